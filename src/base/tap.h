@@ -1,0 +1,80 @@
+/*
+ * tap.h: the test anything protocol, for tests in C.
+ *
+ * A test is a program that prints one line per check and exits 0 when all passed. The number of open descriptors at
+ * the end must be what it was at tap_begin(): a leaked descriptor is a failed check. Nothing here is for use outside tests.
+ */
+#pragma once
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int tap_count, tap_failed, tap_fds;
+
+static inline int tap_open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	if (!d)
+		return -1;
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+__attribute__((format(printf, 2, 3))) static inline int tap_ok(int good, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
+	vprintf(fmt, ap);
+	printf("\n");
+	fflush(stdout);
+	va_end(ap);
+	tap_failed += !good;
+	return good;
+}
+
+/* Passes when the condition holds; the text of the condition is the name of the check. Value: the condition. */
+#define ok(cond) tap_ok(!!(cond), "%s:%d %s", __FILE__, __LINE__, #cond)
+
+/* Compares two integers and shows both when they differ. */
+#define is(a, b)                                                                                                       \
+	({                                                                                                             \
+		long long tap_a = (long long)(a), tap_b = (long long)(b);                                              \
+		tap_ok(tap_a == tap_b, "%s:%d %s is %s (%lld, expected %lld)", __FILE__, __LINE__, #a, #b, tap_a,      \
+		       tap_b);                                                                                         \
+	})
+
+#define is_str(a, b)                                                                                                   \
+	({                                                                                                             \
+		const char *tap_a = (a), *tap_b = (b);                                                                 \
+		tap_ok(tap_a && tap_b && !strcmp(tap_a, tap_b), "%s:%d %s is \"%s\" (\"%s\")", __FILE__, __LINE__, #a, \
+		       tap_b, tap_a ? tap_a : "(null)");                                                               \
+	})
+
+/* The whole program is skipped, with the reason that the report shows. */
+static inline void tap_skip_all(const char *why)
+{
+	printf("1..0 # SKIP %s\n", why);
+	exit(0);
+}
+
+static inline void tap_begin(void)
+{
+	tap_fds = tap_open_fds();
+}
+
+/* Prints the plan; value: the exit status of the test. */
+static inline int tap_end(void)
+{
+	tap_ok(tap_open_fds() == tap_fds, "no descriptor leaked (%d before, %d after)", tap_fds, tap_open_fds());
+	printf("1..%d\n", tap_count);
+	return tap_failed ? 1 : 0;
+}

@@ -1,0 +1,150 @@
+/*
+ * message.h: what a client (the shim, later the worker) and meted say to each other.
+ *
+ * One SOCK_SEQPACKET unix socket per grant; a client connects, sends HELLO and gets WELCOME with the descriptor of its
+ * page (page.h). Every message is one packet: a header and a fixed body, host byte order (both ends are one machine).
+ * Every request is idempotent: a client whose meted was replaced in between connects, says HELLO and asks again.
+ * Only the client asks; meted never sends what was not asked for.
+ */
+#pragma once
+
+#include "wire/page.h"
+
+#include <stdint.h>
+
+#define WIRE_VERSION 1u
+
+enum wire_type {
+	WIRE_HELLO = 1, /* -> WELCOME */
+	WIRE_WELCOME,
+	WIRE_RESERVE, /* -> RESERVED: raise my credit on a device to at least `need` units */
+	WIRE_RESERVED,
+	WIRE_INFO, /* -> INFO_IS: what the tenant may hold and holds on a device, all its processes together */
+	WIRE_INFO_IS,
+	WIRE_SHARE, /* -> SHARED: the charge of an allocation moves from my account to the grant's object `key` */
+	WIRE_IMPORT, /* -> SHARED: I reference the object `key` too */
+	WIRE_DROP, /* -> SHARED: I reference it no longer */
+	WIRE_SHARED,
+	WIRE_EVENT, /* no answer: something the operator should know (over the driver's figure, unknown symbol, ...) */
+	WIRE_PROCESSES, /* -> PROCESSES_ARE: the tenant's processes, for NVML's process lists */
+	WIRE_PROCESSES_ARE,
+};
+
+enum wire_status {
+	WIRE_OK = 0,
+	WIRE_NO_ROOM, /* the quota does not allow it */
+	WIRE_BAD, /* malformed, or a device or object that does not exist */
+	WIRE_WRONG_VERSION,
+	WIRE_FULL, /* no place in a table; the remedy is the operator's */
+	WIRE_UNKNOWN_OBJECT, /* IMPORT: not exported under this grant; its owner is charged elsewhere */
+};
+
+struct wire_header {
+	uint32_t type; /* enum wire_type */
+	uint32_t size; /* of the packet, header included */
+	uint32_t serial; /* an answer carries its request's */
+	uint32_t status; /* enum wire_status, 0 in requests */
+};
+
+struct wire_hello {
+	struct wire_header head;
+	uint32_t version;
+	uint32_t library; /* 1 driver API, 2 NVML; NVML alone holds nothing */
+	char command[32]; /* /proc/self/comm, NUL-terminated */
+	uint32_t held_units[WIRE_MAX_DEVICES]; /* what a reconnecting client holds; zero at the first HELLO */
+};
+
+enum wire_device_flags {
+	WIRE_DEVICE_SOFT = 1 << 0, /* the software device */
+};
+
+struct wire_device {
+	uint8_t uuid[16];
+	uint64_t quota_bytes;
+	uint64_t total_bytes; /* of the whole device */
+	uint32_t granule_bytes; /* the driver takes plain allocations from blocks of this size, aligned to it */
+	uint32_t flags; /* enum wire_device_flags */
+};
+
+struct wire_welcome { /* carries one descriptor: the page */
+	struct wire_header head;
+	uint32_t device_count;
+	int32_t host_pid; /* the client's pid as meted and the driver see it */
+	uint32_t resumed; /* 1: the page is the one this process had before */
+	uint32_t unused;
+	uint64_t grant_id;
+	char grant_name[64];
+	struct wire_device device[WIRE_MAX_DEVICES];
+};
+
+struct wire_reserve {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t flags; /* enum wire_reserve_flags */
+	uint32_t need_units; /* credit wanted at least; 0 with WIRE_RESERVE_ALL */
+	uint32_t want_units; /* and this much, where there is room: credit for the next calls */
+};
+
+enum wire_reserve_flags {
+	WIRE_RESERVE_ALL = 1 << 0, /* all that is left of the quota: the size is not known before the driver took it */
+};
+
+struct wire_reserved {
+	struct wire_header head;
+	uint32_t credit_units; /* the credit when meted answered */
+	uint32_t unused;
+};
+
+struct wire_info {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t unused;
+};
+
+struct wire_info_is {
+	struct wire_header head;
+	uint64_t quota_bytes;
+	uint64_t held_bytes; /* by the tenant: all its processes and shared objects */
+};
+
+struct wire_object_request { /* SHARE, IMPORT, DROP */
+	struct wire_header head;
+	uint8_t key[WIRE_KEY_BYTES];
+	uint32_t device;
+	uint32_t units; /* SHARE only */
+};
+
+struct wire_shared {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t units; /* of the object, in every answer */
+	uint32_t last; /* DROP: 1 when nobody references it any more */
+	uint32_t unused;
+};
+
+struct wire_event {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t unused;
+	char text[200]; /* one line, NUL-terminated */
+};
+
+struct wire_processes {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t unused;
+};
+
+#define WIRE_MAX_PROCESSES 512u
+
+struct wire_process {
+	int32_t pid; /* as meted sees it */
+	uint32_t held_units;
+};
+
+struct wire_processes_are { /* sent with `count` entries only */
+	struct wire_header head;
+	uint32_t count;
+	uint32_t unused;
+	struct wire_process process[WIRE_MAX_PROCESSES];
+};

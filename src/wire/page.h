@@ -1,0 +1,127 @@
+/*
+ * page.h: the page that a client and meted share, and the account word in it.
+ *
+ * One page per client, a file in the daemon's runtime directory (tmpfs), made by meted and handed to the client as a
+ * descriptor. Per device there is one 64-bit account word: the upper half is what meted has granted to this client,
+ * the lower half what the client holds, both in units of WIRE_UNIT_BYTES. Both change it with compare-and-swap, so
+ * it is consistent after a kill -9 of either side at any instruction, and a restarted meted reads the truth from it.
+ *
+ *   meted alone changes `granted` (raises it on RESERVE, lowers it, never below `held`, when it recalls credit);
+ *   the client alone changes `held` (raises it before it asks the driver, lowers it after the driver has let go);
+ *   credit = granted - held, what the client may take without asking.
+ *
+ * The page is an account between honest sides, not a fence: meted keeps its own copy of `granted` and reports a page
+ * whose upper half was written by the client. What fences off a tenant who cheats is the worker and the guard.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WIRE_UNIT_BYTES 512u /* 2^32 units: 2 TiB a device */
+#define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
+#define WIRE_PAGE_VERSION 1u
+#define WIRE_MAX_DEVICES 16u
+#define WIRE_MAX_OBJECTS 1024u
+#define WIRE_KEY_BYTES 32u
+
+/* One device of the grant, as one client sees it. */
+struct wire_account {
+	_Atomic uint64_t word; /* granted << 32 | held, in units; both sides, compare-and-swap */
+	_Atomic uint64_t peak_units; /* the most this client has held; written by the client */
+	_Atomic uint64_t quota_bytes; /* the tenant's live quota; written by meted */
+	_Atomic uint32_t measuring; /* >0: a reservation of unknown size is being settled; written by the client */
+	_Atomic uint32_t tight; /* 1: held is above the quota, take nothing without asking; written by meted */
+	uint64_t reserved[4];
+};
+
+/*
+ * Device memory that several processes can hold (an exported allocation). Its charge lies with the grant, not with a
+ * client's account word, until the last client that references it lets go. Written by meted alone.
+ */
+struct wire_object {
+	uint8_t key[WIRE_KEY_BYTES]; /* all zero: a free place */
+	uint32_t device; /* index into wire_page.account */
+	uint32_t units;
+};
+
+struct wire_page {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t device_count;
+	int32_t pid; /* as meted sees it */
+	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time name a process */
+	uint64_t grant_id;
+	char command[32];
+	struct wire_account account[WIRE_MAX_DEVICES];
+	struct wire_object object[WIRE_MAX_OBJECTS];
+};
+
+static inline uint32_t wire_granted(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+static inline uint32_t wire_held(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+static inline uint64_t wire_word(uint32_t granted, uint32_t held)
+{
+	return (uint64_t)granted << 32 | held;
+}
+
+/* Bytes as units, rounded up. */
+static inline uint64_t wire_units(uint64_t bytes)
+{
+	return bytes / WIRE_UNIT_BYTES + !!(bytes % WIRE_UNIT_BYTES);
+}
+
+/*
+ * The client takes `units` from its credit. False: not enough credit, nothing changed.
+ * Acquire: pairs with the release in wire_grant() of meted.
+ */
+static inline bool wire_take(struct wire_account *a, uint32_t units)
+{
+	uint64_t word = atomic_load_explicit(&a->word, memory_order_relaxed);
+
+	do {
+		if (wire_granted(word) - wire_held(word) < units || wire_held(word) > wire_granted(word))
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&a->word, &word, word + units, memory_order_acquire,
+							memory_order_relaxed));
+	return true;
+}
+
+/* The client gives `units` back to its credit. Release: pairs with the acquire in wire_recall() of meted. */
+static inline void wire_give(struct wire_account *a, uint32_t units)
+{
+	atomic_fetch_sub_explicit(&a->word, units, memory_order_release);
+}
+
+/* meted raises the client's grant by `units`. Value: the word after it. */
+static inline uint64_t wire_grant(struct wire_account *a, uint32_t units)
+{
+	uint64_t add = (uint64_t)units << 32;
+
+	return atomic_fetch_add_explicit(&a->word, add, memory_order_release) + add;
+}
+
+/* meted takes back up to `most` units of credit. Value: the units taken. */
+static inline uint32_t wire_recall(struct wire_account *a, uint32_t most)
+{
+	uint64_t word = atomic_load_explicit(&a->word, memory_order_relaxed);
+	uint32_t units;
+
+	do {
+		if (wire_held(word) >= wire_granted(word))
+			return 0;
+		units = wire_granted(word) - wire_held(word);
+		if (units > most)
+			units = most;
+	} while (!atomic_compare_exchange_weak_explicit(&a->word, &word, word - ((uint64_t)units << 32),
+							memory_order_acquire, memory_order_relaxed));
+	return units;
+}
