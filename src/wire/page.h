@@ -9,6 +9,8 @@
  *   meted alone changes `granted` (raises it on RESERVE, lowers it, never below `held`, when it recalls credit);
  *   the client alone changes `held` (raises it before it asks the driver, lowers it after the driver has let go);
  *   credit = granted - held, what the client may take without asking.
+ *   One exception: on SHARE meted lowers both halves by the same units and flips the word's top bit in the same
+ *   compare-and-swap, so that a restarted meted can tell whether the charge has moved to the object or not.
  *
  * The page is an account between honest sides, not a fence: meted keeps its own copy of `granted` and reports a page
  * whose upper half was written by the client. What fences off a tenant who cheats is the worker and the guard.
@@ -19,7 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WIRE_UNIT_BYTES 512u /* 2^32 units: 2 TiB a device */
+#define WIRE_UNIT_BYTES 512u
+#define WIRE_MAX_UNITS 0x7fffffffu /* of either half: just under 1 TiB a device */
+#define WIRE_MOVED (1ull << 63) /* top bit of an account word: flips whenever meted moves held units to an object */
 #define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
 #define WIRE_PAGE_VERSION 1u
 #define WIRE_MAX_DEVICES 16u
@@ -28,10 +32,15 @@
 
 /* One device of the grant, as one client sees it. */
 struct wire_account {
-	_Atomic uint64_t word; /* granted << 32 | held, in units; both sides, compare-and-swap */
+	_Atomic uint64_t word; /* moved bit, granted << 32, held, in units; both sides, compare-and-swap */
 	_Atomic uint64_t peak_units; /* the most this client has held; written by the client */
 	_Atomic uint64_t quota_bytes; /* the tenant's live quota; written by meted */
-	_Atomic uint32_t measuring; /* >0: a reservation of unknown size is being settled; written by the client */
+	/*
+	 * Counts the client's reservations of unknown size (WIRE_RESERVE_ALL): raised before the request is sent, lowered
+	 * when what the driver took is in `held`. While it is above the number of requests that wait for their answer,
+	 * meted recalls no credit from this client, and others of the tenant who find no room wait instead of failing.
+	 */
+	_Atomic uint32_t measuring;
 	_Atomic uint32_t tight; /* 1: held is above the quota, take nothing without asking; written by meted */
 	uint64_t reserved[4];
 };
@@ -41,9 +50,15 @@ struct wire_account {
  * client's account word, until the last client that references it lets go. Written by meted alone.
  */
 struct wire_object {
-	uint8_t key[WIRE_KEY_BYTES]; /* all zero: a free place */
-	uint32_t device; /* index into wire_page.account */
-	uint32_t units;
+	uint8_t key[WIRE_KEY_BYTES];
+	uint32_t device; /* index into wire_page.account, and while a SHARE is under way enum wire_object_flags */
+	_Atomic uint32_t units; /* 0: a free place; written last when a place is filled, first when it is freed */
+};
+
+enum wire_object_flags {
+	WIRE_OBJECT_DEVICE = 0xff, /* mask */
+	WIRE_OBJECT_MOVING = 1 << 30, /* the units may still be in the account word */
+	WIRE_OBJECT_MOVED = 1u << 31, /* with MOVING: the word's top bit once they are not */
 };
 
 struct wire_page {
@@ -53,14 +68,15 @@ struct wire_page {
 	int32_t pid; /* as meted sees it */
 	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time name a process */
 	uint64_t grant_id;
-	char command[32];
+	char command[24];
+	uint64_t image; /* wire_hello.image */
 	struct wire_account account[WIRE_MAX_DEVICES];
 	struct wire_object object[WIRE_MAX_OBJECTS];
 };
 
 static inline uint32_t wire_granted(uint64_t word)
 {
-	return (uint32_t)(word >> 32);
+	return (uint32_t)(word >> 32) & WIRE_MAX_UNITS;
 }
 
 static inline uint32_t wire_held(uint64_t word)
