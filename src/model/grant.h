@@ -1,0 +1,63 @@
+/*
+ * grant.h: the right of a tenant to use shares of devices, as a value, and what the grants of a machine promise together.
+ *
+ * Pure: kept by src/daemon/store.c, served by src/daemon/tenant.c.
+ */
+#pragma once
+
+#include "model/device.h"
+#include "model/ledger.h"
+#include "wire/page.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GRANT_NAME_BYTES 64u
+#define GRANT_PATH_BYTES 4096u
+#define GRANT_MAX_BYTES ((uint64_t)WIRE_MAX_UNITS * WIRE_UNIT_BYTES) /* of one device, what an account word counts */
+
+struct grant_share {
+	struct device device; /* as it was when the grant was made */
+	struct ledger ledger;
+};
+
+struct grant {
+	uint64_t id; /* unique on this machine for all time */
+	char name[GRANT_NAME_BYTES];
+	uid_t uid; /* whose it is */
+	gid_t gid;
+	enum device_kind kind;
+	char libcuda[GRANT_PATH_BYTES]; /* the driver's libraries, absolute paths; nvml may be "" */
+	char libnvml[GRANT_PATH_BYTES];
+	pid_t runner_pid; /* the command that it was made for ends it; 0: it stays until it is deleted */
+	uint64_t runner_start; /* start time of that process */
+	int64_t created; /* seconds since 1970 */
+	bool overcommit;
+	unsigned int share_count;
+	struct grant_share share[WIRE_MAX_DEVICES];
+};
+
+/* Letters, digits, '.', '_' and '-', not beginning with '.' or '-', at most 63: it is a file's name too. */
+bool grant_name_valid(const char *name);
+
+/* The share on the device with this UUID, or NULL. */
+struct grant_share *grant_find_share(struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES]);
+
+/* What the grant promises of a device, in bytes. A pending shrink still promises the old quota. */
+uint64_t grant_promised_bytes(const struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES]);
+
+enum grant_fit {
+	GRANT_FITS = 0,
+	GRANT_OVER_DEVICE, /* more than the device has */
+	GRANT_OVER_PROMISED, /* more than is not yet promised to others */
+	GRANT_OVER_COUNTABLE, /* more than GRANT_MAX_BYTES */
+	GRANT_NOTHING,
+};
+
+/* May a device promise `bytes` to a grant while it promises `others_bytes` to others? */
+enum grant_fit grant_fits(const struct device *device, uint64_t others_bytes, uint64_t bytes, bool overcommit);
+
+/* A percentage of the device's memory in whole units, in bytes; pct in (0, 100]. */
+uint64_t grant_pct_bytes(const struct device *device, double pct);
