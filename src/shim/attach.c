@@ -1,0 +1,457 @@
+/*
+ * attach.c: see attach.h.
+ *
+ * The descriptor lives where programs rarely look: close-on-exec and at a high number. A program that closes all
+ * descriptors closes it nevertheless; so before each use the descriptor is compared with the socket that we made
+ * (device and inode of sockfs, which are not reused while the socket lives).
+ */
+#include "shim/attach.h"
+#include "shim/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE_BYTES ((sizeof(struct wire_page) + 4095u) & ~4095u)
+
+struct identity {
+	uint64_t device, inode;
+};
+
+static struct {
+	pthread_mutex_t lock; /* guards all below but `page`, which is also read without it, and `hooks`, `library` */
+	int fd; /* -1: not connected */
+	struct identity socket; /* what `fd` is when nobody has tampered with it */
+	struct identity page_file; /* what `page` maps */
+	uint32_t serial;
+	struct wire_welcome welcome;
+	_Atomic(struct wire_page *) page;
+	enum attach_library library;
+	const struct attach_hooks *hooks;
+} attach = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .library = ATTACH_DRIVER };
+
+static long kernel(long r)
+{
+	return r < 0 ? -errno : r;
+}
+
+/* The kernel's struct stat and the C library's are the same on the architectures that we build for. */
+static int identify(int fd, struct identity *ret)
+{
+	struct stat st;
+
+	if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
+		return -EBADF;
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	return 0;
+}
+
+static bool same(const struct identity *a, const struct identity *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+static void sleep_ms(unsigned int ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	syscall(SYS_nanosleep, &t, NULL);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Moves a descriptor out of the program's way. Value: the descriptor to use, also when it could not be moved. */
+static int move_high(int fd)
+{
+	struct rlimit limit = { 0 };
+	long floor, high;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return fd;
+	floor = limit.rlim_cur > 4096 ? 3072 : (long)limit.rlim_cur * 3 / 4;
+	high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floor);
+	if (high < 0)
+		return fd;
+	syscall(SYS_close, fd);
+	return (int)high;
+}
+
+/* Closes our descriptor, unless the program has closed it already and something else stands there now. */
+static void disconnect_locked(void)
+{
+	struct identity is;
+
+	if (identify(attach.fd, &is) == 0 && same(&is, &attach.socket))
+		syscall(SYS_close, attach.fd);
+	attach.fd = -1;
+}
+
+static bool connected_locked(void)
+{
+	struct identity is;
+
+	if (attach.fd < 0)
+		return false;
+	if (identify(attach.fd, &is) == 0 && same(&is, &attach.socket))
+		return true;
+	attach.fd = -1;
+	return false;
+}
+
+static int connect_locked(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(path);
+	long fd, r;
+
+	disconnect_locked();
+	if (length >= sizeof address.sun_path)
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length + 1);
+	fd = kernel(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+	if (fd < 0)
+		return (int)fd;
+	fd = move_high((int)fd);
+	do
+		r = kernel(syscall(SYS_connect, (int)fd, &address, sizeof address));
+	while (r == -EINTR);
+	if (r < 0 || (r = identify((int)fd, &attach.socket)) < 0) {
+		syscall(SYS_close, (int)fd);
+		return (int)r;
+	}
+	attach.fd = (int)fd;
+	return 0;
+}
+
+static int send_locked(struct wire_header *request)
+{
+	struct iovec part = { .iov_base = request, .iov_len = request->size };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	long r;
+
+	do
+		r = kernel(syscall(SYS_sendmsg, attach.fd, &message, MSG_NOSIGNAL));
+	while (r == -EINTR);
+	return r < 0 ? (int)r : 0;
+}
+
+/* One packet; a descriptor that came with it goes to *ret_fd (-1: none) or is closed. Value: bytes, or -errno. */
+static int receive_locked(void *buffer, size_t size, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = buffer, .iov_len = size };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+	};
+	struct cmsghdr *c;
+	int fd = -1;
+	long r;
+
+	do {
+		message.msg_controllen = sizeof control;
+		r = kernel(syscall(SYS_recvmsg, attach.fd, &message, MSG_CMSG_CLOEXEC));
+	} while (r == -EINTR);
+	if (r < 0)
+		return (int)r;
+	c = CMSG_FIRSTHDR(&message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+	if (ret_fd)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (r == 0)
+		return -ECONNRESET;
+	if (message.msg_flags & MSG_TRUNC)
+		return -EPROTO;
+	return (int)r;
+}
+
+/* A request and its answer over the connection as it stands. Value: enum wire_status or -errno. */
+static int exchange_locked(void *request, void *ret_answer, size_t answer_size, int *ret_fd)
+{
+	struct wire_header *ask = request, *got = ret_answer;
+	int r;
+
+	ask->serial = ++attach.serial;
+	r = send_locked(ask);
+	if (r < 0)
+		return r;
+	do {
+		memset(ret_answer, 0, answer_size);
+		r = receive_locked(ret_answer, answer_size, ret_fd);
+		if (r < 0)
+			return r;
+		if ((size_t)r < sizeof *got || got->size != (uint32_t)r)
+			return -EPROTO;
+		if (got->serial != ask->serial && ret_fd && *ret_fd >= 0) {
+			syscall(SYS_close, *ret_fd);
+			*ret_fd = -1;
+		}
+	} while (got->serial != ask->serial); /* the late answer to a request that was given up */
+	return (int)got->status;
+}
+
+static uint64_t image_id(void)
+{
+	const unsigned char *random = (const unsigned char *)getauxval(AT_RANDOM);
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	if (!random)
+		return 0;
+	for (int i = 0; i < 16; i++)
+		hash = (hash ^ random[i]) * 0x100000001b3u;
+	return hash ? hash : 1;
+}
+
+static void hello_fill(struct wire_hello *hello)
+{
+	struct wire_page *page = atomic_load_explicit(&attach.page, memory_order_relaxed);
+	long fd, n;
+
+	memset(hello, 0, sizeof *hello);
+	hello->head.type = WIRE_HELLO;
+	hello->head.size = sizeof *hello;
+	hello->version = WIRE_VERSION;
+	hello->library = attach.library;
+	hello->image = image_id();
+	fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		n = syscall(SYS_read, (int)fd, hello->command, sizeof hello->command - 1);
+		if (n > 0 && hello->command[n - 1] == '\n')
+			hello->command[n - 1] = 0;
+		syscall(SYS_close, (int)fd);
+	}
+	for (unsigned int i = 0; page && i < page->device_count && i < WIRE_MAX_DEVICES; i++)
+		hello->held_units[i] = wire_held(atomic_load_explicit(&page->account[i].word, memory_order_relaxed));
+}
+
+/* Maps the page of a WELCOME, over the old one where there is one, so that pointers into it stay good. */
+static int map_page_locked(int fd)
+{
+	struct wire_page *old = atomic_load_explicit(&attach.page, memory_order_relaxed);
+	struct identity is;
+	struct wire_page *page;
+
+	if (identify(fd, &is) < 0)
+		return -EPROTO;
+	if (old && same(&is, &attach.page_file))
+		return 0;
+	page = mmap(old, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | (old ? MAP_FIXED : 0), fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	attach.page_file = is;
+	if (page->magic != WIRE_PAGE_MAGIC || page->version != WIRE_PAGE_VERSION ||
+	    page->device_count > WIRE_MAX_DEVICES) {
+		if (!old)
+			munmap(page, PAGE_BYTES);
+		return -EPROTO;
+	}
+	atomic_store_explicit(&attach.page, page, memory_order_release);
+	return 0;
+}
+
+static int say_hello_locked(struct wire_welcome *ret)
+{
+	struct wire_hello hello;
+	int fd = -1, r;
+
+	hello_fill(&hello);
+	r = exchange_locked(&hello, ret, sizeof *ret, &fd);
+	if (r == WIRE_OK && (ret->head.type != WIRE_WELCOME || ret->device_count > WIRE_MAX_DEVICES || fd < 0))
+		r = -EPROTO;
+	if (r > 0)
+		r = r == WIRE_WRONG_VERSION ? -EPROTONOSUPPORT : -EPROTO;
+	if (r == 0)
+		r = map_page_locked(fd);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return r;
+}
+
+static bool holds_something(void)
+{
+	struct wire_page *page = atomic_load_explicit(&attach.page, memory_order_relaxed);
+
+	for (unsigned int i = 0; page && i < page->device_count; i++)
+		if (wire_held(atomic_load_explicit(&page->account[i].word, memory_order_relaxed)))
+			return true;
+	return false;
+}
+
+static int attach_locked(const char *path)
+{
+	struct wire_welcome welcome;
+	bool frozen = false;
+	int r;
+
+	r = connect_locked(path);
+	/*
+	 * After a restart meted usually has the page, and nothing moves. When it has not, the new one starts from what
+	 * HELLO says, and that must not change on the way: so the accounts rest when there is something to lose.
+	 */
+	if (r == 0 && holds_something() && attach.hooks && attach.hooks->freeze) {
+		attach.hooks->freeze();
+		frozen = true;
+	}
+	if (r == 0)
+		r = say_hello_locked(&welcome);
+	if (frozen && attach.hooks->thaw)
+		attach.hooks->thaw();
+	if (r < 0) {
+		disconnect_locked();
+		return r;
+	}
+	attach.welcome = welcome;
+	return 0;
+}
+
+bool attach_wanted(void)
+{
+	const char *path = getenv("METE_SOCKET");
+
+	return path && *path;
+}
+
+bool attach_may_run_open(void)
+{
+	const char *word = getenv("METE_OPEN");
+
+	return word && !strcmp(word, "1");
+}
+
+void attach_init(enum attach_library library, const struct attach_hooks *hooks)
+{
+	attach.library = library;
+	attach.hooks = hooks;
+}
+
+static const char *remedy(int r)
+{
+	switch (-r) {
+	case EPROTONOSUPPORT:
+		return "meted and this library are of different versions; install both from one release";
+	case EPROTO:
+		return "whoever listens there is not meted, or is damaged; check METE_SOCKET";
+	case EACCES:
+	case EPERM:
+		return "the socket belongs to another user; run under a grant of your own (mete run)";
+	case ENAMETOOLONG:
+		return "the path is too long for a socket; set METE_RUNTIME_DIR to a shorter one";
+	default:
+		return "start meted, or run under 'mete run'; METE_OPEN=1 would run without a limit";
+	}
+}
+
+int attach_open(void)
+{
+	const char *path = getenv("METE_SOCKET");
+	int saved = errno, r = 0;
+
+	if (!path || !*path)
+		return -ENOENT;
+	pthread_mutex_lock(&attach.lock);
+	if (!atomic_load_explicit(&attach.page, memory_order_relaxed) || !connected_locked())
+		r = attach_locked(path);
+	pthread_mutex_unlock(&attach.lock);
+	if (r < 0)
+		log_line("cannot attach to meted at %s: %s; %s", path, strerror(-r), remedy(r));
+	errno = saved;
+	return r;
+}
+
+struct wire_page *attach_page(void)
+{
+	return atomic_load_explicit(&attach.page, memory_order_acquire);
+}
+
+const struct wire_welcome *attach_welcome(void)
+{
+	return &attach.welcome;
+}
+
+int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms)
+{
+	const char *path = getenv("METE_SOCKET");
+	uint64_t deadline = 0;
+	unsigned int pause = 5;
+	int saved = errno, r;
+
+	if (!path || !*path)
+		return -ENOENT;
+	for (;;) {
+		pthread_mutex_lock(&attach.lock);
+		r = connected_locked() ? 0 : attach_locked(path);
+		if (r == 0) {
+			r = exchange_locked(request, ret_answer, answer_size, NULL);
+			if (r < 0)
+				disconnect_locked();
+		}
+		pthread_mutex_unlock(&attach.lock);
+		if (r >= 0 || r == -EPROTONOSUPPORT)
+			break;
+		if (!deadline)
+			deadline = now_ms() + patience_ms;
+		if (now_ms() >= deadline)
+			break;
+		sleep_ms(pause);
+		pause = pause < 20 ? pause + 5 : 20;
+	}
+	errno = saved;
+	return r;
+}
+
+void attach_event(uint32_t device, const char *fmt, ...)
+{
+	struct wire_event event = { .head = { .type = WIRE_EVENT, .size = sizeof event }, .device = device };
+	int saved = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(event.text, sizeof event.text, fmt, ap);
+	va_end(ap);
+	pthread_mutex_lock(&attach.lock);
+	if (connected_locked()) {
+		event.head.serial = ++attach.serial;
+		send_locked(&event.head);
+	}
+	pthread_mutex_unlock(&attach.lock);
+	errno = saved;
+}
+
+void attach_forget(bool keep_socket)
+{
+	struct wire_page *page = atomic_load_explicit(&attach.page, memory_order_relaxed);
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	attach.lock = unlocked; /* whoever held it is not in this process */
+	if (!keep_socket)
+		disconnect_locked();
+	attach.fd = -1;
+	if (page)
+		munmap(page, PAGE_BYTES);
+	atomic_store_explicit(&attach.page, NULL, memory_order_release);
+}
