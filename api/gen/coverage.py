@@ -1,0 +1,40 @@
+"""docs/coverage.md: what becomes of every call, as a page for people."""
+
+import sys
+
+
+def page(spec, soft_list):
+    soft = {c.symbol for c in soft_list or []}
+    calls = spec.calls
+    treats = {}
+    for c in calls:
+        treats[c.treat] = treats.get(c.treat, 0) + 1
+    out = [f"# Coverage of the {spec.name} API", "",
+           "Generated from the spec (`api/README.md` says how); do not edit.", "",
+           f"{len(calls)} calls: {sum(c.symbol in soft for c in calls)} implemented by the software device; in the shim "
+           + ", ".join(f"{v} {k}" for k, v in sorted(treats.items())) + ".", "",
+           "- **since**: version of the API that introduced the call; *per-thread* marks variants for the per-thread default"
+           " stream",
+           "- **shim**: `pass` goes straight to the driver, `custom` to a body written by hand, `refuse` answers not supported,"
+           " other words are generated bodies",
+           "- **charge**: how the memory ledger accounts for it: a number of bytes that the arguments give, `measured` after"
+           " the driver took it, `pool`, `release`, `import`, `reference`",
+           "- **remote**: where the answer comes from when the device is on another machine", "",
+           "| call | since | software device | shim | charge | remote |", "|---|---|---|---|---|---|"]
+    for c in calls:
+        since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version else ""
+        since += " per-thread" if c.per_thread else ""
+        charge = "" if c.charge == "none" else c.charge
+        out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} | {c.sync} |")
+    return "\n".join([*out, ""])
+
+
+def compare(text, path, shown):
+    try:
+        with open(path, encoding="utf-8") as f:
+            same = f.read() == text
+    except OSError:
+        same = False
+    if not same:
+        print(f"{shown} does not say what the spec says; write it anew with: api/update-coverage", file=sys.stderr)
+    return 0 if same else 1

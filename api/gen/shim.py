@@ -1,0 +1,283 @@
+"""<api>_shim.h, <api>_shim_entry.S, <api>_shim_table.c: the exports of the shim and the tables behind them.
+
+An export is one indirect jump through shim_table. The table starts out with lazy entries: each keeps the arguments, lets
+shim_start() bind the tables, and goes on through the table. shim_bind() fills shim_real with the driver's own functions
+and shim_table with those of them that pass, and with shim_<symbol> for the calls that are treated.
+"""
+
+import string
+
+from .text import banner, failure, ret
+
+ENTRY = r"""
+#if defined(__x86_64__)
+
+.macro ENTRY symbol, index
+	.globl	\symbol
+	.type	\symbol, @function
+	.p2align 4
+\symbol:
+	.cfi_startproc
+	endbr64
+	jmp	*shim_table+8*\index(%rip)
+	.cfi_endproc
+	.size	\symbol, .-\symbol
+.endm
+
+/* Lazy entry: the index travels in r11, which no call passes anything in. */
+.macro LAZY index
+.Llazy_\index:
+	endbr64
+	movl	$\index, %r11d
+	jmp	.Lstart
+.endm
+
+.macro SLOT index
+	.quad	.Llazy_\index
+.endm
+
+	.text
+	.p2align 4
+	.type	shim_lazy, @function
+shim_lazy:
+	.cfi_startproc
+.Lstart:
+	pushq	%rdi
+	pushq	%rsi
+	pushq	%rdx
+	pushq	%rcx
+	pushq	%r8
+	pushq	%r9
+	pushq	%rax
+	pushq	%r11
+	subq	$136, %rsp
+	.cfi_adjust_cfa_offset 200
+	movups	%xmm0, (%rsp)
+	movups	%xmm1, 16(%rsp)
+	movups	%xmm2, 32(%rsp)
+	movups	%xmm3, 48(%rsp)
+	movups	%xmm4, 64(%rsp)
+	movups	%xmm5, 80(%rsp)
+	movups	%xmm6, 96(%rsp)
+	movups	%xmm7, 112(%rsp)
+	call	shim_start
+	movups	(%rsp), %xmm0
+	movups	16(%rsp), %xmm1
+	movups	32(%rsp), %xmm2
+	movups	48(%rsp), %xmm3
+	movups	64(%rsp), %xmm4
+	movups	80(%rsp), %xmm5
+	movups	96(%rsp), %xmm6
+	movups	112(%rsp), %xmm7
+	addq	$136, %rsp
+	popq	%r11
+	popq	%rax
+	popq	%r9
+	popq	%r8
+	popq	%rcx
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+	.cfi_adjust_cfa_offset -200
+	leaq	shim_table(%rip), %r10
+	jmp	*(%r10,%r11,8)
+	.cfi_endproc
+	.size	shim_lazy, .-shim_lazy
+
+#elif defined(__aarch64__)
+
+/* ldar pairs with the release in shim_bind(): whoever sees a bound entry sees shim_real filled as well. */
+.macro ENTRY symbol, index
+	.globl	\symbol
+	.type	\symbol, %function
+	.p2align 4
+\symbol:
+	.cfi_startproc
+	hint	#34
+	adrp	x17, shim_table+8*\index
+	add	x17, x17, :lo12:shim_table+8*\index
+	ldar	x16, [x17]
+	br	x16
+	.cfi_endproc
+	.size	\symbol, .-\symbol
+.endm
+
+.macro LAZY index
+.Llazy_\index:
+	hint	#34
+	mov	w16, #\index
+	b	.Lstart
+.endm
+
+.macro SLOT index
+	.quad	.Llazy_\index
+.endm
+
+	.text
+	.p2align 4
+	.type	shim_lazy, %function
+shim_lazy:
+	.cfi_startproc
+.Lstart:
+	stp	x29, x30, [sp, #-224]!
+	.cfi_adjust_cfa_offset 224
+	.cfi_rel_offset x29, 0
+	.cfi_rel_offset x30, 8
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	stp	x2, x3, [sp, #32]
+	stp	x4, x5, [sp, #48]
+	stp	x6, x7, [sp, #64]
+	stp	x8, x16, [sp, #80]
+	stp	q0, q1, [sp, #96]
+	stp	q2, q3, [sp, #128]
+	stp	q4, q5, [sp, #160]
+	stp	q6, q7, [sp, #192]
+	bl	shim_start
+	ldp	q6, q7, [sp, #192]
+	ldp	q4, q5, [sp, #160]
+	ldp	q2, q3, [sp, #128]
+	ldp	q0, q1, [sp, #96]
+	ldp	x8, x16, [sp, #80]
+	ldp	x6, x7, [sp, #64]
+	ldp	x4, x5, [sp, #48]
+	ldp	x2, x3, [sp, #32]
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #224
+	.cfi_adjust_cfa_offset -224
+	.cfi_restore x29
+	.cfi_restore x30
+	adrp	x17, shim_table
+	add	x17, x17, :lo12:shim_table
+	add	x17, x17, x16, lsl #3
+	ldar	x16, [x17]
+	br	x16
+	.cfi_endproc
+	.size	shim_lazy, .-shim_lazy
+
+#else
+#error "no entries for this processor"
+#endif
+"""
+
+
+def entry_source(spec):
+    out = [banner(spec, "the exports of the shim"), "\t.hidden shim_table", "\t.hidden shim_start", ENTRY]
+    out += [f"\tLAZY {c.index}" for c in spec.calls]
+    out += [""] + [f"\tENTRY {c.symbol}, {c.index}" for c in spec.calls]
+    out += ["", "\t.data", "\t.globl\tshim_table", "\t.type\tshim_table, %object", "\t.p2align 6", "shim_table:"]
+    out += [f"\tSLOT {c.index}" for c in spec.calls]
+    out += ["\t.size\tshim_table, .-shim_table", '\t.section .note.GNU-stack, "", %progbits', ""]
+    return "\n".join(out)
+
+
+def treated(spec):
+    return [c for c in spec.calls if c.treat not in ("pass", "refuse")]
+
+
+def shim_header(spec):
+    n = spec.name
+    hidden = '__attribute__((visibility("hidden")))'
+    out = [banner(spec, "the tables of the shim, and the calls that it treats"), "#pragma once", "",
+           f'#include "{n}_table.h"', "", "#include <stdbool.h>", "",
+           "/* What programs reach, and the driver's own functions. A call that the driver lacks answers not supported. */",
+           f"extern struct {n}_table shim_table {hidden};", f"extern struct {n}_table shim_real {hidden};", "",
+           "/*",
+           " * Written by the shim: called by the first call of the program, and by others that come meanwhile, each on its own",
+           " * thread. When it returns, shim_bind() or shim_refuse() has been called, or the caller comes again for ever.",
+           " */", "void shim_start(void);", "",
+           "/* Binds both tables: `find` gives the driver's function by its symbol, or NULL. Once, under the shim's lock. */",
+           "void shim_bind(void *(*find)(void *arg, const char *symbol), void *arg);", "",
+           "/* Every call answers `why` from now on (functions that return something else: what the spec says for them). */",
+           f"void shim_refuse({spec.result} why);", "",
+           "/* After shim_bind(): the driver does not export this call. */",
+           f"bool shim_missing(enum {n}_call call);", ""]
+    out += [f"{c.prototype('shim_' + c.symbol)};" for c in treated(spec)]
+    return "\n".join([*out, ""])
+
+
+def kinds_of_failure(spec):
+    """Distinct (return type, value) of calls that do not return the API's result."""
+    kinds = {}
+    for c in spec.calls:
+        if c.returns != spec.result:
+            kinds.setdefault((c.returns, c.otherwise), len(kinds))
+    return kinds
+
+
+def shim_source(spec):
+    n, up = spec.name, spec.upper
+    kinds = kinds_of_failure(spec)
+    out = [banner(spec, "the tables of the shim"), f'#include "{n}_shim.h"', "", "#include <stdint.h>", "",
+           f"struct {n}_table shim_real;", f"static {spec.result} refusal;", "",
+           "/* Any call may land here: arguments are the caller's to clean away, in every convention that we build for. */",
+           f"static {spec.result} not_supported(void)", "{", f"\treturn {spec.not_supported};", "}", "",
+           f"static {spec.result} refused(void)", "{",
+           "\treturn __atomic_load_n(&refusal, __ATOMIC_RELAXED);", "}", ""]
+    for (ctype, value), i in kinds.items():
+        out += [f"static {ctype}{'' if ctype.endswith('*') else ' '}otherwise_{i}(void)", "{",
+                f"\treturn {value};" if value else "\treturn;", "}", ""]
+    for c in treated(spec):
+        if c.treat != "custom":
+            out += body(spec, c)
+    out += ["/* What the calls that return something else than the result answer when nothing can execute them. */",
+            f"static void *const otherwise[{up}_CALL_COUNT] = {{"]
+    out += [f"\t[{up}_CALL_{c.symbol}] = (void *)otherwise_{kinds[(c.returns, c.otherwise)]}," for c in spec.calls
+            if c.returns != spec.result] or ["\t0"]
+    out += ["};", "", f"static void *const treated[{up}_CALL_COUNT] = {{"]
+    out += [f"\t[{up}_CALL_{c.symbol}] = (void *)shim_{c.symbol}," for c in treated(spec)]
+    out += [f"\t[{up}_CALL_{c.symbol}] = {failing(spec, c, kinds)}," for c in spec.calls if c.treat == "refuse"]
+    if all(c.treat == "pass" for c in spec.calls):
+        out += ["\t0"]
+    out += ["};", "", SHIM_TAIL.replace("$n", n).replace("$UP", up).replace("$RESULT", spec.result)]
+    return "\n".join(out)
+
+
+def failing(spec, call, kinds):
+    if call.returns == spec.result:
+        return "(void *)not_supported"
+    return f"(void *)otherwise_{kinds[(call.returns, call.otherwise)]}"
+
+
+def body(spec, call):
+    words = {"SYMBOL": call.symbol, "CALL": f"{spec.upper}_CALL_{call.symbol}", "REAL": f"shim_real.{call.symbol}",
+             "ARGS": call.names(), "RETURNS": call.returns, "FAILURE": failure(spec, call)}
+    text = string.Template(spec.bodies[call.treat]).substitute(words).strip("\n")
+    return [call.prototype("shim_" + call.symbol), "{", text, "}", ""]
+
+
+SHIM_TAIL = """static void *failing(enum $n_call call)
+{
+	return otherwise[call] ? otherwise[call] : (void *)not_supported;
+}
+
+bool shim_missing(enum $n_call call)
+{
+	return ((void **)&shim_real)[call] == failing(call);
+}
+
+void shim_bind(void *(*find)(void *arg, const char *symbol), void *arg)
+{
+	void **real = (void **)&shim_real, **table = (void **)&shim_table;
+	unsigned int i;
+
+	for (i = 0; i < $UP_CALL_COUNT; i++) {
+		void *f = find(arg, $n_call_name[i]);
+
+		real[i] = f ? f : failing(i);
+	}
+	/* Release: pairs with the jump through the table; who reaches shim_<symbol> sees shim_real filled. */
+	for (i = 0; i < $UP_CALL_COUNT; i++)
+		__atomic_store_n(&table[i], treated[i] ? treated[i] : real[i], __ATOMIC_RELEASE);
+}
+
+void shim_refuse($RESULT why)
+{
+	void **table = (void **)&shim_table;
+	unsigned int i;
+
+	__atomic_store_n(&refusal, why, __ATOMIC_RELAXED);
+	for (i = 0; i < $UP_CALL_COUNT; i++)
+		__atomic_store_n(&table[i], otherwise[i] ? otherwise[i] : (void *)refused, __ATOMIC_RELEASE);
+}
+"""

@@ -1,0 +1,56 @@
+"""<api>_soft.h and <api>_soft_exports.c: the exports of the software device.
+
+Each export is a function of its own that goes to the hidden soft_<symbol>, and soft_table holds the hidden ones: nothing
+inside the library reaches an exported name, so a library loaded before it that exports the same names cannot come between.
+"""
+
+import tomllib
+
+from .spec import SpecError
+from .text import banner, failure, ret
+
+
+def read_implemented(spec, path, shown):
+    """The symbols in the list `implemented` of a TOML file, in the spec's order."""
+    try:
+        with open(path, "rb") as f:
+            listed = tomllib.load(f).get("implemented", [])
+    except (OSError, tomllib.TOMLDecodeError) as e:
+        raise SpecError(f"{shown}: {e}") from None
+    faults = [f'{shown}:{line_of(path, s)}: "{s}" is no call of {spec.path}' for s in listed if s not in spec.by_symbol]
+    faults += [f'{shown}:{line_of(path, s)}: "{s}" is listed twice' for s in sorted(set(listed)) if listed.count(s) > 1]
+    if faults:
+        raise SpecError("\n".join(faults))
+    return [c for c in spec.calls if c.symbol in set(listed)]
+
+
+def line_of(path, symbol):
+    with open(path, encoding="utf-8") as f:
+        return next((n for n, line in enumerate(f, 1) if f'"{symbol}"' in line), 0)
+
+
+def soft_header(spec, implemented):
+    n = spec.name
+    out = [banner(spec, "the calls that the software device implements"), "#pragma once", "", f'#include "{n}_table.h"', "",
+           "/* What the exports reach, hidden names only: what the device's own lookup by name hands out. */",
+           f"extern const struct {n}_table soft_table __attribute__((visibility(\"hidden\")));", "",
+           "/* Written by the device: told of every call to something that it does not implement. */",
+           f"void soft_unsupported(enum {n}_call call);", ""]
+    out += [f"{c.prototype('soft_' + c.symbol)};" for c in implemented]
+    return "\n".join([*out, ""])
+
+
+def soft_source(spec, implemented):
+    n, up = spec.name, spec.upper
+    done = {c.symbol for c in implemented}
+    out = [banner(spec, "the exports of the software device"), f'#include "{n}_soft.h"', "",
+           '#define EXPORT __attribute__((visibility("default")))', ""]
+    for c in spec.calls:
+        if c.symbol not in done:
+            out += [f"static {c.prototype('no_' + c.symbol)}", "{", f"\tsoft_unsupported({up}_CALL_{c.symbol});",
+                    f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;", "}", ""]
+        out += [f"EXPORT {c.prototype()};", c.prototype(), "{",
+                f"\t{ret(c)}{'soft_' if c.symbol in done else 'no_'}{c.symbol}({c.names()});", "}", ""]
+    out += [f"const struct {n}_table soft_table = {{"]
+    out += [f"\t.{c.symbol} = {'soft_' if c.symbol in done else 'no_'}{c.symbol}," for c in spec.calls]
+    return "\n".join([*out, "};", ""])

@@ -1,0 +1,432 @@
+"""The spec: reads an API's TOML file, checks it, and hands out plain objects in a settled order.
+
+Nothing is guessed. A pointer without a declared direction and length, a type that nobody declared, a word that nobody
+knows stops the build with file, line and call; SpecError carries all of them at once, so that one run shows every fault.
+The format is told at the head of api/cuda.toml.
+"""
+
+import re
+import tomllib
+
+SYNC = ("local", "forget", "round", "blocking", "refused")
+TRAVEL = ("none", "plain", "custom")
+CHARGE = ("none", "measured", "pool", "release", "import", "reference")  # and bytes(EXPRESSION)
+TREAT = ("pass", "custom", "refuse")  # and the names of [body.*]
+DIRECTIONS = ("in", "out", "inout")
+FLAGS = ("optional", "static", "creates", "destroys", "borrows")
+VALUES = ("address", "user", "callback", "ignored")  # pointers that are handed on as they are
+PER_THREAD = ("ptsz", "ptds")
+
+CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", *PER_THREAD}
+REQUIRED = ("sync", "charge")
+API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
+            "include"}
+RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
+ENUM_KEYS = {"typedef", "header", "values"}
+SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call"}
+
+BUILTIN = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct",
+           "union", "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"}
+TYPE = r"(?P<type>[\w\s]+?(?:[\w\s*]*\*)?)\s*(?P<name>\w+)(?P<array>(?:\[\w+\])*)"
+EXTENT = re.compile(r"(one|string|image|custom)$|(count|bytes|string)\((.+)\)$")
+
+
+class SpecError(Exception):
+    """One or more faults of a spec; the text has one line for each."""
+
+
+class Arg:
+    """A parameter or a field: C type, name, and what is declared about it."""
+
+    def __init__(self, text, where, fault):
+        decl, _, words = text.partition(" : ")
+        m = re.fullmatch(TYPE, decl.strip())
+        self.text, self.name, self.type, self.array = decl.strip(), "", "", ""
+        self.direction = self.extent = self.expr = self.value = ""
+        self.flags = set()
+        if not m:
+            fault(where, f'cannot read the declaration "{text}"')
+            return
+        self.name, self.array = m["name"], m["array"]
+        self.type = re.sub(r"\s*\*", " *", " ".join(m["type"].split())).replace("* *", "**").replace("* *", "**")
+        for word in re.findall(r"\w+\([^)]*\)|\S+", words):
+            self.take_word(word, where, fault)
+
+    def take_word(self, word, where, fault):
+        m = EXTENT.match(word)
+        if word in DIRECTIONS and not self.direction:
+            self.direction = word
+        elif word in VALUES and not self.value:
+            self.value = word
+        elif word in FLAGS:
+            self.flags.add(word)
+        elif m and not self.extent:
+            self.extent, self.expr = m[1] or m[2], m[3] or ""
+        else:
+            fault(where, f'parameter "{self.name}": unknown or repeated word "{word}"')
+
+    @property
+    def pointer(self):
+        return self.type.endswith("*") or bool(self.array)
+
+    @property
+    def target(self):
+        """The type that the pointer points to."""
+        return self.type.removesuffix("*").strip()
+
+    @property
+    def const(self):
+        return self.type.startswith("const ") and self.type.count("*") == 1
+
+    def declaration(self):
+        return f"{self.type}{'' if self.type.endswith('*') else ' '}{self.name}{self.array}"
+
+
+class Call:
+    """One exported symbol."""
+
+    def __init__(self, symbol, block, spec, suffix=""):
+        self.plain = symbol  # the symbol whose block this is
+        self.per_thread = suffix
+        self.symbol = f"{symbol}_{suffix}" if suffix else symbol
+        m = re.fullmatch(r"(\w+?)(?:_v(\d+))?", symbol)
+        self.base, self.revision = m[1], int(m[2] or 1)
+        self.args, self.returns = block["_args"], block.get("returns", spec.result)
+        self.since = block.get(suffix or "since", 0)
+        self.block = block
+        self.sync, self.charge = block["sync"], block["charge"]
+        self.treat, self.travel = block["treat"], block["travel"]
+        self.macro, self.header = block.get("macro"), block.get("header")
+        self.otherwise = block.get("otherwise", "")
+        self.index = -1
+
+    def parameters(self):
+        return ", ".join(a.declaration() for a in self.args) or "void"
+
+    def prototype(self, name=None):
+        ret = self.returns
+        return f"{ret}{'' if ret.endswith('*') else ' '}{name or self.symbol}({self.parameters()})"
+
+    def names(self):
+        return ", ".join(a.name for a in self.args)
+
+
+class Record:
+    def __init__(self, tag, kind, block):
+        self.tag, self.kind = tag, kind
+        typedef = block.get("typedef", [])
+        self.typedefs = [typedef] if isinstance(typedef, str) else typedef
+        self.size, self.align, self.header = block.get("size"), block.get("align"), block.get("header")
+        self.lines = block["fields"]
+        self.fields = []  # Arg, flat; nested records' fields as well
+
+
+class Enum:
+    def __init__(self, tag, block):
+        self.tag, self.typedef, self.header = tag, block.get("typedef"), block.get("header")
+        self.values = block["values"]
+
+
+class Spec:
+    """A whole API. Calls are in the order of the file, a per-thread twin right after its plain call."""
+
+    def __init__(self, path, shown=None):
+        self.path, self.shown, self.faults = path, shown or path, []
+        try:
+            with open(path, encoding="utf-8") as f:
+                self.text = f.read()
+            data = tomllib.loads(self.text)
+        except OSError as e:
+            raise SpecError(f"{self.shown}: {e.strerror}") from None
+        except tomllib.TOMLDecodeError as e:
+            raise SpecError(self.toml_fault(str(e))) from None
+        self.lines = {}
+        for number, line in enumerate(self.text.splitlines(), 1):
+            m = re.match(r"\[([\w.]+)\]", line)
+            if m:
+                self.lines[m[1]] = number
+        self.read(data)
+        if self.faults:
+            raise SpecError("\n".join(self.faults))
+
+    def toml_fault(self, message):
+        line = re.search(r"at line (\d+)", message)
+        # The reader names the place behind the header that it stumbled over.
+        head = self.text.splitlines()[:int(line[1])] if line else []
+        block = next((m[1] for s in reversed(head) if (m := re.match(r"\[([\w.]+)\]", s))), "")
+        kind, _, name = block.partition(".")
+        twice = "is declared twice" if "twice" in message or "Cannot overwrite" in message else message
+        return f"{self.shown}:{line[1] if line else 0}: {kind} {name}: {twice}"
+
+    def fault(self, where, message):
+        section, _, name = where.partition(".")
+        self.faults.append(f"{self.shown}:{self.lines.get(where, 0)}: {section}{' ' + name if name else ''}: {message}")
+
+    # Reading ---------------------------------------------------------------------------------------------------------
+
+    def read(self, data):
+        for s in data:
+            if s not in SECTIONS:
+                self.fault(s, "unknown section")
+        api = data.get("api", {})
+        for k in ("name", "result", "success", "not_supported", "header"):
+            if k not in api:
+                self.fault("api", f'"{k}" is missing')
+        if self.faults:
+            return
+        self.unknown_keys("api", api, API_KEYS)
+        self.name, self.result, self.success = api["name"], api["result"], api["success"]
+        self.not_supported, self.header = api["not_supported"], api["header"]
+        self.version, self.version_macro = api.get("version"), api.get("version_macro")
+        self.per_thread_macro, self.include = api.get("per_thread_macro"), api.get("include", [])
+        self.upper = self.name.upper()
+        self.defaults = {"treat": "pass", **data.get("default", {})}
+        self.bodies = {name: block.get("code", "") for name, block in data.get("body", {}).items()}
+        self.read_types(data)
+        self.read_calls(data.get("call", {}))
+        self.check_versions()
+
+    def unknown_keys(self, where, block, known):
+        for k in block:
+            if k not in known:
+                self.fault(where, f'unknown key "{k}"')
+
+    def read_types(self, data):
+        self.handles = data.get("handle", {})
+        self.kinds = data.get("kind", {})
+        self.typedefs = data.get("typedef", {})
+        self.functions = data.get("function", {})
+        self.constants = data.get("constant", {})
+        self.enums, self.records = [], []
+        for tag, block in data.get("enum", {}).items():
+            self.unknown_keys(f"enum.{tag}", block, ENUM_KEYS)
+            if "values" in block:
+                self.enums.append(Enum(tag, block))
+            else:
+                self.fault(f"enum.{tag}", '"values" is missing')
+        for kind in ("struct", "union"):
+            for tag, block in data.get(kind, {}).items():
+                self.unknown_keys(f"{kind}.{tag}", block, RECORD_KEYS)
+                if "fields" in block:
+                    self.records.append(Record(tag, kind, block))
+                else:
+                    self.fault(f"{kind}.{tag}", '"fields" is missing')
+        self.record_of = {n: r for r in self.records for n in [f"{r.kind} {r.tag}", *r.typedefs]}
+        self.enum_of = {e.typedef: e for e in self.enums if e.typedef}
+        self.known = {*self.handles, *self.typedefs, *self.functions, *self.record_of, *self.enum_of,
+                      *(r.tag for r in self.records)}
+        for name, target in self.typedefs.items():
+            self.check_type(target, f"typedef.{name}" if f"typedef.{name}" in self.lines else "typedef", name)
+        for r in self.records:
+            self.read_fields(r)
+
+    def read_fields(self, r):
+        where = f"{r.kind}.{r.tag}"
+        for line in r.lines:
+            s = line.strip()
+            if s.endswith("{") or s.startswith("}"):
+                continue
+            a = Arg(re.sub(r":\d+$", "", s), where, self.fault)
+            if a.name:
+                self.check_type(a.type, where, a.name)
+                if a.type.endswith("*") or self.is_function(a.type):
+                    self.check_pointer(a, where, "field", None)
+                r.fields.append(a)
+        if r.lines and sum(s.strip().endswith("{") for s in r.lines) != sum(s.strip().startswith("}") for s in r.lines):
+            self.fault(where, "braces do not match")
+
+    def read_calls(self, blocks):
+        self.calls = []
+        for symbol, block in blocks.items():
+            where = f"call.{symbol}"
+            self.unknown_keys(where, block, CALL_KEYS)
+            for k in REQUIRED + (("since",) if self.version else ()):
+                if k not in block and k not in self.defaults:
+                    self.fault(where, f'"{k}" is missing')
+            block = {**self.defaults, **block}
+            block.setdefault("sync", "local")
+            block.setdefault("charge", "none")
+            if block["sync"] in ("local", "refused"):
+                block.setdefault("travel", "none")
+            elif "travel" not in block:
+                self.fault(where, f'"travel" is missing: a call of class "{block["sync"]}" goes over the wire')
+                block["travel"] = "none"
+            self.check_words(where, block)
+            block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
+            self.check_args(where, block)
+            self.add_call(Call(symbol, block, self))
+            for suffix in PER_THREAD:
+                if suffix in block:
+                    self.add_call(Call(symbol, block, self, suffix))
+        self.by_symbol = {c.symbol: c for c in self.calls}
+        if len(self.by_symbol) != len(self.calls):
+            seen = set()
+            for c in self.calls:
+                if c.symbol in seen:
+                    self.fault(f"call.{c.plain}", f'"{c.symbol}" is declared twice')
+                seen.add(c.symbol)
+
+    def add_call(self, call):
+        call.index = len(self.calls)
+        self.calls.append(call)
+
+    # Checking --------------------------------------------------------------------------------------------------------
+
+    def check_words(self, where, block):
+        def word(key, known, more=""):
+            if block[key] not in known:
+                self.fault(where, f'unknown {key} "{block[key]}"; known: {", ".join(known)}{more}')
+
+        word("sync", SYNC)
+        word("travel", TRAVEL)
+        word("treat", TREAT + tuple(self.bodies))
+        if not re.fullmatch(r"bytes\(.+\)", block["charge"]):
+            word("charge", CHARGE, ", bytes(EXPRESSION)")
+        if block.get("returns", self.result) != self.result and "otherwise" not in block:
+            self.fault(where, f'returns "{block["returns"]}", so "otherwise" must say what is returned when it cannot run')
+
+    def check_args(self, where, block):
+        args = {a.name: a for a in block["_args"]}
+        if len(args) != len(block["_args"]):
+            self.fault(where, "two parameters have the same name")
+        for a in block["_args"]:
+            if not a.name:
+                continue
+            self.check_type(a.type, where, a.name)
+            if a.pointer or self.is_function(a.type):
+                self.check_pointer(a, where, "parameter", args)
+            elif a.direction or a.extent or a.value:
+                self.fault(where, f'parameter "{a.name}": "{a.type}" is not a pointer')
+            elif a.flags and not self.kind_of(a.type):
+                self.fault(where, f'parameter "{a.name}": "{a.type}" is not a handle')
+        charge = re.fullmatch(r"bytes\((.+)\)", block["charge"])
+        if charge:
+            self.check_expr(charge[1], args, where, "charge")
+        if block["travel"] == "plain":
+            for a in block["_args"]:
+                why = self.not_plain(a)
+                if why:
+                    self.fault(where, f'travel "plain" cannot carry parameter "{a.name}": {why}')
+
+    def check_type(self, ctype, where, name):
+        tagged = re.match(r"(?:const )?((?:struct|union) \w+)", ctype)
+        if tagged and tagged[1] not in self.record_of:
+            self.fault(where, f'"{name}": unknown type "{tagged[1]}"')
+        for word in re.findall(r"[A-Za-z_]\w*", ctype):
+            if word not in BUILTIN and word not in self.known:
+                self.fault(where, f'"{name}": unknown type "{word}"')
+
+    def check_pointer(self, a, where, what, args):
+        def bad(message):
+            self.fault(where, f'{what} "{a.name}": {message}')
+
+        if self.is_function(a.type):
+            if a.value != "callback":
+                bad('is a function pointer and must be declared "callback"')
+            return
+        if a.value:
+            if a.direction or a.extent:
+                bad(f'"{a.value}" has neither direction nor length')
+            return
+        if not a.direction:
+            bad(f'is a pointer ("{a.text}") and nothing is declared about it')
+            return
+        if not a.extent:
+            bad("its length is missing: one, count(), bytes(), string, image or custom")
+            return
+        if a.const and a.direction != "in":
+            bad(f'points to const and cannot be "{a.direction}"')
+        if a.extent in ("one", "count") and a.target == "void" and not a.array:
+            bad("points to void: give its length as bytes() or say custom")
+        if a.extent == "string" and a.direction == "out" and not a.expr:
+            bad("an output string needs string(SIZE)")
+        if a.expr and args is not None:
+            self.check_expr(a.expr, args, where, f'{what} "{a.name}"')
+        if args is not None and a.direction == "out" and self.kind_of(a.target) not in (None, "device"):
+            if not a.flags & {"creates", "borrows", "static"}:
+                bad("gives out a handle: creates or borrows?")
+
+    def check_expr(self, expr, args, where, what):
+        """Integers, parameters, fields of parameters, * (dereference or product), + and -."""
+        if not re.fullmatch(r"[\w\s*+\->().]+", expr):
+            self.fault(where, f'{what}: cannot read the expression "{expr}"')
+            return
+        for m in re.finditer(r"(?<![\w>.])([A-Za-z_]\w*)(->\w+)?", expr):
+            if m[1] not in args:
+                self.fault(where, f'{what}: "{m[1]}" in "{expr}" is no parameter')
+            elif m[2] and not self.record(args[m[1]].target.removeprefix("const ")):
+                self.fault(where, f'{what}: "{m[1]}" in "{expr}" is no pointer to a struct')
+
+    def check_versions(self):
+        groups = {}
+        for c in self.calls:
+            groups.setdefault((c.base, c.per_thread), []).append(c)
+        for calls in groups.values():
+            calls.sort(key=lambda c: c.revision)
+            for older, newer in zip(calls, calls[1:]):
+                if self.version and newer.since <= older.since:
+                    self.fault(f"call.{newer.plain}", f"since {newer.since} is not above the {older.since} of"
+                               f" {older.symbol}")
+        macros = {}
+        for c in self.calls:
+            where = f"call.{c.plain}"
+            if self.version and not c.per_thread and not 0 < c.since <= self.version:
+                self.fault(where, f"since {c.since} is not between 1 and the API's {self.version}")
+            if c.per_thread and c.since < c.block.get("since", 0):
+                self.fault(where, f"{c.per_thread} {c.since} is below since {c.block['since']}")
+            if c.macro and not c.per_thread:
+                if c.macro in macros:
+                    self.fault(where, f'macro "{c.macro}" is taken by {macros[c.macro]}')
+                macros[c.macro] = c.symbol
+
+    # Questions about types -------------------------------------------------------------------------------------------
+
+    def resolve(self, ctype):
+        """The type behind all typedefs, without const."""
+        ctype = ctype.removeprefix("const ").strip()
+        while ctype in self.typedefs:
+            ctype = self.typedefs[ctype]
+        return ctype
+
+    def is_function(self, ctype):
+        return ctype.removeprefix("const ") in self.functions
+
+    def record(self, ctype):
+        return self.record_of.get(self.resolve(ctype))
+
+    def kind_of(self, ctype):
+        """The kind of handle, or None."""
+        ctype = ctype.removeprefix("const ").strip()
+        while True:
+            if ctype in self.kinds:
+                return self.kinds[ctype]
+            if ctype in self.handles:
+                return self.handles[ctype]["kind"]
+            if ctype not in self.typedefs:
+                return None
+            ctype = self.typedefs[ctype]
+
+    def has_pointers(self, ctype, seen=()):
+        """Does a value of this type hold addresses of the process (handles are not)?"""
+        if ctype.endswith("*") or self.is_function(ctype):
+            return True
+        r = self.record(ctype)
+        return bool(r) and any(self.has_pointers(f.type) for f in r.fields)
+
+    def not_plain(self, a):
+        """Why the generator cannot write the travel of this parameter; None if it can."""
+        if a.value == "callback":
+            return "a callback"
+        if a.value in ("address", "user"):
+            return "an address of the process"
+        if not a.pointer:
+            return "a struct with pointers" if self.has_pointers(a.type) else None
+        if a.extent in ("image", "custom"):
+            return f'its length is "{a.extent}"'
+        if "static" in a.flags:
+            return "it points into the library"
+        if self.has_pointers(a.target):
+            return "what it points to holds pointers"
+        if "->" in a.expr:
+            return "its length stands in a struct"
+        return None
