@@ -20,14 +20,15 @@ def outputs(spec, soft_list):
     """File name -> text."""
     n = spec.name
     files = {
-        f"{n}_types.h": types.types_header(spec),
-        f"{n}_client.h": types.client_header(spec),
         f"{n}_table.h": table.table_header(spec),
         f"{n}_names.c": table.names_source(spec),
         f"{n}_shim.h": shim.shim_header(spec),
         f"{n}_shim_entry.S": shim.entry_source(spec),
         f"{n}_shim_table.c": shim.shim_source(spec),
     }
+    if not spec.types:
+        files[f"{n}_types.h"] = types.types_header(spec)
+        files[f"{n}_client.h"] = types.client_header(spec)
     if spec.version:
         files[f"{n}_procs.h"] = procs.procs_header(spec)
         files[f"{n}_procs.c"] = procs.procs_source(spec)

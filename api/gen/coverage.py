@@ -36,5 +36,5 @@ def compare(text, path, shown):
     except OSError:
         same = False
     if not same:
-        print(f"{shown} does not say what the spec says; write it anew with: api/update-coverage", file=sys.stderr)
+        print(f"{shown} does not say what the spec says; write it anew with: meson compile coverage-page", file=sys.stderr)
     return 0 if same else 1

@@ -20,10 +20,11 @@ PER_THREAD = ("ptsz", "ptds")
 CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
-            "include"}
+            "include", "types"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
-SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call"}
+SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call",
+            "untyped"}
 
 BUILTIN = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct",
            "union", "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"}
@@ -179,11 +180,14 @@ class Spec:
         self.not_supported, self.header = api["not_supported"], api["header"]
         self.version, self.version_macro = api.get("version"), api.get("version_macro")
         self.per_thread_macro, self.include = api.get("per_thread_macro"), api.get("include", [])
+        self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.upper = self.name.upper()
         self.defaults = {"treat": "pass", **data.get("default", {})}
         self.bodies = {name: block.get("code", "") for name, block in data.get("body", {}).items()}
         self.read_types(data)
         self.read_calls(data.get("call", {}))
+        self.read_untyped(data.get("untyped", {}))
+        self.check_calls()
         self.check_versions()
 
     def unknown_keys(self, where, block, known):
@@ -258,13 +262,21 @@ class Spec:
             for suffix in PER_THREAD:
                 if suffix in block:
                     self.add_call(Call(symbol, block, self, suffix))
-        self.by_symbol = {c.symbol: c for c in self.calls}
-        if len(self.by_symbol) != len(self.calls):
-            seen = set()
-            for c in self.calls:
-                if c.symbol in seen:
-                    self.fault(f"call.{c.plain}", f'"{c.symbol}" is declared twice')
-                seen.add(c.symbol)
+
+    def read_untyped(self, section):
+        """Calls of which only the name is known: they pass, or are not supported; both need no parameters."""
+        self.unknown_keys("untyped", section, {"calls"})
+        for symbol in section.get("calls", []):
+            block = {"sync": "local", "charge": "none", "travel": "none", **self.defaults, "treat": "pass", "_args": []}
+            self.add_call(Call(symbol, block, self))
+
+    def check_calls(self):
+        self.by_symbol = {}
+        for c in self.calls:
+            if c.symbol in self.by_symbol:
+                where = f"call.{c.plain}"
+                self.fault(where if where in self.lines else "untyped", f'"{c.symbol}" is declared twice')
+            self.by_symbol[c.symbol] = c
 
     def add_call(self, call):
         call.index = len(self.calls)
@@ -309,6 +321,8 @@ class Spec:
                     self.fault(where, f'travel "plain" cannot carry parameter "{a.name}": {why}')
 
     def check_type(self, ctype, where, name):
+        if self.types:
+            return
         tagged = re.match(r"(?:const )?((?:struct|union) \w+)", ctype)
         if tagged and tagged[1] not in self.record_of:
             self.fault(where, f'"{name}": unknown type "{tagged[1]}"')

@@ -6,7 +6,7 @@ from .text import banner, pointer_type
 def table_header(spec):
     n, up = spec.name, spec.upper
     out = [banner(spec, f"the table of the {n} API: a typed pointer for every exported symbol"), "#pragma once", "",
-           f'#include "{n}_types.h"', "", "#include <stddef.h>", "", f"struct {n}_table {{"]
+           f'#include "{spec.types or n + "_types.h"}"', "", "#include <stddef.h>", "", f"struct {n}_table {{"]
     out += [f"\t{pointer_type(c) % c.symbol};" for c in spec.calls]
     out += ["};", "", "/* In the order of the table: the entry of a call is ((void **)table)[call]. */",
             f"enum {n}_call {{"]
