@@ -1,0 +1,133 @@
+/* config.c: see config.h. */
+#include "softdev/config.h"
+
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIG_PAGE_BYTES UINT64_C(2097152)
+
+/* A whole number of [least, most] in variable `name`, `standard` without it. Value: 0 or -EINVAL. */
+static int config_number(const char *name, unsigned long standard, unsigned long least, unsigned long most,
+			 unsigned long *ret, char *why, size_t why_bytes)
+{
+	const char *text = getenv(name);
+	char *end;
+
+	*ret = standard;
+	if (!text || !text[0])
+		return 0;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (errno || *end || text[0] < '0' || text[0] > '9' || *ret < least || *ret > most) {
+		snprintf(why, why_bytes, "%s=%s: give a whole number from %lu to %lu", name, text, least, most);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* One size from a list such as "16G,8G"; the last one holds for all devices after it. `least` may be 0. */
+static int config_size(const char *name, unsigned index, uint64_t standard, uint64_t least, uint64_t *ret, char *why,
+		       size_t why_bytes)
+{
+	const char *text = getenv(name), *comma;
+	char item[64];
+	struct size size;
+	size_t n;
+	int fault;
+
+	*ret = standard;
+	if (!text || !text[0])
+		return 0;
+	while (index-- && (comma = strchr(text, ',')))
+		text = comma + 1;
+	n = strcspn(text, ",");
+	if (n >= sizeof(item))
+		n = sizeof(item) - 1;
+	memcpy(item, text, n);
+	item[n] = 0;
+	if (!least && !strcmp(item, "0")) {
+		*ret = 0;
+		return 0;
+	}
+	fault = size_parse(item, &size);
+	if (fault || size.pct > 0) {
+		snprintf(why, why_bytes, "%s=%s: %s", name, item,
+			 fault ? size_fault_text(fault) : "give a size such as 16G, not a percentage");
+		return -EINVAL;
+	}
+	if (size.bytes < least) {
+		snprintf(why, why_bytes, "%s=%s: give at least %llu bytes", name, item, (unsigned long long)least);
+		return -EINVAL;
+	}
+	*ret = size.bytes;
+	return 0;
+}
+
+static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why, size_t why_bytes)
+{
+	const char *text = getenv("METE_SOFT_CC");
+	unsigned major = 9, minor = 0;
+	char rest;
+
+	if (text && text[0] &&
+	    (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
+		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 9.0", text);
+		return -EINVAL;
+	}
+	*ret_major = major;
+	*ret_minor = minor;
+	return 0;
+}
+
+static void config_uuid(uint8_t uuid[16], unsigned index)
+{
+	static const uint8_t base[16] = { 'm', 'e', 't', 'e', 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0 };
+
+	memcpy(uuid, base, sizeof(base));
+	uuid[15] = (uint8_t)index;
+}
+
+int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_t why_bytes)
+{
+	const char *name = getenv("METE_SOFT_NAME");
+	unsigned long count, sms;
+	uint32_t major, minor;
+	int r;
+
+	r = config_number("METE_SOFT_DEVICES", 2, 0, SEGMENT_MAX_DEVICES, &count, why, why_bytes);
+	if (!r)
+		r = config_number("METE_SOFT_SMS", 16, 1, 1024, &sms, why, why_bytes);
+	if (!r)
+		r = config_capability(&major, &minor, why, why_bytes);
+	if (r)
+		return r;
+	if (!name || !name[0])
+		name = "mete software device";
+	if (strlen(name) >= sizeof(ret->name)) {
+		snprintf(why, why_bytes, "METE_SOFT_NAME: give a name of at most %zu bytes", sizeof(ret->name) - 1);
+		return -EINVAL;
+	}
+	memset(ret, 0, sizeof(*ret) * SEGMENT_MAX_DEVICES);
+	for (unsigned i = 0; i < count; i++) {
+		struct segment_config *c = &ret[i];
+
+		config_uuid(c->uuid, i);
+		snprintf(c->name, sizeof(c->name), "%s", name);
+		c->sm_count = (uint32_t)sms;
+		c->cc_major = major;
+		c->cc_minor = minor;
+		c->pci_bus = i + 1;
+		r = config_size("METE_SOFT_MEMORY", i, UINT64_C(16) << 30, CONFIG_PAGE_BYTES, &c->total_bytes, why,
+				why_bytes);
+		if (!r)
+			r = config_size("METE_SOFT_CONTEXT_MEMORY", i, 0, 0, &c->context_bytes, why, why_bytes);
+		if (r)
+			return r;
+		c->total_bytes -= c->total_bytes % SEGMENT_UNIT_BYTES;
+	}
+	return (int)count;
+}

@@ -1,0 +1,12 @@
+/*
+ * config.h: the configuration of the software device from the environment.
+ *
+ * METE_SOFT_DEVICES, _MEMORY, _SMS, _NAME, _CC, _CONTEXT_MEMORY. Bad values are refused with a line that names the
+ * variable, the value and what is expected; nothing is guessed.
+ */
+#pragma once
+
+#include "softdev/segment.h"
+
+/* Value: the number of devices written to `ret`, or -EINVAL with one line in `why`. */
+int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_t why_bytes);

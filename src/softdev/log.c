@@ -1,0 +1,37 @@
+/* log.c: see log.h. The file is opened per line: it may be moved away, and a guest keeps no descriptor open. */
+#include "softdev/log.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void log_line(const char *fmt, ...)
+{
+	static const char prefix[] = "mete: ";
+	const char *path = getenv("METE_LOG");
+	_cleanup_close_ int opened = -1;
+	int saved = errno, n, fd = STDERR_FILENO;
+	char line[1024];
+	va_list ap;
+
+	memcpy(line, prefix, sizeof(prefix));
+	va_start(ap, fmt);
+	n = vsnprintf(line + sizeof(prefix) - 1, sizeof(line) - sizeof(prefix), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	n = (int)strlen(line);
+	line[n++] = '\n';
+	if (path && path[0] && strcmp(path, "stderr")) {
+		opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (opened >= 0)
+			fd = opened;
+	}
+	if (write(fd, line, (size_t)n) < 0)
+		errno = saved; /* nowhere to say it */
+	errno = saved;
+}

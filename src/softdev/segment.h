@@ -1,0 +1,153 @@
+/*
+ * segment.h: what all processes on the software device share: its devices, who holds how much, who computes.
+ *
+ * One file, METE_SOFT_DIR/segment (default /dev/shm/mete-soft-<uid>/segment), mapped by the driver library and by the NVML
+ * library. The first process makes it with its own configuration (METE_SOFT_*); later ones take the segment's, as long as
+ * somebody lives in it.
+ *
+ * Death is the kernel's word. Each process holds a place in the table through a lock on one byte of the file (an open
+ * file description lock) that hangs on a mapping: the kernel lets go of it when the mapping goes, that is at exit, kill
+ * and exec, and before the parent can wait for the process; zombies are dead, a reused pid is not mistaken, and a child
+ * made by fork does not inherit it. Whoever wants memory or asks how much is free first clears the places of the dead.
+ *
+ * Accounts are in units of 512 bytes and change only with the segment's lock held. The lock is a word with the holder's
+ * place in it; a waiter who finds the holder dead takes it over and recomputes the totals from the places and objects,
+ * so a kill -9 at any instruction leaves an exact account.
+ *
+ * Shared allocations (exportable VMM handles) are files METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on them
+ * through a descriptor or a mapping. Their charge lies in the object table and survives the process that made them.
+ *
+ * Limits: one segment per user and directory; 1024 processes; 4096 shared allocations; a file system with open file
+ * description locks (tmpfs has them since Linux 3.15).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEGMENT_MAGIC 0x676573736574656dull
+#define SEGMENT_VERSION 1u
+#define SEGMENT_UNIT_BYTES 512u
+#define SEGMENT_MAX_DEVICES 16u
+#define SEGMENT_MAX_PROCESSES 1024u
+#define SEGMENT_MAX_OBJECTS 4096u
+
+/* Written once, when the segment is made. */
+struct segment_config {
+	uint8_t uuid[16];
+	char name[96];
+	uint64_t total_bytes; /* a multiple of SEGMENT_UNIT_BYTES */
+	uint64_t context_bytes; /* what one context takes */
+	uint32_t sm_count;
+	uint32_t cc_major;
+	uint32_t cc_minor;
+	uint32_t pci_domain;
+	uint32_t pci_bus;
+	uint32_t pci_device;
+};
+
+struct segment_device {
+	struct segment_config config;
+	_Atomic uint64_t used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
+	_Atomic uint64_t peak_units;
+	_Atomic uint64_t busy_ns; /* time in which at least one kernel ran, up to busy_since */
+	_Atomic uint64_t busy_since; /* CLOCK_MONOTONIC ns; 0: no kernel runs now */
+	_Atomic uint32_t running; /* kernels that run now, of live and not yet cleared dead processes */
+	uint32_t unused;
+};
+
+enum segment_kind {
+	SEGMENT_FREE = 0,
+	SEGMENT_DRIVER = 1, /* the driver library: can hold memory */
+	SEGMENT_OBSERVER = 2, /* NVML: holds nothing, but keeps the configuration */
+};
+
+/* One process on one device. */
+struct segment_share {
+	_Atomic uint64_t held_units; /* without shared objects */
+	_Atomic uint64_t peak_units;
+	_Atomic uint64_t kernel_ns; /* time of all its kernels */
+	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
+	_Atomic uint32_t running; /* its kernels that run now */
+};
+
+struct segment_process {
+	_Atomic uint32_t kind; /* enum segment_kind */
+	_Atomic int32_t pid; /* in the process's own pid namespace */
+	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat */
+	char command[64];
+	struct segment_share share[SEGMENT_MAX_DEVICES];
+};
+
+struct segment_object {
+	_Atomic uint64_t id; /* 0: a free place; names the file object-<id> */
+	_Atomic uint64_t units;
+	_Atomic uint32_t device;
+	_Atomic int32_t owner_pid; /* who made it; may have died since */
+	_Atomic uint64_t owner_start_time;
+};
+
+struct segment {
+	_Atomic uint64_t magic; /* written last */
+	uint32_t version;
+	uint32_t bytes;
+	uint32_t device_count;
+	_Atomic uint32_t lock; /* 0 free, else the holder's place + 1 */
+	_Atomic uint64_t generation; /* counts configurations; a reader with another one must attach again */
+	_Atomic uint64_t next_object;
+	_Atomic uint32_t recoveries; /* how often a dead holder's lock was taken over */
+	_Atomic uint32_t places; /* one above the highest place ever taken: bounds all scans */
+	_Atomic uint32_t objects; /* likewise for objects */
+	uint32_t unused;
+	struct segment_device device[SEGMENT_MAX_DEVICES];
+	struct segment_process process[SEGMENT_MAX_PROCESSES];
+	struct segment_object object[SEGMENT_MAX_OBJECTS];
+};
+
+/* A process's hold on the segment. */
+struct segment_place {
+	struct segment *segment;
+	void *token; /* the mapping that carries the lock */
+	uint32_t index; /* into segment->process */
+	char dir[200];
+};
+
+/*
+ * Maps the segment, makes it where there is none or nobody lives in it, and takes a place. Value: 0, or -errno with one
+ * line in `why`. Costs a few system calls and no memory of the device. In a child made by fork, take a new place.
+ */
+int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why, size_t why_bytes);
+/* Gives the place and what it holds back. Not needed before exit. */
+void segment_detach(struct segment_place *p);
+/* Only looks: maps an existing segment without a place; for tests. Value: NULL without one. */
+const struct segment *segment_peek(void);
+void segment_unpeek(const struct segment *s);
+
+/* Takes `units` of a device for this process. Value: 0, or -ENOMEM when they are not free; then nothing has changed. */
+int segment_charge(struct segment_place *p, uint32_t device, uint64_t units);
+void segment_refund(struct segment_place *p, uint32_t device, uint64_t units);
+/* The device's free units, after the dead have been cleared. */
+uint64_t segment_free_units(struct segment_place *p, uint32_t device);
+/* Clears the places of the dead and objects that nobody holds. */
+void segment_reap(struct segment_place *p);
+/* Whether somebody lives at this place. */
+bool segment_alive(const struct segment_place *p, uint32_t index);
+
+void segment_context_add(struct segment_place *p, uint32_t device);
+void segment_context_remove(struct segment_place *p, uint32_t device);
+void segment_kernel_begin(struct segment_place *p, uint32_t device);
+void segment_kernel_end(struct segment_place *p, uint32_t device, uint64_t duration_ns);
+/* Time in which the device has computed so far; difference two readings for a utilisation. */
+uint64_t segment_busy_ns(const struct segment *s, uint32_t device);
+
+/*
+ * Makes a shared allocation. Value: a descriptor of its file that holds it alive (so does every mapping of that
+ * descriptor), or -ENOMEM, -ENOSPC (table full) or another -errno.
+ */
+int segment_object_new(struct segment_place *p, uint32_t device, uint64_t units, uint64_t *ret_id);
+/* Another such descriptor of a living object. */
+int segment_object_open(struct segment_place *p, uint64_t id);
+/* Which object a descriptor belongs to. Value: 0, or -EINVAL. */
+int segment_object_find(struct segment_place *p, int fd, uint64_t *ret_id, uint32_t *ret_device, uint64_t *ret_units);
