@@ -23,17 +23,20 @@ int proc_find(const struct proc_variant *table, size_t count, const char *name, 
 	      uint32_t *ret_call)
 {
 	const struct proc_variant *found = NULL;
-	size_t first = first_row(table, count, name), i;
+	size_t first = first_row(table, count, name), end = first, i;
+	uint32_t per_thread;
 
-	for (i = first; i < count && !strcmp(table[i].name, name); i++) {
-		if (table[i].per_thread && !(flags & PROC_PER_THREAD))
-			break;
-		if (table[i].since <= version)
-			found = &table[i];
-	}
-	if (found)
-		*ret_call = found->call;
-	else if (i == first)
+	while (end < count && !strcmp(table[end].name, name))
+		end++;
+	if (end == first)
 		return PROC_NOT_FOUND;
-	return found ? PROC_FOUND : PROC_TOO_OLD;
+	/* Per-thread rows are the last ones of their name. */
+	per_thread = flags & PROC_PER_THREAD ? table[end - 1].per_thread : 0;
+	for (i = first; i < end; i++)
+		if (table[i].per_thread == per_thread && table[i].since <= version)
+			found = &table[i];
+	if (!found)
+		return PROC_TOO_OLD;
+	*ret_call = found->call;
+	return PROC_FOUND;
 }

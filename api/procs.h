@@ -2,7 +2,9 @@
  * procs.h: finding a call by its public name and the version that the program was written for.
  *
  * A name has variants, each introduced by some version of the API; asked with a version, the newest variant that is not
- * newer answers. A variant is plain or belongs to the per-thread default stream. The tables are generated (gen/procs.py).
+ * newer answers. A variant is plain or belongs to the per-thread default stream. Asked for the per-thread stream, a name that
+ * has per-thread variants is looked up among those alone, a name that has none among the plain ones. Compared with a real
+ * driver's answers by tests/api/procs_driver_test.c. The tables are generated (gen/procs.py).
  */
 #pragma once
 
@@ -16,7 +18,7 @@ enum proc_outcome {
 	PROC_TOO_OLD = 2, /* the name exists, but only since a later version */
 };
 
-#define PROC_PER_THREAD 2u /* flag: the per-thread variant where there is one, else the plain one */
+#define PROC_PER_THREAD 2u /* flag: for the per-thread default stream */
 
 struct proc_variant {
 	const char *name; /* without suffix */
