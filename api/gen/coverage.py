@@ -22,7 +22,7 @@ def page(spec, soft_list):
            "- **remote**: where the answer comes from when the device is on another machine", "",
            "| call | since | software device | shim | charge | remote |", "|---|---|---|---|---|---|"]
     for c in calls:
-        since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version else ""
+        since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version and c.since else ""
         since += " per-thread" if c.per_thread else ""
         charge = "" if c.charge == "none" else c.charge
         out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} | {c.sync} |")

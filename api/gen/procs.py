@@ -21,7 +21,7 @@ extern const size_t {n}_proc_count;
 
 def procs_source(spec):
     n, up = spec.name, spec.upper
-    rows = sorted((c.base, bool(c.per_thread), c.since, c.symbol) for c in spec.calls)
+    rows = sorted((c.base, bool(c.per_thread), c.since, c.symbol) for c in spec.calls if not c.untyped)
     out = [banner(spec, f"the {n} API's names and versions, sorted by name, plain before per-thread, oldest first"),
            f'#include "{n}_procs.h"', "", f"const struct proc_variant {n}_procs[] = {{"]
     out += [f'\t{{"{base}", {since}, {int(thread)}, {up}_CALL_{symbol}}},' for base, thread, since, symbol in rows]

@@ -99,6 +99,7 @@ class Call:
         self.treat, self.travel = block["treat"], block["travel"]
         self.macro, self.header = block.get("macro"), block.get("header")
         self.otherwise = block.get("otherwise", "")
+        self.untyped = block.get("untyped", False)  # nothing but the name is known
         self.index = -1
 
     def parameters(self):
@@ -267,7 +268,8 @@ class Spec:
         """Calls of which only the name is known: they pass, or are not supported; both need no parameters."""
         self.unknown_keys("untyped", section, {"calls"})
         for symbol in section.get("calls", []):
-            block = {"sync": "local", "charge": "none", "travel": "none", **self.defaults, "treat": "pass", "_args": []}
+            block = {"sync": "local", "charge": "none", "travel": "none", **self.defaults, "treat": "pass", "_args": [],
+                     "untyped": True}
             self.add_call(Call(symbol, block, self))
 
     def check_calls(self):
@@ -374,7 +376,8 @@ class Spec:
     def check_versions(self):
         groups = {}
         for c in self.calls:
-            groups.setdefault((c.base, c.per_thread), []).append(c)
+            if not c.untyped:
+                groups.setdefault((c.base, c.per_thread), []).append(c)
         for calls in groups.values():
             calls.sort(key=lambda c: c.revision)
             for older, newer in zip(calls, calls[1:]):
@@ -384,7 +387,7 @@ class Spec:
         macros = {}
         for c in self.calls:
             where = f"call.{c.plain}"
-            if self.version and not c.per_thread and not 0 < c.since <= self.version:
+            if self.version and not c.per_thread and not c.untyped and not 0 < c.since <= self.version:
                 self.fault(where, f"since {c.since} is not between 1 and the API's {self.version}")
             if c.per_thread and c.since < c.block.get("since", 0):
                 self.fault(where, f"{c.per_thread} {c.since} is below since {c.block['since']}")

@@ -18,7 +18,7 @@ def client_header(spec):
     def shown(header):
         return header is None or header in spec.include
 
-    calls = [c for c in spec.calls if shown(c.header)]
+    calls = [c for c in spec.calls if shown(c.header) and not c.untyped]
     out = [banner(spec, f"the {spec.name} API for programs that call it"), f"#ifndef {guard}", f"#define {guard}", "",
            "#include <stddef.h>", "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
            f"#ifndef {types}", f"#define {types}", "", *type_lines(spec, shown), "", f"#endif /* {types} */", ""]
@@ -29,22 +29,23 @@ def client_header(spec):
     return "\n".join(out)
 
 
-def macro_lines(spec, calls):
+def version_macros(calls):
+    """What the header's names mean: {name: symbol}, and the same where the per-thread default stream is chosen."""
     plain = {c.macro: c.symbol for c in calls if c.macro and not c.per_thread}
-    lines = [f"#define {name} {symbol}" for name, symbol in plain.items()]
-    twins = [c for c in calls if c.per_thread]
+    twins = {c.macro or c.plain: c.symbol for c in calls if c.per_thread and (c.macro or c.base not in plain)}
+    return plain, twins
+
+
+def macro_lines(spec, calls):
+    def define(table):
+        return [f"#define {name} {symbol}" for name, symbol in table.items()]
+
+    plain, twins = version_macros(calls)
     if not spec.per_thread_macro or not twins:
-        return lines
-    newest = {}
-    for c in twins:
-        newest[c.macro or c.base] = c
-    chosen = {name: c.symbol for name, c in newest.items() if c.macro or name not in plain}
-    out = [f"#ifdef {spec.per_thread_macro}"]
-    out += [f"#define {name} {symbol}" for name, symbol in chosen.items()]
-    out += ["#else"]
-    out += [f"#define {name} {symbol}" for name, symbol in plain.items() if name in chosen]
-    out += ["#endif"]
-    return out + [f"#define {name} {symbol}" for name, symbol in plain.items() if name not in chosen]
+        return define(plain)
+    both = {n: s for n, s in plain.items() if n in twins}
+    rest = {n: s for n, s in plain.items() if n not in twins}
+    return [f"#ifdef {spec.per_thread_macro}", *define(twins), "#else", *define(both), "#endif", *define(rest)]
 
 
 def type_lines(spec, shown):
