@@ -1,0 +1,104 @@
+/* context_test.c: primary and created contexts, the stack of current ones, what dies with a context. */
+#include "kit.h"
+
+static CUcontext current(void)
+{
+	CUcontext c = (CUcontext)0x77;
+
+	works(cuCtxGetCurrent(&c));
+	return c;
+}
+
+static void primary(void)
+{
+	CUcontext again;
+	unsigned int flags = 99;
+	int active = -1;
+	CUdevice dev = -1;
+
+	works(cuDevicePrimaryCtxRetain(&again, kit.dev));
+	ok(again == kit.context);
+	works(cuDevicePrimaryCtxRelease(kit.dev));
+	works(cuDevicePrimaryCtxGetState(kit.dev, &flags, &active));
+	is(active, 1);
+	works(cuCtxGetDevice(&dev));
+	is(dev, kit.dev);
+}
+
+static void stack(void)
+{
+	CUcontext a, popped = NULL;
+	unsigned int version = 0;
+
+	needs(kit_context(&a, CU_CTX_SCHED_AUTO, kit.dev));
+	ok(current() == a);
+	works(cuCtxPushCurrent(kit.context));
+	ok(current() == kit.context);
+	works(cuCtxPushCurrent(a));
+	works(cuCtxPopCurrent(&popped));
+	ok(popped == a && current() == kit.context);
+	works(cuCtxPopCurrent(&popped));
+	ok(popped == kit.context && current() == a);
+	works(cuCtxGetApiVersion(a, &version));
+	ok(version >= 3010);
+	works(cuCtxDestroy(a));
+	works(cuCtxSetCurrent(kit.context));
+}
+
+/* What was allocated in a context goes with it. */
+static void death(void)
+{
+	size_t before = kit_free(), with;
+	CUstream s;
+	CUcontext a;
+	CUdeviceptr p;
+
+	needs(kit_context(&a, 0, kit.dev));
+	with = kit_free();
+	needs(cuMemAlloc(&p, 4 * MIB));
+	needs(cuStreamCreate(&s, 0));
+	is(with - kit_free(), 4 * MIB);
+	works(cuMemsetD8Async(p, 1, 4 * MIB, s));
+	works(cuCtxDestroy(a));
+	works(cuCtxSetCurrent(kit.context));
+	if (kit.soft)
+		is(kit_free(), before);
+}
+
+/* Contexts of one device share its addresses: a pointer of one may be used in the other. */
+static void shared_addresses(void)
+{
+	unsigned int v = 0;
+	CUcontext a;
+	CUdeviceptr p;
+
+	needs(cuMemAlloc(&p, 4096));
+	needs(kit_context(&a, 0, kit.dev));
+	works(cuMemsetD32(p, 31, 16));
+	works(cuMemcpyDtoH(&v, p, 4));
+	is(v, 31);
+	works(cuCtxDestroy(a));
+	works(cuCtxSetCurrent(kit.context));
+	works(cuMemFree(p));
+}
+
+static void limits(void)
+{
+	size_t v = 0;
+
+	works(cuCtxGetLimit(&v, CU_LIMIT_STACK_SIZE));
+	ok(v > 0);
+	works(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20));
+	ok(cuCtxGetLimit(&v, (CUlimit)0x7777) != CUDA_SUCCESS);
+}
+
+int main(void)
+{
+	kit_begin();
+	primary();
+	stack();
+	death();
+	shared_addresses();
+	limits();
+	return kit_end();
+}

@@ -1,0 +1,167 @@
+/* copy_test.c: copies in every direction, whole and in boxes, at once and in a stream. */
+#include "kit.h"
+
+#define BYTES 100000u
+
+static unsigned char from[BYTES], to[BYTES];
+
+static void pattern(unsigned char seed)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		from[i] = (unsigned char)(i * 7 + (i >> 8) + seed);
+	memset(to, 0, sizeof to);
+}
+
+static void linear(CUdeviceptr a, CUdeviceptr b)
+{
+	CUdeviceptr h = (CUdeviceptr)(uintptr_t)from, t = (CUdeviceptr)(uintptr_t)to;
+
+	pattern(1);
+	works(cuMemcpyHtoD(a, from, BYTES));
+	works(cuMemcpyDtoD(b, a, BYTES));
+	works(cuMemcpyDtoH(to, b, BYTES));
+	ok(!memcmp(from, to, BYTES));
+
+	pattern(2);
+	works(cuMemcpy(a, h, BYTES));
+	works(cuMemcpy(b, a, BYTES));
+	works(cuMemcpy(t, b, BYTES));
+	ok(!memcmp(from, to, BYTES));
+
+	/* Odd offsets and lengths touch nothing beside them. */
+	pattern(3);
+	works(cuMemsetD8(a, 0x55, BYTES));
+	works(cuMemcpyHtoD(a + 333, from, 1001));
+	works(cuMemcpyDtoH(to, a, BYTES));
+	ok(to[332] == 0x55 && to[333 + 1001] == 0x55 && !memcmp(to + 333, from, 1001));
+	works(cuMemcpyHtoD(a, from, 0));
+}
+
+static void streamed(CUdeviceptr a, CUdeviceptr b)
+{
+	CUstream s;
+
+	pattern(4);
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuMemcpyHtoDAsync(a, from, BYTES, s));
+	works(cuMemcpyDtoDAsync(b, a, BYTES, s));
+	works(cuMemcpyDtoHAsync(to, b, BYTES, s));
+	works(cuStreamSynchronize(s));
+	ok(!memcmp(from, to, BYTES));
+
+	pattern(5);
+	works(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)from, BYTES, s));
+	works(cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, a, BYTES, s));
+	works(cuStreamSynchronize(s));
+	ok(!memcmp(from, to, BYTES));
+	works(cuStreamDestroy(s));
+}
+
+/* A box of 30 rows of 50 bytes inside a pitched allocation. */
+static void boxes_2d(void)
+{
+	size_t pitch, wrong = 0;
+	CUdeviceptr p;
+	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 70, .srcXInBytes = 5,
+			    .srcY = 2, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstXInBytes = 9, .dstY = 4,
+			    .WidthInBytes = 50, .Height = 30 };
+
+	pattern(6);
+	needs(cuMemAllocPitch(&p, &pitch, 100, 40, 4));
+	works(cuMemsetD2D8(p, pitch, 0, 100, 40));
+	c.dstDevice = p;
+	c.dstPitch = pitch;
+	works(cuMemcpy2D(&c));
+
+	c = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .srcPitch = pitch,
+			     .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = 100,
+			     .WidthInBytes = 100, .Height = 40 };
+	works(cuMemcpy2DUnaligned(&c));
+	for (size_t y = 0; y < 40; y++) {
+		for (size_t x = 0; x < 100; x++) {
+			bool inside = x >= 9 && x < 59 && y >= 4 && y < 34;
+			unsigned char want = inside ? from[(y - 4 + 2) * 70 + x - 9 + 5] : 0;
+
+			wrong += to[y * 100 + x] != want;
+		}
+	}
+	is(wrong, 0);
+	c.srcPitch = 50;
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&c));
+	works(cuMemFree(p));
+}
+
+static void boxes_3d(CUdeviceptr a)
+{
+	size_t wrong = 0;
+	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 32, .srcHeight = 16,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a, .dstPitch = 64, .dstHeight = 20,
+			    .dstXInBytes = 3, .dstY = 1, .dstZ = 2, .WidthInBytes = 30, .Height = 15, .Depth = 8 };
+
+	pattern(7);
+	works(cuMemsetD8(a, 0, BYTES));
+	works(cuMemcpy3D(&c));
+	works(cuMemcpyDtoH(to, a, BYTES));
+	for (size_t z = 0; z < 10; z++) {
+		for (size_t y = 0; y < 20; y++) {
+			for (size_t x = 0; x < 64; x++) {
+				bool inside = x >= 3 && x < 33 && y >= 1 && y < 16 && z >= 2;
+				unsigned char want = inside ? from[((z - 2) * 16 + y - 1) * 32 + x - 3] : 0;
+
+				wrong += to[(z * 20 + y) * 64 + x] != want;
+			}
+		}
+	}
+	is(wrong, 0);
+}
+
+static void between_devices(CUdeviceptr a)
+{
+	CUcontext other;
+	CUdeviceptr b;
+	int count = 0;
+
+	works(cuDeviceGetCount(&count));
+	if (count < 2) {
+		kit_skip("copies between devices", "one device");
+		return;
+	}
+	pattern(8);
+	works(cuMemcpyHtoD(a, from, BYTES));
+	needs(cuDevicePrimaryCtxRetain(&other, 1));
+	needs(cuCtxPushCurrent(other));
+	needs(cuMemAlloc(&b, BYTES));
+	works(cuMemcpyPeer(b, other, a, kit.context, BYTES));
+	works(cuMemcpyDtoH(to, b, BYTES));
+	ok(!memcmp(from, to, BYTES));
+	works(cuMemFree(b));
+	works(cuCtxPopCurrent(NULL));
+	works(cuDevicePrimaryCtxRelease(1));
+}
+
+static void refused(CUdeviceptr a)
+{
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(a, NULL, 16));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(0, from, 16));
+	if (kit.soft)
+		answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(a, from, 1ull << 40));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(to, 0, 16));
+}
+
+int main(void)
+{
+	CUdeviceptr a, b;
+
+	kit_begin();
+	needs(cuMemAlloc(&a, BYTES));
+	needs(cuMemAlloc(&b, BYTES));
+	linear(a, b);
+	streamed(a, b);
+	boxes_2d();
+	boxes_3d(a);
+	between_devices(a);
+	refused(a);
+	works(cuMemFree(a));
+	works(cuMemFree(b));
+	return kit_end();
+}

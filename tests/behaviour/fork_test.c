@@ -1,0 +1,53 @@
+/* fork_test.c: children of a process that has not, and of one that has used the device. */
+#include "kit.h"
+
+static int uses_the_device(void)
+{
+	unsigned char byte = 0;
+	CUcontext context;
+	CUdeviceptr p;
+	CUdevice dev;
+
+	return cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context) ||
+	       cuMemAlloc(&p, 4 * MIB) || cuMemsetD8(p, 9, 4 * MIB) || cuMemcpyDtoH(&byte, p + 4 * MIB - 1, 1) || byte != 9;
+	/* No cuMemFree: the memory must return with the process. */
+}
+
+static int is_refused(void)
+{
+	CUdeviceptr p;
+	CUresult r = cuMemAlloc(&p, 4096);
+
+	if (r != CUDA_ERROR_NOT_INITIALIZED)
+		printf("# the child is told %s\n", kit_error(r));
+	return r != CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/* Ends without a word to the driver, as a child of a data loader does. */
+static int does_nothing(void)
+{
+	return 0;
+}
+
+int main(void)
+{
+	size_t before;
+	CUdeviceptr p;
+
+	for (int i = 0; i < 3; i++)
+		tap_ok(kit_child(uses_the_device) == 0, "child %d uses the device before its parent does", i);
+	kit_begin();
+	needs(cuMemAlloc(&p, 4096));
+	works(cuMemsetD8(p, 5, 4096));
+	before = kit_free();
+	for (int i = 0; i < 3; i++) {
+		tap_ok(kit_child(is_refused) == 0, "child %d of a process with a context is refused", i);
+		tap_ok(kit_child(does_nothing) == 0, "child %d that does nothing ends well", i);
+	}
+	/* The parent lost nothing by its children's ends. */
+	is(kit_free(), before);
+	works(cuMemsetD8(p, 6, 4096));
+	works(cuCtxSynchronize());
+	works(cuMemFree(p));
+	return kit_end();
+}

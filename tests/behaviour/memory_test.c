@@ -1,0 +1,195 @@
+/* memory_test.c: plain, pitched, host, registered and managed memory; what each takes from the device. */
+#include "kit.h"
+#include "basic_ptx.h"
+
+static void plain(void)
+{
+	size_t before = kit_free(), sizes[] = { 1, 511, 512, 513, 4096, 3 * MIB + 1 };
+	CUdeviceptr p;
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		p = 0;
+		works(cuMemAlloc(&p, sizes[i]));
+		ok(p && p % 256 == 0);
+		if (kit.soft)
+			is(before - kit_free(), kit_taken(sizes[i]));
+		works(cuMemFree(p));
+		is(kit_free(), before);
+	}
+	works(cuMemFree(0));
+	p = 4711;
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAlloc(&p, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAlloc(NULL, 512));
+	answers(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, kit.total + 1));
+	answers(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, (size_t)1 << 46));
+	is(p, 4711);
+	is(kit_free(), before);
+}
+
+static void bad_frees(void)
+{
+	size_t before;
+	CUdeviceptr p;
+
+	needs(cuMemAlloc(&p, 4096));
+	before = kit_free();
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFree(p + 256));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFree((CUdeviceptr)0x1234500));
+	is(kit_free(), before);
+	works(cuMemFree(p));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+}
+
+static void fresh_memory_reads_as_zero(void)
+{
+	unsigned char byte[4096];
+	CUdeviceptr p;
+	int wrong = 0;
+
+	if (!kit.soft) {
+		kit_skip("fresh memory reads as zero", "a real driver does not promise it");
+		return;
+	}
+	for (int round = 0; round < 2; round++) {
+		needs(cuMemAlloc(&p, sizeof byte));
+		works(cuMemcpyDtoH(byte, p, sizeof byte));
+		for (size_t i = 0; i < sizeof byte; i++)
+			wrong += byte[i] != 0;
+		works(cuMemsetD8(p, 0xee, sizeof byte));
+		works(cuMemFree(p));
+	}
+	is(wrong, 0);
+}
+
+static void ranges(void)
+{
+	CUdeviceptr p, base = 0;
+	size_t size = 0;
+
+	needs(cuMemAlloc(&p, 100000));
+	works(cuMemGetAddressRange(&base, &size, p + 777));
+	is(base, p);
+	is(size, 100000);
+	works(cuMemGetAddressRange(NULL, &size, p));
+	works(cuMemGetAddressRange(&base, NULL, p + 99999));
+	works(cuMemFree(p));
+	ok(cuMemGetAddressRange(&base, &size, p) != CUDA_SUCCESS);
+}
+
+static void pitched(void)
+{
+	size_t before = kit_free(), pitch = 0;
+	CUdeviceptr p;
+
+	needs(cuMemAllocPitch(&p, &pitch, 1000, 100, 16));
+	ok(pitch >= 1000 && pitch % 512 == 0);
+	if (kit.soft)
+		is(before - kit_free(), pitch * 100);
+	else
+		ok(before - kit_free() >= kit_taken(pitch * 100) - kit.granule);
+	works(cuMemsetD2D8(p, pitch, 7, 1000, 100));
+	works(cuMemFree(p));
+	is(kit_free(), before);
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch(&p, &pitch, 1000, 100, 3));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch(&p, &pitch, 0, 100, 4));
+}
+
+static void host(void)
+{
+	size_t before = kit_free();
+	unsigned int *h, *r = aligned_alloc(4096, 8192), flags = 0, sum = 0;
+	CUdeviceptr d, p;
+
+	needs(cuMemAllocHost((void **)&h, 4096));
+	h[0] = 1234;
+	needs(cuMemAlloc(&p, 4096));
+	works(cuMemcpyHtoD(p, h, 4096));
+	h[0] = 0;
+	works(cuMemcpyDtoH(h, p, 4096));
+	is(h[0], 1234);
+	works(cuMemFreeHost(h));
+
+	needs(cuMemHostAlloc((void **)&h, 4096, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+	works(cuMemHostGetFlags(&flags, h));
+	ok(flags & CU_MEMHOSTALLOC_DEVICEMAP);
+	works(cuMemHostGetDevicePointer(&d, h, 0));
+	works(cuMemsetD32(d, 5, 1024));
+	works(cuCtxSynchronize());
+	for (int i = 0; i < 1024; i++)
+		sum += h[i];
+	is(sum, 5 * 1024);
+	works(cuMemFreeHost(h));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(h));
+
+	works(cuMemHostRegister(r, 8192, CU_MEMHOSTREGISTER_DEVICEMAP));
+	answers(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(r, 8192, 0));
+	works(cuMemHostGetDevicePointer(&d, r, 0));
+	works(cuMemsetD32(d, 9, 2048));
+	works(cuCtxSynchronize());
+	is(r[2047], 9);
+	works(cuMemHostUnregister(r));
+	answers(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(r));
+	free(r);
+	works(cuMemFree(p));
+	/* Host memory takes nothing from the device. */
+	if (kit.soft)
+		is(kit_free(), before);
+}
+
+static void managed(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add");
+	size_t before = kit_free();
+	unsigned int *h, wrong = 0;
+	CUdeviceptr p;
+
+	needs(cuMemAllocManaged(&p, 1 * MIB, CU_MEM_ATTACH_GLOBAL));
+	if (kit.soft || kit.shim)
+		is(before - kit_free(), kit_taken(1 * MIB));
+	h = (unsigned int *)(uintptr_t)p;
+	for (unsigned int i = 0; i < 4096; i++)
+		h[i] = i;
+	works(kit_launch(add, p, 4096, 3, NULL));
+	works(cuCtxSynchronize());
+	for (unsigned int i = 0; i < 4096; i++)
+		wrong += h[i] != i + 3;
+	is(wrong, 0);
+	works(cuMemFree(p));
+	if (kit.soft || kit.shim)
+		is(kit_free(), before);
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&p, 0, CU_MEM_ATTACH_GLOBAL));
+}
+
+/* Many small pieces, freed in another order. */
+static void many(void)
+{
+	static CUdeviceptr p[2000];
+	size_t before = kit_free();
+	int failed = 0;
+
+	for (size_t i = 0; i < 2000; i++)
+		failed += cuMemAlloc(&p[i], 1 + i * 7 % 5000) != CUDA_SUCCESS;
+	is(failed, 0);
+	for (size_t i = 0; i < 2000; i++)
+		failed += cuMemFree(p[i * 777 % 2000]) != CUDA_SUCCESS; /* 777 and 2000 share no factor */
+	is(failed, 0);
+	is(kit_free(), before);
+}
+
+int main(void)
+{
+	CUmodule module;
+
+	kit_begin();
+	needs(cuModuleLoadData(&module, basic_ptx));
+	plain();
+	bad_frees();
+	fresh_memory_reads_as_zero();
+	ranges();
+	pitched();
+	host();
+	managed(module);
+	many();
+	works(cuModuleUnload(module));
+	return kit_end();
+}

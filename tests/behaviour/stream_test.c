@@ -1,0 +1,245 @@
+/* stream_test.c: streams run on their own and in order; events mark places in them. */
+#include "kit.h"
+#include "basic_ptx.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#define N 1024u
+
+static CUfunction fill, add, churn;
+
+/* A gate in a stream: what was put behind it does not begin before the host opens it. */
+static void CUDA_CB wait_for_host(void *gate)
+{
+	while (sem_wait(gate) && errno == EINTR)
+		;
+}
+
+static void gate_put(CUstream s, sem_t *gate)
+{
+	sem_init(gate, 0, 0);
+	needs(cuLaunchHostFunc(s, wait_for_host, gate));
+}
+
+static unsigned int first_word(CUdeviceptr p)
+{
+	CUstream s;
+	unsigned int v = 0;
+
+	/* A stream of its own: the null stream would wait for the streams under test. */
+	works(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuMemcpyDtoHAsync(&v, p, sizeof v, s));
+	works(cuStreamSynchronize(s));
+	works(cuStreamDestroy(s));
+	return v;
+}
+
+static void order(CUdeviceptr p)
+{
+	unsigned int host[N] = { 0 }, wrong = 0;
+	CUstream s;
+	sem_t gate;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuStreamQuery(s));
+	works(cuMemsetD32(p, 1, N));
+	gate_put(s, &gate);
+	works(kit_launch(fill, p, N, 10, s));
+	works(kit_launch(add, p, N, 5, s));
+	works(cuMemcpyDtoHAsync(host, p, sizeof host, s));
+	works(cuMemsetD32Async(p, 99, N, s));
+	answers(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
+	is(first_word(p), 1);
+	sem_post(&gate);
+	works(cuStreamSynchronize(s));
+	works(cuStreamQuery(s));
+	for (unsigned int i = 0; i < N; i++)
+		wrong += host[i] != 15;
+	is(wrong, 0);
+	is(first_word(p), 99);
+	works(cuStreamDestroy(s));
+	sem_destroy(&gate);
+}
+
+static void side_by_side(CUdeviceptr p)
+{
+	CUstream held, other;
+	sem_t gate;
+
+	needs(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+	needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	works(cuMemsetD32(p, 0, 2 * N));
+	gate_put(held, &gate);
+	works(kit_launch(fill, p, N, 1, held));
+	works(kit_launch(fill, p + 4 * N, N, 2, other));
+	works(cuStreamSynchronize(other));
+	is(first_word(p + 4 * N), 2);
+	is(first_word(p), 0);
+	sem_post(&gate);
+	works(cuCtxSynchronize());
+	is(first_word(p), 1);
+	works(cuStreamDestroy(held));
+	works(cuStreamDestroy(other));
+	sem_destroy(&gate);
+}
+
+/* The null stream waits for blocking streams, and they for it; non-blocking ones do not care. */
+static void null_stream(CUdeviceptr p)
+{
+	CUstream blocking;
+	unsigned int v = 0;
+	sem_t gate;
+
+	needs(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	works(cuMemsetD32(p, 0, N));
+	gate_put(blocking, &gate);
+	works(kit_launch(fill, p, N, 7, blocking));
+	works(kit_launch(add, p, N, 1, NULL));
+	answers(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
+	is(first_word(p), 0);
+	sem_post(&gate);
+	works(cuMemcpyDtoH(&v, p, sizeof v));
+	is(v, 8);
+	works(cuStreamDestroy(blocking));
+	sem_destroy(&gate);
+}
+
+static void events(CUdeviceptr p)
+{
+	CUstream a, b;
+	CUevent before, after, plain;
+	float ms = -1;
+	sem_t gate;
+
+	needs(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	needs(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	needs(cuEventCreate(&before, CU_EVENT_DEFAULT));
+	needs(cuEventCreate(&after, CU_EVENT_DEFAULT));
+	needs(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+	works(cuEventQuery(after));
+
+	works(cuMemsetD32(p, 0, N));
+	works(cuEventRecord(before, a));
+	gate_put(a, &gate);
+	works(kit_launch(churn, p, N, 100000, a));
+	works(kit_launch(fill, p, N, 3, a));
+	works(cuEventRecord(after, a));
+	works(cuStreamWaitEvent(b, after, 0));
+	works(kit_launch(add, p, N, 4, b));
+	works(cuEventSynchronize(before));
+	answers(CUDA_ERROR_NOT_READY, cuEventQuery(after));
+	answers(CUDA_ERROR_NOT_READY, cuStreamQuery(b));
+	answers(CUDA_ERROR_NOT_READY, cuEventElapsedTime(&ms, before, after));
+	usleep(5000);
+	sem_post(&gate);
+	works(cuStreamSynchronize(b));
+	works(cuEventQuery(after));
+	is(first_word(p), 7);
+	works(cuEventElapsedTime(&ms, before, after));
+	tap_ok(ms >= 4.0f && ms < 60000.0f, "the time between the events holds the 5 ms at the gate (%.2f ms)", (double)ms);
+	works(cuEventRecord(plain, a));
+	works(cuEventSynchronize(plain));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, before, plain));
+	works(cuEventDestroy(before));
+	works(cuEventDestroy(after));
+	works(cuEventDestroy(plain));
+	works(cuStreamDestroy(a));
+	works(cuStreamDestroy(b));
+	sem_destroy(&gate);
+}
+
+struct calls {
+	int count;
+	int order[8];
+	CUresult status;
+};
+
+static void CUDA_CB callback(CUstream s, CUresult status, void *data)
+{
+	struct calls *c = data;
+
+	c->status = status;
+	c->order[c->count++ % 8] = 1;
+}
+
+static void CUDA_CB host_function(void *data)
+{
+	struct calls *c = data;
+
+	c->order[c->count++ % 8] = 2;
+}
+
+static void callbacks(void)
+{
+	struct calls c = { .status = CUDA_ERROR_UNKNOWN };
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuLaunchHostFunc(s, host_function, &c));
+	works(cuStreamAddCallback(s, callback, &c, 0));
+	works(cuLaunchHostFunc(s, host_function, &c));
+	works(cuStreamSynchronize(s));
+	is(c.count, 3);
+	ok(c.order[0] == 2 && c.order[1] == 1 && c.order[2] == 2);
+	is(c.status, CUDA_SUCCESS);
+	works(cuStreamDestroy(s));
+}
+
+static void properties(void)
+{
+	int least = 0, greatest = 0, priority = 99;
+	unsigned int flags = 99;
+	CUcontext c = NULL;
+	CUstream s;
+
+	works(cuCtxGetStreamPriorityRange(&least, &greatest));
+	ok(greatest <= least);
+	needs(cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, greatest));
+	works(cuStreamGetPriority(s, &priority));
+	is(priority, greatest);
+	works(cuStreamGetFlags(s, &flags));
+	is(flags, CU_STREAM_NON_BLOCKING);
+	works(cuStreamGetCtx(s, &c));
+	ok(c == kit.context);
+	works(cuStreamDestroy(s));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamCreate(NULL, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamCreate(&s, 0x1000));
+}
+
+/* A stream may be destroyed while work is still in it; the work is done all the same. */
+static void destroyed_early(CUdeviceptr p)
+{
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuMemsetD32(p, 0, N));
+	works(kit_launch(churn, p, N, 100000, s));
+	works(kit_launch(fill, p, N, 21, s));
+	works(cuStreamDestroy(s));
+	works(cuCtxSynchronize());
+	is(first_word(p), 21);
+}
+
+int main(void)
+{
+	CUmodule module;
+	CUdeviceptr p;
+
+	kit_begin();
+	needs(cuModuleLoadData(&module, basic_ptx));
+	fill = kit_kernel(module, "fill");
+	add = kit_kernel(module, "add");
+	churn = kit_kernel(module, "churn");
+	needs(cuMemAlloc(&p, 2 * N * 4));
+	order(p);
+	side_by_side(p);
+	null_stream(p);
+	events(p);
+	callbacks();
+	properties();
+	destroyed_early(p);
+	works(cuMemFree(p));
+	works(cuModuleUnload(module));
+	return kit_end();
+}
