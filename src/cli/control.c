@@ -1,0 +1,343 @@
+/* control.c: see control.h. Starting a meted stands in start.c. */
+#include "cli/control.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/place.h"
+#include "cli/start.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ANSWER_MS 20000
+#define ANSWER_LIMIT_BYTES (64u << 20)
+
+static int address_set(struct sockaddr_un *a, const char *dir, struct fault *f)
+{
+	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if ((size_t)snprintf(a->sun_path, sizeof(a->sun_path), "%s/control.sock", dir) >= sizeof(a->sun_path))
+		return fault_set(f, -ENAMETOOLONG,
+				 "runtime directory %s: too long for a socket's name (%zu letters at most); set "
+				 "METE_RUNTIME_DIR to a shorter path",
+				 dir, sizeof(a->sun_path) - sizeof("/control.sock"));
+	return 0;
+}
+
+/* Who listens must be this user or root. */
+static int check_peer(int fd, const char *dir, struct fault *f)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return fault_set(f, -errno, "%s/control.sock: who listens is unknown (%s); remove the socket", dir,
+				 strerror(errno));
+	if (peer.uid && peer.uid != geteuid())
+		return fault_set(f, -EPERM,
+				 "%s/control.sock: belongs to user %u, not to you; set METE_RUNTIME_DIR to a folder of "
+				 "your own",
+				 dir, peer.uid);
+	return 0;
+}
+
+/* Value: 0 with *ret_fd, CONTROL_NOBODY, or a negative errno. */
+static int connect_to(const char *dir, int *ret_fd, struct fault *f)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_un a;
+	int r;
+
+	r = address_set(&a, dir, f);
+	if (r)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fault_set(f, -errno, "socket: %s; raise the limit of open files (ulimit -n)", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
+			return fault_set(f, CONTROL_NOBODY, "no meted listens in %s; start one with `mete run` or meted",
+					 dir);
+		return fault_set(f, -errno, "%s/control.sock: %s; %s", dir, strerror(errno),
+				 errno == EACCES ? "ask its owner for access, or set METE_RUNTIME_DIR" :
+						   "remove it, or set METE_RUNTIME_DIR");
+	}
+	r = check_peer(fd, dir, f);
+	if (r)
+		return r;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* A private directory is this user's alone; it is made when missing. */
+static int check_private_dir(const char *dir, struct fault *f)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return fault_set(f, -errno, "%s: cannot make the runtime directory: %s; set METE_RUNTIME_DIR", dir,
+				 strerror(errno));
+	if (lstat(dir, &st))
+		return fault_set(f, -errno, "%s: %s; set METE_RUNTIME_DIR", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fault_set(f, -ENOTDIR, "%s: not a folder; remove it, or set METE_RUNTIME_DIR", dir);
+	if (st.st_uid != geteuid())
+		return fault_set(f, -EPERM, "%s: belongs to user %u, not to you; set METE_RUNTIME_DIR to a folder of "
+					    "your own",
+				 dir, st.st_uid);
+	if (st.st_mode & 022)
+		return fault_set(f, -EPERM, "%s: others may write in it; chmod 700 it, or set METE_RUNTIME_DIR", dir);
+	return 0;
+}
+
+int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
+{
+	const char *set = getenv("METE_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+	struct fault ignored;
+	struct stat st;
+	int fd;
+
+	*ret_system = false;
+	if (set && *set) {
+		if (*set != '/')
+			return fault_set(f, -EINVAL, "METE_RUNTIME_DIR=%s: not an absolute path; begin it with /", set);
+		if (!path_join(dir, "%s", set))
+			return fault_set(f, -ENAMETOOLONG, "METE_RUNTIME_DIR: too long; set a shorter path");
+		return 0;
+	}
+	if (!connect_to(CONTROL_SYSTEM_DIR, &fd, &ignored)) {
+		close(fd);
+		*ret_system = true;
+		path_join(dir, "%s", CONTROL_SYSTEM_DIR);
+		return 0;
+	}
+	if (xdg && *xdg == '/' && !stat(xdg, &st) && S_ISDIR(st.st_mode) && path_join(dir, "%s/mete", xdg))
+		return 0;
+	path_join(dir, "/tmp/mete-%u", geteuid());
+	return 0;
+}
+
+static bool store_exists(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return path_join(path, "%s/mete.db", dir) && !access(path, R_OK);
+}
+
+static int say_hello(struct control *c, struct fault *f)
+{
+	json_t *answer;
+	int r;
+
+	r = control_ask(c, json_pack("{s:s}", "op", "hello"), &answer, NULL, f);
+	if (r)
+		return r;
+	r = 0;
+	if (json_integer_value(json_object_get(answer, "protocol")) != 1)
+		r = fault_set(f, -EPROTO, "%s: this meted (%s) speaks another protocol; restart it with this version",
+			      c->dir, json_string_value(json_object_get(answer, "version")));
+	c->daemon_pid = (pid_t)json_integer_value(json_object_get(answer, "pid"));
+	json_decref(answer);
+	return r;
+}
+
+static int open_in_dir(struct control *c, enum control_how how, struct fault *f)
+{
+	int r;
+
+	r = connect_to(c->dir, &c->fd, f);
+	if (r == CONTROL_NOBODY && !c->system &&
+	    (how == CONTROL_START || (how == CONTROL_STORED && store_exists(c->dir)))) {
+		r = check_private_dir(c->dir, f);
+		if (!r)
+			r = start_meted(c->dir, f);
+		if (!r) {
+			c->started = true;
+			r = connect_to(c->dir, &c->fd, f);
+		}
+	}
+	if (!r)
+		r = say_hello(c, f);
+	if (r) {
+		control_close(c);
+		return r;
+	}
+	return 0;
+}
+
+int control_open(struct control *c, enum control_how how, struct fault *f)
+{
+	int r = control_dir(c->dir, &c->system, f);
+
+	return r ? r : open_in_dir(c, how, f);
+}
+
+int control_reopen(struct control *c, struct fault *f)
+{
+	control_close(c);
+	return open_in_dir(c, CONTROL_START, f);
+}
+
+void control_close(struct control *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	free(c->line);
+	c->line = NULL;
+	c->line_bytes = 0;
+}
+
+static int send_line(struct control *c, const char *text, struct fault *f)
+{
+	size_t left = strlen(text);
+
+	while (left) {
+		ssize_t n = send(c->fd, text, left, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fault_set(f, CONTROL_LOST, "%s: meted went away (%s); see %s/meted.log", c->dir,
+					 strerror(errno), c->dir);
+		text += n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Reads until a whole line is there. Value as for control_ask(); *ret is the line, to be freed. */
+static int receive_line(struct control *c, char **ret, struct fault *f)
+{
+	uint64_t deadline_ns = clock_now_ns() + ANSWER_MS * UINT64_C(1000000), now_ns;
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	char *end, *more;
+	ssize_t n;
+
+	for (;;) {
+		end = c->line ? memchr(c->line, '\n', c->line_bytes) : NULL;
+		if (end)
+			break;
+		if (c->line_bytes > ANSWER_LIMIT_BYTES)
+			return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it", c->dir);
+		now_ns = clock_now_ns();
+		if (now_ns >= deadline_ns)
+			return fault_set(f, -ETIMEDOUT, "%s: meted does not answer (%u s); restart it", c->dir,
+					 ANSWER_MS / 1000);
+		if (poll(&p, 1, (int)((deadline_ns - now_ns) / 1000000) + 1) <= 0)
+			continue;
+		more = realloc(c->line, c->line_bytes + 65536);
+		if (!more)
+			return fault_set(f, -ENOMEM, "no memory for meted's answer; end other programs");
+		c->line = more;
+		n = recv(c->fd, c->line + c->line_bytes, 65536, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fault_set(f, CONTROL_LOST, "%s: meted went away before it answered; see %s/meted.log",
+					 c->dir, c->dir);
+		c->line_bytes += (size_t)n;
+	}
+	*ret = strndup(c->line, (size_t)(end - c->line));
+	if (!*ret)
+		return fault_set(f, -ENOMEM, "no memory for meted's answer; end other programs");
+	c->line_bytes -= (size_t)(end + 1 - c->line);
+	memmove(c->line, end + 1, c->line_bytes);
+	return 0;
+}
+
+static int read_answer(struct control *c, json_t **ret, char code[64], struct fault *f)
+{
+	_cleanup_free_ char *line = NULL;
+	json_error_t error;
+	json_t *answer;
+	int r;
+
+	r = receive_line(c, &line, f);
+	if (r)
+		return r;
+	answer = json_loads(line, 0, &error);
+	if (!answer || !json_is_boolean(json_object_get(answer, "ok"))) {
+		json_decref(answer);
+		return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it, or set "
+					     "METE_RUNTIME_DIR",
+				 c->dir);
+	}
+	if (!json_is_true(json_object_get(answer, "ok"))) {
+		const char *text = json_string_value(json_object_get(answer, "error"));
+		const char *said = json_string_value(json_object_get(answer, "code"));
+
+		if (code)
+			snprintf(code, 64, "%s", said ? said : "");
+		r = fault_set(f, CONTROL_REFUSED, "%s", text ? text : "meted refused and gave no reason; see its log");
+		json_decref(answer);
+		return r;
+	}
+	*ret = answer;
+	return 0;
+}
+
+int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f)
+{
+	_cleanup_free_ char *text = NULL, *line = NULL;
+	int r;
+
+	if (code)
+		*code = 0;
+	text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	json_decref(request);
+	if (!text || asprintf(&line, "%s\n", text) < 0) {
+		line = NULL;
+		return fault_set(f, -EINVAL, "the request cannot be written as JSON; use names in UTF-8");
+	}
+	r = send_line(c, line, f);
+	return r ? r : read_answer(c, ret, code, f);
+}
+
+bool control_alive(const struct control *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+int control_pidfd(struct control *c)
+{
+	_cleanup_close_ int fd = -1;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
+		return -1;
+	fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	/* Still connected: the process that listens has not ended before the descriptor was made. */
+	return fd >= 0 && control_alive(c) ? steal_fd(&fd) : -1;
+}
+
+int control_ask_again(struct control *c, enum control_how how, json_t *request, json_t **ret, char code[64],
+		      struct fault *f)
+{
+	int r = CONTROL_LOST;
+
+	for (int tries = 0; tries < 6; tries++) {
+		if (tries > 1) /* it is ending, or has no place for one more connection just now */
+			usleep(25000u << tries);
+		if (c->fd < 0)
+			r = control_open(c, how, f);
+		else
+			r = 0;
+		if (!r)
+			r = control_ask(c, json_incref(request), ret, code, f);
+		if (r != CONTROL_LOST)
+			break;
+		control_close(c);
+	}
+	json_decref(request);
+	return r;
+}

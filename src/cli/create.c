@@ -1,0 +1,56 @@
+/* create.c: `mete create NAME`: a grant that outlives commands; `mete run --grant NAME` runs programs under it. */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+static void print_grant(json_t *grant)
+{
+	char quota[SIZE_TEXT_BYTES];
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (json_object_get(grant, "devices"), i, device)
+		printf("%s: device %lld: %s\n", device_text(grant, "name"), (long long)device_number(device, "index"),
+		       size_format((uint64_t)device_number(device, "quota_bytes"), quota));
+}
+
+/* Value: an exit status; a fault is set unless it is 0. */
+static int create(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
+{
+	json_t *answer, *request;
+	int r;
+
+	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f))
+		return EXIT_USAGE;
+	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
+	    choose_devices(ch, line, answer, f))
+		return EXIT_FAILED;
+	request = json_pack("{s:s, s:s, s:s, s:o, s:b}", "op", "grant_create", "name", line->args[0], "driver", ch->driver,
+			    "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"));
+	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
+		return EXIT_FAILED;
+	r = EXIT_DONE;
+	if (option_given(line, "json"))
+		r = print_json("grant", json_incref(json_object_get(answer, "grant")));
+	else
+		print_grant(json_object_get(answer, "grant"));
+	json_decref(answer);
+	return r;
+}
+
+int verb_create(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	struct choice choice = { 0 };
+	struct fault f = { .text = "" };
+	int status = create(&control, line, &choice, &f);
+
+	control_close(&control);
+	choose_deinit(&choice);
+	if (status)
+		say_error("%s", f.text);
+	return status;
+}

@@ -1,0 +1,34 @@
+/* delete.c: `mete delete NAME`: ends a grant. */
+#include "cli/control.h"
+#include "cli/grants.h"
+#include "cli/verb.h"
+
+int verb_delete(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	struct fault f;
+	json_t *answer = NULL;
+	int r;
+
+	for (int i = 0; i < line->arg_count; i++)
+		if (grant_name_check(line->args[i], &f)) {
+			say_error("%s", f.text);
+			return EXIT_USAGE;
+		}
+	for (int i = 0; i < line->arg_count; i++) {
+		r = control_ask_again(&control, CONTROL_STORED,
+				      json_pack("{s:s, s:s}", "op", "grant_delete", "name", line->args[i]), &answer, NULL, &f);
+		if (r == CONTROL_NOBODY)
+			say_error("no grant named %s: no meted runs in %s; `mete create` makes a grant", line->args[i],
+				  control.dir);
+		else if (r)
+			say_error("%s", f.text);
+		if (r) {
+			control_close(&control);
+			return EXIT_FAILED;
+		}
+		json_decref(answer);
+	}
+	control_close(&control);
+	return EXIT_DONE;
+}

@@ -1,0 +1,56 @@
+/* devices.c: `mete devices`: the devices of this machine, what is promised of them and what is held. */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/table.h"
+#include "cli/verb.h"
+
+#include <string.h>
+
+static void add_row(struct table *t, json_t *device)
+{
+	char total[SIZE_TEXT_BYTES], promised[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], used[SIZE_TEXT_BYTES] = "-";
+
+	if (json_is_integer(json_object_get(device, "used_bytes")))
+		size_format((uint64_t)device_number(device, "used_bytes"), used);
+	table_cell(t, "%lld", (long long)device_number(device, "index"));
+	table_cell(t, "%s", device_text(device, "driver"));
+	table_cell(t, "%s", size_format((uint64_t)device_number(device, "total_bytes"), total));
+	table_cell(t, "%s", size_format((uint64_t)device_number(device, "promised_bytes"), promised));
+	table_cell(t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
+	table_cell(t, "%s", used);
+	table_cell(t, "%s", device_text(device, "uuid"));
+	table_cell(t, "%s", device_text(device, "name"));
+}
+
+int verb_devices(const struct command_line *line)
+{
+	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
+					     ">USED",	"UUID",	  "NAME",   NULL };
+	struct control control = CONTROL_CLOSED;
+	json_t *answer, *device;
+	struct table t;
+	struct fault f;
+	size_t i;
+	int r;
+
+	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
+	control_close(&control);
+	if (r) {
+		say_error("%s", f.text);
+		return EXIT_FAILED;
+	}
+	if (option_given(line, "json")) {
+		r = print_json("devices", json_incref(json_object_get(answer, "devices")));
+		json_decref(answer);
+		return r;
+	}
+	table_begin(&t, heads);
+	json_array_foreach (json_object_get(answer, "devices"), i, device)
+		add_row(&t, device);
+	table_end(&t);
+	if (!i)
+		say_warning("no device, not even the software one; `mete doctor` says what is missing");
+	json_decref(answer);
+	return i ? EXIT_DONE : EXIT_FAILED;
+}

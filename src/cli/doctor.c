@@ -1,0 +1,339 @@
+/*
+ * doctor.c: `mete doctor`: what works on this machine, what is missing and the remedy.
+ *
+ * One function per check; each adds one line or a few. Libraries are opened in a child with a time limit, so that a broken
+ * driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
+ */
+#include "base/cleanup.h"
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/control.h"
+#include "cli/grants.h"
+#include "cli/place.h"
+#include "cli/probe.h"
+#include "cli/tenant_env.h"
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum status {
+	STATUS_OK,
+	STATUS_NOTE, /* worth knowing; nothing to be done */
+	STATUS_WARNING, /* something will not work as wished */
+	STATUS_FAILED, /* mete run cannot work */
+};
+
+static const char *const status_name[] = { "ok", "note", "warning", "failed" };
+
+struct doctor {
+	json_t *checks;
+	bool failed;
+	struct place place;
+	bool has_driver; /* the machine's own driver, with a device */
+	bool has_soft;
+};
+
+static void add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+static void add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
+{
+	char detail[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	d->failed |= status == STATUS_FAILED;
+	json_array_append_new(d->checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "status", status_name[status],
+						   "detail", text_clean(detail), "remedy", remedy));
+}
+
+static void check_parts(struct doctor *d)
+{
+	struct fault f;
+
+	if (place_find(&d->place, &f)) {
+		add(d, "shim", STATUS_FAILED, "install mete whole, or set METE_LIBDIR", "%s", f.text);
+		return;
+	}
+	if (tenant_env_check(d->place.shim_dir, &f))
+		add(d, "shim", STATUS_FAILED, "move mete, or set METE_LIBDIR", "%s", f.text);
+}
+
+static void check_library(struct doctor *d, const char *name, const char *dir, const char *library,
+			  enum probe_kind kind)
+{
+	char path[PATH_MAX];
+	struct probe p;
+
+	if (!path_join(path, "%s/%s", dir, library))
+		return;
+	probe_library(path, kind, &p);
+	if (!p.loaded)
+		add(d, name, STATUS_FAILED, "install mete whole and for this machine", "%s", p.error);
+	else if (p.missing)
+		add(d, name, STATUS_FAILED, "install mete whole; this copy was built or installed wrongly",
+		    "%s lacks %u of %u functions, %s among them", path, p.missing, p.functions, p.first_missing);
+	else
+		add(d, name, STATUS_OK, NULL, "%s, all %u functions", path, p.functions);
+}
+
+static void check_shim(struct doctor *d)
+{
+	if (!*d->place.shim_dir)
+		return;
+	check_library(d, "shim", d->place.shim_dir, "libcuda.so.1", PROBE_CUDA_EXPORTS);
+	check_library(d, "shim", d->place.shim_dir, "libnvidia-ml.so.1", PROBE_NVML_EXPORTS);
+}
+
+static bool read_line(const char *path, char *text, size_t size)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(text, (int)size, f))
+		return false;
+	text[strcspn(text, "\n")] = 0;
+	return true;
+}
+
+static void check_driver(struct doctor *d)
+{
+	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
+	bool named = forced && *forced;
+	char module[64] = "";
+	struct probe p;
+
+	read_line("/sys/module/nvidia/version", module, sizeof(module));
+	probe_library(named ? forced : "libcuda.so.1", PROBE_DRIVER, &p);
+	d->has_driver = p.loaded && !p.result && p.devices > 0;
+	if (!p.loaded && *module)
+		add(d, "driver", STATUS_WARNING, "install the driver's user part of the same version (libcuda1)",
+		    "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
+	else if (!p.loaded)
+		add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
+		    named ? "unset METE_DRIVER, or correct it" :
+			    "install NVIDIA's driver to use a GPU; without one the software device is used",
+		    named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
+	else if (p.result)
+		add(d, "driver", STATUS_WARNING,
+		    p.result == 100 ? "no GPU answers; check the hardware, or in a container pass the device nodes in" :
+				      "check that the driver's module is loaded and of the same version (dmesg)",
+		    "%s: cuInit answers %d%s", p.path, p.result, *module ? "" : "; the kernel's module is not loaded");
+	else
+		add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
+		    p.soft ? "software device" : "real driver", p.cuda_version / 1000, p.cuda_version % 1000 / 10, p.devices,
+		    *module ? ", kernel module " : "", module);
+}
+
+static void check_soft(struct doctor *d)
+{
+	char path[PATH_MAX];
+	struct probe p;
+
+	if (!*d->place.soft_dir || !path_join(path, "%s/libcuda.so.1", d->place.soft_dir)) {
+		add(d, "software device", STATUS_WARNING, "install mete whole", "not installed beside mete");
+		return;
+	}
+	probe_library(path, PROBE_DRIVER, &p);
+	d->has_soft = p.loaded && !p.result && p.devices > 0;
+	if (!p.loaded)
+		add(d, "software device", STATUS_WARNING, "install mete whole and for this machine", "%s", p.error);
+	else if (p.result)
+		add(d, "software device", STATUS_WARNING,
+		    "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable", "%s: cuInit answers %d", p.path,
+		    p.result);
+	else
+		add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path, p.cuda_version / 1000,
+		    p.cuda_version % 1000 / 10, p.devices);
+}
+
+static void check_some_driver(struct doctor *d)
+{
+	if (!d->has_driver && !d->has_soft)
+		add(d, "device", STATUS_FAILED, "install mete whole (software device), or NVIDIA's driver",
+		    "neither a GPU nor the software device can be used");
+}
+
+static void check_nodes(struct doctor *d)
+{
+	static const char *const nodes[] = { "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm" };
+	unsigned int there = 0;
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		if (access(nodes[i], F_OK))
+			continue;
+		there++;
+		if (access(nodes[i], R_OK | W_OK))
+			add(d, "device nodes", STATUS_WARNING, "give this user access (a group, or udev), or pass the nodes in",
+			    "%s: %s", nodes[i], strerror(errno));
+	}
+	if (!there)
+		add(d, "device nodes", STATUS_NOTE, NULL, "no /dev/nvidia*: this machine, or this container, has no GPU");
+	else if (there < sizeof(nodes) / sizeof(*nodes))
+		add(d, "device nodes", STATUS_WARNING, "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
+		    "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
+	else
+		add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
+}
+
+static void check_daemon(struct doctor *d)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *answer = NULL;
+	struct fault f;
+	size_t count;
+	int r;
+
+	if (!*d->place.meted)
+		add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
+		    d->place.exe_dir);
+	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
+	if (r) {
+		add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder", "%s", f.text);
+		control_close(&control);
+		return;
+	}
+	count = json_array_size(json_object_get(answer, "devices"));
+	add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
+	    "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
+	    (int)control.daemon_pid, control.dir, count,
+	    control.started ? " (started for this check, ends by itself)" : "");
+	json_decref(answer);
+	control_close(&control);
+}
+
+static void check_runtime_dir(struct doctor *d)
+{
+	char dir[PATH_MAX], free_text[SIZE_TEXT_BYTES];
+	struct statvfs vfs;
+	struct fault f;
+	struct stat st;
+	bool system;
+
+	if (control_dir(dir, &system, &f)) {
+		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s", f.text);
+		return;
+	}
+	if (system || stat(dir, &st) || statvfs(dir, &vfs)) {
+		add(d, "runtime directory", STATUS_OK, NULL, "%s", dir);
+		return;
+	}
+	size_format((uint64_t)vfs.f_bavail * vfs.f_frsize, free_text);
+	if (access(dir, W_OK))
+		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write", "%s: %s", dir,
+		    strerror(errno));
+	else if ((uint64_t)vfs.f_bavail * vfs.f_frsize < (1u << 20))
+		add(d, "runtime directory", STATUS_FAILED, "free space on it, or set METE_RUNTIME_DIR",
+		    "%s: its file system is full (%s left)", dir, free_text);
+	else
+		add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir, (unsigned int)st.st_mode & 0777,
+		    free_text);
+}
+
+static void check_limits(struct doctor *d)
+{
+	char text[SIZE_TEXT_BYTES] = "unlimited";
+	struct rlimit files, locked;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_MEMLOCK, &locked);
+	if (locked.rlim_cur != RLIM_INFINITY)
+		size_format(locked.rlim_cur, text);
+	if (files.rlim_cur < 256)
+		add(d, "limits", STATUS_WARNING, "raise it: ulimit -n 1024", "only %llu open files are allowed",
+		    (unsigned long long)files.rlim_cur);
+	else if (d->has_driver && locked.rlim_cur < (64u << 20))
+		add(d, "limits", STATUS_NOTE, "raise it (ulimit -l) where programs use RDMA or register host memory",
+		    "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
+	else
+		add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s", (unsigned long long)files.rlim_cur,
+		    text);
+}
+
+static void check_surroundings(struct doctor *d)
+{
+	const char *preload = getenv("LD_PRELOAD"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (getenv("METE_SOCKET"))
+		add(d, "surroundings", STATUS_NOTE, NULL,
+		    "this is inside a `mete run`; the drivers above are seen through its shim");
+	else if (preload && *preload)
+		add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
+	if (visible)
+		add(d, "surroundings", STATUS_NOTE, NULL, "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these",
+		    visible);
+}
+
+static void say_enforcement(struct doctor *d)
+{
+	add(d, "memory", STATUS_NOTE, NULL,
+	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for programs "
+	    "that use the driver's interface; not a wall against a program written to get around it");
+	add(d, "compute", STATUS_NOTE, NULL, "not shared out by this version: programs share a device's time as the driver "
+					     "has it");
+	add(d, "programs", STATUS_NOTE, NULL,
+	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, 32-bit, and "
+	    "those that gain privileges when they start (`mete run` warns)");
+	if (!d->has_driver)
+		add(d, "programs", STATUS_NOTE, NULL,
+		    "on the software device a program needs the CUDA runtime linked dynamically (nvcc -cudart shared), or the "
+		    "driver's interface alone");
+}
+
+static void print_checks(json_t *checks)
+{
+	static const char *const colours[] = { "\033[32m", "\033[36m", "\033[33m", "\033[31m" };
+	bool colour = colour_wanted(stdout);
+	json_t *check;
+	size_t i;
+
+	json_array_foreach (checks, i, check) {
+		const char *status = device_text(check, "status"), *remedy = device_text(check, "remedy");
+		size_t s = 0;
+
+		while (s < STATUS_FAILED && strcmp(status_name[s], status))
+			s++;
+		printf("%s%-8s%s %s: %s\n", colour ? colours[s] : "", status, colour ? "\033[0m" : "",
+		       device_text(check, "name"), device_text(check, "detail"));
+		if (*remedy)
+			printf("         -> %s\n", remedy);
+	}
+}
+
+int verb_doctor(const struct command_line *line)
+{
+	struct doctor d = { .checks = json_array() };
+
+	check_parts(&d);
+	check_shim(&d);
+	check_driver(&d);
+	check_nodes(&d);
+	check_soft(&d);
+	check_some_driver(&d);
+	check_daemon(&d);
+	check_runtime_dir(&d);
+	check_limits(&d);
+	check_surroundings(&d);
+	say_enforcement(&d);
+	if (option_given(line, "json")) {
+		json_t *o = json_pack("{s:b, s:O}", "ok", !d.failed, "checks", d.checks);
+
+		json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+		putchar('\n');
+		json_decref(o);
+	} else {
+		print_checks(d.checks);
+		printf("\n%s\n", d.failed ? "mete run does not work here yet." : "mete run works here.");
+	}
+	json_decref(d.checks);
+	return d.failed ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,102 @@
+/* fault.c: see fault.h. A line is one write, so that lines of several programs do not mix. */
+#include "cli/fault.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int fault_set(struct fault *f, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+bool colour_wanted(FILE *stream)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return (!no || !*no) && isatty(fileno(stream)) && term && strcmp(term, "dumb");
+}
+
+char *text_clean(char *text)
+{
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	return text;
+}
+
+unsigned int text_distance(const char *a, const char *b)
+{
+	unsigned int row[64], columns = (unsigned int)strlen(b);
+
+	if (columns >= sizeof(row) / sizeof(*row))
+		return ~0u;
+	for (unsigned int j = 0; j <= columns; j++)
+		row[j] = j;
+	for (unsigned int i = 1; a[i - 1]; i++) {
+		unsigned int corner = row[0];
+
+		row[0] = i;
+		for (unsigned int j = 1; j <= columns; j++) {
+			unsigned int best = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[columns];
+}
+
+static void say(const char *colour, const char *fmt, va_list ap)
+{
+	char text[1280], line[1400];
+	int n;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	text_clean(text);
+	if (colour_wanted(stderr))
+		n = snprintf(line, sizeof(line), "\033[%smmete:\033[0m %s\n", colour, text);
+	else
+		n = snprintf(line, sizeof(line), "mete: %s\n", text);
+	fflush(stdout);
+	while (write(STDERR_FILENO, line, (size_t)n) < 0 && errno == EINTR)
+		;
+}
+
+void say_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("31", fmt, ap);
+	va_end(ap);
+}
+
+void say_warning(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("33", fmt, ap);
+	va_end(ap);
+}
+
+void say_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("36", fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,412 @@
+/*
+ * help.c: `mete help`, `mete VERB --help`, the manual pages (mdoc) and the completion, all from the table of verbs.
+ *
+ * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb (exit
+ * codes, environment, files) stands here once, for help and manual.
+ */
+#include "cli/fault.h"
+#include "cli/verb.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MANUAL_DATE "November 20, 2026"
+#define LINE_COLUMNS 96
+
+struct term {
+	const char *word; /* NULL ends a list */
+	const char *text;
+};
+
+static const char purpose[] = "run programs under an exact share of a GPU's memory";
+
+static const char *const overview[] = {
+	"mete gives a program, with all processes that it starts, an exact share of device memory: on a GPU of this machine, "
+	"or on a software device where there is none. Programs run unchanged. meted, the daemon, keeps the account; "
+	"`mete run` starts a private one when none runs.",
+	"What is enforced: a shim in front of the driver's library charges every allocation before the driver is asked. "
+	"That is exact for programs that use the driver's interface; it is no wall against a program written to get around "
+	"it.",
+	NULL
+};
+
+static const struct term exit_codes[] = {
+	{ "0", "Done." },
+	{ "1", "Failed; one line on standard error says why and what to do." },
+	{ "2", "The command line was wrong." },
+	{ NULL, NULL },
+};
+
+static const struct term run_exit_codes[] = {
+	{ "125", "mete itself failed: a wrong command line, no grant, no daemon; the program was not started." },
+	{ "126", "The program was found but cannot be executed." },
+	{ "127", "The program was not found." },
+	{ "other", "The program's own status. When the program died of a signal, mete ends by the same signal, so that a "
+		   "shell shows 128 and the signal's number." },
+	{ NULL, NULL },
+};
+
+static const struct term environment[] = {
+	{ "CUDA_VISIBLE_DEVICES", "Which devices programs see, with its usual meaning; also the default of --device." },
+	{ "METE_DRIVER", "The driver's library that programs get (an absolute path to a libcuda.so.1), instead of the one that "
+			 "meted found; METE_NVML likewise for libnvidia-ml.so.1." },
+	{ "METE_LIBDIR", "A folder with shim/ and soft/ in it, instead of the one beside mete." },
+	{ "METE_RUNTIME_DIR", "The daemon's folder. Default: /run/mete when a system meted listens there, else "
+			      "$XDG_RUNTIME_DIR/mete, else /tmp/mete-UID." },
+	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
+	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
+	{ "NO_COLOR", "When set and not empty: no colours." },
+	{ NULL, NULL },
+};
+
+static const struct term files[] = {
+	{ "control.sock", "In the daemon's folder: where mete and meted talk." },
+	{ "mete.db", "In the daemon's folder: the grants." },
+	{ "meted.log", "In the daemon's folder: what meted had to say." },
+	{ NULL, NULL },
+};
+
+/* Prints words, wrapped, every line after `indent` blanks; the first line is already at column `at`. */
+static void print_wrapped(const char *text, int indent, int at)
+{
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (at > indent && at + 1 + (int)word > LINE_COLUMNS) {
+			printf("\n%*s", indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", (int)word, text);
+		at += (int)word;
+		text += word;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+static void print_term(const char *word, const char *text, int indent)
+{
+	int n = printf("  %s", word);
+
+	if (n > indent - 2) {
+		putchar('\n');
+		n = 0;
+	}
+	n += printf("%*s", indent - n, "");
+	print_wrapped(text, indent, n);
+}
+
+static void print_terms(const char *title, const struct term *terms, int indent)
+{
+	printf("\n%s:\n", title);
+	for (const struct term *t = terms; t->word; t++)
+		print_term(t->word, t->text, indent);
+}
+
+static const char *option_text(const struct option_spec *o, char *text, size_t size)
+{
+	if (o->letter)
+		snprintf(text, size, "-%c, --%s%s%s", o->letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+	else
+		snprintf(text, size, "    --%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+	return text;
+}
+
+static const char *dashes(const struct verb *v)
+{
+	return v->program ? " [--]" : "";
+}
+
+void help_overview(void)
+{
+	printf("mete: %s\n\nUsage: mete VERB [OPTIONS] ...\n\nVerbs:\n", purpose);
+	for (const struct verb *v = verbs; v->name; v++)
+		print_term(v->name, v->summary, 12);
+	printf("\n");
+	for (const char *const *p = overview; *p; p++) {
+		print_wrapped(*p, 0, 0);
+		printf("\n");
+	}
+	printf("`mete VERB --help` lists a verb's options; so does the manual, mete(1) and mete-VERB(1).\n");
+	printf("On a machine that is new to you: mete doctor\n");
+}
+
+void help_verb(const struct verb *v)
+{
+	char text[64];
+
+	printf("Usage: mete %s [OPTIONS]%s%s%s\n\n", v->name, dashes(v), *v->operands ? " " : "", v->operands);
+	for (const char *const *p = v->details; *p; p++) {
+		print_wrapped(*p, 0, 0);
+		printf("\n");
+	}
+	printf("Options:\n");
+	for (const struct option_spec *o = v->options; o->name; o++)
+		print_term(option_text(o, text, sizeof(text)), o->help, 24);
+	print_term("-h, --help", "Print this text.", 24);
+	if (v->examples) {
+		printf("\nExamples:\n");
+		for (const struct example *e = v->examples; e->command; e++)
+			printf("  %s%s%s\n", e->command, *e->what ? "    # " : "", e->what);
+	}
+	print_terms("Exit status", v->program ? run_exit_codes : exit_codes, 10);
+}
+
+/* Text for roff: a backslash and a dash are written so that they stay what they are; no line begins with a dot. */
+static void man_text(const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", stdout);
+	for (; *text; text++) {
+		if (*text == '\\') {
+			fputs("\\e", stdout);
+		} else if (*text == '-') {
+			fputs("\\-", stdout);
+		} else if (strchr(".:;", *text) && text[1] == ' ' && isalpha((unsigned char)text[2])) {
+			/* A sentence ends with its line, so that the formatter sets the space after it. */
+			printf("%c\n", *text++);
+		} else {
+			putchar(*text);
+		}
+	}
+}
+
+static void man_line(const char *text)
+{
+	man_text(text);
+	putchar('\n');
+}
+
+/* As an argument of a macro, where quotes group words and names of macros would be called. */
+static void man_argument(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			fputs("\"\"", stdout);
+		else if (*text == '-')
+			fputs("\\-", stdout);
+		else
+			putchar(*text);
+	}
+	putchar('"');
+}
+
+static void man_terms(const char *section, const struct term *terms)
+{
+	printf(".Sh %s\n.Bl -tag -width Ds\n", section);
+	for (const struct term *t = terms; t->word; t++) {
+		printf(".It ");
+		man_argument(t->word);
+		putchar('\n');
+		man_line(t->text);
+	}
+	printf(".El\n");
+}
+
+static void man_head(const char *name, const char *summary)
+{
+	printf(".\\\" Made by `mete help --man`; the words stand in src/cli/verbs.c and src/cli/help.c.\n");
+	printf(".Dd %s\n.Dt ", MANUAL_DATE);
+	for (const char *p = name; *p; p++)
+		putchar(toupper((unsigned char)*p));
+	printf(" 1\n.Os mete\n.Sh NAME\n.Nm %s\n.Nd %s\n", name, summary);
+}
+
+static void man_paragraphs(const char *const *paragraphs)
+{
+	printf(".Sh DESCRIPTION\n");
+	for (const char *const *p = paragraphs; *p; p++) {
+		if (p != paragraphs)
+			printf(".Pp\n");
+		man_line(*p);
+	}
+}
+
+static void man_options(const struct verb *v)
+{
+	printf(".Sh OPTIONS\n.Bl -tag -width Ds\n");
+	for (const struct option_spec *o = v->options; o->name; o++) {
+		printf(".It ");
+		if (o->letter)
+			printf("Fl %c , ", o->letter);
+		printf("Fl \\-%s", o->name);
+		if (o->value)
+			printf(" Ar %s", o->value);
+		putchar('\n');
+		man_line(o->help);
+	}
+	printf(".It Fl h , Fl \\-help\nPrint the options.\n.El\n");
+}
+
+static void man_verb(const struct verb *v)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "mete-%s", v->name);
+	man_head(name, v->summary);
+	printf(".Sh SYNOPSIS\n.Nm mete %s\n.Op Ar OPTIONS\n", v->name);
+	if (v->program)
+		printf(".Op Fl \\-\n");
+	if (*v->operands) {
+		printf(".Ar ");
+		man_argument(v->operands);
+		putchar('\n');
+	}
+	man_paragraphs(v->details);
+	man_options(v);
+	man_terms("EXIT STATUS", v->program ? run_exit_codes : exit_codes);
+	if (v->examples) {
+		printf(".Sh EXAMPLES\n.Bl -tag -width Ds\n");
+		for (const struct example *e = v->examples; e->command; e++) {
+			printf(".It Li ");
+			man_argument(e->command);
+			putchar('\n');
+			if (*e->what)
+				man_line(e->what);
+		}
+		printf(".El\n");
+	}
+	printf(".Sh SEE ALSO\n.Xr mete 1\n");
+}
+
+/* In alphabetical order, as manuals have it. */
+static void man_references(void)
+{
+	const char *last = "";
+
+	for (;;) {
+		const char *next = NULL;
+
+		for (const struct verb *v = verbs; v->name; v++)
+			if (strcmp(v->name, last) > 0 && (!next || strcmp(v->name, next) < 0))
+				next = v->name;
+		if (!next)
+			break;
+		printf("%s.Xr mete-%s 1", *last ? " ,\n" : "", next);
+		last = next;
+	}
+	putchar('\n');
+}
+
+static void man_overview(void)
+{
+	man_head("mete", purpose);
+	printf(".Sh SYNOPSIS\n.Nm mete\n.Ar VERB\n.Op Ar OPTIONS\n.Op Ar ...\n");
+	man_paragraphs(overview);
+	printf(".Sh VERBS\n.Bl -tag -width Ds\n");
+	for (const struct verb *v = verbs; v->name; v++) {
+		printf(".It Cm %s\n", v->name);
+		man_text(v->summary);
+		printf(";\n.Xr mete-%s 1\n", v->name);
+	}
+	printf(".El\n");
+	man_terms("ENVIRONMENT", environment);
+	man_terms("FILES", files);
+	man_terms("EXIT STATUS", exit_codes);
+	printf(".Pp\nOf\n.Nm mete run :\n.Bl -tag -width Ds\n");
+	for (const struct term *t = run_exit_codes; t->word; t++) {
+		printf(".It ");
+		man_argument(t->word);
+		putchar('\n');
+		man_line(t->text);
+	}
+	printf(".El\n.Sh SEE ALSO\n");
+	man_references();
+}
+
+/* The words after options with a value: what completes them. */
+static const char *completion_of(enum complete c)
+{
+	switch (c) {
+	case COMPLETE_GRANT:
+		return "$(mete ps -q 2>/dev/null)";
+	case COMPLETE_DEVICE:
+		return "0 1 2 3 4 5 6 7 all";
+	case COMPLETE_VERB:
+		return "$verbs";
+	default:
+		return "";
+	}
+}
+
+static void completion_verb(const struct verb *v)
+{
+	printf("\t%s)\n\t\toptions=\"", v->name);
+	for (const struct option_spec *o = v->options; o->name; o++)
+		printf("--%s ", o->name);
+	printf("--help\"\n\t\toperands=\"%s\"\n", completion_of(v->complete));
+	printf("\t\tcase $prev in\n");
+	for (const struct option_spec *o = v->options; o->name; o++) {
+		if (!o->value)
+			continue;
+		printf("\t\t--%s", o->name);
+		if (o->letter)
+			printf(" | -%c", o->letter);
+		printf(") COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n", completion_of(o->complete));
+	}
+	printf("\t\tesac\n\t\t;;\n");
+}
+
+/* The first word of the program is the first that is no option and no option's value. */
+static void completion_program(const struct verb *v)
+{
+	printf("\t\tlocal i\n\t\tfor ((i = 2; i < COMP_CWORD; i++)); do\n\t\t\tcase ${COMP_WORDS[i]} in\n");
+	printf("\t\t\t--) _mete_program $((i + 1)); return ;;\n\t\t\t");
+	for (const struct option_spec *o = v->options; o->name; o++)
+		if (o->value)
+			printf("--%s | -%c | ", o->name, o->letter);
+	printf("=) ((i++)) ;;\n\t\t\t-*) ;;\n\t\t\t*) _mete_program $i; return ;;\n\t\t\tesac\n\t\tdone\n");
+}
+
+static void completion(void)
+{
+	printf("# Completion of mete for bash. Made by `mete help --completion`; the words stand in src/cli/verbs.c.\n\n");
+	printf("_mete_program()\n{\n\tif declare -F _command_offset >/dev/null; then\n\t\t_command_offset \"$1\"\n"
+	       "\telif ((COMP_CWORD == $1)); then\n\t\tCOMPREPLY=($(compgen -c -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+	       "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"))\n\tfi\n}\n\n");
+	printf("_mete()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options operands\n"
+	       "\tlocal verbs=\"");
+	for (const struct verb *v = verbs; v->name; v++)
+		printf("%s%s", v->name, v[1].name ? " " : "");
+	printf("\"\n\n\tCOMPREPLY=()\n\tif ((COMP_CWORD == 1)); then\n"
+	       "\t\tCOMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
+	       "\tcase ${COMP_WORDS[1]} in\n");
+	for (const struct verb *v = verbs; v->name; v++)
+		if (v->program) {
+			printf("\t%s)\n", v->name);
+			completion_program(v);
+			printf("\t\t;;\n");
+		}
+	printf("\tesac\n\tcase ${COMP_WORDS[1]} in\n");
+	for (const struct verb *v = verbs; v->name; v++)
+		completion_verb(v);
+	printf("\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+	       "\telif [[ ${COMP_WORDS[1]} == run ]]; then\n\t\t_mete_program $COMP_CWORD\n"
+	       "\telse\n\t\tCOMPREPLY=($(compgen -W \"$operands\" -- \"$cur\"))\n\tfi\n}\n\ncomplete -F _mete mete\n");
+}
+
+int verb_help(const struct command_line *line)
+{
+	const struct verb *v = line->arg_count ? verb_find(line->args[0]) : NULL;
+
+	if (line->arg_count && !v) {
+		say_error("unknown verb %s; `mete help` lists what there is", line->args[0]);
+		return EXIT_USAGE;
+	}
+	if (option_given(line, "completion"))
+		completion();
+	else if (option_given(line, "man") && v)
+		man_verb(v);
+	else if (option_given(line, "man"))
+		man_overview();
+	else if (v)
+		help_verb(v);
+	else
+		help_overview();
+	return EXIT_DONE;
+}

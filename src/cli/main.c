@@ -1,0 +1,71 @@
+/* main.c: finds the verb and runs it. */
+#include "cli/fault.h"
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int say_unknown_verb(const char *word)
+{
+	const char *nearest = NULL;
+	unsigned int best = 3;
+
+	for (const struct verb *v = verbs; v->name; v++) {
+		unsigned int distance = text_distance(word, v->name);
+
+		if (distance < best) {
+			best = distance;
+			nearest = v->name;
+		}
+	}
+	if (nearest)
+		say_error("unknown %s %s; did you mean `mete %s`?", *word == '-' ? "option" : "verb", word, nearest);
+	else
+		say_error("unknown %s %s; `mete help` lists what there is", *word == '-' ? "option" : "verb", word);
+	return EXIT_USAGE;
+}
+
+/* A full disk or a closed pipe under stdout must not look like success. */
+static int finish(int status)
+{
+	if ((fflush(stdout) || ferror(stdout)) && status == EXIT_DONE) {
+		if (errno != EPIPE)
+			say_error("cannot write the output: %s; free space or write elsewhere", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct verb *verb;
+	struct command_line c;
+	int r, status;
+
+	if (argc < 2) {
+		say_error("which verb? `mete help` lists them; try `mete run -- PROGRAM` or `mete doctor`");
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		help_overview();
+		return finish(EXIT_DONE);
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		argv[1] = (char *)(uintptr_t)"version";
+	verb = verb_find(argv[1]);
+	if (!verb)
+		return say_unknown_verb(argv[1]);
+	r = command_line_parse(&c, verb, argc - 2, argv + 2);
+	if (r < 0) {
+		status = verb->usage_status;
+	} else if (r > 0) {
+		help_verb(verb);
+		status = EXIT_DONE;
+	} else {
+		status = verb->run(&c);
+	}
+	command_line_deinit(&c);
+	return finish(status);
+}

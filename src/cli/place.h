@@ -1,0 +1,26 @@
+/*
+ * place.h: where the parts of mete lie, seen from the running binary.
+ *
+ * Everything is found from /proc/self/exe, so an installed tree, a build tree and a bundle unpacked anywhere work alike:
+ *   installed, bundle   PREFIX/bin/mete, PREFIX/lib.../mete/shim/, PREFIX/lib.../mete/soft/
+ *   build tree          src/cli/mete, src/shim/, src/softdev/, src/daemon/meted
+ * METE_LIBDIR, a folder with shim/ and soft/ in it, overrides the second and third.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <limits.h>
+
+struct place {
+	char exe_dir[PATH_MAX];
+	char shim_dir[PATH_MAX]; /* libcuda.so.1 and libnvidia-ml.so.1 that programs get */
+	char soft_dir[PATH_MAX]; /* the software device's libraries; "" when it is not there */
+	char meted[PATH_MAX]; /* "" when there is none */
+};
+
+/* Value: 0, or -ENOENT with a fault when the shim is not there. exe_dir and meted are set in either case. */
+int place_find(struct place *p, struct fault *f);
+
+/* Writes a path that may be the concatenation of others. Value: false when it does not fit. */
+bool path_join(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,31 @@
+/*
+ * program.h: the program that is to run: where it is, and whether the shim can reach it.
+ *
+ * The shim arrives by the dynamic linker of glibc. It does not reach a statically linked program, a program of another C
+ * library, a 32-bit one, or one that gains privileges when it starts (the kernel then has the linker ignore LD_PRELOAD).
+ * Such programs run all the same: the quota binds only what goes through the shim, and mete says so.
+ * Limits: only the program itself is looked at, through #! lines and `env NAME`; what it starts later is not.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <limits.h>
+
+enum program_kind {
+	PROGRAM_REACHED, /* dynamically linked, or a script whose interpreter is */
+	PROGRAM_STATIC,
+	PROGRAM_OTHER_LIBC,
+	PROGRAM_OTHER_MACHINE, /* 32-bit, or another architecture */
+	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities */
+	PROGRAM_UNKNOWN, /* cannot be read, or no format that is known here */
+};
+
+/*
+ * Finds a program as execvp() would. Value: 0 with its path; -ENOENT: there is none; -EACCES: there is one that may not
+ * be executed. A fault is set in both cases.
+ */
+int program_find(const char *name, char path[PATH_MAX], struct fault *f);
+
+/* Looks at the file. For all kinds but the first, *f says what follows from it and what to do. */
+enum program_kind program_inspect(const char *path, struct fault *f);

@@ -1,0 +1,90 @@
+/* ps.c: `mete ps`: who holds how much: one row per process and device, and one for a grant that has no process. */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/table.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
+{
+	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
+	json_t *holder = device ? device : share;
+
+	table_cell(t, "%s", device_text(grant, "name"));
+	if (process)
+		table_cell(t, "%lld", (long long)device_number(process, "pid"));
+	else
+		table_cell(t, "-");
+	table_cell(t, "%lld", (long long)device_number(share, "index"));
+	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "held_bytes"), held));
+	table_cell(t, "%s", size_format((uint64_t)device_number(share, "quota_bytes"), quota));
+	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "peak_bytes"), peak));
+	table_cell(t, "%s", process ? device_text(process, "command") : "-");
+}
+
+static json_t *share_of(json_t *grant, json_t *device)
+{
+	json_t *share;
+	size_t i;
+
+	json_array_foreach (json_object_get(grant, "devices"), i, share)
+		if (device_number(share, "index") == device_number(device, "index"))
+			return share;
+	return device;
+}
+
+static void add_grant(struct table *t, json_t *grant)
+{
+	json_t *process, *device;
+	size_t i, j, rows = 0;
+
+	json_array_foreach (json_object_get(grant, "processes"), i, process)
+		json_array_foreach (json_object_get(process, "devices"), j, device) {
+			add_row(t, grant, process, device, share_of(grant, device));
+			rows++;
+		}
+	if (rows)
+		return;
+	json_array_foreach (json_object_get(grant, "devices"), j, device)
+		add_row(t, grant, NULL, NULL, device);
+}
+
+static int print_names(json_t *grants)
+{
+	json_t *grant;
+	size_t i;
+
+	json_array_foreach (grants, i, grant)
+		puts(device_text(grant, "name"));
+	json_decref(grants);
+	return EXIT_DONE;
+}
+
+int verb_ps(const struct command_line *line)
+{
+	static const char *const heads[] = { "NAME", ">PID", ">DEVICE", ">HELD", ">QUOTA", ">PEAK", "COMMAND", NULL };
+	struct control control = CONTROL_CLOSED;
+	struct table t;
+	struct fault f;
+	json_t *grants, *grant;
+	size_t i;
+
+	if (grants_get(&control, NULL, &grants, &f)) {
+		say_error("%s", f.text);
+		control_close(&control);
+		return EXIT_FAILED;
+	}
+	control_close(&control);
+	if (option_given(line, "json"))
+		return print_json("grants", grants);
+	if (option_given(line, "quiet"))
+		return print_names(grants);
+	table_begin(&t, heads);
+	json_array_foreach (grants, i, grant)
+		add_grant(&t, grant);
+	table_end(&t);
+	json_decref(grants);
+	return EXIT_DONE;
+}

@@ -1,0 +1,260 @@
+/*
+ * run.c: `mete run`: a program under a grant that is made for it and ends with it, or under one that exists (--grant).
+ *
+ * Order: what can be judged without anybody's help first (the command line, the program, mete's own parts), then meted,
+ * then the program. Whatever fails before the program starts leaves nothing behind: the grant is tied to this process.
+ */
+#include "base/cleanup.h"
+#include "cli/choose.h"
+#include "cli/control.h"
+#include "cli/grants.h"
+#include "cli/place.h"
+#include "cli/program.h"
+#include "cli/supervise.h"
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run {
+	const struct command_line *line;
+	bool verbose;
+	char path[PATH_MAX]; /* of the program */
+	struct place place;
+	struct choice choice;
+	struct control control;
+	json_t *grant; /* meted's row; owned */
+	struct tenant_log log;
+	struct tenant_env env;
+	int failure; /* the exit status when the program was not started */
+};
+
+static const char *grant_name(const struct run *run)
+{
+	return device_text(run->grant, "name");
+}
+
+/* The options that say what a new grant is; they contradict --grant. */
+static int check_options(struct run *run, struct fault *f)
+{
+	static const char *const making[] = { "mem", "device", "soft", "name", "overcommit" };
+	const char *name = option_value(run->line, "name"), *grant = option_value(run->line, "grant");
+	int r;
+
+	for (size_t i = 0; grant && i < sizeof(making) / sizeof(*making); i++)
+		if (option_given(run->line, making[i]))
+			return fault_set(f, -EINVAL, "--grant %s with --%s: the grant is what it is; leave --%s away, or change "
+						     "it with `mete set`",
+					 grant, making[i], making[i]);
+	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
+	return r ? r : choose_parse(&run->choice, run->line, f);
+}
+
+static int make_grant(struct run *run, struct fault *f)
+{
+	const char *name = option_value(run->line, "name");
+	json_t *answer, *request;
+	int r;
+
+	r = control_ask_again(&run->control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f);
+	if (r)
+		return r;
+	r = choose_devices(&run->choice, run->line, answer, f);
+	if (r)
+		return r;
+	request = json_pack("{s:s, s:s, s:o, s:b, s:i}", "op", "grant_create", "driver", run->choice.driver, "devices",
+			    choose_request(&run->choice), "overcommit", option_given(run->line, "overcommit"),
+			    "runner_pid", (int)getpid());
+	if (request && name)
+		json_object_set_new(request, "name", json_string(name));
+	r = control_ask_again(&run->control, CONTROL_START, request, &answer, NULL, f);
+	if (r)
+		return r;
+	run->grant = json_incref(json_object_get(answer, "grant"));
+	json_decref(answer);
+	return 0;
+}
+
+static int find_grant(struct run *run, struct fault *f)
+{
+	json_t *grants;
+	int r;
+
+	r = grants_get(&run->control, option_value(run->line, "grant"), &grants, f);
+	if (r)
+		return r;
+	run->grant = json_incref(json_array_get(grants, 0));
+	json_decref(grants);
+	return 0;
+}
+
+/* A driver that the user named goes before the one that meted chose; an outer mete run's does not count. */
+static int set_env(struct run *run, struct fault *f)
+{
+	json_t *driver = json_object_get(run->grant, "driver");
+	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
+	bool own = forced && *forced;
+
+	if (own && access(forced, R_OK))
+		return fault_set(f, -ENOENT, "METE_DRIVER=%s: %s; unset it, or name a driver's libcuda.so.1", forced,
+				 strerror(errno));
+	run->env = (struct tenant_env){
+		.shim_dir = run->place.shim_dir,
+		.socket = device_text(run->grant, "socket"),
+		.libcuda = own ? forced : device_text(driver, "libcuda"),
+		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
+		.log = run->log.path,
+	};
+	if (run->env.libnvml && !*run->env.libnvml)
+		run->env.libnvml = NULL;
+	if (!*run->env.socket || !*run->env.libcuda)
+		return fault_set(f, -EPROTO, "meted's answer names no socket or no driver for grant %s; restart it with this "
+					     "version",
+				 grant_name(run));
+	return 0;
+}
+
+/* The program would see none of its devices. */
+static void warn_hidden(struct run *run)
+{
+	for (size_t i = 0; i < run->choice.count; i++) {
+		const struct share *s = &run->choice.share[i];
+		bool set;
+
+		if (!visible_shows(run->choice.list, run->choice.driver, s->chosen, &set))
+			say_warning("CUDA_VISIBLE_DEVICES=%s: hides device %lld of this grant from the program; unset it",
+				    getenv("CUDA_VISIBLE_DEVICES"),
+				    (long long)device_number(s->chosen, "index"));
+	}
+}
+
+static void say_start(struct run *run)
+{
+	char quota[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES];
+	json_t *device;
+	size_t i;
+
+	say_note("grant %s from meted (process %d%s) in %s", grant_name(run), (int)run->control.daemon_pid,
+		 run->control.started ? ", started for this command" : "", run->control.dir);
+	say_note("driver %s%s", run->env.libcuda,
+		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :
+		 option_given(run->line, "soft") ? " (the software device, as asked)" :
+						   " (the software device)");
+	if (run->choice.driver && !strcmp(run->choice.driver, "soft") && !option_given(run->line, "soft"))
+		say_note("no NVIDIA driver with a device was found; `mete doctor` says more");
+	json_array_foreach (json_object_get(run->grant, "devices"), i, device)
+		say_note("device %lld (%s): %s of %s", (long long)device_number(device, "index"),
+			 *device_text(device, "name") ? device_text(device, "name") : device_text(device, "uuid"),
+			 size_format((uint64_t)device_number(device, "quota_bytes"), quota),
+			 size_format((uint64_t)device_number(device, "total_bytes"), total));
+}
+
+static void say_end(struct run *run)
+{
+	char peak[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES];
+	json_t *grants = NULL, *grant, *device;
+	struct fault f;
+	size_t i;
+
+	if (run->log.repeated)
+		say_note("%u more of the lines above, the same again", run->log.repeated);
+	if (grants_get(&run->control, grant_name(run), &grants, &f)) {
+		say_note("what the program used is not known: %s", f.text);
+		return;
+	}
+	grant = json_array_get(grants, 0);
+	if (!json_integer_value(json_object_get(grant, "attached_total")) && !devices_sum(grant, "peak_bytes")) {
+		say_note("the program used no GPU");
+	} else {
+		json_array_foreach (json_object_get(grant, "devices"), i, device)
+			say_note("device %lld: peak %s of %s, %lld allocations refused",
+				 (long long)device_number(device, "index"),
+				 size_format((uint64_t)device_number(device, "peak_bytes"), peak),
+				 size_format((uint64_t)device_number(device, "quota_bytes"), quota),
+				 (long long)device_number(device, "refused"));
+	}
+	json_decref(grants);
+}
+
+static int prepare(struct run *run, struct fault *f)
+{
+	struct fault note;
+	int r;
+
+	r = check_options(run, f);
+	if (r)
+		return r;
+	r = program_find(run->line->args[0], run->path, f);
+	if (r) {
+		run->failure = r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
+		return r;
+	}
+	r = place_find(&run->place, f);
+	if (!r)
+		r = tenant_env_check(run->place.shim_dir, f);
+	if (!r)
+		r = option_given(run->line, "grant") ? find_grant(run, f) : make_grant(run, f);
+	if (!r)
+		r = tenant_log_open(&run->log, f);
+	if (!r)
+		r = set_env(run, f);
+	if (r)
+		return r;
+	if (program_inspect(run->path, &note) != PROGRAM_REACHED)
+		say_warning("%s", note.text);
+	if (run->choice.list)
+		warn_hidden(run);
+	return 0;
+}
+
+static int run_program(struct run *run, struct fault *f, int *ret_status)
+{
+	struct supervision s = {
+		.argv = run->line->args,
+		.path = run->path,
+		.env = &run->env,
+		.control = &run->control,
+		.log = &run->log,
+		.verbose = run->verbose,
+	};
+	int r;
+
+	if (run->verbose)
+		say_start(run);
+	r = supervise(&s, ret_status, f);
+	tenant_log_show(&run->log, true);
+	if (!r && run->verbose)
+		say_end(run);
+	if (r == SUPERVISE_NOT_FOUND)
+		run->failure = EXIT_RUN_NOT_FOUND;
+	else if (r == SUPERVISE_NOT_EXECUTABLE)
+		run->failure = EXIT_RUN_NOT_EXECUTABLE;
+	return r;
+}
+
+int verb_run(const struct command_line *line)
+{
+	struct run run = {
+		.line = line,
+		.verbose = option_given(line, "verbose"),
+		.control = CONTROL_CLOSED,
+		.log.fd = -1,
+		.failure = EXIT_RUN_FAILED,
+	};
+	struct fault f;
+	int status = 0, r;
+
+	r = prepare(&run, &f);
+	if (!r)
+		r = run_program(&run, &f, &status);
+	tenant_log_close(&run.log);
+	control_close(&run.control);
+	json_decref(run.grant);
+	choose_deinit(&run.choice);
+	if (!r)
+		return end_like(status);
+	say_error("%s", f.text);
+	return run.failure;
+}

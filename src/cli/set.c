@@ -1,0 +1,128 @@
+/*
+ * set.c: `mete set NAME --mem SIZE`: changes a running grant's share.
+ *
+ * Growing is at once. Shrinking below what is held is refused, or with --soon takes effect as memory is freed.
+ * Without --device it is the grant's only device; a grant on several needs to be told which.
+ */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void list_grant_devices(json_t *grant, char *text, size_t size)
+{
+	json_t *device;
+	size_t i, used = 0;
+
+	snprintf(text, size, "none");
+	json_array_foreach (json_object_get(grant, "devices"), i, device)
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%lld", used ? ", " : "",
+						 (long long)device_number(device, "index"));
+}
+
+/* The share of the grant that a word names; the rows of a grant carry no driver of their own. */
+static json_t *find_share(json_t *grant, const struct share *s)
+{
+	json_t *devices = json_object_get(grant, "devices"), *device, *found;
+	size_t i;
+
+	json_array_foreach (devices, i, device)
+		json_object_set_new(device, "driver", json_string("of the grant"));
+	found = device_find(devices, "of the grant", s->device, s->device_length);
+	json_array_foreach (devices, i, device)
+		json_object_del(device, "driver");
+	return found;
+}
+
+static int make_request(const char *name, struct choice *ch, json_t *grant, bool soon, json_t **ret, struct fault *f)
+{
+	json_t *rows = json_array(), *row;
+	char known[256];
+
+	list_grant_devices(grant, known, sizeof(known));
+	*ret = json_pack("{s:s, s:s, s:b, s:o}", "op", "grant_set", "name", name, "soon", soon, "devices", rows);
+	for (size_t i = 0; i < ch->count; i++) {
+		struct share *s = &ch->share[i];
+
+		if (!s->device && json_array_size(json_object_get(grant, "devices")) != 1) {
+			json_decref(*ret);
+			return fault_set(f, -EINVAL, "%s: has several devices (%s); say which with --device", name, known);
+		}
+		s->chosen = s->device ? find_share(grant, s) : json_array_get(json_object_get(grant, "devices"), 0);
+		if (!s->chosen) {
+			json_decref(*ret);
+			return fault_set(f, -EINVAL, "--device %.*s: not a device of %s; it has: %s", (int)s->device_length,
+					 s->device, name, known);
+		}
+		row = json_pack("{s:s}", "device", device_text(s->chosen, "uuid"));
+		if (s->mem.bytes)
+			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));
+		else
+			json_object_set_new(row, "mem_pct", json_real(s->mem.pct));
+		json_array_append_new(rows, row);
+	}
+	return 0;
+}
+
+static void print_shares(const char *name, json_t *grant)
+{
+	char quota[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES];
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (json_object_get(grant, "devices"), i, device) {
+		printf("%s: device %lld: %s", name, (long long)device_number(device, "index"),
+		       size_format((uint64_t)device_number(device, "quota_bytes"), quota));
+		if (json_is_integer(json_object_get(device, "target_bytes")))
+			printf(", %s as memory is freed",
+			       size_format((uint64_t)device_number(device, "target_bytes"), target));
+		putchar('\n');
+	}
+}
+
+/* Value: an exit status; a fault is set unless it is 0. */
+static int set(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
+{
+	const char *name = line->args[0];
+	json_t *grants = NULL, *request, *answer, *grant;
+	int r;
+
+	if (grant_name_check(name, f) || choose_parse(ch, line, f))
+		return EXIT_USAGE;
+	for (size_t i = 0; i < ch->count; i++)
+		if (!ch->share[i].mem_text) {
+			fault_set(f, 0, "set %s: no size; give --mem SIZE", name);
+			return EXIT_USAGE;
+		}
+	if (grants_get(control, name, &grants, f))
+		return EXIT_FAILED;
+	r = make_request(name, ch, json_array_get(grants, 0), option_given(line, "soon"), &request, f);
+	json_decref(grants);
+	if (r || control_ask_again(control, CONTROL_STORED, request, &answer, NULL, f))
+		return EXIT_FAILED;
+	grant = json_object_get(answer, "grant");
+	if (option_given(line, "json"))
+		r = print_json("grant", json_incref(grant));
+	else
+		print_shares(name, grant);
+	json_decref(answer);
+	return r;
+}
+
+int verb_set(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	struct choice choice;
+	struct fault f = { .text = "" };
+	int status = set(&control, line, &choice, &f);
+
+	control_close(&control);
+	if (status)
+		say_error("%s", f.text);
+	return status;
+}

@@ -1,0 +1,142 @@
+/* show.c: `mete show NAME`: everything about one grant. */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/table.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void print_devices(json_t *grant)
+{
+	static const char *const heads[] = { ">DEVICE", ">QUOTA", ">HELD", ">PEAK", ">REFUSED", "UUID", "NOTE", NULL };
+	char quota[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES];
+	struct table t;
+	json_t *device;
+	size_t i;
+
+	table_begin(&t, heads);
+	json_array_foreach (json_object_get(grant, "devices"), i, device) {
+		table_cell(&t, "%lld", (long long)device_number(device, "index"));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "quota_bytes"), quota));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
+		table_cell(&t, "%lld", (long long)device_number(device, "refused"));
+		table_cell(&t, "%s", device_text(device, "uuid"));
+		if (json_is_integer(json_object_get(device, "target_bytes")))
+			table_cell(&t, "shrinks to %s as memory is freed",
+				   size_format((uint64_t)device_number(device, "target_bytes"), target));
+		else
+			table_cell(&t, "%s", "");
+	}
+	table_end(&t);
+}
+
+static void print_processes(json_t *grant)
+{
+	static const char *const heads[] = { ">PID", ">DEVICE", ">HELD", ">CREDIT", ">PEAK", "COMMAND", NULL };
+	char held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
+	json_t *processes = json_object_get(grant, "processes"), *process, *device;
+	struct table t;
+	size_t i, j;
+
+	if (!json_array_size(processes)) {
+		puts("no process is attached");
+		return;
+	}
+	table_begin(&t, heads);
+	json_array_foreach (processes, i, process)
+		json_array_foreach (json_object_get(process, "devices"), j, device) {
+			table_cell(&t, "%lld", (long long)device_number(process, "pid"));
+			table_cell(&t, "%lld", (long long)device_number(device, "index"));
+			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
+			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "credit_bytes"), credit));
+			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
+			table_cell(&t, "%s%s", device_text(process, "command"),
+				   json_is_false(json_object_get(process, "attached")) ? " (not connected)" : "");
+		}
+	table_end(&t);
+}
+
+static void time_text(json_t *value, char *text, size_t size)
+{
+	time_t seconds = (time_t)json_integer_value(value);
+	struct tm tm;
+
+	if (json_is_string(value))
+		snprintf(text, size, "%s", json_string_value(value));
+	else if (!seconds || !localtime_r(&seconds, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(text, size, "-");
+	text_clean(text);
+}
+
+static void print_events(json_t *grant)
+{
+	json_t *events = json_object_get(grant, "events"), *event;
+	char when[64], text[512];
+	size_t i;
+
+	if (json_array_size(events))
+		puts("\nEVENTS");
+	json_array_foreach (events, i, event) {
+		json_int_t count = device_number(event, "count");
+
+		time_text(json_object_get(event, "time"), when, sizeof(when));
+		snprintf(text, sizeof(text), "%s",
+			 json_is_string(event) ? json_string_value(event) : device_text(event, "text"));
+		printf("%s  %s", when, text_clean(text));
+		if (count > 1)
+			printf(" (%lld times)", (long long)count);
+		putchar('\n');
+	}
+}
+
+static void print_grant(json_t *grant)
+{
+	json_t *driver = json_object_get(grant, "driver");
+	json_int_t runner = device_number(grant, "runner_pid");
+	char when[64];
+
+	time_text(json_object_get(grant, "created"), when, sizeof(when));
+	printf("NAME     %s\n", device_text(grant, "name"));
+	printf("STATE    %s\n", device_text(grant, "state"));
+	printf("DRIVER   %s\n", json_is_string(driver) ? json_string_value(driver) : device_text(driver, "libcuda"));
+	printf("SOCKET   %s\n", device_text(grant, "socket"));
+	printf("CREATED  %s\n", when);
+	if (runner > 0)
+		printf("ENDS     with process %lld\n\n", (long long)runner);
+	else
+		printf("ENDS     with mete delete %s\n\n", device_text(grant, "name"));
+	print_devices(grant);
+	putchar('\n');
+	print_processes(grant);
+	print_events(grant);
+}
+
+int verb_show(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	struct fault f;
+	json_t *grants;
+	int r;
+
+	r = grant_name_check(line->args[0], &f);
+	if (r) {
+		say_error("%s", f.text);
+		return EXIT_USAGE;
+	}
+	r = grants_get(&control, line->args[0], &grants, &f);
+	control_close(&control);
+	if (r) {
+		say_error("%s", f.text);
+		return EXIT_FAILED;
+	}
+	if (option_given(line, "json"))
+		r = print_json("grant", json_incref(json_array_get(grants, 0)));
+	else
+		print_grant(json_array_get(grants, 0));
+	json_decref(grants);
+	return r ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,38 @@
+/*
+ * supervise.h: runs the program and stands beside it until it ends.
+ *
+ * mete stays the parent, to tell meted when the grant may end, to show the log and to keep a meted running. For the
+ * program and for whoever started mete it is as if mete were not there:
+ *   - terminal, descriptors, signal mask, dispositions, umask and folder are the program's as they were mete's;
+ *   - signals sent to mete go on to the program; those that the terminal sends reach the program by themselves;
+ *   - when the program stops (^Z), mete stops, and continues with it;
+ *   - when the program dies of a signal, mete ends by the same one.
+ */
+#pragma once
+
+#include "cli/control.h"
+#include "cli/tenant_env.h"
+#include "cli/tenant_log.h"
+
+struct supervision {
+	char **argv; /* the program's */
+	const char *path; /* of the program, from program_find() */
+	const struct tenant_env *env;
+	struct control *control; /* watched; -1 inside: not */
+	struct tenant_log *log;
+	bool verbose;
+};
+
+enum supervise_outcome {
+	SUPERVISE_NOT_FOUND = 1, /* or its interpreter */
+	SUPERVISE_NOT_EXECUTABLE,
+};
+
+/*
+ * Value: 0 with the wait status of the program; else it was not started and the fault says why: an outcome of the program
+ * that the kernel refused, or a negative errno of our own.
+ */
+int supervise(const struct supervision *s, int *ret_status, struct fault *f);
+
+/* Ends this process as the program ended: with its exit status or by its signal. */
+int end_like(int status);

@@ -1,0 +1,23 @@
+/*
+ * table.h: rows of text in columns that line up, for people; --json is for programs.
+ *
+ * Names and commands come from tenants: control characters are replaced. The last column is not padded.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define TABLE_COLUMNS 10
+
+struct table {
+	const char *const *heads; /* NULL-terminated; a head that begins with '>' is for a right-aligned column */
+	size_t columns;
+	char **cells; /* row by row */
+	size_t count;
+};
+
+void table_begin(struct table *t, const char *const *heads);
+void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints on stdout and frees. Without a row only the heads are printed. */
+void table_end(struct table *t);

@@ -1,0 +1,100 @@
+/* tenant_env.c: see tenant_env.h. A shim of an outer `mete run` is recognised by its folder, shim/, and taken out. */
+#include "cli/tenant_env.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG" };
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+	size_t n = strlen(end);
+
+	return length >= n && !memcmp(text + length - n, end, n);
+}
+
+static bool is_shim_entry(const char *entry, size_t length)
+{
+	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
+	       ends_with(entry, length, "/mete/shim") || ends_with(entry, length, "/src/shim");
+}
+
+/* A copy of a list without the entries of a shim; entries end at any of `ends`, and ":" joins them again. */
+static char *list_without_shim(const char *list, const char *ends)
+{
+	char *copy = calloc(1, strlen(list) + 2), *to = copy;
+
+	if (!copy)
+		return NULL;
+	for (const char *p = list;; p++) {
+		size_t length = strcspn(p, ends);
+
+		if (length && !is_shim_entry(p, length)) {
+			if (to != copy)
+				*to++ = ':';
+			memcpy(to, p, length);
+			to += length;
+		}
+		p += length;
+		if (!*p)
+			break;
+	}
+	*to = 0;
+	return copy;
+}
+
+/* Value: false when there is no memory. */
+static bool list_set(const char *name, const char *front, const char *ends)
+{
+	const char *old = getenv(name);
+	_cleanup_free_ char *rest = list_without_shim(old ? old : "", ends), *value = NULL;
+
+	if (!rest)
+		return false;
+	if (!*front && !*rest)
+		return !unsetenv(name);
+	if (asprintf(&value, "%s%s%s", front, *front && *rest ? ":" : "", rest) < 0) {
+		value = NULL;
+		return false;
+	}
+	return !setenv(name, value, 1);
+}
+
+int tenant_env_check(const char *shim_dir, struct fault *f)
+{
+	if (strpbrk(shim_dir, " :\t\n") || strchr(shim_dir, '$'))
+		return fault_set(f, -EINVAL, "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded; "
+					     "move mete, or set METE_LIBDIR to another path",
+				 shim_dir);
+	return 0;
+}
+
+int tenant_env_enter(const struct tenant_env *e, struct fault *f)
+{
+	_cleanup_free_ char *preload = NULL;
+
+	if (asprintf(&preload, "%s/libcuda.so.1:%s/libnvidia-ml.so.1", e->shim_dir, e->shim_dir) < 0) {
+		preload = NULL;
+		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
+	}
+	tenant_env_leave();
+	if (!list_set("LD_PRELOAD", preload, ": ") || !list_set("LD_LIBRARY_PATH", e->shim_dir, ":;") ||
+	    setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
+	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)))
+		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
+	return 0;
+}
+
+void tenant_env_leave(void)
+{
+	/* METE_DRIVER may be the user's own; under an outer run it names the driver that was chosen there. */
+	if (getenv("METE_SOCKET"))
+		unsetenv("METE_DRIVER");
+	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
+		unsetenv(own_variables[i]);
+	list_set("LD_PRELOAD", "", ": ");
+	list_set("LD_LIBRARY_PATH", "", ":;");
+}

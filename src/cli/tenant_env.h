@@ -1,0 +1,27 @@
+/*
+ * tenant_env.h: the environment by which a program gets its grant.
+ *
+ * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; METE_SOCKET,
+ * METE_DRIVER, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a client
+ * is, meted knows from the socket and the kernel.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+struct tenant_env {
+	const char *shim_dir;
+	const char *socket;
+	const char *libcuda; /* the driver's, absolute */
+	const char *libnvml; /* NULL: none */
+	const char *log; /* NULL: none */
+};
+
+/* Changes the environment of this process (the child, before it becomes the program). Value: 0 or a negative errno. */
+int tenant_env_enter(const struct tenant_env *e, struct fault *f);
+
+/* Removes what an outer `mete run` put there, from the environment of this process. */
+void tenant_env_leave(void);
+
+/* The shim's folder can be named in LD_PRELOAD at all. Value: 0 or a negative errno. */
+int tenant_env_check(const char *shim_dir, struct fault *f);

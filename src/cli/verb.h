@@ -1,0 +1,100 @@
+/*
+ * verb.h: the verbs of mete, as one table.
+ *
+ * The table in verbs.c is the only place where a verb, its options and their words are written down: the parser of
+ * the command line, `mete help`, the manual pages and the completion all read it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit codes, as documented in mete(1). */
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_RUN_FAILED = 125, /* run: mete itself failed, usage included; the codes below it are the program's */
+	EXIT_RUN_NOT_EXECUTABLE = 126,
+	EXIT_RUN_NOT_FOUND = 127,
+};
+
+/* What a word is, for the completion. */
+enum complete {
+	COMPLETE_NOTHING,
+	COMPLETE_GRANT,
+	COMPLETE_DEVICE,
+	COMPLETE_VERB,
+	COMPLETE_PROGRAM,
+};
+
+struct option_spec {
+	const char *name; /* without the dashes; NULL ends a list */
+	char letter; /* 0: none */
+	const char *value; /* NULL: a switch */
+	const char *help; /* one sentence */
+	enum complete complete;
+	bool repeats;
+};
+
+struct given { /* an option as it stood on the command line */
+	const struct option_spec *option;
+	const char *value;
+};
+
+struct command_line {
+	const struct verb *verb;
+	struct given *given;
+	size_t given_count;
+	char **args; /* NULL-terminated */
+	int arg_count;
+};
+
+struct example {
+	const char *command; /* NULL ends a list */
+	const char *what;
+};
+
+struct verb {
+	const char *name; /* NULL ends the table */
+	const char *summary; /* a phrase: "run a program under ..." */
+	const char *operands; /* as in a synopsis, "" for none */
+	const char *const *details; /* paragraphs, NULL-terminated */
+	const struct option_spec *options;
+	const struct example *examples;
+	int (*run)(const struct command_line *c);
+	int min_args, max_args; /* operands; max -1: any number */
+	bool program; /* operands are a program and its arguments: options end at the first of them */
+	enum complete complete;
+	int usage_status;
+};
+
+extern const struct verb verbs[];
+
+const struct verb *verb_find(const char *name);
+
+/*
+ * Reads the words after the verb. Value: 0; 1 when help was asked for; -EINVAL with a message printed.
+ * Free with command_line_deinit() in every case.
+ */
+int command_line_parse(struct command_line *c, const struct verb *verb, int argc, char **argv);
+void command_line_deinit(struct command_line *c);
+
+bool option_given(const struct command_line *c, const char *name);
+const char *option_value(const struct command_line *c, const char *name); /* the last one; NULL: not given */
+
+/* help.c: what is generated from the table. */
+void help_overview(void);
+void help_verb(const struct verb *verb);
+extern const char *const help_version_line;
+
+int verb_run(const struct command_line *c);
+int verb_ps(const struct command_line *c);
+int verb_devices(const struct command_line *c);
+int verb_show(const struct command_line *c);
+int verb_set(const struct command_line *c);
+int verb_create(const struct command_line *c);
+int verb_delete(const struct command_line *c);
+int verb_doctor(const struct command_line *c);
+int verb_version(const struct command_line *c);
+int verb_help(const struct command_line *c);

@@ -1,0 +1,33 @@
+/* version.c: `mete version`: of mete, and of the meted that runs. */
+#include "cli/control.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+const char *const help_version_line = "mete " METE_VERSION;
+
+int verb_version(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *answer = NULL;
+	const char *daemon = NULL;
+	struct fault f;
+
+	if (!control_open(&control, CONTROL_FIND, &f) &&
+	    !control_ask(&control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+		daemon = json_string_value(json_object_get(answer, "version"));
+	if (option_given(line, "json")) {
+		json_t *o = json_pack("{s:s, s:s?}", "mete", METE_VERSION, "meted", daemon);
+
+		json_dumpf(o, stdout, JSON_INDENT(2));
+		putchar('\n');
+		json_decref(o);
+	} else {
+		puts(help_version_line);
+		if (daemon)
+			printf("meted %s (process %d in %s)\n", daemon, (int)control.daemon_pid, control.dir);
+	}
+	json_decref(answer);
+	control_close(&control);
+	return EXIT_DONE;
+}
