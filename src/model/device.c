@@ -59,14 +59,11 @@ int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES])
 
 static int find_index(const struct device *list, size_t count, const char *spec)
 {
-	char *end;
 	unsigned long index;
 
 	errno = 0;
-	index = strtoul(spec, &end, 10);
-	if (!isdigit((unsigned char)*spec) || *end || errno)
-		return DEVICE_NOT_FOUND;
-	for (size_t i = 0; i < count; i++)
+	index = strtoul(spec, NULL, 10);
+	for (size_t i = 0; i < count && !errno; i++)
 		if (list[i].index == index)
 			return (int)i;
 	return DEVICE_NOT_FOUND;
@@ -77,10 +74,12 @@ int device_find(const struct device *list, size_t count, const char *spec)
 	char text[DEVICE_UUID_TEXT];
 	const char *prefix = without_prefix(spec);
 	size_t length = strlen(prefix);
-	int found = find_index(list, count, spec);
+	int found = DEVICE_NOT_FOUND;
 
-	if (found >= 0 || !length)
+	if (!length)
 		return found;
+	if (strspn(spec, "0123456789") == strlen(spec))
+		return find_index(list, count, spec);
 	for (size_t i = 0; i < count; i++) {
 		device_uuid_format(list[i].uuid, text);
 		if (strncasecmp(text + 4, prefix, length))

@@ -46,7 +46,7 @@ const char *device_uuid_format(const uint8_t uuid[DEVICE_UUID_BYTES], char text[
 int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES]);
 
 /*
- * The place in `list` of the device that people call `spec`: its index, its UUID, or a prefix of it with or without "GPU-",
- * of at least one hexadecimal digit that is not a number of an index. Value: the place, or enum device_find_result.
+ * The place in `list` of the device that people call `spec`: its index, its UUID, or a prefix of it with or without
+ * "GPU-". Digits alone are an index and nothing else. Value: the place, or enum device_find_result.
  */
 int device_find(const struct device *list, size_t count, const char *spec);

@@ -28,6 +28,8 @@ static void test_find(void)
 	is(find("6D657465-0000-4000-8000-000000000000"), 0);
 	is(find("GPU-AB"), 2);
 	is(find("abc"), 2);
+	is(find("6"), DEVICE_NOT_FOUND);
+	is(find("GPU-6"), DEVICE_AMBIGUOUS);
 	is(find("99999999999999999999999"), DEVICE_NOT_FOUND);
 	is(find("nonsense"), DEVICE_NOT_FOUND);
 }

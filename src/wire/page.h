@@ -141,3 +141,19 @@ static inline uint32_t wire_recall(struct wire_account *a, uint32_t most)
 							memory_order_acquire, memory_order_relaxed));
 	return units;
 }
+
+/*
+ * meted moves `units` that the client holds out of its account, to an object. False: it does not hold as many.
+ * The word's top bit flips in the same step.
+ */
+static inline bool wire_move(struct wire_account *a, uint32_t units)
+{
+	uint64_t word = atomic_load_explicit(&a->word, memory_order_relaxed);
+
+	do {
+		if (wire_held(word) < units || wire_granted(word) < units)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&a->word, &word, (word - wire_word(units, units)) ^ WIRE_MOVED,
+							memory_order_acq_rel, memory_order_relaxed));
+	return true;
+}

@@ -1,0 +1,159 @@
+/* daemon.c: what the parts of meted do together: accepting, ending, restoring. */
+#include "daemon/daemon.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/client.h"
+#include "daemon/log.h"
+#include "daemon/session.h"
+#include "daemon/store.h"
+#include "daemon/tenant.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define SWEEP_MS 1000
+
+void daemon_reap_soon(struct daemon *daemon)
+{
+	if (!daemon->stopping)
+		timer_start(daemon->reap, 0, 0);
+}
+
+void daemon_sweep_soon(struct daemon *daemon)
+{
+	if (!timer_running(daemon->sweep))
+		timer_start(daemon->sweep, SWEEP_MS, SWEEP_MS);
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+	daemon->stopping = true;
+	uv_stop(daemon->loop);
+}
+
+int daemon_accept(struct daemon *daemon, int listen_fd)
+{
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EMFILE && errno != ENFILE)
+		return -EAGAIN;
+	/* Left in the queue it would wake the loop for ever: taken with the spare descriptor, and closed. */
+	log_peer("no descriptors left: a connection is refused; raise the limit of open files (ulimit -n)");
+	cleanup_close(&daemon->spare_fd);
+	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return -EAGAIN;
+}
+
+uint64_t daemon_new_id(struct daemon *daemon)
+{
+	struct timespec now;
+	uint64_t id;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	id = (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+	if (id <= daemon->last_id)
+		id = daemon->last_id + 1;
+	daemon->last_id = id;
+	return id;
+}
+
+uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except)
+{
+	uint64_t bytes = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t != except)
+			bytes += grant_promised_bytes(&t->grant, uuid);
+	return bytes;
+}
+
+/* Restoring. */
+
+static int restore_grant(const struct grant *grant, void *owner)
+{
+	struct daemon *daemon = owner;
+	struct tenant *tenant;
+	char error[512];
+
+	if (grant->id > daemon->last_id)
+		daemon->last_id = grant->id;
+	if (!tenant_new(daemon, grant, true, &tenant, error, sizeof(error)))
+		return 0;
+	/* Served without a socket: its clients' accounts must count, and its promise stands. */
+	log_line("grant %s: %s", grant->name, error);
+	return tenant_new(daemon, grant, false, &tenant, error, sizeof(error));
+}
+
+static void restore_page(struct daemon *daemon, const char *name)
+{
+	_cleanup_close_ int pidfd = -1;
+	struct process process;
+	struct tenant *tenant;
+	struct client *client;
+	uint64_t grant_id, start_time;
+	pid_t pid;
+	int r;
+
+	if (!strncmp(name, ".new-", 5)) {
+		page_remove(daemon->runtime.pages_fd, name);
+		return;
+	}
+	if (!page_name_parse(name, &grant_id, &pid, &start_time))
+		return;
+	if (process_find(pid, &process, &pidfd) || process.start_time != start_time) {
+		page_remove(daemon->runtime.pages_fd, name);
+		return;
+	}
+	tenant = tenant_find_id(daemon, grant_id);
+	if (!tenant) {
+		log_line("pid %d (%s) has a page of a grant that the store does not know: it cannot get memory any more",
+			 (int)pid, process.command);
+		return;
+	}
+	r = client_recover(tenant, &process, &pidfd, name, &client);
+	if (r)
+		log_line("grant %s: the page of pid %d (%s) cannot be used: %s", tenant->grant.name, (int)pid,
+			 process.command, strerror(-r));
+}
+
+static void restore_pages(struct daemon *daemon)
+{
+	int fd = openat(daemon->runtime.pages_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		cleanup_close(&fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		restore_page(daemon, entry->d_name);
+	closedir(dir);
+}
+
+int daemon_restore(struct daemon *daemon, char *error, size_t size)
+{
+	unsigned int grants = 0, clients = 0;
+	int r = store_load(daemon->store, restore_grant, daemon, error, size);
+
+	if (r)
+		return r;
+	restore_pages(daemon);
+	for (struct tenant *t = daemon->tenants; t; t = t->next, grants++)
+		for (struct client *c = t->clients; c; c = c->next)
+			clients++;
+	if (grants)
+		log_line("%u grant(s) restored, with %u running process(es)", grants, clients);
+	daemon_reap_soon(daemon);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* daemon.h: what the parts of meted share: the loop, the runtime directory, the tenants, the machine and the store. */
+#pragma once
+
+#include "daemon/loop.h"
+#include "daemon/probe.h"
+#include "daemon/runtime.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DAEMON_PROTOCOL 1
+
+struct control;
+struct store;
+struct tenant;
+
+struct daemon {
+	uv_loop_t *loop;
+	struct runtime runtime;
+	struct store *store;
+	struct machine machine;
+	struct tenant *tenants;
+	struct control *controls; /* open control connections */
+	unsigned int control_count;
+	int control_fd;
+	struct watch *control_watch;
+	int spare_fd; /* given up for a moment to refuse a connection when there are no descriptors left */
+	struct timer *reap; /* looks for grants that have ended, and for the end of an idle meted */
+	struct timer *sweep; /* runs while there are connections that have not said who they are */
+	uint64_t idle_exit_ns; /* 0: stays */
+	uint64_t idle_since_ns; /* 0: not idle */
+	uint64_t last_id;
+	bool stopping;
+};
+
+/* Ends grants whose command and processes are gone, at the next turn of the loop. */
+void daemon_reap_soon(struct daemon *daemon);
+
+/* A connection has been accepted that has not yet said who it is. */
+void daemon_sweep_soon(struct daemon *daemon);
+
+/* Accepts one connection. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no descriptor for it. */
+int daemon_accept(struct daemon *daemon, int listen_fd);
+
+/* Serves the grants of the store, and gives the pages of living processes back to their tenants. */
+int daemon_restore(struct daemon *daemon, char *error, size_t error_size);
+
+/* A number that no other grant of this machine had. */
+uint64_t daemon_new_id(struct daemon *daemon);
+
+/* What all grants promise of a device together, but for `except` (may be NULL). */
+uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
+
+/* Ends the loop after this turn. */
+void daemon_stop(struct daemon *daemon);

@@ -1,0 +1,24 @@
+/* event.h: the last things that happened under a grant, for the operator: a ring of lines. */
+#pragma once
+
+#include <stdint.h>
+
+#define EVENT_COUNT 64u
+#define EVENT_BYTES 208u
+
+struct event {
+	int64_t time; /* seconds since 1970, of the last occurrence */
+	uint64_t count; /* how often in a row */
+	char text[EVENT_BYTES];
+};
+
+struct event_log {
+	struct event event[EVENT_COUNT];
+	uint64_t added; /* the newest is event[(added - 1) % EVENT_COUNT] */
+};
+
+/* A line that repeats the newest one is counted instead of added. */
+__attribute__((format(printf, 2, 3))) void event_add(struct event_log *log, const char *fmt, ...);
+
+/* The i-th oldest that is kept, or NULL. */
+const struct event *event_get(const struct event_log *log, unsigned int i);

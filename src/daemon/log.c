@@ -1,0 +1,93 @@
+/* log.c: lines for the operator. */
+#include "daemon/log.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_BYTES 1024
+#define PEER_LINES_PER_SECOND 20
+
+static int log_fd = -1;
+static uint64_t peer_second;
+static unsigned int peer_lines, peer_dropped;
+
+int log_open(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	log_close();
+	log_fd = fd;
+	return 0;
+}
+
+void log_close(void)
+{
+	if (log_fd >= 0)
+		close(log_fd);
+	log_fd = -1;
+}
+
+bool log_is_file(void)
+{
+	return log_fd >= 0;
+}
+
+static void write_line(const char *fmt, va_list ap)
+{
+	char line[LINE_BYTES];
+	time_t now = time(NULL);
+	struct tm tm;
+	size_t n;
+	ssize_t written;
+
+	localtime_r(&now, &tm);
+	n = strftime(line, sizeof(line), "meted: %F %T ", &tm);
+	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	n = strlen(line);
+	line[n] = '\n';
+	written = write(log_fd >= 0 ? log_fd : STDERR_FILENO, line, n + 1);
+	(void)written; /* a full disk under the log is no reason to stop */
+}
+
+void log_line(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(fmt, ap);
+	va_end(ap);
+}
+
+void log_peer(const char *fmt, ...)
+{
+	uint64_t second = clock_now_ns() / 1000000000u;
+	va_list ap;
+
+	if (second != peer_second) {
+		unsigned int dropped = peer_dropped;
+
+		peer_second = second;
+		peer_lines = peer_dropped = 0;
+		if (dropped)
+			log_line("%u more lines of this kind were left out", dropped);
+	}
+	if (peer_lines++ >= PEER_LINES_PER_SECOND) {
+		peer_dropped++;
+		return;
+	}
+	va_start(ap, fmt);
+	write_line(fmt, ap);
+	va_end(ap);
+}

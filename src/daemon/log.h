@@ -1,0 +1,17 @@
+/*
+ * log.h: what meted writes for the operator, one line each: to standard error, or appended to a file.
+ *
+ * A line is one write, so that several writers share a file. log_peer() is for what others cause by what they send:
+ * more than a few lines a second are counted instead of written, so that no peer can fill a disk or slow meted down.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* Appends to `path` from now on. Value: 0 or -errno; on an error the log stays where it was. */
+int log_open(const char *path);
+void log_close(void);
+bool log_is_file(void);
+
+__attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);

@@ -1,0 +1,102 @@
+/* loop.c: watches and timers. */
+#include "daemon/loop.h"
+
+#include <stdlib.h>
+
+struct watch {
+	uv_poll_t handle;
+	loop_fn fn;
+	void *owner;
+};
+
+struct timer {
+	uv_timer_t handle;
+	loop_fn fn;
+	void *owner;
+};
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void on_poll(uv_poll_t *handle, int status, int events)
+{
+	struct watch *watch = handle->data;
+
+	(void)status; /* an error shows when the owner reads */
+	(void)events;
+	watch->fn(watch->owner);
+}
+
+struct watch *watch_new(uv_loop_t *loop, int fd, loop_fn fn, void *owner)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->fn = fn;
+	watch->owner = owner;
+	watch->handle.data = watch;
+	if (uv_poll_init(loop, &watch->handle, fd)) {
+		free(watch);
+		return NULL;
+	}
+	if (uv_poll_start(&watch->handle, UV_READABLE | UV_DISCONNECT, on_poll)) {
+		watch_free(watch);
+		return NULL;
+	}
+	return watch;
+}
+
+void watch_free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	uv_poll_stop(&watch->handle);
+	uv_close((uv_handle_t *)&watch->handle, on_closed);
+}
+
+static void on_timer(uv_timer_t *handle)
+{
+	struct timer *timer = handle->data;
+
+	timer->fn(timer->owner);
+}
+
+struct timer *timer_new(uv_loop_t *loop, loop_fn fn, void *owner)
+{
+	struct timer *timer = calloc(1, sizeof(*timer));
+
+	if (!timer)
+		return NULL;
+	timer->fn = fn;
+	timer->owner = owner;
+	timer->handle.data = timer;
+	uv_timer_init(loop, &timer->handle);
+	return timer;
+}
+
+void timer_start(struct timer *timer, uint64_t first_ms, uint64_t repeat_ms)
+{
+	uv_update_time(timer->handle.loop);
+	uv_timer_start(&timer->handle, on_timer, first_ms, repeat_ms);
+}
+
+void timer_stop(struct timer *timer)
+{
+	uv_timer_stop(&timer->handle);
+}
+
+int timer_running(const struct timer *timer)
+{
+	return uv_is_active((const uv_handle_t *)&timer->handle);
+}
+
+void timer_free(struct timer *timer)
+{
+	if (!timer)
+		return;
+	uv_timer_stop(&timer->handle);
+	uv_close((uv_handle_t *)&timer->handle, on_closed);
+}

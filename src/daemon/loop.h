@@ -1,0 +1,26 @@
+/*
+ * loop.h: descriptors and timers on libuv's loop, with lives that follow their owners.
+ *
+ * libuv frees a handle only after a turn of the loop; here watch_free() and timer_free() end it at once for the owner: no callback
+ * comes after them. A watch does not own its descriptor, and is freed before the descriptor is closed.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <uv.h>
+
+struct watch;
+struct timer;
+
+typedef void (*loop_fn)(void *owner);
+
+/* Calls `fn` whenever `fd` is readable or hung up. NULL: no memory, or a descriptor that cannot be watched. */
+struct watch *watch_new(uv_loop_t *loop, int fd, loop_fn fn, void *owner);
+void watch_free(struct watch *watch);
+
+/* A timer that is not running yet. NULL: no memory. */
+struct timer *timer_new(uv_loop_t *loop, loop_fn fn, void *owner);
+void timer_start(struct timer *timer, uint64_t first_ms, uint64_t repeat_ms);
+void timer_stop(struct timer *timer);
+int timer_running(const struct timer *timer);
+void timer_free(struct timer *timer);

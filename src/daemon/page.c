@@ -1,0 +1,155 @@
+/* page.c: page files and the guard of their mappings. */
+#include "daemon/page.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static struct page *pages;
+
+/* The handler runs in the only thread, at an access to a page: the list is not being changed then. */
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t at = (uintptr_t)info->si_addr;
+
+	(void)context;
+	for (struct page *p = pages; p; p = p->next) {
+		uintptr_t start = (uintptr_t)p->map;
+
+		if (at < start || at >= start + sizeof(*p->map))
+			continue;
+		if (mmap(p->map, sizeof(*p->map), PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0) == MAP_FAILED)
+			break;
+		p->broken = true;
+		return;
+	}
+	signal(sig, SIG_DFL); /* not ours: the access is repeated and ends the process */
+}
+
+void page_guard(void)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+const char *page_name(uint64_t grant_id, pid_t pid, uint64_t start_time, char name[PAGE_NAME_BYTES])
+{
+	snprintf(name, PAGE_NAME_BYTES, "%" PRIx64 "-%d-%" PRIu64, grant_id, (int)pid, start_time);
+	return name;
+}
+
+bool page_name_parse(const char *name, uint64_t *ret_grant_id, pid_t *ret_pid, uint64_t *ret_start_time)
+{
+	char again[PAGE_NAME_BYTES];
+	uint64_t grant_id, start_time;
+	int pid;
+
+	if (sscanf(name, "%" SCNx64 "-%d-%" SCNu64, &grant_id, &pid, &start_time) != 3)
+		return false;
+	if (strcmp(page_name(grant_id, pid, start_time, again), name))
+		return false;
+	*ret_grant_id = grant_id;
+	*ret_pid = pid;
+	*ret_start_time = start_time;
+	return true;
+}
+
+static int map(int fd, struct page *ret)
+{
+	void *at = mmap(NULL, sizeof(struct wire_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret = (struct page){ .map = at, .next = pages };
+	pages = ret;
+	return 0;
+}
+
+int page_create(int dir_fd, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char unfinished[PAGE_NAME_BYTES + 8];
+	int r;
+
+	snprintf(unfinished, sizeof(unfinished), ".new-%s", name);
+	unlinkat(dir_fd, unfinished, 0);
+	fd = openat(dir_fd, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	r = -posix_fallocate(fd, 0, sizeof(*head));
+	if (!r && pwrite(fd, head, offsetof(struct wire_page, account), 0) != offsetof(struct wire_page, account))
+		r = errno ? -errno : -ENOSPC;
+	if (!r)
+		r = map(fd, ret);
+	if (r) {
+		unlinkat(dir_fd, unfinished, 0);
+		return r;
+	}
+	if (renameat(dir_fd, unfinished, dir_fd, name)) {
+		r = -errno;
+		page_close(ret);
+		unlinkat(dir_fd, unfinished, 0);
+		return r;
+	}
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int page_reopen(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd)
+{
+	_cleanup_close_ int fd = page_reopen(dir_fd, name);
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size != sizeof(struct wire_page))
+		return -EBADMSG;
+	r = map(fd, ret);
+	if (r)
+		return r;
+	if (ret->map->magic != WIRE_PAGE_MAGIC || ret->map->version != WIRE_PAGE_VERSION) {
+		page_close(ret);
+		return -EBADMSG;
+	}
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+void page_close(struct page *page)
+{
+	if (!page->map)
+		return;
+	for (struct page **at = &pages; *at; at = &(*at)->next) {
+		if (*at != page)
+			continue;
+		*at = page->next;
+		break;
+	}
+	munmap(page->map, sizeof(*page->map));
+	page->map = NULL;
+}
+
+void page_remove(int dir_fd, const char *name)
+{
+	unlinkat(dir_fd, name, 0);
+}

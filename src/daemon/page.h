@@ -1,0 +1,45 @@
+/*
+ * page.h: the files behind the pages of src/wire/page.h.
+ *
+ * A page is a file in <runtime>/pages, named by grant, pid and start time of its process. It appears under that name
+ * complete or not at all, and with its room on the disk reserved. The client has a descriptor of it and can cut it
+ * short; meted then meets SIGBUS on its mapping: page_guard() puts an empty page in its place and marks it broken, so
+ * that the account goes on with meted's own figures.
+ */
+#pragma once
+
+#include "wire/page.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PAGE_NAME_BYTES 64u
+
+struct page {
+	struct wire_page *map; /* NULL: none */
+	volatile bool broken;
+	struct page *next; /* all mapped pages, for the guard */
+};
+
+/* Installs the handler of SIGBUS. Once, before the first page. */
+void page_guard(void);
+
+const char *page_name(uint64_t grant_id, pid_t pid, uint64_t start_time, char name[PAGE_NAME_BYTES]);
+
+/* Value: true when `name` is one that page_name() makes. */
+bool page_name_parse(const char *name, uint64_t *ret_grant_id, pid_t *ret_pid, uint64_t *ret_start_time);
+
+/* Makes the file with the header of `head` and everything after it zero; maps it. ret_fd is for the client. */
+int page_create(int dir_fd, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd);
+
+/* Maps a file that is there. -EBADMSG: it is not a page of this version. */
+int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd);
+
+/* A descriptor of a mapped page's file for a client that connects again. */
+int page_reopen(int dir_fd, const char *name);
+
+/* Unmaps; the file stays. */
+void page_close(struct page *page);
+
+void page_remove(int dir_fd, const char *name);

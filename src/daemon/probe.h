@@ -1,0 +1,64 @@
+/*
+ * probe.h: which drivers this machine has and which devices they drive.
+ *
+ * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived child,
+ * `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object and ends; see prober.c. It is given ten seconds.
+ */
+#pragma once
+
+#include "model/device.h"
+#include "model/grant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MACHINE_MAX_DEVICES 64u
+#define MACHINE_DRIVERS 2u
+
+struct daemon;
+struct probe;
+
+struct driver {
+	enum device_kind kind;
+	bool usable; /* it has devices */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none */
+	char libnvml[GRANT_PATH_BYTES];
+	char version[64];
+	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
+};
+
+/* The options that name drivers. */
+struct machine_options {
+	const char *libcuda; /* NVIDIA's, where the loader does not find it; or NULL */
+	const char *libnvml;
+	bool soft_only;
+};
+
+struct machine {
+	struct machine_options options;
+	struct driver driver[MACHINE_DRIVERS];
+	struct device device[MACHINE_MAX_DEVICES];
+	unsigned int device_count;
+	unsigned int running; /* probes */
+	uint64_t asked_ns; /* when the drivers last answered; 0: not yet */
+	struct probe *probes;
+	struct machine_wait *waiting;
+};
+
+typedef void (*machine_fn)(void *owner);
+
+/* Asks all drivers again and calls `fn` when they have answered; joins a question that is on its way. */
+int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
+
+/* `owner` no longer waits. */
+void machine_forget(struct daemon *daemon, const void *owner);
+
+/* meted is leaving: ends the children. */
+void machine_stop(struct daemon *daemon);
+
+/* The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device. NULL: none. */
+const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
+
+/* The child's side: prints and returns its exit status. "" for a library: look where the loader looks. */
+int prober_main(const char *libnvml, const char *libcuda);

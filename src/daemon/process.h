@@ -1,0 +1,33 @@
+/*
+ * process.h: which process is at the other end, and when it is gone.
+ *
+ * A process is named by its pid and its start time; the kernel's word for both, never the peer's. A pidfd pins it: it
+ * becomes readable when the process has ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROCESS_COMMAND_BYTES 24u
+
+struct process {
+	pid_t pid;
+	uid_t uid; /* of the peer when it connected; only process_of_peer() knows it */
+	gid_t gid;
+	uint64_t start_time; /* field 22 of /proc/PID/stat, clock ticks since boot */
+	char command[PROCESS_COMMAND_BYTES];
+};
+
+/*
+ * The process that connected the socket `fd`, and a pidfd of it.
+ * -ESRCH: it has ended; -EXDEV: it is in a pid namespace that this one does not see.
+ */
+int process_of_peer(int fd, struct process *ret, int *ret_pidfd);
+
+/* The living process with this pid, and a pidfd of it. -ESRCH: none. */
+int process_find(pid_t pid, struct process *ret, int *ret_pidfd);
+
+/* True when the process behind a pidfd has ended. */
+bool process_ended(int pidfd);

@@ -1,0 +1,160 @@
+/* runtime.c: directory, lock and sockets. */
+#include "daemon/runtime.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define BACKLOG 4096
+
+__attribute__((format(printf, 4, 5))) static int fail(char *error, size_t size, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(error, size, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+/* A directory that is ours alone to write. Made with `mode` when it is not there. */
+static int open_dir(int at, const char *path, mode_t mode, int *ret_fd, char *error, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (mkdirat(at, path, mode) && errno != EEXIST)
+		return fail(error, size, -errno, "cannot make the directory %s: %s", path, strerror(errno));
+	fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return fail(error, size, -errno, "cannot use %s as a directory: %s", path, strerror(errno));
+	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+		return fail(error, size, -EPERM,
+			    "%s belongs to uid %u with mode %04o: it must be ours (uid %u) and writable by nobody else",
+			    path, (unsigned int)st.st_uid, (unsigned int)(st.st_mode & 07777), (unsigned int)geteuid());
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode))
+		return fail(error, size, -errno, "cannot set the mode of %s: %s", path, strerror(errno));
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int lock(struct runtime *runtime, char *error, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	char pid[16] = "";
+	int n;
+
+	fd = openat(runtime->dir_fd, "meted.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fail(error, size, -errno, "cannot open %s/meted.lock: %s", runtime->dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		n = (int)pread(fd, pid, sizeof(pid) - 1, 0);
+		return fail(error, size, -EBUSY,
+			    "a meted (pid %s) already serves %s: stop it first, or name another --runtime-dir",
+			    n > 0 ? pid : "?", runtime->dir);
+	}
+	n = snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	if (ftruncate(fd, 0) || pwrite(fd, pid, (size_t)n, 0) != n)
+		return fail(error, size, -EIO, "cannot write %s/meted.lock: %s", runtime->dir, strerror(errno));
+	runtime->lock_fd = steal_fd(&fd);
+	return 0;
+}
+
+int runtime_open(struct runtime *runtime, const char *dir, bool system, char *error, size_t size)
+{
+	mode_t mode = system ? 0755 : 0700;
+	int grants_fd = -1, r;
+
+	*runtime = RUNTIME_NONE;
+	runtime->system = system;
+	if (strlen(dir) >= sizeof(runtime->dir) || *dir != '/')
+		return fail(error, size, -ENAMETOOLONG,
+			    "the runtime directory must be an absolute path of at most %zu characters, for the sockets in it: %s",
+			    sizeof(runtime->dir) - 1, dir);
+	strcpy(runtime->dir, dir);
+	r = open_dir(AT_FDCWD, dir, mode, &runtime->dir_fd, error, size);
+	if (!r)
+		r = lock(runtime, error, size);
+	if (!r)
+		r = open_dir(runtime->dir_fd, "grants", mode, &grants_fd, error, size);
+	if (!r) {
+		close(grants_fd);
+		r = open_dir(runtime->dir_fd, "pages", 0700, &runtime->pages_fd, error, size);
+	}
+	if (r)
+		runtime_close(runtime);
+	return r;
+}
+
+void runtime_close(struct runtime *runtime)
+{
+	cleanup_close(&runtime->pages_fd);
+	cleanup_close(&runtime->dir_fd);
+	cleanup_close(&runtime->lock_fd);
+	*runtime = RUNTIME_NONE;
+}
+
+static int check_place(struct runtime *runtime, const char *place, char *error, size_t size)
+{
+	struct stat st;
+
+	if (fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : fail(error, size, -errno, "%s/%s: %s", runtime->dir, place, strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return fail(error, size, -EEXIST, "%s/%s is in the way and is not a socket: move it away", runtime->dir,
+			    place);
+	if (st.st_uid != geteuid() && geteuid())
+		return fail(error, size, -EEXIST, "%s/%s is a socket of uid %u, not ours: move it away", runtime->dir,
+			    place, (unsigned int)st.st_uid);
+	return 0;
+}
+
+int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
+		   size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char unfinished[24], path[sizeof(runtime->dir) + 128];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", runtime->dir, place);
+	if (strlen(path) >= sizeof(address.sun_path))
+		return fail(error, size, -ENAMETOOLONG,
+			    "%s is too long for a socket's path (%zu characters at most): choose a shorter name", path,
+			    sizeof(address.sun_path) - 1);
+	r = check_place(runtime, place, error, size);
+	if (r)
+		return r;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return fail(error, size, -errno, "cannot make a socket: %s", strerror(errno));
+	/* Bound aside and renamed, so that there is no moment without a socket, or with one that nobody may use yet. */
+	snprintf(unfinished, sizeof(unfinished), ".new-%d.sock", type);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", runtime->dir_fd, unfinished);
+	unlinkat(runtime->dir_fd, unfinished, 0);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG) ||
+	    fchmodat(runtime->dir_fd, unfinished, mode, 0) ||
+	    (uid != geteuid() && fchownat(runtime->dir_fd, unfinished, uid, gid, AT_SYMLINK_NOFOLLOW)) ||
+	    renameat(runtime->dir_fd, unfinished, runtime->dir_fd, place)) {
+		r = fail(error, size, -errno, "cannot listen at %s: %s", path, strerror(errno));
+		unlinkat(runtime->dir_fd, unfinished, 0);
+		return r;
+	}
+	return steal_fd(&fd);
+}
+
+void runtime_remove(struct runtime *runtime, const char *place)
+{
+	struct stat st;
+
+	if (!fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode))
+		unlinkat(runtime->dir_fd, place, 0);
+}

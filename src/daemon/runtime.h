@@ -1,0 +1,40 @@
+/*
+ * runtime.h: the directory in which one meted lives: its lock, its sockets, its pages.
+ *
+ * There is one meted per directory (flock on meted.lock, held by the kernel for as long as it lives). What it finds at the
+ * place of one of its sockets it replaces only when it is a socket of its own user.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define RUNTIME_DIR_BYTES 90u /* a socket's path has 107 characters in all */
+
+struct runtime {
+	char dir[RUNTIME_DIR_BYTES];
+	bool system; /* other users may come in */
+	int dir_fd;
+	int pages_fd;
+	int lock_fd;
+};
+
+#define RUNTIME_NONE                                                                                                   \
+	(struct runtime)                                                                                               \
+	{                                                                                                              \
+		.dir_fd = -1, .pages_fd = -1, .lock_fd = -1                                                            \
+	}
+
+/* Makes and locks the directory. Value: 0 or -errno, with the line for the user in `error`. */
+int runtime_open(struct runtime *runtime, const char *dir, bool system, char *error, size_t error_size);
+void runtime_close(struct runtime *runtime);
+
+/*
+ * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner and
+ * mode. Value: the descriptor or -errno, with the line for the user in `error`.
+ */
+int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
+		   size_t error_size);
+
+void runtime_remove(struct runtime *runtime, const char *place);

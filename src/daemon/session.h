@@ -1,0 +1,42 @@
+/*
+ * session.h: one connection of a client, and the messages on it.
+ *
+ * Packets are judged by wire_check_request() and go to one handler per type. A packet that is no message ends the session with one
+ * line in the log; a message that makes no sense is answered WIRE_BAD, and ends the session when it goes on like that.
+ */
+#pragma once
+
+#include "daemon/loop.h"
+#include "wire/decode.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct client;
+struct tenant;
+
+struct session {
+	struct tenant *tenant;
+	struct session *next;
+	struct client *client; /* NULL before HELLO */
+	int fd;
+	struct watch *watch;
+	uint64_t began_ns;
+	unsigned int bad; /* messages that made no sense */
+	unsigned int waiting; /* requests that wait for room */
+	bool ending; /* to be freed at the end of this turn */
+};
+
+/* Takes the connection `fd`. NULL: no memory, fd is closed. */
+struct session *session_new(struct tenant *tenant, int fd);
+void session_free(struct session *session);
+
+/* Treats one packet. False: the session is over. */
+bool session_message(struct session *session, const void *packet, size_t size);
+
+/* Sends an answer; a peer that does not read ends its session. */
+void session_answer(struct session *session, void *message, size_t size);
+void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status);
+
+/* Closes connections that have not said HELLO for long. Value: how many still have time. */
+unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns);

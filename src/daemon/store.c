@@ -1,0 +1,296 @@
+/* store.c: grants in SQLite. */
+#include "daemon/store.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STORE_VERSION 1
+
+struct store {
+	sqlite3 *db;
+	char path[GRANT_PATH_BYTES];
+};
+
+static const char schema[] = "CREATE TABLE IF NOT EXISTS grants ("
+			     " id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uid INTEGER NOT NULL, gid INTEGER NOT NULL,"
+			     " kind INTEGER NOT NULL, libcuda TEXT NOT NULL, libnvml TEXT NOT NULL,"
+			     " runner_pid INTEGER NOT NULL, runner_start INTEGER NOT NULL, created INTEGER NOT NULL,"
+			     " overcommit INTEGER NOT NULL) STRICT;"
+			     "CREATE TABLE IF NOT EXISTS shares ("
+			     " grant_id INTEGER NOT NULL REFERENCES grants(id) ON DELETE CASCADE, place INTEGER NOT NULL,"
+			     " device_index INTEGER NOT NULL, uuid BLOB NOT NULL, name TEXT NOT NULL,"
+			     " total_bytes INTEGER NOT NULL, granule_bytes INTEGER NOT NULL,"
+			     " quota_units INTEGER NOT NULL, target_units INTEGER NOT NULL,"
+			     " PRIMARY KEY (grant_id, place)) STRICT;";
+
+static void cleanup_statement(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+#define _cleanup_statement_ _cleanup_(cleanup_statement)
+
+/* The reason and the remedy. */
+static int fail(struct store *store, const char *what, char *error, size_t size)
+{
+	int code = sqlite3_errcode(store->db);
+
+	if (code == SQLITE_FULL || (code == SQLITE_IOERR && sqlite3_system_errno(store->db) == ENOSPC)) {
+		snprintf(error, size, "cannot %s: the disk under %s is full: free some room there", what, store->path);
+		return -ENOSPC;
+	}
+	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+		snprintf(error, size, "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants in it",
+			 what, store->path);
+		return -EBADMSG;
+	}
+	snprintf(error, size, "cannot %s: %s: %s", what, store->path, sqlite3_errmsg(store->db));
+	return -EIO;
+}
+
+static int run(struct store *store, const char *sql)
+{
+	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+}
+
+static int user_version(struct store *store, int *ret)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW)
+		return -1;
+	*ret = sqlite3_column_int(s, 0);
+	return 0;
+}
+
+/*
+ * A rollback journal, not a write-ahead log: that would map a file of which a full disk makes a SIGBUS. Exclusive: the
+ * runtime directory's lock says that there is only one meted, and no lock files are needed.
+ */
+static int prepare(struct store *store, char *error, size_t size)
+{
+	int version = 0;
+
+	if (run(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"
+		       "PRAGMA foreign_keys = ON;") ||
+	    user_version(store, &version))
+		return fail(store, "open the store", error, size);
+	if (version > STORE_VERSION) {
+		snprintf(error, size, "%s was written by a later meted (version %d): use that one, or move the file away",
+			 store->path, version);
+		return -EBADMSG;
+	}
+	if (version == STORE_VERSION)
+		return 0;
+	if (run(store, "BEGIN IMMEDIATE") || run(store, schema) || run(store, "PRAGMA user_version = 1") ||
+	    run(store, "COMMIT")) {
+		int r = fail(store, "make the store", error, size);
+
+		run(store, "ROLLBACK");
+		return r;
+	}
+	return 0;
+}
+
+int store_open(const char *path, struct store **ret, char *error, size_t size)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = -ENOMEM;
+
+	if (!store) {
+		snprintf(error, size, "no memory");
+		return r;
+	}
+	snprintf(store->path, sizeof(store->path), "%s", path);
+	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK)
+		r = store->db ? fail(store, "open the store", error, size) : -ENOMEM;
+	else
+		r = prepare(store, error, size);
+	if (r) {
+		store_close(store);
+		return r;
+	}
+	*ret = store;
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	sqlite3_close(store->db);
+	free(store);
+}
+
+static int step_done(sqlite3_stmt *s)
+{
+	return sqlite3_step(s) == SQLITE_DONE ? 0 : -1;
+}
+
+static int write_share(struct store *store, const struct grant *g, unsigned int i)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	const struct grant_share *share = &g->share[i];
+
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO shares VALUES (?,?,?,?,?,?,?,?,?)", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	sqlite3_bind_int64(s, 2, i);
+	sqlite3_bind_int64(s, 3, share->device.index);
+	sqlite3_bind_blob(s, 4, share->device.uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+	sqlite3_bind_text(s, 5, share->device.name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, (sqlite3_int64)share->device.total_bytes);
+	sqlite3_bind_int64(s, 7, share->device.granule_bytes);
+	sqlite3_bind_int64(s, 8, (sqlite3_int64)share->ledger.quota_units);
+	sqlite3_bind_int64(s, 9, (sqlite3_int64)share->ledger.target_units);
+	return step_done(s);
+}
+
+static int write_grant(struct store *store, const struct grant *g)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?)", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, g->uid);
+	sqlite3_bind_int64(s, 4, g->gid);
+	sqlite3_bind_int(s, 5, (int)g->kind);
+	sqlite3_bind_text(s, 6, g->libcuda, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 7, g->libnvml, -1, SQLITE_STATIC);
+	sqlite3_bind_int(s, 8, g->runner_pid);
+	sqlite3_bind_int64(s, 9, (sqlite3_int64)g->runner_start);
+	sqlite3_bind_int64(s, 10, g->created);
+	sqlite3_bind_int(s, 11, g->overcommit);
+	if (step_done(s))
+		return -1;
+	for (unsigned int i = 0; i < g->share_count; i++)
+		if (write_share(store, g, i))
+			return -1;
+	return 0;
+}
+
+static int delete_grant(struct store *store, uint64_t id)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "DELETE FROM grants WHERE id = ?", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)id);
+	return step_done(s);
+}
+
+/* One transaction: deletes the grant `id`, and writes `g` unless it is NULL. */
+static int replace(struct store *store, uint64_t id, const struct grant *g, const char *what, char *error, size_t size)
+{
+	int r;
+
+	if (!run(store, "BEGIN IMMEDIATE") && !delete_grant(store, id) && (!g || !write_grant(store, g)) &&
+	    !run(store, "COMMIT"))
+		return 0;
+	r = fail(store, what, error, size);
+	if (!sqlite3_get_autocommit(store->db))
+		run(store, "ROLLBACK");
+	return r;
+}
+
+int store_add(struct store *store, const struct grant *grant, char *error, size_t size)
+{
+	return replace(store, grant->id, grant, "keep the grant", error, size);
+}
+
+int store_update(struct store *store, const struct grant *grant, char *error, size_t size)
+{
+	return replace(store, grant->id, grant, "keep the grant's new quota", error, size);
+}
+
+int store_remove(struct store *store, uint64_t id, char *error, size_t size)
+{
+	return replace(store, id, NULL, "remove the grant", error, size);
+}
+
+static void read_text(sqlite3_stmt *s, int column, char *to, size_t size)
+{
+	const unsigned char *text = sqlite3_column_text(s, column);
+
+	snprintf(to, size, "%s", text ? (const char *)text : "");
+}
+
+static int read_shares(struct store *store, struct grant *g)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	int r;
+
+	if (sqlite3_prepare_v2(store->db,
+			       "SELECT device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units"
+			       " FROM shares WHERE grant_id = ? ORDER BY place",
+			       -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	while ((r = sqlite3_step(s)) == SQLITE_ROW && g->share_count < WIRE_MAX_DEVICES) {
+		struct grant_share *share = &g->share[g->share_count++];
+
+		if (sqlite3_column_bytes(s, 1) != DEVICE_UUID_BYTES)
+			return -1;
+		share->device.kind = g->kind;
+		share->device.index = (unsigned int)sqlite3_column_int64(s, 0);
+		memcpy(share->device.uuid, sqlite3_column_blob(s, 1), DEVICE_UUID_BYTES);
+		read_text(s, 2, share->device.name, sizeof(share->device.name));
+		share->device.total_bytes = (uint64_t)sqlite3_column_int64(s, 3);
+		share->device.granule_bytes = (uint32_t)sqlite3_column_int64(s, 4);
+		ledger_init(&share->ledger, (uint64_t)sqlite3_column_int64(s, 5));
+		ledger_shrink_soon(&share->ledger, (uint64_t)sqlite3_column_int64(s, 6));
+	}
+	return r == SQLITE_DONE && g->share_count ? 0 : -1;
+}
+
+static void read_grant(sqlite3_stmt *s, struct grant *g)
+{
+	*g = (struct grant){
+		.id = (uint64_t)sqlite3_column_int64(s, 0),
+		.uid = (uid_t)sqlite3_column_int64(s, 2),
+		.gid = (gid_t)sqlite3_column_int64(s, 3),
+		.kind = sqlite3_column_int(s, 4),
+		.runner_pid = sqlite3_column_int(s, 7),
+		.runner_start = (uint64_t)sqlite3_column_int64(s, 8),
+		.created = sqlite3_column_int64(s, 9),
+		.overcommit = sqlite3_column_int(s, 10),
+	};
+	read_text(s, 1, g->name, sizeof(g->name));
+	read_text(s, 5, g->libcuda, sizeof(g->libcuda));
+	read_text(s, 6, g->libnvml, sizeof(g->libnvml));
+}
+
+int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
+	       size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	_cleanup_free_ struct grant *g = malloc(sizeof(*g));
+	int r, step;
+
+	if (!g)
+		return -ENOMEM;
+	if (sqlite3_prepare_v2(store->db, "SELECT * FROM grants ORDER BY id", -1, &s, NULL) != SQLITE_OK)
+		return fail(store, "read the grants", error, size);
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		read_grant(s, g);
+		if (!grant_name_valid(g->name) || read_shares(store, g)) {
+			snprintf(error, size, "%s is damaged at grant %s: move it away to begin without the grants in it",
+				 store->path, g->name);
+			return -EBADMSG;
+		}
+		r = fn(g, owner);
+		if (r)
+			return r;
+	}
+	return step == SQLITE_DONE ? 0 : fail(store, "read the grants", error, size);
+}

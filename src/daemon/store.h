@@ -1,0 +1,25 @@
+/*
+ * store.h: the grants that survive meted, in an SQLite file.
+ *
+ * Only grants are kept, and only when they change: accounts live on the pages. Every function is one transaction; when it fails
+ * (full disk, broken file) nothing has changed, `error` is the line for the user, and what is being served goes on.
+ */
+#pragma once
+
+#include "model/grant.h"
+
+#include <stddef.h>
+
+struct store;
+
+/* Opens or makes the file. Refuses one that is broken or of a later version. */
+int store_open(const char *path, struct store **ret, char *error, size_t error_size);
+void store_close(struct store *store);
+
+int store_add(struct store *store, const struct grant *grant, char *error, size_t error_size);
+int store_update(struct store *store, const struct grant *grant, char *error, size_t error_size);
+int store_remove(struct store *store, uint64_t id, char *error, size_t error_size);
+
+/* Calls `fn` for every grant. A grant that cannot be read is an error. */
+int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
+	       size_t error_size);

@@ -1,0 +1,393 @@
+/* tenant.c: serving a grant. */
+#include "daemon/tenant.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/size.h"
+#include "daemon/account.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/session.h"
+#include "daemon/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define RETRY_MS 2
+#define SHRINK_MS 10
+#define WAIT_NS 10000000000u /* for others who are settling, at most */
+#define ACCEPTS_PER_TURN 64
+
+/* A request for credit that waits for room. */
+struct pending {
+	struct pending *next;
+	struct session *session;
+	uint32_t serial;
+	struct account_request request;
+	uint64_t deadline_ns;
+};
+
+static void on_connect(void *owner)
+{
+	struct tenant *tenant = owner;
+
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = daemon_accept(tenant->daemon, tenant->listen_fd);
+
+		if (fd < 0)
+			return;
+		if (session_new(tenant, fd))
+			daemon_sweep_soon(tenant->daemon);
+	}
+}
+
+static const char *place_of(const struct tenant *tenant, char place[GRANT_NAME_BYTES + 16])
+{
+	snprintf(place, GRANT_NAME_BYTES + 16, "grants/%s.sock", tenant->grant.name);
+	return place;
+}
+
+static int start_listening(struct tenant *tenant, char *error, size_t size)
+{
+	char place[GRANT_NAME_BYTES + 16];
+	struct daemon *daemon = tenant->daemon;
+
+	tenant->listen_fd = runtime_listen(&daemon->runtime, place_of(tenant, place), SOCK_SEQPACKET, 0600,
+					   tenant->grant.uid, tenant->grant.gid, error, size);
+	if (tenant->listen_fd < 0)
+		return tenant->listen_fd;
+	tenant->listen = watch_new(daemon->loop, tenant->listen_fd, on_connect, tenant);
+	if (tenant->listen)
+		return 0;
+	snprintf(error, size, "no memory to watch %s", tenant->socket);
+	return -ENOMEM;
+}
+
+static void on_runner(void *owner)
+{
+	struct tenant *tenant = owner;
+
+	if (!process_ended(tenant->runner_fd))
+		return;
+	watch_free(tenant->runner);
+	tenant->runner = NULL;
+	cleanup_close(&tenant->runner_fd);
+	tenant->runner_fd = -1;
+	daemon_reap_soon(tenant->daemon);
+}
+
+/* A command that has ended already leaves runner_fd at -1: the grant ends as soon as it has no processes. */
+static void watch_runner(struct tenant *tenant)
+{
+	struct process process;
+
+	if (!tenant->grant.runner_pid)
+		return;
+	if (process_find(tenant->grant.runner_pid, &process, &tenant->runner_fd))
+		return;
+	if (process.start_time == tenant->grant.runner_start)
+		tenant->runner = watch_new(tenant->daemon->loop, tenant->runner_fd, on_runner, tenant);
+	if (!tenant->runner) {
+		close(tenant->runner_fd);
+		tenant->runner_fd = -1;
+	}
+}
+
+static void on_retry(void *owner)
+{
+	tenant_retry(owner);
+}
+
+static void shrink_step(struct tenant *tenant);
+
+static void on_shrink(void *owner)
+{
+	shrink_step(owner);
+}
+
+int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, struct tenant **ret, char *error,
+	       size_t size)
+{
+	struct tenant *tenant = calloc(1, sizeof(*tenant));
+	int r;
+
+	if (!tenant) {
+		snprintf(error, size, "no memory for grant %s", grant->name);
+		return -ENOMEM;
+	}
+	tenant->daemon = daemon;
+	tenant->grant = *grant;
+	tenant->listen_fd = tenant->runner_fd = -1;
+	snprintf(tenant->socket, sizeof(tenant->socket), "%s/grants/%s.sock", daemon->runtime.dir, grant->name);
+	tenant->retry = timer_new(daemon->loop, on_retry, tenant);
+	tenant->shrink = timer_new(daemon->loop, on_shrink, tenant);
+	tenant->next = daemon->tenants;
+	daemon->tenants = tenant;
+	r = !tenant->retry || !tenant->shrink ? -ENOMEM : 0;
+	if (r)
+		snprintf(error, size, "no memory for grant %s", grant->name);
+	else if (listen)
+		r = start_listening(tenant, error, size);
+	if (r) {
+		tenant_free(tenant, true);
+		return r;
+	}
+	watch_runner(tenant);
+	for (unsigned int i = 0; i < grant->share_count; i++)
+		if (ledger_shrink_pending(&grant->share[i].ledger))
+			timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
+	*ret = tenant;
+	return 0;
+}
+
+void tenant_free(struct tenant *tenant, bool leaving)
+{
+	struct tenant **at = &tenant->daemon->tenants;
+	char place[GRANT_NAME_BYTES + 16];
+
+	while (*at != tenant)
+		at = &(*at)->next;
+	*at = tenant->next;
+	watch_free(tenant->listen);
+	if (tenant->listen_fd >= 0) {
+		if (!leaving)
+			runtime_remove(&tenant->daemon->runtime, place_of(tenant, place));
+		close(tenant->listen_fd);
+	}
+	while (tenant->sessions)
+		session_free(tenant->sessions);
+	while (tenant->clients)
+		client_free(tenant->clients, leaving);
+	watch_free(tenant->runner);
+	cleanup_close(&tenant->runner_fd);
+	timer_free(tenant->retry);
+	timer_free(tenant->shrink);
+	free(tenant);
+}
+
+struct tenant *tenant_find(struct daemon *daemon, const char *name)
+{
+	struct tenant *t = daemon->tenants;
+
+	while (t && strcmp(t->grant.name, name))
+		t = t->next;
+	return t;
+}
+
+struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id)
+{
+	struct tenant *t = daemon->tenants;
+
+	while (t && t->grant.id != id)
+		t = t->next;
+	return t;
+}
+
+bool tenant_ended(const struct tenant *tenant)
+{
+	return tenant->grant.runner_pid && tenant->runner_fd < 0 && !tenant->clients && !tenant->sessions;
+}
+
+/* Waiting requests. */
+
+unsigned int tenant_waiting_all(const struct tenant *tenant, const struct client *client, unsigned int device)
+{
+	unsigned int n = 0;
+
+	for (const struct pending *p = tenant->waiting; p; p = p->next)
+		n += p->session->client == client && p->request.all && p->request.device == device;
+	return n;
+}
+
+static void refuse(struct session *session, const struct account_request *request)
+{
+	struct tenant *tenant = session->tenant;
+	struct ledger *ledger = &tenant->grant.share[request->device].ledger;
+
+	char asked[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES];
+
+	ledger->refused++;
+	event_add(&tenant->events, "device %u: %s was refused %s: %s of %s are held",
+		  tenant->grant.share[request->device].device.index, client_text(session->client),
+		  size_format((uint64_t)request->need_units * WIRE_UNIT_BYTES, asked),
+		  size_format(account_tenant_held(tenant, request->device) * WIRE_UNIT_BYTES, held),
+		  size_format(ledger->target_units * WIRE_UNIT_BYTES, quota));
+}
+
+/* Value: true when the request has been answered. */
+static bool decide(struct session *session, uint32_t serial, const struct account_request *request, bool last)
+{
+	enum ledger_answer answer = account_reserve(session->client, request);
+
+	if (answer == LEDGER_WAIT && !last)
+		return false;
+	if (answer == LEDGER_GRANT || request->all) {
+		session_answer_reserved(session, serial, request->device, WIRE_OK);
+		return true;
+	}
+	refuse(session, request);
+	session_answer_reserved(session, serial, request->device, WIRE_NO_ROOM);
+	return true;
+}
+
+void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request)
+{
+	struct tenant *tenant = session->tenant;
+	struct pending *pending, **at = &tenant->waiting;
+
+	if (decide(session, serial, request, false))
+		return;
+	pending = calloc(1, sizeof(*pending));
+	if (!pending) {
+		decide(session, serial, request, true);
+		return;
+	}
+	*pending = (struct pending){ .session = session, .serial = serial, .request = *request };
+	pending->request.waiting = true;
+	pending->deadline_ns = clock_now_ns() + WAIT_NS;
+	while (*at)
+		at = &(*at)->next;
+	*at = pending;
+	session->waiting++;
+	if (!timer_running(tenant->retry))
+		timer_start(tenant->retry, 1, RETRY_MS);
+}
+
+void tenant_retry(struct tenant *tenant)
+{
+	struct pending **at = &tenant->waiting, *p;
+
+	while ((p = *at)) {
+		if (!decide(p->session, p->serial, &p->request, clock_now_ns() >= p->deadline_ns)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		p->session->waiting--;
+		free(p);
+	}
+	if (!tenant->waiting)
+		timer_stop(tenant->retry);
+}
+
+void tenant_forget(struct session *session)
+{
+	struct pending **at = &session->tenant->waiting, *p;
+
+	while ((p = *at)) {
+		if (p->session != session) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free(p);
+	}
+	session->waiting = 0;
+}
+
+/* Shrinking. */
+
+static void shrink_step(struct tenant *tenant)
+{
+	bool pending = false, done = false;
+	char text[SIZE_TEXT_BYTES];
+
+	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
+		struct ledger *ledger = &tenant->grant.share[i].ledger;
+
+		if (!ledger_shrink_pending(ledger))
+			continue;
+		account_recall(tenant, i, ledger_excess(ledger), NULL);
+		if (ledger_shrink_done(ledger)) {
+			event_add(&tenant->events, "device %u: the quota is %s now", tenant->grant.share[i].device.index,
+				  size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
+			done = true;
+		} else {
+			pending = true;
+		}
+	}
+	account_publish(tenant);
+	if (done) {
+		char error[256];
+
+		/* When it cannot be written, a restarted meted goes on shrinking from the old quota: nothing is lost. */
+		if (store_update(tenant->daemon->store, &tenant->grant, error, sizeof(error)))
+			log_line("grant %s: %s", tenant->grant.name, error);
+	}
+	if (!pending)
+		timer_stop(tenant->shrink);
+	else if (!timer_running(tenant->shrink))
+		timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
+}
+
+/* Gets back what credit there is above the new quota. Value: as tenant_resize(). */
+static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_units, char *error, size_t size)
+{
+	struct ledger *ledger = &tenant->grant.share[share].ledger;
+	uint64_t charged = ledger->granted_units + ledger->object_units;
+	char held[SIZE_TEXT_BYTES], asked[SIZE_TEXT_BYTES];
+
+	if (charged > quota_units)
+		charged -= account_recall(tenant, share, charged - quota_units, NULL);
+	if (charged <= quota_units)
+		return 0;
+	if (account_settling(tenant, share, NULL, false))
+		return -EAGAIN;
+	snprintf(error, size, "grant %s holds %s on device %u, more than %s: free some first, or ask with --soon",
+		 tenant->grant.name, size_format(account_tenant_held(tenant, share) * WIRE_UNIT_BYTES, held),
+		 tenant->grant.share[share].device.index, size_format(quota_units * WIRE_UNIT_BYTES, asked));
+	return -EBUSY;
+}
+
+static void set_quota(struct ledger *ledger, uint64_t quota_units)
+{
+	if (!ledger_resize(ledger, quota_units))
+		ledger_shrink_soon(ledger, quota_units);
+}
+
+/* The store first: a change that cannot be kept is not made. */
+static int keep(struct tenant *tenant, const uint64_t *quota_units, char *error, size_t size)
+{
+	_cleanup_free_ struct grant *changed = malloc(sizeof(*changed));
+
+	if (!changed) {
+		snprintf(error, size, "no memory");
+		return -ENOMEM;
+	}
+	*changed = tenant->grant;
+	for (unsigned int i = 0; i < changed->share_count; i++)
+		if (quota_units[i])
+			set_quota(&changed->share[i].ledger, quota_units[i]);
+	return store_update(tenant->daemon->store, changed, error, size);
+}
+
+int tenant_resize(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES], bool soon, char *error,
+		  size_t size)
+{
+	char text[SIZE_TEXT_BYTES];
+	int r;
+
+	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
+		r = quota_units[i] ? make_room(tenant, i, quota_units[i], error, size) : 0;
+		if (r && !soon)
+			return r;
+	}
+	r = keep(tenant, quota_units, error, size);
+	if (r)
+		return r;
+	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
+		struct ledger *ledger = &tenant->grant.share[i].ledger;
+
+		if (!quota_units[i])
+			continue;
+		set_quota(ledger, quota_units[i]);
+		event_add(&tenant->events, "device %u: the quota %s %s", tenant->grant.share[i].device.index,
+			  ledger_shrink_pending(ledger) ? "goes down to" : "is now",
+			  size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
+	}
+	shrink_step(tenant);
+	tenant_retry(tenant);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * tenant.h: a grant that is being served: its socket, its clients, and those of their requests that wait.
+ */
+#pragma once
+
+#include "daemon/event.h"
+#include "daemon/loop.h"
+#include "daemon/runtime.h"
+#include "model/grant.h"
+#include "wire/message.h"
+
+#include <stdbool.h>
+
+struct account_request;
+struct client;
+struct daemon;
+struct object;
+struct pending;
+struct session;
+
+#define TENANT_BUCKETS 256u
+
+struct tenant {
+	struct daemon *daemon;
+	struct tenant *next;
+	struct grant grant;
+	char socket[RUNTIME_DIR_BYTES + GRANT_NAME_BYTES + 16]; /* its path */
+	int listen_fd; /* -1: the socket could not be made */
+	struct watch *listen;
+	struct client *clients;
+	struct session *sessions;
+	unsigned int session_count;
+	struct object *objects[TENANT_BUCKETS];
+	struct pending *waiting; /* requests for credit, oldest first */
+	struct timer *retry; /* runs while there are any */
+	struct timer *shrink; /* runs while a share shrinks */
+	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
+	struct watch *runner;
+	uint64_t attached_total; /* clients that there have been */
+	struct event_log events;
+};
+
+/* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */
+int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, struct tenant **ret, char *error,
+	       size_t error_size);
+
+/* Stops serving; clients that are attached keep their pages (leaving) or lose them. */
+void tenant_free(struct tenant *tenant, bool leaving);
+
+struct tenant *tenant_find(struct daemon *daemon, const char *name);
+struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id);
+
+/* True when the grant was made for a command, and that and all its processes are gone. */
+bool tenant_ended(const struct tenant *tenant);
+
+/* A client's request for credit: decided now, or kept until there is room. The session is answered in either case. */
+void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request);
+
+/* How many requests for everything that is left a client has waiting on a device. */
+unsigned int tenant_waiting_all(const struct tenant *tenant, const struct client *client, unsigned int device);
+
+/* Decides all waiting requests again: something has been given back. */
+void tenant_retry(struct tenant *tenant);
+
+/* Forgets the waiting requests of a session that ends. */
+void tenant_forget(struct session *session);
+
+/*
+ * Changes the quotas of shares, all or none: quota_units[i] is the new one of share i, 0: as it is. Value: 0; -EBUSY: more
+ * is held, `error` gives the figures (not with soon); -EAGAIN: a reservation is just being settled, ask again.
+ */
+int tenant_resize(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES], bool soon, char *error,
+		  size_t error_size);
