@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""
+What our libraries show and what they need: symbols.py BUILD_ROOT.
+
+The driver libraries, the shim's and the software device's, export the names of the spec and nothing else; the shim's
+need libc alone, and nothing of it that is younger than glibc 2.17; the software device's nothing younger than 2.31.
+"""
+import os
+import re
+import subprocess
+import sys
+
+build = sys.argv[1]
+count = failed = 0
+
+
+def check(good, text, details=()):
+    global count, failed
+    count += 1
+    failed += not good
+    for d in list(details)[:20]:
+        print("#", d)
+    print(f"{'' if good else 'not '}ok {count} - {text}")
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def names_in_table(header, prefix):
+    """The members of a generated call table, in other words the names of the spec."""
+    path = next((os.path.join(d, header) for d, _, names in os.walk(os.path.join(build, "api")) if header in names), None)
+    if path is None:
+        return None
+    with open(path, encoding="utf-8") as f:
+        return set(re.findall(r"\(\*(%s\w+)\)\(" % prefix, f.read()))
+
+
+def exports(library):
+    lines = run("nm", "-D", "--defined-only", library).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
+
+
+def versions(library):
+    found = re.findall(r"\(?GLIBC_(\d+)\.(\d+)(?:\.\d+)?\)?\s+(\S+)", run("objdump", "-T", library))
+    return [(int(a), int(b), name) for a, b, name in found]
+
+
+def needed(library):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
+
+
+LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libm\.so\.6)$")
+
+for folder, library, soname, header, prefix, newest in (
+        ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
+        ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
+        ("src/softdev", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 31)),
+        ("src/softdev", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 31))):
+    path = os.path.join(build, folder, library)
+    if not os.path.exists(path):
+        check(False, f"{folder}/{library} is there")
+        continue
+    found = exports(path)
+    wanted = names_in_table(header, prefix)
+    if wanted:
+        check(found == wanted, f"{folder}/{library} exports the {len(wanted)} names of the spec and nothing else",
+              [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
+    else:
+        strange = sorted(n for n in found if not n.startswith(prefix))
+        check(found and not strange, f"{folder}/{library} exports {prefix}... and nothing else ({len(found)})", strange)
+    name = re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path))
+    check(name == [soname], f"{folder}/{library} is named {soname}", name)
+    young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > newest]
+    check(not young, f"{folder}/{library} needs no symbol above glibc {newest[0]}.{newest[1]}", young)
+    others = [n for n in needed(path) if not LIBC.match(n)]
+    if folder == "src/shim":
+        others += [n for n in needed(path) if n.startswith("libm.")]
+    check(not others, f"{folder}/{library} needs libc alone", others)
+    paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", path))
+    check(not paths, f"{folder}/{library} names no folder to search", paths)
+    stack = re.search(r"GNU_STACK\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\w+)", run("readelf", "-lW", path))
+    check(stack and "E" not in stack.group(1), f"{folder}/{library} asks for no executable stack")
+print(f"1..{count}")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What must not stand in any text of the tree: text.py SOURCE_ROOT. Every rule below prints the places that break it."""
+import os
+import re
+import sys
+
+root = sys.argv[1]
+SKIP = re.compile(r"^(\.git|build[^/]*|bundle|__pycache__|subprojects)$")
+BINARY = (".fatbin", ".png", ".gz", ".bin", ".pyc", ".db")
+
+# Spelled in pieces, so that this file obeys its own rules.
+NOTES = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+PLACES = re.compile(r"(?<![\w.])/(ho" r"me/\w+|ro" r"ot/\.|Us" r"ers/\w+|wo" r"rk/)")
+
+files = []
+for folder, folders, names in os.walk(root):
+    folders[:] = sorted(d for d in folders if not SKIP.match(d))
+    for name in sorted(names):
+        relative = os.path.relpath(os.path.join(folder, name), root)
+        # Corpora hold whatever breaks a parser.
+        if not relative.endswith(BINARY) and "corpus" not in relative and not name.startswith(".git"):
+            files.append(relative)
+
+
+def text(relative):
+    with open(os.path.join(root, relative), "rb") as f:
+        return f.read()
+
+
+def each_line(only=None, but=()):
+    for relative in files:
+        if (only and not relative.endswith(only)) or relative in but:
+            continue
+        try:
+            lines = text(relative).decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            yield relative, 1, None
+            continue
+        for number, line in enumerate(lines, 1):
+            yield relative, number, line
+
+
+CODE = (".c", ".h", ".S")
+
+
+def rule(name, places):
+    global count, failed
+    places = list(places)
+    for relative, number in places[:20]:
+        print(f"# {relative}:{number}")
+    count += 1
+    failed += bool(places)
+    print(f"{'not ' if places else ''}ok {count} - {name}")
+
+
+count = failed = 0
+print(f"# {len(files)} files")
+rule("texts are UTF-8", ((r, n) for r, n, line in each_line() if line is None))
+rule("no notes to oneself", ((r, n) for r, n, line in each_line() if line and NOTES.search(line)))
+rule("no folders of somebody's machine", ((r, n) for r, n, line in each_line() if line and PLACES.search(line)))
+rule("no blanks at the end of a line",
+     ((r, n) for r, n, line in each_line(but=("LICENSE",)) if line and line != line.rstrip(" \t")))
+rule("no carriage returns", ((r, n) for r, n, line in each_line() if line and "\r" in line))
+rule("files end with a newline", ((r, 1) for r in files if text(r) and not text(r).endswith(b"\n")))
+rule("lines of code have 120 columns at most",
+     ((r, n) for r, n, line in each_line(CODE) if line and len(line.expandtabs(8)) > 120))
+rule("C is indented by tabs", ((r, n) for r, n, line in each_line(CODE) if line and re.match(r"\t* {8}", line)
+                               and not re.match(r"\t+ *", line)))
+rule("sources begin with a comment that says what they are",
+     ((r, 1) for r in files if r.endswith(CODE) and not text(r).lstrip().startswith((b"/*", b"//"))))
+rule("headers are included once, or are lists for a macro",
+     ((r, 1) for r in files if r.endswith(".h") and b"#pragma once" not in text(r) and not re.search(rb"^X\(", text(r), re.M)))
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
