@@ -115,12 +115,12 @@ nvmlReturn_t soft_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_
 
 /* ---- processes ---- */
 
-/* A place whose process has a context on the device. */
+/* A place whose process has a context on the device. After segment_reap(): who died in between is shown once more. */
 static bool is_on_device(struct segment_place *p, uint32_t place, uint32_t d)
 {
 	const struct segment_process *q = &p->segment->process[place];
 
-	return atomic_load(&q->kind) == SEGMENT_DRIVER && atomic_load(&q->share[d].contexts) && segment_alive(p, place);
+	return atomic_load(&q->kind) == SEGMENT_DRIVER && atomic_load(&q->share[d].contexts);
 }
 
 static uint64_t units_of(const struct segment *s, const struct segment_process *q, uint32_t d)
@@ -294,6 +294,7 @@ nvmlReturn_t soft_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtiliza
 		r = enter_device(device, &p, &d);
 		if (r != NVML_SUCCESS)
 			return r;
+		segment_reap(p); /* kernels of the dead do not run any more */
 		missing = reading_update(p, d);
 		pct = readings[d].pct;
 		state_leave();
