@@ -5,8 +5,6 @@ shim_start() bind the tables, and goes on through the table. shim_bind() fills s
 and shim_table with those of them that pass, and with shim_<symbol> for the calls that are treated.
 """
 
-import string
-
 from .text import banner, failure, ret
 
 ENTRY = r"""
@@ -208,7 +206,8 @@ def kinds_of_failure(spec):
 def shim_source(spec):
     n, up = spec.name, spec.upper
     kinds = kinds_of_failure(spec)
-    out = [banner(spec, "the tables of the shim"), f'#include "{n}_shim.h"', "", "#include <stdint.h>", "",
+    out = [banner(spec, "the tables of the shim"), f'#include "{n}_shim.h"', *(f'#include "{i}"' for i in spec.body_includes),
+           "", "#include <stdint.h>", "",
            f"struct {n}_table shim_real;", f"static {spec.result} refusal;", "",
            "/* Any call may land here: arguments are the caller's to clean away, in every convention that we build for. */",
            f"static {spec.result} not_supported(void)", "{", f"\treturn {spec.not_supported};", "}", "",
@@ -242,7 +241,7 @@ def failing(spec, call, kinds):
 def body(spec, call):
     words = {"SYMBOL": call.symbol, "CALL": f"{spec.upper}_CALL_{call.symbol}", "REAL": f"shim_real.{call.symbol}",
              "ARGS": call.names(), "RETURNS": call.returns, "FAILURE": failure(spec, call)}
-    text = string.Template(spec.bodies[call.treat]).substitute(words).strip("\n")
+    text = spec.bodies[call.treat].substitute(words).strip("\n")
     return [call.prototype("shim_" + call.symbol), "{", text, "}", ""]
 
 

@@ -6,27 +6,29 @@ inside the library reaches an exported name, so a library loaded before it that 
 
 import tomllib
 
-from .spec import SpecError
+from .spec import SpecError, toml_fault
 from .text import banner, failure, ret
 
 
 def read_implemented(spec, path, shown):
     """The symbols in the list `implemented` of a TOML file, in the spec's order."""
     try:
-        with open(path, "rb") as f:
-            listed = tomllib.load(f).get("implemented", [])
-    except (OSError, tomllib.TOMLDecodeError) as e:
-        raise SpecError(f"{shown}: {e}") from None
-    faults = [f'{shown}:{line_of(path, s)}: "{s}" is no call of {spec.path}' for s in listed if s not in spec.by_symbol]
-    faults += [f'{shown}:{line_of(path, s)}: "{s}" is listed twice' for s in sorted(set(listed)) if listed.count(s) > 1]
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        listed = tomllib.loads(text).get("implemented", [])
+    except OSError as e:
+        raise SpecError(f"{shown}: {e.strerror}") from None
+    except tomllib.TOMLDecodeError as e:
+        raise SpecError(toml_fault(shown, text, str(e))) from None
+    faults = [f'{shown}:{line_of(text, s)}: "{s}" is no call of {spec.path}' for s in listed if s not in spec.by_symbol]
+    faults += [f'{shown}:{line_of(text, s)}: "{s}" is listed twice' for s in sorted(set(listed)) if listed.count(s) > 1]
     if faults:
         raise SpecError("\n".join(faults))
     return [c for c in spec.calls if c.symbol in set(listed)]
 
 
-def line_of(path, symbol):
-    with open(path, encoding="utf-8") as f:
-        return next((n for n, line in enumerate(f, 1) if f'"{symbol}"' in line), 0)
+def line_of(text, symbol):
+    return next((n for n, line in enumerate(text.splitlines(), 1) if f'"{symbol}"' in line), 0)
 
 
 def soft_header(spec, implemented):

@@ -6,7 +6,10 @@ The format is told at the head of api/cuda.toml.
 """
 
 import re
+import string
 import tomllib
+
+from . import length
 
 SYNC = ("local", "forget", "round", "blocking", "refused")
 TRAVEL = ("none", "plain", "custom")
@@ -17,10 +20,12 @@ FLAGS = ("optional", "static", "creates", "destroys", "borrows")
 VALUES = ("address", "user", "callback", "ignored")  # pointers that are handed on as they are
 PER_THREAD = ("ptsz", "ptds")
 
+BODY_WORDS = {"REAL", "ARGS", "CALL", "SYMBOL", "RETURNS", "FAILURE"}
+
 CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
-            "include", "types"}
+            "include", "types", "lost"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
 SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call",
@@ -28,12 +33,34 @@ SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant
 
 BUILTIN = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct",
            "union", "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"}
-TYPE = r"(?P<type>[\w\s]+?(?:[\w\s*]*\*)?)\s*(?P<name>\w+)(?P<array>(?:\[\w+\])*)"
+TYPE = r"(?P<type>[\w\s]*\w[\s*]*[\s*])(?P<name>\w+)(?P<array>(?:\[\w+\])*)"
 EXTENT = re.compile(r"(one|string|image|custom)$|(count|bytes|string)\((.+)\)$")
 
 
 class SpecError(Exception):
     """One or more faults of a spec; the text has one line for each."""
+
+
+def toml_fault(shown, text, message):
+    """The reader's complaint with file, line and block; it stumbles at a line or at the end of the document."""
+    line = re.search(r"at line (\d+)", message)
+    head = text.splitlines()[:int(line[1])] if line else text.splitlines()
+    block = next((m[1] for s in reversed(head) if (m := re.match(r"\[([\w.]+)\]", s))), "")
+    twice = "twice" in message or "Cannot overwrite" in message
+    what = "is declared twice" if twice else message.split(" (at ")[0]
+    return f"{shown}:{len(head)}: {block.replace('.', ' ', 1) + ': ' if block else ''}{what}"
+
+
+def split_words(text):
+    """Words between blanks; blanks inside parentheses do not part them."""
+    words, depth = [""], 0
+    for c in text:
+        depth += (c == "(") - (c == ")")
+        if c == " " and depth <= 0:
+            words.append("")
+        else:
+            words[-1] += c
+    return [w for w in words if w]
 
 
 class Arg:
@@ -50,7 +77,7 @@ class Arg:
             return
         self.name, self.array = m["name"], m["array"]
         self.type = re.sub(r"\s*\*", " *", " ".join(m["type"].split())).replace("* *", "**").replace("* *", "**")
-        for word in re.findall(r"\w+\([^)]*\)|\S+", words):
+        for word in split_words(words):
             self.take_word(word, where, fault)
 
     def take_word(self, word, where, fault):
@@ -141,7 +168,7 @@ class Spec:
         except OSError as e:
             raise SpecError(f"{self.shown}: {e.strerror}") from None
         except tomllib.TOMLDecodeError as e:
-            raise SpecError(self.toml_fault(str(e))) from None
+            raise SpecError(toml_fault(self.shown, self.text, str(e))) from None
         self.lines = {}
         for number, line in enumerate(self.text.splitlines(), 1):
             m = re.match(r"\[([\w.]+)\]", line)
@@ -150,15 +177,6 @@ class Spec:
         self.read(data)
         if self.faults:
             raise SpecError("\n".join(self.faults))
-
-    def toml_fault(self, message):
-        line = re.search(r"at line (\d+)", message)
-        # The reader names the place behind the header that it stumbled over.
-        head = self.text.splitlines()[:int(line[1])] if line else []
-        block = next((m[1] for s in reversed(head) if (m := re.match(r"\[([\w.]+)\]", s))), "")
-        kind, _, name = block.partition(".")
-        twice = "is declared twice" if "twice" in message or "Cannot overwrite" in message else message
-        return f"{self.shown}:{line[1] if line else 0}: {kind} {name}: {twice}"
 
     def fault(self, where, message):
         section, _, name = where.partition(".")
@@ -181,10 +199,11 @@ class Spec:
         self.not_supported, self.header = api["not_supported"], api["header"]
         self.version, self.version_macro = api.get("version"), api.get("version_macro")
         self.per_thread_macro, self.include = api.get("per_thread_macro"), api.get("include", [])
+        self.lost = api.get("lost", self.not_supported)  # what a call over a lost link answers
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.upper = self.name.upper()
         self.defaults = {"treat": "pass", **data.get("default", {})}
-        self.bodies = {name: block.get("code", "") for name, block in data.get("body", {}).items()}
+        self.read_bodies(data.get("body", {}))
         self.read_types(data)
         self.read_calls(data.get("call", {}))
         self.read_untyped(data.get("untyped", {}))
@@ -195,6 +214,21 @@ class Spec:
         for k in block:
             if k not in known:
                 self.fault(where, f'unknown key "{k}"')
+
+    def read_bodies(self, blocks):
+        self.bodies, self.body_includes = {}, []
+        for name, block in blocks.items():
+            where = f"body.{name}"
+            self.unknown_keys(where, block, {"code", "include"})
+            if name in TREAT:
+                self.fault(where, f'"{name}" has a meaning already')
+            self.bodies[name] = string.Template(block.get("code", ""))
+            if "include" in block and block["include"] not in self.body_includes:
+                self.body_includes.append(block["include"])
+            if not self.bodies[name].is_valid() or not set(self.bodies[name].get_identifiers()) <= BODY_WORDS:
+                self.fault(where, f"unknown word behind $; known: {', '.join(sorted(BODY_WORDS))}")
+            if not block.get("code"):
+                self.fault(where, '"code" is missing')
 
     def read_types(self, data):
         self.handles = data.get("handle", {})
@@ -253,9 +287,9 @@ class Spec:
             block.setdefault("charge", "none")
             if block["sync"] in ("local", "refused"):
                 block.setdefault("travel", "none")
-            elif "travel" not in block:
+            elif "travel" not in block and block["sync"] in SYNC:
                 self.fault(where, f'"travel" is missing: a call of class "{block["sync"]}" goes over the wire')
-                block["travel"] = "none"
+            block.setdefault("travel", "none")
             self.check_words(where, block)
             block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
             self.check_args(where, block)
@@ -303,6 +337,9 @@ class Spec:
         args = {a.name: a for a in block["_args"]}
         if len(args) != len(block["_args"]):
             self.fault(where, "two parameters have the same name")
+        for name in args:
+            if name.endswith("_"):
+                self.fault(where, f'parameter "{name}": names that end in _ belong to generated functions')
         for a in block["_args"]:
             if not a.name:
                 continue
@@ -326,8 +363,10 @@ class Spec:
         if self.types:
             return
         tagged = re.match(r"(?:const )?((?:struct|union) \w+)", ctype)
-        if tagged and tagged[1] not in self.record_of:
-            self.fault(where, f'"{name}": unknown type "{tagged[1]}"')
+        if tagged:
+            if tagged[1] not in self.record_of:
+                self.fault(where, f'"{name}": unknown type "{tagged[1]}"')
+            return
         for word in re.findall(r"[A-Za-z_]\w*", ctype):
             if word not in BUILTIN and word not in self.known:
                 self.fault(where, f'"{name}": unknown type "{word}"')
@@ -363,15 +402,21 @@ class Spec:
                 bad("gives out a handle: creates or borrows?")
 
     def check_expr(self, expr, args, where, what):
-        """Integers, parameters, fields of parameters, * (dereference or product), + and -."""
-        if not re.fullmatch(r"[\w\s*+\->().]+", expr):
-            self.fault(where, f'{what}: cannot read the expression "{expr}"')
+        try:
+            used = length.names(length.parse(expr))
+        except length.LengthError as e:
+            self.fault(where, f"{what}: {e}")
             return
-        for m in re.finditer(r"(?<![\w>.])([A-Za-z_]\w*)(->\w+)?", expr):
-            if m[1] not in args:
-                self.fault(where, f'{what}: "{m[1]}" in "{expr}" is no parameter')
-            elif m[2] and not self.record(args[m[1]].target.removeprefix("const ")):
-                self.fault(where, f'{what}: "{m[1]}" in "{expr}" is no pointer to a struct')
+        for kind, name, field in used:
+            record = self.record(args[name].target.removeprefix("const ").strip()) if name in args else None
+            if name not in args:
+                self.fault(where, f'{what}: "{name}" in "{expr}" is no parameter')
+            elif kind == "field" and (not record or field not in {f.name for f in record.fields}):
+                self.fault(where, f'{what}: "{name}->{field}" in "{expr}" is no field')
+            elif kind == "value" and args[name].pointer:
+                self.fault(where, f'{what}: "{name}" in "{expr}" is a pointer')
+            elif kind == "target" and (not args[name].pointer or args[name].direction == "out"):
+                self.fault(where, f'{what}: "*{name}" in "{expr}" is nothing that the caller filled')
 
     def check_versions(self):
         groups = {}
@@ -387,7 +432,7 @@ class Spec:
         macros = {}
         for c in self.calls:
             where = f"call.{c.plain}"
-            if self.version and not c.per_thread and not c.untyped and not 0 < c.since <= self.version:
+            if self.version and not c.per_thread and c.block.get("since") is not None and not 0 < c.since <= self.version:
                 self.fault(where, f"since {c.since} is not between 1 and the API's {self.version}")
             if c.per_thread and c.since < c.block.get("since", 0):
                 self.fault(where, f"{c.per_thread} {c.since} is below since {c.block['since']}")
@@ -446,4 +491,7 @@ class Spec:
             return "what it points to holds pointers"
         if "->" in a.expr:
             return "its length stands in a struct"
+        target = self.record(a.target.removeprefix("const ").strip())
+        if target and target.align:
+            return "what it points to wants a larger alignment than a message has"
         return None
