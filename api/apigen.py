@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 
-from gen import coverage, null, procs, shim, soft, table, types
+from gen import coverage, null, procs, remote, shim, soft, table, types
 from gen.spec import Spec, SpecError
 
 
@@ -32,6 +32,10 @@ def outputs(spec, soft_list):
     if spec.version:
         files[f"{n}_procs.h"] = procs.procs_header(spec)
         files[f"{n}_procs.c"] = procs.procs_source(spec)
+    if remote.travellers(spec):
+        files[f"{n}_remote.h"] = remote.remote_header(spec)
+        files[f"{n}_remote_client.c"] = remote.client_source(spec)
+        files[f"{n}_remote_dispatch.c"] = remote.dispatch_source(spec)
     if soft_list is not None:
         files[f"{n}_soft.h"] = soft.soft_header(spec, soft_list)
         files[f"{n}_soft_exports.c"] = soft.soft_source(spec, soft_list)
