@@ -16,7 +16,7 @@
 #endif
 #endif
 
-#if !defined(COMPAT_SANITIZED) && defined(__linux__)
+#if !defined(COMPAT_SANITIZED) && !defined(__ASSEMBLER__)
 #if defined(__x86_64__)
 #define COMPAT_OLDEST "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -28,6 +28,5 @@
 #define COMPAT_BIND(name) __asm__(".symver " #name "," #name "@" COMPAT_OLDEST)
 COMPAT_BIND(dlopen);
 COMPAT_BIND(dlsym);
-COMPAT_BIND(dladdr);
-COMPAT_BIND(dlerror);
+COMPAT_BIND(dlclose);
 #endif

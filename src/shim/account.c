@@ -1,0 +1,185 @@
+/*
+ * account.c: see account.h.
+ *
+ * Comfort: whoever asks takes some credit for the next calls along (COMFORT), so that small allocations do not ask each
+ * time. meted takes it back when another process of the tenant needs it, so comfort costs nobody room.
+ */
+#include "shim/account.h"
+#include "shim/attach.h"
+#include "shim/gate.h"
+#include "shim/log.h"
+
+#include <string.h>
+
+#define COMFORT_BYTES (64u << 20)
+#define COMFORT_PART 16 /* at most this part of the quota */
+
+struct account accounts[WIRE_MAX_DEVICES];
+unsigned int account_count;
+
+static struct wire_account nothing; /* word 0: no credit; what accounts[] show while there is no page */
+static _Atomic bool outage_logged;
+
+static const struct attach_hooks hooks = { .freeze = gate_close, .thaw = gate_open };
+
+int account_attach(void)
+{
+	const struct wire_welcome *welcome;
+	struct wire_page *page;
+	int r;
+
+	attach_init(ATTACH_DRIVER, &hooks);
+	r = attach_open();
+	if (r < 0)
+		return r;
+	page = attach_page();
+	welcome = attach_welcome();
+	for (unsigned int i = 0; i < welcome->device_count; i++) {
+		const struct wire_device *d = &welcome->device[i];
+
+		accounts[i].granule_units = d->granule_bytes > WIRE_UNIT_BYTES ? d->granule_bytes / WIRE_UNIT_BYTES : 1;
+		accounts[i].soft = d->flags & WIRE_DEVICE_SOFT;
+		__atomic_store_n(&accounts[i].wire, &page->account[i], __ATOMIC_RELEASE);
+	}
+	account_count = welcome->device_count;
+	return 0;
+}
+
+bool account_attached(void)
+{
+	return attach_page();
+}
+
+void account_forget(void)
+{
+	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
+		accounts[i].wire = &nothing;
+	atomic_store_explicit(&nothing.word, 0, memory_order_relaxed);
+}
+
+void account_note_peak(unsigned int device)
+{
+	struct wire_account *a = accounts[device].wire;
+	uint64_t held = wire_held(atomic_load_explicit(&a->word, memory_order_relaxed));
+	uint64_t peak = atomic_load_explicit(&a->peak_units, memory_order_relaxed);
+
+	while (held > peak && !atomic_compare_exchange_weak_explicit(&a->peak_units, &peak, held, memory_order_relaxed,
+								      memory_order_relaxed))
+		;
+}
+
+bool account_take(unsigned int device, uint32_t units, bool asked)
+{
+	struct wire_account *a = accounts[device].wire;
+
+	if (!asked && atomic_load_explicit(&a->tight, memory_order_relaxed) && units)
+		return false;
+	if (!wire_take(a, units))
+		return false;
+	account_note_peak(device);
+	return true;
+}
+
+uint32_t account_take_all(unsigned int device)
+{
+	struct wire_account *a = accounts[device].wire;
+	uint64_t word = atomic_load_explicit(&a->word, memory_order_relaxed);
+	uint32_t units;
+
+	do {
+		if (wire_held(word) >= wire_granted(word))
+			return 0;
+		units = wire_granted(word) - wire_held(word);
+	} while (!atomic_compare_exchange_weak_explicit(&a->word, &word, word + units, memory_order_acquire,
+							memory_order_relaxed));
+	return units;
+}
+
+/* What came back to a RESERVE, as the caller of a driver's function can use it. */
+static int verdict(unsigned int device, int r)
+{
+	if (r == WIRE_OK) {
+		atomic_store_explicit(&outage_logged, false, memory_order_relaxed);
+		return ACCOUNT_GRANTED;
+	}
+	if (r == WIRE_NO_ROOM)
+		return ACCOUNT_NO_ROOM;
+	if (!atomic_exchange_explicit(&outage_logged, true, memory_order_relaxed))
+		log_line(r < 0 ? "meted is out of reach (%s), so no more device memory can be taken on device %u; "
+				 "start it again: this process goes on with what it has" :
+				 "meted refused a request as malformed (%s) on device %u; install both from one release",
+			 r < 0 ? strerror(-r) : "status", device);
+	return ACCOUNT_NO_ROOM;
+}
+
+static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t flags, unsigned int patience_ms)
+{
+	struct wire_reserve ask = { .head = { .type = WIRE_RESERVE, .size = sizeof ask },
+				    .device = device,
+				    .flags = flags,
+				    .need_units = need,
+				    .want_units = want };
+	struct wire_reserved got;
+
+	return attach_ask(&ask, &got, sizeof got, patience_ms);
+}
+
+/* In a child of fork() the first one to need memory attaches. */
+static int attach_again(void)
+{
+	return account_attached() ? 0 : account_attach();
+}
+
+int account_ask(unsigned int device, uint64_t units)
+{
+	uint64_t comfort;
+
+	if (units > WIRE_MAX_UNITS || attach_again() < 0)
+		return ACCOUNT_NO_ROOM;
+	comfort = account_quota_bytes(device) / COMFORT_PART;
+	if (comfort > COMFORT_BYTES)
+		comfort = COMFORT_BYTES;
+	comfort /= WIRE_UNIT_BYTES;
+	return verdict(device, reserve(device, (uint32_t)units, (uint32_t)(units > comfort ? units : comfort), 0,
+					ATTACH_PATIENCE_MS));
+}
+
+int account_ask_all(unsigned int device)
+{
+	if (attach_again() < 0)
+		return ACCOUNT_NO_ROOM;
+	atomic_fetch_add_explicit(&accounts[device].wire->measuring, 1, memory_order_relaxed);
+	return verdict(device, reserve(device, 0, 0, WIRE_RESERVE_ALL, ATTACH_PATIENCE_MS));
+}
+
+void account_measured(unsigned int device)
+{
+	if (!account_attached())
+		return;
+	atomic_fetch_sub_explicit(&accounts[device].wire->measuring, 1, memory_order_release);
+	reserve(device, 0, 0, 0, 0);
+}
+
+uint64_t account_quota_bytes(unsigned int device)
+{
+	return atomic_load_explicit(&accounts[device].wire->quota_bytes, memory_order_relaxed);
+}
+
+uint32_t account_held_units(unsigned int device)
+{
+	return wire_held(atomic_load_explicit(&accounts[device].wire->word, memory_order_relaxed));
+}
+
+void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes)
+{
+	struct wire_info ask = { .head = { .type = WIRE_INFO, .size = sizeof ask }, .device = device };
+	struct wire_info_is got;
+
+	if (attach_again() == 0 && attach_ask(&ask, &got, sizeof got, 200) == WIRE_OK) {
+		*ret_quota_bytes = got.quota_bytes;
+		*ret_held_bytes = got.held_bytes;
+		return;
+	}
+	*ret_quota_bytes = account_quota_bytes(device);
+	*ret_held_bytes = (uint64_t)account_held_units(device) * WIRE_UNIT_BYTES;
+}

@@ -1,0 +1,59 @@
+/*
+ * account.h: this process's accounts with meted, one per device of the grant.
+ *
+ * Taking and giving are one compare-and-swap on the page; when the credit is short, account_ask() asks meted for more,
+ * and then the caller tries again. "device" is everywhere the index in the grant, not a CUdevice (devices.h).
+ */
+#pragma once
+
+#include "wire/message.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct account {
+	struct wire_account *wire; /* in the page; a stand-in without credit while not attached */
+	uint32_t granule_units; /* the driver's blocks; 1 on the software device */
+	bool soft;
+};
+
+extern struct account accounts[WIRE_MAX_DEVICES];
+extern unsigned int account_count;
+
+/* 0: attached, accounts[] is filled; else as attach_open(). Any thread; again after fork(). */
+int account_attach(void);
+bool account_attached(void);
+
+/* From the credit at hand. False: ask. `asked`: meted has just said yes, so a tight quota does not stop it. */
+bool account_take(unsigned int device, uint32_t units, bool asked);
+
+static inline void account_give(unsigned int device, uint32_t units)
+{
+	if (units)
+		wire_give(accounts[device].wire, units);
+}
+
+enum account_answer {
+	ACCOUNT_GRANTED = 0,
+	ACCOUNT_NO_ROOM = 1, /* the quota, or nobody to ask: what it means has been logged */
+};
+
+/* After held was settled by hand: the most that was held. */
+void account_note_peak(unsigned int device);
+
+/* Outside the gate. Raises the credit to at least `units`; other threads may take it first. */
+int account_ask(unsigned int device, uint64_t units);
+/* Outside the gate. For a call of unknown size: raises `measuring`, then all that is left of the quota. */
+int account_ask_all(unsigned int device);
+/* Outside the gate. Lowers `measuring`, and lets those who waited for it go on. */
+void account_measured(unsigned int device);
+/* All the credit at hand is taken into held. Value: units. */
+uint32_t account_take_all(unsigned int device);
+
+/* Quota and what the tenant holds; from the page alone when meted is out of reach. Outside the gate. */
+void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes);
+uint64_t account_quota_bytes(unsigned int device);
+uint32_t account_held_units(unsigned int device);
+
+/* In the child of fork(). */
+void account_forget(void);

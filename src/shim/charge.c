@@ -1,0 +1,132 @@
+/*
+ * charge.c: see charge.h.
+ *
+ * A small allocation on a driver with large blocks is charged a whole block first and refunded when it landed in one
+ * that is already charged. At the very end of a quota this refuses an allocation that would have found room in such a
+ * block; asking the driver first would let it open a block beyond the quota.
+ */
+#include "shim/charge.h"
+#include "shim/account.h"
+#include "shim/blocks.h"
+#include "shim/devices.h"
+#include "shim/gate.h"
+#include "shim/pools.h"
+#include "shim/records.h"
+#include "shim/start.h"
+
+int charge_current(CUcontext *ret_context, unsigned int *ret_device)
+{
+	CUdevice device;
+
+	if (!start_is_metered())
+		return CHARGE_NOT_OURS;
+	if (shim_real.cuCtxGetCurrent(ret_context) != CUDA_SUCCESS || !*ret_context ||
+	    shim_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+		return CHARGE_NOT_OURS;
+	return devices_find(device, ret_device) ? CHARGE_HELD : CHARGE_REFUSED;
+}
+
+uint64_t charge_units(unsigned int device, uint64_t bytes)
+{
+	uint64_t granule = accounts[device].granule_units, units = wire_units(bytes);
+
+	return granule == 1 ? units : (units + granule - 1) / granule * granule;
+}
+
+int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
+{
+	bool asked = false;
+
+	if (units > WIRE_MAX_UNITS)
+		return CHARGE_REFUSED;
+	c->device = device;
+	c->units = (uint32_t)units;
+	for (;;) {
+		gate_enter();
+		if (account_take(device, c->units, asked))
+			return CHARGE_HELD;
+		gate_leave();
+		/* Other threads may be quicker with what meted has just granted; then it is asked again. */
+		if (account_ask(device, units) == ACCOUNT_GRANTED)
+			asked = true;
+		else if (!pools_shrink(device))
+			return CHARGE_REFUSED;
+	}
+}
+
+int charge_begin(struct charge *c, uint64_t bytes)
+{
+	int r = charge_current(&c->context, &c->device);
+
+	return r == CHARGE_HELD ? charge_begin_units(c, c->device, charge_units(c->device, bytes)) : r;
+}
+
+bool charge_more(struct charge *c, uint32_t units)
+{
+	struct charge more = { 0 };
+
+	if (account_take(c->device, units, false)) {
+		c->units += units;
+		return true;
+	}
+	gate_leave();
+	if (charge_begin_units(&more, c->device, units) == CHARGE_HELD) {
+		c->units += units;
+		return true;
+	}
+	gate_enter();
+	return false;
+}
+
+void charge_cancel(struct charge *c)
+{
+	account_give(c->device, c->units);
+	c->units = 0;
+	gate_leave();
+}
+
+/* Settles the charge at what the allocation touches. False: it cannot be had. */
+static bool settle(struct charge *c, CUdeviceptr pointer, uint64_t bytes)
+{
+	uint32_t granule = accounts[c->device].granule_units;
+	uint64_t units = granule == 1 ? wire_units(bytes) : blocks_touch(pointer, bytes, granule);
+
+	if (units <= c->units) {
+		account_give(c->device, c->units - (uint32_t)units);
+		c->units = (uint32_t)units;
+		return true;
+	}
+	if (units <= WIRE_MAX_UNITS && charge_more(c, (uint32_t)units - c->units))
+		return true;
+	if (granule > 1)
+		blocks_leave(pointer, bytes, granule);
+	return false;
+}
+
+CUresult charge_end(struct charge *c, CUresult r, CUdeviceptr pointer, uint64_t bytes)
+{
+	struct record record = { .key = record_pointer(pointer),
+				 .context = c->context,
+				 .kind = RECORD_PLAIN,
+				 .device = (uint8_t)c->device };
+
+	if (r != CUDA_SUCCESS) {
+		charge_cancel(c);
+		return r;
+	}
+	if (!settle(c, pointer, bytes))
+		goto undo;
+	record.units = c->units;
+	record.size_units = (uint32_t)wire_units(bytes);
+	if (!records_add(&record)) {
+		if (accounts[c->device].granule_units > 1)
+			blocks_leave(pointer, bytes, accounts[c->device].granule_units);
+		goto undo;
+	}
+	gate_leave();
+	return CUDA_SUCCESS;
+undo:
+	shim_real.cuMemFree_v2(pointer);
+	charge_cancel(c);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}

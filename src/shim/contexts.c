@@ -1,0 +1,456 @@
+/* contexts.c: see contexts.h. */
+#include "shim/contexts.h"
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/charge.h"
+#include "shim/devices.h"
+#include "shim/map.h"
+#include "shim/measured.h"
+#include "shim/memory.h"
+#include "shim/modules.h"
+#include "shim/pools.h"
+#include "shim/records.h"
+#include "shim/sharing.h"
+#include "shim/start.h"
+#include "wire/page.h"
+
+#include <pthread.h>
+
+/* context -> [0] device, [1] units that its creation took, [2] usage count of cuCtxAttach and cuCtxDetach */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static struct map contexts;
+static CUcontext primary[WIRE_MAX_DEVICES];
+
+/* Which symbol, and what it was called with. */
+struct create {
+	enum cuda_call call;
+	unsigned int flags;
+	CUdevice device; /* the driver's */
+	CUexecAffinityParam *affinity;
+	int affinity_count;
+	CUctxCreateParams *params;
+	CUdevResourceDesc resources;
+	uint32_t vdp;
+	void *vdp_lookup;
+};
+
+static CUresult ask_driver(void *ret, const struct create *a)
+{
+	switch (a->call) {
+	case CUDA_CALL_cuDevicePrimaryCtxRetain:
+		return shim_real.cuDevicePrimaryCtxRetain(ret, a->device);
+	case CUDA_CALL_cuCtxCreate:
+		return shim_real.cuCtxCreate(ret, a->flags, a->device);
+	case CUDA_CALL_cuCtxCreate_v2:
+		return shim_real.cuCtxCreate_v2(ret, a->flags, a->device);
+	case CUDA_CALL_cuCtxCreate_v3:
+		return shim_real.cuCtxCreate_v3(ret, a->affinity, a->affinity_count, a->flags, a->device);
+	case CUDA_CALL_cuCtxCreate_v4:
+		return shim_real.cuCtxCreate_v4(ret, a->params, a->flags, a->device);
+	case CUDA_CALL_cuGreenCtxCreate:
+		return shim_real.cuGreenCtxCreate(ret, a->resources, a->device, a->flags);
+	case CUDA_CALL_cuGLCtxCreate:
+		return shim_real.cuGLCtxCreate(ret, a->flags, a->device);
+	case CUDA_CALL_cuGLCtxCreate_v2:
+		return shim_real.cuGLCtxCreate_v2(ret, a->flags, a->device);
+	case CUDA_CALL_cuVDPAUCtxCreate:
+		return shim_real.cuVDPAUCtxCreate(ret, a->flags, a->device, a->vdp, a->vdp_lookup);
+	case CUDA_CALL_cuVDPAUCtxCreate_v2:
+		return shim_real.cuVDPAUCtxCreate_v2(ret, a->flags, a->device, a->vdp, a->vdp_lookup);
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+static void undo(void *made, const struct create *a)
+{
+	switch (a->call) {
+	case CUDA_CALL_cuDevicePrimaryCtxRetain:
+		shim_real.cuDevicePrimaryCtxRelease_v2(a->device);
+		break;
+	case CUDA_CALL_cuGreenCtxCreate:
+		shim_real.cuGreenCtxDestroy(made);
+		break;
+	default:
+		shim_real.cuCtxDestroy_v2(made);
+	}
+}
+
+static void remember(void *made, const struct create *a, unsigned int device, uint32_t units)
+{
+	pthread_mutex_lock(&lock);
+	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
+		primary[device] = made;
+	map_add(&contexts, &(struct map_entry){ .key = (uint64_t)(uintptr_t)made, .value = { device, units, 1 } });
+	pthread_mutex_unlock(&lock);
+}
+
+static bool primary_active(CUdevice device)
+{
+	unsigned int flags;
+	int active = 0;
+
+	return shim_real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+static CUresult create(void *ret, const struct create *a)
+{
+	struct measured m;
+	unsigned int device;
+	uint32_t units;
+	CUresult r;
+
+	if (!ret || !start_is_metered() || !devices_find(a->device, &device))
+		return ask_driver(ret, a);
+	/* One more reference to what is there already takes nothing. */
+	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain && primary_active(a->device)) {
+		r = ask_driver(ret, a);
+		if (r == CUDA_SUCCESS && primary[device] != *(CUcontext *)ret)
+			remember(*(void **)ret, a, device, 0);
+		return r;
+	}
+	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = ask_driver(ret, a);
+	if (r != CUDA_SUCCESS) {
+		measured_cancel(&m);
+		return r;
+	}
+	if (measured_end(&m, &units) == MEASURED_OVER) {
+		undo(*(void **)ret, a);
+		measured_cancel(&m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	remember(*(void **)ret, a, device, units);
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+	return create(pctx, &(struct create){ .call = CUDA_CALL_cuDevicePrimaryCtxRetain, .device = devices_in(dev) });
+}
+
+CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return create(pctx, &(struct create){
+				    .call = CUDA_CALL_cuCtxCreate, .flags = flags, .device = devices_in(dev) });
+}
+
+CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return create(pctx, &(struct create){
+				    .call = CUDA_CALL_cuCtxCreate_v2, .flags = flags, .device = devices_in(dev) });
+}
+
+CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+			     CUdevice dev)
+{
+	return create(pctx, &(struct create){ .call = CUDA_CALL_cuCtxCreate_v3,
+					      .flags = flags,
+					      .device = devices_in(dev),
+					      .affinity = paramsArray,
+					      .affinity_count = numParams });
+}
+
+CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
+{
+	return create(pctx, &(struct create){ .call = CUDA_CALL_cuCtxCreate_v4,
+					      .flags = flags,
+					      .device = devices_in(dev),
+					      .params = ctxCreateParams });
+}
+
+CUresult shim_cuGLCtxCreate(CUcontext *pCtx, unsigned int Flags, CUdevice device)
+{
+	return create(pCtx, &(struct create){
+				    .call = CUDA_CALL_cuGLCtxCreate, .flags = Flags, .device = devices_in(device) });
+}
+
+CUresult shim_cuGLCtxCreate_v2(CUcontext *pCtx, unsigned int Flags, CUdevice device)
+{
+	return create(pCtx, &(struct create){
+				    .call = CUDA_CALL_cuGLCtxCreate_v2, .flags = Flags, .device = devices_in(device) });
+}
+
+CUresult shim_cuVDPAUCtxCreate(CUcontext *pCtx, unsigned int flags, CUdevice device, uint32_t vdpDevice,
+			       void *vdpGetProcAddress)
+{
+	return create(pCtx, &(struct create){ .call = CUDA_CALL_cuVDPAUCtxCreate,
+					      .flags = flags,
+					      .device = devices_in(device),
+					      .vdp = vdpDevice,
+					      .vdp_lookup = vdpGetProcAddress });
+}
+
+CUresult shim_cuVDPAUCtxCreate_v2(CUcontext *pCtx, unsigned int flags, CUdevice device, uint32_t vdpDevice,
+				  void *vdpGetProcAddress)
+{
+	return create(pCtx, &(struct create){ .call = CUDA_CALL_cuVDPAUCtxCreate_v2,
+					      .flags = flags,
+					      .device = devices_in(device),
+					      .vdp = vdpDevice,
+					      .vdp_lookup = vdpGetProcAddress });
+}
+
+CUresult shim_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
+{
+	return create(phCtx, &(struct create){ .call = CUDA_CALL_cuGreenCtxCreate,
+					       .flags = flags,
+					       .device = devices_in(dev),
+					       .resources = desc });
+}
+
+/* What a context leaves behind: its records are refunded with the gate closed, shared objects are dropped after. */
+struct estate {
+	const void *context;
+	uint64_t refunded_units;
+	uint64_t known_units; /* of arrays */
+	uint32_t objects[WIRE_MAX_OBJECTS];
+	unsigned int object_count;
+};
+
+static bool inherit(const struct record *r, void *data)
+{
+	struct estate *estate = data;
+
+	if (r->context != estate->context || r->kind == RECORD_POOL)
+		return false;
+	if ((r->flags & RECORD_SHARED || r->kind == RECORD_IMPORTED) && estate->object_count < WIRE_MAX_OBJECTS)
+		estate->objects[estate->object_count++] = r->extra;
+	estate->refunded_units += memory_refund(r);
+	if (r->kind == RECORD_ARRAY)
+		estate->known_units += r->units;
+	return true;
+}
+
+/* One release of a context. `goes`: asked after the driver did it, whether the context is gone. */
+struct leaving {
+	void *context;
+	unsigned int device;
+	uint64_t known_units;
+	bool (*goes)(const struct leaving *l);
+	CUdevice real;
+};
+
+static bool always(const struct leaving *l)
+{
+	return true;
+}
+
+static bool if_inactive(const struct leaving *l)
+{
+	return !primary_active(l->real);
+}
+
+/* cuCtxDetach counts down what cuCtxCreate and cuCtxAttach counted up. */
+static bool if_uncounted(const struct leaving *l)
+{
+	struct map_entry *e;
+	bool last = true;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)l->context);
+	if (e && e->value[2] > 1) {
+		e->value[2]--;
+		last = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return last;
+}
+
+static void forget(const struct leaving *l)
+{
+	pthread_mutex_lock(&lock);
+	map_remove(&contexts, (uint64_t)(uintptr_t)l->context, NULL);
+	if (primary[l->device] == l->context)
+		primary[l->device] = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct leaving *l))
+{
+	struct estate estate = { .context = l->context };
+	struct measured m;
+	uint64_t known = 0;
+	CUresult r;
+
+	measured_begin_release(&m, l->device);
+	r = call(l);
+	if (r == CUDA_SUCCESS && l->goes(l)) {
+		records_sweep(inherit, &estate);
+		known = l->known_units + estate.known_units + modules_forget(l->context);
+		forget(l);
+	}
+	measured_end_release(&m, estate.refunded_units, known);
+	for (unsigned int i = 0; i < estate.object_count; i++)
+		sharing_drop(estate.objects[i]);
+	pools_settle(l->device);
+	return r;
+}
+
+static bool find_context(void *context, struct leaving *l)
+{
+	struct map_entry *e;
+
+	if (!context || !start_is_metered())
+		return false;
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)context);
+	if (e) {
+		l->context = context;
+		l->device = (unsigned int)e->value[0];
+		l->known_units = e->value[1];
+	}
+	pthread_mutex_unlock(&lock);
+	return e;
+}
+
+static CUresult destroy_v1(const struct leaving *l)
+{
+	return shim_real.cuCtxDestroy(l->context);
+}
+
+static CUresult destroy_v2(const struct leaving *l)
+{
+	return shim_real.cuCtxDestroy_v2(l->context);
+}
+
+static CUresult detach(const struct leaving *l)
+{
+	return shim_real.cuCtxDetach(l->context);
+}
+
+static CUresult destroy_green(const struct leaving *l)
+{
+	return shim_real.cuGreenCtxDestroy(l->context);
+}
+
+CUresult shim_cuCtxDestroy(CUcontext ctx)
+{
+	struct leaving l = { .goes = always };
+
+	return find_context(ctx, &l) ? leave_context(&l, destroy_v1) : shim_real.cuCtxDestroy(ctx);
+}
+
+CUresult shim_cuCtxDestroy_v2(CUcontext ctx)
+{
+	struct leaving l = { .goes = always };
+
+	return find_context(ctx, &l) ? leave_context(&l, destroy_v2) : shim_real.cuCtxDestroy_v2(ctx);
+}
+
+CUresult shim_cuCtxDetach(CUcontext ctx)
+{
+	struct leaving l = { .goes = if_uncounted };
+
+	return find_context(ctx, &l) ? leave_context(&l, detach) : shim_real.cuCtxDetach(ctx);
+}
+
+CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx)
+{
+	struct leaving l = { .goes = always };
+
+	return find_context(hCtx, &l) ? leave_context(&l, destroy_green) : shim_real.cuGreenCtxDestroy(hCtx);
+}
+
+CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	CUresult r = shim_real.cuCtxAttach(pctx, flags);
+	struct map_entry *e;
+
+	if (r != CUDA_SUCCESS || !pctx)
+		return r;
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)*pctx);
+	if (e)
+		e->value[2]++;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static CUresult release_v1(const struct leaving *l)
+{
+	return shim_real.cuDevicePrimaryCtxRelease(l->real);
+}
+
+static CUresult release_v2(const struct leaving *l)
+{
+	return shim_real.cuDevicePrimaryCtxRelease_v2(l->real);
+}
+
+static CUresult reset_v1(const struct leaving *l)
+{
+	return shim_real.cuDevicePrimaryCtxReset(l->real);
+}
+
+static CUresult reset_v2(const struct leaving *l)
+{
+	return shim_real.cuDevicePrimaryCtxReset_v2(l->real);
+}
+
+static CUresult leave_primary(CUdevice seen, CUresult (*call)(const struct leaving *l),
+			      bool (*goes)(const struct leaving *l))
+{
+	struct leaving l = { .goes = goes, .real = devices_in(seen) };
+	unsigned int device;
+
+	if (!start_is_metered() || !devices_find(l.real, &device) || !find_context(primary[device], &l))
+		return call(&l);
+	return leave_context(&l, call);
+}
+
+CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return leave_primary(dev, release_v1, if_inactive);
+}
+
+CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	return leave_primary(dev, release_v2, if_inactive);
+}
+
+CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return leave_primary(dev, reset_v1, always);
+}
+
+CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	return leave_primary(dev, reset_v2, always);
+}
+
+/* Heap, printf buffer and stacks lie in device memory. */
+CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct measured m;
+	unsigned int device;
+	CUcontext context;
+	uint32_t units;
+	size_t old = 0;
+	CUresult r;
+
+	if (!start_is_metered() || charge_current(&context, &device) != CHARGE_HELD ||
+	    shim_real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
+		return shim_real.cuCtxSetLimit(limit, value);
+	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = shim_real.cuCtxSetLimit(limit, value);
+	if (r == CUDA_SUCCESS && measured_end(&m, &units) == MEASURED_READY)
+		return r;
+	if (r == CUDA_SUCCESS) {
+		shim_real.cuCtxSetLimit(limit, old);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	measured_cancel(&m);
+	return r;
+}
+
+void contexts_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	map_clear(&contexts);
+	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
+		primary[i] = NULL;
+}

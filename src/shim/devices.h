@@ -1,0 +1,31 @@
+/*
+ * devices.h: which devices the program sees, and which device of the grant each is.
+ *
+ * Three numberings: the driver's own ordinals (a CUdevice of shim_real); what the program sees (a CUdevice of
+ * shim_table: the driver's visible devices that are in the grant, in the driver's order); and the grant's index, by
+ * which accounts are kept. The grant's is found by UUID, so that no order of CUDA_VISIBLE_DEVICES moves a limit.
+ * When every visible device is in the grant the first two are the same, and the calls of devices.c are passed through.
+ */
+#pragma once
+
+#include "cuda_table.h"
+
+#include <stdbool.h>
+
+#define DEVICES_MAX 64
+
+/* After the driver's cuInit and account_attach(). The number of devices that the program sees, or -1: cannot be told. */
+int devices_match(void);
+/* The program sees all that the driver shows. */
+bool devices_same(void);
+
+/* The grant's index of a device of the driver. False: it is not in the grant. */
+bool devices_find(CUdevice real, unsigned int *ret_device);
+int devices_seen_count(void);
+/* The driver's device with this index in the grant. False: not visible. */
+bool devices_real(unsigned int device, CUdevice *ret_real);
+
+/* What the program calls it -> what the driver calls it; a number that the program cannot know becomes one that the driver refuses. */
+CUdevice devices_in(CUdevice seen);
+/* The driver's -> the program's; CU_DEVICE_INVALID and other negatives as they are; a device that is not shown becomes CU_DEVICE_INVALID. */
+CUdevice devices_out(CUdevice real);

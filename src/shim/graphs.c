@@ -1,0 +1,395 @@
+/*
+ * graphs.c: see graphs.h.
+ *
+ * An executable graph is looked through once, when it is made: the sizes of its allocation nodes are the most that a
+ * launch can make the reservation grow by. That much is held while it is launched, and then the charge is settled at
+ * what is reserved, like a pool's. Launches of graphs without such nodes are not touched, and when no graph of the
+ * process has any, the launch is passed through.
+ *
+ * Not seen: allocation nodes in the bodies of conditional nodes, which the driver does not let one ask for, and those on
+ * a fourth device of one graph.
+ */
+#include "shim/graphs.h"
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/attach.h"
+#include "shim/charge.h"
+#include "shim/devices.h"
+#include "shim/gate.h"
+#include "shim/map.h"
+#include "shim/scratch.h"
+#include "shim/start.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define GRAPH_DEPTH_MAX 16
+
+struct exec_need {
+	uint64_t units[WIRE_MAX_DEVICES];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static struct map execs; /* exec -> for up to three devices units << 8 | 1 + device */
+static uint32_t charged_units[WIRE_MAX_DEVICES];
+static _Atomic bool used; /* some graph of this process has allocation nodes */
+
+static const enum cuda_call launch_calls[] = {
+	CUDA_CALL_cuGraphLaunch,	CUDA_CALL_cuGraphLaunch_ptsz,	     CUDA_CALL_cuGraphUpload,
+	CUDA_CALL_cuGraphUpload_ptsz,	CUDA_CALL_cuStreamSynchronize,	     CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuCtxSynchronize,	CUDA_CALL_cuCtxSynchronize_v2,	     CUDA_CALL_cuEventSynchronize,
+};
+
+static bool add_node(CUgraphNode node, struct exec_need *need, int depth);
+
+/* Adds up a graph's allocation nodes. False: it could not be looked through. */
+static bool add_graph(CUgraph graph, struct exec_need *need, int depth)
+{
+	CUgraphNode *nodes;
+	size_t count = 0;
+	bool good = true;
+
+	if (depth > GRAPH_DEPTH_MAX || shim_real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS)
+		return false;
+	if (!count)
+		return true;
+	nodes = scratch_new(count, sizeof *nodes);
+	if (!nodes)
+		return false;
+	good = shim_real.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS;
+	for (size_t i = 0; good && i < count; i++)
+		good = add_node(nodes[i], need, depth);
+	scratch_free(nodes, count, sizeof *nodes);
+	return good;
+}
+
+static bool add_node(CUgraphNode node, struct exec_need *need, int depth)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS params;
+	CUgraphNodeType type;
+	unsigned int device;
+	CUgraph child;
+
+	if (shim_real.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS)
+		return false;
+	if (type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return shim_real.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS &&
+		       add_graph(child, need, depth + 1);
+	if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return true;
+	if (shim_real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
+		return false;
+	if (params.poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	    devices_find(params.poolProps.location.id, &device))
+		need->units[device] += charge_units(device, params.bytesize);
+	return true;
+}
+
+/* An executable graph was made from `graph`: remembers what a launch may take. */
+static void remember(CUgraphExec exec, CUgraph graph)
+{
+	struct map_entry e = { .key = (uint64_t)(uintptr_t)exec };
+	struct exec_need need = { 0 };
+	unsigned int n = 0;
+
+	if (!start_is_metered() || !add_graph(graph, &need, 0))
+		return;
+	for (unsigned int d = 0; d < account_count && n < 3; d++)
+		if (need.units[d])
+			e.value[n++] = need.units[d] << 8 | (d + 1);
+	if (!n)
+		return;
+	pthread_mutex_lock(&lock);
+	map_add(&execs, &e);
+	pthread_mutex_unlock(&lock);
+	if (!atomic_exchange_explicit(&used, true, memory_order_acq_rel))
+		for (size_t i = 0; i < sizeof launch_calls / sizeof *launch_calls; i++)
+			start_treat(launch_calls[i]);
+}
+
+static uint64_t reserved_units(unsigned int device)
+{
+	cuuint64_t bytes = 0;
+	CUdevice real;
+
+	if (!devices_real(device, &real) ||
+	    shim_real.cuDeviceGetGraphMemAttribute(real, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) !=
+		    CUDA_SUCCESS)
+		return 0;
+	return wire_units(bytes);
+}
+
+/* As a pool's (pools.c): pays growth from *ret_units, then from the credit at hand. Value: units that are missing. */
+static uint32_t settle_locked(unsigned int device, uint32_t *ret_units)
+{
+	uint64_t units = reserved_units(device);
+	uint32_t growth;
+
+	if (units <= charged_units[device]) {
+		account_give(device, charged_units[device] - (uint32_t)units);
+		charged_units[device] = (uint32_t)units;
+		return 0;
+	}
+	growth = (uint32_t)(units - charged_units[device]);
+	if (growth > *ret_units) {
+		if (!account_take(device, growth - *ret_units, false))
+			return growth - *ret_units;
+		*ret_units = growth;
+	}
+	*ret_units -= growth;
+	charged_units[device] += growth;
+	return 0;
+}
+
+static uint32_t settle(unsigned int device, uint32_t *ret_units)
+{
+	uint32_t missing;
+
+	pthread_mutex_lock(&lock);
+	missing = settle_locked(device, ret_units);
+	pthread_mutex_unlock(&lock);
+	return missing;
+}
+
+void graphs_settle(void)
+{
+	uint32_t none = 0;
+
+	if (!atomic_load_explicit(&used, memory_order_acquire))
+		return;
+	gate_enter();
+	for (unsigned int d = 0; d < account_count; d++)
+		settle(d, &none);
+	gate_leave();
+}
+
+bool graphs_shrink(unsigned int device)
+{
+	uint32_t before, none = 0;
+	CUdevice real;
+	bool shrunk;
+
+	if (!atomic_load_explicit(&used, memory_order_acquire) || !devices_real(device, &real))
+		return false;
+	gate_enter();
+	pthread_mutex_lock(&lock);
+	before = charged_units[device];
+	if (before)
+		shim_real.cuDeviceGraphMemTrim(real);
+	settle_locked(device, &none);
+	shrunk = charged_units[device] < before;
+	pthread_mutex_unlock(&lock);
+	gate_leave();
+	return shrunk;
+}
+
+static CUresult ask_driver(enum cuda_call call, CUgraphExec exec, CUstream stream)
+{
+	switch (call) {
+	case CUDA_CALL_cuGraphLaunch:
+		return shim_real.cuGraphLaunch(exec, stream);
+	case CUDA_CALL_cuGraphLaunch_ptsz:
+		return shim_real.cuGraphLaunch_ptsz(exec, stream);
+	case CUDA_CALL_cuGraphUpload:
+		return shim_real.cuGraphUpload(exec, stream);
+	case CUDA_CALL_cuGraphUpload_ptsz:
+		return shim_real.cuGraphUpload_ptsz(exec, stream);
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+/*
+ * On one device of the launch: holds what it may grow by, or where the quota has no room for that, what is missing to
+ * the reservation that graphs have already.
+ */
+static bool hold(struct charge *c, unsigned int device, uint64_t units)
+{
+	uint64_t least;
+
+	if (charge_begin_units(c, device, units) == CHARGE_HELD)
+		return true;
+	pthread_mutex_lock(&lock);
+	least = units > charged_units[device] ? units - charged_units[device] : 0;
+	pthread_mutex_unlock(&lock);
+	return least < units && charge_begin_units(c, device, least) == CHARGE_HELD;
+}
+
+/* Settles one device after the launch. False: it grew beyond the quota. Inside the gate. */
+static bool pay(struct charge *c)
+{
+	uint32_t left = c->units, missing;
+
+	while ((missing = settle(c->device, &left))) {
+		c->units = left;
+		if (!charge_more(c, missing))
+			return false;
+		left = c->units;
+	}
+	c->units = left;
+	return true;
+}
+
+/* A launch cannot be taken back: it is waited for, and the driver returns the memory that no graph uses. */
+static void withdraw(unsigned int device, enum cuda_call call, CUstream stream)
+{
+	uint32_t none = 0;
+	CUdevice real;
+
+	if (call == CUDA_CALL_cuGraphLaunch_ptsz || call == CUDA_CALL_cuGraphUpload_ptsz)
+		shim_real.cuStreamSynchronize_ptsz(stream);
+	else
+		shim_real.cuStreamSynchronize(stream);
+	if (devices_real(device, &real))
+		shim_real.cuDeviceGraphMemTrim(real);
+	settle(device, &none);
+}
+
+static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream stream, const struct map_entry *e)
+{
+	struct charge charge[3];
+	unsigned int n = 0;
+	bool paid = true;
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	while (n < 3 && e->value[n]) {
+		unsigned int device = (unsigned int)(e->value[n] & 0xff) - 1;
+
+		if (!hold(&charge[n], device, e->value[n] >> 8))
+			break;
+		gate_leave();
+		n++;
+	}
+	gate_enter();
+	if (n == 3 || !e->value[n])
+		r = ask_driver(call, exec, stream);
+	for (unsigned int i = 0; i < n; i++) {
+		if (r == CUDA_SUCCESS && !pay(&charge[i])) {
+			withdraw(charge[i].device, call, stream);
+			paid = false;
+		}
+		account_give(charge[i].device, charge[i].units);
+	}
+	gate_leave();
+	if (r == CUDA_SUCCESS && !paid) {
+		attach_event(charge[0].device, "a graph's launch reserved memory beyond the quota; it was waited for and trimmed");
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return r;
+}
+
+static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
+{
+	struct map_entry *e, found;
+
+	if (!atomic_load_explicit(&used, memory_order_acquire))
+		return ask_driver(call, exec, stream);
+	pthread_mutex_lock(&lock);
+	e = map_find(&execs, (uint64_t)(uintptr_t)exec);
+	if (e)
+		found = *e;
+	pthread_mutex_unlock(&lock);
+	return e ? launch_charged(call, exec, stream, &found) : ask_driver(call, exec, stream);
+}
+
+CUresult shim_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
+{
+	return launch(CUDA_CALL_cuGraphLaunch, hGraphExec, hStream);
+}
+
+CUresult shim_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
+{
+	return launch(CUDA_CALL_cuGraphLaunch_ptsz, hGraphExec, hStream);
+}
+
+CUresult shim_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
+{
+	return launch(CUDA_CALL_cuGraphUpload, hGraphExec, hStream);
+}
+
+CUresult shim_cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
+{
+	return launch(CUDA_CALL_cuGraphUpload_ptsz, hGraphExec, hStream);
+}
+
+CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+				 size_t bufferSize)
+{
+	CUresult r = shim_real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+
+	if (r == CUDA_SUCCESS)
+		remember(*phGraphExec, hGraph);
+	return r;
+}
+
+CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
+				    char *logBuffer, size_t bufferSize)
+{
+	CUresult r = shim_real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+
+	if (r == CUDA_SUCCESS)
+		remember(*phGraphExec, hGraph);
+	return r;
+}
+
+CUresult shim_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+{
+	CUresult r = shim_real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags);
+
+	if (r == CUDA_SUCCESS)
+		remember(*phGraphExec, hGraph);
+	return r;
+}
+
+CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+					   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	CUresult r = shim_real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
+
+	if (r == CUDA_SUCCESS)
+		remember(*phGraphExec, hGraph);
+	return r;
+}
+
+CUresult shim_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
+						CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	CUresult r = shim_real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams);
+
+	if (r == CUDA_SUCCESS)
+		remember(*phGraphExec, hGraph);
+	return r;
+}
+
+CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+	CUresult r;
+
+	/* Before the driver's call: another thread may get the same handle right after it. */
+	if (atomic_load_explicit(&used, memory_order_acquire) && hGraphExec) {
+		pthread_mutex_lock(&lock);
+		map_remove(&execs, (uint64_t)(uintptr_t)hGraphExec, NULL);
+		pthread_mutex_unlock(&lock);
+	}
+	r = shim_real.cuGraphExecDestroy(hGraphExec);
+	graphs_settle();
+	return r;
+}
+
+CUresult shim_cuDeviceGraphMemTrim(CUdevice device)
+{
+	CUresult r = shim_real.cuDeviceGraphMemTrim(devices_in(device));
+
+	graphs_settle();
+	return r;
+}
+
+void graphs_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	map_clear(&execs);
+	memset(charged_units, 0, sizeof charged_units);
+	atomic_store_explicit(&used, false, memory_order_relaxed);
+}

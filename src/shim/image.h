@@ -1,0 +1,19 @@
+/*
+ * image.h: how much device memory the variables of a module image take, as far as the image says so in the clear.
+ *
+ * PTX text, ELF, and fat binaries of those (both wrappers). A compressed member says nothing. The caller's image has no
+ * length of its own besides what its format says.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct image_need {
+	bool known; /* false: a member is compressed, or the image is of no known kind */
+	uint64_t least_bytes; /* over the members that the driver may choose from: plain sums */
+	uint64_t most_units; /* each variable rounded up to a unit, as the software device takes them */
+	uint64_t least_units;
+};
+
+void image_read(const void *image, struct image_need *ret);

@@ -1,0 +1,204 @@
+/*
+ * measured.c: see measured.h.
+ *
+ * meted is asked before the gate is closed (gate.h), so another thread may take some of the credit in between; what is
+ * left then counts. While the gate is closed the driver's figure changes by the measured call alone, whatever other
+ * processes do, because it is this process's figure.
+ *
+ * The truth check: with the gate closed nothing of ours is on its way, so what the driver says we occupy should be what
+ * we hold. A difference is reported to meted once per value. On a driver with large blocks, what it occupies beyond our
+ * account (code loaded late, local memory grown by a launch) is taken into the account as overhead when there is room.
+ */
+#include "shim/measured.h"
+#include "shim/account.h"
+#include "shim/attach.h"
+#include "shim/charge.h"
+#include "shim/gate.h"
+#include "shim/pools.h"
+
+#include <string.h>
+
+static struct { /* changed with the gate closed */
+	uint64_t measured_units; /* charged by measured calls and not yet given back */
+	uint64_t overhead_units; /* charged by the truth check */
+	int64_t reported;
+} tally[WIRE_MAX_DEVICES];
+
+struct report { /* made with the gate closed, sent when it is open */
+	int64_t difference;
+	uint64_t driver_bytes, held_bytes;
+	bool due;
+};
+
+static void check_truth(struct measured *m, struct report *report)
+{
+	int64_t held = (int64_t)account_held_units(m->device) - m->reserved_units, difference;
+	struct report r = { 0 };
+
+	*report = r;
+	if (!m->before.found)
+		return;
+	difference = (int64_t)wire_units(m->before.process_bytes) - held;
+	if (difference > 0 && accounts[m->device].granule_units > 1) {
+		uint32_t take = difference < m->reserved_units ? (uint32_t)difference : m->reserved_units;
+
+		m->reserved_units -= take;
+		tally[m->device].overhead_units += take;
+		difference -= take;
+	}
+	if (difference <= 0 || difference == tally[m->device].reported)
+		return;
+	tally[m->device].reported = difference;
+	report->due = true;
+	report->difference = difference;
+	report->driver_bytes = m->before.process_bytes;
+	report->held_bytes = (uint64_t)held * WIRE_UNIT_BYTES;
+}
+
+static void send_report(unsigned int device, const struct report *r)
+{
+	if (r->due)
+		attach_event(device, "the driver counts %llu bytes for this process, its account %llu",
+			     (unsigned long long)r->driver_bytes, (unsigned long long)r->held_bytes);
+}
+
+/* Reports wait here for the gate to open; one thread at a time has it closed. */
+static struct report pending;
+
+static void finish(struct measured *m)
+{
+	struct report report = pending;
+
+	account_note_peak(m->device);
+	pending.due = false;
+	gate_open();
+	if (m->asked_all)
+		account_measured(m->device);
+	send_report(m->device, &report);
+}
+
+static bool hold_bound(struct measured *m, uint64_t most)
+{
+	struct charge c = { 0 };
+
+	if (charge_begin_units(&c, m->device, most) != CHARGE_HELD)
+		return false;
+	gate_leave();
+	m->reserved_units = c.units;
+	gate_close();
+	return true;
+}
+
+static bool hold_all(struct measured *m, uint64_t least)
+{
+	bool enough;
+
+	for (;;) {
+		m->asked_all = true;
+		account_ask_all(m->device); /* without an answer: the credit at hand */
+		gate_close();
+		m->reserved_units = account_take_all(m->device);
+		enough = m->reserved_units >= least;
+		if (enough)
+			return true;
+		account_give(m->device, m->reserved_units);
+		gate_open();
+		account_measured(m->device);
+		if (!pools_shrink(m->device))
+			return false;
+	}
+}
+
+int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most)
+{
+	memset(m, 0, sizeof *m);
+	m->device = device;
+	if (least > WIRE_MAX_UNITS)
+		return MEASURED_REFUSED;
+	if (!(most <= WIRE_MAX_UNITS && hold_bound(m, most)) && (least == most || !hold_all(m, least)))
+		return MEASURED_REFUSED;
+	figure_read(device, &m->before);
+	figure_assume(&m->before,
+		      (uint64_t)(account_held_units(device) - m->reserved_units) * WIRE_UNIT_BYTES);
+	check_truth(m, &pending);
+	return MEASURED_READY;
+}
+
+int measured_end(struct measured *m, uint32_t *ret_units)
+{
+	struct figure after;
+	int64_t grown;
+
+	figure_read(m->device, &after);
+	grown = figure_difference(&m->before, &after);
+	if (grown > (int64_t)m->reserved_units &&
+	    !account_take(m->device, (uint32_t)(grown - m->reserved_units), false))
+		return MEASURED_OVER;
+	if (grown > (int64_t)m->reserved_units)
+		m->reserved_units = (uint32_t)grown;
+	if (grown < 0)
+		grown = 0;
+	account_give(m->device, m->reserved_units - (uint32_t)grown);
+	tally[m->device].measured_units += (uint64_t)grown;
+	*ret_units = (uint32_t)grown;
+	finish(m);
+	return MEASURED_READY;
+}
+
+/* What the driver did not give back stays charged: a module that is unloaded may leave a block behind. */
+void measured_cancel(struct measured *m)
+{
+	struct figure after;
+	int64_t left;
+
+	figure_read(m->device, &after);
+	left = figure_difference(&m->before, &after);
+	if (left < 0)
+		left = 0;
+	if (left > (int64_t)m->reserved_units)
+		left = m->reserved_units;
+	account_give(m->device, m->reserved_units - (uint32_t)left);
+	tally[m->device].measured_units += (uint64_t)left;
+	finish(m);
+}
+
+void measured_begin_release(struct measured *m, unsigned int device)
+{
+	memset(m, 0, sizeof *m);
+	m->device = device;
+	gate_close();
+	figure_read(device, &m->before);
+}
+
+/* Takes up to `units` out of a part of the tally. Value: how many it had. */
+static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
+{
+	if (units > *part)
+		units = *part;
+	*part -= units;
+	account_give(device, (uint32_t)units);
+	return units;
+}
+
+void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known)
+{
+	struct figure after;
+	int64_t shrunk;
+	uint64_t rest = known;
+
+	figure_read(m->device, &after);
+	if (m->before.found && after.found) {
+		shrunk = -figure_difference(&m->before, &after);
+		rest = shrunk > (int64_t)refunded ? (uint64_t)shrunk - refunded : 0;
+	}
+	rest -= give_from(&tally[m->device].measured_units, rest, m->device);
+	give_from(&tally[m->device].overhead_units, rest, m->device);
+	finish(m);
+}
+
+void measured_reset(void)
+{
+	memset(tally, 0, sizeof tally);
+	pending.due = false;
+	figure_reset();
+}

@@ -1,0 +1,281 @@
+/*
+ * memory.c: plain allocations: linear, pitched, managed, in both widths of the API, their release, and the figures of
+ * cuMemGetInfo. Managed memory is charged its full size to the device it was allocated on, wherever its pages are.
+ */
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/blocks.h"
+#include "shim/charge.h"
+#include "shim/gate.h"
+#include "shim/devices.h"
+#include "shim/graphs.h"
+#include "shim/memory.h"
+#include "shim/pools.h"
+#include "shim/sharing.h"
+#include "shim/start.h"
+
+/* Row starts are aligned to this at most; a driver that aligns further is settled at its real pitch. */
+#define PITCH_ALIGNMENT 512u
+
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	struct charge c;
+	CUresult r;
+
+	if (!dptr || !bytesize)
+		return shim_real.cuMemAlloc_v2(dptr, bytesize);
+	switch (charge_begin(&c, bytesize)) {
+	case CHARGE_HELD:
+		r = shim_real.cuMemAlloc_v2(dptr, bytesize);
+		return charge_end(&c, r, *dptr, bytesize);
+	case CHARGE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return shim_real.cuMemAlloc_v2(dptr, bytesize);
+	}
+}
+
+CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
+{
+	struct charge c;
+	CUresult r;
+
+	if (!dptr || !bytesize)
+		return shim_real.cuMemAlloc(dptr, bytesize);
+	switch (charge_begin(&c, bytesize)) {
+	case CHARGE_HELD:
+		r = shim_real.cuMemAlloc(dptr, bytesize);
+		return charge_end(&c, r, *dptr, bytesize);
+	case CHARGE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return shim_real.cuMemAlloc(dptr, bytesize);
+	}
+}
+
+CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+	struct charge c;
+	CUresult r;
+
+	if (!dptr || !bytesize)
+		return shim_real.cuMemAllocManaged(dptr, bytesize, flags);
+	switch (charge_begin(&c, bytesize)) {
+	case CHARGE_HELD:
+		r = shim_real.cuMemAllocManaged(dptr, bytesize, flags);
+		return charge_end(&c, r, *dptr, bytesize);
+	case CHARGE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return shim_real.cuMemAllocManaged(dptr, bytesize, flags);
+	}
+}
+
+/* What a pitched allocation takes with rows aligned as usual; UINT64_MAX when that is beyond counting. */
+static uint64_t pitched_bytes(size_t width, size_t height)
+{
+	uint64_t pitch, bytes;
+
+	if (__builtin_add_overflow((uint64_t)width, PITCH_ALIGNMENT - 1, &pitch))
+		return UINT64_MAX;
+	pitch -= pitch % PITCH_ALIGNMENT;
+	return __builtin_mul_overflow(pitch, (uint64_t)height, &bytes) ? UINT64_MAX : bytes;
+}
+
+CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+				 unsigned int ElementSizeBytes)
+{
+	struct charge c;
+	CUresult r;
+
+	if (!dptr || !pPitch || !WidthInBytes || !Height)
+		return shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+	switch (charge_begin(&c, pitched_bytes(WidthInBytes, Height))) {
+	case CHARGE_HELD:
+		r = shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return charge_end(&c, r, *dptr, (uint64_t)*pPitch * Height);
+	case CHARGE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+	}
+}
+
+CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes,
+			      unsigned int Height, unsigned int ElementSizeBytes)
+{
+	struct charge c;
+	CUresult r;
+
+	if (!dptr || !pPitch || !WidthInBytes || !Height)
+		return shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+	switch (charge_begin(&c, pitched_bytes(WidthInBytes, Height))) {
+	case CHARGE_HELD:
+		r = shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return charge_end(&c, r, *dptr, (uint64_t)*pPitch * Height);
+	case CHARGE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+	}
+}
+
+uint32_t memory_refund(const struct record *r)
+{
+	uint32_t granule = accounts[r->device].granule_units, units = r->units;
+
+	if (r->kind != RECORD_PLAIN || r->flags & RECORD_SHARED)
+		return 0;
+	if (granule > 1)
+		units = blocks_leave(r->key, (uint64_t)r->size_units * WIRE_UNIT_BYTES, granule);
+	account_give(r->device, units);
+	return units;
+}
+
+/* How the driver is asked to free; what the program called decides. */
+enum free_call { FREE_V1, FREE_V2, FREE_ASYNC, FREE_ASYNC_PTSZ, FREE_IPC };
+
+static CUresult ask_driver(enum free_call call, CUdeviceptr p, CUstream stream)
+{
+	switch (call) {
+	case FREE_V1:
+		return shim_real.cuMemFree((CUdeviceptr_v1)p);
+	case FREE_V2:
+		return shim_real.cuMemFree_v2(p);
+	case FREE_ASYNC:
+		return shim_real.cuMemFreeAsync(p, stream);
+	case FREE_ASYNC_PTSZ:
+		return shim_real.cuMemFreeAsync_ptsz(p, stream);
+	case FREE_IPC:
+		return shim_real.cuIpcCloseMemHandle(p);
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/*
+ * The record goes before the driver is asked, because from then on the same address may belong to another thread's new
+ * allocation; the refund comes after. A pointer that is not ours is the driver's to judge.
+ */
+static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
+{
+	struct record record;
+	CUresult r;
+	bool ours;
+
+	gate_enter();
+	ours = p && records_take(record_pointer(p), &record);
+	r = ask_driver(call, p, stream);
+	if (ours && r == CUDA_SUCCESS && record.kind == RECORD_IMPORTED && record.units) {
+		record.units--; /* opened more often than closed */
+		records_add(&record);
+		ours = false;
+	} else if (ours && r == CUDA_SUCCESS) {
+		memory_refund(&record);
+	} else if (ours) {
+		records_add(&record);
+	}
+	gate_leave();
+	if (!ours || r != CUDA_SUCCESS) {
+		graphs_settle(); /* memory of a graph's node may be freed like any other */
+		return r;
+	}
+	if (record.kind == RECORD_POOL)
+		pools_freed(record.extra, (uint64_t)record.size_units * WIRE_UNIT_BYTES);
+	if (record.kind == RECORD_IMPORTED || record.flags & RECORD_SHARED)
+		sharing_drop(record.extra);
+	return r;
+}
+
+CUresult shim_cuMemFree(CUdeviceptr_v1 dptr)
+{
+	return memory_free(FREE_V1, dptr, NULL);
+}
+
+CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
+{
+	return memory_free(FREE_V2, dptr, NULL);
+}
+
+CUresult shim_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+	return memory_free(FREE_ASYNC, dptr, hStream);
+}
+
+CUresult shim_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+	return memory_free(FREE_ASYNC_PTSZ, dptr, hStream);
+}
+
+CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+	return memory_free(FREE_IPC, dptr, NULL);
+}
+
+CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	CUdevice real = devices_in(dev);
+	CUresult r = shim_real.cuDeviceTotalMem_v2(bytes, real);
+	unsigned int device;
+
+	if (r == CUDA_SUCCESS && bytes && start_is_metered() && devices_find(real, &device))
+		*bytes = account_quota_bytes(device);
+	return r;
+}
+
+CUresult shim_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+	CUresult r = shim_real.cuDeviceTotalMem(bytes, devices_in(dev));
+	size_t wide;
+
+	if (r == CUDA_SUCCESS && bytes && shim_cuDeviceTotalMem_v2(&wide, dev) == CUDA_SUCCESS)
+		*bytes = wide > UINT32_MAX ? UINT32_MAX : (unsigned int)wide;
+	return r;
+}
+
+/* Never more than the device really has free: what others hold of it, outside of all grants, is not there to take. */
+static void tenant_info(unsigned int device, uint64_t real_free, uint64_t *ret_free, uint64_t *ret_total)
+{
+	uint64_t held;
+
+	account_info(device, ret_total, &held);
+	*ret_free = held < *ret_total ? *ret_total - held : 0;
+	if (*ret_free > real_free)
+		*ret_free = real_free;
+}
+
+CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	size_t real_free = 0, real_total = 0;
+	uint64_t tenant_free, tenant_total;
+	unsigned int device;
+	CUcontext context;
+	CUresult r;
+
+	/* NULL goes down as NULL, so that the driver's own word on it is the answer. */
+	r = shim_real.cuMemGetInfo_v2(free ? &real_free : NULL, total ? &real_total : NULL);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (charge_current(&context, &device) != CHARGE_HELD) {
+		tenant_free = real_free;
+		tenant_total = real_total;
+	} else {
+		tenant_info(device, free ? real_free : UINT64_MAX, &tenant_free, &tenant_total);
+	}
+	if (free)
+		*free = tenant_free;
+	if (total)
+		*total = tenant_total;
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemGetInfo(unsigned int *free, unsigned int *total)
+{
+	size_t wide_free = 0, wide_total = 0;
+	CUresult r = shim_cuMemGetInfo_v2(free ? &wide_free : NULL, total ? &wide_total : NULL);
+
+	if (r == CUDA_SUCCESS && free)
+		*free = wide_free > UINT32_MAX ? UINT32_MAX : (unsigned int)wide_free;
+	if (r == CUDA_SUCCESS && total)
+		*total = wide_total > UINT32_MAX ? UINT32_MAX : (unsigned int)wide_total;
+	return r;
+}

@@ -1,0 +1,7 @@
+/* memory.h: what other files of the shim need of plain allocations. */
+#pragma once
+
+#include "shim/records.h"
+
+/* Gives back what a plain allocation was charged on its device, after the driver has let go. Value: units. */
+uint32_t memory_refund(const struct record *r);

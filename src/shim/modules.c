@@ -1,0 +1,501 @@
+/*
+ * modules.c: see modules.h.
+ *
+ * An image whose variables can be read (image.c) is refused before the driver sees it when they cannot fit. On the
+ * software device, where code takes no device memory, what can be read is also the upper bound, and an image without
+ * variables is not measured at all.
+ *
+ * A library is loaded without a context; its variables come into being in a context when something of it is first used
+ * there. On the software device that is brought forward to cuLibraryGetKernel and its like, where it can be refused: a
+ * launch is never held up. On a real driver, whose lazy loading this would defeat, what a launch loads is found by the
+ * truth check (measured.c).
+ */
+#include "shim/modules.h"
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/charge.h"
+#include "shim/gate.h"
+#include "shim/image.h"
+#include "shim/map.h"
+#include "shim/measured.h"
+#include "shim/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* modules: module -> [0] context, [1] units, [2] device */
+/* libraries: library -> [0] least units, [1] most units, [2] 1: variables, or unknown */
+/* instances: library ^ context mixed -> [0] library, [1] context, [2] units << 8 | device */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
+static struct map modules, libraries, instances;
+
+struct need {
+	uint64_t least, most; /* units */
+};
+
+/* What the device that `image` is for can be expected to take. */
+static struct need need_of(const struct image_need *image, unsigned int device)
+{
+	uint64_t granule_bytes = (uint64_t)accounts[device].granule_units * WIRE_UNIT_BYTES;
+	struct need need = { 0, MEASURED_UNKNOWN };
+
+	if (!image->known)
+		return need;
+	if (accounts[device].soft) {
+		need.least = image->least_units;
+		need.most = image->most_units;
+	} else if (image->least_bytes > granule_bytes) {
+		/* the first part may find room in a block that is there already */
+		need.least = (image->least_bytes - granule_bytes) / granule_bytes * accounts[device].granule_units;
+	}
+	return need;
+}
+
+/* A driver's call that makes something in the current context, and how to unmake it. */
+struct load {
+	CUresult (*make)(struct load *l);
+	void (*unmake)(struct load *l);
+	void *made; /* CUmodule or CUlibrary */
+	enum cuda_call call;
+	const char *path;
+	const void *image;
+	unsigned int option_count;
+	CUjit_option *options;
+	void **values;
+	unsigned int library_option_count;
+	CUlibraryOption *library_options;
+	void **library_values;
+	CUlibrary library;
+	unsigned int device;
+	uint32_t units;
+};
+
+static CUresult load_measured(struct load *l, struct need need)
+{
+	struct measured m;
+	CUresult r;
+
+	if (need.most == 0) {
+		gate_enter();
+		r = l->make(l);
+		gate_leave();
+		return r;
+	}
+	if (measured_begin(&m, l->device, need.least, need.most) != MEASURED_READY)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = l->make(l);
+	if (r == CUDA_SUCCESS && measured_end(&m, &l->units) == MEASURED_READY)
+		return r;
+	if (r == CUDA_SUCCESS) {
+		l->unmake(l);
+		l->made = NULL;
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	measured_cancel(&m);
+	return r;
+}
+
+/* A file as an image: text needs its NUL, which the page behind its end gives unless it fills its last page. */
+static void *map_file(const char *path, size_t *ret_bytes)
+{
+	struct stat st;
+	void *image = MAP_FAILED;
+	int saved = errno;
+	long fd = path ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0) : -1;
+
+	if (fd >= 0 && syscall(SYS_fstat, (int)fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		*ret_bytes = (size_t)st.st_size;
+		if (*ret_bytes % 4096)
+			image = mmap(NULL, *ret_bytes, PROT_READ, MAP_PRIVATE, (int)fd, 0);
+	}
+	if (fd >= 0)
+		syscall(SYS_close, (int)fd);
+	errno = saved;
+	return image == MAP_FAILED ? NULL : image;
+}
+
+static void read_need(const struct load *l, struct image_need *ret)
+{
+	size_t bytes = 0;
+	void *file;
+
+	if (l->image) {
+		image_read(l->image, ret);
+		return;
+	}
+	file = map_file(l->path, &bytes);
+	if (file && (bytes < 64 || *(const uint32_t *)file == 0x464c457fu || *(const char *)file != 0x7f))
+		image_read(file, ret);
+	else
+		image_read(NULL, ret);
+	if (file)
+		munmap(file, bytes);
+}
+
+static CUresult make_module(struct load *l)
+{
+	CUmodule *m = (CUmodule *)&l->made;
+
+	switch (l->call) {
+	case CUDA_CALL_cuModuleLoad:
+		return shim_real.cuModuleLoad(m, l->path);
+	case CUDA_CALL_cuModuleLoadData:
+		return shim_real.cuModuleLoadData(m, l->image);
+	case CUDA_CALL_cuModuleLoadDataEx:
+		return shim_real.cuModuleLoadDataEx(m, l->image, l->option_count, l->options, l->values);
+	case CUDA_CALL_cuModuleLoadFatBinary:
+		return shim_real.cuModuleLoadFatBinary(m, l->image);
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+static void unmake_module(struct load *l)
+{
+	shim_real.cuModuleUnload(l->made);
+}
+
+static CUresult load_module(CUmodule *ret, struct load *l)
+{
+	struct image_need image;
+	CUcontext context;
+	CUresult r;
+
+	l->make = make_module;
+	l->unmake = unmake_module;
+	if (!ret || !start_is_metered() || charge_current(&context, &l->device) == CHARGE_NOT_OURS) {
+		r = make_module(l);
+		if (r == CUDA_SUCCESS && ret)
+			*ret = l->made;
+		return r;
+	}
+	if (charge_current(&context, &l->device) == CHARGE_REFUSED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	read_need(l, &image);
+	r = load_measured(l, need_of(&image, l->device));
+	if (r != CUDA_SUCCESS)
+		return r;
+	*ret = l->made;
+	pthread_mutex_lock(&lock);
+	map_add(&modules, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
+					       .value = { (uint64_t)(uintptr_t)context, l->units, l->device } });
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult shim_cuModuleLoad(CUmodule *module, const char *fname)
+{
+	return load_module(module, &(struct load){ .call = CUDA_CALL_cuModuleLoad, .path = fname });
+}
+
+CUresult shim_cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return load_module(module, &(struct load){ .call = CUDA_CALL_cuModuleLoadData, .image = image });
+}
+
+CUresult shim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+				 void **optionValues)
+{
+	return load_module(module, &(struct load){ .call = CUDA_CALL_cuModuleLoadDataEx,
+						   .image = image,
+						   .option_count = numOptions,
+						   .options = options,
+						   .values = optionValues });
+}
+
+CUresult shim_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+	return load_module(module, &(struct load){ .call = CUDA_CALL_cuModuleLoadFatBinary, .image = fatCubin });
+}
+
+CUresult shim_cuModuleUnload(CUmodule hmod)
+{
+	struct map_entry e;
+	struct measured m;
+	bool ours;
+	CUresult r;
+
+	pthread_mutex_lock(&lock);
+	ours = hmod && map_remove(&modules, (uint64_t)(uintptr_t)hmod, &e);
+	pthread_mutex_unlock(&lock);
+	if (!ours || (!e.value[1] && accounts[e.value[2]].soft))
+		return shim_real.cuModuleUnload(hmod);
+	measured_begin_release(&m, (unsigned int)e.value[2]);
+	r = shim_real.cuModuleUnload(hmod);
+	if (r != CUDA_SUCCESS) {
+		pthread_mutex_lock(&lock);
+		map_add(&modules, &e);
+		pthread_mutex_unlock(&lock);
+	}
+	measured_end_release(&m, 0, r == CUDA_SUCCESS ? e.value[1] : 0);
+	return r;
+}
+
+/* ---- libraries ---- */
+
+static CUresult make_library(struct load *l)
+{
+	CUlibrary *lib = (CUlibrary *)&l->made;
+
+	if (l->call == CUDA_CALL_cuLibraryLoadFromFile)
+		return shim_real.cuLibraryLoadFromFile(lib, l->path, l->options, l->values, l->option_count,
+						       l->library_options, l->library_values, l->library_option_count);
+	return shim_real.cuLibraryLoadData(lib, l->image, l->options, l->values, l->option_count, l->library_options,
+					   l->library_values, l->library_option_count);
+}
+
+static void unmake_library(struct load *l)
+{
+	shim_real.cuLibraryUnload(l->made);
+}
+
+static uint64_t instance_key(const void *library, const void *context)
+{
+	return map_hash((uint64_t)(uintptr_t)library) ^ (uint64_t)(uintptr_t)context;
+}
+
+static void add_instance(const void *library, const void *context, uint32_t units, unsigned int device)
+{
+	pthread_mutex_lock(&lock);
+	map_add(&instances, &(struct map_entry){ .key = instance_key(library, context),
+						 .value = { (uint64_t)(uintptr_t)library, (uint64_t)(uintptr_t)context,
+							    (uint64_t)units << 8 | device } });
+	pthread_mutex_unlock(&lock);
+}
+
+static CUresult load_library(CUlibrary *ret, struct load *l)
+{
+	struct image_need image;
+	struct need need = { 0, 0 };
+	CUcontext context = NULL;
+	CUresult r;
+
+	l->make = make_library;
+	l->unmake = unmake_library;
+	if (!ret || !start_is_metered()) {
+		r = make_library(l);
+		if (r == CUDA_SUCCESS && ret)
+			*ret = l->made;
+		return r;
+	}
+	read_need(l, &image);
+	/* Without a context nothing can be taken yet. */
+	if (charge_current(&context, &l->device) == CHARGE_HELD)
+		need = need_of(&image, l->device);
+	if (need.most == 0)
+		r = load_measured(l, need);
+	else
+		r = load_measured(l, (struct need){ accounts[l->device].soft ? 0 : need.least, need.most });
+	if (r != CUDA_SUCCESS)
+		return r;
+	*ret = l->made;
+	pthread_mutex_lock(&lock);
+	map_add(&libraries, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
+						 .value = { image.least_units, image.known ? image.most_units :
+											     MEASURED_UNKNOWN,
+							    !image.known || image.most_units } });
+	pthread_mutex_unlock(&lock);
+	if (l->units)
+		add_instance(l->made, context, l->units, l->device);
+	return r;
+}
+
+CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+				void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+				void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+	return load_library(library, &(struct load){ .call = CUDA_CALL_cuLibraryLoadData,
+						     .image = code,
+						     .options = jitOptions,
+						     .values = jitOptionsValues,
+						     .option_count = numJitOptions,
+						     .library_options = libraryOptions,
+						     .library_values = libraryOptionValues,
+						     .library_option_count = numLibraryOptions });
+}
+
+CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
+				    void **jitOptionsValues, unsigned int numJitOptions,
+				    CUlibraryOption *libraryOptions, void **libraryOptionValues,
+				    unsigned int numLibraryOptions)
+{
+	return load_library(library, &(struct load){ .call = CUDA_CALL_cuLibraryLoadFromFile,
+						     .path = fileName,
+						     .options = jitOptions,
+						     .values = jitOptionsValues,
+						     .option_count = numJitOptions,
+						     .library_options = libraryOptions,
+						     .library_values = libraryOptionValues,
+						     .library_option_count = numLibraryOptions });
+}
+
+static CUresult make_instance(struct load *l)
+{
+	CUmodule module;
+
+	return shim_real.cuLibraryGetModule(&module, l->library);
+}
+
+static void unmake_instance(struct load *l)
+{
+	/* nothing unloads a library from one context; it stays charged with what room there is (measured_cancel) */
+}
+
+/* Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. */
+static CUresult instantiate(CUlibrary library)
+{
+	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library };
+	struct map_entry *e, found = { 0 };
+	CUcontext context;
+	bool there;
+	CUresult r;
+
+	if (!start_is_metered() || charge_current(&context, &l.device) != CHARGE_HELD || !accounts[l.device].soft)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&lock);
+	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
+	if (e)
+		found = *e;
+	there = map_find(&instances, instance_key(library, context));
+	pthread_mutex_unlock(&lock);
+	if (!found.value[2] || there)
+		return CUDA_SUCCESS;
+	r = load_measured(&l, (struct need){ found.value[0], found.value[1] });
+	if (r == CUDA_SUCCESS)
+		add_instance(library, context, l.units, l.device);
+	return r;
+}
+
+CUresult shim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+{
+	CUresult r = instantiate(library);
+
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetKernel(pKernel, library, name);
+}
+
+CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
+{
+	CUresult r = instantiate(lib);
+
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryEnumerateKernels(kernels, numKernels, lib);
+}
+
+CUresult shim_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+{
+	CUresult r = instantiate(library);
+
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetModule(pMod, library);
+}
+
+CUresult shim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUresult r = instantiate(library);
+
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetGlobal(dptr, bytes, library, name);
+}
+
+CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUresult r = instantiate(library);
+
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetManaged(dptr, bytes, library, name);
+}
+
+CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+	CUlibrary library = NULL;
+	CUresult r = CUDA_SUCCESS;
+
+	if (start_is_metered() && shim_real.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS)
+		r = instantiate(library);
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuKernelGetFunction(pFunc, kernel);
+}
+
+struct library_sweep {
+	const void *library;
+	uint64_t units[WIRE_MAX_DEVICES];
+};
+
+static bool of_library(const struct map_entry *e, void *data)
+{
+	struct library_sweep *sweep = data;
+
+	if (e->value[0] != (uint64_t)(uintptr_t)sweep->library)
+		return false;
+	sweep->units[e->value[2] & 0xff] += e->value[2] >> 8;
+	return true;
+}
+
+/* A library may have come to several devices: the figure of one does not tell, so what was charged is given back. */
+CUresult shim_cuLibraryUnload(CUlibrary library)
+{
+	struct library_sweep sweep = { .library = library };
+	struct measured m;
+	CUresult r;
+
+	if (!start_is_metered())
+		return shim_real.cuLibraryUnload(library);
+	pthread_mutex_lock(&lock);
+	if (!map_remove(&libraries, (uint64_t)(uintptr_t)library, NULL))
+		sweep.library = NULL;
+	map_sweep(&instances, of_library, &sweep);
+	pthread_mutex_unlock(&lock);
+	r = shim_real.cuLibraryUnload(library);
+	for (unsigned int d = 0; r == CUDA_SUCCESS && d < account_count; d++)
+		if (sweep.units[d]) {
+			measured_begin_release(&m, d);
+			m.before.found = false;
+			measured_end_release(&m, 0, sweep.units[d]);
+		}
+	return r;
+}
+
+struct context_sweep {
+	uint64_t context, units;
+};
+
+static bool module_of_context(const struct map_entry *e, void *data)
+{
+	struct context_sweep *sweep = data;
+
+	if (e->value[0] != sweep->context)
+		return false;
+	sweep->units += e->value[1];
+	return true;
+}
+
+static bool instance_of_context(const struct map_entry *e, void *data)
+{
+	struct context_sweep *sweep = data;
+
+	if (e->value[1] != sweep->context)
+		return false;
+	sweep->units += e->value[2] >> 8;
+	return true;
+}
+
+uint64_t modules_forget(const void *context)
+{
+	struct context_sweep sweep = { .context = (uint64_t)(uintptr_t)context };
+
+	pthread_mutex_lock(&lock);
+	map_sweep(&modules, module_of_context, &sweep);
+	map_sweep(&instances, instance_of_context, &sweep);
+	pthread_mutex_unlock(&lock);
+	return sweep.units;
+}
+
+void modules_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	map_clear(&modules);
+	map_clear(&libraries);
+	map_clear(&instances);
+}

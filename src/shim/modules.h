@@ -1,0 +1,9 @@
+/* modules.h: modules and libraries: their variables, and on a real driver their code, lie in device memory (measured). */
+#pragma once
+
+#include <stdint.h>
+
+/* A context is gone, and the modules in it. Value: units that they were charged. */
+uint64_t modules_forget(const void *context);
+/* In the child of fork(). */
+void modules_reset(void);

@@ -1,0 +1,501 @@
+/*
+ * pools.c: see pools.h.
+ *
+ * A pool's slot is locked from the driver's call to the reading of what the pool has reserved, so that growth is
+ * attributed once. Those calls (allocate, query, trim) do not call back, and wait for the device only in undo_locked().
+ *
+ * How much an allocation makes a pool grow is the pool's affair. Its full size is charged first, which is always enough
+ * when the driver grows pools by what is missing. Where the quota has no room for that, pools give back what nobody
+ * uses; what then still cannot be had is tried against the pool's own free memory (memory released in stream order
+ * can be reused by the driver before it shows as free): an allocation that made the pool grow beyond the quota after
+ * all is taken back before the program sees it.
+ */
+#include "shim/pools.h"
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/attach.h"
+#include "shim/charge.h"
+#include "shim/devices.h"
+#include "shim/gate.h"
+#include "shim/graphs.h"
+#include "shim/records.h"
+#include "shim/scratch.h"
+#include "shim/start.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define POOLS_MAX 512u
+
+struct pool {
+	pthread_mutex_t lock; /* guards the rest */
+	CUmemoryPool handle; /* NULL: a free slot, or destroyed while `live` is not 0 */
+	unsigned int device;
+	bool used; /* the slot is taken */
+	uint32_t charged_units;
+	uint64_t live_bytes; /* allocated and not released by the program */
+};
+
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* guards taking a slot */
+static struct pool pools[POOLS_MAX] = { [0 ... POOLS_MAX - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+static _Atomic uint32_t pool_count; /* slots ever taken: those above it are free */
+
+static const enum cuda_call sync_calls[] = { CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
+					     CUDA_CALL_cuCtxSynchronize, CUDA_CALL_cuCtxSynchronize_v2,
+					     CUDA_CALL_cuEventSynchronize };
+
+static struct pool *pool_find(CUmemoryPool handle)
+{
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool match;
+
+		pthread_mutex_lock(&pools[i].lock);
+		match = pools[i].used && pools[i].handle == handle;
+		pthread_mutex_unlock(&pools[i].lock);
+		if (match)
+			return &pools[i];
+	}
+	return NULL;
+}
+
+/* The slot of a pool on a device of the grant. NULL: no place. */
+static struct pool *pool_get(CUmemoryPool handle, unsigned int device)
+{
+	struct pool *p = pool_find(handle);
+	uint32_t count, i;
+
+	if (p)
+		return p;
+	pthread_mutex_lock(&slots_lock);
+	count = atomic_load_explicit(&pool_count, memory_order_relaxed);
+	for (i = 0; i < count && pools[i].used; i++)
+		;
+	if (i < POOLS_MAX) {
+		p = &pools[i];
+		pthread_mutex_lock(&p->lock);
+		p->handle = handle;
+		p->device = device;
+		p->charged_units = 0;
+		p->live_bytes = 0;
+		p->used = true;
+		pthread_mutex_unlock(&p->lock);
+		if (i == count)
+			atomic_store_explicit(&pool_count, count + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&slots_lock);
+	if (count == 0)
+		for (i = 0; i < sizeof sync_calls / sizeof *sync_calls; i++)
+			start_treat(sync_calls[i]);
+	return p;
+}
+
+static uint64_t reserved_bytes(CUmemoryPool handle)
+{
+	cuuint64_t bytes = 0;
+
+	if (shim_real.cuMemPoolGetAttribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) != CUDA_SUCCESS)
+		return 0;
+	return bytes;
+}
+
+/*
+ * Brings the charge to what the pool has reserved, paying growth from `ret_units` (units already in held) and then from
+ * the credit at hand; what is left in *ret_units is the caller's. Value: units that are missing, and then nothing of the
+ * growth that they belong to is charged yet.
+ */
+static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
+{
+	uint64_t reserved, units;
+	uint32_t growth;
+
+	if (!p->used || !p->handle)
+		return 0;
+	reserved = reserved_bytes(p->handle);
+	units = wire_units(reserved);
+	if (!reserved)
+		p->live_bytes = 0;
+	if (units <= p->charged_units) {
+		account_give(p->device, p->charged_units - (uint32_t)units);
+		p->charged_units = (uint32_t)units;
+		return 0;
+	}
+	growth = (uint32_t)(units - p->charged_units);
+	if (growth > *ret_units) {
+		if (!account_take(p->device, growth - *ret_units, false))
+			return growth - *ret_units;
+		*ret_units = growth;
+	}
+	*ret_units -= growth;
+	p->charged_units += growth;
+	return 0;
+}
+
+static void settle(struct pool *p)
+{
+	uint32_t none = 0, missing;
+	unsigned int device;
+
+	gate_enter();
+	pthread_mutex_lock(&p->lock);
+	missing = settle_locked(p, &none);
+	device = p->device;
+	pthread_mutex_unlock(&p->lock);
+	gate_leave();
+	if (missing)
+		attach_event(device, "a memory pool has grown by %llu bytes that no allocation asked for",
+			     (unsigned long long)missing * WIRE_UNIT_BYTES);
+}
+
+void pools_settle(unsigned int device)
+{
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (pools[i].used && pools[i].device == device)
+			settle(&pools[i]);
+}
+
+bool pools_shrink(unsigned int device)
+{
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
+	bool shrunk = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pool *p = &pools[i];
+		uint32_t before, none = 0;
+
+		gate_enter();
+		pthread_mutex_lock(&p->lock);
+		if (p->used && p->handle && p->device == device && p->charged_units) {
+			before = p->charged_units;
+			shim_real.cuMemPoolTrimTo(p->handle, 0);
+			settle_locked(p, &none);
+			shrunk |= p->charged_units < before;
+		}
+		pthread_mutex_unlock(&p->lock);
+		gate_leave();
+	}
+	return graphs_shrink(device) || shrunk;
+}
+
+void pools_freed(uint32_t slot, uint64_t bytes)
+{
+	struct pool *p = &pools[slot];
+
+	pthread_mutex_lock(&p->lock);
+	p->live_bytes = p->live_bytes > bytes ? p->live_bytes - bytes : 0;
+	if (!p->handle && !p->live_bytes && p->used) {
+		account_give(p->device, p->charged_units);
+		p->used = false;
+	}
+	pthread_mutex_unlock(&p->lock);
+	settle(p);
+}
+
+void pools_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
+
+	slots_lock = unlocked;
+	for (uint32_t i = 0; i < count; i++)
+		pools[i] = (struct pool){ .lock = unlocked };
+	atomic_store_explicit(&pool_count, 0, memory_order_relaxed);
+}
+
+/* Which of the four symbols the program called. */
+enum pool_call { CURRENT, CURRENT_PTSZ, GIVEN, GIVEN_PTSZ };
+
+static CUresult ask_driver(enum pool_call call, CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	switch (call) {
+	case CURRENT:
+		return shim_real.cuMemAllocAsync(p, bytes, stream);
+	case CURRENT_PTSZ:
+		return shim_real.cuMemAllocAsync_ptsz(p, bytes, stream);
+	case GIVEN:
+		return shim_real.cuMemAllocFromPoolAsync(p, bytes, pool, stream);
+	case GIVEN_PTSZ:
+		return shim_real.cuMemAllocFromPoolAsync_ptsz(p, bytes, pool, stream);
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool per_thread(enum pool_call call)
+{
+	return call == CURRENT_PTSZ || call == GIVEN_PTSZ;
+}
+
+/* In a capture nothing is allocated: a node is added, and its memory is graph memory (graphs.c). */
+static bool capturing(enum pool_call call, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult r = per_thread(call) ? shim_real.cuStreamIsCapturing_ptsz(stream, &status) :
+					shim_real.cuStreamIsCapturing(stream, &status);
+
+	return r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* The driver's device of a stream; special streams belong to the thread's context. */
+static bool stream_device(enum pool_call call, CUstream stream, CUdevice *ret)
+{
+	CUcontext context = NULL, current = NULL, popped;
+	bool found;
+
+	if ((uintptr_t)stream <= 2)
+		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
+	if ((per_thread(call) ? shim_real.cuStreamGetCtx_ptsz(stream, &context) :
+				shim_real.cuStreamGetCtx(stream, &context)) != CUDA_SUCCESS)
+		return false;
+	if (shim_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context)
+		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
+	if (shim_real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+		return false;
+	found = shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
+	shim_real.cuCtxPopCurrent_v2(&popped);
+	return found;
+}
+
+/* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge. */
+static struct pool *known_pool(CUmemoryPool handle)
+{
+	struct pool *p = pool_find(handle);
+	CUdevice real;
+	CUmemoryPool one;
+
+	for (unsigned int d = 0; !p && d < account_count; d++)
+		if (devices_real(d, &real) &&
+		    ((shim_real.cuDeviceGetDefaultMemPool(&one, real) == CUDA_SUCCESS && one == handle) ||
+		     (shim_real.cuDeviceGetMemPool(&one, real) == CUDA_SUCCESS && one == handle)))
+			p = pool_get(handle, d);
+	return p;
+}
+
+enum where { WHERE_KNOWN, WHERE_REFUSED, WHERE_UNKNOWN };
+
+static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream stream, struct pool **ret)
+{
+	CUmemoryPool handle = NULL;
+	unsigned int device;
+	CUdevice real;
+
+	if (call == GIVEN || call == GIVEN_PTSZ) {
+		*ret = given ? known_pool(given) : NULL;
+		return *ret ? WHERE_KNOWN : WHERE_UNKNOWN;
+	}
+	if (!stream_device(call, stream, &real) || shim_real.cuDeviceGetMemPool(&handle, real) != CUDA_SUCCESS)
+		return WHERE_UNKNOWN;
+	if (!devices_find(real, &device))
+		return WHERE_REFUSED;
+	*ret = pool_get(handle, device);
+	return *ret ? WHERE_KNOWN : WHERE_REFUSED;
+}
+
+/* What the pool must grow by at least, given what it has reserved and what the program still uses of it. */
+static uint64_t least_units(struct pool *p, size_t bytes)
+{
+	uint64_t reserved, least, live;
+
+	pthread_mutex_lock(&p->lock);
+	reserved = p->handle ? reserved_bytes(p->handle) : 0;
+	live = p->live_bytes;
+	pthread_mutex_unlock(&p->lock);
+	if (__builtin_add_overflow(live, (uint64_t)bytes, &least))
+		return UINT64_MAX;
+	return least > reserved ? wire_units(least - reserved) : 0;
+}
+
+static bool begin(struct charge *c, struct pool *p, size_t bytes)
+{
+	uint64_t full = charge_units(p->device, bytes), least;
+
+	if (charge_begin_units(c, p->device, full) == CHARGE_HELD)
+		return true;
+	least = least_units(p, bytes);
+	return least < full && charge_begin_units(c, p->device, least) == CHARGE_HELD;
+}
+
+/* The allocation made the pool grow beyond what may be had: it goes back, and so does the growth. Inside the gate. */
+static void undo_locked(struct pool *p, enum pool_call call, CUdeviceptr pointer, CUstream stream, uint32_t *ret_units)
+{
+	if (per_thread(call)) {
+		shim_real.cuMemFreeAsync_ptsz(pointer, stream);
+		shim_real.cuStreamSynchronize_ptsz(stream);
+	} else {
+		shim_real.cuMemFreeAsync(pointer, stream);
+		shim_real.cuStreamSynchronize(stream);
+	}
+	shim_real.cuMemPoolTrimTo(p->handle, 0);
+	settle_locked(p, ret_units);
+}
+
+static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, CUdeviceptr *dptr, size_t bytes,
+			 CUmemoryPool given, CUstream stream)
+{
+	struct record record = { .kind = RECORD_POOL,
+				 .device = (uint8_t)p->device,
+				 .size_units = (uint32_t)wire_units(bytes),
+				 .extra = (uint32_t)(p - pools) };
+	uint32_t missing, left = c->units;
+	CUresult r;
+
+	pthread_mutex_lock(&p->lock);
+	r = ask_driver(call, dptr, bytes, given, stream);
+	missing = settle_locked(p, &left);
+	while (r == CUDA_SUCCESS && missing) {
+		bool more;
+
+		pthread_mutex_unlock(&p->lock);
+		c->units = left;
+		more = charge_more(c, missing);
+		left = c->units;
+		pthread_mutex_lock(&p->lock);
+		if (!more) {
+			undo_locked(p, call, *dptr, stream, &left);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+			break;
+		}
+		missing = settle_locked(p, &left);
+	}
+	if (r == CUDA_SUCCESS) {
+		record.key = record_pointer(*dptr);
+		if (records_add(&record)) {
+			p->live_bytes += (uint64_t)record.size_units * WIRE_UNIT_BYTES;
+		} else {
+			undo_locked(p, call, *dptr, stream, &left);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	pthread_mutex_unlock(&p->lock);
+	c->units = left;
+	charge_cancel(c);
+	return r;
+}
+
+static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool given, CUstream stream)
+{
+	struct charge c = { 0 };
+	struct pool *p = NULL;
+
+	if (!start_is_metered() || !dptr || !bytes || capturing(call, stream))
+		return ask_driver(call, dptr, bytes, given, stream);
+	switch (find_pool(call, given, stream, &p)) {
+	case WHERE_KNOWN:
+		if (!begin(&c, p, bytes))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		return allocate(p, &c, call, dptr, bytes, given, stream);
+	case WHERE_REFUSED:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return ask_driver(call, dptr, bytes, given, stream);
+	}
+}
+
+CUresult shim_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	return pool_alloc(CURRENT, dptr, bytesize, NULL, hStream);
+}
+
+CUresult shim_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	return pool_alloc(CURRENT_PTSZ, dptr, bytesize, NULL, hStream);
+}
+
+CUresult shim_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+	return pool_alloc(GIVEN, dptr, bytesize, pool, hStream);
+}
+
+CUresult shim_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+	return pool_alloc(GIVEN_PTSZ, dptr, bytesize, pool, hStream);
+}
+
+CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+	CUmemPoolProps props;
+	unsigned int device;
+	CUresult r;
+
+	if (!poolProps || !start_is_metered() || poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return shim_real.cuMemPoolCreate(pool, poolProps);
+	props = *poolProps;
+	props.location = location_in(props.location);
+	r = shim_real.cuMemPoolCreate(pool, &props);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (devices_find(props.location.id, &device) && pool_get(*pool, device))
+		return r;
+	shim_real.cuMemPoolDestroy(*pool);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* A pool lives on for as long as its allocations do, without a name that one could ask about. */
+CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct pool *p = pool ? pool_find(pool) : NULL;
+	CUresult r;
+
+	if (!p)
+		return shim_real.cuMemPoolDestroy(pool);
+	settle(p);
+	gate_enter();
+	pthread_mutex_lock(&p->lock);
+	r = shim_real.cuMemPoolDestroy(pool);
+	if (r == CUDA_SUCCESS) {
+		p->handle = NULL;
+		if (!p->live_bytes) {
+			account_give(p->device, p->charged_units);
+			p->charged_units = 0;
+			p->used = false;
+		}
+	}
+	pthread_mutex_unlock(&p->lock);
+	gate_leave();
+	return r;
+}
+
+CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+	CUresult r = shim_real.cuMemPoolTrimTo(pool, minBytesToKeep);
+	struct pool *p = pool ? pool_find(pool) : NULL;
+
+	if (p)
+		settle(p);
+	return r;
+}
+
+static CUresult settled(CUresult r)
+{
+	for (unsigned int d = 0; atomic_load_explicit(&pool_count, memory_order_relaxed) && d < account_count; d++)
+		pools_settle(d);
+	graphs_settle();
+	return r;
+}
+
+CUresult shim_cuStreamSynchronize(CUstream hStream)
+{
+	return settled(shim_real.cuStreamSynchronize(hStream));
+}
+
+CUresult shim_cuStreamSynchronize_ptsz(CUstream hStream)
+{
+	return settled(shim_real.cuStreamSynchronize_ptsz(hStream));
+}
+
+CUresult shim_cuCtxSynchronize(void)
+{
+	return settled(shim_real.cuCtxSynchronize());
+}
+
+CUresult shim_cuCtxSynchronize_v2(CUcontext ctx)
+{
+	return settled(shim_real.cuCtxSynchronize_v2(ctx));
+}
+
+CUresult shim_cuEventSynchronize(CUevent hEvent)
+{
+	return settled(shim_real.cuEventSynchronize(hEvent));
+}

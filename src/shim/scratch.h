@@ -1,0 +1,53 @@
+/*
+ * scratch.h: a short-lived copy of a program's array, in memory of its own (mmap), and the numbers of devices in
+ * locations as both sides know them.
+ */
+#pragma once
+
+#include "shim/devices.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Zeroed memory for `count` elements. NULL: too much, or none to be had. */
+static inline void *scratch_new(size_t count, size_t size)
+{
+	int saved = errno;
+	size_t bytes;
+	void *p;
+
+	if (!count || __builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* A copy of the array. NULL: nothing to copy (count 0 or no array), too large, or no memory. */
+static inline void *scratch_copy(const void *array, size_t count, size_t size)
+{
+	void *copy = array ? scratch_new(count, size) : NULL;
+
+	return copy ? memcpy(copy, array, count * size) : NULL;
+}
+
+static inline void scratch_free(void *copy, size_t count, size_t size)
+{
+	if (copy)
+		munmap(copy, count * size);
+}
+
+static inline CUmemLocation location_in(CUmemLocation l)
+{
+	if (l.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		l.id = devices_in(l.id);
+	return l;
+}
+
+static inline CUmemLocation location_out(CUmemLocation l)
+{
+	if (l.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		l.id = devices_out(l.id);
+	return l;
+}

@@ -1,0 +1,212 @@
+/*
+ * start.c: see start.h.
+ *
+ * The driver is opened by absolute path: glibc takes that for another file than the shim, although both are called
+ * libcuda.so.1. A path that leads back to the shim is recognised by the address of its cuInit and passed over.
+ */
+#include "shim/start.h"
+#include "shim/account.h"
+#include "shim/attach.h"
+#include "shim/devices.h"
+#include "shim/fork.h"
+#include "shim/log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic bool start_metered;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards bound, initializing and the binding of the tables */
+static bool bound;
+static bool open_run; /* METE_OPEN: meted was out of reach when the program started, and it runs without a limit */
+static void *bodies[CUDA_CALL_COUNT]; /* what shim_bind() put into shim_table */
+
+/* Calls whose bodies matter only when some devices are hidden, or once a pool or a graph takes memory. */
+static const enum cuda_call device_calls[] = {
+#define DEVICE_CALL(symbol) CUDA_CALL_##symbol,
+#include "shim/device_calls.h"
+#undef DEVICE_CALL
+};
+static const enum cuda_call late_calls[] = {
+	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
+	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuGraphLaunch,
+	CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,		   CUDA_CALL_cuGraphUpload_ptsz,
+};
+
+static const char *const usual_places[] = {
+#if defined(__x86_64__)
+	"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+#elif defined(__aarch64__)
+	"/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+#endif
+	"/usr/lib64/libcuda.so.1",
+	"/usr/lib/libcuda.so.1",
+	"/usr/lib/wsl/lib/libcuda.so.1",
+	"/usr/local/nvidia/lib64/libcuda.so.1",
+	"/run/opengl-driver/lib/libcuda.so.1",
+};
+
+#pragma GCC visibility push(default)
+CUresult cuInit(unsigned int Flags);
+#pragma GCC visibility pop
+
+static void **entry(struct cuda_table *table, enum cuda_call call)
+{
+	return &((void **)table)[call];
+}
+
+void start_treat(enum cuda_call call)
+{
+	__atomic_store_n(entry(&shim_table, call), bodies[call], __ATOMIC_RELEASE);
+}
+
+void start_pass(enum cuda_call call)
+{
+	__atomic_store_n(entry(&shim_table, call), *entry(&shim_real, call), __ATOMIC_RELEASE);
+}
+
+void *start_body(enum cuda_call call)
+{
+	return bodies[call] == *entry(&shim_real, call) ? NULL : bodies[call];
+}
+
+static void *try_driver(const char *path)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL), *init;
+
+	if (!handle)
+		return NULL;
+	init = dlsym(handle, "cuInit");
+	if (init && init != (void *)cuInit)
+		return handle;
+	dlclose(handle);
+	return NULL;
+}
+
+static void *open_driver(void)
+{
+	const char *chosen = getenv("METE_DRIVER");
+	void *handle = NULL;
+
+	if (chosen && *chosen) {
+		if (*chosen == '/')
+			handle = try_driver(chosen);
+		if (!handle)
+			log_line("METE_DRIVER=%s is not the absolute path of a driver's libcuda; correct it or unset it",
+				 chosen);
+		return handle;
+	}
+	for (size_t i = 0; !handle && i < sizeof usual_places / sizeof *usual_places; i++)
+		handle = try_driver(usual_places[i]);
+	if (!handle)
+		log_line("no driver's libcuda.so.1 in the usual places; install the driver, or name it in METE_DRIVER");
+	return handle;
+}
+
+static void *find_symbol(void *handle, const char *symbol)
+{
+	return dlsym(handle, symbol);
+}
+
+static void pass_all(void)
+{
+	for (unsigned int i = 0; i < CUDA_CALL_COUNT; i++)
+		start_pass(i);
+}
+
+static void start_locked(void)
+{
+	void *driver = open_driver();
+
+	if (!driver) {
+		shim_refuse(CUDA_ERROR_NO_DEVICE);
+		return;
+	}
+	shim_bind(find_symbol, driver);
+	memcpy(bodies, &shim_table, sizeof bodies);
+	if (!attach_wanted()) {
+		pass_all();
+		return;
+	}
+	fork_watch();
+	for (size_t i = 0; i < sizeof late_calls / sizeof *late_calls; i++)
+		start_pass(late_calls[i]);
+}
+
+void shim_start(void)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	if (!bound)
+		start_locked();
+	bound = true;
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* The driver is initialised: whom it shows is compared with the grant. */
+static CUresult meter_locked(void)
+{
+	int count = devices_match();
+
+	if (count <= 0)
+		return CUDA_ERROR_NO_DEVICE;
+	if (devices_same())
+		for (size_t i = 0; i < sizeof device_calls / sizeof *device_calls; i++)
+			start_pass(device_calls[i]);
+	atomic_store_explicit(&start_metered, true, memory_order_release);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * meted comes first: a driver that is initialised could be used. CUDA_ERROR_SYSTEM_NOT_READY is documented as "a system
+ * component that the driver needs is not ready yet", which is what it is; a later cuInit tries again.
+ */
+static CUresult init_locked(unsigned int flags)
+{
+	CUresult r;
+
+	if (!account_attached() && account_attach() < 0) {
+		if (!attach_may_run_open())
+			return CUDA_ERROR_SYSTEM_NOT_READY;
+		log_line("METE_OPEN=1: this program runs without a limit");
+		open_run = true;
+		pass_all();
+		return shim_real.cuInit(flags);
+	}
+	r = shim_real.cuInit(flags);
+	return r == CUDA_SUCCESS ? meter_locked() : r;
+}
+
+CUresult shim_cuInit(unsigned int Flags)
+{
+	CUresult r;
+
+	if (atomic_load_explicit(&start_metered, memory_order_acquire) || open_run || !attach_wanted())
+		return shim_real.cuInit(Flags);
+	pthread_mutex_lock(&lock);
+	r = atomic_load_explicit(&start_metered, memory_order_relaxed) ? shim_real.cuInit(Flags) : init_locked(Flags);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* Somebody in this process has initialised the driver behind our back, or nobody has: then there is nothing to charge. */
+bool start_meter(void)
+{
+	int count;
+
+	if (open_run || !attach_wanted() || shim_real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
+		return false;
+	return shim_cuInit(0) == CUDA_SUCCESS && atomic_load_explicit(&start_metered, memory_order_acquire);
+}
+
+void start_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+}

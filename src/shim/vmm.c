@@ -1,0 +1,434 @@
+/*
+ * vmm.c: see vmm.h.
+ *
+ * An allocation is known under handles (each with the number of references that the program has through it) and by the
+ * ranges that it is mapped at. The driver may use a handle's number again once its references are gone, although the
+ * allocation lives on in a mapping: so handles and ranges point at an allocation of our own numbering.
+ * Before the driver is asked to let go, what it would let go of is taken out of the tables, and the refund comes after.
+ *
+ * What cuMemMapArrayAsync maps stays charged until the array goes: the regions of its unmap operations are not followed.
+ */
+#include "shim/vmm.h"
+#include "cuda_shim.h"
+#include "shim/account.h"
+#include "shim/charge.h"
+#include "shim/gate.h"
+#include "shim/map.h"
+#include "shim/scratch.h"
+#include "shim/sharing.h"
+#include "shim/start.h"
+
+#include <pthread.h>
+
+/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us */
+/* handles: handle -> [0] id, [1] references through it */
+/* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static struct map allocations, handles, ranges;
+static uint64_t last_id;
+static uint64_t last_array_range;
+
+#define ARRAY_RANGE (1ull << 62)
+
+struct gone { /* what a vanished allocation was charged */
+	bool is;
+	unsigned int device;
+	uint32_t units;
+	uint64_t object; /* 1 + id */
+};
+
+/* Counts references and mappings up or down; an allocation without either leaves the table. */
+static struct gone count_locked(uint64_t id, int32_t references, int32_t mappings)
+{
+	struct map_entry *e = map_find(&allocations, id);
+	struct gone gone = { 0 };
+
+	if (!e)
+		return gone;
+	e->value[1] = (uint64_t)((uint32_t)(e->value[1] >> 32) + (uint32_t)references) << 32 |
+		      ((uint32_t)e->value[1] + (uint32_t)mappings);
+	if (e->value[1])
+		return gone;
+	gone.is = true;
+	gone.units = (uint32_t)(e->value[0] >> 32);
+	gone.device = (unsigned int)(uint32_t)e->value[0];
+	gone.object = e->value[2];
+	map_remove(&allocations, id, NULL);
+	return gone;
+}
+
+static struct gone change(uint64_t id, int32_t references, int32_t mappings)
+{
+	struct gone gone;
+
+	pthread_mutex_lock(&lock);
+	gone = count_locked(id, references, mappings);
+	pthread_mutex_unlock(&lock);
+	return gone;
+}
+
+/* Outside the gate. */
+static void refund(const struct gone *gone)
+{
+	if (!gone->is)
+		return;
+	if (gone->object)
+		sharing_drop((uint32_t)(gone->object - 1));
+	else
+		account_give(gone->device, gone->units);
+}
+
+/* A new allocation known by one handle. */
+static bool add(CUmemGenericAllocationHandle handle, unsigned int device, uint32_t units, uint64_t object)
+{
+	struct map_entry allocation = { .value = { (uint64_t)units << 32 | device, 1ull << 32, object } };
+	struct map_entry name = { .key = handle, .value = { 0, 1 } };
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	allocation.key = name.value[0] = ++last_id;
+	good = map_add(&allocations, &allocation);
+	if (good && !map_add(&handles, &name)) {
+		map_remove(&allocations, allocation.key, NULL);
+		good = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+/* Driver's handles start anywhere, 0 included; map keys do not. */
+static uint64_t name_of(CUmemGenericAllocationHandle handle)
+{
+	return handle + 1;
+}
+
+static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+			       unsigned long long flags, unsigned int device)
+{
+	struct charge c = { 0 };
+	CUresult r;
+
+	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = shim_real.cuMemCreate(handle, size, prop, flags);
+	if (r == CUDA_SUCCESS && !add(name_of(*handle), device, c.units, 0)) {
+		shim_real.cuMemRelease(*handle);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r == CUDA_SUCCESS)
+		gate_leave();
+	else
+		charge_cancel(&c);
+	return r;
+}
+
+CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+			  unsigned long long flags)
+{
+	CUmemAllocationProp seen;
+	unsigned int device;
+
+	if (!handle || !prop || !size || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !start_is_metered())
+		return shim_real.cuMemCreate(handle, size, prop, flags);
+	seen = *prop;
+	seen.location = location_in(seen.location);
+	if (!devices_find(seen.location.id, &device)) /* no such device: the driver says so */
+		return shim_real.cuMemCreate(handle, size, &seen, flags);
+	return create_charged(handle, size, &seen, flags, device);
+}
+
+/* One reference through a handle. Value: the allocation's id, 0: not ours. */
+static uint64_t take_reference(CUmemGenericAllocationHandle handle)
+{
+	struct map_entry *e;
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, name_of(handle));
+	if (e) {
+		id = e->value[0];
+		if (--e->value[1] == 0)
+			map_remove(&handles, name_of(handle), NULL);
+	}
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+/* Another name for the allocation, or one more reference through a known one. */
+static void add_reference(CUmemGenericAllocationHandle handle, uint64_t id)
+{
+	struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, name_of(handle));
+	if (e && e->value[0] == id)
+		e->value[1]++;
+	else
+		map_add(&handles, &(struct map_entry){ .key = name_of(handle), .value = { id, 1 } });
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct gone gone = { 0 };
+	uint64_t id;
+	CUresult r;
+
+	gate_enter();
+	id = take_reference(handle);
+	r = shim_real.cuMemRelease(handle);
+	if (id && r == CUDA_SUCCESS)
+		gone = change(id, -1, 0);
+	else if (id)
+		add_reference(handle, id);
+	gate_leave();
+	refund(&gone);
+	return r;
+}
+
+static uint64_t id_of_handle(CUmemGenericAllocationHandle handle)
+{
+	struct map_entry *e;
+	uint64_t id;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, name_of(handle));
+	id = e ? e->value[0] : 0;
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		       unsigned long long flags)
+{
+	struct gone gone = { 0 };
+	uint64_t id;
+	CUresult r;
+
+	gate_enter();
+	id = id_of_handle(handle);
+	if (id)
+		change(id, 0, 1);
+	r = shim_real.cuMemMap(ptr, size, offset, handle, flags);
+	if (id && r == CUDA_SUCCESS) {
+		pthread_mutex_lock(&lock);
+		map_add(&ranges, &(struct map_entry){ .key = ptr, .value = { size, id } });
+		pthread_mutex_unlock(&lock);
+	} else if (id) {
+		gone = change(id, 0, -1);
+	}
+	gate_leave();
+	refund(&gone);
+	return r;
+}
+
+/* The mapping at *at leaves the table and *at moves behind it. Value: its allocation's id, 0: none there. */
+static uint64_t take_range(uint64_t *at, uint64_t end)
+{
+	struct map_entry e = { 0 };
+
+	pthread_mutex_lock(&lock);
+	if (*at < end && map_remove(&ranges, *at, &e))
+		*at += e.value[0];
+	pthread_mutex_unlock(&lock);
+	return e.value[1];
+}
+
+/* Mappings are unmapped whole, several neighbours at once if the program likes. */
+CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	uint64_t at = ptr, end = ptr + size, id;
+	CUresult r;
+
+	gate_enter();
+	r = shim_real.cuMemUnmap(ptr, size);
+	gate_leave();
+	while (r == CUDA_SUCCESS && (id = take_range(&at, end))) {
+		struct gone gone = change(id, 0, -1);
+
+		refund(&gone);
+	}
+	return r;
+}
+
+struct lookup {
+	uint64_t address, id;
+};
+
+static bool covers(const struct map_entry *e, void *data)
+{
+	struct lookup *l = data;
+
+	if (!(e->key & ARRAY_RANGE) && l->address >= e->key && l->address - e->key < e->value[0])
+		l->id = e->value[1];
+	return false;
+}
+
+CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	struct lookup l = { .address = (uint64_t)(uintptr_t)addr };
+	struct gone gone = { 0 };
+	CUresult r;
+
+	gate_enter();
+	pthread_mutex_lock(&lock);
+	map_sweep(&ranges, covers, &l);
+	if (l.id)
+		count_locked(l.id, 1, 0);
+	pthread_mutex_unlock(&lock);
+	r = shim_real.cuMemRetainAllocationHandle(handle, addr);
+	if (l.id && r == CUDA_SUCCESS)
+		add_reference(*handle, l.id);
+	else if (l.id)
+		gone = change(l.id, -1, 0);
+	gate_leave();
+	refund(&gone);
+	return r;
+}
+
+/* The charge moves to the grant's object; a second export of the same memory finds it there already. */
+static void share(CUmemGenericAllocationHandle handle, const uint8_t *key)
+{
+	struct map_entry *e, found;
+	uint64_t id = id_of_handle(handle);
+	int object;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&allocations, id);
+	if (e)
+		found = *e;
+	pthread_mutex_unlock(&lock);
+	if (!e || found.value[2])
+		return;
+	object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
+	if (object == SHARING_NONE)
+		return;
+	pthread_mutex_lock(&lock);
+	e = map_find(&allocations, id);
+	if (e)
+		e->value[2] = (uint64_t)object + 1;
+	pthread_mutex_unlock(&lock);
+	if (!e)
+		sharing_drop((uint32_t)object);
+}
+
+CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+					   CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+	CUresult r = shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
+	uint8_t key[WIRE_KEY_BYTES];
+
+	if (r != CUDA_SUCCESS || !start_is_metered())
+		return r;
+	if (handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && sharing_key_of_fd(*(int *)shareableHandle, key))
+		share(handle, key);
+	if (handleType == CU_MEM_HANDLE_TYPE_FABRIC) {
+		sharing_key_of_bytes(shareableHandle, sizeof(CUmemFabricHandle), key);
+		share(handle, key);
+	}
+	return r;
+}
+
+static bool add_import(CUmemGenericAllocationHandle handle, unsigned int object)
+{
+	uint64_t id = id_of_handle(handle);
+
+	if (!id)
+		return add(name_of(handle), 0, 0, (uint64_t)object + 1);
+	/* Our own memory came back under the handle that we know: one more reference, and the object needs no second. */
+	change(id, 1, 0);
+	add_reference(handle, id);
+	return false;
+}
+
+/* Referenced before the driver opens it, so that its owner's last reference does not go in between. */
+CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+					     CUmemAllocationHandleType shHandleType)
+{
+	uint8_t key[WIRE_KEY_BYTES];
+	int object = SHARING_NONE;
+	CUresult r;
+
+	if (start_is_metered() && shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+	    sharing_key_of_fd((int)(intptr_t)osHandle, key))
+		object = sharing_import(key);
+	if (start_is_metered() && shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle) {
+		sharing_key_of_bytes(osHandle, sizeof(CUmemFabricHandle), key);
+		object = sharing_import(key);
+	}
+	r = shim_real.cuMemImportFromShareableHandle(handle, osHandle, shHandleType);
+	if (object != SHARING_NONE && (r != CUDA_SUCCESS || !add_import(*handle, (unsigned int)object)))
+		sharing_drop((uint32_t)object);
+	return r;
+}
+
+static CUresult map_arrays(CUarrayMapInfo *list, unsigned int n, CUstream stream, bool per_thread)
+{
+	CUresult r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream) :
+				  shim_real.cuMemMapArrayAsync(list, n, stream);
+
+	for (unsigned int i = 0; r == CUDA_SUCCESS && i < n; i++) {
+		struct map_entry e = { 0 };
+
+		if (list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
+			continue;
+		e.value[0] = (uint64_t)(uintptr_t)list[i].resource.array;
+		e.value[1] = id_of_handle(list[i].memHandle.memHandle);
+		if (!e.value[1])
+			continue;
+		pthread_mutex_lock(&lock);
+		e.key = ARRAY_RANGE | ++last_array_range;
+		if (map_add(&ranges, &e))
+			count_locked(e.value[1], 0, 1);
+		pthread_mutex_unlock(&lock);
+	}
+	return r;
+}
+
+CUresult shim_cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
+{
+	return map_arrays(mapInfoList, count, hStream, false);
+}
+
+CUresult shim_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
+{
+	return map_arrays(mapInfoList, count, hStream, true);
+}
+
+struct array_sweep {
+	const void *array;
+	struct gone gone;
+};
+
+static bool of_array(const struct map_entry *e, void *data)
+{
+	struct array_sweep *sweep = data;
+
+	if (sweep->gone.is || !(e->key & ARRAY_RANGE) || e->value[0] != (uint64_t)(uintptr_t)sweep->array)
+		return false;
+	sweep->gone = count_locked(e->value[1], 0, -1);
+	return true;
+}
+
+void vmm_array_gone(const void *array)
+{
+	struct array_sweep sweep = { .array = array };
+
+	do {
+		sweep.gone = (struct gone){ 0 };
+		pthread_mutex_lock(&lock);
+		map_sweep(&ranges, of_array, &sweep);
+		pthread_mutex_unlock(&lock);
+		refund(&sweep.gone);
+	} while (sweep.gone.is);
+}
+
+void vmm_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	map_clear(&allocations);
+	map_clear(&handles);
+	map_clear(&ranges);
+}
