@@ -1,0 +1,231 @@
+/*
+ * calls.c: what a call costs with the shim and without, in one process, in turns.
+ *
+ * The driver is opened by its absolute path; the shim is the libcuda.so.1 that `mete run` provides, in front of the same
+ * file. Of each call a batch is timed on one, then on the other, many times over; what disturbs one disturbs the other.
+ * Prints one JSON object per row: nanoseconds per call, least, median and most of all batches.
+ */
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCHES_MOST 201
+#define LIVE 50000
+
+struct driver {
+	CUresult (*init)(unsigned int);
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*set_current)(CUcontext);
+	CUresult (*alloc)(CUdeviceptr *, size_t);
+	CUresult (*free)(CUdeviceptr);
+	CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+			   unsigned int, CUstream, void **, void **);
+	CUresult (*query)(CUevent);
+	CUresult (*info)(size_t *, size_t *);
+	CUresult (*find)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+};
+
+struct result {
+	double least, median, most;
+};
+
+static unsigned int batches = 61;
+static volatile CUresult sink;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void *symbol(void *library, const char *name)
+{
+	void *f = dlsym(library, name);
+
+	if (!f) {
+		fprintf(stderr, "calls: %s is missing: %s\n", name, dlerror());
+		exit(1);
+	}
+	return f;
+}
+
+static struct driver driver_open(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	struct driver d;
+
+	if (!library) {
+		fprintf(stderr, "calls: %s\n", dlerror());
+		exit(1);
+	}
+	*(void **)&d.init = symbol(library, "cuInit");
+	*(void **)&d.retain = symbol(library, "cuDevicePrimaryCtxRetain");
+	*(void **)&d.set_current = symbol(library, "cuCtxSetCurrent");
+	*(void **)&d.alloc = symbol(library, "cuMemAlloc_v2");
+	*(void **)&d.free = symbol(library, "cuMemFree_v2");
+	*(void **)&d.launch = symbol(library, "cuLaunchKernel");
+	*(void **)&d.query = symbol(library, "cuEventQuery");
+	*(void **)&d.info = symbol(library, "cuMemGetInfo_v2");
+	*(void **)&d.find = symbol(library, "cuGetProcAddress_v2");
+	return d;
+}
+
+static void launch(const struct driver *d, unsigned int n)
+{
+	void *args[] = { &n };
+
+	for (unsigned int i = 0; i < n; i++)
+		sink = d->launch((CUfunction)0x1000, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
+}
+
+static void alloc_free(const struct driver *d, unsigned int n)
+{
+	CUdeviceptr p;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (d->alloc(&p, 65536) || d->free(p)) {
+			fprintf(stderr, "calls: an allocation failed\n");
+			exit(1);
+		}
+	}
+}
+
+static void pass(const struct driver *d, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sink = d->query((CUevent)0x1000);
+}
+
+static void info(const struct driver *d, unsigned int n)
+{
+	size_t a, b;
+
+	for (unsigned int i = 0; i < n; i++)
+		sink = d->info(&a, &b);
+}
+
+static void find(const struct driver *d, unsigned int n)
+{
+	CUdriverProcAddressQueryResult status;
+	void *f;
+
+	for (unsigned int i = 0; i < n; i++)
+		sink = d->find("cuMemAlloc", &f, 12000, 0, &status);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct result sum_up(double *ns)
+{
+	qsort(ns, batches, sizeof *ns, compare);
+	return (struct result){ ns[0], ns[batches / 2], ns[batches - 1] };
+}
+
+static void print_result(const char *name, struct result r)
+{
+	printf("\"%s\": {\"min\": %.2f, \"median\": %.2f, \"max\": %.2f}", name, r.least, r.median, r.most);
+}
+
+/* Times `work` in batches on the driver and through the shim by turns. */
+static void row(const char *name, void (*work)(const struct driver *, unsigned int), const struct driver *driver,
+		const struct driver *shim)
+{
+	static double direct_ns[BATCHES_MOST], shim_ns[BATCHES_MOST];
+	unsigned int n = 64;
+	double t;
+
+	/* A batch of the slower side takes about a millisecond. */
+	work(driver, 1000);
+	work(shim, 1000);
+	for (;;) {
+		t = now();
+		work(shim, n);
+		t = now() - t;
+		if (t > 5e5 || n > 1u << 22)
+			break;
+		n *= 2;
+	}
+	for (unsigned int i = 0; i < batches; i++) {
+		bool shim_first = i % 2;
+
+		for (int side = 0; side < 2; side++) {
+			bool on_shim = shim_first == (side == 0);
+
+			t = now();
+			work(on_shim ? shim : driver, n);
+			(on_shim ? shim_ns : direct_ns)[i] = (now() - t) / n;
+		}
+	}
+	printf("{\"row\": \"%s\", \"calls_per_batch\": %u, \"batches\": %u, ", name, n, batches);
+	print_result("direct", sum_up(direct_ns));
+	printf(", ");
+	print_result("shim", sum_up(shim_ns));
+	printf("}\n");
+	fflush(stdout);
+}
+
+static CUdeviceptr *live(const struct driver *d, unsigned int n)
+{
+	CUdeviceptr *p = calloc(n, sizeof *p);
+
+	for (unsigned int i = 0; p && i < n; i++) {
+		if (d->alloc(&p[i], 512)) {
+			fprintf(stderr, "calls: live allocation %u failed\n", i);
+			exit(1);
+		}
+	}
+	return p;
+}
+
+int main(int argc, char **argv)
+{
+	struct driver driver, shim;
+	CUdeviceptr *on_driver, *on_shim;
+	CUcontext context;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: calls DRIVER [BATCHES]; bench/run starts it under mete\n");
+		return 2;
+	}
+	if (argc > 2)
+		batches = (unsigned int)atoi(argv[2]);
+	if (batches < 3 || batches > BATCHES_MOST)
+		return 2;
+	driver = driver_open(argv[1]);
+	shim = driver_open("libcuda.so.1");
+	if (driver.alloc == shim.alloc) {
+		fprintf(stderr, "calls: the shim is not loaded; start this under mete\n");
+		return 1;
+	}
+	if (driver.init(0) || driver.retain(&context, 0) || driver.set_current(context) || shim.init(0) ||
+	    shim.retain(&context, 0) || shim.set_current(context)) {
+		fprintf(stderr, "calls: the device cannot be used\n");
+		return 1;
+	}
+	row("launch", launch, &driver, &shim);
+	row("pass-through call", pass, &driver, &shim);
+	row("alloc + free, 0 live", alloc_free, &driver, &shim);
+	on_driver = live(&driver, LIVE);
+	on_shim = live(&shim, LIVE);
+	row("alloc + free, 50 000 live", alloc_free, &driver, &shim);
+	for (unsigned int i = 0; i < LIVE; i++)
+		if (driver.free(on_driver[i]) || shim.free(on_shim[i]))
+			return 1;
+	free(on_driver);
+	free(on_shim);
+	row("cuMemGetInfo", info, &driver, &shim);
+	row("cuGetProcAddress", find, &driver, &shim);
+	return 0;
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""
+The bundle keeps its promises: bundle_test.py TARBALL
+
+Nothing in it needs a glibc above 2.31 (the shim: 2.17), nothing needs a library that is neither in it nor part of libc,
+nothing names a folder of the machine that built it; and it runs, moved, from a folder with a blank in its name, with an
+empty environment.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+tarball = sys.argv[1]
+LIBC = re.compile(r"^(lib(c|m|pthread|dl|rt|util)\.so\.\d|ld-linux[-\w]*\.so\.\d|libcuda\.so\.1)$")
+count = failed = 0
+
+
+def check(good, text, details=()):
+    global count, failed
+    count += 1
+    failed += not good
+    for d in list(details)[:20]:
+        print("#", d)
+    print(f"{'' if good else 'not '}ok {count} - {text}", flush=True)
+
+
+def run(*command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+
+
+def binaries(top):
+    for folder, _, names in os.walk(top):
+        for n in sorted(names):
+            path = os.path.join(folder, n)
+            with open(path, "rb") as f:
+                if f.read(4) == b"\x7fELF" and not os.path.islink(path):
+                    yield path
+
+
+def inspect(top):
+    young, missing, paths, starting, seen = [], [], [], [], 0
+    for path in binaries(top):
+        seen += 1
+        short = os.path.relpath(path, top)
+        newest = (2, 17) if "lib/mete/shim" in path else (2, 31)
+        for line in run("objdump", "-T", path).stdout.decode().splitlines():
+            m = re.search(r"\*UND\*.*GLIBC_(\d+)\.(\d+)", line)
+            if m and (int(m.group(1)), int(m.group(2))) > newest:
+                young.append(f"{short}: {line.split()[-1]} of {m.group(1)}.{m.group(2)}")
+        dynamic = run("readelf", "-dW", path).stdout.decode()
+        missing += [f"{short}: {n}" for n in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) if not LIBC.match(n)]
+        paths += [f"{short}: {n}" for n in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
+        # glibc before 2.34 does not run the constructors of a program that was linked on a newer one; so there is
+        # only the one that the compiler puts in, which does nothing.
+        m = re.search(r"\(INIT_ARRAYSZ\)\s+(\d+)", dynamic)
+        if m and int(m.group(1)) > 8 and "Shared library" in dynamic and not re.search(r"\(SONAME\)", dynamic):
+            starting.append(f"{short}: {int(m.group(1)) // 8} constructors")
+    check(seen > 10, f"{seen} binaries")
+    check(not young, "none needs a glibc above 2.31, the shim none above 2.17", young)
+    check(not missing, "none needs a library that is neither there nor part of libc", missing)
+    check(not paths, "none names a folder to search", paths)
+    check(not starting, "no program depends on constructors", starting)
+
+
+def programs(top, home):
+    """As a stranger's shell would: nothing in the environment."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": home, "METE_RUNTIME_DIR": os.path.join(home, "run"),
+           "METE_SOFT_DIR": os.path.join(home, "soft")}
+    os.mkdir(env["METE_RUNTIME_DIR"], 0o700)
+    mete = os.path.join(top, "bin/mete")
+
+    def works(text, *command, want=0, words=b""):
+        r = run(*command, env=env, cwd=home, timeout=120)
+        good = r.returncode == want and words in r.stdout
+        check(good, text, [] if good else [f"status {r.returncode}"] + r.stdout.decode(errors="replace").splitlines()[-15:])
+
+    works("mete version", mete, "version", words=b"mete")
+    works("mete devices", mete, "devices", words=b"mete software device")
+    for example in sorted(os.listdir(os.path.join(top, "examples"))):
+        works(f"mete run examples/{example}", mete, "run", "--soft", "--mem", "64M", "--", os.path.join(top, "examples", example),
+              words=b"PASS")
+    works("an exit status comes through", mete, "run", "--soft", "--mem", "64M", "--", "/bin/sh", "-c", "exit 7", want=7)
+    works("tests/gpu/run --soft", os.path.join(top, "tests/gpu/run"), "--soft", "--quick", "--report", os.path.join(home, "report"),
+          words=b" 0 failed")
+
+
+if not os.path.exists(tarball):
+    print("1..0 # SKIP there is no bundle; meson compile -C BUILD bundle makes it")
+    sys.exit(0)
+scratch = tempfile.mkdtemp(prefix="mete-b-")
+try:
+    with tarfile.open(tarball) as tar:
+        tar.extractall(scratch)
+    first = os.path.join(scratch, os.listdir(scratch)[0])
+    moved = os.path.join(scratch, "a b", "mete here")
+    os.mkdir(os.path.dirname(moved))
+    shutil.move(first, moved)
+    home = os.path.join(scratch, "home")
+    os.mkdir(home)
+    inspect(moved)
+    programs(moved, home)
+finally:
+    shutil.rmtree(scratch, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""
+Makes the relocatable bundle: make.py SOURCE_ROOT BUILD_ROOT VERSION
+
+One tarball with mete, meted, the shim, the software device, the examples and the behaviour tests, which runs from any
+folder on glibc 2.31 or newer with nothing installed. Everything is built once more, in BUILD_ROOT/bundle: linked by
+oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4) linked in, from the
+static archives of this machine's development packages. So no library has to be found on the other machine, and none of
+ours can meet another version of itself inside a user's program.
+"""
+import gzip
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+
+source, build, version = sys.argv[1:4]
+OLDEST = "2.31"
+here = os.path.dirname(os.path.abspath(__file__))
+work = os.path.join(build, "bundle")
+libc = os.path.join(work, "libc")
+packages = os.path.join(work, "pkgconfig")
+tree = os.path.join(work, "build")
+name = f"mete-{version}-{platform.machine()}"
+cc = os.environ.get("CC", "cc").split()
+
+# Names of pkg-config, and of the archive where it is not lib<name>.a.
+LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
+             "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",)}
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+
+
+def archive(names):
+    for n in names:
+        path = output(*cc, "-print-file-name=" + n)
+        if os.path.isabs(path):
+            return os.path.realpath(path)
+    raise SystemExit(f"bundle: no {' or '.join(names)}; install the development package that holds it (packaging/packages)")
+
+
+def describe_archives():
+    """pkg-config files that name archives in place of shared libraries."""
+    os.makedirs(packages, exist_ok=True)
+    for n, names in LIBRARIES.items():
+        with open(os.path.join(packages, n + ".pc"), "w", encoding="utf-8") as f:
+            f.write(f"Name: {n}\nDescription: {n}, as an archive\nVersion: {output('pkg-config', '--modversion', n)}\n"
+                    f"Cflags: {output('pkg-config', '--cflags', n)}\nLibs: {archive(names)} -lm\n")
+
+
+def compile_all():
+    describe_archives()
+    link = [f"-L{libc}", "-static-libgcc", "-Wl,--gc-sections", "-Wl,--push-state,--no-as-needed", "-lpthread", "-ldl", "-lrt",
+            "-Wl,--pop-state"]
+    env = dict(os.environ, PKG_CONFIG_PATH=packages)
+    env.pop("MESONINTROSPECT", None)
+    meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
+    options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
+               "-Dbuildtype=release", "-Ddebug=true", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
+    if os.path.exists(os.path.join(tree, "build.ninja")):
+        subprocess.run([meson, "setup", "--reconfigure", tree, source, *options], env=env, check=True)
+    else:
+        shutil.rmtree(tree, ignore_errors=True)
+        subprocess.run([meson, "setup", tree, source, *options], env=env, check=True)
+    targets = json.loads(output(meson, "introspect", "--targets", tree))
+    wanted = [os.path.relpath(f, tree) for t in targets for f in t["filename"]
+              if t["installed"] or t["type"] == "executable" and "/tests/behaviour/" in f]
+    subprocess.run(["ninja", "-C", tree, *wanted], env=env, check=True)
+    return meson
+
+
+def collect(meson):
+    stage = os.path.join(work, "stage")
+    shutil.rmtree(stage, ignore_errors=True)
+    subprocess.run([meson, "install", "-C", tree, "--no-rebuild", "--quiet", "--strip"], env=dict(os.environ, DESTDIR=stage),
+                   check=True)
+    top = os.path.join(stage, name)
+    shutil.move(os.path.join(top, "libexec/mete/examples"), os.path.join(top, "examples"))
+    shutil.rmtree(os.path.join(top, "libexec"))
+    tests = os.path.join(top, "tests")
+    os.makedirs(os.path.join(tests, "behaviour"))
+    folder = os.path.join(tree, "tests/behaviour")
+    for f in sorted(os.listdir(folder)):
+        if f.endswith("_test"):
+            shutil.copy2(os.path.join(folder, f), os.path.join(tests, "behaviour", f))
+            subprocess.run(["strip", os.path.join(tests, "behaviour", f)], check=True)
+    shutil.copytree(os.path.join(source, "tests/behaviour/images"), os.path.join(tests, "behaviour/images"))
+    shutil.copytree(os.path.join(source, "tests/gpu"), os.path.join(tests, "gpu"),
+                    ignore=shutil.ignore_patterns("meson.build", "reports"))
+    shutil.copy2(os.path.join(here, "README"), os.path.join(top, "README"))
+    shutil.copy2(os.path.join(source, "LICENSE"), os.path.join(top, "LICENSE"))
+    with open(os.path.join(top, "VERSION"), "w", encoding="utf-8") as f:
+        commit = subprocess.run(["git", "-C", source, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        f.write(f"mete {version} {platform.machine()}\ncommit {commit.stdout.decode().strip() or 'unknown'}\n")
+    return top
+
+
+def pack(top):
+    """The same tree gives the same tarball, byte by byte."""
+    def plain(info):
+        info.uid = info.gid = 0
+        info.uname = info.gname = "root"
+        info.mtime = 0
+        return info
+
+    target = os.path.join(build, name + ".tar.gz")
+    with open(target + ".new", "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as zipped:
+        with tarfile.open(fileobj=zipped, mode="w") as tar:
+            tar.add(top, arcname=name, filter=plain)
+    os.replace(target + ".new", target)
+    print(f"{target}: {os.path.getsize(target) / 1e6:.1f} MB")
+
+
+subprocess.run([sys.executable, "-B", os.path.join(here, "oldlibc.py"), libc, OLDEST], check=True)
+pack(collect(compile_all()))
