@@ -503,19 +503,16 @@ static nvmlReturn_t running_v2(enum kind kind, list_v2_fn driver, nvmlDevice_t d
 	nvmlReturn_t shim_##name(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)               \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
-                                                                                                                       \
 		return running_v1(kind, real.name, device, count, infos);                                              \
 	}                                                                                                              \
 	nvmlReturn_t shim_##name##_v2(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)          \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
-                                                                                                                       \
 		return running_v2(kind, real.name##_v2, device, count, infos);                                         \
 	}                                                                                                              \
 	nvmlReturn_t shim_##name##_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)             \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
-                                                                                                                       \
 		return running_v2(kind, real.name##_v3, device, count, infos);                                         \
 	}
 

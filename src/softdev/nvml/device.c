@@ -17,13 +17,11 @@
 		struct segment_place *p;                                                                               \
 		nvmlReturn_t r = state_enter(&p);                                                                      \
 		uint32_t d = 0;                                                                                        \
-                                                                                                                       \
 		if (r != NVML_SUCCESS)                                                                                 \
 			return r;                                                                                      \
 		r = state_device(p, handle, &d);                                                                       \
 		if (r == NVML_SUCCESS) {                                                                               \
 			const struct segment_config *c = &p->segment->device[d].config;                                \
-                                                                                                                       \
 			(void)c;                                                                                       \
 			__VA_ARGS__;                                                                                   \
 		}                                                                                                      \
