@@ -64,20 +64,26 @@ def names(tree):
     return [] if tree[0] == "number" else names(tree[1]) + names(tree[2])
 
 
-def checked(expr, bad):
-    """C text that computes the length in 64 bits and raises the flag `bad` instead of overflowing."""
+def checked(expr, bad, is_signed):
+    """C text that computes the length in 64 bits and raises the flag `bad` instead of overflowing or turning negative.
+
+    is_signed(kind, name, field) says whether the integer that a leaf names has a sign."""
     functions = {"+": "remote_add", "-": "remote_sub", "*": "remote_mul"}
+
+    def leaf(tree, value):
+        has_sign = is_signed(tree[0], tree[1], tree[2] if len(tree) > 2 else None)
+        return f"remote_length({bad}, (int64_t){value})" if has_sign else f"(uint64_t){value}"
 
     def text(tree):
         kind = tree[0]
         if kind == "number":
             return f"UINT64_C({tree[1]})"
         if kind == "value":
-            return f"remote_length({bad}, (int64_t){tree[1]})"
+            return leaf(tree, tree[1])
         if kind == "target":
-            return f"({tree[1]} ? remote_length({bad}, (int64_t)*{tree[1]}) : 0)"
+            return f"({tree[1]} ? {leaf(tree, '*' + tree[1])} : 0)"
         if kind == "field":
-            return f"remote_length({bad}, (int64_t){tree[1]}->{tree[2]})"
+            return leaf(tree, f"{tree[1]}->{tree[2]}")
         return f"{functions[kind]}({bad}, {text(tree[1])}, {text(tree[2])})"
 
     return text(parse(expr))

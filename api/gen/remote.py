@@ -36,13 +36,21 @@ def fingerprint(spec):
 # Lengths ---------------------------------------------------------------------------------------------------------------
 
 
-def byte_length(arg, call, bad):
+SIGNED = ("char", "short", "int", "long", "long long", "int8_t", "int16_t", "int32_t", "int64_t")
+
+
+def byte_length(spec, arg, call, bad):
     """C text: the bytes that the pointer points to."""
     if arg.extent == "string" and not arg.expr:
         return ""
     if arg.extent == "one":
         return f"sizeof(*{arg.name})"
-    count = checked(arg.expr, bad)
+    args = {a.name: a for a in call.args}
+
+    def is_signed(kind, name, field):
+        return spec.resolve(args[name].type if kind == "value" else args[name].target) in SIGNED
+
+    count = checked(arg.expr, bad, is_signed)
     return count if arg.extent in ("bytes", "string") else f"remote_mul({bad}, {count}, sizeof(*{arg.name}))"
 
 
@@ -150,7 +158,7 @@ def client_call(spec, c):
     out += [f"\t{c.returns} result_ = {lost};", "",
             f"\tif (!request_begin(link_, &w_, {spec.upper}_CALL_{c.symbol}))", f"\t\treturn {lost};"]
     for a in in_order(c):
-        out += client_put(a, c, bad)
+        out += client_put(spec, a, c, bad)
     out += ["\tif (w_.bad) {", f"\t\tresult_ = {spec.not_supported};", "\t\tgoto end_;", "\t}", "\tif (!request_send(link_, &w_))",
             "\t\tgoto end_;"]
     if c.sync == "forget":
@@ -163,24 +171,27 @@ def client_call(spec, c):
     return [*out, "end_:", "\tlink_->end(link_);", "\treturn result_;", "}", ""]
 
 
-def client_put(a, c, bad):
+def client_put(spec, a, c, bad):
     if not a.pointer:
         return [f"\tremote_put(&w_, &{a.name}, sizeof({a.name}));"]
-    if a.direction == "out":
+    if a.direction == "out" and "remote_" not in byte_length(spec, a, c, bad):
         return [f"\tremote_put_present(&w_, {a.name});"]
+    if a.direction == "out":
+        # A length that the dispatcher would call malformed is not sent.
+        return [f"\tif (remote_put_present(&w_, {a.name}))", f"\t\t(void){byte_length(spec, a, c, bad)};"]
     put = (f"remote_put_string(&w_, {a.name});" if a.extent == "string"
-           else f"remote_put(&w_, {a.name}, {byte_length(a, c, bad)});")
+           else f"remote_put(&w_, {a.name}, {byte_length(spec, a, c, bad)});")
     return [f"\tif (remote_put_present(&w_, {a.name}))", f"\t\t{put}"]
 
 
 def client_outputs(spec, c, outs):
     """Results are written last and only on success, and only when the whole reply was sound."""
     out = [f"\tif (head_.result == {spec.success}) {{"]
-    out += [f"\t\tconst void *{a.name}_sent_ = {a.name} ? remote_take(&r_, {byte_length(a, c, '&r_.bad')}) : NULL;" for a in outs]
+    out += [f"\t\tconst void *{a.name}_sent_ = {a.name} ? remote_take(&r_, {byte_length(spec, a, c, '&r_.bad')}) : NULL;" for a in outs]
     out += ["", "\t\tif (r_.bad || r_.used != r_.size)", "\t\t\tgoto end_;"]
     # Arrays before what their length is made of, which may be among the results.
     for a in reversed(outs):
-        out += [f"\t\tif ({a.name})", f"\t\t\tmemcpy({a.name}, {a.name}_sent_, {byte_length(a, c, '&r_.bad')});"]
+        out += [f"\t\tif ({a.name})", f"\t\t\tmemcpy({a.name}, {a.name}_sent_, {byte_length(spec, a, c, '&r_.bad')});"]
     return [*out, "\t}"]
 
 
@@ -222,16 +233,16 @@ def handler(spec, c):
                    f"{' = NULL' if a.pointer else ''};")
     out += ["", f"\tif (!s_->table->{c.symbol})", "\t\treturn -EPROTO;"]
     for a in order:
-        out += handler_read(a, c)
+        out += handler_read(spec, a, c)
     out += ["\tif (r_->bad || r_->used != r_->size)", "\t\treturn -EPROTO;", "\tif (w_->bad)", "\t\treturn -EMSGSIZE;",
             f"\t*result_ = (int32_t)s_->table->{c.symbol}({c.names()});", "\treturn 0;", "}", ""]
     return out
 
 
-def handler_read(a, c):
+def handler_read(spec, a, c):
     if not a.pointer:
         return [f"\tremote_get(r_, &{a.name}, sizeof({a.name}));"]
-    size = byte_length(a, c, "&r_->bad")
+    size = byte_length(spec, a, c, "&r_->bad")
     if a.direction == "in":
         take = "remote_take_string(r_)" if a.extent == "string" else f"remote_take(r_, {size})"
         cast = "" if a.type.startswith("const ") else f"({a.type})"

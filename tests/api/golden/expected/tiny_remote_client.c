@@ -167,7 +167,7 @@ static tyresult client_tyWrite(tyaddress to, const void *from, size_t size)
 	remote_put(&w_, &to, sizeof(to));
 	remote_put(&w_, &size, sizeof(size));
 	if (remote_put_present(&w_, from))
-		remote_put(&w_, from, remote_length(&w_.bad, (int64_t)size));
+		remote_put(&w_, from, (uint64_t)size);
 	if (w_.bad) {
 		result_ = TY_NOT_SUPPORTED;
 		goto end_;
@@ -195,7 +195,7 @@ static tyresult client_tyWrite_ptds(tyaddress to, const void *from, size_t size)
 	remote_put(&w_, &to, sizeof(to));
 	remote_put(&w_, &size, sizeof(size));
 	if (remote_put_present(&w_, from))
-		remote_put(&w_, from, remote_length(&w_.bad, (int64_t)size));
+		remote_put(&w_, from, (uint64_t)size);
 	if (w_.bad) {
 		result_ = TY_NOT_SUPPORTED;
 		goto end_;
@@ -232,12 +232,12 @@ static tyresult client_tyRead(void *to, tyaddress from, size_t size)
 	if (!reply_receive(link_, &r_, &head_, TINY_CALL_tyRead))
 		goto end_;
 	if (head_.result == TY_OK) {
-		const void *to_sent_ = to ? remote_take(&r_, remote_length(&r_.bad, (int64_t)size)) : NULL;
+		const void *to_sent_ = to ? remote_take(&r_, (uint64_t)size) : NULL;
 
 		if (r_.bad || r_.used != r_.size)
 			goto end_;
 		if (to)
-			memcpy(to, to_sent_, remote_length(&r_.bad, (int64_t)size));
+			memcpy(to, to_sent_, (uint64_t)size);
 	}
 	result_ = (tyresult)(head_.result == TY_OK ? head_.deferred : head_.result);
 end_:
@@ -340,7 +340,8 @@ static tyresult client_tyQueueList(tyqueue *queues, size_t *count)
 		return TY_LOST;
 	if (remote_put_present(&w_, count))
 		remote_put(&w_, count, sizeof(*count));
-	remote_put_present(&w_, queues);
+	if (remote_put_present(&w_, queues))
+		(void)remote_mul(&w_.bad, (count ? (uint64_t)*count : 0), sizeof(*queues));
 	if (w_.bad) {
 		result_ = TY_NOT_SUPPORTED;
 		goto end_;
@@ -351,12 +352,12 @@ static tyresult client_tyQueueList(tyqueue *queues, size_t *count)
 		goto end_;
 	if (head_.result == TY_OK) {
 		const void *count_sent_ = count ? remote_take(&r_, sizeof(*count)) : NULL;
-		const void *queues_sent_ = queues ? remote_take(&r_, remote_mul(&r_.bad, (count ? remote_length(&r_.bad, (int64_t)*count) : 0), sizeof(*queues))) : NULL;
+		const void *queues_sent_ = queues ? remote_take(&r_, remote_mul(&r_.bad, (count ? (uint64_t)*count : 0), sizeof(*queues))) : NULL;
 
 		if (r_.bad || r_.used != r_.size)
 			goto end_;
 		if (queues)
-			memcpy(queues, queues_sent_, remote_mul(&r_.bad, (count ? remote_length(&r_.bad, (int64_t)*count) : 0), sizeof(*queues)));
+			memcpy(queues, queues_sent_, remote_mul(&r_.bad, (count ? (uint64_t)*count : 0), sizeof(*queues)));
 		if (count)
 			memcpy(count, count_sent_, sizeof(*count));
 	}
@@ -378,7 +379,8 @@ static tyresult client_tyQueueName(char *label, int length, tyqueue queue)
 		return TY_LOST;
 	remote_put(&w_, &length, sizeof(length));
 	remote_put(&w_, &queue, sizeof(queue));
-	remote_put_present(&w_, label);
+	if (remote_put_present(&w_, label))
+		(void)remote_length(&w_.bad, (int64_t)length);
 	if (w_.bad) {
 		result_ = TY_NOT_SUPPORTED;
 		goto end_;
@@ -416,7 +418,8 @@ static tyresult client_tyMatrix(const typoint *points, int rows, int columns, ty
 	remote_put(&w_, &corner, sizeof(corner));
 	if (remote_put_present(&w_, points))
 		remote_put(&w_, points, remote_mul(&w_.bad, remote_mul(&w_.bad, remote_length(&w_.bad, (int64_t)rows), remote_sub(&w_.bad, remote_length(&w_.bad, (int64_t)columns), UINT64_C(1))), sizeof(*points)));
-	remote_put_present(&w_, sums);
+	if (remote_put_present(&w_, sums))
+		(void)remote_mul(&w_.bad, remote_length(&w_.bad, (int64_t)rows), sizeof(*sums));
 	if (w_.bad) {
 		result_ = TY_NOT_SUPPORTED;
 		goto end_;

@@ -87,7 +87,7 @@ static int run_tyWrite(struct tiny_remote_session *s_, struct remote_reader *r_,
 	remote_get(r_, &to, sizeof(to));
 	remote_get(r_, &size, sizeof(size));
 	if (remote_get_present(r_))
-		from = remote_take(r_, remote_length(&r_->bad, (int64_t)size));
+		from = remote_take(r_, (uint64_t)size);
 	if (r_->bad || r_->used != r_->size)
 		return -EPROTO;
 	if (w_->bad)
@@ -108,7 +108,7 @@ static int run_tyWrite_ptds(struct tiny_remote_session *s_, struct remote_reader
 	remote_get(r_, &to, sizeof(to));
 	remote_get(r_, &size, sizeof(size));
 	if (remote_get_present(r_))
-		from = remote_take(r_, remote_length(&r_->bad, (int64_t)size));
+		from = remote_take(r_, (uint64_t)size);
 	if (r_->bad || r_->used != r_->size)
 		return -EPROTO;
 	if (w_->bad)
@@ -129,7 +129,7 @@ static int run_tyRead(struct tiny_remote_session *s_, struct remote_reader *r_, 
 	remote_get(r_, &from, sizeof(from));
 	remote_get(r_, &size, sizeof(size));
 	if (remote_get_present(r_))
-		to = remote_reserve(w_, remote_length(&r_->bad, (int64_t)size));
+		to = remote_reserve(w_, (uint64_t)size);
 	if (r_->bad || r_->used != r_->size)
 		return -EPROTO;
 	if (w_->bad)
@@ -219,7 +219,7 @@ static int run_tyQueueList(struct tiny_remote_session *s_, struct remote_reader 
 			memcpy(count, from_, size_);
 	}
 	if (remote_get_present(r_))
-		queues = remote_reserve(w_, remote_mul(&r_->bad, (count ? remote_length(&r_->bad, (int64_t)*count) : 0), sizeof(*queues)));
+		queues = remote_reserve(w_, remote_mul(&r_->bad, (count ? (uint64_t)*count : 0), sizeof(*queues)));
 	if (r_->bad || r_->used != r_->size)
 		return -EPROTO;
 	if (w_->bad)

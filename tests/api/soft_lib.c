@@ -1,0 +1,34 @@
+/* soft_lib.c: the hand-written part of a software device over the tiny API; with tiny_soft_exports.c it is a library. */
+#include "tiny_soft.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT enum tiny_call soft_last_unsupported(void);
+EXPORT const struct tiny_table *soft_reach(void);
+
+static enum tiny_call last = TINY_CALL_COUNT;
+
+void soft_unsupported(enum tiny_call call)
+{
+	last = call;
+}
+
+tyresult soft_tyInit(unsigned int flags)
+{
+	return flags ? TY_INVALID : TY_OK;
+}
+
+const char *soft_tyName(tyresult result)
+{
+	return soft_table.tyInit(0) == result ? "ok" : "other";
+}
+
+enum tiny_call soft_last_unsupported(void)
+{
+	return last;
+}
+
+const struct tiny_table *soft_reach(void)
+{
+	return &soft_table;
+}
