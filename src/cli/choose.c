@@ -95,13 +95,17 @@ static int add_share(struct choice *ch, const char *device, size_t length, struc
 	return 0;
 }
 
-static int parse_mem(struct share *s, const char *text, const char *option, struct fault *f)
+static int parse_mem(struct share *s, const char *text, size_t length, const char *option, struct fault *f)
 {
-	int r = size_parse(text, &s->mem);
+	int r;
 
+	if (length >= sizeof(s->mem_text))
+		return fault_set(f, -EINVAL, "%s %.20s...: not a size; write one like 512M, 8G or 25%%", option, text);
+	memcpy(s->mem_text, text, length);
+	s->mem_text[length] = 0;
+	r = size_parse(s->mem_text, &s->mem);
 	if (r)
-		return fault_set(f, -EINVAL, "%s %s: %s", option, *text ? text : "\"\"", size_fault_text(r));
-	s->mem_text = text;
+		return fault_set(f, -EINVAL, "%s %s: %s", option, length ? s->mem_text : "\"\"", size_fault_text(r));
 	return 0;
 }
 
@@ -122,8 +126,13 @@ static int parse_device(struct choice *ch, const char *text, struct fault *f)
 		if (r)
 			return r;
 		p += length;
-		if (*p == ':')
-			return parse_mem(&ch->share[ch->count - 1], p + 1, "--device DEVICE:SIZE with", f);
+		if (*p == ':') {
+			length = strcspn(p + 1, ",");
+			r = parse_mem(&ch->share[ch->count - 1], p + 1, length, "--device DEVICE:SIZE with", f);
+			if (r)
+				return r;
+			p += 1 + length;
+		}
 		if (!*p)
 			return 0;
 		p++;
@@ -136,7 +145,7 @@ static int pair(struct choice *ch, const char *const *sizes, size_t count, struc
 	size_t own = 0, next = 0;
 
 	for (size_t i = 0; i < ch->count; i++)
-		own += !!ch->share[i].mem_text;
+		own += !!*ch->share[i].mem_text;
 	if (own && count)
 		return fault_set(f, -EINVAL, "--mem %s: the devices have their sizes already (DEVICE:SIZE); use one form",
 				 sizes[0]);
@@ -150,7 +159,7 @@ static int pair(struct choice *ch, const char *const *sizes, size_t count, struc
 	if (!ch->count)
 		ch->share[ch->count++] = (struct share){ 0 };
 	for (size_t i = 0; count && i < ch->count; i++, next += count > 1) {
-		int r = parse_mem(&ch->share[i], sizes[next], "--mem", f);
+		int r = parse_mem(&ch->share[i], sizes[next], strlen(sizes[next]), "--mem", f);
 
 		if (r)
 			return r;
@@ -285,7 +294,7 @@ static int expand_all(struct choice *ch, struct fault *f)
 		if (r)
 			return r;
 		ch->share[ch->count - 1].mem = all.mem;
-		ch->share[ch->count - 1].mem_text = all.mem_text;
+		memcpy(ch->share[ch->count - 1].mem_text, all.mem_text, sizeof(all.mem_text));
 	}
 	return 0;
 }
@@ -347,7 +356,7 @@ json_t *choose_request(const struct choice *ch)
 
 		if (s->mem.bytes)
 			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));
-		else if (s->mem_text)
+		else if (*s->mem_text)
 			json_object_set_new(row, "mem_pct", json_real(s->mem.pct));
 		json_array_append_new(devices, row);
 	}

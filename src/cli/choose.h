@@ -18,7 +18,7 @@
 struct share {
 	const char *device; /* as written; points into the command line or into the list of devices */
 	size_t device_length;
-	const char *mem_text; /* NULL: all that is left */
+	char mem_text[48]; /* as written; "": all that is left */
 	struct size mem;
 	json_t *chosen; /* the device's row in the list; borrowed */
 };

@@ -69,7 +69,7 @@ int program_find(const char *name, char path[PATH_MAX], struct fault *f)
 		if (!why)
 			return 0;
 		if (why == ENOENT || why == ENOTDIR)
-			return fault_set(f, -ENOENT, "%s: no such program; check the path", name);
+			return fault_set(f, -ENOENT, "%.200s: no such program; check the path", name);
 		if (why == EISDIR)
 			return fault_set(f, -EACCES, "%s: a folder, not a program; name a program after --", name);
 		return fault_set(f, -EACCES, "%s: cannot be executed: %s; make it executable with chmod +x", name,
@@ -83,7 +83,16 @@ int program_find(const char *name, char path[PATH_MAX], struct fault *f)
 	if (!access(name, X_OK))
 		return fault_set(f, -ENOENT, "%s: no such program in PATH; write ./%s for the one in this folder", name,
 				 name);
-	return fault_set(f, -ENOENT, "%s: no such program in PATH; check the name, or give a path", name);
+	return fault_set(f, -ENOENT, "%.200s: no such program in PATH; check the name, or give a path", name);
+}
+
+bool program_is_text(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char text[256];
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof(text), 0) : -1;
+
+	return n >= 0 && !memchr(text, 0, (size_t)n) && (n < SELFMAG || memcmp(text, ELFMAG, SELFMAG));
 }
 
 /* Gains privileges when it starts, so that its linker ignores LD_PRELOAD. */
@@ -110,7 +119,7 @@ static enum program_kind inspect_elf(int fd, const char *path, const unsigned ch
 			"for this machine",
 			path);
 	if (head.e_phentsize != sizeof(Elf64_Phdr))
-		return (enum program_kind)fault_set(f, PROGRAM_UNKNOWN, "%s: a damaged ELF file; build it again", path);
+		return PROGRAM_UNKNOWN;
 	for (unsigned int i = 0; i < head.e_phnum; i++) {
 		Elf64_Phdr p;
 
@@ -166,8 +175,7 @@ static enum program_kind inspect(const char *path, int depth, struct fault *f)
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return (enum program_kind)fault_set(f, PROGRAM_UNKNOWN, "%s: cannot be looked at: %s", path,
-						    strerror(errno));
+		return PROGRAM_UNKNOWN;
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = 0;
 	if (n >= 2 && !memcmp(text, "#!", 2)) {

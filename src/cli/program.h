@@ -18,7 +18,7 @@ enum program_kind {
 	PROGRAM_OTHER_LIBC,
 	PROGRAM_OTHER_MACHINE, /* 32-bit, or another architecture */
 	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities */
-	PROGRAM_UNKNOWN, /* cannot be read, or no format that is known here */
+	PROGRAM_UNKNOWN, /* cannot be read, or damaged: the kernel will say so */
 };
 
 /*
@@ -27,5 +27,8 @@ enum program_kind {
  */
 int program_find(const char *name, char path[PATH_MAX], struct fault *f);
 
-/* Looks at the file. For all kinds but the first, *f says what follows from it and what to do. */
+/* No binary file: what execvp() may hand to /bin/sh. */
+bool program_is_text(const char *path);
+
+/* Looks at the file. Unless it is reached or unknown, *f says what follows and what to do. */
 enum program_kind program_inspect(const char *path, struct fault *f);

@@ -180,7 +180,6 @@ static void say_end(struct run *run)
 
 static int prepare(struct run *run, struct fault *f)
 {
-	struct fault note;
 	int r;
 
 	r = check_options(run, f);
@@ -202,8 +201,6 @@ static int prepare(struct run *run, struct fault *f)
 		r = set_env(run, f);
 	if (r)
 		return r;
-	if (program_inspect(run->path, &note) != PROGRAM_REACHED)
-		say_warning("%s", note.text);
 	if (run->choice.list)
 		warn_hidden(run);
 	return 0;
@@ -219,10 +216,15 @@ static int run_program(struct run *run, struct fault *f, int *ret_status)
 		.log = &run->log,
 		.verbose = run->verbose,
 	};
+	enum program_kind kind;
+	struct fault note;
 	int r;
 
 	if (run->verbose)
 		say_start(run);
+	kind = program_inspect(run->path, &note);
+	if (kind != PROGRAM_REACHED && kind != PROGRAM_UNKNOWN)
+		s.warning = note.text;
 	r = supervise(&s, ret_status, f);
 	tenant_log_show(&run->log, true);
 	if (!r && run->verbose)

@@ -95,7 +95,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 	if (grant_name_check(name, f) || choose_parse(ch, line, f))
 		return EXIT_USAGE;
 	for (size_t i = 0; i < ch->count; i++)
-		if (!ch->share[i].mem_text) {
+		if (!*ch->share[i].mem_text) {
 			fault_set(f, 0, "set %s: no size; give --mem SIZE", name);
 			return EXIT_USAGE;
 		}

@@ -8,6 +8,7 @@
 #include "cli/supervise.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +82,7 @@ _Noreturn static void become_program(struct watch *w, int tell)
 		/* By its path, as found before; argv[0] stays as it was written. */
 		execv(w->s->path, w->s->argv);
 		r = -errno;
-		if (r == -ENOEXEC) { /* a script without #!, as execvp() treats it */
+		if (r == -ENOEXEC && program_is_text(w->s->path)) { /* a script without #!, as execvp() treats it */
 			execvp(w->s->argv[0], w->s->argv);
 			r = -errno;
 		}
@@ -234,6 +235,8 @@ int supervise(const struct supervision *s, int *ret_status, struct fault *f)
 	if (!r)
 		r = start_child(&w, f);
 	if (!r) {
+		if (s->warning)
+			say_warning("%s", s->warning);
 		watch_meted(&w);
 		stand_by(&w);
 	}

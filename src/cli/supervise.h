@@ -20,6 +20,7 @@ struct supervision {
 	const struct tenant_env *env;
 	struct control *control; /* watched; -1 inside: not */
 	struct tenant_log *log;
+	const char *warning; /* to be said once the program runs; NULL: none */
 	bool verbose;
 };
 

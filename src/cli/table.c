@@ -48,6 +48,8 @@ static void print_row(const struct table *t, const int *width, char *const *cell
 		int pad = width[c] - text_width(text);
 		bool right = *t->heads[c] == '>', last = c + 1 == t->columns;
 
+		if (last && !*text)
+			pad = 0;
 		printf("%*s%s%*s", right ? pad : 0, "", text, right || last ? 0 : pad, "");
 		if (!last)
 			fputs("  ", stdout);

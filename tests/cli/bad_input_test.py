@@ -1,0 +1,304 @@
+"""Bad input: each gives one clear line that names the thing and the remedy, and a documented exit code."""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+import place
+from place import METE, STATIC
+
+
+class CommandLine(place.MeteTest):
+    def test_no_verb(self):
+        self.refused(2, [], 'mete help')
+
+    def test_unknown_verb(self):
+        self.refused(2, ['rnu'], 'rnu', 'did you mean `mete run`')
+        self.refused(2, ['frobnicate'], 'frobnicate', 'mete help')
+        self.refused(2, ['--frobnicate'], '--frobnicate')
+
+    def test_unknown_option(self):
+        self.refused(125, ['run', '--men', '1G', '--', 'true'], '--men', 'did you mean --mem?')
+        self.refused(125, ['run', '--quux', '--', 'true'], '--quux', 'mete run --help')
+        self.refused(125, ['run', '-Z', '--', 'true'], '-Z')
+        self.refused(2, ['ps', '--jsno'], '--jsno', 'did you mean --json?')
+        self.refused(2, ['set', 'x', '--memory', '1G'], '--memory', 'did you mean --mem?')
+
+    def test_option_values(self):
+        self.refused(125, ['run', '--mem'], '--mem', 'needs a value')
+        self.refused(2, ['ps', '--json=yes'], '--json', 'takes no value')
+        self.refused(125, ['run', '--name', 'a', '--name', 'b', 'true'], '--name', 'twice')
+
+    def test_operands(self):
+        self.refused(125, ['run'], 'program is missing')
+        self.refused(125, ['run', '--mem', '1G', '--'], 'program is missing')
+        self.refused(2, ['show'], 'NAME')
+        self.refused(2, ['ps', 'extra'], 'extra')
+        self.refused(2, ['help', 'frobnicate'], 'frobnicate')
+
+    def test_names(self):
+        for name in ('', 'a/b', '../x', '.x', '-x', 'a b', 'a\nb', 'x' * 64, 'ä'):
+            self.refused(125, ['run', f'--name={name}', 'true'], 'name')
+        self.refused(2, ['show', 'a/b'], 'a/b')
+        self.refused(2, ['delete', '..'], '..')
+
+
+class Sizes(place.MeteTest):
+    def test_refused_before_anything_starts(self):
+        for text, part in (('0', 'at least one byte'), ('-1G', 'negative'), ('', 'no size'), ('abc', 'not a size'),
+                           ('8X', 'unknown unit'), ('99999999999999999999', '64 bits'), ('3T', 'no device has'),
+                           ('101%', 'at most 100%'), ('0%', 'at least one byte'), ('1e9', 'unknown unit')):
+            self.refused(125, ['run', f'--mem={text}', '--', 'true'], '--mem', text, part)
+            self.refused(2, ['set', 'x', f'--mem={text}'], '--mem', text, part)
+            self.refused(2, ['create', 'x', f'--mem={text}'], '--mem', text, part)
+        self.assertFalse(os.path.exists(self.runtime))
+
+    def test_over_the_device(self):
+        self.refused(125, ['run', '--mem', '2G', '--', 'true'], '--mem 2G', 'device 0', '1 GiB')
+
+    def test_over_what_is_left(self):
+        self.assertEqual(self.mete('create', 'most', '--mem', '768M').returncode, 0)
+        self.refused(125, ['run', '--mem', '512M', '--', 'true'], '256 MiB')
+        self.assertEqual(self.mete('run', '--mem', '512M', '--overcommit', '--', 'true').returncode, 0)
+        self.assertEqual(self.mete('delete', 'most').returncode, 0)
+
+
+class Devices(place.MeteTest):
+    def test_unknown_device_lists_them(self):
+        for word in ('7', 'GPU-ffff', 'nonsense', '-1', '99999999999999999999'):
+            self.refused(125, ['run', f'--device={word}', 'true'], word, 'there are: 0 (', '1 (')
+        self.refused(125, ['run', '--device=', 'true'], 'no device named')
+        # The beginning that all of them share names none.
+        self.refused(125, ['run', '--device=GPU-', 'true'], 'GPU-', 'there are: 0 (')
+
+    def test_pairing(self):
+        self.refused(125, ['run', '-d', '0', '-d', '0', 'true'], 'named twice')
+        self.refused(125, ['run', '-d', '0,0', 'true'], 'named twice')
+        self.refused(125, ['run', '-m', '1M', '-m', '2M', 'true'], '2M', '--device')
+        self.refused(125, ['run', '-m', '1M', '-m', '2M', '-d', '0', 'true'], '2 times for 1 devices')
+        self.refused(125, ['run', '-m', '1M', '-d', '0:2M', 'true'], '1M', 'one form')
+        self.refused(125, ['run', '-d', '0:', 'true'], 'no size')
+        self.refused(125, ['run', '-d', ','.join(str(i) for i in range(17)), 'true'], 'more than 16')
+
+    def test_visible_devices_hide_all(self):
+        for value in ('', '-1', '9', 'GPU-ffff'):
+            self.refused(125, ['run', 'true'], f'CUDA_VISIBLE_DEVICES={value}', 'unset',
+                         env={'CUDA_VISIBLE_DEVICES': value})
+
+    def test_visible_devices_hide_the_grant(self):
+        done = self.mete('run', '-m', '1M', '-d', '1', 'true', env={'CUDA_VISIBLE_DEVICES': '0'})
+        self.assertEqual(done.returncode, 0)
+        self.assert_line(done.stderr, 'CUDA_VISIBLE_DEVICES=0', 'device 1')
+
+
+class Programs(place.MeteTest):
+    def test_not_found(self):
+        self.refused(127, ['run', '--', 'no-such-program'], 'no-such-program', 'PATH')
+        self.refused(127, ['run', '--', '/no/such/program'], '/no/such/program')
+        self.refused(127, ['run', '--', ''], 'empty')
+        self.refused(127, ['run', 'x' * 5000], 'no such program')
+        self.program('here', '#!/bin/sh\n')
+        self.refused(127, ['run', 'here'], './here', cwd=self.folder)
+        # Judged before any daemon is started.
+        self.assertFalse(os.path.exists(self.runtime))
+
+    def test_not_executable(self):
+        self.refused(126, ['run', self.program('plain', 'text', 0o644)], 'plain', 'chmod +x')
+        self.refused(126, ['run', self.folder], self.folder, 'a folder')
+        self.program('in-path', 'text', 0o644)
+        self.refused(126, ['run', 'in-path'], 'in-path', 'chmod +x', env={'PATH': self.folder})
+
+    def test_no_interpreter(self):
+        self.refused(127, ['run', self.program('script', '#!/no/such/shell\n')], 'script', 'interpreter')
+
+    def test_damaged(self):
+        self.refused(126, ['run', self.program('damaged', '\x7fELF damaged')], 'damaged')
+        self.refused(126, ['run', self.program('binary', 'bi\0nary')], 'binary')
+
+    def test_static(self):
+        if not os.path.exists(STATIC):
+            self.skipTest('no static libc on this machine')
+        done = self.mete('run', '-m', '1M', '--', STATIC)
+        self.assertEqual((done.returncode, done.stdout), (3, 'it ran\n'))
+        self.assert_line(done.stderr, STATIC, 'statically linked', 'link it dynamically')
+        script = self.program('script', f'#!{STATIC}\n')
+        self.assert_line(self.mete('run', '-m', '1M', script).stderr, 'statically linked')
+        os.symlink(STATIC, self.path('tool'))
+        script = self.program('through-env', '#!/usr/bin/env tool\n')
+        done = self.mete('run', '-m', '1M', script, env={'PATH': f'{self.folder}:{os.environ["PATH"]}'})
+        self.assert_line(done.stderr, 'statically linked')
+
+    def test_other_libc(self):
+        with open('/bin/true', 'rb') as file:
+            image = file.read()
+        loader = b'/lib64/ld-linux-x86-64.so.2\0'
+        if loader not in image:
+            self.skipTest('not an x86-64 machine')
+        # The real loader under a name that stands for another C library.
+        os.symlink('/lib64/ld-linux-x86-64.so.2', self.path('ld-musl'))
+        other = self.path('ld-musl').encode() + b'\0'
+        with open(self.path('musl'), 'wb') as file:
+            file.write(image.replace(loader, other + b'\0' * (len(loader) - len(other)), 1))
+        os.chmod(self.path('musl'), 0o755)
+        done = self.mete('run', '-m', '1M', self.path('musl'))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_line(done.stderr, 'ld-musl', 'build for glibc')
+
+    def test_no_gpu(self):
+        self.assertEqual(self.mete('run', '-m', '1M', 'true').stderr, '')
+        done = self.mete('run', '-v', '-m', '1M', 'true')
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('mete: the program used no GPU\n', done.stderr)
+
+
+class Surroundings(place.MeteTest):
+    def test_runtime_directory(self):
+        run = ['run', '-m', '1M', 'true']
+        self.refused(125, run, 'relative', 'absolute', env={'METE_RUNTIME_DIR': 'relative'})
+        self.refused(125, run, 'too long', 'METE_RUNTIME_DIR', env={'METE_RUNTIME_DIR': '/tmp/' + 'x' * 200})
+        self.refused(125, run, 'METE_RUNTIME_DIR', env={'METE_RUNTIME_DIR': '/no/such/folder/run'})
+        self.program('file', '')
+        self.refused(125, run, 'not a folder', env={'METE_RUNTIME_DIR': self.path('file')})
+        os.mkdir(self.path('open'))
+        os.chmod(self.path('open'), 0o777)
+        self.refused(125, run, 'others may write', 'chmod 700', env={'METE_RUNTIME_DIR': self.path('open')})
+
+    def test_foreign_folder(self):
+        if os.geteuid():
+            self.skipTest('needs root, to make a folder of another user')
+        os.mkdir(self.path('theirs'), 0o700)
+        os.chown(self.path('theirs'), 65534, 65534)
+        self.refused(125, ['run', 'true'], 'belongs to user 65534', env={'METE_RUNTIME_DIR': self.path('theirs')})
+
+    def listen(self, answer):
+        """Somebody else at the place of meted's socket."""
+        os.mkdir(self.runtime, 0o700)
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(os.path.join(self.runtime, 'control.sock'))
+        server.listen()
+        self.addCleanup(server.close)
+
+        def serve():
+            try:
+                while True:
+                    peer, _ = server.accept()
+                    peer.recv(4096)
+                    peer.sendall(answer)
+                    peer.close()
+            except OSError:
+                pass
+        threading.Thread(target=serve, daemon=True).start()
+
+    def test_socket_that_is_not_meted(self):
+        self.listen(b'220 mail.example.org ESMTP\n')
+        self.refused(125, ['run', 'true'], 'control.sock', "does not speak meted's protocol")
+        self.refused(1, ['ps'], 'control.sock', "does not speak meted's protocol")
+
+    def test_socket_that_hangs_up(self):
+        self.listen(b'')
+        self.refused(125, ['run', 'true'], 'meted went away')
+
+    def test_other_protocol(self):
+        self.listen(b'{"ok":true,"version":"9.9","protocol":9,"pid":1}\n')
+        self.refused(125, ['run', 'true'], '9.9', 'another protocol')
+
+    def test_socket_of_another_user(self):
+        if os.geteuid():
+            self.skipTest('needs root, to listen as another user')
+        os.mkdir(self.runtime, 0o700)
+        os.chmod(self.folder, 0o755)
+        os.chown(self.runtime, 65534, 65534)
+        listener = subprocess.Popen(
+            [sys.executable, '-c', 'import os, socket, sys, time\n'
+             'os.setgroups([]); os.setgid(65534); os.setuid(65534)\n'
+             's = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("ready", flush=True)\n'
+             'time.sleep(60)', os.path.join(self.runtime, 'control.sock')], stdout=subprocess.PIPE)
+        self.started.append(listener)
+        listener.stdout.readline()
+        self.refused(125, ['run', 'true'], 'control.sock', 'belongs to user 65534')
+
+    def test_file_at_the_socket(self):
+        os.mkdir(self.runtime, 0o700)
+        with open(os.path.join(self.runtime, 'control.sock'), 'w'):
+            pass
+        self.refused(125, ['run', 'true'], 'control.sock')
+        self.assertTrue(os.path.exists(os.path.join(self.runtime, 'control.sock')))
+
+    def test_no_meted(self):
+        alone = self.path('bin')
+        os.mkdir(alone)
+        shutil.copy(METE, alone)
+        env = {'METE_LIBDIR': self.libdir(), 'PATH': '/nowhere'}
+        self.refused(125, ['run', '/bin/true'], 'meted', 'PATH', mete=os.path.join(alone, 'mete'), env=env)
+
+    def test_no_shim(self):
+        alone = self.path('bin')
+        os.mkdir(alone)
+        shutil.copy(METE, alone)
+        self.refused(125, ['run', 'true'], alone, 'METE_LIBDIR', mete=os.path.join(alone, 'mete'))
+        self.refused(125, ['run', 'true'], self.folder, 'shim/libcuda.so.1', env={'METE_LIBDIR': self.folder})
+
+    def libdir(self, name='lib'):
+        """A folder as an installed mete has it."""
+        os.mkdir(self.path(name))
+        for part, built in (('shim', 'shim'), ('soft', 'softdev')):
+            shutil.copytree(os.path.join(place.BUILD, 'src', built), os.path.join(self.path(name), part),
+                            ignore=lambda folder, names: [n for n in names if '.so' not in n or n.endswith('.p')])
+        return self.path(name)
+
+    def test_blank_in_the_path(self):
+        libdir = self.libdir('my lib')
+        self.refused(125, ['run', 'true'], 'my lib', 'blank', env={'METE_LIBDIR': libdir})
+
+    def test_driver_that_is_not_there(self):
+        self.refused(125, ['run', '-m', '1M', 'true'], 'METE_DRIVER=/no/such/libcuda.so.1', 'unset',
+                     env={'METE_DRIVER': '/no/such/libcuda.so.1'})
+
+    def test_full_disk(self):
+        if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', self.folder],
+                                          capture_output=True).returncode:
+            self.skipTest('needs the right to mount a small file system')
+        try:
+            os.mkdir(self.runtime, 0o700)
+            with open(self.path('filler'), 'wb', buffering=0) as file:
+                try:
+                    while file.write(b'x' * 4096) == 4096:
+                        pass
+                except OSError:
+                    pass
+            self.refused(125, ['run', '-m', '1M', 'true'], self.runtime, 'space')
+            os.unlink(self.path('filler'))
+        finally:
+            pid = self.daemon_pid()
+            if pid:
+                os.kill(pid, 9)
+                place.wait_for(lambda: not place.alive(pid), 'meted is gone')
+            subprocess.run(['umount', '-l', self.folder], check=True)
+
+    def test_unknown_grant(self):
+        self.refused(125, ['run', '--grant', 'nobody', 'true'], 'nobody')
+        for verb in ('show', 'delete'):
+            self.refused(1, [verb, 'nobody'], 'nobody')
+        self.refused(1, ['set', 'nobody', '--mem', '1M'], 'nobody')
+        self.assertEqual(self.mete('create', 'somebody', '--mem', '1M').returncode, 0)
+        for verb in ('show', 'delete'):
+            self.refused(1, [verb, 'nobody'], 'nobody')
+        self.refused(125, ['run', '--grant', 'nobody', 'true'], 'nobody')
+        self.refused(1, ['create', 'somebody', '--mem', '1M'], 'somebody')
+        self.refused(125, ['run', '--name', 'somebody', '--mem', '1M', 'true'], 'somebody')
+        self.refused(125, ['run', '--grant', 'somebody', '--mem', '1M', 'true'], '--mem', 'mete set')
+        self.assertEqual(self.mete('delete', 'somebody').returncode, 0)
+
+    def test_full_output(self):
+        if not os.path.exists('/dev/full'):
+            self.skipTest('no /dev/full')
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([METE, 'help'], stdout=full, stderr=subprocess.PIPE, text=True, env=self.env)
+        self.assertEqual(done.returncode, 1)
+        self.assert_line(done.stderr, 'output')
+
+
+if __name__ == '__main__':
+    place.main()

@@ -1,0 +1,134 @@
+/*
+ * client.c: a CUDA program for the tests of mete that does what its words say, in order, and prints one line for each.
+ *
+ *   device N      makes device N current         alloc BYTES   "alloc BYTES RESULT"
+ *   count         "count N"                      free          frees the last allocation: "free RESULT"
+ *   info          "info FREE TOTAL"              hold FILE     waits until FILE exists
+ *   mark FILE     makes FILE                     die           ends by SIGKILL
+ */
+#include <cuda.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 1024
+
+static CUdeviceptr allocation[MOST];
+static int allocations;
+static int started;
+
+static void fail(const char *what, int result)
+{
+	printf("%s failed: %d\n", what, result);
+	exit(9);
+}
+
+static void use_device(int number)
+{
+	CUcontext context;
+	CUdevice device;
+	int r;
+
+	r = (int)cuInit(0);
+	if (r)
+		fail("cuInit", r);
+	r = (int)cuDeviceGet(&device, number);
+	if (r)
+		fail("cuDeviceGet", r);
+	r = (int)cuDevicePrimaryCtxRetain(&context, device);
+	if (r)
+		fail("cuDevicePrimaryCtxRetain", r);
+	r = (int)cuCtxSetCurrent(context);
+	if (r)
+		fail("cuCtxSetCurrent", r);
+	started = 1;
+}
+
+static void alloc(const char *bytes)
+{
+	int r;
+
+	if (allocations == MOST)
+		fail("alloc: too many", MOST);
+	r = (int)cuMemAlloc(&allocation[allocations], strtoull(bytes, NULL, 10));
+	allocations += !r;
+	printf("alloc %s %d\n", bytes, r);
+}
+
+static void info(void)
+{
+	size_t available, total;
+	int r = (int)cuMemGetInfo(&available, &total);
+
+	if (r)
+		fail("cuMemGetInfo", r);
+	printf("info %zu %zu\n", available, total);
+}
+
+static void count(void)
+{
+	int n = 0, r = (int)cuInit(0);
+
+	if (!r)
+		r = (int)cuDeviceGetCount(&n);
+	if (r)
+		fail("cuDeviceGetCount", r);
+	printf("count %d\n", n);
+}
+
+static void hold(const char *file)
+{
+	while (access(file, F_OK))
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+static void mark(const char *file)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		fail(file, fd);
+	close(fd);
+}
+
+static const char *argument(char **argv, int *at)
+{
+	if (!argv[*at + 1])
+		fail(argv[*at], -1);
+	return argv[++*at];
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!started && (!strcmp(word, "alloc") || !strcmp(word, "info")))
+			use_device(0);
+		if (!strcmp(word, "device"))
+			use_device(atoi(argument(argv, &i)));
+		else if (!strcmp(word, "alloc"))
+			alloc(argument(argv, &i));
+		else if (!strcmp(word, "free") && allocations)
+			printf("free %d\n", (int)cuMemFree(allocation[--allocations]));
+		else if (!strcmp(word, "info"))
+			info();
+		else if (!strcmp(word, "count"))
+			count();
+		else if (!strcmp(word, "hold"))
+			hold(argument(argv, &i));
+		else if (!strcmp(word, "mark"))
+			mark(argument(argv, &i));
+		else if (!strcmp(word, "die"))
+			raise(SIGKILL);
+		else
+			fail(word, -2);
+	}
+	return 0;
+}

@@ -1,0 +1,139 @@
+"""What every test of mete stands on: a runtime directory and software devices of its own, and nothing left at the end."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else '.'
+METE = os.path.join(BUILD, 'src/cli/mete')
+CLIENT = os.path.join(BUILD, 'tests/cli/mete_client')
+STATIC = os.path.join(BUILD, 'tests/cli/mete_static')
+MIB = 1 << 20
+GIB = 1 << 30
+OUT_OF_MEMORY = 2
+WAIT_S = 30
+
+
+def wait_for(condition, what, seconds=WAIT_S):
+    """Waits until the condition holds; its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f'{what}: not within {seconds} s')
+        time.sleep(0.02)
+
+
+def alive(pid):
+    """True while the process lives; a zombie has ended."""
+    try:
+        with open(f'/proc/{pid}/stat') as stat:
+            return stat.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
+    except FileNotFoundError:
+        return False
+
+
+class MeteTest(unittest.TestCase):
+    """A place for one test: two software devices of 1 GiB."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='mt-', dir='/tmp')
+        self.runtime = os.path.join(self.folder, 'run')
+        self.env = {name: value for name, value in os.environ.items()
+                    if not name.startswith('METE_') and name not in ('CUDA_VISIBLE_DEVICES', 'LD_PRELOAD')}
+        self.env.update(METE_RUNTIME_DIR=self.runtime, METE_SOFT_DIR=os.path.join(self.folder, 'soft'),
+                        METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C')
+        os.mkdir(self.env['METE_SOFT_DIR'])
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        pid = self.daemon_pid()
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not alive(pid), 'meted ends on SIGTERM')
+        shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def program(self, name, text, mode=0o755):
+        path = self.path(name)
+        with open(path, 'w') as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def mark(self, name):
+        with open(self.path(name), 'w'):
+            pass
+
+    def mete(self, *words, env=None, **keywords):
+        """Runs mete to its end."""
+        keywords.setdefault('stdin', subprocess.DEVNULL)
+        if 'input' in keywords:
+            del keywords['stdin']
+        return subprocess.run([keywords.pop('mete', METE), *words], env={**self.env, **(env or {})}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **keywords)
+
+    def start(self, *words, env=None, **keywords):
+        """Starts mete; it is ended with the test."""
+        keywords.setdefault('stdin', subprocess.DEVNULL)
+        process = subprocess.Popen([METE, *words], env={**self.env, **(env or {})}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+        self.started.append(process)
+        return process
+
+    def json(self, *words):
+        done = self.mete(*words, '--json')
+        self.assertEqual((done.returncode, done.stderr), (0, ''), words)
+        return json.loads(done.stdout)
+
+    def grant(self, name):
+        return self.json('show', name)['grant']
+
+    def daemon_pid(self):
+        """The meted of this place, found by its open lock file; None: there is none."""
+        for entry in os.listdir('/proc'):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f'/proc/{entry}/cmdline', 'rb') as file:
+                    words = file.read().split(b'\0')
+            except OSError:
+                continue
+            if os.path.basename(words[0]) == b'meted' and self.runtime.encode() in words and alive(int(entry)):
+                return int(entry)
+        return None
+
+    def assert_line(self, text, *parts):
+        """One line from mete, that holds all the parts."""
+        lines = text.splitlines()
+        self.assertEqual(len(lines), 1, text)
+        self.assertTrue(lines[0].startswith('mete: '), text)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def refused(self, status, words, *parts, env=None, **keywords):
+        """mete refuses with this status and one line that holds the parts."""
+        done = self.mete(*words, env=env, **keywords)
+        self.assertEqual(done.returncode, status, (words, done.stderr))
+        self.assertEqual(done.stdout, '', words)
+        self.assert_line(done.stderr, *parts)
+
+
+def main():
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)

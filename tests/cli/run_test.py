@@ -1,0 +1,334 @@
+"""mete run: exit status, signals, terminal, quoting, environment: as if mete were not there."""
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import place
+from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
+
+SMALL = ['run', '-m', '1M']
+
+
+class ExitStatus(place.MeteTest):
+    def test_codes(self):
+        for code in (0, 1, 2, 42, 124, 125, 126, 127, 255):
+            done = self.mete(*SMALL, 'sh', '-c', f'exit {code}')
+            self.assertEqual((done.returncode, done.stderr), (code, ''))
+
+    def test_signals(self):
+        for sig in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT, signal.SIGUSR1):
+            done = self.mete(*SMALL, 'sh', '-c', f'kill -{int(sig)} $$')
+            self.assertEqual(done.returncode, -sig)
+        done = subprocess.run(['sh', '-c', f'{METE} run -m 1M sh -c "kill -TERM \\$\\$"; exit $?'], env=self.env)
+        self.assertEqual(done.returncode, 128 + signal.SIGTERM)
+
+    def test_client_killed(self):
+        self.assertEqual(self.mete(*SMALL, CLIENT, 'alloc', '4096', 'die').returncode, -signal.SIGKILL)
+
+
+class Words(place.MeteTest):
+    def shown(self, *words):
+        done = self.mete(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.split('\0')[:-1]
+
+    def test_arguments_are_unchanged(self):
+        odd = ['', ' ', 'a b', '*', '$HOME', '"', "'", '\\', 'a\nb', '--mem', '-v', '--', '-', 'ä€']
+        program = self.program('show', '#!/bin/sh\nprintf "%s\\0" "$@"\n')
+        self.assertEqual(self.shown(*SMALL, '--', program, *odd), odd)
+        self.assertEqual(self.shown(*SMALL, program, *odd), odd)
+        self.assertEqual(self.shown('run', '--mem=1M', '-d0', program, '--', 'x'), ['--', 'x'])
+
+    def test_program_that_looks_like_an_option(self):
+        self.program('-odd', '#!/bin/sh\nprintf "%s\\0" "$0"\n')
+        done = self.mete(*SMALL, '--', '-odd', env={'PATH': f'{self.folder}:{os.environ["PATH"]}'})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_argv0(self):
+        self.assertEqual(self.mete(*SMALL, 'bash', '-c', 'echo $0').stdout, 'bash\n')
+
+    def test_script_without_first_line(self):
+        self.assertEqual(self.mete(*SMALL, self.program('bare', 'echo bare; exit 4\n')).returncode, 4)
+
+
+class Transparency(place.MeteTest):
+    def test_streams(self):
+        done = self.mete(*SMALL, 'sh', '-c', 'cat; echo error >&2', input='through\n')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, 'through\n', 'error\n'))
+
+    def test_large_input(self):
+        text = 'x' * (4 * MIB)
+        self.assertEqual(self.mete(*SMALL, 'cat', input=text).stdout, text)
+
+    def test_descriptors(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        listing = 'import os; print(sorted(int(f) for f in os.listdir("/proc/self/fd")))'
+        done = self.mete(*SMALL, sys.executable, '-c', listing, pass_fds=[write])
+        plain = subprocess.run([sys.executable, '-c', listing], pass_fds=[write], stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, env=self.env)
+        os.close(write)
+        self.assertEqual(done.stdout, plain.stdout)
+
+    def test_state(self):
+        show = ('grep -E "^(Sig(Blk|Ign|Cgt)|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n; ulimit -c;'
+                'env | grep -vE "^(METE_|LD_|_=|SHLVL=)" | sort')
+
+        def prepare():
+            os.umask(0o137)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
+        done = self.mete(*SMALL, 'sh', '-c', show, preexec_fn=prepare, cwd='/usr')
+        plain = subprocess.run(['sh', '-c', show], preexec_fn=prepare, cwd='/usr', stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, env=self.env)
+        self.assertEqual(done.stdout, plain.stdout)
+
+    def test_environment(self):
+        done = self.mete(*SMALL, 'env', env={'LD_LIBRARY_PATH': '/a:/b', 'LD_PRELOAD': ''})
+        shown = dict(line.split('=', 1) for line in done.stdout.splitlines() if '=' in line)
+        first, second = shown['LD_PRELOAD'].split(':')
+        self.assertEqual((os.path.basename(first), os.path.basename(second)), ('libcuda.so.1', 'libnvidia-ml.so.1'))
+        shim = os.path.dirname(first)
+        self.assertEqual(shown['LD_LIBRARY_PATH'], f'{shim}:/a:/b')
+        self.assertTrue(os.path.samefile(first, os.path.join(shim, 'libcuda.so')))
+        self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
+        self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
+
+    def test_nested(self):
+        done = self.mete('run', '-m', '2M', METE, *SMALL, 'sh', '-c', 'echo "$LD_PRELOAD"; echo "$LD_LIBRARY_PATH"')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        preload, library_path = done.stdout.splitlines()
+        self.assertEqual(len(preload.split(':')), 2)
+        self.assertEqual(len(library_path.split(':')), 1)
+        done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
+        self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
+
+    def test_closed_stderr(self):
+        done = subprocess.run(['sh', '-c', f'{METE} run -v -m 1M sh -c "exit 7" 2>&-'], env=self.env)
+        self.assertEqual(done.returncode, 7)
+
+
+class Signals(place.MeteTest):
+    def catching(self, *signals):
+        """A program that says which signals it gets, until the marker `end` is there."""
+        traps = ' '.join(f"trap 'echo {name}' {name};" for name in signals)
+        return ['bash', '-c', f'{traps} touch {self.path("ready")};'
+                f' while ! [ -e {self.path("end")} ]; do sleep 0.02; done']
+
+    def test_passed_on(self):
+        process = self.start(*SMALL, *self.catching('TERM', 'INT', 'HUP', 'QUIT', 'USR1'))
+        wait_for(lambda: os.path.exists(self.path('ready')), 'the program runs')
+        expected = []
+        for name in ('TERM', 'INT', 'HUP', 'QUIT', 'USR1'):
+            process.send_signal(getattr(signal, 'SIG' + name))
+            expected.append(process.stdout.readline())
+            self.assertEqual(expected[-1], name + '\n')
+        self.mark('end')
+        out, error = process.communicate(timeout=place.WAIT_S)
+        self.assertEqual((process.returncode, out, error), (0, '', ''))
+
+    def test_ends_by_the_same_signal(self):
+        process = self.start(*SMALL, 'sleep', '60')
+        wait_for(lambda: children(process.pid), 'the program runs')
+        process.terminate()
+        self.assertEqual(process.wait(place.WAIT_S), -signal.SIGTERM)
+
+    def test_nohup(self):
+        process = self.start(*SMALL, *self.catching('TERM'),
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        wait_for(lambda: os.path.exists(self.path('ready')), 'the program runs')
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.stdout.readline(), 'TERM\n')
+        self.mark('end')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children') as file:
+        return [int(word) for word in file.read().split()]
+
+
+def state(pid):
+    with open(f'/proc/{pid}/stat') as file:
+        return file.read().rsplit(')', 1)[1].split()[0]
+
+
+class Terminal(place.MeteTest):
+    """mete and its program on a terminal of their own, as a shell would start them."""
+
+    def spawn(self, *words):
+        pid, terminal = pty.fork()
+        if not pid:
+            os.execve(METE, [METE, *words], self.env)
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(self.end, pid)
+        self.ended = False
+        return pid, terminal
+
+    def end(self, pid):
+        if not self.ended:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def wait(self, pid):
+        _, status = os.waitpid(pid, 0)
+        self.ended = True
+        return status
+
+    def read_until(self, terminal, text):
+        seen = ''
+        while text not in seen:
+            try:
+                seen += os.read(terminal, 4096).decode()
+            except OSError:
+                self.fail(f'the terminal ended: {seen!r}')
+        return seen
+
+    def test_is_a_terminal(self):
+        pid, terminal = self.spawn(*SMALL, 'sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && stty size && read x'
+                                                       ' && echo "got $x" && read y')
+        self.read_until(terminal, '\n')
+        os.write(terminal, b'typed\n')
+        self.read_until(terminal, 'got typed')
+        os.write(terminal, b'\n')
+        self.assertEqual(self.wait(pid), 0)
+
+    def test_interrupt_comes_once(self):
+        count = "n=0; trap 'n=$((n+1))' INT; echo ready; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; done; echo n=$n"
+        pid, terminal = self.spawn(*SMALL, 'bash', '-c', count)
+        self.read_until(terminal, 'ready')
+        os.write(terminal, b'\x03')
+        self.read_until(terminal, 'n=1')
+        self.wait(pid)
+
+    def test_interrupt_ends_both(self):
+        pid, terminal = self.spawn(*SMALL, 'sh', '-c', 'echo ready; exec sleep 60')
+        self.read_until(terminal, 'ready')
+        os.write(terminal, b'\x03')
+        status = self.wait(pid)
+        self.assertTrue(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, status)
+
+    def test_stop_and_continue(self):
+        pid, terminal = self.spawn(*SMALL, 'sh', '-c', 'echo ready; sleep 0.3; read x; echo "went on with $x"')
+        self.read_until(terminal, 'ready')
+        child = children(pid)[0]
+        # A session leader's own group is orphaned, and ^Z does nothing there; stop the program as a shell's job is.
+        os.kill(child, signal.SIGSTOP)
+        wait_for(lambda: state(pid) == 'T', 'mete stops with its program')
+        os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: state(child) != 'T', 'the program continues with mete')
+        os.write(terminal, b'input\n')
+        self.read_until(terminal, 'went on with input')
+        self.assertEqual(self.wait(pid), 0)
+
+    def test_job_control_of_a_shell(self):
+        pid, terminal = pty.fork()
+        if not pid:
+            os.execve('/bin/bash', ['bash', '--norc', '-i'], {**self.env, 'PS1': '$ '})
+        self.addCleanup(os.close, terminal)
+        self.ended = False
+        self.addCleanup(self.end, pid)
+        os.write(terminal, f'{METE} run -m 1M sh -c "echo be\\gun; sleep 1; echo do\\ne"\n'.encode())
+        self.read_until(terminal, 'begun')
+        os.write(terminal, b'\x1a')
+        self.read_until(terminal, 'Stopped')
+        os.write(terminal, b'fg\n')
+        self.read_until(terminal, 'done')
+        os.write(terminal, b'exit\n')
+        self.wait(pid)
+
+
+class Shares(place.MeteTest):
+    def test_quota_is_exact(self):
+        done = self.mete('run', '-m', '64M', CLIENT, 'info', 'alloc', str(64 * MIB), 'alloc', '1', 'free', 'alloc', '1')
+        self.assertEqual(done.stdout.splitlines(),
+                         [f'info {64 * MIB} {64 * MIB}', f'alloc {64 * MIB} 0', f'alloc 1 {OUT_OF_MEMORY}', 'free 0',
+                          'alloc 1 0'])
+        self.assertEqual(done.returncode, 0)
+
+    def test_percent_and_default(self):
+        self.assertEqual(self.mete('run', '-m', '25%', CLIENT, 'info').stdout, f'info {GIB // 4} {GIB // 4}\n')
+        self.assertEqual(self.mete('run', CLIENT, 'info').stdout, f'info {GIB} {GIB}\n')
+
+    def test_several_devices(self):
+        words = ['count', 'device', '0', 'info', 'device', '1', 'info']
+        both = [f'info {64 * MIB} {64 * MIB}', f'info {32 * MIB} {32 * MIB}']
+        for options in (['-m', '64M', '-d', '0', '-m', '32M', '-d', '1'], ['-d', '0:64M,1:32M'],
+                        ['-d', '0:64M', '-d', '1:32M'], ['-d', '0', '-d', '1', '-m', '64M', '-m', '32M']):
+            done = self.mete('run', *options, CLIENT, *words)
+            self.assertEqual(done.stdout.splitlines(), ['count 2', *both], (options, done.stderr))
+        for options in (['-m', '64M', '-d', '0,1'], ['-m', '64M', '-d', 'all']):
+            done = self.mete('run', *options, CLIENT, *words)
+            self.assertEqual(done.stdout.splitlines(), ['count 2', both[0], both[0]], (options, done.stderr))
+        done = self.mete('run', '-m', '64M', '-d', '1', CLIENT, 'count', 'info')
+        self.assertEqual(done.stdout.splitlines(), ['count 1', both[0]])
+
+    def test_uuid(self):
+        devices = self.json('devices')['devices']
+        uuid = devices[1]['uuid']
+        for word in (uuid, uuid.upper(), uuid[4:]):
+            done = self.mete('run', '-v', '-m', '64M', '-d', word, 'true')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('device 1 (', done.stderr)
+
+    def test_visible_devices(self):
+        for value in ('1', '1,0', '1,7,0', self.json('devices')['devices'][1]['uuid']):
+            done = self.mete('run', '-v', '-m', '64M', CLIENT, 'count', 'info', env={'CUDA_VISIBLE_DEVICES': value})
+            self.assertEqual(done.stdout.splitlines(), ['count 1', f'info {64 * MIB} {64 * MIB}'], (value, done.stderr))
+            self.assertIn('device 1 (', done.stderr)
+
+    def test_verbose(self):
+        done = self.mete('run', '-v', '-m', '64M', '-n', 'talks', CLIENT, 'alloc', str(3 * MIB), 'alloc', str(64 * MIB))
+        self.assertEqual(done.returncode, 0)
+        for part in (r'mete: grant talks from meted \(process \d+, started for this command\)',
+                     r'mete: driver /.*libcuda\.so\.1\S* \(the software device\)', r'mete: device 0 \(.*\): 64 MiB of 1 GiB',
+                     r'mete: device 0: peak 3 MiB of 64 MiB, 1 allocations refused'):
+            self.assertRegex(done.stderr, part)
+        self.assertNotIn('used no GPU', done.stderr)
+        self.assertEqual([line for line in done.stderr.splitlines() if not line.startswith('mete: ')], [])
+
+    def test_a_client_that_only_asks_has_used_the_gpu(self):
+        self.assertNotIn('used no GPU', self.mete('run', '-v', '-m', '64M', CLIENT, 'count').stderr)
+
+    def test_two_at_once(self):
+        runs = [self.start('run', '-m', '256M', '-n', f'run-{i}', CLIENT, 'alloc', str(256 * MIB), 'alloc', '1', 'mark',
+                           self.path(f'at-{i}'), 'hold', self.path('go')) for i in range(3)]
+        wait_for(lambda: all(os.path.exists(self.path(f'at-{i}')) for i in range(3)), 'three runs hold their shares')
+        grants = {grant['name']: grant for grant in self.json('ps')['grants']}
+        self.assertEqual({name: grant['devices'][0]['held_bytes'] for name, grant in grants.items()},
+                         {f'run-{i}': 256 * MIB for i in range(3)})
+        self.refused(125, ['run', '-m', '257M', 'true'], '256 MiB')
+        self.mark('go')
+        for run in runs:
+            out, error = run.communicate(timeout=place.WAIT_S)
+            self.assertEqual((run.returncode, out, error),
+                             (0, f'alloc {256 * MIB} 0\nalloc 1 {OUT_OF_MEMORY}\n', ''))
+
+    def test_started_together(self):
+        """Many at the same moment start one daemon, and none of them fails."""
+        runs = [self.start('run', '-m', '1M', CLIENT, 'alloc', str(MIB), 'alloc', '1') for _ in range(12)]
+        for run in runs:
+            out, error = run.communicate(timeout=place.WAIT_S * 2)
+            self.assertEqual((run.returncode, out, error), (0, f'alloc {MIB} 0\nalloc 1 {OUT_OF_MEMORY}\n', ''))
+
+    def test_log_lines_come_through(self):
+        """A line written to METE_LOG is shown, once, without control characters."""
+        line = 'printf "mete: look \\033[31m here\\n" >>"$METE_LOG"'
+        done = self.mete(*SMALL, 'sh', '-c', f'{line}; {line}; printf "no end" >>"$METE_LOG"; exit 5')
+        self.assertEqual(done.returncode, 5)
+        self.assertEqual(done.stderr, 'mete: look ?[31m here\nmete: no end\n')
+
+    def test_log_lines_come_soon(self):
+        process = self.start(*SMALL, 'sh', '-c', f'echo soon >>"$METE_LOG"; while ! [ -e {self.path("end")} ]; do sleep '
+                                                 '0.02; done')
+        self.assertEqual(process.stderr.readline(), 'mete: soon\n')
+        self.mark('end')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+
+if __name__ == '__main__':
+    place.main()

@@ -1,0 +1,8 @@
+/* static.c: linked statically, so that no shim can reach it. */
+#include <stdio.h>
+
+int main(void)
+{
+	puts("it ran");
+	return 3;
+}
