@@ -227,8 +227,10 @@ int main(int argc, char **argv)
 		printf("Bail out! %s: %s\n", argc > 1 ? argv[1] : "no library named", dlerror());
 		return 1;
 	}
-	tap_begin();
 	test_before_init();
+	is(CALL(nvmlInit_v2, (void)), NVML_SUCCESS);
+	is(CALL(nvmlShutdown, (void)), NVML_SUCCESS);
+	tap_begin(); /* from here on: a connection to meted stays for the life of the process */
 	is(CALL(nvmlInit_v2, (void)), NVML_SUCCESS);
 	is(CALL(nvmlInitWithFlags, (unsigned int), 0), NVML_SUCCESS); /* counts */
 	is(CALL(nvmlDeviceGetCount_v2, (unsigned int *), &n), NVML_SUCCESS);

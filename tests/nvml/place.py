@@ -95,7 +95,7 @@ class Place:
                               timeout=60).stdout
 
     def under(self, grant, *command):
-        return Program([self.mete_path, "run", "--soft", "--grant", grant, "--", *command], self.env)
+        return Program([self.mete_path, "run", "--grant", grant, "--", *command], self.env)
 
     def direct(self, *command, **more):
         return Program(list(command), {**self.env, "LD_LIBRARY_PATH": self.soft, **more})
