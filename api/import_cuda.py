@@ -7,7 +7,8 @@ import_cuda.py propose cuda.toml  prints blocks for calls and types that the too
                                   decides it.
 
 Only the compiler's syntax tree is read (clang -ast-dump=json), never the text of a header. Both modes need clang and a
-toolkit (--include DIR, default /usr/local/cuda/include); without them, or with a toolkit of another version, the status is 77, which meson takes as "skipped".
+toolkit (--include DIR, default /usr/local/cuda/include); without them, or with a toolkit of another version, the status
+is 77, which meson takes as "skipped".
 The tree gives names, types, enumerators and the order of fields; sizes and offsets are asked of the compiler by a program
 that is built twice, once over the toolkit's header and once over ours.
 """

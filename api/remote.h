@@ -1,12 +1,13 @@
 /*
  * remote.h: what generated remote clients and dispatchers share: messages, their reading and writing, the link.
  *
- * A request is a head and the call's arguments, a reply a head and what the call gave out; each value begins on a multiple
- * of 8 bytes, so that arrays can be used where they lie. Both ends are little-endian with 64-bit pointers, and compare
- * NAME_REMOTE_FINGERPRINT before the first call: call numbers and layouts mean something between equal fingerprints only.
+ * A request is a head and the call's arguments, a reply a head and what the call gave out; each value begins on a
+ * multiple of 8 bytes, so that arrays can be used where they lie. Both ends are little-endian with 64-bit pointers,
+ * and compare NAME_REMOTE_FINGERPRINT before the first call: call numbers and layouts mean something between equal
+ * fingerprints only.
  *
- * Reader and writer carry one sticky `bad` flag: after the first value that does not fit, nothing more is read or written,
- * values come out as zero, and the flag is looked at once, before anything is done.
+ * Reader and writer carry one sticky `bad` flag: after the first value that does not fit, nothing more is read or
+ * written, values come out as zero, and the flag is looked at once, before anything is done.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct remote_head {
 	uint32_t size; /* of the message, head included */
 	uint32_t call; /* request: the call; reply: the call that it answers */
 	int32_t result; /* reply: what the call returned */
-	int32_t deferred; /* reply to a call that blocks: what went wrong first in calls that nobody waited for; else 0 */
+	int32_t deferred; /* reply to a call that blocks: what first went wrong in calls that nobody waited for; or 0 */
 };
 
 struct remote_writer {
@@ -37,8 +38,8 @@ struct remote_reader {
 };
 
 /*
- * The way to the other end, one per process or per thread; the client's generated functions use it like this: begin, write
- * the request, send, for most calls receive, end. begin() locks the link, end() unlocks it.
+ * The way to the other end, one per process or per thread; the client's generated functions use it like this: begin,
+ * write the request, send, for most calls receive, end. begin() locks the link, end() unlocks it.
  */
 struct remote_link {
 	/* A buffer for the request; *capacity its size. NULL: the link is lost. */

@@ -9,13 +9,15 @@ from .text import banner
 
 def null_source(spec):
     n = spec.name
-    out = [banner(spec, f"a driver of the {n} API that does nothing"), f'#include "{n}_table.h"', "", "#include <string.h>", "",
-           '#define EXPORT __attribute__((weak, visibility("default")))', "", f"extern const struct {n}_table null_table;", ""]
+    out = [banner(spec, f"a driver of the {n} API that does nothing"), f'#include "{n}_table.h"', "",
+           "#include <string.h>", "", '#define EXPORT __attribute__((weak, visibility("default")))', "",
+           f"extern const struct {n}_table null_table;", ""]
     for c in spec.calls:
         out += [f"EXPORT {c.prototype()};", c.prototype(), "{"]
         for a in c.args:
             if a.direction == "out" and a.extent == "one" and not a.const:
-                value = f"*{a.name} = ({a.target})4096" if "creates" in a.flags else f"memset({a.name}, 0, sizeof(*{a.name}))"
+                zero = f"memset({a.name}, 0, sizeof(*{a.name}))"
+                value = f"*{a.name} = ({a.target})4096" if "creates" in a.flags else zero
                 out += [f"\tif ({a.name})", f"\t\t{value};"]
         answer = spec.success if c.returns == spec.result else c.otherwise
         out += [f"\treturn {answer};" if c.returns != "void" else "\treturn;", "}", ""]

@@ -86,9 +86,9 @@ enum {n}_remote_outcome {{
 }};
 
 /*
- * Executes the request in `message`, which must be aligned to REMOTE_ALIGN and must not change meanwhile. Value: the outcome, or
- * -EPROTO: malformed, nothing was executed, the session is to be ended; -EMSGSIZE: not even an empty reply fits. A call whose
- * results do not fit is answered with {spec.not_supported}, not executed.
+ * Executes the request in `message`, which must be aligned to REMOTE_ALIGN and must not change meanwhile. Value: the
+ * outcome, or -EPROTO: malformed, nothing was executed, the session is to be ended; -EMSGSIZE: not even an empty reply
+ * fits. A call whose results do not fit is answered with {spec.not_supported}, not executed.
  */
 int {n}_remote_dispatch(struct {n}_remote_session *session, const void *message, size_t size, void *reply,
 			size_t reply_capacity);
@@ -159,8 +159,8 @@ def client_call(spec, c):
             f"\tif (!request_begin(link_, &w_, {spec.upper}_CALL_{c.symbol}))", f"\t\treturn {lost};"]
     for a in in_order(c):
         out += client_put(spec, a, c, bad)
-    out += ["\tif (w_.bad) {", f"\t\tresult_ = {spec.not_supported};", "\t\tgoto end_;", "\t}", "\tif (!request_send(link_, &w_))",
-            "\t\tgoto end_;"]
+    out += ["\tif (w_.bad) {", f"\t\tresult_ = {spec.not_supported};", "\t\tgoto end_;", "\t}"]
+    out += ["\tif (!request_send(link_, &w_))", "\t\tgoto end_;"]
     if c.sync == "forget":
         out += [f"\tresult_ = {spec.success};"]
     else:
@@ -187,11 +187,12 @@ def client_put(spec, a, c, bad):
 def client_outputs(spec, c, outs):
     """Results are written last and only on success, and only when the whole reply was sound."""
     out = [f"\tif (head_.result == {spec.success}) {{"]
-    out += [f"\t\tconst void *{a.name}_sent_ = {a.name} ? remote_take(&r_, {byte_length(spec, a, c, '&r_.bad')}) : NULL;" for a in outs]
+    sizes = {a.name: byte_length(spec, a, c, "&r_.bad") for a in outs}
+    out += [f"\t\tconst void *{n}_sent_ = {n} ? remote_take(&r_, {size}) : NULL;" for n, size in sizes.items()]
     out += ["", "\t\tif (r_.bad || r_.used != r_.size)", "\t\t\tgoto end_;"]
     # Arrays before what their length is made of, which may be among the results.
-    for a in reversed(outs):
-        out += [f"\t\tif ({a.name})", f"\t\t\tmemcpy({a.name}, {a.name}_sent_, {byte_length(spec, a, c, '&r_.bad')});"]
+    for n, size in reversed(sizes.items()):
+        out += [f"\t\tif ({n})", f"\t\t\tmemcpy({n}, {n}_sent_, {size});"]
     return [*out, "\t}"]
 
 
@@ -200,16 +201,23 @@ def client_outputs(spec, c, outs):
 
 def dispatch_source(spec):
     n, up = spec.name, spec.upper
-    out = [banner(spec, f"the dispatcher of the {n} API over a link"), f'#include "{n}_remote.h"', "", "#include <errno.h>", "",
-           f"typedef int (*handler)(struct {n}_remote_session *s, struct remote_reader *r, struct remote_writer *w,"
+    out = [banner(spec, f"the dispatcher of the {n} API over a link"), f'#include "{n}_remote.h"', "",
+           "#include <errno.h>", "", f"typedef int (*handler)(struct {n}_remote_session *s, struct remote_reader *r, struct remote_writer *w,"
            " int32_t *result);", ""]
     for c in travellers(spec):
         out += handler(spec, c)
     out += ["struct entry {", "\thandler run;", "\tuint32_t least_bytes; /* of arguments that every request has */",
-            "\tbool silent; /* nobody waits for an answer */", "\tbool reports; /* may answer for calls that nobody waited for */", "};", "", f"static const struct entry entries[{up}_CALL_COUNT] = {{"]
-    out += [f"\t[{up}_CALL_{c.symbol}] = {{run_{c.symbol}, {least_bytes(c)}, {flag(c.sync == 'forget')}, {flag(c.sync == 'blocking')}}},"
+            "\tbool silent; /* nobody waits for an answer */",
+            "\tbool reports; /* may answer for calls that nobody waited for */", "};", "",
+            f"static const struct entry entries[{up}_CALL_COUNT] = {{"]
+    out += [f"\t[{up}_CALL_{c.symbol}] = {{run_{c.symbol}, {least_bytes(c)},"
+            f" {flag(c.sync == 'forget')}, {flag(c.sync == 'blocking')}}},"
             for c in travellers(spec)] or ["\t{0}"]
-    out += ["};", "", DISPATCH.replace("$n", n).replace("$UP", up).replace("$SUCCESS", spec.success).replace("$LIMIT", spec.not_supported)]
+    words = {"$n": n, "$UP": up, "$SUCCESS": spec.success, "$LIMIT": spec.not_supported}
+    text = DISPATCH
+    for word, value in words.items():
+        text = text.replace(word, value)
+    out += ["};", "", text]
     return "\n".join(out)
 
 
@@ -229,8 +237,8 @@ def handler(spec, c):
            "\t\t    int32_t *result_)", "{"]
     order = in_order(c)
     for a in order:
-        out.append(f"\t{a.type.replace('const ', '') if not a.pointer else a.type}{'' if a.type.endswith('*') else ' '}{a.name}"
-                   f"{' = NULL' if a.pointer else ''};")
+        ctype = a.type if a.pointer else a.type.replace("const ", "")
+        out.append(f"\t{ctype}{'' if ctype.endswith('*') else ' '}{a.name}{' = NULL' if a.pointer else ''};")
     out += ["", f"\tif (!s_->table->{c.symbol})", "\t\treturn -EPROTO;"]
     for a in order:
         out += handler_read(spec, a, c)
@@ -250,8 +258,8 @@ def handler_read(spec, a, c):
     out = ["\tif (remote_get_present(r_))", f"\t\t{a.name} = remote_reserve(w_, {size});"]
     if a.direction == "inout":
         # The room in the reply begins with what the caller had there.
-        out = ["\tif (remote_get_present(r_)) {", f"\t\tuint64_t size_ = {size};", "\t\tconst void *from_ = remote_take(r_, size_);",
-               "", f"\t\t{a.name} = remote_reserve(w_, size_);", f"\t\tif (from_ && {a.name})",
+        out = ["\tif (remote_get_present(r_)) {", f"\t\tuint64_t size_ = {size};",
+               "\t\tconst void *from_ = remote_take(r_, size_);", "", f"\t\t{a.name} = remote_reserve(w_, size_);", f"\t\tif (from_ && {a.name})",
                f"\t\t\tmemcpy({a.name}, from_, size_);", "\t}"]
     return out
 

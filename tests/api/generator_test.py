@@ -49,13 +49,12 @@ def golden():
     with tempfile.TemporaryDirectory() as out:
         r = tiny(out)
         ok(r.returncode == 0, "golden: the small spec is accepted", r.stderr)
-        ok(sorted(os.listdir(out)) == sorted(os.listdir(expected)), "golden: the files that were expected",
-           f"{sorted(os.listdir(out))} {sorted(os.listdir(expected))}")
-        for name in sorted(os.listdir(expected)):
-            path = os.path.join(out, name)
-            same = os.path.exists(path) and read(path) == read(os.path.join(expected, name))
-            ok(same, f"golden: {name}", subprocess.run(["diff", "-u", os.path.join(expected, name), path],
-                                                       capture_output=True, text=True).stdout)
+        names = sorted(n.removesuffix(".expected") for n in os.listdir(expected))
+        ok(sorted(os.listdir(out)) == names, "golden: the files that were expected", f"{sorted(os.listdir(out))} {names}")
+        for name in names:
+            path, wanted = os.path.join(out, name), os.path.join(expected, name + ".expected")
+            same = os.path.exists(path) and read(path) == read(wanted)
+            ok(same, f"golden: {name}", subprocess.run(["diff", "-u", wanted, path], capture_output=True, text=True).stdout)
         times = {n: os.stat(os.path.join(out, n)).st_mtime_ns for n in os.listdir(out)}
         tiny(out)
         ok(times == {n: os.stat(os.path.join(out, n)).st_mtime_ns for n in os.listdir(out)},
@@ -99,7 +98,12 @@ def speed():
 
 
 if "--update" in sys.argv:
+    folder = os.path.join(HERE, "golden", "expected")
+    for old in os.listdir(folder):
+        os.unlink(os.path.join(folder, old))
     written = tiny("golden/expected")
+    for new in os.listdir(folder):
+        os.rename(os.path.join(folder, new), os.path.join(folder, new + ".expected"))
     sys.exit(written.stderr or 0)
 golden()
 refused()

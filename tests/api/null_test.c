@@ -1,7 +1,8 @@
 /*
  * null_test.c: the skeleton of a driver, as a library: it exports every call and each one succeeds.
  *
- * Calls with many arguments get plausible ones; what a call gives out is zero, or not zero for a handle that it creates.
+ * Calls with many arguments get plausible ones; what a call gives out is zero, or not zero for a handle that it
+ * creates.
  */
 #include "base/tap.h"
 #include "cuda_table.h"

@@ -1,10 +1,10 @@
 /*
  * procs_driver_test.c: the lookup by name and version, compared with a real driver's.
  *
- * Needs a libcuda.so.1 of NVIDIA's (METE_TEST_DRIVER, else the loader's); skipped without one. No GPU is used: the lookup
- * works before cuInit(). For every name, every version at which any call changed and one below it, and every flag, the
- * driver must hand out the address of the very export that cuda_proc_find() names. What a driver of another version does
- * not export is not compared.
+ * Needs a libcuda.so.1 of NVIDIA's (METE_TEST_DRIVER, else the loader's); skipped without one. No GPU is used: the
+ * lookup works before cuInit(). For every name, every version at which any call changed and one below it, and every
+ * flag, the driver must hand out the address of the very export that cuda_proc_find() names. What a driver of another
+ * version does not export is not compared.
  */
 #include "base/tap.h"
 #include "cuda_procs.h"
@@ -47,7 +47,8 @@ static int compare(void *driver, lookup find, const char *name, int version, uin
 	CUresult r = find(name, &address, version, flags, &status);
 
 	if (r != CUDA_SUCCESS || (int)status != ours) {
-		printf("# %s %d flags %d: driver %d status %d, table %d\n", name, version, (int)flags, r, (int)status, ours);
+		printf("# %s %d flags %d: driver %d status %d, table %d\n", name, version, (int)flags, r, (int)status,
+		       ours);
 		return 0;
 	}
 	if (ours != PROC_FOUND)
@@ -93,8 +94,8 @@ int main(void)
 				wrong += !same;
 			}
 	}
-	printf("# driver version %d: %d questions, %d answered otherwise, %d names that it does not export\n", newest, asked,
-	       wrong, skipped);
+	printf("# driver version %d: %d questions, %d answered otherwise, %d names that it does not export\n", newest,
+	       asked, wrong, skipped);
 	ok(asked > 1000);
 	is(wrong, 0);
 	return tap_end();

@@ -91,7 +91,8 @@ static void test_all(void)
 		int last = same ? next->since - 1 : 1 << 20;
 
 		names += order != 0;
-		disorder += order > 0 || (!order && row->per_thread > next->per_thread) || (same && row->since >= next->since);
+		disorder += order > 0 || (!order && row->per_thread > next->per_thread) ||
+			    (same && row->since >= next->since);
 		lost += strcmp(find(row->name, row->since, flags), cuda_call_name[row->call]) != 0;
 		lost += strcmp(find(row->name, last, flags), cuda_call_name[row->call]) != 0;
 		lost += !row->per_thread && strcmp(find(row->name, last, 1), cuda_call_name[row->call]) != 0;

@@ -1,8 +1,8 @@
 /*
  * remote_cuda_test.c: the generated remote client and dispatcher of the driver API, end to end.
  *
- * This thread is the program: it calls a table that cuda_remote_fill() has filled. Another is the worker: it reads requests
- * from a byte ring and executes them on a small backend: a memory of 4 KiB, streams that only count.
+ * This thread is the program: it calls a table that cuda_remote_fill() has filled. Another is the worker: it reads
+ * requests from a byte ring and executes them on a small backend: a memory of 4 KiB, streams that only count.
  */
 #include "base/tap.h"
 #include "cuda_remote.h"
@@ -141,10 +141,13 @@ static CUresult backend_graph_nodes(CUgraph graph, CUgraphNode *nodes, size_t *c
 	return CUDA_SUCCESS;
 }
 
-static CUresult backend_prefetch(CUdeviceptr at, size_t count, CUmemLocation location, unsigned int flags, CUstream stream)
+static CUresult backend_prefetch(CUdeviceptr at, size_t count, CUmemLocation location, unsigned int flags,
+				 CUstream stream)
 {
 	executed++;
-	return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == 5 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || location.id != 5)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static const struct cuda_table backend = {
@@ -223,6 +226,7 @@ static void test_too_large(const struct cuda_table *cuda)
 static void test_fire_and_forget(const struct cuda_table *cuda)
 {
 	uint8_t back[4] = {0};
+	CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0}, device = {CU_MEM_LOCATION_TYPE_DEVICE, 5};
 	CUstream stream = NULL;
 	int before = client.messages, count;
 
@@ -235,11 +239,11 @@ static void test_fire_and_forget(const struct cuda_table *cuda)
 	is(client.messages - before, 202);
 	/* What went wrong where nobody waited is told once, by the next call that blocks, and the first of it. */
 	is(cuda->cuMemsetD8Async(1, 0, 4, stream), CUDA_SUCCESS);
-	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, 0}, 0, stream), CUDA_SUCCESS);
+	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, host, 0, stream), CUDA_SUCCESS);
 	is(cuda->cuDeviceGetCount(&count), CUDA_SUCCESS);
 	is(cuda->cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
 	is(cuda->cuStreamSynchronize(stream), CUDA_SUCCESS);
-	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 5}, 0, stream), CUDA_SUCCESS);
+	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, device, 0, stream), CUDA_SUCCESS);
 	is(cuda->cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 

@@ -2,7 +2,8 @@
  * remote_malformed_test.c: the generated dispatcher against messages that no client of ours sends, over the tiny API.
  *
  * Sound requests are made by the generated client, which hands them over instead of sending; then they are damaged. A
- * malformed one must be refused with nothing executed; one that is damaged in its values only may run, within its buffers.
+ * malformed one must be refused with nothing executed; one that is damaged in its values only may run, within its
+ * buffers.
  */
 #include "base/tap.h"
 #include "tiny_remote.h"
@@ -178,8 +179,11 @@ static void damage(const char *name, unsigned int rounds)
 		int r;
 
 		memcpy(scratch, request, request_size);
-		for (int k = rand_r(&seed) % 3; k >= 0; k--)
-			((uint8_t *)scratch)[16 + (unsigned int)rand_r(&seed) % (request_size - 16)] ^= (uint8_t)(1 << rand_r(&seed) % 8);
+		for (int k = rand_r(&seed) % 3; k >= 0; k--) {
+			size_t at = 16 + (size_t)rand_r(&seed) % (request_size - 16);
+
+			((uint8_t *)scratch)[at] ^= (uint8_t)(1 << rand_r(&seed) % 8);
+		}
 		r = dispatch(scratch, request_size);
 		if (r < 0)
 			refused++;

@@ -15,7 +15,8 @@
 #define RING_BYTES 1000u /* no power of two and no multiple of a message: wraps at every place in time */
 
 struct ring {
-	_Atomic uint64_t written, taken; /* written: release by the writer, acquire by the reader; taken: the other way round */
+	_Atomic uint64_t written; /* release by the writer, acquire by the reader */
+	_Atomic uint64_t taken; /* release by the reader, acquire by the writer */
 	_Atomic bool closed;
 	uint8_t bytes[RING_BYTES];
 };

@@ -1,9 +1,9 @@
 /*
  * shim_test.c: generated entries and tables of a shim, over the tiny API (golden/tiny.toml).
  *
- * The test is the program and the shim at once: the exports tyInit, tyMix, ... come from tiny_shim_entry.S, the driver's
- * functions are the static ones here. What the first call carries must reach the driver whole, through registers of both
- * kinds and the stack, however many threads make their first call at the same moment.
+ * The test is the program and the shim at once: the exports tyInit, tyMix, ... come from tiny_shim_entry.S, the
+ * driver's functions are the static ones here. What the first call carries must reach the driver whole, through
+ * registers of both kinds and the stack, however many threads make their first call at the same moment.
  */
 #include "base/tap.h"
 #include "tiny_count.h"
@@ -38,12 +38,13 @@ static tyresult driver_free(tyaddress address)
 	return TY_OK;
 }
 
-static tyresult driver_mix(int a, double b, long c, float d, short e, unsigned char f, int g, int h, int i, double j, typoint k)
+static tyresult driver_mix(int a, double b, long c, float d, short e, unsigned char f, int g, int h, int i, double j,
+			   typoint k)
 {
-	bool good = a == -1 && b == 2.5 && c == 1L << 40 && d == -0.25f && e == -5 && f == 250 && g == 7 && h == 8 && i == 9 &&
-		    j == 1e300 && k.x == 3.25 && k.y.number == 11 && k.count == 12;
+	bool registers = a == -1 && b == 2.5 && c == 1L << 40 && d == -0.25f && e == -5 && f == 250;
+	bool stack = g == 7 && h == 8 && i == 9 && j == 1e300 && k.x == 3.25 && k.y.number == 11 && k.count == 12;
 
-	return good ? TY_OK : TY_INVALID;
+	return registers && stack ? TY_OK : TY_INVALID;
 }
 
 static void *driver_find(void *arg, const char *symbol)
@@ -83,14 +84,15 @@ static void start(void)
 static void spoil(void)
 {
 #ifdef __x86_64__
-	__asm__ volatile("xor %%edi, %%edi\n xor %%esi, %%esi\n xor %%edx, %%edx\n xor %%ecx, %%ecx\n xor %%r8d, %%r8d\n"
-			 "xor %%r9d, %%r9d\n xor %%r10d, %%r10d\n xor %%r11d, %%r11d\n xor %%eax, %%eax\n"
-			 "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n"
-			 "pxor %%xmm4, %%xmm4\n pxor %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n pxor %%xmm7, %%xmm7\n"
+	__asm__ volatile("xor %%edi, %%edi\n xor %%esi, %%esi\n xor %%edx, %%edx\n xor %%ecx, %%ecx\n"
+			 "xor %%r8d, %%r8d\n xor %%r9d, %%r9d\n xor %%r10d, %%r10d\n xor %%r11d, %%r11d\n"
+			 "xor %%eax, %%eax\n pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n"
+			 "pxor %%xmm3, %%xmm3\n pxor %%xmm4, %%xmm4\n pxor %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n"
+			 "pxor %%xmm7, %%xmm7\n"
 			 :
 			 :
-			 : "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10", "r11", "rax", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
-			   "xmm5", "xmm6", "xmm7", "cc");
+			 : "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10", "r11", "rax", "xmm0", "xmm1", "xmm2", "xmm3",
+			   "xmm4", "xmm5", "xmm6", "xmm7", "cc");
 #endif
 }
 

@@ -1,4 +1,4 @@
-/* soft_lib.c: the hand-written part of a software device over the tiny API; with tiny_soft_exports.c it is a library. */
+/* soft_lib.c: the hand-written part of a software device over the tiny API, beside tiny_soft_exports.c. */
 #include "tiny_soft.h"
 
 #define EXPORT __attribute__((visibility("default")))

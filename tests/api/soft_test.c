@@ -27,12 +27,16 @@ const char *tyName(tyresult result)
 int main(int argc, char **argv)
 {
 	void *lib = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
-	enum tiny_call (*last)(void) = lib ? (enum tiny_call(*)(void))dlsym(lib, "soft_last_unsupported") : NULL;
-	const struct tiny_table *(*reach)(void) = lib ? (const struct tiny_table *(*)(void))dlsym(lib, "soft_reach") : NULL;
+	enum tiny_call (*last)(void) = NULL;
+	const struct tiny_table *(*reach)(void) = NULL;
 	struct tiny_table export;
 	void *table = NULL;
 	int missing = 0;
 
+	if (lib) {
+		*(void **)&last = dlsym(lib, "soft_last_unsupported");
+		*(void **)&reach = dlsym(lib, "soft_reach");
+	}
 	if (!last || !reach) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 1;
