@@ -69,7 +69,7 @@ def compile_all():
         subprocess.run([meson, "setup", tree, source, *options], env=env, check=True)
     targets = json.loads(output(meson, "introspect", "--targets", tree))
     wanted = [os.path.relpath(f, tree) for t in targets for f in t["filename"]
-              if t["installed"] or t["type"] == "executable" and "/tests/behaviour/" in f]
+              if t["installed"] or "/tests/behaviour/" in f or t["type"] == "custom" and "/tests/" not in f]
     subprocess.run(["ninja", "-C", tree, *wanted], env=env, check=True)
     return meson
 

@@ -33,7 +33,7 @@ def number(version):
 
 
 def symbols(path):
-    """name -> (version, type, size) of the newest version that is not above the wanted one."""
+    """name -> (number, version, type, size, address, binding) of the newest version that is not above the wanted one."""
     best = {}
     for line in run("readelf", "-W", "--dyn-syms", path).splitlines():
         part = line.split()
@@ -44,20 +44,30 @@ def symbols(path):
         if n is None or n[:2] > wanted or kind not in ("FUNC", "IFUNC", "OBJECT", "NOTYPE"):
             continue
         if name not in best or n > best[name][0]:
-            best[name] = (n, version, kind, int(part[2], 0))
+            best[name] = (n, version, kind, int(part[2], 0), part[1], part[4])
     return best
 
 
 def build(name, soname, found):
-    versions = sorted({version for _, version, _, _ in found.values()}, key=number)
-    source, script, out = (os.path.join(folder, name + end) for end in (".s", ".map", ""))
-    with open(source, "w", encoding="utf-8") as f:
-        for i, (symbol, (_, version, kind, size)) in enumerate(sorted(found.items())):
-            data = kind == "OBJECT"
-            f.write(f"\t{'.data' if data else '.text'}\n\t.globl s{i}\n\t.type s{i}, {'%object' if data else '%function'}\n")
-            f.write(f"s{i}:\n\t.zero {max(size, 1) if data else 1}\n\t.size s{i}, {size if data else 1}\n")
-            f.write(f"\t.symver s{i}, {symbol}@@@{version}\n")
-        f.write('\t.section .note.GNU-stack,"",%progbits\n')
+    versions = sorted({f[1] for f in found.values()}, key=number)
+    source, script = (os.path.join(folder, name + end) for end in (".s", ".map"))
+    # A variable with several names (environ, __environ) must have them here as well: where the linker gives a program a
+    # copy of it, all its names move to the copy.
+    places = {}
+    for symbol, f in sorted(found.items()):
+        places.setdefault((f[4], f[3]) if f[2] == "OBJECT" else symbol, []).append((symbol, f))
+    label = 0
+    with open(source, "w", encoding="utf-8") as out:
+        for names in places.values():
+            data = names[0][1][2] == "OBJECT"
+            size = max(names[0][1][3], 1) if data else 1
+            out.write(f"\t{'.data' if data else '.text'}\n\t.balign 16\n")
+            for symbol, (_, version, _, _, _, binding) in names:
+                out.write(f"\t.{'weak' if binding == 'WEAK' else 'globl'} s{label}\n\t.type s{label}, %{'object' if data else 'function'}\n"
+                          f"\t.size s{label}, {size}\ns{label}:\n\t.symver s{label}, {symbol}@@@{version}\n")
+                label += 1
+            out.write(f"\t.zero {size}\n")
+        out.write('\t.section .note.GNU-stack,"",%progbits\n')
     with open(script, "w", encoding="utf-8") as f:
         for version in versions:
             f.write(f"{version} {{}};\n")
