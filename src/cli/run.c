@@ -52,6 +52,52 @@ static int check_options(struct run *run, struct fault *f)
 	return r ? r : choose_parse(&run->choice, run->line, f);
 }
 
+/* The grant that was made for this process, by a meted that ended before it could say so. */
+static bool find_own(struct run *run)
+{
+	json_t *grants, *grant;
+	struct fault f;
+	size_t i;
+
+	if (grants_get(&run->control, NULL, &grants, &f))
+		return false;
+	json_array_foreach (grants, i, grant)
+		if (device_number(grant, "runner_pid") == getpid() && !run->grant)
+			run->grant = json_incref(grant);
+	json_decref(grants);
+	return !!run->grant;
+}
+
+/* Takes the reference to the request. Not simply asked again when meted dies over it: there must be one grant. */
+static int ask_grant(struct run *run, json_t *request, struct fault *f)
+{
+	json_t *answer;
+	int r = CONTROL_LOST;
+
+	for (int tries = 0; r == CONTROL_LOST && tries < 6; tries++) {
+		if (run->control.fd < 0)
+			r = control_open(&run->control, CONTROL_START, f);
+		else
+			r = 0;
+		if (!r)
+			r = control_ask(&run->control, json_incref(request), &answer, NULL, f);
+		if (r != CONTROL_LOST)
+			break;
+		control_close(&run->control);
+		usleep(20000u << tries);
+		if (find_own(run))
+			break;
+	}
+	json_decref(request);
+	if (run->grant)
+		return 0;
+	if (r)
+		return r;
+	run->grant = json_incref(json_object_get(answer, "grant"));
+	json_decref(answer);
+	return 0;
+}
+
 static int make_grant(struct run *run, struct fault *f)
 {
 	const char *name = option_value(run->line, "name");
@@ -69,12 +115,7 @@ static int make_grant(struct run *run, struct fault *f)
 			    "runner_pid", (int)getpid());
 	if (request && name)
 		json_object_set_new(request, "name", json_string(name));
-	r = control_ask_again(&run->control, CONTROL_START, request, &answer, NULL, f);
-	if (r)
-		return r;
-	run->grant = json_incref(json_object_get(answer, "grant"));
-	json_decref(answer);
-	return 0;
+	return ask_grant(run, request, f);
 }
 
 static int find_grant(struct run *run, struct fault *f)

@@ -123,27 +123,28 @@ static int start_child(struct watch *w, struct fault *f)
 			 w->s->argv[0], strerror(-why));
 }
 
-/* The child changed state. Stops with it when it stopped. */
+/* A child changed state. Stops with the program when it stopped; as process 1 of a container it reaps others too. */
 static void reap(struct watch *w)
 {
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(w->child, &status, WNOHANG | WUNTRACED)) == w->child) {
-		if (WIFSTOPPED(status)) {
-			tenant_log_show(w->s->log, false);
-			kill(getpid(), SIGSTOP);
-			/* Here again after SIGCONT. The shell continues the whole job; a lone kill -CONT only us. */
-			kill(w->child, SIGCONT);
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != w->child)
 			continue;
+		if (!WIFSTOPPED(status)) {
+			w->ended = true;
+			w->status = status;
+			return;
 		}
-		w->ended = true;
-		w->status = status;
-		return;
+		tenant_log_show(w->s->log, false);
+		kill(getpid(), SIGSTOP);
+		/* Here again after SIGCONT. The shell continues the whole job; a lone kill -CONT only us. */
+		kill(w->child, SIGCONT);
 	}
 	if (pid < 0 && errno == ECHILD) {
 		w->ended = true;
-		w->status = 125 << 8;
+		w->status = EXIT_FAILURE << 8;
 	}
 }
 
