@@ -2,7 +2,8 @@
  * nvml_test.c: what an NVML client gets, with the library opened as monitoring tools open it: by name, at run time.
  *
  * The same program runs on the software device, through the shim outside a grant (every answer must be the device's own)
- * and under a grant. METE_TEST_DEVICES says what it must see: "UUID=BYTES ..." in order.
+ * and under a grant. METE_TEST_DEVICES says what it must see: "UUID=BYTES ..." in order. With a second argument, "list", it
+ * prints that instead.
  */
 #include "base/tap.h"
 #include "nvml_types.h"
@@ -216,6 +217,29 @@ static void test_strangers(const struct expected *e)
 	is(n, 0);
 }
 
+static int list(void)
+{
+	unsigned int n = 0;
+	nvmlReturn_t r = CALL(nvmlInit_v2, (void));
+
+	if (r == NVML_SUCCESS)
+		r = CALL(nvmlDeviceGetCount_v2, (unsigned int *), &n);
+	for (unsigned int i = 0; r == NVML_SUCCESS && i < n; i++) {
+		nvmlDevice_t device;
+		nvmlMemory_t memory;
+		char uuid[96];
+
+		r = CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned int, nvmlDevice_t *), i, &device);
+		if (r == NVML_SUCCESS)
+			r = CALL(nvmlDeviceGetUUID, (nvmlDevice_t, char *, unsigned int), device, uuid, sizeof uuid);
+		if (r == NVML_SUCCESS)
+			r = CALL(nvmlDeviceGetMemoryInfo, (nvmlDevice_t, nvmlMemory_t *), device, &memory);
+		if (r == NVML_SUCCESS)
+			printf("%s=%llu\n", uuid, memory.total);
+	}
+	return r == NVML_SUCCESS ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct expected e = expected_read();
@@ -227,6 +251,8 @@ int main(int argc, char **argv)
 		printf("Bail out! %s: %s\n", argc > 1 ? argv[1] : "no library named", dlerror());
 		return 1;
 	}
+	if (argc > 2 && !strcmp(argv[2], "list"))
+		return list();
 	test_before_init();
 	is(CALL(nvmlInit_v2, (void)), NVML_SUCCESS);
 	is(CALL(nvmlShutdown, (void)), NVML_SUCCESS);

@@ -15,6 +15,7 @@ import sys
 from place import Place
 
 M = 1 << 20
+MEMORY = [1024 * M, 512 * M, 256 * M]
 GRANTS = {"grant": {0: 256 * M, 1: 128 * M}, "second": {1: 64 * M}, "order": {2: 32 * M, 0: 512 * M}}
 
 
@@ -25,9 +26,13 @@ def main():
     p.add_argument("--client", required=True)
     p.add_argument("--holder", required=True)
     a = p.parse_args()
-    with Place(a.build, [1024 * M, 512 * M, 256 * M]) as place:
-        uuids = [d["uuid"] for d in place.machine()["devices"]]
-        totals = [d["memory"][0] for d in place.machine()["devices"]]
+    with Place(a.build, MEMORY) as place:
+        listed = subprocess.run([a.client, place.soft + "/libnvidia-ml.so.1", "list"], env=place.env, stdout=subprocess.PIPE,
+                                text=True, check=True).stdout.split()
+        uuids, totals = zip(*(line.split("=") for line in listed))
+        if [int(t) for t in totals] != MEMORY:
+            print(f"Bail out! the software device has {totals} and was configured with {MEMORY}")
+            return 1
         grant = GRANTS.get(a.way)
         seen = sorted(grant) if grant else range(len(uuids))
         env = dict(place.env)
