@@ -1,0 +1,115 @@
+/* arena.c: see arena.h. */
+#include "softdev/arena.h"
+
+#include "softdev/extent.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ARENA_PAGE 4096u
+#define ARENA_GRANULE (UINT64_C(2) << 20)
+
+struct arena {
+	uint64_t begin;
+	uint64_t middle; /* small requests below, larger ones from here on */
+	uint64_t end;
+	struct extent *small, *large;
+};
+
+/* Whole granules of address space; what the machine does not give in full may be had in part. */
+static uint64_t arena_reserve(uint64_t *bytes)
+{
+	for (; *bytes >= ARENA_GRANULE; *bytes = *bytes / 2 / ARENA_GRANULE * ARENA_GRANULE) {
+		void *m = mmap(NULL, *bytes + ARENA_GRANULE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		uint64_t begin;
+
+		if (m == MAP_FAILED)
+			continue;
+		madvise(m, *bytes + ARENA_GRANULE, MADV_DONTFORK);
+		madvise(m, *bytes + ARENA_GRANULE, MADV_DONTDUMP);
+		begin = ((uint64_t)(uintptr_t)m + ARENA_GRANULE - 1) / ARENA_GRANULE * ARENA_GRANULE;
+		return begin;
+	}
+	return 0;
+}
+
+struct arena *arena_new(uint64_t device_bytes)
+{
+	uint64_t bytes = (device_bytes + ARENA_GRANULE) / ARENA_GRANULE * ARENA_GRANULE * 8;
+	struct arena *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->begin = arena_reserve(&bytes);
+	if (!a->begin)
+		goto fail;
+	a->end = a->begin + bytes;
+	a->middle = a->begin + bytes / 4 / ARENA_GRANULE * ARENA_GRANULE;
+	if (!extent_add(&a->small, a->begin, a->middle - a->begin, NULL) ||
+	    !extent_add(&a->large, a->middle, a->end - a->middle, NULL))
+		goto fail;
+	return a;
+fail:
+	free(a);
+	return NULL;
+}
+
+uint64_t arena_alloc(struct arena *a, uint64_t bytes, void *owner)
+{
+	struct extent *e;
+
+	if (bytes < ARENA_PAGE)
+		e = extent_take(&a->small, (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN, owner);
+	else
+		e = extent_take(&a->large, (bytes + ARENA_PAGE - 1) / ARENA_PAGE * ARENA_PAGE, owner);
+	return e ? e->begin : 0;
+}
+
+void arena_free(struct arena *a, uint64_t address)
+{
+	struct extent **root = address < a->middle ? &a->small : &a->large;
+	struct extent *e = extent_find(*root, address);
+	void *m = (void *)(uintptr_t)address;
+
+	if (address < a->middle)
+		memset(m, 0, e->bytes);
+	else if (madvise(m, e->bytes, MADV_DONTNEED))
+		memset(m, 0, e->bytes);
+	extent_release(root, address);
+}
+
+bool arena_covers(const struct arena *a, uint64_t address)
+{
+	return address >= a->begin && address < a->end;
+}
+
+void *arena_find(const struct arena *a, uint64_t address)
+{
+	struct extent *e;
+
+	if (!arena_covers(a, address))
+		return NULL;
+	e = extent_find(address < a->middle ? a->small : a->large, address);
+	return e ? e->owner : NULL;
+}
+
+bool arena_used(const struct arena *a, uint64_t begin, uint64_t end)
+{
+	struct extent *root = begin < a->middle ? a->small : a->large;
+	struct extent *e = extent_previous(root, begin + 1);
+
+	for (; e && e->begin < end; e = extent_next(root, e->begin + 1))
+		if (e->owner && e->begin + e->bytes > begin)
+			return true;
+	return false;
+}
+
+void arena_bounds(const struct arena *a, uint64_t *ret_begin, uint64_t *ret_end)
+{
+	if (*ret_begin < a->begin)
+		*ret_begin = a->begin;
+	if (*ret_end > a->end)
+		*ret_end = a->end;
+}

@@ -1,0 +1,50 @@
+/*
+ * context.h: contexts, primary and created, and the stack of current contexts that each thread has.
+ *
+ * A fault in a kernel leaves its error in `sticky`: from then on every call in the context answers it, until the context
+ * is destroyed or, for a primary one, reset. The primary context of a device is one object for the life of the process
+ * and is `active` while somebody retains it.
+ */
+#pragma once
+
+#include "softdev/driver.h"
+#include "softdev/handle.h"
+
+#include <pthread.h>
+
+#define CONTEXT_LIMITS CU_LIMIT_MAX
+
+struct range;
+struct stream;
+
+struct context {
+	struct handle head;
+	struct device *device;
+	uint64_t id;
+	bool primary;
+	_Atomic bool active;
+	_Atomic int sticky; /* CUresult, 0 for none */
+	_Atomic uint32_t pending; /* operations submitted and not yet finished, over all streams */
+	unsigned api_version;
+	/* context_mutex (context.c) guards the following */
+	uint32_t retains; /* of a primary context */
+	unsigned flags;
+	size_t limit[CONTEXT_LIMITS];
+	CUfunc_cache cache;
+	CUsharedconfig shared_config;
+	uint32_t peers; /* bit per device ordinal */
+	/* the stream lock (stream.c) guards the list of streams */
+	struct stream *legacy; /* the default stream */
+	struct stream *streams; /* all of them, the default one included */
+	/* the memory lock (memory.c) guards the list of allocations */
+	struct range *ranges;
+};
+
+/* An inactive context; primary contexts are made at cuInit, others by cuCtxCreate. NULL: no memory. */
+struct context *context_new(struct device *device, bool primary);
+/* The thread's current context, in working order. Errors: as documented for a call without one, or the sticky error. */
+CUresult context_current(struct context **ret);
+/* The context that a handle names, NULL meaning the current one. */
+CUresult context_find(CUcontext h, struct context **ret);
+/* The first fault wins. */
+void context_fault(struct context *c, CUresult error);

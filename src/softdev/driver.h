@@ -1,0 +1,53 @@
+/*
+ * driver.h: the driver's state in this process: whether it is initialised, its devices, its place in the segment.
+ *
+ * Every call begins by asking driver_ready() (or context_current(), which asks it). In a child made by fork after the
+ * parent's cuInit every call answers CUDA_ERROR_NOT_INITIALIZED, cuInit included, as the vendor documents; a child of a
+ * parent that had not called cuInit starts afresh.
+ */
+#pragma once
+
+#include "cuda_soft.h"
+#include "softdev/segment.h"
+
+#include <pthread.h>
+
+struct arena;
+struct context;
+struct mempool;
+
+struct device {
+	uint32_t index; /* in the segment */
+	CUdevice ordinal; /* as the program sees it, after CUDA_VISIBLE_DEVICES */
+	const struct segment_config *config;
+	struct arena *arena;
+	struct context *primary; /* made at cuInit, so that its handle never changes */
+	struct mempool *default_pool; /* likewise */
+	struct mempool *_Atomic pool; /* the one that cuMemAllocAsync uses */
+};
+
+/* Values of struct driver change only inside cuInit, before `ready`. */
+struct driver {
+	_Atomic int state; /* enum driver_state */
+	struct segment_place place;
+	uint32_t device_count;
+	struct device device[SEGMENT_MAX_DEVICES];
+	bool strict; /* METE_SOFT_STRICT: kernels may touch live allocations only, not the 2 MiB around them */
+	unsigned threads; /* METE_SOFT_THREADS; 0: one per core */
+};
+
+enum driver_state { DRIVER_NEW, DRIVER_READY, DRIVER_FORKED };
+
+extern struct driver driver;
+
+/* CUDA_SUCCESS, or why no call can be served: not initialised, forked, inside a host function. */
+CUresult driver_ready(void);
+/* The device of an ordinal, checked. */
+CUresult device_find(CUdevice ordinal, struct device **ret);
+/* A device by its place in the segment; NULL when it is not visible. */
+struct device *device_at(uint32_t index);
+
+/* True while this thread runs a host function of a stream: calls into the driver are refused there. */
+extern __thread bool driver_in_callback;
+/* True while the call is a _ptsz or _ptds variant: the null stream is the thread's own. */
+extern __thread bool driver_per_thread;

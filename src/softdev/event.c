@@ -1,0 +1,207 @@
+/* event.c: see event.h. */
+#include "softdev/event.h"
+
+#include "base/clock.h"
+#include "softdev/graph.h"
+#include "softdev/mempool.h"
+
+#define FLAGS_KNOWN (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
+
+CUresult event_find(CUevent h, struct event **ret)
+{
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	*ret = handle_find(HANDLE_EVENT, h);
+	return *ret ? (CUresult)(*ret)->context->sticky : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void event_recorded_locked(struct event *e, struct point p, struct work *w)
+{
+	e->captured = NULL;
+	e->point = p;
+	w->record.event_generation = e->head.generation;
+	w->record.version = ++e->version;
+}
+
+void event_reached(struct event *e, uint64_t generation, uint64_t version)
+{
+	uint64_t now = clock_now_ns();
+
+	pthread_mutex_lock(&stream_mutex);
+	if (e->head.generation == generation && version > e->time_version) {
+		e->time_ns = now;
+		e->time_version = version;
+	}
+	pthread_mutex_unlock(&stream_mutex);
+}
+
+static void event_free(void *object, void *context)
+{
+	struct event *e = object;
+
+	if (context && e->context != context)
+		return;
+	if (!handle_retire(e))
+		return;
+	pthread_mutex_lock(&stream_mutex);
+	e->head.generation++; /* records on their way find another generation */
+	pthread_mutex_unlock(&stream_mutex);
+	handle_free(e);
+}
+
+void event_free_all(struct context *c)
+{
+	handle_each(HANDLE_EVENT, event_free, c);
+}
+
+CUresult soft_cuEventCreate(CUevent *ret, unsigned flags)
+{
+	struct context *c;
+	struct event *ev;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || flags & ~(unsigned)FLAGS_KNOWN)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS)
+		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	ev = handle_new(HANDLE_EVENT);
+	if (!ev)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	ev->context = c;
+	ev->flags = flags;
+	*ret = (CUevent)ev;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventDestroy_v2(CUevent h)
+{
+	struct event *ev;
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	ev = handle_find(HANDLE_EVENT, h);
+	if (!ev)
+		return CUDA_ERROR_INVALID_HANDLE;
+	event_free(ev, NULL);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventDestroy(CUevent h)
+{
+	return soft_cuEventDestroy_v2(h);
+}
+
+CUresult soft_cuEventRecordWithFlags(CUevent h, CUstream stream, unsigned flags)
+{
+	struct work w = { .kind = WORK_RECORD };
+	struct event *ev;
+	struct stream *s;
+	CUresult e = stream_find(stream, &s);
+
+	if (!e)
+		e = event_find(h, &ev);
+	if (e)
+		return e;
+	if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ev->context != s->context)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (capture_of(s))
+		return capture_record(s, ev, flags);
+	if (flags)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	w.record.event = ev;
+	return stream_submit(s, &w, false);
+}
+
+CUresult soft_cuEventRecord(CUevent h, CUstream stream)
+{
+	return soft_cuEventRecordWithFlags(h, stream, 0);
+}
+
+CUresult soft_cuEventQuery(CUevent h)
+{
+	struct event *ev;
+	bool reached;
+	CUresult e = event_find(h, &ev);
+
+	if (e)
+		return e;
+	if (event_captured(ev))
+		return CUDA_ERROR_CAPTURED_EVENT;
+	pthread_mutex_lock(&stream_mutex);
+	reached = point_reached_locked(&ev->point);
+	pthread_mutex_unlock(&stream_mutex);
+	return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult soft_cuEventSynchronize(CUevent h)
+{
+	struct event *ev;
+	struct point p;
+	CUresult e = event_find(h, &ev);
+
+	if (e)
+		return e;
+	if (event_captured(ev))
+		return CUDA_ERROR_CAPTURED_EVENT;
+	pthread_mutex_lock(&stream_mutex);
+	p = ev->point;
+	pthread_mutex_unlock(&stream_mutex);
+	point_wait(&p);
+	mempool_synchronised(ev->context->device);
+	return (CUresult)ev->context->sticky;
+}
+
+CUresult soft_cuEventElapsedTime_v2(float *ret, CUevent begin, CUevent end)
+{
+	struct event *a, *b;
+	CUresult e = event_find(begin, &a);
+
+	if (!e)
+		e = event_find(end, &b);
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (event_captured(a) || event_captured(b))
+		return CUDA_ERROR_CAPTURED_EVENT;
+	pthread_mutex_lock(&stream_mutex);
+	if (!a->version || !b->version)
+		e = CUDA_ERROR_INVALID_HANDLE;
+	else if (!point_reached_locked(&a->point) || !point_reached_locked(&b->point))
+		e = CUDA_ERROR_NOT_READY;
+	else
+		*ret = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
+	pthread_mutex_unlock(&stream_mutex);
+	return e;
+}
+
+CUresult soft_cuEventElapsedTime(float *ret, CUevent begin, CUevent end)
+{
+	return soft_cuEventElapsedTime_v2(ret, begin, end);
+}
+
+CUresult soft_cuCtxRecordEvent(CUcontext h, CUevent event)
+{
+	struct work w = { .kind = WORK_RECORD };
+	struct context *c;
+	struct event *ev;
+	CUresult e = context_find(h, &c);
+
+	if (!e)
+		e = event_find(event, &ev);
+	if (e)
+		return e;
+	if (ev->context != c)
+		return CUDA_ERROR_INVALID_HANDLE;
+	w.record.event = ev;
+	return stream_submit(c->legacy, &w, false);
+}

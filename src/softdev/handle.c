@@ -1,0 +1,119 @@
+/* handle.c: see handle.h. */
+#include "softdev/handle.h"
+
+#include "softdev/array.h"
+#include "softdev/context.h"
+#include "softdev/event.h"
+#include "softdev/mempool.h"
+#include "softdev/stream.h"
+#include "softdev/vmm.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SLAB_OBJECTS (1u << 20)
+
+struct slab {
+	size_t stride;
+	/* mutex: guards the fields below; base and used are read without it */
+	pthread_mutex_t mutex;
+	_Atomic uintptr_t base;
+	_Atomic uint32_t used;
+	struct handle *free;
+};
+
+#define SLAB(type) { .stride = (sizeof(type) + 63) & ~(size_t)63, .mutex = PTHREAD_MUTEX_INITIALIZER }
+
+static struct slab slabs[HANDLE_TYPES] = {
+	[HANDLE_CONTEXT] = SLAB(struct context),
+	[HANDLE_STREAM] = SLAB(struct stream),
+	[HANDLE_EVENT] = SLAB(struct event),
+	[HANDLE_MEMPOOL] = SLAB(struct mempool),
+	[HANDLE_ALLOCATION] = SLAB(struct allocation),
+	[HANDLE_ARRAY] = SLAB(struct array),
+	[HANDLE_MIPMAP] = SLAB(struct mipmap),
+};
+
+static bool slab_reserve_locked(struct slab *s)
+{
+	void *m;
+
+	if (s->base)
+		return true;
+	m = mmap(NULL, s->stride * SLAB_OBJECTS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		 0);
+	if (m == MAP_FAILED)
+		return false;
+	s->base = (uintptr_t)m;
+	return true;
+}
+
+void *handle_new(enum handle_type type)
+{
+	struct slab *s = &slabs[type];
+	struct handle *h = NULL;
+	uint64_t generation;
+
+	pthread_mutex_lock(&s->mutex);
+	if (s->free) {
+		h = s->free;
+		s->free = h->next_free;
+	} else if (slab_reserve_locked(s) && s->used < SLAB_OBJECTS) {
+		h = (struct handle *)(s->base + s->stride * s->used);
+		s->used++;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	if (!h)
+		return NULL;
+	generation = h->generation + 1;
+	memset((char *)h + sizeof(h->live), 0, s->stride - sizeof(h->live));
+	h->type = type;
+	h->generation = generation;
+	atomic_store_explicit(&h->live, 1, memory_order_release); /* pairs with the acquire in handle_find() */
+	return h;
+}
+
+void *handle_find(enum handle_type type, const void *p)
+{
+	struct slab *s = &slabs[type];
+	uintptr_t base = s->base, at = (uintptr_t)p;
+	struct handle *h;
+
+	if (!base || at < base || at - base >= s->stride * s->used || (at - base) % s->stride)
+		return NULL;
+	h = (struct handle *)at;
+	return atomic_load_explicit(&h->live, memory_order_acquire) ? h : NULL;
+}
+
+bool handle_retire(void *object)
+{
+	struct handle *h = object;
+	uint32_t one = 1;
+
+	return atomic_compare_exchange_strong(&h->live, &one, 0);
+}
+
+void handle_free(void *object)
+{
+	struct handle *h = object;
+	struct slab *s = &slabs[h->type];
+
+	atomic_store(&h->live, 0);
+	pthread_mutex_lock(&s->mutex);
+	h->next_free = s->free;
+	s->free = h;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void handle_each(enum handle_type type, void (*f)(void *object, void *arg), void *arg)
+{
+	struct slab *s = &slabs[type];
+
+	for (uint32_t i = 0; i < s->used; i++) {
+		struct handle *h = (struct handle *)(s->base + s->stride * i);
+
+		if (atomic_load_explicit(&h->live, memory_order_acquire))
+			f(h, arg);
+	}
+}

@@ -1,0 +1,4 @@
+#include "softdev/launch.h"
+void launch_run(struct work *w)
+{
+}

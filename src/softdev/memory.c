@@ -1,0 +1,373 @@
+/* memory.c: see memory.h. Plain, pitched and managed memory; what is free; address ranges. */
+#include "softdev/memory.h"
+
+#include "softdev/arena.h"
+#include "softdev/context.h"
+#include "softdev/mempool.h"
+#include "softdev/ptx/ptx.h"
+#include "softdev/stream.h"
+
+#include <stdlib.h>
+
+#define PITCH_ALIGN 512u
+
+pthread_mutex_t memory_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct extent *others; /* ranges outside the arenas */
+static _Atomic uint64_t next_id;
+
+/* ---- ranges ---- */
+
+static void range_link_locked(struct range *r)
+{
+	if (!r->context)
+		return;
+	r->next = r->context->ranges;
+	if (r->next)
+		r->next->previous = r;
+	r->context->ranges = r;
+}
+
+static void range_unlink_locked(struct range *r)
+{
+	if (!r->context)
+		return;
+	if (r->previous)
+		r->previous->next = r->next;
+	else
+		r->context->ranges = r->next;
+	if (r->next)
+		r->next->previous = r->previous;
+}
+
+CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
+{
+	uint64_t units = bytes / SEGMENT_UNIT_BYTES + !!(bytes % SEGMENT_UNIT_BYTES);
+	struct range *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (segment_charge(&driver.place, d->index, units)) {
+		free(r);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*r = (struct range){ .kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id };
+	pthread_mutex_lock(&memory_mutex);
+	r->begin = arena_alloc(d->arena, bytes, r);
+	if (r->begin)
+		range_link_locked(r);
+	pthread_mutex_unlock(&memory_mutex);
+	if (!r->begin) {
+		segment_refund(&driver.place, d->index, units);
+		free(r);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = r;
+	return CUDA_SUCCESS;
+}
+
+void range_free(struct range *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&memory_mutex);
+	range_unlink_locked(r);
+	arena_free(r->device->arena, r->begin);
+	pthread_mutex_unlock(&memory_mutex);
+	segment_refund(&driver.place, r->device->index, r->units);
+	free(r);
+}
+
+bool range_add_locked(struct range *r)
+{
+	r->id = ++next_id;
+	if (!extent_add(&others, r->begin, r->bytes, r))
+		return false;
+	range_link_locked(r);
+	return true;
+}
+
+void range_remove_locked(struct range *r)
+{
+	range_unlink_locked(r);
+	extent_remove(&others, r->begin);
+}
+
+struct range *range_find_locked(uint64_t address)
+{
+	struct extent *e;
+
+	for (uint32_t i = 0; i < driver.device_count; i++)
+		if (arena_covers(driver.device[i].arena, address)) {
+			struct range *r = arena_find(driver.device[i].arena, address);
+
+			return r && address - r->begin < (r->bytes ? r->bytes : 1) ? r : NULL;
+		}
+	e = extent_find(others, address);
+	return e ? e->owner : NULL;
+}
+
+bool range_overlaps_locked(uint64_t address, uint64_t bytes)
+{
+	struct extent *e;
+
+	for (uint32_t i = 0; i < driver.device_count; i++)
+		if (arena_covers(driver.device[i].arena, address) ||
+		    arena_covers(driver.device[i].arena, address + bytes - 1))
+			return true;
+	e = extent_previous(others, address + bytes);
+	return e && e->begin + e->bytes > address;
+}
+
+bool range_covers_locked(uint64_t address, uint64_t bytes, struct range **ret)
+{
+	struct range *r = range_find_locked(address);
+
+	if (!r || r->released || r->kind == RANGE_ARRAY || bytes > r->bytes - (address - r->begin))
+		return false;
+	*ret = r;
+	return true;
+}
+
+void range_free_all(struct context *c)
+{
+	for (;;) {
+		struct range *r;
+		bool host;
+
+		pthread_mutex_lock(&memory_mutex);
+		r = c->ranges;
+		host = r && (r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED);
+		if (host)
+			range_remove_locked(r);
+		pthread_mutex_unlock(&memory_mutex);
+		if (!r)
+			return;
+		if (host) {
+			host_release(r);
+			continue;
+		}
+		range_free(r);
+	}
+}
+
+bool range_accessible(void *device, uint64_t address, struct ptx_range *ret)
+{
+	const uint64_t granule = UINT64_C(2) << 20;
+	bool found = false;
+	struct range *r;
+
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(address);
+	if (r && !(r->kind == RANGE_MAPPED && r->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)) {
+		*ret = (struct ptx_range){ r->begin, r->begin + r->bytes, r->kind == RANGE_MAPPED && r->flags == 1 };
+		found = true;
+	}
+	for (uint32_t i = 0; i < driver.device_count && !driver.strict; i++) {
+		uint64_t begin = address / granule * granule, end = begin + granule;
+
+		if (!arena_covers(driver.device[i].arena, address))
+			continue;
+		/* As on hardware: memory is accessible in whole granules in which something is allocated. */
+		arena_bounds(driver.device[i].arena, &begin, &end);
+		if (!found && !arena_used(driver.device[i].arena, begin, end))
+			break;
+		if (!found || begin < ret->begin)
+			ret->begin = begin;
+		if (!found || end > ret->end)
+			ret->end = end;
+		ret->read_only = false;
+		found = true;
+	}
+	pthread_mutex_unlock(&memory_mutex);
+	return found;
+}
+
+/* ---- calls ---- */
+
+CUresult soft_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
+{
+	struct context *c;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret_free && !ret_total)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ret_free)
+		*ret_free = segment_free_units(&driver.place, c->device->index) * SEGMENT_UNIT_BYTES;
+	if (ret_total)
+		*ret_total = c->device->config->total_bytes;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	e = range_new(c->device, c, RANGE_DEVICE, bytes, &r);
+	if (!e)
+		*ret = r->begin;
+	return e;
+}
+
+CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height, unsigned element)
+{
+	size_t pitch, bytes;
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || !ret_pitch || !width || !height || (element != 4 && element != 8 && element != 16))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (__builtin_add_overflow(width, (size_t)PITCH_ALIGN - 1, &pitch))
+		return CUDA_ERROR_INVALID_VALUE;
+	pitch -= pitch % PITCH_ALIGN;
+	if (__builtin_mul_overflow(pitch, height, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	e = range_new(c->device, c, RANGE_DEVICE, bytes, &r);
+	if (e)
+		return e;
+	*ret = r->begin;
+	*ret_pitch = pitch;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
+{
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	e = range_new(c->device, c, RANGE_MANAGED, bytes, &r);
+	if (e)
+		return e;
+	r->flags = flags;
+	*ret = r->begin;
+	return CUDA_SUCCESS;
+}
+
+/* Takes the allocation that begins exactly here out of the program's hands; the second of two threads finds nothing. */
+static CUresult range_take(CUdeviceptr address, struct range **ret)
+{
+	CUresult e = CUDA_ERROR_INVALID_VALUE;
+	struct range *r;
+
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(address);
+	if (r && r->begin == address && !r->released &&
+	    (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_POOL)) {
+		r->released = true;
+		*ret = r;
+		e = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&memory_mutex);
+	return e;
+}
+
+CUresult soft_cuMemFree_v2(CUdeviceptr address)
+{
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!address)
+		return CUDA_SUCCESS;
+	e = range_take(address, &r);
+	if (e)
+		return e;
+	stream_wait_device(r->device); /* work in flight may still use it */
+	if (r->kind == RANGE_POOL)
+		mempool_keep(r, NULL);
+	else
+		range_free(r);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
+{
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(address);
+	if (!r || r->released || r->kind == RANGE_ARRAY || r->kind == RANGE_REGISTERED) {
+		e = CUDA_ERROR_NOT_FOUND;
+	} else {
+		if (ret_base)
+			*ret_base = r->begin;
+		if (ret_bytes)
+			*ret_bytes = r->bytes;
+	}
+	pthread_mutex_unlock(&memory_mutex);
+	return e;
+}
+
+/* ---- advice: accepted, for all of it lies in one memory ---- */
+
+static CUresult managed_check(CUdeviceptr address, size_t bytes)
+{
+	struct context *c;
+	struct range *r;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&memory_mutex);
+	if (!range_covers_locked(address, bytes, &r) || r->kind != RANGE_MANAGED)
+		e = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&memory_mutex);
+	return e;
+}
+
+CUresult soft_cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device)
+{
+	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+		return CUDA_ERROR_INVALID_VALUE;
+	return managed_check(address, bytes);
+}
+
+CUresult soft_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)
+{
+	return soft_cuMemAdvise(address, bytes, advice, location.id);
+}
+
+CUresult soft_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
+{
+	struct device *d;
+	struct stream *s;
+	CUresult e = managed_check(address, bytes);
+
+	if (!e)
+		e = stream_find(stream, &s);
+	if (!e && device != CU_DEVICE_CPU)
+		e = device_find(device, &d);
+	return e;
+}
+
+CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
+				    CUstream stream)
+{
+	if (flags || location.type == CU_MEM_LOCATION_TYPE_INVALID || (int)location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+		return CUDA_ERROR_INVALID_VALUE;
+	return soft_cuMemPrefetchAsync(address, bytes,
+				       location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU, stream);
+}

@@ -1,0 +1,73 @@
+/*
+ * memory.h: what lies at an address: every piece of memory that the driver knows, and its account.
+ *
+ * A range is one allocation (or mapping, or piece of registered host memory). Those of a device lie in its arena; host
+ * memory, mappings and imported objects in one ordered map. All of it is under one lock. Device memory is charged to the
+ * segment before an address is given out, in units of 512 bytes, and refunded when the range goes.
+ */
+#pragma once
+
+#include "softdev/driver.h"
+#include "softdev/extent.h"
+
+#include <pthread.h>
+
+struct allocation;
+struct context;
+struct mempool;
+
+enum range_kind {
+	RANGE_DEVICE, /* cuMemAlloc, cuMemAllocPitch */
+	RANGE_MANAGED,
+	RANGE_POOL, /* cuMemAllocAsync and what a pool keeps */
+	RANGE_ARRAY,
+	RANGE_VARIABLE, /* of a module */
+	RANGE_HEAP, /* malloc in kernels */
+	RANGE_GRAPH, /* memory of graph nodes */
+	RANGE_HOST, /* cuMemHostAlloc */
+	RANGE_REGISTERED, /* cuMemHostRegister */
+	RANGE_MAPPED, /* cuMemMap */
+};
+
+struct range {
+	enum range_kind kind;
+	uint64_t begin;
+	uint64_t bytes; /* as asked for */
+	uint64_t units; /* charged */
+	uint64_t id;
+	struct device *device; /* of host memory: the context's */
+	struct context *context; /* that it goes with, or NULL */
+	struct range *previous, *next; /* in the context's list */
+	unsigned flags; /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
+	bool sync_memops;
+	bool released; /* pool memory that the program has freed and the pool keeps */
+	struct mempool *pool;
+	struct allocation *allocation; /* of a mapping */
+	void *owned; /* host memory: what to unmap */
+};
+
+extern pthread_mutex_t memory_mutex;
+
+/*
+ * Takes device memory: charge, then address. `context` may be NULL: then it goes with nobody. CUDA_ERROR_OUT_OF_MEMORY
+ * leaves nothing changed.
+ */
+CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret);
+/* Gives it back; NULL is nothing. Nobody may use it any more. */
+void range_free(struct range *r);
+/* A range that is not in an arena: makes it known. Value: false without memory. */
+bool range_add_locked(struct range *r);
+void range_remove_locked(struct range *r);
+/* The range that contains the address, or NULL. Valid while the lock is held or the range cannot go. */
+struct range *range_find_locked(uint64_t address);
+/* Whether anything outside the arenas lies in [address, address + bytes), or an arena does. */
+bool range_overlaps_locked(uint64_t address, uint64_t bytes);
+/* Whether [address, address + bytes) lies in one range that a program may use; its range. */
+bool range_covers_locked(uint64_t address, uint64_t bytes, struct range **ret);
+/* Host memory that has been taken out of the map: gives it back to the system if it was the driver's. */
+void host_release(struct range *r);
+/* All memory that goes with a context. */
+void range_free_all(struct context *c);
+/* What a kernel on this device may touch around an address: struct ptx_memory.find. */
+struct ptx_range;
+bool range_accessible(void *device, uint64_t address, struct ptx_range *ret);

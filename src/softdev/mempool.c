@@ -1,0 +1,559 @@
+/*
+ * mempool.c: see mempool.h. Stream-ordered allocation, pools and their attributes.
+ *
+ * Order: mempool_mutex, then memory_mutex or the segment's lock. Reuse takes a kept piece of exactly the rounded size or up
+ * to an eighth more; what a pool keeps is charged, used or not.
+ */
+#include "softdev/mempool.h"
+
+#include "softdev/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t rounded(uint64_t bytes)
+{
+	return (bytes + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES * SEGMENT_UNIT_BYTES;
+}
+
+static uint64_t range_bytes(const struct range *r)
+{
+	return r->units * SEGMENT_UNIT_BYTES;
+}
+
+struct mempool *mempool_new(struct device *d)
+{
+	struct mempool *p = handle_new(HANDLE_MEMPOOL);
+
+	if (!p)
+		return NULL;
+	p->device = d;
+	p->standard = true;
+	p->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	p->props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	p->props.location.id = d->ordinal;
+	p->peers = 1u << d->ordinal;
+	for (int i = 0; i < 3; i++)
+		p->reuse[i] = 1;
+	return p;
+}
+
+static CUresult mempool_find(CUmemoryPool h, struct mempool **ret)
+{
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	*ret = handle_find(HANDLE_MEMPOOL, h);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- what a pool keeps ---- */
+
+/* May the stream have this piece? Its own frees at once, the others' when they have happened. */
+static bool kept_for(const struct kept *k, const struct stream *s)
+{
+	return !k->point.stream || (s && k->point.stream == s && k->point.generation == s->head.generation) ||
+	       point_reached(&k->point);
+}
+
+static struct range *kept_take_locked(struct mempool *p, uint64_t bytes, const struct stream *s)
+{
+	struct kept **best = NULL, *k;
+	struct range *r;
+
+	for (struct kept **at = &p->kept; *at; at = &(*at)->next) {
+		uint64_t has = range_bytes((*at)->range);
+
+		if (has < bytes || has - bytes > bytes / 8 || !kept_for(*at, s))
+			continue;
+		if (!best || has < range_bytes((*best)->range))
+			best = at;
+	}
+	if (!best)
+		return NULL;
+	k = *best;
+	*best = k->next;
+	r = k->range;
+	free(k);
+	return r;
+}
+
+/* Gives back kept pieces that are free for all until no more than `keep` bytes are reserved. */
+static void kept_release_locked(struct mempool *p, uint64_t keep)
+{
+	struct kept **at = &p->kept;
+
+	while (*at && p->reserved > keep) {
+		struct kept *k = *at;
+
+		if (!kept_for(k, NULL)) {
+			at = &k->next;
+			continue;
+		}
+		*at = k->next;
+		p->reserved -= range_bytes(k->range);
+		range_free(k->range);
+		free(k);
+	}
+}
+
+static void mempool_end_locked(struct mempool *p)
+{
+	if (!p->dying || p->used)
+		return;
+	kept_release_locked(p, 0);
+	if (!p->kept)
+		handle_free(p);
+}
+
+void mempool_keep(struct range *r, struct stream *s)
+{
+	struct mempool *p = r->pool;
+	struct kept *k = calloc(1, sizeof(*k));
+
+	pthread_mutex_lock(&mempool_mutex);
+	p->used -= range_bytes(r);
+	if (k) {
+		k->range = r;
+		if (s)
+			k->point = stream_point(s);
+		k->next = p->kept;
+		p->kept = k;
+	} else {
+		/* Without memory for the note the piece goes back at once; whatever still uses it must end first. */
+		p->reserved -= range_bytes(r);
+		stream_wait_device(p->device);
+		range_free(r);
+	}
+	mempool_end_locked(p);
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
+static void release_above_threshold(void *object, void *device)
+{
+	struct mempool *p = object;
+
+	if (p->device == device && p->kept)
+		kept_release_locked(p, p->threshold);
+}
+
+void mempool_synchronised(struct device *d)
+{
+	pthread_mutex_lock(&mempool_mutex);
+	handle_each(HANDLE_MEMPOOL, release_above_threshold, d);
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
+static void forget(void *object, void *device)
+{
+	struct mempool *p = object;
+
+	if (p->device != device)
+		return;
+	while (p->kept) {
+		struct kept *k = p->kept;
+
+		p->kept = k->next;
+		free(k);
+	}
+	p->reserved = p->used = p->reserved_high = p->used_high = 0;
+	p->threshold = 0;
+	if (!p->standard)
+		handle_free(p);
+}
+
+void mempool_forget(struct device *d)
+{
+	pthread_mutex_lock(&mempool_mutex);
+	d->pool = d->default_pool;
+	handle_each(HANDLE_MEMPOOL, forget, d);
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
+/* ---- allocation ---- */
+
+static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s, struct range **ret)
+{
+	uint64_t whole = rounded(bytes);
+	struct range *r = kept_take_locked(p, whole, s);
+	CUresult e;
+
+	if (!r) {
+		uint64_t most = p->max_bytes;
+
+		if (most && (whole > most || p->reserved > most - whole)) {
+			kept_release_locked(p, most > whole ? most - whole : 0);
+			if (whole > most || p->reserved > most - whole)
+				return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
+		if (e && p->kept) {
+			kept_release_locked(p, 0);
+			e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
+		}
+		if (e)
+			return e;
+		p->reserved += whole;
+		r->pool = p;
+	}
+	if (p->reserved > p->reserved_high)
+		p->reserved_high = p->reserved;
+	p->used += range_bytes(r);
+	if (p->used > p->used_high)
+		p->used_high = p->used;
+	pthread_mutex_lock(&memory_mutex);
+	r->bytes = bytes;
+	r->released = false;
+	pthread_mutex_unlock(&memory_mutex);
+	*ret = r;
+	return CUDA_SUCCESS;
+}
+
+static CUresult mempool_alloc(struct mempool *p, CUdeviceptr *ret, size_t bytes, struct stream *s)
+{
+	struct range *r;
+	CUresult e;
+
+	if (!ret || !bytes || bytes > UINT64_MAX - SEGMENT_UNIT_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capture_of(s))
+		return capture_alloc(s, p, bytes, ret);
+	pthread_mutex_lock(&mempool_mutex);
+	e = take_locked(p, bytes, s, &r);
+	if (!e)
+		*ret = r->begin;
+	pthread_mutex_unlock(&mempool_mutex);
+	return e;
+}
+
+CUresult soft_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+	struct stream *s;
+	CUresult e = stream_find(stream, &s);
+
+	return e ? e : mempool_alloc(s->context->device->pool, ret, bytes, s);
+}
+
+CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	struct stream *s;
+	struct mempool *p;
+	CUresult e = stream_find(stream, &s);
+
+	if (!e)
+		e = mempool_find(pool, &p);
+	return e ? e : mempool_alloc(p, ret, bytes, s);
+}
+
+CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	struct range *r;
+	struct stream *s;
+	CUresult e = stream_find(stream, &s);
+
+	if (e)
+		return e;
+	if (!address)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capture_of(s))
+		return capture_free(s, address);
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(address);
+	if (!r || r->begin != address || r->released || (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE))
+		e = r && r->kind == RANGE_GRAPH && r->begin == address ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	else
+		r->released = true;
+	pthread_mutex_unlock(&memory_mutex);
+	if (e == CUDA_ERROR_NOT_SUPPORTED)
+		return graph_memory_free(address, s);
+	if (e)
+		return e;
+	if (r->kind == RANGE_POOL) {
+		mempool_keep(r, s);
+	} else {
+		struct point p = stream_point(s);
+
+		point_wait(&p); /* plain memory freed in stream order */
+		range_free(r);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ---- pools ---- */
+
+static CUresult location_device(const CUmemLocation *l, struct device **ret)
+{
+	if (l->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return device_find(l->id, ret) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
+{
+	struct mempool *p;
+	struct device *d;
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	if (!ret || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST || props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+	    props->handleTypes || props->usage)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	e = location_device(&props->location, &d);
+	if (e)
+		return e;
+	p = mempool_new(d);
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p->standard = false;
+	p->props = *props;
+	p->max_bytes = props->maxSize;
+	*ret = (CUmemoryPool)p;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPoolDestroy(CUmemoryPool h)
+{
+	struct mempool *p;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	if (p->standard || !handle_retire(p))
+		return CUDA_ERROR_INVALID_VALUE;
+	stream_wait_device(p->device);
+	pthread_mutex_lock(&mempool_mutex);
+	if (p->device->pool == p)
+		p->device->pool = p->device->default_pool;
+	p->dying = true;
+	kept_release_locked(p, 0);
+	mempool_end_locked(p);
+	pthread_mutex_unlock(&mempool_mutex);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPoolTrimTo(CUmemoryPool h, size_t keep)
+{
+	struct mempool *p;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	pthread_mutex_lock(&mempool_mutex);
+	kept_release_locked(p, keep);
+	pthread_mutex_unlock(&mempool_mutex);
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute_get_locked(struct mempool *p, CUmemPool_attribute attribute, void *value)
+{
+	switch (attribute) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		*(int *)value = p->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		*(cuuint64_t *)value = p->threshold;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		*(cuuint64_t *)value = p->reserved;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		*(cuuint64_t *)value = p->reserved_high;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		*(cuuint64_t *)value = p->used;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		*(cuuint64_t *)value = p->used_high;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static CUresult attribute_set_locked(struct mempool *p, CUmemPool_attribute attribute, const void *value)
+{
+	switch (attribute) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		p->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = !!*(const int *)value;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		p->threshold = *(const cuuint64_t *)value;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		if (*(const cuuint64_t *)value)
+			return CUDA_ERROR_INVALID_VALUE;
+		p->reserved_high = p->reserved;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		if (*(const cuuint64_t *)value)
+			return CUDA_ERROR_INVALID_VALUE;
+		p->used_high = p->used;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult soft_cuMemPoolGetAttribute(CUmemoryPool h, CUmemPool_attribute attribute, void *value)
+{
+	struct mempool *p;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&mempool_mutex);
+	e = attribute_get_locked(p, attribute, value);
+	pthread_mutex_unlock(&mempool_mutex);
+	return e;
+}
+
+CUresult soft_cuMemPoolSetAttribute(CUmemoryPool h, CUmemPool_attribute attribute, void *value)
+{
+	struct mempool *p;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&mempool_mutex);
+	e = attribute_set_locked(p, attribute, value);
+	pthread_mutex_unlock(&mempool_mutex);
+	return e;
+}
+
+CUresult soft_cuMemPoolSetAccess(CUmemoryPool h, const CUmemAccessDesc *map, size_t count)
+{
+	struct mempool *p;
+	struct device *d;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	if (!map || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		e = location_device(&map[i].location, &d);
+		if (e)
+			return e;
+		if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			return CUDA_ERROR_INVALID_VALUE;
+		if (d == p->device && map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+			return CUDA_ERROR_INVALID_VALUE; /* its own device always has access */
+	}
+	pthread_mutex_lock(&mempool_mutex);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bit = 1u << map[i].location.id;
+
+		p->peers = map[i].flags ? p->peers | bit : p->peers & ~bit;
+	}
+	pthread_mutex_unlock(&mempool_mutex);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool h, CUmemLocation *location)
+{
+	struct mempool *p;
+	struct device *d;
+	CUresult e = mempool_find(h, &p);
+
+	if (e)
+		return e;
+	if (!ret || !location)
+		return CUDA_ERROR_INVALID_VALUE;
+	e = location_device(location, &d);
+	if (!e)
+		*ret = p->peers & 1u << d->ordinal ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return e;
+}
+
+CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice ordinal)
+{
+	struct device *d;
+	CUresult e = device_find(ordinal, &d);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUmemoryPool)d->default_pool;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice ordinal)
+{
+	struct device *d;
+	CUresult e = device_find(ordinal, &d);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUmemoryPool)d->pool;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool h)
+{
+	struct mempool *p;
+	struct device *d;
+	CUresult e = device_find(ordinal, &d);
+
+	if (!e)
+		e = mempool_find(h, &p);
+	if (e)
+		return e;
+	if (p->device != d)
+		return CUDA_ERROR_INVALID_VALUE;
+	d->pool = p;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pool_place(const CUmemLocation *location, CUmemAllocationType type, struct device **ret)
+{
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	if (!location)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return location_device(location, ret);
+}
+
+CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+{
+	struct device *d;
+	CUresult e = pool_place(location, type, &d);
+
+	return e ? e : soft_cuDeviceGetDefaultMemPool(ret, d->ordinal);
+}
+
+CUresult soft_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+{
+	struct device *d;
+	CUresult e = pool_place(location, type, &d);
+
+	return e ? e : soft_cuDeviceGetMemPool(ret, d->ordinal);
+}
+
+CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+	struct device *d;
+	CUresult e = pool_place(location, type, &d);
+
+	return e ? e : soft_cuDeviceSetMemPool(d->ordinal, pool);
+}

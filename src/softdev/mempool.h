@@ -1,0 +1,41 @@
+/*
+ * mempool.h: pools of stream-ordered memory.
+ *
+ * A pool takes memory from the device as it is asked for it (RESERVED) and keeps what the program frees (USED goes down)
+ * for the same stream at once, for others when the free has happened. At a synchronisation it gives back what it keeps
+ * above its release threshold, 0 by default.
+ */
+#pragma once
+
+#include "softdev/memory.h"
+#include "softdev/stream.h"
+
+struct kept {
+	struct kept *next;
+	struct range *range;
+	struct point point; /* reached: free for everybody */
+};
+
+struct mempool {
+	struct handle head;
+	struct device *device;
+	bool standard; /* the device's default pool */
+	CUmemPoolProps props;
+	/* mempool_mutex (mempool.c) guards the following */
+	struct kept *kept; /* freed and not yet given back */
+	uint64_t threshold;
+	uint64_t reserved, reserved_high;
+	uint64_t used, used_high;
+	uint64_t max_bytes; /* 0: the device's */
+	int reuse[3]; /* the three ways of reuse, as set */
+	uint32_t peers; /* bit per device ordinal */
+	bool dying; /* destroyed; goes with its last allocation */
+};
+
+struct mempool *mempool_new(struct device *d);
+/* The program has freed memory of a pool, in the order of the stream; NULL: now. */
+void mempool_keep(struct range *r, struct stream *s);
+/* The device's primary context goes and takes all pool memory with it: pools are empty, created ones gone. */
+void mempool_forget(struct device *d);
+/* Gives back what the device's pools keep above their thresholds and nobody uses. Called after a synchronisation. */
+void mempool_synchronised(struct device *d);

@@ -1,0 +1,65 @@
+/*
+ * proc.c: lookup of calls by name, and the vendor's private tables, which are not there.
+ *
+ * The vendor's own runtime library asks for private tables through cuGetExportTable to find out whether the driver under it
+ * is the vendor's. This one is not and says so: the call fails as documented for an unknown table, and one line in the
+ * log tells the user what to do.
+ */
+#include "softdev/driver.h"
+
+#include "cuda_procs.h"
+#include "softdev/log.h"
+
+#include <string.h>
+
+static void *proc_address(enum cuda_call call)
+{
+	void *p;
+
+	memcpy(&p, (const char *)&soft_table + call * sizeof(p), sizeof(p));
+	return p;
+}
+
+CUresult soft_cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64_t flags,
+				  CUdriverProcAddressQueryResult *ret_status)
+{
+	enum cuda_call call;
+	int outcome;
+
+	if (!name || !ret || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		return CUDA_ERROR_INVALID_VALUE;
+	outcome = cuda_proc_find(name, version, flags, &call);
+	*ret = outcome == PROC_FOUND ? proc_address(call) : NULL;
+	if (ret_status)
+		*ret_status = name[0] ? (CUdriverProcAddressQueryResult)outcome : CU_GET_PROC_ADDRESS_SUCCESS;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGetProcAddress(const char *name, void **ret, int version, cuuint64_t flags)
+{
+	enum cuda_call call;
+
+	if (!name || !ret || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!name[0]) {
+		*ret = NULL;
+		return CUDA_SUCCESS;
+	}
+	if (cuda_proc_find(name, version, flags, &call) != PROC_FOUND)
+		return CUDA_ERROR_NOT_FOUND;
+	*ret = proc_address(call);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
+{
+	static atomic_bool told;
+
+	if (!ret || !id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = NULL;
+	if (!atomic_exchange(&told, true))
+		log_line("this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only: link the runtime "
+			 "dynamically (nvcc -cudart shared) or use a real driver");
+	return CUDA_ERROR_NOT_FOUND;
+}

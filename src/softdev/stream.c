@@ -1,0 +1,532 @@
+/*
+ * stream.c: see stream.h. The machinery; the calls are in stream_calls.c.
+ *
+ * stream_mutex guards all queues, points and events. Work runs without it. Workers are made as streams become ready, up to
+ * WORKERS_MOST (a host function may block its worker), and stay.
+ */
+#include "softdev/stream.h"
+
+#include "softdev/event.h"
+#include "softdev/graph.h"
+#include "softdev/mempool.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORKERS_MOST 256u
+#define OWN_MOST 16u /* contexts in which one thread has its own default stream */
+
+pthread_mutex_t stream_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ready_cond = PTHREAD_COND_INITIALIZER; /* a stream is ready; for workers */
+static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER; /* an operation is done; for those who wait */
+static struct stream *ready_first, *ready_last;
+static struct stream *parked;
+static unsigned workers, workers_idle, waiting;
+static _Atomic uint64_t next_id;
+
+/* ---- points ---- */
+
+bool point_reached_locked(const struct point *p)
+{
+	return !p->stream || p->stream->head.generation != p->generation || p->stream->completed >= p->sequence;
+}
+
+bool point_reached(const struct point *p)
+{
+	bool reached;
+
+	pthread_mutex_lock(&stream_mutex);
+	reached = point_reached_locked(p);
+	pthread_mutex_unlock(&stream_mutex);
+	return reached;
+}
+
+static struct point stream_point_locked(struct stream *s)
+{
+	return (struct point){ s, s->head.generation, s->submitted };
+}
+
+struct point stream_point(struct stream *s)
+{
+	struct point p;
+
+	pthread_mutex_lock(&stream_mutex);
+	p = stream_point_locked(s);
+	pthread_mutex_unlock(&stream_mutex);
+	return p;
+}
+
+/* ---- who runs what ---- */
+
+static void ready_push_locked(struct stream *s)
+{
+	s->state = STREAM_READY;
+	s->next_ready = NULL;
+	if (ready_last)
+		ready_last->next_ready = s;
+	else
+		ready_first = s;
+	ready_last = s;
+}
+
+static void ready_remove_locked(struct stream *s)
+{
+	struct stream *previous = NULL;
+
+	for (struct stream *t = ready_first; t != s; t = t->next_ready)
+		previous = t;
+	if (previous)
+		previous->next_ready = s->next_ready;
+	else
+		ready_first = s->next_ready;
+	if (ready_last == s)
+		ready_last = previous;
+}
+
+static bool operation_free_to_run_locked(struct operation *o)
+{
+	while (o->point_count && point_reached_locked(&o->point[o->point_count - 1]))
+		o->point_count--;
+	return !o->point_count;
+}
+
+/* An idle stream with work becomes ready or parked. */
+static void stream_schedule_locked(struct stream *s)
+{
+	if (operation_free_to_run_locked(s->first)) {
+		ready_push_locked(s);
+		return;
+	}
+	s->state = STREAM_PARKED;
+	s->next_ready = parked;
+	parked = s;
+}
+
+/* Something was reached: parked streams may go on. */
+static void parked_wake_locked(void)
+{
+	struct stream **at = &parked;
+	bool woken = false;
+
+	while (*at) {
+		struct stream *s = *at;
+
+		if (operation_free_to_run_locked(s->first)) {
+			*at = s->next_ready;
+			ready_push_locked(s);
+			woken = true;
+		} else {
+			at = &s->next_ready;
+		}
+	}
+	if (woken)
+		pthread_cond_broadcast(&ready_cond);
+}
+
+static void stream_unlink_locked(struct stream *s)
+{
+	struct stream **at = &s->context->streams;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+}
+
+static void worker_need_locked(void);
+
+/* Runs the stream until it is empty or must wait. The stream is in state RUNNING; the lock is dropped in between. */
+static void stream_run_locked(struct stream *s)
+{
+	while (s->first && operation_free_to_run_locked(s->first)) {
+		struct operation *o = s->first;
+
+		pthread_mutex_unlock(&stream_mutex);
+		work_run(&o->work, s);
+		work_deinit(&o->work);
+		pthread_mutex_lock(&stream_mutex);
+		s->first = o->next;
+		if (!s->first)
+			s->last = NULL;
+		s->completed++;
+		s->context->pending--;
+		free(o->point);
+		free(o);
+		if (waiting)
+			pthread_cond_broadcast(&done_cond);
+		if (parked)
+			parked_wake_locked();
+	}
+	if (s->first) {
+		stream_schedule_locked(s);
+	} else if (s->dying) {
+		stream_unlink_locked(s);
+		s->state = STREAM_IDLE;
+		s->head.generation++;
+		handle_free(s);
+	} else {
+		s->state = STREAM_IDLE;
+	}
+	worker_need_locked();
+}
+
+static void *worker_main(void *unused)
+{
+	pthread_mutex_lock(&stream_mutex);
+	for (;;) {
+		struct stream *s = ready_first;
+
+		if (!s) {
+			workers_idle++;
+			pthread_cond_wait(&ready_cond, &stream_mutex);
+			workers_idle--;
+			continue;
+		}
+		ready_remove_locked(s);
+		s->state = STREAM_RUNNING;
+		stream_run_locked(s);
+	}
+	return NULL;
+}
+
+/* There is something ready: somebody must be there to run it. The program's signals are not for workers. */
+static void worker_need_locked(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (!ready_first)
+		return;
+	if (workers_idle) {
+		pthread_cond_signal(&ready_cond);
+		return;
+	}
+	if (workers >= WORKERS_MOST)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!pthread_create(&thread, &attr, worker_main, NULL))
+		workers++;
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void point_wait(const struct point *p)
+{
+	pthread_mutex_lock(&stream_mutex);
+	while (!point_reached_locked(p)) {
+		struct stream *s = p->stream;
+
+		if (s->state == STREAM_READY) {
+			ready_remove_locked(s);
+			s->state = STREAM_RUNNING;
+			stream_run_locked(s);
+			continue;
+		}
+		/* Without a worker (none could be made) whoever waits runs what is ready. */
+		if (!workers && ready_first) {
+			s = ready_first;
+			ready_remove_locked(s);
+			s->state = STREAM_RUNNING;
+			stream_run_locked(s);
+			continue;
+		}
+		waiting++;
+		pthread_cond_wait(&done_cond, &stream_mutex);
+		waiting--;
+	}
+	pthread_mutex_unlock(&stream_mutex);
+}
+
+/* ---- submission ---- */
+
+/* The points that the default stream's rules add. Value: their number, or -1 without memory. */
+static int implicit_points_locked(struct stream *s, struct point **ret)
+{
+	struct context *c = s->context;
+	int count = 0;
+
+	*ret = NULL;
+	if (s->legacy) {
+		for (struct stream *t = c->streams; t; t = t->next)
+			count += t != s && !(t->flags & CU_STREAM_NON_BLOCKING) && t->submitted > t->completed;
+	} else if (!(s->flags & CU_STREAM_NON_BLOCKING)) {
+		count = c->legacy->submitted > c->legacy->completed;
+	}
+	if (!count)
+		return 0;
+	*ret = calloc((size_t)count, sizeof(**ret));
+	if (!*ret)
+		return -1;
+	if (!s->legacy) {
+		**ret = stream_point_locked(c->legacy);
+		return 1;
+	}
+	count = 0;
+	for (struct stream *t = c->streams; t; t = t->next)
+		if (t != s && !(t->flags & CU_STREAM_NON_BLOCKING) && t->submitted > t->completed)
+			(*ret)[count++] = stream_point_locked(t);
+	return count;
+}
+
+static CUresult submit_locked(struct stream *s, struct work *w, const struct point *point, uint32_t extra,
+			      struct point *ret)
+{
+	struct operation *o = calloc(1, sizeof(*o));
+	int count = o ? implicit_points_locked(s, &o->point) : -1;
+
+	if (count < 0) {
+		free(o);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (extra) {
+		struct point *all = reallocarray(o->point, (size_t)count + extra, sizeof(*all));
+
+		if (!all) {
+			free(o->point);
+			free(o);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		memcpy(all + count, point, extra * sizeof(*point));
+		o->point = all;
+	}
+	o->point_count = (uint32_t)count + extra;
+	o->work = *w;
+	if (s->last)
+		s->last->next = o;
+	else
+		s->first = o;
+	s->last = o;
+	s->submitted++;
+	s->context->pending++;
+	if (w->kind == WORK_RECORD)
+		event_recorded_locked(w->record.event, stream_point_locked(s), &o->work);
+	*ret = stream_point_locked(s);
+	if (s->state == STREAM_IDLE)
+		stream_schedule_locked(s);
+	return CUDA_SUCCESS;
+}
+
+static CUresult submit(struct stream *s, struct work *w, const struct point *point, uint32_t count, bool wait)
+{
+	struct point done;
+	CUresult e;
+
+	pthread_mutex_lock(&stream_mutex);
+	e = submit_locked(s, w, point, count, &done);
+	if (!e && !wait)
+		worker_need_locked();
+	else if (!e && s->state != STREAM_READY)
+		worker_need_locked(); /* the streams that this one depends on must go on */
+	pthread_mutex_unlock(&stream_mutex);
+	if (e)
+		work_deinit(w);
+	else if (wait)
+		point_wait(&done);
+	return e ? e : wait ? (CUresult)s->context->sticky : CUDA_SUCCESS;
+}
+
+CUresult stream_submit(struct stream *s, struct work *w, bool wait)
+{
+	w->context = s->context;
+	if (__builtin_expect(!!capture_of(s), 0)) {
+		if (!wait)
+			return capture_submit(s, w);
+		work_deinit(w);
+		return capture_forbidden(s);
+	}
+	if (wait && capture_unsafe()) {
+		work_deinit(w);
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	return submit(s, w, NULL, 0, wait);
+}
+
+CUresult stream_submit_after(struct stream *s, struct work *w, const struct point *point, uint32_t count)
+{
+	w->context = s->context;
+	return submit(s, w, point, count, false);
+}
+
+/* ---- waiting for many ---- */
+
+/* The points of all streams of the context with work left. Value: their number, or -1 without memory. */
+static int context_points(struct context *c, struct point **ret)
+{
+	int count = 0;
+
+	pthread_mutex_lock(&stream_mutex);
+	for (struct stream *s = c->streams; s; s = s->next)
+		count += s->submitted > s->completed;
+	*ret = calloc((size_t)count + 1, sizeof(**ret));
+	if (!*ret) {
+		count = -1;
+	} else {
+		count = 0;
+		for (struct stream *s = c->streams; s; s = s->next)
+			if (s->submitted > s->completed)
+				(*ret)[count++] = stream_point_locked(s);
+	}
+	pthread_mutex_unlock(&stream_mutex);
+	return count;
+}
+
+static CUresult context_drain(struct context *c)
+{
+	struct point *point;
+	int count;
+
+	if (!c->pending)
+		return CUDA_SUCCESS;
+	count = context_points(c, &point);
+	for (int i = 0; i < count; i++)
+		point_wait(&point[i]);
+	free(point);
+	return count < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult stream_wait_context(struct context *c)
+{
+	CUresult e = context_drain(c);
+
+	mempool_synchronised(c->device);
+	return c->sticky ? (CUresult)c->sticky : e;
+}
+
+static void drain_if_on(void *object, void *arg)
+{
+	struct context *c = object;
+
+	if (c->device == arg)
+		context_drain(c);
+}
+
+void stream_wait_device(struct device *d)
+{
+	handle_each(HANDLE_CONTEXT, drain_if_on, d);
+}
+
+/* ---- life ---- */
+
+struct stream *stream_new(struct context *c, unsigned flags, int priority)
+{
+	struct stream *s = handle_new(HANDLE_STREAM);
+
+	if (!s)
+		return NULL;
+	s->context = c;
+	s->flags = flags;
+	s->priority = priority;
+	s->id = ++next_id;
+	s->sync_policy = CU_SYNC_POLICY_AUTO;
+	pthread_mutex_lock(&stream_mutex);
+	s->next = c->streams;
+	c->streams = s;
+	pthread_mutex_unlock(&stream_mutex);
+	return s;
+}
+
+void stream_retire(struct stream *s)
+{
+	bool idle;
+
+	if (!handle_retire(s))
+		return;
+	pthread_mutex_lock(&stream_mutex);
+	idle = s->state == STREAM_IDLE;
+	s->dying = true;
+	if (idle) {
+		stream_unlink_locked(s);
+		s->head.generation++;
+	}
+	pthread_mutex_unlock(&stream_mutex);
+	if (idle)
+		handle_free(s);
+}
+
+void stream_free_all(struct context *c)
+{
+	struct stream *s;
+
+	do {
+		pthread_mutex_lock(&stream_mutex);
+		for (s = c->streams; s && s->dying; s = s->next)
+			;
+		pthread_mutex_unlock(&stream_mutex);
+		if (s)
+			stream_retire(s);
+	} while (s);
+	c->legacy = NULL;
+}
+
+/* ---- a thread's own default streams ---- */
+
+struct own {
+	struct stream *stream;
+	uint64_t generation;
+};
+
+static __thread struct own own[OWN_MOST];
+static __thread bool own_registered;
+static pthread_key_t own_key;
+
+static void own_end(void *unused)
+{
+	for (unsigned i = 0; i < OWN_MOST; i++)
+		if (own[i].stream && own[i].stream->head.generation == own[i].generation)
+			stream_retire(own[i].stream);
+	memset(own, 0, sizeof(own));
+}
+
+__attribute__((constructor)) static void own_load(void)
+{
+	pthread_key_create(&own_key, own_end);
+}
+
+static CUresult own_find(struct context *c, struct stream **ret)
+{
+	struct own *place = NULL;
+
+	for (unsigned i = 0; i < OWN_MOST; i++) {
+		bool lives = own[i].stream && own[i].stream->head.generation == own[i].generation;
+
+		if (lives && own[i].stream->context == c) {
+			*ret = own[i].stream;
+			return CUDA_SUCCESS;
+		}
+		if (!lives)
+			place = &own[i];
+	}
+	if (!place)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret = stream_new(c, CU_STREAM_DEFAULT, 0);
+	if (!*ret)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*ret)->per_thread = true;
+	*place = (struct own){ *ret, (*ret)->head.generation };
+	if (!own_registered)
+		own_registered = !pthread_setspecific(own_key, own);
+	return CUDA_SUCCESS;
+}
+
+CUresult stream_find(CUstream h, struct stream **ret)
+{
+	struct context *c;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (h == CU_STREAM_PER_THREAD || (!h && driver_per_thread))
+		return own_find(c, ret);
+	if (!h || h == CU_STREAM_LEGACY) {
+		*ret = c->legacy;
+		return CUDA_SUCCESS;
+	}
+	*ret = handle_find(HANDLE_STREAM, h);
+	if (!*ret || (*ret)->legacy || (*ret)->per_thread)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return (CUresult)(*ret)->context->sticky;
+}

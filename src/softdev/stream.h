@@ -1,0 +1,82 @@
+/*
+ * stream.h: streams: queues of work that run asynchronously and in order.
+ *
+ * A stream with work is run by one thread at a time: a worker of the driver, or a program's thread that waits for it
+ * anyway. An operation may depend on points of other streams; a point is (stream, generation, sequence number), reached
+ * when that many operations of the stream have finished. A stream whose first operation depends on a point not yet
+ * reached is parked and costs no thread.
+ *
+ * The legacy default stream depends on everything that was submitted to the context's blocking streams before, and they
+ * on it. CU_STREAM_NON_BLOCKING takes no part in that. Each thread has its own default stream per context, which is a
+ * blocking one.
+ */
+#pragma once
+
+#include "softdev/context.h"
+#include "softdev/work.h"
+
+struct capture;
+
+/* A point in a stream's life. */
+struct point {
+	struct stream *stream; /* NULL: reached */
+	uint64_t generation;
+	uint64_t sequence;
+};
+
+enum stream_state { STREAM_IDLE, STREAM_READY, STREAM_PARKED, STREAM_RUNNING };
+
+struct operation {
+	struct operation *next;
+	struct work work;
+	uint32_t point_count;
+	struct point *point; /* owned */
+};
+
+struct stream {
+	struct handle head;
+	struct context *context;
+	unsigned flags;
+	int priority;
+	uint64_t id;
+	bool legacy;
+	bool per_thread;
+	/* stream_mutex (stream.c) guards the following */
+	enum stream_state state;
+	bool dying; /* destroyed by the program, runs to its end */
+	struct operation *first, *last;
+	uint64_t submitted, completed;
+	struct stream *next_ready; /* in the list of ready or of parked streams */
+	struct stream *next; /* in the context's list */
+	struct capture *capture; /* NULL: none; see capture.c */
+	CUsynchronizationPolicy sync_policy;
+};
+
+extern pthread_mutex_t stream_mutex;
+
+/* What a stream handle names for this thread in its current context: NULL, the two special values, or a stream. */
+CUresult stream_find(CUstream h, struct stream **ret);
+/* A stream of the context. NULL: no memory. */
+struct stream *stream_new(struct context *c, unsigned flags, int priority);
+/* The program is done with it; it goes when its work is done. */
+void stream_retire(struct stream *s);
+
+/*
+ * Queues work, or records it when the stream captures. Takes what the work owns, also on failure. `wait`: returns when it
+ * is done, with the context's error if there is one; refused while capturing.
+ */
+CUresult stream_submit(struct stream *s, struct work *w, bool wait);
+/* The same with points that must have been reached before; for streams that do not capture. */
+CUresult stream_submit_after(struct stream *s, struct work *w, const struct point *point, uint32_t count);
+/* Where the stream is after all that was submitted. */
+struct point stream_point(struct stream *s);
+bool point_reached_locked(const struct point *p);
+bool point_reached(const struct point *p);
+/* Blocks until the point is reached; runs the stream's work itself where nobody does. */
+void point_wait(const struct point *p);
+/* Everything in the context is done. Value: the context's error. */
+CUresult stream_wait_context(struct context *c);
+/* Everything on the device is done, in all contexts. */
+void stream_wait_device(struct device *d);
+/* Ends all streams of the context; their work has been waited for. */
+void stream_free_all(struct context *c);

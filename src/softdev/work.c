@@ -1,0 +1,178 @@
+/* work.c: see work.h. */
+#include "softdev/work.h"
+
+#include "softdev/event.h"
+#include "softdev/graph.h"
+#include "softdev/launch.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void copy_run(const struct work_copy *c)
+{
+	for (size_t z = 0; z < c->depth; z++) {
+		const char *source = c->source + z * c->source_slice;
+		char *target = c->target + z * c->target_slice;
+
+		if (c->source_pitch == c->width && c->target_pitch == c->width) {
+			memmove(target, source, c->width * c->height);
+			continue;
+		}
+		for (size_t y = 0; y < c->height; y++)
+			memmove(target + y * c->target_pitch, source + y * c->source_pitch, c->width);
+	}
+}
+
+static void fill_run(const struct work_fill *f)
+{
+	for (size_t y = 0; y < f->height; y++) {
+		char *row = f->target + y * f->pitch;
+
+		if (f->element == 1) {
+			memset(row, (int)(f->value & 0xff), f->width);
+		} else if (f->element == 2) {
+			for (size_t x = 0; x < f->width; x++)
+				((uint16_t *)row)[x] = (uint16_t)f->value;
+		} else {
+			for (size_t x = 0; x < f->width; x++)
+				((uint32_t *)row)[x] = f->value;
+		}
+	}
+}
+
+static bool value_there(uint64_t now, uint64_t wanted, unsigned flags, bool wide)
+{
+	switch (flags & 3) {
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return wide ? (int64_t)(now - wanted) >= 0 : (int32_t)((uint32_t)now - (uint32_t)wanted) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return now == wanted;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return now & wanted;
+	default:
+		return wide ? ~(now | wanted) != 0 : (uint32_t) ~(now | wanted) != 0;
+	}
+}
+
+/* Waits until the value is there, or the context has faulted and nobody will write it. */
+static void value_wait(const CUstreamBatchMemOpParams *op, const struct context *c)
+{
+	bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+	uint64_t wanted = wide ? op->waitValue.value64 : op->waitValue.value;
+	void *at = (void *)(uintptr_t)op->waitValue.address;
+
+	for (unsigned spins = 0; !c->sticky; spins++) {
+		uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE) :
+				      __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
+
+		if (value_there(now, wanted, op->waitValue.flags, wide))
+			return;
+		if (spins < 100)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	}
+}
+
+static void value_run(const CUstreamBatchMemOpParams *op, const struct context *c)
+{
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		value_wait(op, c);
+		break;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value, __ATOMIC_RELEASE);
+		break;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		__atomic_store_n((uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64,
+				 __ATOMIC_RELEASE);
+		break;
+	default:
+		atomic_thread_fence(memory_order_seq_cst);
+		break;
+	}
+}
+
+static void host_run(const struct work *w)
+{
+	bool before = driver_in_callback;
+
+	driver_in_callback = true;
+	if (w->kind == WORK_HOST)
+		w->host.f(w->host.data);
+	else
+		w->callback.f(w->callback.stream, (CUresult)w->context->sticky, w->callback.data);
+	driver_in_callback = before;
+}
+
+void work_run(struct work *w, struct stream *s)
+{
+	if (w->kind == WORK_RECORD) {
+		event_reached(w->record.event, w->record.event_generation, w->record.version);
+		return;
+	}
+	if (w->kind == WORK_CALLBACK) {
+		host_run(w);
+		return;
+	}
+	if (w->context->sticky)
+		return; /* a fault ends everything that was queued in the context */
+	switch (w->kind) {
+	case WORK_COPY:
+		copy_run(&w->copy);
+		break;
+	case WORK_FILL:
+		fill_run(&w->fill);
+		break;
+	case WORK_KERNEL:
+		launch_run(w);
+		break;
+	case WORK_HOST:
+		host_run(w);
+		break;
+	case WORK_VALUES:
+		for (uint32_t i = 0; i < w->values.count; i++)
+			value_run(&w->values.op[i], w->context);
+		break;
+	case WORK_GRAPH:
+		exec_run(w->graph.exec, s);
+		break;
+	default:
+		break;
+	}
+}
+
+void work_deinit(struct work *w)
+{
+	if (w->kind == WORK_KERNEL)
+		free(w->kernel.params);
+	else if (w->kind == WORK_COPY)
+		free(w->copy.staged);
+	else if (w->kind == WORK_VALUES)
+		free(w->values.op);
+	else if (w->kind == WORK_GRAPH)
+		exec_unref(w->graph.exec);
+	w->kind = WORK_EMPTY;
+}
+
+bool work_clone(const struct work *w, struct work *ret)
+{
+	struct work copy = *w;
+
+	if (w->kind == WORK_KERNEL && w->kernel.params) {
+		copy.kernel.params = malloc(w->kernel.param_bytes + 1);
+		if (!copy.kernel.params)
+			return false;
+		memcpy(copy.kernel.params, w->kernel.params, w->kernel.param_bytes);
+	} else if (w->kind == WORK_VALUES) {
+		copy.values.op = calloc(w->values.count, sizeof(*w->values.op));
+		if (!copy.values.op)
+			return false;
+		memcpy(copy.values.op, w->values.op, w->values.count * sizeof(*w->values.op));
+	}
+	*ret = copy;
+	return true;
+}

@@ -1,0 +1,104 @@
+/*
+ * work.h: one operation on a stream or in a graph, as plain data: what is to be done, checked and copied at the call.
+ *
+ * Streams queue work, graphs keep it, captures turn the one into the other. work_run() does it, on whatever thread the
+ * stream runs.
+ */
+#pragma once
+
+#include "softdev/driver.h"
+#include "softdev/ptx/ptx.h"
+
+struct context;
+struct event;
+struct exec;
+struct function;
+struct module;
+struct range;
+struct stream;
+
+enum work_kind {
+	WORK_EMPTY,
+	WORK_COPY,
+	WORK_FILL,
+	WORK_KERNEL,
+	WORK_HOST,
+	WORK_CALLBACK, /* like WORK_HOST, but is called after a fault too */
+	WORK_RECORD,
+	WORK_WAIT, /* for an event; in streams it is a dependency and does nothing */
+	WORK_VALUES, /* a batch of waits for and writes of values in memory */
+	WORK_GRAPH,
+	WORK_ALLOC, /* graph memory */
+	WORK_FREE,
+};
+
+/* Rows of `width` bytes; depth slices of height rows. Pitches in bytes. */
+struct work_copy {
+	const char *source;
+	char *target;
+	size_t width, height, depth;
+	size_t source_pitch, source_slice;
+	size_t target_pitch, target_slice;
+	bool pageable_source, pageable_target; /* the program's own memory, not known to the driver */
+	void *staged; /* owned: a copy of the source */
+};
+
+struct work_fill {
+	char *target;
+	uint32_t value;
+	uint32_t element; /* 1, 2 or 4 */
+	size_t width; /* in elements */
+	size_t height;
+	size_t pitch;
+};
+
+struct work_kernel {
+	struct function *function;
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
+	bool cooperative;
+	void *params; /* packed, owned */
+	size_t param_bytes;
+};
+
+struct work {
+	enum work_kind kind;
+	struct context *context;
+	union {
+		struct work_copy copy;
+		struct work_fill fill;
+		struct work_kernel kernel;
+		struct {
+			CUhostFn f;
+			void *data;
+		} host;
+		struct {
+			CUstreamCallback f;
+			CUstream stream;
+			void *data;
+		} callback;
+		struct {
+			struct event *event;
+			uint64_t event_generation;
+			uint64_t version; /* of the event, by record */
+		} record;
+		struct {
+			CUstreamBatchMemOpParams *op; /* owned */
+			uint32_t count;
+		} values;
+		struct {
+			struct exec *exec;
+		} graph;
+		struct {
+			CUdeviceptr address;
+			size_t bytes;
+		} memory;
+	};
+};
+
+/* Does it. Called by the stream that it is queued on, in order, without a lock held. */
+void work_run(struct work *w, struct stream *s);
+/* What it owns is released; the struct itself is the caller's. */
+void work_deinit(struct work *w);
+/* A copy that owns its own. Value: false without memory. */
+bool work_clone(const struct work *w, struct work *ret);

@@ -1,0 +1,67 @@
+/* soft.h: what the tests of the software device share. Each test has a segment of its own. */
+#pragma once
+
+#include "base/tap.h"
+
+#include <cuda.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CU(call)                                                                                                       \
+	({                                                                                                             \
+		CUresult cu_result = (call);                                                                           \
+		const char *cu_name = "?";                                                                             \
+		cuGetErrorName(cu_result, &cu_name);                                                                   \
+		tap_ok(!cu_result, "%s:%d %s (%s)", __FILE__, __LINE__, #call, cu_name);                               \
+		cu_result;                                                                                             \
+	})
+
+#define FAILS(call, wanted)                                                                                            \
+	({                                                                                                             \
+		CUresult cu_result = (call);                                                                           \
+		const char *cu_name = "?";                                                                             \
+		cuGetErrorName(cu_result, &cu_name);                                                                   \
+		tap_ok(cu_result == (wanted), "%s:%d %s gives %s (%s)", __FILE__, __LINE__, #call, #wanted, cu_name);  \
+	})
+
+static char soft_dir[64];
+
+/* A directory for the segment that no other test has; devices as asked for. */
+static inline void soft_begin(const char *devices, const char *memory)
+{
+	snprintf(soft_dir, sizeof(soft_dir), "%s/mete-test-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", getpid());
+	setenv("METE_SOFT_DIR", soft_dir, 1);
+	setenv("METE_SOFT_DEVICES", devices, 1);
+	setenv("METE_SOFT_MEMORY", memory, 1);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	tap_begin();
+}
+
+static inline int soft_end(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/segment", soft_dir);
+	unlink(path);
+	rmdir(soft_dir);
+	return tap_end();
+}
+
+static inline size_t soft_free(void)
+{
+	size_t free_bytes = 0, total;
+
+	cuMemGetInfo(&free_bytes, &total);
+	return free_bytes;
+}
+
+/* Makes the first device's primary context current. */
+static inline CUcontext soft_context(void)
+{
+	CUcontext c = NULL;
+
+	CU(cuInit(0));
+	CU(cuDevicePrimaryCtxRetain(&c, 0));
+	CU(cuCtxSetCurrent(c));
+	return c;
+}
