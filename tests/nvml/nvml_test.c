@@ -1,9 +1,9 @@
 /*
  * nvml_test.c: what an NVML client gets, with the library opened as monitoring tools open it: by name, at run time.
  *
- * The same program runs on the software device, through the shim outside a grant (every answer must be the device's own)
- * and under a grant. METE_TEST_DEVICES says what it must see: "UUID=BYTES ..." in order. With a second argument, "list", it
- * prints that instead.
+ * The same program runs on the software device, through the shim outside a grant (every answer must be the device's
+ * own) and under a grant. METE_TEST_DEVICES says what it must see: "UUID=BYTES ..." in order. With a second argument,
+ * "list", it prints that instead.
  */
 #include "base/tap.h"
 #include "nvml_types.h"
@@ -74,7 +74,8 @@ static void test_system(void)
 	is(CALL(nvmlSystemGetCudaDriverVersion_v2, (int *), &version), NVML_SUCCESS);
 	ok(version >= 12000 && version < 20000);
 	is(CALL(nvmlSystemGetProcessName, (unsigned int, char *, unsigned int), (unsigned int)getpid(), text,
-		sizeof text), NVML_SUCCESS);
+		sizeof text),
+	   NVML_SUCCESS);
 	ok(strstr(text, "nvml_test") != NULL);
 	is_str(((const char *(*)(nvmlReturn_t))must("nvmlErrorString"))(NVML_ERROR_NOT_FOUND), "Not Found");
 }
@@ -166,19 +167,21 @@ static void test_processes(nvmlDevice_t device)
 /* What the software device has, and what it says of what it has not. */
 static void test_rest(nvmlDevice_t device)
 {
-	static const char *const has_not[] = { "nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage",
-					       "nvmlDeviceGetClockInfo", "nvmlDeviceGetFanSpeed", "nvmlDeviceGetEccMode",
-					       "nvmlDeviceGetMigMode", "nvmlDeviceGetPerformanceState",
-					       "nvmlDeviceGetBAR1MemoryInfo", "nvmlDeviceGetNvLinkState",
-					       "nvmlDeviceGetTotalEnergyConsumption" };
+	static const char *const has_not[] = { "nvmlDeviceGetTemperature",	"nvmlDeviceGetPowerUsage",
+					       "nvmlDeviceGetClockInfo",	"nvmlDeviceGetFanSpeed",
+					       "nvmlDeviceGetEccMode",		"nvmlDeviceGetMigMode",
+					       "nvmlDeviceGetPerformanceState", "nvmlDeviceGetBAR1MemoryInfo",
+					       "nvmlDeviceGetNvLinkState",	"nvmlDeviceGetTotalEnergyConsumption" };
 	nvmlFieldValue_t field = { .fieldId = 82, .nvmlReturn = NVML_SUCCESS };
 	unsigned int mode = 9, room[16] = { 0 };
 	nvmlUtilization_t utilization = { 101, 101 };
 	int major = -1, minor = -1;
 
-	is(CALL(nvmlDeviceGetCudaComputeCapability, (nvmlDevice_t, int *, int *), device, &major, &minor), NVML_SUCCESS);
+	is(CALL(nvmlDeviceGetCudaComputeCapability, (nvmlDevice_t, int *, int *), device, &major, &minor),
+	   NVML_SUCCESS);
 	ok(major > 0 && minor >= 0);
-	is(CALL(nvmlDeviceGetUtilizationRates, (nvmlDevice_t, nvmlUtilization_t *), device, &utilization), NVML_SUCCESS);
+	is(CALL(nvmlDeviceGetUtilizationRates, (nvmlDevice_t, nvmlUtilization_t *), device, &utilization),
+	   NVML_SUCCESS);
 	is(utilization.gpu, 0);
 	is(utilization.memory, 0);
 	is(CALL(nvmlDeviceGetComputeMode, (nvmlDevice_t, unsigned int *), device, &mode), NVML_SUCCESS);
@@ -196,7 +199,8 @@ static void test_rest(nvmlDevice_t device)
 
 static void test_strangers(const struct expected *e)
 {
-	const char *other = getenv("METE_TEST_OTHER"); /* a device of the machine that must not be seen; may be missing */
+	const char *other =
+		getenv("METE_TEST_OTHER"); /* a device of the machine that must not be seen; may be missing */
 	nvmlDevice_t device = NULL;
 	unsigned int n = 0;
 
@@ -204,7 +208,8 @@ static void test_strangers(const struct expected *e)
 	   NVML_ERROR_INVALID_ARGUMENT);
 	is(CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned int, nvmlDevice_t *), 0, NULL), NVML_ERROR_INVALID_ARGUMENT);
 	is(CALL(nvmlDeviceGetHandleByUUID, (const char *, nvmlDevice_t *), "GPU-01234567-0000-0000-0000-000000000000",
-		&device), NVML_ERROR_NOT_FOUND);
+		&device),
+	   NVML_ERROR_NOT_FOUND);
 	is(CALL(nvmlDeviceGetHandleBySerial, (const char *, nvmlDevice_t *), "none", &device), NVML_ERROR_NOT_FOUND);
 	is(CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *, nvmlDevice_t *), "0000:FF:1F.7", &device),
 	   NVML_ERROR_NOT_FOUND);

@@ -179,7 +179,8 @@ int main(void)
 		kill(worker[i], SIGKILL);
 		if (waitpid(worker[i], &status, 0) != worker[i] || !WIFSIGNALED(status)) {
 			odd_ends++;
-			printf("# a worker ended by itself with status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+			printf("# a worker ended by itself with status %d\n",
+			       WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 		}
 		worker[i] = worker_start();
 		too_much += used_units(&observer) > observer.segment->device[0].config.total_bytes / SEGMENT_UNIT_BYTES;

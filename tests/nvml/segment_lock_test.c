@@ -1,9 +1,9 @@
 /*
  * segment_lock_test.c: the lock of a dead holder is taken over by one process, at the worst moment too.
  *
- * The moment is made with ptrace: a waiter has just learnt from the kernel that nobody lives at the holder's place, and is
- * stopped before it acts on that. Meanwhile a new process gets that very place and the lock with it, and is stopped while
- * it holds the lock. When the waiter goes on, it must find the lock taken.
+ * The moment is made with ptrace: a waiter has just learnt from the kernel that nobody lives at the holder's place, and
+ * is stopped before it acts on that. Meanwhile a new process gets that very place and the lock with it, and is stopped
+ * while it holds the lock. When the waiter goes on, it must find the lock taken.
  */
 #include "base/tap.h"
 #include "softdev/segment.h"
@@ -58,12 +58,13 @@ static bool run_until(pid_t pid, reached_fn reached)
 }
 
 static const struct segment *segment; /* as seen from outside */
-static uint32_t dead_word; /* of the lock, as the dead holder left it */
+static uint32_t dead_word;	      /* of the lock, as the dead holder left it */
 
 /* A question after a lock has been answered, while the dead one's word stands in the lock. */
 static bool has_asked(const struct at *at)
 {
-	return !at->entry && at->number == SYS_fcntl && at->arg[1] == F_OFD_GETLK && atomic_load(&segment->lock) == dead_word;
+	return !at->entry && at->number == SYS_fcntl && at->arg[1] == F_OFD_GETLK &&
+	       atomic_load(&segment->lock) == dead_word;
 }
 
 static bool holds_lock(const struct at *at)

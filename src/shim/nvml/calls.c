@@ -120,8 +120,8 @@ nvmlReturn_t shim_nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t
 {
 	KEEP_ERRNO;
 
-	return tenant_is() && device ? tenant_by_index(index, device) :
-				       real.nvmlDeviceGetHandleByIndex_v2(index, device);
+	return tenant_is() && device ? tenant_by_index(index, device)
+				     : real.nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
 /* The driver found a device by its name: it is found for the tenant when it is the tenant's. */
@@ -184,7 +184,7 @@ nvmlReturn_t shim_nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 	if (r != NVML_SUCCESS || !tenant_is())
 		return r;
 	r = tenant_device_find(device, &grant_index);
-	if (r != NVML_SUCCESS || grant_index == TENANT_PART)
+	if (r != NVML_SUCCESS || grant_index & TENANT_PART)
 		return r;
 	r = tenant_devices_get(&devices);
 	for (unsigned int i = 0; r == NVML_SUCCESS && i < devices.count; i++)
@@ -217,8 +217,8 @@ nvmlReturn_t shim_nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *co
 	return only_tenants_handles(real.nvmlSystemGetTopologyGpuSet(cpu, count, array), count, array);
 }
 
-nvmlReturn_t shim_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, unsigned int level,
-						   unsigned int *count, nvmlDevice_t *array)
+nvmlReturn_t shim_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, unsigned int level, unsigned int *count,
+						   nvmlDevice_t *array)
 {
 	KEEP_ERRNO;
 
@@ -245,7 +245,7 @@ static int tenant_memory(nvmlDevice_t device, struct tenant_memory *ret)
 	r = tenant_device_find(device, &grant_index);
 	if (r != NVML_SUCCESS)
 		return -(int)r;
-	if (grant_index == TENANT_PART)
+	if (grant_index & TENANT_PART)
 		return 0;
 	tenant_memory_get(grant_index, ret);
 	return 1;
@@ -311,7 +311,8 @@ nvmlReturn_t shim_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_
 
 /* ---- processes ---- */
 
-enum kind { /* as nvmlProcessDetailList_v1_t.mode counts them */
+/* As nvmlProcessDetailList_v1_t.mode counts them. */
+enum kind {
 	COMPUTE = NVML_PROCESS_MODE_COMPUTE,
 	GRAPHICS = NVML_PROCESS_MODE_GRAPHICS,
 	MPS = NVML_PROCESS_MODE_MPS,
@@ -404,21 +405,23 @@ static const nvmlProcessInfo_t *driver_find(const struct listing *l, unsigned in
 
 /*
  * The tenant's processes on a device: those that the driver lists, and as compute processes also those that hold
- * memory. What they use is what they are charged.
+ * memory. What they use is what they are charged. On a partition of a device it is as the driver says.
  */
 static void list_tenants(enum kind kind, uint32_t grant_index, struct listing *l)
 {
-	tenant_processes_get(grant_index, &l->tenants);
+	bool part = grant_index & TENANT_PART;
+
+	tenant_processes_get(grant_index & ~TENANT_PART, &l->tenants);
 	l->count = 0;
 	for (unsigned int i = 0; i < l->tenants.count; i++) {
 		const struct tenant_process *p = &l->tenants.process[i];
 		const nvmlProcessInfo_t *driver = driver_find(l, p->pid);
 
-		if (!driver && !(kind == COMPUTE && p->held_bytes))
+		if (!driver && (part || kind != COMPUTE || !p->held_bytes))
 			continue;
 		l->process[l->count++] = (nvmlProcessInfo_t){
 			.pid = p->pid,
-			.usedGpuMemory = p->held_bytes,
+			.usedGpuMemory = part ? driver->usedGpuMemory : p->held_bytes,
 			.gpuInstanceId = driver ? driver->gpuInstanceId : NVML_NO_INSTANCE,
 			.computeInstanceId = driver ? driver->computeInstanceId : NVML_NO_INSTANCE,
 		};
@@ -436,7 +439,7 @@ static nvmlReturn_t list_make(enum kind kind, nvmlDevice_t device, struct listin
 	if (!tenant_is())
 		return NVML_SUCCESS;
 	r = tenant_device_find(device, &grant_index);
-	if (r != NVML_SUCCESS || grant_index == TENANT_PART)
+	if (r != NVML_SUCCESS)
 		return r;
 	l = malloc(sizeof *l);
 	if (!l)
@@ -500,17 +503,17 @@ static nvmlReturn_t running_v2(enum kind kind, list_v2_fn driver, nvmlDevice_t d
 }
 
 #define RUNNING(name, kind)                                                                                            \
-	nvmlReturn_t shim_##name(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)               \
+	nvmlReturn_t shim_##name(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)                \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
 		return running_v1(kind, real.name, device, count, infos);                                              \
 	}                                                                                                              \
-	nvmlReturn_t shim_##name##_v2(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)          \
+	nvmlReturn_t shim_##name##_v2(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)           \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
 		return running_v2(kind, real.name##_v2, device, count, infos);                                         \
 	}                                                                                                              \
-	nvmlReturn_t shim_##name##_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)             \
+	nvmlReturn_t shim_##name##_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)              \
 	{                                                                                                              \
 		KEEP_ERRNO;                                                                                            \
 		return running_v2(kind, real.name##_v3, device, count, infos);                                         \
@@ -574,7 +577,7 @@ static nvmlReturn_t only_tenants_samples(nvmlReturn_t r, nvmlDevice_t device, st
 	tenants = malloc(sizeof *tenants);
 	r = tenants ? tenant_device_find(device, &grant_index) : NVML_ERROR_MEMORY;
 	if (r == NVML_SUCCESS)
-		tenant_processes_get(grant_index == TENANT_PART ? 0 : grant_index, tenants);
+		tenant_processes_get(grant_index & ~TENANT_PART, tenants);
 	for (unsigned int i = 0; r == NVML_SUCCESS && i < *s.count; i++) {
 		memcpy(&pid, at + i * s.stride + s.pid_offset, sizeof pid);
 		if (!tenant_process_find(tenants, pid))
@@ -587,8 +590,7 @@ static nvmlReturn_t only_tenants_samples(nvmlReturn_t r, nvmlDevice_t device, st
 	return r;
 }
 
-#define SAMPLES(array, count)                                                                                          \
-	((struct samples){ array, count, sizeof *(array), offsetof(__typeof__(*(array)), pid) })
+#define SAMPLES(array, count) ((struct samples){ array, count, sizeof *(array), offsetof(__typeof__(*(array)), pid) })
 
 nvmlReturn_t shim_nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
 						  unsigned int *count, unsigned long long since)
@@ -610,9 +612,9 @@ nvmlReturn_t shim_nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvm
 	if (r != NVML_SUCCESS)
 		return r;
 	r = only_tenants_samples(r, device, SAMPLES(info->procUtilArray, &info->processSamplesCount));
-	return r == NVML_SUCCESS && tenant_is() && info->procUtilArray && info->processSamplesCount == 0 ?
-		       NVML_ERROR_NOT_FOUND :
-		       r;
+	return r == NVML_SUCCESS && tenant_is() && info->procUtilArray && info->processSamplesCount == 0
+		       ? NVML_ERROR_NOT_FOUND
+		       : r;
 }
 
 nvmlReturn_t shim_nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *count,
@@ -628,8 +630,7 @@ nvmlReturn_t shim_nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *co
 {
 	KEEP_ERRNO;
 
-	return only_tenants_samples(real.nvmlDeviceGetFBCSessions(device, count, infos), device,
-				    SAMPLES(infos, count));
+	return only_tenants_samples(real.nvmlDeviceGetFBCSessions(device, count, infos), device, SAMPLES(infos, count));
 }
 
 nvmlReturn_t shim_nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
@@ -655,7 +656,7 @@ nvmlReturn_t shim_nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int
 	tenants = malloc(sizeof *tenants);
 	if (!tenants)
 		return NVML_ERROR_MEMORY;
-	tenant_processes_get(grant_index == TENANT_PART ? 0 : grant_index, tenants);
+	tenant_processes_get(grant_index & ~TENANT_PART, tenants);
 	if (!tenant_process_find(tenants, pid))
 		return NVML_ERROR_NOT_FOUND;
 	return real.nvmlDeviceGetAccountingStats(device, pid, stats);

@@ -59,10 +59,10 @@ void tenant_forget_handles(void);
 nvmlReturn_t tenant_devices_get(struct tenant_devices *ret);
 
 /*
- * Which device of the grant `handle` is. NVML_SUCCESS: *ret_grant_index is set, or is TENANT_PART for a partition of a
- * device, whose own figures are a hardware share already. NVML_ERROR_INVALID_ARGUMENT: not the tenant's.
+ * Which device of the grant `handle` is. NVML_SUCCESS: *ret_grant_index is set, with TENANT_PART for a partition of
+ * that device, whose own figures are a hardware share already. NVML_ERROR_INVALID_ARGUMENT: not the tenant's.
  */
-#define TENANT_PART UINT32_MAX
+#define TENANT_PART (1u << 31)
 nvmlReturn_t tenant_device_find(nvmlDevice_t handle, uint32_t *ret_grant_index);
 
 /* While meted is away: the last known quota, and what this process holds itself. */

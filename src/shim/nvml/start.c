@@ -2,8 +2,8 @@
  * start.c: the first call of all finds the driver's NVML and fills the tables.
  *
  * The library is opened by absolute path: glibc takes that for another file than the shim, although both are called
- * libnvidia-ml.so.1. A path that leads back to the shim is recognised by the address of its nvmlErrorString. The shim has
- * a function for every name that NVML ever had; one that this driver has not answers NVML_ERROR_FUNCTION_NOT_FOUND.
+ * libnvidia-ml.so.1. A path that leads back to the shim is recognised by the address of its nvmlErrorString. The shim
+ * has a function for every name that NVML ever had; one that this driver has not answers NVML_ERROR_FUNCTION_NOT_FOUND.
  */
 #include "shim/nvml/shim.h"
 #include "shim/log.h"
@@ -55,14 +55,16 @@ static void *open_library(void)
 		if (*chosen == '/')
 			handle = try_library(chosen);
 		if (!handle)
-			log_line("METE_NVML=%s is not the absolute path of a driver's libnvidia-ml; correct it or unset it",
+			log_line("METE_NVML=%s is not the absolute path of a driver's libnvidia-ml; correct it or "
+				 "unset it",
 				 chosen);
 		return handle;
 	}
 	for (size_t i = 0; !handle && i < sizeof usual_places / sizeof *usual_places; i++)
 		handle = try_library(usual_places[i]);
 	if (!handle)
-		log_line("no driver's libnvidia-ml.so.1 in the usual places; install the driver, or name it in METE_NVML");
+		log_line("no driver's libnvidia-ml.so.1 in the usual places; install the driver, or name it in "
+			 "METE_NVML");
 	return handle;
 }
 

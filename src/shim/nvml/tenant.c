@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 static struct {
-	pthread_mutex_t lock; /* guards all below */
-	bool known; /* devices holds for this generation */
+	pthread_mutex_t lock;	 /* guards all below */
+	bool known;		 /* devices holds for this generation */
 	unsigned int generation; /* counts nvmlInit and nvmlShutdown */
 	struct tenant_devices devices;
 } tenant = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -159,7 +159,8 @@ static nvmlReturn_t devices_collect(struct tenant_devices *ret)
 	welcome = attach_welcome();
 	for (unsigned int i = 0; i < n && ret->count < WIRE_MAX_DEVICES; i++) {
 		if (driver_by_index(i, &handle) != NVML_SUCCESS)
-			continue; /* a device that this process may not open or that is lost is not the tenant's either */
+			continue; /* a device that this process may not open or that is lost is not the tenant's either
+				   */
 		g = grant_index_of(handle);
 		if (g < 0)
 			continue;
@@ -231,9 +232,9 @@ nvmlReturn_t tenant_device_find(nvmlDevice_t handle, uint32_t *ret_grant_index)
 	}
 	if (!is_partition(handle) ||
 	    shim_real.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle, &parent) != NVML_SUCCESS ||
-	    grant_index_of(parent) < 0)
+	    (g = grant_index_of(parent)) < 0)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*ret_grant_index = TENANT_PART;
+	*ret_grant_index = (uint32_t)g | TENANT_PART;
 	return NVML_SUCCESS;
 }
 
@@ -259,9 +260,9 @@ void tenant_memory_get(uint32_t grant_index, struct tenant_memory *ret)
 		ret->held_bytes = is.held_bytes;
 	} else {
 		page = attach_page();
-		ret->quota_bytes = page ? atomic_load_explicit(&page->account[grant_index].quota_bytes,
-							       memory_order_relaxed) :
-					  attach_welcome()->device[grant_index].quota_bytes;
+		ret->quota_bytes =
+			page ? atomic_load_explicit(&page->account[grant_index].quota_bytes, memory_order_relaxed)
+			     : attach_welcome()->device[grant_index].quota_bytes;
 		ret->held_bytes = own_held_bytes(grant_index);
 	}
 	if (ret->held_bytes > ret->quota_bytes)

@@ -12,7 +12,7 @@
 static struct {
 	pthread_mutex_t lock; /* guards all below */
 	unsigned int started; /* nvmlInit calls without their nvmlShutdown */
-	bool stale; /* in a forked child: the place is the parent's */
+	bool stale;	      /* in a forked child: the place is the parent's */
 	struct segment_place place;
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -151,7 +151,8 @@ void state_uuid(const uint8_t uuid[16], char ret[41])
 	*at = 0;
 }
 
-/* What exports.c tells of calls that are not implemented: clients ask for everything and take "not supported" for an answer. */
+/* What exports.c tells of calls that are not implemented: clients ask for everything and take "not supported" for an
+ * answer. */
 void soft_unsupported(enum nvml_call call)
 {
 	(void)call;

@@ -5,9 +5,9 @@
  * device.c  what a device is: names, identity, address
  * usage.c   how it is used: memory, processes, utilisation
  *
- * NVML only watches: it takes an observer's place in the segment (segment.h) between nvmlInit and nvmlShutdown, holds no
- * memory and starts nothing. What the software device has not (temperature, power, clocks, fans, ECC, links, partitions)
- * is answered with NVML_ERROR_NOT_SUPPORTED, never with a made-up figure.
+ * NVML only watches: it takes an observer's place in the segment (segment.h) between nvmlInit and nvmlShutdown, holds
+ * no memory and starts nothing. What the software device has not (temperature, power, clocks, fans, ECC, links,
+ * partitions) is answered with NVML_ERROR_NOT_SUPPORTED, never with a made-up figure.
  */
 #pragma once
 

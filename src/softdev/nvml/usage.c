@@ -228,7 +228,7 @@ static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count)
 }
 
 #define NO_PROCESSES(name, type)                                                                                       \
-	nvmlReturn_t soft_##name(nvmlDevice_t device, unsigned int *count, type *infos)                               \
+	nvmlReturn_t soft_##name(nvmlDevice_t device, unsigned int *count, type *infos)                                \
 	{                                                                                                              \
 		(void)infos;                                                                                           \
 		return no_processes(device, count);                                                                    \
@@ -308,7 +308,8 @@ nvmlReturn_t soft_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtiliza
 /* As reading_update(), for the process at a place; a process that was not there before starts with a reading. */
 static uint64_t process_update(const struct segment_process *q, uint32_t d, struct process_reading *last)
 {
-	uint64_t kernel = atomic_load(&q->share[d].kernel_ns), now = clock_now_ns(), start = atomic_load(&q->start_time);
+	uint64_t kernel = atomic_load(&q->share[d].kernel_ns), now = clock_now_ns(),
+		 start = atomic_load(&q->start_time);
 	int32_t pid = atomic_load(&q->pid);
 
 	if (last->pid != pid || last->start_time != start)
