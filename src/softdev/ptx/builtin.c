@@ -1,0 +1,214 @@
+/*
+ * builtin.c: the functions that every kernel may call: printf, malloc, free, assert.
+ *
+ * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are addresses in
+ * device memory and are checked like any other access.
+ */
+#include "softdev/ptx/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX 4096u
+
+struct out {
+	char text[TEXT_BYTES_MAX];
+	size_t n;
+};
+
+static void out_put(struct out *out, const char *text, size_t bytes)
+{
+	if (bytes > sizeof(out->text) - out->n)
+		bytes = sizeof(out->text) - out->n;
+	memcpy(out->text + out->n, text, bytes);
+	out->n += bytes;
+}
+
+static uint64_t argument(const struct warp *w, uint32_t lane, uint32_t offset, uint32_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, w->local + (size_t)lane * w->local_stride + offset, bytes);
+	return v;
+}
+
+static void set_result(struct warp *w, const struct op *o, uint32_t lane, uint64_t v, uint32_t bytes)
+{
+	if (o->d != LOC_NONE)
+		memcpy(w->local + (size_t)lane * w->local_stride + o->d, &v, bytes);
+}
+
+/* Copies a string of the device, shortened to fit. */
+static void read_string(struct warp *w, uint64_t address, char *ret, size_t room)
+{
+	size_t n = 0;
+
+	if (!address) {
+		snprintf(ret, room, "(null)");
+		return;
+	}
+	while (n + 1 < room && address + n >= address && warp_reach(w, address + n, address + n + 1, false)) {
+		ret[n] = *(const char *)(uintptr_t)(address + n);
+		if (!ret[n])
+			return;
+		n++;
+	}
+	ret[n] = 0;
+}
+
+/* The next variable argument, aligned to its size. */
+static bool next_argument(struct warp *w, uint64_t *at, uint32_t bytes, uint64_t *ret)
+{
+	const uint64_t from = (*at + bytes - 1) & ~(uint64_t)(bytes - 1);
+
+	*ret = 0;
+	*at = from + bytes;
+	if (!warp_reach(w, from, from + bytes, false))
+		return false;
+	memcpy(ret, (const void *)(uintptr_t)from, bytes);
+	return true;
+}
+
+/* One conversion, from behind the percent sign; value: where the format goes on. */
+static const char *convert(struct warp *w, struct out *out, const char *f, uint64_t *args)
+{
+	char spec[32] = "%", piece[512], string[400];
+	size_t n = 1, longs = 0;
+	uint64_t v = 0;
+	double d;
+	int printed;
+
+	while (*f && strchr("-+ #0123456789.*hljztL", *f) && n < sizeof(spec) - 8) {
+		if (*f == '*') {
+			if (!next_argument(w, args, 4, &v))
+				return NULL;
+			n += (size_t)snprintf(spec + n, 6, "%d", (int)v % 1000);
+		} else if (*f == 'l' || *f == 'j' || *f == 'z' || *f == 't') {
+			longs++;
+		} else if (*f != 'h' && *f != 'L') {
+			spec[n++] = *f;
+		}
+		f++;
+	}
+	switch (*f) {
+	case 'd':
+	case 'i':
+	case 'u':
+	case 'x':
+	case 'X':
+	case 'o':
+		if (!next_argument(w, args, longs ? 8 : 4, &v))
+			return NULL;
+		memcpy(spec + n, (char[]){ 'l', 'l', *f, 0 }, 4);
+		if (!longs && (*f == 'd' || *f == 'i'))
+			v = (uint64_t)(int64_t)(int32_t)v;
+		printed = snprintf(piece, sizeof(piece), spec, v);
+		break;
+	case 'c':
+		if (!next_argument(w, args, 4, &v))
+			return NULL;
+		memcpy(spec + n, "c", 2);
+		printed = snprintf(piece, sizeof(piece), spec, (int)(v & 255));
+		break;
+	case 'p':
+		if (!next_argument(w, args, 8, &v))
+			return NULL;
+		memcpy(spec + n, "p", 2);
+		printed = snprintf(piece, sizeof(piece), spec, (void *)(uintptr_t)v);
+		break;
+	case 's':
+		if (!next_argument(w, args, 8, &v))
+			return NULL;
+		read_string(w, v, string, sizeof(string));
+		memcpy(spec + n, "s", 2);
+		printed = snprintf(piece, sizeof(piece), spec, string);
+		break;
+	case 'e':
+	case 'E':
+	case 'f':
+	case 'F':
+	case 'g':
+	case 'G':
+	case 'a':
+	case 'A':
+		if (!next_argument(w, args, 8, &v))
+			return NULL;
+		memcpy(&d, &v, sizeof(d));
+		memcpy(spec + n, (char[]){ *f, 0 }, 2);
+		printed = snprintf(piece, sizeof(piece), spec, d);
+		break;
+	case '%':
+		printed = snprintf(piece, sizeof(piece), "%%");
+		break;
+	default:
+		out_put(out, "%", 1);
+		return f;
+	}
+	if (printed > 0)
+		out_put(out, piece, (size_t)printed < sizeof(piece) ? (size_t)printed : sizeof(piece) - 1);
+	return f + 1;
+}
+
+static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
+{
+	uint64_t format = argument(w, lane, o->a, 8), args = argument(w, lane, o->b, 8);
+	char text[1024];
+	struct out out;
+
+	out.n = 0;
+	read_string(w, format, text, sizeof(text));
+	for (const char *f = text; f && *f;) {
+		const char *percent = strchr(f, '%');
+
+		out_put(&out, f, percent ? (size_t)(percent - f) : strlen(f));
+		f = percent ? convert(w, &out, percent + 1, &args) : NULL;
+	}
+	run_print(w->block, out.text, out.n);
+	set_result(w, o, lane, out.n, 4);
+}
+
+void builtin_vprintf(struct warp *w, const struct op *o)
+{
+	for (uint32_t left = w->mask; left; left &= left - 1)
+		print_lane(w, o, (uint32_t)__builtin_ctz(left));
+}
+
+void builtin_malloc(struct warp *w, const struct op *o)
+{
+	const struct ptx_memory *m = &w->block->launch->memory;
+
+	for (uint32_t left = w->mask; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		set_result(w, o, i, m->heap_alloc ? m->heap_alloc(m->ctx, argument(w, i, o->a, 8)) : 0, 8);
+	}
+}
+
+void builtin_free(struct warp *w, const struct op *o)
+{
+	const struct ptx_memory *m = &w->block->launch->memory;
+
+	for (uint32_t left = w->mask; left && m->heap_free; left &= left - 1) {
+		const uint64_t p = argument(w, (uint32_t)__builtin_ctz(left), o->a, 8);
+
+		if (p)
+			m->heap_free(m->ctx, p);
+	}
+}
+
+void builtin_assertfail(struct warp *w, const struct op *o)
+{
+	const uint32_t i = (uint32_t)__builtin_ctz(w->mask);
+	char message[400], file[400], function[400], text[1600];
+	const struct block *b = w->block;
+	int n;
+
+	read_string(w, argument(w, i, o->a, 8), message, sizeof(message));
+	read_string(w, argument(w, i, o->b, 8), file, sizeof(file));
+	read_string(w, argument(w, i, o->e, 8), function, sizeof(function));
+	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+		     (unsigned)argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2], w->tid[0][i],
+		     w->tid[1][i], w->tid[2][i], message);
+	run_print(w->block, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	warp_fault(w, PTX_FAULT_ASSERT, o, i, 0);
+}

@@ -1,0 +1,304 @@
+/*
+ * cross.h: instructions that look across the lanes of a warp, and the special registers. They read all sources before they
+ * write, for a result may lie where a source lay.
+ */
+#pragma once
+
+#include "softdev/ptx/lane.h"
+
+#include <time.h>
+
+/* A source lane that is not active gives 0: PTX leaves it open, and programs sum over such lanes. */
+static void shfl(struct warp *w, const struct op *o)
+{
+	const u32 *a = at(w, o->a), *b = at(w, o->b), *c = at(w, o->c);
+	u32 *d = at(w, o->d), *p = o->e == LOC_NONE ? NULL : at(w, o->e), value[LANES], in[LANES];
+	const u32 mode = (u32)o->imm & 3, active = w->mask;
+
+	for (u32 i = 0; i < LANES; i++) {
+		u32 clamp = c[i] & 31, segment = c[i] >> 8 & 31, by = b[i] & 31;
+		u32 most = (i & segment) | (clamp & ~segment), least = i & segment, from;
+
+		switch (mode) {
+		case 0:
+			from = i - by;
+			in[i] = P((s32)from >= (s32)most);
+			break;
+		case 1:
+			from = i + by;
+			in[i] = P(from <= most);
+			break;
+		case 2:
+			from = i ^ by;
+			in[i] = P(from <= most);
+			break;
+		default:
+			from = least | (by & ~segment);
+			in[i] = P(from <= most);
+		}
+		from = in[i] ? from : i;
+		value[i] = active & lane_bit[from & 31] ? a[from & 31] : 0;
+	}
+	if (active == ~0u) {
+		memcpy(d, value, sizeof(value));
+	} else {
+		EACH_LANE d[i] = w->lanes[i] ? value[i] : d[i];
+	}
+	if (p)
+		EACH_LANE p[i] = active & lane_bit[i] ? in[i] : p[i];
+}
+
+/* The member mask of a lane; forms without .sync have none, and mean all active lanes. */
+static inline u32 members(const struct warp *w, const struct op *o, u32 lane)
+{
+	return o->f == LOC_NONE ? w->mask : ((const u32 *)at(w, o->f))[lane] & w->mask;
+}
+
+static void vote(struct warp *w, const struct op *o)
+{
+	const u32 set = bits_of(at(w, o->a));
+	u32 r[LANES], *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++) {
+		u32 m = members(w, o, i), yes = set & m;
+
+		r[i] = P(o->imm == 0 ? yes == m : o->imm == 1 ? yes != 0 : yes == m || !yes);
+	}
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
+}
+
+static void ballot(struct warp *w, const struct op *o)
+{
+	const u32 set = bits_of(at(w, o->a));
+	u32 r[LANES], *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		r[i] = set & members(w, o, i);
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
+}
+
+static void activemask(struct warp *w, const struct op *o)
+{
+	u32 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? w->mask : d[i];
+}
+
+#define MATCH(name, T, all_of)                                                                                        \
+	static void name(struct warp *w, const struct op *o)                                                          \
+	{                                                                                                              \
+		const T *a = at(w, o->a);                                                                              \
+		u32 r[LANES], whole[LANES], *d = at(w, o->d), *p = o->e == LOC_NONE ? NULL : at(w, o->e);              \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			const u32 m = members(w, o, i);                                                                \
+			u32 same = 0;                                                                                  \
+			for (u32 k = 0; k < LANES; k++)                                                                \
+				same |= m & lane_bit[k] && a[k] == a[i] ? lane_bit[k] : 0;                             \
+			whole[i] = P(same == m);                                                                       \
+			r[i] = (all_of) ? same & whole[i] : same;                                                      \
+		}                                                                                                      \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			d[i] = r[i];                                                                                   \
+			if (p)                                                                                         \
+				p[i] = whole[i];                                                                       \
+		}                                                                                                      \
+	}
+MATCH(match_any_32, u32, 0)
+MATCH(match_any_64, u64, 0)
+MATCH(match_all_32, u32, 1)
+MATCH(match_all_64, u64, 1)
+
+static inline u32 redux_step(u64 kind, u32 x, u32 y, bool is_signed)
+{
+	switch (kind) {
+	case 0:
+		return x + y;
+	case 1:
+		return is_signed ? ((s32)x < (s32)y ? x : y) : x < y ? x : y;
+	case 2:
+		return is_signed ? ((s32)x > (s32)y ? x : y) : x > y ? x : y;
+	case 3:
+		return x & y;
+	case 4:
+		return x | y;
+	default:
+		return x ^ y;
+	}
+}
+
+static inline void redux(struct warp *w, const struct op *o, bool is_signed)
+{
+	const u32 *a = at(w, o->a);
+	u32 r[LANES], *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++) {
+		u32 left = members(w, o, i);
+
+		if (!left)
+			continue;
+		r[i] = a[__builtin_ctz(left)];
+		for (left &= left - 1; left; left &= left - 1)
+			r[i] = redux_step(o->imm, r[i], a[__builtin_ctz(left)], is_signed);
+	}
+	for (u32 i = 0; i < LANES; i++)
+		if (w->mask & lane_bit[i] && members(w, o, i))
+			d[i] = r[i];
+}
+
+static void redux_u32(struct warp *w, const struct op *o)
+{
+	redux(w, o, false);
+}
+
+static void redux_s32(struct warp *w, const struct op *o)
+{
+	redux(w, o, true);
+}
+
+/* The lowest member is elected. */
+static void elect(struct warp *w, const struct op *o)
+{
+	u32 r[LANES], *d = at(w, o->d), *p = o->e == LOC_NONE ? NULL : at(w, o->e);
+
+	for (u32 i = 0; i < LANES; i++) {
+		const u32 m = members(w, o, i);
+
+		r[i] = m ? (u32)__builtin_ctz(m) : i;
+	}
+	for (u32 i = 0; i < LANES; i++) {
+		if (!(w->mask & lane_bit[i]))
+			continue;
+		d[i] = r[i];
+		if (p)
+			p[i] = P(r[i] == i);
+	}
+}
+
+static void sync_nothing(struct warp *w, const struct op *o)
+{
+}
+
+static void nothing(struct warp *w, const struct op *o)
+{
+}
+
+static void trap(struct warp *w, const struct op *o)
+{
+	warp_fault(w, PTX_FAULT_TRAP, o, (u32)__builtin_ctz(w->mask), 0);
+}
+
+static void testp_32(struct warp *w, const struct op *o)
+{
+	const f32 *a = at(w, o->a);
+	u32 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? P(testp_f32(a[i], (u32)o->imm)) : d[i];
+}
+
+static void testp_64(struct warp *w, const struct op *o)
+{
+	const f64 *a = at(w, o->a);
+	u32 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? P(testp_f64(a[i], (u32)o->imm)) : d[i];
+}
+
+static void dynamic_shared(struct warp *w, const struct op *o)
+{
+	const u32 v = (w->block->launch->kernel->shared_bytes + 15) / 16 * 16 + (u32)o->imm;
+	u32 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? v : d[i];
+}
+
+/* Special registers: those that all lanes share. */
+static inline u64 special_value(const struct warp *w, u64 which)
+{
+	const struct block *b = w->block;
+	const struct ptx_launch *l = b->launch;
+	struct timespec t;
+
+	switch (which) {
+	case SP_ntid_x:
+	case SP_ntid_y:
+	case SP_ntid_z:
+		return l->block[which - SP_ntid_x];
+	case SP_ctaid_x:
+	case SP_ctaid_y:
+	case SP_ctaid_z:
+		return b->id[which - SP_ctaid_x];
+	case SP_nctaid_x:
+	case SP_nctaid_y:
+	case SP_nctaid_z:
+		return l->grid[which - SP_nctaid_x];
+	case SP_warpid:
+		return w->index;
+	case SP_nwarpid:
+		return 64;
+	case SP_smid:
+		return b->id[0] % (l->sm_count ? l->sm_count : 16);
+	case SP_nsmid:
+		return l->sm_count ? l->sm_count : 16;
+	case SP_clock:
+	case SP_clock64:
+		return w->executed; /* operations of this warp: monotonic, and the same in every run */
+	case SP_clock_hi:
+		return w->executed >> 32;
+	case SP_globaltimer:
+	case SP_globaltimer_lo:
+	case SP_globaltimer_hi:
+		clock_gettime(CLOCK_REALTIME, &t);
+		return ((u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec) >> (which == SP_globaltimer_hi ? 32 : 0);
+	case SP_dynamic_smem_size:
+		return l->shared_bytes;
+	case SP_total_smem_size:
+		return b->shared_bytes;
+	case SP_one:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void special_32(struct warp *w, const struct op *o)
+{
+	u32 *d = at(w, o->d), value[LANES], v;
+	const u32 *from = value;
+
+	if (o->imm <= SP_tid_z) {
+		from = w->tid[o->imm];
+	} else if (o->imm == SP_laneid || (o->imm >= SP_lanemask_eq && o->imm <= SP_lanemask_gt)) {
+		for (u32 i = 0; i < LANES; i++) {
+			const u32 below = lane_bit[i] - 1;
+
+			value[i] = o->imm == SP_laneid	     ? i :
+				   o->imm == SP_lanemask_eq ? lane_bit[i] :
+				   o->imm == SP_lanemask_lt ? below :
+				   o->imm == SP_lanemask_le ? below | lane_bit[i] :
+				   o->imm == SP_lanemask_gt ? ~(below | lane_bit[i]) :
+							       ~below;
+		}
+	} else {
+		v = (u32)special_value(w, o->imm);
+		EACH_LANE value[i] = v;
+	}
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? from[i] : d[i];
+}
+
+static void special_64(struct warp *w, const struct op *o)
+{
+	const u64 v = special_value(w, o->imm);
+	u64 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = w->mask & lane_bit[i] ? v : d[i];
+}

@@ -1,0 +1,71 @@
+/*
+ * decode.h: from a body of named instructions to operations.
+ *
+ * In between stands a list of steps: operations whose operands are still virtual registers. decode.c makes the steps,
+ * alloc.c gives the registers their places, and both are forgotten when the function is finished.
+ */
+#pragma once
+
+#include "softdev/ptx/insn.h"
+
+#define STEP_OPERANDS 6u
+
+enum step_role { ROLE_NONE, ROLE_USE, ROLE_DEF };
+
+/* An address that becomes known when the module is bound, to be written into a constant. */
+struct constant_relocation {
+	struct constant_relocation *next;
+	struct function *function;
+	uint32_t offset; /* of the constant */
+	struct symbol *symbol;
+	uint64_t addend;
+};
+
+struct step {
+	const struct row *row; /* NULL for control */
+	uint32_t operand[STEP_OPERANDS]; /* d a b c e f: register, LOC_CONST | offset, LOC_NONE */
+	uint8_t role[STEP_OPERANDS];
+	uint8_t control;
+	bool guard_not;
+	uint32_t guard; /* register or LOC_NONE */
+	uint32_t line;
+	uint64_t imm; /* a branch: the instruction it goes to, later the step */
+	struct call *call;
+	struct barrier_use *bar;
+	uint32_t *targets;
+	uint32_t *use, *def; /* further registers of a call; 0-terminated lists of register + 1 */
+};
+
+struct decoder {
+	struct program *program;
+	struct ptx_module *module;
+	const struct isa *isa;
+	const struct insn_table *table;
+	struct body *body;
+	struct function *function;
+	struct step *step;
+	uint32_t step_count, step_room;
+	uint8_t *reg_lane; /* bytes of a lane of each register; body's first, then temporaries */
+	uint8_t *reg_pred;
+	uint32_t reg_count, reg_room;
+	uint32_t *first_step; /* of each instruction, and the end */
+	uint8_t *constants;
+	uint32_t constant_bytes, constant_room;
+	struct constant_slot *slot; /* hash of constants */
+	uint32_t slot_count, slot_room;
+	struct constant_relocation **relocation;
+	const struct insn *insn; /* being decoded */
+	uint32_t guard; /* for the steps being added */
+	bool guard_not;
+	uint32_t after[STEP_OPERANDS][3]; /* widenings to add behind the instruction: register, from, signed */
+	uint32_t after_count;
+	struct function **callee;
+	uint32_t callee_count, callee_room;
+	bool failed;
+};
+
+/* Fills in function->code and the rest. Value: 0 or the outcome of the complaint. */
+int decode_body(struct decoder *d);
+
+/* alloc.c: places for registers; rewrites the steps' operands into offsets. Value: 0 or -ENOMEM. */
+int alloc_registers(struct decoder *d);

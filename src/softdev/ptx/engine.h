@@ -1,0 +1,281 @@
+/*
+ * engine.h: what the parts of the PTX engine share: decoded operations, functions, modules, warps and blocks.
+ *
+ * A register is 32 lanes side by side (4, 8 or 16 bytes each; 8- and 16-bit values and predicates in 4-byte lanes, a
+ * predicate lane is 0 or ~0). One operation works on all 32 lanes of a warp at once. An operand is an offset: into the
+ * register frame, or, with LOC_CONST set, into the function's constants, which are laid out like registers, so that no
+ * operation needs to know which it reads.
+ */
+#pragma once
+
+#include "softdev/ptx/ptx.h"
+
+#define LANES 32u
+#define LOC_CONST 0x80000000u
+#define LOC_NONE 0x7fffffffu
+#define BARRIERS 17u /* the last one stands for the cluster: a launch has clusters of one block */
+#define RANGES 8u /* 0 shared, 1 local, 2 parameters, the rest found by ptx_memory.find */
+#define RANGES_OWN 3u
+#define SHARED_BYTES_MAX (227u * 1024)
+
+/* The types of PTX. */
+enum type {
+	TY_none,
+	TY_pred,
+	TY_b8,
+	TY_u8,
+	TY_s8,
+	TY_b16,
+	TY_u16,
+	TY_s16,
+	TY_b32,
+	TY_u32,
+	TY_s32,
+	TY_b64,
+	TY_u64,
+	TY_s64,
+	TY_f16,
+	TY_bf16,
+	TY_f16x2,
+	TY_bf16x2,
+	TY_f32,
+	TY_f64,
+	TY_f32x2,
+	TY_b128,
+	TY_COUNT
+};
+
+uint32_t type_bytes(enum type t); /* 0 for pred */
+uint32_t type_lane_bytes(enum type t); /* of a register of this type: 4, 8 or 16 */
+bool type_is_signed(enum type t);
+bool type_is_float(enum type t); /* f32 and f64 */
+enum type type_find(const char *name, size_t bytes); /* "u32"; TY_none */
+
+struct warp;
+struct op;
+typedef void exec_fn(struct warp *w, const struct op *o);
+
+/* What the warp's loop does at an operation; the others just run. */
+enum control {
+	CTL_NONE,
+	CTL_BRA,
+	CTL_BRX,
+	CTL_CALL,
+	CTL_RET,
+	CTL_EXIT,
+	CTL_BAR,
+	CTL_SYNC, /* runs when all lanes of the member mask (operand f) are here */
+};
+
+#define OP_LEADER 1u /* lanes may wait here: the warp's loop looks before it goes on */
+#define OP_GUARD_NOT 2u
+
+struct op {
+	exec_fn *full; /* all 32 lanes */
+	exec_fn *masked; /* the lanes of warp.mask */
+	exec_fn *inner; /* of a guarded operation: what runs, under a smaller mask */
+	uint32_t d, a, b, c, e, f; /* operands, see above */
+	uint32_t guard; /* LOC_NONE: unguarded */
+	uint16_t run; /* operations from here to the next control operation or leader */
+	uint8_t control; /* enum control */
+	uint8_t flags;
+	union {
+		uint64_t imm;
+		const struct call *call;
+		const struct barrier_use *bar;
+		const uint32_t *targets; /* CTL_BRX: count, then positions */
+	};
+};
+
+_Static_assert(sizeof(struct op) == 64, "one operation is one cache line");
+
+/* An argument or result: registers are copied lane by lane, memory byte by byte in the threads' local memory. */
+struct call_value {
+	uint32_t loc; /* a register or constant; LOC_NONE: memory */
+	uint32_t lane_bytes;
+	uint32_t offset; /* memory: in the frame's local memory */
+	uint32_t bytes;
+};
+
+struct call {
+	const struct function *function; /* NULL: through the register op.a */
+	uint32_t arg_count, result_count;
+	struct call_value *arg, *result;
+};
+
+enum bar_kind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
+
+struct barrier_use {
+	enum bar_kind kind;
+	bool negate; /* of the source predicate */
+};
+
+struct function {
+	const char *name;
+	struct ptx_module *module;
+	struct op *code;
+	uint32_t *line; /* of each operation */
+	uint32_t count;
+	uint8_t *constants; /* 64-byte aligned */
+	uint32_t constant_bytes;
+	uint32_t frame_bytes; /* registers */
+	uint32_t local_bytes; /* of one thread: own arrays, call areas, parameters */
+	struct call_value *param, *result;
+	uint32_t param_count, result_count;
+	struct function **callee;
+	uint32_t callee_count;
+	bool calls_unknown; /* through a register */
+	uint32_t stack_bytes; /* of one thread with all callees */
+	bool recursive;
+	uint32_t id; /* its address as a value: FUNCTION_ADDRESS(id) */
+};
+
+#define FUNCTION_ADDRESS(id) (((uint64_t)(id) + 1) * 16)
+
+struct frame {
+	struct frame *up;
+	const struct function *function;
+	const struct op *call; /* in the caller */
+	uint32_t depth;
+	uint32_t local_offset; /* of this frame in a thread's local memory */
+	uint32_t return_pc;
+	uint32_t mask; /* lanes inside */
+	const struct function *made_for; /* whose size it has */
+	uint32_t pad[4];
+	uint8_t regs[];
+};
+
+_Static_assert(sizeof(struct frame) == 64, "registers must be aligned for vectors");
+
+#define SPINS_MAX 4096u /* backward jumps while other lanes wait, before those that waited longest get a turn */
+
+struct block;
+
+struct warp {
+	_Alignas(64) uint32_t lanes[LANES]; /* 0 or ~0; kept only while mask is not full */
+	uint32_t carry[LANES];
+	uint32_t tid[3][LANES];
+	uint64_t lane_key[LANES]; /* of lanes outside the group: depth and pc */
+	struct frame *lane_frame[LANES];
+	uint32_t lane_stamp[LANES]; /* when it last ran: who starves */
+	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
+	uint32_t bar_lanes[BARRIERS]; /* who waits at each barrier */
+	uint8_t *base[2]; /* registers, constants of the group's frame */
+	uint8_t *local; /* of lane 0, at this frame's offset */
+	uint32_t local_stride;
+	uint32_t mask; /* the group: lanes that run together now; 0: none chosen */
+	uint32_t live, wait_bar, wait_sync;
+	uint32_t pc;
+	const struct op *code;
+	struct frame *frame;
+	uint64_t key_base; /* key = key_base | pc: deeper frames first, then smaller pc */
+	uint64_t other; /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
+	uint32_t spins, stamp;
+	bool strong; /* an atomic or a volatile access since the last backward jump */
+	bool force; /* a sync operation must run with the lanes that are there */
+	uint32_t index;
+	struct block *block;
+	struct frame *entry_frame;
+	uint64_t executed, executed_lanes; /* operations */
+};
+
+struct barrier {
+	uint32_t arrived; /* threads that did not stay, in whole warps */
+	uint32_t waiting; /* threads that did */
+	uint32_t expected; /* 0: all that live */
+	uint32_t popc;
+	bool all, any;
+	bool results; /* some of those who wait get one */
+};
+
+struct block {
+	const struct ptx_launch *launch;
+	struct run *run; /* of launch.c */
+	uint32_t id[3];
+	uint32_t warp_count, threads, live_threads;
+	struct barrier bar[BARRIERS];
+	uint32_t bars_used; /* bits */
+	uint8_t *shared;
+	uint32_t shared_bytes;
+	uint8_t *local;
+	uint32_t local_stride; /* bytes of one thread */
+	struct warp *warp;
+	struct ptx_range range[RANGES];
+	uint32_t range_next, range_last;
+	uint64_t sectors;
+	struct ptx_fault fault;
+	uint32_t next_warp;
+	struct frame *spare; /* frames of functions, for reuse */
+	uint8_t *buffer; /* warps, entry frames, shared and local memory in one piece */
+	size_t buffer_bytes;
+	struct block *next;
+};
+
+/* One row of the instruction table: a pattern of full opcodes, how operands are taken, and what executes it. */
+enum form {
+	FORM_PLAIN, /* d, a, b, c are the operands in order */
+	FORM_SYNC, /* as listed, the last operand is the member mask */
+	FORM_SETP,
+	FORM_SET,
+	FORM_MOV,
+	FORM_LD,
+	FORM_ST,
+	FORM_ATOM,
+	FORM_RED,
+	FORM_BRA,
+	FORM_BRX,
+	FORM_CALL,
+	FORM_RET,
+	FORM_EXIT,
+	FORM_BAR,
+	FORM_CVTA,
+	FORM_ISSPACEP,
+	FORM_NOTHING, /* takes operands, does nothing: fences, prefetch */
+	FORM_INTERNAL, /* made by the decoder, has no spelling */
+};
+
+struct row {
+	const char *pattern; /* {a,b} alternatives, <a,b> alternatives whose number goes into op.imm */
+	exec_fn *full, *masked;
+	uint8_t form;
+	uint8_t count;
+	uint8_t type[6]; /* enum type: d, a, b, c, ... */
+};
+
+/* A build of exec.c for one instruction set. */
+struct isa {
+	const char *name;
+	const struct row *row;
+	size_t row_count;
+	exec_fn *guarded; /* runs op.inner under the guard */
+	/* Runs a warp until it waits, ends, faults or has used its quantum. */
+	void (*warp_run)(struct warp *w, uint32_t quantum);
+};
+
+const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */
+
+/* warp.c: control that does not depend on the instruction set. */
+void warp_bar_release(struct block *b); /* completes the barriers that are full */
+void warp_schedule(struct warp *w);
+void warp_save(struct warp *w, uint32_t lanes, uint32_t pc);
+void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane, uint64_t address);
+bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* slow path of the address check */
+void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);
+void warp_return(struct warp *w, uint32_t lanes);
+void warp_exit(struct warp *w, uint32_t lanes);
+void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes);
+void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask);
+
+/* launch.c */
+void run_print(struct block *b, const char *text, size_t bytes);
+
+/* builtin.c */
+exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail;
+
+/* module.c */
+const struct function *module_function_at(const struct ptx_module *m, uint64_t address);
+uint32_t kernel_stack_bytes(const struct ptx_kernel *k, uint32_t asked);
+const struct function *kernel_function(const struct ptx_kernel *k);
+const struct isa *module_isa(const struct ptx_module *m);
+uint32_t module_quantum(const struct ptx_module *m);
+bool module_bound(const struct ptx_module *m);

@@ -1,0 +1,37 @@
+/* forms.h: between decode.c and forms.c: taking operands and adding steps. */
+#pragma once
+
+#include "softdev/ptx/decode.h"
+
+#define FORM_KEY_BYTES 96u
+
+/* What an opcode says besides operation and type. */
+struct form_words {
+	struct name key; /* what the instruction table knows: without space, order, scope, cache hints, vector */
+	char text[FORM_KEY_BYTES];
+	uint8_t vector; /* 1, 2, 4, 8 */
+	char space; /* 'g'lobal, 'c'onst, 's'hared, 'l'ocal, 'p'aram, 0 generic */
+	bool to; /* cvta.to */
+	uint8_t boolop; /* setp: 'a'nd, 'o'r, 'x'or */
+	bool strong; /* volatile, or ordered: memory that other threads change */
+	bool hint; /* an operand with a cache policy follows */
+};
+
+__attribute__((format(printf, 2, 3))) void decode_fail(struct decoder *d, const char *fmt, ...);
+void decode_no_memory(struct decoder *d);
+void *decode_take(struct decoder *d, size_t bytes);
+const struct row *decode_row(struct decoder *d, const char *name);
+struct step *decode_step(struct decoder *d, const struct row *row);
+void step_use(struct step *s, uint32_t i, uint32_t reg);
+void step_def(struct step *s, uint32_t i, uint32_t reg);
+uint32_t decode_temp(struct decoder *d, enum type t);
+uint32_t decode_constant(struct decoder *d, uint64_t value, uint32_t lane);
+uint32_t decode_address_constant(struct decoder *d, struct symbol *symbol, uint64_t addend);
+uint32_t decode_special(struct decoder *d, enum special s);
+uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t);
+uint32_t decode_dest(struct decoder *d, const struct operand *o, enum type t);
+bool decode_count(struct decoder *d, uint32_t least, uint32_t most);
+
+void form_words(struct name opcode, struct form_words *ret);
+void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words);
+void form_return(struct decoder *d);

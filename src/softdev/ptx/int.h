@@ -1,0 +1,275 @@
+/* int.h: what the expressions of rows_int.h are made of. */
+#pragma once
+
+#include "softdev/ptx/lane.h"
+
+static inline s32 sat_s32(s64 v)
+{
+	return (s32)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
+
+static inline s32 relu(s32 v)
+{
+	return v > 0 ? v : 0;
+}
+
+static inline s32 low24(s32 a)
+{
+	return (s32)((u32)a << 8) >> 8;
+}
+
+static inline s32 div_s32_of(s32 a, s32 b)
+{
+	return b == -1 ? (s32)(0u - (u32)a) : b ? a / b : -1;
+}
+
+static inline s64 div_s64_of(s64 a, s64 b)
+{
+	return b == -1 ? (s64)(0ull - (u64)a) : b ? a / b : -1;
+}
+
+static inline u32 popc32(u32 x)
+{
+	x -= x >> 1 & 0x55555555u;
+	x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+	x = (x + (x >> 4)) & 0x0f0f0f0fu;
+	return x * 0x01010101u >> 24;
+}
+
+static inline u32 brev32(u32 x)
+{
+	x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+	x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+	x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+	x = (x >> 8 & 0x00ff00ffu) | (x & 0x00ff00ffu) << 8;
+	return x >> 16 | x << 16;
+}
+
+/* Position of the highest set bit, or `top` minus it; all ones without one. */
+static inline u32 bfind_of(u64 x, u32 top)
+{
+	u32 at = x ? 63 - (u32)__builtin_clzll(x) : 0;
+
+	return !x ? ~0u : top ? top - at : at;
+}
+
+/* The n-th set bit from `base` on: upwards for n > 0, downwards for n < 0, the bit itself for 0. */
+static inline u32 fns_of(u32 mask, u32 base, s32 n)
+{
+	s32 step = n < 0 ? -1 : 1, left = n < 0 ? -n : n, i = (s32)(base & 31);
+
+	if (!n)
+		return mask >> i & 1 ? (u32)i : ~0u;
+	for (; i >= 0 && i < 32; i += step)
+		if (mask >> i & 1 && !--left)
+			return (u32)i;
+	return ~0u;
+}
+
+/* `len` bits of a from `pos` on; past the end, copies of the sign (of the field's or the word's last bit) or zeroes. */
+static inline u64 bfe_of(u64 a, u32 pos, u32 len, u32 width, bool is_signed)
+{
+	u32 last = pos + len - 1 < width - 1 ? pos + len - 1 : width - 1;
+	bool fill = is_signed && len && (a >> last & 1);
+	u64 value = pos < width ? a >> pos : 0, keep = len >= 64 ? ~0ull : (1ull << len) - 1;
+
+	if (!len)
+		return 0;
+	if (pos < width && len > width - pos)
+		keep = width - pos >= 64 ? ~0ull : (1ull << (width - pos)) - 1;
+	return (value & keep) | (fill ? ~(pos < width ? keep : 0) : 0);
+}
+
+static inline u64 bfi_of(u64 a, u64 b, u32 pos, u32 len, u32 width)
+{
+	u64 field;
+
+	if (pos >= width || !len)
+		return b;
+	field = len >= width - pos ? ~0ull : (1ull << len) - 1;
+	field <<= pos;
+	return (b & ~field) | (a << pos & field);
+}
+
+static inline u32 sign_from(u32 a, u32 bits)
+{
+	return bits ? (u32)((s32)(a << (32 - bits)) >> (32 - bits)) : 0;
+}
+
+static inline u32 lop3_of(u32 a, u32 b, u32 c, u32 table)
+{
+	u32 r = 0;
+
+	r |= table & 0x01 ? ~a & ~b & ~c : 0;
+	r |= table & 0x02 ? ~a & ~b & c : 0;
+	r |= table & 0x04 ? ~a & b & ~c : 0;
+	r |= table & 0x08 ? ~a & b & c : 0;
+	r |= table & 0x10 ? a & ~b & ~c : 0;
+	r |= table & 0x20 ? a & ~b & c : 0;
+	r |= table & 0x40 ? a & b & ~c : 0;
+	r |= table & 0x80 ? a & b & c : 0;
+	return r;
+}
+
+static inline u32 prmt_of(u32 a, u32 b, u32 select)
+{
+	const u64 both = (u64)b << 32 | a;
+	u32 r = 0;
+
+	for (u32 k = 0; k < 4; k++) {
+		u32 s = select >> k * 4;
+		u32 byte = (u32)(both >> (s & 7) * 8) & 255;
+
+		r |= (s & 8 ? (byte & 128 ? 255 : 0) : byte) << k * 8;
+	}
+	return r;
+}
+
+/* The named modes of prmt as selections, by the lower two bits of c. */
+static const u32 prmt_b4e[4] = { 0x5670, 0x6701, 0x7012, 0x0123 };
+static const u32 prmt_ecl[4] = { 0x3210, 0x3211, 0x3222, 0x3333 };
+static const u32 prmt_ecr[4] = { 0x0000, 0x1110, 0x2210, 0x3210 };
+
+static inline s32 byte_of(u32 x, u32 k, bool is_signed)
+{
+	return is_signed ? (s8)(x >> k * 8) : (s32)(x >> k * 8 & 255);
+}
+
+static inline s32 dp4a_of(u32 a, u32 b, bool sa, bool sb)
+{
+	s32 sum = 0;
+
+	for (u32 k = 0; k < 4; k++)
+		sum += byte_of(a, k, sa) * byte_of(b, k, sb);
+	return sum;
+}
+
+static inline s32 dp2a_of(u32 a, u32 b, bool sa, bool sb)
+{
+	s32 sum = 0;
+
+	for (u32 k = 0; k < 2; k++)
+		sum += (sa ? (s16)(a >> k * 16) : (s32)(a >> k * 16 & 0xffff)) * byte_of(b, k, sb);
+	return sum;
+}
+
+static inline u32 vabsdiff4_of(u32 a, u32 b, bool is_signed)
+{
+	u32 r = 0;
+
+	for (u32 k = 0; k < 4; k++) {
+		s32 d = byte_of(a, k, is_signed) - byte_of(b, k, is_signed);
+
+		r |= (u32)(d < 0 ? -d : d) << k * 8;
+	}
+	return r;
+}
+
+static inline u32 byte_sum(u32 x)
+{
+	return (x & 255) + (x >> 8 & 255) + (x >> 16 & 255) + (x >> 24);
+}
+
+/* An expression in x and y for both 16-bit halves of a and b. */
+#define HALVES(type, expr)                                                                                            \
+	({                                                                                                             \
+		type x = (type)a, y = (type)b;                                                                         \
+		u32 low_ = (u16)(expr);                                                                                \
+		x = (type)(a >> 16);                                                                                   \
+		y = (type)(b >> 16);                                                                                   \
+		low_ | (u32)(u16)(expr) << 16;                                                                         \
+	})
+
+/*
+ * Carry chains. In: whether the carry of the lane goes in; out: whether it is written. The carry of a subtraction is 1 when it
+ * borrows.
+ */
+#define CARRY_ADD(name, T, W, in, out)                                                                                \
+	static void name(struct warp *w, const struct op *o)                                                          \
+	{                                                                                                              \
+		T *d = at(w, o->d);                                                                                    \
+		const T *pa = at(w, o->a), *pb = at(w, o->b);                                                          \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			W sum = (W)pa[i] + pb[i] + ((in) ? w->carry[i] : 0);                                           \
+			if (out)                                                                                       \
+				w->carry[i] = (u32)(sum >> (sizeof(T) * 8));                                           \
+			d[i] = (T)sum;                                                                                 \
+		}                                                                                                      \
+	}
+
+#define CARRY_SUB(name, T, W, in, out)                                                                                \
+	static void name(struct warp *w, const struct op *o)                                                          \
+	{                                                                                                              \
+		T *d = at(w, o->d);                                                                                    \
+		const T *pa = at(w, o->a), *pb = at(w, o->b);                                                          \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			W diff = (W)pa[i] - pb[i] - ((in) ? w->carry[i] : 0);                                          \
+			if (out)                                                                                       \
+				w->carry[i] = (u32)(diff >> (sizeof(T) * 8)) & 1;                                      \
+			d[i] = (T)diff;                                                                                \
+		}                                                                                                      \
+	}
+
+/* `product` in x and y, both widened; hi takes its upper half. */
+#define CARRY_MAD(name, T, W, S, shift, in, out)                                                                      \
+	static void name(struct warp *w, const struct op *o)                                                          \
+	{                                                                                                              \
+		T *d = at(w, o->d);                                                                                    \
+		const T *pa = at(w, o->a), *pb = at(w, o->b), *pc = at(w, o->c);                                       \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			T part = (T)((W)(S)pa[i] * (W)(S)pb[i] >> (shift));                                            \
+			W sum = (W)part + pc[i] + ((in) ? w->carry[i] : 0);                                            \
+			if (out)                                                                                       \
+				w->carry[i] = (u32)(sum >> (sizeof(T) * 8));                                           \
+			d[i] = (T)sum;                                                                                 \
+		}                                                                                                      \
+	}
+
+typedef unsigned __int128 u128;
+
+CARRY_ADD(add_cc_32, u32, u64, 0, 1)
+CARRY_ADD(add_cc_64, u64, u128, 0, 1)
+CARRY_ADD(addc_32, u32, u64, 1, 0)
+CARRY_ADD(addc_64, u64, u128, 1, 0)
+CARRY_ADD(addc_cc_32, u32, u64, 1, 1)
+CARRY_ADD(addc_cc_64, u64, u128, 1, 1)
+CARRY_SUB(sub_cc_32, u32, u64, 0, 1)
+CARRY_SUB(sub_cc_64, u64, u128, 0, 1)
+CARRY_SUB(subc_32, u32, u64, 1, 0)
+CARRY_SUB(subc_64, u64, u128, 1, 0)
+CARRY_SUB(subc_cc_32, u32, u64, 1, 1)
+CARRY_SUB(subc_cc_64, u64, u128, 1, 1)
+CARRY_MAD(mad_lo_cc_32, u32, u64, u32, 0, 0, 1)
+CARRY_MAD(mad_lo_cc_64, u64, u128, u64, 0, 0, 1)
+CARRY_MAD(mad_hi_cc_u32, u32, u64, u32, 32, 0, 1)
+CARRY_MAD(mad_hi_cc_s32, u32, u64, s32, 32, 0, 1)
+CARRY_MAD(mad_hi_cc_u64, u64, u128, u64, 64, 0, 1)
+CARRY_MAD(mad_hi_cc_s64, u64, u128, s64, 64, 0, 1)
+CARRY_MAD(madc_lo_32, u32, u64, u32, 0, 1, 0)
+CARRY_MAD(madc_lo_64, u64, u128, u64, 0, 1, 0)
+CARRY_MAD(madc_lo_cc_32, u32, u64, u32, 0, 1, 1)
+CARRY_MAD(madc_lo_cc_64, u64, u128, u64, 0, 1, 1)
+CARRY_MAD(madc_hi_u32, u32, u64, u32, 32, 1, 0)
+CARRY_MAD(madc_hi_s32, u32, u64, s32, 32, 1, 0)
+CARRY_MAD(madc_hi_u64, u64, u128, u64, 64, 1, 0)
+CARRY_MAD(madc_hi_s64, u64, u128, s64, 64, 1, 0)
+CARRY_MAD(madc_hi_cc_u32, u32, u64, u32, 32, 1, 1)
+CARRY_MAD(madc_hi_cc_s32, u32, u64, s32, 32, 1, 1)
+CARRY_MAD(madc_hi_cc_u64, u64, u128, u64, 64, 1, 1)
+CARRY_MAD(madc_hi_cc_s64, u64, u128, s64, 64, 1, 1)
+
+#define COMPARE_INT(t, names)                                                                                         \
+	COMPARE(t, "eq", names, eq, a == b)                                                                            \
+	COMPARE(t, "ne", names, ne, a != b)                                                                            \
+	COMPARE(t, "{lt,lo}", names, lt, a < b)                                                                        \
+	COMPARE(t, "{le,ls}", names, le, a <= b)                                                                       \
+	COMPARE(t, "{gt,hi}", names, gt, a > b)                                                                        \
+	COMPARE(t, "{ge,hs}", names, ge, a >= b)
+#define COMPARE(t, op, names, id, cond)                                                                               \
+	R2F("setp." op "." names, setp_##id##_##t, FORM_SETP, pred, t, t, P(cond))

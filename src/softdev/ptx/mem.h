@@ -1,0 +1,462 @@
+/*
+ * mem.h: loads, stores and atomics of a warp.
+ *
+ * The addresses of the lanes are looked at together first: all equal, one behind the other, or scattered. The first two
+ * need one check and move the data as vectors. A check asks whether [begin, end) lies in a range that is known to be
+ * accessible; warp_reach() finds new ranges. A lane that fails stops the launch with a fault; its result is 0.
+ */
+#pragma once
+
+#include "softdev/ptx/lane.h"
+
+enum pattern { UNIFORM, ROW, SCATTERED };
+
+struct access {
+	u64 address[LANES] __attribute__((aligned(64)));
+	u64 first; /* of the first active lane */
+	enum pattern pattern;
+	bool good; /* everything checked: do it */
+};
+
+static inline u32 first_lane(u32 mask)
+{
+	return (u32)__builtin_ctz(mask);
+}
+
+static inline bool in_range(const struct ptx_range *r, u64 begin, u64 end, bool write)
+{
+	return begin >= r->begin && end <= r->end && end >= begin && !(write && r->read_only);
+}
+
+static inline bool reach(struct warp *w, u64 begin, u64 end, bool write)
+{
+	const struct block *b = w->block;
+
+	return in_range(&b->range[b->range_last], begin, end, write) || warp_reach(w, begin, end, write);
+}
+
+/* Checks lane by lane. False: a fault has been noted. */
+static __attribute__((noinline)) bool check_scattered(struct warp *w, const struct op *o, struct access *x, u32 bytes,
+						      u32 align, bool write)
+{
+	for (u32 i = 0; i < LANES; i++) {
+		if (!(w->mask & lane_bit[i]))
+			continue;
+		if (x->address[i] & (align - 1)) {
+			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, x->address[i]);
+			return false;
+		}
+		if (!reach(w, x->address[i], x->address[i] + bytes, write)) {
+			warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, x->address[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Addresses of generic and global accesses of `bytes` each, checked. */
+static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, bool write, struct access *x)
+{
+	const u64 *p = at(w, loc);
+	const u64 imm = o->imm;
+	const u32 lane = first_lane(w->mask);
+	const u64 first = p[lane] + imm;
+	u64 not_uniform = 0, not_row = 0, all = 0, low = first, high = first;
+
+	x->first = first;
+	if (w->mask == ~0u) {
+		EACH_LANE {
+			u64 a = p[i] + imm;
+
+			x->address[i] = a;
+			not_uniform |= a ^ first;
+			not_row |= a ^ (first + (u64)i * bytes);
+			all |= a;
+		}
+	} else {
+		const u64 row = first - (u64)lane * bytes;
+
+		EACH_LANE {
+			u64 keep = (u64)(s64)(s32)w->lanes[i], a = p[i] + imm;
+
+			a = keep ? a : first;
+			x->address[i] = a;
+			not_uniform |= a ^ first;
+			not_row |= (a ^ (row + (u64)i * bytes)) & keep;
+			all |= a;
+		}
+	}
+	if (!not_uniform) {
+		x->pattern = UNIFORM;
+		w->block->sectors += 1;
+	} else if (!not_row) {
+		x->pattern = ROW;
+		high = first + (u64)(31 - (u32)__builtin_clz(w->mask) - lane) * bytes;
+		w->block->sectors += bytes;
+	} else {
+		x->pattern = SCATTERED;
+		EACH_LANE {
+			low = x->address[i] < low ? x->address[i] : low;
+			high = x->address[i] > high ? x->address[i] : high;
+		}
+		w->block->sectors += (u32)__builtin_popcount(w->mask);
+		/* far apart, the lanes may lie in different ranges with a gap between them */
+		x->good = !(all & (align - 1)) && high + bytes > high &&
+			  in_range(&w->block->range[w->block->range_last], low, high + bytes, write);
+		x->good = x->good || check_scattered(w, o, x, bytes, align, write);
+		return;
+	}
+	x->good = (!(all & (align - 1)) && high + bytes > high && reach(w, low, high + bytes, write)) ||
+		  check_scattered(w, o, x, bytes, align, write);
+}
+
+/* Offsets in shared memory of accesses of `bytes` each, checked. */
+struct shared_access {
+	u32 offset[LANES] __attribute__((aligned(64)));
+	enum pattern pattern;
+	bool good;
+};
+
+static __attribute__((noinline)) bool fault_shared(struct warp *w, const struct op *o, const struct shared_access *x,
+						   u32 bytes, u32 align)
+{
+	for (u32 i = 0; i < LANES; i++) {
+		if (!(w->mask & lane_bit[i]))
+			continue;
+		if (x->offset[i] & (align - 1)) {
+			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, x->offset[i]);
+			return false;
+		}
+		if ((u64)x->offset[i] + bytes > w->block->shared_bytes) {
+			warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, x->offset[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, struct shared_access *x)
+{
+	const u32 *p = at(w, loc);
+	const u32 imm = (u32)o->imm, lane = first_lane(w->mask), first = p[lane] + imm;
+	u32 not_uniform = 0, not_row = 0, high = 0, all = 0;
+
+	if (w->mask == ~0u) {
+		EACH_LANE {
+			u32 a = p[i] + imm;
+
+			x->offset[i] = a;
+			not_uniform |= a ^ first;
+			not_row |= a ^ (first + i * bytes);
+			all |= a;
+			high = a > high ? a : high;
+		}
+	} else {
+		const u32 row = first - lane * bytes;
+
+		EACH_LANE {
+			u32 a = w->lanes[i] ? p[i] + imm : first;
+
+			x->offset[i] = a;
+			not_uniform |= a ^ first;
+			not_row |= (a ^ (row + i * bytes)) & w->lanes[i];
+			all |= a;
+			high = a > high ? a : high;
+		}
+	}
+	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
+	x->good = (!(all & (align - 1)) && (u64)high + bytes <= w->block->shared_bytes) ||
+		  fault_shared(w, o, x, bytes, align);
+}
+
+/* How a loaded element becomes a lane, and back. */
+#define LANE_u8 u32
+#define LANE_s8 s32
+#define LANE_u16 u32
+#define LANE_s16 s32
+#define LANE_b32 u32
+#define LANE_b64 u64
+#define LANE_b128 b128
+#define MEM_u8 u8
+#define MEM_s8 s8
+#define MEM_u16 u16
+#define MEM_s16 s16
+#define MEM_b32 u32
+#define MEM_b64 u64
+#define MEM_b128 b128
+
+static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
+{
+	return k == 0 ? (store ? &o->b : &o->d) : k == 1 ? (store ? &o->d : &o->b) : k == 2 ? &o->c : &o->e;
+}
+
+/* Loads of N elements of type t each: generic or global, shared, kernel parameter, frame. */
+#define LOAD_N(t, N)                                                                                                  \
+	static void ld_##t##_##N(struct warp *w, const struct op *o)                                                  \
+	{                                                                                                              \
+		struct access x;                                                                                       \
+		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
+			if (!x.good) {                                                                                 \
+				memset(d, 0, sizeof(*d) * LANES);                                                      \
+			} else if (x.pattern == UNIFORM) {                                                             \
+				const LANE_##t v = (LANE_##t)((const MEM_##t *)x.first)[k];                            \
+				SPREAD(LANE_##t, v)                                                                    \
+			} else if (x.pattern == ROW && w->mask == ~0u) {                                               \
+				const MEM_##t *s = (const MEM_##t *)x.first + k;                                       \
+				EACH_LANE d[i] = (LANE_##t)s[i * N];                                                   \
+			} else {                                                                                       \
+				for (u32 i = 0; i < LANES; i++)                                                        \
+					if (w->mask & lane_bit[i])                                                     \
+						d[i] = (LANE_##t)((const MEM_##t *)x.address[i])[k];                   \
+			}                                                                                              \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void lds_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		struct shared_access x;                                                                                \
+		const u8 *shared = w->block->shared;                                                                   \
+		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
+			if (!x.good) {                                                                                 \
+				memset(d, 0, sizeof(*d) * LANES);                                                      \
+			} else if (x.pattern == UNIFORM) {                                                             \
+				const LANE_##t v =                                                                     \
+					(LANE_##t)((const MEM_##t *)(shared + x.offset[0]))[k];                        \
+				SPREAD(LANE_##t, v)                                                                    \
+			} else if (x.pattern == ROW && w->mask == ~0u) {                                               \
+				const MEM_##t *s = (const MEM_##t *)(shared + x.offset[0]) + k;                        \
+				EACH_LANE d[i] = (LANE_##t)s[i * N];                                                   \
+			} else if (w->mask == ~0u) {                                                                   \
+				EACH_LANE d[i] = (LANE_##t)((const MEM_##t *)(shared + x.offset[i]))[k];               \
+			} else {                                                                                       \
+				for (u32 i = 0; i < LANES; i++)                                                        \
+					if (w->mask & lane_bit[i])                                                     \
+						d[i] = (LANE_##t)((const MEM_##t *)(shared + x.offset[i]))[k];         \
+			}                                                                                              \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void ldk_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
+			MEM_##t m;                                                                                     \
+			memcpy(&m, (const u8 *)w->block->range[2].begin + o->imm + k * sizeof(m), sizeof(m));          \
+			const LANE_##t v = (LANE_##t)m;                                                                \
+			SPREAD(LANE_##t, v)                                                                            \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void ldf_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
+			const u8 *s = w->local + o->imm + k * sizeof(MEM_##t);                                         \
+			for (u32 i = 0; i < LANES; i++) {                                                              \
+				MEM_##t m;                                                                             \
+				if (!(w->mask & lane_bit[i]))                                                          \
+					continue;                                                                      \
+				memcpy(&m, s + (size_t)i * w->local_stride, sizeof(m));                                \
+				d[i] = (LANE_##t)m;                                                                    \
+			}                                                                                              \
+		}                                                                                                      \
+	}
+
+#define SPREAD(L, v)                                                                                                   \
+	if (w->mask == ~0u)                                                                                            \
+		EACH_LANE d[i] = v;                                                                                    \
+	else                                                                                                           \
+		EACH_LANE d[i] = w->lanes[i] ? v : d[i];
+
+#define STORE_N(t, N)                                                                                                 \
+	static void st_##t##_##N(struct warp *w, const struct op *o)                                                  \
+	{                                                                                                              \
+		struct access x;                                                                                       \
+		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
+		if (!x.good)                                                                                           \
+			return;                                                                                        \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
+			if (x.pattern == ROW && w->mask == ~0u) {                                                      \
+				MEM_##t *d = (MEM_##t *)x.first + k;                                                   \
+				EACH_LANE d[i * N] = (MEM_##t)s[i];                                                    \
+			} else {                                                                                       \
+				for (u32 i = 0; i < LANES; i++)                                                        \
+					if (w->mask & lane_bit[i])                                                     \
+						((MEM_##t *)x.address[i])[k] = (MEM_##t)s[i];                          \
+			}                                                                                              \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void sts_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		struct shared_access x;                                                                                \
+		u8 *shared = w->block->shared;                                                                         \
+		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
+		if (!x.good)                                                                                           \
+			return;                                                                                        \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
+			if (x.pattern == ROW && w->mask == ~0u) {                                                      \
+				MEM_##t *d = (MEM_##t *)(shared + x.offset[0]) + k;                                    \
+				EACH_LANE d[i * N] = (MEM_##t)s[i];                                                    \
+			} else {                                                                                       \
+				for (u32 i = 0; i < LANES; i++)                                                        \
+					if (w->mask & lane_bit[i])                                                     \
+						((MEM_##t *)(shared + x.offset[i]))[k] = (MEM_##t)s[i];                \
+			}                                                                                              \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void stf_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
+			u8 *d = w->local + o->imm + k * sizeof(MEM_##t);                                               \
+			for (u32 i = 0; i < LANES; i++) {                                                              \
+				const MEM_##t m = (MEM_##t)s[i];                                                       \
+				if (w->mask & lane_bit[i])                                                             \
+					memcpy(d + (size_t)i * w->local_stride, &m, sizeof(m));                        \
+			}                                                                                              \
+		}                                                                                                      \
+	}
+
+#define EACH_WIDTH(LOAD, STORE)                                                                                       \
+	LOAD(s8)                                                                                                       \
+	LOAD(s16)                                                                                                      \
+	LOAD(u8) STORE(u8)                                                                                             \
+	LOAD(u16) STORE(u16)                                                                                           \
+	LOAD(b32) STORE(b32)                                                                                           \
+	LOAD(b64) STORE(b64)                                                                                           \
+	LOAD(b128) STORE(b128)
+
+#define LOAD_ALL(t) LOAD_N(t, 1) LOAD_N(t, 2) LOAD_N(t, 4)
+#define STORE_ALL(t) STORE_N(t, 1) STORE_N(t, 2) STORE_N(t, 4)
+EACH_WIDTH(LOAD_ALL, STORE_ALL)
+
+/* Addresses. */
+static void local_address(struct warp *w, const struct op *o)
+{
+	u64 *d = at(w, o->d);
+	const u64 base = (u64)(uintptr_t)w->local + o->imm, stride = w->local_stride;
+
+	EACH_LANE d[i] = w->mask & lane_bit[i] ? base + i * stride : d[i];
+}
+
+static void param_address(struct warp *w, const struct op *o)
+{
+	u64 *d = at(w, o->d);
+	const u64 v = w->block->range[2].begin + o->imm;
+
+	EACH_LANE d[i] = w->mask & lane_bit[i] ? v : d[i];
+}
+
+static void isspacep(struct warp *w, const struct op *o)
+{
+	const struct block *b = w->block;
+	const u64 *a = at(w, o->a);
+	u32 *d = at(w, o->d);
+
+	for (u32 i = 0; i < LANES; i++) {
+		bool own[3];
+
+		for (u32 k = 0; k < 3; k++)
+			own[k] = a[i] >= b->range[k].begin && a[i] < b->range[k].end;
+		if (w->mask & lane_bit[i])
+			d[i] = P(o->imm == 's' ? own[0] : o->imm == 'l' ? own[1] : o->imm == 'p' ? own[2] :
+				 o->imm == 'g'	? !own[0] && !own[1] && !own[2] :
+						  false);
+	}
+}
+
+/*
+ * Atomics. On shared memory they are plain: a block runs on one thread. Elsewhere the new value is computed from the old
+ * one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for.
+ */
+#define ATOMIC(name, t, L, expr)                                                                                      \
+	static inline t name##_next(t old, t b, t c)                                                                  \
+	{                                                                                                              \
+		return (t)(expr);                                                                                      \
+	}                                                                                                              \
+	static void name(struct warp *w, const struct op *o)                                                          \
+	{                                                                                                              \
+		struct access x;                                                                                       \
+		L *d = at(w, o->d);                                                                                    \
+		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
+		find_access(w, o, o->a, sizeof(t), sizeof(t), true, &x);                                               \
+		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
+			t *p = (t *)x.address[i], old, next, b = (t)pb[i], c = (t)pc[i];                               \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			__atomic_load(p, &old, __ATOMIC_RELAXED);                                                      \
+			do {                                                                                           \
+				next = name##_next(old, b, c);                                                         \
+			} while (!__atomic_compare_exchange(p, &old, &next, true, __ATOMIC_SEQ_CST,                    \
+							    __ATOMIC_RELAXED));                                        \
+			d[i] = (L)old;                                                                                 \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void name##_shared(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		struct shared_access x;                                                                                \
+		L *d = at(w, o->d);                                                                                    \
+		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
+		find_shared(w, o, o->a, sizeof(t), sizeof(t), &x);                                                     \
+		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
+			t *p = (t *)(w->block->shared + x.offset[i]), old, b = (t)pb[i], c = (t)pc[i];                 \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			old = *p;                                                                                      \
+			*p = name##_next(old, b, c);                                                                   \
+			d[i] = (L)old;                                                                                 \
+		}                                                                                                      \
+	}
+
+#define ATOMIC_F32(expr) bits32(({ f32 x = f32_of(old), y = f32_of(b); (expr); }))
+#define ATOMIC_F64(expr) bits64(({ f64 x = f64_of(old), y = f64_of(b); (expr); }))
+#define ATOMIC_PAIR(to, from)                                                                                          \
+	((to(from(old & 0xffff) + from(b & 0xffff))) | (to(from(old >> 16) + from(b >> 16)) << 16))
+
+ATOMIC(atom_add_32, u32, u32, old + b)
+ATOMIC(atom_add_64, u64, u64, old + b)
+ATOMIC(atom_add_f32, u32, u32, ATOMIC_F32(x + y))
+ATOMIC(atom_add_f64, u64, u64, ATOMIC_F64(x + y))
+ATOMIC(atom_add_f16, u16, u32, f2h(h2f(old) + h2f(b)))
+ATOMIC(atom_add_bf16, u16, u32, bfma(0x3f80, old, b))
+ATOMIC(atom_add_f16x2, u32, u32, ATOMIC_PAIR(f2h, h2f))
+ATOMIC(atom_add_bf16x2, u32, u32, bfma(0x3f80, old & 0xffff, b & 0xffff) | bfma(0x3f80, old >> 16, b >> 16) << 16)
+ATOMIC(atom_min_u32, u32, u32, old < b ? old : b)
+ATOMIC(atom_min_s32, u32, u32, (s32)old < (s32)b ? old : b)
+ATOMIC(atom_min_u64, u64, u64, old < b ? old : b)
+ATOMIC(atom_min_s64, u64, u64, (s64)old < (s64)b ? old : b)
+ATOMIC(atom_max_u32, u32, u32, old > b ? old : b)
+ATOMIC(atom_max_s32, u32, u32, (s32)old > (s32)b ? old : b)
+ATOMIC(atom_max_u64, u64, u64, old > b ? old : b)
+ATOMIC(atom_max_s64, u64, u64, (s64)old > (s64)b ? old : b)
+ATOMIC(atom_inc, u32, u32, old >= b ? 0 : old + 1)
+ATOMIC(atom_dec, u32, u32, old == 0 || old > b ? b : old - 1)
+ATOMIC(atom_and_32, u32, u32, old & b)
+ATOMIC(atom_and_64, u64, u64, old & b)
+ATOMIC(atom_or_32, u32, u32, old | b)
+ATOMIC(atom_or_64, u64, u64, old | b)
+ATOMIC(atom_xor_32, u32, u32, old ^ b)
+ATOMIC(atom_xor_64, u64, u64, old ^ b)
+ATOMIC(atom_exch_32, u32, u32, b)
+ATOMIC(atom_exch_64, u64, u64, b)
+ATOMIC(atom_cas_16, u16, u32, old == b ? c : old)
+ATOMIC(atom_cas_32, u32, u32, old == b ? c : old)
+ATOMIC(atom_cas_64, u64, u64, old == b ? c : old)
+
+static void fence(struct warp *w, const struct op *o)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* In front of volatile, ordered and atomic accesses. */
+static void strong_access(struct warp *w, const struct op *o)
+{
+	w->strong = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+#if !defined(__x86_64__)
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}

@@ -1,0 +1,50 @@
+/* parse.h: the parser's state and the small steps that parse.c and body.c share. */
+#pragma once
+
+#include "softdev/ptx/lex.h"
+#include "softdev/ptx/table.h"
+
+/* A branch to a label that is not defined yet. */
+struct pending {
+	struct symbol **where;
+	struct name name;
+	uint32_t level, line;
+};
+
+struct parser {
+	struct lexer lex;
+	struct table table;
+	struct program *program;
+	struct body *body; /* the one being read, for messages */
+	uint32_t version, target;
+	uint64_t init_room;
+	struct symbol *late[1]; /* a function's name, to be entered when the scope of its parameters is closed */
+	uint32_t late_count;
+	struct pending *pending;
+	uint32_t pending_count, pending_room;
+	struct operand *scratch; /* operands of the instruction being read */
+	uint32_t scratch_count, scratch_room;
+};
+
+__attribute__((format(printf, 2, 3))) void parse_fail(struct parser *p, const char *fmt, ...);
+void parse_no_memory(struct parser *p);
+void parse_stop(struct parser *p);
+bool parse_failed(const struct parser *p);
+void parse_unexpected(struct parser *p, const char *wanted);
+const char *parse_shown(const struct parser *p, char *text, size_t bytes);
+void *parse_take(struct parser *p, size_t bytes); /* zeroed, from the arena; NULL: the parser has failed */
+bool parse_is(const struct parser *p, char c);
+bool parse_accept(struct parser *p, char c);
+void parse_expect(struct parser *p, char c);
+bool parse_dot(struct parser *p, const char *name); /* takes .name when it stands here */
+struct name parse_name(struct parser *p);
+uint64_t parse_int(struct parser *p);
+enum type parse_type(struct parser *p);
+bool parse_remark(struct parser *p);
+void parse_enter(struct parser *p, struct symbol *s);
+struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind);
+struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool with_init);
+
+void body_parse(struct parser *p, struct body *b);
+uint32_t body_reg_new(struct parser *p, struct body *b, struct name name, enum type t);
+void body_deinit(struct parser *p);

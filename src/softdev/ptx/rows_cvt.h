@@ -1,0 +1,142 @@
+/*
+ * rows_cvt.h: conversions, one row per pair of types. Read twice by exec.c, see lane.h.
+ *
+ * A conversion to a narrow integer leaves the value extended in its 32-bit lane, for a register may be wider than the type.
+ */
+
+/* Between integers: truncation or extension; .sat clamps. */
+#define TO_INT(from)                                                                                                  \
+	R1("cvt.u8." #from, cvt_u8_##from, u32, from, (u8)a)                                                           \
+	R1("cvt.s8." #from, cvt_s8_##from, s32, from, (s8)a)                                                           \
+	R1("cvt.u16." #from, cvt_u16_##from, u32, from, (u16)a)                                                        \
+	R1("cvt.s16." #from, cvt_s16_##from, s32, from, (s16)a)                                                        \
+	R1("cvt.u32." #from, cvt_u32_##from, u32, from, (u32)a)                                                        \
+	R1("cvt.s32." #from, cvt_s32_##from, s32, from, (s32)a)                                                        \
+	R1("cvt.u64." #from, cvt_u64_##from, u64, from, (u64)a)                                                        \
+	R1("cvt.s64." #from, cvt_s64_##from, s64, from, (s64)a)
+#define TO_INT_SAT(from, W)                                                                                           \
+	R1("cvt.sat.u8." #from, cvt_sat_u8_##from, u32, from, (u32)clamp_##W(a, 0, UINT8_MAX))                         \
+	R1("cvt.sat.s8." #from, cvt_sat_s8_##from, s32, from, (s32)clamp_##W(a, INT8_MIN, INT8_MAX))                   \
+	R1("cvt.sat.u16." #from, cvt_sat_u16_##from, u32, from, (u32)clamp_##W(a, 0, UINT16_MAX))                      \
+	R1("cvt.sat.s16." #from, cvt_sat_s16_##from, s32, from, (s32)clamp_##W(a, INT16_MIN, INT16_MAX))               \
+	R1("cvt.sat.u32." #from, cvt_sat_u32_##from, u32, from, (u32)clamp_##W(a, 0, UINT32_MAX))                      \
+	R1("cvt.sat.s32." #from, cvt_sat_s32_##from, s32, from, (s32)clamp_##W(a, INT32_MIN, INT32_MAX))               \
+	R1("cvt.sat.u64." #from, cvt_sat_u64_##from, u64, from, (u64)clamp_##W(a, 0, INT64_MAX))                       \
+	R1("cvt.sat.s64." #from, cvt_sat_s64_##from, s64, from, (s64)clamp_##W(a, INT64_MIN, INT64_MAX))
+TO_INT(u8)
+TO_INT(s8)
+TO_INT(u16)
+TO_INT(s16)
+TO_INT(u32)
+TO_INT(s32)
+TO_INT(u64)
+TO_INT(s64)
+TO_INT_SAT(u8, s64)
+TO_INT_SAT(s8, s64)
+TO_INT_SAT(u16, s64)
+TO_INT_SAT(s16, s64)
+TO_INT_SAT(u32, s64)
+TO_INT_SAT(s32, s64)
+TO_INT_SAT(s64, s64)
+R1("cvt.sat.u8.u64", cvt_sat_u8_u64, u32, u64, (u32)(a > UINT8_MAX ? UINT8_MAX : a))
+R1("cvt.sat.s8.u64", cvt_sat_s8_u64, s32, u64, (s32)(a > INT8_MAX ? INT8_MAX : a))
+R1("cvt.sat.u16.u64", cvt_sat_u16_u64, u32, u64, (u32)(a > UINT16_MAX ? UINT16_MAX : a))
+R1("cvt.sat.s16.u64", cvt_sat_s16_u64, s32, u64, (s32)(a > INT16_MAX ? INT16_MAX : a))
+R1("cvt.sat.u32.u64", cvt_sat_u32_u64, u32, u64, (u32)(a > UINT32_MAX ? UINT32_MAX : a))
+R1("cvt.sat.s32.u64", cvt_sat_s32_u64, s32, u64, (s32)(a > INT32_MAX ? INT32_MAX : a))
+R1("cvt.sat.u64.u64", cvt_sat_u64_u64, u64, u64, a)
+R1("cvt.sat.s64.u64", cvt_sat_s64_u64, s64, u64, (s64)(a > INT64_MAX ? INT64_MAX : a))
+R2("cvt.pack.sat.u16.s32", cvt_pack_u16, u32, s32, s32, (u32)clamp_s64(a, 0, UINT16_MAX) << 16 | (u32)clamp_s64(b, 0, UINT16_MAX))
+R2("cvt.pack.sat.s16.s32", cvt_pack_s16, u32, s32, s32, (u32)clamp_s64(a, INT16_MIN, INT16_MAX) << 16 | ((u32)clamp_s64(b, INT16_MIN, INT16_MAX) & 0xffff))
+R3("cvt.pack.sat.u8.s32.b32", cvt_pack_u8, u32, s32, s32, u32, c << 16 | (u32)clamp_s64(a, 0, UINT8_MAX) << 8 | (u32)clamp_s64(b, 0, UINT8_MAX))
+R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)clamp_s64(a, INT8_MIN, INT8_MAX) & 255) << 8 | ((u32)clamp_s64(b, INT8_MIN, INT8_MAX) & 255))
+
+/* Integers to floats. */
+#define FROM_INT(from)                                                                                                \
+	R1("cvt.rn.f32." #from, cvt_f32_##from, f32, from, (f32)a)                                                     \
+	R1("cvt.rn.f64." #from, cvt_f64_##from, f64, from, (f64)a)                                                     \
+	R1("cvt.rn.sat.f32." #from, cvt_sat_f32_##from, f32, from, sat_f32((f32)a))                                    \
+	R1("cvt.rn.f16." #from, cvt_f16_##from, u32, from, f2h(int_odd(a)))                                            \
+	R1("cvt.rn.bf16." #from, cvt_bf16_##from, u32, from, f2b(int_odd(a)))                                          \
+	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, (f32)a)                                          \
+	RR1("cvt.<rz,rm,rp>.f64." #from, cvt_r_f64_##from, f64, from, (f64)a)
+FROM_INT(u8)
+FROM_INT(s8)
+FROM_INT(u16)
+FROM_INT(s16)
+FROM_INT(u32)
+FROM_INT(s32)
+FROM_INT(u64)
+FROM_INT(s64)
+
+/* Floats to integers: rounded as the opcode says, then clamped; not a number becomes 0 (the extreme for 64 bits). */
+#define FLOAT_TO_INT(rnd, rf, rd)                                                                                     \
+	FLOAT_TO(rnd, "{,.ftz}", f32, rf(a), f32)                                                                      \
+	FLOAT_TO(rnd, "", f64, rd(a), f64)                                                                             \
+	FLOAT_TO(rnd, "", f16, rf(h2f(a)), f32)                                                                        \
+	FLOAT_TO(rnd, "", bf16, rf(b2f(a)), f32)
+#define FLOAT_TO(rnd, ftz_, from, v, F)                                                                               \
+	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255))          \
+	R1("cvt." #rnd ftz_ "{,.sat}.s8." #from, cvt_##rnd##_s8_##from, s32, from, to_int_##F(v, -128, 127))            \
+	R1("cvt." #rnd ftz_ "{,.sat}.u16." #from, cvt_##rnd##_u16_##from, u32, from, (u32)to_int_##F(v, 0, 65535))      \
+	R1("cvt." #rnd ftz_ "{,.sat}.s16." #from, cvt_##rnd##_s16_##from, s32, from, to_int_##F(v, -32768, 32767))      \
+	R1("cvt." #rnd ftz_ "{,.sat}.u32." #from, cvt_##rnd##_u32_##from, u32, from, to_u32_##F(v))                     \
+	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v))                     \
+	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v))                     \
+	R1("cvt." #rnd ftz_ "{,.sat}.s64." #from, cvt_##rnd##_s64_##from, s64, from, to_s64_##F(v))
+FLOAT_TO_INT(rni, rintf, rint)
+FLOAT_TO_INT(rzi, truncf, trunc)
+FLOAT_TO_INT(rmi, floorf, floor)
+FLOAT_TO_INT(rpi, ceilf, ceil)
+
+/* Between floats. */
+R1("cvt{,.rn}.f32.f32", cvt_f32_f32, f32, f32, a)
+R1("cvt{,.rn}.ftz.f32.f32", cvt_ftz_f32_f32, f32, f32, ftz(a))
+R1("cvt{,.rn}{.sat,.ftz.sat}.f32.f32", cvt_sat_f32_f32, f32, f32, sat_f32(a))
+R1("cvt.sat.f64.f64", cvt_sat_f64_f64, f64, f64, sat_f64(a))
+R1("cvt.rni.f32.f32", cvt_rni_f32, f32, f32, rintf(a))
+R1("cvt.rzi.f32.f32", cvt_rzi_f32, f32, f32, truncf(a))
+R1("cvt.rmi.f32.f32", cvt_rmi_f32, f32, f32, floorf(a))
+R1("cvt.rpi.f32.f32", cvt_rpi_f32, f32, f32, ceilf(a))
+R1("cvt.rni.ftz.f32.f32", cvt_rni_ftz, f32, f32, rintf(ftz(a)))
+R1("cvt.rzi.ftz.f32.f32", cvt_rzi_ftz, f32, f32, truncf(ftz(a)))
+R1("cvt.rmi.ftz.f32.f32", cvt_rmi_ftz, f32, f32, floorf(ftz(a)))
+R1("cvt.rpi.ftz.f32.f32", cvt_rpi_ftz, f32, f32, ceilf(ftz(a)))
+R1("cvt.rni.f64.f64", cvt_rni_f64, f64, f64, rint(a))
+R1("cvt.rzi.f64.f64", cvt_rzi_f64, f64, f64, trunc(a))
+R1("cvt.rmi.f64.f64", cvt_rmi_f64, f64, f64, floor(a))
+R1("cvt.rpi.f64.f64", cvt_rpi_f64, f64, f64, ceil(a))
+R1("cvt.rni.f16.f16", cvt_rni_f16, u32, f16, f2h(rintf(h2f(a))))
+R1("cvt.rzi.f16.f16", cvt_rzi_f16, u32, f16, f2h(truncf(h2f(a))))
+R1("cvt.rmi.f16.f16", cvt_rmi_f16, u32, f16, f2h(floorf(h2f(a))))
+R1("cvt.rpi.f16.f16", cvt_rpi_f16, u32, f16, f2h(ceilf(h2f(a))))
+R1("cvt.f64.f32", cvt_f64_f32, f64, f32, (f64)a)
+R1("cvt.ftz.f64.f32", cvt_ftz_f64_f32, f64, f32, (f64)ftz(a))
+R1("cvt.rn.f32.f64", cvt_f32_f64, f32, f64, (f32)a)
+R1("cvt.rn.ftz.f32.f64", cvt_ftz_f32_f64, f32, f64, ftz((f32)a))
+R1("cvt.rn{,.ftz}.sat.f32.f64", cvt_sat_f32_f64, f32, f64, sat_f32((f32)a))
+RR1("cvt.<rz,rm,rp>.f32.f64", cvt_r_f32_f64, f32, f64, (f32)a)
+R1("cvt{,.ftz}.f32.f16", cvt_f32_f16, f32, f16, h2f(a))
+R1("cvt.f32.bf16", cvt_f32_bf16, f32, bf16, b2f(a))
+R1("cvt.f64.f16", cvt_f64_f16, f64, f16, (f64)h2f(a))
+R1("cvt.f64.bf16", cvt_f64_bf16, f64, bf16, (f64)b2f(a))
+R1("cvt.rn{,.ftz}.f16.f32", cvt_f16_f32, u32, f32, f2h(a))
+R1("cvt.rn{,.ftz}.sat.f16.f32", cvt_sat_f16_f32, u32, f32, f2h(sat_f32(a)))
+R1("cvt.rn.relu.f16.f32", cvt_relu_f16_f32, u32, f32, hrelu(f2h(a)))
+R1("cvt.rz{,.ftz}.f16.f32", cvt_rz_f16_f32, u32, f32, f2h_dir(a, 0))
+R1("cvt.rm{,.ftz}.f16.f32", cvt_rm_f16_f32, u32, f32, f2h_dir(a, 1))
+R1("cvt.rp{,.ftz}.f16.f32", cvt_rp_f16_f32, u32, f32, f2h_dir(a, 2))
+R1("cvt.rn.f16.f64", cvt_f16_f64, u32, f64, f2h(odd_f32(a)))
+R1("cvt.rn.bf16.f64", cvt_bf16_f64, u32, f64, f2b(odd_f32(a)))
+R1("cvt.rn.bf16.f32", cvt_bf16_f32, u32, f32, f2b(a))
+R1("cvt.rn.relu.bf16.f32", cvt_relu_bf16_f32, u32, f32, brelu(f2b(a)))
+R1("cvt.rz.bf16.f32", cvt_rz_bf16_f32, u32, f32, a != a ? 0x7fff : bits32(a) >> 16)
+R1("cvt.rn.bf16.f16", cvt_bf16_f16, u32, f16, f2b(h2f(a)))
+R1("cvt.rn.f16.bf16", cvt_f16_bf16, u32, bf16, f2h(b2f(a)))
+R1("cvt.rn{,.satfinite}.tf32.f32", cvt_tf32_f32, u32, f32, tf32_of(a))
+R1("cvt.rna{,.satfinite}.tf32.f32", cvt_rna_tf32_f32, u32, f32, tf32_away(a))
+R2("cvt.rn{,.ftz}.f16x2.f32", cvt_f16x2_f32, u32, f32, f32, f2h(a) << 16 | f2h(b))
+R2("cvt.rn.relu.f16x2.f32", cvt_relu_f16x2_f32, u32, f32, f32, hrelu(f2h(a)) << 16 | hrelu(f2h(b)))
+R2("cvt.rz{,.ftz}.f16x2.f32", cvt_rz_f16x2_f32, u32, f32, f32, f2h_dir(a, 0) << 16 | f2h_dir(b, 0))
+R2("cvt.rn.bf16x2.f32", cvt_bf16x2_f32, u32, f32, f32, f2b(a) << 16 | f2b(b))
+R2("cvt.rn.relu.bf16x2.f32", cvt_relu_bf16x2_f32, u32, f32, f32, brelu(f2b(a)) << 16 | brelu(f2b(b)))

@@ -1,0 +1,200 @@
+/*
+ * text.h: a PTX text as the parser leaves it: symbols, and for each function a list of instructions with named operands.
+ *
+ * Everything lives in one arena per module, freed at once. Nothing here is executed: decode.c turns bodies into operations.
+ */
+#pragma once
+
+#include "softdev/ptx/engine.h"
+
+struct arena_piece;
+
+struct arena {
+	struct arena_piece *piece;
+};
+
+/* Zeroed memory that lives as long as the arena; NULL: none left. */
+void *arena_take(struct arena *a, size_t bytes);
+void arena_deinit(struct arena *a);
+
+/* Where the message of a failed load goes; the first one stays. */
+struct complaint {
+	char *text;
+	size_t bytes;
+	int outcome; /* enum ptx_outcome or -ENOMEM; 0: none */
+};
+
+__attribute__((format(printf, 5, 6))) void complain(struct complaint *c, int outcome, uint32_t line,
+						    const char *function, const char *fmt, ...);
+
+struct name {
+	const char *p;
+	uint32_t bytes;
+};
+
+static inline bool name_is(struct name n, const char *s)
+{
+	size_t i = 0;
+
+	for (; i < n.bytes && s[i]; i++)
+		if (n.p[i] != s[i])
+			return false;
+	return i == n.bytes && !s[i];
+}
+
+uint32_t name_hash(struct name n);
+
+enum symbol_kind {
+	SYM_VARIABLE, /* .global, .const */
+	SYM_SHARED,
+	SYM_LOCAL,
+	SYM_PARAM, /* of a function, or a call area: in local memory */
+	SYM_KERNEL_PARAM,
+	SYM_REG_PARAM, /* of a function, old style: a register */
+	SYM_FUNCTION, /* kernels too */
+	SYM_LABEL,
+	SYM_TARGETS, /* .branchtargets */
+	SYM_PROTOTYPE, /* .callprototype, .calltargets: not needed to run */
+	SYM_OTHER, /* texture and sampler references: refused when used */
+};
+
+enum linkage { LINK_FILE, LINK_VISIBLE, LINK_WEAK, LINK_EXTERN };
+
+struct relocation {
+	struct relocation *next;
+	struct symbol *symbol;
+	uint64_t addend;
+	uint64_t at; /* in the variable */
+	uint32_t bytes; /* 1 to 8 */
+	uint32_t shift; /* mask operators take single bytes of an address */
+	uint32_t line;
+};
+
+struct symbol {
+	struct name name;
+	struct symbol *next; /* of the module or function, in order */
+	struct symbol *definition; /* an extern: what defines it, after linking; otherwise itself */
+	uint8_t kind;
+	uint8_t linkage;
+	uint8_t space; /* enum ptx_variable_space */
+	uint8_t element; /* enum type */
+	bool managed, used, open_array;
+	uint32_t align;
+	uint32_t line;
+	uint64_t bytes;
+	uint64_t offset; /* shared: in the kernel's memory; local and params: in the frame; label: instruction */
+	uint64_t index; /* variable: in the module; SYM_REG_PARAM: register */
+	uint8_t *init;
+	uint64_t init_bytes;
+	struct relocation *relocation;
+	struct body *body; /* function with a definition */
+	struct symbol **targets;
+	uint32_t target_count;
+	struct symbol *mark; /* shared: the last kernel that counted it */
+};
+
+enum operand_kind {
+	OPD_REG,
+	OPD_INT,
+	OPD_F32, /* bits */
+	OPD_F64, /* bits */
+	OPD_SPECIAL, /* %tid.x: value is the number of the register */
+	OPD_SYMBOL, /* its address plus value; a label, a function */
+	OPD_ADDRESS, /* [reg or symbol or nothing, plus value] */
+	OPD_VECTOR, /* {a, b} */
+	OPD_LIST, /* (a, b) */
+	OPD_SINK, /* _ */
+};
+
+struct operand {
+	uint8_t kind;
+	bool negate; /* !p */
+	uint32_t reg; /* LOC_NONE: an address without a register */
+	uint64_t value;
+	struct symbol *symbol;
+	struct operand *item;
+	uint32_t count;
+	struct operand *pair; /* p|q */
+};
+
+struct insn {
+	struct name opcode;
+	uint32_t guard; /* register or LOC_NONE */
+	bool guard_not;
+	uint32_t line;
+	uint32_t count;
+	struct operand *operand;
+};
+
+struct body {
+	struct symbol *symbol;
+	bool kernel;
+	struct insn *insn;
+	uint32_t count, room;
+	uint8_t *reg_type; /* enum type of each register */
+	uint32_t reg_count, reg_room;
+	struct symbol *local, **local_end; /* local arrays, call areas */
+	struct symbol *param, **param_end;
+	struct symbol *result, **result_end;
+	uint32_t max_threads[3], required[3];
+	uint32_t version, target;
+	struct body *next;
+	struct function *function;
+	struct symbol **shared_used; /* by this body's own instructions */
+	uint32_t shared_used_count;
+};
+
+/* All texts of a module. */
+struct program {
+	struct arena arena;
+	struct complaint *complaint;
+	struct symbol *variable, **variable_end;
+	struct symbol *shared, **shared_end;
+	struct symbol *function, **function_end;
+	struct body *body, **body_end;
+	uint32_t arch;
+};
+
+/* Reads one text into the program. Value: 0, or complaint->outcome. */
+int text_parse(struct program *p, const struct ptx_text *text);
+
+/* Special registers: numbers and names. */
+enum special {
+	SP_tid_x,
+	SP_tid_y,
+	SP_tid_z,
+	SP_ntid_x,
+	SP_ntid_y,
+	SP_ntid_z,
+	SP_ctaid_x,
+	SP_ctaid_y,
+	SP_ctaid_z,
+	SP_nctaid_x,
+	SP_nctaid_y,
+	SP_nctaid_z,
+	SP_laneid,
+	SP_warpid,
+	SP_nwarpid,
+	SP_smid,
+	SP_nsmid,
+	SP_gridid,
+	SP_lanemask_eq,
+	SP_lanemask_le,
+	SP_lanemask_lt,
+	SP_lanemask_ge,
+	SP_lanemask_gt,
+	SP_clock,
+	SP_clock_hi,
+	SP_clock64,
+	SP_globaltimer,
+	SP_globaltimer_lo,
+	SP_globaltimer_hi,
+	SP_dynamic_smem_size,
+	SP_total_smem_size,
+	SP_zero, /* cluster ids of a launch without clusters */
+	SP_one, /* cluster sizes of a launch without clusters */
+	SP_none
+};
+
+enum special special_find(struct name n);
+enum type special_type(enum special s);

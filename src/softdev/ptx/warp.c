@@ -1,0 +1,422 @@
+/*
+ * warp.c: which lanes of a warp run, barriers, calls, faults.
+ *
+ * Lanes that stand at the same place in the same frame form a group and run together. Of several groups the one in the
+ * deepest frame, and there the one with the smallest position, runs first: the others wait until it comes to where they are,
+ * and join it. That brings lanes back together behind branches and loops without knowing the shape of the code. It can starve
+ * lanes that somebody waits for, so after many backward jumps the groups take turns by age.
+ */
+#include "softdev/ptx/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_NONE (~0ull)
+#define DEPTH_MAX 0x7fffffffu
+
+static uint32_t bit(uint32_t lane)
+{
+	return 1u << lane;
+}
+
+void warp_save(struct warp *w, uint32_t lanes, uint32_t pc)
+{
+	const uint64_t key = w->key_base | pc;
+
+	w->stamp++;
+	for (; lanes; lanes &= lanes - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
+
+		w->lane_key[i] = key;
+		w->lane_frame[i] = w->frame;
+		w->lane_stamp[i] = w->stamp;
+	}
+}
+
+static void use_frame(struct warp *w, struct frame *f)
+{
+	w->frame = f;
+	w->code = f->function->code;
+	w->base[0] = f->regs;
+	w->base[1] = f->function->constants;
+	w->key_base = (uint64_t)(DEPTH_MAX - f->depth) << 32;
+	w->local = w->block->local ?
+			   w->block->local + (size_t)w->index * LANES * w->block->local_stride + f->local_offset :
+			   NULL;
+}
+
+void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask)
+{
+	use_frame(w, frame);
+	w->pc = pc;
+	w->mask = mask;
+	for (uint32_t i = 0; i < LANES; i++)
+		w->lanes[i] = mask & bit(i) ? ~0u : 0;
+}
+
+static uint32_t oldest(const struct warp *w, uint32_t lanes)
+{
+	uint32_t best = (uint32_t)__builtin_ctz(lanes);
+
+	for (uint32_t left = lanes; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		if ((int32_t)(w->lane_stamp[i] - w->lane_stamp[best]) < 0)
+			best = i;
+	}
+	return best;
+}
+
+static uint32_t foremost(const struct warp *w, uint32_t lanes)
+{
+	uint32_t best = (uint32_t)__builtin_ctz(lanes);
+
+	for (uint32_t left = lanes; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		if (w->lane_key[i] < w->lane_key[best])
+			best = i;
+	}
+	return best;
+}
+
+/* Chooses the next group. mask 0 afterwards: every lane has ended or waits at a barrier. */
+void warp_schedule(struct warp *w)
+{
+	uint32_t run = w->live & ~w->wait_bar & ~w->wait_sync, lead, group = 0;
+	const bool turns = w->spins > SPINS_MAX;
+	uint64_t key;
+
+	w->mask = 0;
+	w->other = KEY_NONE;
+	w->spins = 0;
+	if (!run) {
+		/* Only lanes that wait for absent ones are left: a sync operation whose members never come goes on without. */
+		run = w->live & ~w->wait_bar;
+		if (!run)
+			return;
+		w->wait_sync = 0;
+		w->force = true;
+	}
+	lead = turns ? oldest(w, run) : foremost(w, run);
+	key = w->lane_key[lead];
+	for (uint32_t left = w->live & ~w->wait_bar; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		if (w->lane_key[i] == key && w->lane_frame[i] == w->lane_frame[lead])
+			group |= bit(i);
+	}
+	w->wait_sync &= ~group;
+	for (uint32_t left = turns ? 0 : run & ~group; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+		/* the same place in another frame: one step apart, so that both get on */
+		const uint64_t k = w->lane_key[i] == key ? key + 1 : w->lane_key[i];
+
+		w->other = k < w->other ? k : w->other;
+	}
+	warp_set_group(w, w->lane_frame[lead], (uint32_t)key, group);
+}
+
+void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane, uint64_t address)
+{
+	struct ptx_fault *f = &w->block->fault;
+
+	if (f->kind)
+		return;
+	*f = (struct ptx_fault){ .kind = kind, .address = address, .function = w->frame->function->name };
+	f->line = w->frame->function->line[o - w->code];
+	memcpy(f->block, w->block->id, sizeof(f->block));
+	for (uint32_t k = 0; k < 3; k++)
+		f->thread[k] = w->tid[k][lane & (LANES - 1)];
+}
+
+bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
+{
+	struct block *b = w->block;
+	const struct ptx_memory *m = &b->launch->memory;
+	struct ptx_range found = { 0 };
+
+	for (uint32_t i = 0; i < RANGES; i++) {
+		const struct ptx_range *r = &b->range[i];
+
+		if (begin >= r->begin && end <= r->end && end >= begin && !(write && r->read_only)) {
+			b->range_last = i;
+			return true;
+		}
+	}
+	if (end < begin || !m->find || !m->find(m->ctx, begin, &found))
+		return false;
+	if (begin < found.begin || end > found.end || (write && found.read_only))
+		return false;
+	b->range_next = b->range_next + 1 < RANGES ? b->range_next + 1 : RANGES_OWN;
+	b->range[b->range_next] = found;
+	b->range_last = b->range_next;
+	return true;
+}
+
+/* Frames are kept by the block for the next call; the list holds mixed sizes, but few of them. */
+static struct frame *frame_new(struct warp *w, const struct function *f)
+{
+	struct frame **at = &w->block->spare, *frame;
+
+	for (; (frame = *at); at = &frame->up)
+		if (frame->function->frame_bytes >= f->frame_bytes) {
+			*at = frame->up;
+			/* remember how large it is by the function it was made for */
+			frame->made_for = frame->made_for ? frame->made_for : frame->function;
+			frame->function = f;
+			return frame;
+		}
+	frame = aligned_alloc(64, sizeof(*frame) + (((size_t)f->frame_bytes + 63) & ~(size_t)63));
+	if (!frame)
+		return NULL;
+	frame->function = f;
+	frame->made_for = f;
+	return frame;
+}
+
+static void frame_put(struct warp *w, struct frame *f)
+{
+	f->function = f->made_for;
+	f->up = w->block->spare;
+	w->block->spare = f;
+}
+
+static uint8_t *local_of(const struct warp *w, const struct frame *f, uint32_t lane)
+{
+	return w->block->local + ((size_t)w->index * LANES + lane) * w->block->local_stride + f->local_offset;
+}
+
+/* Moves one value between the frames of caller and callee, for the given lanes. */
+static void pass_value(struct warp *w, const struct frame *from, const struct call_value *a, const struct frame *to,
+		       const struct call_value *b, uint32_t lanes)
+{
+	const uint32_t bytes = a->bytes < b->bytes ? a->bytes : b->bytes;
+	const uint8_t *source = a->loc == LOC_NONE ? NULL :
+				a->loc & LOC_CONST ? from->function->constants + (a->loc & ~LOC_CONST) :
+						     from->regs + a->loc;
+
+	for (; lanes; lanes &= lanes - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
+		const uint8_t *s = source ? source + (size_t)i * a->lane_bytes : local_of(w, from, i) + a->offset;
+		uint8_t *d = b->loc == LOC_NONE ? local_of(w, to, i) + b->offset :
+						  (uint8_t *)to->regs + b->loc + (size_t)i * b->lane_bytes;
+
+		memcpy(d, s, bytes);
+	}
+}
+
+static const struct function *call_target(struct warp *w, const struct op *o, uint32_t lanes, uint32_t *ret_lanes)
+{
+	const struct function *f = o->call->function;
+	const uint64_t *p;
+	uint64_t address;
+	uint32_t same = 0, lead = (uint32_t)__builtin_ctz(lanes);
+
+	*ret_lanes = lanes;
+	if (f)
+		return f;
+	p = (const uint64_t *)(w->base[o->a >> 31] + (o->a & ~LOC_CONST));
+	address = p[lead];
+	for (uint32_t left = lanes; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		same |= p[i] == address ? bit(i) : 0;
+	}
+	*ret_lanes = same;
+	f = module_function_at(w->frame->function->module, address);
+	if (!f || f->param_count != o->call->arg_count || f->result_count < o->call->result_count) {
+		warp_fault(w, PTX_FAULT_INVALID_PC, o, lead, address);
+		return NULL;
+	}
+	return f;
+}
+
+/* The group calls. Lanes that call something else wait at the call itself. */
+void warp_enter(struct warp *w, const struct op *o, uint32_t lanes)
+{
+	const struct frame *caller = w->frame;
+	uint32_t together, offset = caller->local_offset + caller->function->local_bytes;
+	const struct function *f = call_target(w, o, lanes, &together);
+	struct frame *frame;
+
+	if (!f)
+		return;
+	if (offset + (f->local_bytes ? f->local_bytes : 16) > w->block->local_stride) {
+		warp_fault(w, PTX_FAULT_STACK_OVERFLOW, o, (uint32_t)__builtin_ctz(lanes), 0);
+		return;
+	}
+	frame = frame_new(w, f);
+	if (!frame) {
+		warp_fault(w, PTX_FAULT_NO_MEMORY, o, 0, 0);
+		return;
+	}
+	frame->up = w->frame;
+	frame->call = o;
+	frame->depth = caller->depth + 1;
+	/* a frame without arrays takes some stack too: endless recursion must end */
+	frame->local_offset = offset + (f->local_bytes ? 0 : 16);
+	frame->return_pc = w->pc + 1;
+	frame->mask = together;
+	for (uint32_t k = 0; k < o->call->arg_count; k++)
+		pass_value(w, caller, &o->call->arg[k], frame, &f->param[k], together);
+	if (lanes & ~together) {
+		warp_save(w, lanes & ~together, w->pc);
+		w->other = (w->key_base | w->pc) < w->other ? (w->key_base | w->pc) : w->other;
+	}
+	warp_set_group(w, frame, 0, together);
+}
+
+void warp_return(struct warp *w, uint32_t lanes)
+{
+	struct frame *frame = w->frame, *up = frame->up;
+	const struct call *call;
+	const uint32_t rest = w->mask & ~lanes;
+
+	if (!up) {
+		warp_exit(w, lanes);
+		return;
+	}
+	call = frame->call->call;
+	for (uint32_t k = 0; k < call->result_count; k++)
+		pass_value(w, frame, &frame->function->result[k], up, &call->result[k], lanes);
+	if (rest)
+		warp_save(w, rest, w->pc + 1);
+	warp_set_group(w, up, frame->return_pc, lanes);
+	frame->mask &= ~lanes;
+	if (!frame->mask)
+		frame_put(w, frame);
+	/* others may still be inside, deeper than here */
+	warp_save(w, lanes, w->pc);
+	warp_schedule(w);
+}
+
+void warp_exit(struct warp *w, uint32_t lanes)
+{
+	w->live &= ~lanes;
+	w->block->live_threads -= (uint32_t)__builtin_popcount(lanes);
+	for (struct frame *f = w->frame; f && f->up;) {
+		struct frame *up = f->up;
+
+		f->mask &= ~lanes;
+		if (!f->mask)
+			frame_put(w, f);
+		f = up;
+	}
+	w->mask &= ~lanes;
+	if (w->mask)
+		warp_save(w, w->mask, w->pc + 1);
+	warp_bar_release(w->block);
+	warp_schedule(w);
+}
+
+/* Threads at barrier `id`, counted in whole warps: one whose living lanes have all come counts as 32. */
+static uint32_t bar_counted(const struct block *b, uint32_t id)
+{
+	uint32_t counted = 0;
+
+	for (uint32_t k = 0; k < b->warp_count; k++) {
+		const struct warp *w = &b->warp[k];
+		const uint32_t here = w->bar_lanes[id];
+
+		counted += here && here == w->live ? LANES : (uint32_t)__builtin_popcount(here);
+	}
+	return counted;
+}
+
+static uint32_t bar_result(const struct barrier *bar, const struct op *o)
+{
+	switch (o->bar->kind) {
+	case BAR_POPC:
+		return bar->popc;
+	case BAR_AND:
+		return bar->all ? ~0u : 0;
+	default:
+		return bar->any ? ~0u : 0;
+	}
+}
+
+static void bar_give_results(struct block *b, struct warp *w, uint32_t id, uint32_t lanes)
+{
+	for (; lanes; lanes &= lanes - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
+		const struct op *o = w->lane_bar[i];
+
+		w->lane_bar[i] = NULL;
+		if (o && o->d != LOC_NONE)
+			((uint32_t *)(w->lane_frame[i]->regs + o->d))[i] = bar_result(&b->bar[id], o);
+	}
+}
+
+static void bar_wake(struct block *b, uint32_t id)
+{
+	for (uint32_t k = 0; k < b->warp_count; k++) {
+		struct warp *w = &b->warp[k];
+
+		if (b->bar[id].results)
+			bar_give_results(b, w, id, w->bar_lanes[id]);
+		w->wait_bar &= ~w->bar_lanes[id];
+		w->bar_lanes[id] = 0;
+	}
+	b->bar[id] = (struct barrier){ 0 };
+	b->bars_used &= ~(1u << id);
+}
+
+void warp_bar_release(struct block *b)
+{
+	for (uint32_t left = b->bars_used; left; left &= left - 1) {
+		const uint32_t id = (uint32_t)__builtin_ctz(left);
+		const struct barrier *bar = &b->bar[id];
+
+		if (bar->expected ? bar_counted(b, id) + bar->arrived >= bar->expected :
+				    bar->waiting + bar->arrived >= b->live_threads)
+			bar_wake(b, id);
+	}
+}
+
+void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
+{
+	const uint32_t lead = (uint32_t)__builtin_ctz(lanes);
+	const uint32_t id = ((const uint32_t *)(w->base[o->a >> 31] + (o->a & ~LOC_CONST)))[lead];
+	struct block *b = w->block;
+	struct barrier *bar;
+
+	if (id >= BARRIERS) {
+		warp_fault(w, PTX_FAULT_ILLEGAL_INSTRUCTION, o, lead, id);
+		return;
+	}
+	bar = &b->bar[id];
+	if (!(b->bars_used & 1u << id))
+		*bar = (struct barrier){ .all = true };
+	b->bars_used |= 1u << id;
+	if (o->b != LOC_NONE)
+		bar->expected = ((const uint32_t *)(w->base[o->b >> 31] + (o->b & ~LOC_CONST)))[lead];
+	if (o->c != LOC_NONE) {
+		const uint32_t *p = (const uint32_t *)(w->base[o->c >> 31] + (o->c & ~LOC_CONST));
+
+		for (uint32_t left = lanes; left; left &= left - 1) {
+			const bool set = (p[__builtin_ctz(left)] != 0) != o->bar->negate;
+
+			bar->popc += set;
+			bar->all = bar->all && set;
+			bar->any = bar->any || set;
+		}
+	}
+	if (o->bar->kind == BAR_ARRIVE) {
+		/* whole warps arrive; lanes that do not exist come along */
+		bar->arrived += lanes == w->live ? LANES : (uint32_t)__builtin_popcount(lanes);
+		w->pc++;
+		warp_bar_release(b);
+		return;
+	}
+	warp_save(w, lanes, w->pc + 1);
+	bar->waiting += (uint32_t)__builtin_popcount(lanes);
+	bar->results |= o->d != LOC_NONE;
+	for (uint32_t left = o->d != LOC_NONE ? lanes : 0; left; left &= left - 1)
+		w->lane_bar[__builtin_ctz(left)] = o;
+	w->bar_lanes[id] |= lanes;
+	w->wait_bar |= lanes;
+	w->mask = 0;
+	warp_bar_release(b);
+	warp_schedule(w);
+}
