@@ -1,8 +1,9 @@
 /*
- * holder.c: a program that holds device memory and keeps the device busy when told to, for the NVML tests.
+ * holder.c: a program that holds device memory when told to, for the NVML tests.
  *
  * holder ORDINAL: makes a context, prints "ready", then obeys lines on standard input: "alloc N" and "free" (all),
- * each answered with "ok" or with the driver's error; ends with its input.
+ * each answered with "ok" or with the driver's error, and "info", answered with cuMemGetInfo's total, free and the
+ * rest; ends with its input.
  */
 #include <cuda.h>
 
@@ -14,6 +15,7 @@ int main(int argc, char **argv)
 {
 	CUdeviceptr held[64];
 	int count = 0, ordinal = argc > 1 ? atoi(argv[1]) : 0;
+	size_t free_bytes, total_bytes;
 	unsigned long long bytes;
 	CUcontext context;
 	CUdevice device;
@@ -40,6 +42,13 @@ int main(int argc, char **argv)
 		} else if (!strcmp(line, "free\n")) {
 			for (r = CUDA_SUCCESS; count && r == CUDA_SUCCESS; count--)
 				r = cuMemFree(held[count - 1]);
+		} else if (!strcmp(line, "info\n")) {
+			r = cuMemGetInfo(&free_bytes, &total_bytes);
+			if (r == CUDA_SUCCESS) {
+				printf("%zu %zu %zu\n", total_bytes, free_bytes, total_bytes - free_bytes);
+				fflush(stdout);
+				continue;
+			}
 		} else {
 			r = CUDA_ERROR_INVALID_VALUE;
 		}

@@ -74,8 +74,12 @@ def two_tenants(t):
     report.same(whole["memory"][2], 135 * M, "from outside: all that is held")
     report.same({pid for pid, _ in whole["processes"]}, mine | theirs, "from outside: all processes")
 
+    agree(t, wa, a1, "a")
+    agree(t, wb, b1, "b")
+
     report.same(a2.tell(f"alloc {221 * M}"), "ok", "a: fills its quota to the last byte")
     t.check(wa, "a, full", [256 * M, 64 * M], [256 * M, 0], [15 * M, 241 * M])
+    agree(t, wa, a1, "a, full")
     report.same(a1.tell("alloc 1"), "error 2", "a: one byte more is out of memory")
     t.check(wa, "a, refused", [256 * M, 64 * M], [256 * M, 0], [15 * M, 241 * M])
     place.mete("set", "a", "--device", "0", "--mem", str(300 * M))
@@ -93,6 +97,12 @@ def two_tenants(t):
     without_meted(t, wb)
     for p in (a2, b1, wa, wb):
         p.end()
+
+
+def agree(t, watcher, holder, name):
+    """The driver API and NVML say the same of device 0."""
+    t.report.same([int(n) for n in holder.tell("info").split()], t.look(watcher, name)["devices"][0]["memory"],
+                  f"{name}: cuMemGetInfo and NVML agree")
 
 
 def held(watcher):
