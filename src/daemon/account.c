@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A process whose socket has closed is believed to be ending for this long; its memory is about to come back. */
+/* A process whose socket has closed, or that has ended, is believed to leave its account for this long. */
 #define ENDING_NS 1000000000u
 
 static struct ledger *ledger_of(struct tenant *tenant, unsigned int device)
@@ -98,15 +98,26 @@ static bool client_settling(const struct client *client, unsigned int device, un
 	return measuring > tenant_waiting_all(client->tenant, client, device) + asking;
 }
 
+/* True while the memory of a process that is ending is about to come back. */
+static bool client_ending(struct client *client, unsigned int device)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!client->granted_units[device] && !client->object)
+		return false;
+	/* Its death may have come in the same turn of the loop, behind the request that is being decided. */
+	if (!client->ended_ns && process_ended(client->pidfd))
+		client->ended_ns = now;
+	if (client->ended_ns)
+		return now - client->ended_ns < ENDING_NS;
+	return !client->sessions && client->parted_ns && now - client->parted_ns < ENDING_NS;
+}
+
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
 {
-	for (struct client *c = tenant->clients; c; c = c->next) {
-		if (client_settling(c, device, c == asking && all))
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (client_settling(c, device, c == asking && all) || (c != asking && client_ending(c, device)))
 			return true;
-		if (!c->sessions && c != asking && c->granted_units[device] && c->parted_ns &&
-		    clock_now_ns() - c->parted_ns < ENDING_NS)
-			return true;
-	}
 	return false;
 }
 
@@ -160,10 +171,13 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	check(client, request->device);
 	if (client->page.broken)
 		return LEDGER_NO_ROOM;
+	/* Looked at only where it matters: it looks at every client. */
+	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
 	for (;;) {
 		q.credit_units = account_credit(client, request->device);
-		q.settling = account_settling(tenant, request->device, client, request->all && !request->waiting);
 		answer = ledger_ask(ledger, &q, &units);
+		if (answer == LEDGER_NO_ROOM && account_settling(tenant, request->device, client, false))
+			answer = LEDGER_WAIT;
 		if (answer != LEDGER_RECALL)
 			break;
 		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
@@ -225,7 +239,7 @@ static void object_unref(struct tenant *tenant, struct object *object)
 	free(object);
 }
 
-/* The client's place for an object (NULL: a free one). -1: none. */
+/* The place of an object on the client's page (NULL: a free place). -1: none. */
 static int place_find(struct client *client, const struct object *object)
 {
 	if (!client->object)
@@ -250,6 +264,14 @@ static void place_write(struct client *client, int place, struct object *object,
 	object->references++;
 }
 
+/* A free place with room for it. -1: none. */
+static int place_free(struct client *client)
+{
+	int place = place_find(client, NULL);
+
+	return place >= 0 && client_reserve_place(client, (unsigned int)place) ? -1 : place;
+}
+
 static void place_clear(struct client *client, int place)
 {
 	struct object *object = client->object[place];
@@ -265,7 +287,7 @@ static enum wire_status reference(struct client *client, struct object *object)
 
 	if (place >= 0)
 		return WIRE_OK;
-	place = place_find(client, NULL);
+	place = place_free(client);
 	if (place < 0)
 		return WIRE_FULL;
 	place_write(client, place, object, 0);
@@ -281,7 +303,7 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 	struct wire_account *account = account_of(client, request->device);
 	uint32_t flags = WIRE_OBJECT_MOVING | (word_of(client, request->device) & WIRE_MOVED ? 0 : WIRE_OBJECT_MOVED);
 	struct object *object;
-	int place = place_find(client, NULL);
+	int place = place_free(client);
 
 	if (place < 0)
 		return WIRE_FULL;
@@ -414,7 +436,7 @@ void account_recover(struct client *client)
 		client->granted_units[d] = wire_granted(word_of(client, d));
 		ledger_grant(ledger_of(client->tenant, d), client->granted_units[d]);
 	}
-	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
+	for (unsigned int i = 0; i < client->page.map->object_places && i < WIRE_MAX_OBJECTS; i++)
 		recover_place(client, i);
 	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++)
 		ledger_saw_held(ledger_of(client->tenant, d), account_tenant_held(client->tenant, d));

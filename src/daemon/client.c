@@ -179,9 +179,20 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	return 0;
 }
 
+int client_reserve_place(struct client *client, unsigned int place)
+{
+	char name[PAGE_NAME_BYTES];
+	int r = page_reserve_objects(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
+
+	if (!r && client->page.map->object_places <= place)
+		client->page.map->object_places = place + 1;
+	return r;
+}
+
 void client_join(struct client *client)
 {
 	client->sessions++;
+	client->parted_ns = 0;
 }
 
 void client_part(struct client *client)

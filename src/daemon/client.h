@@ -21,7 +21,8 @@ struct client {
 	int pidfd;
 	struct watch *death; /* NULL once the process has ended */
 	unsigned int sessions; /* sockets that said HELLO for this process */
-	uint64_t parted_ns; /* when the last of them closed */
+	uint64_t parted_ns; /* when the last of them closed; 0: not yet */
+	uint64_t ended_ns; /* when the process was first seen to have ended; 0: it lives */
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
@@ -44,6 +45,9 @@ void client_part(struct client *client);
 
 /* Ends the client and closes its account; the page's file is removed unless meted is leaving. */
 void client_free(struct client *client, bool leaving);
+
+/* Makes sure that the page has room for one more object at this place, and says so on it. Value: 0 or -errno. */
+int client_reserve_place(struct client *client, unsigned int place);
 
 /* "pid 123 (python)", in a static buffer. */
 const char *client_text(const struct client *client);

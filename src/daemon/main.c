@@ -395,6 +395,7 @@ int main(int argc, char **argv)
 		return r;
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
 	raise_descriptor_limit();
 	page_guard();
 	return serve(&o);

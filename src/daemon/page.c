@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,34 +76,56 @@ static int map(int fd, struct page *ret)
 	return 0;
 }
 
+/* What the accounts and the first objects need. */
+#define FIRST_BYTES 4096
+
+_Static_assert(offsetof(struct wire_page, object) + sizeof(struct wire_object) <= FIRST_BYTES, "accounts fit");
+
+/* An old file of that name is one that no client has: else it would have been recovered. */
+static int create_file(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == EEXIST && !unlinkat(dir_fd, name, 0))
+		fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
 int page_create(int dir_fd, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
-	char unfinished[PAGE_NAME_BYTES + 8];
+	_cleanup_close_ int fd = create_file(dir_fd, name);
 	int r;
 
-	snprintf(unfinished, sizeof(unfinished), ".new-%s", name);
-	unlinkat(dir_fd, unfinished, 0);
-	fd = openat(dir_fd, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return -errno;
-	r = -posix_fallocate(fd, 0, sizeof(*head));
-	if (!r && pwrite(fd, head, offsetof(struct wire_page, account), 0) != offsetof(struct wire_page, account))
-		r = errno ? -errno : -ENOSPC;
+		return fd;
+	r = ftruncate(fd, sizeof(*head)) ? -errno : -posix_fallocate(fd, 0, FIRST_BYTES);
 	if (!r)
 		r = map(fd, ret);
 	if (r) {
-		unlinkat(dir_fd, unfinished, 0);
+		unlinkat(dir_fd, name, 0);
 		return r;
 	}
-	if (renameat(dir_fd, unfinished, dir_fd, name)) {
-		r = -errno;
-		page_close(ret);
-		unlinkat(dir_fd, unfinished, 0);
-		return r;
-	}
+	memcpy((char *)ret->map + sizeof(head->magic), (const char *)head + sizeof(head->magic),
+	       offsetof(struct wire_page, account) - sizeof(head->magic));
+	atomic_thread_fence(memory_order_release);
+	ret->map->magic = head->magic;
 	*ret_fd = steal_fd(&fd);
 	return 0;
+}
+
+int page_reserve_objects(int dir_fd, const char *name, struct page *page)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (page->objects_reserved)
+		return 0;
+	fd = page_reopen(dir_fd, name);
+	if (fd < 0)
+		return fd;
+	r = -posix_fallocate(fd, 0, sizeof(struct wire_page));
+	page->objects_reserved = !r;
+	return r;
 }
 
 int page_reopen(int dir_fd, const char *name)

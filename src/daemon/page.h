@@ -1,10 +1,11 @@
 /*
  * page.h: the files behind the pages of src/wire/page.h.
  *
- * A page is a file in <runtime>/pages, named by grant, pid and start time of its process. It appears under that name
- * complete or not at all, and with its room on the disk reserved. The client has a descriptor of it and can cut it
- * short; meted then meets SIGBUS on its mapping: page_guard() puts an empty page in its place and marks it broken, so
- * that the account goes on with meted's own figures.
+ * A page is a file in <runtime>/pages, named by grant, pid and start time of its process. Its magic number is written
+ * last and the client gets it after that: a file without it holds nothing. The room for the accounts is reserved on the
+ * disk when the file is made, the room for objects when there are any: a full disk is an error and no SIGBUS.
+ * The client has a descriptor of the file and can cut it short; meted then does meet SIGBUS on its mapping: page_guard()
+ * puts an empty page in its place and marks it broken, so that the account goes on with meted's own figures.
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 struct page {
 	struct wire_page *map; /* NULL: none */
 	volatile bool broken;
+	bool objects_reserved;
 	struct page *next; /* all mapped pages, for the guard */
 };
 
@@ -38,6 +40,9 @@ int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd);
 
 /* A descriptor of a mapped page's file for a client that connects again. */
 int page_reopen(int dir_fd, const char *name);
+
+/* Reserves the room for all objects of the page. */
+int page_reserve_objects(int dir_fd, const char *name, struct page *page);
 
 /* Unmaps; the file stays. */
 void page_close(struct page *page);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROCESS_COMMAND_BYTES 24u
+#define PROCESS_COMMAND_BYTES 20u
 
 struct process {
 	pid_t pid;

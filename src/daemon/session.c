@@ -40,6 +40,11 @@ struct session *session_new(struct tenant *tenant, int fd)
 	return s;
 }
 
+void session_begin(struct session *session)
+{
+	on_readable(session);
+}
+
 void session_free(struct session *session)
 {
 	struct tenant *tenant = session->tenant;

@@ -31,6 +31,9 @@ struct session {
 struct session *session_new(struct tenant *tenant, int fd);
 void session_free(struct session *session);
 
+/* Reads what has come already: HELLO is usually there. The session may be gone afterwards. */
+void session_begin(struct session *session);
+
 /* Treats one packet. False: the session is over. */
 bool session_message(struct session *session, const void *packet, size_t size);
 

@@ -39,18 +39,21 @@ static void cleanup_statement(sqlite3_stmt **statement)
 /* The reason and the remedy. */
 static int fail(struct store *store, const char *what, char *error, size_t size)
 {
-	int code = sqlite3_errcode(store->db);
+	int code = sqlite3_errcode(store->db), system = sqlite3_system_errno(store->db);
 
-	if (code == SQLITE_FULL || (code == SQLITE_IOERR && sqlite3_system_errno(store->db) == ENOSPC)) {
-		snprintf(error, size, "cannot %s: the disk under %s is full: free some room there", what, store->path);
+	if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
+		snprintf(error, size, "cannot %s: there is no room for %s: the disk is full or a limit is reached; free some room",
+			 what, store->path);
 		return -ENOSPC;
 	}
 	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-		snprintf(error, size, "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants in it",
+		snprintf(error, size,
+			 "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants in it",
 			 what, store->path);
 		return -EBADMSG;
 	}
-	snprintf(error, size, "cannot %s: %s: %s", what, store->path, sqlite3_errmsg(store->db));
+	snprintf(error, size, "cannot %s: %s: %s%s%s: check the file and its folder", what, store->path,
+		 sqlite3_errmsg(store->db), system ? ": " : "", system ? strerror(system) : "");
 	return -EIO;
 }
 

@@ -32,14 +32,18 @@ struct pending {
 static void on_connect(void *owner)
 {
 	struct tenant *tenant = owner;
+	struct session *session;
 
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = daemon_accept(tenant->daemon, tenant->listen_fd);
 
 		if (fd < 0)
 			return;
-		if (session_new(tenant, fd))
-			daemon_sweep_soon(tenant->daemon);
+		session = session_new(tenant, fd);
+		if (!session)
+			continue;
+		daemon_sweep_soon(tenant->daemon);
+		session_begin(session);
 	}
 }
 

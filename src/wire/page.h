@@ -62,13 +62,14 @@ enum wire_object_flags {
 };
 
 struct wire_page {
-	uint32_t magic;
+	uint32_t magic; /* written last: a file without it is a page that nobody has */
 	uint32_t version;
 	uint32_t device_count;
 	int32_t pid; /* as meted sees it */
 	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time name a process */
 	uint64_t grant_id;
-	char command[24];
+	char command[20];
+	uint32_t object_places; /* places in object[] that have ever been used are below this one */
 	uint64_t image; /* wire_hello.image */
 	struct wire_account account[WIRE_MAX_DEVICES];
 	struct wire_object object[WIRE_MAX_OBJECTS];

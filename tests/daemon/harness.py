@@ -4,6 +4,7 @@ driver (wire_client.c), and checks that print TAP.
 
 The devices are the software device's, 2 of 16 GiB, from the build tree (or METE_LIBDIR).
 """
+import atexit
 import json
 import os
 import shutil
@@ -24,6 +25,20 @@ ALL = 1
 GIB = 1 << 30
 
 count = failed = 0
+opened = []
+
+
+@atexit.register
+def leave_nothing():
+    """Also when a test stops half-way."""
+    for m in opened:
+        for c in m.clients:
+            c.close()
+        if m.process and m.process.poll() is None:
+            m.process.kill()
+            m.process.wait()
+        if m.own:
+            shutil.rmtree(m.dir, ignore_errors=True)
 
 
 def ok(good, what, *shown):
@@ -99,6 +114,7 @@ class Meted:
         self.wrap = list(wrap)
         self.clients = []
         self.process = None
+        opened.append(self)
         self.start(expect)
 
     def start(self, expect=True):

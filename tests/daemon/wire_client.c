@@ -1,12 +1,14 @@
 /*
  * wire_client.c: a client of meted without a driver under it, for the tests of meted.
  *
- * Two ways to run:
+ * Three ways to run:
  *   wire_client                           obeys lines on standard input, one answer line each (see commands[] below)
  *   wire_client hammer SOCKET POOL SLOT QUOTA SECONDS SEED
  *       allocates and frees at random as fast as it can, and goes on when meted is replaced under it. What a driver would
  *       have given out stands in POOL, a file that all hammers map, one slot each: their sum is checked against QUOTA
  *       (units) after every allocation. Prints "done OPS HELD OVER LOST" at the end and waits for its input to close.
+ *   wire_client burst SOCKET N
+ *       N processes are made, wait together at a gate and attach at once; prints what each took, in nanoseconds.
  */
 #include "base/clock.h"
 #include "wire/decode.h"
@@ -23,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int sock = -1;
@@ -583,6 +586,42 @@ static int hammer(char **args)
 	return 0;
 }
 
+/* The burst. */
+
+static int burst(const char *path, int n)
+{
+	int gate[2], out[2];
+	char byte;
+
+	if (pipe(gate) || pipe(out))
+		return 1;
+	for (int i = 0; i < n; i++) {
+		uint64_t took;
+
+		if (fork())
+			continue;
+		close(gate[1]);
+		if (read(gate[0], &byte, 1) < 0)
+			_exit(1);
+		took = clock_now_ns();
+		took = hello(path) ? 0 : clock_now_ns() - took;
+		_exit(write(out[1], &took, sizeof(took)) != sizeof(took));
+	}
+	usleep(200000); /* all are at the gate */
+	close(gate[1]);
+	for (int i = 0; i < n; i++) {
+		uint64_t took;
+
+		if (read(out[0], &took, sizeof(took)) != sizeof(took))
+			return 1;
+		printf("%" PRIu64 " ", took);
+	}
+	printf("\n");
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	char line[16384];
@@ -590,6 +629,9 @@ int main(int argc, char **argv)
 	memcpy(&image, (const void *)getauxval(AT_RANDOM), sizeof(image));
 	if (argc == 8 && !strcmp(argv[1], "hammer"))
 		return hammer(argv + 2);
+	if (argc == 4 && !strcmp(argv[1], "burst"))
+		return burst(argv[2], atoi(argv[3]));
+	setvbuf(stdin, NULL, _IONBF, 0); /* what comes after "exec" is for the next image */
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = 0;
 		obey(line);
