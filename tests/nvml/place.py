@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -56,7 +57,7 @@ class Program:
 
 class Place:
     def __init__(self, build, memory):
-        self.build = build
+        self.build, self.programs = build, []
         self.folder = tempfile.mkdtemp(prefix="mete-n-")
         self.runtime = os.path.join(self.folder, "run")
         os.mkdir(self.runtime, 0o700)
@@ -73,10 +74,19 @@ class Place:
         return self
 
     def __exit__(self, *_):
-        subprocess.run([self.mete_path, "ps"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       check=False)
-        self.control("stop")
+        for p in self.programs:
+            if p.process.poll() is None: # only after a failed check
+                p.process.kill()
+                p.process.wait()
+        pid = (self.control("hello") or {}).get("pid")
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+            self.until(lambda: self.control("hello") is None)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, command, env):
+        self.programs.append(Program(command, env))
+        return self.programs[-1]
 
     def control(self, op):
         """One operation of meted's control protocol. None: no meted."""
@@ -95,10 +105,10 @@ class Place:
                               timeout=60).stdout
 
     def under(self, grant, *command):
-        return Program([self.mete_path, "run", "--grant", grant, "--", *command], self.env)
+        return self.start([self.mete_path, "run", "--grant", grant, "--", *command], self.env)
 
     def direct(self, *command, **more):
-        return Program(list(command), {**self.env, "LD_LIBRARY_PATH": self.soft, **more})
+        return self.start(list(command), {**self.env, "LD_LIBRARY_PATH": self.soft, **more})
 
     def client(self):
         return [sys.executable, "-B", os.path.join(HERE, "client.py")]
