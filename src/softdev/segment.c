@@ -203,6 +203,26 @@ static void reap_locked(struct segment_place *p)
 
 /* ---- the lock ---- */
 
+#define WORD_PLACE_BITS 11u /* SEGMENT_MAX_PROCESSES and one */
+_Static_assert(SEGMENT_MAX_PROCESSES < 1u << WORD_PLACE_BITS, "a place fits into the word");
+
+static uint32_t word_make(uint32_t index, uint32_t owner)
+{
+	return owner << WORD_PLACE_BITS | (index + 1);
+}
+
+/*
+ * Whether who left this word in the lock is dead. The place alone would not do: somebody new may have it by now, and by
+ * the time that a waiter acts on what it learnt may hold the lock with the same number.
+ */
+static bool word_dead(const struct segment_place *p, uint32_t word)
+{
+	uint32_t index = (word & ((1u << WORD_PLACE_BITS) - 1)) - 1;
+
+	return word != word_make(index, atomic_load(&p->segment->process[index % SEGMENT_MAX_PROCESSES].owner)) ||
+	       !segment_alive(p, index);
+}
+
 static void lock_wait(struct segment_place *p, uint32_t mine)
 {
 	struct segment *s = p->segment;
@@ -224,12 +244,11 @@ static void lock_wait(struct segment_place *p, uint32_t mine)
 			sched_yield();
 		else
 			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-		if (holder != mine && clock_now_ns() - since < LOCK_PATIENCE_NS)
+		if (clock_now_ns() - since < LOCK_PATIENCE_NS)
 			continue;
 		since = clock_now_ns();
-		if (holder != mine && segment_alive(p, holder - 1))
+		if (!word_dead(p, holder))
 			continue;
-		/* The holder died, or died at this very place before this process got it. */
 		if (atomic_compare_exchange_strong_explicit(&s->lock, &holder, mine, memory_order_acquire,
 							    memory_order_relaxed)) {
 			s->recoveries++;
@@ -242,7 +261,7 @@ static void lock_wait(struct segment_place *p, uint32_t mine)
 static void segment_lock(struct segment_place *p)
 {
 	pthread_mutex_lock(&lock_mutex);
-	lock_wait(p, p->index + 1);
+	lock_wait(p, p->word);
 }
 
 static void segment_unlock(struct segment_place *p)
@@ -391,6 +410,7 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 	if (index < 0)
 		return index;
 	p->index = (uint32_t)index;
+	p->word = word_make(p->index, ++p->segment->process[index].owner);
 	r = token_map(token, &p->token);
 	if (r)
 		return r;

@@ -77,6 +77,8 @@ struct segment_process {
 	_Atomic uint32_t kind; /* enum segment_kind */
 	_Atomic int32_t pid; /* in the process's own pid namespace */
 	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat */
+	_Atomic uint32_t owner; /* counts those who have had this place: no two of them have the same word in the lock */
+	uint32_t unused;
 	char command[64];
 	struct segment_share share[SEGMENT_MAX_DEVICES];
 };
@@ -94,7 +96,7 @@ struct segment {
 	uint32_t version;
 	uint32_t bytes;
 	uint32_t device_count;
-	_Atomic uint32_t lock; /* 0 free, else the holder's place + 1 */
+	_Atomic uint32_t lock; /* 0 free, else the holder's word (segment_place.word) */
 	_Atomic uint64_t generation; /* counts configurations; a reader with another one must attach again */
 	_Atomic uint64_t next_object;
 	_Atomic uint32_t recoveries; /* how often a dead holder's lock was taken over */
@@ -111,6 +113,7 @@ struct segment_place {
 	struct segment *segment;
 	void *token; /* the mapping that carries the lock */
 	uint32_t index; /* into segment->process */
+	uint32_t word; /* this process's in segment->lock: which owner of the place << 11 | place + 1 */
 	char dir[200];
 };
 
