@@ -37,6 +37,7 @@ static struct {
 	struct identity socket; /* what `fd` is when nobody has tampered with it */
 	struct identity page_file; /* what `page` maps */
 	uint32_t serial;
+	int told; /* the error of attach_open() that the log knows already */
 	struct wire_welcome welcome;
 	_Atomic(struct wire_page *) page;
 	enum attach_library library;
@@ -369,15 +370,17 @@ static const char *remedy(int r)
 int attach_open(void)
 {
 	const char *path = getenv("METE_SOCKET");
-	int saved = errno, r = 0;
+	int saved = errno, told, r = 0;
 
 	if (!path || !*path)
 		return -ENOENT;
 	pthread_mutex_lock(&attach.lock);
 	if (!atomic_load_explicit(&attach.page, memory_order_relaxed) || !connected_locked())
 		r = attach_locked(path);
+	told = attach.told;
+	attach.told = r;
 	pthread_mutex_unlock(&attach.lock);
-	if (r < 0)
+	if (r < 0 && r != told)
 		log_line("cannot attach to meted at %s: %s; %s", path, strerror(-r), remedy(r));
 	errno = saved;
 	return r;

@@ -33,7 +33,7 @@ uint64_t charge_units(unsigned int device, uint64_t bytes)
 	return granule == 1 ? units : (units + granule - 1) / granule * granule;
 }
 
-int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
+int charge_try_units(struct charge *c, unsigned int device, uint64_t units)
 {
 	bool asked = false;
 
@@ -47,11 +47,20 @@ int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
 			return CHARGE_HELD;
 		gate_leave();
 		/* Other threads may be quicker with what meted has just granted; then it is asked again. */
-		if (account_ask(device, units) == ACCOUNT_GRANTED)
-			asked = true;
-		else if (!pools_shrink(device))
+		if (account_ask(device, units) != ACCOUNT_GRANTED)
 			return CHARGE_REFUSED;
+		asked = true;
 	}
+}
+
+int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
+{
+	int r;
+
+	do
+		r = charge_try_units(c, device, units);
+	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && pools_shrink(device));
+	return r;
 }
 
 int charge_begin(struct charge *c, uint64_t bytes)

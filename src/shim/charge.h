@@ -31,6 +31,8 @@ int charge_current(CUcontext *ret_context, unsigned int *ret_device);
 int charge_begin(struct charge *c, uint64_t bytes);
 /* The same for given units on a given device. CHARGE_HELD or CHARGE_REFUSED. */
 int charge_begin_units(struct charge *c, unsigned int device, uint64_t units);
+/* The same without making pools and graphs give back what they keep. */
+int charge_try_units(struct charge *c, unsigned int device, uint64_t units);
 /* More, in the middle of it. False: not to be had; what is held stays held. */
 bool charge_more(struct charge *c, uint32_t units);
 /* Gives all back and leaves the gate. */

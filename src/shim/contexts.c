@@ -97,6 +97,7 @@ static CUresult create(void *ret, const struct create *a)
 {
 	struct measured m;
 	unsigned int device;
+	void *made = NULL;
 	uint32_t units;
 	CUresult r;
 
@@ -111,17 +112,18 @@ static CUresult create(void *ret, const struct create *a)
 	}
 	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = ask_driver(ret, a);
+	r = ask_driver(&made, a);
 	if (r != CUDA_SUCCESS) {
 		measured_cancel(&m);
 		return r;
 	}
 	if (measured_end(&m, &units) == MEASURED_OVER) {
-		undo(*(void **)ret, a);
+		undo(made, a);
 		measured_cancel(&m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	remember(*(void **)ret, a, device, units);
+	remember(made, a, device, units);
+	*(void **)ret = made;
 	return CUDA_SUCCESS;
 }
 

@@ -12,6 +12,7 @@ static struct {
 	int real_count; /* the driver's visible devices */
 	int seen_count; /* of those, the ones in the grant */
 	bool same;
+	bool told; /* the log knows when nothing is left */
 	int8_t index[DEVICES_MAX]; /* by the driver's ordinal: index in the grant, -1: not in it */
 	int8_t seen[DEVICES_MAX]; /* by the driver's ordinal: what the program calls it, -1: not shown */
 	int8_t real[DEVICES_MAX]; /* by what the program calls it: the driver's ordinal */
@@ -60,9 +61,10 @@ int devices_match(void)
 	devices.real_count = count;
 	devices.seen_count = seen;
 	devices.same = seen == count;
-	if (count && !seen)
+	if (count && !seen && !devices.told)
 		log_line("none of the %d visible devices belongs to the grant '%s'; check CUDA_VISIBLE_DEVICES", count,
 			 attach_welcome()->grant_name);
+	devices.told = true;
 	return seen;
 }
 

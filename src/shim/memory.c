@@ -17,8 +17,18 @@
 /* Row starts are aligned to this at most; a driver that aligns further is settled at its real pitch. */
 #define PITCH_ALIGNMENT 512u
 
+/* What the driver answered to a plain allocation, on its way to the program, which sees nothing of one that failed. */
+static CUresult hand_on(struct charge *c, CUresult r, CUdeviceptr made, uint64_t bytes, CUdeviceptr *ret)
+{
+	r = charge_end(c, r, made, bytes);
+	if (r == CUDA_SUCCESS)
+		*ret = made;
+	return r;
+}
+
 CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
+	CUdeviceptr made = 0;
 	struct charge c;
 	CUresult r;
 
@@ -26,8 +36,8 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 		return shim_real.cuMemAlloc_v2(dptr, bytesize);
 	switch (charge_begin(&c, bytesize)) {
 	case CHARGE_HELD:
-		r = shim_real.cuMemAlloc_v2(dptr, bytesize);
-		return charge_end(&c, r, *dptr, bytesize);
+		r = shim_real.cuMemAlloc_v2(&made, bytesize);
+		return hand_on(&c, r, made, bytesize, dptr);
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
@@ -37,6 +47,8 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 
 CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 {
+	CUdeviceptr_v1 made = 0;
+	CUdeviceptr wide;
 	struct charge c;
 	CUresult r;
 
@@ -44,8 +56,11 @@ CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 		return shim_real.cuMemAlloc(dptr, bytesize);
 	switch (charge_begin(&c, bytesize)) {
 	case CHARGE_HELD:
-		r = shim_real.cuMemAlloc(dptr, bytesize);
-		return charge_end(&c, r, *dptr, bytesize);
+		r = shim_real.cuMemAlloc(&made, bytesize);
+		r = hand_on(&c, r, made, bytesize, &wide);
+		if (r == CUDA_SUCCESS)
+			*dptr = made;
+		return r;
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
@@ -55,6 +70,7 @@ CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 
 CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
+	CUdeviceptr made = 0;
 	struct charge c;
 	CUresult r;
 
@@ -62,8 +78,8 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 		return shim_real.cuMemAllocManaged(dptr, bytesize, flags);
 	switch (charge_begin(&c, bytesize)) {
 	case CHARGE_HELD:
-		r = shim_real.cuMemAllocManaged(dptr, bytesize, flags);
-		return charge_end(&c, r, *dptr, bytesize);
+		r = shim_real.cuMemAllocManaged(&made, bytesize, flags);
+		return hand_on(&c, r, made, bytesize, dptr);
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
@@ -85,6 +101,8 @@ static uint64_t pitched_bytes(size_t width, size_t height)
 CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
 				 unsigned int ElementSizeBytes)
 {
+	CUdeviceptr made = 0;
+	size_t pitch = 0;
 	struct charge c;
 	CUresult r;
 
@@ -92,8 +110,11 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
 		return shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	switch (charge_begin(&c, pitched_bytes(WidthInBytes, Height))) {
 	case CHARGE_HELD:
-		r = shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
-		return charge_end(&c, r, *dptr, (uint64_t)*pPitch * Height);
+		r = shim_real.cuMemAllocPitch_v2(&made, &pitch, WidthInBytes, Height, ElementSizeBytes);
+		r = hand_on(&c, r, made, (uint64_t)pitch * Height, dptr);
+		if (r == CUDA_SUCCESS)
+			*pPitch = pitch;
+		return r;
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
@@ -104,6 +125,9 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
 CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes,
 			      unsigned int Height, unsigned int ElementSizeBytes)
 {
+	CUdeviceptr_v1 made = 0;
+	unsigned int pitch = 0;
+	CUdeviceptr wide;
 	struct charge c;
 	CUresult r;
 
@@ -111,8 +135,13 @@ CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsign
 		return shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	switch (charge_begin(&c, pitched_bytes(WidthInBytes, Height))) {
 	case CHARGE_HELD:
-		r = shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
-		return charge_end(&c, r, *dptr, (uint64_t)*pPitch * Height);
+		r = shim_real.cuMemAllocPitch(&made, &pitch, WidthInBytes, Height, ElementSizeBytes);
+		r = hand_on(&c, r, made, (uint64_t)pitch * Height, &wide);
+		if (r == CUDA_SUCCESS) {
+			*dptr = made;
+			*pPitch = pitch;
+		}
+		return r;
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:

@@ -4,11 +4,12 @@
  * A pool's slot is locked from the driver's call to the reading of what the pool has reserved, so that growth is
  * attributed once. Those calls (allocate, query, trim) do not call back, and wait for the device only in undo_locked().
  *
- * How much an allocation makes a pool grow is the pool's affair. Its full size is charged first, which is always enough
- * when the driver grows pools by what is missing. Where the quota has no room for that, pools give back what nobody
- * uses; what then still cannot be had is tried against the pool's own free memory (memory released in stream order
- * can be reused by the driver before it shows as free): an allocation that made the pool grow beyond the quota after
- * all is taken back before the program sees it.
+ * How much an allocation makes a pool grow is the pool's affair: nothing when it finds room in what the pool keeps, else
+ * what the driver takes at a time. The most is charged first: the size, rounded up to the pieces in which a real driver's
+ * pools have been seen to grow. Where the quota has no room for that, the software device is never asked: the stream is
+ * waited for and pools give back what nobody uses until there is room, or there is none. A real driver, where giving back
+ * is dear, is asked first if the pool keeps enough; an allocation that made the pool grow beyond the quota after all is
+ * taken back before the program sees it.
  */
 #include "shim/pools.h"
 #include "cuda_shim.h"
@@ -26,6 +27,7 @@
 #include <stdatomic.h>
 
 #define POOLS_MAX 512u
+#define PIECE_BYTES (32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do */
 
 struct pool {
 	pthread_mutex_t lock; /* guards the rest */
@@ -33,6 +35,7 @@ struct pool {
 	unsigned int device;
 	bool used; /* the slot is taken */
 	uint32_t charged_units;
+	uint32_t piece_units; /* it grows by multiples of this */
 	uint64_t live_bytes; /* allocated and not released by the program */
 };
 
@@ -78,6 +81,7 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device)
 		p->handle = handle;
 		p->device = device;
 		p->charged_units = 0;
+		p->piece_units = accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
 		p->live_bytes = 0;
 		p->used = true;
 		pthread_mutex_unlock(&p->lock);
@@ -129,6 +133,8 @@ static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 	}
 	*ret_units -= growth;
 	p->charged_units += growth;
+	while (growth % p->piece_units)
+		p->piece_units = p->piece_units > 1 ? p->piece_units / 2 : 1;
 	return 0;
 }
 
@@ -307,26 +313,52 @@ static uint64_t least_units(struct pool *p, size_t bytes)
 	return least > reserved ? wire_units(least - reserved) : 0;
 }
 
-static bool begin(struct charge *c, struct pool *p, size_t bytes)
+/* What it can make the pool grow by at most. */
+static uint64_t most_units(struct pool *p, size_t bytes)
 {
-	uint64_t full = charge_units(p->device, bytes), least;
+	uint64_t units = charge_units(p->device, bytes);
 
-	if (charge_begin_units(c, p->device, full) == CHARGE_HELD)
+	return (units + p->piece_units - 1) / p->piece_units * p->piece_units;
+}
+
+static void wait_for(enum pool_call call, CUstream stream)
+{
+	if (per_thread(call))
+		shim_real.cuStreamSynchronize_ptsz(stream);
+	else
+		shim_real.cuStreamSynchronize(stream);
+}
+
+/* Charges an allocation. `cheap`: on a real driver rather trust what the pool keeps than make pools give back. */
+static bool begin(struct charge *c, struct pool *p, enum pool_call call, size_t bytes, CUstream stream, bool cheap)
+{
+	uint64_t most = most_units(p, bytes);
+	bool kept, soft = accounts[p->device].soft;
+
+	if (charge_try_units(c, p->device, most) == CHARGE_HELD)
 		return true;
-	least = least_units(p, bytes);
-	return least < full && charge_begin_units(c, p->device, least) == CHARGE_HELD;
+	kept = least_units(p, bytes) == 0;
+	if (kept && cheap && !soft)
+		return charge_begin_units(c, p->device, 0) == CHARGE_HELD;
+	if (charge_begin_units(c, p->device, most) == CHARGE_HELD)
+		return true;
+	if (!kept)
+		return false;
+	/* what was freed in stream order is free once the stream has come there */
+	wait_for(call, stream);
+	if (charge_begin_units(c, p->device, most) == CHARGE_HELD)
+		return true;
+	return !soft && least_units(p, bytes) == 0 && charge_begin_units(c, p->device, 0) == CHARGE_HELD;
 }
 
 /* The allocation made the pool grow beyond what may be had: it goes back, and so does the growth. Inside the gate. */
 static void undo_locked(struct pool *p, enum pool_call call, CUdeviceptr pointer, CUstream stream, uint32_t *ret_units)
 {
-	if (per_thread(call)) {
+	if (per_thread(call))
 		shim_real.cuMemFreeAsync_ptsz(pointer, stream);
-		shim_real.cuStreamSynchronize_ptsz(stream);
-	} else {
+	else
 		shim_real.cuMemFreeAsync(pointer, stream);
-		shim_real.cuStreamSynchronize(stream);
-	}
+	wait_for(call, stream);
 	shim_real.cuMemPoolTrimTo(p->handle, 0);
 	settle_locked(p, ret_units);
 }
@@ -339,10 +371,11 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 				 .size_units = (uint32_t)wire_units(bytes),
 				 .extra = (uint32_t)(p - pools) };
 	uint32_t missing, left = c->units;
+	CUdeviceptr made = 0;
 	CUresult r;
 
 	pthread_mutex_lock(&p->lock);
-	r = ask_driver(call, dptr, bytes, given, stream);
+	r = ask_driver(call, &made, bytes, given, stream);
 	missing = settle_locked(p, &left);
 	while (r == CUDA_SUCCESS && missing) {
 		bool more;
@@ -353,24 +386,26 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 		left = c->units;
 		pthread_mutex_lock(&p->lock);
 		if (!more) {
-			undo_locked(p, call, *dptr, stream, &left);
+			undo_locked(p, call, made, stream, &left);
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 			break;
 		}
 		missing = settle_locked(p, &left);
 	}
 	if (r == CUDA_SUCCESS) {
-		record.key = record_pointer(*dptr);
+		record.key = record_pointer(made);
 		if (records_add(&record)) {
 			p->live_bytes += (uint64_t)record.size_units * WIRE_UNIT_BYTES;
 		} else {
-			undo_locked(p, call, *dptr, stream, &left);
+			undo_locked(p, call, made, stream, &left);
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
 	pthread_mutex_unlock(&p->lock);
 	c->units = left;
 	charge_cancel(c);
+	if (r == CUDA_SUCCESS)
+		*dptr = made;
 	return r;
 }
 
@@ -378,14 +413,19 @@ static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 {
 	struct charge c = { 0 };
 	struct pool *p = NULL;
+	CUresult r;
 
 	if (!start_is_metered() || !dptr || !bytes || capturing(call, stream))
 		return ask_driver(call, dptr, bytes, given, stream);
 	switch (find_pool(call, given, stream, &p)) {
 	case WHERE_KNOWN:
-		if (!begin(&c, p, bytes))
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		return allocate(p, &c, call, dptr, bytes, given, stream);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+		if (begin(&c, p, call, bytes, stream, true))
+			r = allocate(p, &c, call, dptr, bytes, given, stream);
+		if (r == CUDA_ERROR_OUT_OF_MEMORY && !accounts[p->device].soft &&
+		    begin(&c, p, call, bytes, stream, false))
+			r = allocate(p, &c, call, dptr, bytes, given, stream);
+		return r;
 	case WHERE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:

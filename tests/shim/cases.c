@@ -1,0 +1,579 @@
+/*
+ * cases.c: every path that takes device memory, over the test driver with its blocks of 2 MiB: exact at the quota, one
+ * block more is refused and changes nothing, a driver's failure is refunded. cases NAME; run.py sets the stage.
+ */
+#include "kit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define BLOCK (2 * M)
+
+/* Quota 64 MiB. */
+static void case_plain(void)
+{
+	CUdeviceptr p[40], q;
+	CUcontext c = begin(0);
+
+	agree(0);
+	is(cu.cuMemAlloc_v2(&p[0], 512), CUDA_SUCCESS);
+	agree(BLOCK);
+	/* small ones share the block */
+	for (int i = 1; i < 5; i++)
+		is(cu.cuMemAlloc_v2(&p[i], 100 * K), CUDA_SUCCESS);
+	agree(BLOCK);
+	for (int i = 0; i < 4; i++)
+		is(cu.cuMemFree_v2(p[i]), CUDA_SUCCESS);
+	agree(BLOCK);
+	is(cu.cuMemFree_v2(p[4]), CUDA_SUCCESS);
+	agree(0);
+	is(cu.cuMemAlloc_v2(&p[0], 64 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	q = 42;
+	is(cu.cuMemAlloc_v2(&q, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	is(q, 42);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p[0]), CUDA_SUCCESS);
+	agree(0);
+	is(cu.cuMemAlloc_v2(&q, 64 * M + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&q, UINT64_MAX), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&q, 2 * 1024 * G), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(0);
+	/* 31 blocks and a bit make 32 */
+	is(cu.cuMemAlloc_v2(&p[0], 62 * M + 1), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p[0]), CUDA_SUCCESS);
+	is(cu.cuMemFree_v2(p[0]), CUDA_ERROR_INVALID_VALUE);
+	is(cu.cuMemFree_v2(12345), CUDA_ERROR_INVALID_VALUE);
+	is(cu.cuMemFree_v2(0), CUDA_SUCCESS);
+	agree(0);
+	/* managed, and a context that takes its memory along */
+	is(cu.cuMemAllocManaged(&p[0], 10 * M, 1), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[1], 3 * K), CUDA_SUCCESS);
+	agree(12 * M);
+	is(cu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	is(truth->used[0], 0);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	agree(0);
+	is(truth->peak[0], 64 * M);
+}
+
+/* Every allocation fails in the driver: nothing stays charged. */
+static void case_failing(void)
+{
+	CUdeviceptr p;
+	size_t pitch;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p, 4 * M), CUDA_ERROR_UNKNOWN);
+	is(cu.cuMemAllocManaged(&p, 4 * M, 1), CUDA_ERROR_UNKNOWN);
+	is(cu.cuMemAllocPitch_v2(&p, &pitch, 1000, 1000, 4), CUDA_ERROR_UNKNOWN);
+	agree(0);
+}
+
+/* Rows are aligned to 4096 by this driver, further than the shim expects. Quota 16 MiB. */
+static void case_pitch(void)
+{
+	CUdeviceptr p;
+	size_t pitch;
+
+	begin(0);
+	is(cu.cuMemAllocPitch_v2(&p, &pitch, 513, 1024, 4), CUDA_SUCCESS);
+	is(pitch, 4096);
+	agree(4 * M);
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	agree(0);
+	/* 5000 rows: 5 MB as expected, 20 MB in truth */
+	is(cu.cuMemAllocPitch_v2(&p, &pitch, 513, 5000, 4), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(0);
+}
+
+/* Quota 128 MiB, pools in pieces of 32 MiB. */
+static void case_pools(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemoryPool pool;
+	CUdeviceptr p[8];
+
+	begin(0);
+	is(cu.cuMemAllocAsync(&p[0], 1 * M, NULL), CUDA_SUCCESS);
+	agree(32 * M);
+	is(cu.cuMemAllocAsync(&p[1], 31 * M, NULL), CUDA_SUCCESS);
+	agree(32 * M);
+	is(cu.cuMemAllocAsync(&p[2], 64 * M, NULL), CUDA_SUCCESS);
+	agree(96 * M);
+	is(cu.cuMemPoolCreate(&pool, &props), CUDA_SUCCESS);
+	is(cu.cuMemAllocFromPoolAsync(&p[3], 30 * M, pool, NULL), CUDA_SUCCESS);
+	agree(128 * M);
+	is(cu.cuMemAllocFromPoolAsync(&p[4], 30 * M, pool, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&p[4], 1), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(128 * M);
+	/* what is free within the pool can be had although the quota is full */
+	is(cu.cuMemAllocFromPoolAsync(&p[4], 2 * M, pool, NULL), CUDA_SUCCESS);
+	agree(128 * M);
+	/* freed, the pool keeps it, and gives it back when somebody else needs it */
+	is(cu.cuMemFreeAsync(p[2], NULL), CUDA_SUCCESS);
+	agree(128 * M);
+	is(cu.cuMemAlloc_v2(&p[2], 64 * M), CUDA_SUCCESS);
+	agree(128 * M);
+	is(cu.cuMemFree_v2(p[2]), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p[3]), CUDA_SUCCESS);
+	is(cu.cuMemFreeAsync(p[4], NULL), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
+	agree(32 * M);
+	is(cu.cuMemAllocFromPoolAsync(&p[3], 1 * M, pool, NULL), CUDA_SUCCESS);
+	/* a pool lives as long as its allocations */
+	is(cu.cuMemPoolDestroy(pool), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFreeAsync(p[3], NULL), CUDA_SUCCESS);
+	agree(32 * M);
+	is(cu.cuMemFreeAsync(p[0], NULL), CUDA_SUCCESS);
+	is(cu.cuMemFreeAsync(p[1], NULL), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	agree(32 * M);
+	ok(truth->peak[0] <= 128 * M);
+}
+
+/* Quota 16 MiB on device 0, 8 MiB on device 1. */
+static void case_vmm(void)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h[4], again;
+	const CUdeviceptr at = 0x10000000000u;
+
+	begin(0);
+	is(cu.cuMemCreate(&h[0], 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&h[1], 8 * M, &prop, 0), CUDA_SUCCESS);
+	agree(16 * M);
+	is(cu.cuMemCreate(&h[2], 2 * M, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(16 * M);
+	is(cu.cuMemCreate(&h[2], 3 * M + 1, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	/* the device in the properties, not the current one */
+	prop.location.id = 1;
+	is(cu.cuMemCreate(&h[2], 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(truth->used[1], 8 * M);
+	is(cu.cuMemCreate(&h[3], 2 * M, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemRelease(h[2]), CUDA_SUCCESS);
+	is(truth->used[1], 0);
+	is(cu.cuMemCreate(&h[2], 8 * M, &prop, 0), CUDA_SUCCESS);
+	agree(16 * M);
+	/* released but mapped: still charged */
+	is(cu.cuMemMap(at, 8 * M, 0, h[0], 0), CUDA_SUCCESS);
+	is(cu.cuMemMap(at + 8 * M, 8 * M, 0, h[1], 0), CUDA_SUCCESS);
+	is(cu.cuMemMap(at + 16 * M, 8 * M, 0, h[1], 0), CUDA_SUCCESS);
+	is(cu.cuMemRelease(h[0]), CUDA_SUCCESS);
+	is(cu.cuMemRelease(h[1]), CUDA_SUCCESS);
+	agree(16 * M);
+	is(cu.cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(at + 9 * M)), CUDA_SUCCESS);
+	/* two neighbours at once; the second allocation has one more mapping and a reference */
+	is(cu.cuMemUnmap(at, 16 * M), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuMemUnmap(at + 16 * M, 8 * M), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuMemUnmap(at + 16 * M, 8 * M), CUDA_ERROR_INVALID_VALUE);
+	is(cu.cuMemRelease(again), CUDA_SUCCESS);
+	agree(0);
+	is(truth->used[1], 8 * M);
+	is(cu.cuMemRelease(h[2]), CUDA_SUCCESS);
+	is(truth->used[1], 0);
+}
+
+/* Contexts of 10 MiB, quota 32 MiB. */
+static void case_measured(void)
+{
+	CUDA_ARRAY_DESCRIPTOR shape = { 1024, 1024, CU_AD_FORMAT_UNSIGNED_INT8, 4 };
+	CUcontext c;
+	CUmodule m[2];
+	CUarray a[8];
+	int n = 0;
+
+	begin(0);
+	agree(10 * M);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	agree(10 * M);
+	is(cu.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	agree(10 * M);
+	is(cu.cuModuleLoadData(&m[0], "bytes 6291456"), CUDA_SUCCESS);
+	agree(16 * M);
+	/* 16 MiB are left: one unit more is loaded, found too large and unloaded */
+	m[1] = NULL;
+	is(cu.cuModuleLoadData(&m[1], "bytes 16777217"), CUDA_ERROR_OUT_OF_MEMORY);
+	ok(m[1] == NULL);
+	agree(16 * M);
+	is(cu.cuModuleLoadData(&m[1], "bytes 16777216"), CUDA_SUCCESS);
+	agree(32 * M);
+	is(cu.cuModuleUnload(m[1]), CUDA_SUCCESS);
+	agree(16 * M);
+	/* what the text says in the clear is refused before the driver is asked */
+	truth->loads = 0;
+	is(cu.cuModuleLoadData(&m[1], ".version 8.0 .target sm_50 .address_size 64 .global .align 4 .b8 big[33554432];"),
+	   CUDA_ERROR_OUT_OF_MEMORY);
+	is(truth->loads, 0);
+	while (n < 8 && cu.cuArrayCreate_v2(&a[n], &shape) == CUDA_SUCCESS)
+		n++;
+	is(n, 4);
+	agree(32 * M);
+	while (n--)
+		is(cu.cuArrayDestroy(a[n]), CUDA_SUCCESS);
+	agree(16 * M);
+	is(cu.cuModuleUnload(m[0]), CUDA_SUCCESS);
+	agree(10 * M);
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	is(cu.cuArrayCreate_v2(&a[0], &shape), CUDA_SUCCESS);
+	agree(24 * M);
+	is(cu.cuArrayDestroy(a[0]), CUDA_SUCCESS);
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	agree(30 * M);
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(30 * M);
+	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	agree(30 * M);
+}
+
+/* Devices 0 and 2 of four are granted, 64 and 32 MiB; TEST_EXPECT: the machine's devices that the program should see. */
+static void case_devices(void)
+{
+	const char *expect = getenv("TEST_EXPECT");
+	int count = -1, n = (int)strlen(expect), value;
+	CUdevice d;
+	CUuuid uuid;
+	CUcontext c;
+	size_t bytes, free_bytes;
+
+	is(cu.cuInit(0), n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
+	if (!n)
+		return;
+	is(cu.cuDeviceGetCount(&count), CUDA_SUCCESS);
+	is(count, n);
+	for (int i = 0; i < n; i++) {
+		int machine = expect[i] - '0';
+		uint64_t quota = machine == 0 ? 64 * M : 32 * M;
+		CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, i } };
+		CUmemGenericAllocationHandle h;
+
+		is(cu.cuDeviceGet(&d, i), CUDA_SUCCESS);
+		is(d, i);
+		is(cu.cuDeviceGetUuid_v2(&uuid, d), CUDA_SUCCESS);
+		is((unsigned char)uuid.bytes[5], 0xd0 + machine);
+		is(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d), CUDA_SUCCESS);
+		is(value, machine);
+		is(cu.cuDeviceTotalMem_v2(&bytes, d), CUDA_SUCCESS);
+		is(bytes, quota);
+		is(cu.cuDevicePrimaryCtxRetain(&c, d), CUDA_SUCCESS);
+		is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+		is(cu.cuCtxGetDevice(&d), CUDA_SUCCESS);
+		is(d, i);
+		is(cu.cuMemGetInfo_v2(&free_bytes, &bytes), CUDA_SUCCESS);
+		is(bytes, quota);
+		is(free_bytes, quota);
+		is(cu.cuMemCreate(&h, quota + 2 * M, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+		is(cu.cuMemCreate(&h, quota, &prop, 0), CUDA_SUCCESS);
+		is(truth->used[machine], quota);
+		is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	}
+	is(cu.cuDeviceGet(&d, n), CUDA_ERROR_INVALID_DEVICE);
+	is(cu.cuDeviceTotalMem_v2(&bytes, n), CUDA_ERROR_INVALID_DEVICE);
+	is(cu.cuDevicePrimaryCtxRetain(&c, n), CUDA_ERROR_INVALID_DEVICE);
+	if (n == 2) {
+		is(cu.cuDeviceCanAccessPeer(&value, 0, 1), CUDA_SUCCESS);
+		is(value, (expect[0] - '0') * 10 + expect[1] - '0');
+	}
+}
+
+/* ---- the process around it ---- */
+
+static void case_fork(void)
+{
+	CUdeviceptr p, q;
+	int status;
+	pid_t child;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p, 20 * M), CUDA_SUCCESS);
+	child = fork();
+	if (child == 0) {
+		/* a client of its own, which sees what the parent holds but does not hold it */
+		int bad = held() != 20 * M;
+
+		bad |= cu.cuMemAlloc_v2(&q, 50 * M) != CUDA_ERROR_OUT_OF_MEMORY;
+		bad |= cu.cuMemAlloc_v2(&q, 44 * M) != CUDA_SUCCESS;
+		bad |= held() != 64 * M;
+		bad |= cu.cuMemFree_v2(q) != CUDA_SUCCESS;
+		bad |= held() != 20 * M;
+		_exit(bad);
+	}
+	waitpid(child, &status, 0);
+	is(status, 0);
+	agree(20 * M);
+	is(cu.cuMemAlloc_v2(&q, 44 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	is(cu.cuMemFree_v2(q), CUDA_SUCCESS);
+	agree(0);
+}
+
+/* A program that closes every descriptor, and one that puts its own in the place. */
+static void case_closed(void)
+{
+	CUdeviceptr p;
+	int fd, most = 0;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p, 20 * M), CUDA_SUCCESS);
+	for (fd = 3; fd < 65536; fd++)
+		if (close(fd) == 0)
+			most = fd;
+	ok(most >= 0);
+	agree(20 * M);
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	agree(0);
+	/* the descriptor is replaced by another file, which must survive */
+	for (fd = 3; fd < 65536; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			dup2(0, fd);
+	is(cu.cuMemAlloc_v2(&p, 64 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	for (fd = 3; fd < 65536; fd++)
+		close(fd);
+	tap_begin();
+}
+
+/* run.py kills the keeper when it sees the file "kill", and starts it again when it sees "start". */
+static void tell(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", getenv("TEST_FOLDER"), name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	while (access(path, F_OK) == 0)
+		usleep(1000);
+}
+
+static void *start_later(void *unused)
+{
+	usleep(1000000);
+	tell("start");
+	return NULL;
+}
+
+static void case_restart(void)
+{
+	CUdeviceptr p[4];
+	pthread_t thread;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p[0], 20 * M), CUDA_SUCCESS);
+	tell("kill");
+	/* what is held stays usable, and is given back */
+	is(cu.cuMemFree_v2(p[0]), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[0], 20 * M), CUDA_SUCCESS);
+	pthread_create(&thread, NULL, start_later, NULL);
+	is(cu.cuMemAlloc_v2(&p[1], 44 * M), CUDA_SUCCESS);
+	pthread_join(thread, NULL);
+	agree(64 * M);
+	is(cu.cuMemAlloc_v2(&p[2], 1), CUDA_ERROR_OUT_OF_MEMORY);
+	tell("kill");
+	tell("start");
+	agree(64 * M);
+	is(cu.cuMemFree_v2(p[1]), CUDA_SUCCESS);
+	tell("kill");
+	is(cu.cuMemAlloc_v2(&p[1], 60 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	tell("start");
+	agree(20 * M);
+	errno = 77;
+	is(cu.cuMemAlloc_v2(&p[1], 44 * M), CUDA_SUCCESS);
+	is(errno, 77);
+	agree(64 * M);
+}
+
+/* TEST_EXPECT: what cuInit should answer without a keeper. */
+static void case_unreachable(void)
+{
+	CUdeviceptr p;
+	CUcontext c;
+	int version;
+
+	is(cu.cuDriverGetVersion(&version), access(getenv("METE_DRIVER"), F_OK) ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS);
+	is(cu.cuInit(0), atoi(getenv("TEST_EXPECT")));
+	if (atoi(getenv("TEST_EXPECT")) == 0) {
+		is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+		is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+		is(cu.cuMemAlloc_v2(&p, 8 * G), CUDA_SUCCESS);
+	}
+}
+
+/* 8 processes, each with as much as it can get of 64 MiB, many times: the driver must never see more. */
+static void race_one(unsigned int seed)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h[4] = { 0 };
+	CUdeviceptr p[8] = { 0 }, a[4] = { 0 };
+	CUcontext c;
+
+	kit_truth();
+	if (cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&c, 0) || cu.cuCtxSetCurrent(c))
+		_exit(1);
+	for (int n = 0; n < 3000; n++) {
+		int i = rand_r(&seed) % 16;
+		uint64_t bytes = 1 + (uint64_t)rand_r(&seed) % (16 * M);
+
+		if (i < 8) {
+			if (p[i])
+				cu.cuMemFree_v2(p[i]), p[i] = 0;
+			else if (cu.cuMemAlloc_v2(&p[i], i < 4 ? bytes : bytes % 4096 + 1) != CUDA_SUCCESS)
+				p[i] = 0;
+		} else if (i < 12) {
+			if (h[i - 8])
+				cu.cuMemRelease(h[i - 8]), h[i - 8] = 0;
+			else if (cu.cuMemCreate(&h[i - 8], (bytes / BLOCK + 1) * BLOCK, &prop, 0) != CUDA_SUCCESS)
+				h[i - 8] = 0;
+		} else {
+			if (a[i - 12])
+				cu.cuMemFreeAsync(a[i - 12], NULL), a[i - 12] = 0;
+			else if (cu.cuMemAllocAsync(&a[i - 12], bytes, NULL) != CUDA_SUCCESS)
+				a[i - 12] = 0;
+		}
+	}
+	for (int i = 0; i < 8; i++)
+		if (p[i])
+			cu.cuMemFree_v2(p[i]);
+	for (int i = 0; i < 4; i++) {
+		if (h[i])
+			cu.cuMemRelease(h[i]);
+		if (a[i])
+			cu.cuMemFreeAsync(a[i], NULL);
+	}
+	cu.cuDeviceGetDefaultMemPool((CUmemoryPool *)&p[0], 0);
+	cu.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)p[0], 0);
+	_exit(held() == UINT64_MAX);
+}
+
+static void case_race(void)
+{
+	int status, bad = 0;
+
+	for (unsigned int i = 0; i < 8; i++)
+		if (fork() == 0)
+			race_one(i + 1);
+	while (wait(&status) > 0)
+		bad += status != 0;
+	is(bad, 0);
+	begin(0);
+	agree(0);
+	ok(truth->peak[0] <= 96 * M);
+	ok(truth->peak[0] >= 64 * M);
+	printf("# at most %llu of %llu bytes\n", (unsigned long long)truth->peak[0], (unsigned long long)(96 * M));
+}
+
+static void *race_thread(void *seed)
+{
+	unsigned int s = (unsigned int)(uintptr_t)seed;
+	CUdeviceptr p[8] = { 0 };
+	CUmodule m;
+	CUcontext c;
+
+	cu.cuDevicePrimaryCtxRetain(&c, 0);
+	cu.cuCtxSetCurrent(c);
+	for (int n = 0; n < 1500; n++) {
+		int i = rand_r(&s) % 9;
+
+		if (i == 8) {
+			if (n % 10 == 0 && cu.cuModuleLoadData(&m, "bytes 3145728") == CUDA_SUCCESS)
+				cu.cuModuleUnload(m);
+		} else if (p[i]) {
+			cu.cuMemFree_v2(p[i]), p[i] = 0;
+		} else if (cu.cuMemAlloc_v2(&p[i], 1 + (uint64_t)rand_r(&s) % (8 * M)) != CUDA_SUCCESS) {
+			p[i] = 0;
+		}
+	}
+	for (int i = 0; i < 8; i++)
+		if (p[i])
+			cu.cuMemFree_v2(p[i]);
+	return NULL;
+}
+
+/* Threads that allocate while others load modules whose size only shows afterwards. */
+static void case_threads(void)
+{
+	pthread_t threads[6];
+
+	begin(0);
+	for (uintptr_t i = 0; i < 6; i++)
+		pthread_create(&threads[i], NULL, race_thread, (void *)(i + 1));
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+	agree(0);
+}
+
+static void case_procs(void)
+{
+	CUdriverProcAddressQueryResult status;
+	CUresult (*alloc)(CUdeviceptr *, size_t);
+	CUresult (*get)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+	CUdeviceptr p;
+	void *f = &p;
+
+	is(cu.cuGetProcAddress_v2("cuGetProcAddress", (void **)&get, 12000, 0, &status), CUDA_SUCCESS);
+	is(get("cuMemAlloc", (void **)&alloc, 3020, 0, &status), CUDA_SUCCESS);
+	is(status, CU_GET_PROC_ADDRESS_SUCCESS);
+	begin(0);
+	is(alloc(&p, 64 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(alloc(&p, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	is(get("cuNoSuchCall", &f, 12000, 0, &status), CUDA_SUCCESS);
+	ok(f == NULL);
+	is(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+	/* a call that is not treated leads to the driver itself */
+	is(get("cuLaunchKernel", &f, 4000, 0, NULL), CUDA_SUCCESS);
+	ok(f && f != (void *)cu.cuLaunchKernel);
+	is(get("cuMemAllocAsync", &f, 11020, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL), CUDA_SUCCESS);
+	ok(f != NULL);
+}
+
+/* Loaded under the name in TEST_NAME: what comes must be the shim, whichever way. */
+static void case_loading(void)
+{
+	CUdeviceptr p;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p, 64 * M), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 1), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "plain", case_plain },     { "failing", case_failing },   { "pitch", case_pitch },
+	{ "pools", case_pools },     { "vmm", case_vmm },	    { "measured", case_measured },
+	{ "devices", case_devices }, { "fork", case_fork },	    { "closed", case_closed },
+	{ "restart", case_restart }, { "unreachable", case_unreachable }, { "race", case_race },
+	{ "threads", case_threads }, { "procs", case_procs },	    { "loading", case_loading },
+};
+
+int main(int argc, char **argv)
+{
+	const char *name = getenv("TEST_NAME");
+
+	for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
+		if (!strcmp(argv[1], cases[i].name)) {
+			kit_open(name ? name : "libcuda.so.1");
+			kit_truth();
+			/* The first call may open descriptors for good: the connection. */
+			cu.cuInit(0);
+			tap_begin();
+			cases[i].run();
+			return tap_end();
+		}
+	return 2;
+}

@@ -1,0 +1,724 @@
+/*
+ * driver.c: a driver for tests of the shim, over the skeleton that the API's generator writes (every call not defined
+ * here succeeds and does nothing). It computes nothing, but takes memory as a real driver does where the software device
+ * does not: plain allocations come from blocks of 2 MiB that small ones share, pools grow in pieces of 32 MiB, contexts
+ * and modules take memory that nobody announces.
+ *
+ *	TEST_DRIVER_FILE     what all processes together hold, per device, in bytes, and the most they ever held (struct shared)
+ *	TEST_DRIVER_GRANULE  bytes of a block; default 2 MiB
+ *	TEST_DRIVER_CONTEXT  bytes of a context
+ *	TEST_DRIVER_FAIL     1: every allocation fails after it was asked for
+ *	TEST_DRIVER_EMPTY    1: allocations are numbers, for measuring what the shim adds
+ *	CUDA_VISIBLE_DEVICES 4 devices; indices or UUIDs, whose 16 bytes are all 0xd0 + index
+ */
+#include "driver.h"
+#include "cuda_table.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define DEVICES 4
+#define DEVICE_BYTES (16ull << 30)
+#define ALLOCATIONS_MAX 4096
+#define POOL_PIECE (32ull << 20)
+
+struct context {
+	int device;
+	bool primary;
+	int references;
+	struct context *below; /* on the stack of the thread that made it */
+};
+
+struct allocation {
+	uint64_t address, bytes; /* 0: a free place */
+	uint64_t taken; /* bytes of the device that go with it, where no block is shared */
+	struct context *context;
+	struct pool *pool;
+	int device;
+	bool shares; /* lies in blocks that others may use as well */
+};
+
+struct pool {
+	int device;
+	uint64_t reserved, used;
+	int live;
+	bool dead;
+};
+
+struct handle {
+	int device;
+	uint64_t bytes;
+	int references, mappings;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct driver_shared *shared, own;
+static bool initialised, fail, empty;
+static uint64_t granule = 2ull << 20, context_bytes;
+static int visible[DEVICES], visible_count;
+static struct context primaries[DEVICES];
+static __thread struct context *current;
+static struct allocation allocations[ALLOCATIONS_MAX];
+static struct pool default_pools[DEVICES];
+static struct pool *current_pools[DEVICES];
+static uint64_t next_address = 0x700000000000u;
+static struct {
+	uint64_t block;
+	uint64_t end; /* free from here */
+	int users;
+} shared_blocks[1024];
+static struct {
+	uint64_t address, bytes;
+	struct handle *handle;
+} mappings[1024];
+
+static bool take(int device, uint64_t bytes)
+{
+	uint64_t now = __atomic_add_fetch(&shared->used[device], bytes, __ATOMIC_SEQ_CST);
+	uint64_t peak = __atomic_load_n(&shared->peak[device], __ATOMIC_SEQ_CST);
+
+	if (now > DEVICE_BYTES) {
+		__atomic_sub_fetch(&shared->used[device], bytes, __ATOMIC_SEQ_CST);
+		return false;
+	}
+	while (now > peak && !__atomic_compare_exchange_n(&shared->peak[device], &peak, now, false, __ATOMIC_SEQ_CST,
+							   __ATOMIC_SEQ_CST))
+		;
+	return true;
+}
+
+static void give(int device, uint64_t bytes)
+{
+	__atomic_sub_fetch(&shared->used[device], bytes, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t up(uint64_t bytes, uint64_t to)
+{
+	return (bytes + to - 1) / to * to;
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void read_visible(void)
+{
+	char *list = getenv("CUDA_VISIBLE_DEVICES"), *word, *save;
+	char copy[512];
+
+	if (!list) {
+		for (int i = 0; i < DEVICES; i++)
+			visible[i] = i;
+		visible_count = DEVICES;
+		return;
+	}
+	snprintf(copy, sizeof copy, "%s", list);
+	for (word = strtok_r(copy, ",", &save); word && visible_count < DEVICES; word = strtok_r(NULL, ",", &save)) {
+		int index = strncmp(word, "GPU-d", 5) ? atoi(word) : word[5] - '0';
+
+		if (index < 0 || index >= DEVICES)
+			break;
+		visible[visible_count++] = index;
+	}
+}
+
+EXPORT CUresult cuInit(unsigned int flags)
+{
+	const char *path = getenv("TEST_DRIVER_FILE");
+
+	if (initialised)
+		return CUDA_SUCCESS;
+	shared = &own;
+	if (path) {
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+		if (fd < 0 || ftruncate(fd, sizeof *shared) < 0)
+			return CUDA_ERROR_UNKNOWN;
+		shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		close(fd);
+	}
+	granule = number("TEST_DRIVER_GRANULE", granule);
+	context_bytes = number("TEST_DRIVER_CONTEXT", 0);
+	fail = number("TEST_DRIVER_FAIL", 0);
+	empty = number("TEST_DRIVER_EMPTY", 0);
+	read_visible();
+	for (int i = 0; i < DEVICES; i++) {
+		default_pools[i].device = i;
+		current_pools[i] = &default_pools[i];
+	}
+	initialised = true;
+	return visible_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+EXPORT CUresult cuDeviceGetCount(int *count)
+{
+	*count = visible_count;
+	return initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static bool known(CUdevice d)
+{
+	return d >= 0 && d < visible_count;
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	if (!known(ordinal))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d)
+{
+	if (!known(d))
+		return CUDA_ERROR_INVALID_DEVICE;
+	memset(uuid, 0xd0 + visible[d], sizeof *uuid);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice d)
+{
+	return cuDeviceGetUuid_v2(uuid, d);
+}
+
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice d)
+{
+	if (!known(d))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*bytes = DEVICE_BYTES;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice d)
+{
+	if (!known(d))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*value = visible[d];
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b)
+{
+	if (!known(a) || !known(b))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*can = visible[a] * 10 + visible[b];
+	return CUDA_SUCCESS;
+}
+
+/* ---- contexts ---- */
+
+EXPORT CUresult cuCtxGetCurrent(CUcontext *ret)
+{
+	*ret = (CUcontext)current;
+	return initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+EXPORT CUresult cuCtxSetCurrent(CUcontext c)
+{
+	current = (struct context *)c;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetDevice(CUdevice *ret)
+{
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	for (int i = 0; i < visible_count; i++)
+		if (visible[i] == current->device)
+			*ret = i;
+	return CUDA_SUCCESS;
+}
+
+static void free_context_memory(struct context *c);
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
+{
+	struct context *c;
+
+	if (!known(d))
+		return CUDA_ERROR_INVALID_DEVICE;
+	c = &primaries[visible[d]];
+	c->device = visible[d];
+	c->primary = true;
+	if (!c->references && !take(c->device, context_bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->references++;
+	*ret = (CUcontext)c;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice d, unsigned int *flags, int *active)
+{
+	*flags = 0;
+	*active = primaries[visible[d]].references > 0;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d)
+{
+	struct context *c = &primaries[visible[d]];
+
+	if (!c->references)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (--c->references == 0) {
+		free_context_memory(c);
+		give(c->device, context_bytes);
+	}
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice d)
+{
+	primaries[visible[d]].references = 1;
+	return cuDevicePrimaryCtxRelease_v2(d);
+}
+
+EXPORT CUresult cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice d)
+{
+	struct context *c;
+
+	if (!known(d))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!take(visible[d], context_bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c = calloc(1, sizeof *c);
+	c->device = visible[d];
+	c->below = current;
+	*ret = (CUcontext)(current = c);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	struct context *c = (struct context *)context;
+
+	free_context_memory(c);
+	give(c->device, context_bytes);
+	if (current == c)
+		current = c->below;
+	free(c);
+	return CUDA_SUCCESS;
+}
+
+/* ---- plain memory ---- */
+
+static struct allocation *find(uint64_t address)
+{
+	for (int i = 0; i < ALLOCATIONS_MAX; i++)
+		if (allocations[i].bytes && allocations[i].address == address)
+			return &allocations[i];
+	return NULL;
+}
+
+static struct allocation *place(void)
+{
+	for (int i = 0; i < ALLOCATIONS_MAX; i++)
+		if (!allocations[i].bytes)
+			return &allocations[i];
+	return NULL;
+}
+
+/* A small allocation goes behind the last one of an open block of its device. */
+static uint64_t place_small(int device, uint64_t bytes)
+{
+	uint64_t size = up(bytes, 512);
+
+	for (int i = 0; i < 1024; i++)
+		if (shared_blocks[i].users && shared_blocks[i].block % 16 == (uint64_t)device &&
+		    shared_blocks[i].end + size <= granule) {
+			uint64_t address = shared_blocks[i].block / 16 * granule + shared_blocks[i].end;
+
+			shared_blocks[i].end += size;
+			shared_blocks[i].users++;
+			return address;
+		}
+	for (int i = 0; i < 1024; i++)
+		if (!shared_blocks[i].users) {
+			if (!take(device, granule))
+				return 0;
+			next_address = up(next_address, granule);
+			shared_blocks[i].block = next_address / granule * 16 + (uint64_t)device;
+			shared_blocks[i].end = size;
+			shared_blocks[i].users = 1;
+			next_address += granule;
+			return next_address - granule;
+		}
+	return 0;
+}
+
+static void leave_small(uint64_t address, int device)
+{
+	for (int i = 0; i < 1024; i++)
+		if (shared_blocks[i].users && shared_blocks[i].block == address / granule * 16 + (uint64_t)device &&
+		    --shared_blocks[i].users == 0)
+			give(device, granule);
+}
+
+static CUresult allocate(CUdeviceptr *ret, uint64_t bytes)
+{
+	struct allocation *a;
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (empty) {
+		*ret = __atomic_fetch_add(&next_address, up(bytes, 512), __ATOMIC_RELAXED);
+		return CUDA_SUCCESS;
+	}
+	if (!bytes || fail)
+		return fail ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	a = place();
+	if (a) {
+		*a = (struct allocation){ .device = current->device, .context = current, .shares = bytes <= granule / 2 };
+		if (a->shares) {
+			a->address = place_small(a->device, bytes);
+		} else if (take(a->device, up(bytes, granule))) {
+			a->taken = up(bytes, granule);
+			a->address = next_address = up(next_address, granule);
+			next_address += a->taken;
+		}
+		if (a->address) {
+			a->bytes = bytes;
+			*ret = a->address;
+			r = CUDA_SUCCESS;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static void release(struct allocation *a)
+{
+	if (a->pool) {
+		a->pool->used -= a->bytes;
+		a->pool->live--;
+		if (a->pool->dead && !a->pool->live) {
+			give(a->pool->device, a->pool->reserved);
+			free(a->pool);
+		}
+	} else if (a->shares) {
+		leave_small(a->address, a->device);
+	} else {
+		give(a->device, a->taken);
+	}
+	a->bytes = 0;
+}
+
+static void free_context_memory(struct context *c)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < ALLOCATIONS_MAX; i++)
+		if (allocations[i].bytes && allocations[i].context == c)
+			release(&allocations[i]);
+	pthread_mutex_unlock(&lock);
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+	return allocate(ret, bytes);
+}
+
+EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+{
+	return allocate(ret, bytes);
+}
+
+/* Rows are aligned further than the shim expects at first. */
+EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *pitch, size_t width, size_t height, unsigned int element)
+{
+	*pitch = up(width, number("TEST_DRIVER_PITCH", 512));
+	return allocate(ret, *pitch * height);
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	struct allocation *a;
+
+	if (empty || !address)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&lock);
+	a = find(address);
+	if (a)
+		release(a);
+	pthread_mutex_unlock(&lock);
+	return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+{
+	for (int i = 0; i < ALLOCATIONS_MAX; i++)
+		if (allocations[i].bytes && address >= allocations[i].address &&
+		    address < allocations[i].address + allocations[i].bytes) {
+			*base = allocations[i].address;
+			*size = allocations[i].bytes;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!free_bytes || !total)
+		return CUDA_ERROR_INVALID_VALUE;
+	*total = DEVICE_BYTES;
+	*free_bytes = DEVICE_BYTES - shared->used[current->device];
+	return CUDA_SUCCESS;
+}
+
+/* ---- pools ---- */
+
+EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice d)
+{
+	*pool = (CUmemoryPool)&default_pools[visible[d]];
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice d)
+{
+	*pool = (CUmemoryPool)current_pools[visible[d]];
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	struct pool *p = calloc(1, sizeof *p);
+
+	p->device = visible[props->location.id];
+	*pool = (CUmemoryPool)p;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
+{
+	struct pool *p = (struct pool *)pool;
+
+	pthread_mutex_lock(&lock);
+	while (p->reserved >= p->used + POOL_PIECE && p->reserved - POOL_PIECE >= keep) {
+		p->reserved -= POOL_PIECE;
+		give(p->device, POOL_PIECE);
+	}
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct pool *p = (struct pool *)pool;
+
+	p->dead = true;
+	if (p->live)
+		return CUDA_SUCCESS;
+	give(p->device, p->reserved);
+	free(p);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	struct pool *p = (struct pool *)pool;
+
+	*(cuuint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? p->reserved : p->used;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	struct pool *p = (struct pool *)pool;
+	struct allocation *a;
+	uint64_t more;
+
+	pthread_mutex_lock(&lock);
+	a = place();
+	more = p->used + bytes > p->reserved ? up(p->used + bytes - p->reserved, POOL_PIECE) : 0;
+	if (!a || !take(p->device, more)) {
+		pthread_mutex_unlock(&lock);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	p->reserved += more;
+	p->used += bytes;
+	p->live++;
+	*a = (struct allocation){ .address = next_address, .bytes = bytes, .device = p->device, .pool = p };
+	next_address += up(bytes, 512);
+	*ret = a->address;
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+	return cuMemAllocFromPoolAsync(ret, bytes, (CUmemoryPool)current_pools[current->device], stream);
+}
+
+EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	return cuMemFree_v2(address);
+}
+
+/* ---- memory by handle ---- */
+
+EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop,
+			    unsigned long long flags)
+{
+	struct handle *h;
+
+	if (!known(prop->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (bytes % (2u << 20))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!take(visible[prop->location.id], bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h = calloc(1, sizeof *h);
+	*h = (struct handle){ .device = visible[prop->location.id], .bytes = bytes, .references = 1 };
+	*ret = (CUmemGenericAllocationHandle)(uintptr_t)h;
+	return CUDA_SUCCESS;
+}
+
+static void handle_put(struct handle *h)
+{
+	if (h->references || h->mappings)
+		return;
+	give(h->device, h->bytes);
+	free(h);
+}
+
+EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct handle *h = (struct handle *)(uintptr_t)handle;
+
+	h->references--;
+	handle_put(h);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+			 unsigned long long flags)
+{
+	for (int i = 0; i < 1024; i++)
+		if (!mappings[i].bytes) {
+			mappings[i].address = address;
+			mappings[i].bytes = bytes;
+			mappings[i].handle = (struct handle *)(uintptr_t)handle;
+			mappings[i].handle->mappings++;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+	bool found = false;
+
+	for (int i = 0; i < 1024; i++)
+		if (mappings[i].bytes && mappings[i].address >= address &&
+		    mappings[i].address + mappings[i].bytes <= address + bytes) {
+			mappings[i].handle->mappings--;
+			handle_put(mappings[i].handle);
+			mappings[i].bytes = 0;
+			found = true;
+		}
+	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
+{
+	uint64_t a = (uint64_t)(uintptr_t)address;
+
+	for (int i = 0; i < 1024; i++)
+		if (mappings[i].bytes && a >= mappings[i].address && a < mappings[i].address + mappings[i].bytes) {
+			mappings[i].handle->references++;
+			*ret = (CUmemGenericAllocationHandle)(uintptr_t)mappings[i].handle;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- modules and arrays: an image is "bytes N" ---- */
+
+EXPORT CUresult cuModuleLoadData(CUmodule *ret, const void *image)
+{
+	struct allocation *m;
+	uint64_t bytes = !strncmp(image, "bytes ", 6) ? strtoull((const char *)image + 6, NULL, 0) : 0;
+
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!take(current->device, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	__atomic_add_fetch(&shared->loads, 1, __ATOMIC_SEQ_CST);
+	m = calloc(1, sizeof *m);
+	m->device = current->device;
+	m->bytes = bytes;
+	*ret = (CUmodule)m;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleUnload(CUmodule module)
+{
+	struct allocation *m = (struct allocation *)module;
+
+	give(m->device, m->bytes);
+	free(m);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *d)
+{
+	struct allocation *a = calloc(1, sizeof *a);
+
+	a->device = current->device;
+	a->bytes = up(d->Width * (d->Height ? d->Height : 1) * d->NumChannels, 64 << 10);
+	if (!take(a->device, a->bytes)) {
+		free(a);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = (CUarray)a;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuArrayDestroy(CUarray array)
+{
+	return cuModuleUnload((CUmodule)array);
+}
+
+EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+				    CUdriverProcAddressQueryResult *status)
+{
+	char name[128];
+	Dl_info self;
+	void *handle;
+
+	/* The newest by name is enough here; which variant a version means is the tables' affair. */
+	dladdr((void *)cuInit, &self);
+	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	*pfn = NULL;
+	if (flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
+		snprintf(name, sizeof name, "%s_ptsz", symbol);
+		*pfn = dlsym(handle, name);
+	}
+	snprintf(name, sizeof name, "%s_v2", symbol);
+	if (!*pfn)
+		*pfn = dlsym(handle, name);
+	if (!*pfn)
+		*pfn = dlsym(handle, symbol);
+	dlclose(handle);
+	if (status)
+		*status = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return CUDA_SUCCESS;
+}
