@@ -1,8 +1,8 @@
 /*
  * account.h: a tenant's ledgers and its clients' pages, moved together.
  *
- * The page's account word is the truth and survives meted; the ledger is the sum that decides. Both are changed in one go
- * here and nowhere else. Killed between any two instructions, the pages alone say what is charged: a grant is one
+ * The page's account word is the truth and survives meted; the ledger is the sum that decides. Both are changed in one
+ * go here and nowhere else. Killed between any two instructions, the pages alone say what is charged: a grant is one
  * word, an object is complete or not there, and a move between the two says whether it has happened (WIRE_MOVED).
  */
 #pragma once

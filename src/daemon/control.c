@@ -79,8 +79,7 @@ static void send_text(struct control *c, char *take_text)
 	struct answer *a = calloc(1, sizeof(*a));
 	uv_buf_t buffer;
 
-	if (!a || !take_text || c->closing ||
-	    uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > UNREAD_BYTES) {
+	if (!a || !take_text || c->closing || uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > UNREAD_BYTES) {
 		free(a);
 		free(take_text);
 		end(c);
@@ -122,8 +121,8 @@ static void answer(struct control *c, json_t *take_answer)
 static void refuse(struct control *c, const char *why)
 {
 	log_peer("control: a request of uid %u (pid %d) %s", (unsigned int)c->asker.uid, (int)c->asker.pid, why);
-	answer(c, json_pack("{s:b s:s s:o}", "ok", 0, "code", "malformed", "error",
-			    json_sprintf("the request %s", why)));
+	answer(c,
+	       json_pack("{s:b s:s s:o}", "ok", 0, "code", "malformed", "error", json_sprintf("the request %s", why)));
 }
 
 static void treat_lines(struct control *c);

@@ -1,8 +1,9 @@
 /*
- * control.h: the control socket: `mete` and other programs of users ask in JSON, one object per line, answered in order.
+ * control.h: the control socket: `mete` and other programs of users ask in JSON, one object per line, answered in
+ * order.
  *
- * Who asks is the kernel's word (SO_PEERCRED). A meted started with --system lets any user make grants and see all; one's own
- * grants may be changed, by root and by meted's own user all. Other meteds serve their own user and root.
+ * Who asks is the kernel's word (SO_PEERCRED). A meted started with --system lets any user make grants and see all;
+ * one's own grants may be changed, by root and by meted's own user all. Other meteds serve their own user and root.
  */
 #pragma once
 

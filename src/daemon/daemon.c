@@ -116,8 +116,9 @@ static void restore_page(struct daemon *daemon, const char *name)
 	}
 	tenant = tenant_find_id(daemon, grant_id);
 	if (!tenant) {
-		log_line("pid %d (%s) has a page of a grant that the store does not know: it cannot get memory any more",
-			 (int)pid, process.command);
+		log_line(
+			"pid %d (%s) has a page of a grant that the store does not know: it cannot get memory any more",
+			(int)pid, process.command);
 		return;
 	}
 	r = client_recover(tenant, &process, &pidfd, name, &client);

@@ -40,7 +40,8 @@ void daemon_reap_soon(struct daemon *daemon);
 /* A connection has been accepted that has not yet said who it is. */
 void daemon_sweep_soon(struct daemon *daemon);
 
-/* Accepts one connection. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no descriptor for it. */
+/* Accepts one connection. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no descriptor for
+ * it. */
 int daemon_accept(struct daemon *daemon, int listen_fd);
 
 /* Serves the grants of the store, and gives the pages of living processes back to their tenants. */

@@ -84,8 +84,21 @@ static int usage(const char *what)
 	return EXIT_USAGE;
 }
 
-enum { OPTION_BASE = 256, RUNTIME_DIR, STATE_DIR, SYSTEM, SOFT_ONLY, LIBCUDA, LIBNVML, IDLE, LOG, FOREGROUND, READY_FD,
-       VERSION, HELP };
+enum {
+	OPTION_BASE = 256,
+	RUNTIME_DIR,
+	STATE_DIR,
+	SYSTEM,
+	SOFT_ONLY,
+	LIBCUDA,
+	LIBNVML,
+	IDLE,
+	LOG,
+	FOREGROUND,
+	READY_FD,
+	VERSION,
+	HELP
+};
 
 static const struct option long_options[] = {
 	{ "runtime-dir", required_argument, NULL, RUNTIME_DIR },
@@ -289,7 +302,8 @@ static void on_asked(void *owner)
 	struct daemon *daemon = owner;
 
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
-		log_line("%s driver: %s", device_kind_name(daemon->machine.driver[i].kind), daemon->machine.driver[i].status);
+		log_line("%s driver: %s", device_kind_name(daemon->machine.driver[i].kind),
+			 daemon->machine.driver[i].status);
 }
 
 static int start(struct daemon *daemon, const struct options *o, char *error, size_t size)

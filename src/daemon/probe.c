@@ -104,8 +104,7 @@ static void take_result(struct machine *machine, struct driver *driver, json_t *
 		status(driver, "%s", json_string_value(json_object_get(json, "error")));
 		return;
 	}
-	json_array_foreach(devices, i, device)
-		count += add_device(machine, driver, device);
+	json_array_foreach(devices, i, device) count += add_device(machine, driver, device);
 	driver->usable = count > 0;
 	if (count)
 		status(driver, "%u device%s", count, count == 1 ? "" : "s");
@@ -300,8 +299,12 @@ void machine_stop(struct daemon *daemon)
 /* The software device's library: beside the installed or the built meted. */
 static bool soft_library(const char *name, char path[GRANT_PATH_BYTES])
 {
-	static const char *const places[] = { "%s/" METE_LIBDIR_FROM_BINDIR "/soft/%s", "%s/../lib/mete/soft/%s",
-					      "%s/../lib64/mete/soft/%s", "%s/../../lib/mete/soft/%s", "%s/../softdev/%s", "%s/../softdev/nvml/%s" };
+	static const char *const places[] = { "%s/" METE_LIBDIR_FROM_BINDIR "/soft/%s",
+					      "%s/../lib/mete/soft/%s",
+					      "%s/../lib64/mete/soft/%s",
+					      "%s/../../lib/mete/soft/%s",
+					      "%s/../softdev/%s",
+					      "%s/../softdev/nvml/%s" };
 	const char *libdir = getenv("METE_LIBDIR");
 	char self[PATH_MAX - 256], tried[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -338,7 +341,8 @@ static int refresh_soft(struct daemon *daemon)
 	driver->kind = DEVICE_SOFT;
 	if (!soft_library("libcuda.so.1", libcuda)) {
 		driver->usable = false;
-		status(driver, "the software device's libcuda.so.1 is not beside meted: install it, or set METE_LIBDIR");
+		status(driver,
+		       "the software device's libcuda.so.1 is not beside meted: install it, or set METE_LIBDIR");
 		return 0;
 	}
 	soft_library("libnvidia-ml.so.1", libnvml);

@@ -1,8 +1,9 @@
 /*
  * probe.h: which drivers this machine has and which devices they drive.
  *
- * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived child,
- * `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object and ends; see prober.c. It is given ten seconds.
+ * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived
+ * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object and ends; see prober.c. It is given
+ * ten seconds.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * prober.c: the child that asks one driver for its devices (`meted --probe LIBNVML LIBCUDA`).
  *
- * NVML first: it answers without making a context and within milliseconds. Without it the driver API itself is asked, which
- * also makes no context. The functions' types are written from their public documentation. Hardware partitions (MIG)
- * are not listed one by one.
+ * NVML first: it answers without making a context and within milliseconds. Without it the driver API itself is asked,
+ * which also makes no context. The functions' types are written from their public documentation. Hardware partitions
+ * (MIG) are not listed one by one.
  */
 #include "daemon/probe.h"
 
@@ -159,10 +159,14 @@ static bool cuda_resolve(void *library, struct cuda *c)
 		const char *name;
 		void **to;
 	} wanted[] = {
-		{ "cuInit", (void **)&c->init },	     { "cuDriverGetVersion", (void **)&c->version },
-		{ "cuDeviceGetCount", (void **)&c->count },  { "cuDeviceGet", (void **)&c->device },
-		{ "cuDeviceGetUuid", (void **)&c->uuid },    { "cuDeviceGetName", (void **)&c->name },
-		{ "cuDeviceTotalMem_v2", (void **)&c->total }, { "cuGetErrorString", (void **)&c->error },
+		{ "cuInit", (void **)&c->init },
+		{ "cuDriverGetVersion", (void **)&c->version },
+		{ "cuDeviceGetCount", (void **)&c->count },
+		{ "cuDeviceGet", (void **)&c->device },
+		{ "cuDeviceGetUuid", (void **)&c->uuid },
+		{ "cuDeviceGetName", (void **)&c->name },
+		{ "cuDeviceTotalMem_v2", (void **)&c->total },
+		{ "cuGetErrorString", (void **)&c->error },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -209,7 +213,8 @@ static int ask_cuda(void *library, json_t *answer)
 	int count = 0, version = 0, r;
 
 	if (!cuda_resolve(library, &c))
-		return set_error(answer, "libcuda.so.1", "it is no complete driver library (perhaps a stub for linking)");
+		return set_error(answer, "libcuda.so.1",
+				 "it is no complete driver library (perhaps a stub for linking)");
 	r = c.init(0);
 	if (r)
 		return cuda_error(&c, answer, "cuInit", r);

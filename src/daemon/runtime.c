@@ -77,7 +77,8 @@ int runtime_open(struct runtime *runtime, const char *dir, bool system, char *er
 	runtime->system = system;
 	if (strlen(dir) >= sizeof(runtime->dir) || *dir != '/')
 		return fail(error, size, -ENAMETOOLONG,
-			    "the runtime directory must be an absolute path of at most %zu characters, for the sockets in it: %s",
+			    "the runtime directory must be an absolute path of at most %zu characters, for the sockets "
+			    "in it: %s",
 			    sizeof(runtime->dir) - 1, dir);
 	strcpy(runtime->dir, dir);
 	r = open_dir(AT_FDCWD, dir, mode, &runtime->dir_fd, error, size);
@@ -107,7 +108,8 @@ static int check_place(struct runtime *runtime, const char *place, char *error, 
 	struct stat st;
 
 	if (fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : fail(error, size, -errno, "%s/%s: %s", runtime->dir, place, strerror(errno));
+		return errno == ENOENT ? 0
+				       : fail(error, size, -errno, "%s/%s: %s", runtime->dir, place, strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
 		return fail(error, size, -EEXIST, "%s/%s is in the way and is not a socket: move it away", runtime->dir,
 			    place);

@@ -1,8 +1,8 @@
 /*
  * runtime.h: the directory in which one meted lives: its lock, its sockets, its pages.
  *
- * There is one meted per directory (flock on meted.lock, held by the kernel for as long as it lives). What it finds at the
- * place of one of its sockets it replaces only when it is a socket of its own user.
+ * There is one meted per directory (flock on meted.lock, held by the kernel for as long as it lives). What it finds at
+ * the place of one of its sockets it replaces only when it is a socket of its own user.
  */
 #pragma once
 
@@ -31,8 +31,8 @@ int runtime_open(struct runtime *runtime, const char *dir, bool system, char *er
 void runtime_close(struct runtime *runtime);
 
 /*
- * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner and
- * mode. Value: the descriptor or -errno, with the line for the user in `error`.
+ * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner
+ * and mode. Value: the descriptor or -errno, with the line for the user in `error`.
  */
 int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
 		   size_t error_size);

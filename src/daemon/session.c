@@ -168,7 +168,8 @@ static bool on_hello(struct session *session, const void *packet)
 	int r;
 
 	if (hello->version != WIRE_VERSION) {
-		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u: restart the program",
+		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u: restart the "
+			 "program",
 			 tenant->grant.name, hello->version, WIRE_VERSION);
 		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
 	}
@@ -285,7 +286,8 @@ static bool on_processes(struct session *session, const void *packet)
 	size_t size;
 
 	answer.count = 0;
-	for (struct client *c = session->tenant->clients; known && c && answer.count < WIRE_MAX_PROCESSES; c = c->next) {
+	for (struct client *c = session->tenant->clients; known && c && answer.count < WIRE_MAX_PROCESSES;
+	     c = c->next) {
 		uint32_t held = account_held(c, q->device);
 
 		if (held)
@@ -300,8 +302,9 @@ static bool on_processes(struct session *session, const void *packet)
 typedef bool (*handler_fn)(struct session *session, const void *packet);
 
 static const handler_fn handlers[] = {
-	[WIRE_HELLO] = on_hello, [WIRE_RESERVE] = on_reserve, [WIRE_INFO] = on_info,   [WIRE_SHARE] = on_object,
-	[WIRE_IMPORT] = on_object, [WIRE_DROP] = on_object, [WIRE_EVENT] = on_event, [WIRE_PROCESSES] = on_processes,
+	[WIRE_HELLO] = on_hello,  [WIRE_RESERVE] = on_reserve,	   [WIRE_INFO] = on_info,
+	[WIRE_SHARE] = on_object, [WIRE_IMPORT] = on_object,	   [WIRE_DROP] = on_object,
+	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes,
 };
 
 /* A packet that is no message: answered when it has a header to answer to. */

@@ -1,8 +1,9 @@
 /*
  * session.h: one connection of a client, and the messages on it.
  *
- * Packets are judged by wire_check_request() and go to one handler per type. A packet that is no message ends the session with one
- * line in the log; a message that makes no sense is answered WIRE_BAD, and ends the session when it goes on like that.
+ * Packets are judged by wire_check_request() and go to one handler per type. A packet that is no message ends the
+ * session with one line in the log; a message that makes no sense is answered WIRE_BAD, and ends the session when it
+ * goes on like that.
  */
 #pragma once
 

@@ -17,17 +17,18 @@ struct store {
 	char path[GRANT_PATH_BYTES];
 };
 
-static const char schema[] = "CREATE TABLE IF NOT EXISTS grants ("
-			     " id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uid INTEGER NOT NULL, gid INTEGER NOT NULL,"
-			     " kind INTEGER NOT NULL, libcuda TEXT NOT NULL, libnvml TEXT NOT NULL,"
-			     " runner_pid INTEGER NOT NULL, runner_start INTEGER NOT NULL, created INTEGER NOT NULL,"
-			     " overcommit INTEGER NOT NULL) STRICT;"
-			     "CREATE TABLE IF NOT EXISTS shares ("
-			     " grant_id INTEGER NOT NULL REFERENCES grants(id) ON DELETE CASCADE, place INTEGER NOT NULL,"
-			     " device_index INTEGER NOT NULL, uuid BLOB NOT NULL, name TEXT NOT NULL,"
-			     " total_bytes INTEGER NOT NULL, granule_bytes INTEGER NOT NULL,"
-			     " quota_units INTEGER NOT NULL, target_units INTEGER NOT NULL,"
-			     " PRIMARY KEY (grant_id, place)) STRICT;";
+static const char schema[] =
+	"CREATE TABLE IF NOT EXISTS grants ("
+	" id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uid INTEGER NOT NULL, gid INTEGER NOT NULL,"
+	" kind INTEGER NOT NULL, libcuda TEXT NOT NULL, libnvml TEXT NOT NULL,"
+	" runner_pid INTEGER NOT NULL, runner_start INTEGER NOT NULL, created INTEGER NOT NULL,"
+	" overcommit INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE IF NOT EXISTS shares ("
+	" grant_id INTEGER NOT NULL REFERENCES grants(id) ON DELETE CASCADE, place INTEGER NOT NULL,"
+	" device_index INTEGER NOT NULL, uuid BLOB NOT NULL, name TEXT NOT NULL,"
+	" total_bytes INTEGER NOT NULL, granule_bytes INTEGER NOT NULL,"
+	" quota_units INTEGER NOT NULL, target_units INTEGER NOT NULL,"
+	" PRIMARY KEY (grant_id, place)) STRICT;";
 
 static void cleanup_statement(sqlite3_stmt **statement)
 {
@@ -39,21 +40,23 @@ static void cleanup_statement(sqlite3_stmt **statement)
 /* The reason and the remedy. */
 static int fail(struct store *store, const char *what, char *error, size_t size)
 {
-	int code = sqlite3_errcode(store->db), system = sqlite3_system_errno(store->db);
+	int code = sqlite3_errcode(store->db);
 
-	if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
-		snprintf(error, size, "cannot %s: there is no room for %s: the disk is full or a limit is reached; free some room",
-			 what, store->path);
+	if (code == SQLITE_FULL || sqlite3_extended_errcode(store->db) == SQLITE_IOERR_WRITE) {
+		snprintf(error, size,
+			 "cannot %s: no room to write %s: the disk is full or a limit is reached; free some room", what,
+			 store->path);
 		return -ENOSPC;
 	}
 	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
 		snprintf(error, size,
-			 "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants in it",
+			 "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants "
+			 "in it",
 			 what, store->path);
 		return -EBADMSG;
 	}
-	snprintf(error, size, "cannot %s: %s: %s%s%s: check the file and its folder", what, store->path,
-		 sqlite3_errmsg(store->db), system ? ": " : "", system ? strerror(system) : "");
+	snprintf(error, size, "cannot %s: %s: %s: check the file and its folder", what, store->path,
+		 sqlite3_errmsg(store->db));
 	return -EIO;
 }
 
@@ -86,7 +89,8 @@ static int prepare(struct store *store, char *error, size_t size)
 	    user_version(store, &version))
 		return fail(store, "open the store", error, size);
 	if (version > STORE_VERSION) {
-		snprintf(error, size, "%s was written by a later meted (version %d): use that one, or move the file away",
+		snprintf(error, size,
+			 "%s was written by a later meted (version %d): use that one, or move the file away",
 			 store->path, version);
 		return -EBADMSG;
 	}
@@ -161,7 +165,8 @@ static int write_grant(struct store *store, const struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?)", -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?)", -1, &s, NULL) !=
+	    SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
 	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
@@ -287,7 +292,8 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
 		read_grant(s, g);
 		if (!grant_name_valid(g->name) || read_shares(store, g)) {
-			snprintf(error, size, "%s is damaged at grant %s: move it away to begin without the grants in it",
+			snprintf(error, size,
+				 "%s is damaged at grant %s: move it away to begin without the grants in it",
 				 store->path, g->name);
 			return -EBADMSG;
 		}

@@ -1,8 +1,9 @@
 /*
  * store.h: the grants that survive meted, in an SQLite file.
  *
- * Only grants are kept, and only when they change: accounts live on the pages. Every function is one transaction; when it fails
- * (full disk, broken file) nothing has changed, `error` is the line for the user, and what is being served goes on.
+ * Only grants are kept, and only when they change: accounts live on the pages. Every function is one transaction; when
+ * it fails (full disk, broken file) nothing has changed, `error` is the line for the user, and what is being served
+ * goes on.
  */
 #pragma once
 

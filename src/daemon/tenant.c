@@ -305,7 +305,8 @@ static void shrink_step(struct tenant *tenant)
 			continue;
 		account_recall(tenant, i, ledger_excess(ledger), NULL);
 		if (ledger_shrink_done(ledger)) {
-			event_add(&tenant->events, "device %u: the quota is %s now", tenant->grant.share[i].device.index,
+			event_add(&tenant->events, "device %u: the quota is %s now",
+				  tenant->grant.share[i].device.index,
 				  size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
 			done = true;
 		} else {
@@ -316,7 +317,8 @@ static void shrink_step(struct tenant *tenant)
 	if (done) {
 		char error[256];
 
-		/* When it cannot be written, a restarted meted goes on shrinking from the old quota: nothing is lost. */
+		/* When it cannot be written, a restarted meted goes on shrinking from the old quota: nothing is lost.
+		 */
 		if (store_update(tenant->daemon->store, &tenant->grant, error, sizeof(error)))
 			log_line("grant %s: %s", tenant->grant.name, error);
 	}

@@ -1,9 +1,9 @@
 /*
  * verbs.c: what can be asked on the control socket, one function per "op".
  *
- * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what a user
- * reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken, bad-size,
- * over-device, over-promised, no-driver, store, busy, not-yours, runtime.
+ * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
+ * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
+ * bad-size, over-device, over-promised, no-driver, store, busy, not-yours, runtime.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -39,7 +39,7 @@ struct ask {
 };
 
 __attribute__((format(printf, 3, 4))) static enum verbs_result refuse(struct ask *ask, const char *code,
-								       const char *fmt, ...)
+								      const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -71,8 +71,8 @@ static json_t *bytes_json(uint64_t units)
 
 static enum verbs_result do_hello(struct ask *ask)
 {
-	return answer(ask, json_pack("{s:s s:i s:i s:s s:b}", "version", METE_VERSION, "protocol", DAEMON_PROTOCOL, "pid",
-				     (int)getpid(), "runtime_dir", ask->daemon->runtime.dir, "system",
+	return answer(ask, json_pack("{s:s s:i s:i s:s s:b}", "version", METE_VERSION, "protocol", DAEMON_PROTOCOL,
+				     "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir, "system",
 				     ask->daemon->runtime.system));
 }
 
@@ -123,8 +123,8 @@ static enum verbs_result do_devices(struct ask *ask)
 
 		json_array_append_new(drivers, json_pack("{s:s s:b s:o s:o s:o s:s}", "kind", device_kind_name(d->kind),
 							 "usable", d->usable, "libcuda", path_json(d->libcuda), "nvml",
-							 path_json(d->libnvml), "version", path_json(d->version), "status",
-							 d->status));
+							 path_json(d->libnvml), "version", path_json(d->version),
+							 "status", d->status));
 	}
 	return answer(ask, json_pack("{s:o s:o}", "devices", devices, "drivers", drivers));
 }
@@ -163,16 +163,17 @@ static json_t *client_json(struct tenant *t, struct client *c)
 	char command[PROCESS_COMMAND_BYTES];
 
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		json_array_append_new(
-			devices, json_pack("{s:i s:o s:o s:o}", "index", (int)t->grant.share[i].device.index, "held_bytes",
-					   bytes_json(account_held(c, i)), "credit_bytes", bytes_json(account_credit(c, i)),
-					   "peak_bytes", bytes_json(c->page.map->account[i].peak_units)));
+		json_array_append_new(devices,
+				      json_pack("{s:i s:o s:o s:o}", "index", (int)t->grant.share[i].device.index,
+						"held_bytes", bytes_json(account_held(c, i)), "credit_bytes",
+						bytes_json(account_credit(c, i)), "peak_bytes",
+						bytes_json(c->page.map->account[i].peak_units)));
 	memcpy(command, c->process.command, sizeof(command));
 	for (char *k = command; *k; k++)
 		if (*k < ' ' || *k > '~')
 			*k = '?';
-	return json_pack("{s:i s:s s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached", c->sessions > 0,
-			 "devices", devices);
+	return json_pack("{s:i s:s s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached",
+			 c->sessions > 0, "devices", devices);
 }
 
 static json_t *events_json(const struct tenant *t)
@@ -222,7 +223,8 @@ static enum verbs_result find_grant(struct ask *ask, struct tenant **ret)
 		return refuse(ask, "malformed", "the request names no grant: give its \"name\"");
 	*ret = tenant_find(ask->daemon, name);
 	if (!*ret)
-		return refuse(ask, "unknown-grant", "there is no grant %.64s: `mete ps` lists those that there are", name);
+		return refuse(ask, "unknown-grant", "there is no grant %.64s: `mete ps` lists those that there are",
+			      name);
 	return VERBS_ANSWERED;
 }
 
@@ -262,11 +264,11 @@ static bool entry_device(struct ask *ask, json_t *entry, const struct device *li
 		return true;
 	}
 	if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, "ambiguous-device", "device %.64s: several UUIDs of %s begin like that: give more of it", spec,
-		       where);
-	else
-		refuse(ask, "unknown-device", "device %.64s: %s has none of that index or UUID: `mete devices` lists them",
+		refuse(ask, "ambiguous-device", "device %.64s: several UUIDs of %s begin like that: give more of it",
 		       spec, where);
+	else
+		refuse(ask, "unknown-device",
+		       "device %.64s: %s has none of that index or UUID: `mete devices` lists them", spec, where);
 	return false;
 }
 
@@ -282,7 +284,9 @@ static bool entry_bytes(struct ask *ask, json_t *entry, const struct device *dev
 	}
 	*ret = rest;
 	if (bytes)
-		*ret = json_integer_value(bytes) < 0 ? 0 : (uint64_t)json_integer_value(bytes) / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
+		*ret = json_integer_value(bytes) < 0
+			       ? 0
+			       : (uint64_t)json_integer_value(bytes) / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
 	if (pct) {
 		double x = json_number_value(pct);
 
@@ -325,7 +329,8 @@ static bool check_fit(struct ask *ask, const struct device *d, uint64_t others, 
 		return false;
 	case GRANT_NOTHING:
 		refuse(ask, "over-promised",
-		       "device %u (%s): all of its %s are promised to others: shrink or delete a grant (`mete ps`), or overcommit",
+		       "device %u (%s): all of its %s are promised to others: shrink or delete a grant (`mete ps`), or "
+		       "overcommit",
 		       d->index, d->name, total);
 		return false;
 	}
@@ -362,7 +367,8 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 	if (bytes > GRANT_MAX_BYTES)
 		bytes = GRANT_MAX_BYTES;
 	bytes = bytes / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
-	if (!entry_bytes(ask, entry, &list[at], bytes, &bytes) || !check_fit(ask, &list[at], others, bytes, g->overcommit))
+	if (!entry_bytes(ask, entry, &list[at], bytes, &bytes) ||
+	    !check_fit(ask, &list[at], others, bytes, g->overcommit))
 		return false;
 	g->share[g->share_count].device = list[at];
 	ledger_init(&g->share[g->share_count].ledger, bytes / WIRE_UNIT_BYTES);
@@ -381,9 +387,7 @@ static bool fill_shares(struct ask *ask, struct grant *g)
 		refuse(ask, "malformed", "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
 		return false;
 	}
-	json_array_foreach(entries, i, entry)
-		if (!add_share(ask, g, entry, list, count))
-			return false;
+	json_array_foreach(entries, i, entry) if (!add_share(ask, g, entry, list, count)) return false;
 	return true;
 }
 
@@ -430,7 +434,8 @@ static bool fill_name(struct ask *ask, struct grant *g)
 	}
 	if (!name || !grant_name_valid(name)) {
 		refuse(ask, "bad-name",
-		       "a grant's name is 1 to %u letters, digits, '.', '_' and '-', and begins with neither '.' nor '-'",
+		       "a grant's name is 1 to %u letters, digits, '.', '_' and '-', and begins with neither '.' nor "
+		       "'-'",
 		       GRANT_NAME_BYTES - 1);
 		return false;
 	}
@@ -487,8 +492,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	}
 	ask->daemon->idle_since_ns = 0;
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
-	log_line("grant %s made for uid %u: %u device(s) of the %s driver", g->name, (unsigned int)g->uid, g->share_count,
-		 device_kind_name(g->kind));
+	log_line("grant %s made for uid %u: %u device(s) of the %s driver", g->name, (unsigned int)g->uid,
+		 g->share_count, device_kind_name(g->kind));
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
@@ -534,7 +539,8 @@ static bool read_quotas(struct ask *ask, struct tenant *t, uint64_t quota_units[
 		refuse(ask, "malformed", "\"devices\" must be a list of at least one entry");
 		return false;
 	}
-	json_array_foreach(entries, n, entry) {
+	json_array_foreach(entries, n, entry)
+	{
 		unsigned int i;
 		uint64_t bytes, others;
 
@@ -578,7 +584,8 @@ static enum verbs_result do_grant_set(struct ask *ask)
 	if (r == -EAGAIN && ask->turn != VERBS_LAST)
 		return VERBS_LATER;
 	if (r == -EAGAIN)
-		return refuse(ask, "busy", "grant %s: a program is taking memory right now: try again, or ask with --soon",
+		return refuse(ask, "busy",
+			      "grant %s: a program is taking memory right now: try again, or ask with --soon",
 			      t->grant.name);
 	if (r)
 		return refuse(ask, r == -EBUSY ? "busy" : "store", "%s", error);
@@ -619,7 +626,8 @@ static enum verbs_result do_stop(struct ask *ask)
 	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
 		grants++;
 	if (grants)
-		return refuse(ask, "busy", "%u grant(s) are being served: end their programs or delete them first", grants);
+		return refuse(ask, "busy", "%u grant(s) are being served: end their programs or delete them first",
+			      grants);
 	daemon_stop(ask->daemon);
 	return answer(ask, json_object());
 }
@@ -628,8 +636,8 @@ static const struct {
 	const char *op;
 	enum verbs_result (*fn)(struct ask *ask);
 } verbs[] = {
-	{ "hello", do_hello },	       { "devices", do_devices },	{ "grant_create", do_grant_create },
-	{ "grants", do_grants },       { "grant_set", do_grant_set },	{ "grant_delete", do_grant_delete },
+	{ "hello", do_hello },	 { "devices", do_devices },	{ "grant_create", do_grant_create },
+	{ "grants", do_grants }, { "grant_set", do_grant_set }, { "grant_delete", do_grant_delete },
 	{ "stop", do_stop },
 };
 

@@ -1,5 +1,6 @@
 /*
- * grant.h: the right of a tenant to use shares of devices, as a value, and what the grants of a machine promise together.
+ * grant.h: the right of a tenant to use shares of devices, as a value, and what the grants of a machine promise
+ * together.
  *
  * Pure: kept by src/daemon/store.c, served by src/daemon/tenant.c.
  */

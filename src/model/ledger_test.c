@@ -1,4 +1,5 @@
-/* ledger_test.c: the ledger's decisions by table, and its invariants over random histories of clients on real account words. */
+/* ledger_test.c: the ledger's decisions by table, and its invariants over random histories of clients on real account
+ * words. */
 #include "model/ledger.h"
 
 #include "base/tap.h"
@@ -25,7 +26,8 @@ static void test_room(void)
 	is(ask(&l, (struct ledger_request){ .need_units = 30 }, &units), LEDGER_RECALL);
 	is(units, 20);
 	is(ask(&l, (struct ledger_request){ .need_units = 30, .recalled = true }, &units), LEDGER_NO_ROOM);
-	is(ask(&l, (struct ledger_request){ .need_units = 30, .recalled = true, .settling = true }, &units), LEDGER_WAIT);
+	is(ask(&l, (struct ledger_request){ .need_units = 30, .recalled = true, .settling = true }, &units),
+	   LEDGER_WAIT);
 	is(ask(&l, (struct ledger_request){ .need_units = 30, .credit_units = 20 }, &units), LEDGER_GRANT);
 	is(units, 10);
 	is(ask(&l, (struct ledger_request){ .need_units = 5, .credit_units = 20 }, &units), LEDGER_GRANT);

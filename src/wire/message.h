@@ -53,9 +53,9 @@ struct wire_hello {
 	char command[32]; /* /proc/self/comm, NUL-terminated */
 	uint32_t held_units[WIRE_MAX_DEVICES]; /* what a reconnecting client holds; zero at the first HELLO */
 	/*
-	 * Names this image of the process: the same for all libraries in it, another after exec; 0: not known. A hash of
-	 * the 16 bytes at getauxval(AT_RANDOM) does. When it differs from the page's, the process has called exec: what
-	 * the earlier image held is gone with it, and meted empties the account and drops its objects.
+	 * Names this image of the process: the same for all libraries in it, another after exec; 0: not known. A hash
+	 * of the 16 bytes at getauxval(AT_RANDOM) does. When it differs from the page's, the process has called exec:
+	 * what the earlier image held is gone with it, and meted empties the account and drops its objects.
 	 */
 	uint64_t image;
 };
@@ -93,8 +93,8 @@ struct wire_reserve {
 
 enum wire_reserve_flags {
 	/*
-	 * All that is left of the quota: the size is not known before the driver took it. `measuring` on the page is raised
-	 * before. Answered WIRE_OK with whatever there is (credit_units may be 0).
+	 * All that is left of the quota: the size is not known before the driver took it. `measuring` on the page is
+	 * raised before. Answered WIRE_OK with whatever there is (credit_units may be 0).
 	 */
 	WIRE_RESERVE_ALL = 1 << 0,
 };
@@ -120,9 +120,9 @@ struct wire_info_is {
 /*
  * SHARE, IMPORT, DROP. A client references an object at most once, however many handles to it it has: it counts its own
  * and asks DROP when the driver has let go of its last. All three may be repeated without harm.
- * SHARE: the allocation's units must be in the client's `held`; meted takes them out of `granted` and `held` in one step and
- * charges the object instead, so the client changes nothing in its word, then or later: the object is refunded by DROP.
- * DROP of a key that the client does not reference is answered WIRE_OK with units 0.
+ * SHARE: the allocation's units must be in the client's `held`; meted takes them out of `granted` and `held` in one
+ * step and charges the object instead, so the client changes nothing in its word, then or later: the object is refunded
+ * by DROP. DROP of a key that the client does not reference is answered WIRE_OK with units 0.
  */
 struct wire_object_request {
 	struct wire_header head;

@@ -36,9 +36,10 @@ struct wire_account {
 	_Atomic uint64_t peak_units; /* the most this client has held; written by the client */
 	_Atomic uint64_t quota_bytes; /* the tenant's live quota; written by meted */
 	/*
-	 * Counts the client's reservations of unknown size (WIRE_RESERVE_ALL): raised before the request is sent, lowered
-	 * when what the driver took is in `held`. While it is above the number of requests that wait for their answer,
-	 * meted recalls no credit from this client, and others of the tenant who find no room wait instead of failing.
+	 * Counts the client's reservations of unknown size (WIRE_RESERVE_ALL): raised before the request is sent,
+	 * lowered when what the driver took is in `held`. While it is above the number of requests that wait for their
+	 * answer, meted recalls no credit from this client, and others of the tenant who find no room wait instead of
+	 * failing.
 	 */
 	_Atomic uint32_t measuring;
 	_Atomic uint32_t tight; /* 1: held is above the quota, take nothing without asking; written by meted */

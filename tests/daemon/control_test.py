@@ -159,7 +159,7 @@ def test_runner(m):
     a.kill()
     ok(until(lambda: not c.ask("grants")["grants"]), "and ends with the last of them")
     ok(until(lambda: not os.path.exists(path)), "its socket is gone")
-    runner = subprocess.Popen(["true"])
+    runner = subprocess.Popen(["sleep", "0.5"])
     m.make("short", GIB, runner_pid=runner.pid)
     runner.wait()
     ok(until(lambda: not c.ask("grants")["grants"]), "a command that never used a device ends its grant")

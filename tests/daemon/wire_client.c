@@ -4,8 +4,8 @@
  * Three ways to run:
  *   wire_client                           obeys lines on standard input, one answer line each (see commands[] below)
  *   wire_client hammer SOCKET POOL SLOT QUOTA SECONDS SEED
- *       allocates and frees at random as fast as it can, and goes on when meted is replaced under it. What a driver would
- *       have given out stands in POOL, a file that all hammers map, one slot each: their sum is checked against QUOTA
+ *       allocates and frees at random as fast as it can, and goes on when meted is replaced under it. What a driver
+ * would have given out stands in POOL, a file that all hammers map, one slot each: their sum is checked against QUOTA
  *       (units) after every allocation. Prints "done OPS HELD OVER LOST" at the end and waits for its input to close.
  *   wire_client burst SOCKET N
  *       N processes are made, wait together at a gate and attach at once; prints what each took, in nanoseconds.
@@ -63,7 +63,9 @@ static int receive(void *answer, size_t size, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec io = { answer, size };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c;
 
@@ -354,11 +356,11 @@ static const struct {
 	const char *name;
 	void (*fn)(char *rest);
 } commands[] = {
-	{ "hello", do_hello },	   { "open", do_open },	      { "close", do_close },	     { "reserve", do_reserve },
-	{ "take", do_take },	   { "give", do_give },	      { "word", do_word },	     { "peak", do_peak },
-	{ "measuring", do_measuring }, { "forge", do_forge }, { "info", do_info },	     { "share", do_share },
-	{ "import", do_import },   { "drop", do_drop },	      { "event", do_event },	     { "processes", do_processes },
-	{ "image", do_image },	   { "claim", do_claim },     { "raw", do_raw },	     { "cut", do_cut },
+	{ "hello", do_hello },	       { "open", do_open },   { "close", do_close }, { "reserve", do_reserve },
+	{ "take", do_take },	       { "give", do_give },   { "word", do_word },   { "peak", do_peak },
+	{ "measuring", do_measuring }, { "forge", do_forge }, { "info", do_info },   { "share", do_share },
+	{ "import", do_import },       { "drop", do_drop },   { "event", do_event }, { "processes", do_processes },
+	{ "image", do_image },	       { "claim", do_claim }, { "raw", do_raw },     { "cut", do_cut },
 	{ "exec", do_exec },
 };
 
