@@ -1,10 +1,12 @@
 /*
  * attach.c: what the first driver call costs a process, alone and when many start together.
  *
- *   attach COUNT   starts COUNT copies of itself, lets them go at one moment, and prints the time that cuInit took in
- *                  each, in nanoseconds, one a line
+ *   attach COUNT        starts COUNT copies of itself as fast as it can, and prints the time that cuInit took in each, in
+ *                       nanoseconds, one a line
+ *   attach COUNT gate   the copies wait until all are there, and call cuInit at one moment: most of what they then measure
+ *                       is waiting for a core
  *
- * The copies are executed, not only forked: each loads the library anew. They wait at a pipe until all are there.
+ * The copies are executed, not only forked: each loads the library anew.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -35,7 +37,7 @@ static int copy(int ready, int go, int out)
 		*(void **)&init = dlsym(library, "cuInit");
 	if (!init || write(ready, &byte, 1) != 1)
 		return 1;
-	if (read(go, &byte, 1) != 0) /* the other end is closed: go */
+	if (go >= 0 && read(go, &byte, 1) != 0) /* the other end is closed: go */
 		return 1;
 	t = now();
 	if (init(0))
@@ -46,14 +48,15 @@ static int copy(int ready, int go, int out)
 
 int main(int argc, char **argv)
 {
-	int ready[2], go[2], count, status, bad = 0;
+	int ready[2], go[2], count, gate, status, bad = 0;
 	char byte, numbers[3][16];
 
 	if (argc == 5 && !strcmp(argv[1], "copy"))
 		return copy(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
-	count = argc == 2 ? atoi(argv[1]) : 0;
-	if (count < 1 || pipe(ready) || pipe(go)) {
-		fprintf(stderr, "usage: attach COUNT\n");
+	count = argc >= 2 ? atoi(argv[1]) : 0;
+	gate = argc == 3 && !strcmp(argv[2], "gate");
+	if (count < 1 || argc > 2 + gate || pipe(ready) || pipe(go)) {
+		fprintf(stderr, "usage: attach COUNT [gate]\n");
 		return 2;
 	}
 	for (int i = 0; i < count; i++) {
@@ -66,7 +69,7 @@ int main(int argc, char **argv)
 		if (pid == 0) {
 			close(go[1]);
 			snprintf(numbers[0], sizeof numbers[0], "%d", ready[1]);
-			snprintf(numbers[1], sizeof numbers[1], "%d", go[0]);
+			snprintf(numbers[1], sizeof numbers[1], "%d", gate ? go[0] : -1);
 			snprintf(numbers[2], sizeof numbers[2], "%d", STDOUT_FILENO);
 			execl("/proc/self/exe", argv[0], "copy", numbers[0], numbers[1], numbers[2], NULL);
 			_exit(127);

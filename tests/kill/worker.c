@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 	CUmemoryPool pool;
 	CUcontext context;
 	CUdevice dev;
+	CUresult r;
 	int fd;
 
 	if (argc != 4)
@@ -126,8 +127,10 @@ int main(int argc, char **argv)
 	if (state == MAP_FAILED || !most)
 		return 2;
 	close(fd);
-	/* A context may be refused for want of memory; then there is nothing to kill here. */
-	if (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context) ||
+	/* meted may just have been killed; the first call then says so, and a later one finds the next meted. */
+	for (int i = 0; (r = cuInit(0)) && i < 100; i++)
+		usleep(50000);
+	if (r || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context) ||
 	    cuDeviceGetDefaultMemPool(&pool, dev)) {
 		atomic_store(&state->error, CUDA_ERROR_NOT_INITIALIZED);
 		return 1;
