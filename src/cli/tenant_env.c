@@ -74,9 +74,14 @@ int tenant_env_check(const char *shim_dir, struct fault *f)
 
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 {
-	_cleanup_free_ char *preload = NULL;
+	_cleanup_free_ char *preload = NULL, *nvml = NULL;
+	bool has_nvml = asprintf(&nvml, ":%s/libnvidia-ml.so.1", e->shim_dir) >= 0;
 
-	if (asprintf(&preload, "%s/libcuda.so.1:%s/libnvidia-ml.so.1", e->shim_dir, e->shim_dir) < 0) {
+	if (!has_nvml)
+		nvml = NULL;
+	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
+	has_nvml = has_nvml && !access(nvml + 1, R_OK);
+	if (asprintf(&preload, "%s/libcuda.so.1%s", e->shim_dir, has_nvml ? nvml : "") < 0) {
 		preload = NULL;
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	}

@@ -130,7 +130,7 @@ class Daemon(place.MeteTest):
         import subprocess
         meted = os.path.join(os.path.dirname(METE), '../daemon/meted')
         process = subprocess.Popen([meted, '--runtime-dir', self.runtime], env=self.env, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.started.append(process)
         wait_for(lambda: os.path.exists(os.path.join(self.runtime, 'control.sock')), 'meted listens')
         done = self.mete('run', '-v', '-m', '1M', CLIENT, 'info')

@@ -55,8 +55,10 @@ class MeteTest(unittest.TestCase):
 
     def tearDown(self):
         for process in self.started:
-            if process.poll() is None:
-                process.kill()
+            try:
+                os.killpg(process.pid, signal.SIGKILL)  # with what a killed mete left running
+            except ProcessLookupError:
+                pass
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream:
@@ -93,7 +95,7 @@ class MeteTest(unittest.TestCase):
         """Starts mete; it is ended with the test."""
         keywords.setdefault('stdin', subprocess.DEVNULL)
         process = subprocess.Popen([METE, *words], env={**self.env, **(env or {})}, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **keywords)
         self.started.append(process)
         return process
 
