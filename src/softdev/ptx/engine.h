@@ -203,8 +203,8 @@ struct block {
 	struct ptx_range range[RANGES];
 	uint32_t range_next, range_last;
 	uint64_t sectors;
+	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
-	uint32_t next_warp;
 	struct frame *spare; /* frames of functions, for reuse */
 	uint8_t *buffer; /* warps, entry frames, shared and local memory in one piece */
 	size_t buffer_bytes;

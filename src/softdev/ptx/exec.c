@@ -195,8 +195,9 @@ static void part(struct warp *w, u32 lanes, u32 pc)
  */
 static void jump(struct warp *w, u32 to)
 {
-	if (to <= w->pc && w->mask != w->live) {
-		w->spins += w->strong ? SPINS_MAX / 32 : 1;
+	if (to <= w->pc && (w->strong || w->mask != w->live)) {
+		w->spins += w->mask == w->live ? 0 : w->strong ? SPINS_MAX / 32 : 1;
+		w->block->waits += w->strong;
 		w->strong = false;
 	}
 	w->pc = to;

@@ -1,9 +1,9 @@
 /*
  * launch.c: runs the blocks of launches on a pool of threads.
  *
- * A block runs on one thread at a time, its warps in turns of a quantum. Blocks start in order. One that has run for a long
- * time without ending is set aside so that another can start or go on: a block may wait for another one (a grid-wide barrier, a
- * chain of blocks), as long as both are resident. The memory of a block is reused for the next one and by later launches.
+ * A block runs on one thread at a time, its warps in turns of a quantum. Blocks start in order. One that runs for a long
+ * time, or waits for something in memory, is set aside so that another can go on or start: a block may wait for another one (a
+ * grid-wide barrier, a chain of blocks). The memory of a block is reused for the next one and by later launches.
  *
  * The thread that launches works too; the pool's threads help whichever launches are under way.
  */
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 
 #define THREADS_MAX 256u
 #define SPARE_BLOCKS_MAX 64u
-#define SLICE_OPERATIONS (1u << 20) /* before a block is set aside */
+#define SLICE_OPERATIONS (1u << 18) /* before a block is set aside */
 #define SLICE_COOPERATIVE (1u << 14)
 #define CHECK_OPERATIONS 8192u /* between looks at the clock and the cancel flag */
 #define RESIDENT_BLOCKS_MAX 1024u /* that are set aside */
@@ -40,6 +41,8 @@ struct run {
 	pthread_mutex_t lock;
 	uint64_t next; /* under lock: the next block to start */
 	uint32_t resident; /* under lock: started, not ended */
+	uint32_t parked_count; /* under lock */
+	uint32_t vain; /* under lock: turns of blocks that only waited, since one ended or started */
 	struct block *parked, **parked_end; /* under lock: set aside */
 	struct ptx_stats stats; /* under lock */
 	struct ptx_fault fault; /* under lock: the first one */
@@ -163,7 +166,7 @@ static void block_start(struct block *b, uint64_t id)
 	b->bars_used = 0;
 	b->sectors = 0;
 	b->fault = (struct ptx_fault){ 0 };
-	b->next_warp = 0;
+	b->waits = 0;
 	for (uint32_t k = 0; k < b->warp_count; k++)
 		warp_start(&b->warp[k], b->threads);
 }
@@ -245,7 +248,7 @@ static void block_drop_frames(struct block *b)
 	}
 }
 
-enum slice { SLICE_ENDED, SLICE_OVER, SLICE_FAULT };
+enum slice { SLICE_ENDED, SLICE_OVER, SLICE_WAITS, SLICE_FAULT };
 
 static bool out_of_time(struct block *b)
 {
@@ -268,7 +271,7 @@ static bool out_of_time(struct block *b)
 /* Runs the warps of a block in turns. */
 static enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum)
 {
-	uint64_t spent = 0, checked = 0;
+	uint64_t spent = 0, checked = 0, waited = b->waits;
 
 	while (b->live_threads) {
 		uint64_t round = 0;
@@ -294,6 +297,9 @@ static enum slice block_run(struct block *b, const struct isa *isa, uint32_t qua
 			checked = spent;
 			if (out_of_time(b))
 				return SLICE_FAULT;
+			if (b->waits - waited > CHECK_OPERATIONS / 64 && b->live_threads)
+				return SLICE_WAITS;
+			waited = b->waits;
 		}
 		if (spent >= b->run->slice && b->live_threads)
 			return SLICE_OVER;
@@ -304,6 +310,7 @@ static enum slice block_run(struct block *b, const struct isa *isa, uint32_t qua
 static void run_end_block_locked(struct run *run, const struct block *b)
 {
 	run->resident--;
+	run->vain = 0;
 	run->stats.blocks++;
 	run->stats.sectors += b->sectors;
 	for (uint32_t k = 0; k < b->warp_count; k++) {
@@ -323,9 +330,19 @@ static void run_fault(struct run *run, const struct ptx_fault *fault)
 }
 
 /*
- * The next block to run: a fresh one while the number of residents allows, else the one that has waited longest. `spare` is
- * memory at hand, used or left. NULL: nothing to do.
+ * Whether to start a block rather than to go on with one that was set aside. Cooperative blocks all start first. Otherwise
+ * those that have started go on, in order, until all of them have waited in vain: then what they wait for is yet to start.
  */
+static bool run_starts_locked(const struct run *run)
+{
+	if (run->next == run->total)
+		return false;
+	if (!run->parked)
+		return true;
+	return run->resident < run->resident_most && (run->launch->cooperative || run->vain >= run->parked_count);
+}
+
+/* The next block to run. `spare` is memory at hand, used or left. NULL: nothing to do. */
 static struct block *run_take(struct run *run, struct block **spare, uint64_t *ret_id, bool *ret_fresh)
 {
 	struct block *b = NULL;
@@ -336,15 +353,17 @@ static struct block *run_take(struct run *run, struct block **spare, uint64_t *r
 		pthread_mutex_unlock(&run->lock);
 		return NULL;
 	}
-	if (run->next < run->total && (run->resident < run->resident_most || !run->parked)) {
+	if (run_starts_locked(run)) {
 		*ret_id = run->next++;
 		*ret_fresh = true;
 		run->resident++;
+		run->vain = 0;
 	} else if (run->parked) {
 		b = run->parked;
 		run->parked = b->next;
 		if (!run->parked)
 			run->parked_end = &run->parked;
+		run->parked_count--;
 	}
 	pthread_mutex_unlock(&run->lock);
 	if (!*ret_fresh)
@@ -358,9 +377,11 @@ static struct block *run_take(struct run *run, struct block **spare, uint64_t *r
 	return b;
 }
 
-static void run_park(struct run *run, struct block *b)
+static void run_park(struct run *run, struct block *b, bool waits)
 {
 	pthread_mutex_lock(&run->lock);
+	run->vain += waits;
+	run->parked_count++;
 	b->next = NULL;
 	*run->parked_end = b;
 	run->parked_end = &b->next;
@@ -380,7 +401,12 @@ static void run_work(struct run *run)
 			block_start(b, id);
 		switch (block_run(b, isa, quantum)) {
 		case SLICE_OVER:
-			run_park(run, b);
+			run_park(run, b, false);
+			continue;
+		case SLICE_WAITS:
+			run_park(run, b, true);
+			/* who waits for another block must not keep that one's thread from its core */
+			sched_yield();
 			continue;
 		case SLICE_FAULT:
 			run_fault(run, &b->fault);

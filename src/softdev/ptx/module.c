@@ -388,12 +388,17 @@ static int name_things(struct ptx_module *m, struct program *p)
 {
 	int r = table_init(&m->names);
 
-	for (size_t i = 0; i < m->kernel_count + m->variable_count && !r; i++) {
-		const bool kernel = i < m->kernel_count;
+	for (size_t n = 0; n < m->kernel_count + 2 * m->variable_count && !r; n++) {
+		/* kernels, visible variables, the others */
+		const size_t i = n < m->kernel_count + m->variable_count ? n : n - m->variable_count;
+		const bool kernel = i < m->kernel_count, late = n != i;
 		const char *name = kernel ? m->kernel[i].shown.name : m->variable[i - m->kernel_count].name;
 		struct entry *e;
 
-		if (!kernel && !m->variable[i - m->kernel_count].visible)
+		/* what a text keeps to itself can be found too, by its first bearer: the host asks for static variables */
+		if (!kernel && m->variable[i - m->kernel_count].visible == late)
+			continue;
+		if (table_find(&m->names, (struct name){ name, (uint32_t)strlen(name) }, false))
 			continue;
 		e = arena_take(&p->arena, sizeof(*e));
 		if (!e)

@@ -72,7 +72,7 @@ struct ptx_variable {
 	uint64_t bytes;
 	uint32_t align;
 	bool managed; /* .attribute(.managed) */
-	bool visible; /* by name from outside (cuModuleGetGlobal): .visible, .weak, .common; file-local ones are not */
+	bool visible; /* .visible, .weak, .common; every variable can be found by name, these first */
 	uint64_t address; /* bound */
 };
 
