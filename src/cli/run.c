@@ -237,7 +237,7 @@ static int prepare(struct run *run, struct fault *f)
 	if (!r)
 		r = option_given(run->line, "grant") ? find_grant(run, f) : make_grant(run, f);
 	if (!r)
-		r = tenant_log_open(&run->log, f);
+		r = tenant_log_open(&run->log, run->control.dir, f);
 	if (!r)
 		r = set_env(run, f);
 	if (r)

@@ -1,28 +1,86 @@
 /* tenant_log.c: see tenant_log.h. */
 #include "cli/tenant_log.h"
 
+#include "base/cleanup.h"
+#include "cli/place.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-int tenant_log_open(struct tenant_log *l, struct fault *f)
+#define NAME "mete-run-" /* then the process, "-", six letters */
+
+/*
+ * Removes a log whose mete is gone: nobody holds its lock, and there is no process of that number (which alone would not
+ * do: a mete that has just made its file has not locked it yet).
+ */
+static void remove_stale(int dir_fd, const char *name)
 {
-	*l = (struct tenant_log){ .fd = -1 };
-	l->fd = memfd_create("mete-log", MFD_CLOEXEC);
+	_cleanup_close_ int fd = -1;
+	pid_t pid = (pid_t)strtol(name + sizeof(NAME) - 1, NULL, 10);
+	struct stat st;
+
+	if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
+		return;
+	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(dir_fd, name, 0);
+}
+
+static void sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1))
+			remove_stale(dirfd(d), entry->d_name);
+	if (d)
+		closedir(d);
+}
+
+static int open_in(struct tenant_log *l, const char *dir)
+{
+	if (!path_join(l->path, "%s/" NAME "%d-XXXXXX", dir, (int)getpid()))
+		return -ENAMETOOLONG;
+	l->fd = mkostemp(l->path, O_CLOEXEC);
 	if (l->fd < 0)
-		return fault_set(f, -errno, "cannot make a log for the program: %s; raise the limit of open files "
-					    "(ulimit -n)",
-				 strerror(errno));
-	snprintf(l->path, sizeof(l->path), "/proc/%d/fd/%d", (int)getpid(), l->fd);
+		return -errno;
+	flock(l->fd, LOCK_EX | LOCK_NB);
+	sweep(dir);
 	return 0;
+}
+
+int tenant_log_open(struct tenant_log *l, const char *dir, struct fault *f)
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	int r;
+
+	*l = (struct tenant_log){ .fd = -1 };
+	r = open_in(l, dir);
+	if (r == -EACCES || r == -EROFS)
+		r = open_in(l, xdg && *xdg == '/' ? xdg : "/tmp");
+	if (r == -EACCES || r == -EROFS || r == -ENOENT)
+		r = open_in(l, "/tmp");
+	return r ? fault_set(f, r, "%s: cannot make a log for the program: %s; free space, or set METE_RUNTIME_DIR", dir,
+			     strerror(-r)) :
+		   0;
 }
 
 void tenant_log_close(struct tenant_log *l)
 {
-	if (l->fd >= 0)
-		close(l->fd);
+	if (l->fd < 0)
+		return;
+	unlink(l->path);
+	close(l->fd);
 	l->fd = -1;
 }
 

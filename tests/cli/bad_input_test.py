@@ -146,6 +146,20 @@ class Programs(place.MeteTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_line(done.stderr, 'ld-musl', 'build for glibc')
 
+    def test_vendor_runtime_linked_statically(self):
+        nvcc = shutil.which('nvcc', path=f'{os.environ["PATH"]}:/usr/local/cuda/bin')
+        if not nvcc:
+            self.skipTest('no nvcc on this machine')
+        self.program('vendor.cu', 'int main() { void *p; return cudaMalloc(&p, 4) != cudaSuccess; }\n', 0o644)
+        built = subprocess.run([nvcc, '-cudart', 'static', '-o', self.path('vendor'), self.path('vendor.cu')],
+                               capture_output=True, text=True)
+        if built.returncode:
+            self.skipTest(f'nvcc does not work here: {built.stderr.splitlines()[-1:]}')
+        vendor = self.path('vendor')
+        done = self.mete('run', '--soft', '-m', '64M', 'sh', '-c', f'{vendor} || {vendor}')
+        self.assertEqual(done.returncode, 1)
+        self.assert_line(done.stderr, 'runtime', 'link the runtime dynamically', 'real driver')
+
     def test_no_gpu(self):
         self.assertEqual(self.mete('run', '-m', '1M', 'true').stderr, '')
         done = self.mete('run', '-v', '-m', '1M', 'true')
