@@ -22,13 +22,17 @@ static _Atomic bool outage_logged;
 
 static const struct attach_hooks hooks = { .freeze = gate_close, .thaw = gate_open };
 
+void account_init(void)
+{
+	attach_init(ATTACH_DRIVER, &hooks);
+}
+
 int account_attach(void)
 {
 	const struct wire_welcome *welcome;
 	struct wire_page *page;
 	int r;
 
-	attach_init(ATTACH_DRIVER, &hooks);
 	r = attach_open();
 	if (r < 0)
 		return r;
@@ -64,7 +68,7 @@ void account_note_peak(unsigned int device)
 	uint64_t peak = atomic_load_explicit(&a->peak_units, memory_order_relaxed);
 
 	while (held > peak && !atomic_compare_exchange_weak_explicit(&a->peak_units, &peak, held, memory_order_relaxed,
-								      memory_order_relaxed))
+								     memory_order_relaxed))
 		;
 }
 
@@ -105,10 +109,11 @@ static int verdict(unsigned int device, int r)
 	if (r == WIRE_NO_ROOM)
 		return ACCOUNT_NO_ROOM;
 	if (!atomic_exchange_explicit(&outage_logged, true, memory_order_relaxed))
-		log_line(r < 0 ? "meted is out of reach (%s), so no more device memory can be taken on device %u; "
-				 "start it again: this process goes on with what it has" :
-				 "meted refused a request as malformed (%s) on device %u; install both from one release",
-			 r < 0 ? strerror(-r) : "status", device);
+		log_line(
+			r < 0 ? "meted is out of reach (%s), so no more device memory can be taken on device %u; "
+				"start it again: this process goes on with what it has"
+			      : "meted refused a request as malformed (%s) on device %u; install both from one release",
+			r < 0 ? strerror(-r) : "status", device);
 	return ACCOUNT_NO_ROOM;
 }
 
@@ -141,7 +146,7 @@ int account_ask(unsigned int device, uint64_t units)
 		comfort = COMFORT_BYTES;
 	comfort /= WIRE_UNIT_BYTES;
 	return verdict(device, reserve(device, (uint32_t)units, (uint32_t)(units > comfort ? units : comfort), 0,
-					ATTACH_PATIENCE_MS));
+				       ATTACH_PATIENCE_MS));
 }
 
 int account_ask_all(unsigned int device)

@@ -13,13 +13,15 @@
 
 struct account {
 	struct wire_account *wire; /* in the page; a stand-in without credit while not attached */
-	uint32_t granule_units; /* the driver's blocks; 1 on the software device */
+	uint32_t granule_units;	   /* the driver's blocks; 1 on the software device */
 	bool soft;
 };
 
 extern struct account accounts[WIRE_MAX_DEVICES];
 extern unsigned int account_count;
 
+/* Once, before everything else: the environment is read. */
+void account_init(void);
 /* 0: attached, accounts[] is filled; else as attach_open(). Any thread; again after fork(). */
 int account_attach(void);
 bool account_attached(void);

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#define ARRAY_SPARSE 0x40u /* CUDA_ARRAY3D_SPARSE: addresses only */
+#define ARRAY_SPARSE 0x40u   /* CUDA_ARRAY3D_SPARSE: addresses only */
 #define ARRAY_DEFERRED 0x80u /* CUDA_ARRAY3D_DEFERRED_MAPPING: likewise */
 
 /* Bytes of one channel; 0: a format whose elements are packed otherwise, and then nothing is known at least. */

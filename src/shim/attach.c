@@ -32,16 +32,19 @@ struct identity {
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards all below but `page`, which is also read without it, and `hooks`, `library` */
-	int fd; /* -1: not connected */
-	struct identity socket; /* what `fd` is when nobody has tampered with it */
+	pthread_mutex_t
+		lock; /* guards all below but `page`, which is also read without it, and what attach_init() sets */
+	int fd;	      /* -1: not connected */
+	struct identity socket;	   /* what `fd` is when nobody has tampered with it */
 	struct identity page_file; /* what `page` maps */
 	uint32_t serial;
 	int told; /* the error of attach_open() that the log knows already */
 	struct wire_welcome welcome;
 	_Atomic(struct wire_page *) page;
-	enum attach_library library;
+	enum attach_library library; /* this and the rest: set once by attach_init() */
 	const struct attach_hooks *hooks;
+	bool open;	/* METE_OPEN=1 */
+	char path[256]; /* METE_SOCKET; longer than any socket's path, so that one too long is reported as such */
 } attach = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .library = ATTACH_DRIVER };
 
 static long kernel(long r)
@@ -303,13 +306,13 @@ static bool holds_something(void)
 	return false;
 }
 
-static int attach_locked(const char *path)
+static int attach_locked(void)
 {
 	struct wire_welcome welcome;
 	bool frozen = false;
 	int r;
 
-	r = connect_locked(path);
+	r = connect_locked(attach.path);
 	/*
 	 * After a restart meted usually has the page, and nothing moves. When it has not, the new one starts from what
 	 * HELLO says, and that must not change on the way: so the accounts rest when there is something to lose.
@@ -330,24 +333,25 @@ static int attach_locked(const char *path)
 	return 0;
 }
 
+void attach_init(enum attach_library library, const struct attach_hooks *hooks)
+{
+	const char *path = getenv("METE_SOCKET"), *word = getenv("METE_OPEN");
+
+	attach.library = library;
+	attach.hooks = hooks;
+	attach.open = word && !strcmp(word, "1");
+	snprintf(attach.path, sizeof attach.path, "%s", path ? path : "");
+	log_init();
+}
+
 bool attach_wanted(void)
 {
-	const char *path = getenv("METE_SOCKET");
-
-	return path && *path;
+	return attach.path[0];
 }
 
 bool attach_may_run_open(void)
 {
-	const char *word = getenv("METE_OPEN");
-
-	return word && !strcmp(word, "1");
-}
-
-void attach_init(enum attach_library library, const struct attach_hooks *hooks)
-{
-	attach.library = library;
-	attach.hooks = hooks;
+	return attach.open;
 }
 
 static const char *remedy(int r)
@@ -369,19 +373,18 @@ static const char *remedy(int r)
 
 int attach_open(void)
 {
-	const char *path = getenv("METE_SOCKET");
 	int saved = errno, told, r = 0;
 
-	if (!path || !*path)
+	if (!attach_wanted())
 		return -ENOENT;
 	pthread_mutex_lock(&attach.lock);
 	if (!atomic_load_explicit(&attach.page, memory_order_relaxed) || !connected_locked())
-		r = attach_locked(path);
+		r = attach_locked();
 	told = attach.told;
 	attach.told = r;
 	pthread_mutex_unlock(&attach.lock);
 	if (r < 0 && r != told)
-		log_line("cannot attach to meted at %s: %s; %s", path, strerror(-r), remedy(r));
+		log_line("cannot attach to meted at %s: %s; %s", attach.path, strerror(-r), remedy(r));
 	errno = saved;
 	return r;
 }
@@ -398,16 +401,15 @@ const struct wire_welcome *attach_welcome(void)
 
 int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms)
 {
-	const char *path = getenv("METE_SOCKET");
 	uint64_t deadline = 0;
 	unsigned int pause = 5;
 	int saved = errno, r;
 
-	if (!path || !*path)
+	if (!attach_wanted())
 		return -ENOENT;
 	for (;;) {
 		pthread_mutex_lock(&attach.lock);
-		r = connected_locked() ? 0 : attach_locked(path);
+		r = connected_locked() ? 0 : attach_locked();
 		if (r == 0) {
 			r = exchange_locked(request, ret_answer, answer_size, NULL);
 			if (r < 0)

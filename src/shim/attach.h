@@ -30,14 +30,17 @@ struct attach_hooks {
 	void (*thaw)(void);
 };
 
-/* METE_SOCKET is set: this process belongs to a tenant. */
+/*
+ * Before everything else here. Reads the environment, which the program may change later; so does the log. The hooks
+ * are kept, not copied.
+ */
+void attach_init(enum attach_library library, const struct attach_hooks *hooks);
+
+/* METE_SOCKET was set: this process belongs to a tenant. */
 bool attach_wanted(void);
 
 /* METE_OPEN=1: the operator lets programs run unmetered when meted is out of reach at their start. */
 bool attach_may_run_open(void);
-
-/* The hooks are kept, not copied. Before attach_open(). */
-void attach_init(enum attach_library library, const struct attach_hooks *hooks);
 
 /*
  * Connects, says HELLO, maps the page. 0: attached (also when it was before); else -errno, and one log line has said

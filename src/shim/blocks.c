@@ -1,4 +1,5 @@
-/* blocks.c: see blocks.h. When there is no memory for the table, a block counts as not shared: charged too much, never too little. */
+/* blocks.c: see blocks.h. When there is no memory for the table, a block counts as not shared: charged too much, never
+ * too little. */
 #include "shim/blocks.h"
 #include "shim/map.h"
 #include "wire/page.h"

@@ -13,14 +13,14 @@
 #include <stdint.h>
 
 struct charge {
-	CUcontext context; /* the allocation dies with it */
+	CUcontext context;   /* the allocation dies with it */
 	unsigned int device; /* index in the grant */
-	uint32_t units; /* in held */
+	uint32_t units;	     /* in held */
 };
 
 enum charge_result {
 	CHARGE_HELD = 0,
-	CHARGE_REFUSED, /* answer CUDA_ERROR_OUT_OF_MEMORY */
+	CHARGE_REFUSED,	 /* answer CUDA_ERROR_OUT_OF_MEMORY */
 	CHARGE_NOT_OURS, /* no context: the driver says what is wrong; nothing is charged, the gate was not entered */
 };
 

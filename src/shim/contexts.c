@@ -134,14 +134,14 @@ CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	return create(pctx, &(struct create){
-				    .call = CUDA_CALL_cuCtxCreate, .flags = flags, .device = devices_in(dev) });
+	return create(pctx,
+		      &(struct create){ .call = CUDA_CALL_cuCtxCreate, .flags = flags, .device = devices_in(dev) });
 }
 
 CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	return create(pctx, &(struct create){
-				    .call = CUDA_CALL_cuCtxCreate_v2, .flags = flags, .device = devices_in(dev) });
+	return create(pctx,
+		      &(struct create){ .call = CUDA_CALL_cuCtxCreate_v2, .flags = flags, .device = devices_in(dev) });
 }
 
 CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,

@@ -1,4 +1,5 @@
-/* contexts.h: contexts take device memory themselves (measured), and take what was allocated in them along when they go. */
+/* contexts.h: contexts take device memory themselves (measured), and take what was allocated in them along when they
+ * go. */
 #pragma once
 
 #include "cuda_table.h"

@@ -1,6 +1,6 @@
 /*
- * device_calls.c: calls that take or give a device and do nothing else that concerns us: the program's numbers become the
- * driver's on the way in, and back on the way out, in structures as well. Only reached while some device is hidden.
+ * device_calls.c: calls that take or give a device and do nothing else that concerns us: the program's numbers become
+ * the driver's on the way in, and back on the way out, in structures as well. Only reached while some device is hidden.
  */
 #include "cuda_shim.h"
 #include "shim/devices.h"
@@ -32,7 +32,8 @@ CUresult shim_cuDeviceGetCount(int *count)
 	return r;
 }
 
-CUresult shim_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
+CUresult shim_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array,
+					   CUdevice device)
 {
 	return shim_real.cuArrayGetMemoryRequirements(memoryRequirements, array, devices_in(device));
 }
@@ -92,7 +93,8 @@ CUresult shim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute
 	return shim_real.cuDeviceGetGraphMemAttribute(devices_in(device), attr, value);
 }
 
-CUresult shim_cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count, CUdevice dev)
+CUresult shim_cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations,
+						unsigned int count, CUdevice dev)
 {
 	return shim_real.cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, devices_in(dev));
 }
@@ -117,9 +119,11 @@ CUresult shim_cuDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, CUdevice d
 	return shim_real.cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, devices_in(dev), flags);
 }
 
-CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count, CUdevice srcDevice, CUdevice dstDevice)
+CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations,
+					       unsigned int count, CUdevice srcDevice, CUdevice dstDevice)
 {
-	return shim_real.cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, devices_in(srcDevice), devices_in(dstDevice));
+	return shim_real.cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, devices_in(srcDevice),
+							  devices_in(dstDevice));
 }
 
 CUresult shim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
@@ -137,7 +141,8 @@ CUresult shim_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 	return shim_real.cuDeviceGetProperties(prop, devices_in(dev));
 }
 
-CUresult shim_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format, unsigned int numChannels, CUdevice dev)
+CUresult shim_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format,
+						 unsigned int numChannels, CUdevice dev)
 {
 	return shim_real.cuDeviceGetTexture1DLinearMaxWidth(maxWidthInElements, format, numChannels, devices_in(dev));
 }
@@ -167,7 +172,8 @@ CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	return shim_real.cuDevicePrimaryCtxSetFlags_v2(devices_in(dev), flags);
 }
 
-CUresult shim_cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback callbackFunc, void *userData, CUasyncCallbackHandle *callback)
+CUresult shim_cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback callbackFunc, void *userData,
+						CUasyncCallbackHandle *callback)
 {
 	return shim_real.cuDeviceRegisterAsyncNotification(devices_in(device), callbackFunc, userData, callback);
 }
@@ -217,7 +223,8 @@ CUresult shim_cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice
 	return shim_real.cuMemPrefetchAsync_ptsz(devPtr, count, devices_in(dstDevice), hStream);
 }
 
-CUresult shim_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap, CUdevice device)
+CUresult shim_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+						    CUmipmappedArray mipmap, CUdevice device)
 {
 	return shim_real.cuMipmappedArrayGetMemoryRequirements(memoryRequirements, mipmap, devices_in(device));
 }
@@ -445,17 +452,21 @@ CUresult shim_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advi
 	return shim_real.cuMemAdvise_v2(devPtr, count, advice, location_in(location));
 }
 
-CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+				    CUstream hStream)
 {
 	return shim_real.cuMemPrefetchAsync_v2(devPtr, count, location_in(location), flags, hStream);
 }
 
-CUresult shim_cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+CUresult shim_cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+					 CUstream hStream)
 {
 	return shim_real.cuMemPrefetchAsync_v2_ptsz(devPtr, count, location_in(location), flags, hStream);
 }
 
-CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+				      size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
+				      CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
 	CUresult r;
@@ -464,12 +475,15 @@ CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
-	r = shim_real.cuMemPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+	r = shim_real.cuMemPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags,
+					      hStream);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
 
-CUresult shim_cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+					   size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
+					   CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
 	CUresult r;
@@ -478,12 +492,15 @@ CUresult shim_cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, si
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
-	r = shim_real.cuMemPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+	r = shim_real.cuMemPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags,
+						   hStream);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
 
-CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+						CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+						size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
 	CUresult r;
@@ -492,12 +509,15 @@ CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *size
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
-	r = shim_real.cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+	r = shim_real.cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs,
+							flags, hStream);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
 
-CUresult shim_cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+						     CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+						     size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
 	CUresult r;
@@ -506,12 +526,15 @@ CUresult shim_cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
-	r = shim_real.cuMemDiscardAndPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+	r = shim_real.cuMemDiscardAndPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs,
+							     numPrefetchLocs, flags, hStream);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
 
-CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+				 CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+				 CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
 	CUresult r;
@@ -527,7 +550,9 @@ CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *s
 	return r;
 }
 
-CUresult shim_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+				      CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+				      CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
 	CUresult r;
@@ -543,7 +568,8 @@ CUresult shim_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size
 	return r;
 }
 
-CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+				    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
 	CUresult r;
@@ -559,7 +585,9 @@ CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
 	return r;
 }
 
-CUresult shim_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+					 CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+					 CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
 	CUresult r;
@@ -575,7 +603,8 @@ CUresult shim_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, s
 	return r;
 }
 
-CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
+				   unsigned long long flags, CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
 	CUresult r;
@@ -591,7 +620,8 @@ CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList
 	return r;
 }
 
-CUresult shim_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
+					unsigned long long flags, CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
 	CUresult r;
@@ -607,7 +637,8 @@ CUresult shim_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *o
 	return r;
 }
 
-CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
+				      CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
 	CUresult r;
@@ -623,7 +654,8 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
 	return r;
 }
 
-CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
+					   CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
 	CUresult r;
@@ -668,7 +700,8 @@ CUresult shim_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, c
 		   nodeParams);
 }
 
-/* The access list belongs to the node and keeps the driver's numbers; the pool's device is told as the program knows it. */
+/* The access list belongs to the node and keeps the driver's numbers; the pool's device is told as the program knows
+ * it. */
 CUresult shim_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
 	CUresult r = shim_real.cuGraphMemAllocNodeGetParams(hNode, params_out);
@@ -686,8 +719,8 @@ static CUresult add_alloc_node(CUgraphNode *node, CUgraph graph, const CUgraphNo
 	CUresult got;
 
 	ALLOC_NODE((whole.alloc = seen,
-		    got = second ? shim_real.cuGraphAddNode_v2(node, graph, dependencies, edges, count, &whole) :
-				   shim_real.cuGraphAddNode(node, graph, dependencies, count, &whole),
+		    got = second ? shim_real.cuGraphAddNode_v2(node, graph, dependencies, edges, count, &whole)
+				 : shim_real.cuGraphAddNode(node, graph, dependencies, count, &whole),
 		    seen.dptr = whole.alloc.dptr, got),
 		   &params->alloc);
 }

@@ -12,10 +12,10 @@ static struct {
 	int real_count; /* the driver's visible devices */
 	int seen_count; /* of those, the ones in the grant */
 	bool same;
-	bool told; /* the log knows when nothing is left */
+	bool told;		   /* the log knows when nothing is left */
 	int8_t index[DEVICES_MAX]; /* by the driver's ordinal: index in the grant, -1: not in it */
-	int8_t seen[DEVICES_MAX]; /* by the driver's ordinal: what the program calls it, -1: not shown */
-	int8_t real[DEVICES_MAX]; /* by what the program calls it: the driver's ordinal */
+	int8_t seen[DEVICES_MAX];  /* by the driver's ordinal: what the program calls it, -1: not shown */
+	int8_t real[DEVICES_MAX];  /* by what the program calls it: the driver's ordinal */
 } devices = { .same = true };
 
 static int grant_index(const CUuuid *uuid)

@@ -14,7 +14,8 @@
 
 #define DEVICES_MAX 64
 
-/* After the driver's cuInit and account_attach(). The number of devices that the program sees, or -1: cannot be told. */
+/* After the driver's cuInit and account_attach(). The number of devices that the program sees, or -1: cannot be told.
+ */
 int devices_match(void);
 /* The program sees all that the driver shows. */
 bool devices_same(void);
@@ -25,7 +26,9 @@ int devices_seen_count(void);
 /* The driver's device with this index in the grant. False: not visible. */
 bool devices_real(unsigned int device, CUdevice *ret_real);
 
-/* What the program calls it -> what the driver calls it; a number that the program cannot know becomes one that the driver refuses. */
+/* What the program calls it -> what the driver calls it; a number that the program cannot know becomes one that the
+ * driver refuses. */
 CUdevice devices_in(CUdevice seen);
-/* The driver's -> the program's; CU_DEVICE_INVALID and other negatives as they are; a device that is not shown becomes CU_DEVICE_INVALID. */
+/* The driver's -> the program's; CU_DEVICE_INVALID and other negatives as they are; a device that is not shown becomes
+ * CU_DEVICE_INVALID. */
 CUdevice devices_out(CUdevice real);

@@ -1,4 +1,5 @@
-/* figure.c: see figure.h. NVML's few names are declared here as its documentation gives them; nothing of it is linked. */
+/* figure.c: see figure.h. NVML's few names are declared here as its documentation gives them; nothing of it is linked.
+ */
 #include "shim/figure.h"
 #include "cuda_shim.h"
 #include "shim/account.h"

@@ -11,8 +11,8 @@
 
 struct figure {
 	bool listed; /* NVML lists processes here; this one is not in the list before its first context */
-	bool found; /* it is */
-	bool whole; /* the device's figure is known */
+	bool found;  /* it is */
+	bool whole;  /* the device's figure is known */
 	uint64_t process_bytes;
 	uint64_t device_bytes;
 };

@@ -2,8 +2,8 @@
  * fork.c: see fork.h.
  *
  * A child starts with nothing: no connection, no account, no records. What the parent holds is the parent's; a driver
- * that the parent has initialised refuses the child anyway, and a child that uses one for itself attaches as a client of
- * its own. The inherited socket stays open over a real driver, whose inherited descriptors keep the parent's memory
+ * that the parent has initialised refuses the child anyway, and a child that uses one for itself attaches as a client
+ * of its own. The inherited socket stays open over a real driver, whose inherited descriptors keep the parent's memory
  * occupied for as long as the child lives: so meted sees the parent's account end when the memory really is free. The
  * software device gives memory back at the death of its process, so there the child closes the socket.
  * Every lock is made anew, because its holder may be a thread that the child does not have.

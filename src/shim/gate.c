@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GATE_PATIENCE_NS 20000000u
+#define GATE_PATIENCE_NS 20000000u /* in which others go in and out */
+#define GATE_SPELL_NS 200000000u   /* in which they are held up, before they get another chance */
 
 _Atomic uint32_t gate_state;
 static pthread_mutex_t closer = PTHREAD_MUTEX_INITIALIZER; /* held from gate_close() to gate_open() */
@@ -48,9 +49,15 @@ void gate_close(void)
 		nobody = 0;
 		waited += pause_once(round++);
 	}
-	atomic_fetch_or_explicit(&gate_state, GATE_CLOSED, memory_order_acquire);
-	while (atomic_load_explicit(&gate_state, memory_order_acquire) != GATE_CLOSED)
-		pause_once(round++);
+	/* Others are held up, but not for ever: whoever is inside may be waiting for one of them. */
+	for (;;) {
+		atomic_fetch_or_explicit(&gate_state, GATE_CLOSED, memory_order_acquire);
+		for (waited = 0; waited < GATE_SPELL_NS; waited += pause_once(round++))
+			if (atomic_load_explicit(&gate_state, memory_order_acquire) == GATE_CLOSED)
+				return;
+		atomic_fetch_and_explicit(&gate_state, ~GATE_CLOSED, memory_order_release);
+		pause_once(round);
+	}
 }
 
 void gate_open(void)

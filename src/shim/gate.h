@@ -5,7 +5,7 @@
  * itself (close, open), so that the driver's figures before and after differ by that call alone. The driver is called
  * inside the gate; meted is never asked inside it (attach.h freezes accounts through it).
  * A closer that waits does not hold up others at first: a thread inside may be waiting in the driver for one that is
- * about to enter. After GATE_PATIENCE it does, or a busy allocator would keep it out for ever.
+ * about to enter. After a while it does, or a busy allocator would keep it out for ever, but only for short spells.
  */
 #pragma once
 

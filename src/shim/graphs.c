@@ -6,8 +6,8 @@
  * what is reserved, like a pool's. Launches of graphs without such nodes are not touched, and when no graph of the
  * process has any, the launch is passed through.
  *
- * Not seen: allocation nodes in the bodies of conditional nodes, which the driver does not let one ask for, and those on
- * a fourth device of one graph.
+ * Not seen: allocation nodes in the bodies of conditional nodes, which the driver does not let one ask for, and those
+ * on a fourth device of one graph.
  */
 #include "shim/graphs.h"
 #include "cuda_shim.h"
@@ -30,14 +30,14 @@ struct exec_need {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
-static struct map execs; /* exec -> for up to three devices units << 8 | 1 + device */
+static struct map execs;				 /* exec -> for up to three devices units << 8 | 1 + device */
 static uint32_t charged_units[WIRE_MAX_DEVICES];
 static _Atomic bool used; /* some graph of this process has allocation nodes */
 
 static const enum cuda_call launch_calls[] = {
-	CUDA_CALL_cuGraphLaunch,	CUDA_CALL_cuGraphLaunch_ptsz,	     CUDA_CALL_cuGraphUpload,
-	CUDA_CALL_cuGraphUpload_ptsz,	CUDA_CALL_cuStreamSynchronize,	     CUDA_CALL_cuStreamSynchronize_ptsz,
-	CUDA_CALL_cuCtxSynchronize,	CUDA_CALL_cuCtxSynchronize_v2,	     CUDA_CALL_cuEventSynchronize,
+	CUDA_CALL_cuGraphLaunch,      CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,
+	CUDA_CALL_cuGraphUpload_ptsz, CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuCtxSynchronize,   CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,
 };
 
 static bool add_node(CUgraphNode node, struct exec_need *need, int depth);
@@ -272,7 +272,8 @@ static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream s
 	}
 	gate_leave();
 	if (r == CUDA_SUCCESS && !paid) {
-		attach_event(charge[0].device, "a graph's launch reserved memory beyond the quota; it was waited for and trimmed");
+		attach_event(charge[0].device,
+			     "a graph's launch reserved memory beyond the quota; it was waited for and trimmed");
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return r;
@@ -322,8 +323,8 @@ CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgra
 	return r;
 }
 
-CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
-				    char *logBuffer, size_t bufferSize)
+CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+				    size_t bufferSize)
 {
 	CUresult r = shim_real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 

@@ -1,12 +1,13 @@
 /*
- * graphs.h: memory nodes of graphs. What counts is what the driver has reserved for graphs on a device, which grows when a
- * graph with allocation nodes is launched.
+ * graphs.h: memory nodes of graphs. What counts is what the driver has reserved for graphs on a device, which grows
+ * when a graph with allocation nodes is launched.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Settles the graphs' memory on a device and makes the driver return what no graph uses. True: there is more credit now. */
+/* Settles the graphs' memory on a device and makes the driver return what no graph uses. True: there is more credit
+ * now. */
 bool graphs_shrink(unsigned int device);
 /* Settles where graphs have memory at all. Outside the gate. */
 void graphs_settle(void);

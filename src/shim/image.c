@@ -2,8 +2,8 @@
  * image.c: see image.h. The layout of fat binaries and of the sections of cubins is from the public description of the
  * formats; an ELF's sizes are those of its sections .nv.global*, .nv.constant3 and .bss-like ones of that name.
  *
- * The reader of PTX knows just enough: comments, strings and braces, and declarations of .global and .const variables at
- * module scope. What it does not understand makes the need unknown, never smaller.
+ * The reader of PTX knows just enough: comments, strings and braces, and declarations of .global and .const variables
+ * at module scope. What it does not understand makes the need unknown, never smaller.
  */
 #include "shim/image.h"
 
@@ -109,9 +109,10 @@ static const char *read_number(const char *p, uint64_t *ret)
 		p += 2;
 	}
 	for (;; p++) {
-		int digit = *p >= '0' && *p <= '9' ? *p - '0' :
-			    base == 16 && *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 :
-			    base == 16 && *p >= 'A' && *p <= 'F' ? *p - 'A' + 10 : -1;
+		int digit = *p >= '0' && *p <= '9'		   ? *p - '0'
+			    : base == 16 && *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
+			    : base == 16 && *p >= 'A' && *p <= 'F' ? *p - 'A' + 10
+								   : -1;
 
 		if (digit < 0)
 			break;
@@ -144,10 +145,10 @@ static unsigned int type_bytes(const char *p, size_t n)
 	static const struct {
 		const char *name;
 		unsigned int bytes;
-	} types[] = { { ".b8", 1 },	{ ".u8", 1 },	 { ".s8", 1 },	 { ".b16", 2 },	   { ".u16", 2 },
-		      { ".s16", 2 },	{ ".f16", 2 },	 { ".bf16", 2 }, { ".f16x2", 4 },  { ".b32", 4 },
-		      { ".u32", 4 },	{ ".s32", 4 },	 { ".f32", 4 },	 { ".b64", 8 },	   { ".u64", 8 },
-		      { ".s64", 8 },	{ ".f64", 8 },	 { ".b128", 16 }, { ".texref", 0 }, { ".samplerref", 0 },
+	} types[] = { { ".b8", 1 },	{ ".u8", 1 },  { ".s8", 1 },	{ ".b16", 2 },	  { ".u16", 2 },
+		      { ".s16", 2 },	{ ".f16", 2 }, { ".bf16", 2 },	{ ".f16x2", 4 },  { ".b32", 4 },
+		      { ".u32", 4 },	{ ".s32", 4 }, { ".f32", 4 },	{ ".b64", 8 },	  { ".u64", 8 },
+		      { ".s64", 8 },	{ ".f64", 8 }, { ".b128", 16 }, { ".texref", 0 }, { ".samplerref", 0 },
 		      { ".surfref", 0 } };
 
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -343,8 +344,7 @@ static void read_fat(const unsigned char *header, struct image_need *need)
 		const unsigned char *payload;
 
 		memcpy(&entry, header + at, sizeof entry);
-		if (entry.header_bytes < sizeof entry ||
-		    entry.payload_bytes > 16 + size - at - sizeof entry) {
+		if (entry.header_bytes < sizeof entry || entry.payload_bytes > 16 + size - at - sizeof entry) {
 			need->known = false;
 			return;
 		}

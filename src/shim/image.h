@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 struct image_need {
-	bool known; /* false: a member is compressed, or the image is of no known kind */
+	bool known;	      /* false: a member is compressed, or the image is of no known kind */
 	uint64_t least_bytes; /* over the members that the driver may choose from: plain sums */
-	uint64_t most_units; /* each variable rounded up to a unit, as the software device takes them */
+	uint64_t most_units;  /* each variable rounded up to a unit, as the software device takes them */
 	uint64_t least_units;
 };
 

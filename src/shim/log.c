@@ -10,15 +10,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static char path[4096];
+
+void log_init(void)
+{
+	const char *chosen = getenv("METE_LOG");
+
+	if (chosen && strlen(chosen) < sizeof path)
+		strcpy(path, chosen);
+}
+
 void log_line(const char *fmt, ...)
 {
 	static const char prefix[] = "mete: ";
-	const char *path = getenv("METE_LOG");
 	int saved = errno, fd = 2, n;
 	char line[512];
 	va_list ap;
 
-	if (!path || !*path)
+	if (!*path)
+		log_init();
+	if (!*path)
 		return;
 	memcpy(line, prefix, sizeof prefix - 1);
 	va_start(ap, fmt);
@@ -31,7 +42,8 @@ void log_line(const char *fmt, ...)
 		n = sizeof line - 2;
 	line[n++] = '\n';
 	if (strcmp(path, "stderr") != 0)
-		fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+		fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY,
+				  0600);
 	if (fd < 0)
 		goto out;
 	syscall(SYS_write, fd, line, (size_t)n);

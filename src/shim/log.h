@@ -6,4 +6,7 @@
  */
 #pragma once
 
+/* Reads METE_LOG, which the program may change later; attach_init() does it. Until then a line reads it itself. */
+void log_init(void);
+
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);

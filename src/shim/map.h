@@ -16,7 +16,7 @@ struct map_entry {
 
 struct map {
 	struct map_entry *table; /* NULL: nothing stored yet */
-	uint32_t mask; /* places - 1 */
+	uint32_t mask;		 /* places - 1 */
 	uint32_t count;
 };
 

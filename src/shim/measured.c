@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-static struct { /* changed with the gate closed */
+static struct {			 /* changed with the gate closed */
 	uint64_t measured_units; /* charged by measured calls and not yet given back */
 	uint64_t overhead_units; /* charged by the truth check */
 	int64_t reported;
@@ -118,8 +118,7 @@ int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint
 	if (!(most <= WIRE_MAX_UNITS && hold_bound(m, most)) && (least == most || !hold_all(m, least)))
 		return MEASURED_REFUSED;
 	figure_read(device, &m->before);
-	figure_assume(&m->before,
-		      (uint64_t)(account_held_units(device) - m->reserved_units) * WIRE_UNIT_BYTES);
+	figure_assume(&m->before, (uint64_t)(account_held_units(device) - m->reserved_units) * WIRE_UNIT_BYTES);
 	check_truth(m, &pending);
 	return MEASURED_READY;
 }

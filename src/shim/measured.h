@@ -1,9 +1,9 @@
 /*
  * measured.h: a driver's call whose size only shows afterwards: a context, a module, an array, a graph's memory.
  *
- * All that is left of the quota is held while the call runs (or an upper bound, where one is known), the gate is closed,
- * and the charge is settled at what the driver's figure has grown by. If it grew by more than was held, the caller undoes
- * the call and answers out of memory.
+ * All that is left of the quota is held while the call runs (or an upper bound, where one is known), the gate is
+ * closed, and the charge is settled at what the driver's figure has grown by. If it grew by more than was held, the
+ * caller undoes the call and answers out of memory.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ struct measured {
 
 enum measured_result {
 	MEASURED_READY = 0, /* the gate is closed */
-	MEASURED_REFUSED, /* answer CUDA_ERROR_OUT_OF_MEMORY; nothing has changed */
-	MEASURED_OVER, /* undo the call, then measured_cancel() */
+	MEASURED_REFUSED,   /* answer CUDA_ERROR_OUT_OF_MEMORY; nothing has changed */
+	MEASURED_OVER,	    /* undo the call, then measured_cancel() */
 };
 
 /* Holds at least `least` and at most `most` units (MEASURED_UNKNOWN: all there is). READY or REFUSED. */
@@ -37,8 +37,8 @@ void measured_cancel(struct measured *m);
 /* For a call that only gives back: closes the gate and reads the figure. */
 void measured_begin_release(struct measured *m, unsigned int device);
 /*
- * Opens the gate. `refunded` units of what the call freed have been given back already, by their records; `known` is what
- * else was charged for it, which is given back where the driver's figure does not say.
+ * Opens the gate. `refunded` units of what the call freed have been given back already, by their records; `known` is
+ * what else was charged for it, which is given back where the driver's figure does not say.
  */
 void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known);
 

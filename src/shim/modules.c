@@ -295,19 +295,19 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 		return r;
 	*ret = l->made;
 	pthread_mutex_lock(&lock);
-	map_add(&libraries, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
-						 .value = { image.least_units, image.known ? image.most_units :
-											     MEASURED_UNKNOWN,
-							    !image.known || image.most_units } });
+	map_add(&libraries,
+		&(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
+				     .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
+						!image.known || image.most_units } });
 	pthread_mutex_unlock(&lock);
 	if (l->units)
 		add_instance(l->made, context, l->units, l->device);
 	return r;
 }
 
-CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-				void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-				void **libraryOptionValues, unsigned int numLibraryOptions)
+CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+				unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+				unsigned int numLibraryOptions)
 {
 	return load_library(library, &(struct load){ .call = CUDA_CALL_cuLibraryLoadData,
 						     .image = code,

@@ -1,4 +1,5 @@
-/* modules.h: modules and libraries: their variables, and on a real driver their code, lie in device memory (measured). */
+/* modules.h: modules and libraries: their variables, and on a real driver their code, lie in device memory (measured).
+ */
 #pragma once
 
 #include <stdint.h>

@@ -4,12 +4,12 @@
  * A pool's slot is locked from the driver's call to the reading of what the pool has reserved, so that growth is
  * attributed once. Those calls (allocate, query, trim) do not call back, and wait for the device only in undo_locked().
  *
- * How much an allocation makes a pool grow is the pool's affair: nothing when it finds room in what the pool keeps, else
- * what the driver takes at a time. The most is charged first: the size, rounded up to the pieces in which a real driver's
- * pools have been seen to grow. Where the quota has no room for that, the software device is never asked: the stream is
- * waited for and pools give back what nobody uses until there is room, or there is none. A real driver, where giving back
- * is dear, is asked first if the pool keeps enough; an allocation that made the pool grow beyond the quota after all is
- * taken back before the program sees it.
+ * How much an allocation makes a pool grow is the pool's affair: nothing when it finds room in what the pool keeps,
+ * else what the driver takes at a time. The most is charged first: the size, rounded up to the pieces in which a real
+ * driver's pools have been seen to grow. Where the quota has no room for that, the software device is never asked: the
+ * stream is waited for and pools give back what nobody uses until there is room, or there is none. A real driver, where
+ * giving back is dear, is asked first if the pool keeps enough; an allocation that made the pool grow beyond the quota
+ * after all is taken back before the program sees it.
  */
 #include "shim/pools.h"
 #include "cuda_shim.h"
@@ -27,16 +27,18 @@
 #include <stdatomic.h>
 
 #define POOLS_MAX 512u
-#define PIECE_BYTES (32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do */
+#define PIECE_BYTES                                                                                                    \
+	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \
+		     */
 
 struct pool {
 	pthread_mutex_t lock; /* guards the rest */
-	CUmemoryPool handle; /* NULL: a free slot, or destroyed while `live` is not 0 */
+	CUmemoryPool handle;  /* NULL: a free slot, or destroyed while `live` is not 0 */
 	unsigned int device;
 	bool used; /* the slot is taken */
 	uint32_t charged_units;
 	uint32_t piece_units; /* it grows by multiples of this */
-	uint64_t live_bytes; /* allocated and not released by the program */
+	uint64_t live_bytes;  /* allocated and not released by the program */
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* guards taking a slot */
@@ -106,8 +108,8 @@ static uint64_t reserved_bytes(CUmemoryPool handle)
 
 /*
  * Brings the charge to what the pool has reserved, paying growth from `ret_units` (units already in held) and then from
- * the credit at hand; what is left in *ret_units is the caller's. Value: units that are missing, and then nothing of the
- * growth that they belong to is charged yet.
+ * the credit at hand; what is left in *ret_units is the caller's. Value: units that are missing, and then nothing of
+ * the growth that they belong to is charged yet.
  */
 static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 {
@@ -238,8 +240,8 @@ static bool per_thread(enum pool_call call)
 static bool capturing(enum pool_call call, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	CUresult r = per_thread(call) ? shim_real.cuStreamIsCapturing_ptsz(stream, &status) :
-					shim_real.cuStreamIsCapturing(stream, &status);
+	CUresult r = per_thread(call) ? shim_real.cuStreamIsCapturing_ptsz(stream, &status)
+				      : shim_real.cuStreamIsCapturing(stream, &status);
 
 	return r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
@@ -252,8 +254,8 @@ static bool stream_device(enum pool_call call, CUstream stream, CUdevice *ret)
 
 	if ((uintptr_t)stream <= 2)
 		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
-	if ((per_thread(call) ? shim_real.cuStreamGetCtx_ptsz(stream, &context) :
-				shim_real.cuStreamGetCtx(stream, &context)) != CUDA_SUCCESS)
+	if ((per_thread(call) ? shim_real.cuStreamGetCtx_ptsz(stream, &context)
+			      : shim_real.cuStreamGetCtx(stream, &context)) != CUDA_SUCCESS)
 		return false;
 	if (shim_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context)
 		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
@@ -264,7 +266,8 @@ static bool stream_device(enum pool_call call, CUstream stream, CUdevice *ret)
 	return found;
 }
 
-/* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge. */
+/* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge.
+ */
 static struct pool *known_pool(CUmemoryPool handle)
 {
 	struct pool *p = pool_find(handle);

@@ -10,7 +10,8 @@
 
 /* An allocation from the pool in this slot was released. Outside the gate. */
 void pools_freed(uint32_t slot, uint64_t bytes);
-/* Settles the pools on a device and makes them return what nobody uses. True: there is more credit now. Outside the gate. */
+/* Settles the pools on a device and makes them return what nobody uses. True: there is more credit now. Outside the
+ * gate. */
 bool pools_shrink(unsigned int device);
 /* A context on the device is gone; pools may have gone with it. Outside the gate. */
 void pools_settle(unsigned int device);

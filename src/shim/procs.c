@@ -41,8 +41,8 @@ static void *answer(const char *name, int version, uint64_t flags, void *given, 
 		return given;
 	if (version > KNOWN_VERSION && known != given) {
 		if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
-			log_line("%s of version %d is unknown to this release and is not metered; install a newer mete", name,
-				 version);
+			log_line("%s of version %d is unknown to this release and is not metered; install a newer mete",
+				 name, version);
 		return given;
 	}
 	return body;

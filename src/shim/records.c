@@ -41,8 +41,7 @@ static struct shard *shard_of(uint64_t key)
 static struct map_entry pack(const struct record *r)
 {
 	return (struct map_entry){ .key = r->key,
-				   .value = { (uint64_t)(uintptr_t)r->context,
-					      (uint64_t)r->units << 32 | r->size_units,
+				   .value = { (uint64_t)(uintptr_t)r->context, (uint64_t)r->units << 32 | r->size_units,
 					      (uint64_t)r->extra << 32 | (uint32_t)r->kind << 16 |
 						      (uint32_t)r->flags << 8 | r->device } };
 }

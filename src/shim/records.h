@@ -11,9 +11,9 @@
 
 enum record_kind {
 	RECORD_PLAIN = 1, /* cuMemAlloc and its like: charged by blocks of the driver's granule */
-	RECORD_POOL, /* stream-ordered: the charge lies with the pool, `extra` */
-	RECORD_ARRAY, /* array or mipmap: measured */
-	RECORD_IMPORTED, /* another process's: charged once, to the object `extra` */
+	RECORD_POOL,	  /* stream-ordered: the charge lies with the pool, `extra` */
+	RECORD_ARRAY,	  /* array or mipmap: measured */
+	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra` */
 };
 
 enum record_flags {
@@ -23,11 +23,11 @@ enum record_flags {
 struct record {
 	uint64_t key; /* record_pointer(), record_handle() */
 	const void *context;
-	uint32_t units; /* charged to the device; 0 where the charge lies elsewhere */
+	uint32_t units;	     /* charged to the device; 0 where the charge lies elsewhere */
 	uint32_t size_units; /* as asked for, rounded up */
 	uint32_t extra;
-	uint8_t kind; /* enum record_kind */
-	uint8_t flags; /* enum record_flags */
+	uint8_t kind;	/* enum record_kind */
+	uint8_t flags;	/* enum record_flags */
 	uint8_t device; /* index of the grant's device */
 };
 

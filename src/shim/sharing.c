@@ -163,8 +163,7 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	int id;
 
 	if (r != CUDA_SUCCESS || shim_real.cuMemGetAddressRange_v2(&base, &size, dptr) != CUDA_SUCCESS ||
-	    !records_find(record_pointer(base), &record) || record.kind != RECORD_PLAIN ||
-	    record.flags & RECORD_SHARED)
+	    !records_find(record_pointer(base), &record) || record.kind != RECORD_PLAIN || record.flags & RECORD_SHARED)
 		return r;
 	granule = accounts[record.device].granule_units;
 	if (base % ((uint64_t)granule * WIRE_UNIT_BYTES) || record.size_units % granule)
@@ -187,8 +186,8 @@ static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 		sharing_key_of_bytes(&handle, sizeof handle, key);
 		id = sharing_import(key);
 	}
-	r = second ? shim_real.cuIpcOpenMemHandle_v2(pdptr, handle, flags) :
-		     shim_real.cuIpcOpenMemHandle(pdptr, handle, flags);
+	r = second ? shim_real.cuIpcOpenMemHandle_v2(pdptr, handle, flags)
+		   : shim_real.cuIpcOpenMemHandle(pdptr, handle, flags);
 	if (id == SHARING_NONE)
 		return r;
 	if (r != CUDA_SUCCESS) {

@@ -1,7 +1,7 @@
 /*
- * sharing.h: device memory that several processes hold. Its charge moves from the exporter's account to an object of the
- * grant, and goes when the last process lets go. meted counts a process once, however many handles it has; those are
- * counted here. Every function asks meted: outside the gate and without locks.
+ * sharing.h: device memory that several processes hold. Its charge moves from the exporter's account to an object of
+ * the grant, and goes when the last process lets go. meted counts a process once, however many handles it has; those
+ * are counted here. Every function asks meted: outside the gate and without locks.
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 
 /* The charge of `units` in our account moves to the object. Value: an id, or SHARING_NONE: it stays with us. */
 int sharing_share(const uint8_t *key, unsigned int device, uint32_t units);
-/* We hold the object too. Value: an id, or SHARING_NONE: not exported under this grant, its owner is charged elsewhere. */
+/* We hold the object too. Value: an id, or SHARING_NONE: not exported under this grant, its owner is charged elsewhere.
+ */
 int sharing_import(const uint8_t *key);
 /* One of our holds is gone; the driver has let go already. */
 void sharing_drop(uint32_t id);

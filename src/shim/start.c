@@ -26,14 +26,16 @@ static void *bodies[CUDA_CALL_COUNT]; /* what shim_bind() put into shim_table */
 
 /* Calls whose bodies matter only when some devices are hidden, or once a pool or a graph takes memory. */
 static const enum cuda_call device_calls[] = {
-#define DEVICE_CALL(symbol) CUDA_CALL_##symbol,
+#define X(symbol) CUDA_CALL_##symbol,
 #include "shim/device_calls.h"
-#undef DEVICE_CALL
+#undef X
 };
 static const enum cuda_call late_calls[] = {
-	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
-	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuGraphLaunch,
-	CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,		   CUDA_CALL_cuGraphUpload_ptsz,
+	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
+	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuGraphLaunch,
+	CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,
+	CUDA_CALL_cuGraphUpload_ptsz,
 };
 
 static const char *const usual_places[] = {
@@ -95,8 +97,9 @@ static void *open_driver(void)
 		if (*chosen == '/')
 			handle = try_driver(chosen);
 		if (!handle)
-			log_line("METE_DRIVER=%s is not the absolute path of a driver's libcuda; correct it or unset it",
-				 chosen);
+			log_line(
+				"METE_DRIVER=%s is not the absolute path of a driver's libcuda; correct it or unset it",
+				chosen);
 		return handle;
 	}
 	for (size_t i = 0; !handle && i < sizeof usual_places / sizeof *usual_places; i++)
@@ -119,8 +122,10 @@ static void pass_all(void)
 
 static void start_locked(void)
 {
-	void *driver = open_driver();
+	void *driver;
 
+	account_init();
+	driver = open_driver();
 	if (!driver) {
 		shim_refuse(CUDA_ERROR_NO_DEVICE);
 		return;
@@ -194,7 +199,8 @@ CUresult shim_cuInit(unsigned int Flags)
 	return r;
 }
 
-/* Somebody in this process has initialised the driver behind our back, or nobody has: then there is nothing to charge. */
+/* Somebody in this process has initialised the driver behind our back, or nobody has: then there is nothing to charge.
+ */
 bool start_meter(void)
 {
 	int count;

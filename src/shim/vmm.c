@@ -6,7 +6,8 @@
  * allocation lives on in a mapping: so handles and ranges point at an allocation of our own numbering.
  * Before the driver is asked to let go, what it would let go of is taken out of the tables, and the refund comes after.
  *
- * What cuMemMapArrayAsync maps stays charged until the array goes: the regions of its unmap operations are not followed.
+ * What cuMemMapArrayAsync maps stays charged until the array goes: the regions of its unmap operations are not
+ * followed.
  */
 #include "shim/vmm.h"
 #include "cuda_shim.h"
@@ -20,7 +21,8 @@
 
 #include <pthread.h>
 
-/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us */
+/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us
+ */
 /* handles: handle -> [0] id, [1] references through it */
 /* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
@@ -335,7 +337,8 @@ static bool add_import(CUmemGenericAllocationHandle handle, unsigned int object)
 
 	if (!id)
 		return add(name_of(handle), 0, 0, (uint64_t)object + 1);
-	/* Our own memory came back under the handle that we know: one more reference, and the object needs no second. */
+	/* Our own memory came back under the handle that we know: one more reference, and the object needs no second.
+	 */
 	change(id, 1, 0);
 	add_reference(handle, id);
 	return false;
@@ -364,8 +367,8 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 
 static CUresult map_arrays(CUarrayMapInfo *list, unsigned int n, CUstream stream, bool per_thread)
 {
-	CUresult r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream) :
-				  shim_real.cuMemMapArrayAsync(list, n, stream);
+	CUresult r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream)
+				: shim_real.cuMemMapArrayAsync(list, n, stream);
 
 	for (unsigned int i = 0; r == CUDA_SUCCESS && i < n; i++) {
 		struct map_entry e = { 0 };

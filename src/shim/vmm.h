@@ -1,6 +1,6 @@
 /*
- * vmm.h: memory made by cuMemCreate. Charged to the device in its properties, until the last handle and the last mapping
- * are gone; what several processes share is charged to the grant's object (sharing.h).
+ * vmm.h: memory made by cuMemCreate. Charged to the device in its properties, until the last handle and the last
+ * mapping are gone; what several processes share is charged to the grant's object (sharing.h).
  */
 #pragma once
 

@@ -1,15 +1,13 @@
 /*
  * driver.c: a driver for tests of the shim, over the skeleton that the API's generator writes (every call not defined
- * here succeeds and does nothing). It computes nothing, but takes memory as a real driver does where the software device
- * does not: plain allocations come from blocks of 2 MiB that small ones share, pools grow in pieces of 32 MiB, contexts
- * and modules take memory that nobody announces.
+ * here succeeds and does nothing). It computes nothing, but takes memory as a real driver does where the software
+ *device does not: plain allocations come from blocks of 2 MiB that small ones share, pools grow in pieces of 32 MiB,
+ *contexts and modules take memory that nobody announces.
  *
- *	TEST_DRIVER_FILE     what all processes together hold, per device, in bytes, and the most they ever held (struct shared)
- *	TEST_DRIVER_GRANULE  bytes of a block; default 2 MiB
- *	TEST_DRIVER_CONTEXT  bytes of a context
- *	TEST_DRIVER_FAIL     1: every allocation fails after it was asked for
- *	TEST_DRIVER_EMPTY    1: allocations are numbers, for measuring what the shim adds
- *	CUDA_VISIBLE_DEVICES 4 devices; indices or UUIDs, whose 16 bytes are all 0xd0 + index
+ *	TEST_DRIVER_FILE     what all processes together hold, per device, in bytes, and the most they ever held (struct
+ *shared) TEST_DRIVER_GRANULE  bytes of a block; default 2 MiB TEST_DRIVER_CONTEXT  bytes of a context TEST_DRIVER_FAIL
+ *1: every allocation fails after it was asked for TEST_DRIVER_EMPTY    1: allocations are numbers, for measuring what
+ *the shim adds CUDA_VISIBLE_DEVICES 4 devices; indices or UUIDs, whose 16 bytes are all 0xd0 + index
  */
 #include "driver.h"
 #include "cuda_table.h"
@@ -42,7 +40,7 @@ struct context {
 
 struct allocation {
 	uint64_t address, bytes; /* 0: a free place */
-	uint64_t taken; /* bytes of the device that go with it, where no block is shared */
+	uint64_t taken;		 /* bytes of the device that go with it, where no block is shared */
 	struct context *context;
 	struct pool *pool;
 	int device;
@@ -93,7 +91,7 @@ static bool take(int device, uint64_t bytes)
 		return false;
 	}
 	while (now > peak && !__atomic_compare_exchange_n(&shared->peak[device], &peak, now, false, __ATOMIC_SEQ_CST,
-							   __ATOMIC_SEQ_CST))
+							  __ATOMIC_SEQ_CST))
 		;
 	return true;
 }
@@ -385,7 +383,9 @@ static CUresult allocate(CUdeviceptr *ret, uint64_t bytes)
 	pthread_mutex_lock(&lock);
 	a = place();
 	if (a) {
-		*a = (struct allocation){ .device = current->device, .context = current, .shares = bytes <= granule / 2 };
+		*a = (struct allocation){ .device = current->device,
+					  .context = current,
+					  .shares = bytes <= granule / 2 };
 		if (a->shares) {
 			a->address = place_small(a->device, bytes);
 		} else if (take(a->device, up(bytes, granule))) {

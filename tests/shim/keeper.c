@@ -28,7 +28,7 @@ struct client {
 	int fd; /* -1: a free place */
 	pid_t pid;
 	struct wire_page *page;
-	bool all[WIRE_MAX_DEVICES]; /* was given all that was left, and is still measuring */
+	bool all[WIRE_MAX_DEVICES];  /* was given all that was left, and is still measuring */
 	struct wire_reserve waiting; /* type 0: nothing */
 };
 
@@ -158,7 +158,9 @@ static bool hello(struct client *c, const struct wire_hello *h)
 	socklen_t size = sizeof peer;
 	char path[256], control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec part = { &w, sizeof w };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr m = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *cm = CMSG_FIRSTHDR(&m);
 	int fd;
 

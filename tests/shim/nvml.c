@@ -1,6 +1,6 @@
 /*
- * nvml.c: as much of NVML as the shim asks the driver's own for, over what driver.c holds. This process is the only one;
- * TEST_NVML_HIDDEN=1 leaves the list of processes empty, as in a container that hides process ids.
+ * nvml.c: as much of NVML as the shim asks the driver's own for, over what driver.c holds. This process is the only
+ * one; TEST_NVML_HIDDEN=1 leaves the list of processes empty, as in a container that hides process ids.
  */
 #include "driver.h"
 
