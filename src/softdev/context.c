@@ -38,6 +38,7 @@ static void context_defaults(struct context *c)
 	c->cache = CU_FUNC_CACHE_PREFER_NONE;
 	c->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
 	c->sticky = 0;
+	c->heap_bytes = 0;
 	c->peers = 0;
 }
 

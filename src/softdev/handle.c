@@ -5,6 +5,7 @@
 #include "softdev/context.h"
 #include "softdev/event.h"
 #include "softdev/mempool.h"
+#include "softdev/module.h"
 #include "softdev/stream.h"
 #include "softdev/vmm.h"
 
@@ -33,6 +34,10 @@ static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_ALLOCATION] = SLAB(struct allocation),
 	[HANDLE_ARRAY] = SLAB(struct array),
 	[HANDLE_MIPMAP] = SLAB(struct mipmap),
+	[HANDLE_MODULE] = SLAB(struct module),
+	[HANDLE_FUNCTION] = SLAB(struct function),
+	[HANDLE_LIBRARY] = SLAB(struct library),
+	[HANDLE_KERNEL] = SLAB(struct kernel),
 };
 
 static bool slab_reserve_locked(struct slab *s)

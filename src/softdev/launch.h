@@ -1,7 +1,20 @@
 /* launch.h: launching kernels. */
 #pragma once
 
+#include "softdev/module.h"
 #include "softdev/work.h"
 
+/* One launch as a program describes it. */
+struct launch {
+	CUfunction function;
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
+	bool cooperative;
+	void **params; /* one pointer per parameter, or NULL */
+	void **extra; /* a packed buffer, or NULL */
+};
+
+/* Checks and copies; the work owns its parameters. */
+CUresult launch_describe(const struct launch *l, struct context *c, struct work *ret);
 /* Runs a kernel to its end; a fault goes to the context. */
 void launch_run(struct work *w);

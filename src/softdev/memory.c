@@ -39,30 +39,40 @@ static void range_unlink_locked(struct range *r)
 		r->next->previous = r->previous;
 }
 
-CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
+CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
+			     struct range **ret)
 {
-	uint64_t units = bytes / SEGMENT_UNIT_BYTES + !!(bytes % SEGMENT_UNIT_BYTES);
 	struct range *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (segment_charge(&driver.place, d->index, units)) {
-		free(r);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*r = (struct range){ .kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id };
+	*r = (struct range){ .kind = kind, .bytes = bytes, .device = d, .context = c, .id = ++next_id };
 	pthread_mutex_lock(&memory_mutex);
 	r->begin = arena_alloc(d->arena, bytes, r);
 	if (r->begin)
 		range_link_locked(r);
 	pthread_mutex_unlock(&memory_mutex);
 	if (!r->begin) {
-		segment_refund(&driver.place, d->index, units);
 		free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*ret = r;
 	return CUDA_SUCCESS;
+}
+
+CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
+{
+	uint64_t units = bytes / SEGMENT_UNIT_BYTES + !!(bytes % SEGMENT_UNIT_BYTES);
+	CUresult e;
+
+	if (segment_charge(&driver.place, d->index, units))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e = range_new_uncharged(d, c, kind, bytes, ret);
+	if (e)
+		segment_refund(&driver.place, d->index, units);
+	else
+		(*ret)->units = units;
+	return e;
 }
 
 void range_free(struct range *r)
@@ -73,7 +83,8 @@ void range_free(struct range *r)
 	range_unlink_locked(r);
 	arena_free(r->device->arena, r->begin);
 	pthread_mutex_unlock(&memory_mutex);
-	segment_refund(&driver.place, r->device->index, r->units);
+	if (r->units)
+		segment_refund(&driver.place, r->device->index, r->units);
 	free(r);
 }
 

@@ -53,6 +53,9 @@ extern pthread_mutex_t memory_mutex;
  * leaves nothing changed.
  */
 CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret);
+/* The same without a charge: what counts as the context's overhead. */
+CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
+			     struct range **ret);
 /* Gives it back; NULL is nothing. Nobody may use it any more. */
 void range_free(struct range *r);
 /* A range that is not in an arena: makes it known. Value: false without memory. */

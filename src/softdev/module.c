@@ -1,4 +1,414 @@
+/*
+ * module.c: see module.h. Loading, and the calls on modules.
+ *
+ * Order: module_mutex, then what range_new() takes. The engine is called without a lock.
+ */
 #include "softdev/module.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "softdev/image/image.h"
+#include "softdev/jit.h"
+#include "softdev/log.h"
+#include "softdev/stream.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MOST (INT64_C(1) << 31)
+
+pthread_mutex_t module_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- images ---- */
+
+static uint32_t device_arch(void)
+{
+	const struct segment_config *c = driver.device[0].config; /* all devices of a segment are of one kind */
+
+	return c->cc_major * 10 + c->cc_minor;
+}
+
+void source_deinit(struct source *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free((void *)(uintptr_t)s->text[i].text);
+	free(s->text);
+	memset(s, 0, sizeof(*s));
+}
+
+static bool source_copy(const struct image_ptx *ptx, struct source *ret)
+{
+	struct source s = { .text = calloc(ptx->count + 1, sizeof(*s.text)) };
+
+	if (!s.text)
+		return false;
+	for (; s.count < ptx->count; s.count++) {
+		const struct image_text *t = &ptx->text[s.count];
+		char *copy = malloc(t->bytes + 1);
+
+		if (!copy) {
+			source_deinit(&s);
+			return false;
+		}
+		memcpy(copy, t->text, t->bytes);
+		copy[t->bytes] = 0;
+		s.text[s.count] = (struct ptx_text){ copy, t->bytes };
+	}
+	*ret = s;
+	return true;
+}
+
+static CUresult image_error(int outcome)
+{
+	switch (outcome) {
+	case IMAGE_NO_PTX:
+	case IMAGE_TOO_NEW:
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	case IMAGE_INVALID:
+		return CUDA_ERROR_INVALID_IMAGE;
+	default:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+}
+
+static CUresult ptx_error(int outcome)
+{
+	switch (outcome) {
+	case PTX_OK:
+		return CUDA_SUCCESS;
+	case PTX_INVALID:
+	case PTX_TOO_NEW_TARGET:
+	case PTX_UNRESOLVED:
+		return CUDA_ERROR_INVALID_PTX;
+	case PTX_TOO_NEW_VERSION:
+		return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+	default:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+}
+
+CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes)
+{
+	struct ptx_options options = { .arch = device_arch() };
+
+	return ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
+}
+
+CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,
+		     size_t log_bytes)
+{
+	struct image_ptx ptx = { 0 };
+	struct source s = { 0 };
+	CUresult e;
+	int r;
+
+	log[0] = 0;
+	r = bytes ? image_find_ptx_bounded(image, bytes, device_arch(), &ptx, log, log_bytes) :
+		    image_find_ptx(image, device_arch(), &ptx, log, log_bytes);
+	if (r) {
+		log_line("module: %s", log[0] ? log : "no memory for the image");
+		return image_error(r);
+	}
+	e = source_copy(&ptx, &s) ? source_decode(&s, ret_module, log, log_bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+	image_ptx_deinit(&ptx);
+	if (e) {
+		log_line("module: %s", log[0] ? log : "no memory for the PTX text");
+		source_deinit(&s);
+		return e;
+	}
+	*ret = s;
+	return CUDA_SUCCESS;
+}
+
+/* A whole file with a NUL after it. */
+CUresult image_read_file(const char *path, char **ret, size_t *ret_bytes)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *p = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	if (!st.st_size || st.st_size > FILE_MOST)
+		return CUDA_ERROR_INVALID_IMAGE;
+	p = calloc(1, (size_t)st.st_size + 1);
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t at = 0; at < (size_t)st.st_size; at += (size_t)n) {
+		n = read(fd, p + at, (size_t)st.st_size - at);
+		if (n <= 0)
+			return CUDA_ERROR_FILE_NOT_FOUND;
+	}
+	*ret_bytes = (size_t)st.st_size;
+	*ret = steal_ptr(p);
+	return CUDA_SUCCESS;
+}
+
+/* ---- modules ---- */
+
+static CUresult module_variables(struct module *m)
+{
+	size_t count = ptx_module_variable_count(m->ptx);
+	_cleanup_free_ uint64_t *address = calloc(count + 1, sizeof(*address));
+
+	m->variable = calloc(count + 1, sizeof(*m->variable));
+	if (!address || !m->variable)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		const struct ptx_variable *v = ptx_module_variable_at(m->ptx, i);
+		CUresult e = range_new(m->context->device, m->context, RANGE_VARIABLE, v->bytes ? v->bytes : 1,
+				       &m->variable[i]);
+
+		if (e)
+			return e;
+		m->variable[i]->flags = v->managed;
+		address[i] = m->variable[i]->begin;
+	}
+	return ptx_module_bind(m->ptx, address) ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+void module_free(struct module *m)
+{
+	size_t count = ptx_module_variable_count(m->ptx);
+
+	for (size_t i = 0; m->variable && i < count; i++)
+		range_free(m->variable[i]);
+	free(m->variable);
+	while (m->functions) {
+		struct function *f = m->functions;
+
+		m->functions = f->next;
+		handle_free(f);
+	}
+	ptx_module_free(m->ptx);
+	handle_free(m);
+}
+
+CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret)
+{
+	struct module *m = handle_new(HANDLE_MODULE);
+	CUresult e;
+
+	if (!m) {
+		ptx_module_free(ptx);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	m->context = c;
+	m->ptx = ptx;
+	e = module_variables(m);
+	if (e)
+		module_free(m);
+	else
+		*ret = m;
+	return e;
+}
+
+static void module_end(void *object, void *context)
+{
+	struct module *m = object;
+
+	if (m->context != context)
+		return;
+	if (m->library)
+		library_forget(m);
+	module_free(m);
+}
+
 void module_free_all(struct context *c)
 {
+	handle_each(HANDLE_MODULE, module_end, c);
+}
+
+static CUresult module_find(CUmodule h, struct module **ret)
+{
+	CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	*ret = handle_find(HANDLE_MODULE, h);
+	return *ret ? (CUresult)(*ret)->context->sticky : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
+{
+	uint64_t begin = clock_now_ns();
+	struct source source = { 0 };
+	struct ptx_module *ptx;
+	struct module *m;
+	struct context *c;
+	char log[1024];
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	e = source_load(image, bytes, &source, &ptx, log, sizeof(log));
+	if (j)
+		jit_report(j, e ? log : "", (double)(clock_now_ns() - begin) / 1e6);
+	if (e)
+		return e;
+	source_deinit(&source);
+	e = module_new(c, ptx, &m);
+	if (!e)
+		*ret = (CUmodule)m;
+	return e;
+}
+
+CUresult soft_cuModuleLoadData(CUmodule *ret, const void *image)
+{
+	return module_load(ret, image, 0, NULL);
+}
+
+CUresult soft_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned count, CUjit_option *option, void **value)
+{
+	struct jit j;
+	CUresult e = jit_read(count, option, value, &j);
+
+	return e ? e : module_load(ret, image, 0, &j);
+}
+
+CUresult soft_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
+{
+	return module_load(ret, image, 0, NULL);
+}
+
+CUresult soft_cuModuleLoad(CUmodule *ret, const char *path)
+{
+	_cleanup_free_ char *image = NULL;
+	struct context *c;
+	size_t bytes;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	if (!ret || !path)
+		return CUDA_ERROR_INVALID_VALUE;
+	e = image_read_file(path, &image, &bytes);
+	return e ? e : module_load(ret, image, bytes, NULL);
+}
+
+CUresult soft_cuModuleUnload(CUmodule h)
+{
+	struct context *c;
+	struct module *m;
+	CUresult e = context_current(&c);
+
+	if (!e)
+		e = module_find(h, &m);
+	if (e)
+		return e;
+	if (m->library || !handle_retire(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	stream_wait_device(m->context->device);
+	module_free(m);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuModuleGetLoadingMode(CUmoduleLoadingMode *ret)
+{
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = CU_MODULE_EAGER_LOADING;
+	return CUDA_SUCCESS;
+}
+
+/* ---- what is in a module ---- */
+
+CUresult module_function(struct module *m, const char *name, struct function **ret)
+{
+	const struct ptx_kernel *k = ptx_module_kernel_find(m->ptx, name);
+	struct function *f;
+
+	if (!k)
+		return CUDA_ERROR_NOT_FOUND;
+	pthread_mutex_lock(&module_mutex);
+	for (f = m->functions; f && f->kernel != k; f = f->next)
+		;
+	if (!f && (f = handle_new(HANDLE_FUNCTION))) {
+		f->module = m;
+		f->kernel = k;
+		f->dynamic_shared_most = -1;
+		f->carveout = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+		f->next = m->functions;
+		m->functions = f;
+	}
+	pthread_mutex_unlock(&module_mutex);
+	*ret = f;
+	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult soft_cuModuleGetFunction(CUfunction *ret, CUmodule h, const char *name)
+{
+	struct function *f;
+	struct module *m;
+	CUresult e = module_find(h, &m);
+
+	if (e)
+		return e;
+	if (!ret || !name || !name[0])
+		return CUDA_ERROR_INVALID_VALUE;
+	e = module_function(m, name, &f);
+	if (!e)
+		*ret = (CUfunction)f;
+	return e;
+}
+
+CUresult soft_cuModuleGetFunctionCount(unsigned *ret, CUmodule h)
+{
+	struct module *m;
+	CUresult e = module_find(h, &m);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (unsigned)ptx_module_kernel_count(m->ptx);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuModuleEnumerateFunctions(CUfunction *ret, unsigned count, CUmodule h)
+{
+	struct function *f;
+	struct module *m;
+	CUresult e = module_find(h, &m);
+
+	if (e)
+		return e;
+	if (!ret || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; !e && i < count && i < ptx_module_kernel_count(m->ptx); i++) {
+		e = module_function(m, ptx_module_kernel_at(m->ptx, i)->name, &f);
+		if (!e)
+			ret[i] = (CUfunction)f;
+	}
+	return e;
+}
+
+CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, size_t *ret_bytes, bool managed)
+{
+	const struct ptx_variable *v = ptx_module_variable_find(m->ptx, name);
+
+	if (!v || !v->visible || (managed && !v->managed))
+		return CUDA_ERROR_NOT_FOUND;
+	if (ret)
+		*ret = v->address;
+	if (ret_bytes)
+		*ret_bytes = v->bytes;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *ret, size_t *ret_bytes, CUmodule h, const char *name)
+{
+	struct module *m;
+	CUresult e = module_find(h, &m);
+
+	if (e)
+		return e;
+	if (!name || !name[0] || (!ret && !ret_bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	return module_global(m, name, ret, ret_bytes, false);
 }

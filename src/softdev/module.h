@@ -1,12 +1,106 @@
 /*
  * module.h: modules, libraries, functions and kernels.
  *
- * A module is one PTX engine module with its variables in one device's memory. A library is an image without a context; it
- * becomes a module in each context that uses it. A function belongs to a module, a kernel to a library.
+ * A module is one PTX engine module with its variables in one device's memory, in one context. A library is an image without
+ * a context; it becomes a module in each context that uses it. A function belongs to a module, a kernel to a library; a
+ * kernel's handle is taken wherever a function's is, and means the function in the context of the call.
+ *
+ * A module's variables are charged to the device, each rounded up to 512 bytes; code takes none of its memory.
  */
 #pragma once
 
 #include "softdev/context.h"
+#include "softdev/memory.h"
+#include "softdev/ptx/ptx.h"
 
+struct library;
+
+/* The PTX texts of an image, kept for loading them again. */
+struct source {
+	struct ptx_text *text; /* each owned */
+	size_t count;
+};
+
+struct module {
+	struct handle head;
+	struct context *context;
+	struct library *library; /* NULL: loaded by itself */
+	struct ptx_module *ptx;
+	struct range **variable; /* one per variable of the engine's module */
+	/* module_mutex (module.c) guards the following */
+	struct function *functions;
+	struct module *next; /* of the library's modules */
+};
+
+struct function {
+	struct handle head;
+	struct module *module;
+	const struct ptx_kernel *kernel;
+	struct function *next;
+	int dynamic_shared_most; /* as set; the default allows 48 KiB in all */
+	int carveout;
+	CUfunc_cache cache;
+	/* of the oldest way to launch */
+	uint32_t block[3];
+	uint32_t shared_bytes;
+	uint32_t param_bytes;
+	unsigned char param[4096];
+};
+
+struct kernel {
+	struct handle head;
+	struct library *library;
+	const struct ptx_kernel *kernel; /* of the library's first module */
+	struct kernel *next;
+	int dynamic_shared_most[SEGMENT_MAX_DEVICES]; /* by ordinal; -1: not set */
+};
+
+struct library {
+	struct handle head;
+	struct source source;
+	struct ptx_module *first; /* decoded at loading, never bound: names, parameters and attributes */
+	/* module_mutex guards the following */
+	struct module *modules;
+	struct kernel *kernels;
+};
+
+#define MODULE_SHARED_DEFAULT (48 << 10) /* bytes a block may have without asking */
+#define MODULE_SHARED_MOST (227 << 10) /* and at most */
+
+/*
+ * An image without a size, or one of `bytes` bytes (0: without). Fills in the texts and a decoded module. Errors are those
+ * of cuModuleLoadData; `log` gets one line.
+ */
+CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,
+		     size_t log_bytes);
+/* The texts once more, as another module. */
+CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes);
+void source_deinit(struct source *s);
+/* A whole file, with a NUL after it. */
+CUresult image_read_file(const char *path, char **ret, size_t *ret_bytes);
+
+extern pthread_mutex_t module_mutex;
+
+/* A module in the context from a decoded one, which it takes over, also on failure. */
+CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret);
+/* Gives back all it has; its work has been waited for. */
+void module_free(struct module *m);
 /* All modules of the context, with their memory. */
 void module_free_all(struct context *c);
+/* The library's module in the context; made when it is first needed. */
+CUresult library_module(struct library *l, struct context *c, struct module **ret);
+/* The module of a library goes. */
+void library_forget(struct module *m);
+/* A variable by name; either result may be NULL. */
+CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, size_t *ret_bytes, bool managed);
+/* The module's function of that name; always the same object. */
+CUresult module_function(struct module *m, const char *name, struct function **ret);
+/* What a CUfunction means in a context: a function, or a kernel's function there. */
+CUresult function_find(CUfunction h, struct context *c, struct function **ret);
+/* The most dynamic shared memory that a launch may ask for; `set` is what the program has set, -1 for nothing. */
+uint32_t function_shared_most(const struct ptx_kernel *k, int set);
+CUresult function_attribute(const struct ptx_kernel *k, int shared_set, int carveout, CUfunction_attribute attribute,
+			    int *ret);
+CUresult function_param_info(const struct ptx_kernel *k, size_t index, size_t *ret_offset, size_t *ret_bytes);
+/* How many blocks of this size an SM holds at once; 0: none fits. */
+int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t dynamic);

@@ -333,6 +333,28 @@ CUresult soft_cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CU
 	PER_THREAD(soft_cuStreamBatchMemOp_v2(stream, count, paramArray, flags));
 }
 
+CUresult soft_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+				  unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+				  unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+	PER_THREAD(soft_cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+				       hStream, kernelParams, extra));
+}
+
+CUresult soft_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	PER_THREAD(soft_cuLaunchKernelEx(config, f, kernelParams, extra));
+}
+
+CUresult soft_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+					     unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+					     unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+					     void **kernelParams)
+{
+	PER_THREAD(soft_cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+						  sharedMemBytes, hStream, kernelParams));
+}
+
 CUresult soft_cuLaunchHostFunc_ptsz(CUstream hStream, CUhostFn fn, void *userData)
 {
 	PER_THREAD(soft_cuLaunchHostFunc(hStream, fn, userData));

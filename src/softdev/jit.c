@@ -1,0 +1,62 @@
+/* jit.c: see jit.h. */
+#include "softdev/jit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+CUresult jit_read(unsigned count, const CUjit_option *option, void **value, struct jit *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (count && (!option || !value))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++) {
+		switch (option[i]) {
+		case CU_JIT_ERROR_LOG_BUFFER:
+			ret->error_log = value[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+			ret->error_bytes = (unsigned)(uintptr_t)value[i];
+			ret->error_size = &value[i];
+			break;
+		case CU_JIT_INFO_LOG_BUFFER:
+			ret->info_log = value[i];
+			break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+			ret->info_bytes = (unsigned)(uintptr_t)value[i];
+			ret->info_size = &value[i];
+			break;
+		case CU_JIT_WALL_TIME:
+			ret->wall_time = &value[i];
+			break;
+		default:
+			if ((unsigned)option[i] >= CU_JIT_NUM_OPTIONS)
+				return CUDA_ERROR_INVALID_VALUE;
+			break; /* how code is generated: there is none */
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static void jit_fill(char *log, size_t bytes, void **size, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (!log || !bytes)
+		return;
+	if (n > bytes - 1)
+		n = bytes - 1;
+	memcpy(log, text, n);
+	log[n] = 0;
+	if (size)
+		*size = (void *)(uintptr_t)(n ? n + 1 : 0);
+}
+
+void jit_report(const struct jit *j, const char *error, double wall_ms)
+{
+	float wall = (float)wall_ms;
+
+	jit_fill(j->error_log, j->error_bytes, j->error_size, error);
+	jit_fill(j->info_log, j->info_bytes, j->info_size, "");
+	if (j->wall_time)
+		memcpy(j->wall_time, &wall, sizeof(wall));
+}
