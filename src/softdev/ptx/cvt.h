@@ -1,7 +1,7 @@
 /* cvt.h: what the expressions of rows_cvt.h are made of. */
 #pragma once
 
-#include "softdev/ptx/float.h"
+#include "softdev/ptx/fp.h"
 
 static inline s64 clamp_s64(s64 a, s64 least, s64 most)
 {

@@ -8,7 +8,7 @@
 #include "softdev/ptx/text.h"
 
 #include "softdev/ptx/int.h"
-#include "softdev/ptx/float.h"
+#include "softdev/ptx/fp.h"
 #include "softdev/ptx/cvt.h"
 #include "softdev/ptx/mem.h"
 #include "softdev/ptx/cross.h"

@@ -12,7 +12,6 @@
 #include "softdev/ptx/engine.h"
 
 #include <fenv.h>
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * float.h: what the expressions of rows_float.h and rows_cvt.h are made of.
+ * fp.h: what the expressions of rows_float.h and rows_cvt.h are made of.
  *
  * f32 and f64 arithmetic in round-to-nearest is the host's own. Other roundings switch the host's mode around a loop that the
  * compiler cannot look through (RR macros). 16-bit formats compute in a wider one and round once: products and sums of two f16
