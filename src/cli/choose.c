@@ -83,7 +83,8 @@ static void list_devices(json_t *list, const char *driver, char *text, size_t si
 	json_array_foreach (list, i, device)
 		if (of_driver(device, driver) && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%lld (%s)", used ? ", " : "",
-						 (long long)device_number(device, "index"), device_text(device, "name"));
+						 (long long)device_number(device, "index"),
+						 device_text(device, "name"));
 }
 
 static int add_share(struct choice *ch, const char *device, size_t length, struct fault *f)
@@ -119,8 +120,9 @@ static int parse_device(struct choice *ch, const char *text, struct fault *f)
 		int r;
 
 		if (!length)
-			return fault_set(f, -EINVAL, "--device \"%s\": no device named; write --device 0 (`mete devices` lists "
-						     "them)",
+			return fault_set(f, -EINVAL,
+					 "--device \"%s\": no device named; write --device 0 (`mete devices` lists "
+					 "them)",
 					 text);
 		r = add_share(ch, p, length, f);
 		if (r)
@@ -142,24 +144,27 @@ static int parse_device(struct choice *ch, const char *text, struct fault *f)
 /* Gives the sizes to the devices, in order. */
 static int pair(struct choice *ch, const char *const *sizes, size_t count, struct fault *f)
 {
-	size_t own = 0, next = 0;
+	size_t own = 0;
 
 	for (size_t i = 0; i < ch->count; i++)
 		own += !!*ch->share[i].mem_text;
 	if (own && count)
-		return fault_set(f, -EINVAL, "--mem %s: the devices have their sizes already (DEVICE:SIZE); use one form",
+		return fault_set(f, -EINVAL,
+				 "--mem %s: the devices have their sizes already (DEVICE:SIZE); use one form",
 				 sizes[0]);
 	if (count > 1 && !ch->count)
 		return fault_set(f, -EINVAL, "--mem %s: a second size but no --device; name a --device for each --mem",
 				 sizes[1]);
 	if (count > 1 && count != ch->count)
-		return fault_set(f, -EINVAL,
-				 "--mem is given %zu times for %zu devices; give it once for all, or once for each --device",
-				 count, ch->count);
+		return fault_set(
+			f, -EINVAL,
+			"--mem is given %zu times for %zu devices; give it once for all, or once for each --device",
+			count, ch->count);
 	if (!ch->count)
 		ch->share[ch->count++] = (struct share){ 0 };
-	for (size_t i = 0; count && i < ch->count; i++, next += count > 1) {
-		int r = parse_mem(&ch->share[i], sizes[next], strlen(sizes[next]), "--mem", f);
+	for (size_t i = 0; i < ch->count && count; i++) {
+		const char *text = sizes[count > 1 ? i : 0];
+		int r = parse_mem(&ch->share[i], text, strlen(text), "--mem", f);
 
 		if (r)
 			return r;
@@ -249,15 +254,17 @@ static int first_visible(struct choice *ch, json_t **ret, struct fault *f)
 
 	list_devices(ch->list, ch->driver, known, sizeof(known));
 	if (text && !visible_list(ch->list, ch->driver, text, ret, 1))
-		return fault_set(f, -ENODEV,
-				 "CUDA_VISIBLE_DEVICES=%s: hides every device (there are: %s); unset or correct it, or name "
-				 "a --device",
-				 text, known);
+		return fault_set(
+			f, -ENODEV,
+			"CUDA_VISIBLE_DEVICES=%s: hides every device (there are: %s); unset or correct it, or name a "
+			"--device",
+			text, known);
 	if (text)
 		return 0;
 	*ret = device_find(ch->list, ch->driver, "0", 1);
-	return *ret ? 0 : fault_set(f, -ENODEV, "the %s driver has no device 0; `mete doctor` says what is missing",
-				    ch->driver);
+	return *ret ? 0 :
+		      fault_set(f, -ENODEV, "the %s driver has no device 0; `mete doctor` says what is missing",
+				ch->driver);
 }
 
 static bool driver_has_device(json_t *list, const char *driver)
@@ -315,17 +322,17 @@ static int choose_one(struct choice *ch, size_t at, struct fault *f)
 	}
 	list_devices(ch->list, ch->driver, known, sizeof(known));
 	if (!s->chosen)
-		return fault_set(f, -ENODEV, "--device %.*s: no such device; there are: %s", (int)s->device_length, s->device,
-				 known);
+		return fault_set(f, -ENODEV, "--device %.*s: no such device; there are: %s", (int)s->device_length,
+				 s->device, known);
 	for (size_t i = 0; i < at; i++)
 		if (ch->share[i].chosen == s->chosen)
 			return fault_set(f, -EINVAL, "--device %.*s: named twice; name each device once",
 					 (int)s->device_length, s->device);
 	total_bytes = (uint64_t)device_number(s->chosen, "total_bytes");
 	if (s->mem.bytes > total_bytes)
-		return fault_set(f, -EINVAL, "--mem %s: more than device %lld has (%s); give at most that, or a percentage",
-				 s->mem_text, (long long)device_number(s->chosen, "index"),
-				 size_format(total_bytes, have));
+		return fault_set(
+			f, -EINVAL, "--mem %s: more than device %lld has (%s); give at most that, or a percentage",
+			s->mem_text, (long long)device_number(s->chosen, "index"), size_format(total_bytes, have));
 	return 0;
 }
 

@@ -53,7 +53,8 @@ static void say_unknown_option(const struct verb *verb, const char *word)
 	for (const struct option_spec *o = verb->options; o && o->name; o++) {
 		unsigned int distance = text_distance(name, o->name);
 
-		if (strlen(name) > 2 && (!strncmp(o->name, name, strlen(name)) || !strncmp(o->name, name, strlen(o->name))))
+		if (strlen(name) > 2 &&
+		    (!strncmp(o->name, name, strlen(name)) || !strncmp(o->name, name, strlen(o->name))))
 			distance = 1;
 		if (distance < best) {
 			best = distance;

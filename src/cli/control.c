@@ -61,8 +61,8 @@ static int connect_to(const char *dir, int *ret_fd, struct fault *f)
 		return fault_set(f, -errno, "socket: %s; raise the limit of open files (ulimit -n)", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
-			return fault_set(f, CONTROL_NOBODY, "no meted listens in %s; start one with `mete run` or meted",
-					 dir);
+			return fault_set(f, CONTROL_NOBODY,
+					 "no meted listens in %s; start one with `mete run` or meted", dir);
 		return fault_set(f, -errno, "%s/control.sock: %s; %s", dir, strerror(errno),
 				 errno == EACCES ? "ask its owner for access, or set METE_RUNTIME_DIR" :
 						   "remove it, or set METE_RUNTIME_DIR");
@@ -87,8 +87,8 @@ static int check_private_dir(const char *dir, struct fault *f)
 	if (!S_ISDIR(st.st_mode))
 		return fault_set(f, -ENOTDIR, "%s: not a folder; remove it, or set METE_RUNTIME_DIR", dir);
 	if (st.st_uid != geteuid())
-		return fault_set(f, -EPERM, "%s: belongs to user %u, not to you; set METE_RUNTIME_DIR to a folder of "
-					    "your own",
+		return fault_set(f, -EPERM,
+				 "%s: belongs to user %u, not to you; set METE_RUNTIME_DIR to a folder of your own",
 				 dir, st.st_uid);
 	if (st.st_mode & 022)
 		return fault_set(f, -EPERM, "%s: others may write in it; chmod 700 it, or set METE_RUNTIME_DIR", dir);
@@ -224,7 +224,8 @@ static int receive_line(struct control *c, char **ret, struct fault *f)
 		if (end)
 			break;
 		if (c->line_bytes > ANSWER_LIMIT_BYTES)
-			return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it", c->dir);
+			return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it",
+					 c->dir);
 		now_ns = clock_now_ns();
 		if (now_ns >= deadline_ns)
 			return fault_set(f, -ETIMEDOUT, "%s: meted does not answer (%u s); restart it", c->dir,
@@ -264,8 +265,8 @@ static int read_answer(struct control *c, json_t **ret, char code[64], struct fa
 	answer = json_loads(line, 0, &error);
 	if (!answer || !json_is_boolean(json_object_get(answer, "ok"))) {
 		json_decref(answer);
-		return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it, or set "
-					     "METE_RUNTIME_DIR",
+		return fault_set(f, -EPROTO,
+				 "%s/control.sock: does not speak meted's protocol; remove it, or set METE_RUNTIME_DIR",
 				 c->dir);
 	}
 	if (!json_is_true(json_object_get(answer, "ok"))) {

@@ -17,7 +17,8 @@ int verb_delete(const struct command_line *line)
 		}
 	for (int i = 0; i < line->arg_count; i++) {
 		r = control_ask_again(&control, CONTROL_STORED,
-				      json_pack("{s:s, s:s}", "op", "grant_delete", "name", line->args[i]), &answer, NULL, &f);
+				      json_pack("{s:s, s:s}", "op", "grant_delete", "name", line->args[i]), &answer,
+				      NULL, &f);
 		if (r == CONTROL_NOBODY)
 			say_error("no grant named %s: no meted runs in %s; `mete create` makes a grant", line->args[i],
 				  control.dir);

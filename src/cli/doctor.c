@@ -1,8 +1,8 @@
 /*
  * doctor.c: `mete doctor`: what works on this machine, what is missing and the remedy.
  *
- * One function per check; each adds one line or a few. Libraries are opened in a child with a time limit, so that a broken
- * driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
+ * One function per check; each adds one line or a few. Libraries are opened in a child with a time limit, so that a
+ * broken driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
  */
 #include "base/cleanup.h"
 #include "base/size.h"
@@ -130,8 +130,8 @@ static void check_driver(struct doctor *d)
 		    "%s: cuInit answers %d%s", p.path, p.result, *module ? "" : "; the kernel's module is not loaded");
 	else
 		add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
-		    p.soft ? "software device" : "real driver", p.cuda_version / 1000, p.cuda_version % 1000 / 10, p.devices,
-		    *module ? ", kernel module " : "", module);
+		    p.soft ? "software device" : "real driver", p.cuda_version / 1000, p.cuda_version % 1000 / 10,
+		    p.devices, *module ? ", kernel module " : "", module);
 }
 
 static void check_soft(struct doctor *d)
@@ -149,8 +149,8 @@ static void check_soft(struct doctor *d)
 		add(d, "software device", STATUS_WARNING, "install mete whole and for this machine", "%s", p.error);
 	else if (p.result)
 		add(d, "software device", STATUS_WARNING,
-		    "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable", "%s: cuInit answers %d", p.path,
-		    p.result);
+		    "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable", "%s: cuInit answers %d",
+		    p.path, p.result);
 	else
 		add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path, p.cuda_version / 1000,
 		    p.cuda_version % 1000 / 10, p.devices);
@@ -173,13 +173,16 @@ static void check_nodes(struct doctor *d)
 			continue;
 		there++;
 		if (access(nodes[i], R_OK | W_OK))
-			add(d, "device nodes", STATUS_WARNING, "give this user access (a group, or udev), or pass the nodes in",
-			    "%s: %s", nodes[i], strerror(errno));
+			add(d, "device nodes", STATUS_WARNING,
+			    "give this user access (a group, or udev), or pass the nodes in", "%s: %s", nodes[i],
+			    strerror(errno));
 	}
 	if (!there)
-		add(d, "device nodes", STATUS_NOTE, NULL, "no /dev/nvidia*: this machine, or this container, has no GPU");
+		add(d, "device nodes", STATUS_NOTE, NULL,
+		    "no /dev/nvidia*: this machine, or this container, has no GPU");
 	else if (there < sizeof(nodes) / sizeof(*nodes))
-		add(d, "device nodes", STATUS_WARNING, "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
+		add(d, "device nodes", STATUS_WARNING,
+		    "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
 		    "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
 	else
 		add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
@@ -198,7 +201,8 @@ static void check_daemon(struct doctor *d)
 		    d->place.exe_dir);
 	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
 	if (r) {
-		add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder", "%s", f.text);
+		add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder", "%s",
+		    f.text);
 		control_close(&control);
 		return;
 	}
@@ -220,7 +224,8 @@ static void check_runtime_dir(struct doctor *d)
 	bool system;
 
 	if (control_dir(dir, &system, &f)) {
-		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s", f.text);
+		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s",
+		    f.text);
 		return;
 	}
 	if (system || stat(dir, &st) || statvfs(dir, &vfs)) {
@@ -229,14 +234,14 @@ static void check_runtime_dir(struct doctor *d)
 	}
 	size_format((uint64_t)vfs.f_bavail * vfs.f_frsize, free_text);
 	if (access(dir, W_OK))
-		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write", "%s: %s", dir,
-		    strerror(errno));
+		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write",
+		    "%s: %s", dir, strerror(errno));
 	else if ((uint64_t)vfs.f_bavail * vfs.f_frsize < (1u << 20))
 		add(d, "runtime directory", STATUS_FAILED, "free space on it, or set METE_RUNTIME_DIR",
 		    "%s: its file system is full (%s left)", dir, free_text);
 	else
-		add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir, (unsigned int)st.st_mode & 0777,
-		    free_text);
+		add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir,
+		    (unsigned int)st.st_mode & 0777, free_text);
 }
 
 static void check_limits(struct doctor *d)
@@ -255,8 +260,8 @@ static void check_limits(struct doctor *d)
 		add(d, "limits", STATUS_NOTE, "raise it (ulimit -l) where programs use RDMA or register host memory",
 		    "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
 	else
-		add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s", (unsigned long long)files.rlim_cur,
-		    text);
+		add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s",
+		    (unsigned long long)files.rlim_cur, text);
 }
 
 static void check_surroundings(struct doctor *d)
@@ -269,24 +274,24 @@ static void check_surroundings(struct doctor *d)
 	else if (preload && *preload)
 		add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
 	if (visible)
-		add(d, "surroundings", STATUS_NOTE, NULL, "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these",
-		    visible);
+		add(d, "surroundings", STATUS_NOTE, NULL,
+		    "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
 }
 
 static void say_enforcement(struct doctor *d)
 {
 	add(d, "memory", STATUS_NOTE, NULL,
-	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for programs "
-	    "that use the driver's interface; not a wall against a program written to get around it");
-	add(d, "compute", STATUS_NOTE, NULL, "not shared out by this version: programs share a device's time as the driver "
-					     "has it");
+	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
+	    "programs that use the driver's interface; not a wall against a program written to get around it");
+	add(d, "compute", STATUS_NOTE, NULL,
+	    "not shared out by this version: programs share a device's time as the driver has it");
 	add(d, "programs", STATUS_NOTE, NULL,
-	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, 32-bit, and "
-	    "those that gain privileges when they start (`mete run` warns)");
+	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
+	    "32-bit, and those that gain privileges when they start (`mete run` warns)");
 	if (!d->has_driver)
 		add(d, "programs", STATUS_NOTE, NULL,
-		    "on the software device a program needs the CUDA runtime linked dynamically (nvcc -cudart shared), or the "
-		    "driver's interface alone");
+		    "on the software device a program needs the CUDA runtime linked dynamically (nvcc -cudart shared), "
+		    "or the driver's interface alone");
 }
 
 static void print_checks(json_t *checks)

@@ -13,12 +13,13 @@ int grant_name_check(const char *name, struct fault *f)
 	if (!*name)
 		return fault_set(f, -EINVAL, "a grant's name cannot be empty; give one like train-1");
 	if (strlen(name) > NAME_MOST)
-		return fault_set(f, -EINVAL, "%.20s...: a grant's name has at most %d letters; give a shorter one", name,
-				 NAME_MOST);
+		return fault_set(f, -EINVAL, "%.20s...: a grant's name has at most %d letters; give a shorter one",
+				 name, NAME_MOST);
 	for (const char *p = name; *p; p++)
 		if (!(isalnum((unsigned char)*p) && !(*p & 0x80)) && (p == name || !strchr("._-", *p)) && *p != '_')
-			return fault_set(f, -EINVAL, "%s: a grant's name has letters, digits, \".\", \"_\" and \"-\" and begins "
-						     "with a letter or digit; give one like train-1",
+			return fault_set(f, -EINVAL,
+					 "%s: a grant's name has letters, digits, \".\", \"_\" and \"-\" and begins "
+					 "with a letter or digit; give one like train-1",
 					 name);
 	return 0;
 }
@@ -33,8 +34,8 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 	r = control_ask_again(c, CONTROL_STORED, request, &answer, NULL, f);
 	if (r == CONTROL_NOBODY) {
 		if (name)
-			return fault_set(f, CONTROL_REFUSED, "no grant named %s: no meted runs in %s; `mete create` makes a "
-							     "grant",
+			return fault_set(f, CONTROL_REFUSED,
+					 "no grant named %s: no meted runs in %s; `mete create` makes a grant",
 					 name, c->dir);
 		*ret = json_array();
 		return 0;
@@ -45,7 +46,8 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 	json_decref(answer);
 	if (!json_is_array(*ret)) {
 		json_decref(*ret);
-		return fault_set(f, -EPROTO, "%s: meted's answer has no grants in it; restart it with this version", c->dir);
+		return fault_set(f, -EPROTO, "%s: meted's answer has no grants in it; restart it with this version",
+				 c->dir);
 	}
 	if (name && !json_array_size(*ret)) {
 		json_decref(*ret);

@@ -7,8 +7,8 @@
 int grant_name_check(const char *name, struct fault *f);
 
 /*
- * Asks meted for its grants (name NULL: all). Value: 0 with the array in *ret (owned); or as control_ask(). No meted and
- * no store: 0 with an empty array when name is NULL, else CONTROL_REFUSED.
+ * Asks meted for its grants (name NULL: all). Value: 0 with the array in *ret (owned); or as control_ask(). No meted
+ * and no store: 0 with an empty array when name is NULL, else CONTROL_REFUSED.
  */
 int grants_get(struct control *c, const char *name, json_t **ret, struct fault *f);
 

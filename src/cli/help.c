@@ -1,8 +1,8 @@
 /*
  * help.c: `mete help`, `mete VERB --help`, the manual pages (mdoc) and the completion, all from the table of verbs.
  *
- * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb (exit
- * codes, environment, files) stands here once, for help and manual.
+ * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb
+ * (exit codes, environment, files) stands here once, for help and manual.
  */
 #include "cli/fault.h"
 #include "cli/verb.h"
@@ -22,12 +22,12 @@ struct term {
 static const char purpose[] = "run programs under an exact share of a GPU's memory";
 
 static const char *const overview[] = {
-	"mete gives a program, with all processes that it starts, an exact share of device memory: on a GPU of this machine, "
-	"or on a software device where there is none. Programs run unchanged. meted, the daemon, keeps the account; "
-	"`mete run` starts a private one when none runs.",
-	"What is enforced: a shim in front of the driver's library charges every allocation before the driver is asked. "
-	"That is exact for programs that use the driver's interface; it is no wall against a program written to get around "
-	"it.",
+	"mete gives a program, with all processes that it starts, an exact share of device memory: on a GPU of this "
+	"machine, or on a software device where there is none. Programs run unchanged. meted, the daemon, keeps the "
+	"account; `mete run` starts a private one when none runs.",
+	"What is enforced: a shim in front of the driver's library charges every allocation before the driver is "
+	"asked. That is exact for programs that use the driver's interface; it is no wall against a program written to "
+	"get around it.",
 	NULL
 };
 
@@ -42,15 +42,17 @@ static const struct term run_exit_codes[] = {
 	{ "125", "mete itself failed: a wrong command line, no grant, no daemon; the program was not started." },
 	{ "126", "The program was found but cannot be executed." },
 	{ "127", "The program was not found." },
-	{ "other", "The program's own status. When the program died of a signal, mete ends by the same signal, so that a "
-		   "shell shows 128 and the signal's number." },
+	{ "other",
+	  "The program's own status. When the program died of a signal, mete ends by the same signal, so that a shell "
+	  "shows 128 and the signal's number." },
 	{ NULL, NULL },
 };
 
 static const struct term environment[] = {
 	{ "CUDA_VISIBLE_DEVICES", "Which devices programs see, with its usual meaning; also the default of --device." },
-	{ "METE_DRIVER", "The driver's library that programs get (an absolute path to a libcuda.so.1), instead of the one that "
-			 "meted found; METE_NVML likewise for libnvidia-ml.so.1." },
+	{ "METE_DRIVER",
+	  "The driver's library that programs get (an absolute path to a libcuda.so.1), instead of the one that meted "
+	  "found; METE_NVML likewise for libnvidia-ml.so.1." },
 	{ "METE_LIBDIR", "A folder with shim/ and soft/ in it, instead of the one beside mete." },
 	{ "METE_RUNTIME_DIR", "The daemon's folder. Default: /run/mete when a system meted listens there, else "
 			      "$XDG_RUNTIME_DIR/mete, else /tmp/mete-UID." },
@@ -110,7 +112,8 @@ static void print_terms(const char *title, const struct term *terms, int indent)
 static const char *option_text(const struct option_spec *o, char *text, size_t size)
 {
 	if (o->letter)
-		snprintf(text, size, "-%c, --%s%s%s", o->letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+		snprintf(text, size, "-%c, --%s%s%s", o->letter, o->name, o->value ? " " : "",
+			 o->value ? o->value : "");
 	else
 		snprintf(text, size, "    --%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
 	return text;
@@ -365,7 +368,8 @@ static void completion_program(const struct verb *v)
 
 static void completion(void)
 {
-	printf("# Completion of mete for bash. Made by `mete help --completion`; the words stand in src/cli/verbs.c.\n\n");
+	printf("# Completion of mete for bash. Made by `mete help --completion`; the words stand in "
+	       "src/cli/verbs.c.\n\n");
 	printf("_mete_program()\n{\n\tif declare -F _command_offset >/dev/null; then\n\t\t_command_offset \"$1\"\n"
 	       "\telif ((COMP_CWORD == $1)); then\n\t\tCOMPREPLY=($(compgen -c -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
 	       "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"))\n\tfi\n}\n\n");

@@ -94,7 +94,8 @@ int place_find(struct place *p, struct fault *f)
 		take_folder(p->soft_dir, path, "libcuda.so.1");
 	if (path_join(path, "%s/../shim", p->exe_dir) && take_folder(p->shim_dir, path, "libcuda.so.1"))
 		return 0;
-	return fault_set(f, -ENOENT, "%s: the shim (shim/libcuda.so.1) is not beside this mete; install mete whole, "
-				     "or set METE_LIBDIR",
+	return fault_set(f, -ENOENT,
+			 "%s: the shim (shim/libcuda.so.1) is not beside this mete; install mete whole, or set "
+			 "METE_LIBDIR",
 			 p->exe_dir);
 }

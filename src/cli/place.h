@@ -1,9 +1,12 @@
 /*
  * place.h: where the parts of mete lie, seen from the running binary.
  *
- * Everything is found from /proc/self/exe, so an installed tree, a build tree and a bundle unpacked anywhere work alike:
+ * Everything is found from /proc/self/exe, so an installed tree, a build tree and a bundle unpacked anywhere work
+ * alike:
+ *
  *   installed, bundle   PREFIX/bin/mete, PREFIX/lib.../mete/shim/, PREFIX/lib.../mete/soft/
  *   build tree          src/cli/mete, src/shim/, src/softdev/, src/daemon/meted
+ *
  * METE_LIBDIR, a folder with shim/ and soft/ in it, overrides the second and third.
  */
 #pragma once

@@ -78,8 +78,8 @@ int program_find(const char *name, char path[PATH_MAX], struct fault *f)
 	if (!find_in_path(name, path, &why))
 		return 0;
 	if (why == EACCES)
-		return fault_set(f, -EACCES, "%s: found in PATH but cannot be executed; make it executable with chmod +x",
-				 name);
+		return fault_set(f, -EACCES,
+				 "%s: found in PATH but cannot be executed; make it executable with chmod +x", name);
 	if (!access(name, X_OK))
 		return fault_set(f, -ENOENT, "%s: no such program in PATH; write ./%s for the one in this folder", name,
 				 name);
@@ -113,11 +113,10 @@ static enum program_kind inspect_elf(int fd, const char *path, const unsigned ch
 
 	if (ident[EI_CLASS] != ELFCLASS64 || pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    (OWN_MACHINE != EM_NONE && head.e_machine != OWN_MACHINE))
-		return (enum program_kind)fault_set(
-			f, PROGRAM_OTHER_MACHINE,
-			"%s: built for another kind of machine (or 32-bit); its device memory is not limited; use a build "
-			"for this machine",
-			path);
+		return (enum program_kind)fault_set(f, PROGRAM_OTHER_MACHINE,
+						    "%s: built for another kind of machine (or 32-bit); its device "
+						    "memory is not limited; use a build for this machine",
+						    path);
 	if (head.e_phentsize != sizeof(Elf64_Phdr))
 		return PROGRAM_UNKNOWN;
 	for (unsigned int i = 0; i < head.e_phnum; i++) {
@@ -134,17 +133,15 @@ static enum program_kind inspect_elf(int fd, const char *path, const unsigned ch
 	if (!*interpreter && !strncmp(base, "ld-linux", 8))
 		return PROGRAM_REACHED; /* the dynamic linker started by hand: it heeds LD_PRELOAD */
 	if (!*interpreter)
-		return (enum program_kind)fault_set(
-			f, PROGRAM_STATIC,
-			"%s: statically linked, so the shim cannot reach it and its device memory is not limited; link it "
-			"dynamically",
-			path);
+		return (enum program_kind)fault_set(f, PROGRAM_STATIC,
+						    "%s: statically linked, so the shim cannot reach it and its device "
+						    "memory is not limited; link it dynamically",
+						    path);
 	if (strstr(interpreter, "ld-musl") || strstr(interpreter, "ld-uClibc") || strstr(interpreter, "linker64"))
-		return (enum program_kind)fault_set(
-			f, PROGRAM_OTHER_LIBC,
-			"%s: built for another C library (%s), so the shim cannot reach it and its device memory is not "
-			"limited; use a build for glibc",
-			path, interpreter);
+		return (enum program_kind)fault_set(f, PROGRAM_OTHER_LIBC,
+						    "%s: built for another C library (%s), so the shim cannot reach it "
+						    "and its device memory is not limited; use a build for glibc",
+						    path, interpreter);
 	return PROGRAM_REACHED;
 }
 

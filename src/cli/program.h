@@ -1,9 +1,9 @@
 /*
  * program.h: the program that is to run: where it is, and whether the shim can reach it.
  *
- * The shim arrives by the dynamic linker of glibc. It does not reach a statically linked program, a program of another C
- * library, a 32-bit one, or one that gains privileges when it starts (the kernel then has the linker ignore LD_PRELOAD).
- * Such programs run all the same: the quota binds only what goes through the shim, and mete says so.
+ * The shim arrives by the dynamic linker of glibc. It does not reach a statically linked program, a program of another
+ * C library, a 32-bit one, or one that gains privileges when it starts (the kernel then has the linker ignore
+ * LD_PRELOAD). Such programs run all the same: the quota binds only what goes through the shim, and mete says so.
  * Limits: only the program itself is looked at, through #! lines and `env NAME`; what it starts later is not.
  */
 #pragma once

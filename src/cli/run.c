@@ -45,8 +45,9 @@ static int check_options(struct run *run, struct fault *f)
 
 	for (size_t i = 0; grant && i < sizeof(making) / sizeof(*making); i++)
 		if (option_given(run->line, making[i]))
-			return fault_set(f, -EINVAL, "--grant %s with --%s: the grant is what it is; leave --%s away, or change "
-						     "it with `mete set`",
+			return fault_set(f, -EINVAL,
+					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
+					 "with `mete set`",
 					 grant, making[i], making[i]);
 	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
 	return r ? r : choose_parse(&run->choice, run->line, f);
@@ -151,8 +152,9 @@ static int set_env(struct run *run, struct fault *f)
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
 	if (!*run->env.socket || !*run->env.libcuda)
-		return fault_set(f, -EPROTO, "meted's answer names no socket or no driver for grant %s; restart it with this "
-					     "version",
+		return fault_set(f, -EPROTO,
+				 "meted's answer names no socket or no driver for grant %s; restart it with this "
+				 "version",
 				 grant_name(run));
 	return 0;
 }
@@ -165,9 +167,9 @@ static void warn_hidden(struct run *run)
 		bool set;
 
 		if (!visible_shows(run->choice.list, run->choice.driver, s->chosen, &set))
-			say_warning("CUDA_VISIBLE_DEVICES=%s: hides device %lld of this grant from the program; unset it",
-				    getenv("CUDA_VISIBLE_DEVICES"),
-				    (long long)device_number(s->chosen, "index"));
+			say_warning(
+				"CUDA_VISIBLE_DEVICES=%s: hides device %lld of this grant from the program; unset it",
+				getenv("CUDA_VISIBLE_DEVICES"), (long long)device_number(s->chosen, "index"));
 	}
 }
 

@@ -51,13 +51,14 @@ static int make_request(const char *name, struct choice *ch, json_t *grant, bool
 
 		if (!s->device && json_array_size(json_object_get(grant, "devices")) != 1) {
 			json_decref(*ret);
-			return fault_set(f, -EINVAL, "%s: has several devices (%s); say which with --device", name, known);
+			return fault_set(f, -EINVAL, "%s: has several devices (%s); say which with --device", name,
+					 known);
 		}
 		s->chosen = s->device ? find_share(grant, s) : json_array_get(json_object_get(grant, "devices"), 0);
 		if (!s->chosen) {
 			json_decref(*ret);
-			return fault_set(f, -EINVAL, "--device %.*s: not a device of %s; it has: %s", (int)s->device_length,
-					 s->device, name, known);
+			return fault_set(f, -EINVAL, "--device %.*s: not a device of %s; it has: %s",
+					 (int)s->device_length, s->device, name, known);
 		}
 		row = json_pack("{s:s}", "device", device_text(s->chosen, "uuid"));
 		if (s->mem.bytes)

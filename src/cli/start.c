@@ -2,10 +2,10 @@
  * start.c: starts a private meted.
  *
  * The daemon is started by a child that makes a session of its own and forks again, so that it belongs to no terminal
- * and is nobody's child. It gets no descriptor of ours but: 0 and 1 on /dev/null, 2 on a memory file from which its last
- * words are read when it does not come up, and the pipe on which it says that it listens. It gets the environment of
- * this mete without what an outer `mete run` put there: a daemon under a shim would count itself.
- * start.lock in the runtime directory keeps two mete from starting two.
+ * and is nobody's child. It gets no descriptor of ours but: 0 and 1 on /dev/null, 2 on a memory file from which its
+ * last words are read when it does not come up, and the pipe on which it says that it listens. It gets the environment
+ * of this mete without what an outer `mete run` put there: a daemon under a shim would count itself. start.lock in the
+ * runtime directory keeps two mete from starting two.
  */
 #include "cli/start.h"
 #include "base/cleanup.h"
@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -61,9 +62,8 @@ static void close_from(int first)
 /* In the grandchild. Only calls that are safe after fork; mete has one thread, so all are. */
 _Noreturn static void become_meted(const char *meted, const char *dir, int ready_fd, int words_fd)
 {
-	char *const argv[] = { (char *)(uintptr_t)"meted", (char *)(uintptr_t)"--runtime-dir", (char *)(uintptr_t)dir,
-			       (char *)(uintptr_t)"--exit-when-idle", (char *)(uintptr_t)IDLE_SECONDS,
-			       (char *)(uintptr_t)"--ready-fd", (char *)(uintptr_t)"3", NULL };
+	const char *const argv[] = { "meted", "--runtime-dir", dir, "--exit-when-idle", IDLE_SECONDS,
+				     "--ready-fd", "3", NULL };
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -84,7 +84,7 @@ _Noreturn static void become_meted(const char *meted, const char *dir, int ready
 		_exit(127);
 	tenant_env_leave();
 	setenv("METE_RUNTIME_DIR", dir, 1);
-	execv(meted, argv);
+	execv(meted, (char *const *)(uintptr_t)argv);
 	dprintf(2, "%s: %s\n", meted, strerror(errno));
 	_exit(127);
 }
@@ -110,7 +110,8 @@ static int fork_meted(const char *meted, const char *dir, int ready_fd, int word
 		if (errno != EINTR)
 			return 0; /* somebody reaps our children for us; the pipe will tell */
 	if (status)
-		return fault_set(f, -EAGAIN, "cannot start meted: no process for it; raise the limit of processes (ulimit -u)");
+		return fault_set(f, -EAGAIN,
+				 "cannot start meted: no process for it; raise the limit of processes (ulimit -u)");
 	return 0;
 }
 
@@ -159,7 +160,8 @@ static int wait_ready(const char *dir, int ready_fd, int words_fd, struct fault 
 		if (somebody_listens(dir))
 			return 0;
 		last_words(words_fd, words, sizeof(words));
-		return fault_set(f, -EIO, "meted did not start: %s", *words ? words : "it gave no reason; run meted by hand");
+		return fault_set(f, -EIO, "meted did not start: %s",
+				 *words ? words : "it gave no reason; run meted by hand");
 	}
 }
 

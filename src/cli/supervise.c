@@ -1,9 +1,9 @@
 /*
  * supervise.c: see supervise.h.
  *
- * All signals that are passed on are blocked and read from a signalfd, so that one loop waits for signals, for the end of
- * the connection to meted and for the log. Blocking keeps what was ignored ignored (nohup). The log is looked at every
- * LOG_MS, because a program must be able to write it without anybody listening.
+ * All signals that are passed on are blocked and read from a signalfd, so that one loop waits for signals, for the end
+ * of the connection to meted and for the log. Blocking keeps what was ignored ignored (nohup). The log is looked at
+ * every LOG_MS, because a program must be able to write it without anybody listening.
  */
 #include "cli/supervise.h"
 #include "base/cleanup.h"
@@ -116,8 +116,9 @@ static int start_child(struct watch *w, struct fault *f)
 	while (waitpid(w->child, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (why == -ENOENT)
-		return fault_set(f, SUPERVISE_NOT_FOUND, "%s: its interpreter or dynamic linker is missing; install it, or correct its first "
-					 "line",
+		return fault_set(f, SUPERVISE_NOT_FOUND,
+				 "%s: its interpreter or dynamic linker is missing; install it, or correct its first "
+				 "line",
 				 w->s->argv[0]);
 	return fault_set(f, SUPERVISE_NOT_EXECUTABLE, "%s: cannot be executed: %s; check its format and mode",
 			 w->s->argv[0], strerror(-why));
@@ -190,7 +191,8 @@ static void reopen(struct watch *w)
 		return;
 	}
 	if (!w->reopen_failed)
-		say_error("meted went away and cannot be had again yet: %s; the program goes on with what it holds", f.text);
+		say_error("meted went away and cannot be had again yet: %s; the program goes on with what it holds",
+			  f.text);
 	w->reopen_failed = true;
 	w->reopen_ms = w->reopen_ms * 2 < REOPEN_MOST_MS ? w->reopen_ms * 2 : REOPEN_MOST_MS;
 	w->reopen_at_ns = clock_now_ns() + w->reopen_ms * UINT64_C(1000000);

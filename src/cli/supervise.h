@@ -30,8 +30,8 @@ enum supervise_outcome {
 };
 
 /*
- * Value: 0 with the wait status of the program; else it was not started and the fault says why: an outcome of the program
- * that the kernel refused, or a negative errno of our own.
+ * Value: 0 with the wait status of the program; else it was not started and the fault says why: an outcome of the
+ * program that the kernel refused, or a negative errno of our own.
  */
 int supervise(const struct supervision *s, int *ret_status, struct fault *f);
 

@@ -66,8 +66,9 @@ static bool list_set(const char *name, const char *front, const char *ends)
 int tenant_env_check(const char *shim_dir, struct fault *f)
 {
 	if (strpbrk(shim_dir, " :\t\n") || strchr(shim_dir, '$'))
-		return fault_set(f, -EINVAL, "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded; "
-					     "move mete, or set METE_LIBDIR to another path",
+		return fault_set(f, -EINVAL,
+				 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded; move "
+				 "mete, or set METE_LIBDIR to another path",
 				 shim_dir);
 	return 0;
 }

@@ -2,8 +2,8 @@
  * tenant_env.h: the environment by which a program gets its grant.
  *
  * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; METE_SOCKET,
- * METE_DRIVER, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a client
- * is, meted knows from the socket and the kernel.
+ * METE_DRIVER, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a
+ * client is, meted knows from the socket and the kernel.
  */
 #pragma once
 

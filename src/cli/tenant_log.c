@@ -17,8 +17,8 @@
 #define NAME "mete-run-" /* then the process, "-", six letters */
 
 /*
- * Removes a log whose mete is gone: nobody holds its lock, and there is no process of that number (which alone would not
- * do: a mete that has just made its file has not locked it yet).
+ * Removes a log whose mete is gone: nobody holds its lock, and there is no process of that number (which alone would
+ * not do: a mete that has just made its file has not locked it yet).
  */
 static void remove_stale(int dir_fd, const char *name)
 {
@@ -70,8 +70,8 @@ int tenant_log_open(struct tenant_log *l, const char *dir, struct fault *f)
 		r = open_in(l, xdg && *xdg == '/' ? xdg : "/tmp");
 	if (r == -EACCES || r == -EROFS || r == -ENOENT)
 		r = open_in(l, "/tmp");
-	return r ? fault_set(f, r, "%s: cannot make a log for the program: %s; free space, or set METE_RUNTIME_DIR", dir,
-			     strerror(-r)) :
+	return r ? fault_set(f, r, "%s: cannot make a log for the program: %s; free space, or set METE_RUNTIME_DIR",
+			     dir, strerror(-r)) :
 		   0;
 }
 

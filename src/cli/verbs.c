@@ -4,47 +4,47 @@
  */
 #include "cli/verb.h"
 
+/* clang-format off: a row is a line */
 #define OPTION_END { NULL, 0, NULL, NULL, COMPLETE_NOTHING, false }
 #define EXAMPLE_END { NULL, NULL }
-#define OPTION_JSON { "json", 'j', NULL, "Print JSON, sizes in bytes.", COMPLETE_NOTHING, false }
-#define OPTION_SOFT                                                                                                    \
-	{ "soft", 's', NULL, "Use the software device even where there is a GPU.", COMPLETE_NOTHING, false }
-#define OPTION_OVERCOMMIT                                                                                              \
-	{                                                                                                              \
-		"overcommit", 'O', NULL,                                                                               \
-		"Let the grants of a device promise more than it has; who comes late may then be refused memory that " \
-		"was promised.",                                                                                       \
-		COMPLETE_NOTHING, false                                                                                \
-	}
+#define SWITCH(name, letter, words) { name, letter, NULL, words, COMPLETE_NOTHING, false }
+#define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
+#define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
+#define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_MEM(words) { "mem", 'm', "SIZE", words, COMPLETE_NOTHING, true }
 #define OPTION_DEVICE(words) { "device", 'd', "DEVICE", words, COMPLETE_DEVICE, true }
+/* clang-format on */
+
+#define OVERCOMMIT_WORDS                                                                                               \
+	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
+	"promised."
 
 static const struct option_spec run_options[] = {
-	OPTION_MEM("Device memory that the program may hold: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% "
-		   "of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
-		   "that is not promised to others."),
+	OPTION_MEM(
+		"Device memory that the program may hold: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% "
+		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
+		"that is not promised to others."),
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
 		      "DEVICE:SIZE. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
 	OPTION_SOFT,
-	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.", COMPLETE_NOTHING,
-	  false },
+	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
+	  COMPLETE_NOTHING, false },
 	{ "grant", 'g', "NAME", "Run under this grant, made with `mete create`, instead of a new one.", COMPLETE_GRANT,
 	  false },
 	OPTION_OVERCOMMIT,
-	{ "verbose", 'v', NULL,
-	  "Say which driver, device and daemon are used, and at the end what the program took.", COMPLETE_NOTHING, false },
+	SWITCH("verbose", 'v', "Say which driver, device and daemon are used, and at the end what the program took."),
 	OPTION_END
 };
 
 static const char *const run_details[] = {
 	"Runs PROGRAM under an exact share of device memory. The program and all processes that it starts share the "
-	"quota; what is above it is refused with the driver's own out-of-memory error. cuMemGetInfo, NVML and nvidia-smi "
-	"show the share as if it were the device.",
-	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. Its "
-	"input, output, terminal, signals and exit status are the program's own, as if mete were not there. Lines that "
-	"begin with \"mete:\" on standard error come from mete.",
-	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started again, "
-	"and the program goes on with what it holds.",
+	"quota; what is above it is refused with the driver's own out-of-memory error. cuMemGetInfo, NVML and "
+	"nvidia-smi show the share as if it were the device.",
+	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
+	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there. Lines "
+	"that begin with \"mete:\" on standard error come from mete.",
+	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
+	"again, and the program goes on with what it holds.",
 	"A program that is statically linked, built for another C library than glibc, or that gains privileges when it "
 	"starts cannot be reached: mete warns and runs it without a limit.",
 	NULL
@@ -60,23 +60,23 @@ static const struct example run_examples[] = {
 
 static const struct option_spec ps_options[] = {
 	OPTION_JSON,
-	{ "quiet", 'q', NULL, "Print names only.", COMPLETE_NOTHING, false },
-	OPTION_END
+	SWITCH("quiet", 'q', "Print names only."),
+	OPTION_END,
 };
 
 static const char *const ps_details[] = {
 	"One line for each process and device: the grant's NAME, PID, DEVICE, what the process holds (HELD), what the "
-	"grant may hold (QUOTA), the most that the process has held (PEAK) and its COMMAND. A grant without processes has "
-	"one line for each of its devices.",
+	"grant may hold (QUOTA), the most that the process has held (PEAK) and its COMMAND. A grant without processes "
+	"has one line for each of its devices.",
 	NULL
 };
 
 static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const devices_details[] = {
-	"One line for each device: its number, which DRIVER it belongs to (nvidia, or soft for the software device), its "
-	"memory (TOTAL), what grants may take of it together (PROMISED), what they hold (HELD), what the driver itself "
-	"says is in use, by whomever (USED), UUID and NAME.",
+	"One line for each device: its number, which DRIVER it belongs to (nvidia, or soft for the software device), "
+	"its memory (TOTAL), what grants may take of it together (PROMISED), what they hold (HELD), what the driver "
+	"itself says is in use, by whomever (USED), UUID and NAME.",
 	NULL
 };
 
@@ -89,25 +89,23 @@ static const char *const show_details[] = {
 };
 
 static const struct option_spec set_options[] = {
-	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for each."),
+	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for "
+		   "each."),
 	OPTION_DEVICE("The device of the grant. Default: its only one."),
-	{ "soon", 'S', NULL, "Shrink below what is held: takes effect as memory is freed, and nothing is given out until "
-			     "then.", COMPLETE_NOTHING, false },
+	SWITCH("soon", 'S', "Shrink below what is held too; it takes effect as memory is freed."),
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const set_details[] = {
-	"Changes the quota of a grant while its programs run. Growing is at once, as far as the device has memory that is "
-	"not promised. Shrinking below what is held is refused, unless --soon is given.",
+	"Changes the quota of a grant while its programs run. Growing is at once, as far as the device has memory that "
+	"is not promised. Shrinking below what is held is refused, unless --soon is given.",
 	NULL
 };
 
-static const struct example set_examples[] = {
-	{ "mete set train-1 --mem 12G", "" },
-	{ "mete set train-1 --device 1 --mem 2G --soon", "" },
-	EXAMPLE_END
-};
+static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "" },
+					       { "mete set train-1 --device 1 --mem 2G --soon", "" },
+					       EXAMPLE_END };
 
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
@@ -118,25 +116,20 @@ static const struct option_spec create_options[] = {
 	OPTION_END
 };
 
-static const char *const create_details[] = {
-	"Makes a grant that stays until `mete delete`, also over a restart of meted. `mete run --grant NAME` runs programs "
-	"under it; all of them together share its quota.",
-	NULL
-};
+static const char *const create_details[] = { "Makes a grant that stays until `mete delete`, also over a restart of "
+					      "meted. `mete run --grant NAME` runs programs under it; all of them "
+					      "together share its quota.",
+					      NULL };
 
-static const struct example create_examples[] = {
-	{ "mete create team-a --mem 50%", "" },
-	{ "mete run --grant team-a -- python train.py", "" },
-	EXAMPLE_END
-};
+static const struct example create_examples[] = { { "mete create team-a --mem 50%", "" },
+						  { "mete run --grant team-a -- python train.py", "" },
+						  EXAMPLE_END };
 
 static const struct option_spec no_options[] = { OPTION_END };
 
-static const char *const delete_details[] = {
-	"Ends grants that were made with `mete create`. One under which processes still hold memory is not deleted; end "
-	"them first.",
-	NULL
-};
+static const char *const delete_details[] = { "Ends grants that were made with `mete create`. One under which "
+					      "processes still hold memory is not deleted; end them first.",
+					      NULL };
 
 static const struct option_spec doctor_options[] = { OPTION_JSON, OPTION_END };
 
@@ -149,37 +142,34 @@ static const char *const doctor_details[] = {
 
 static const struct option_spec version_options[] = { OPTION_JSON, OPTION_END };
 
-static const char *const version_details[] = {
-	"The version of mete, and that of the meted that runs, if one does.",
-	NULL
-};
+static const char *const version_details[] = { "The version of mete, and that of the meted that runs, if one does.",
+					       NULL };
 
 static const struct option_spec help_options[] = {
-	{ "man", 0, NULL, "Print the manual page in mdoc, for man(1).", COMPLETE_NOTHING, false },
-	{ "completion", 0, NULL, "Print the completion for bash.", COMPLETE_NOTHING, false },
+	SWITCH("man", 0, "Print the manual page in mdoc, for man(1)."),
+	SWITCH("completion", 0, "Print the completion for bash."),
 	OPTION_END
 };
 
 static const char *const help_details[] = {
-	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.",
-	NULL
+	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.", NULL
 };
 
 const struct verb verbs[] = {
 	{ "run", "run a program under a share of device memory", "PROGRAM [ARGUMENT...]", run_details, run_options,
 	  run_examples, verb_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
-	{ "ps", "list tenants, their processes and what they hold", "", ps_details, ps_options, NULL, verb_ps, 0, 0, false,
-	  COMPLETE_NOTHING, EXIT_USAGE },
+	{ "ps", "list tenants, their processes and what they hold", "", ps_details, ps_options, NULL, verb_ps, 0, 0,
+	  false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
-	{ "set", "change a running grant's share", "NAME", set_details, set_options, set_examples, verb_set, 1, 1, false,
-	  COMPLETE_GRANT, EXIT_USAGE },
+	{ "set", "change a running grant's share", "NAME", set_details, set_options, set_examples, verb_set, 1, 1,
+	  false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "create", "make a grant that outlives commands", "NAME", create_details, create_options, create_examples,
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false, COMPLETE_GRANT,
-	  EXIT_USAGE },
+	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
+	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "doctor", "say what works here, what is missing and the remedy", "", doctor_details, doctor_options, NULL,
 	  verb_doctor, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "version", "print versions", "", version_details, version_options, NULL, verb_version, 0, 0, false,

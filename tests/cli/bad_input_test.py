@@ -228,7 +228,8 @@ class Surroundings(place.MeteTest):
             [sys.executable, '-c', 'import os, socket, sys, time\n'
              'os.setgroups([]); os.setgid(65534); os.setuid(65534)\n'
              's = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("ready", flush=True)\n'
-             'time.sleep(60)', os.path.join(self.runtime, 'control.sock')], stdout=subprocess.PIPE, start_new_session=True)
+             'time.sleep(60)', os.path.join(self.runtime, 'control.sock')],
+            stdout=subprocess.PIPE, start_new_session=True)
         self.started.append(listener)
         listener.stdout.readline()
         self.refused(125, ['run', 'true'], 'control.sock', 'belongs to user 65534')

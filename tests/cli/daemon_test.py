@@ -1,6 +1,7 @@
 """mete run and its daemon: started when absent, replaced when killed, and nothing stays behind."""
 import os
 import signal
+import subprocess
 
 import place
 from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, alive, wait_for
@@ -100,7 +101,8 @@ class Daemon(place.MeteTest):
                              (0, [f'alloc {24 * MIB} 0', f'alloc 1 {OUT_OF_MEMORY}']))
 
     def test_mete_killed(self):
-        process = self.holding('alloc', str(24 * MIB), 'alloc', '1', 'mark', self.path('last'), 'hold', self.path('end'))
+        process = self.holding('alloc', str(24 * MIB), 'alloc', '1', 'mark', self.path('last'), 'hold',
+                               self.path('end'))
         daemon = self.daemon_pid()
         program = self.grant('job')['processes'][0]['pid']
         process.kill()
@@ -141,7 +143,6 @@ class Daemon(place.MeteTest):
 
     def test_by_hand(self):
         """A meted that was started by hand is used, and not ended."""
-        import subprocess
         meted = os.path.join(os.path.dirname(METE), '../daemon/meted')
         process = subprocess.Popen([meted, '--runtime-dir', self.runtime], env=self.env, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

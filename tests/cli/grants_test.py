@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 
 import place
 from place import CLIENT, GIB, MIB, OUT_OF_MEMORY, wait_for
@@ -82,8 +83,9 @@ class Lists(place.MeteTest):
         devices = self.json('devices')['devices']
         self.assertEqual((devices[0]['promised_bytes'], devices[0]['held_bytes']), (64 * MIB, 20 * MIB))
         lines = self.mete('ps').stdout.splitlines()
-        self.assertEqual(lines[1].split(), ['job', str(grant['processes'][0]['pid']), '0', '20', 'MiB', '64', 'MiB', '30',
-                                            'MiB', 'mete_client'])
+        pid = str(grant['processes'][0]['pid'])
+        self.assertEqual(lines[1].split(),
+                         ['job', pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', 'mete_client'])
         # Aligned: the end of every right-aligned head is the end of its cells.
         for head in ('HELD', 'QUOTA', 'PEAK'):
             self.assertEqual(lines[1][:lines[0].index(head) + len(head)][-3:], 'MiB')
@@ -199,8 +201,8 @@ class Words(place.MeteTest):
         overview = self.mete('help', '--man').stdout
         for verb in self.verbs():
             page = self.mete('help', '--man', verb).stdout
-            options = set(re.findall(r'--([a-z]+)', self.mete(verb, '--help').stdout.split('Options:')[1].split('\n\n')[0]))
-            options &= set(re.findall(r'^ +(?:-\w, )?--([a-z]+)', self.mete(verb, '--help').stdout, re.M))
+            listing = self.mete(verb, '--help').stdout.split('Options:')[1].split('\n\n')[0]
+            options = set(re.findall(r'^ +(?:-\w, )?--([a-z]+)', listing, re.M))
             self.assertIn('help', options)
             listed = re.search(rf'\n\t{verb}\)\n\t\toptions="([^"]*)"', completion).group(1).split()
             self.assertEqual({f'--{option}' for option in options}, set(listed), verb)
@@ -214,8 +216,8 @@ class Words(place.MeteTest):
         with open(path, 'w') as file:
             file.write(self.mete('help', '--completion').stdout)
         quoted = ' '.join(f"'{word}'" for word in words)
-        script = f'. {path}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _mete; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        import subprocess
+        script = (f'. {path}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _mete;'
+                  ' printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(['bash', '--norc', '-c', script], capture_output=True, text=True, cwd=self.folder,
                               env={**self.env, 'PATH': f'{os.path.dirname(place.METE)}:{os.environ["PATH"]}'})
         self.assertEqual(done.stderr, '')

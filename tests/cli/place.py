@@ -1,4 +1,4 @@
-"""What every test of mete stands on: a runtime directory and software devices of its own, and nothing left at the end."""
+"""What every test of mete stands on: a runtime directory and software devices of its own; nothing is left at the end."""
 import json
 import os
 import shutil

@@ -289,7 +289,8 @@ class Shares(place.MeteTest):
         done = self.mete('run', '-v', '-m', '64M', '-n', 'talks', CLIENT, 'alloc', str(3 * MIB), 'alloc', str(64 * MIB))
         self.assertEqual(done.returncode, 0)
         for part in (r'mete: grant talks from meted \(process \d+, started for this command\)',
-                     r'mete: driver /.*libcuda\.so\.1\S* \(the software device\)', r'mete: device 0 \(.*\): 64 MiB of 1 GiB',
+                     r'mete: driver /.*libcuda\.so\.1\S* \(the software device\)',
+                     r'mete: device 0 \(.*\): 64 MiB of 1 GiB',
                      r'mete: device 0: peak 3 MiB of 64 MiB, 1 allocations refused'):
             self.assertRegex(done.stderr, part)
         self.assertNotIn('used no GPU', done.stderr)
@@ -327,8 +328,8 @@ class Shares(place.MeteTest):
         self.assertEqual(done.stderr, 'mete: look ?[31m here\nmete: no end\n')
 
     def test_log_lines_come_soon(self):
-        process = self.start(*SMALL, 'sh', '-c', f'echo soon >>"$METE_LOG"; while ! [ -e {self.path("end")} ]; do sleep '
-                                                 '0.02; done')
+        process = self.start(*SMALL, 'sh', '-c', f'echo soon >>"$METE_LOG"; '
+                                                 f'while ! [ -e {self.path("end")} ]; do sleep 0.02; done')
         self.assertEqual(process.stderr.readline(), 'mete: soon\n')
         self.mark('end')
         self.assertEqual(process.wait(place.WAIT_S), 0)

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 #define check(cond)                                                                                                    \
 	do {                                                                                                           \
 		if (!(cond)) {                                                                                         \
-			fprintf(stderr, "size_fuzz: \"%s\": %s does not hold\n", text, #cond);                          \
+			fprintf(stderr, "size_fuzz: \"%s\": %s is false\n", text, #cond);                             \
 			abort();                                                                                       \
 		}                                                                                                      \
 	} while (0)
