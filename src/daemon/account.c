@@ -171,6 +171,9 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	check(client, request->device);
 	if (client->page.broken)
 		return LEDGER_NO_ROOM;
+	/* Above a shrinking quota nobody's credit is worth anything, the asker's own included. */
+	if (ledger_excess(ledger))
+		account_recall(tenant, request->device, ledger_excess(ledger), NULL);
 	/* Looked at only where it matters: it looks at every client. */
 	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
 	for (;;) {

@@ -15,6 +15,7 @@
 #define PEER_LINES_PER_SECOND 20
 
 static int log_fd = -1;
+static char log_path[4096];
 static uint64_t peer_second;
 static unsigned int peer_lines, peer_dropped;
 
@@ -26,7 +27,17 @@ int log_open(const char *path)
 		return -errno;
 	log_close();
 	log_fd = fd;
+	if (path != log_path)
+		snprintf(log_path, sizeof(log_path), "%s", path);
 	return 0;
+}
+
+void log_reopen(void)
+{
+	int r = log_is_file() ? log_open(log_path) : 0;
+
+	if (r)
+		log_line("cannot open %s anew: %s", log_path, strerror(-r));
 }
 
 void log_close(void)

@@ -11,6 +11,9 @@
 /* Appends to `path` from now on. Value: 0 or -errno; on an error the log stays where it was. */
 int log_open(const char *path);
 void log_close(void);
+
+/* Opens the file anew under its name: it has been rotated. */
+void log_reopen(void);
 bool log_is_file(void);
 
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);

@@ -293,6 +293,10 @@ static void on_sweep(void *owner)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
+	if (number == SIGHUP) {
+		log_reopen();
+		return;
+	}
 	log_line("signal %d: leaving; running programs keep what they hold", number);
 	daemon_stop(handle->data);
 }

@@ -209,6 +209,9 @@ static void on_late(void *owner)
 
 static bool unwanted(const char *entry)
 {
+	/* What an outer `mete run` has set leads to its shim, not to a driver. */
+	if (getenv("METE_SOCKET") && !strncmp(entry, "LD_LIBRARY_PATH=", 16))
+		return true;
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14);
 }

@@ -40,19 +40,46 @@ struct nvml {
 	const char *(*error)(int);
 };
 
-static void *open_library(const char *path, const char *soname, json_t *answer, const char *field)
+/* Where drivers are installed that the loader's cache does not know of: containers, WSL, NixOS. */
+static const char *const places[] = {
+	"/usr/local/nvidia/lib64",
+	"/usr/local/nvidia/lib",
+	"/usr/lib/wsl/lib",
+	"/run/opengl-driver/lib",
+	"/usr/lib/x86_64-linux-gnu/nvidia/current",
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/lib/aarch64-linux-gnu",
+	"/usr/lib64",
+};
+
+/* The library at `path`, or where the loader or we know to look. What went wrong first stays in `why`. */
+static void *load(const char *path, const char *soname, char *why, size_t size)
 {
-	void *library = dlopen(path && *path ? path : soname, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(*path ? path : soname, RTLD_NOW | RTLD_LOCAL);
+	char tried[256];
+
+	if (!library)
+		snprintf(why, size, "%s", dlerror());
+	for (size_t i = 0; !library && !*path && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(tried, sizeof(tried), "%s/%s", places[i], soname);
+		library = dlopen(tried, RTLD_NOW | RTLD_LOCAL);
+	}
+	return library;
+}
+
+/* Opens a library and notes its file in the answer. */
+static void *open_library(const char *path, const char *soname, json_t *answer, const char *field, char *why,
+			  size_t size)
+{
+	void *library = load(path, soname, why, size);
 	struct link_map *map = NULL;
 	char *real;
 
-	if (!library)
-		return NULL;
-	if (!dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name[0]) {
-		real = realpath(map->l_name, NULL);
-		json_object_set_new(answer, field, json_string(real ? real : map->l_name));
-		free(real);
-	}
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) || !map || !map->l_name[0])
+		return library;
+	real = realpath(map->l_name, NULL);
+	json_object_set_new(answer, field, json_string(real ? real : map->l_name));
+	free(real);
 	return library;
 }
 
@@ -232,16 +259,19 @@ static int ask_cuda(void *library, json_t *answer)
 int prober_main(const char *libnvml, const char *libcuda)
 {
 	json_t *answer = json_pack("{s:[]}", "devices");
+	char why[512] = "";
 	void *nvml, *cuda;
 
 	if (!answer)
 		return 1;
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1); /* NVML's order, and that of the vendor's tools */
-	cuda = open_library(libcuda, "libcuda.so.1", answer, "libcuda");
+	cuda = open_library(libcuda, "libcuda.so.1", answer, "libcuda", why, sizeof(why));
 	if (!cuda) {
-		set_error(answer, "no driver", dlerror());
+		set_error(answer, "no driver", why);
 	} else {
-		nvml = *libnvml || !*libcuda ? open_library(libnvml, "libnvidia-ml.so.1", answer, "libnvml") : NULL;
+		nvml = NULL;
+		if (*libnvml || !*libcuda)
+			nvml = open_library(libnvml, "libnvidia-ml.so.1", answer, "libnvml", why, sizeof(why));
 		if (!nvml || ask_nvml(nvml, answer))
 			ask_cuda(cuda, answer);
 	}

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 
 #define BACKLOG 4096
+#define LEAVING_MS 20
+#define LEAVING_TRIES 150
 
 __attribute__((format(printf, 4, 5))) static int fail(char *error, size_t size, int r, const char *fmt, ...)
 {
@@ -46,16 +48,28 @@ static int open_dir(int at, const char *path, mode_t mode, int *ret_fd, char *er
 	return 0;
 }
 
+static bool somebody_listens(const struct runtime *runtime)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock", runtime->dir_fd);
+	return fd >= 0 && (!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN);
+}
+
 static int lock(struct runtime *runtime, char *error, size_t size)
 {
 	_cleanup_close_ int fd = -1;
 	char pid[16] = "";
-	int n;
+	int n, r;
 
 	fd = openat(runtime->dir_fd, "meted.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot open %s/meted.lock: %s", runtime->dir, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
+	/* One that does not listen is just leaving, or just coming: both are decided in a moment. */
+	for (int i = 0; (r = flock(fd, LOCK_EX | LOCK_NB)) && i < LEAVING_TRIES && !somebody_listens(runtime); i++)
+		usleep(LEAVING_MS * 1000);
+	if (r) {
 		n = (int)pread(fd, pid, sizeof(pid) - 1, 0);
 		return fail(error, size, -EBUSY,
 			    "a meted (pid %s) already serves %s: stop it first, or name another --runtime-dir",

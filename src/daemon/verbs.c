@@ -476,6 +476,9 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	g->gid = ask->asker->gid;
 	g->created = time(NULL);
 	g->overcommit = json_is_true(json_object_get(ask->request, "overcommit"));
+	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours",
+			      "only root may promise more than a device has, where all users are served");
 	if (!fill_name(ask, g) || !fill_runner(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
 		return VERBS_ANSWERED;
 	g->id = daemon_new_id(ask->daemon);

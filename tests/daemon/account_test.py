@@ -203,6 +203,7 @@ def test_resize(m):
     same(a.ask("word", 0)[2:], [400 * UNIT, 1], "the page has the new quota and is tight")
     same(a.reserve(0, 1)[0], NO_ROOM, "nothing more is granted")
     a.ask("give", 0, 500)
+    same(a.reserve(0, 1)[0], NO_ROOM, "not even what was just freed")
     ok(until(lambda: a.word() == (500, 500)), "what is freed is taken back within a moment", a.word())
     same(a.reserve(0, 1)[0], NO_ROOM, "still above")
     a.ask("give", 0, 200)

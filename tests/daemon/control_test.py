@@ -201,8 +201,9 @@ def test_users():
     create = {"op": "grant_create", "name": "theirs", "driver": "soft", "devices": entry(mem_bytes=GIB)}
     answers, err = as_other(s, [create, {"op": "grants"}, {"op": "grant_delete", "name": "roots"},
                                 {"op": "grant_set", "name": "roots", "devices": entry(mem_bytes=512)}, {"op": "stop"},
-                                {"op": "grant_set", "name": "theirs", "devices": entry(mem_bytes=2 * GIB)}])
-    if not ok(len(answers) == 6, "any user is served by a system meted", answers, err):
+                                {"op": "grant_set", "name": "theirs", "devices": entry(mem_bytes=2 * GIB)},
+                                {**create, "name": "greedy", "overcommit": True}])
+    if not ok(len(answers) == 7, "any user is served by a system meted", answers, err):
         return
     ok(answers[0]["ok"], "and may make a grant", answers[0])
     st = os.stat(f"{s.dir}/grants/theirs.sock")
@@ -210,6 +211,8 @@ def test_users():
     same([g["name"] for g in answers[1]["grants"]], ["roots", "theirs"], "they see all grants")
     same([a["code"] for a in answers[2:5]], ["not-yours"] * 3, "and change nobody else's")
     ok(answers[5]["ok"], "but their own")
+    ok("only root may promise more" in answers[6].get("error", ""), "they do not overcommit what others were promised",
+       answers[6])
     c = s.control()
     ok(c.ask("grant_delete", name="theirs")["ok"], "root may change all")
     c.close()

@@ -191,6 +191,20 @@ def test_second(m):
     ok(m.control().ask("hello")["ok"], "the first goes on")
 
 
+def test_leaving(m):
+    """A meted that is asked to leave and one that comes at the same time."""
+    for _ in range(20):
+        m.process.send_signal(signal.SIGTERM)
+        leaving = m.process
+        until(lambda: not os.path.exists(f"{m.dir}/control.sock"))
+        ok(m.start(), "the next meted waits until the last has left")
+        leaving.communicate()
+    os.rename(f"{m.dir}/meted.log", f"{m.dir}/meted.log.1")
+    m.process.send_signal(signal.SIGHUP)
+    ok(until(lambda: os.path.exists(f"{m.dir}/meted.log")), "SIGHUP: a log that was moved away is opened anew")
+    ok(m.control().ask("hello")["ok"], "and meted goes on")
+
+
 def start_fails(m, what, status=1, options=(), **more):
     """A meted in m's directory that must not start; its one line."""
     x = Meted("--soft-only", *options, directory=m.dir, expect=False, **more)
@@ -392,7 +406,7 @@ for number in (signal.SIGKILL, signal.SIGTERM):
     print(f"# test_resume {number.name}", flush=True)
     test_resume(m, number)
 for test in [test_share_cut_in_two, test_pages_of_others, test_random_page, test_soon_survives, test_runner_gone,
-             test_second, test_places, test_socket_taken, test_broken_store]:
+             test_second, test_leaving, test_places, test_socket_taken, test_broken_store]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()
