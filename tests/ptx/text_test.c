@@ -1,0 +1,219 @@
+/*
+ * text_test.c: what the reader of PTX takes and refuses, and what it says. A refusal names the line, the kernel and the thing.
+ */
+#include "harness.h"
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+#define KERNEL(body) HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>; .reg .f32 %f<4>;\n" body "\nret;\n}\n"
+
+static char message[512];
+
+static int load(const char *text, struct ptx_module **ret)
+{
+	const struct ptx_text t = { text, strlen(text) };
+	struct ptx_module *m = NULL;
+	int r = ptx_module_load(&t, 1, NULL, &m, message, sizeof(message));
+
+	if (ret)
+		*ret = m;
+	else
+		ptx_module_free(m);
+	return r;
+}
+
+static void refused(const char *text, int outcome, const char *says)
+{
+	int r = load(text, NULL);
+
+	tap_ok(r == outcome && strstr(message, says), "refused with \"%s\" (%d: %s)", says, r, message);
+}
+
+static void taken(const char *text, const char *what)
+{
+	int r = load(text, NULL);
+
+	tap_ok(r == 0, "%s (%d: %s)", what, r, message);
+}
+
+static void test_refusals(void)
+{
+	refused("", PTX_INVALID, "no .version");
+	refused("hello", PTX_INVALID, "expected a directive, found hello");
+	refused(".version 99.0\n.target sm_80", PTX_TOO_NEW_VERSION, "version 99.0");
+	refused(".version 8.0\n.target sm_100\n", PTX_TOO_NEW_TARGET, "sm_100");
+	refused(".version 8.0\n.target sm_80a\n", PTX_TOO_NEW_TARGET, "sm_80a");
+	refused(".version 8.0\n.target sm_80\n.address_size 32\n", PTX_INVALID, "address_size");
+	refused(KERNEL("add.u12 %r1, %r2, %r3;"), PTX_INVALID, "line 7, kernel k: unknown instruction add.u12");
+	refused(KERNEL("frobnicate %r1;"), PTX_INVALID, "unknown instruction frobnicate");
+	refused(KERNEL("add.u32 %r1, %r2;"), PTX_INVALID, "add.u32 with 2 operands");
+	refused(KERNEL("add.u32 %r1, %r2, %r9;"), PTX_INVALID, "unknown register %r9");
+	refused(KERNEL("add.u32 %r1, %r2, nothing;"), PTX_INVALID, "unknown name nothing");
+	refused(KERNEL("add.u64 %rd1, %rd2, %r3;"), PTX_INVALID, "32 bits where 64");
+	refused(KERNEL("add.u32 %p1, %r2, %r3;"), PTX_INVALID, "wrong width");
+	refused(KERNEL("@%r1 bra L; L:"), PTX_INVALID, "%r1 is not a predicate");
+	refused(KERNEL("bra nowhere;"), PTX_INVALID, "unknown label nowhere");
+	refused(KERNEL("{ L: } bra L;"), PTX_INVALID, "unknown label L");
+	refused(KERNEL("call nothing, ();"), PTX_INVALID, "unknown name nothing");
+	refused(HEAD ".extern .func f(.param .b32 a);\n.visible .entry k()\n{ .param .b32 a; call f, (a); ret; }", PTX_UNRESOLVED, "no function f");
+	refused(HEAD ".extern .global .u32 g;\n.visible .entry k()\n{ .reg .b64 %a; mov.u64 %a, g; ret; }", PTX_UNRESOLVED, "no variable g");
+	refused(KERNEL("ld.param.u64 %rd1, [p+8];"), PTX_INVALID, "outside p");
+	refused(KERNEL("ld.param.u64 %rd1, [p+-1];"), PTX_INVALID, "outside p");
+	refused(KERNEL("st.param.u64 [p], %rd1;"), PTX_INVALID, "cannot be written");
+	refused(KERNEL("mov.b64 {%r1, %r2, %r3}, %rd1;"), PTX_INVALID, "3 elements");
+	refused(KERNEL("ld.global.v4.u32 {%r1, %r2}, [%rd1];"), PTX_INVALID, "takes 4 elements");
+	refused(KERNEL("{"), PTX_INVALID, "expected }");
+	refused(HEAD ".global .align 3 .u32 x;", PTX_INVALID, "alignment 3");
+	refused(HEAD ".global .u32 x[4] = {1,2,3,4,5};", PTX_INVALID, "too many initial values");
+	refused(HEAD ".global .u8 x[0x7fffffffffffffff][16];", PTX_INVALID, "too large");
+	refused(HEAD ".visible .entry k()\n{ .reg .b32 %r<99999999>; ret; }", PTX_INVALID, "registers");
+	refused(HEAD ".visible .entry k()\n{ .shared .b8 x[400000]; .reg .b32 %r; mov.u32 %r, x; ret; }", PTX_INVALID, "shared memory");
+	refused(HEAD ".visible .entry k() { ret; }\n.visible .entry k() { ret; }", PTX_INVALID, "second time");
+	refused(KERNEL("mov.u32 %r1, 0x;"), PTX_INVALID, "malformed number");
+	refused(KERNEL("mov.u32 %r1, 0f1234;"), PTX_INVALID, "malformed number");
+	refused(KERNEL("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%rd1, {%r1, %r2}];"), PTX_INVALID, "tex.2d");
+	refused("/* no end", PTX_INVALID, "no .version");
+}
+
+static void test_spellings(void)
+{
+	taken(HEAD, "a text without anything");
+	taken(KERNEL(""), "an empty kernel");
+	taken("\n// remark\n/* another */ " HEAD "\n.file 1 \"x.cu\"\n.visible .entry k()\n{\n.loc 1 2 3\n\tret;\n}\n", "remarks");
+	taken(HEAD ".section .debug_str\n{\n.b8 1,2,3\n.b8 0\n}\n", "debug sections");
+	taken(KERNEL("{ .reg .b32 %r1; { .reg .b32 %r1; mov.b32 %r1, 1; } mov.b32 %r1, 2; }"), "registers in nested scopes");
+	taken(KERNEL("{ L: bra L2; L2: } { L: bra.uni L; }"), "one label in two scopes");
+	taken(KERNEL("mov.f32 %f1, 0f3F800000; mov.f32 %f1, 1.5e-3; mov.f32 %f1, -2.0; mov.b32 %r1, 0f3F800000;"), "float literals");
+	taken(KERNEL("mov.u32 %r1, 0b101; mov.u32 %r1, 017; mov.u32 %r1, 0xFFu; mov.u32 %r1, -1; mov.u32 %r1, WARP_SZ;"), "integer literals");
+	taken(KERNEL("ld.global.u8 %rd1, [%rd2]; st.global.u8 [%rd2], %rd1; cvt.u16.u32 %r1, %r2;"), "registers wider than the type");
+	taken(KERNEL("ld.volatile.global.u32 %r1, [%rd1]; ld.relaxed.gpu.global.u32 %r1, [%rd1]; ld.global.nc.L2::128B.u32 %r1, [%rd1+-4];"), "kinds of loads");
+	taken(KERNEL("red.release.gpu.global.add.u32 [%rd1], 1; atom.acq_rel.sys.global.cas.b32 %r1, [%rd1], 0, 1; membar.gl; fence.acq_rel.gpu;"), "kinds of atomics");
+	taken(HEAD ".visible .entry k() .maxntid 256, 1, 1 .minnctapersm 2 { ret; }", "tuning directives");
+	taken(HEAD ".visible .entry a_name_that_is_longer_than_ninety_six_characters_because_templates_make_such_names_all_of_the_time_yes_they_do() { ret; }", "a long name");
+	taken(KERNEL("bra L; trap; L: exit;"), "code that nothing reaches");
+	taken(HEAD ".visible .entry k() { .reg .b32 %r; .reg .b64 %t; mov.u32 %r, 1; ts: .branchtargets A, B; brx.idx %r, ts; A: trap; B: ret; }", "an indexed branch");
+	taken(HEAD ".global .u32 x; .visible .entry k(); .global .align 8 .u64 t[3] = {k, generic(x)+4, x}; .visible .entry k() { ret; }",
+	      "addresses as initial values");
+}
+
+static void test_attributes(void)
+{
+	struct ptx_module *m = NULL;
+	const struct ptx_kernel *k;
+
+	is(load(HEAD ".global .u32 plain = 7; .visible .const .align 16 .b8 table[48]; .shared .align 8 .b8 s[24]; .extern .shared .b8 dyn[];\n"
+		".visible .entry k(.param .u8 a, .param .align 8 .b8 b[12], .param .u64 c) .reqntid 64, 2\n"
+		"{ .local .b8 depot[40]; .reg .b64 %d; .reg .b32 %r; mov.u32 %r, s; mov.u32 %r, dyn; mov.u64 %d, depot; ret; }\n"
+		".visible .entry small() { ret; }\n", &m), 0);
+	if (!m)
+		return;
+	is(ptx_module_kernel_count(m), 2);
+	k = ptx_module_kernel_find(m, "k");
+	ok(k != NULL);
+	is(k->param_count, 3);
+	is(k->param[0].offset, 0);
+	is(k->param[1].offset, 8);
+	is(k->param[1].bytes, 12);
+	is(k->param[2].offset, 24);
+	is(k->param_bytes, 32);
+	is(k->shared_bytes, 24);
+	is(k->local_bytes, 48);
+	is(k->const_bytes, 48);
+	is(k->max_threads, 128);
+	is(k->required_threads[1], 2);
+	is(k->target, 80);
+	is(k->ptx_version, 80);
+	is(ptx_module_kernel_find(m, "small")->shared_bytes, 0);
+	ok(!ptx_module_kernel_find(m, "plain") && !ptx_module_kernel_find(m, "none"));
+	is(ptx_module_variable_count(m), 2);
+	is(ptx_module_variable_find(m, "table")->bytes, 48);
+	is(ptx_module_variable_find(m, "table")->space, PTX_CONST);
+	ok(ptx_module_variable_find(m, "plain") && !ptx_module_variable_find(m, "plain")->visible);
+	is(ptx_module_bind(m, ARGS(0, 0)), -EINVAL);
+	ptx_module_free(m);
+}
+
+/* Two texts that need each other, a weak function in both. */
+static void test_linking(void)
+{
+	static const char one[] = HEAD ".extern .func (.param .b32 r) twice(.param .b32 a);\n.extern .global .u32 shared_counter;\n"
+		".weak .func (.param .b32 r) three() { .reg .b32 %r; mov.u32 %r, 3; st.param.b32 [r], %r; ret; }\n"
+		".visible .entry k(.param .u64 out) { .reg .b32 %r; .reg .b64 %d; .param .b32 a; .param .b32 b; .param .b32 t;\n"
+		"ld.param.u64 %d, [out]; call (t), three; ld.param.b32 %r, [t]; st.param.b32 [a], %r; call.uni (b), twice, (a);\n"
+		"ld.param.b32 %r, [b]; st.global.u32 [%d], %r; mov.u64 %d, shared_counter; atom.global.add.u32 %r, [%d], 5; ret; }\n";
+	static const char two[] = HEAD ".visible .global .u32 shared_counter = 37;\n"
+		".weak .func (.param .b32 r) three() { .reg .b32 %r; mov.u32 %r, 3; st.param.b32 [r], %r; ret; }\n"
+		".visible .func (.param .b32 r) twice(.param .b32 a) { .reg .b32 %r; ld.param.b32 %r, [a]; add.s32 %r, %r, %r; st.param.b32 [r], %r; ret; }\n";
+	const struct ptx_text text[] = { { one, sizeof(one) - 1 }, { two, sizeof(two) - 1 } };
+	struct ptx_module *m = NULL;
+	uint32_t *out = device_alloc(4), *counter = device_alloc(4);
+
+	is(ptx_module_load(text, 2, NULL, &m, message, sizeof(message)), 0);
+	is_str(message, "");
+	if (!m)
+		return;
+	is(ptx_module_bind(m, ARGS(PTR(counter))), 0);
+	is(*counter, 37);
+	is(launch(m, "k", DIM(1), DIM(1), ARGS(PTR(out))), 0);
+	is(*out, 6);
+	is(*counter, 42);
+	ptx_module_free(m);
+}
+
+/* Functions of the old style take and give registers; a guarded call leaves the others alone. */
+static void test_register_calls(void)
+{
+	static const char text[] = HEAD
+		".func (.reg .u32 %o) f(.reg .u32 %a, .reg .u32 %b) { mad.lo.u32 %o, %a, 10, %b; ret; }\n"
+		".visible .entry k(.param .u64 out) { .reg .b32 %r<4>; .reg .b64 %d<3>; .reg .pred %p;\n"
+		"mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; ld.param.u64 %d1, [out]; add.s64 %d1, %d1, %d2;\n"
+		"setp.lt.u32 %p, %r1, 20; mov.u32 %r2, 7; @%p call (%r2), f, (%r1, 3); st.global.u32 [%d1], %r2; ret; }\n";
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, NULL);
+	uint32_t *out = device_alloc(64 * 4), wrong = 0;
+
+	ok(m != NULL);
+	if (!m)
+		return;
+	is(launch(m, "k", DIM(1), DIM(64), ARGS(PTR(out))), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		wrong += out[i] != (i < 20 ? i * 10 + 3 : 7);
+	is(wrong, 0);
+	ptx_module_free(m);
+}
+
+/* No cut of a good text may do more than be refused. */
+static void test_truncated(const char *folder)
+{
+	char path[512], *text;
+	size_t bytes;
+	int loaded = 0;
+
+	snprintf(path, sizeof(path), "%s/basic.ptx", folder);
+	text = read_file(path, &bytes);
+	for (size_t n = 0; n < bytes; n += 97) {
+		char *cut = malloc(n + 1);
+		struct ptx_text t = { cut, n };
+		struct ptx_module *m = NULL;
+
+		memcpy(cut, text, n);
+		if (!ptx_module_load(&t, 1, NULL, &m, NULL, 0))
+			loaded++;
+		ptx_module_free(m);
+		free(cut);
+	}
+	ok(loaded >= 1 && loaded < (int)(bytes / 97)); /* cuts between kernels are good texts */
+	free(text);
+}
+
+int main(int argc, char **argv)
+{
+	tap_begin();
+	device_open(2);
+	test_refusals();
+	test_spellings();
+	test_attributes();
+	test_linking();
+	test_register_calls();
+	test_truncated(argv[1]);
+	device_close();
+	return tap_end();
+}
