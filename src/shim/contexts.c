@@ -4,6 +4,7 @@
 #include "shim/account.h"
 #include "shim/charge.h"
 #include "shim/devices.h"
+#include "shim/gate.h"
 #include "shim/map.h"
 #include "shim/measured.h"
 #include "shim/memory.h"
@@ -93,6 +94,29 @@ static bool primary_active(CUdevice device)
 	return shim_real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
+/*
+ * One more reference to a primary context that is there takes nothing. Inside the gate, so that its last reference does
+ * not go between question and answer. False: it is not there.
+ */
+static bool retain_again(void *ret, const struct create *a, unsigned int device, CUresult *ret_r)
+{
+	bool active, known;
+
+	gate_enter();
+	active = primary_active(a->device);
+	if (active)
+		*ret_r = ask_driver(ret, a);
+	gate_leave();
+	if (!active || *ret_r != CUDA_SUCCESS)
+		return active;
+	pthread_mutex_lock(&lock);
+	known = primary[device] == *(CUcontext *)ret;
+	pthread_mutex_unlock(&lock);
+	if (!known)
+		remember(*(void **)ret, a, device, 0);
+	return true;
+}
+
 static CUresult create(void *ret, const struct create *a)
 {
 	struct measured m;
@@ -103,13 +127,8 @@ static CUresult create(void *ret, const struct create *a)
 
 	if (!ret || !start_is_metered() || !devices_find(a->device, &device))
 		return ask_driver(ret, a);
-	/* One more reference to what is there already takes nothing. */
-	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain && primary_active(a->device)) {
-		r = ask_driver(ret, a);
-		if (r == CUDA_SUCCESS && primary[device] != *(CUcontext *)ret)
-			remember(*(void **)ret, a, device, 0);
+	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain && retain_again(ret, a, device, &r))
 		return r;
-	}
 	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = ask_driver(&made, a);
@@ -394,11 +413,15 @@ static CUresult leave_primary(CUdevice seen, CUresult (*call)(const struct leavi
 			      bool (*goes)(const struct leaving *l))
 {
 	struct leaving l = { .goes = goes, .real = devices_in(seen) };
+	CUcontext context = NULL;
 	unsigned int device;
 
-	if (!start_is_metered() || !devices_find(l.real, &device) || !find_context(primary[device], &l))
-		return call(&l);
-	return leave_context(&l, call);
+	if (start_is_metered() && devices_find(l.real, &device)) {
+		pthread_mutex_lock(&lock);
+		context = primary[device];
+		pthread_mutex_unlock(&lock);
+	}
+	return find_context(context, &l) ? leave_context(&l, call) : call(&l);
 }
 
 CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev)

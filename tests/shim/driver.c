@@ -247,23 +247,27 @@ static void free_context_memory(struct context *c);
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
 {
 	struct context *c;
+	bool good;
 
 	if (!known(d))
 		return CUDA_ERROR_INVALID_DEVICE;
 	c = &primaries[visible[d]];
+	pthread_mutex_lock(&lock);
 	c->device = visible[d];
 	c->primary = true;
-	if (!c->references && !take(c->device, context_bytes))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	c->references++;
+	good = c->references || take(c->device, context_bytes);
+	c->references += good;
+	pthread_mutex_unlock(&lock);
 	*ret = (CUcontext)c;
-	return CUDA_SUCCESS;
+	return good ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice d, unsigned int *flags, int *active)
 {
 	*flags = 0;
+	pthread_mutex_lock(&lock);
 	*active = primaries[visible[d]].references > 0;
+	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }
 

@@ -9,10 +9,22 @@ and kills and starts the keeper when the program asks for it by a file. The prog
 import argparse
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+
+def answers(path):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        s.connect(path)
+        return True
+    except OSError:
+        return False
+    finally:
+        s.close()
 
 
 def main():
@@ -47,7 +59,7 @@ def main():
 
     def start():
         k = subprocess.Popen([os.path.join(tests, "keeper"), sock, folder, *(a.quota or ["67108864:2097152"])])
-        while not os.path.exists(sock):
+        while not answers(sock):
             time.sleep(0.001)
         return k
 
