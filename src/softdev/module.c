@@ -392,7 +392,8 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, siz
 {
 	const struct ptx_variable *v = ptx_module_variable_find(m->ptx, name);
 
-	if (!v || !v->visible || (managed && !v->managed))
+	/* Found without .visible as well: compilers leave it away in whole-program mode, and programs look them up. */
+	if (!v || (managed && !v->managed))
 		return CUDA_ERROR_NOT_FOUND;
 	if (ret)
 		*ret = v->address;

@@ -37,17 +37,20 @@ static unsigned int first_word(CUdeviceptr p)
 
 static void order(CUdeviceptr p)
 {
-	unsigned int host[N] = { 0 }, wrong = 0;
+	unsigned int *host, wrong = 0;
 	CUstream s;
 	sem_t gate;
 
+	/* Pinned: a copy to pageable memory would wait for its turn at the call. */
+	needs(cuMemAllocHost((void **)&host, 4 * N));
+	memset(host, 0, 4 * N);
 	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	works(cuStreamQuery(s));
 	works(cuMemsetD32(p, 1, N));
 	gate_put(s, &gate);
 	works(kit_launch(fill, p, N, 10, s));
 	works(kit_launch(add, p, N, 5, s));
-	works(cuMemcpyDtoHAsync(host, p, sizeof host, s));
+	works(cuMemcpyDtoHAsync(host, p, 4 * N, s));
 	works(cuMemsetD32Async(p, 99, N, s));
 	answers(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
 	is(first_word(p), 1);
@@ -59,6 +62,7 @@ static void order(CUdeviceptr p)
 	is(wrong, 0);
 	is(first_word(p), 99);
 	works(cuStreamDestroy(s));
+	works(cuMemFreeHost(host));
 	sem_destroy(&gate);
 }
 
