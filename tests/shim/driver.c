@@ -156,6 +156,7 @@ EXPORT CUresult cuInit(unsigned int flags)
 	read_visible();
 	for (int i = 0; i < DEVICES; i++) {
 		default_pools[i].device = i;
+		primaries[i] = (struct context){ .device = i, .primary = true };
 		current_pools[i] = &default_pools[i];
 	}
 	initialised = true;
@@ -253,8 +254,6 @@ EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
 		return CUDA_ERROR_INVALID_DEVICE;
 	c = &primaries[visible[d]];
 	pthread_mutex_lock(&lock);
-	c->device = visible[d];
-	c->primary = true;
 	good = c->references || take(c->device, context_bytes);
 	c->references += good;
 	pthread_mutex_unlock(&lock);
