@@ -33,7 +33,8 @@ static uint32_t regs_new(struct parser *p, struct body *b, enum type t, uint32_t
 		b->reg_type = grown;
 		b->reg_room = room;
 	}
-	memset(b->reg_type + first, (int)t, count);
+	if (count)
+		memset(b->reg_type + first, (int)t, count);
 	b->reg_count += count;
 	return first;
 }
