@@ -147,6 +147,8 @@ class Programs(place.MeteTest):
         self.assert_line(done.stderr, 'ld-musl', 'build for glibc')
 
     def test_vendor_runtime_linked_statically(self):
+        if place.SANITIZED:
+            self.skipTest("the vendor's runtime does not start beside a sanitizer's")
         nvcc = shutil.which('nvcc', path=f'{os.environ["PATH"]}:/usr/local/cuda/bin')
         if not nvcc:
             self.skipTest('no nvcc on this machine')

@@ -1,4 +1,4 @@
-"""What every test of mete stands on: a runtime directory and software devices of its own; nothing is left at the end."""
+"""What every test of mete stands on: a runtime directory and software devices of its own, and nothing left behind."""
 import json
 import os
 import shutil
@@ -17,6 +17,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 OUT_OF_MEMORY = 2
 WAIT_S = 30
+SANITIZED = bool(os.environ.get('METE_TEST_SANITIZED'))  # the shim brings a sanitizer's runtime into programs
 
 
 def wait_for(condition, what, seconds=WAIT_S):
