@@ -2,6 +2,9 @@
  * image.c: see image.h. The layout of fat binaries and of the sections of cubins is from the public description of the
  * formats; an ELF's sizes are those of its sections .nv.global*, .nv.constant3 and .bss-like ones of that name.
  *
+ * An image comes without a length, and its headers may be damaged: what they point at is read only where something is
+ * mapped, so that the driver's own error is what the program gets.
+ *
  * The reader of PTX knows just enough: comments, strings and braces, and declarations of .global and .const variables
  * at module scope. What it does not understand makes the need unknown, never smaller.
  */
@@ -10,8 +13,11 @@
 #include "wire/page.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define FAT_WRAPPER 0x466243b1u
 #define FAT_HEADER 0xba55ed50u
@@ -23,6 +29,28 @@ struct sizes {
 	bool known;
 	uint64_t bytes, units;
 };
+
+#define PAGE 4096u
+
+/* Every page of [p, p + bytes) is mapped. */
+static bool readable(const void *p, uint64_t bytes)
+{
+	unsigned char resident[1024];
+	uint64_t at = (uint64_t)(uintptr_t)p & ~(uint64_t)(PAGE - 1), end;
+	int saved = errno;
+	bool good = !__builtin_add_overflow((uint64_t)(uintptr_t)p, bytes, &end) && end < 1ull << 56;
+
+	while (good && at < end) {
+		uint64_t pages = (end - at + PAGE - 1) / PAGE;
+
+		if (pages > sizeof resident)
+			pages = sizeof resident;
+		good = syscall(SYS_mincore, at, pages * PAGE, resident) == 0;
+		at += pages * PAGE;
+	}
+	errno = saved;
+	return good;
+}
 
 static void add_variable(struct sizes *s, uint64_t bytes)
 {
@@ -284,15 +312,20 @@ static struct sizes read_elf(const void *image)
 {
 	const Elf64_Ehdr *e = image;
 	const Elf64_Shdr *section, *names;
-	struct sizes s = { .known = true };
+	struct sizes s = { 0 };
 
-	if (e->e_ident[EI_CLASS] != ELFCLASS64 || !e->e_shoff || e->e_shentsize != sizeof *section ||
-	    e->e_shstrndx >= e->e_shnum || e->e_shoff % _Alignof(Elf64_Shdr)) {
-		s.known = false;
+	if (!readable(image, sizeof *e) || e->e_ident[EI_CLASS] != ELFCLASS64 || !e->e_shoff ||
+	    e->e_shentsize != sizeof *section || e->e_shstrndx >= e->e_shnum || e->e_shoff >> 40 ||
+	    (e->e_shoff + (uintptr_t)image) % _Alignof(Elf64_Shdr))
 		return s;
-	}
 	section = (const void *)((const char *)image + e->e_shoff);
 	names = &section[e->e_shstrndx];
+	if (!readable(section, (uint64_t)e->e_shnum * sizeof *section) || names->sh_offset >> 40 ||
+	    names->sh_size >> 40 || !names->sh_size ||
+	    !readable((const char *)image + names->sh_offset, names->sh_size) ||
+	    ((const char *)image)[names->sh_offset + names->sh_size - 1])
+		return s;
+	s.known = true;
 	for (unsigned int i = 0; i < e->e_shnum; i++) {
 		const char *name;
 
@@ -338,13 +371,18 @@ static void read_fat(const unsigned char *header, struct image_need *need)
 	uint64_t size, at = 16;
 	bool first = true;
 
+	need->known = readable(header, 16);
+	if (!need->known)
+		return;
 	memcpy(&size, header + 8, sizeof size);
+	need->known = size < 1ull << 40 && readable(header, 16 + size);
 	while (need->known && at + sizeof entry <= 16 + size) {
 		struct sizes s = { 0 };
 		const unsigned char *payload;
 
 		memcpy(&entry, header + at, sizeof entry);
-		if (entry.header_bytes < sizeof entry || entry.payload_bytes > 16 + size - at - sizeof entry) {
+		if (entry.header_bytes < sizeof entry || entry.header_bytes > 16 + size - at ||
+		    entry.payload_bytes > 16 + size - at - entry.header_bytes) {
 			need->known = false;
 			return;
 		}
@@ -365,37 +403,48 @@ static void read_fat(const unsigned char *header, struct image_need *need)
 	}
 }
 
+/* Byte by byte: an image may be as short as its first difference. */
+static bool begins_with(const void *image, uint32_t magic)
+{
+	const unsigned char *byte = image;
+
+	for (unsigned int i = 0; i < sizeof magic; i++)
+		if (byte[i] != (unsigned char)(magic >> 8 * i))
+			return false;
+	return true;
+}
+
+static void read_wrapper(const void *image, struct image_need *need)
+{
+	const unsigned char *header;
+	uint32_t version;
+
+	need->known = readable(image, 24);
+	if (!need->known)
+		return;
+	memcpy(&version, (const char *)image + 4, sizeof version);
+	memcpy(&header, (const char *)image + 8, sizeof header);
+	need->known = version == 1 && readable(header, 16) && begins_with(header, FAT_HEADER);
+	if (need->known)
+		read_fat(header, need);
+}
+
 void image_read(const void *image, struct image_need *ret)
 {
-	uint32_t magic;
 	struct sizes s;
 
 	memset(ret, 0, sizeof *ret);
-	if (!image)
+	if (!image || !readable(image, 1))
 		return;
 	ret->known = true;
 	if (looks_like_ptx(image)) {
 		s = read_ptx(image);
 		merge(ret, &s, true);
-		return;
-	}
-	memcpy(&magic, image, sizeof magic);
-	if (magic == FAT_WRAPPER) {
-		const unsigned char *header;
-		uint32_t version;
-
-		memcpy(&version, (const char *)image + 4, sizeof version);
-		memcpy(&header, (const char *)image + 8, sizeof header);
-		ret->known = version == 1 && header;
-		if (ret->known) {
-			memcpy(&magic, header, sizeof magic);
-			ret->known = magic == FAT_HEADER;
-		}
-		if (ret->known)
-			read_fat(header, ret);
-	} else if (magic == FAT_HEADER) {
+	} else if (begins_with(image, FAT_WRAPPER)) {
+		read_wrapper(image, ret);
+	} else if (begins_with(image, FAT_HEADER)) {
 		read_fat(image, ret);
-	} else if (!memcmp(image, ELFMAG, SELFMAG)) {
+	} else if (begins_with(image, 0x464c457fu)) {
 		s = read_elf(image);
 		merge(ret, &s, true);
 	} else {

@@ -33,9 +33,11 @@
 
 struct pool {
 	pthread_mutex_t lock; /* guards the rest */
-	CUmemoryPool handle;  /* NULL: a free slot, or destroyed while `live` is not 0 */
+	CUmemoryPool handle;
 	unsigned int device;
-	bool used; /* the slot is taken */
+	bool used;    /* the slot is taken */
+	bool created; /* by the program, which may destroy it */
+	bool dying;   /* destroyed by the program; by the driver only once it has nothing reserved */
 	uint32_t charged_units;
 	uint32_t piece_units; /* it grows by multiples of this */
 	uint64_t live_bytes;  /* allocated and not released by the program */
@@ -65,26 +67,35 @@ static struct pool *pool_find(CUmemoryPool handle)
 	return NULL;
 }
 
-/* The slot of a pool on a device of the grant. NULL: no place. */
-static struct pool *pool_get(CUmemoryPool handle, unsigned int device)
+/*
+ * The slot of a pool on a device of the grant. NULL: no place. A new pool may come under the handle of one that went
+ * with its context: then the slot starts anew. The last slots are for the pools that the devices have by themselves.
+ */
+static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool created)
 {
 	struct pool *p = pool_find(handle);
-	uint32_t count, i;
+	uint32_t count, i, most = created ? POOLS_MAX - WIRE_MAX_DEVICES : POOLS_MAX;
 
-	if (p)
+	if (p && !created)
 		return p;
 	pthread_mutex_lock(&slots_lock);
 	count = atomic_load_explicit(&pool_count, memory_order_relaxed);
-	for (i = 0; i < count && pools[i].used; i++)
+	for (i = 0; !p && i < count && pools[i].used; i++)
 		;
-	if (i < POOLS_MAX) {
+	if (p)
+		i = (uint32_t)(p - pools);
+	if (i < most) {
 		p = &pools[i];
 		pthread_mutex_lock(&p->lock);
+		if (p->used)
+			account_give(p->device, p->charged_units);
 		p->handle = handle;
 		p->device = device;
 		p->charged_units = 0;
 		p->piece_units = accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
 		p->live_bytes = 0;
+		p->created = created;
+		p->dying = false;
 		p->used = true;
 		pthread_mutex_unlock(&p->lock);
 		if (i == count)
@@ -97,13 +108,25 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device)
 	return p;
 }
 
-static uint64_t reserved_bytes(CUmemoryPool handle)
+/* A driver that only answers with an error of the device's still has what it had; a handle it does not know is gone. */
+static uint64_t reserved_locked(const struct pool *p)
 {
 	cuuint64_t bytes = 0;
+	CUresult r = shim_real.cuMemPoolGetAttribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
 
-	if (shim_real.cuMemPoolGetAttribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) != CUDA_SUCCESS)
-		return 0;
-	return bytes;
+	if (r == CUDA_SUCCESS)
+		return bytes;
+	return r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_INVALID_HANDLE ?
+		       0 :
+		       (uint64_t)p->charged_units * WIRE_UNIT_BYTES;
+}
+
+/* A destroyed pool that has nothing left. */
+static void end_locked(struct pool *p)
+{
+	shim_real.cuMemPoolDestroy(p->handle);
+	p->handle = NULL;
+	p->dying = p->used = false;
 }
 
 /*
@@ -116,15 +139,19 @@ static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 	uint64_t reserved, units;
 	uint32_t growth;
 
-	if (!p->used || !p->handle)
+	if (!p->used)
 		return 0;
-	reserved = reserved_bytes(p->handle);
+	if (p->dying)
+		shim_real.cuMemPoolTrimTo(p->handle, 0);
+	reserved = reserved_locked(p);
 	units = wire_units(reserved);
 	if (!reserved)
 		p->live_bytes = 0;
 	if (units <= p->charged_units) {
 		account_give(p->device, p->charged_units - (uint32_t)units);
 		p->charged_units = (uint32_t)units;
+		if (p->dying && !units)
+			end_locked(p);
 		return 0;
 	}
 	growth = (uint32_t)(units - p->charged_units);
@@ -176,7 +203,7 @@ bool pools_shrink(unsigned int device)
 
 		gate_enter();
 		pthread_mutex_lock(&p->lock);
-		if (p->used && p->handle && p->device == device && p->charged_units) {
+		if (p->used && p->device == device && p->charged_units) {
 			before = p->charged_units;
 			shim_real.cuMemPoolTrimTo(p->handle, 0);
 			settle_locked(p, &none);
@@ -194,10 +221,6 @@ void pools_freed(uint32_t slot, uint64_t bytes)
 
 	pthread_mutex_lock(&p->lock);
 	p->live_bytes = p->live_bytes > bytes ? p->live_bytes - bytes : 0;
-	if (!p->handle && !p->live_bytes && p->used) {
-		account_give(p->device, p->charged_units);
-		p->used = false;
-	}
 	pthread_mutex_unlock(&p->lock);
 	settle(p);
 }
@@ -278,11 +301,11 @@ static struct pool *known_pool(CUmemoryPool handle)
 		if (devices_real(d, &real) &&
 		    ((shim_real.cuDeviceGetDefaultMemPool(&one, real) == CUDA_SUCCESS && one == handle) ||
 		     (shim_real.cuDeviceGetMemPool(&one, real) == CUDA_SUCCESS && one == handle)))
-			p = pool_get(handle, d);
+			p = pool_get(handle, d, false);
 	return p;
 }
 
-enum where { WHERE_KNOWN, WHERE_REFUSED, WHERE_UNKNOWN };
+enum where { WHERE_KNOWN, WHERE_REFUSED, WHERE_DESTROYED, WHERE_UNKNOWN };
 
 static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream stream, struct pool **ret)
 {
@@ -292,13 +315,13 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 
 	if (call == GIVEN || call == GIVEN_PTSZ) {
 		*ret = given ? known_pool(given) : NULL;
-		return *ret ? WHERE_KNOWN : WHERE_UNKNOWN;
+		return !*ret ? WHERE_UNKNOWN : (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
 	}
 	if (!stream_device(call, stream, &real) || shim_real.cuDeviceGetMemPool(&handle, real) != CUDA_SUCCESS)
 		return WHERE_UNKNOWN;
 	if (!devices_find(real, &device))
 		return WHERE_REFUSED;
-	*ret = pool_get(handle, device);
+	*ret = pool_get(handle, device, false);
 	return *ret ? WHERE_KNOWN : WHERE_REFUSED;
 }
 
@@ -308,7 +331,7 @@ static uint64_t least_units(struct pool *p, size_t bytes)
 	uint64_t reserved, least, live;
 
 	pthread_mutex_lock(&p->lock);
-	reserved = p->handle ? reserved_bytes(p->handle) : 0;
+	reserved = reserved_locked(p);
 	live = p->live_bytes;
 	pthread_mutex_unlock(&p->lock);
 	if (__builtin_add_overflow(live, (uint64_t)bytes, &least))
@@ -431,6 +454,8 @@ static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 		return r;
 	case WHERE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	case WHERE_DESTROYED:
+		return CUDA_ERROR_INVALID_VALUE;
 	default:
 		return ask_driver(call, dptr, bytes, given, stream);
 	}
@@ -469,35 +494,51 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	r = shim_real.cuMemPoolCreate(pool, &props);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (devices_find(props.location.id, &device) && pool_get(*pool, device))
+	if (devices_find(props.location.id, &device) && pool_get(*pool, device, true))
 		return r;
 	shim_real.cuMemPoolDestroy(*pool);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A pool lives on for as long as its allocations do, without a name that one could ask about. */
+/* Makes another pool the device's current one, as the driver does when the current one is destroyed. */
+static void replace_current(CUmemoryPool pool, unsigned int device)
+{
+	CUmemoryPool current, standard;
+	CUdevice real;
+
+	if (devices_real(device, &real) && shim_real.cuDeviceGetMemPool(&current, real) == CUDA_SUCCESS &&
+	    current == pool && shim_real.cuDeviceGetDefaultMemPool(&standard, real) == CUDA_SUCCESS)
+		shim_real.cuDeviceSetMemPool(real, standard);
+}
+
+/*
+ * A pool lives on for as long as its allocations do, without a name that one could ask about. So the driver is told to
+ * destroy it only when it has given everything back, which it does from now on as soon as it can.
+ */
 CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct pool *p = pool ? pool_find(pool) : NULL;
-	CUresult r;
+	bool ours = false, again = false;
+	uint32_t none = 0;
 
 	if (!p)
 		return shim_real.cuMemPoolDestroy(pool);
-	settle(p);
 	gate_enter();
 	pthread_mutex_lock(&p->lock);
-	r = shim_real.cuMemPoolDestroy(pool);
-	if (r == CUDA_SUCCESS) {
-		p->handle = NULL;
-		if (!p->live_bytes) {
-			account_give(p->device, p->charged_units);
-			p->charged_units = 0;
-			p->used = false;
+	if (p->used && p->handle == pool && p->created) {
+		again = p->dying;
+		ours = true;
+		if (!again) {
+			replace_current(pool, p->device);
+			p->dying = true;
+			settle_locked(p, &none);
 		}
 	}
 	pthread_mutex_unlock(&p->lock);
 	gate_leave();
-	return r;
+	if (again)
+		return CUDA_ERROR_INVALID_VALUE;
+	return ours ? CUDA_SUCCESS : shim_real.cuMemPoolDestroy(pool);
 }
 
 CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)

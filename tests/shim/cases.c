@@ -321,6 +321,112 @@ static void case_fork(void)
 	agree(0);
 }
 
+/* One half of the two processes that share; they take turns over a pair of pipes. */
+static int turn_in, turn_out;
+
+static void turn(void)
+{
+	char c = 0;
+
+	if (write(turn_out, &c, 1) != 1 || read(turn_in, &c, 1) != 1)
+		_exit(99);
+}
+
+/* The importer: what the exporter hands over stays charged to the tenant, once, until both have let go. */
+static int import_side(int fd, const CUipcMemHandle *shared)
+{
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr p, q;
+	CUipcMemHandle handle;
+	char c;
+	int bad = 0;
+
+	bad |= read(turn_in, &c, 1) != 1;
+	memcpy(&handle, shared, sizeof handle);
+	bad |= cu.cuIpcOpenMemHandle_v2(&p, handle, 1) != CUDA_SUCCESS;
+	bad |= cu.cuIpcOpenMemHandle_v2(&q, handle, 1) != CUDA_SUCCESS;
+	bad |= cu.cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) !=
+	       CUDA_SUCCESS;
+	bad |= (held() != 28 * M) * 2;
+	turn(); /* the exporter frees */
+	bad |= (held() != 28 * M) * 4;
+	bad |= cu.cuIpcCloseMemHandle(p) != CUDA_SUCCESS;
+	bad |= (held() != 28 * M) * 8;
+	bad |= cu.cuIpcCloseMemHandle(q) != CUDA_SUCCESS;
+	bad |= (held() != 8 * M) * 16;
+	bad |= cu.cuMemRelease(h) != CUDA_SUCCESS;
+	bad |= (held() != 0) * 32;
+	turn();
+	return bad;
+}
+
+static void case_share(void)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr p, rest;
+	int there[2], back[2], status, fd = -1;
+	CUipcMemHandle *handle = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	begin(0);
+	ok(!pipe(there) && !pipe(back));
+	is(cu.cuMemAlloc_v2(&p, 20 * M), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&h, 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuIpcGetMemHandle(handle, p), CUDA_SUCCESS);
+	is(cu.cuIpcGetMemHandle(handle, p), CUDA_SUCCESS);
+	is(cu.cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+	agree(28 * M);
+	/* moved, not doubled: the rest of the quota can be had, and no more */
+	is(cu.cuMemAlloc_v2(&rest, 36 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(rest), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&rest, 36 * M + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	child = fork();
+	if (child == 0) {
+		turn_in = there[0];
+		turn_out = back[1];
+		_exit(import_side(fd, handle));
+	}
+	turn_in = back[0];
+	turn_out = there[1];
+	turn(); /* the importer imports */
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	is(held(), 28 * M);
+	is(truth->used[0], 0);
+	turn(); /* the importer lets go */
+	is(held(), 0);
+	is(write(turn_out, "", 1), 1);
+	waitpid(child, &status, 0);
+	is(status, 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+}
+
+/* What is exported through a device node has no name of its own: the exporter stays charged. */
+static void case_node(void)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h, i;
+	int fd;
+
+	begin(0);
+	is(cu.cuMemCreate(&h, 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+	is(cu.cuMemImportFromShareableHandle(&i, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+	   CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuMemRelease(i), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	agree(0);
+	close(fd);
+}
+
 /* A program that closes every descriptor, and one that puts its own in the place. */
 static void case_closed(void)
 {
@@ -569,6 +675,8 @@ static const struct {
 	{ "unreachable", case_unreachable },
 	{ "race", case_race },
 	{ "threads", case_threads },
+	{ "share", case_share },
+	{ "node", case_node },
 	{ "procs", case_procs },
 	{ "loading", case_loading },
 };

@@ -653,6 +653,54 @@ EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, v
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* ---- memory of another process: an address or a handle that takes nothing ---- */
+
+EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
+{
+	memset(handle, 0, sizeof *handle);
+	memcpy(handle->reserved, &address, sizeof address);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+{
+	struct allocation *a;
+
+	pthread_mutex_lock(&lock);
+	a = place();
+	*a = (struct allocation){ .address = next_address, .bytes = 1, .device = current->device };
+	next_address += granule;
+	*ret = a->address;
+	pthread_mutex_unlock(&lock);
+	return fail ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+{
+	return cuMemFree_v2(address);
+}
+
+EXPORT CUresult cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
+					     CUmemAllocationHandleType type, unsigned long long flags)
+{
+	char path[] = "/tmp/mete-object-XXXXXX";
+
+	*(int *)ret = getenv("TEST_DRIVER_NODE") ? open("/dev/null", O_RDWR) : mkstemp(path);
+	unlink(path);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *fd,
+					       CUmemAllocationHandleType type)
+{
+	struct handle *h = calloc(1, sizeof *h);
+
+	h->device = current->device;
+	h->references = 1;
+	*ret = (CUmemGenericAllocationHandle)(uintptr_t)h;
+	return CUDA_SUCCESS;
+}
+
 /* ---- modules and arrays: an image is "bytes N" ---- */
 
 EXPORT CUresult cuModuleLoadData(CUmodule *ret, const void *image)
