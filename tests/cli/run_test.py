@@ -78,7 +78,8 @@ class Transparency(place.MeteTest):
 
     def test_state(self):
         caught = '' if place.SANITIZED else '|Cgt'
-        show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n; ulimit -c;'
+        show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n;'
+                'ulimit -c;'
                 'env | grep -vE "^(METE_|LD_|_=|SHLVL=)" | sort')
 
         def prepare():
