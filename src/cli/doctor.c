@@ -61,12 +61,8 @@ static void check_parts(struct doctor *d)
 {
 	struct fault f;
 
-	if (place_find(&d->place, &f)) {
+	if (place_find(&d->place, &f))
 		add(d, "shim", STATUS_FAILED, "install mete whole, or set METE_LIBDIR", "%s", f.text);
-		return;
-	}
-	if (tenant_env_check(d->place.shim_dir, &f))
-		add(d, "shim", STATUS_FAILED, "move mete, or set METE_LIBDIR", "%s", f.text);
 }
 
 static void check_library(struct doctor *d, const char *name, const char *dir, const char *library,

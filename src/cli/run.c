@@ -212,7 +212,7 @@ static void say_end(struct run *run)
 		say_note("the program used no GPU");
 	} else {
 		json_array_foreach (json_object_get(grant, "devices"), i, device)
-			say_note("device %lld: peak %s of %s, %lld allocations refused",
+			say_note("device %lld: peak %s of %s, allocations refused: %lld",
 				 (long long)device_number(device, "index"),
 				 size_format((uint64_t)device_number(device, "peak_bytes"), peak),
 				 size_format((uint64_t)device_number(device, "quota_bytes"), quota),
@@ -235,9 +235,9 @@ static int prepare(struct run *run, struct fault *f)
 	}
 	r = place_find(&run->place, f);
 	if (!r)
-		r = tenant_env_check(run->place.shim_dir, f);
-	if (!r)
 		r = option_given(run->line, "grant") ? find_grant(run, f) : make_grant(run, f);
+	if (!r)
+		r = tenant_env_detour(run->place.shim_dir, run->control.dir, f);
 	if (!r)
 		r = tenant_log_open(&run->log, run->control.dir, f);
 	if (!r)

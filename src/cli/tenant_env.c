@@ -1,11 +1,15 @@
 /* tenant_env.c: see tenant_env.h. A shim of an outer `mete run` is recognised by its folder, shim/, and taken out. */
 #include "cli/tenant_env.h"
 #include "base/cleanup.h"
+#include "cli/place.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG" };
 
@@ -63,14 +67,53 @@ static bool list_set(const char *name, const char *front, const char *ends)
 	return !setenv(name, value, 1);
 }
 
-int tenant_env_check(const char *shim_dir, struct fault *f)
+/* ld.so splits its lists at these, and knows no way to write them. */
+static bool can_be_listed(const char *path)
 {
-	if (strpbrk(shim_dir, " :\t\n") || strchr(shim_dir, '$'))
-		return fault_set(f, -EINVAL,
-				 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded; move "
-				 "mete, or set METE_LIBDIR to another path",
-				 shim_dir);
-	return 0;
+	return !strpbrk(path, " :;$\t\n");
+}
+
+/* Makes the symbolic link, unless it is there and leads to the same place. */
+static int link_make(const char *target, const char *path)
+{
+	char now[PATH_MAX];
+	ssize_t n = readlink(path, now, sizeof(now));
+
+	if (n > 0 && (size_t)n == strlen(target) && !memcmp(now, target, (size_t)n))
+		return 0;
+	if (n >= 0 && unlink(path) && errno != ENOENT)
+		return -errno;
+	return symlink(target, path) && errno != EEXIST ? -errno : 0;
+}
+
+int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f)
+{
+	char parts[PATH_MAX], folder[PATH_MAX], link[PATH_MAX], *slash;
+	uint32_t hash = 2166136261u;
+	int r;
+
+	if (can_be_listed(shim_dir))
+		return 0;
+	for (const char *p = shim_dir; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	/* Ends in mete/shim as an installed one, so that an inner `mete run` knows it. */
+	snprintf(parts, sizeof(parts), "%s", shim_dir);
+	slash = strrchr(parts, '/');
+	if (slash)
+		*slash = 0;
+	if (!slash || strcmp(slash + 1, "shim") || !can_be_listed(dir) ||
+	    !path_join(folder, "%s/parts-%08x", dir, hash) || !path_join(link, "%s/mete", folder))
+		r = -EINVAL;
+	else if (mkdir(folder, 0700) && errno != EEXIST)
+		r = -errno;
+	else
+		r = link_make(parts, link);
+	if (!r && path_join(shim_dir, "%s/shim", link))
+		return 0;
+	return fault_set(f, r ? r : -ENAMETOOLONG,
+			 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded, and no way around "
+			 "it could be made in %s (%s); move mete, or set METE_LIBDIR to another path",
+			 shim_dir, dir, strerror(r ? -r : ENAMETOOLONG));
 }
 
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)

@@ -9,6 +9,8 @@
 
 #include "cli/fault.h"
 
+#include <limits.h>
+
 struct tenant_env {
 	const char *shim_dir;
 	const char *socket;
@@ -23,5 +25,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f);
 /* Removes what an outer `mete run` put there, from the environment of this process. */
 void tenant_env_leave(void);
 
-/* The shim's folder can be named in LD_PRELOAD at all. Value: 0 or a negative errno. */
-int tenant_env_check(const char *shim_dir, struct fault *f);
+/*
+ * The shim's folder as LD_PRELOAD can name it: where its path has a blank, ":" or "$", it is replaced by that of a
+ * symbolic link in the runtime directory. Value: 0 or a negative errno.
+ */
+int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f);

@@ -296,7 +296,7 @@ class Shares(place.MeteTest):
         for part in (r'mete: grant talks from meted \(process \d+, started for this command\)',
                      r'mete: driver /.*libcuda\.so\.1\S* \(the software device\)',
                      r'mete: device 0 \(.*\): 64 MiB of 1 GiB',
-                     r'mete: device 0: peak 3 MiB of 64 MiB, 1 allocations refused'):
+                     r'mete: device 0: peak 3 MiB of 64 MiB, allocations refused: 1'):
             self.assertRegex(done.stderr, part)
         self.assertNotIn('used no GPU', done.stderr)
         self.assertEqual([line for line in done.stderr.splitlines() if not line.startswith('mete: ')], [])
