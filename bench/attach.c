@@ -3,8 +3,8 @@
  *
  *   attach COUNT        starts COUNT copies of itself as fast as it can, and prints the time that opening
  *                       the library and cuInit took in each, in nanoseconds, one a line
- *   attach COUNT gate   the copies wait until all are there, and call cuInit at one moment: most of what they then measure
- *                       is waiting for a core
+ *   attach COUNT gate   the copies wait until all are there, and call cuInit at one moment: most of what they then
+ * measure is waiting for a core
  *
  * The copies are executed, not only forked: each loads the library anew.
  */

@@ -1,9 +1,9 @@
 /*
  * calls.c: what a call costs with the shim and without, in one process, in turns.
  *
- * The driver is opened by its absolute path; the shim is the libcuda.so.1 that `mete run` provides, in front of the same
- * file. Of each call a batch is timed on one, then on the other, many times over; what disturbs one disturbs the other.
- * Prints one JSON object per row: nanoseconds per call, least, median and most of all batches.
+ * The driver is opened by its absolute path; the shim is the libcuda.so.1 that `mete run` provides, in front of the
+ * same file. Of each call a batch is timed on one, then on the other, many times over; what disturbs one disturbs the
+ * other. Prints one JSON object per row: nanoseconds per call, least, median and most of all batches.
  */
 #include <cuda.h>
 
@@ -23,8 +23,8 @@ struct driver {
 	CUresult (*set_current)(CUcontext);
 	CUresult (*alloc)(CUdeviceptr *, size_t);
 	CUresult (*free)(CUdeviceptr);
-	CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-			   unsigned int, CUstream, void **, void **);
+	CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+			   unsigned int, unsigned int, CUstream, void **, void **);
 	CUresult (*query)(CUevent);
 	CUresult (*info)(size_t *, size_t *);
 	CUresult (*find)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);

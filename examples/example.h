@@ -20,11 +20,11 @@
 
 struct example {
 	const char *name;
-	const char *sizes; /* what the positional arguments mean, for --help */
-	const char *what; /* one sentence, for --help */
-	int device; /* --device */
-	double seconds; /* --seconds: repeat the work for this long */
-	double hold; /* --hold: sleep this long with the memory held */
+	const char *sizes;	    /* what the positional arguments mean, for --help */
+	const char *what;	    /* one sentence, for --help */
+	int device;		    /* --device */
+	double seconds;		    /* --seconds: repeat the work for this long */
+	double hold;		    /* --hold: sleep this long with the memory held */
 	unsigned long long size[2]; /* the positional arguments; defaults are set by the program */
 	CUdevice dev;
 	CUcontext context;
@@ -44,7 +44,7 @@ static inline const char *example_error(CUresult r)
 	do {                                                                                                           \
 		CUresult must_r = (call);                                                                              \
 		if (must_r != CUDA_SUCCESS) {                                                                          \
-			printf("%s: %s\nFAIL\n", #call, example_error(must_r));                                         \
+			printf("%s: %s\nFAIL\n", #call, example_error(must_r));                                        \
 			exit(1);                                                                                       \
 		}                                                                                                      \
 	} while (0)

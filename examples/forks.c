@@ -75,8 +75,12 @@ static int late_child(void)
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "forks", .sizes = "[ELEMENTS]", .size = { 1 << 16 },
-			     .what = "Forks four children which each use the device with ELEMENTS floats (default 64K)." };
+	struct example e = {
+		.name = "forks",
+		.sizes = "[ELEMENTS]",
+		.size = { 1 << 16 },
+		.what = "Forks four children which each use the device with ELEMENTS floats (default 64K)."
+	};
 	pid_t pid[CHILDREN], late;
 	unsigned int wrong;
 	bool good = true;

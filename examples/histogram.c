@@ -4,7 +4,9 @@
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "histogram", .sizes = "[BYTES]", .size = { 4 << 20 },
+	struct example e = { .name = "histogram",
+			     .sizes = "[BYTES]",
+			     .size = { 4 << 20 },
 			     .what = "Counts how often each byte value occurs among BYTES bytes (default 4M)." };
 	uint32_t want[256] = { 0 }, got[256];
 	unsigned long long rounds = 0;

@@ -103,9 +103,13 @@ static void hoard_free(struct hoard *h)
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "hungry", .sizes = "[TOUCH [LIMIT]]", .size = { 256 << 20, 0 },
-			     .what = "Takes all device memory it may have (at most LIMIT) and shows that one byte more is refused.\n"
-				     "Pages are written and verified when at most TOUCH bytes (default 256M) are held." };
+	struct example e = {
+		.name = "hungry",
+		.sizes = "[TOUCH [LIMIT]]",
+		.size = { 256 << 20, 0 },
+		.what = "Takes all device memory it may have (at most LIMIT) and shows that one byte more is refused.\n"
+			"Pages are written and verified when at most TOUCH bytes (default 256M) are held."
+	};
 	size_t total, total_after, before, full, after, largest_left;
 	struct hoard h = { 0 };
 	CUfunction stamp, verify;
@@ -147,8 +151,8 @@ int main(int argc, char **argv)
 	example_sleep(e.hold > e.seconds ? e.hold : e.seconds);
 	hoard_free(&h);
 	after = free_now(&total_after);
-	printf("hungry: all freed; %zu of %zu bytes are free (%zu of %zu in the beginning)\n", after, total_after, before,
-	       total);
+	printf("hungry: all freed; %zu of %zu bytes are free (%zu of %zu in the beginning)\n", after, total_after,
+	       before, total);
 	good = good && total_after - after == total - before; /* the share may have been changed meanwhile */
 	must(cuMemFree(lost));
 	return example_end(&e, good);

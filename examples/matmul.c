@@ -38,8 +38,10 @@ static bool check(const float *c, size_t n)
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "matmul", .sizes = "[SIDE]", .size = { 256 },
-			     .what = "Multiplies two matrices of SIDE x SIDE floats (default 256) in tiles of 16 x 16." };
+	struct example e = { .name = "matmul",
+			     .sizes = "[SIDE]",
+			     .size = { 256 },
+			     .what = "Multiplies two SIDE x SIDE matrices of floats (default 256) in tiles." };
 	unsigned long long rounds = 0;
 	CUdeviceptr a, b, c;
 	CUfunction kernel;

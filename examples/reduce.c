@@ -4,7 +4,9 @@
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "reduce", .sizes = "[ELEMENTS]", .size = { 1 << 20 },
+	struct example e = { .name = "reduce",
+			     .sizes = "[ELEMENTS]",
+			     .size = { 1 << 20 },
 			     .what = "Adds ELEMENTS integers (default 1M) with warp shuffles." };
 	unsigned long long want = 0, got = 0, rounds = 0;
 	CUdeviceptr in, total;

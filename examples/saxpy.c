@@ -34,7 +34,9 @@ static float *vector(size_t n)
 
 int main(int argc, char **argv)
 {
-	struct example e = { .name = "saxpy", .sizes = "[ELEMENTS]", .size = { 1 << 20 },
+	struct example e = { .name = "saxpy",
+			     .sizes = "[ELEMENTS]",
+			     .size = { 1 << 20 },
 			     .what = "Computes y = a * x + y for vectors of ELEMENTS floats (default 1M)." };
 	float a = 2.0f, *host;
 	unsigned int n, rounds = 0, in_pass;

@@ -1,6 +1,7 @@
 /*
- * modern.c: functions that are younger than the oldest glibc on which the bundle runs (2.31), for code that was compiled
- * on a newer one. Each does what its manual says, by older means; none is visible outside the binary that needs it.
+ * modern.c: functions that are younger than the oldest glibc on which the bundle runs (2.31), for code that was
+ * compiled on a newer one. Each does what its manual says, by older means; none is visible outside the binary that
+ * needs it.
  */
 #define _GNU_SOURCE
 #include <errno.h>

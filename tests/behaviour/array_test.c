@@ -13,8 +13,13 @@ static void pattern(unsigned char seed)
 static void flat(void)
 {
 	CUDA_ARRAY_DESCRIPTOR want = { .Width = 64, .Height = 32, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 }, got;
-	CUDA_MEMCPY2D in = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 256,
-			     .dstMemoryType = CU_MEMORYTYPE_ARRAY, .WidthInBytes = 256, .Height = 32 }, out = { 0 };
+	CUDA_MEMCPY2D in = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			     .srcHost = from,
+			     .srcPitch = 256,
+			     .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			     .WidthInBytes = 256,
+			     .Height = 32 },
+		      out = { 0 };
 	size_t before = kit_free();
 	CUarray a;
 
@@ -25,9 +30,15 @@ static void flat(void)
 	ok(got.Width == 64 && got.Height == 32 && got.Format == CU_AD_FORMAT_FLOAT && got.NumChannels == 1);
 	in.dstArray = a;
 	works(cuMemcpy2D(&in));
-	out = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .srcXInBytes = 8, .srcY = 3,
-			       .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = 100,
-			       .WidthInBytes = 100, .Height = 20 };
+	out = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			       .srcArray = a,
+			       .srcXInBytes = 8,
+			       .srcY = 3,
+			       .dstMemoryType = CU_MEMORYTYPE_HOST,
+			       .dstHost = to,
+			       .dstPitch = 100,
+			       .WidthInBytes = 100,
+			       .Height = 20 };
 	works(cuMemcpy2D(&out));
 	for (size_t y = 0; y < 20; y++) {
 		if (memcmp(to + y * 100, from + (y + 3) * 256 + 8, 100)) {
@@ -45,10 +56,20 @@ static void flat(void)
 
 static void deep(void)
 {
-	CUDA_ARRAY3D_DESCRIPTOR want = { .Width = 64, .Height = 32, .Depth = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT8,
-					 .NumChannels = 4 }, got;
-	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 256, .srcHeight = 32,
-			    .dstMemoryType = CU_MEMORYTYPE_ARRAY, .WidthInBytes = 256, .Height = 32, .Depth = 8 };
+	CUDA_ARRAY3D_DESCRIPTOR want = { .Width = 64,
+					 .Height = 32,
+					 .Depth = 8,
+					 .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+					 .NumChannels = 4 },
+				got;
+	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = from,
+			    .srcPitch = 256,
+			    .srcHeight = 32,
+			    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			    .WidthInBytes = 256,
+			    .Height = 32,
+			    .Depth = 8 };
 	size_t before = kit_free();
 	CUarray a;
 
@@ -60,8 +81,14 @@ static void deep(void)
 	ok(got.Depth == 8 && got.NumChannels == 4);
 	c.dstArray = a;
 	works(cuMemcpy3D(&c));
-	c = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST,
-			     .dstHost = to, .dstPitch = 256, .dstHeight = 32, .WidthInBytes = 256, .Height = 32,
+	c = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			     .srcArray = a,
+			     .dstMemoryType = CU_MEMORYTYPE_HOST,
+			     .dstHost = to,
+			     .dstPitch = 256,
+			     .dstHeight = 32,
+			     .WidthInBytes = 256,
+			     .Height = 32,
 			     .Depth = 8 };
 	works(cuMemcpy3D(&c));
 	ok(!memcmp(to, from, sizeof from));
@@ -72,8 +99,11 @@ static void deep(void)
 
 static void mipmaps(void)
 {
-	CUDA_ARRAY3D_DESCRIPTOR want = { .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_UNSIGNED_INT8,
-					 .NumChannels = 4 }, level;
+	CUDA_ARRAY3D_DESCRIPTOR want = { .Width = 64,
+					 .Height = 64,
+					 .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+					 .NumChannels = 4 },
+				level;
 	size_t before = kit_free();
 	CUmipmappedArray m;
 	CUarray a;

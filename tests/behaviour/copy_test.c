@@ -62,9 +62,16 @@ static void boxes_2d(void)
 {
 	size_t pitch, wrong = 0;
 	CUdeviceptr p;
-	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 70, .srcXInBytes = 5,
-			    .srcY = 2, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstXInBytes = 9, .dstY = 4,
-			    .WidthInBytes = 50, .Height = 30 };
+	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = from,
+			    .srcPitch = 70,
+			    .srcXInBytes = 5,
+			    .srcY = 2,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstXInBytes = 9,
+			    .dstY = 4,
+			    .WidthInBytes = 50,
+			    .Height = 30 };
 
 	pattern(6);
 	needs(cuMemAllocPitch(&p, &pitch, 100, 40, 4));
@@ -73,9 +80,14 @@ static void boxes_2d(void)
 	c.dstPitch = pitch;
 	works(cuMemcpy2D(&c));
 
-	c = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .srcPitch = pitch,
-			     .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = 100,
-			     .WidthInBytes = 100, .Height = 40 };
+	c = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			     .srcDevice = p,
+			     .srcPitch = pitch,
+			     .dstMemoryType = CU_MEMORYTYPE_HOST,
+			     .dstHost = to,
+			     .dstPitch = 100,
+			     .WidthInBytes = 100,
+			     .Height = 40 };
 	works(cuMemcpy2DUnaligned(&c));
 	for (size_t y = 0; y < 40; y++) {
 		for (size_t x = 0; x < 100; x++) {
@@ -94,9 +106,20 @@ static void boxes_2d(void)
 static void boxes_3d(CUdeviceptr a)
 {
 	size_t wrong = 0;
-	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 32, .srcHeight = 16,
-			    .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a, .dstPitch = 64, .dstHeight = 20,
-			    .dstXInBytes = 3, .dstY = 1, .dstZ = 2, .WidthInBytes = 30, .Height = 15, .Depth = 8 };
+	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = from,
+			    .srcPitch = 32,
+			    .srcHeight = 16,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstDevice = a,
+			    .dstPitch = 64,
+			    .dstHeight = 20,
+			    .dstXInBytes = 3,
+			    .dstY = 1,
+			    .dstZ = 2,
+			    .WidthInBytes = 30,
+			    .Height = 15,
+			    .Depth = 8 };
 
 	pattern(7);
 	works(cuMemsetD8(a, 0, BYTES));

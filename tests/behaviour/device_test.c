@@ -3,11 +3,11 @@
 
 /* Attributes that the CUDA runtime asks for at its start; a refusal of one stops it. */
 static const int asked[] = {
-	1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 19, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-	32, 33, 34, 35, 37, 38, 39, 40, 41, 42, 43, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58,
-	59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84,
-	85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 106, 108, 109, 111, 112, 113,
-	114, 115, 116, 117, 118, 119, 120, 121, 125,
+	1,  2,	3,  4,	5,   6,	  7,   8,   9,	 10,  11,  12,	14,  16,  18,  19,  21,	 22,  23,  24,	25,  26,
+	27, 28, 29, 30, 31,  32,  33,  34,  35,	 37,  38,  39,	40,  41,  42,  43,  45,	 46,  47,  48,	49,  50,
+	51, 52, 53, 54, 55,  56,  57,  58,  59,	 60,  61,  62,	63,  64,  65,  66,  67,	 68,  70,  71,	72,  73,
+	74, 75, 76, 77, 78,  79,  80,  81,  82,	 83,  84,  85,	86,  87,  88,  89,  90,	 91,  92,  93,	94,  95,
+	96, 97, 98, 99, 100, 101, 106, 108, 109, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 125,
 };
 
 static int attribute(CUdevice_attribute which, CUdevice dev)
@@ -81,7 +81,8 @@ static void lookup(void)
 	ok(f == NULL);
 	works(cuGetProcAddress("cuGetProcAddress", &f, 12000, 0, &status));
 	ok(f != NULL);
-	works(cuGetProcAddress("cuMemcpyHtoD", &versions[0], 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL));
+	works(cuGetProcAddress("cuMemcpyHtoD", &versions[0], 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+			       NULL));
 	works(cuGetProcAddress("cuMemcpyHtoD", &versions[1], 7000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, NULL));
 	ok(versions[0] && versions[1] && versions[0] != versions[1]);
 }

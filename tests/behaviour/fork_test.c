@@ -8,8 +8,9 @@ static int uses_the_device(void)
 	CUdeviceptr p;
 	CUdevice dev;
 
-	return cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context) ||
-	       cuMemAlloc(&p, 4 * MIB) || cuMemsetD8(p, 9, 4 * MIB) || cuMemcpyDtoH(&byte, p + 4 * MIB - 1, 1) || byte != 9;
+	return cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) ||
+	       cuCtxSetCurrent(context) || cuMemAlloc(&p, 4 * MIB) || cuMemsetD8(p, 9, 4 * MIB) ||
+	       cuMemcpyDtoH(&byte, p + 4 * MIB - 1, 1) || byte != 9;
 	/* No cuMemFree: the memory must return with the process. */
 }
 

@@ -25,10 +25,10 @@
 #define VMM_GRANULE (2 * MIB)
 
 struct kit {
-	bool soft; /* the software device lies at the bottom */
-	bool shim; /* a grant lies in between */
+	bool soft;	/* the software device lies at the bottom */
+	bool shim;	/* a grant lies in between */
 	size_t granule; /* plain allocations are taken from the device in multiples of this */
-	int driver; /* cuDriverGetVersion */
+	int driver;	/* cuDriverGetVersion */
 	CUdevice dev;
 	CUcontext context;
 	size_t total; /* of device 0 */
@@ -46,8 +46,8 @@ static inline const char *kit_error(CUresult r)
 
 static inline bool kit_expect(CUresult got, CUresult want, const char *file, int line, const char *call)
 {
-	return tap_ok(got == want, "%s:%d %s: %s%s%s", file, line, call, kit_error(got), got == want ? "" : ", expected ",
-		      got == want ? "" : kit_error(want));
+	return tap_ok(got == want, "%s:%d %s: %s%s%s", file, line, call, kit_error(got),
+		      got == want ? "" : ", expected ", got == want ? "" : kit_error(want));
 }
 
 /* The call must succeed. Value: whether it did. */

@@ -65,8 +65,8 @@ static void shapes(CUmodule module, CUdeviceptr out)
 	works(cuMemcpyDtoH(host, out, sizeof host));
 	for (unsigned int b = 0; b < 24; b++)
 		for (unsigned int t = 0; t < 120; t++)
-			wrong += host[place++] != (b / 6 << 20 | b / 2 % 3 << 16 | b % 2 << 12 | t / 20 << 8 |
-						   t / 4 % 5 << 4 | t % 4);
+			wrong += host[place++] !=
+				 (b / 6 << 20 | b / 2 % 3 << 16 | b % 2 << 12 | t / 20 << 8 | t / 4 % 5 << 4 | t % 4);
 	is(wrong, 0);
 }
 
@@ -111,8 +111,9 @@ static void extended(CUmodule module, CUdeviceptr p)
 	CUresult (*launch)(const CUlaunchConfig *, CUfunction, void **, void **) = NULL;
 	unsigned int n = 128, v = 77, got = 0;
 	void *args[] = { &p, &n, &v };
-	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1,
-				  .blockDimZ = 1 };
+	CUlaunchConfig config = {
+		.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1
+	};
 
 	*(void **)&launch = kit_find("cuLaunchKernelEx", 11060);
 	if (!launch) {

@@ -83,7 +83,8 @@ static void from_file(void)
 /* Wrong PTX is refused with the documented error, and the log that was asked for says where. */
 static void bad_text(void)
 {
-	static const char bad[] = ".version 6.5\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tfrobnicate.u32;\n}\n";
+	static const char bad[] =
+		".version 6.5\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tfrobnicate.u32;\n}\n";
 	char log[1000] = "", info[1000] = "";
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
 				   CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };

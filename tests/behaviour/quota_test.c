@@ -130,16 +130,20 @@ static CUresult give_mapped(struct taken *t)
 
 static CUresult take_array(struct taken *t, size_t bytes)
 {
-	CUDA_ARRAY_DESCRIPTOR d = { .Width = 2048, .Height = (bytes + 2047) / 2048, .Format = CU_AD_FORMAT_UNSIGNED_INT8,
-				    .NumChannels = 1 };
+	CUDA_ARRAY_DESCRIPTOR d = {
+		.Width = 2048, .Height = (bytes + 2047) / 2048, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1
+	};
 
 	return cuArrayCreate(&t->array, &d);
 }
 
 static CUresult take_array_3d(struct taken *t, size_t bytes)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 512, .Height = 64, .Depth = (bytes + 32767) / 32768,
-				      .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1 };
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 512,
+				      .Height = 64,
+				      .Depth = (bytes + 32767) / 32768,
+				      .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+				      .NumChannels = 1 };
 
 	return cuArray3DCreate(&t->array, &d);
 }
@@ -151,8 +155,9 @@ static CUresult give_array(struct taken *t)
 
 static CUresult take_mipmap(struct taken *t, size_t bytes)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 2048, .Height = (bytes + 2047) / 2048,
-				      .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1 };
+	CUDA_ARRAY3D_DESCRIPTOR d = {
+		.Width = 2048, .Height = (bytes + 2047) / 2048, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1
+	};
 
 	return cuMipmappedArrayCreate(&t->mipmap, &d, 1);
 }
@@ -317,7 +322,8 @@ static void contexts(void)
 	works(cuCtxDestroy(c));
 	is(kit_free(), before);
 	if (!kit.soft || need < kit.granule) {
-		kit_skip("a context that fits exactly", kit.soft ? "contexts take nothing here" : "only the driver knows its size");
+		kit_skip("a context that fits exactly",
+			 kit.soft ? "contexts take nothing here" : "only the driver knows its size");
 		return;
 	}
 	filler = leave(need - kit.granule);
@@ -343,7 +349,7 @@ static void contexts(void)
 static CUresult run_graph(CUgraph *graph, size_t bytes, size_t *ret_taken)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-							      .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } },
+							     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } },
 					      .bytesize = bytes };
 	size_t before = kit_free();
 	CUgraphExec exec = NULL;

@@ -208,14 +208,16 @@ static int process(unsigned int number)
 	pool_empty();
 	meet(2);
 	if (cuMemGetInfo(&free_bytes, &total) || free_bytes / kit.granule * kit.granule != atomic_load(&arena->room)) {
-		printf("# after the chaos %zu bytes are free, %llu were before\n", free_bytes, atomic_load(&arena->room));
+		printf("# after the chaos %zu bytes are free, %llu were before\n", free_bytes,
+		       atomic_load(&arena->room));
 		atomic_fetch_add(&arena->errors, 1);
 	}
 	meet(3);
 	c = fill(free_bytes);
 	meet(4);
 	/* Everybody was refused the last unit: now nobody gets one more byte, and nobody sees any free. */
-	if (kit.soft && (cuMemAlloc(&p, 1) != CUDA_ERROR_OUT_OF_MEMORY || cuMemGetInfo(&free_bytes, &total) || free_bytes))
+	if (kit.soft &&
+	    (cuMemAlloc(&p, 1) != CUDA_ERROR_OUT_OF_MEMORY || cuMemGetInfo(&free_bytes, &total) || free_bytes))
 		atomic_fetch_add(&arena->errors, 1);
 	meet(5);
 	while (c) {
@@ -271,8 +273,8 @@ int main(void)
 	is(bad, 0);
 	is(arena->errors, 0);
 	is(arena->violations, 0);
-	tap_ok(arena->given > 100, "%u pieces were given, %u refused; most held at once %llu of %llu bytes", arena->given,
-	       arena->refused, (unsigned long long)arena->most, (unsigned long long)arena->room);
+	tap_ok(arena->given > 100, "%u pieces were given, %u refused; most held at once %llu of %llu bytes",
+	       arena->given, arena->refused, (unsigned long long)arena->most, (unsigned long long)arena->room);
 	is(sum_when_full, arena->room);
 	is(arena->most, arena->room);
 	return tap_end();

@@ -21,7 +21,7 @@ static CUmemAllocationProp exportable(void)
 }
 
 static const CUmemAccessDesc access_all = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
-					     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+					    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
 /* One message: a word, 64 bytes, and a descriptor if there is one. */
 struct message {

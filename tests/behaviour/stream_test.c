@@ -141,7 +141,8 @@ static void events(CUdeviceptr p)
 	works(cuEventQuery(after));
 	is(first_word(p), 7);
 	works(cuEventElapsedTime(&ms, before, after));
-	tap_ok(ms >= 4.0f && ms < 60000.0f, "the time between the events holds the 5 ms at the gate (%.2f ms)", (double)ms);
+	tap_ok(ms >= 4.0f && ms < 60000.0f, "the time between the events holds the 5 ms at the gate (%.2f ms)",
+	       (double)ms);
 	works(cuEventRecord(plain, a));
 	works(cuEventSynchronize(plain));
 	answers(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, before, plain));

@@ -11,7 +11,7 @@ static CUmemAllocationProp on_device(int device)
 }
 
 static const CUmemAccessDesc access_all = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
-					     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+					    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
 static void life(CUmodule module)
 {

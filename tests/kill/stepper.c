@@ -1,5 +1,6 @@
 /*
- * stepper.c: kills a program after exactly N machine instructions of one driver call, or meted while it serves the call.
+ * stepper.c: kills a program after exactly N machine instructions of one driver call, or meted while it serves the
+ * call.
  *
  *   stepper CALL N       CALL: alloc, alloc-more, free, async, trim, create, release, attach
  *   stepper CALL N PID   PID: of meted; it is stepped and killed, and the call must succeed all the same
@@ -8,8 +9,8 @@
  * a time. After N of them it is killed. Prints "killed N" or, when the call ended before, "done COUNT"; so N = 0 kills
  * before the call, and a large N counts its instructions. `alloc` is served from credit; for `alloc-more`
  * meted has to be asked, and to recall what another process holds unused.
- * `attach` is stepped from system call to system call (N counts their entries and exits): its instructions are a million,
- * nearly all of them the dynamic linker's.
+ * `attach` is stepped from system call to system call (N counts their entries and exits): its instructions are a
+ * million, nearly all of them the dynamic linker's.
  */
 #include <cuda.h>
 
@@ -44,8 +45,9 @@ static CUresult prepare(const char *call)
 		return r;
 	/* Something is held already, and every path has been taken once, so that no symbol has to be bound. */
 	if ((r = cuMemAlloc(&p, 1 * MIB)) || (r = cuMemFree(p)) || (r = cuMemAlloc(&p, 3 * MIB)) ||
-	    (r = cuMemAllocAsync(&q, 1 * MIB, NULL)) || (r = cuMemFreeAsync(q, NULL)) || (r = cuStreamSynchronize(NULL)) ||
-	    (r = cuMemPoolTrimTo(pool, 0)) || (r = cuMemCreate(&handle, 2 * MIB, &prop, 0)))
+	    (r = cuMemAllocAsync(&q, 1 * MIB, NULL)) || (r = cuMemFreeAsync(q, NULL)) ||
+	    (r = cuStreamSynchronize(NULL)) || (r = cuMemPoolTrimTo(pool, 0)) ||
+	    (r = cuMemCreate(&handle, 2 * MIB, &prop, 0)))
 		return r;
 	if (strcmp(call, "release"))
 		r = cuMemRelease(handle);
@@ -94,8 +96,8 @@ static int child(const char *call)
 }
 
 /*
- * Another process of the tenant, which has had most of the quota and given it back: the credit is now its own, and whoever
- * asks meted for more makes it recall this. Value: its pid, when it is ready; -1 on failure.
+ * Another process of the tenant, which has had most of the quota and given it back: the credit is now its own, and
+ * whoever asks meted for more makes it recall this. Value: its pid, when it is ready; -1 on failure.
  */
 static pid_t rich_start(const char *call)
 {
@@ -132,7 +134,8 @@ static void rich_end(pid_t pid)
 		;
 }
 
-/* The client of a meted that is stepped: tells that it is ready, waits for the word, makes the call, ends holding it. */
+/* The client of a meted that is stepped: tells that it is ready, waits for the word, makes the call, ends holding it.
+ */
 static int client(const char *call, int ready, int go)
 {
 	char byte = 0;
@@ -196,7 +199,8 @@ static int step_daemon(const char *call, unsigned long long most, pid_t daemon)
 	rich_end(rich);
 	printf("%s %llu\n", ended ? "done" : "killed", steps);
 	if (status)
-		fprintf(stderr, "stepper: the client ended with status %#x after meted was killed\n", (unsigned int)status);
+		fprintf(stderr, "stepper: the client ended with status %#x after meted was killed\n",
+			(unsigned int)status);
 	return status != 0;
 }
 
@@ -225,7 +229,8 @@ int main(int argc, char **argv)
 		return 1;
 	/* The end of raise() itself is stepped as well, some dozen instructions. */
 	while (steps < most) {
-		if (ptrace(strcmp(argv[1], "attach") ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, pid, NULL, NULL) || waitpid(pid, &status, 0) != pid)
+		if (ptrace(strcmp(argv[1], "attach") ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, pid, NULL, NULL) ||
+		    waitpid(pid, &status, 0) != pid)
 			break;
 		if (!WIFSTOPPED(status)) {
 			fprintf(stderr, "stepper: the child ended with status %#x\n", (unsigned int)status);

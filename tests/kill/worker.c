@@ -3,7 +3,8 @@
  *
  *   worker STATE SEED PIECE   STATE: a file that is shared with who kills; PIECE: the largest size of one allocation
  *
- * When the other side sets `pause`, the worker ends the call that it is in, writes what it holds by its own book, and waits.
+ * When the other side sets `pause`, the worker ends the call that it is in, writes what it holds by its own book, and
+ * waits.
  */
 #include <cuda.h>
 
@@ -18,7 +19,7 @@
 #define VMM_GRANULE (2ull << 20)
 
 struct state {
-	atomic_uint pause; /* written by the killer */
+	atomic_uint pause;  /* written by the killer */
 	atomic_uint paused; /* by the worker: equal to `pause` when it stands still */
 	atomic_ullong held_bytes;
 	atomic_ullong calls;

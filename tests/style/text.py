@@ -62,8 +62,9 @@ rule("no blanks at the end of a line",
      ((r, n) for r, n, line in each_line(but=("LICENSE",)) if line and line != line.rstrip(" \t") and not r.endswith(".ptx")))
 rule("no carriage returns", ((r, n) for r, n, line in each_line() if line and "\r" in line))
 rule("files end with a newline", ((r, 1) for r in files if text(r) and not text(r).endswith(b"\n")))
-rule("lines of code have 120 columns at most",
-     ((r, n) for r, n, line in each_line(CODE) if line and len(line.expandtabs(8)) > 120))
+rule("lines of code have 120 columns at most, but for the texts in tests",
+     ((r, n) for r, n, line in each_line(CODE)
+      if line and len(line.expandtabs(8)) > 120 and not (r.startswith("tests/") and (chr(34) in line or "/ptx/" in r))))
 rule("C is indented by tabs", ((r, n) for r, n, line in each_line(CODE) if line and re.match(r"\t* {8}", line)
                                and not re.match(r"\t+ *", line)))
 rule("sources begin with a comment that says what they are",
