@@ -205,6 +205,7 @@ struct block {
 	uint64_t sectors;
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
+	uint32_t shape[3]; /* of the threads that warp.tid was filled in for */
 	struct frame *spare; /* frames of functions, for reuse */
 	uint8_t *buffer; /* warps, entry frames, shared and local memory in one piece */
 	size_t buffer_bytes;

@@ -52,7 +52,7 @@ static bool memory_word(struct name w, struct form_words *f)
 	return WORD_IN(w, strong) || WORD_IN(w, other);
 }
 
-/* Tells the warp's loop that this is how threads wait for each other; and orders, on hosts that need it. */
+/* Tells the warp's loop that this is how threads wait for each other. */
 static void mark_strong(struct decoder *d)
 {
 	struct step *s = decode_step(d, decode_row(d, "%strong"));
@@ -110,13 +110,15 @@ static enum type last_type(struct name key)
 }
 
 struct address {
-	const char *access; /* "", ".shared", ".kparam", ".frame" */
+	const char *access; /* "", ".strong", ".shared", ".kparam", ".frame" */
 	uint32_t loc;
 	uint64_t imm;
 };
 
-static struct address take_address(struct decoder *d, const struct operand *o, char space, uint64_t bytes)
+static struct address take_address(struct decoder *d, const struct operand *o, const struct form_words *words,
+				   uint64_t bytes)
 {
+	const char space = words->space;
 	struct address a = { "", LOC_NONE, o->value };
 	struct operand base = { .kind = OPD_REG, .reg = o->reg };
 	struct symbol *s = o->symbol;
@@ -192,11 +194,13 @@ static void form_ld(struct decoder *d, const struct form_words *words)
 	item = elements(d, &d->insn->operand[0], vector);
 	if (!item)
 		return;
-	a = take_address(d, &d->insn->operand[1], words->space, (uint64_t)type_bytes(t) * vector);
+	a = take_address(d, &d->insn->operand[1], words, (uint64_t)type_bytes(t) * vector);
 	for (uint32_t i = 0; i < vector; i++)
 		loc[i] = decode_dest(d, &item[i], t);
 	if (words->strong)
 		mark_strong(d);
+	if (words->strong && !*a.access && type_bytes(t) < 16)
+		a.access = ".strong";
 	row = d->failed ? NULL : access_row(d, "ld", &a, vector > 4 ? 4 : vector, t);
 	for (uint32_t done = 0; row && done < vector; done += 4) {
 		struct step *s = decode_step(d, row);
@@ -221,7 +225,7 @@ static void form_st(struct decoder *d, const struct form_words *words)
 	item = elements(d, &d->insn->operand[1], vector);
 	if (!item)
 		return;
-	a = take_address(d, &d->insn->operand[0], words->space, (uint64_t)type_bytes(t) * vector);
+	a = take_address(d, &d->insn->operand[0], words, (uint64_t)type_bytes(t) * vector);
 	if (!strcmp(a.access, ".kparam")) {
 		decode_fail(d, "the parameters of a kernel cannot be written");
 		return;
@@ -230,6 +234,8 @@ static void form_st(struct decoder *d, const struct form_words *words)
 		loc[i] = decode_source(d, &item[i], t);
 	if (words->strong)
 		mark_strong(d);
+	if (words->strong && !*a.access && type_bytes(t) < 16)
+		a.access = ".strong";
 	row = d->failed ? NULL : access_row(d, "st", &a, vector > 4 ? 4 : vector, t);
 	for (uint32_t done = 0; row && done < vector; done += 4) {
 		struct step *s = decode_step(d, row);
@@ -258,7 +264,7 @@ static void form_atom(struct decoder *d, const struct insn_match *m, const struc
 	}
 	if (!decode_count(d, at + 1 + values, at + 1 + values + words->hint))
 		return;
-	a = take_address(d, &in->operand[at], words->space, type_bytes((enum type)row->type[0]));
+	a = take_address(d, &in->operand[at], words, type_bytes((enum type)row->type[0]));
 	if (*a.access && strcmp(a.access, ".shared"))
 		decode_fail(d, "atomics work on global and shared memory");
 	for (uint32_t i = 0; i < values; i++)

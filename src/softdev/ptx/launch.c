@@ -92,6 +92,33 @@ static size_t block_bytes(const struct run *run, uint32_t warps, uint32_t stride
 	       (size_t)warps * LANES * stride;
 }
 
+/* Coordinates of the threads; warps lie at the head of the buffer, so they stay from launch to launch of one shape. */
+static void block_shape(struct block *b, const uint32_t shape[3])
+{
+	uint32_t at[3] = { 0, 0, 0 };
+
+	if (!memcmp(b->shape, shape, sizeof(b->shape)))
+		return;
+	memcpy(b->shape, shape, sizeof(b->shape));
+	for (uint32_t t = 0; t < b->warp_count * LANES; t++) {
+		struct warp *w = &b->warp[t / LANES];
+
+		for (int k = 0; k < 3; k++)
+			w->tid[k][t % LANES] = at[k];
+		if (++at[0] == shape[0]) {
+			at[0] = 0;
+			if (++at[1] == shape[1]) {
+				at[1] = 0;
+				at[2]++;
+			}
+		}
+	}
+	for (uint32_t k = 0; k < b->warp_count; k++) {
+		memset(b->warp[k].lane_bar, 0, sizeof(b->warp[k].lane_bar));
+		memset(b->warp[k].carry, 0, sizeof(b->warp[k].carry));
+	}
+}
+
 /* Sets up what is the same for every block of the launch. */
 static void block_attach(struct block *b, struct run *run)
 {
@@ -106,6 +133,7 @@ static void block_attach(struct block *b, struct run *run)
 	b->warp_count = (b->threads + LANES - 1) / LANES;
 	b->warp = (struct warp *)(void *)at;
 	at += sizeof(struct warp) * b->warp_count;
+	block_shape(b, l->block);
 	for (uint32_t k = 0; k < b->warp_count; k++) {
 		struct warp *w = &b->warp[k];
 
@@ -114,15 +142,6 @@ static void block_attach(struct block *b, struct run *run)
 		w->entry_frame = (struct frame *)(void *)at;
 		at += frame;
 		*w->entry_frame = (struct frame){ .function = run->function, .made_for = run->function };
-		for (uint32_t i = 0; i < LANES; i++) {
-			const uint32_t t = k * LANES + i;
-
-			w->tid[0][i] = t % l->block[0];
-			w->tid[1][i] = t / l->block[0] % l->block[1];
-			w->tid[2][i] = t / l->block[0] / l->block[1];
-			w->lane_bar[i] = NULL;
-			w->carry[i] = 0;
-		}
 	}
 	b->shared = b->buffer + round_up((size_t)(at - b->buffer), SHARED_ALIGN);
 	b->shared_bytes = l->shared_bytes ? (l->kernel->shared_bytes + 15) / 16 * 16 + l->shared_bytes :
@@ -187,6 +206,7 @@ static struct block *block_get(struct run *run)
 		b = calloc(1, sizeof(*b));
 	if (b && b->buffer_bytes < run->buffer_bytes) {
 		free(b->buffer);
+		memset(b->shape, 0, sizeof(b->shape));
 		b->buffer = aligned_alloc(SHARED_ALIGN, round_up(run->buffer_bytes, SHARED_ALIGN));
 		b->buffer_bytes = b->buffer ? run->buffer_bytes : 0;
 	}
@@ -227,6 +247,7 @@ static void block_drop_frames(struct block *b)
 		struct warp *w = &b->warp[k];
 		struct frame *dead = NULL;
 
+		memset(w->lane_bar, 0, sizeof(w->lane_bar));
 		warp_save(w, w->mask, w->pc);
 		for (uint32_t left = w->live; left; left &= left - 1) {
 			struct frame *f = w->lane_frame[__builtin_ctz(left)];

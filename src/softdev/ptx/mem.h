@@ -320,6 +320,40 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		}                                                                                                      \
 	}
 
+/*
+ * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see whole.
+ */
+#define STRONG_N(t, N)                                                                                                \
+	static void ldv_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		struct access x;                                                                                       \
+		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
+		for (u32 k = 0; k < N; k++) {                                                                          \
+			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
+			for (u32 i = 0; i < LANES; i++)                                                                \
+				if (w->mask & lane_bit[i])                                                             \
+					d[i] = !x.good ? 0 :                                                           \
+							 (LANE_##t)__atomic_load_n((MEM_##t *)x.address[i] + k,        \
+										   __ATOMIC_ACQUIRE);                  \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void stv_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		struct access x;                                                                                       \
+		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
+		for (u32 k = 0; x.good && k < N; k++) {                                                                \
+			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
+			for (u32 i = 0; i < LANES; i++)                                                                \
+				if (w->mask & lane_bit[i])                                                             \
+					__atomic_store_n((MEM_##t *)x.address[i] + k, (MEM_##t)s[i],                   \
+							 __ATOMIC_RELEASE);                                            \
+		}                                                                                                      \
+	}
+
+#define EACH_STRONG(MAKE) MAKE(s8) MAKE(s16) MAKE(u8) MAKE(u16) MAKE(b32) MAKE(b64)
+#define STRONG_ALL(t) STRONG_N(t, 1) STRONG_N(t, 2) STRONG_N(t, 4)
+EACH_STRONG(STRONG_ALL)
+
 #define EACH_WIDTH(LOAD, STORE)                                                                                       \
 	LOAD(s8)                                                                                                       \
 	LOAD(s16)                                                                                                      \
@@ -451,12 +485,8 @@ static void fence(struct warp *w, const struct op *o)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* In front of volatile, ordered and atomic accesses. */
+/* In front of volatile, ordered and atomic accesses: the mark of a thread that may be waiting for another. */
 static void strong_access(struct warp *w, const struct op *o)
 {
 	w->strong = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-#if !defined(__x86_64__)
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
 }

@@ -30,6 +30,15 @@ RF("st.{b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,b64,u64,s64,f64,b128
 	RH("%st.frame.v4." #t, stf_##t##_4, FORM_INTERNAL, 0)
 EACH_WIDTH(LOAD_ROWS, STORE_ROWS)
 
+#define STRONG_ROWS(t)                                                                                                \
+	RH("%ld.strong." #t, ldv_##t##_1, FORM_INTERNAL, 0)                                                            \
+	RH("%ld.strong.v2." #t, ldv_##t##_2, FORM_INTERNAL, 0)                                                         \
+	RH("%ld.strong.v4." #t, ldv_##t##_4, FORM_INTERNAL, 0)                                                         \
+	RH("%st.strong." #t, stv_##t##_1, FORM_INTERNAL, 0)                                                            \
+	RH("%st.strong.v2." #t, stv_##t##_2, FORM_INTERNAL, 0)                                                         \
+	RH("%st.strong.v4." #t, stv_##t##_4, FORM_INTERNAL, 0)
+EACH_STRONG(STRONG_ROWS)
+
 RF("cvta.{u64,s64,b64}", FORM_CVTA, 0)
 RF("isspacep", FORM_ISSPACEP, 0)
 RH("%isspacep", isspacep, FORM_INTERNAL, 0)
