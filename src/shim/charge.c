@@ -19,7 +19,7 @@ int charge_current(CUcontext *ret_context, unsigned int *ret_device)
 	CUdevice device;
 
 	if (!start_is_metered())
-		return CHARGE_NOT_OURS;
+		return start_refuses() ? CHARGE_REFUSED : CHARGE_NOT_OURS;
 	if (shim_real.cuCtxGetCurrent(ret_context) != CUDA_SUCCESS || !*ret_context ||
 	    shim_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
 		return CHARGE_NOT_OURS;

@@ -129,10 +129,7 @@ static void read_need(const struct load *l, struct image_need *ret)
 		return;
 	}
 	file = map_file(l->path, &bytes);
-	if (file && (bytes < 64 || *(const uint32_t *)file == 0x464c457fu || *(const char *)file != 0x7f))
-		image_read(file, ret);
-	else
-		image_read(NULL, ret);
+	image_read(file, ret);
 	if (file)
 		munmap(file, bytes);
 }

@@ -210,6 +210,13 @@ bool start_meter(void)
 	return shim_cuInit(0) == CUDA_SUCCESS && atomic_load_explicit(&start_metered, memory_order_acquire);
 }
 
+bool start_refuses(void)
+{
+	int count;
+
+	return !open_run && attach_wanted() && shim_real.cuDeviceGetCount(&count) == CUDA_SUCCESS;
+}
+
 void start_forget(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

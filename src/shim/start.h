@@ -17,6 +17,12 @@ extern _Atomic bool start_metered;
 /* For calls that may come before cuInit did its work here: true when the process is, or now became, metered. */
 bool start_meter(void);
 
+/*
+ * Not metered although the process is under a grant, and the driver works: somebody initialised it without our cuInit,
+ * and meted is out of reach. Memory is refused then.
+ */
+bool start_refuses(void);
+
 static inline bool start_is_metered(void)
 {
 	/* Acquire: pairs with the release in shim_cuInit(); accounts and devices are filled before. */

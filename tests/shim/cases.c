@@ -520,6 +520,21 @@ static void case_unreachable(void)
 	}
 }
 
+/* The driver was initialised past the shim, and there is no keeper: then there is no memory either. */
+static void case_behind(void)
+{
+	void *driver = dlopen(getenv("METE_DRIVER"), RTLD_NOW);
+	CUresult (*init)(unsigned int) = (CUresult(*)(unsigned int))dlsym(driver, "cuInit");
+	CUdeviceptr p;
+	CUcontext c;
+
+	is(init(0), CUDA_SUCCESS);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 512), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuInit(0), CUDA_ERROR_SYSTEM_NOT_READY);
+}
+
 /* 8 processes, each with as much as it can get of 64 MiB, many times: the driver must never see more. */
 static void race_one(unsigned int seed)
 {
@@ -677,6 +692,7 @@ static const struct {
 	{ "threads", case_threads },
 	{ "share", case_share },
 	{ "node", case_node },
+	{ "behind", case_behind },
 	{ "procs", case_procs },
 	{ "loading", case_loading },
 };
