@@ -64,10 +64,7 @@ class MeteTest(unittest.TestCase):
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream:
                     stream.close()
-        pid = self.daemon_pid()
-        if pid:
-            os.kill(pid, signal.SIGTERM)
-            wait_for(lambda: not alive(pid), 'meted ends on SIGTERM')
+        self.end_meted_in(self.runtime)
         shutil.rmtree(self.folder)
 
     def path(self, name):
@@ -108,8 +105,14 @@ class MeteTest(unittest.TestCase):
     def grant(self, name):
         return self.json('show', name)['grant']
 
-    def daemon_pid(self):
-        """The meted of this place, found by its open lock file; None: there is none."""
+    def end_meted_in(self, runtime):
+        pid = self.daemon_pid(runtime)
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not alive(pid), 'meted ends on SIGTERM')
+
+    def daemon_pid(self, runtime=None):
+        """The meted of this place, found by its command line; None: there is none."""
         for entry in os.listdir('/proc'):
             if not entry.isdigit():
                 continue
@@ -118,7 +121,7 @@ class MeteTest(unittest.TestCase):
                     words = file.read().split(b'\0')
             except OSError:
                 continue
-            if os.path.basename(words[0]) == b'meted' and self.runtime.encode() in words and alive(int(entry)):
+            if os.path.basename(words[0]) == b'meted' and (runtime or self.runtime).encode() in words and alive(int(entry)):
                 return int(entry)
         return None
 
