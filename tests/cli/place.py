@@ -121,7 +121,8 @@ class MeteTest(unittest.TestCase):
                     words = file.read().split(b'\0')
             except OSError:
                 continue
-            if os.path.basename(words[0]) == b'meted' and (runtime or self.runtime).encode() in words and alive(int(entry)):
+            ours = os.path.basename(words[0]) == b'meted' and (runtime or self.runtime).encode() in words
+            if ours and alive(int(entry)):
                 return int(entry)
         return None
 
