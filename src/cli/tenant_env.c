@@ -111,8 +111,8 @@ int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f)
 	if (!r && path_join(shim_dir, "%s/shim", link))
 		return 0;
 	return fault_set(f, r ? r : -ENAMETOOLONG,
-			 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded, and no way around "
-			 "it could be made in %s (%s); move mete, or set METE_LIBDIR to another path",
+			 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded, and no way "
+			 "around it could be made in %s (%s); move mete, or set METE_LIBDIR to another path",
 			 shim_dir, dir, strerror(r ? -r : ENAMETOOLONG));
 }
 
