@@ -12,6 +12,7 @@
 #include <string.h>
 
 static pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct mempool *dying_pools; /* mempool_mutex guards it; no handle leads to these any more */
 
 static uint64_t rounded(uint64_t bytes)
 {
@@ -100,13 +101,32 @@ static void kept_release_locked(struct mempool *p, uint64_t keep)
 	}
 }
 
+/* A destroyed pool gives back what it can, and goes with its last piece. */
 static void mempool_end_locked(struct mempool *p)
 {
-	if (!p->dying || p->used)
+	struct mempool **at = &dying_pools;
+
+	if (!p->dying)
 		return;
 	kept_release_locked(p, 0);
-	if (!p->kept)
-		handle_free(p);
+	if (p->used || p->kept)
+		return;
+	while (*at != p)
+		at = &(*at)->next_dying;
+	*at = p->next_dying;
+	handle_free(p);
+}
+
+/* The device's destroyed pools get another chance to end: what was freed in stream order may be free by now. */
+static void dying_end_locked(const struct device *d)
+{
+	struct mempool *next;
+
+	for (struct mempool *p = dying_pools; p; p = next) {
+		next = p->next_dying;
+		if (p->device == d)
+			mempool_end_locked(p);
+	}
 }
 
 void mempool_keep(struct range *r, struct stream *s)
@@ -144,7 +164,18 @@ void mempool_synchronised(struct device *d)
 {
 	pthread_mutex_lock(&mempool_mutex);
 	handle_each(HANDLE_MEMPOOL, release_above_threshold, d);
+	dying_end_locked(d);
 	pthread_mutex_unlock(&mempool_mutex);
+}
+
+static void kept_forget(struct mempool *p)
+{
+	while (p->kept) {
+		struct kept *k = p->kept;
+
+		p->kept = k->next;
+		free(k);
+	}
 }
 
 static void forget(void *object, void *device)
@@ -153,12 +184,7 @@ static void forget(void *object, void *device)
 
 	if (p->device != device)
 		return;
-	while (p->kept) {
-		struct kept *k = p->kept;
-
-		p->kept = k->next;
-		free(k);
-	}
+	kept_forget(p);
 	p->reserved = p->used = p->reserved_high = p->used_high = 0;
 	p->threshold = 0;
 	if (!p->standard)
@@ -170,6 +196,17 @@ void mempool_forget(struct device *d)
 	pthread_mutex_lock(&mempool_mutex);
 	d->pool = d->default_pool;
 	handle_each(HANDLE_MEMPOOL, forget, d);
+	for (struct mempool **at = &dying_pools; *at;) {
+		struct mempool *p = *at;
+
+		if (p->device != d) {
+			at = &p->next_dying;
+			continue;
+		}
+		*at = p->next_dying;
+		kept_forget(p);
+		handle_free(p);
+	}
 	pthread_mutex_unlock(&mempool_mutex);
 }
 
@@ -190,8 +227,9 @@ static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s,
 				return CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
-		if (e && p->kept) {
+		if (e && (p->kept || dying_pools)) {
 			kept_release_locked(p, 0);
+			dying_end_locked(p->device);
 			e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
 		}
 		if (e)
@@ -326,12 +364,12 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool h)
 		return e;
 	if (p->standard || !handle_retire(p))
 		return CUDA_ERROR_INVALID_VALUE;
-	stream_wait_device(p->device);
 	pthread_mutex_lock(&mempool_mutex);
 	if (p->device->pool == p)
 		p->device->pool = p->device->default_pool;
 	p->dying = true;
-	kept_release_locked(p, 0);
+	p->next_dying = dying_pools;
+	dying_pools = p;
 	mempool_end_locked(p);
 	pthread_mutex_unlock(&mempool_mutex);
 	return CUDA_SUCCESS;

@@ -30,6 +30,7 @@ struct mempool {
 	int reuse[3]; /* the three ways of reuse, as set */
 	uint32_t peers; /* bit per device ordinal */
 	bool dying; /* destroyed; goes with its last allocation */
+	struct mempool *next_dying;
 };
 
 struct mempool *mempool_new(struct device *d);
