@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -231,10 +232,26 @@ static uint64_t image_id(void)
 	return hash ? hash : 1;
 }
 
+/* The process's name is its first thread's. */
+static void read_command(char *ret, size_t size)
+{
+	long fd, n;
+
+	if (size >= 16 && syscall(SYS_gettid) == syscall(SYS_getpid) &&
+	    syscall(SYS_prctl, PR_GET_NAME, ret, 0, 0, 0) == 0)
+		return;
+	fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	n = syscall(SYS_read, (int)fd, ret, size - 1);
+	if (n > 0 && ret[n - 1] == '\n')
+		ret[n - 1] = 0;
+	syscall(SYS_close, (int)fd);
+}
+
 static void hello_fill(struct wire_hello *hello)
 {
 	struct wire_page *page = atomic_load_explicit(&attach.page, memory_order_relaxed);
-	long fd, n;
 
 	memset(hello, 0, sizeof *hello);
 	hello->head.type = WIRE_HELLO;
@@ -242,13 +259,7 @@ static void hello_fill(struct wire_hello *hello)
 	hello->version = WIRE_VERSION;
 	hello->library = attach.library;
 	hello->image = image_id();
-	fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC, 0);
-	if (fd >= 0) {
-		n = syscall(SYS_read, (int)fd, hello->command, sizeof hello->command - 1);
-		if (n > 0 && hello->command[n - 1] == '\n')
-			hello->command[n - 1] = 0;
-		syscall(SYS_close, (int)fd);
-	}
+	read_command(hello->command, sizeof hello->command);
 	for (unsigned int i = 0; page && i < page->device_count && i < WIRE_MAX_DEVICES; i++)
 		hello->held_units[i] = wire_held(atomic_load_explicit(&page->account[i].word, memory_order_relaxed));
 }

@@ -19,8 +19,10 @@
 #if !defined(COMPAT_SANITIZED) && !defined(__ASSEMBLER__)
 #if defined(__x86_64__)
 #define COMPAT_OLDEST "GLIBC_2.2.5"
+#define COMPAT_DLINFO "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define COMPAT_OLDEST "GLIBC_2.17"
+#define COMPAT_DLINFO "GLIBC_2.17"
 #endif
 #endif
 
@@ -29,4 +31,5 @@
 COMPAT_BIND(dlopen);
 COMPAT_BIND(dlsym);
 COMPAT_BIND(dlclose);
+__asm__(".symver dlinfo,dlinfo@" COMPAT_DLINFO);
 #endif

@@ -10,6 +10,7 @@
 #include "shim/devices.h"
 #include "shim/fork.h"
 #include "shim/log.h"
+#include "shim/symbols.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -109,9 +110,9 @@ static void *open_driver(void)
 	return handle;
 }
 
-static void *find_symbol(void *handle, const char *symbol)
+static void *find_symbol(void *symbols, const char *name)
 {
-	return dlsym(handle, symbol);
+	return symbols_find(symbols, name);
 }
 
 static void pass_all(void)
@@ -122,6 +123,7 @@ static void pass_all(void)
 
 static void start_locked(void)
 {
+	struct symbols symbols;
 	void *driver;
 
 	account_init();
@@ -130,7 +132,8 @@ static void start_locked(void)
 		shim_refuse(CUDA_ERROR_NO_DEVICE);
 		return;
 	}
-	shim_bind(find_symbol, driver);
+	symbols_open(&symbols, driver);
+	shim_bind(find_symbol, &symbols);
 	memcpy(bodies, &shim_table, sizeof bodies);
 	if (!attach_wanted()) {
 		pass_all();
