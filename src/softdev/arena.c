@@ -67,17 +67,28 @@ uint64_t arena_alloc(struct arena *a, uint64_t bytes, void *owner)
 	return e ? e->begin : 0;
 }
 
+static void extent_clear(const struct arena *a, const struct extent *e)
+{
+	void *m = (void *)(uintptr_t)e->begin;
+
+	if (e->begin < a->middle || madvise(m, e->bytes, MADV_DONTNEED))
+		memset(m, 0, e->bytes);
+}
+
+static struct extent **arena_half(struct arena *a, uint64_t address)
+{
+	return address < a->middle ? &a->small : &a->large;
+}
+
+void arena_clear(struct arena *a, uint64_t address)
+{
+	extent_clear(a, extent_find(*arena_half(a, address), address));
+}
+
 void arena_free(struct arena *a, uint64_t address)
 {
-	struct extent **root = address < a->middle ? &a->small : &a->large;
-	struct extent *e = extent_find(*root, address);
-	void *m = (void *)(uintptr_t)address;
-
-	if (address < a->middle)
-		memset(m, 0, e->bytes);
-	else if (madvise(m, e->bytes, MADV_DONTNEED))
-		memset(m, 0, e->bytes);
-	extent_release(root, address);
+	arena_clear(a, address);
+	extent_release(arena_half(a, address), address);
 }
 
 bool arena_covers(const struct arena *a, uint64_t address)

@@ -5,8 +5,8 @@
  * refuses what the account allows. What is free reads as zero and takes no memory of the host; it is touched lazily.
  * Requests below 4 KiB and larger ones live in two halves, so that a larger one owns whole pages.
  *
- * Both halves are treaps over free and used extents, in the order of addresses, each node knowing the largest free extent
- * below it: first fit, lookup and free are logarithmic. The caller locks.
+ * Both halves are treaps over free and used extents, in the order of addresses, each node knowing the largest free
+ * extent below it: first fit, lookup and free are logarithmic. The caller locks.
  */
 #pragma once
 
@@ -19,10 +19,13 @@ struct arena;
 #define ARENA_ALIGN 512u
 
 struct arena *arena_new(uint64_t device_bytes);
-/* An address for `bytes`, aligned to ARENA_ALIGN; 0: no address space or memory. `owner` comes back from arena_find(). */
+/* An address for `bytes`, aligned to ARENA_ALIGN; 0: no address space or memory. `owner` comes back from arena_find().
+ */
 uint64_t arena_alloc(struct arena *a, uint64_t bytes, void *owner);
 /* Gives back what begins at `address`; its contents become zero. */
 void arena_free(struct arena *a, uint64_t address);
+/* The contents of what begins at `address` become zero; it stays in use. */
+void arena_clear(struct arena *a, uint64_t address);
 /* The owner of the extent in use that contains `address`, or NULL. */
 void *arena_find(const struct arena *a, uint64_t address);
 /* Whether the address lies in this arena, in use or not. */

@@ -161,7 +161,6 @@ CUresult soft_cuArrayDestroy(CUarray h)
 	return CUDA_SUCCESS;
 }
 
-
 /* ---- mipmaps ---- */
 
 /* The shape of one level: each side is halved, layers are not. */

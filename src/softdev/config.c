@@ -73,9 +73,9 @@ static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why
 	unsigned major = 9, minor = 0;
 	char rest;
 
-	if (text && text[0] &&
-	    (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
-		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 9.0", text);
+	if (text && text[0] && (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
+		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 9.0",
+			 text);
 		return -EINVAL;
 	}
 	*ret_major = major;

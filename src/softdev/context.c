@@ -285,7 +285,8 @@ static bool flags_good(unsigned flags)
 {
 	unsigned sched = flags & CU_CTX_SCHED_MASK;
 
-	return !(flags & ~(unsigned)FLAGS_KNOWN) && (sched <= CU_CTX_SCHED_YIELD || sched == CU_CTX_SCHED_BLOCKING_SYNC);
+	return !(flags & ~(unsigned)FLAGS_KNOWN) &&
+	       (sched <= CU_CTX_SCHED_YIELD || sched == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
 CUresult soft_cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned flags)
@@ -373,8 +374,9 @@ CUresult soft_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned
 {
 	if (params && params->cigParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return params ? soft_cuCtxCreate_v3(ret, params->execAffinityParams, params->numExecAffinityParams, flags, ordinal) :
-			context_create(ret, flags, ordinal, 3020);
+	return params ? soft_cuCtxCreate_v3(ret, params->execAffinityParams, params->numExecAffinityParams, flags,
+					    ordinal)
+		      : context_create(ret, flags, ordinal, 3020);
 }
 
 CUresult soft_cuCtxDestroy_v2(CUcontext h)
@@ -534,7 +536,8 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
 		return e;
 	if (!limit_settable(limit))
 		return (unsigned)limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE;
-	if ((limit == CU_LIMIT_STACK_SIZE && value > 512 << 10) || (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
+	if ((limit == CU_LIMIT_STACK_SIZE && value > 512 << 10) ||
+	    (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
 		return CUDA_ERROR_INVALID_VALUE;
 	c->limit[limit] = value;
 	return CUDA_SUCCESS;

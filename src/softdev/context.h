@@ -1,9 +1,9 @@
 /*
  * context.h: contexts, primary and created, and the stack of current contexts that each thread has.
  *
- * A fault in a kernel leaves its error in `sticky`: from then on every call in the context answers it, until the context
- * is destroyed or, for a primary one, reset. The primary context of a device is one object for the life of the process
- * and is `active` while somebody retains it.
+ * A fault in a kernel leaves its error in `sticky`: from then on every call in the context answers it, until the
+ * context is destroyed or, for a primary one, reset. The primary context of a device is one object for the life of the
+ * process and is `active` while somebody retains it.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ struct context {
 	uint64_t id;
 	bool primary;
 	_Atomic bool active;
-	_Atomic int sticky; /* CUresult, 0 for none */
-	_Atomic uint32_t pending; /* operations submitted and not yet finished, over all streams */
+	_Atomic int sticky;	     /* CUresult, 0 for none */
+	_Atomic uint32_t pending;    /* operations submitted and not yet finished, over all streams */
 	_Atomic uint64_t heap_bytes; /* malloc in kernels, in use */
 	unsigned api_version;
 	/* context_mutex (context.c) guards the following */
@@ -35,7 +35,7 @@ struct context {
 	CUsharedconfig shared_config;
 	uint32_t peers; /* bit per device ordinal */
 	/* the stream lock (stream.c) guards the list of streams */
-	struct stream *legacy; /* the default stream */
+	struct stream *legacy;	/* the default stream */
 	struct stream *streams; /* all of them, the default one included */
 	/* the memory lock (memory.c) guards the list of allocations */
 	struct range *ranges;

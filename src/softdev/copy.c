@@ -1,9 +1,9 @@
 /*
  * copy.c: see copy.h. All calls that copy or fill memory.
  *
- * All memory has host addresses, so a copy is rows from one address to another; what differs are the checks. A device side
- * must lie inside one live allocation, array or mapping; a host side is the program's own word, unless it lies where the
- * driver's memory is, in which case it is checked too.
+ * All memory has host addresses, so a copy is rows from one address to another; what differs are the checks. A device
+ * side must lie inside one live allocation, array or mapping; a host side is the program's own word, unless it lies
+ * where the driver's memory is, in which case it is checked too.
  */
 #include "softdev/copy.h"
 
@@ -25,8 +25,9 @@ static bool box_bytes(size_t width, size_t height, size_t depth, size_t pitch, s
 {
 	size_t rows, slices;
 
-	return !__builtin_mul_overflow(pitch, height - 1, &rows) && !__builtin_mul_overflow(slice, depth - 1, &slices) &&
-	       !__builtin_add_overflow(rows, slices, &rows) && !__builtin_add_overflow(rows, width, ret);
+	return !__builtin_mul_overflow(pitch, height - 1, &rows) &&
+	       !__builtin_mul_overflow(slice, depth - 1, &slices) && !__builtin_add_overflow(rows, slices, &rows) &&
+	       !__builtin_add_overflow(rows, width, ret);
 }
 
 static bool mapped_for(const struct range *r, bool write)
@@ -37,13 +38,14 @@ static bool mapped_for(const struct range *r, bool write)
 }
 
 /* Several mappings side by side are one memory to the program. */
-static bool address_good_locked(uint64_t address, size_t bytes, bool write)
+static bool address_good_locked(uint64_t address, size_t bytes, bool write, bool later)
 {
 	while (bytes) {
 		struct range *r = range_find_locked(address);
 		uint64_t there;
 
-		if (!r || r->released || r->kind == RANGE_ARRAY || !mapped_for(r, write))
+		if (!r || (r->released && !(later && r->kind == RANGE_GRAPH)) || r->kind == RANGE_ARRAY ||
+		    !mapped_for(r, write))
 			return false;
 		there = r->bytes - (address - r->begin);
 		if (there >= bytes)
@@ -57,18 +59,18 @@ static bool address_good_locked(uint64_t address, size_t bytes, bool write)
 }
 
 /* A device address. */
-static bool device_good(uint64_t address, size_t bytes, bool write)
+static bool device_good(uint64_t address, size_t bytes, bool write, bool later)
 {
 	bool good;
 
 	pthread_mutex_lock(&memory_mutex);
-	good = address_good_locked(address, bytes, write);
+	good = address_good_locked(address, bytes, write, later);
 	pthread_mutex_unlock(&memory_mutex);
 	return good;
 }
 
 /* An address that may be the program's own memory: only what the driver knows can be judged. */
-static bool host_good(uint64_t address, size_t bytes, bool write, bool *ret_pageable)
+static bool host_good(uint64_t address, size_t bytes, bool write, bool later, bool *ret_pageable)
 {
 	bool good = address && address + bytes >= address;
 	bool ours = false;
@@ -78,7 +80,7 @@ static bool host_good(uint64_t address, size_t bytes, bool write, bool *ret_page
 		ours |= arena_covers(driver.device[i].arena, address);
 	*ret_pageable = !ours && !range_find_locked(address);
 	if (ours)
-		good = address_good_locked(address, bytes, write);
+		good = address_good_locked(address, bytes, write, later);
 	pthread_mutex_unlock(&memory_mutex);
 	return good;
 }
@@ -90,6 +92,7 @@ struct side {
 	CUarray array;
 	size_t x, y, z, lod;
 	size_t pitch, height;
+	bool later; /* see copy_describe() */
 };
 
 struct placed {
@@ -126,14 +129,15 @@ static CUresult side_place_linear(const struct side *s, size_t width, size_t hei
 	if (depth > 1 && s->height && s->height < s->y + height)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (__builtin_mul_overflow(ret->pitch, s->height ? s->height : s->y + height, &ret->slice) ||
-	    __builtin_mul_overflow(ret->pitch, s->y, &y_offset) || __builtin_mul_overflow(ret->slice, s->z, &z_offset) ||
+	    __builtin_mul_overflow(ret->pitch, s->y, &y_offset) ||
+	    __builtin_mul_overflow(ret->slice, s->z, &z_offset) ||
 	    __builtin_add_overflow(s->address, y_offset, &ret->address) ||
 	    __builtin_add_overflow(ret->address, z_offset, &ret->address) ||
 	    __builtin_add_overflow(ret->address, s->x, &ret->address) ||
 	    !box_bytes(width, height, depth, ret->pitch, ret->slice, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	good = s->type == CU_MEMORYTYPE_DEVICE ? device_good(ret->address, bytes, write) :
-						 host_good(ret->address, bytes, write, &ret->pageable);
+	good = s->type == CU_MEMORYTYPE_DEVICE ? device_good(ret->address, bytes, write, s->later)
+					       : host_good(ret->address, bytes, write, s->later, &ret->pageable);
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -185,12 +189,12 @@ static CUresult copy_make(const struct side *from, const struct side *to, size_t
 	return CUDA_SUCCESS;
 }
 
-CUresult copy_describe(const CUDA_MEMCPY3D *d, struct work *ret)
+CUresult copy_describe(const CUDA_MEMCPY3D *d, bool later, struct work *ret)
 {
-	struct side from = { d->srcMemoryType, 0, d->srcArray, d->srcXInBytes, d->srcY, d->srcZ, d->srcLOD, d->srcPitch,
-			     d->srcHeight };
-	struct side to = { d->dstMemoryType, 0, d->dstArray, d->dstXInBytes, d->dstY, d->dstZ, d->dstLOD, d->dstPitch,
-			   d->dstHeight };
+	struct side from = { d->srcMemoryType, 0,	  d->srcArray, d->srcXInBytes, d->srcY,
+			     d->srcZ,	       d->srcLOD, d->srcPitch, d->srcHeight,   later };
+	struct side to = { d->dstMemoryType, 0,		d->dstArray, d->dstXInBytes, d->dstY,
+			   d->dstZ,	     d->dstLOD, d->dstPitch, d->dstHeight,   later };
 
 	from.address = from.type == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)d->srcHost : d->srcDevice;
 	to.address = to.type == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)d->dstHost : d->dstDevice;
@@ -198,7 +202,7 @@ CUresult copy_describe(const CUDA_MEMCPY3D *d, struct work *ret)
 }
 
 CUresult fill_describe(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height,
-		       struct work *ret)
+		       bool later, struct work *ret)
 {
 	size_t row, bytes;
 
@@ -211,7 +215,7 @@ CUresult fill_describe(CUdeviceptr target, size_t pitch, uint32_t value, uint32_
 		return CUDA_SUCCESS;
 	if (height > 1 && (pitch < row || pitch % element))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!box_bytes(row, height, 1, pitch, 0, &bytes) || !device_good(target, bytes, true))
+	if (!box_bytes(row, height, 1, pitch, 0, &bytes) || !device_good(target, bytes, true, later))
 		return CUDA_ERROR_INVALID_VALUE;
 	ret->kind = WORK_FILL;
 	ret->fill = (struct work_fill){ (char *)(uintptr_t)target, value, element, width, height, pitch };
@@ -250,6 +254,14 @@ static CUresult submit(struct work *w, CUstream stream, bool wait)
 	return stream_submit(s, w, wait);
 }
 
+/* Whether what is submitted to the stream becomes part of a graph. */
+static bool captures(CUstream stream)
+{
+	struct stream *s;
+
+	return !stream_find(stream, &s) && capture_of(s);
+}
+
 static CUresult usable(void)
 {
 	struct context *c;
@@ -260,8 +272,9 @@ static CUresult usable(void)
 static CUresult copy_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
 			    CUstream stream, bool wait)
 {
-	struct side source = { .type = from_type, .address = from };
-	struct side target = { .type = to_type, .address = to };
+	bool later = captures(stream);
+	struct side source = { .type = from_type, .address = from, .later = later };
+	struct side target = { .type = to_type, .address = to, .later = later };
 	struct work w;
 	CUresult e = usable();
 
@@ -349,7 +362,7 @@ static CUresult copy_box(const CUDA_MEMCPY3D *d, CUstream stream, bool wait)
 		return e;
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = copy_describe(d, &w);
+	e = copy_describe(d, captures(stream), &w);
 	return e ? e : submit(&w, stream, wait);
 }
 
@@ -417,13 +430,29 @@ static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *d, CUstream stream, bool wai
 	if (e)
 		return e;
 	box = (CUDA_MEMCPY3D){
-		.srcXInBytes = d->srcXInBytes, .srcY = d->srcY, .srcZ = d->srcZ, .srcLOD = d->srcLOD,
-		.srcMemoryType = d->srcMemoryType, .srcHost = d->srcHost, .srcDevice = d->srcDevice,
-		.srcArray = d->srcArray, .srcPitch = d->srcPitch, .srcHeight = d->srcHeight,
-		.dstXInBytes = d->dstXInBytes, .dstY = d->dstY, .dstZ = d->dstZ, .dstLOD = d->dstLOD,
-		.dstMemoryType = d->dstMemoryType, .dstHost = d->dstHost, .dstDevice = d->dstDevice,
-		.dstArray = d->dstArray, .dstPitch = d->dstPitch, .dstHeight = d->dstHeight,
-		.WidthInBytes = d->WidthInBytes, .Height = d->Height, .Depth = d->Depth,
+		.srcXInBytes = d->srcXInBytes,
+		.srcY = d->srcY,
+		.srcZ = d->srcZ,
+		.srcLOD = d->srcLOD,
+		.srcMemoryType = d->srcMemoryType,
+		.srcHost = d->srcHost,
+		.srcDevice = d->srcDevice,
+		.srcArray = d->srcArray,
+		.srcPitch = d->srcPitch,
+		.srcHeight = d->srcHeight,
+		.dstXInBytes = d->dstXInBytes,
+		.dstY = d->dstY,
+		.dstZ = d->dstZ,
+		.dstLOD = d->dstLOD,
+		.dstMemoryType = d->dstMemoryType,
+		.dstHost = d->dstHost,
+		.dstDevice = d->dstDevice,
+		.dstArray = d->dstArray,
+		.dstPitch = d->dstPitch,
+		.dstHeight = d->dstHeight,
+		.WidthInBytes = d->WidthInBytes,
+		.Height = d->Height,
+		.Depth = d->Depth,
 	};
 	return copy_box(&box, stream, wait);
 }
@@ -460,11 +489,14 @@ static CUresult copy_array(uint64_t to, uint64_t from, size_t bytes, CUstream st
 {
 	struct work w = { .kind = bytes ? WORK_COPY : WORK_EMPTY };
 
-	w.copy = (struct work_copy){ (const char *)(uintptr_t)from, (char *)(uintptr_t)to, bytes, 1, 1, bytes, 0, bytes, 0 };
+	w.copy = (struct work_copy){
+		(const char *)(uintptr_t)from, (char *)(uintptr_t)to, bytes, 1, 1, bytes, 0, bytes, 0
+	};
 	return submit(&w, stream, wait);
 }
 
-static CUresult copy_to_array(CUarray to, size_t offset, uint64_t from, bool device, size_t bytes, CUstream s, bool wait)
+static CUresult copy_to_array(CUarray to, size_t offset, uint64_t from, bool device, size_t bytes, CUstream s,
+			      bool wait)
 {
 	bool pageable = false;
 	uint64_t target;
@@ -472,12 +504,15 @@ static CUresult copy_to_array(CUarray to, size_t offset, uint64_t from, bool dev
 
 	if (!e)
 		e = array_linear(to, offset, bytes, &target);
-	if (!e && bytes && !(device ? device_good(from, bytes, false) : host_good(from, bytes, false, &pageable)))
+	if (!e && bytes &&
+	    !(device ? device_good(from, bytes, false, captures(s))
+		     : host_good(from, bytes, false, captures(s), &pageable)))
 		e = CUDA_ERROR_INVALID_VALUE;
 	return e ? e : copy_array(target, from, bytes, s, wait || pageable);
 }
 
-static CUresult copy_from_array(uint64_t to, bool device, CUarray from, size_t offset, size_t bytes, CUstream s, bool wait)
+static CUresult copy_from_array(uint64_t to, bool device, CUarray from, size_t offset, size_t bytes, CUstream s,
+				bool wait)
 {
 	bool pageable = false;
 	uint64_t source;
@@ -485,7 +520,8 @@ static CUresult copy_from_array(uint64_t to, bool device, CUarray from, size_t o
 
 	if (!e)
 		e = array_linear(from, offset, bytes, &source);
-	if (!e && bytes && !(device ? device_good(to, bytes, true) : host_good(to, bytes, true, &pageable)))
+	if (!e && bytes &&
+	    !(device ? device_good(to, bytes, true, captures(s)) : host_good(to, bytes, true, captures(s), &pageable)))
 		e = CUDA_ERROR_INVALID_VALUE;
 	return e ? e : copy_array(to, source, bytes, s, wait || pageable);
 }
@@ -541,7 +577,7 @@ static CUresult fill(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t 
 	CUresult e = usable();
 
 	if (!e)
-		e = fill_describe(target, pitch, value, element, width, height, &w);
+		e = fill_describe(target, pitch, value, element, width, height, captures(stream), &w);
 	return e ? e : submit(&w, stream, false);
 }
 
@@ -590,7 +626,8 @@ CUresult soft_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUs
 	return fill(to, 0, value, 4, count, 1, s);
 }
 
-CUresult soft_cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream s)
+CUresult soft_cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
+				CUstream s)
 {
 	return fill(to, pitch, value, 1, width, height, s);
 }

@@ -1,8 +1,8 @@
 /*
  * device.c: devices and their attributes.
  *
- * An attribute is a promise: programs choose their way by it. Limits are those that the engine and the arrays keep; what is
- * not there says 0. Clocks and widths are those of the declared reference device (16 SMs at 1.5 GHz, 500 GB/s).
+ * An attribute is a promise: programs choose their way by it. Limits are those that the engine and the arrays keep;
+ * what is not there says 0. Clocks and widths are those of the declared reference device (16 SMs at 1.5 GHz, 500 GB/s).
  */
 #include "softdev/driver.h"
 
@@ -126,7 +126,8 @@ CUresult soft_cuDeviceGetPCIBusId(char *ret, int bytes, CUdevice ordinal)
 		return e;
 	if (!ret || bytes < 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(ret, (size_t)bytes, "%04x:%02x:%02x.0", d->config->pci_domain, d->config->pci_bus, d->config->pci_device);
+	snprintf(ret, (size_t)bytes, "%04x:%02x:%02x.0", d->config->pci_domain, d->config->pci_bus,
+		 d->config->pci_device);
 	return CUDA_SUCCESS;
 }
 

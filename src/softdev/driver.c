@@ -157,9 +157,9 @@ static CUresult driver_open_locked(void)
 		r = segment_attach(SEGMENT_DRIVER, &driver.place, why, sizeof(why));
 		if (r) {
 			log_line("%s", why);
-			return r == -EINVAL ? CUDA_ERROR_INVALID_VALUE :
-			       r == -EUSERS ? CUDA_ERROR_OUT_OF_MEMORY :
-					      CUDA_ERROR_OPERATING_SYSTEM;
+			return r == -EINVAL   ? CUDA_ERROR_INVALID_VALUE
+			       : r == -EUSERS ? CUDA_ERROR_OUT_OF_MEMORY
+					      : CUDA_ERROR_OPERATING_SYSTEM;
 		}
 	}
 	count = visible_devices(driver.place.segment, index);

@@ -17,11 +17,11 @@ struct context;
 struct mempool;
 
 struct device {
-	uint32_t index; /* in the segment */
+	uint32_t index;	  /* in the segment */
 	CUdevice ordinal; /* as the program sees it, after CUDA_VISIBLE_DEVICES */
 	const struct segment_config *config;
 	struct arena *arena;
-	struct context *primary; /* made at cuInit, so that its handle never changes */
+	struct context *primary;      /* made at cuInit, so that its handle never changes */
 	struct mempool *default_pool; /* likewise */
 	struct mempool *_Atomic pool; /* the one that cuMemAllocAsync uses */
 };
@@ -32,7 +32,7 @@ struct driver {
 	struct segment_place place;
 	uint32_t device_count;
 	struct device device[SEGMENT_MAX_DEVICES];
-	bool strict; /* METE_SOFT_STRICT: kernels may touch live allocations only, not the 2 MiB around them */
+	bool strict;	  /* METE_SOFT_STRICT: kernels may touch live allocations only, not the 2 MiB around them */
 	unsigned threads; /* METE_SOFT_THREADS; 0: one per core */
 };
 

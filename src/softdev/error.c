@@ -9,7 +9,10 @@ struct error {
 	const char *text;
 };
 
-#define E(code, text) { code, #code, text }
+#define E(code, text)                                                                                                  \
+	{                                                                                                              \
+		code, #code, text                                                                                      \
+	}
 
 static const struct error errors[] = {
 	E(CUDA_SUCCESS, "no error"),

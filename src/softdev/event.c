@@ -19,7 +19,6 @@ CUresult event_find(CUevent h, struct event **ret)
 
 void event_recorded_locked(struct event *e, struct point p, struct work *w)
 {
-	e->captured = NULL;
 	e->point = p;
 	w->record.event_generation = e->head.generation;
 	w->record.version = ++e->version;

@@ -12,7 +12,6 @@ struct event {
 	struct point point;
 	uint64_t time_ns; /* of the version in time_version */
 	uint64_t time_version;
-	struct capture *captured; /* recorded in a capture; see capture.c */
 };
 
 CUresult event_find(CUevent h, struct event **ret);

@@ -1,7 +1,8 @@
 /*
  * extent.h: an ordered map of address ranges, free and used, as a treap.
  *
- * Each node knows the largest free extent in its subtree, so a first fit is found in logarithmic time. The caller locks.
+ * Each node knows the largest free extent in its subtree, so a first fit is found in logarithmic time. The caller
+ * locks.
  */
 #pragma once
 
@@ -13,7 +14,7 @@ struct extent {
 	uint64_t begin;
 	uint64_t bytes;
 	uint64_t most_free; /* of this node and those below it */
-	void *owner; /* NULL: free */
+	void *owner;	    /* NULL: free */
 	struct extent *left, *right;
 	uint32_t priority;
 };
@@ -28,7 +29,8 @@ struct extent *extent_find(struct extent *root, uint64_t address);
 struct extent *extent_next(struct extent *root, uint64_t address);
 /* The last node that begins before `address`, or NULL. */
 struct extent *extent_previous(struct extent *root, uint64_t address);
-/* Takes `bytes` from the lowest free extent that has them. Value: the node, now used by `owner`; NULL: none or no memory. */
+/* Takes `bytes` from the lowest free extent that has them. Value: the node, now used by `owner`; NULL: none or no
+ * memory. */
 struct extent *extent_take(struct extent **root, uint64_t bytes, void *owner);
 /* The used node that begins at `begin` becomes free and joins its free neighbours. */
 void extent_release(struct extent **root, uint64_t begin);

@@ -279,8 +279,8 @@ CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunction h, CUoccupancyB2DSize shared_of,
-					       size_t dynamic, int limit)
+CUresult soft_cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunction h,
+					       CUoccupancyB2DSize shared_of, size_t dynamic, int limit)
 {
 	return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, h, shared_of, dynamic, limit, 0);
 }

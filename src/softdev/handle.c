@@ -4,6 +4,7 @@
 #include "softdev/array.h"
 #include "softdev/context.h"
 #include "softdev/event.h"
+#include "softdev/graph.h"
 #include "softdev/mempool.h"
 #include "softdev/module.h"
 #include "softdev/stream.h"
@@ -24,7 +25,10 @@ struct slab {
 	struct handle *free;
 };
 
-#define SLAB(type) { .stride = (sizeof(type) + 63) & ~(size_t)63, .mutex = PTHREAD_MUTEX_INITIALIZER }
+#define SLAB(type)                                                                                                     \
+	{                                                                                                              \
+		.stride = (sizeof(type) + 63) & ~(size_t)63, .mutex = PTHREAD_MUTEX_INITIALIZER                        \
+	}
 
 static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_CONTEXT] = SLAB(struct context),
@@ -38,6 +42,9 @@ static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_FUNCTION] = SLAB(struct function),
 	[HANDLE_LIBRARY] = SLAB(struct library),
 	[HANDLE_KERNEL] = SLAB(struct kernel),
+	[HANDLE_GRAPH] = SLAB(struct graph),
+	[HANDLE_NODE] = SLAB(struct node),
+	[HANDLE_EXEC] = SLAB(struct exec),
 };
 
 static bool slab_reserve_locked(struct slab *s)
@@ -46,8 +53,8 @@ static bool slab_reserve_locked(struct slab *s)
 
 	if (s->base)
 		return true;
-	m = mmap(NULL, s->stride * SLAB_OBJECTS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		 0);
+	m = mmap(NULL, s->stride * SLAB_OBJECTS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 	if (m == MAP_FAILED)
 		return false;
 	s->base = (uintptr_t)m;

@@ -1,10 +1,10 @@
 /*
  * handle.h: the objects behind the driver's handles.
  *
- * A handle is the address of an object in its type's slab. Slabs lie in reserved address space and are never given back,
- * so any value that a program passes can be checked without touching memory that is not ours, and a freed object's
- * memory is only ever reused for the same type. Objects begin with a struct handle; `generation` grows with every use of
- * the place, so that internal references can tell an object from its successor.
+ * A handle is the address of an object in its type's slab. Slabs lie in reserved address space and are never given
+ * back, so any value that a program passes can be checked without touching memory that is not ours, and a freed
+ * object's memory is only ever reused for the same type. Objects begin with a struct handle; `generation` grows with
+ * every use of the place, so that internal references can tell an object from its successor.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ enum handle_type {
 
 struct handle {
 	_Atomic uint32_t live; /* 1 between handle_new() and handle_retire() */
-	uint32_t type; /* enum handle_type */
+	uint32_t type;	       /* enum handle_type */
 	uint64_t generation;
 	struct handle *next_free;
 };

@@ -53,7 +53,8 @@ CUresult soft_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 
 	if (e)
 		return e;
-	if (!ret || !bytes || flags & ~(unsigned)ALLOC_FLAGS || __builtin_add_overflow(bytes, (size_t)PAGE - 1, &rounded))
+	if (!ret || !bytes || flags & ~(unsigned)ALLOC_FLAGS ||
+	    __builtin_add_overflow(bytes, (size_t)PAGE - 1, &rounded))
 		return CUDA_ERROR_INVALID_VALUE;
 	p = mmap(NULL, rounded - rounded % PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)

@@ -39,7 +39,8 @@ static CUresult shape_check(const struct launch *l, const struct function *f, co
 	if (l->shared_bytes > function_shared_most(k, f->dynamic_shared_most))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (l->cooperative) {
-		uint64_t most = (uint64_t)function_blocks_per_sm(k, (uint32_t)threads, l->shared_bytes) * d->config->sm_count;
+		uint64_t most =
+			(uint64_t)function_blocks_per_sm(k, (uint32_t)threads, l->shared_bytes) * d->config->sm_count;
 
 		if ((uint64_t)l->grid[0] * l->grid[1] * l->grid[2] > most)
 			return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -117,6 +118,7 @@ CUresult launch_describe(const struct launch *l, struct context *c, struct work 
 	}
 	*ret = (struct work){ .kind = WORK_KERNEL, .context = c };
 	ret->kernel.function = f;
+	ret->kernel.function_generation = f->head.generation;
 	memcpy(ret->kernel.grid, l->grid, sizeof(l->grid));
 	memcpy(ret->kernel.block, l->block, sizeof(l->block));
 	ret->kernel.shared_bytes = l->shared_bytes;
@@ -220,10 +222,16 @@ static void fault_tell(const struct ptx_fault *f, const struct ptx_kernel *k, CU
 		 f->thread[1], f->thread[2], (unsigned long long)f->address);
 }
 
+/* A graph may outlive the module of its kernels. */
+static bool function_gone(const struct work_kernel *k)
+{
+	return !k->function->head.live || k->function->head.generation != k->function_generation;
+}
+
 void launch_run(struct work *w)
 {
 	struct context *c = w->context;
-	const struct ptx_kernel *k = w->kernel.function->kernel;
+	const struct ptx_kernel *k = function_gone(&w->kernel) ? NULL : w->kernel.function->kernel;
 	struct ptx_pool *pool = launch_pool();
 	struct ptx_launch l = {
 		.kernel = k,
@@ -238,6 +246,11 @@ void launch_run(struct work *w)
 	CUresult e;
 	int r;
 
+	if (!k) {
+		log_line("a graph launches a kernel whose module has been unloaded");
+		context_fault(c, CUDA_ERROR_LAUNCH_FAILED);
+		return;
+	}
 	if (!pool) {
 		log_line("kernel %s: no memory or threads to run it", k->name);
 		context_fault(c, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
@@ -433,8 +446,13 @@ CUresult soft_cuLaunchGridAsync(CUfunction h, int width, int height, CUstream st
 	extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
 	extra[3] = &bytes;
 	extra[4] = CU_LAUNCH_PARAM_END;
-	l = (struct launch){ h, { (uint32_t)width, (uint32_t)height, 1 }, { f->block[0], f->block[1], f->block[2] },
-			     f->shared_bytes, false, NULL, extra };
+	l = (struct launch){ h,
+			     { (uint32_t)width, (uint32_t)height, 1 },
+			     { f->block[0], f->block[1], f->block[2] },
+			     f->shared_bytes,
+			     false,
+			     NULL,
+			     extra };
 	return launch(&l, stream);
 }
 

@@ -11,7 +11,7 @@ struct launch {
 	uint32_t shared_bytes;
 	bool cooperative;
 	void **params; /* one pointer per parameter, or NULL */
-	void **extra; /* a packed buffer, or NULL */
+	void **extra;  /* a packed buffer, or NULL */
 };
 
 /* Checks and copies; the work owns its parameters. */

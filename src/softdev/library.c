@@ -65,8 +65,9 @@ CUresult soft_cuLibraryLoadData(CUlibrary *ret, const void *code, CUjit_option *
 	return e ? e : library_load(ret, code, 0, &j, library_count, library_option);
 }
 
-CUresult soft_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *option, void **value, unsigned count,
-				    CUlibraryOption *library_option, void **library_value, unsigned library_count)
+CUresult soft_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *option, void **value,
+				    unsigned count, CUlibraryOption *library_option, void **library_value,
+				    unsigned library_count)
 {
 	_cleanup_free_ char *image = NULL;
 	size_t bytes;
@@ -354,7 +355,8 @@ CUresult soft_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUk
 		return e;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	return function_attribute(k->kernel, k->dynamic_shared_most[ordinal], CU_SHAREDMEM_CARVEOUT_DEFAULT, attribute, ret);
+	return function_attribute(k->kernel, k->dynamic_shared_most[ordinal], CU_SHAREDMEM_CARVEOUT_DEFAULT, attribute,
+				  ret);
 }
 
 CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel h, CUdevice ordinal)
@@ -373,9 +375,9 @@ CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CU
 		k->dynamic_shared_most[ordinal] = value;
 		return CUDA_SUCCESS;
 	}
-	return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100 ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_VALUE;
+	return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuKernelSetCacheConfig(CUkernel h, CUfunc_cache config, CUdevice ordinal)

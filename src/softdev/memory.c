@@ -3,6 +3,7 @@
 
 #include "softdev/arena.h"
 #include "softdev/context.h"
+#include "softdev/graph.h"
 #include "softdev/mempool.h"
 #include "softdev/ptx/ptx.h"
 #include "softdev/stream.h"
@@ -86,6 +87,13 @@ void range_free(struct range *r)
 	if (r->units)
 		segment_refund(&driver.place, r->device->index, r->units);
 	free(r);
+}
+
+void range_discard(struct range *r)
+{
+	pthread_mutex_lock(&memory_mutex);
+	arena_clear(r->device->arena, r->begin);
+	pthread_mutex_unlock(&memory_mutex);
 }
 
 bool range_add_locked(struct range *r)
@@ -299,7 +307,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 		return CUDA_SUCCESS;
 	e = range_take(address, &r);
 	if (e)
-		return e;
+		return graph_memory_find(address) ? graph_memory_free(address, c->legacy) : e;
 	stream_wait_device(r->device); /* work in flight may still use it */
 	if (r->kind == RANGE_POOL)
 		mempool_keep(r, NULL);
@@ -377,8 +385,9 @@ CUresult soft_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice dev
 CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
 				    CUstream stream)
 {
-	if (flags || location.type == CU_MEM_LOCATION_TYPE_INVALID || (int)location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+	if (flags || location.type == CU_MEM_LOCATION_TYPE_INVALID ||
+	    (int)location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 		return CUDA_ERROR_INVALID_VALUE;
-	return soft_cuMemPrefetchAsync(address, bytes,
-				       location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU, stream);
+	return soft_cuMemPrefetchAsync(
+		address, bytes, location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU, stream);
 }

@@ -2,8 +2,8 @@
  * memory.h: what lies at an address: every piece of memory that the driver knows, and its account.
  *
  * A range is one allocation (or mapping, or piece of registered host memory). Those of a device lie in its arena; host
- * memory, mappings and imported objects in one ordered map. All of it is under one lock. Device memory is charged to the
- * segment before an address is given out, in units of 512 bytes, and refunded when the range goes.
+ * memory, mappings and imported objects in one ordered map. All of it is under one lock. Device memory is charged to
+ * the segment before an address is given out, in units of 512 bytes, and refunded when the range goes.
  */
 #pragma once
 
@@ -21,12 +21,12 @@ enum range_kind {
 	RANGE_MANAGED,
 	RANGE_POOL, /* cuMemAllocAsync and what a pool keeps */
 	RANGE_ARRAY,
-	RANGE_VARIABLE, /* of a module */
-	RANGE_HEAP, /* malloc in kernels */
-	RANGE_GRAPH, /* memory of graph nodes */
-	RANGE_HOST, /* cuMemHostAlloc */
+	RANGE_VARIABLE,	  /* of a module */
+	RANGE_HEAP,	  /* malloc in kernels */
+	RANGE_GRAPH,	  /* memory of graph nodes */
+	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
-	RANGE_MAPPED, /* cuMemMap */
+	RANGE_MAPPED,	  /* cuMemMap */
 };
 
 struct range {
@@ -35,15 +35,15 @@ struct range {
 	uint64_t bytes; /* as asked for */
 	uint64_t units; /* charged */
 	uint64_t id;
-	struct device *device; /* of host memory: the context's */
-	struct context *context; /* that it goes with, or NULL */
+	struct device *device;	       /* of host memory: the context's */
+	struct context *context;       /* that it goes with, or NULL */
 	struct range *previous, *next; /* in the context's list */
-	unsigned flags; /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
+	unsigned flags;		       /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
 	bool sync_memops;
 	bool released; /* pool memory that the program has freed and the pool keeps */
 	struct mempool *pool;
 	struct allocation *allocation; /* of a mapping */
-	void *owned; /* host memory: what to unmap */
+	void *owned;		       /* host memory: what to unmap */
 };
 
 extern pthread_mutex_t memory_mutex;
@@ -58,6 +58,8 @@ CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kin
 			     struct range **ret);
 /* Gives it back; NULL is nothing. Nobody may use it any more. */
 void range_free(struct range *r);
+/* Its contents become zero and take no memory of the host. */
+void range_discard(struct range *r);
 /* A range that is not in an arena: makes it known. Value: false without memory. */
 bool range_add_locked(struct range *r);
 void range_remove_locked(struct range *r);

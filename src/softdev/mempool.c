@@ -1,8 +1,8 @@
 /*
  * mempool.c: see mempool.h. Stream-ordered allocation, pools and their attributes.
  *
- * Order: mempool_mutex, then memory_mutex or the segment's lock. Reuse takes a kept piece of exactly the rounded size or up
- * to an eighth more; what a pool keeps is charged, used or not.
+ * Order: mempool_mutex, then memory_mutex or the segment's lock. Reuse takes a kept piece of exactly the rounded size
+ * or up to an eighth more; what a pool keeps is charged, used or not.
  */
 #include "softdev/mempool.h"
 
@@ -301,14 +301,12 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
 	if (!r || r->begin != address || r->released || (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE))
-		e = r && r->kind == RANGE_GRAPH && r->begin == address ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+		e = CUDA_ERROR_INVALID_VALUE;
 	else
 		r->released = true;
 	pthread_mutex_unlock(&memory_mutex);
-	if (e == CUDA_ERROR_NOT_SUPPORTED)
-		return graph_memory_free(address, s);
 	if (e)
-		return e;
+		return graph_memory_find(address) ? graph_memory_free(address, s) : e;
 	if (r->kind == RANGE_POOL) {
 		mempool_keep(r, s);
 	} else {
@@ -339,8 +337,8 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 		return e;
 	if (!ret || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST || props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-	    props->handleTypes || props->usage)
+	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA || props->handleTypes || props->usage)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	e = location_device(&props->location, &d);
 	if (e)

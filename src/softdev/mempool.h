@@ -1,9 +1,9 @@
 /*
  * mempool.h: pools of stream-ordered memory.
  *
- * A pool takes memory from the device as it is asked for it (RESERVED) and keeps what the program frees (USED goes down)
- * for the same stream at once, for others when the free has happened. At a synchronisation it gives back what it keeps
- * above its release threshold, 0 by default.
+ * A pool takes memory from the device as it is asked for it (RESERVED) and keeps what the program frees (USED goes
+ * down) for the same stream at once, for others when the free has happened. At a synchronisation it gives back what it
+ * keeps above its release threshold, 0 by default.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ struct mempool {
 	uint64_t reserved, reserved_high;
 	uint64_t used, used_high;
 	uint64_t max_bytes; /* 0: the device's */
-	int reuse[3]; /* the three ways of reuse, as set */
-	uint32_t peers; /* bit per device ordinal */
-	bool dying; /* destroyed; goes with its last allocation */
+	int reuse[3];	    /* the three ways of reuse, as set */
+	uint32_t peers;	    /* bit per device ordinal */
+	bool dying;	    /* destroyed; goes with its last allocation */
 	struct mempool *next_dying;
 };
 

@@ -105,8 +105,8 @@ CUresult source_load(const void *image, size_t bytes, struct source *ret, struct
 	int r;
 
 	log[0] = 0;
-	r = bytes ? image_find_ptx_bounded(image, bytes, device_arch(), &ptx, log, log_bytes) :
-		    image_find_ptx(image, device_arch(), &ptx, log, log_bytes);
+	r = bytes ? image_find_ptx_bounded(image, bytes, device_arch(), &ptx, log, log_bytes)
+		  : image_find_ptx(image, device_arch(), &ptx, log, log_bytes);
 	if (r) {
 		log_line("module: %s", log[0] ? log : "no memory for the image");
 		return image_error(r);

@@ -1,9 +1,9 @@
 /*
  * module.h: modules, libraries, functions and kernels.
  *
- * A module is one PTX engine module with its variables in one device's memory, in one context. A library is an image without
- * a context; it becomes a module in each context that uses it. A function belongs to a module, a kernel to a library; a
- * kernel's handle is taken wherever a function's is, and means the function in the context of the call.
+ * A module is one PTX engine module with its variables in one device's memory, in one context. A library is an image
+ * without a context; it becomes a module in each context that uses it. A function belongs to a module, a kernel to a
+ * library; a kernel's handle is taken wherever a function's is, and means the function in the context of the call.
  *
  * A module's variables are charged to the device, each rounded up to 512 bytes; code takes none of its memory.
  */
@@ -65,11 +65,11 @@ struct library {
 };
 
 #define MODULE_SHARED_DEFAULT (48 << 10) /* bytes a block may have without asking */
-#define MODULE_SHARED_MOST (227 << 10) /* and at most */
+#define MODULE_SHARED_MOST (227 << 10)	 /* and at most */
 
 /*
- * An image without a size, or one of `bytes` bytes (0: without). Fills in the texts and a decoded module. Errors are those
- * of cuModuleLoadData; `log` gets one line.
+ * An image without a size, or one of `bytes` bytes (0: without). Fills in the texts and a decoded module. Errors are
+ * those of cuModuleLoadData; `log` gets one line.
  */
 CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,
 		     size_t log_bytes);

@@ -267,6 +267,46 @@ CUresult soft_cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallback callba
 	PER_THREAD(soft_cuStreamAddCallback(hStream, callback, userData, flags));
 }
 
+CUresult soft_cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
+{
+	PER_THREAD(soft_cuStreamBeginCapture_v2(hStream, mode));
+}
+
+CUresult soft_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
+					       const CUgraphEdgeData *dependencyData, size_t numDependencies,
+					       CUstreamCaptureMode mode)
+{
+	PER_THREAD(
+		soft_cuStreamBeginCaptureToGraph(hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
+}
+
+CUresult soft_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
+{
+	PER_THREAD(soft_cuStreamEndCapture(hStream, phGraph));
+}
+
+CUresult soft_cuStreamIsCapturing_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	PER_THREAD(soft_cuStreamIsCapturing(hStream, captureStatus));
+}
+
+CUresult soft_cuStreamGetCaptureInfo_v3_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+					     cuuint64_t *id_out, CUgraph *graph_out,
+					     const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+					     size_t *numDependencies_out)
+{
+	PER_THREAD(soft_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
+						  edgeData_out, numDependencies_out));
+}
+
+CUresult soft_cuStreamUpdateCaptureDependencies_v2_ptsz(CUstream hStream, CUgraphNode *dependencies,
+							const CUgraphEdgeData *dependencyData, size_t numDependencies,
+							unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, dependencyData, numDependencies,
+							     flags));
+}
+
 CUresult soft_cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
 	PER_THREAD(soft_cuStreamAttachMemAsync(hStream, dptr, length, flags));
@@ -360,7 +400,48 @@ CUresult soft_cuLaunchHostFunc_ptsz(CUstream hStream, CUhostFn fn, void *userDat
 	PER_THREAD(soft_cuLaunchHostFunc(hStream, fn, userData));
 }
 
+CUresult soft_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
+						CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	PER_THREAD(soft_cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams));
+}
+
+CUresult soft_cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
+{
+	PER_THREAD(soft_cuGraphUpload(hGraphExec, hStream));
+}
+
+CUresult soft_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
+{
+	PER_THREAD(soft_cuGraphLaunch(hGraphExec, hStream));
+}
+
 CUresult soft_cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
 	PER_THREAD(soft_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream));
+}
+
+CUresult soft_cuStreamBeginCapture_ptsz(CUstream hStream)
+{
+	PER_THREAD(soft_cuStreamBeginCapture(hStream));
+}
+
+CUresult soft_cuStreamGetCaptureInfo_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+					  cuuint64_t *id_out)
+{
+	PER_THREAD(soft_cuStreamGetCaptureInfo(hStream, captureStatus_out, id_out));
+}
+
+CUresult soft_cuStreamGetCaptureInfo_v2_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+					     cuuint64_t *id_out, CUgraph *graph_out,
+					     const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+	PER_THREAD(soft_cuStreamGetCaptureInfo_v2(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
+						  numDependencies_out));
+}
+
+CUresult soft_cuStreamUpdateCaptureDependencies_ptsz(CUstream hStream, CUgraphNode *dependencies,
+						     size_t numDependencies, unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamUpdateCaptureDependencies(hStream, dependencies, numDependencies, flags));
 }

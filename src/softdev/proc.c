@@ -1,9 +1,9 @@
 /*
  * proc.c: lookup of calls by name, and the vendor's private tables, which are not there.
  *
- * The vendor's own runtime library asks for private tables through cuGetExportTable to find out whether the driver under it
- * is the vendor's. This one is not and says so: the call fails as documented for an unknown table, and one line in the
- * log tells the user what to do.
+ * The vendor's own runtime library asks for private tables through cuGetExportTable to find out whether the driver
+ * under it is the vendor's. This one is not and says so: the call fails as documented for an unknown table, and one
+ * line in the log tells the user what to do.
  */
 #include "softdev/driver.h"
 
@@ -59,7 +59,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = NULL;
 	if (!atomic_exchange(&told, true))
-		log_line("this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only: link the runtime "
-			 "dynamically (nvcc -cudart shared) or use a real driver");
+		log_line(
+			"this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only: link the runtime "
+			"dynamically (nvcc -cudart shared) or use a real driver");
 	return CUDA_ERROR_NOT_FOUND;
 }

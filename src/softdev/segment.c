@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 
 #define TOKEN_BASE (INT64_C(1) << 40) /* byte TOKEN_BASE + i of the segment's file is the lock of place i */
-#define LOCK_PATIENCE_NS 2000000u /* after this a waiter asks whether the holder lives */
+#define LOCK_PATIENCE_NS 2000000u     /* after this a waiter asks whether the holder lives */
 
 static pthread_mutex_t lock_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -39,7 +39,8 @@ static int dir_open(const char *dir, char *why, size_t why_bytes)
 	}
 	if (lstat(dir, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
 		snprintf(why, why_bytes,
-			 "software device: %s is not a directory of this user alone; remove it or set METE_SOFT_DIR", dir);
+			 "software device: %s is not a directory of this user alone; remove it or set METE_SOFT_DIR",
+			 dir);
 		return -EPERM;
 	}
 	return 0;
@@ -53,7 +54,8 @@ static int dir_find(char dir[200], char *why, size_t why_bytes)
 	if (asked && asked[0]) {
 		if (strlen(asked) >= 160 || asked[0] != '/') {
 			snprintf(why, why_bytes,
-				 "software device: METE_SOFT_DIR=%.60s: give an absolute path of at most 159 bytes", asked);
+				 "software device: METE_SOFT_DIR=%.60s: give an absolute path of at most 159 bytes",
+				 asked);
 			return -EINVAL;
 		}
 		snprintf(dir, 200, "%s", asked);
@@ -357,8 +359,9 @@ static int segment_map(int fd, struct segment **ret, char *why, size_t why_bytes
 	if (fstat(fd, &st))
 		return -errno;
 	if ((uint64_t)st.st_size != sizeof(struct segment) && file_locked(fd, TOKEN_BASE, SEGMENT_MAX_PROCESSES)) {
-		snprintf(why, why_bytes, "software device: another version of mete lives in the segment; wait for its "
-					 "programs to end or set METE_SOFT_DIR");
+		snprintf(why, why_bytes,
+			 "software device: another version of mete lives in the segment; wait for its "
+			 "programs to end or set METE_SOFT_DIR");
 		return -EPROTO;
 	}
 	if ((uint64_t)st.st_size != sizeof(struct segment) &&
@@ -400,8 +403,9 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 		if (r)
 			return r;
 	} else if (p->segment->version != SEGMENT_VERSION) {
-		snprintf(why, why_bytes, "software device: another version of mete lives in the segment; wait for its "
-					 "programs to end or set METE_SOFT_DIR");
+		snprintf(why, why_bytes,
+			 "software device: another version of mete lives in the segment; wait for its "
+			 "programs to end or set METE_SOFT_DIR");
 		return -EPROTO;
 	}
 	index = place_take(token);

@@ -1,9 +1,9 @@
 /*
  * segment.h: what all processes on the software device share: its devices, who holds how much, who computes.
  *
- * One file, METE_SOFT_DIR/segment (default /dev/shm/mete-soft-<uid>/segment), mapped by the driver library and by the NVML
- * library. The first process makes it with its own configuration (METE_SOFT_*); later ones take the segment's, as long as
- * somebody lives in it.
+ * One file, METE_SOFT_DIR/segment (default /dev/shm/mete-soft-<uid>/segment), mapped by the driver library and by the
+ * NVML library. The first process makes it with its own configuration (METE_SOFT_*); later ones take the segment's, as
+ * long as somebody lives in it.
  *
  * Death is the kernel's word. Each process holds a place in the table through a lock on one byte of the file (an open
  * file description lock) that hangs on a mapping: the kernel lets go of it when the mapping goes, that is at exit, kill
@@ -14,8 +14,9 @@
  * place in it; a waiter who finds the holder dead takes it over and recomputes the totals from the places and objects,
  * so a kill -9 at any instruction leaves an exact account.
  *
- * Shared allocations (exportable VMM handles) are files METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on them
- * through a descriptor or a mapping. Their charge lies in the object table and survives the process that made them.
+ * Shared allocations (exportable VMM handles) are files METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on
+ * them through a descriptor or a mapping. Their charge lies in the object table and survives the process that made
+ * them.
  *
  * Limits: one segment per user and directory; 1024 processes; 4096 shared allocations; a file system with open file
  * description locks (tmpfs has them since Linux 3.15).
@@ -38,7 +39,7 @@
 struct segment_config {
 	uint8_t uuid[16];
 	char name[96];
-	uint64_t total_bytes; /* a multiple of SEGMENT_UNIT_BYTES */
+	uint64_t total_bytes;	/* a multiple of SEGMENT_UNIT_BYTES */
 	uint64_t context_bytes; /* what one context takes */
 	uint32_t sm_count;
 	uint32_t cc_major;
@@ -50,17 +51,18 @@ struct segment_config {
 
 struct segment_device {
 	struct segment_config config;
-	_Atomic uint64_t used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
+	_Atomic uint64_t
+		used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
 	_Atomic uint64_t peak_units;
-	_Atomic uint64_t busy_ns; /* time in which at least one kernel ran, up to busy_since */
+	_Atomic uint64_t busy_ns;    /* time in which at least one kernel ran, up to busy_since */
 	_Atomic uint64_t busy_since; /* CLOCK_MONOTONIC ns; 0: no kernel runs now */
-	_Atomic uint32_t running; /* kernels that run now, of live and not yet cleared dead processes */
+	_Atomic uint32_t running;    /* kernels that run now, of live and not yet cleared dead processes */
 	uint32_t unused;
 };
 
 enum segment_kind {
 	SEGMENT_FREE = 0,
-	SEGMENT_DRIVER = 1, /* the driver library: can hold memory */
+	SEGMENT_DRIVER = 1,   /* the driver library: can hold memory */
 	SEGMENT_OBSERVER = 2, /* NVML: holds nothing, but keeps the configuration */
 };
 
@@ -69,15 +71,16 @@ struct segment_share {
 	_Atomic uint64_t held_units; /* without shared objects */
 	_Atomic uint64_t peak_units;
 	_Atomic uint64_t kernel_ns; /* time of all its kernels */
-	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
-	_Atomic uint32_t running; /* its kernels that run now */
+	_Atomic uint32_t contexts;  /* it is on the device's process list while above 0 */
+	_Atomic uint32_t running;   /* its kernels that run now */
 };
 
 struct segment_process {
-	_Atomic uint32_t kind; /* enum segment_kind */
-	_Atomic int32_t pid; /* in the process's own pid namespace */
+	_Atomic uint32_t kind;	     /* enum segment_kind */
+	_Atomic int32_t pid;	     /* in the process's own pid namespace */
 	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat */
-	_Atomic uint32_t owner; /* counts those who have had this place: no two of them have the same word in the lock */
+	_Atomic uint32_t
+		owner; /* counts those who have had this place: no two of them have the same word in the lock */
 	uint32_t unused;
 	char command[64];
 	struct segment_share share[SEGMENT_MAX_DEVICES];
@@ -96,12 +99,12 @@ struct segment {
 	uint32_t version;
 	uint32_t bytes;
 	uint32_t device_count;
-	_Atomic uint32_t lock; /* 0 free, else the holder's word (segment_place.word) */
+	_Atomic uint32_t lock;	     /* 0 free, else the holder's word (segment_place.word) */
 	_Atomic uint64_t generation; /* counts configurations; a reader with another one must attach again */
 	_Atomic uint64_t next_object;
 	_Atomic uint32_t recoveries; /* how often a dead holder's lock was taken over */
-	_Atomic uint32_t places; /* one above the highest place ever taken: bounds all scans */
-	_Atomic uint32_t objects; /* likewise for objects */
+	_Atomic uint32_t places;     /* one above the highest place ever taken: bounds all scans */
+	_Atomic uint32_t objects;    /* likewise for objects */
 	uint32_t unused;
 	struct segment_device device[SEGMENT_MAX_DEVICES];
 	struct segment_process process[SEGMENT_MAX_PROCESSES];
@@ -111,9 +114,9 @@ struct segment {
 /* A process's hold on the segment. */
 struct segment_place {
 	struct segment *segment;
-	void *token; /* the mapping that carries the lock */
+	void *token;	/* the mapping that carries the lock */
 	uint32_t index; /* into segment->process */
-	uint32_t word; /* this process's in segment->lock: which owner of the place << 11 | place + 1 */
+	uint32_t word;	/* this process's in segment->lock: which owner of the place << 11 | place + 1 */
 	char dir[200];
 };
 

@@ -1,8 +1,8 @@
 /*
  * stream.c: see stream.h. The machinery; the calls are in stream_calls.c.
  *
- * stream_mutex guards all queues, points and events. Work runs without it. Workers are made as streams become ready, up to
- * WORKERS_MOST (a host function may block its worker), and stay.
+ * stream_mutex guards all queues, points and events. Work runs without it. Workers are made as streams become ready, up
+ * to WORKERS_MOST (a host function may block its worker), and stay.
  */
 #include "softdev/stream.h"
 
@@ -19,7 +19,7 @@
 
 pthread_mutex_t stream_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready_cond = PTHREAD_COND_INITIALIZER; /* a stream is ready; for workers */
-static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER; /* an operation is done; for those who wait */
+static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;  /* an operation is done; for those who wait */
 static struct stream *ready_first, *ready_last;
 static struct stream *parked;
 static unsigned workers, workers_idle, waiting;

@@ -15,8 +15,6 @@
 #include "softdev/context.h"
 #include "softdev/work.h"
 
-struct capture;
-
 /* A point in a stream's life. */
 struct point {
 	struct stream *stream; /* NULL: reached */
@@ -47,8 +45,7 @@ struct stream {
 	struct operation *first, *last;
 	uint64_t submitted, completed;
 	struct stream *next_ready; /* in the list of ready or of parked streams */
-	struct stream *next; /* in the context's list */
-	struct capture *capture; /* NULL: none; see capture.c */
+	struct stream *next;	   /* in the context's list */
 	CUsynchronizationPolicy sync_policy;
 };
 
@@ -62,8 +59,8 @@ struct stream *stream_new(struct context *c, unsigned flags, int priority);
 void stream_retire(struct stream *s);
 
 /*
- * Queues work, or records it when the stream captures. Takes what the work owns, also on failure. `wait`: returns when it
- * is done, with the context's error if there is one; refused while capturing.
+ * Queues work, or records it when the stream captures. Takes what the work owns, also on failure. `wait`: returns when
+ * it is done, with the context's error if there is one; refused while capturing.
  */
 CUresult stream_submit(struct stream *s, struct work *w, bool wait);
 /* The same with points that must have been reached before; for streams that do not capture. */

@@ -346,7 +346,8 @@ CUresult soft_cuStreamBatchMemOp_v2(CUstream h, unsigned count, CUstreamBatchMem
 
 CUresult soft_cuStreamWaitValue32_v2(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
-	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = address } };
+	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+						       .address = address } };
 
 	op.waitValue.value = value;
 	op.waitValue.flags = flags;
@@ -355,7 +356,8 @@ CUresult soft_cuStreamWaitValue32_v2(CUstream h, CUdeviceptr address, cuuint32_t
 
 CUresult soft_cuStreamWaitValue64_v2(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
 {
-	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = address } };
+	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
+						       .address = address } };
 
 	op.waitValue.value64 = value;
 	op.waitValue.flags = flags;

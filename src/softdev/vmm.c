@@ -147,8 +147,8 @@ CUresult soft_cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationPr
 
 static void *home_map(uint64_t bytes, int fd)
 {
-	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0), fd,
-		       0);
+	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0),
+		       fd, 0);
 
 	if (m == MAP_FAILED)
 		return NULL;
@@ -324,8 +324,8 @@ CUresult soft_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGe
 
 	if (e)
 		return e;
-	if (!address || !bytes || address % GRANULE || bytes % GRANULE || offset % GRANULE || flags || offset > a->bytes ||
-	    bytes > a->bytes - offset)
+	if (!address || !bytes || address % GRANULE || bytes % GRANULE || offset % GRANULE || flags ||
+	    offset > a->bytes || bytes > a->bytes - offset)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -400,9 +400,9 @@ CUresult soft_cuMemUnmap(CUdeviceptr address, size_t bytes)
 
 static int access_protection(unsigned flags)
 {
-	return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE :
-	       flags == CU_MEM_ACCESS_FLAGS_PROT_READ	   ? PROT_READ :
-							     PROT_NONE;
+	return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE
+	       : flags == CU_MEM_ACCESS_FLAGS_PROT_READ	   ? PROT_READ
+							   : PROT_NONE;
 }
 
 CUresult soft_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *desc, size_t count)

@@ -64,8 +64,8 @@ static void value_wait(const CUstreamBatchMemOpParams *op, const struct context 
 	void *at = (void *)(uintptr_t)op->waitValue.address;
 
 	for (unsigned spins = 0; !c->sticky; spins++) {
-		uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE) :
-				      __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
+		uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE)
+				    : __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
 
 		if (value_there(now, wanted, op->waitValue.flags, wide))
 			return;
@@ -91,8 +91,7 @@ static void value_run(const CUstreamBatchMemOpParams *op, const struct context *
 				 __ATOMIC_RELEASE);
 		break;
 	default:
-		atomic_thread_fence(memory_order_seq_cst);
-		break;
+		break; /* barriers: work of a stream runs in order on one thread, handed over through a lock */
 	}
 }
 
@@ -154,7 +153,7 @@ void work_deinit(struct work *w)
 	else if (w->kind == WORK_VALUES)
 		free(w->values.op);
 	else if (w->kind == WORK_GRAPH)
-		exec_unref(w->graph.exec);
+		exec_done(w->graph.exec);
 	w->kind = WORK_EMPTY;
 }
 

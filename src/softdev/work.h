@@ -25,7 +25,7 @@ enum work_kind {
 	WORK_HOST,
 	WORK_CALLBACK, /* like WORK_HOST, but is called after a fault too */
 	WORK_RECORD,
-	WORK_WAIT, /* for an event; in streams it is a dependency and does nothing */
+	WORK_WAIT,   /* for an event; in streams it is a dependency and does nothing */
 	WORK_VALUES, /* a batch of waits for and writes of values in memory */
 	WORK_GRAPH,
 	WORK_ALLOC, /* graph memory */
@@ -40,20 +40,21 @@ struct work_copy {
 	size_t source_pitch, source_slice;
 	size_t target_pitch, target_slice;
 	bool pageable_source, pageable_target; /* the program's own memory, not known to the driver */
-	void *staged; /* owned: a copy of the source */
+	void *staged;			       /* owned: a copy of the source */
 };
 
 struct work_fill {
 	char *target;
 	uint32_t value;
 	uint32_t element; /* 1, 2 or 4 */
-	size_t width; /* in elements */
+	size_t width;	  /* in elements */
 	size_t height;
 	size_t pitch;
 };
 
 struct work_kernel {
 	struct function *function;
+	uint64_t function_generation;
 	uint32_t grid[3], block[3];
 	uint32_t shared_bytes;
 	bool cooperative;

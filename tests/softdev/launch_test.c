@@ -73,10 +73,12 @@ static void launches(CUmodule m)
 		unsigned n, x;
 	} packed = { 0, 1000, 2 };
 	size_t bytes = sizeof(packed), offset, size;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+			  CU_LAUNCH_PARAM_END };
 	unsigned n = 1000, x = 3, back[1000], wrong = 0;
-	CUlaunchConfig config = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1,
-				  .blockDimZ = 1 };
+	CUlaunchConfig config = {
+		.gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1
+	};
 	CUdeviceptr d;
 	void *params[] = { &d, &n, &x };
 	const char *name;
@@ -99,8 +101,10 @@ static void launches(CUmodule m)
 	FAILS(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 49 << 10, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
 	CU(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100 << 10));
 	CU(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 100 << 10, NULL, params, NULL));
-	FAILS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 << 10), CUDA_ERROR_INVALID_VALUE);
-	FAILS(cuLaunchCooperativeKernel(f, 100000, 1, 1, 128, 1, 1, 0, NULL, params), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+	FAILS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 << 10),
+	      CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuLaunchCooperativeKernel(f, 100000, 1, 1, 128, 1, 1, 0, NULL, params),
+	      CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	FAILS(cuLaunchKernel((CUfunction)m, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
 	FAILS(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
 	CU(cuFuncGetParamInfo(f, 1, &offset, &size));
@@ -167,7 +171,8 @@ static void library(void)
 	CU(cuLibraryGetKernelCount(&count, l));
 	is(count, 4);
 	CU(cuLibraryGetKernel(&k, l, "count"));
-	CU(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)); /* a kernel where a function is asked for */
+	CU(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL,
+			  NULL)); /* a kernel where a function is asked for */
 	is(all - soft_free(), 512 + 1024);
 	CU(cuLibraryGetGlobal(&d, &size, l, "counter"));
 	is(first(d), 6);
@@ -192,12 +197,14 @@ static void bad_images(void)
 	FAILS(cuModuleLoadData(&m, random_bytes), CUDA_ERROR_INVALID_IMAGE);
 	FAILS(cuModuleLoadData(&m, NULL), CUDA_ERROR_INVALID_VALUE);
 	FAILS(cuModuleLoad(&m, "/nonexistent.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
-	FAILS(cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry f() { frobnicate.u32 1; }\n",
-				 2, option, value),
+	FAILS(cuModuleLoadDataEx(
+		      &m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry f() { frobnicate.u32 1; }\n",
+		      2, option, value),
 	      CUDA_ERROR_INVALID_PTX);
 	ok(strstr(log, "frobnicate") != NULL);
 	is((uintptr_t)value[1], strlen(log) + 1);
-	FAILS(cuModuleLoadData(&m, ".version 99.0\n.target sm_70\n.address_size 64\n"), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+	FAILS(cuModuleLoadData(&m, ".version 99.0\n.target sm_70\n.address_size 64\n"),
+	      CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 	is(soft_free(), all);
 }
 

@@ -213,9 +213,20 @@ static void boxes(void)
 		(&out[0][0][0])[i] = (unsigned char)i;
 	CU(cuMemAlloc(&a, 96));
 	CU(cuMemcpyHtoD(a, out, 96));
-	c = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 8, .srcHeight = 3,
-			     .srcXInBytes = 2, .srcY = 1, .srcZ = 2, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = in,
-			     .dstPitch = 4, .dstHeight = 2, .WidthInBytes = 4, .Height = 2, .Depth = 2 };
+	c = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			     .srcDevice = a,
+			     .srcPitch = 8,
+			     .srcHeight = 3,
+			     .srcXInBytes = 2,
+			     .srcY = 1,
+			     .srcZ = 2,
+			     .dstMemoryType = CU_MEMORYTYPE_HOST,
+			     .dstHost = in,
+			     .dstPitch = 4,
+			     .dstHeight = 2,
+			     .WidthInBytes = 4,
+			     .Height = 2,
+			     .Depth = 2 };
 	CU(cuMemcpy3D(&c));
 	ok(in[0][0][0] == out[2][1][2] && in[1][1][3] == out[3][2][5]);
 	c.srcZ = 3;

@@ -29,7 +29,8 @@ static char soft_dir[64];
 /* A directory for the segment that no other test has; devices as asked for. */
 static inline void soft_begin(const char *devices, const char *memory)
 {
-	snprintf(soft_dir, sizeof(soft_dir), "%s/mete-test-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", getpid());
+	snprintf(soft_dir, sizeof(soft_dir), "%s/mete-test-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
+		 getpid());
 	setenv("METE_SOFT_DIR", soft_dir, 1);
 	setenv("METE_SOFT_DEVICES", devices, 1);
 	setenv("METE_SOFT_MEMORY", memory, 1);

@@ -7,7 +7,7 @@
 #include <time.h>
 
 static atomic_int clock_now; /* counts host functions as they run */
-static atomic_int gate; /* host functions wait until it is 1 */
+static atomic_int gate;	     /* host functions wait until it is 1 */
 
 static void nap(long ns)
 {

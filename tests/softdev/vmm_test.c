@@ -110,10 +110,10 @@ static void owner(int to)
 	int fd;
 
 	shared.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-	if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuMemCreate(&h, 4 * MIB, &shared, 0) ||
-	    cuMemAddressReserve(&a, 4 * MIB, 0, 0, 0) || cuMemMap(a, 4 * MIB, 0, h, 0) ||
-	    cuMemSetAccess(a, 4 * MIB, &access_desc, 1) || cuMemsetD32(a, 4711, MIB) || cuCtxSynchronize() ||
-	    cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) ||
+	    cuMemCreate(&h, 4 * MIB, &shared, 0) || cuMemAddressReserve(&a, 4 * MIB, 0, 0, 0) ||
+	    cuMemMap(a, 4 * MIB, 0, h, 0) || cuMemSetAccess(a, 4 * MIB, &access_desc, 1) || cuMemsetD32(a, 4711, MIB) ||
+	    cuCtxSynchronize() || cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
 		_exit(1);
 	send_fd(to, fd);
 	close(fd);
