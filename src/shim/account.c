@@ -119,6 +119,7 @@ static int verdict(unsigned int device, int r)
 
 static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t flags, unsigned int patience_ms)
 {
+	_Atomic uint32_t *measuring = flags & WIRE_RESERVE_ALL ? &accounts[device].wire->measuring : NULL;
 	struct wire_reserve ask = { .head = { .type = WIRE_RESERVE, .size = sizeof ask },
 				    .device = device,
 				    .flags = flags,
@@ -126,7 +127,7 @@ static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t f
 				    .want_units = want };
 	struct wire_reserved got;
 
-	return attach_ask(&ask, &got, sizeof got, patience_ms);
+	return attach_ask_counted(&ask, &got, sizeof got, patience_ms, measuring);
 }
 
 /* In a child of fork() the first one to need memory attaches. */
@@ -151,17 +152,21 @@ int account_ask(unsigned int device, uint64_t units)
 
 int account_ask_all(unsigned int device)
 {
+	int r;
+
 	if (attach_again() < 0)
 		return ACCOUNT_NO_ROOM;
-	atomic_fetch_add_explicit(&accounts[device].wire->measuring, 1, memory_order_relaxed);
-	return verdict(device, reserve(device, 0, 0, WIRE_RESERVE_ALL, ATTACH_PATIENCE_MS));
+	r = reserve(device, 0, 0, WIRE_RESERVE_ALL, ATTACH_PATIENCE_MS);
+	if (r < 0) /* it goes on with the credit at hand, and account_measured() follows */
+		atomic_fetch_add_explicit(&accounts[device].wire->measuring, 1, memory_order_relaxed);
+	return verdict(device, r);
 }
 
 void account_measured(unsigned int device)
 {
 	if (!account_attached())
 		return;
-	atomic_fetch_sub_explicit(&accounts[device].wire->measuring, 1, memory_order_release);
+	attach_uncount(&accounts[device].wire->measuring);
 	reserve(device, 0, 0, 0, 0);
 }
 

@@ -410,7 +410,12 @@ const struct wire_welcome *attach_welcome(void)
 	return &attach.welcome;
 }
 
-int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms)
+/*
+ * While a request waits for its answer it keeps the lock, and meted may let it wait for those whose `counter` is raised:
+ * so nobody raises it before it has the lock, and nobody waits for the lock with it raised and unanswered.
+ */
+int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
+		       _Atomic uint32_t *counter)
 {
 	uint64_t deadline = 0;
 	unsigned int pause = 5;
@@ -422,9 +427,13 @@ int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int
 		pthread_mutex_lock(&attach.lock);
 		r = connected_locked() ? 0 : attach_locked();
 		if (r == 0) {
+			if (counter)
+				atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 			r = exchange_locked(request, ret_answer, answer_size, NULL);
 			if (r < 0)
 				disconnect_locked();
+			if (r < 0 && counter)
+				attach_uncount(counter);
 		}
 		pthread_mutex_unlock(&attach.lock);
 		if (r >= 0 || r == -EPROTONOSUPPORT)
@@ -438,6 +447,11 @@ int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int
 	}
 	errno = saved;
 	return r;
+}
+
+int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms)
+{
+	return attach_ask_counted(request, ret_answer, answer_size, patience_ms, NULL);
 }
 
 void attach_event(uint32_t device, const char *fmt, ...)

@@ -60,6 +60,19 @@ const struct wire_welcome *attach_welcome(void);
  */
 int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms);
 
+/* The same; *counter, on the page, is raised when the request is sent, and stays raised when there is an answer. */
+int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
+		       _Atomic uint32_t *counter);
+
+/* Lowers a counter on the page. It may be on a new page, which knows of nothing that was raised on the old one. */
+static inline void attach_uncount(_Atomic uint32_t *counter)
+{
+	uint32_t n = atomic_load_explicit(counter, memory_order_relaxed);
+
+	while (n && !atomic_compare_exchange_weak_explicit(counter, &n, n - 1, memory_order_release, memory_order_relaxed))
+		;
+}
+
 /* WIRE_EVENT: one line for the operator in meted's record of the grant. Lost when meted is away. */
 __attribute__((format(printf, 2, 3))) void attach_event(uint32_t device, const char *fmt, ...);
 
