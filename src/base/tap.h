@@ -2,7 +2,7 @@
  * tap.h: the test anything protocol, for tests in C.
  *
  * A test is a program that prints one line per check and exits 0 when all passed. The number of open descriptors at
- * the end must be what it was at tap_begin(): a leaked descriptor is a failed check. Nothing here is for use outside tests.
+ * the end must be what it was at tap_begin(): a leaked descriptor is a failed check. Only tests include this.
  */
 #pragma once
 

@@ -74,6 +74,7 @@ static void side_by_side(CUdeviceptr p)
 	needs(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
 	needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	works(cuMemsetD32(p, 0, 2 * N));
+	works(cuCtxSynchronize()); /* a memset is asynchronous, and non-blocking streams do not wait for the null stream */
 	gate_put(held, &gate);
 	works(kit_launch(fill, p, N, 1, held));
 	works(kit_launch(fill, p + 4 * N, N, 2, other));
