@@ -2,11 +2,11 @@
  * image.c: reads wrappers, fat binaries and PTX texts.
  *
  * The layouts were worked out from images that the vendor's compiler driver writes; all numbers are little-endian:
- *   wrapper  u32 0x466243b1, u32 version, pointer data, pointer aux. Version 1: data is a fat binary. Version 2 (relocatable
- *            device code): aux is a NULL-terminated array of fat binaries to be linked together.
- *   header   u32 0xBA55ED50, u16 version, u16 header bytes, u64 bytes of the entries that follow.
- *   entry    see struct entry; the next one starts at header bytes + payload bytes.
- * Everything is copied out of the image before it is judged, so alignment does not matter.
+ *   wrapper  u32 0x466243b1, u32 version, pointer data, pointer aux. Version 1: data is a fat binary. Version 2
+ * (relocatable device code): aux is a NULL-terminated array of fat binaries to be linked together. header   u32
+ * 0xBA55ED50, u16 version, u16 header bytes, u64 bytes of the entries that follow. entry    see struct entry; the next
+ * one starts at header bytes + payload bytes. Everything is copied out of the image before it is judged, so alignment
+ * does not matter.
  */
 #include "softdev/image/image.h"
 
@@ -29,7 +29,7 @@ enum entry_kind { ENTRY_PTX = 1, ENTRY_ELF = 2, ENTRY_LTO = 8 };
 
 #define ENTRY_LZ4 0x2000u
 #define ENTRY_ZSTD 0x8000u
-#define ENTRY_EXACT 0x100000u /* sm_90a: this target only */
+#define ENTRY_EXACT 0x100000u  /* sm_90a: this target only */
 #define ENTRY_FAMILY 0x200000u /* sm_100f: this major only */
 
 struct view {
@@ -150,13 +150,14 @@ static int read_entry(struct view all, size_t offset, struct entry *ret, const s
 			      e.head_bytes, (unsigned long long)e.payload_bytes, left);
 	if (name_offset && name_bytes) {
 		if (__builtin_add_overflow(name_offset, (size_t)name_bytes, &end) || end > e.head_bytes)
-			return refuse(why, IMAGE_INVALID, "fat binary: the name of the entry at offset %zu lies outside it",
-				      offset);
+			return refuse(why, IMAGE_INVALID,
+				      "fat binary: the name of the entry at offset %zu lies outside it", offset);
 		e.name = (struct view){ p + name_offset, name_bytes };
 	}
 	if (e.packed_bytes > e.payload_bytes)
-		return refuse(why, IMAGE_INVALID, "fat binary: the entry at offset %zu claims %u compressed of %llu bytes",
-			      offset, e.packed_bytes, (unsigned long long)e.payload_bytes);
+		return refuse(why, IMAGE_INVALID,
+			      "fat binary: the entry at offset %zu claims %u compressed of %llu bytes", offset,
+			      e.packed_bytes, (unsigned long long)e.payload_bytes);
 	e.payload = (struct view){ p + e.head_bytes, (size_t)e.payload_bytes };
 	*ret = e;
 	return 0;
@@ -203,10 +204,10 @@ static int unpack(const struct entry *e, struct image_ptx *ptx, const struct why
 				return refuse(why, IMAGE_INVALID, "fat binary: damaged zstd data in an entry for sm_%u",
 					      e->arch);
 		} else if (e->flags & ENTRY_LZ4) {
-			int n = e->packed_bytes > LZ4_MAX_INPUT_SIZE ?
-					-1 :
-					LZ4_decompress_safe((const char *)e->payload.data, text, (int)e->packed_bytes,
-							    (int)bytes);
+			int n = e->packed_bytes > LZ4_MAX_INPUT_SIZE
+					? -1
+					: LZ4_decompress_safe((const char *)e->payload.data, text, (int)e->packed_bytes,
+							      (int)bytes);
 
 			if (n < 0 || (size_t)n != bytes)
 				return refuse(why, IMAGE_INVALID, "fat binary: damaged LZ4 data in an entry for sm_%u",
@@ -278,11 +279,13 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 	if (ptx->count > before)
 		return 0;
 	if (newest)
-		return refuse(why, IMAGE_TOO_NEW, "the image holds PTX for sm_%u, the device is sm_%u: build for an older target",
-			      newest, arch);
+		return refuse(why, IMAGE_TOO_NEW,
+			      "the image holds PTX for sm_%u, the device is sm_%u: build for an older target", newest,
+			      arch);
 	if (seen_elf)
 		return refuse(why, IMAGE_NO_PTX,
-			      "the image holds machine code only: build with PTX for this device (-gencode arch=compute_%u,code=compute_%u)",
+			      "the image holds machine code only: build with PTX for this device (-gencode "
+			      "arch=compute_%u,code=compute_%u)",
 			      arch, arch);
 	if (seen_lto)
 		return refuse(why, IMAGE_NO_PTX, "the image holds intermediate code for linking only, no PTX");
@@ -347,7 +350,8 @@ static int read_elf(const uint8_t *p, const struct why *why)
 	if (p[4] != 2 || get16(p + 18) != ELF_MACHINE_CUDA)
 		return refuse(why, IMAGE_INVALID, "an ELF file that is not for a GPU");
 	return refuse(why, IMAGE_NO_PTX,
-		      "the image is machine code: the software device runs PTX (build with -gencode arch=compute_XX,code=compute_XX)");
+		      "the image is machine code: the software device runs PTX (build with -gencode "
+		      "arch=compute_XX,code=compute_XX)");
 }
 
 static size_t elf_bytes(const uint8_t *p)

@@ -5,8 +5,8 @@
  * (machine code, which the software device cannot run). Fat binaries hold entries for several targets; the newest PTX
  * that is not above the device is taken, one per member name, decompressed (raw, LZ4 block, zstd).
  *
- * An image comes without a size: what is read is bounded by the sizes in the image's own headers, all of which go through
- * overflow checks. The bounded form, for files and for fuzzing, in addition never reads past `bytes`.
+ * An image comes without a size: what is read is bounded by the sizes in the image's own headers, all of which go
+ * through overflow checks. The bounded form, for files and for fuzzing, in addition never reads past `bytes`.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 
 enum image_outcome {
 	IMAGE_OK = 0,
-	IMAGE_NO_PTX = 1, /* machine code or intermediate code only: CUDA_ERROR_NO_BINARY_FOR_GPU */
+	IMAGE_NO_PTX = 1,  /* machine code or intermediate code only: CUDA_ERROR_NO_BINARY_FOR_GPU */
 	IMAGE_TOO_NEW = 2, /* PTX, but every one for a newer device: CUDA_ERROR_NO_BINARY_FOR_GPU */
 	IMAGE_INVALID = 3, /* not an image, truncated or corrupt: CUDA_ERROR_INVALID_IMAGE */
 };
 
 struct image_text {
 	const char *text; /* NUL-terminated */
-	size_t bytes; /* without the NUL */
-	uint32_t arch; /* 90 for sm_90; 0 when only the text knows (a bare PTX text) */
-	void *owned; /* what to free, or NULL when the text is the image itself */
+	size_t bytes;	  /* without the NUL */
+	uint32_t arch;	  /* 90 for sm_90; 0 when only the text knows (a bare PTX text) */
+	void *owned;	  /* what to free, or NULL when the text is the image itself */
 };
 
 struct image_ptx {
@@ -33,8 +33,9 @@ struct image_ptx {
 };
 
 /*
- * The PTX texts of `image` for a device of compute capability `arch` (90 for 9.0). Value: enum image_outcome or -ENOMEM;
- * above 0, `why` (may be NULL) holds one line that names the reason. `ret` borrows from the image: keep the image while it lives.
+ * The PTX texts of `image` for a device of compute capability `arch` (90 for 9.0). Value: enum image_outcome or
+ * -ENOMEM; above 0, `why` (may be NULL) holds one line that names the reason. `ret` borrows from the image: keep the
+ * image while it lives.
  */
 int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char *why, size_t why_bytes);
 

@@ -1,12 +1,13 @@
 /*
  * alloc.c: gives virtual registers their places in the frame.
  *
- * A lane follows a path through the code like a scalar thread does, so liveness is that of the scalar program, found by data
- * flow over basic blocks (the order of the text says nothing: compilers put the end of a loop before its head). Intervals
- * that cover it are then packed greedily. There is one pool of places per lane width, so places of different width never
- * overlap, and an operation that reads and writes one place does so lane by lane.
+ * A lane follows a path through the code like a scalar thread does, so liveness is that of the scalar program, found by
+ * data flow over basic blocks (the order of the text says nothing: compilers put the end of a loop before its head).
+ * Intervals that cover it are then packed greedily. There is one pool of places per lane width, so places of different
+ * width never overlap, and an operation that reads and writes one place does so lane by lane.
  *
- * A position is 2 * step for reads and 2 * step + 1 for writes: a result may take the place of a source that ends there.
+ * A position is 2 * step for reads and 2 * step + 1 for writes: a result may take the place of a source that ends
+ * there.
  */
 #include "softdev/ptx/decode.h"
 
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #define BITS_BYTES_MAX ((size_t)64 << 20) /* above it: every register keeps a place of its own */
-#define PASSES_MAX 100u /* loops nest less deeply */
+#define PASSES_MAX 100u			  /* loops nest less deeply */
 
 struct flow_block {
 	uint32_t begin, end; /* steps */
@@ -29,10 +30,10 @@ struct alloc {
 	struct flow_block *block;
 	uint32_t block_count;
 	uint32_t *block_of; /* step -> block */
-	uint64_t *bits; /* per block: use, def, in, out */
+	uint64_t *bits;	    /* per block: use, def, in, out */
 	size_t words;
 	uint32_t *start, *end; /* of each register, positions; end 0: never live */
-	uint32_t *place; /* offset in the frame */
+	uint32_t *place;       /* offset in the frame */
 };
 
 typedef void visit_fn(struct alloc *a, uint32_t step, uint32_t reg, bool def, bool kills);
@@ -245,7 +246,8 @@ static int pack_places(struct alloc *a)
 {
 	const uint32_t last = 2 * a->steps + 4;
 	uint32_t *by_start = calloc(last + 1, sizeof(uint32_t)), *by_end = calloc(last + 1, sizeof(uint32_t));
-	uint32_t *next_start = malloc((a->regs + 1) * sizeof(uint32_t)), *next_end = malloc((a->regs + 1) * sizeof(uint32_t));
+	uint32_t *next_start = malloc((a->regs + 1) * sizeof(uint32_t)),
+		 *next_end = malloc((a->regs + 1) * sizeof(uint32_t));
 	uint32_t *free_place[3], free_count[3] = { 0 }, used[3] = { 0 }, base[3];
 	static const uint32_t lane[3] = { 16, 8, 4 };
 	int r = -ENOMEM;

@@ -1,8 +1,8 @@
 /*
  * body.c: reads the body of a kernel or function into a list of instructions whose operands are resolved names.
  *
- * Scopes nest (inline assembly brings its own), so registers and labels are looked up where they stand. A branch may come
- * before its label: it is kept as pending and resolved when the scope that holds the label closes.
+ * Scopes nest (inline assembly brings its own), so registers and labels are looked up where they stand. A branch may
+ * come before its label: it is kept as pending and resolved when the scope that holds the label closes.
  */
 #include "softdev/ptx/parse.h"
 
@@ -109,7 +109,8 @@ static bool reg_find(const struct parser *p, struct name n, uint32_t *ret)
 
 static struct operand parse_operand(struct parser *p, struct name opcode, uint32_t depth);
 
-static struct operand parse_group(struct parser *p, struct name opcode, char close, enum operand_kind kind, uint32_t depth)
+static struct operand parse_group(struct parser *p, struct name opcode, char close, enum operand_kind kind,
+				  uint32_t depth)
 {
 	struct operand o = { .kind = (uint8_t)kind }, item[OPERANDS_MAX];
 
@@ -293,8 +294,7 @@ static bool pending_add(struct parser *p, struct symbol **where)
 		p->pending = grown;
 		p->pending_room = room;
 	}
-	p->pending[p->pending_count++] =
-		(struct pending){ where, (*where)->name, p->table.level, p->lex.now.line };
+	p->pending[p->pending_count++] = (struct pending){ where, (*where)->name, p->table.level, p->lex.now.line };
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /*
  * builtin.c: the functions that every kernel may call: printf, malloc, free, assert.
  *
- * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are addresses in
- * device memory and are checked like any other access.
+ * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are
+ * addresses in device memory and are checked like any other access.
  */
 #include "softdev/ptx/engine.h"
 
@@ -206,8 +206,8 @@ void builtin_assertfail(struct warp *w, const struct op *o)
 	read_string(w, argument(w, i, o->a, 8), message, sizeof(message));
 	read_string(w, argument(w, i, o->b, 8), file, sizeof(file));
 	read_string(w, argument(w, i, o->e, 8), function, sizeof(function));
-	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
-		     (unsigned)argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2], w->tid[0][i],
+	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+		     file, (unsigned)argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2], w->tid[0][i],
 		     w->tid[1][i], w->tid[2][i], message);
 	run_print(w->block, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	warp_fault(w, PTX_FAULT_ASSERT, o, i, 0);

@@ -1,6 +1,6 @@
 /*
- * cross.h: instructions that look across the lanes of a warp, and the special registers. They read all sources before they
- * write, for a result may lie where a source lay.
+ * cross.h: instructions that look across the lanes of a warp, and the special registers. They read all sources before
+ * they write, for a result may lie where a source lay.
  */
 #pragma once
 
@@ -87,8 +87,8 @@ static void activemask(struct warp *w, const struct op *o)
 		d[i] = w->mask & lane_bit[i] ? w->mask : d[i];
 }
 
-#define MATCH(name, T, all_of)                                                                                        \
-	static void name(struct warp *w, const struct op *o)                                                          \
+#define MATCH(name, T, all_of)                                                                                         \
+	static void name(struct warp *w, const struct op *o)                                                           \
 	{                                                                                                              \
 		const T *a = at(w, o->a);                                                                              \
 		u32 r[LANES], whole[LANES], *d = at(w, o->d), *p = o->e == LOC_NONE ? NULL : at(w, o->e);              \
@@ -261,6 +261,10 @@ static inline u64 special_value(const struct warp *w, u64 which)
 		return l->shared_bytes;
 	case SP_total_smem_size:
 		return b->shared_bytes;
+	case SP_grid_low:
+		return (u32)b->range[3].begin;
+	case SP_grid_high:
+		return b->range[3].begin >> 32;
 	case SP_one:
 		return 1;
 	default:
@@ -279,12 +283,12 @@ static void special_32(struct warp *w, const struct op *o)
 		for (u32 i = 0; i < LANES; i++) {
 			const u32 below = lane_bit[i] - 1;
 
-			value[i] = o->imm == SP_laneid	     ? i :
-				   o->imm == SP_lanemask_eq ? lane_bit[i] :
-				   o->imm == SP_lanemask_lt ? below :
-				   o->imm == SP_lanemask_le ? below | lane_bit[i] :
-				   o->imm == SP_lanemask_gt ? ~(below | lane_bit[i]) :
-							       ~below;
+			value[i] = o->imm == SP_laneid	      ? i
+				   : o->imm == SP_lanemask_eq ? lane_bit[i]
+				   : o->imm == SP_lanemask_lt ? below
+				   : o->imm == SP_lanemask_le ? below | lane_bit[i]
+				   : o->imm == SP_lanemask_gt ? ~(below | lane_bit[i])
+							      : ~below;
 		}
 	} else {
 		v = (u32)special_value(w, o->imm);

@@ -9,7 +9,7 @@ static inline s64 clamp_s64(s64 a, s64 least, s64 most)
 }
 
 /* An integer as f32, rounded to odd, so that a second rounding to a 16-bit format is right. */
-#define int_odd(v) odd_f32(_Generic((v), u64: u64_odd, s64: s64_odd, default: f64_same)(v))
+#define int_odd(v) odd_f32(_Generic((v), u64 : u64_odd, s64 : s64_odd, default : f64_same)(v))
 
 static inline f64 f64_same(f64 v)
 {

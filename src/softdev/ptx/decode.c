@@ -1,6 +1,6 @@
 /*
- * decode.c: chooses the row of each instruction and takes its operands. The forms that need more than "operands in order"
- * (moves, memory, calls, barriers, comparisons) are in forms.c.
+ * decode.c: chooses the row of each instruction and takes its operands. The forms that need more than "operands in
+ * order" (moves, memory, calls, barriers, comparisons) are in forms.c.
  *
  * Where a register is not of the width that the instruction works with, a narrowing or widening step is put in front or
  * behind: ld, st and cvt may name wider registers than their type.
@@ -16,7 +16,7 @@
 struct constant_slot {
 	uint64_t value;
 	const struct symbol *symbol; /* the value is its address plus `value` */
-	uint32_t offset; /* 0: free; offsets are kept plus one */
+	uint32_t offset;	     /* 0: free; offsets are kept plus one */
 	uint32_t lane;
 };
 
@@ -29,8 +29,8 @@ void decode_fail(struct decoder *d, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	snprintf(who, sizeof(who), "%s %.*s", d->body->kernel ? "kernel" : "function", (int)(n->bytes > 96 ? 96 : n->bytes),
-		 n->p);
+	snprintf(who, sizeof(who), "%s %.*s", d->body->kernel ? "kernel" : "function",
+		 (int)(n->bytes > 96 ? 96 : n->bytes), n->p);
 	complain(d->program->complaint, PTX_INVALID, d->insn ? d->insn->line : 0, who, "%s", text);
 	d->failed = true;
 }
@@ -77,7 +77,9 @@ struct step *decode_step(struct decoder *d, const struct row *row)
 		d->step_room = room;
 	}
 	s = &d->step[d->step_count++];
-	*s = (struct step){ .row = row, .guard = d->guard, .guard_not = d->guard_not, .line = d->insn ? d->insn->line : 0 };
+	*s = (struct step){
+		.row = row, .guard = d->guard, .guard_not = d->guard_not, .line = d->insn ? d->insn->line : 0
+	};
 	for (uint32_t i = 0; i < STEP_OPERANDS; i++)
 		s->operand[i] = LOC_NONE;
 	return s;
@@ -173,7 +175,8 @@ static uint32_t constant_room(struct decoder *d, uint32_t bytes)
 	return offset;
 }
 
-static uint32_t constant_find(struct decoder *d, uint64_t value, const struct symbol *symbol, uint32_t lane, bool *fresh)
+static uint32_t constant_find(struct decoder *d, uint64_t value, const struct symbol *symbol, uint32_t lane,
+			      bool *fresh)
 {
 	uint32_t i;
 
@@ -335,8 +338,8 @@ static uint32_t symbol_address(struct decoder *d, struct symbol *symbol, uint64_
 		if (type_lane_bytes(t) != 8)
 			break;
 		temp = decode_temp(d, TY_u64);
-		s = step_before(d, decode_row(d, symbol->kind == SYM_KERNEL_PARAM ? "%param_address.b64" :
-										    "%local_address.b64"));
+		s = step_before(d, decode_row(d, symbol->kind == SYM_KERNEL_PARAM ? "%param_address.b64"
+										  : "%local_address.b64"));
 		step_def(s, 0, temp);
 		s->imm = def->offset + offset;
 		return temp;
@@ -403,7 +406,8 @@ uint32_t decode_dest(struct decoder *d, const struct operand *o, enum type t)
 	if (have == want)
 		return o->reg;
 	if (have != 8 || want != 4 || d->after_count == STEP_OPERANDS) {
-		decode_fail(d, "the result register of %.*s is too wide", (int)d->insn->opcode.bytes, d->insn->opcode.p);
+		decode_fail(d, "the result register of %.*s is too wide", (int)d->insn->opcode.bytes,
+			    d->insn->opcode.p);
 		return LOC_NONE;
 	}
 	temp = decode_temp(d, t);
@@ -467,8 +471,8 @@ static void decode_insn(struct decoder *d)
 
 	form_words(d->insn->opcode, &words);
 	if (!insn_find(d->table, words.key, &m)) {
-		decode_fail(d, "unknown instruction %.*s", (int)(d->insn->opcode.bytes > 80 ? 80 : d->insn->opcode.bytes),
-			    d->insn->opcode.p);
+		decode_fail(d, "unknown instruction %.*s",
+			    (int)(d->insn->opcode.bytes > 80 ? 80 : d->insn->opcode.bytes), d->insn->opcode.p);
 		return;
 	}
 	switch (m.row->form) {
@@ -579,9 +583,16 @@ static int make_code(struct decoder *d)
 		const struct step *s = &d->step[i];
 		struct op *o = &f->code[i];
 
-		*o = (struct op){ .d = s->operand[0], .a = s->operand[1], .b = s->operand[2], .c = s->operand[3],
-				  .e = s->operand[4], .f = s->operand[5], .guard = s->guard, .control = s->control,
-				  .flags = s->guard_not ? OP_GUARD_NOT : 0, .imm = s->imm };
+		*o = (struct op){ .d = s->operand[0],
+				  .a = s->operand[1],
+				  .b = s->operand[2],
+				  .c = s->operand[3],
+				  .e = s->operand[4],
+				  .f = s->operand[5],
+				  .guard = s->guard,
+				  .control = s->control,
+				  .flags = s->guard_not ? OP_GUARD_NOT : 0,
+				  .imm = s->imm };
 		if (s->row) {
 			o->full = s->row->full;
 			o->masked = s->row->masked;
@@ -656,8 +667,9 @@ int decode_body(struct decoder *d)
 		decode_steps(d);
 	if (!d->failed)
 		resolve_branches(d);
-	if (!d->failed && !b->kernel && (make_params(d, b->param, &f->param, &f->param_count) ||
-					 make_params(d, b->result, &f->result, &f->result_count)))
+	if (!d->failed && !b->kernel &&
+	    (make_params(d, b->param, &f->param, &f->param_count) ||
+	     make_params(d, b->result, &f->result, &f->result_count)))
 		d->failed = true;
 	if (!d->failed && (alloc_registers(d) || make_code(d)))
 		decode_no_memory(d);

@@ -22,7 +22,7 @@ struct constant_relocation {
 };
 
 struct step {
-	const struct row *row; /* NULL for control */
+	const struct row *row;		 /* NULL for control */
 	uint32_t operand[STEP_OPERANDS]; /* d a b c e f: register, LOC_CONST | offset, LOC_NONE */
 	uint8_t role[STEP_OPERANDS];
 	uint8_t control;
@@ -55,7 +55,7 @@ struct decoder {
 	uint32_t slot_count, slot_room;
 	struct constant_relocation **relocation;
 	const struct insn *insn; /* being decoded */
-	uint32_t guard; /* for the steps being added */
+	uint32_t guard;		 /* for the steps being added */
 	bool guard_not;
 	uint32_t after[STEP_OPERANDS][3]; /* widenings to add behind the instruction: register, from, signed */
 	uint32_t after_count;

@@ -14,8 +14,8 @@
 #define LOC_CONST 0x80000000u
 #define LOC_NONE 0x7fffffffu
 #define BARRIERS 17u /* the last one stands for the cluster: a launch has clusters of one block */
-#define RANGES 8u /* 0 shared, 1 local, 2 parameters, the rest found by ptx_memory.find */
-#define RANGES_OWN 3u
+#define RANGES 8u    /* 0 shared, 1 local, 2 parameters, 3 of the grid, the rest found by ptx_memory.find */
+#define RANGES_OWN 4u
 #define SHARED_BYTES_MAX (227u * 1024)
 
 /* The types of PTX. */
@@ -45,10 +45,10 @@ enum type {
 	TY_COUNT
 };
 
-uint32_t type_bytes(enum type t); /* 0 for pred */
+uint32_t type_bytes(enum type t);      /* 0 for pred */
 uint32_t type_lane_bytes(enum type t); /* of a register of this type: 4, 8 or 16 */
 bool type_is_signed(enum type t);
-bool type_is_float(enum type t); /* f32 and f64 */
+bool type_is_float(enum type t);		     /* f32 and f64 */
 enum type type_find(const char *name, size_t bytes); /* "u32"; TY_none */
 
 struct warp;
@@ -71,13 +71,13 @@ enum control {
 #define OP_GUARD_NOT 2u
 
 struct op {
-	exec_fn *full; /* all 32 lanes */
-	exec_fn *masked; /* the lanes of warp.mask */
-	exec_fn *inner; /* of a guarded operation: what runs, under a smaller mask */
+	exec_fn *full;		   /* all 32 lanes */
+	exec_fn *masked;	   /* the lanes of warp.mask */
+	exec_fn *inner;		   /* of a guarded operation: what runs, under a smaller mask */
 	uint32_t d, a, b, c, e, f; /* operands, see above */
-	uint32_t guard; /* LOC_NONE: unguarded */
-	uint16_t run; /* operations from here to the next control operation or leader */
-	uint8_t control; /* enum control */
+	uint32_t guard;		   /* LOC_NONE: unguarded */
+	uint16_t run;		   /* operations from here to the next control operation or leader */
+	uint8_t control;	   /* enum control */
 	uint8_t flags;
 	union {
 		uint64_t imm;
@@ -124,7 +124,7 @@ struct function {
 	uint32_t param_count, result_count;
 	struct function **callee;
 	uint32_t callee_count;
-	bool calls_unknown; /* through a register */
+	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
 	uint32_t id; /* its address as a value: FUNCTION_ADDRESS(id) */
@@ -139,7 +139,7 @@ struct frame {
 	uint32_t depth;
 	uint32_t local_offset; /* of this frame in a thread's local memory */
 	uint32_t return_pc;
-	uint32_t mask; /* lanes inside */
+	uint32_t mask;			 /* lanes inside */
 	const struct function *made_for; /* whose size it has */
 	uint32_t pad[4];
 	uint8_t regs[];
@@ -157,11 +157,11 @@ struct warp {
 	uint32_t tid[3][LANES];
 	uint64_t lane_key[LANES]; /* of lanes outside the group: depth and pc */
 	struct frame *lane_frame[LANES];
-	uint32_t lane_stamp[LANES]; /* when it last ran: who starves */
+	uint32_t lane_stamp[LANES];	  /* when it last ran: who starves */
 	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
-	uint32_t bar_lanes[BARRIERS]; /* who waits at each barrier */
-	uint8_t *base[2]; /* registers, constants of the group's frame */
-	uint8_t *local; /* of lane 0, at this frame's offset */
+	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
+	uint8_t *base[2];		  /* registers, constants of the group's frame */
+	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
 	uint32_t mask; /* the group: lanes that run together now; 0: none chosen */
 	uint32_t live, wait_bar, wait_sync;
@@ -169,10 +169,10 @@ struct warp {
 	const struct op *code;
 	struct frame *frame;
 	uint64_t key_base; /* key = key_base | pc: deeper frames first, then smaller pc */
-	uint64_t other; /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
+	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
 	uint32_t spins, stamp;
 	bool strong; /* an atomic or a volatile access since the last backward jump */
-	bool force; /* a sync operation must run with the lanes that are there */
+	bool force;  /* a sync operation must run with the lanes that are there */
 	uint32_t index;
 	struct block *block;
 	struct frame *entry_frame;
@@ -180,8 +180,8 @@ struct warp {
 };
 
 struct barrier {
-	uint32_t arrived; /* threads that did not stay, in whole warps */
-	uint32_t waiting; /* threads that did */
+	uint32_t arrived;  /* threads that did not stay, in whole warps */
+	uint32_t waiting;  /* threads that did */
 	uint32_t expected; /* 0: all that live */
 	uint32_t popc;
 	bool all, any;
@@ -205,9 +205,9 @@ struct block {
 	uint64_t sectors;
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
-	uint32_t shape[3]; /* of the threads that warp.tid was filled in for */
+	uint32_t shape[3];   /* of the threads that warp.tid was filled in for */
 	struct frame *spare; /* frames of functions, for reuse */
-	uint8_t *buffer; /* warps, entry frames, shared and local memory in one piece */
+	uint8_t *buffer;     /* warps, entry frames, shared and local memory in one piece */
 	size_t buffer_bytes;
 	struct block *next;
 };
@@ -215,8 +215,9 @@ struct block {
 /* One row of the instruction table: a pattern of full opcodes, how operands are taken, and what executes it. */
 enum form {
 	FORM_PLAIN, /* d, a, b, c are the operands in order */
-	FORM_SYNC, /* as listed, the last operand is the member mask */
+	FORM_SYNC,  /* as listed, the last operand is the member mask */
 	FORM_SETP,
+	FORM_SETP_PAIR,
 	FORM_SET,
 	FORM_MOV,
 	FORM_LD,
@@ -231,7 +232,7 @@ enum form {
 	FORM_BAR,
 	FORM_CVTA,
 	FORM_ISSPACEP,
-	FORM_NOTHING, /* takes operands, does nothing: fences, prefetch */
+	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
 	FORM_INTERNAL, /* made by the decoder, has no spelling */
 };
 

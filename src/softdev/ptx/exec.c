@@ -1,8 +1,10 @@
 /*
  * exec.c: executes operations. Built once per instruction set of the host, with PTX_ISA as its name; isa.c chooses.
  *
- * The rows_*.h files are read twice: first the macros R1 ... R4 make two functions of each row, one for all 32 lanes and one
- * for the lanes of a mask, then they make the table of rows. A new instruction that computes lane by lane is one line there.
+ * The rows_*.h files are read twice: first the macros R1 ... R4 make two functions of each row, one for all 32 lanes
+ * and one
+ * for the lanes of a mask, then they make the table of rows. A new instruction that computes lane by lane is one
+ * line there.
  */
 #include "softdev/ptx/lane.h"
 #include "softdev/ptx/text.h"
@@ -14,7 +16,8 @@
 #include "softdev/ptx/cross.h"
 
 /*
- * The compiler may compute an expression for inactive lanes too and then drop the result: expressions must be harmless for
+ * The compiler may compute an expression for inactive lanes too and then drop the result: expressions must be
+ * harmless for
  * any bits (division guards zero).
  */
 #define LOOPS(name, td, sources, values, expr)                                                                        \
@@ -44,7 +47,8 @@
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__))
 #define R2F(pattern, name, form, td, ta, tb, ...) R2(pattern, name, td, ta, tb, __VA_ARGS__)
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc), (__VA_ARGS__))
+	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
+	      (__VA_ARGS__))
 #define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc) SOURCE(e, te),                                       \
 	      VALUE(a, ta) VALUE(b, tb) VALUE(c, tc) VALUE(e, te), (__VA_ARGS__))
@@ -190,7 +194,8 @@ static void part(struct warp *w, u32 lanes, u32 pc)
 }
 
 /*
- * Lanes that jump backwards while others wait may be waiting for them: after a while the others get a turn (warp_schedule).
+ * Lanes that jump backwards while others wait may be waiting for them: after a while the others get a turn
+ * (warp_schedule).
  * A loop that touches memory which other threads change is suspected much sooner than one that computes.
  */
 static void jump(struct warp *w, u32 to)

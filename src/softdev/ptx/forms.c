@@ -1,6 +1,6 @@
 /*
- * forms.c: the instructions whose operands are not simply a result and sources: moves with packing, memory, calls, control,
- * barriers, comparisons with two results.
+ * forms.c: the instructions whose operands are not simply a result and sources: moves with packing, memory, calls,
+ * control, barriers, comparisons with two results.
  */
 #include "softdev/ptx/forms.h"
 
@@ -29,8 +29,8 @@ static bool memory_word(struct name w, struct form_words *f)
 {
 	/* Loads and stores of one lane are single accesses of the host; fences carry the order (rows_mem.h). */
 	static const char *const strong[] = { "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio" };
-	static const char *const other[] = { "weak", "cta", "cluster", "gpu", "sys", "nc", "ca", "cg",	 "cs",
-					     "lu",   "cv",  "wb",      "wt",  "noftz", "unified" };
+	static const char *const other[] = { "weak", "cta", "cluster", "gpu", "sys", "nc",    "ca",	"cg",
+					     "cs",   "lu",  "cv",      "wb",  "wt",  "noftz", "unified" };
 
 	if (starts(w, "L1::") || starts(w, "L2::")) {
 		f->hint |= name_is(w, "L2::cache_hint");
@@ -40,7 +40,8 @@ static bool memory_word(struct name w, struct form_words *f)
 		f->vector = (uint8_t)(w.p[1] - '0');
 		return true;
 	}
-	if (name_is(w, "global") || name_is(w, "const") || starts(w, "shared") || name_is(w, "local") || starts(w, "param")) {
+	if (name_is(w, "global") || name_is(w, "const") || starts(w, "shared") || name_is(w, "local") ||
+	    starts(w, "param")) {
 		f->space = w.p[0];
 		return true;
 	}
@@ -70,8 +71,8 @@ static bool compare_word(struct name w, struct form_words *f)
 
 void form_words(struct name opcode, struct form_words *ret)
 {
-	static const char *const memory[] = { "ld", "ldu", "st", "atom", "red", "cvta", "isspacep", "prefetch", "prefetchu",
-					      "discard", "applypriority" };
+	static const char *const memory[] = { "ld",	  "ldu",      "st",	   "atom",    "red",	      "cvta",
+					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority" };
 	static const char *const compare[] = { "setp", "set" };
 	struct name w = { opcode.p, 0 };
 	bool is_memory, is_compare;
@@ -130,7 +131,8 @@ static struct address take_address(struct decoder *d, const struct operand *o, c
 	}
 	if (s && (s->kind == SYM_PARAM || s->kind == SYM_LOCAL || s->kind == SYM_KERNEL_PARAM)) {
 		if (__builtin_add_overflow(o->value, bytes, &end) || end > s->bytes) {
-			decode_fail(d, "offset %lld lies outside %.*s", (long long)o->value, (int)s->name.bytes, s->name.p);
+			decode_fail(d, "offset %lld lies outside %.*s", (long long)o->value, (int)s->name.bytes,
+				    s->name.p);
 			return a;
 		}
 		a.access = s->kind == SYM_KERNEL_PARAM ? ".kparam" : ".frame";
@@ -150,7 +152,8 @@ static struct address take_address(struct decoder *d, const struct operand *o, c
 	return a;
 }
 
-static const struct row *access_row(struct decoder *d, const char *op, const struct address *a, uint32_t vector, enum type t)
+static const struct row *access_row(struct decoder *d, const char *op, const struct address *a, uint32_t vector,
+				    enum type t)
 {
 	static const char *const width[] = { [1] = "u8", [2] = "u16", [4] = "b32", [8] = "b64", [16] = "b128" };
 	char name[64], v[8] = "";
@@ -299,7 +302,10 @@ static struct step *plain2(struct decoder *d, const char *row, uint32_t dest, ui
 static uint32_t pack(struct decoder *d, uint32_t dest, const uint32_t *loc, uint32_t count, uint32_t bytes)
 {
 	uint32_t half[2];
-	const char *row = bytes == 16 ? "%pack.b128" : bytes == 8 ? "%pack.b64" : bytes == 4 ? "%pack.b32" : "%pack.b16";
+	const char *row = bytes == 16  ? "%pack.b128"
+			  : bytes == 8 ? "%pack.b64"
+			  : bytes == 4 ? "%pack.b32"
+				       : "%pack.b16";
 
 	if (count > 2) {
 		for (uint32_t i = 0; i < 2; i++)
@@ -327,9 +333,10 @@ static void form_mov(struct decoder *d, const struct form_words *words)
 		return;
 	if (to->kind != OPD_VECTOR && from->kind != OPD_VECTOR) {
 		source = decode_source(d, from, t);
-		s = decode_step(d, decode_row(d, t == TY_pred ? "%mov.pred" : bytes <= 4 ? "%mov.b32" :
-							bytes == 8			 ? "%mov.b64" :
-											   "%mov.b128"));
+		s = decode_step(d, decode_row(d, t == TY_pred ? "%mov.pred"
+						 : bytes <= 4 ? "%mov.b32"
+						 : bytes == 8 ? "%mov.b64"
+							      : "%mov.b128"));
 		step_def(s, 0, decode_dest(d, to, t));
 		step_use(s, 1, source);
 		return;
@@ -351,7 +358,9 @@ static void form_mov(struct decoder *d, const struct form_words *words)
 	for (uint32_t i = 0; i < count && !d->failed; i++) {
 		if (to->item[i].kind == OPD_SINK)
 			continue;
-		s = decode_step(d, decode_row(d, bytes == 16 ? "%unpack.b128" : bytes == 8 ? "%unpack.b64" : "%unpack.b32"));
+		s = decode_step(d, decode_row(d, bytes == 16  ? "%unpack.b128"
+						 : bytes == 8 ? "%unpack.b64"
+							      : "%unpack.b32"));
 		step_def(s, 0, decode_dest(d, &to->item[i], part));
 		step_use(s, 1, source);
 		s->imm = (uint64_t)i * (bytes / count) * 8;
@@ -368,9 +377,9 @@ static void form_cvta(struct decoder *d, const struct form_words *words)
 	if (!decode_count(d, 2, 2))
 		return;
 	source = decode_source(d, &d->insn->operand[1], TY_u64);
-	s = decode_step(d, decode_row(d, words->space != 's' ? "%mov.b64" :
-					 words->to	     ? "%cvta.to.shared.u64" :
-							       "%cvta.shared.u64"));
+	s = decode_step(d, decode_row(d, words->space != 's' ? "%mov.b64"
+					 : words->to	     ? "%cvta.to.shared.u64"
+							     : "%cvta.shared.u64"));
 	step_def(s, 0, decode_dest(d, &d->insn->operand[0], TY_u64));
 	step_use(s, 1, source);
 }
@@ -409,7 +418,7 @@ static void form_setp(struct decoder *d, const struct row *row, const struct for
 	if (d->failed)
 		return;
 	cmp = words->boolop || q != LOC_NONE ? decode_temp(d, TY_pred) : p;
-	s = plain2(d, decode_row(d, "%nothing") ? "%nothing" : "", cmp, a, b);
+	s = plain2(d, "%nothing", cmp, a, b);
 	s->row = row;
 	if (q != LOC_NONE) {
 		inverse = words->boolop ? decode_temp(d, TY_pred) : q;
@@ -474,9 +483,45 @@ static void form_set(struct decoder *d, const struct form_words *words)
 		c = decode_source(d, &in->operand[3], TY_pred);
 		plain2(d, words->boolop == 'a' ? "and.pred" : words->boolop == 'o' ? "or.pred" : "xor.pred", p, p, c);
 	}
-	yes = t == TY_f32 ? 0x3f800000u : 0xffffffffu;
-	s = plain2(d, "selp.b32", decode_dest(d, &in->operand[0], t), decode_constant(d, yes, 4), decode_constant(d, 0, 4));
+	yes = t == TY_f32 ? 0x3f800000u : t == TY_f16 ? 0x3c00 : t == TY_bf16 ? 0x3f80 : 0xffffffffu;
+	s = plain2(d, "selp.b32", decode_dest(d, &in->operand[0], t), decode_constant(d, yes, 4),
+		   decode_constant(d, 0, 4));
 	step_use(s, 3, p);
+}
+
+/* setp.lt.f16x2 p|q, a, b: p of the lower halves, q of the upper ones. */
+static void form_setp_pair(struct decoder *d, const struct form_words *words)
+{
+	const struct insn *in = d->insn;
+	char name[FORM_KEY_BYTES];
+	uint32_t half[2][2], p[2];
+	const struct row *row;
+
+	if (!decode_count(d, 3, 3))
+		return;
+	if (words->boolop || !in->operand[0].pair) {
+		decode_fail(d, "%.*s takes two results and no further predicate", (int)in->opcode.bytes, in->opcode.p);
+		return;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)words->key.bytes - 2, words->key.p);
+	row = decode_row(d, name);
+	p[0] = decode_dest(d, &in->operand[0], TY_pred);
+	p[1] = decode_dest(d, in->operand[0].pair, TY_pred);
+	for (uint32_t k = 0; k < 2; k++) {
+		half[0][k] = decode_source(d, &in->operand[1 + k], TY_b32);
+		half[1][k] = decode_temp(d, TY_b32);
+	}
+	if (!row || d->failed)
+		return;
+	for (uint32_t k = 0; k < 2; k++) {
+		struct step *s = decode_step(d, decode_row(d, "%unpack.b32"));
+
+		step_def(s, 0, half[1][k]);
+		step_use(s, 1, half[0][k]);
+		s->imm = 16;
+	}
+	for (uint32_t k = 0; k < 2; k++)
+		plain2(d, "%nothing", p[k], half[k][0], half[k][1])->row = row;
 }
 
 static uint64_t branch_target(struct decoder *d, const struct symbol *s)
@@ -496,8 +541,8 @@ static void form_bra(struct decoder *d)
 		return;
 	s = decode_step(d, NULL);
 	s->control = CTL_BRA;
-	s->imm = d->insn->operand[0].kind == OPD_SYMBOL ? branch_target(d, d->insn->operand[0].symbol) :
-							   branch_target(d, NULL);
+	s->imm = d->insn->operand[0].kind == OPD_SYMBOL ? branch_target(d, d->insn->operand[0].symbol)
+							: branch_target(d, NULL);
 }
 
 static void form_brx(struct decoder *d)
@@ -601,7 +646,9 @@ static bool call_builtin(struct decoder *d, const struct symbol *callee, const s
 	static const struct {
 		const char *name, *row;
 		uint32_t args;
-	} builtin[] = { { "vprintf", "%vprintf", 2 }, { "malloc", "%malloc", 1 }, { "free", "%free", 1 },
+	} builtin[] = { { "vprintf", "%vprintf", 2 },
+			{ "malloc", "%malloc", 1 },
+			{ "free", "%free", 1 },
 			{ "__assertfail", "%assertfail", 5 } };
 
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++) {
@@ -681,8 +728,8 @@ static void form_call(struct decoder *d)
 		if (!callee->body && call_builtin(d, callee, call))
 			return;
 		if (!callee->body || callee->body->kernel) {
-			complain(d->program->complaint, PTX_UNRESOLVED, in->line, NULL, "no function %.*s in this module",
-				 (int)callee->name.bytes, callee->name.p);
+			complain(d->program->complaint, PTX_UNRESOLVED, in->line, NULL,
+				 "no function %.*s in this module", (int)callee->name.bytes, callee->name.p);
 			d->failed = true;
 			return;
 		}
@@ -770,6 +817,9 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case FORM_SETP:
 		form_setp(d, m->row, words);
+		break;
+	case FORM_SETP_PAIR:
+		form_setp_pair(d, words);
 		break;
 	case FORM_SET:
 		form_set(d, words);

@@ -10,11 +10,11 @@ struct form_words {
 	struct name key; /* what the instruction table knows: without space, order, scope, cache hints, vector */
 	char text[FORM_KEY_BYTES];
 	uint8_t vector; /* 1, 2, 4, 8 */
-	char space; /* 'g'lobal, 'c'onst, 's'hared, 'l'ocal, 'p'aram, 0 generic */
-	bool to; /* cvta.to */
+	char space;	/* 'g'lobal, 'c'onst, 's'hared, 'l'ocal, 'p'aram, 0 generic */
+	bool to;	/* cvta.to */
 	uint8_t boolop; /* setp: 'a'nd, 'o'r, 'x'or */
-	bool strong; /* volatile, or ordered: memory that other threads change */
-	bool hint; /* an operand with a cache policy follows */
+	bool strong;	/* volatile, or ordered: memory that other threads change */
+	bool hint;	/* an operand with a cache policy follows */
 };
 
 __attribute__((format(printf, 2, 3))) void decode_fail(struct decoder *d, const char *fmt, ...);

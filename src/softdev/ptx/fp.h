@@ -1,13 +1,14 @@
 /*
  * fp.h: what the expressions of rows_float.h and rows_cvt.h are made of.
  *
- * f32 and f64 arithmetic in round-to-nearest is the host's own. Other roundings switch the host's mode around a loop that the
- * compiler cannot look through (RR macros). 16-bit formats compute in a wider one and round once: products and sums of two f16
- * fit into f32 with enough bits to spare that rounding twice gives the right result; fused operations go through rounding to
- * odd in f64. Results that are not a number are the host's quiet NaN except where PTX asks for the canonical one.
+ * f32 and f64 arithmetic in round-to-nearest is the host's own. Other roundings switch the host's mode around a loop
+ * that the compiler cannot look through (RR macros). 16-bit formats compute in a wider one and round once: products and
+ * sums of two f16 fit into f32 with enough bits to spare that rounding twice gives the right result; fused operations
+ * go through rounding to odd in f64. Results that are not a number are the host's quiet NaN except where PTX asks for
+ * the canonical one.
  *
- * The approximations (rcp, sqrt, sin, ex2 ... .approx) are computed as exactly as libm does, so they are at least as good as
- * the hardware's and not bit-equal to it.
+ * The approximations (rcp, sqrt, sin, ex2 ... .approx) are computed as exactly as libm does, so they are at least as
+ * good as the hardware's and not bit-equal to it.
  */
 #pragma once
 
@@ -175,25 +176,25 @@ static inline u32 hftz(u32 h)
 }
 
 /* An expression in x, y (and z) for both 16-bit halves of a, b (and c); it gives a 16-bit pattern. */
-#define PAIR1(expr)                                                                                                   \
+#define PAIR1(expr)                                                                                                    \
 	({                                                                                                             \
 		u32 x = a & 0xffff;                                                                                    \
-		u32 low_ = (expr) & 0xffff;                                                                            \
+		u32 low_ = (expr)&0xffff;                                                                              \
 		x = a >> 16;                                                                                           \
 		low_ | (expr) << 16;                                                                                   \
 	})
-#define PAIR2(expr)                                                                                                   \
+#define PAIR2(expr)                                                                                                    \
 	({                                                                                                             \
 		u32 x = a & 0xffff, y = b & 0xffff;                                                                    \
-		u32 low_ = (expr) & 0xffff;                                                                            \
+		u32 low_ = (expr)&0xffff;                                                                              \
 		x = a >> 16;                                                                                           \
 		y = b >> 16;                                                                                           \
 		low_ | (expr) << 16;                                                                                   \
 	})
-#define PAIR3(expr)                                                                                                   \
+#define PAIR3(expr)                                                                                                    \
 	({                                                                                                             \
 		u32 x = a & 0xffff, y = b & 0xffff, z = c & 0xffff;                                                    \
-		u32 low_ = (expr) & 0xffff;                                                                            \
+		u32 low_ = (expr)&0xffff;                                                                              \
 		x = a >> 16;                                                                                           \
 		y = b >> 16;                                                                                           \
 		z = c >> 16;                                                                                           \
@@ -279,9 +280,9 @@ static inline void round_end(void)
 }
 
 /* All fourteen comparisons; the unordered ones are true when an operand is not a number. */
-#define COMPARE_FLOAT(t, names, x, y)                                                                                 \
+#define COMPARE_FLOAT(t, names, x, y)                                                                                  \
 	COMPAREF(t, "eq", names, eq, x == y)                                                                           \
-	COMPAREF(t, "ne", names, ne, x < y || x > y)                                                                   \
+	COMPAREF(t, "ne", names, ne, x<y || x> y)                                                                      \
 	COMPAREF(t, "lt", names, lt, x < y)                                                                            \
 	COMPAREF(t, "le", names, le, x <= y)                                                                           \
 	COMPAREF(t, "gt", names, gt, x > y)                                                                            \

@@ -171,7 +171,7 @@ static inline u32 byte_sum(u32 x)
 }
 
 /* An expression in x and y for both 16-bit halves of a and b. */
-#define HALVES(type, expr)                                                                                            \
+#define HALVES(type, expr)                                                                                             \
 	({                                                                                                             \
 		type x = (type)a, y = (type)b;                                                                         \
 		u32 low_ = (u16)(expr);                                                                                \
@@ -181,11 +181,11 @@ static inline u32 byte_sum(u32 x)
 	})
 
 /*
- * Carry chains. In: whether the carry of the lane goes in; out: whether it is written. The carry of a subtraction is 1 when it
- * borrows.
+ * Carry chains. In: whether the carry of the lane goes in; out: whether it is written. The carry of a subtraction is 1
+ * when it borrows.
  */
-#define CARRY_ADD(name, T, W, in, out)                                                                                \
-	static void name(struct warp *w, const struct op *o)                                                          \
+#define CARRY_ADD(name, T, W, in, out)                                                                                 \
+	static void name(struct warp *w, const struct op *o)                                                           \
 	{                                                                                                              \
 		T *d = at(w, o->d);                                                                                    \
 		const T *pa = at(w, o->a), *pb = at(w, o->b);                                                          \
@@ -199,8 +199,8 @@ static inline u32 byte_sum(u32 x)
 		}                                                                                                      \
 	}
 
-#define CARRY_SUB(name, T, W, in, out)                                                                                \
-	static void name(struct warp *w, const struct op *o)                                                          \
+#define CARRY_SUB(name, T, W, in, out)                                                                                 \
+	static void name(struct warp *w, const struct op *o)                                                           \
 	{                                                                                                              \
 		T *d = at(w, o->d);                                                                                    \
 		const T *pa = at(w, o->a), *pb = at(w, o->b);                                                          \
@@ -215,8 +215,8 @@ static inline u32 byte_sum(u32 x)
 	}
 
 /* `product` in x and y, both widened; hi takes its upper half. */
-#define CARRY_MAD(name, T, W, S, shift, in, out)                                                                      \
-	static void name(struct warp *w, const struct op *o)                                                          \
+#define CARRY_MAD(name, T, W, S, shift, in, out)                                                                       \
+	static void name(struct warp *w, const struct op *o)                                                           \
 	{                                                                                                              \
 		T *d = at(w, o->d);                                                                                    \
 		const T *pa = at(w, o->a), *pb = at(w, o->b), *pc = at(w, o->c);                                       \
@@ -264,12 +264,11 @@ CARRY_MAD(madc_hi_cc_s32, u32, u64, s32, 32, 1, 1)
 CARRY_MAD(madc_hi_cc_u64, u64, u128, u64, 64, 1, 1)
 CARRY_MAD(madc_hi_cc_s64, u64, u128, s64, 64, 1, 1)
 
-#define COMPARE_INT(t, names)                                                                                         \
+#define COMPARE_INT(t, names)                                                                                          \
 	COMPARE(t, "eq", names, eq, a == b)                                                                            \
 	COMPARE(t, "ne", names, ne, a != b)                                                                            \
 	COMPARE(t, "{lt,lo}", names, lt, a < b)                                                                        \
 	COMPARE(t, "{le,ls}", names, le, a <= b)                                                                       \
 	COMPARE(t, "{gt,hi}", names, gt, a > b)                                                                        \
 	COMPARE(t, "{ge,hs}", names, ge, a >= b)
-#define COMPARE(t, op, names, id, cond)                                                                               \
-	R2F("setp." op "." names, setp_##id##_##t, FORM_SETP, pred, t, t, P(cond))
+#define COMPARE(t, op, names, id, cond) R2F("setp." op "." names, setp_##id##_##t, FORM_SETP, pred, t, t, P(cond))

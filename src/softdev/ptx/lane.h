@@ -1,11 +1,11 @@
 /*
  * lane.h: how an operation of exec.c reads and writes its 32 lanes, and the macros that make a loop of an expression.
  *
- * Every type of PTX has a storage type (what a lane holds) and a value type (what the expression sees): a u16 lives in a
- * 32-bit lane whose upper half is not defined, so reading it truncates.
+ * Every type of PTX has a storage type (what a lane holds) and a value type (what the expression sees): a u16 lives in
+ * a 32-bit lane whose upper half is not defined, so reading it truncates.
  *
- * R1, R2 and R3 stand for one instruction each: pattern, name, types of result and sources, and an expression in a, b, c.
- * The row files are read twice: once the macros define the functions, once they fill the table.
+ * R1, R2 and R3 stand for one instruction each: pattern, name, types of result and sources, and an expression in a, b,
+ * c. The row files are read twice: once the macros define the functions, once they fill the table.
  */
 #pragma once
 
@@ -96,7 +96,7 @@ static inline u32 bits_of(const u32 *p)
 static inline void lanes_of(u32 *lanes, u32 mask)
 {
 	EACH_LANE
-		lanes[i] = mask & lane_bit[i] ? ~0u : 0;
+	lanes[i] = mask & lane_bit[i] ? ~0u : 0;
 }
 
 #define P(cond) ((cond) ? ~0u : 0u)

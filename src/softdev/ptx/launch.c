@@ -1,9 +1,10 @@
 /*
  * launch.c: runs the blocks of launches on a pool of threads.
  *
- * A block runs on one thread at a time, its warps in turns of a quantum. Blocks start in order. One that runs for a long
- * time, or waits for something in memory, is set aside so that another can go on or start: a block may wait for another one (a
- * grid-wide barrier, a chain of blocks). The memory of a block is reused for the next one and by later launches.
+ * A block runs on one thread at a time, its warps in turns of a quantum. Blocks start in order. One that runs for a
+ * long time, or waits for something in memory, is set aside so that another can go on or start: a block may wait for
+ * another one (a grid-wide barrier, a chain of blocks). The memory of a block is reused for the next one and by later
+ * launches.
  *
  * The thread that launches works too; the pool's threads help whichever launches are under way.
  */
@@ -24,7 +25,7 @@
 #define SPARE_BLOCKS_MAX 64u
 #define SLICE_OPERATIONS (1u << 18) /* before a block is set aside */
 #define SLICE_COOPERATIVE (1u << 14)
-#define CHECK_OPERATIONS 8192u /* between looks at the clock and the cancel flag */
+#define CHECK_OPERATIONS 8192u	  /* between looks at the clock and the cancel flag */
 #define RESIDENT_BLOCKS_MAX 1024u /* that are set aside */
 #define COOPERATIVE_BLOCKS_MAX 65536u
 #define SHARED_ALIGN 1024u
@@ -39,17 +40,18 @@ struct run {
 	uint32_t resident_most;
 	size_t buffer_bytes;
 	pthread_mutex_t lock;
-	uint64_t next; /* under lock: the next block to start */
-	uint32_t resident; /* under lock: started, not ended */
+	uint64_t next;	       /* under lock: the next block to start */
+	uint32_t resident;     /* under lock: started, not ended */
 	uint32_t parked_count; /* under lock */
-	uint32_t vain; /* under lock: turns of blocks that only waited, since one ended or started */
+	uint32_t vain;	       /* under lock: turns of blocks that only waited, since one ended or started */
 	struct block *parked, **parked_end; /* under lock: set aside */
-	struct ptx_stats stats; /* under lock */
-	struct ptx_fault fault; /* under lock: the first one */
-	bool no_memory; /* under lock */
+	struct ptx_stats stats;		    /* under lock */
+	struct ptx_fault fault;		    /* under lock: the first one */
+	uint32_t workspace[16]; /* of the grid's barrier: kernels find it through %envreg1 and 2 and use it with atomics
+				 */
 	atomic_bool stop;
 	pthread_mutex_t print_lock;
-	uint32_t helpers; /* under pool->lock */
+	uint32_t helpers;	    /* under pool->lock */
 	struct run *before, *after; /* under pool->lock */
 };
 
@@ -57,9 +59,9 @@ struct ptx_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle;
 	struct run *first, *last; /* under lock */
-	bool ending; /* under lock */
-	struct block *spare; /* under lock */
-	uint32_t spare_count; /* under lock */
+	bool ending;		  /* under lock */
+	struct block *spare;	  /* under lock */
+	uint32_t spare_count;	  /* under lock */
 	uint32_t thread_count;
 	pthread_t thread[THREADS_MAX];
 };
@@ -144,8 +146,8 @@ static void block_attach(struct block *b, struct run *run)
 		*w->entry_frame = (struct frame){ .function = run->function, .made_for = run->function };
 	}
 	b->shared = b->buffer + round_up((size_t)(at - b->buffer), SHARED_ALIGN);
-	b->shared_bytes = l->shared_bytes ? (l->kernel->shared_bytes + 15) / 16 * 16 + l->shared_bytes :
-					    l->kernel->shared_bytes;
+	b->shared_bytes =
+		l->shared_bytes ? (l->kernel->shared_bytes + 15) / 16 * 16 + l->shared_bytes : l->kernel->shared_bytes;
 	b->local_stride = stride;
 	b->local = b->shared + round_up((size_t)l->kernel->shared_bytes + 16 + l->shared_bytes, SHARED_ALIGN);
 	memset(b->range, 0, sizeof(b->range));
@@ -153,6 +155,9 @@ static void block_attach(struct block *b, struct run *run)
 	b->range[1] = (struct ptx_range){ (uintptr_t)b->local,
 					  (uintptr_t)b->local + (size_t)b->warp_count * LANES * stride, false };
 	b->range[2] = (struct ptx_range){ (uintptr_t)l->params, (uintptr_t)l->params + l->kernel->param_bytes, true };
+	if (l->cooperative)
+		b->range[3] = (struct ptx_range){ (uintptr_t)run->workspace,
+						  (uintptr_t)run->workspace + sizeof(run->workspace), false };
 	b->range_next = RANGES_OWN - 1;
 	b->range_last = 0;
 }
@@ -351,8 +356,9 @@ static void run_fault(struct run *run, const struct ptx_fault *fault)
 }
 
 /*
- * Whether to start a block rather than to go on with one that was set aside. Cooperative blocks all start first. Otherwise
- * those that have started go on, in order, until all of them have waited in vain: then what they wait for is yet to start.
+ * Whether to start a block rather than to go on with one that was set aside. Cooperative blocks all start first.
+ * Otherwise those that have started go on, in order, until all of them have waited in vain: then what they wait for is
+ * yet to start.
  */
 static bool run_starts_locked(const struct run *run)
 {

@@ -6,7 +6,7 @@
 enum token_kind {
 	TOK_END,
 	TOK_NAME, /* abc, %r1, $L__BB0_1 */
-	TOK_DOT, /* .visible: the name without the dot */
+	TOK_DOT,  /* .visible: the name without the dot */
 	TOK_INT,
 	TOK_F32,
 	TOK_F64,
@@ -18,7 +18,7 @@ enum token_kind {
 struct token {
 	enum token_kind kind;
 	struct name name; /* NAME, DOT, STRING */
-	uint64_t value; /* INT; bits of F32, F64 */
+	uint64_t value;	  /* INT; bits of F32, F64 */
 	char punct;
 	uint32_t line;
 };

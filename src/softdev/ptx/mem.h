@@ -55,7 +55,8 @@ static __attribute__((noinline)) bool check_scattered(struct warp *w, const stru
 }
 
 /* Addresses of generic and global accesses of `bytes` each, checked. */
-static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, bool write, struct access *x)
+static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, bool write,
+			       struct access *x)
 {
 	const u64 *p = at(w, loc);
 	const u64 imm = o->imm;
@@ -65,7 +66,8 @@ static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 
 
 	x->first = first;
 	if (w->mask == ~0u) {
-		EACH_LANE {
+		EACH_LANE
+		{
 			u64 a = p[i] + imm;
 
 			x->address[i] = a;
@@ -76,7 +78,8 @@ static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 
 	} else {
 		const u64 row = first - (u64)lane * bytes;
 
-		EACH_LANE {
+		EACH_LANE
+		{
 			u64 keep = (u64)(s64)(s32)w->lanes[i], a = p[i] + imm;
 
 			a = keep ? a : first;
@@ -95,7 +98,8 @@ static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 
 		w->block->sectors += bytes;
 	} else {
 		x->pattern = SCATTERED;
-		EACH_LANE {
+		EACH_LANE
+		{
 			low = x->address[i] < low ? x->address[i] : low;
 			high = x->address[i] > high ? x->address[i] : high;
 		}
@@ -135,14 +139,16 @@ static __attribute__((noinline)) bool fault_shared(struct warp *w, const struct 
 	return true;
 }
 
-static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, struct shared_access *x)
+static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align,
+			       struct shared_access *x)
 {
 	const u32 *p = at(w, loc);
 	const u32 imm = (u32)o->imm, lane = first_lane(w->mask), first = p[lane] + imm;
 	u32 not_uniform = 0, not_row = 0, high = 0, all = 0;
 
 	if (w->mask == ~0u) {
-		EACH_LANE {
+		EACH_LANE
+		{
 			u32 a = p[i] + imm;
 
 			x->offset[i] = a;
@@ -154,7 +160,8 @@ static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 
 	} else {
 		const u32 row = first - lane * bytes;
 
-		EACH_LANE {
+		EACH_LANE
+		{
 			u32 a = w->lanes[i] ? p[i] + imm : first;
 
 			x->offset[i] = a;
@@ -191,8 +198,8 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 }
 
 /* Loads of N elements of type t each: generic or global, shared, kernel parameter, frame. */
-#define LOAD_N(t, N)                                                                                                  \
-	static void ld_##t##_##N(struct warp *w, const struct op *o)                                                  \
+#define LOAD_N(t, N)                                                                                                   \
+	static void ld_##t##_##N(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
@@ -213,7 +220,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			}                                                                                              \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void lds_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void lds_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct shared_access x;                                                                                \
 		const u8 *shared = w->block->shared;                                                                   \
@@ -223,8 +230,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			if (!x.good) {                                                                                 \
 				memset(d, 0, sizeof(*d) * LANES);                                                      \
 			} else if (x.pattern == UNIFORM) {                                                             \
-				const LANE_##t v =                                                                     \
-					(LANE_##t)((const MEM_##t *)(shared + x.offset[0]))[k];                        \
+				const LANE_##t v = (LANE_##t)((const MEM_##t *)(shared + x.offset[0]))[k];             \
 				SPREAD(LANE_##t, v)                                                                    \
 			} else if (x.pattern == ROW && w->mask == ~0u) {                                               \
 				const MEM_##t *s = (const MEM_##t *)(shared + x.offset[0]) + k;                        \
@@ -238,7 +244,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			}                                                                                              \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void ldk_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void ldk_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
@@ -248,7 +254,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			SPREAD(LANE_##t, v)                                                                            \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void ldf_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void ldf_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
@@ -269,8 +275,8 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	else                                                                                                           \
 		EACH_LANE d[i] = w->lanes[i] ? v : d[i];
 
-#define STORE_N(t, N)                                                                                                 \
-	static void st_##t##_##N(struct warp *w, const struct op *o)                                                  \
+#define STORE_N(t, N)                                                                                                  \
+	static void st_##t##_##N(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
@@ -288,7 +294,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			}                                                                                              \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void sts_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void sts_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct shared_access x;                                                                                \
 		u8 *shared = w->block->shared;                                                                         \
@@ -307,7 +313,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			}                                                                                              \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void stf_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void stf_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
@@ -321,10 +327,11 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	}
 
 /*
- * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see whole.
+ * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see
+ * whole.
  */
-#define STRONG_N(t, N)                                                                                                \
-	static void ldv_##t##_##N(struct warp *w, const struct op *o)                                                 \
+#define STRONG_N(t, N)                                                                                                 \
+	static void ldv_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
@@ -332,12 +339,12 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
 			for (u32 i = 0; i < LANES; i++)                                                                \
 				if (w->mask & lane_bit[i])                                                             \
-					d[i] = !x.good ? 0 :                                                           \
-							 (LANE_##t)__atomic_load_n((MEM_##t *)x.address[i] + k,        \
+					d[i] = !x.good ? 0                                                             \
+						       : (LANE_##t)__atomic_load_n((MEM_##t *)x.address[i] + k,        \
 										   __ATOMIC_ACQUIRE);                  \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void stv_##t##_##N(struct warp *w, const struct op *o)                                                 \
+	static void stv_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
@@ -354,14 +361,10 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 #define STRONG_ALL(t) STRONG_N(t, 1) STRONG_N(t, 2) STRONG_N(t, 4)
 EACH_STRONG(STRONG_ALL)
 
-#define EACH_WIDTH(LOAD, STORE)                                                                                       \
+#define EACH_WIDTH(LOAD, STORE)                                                                                        \
 	LOAD(s8)                                                                                                       \
 	LOAD(s16)                                                                                                      \
-	LOAD(u8) STORE(u8)                                                                                             \
-	LOAD(u16) STORE(u16)                                                                                           \
-	LOAD(b32) STORE(b32)                                                                                           \
-	LOAD(b64) STORE(b64)                                                                                           \
-	LOAD(b128) STORE(b128)
+	LOAD(u8) STORE(u8) LOAD(u16) STORE(u16) LOAD(b32) STORE(b32) LOAD(b64) STORE(b64) LOAD(b128) STORE(b128)
 
 #define LOAD_ALL(t) LOAD_N(t, 1) LOAD_N(t, 2) LOAD_N(t, 4)
 #define STORE_ALL(t) STORE_N(t, 1) STORE_N(t, 2) STORE_N(t, 4)
@@ -396,22 +399,24 @@ static void isspacep(struct warp *w, const struct op *o)
 		for (u32 k = 0; k < 3; k++)
 			own[k] = a[i] >= b->range[k].begin && a[i] < b->range[k].end;
 		if (w->mask & lane_bit[i])
-			d[i] = P(o->imm == 's' ? own[0] : o->imm == 'l' ? own[1] : o->imm == 'p' ? own[2] :
-				 o->imm == 'g'	? !own[0] && !own[1] && !own[2] :
-						  false);
+			d[i] = P(o->imm == 's'	 ? own[0]
+				 : o->imm == 'l' ? own[1]
+				 : o->imm == 'p' ? own[2]
+				 : o->imm == 'g' ? !own[0] && !own[1] && !own[2]
+						 : false);
 	}
 }
 
 /*
- * Atomics. On shared memory they are plain: a block runs on one thread. Elsewhere the new value is computed from the old
- * one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for.
+ * Atomics. On shared memory they are plain: a block runs on one thread. Elsewhere the new value is computed from the
+ * old one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for.
  */
-#define ATOMIC(name, t, L, expr)                                                                                      \
-	static inline t name##_next(t old, t b, t c)                                                                  \
+#define ATOMIC(name, t, L, expr)                                                                                       \
+	static inline t name##_next(t old, t b, t c)                                                                   \
 	{                                                                                                              \
 		return (t)(expr);                                                                                      \
 	}                                                                                                              \
-	static void name(struct warp *w, const struct op *o)                                                          \
+	static void name(struct warp *w, const struct op *o)                                                           \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		L *d = at(w, o->d);                                                                                    \
@@ -424,12 +429,12 @@ static void isspacep(struct warp *w, const struct op *o)
 			__atomic_load(p, &old, __ATOMIC_RELAXED);                                                      \
 			do {                                                                                           \
 				next = name##_next(old, b, c);                                                         \
-			} while (!__atomic_compare_exchange(p, &old, &next, true, __ATOMIC_SEQ_CST,                    \
-							    __ATOMIC_RELAXED));                                        \
+			} while (                                                                                      \
+				!__atomic_compare_exchange(p, &old, &next, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
 			d[i] = (L)old;                                                                                 \
 		}                                                                                                      \
 	}                                                                                                              \
-	static void name##_shared(struct warp *w, const struct op *o)                                                 \
+	static void name##_shared(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct shared_access x;                                                                                \
 		L *d = at(w, o->d);                                                                                    \
@@ -445,8 +450,16 @@ static void isspacep(struct warp *w, const struct op *o)
 		}                                                                                                      \
 	}
 
-#define ATOMIC_F32(expr) bits32(({ f32 x = f32_of(old), y = f32_of(b); (expr); }))
-#define ATOMIC_F64(expr) bits64(({ f64 x = f64_of(old), y = f64_of(b); (expr); }))
+#define ATOMIC_F32(expr)                                                                                               \
+	bits32(({                                                                                                      \
+		f32 x = f32_of(old), y = f32_of(b);                                                                    \
+		(expr);                                                                                                \
+	}))
+#define ATOMIC_F64(expr)                                                                                               \
+	bits64(({                                                                                                      \
+		f64 x = f64_of(old), y = f64_of(b);                                                                    \
+		(expr);                                                                                                \
+	}))
 #define ATOMIC_PAIR(to, from)                                                                                          \
 	((to(from(old & 0xffff) + from(b & 0xffff))) | (to(from(old >> 16) + from(b >> 16)) << 16))
 
@@ -468,8 +481,8 @@ ATOMIC(atom_max_u64, u64, u64, old > b ? old : b)
 ATOMIC(atom_max_s64, u64, u64, (s64)old > (s64)b ? old : b)
 ATOMIC(atom_inc, u32, u32, old >= b ? 0 : old + 1)
 ATOMIC(atom_dec, u32, u32, old == 0 || old > b ? b : old - 1)
-ATOMIC(atom_and_32, u32, u32, old & b)
-ATOMIC(atom_and_64, u64, u64, old & b)
+ATOMIC(atom_and_32, u32, u32, old &b)
+ATOMIC(atom_and_64, u64, u64, old &b)
 ATOMIC(atom_or_32, u32, u32, old | b)
 ATOMIC(atom_or_64, u64, u64, old | b)
 ATOMIC(atom_xor_32, u32, u32, old ^ b)

@@ -1,8 +1,8 @@
 /*
  * module.c: loads, links and binds modules.
  *
- * Static shared memory is laid out per kernel: the variables that functions use come first, at the same place for every kernel
- * that calls functions, then the kernel's own, then the dynamic part.
+ * Static shared memory is laid out per kernel: the variables that functions use come first, at the same place for every
+ * kernel that calls functions, then the kernel's own, then the dynamic part.
  */
 #include "softdev/ptx/decode.h"
 #include "softdev/ptx/table.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_DEPTH_MAX 200u /* longer chains of calls are treated as recursion: they get the stack that is asked for */
+#define CALL_DEPTH_MAX 200u /* longer chains of calls are treated as recursion: they get the stack that is asked for   \
+			     */
 #define STACK_BYTES_DEFAULT 16384u
 
 struct kernel {
@@ -95,8 +96,8 @@ static int link_check(struct linker *l, const struct symbol *s)
 {
 	if (is_definition(s->definition) || s->kind == SYM_FUNCTION || !s->used || s->open_array)
 		return 0;
-	complain(l->program->complaint, PTX_UNRESOLVED, s->line, NULL, "no variable %.*s in this module", (int)s->name.bytes,
-		 s->name.p);
+	complain(l->program->complaint, PTX_UNRESOLVED, s->line, NULL, "no variable %.*s in this module",
+		 (int)s->name.bytes, s->name.p);
 	return PTX_UNRESOLVED;
 }
 
@@ -139,8 +140,12 @@ static int list_variables(struct ptx_module *m, struct program *p)
 		s->index = m->variable_count;
 		m->variable_symbol[m->variable_count] = s;
 		m->variable[m->variable_count++] = (struct ptx_variable){
-			.name = copy_name(p, s->name), .space = (enum ptx_variable_space)s->space, .bytes = s->bytes,
-			.align = s->align, .managed = s->managed, .visible = s->linkage != LINK_FILE,
+			.name = copy_name(p, s->name),
+			.space = (enum ptx_variable_space)s->space,
+			.bytes = s->bytes,
+			.align = s->align,
+			.managed = s->managed,
+			.visible = s->linkage != LINK_FILE,
 		};
 		if (!m->variable[m->variable_count - 1].name)
 			return -ENOMEM;
@@ -160,9 +165,9 @@ static void count_shared(const struct operand *o, uint32_t count, void (*visit)(
 
 struct layout {
 	uint64_t bytes;
-	struct symbol *owner; /* what marks the variables that have a place */
+	struct symbol *owner;	/* what marks the variables that have a place */
 	uint32_t dynamic_align; /* 0: no dynamic array in use */
-	bool uses_common; /* variables of functions */
+	bool uses_common;	/* variables of functions */
 };
 
 /* The mark of variables that functions use, which have one place in all kernels. */
@@ -292,8 +297,14 @@ static int describe_kernel(struct ptx_module *m, struct program *p, struct body 
 
 static int decode_one(struct ptx_module *m, struct program *p, struct body *b)
 {
-	struct decoder d = { .program = p, .module = m, .isa = m->isa, .table = insn_table_get(m->isa), .body = b,
-			     .function = b->function, .relocation = &m->relocation, .guard = LOC_NONE };
+	struct decoder d = { .program = p,
+			     .module = m,
+			     .isa = m->isa,
+			     .table = insn_table_get(m->isa),
+			     .body = b,
+			     .function = b->function,
+			     .relocation = &m->relocation,
+			     .guard = LOC_NONE };
 
 	if (!d.table)
 		return -ENOMEM;
@@ -395,7 +406,8 @@ static int name_things(struct ptx_module *m, struct program *p)
 		const char *name = kernel ? m->kernel[i].shown.name : m->variable[i - m->kernel_count].name;
 		struct entry *e;
 
-		/* what a text keeps to itself can be found too, by its first bearer: the host asks for static variables */
+		/* what a text keeps to itself can be found too, by its first bearer: the host asks for static variables
+		 */
 		if (!kernel && m->variable[i - m->kernel_count].visible == late)
 			continue;
 		if (table_find(&m->names, (struct name){ name, (uint32_t)strlen(name) }, false))
@@ -403,7 +415,8 @@ static int name_things(struct ptx_module *m, struct program *p)
 		e = arena_take(&p->arena, sizeof(*e));
 		if (!e)
 			return -ENOMEM;
-		*e = (struct entry){ .name = { name, (uint32_t)strlen(name) }, .kind = kernel ? ENT_SYMBOL : ENT_REG,
+		*e = (struct entry){ .name = { name, (uint32_t)strlen(name) },
+				     .kind = kernel ? ENT_SYMBOL : ENT_REG,
 				     .reg = (uint32_t)(kernel ? i : i - m->kernel_count) };
 		r = table_add(&m->names, e);
 	}
@@ -441,8 +454,8 @@ static int load(struct ptx_module *m, struct program *p, const struct ptx_text *
 	return r ? r : name_things(m, p);
 }
 
-int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_options *options, struct ptx_module **ret,
-		    char *log, size_t log_bytes)
+int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_options *options,
+		    struct ptx_module **ret, char *log, size_t log_bytes)
 {
 	static const struct ptx_options defaults;
 	struct complaint complaint = { log, log_bytes, 0 };
@@ -593,9 +606,9 @@ const struct function *kernel_function(const struct ptx_kernel *k)
 uint32_t kernel_stack_bytes(const struct ptx_kernel *k, uint32_t asked)
 {
 	const struct function *f = kernel_function(k);
-	const uint64_t stack = f->recursive ? (uint64_t)f->local_bytes + 16 + (asked ? asked : STACK_BYTES_DEFAULT) :
-			       f->callee_count || f->local_bytes ? f->stack_bytes :
-								   0;
+	const uint64_t stack = f->recursive ? (uint64_t)f->local_bytes + 16 + (asked ? asked : STACK_BYTES_DEFAULT)
+			       : f->callee_count || f->local_bytes ? f->stack_bytes
+								   : 0;
 
 	return at_most((stack + 15) & ~15ull, 1u << 24);
 }

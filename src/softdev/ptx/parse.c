@@ -62,8 +62,8 @@ void complain(struct complaint *c, int outcome, uint32_t line, const char *funct
 	c->outcome = outcome;
 	if (!c->text || !c->bytes)
 		return;
-	n = function && *function ? snprintf(c->text, c->bytes, "line %u, %s: ", line, function) :
-				    snprintf(c->text, c->bytes, "line %u: ", line);
+	n = function && *function ? snprintf(c->text, c->bytes, "line %u, %s: ", line, function)
+				  : snprintf(c->text, c->bytes, "line %u: ", line);
 	if (n < 0 || (size_t)n >= c->bytes)
 		return;
 	va_start(ap, fmt);
@@ -475,8 +475,9 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 			break;
 		}
 	}
-	if (p->lex.now.kind == TOK_DOT && (name_is(p->lex.now.name, "texref") || name_is(p->lex.now.name, "samplerref") ||
-					   name_is(p->lex.now.name, "surfref"))) {
+	if (p->lex.now.kind == TOK_DOT &&
+	    (name_is(p->lex.now.name, "texref") || name_is(p->lex.now.name, "samplerref") ||
+	     name_is(p->lex.now.name, "surfref"))) {
 		lex_next(&p->lex);
 		t = TY_u64;
 		kind = SYM_OTHER;
@@ -485,8 +486,8 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 	}
 	/* `.param .u64 .ptr .global .align 4 name` */
 	if (parse_dot(p, "ptr")) {
-		(void)(parse_dot(p, "global") || parse_dot(p, "const") || parse_dot(p, "shared") || parse_dot(p, "local") ||
-		       parse_dot(p, "generic"));
+		(void)(parse_dot(p, "global") || parse_dot(p, "const") || parse_dot(p, "shared") ||
+		       parse_dot(p, "local") || parse_dot(p, "generic"));
 		if (parse_dot(p, "align"))
 			parse_small(p, UINT32_MAX, "alignment");
 	}
@@ -643,7 +644,8 @@ static void parse_function(struct parser *p, bool kernel, enum linkage linkage)
 	parse_params(p, b, false);
 	if (parse_failed(p))
 		return;
-	/* The name belongs to the text, not to the scope of the parameters: take it from, or put it into, the outer one. */
+	/* The name belongs to the text, not to the scope of the parameters: take it from, or put it into, the outer
+	 * one. */
 	e = table_find(&p->table, name, false);
 	if (e && e->kind == ENT_SYMBOL && e->symbol->kind == SYM_FUNCTION) {
 		s = e->symbol;
@@ -725,7 +727,8 @@ static void parse_target(struct parser *p)
 		exact = i < n.bytes && n.p[i] == 'a';
 		if (arch > p->program->arch || (exact && arch != p->program->arch)) {
 			complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
-				 "target %.*s does not run on this device (sm_%u)", (int)n.bytes, n.p, p->program->arch);
+				 "target %.*s does not run on this device (sm_%u)", (int)n.bytes, n.p,
+				 p->program->arch);
 			parse_stop(p);
 		}
 		p->target = arch;

@@ -5,8 +5,8 @@
  * instruction once; one that the engine does not know refuses the module, with its name, line and kernel. The caller
  * allocates the module's variables and binds their addresses, then launches kernels on a pool of threads.
  *
- * Device addresses are host addresses. Which of them a launch may touch is asked of the caller (struct ptx_memory), once
- * per range and worker, so a wild access of a kernel ends as a fault of the launch and not of the process.
+ * Device addresses are host addresses. Which of them a launch may touch is asked of the caller (struct ptx_memory),
+ * once per range and worker, so a wild access of a kernel ends as a fault of the launch and not of the process.
  *
  * A module is immutable after ptx_module_bind() and may be launched from many threads at once.
  */
@@ -22,10 +22,10 @@ struct ptx_pool;
 
 enum ptx_outcome {
 	PTX_OK = 0,
-	PTX_INVALID = 1, /* malformed text or an unknown instruction: CUDA_ERROR_INVALID_PTX; see the log */
-	PTX_TOO_NEW_TARGET = 2, /* .target above the device: CUDA_ERROR_INVALID_PTX, as the vendor's JIT says */
+	PTX_INVALID = 1,	 /* malformed text or an unknown instruction: CUDA_ERROR_INVALID_PTX; see the log */
+	PTX_TOO_NEW_TARGET = 2,	 /* .target above the device: CUDA_ERROR_INVALID_PTX, as the vendor's JIT says */
 	PTX_TOO_NEW_VERSION = 3, /* .version above PTX_VERSION_MAX: CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
-	PTX_UNRESOLVED = 4, /* an extern that no text defines: CUDA_ERROR_INVALID_PTX (a linker would say 209) */
+	PTX_UNRESOLVED = 4,	 /* an extern that no text defines: CUDA_ERROR_INVALID_PTX (a linker would say 209) */
 };
 
 #define PTX_VERSION_MAX 90u /* PTX ISA 9.0 */
@@ -37,9 +37,9 @@ struct ptx_text {
 
 /* Zero is the default of every field. */
 struct ptx_options {
-	uint32_t arch; /* of the device, 90 for 9.0 (default 90) */
+	uint32_t arch;	  /* of the device, 90 for 9.0 (default 90) */
 	uint32_t quantum; /* instructions that a warp runs before the next one's turn (default 32) */
-	const char *isa; /* "base", "avx2", "avx512": for tests; default the best of this machine */
+	const char *isa;  /* "base", "avx2", "avx512": for tests; default the best of this machine */
 };
 
 struct ptx_param {
@@ -53,15 +53,15 @@ struct ptx_kernel {
 	const struct ptx_module *module;
 	const struct ptx_param *param;
 	uint32_t param_count;
-	uint32_t param_bytes; /* of the packed buffer */
-	uint32_t shared_bytes; /* static */
-	uint32_t local_bytes; /* per thread */
-	uint32_t const_bytes; /* of the module's .const variables */
-	uint32_t registers; /* an estimate per thread, 1 to 255: what occupancy queries show */
-	uint32_t max_threads; /* .maxntid as a product; 1024 without one */
+	uint32_t param_bytes;	      /* of the packed buffer */
+	uint32_t shared_bytes;	      /* static */
+	uint32_t local_bytes;	      /* per thread */
+	uint32_t const_bytes;	      /* of the module's .const variables */
+	uint32_t registers;	      /* an estimate per thread, 1 to 255: what occupancy queries show */
+	uint32_t max_threads;	      /* .maxntid as a product; 1024 without one */
 	uint32_t required_threads[3]; /* .reqntid, zeroes without one: the block must be exactly this */
-	uint32_t ptx_version; /* 90 for 9.0 */
-	uint32_t target; /* 90 for sm_90 */
+	uint32_t ptx_version;	      /* 90 for 9.0 */
+	uint32_t target;	      /* 90 for sm_90 */
 };
 
 enum ptx_variable_space { PTX_GLOBAL, PTX_CONST };
@@ -71,8 +71,8 @@ struct ptx_variable {
 	enum ptx_variable_space space;
 	uint64_t bytes;
 	uint32_t align;
-	bool managed; /* .attribute(.managed) */
-	bool visible; /* .visible, .weak, .common; every variable can be found by name, these first */
+	bool managed;	  /* .attribute(.managed) */
+	bool visible;	  /* .visible, .weak, .common; every variable can be found by name, these first */
 	uint64_t address; /* bound */
 };
 
@@ -120,15 +120,15 @@ struct ptx_memory {
 
 enum ptx_fault_kind {
 	PTX_FAULT_NONE = 0,
-	PTX_FAULT_ILLEGAL_ADDRESS, /* CUDA_ERROR_ILLEGAL_ADDRESS */
-	PTX_FAULT_MISALIGNED, /* CUDA_ERROR_MISALIGNED_ADDRESS */
-	PTX_FAULT_TRAP, /* CUDA_ERROR_LAUNCH_FAILED */
-	PTX_FAULT_ASSERT, /* CUDA_ERROR_ASSERT; the message has gone to ptx_launch.print */
+	PTX_FAULT_ILLEGAL_ADDRESS,     /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	PTX_FAULT_MISALIGNED,	       /* CUDA_ERROR_MISALIGNED_ADDRESS */
+	PTX_FAULT_TRAP,		       /* CUDA_ERROR_LAUNCH_FAILED */
+	PTX_FAULT_ASSERT,	       /* CUDA_ERROR_ASSERT; the message has gone to ptx_launch.print */
 	PTX_FAULT_ILLEGAL_INSTRUCTION, /* CUDA_ERROR_ILLEGAL_INSTRUCTION */
-	PTX_FAULT_INVALID_PC, /* a call through a bad function pointer: CUDA_ERROR_INVALID_PC */
-	PTX_FAULT_STACK_OVERFLOW, /* CUDA_ERROR_ILLEGAL_ADDRESS */
-	PTX_FAULT_TIMEOUT, /* CUDA_ERROR_LAUNCH_TIMEOUT */
-	PTX_FAULT_CANCELLED, /* ptx_launch.cancel was set */
+	PTX_FAULT_INVALID_PC,	       /* a call through a bad function pointer: CUDA_ERROR_INVALID_PC */
+	PTX_FAULT_STACK_OVERFLOW,      /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	PTX_FAULT_TIMEOUT,	       /* CUDA_ERROR_LAUNCH_TIMEOUT */
+	PTX_FAULT_CANCELLED,	       /* ptx_launch.cancel was set */
 	PTX_FAULT_DEADLOCK, /* every thread of a block waits at a barrier that cannot complete: the launch would hang */
 	PTX_FAULT_NO_MEMORY, /* the host's: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES */
 };
@@ -154,15 +154,16 @@ struct ptx_launch {
 	const struct ptx_kernel *kernel;
 	uint32_t grid[3];
 	uint32_t block[3];
-	uint32_t shared_bytes; /* dynamic, on top of the kernel's own */
-	const void *params; /* packed: kernel->param_bytes bytes */
-	uint32_t stack_bytes; /* per thread, for recursive functions; 0: 16 KiB */
-	bool cooperative; /* all blocks advance together: a grid-wide barrier ends */
-	uint32_t sm_count; /* %nsmid, and %smid counts below it; 0: 16 */
-	uint64_t timeout_ns; /* 0: none */
+	uint32_t shared_bytes;	   /* dynamic, on top of the kernel's own */
+	const void *params;	   /* packed: kernel->param_bytes bytes */
+	uint32_t stack_bytes;	   /* per thread, for recursive functions; 0: 16 KiB */
+	bool cooperative;	   /* all blocks advance together: a grid-wide barrier ends */
+	uint32_t sm_count;	   /* %nsmid, and %smid counts below it; 0: 16 */
+	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */
 	struct ptx_memory memory;
-	void (*print)(void *ctx, const char *text, size_t bytes); /* printf of kernels; whole pieces, never two at once */
+	void (*print)(void *ctx, const char *text,
+		      size_t bytes); /* printf of kernels; whole pieces, never two at once */
 	void *print_ctx;
 	struct ptx_fault fault; /* result: the first fault, kind NONE without one */
 	struct ptx_stats stats; /* result */

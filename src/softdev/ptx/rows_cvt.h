@@ -1,7 +1,8 @@
 /*
  * rows_cvt.h: conversions, one row per pair of types. Read twice by exec.c, see lane.h.
  *
- * A conversion to a narrow integer leaves the value extended in its 32-bit lane, for a register may be wider than the type.
+ * A conversion to a narrow integer leaves the value extended in its 32-bit lane, for a register may be wider than the
+ * type.
  */
 
 /* Between integers: truncation or extension; .sat clamps. */
@@ -46,10 +47,14 @@ R1("cvt.sat.u32.u64", cvt_sat_u32_u64, u32, u64, (u32)(a > UINT32_MAX ? UINT32_M
 R1("cvt.sat.s32.u64", cvt_sat_s32_u64, s32, u64, (s32)(a > INT32_MAX ? INT32_MAX : a))
 R1("cvt.sat.u64.u64", cvt_sat_u64_u64, u64, u64, a)
 R1("cvt.sat.s64.u64", cvt_sat_s64_u64, s64, u64, (s64)(a > INT64_MAX ? INT64_MAX : a))
-R2("cvt.pack.sat.u16.s32", cvt_pack_u16, u32, s32, s32, (u32)clamp_s64(a, 0, UINT16_MAX) << 16 | (u32)clamp_s64(b, 0, UINT16_MAX))
-R2("cvt.pack.sat.s16.s32", cvt_pack_s16, u32, s32, s32, (u32)clamp_s64(a, INT16_MIN, INT16_MAX) << 16 | ((u32)clamp_s64(b, INT16_MIN, INT16_MAX) & 0xffff))
-R3("cvt.pack.sat.u8.s32.b32", cvt_pack_u8, u32, s32, s32, u32, c << 16 | (u32)clamp_s64(a, 0, UINT8_MAX) << 8 | (u32)clamp_s64(b, 0, UINT8_MAX))
-R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)clamp_s64(a, INT8_MIN, INT8_MAX) & 255) << 8 | ((u32)clamp_s64(b, INT8_MIN, INT8_MAX) & 255))
+R2("cvt.pack.sat.u16.s32", cvt_pack_u16, u32, s32, s32, (u32)clamp_s64(a, 0, UINT16_MAX) << 16
+	| (u32)clamp_s64(b, 0, UINT16_MAX))
+R2("cvt.pack.sat.s16.s32", cvt_pack_s16, u32, s32, s32, (u32)clamp_s64(a, INT16_MIN, INT16_MAX) << 16
+	| ((u32)clamp_s64(b, INT16_MIN, INT16_MAX) & 0xffff))
+R3("cvt.pack.sat.u8.s32.b32", cvt_pack_u8, u32, s32, s32, u32, c << 16 | (u32)clamp_s64(a, 0,
+	UINT8_MAX) << 8 | (u32)clamp_s64(b, 0, UINT8_MAX))
+R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)clamp_s64(a, INT8_MIN,
+	INT8_MAX) & 255) << 8 | ((u32)clamp_s64(b, INT8_MIN, INT8_MAX) & 255))
 
 /* Integers to floats. */
 #define FROM_INT(from)                                                                                                \
@@ -76,13 +81,13 @@ FROM_INT(s64)
 	FLOAT_TO(rnd, "", f16, rf(h2f(a)), f32)                                                                        \
 	FLOAT_TO(rnd, "", bf16, rf(b2f(a)), f32)
 #define FLOAT_TO(rnd, ftz_, from, v, F)                                                                               \
-	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255))          \
-	R1("cvt." #rnd ftz_ "{,.sat}.s8." #from, cvt_##rnd##_s8_##from, s32, from, to_int_##F(v, -128, 127))            \
-	R1("cvt." #rnd ftz_ "{,.sat}.u16." #from, cvt_##rnd##_u16_##from, u32, from, (u32)to_int_##F(v, 0, 65535))      \
-	R1("cvt." #rnd ftz_ "{,.sat}.s16." #from, cvt_##rnd##_s16_##from, s32, from, to_int_##F(v, -32768, 32767))      \
-	R1("cvt." #rnd ftz_ "{,.sat}.u32." #from, cvt_##rnd##_u32_##from, u32, from, to_u32_##F(v))                     \
-	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v))                     \
-	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v))                     \
+	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.s8." #from, cvt_##rnd##_s8_##from, s32, from, to_int_##F(v, -128, 127)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.u16." #from, cvt_##rnd##_u16_##from, u32, from, (u32)to_int_##F(v, 0, 65535)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.s16." #from, cvt_##rnd##_s16_##from, s32, from, to_int_##F(v, -32768, 32767)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.u32." #from, cvt_##rnd##_u32_##from, u32, from, to_u32_##F(v)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v)) \
+	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v)) \
 	R1("cvt." #rnd ftz_ "{,.sat}.s64." #from, cvt_##rnd##_s64_##from, s64, from, to_s64_##F(v))
 FLOAT_TO_INT(rni, rintf, rint)
 FLOAT_TO_INT(rzi, truncf, trunc)

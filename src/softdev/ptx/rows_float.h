@@ -162,4 +162,21 @@ COMPARE_FLOAT(f16, "{,.ftz}.f16", x, y)
 	    }))
 COMPARE_FLOAT(bf16, ".bf16", x, y)
 #undef COMPAREF
-RF("set.{eq,ne,lt,le,gt,ge,lo,ls,hi,hs,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.{u32,s32,f32}.{b16,u16,s16,b32,u32,s32,b64,u64,s64,f16,bf16,f32,f64}", FORM_SET, 0)
+RF("set.{eq,ne,lt,le,gt,ge,lo,ls,hi,hs,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.{u16,s16,f16,bf16,u32,s32,f32}."
+   "{b16,u16,s16,b32,u32,s32,b64,u64,s64,f16,bf16,f32,f64}",
+   FORM_SET, 0)
+RF("setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.f16x2", FORM_SETP_PAIR, 0)
+RF("setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.bf16x2", FORM_SETP_PAIR, 0)
+
+/* Both halves at once: 1.0 or all ones where the comparison holds. */
+#define COMPAREF(t, op, names, id, cond)                                                                              \
+	R2("set." op "{,.ftz}.f16x2.f16x2", set_##id##_f16x2, u32, u32, u32,                                           \
+	   PAIR2(({ f32 p = h2f(x), q = h2f(y); (cond) ? 0x3c00u : 0; })))                                             \
+	R2("set." op "{,.ftz}.{u32,s32}.f16x2", set_##id##_u32_f16x2, u32, u32, u32,                                   \
+	   PAIR2(({ f32 p = h2f(x), q = h2f(y); (cond) ? 0xffffu : 0; })))                                             \
+	R2("set." op ".bf16x2.bf16x2", set_##id##_bf16x2, u32, u32, u32,                                               \
+	   PAIR2(({ f32 p = b2f(x), q = b2f(y); (cond) ? 0x3f80u : 0; })))                                             \
+	R2("set." op ".{u32,s32}.bf16x2", set_##id##_u32_bf16x2, u32, u32, u32,                                        \
+	   PAIR2(({ f32 p = b2f(x), q = b2f(y); (cond) ? 0xffffu : 0; })))
+COMPARE_FLOAT(f16x2, "", p, q)
+#undef COMPAREF

@@ -1,5 +1,6 @@
 /*
- * rows_mem.h: memory, atomics, warp-wide instructions, control. Read twice by exec.c, see lane.h. The rows with a % in front
+ * rows_mem.h: memory, atomics, warp-wide instructions, control. Read twice by exec.c, see lane.h. The rows with a % in
+ * front
  * are what forms.c chooses when it has seen the operands; the plain names above them say what may be written.
  */
 
@@ -90,7 +91,8 @@ ATOM("cas.{b64,u64,s64}", atom_cas_64, 3, TY_b64)
 RH("membar.{cta,gl,sys}", fence, FORM_PLAIN, 1, TY_none)
 RH("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", fence, FORM_PLAIN, 1, TY_none)
 RF("{prefetch,prefetchu}{,.tensormap}", FORM_NOTHING, 0)
-RF("{discard.b32,discard,applypriority,nanosleep.u32,griddepcontrol.wait,griddepcontrol.launch_dependents,pmevent,brkpt,nop}", FORM_NOTHING, 0)
+RF("{discard.b32,discard,applypriority,nanosleep.u32,pmevent,brkpt,nop}", FORM_NOTHING, 0)
+RF("griddepcontrol.{wait,launch_dependents}", FORM_NOTHING, 0)
 RF("setmaxnreg.{inc,dec}.sync.aligned.u32", FORM_NOTHING, 0)
 
 /* Across the warp. */

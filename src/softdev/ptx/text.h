@@ -1,7 +1,9 @@
 /*
- * text.h: a PTX text as the parser leaves it: symbols, and for each function a list of instructions with named operands.
+ * text.h: a PTX text as the parser leaves it: symbols, and for each function a list of instructions with named
+ * operands.
  *
- * Everything lives in one arena per module, freed at once. Nothing here is executed: decode.c turns bodies into operations.
+ * Everything lives in one arena per module, freed at once. Nothing here is executed: decode.c turns bodies into
+ * operations.
  */
 #pragma once
 
@@ -51,11 +53,11 @@ enum symbol_kind {
 	SYM_PARAM, /* of a function, or a call area: in local memory */
 	SYM_KERNEL_PARAM,
 	SYM_REG_PARAM, /* of a function, old style: a register */
-	SYM_FUNCTION, /* kernels too */
+	SYM_FUNCTION,  /* kernels too */
 	SYM_LABEL,
-	SYM_TARGETS, /* .branchtargets */
+	SYM_TARGETS,   /* .branchtargets */
 	SYM_PROTOTYPE, /* .callprototype, .calltargets: not needed to run */
-	SYM_OTHER, /* texture and sampler references: refused when used */
+	SYM_OTHER,     /* texture and sampler references: refused when used */
 };
 
 enum linkage { LINK_FILE, LINK_VISIBLE, LINK_WEAK, LINK_EXTERN };
@@ -64,7 +66,7 @@ struct relocation {
 	struct relocation *next;
 	struct symbol *symbol;
 	uint64_t addend;
-	uint64_t at; /* in the variable */
+	uint64_t at;	/* in the variable */
 	uint32_t bytes; /* 1 to 8 */
 	uint32_t shift; /* mask operators take single bytes of an address */
 	uint32_t line;
@@ -72,18 +74,18 @@ struct relocation {
 
 struct symbol {
 	struct name name;
-	struct symbol *next; /* of the module or function, in order */
+	struct symbol *next;	   /* of the module or function, in order */
 	struct symbol *definition; /* an extern: what defines it, after linking; otherwise itself */
 	uint8_t kind;
 	uint8_t linkage;
-	uint8_t space; /* enum ptx_variable_space */
+	uint8_t space;	 /* enum ptx_variable_space */
 	uint8_t element; /* enum type */
 	bool managed, used, open_array;
 	uint32_t align;
 	uint32_t line;
 	uint64_t bytes;
 	uint64_t offset; /* shared: in the kernel's memory; local and params: in the frame; label: instruction */
-	uint64_t index; /* variable: in the module; SYM_REG_PARAM: register */
+	uint64_t index;	 /* variable: in the module; SYM_REG_PARAM: register */
 	uint8_t *init;
 	uint64_t init_bytes;
 	struct relocation *relocation;
@@ -96,19 +98,19 @@ struct symbol {
 enum operand_kind {
 	OPD_REG,
 	OPD_INT,
-	OPD_F32, /* bits */
-	OPD_F64, /* bits */
+	OPD_F32,     /* bits */
+	OPD_F64,     /* bits */
 	OPD_SPECIAL, /* %tid.x: value is the number of the register */
-	OPD_SYMBOL, /* its address plus value; a label, a function */
+	OPD_SYMBOL,  /* its address plus value; a label, a function */
 	OPD_ADDRESS, /* [reg or symbol or nothing, plus value] */
-	OPD_VECTOR, /* {a, b} */
-	OPD_LIST, /* (a, b) */
-	OPD_SINK, /* _ */
+	OPD_VECTOR,  /* {a, b} */
+	OPD_LIST,    /* (a, b) */
+	OPD_SINK,    /* _ */
 };
 
 struct operand {
 	uint8_t kind;
-	bool negate; /* !p */
+	bool negate;  /* !p */
 	uint32_t reg; /* LOC_NONE: an address without a register */
 	uint64_t value;
 	struct symbol *symbol;
@@ -191,8 +193,10 @@ enum special {
 	SP_globaltimer_hi,
 	SP_dynamic_smem_size,
 	SP_total_smem_size,
+	SP_grid_low, /* address of the grid's barrier, 0 in a launch that is not cooperative */
+	SP_grid_high,
 	SP_zero, /* cluster ids of a launch without clusters */
-	SP_one, /* cluster sizes of a launch without clusters */
+	SP_one,	 /* cluster sizes of a launch without clusters */
 	SP_none
 };
 

@@ -7,10 +7,10 @@ static const struct {
 	const char *name;
 	uint8_t bytes;
 } types[TY_COUNT] = {
-	[TY_none] = { "", 0 },	     [TY_pred] = { "pred", 0 }, [TY_b8] = { "b8", 1 },	   [TY_u8] = { "u8", 1 },
-	[TY_s8] = { "s8", 1 },	     [TY_b16] = { "b16", 2 },	[TY_u16] = { "u16", 2 },   [TY_s16] = { "s16", 2 },
-	[TY_b32] = { "b32", 4 },     [TY_u32] = { "u32", 4 },	[TY_s32] = { "s32", 4 },   [TY_b64] = { "b64", 8 },
-	[TY_u64] = { "u64", 8 },     [TY_s64] = { "s64", 8 },	[TY_f16] = { "f16", 2 },   [TY_bf16] = { "bf16", 2 },
+	[TY_none] = { "", 0 },	     [TY_pred] = { "pred", 0 },	    [TY_b8] = { "b8", 1 },   [TY_u8] = { "u8", 1 },
+	[TY_s8] = { "s8", 1 },	     [TY_b16] = { "b16", 2 },	    [TY_u16] = { "u16", 2 }, [TY_s16] = { "s16", 2 },
+	[TY_b32] = { "b32", 4 },     [TY_u32] = { "u32", 4 },	    [TY_s32] = { "s32", 4 }, [TY_b64] = { "b64", 8 },
+	[TY_u64] = { "u64", 8 },     [TY_s64] = { "s64", 8 },	    [TY_f16] = { "f16", 2 }, [TY_bf16] = { "bf16", 2 },
 	[TY_f16x2] = { "f16x2", 4 }, [TY_bf16x2] = { "bf16x2", 4 }, [TY_f32] = { "f32", 4 }, [TY_f64] = { "f64", 8 },
 	[TY_f32x2] = { "f32x2", 8 }, [TY_b128] = { "b128", 16 },
 };
@@ -79,6 +79,8 @@ static const struct {
 	{ "%dynamic_smem_size", SP_dynamic_smem_size },
 	{ "%total_smem_size", SP_total_smem_size },
 	{ "%aggr_smem_size", SP_total_smem_size },
+	{ "%envreg1", SP_grid_high },
+	{ "%envreg2", SP_grid_low },
 	/* without clusters every block is a cluster of its own */
 	{ "%is_explicit_cluster", SP_zero },
 	{ "%clusterid.x", SP_ctaid_x },
@@ -102,7 +104,8 @@ enum special special_find(struct name n)
 	for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++)
 		if (name_is(n, specials[i].name))
 			return specials[i].special;
-	return SP_none;
+	/* the other registers of the driver say nothing here */
+	return n.bytes > 7 && !memcmp(n.p, "%envreg", 7) ? SP_zero : SP_none;
 }
 
 enum type special_type(enum special s)

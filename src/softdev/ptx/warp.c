@@ -2,9 +2,9 @@
  * warp.c: which lanes of a warp run, barriers, calls, faults.
  *
  * Lanes that stand at the same place in the same frame form a group and run together. Of several groups the one in the
- * deepest frame, and there the one with the smallest position, runs first: the others wait until it comes to where they are,
- * and join it. That brings lanes back together behind branches and loops without knowing the shape of the code. It can starve
- * lanes that somebody waits for, so after many backward jumps the groups take turns by age.
+ * deepest frame, and there the one with the smallest position, runs first: the others wait until it comes to where they
+ * are, and join it. That brings lanes back together behind branches and loops without knowing the shape of the code. It
+ * can starve lanes that somebody waits for, so after many backward jumps the groups take turns by age.
  */
 #include "softdev/ptx/engine.h"
 
@@ -40,9 +40,9 @@ static void use_frame(struct warp *w, struct frame *f)
 	w->base[0] = f->regs;
 	w->base[1] = f->function->constants;
 	w->key_base = (uint64_t)(DEPTH_MAX - f->depth) << 32;
-	w->local = w->block->local ?
-			   w->block->local + (size_t)w->index * LANES * w->block->local_stride + f->local_offset :
-			   NULL;
+	w->local = w->block->local
+			   ? w->block->local + (size_t)w->index * LANES * w->block->local_stride + f->local_offset
+			   : NULL;
 }
 
 void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask)
@@ -91,7 +91,8 @@ void warp_schedule(struct warp *w)
 	w->other = KEY_NONE;
 	w->spins = 0;
 	if (!run) {
-		/* Only lanes that wait for absent ones are left: a sync operation whose members never come goes on without. */
+		/* Only lanes that wait for absent ones are left: a sync operation whose members never come goes on
+		 * without. */
 		run = w->live & ~w->wait_bar;
 		if (!run)
 			return;
@@ -192,15 +193,15 @@ static void pass_value(struct warp *w, const struct frame *from, const struct ca
 		       const struct call_value *b, uint32_t lanes)
 {
 	const uint32_t bytes = a->bytes < b->bytes ? a->bytes : b->bytes;
-	const uint8_t *source = a->loc == LOC_NONE ? NULL :
-				a->loc & LOC_CONST ? from->function->constants + (a->loc & ~LOC_CONST) :
-						     from->regs + a->loc;
+	const uint8_t *source = a->loc == LOC_NONE   ? NULL
+				: a->loc & LOC_CONST ? from->function->constants + (a->loc & ~LOC_CONST)
+						     : from->regs + a->loc;
 
 	for (; lanes; lanes &= lanes - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
 		const uint8_t *s = source ? source + (size_t)i * a->lane_bytes : local_of(w, from, i) + a->offset;
-		uint8_t *d = b->loc == LOC_NONE ? local_of(w, to, i) + b->offset :
-						  (uint8_t *)to->regs + b->loc + (size_t)i * b->lane_bytes;
+		uint8_t *d = b->loc == LOC_NONE ? local_of(w, to, i) + b->offset
+						: (uint8_t *)to->regs + b->loc + (size_t)i * b->lane_bytes;
 
 		memcpy(d, s, bytes);
 	}
@@ -368,8 +369,8 @@ void warp_bar_release(struct block *b)
 		const uint32_t id = (uint32_t)__builtin_ctz(left);
 		const struct barrier *bar = &b->bar[id];
 
-		if (bar->expected ? bar_counted(b, id) + bar->arrived >= bar->expected :
-				    bar->waiting + bar->arrived >= b->live_threads)
+		if (bar->expected ? bar_counted(b, id) + bar->arrived >= bar->expected
+				  : bar->waiting + bar->arrived >= b->live_threads)
 			bar_wake(b, id);
 	}
 }
