@@ -411,8 +411,8 @@ const struct wire_welcome *attach_welcome(void)
 }
 
 /*
- * While a request waits for its answer it keeps the lock, and meted may let it wait for those whose `counter` is raised:
- * so nobody raises it before it has the lock, and nobody waits for the lock with it raised and unanswered.
+ * While a request waits for its answer it keeps the lock, and meted may let it wait for those whose `counter` is
+ * raised: so nobody raises it before it has the lock, and nobody waits for the lock with it raised and unanswered.
  */
 int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
 		       _Atomic uint32_t *counter)

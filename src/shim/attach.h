@@ -69,7 +69,8 @@ static inline void attach_uncount(_Atomic uint32_t *counter)
 {
 	uint32_t n = atomic_load_explicit(counter, memory_order_relaxed);
 
-	while (n && !atomic_compare_exchange_weak_explicit(counter, &n, n - 1, memory_order_release, memory_order_relaxed))
+	while (n &&
+	       !atomic_compare_exchange_weak_explicit(counter, &n, n - 1, memory_order_release, memory_order_relaxed))
 		;
 }
 
