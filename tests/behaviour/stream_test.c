@@ -22,6 +22,13 @@ static void gate_put(CUstream s, sem_t *gate)
 	needs(cuLaunchHostFunc(s, wait_for_host, gate));
 }
 
+/* A memset is asynchronous, and non-blocking streams do not wait for the null stream: so it is waited for. */
+static void fill_words(CUdeviceptr p, unsigned int value, size_t count)
+{
+	works(cuMemsetD32(p, value, count));
+	works(cuCtxSynchronize());
+}
+
 static unsigned int first_word(CUdeviceptr p)
 {
 	CUstream s;
@@ -46,7 +53,7 @@ static void order(CUdeviceptr p)
 	memset(host, 0, 4 * N);
 	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	works(cuStreamQuery(s));
-	works(cuMemsetD32(p, 1, N));
+	fill_words(p, 1, N);
 	gate_put(s, &gate);
 	works(kit_launch(fill, p, N, 10, s));
 	works(kit_launch(add, p, N, 5, s));
@@ -73,8 +80,7 @@ static void side_by_side(CUdeviceptr p)
 
 	needs(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
 	needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
-	works(cuMemsetD32(p, 0, 2 * N));
-	works(cuCtxSynchronize()); /* a memset is asynchronous, and non-blocking streams do not wait for the null stream */
+	fill_words(p, 0, 2 * N);
 	gate_put(held, &gate);
 	works(kit_launch(fill, p, N, 1, held));
 	works(kit_launch(fill, p + 4 * N, N, 2, other));
@@ -97,7 +103,7 @@ static void null_stream(CUdeviceptr p)
 	sem_t gate;
 
 	needs(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
-	works(cuMemsetD32(p, 0, N));
+	fill_words(p, 0, N);
 	gate_put(blocking, &gate);
 	works(kit_launch(fill, p, N, 7, blocking));
 	works(kit_launch(add, p, N, 1, NULL));
@@ -124,7 +130,7 @@ static void events(CUdeviceptr p)
 	needs(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
 	works(cuEventQuery(after));
 
-	works(cuMemsetD32(p, 0, N));
+	fill_words(p, 0, N);
 	works(cuEventRecord(before, a));
 	gate_put(a, &gate);
 	works(kit_launch(churn, p, N, 100000, a));
@@ -219,7 +225,7 @@ static void destroyed_early(CUdeviceptr p)
 	CUstream s;
 
 	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	works(cuMemsetD32(p, 0, N));
+	fill_words(p, 0, N);
 	works(kit_launch(churn, p, N, 100000, s));
 	works(kit_launch(fill, p, N, 21, s));
 	works(cuStreamDestroy(s));
