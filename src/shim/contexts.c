@@ -117,6 +117,8 @@ static bool retain_again(void *ret, const struct create *a, unsigned int device,
 	return true;
 }
 
+static void take_back(void *made, const struct create *a);
+
 static CUresult create(void *ret, const struct create *a)
 {
 	struct measured m;
@@ -142,6 +144,10 @@ static CUresult create(void *ret, const struct create *a)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	remember(made, a, device, units);
+	if (a->call != CUDA_CALL_cuGreenCtxCreate && !modules_enter(made)) {
+		take_back(made, a);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*(void **)ret = made;
 	return CUDA_SUCCESS;
 }
@@ -442,6 +448,40 @@ CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev)
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	return leave_primary(dev, reset_v2, always);
+}
+
+/* A context that was made, but for which there is no room after all. */
+static void take_back(void *made, const struct create *a)
+{
+	bool is_primary = a->call == CUDA_CALL_cuDevicePrimaryCtxRetain;
+	struct leaving l = { .goes = is_primary ? if_inactive : always, .real = a->device };
+
+	if (find_context(made, &l))
+		leave_context(&l, is_primary ? release_v2 : destroy_v2);
+}
+
+struct context_list {
+	void **list;
+	unsigned int count, most;
+};
+
+static bool list_context(const struct map_entry *e, void *data)
+{
+	struct context_list *l = data;
+
+	if (l->count < l->most)
+		l->list[l->count++] = (void *)(uintptr_t)e->key;
+	return false;
+}
+
+unsigned int contexts_list(void **ret, unsigned int most)
+{
+	struct context_list l = { ret, 0, most };
+
+	pthread_mutex_lock(&lock);
+	map_sweep(&contexts, list_context, &l);
+	pthread_mutex_unlock(&lock);
+	return l.count;
 }
 
 /* Heap, printf buffer and stacks lie in device memory. */

@@ -7,5 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Up to `most` of the contexts that the program has made or retained. Value: how many. */
+unsigned int contexts_list(void **ret, unsigned int most);
 /* In the child of fork(). */
 void contexts_reset(void);

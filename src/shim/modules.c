@@ -7,17 +7,20 @@
  *
  * A library is loaded without a context; its variables come into being in a context when something of it is first used
  * there. On the software device that is brought forward to cuLibraryGetKernel and its like, where it can be refused: a
- * launch is never held up. On a real driver, whose lazy loading this would defeat, what a launch loads is found by the
+ * launch is never held up. A kernel that was handed out can be launched in every context, so the library then comes to
+ * all there are, and to those that are made later. On a real driver, whose lazy loading this would defeat, what a launch loads is found by the
  * truth check (measured.c).
  */
 #include "shim/modules.h"
 #include "cuda_shim.h"
 #include "shim/account.h"
 #include "shim/charge.h"
+#include "shim/contexts.h"
 #include "shim/gate.h"
 #include "shim/image.h"
 #include "shim/map.h"
 #include "shim/measured.h"
+#include "shim/scratch.h"
 #include "shim/start.h"
 
 #include <errno.h>
@@ -29,10 +32,20 @@
 #include <unistd.h>
 
 /* modules: module -> [0] context, [1] units, [2] device */
-/* libraries: library -> [0] least units, [1] most units, [2] 1: variables, or unknown */
+/* libraries: library -> [0] least units, [1] most units, [2] enum library_flags */
 /* instances: library ^ context mixed -> [0] library, [1] context, [2] units << 8 | device */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
 static struct map modules, libraries, instances;
+
+enum library_flags {
+	LIBRARY_VARIABLES = 1 << 0, /* it has some, or it is not known */
+	LIBRARY_OUT = 1 << 1, /* the program has kernels of it */
+};
+
+#define LIST_MOST 512u /* contexts, or libraries, that are gone through at once */
+
+/* Held while a library comes into a context, so that it does so once. Taken before everything else here. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 struct need {
 	uint64_t least, most; /* units */
@@ -265,6 +278,35 @@ static void add_instance(const void *library, const void *context, uint32_t unit
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * On the software device, what an image takes that cannot be read: it is loaded as a module in a context that there is,
+ * measured and unloaded. OUT_OF_MEMORY: it does not fit. What cannot be measured stays unknown.
+ */
+static CUresult probe_need(const struct load *l, struct image_need *image)
+{
+	struct load probe = { .make = make_module, .unmake = unmake_module, .path = l->path, .image = l->image };
+	CUcontext context = NULL, popped;
+	bool pushed = false;
+	struct measured m;
+	CUresult r = CUDA_ERROR_INVALID_CONTEXT;
+
+	probe.call = l->image ? CUDA_CALL_cuModuleLoadData : CUDA_CALL_cuModuleLoad;
+	if (charge_current(&context, &probe.device) != CHARGE_HELD && contexts_list((void **)&context, 1))
+		pushed = shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+	if (charge_current(&context, &probe.device) == CHARGE_HELD)
+		r = load_measured(&probe, (struct need){ 0, MEASURED_UNKNOWN });
+	if (r == CUDA_SUCCESS) {
+		measured_begin_release(&m, probe.device);
+		unmake_module(&probe);
+		measured_end_release(&m, 0, probe.units);
+		image->known = true;
+		image->least_units = image->most_units = probe.units;
+	}
+	if (pushed)
+		shim_real.cuCtxPopCurrent_v2(&popped);
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+}
+
 static CUresult load_library(CUlibrary *ret, struct load *l)
 {
 	struct image_need image;
@@ -281,6 +323,8 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 		return r;
 	}
 	read_need(l, &image);
+	if (!image.known && account_count && accounts[0].soft && probe_need(l, &image) != CUDA_SUCCESS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* Without a context nothing can be taken yet. */
 	if (charge_current(&context, &l->device) == CHARGE_HELD)
 		need = need_of(&image, l->device);
@@ -295,7 +339,7 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 	map_add(&libraries,
 		&(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
 				     .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
-						!image.known || image.most_units } });
+						!image.known || image.most_units ? LIBRARY_VARIABLES : 0 } });
 	pthread_mutex_unlock(&lock);
 	if (l->units)
 		add_instance(l->made, context, l->units, l->device);
@@ -338,9 +382,30 @@ static CUresult make_instance(struct load *l)
 	return shim_real.cuLibraryGetModule(&module, l->library);
 }
 
+static bool is_of_library(const struct map_entry *e, void *data)
+{
+	const void **library = data;
+
+	if (e->value[0] == (uint64_t)(uintptr_t)*library)
+		*library = NULL;
+	return false;
+}
+
+/*
+ * Nothing unloads a library from one context. It goes as a whole when it is nowhere else; else it stays, charged with
+ * what room there is (measured_cancel). Only what could not even be measured beforehand comes here.
+ */
 static void unmake_instance(struct load *l)
 {
-	/* nothing unloads a library from one context; it stays charged with what room there is (measured_cancel) */
+	const void *library = l->library;
+
+	pthread_mutex_lock(&lock);
+	map_sweep(&instances, is_of_library, &library);
+	if (library)
+		map_remove(&libraries, (uint64_t)(uintptr_t)library, NULL);
+	pthread_mutex_unlock(&lock);
+	if (library)
+		shim_real.cuLibraryUnload(l->library);
 }
 
 /* Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. */
@@ -350,34 +415,116 @@ static CUresult instantiate(CUlibrary library)
 	struct map_entry *e, found = { 0 };
 	CUcontext context;
 	bool there;
-	CUresult r;
+	CUresult r = CUDA_SUCCESS;
 
 	if (!start_is_metered() || charge_current(&context, &l.device) != CHARGE_HELD || !accounts[l.device].soft)
 		return CUDA_SUCCESS;
+	pthread_mutex_lock(&making);
 	pthread_mutex_lock(&lock);
 	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
 	if (e)
 		found = *e;
 	there = map_find(&instances, instance_key(library, context));
 	pthread_mutex_unlock(&lock);
-	if (!found.value[2] || there)
-		return CUDA_SUCCESS;
-	r = load_measured(&l, (struct need){ found.value[0], found.value[1] });
-	if (r == CUDA_SUCCESS)
-		add_instance(library, context, l.units, l.device);
+	if (found.value[2] & LIBRARY_VARIABLES && !there) {
+		r = load_measured(&l, (struct need){ found.value[0], found.value[1] });
+		if (r == CUDA_SUCCESS)
+			add_instance(library, context, l.units, l.device);
+	}
+	pthread_mutex_unlock(&making);
 	return r;
+}
+
+static CUresult instantiate_in(CUcontext context, CUlibrary library)
+{
+	CUcontext popped;
+	CUresult r;
+
+	if (shim_real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+		return CUDA_SUCCESS; /* it is gone meanwhile */
+	r = instantiate(library);
+	shim_real.cuCtxPopCurrent_v2(&popped);
+	return r;
+}
+
+/* The program gets a kernel of the library, which it may launch in any context from now on. */
+static CUresult hand_out(CUlibrary library)
+{
+	void **list;
+	unsigned int count;
+	struct map_entry *e;
+	CUresult r = instantiate(library);
+	bool first = false;
+
+	if (r == CUDA_ERROR_OUT_OF_MEMORY || !start_is_metered() || !accounts[0].soft)
+		return r;
+	pthread_mutex_lock(&lock);
+	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
+	if (e && e->value[2] == LIBRARY_VARIABLES) {
+		first = true;
+		e->value[2] |= LIBRARY_OUT;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!first)
+		return CUDA_SUCCESS;
+	list = scratch_new(LIST_MOST, sizeof *list);
+	count = list ? contexts_list(list, LIST_MOST) : LIST_MOST;
+	r = count < LIST_MOST ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned int i = 0; r != CUDA_ERROR_OUT_OF_MEMORY && i < count; i++)
+		r = instantiate_in(list[i], library);
+	scratch_free(list, LIST_MOST, sizeof *list);
+	if (r != CUDA_ERROR_OUT_OF_MEMORY)
+		return CUDA_SUCCESS;
+	/* refused: it has no kernel, and the next time all is tried again */
+	pthread_mutex_lock(&lock);
+	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
+	if (e)
+		e->value[2] &= ~(uint64_t)LIBRARY_OUT;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+struct library_list {
+	CUlibrary *list;
+	unsigned int count;
+};
+
+static bool list_library(const struct map_entry *e, void *data)
+{
+	struct library_list *l = data;
+
+	if (e->value[2] & LIBRARY_OUT && l->count < LIST_MOST)
+		l->list[l->count++] = (CUlibrary)(uintptr_t)e->key;
+	return false;
+}
+
+bool modules_enter(CUcontext context)
+{
+	struct library_list l = { .list = scratch_new(LIST_MOST, sizeof *l.list) };
+	bool good;
+
+	if (!l.list)
+		return false;
+	pthread_mutex_lock(&lock);
+	map_sweep(&libraries, list_library, &l);
+	pthread_mutex_unlock(&lock);
+	good = l.count < LIST_MOST;
+	for (unsigned int i = 0; good && i < l.count; i++)
+		good = instantiate_in(context, l.list[i]) != CUDA_ERROR_OUT_OF_MEMORY;
+	scratch_free(l.list, LIST_MOST, sizeof *l.list);
+	return good;
 }
 
 CUresult shim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
-	CUresult r = instantiate(library);
+	CUresult r = hand_out(library);
 
 	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetKernel(pKernel, library, name);
 }
 
 CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
-	CUresult r = instantiate(lib);
+	CUresult r = hand_out(lib);
 
 	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryEnumerateKernels(kernels, numKernels, lib);
 }
@@ -491,7 +638,7 @@ void modules_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = unlocked;
+	lock = making = unlocked;
 	map_clear(&modules);
 	map_clear(&libraries);
 	map_clear(&instances);
