@@ -415,6 +415,16 @@ CUresult soft_cuCtxAttach(CUcontext *ret, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
+CUresult soft_cuCtxDetach(CUcontext h)
+{
+	struct context *c;
+	CUresult e = context_current(&c);
+
+	if (e)
+		return e;
+	return (CUcontext)c == h && !c->primary ? soft_cuCtxDestroy_v2(h) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 /* ---- asking and setting ---- */
 
 CUresult soft_cuCtxGetDevice(CUdevice *ret)

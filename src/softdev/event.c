@@ -204,3 +204,22 @@ CUresult soft_cuCtxRecordEvent(CUcontext h, CUevent event)
 	w.record.event = ev;
 	return stream_submit(c->legacy, &w, false);
 }
+
+/* All streams of the context wait; new work in any of them comes after. */
+CUresult soft_cuCtxWaitEvent(CUcontext h, CUevent event)
+{
+	struct work w = { .kind = WORK_WAIT };
+	struct context *c;
+	struct event *ev;
+	struct point p;
+	CUresult e = context_find(h, &c);
+
+	if (!e)
+		e = event_find(event, &ev);
+	if (e)
+		return e;
+	pthread_mutex_lock(&stream_mutex);
+	p = ev->point;
+	pthread_mutex_unlock(&stream_mutex);
+	return stream_submit_all(c, &w, &p);
+}

@@ -5,6 +5,7 @@
 #include "softdev/context.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
+#include "softdev/link.h"
 #include "softdev/mempool.h"
 #include "softdev/module.h"
 #include "softdev/stream.h"
@@ -42,6 +43,7 @@ static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_FUNCTION] = SLAB(struct function),
 	[HANDLE_LIBRARY] = SLAB(struct library),
 	[HANDLE_KERNEL] = SLAB(struct kernel),
+	[HANDLE_LINK] = SLAB(struct link),
 	[HANDLE_GRAPH] = SLAB(struct graph),
 	[HANDLE_NODE] = SLAB(struct node),
 	[HANDLE_EXEC] = SLAB(struct exec),

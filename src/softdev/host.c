@@ -124,6 +124,11 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
 	return host_add(c, RANGE_REGISTERED, p, bytes, flags, false);
 }
 
+CUresult soft_cuMemHostRegister(void *p, size_t bytes, unsigned flags)
+{
+	return soft_cuMemHostRegister_v2(p, bytes, flags);
+}
+
 CUresult soft_cuMemHostUnregister(void *p)
 {
 	struct context *c;

@@ -416,6 +416,32 @@ CUresult soft_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 	PER_THREAD(soft_cuGraphLaunch(hGraphExec, hStream));
 }
 
+CUresult soft_cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamWriteValue32(stream, addr, value, flags));
+}
+
+CUresult soft_cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamWaitValue32(stream, addr, value, flags));
+}
+
+CUresult soft_cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamWriteValue64(stream, addr, value, flags));
+}
+
+CUresult soft_cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamWaitValue64(stream, addr, value, flags));
+}
+
+CUresult soft_cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
+				      unsigned int flags)
+{
+	PER_THREAD(soft_cuStreamBatchMemOp(stream, count, paramArray, flags));
+}
+
 CUresult soft_cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
 	PER_THREAD(soft_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream));

@@ -135,10 +135,21 @@ static void stream_unlink_locked(struct stream *s)
 
 static void worker_need_locked(void);
 
-/* Runs the stream until it is empty or must wait. The stream is in state RUNNING; the lock is dropped in between. */
-static void stream_run_locked(struct stream *s)
+/* The program's own functions run on a thread of the driver: one that waits for something must not run into another. */
+static bool operation_calls_host(const struct operation *o)
+{
+	return o->work.kind == WORK_HOST || o->work.kind == WORK_CALLBACK || o->work.kind == WORK_GRAPH;
+}
+
+/*
+ * Runs the stream until it is empty or must wait. Somebody who waits for a point (NULL: a worker) goes no further than
+ * that. The stream is in state RUNNING; the lock is dropped in between.
+ */
+static void stream_run_locked(struct stream *s, const struct point *until)
 {
 	while (s->first && operation_free_to_run_locked(s->first)) {
+		if (until && (point_reached_locked(until) || operation_calls_host(s->first)))
+			break;
 		struct operation *o = s->first;
 
 		pthread_mutex_unlock(&stream_mutex);
@@ -184,7 +195,7 @@ static void *worker_main(void *unused)
 		}
 		ready_remove_locked(s);
 		s->state = STREAM_RUNNING;
-		stream_run_locked(s);
+		stream_run_locked(s, NULL);
 	}
 	return NULL;
 }
@@ -220,10 +231,10 @@ void point_wait(const struct point *p)
 	while (!point_reached_locked(p)) {
 		struct stream *s = p->stream;
 
-		if (s->state == STREAM_READY) {
+		if (s->state == STREAM_READY && !operation_calls_host(s->first)) {
 			ready_remove_locked(s);
 			s->state = STREAM_RUNNING;
-			stream_run_locked(s);
+			stream_run_locked(s, p);
 			continue;
 		}
 		/* Without a worker (none could be made) whoever waits runs what is ready. */
@@ -231,7 +242,7 @@ void point_wait(const struct point *p)
 			s = ready_first;
 			ready_remove_locked(s);
 			s->state = STREAM_RUNNING;
-			stream_run_locked(s);
+			stream_run_locked(s, NULL);
 			continue;
 		}
 		waiting++;
@@ -349,6 +360,24 @@ CUresult stream_submit_after(struct stream *s, struct work *w, const struct poin
 {
 	w->context = s->context;
 	return submit(s, w, point, count, false);
+}
+
+CUresult stream_submit_all(struct context *c, const struct work *w, const struct point *point)
+{
+	CUresult e = CUDA_SUCCESS;
+	struct point done;
+
+	pthread_mutex_lock(&stream_mutex);
+	for (struct stream *s = c->streams; s && !e; s = s->next) {
+		struct work copy = *w;
+
+		copy.context = c;
+		if (!s->dying)
+			e = submit_locked(s, &copy, point, 1, &done);
+	}
+	worker_need_locked();
+	pthread_mutex_unlock(&stream_mutex);
+	return e;
 }
 
 /* ---- waiting for many ---- */

@@ -383,3 +383,30 @@ CUresult soft_cuStreamWriteValue64_v2(CUstream h, CUdeviceptr address, cuuint64_
 	op.writeValue.flags = flags;
 	return soft_cuStreamBatchMemOp_v2(h, 1, &op, 0);
 }
+
+/* The first versions of these calls: the same on this device. */
+
+CUresult soft_cuStreamBatchMemOp(CUstream h, unsigned count, CUstreamBatchMemOpParams *op, unsigned flags)
+{
+	return soft_cuStreamBatchMemOp_v2(h, count, op, flags);
+}
+
+CUresult soft_cuStreamWaitValue32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+	return soft_cuStreamWaitValue32_v2(h, address, value, flags);
+}
+
+CUresult soft_cuStreamWaitValue64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+	return soft_cuStreamWaitValue64_v2(h, address, value, flags);
+}
+
+CUresult soft_cuStreamWriteValue32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+	return soft_cuStreamWriteValue32_v2(h, address, value, flags);
+}
+
+CUresult soft_cuStreamWriteValue64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+	return soft_cuStreamWriteValue64_v2(h, address, value, flags);
+}

@@ -42,6 +42,7 @@ static void by_hand(void)
 		CU(cuStreamSynchronize(NULL));
 		ok(at == 3 && order[0] == 2 && order[1] == 3 && order[2] == 1);
 	}
+	CU(cuGraphExecDestroy(x));
 	CU(cuGraphGetRootNodes(g, nodes, &count));
 	ok(count == 1 && nodes[0] == b);
 	CU(cuGraphAddDependencies(g, &a, &b, NULL, 1));

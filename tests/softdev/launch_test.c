@@ -185,6 +185,50 @@ static void library(void)
 	FAILS(cuLibraryUnload(l), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* Two texts that need each other become one image. */
+static void linked(void)
+{
+	static char caller[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			       ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+			       ".visible .entry run(.param .u64 p)\n{\n"
+			       ".reg .b64 %d;\n.reg .b32 %r;\n"
+			       "ld.param.u64 %d, [p];\n"
+			       "ld.global.u32 %r, [%d];\n"
+			       "{\n.param .b32 a;\n.param .b32 b;\n"
+			       "st.param.b32 [a], %r;\n"
+			       "call.uni (b), twice, (a);\n"
+			       "ld.param.b32 %r, [b];\n}\n"
+			       "st.global.u32 [%d], %r;\n"
+			       "ret;\n}\n";
+	static char callee[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			       ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n"
+			       ".reg .b32 %r;\n"
+			       "ld.param.b32 %r, [x];\n"
+			       "shl.b32 %r, %r, 1;\n"
+			       "st.param.b32 [r], %r;\n"
+			       "ret;\n}\n";
+	CUlinkState l;
+	CUdeviceptr d;
+	void *params[] = { &d }, *image;
+	size_t bytes;
+	CUmodule m;
+
+	CU(cuLinkCreate(0, NULL, NULL, &l));
+	CU(cuLinkAddData(l, CU_JIT_INPUT_PTX, caller, sizeof(caller), "caller", 0, NULL, NULL));
+	FAILS(cuLinkComplete(l, &image, &bytes), CUDA_ERROR_INVALID_PTX); /* one half is missing */
+	CU(cuLinkAddData(l, CU_JIT_INPUT_PTX, callee, sizeof(callee), "callee", 0, NULL, NULL));
+	CU(cuLinkComplete(l, &image, &bytes));
+	CU(cuModuleLoadData(&m, image));
+	CU(cuLinkDestroy(l));
+	FAILS(cuLinkDestroy(l), CUDA_ERROR_INVALID_HANDLE);
+	CU(cuMemAlloc(&d, 4));
+	CU(cuMemsetD32(d, 21, 1));
+	CU(cuLaunchKernel(function(m, "run"), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	is(first(d), 42);
+	CU(cuMemFree(d));
+	CU(cuModuleUnload(m));
+}
+
 static void bad_images(void)
 {
 	static const unsigned char random_bytes[64] = { 0x13, 0x99, 0x01, 0xfe, 0x77 };
@@ -250,6 +294,7 @@ int main(void)
 	CU(cuModuleUnload(m));
 	variables();
 	library();
+	linked();
 	bad_images();
 	faults(c);
 	return soft_end();

@@ -107,10 +107,27 @@ static void edge(void)
 	is(soft_free(), all);
 }
 
+/* A context takes what it is declared to take, a second one as well; a released primary one gives it back. */
+static void context_memory(void)
+{
+	size_t all = soft_free();
+	CUcontext c, primary;
+
+	is(all, ((size_t)64 << 20) - ((size_t)1 << 20));
+	CU(cuCtxGetCurrent(&primary));
+	CU(cuCtxCreate(&c, NULL, 0, 0));
+	is(all - soft_free(), 1 << 20);
+	CU(cuCtxDestroy(c));
+	CU(cuCtxSetCurrent(primary));
+	is(soft_free(), all);
+}
+
 int main(void)
 {
 	soft_begin("1", "64M");
+	setenv("METE_SOFT_CONTEXT_MEMORY", "1M", 1);
 	soft_context();
+	context_memory();
 	standard();
 	threshold();
 	created();

@@ -1,0 +1,18 @@
+/*
+ * link.h: cuLink: several texts become one image.
+ *
+ * The image is a fat binary with one PTX entry per text; the engine links them when it is loaded, and once at
+ * cuLinkComplete, so that errors come where the program expects them.
+ */
+#pragma once
+
+#include "softdev/handle.h"
+#include "softdev/jit.h"
+#include "softdev/module.h"
+
+struct link {
+	struct handle head;
+	struct source source;
+	struct jit jit;
+	void *image; /* owned; what cuLinkComplete gave out */
+};
