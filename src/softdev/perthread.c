@@ -6,10 +6,7 @@
 #define PER_THREAD(call)                                                                                               \
 	do {                                                                                                           \
 		bool before = driver_per_thread;                                                                       \
-		CUresult result;                                                                                       \
-                                                                                                                       \
-		driver_per_thread = true;                                                                              \
-		result = call;                                                                                         \
+		CUresult result = (driver_per_thread = true, call);                                                    \
 		driver_per_thread = before;                                                                            \
 		return result;                                                                                         \
 	} while (0)
