@@ -121,7 +121,7 @@ const char *size_fault_text(int fault)
 	case SIZE_OVERFLOW:
 		return "the number does not fit 64 bits; write a size like 8G";
 	case SIZE_ABSURD:
-		return "more than 2 TiB, which no device has; write a size like 8G";
+		return "1 TiB or more, which no device has; write a size like 8G";
 	case SIZE_BAD_PERCENT:
 		return "more than the whole device; give at most 100%";
 	}

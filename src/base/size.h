@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIZE_LIMIT_BYTES (UINT64_C(1) << 41) /* 2 TiB: beyond any device; what an account word can count */
+#define SIZE_LIMIT_BYTES ((UINT64_C(1) << 40) - 512) /* beyond any device; what an account word can count */
 #define SIZE_TEXT_BYTES 32u
 
 struct size {
