@@ -107,6 +107,7 @@ static void remember(CUgraphExec exec, CUgraph graph)
 			start_treat(launch_calls[i]);
 }
 
+/* A driver that only answers with an error of the device's still has what it had. */
 static uint64_t reserved_units(unsigned int device)
 {
 	cuuint64_t bytes = 0;
@@ -115,8 +116,13 @@ static uint64_t reserved_units(unsigned int device)
 	if (!devices_real(device, &real) ||
 	    shim_real.cuDeviceGetGraphMemAttribute(real, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) !=
 		    CUDA_SUCCESS)
-		return 0;
+		return charged_units[device];
 	return wire_units(bytes);
+}
+
+uint64_t graphs_reserved(unsigned int device)
+{
+	return atomic_load_explicit(&used, memory_order_acquire) ? reserved_units(device) : 0;
 }
 
 /* As a pool's (pools.c): pays growth from *ret_units, then from the credit at hand. Value: units that are missing. */

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Settles the graphs' memory on a device and makes the driver return what no graph uses. True: there is more credit
  * now. */
 bool graphs_shrink(unsigned int device);
 /* Settles where graphs have memory at all. Outside the gate. */
 void graphs_settle(void);
+/* Units that graphs have reserved on a device, where there are graphs that do. */
+uint64_t graphs_reserved(unsigned int device);
 /* In the child of fork(). */
 void graphs_reset(void);

@@ -3,7 +3,8 @@
  *
  * meted is asked before the gate is closed (gate.h), so another thread may take some of the credit in between; what is
  * left then counts. While the gate is closed the driver's figure changes by the measured call alone, whatever other
- * processes do, because it is this process's figure.
+ * processes do, because it is this process's figure. One thing moves nevertheless: what pools and graphs keep goes back
+ * in synchronising calls, which no gate can hold up. So it is read along, and left out of every difference.
  *
  * The truth check: with the gate closed nothing of ours is on its way, so what the driver says we occupy should be what
  * we hold. A difference is reported to meted once per value. On a driver with large blocks, what it occupies beyond our
@@ -14,6 +15,7 @@
 #include "shim/attach.h"
 #include "shim/charge.h"
 #include "shim/gate.h"
+#include "shim/graphs.h"
 #include "shim/pools.h"
 
 #include <string.h>
@@ -29,6 +31,30 @@ struct report { /* made with the gate closed, sent when it is open */
 	uint64_t driver_bytes, held_bytes;
 	bool due;
 };
+
+/* With the gate closed what is kept only gets less, so this ends. */
+static void read_figure(unsigned int device, struct figure *ret, uint64_t *ret_kept_units)
+{
+	uint64_t kept = pools_reserved(device) + graphs_reserved(device), again;
+
+	for (;;) {
+		figure_read(device, ret);
+		again = pools_reserved(device) + graphs_reserved(device);
+		if (again == kept)
+			break;
+		kept = again;
+	}
+	*ret_kept_units = kept;
+}
+
+/* What the measured call has taken; negative: given back. */
+static int64_t taken(struct measured *m, struct figure *ret_after)
+{
+	uint64_t kept;
+
+	read_figure(m->device, ret_after, &kept);
+	return figure_difference(&m->before, ret_after) + (int64_t)(m->before_kept_units - kept);
+}
 
 static void check_truth(struct measured *m, struct report *report)
 {
@@ -117,7 +143,7 @@ int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint
 		return MEASURED_REFUSED;
 	if (!(most <= WIRE_MAX_UNITS && hold_bound(m, most)) && (least == most || !hold_all(m, least)))
 		return MEASURED_REFUSED;
-	figure_read(device, &m->before);
+	read_figure(device, &m->before, &m->before_kept_units);
 	figure_assume(&m->before, (uint64_t)(account_held_units(device) - m->reserved_units) * WIRE_UNIT_BYTES);
 	check_truth(m, &pending);
 	return MEASURED_READY;
@@ -128,8 +154,7 @@ int measured_end(struct measured *m, uint32_t *ret_units)
 	struct figure after;
 	int64_t grown;
 
-	figure_read(m->device, &after);
-	grown = figure_difference(&m->before, &after);
+	grown = taken(m, &after);
 	if (grown > (int64_t)m->reserved_units &&
 	    !account_take(m->device, (uint32_t)(grown - m->reserved_units), false))
 		return MEASURED_OVER;
@@ -150,8 +175,7 @@ void measured_cancel(struct measured *m)
 	struct figure after;
 	int64_t left;
 
-	figure_read(m->device, &after);
-	left = figure_difference(&m->before, &after);
+	left = taken(m, &after);
 	if (left < 0)
 		left = 0;
 	if (left > (int64_t)m->reserved_units)
@@ -166,7 +190,7 @@ void measured_begin_release(struct measured *m, unsigned int device)
 	memset(m, 0, sizeof *m);
 	m->device = device;
 	gate_close();
-	figure_read(device, &m->before);
+	read_figure(device, &m->before, &m->before_kept_units);
 }
 
 /* Takes up to `units` out of a part of the tally. Value: how many it had. */
@@ -182,12 +206,10 @@ static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
 void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known)
 {
 	struct figure after;
-	int64_t shrunk;
+	int64_t shrunk = -taken(m, &after);
 	uint64_t rest = known;
 
-	figure_read(m->device, &after);
 	if (m->before.found && after.found) {
-		shrunk = -figure_difference(&m->before, &after);
 		rest = shrunk > (int64_t)refunded ? (uint64_t)shrunk - refunded : 0;
 	}
 	rest -= give_from(&tally[m->device].measured_units, rest, m->device);

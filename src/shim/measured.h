@@ -17,6 +17,7 @@ struct measured {
 	bool asked_all;
 	uint32_t reserved_units; /* in held, to be settled */
 	struct figure before;
+	uint64_t before_kept_units; /* by pools and graphs, in `before` */
 };
 
 #define MEASURED_UNKNOWN UINT64_MAX

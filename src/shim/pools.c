@@ -73,12 +73,17 @@ static struct pool *pool_find(CUmemoryPool handle)
  */
 static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool created)
 {
-	struct pool *p = pool_find(handle);
 	uint32_t count, i, most = created ? POOLS_MAX - WIRE_MAX_DEVICES : POOLS_MAX;
+	struct pool *p = pool_find(handle);
 
 	if (p && !created)
 		return p;
 	pthread_mutex_lock(&slots_lock);
+	p = pool_find(handle); /* another thread may have been quicker */
+	if (p && !created) {
+		pthread_mutex_unlock(&slots_lock);
+		return p;
+	}
 	count = atomic_load_explicit(&pool_count, memory_order_relaxed);
 	for (i = 0; !p && i < count && pools[i].used; i++)
 		;
@@ -190,6 +195,20 @@ void pools_settle(unsigned int device)
 	for (uint32_t i = 0; i < count; i++)
 		if (pools[i].used && pools[i].device == device)
 			settle(&pools[i]);
+}
+
+uint64_t pools_reserved(unsigned int device)
+{
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
+	uint64_t units = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		pthread_mutex_lock(&pools[i].lock);
+		if (pools[i].used && pools[i].device == device)
+			units += wire_units(reserved_locked(&pools[i]));
+		pthread_mutex_unlock(&pools[i].lock);
+	}
+	return units;
 }
 
 bool pools_shrink(unsigned int device)

@@ -15,5 +15,7 @@ void pools_freed(uint32_t slot, uint64_t bytes);
 bool pools_shrink(unsigned int device);
 /* A context on the device is gone; pools may have gone with it. Outside the gate. */
 void pools_settle(unsigned int device);
+/* Units that the pools on a device have reserved, charged or not. */
+uint64_t pools_reserved(unsigned int device);
 /* In the child of fork(). */
 void pools_reset(void);
