@@ -207,7 +207,7 @@ static int step_daemon(const char *call, unsigned long long most, pid_t daemon)
 int main(int argc, char **argv)
 {
 	unsigned long long steps = 0, most;
-	int status, signal;
+	int status = 0, signal;
 	pid_t pid, rich;
 
 	if (argc != 3 && argc != 4) {
