@@ -2,8 +2,8 @@
  * symbols.h: the functions that a driver exports, found by the hash table of its ELF file.
  *
  * dlsym() would do, at a quarter of a microsecond a name; with more than six hundred names that is half of what
- * attaching a process costs. What is not found here (no GNU hash table, an indirect function, a name of a library that the driver
- * needs) is asked of dlsym().
+ * attaching a process costs. What is not found here (no GNU hash table, an indirect function, a name of a library that
+ * the driver needs) is asked of dlsym().
  */
 #pragma once
 
