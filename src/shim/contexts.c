@@ -489,6 +489,7 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct measured m;
 	unsigned int device;
+	uint64_t least = 0;
 	CUcontext context;
 	uint32_t units;
 	size_t old = 0;
@@ -497,7 +498,16 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
 	if (!start_is_metered() || charge_current(&context, &device) != CHARGE_HELD ||
 	    shim_real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
 		return shim_real.cuCtxSetLimit(limit, value);
-	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
+	if (value < old) {
+		measured_begin_release(&m, device);
+		r = shim_real.cuCtxSetLimit(limit, value);
+		measured_end_release(&m, 0, 0);
+		return r;
+	}
+	/* Of the heap for malloc in kernels it is known what more of it takes. */
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > old)
+		least = wire_units(value - old);
+	if (least > WIRE_MAX_UNITS || measured_begin(&m, device, least, MEASURED_UNKNOWN) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = shim_real.cuCtxSetLimit(limit, value);
 	if (r == CUDA_SUCCESS && measured_end(&m, &units) == MEASURED_READY)

@@ -26,12 +26,15 @@ static _Atomic uint64_t next_id;
 
 /* ---- life ---- */
 
+/* What a context's heap for malloc in kernels has without asking; it is part of what a context takes. */
+#define HEAP_DEFAULT_BYTES ((size_t)8 << 20)
+
 static void context_defaults(struct context *c)
 {
 	memset(c->limit, 0, sizeof(c->limit));
 	c->limit[CU_LIMIT_STACK_SIZE] = 1024;
 	c->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = 7 << 20;
-	c->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+	c->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = HEAP_DEFAULT_BYTES;
 	c->limit[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
 	c->limit[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
 	c->limit[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
@@ -58,6 +61,35 @@ struct context *context_new(struct device *device, bool primary)
 static uint64_t context_units(const struct device *d)
 {
 	return (d->config->context_bytes + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES;
+}
+
+/* What a heap larger than the default takes besides. */
+static uint64_t heap_units(const struct context *c)
+{
+	size_t bytes = c->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
+
+	return bytes > HEAP_DEFAULT_BYTES ? (bytes - HEAP_DEFAULT_BYTES + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES : 0;
+}
+
+/* The heap's size is taken from the device when it is set; below what is in use it does not go. */
+static CUresult heap_resize(struct context *c, size_t bytes)
+{
+	uint64_t before = heap_units(c), after;
+	size_t old = c->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
+
+	if (bytes > c->device->config->total_bytes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (bytes < atomic_load(&c->heap_bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	c->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = bytes;
+	after = heap_units(c);
+	if (after > before && segment_charge(&driver.place, c->device->index, after - before)) {
+		c->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = old;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (after < before)
+		segment_refund(&driver.place, c->device->index, before - after);
+	return CUDA_SUCCESS;
 }
 
 /* Takes what a context takes. Value: CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY, then nothing has changed. */
@@ -89,9 +121,9 @@ static void context_close(struct context *c)
 		mempool_forget(c->device);
 	range_free_all(c);
 	mempool_synchronised(c->device);
+	segment_refund(&driver.place, c->device->index, context_units(c->device) + heap_units(c));
 	context_defaults(c);
 	segment_context_remove(&driver.place, c->device->index);
-	segment_refund(&driver.place, c->device->index, context_units(c->device));
 }
 
 void context_fault(struct context *c, CUresult error)
@@ -549,6 +581,8 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
 	if ((limit == CU_LIMIT_STACK_SIZE && value > 512 << 10) ||
 	    (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+		return heap_resize(c, value);
 	c->limit[limit] = value;
 	return CUDA_SUCCESS;
 }

@@ -345,6 +345,30 @@ static void contexts(void)
 	is(kit_free(), before);
 }
 
+/* The heap for malloc in kernels is device memory too. */
+static void heap(void)
+{
+	size_t before = kit_free(), old = 0, more = 4 * ROOM;
+	CUdeviceptr filler;
+
+	if (!kit.soft) {
+		kit_skip("the heap of kernels", "a real driver takes it when a module needs it");
+		return;
+	}
+	needs(cuCtxGetLimit(&old, CU_LIMIT_MALLOC_HEAP_SIZE));
+	filler = leave(more);
+	answers(CUDA_ERROR_OUT_OF_MEMORY, cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, old + more + 1));
+	is(kit_free(), more);
+	if (works(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, old + more))) {
+		is(kit_free(), 0);
+		nothing_more();
+	}
+	works(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, old));
+	is(kit_free(), more);
+	works(cuMemFree(filler));
+	is(kit_free(), before);
+}
+
 /* Allocation nodes of a graph take memory when the graph is launched, at the latest. */
 static CUresult run_graph(CUgraph *graph, size_t bytes, size_t *ret_taken)
 {
@@ -432,6 +456,7 @@ int main(void)
 	modules();
 	libraries();
 	contexts();
+	heap();
 	graphs();
 	host_memory_is_free();
 	return kit_end();
