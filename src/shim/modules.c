@@ -8,8 +8,8 @@
  * A library is loaded without a context; its variables come into being in a context when something of it is first used
  * there. On the software device that is brought forward to cuLibraryGetKernel and its like, where it can be refused: a
  * launch is never held up. A kernel that was handed out can be launched in every context, so the library then comes to
- * all there are, and to those that are made later. On a real driver, whose lazy loading this would defeat, what a launch
- * loads is found by the truth check (measured.c).
+ * all there are, and to those that are made later. On a real driver, whose lazy loading this would defeat, what a
+ * launch loads is found by the truth check (measured.c).
  */
 #include "shim/modules.h"
 #include "cuda_shim.h"

@@ -68,7 +68,8 @@ static uint64_t heap_units(const struct context *c)
 {
 	size_t bytes = c->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
 
-	return bytes > HEAP_DEFAULT_BYTES ? (bytes - HEAP_DEFAULT_BYTES + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES : 0;
+	return bytes > HEAP_DEFAULT_BYTES ? (bytes - HEAP_DEFAULT_BYTES + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES
+					  : 0;
 }
 
 /* The heap's size is taken from the device when it is set; below what is in use it does not go. */
