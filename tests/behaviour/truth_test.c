@@ -37,7 +37,8 @@ static bool truth_open(void)
 	*(void **)&init = dlsym(nvml, "nvmlInit_v2");
 	*(void **)&by_index = dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&memory_of = dlsym(nvml, "nvmlDeviceGetMemoryInfo");
-	return init && by_index && memory_of && !init() && !by_index(0, &nvml_device[0]) && !by_index(1, &nvml_device[1]);
+	return init && by_index && memory_of && !init() && !by_index(0, &nvml_device[0]) &&
+	       !by_index(1, &nvml_device[1]);
 }
 
 static size_t truth(int device)
@@ -246,7 +247,9 @@ static void library_at_once(void)
 /* Calls whose size shows afterwards, while others' pools give memory back in synchronising calls. */
 static void *measured(void *unused)
 {
-	CUDA_ARRAY_DESCRIPTOR d = { .Width = 1000, .Height = 1000, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1 };
+	CUDA_ARRAY_DESCRIPTOR d = {
+		.Width = 1000, .Height = 1000, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1
+	};
 	CUarray array[8];
 
 	cuCtxSetCurrent(kit.context);
