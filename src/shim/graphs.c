@@ -205,20 +205,62 @@ static CUresult ask_driver(enum cuda_call call, CUgraphExec exec, CUstream strea
 	}
 }
 
+static bool per_thread(enum cuda_call call)
+{
+	return call == CUDA_CALL_cuGraphLaunch_ptsz || call == CUDA_CALL_cuGraphUpload_ptsz;
+}
+
+static void wait_for(enum cuda_call call, CUstream stream)
+{
+	if (per_thread(call))
+		shim_real.cuStreamSynchronize_ptsz(stream);
+	else
+		shim_real.cuStreamSynchronize(stream);
+}
+
+/* A launch into a stream that is being captured takes nothing: it becomes a node of another graph. */
+static bool capturing(enum cuda_call call, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult r = per_thread(call) ? shim_real.cuStreamIsCapturing_ptsz(stream, &status)
+				      : shim_real.cuStreamIsCapturing(stream, &status);
+
+	return r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* What graphs have reserved and nobody uses. What a graph leaves allocated is in use until the program frees it. */
+static uint64_t idle_units(unsigned int device)
+{
+	uint64_t reserved = reserved_units(device), used_units;
+	cuuint64_t bytes = 0;
+	CUdevice real;
+
+	if (!devices_real(device, &real) ||
+	    shim_real.cuDeviceGetGraphMemAttribute(real, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &bytes) != CUDA_SUCCESS)
+		return 0;
+	used_units = wire_units(bytes);
+	return reserved > used_units ? reserved - used_units : 0;
+}
+
 /*
  * On one device of the launch: holds what it may grow by, or where the quota has no room for that, what is missing to
- * the reservation that graphs have already.
+ * what graphs have reserved and do not use. The software device is never trusted to find room there: what is idle has
+ * been trimmed by then. What earlier launches use is idle once the stream has come there.
  */
-static bool hold(struct charge *c, unsigned int device, uint64_t units)
+static bool hold(struct charge *c, unsigned int device, uint64_t units, enum cuda_call call, CUstream stream)
 {
-	uint64_t least;
+	for (int waited = 0; waited < 2; waited++) {
+		uint64_t idle;
 
-	if (charge_begin_units(c, device, units) == CHARGE_HELD)
-		return true;
-	pthread_mutex_lock(&lock);
-	least = units > charged_units[device] ? units - charged_units[device] : 0;
-	pthread_mutex_unlock(&lock);
-	return least < units && charge_begin_units(c, device, least) == CHARGE_HELD;
+		if (waited)
+			wait_for(call, stream);
+		if (charge_begin_units(c, device, units) == CHARGE_HELD)
+			return true;
+		idle = accounts[device].soft ? 0 : idle_units(device);
+		if (idle && charge_begin_units(c, device, units > idle ? units - idle : 0) == CHARGE_HELD)
+			return true;
+	}
+	return false;
 }
 
 /* Settles one device after the launch. False: it grew beyond the quota. Inside the gate. */
@@ -242,10 +284,7 @@ static void withdraw(unsigned int device, enum cuda_call call, CUstream stream)
 	uint32_t none = 0;
 	CUdevice real;
 
-	if (call == CUDA_CALL_cuGraphLaunch_ptsz || call == CUDA_CALL_cuGraphUpload_ptsz)
-		shim_real.cuStreamSynchronize_ptsz(stream);
-	else
-		shim_real.cuStreamSynchronize(stream);
+	wait_for(call, stream);
 	if (devices_real(device, &real))
 		shim_real.cuDeviceGraphMemTrim(real);
 	settle(device, &none);
@@ -261,7 +300,7 @@ static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream s
 	while (n < 3 && e->value[n]) {
 		unsigned int device = (unsigned int)(e->value[n] & 0xff) - 1;
 
-		if (!hold(&charge[n], device, e->value[n] >> 8))
+		if (!hold(&charge[n], device, e->value[n] >> 8, call, stream))
 			break;
 		gate_leave();
 		n++;
@@ -296,7 +335,9 @@ static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
 	if (e)
 		found = *e;
 	pthread_mutex_unlock(&lock);
-	return e ? launch_charged(call, exec, stream, &found) : ask_driver(call, exec, stream);
+	if (!e || capturing(call, stream))
+		return ask_driver(call, exec, stream);
+	return launch_charged(call, exec, stream, &found);
 }
 
 CUresult shim_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)

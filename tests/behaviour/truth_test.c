@@ -171,6 +171,63 @@ static void handle_again(void)
 	is(held(), truth(0));
 }
 
+/* ---- graphs ---- */
+
+/* Each launch leaves memory behind that the program frees later; what is in use is no room for the next. */
+static void left_by_graphs(void)
+{
+	size_t before = truth(0);
+	CUgraphExec exec[6];
+	CUdeviceptr p[6];
+	CUgraph graph;
+	CUstream s;
+	int n = 0;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (; n < 6; n++) {
+		CUresult r;
+
+		needs(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		works(cuMemAllocAsync(&p[n], 15 * MIB, s));
+		needs(cuStreamEndCapture(s, &graph));
+		needs(cuGraphInstantiate(&exec[n], graph, 0));
+		works(cuGraphDestroy(graph));
+		r = cuGraphLaunch(exec[n], s);
+		works(cuStreamSynchronize(s));
+		if (r == CUDA_SUCCESS) {
+			agree(before + (size_t)(n + 1) * 15 * MIB);
+			continue;
+		}
+		is(r, CUDA_ERROR_OUT_OF_MEMORY);
+		agree(before + (size_t)n * 15 * MIB);
+		works(cuGraphExecDestroy(exec[n]));
+		break;
+	}
+	is(n, (int)((kit.total - before) / (15 * MIB)));
+	while (n--) {
+		works(cuMemFree(p[n]));
+		works(cuGraphExecDestroy(exec[n]));
+	}
+	works(cuDeviceGraphMemTrim(kit.dev));
+	agree(before);
+
+	/* The same graph again and again, without waiting, with room for it once. */
+	needs(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	works(cuMemAllocAsync(&p[0], 40 * MIB, s));
+	works(cuMemFreeAsync(p[0], s));
+	needs(cuStreamEndCapture(s, &graph));
+	needs(cuGraphInstantiate(&exec[0], graph, 0));
+	works(cuGraphDestroy(graph));
+	for (int i = 0; i < 5; i++)
+		works(cuGraphLaunch(exec[0], s));
+	works(cuStreamSynchronize(s));
+	agree(before + 40 * MIB);
+	works(cuGraphExecDestroy(exec[0]));
+	works(cuDeviceGraphMemTrim(kit.dev));
+	agree(before);
+	works(cuStreamDestroy(s));
+}
+
 /* ---- libraries ---- */
 
 /* A kernel that was found without any context is launched in many: its library's variables count in each. */
@@ -329,6 +386,7 @@ int main(void)
 	freed_into_nothing();
 	many_pools();
 	handle_again();
+	left_by_graphs();
 	library_everywhere();
 	library_at_once();
 	threads();
