@@ -84,19 +84,11 @@ bool account_take(unsigned int device, uint32_t units, bool asked)
 	return true;
 }
 
-uint32_t account_take_all(unsigned int device)
+uint32_t account_credit_units(unsigned int device)
 {
-	struct wire_account *a = accounts[device].wire;
-	uint64_t word = atomic_load_explicit(&a->word, memory_order_relaxed);
-	uint32_t units;
+	uint64_t word = atomic_load_explicit(&accounts[device].wire->word, memory_order_acquire);
 
-	do {
-		if (wire_held(word) >= wire_granted(word))
-			return 0;
-		units = wire_granted(word) - wire_held(word);
-	} while (!atomic_compare_exchange_weak_explicit(&a->word, &word, word + units, memory_order_acquire,
-							memory_order_relaxed));
-	return units;
+	return wire_held(word) < wire_granted(word) ? wire_granted(word) - wire_held(word) : 0;
 }
 
 /* What came back to a RESERVE, as the caller of a driver's function can use it. */

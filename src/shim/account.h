@@ -49,8 +49,8 @@ int account_ask(unsigned int device, uint64_t units);
 int account_ask_all(unsigned int device);
 /* Outside the gate. Lowers `measuring`, and lets those who waited for it go on. */
 void account_measured(unsigned int device);
-/* All the credit at hand is taken into held. Value: units. */
-uint32_t account_take_all(unsigned int device);
+/* The credit at hand, in units. */
+uint32_t account_credit_units(unsigned int device);
 
 /* Quota and what the tenant holds; from the page alone when meted is out of reach. Outside the gate. */
 void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes);

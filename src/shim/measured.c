@@ -56,9 +56,26 @@ static int64_t taken(struct measured *m, struct figure *ret_after)
 	return figure_difference(&m->before, ret_after) + (int64_t)(m->before_kept_units - kept);
 }
 
+/* What is charged without the reserve. */
+static uint32_t held_before(const struct measured *m)
+{
+	return account_held_units(m->device) - (m->asked_all ? 0 : m->reserved_units);
+}
+
+/* Of the reserve, `units` stay charged and the rest goes back. False: they are more than the reserve, and not to be had. */
+static bool settle(const struct measured *m, uint32_t units)
+{
+	if (m->asked_all)
+		return account_take(m->device, units, true);
+	if (units > m->reserved_units)
+		return account_take(m->device, units - m->reserved_units, false);
+	account_give(m->device, m->reserved_units - units);
+	return true;
+}
+
 static void check_truth(struct measured *m, struct report *report)
 {
-	int64_t held = (int64_t)account_held_units(m->device) - m->reserved_units, difference;
+	int64_t held = held_before(m), difference;
 	struct report r = { 0 };
 
 	*report = r;
@@ -68,6 +85,8 @@ static void check_truth(struct measured *m, struct report *report)
 	if (difference > 0 && accounts[m->device].granule_units > 1) {
 		uint32_t take = difference < m->reserved_units ? (uint32_t)difference : m->reserved_units;
 
+		if (m->asked_all && !account_take(m->device, take, true))
+			take = 0;
 		m->reserved_units -= take;
 		tally[m->device].overhead_units += take;
 		difference -= take;
@@ -123,11 +142,10 @@ static bool hold_all(struct measured *m, uint64_t least)
 		m->asked_all = true;
 		account_ask_all(m->device); /* without an answer: the credit at hand */
 		gate_close();
-		m->reserved_units = account_take_all(m->device);
+		m->reserved_units = account_credit_units(m->device);
 		enough = m->reserved_units >= least;
 		if (enough)
 			return true;
-		account_give(m->device, m->reserved_units);
 		gate_open();
 		account_measured(m->device);
 		if (!pools_shrink(m->device))
@@ -144,7 +162,7 @@ int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint
 	if (!(most <= WIRE_MAX_UNITS && hold_bound(m, most)) && (least == most || !hold_all(m, least)))
 		return MEASURED_REFUSED;
 	read_figure(device, &m->before, &m->before_kept_units);
-	figure_assume(&m->before, (uint64_t)(account_held_units(device) - m->reserved_units) * WIRE_UNIT_BYTES);
+	figure_assume(&m->before, (uint64_t)held_before(m) * WIRE_UNIT_BYTES);
 	check_truth(m, &pending);
 	return MEASURED_READY;
 }
@@ -155,14 +173,10 @@ int measured_end(struct measured *m, uint32_t *ret_units)
 	int64_t grown;
 
 	grown = taken(m, &after);
-	if (grown > (int64_t)m->reserved_units &&
-	    !account_take(m->device, (uint32_t)(grown - m->reserved_units), false))
-		return MEASURED_OVER;
-	if (grown > (int64_t)m->reserved_units)
-		m->reserved_units = (uint32_t)grown;
 	if (grown < 0)
 		grown = 0;
-	account_give(m->device, m->reserved_units - (uint32_t)grown);
+	if (grown > (int64_t)WIRE_MAX_UNITS || !settle(m, (uint32_t)grown))
+		return MEASURED_OVER;
 	tally[m->device].measured_units += (uint64_t)grown;
 	*ret_units = (uint32_t)grown;
 	finish(m);
@@ -180,7 +194,7 @@ void measured_cancel(struct measured *m)
 		left = 0;
 	if (left > (int64_t)m->reserved_units)
 		left = m->reserved_units;
-	account_give(m->device, m->reserved_units - (uint32_t)left);
+	settle(m, (uint32_t)left);
 	tally[m->device].measured_units += (uint64_t)left;
 	finish(m);
 }

@@ -1,9 +1,11 @@
 /*
  * measured.h: a driver's call whose size only shows afterwards: a context, a module, an array, a graph's memory.
  *
- * All that is left of the quota is held while the call runs (or an upper bound, where one is known), the gate is
- * closed, and the charge is settled at what the driver's figure has grown by. If it grew by more than was held, the
- * caller undoes the call and answers out of memory.
+ * All that is left of the quota is this process's credit while the call runs (or an upper bound, where one is known, is
+ * held), the gate is closed, and the charge is settled at what the driver's figure has grown by. If it grew by more,
+ * the caller undoes the call and answers out of memory.
+ * The credit is not taken into `held` meanwhile: nobody else can use it, for the gate is closed and meted recalls
+ * nothing from a process that is measuring; and what other processes of the tenant see as free stays true.
  */
 #pragma once
 
@@ -14,8 +16,8 @@
 
 struct measured {
 	unsigned int device;
-	bool asked_all;
-	uint32_t reserved_units; /* in held, to be settled */
+	bool asked_all; /* the reserve is credit; otherwise it is held */
+	uint32_t reserved_units; /* to be settled */
 	struct figure before;
 	uint64_t before_kept_units; /* by pools and graphs, in `before` */
 };
