@@ -1,4 +1,5 @@
 """Attaching: who a client is, coming back, exec, fork, and what attaching costs."""
+import os
 import statistics
 
 from harness import *
@@ -65,8 +66,10 @@ def test_cost(m):
     print(f"# 200 processes at once: median {statistics.median(together) * 1e3:.3f} ms, "
           f"worst {max(together) * 1e3:.3f} ms", flush=True)
     # Sanitizers and busy machines are slower; the figures to reach are those of bench/. This catches another order.
-    ok(statistics.median(fresh) < 0.010, "attaching alone takes around a millisecond or less")
-    ok(statistics.median(together) < 0.100, "200 at once do not queue for long")
+    # ./check says how much slower a sanitizer may be.
+    patience = float(os.environ.get("METE_TEST_PATIENCE", "1"))
+    ok(statistics.median(fresh) < 0.010 * patience, "attaching alone takes around a millisecond or less")
+    ok(statistics.median(together) < 0.100 * patience, "200 at once do not queue for long")
     ok(until(lambda: len(m.control().grant("cost")["processes"]) <= 1), "all of them are forgotten when they end")
     same(m.control().grant("cost")["attached_total"], 210, "and were counted")
 
