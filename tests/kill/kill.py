@@ -5,9 +5,9 @@ kill -9 at any moment, of clients, of the daemon, of both: kill.py random|steps 
   random   workers take and give memory under one quota; one of them, or meted, or both, are killed at random moments
   steps    a program is killed after exactly N instructions of a call, for N all over the call
 
-Whenever the survivors stand still, four accounts must agree to the byte: what the workers themselves believe to hold, what
-meted says that the processes hold, what it says that the grant holds, and what the device's pool has given out, asked
-without mete in between. At no moment may the pool have given out more than the quota. In the end all of them are zero.
+Whenever the survivors stand still, these accounts must agree to the byte: what the workers themselves believe to hold,
+what meted says that the grant holds and that its processes hold, what `mete ps` prints, and what the device's pool has
+given out, asked without mete in between. At no moment may the pool have given out more than the quota. In the end all of them are zero.
 
 The script starts itself once more under `mete run`: inside, every process it starts is the tenant's.
 """
@@ -94,6 +94,17 @@ class Control:
         whole = sum(d["held_bytes"] for g in grants for d in g["devices"])
         parts = sum(d["held_bytes"] for g in grants for p in g["processes"] for d in p["devices"])
         return whole, parts
+
+
+def ps_held(build):
+    """What `mete ps --json` says that the processes hold: the same by the way that an operator goes."""
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    out = subprocess.run([os.path.join(build, "src/cli/mete"), "ps", "--json"], env=env, stdout=subprocess.PIPE, timeout=60).stdout
+    try:
+        grants = json.loads(out)["grants"]
+    except ValueError:
+        return -1
+    return sum(d["held_bytes"] for g in grants for p in g["processes"] for d in p["devices"])
 
 
 class Pool:
@@ -198,13 +209,13 @@ def random_kills(args, folder):
             if stuck:
                 trouble.append(f"after kill {turn + 1}: {stuck}")
                 break
-            figures = settle(lambda: [sum(w.held() for w in workers), *control.held(), pool.held()])
+            figures = settle(lambda: [sum(w.held() for w in workers), *control.held(), pool.held(), ps_held(args.build)])
             compared += 1
             sum_held += figures[0]
             most = max(most, figures[3])
             if len(set(figures)) != 1:
                 trouble.append(f"after kill {turn + 1} ({what}): workers {figures[0]}, grant {figures[1]}, processes {figures[2]}, "
-                               f"pool {figures[3]} bytes")
+                               f"pool {figures[3]}, mete ps {figures[4]} bytes")
                 break
             errors = [w.state()[4] for w in workers if w.state()[4]]
             if errors:
@@ -223,8 +234,9 @@ def random_kills(args, folder):
           f"{calls} calls: {compared} times the accounts agreed to the byte")
     check(compared == 0 or sum_held > 0, f"something was held when they were compared ({sum_held // max(1, compared)} bytes on average)")
     check(most <= QUOTA, f"the pool never gave out more than the quota ({most} of {QUOTA} bytes)")
-    figures = settle(lambda: [0, *control.held(), pool.held()])
-    check(len(set(figures)) == 1, f"in the end all is zero (grant {figures[1]}, processes {figures[2]}, pool {figures[3]})")
+    figures = settle(lambda: [0, *control.held(), pool.held(), ps_held(args.build)])
+    check(len(set(figures)) == 1, f"in the end all is zero (grant {figures[1]}, processes {figures[2]}, pool {figures[3]}, mete ps "
+          f"{figures[4]})")
 
 
 def steps(args, folder):
