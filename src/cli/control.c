@@ -2,6 +2,7 @@
 #include "cli/control.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fallback_dir.h"
 #include "cli/place.h"
 #include "cli/start.h"
 
@@ -118,7 +119,7 @@ int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 	}
 	if (xdg && *xdg == '/' && !stat(xdg, &st) && S_ISDIR(st.st_mode) && path_join(dir, "%s/mete", xdg))
 		return 0;
-	path_join(dir, "/tmp/mete-%u", geteuid());
+	fallback_dir(dir, PATH_MAX);
 	return 0;
 }
 

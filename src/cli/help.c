@@ -55,7 +55,7 @@ static const struct term environment[] = {
 	  "found; METE_NVML likewise for libnvidia-ml.so.1." },
 	{ "METE_LIBDIR", "A folder with shim/ and soft/ in it, instead of the one beside mete." },
 	{ "METE_RUNTIME_DIR", "The daemon's folder. Default: /run/mete when a system meted listens there, else "
-			      "$XDG_RUNTIME_DIR/mete, else /tmp/mete-UID." },
+			      "$XDG_RUNTIME_DIR/mete, else /dev/shm/mete-UID (/tmp without /dev/shm)." },
 	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
 	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
 	{ "NO_COLOR", "When set and not empty: no colours." },

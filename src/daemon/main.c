@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fallback_dir.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
@@ -37,7 +38,7 @@ static const char help[] =
 	"Serves grants of device memory to the programs of `mete run`; see mete(1).\n"
 	"\n"
 	"  --runtime-dir DIR      sockets, pages and lock; default: METE_RUNTIME_DIR, /run/mete with\n"
-	"                         --system, $XDG_RUNTIME_DIR/mete, or /tmp/mete-UID\n"
+	"                         --system, $XDG_RUNTIME_DIR/mete, or /dev/shm/mete-UID\n"
 	"  --state-dir DIR        where mete.db is kept; default: the runtime directory\n"
 	"  --system               serve all users\n"
 	"  --soft-only            offer the software device alone\n"
@@ -198,7 +199,7 @@ static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
 	else if (xdg && *xdg == '/')
 		snprintf(dir, size, "%s/mete", xdg);
 	else
-		snprintf(dir, size, "/tmp/mete-%u", (unsigned int)geteuid());
+		fallback_dir(dir, size);
 }
 
 /* Every client costs three descriptors. */
