@@ -62,7 +62,7 @@ static uint32_t held_before(const struct measured *m)
 	return account_held_units(m->device) - (m->asked_all ? 0 : m->reserved_units);
 }
 
-/* Of the reserve, `units` stay charged and the rest goes back. False: they are more than the reserve, and not to be had. */
+/* Of the reserve, `units` stay charged and the rest goes back. False: they are more than it, and not to be had. */
 static bool settle(const struct measured *m, uint32_t units)
 {
 	if (m->asked_all)
