@@ -37,7 +37,7 @@ def alive(pid):
     try:
         with open(f'/proc/{pid}/stat') as stat:
             return stat.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # also when it ends between opening and reading
         return False
 
 
