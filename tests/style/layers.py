@@ -18,12 +18,14 @@ with open(os.path.join(root, "tests/style/layers.txt"), encoding="utf-8") as f:
 
 GENERATED = re.compile(r"^(cuda|nvml|cudart|procs)\w*\.h$")
 faults = checked = 0
+told = []
 
 
 def fault(path, number, text):
     global faults
     faults += 1
-    print(f"# {os.path.relpath(path, root)}:{number}: {text}")
+    told.append(f"{os.path.relpath(path, root)} line {number}: {text}")
+    print("#", told[-1])
 
 
 def layer_of(path):
@@ -78,6 +80,7 @@ for top in ("src", "connect"):
                 checked += 1
                 check(os.path.join(folder, name))
 
+where = ": " + "; ".join(told[:5]) if told else ""
 print("1..1")
-print(f"{'not ' if faults or not checked else ''}ok 1 - includes of {checked} sources run downward ({faults} do not)")
+print(f"{'not ' if faults or not checked else ''}ok 1 - includes of {checked} sources run downward ({faults} do not){where}")
 sys.exit(1 if faults or not checked else 0)

@@ -21,7 +21,8 @@ def check(good, text, details=()):
     failed += not good
     for d in list(details)[:20]:
         print("#", d)
-    print(f"{'' if good else 'not '}ok {count} - {text}")
+    where = "" if good else ": " + ", ".join(str(d) for d in list(details)[:5])
+    print(f"{'' if good else 'not '}ok {count} - {text}{where}")
 
 
 def run(*command):

@@ -50,7 +50,9 @@ def rule(name, places):
         print(f"# {relative}:{number}")
     count += 1
     failed += bool(places)
-    print(f"{'not ' if places else ''}ok {count} - {name}")
+    # What is printed besides results is not shown by every runner.
+    where = ": " + ", ".join(f"{r} line {n}" for r, n in places[:5]) if places else ""
+    print(f"{'not ' if places else ''}ok {count} - {name}{where}")
 
 
 count = failed = 0
