@@ -85,8 +85,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Moves a descriptor out of the program's way. Value: the descriptor to use, also when it could not be moved. */
-static int move_high(int fd)
+int attach_move_high(int fd)
 {
 	struct rlimit limit = { 0 };
 	long floor, high;
@@ -136,7 +135,7 @@ static int connect_locked(const char *path)
 	fd = kernel(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return (int)fd;
-	fd = move_high((int)fd);
+	fd = attach_move_high((int)fd);
 	do
 		r = kernel(syscall(SYS_connect, (int)fd, &address, sizeof address));
 	while (r == -EINTR);

@@ -83,4 +83,7 @@ __attribute__((format(printf, 2, 3))) void attach_event(uint32_t device, const c
  */
 void attach_forget(bool keep_socket);
 
+/* Moves a descriptor of ours out of the program's way. Value: the one to use, also when it could not be moved. */
+int attach_move_high(int fd);
+
 #define ATTACH_PATIENCE_MS 5000u

@@ -12,6 +12,7 @@
 #include "shim/gate.h"
 #include "shim/pools.h"
 #include "shim/records.h"
+#include "shim/sharing.h"
 #include "shim/start.h"
 
 int charge_current(CUcontext *ret_context, unsigned int *ret_device)
@@ -59,7 +60,7 @@ int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
 
 	do
 		r = charge_try_units(c, device, units);
-	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && pools_shrink(device));
+	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || pools_shrink(device)));
 	return r;
 }
 

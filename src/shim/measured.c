@@ -17,6 +17,7 @@
 #include "shim/gate.h"
 #include "shim/graphs.h"
 #include "shim/pools.h"
+#include "shim/sharing.h"
 
 #include <string.h>
 
@@ -148,7 +149,7 @@ static bool hold_all(struct measured *m, uint64_t least)
 			return true;
 		gate_open();
 		account_measured(m->device);
-		if (!pools_shrink(m->device))
+		if (!sharing_look() && !pools_shrink(m->device))
 			return false;
 	}
 }

@@ -288,6 +288,7 @@ CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total)
 		tenant_free = real_free;
 		tenant_total = real_total;
 	} else {
+		sharing_look();
 		tenant_info(device, free ? real_free : UINT64_MAX, &tenant_free, &tenant_total);
 	}
 	if (free)

@@ -3,11 +3,16 @@
 #include "cuda_shim.h"
 #include "shim/account.h"
 #include "shim/attach.h"
+#include "shim/charge.h"
+#include "shim/gate.h"
 #include "shim/records.h"
 #include "shim/start.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,12 +21,15 @@
 struct object {
 	uint8_t key[WIRE_KEY_BYTES];
 	unsigned int device;
-	unsigned int holds; /* 0: a free place */
+	uint32_t units;
+	unsigned int holds; /* 0: lingers where there is a watch, else a free place */
+	int watch;	    /* 1 + the descriptor that watches its file; 0: none */
 };
 
 /* Held while meted is asked, so that the last drop and a new import of one key do not overtake each other. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object objects[WIRE_MAX_OBJECTS]; /* guarded by lock */
+static _Atomic unsigned int lingering;		/* changed with the lock held */
 
 static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uint32_t units, struct wire_shared *ret)
 {
@@ -36,7 +44,7 @@ static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uin
 static int find_locked(const uint8_t *key)
 {
 	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
-		if (objects[i].holds && !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
+		if ((objects[i].holds || objects[i].watch) && !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
 			return (int)i;
 	return SHARING_NONE;
 }
@@ -44,21 +52,100 @@ static int find_locked(const uint8_t *key)
 static int free_place_locked(void)
 {
 	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
-		if (!objects[i].holds)
+		if (!objects[i].holds && !objects[i].watch)
 			return (int)i;
 	return SHARING_NONE;
 }
 
-static void fill_locked(int id, const uint8_t *key, unsigned int device)
+static void fill_locked(int id, const uint8_t *key, unsigned int device, uint32_t units)
 {
 	memcpy(objects[id].key, key, WIRE_KEY_BYTES);
 	objects[id].device = device;
+	objects[id].units = units;
 	objects[id].holds = 1;
+}
+
+static bool moved(unsigned int device)
+{
+	return atomic_load_explicit(&accounts[device].wire->word, memory_order_acquire) & WIRE_MOVED;
+}
+
+/* True: the units have left our account. Another process may have made the object first; then they are given back. */
+static bool share_locked(const uint8_t *key, unsigned int device, uint32_t units)
+{
+	struct wire_shared answer;
+	bool before = moved(device);
+
+	if (ask(WIRE_SHARE, key, device, units, &answer) != WIRE_OK)
+		return false;
+	if (moved(device) == before)
+		account_give(device, units);
+	return true;
+}
+
+/* The watch is still ours: the program closes what it likes. */
+static bool watches(const struct object *o)
+{
+	uint8_t key[WIRE_KEY_BYTES];
+
+	return o->watch && sharing_key_of_fd(o->watch - 1, key) && !memcmp(key, o->key, WIRE_KEY_BYTES);
+}
+
+static void unwatch(struct object *o)
+{
+	int saved = errno;
+
+	if (watches(o))
+		syscall(SYS_close, o->watch - 1);
+	o->watch = 0;
+	errno = saved;
+}
+
+/* Somebody, we included, has a descriptor or mapping of it. */
+static bool is_held(const struct object *o)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	int saved = errno;
+	bool held = watches(o) && syscall(SYS_fcntl, o->watch - 1, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+
+	errno = saved;
+	return held;
+}
+
+/* Lets go of an object without holds. */
+static void end_locked(struct object *o)
+{
+	struct wire_shared answer;
+
+	unwatch(o);
+	ask(WIRE_DROP, o->key, o->device, 0, &answer);
+}
+
+/*
+ * The object has no holds. True: it must stay charged here. Only a DROP tells whether another process references it,
+ * so the units are taken once more first, for the case that nobody does and the object must come back.
+ */
+static bool linger_locked(struct object *o)
+{
+	struct wire_shared answer;
+	struct charge c;
+	int r;
+
+	if (!is_held(o))
+		return false;
+	if (charge_try_units(&c, o->device, o->units) != CHARGE_HELD)
+		return true;
+	gate_leave();
+	r = ask(WIRE_DROP, o->key, o->device, 0, &answer);
+	if (r == WIRE_OK && answer.last && share_locked(o->key, o->device, o->units))
+		return true;
+	gate_enter();
+	charge_cancel(&c);
+	return false;
 }
 
 int sharing_share(const uint8_t *key, unsigned int device, uint32_t units)
 {
-	struct wire_shared answer;
 	int id;
 
 	pthread_mutex_lock(&lock);
@@ -67,8 +154,8 @@ int sharing_share(const uint8_t *key, unsigned int device, uint32_t units)
 		id = SHARING_NONE; /* another allocation under the same name: keep it in our own account */
 	} else {
 		id = free_place_locked();
-		if (id != SHARING_NONE && ask(WIRE_SHARE, key, device, units, &answer) == WIRE_OK)
-			fill_locked(id, key, device);
+		if (id != SHARING_NONE && share_locked(key, device, units))
+			fill_locked(id, key, device, units);
 		else
 			id = SHARING_NONE;
 	}
@@ -79,18 +166,20 @@ int sharing_share(const uint8_t *key, unsigned int device, uint32_t units)
 int sharing_import(const uint8_t *key)
 {
 	struct wire_shared answer;
-	int id;
+	int id, r;
 
 	pthread_mutex_lock(&lock);
 	id = find_locked(key);
 	if (id != SHARING_NONE) {
-		objects[id].holds++;
+		if (!objects[id].holds++)
+			atomic_fetch_sub_explicit(&lingering, 1, memory_order_relaxed);
 	} else {
 		id = free_place_locked();
-		if (id != SHARING_NONE && ask(WIRE_IMPORT, key, 0, 0, &answer) == WIRE_OK)
-			fill_locked(id, key, answer.device);
+		r = id == SHARING_NONE ? WIRE_FULL : ask(WIRE_IMPORT, key, 0, 0, &answer);
+		if (r == WIRE_OK)
+			fill_locked(id, key, answer.device, answer.units);
 		else
-			id = SHARING_NONE;
+			id = r == WIRE_UNKNOWN_OBJECT ? SHARING_UNKNOWN : SHARING_NONE;
 	}
 	pthread_mutex_unlock(&lock);
 	return id;
@@ -98,12 +187,61 @@ int sharing_import(const uint8_t *key)
 
 void sharing_drop(uint32_t id)
 {
-	struct wire_shared answer;
+	pthread_mutex_lock(&lock);
+	if (id < WIRE_MAX_OBJECTS && objects[id].holds && --objects[id].holds == 0) {
+		if (linger_locked(&objects[id]))
+			atomic_fetch_add_explicit(&lingering, 1, memory_order_relaxed);
+		else
+			end_locked(&objects[id]);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* 1 + a descriptor of our own of the same file, or 0. It is opened anew: a duplicate would carry the lock. */
+static int watch_open(int fd)
+{
+	int saved = errno;
+	char path[32];
+	long own;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	own = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	errno = saved;
+	if (own < 0)
+		return 0;
+	own = attach_move_high((int)own);
+	errno = saved;
+	return (int)own + 1;
+}
+
+void sharing_watch(uint32_t id, int fd)
+{
+	uint8_t key[WIRE_KEY_BYTES];
+	struct object *o;
 
 	pthread_mutex_lock(&lock);
-	if (id < WIRE_MAX_OBJECTS && objects[id].holds && --objects[id].holds == 0)
-		ask(WIRE_DROP, objects[id].key, objects[id].device, 0, &answer);
+	o = id < WIRE_MAX_OBJECTS ? &objects[id] : NULL;
+	if (o && o->holds && accounts[o->device].soft && !watches(o) && sharing_key_of_fd(fd, key) &&
+	    !memcmp(key, o->key, WIRE_KEY_BYTES))
+		o->watch = watch_open(fd);
 	pthread_mutex_unlock(&lock);
+}
+
+bool sharing_look(void)
+{
+	bool gone = false;
+
+	if (!atomic_load_explicit(&lingering, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&lock);
+	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
+		if (!o->holds && o->watch && !is_held(o)) {
+			atomic_fetch_sub_explicit(&lingering, 1, memory_order_relaxed);
+			end_locked(o);
+			gone = true;
+		}
+	pthread_mutex_unlock(&lock);
+	return gone;
 }
 
 void sharing_reset(void)
@@ -111,6 +249,9 @@ void sharing_reset(void)
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
 	lock = unlocked;
+	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
+		unwatch(o);
+	atomic_store_explicit(&lingering, 0, memory_order_relaxed);
 	memset(objects, 0, sizeof objects);
 }
 
@@ -188,7 +329,7 @@ static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	}
 	r = second ? shim_real.cuIpcOpenMemHandle_v2(pdptr, handle, flags)
 		   : shim_real.cuIpcOpenMemHandle(pdptr, handle, flags);
-	if (id == SHARING_NONE)
+	if (id < 0)
 		return r;
 	if (r != CUDA_SUCCESS) {
 		sharing_drop((uint32_t)id);

@@ -19,7 +19,11 @@
 #include "shim/sharing.h"
 #include "shim/start.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us
  */
@@ -130,6 +134,7 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 	CUmemAllocationProp seen;
 	unsigned int device;
 
+	sharing_look();
 	if (!handle || !prop || !size || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !start_is_metered())
 		return shim_real.cuMemCreate(handle, size, prop, flags);
 	seen = *prop;
@@ -176,6 +181,7 @@ CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
 	uint64_t id;
 	CUresult r;
 
+	sharing_look();
 	gate_enter();
 	id = take_reference(handle);
 	r = shim_real.cuMemRelease(handle);
@@ -207,6 +213,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	uint64_t id;
 	CUresult r;
 
+	sharing_look();
 	gate_enter();
 	id = id_of_handle(handle);
 	if (id)
@@ -224,32 +231,79 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	return r;
 }
 
-/* The mapping at *at leaves the table and *at moves behind it. Value: its allocation's id, 0: none there. */
-static uint64_t take_range(uint64_t *at, uint64_t end)
+/* Ranges on their way out of the table; one is the rule, and needs no memory. */
+struct taken {
+	struct map_entry first; /* key 0: none */
+	struct map more;
+};
+
+/* The ranges that make up [at, end). False: no memory for so many; what was taken is in *ret. */
+static bool take_ranges(uint64_t at, uint64_t end, struct taken *ret)
 {
-	struct map_entry e = { 0 };
+	struct map_entry e;
+	bool good = true;
 
 	pthread_mutex_lock(&lock);
-	if (*at < end && map_remove(&ranges, *at, &e))
-		*at += e.value[0];
+	while (good && at < end && map_remove(&ranges, at, &e)) {
+		if (!ret->first.key)
+			ret->first = e;
+		else if (!map_add(&ret->more, &e))
+			good = !map_add(&ranges, &e); /* its old place is free */
+		at += e.value[0];
+	}
 	pthread_mutex_unlock(&lock);
-	return e.value[1];
+	return good;
+}
+
+static bool put_range(const struct map_entry *e, void *unused)
+{
+	(void)unused;
+	map_add(&ranges, e);
+	return true;
+}
+
+static void put_ranges(struct taken *taken)
+{
+	pthread_mutex_lock(&lock);
+	if (taken->first.key)
+		put_range(&taken->first, NULL);
+	map_sweep(&taken->more, put_range, NULL);
+	pthread_mutex_unlock(&lock);
+	map_clear(&taken->more);
+}
+
+static bool refund_range(const struct map_entry *e, void *unused)
+{
+	struct gone gone = change(e->value[1], 0, -1);
+
+	(void)unused;
+	refund(&gone);
+	return true;
+}
+
+static void refund_ranges(struct taken *taken)
+{
+	if (taken->first.key)
+		refund_range(&taken->first, NULL);
+	map_sweep(&taken->more, refund_range, NULL);
+	map_clear(&taken->more);
 }
 
 /* Mappings are unmapped whole, several neighbours at once if the program likes. */
 CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-	uint64_t at = ptr, end = ptr + size, id;
-	CUresult r;
+	struct taken taken = { 0 };
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
+	sharing_look();
 	gate_enter();
-	r = shim_real.cuMemUnmap(ptr, size);
+	if (take_ranges(ptr, ptr + size, &taken))
+		r = shim_real.cuMemUnmap(ptr, size);
+	if (r != CUDA_SUCCESS)
+		put_ranges(&taken);
 	gate_leave();
-	while (r == CUDA_SUCCESS && (id = take_range(&at, end))) {
-		struct gone gone = change(id, 0, -1);
-
-		refund(&gone);
-	}
+	if (r == CUDA_SUCCESS)
+		refund_ranges(&taken);
 	return r;
 }
 
@@ -272,6 +326,7 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 	struct gone gone = { 0 };
 	CUresult r;
 
+	sharing_look();
 	gate_enter();
 	pthread_mutex_lock(&lock);
 	map_sweep(&ranges, covers, &l);
@@ -288,8 +343,11 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 	return r;
 }
 
-/* The charge moves to the grant's object; a second export of the same memory finds it there already. */
-static void share(CUmemGenericAllocationHandle handle, const uint8_t *key)
+/*
+ * The charge moves to the grant's object; a second export of the same memory finds it there already. `fd` names the
+ * same memory; -1: there is none.
+ */
+static void share(CUmemGenericAllocationHandle handle, const uint8_t *key, int fd)
 {
 	struct map_entry *e, found;
 	uint64_t id = id_of_handle(handle);
@@ -305,6 +363,8 @@ static void share(CUmemGenericAllocationHandle handle, const uint8_t *key)
 	object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
 	if (object == SHARING_NONE)
 		return;
+	if (fd >= 0)
+		sharing_watch((uint32_t)object, fd);
 	pthread_mutex_lock(&lock);
 	e = map_find(&allocations, id);
 	if (e)
@@ -322,11 +382,12 @@ CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAl
 
 	if (r != CUDA_SUCCESS || !start_is_metered())
 		return r;
+	sharing_look();
 	if (handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && sharing_key_of_fd(*(int *)shareableHandle, key))
-		share(handle, key);
+		share(handle, key, *(int *)shareableHandle);
 	if (handleType == CU_MEM_HANDLE_TYPE_FABRIC) {
 		sharing_key_of_bytes(shareableHandle, sizeof(CUmemFabricHandle), key);
-		share(handle, key);
+		share(handle, key, -1);
 	}
 	return r;
 }
@@ -344,23 +405,96 @@ static bool add_import(CUmemGenericAllocationHandle handle, unsigned int object)
 	return false;
 }
 
+/* The size of a file, as units. 0: no file with a size. */
+static uint64_t file_units(int fd)
+{
+	int saved = errno;
+	struct stat st;
+	long r = syscall(SYS_fstat, fd, &st);
+
+	errno = saved;
+	return r == 0 && S_ISREG(st.st_mode) && st.st_size > 0 ? wire_units((uint64_t)st.st_size) : 0;
+}
+
+/* Charges on the device that the memory really lies on. CUDA_SUCCESS or not: inside the gate, as before. */
+static CUresult charge_where(CUmemGenericAllocationHandle handle, struct charge *c)
+{
+	CUmemAllocationProp prop;
+	struct charge there;
+	unsigned int device;
+	CUresult r = shim_real.cuMemGetAllocationPropertiesFromHandle(&prop, handle);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!devices_find(prop.location.id, &device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (device == c->device)
+		return CUDA_SUCCESS;
+	gate_leave();
+	if (charge_begin_units(&there, device, c->units) != CHARGE_HELD) {
+		gate_enter();
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	account_give(c->device, c->units);
+	*c = there;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Memory of the software device that nobody has exported under this grant. Which device it lies on is known afterwards;
+ * until then any that has room stands in.
+ */
+static CUresult import_charged(CUmemGenericAllocationHandle *handle, int fd, const uint8_t *key, uint64_t units)
+{
+	struct charge c = { 0 };
+	unsigned int device = 0;
+	CUresult r;
+
+	while (device < account_count && charge_begin_units(&c, device, units) != CHARGE_HELD)
+		device++;
+	if (device == account_count)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = shim_real.cuMemImportFromShareableHandle(handle, (void *)(intptr_t)fd,
+						     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	if (r == CUDA_SUCCESS) {
+		r = charge_where(*handle, &c);
+		if (r == CUDA_SUCCESS && !add(name_of(*handle), c.device, c.units, 0))
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		if (r != CUDA_SUCCESS)
+			shim_real.cuMemRelease(*handle);
+	}
+	if (r != CUDA_SUCCESS) {
+		charge_cancel(&c);
+		return r;
+	}
+	gate_leave();
+	share(*handle, key, -1); /* once we let go, its owner alone is charged */
+	return r;
+}
+
 /* Referenced before the driver opens it, so that its owner's last reference does not go in between. */
 CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
 					     CUmemAllocationHandleType shHandleType)
 {
 	uint8_t key[WIRE_KEY_BYTES];
-	int object = SHARING_NONE;
+	int object = SHARING_NONE, fd = (int)(intptr_t)osHandle;
 	CUresult r;
 
+	sharing_look();
 	if (start_is_metered() && shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
-	    sharing_key_of_fd((int)(intptr_t)osHandle, key))
+	    sharing_key_of_fd(fd, key)) {
 		object = sharing_import(key);
+		if (object >= 0)
+			sharing_watch((uint32_t)object, fd);
+		if (object == SHARING_UNKNOWN && handle && accounts[0].soft && file_units(fd))
+			return import_charged(handle, fd, key, file_units(fd));
+	}
 	if (start_is_metered() && shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle) {
 		sharing_key_of_bytes(osHandle, sizeof(CUmemFabricHandle), key);
 		object = sharing_import(key);
 	}
 	r = shim_real.cuMemImportFromShareableHandle(handle, osHandle, shHandleType);
-	if (object != SHARING_NONE && (r != CUDA_SUCCESS || !add_import(*handle, (unsigned int)object)))
+	if (object >= 0 && (r != CUDA_SUCCESS || !add_import(*handle, (unsigned int)object)))
 		sharing_drop((uint32_t)object);
 	return r;
 }

@@ -6,6 +6,7 @@
  */
 #include "kit.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #define BYTES (4 * MIB)
@@ -74,7 +75,7 @@ static int message_receive(int s, void *ret_bytes, int *ret_fd)
 }
 
 /* The partner's side: does what it is told, answers with 0 or the error. */
-enum order { READY = 1, IMPORT, LOOK, DROP, IPC_OPEN, IPC_LOOK, IPC_CLOSE, END };
+enum order { READY = 1, IMPORT, LOOK, DROP, FREE, IPC_OPEN, IPC_LOOK, IPC_CLOSE, END };
 
 static CUdeviceptr at;
 
@@ -107,6 +108,7 @@ static CUresult look(void)
 static CUresult obey(enum order order, int fd, const char *bytes)
 {
 	CUipcMemHandle ipc;
+	size_t want;
 	CUresult r;
 
 	switch (order) {
@@ -120,6 +122,9 @@ static CUresult obey(enum order order, int fd, const char *bytes)
 	case DROP:
 		r = cuMemUnmap(at, BYTES);
 		return r ? r : cuMemAddressFree(at, BYTES);
+	case FREE:
+		memcpy(&want, bytes, sizeof want);
+		return kit_free() == want ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	case IPC_OPEN:
 		memcpy(&ipc, bytes, sizeof ipc);
 		return cuIpcOpenMemHandle(&at, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
@@ -199,6 +204,171 @@ static void descriptors(void)
 	is(kit_free(), before);
 }
 
+/* Memory of which only the descriptor is left. */
+static bool left_over(size_t bytes, int *ret_fd)
+{
+	CUmemAllocationProp prop = exportable();
+	CUmemGenericAllocationHandle h;
+	CUresult r = cuMemCreate(&h, bytes, &prop, 0);
+
+	if (r == CUDA_SUCCESS) {
+		works(cuMemExportToShareableHandle(ret_fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+		works(cuMemRelease(h));
+	}
+	return r == CUDA_SUCCESS;
+}
+
+/* On the software device an exported descriptor occupies memory by itself, and it is charged as long. */
+static void descriptor_alone(void)
+{
+	size_t before = kit_free(), part = before / 4 / VMM_GRANULE * VMM_GRANULE;
+	CUmemGenericAllocationHandle h;
+	int fd[8], n = 0, second;
+	char bytes[64] = { 0 };
+
+	if (!kit.soft) {
+		kit_skip("a descriptor alone", "what it occupies is the software device's own");
+		return;
+	}
+	ok(left_over(BYTES, &fd[0]));
+	is(before - kit_free(), BYTES);
+	/* It comes back, twice, and is counted once. */
+	second = dup(fd[0]);
+	works(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	works(import_fd(second));
+	is(before - kit_free(), BYTES);
+	works(cuMemUnmap(at, BYTES));
+	works(cuMemAddressFree(at, BYTES));
+	close(fd[0]);
+	is(before - kit_free(), BYTES);
+	works(cuMemRelease(h));
+	is(kit_free(), before);
+	/* There is no more of it than of anything else, and it comes back without being asked for. */
+	while (n < 8 && left_over(part, &fd[n]))
+		n++;
+	is(n, 4);
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	n = 0;
+	while (n < 8 && left_over(part, &fd[n]))
+		n++;
+	is(n, 4);
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	is(kit_free(), before);
+	/* Handed on: the one who has it last answers for it, whatever the others do. */
+	ok(left_over(BYTES, &fd[0]));
+	works(tell(IMPORT, NULL, fd[0]));
+	close(fd[0]);
+	is(before - kit_free(), BYTES);
+	works(tell(DROP, NULL, NO_FD));
+	memcpy(bytes, &before, sizeof before);
+	is(kit_free(), before);
+	works(tell(FREE, bytes, NO_FD));
+	/* The owner let go while the partner had it, and does nothing more. */
+	{
+		CUmemAllocationProp prop = exportable();
+
+		needs(cuMemCreate(&h, BYTES, &prop, 0));
+		works(cuMemExportToShareableHandle(&fd[0], h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+		works(tell(IMPORT, NULL, fd[0]));
+		works(cuMemRelease(h));
+		close(fd[0]);
+		works(tell(DROP, NULL, NO_FD));
+		works(tell(FREE, bytes, NO_FD));
+	}
+}
+
+/* A program outside the grant: exports what it is asked for, `word` times 2 MiB, and lets go at the next word. */
+static int stranger(int link)
+{
+	CUcontext context;
+	CUdevice dev;
+	int word;
+
+	if (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context))
+		return 1;
+	while ((word = message_receive(link, NULL, NULL)) > 0) {
+		CUmemAllocationProp prop = exportable();
+		CUmemGenericAllocationHandle h;
+		int fd = NO_FD;
+
+		if (cuMemCreate(&h, (size_t)word * VMM_GRANULE, &prop, 0) ||
+		    cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ||
+		    !message_send(link, 0, NULL, fd) || close(fd) || message_receive(link, NULL, NULL) < 0 ||
+		    cuMemRelease(h) || !message_send(link, 0, NULL, NO_FD))
+			return 1;
+	}
+	return 0;
+}
+
+static pid_t stranger_start(const char *self, int *ret_link)
+{
+	const char *driver = getenv("METE_DRIVER");
+	char folder[512], number[16];
+	int pair[2];
+	pid_t pid;
+
+	if (!driver || strlen(driver) >= sizeof folder || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return 0;
+	pid = fork();
+	if (pid == 0) {
+		snprintf(folder, sizeof folder, "%s", driver);
+		*strrchr(folder, '/') = 0;
+		snprintf(number, sizeof number, "%d", dup(pair[1]));
+		unsetenv("LD_PRELOAD");
+		unsetenv("METE_SOCKET");
+		setenv("LD_LIBRARY_PATH", folder, 1);
+		execl(self, self, number, NULL);
+		_exit(127);
+	}
+	close(pair[1]);
+	*ret_link = pair[0];
+	return pid;
+}
+
+/* Another's memory: it is charged to who imports it, too. */
+static void from_outside(pid_t pid, int link)
+{
+	CUmemGenericAllocationHandle h;
+	size_t before = kit_free();
+	int fd = NO_FD, status = -1;
+	char bytes[64] = { 0 };
+
+	if (!pid || !kit.soft) {
+		kit_skip("memory of a program outside the grant", "for a grant on the software device");
+		return;
+	}
+	ok(message_send(link, BYTES / VMM_GRANULE, NULL, NO_FD));
+	is(message_receive(link, NULL, &fd), 0);
+	is(kit_free(), before);
+	works(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	is(before - kit_free(), BYTES);
+	works(tell(IMPORT, NULL, fd));
+	is(before - kit_free(), BYTES);
+	works(cuMemRelease(h));
+	close(fd);
+	is(before - kit_free(), BYTES);
+	works(tell(DROP, NULL, NO_FD));
+	ok(message_send(link, 1, NULL, NO_FD));
+	is(message_receive(link, NULL, NULL), 0);
+	memcpy(bytes, &before, sizeof before);
+	works(tell(FREE, bytes, NO_FD));
+	is(kit_free(), before);
+	/* More than the tenant has room for. */
+	ok(message_send(link, (int)(kit.total / VMM_GRANULE) + 1, NULL, NO_FD));
+	is(message_receive(link, NULL, &fd), 0);
+	answers(CUDA_ERROR_OUT_OF_MEMORY,
+		cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	close(fd);
+	ok(message_send(link, 1, NULL, NO_FD));
+	is(message_receive(link, NULL, NULL), 0);
+	is(kit_free(), before);
+	ok(message_send(link, 0, NULL, NO_FD));
+	waitpid(pid, &status, 0);
+	is(status, 0);
+}
+
 static void ipc(void)
 {
 	size_t before = kit_free();
@@ -253,24 +423,32 @@ static void death(pid_t pid)
 	is(kit_free(), before);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int pair[2];
-	pid_t pid;
+	int pair[2], link = NO_FD;
+	pid_t pid, other;
 
+	if (argc > 1)
+		return stranger(atoi(argv[1]));
+	other = stranger_start(argv[0], &link);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		return 1;
 	pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
+		if (link != NO_FD)
+			close(link);
 		_exit(partner(pair[1]));
 	}
 	close(pair[1]);
 	s = pair[0];
+	fcntl(s, F_SETFD, FD_CLOEXEC);
 	kit_begin();
 	/* From here on nothing but what this test does changes what is free. */
 	works(tell(READY, NULL, NO_FD));
 	descriptors();
+	descriptor_alone();
+	from_outside(other, link);
 	ipc();
 	death(pid);
 	return kit_end();
