@@ -106,6 +106,11 @@ void *arena_find(const struct arena *a, uint64_t address)
 	return e ? e->owner : NULL;
 }
 
+bool arena_owns_pages(const struct arena *a, uint64_t address)
+{
+	return address >= a->middle;
+}
+
 bool arena_used(const struct arena *a, uint64_t begin, uint64_t end)
 {
 	struct extent *root = begin < a->middle ? a->small : a->large;

@@ -30,6 +30,8 @@ void arena_clear(struct arena *a, uint64_t address);
 void *arena_find(const struct arena *a, uint64_t address);
 /* Whether the address lies in this arena, in use or not. */
 bool arena_covers(const struct arena *a, uint64_t address);
+/* Whether what begins at `address` shares no 4 KiB page with anything else. */
+bool arena_owns_pages(const struct arena *a, uint64_t address);
 /* Whether anything is in use in [begin, end). */
 bool arena_used(const struct arena *a, uint64_t begin, uint64_t end);
 /* Cuts a range to the arena. */

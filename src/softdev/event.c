@@ -22,6 +22,11 @@ void event_recorded_locked(struct event *e, struct point p, struct work *w)
 	e->point = p;
 	w->record.event_generation = e->head.generation;
 	w->record.version = ++e->version;
+	if (e->shared) {
+		w->record.shared = shared_event_ref(e->shared);
+		w->record.shared_version = shared_event_record(e->shared).version;
+		e->shared_version = w->record.shared_version;
+	}
 }
 
 void event_reached(struct event *e, uint64_t generation, uint64_t version)
@@ -47,6 +52,7 @@ static void event_free(void *object, void *context)
 	pthread_mutex_lock(&stream_mutex);
 	e->head.generation++; /* records on their way find another generation */
 	pthread_mutex_unlock(&stream_mutex);
+	shared_event_unref(e->shared);
 	handle_free(e);
 }
 
@@ -55,8 +61,22 @@ void event_free_all(struct context *c)
 	handle_each(HANDLE_EVENT, event_free, c);
 }
 
+CUresult event_new(struct context *c, unsigned flags, struct shared_event *shared, struct event **ret)
+{
+	struct event *e = handle_new(HANDLE_EVENT);
+
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->context = c;
+	e->flags = flags;
+	e->shared = shared;
+	*ret = e;
+	return CUDA_SUCCESS;
+}
+
 CUresult soft_cuEventCreate(CUevent *ret, unsigned flags)
 {
+	struct shared_event *shared = NULL;
 	struct context *c;
 	struct event *ev;
 	CUresult e = context_current(&c);
@@ -65,15 +85,17 @@ CUresult soft_cuEventCreate(CUevent *ret, unsigned flags)
 		return e;
 	if (!ret || flags & ~(unsigned)FLAGS_KNOWN)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_EVENT_INTERPROCESS)
-		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	ev = handle_new(HANDLE_EVENT);
-	if (!ev)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	ev->context = c;
-	ev->flags = flags;
-	*ret = (CUevent)ev;
-	return CUDA_SUCCESS;
+		e = shared_event_new(c->device, &shared);
+	if (!e)
+		e = event_new(c, flags, shared, &ev);
+	if (e)
+		shared_event_unref(shared);
+	else
+		*ret = (CUevent)ev;
+	return e;
 }
 
 CUresult soft_cuEventDestroy_v2(CUevent h)
@@ -134,13 +156,23 @@ CUresult soft_cuEventQuery(CUevent h)
 	if (event_captured(ev))
 		return CUDA_ERROR_CAPTURED_EVENT;
 	pthread_mutex_lock(&stream_mutex);
-	reached = point_reached_locked(&ev->point);
+	reached = ev->shared ? shared_record_reached(ev->shared, shared_event_latest(ev->shared))
+			     : point_reached_locked(&ev->point);
 	pthread_mutex_unlock(&stream_mutex);
 	return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
+bool event_foreign(const struct event *e, struct shared_record *ret)
+{
+	if (!e->shared)
+		return false;
+	*ret = shared_event_latest(e->shared);
+	return ret->version && !(shared_record_own(*ret) && ret->version == e->shared_version);
+}
+
 CUresult soft_cuEventSynchronize(CUevent h)
 {
+	struct shared_record record;
 	struct event *ev;
 	struct point p;
 	CUresult e = event_find(h, &ev);
@@ -152,7 +184,10 @@ CUresult soft_cuEventSynchronize(CUevent h)
 	pthread_mutex_lock(&stream_mutex);
 	p = ev->point;
 	pthread_mutex_unlock(&stream_mutex);
-	point_wait(&p);
+	if (event_foreign(ev, &record))
+		shared_record_wait(ev->shared, record, &ev->context->sticky);
+	else
+		point_wait(&p);
 	mempool_synchronised(ev->context->device);
 	return (CUresult)ev->context->sticky;
 }
@@ -209,6 +244,7 @@ CUresult soft_cuCtxRecordEvent(CUcontext h, CUevent event)
 CUresult soft_cuCtxWaitEvent(CUcontext h, CUevent event)
 {
 	struct work w = { .kind = WORK_WAIT };
+	struct shared_record record;
 	struct context *c;
 	struct event *ev;
 	struct point p;
@@ -218,6 +254,11 @@ CUresult soft_cuCtxWaitEvent(CUcontext h, CUevent event)
 		e = event_find(event, &ev);
 	if (e)
 		return e;
+	if (event_foreign(ev, &record)) {
+		p = (struct point){ 0 };
+		w = (struct work){ .kind = WORK_AWAIT, .await = { ev->shared, record } };
+		return stream_submit_all(c, &w, &p);
+	}
 	pthread_mutex_lock(&stream_mutex);
 	p = ev->point;
 	pthread_mutex_unlock(&stream_mutex);

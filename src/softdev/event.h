@@ -1,12 +1,15 @@
 /* event.h: events: a point in a stream, and the time at which it was reached. */
 #pragma once
 
+#include "softdev/shared_event.h"
 #include "softdev/stream.h"
 
 struct event {
 	struct handle head;
 	struct context *context;
 	unsigned flags;
+	struct shared_event *shared; /* with CU_EVENT_INTERPROCESS; owned */
+	_Atomic uint32_t shared_version; /* of the latest record made through this handle */
 	/* stream_mutex guards the following */
 	uint64_t version; /* counts records; 0: never recorded */
 	struct point point;
@@ -14,9 +17,13 @@ struct event {
 	uint64_t time_version;
 };
 
+/* An event of the context; takes `shared` over when it succeeds. */
+CUresult event_new(struct context *c, unsigned flags, struct shared_event *shared, struct event **ret);
 CUresult event_find(CUevent h, struct event **ret);
 /* The work that records the event has been queued at this point. */
 void event_recorded_locked(struct event *e, struct point p, struct work *w);
+/* Whether the latest record was made elsewhere: by another process, or through another handle. */
+bool event_foreign(const struct event *e, struct shared_record *ret);
 /* All events of the context. */
 void event_free_all(struct context *c);
 /* Runs when the stream gets there. */

@@ -6,6 +6,7 @@
 #include "softdev/graph.h"
 #include "softdev/mempool.h"
 #include "softdev/ptx/ptx.h"
+#include "softdev/share.h"
 #include "softdev/stream.h"
 
 #include <stdlib.h>
@@ -82,9 +83,13 @@ void range_free(struct range *r)
 		return;
 	pthread_mutex_lock(&memory_mutex);
 	range_unlink_locked(r);
+	if (r->object)
+		share_withdraw_locked(r);
 	arena_free(r->device->arena, r->begin);
 	pthread_mutex_unlock(&memory_mutex);
-	if (r->units)
+	if (r->object)
+		segment_reap(&driver.place); /* the charge goes when no importer has it any more */
+	else if (r->units)
 		segment_refund(&driver.place, r->device->index, r->units);
 	free(r);
 }
@@ -151,21 +156,23 @@ void range_free_all(struct context *c)
 {
 	for (;;) {
 		struct range *r;
-		bool host;
+		bool host, imported;
 
 		pthread_mutex_lock(&memory_mutex);
 		r = c->ranges;
 		host = r && (r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED);
-		if (host)
+		imported = r && r->kind == RANGE_IMPORTED;
+		if (host || imported)
 			range_remove_locked(r);
 		pthread_mutex_unlock(&memory_mutex);
 		if (!r)
 			return;
-		if (host) {
+		if (host)
 			host_release(r);
-			continue;
-		}
-		range_free(r);
+		else if (imported)
+			share_close(r);
+		else
+			range_free(r);
 	}
 }
 
@@ -286,7 +293,8 @@ static CUresult range_take(CUdeviceptr address, struct range **ret)
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
 	if (r && r->begin == address && !r->released &&
-	    (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_POOL)) {
+	    (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_POOL ||
+	     (r->kind == RANGE_IMPORTED && r->pool))) {
 		r->released = true;
 		*ret = r;
 		e = CUDA_SUCCESS;
@@ -311,6 +319,8 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 	stream_wait_device(r->device); /* work in flight may still use it */
 	if (r->kind == RANGE_POOL)
 		mempool_keep(r, NULL);
+	else if (r->kind == RANGE_IMPORTED)
+		mempool_imported_end(r, NULL);
 	else
 		range_free(r);
 	return CUDA_SUCCESS;

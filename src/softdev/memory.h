@@ -27,6 +27,7 @@ enum range_kind {
 	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_MAPPED,	  /* cuMemMap */
+	RANGE_IMPORTED,	  /* another process's, see share.h */
 };
 
 struct range {
@@ -43,7 +44,9 @@ struct range {
 	bool released; /* pool memory that the program has freed and the pool keeps */
 	struct mempool *pool;
 	struct allocation *allocation; /* of a mapping */
-	void *owned;		       /* host memory: what to unmap */
+	void *owned;		       /* host or imported memory: what to unmap */
+	uint64_t object;	       /* shared with other processes: the object, which has the charge */
+	uint32_t opens;		       /* imported: how often */
 };
 
 extern pthread_mutex_t memory_mutex;

@@ -7,9 +7,15 @@
 #include "softdev/mempool.h"
 
 #include "softdev/graph.h"
+#include "softdev/share.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE UINT64_C(4096)
+#define POOL_OBJECT_BYTES PAGE
 
 static pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct mempool *dying_pools; /* mempool_mutex guards it; no handle leads to these any more */
@@ -17,6 +23,11 @@ static struct mempool *dying_pools; /* mempool_mutex guards it; no handle leads 
 static uint64_t rounded(uint64_t bytes)
 {
 	return (bytes + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES * SEGMENT_UNIT_BYTES;
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 static uint64_t range_bytes(const struct range *r)
@@ -41,7 +52,7 @@ struct mempool *mempool_new(struct device *d)
 	return p;
 }
 
-static CUresult mempool_find(CUmemoryPool h, struct mempool **ret)
+CUresult mempool_find(CUmemoryPool h, struct mempool **ret)
 {
 	CUresult e = driver_ready();
 
@@ -49,6 +60,16 @@ static CUresult mempool_find(CUmemoryPool h, struct mempool **ret)
 		return e;
 	*ret = handle_find(HANDLE_MEMPOOL, h);
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Nobody can name it any more and it has nothing. */
+static void mempool_free(struct mempool *p)
+{
+	if (p->home) {
+		munmap(p->home, POOL_OBJECT_BYTES);
+		segment_reap(&driver.place);
+	}
+	handle_free(p);
 }
 
 /* ---- what a pool keeps ---- */
@@ -114,7 +135,7 @@ static void mempool_end_locked(struct mempool *p)
 	while (*at != p)
 		at = &(*at)->next_dying;
 	*at = p->next_dying;
-	handle_free(p);
+	mempool_free(p);
 }
 
 /* The device's destroyed pools get another chance to end: what was freed in stream order may be free by now. */
@@ -188,7 +209,7 @@ static void forget(void *object, void *device)
 	p->reserved = p->used = p->reserved_high = p->used_high = 0;
 	p->threshold = 0;
 	if (!p->standard)
-		handle_free(p);
+		mempool_free(p);
 }
 
 void mempool_forget(struct device *d)
@@ -205,16 +226,27 @@ void mempool_forget(struct device *d)
 		}
 		*at = p->next_dying;
 		kept_forget(p);
-		handle_free(p);
+		mempool_free(p);
 	}
 	pthread_mutex_unlock(&mempool_mutex);
 }
 
 /* ---- allocation ---- */
 
+/* Memory of an exportable pool is shared from the beginning: moving it later would stop the program's kernels. */
+static CUresult pool_share(struct range *r)
+{
+	struct share_place place;
+	CUresult e = share_export_locked(r, &place);
+
+	if (e)
+		range_free(r);
+	return e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
 static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s, struct range **ret)
 {
-	uint64_t whole = rounded(bytes);
+	uint64_t whole = p->object ? pages(bytes) : rounded(bytes);
 	struct range *r = kept_take_locked(p, whole, s);
 	CUresult e;
 
@@ -232,6 +264,8 @@ static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s,
 			dying_end_locked(p->device);
 			e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
 		}
+		if (!e && p->object)
+			e = pool_share(r);
 		if (e)
 			return e;
 		p->reserved += whole;
@@ -255,7 +289,7 @@ static CUresult mempool_alloc(struct mempool *p, CUdeviceptr *ret, size_t bytes,
 	struct range *r;
 	CUresult e;
 
-	if (!ret || !bytes || bytes > UINT64_MAX - SEGMENT_UNIT_BYTES)
+	if (!ret || !bytes || bytes > UINT64_MAX - PAGE || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s))
 		return capture_alloc(s, p, bytes, ret);
@@ -300,7 +334,8 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 		return capture_free(s, address);
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
-	if (!r || r->begin != address || r->released || (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE))
+	if (!r || r->begin != address || r->released ||
+	    (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE && !(r->kind == RANGE_IMPORTED && r->pool)))
 		e = CUDA_ERROR_INVALID_VALUE;
 	else
 		r->released = true;
@@ -309,6 +344,8 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 		return graph_memory_find(address) ? graph_memory_free(address, s) : e;
 	if (r->kind == RANGE_POOL) {
 		mempool_keep(r, s);
+	} else if (r->kind == RANGE_IMPORTED) {
+		mempool_imported_end(r, s);
 	} else {
 		struct point p = stream_point(s);
 
@@ -327,6 +364,78 @@ static CUresult location_device(const CUmemLocation *l, struct device **ret)
 	return device_find(l->id, ret) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+/* Maps the object, which then lasts as long as this process has the pool. */
+static CUresult mempool_hold(struct mempool *p, int fd)
+{
+	void *m;
+
+	if (fd < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m = mmap(NULL, POOL_OBJECT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (m == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	madvise(m, POOL_OBJECT_BYTES, MADV_DONTFORK);
+	p->home = m;
+	return CUDA_SUCCESS;
+}
+
+/* Gives it an object, which is what other processes know it by. */
+static CUresult mempool_name(struct mempool *p)
+{
+	struct segment_wish wish = { .kind = SEGMENT_POOL, .device = p->device->index, .bytes = POOL_OBJECT_BYTES };
+
+	return mempool_hold(p, segment_object_new(&driver.place, &wish, &p->object));
+}
+
+CUresult mempool_import(struct device *d, uint64_t object, struct mempool **ret)
+{
+	struct mempool *p = mempool_new(d);
+	CUresult e;
+
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p->standard = false;
+	p->imported = true;
+	p->object = object;
+	p->props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+	e = mempool_hold(p, segment_object_open(&driver.place, object));
+	if (e)
+		handle_free(p);
+	else
+		*ret = p;
+	return e;
+}
+
+void mempool_imported_add(struct range *r, struct mempool *p)
+{
+	pthread_mutex_lock(&mempool_mutex);
+	p->used += r->bytes;
+	if (p->used > p->used_high)
+		p->used_high = p->used;
+	r->pool = p;
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
+void mempool_imported_end(struct range *r, struct stream *s)
+{
+	struct mempool *p = r->pool;
+
+	if (s) {
+		struct point point = stream_point(s);
+
+		point_wait(&point);
+	}
+	pthread_mutex_lock(&memory_mutex);
+	range_remove_locked(r);
+	pthread_mutex_unlock(&memory_mutex);
+	pthread_mutex_lock(&mempool_mutex);
+	p->used -= r->bytes;
+	share_close(r);
+	mempool_end_locked(p);
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
 CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
 	struct mempool *p;
@@ -338,7 +447,8 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 	if (!ret || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
-	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA || props->handleTypes || props->usage)
+	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA || props->usage ||
+	    (props->handleTypes && props->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	e = location_device(&props->location, &d);
 	if (e)
@@ -349,8 +459,13 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 	p->standard = false;
 	p->props = *props;
 	p->max_bytes = props->maxSize;
-	*ret = (CUmemoryPool)p;
-	return CUDA_SUCCESS;
+	if (props->handleTypes)
+		e = mempool_name(p);
+	if (e)
+		handle_free(p);
+	else
+		*ret = (CUmemoryPool)p;
+	return e;
 }
 
 CUresult soft_cuMemPoolDestroy(CUmemoryPool h)
@@ -551,7 +666,7 @@ CUresult soft_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool h)
 		e = mempool_find(h, &p);
 	if (e)
 		return e;
-	if (p->device != d)
+	if (p->device != d || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
 	d->pool = p;
 	return CUDA_SUCCESS;

@@ -20,6 +20,9 @@ struct mempool {
 	struct handle head;
 	struct device *device;
 	bool standard; /* the device's default pool */
+	bool imported;	 /* another process's: gives access to its memory, and has none of its own */
+	uint64_t object; /* names it to other processes; 0: cannot be exported */
+	void *home;	 /* the mapping that keeps the object */
 	CUmemPoolProps props;
 	/* mempool_mutex (mempool.c) guards the following */
 	struct kept *kept; /* freed and not yet given back */
@@ -34,6 +37,13 @@ struct mempool {
 };
 
 struct mempool *mempool_new(struct device *d);
+CUresult mempool_find(CUmemoryPool h, struct mempool **ret);
+/* A pool of this process that stands for another process's. */
+CUresult mempool_import(struct device *d, uint64_t object, struct mempool **ret);
+/* Memory of another process's pool has been freed by the program, in the order of the stream; NULL: now. */
+void mempool_imported_end(struct range *r, struct stream *s);
+/* Memory that came through an imported pool is counted. */
+void mempool_imported_add(struct range *r, struct mempool *p);
 /* The program has freed memory of a pool, in the order of the stream; NULL: now. */
 void mempool_keep(struct range *r, struct stream *s);
 /* The device's primary context goes and takes all pool memory with it: pools are empty, created ones gone. */

@@ -45,6 +45,8 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(int *)data = r->device->ordinal;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(int *)data = r->kind == RANGE_DEVICE;
+		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		*(int *)data = 0;
@@ -61,7 +63,9 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(int *)data = 1;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = r->kind == RANGE_MAPPED ? r->allocation->props.requestedHandleTypes : 0;
+		*(unsigned long long *)data = r->kind == RANGE_MAPPED  ? r->allocation->props.requestedHandleTypes
+					      : r->kind == RANGE_POOL ? r->pool->props.handleTypes
+								      : 0;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		*(unsigned *)data = r->kind == RANGE_MAPPED ? r->flags : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

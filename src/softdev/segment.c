@@ -217,7 +217,7 @@ static uint32_t word_make(uint32_t index, uint32_t owner)
  * Whether who left this word in the lock is dead. The place alone would not do: somebody new may have it by now, and by
  * the time that a waiter acts on what it learnt may hold the lock with the same number.
  */
-static bool word_dead(const struct segment_place *p, uint32_t word)
+bool segment_word_dead(const struct segment_place *p, uint32_t word)
 {
 	uint32_t index = (word & ((1u << WORD_PLACE_BITS) - 1)) - 1;
 
@@ -249,7 +249,7 @@ static void lock_wait(struct segment_place *p, uint32_t mine)
 		if (clock_now_ns() - since < LOCK_PATIENCE_NS)
 			continue;
 		since = clock_now_ns();
-		if (!word_dead(p, holder))
+		if (!segment_word_dead(p, holder))
 			continue;
 		if (atomic_compare_exchange_strong_explicit(&s->lock, &holder, mine, memory_order_acquire,
 							    memory_order_relaxed)) {
@@ -632,49 +632,55 @@ static int object_hold(const char *path, int flags)
 	return r ? r : steal_fd(&fd);
 }
 
-static int object_new_locked(struct segment_place *p, uint32_t device, uint64_t units, uint64_t *ret_id)
+static int object_new_locked(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id)
 {
-	struct segment *s = p->segment;
+	struct segment_device *dev = &p->segment->device[wish->device];
+	struct segment_process *self = &p->segment->process[p->index];
 	struct segment_object *o;
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 	uint64_t id;
 
-	if (!room_locked(&s->device[device], units))
+	if (!wish->charged && !room_locked(dev, wish->units))
 		reap_locked(p);
-	if (!room_locked(&s->device[device], units))
+	if (!wish->charged && !room_locked(dev, wish->units))
 		return -ENOMEM;
-	o = object_take_locked(s);
+	o = object_take_locked(p->segment);
 	if (!o)
 		return -ENOSPC;
-	id = ++s->next_object;
+	id = ++p->segment->next_object;
 	object_path(p->dir, id, path);
-	o->units = units;
-	o->device = device;
-	o->owner_pid = p->segment->process[p->index].pid;
-	o->owner_start_time = p->segment->process[p->index].start_time;
+	o->units = wish->units;
+	o->device = wish->device;
+	o->kind = wish->kind;
+	o->owner_pid = self->pid;
+	o->owner_start_time = self->start_time;
 	o->id = id; /* from here on a kill leaves an object without a living file, which the next reap clears */
 	fd = object_hold(path, O_CREAT | O_EXCL);
-	if (fd < 0 || ftruncate(fd, (off_t)(units * SEGMENT_UNIT_BYTES))) {
+	if (fd < 0 || ftruncate(fd, (off_t)wish->bytes)) {
 		int r = fd < 0 ? fd : -errno;
 
 		unlink(path);
 		o->id = 0;
 		return r;
 	}
-	s->device[device].used_units += units;
-	if (s->device[device].used_units > s->device[device].peak_units)
-		s->device[device].peak_units = s->device[device].used_units;
+	if (wish->charged) {
+		self->share[wish->device].held_units -= wish->units;
+	} else {
+		dev->used_units += wish->units;
+		if (dev->used_units > dev->peak_units)
+			dev->peak_units = dev->used_units;
+	}
 	*ret_id = id;
 	return steal_fd(&fd);
 }
 
-int segment_object_new(struct segment_place *p, uint32_t device, uint64_t units, uint64_t *ret_id)
+int segment_object_new(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id)
 {
 	int r;
 
 	segment_lock(p);
-	r = object_new_locked(p, device, units, ret_id);
+	r = object_new_locked(p, wish, ret_id);
 	segment_unlock(p);
 	return r;
 }
@@ -687,7 +693,8 @@ int segment_object_open(struct segment_place *p, uint64_t id)
 	return object_hold(path, 0);
 }
 
-int segment_object_find(struct segment_place *p, int fd, uint64_t *ret_id, uint32_t *ret_device, uint64_t *ret_units)
+int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,
+			uint32_t *ret_device, uint64_t *ret_units)
 {
 	struct segment *s = p->segment;
 	struct stat given, st;
@@ -700,7 +707,7 @@ int segment_object_find(struct segment_place *p, int fd, uint64_t *ret_id, uint3
 	for (uint32_t i = 0; i < s->objects; i++) {
 		uint64_t id = s->object[i].id;
 
-		if (!id)
+		if (!id || s->object[i].kind != kind)
 			continue;
 		object_path(p->dir, id, path);
 		if (stat(path, &st) || st.st_ino != given.st_ino || st.st_dev != given.st_dev)

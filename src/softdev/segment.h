@@ -14,11 +14,11 @@
  * place in it; a waiter who finds the holder dead takes it over and recomputes the totals from the places and objects,
  * so a kill -9 at any instruction leaves an exact account.
  *
- * Shared allocations (exportable VMM handles) are files METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on
- * them through a descriptor or a mapping. Their charge lies in the object table and survives the process that made
- * them.
+ * Shared objects (exportable VMM handles, memory and events that have an interprocess handle, exported pools) are files
+ * METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on them through a descriptor or a mapping. Their charge
+ * lies in the object table and survives the process that made them.
  *
- * Limits: one segment per user and directory; 1024 processes; 4096 shared allocations; a file system with open file
+ * Limits: one segment per user and directory; 1024 processes; 4096 shared objects; a file system with open file
  * description locks (tmpfs has them since Linux 3.15).
  */
 #pragma once
@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC 0x676573736574656dull
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
 #define SEGMENT_UNIT_BYTES 512u
 #define SEGMENT_MAX_DEVICES 16u
 #define SEGMENT_MAX_PROCESSES 1024u
@@ -86,10 +86,18 @@ struct segment_process {
 	struct segment_share share[SEGMENT_MAX_DEVICES];
 };
 
+enum segment_object_kind {
+	SEGMENT_HANDLE = 1, /* a VMM handle's memory */
+	SEGMENT_MEMORY,	    /* pages of a process's plain or pool memory */
+	SEGMENT_EVENT,
+	SEGMENT_POOL, /* names a pool; its memory is in objects of its own */
+};
+
 struct segment_object {
 	_Atomic uint64_t id; /* 0: a free place; names the file object-<id> */
 	_Atomic uint64_t units;
 	_Atomic uint32_t device;
+	_Atomic uint32_t kind; /* enum segment_object_kind */
 	_Atomic int32_t owner_pid; /* who made it; may have died since */
 	_Atomic uint64_t owner_start_time;
 };
@@ -148,12 +156,24 @@ void segment_kernel_end(struct segment_place *p, uint32_t device, uint64_t durat
 /* Time in which the device has computed so far; difference two readings for a utilisation. */
 uint64_t segment_busy_ns(const struct segment *s, uint32_t device);
 
+/* What a shared object is to be. */
+struct segment_wish {
+	enum segment_object_kind kind;
+	uint32_t device;
+	uint64_t units; /* its charge */
+	uint64_t bytes; /* of its file */
+	bool charged;	/* this process holds the units already: they move to the object */
+};
+
 /*
- * Makes a shared allocation. Value: a descriptor of its file that holds it alive (so does every mapping of that
+ * Makes a shared object. Value: a descriptor of its file that holds it alive (so does every mapping of that
  * descriptor), or -ENOMEM, -ENOSPC (table full) or another -errno.
  */
-int segment_object_new(struct segment_place *p, uint32_t device, uint64_t units, uint64_t *ret_id);
+int segment_object_new(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id);
 /* Another such descriptor of a living object. */
 int segment_object_open(struct segment_place *p, uint64_t id);
-/* Which object a descriptor belongs to. Value: 0, or -EINVAL. */
-int segment_object_find(struct segment_place *p, int fd, uint64_t *ret_id, uint32_t *ret_device, uint64_t *ret_units);
+/* Which object of this kind a descriptor belongs to. Value: 0, or -EINVAL. */
+int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,
+			uint32_t *ret_device, uint64_t *ret_units);
+/* Whether the process is dead that had this word (segment_place.word). */
+bool segment_word_dead(const struct segment_place *p, uint32_t word);

@@ -369,11 +369,18 @@ CUresult stream_submit_all(struct context *c, const struct work *w, const struct
 
 	pthread_mutex_lock(&stream_mutex);
 	for (struct stream *s = c->streams; s && !e; s = s->next) {
-		struct work copy = *w;
+		struct work copy;
 
+		if (s->dying)
+			continue;
+		if (!work_clone(w, &copy)) {
+			e = CUDA_ERROR_OUT_OF_MEMORY;
+			break;
+		}
 		copy.context = c;
-		if (!s->dying)
-			e = submit_locked(s, &copy, point, 1, &done);
+		e = submit_locked(s, &copy, point, 1, &done);
+		if (e)
+			work_deinit(&copy);
 	}
 	worker_need_locked();
 	pthread_mutex_unlock(&stream_mutex);

@@ -65,7 +65,7 @@ void stream_retire(struct stream *s);
 CUresult stream_submit(struct stream *s, struct work *w, bool wait);
 /* The same with points that must have been reached before; for streams that do not capture. */
 CUresult stream_submit_after(struct stream *s, struct work *w, const struct point *point, uint32_t count);
-/* The same work on each stream of a context; it owns nothing. */
+/* Copies of the work on each stream of a context. */
 CUresult stream_submit_all(struct context *c, const struct work *w, const struct point *point);
 /* Where the stream is after all that was submitted. */
 struct point stream_point(struct stream *s);

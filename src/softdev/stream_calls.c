@@ -84,6 +84,7 @@ CUresult soft_cuStreamSynchronize(CUstream h)
 CUresult soft_cuStreamWaitEvent(CUstream h, CUevent event, unsigned flags)
 {
 	struct work w = { .kind = WORK_WAIT };
+	struct shared_record record;
 	struct point p;
 	struct event *ev;
 	struct stream *s;
@@ -97,6 +98,12 @@ CUresult soft_cuStreamWaitEvent(CUstream h, CUevent event, unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s) || event_captured(ev))
 		return capture_wait(s, ev, flags);
+	if (event_foreign(ev, &record)) {
+		if (shared_record_reached(ev->shared, record))
+			return CUDA_SUCCESS;
+		w = (struct work){ .kind = WORK_AWAIT, .await = { shared_event_ref(ev->shared), record } };
+		return stream_submit(s, &w, false);
+	}
 	pthread_mutex_lock(&stream_mutex);
 	p = ev->point;
 	pthread_mutex_unlock(&stream_mutex);

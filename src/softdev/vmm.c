@@ -173,6 +173,7 @@ static struct allocation *allocation_new(struct device *d, uint64_t bytes, const
 static CUresult allocation_back(struct allocation *a)
 {
 	uint64_t units = a->bytes / SEGMENT_UNIT_BYTES;
+	struct segment_wish wish = { SEGMENT_HANDLE, a->device->index, units, a->bytes, false };
 	int fd;
 
 	if (!a->props.requestedHandleTypes) {
@@ -183,7 +184,7 @@ static CUresult allocation_back(struct allocation *a)
 			segment_refund(&driver.place, a->device->index, units);
 		return a->home ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	fd = segment_object_new(&driver.place, a->device->index, units, &a->object);
+	fd = segment_object_new(&driver.place, &wish, &a->object);
 	if (fd < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	a->home = home_map(a->bytes, fd);
@@ -497,7 +498,7 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
 		return e;
 	if (!ret || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (segment_object_find(&driver.place, (int)(intptr_t)handle, &id, &index, &units))
+	if (segment_object_find(&driver.place, SEGMENT_HANDLE, (int)(intptr_t)handle, &id, &index, &units))
 		return CUDA_ERROR_INVALID_VALUE;
 	d = device_at(index);
 	if (!d)

@@ -4,6 +4,7 @@
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/launch.h"
+#include "softdev/share.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -111,6 +112,8 @@ void work_run(struct work *w, struct stream *s)
 {
 	if (w->kind == WORK_RECORD) {
 		event_reached(w->record.event, w->record.event_generation, w->record.version);
+		if (w->record.shared)
+			shared_event_reached(w->record.shared, w->record.shared_version);
 		return;
 	}
 	if (w->kind == WORK_CALLBACK) {
@@ -121,13 +124,19 @@ void work_run(struct work *w, struct stream *s)
 		return; /* a fault ends everything that was queued in the context */
 	switch (w->kind) {
 	case WORK_COPY:
-		copy_run(&w->copy);
-		break;
 	case WORK_FILL:
-		fill_run(&w->fill);
-		break;
 	case WORK_KERNEL:
-		launch_run(w);
+		pthread_rwlock_rdlock(&share_lock);
+		if (w->kind == WORK_COPY)
+			copy_run(&w->copy);
+		else if (w->kind == WORK_FILL)
+			fill_run(&w->fill);
+		else
+			launch_run(w);
+		pthread_rwlock_unlock(&share_lock);
+		break;
+	case WORK_AWAIT:
+		shared_record_wait(w->await.shared, w->await.record, &w->context->sticky);
 		break;
 	case WORK_HOST:
 		host_run(w);
@@ -150,6 +159,10 @@ void work_deinit(struct work *w)
 		free(w->kernel.params);
 	else if (w->kind == WORK_COPY)
 		free(w->copy.staged);
+	else if (w->kind == WORK_RECORD)
+		shared_event_unref(w->record.shared);
+	else if (w->kind == WORK_AWAIT)
+		shared_event_unref(w->await.shared);
 	else if (w->kind == WORK_VALUES)
 		free(w->values.op);
 	else if (w->kind == WORK_GRAPH)
@@ -171,6 +184,8 @@ bool work_clone(const struct work *w, struct work *ret)
 		if (!copy.values.op)
 			return false;
 		memcpy(copy.values.op, w->values.op, w->values.count * sizeof(*w->values.op));
+	} else if (w->kind == WORK_AWAIT) {
+		shared_event_ref(copy.await.shared);
 	}
 	*ret = copy;
 	return true;

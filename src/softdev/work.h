@@ -8,6 +8,7 @@
 
 #include "softdev/driver.h"
 #include "softdev/ptx/ptx.h"
+#include "softdev/shared_event.h"
 
 struct context;
 struct event;
@@ -26,6 +27,7 @@ enum work_kind {
 	WORK_CALLBACK, /* like WORK_HOST, but is called after a fault too */
 	WORK_RECORD,
 	WORK_WAIT,   /* for an event; in streams it is a dependency and does nothing */
+	WORK_AWAIT,  /* a record of another process */
 	WORK_VALUES, /* a batch of waits for and writes of values in memory */
 	WORK_GRAPH,
 	WORK_ALLOC, /* graph memory */
@@ -82,7 +84,13 @@ struct work {
 			struct event *event;
 			uint64_t event_generation;
 			uint64_t version; /* of the event, by record */
+			struct shared_event *shared; /* owned; of an event that other processes see, or NULL */
+			uint32_t shared_version;
 		} record;
+		struct {
+			struct shared_event *shared; /* owned */
+			struct shared_record record;
+		} await;
 		struct {
 			CUstreamBatchMemOpParams *op; /* owned */
 			uint32_t count;

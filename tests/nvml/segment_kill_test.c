@@ -67,7 +67,13 @@ static void work(struct segment_place *p)
 			break;
 		case 3:
 			if (count < 8) {
-				fds[count] = segment_object_new(p, 0, 1 + rnd(200), &id);
+				struct segment_wish wish = { SEGMENT_HANDLE, 0, 1 + rnd(200), 4096, false };
+
+				/* Either new memory, or some that this process has charged already. */
+				wish.charged = held >= wish.units && rnd(2);
+				fds[count] = segment_object_new(p, &wish, &id);
+				if (fds[count] >= 0 && wish.charged)
+					held -= wish.units;
 				count += fds[count] >= 0;
 			}
 			break;
