@@ -7,7 +7,6 @@
  */
 #include "softdev/launch.h"
 
-#include "base/clock.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/log.h"
@@ -242,7 +241,6 @@ void launch_run(struct work *w)
 		.memory = { memory_find, heap_alloc, heap_free, c },
 		.print = kernel_print,
 	};
-	uint64_t begin;
 	CUresult e;
 	int r;
 
@@ -259,9 +257,8 @@ void launch_run(struct work *w)
 	memcpy(l.grid, w->kernel.grid, sizeof(l.grid));
 	memcpy(l.block, w->kernel.block, sizeof(l.block));
 	segment_kernel_begin(&driver.place, c->device->index);
-	begin = clock_now_ns();
 	r = ptx_launch_run(pool, &l);
-	segment_kernel_end(&driver.place, c->device->index, clock_now_ns() - begin);
+	segment_kernel_end(&driver.place, c->device->index);
 	if (!r)
 		return;
 	e = r > 0 ? fault_error(l.fault.kind) : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;

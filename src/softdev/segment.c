@@ -162,7 +162,8 @@ static void process_clear_locked(struct segment_process *q)
 	for (uint32_t d = 0; d < SEGMENT_MAX_DEVICES; d++) {
 		q->share[d].held_units = 0;
 		q->share[d].peak_units = 0;
-		q->share[d].kernel_ns = 0;
+		q->share[d].busy_ns = 0;
+		q->share[d].busy_since = 0;
 		q->share[d].contexts = 0;
 		q->share[d].running = 0;
 	}
@@ -574,37 +575,64 @@ void segment_context_remove(struct segment_place *p, uint32_t device)
 	p->segment->process[p->index].share[device].contexts--;
 }
 
+/* A device, or a process on it, computes while at least one kernel runs. With the lock held. */
+static void busy_begin(_Atomic uint32_t *running, _Atomic uint64_t *busy_since, uint64_t now)
+{
+	if (!(*running)++)
+		*busy_since = now;
+}
+
+static void busy_end(_Atomic uint32_t *running, _Atomic uint64_t *busy_since, _Atomic uint64_t *busy_ns, uint64_t now)
+{
+	if (*running && !--*running) {
+		*busy_ns += now - *busy_since;
+		*busy_since = 0;
+	}
+}
+
 void segment_kernel_begin(struct segment_place *p, uint32_t device)
 {
 	struct segment_device *dev = &p->segment->device[device];
+	struct segment_share *share = &p->segment->process[p->index].share[device];
+	uint64_t now;
 
 	segment_lock(p);
-	p->segment->process[p->index].share[device].running++;
-	if (!dev->running++)
-		dev->busy_since = clock_now_ns();
+	now = clock_now_ns();
+	busy_begin(&dev->running, &dev->busy_since, now);
+	busy_begin(&share->running, &share->busy_since, now);
 	segment_unlock(p);
 }
 
-void segment_kernel_end(struct segment_place *p, uint32_t device, uint64_t duration_ns)
+void segment_kernel_end(struct segment_place *p, uint32_t device)
 {
 	struct segment_device *dev = &p->segment->device[device];
 	struct segment_share *share = &p->segment->process[p->index].share[device];
+	uint64_t now;
 
 	segment_lock(p);
-	share->running--;
-	share->kernel_ns += duration_ns;
-	if (dev->running && !--dev->running) {
-		dev->busy_ns += clock_now_ns() - dev->busy_since;
-		dev->busy_since = 0;
-	}
+	now = clock_now_ns();
+	busy_end(&dev->running, &dev->busy_since, &dev->busy_ns, now);
+	busy_end(&share->running, &share->busy_since, &share->busy_ns, now);
 	segment_unlock(p);
+}
+
+static uint64_t busy_ns_until(uint64_t busy, uint64_t since, uint64_t now)
+{
+	return busy + (since && now > since ? now - since : 0);
 }
 
 uint64_t segment_busy_ns(const struct segment *s, uint32_t device)
 {
-	uint64_t since = s->device[device].busy_since, busy = s->device[device].busy_ns, now = clock_now_ns();
+	uint64_t since = s->device[device].busy_since;
 
-	return busy + (since && now > since ? now - since : 0);
+	return busy_ns_until(s->device[device].busy_ns, since, clock_now_ns());
+}
+
+uint64_t segment_share_busy_ns(const struct segment_share *share)
+{
+	uint64_t since = share->busy_since;
+
+	return busy_ns_until(share->busy_ns, since, clock_now_ns());
 }
 
 /* ---- shared objects ---- */

@@ -70,9 +70,10 @@ enum segment_kind {
 struct segment_share {
 	_Atomic uint64_t held_units; /* without shared objects */
 	_Atomic uint64_t peak_units;
-	_Atomic uint64_t kernel_ns; /* time of all its kernels */
-	_Atomic uint32_t contexts;  /* it is on the device's process list while above 0 */
-	_Atomic uint32_t running;   /* its kernels that run now */
+	_Atomic uint64_t busy_ns;    /* as the device's, for this process alone */
+	_Atomic uint64_t busy_since;
+	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
+	_Atomic uint32_t running;  /* its kernels that run now */
 };
 
 struct segment_process {
@@ -152,9 +153,11 @@ bool segment_alive(const struct segment_place *p, uint32_t index);
 void segment_context_add(struct segment_place *p, uint32_t device);
 void segment_context_remove(struct segment_place *p, uint32_t device);
 void segment_kernel_begin(struct segment_place *p, uint32_t device);
-void segment_kernel_end(struct segment_place *p, uint32_t device, uint64_t duration_ns);
+void segment_kernel_end(struct segment_place *p, uint32_t device);
 /* Time in which the device has computed so far; difference two readings for a utilisation. */
 uint64_t segment_busy_ns(const struct segment *s, uint32_t device);
+/* The same for one process: time in which at least one of its kernels ran. */
+uint64_t segment_share_busy_ns(const struct segment_share *share);
 
 /* What a shared object is to be. */
 struct segment_wish {

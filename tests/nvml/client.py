@@ -4,7 +4,8 @@ An NVML client in Python, as monitoring tools are: the library by its name, stru
 
 client.py [LIBRARY] prints what it sees as one line of JSON for every line on its standard input:
 
-  look    {"devices": [{"uuid", "index", "memory", "memory2", "processes", "samples"}], "count"}
+  look    {"devices": [{"uuid", "index", "memory", "memory2", "processes", "samples", "utilisation"}],
+          "count"}
   fork    the same, seen by a child made by fork
   close   closes every descriptor above 2, then looks
   wait N  looks N seconds later
@@ -25,6 +26,10 @@ class Memory(ctypes.Structure):
 
 class Memory2(ctypes.Structure):
     _fields_ = [("version", uint), ("total", ulonglong), ("reserved", ulonglong), ("free", ulonglong), ("used", ulonglong)]
+
+
+class Utilisation(ctypes.Structure):
+    _fields_ = [("gpu", uint), ("memory", uint)]
 
 
 class ProcessV1(ctypes.Structure):
@@ -92,12 +97,14 @@ class Nvml:
 
     def device(self, number):
         handle, text, index = ctypes.c_void_p(), ctypes.create_string_buffer(96), uint(99)
+        utilisation = Utilisation()
         memory, memory2 = Memory(), Memory2(version=ctypes.sizeof(Memory2) | 2 << 24)
         self.must("nvmlDeviceGetHandleByIndex_v2", number, ctypes.byref(handle))
         self.must("nvmlDeviceGetUUID", handle, text, 96)
         self.must("nvmlDeviceGetIndex", handle, ctypes.byref(index))
         self.must("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
         self.must("nvmlDeviceGetMemoryInfo_v2", handle, ctypes.byref(memory2))
+        self.must("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(utilisation))
         return {
             "uuid": text.value.decode(), "index": index.value,
             "memory": [memory.total, memory.free, memory.used],
@@ -106,7 +113,7 @@ class Nvml:
             "processes1": self.lists(handle, "nvmlDeviceGetComputeRunningProcesses", ProcessV1),
             "graphics": self.lists(handle, "nvmlDeviceGetGraphicsRunningProcesses_v3", Process),
             "details": self.details(handle),
-            "samples": self.samples(handle),
+            "utilisation": utilisation.gpu, "samples": self.samples(handle),
         }
 
     def look(self):

@@ -2,14 +2,35 @@
  * holder.c: a program that holds device memory when told to, for the NVML tests.
  *
  * holder ORDINAL: makes a context, prints "ready", then obeys lines on standard input: "alloc N" and "free" (all),
- * each answered with "ok" or with the driver's error, and "info", answered with cuMemGetInfo's total, free and the
- * rest; ends with its input.
+ * each answered with "ok" or with the driver's error, "work MS", answered at once while a kernel runs that long, and
+ * "info", answered with cuMemGetInfo's total, free and the rest; ends with its input.
  */
 #include <cuda.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* One thread looks at the clock until the time is over. */
+static const char busy_ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
+			       ".visible .entry busy(.param .u64 ns)\n{\n"
+			       ".reg .u64 %t<4>;\n.reg .pred %p;\n"
+			       "ld.param.u64 %t0, [ns];\nmov.u64 %t1, %globaltimer;\nadd.u64 %t0, %t0, %t1;\n"
+			       "again:\nmov.u64 %t1, %globaltimer;\nsetp.lt.u64 %p, %t1, %t0;\n@%p bra again;\nret;\n}\n";
+
+static CUresult work(unsigned long long ms)
+{
+	unsigned long long ns = ms * 1000000;
+	void *params[] = { &ns };
+	CUfunction function;
+	CUmodule module;
+	CUresult r;
+
+	r = cuModuleLoadData(&module, busy_ptx);
+	if (r == CUDA_SUCCESS)
+		r = cuModuleGetFunction(&function, module, "busy");
+	return r == CUDA_SUCCESS ? cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) : r;
+}
 
 int main(int argc, char **argv)
 {
@@ -42,6 +63,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(line, "free\n")) {
 			for (r = CUDA_SUCCESS; count && r == CUDA_SUCCESS; count--)
 				r = cuMemFree(held[count - 1]);
+		} else if (sscanf(line, "work %llu", &bytes) == 1) {
+			r = work(bytes);
 		} else if (!strcmp(line, "info\n")) {
 			r = cuMemGetInfo(&free_bytes, &total_bytes);
 			if (r == CUDA_SUCCESS) {

@@ -76,6 +76,7 @@ def two_tenants(t):
 
     agree(t, wa, a1, "a")
     agree(t, wb, b1, "b")
+    only_own_work(t, wa, wb, b1)
 
     report.same(a2.tell(f"alloc {221 * M}"), "ok", "a: fills its quota to the last byte")
     t.check(wa, "a, full", [256 * M, 64 * M], [256 * M, 0], [15 * M, 241 * M])
@@ -97,6 +98,20 @@ def two_tenants(t):
     without_meted(t, wb)
     for p in (a2, b1, wa, wb):
         p.end()
+
+
+def only_own_work(t, idle_watcher, busy_watcher, busy):
+    """A kernel of b keeps the device busy: b sees that, from outside it is seen, a sees a device at rest."""
+    def used(w):
+        w.tell("look")
+        return json.loads(w.tell("wait 0.3"))["devices"][0]["utilisation"]
+
+    t.report.same(busy.tell("work 4000"), "ok", "b: a kernel runs")
+    t.report.ok(used(busy_watcher) >= 50, "b sees its work")
+    t.report.same(used(idle_watcher), 0, "a sees none of it")
+    t.report.ok(t.place.machine()["devices"][0]["utilisation"] >= 50, "from outside the device is busy")
+    t.report.same(busy.tell("free"), "ok", "b: gives its memory back")
+    t.report.same(busy.tell(f"alloc {100 * M}"), "ok", "and takes as much again")
 
 
 def agree(t, watcher, holder, name):

@@ -12,17 +12,10 @@
 
 #include "base/cleanup.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define real shim_real /* every entry can be called: one that the driver lacks says so itself */
-
-static inline void errno_restore(int *saved)
-{
-	errno = *saved;
-}
-#define KEEP_ERRNO _cleanup_(errno_restore) __attribute__((unused)) int saved_errno_ = errno
 
 /* ---- start and end ---- */
 
@@ -553,111 +546,4 @@ nvmlReturn_t shim_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvm
 			.usedGpuCcProtectedMemory = (unsigned long long)NVML_VALUE_NOT_AVAILABLE,
 		};
 	return r;
-}
-
-/* ---- figures that name processes ---- */
-
-/* An array that the driver has filled, whose entries name a process each. */
-struct samples {
-	void *array;
-	unsigned int *count;
-	size_t stride, pid_offset;
-};
-
-/* Keeps the entries of the tenant's processes, and leaves nothing of the others behind them. */
-static nvmlReturn_t only_tenants_samples(nvmlReturn_t r, nvmlDevice_t device, struct samples s)
-{
-	_cleanup_free_ struct tenant_processes *tenants = NULL;
-	unsigned int kept = 0, pid;
-	uint32_t grant_index;
-	char *at = s.array;
-
-	if (r != NVML_SUCCESS || !tenant_is() || !s.array || !s.count)
-		return r;
-	tenants = malloc(sizeof *tenants);
-	r = tenants ? tenant_device_find(device, &grant_index) : NVML_ERROR_MEMORY;
-	if (r == NVML_SUCCESS)
-		tenant_processes_get(grant_index & ~TENANT_PART, tenants);
-	for (unsigned int i = 0; r == NVML_SUCCESS && i < *s.count; i++) {
-		memcpy(&pid, at + i * s.stride + s.pid_offset, sizeof pid);
-		if (!tenant_process_find(tenants, pid))
-			continue;
-		memmove(at + kept * s.stride, at + i * s.stride, s.stride);
-		kept++;
-	}
-	memset(at + kept * s.stride, 0, (*s.count - kept) * s.stride);
-	*s.count = kept;
-	return r;
-}
-
-#define SAMPLES(array, count) ((struct samples){ array, count, sizeof *(array), offsetof(__typeof__(*(array)), pid) })
-
-nvmlReturn_t shim_nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
-						  unsigned int *count, unsigned long long since)
-{
-	KEEP_ERRNO;
-	nvmlReturn_t r;
-
-	r = real.nvmlDeviceGetProcessUtilization(device, utilization, count, since);
-	r = only_tenants_samples(r, device, SAMPLES(utilization, count));
-	return r == NVML_SUCCESS && tenant_is() && utilization && *count == 0 ? NVML_ERROR_NOT_FOUND : r;
-}
-
-nvmlReturn_t shim_nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info)
-{
-	KEEP_ERRNO;
-	nvmlReturn_t r;
-
-	r = real.nvmlDeviceGetProcessesUtilizationInfo(device, info);
-	if (r != NVML_SUCCESS)
-		return r;
-	r = only_tenants_samples(r, device, SAMPLES(info->procUtilArray, &info->processSamplesCount));
-	return r == NVML_SUCCESS && tenant_is() && info->procUtilArray && info->processSamplesCount == 0
-		       ? NVML_ERROR_NOT_FOUND
-		       : r;
-}
-
-nvmlReturn_t shim_nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *count,
-					       nvmlEncoderSessionInfo_t *infos)
-{
-	KEEP_ERRNO;
-
-	return only_tenants_samples(real.nvmlDeviceGetEncoderSessions(device, count, infos), device,
-				    SAMPLES(infos, count));
-}
-
-nvmlReturn_t shim_nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count, nvmlFBCSessionInfo_t *infos)
-{
-	KEEP_ERRNO;
-
-	return only_tenants_samples(real.nvmlDeviceGetFBCSessions(device, count, infos), device, SAMPLES(infos, count));
-}
-
-nvmlReturn_t shim_nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
-{
-	KEEP_ERRNO;
-	struct samples s = { pids, count, sizeof *pids, 0 };
-
-	return only_tenants_samples(real.nvmlDeviceGetAccountingPids(device, count, pids), device, s);
-}
-
-nvmlReturn_t shim_nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats)
-{
-	KEEP_ERRNO;
-	_cleanup_free_ struct tenant_processes *tenants = NULL;
-	uint32_t grant_index;
-	nvmlReturn_t r;
-
-	if (!tenant_is())
-		return real.nvmlDeviceGetAccountingStats(device, pid, stats);
-	r = tenant_device_find(device, &grant_index);
-	if (r != NVML_SUCCESS)
-		return r;
-	tenants = malloc(sizeof *tenants);
-	if (!tenants)
-		return NVML_ERROR_MEMORY;
-	tenant_processes_get(grant_index & ~TENANT_PART, tenants);
-	if (!tenant_process_find(tenants, pid))
-		return NVML_ERROR_NOT_FOUND;
-	return real.nvmlDeviceGetAccountingStats(device, pid, stats);
 }

@@ -7,12 +7,15 @@
  * start.c   finds and opens the driver's library and fills the tables (shim_start() of the generated nvml_shim.h)
  * tenant.c  what meted says: the grant's devices, what is held, by which processes
  * calls.c   the bodies of the calls that are filtered
+ * usage.c   those of them that say what processes did
  */
 #pragma once
 
 #include "nvml_shim.h"
+#include "base/cleanup.h"
 #include "shim/attach.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,3 +74,10 @@ void tenant_processes_get(uint32_t grant_index, struct tenant_processes *ret);
 
 /* NULL: none. */
 const struct tenant_process *tenant_process_find(const struct tenant_processes *p, unsigned int pid);
+
+/* A call of ours leaves errno as it was. */
+static inline void errno_restore(int *saved)
+{
+	errno = *saved;
+}
+#define KEEP_ERRNO _cleanup_(errno_restore) __attribute__((unused)) int saved_errno_ = errno

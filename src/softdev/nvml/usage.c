@@ -27,7 +27,7 @@ struct reading {
 };
 
 struct process_reading {
-	uint64_t at_ns, kernel_ns, start_time;
+	uint64_t at_ns, busy_ns, start_time;
 	int32_t pid;
 	int pct;
 };
@@ -35,8 +35,11 @@ struct process_reading {
 static struct reading readings[SEGMENT_MAX_DEVICES];
 static struct process_reading *process_readings[SEGMENT_MAX_DEVICES]; /* SEGMENT_MAX_PROCESSES each, when asked for */
 
-static int percent(uint64_t part_ns, uint64_t whole_ns)
+/* Of a counter that was read without its lock: it may seem to run backwards by a moment. */
+static int percent(uint64_t before_ns, uint64_t after_ns, uint64_t whole_ns)
 {
+	uint64_t part_ns = after_ns > before_ns ? after_ns - before_ns : 0;
+
 	return part_ns >= whole_ns ? 100 : (int)((part_ns * 100 + whole_ns / 2) / whole_ns);
 }
 
@@ -269,7 +272,7 @@ static uint64_t reading_update(struct segment_place *p, uint32_t d)
 		return last->pct < 0 ? INTERVAL_NS - (now - last->at_ns) : 0;
 	*last = (struct reading){ .at_ns = now,
 				  .busy_ns = busy,
-				  .pct = percent(busy - last->busy_ns, now - last->at_ns) };
+				  .pct = percent(last->busy_ns, busy, now - last->at_ns) };
 	return 0;
 }
 
@@ -308,19 +311,19 @@ nvmlReturn_t soft_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtiliza
 /* As reading_update(), for the process at a place; a process that was not there before starts with a reading. */
 static uint64_t process_update(const struct segment_process *q, uint32_t d, struct process_reading *last)
 {
-	uint64_t kernel = atomic_load(&q->share[d].kernel_ns), now = clock_now_ns(),
+	uint64_t busy = segment_share_busy_ns(&q->share[d]), now = clock_now_ns(),
 		 start = atomic_load(&q->start_time);
 	int32_t pid = atomic_load(&q->pid);
 
 	if (last->pid != pid || last->start_time != start)
 		*last = (struct process_reading){
-			.at_ns = now, .kernel_ns = kernel, .start_time = start, .pid = pid, .pct = -1
+			.at_ns = now, .busy_ns = busy, .start_time = start, .pid = pid, .pct = -1
 		};
 	if (now - last->at_ns < INTERVAL_NS)
 		return last->pct < 0 ? INTERVAL_NS - (now - last->at_ns) : 0;
-	last->pct = percent(kernel - last->kernel_ns, now - last->at_ns);
+	last->pct = percent(last->busy_ns, busy, now - last->at_ns);
 	last->at_ns = now;
-	last->kernel_ns = kernel;
+	last->busy_ns = busy;
 	return 0;
 }
 
