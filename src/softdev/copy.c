@@ -242,7 +242,7 @@ static bool copy_stage(struct work_copy *c)
  * Asynchronous copies of pageable memory are what the vendor documents: the call returns when the source has been read,
  * or the target written. In a capture the addresses are kept.
  */
-static CUresult submit(struct work *w, CUstream stream, bool wait)
+CUresult copy_submit(struct work *w, CUstream stream, bool wait)
 {
 	struct stream *s;
 	CUresult e = stream_find(stream, &s);
@@ -280,7 +280,7 @@ static CUresult copy_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from
 
 	if (!e)
 		e = copy_make(&source, &target, bytes, 1, 1, &w);
-	return e ? e : submit(&w, stream, wait);
+	return e ? e : copy_submit(&w, stream, wait);
 }
 
 #define HOST CU_MEMORYTYPE_HOST
@@ -363,7 +363,7 @@ static CUresult copy_box(const CUDA_MEMCPY3D *d, CUstream stream, bool wait)
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
 	e = copy_describe(d, captures(stream), &w);
-	return e ? e : submit(&w, stream, wait);
+	return e ? e : copy_submit(&w, stream, wait);
 }
 
 static CUresult copy_plane(const CUDA_MEMCPY2D *d, CUstream stream, bool wait)
@@ -492,7 +492,7 @@ static CUresult copy_array(uint64_t to, uint64_t from, size_t bytes, CUstream st
 	w.copy = (struct work_copy){
 		(const char *)(uintptr_t)from, (char *)(uintptr_t)to, bytes, 1, 1, bytes, 0, bytes, 0
 	};
-	return submit(&w, stream, wait);
+	return copy_submit(&w, stream, wait);
 }
 
 static CUresult copy_to_array(CUarray to, size_t offset, uint64_t from, bool device, size_t bytes, CUstream s,
@@ -578,7 +578,7 @@ static CUresult fill(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t 
 
 	if (!e)
 		e = fill_describe(target, pitch, value, element, width, height, captures(stream), &w);
-	return e ? e : submit(&w, stream, false);
+	return e ? e : copy_submit(&w, stream, false);
 }
 
 CUresult soft_cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)

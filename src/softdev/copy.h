@@ -8,6 +8,8 @@
  * not be allocated yet.
  */
 CUresult copy_describe(const CUDA_MEMCPY3D *d, bool later, struct work *ret);
+/* Queues it on the stream, in the way that the vendor documents for memory that the driver does not know. */
+CUresult copy_submit(struct work *w, CUstream stream, bool wait);
 /* A fill of `width` elements of `element` bytes in each of `height` rows. */
 CUresult fill_describe(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height,
 		       bool later, struct work *ret);

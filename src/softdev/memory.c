@@ -4,6 +4,7 @@
 #include "softdev/arena.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
+#include "softdev/managed.h"
 #include "softdev/mempool.h"
 #include "softdev/ptx/ptx.h"
 #include "softdev/share.h"
@@ -91,6 +92,7 @@ void range_free(struct range *r)
 		segment_reap(&driver.place); /* the charge goes when no importer has it any more */
 	else if (r->units)
 		segment_refund(&driver.place, r->device->index, r->units);
+	advice_free(r);
 	free(r);
 }
 
@@ -346,58 +348,4 @@ CUresult soft_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, 
 	}
 	pthread_mutex_unlock(&memory_mutex);
 	return e;
-}
-
-/* ---- advice: accepted, for all of it lies in one memory ---- */
-
-static CUresult managed_check(CUdeviceptr address, size_t bytes)
-{
-	struct context *c;
-	struct range *r;
-	CUresult e = context_current(&c);
-
-	if (e)
-		return e;
-	if (!bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&memory_mutex);
-	if (!range_covers_locked(address, bytes, &r) || r->kind != RANGE_MANAGED)
-		e = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&memory_mutex);
-	return e;
-}
-
-CUresult soft_cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device)
-{
-	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
-		return CUDA_ERROR_INVALID_VALUE;
-	return managed_check(address, bytes);
-}
-
-CUresult soft_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)
-{
-	return soft_cuMemAdvise(address, bytes, advice, location.id);
-}
-
-CUresult soft_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
-{
-	struct device *d;
-	struct stream *s;
-	CUresult e = managed_check(address, bytes);
-
-	if (!e)
-		e = stream_find(stream, &s);
-	if (!e && device != CU_DEVICE_CPU)
-		e = device_find(device, &d);
-	return e;
-}
-
-CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
-				    CUstream stream)
-{
-	if (flags || location.type == CU_MEM_LOCATION_TYPE_INVALID ||
-	    (int)location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
-		return CUDA_ERROR_INVALID_VALUE;
-	return soft_cuMemPrefetchAsync(
-		address, bytes, location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU, stream);
 }

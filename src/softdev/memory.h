@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+struct advice;
 struct allocation;
 struct context;
 struct mempool;
@@ -46,6 +47,7 @@ struct range {
 	struct allocation *allocation; /* of a mapping */
 	void *owned;		       /* host or imported memory: what to unmap */
 	uint64_t object;	       /* shared with other processes: the object, which has the charge */
+	struct advice *advice;	       /* of managed memory, see managed.h; owned */
 	uint32_t opens;		       /* imported: how often */
 };
 

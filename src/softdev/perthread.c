@@ -468,3 +468,51 @@ CUresult soft_cuStreamUpdateCaptureDependencies_ptsz(CUstream hStream, CUgraphNo
 {
 	PER_THREAD(soft_cuStreamUpdateCaptureDependencies(hStream, dependencies, numDependencies, flags));
 }
+
+CUresult soft_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+				      CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+				      CUstream hStream)
+{
+	PER_THREAD(soft_cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream));
+}
+
+CUresult soft_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+					 CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+					 CUstream hStream)
+{
+	PER_THREAD(soft_cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream));
+}
+
+CUresult soft_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
+					unsigned long long flags, CUstream hStream)
+{
+	PER_THREAD(soft_cuMemcpy3DBatchAsync(numOps, opList, failIdx, flags, hStream));
+}
+
+CUresult soft_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
+					   CUstream hStream)
+{
+	PER_THREAD(soft_cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream));
+}
+
+CUresult soft_cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+					   size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
+					   CUstream hStream)
+{
+	PER_THREAD(soft_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs,
+						flags, hStream));
+}
+
+CUresult soft_cuMemDiscardBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags,
+					  CUstream hStream)
+{
+	PER_THREAD(soft_cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream));
+}
+
+CUresult soft_cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+						     CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+						     size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+	PER_THREAD(soft_cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs,
+							  numPrefetchLocs, flags, hStream));
+}

@@ -1,5 +1,6 @@
 /* pointer.c: what the driver knows of an address. */
 #include "softdev/context.h"
+#include "softdev/managed.h"
 #include "softdev/memory.h"
 #include "softdev/mempool.h"
 #include "softdev/vmm.h"
@@ -27,7 +28,7 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(CUdeviceptr *)data = address;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!on_host(r) && r->kind != RANGE_MANAGED)
+		if (!on_host(r) && !range_managed(r))
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)address;
 		return CUDA_SUCCESS;
@@ -39,7 +40,7 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(unsigned long long *)data = r->id;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(int *)data = r->kind == RANGE_MANAGED;
+		*(int *)data = range_managed(r);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)data = r->device->ordinal;

@@ -212,26 +212,6 @@ CUresult soft_cuStreamGetDevice(CUstream h, CUdevice *ret)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuStreamAttachMemAsync(CUstream h, CUdeviceptr address, size_t bytes, unsigned flags)
-{
-	struct stream *s;
-	struct range *r;
-	CUresult e = stream_find(h, &s);
-
-	if (e)
-		return e;
-	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&memory_mutex);
-	r = range_find_locked(address);
-	if (!r || r->kind != RANGE_MANAGED || (bytes && (r->begin != address || r->bytes != bytes)))
-		e = CUDA_ERROR_INVALID_VALUE;
-	else
-		r->flags = flags;
-	pthread_mutex_unlock(&memory_mutex);
-	return e;
-}
-
 CUresult soft_cuStreamGetAttribute(CUstream h, CUstreamAttrID attribute, CUstreamAttrValue *ret)
 {
 	struct stream *s;
