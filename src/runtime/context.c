@@ -13,7 +13,7 @@
 
 struct primary {
 	_Atomic(CUcontext) context; /* NULL: not retained; changed under the mutex */
-	atomic_uint generation; /* rises with each reset */
+	atomic_uint generation;	    /* rises with each reset */
 };
 
 static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -81,7 +81,8 @@ cudaError_t rt_ready(void)
 	if (e)
 		return e;
 	if (c && (c != rt_thread.context ||
-		  rt_thread.generation == atomic_load_explicit(&primaries[rt_thread.device].generation, memory_order_acquire)))
+		  rt_thread.generation ==
+			  atomic_load_explicit(&primaries[rt_thread.device].generation, memory_order_acquire)))
 		return cudaSuccess;
 	return rt_context_use(rt_thread.device);
 }
@@ -144,7 +145,8 @@ cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int fl
 	if (!e && (flags & ~(unsigned)cudaInitDeviceFlagsAreValid))
 		e = cudaErrorInvalidValue;
 	if (!e && (flags & cudaInitDeviceFlagsAreValid))
-		e = rt_error(rt_driver.cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags & ~(unsigned)cudaDeviceMapHost));
+		e = rt_error(
+			rt_driver.cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags & ~(unsigned)cudaDeviceMapHost));
 	if (!e)
 		e = rt_primary(device, &c);
 	return rt_done(e);

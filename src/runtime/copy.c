@@ -1,9 +1,9 @@
 /*
- * copy.c: copies between memory of every kind but arrays (copy_array.c has those): linear, from and to variables, pitched,
- * between devices.
+ * copy.c: copies between memory of every kind but arrays (copy_array.c has those): linear, from and to variables,
+ * pitched, between devices.
  *
- * The kind of a copy is a promise of the program; where it says "default" the driver finds out from the addresses. Copies
- * that wait take the driver's own waiting calls, whose ordering towards streams is the documented one.
+ * The kind of a copy is a promise of the program; where it says "default" the driver finds out from the addresses.
+ * Copies that wait take the driver's own waiting calls, whose ordering towards streams is the documented one.
  */
 #include "runtime/rt.h"
 
@@ -89,7 +89,8 @@ static cudaError_t place(const void *symbol, size_t offset, size_t count, bool i
 	return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
+			       enum cudaMemcpyKind kind)
 {
 	void *p = NULL;
 	cudaError_t e = place(symbol, offset, count, true, kind, &p);
@@ -148,7 +149,8 @@ cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDev
 	return rt_done(e);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count,
+				cudaStream_t stream)
 {
 	CUcontext to = NULL, from = NULL;
 	cudaError_t e = contexts_of(dstDevice, srcDevice, &to, &from);
@@ -160,8 +162,8 @@ cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int s
 
 /* ---- pitched ---- */
 
-static cudaError_t pitched(CUDA_MEMCPY2D *c, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-			   size_t height, enum cudaMemcpyKind kind)
+static cudaError_t pitched(CUDA_MEMCPY2D *c, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			   size_t width, size_t height, enum cudaMemcpyKind kind)
 {
 	bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
 	bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -171,12 +173,12 @@ static cudaError_t pitched(CUDA_MEMCPY2D *c, void *to, size_t to_pitch, const vo
 	if (width > to_pitch || width > from_pitch)
 		return cudaErrorInvalidPitchValue;
 	memset(c, 0, sizeof(*c));
-	c->dstMemoryType = kind == cudaMemcpyDefault ? CU_MEMORYTYPE_UNIFIED :
-			   to_device		     ? CU_MEMORYTYPE_DEVICE :
-						       CU_MEMORYTYPE_HOST;
-	c->srcMemoryType = kind == cudaMemcpyDefault ? CU_MEMORYTYPE_UNIFIED :
-			   from_device		     ? CU_MEMORYTYPE_DEVICE :
-						       CU_MEMORYTYPE_HOST;
+	c->dstMemoryType = kind == cudaMemcpyDefault ? CU_MEMORYTYPE_UNIFIED
+			   : to_device		     ? CU_MEMORYTYPE_DEVICE
+						     : CU_MEMORYTYPE_HOST;
+	c->srcMemoryType = kind == cudaMemcpyDefault ? CU_MEMORYTYPE_UNIFIED
+			   : from_device	     ? CU_MEMORYTYPE_DEVICE
+						     : CU_MEMORYTYPE_HOST;
 	c->dstHost = to;
 	c->dstDevice = address_of(to);
 	c->dstPitch = to_pitch;

@@ -1,4 +1,5 @@
-/* device.c: which devices there are, what they can, limits and settings of the current one, peers, the profiler's switch. */
+/* device.c: which devices there are, what they can, limits and settings of the current one, peers, the profiler's
+ * switch. */
 #include "runtime/rt.h"
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -189,8 +190,9 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, i
 
 	if (!e)
 		e = rt_device_good(dstDevice);
-	return rt_done(e ? e : rt_error(rt_driver.cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attr, srcDevice,
-									  dstDevice)));
+	return rt_done(e ? e
+			 : rt_error(rt_driver.cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attr, srcDevice,
+								      dstDevice)));
 }
 
 /* ---- the profiler: none listens ---- */

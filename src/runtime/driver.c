@@ -1,9 +1,9 @@
 /*
  * driver.c: finds the driver, whichever it is, and fills the table with its symbols.
  *
- * libcuda.so.1 is opened at the first call that needs it, never before: a program that links the runtime and calls nothing
- * runs where there is no driver. Every member of the table is the symbol of that name. A driver's missing symbol gets a
- * function that says so; it takes no arguments, which the calling conventions that we build for allow.
+ * libcuda.so.1 is opened at the first call that needs it, never before: a program that links the runtime and calls
+ * nothing runs where there is no driver. Every member of the table is the symbol of that name. A driver's missing
+ * symbol gets a function that says so; it takes no arguments, which the calling conventions that we build for allow.
  */
 #include "runtime/rt.h"
 
@@ -71,7 +71,8 @@ cudaError_t rt_loaded(void)
 	e = rt_find();
 	if (e)
 		return e;
-	/* A driver may be older than the library within a major version, as documented for minor version compatibility. */
+	/* A driver may be older than the library within a major version, as documented for minor version compatibility.
+	 */
 	if (rt_driver_version / 1000 < CUDART_MAJOR)
 		return cudaErrorInsufficientDriver;
 	e = rt_error(rt_driver.cuInit(0));

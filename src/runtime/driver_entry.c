@@ -1,7 +1,9 @@
-/* driver_entry.c: ways out of the runtime: to the driver's own calls, and to the vendor's private tables, which are not here. */
+/* driver_entry.c: ways out of the runtime: to the driver's own calls, and to the vendor's private tables, which are not
+ * here. */
 #include "runtime/rt.h"
 
-/* The vendor's libraries ask for private tables by number. There is nothing behind them here, and it is never pretended. */
+/* The vendor's libraries ask for private tables by number. There is nothing behind them here, and it is never
+ * pretended. */
 cudaError_t cudaGetExportTable(const void **ppExportTable, const cudaUUID_t *pExportTableId)
 {
 	if (!ppExportTable || !pExportTableId)
@@ -13,9 +15,9 @@ cudaError_t cudaGetExportTable(const void **ppExportTable, const cudaUUID_t *pEx
 static cudaError_t entry(const char *symbol, void **ret, unsigned version, unsigned long long flags,
 			 CUdriverProcAddressQueryResult *status)
 {
-	cuuint64_t f = flags == cudaEnablePerThreadDefaultStream || (flags == cudaEnableDefault && rt_thread.per_thread) ?
-			       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM :
-			       CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+	cuuint64_t f = flags == cudaEnablePerThreadDefaultStream || (flags == cudaEnableDefault && rt_thread.per_thread)
+			       ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+			       : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
 	cudaError_t e = symbol && ret && flags <= cudaEnablePerThreadDefaultStream ? rt_find() : cudaErrorInvalidValue;
 
 	*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
@@ -35,7 +37,8 @@ cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned
 }
 #else
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,
-					     unsigned long long flags, enum cudaDriverEntryPointQueryResult *driverStatus)
+					     unsigned long long flags,
+					     enum cudaDriverEntryPointQueryResult *driverStatus)
 {
 	CUdriverProcAddressQueryResult status;
 	cudaError_t e = entry(symbol, funcPtr, cudaVersion, flags, &status);

@@ -110,12 +110,15 @@ static const struct rt_error_name texts[] = {
 	{ cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began" },
 	{ cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work" },
 	{ cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream" },
-	{ cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream" },
+	{ cudaErrorStreamCaptureImplicit,
+	  "operation would make the legacy stream depend on a capturing blocking stream" },
 	{ cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream" },
-	{ cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread" },
+	{ cudaErrorStreamCaptureWrongThread,
+	  "attempt to terminate a thread-local capture sequence from another thread" },
 	{ cudaErrorTimeout, "wait operation timed out" },
-	{ cudaErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated "
-					   "constraints specific to instantiated graph update" },
+	{ cudaErrorGraphExecUpdateFailure,
+	  "the graph update was not performed because it included changes which violated "
+	  "constraints specific to instantiated graph update" },
 	{ cudaErrorExternalDevice, "an async error has occured in external entity outside of CUDA" },
 #if CUDART_MAJOR >= 12
 	{ cudaErrorInvalidClusterSize, "a kernel launch error has occurred due to cluster misconfiguration" },
@@ -153,7 +156,8 @@ cudaError_t rt_error(CUresult r)
 	return find(rt_error_names, (int)r) ? (cudaError_t)r : cudaErrorUnknown;
 }
 
-/* After these a context is lost: every later call on it fails, and so does cudaGetLastError() until cudaDeviceReset(). */
+/* After these a context is lost: every later call on it fails, and so does cudaGetLastError() until cudaDeviceReset().
+ */
 static bool is_sticky(cudaError_t e)
 {
 	switch ((int)e) {

@@ -119,8 +119,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlock
 	CUfunction f;
 	cudaError_t e = numBlocks ? rt_func(func, &f) : cudaErrorInvalidValue;
 
-	return rt_done(e ? e : rt_error(rt_driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-					       numBlocks, f, blockSize, dynamicSMemSize, flags)));
+	return rt_done(e ? e
+			 : rt_error(rt_driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+				   numBlocks, f, blockSize, dynamicSMemSize, flags)));
 }
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, const void *func, int numBlocks,
@@ -129,6 +130,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, c
 	CUfunction f;
 	cudaError_t e = dynamicSmemSize ? rt_func(func, &f) : cudaErrorInvalidValue;
 
-	return rt_done(e ? e : rt_error(rt_driver.cuOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize, f, numBlocks,
-											  blockSize)));
+	return rt_done(e ? e
+			 : rt_error(rt_driver.cuOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize, f, numBlocks,
+										      blockSize)));
 }

@@ -1,6 +1,6 @@
 /*
- * launch.c: launches. A kernel goes to the driver as a handle that stands for a function, which every driver with libraries
- * takes; its parameters go as the pointers that the stub gave.
+ * launch.c: launches. A kernel goes to the driver as a handle that stands for a function, which every driver with
+ * libraries takes; its parameters go as the pointers that the stub gave.
  */
 #include "runtime/rt.h"
 
@@ -78,8 +78,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, struct dim3 gridDim, s
 		e = cudaErrorInvalidValue;
 	if (!e)
 		e = rt_error(rt_driver.cuLaunchCooperativeKernel((CUfunction)k, gridDim.x, gridDim.y, gridDim.z,
-								 blockDim.x, blockDim.y, blockDim.z, (unsigned)sharedMem,
-								 stream, args));
+								 blockDim.x, blockDim.y, blockDim.z,
+								 (unsigned)sharedMem, stream, args));
 	return rt_done(refine(e, gridDim, blockDim));
 }
 

@@ -138,16 +138,16 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 					CU_POINTER_ATTRIBUTE_HOST_POINTER };
 	void *where[] = { &type, &managed, &device, &on_device, &on_host };
 	struct cudaPointerAttributes a = { 0 };
-	cudaError_t e = attributes ? RT_TRY(cuPointerGetAttributes, 5, which, where, (CUdeviceptr)(uintptr_t)ptr) :
-				     cudaErrorInvalidValue;
+	cudaError_t e = attributes ? RT_TRY(cuPointerGetAttributes, 5, which, where, (CUdeviceptr)(uintptr_t)ptr)
+				   : cudaErrorInvalidValue;
 
 	if (e)
 		return rt_done(e);
 	/* Memory that no call of CUDA gave: since 11.0 not an error. */
-	a.type = managed			 ? cudaMemoryTypeManaged :
-		 type == CU_MEMORYTYPE_DEVICE	 ? cudaMemoryTypeDevice :
-		 type == CU_MEMORYTYPE_HOST	 ? cudaMemoryTypeHost :
-						   cudaMemoryTypeUnregistered;
+	a.type = managed			? cudaMemoryTypeManaged
+		 : type == CU_MEMORYTYPE_DEVICE ? cudaMemoryTypeDevice
+		 : type == CU_MEMORYTYPE_HOST	? cudaMemoryTypeHost
+						: cudaMemoryTypeUnregistered;
 	a.device = a.type == cudaMemoryTypeUnregistered ? -2 : device;
 	a.devicePointer = pointer_of(on_device);
 	a.hostPointer = a.type == cudaMemoryTypeUnregistered ? (void *)(uintptr_t)ptr : on_host;

@@ -29,7 +29,8 @@ cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width, si
 	cudaError_t e = rt_ready();
 
 	if (!e && width && height)
-		e = rt_error(RT_TWIN(cuMemsetD2D8_v2, ptds)(address_of(devPtr), pitch, (unsigned char)value, width, height));
+		e = rt_error(
+			RT_TWIN(cuMemsetD2D8_v2, ptds)(address_of(devPtr), pitch, (unsigned char)value, width, height));
 	return rt_done(e);
 }
 
@@ -43,7 +44,8 @@ cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t widt
 	return rt_done(e);
 }
 
-/* Slice by slice: the rows between two slices belong to nobody else only when the extent is as high as the allocation. */
+/* Slice by slice: the rows between two slices belong to nobody else only when the extent is as high as the allocation.
+ */
 static cudaError_t fill3d(struct cudaPitchedPtr p, int value, struct cudaExtent x, cudaStream_t stream)
 {
 	cudaError_t e = rt_ready();
@@ -67,7 +69,8 @@ cudaError_t cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, struct 
 	return rt_done(fill3d(pitchedDevPtr, value, extent, rt_default_stream()));
 }
 
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream)
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent,
+			      cudaStream_t stream)
 {
 	return rt_done(fill3d(pitchedDevPtr, value, extent, stream));
 }

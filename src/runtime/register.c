@@ -1,11 +1,11 @@
 /*
- * register.c: what the constructors of programs that nvcc built tell: images, kernels, variables, and the way back from the
- * address of a stub or of a variable's shadow to them.
+ * register.c: what the constructors of programs that nvcc built tell: images, kernels, variables, and the way back from
+ * the address of a stub or of a variable's shadow to them.
  *
  * Registering costs a few allocations and no driver: an image is loaded when something in it is used first, into a
  * library, which belongs to no context, so that one load serves every device. Names live in a table that is read
- * without a lock: nodes are only added, and an image that is unregistered (dlclose) leaves its nodes empty, to be filled
- * again when the same address is registered anew.
+ * without a lock: nodes are only added, and an image that is unregistered (dlclose) leaves its nodes empty, to be
+ * filled again when the same address is registered anew.
  */
 #include "runtime/rt.h"
 
@@ -54,7 +54,8 @@ static size_t bucket_of(const void *key)
 
 static struct rt_function *node_find(const void *key, bool is_variable)
 {
-	struct rt_function *f = atomic_load_explicit(&table[bucket_of(key)], memory_order_acquire); /* pairs with node_add */
+	struct rt_function *f =
+		atomic_load_explicit(&table[bucket_of(key)], memory_order_acquire); /* pairs with node_add */
 
 	while (f && (f->key != key || f->is_variable != is_variable))
 		f = f->next;
@@ -111,8 +112,8 @@ void __cudaRegisterFatBinaryEnd(void **fatCubinHandle)
 }
 
 void __cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *deviceFun, const char *deviceName,
-			    int thread_limit, struct uint3 *tid, struct uint3 *bid, struct dim3 *bDim, struct dim3 *gDim,
-			    int *wSize)
+			    int thread_limit, struct uint3 *tid, struct uint3 *bid, struct dim3 *bDim,
+			    struct dim3 *gDim, int *wSize)
 {
 	if (fatCubinHandle)
 		node_add((struct binary *)fatCubinHandle, hostFun, false, deviceName, 0);
@@ -125,8 +126,8 @@ void __cudaRegisterVar(void **fatCubinHandle, char *hostVar, char *deviceAddress
 		node_add((struct binary *)fatCubinHandle, hostVar, true, deviceName, size);
 }
 
-void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress, char *deviceAddress, const char *deviceName,
-			      int ext, size_t size, int constant, int global)
+void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress, char *deviceAddress,
+			      const char *deviceName, int ext, size_t size, int constant, int global)
 {
 	struct binary *b = (struct binary *)fatCubinHandle;
 	struct managed *m = b ? calloc(1, sizeof(*m)) : NULL;
@@ -284,7 +285,8 @@ cudaError_t rt_func(const void *func, CUfunction *ret)
 }
 
 #if CUDART_MAJOR >= 12
-/* What the stub keeps and gives back to __cudaLaunchKernel is ours alone: the node, so that the image is loaded at the launch. */
+/* What the stub keeps and gives back to __cudaLaunchKernel is ours alone: the node, so that the image is loaded at the
+ * launch. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *entry)
 {
 	struct rt_function *f = rt_function_find(entry);

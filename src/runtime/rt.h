@@ -1,9 +1,9 @@
 /*
  * rt.h: what the files of the runtime library share.
  *
- * The library is compiled once per major version of the API (CUDART_MAJOR 11, 12, 13), against the types and prototypes of
- * that version. Each call of the API is a plain function of its own name in the file of its noun; it is exported when
- * api/cudart-done.toml lists it. Everything reaches the device through the driver's table, rt_driver.
+ * The library is compiled once per major version of the API (CUDART_MAJOR 11, 12, 13), against the types and prototypes
+ * of that version. Each call of the API is a plain function of its own name in the file of its noun; it is exported
+ * when api/cudart-done.toml lists it. Everything reaches the device through the driver's table, rt_driver.
  *
  * A call's last act is rt_done(): it keeps the error for cudaGetLastError(). Inside the library, functions return
  * cudaError_t without recording it.
@@ -32,7 +32,7 @@ enum { RT_DEVICES_MAX = 64 };
 extern struct cuda_table rt_driver;
 extern int rt_driver_version; /* as cuDriverGetVersion tells; 0: there is no driver */
 
-cudaError_t rt_find(void); /* the driver's library is loaded; needs no device */
+cudaError_t rt_find(void);   /* the driver's library is loaded; needs no device */
 cudaError_t rt_loaded(void); /* ... and cuInit succeeded */
 
 /* ---- threads (thread.c) ---- */
@@ -45,11 +45,11 @@ struct rt_launch {
 
 struct rt_thread {
 	cudaError_t last, sticky;
-	int device; /* chosen by cudaSetDevice, or 0 */
+	int device;	     /* chosen by cudaSetDevice, or 0 */
 	unsigned per_thread; /* above 0: the call runs as its per-thread twin */
-	CUcontext context; /* what this library made current here */
+	CUcontext context;   /* what this library made current here */
 	unsigned generation; /* of its device when it did */
-	unsigned depth; /* of the stack of launch configurations */
+	unsigned depth;	     /* of the stack of launch configurations */
 	struct rt_launch launch[8];
 };
 
@@ -79,17 +79,17 @@ struct rt_error_name {
 
 extern const struct rt_error_name rt_error_names[]; /* generated; ends with a name of NULL */
 
-cudaError_t rt_error(CUresult r); /* the runtime's word for a driver's error */
-cudaError_t rt_done(cudaError_t e); /* records; value: e */
+cudaError_t rt_error(CUresult r);	      /* the runtime's word for a driver's error */
+cudaError_t rt_done(cudaError_t e);	      /* records; value: e */
 cudaError_t rt_unsupported(const char *call); /* one line in the log per call; recorded */
 void rt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- contexts (context.c) ---- */
 
 cudaError_t rt_ready(void); /* a context is current on this thread: the program's own, or the device's primary */
-cudaError_t rt_context_use(int device); /* makes the device's primary context current */
-cudaError_t rt_device(int *ret); /* the current device; makes no context */
-cudaError_t rt_device_good(int device); /* success, cudaErrorInvalidDevice, or why there is no driver */
+cudaError_t rt_context_use(int device);		    /* makes the device's primary context current */
+cudaError_t rt_device(int *ret);		    /* the current device; makes no context */
+cudaError_t rt_device_good(int device);		    /* success, cudaErrorInvalidDevice, or why there is no driver */
 cudaError_t rt_primary(int device, CUcontext *ret); /* retained once per process */
 
 /* A whole call that is one call of the driver, in the current context. */
@@ -117,5 +117,5 @@ cudaError_t rt_function_kernel(struct rt_function *f, CUkernel *ret); /* loads i
 /* For calls that take `const void *func`: a stub's address, or a kernel that the runtime gave out. */
 cudaError_t rt_kernel(const void *func, CUkernel *ret);
 cudaError_t rt_func(const void *func, CUfunction *ret); /* in the current context */
-void rt_kernel_remember(CUkernel kernel); /* given out: may be passed as func */
+void rt_kernel_remember(CUkernel kernel);		/* given out: may be passed as func */
 cudaError_t rt_symbol_find(const void *symbol, struct rt_symbol *ret);

@@ -78,7 +78,8 @@ static void call_back(CUstream stream, CUresult status, void *data)
 	c.function(stream, rt_error(status), c.user);
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData, unsigned int flags)
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData,
+				  unsigned int flags)
 {
 	struct callback *c = callback && !flags ? malloc(sizeof(*c)) : NULL;
 	cudaError_t e;

@@ -1,4 +1,5 @@
-/* thread.c: what the runtime keeps per thread: the last error, the device, launch configurations. Plain data: needs no end. */
+/* thread.c: what the runtime keeps per thread: the last error, the device, launch configurations. Plain data: needs no
+ * end. */
 #include "runtime/rt.h"
 
 __thread struct rt_thread rt_thread;
