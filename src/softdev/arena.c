@@ -122,6 +122,20 @@ bool arena_used(const struct arena *a, uint64_t begin, uint64_t end)
 	return false;
 }
 
+void arena_neighbours(const struct arena *a, uint64_t address, void **ret_before, void **ret_behind)
+{
+	struct extent *root = address < a->middle ? a->small : a->large;
+	struct extent *e = extent_previous(root, address + 1);
+
+	while (e && !e->owner)
+		e = extent_previous(root, e->begin);
+	*ret_before = e ? e->owner : NULL;
+	e = extent_next(root, address + 1);
+	while (e && !e->owner)
+		e = extent_next(root, e->begin + 1);
+	*ret_behind = e ? e->owner : NULL;
+}
+
 void arena_bounds(const struct arena *a, uint64_t *ret_begin, uint64_t *ret_end)
 {
 	if (*ret_begin < a->begin)

@@ -34,5 +34,7 @@ bool arena_covers(const struct arena *a, uint64_t address);
 bool arena_owns_pages(const struct arena *a, uint64_t address);
 /* Whether anything is in use in [begin, end). */
 bool arena_used(const struct arena *a, uint64_t begin, uint64_t end);
+/* The owners that lie nearest to an address, before (or around) and behind it; NULL for none. */
+void arena_neighbours(const struct arena *a, uint64_t address, void **ret_before, void **ret_behind);
 /* Cuts a range to the arena. */
 void arena_bounds(const struct arena *a, uint64_t *ret_begin, uint64_t *ret_end);

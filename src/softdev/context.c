@@ -2,6 +2,7 @@
 #include "softdev/context.h"
 
 #include "softdev/array.h"
+#include "softdev/check.h"
 #include "softdev/event.h"
 #include "softdev/memory.h"
 #include "softdev/mempool.h"
@@ -113,6 +114,7 @@ static CUresult context_open(struct context *c)
 static void context_close(struct context *c)
 {
 	stream_wait_context(c);
+	report_leaks(c);
 	c->active = false;
 	stream_free_all(c);
 	event_free_all(c);

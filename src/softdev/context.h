@@ -33,7 +33,7 @@ struct context {
 	size_t limit[CONTEXT_LIMITS];
 	CUfunc_cache cache;
 	CUsharedconfig shared_config;
-	uint32_t peers; /* bit per device ordinal */
+	_Atomic uint32_t peers; /* bit per device ordinal; read without the lock */
 	/* the stream lock (stream.c) guards the list of streams */
 	struct stream *legacy;	/* the default stream */
 	struct stream *streams; /* all of them, the default one included */

@@ -9,6 +9,7 @@
 
 #include "softdev/arena.h"
 #include "softdev/array.h"
+#include "softdev/check.h"
 #include "softdev/graph.h"
 #include "softdev/memory.h"
 #include "softdev/stream.h"
@@ -138,6 +139,10 @@ static CUresult side_place_linear(const struct side *s, size_t width, size_t hei
 		return CUDA_ERROR_INVALID_VALUE;
 	good = s->type == CU_MEMORYTYPE_DEVICE ? device_good(ret->address, bytes, write, s->later)
 					       : host_good(ret->address, bytes, write, s->later, &ret->pageable);
+	if (!good)
+		report_call(write ? "invalid copy: what is written lies outside memory that a copy may write"
+				  : "invalid copy: what is read lies outside memory that a copy may read",
+			    ret->address, bytes);
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -215,8 +220,12 @@ CUresult fill_describe(CUdeviceptr target, size_t pitch, uint32_t value, uint32_
 		return CUDA_SUCCESS;
 	if (height > 1 && (pitch < row || pitch % element))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!box_bytes(row, height, 1, pitch, 0, &bytes) || !device_good(target, bytes, true, later))
+	if (!box_bytes(row, height, 1, pitch, 0, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!device_good(target, bytes, true, later)) {
+		report_call("invalid fill: it goes beyond memory that it may write", target, bytes);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	ret->kind = WORK_FILL;
 	ret->fill = (struct work_fill){ (char *)(uintptr_t)target, value, element, width, height, pitch };
 	return CUDA_SUCCESS;

@@ -2,6 +2,7 @@
 #include "softdev/driver.h"
 
 #include "softdev/arena.h"
+#include "softdev/check.h"
 #include "softdev/context.h"
 #include "softdev/log.h"
 #include "softdev/mempool.h"
@@ -143,14 +144,32 @@ static CUresult driver_threads(void)
 	return CUDA_SUCCESS;
 }
 
+static void context_end(void *context, void *unused)
+{
+	report_leaks(context);
+}
+
+/*
+ * The process exits. What runs on a device ends, as on hardware: the program's own handlers, which come later, may wait
+ * for the device, and a kernel without end must not keep the process alive.
+ */
+static void driver_exit(void)
+{
+	if (driver.state != DRIVER_READY)
+		return;
+	atomic_store(&driver.ending, true);
+	handle_each(HANDLE_CONTEXT, context_end, NULL);
+}
+
 static CUresult driver_open_locked(void)
 {
 	uint32_t index[SEGMENT_MAX_DEVICES], count;
-	const char *strict = getenv("METE_SOFT_STRICT");
 	char why[512];
 	CUresult e = driver_threads();
 	int r;
 
+	if (!e)
+		e = check_read();
 	if (e)
 		return e;
 	if (!driver.place.segment) {
@@ -165,11 +184,11 @@ static CUresult driver_open_locked(void)
 	count = visible_devices(driver.place.segment, index);
 	if (!count)
 		return CUDA_ERROR_NO_DEVICE;
-	driver.strict = strict && !strcmp(strict, "1");
 	for (uint32_t i = 0; i < count; i++)
 		if ((e = device_open(&driver.device[i], index[i], i)))
 			return e;
 	driver.device_count = count;
+	atexit(driver_exit);
 	atomic_store_explicit(&driver.state, DRIVER_READY, memory_order_release);
 	return CUDA_SUCCESS;
 }

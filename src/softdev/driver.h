@@ -11,6 +11,7 @@
 #include "softdev/segment.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct arena;
 struct context;
@@ -26,14 +27,23 @@ struct device {
 	struct mempool *_Atomic pool; /* the one that cuMemAllocAsync uses */
 };
 
+enum check_mode { CHECK_OFF, CHECK_STRICT, CHECK_REPORT };
+
+struct check {
+	enum check_mode mode;
+	bool leaks;
+	uint64_t timeout_ns; /* of a kernel; 0: none */
+};
+
 /* Values of struct driver change only inside cuInit, before `ready`. */
 struct driver {
 	_Atomic int state; /* enum driver_state */
 	struct segment_place place;
 	uint32_t device_count;
 	struct device device[SEGMENT_MAX_DEVICES];
-	bool strict;	  /* METE_SOFT_STRICT: kernels may touch live allocations only, not the 2 MiB around them */
-	unsigned threads; /* METE_SOFT_THREADS; 0: one per core */
+	unsigned threads;     /* METE_SOFT_THREADS; 0: one per core */
+	struct check check;   /* see check.h */
+	atomic_bool ending;   /* the process exits: kernels under way are ended, none is begun */
 };
 
 enum driver_state { DRIVER_NEW, DRIVER_READY, DRIVER_FORKED };

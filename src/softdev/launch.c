@@ -7,9 +7,11 @@
  */
 #include "softdev/launch.h"
 
+#include "softdev/check.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/log.h"
+#include "softdev/mempool.h"
 #include "softdev/stream.h"
 
 #include <errno.h>
@@ -184,20 +186,25 @@ static void heap_free(void *context, uint64_t address)
 
 static bool memory_find(void *context, uint64_t address, struct ptx_range *ret)
 {
-	return range_accessible(((struct context *)context)->device, address, ret);
+	return range_accessible(context, address, ret);
 }
 
 static CUresult fault_error(enum ptx_fault_kind kind)
 {
 	switch (kind) {
 	case PTX_FAULT_ILLEGAL_ADDRESS:
-	case PTX_FAULT_STACK_OVERFLOW:
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	case PTX_FAULT_STACK_OVERFLOW:
+		return CUDA_ERROR_HARDWARE_STACK_ERROR;
+	case PTX_FAULT_ADDRESS_SPACE:
+		return CUDA_ERROR_INVALID_ADDRESS_SPACE;
 	case PTX_FAULT_MISALIGNED:
 		return CUDA_ERROR_MISALIGNED_ADDRESS;
 	case PTX_FAULT_ASSERT:
 		return CUDA_ERROR_ASSERT;
 	case PTX_FAULT_ILLEGAL_INSTRUCTION:
+	case PTX_FAULT_BARRIER_NUMBER:
+	case PTX_FAULT_BARRIER_COUNT:
 		return CUDA_ERROR_ILLEGAL_INSTRUCTION;
 	case PTX_FAULT_INVALID_PC:
 		return CUDA_ERROR_INVALID_PC;
@@ -211,10 +218,16 @@ static CUresult fault_error(enum ptx_fault_kind kind)
 	}
 }
 
-static void fault_tell(const struct ptx_fault *f, const struct ptx_kernel *k, CUresult error)
+static void fault_tell(const struct ptx_launch *l, const struct function *function, struct context *c, CUresult error)
 {
+	const struct ptx_kernel *k = l->kernel;
+	const struct ptx_fault *f = &l->fault;
 	const char *name = "?";
 
+	if (check_reports()) {
+		report_fault(l, function, c, error);
+		return;
+	}
 	soft_cuGetErrorName(error, &name);
 	log_line("kernel %s: %s in %s, PTX line %u, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx", k->name, name,
 		 f->function ? f->function : k->name, f->line, f->block[0], f->block[1], f->block[2], f->thread[0],
@@ -240,10 +253,15 @@ void launch_run(struct work *w)
 		.sm_count = c->device->config->sm_count,
 		.memory = { memory_find, heap_alloc, heap_free, c },
 		.print = kernel_print,
+		.exact = check_exact(),
+		.timeout_ns = driver.check.timeout_ns,
+		.cancel = &driver.ending,
 	};
 	CUresult e;
 	int r;
 
+	if (driver.ending)
+		return;
 	if (!k) {
 		log_line("a graph launches a kernel whose module has been unloaded");
 		context_fault(c, CUDA_ERROR_LAUNCH_FAILED);
@@ -256,14 +274,16 @@ void launch_run(struct work *w)
 	}
 	memcpy(l.grid, w->kernel.grid, sizeof(l.grid));
 	memcpy(l.block, w->kernel.block, sizeof(l.block));
+	if (check_exact())
+		mempool_mark_idle();
 	segment_kernel_begin(&driver.place, c->device->index);
 	r = ptx_launch_run(pool, &l);
 	segment_kernel_end(&driver.place, c->device->index);
-	if (!r)
+	if (!r || driver.ending)
 		return;
 	e = r > 0 ? fault_error(l.fault.kind) : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	if (r > 0)
-		fault_tell(&l.fault, k, e);
+		fault_tell(&l, w->kernel.function, c, e);
 	else
 		log_line("kernel %s: the launch is refused: %s", k->name, strerror(-r));
 	context_fault(c, e);
@@ -277,6 +297,8 @@ static CUresult launch(const struct launch *l, CUstream stream)
 	struct work w;
 	CUresult e = stream_find(stream, &s);
 
+	if (!e && driver.ending)
+		e = CUDA_ERROR_DEINITIALIZED;
 	if (!e)
 		e = launch_describe(l, s->context, &w);
 	return e ? e : stream_submit(s, &w, false);

@@ -9,14 +9,28 @@
 #include <stdio.h>
 #include <string.h>
 
+void log_text(const char *text, size_t bytes)
+{
+	const char *path = getenv("METE_LOG");
+	_cleanup_close_ int opened = -1;
+	int saved = errno, fd = STDERR_FILENO;
+
+	if (path && path[0] && strcmp(path, "stderr")) {
+		opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (opened >= 0)
+			fd = opened;
+	}
+	if (write(fd, text, bytes) < 0)
+		errno = saved; /* nowhere to say it */
+	errno = saved;
+}
+
 void log_line(const char *fmt, ...)
 {
 	static const char prefix[] = "mete: ";
-	const char *path = getenv("METE_LOG");
-	_cleanup_close_ int opened = -1;
-	int saved = errno, n, fd = STDERR_FILENO;
 	char line[1024];
 	va_list ap;
+	int n;
 
 	memcpy(line, prefix, sizeof(prefix));
 	va_start(ap, fmt);
@@ -26,12 +40,5 @@ void log_line(const char *fmt, ...)
 		return;
 	n = (int)strlen(line);
 	line[n++] = '\n';
-	if (path && path[0] && strcmp(path, "stderr")) {
-		opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (opened >= 0)
-			fd = opened;
-	}
-	if (write(fd, line, (size_t)n) < 0)
-		errno = saved; /* nowhere to say it */
-	errno = saved;
+	log_text(line, (size_t)n);
 }

@@ -5,4 +5,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
+/* Several whole lines in one piece, prefixes included. */
+void log_text(const char *text, size_t bytes);

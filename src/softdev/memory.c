@@ -2,8 +2,10 @@
 #include "softdev/memory.h"
 
 #include "softdev/arena.h"
+#include "softdev/check.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
+#include "softdev/grave.h"
 #include "softdev/managed.h"
 #include "softdev/mempool.h"
 #include "softdev/ptx/ptx.h"
@@ -13,6 +15,9 @@
 #include <stdlib.h>
 
 #define PITCH_ALIGN 512u
+#define GAP_SMALL_BELOW 3584u /* with a gap it is still a small request to the arena */
+#define GAP_SMALL 512u
+#define GAP_LARGE (64u << 10)
 
 pthread_mutex_t memory_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct extent *others; /* ranges outside the arenas */
@@ -42,6 +47,20 @@ static void range_unlink_locked(struct range *r)
 		r->next->previous = r->previous;
 }
 
+/* While accesses are checked, a gap lies behind each range. It takes addresses and no memory. */
+static uint64_t range_place_locked(struct arena *a, uint64_t bytes, struct range *r)
+{
+	const uint64_t gap = bytes < GAP_SMALL_BELOW ? GAP_SMALL : GAP_LARGE;
+	uint64_t address = 0;
+
+	if (check_exact() && bytes < UINT64_MAX - gap) {
+		address = arena_alloc(a, bytes + gap, r);
+		if (!address && grave_empty_locked())
+			address = arena_alloc(a, bytes + gap, r);
+	}
+	return address ? address : arena_alloc(a, bytes, r);
+}
+
 CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
 			     struct range **ret)
 {
@@ -51,7 +70,7 @@ CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kin
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*r = (struct range){ .kind = kind, .bytes = bytes, .device = d, .context = c, .id = ++next_id };
 	pthread_mutex_lock(&memory_mutex);
-	r->begin = arena_alloc(d->arena, bytes, r);
+	r->begin = range_place_locked(d->arena, bytes, r);
 	if (r->begin)
 		range_link_locked(r);
 	pthread_mutex_unlock(&memory_mutex);
@@ -80,20 +99,31 @@ CUresult range_new(struct device *d, struct context *c, enum range_kind kind, ui
 
 void range_free(struct range *r)
 {
+	struct device *d;
+	uint64_t units;
+	bool shared;
+
 	if (!r)
 		return;
+	d = r->device;
+	units = r->units;
 	pthread_mutex_lock(&memory_mutex);
 	range_unlink_locked(r);
 	if (r->object)
 		share_withdraw_locked(r);
-	arena_free(r->device->arena, r->begin);
-	pthread_mutex_unlock(&memory_mutex);
-	if (r->object)
-		segment_reap(&driver.place); /* the charge goes when no importer has it any more */
-	else if (r->units)
-		segment_refund(&driver.place, r->device->index, r->units);
+	shared = r->object;
 	advice_free(r);
-	free(r);
+	if (check_exact()) {
+		grave_bury_locked(r);
+	} else {
+		arena_free(d->arena, r->begin);
+		free(r);
+	}
+	pthread_mutex_unlock(&memory_mutex);
+	if (shared)
+		segment_reap(&driver.place); /* the charge goes when no importer has it any more */
+	else if (units)
+		segment_refund(&driver.place, d->index, units);
 }
 
 void range_discard(struct range *r)
@@ -126,7 +156,7 @@ struct range *range_find_locked(uint64_t address)
 		if (arena_covers(driver.device[i].arena, address)) {
 			struct range *r = arena_find(driver.device[i].arena, address);
 
-			return r && address - r->begin < (r->bytes ? r->bytes : 1) ? r : NULL;
+			return r && !r->freed && address - r->begin < (r->bytes ? r->bytes : 1) ? r : NULL;
 		}
 	e = extent_find(others, address);
 	return e ? e->owner : NULL;
@@ -178,34 +208,85 @@ void range_free_all(struct context *c)
 	}
 }
 
-bool range_accessible(void *device, uint64_t address, struct ptx_range *ret)
+void range_neighbours_locked(uint64_t address, struct range **ret_before, struct range **ret_behind)
+{
+	struct extent *e;
+
+	for (uint32_t i = 0; i < driver.device_count; i++)
+		if (arena_covers(driver.device[i].arena, address)) {
+			arena_neighbours(driver.device[i].arena, address, (void **)ret_before, (void **)ret_behind);
+			return;
+		}
+	e = extent_previous(others, address + 1);
+	*ret_before = e ? e->owner : NULL;
+	e = extent_next(others, address + 1);
+	*ret_behind = e ? e->owner : NULL;
+}
+
+bool range_reachable(const struct range *r, const struct context *c)
+{
+	const struct device *d = r->device;
+
+	switch (r->kind) {
+	case RANGE_HOST:
+	case RANGE_REGISTERED:
+	case RANGE_MAPPED:
+	case RANGE_MANAGED:
+		return true;
+	case RANGE_VARIABLE:
+		return d == c->device || r->flags; /* managed */
+	case RANGE_POOL:
+		return d == c->device || c->peers & 1u << d->ordinal || mempool_reachable(r->pool, c->device);
+	default:
+		return d == c->device || c->peers & 1u << d->ordinal;
+	}
+}
+
+static bool range_usable(const struct range *r, const struct context *c)
+{
+	if (r->kind == RANGE_MAPPED && r->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+		return false;
+	return !r->idle && range_reachable(r, c);
+}
+
+/* As on hardware: memory is accessible in whole granules in which something is allocated. */
+static bool granule_accessible_locked(const struct device *d, uint64_t address, bool found, struct ptx_range *ret)
 {
 	const uint64_t granule = UINT64_C(2) << 20;
+	uint64_t begin = address / granule * granule, end = begin + granule;
+
+	arena_bounds(d->arena, &begin, &end);
+	if (!found && !arena_used(d->arena, begin, end))
+		return false;
+	if (!found || begin < ret->begin)
+		ret->begin = begin;
+	if (!found || end > ret->end)
+		ret->end = end;
+	ret->read_only = false;
+	return true;
+}
+
+bool range_accessible(void *context, uint64_t address, struct ptx_range *ret)
+{
+	const struct context *c = context;
 	bool found = false;
 	struct range *r;
 
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
-	if (r && !(r->kind == RANGE_MAPPED && r->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)) {
+	if (r && range_usable(r, c)) {
 		*ret = (struct ptx_range){ r->begin, r->begin + r->bytes, r->kind == RANGE_MAPPED && r->flags == 1 };
+		ret->read_only |= check_exact() && r->read_only;
 		found = true;
 	}
-	for (uint32_t i = 0; i < driver.device_count && !driver.strict; i++) {
-		uint64_t begin = address / granule * granule, end = begin + granule;
+	for (uint32_t i = 0; i < driver.device_count && !check_exact() && (found || !r); i++)
+		if (arena_covers(driver.device[i].arena, address)) {
+			const struct device *d = &driver.device[i];
 
-		if (!arena_covers(driver.device[i].arena, address))
-			continue;
-		/* As on hardware: memory is accessible in whole granules in which something is allocated. */
-		arena_bounds(driver.device[i].arena, &begin, &end);
-		if (!found && !arena_used(driver.device[i].arena, begin, end))
+			if (found || d == c->device || c->peers & 1u << d->ordinal)
+				found = granule_accessible_locked(d, address, found, ret);
 			break;
-		if (!found || begin < ret->begin)
-			ret->begin = begin;
-		if (!found || end > ret->end)
-			ret->end = end;
-		ret->read_only = false;
-		found = true;
-	}
+		}
 	pthread_mutex_unlock(&memory_mutex);
 	return found;
 }
@@ -316,8 +397,12 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 	if (!address)
 		return CUDA_SUCCESS;
 	e = range_take(address, &r);
-	if (e)
-		return graph_memory_find(address) ? graph_memory_free(address, c->legacy) : e;
+	if (e && graph_memory_find(address))
+		return graph_memory_free(address, c->legacy);
+	if (e) {
+		report_call("cuMemFree: invalid free", address, 0);
+		return e;
+	}
 	stream_wait_device(r->device); /* work in flight may still use it */
 	if (r->kind == RANGE_POOL)
 		mempool_keep(r, NULL);

@@ -42,7 +42,11 @@ struct range {
 	struct range *previous, *next; /* in the context's list */
 	unsigned flags;		       /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
 	bool sync_memops;
-	bool released; /* pool memory that the program has freed and the pool keeps */
+	bool released;	/* pool memory that the program has freed and the pool keeps */
+	bool idle;	/* such memory, and the stream has come to where it was freed; kept while accesses are checked */
+	bool freed;	/* see grave.h */
+	bool read_only; /* to kernels: constants */
+	const char *name; /* of a variable; lives as long as its module */
 	struct mempool *pool;
 	struct allocation *allocation; /* of a mapping */
 	void *owned;		       /* host or imported memory: what to unmap */
@@ -78,6 +82,10 @@ bool range_covers_locked(uint64_t address, uint64_t bytes, struct range **ret);
 void host_release(struct range *r);
 /* All memory that goes with a context. */
 void range_free_all(struct context *c);
-/* What a kernel on this device may touch around an address: struct ptx_memory.find. */
+/* The ranges, freed ones too, that lie nearest to an address, before (or around) and behind it; either may be NULL. */
+void range_neighbours_locked(uint64_t address, struct range **ret_before, struct range **ret_behind);
+/* Whether a kernel in this context may use memory of the range: on its device, or where it has access. */
+bool range_reachable(const struct range *r, const struct context *c);
+/* What a kernel in this context may touch around an address: struct ptx_memory.find. */
 struct ptx_range;
-bool range_accessible(void *device, uint64_t address, struct ptx_range *ret);
+bool range_accessible(void *context, uint64_t address, struct ptx_range *ret);

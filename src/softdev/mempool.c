@@ -6,6 +6,7 @@
  */
 #include "softdev/mempool.h"
 
+#include "softdev/check.h"
 #include "softdev/graph.h"
 #include "softdev/share.h"
 
@@ -181,6 +182,31 @@ static void release_above_threshold(void *object, void *device)
 		kept_release_locked(p, p->threshold);
 }
 
+bool mempool_reachable(const struct mempool *p, const struct device *d)
+{
+	return p->peers & 1u << d->ordinal;
+}
+
+static void mark_idle_in(void *object, void *unused)
+{
+	struct mempool *p = object;
+
+	for (struct kept *k = p->kept; k; k = k->next) {
+		if (k->range->idle || !kept_for(k, NULL))
+			continue;
+		pthread_mutex_lock(&memory_mutex);
+		k->range->idle = true;
+		pthread_mutex_unlock(&memory_mutex);
+	}
+}
+
+void mempool_mark_idle(void)
+{
+	pthread_mutex_lock(&mempool_mutex);
+	handle_each(HANDLE_MEMPOOL, mark_idle_in, NULL);
+	pthread_mutex_unlock(&mempool_mutex);
+}
+
 void mempool_synchronised(struct device *d)
 {
 	pthread_mutex_lock(&mempool_mutex);
@@ -279,6 +305,7 @@ static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s,
 	pthread_mutex_lock(&memory_mutex);
 	r->bytes = bytes;
 	r->released = false;
+	r->idle = false;
 	pthread_mutex_unlock(&memory_mutex);
 	*ret = r;
 	return CUDA_SUCCESS;
@@ -340,8 +367,12 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	else
 		r->released = true;
 	pthread_mutex_unlock(&memory_mutex);
-	if (e)
-		return graph_memory_find(address) ? graph_memory_free(address, s) : e;
+	if (e && graph_memory_find(address))
+		return graph_memory_free(address, s);
+	if (e) {
+		report_call("cuMemFreeAsync: invalid free", address, 0);
+		return e;
+	}
 	if (r->kind == RANGE_POOL) {
 		mempool_keep(r, s);
 	} else if (r->kind == RANGE_IMPORTED) {

@@ -31,7 +31,7 @@ struct mempool {
 	uint64_t used, used_high;
 	uint64_t max_bytes; /* 0: the device's */
 	int reuse[3];	    /* the three ways of reuse, as set */
-	uint32_t peers;	    /* bit per device ordinal */
+	_Atomic uint32_t peers; /* bit per device ordinal; read without the lock */
 	bool dying;	    /* destroyed; goes with its last allocation */
 	struct mempool *next_dying;
 };
@@ -48,5 +48,9 @@ void mempool_imported_add(struct range *r, struct mempool *p);
 void mempool_keep(struct range *r, struct stream *s);
 /* The device's primary context goes and takes all pool memory with it: pools are empty, created ones gone. */
 void mempool_forget(struct device *d);
+/* Whether kernels of this device may use the pool's memory. */
+bool mempool_reachable(const struct mempool *p, const struct device *d);
+/* Marks what has been freed and can be reached by no work any more as idle. */
+void mempool_mark_idle(void);
 /* Gives back what the device's pools keep above their thresholds and nobody uses. Called after a synchronisation. */
 void mempool_synchronised(struct device *d);

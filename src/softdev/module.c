@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "softdev/image/image.h"
+#include "softdev/check.h"
 #include "softdev/jit.h"
 #include "softdev/log.h"
 #include "softdev/stream.h"
@@ -165,6 +166,8 @@ static CUresult module_variables(struct module *m)
 		if (e)
 			return e;
 		m->variable[i]->flags = v->managed;
+		m->variable[i]->read_only = v->space == PTX_CONST;
+		m->variable[i]->name = v->name;
 		address[i] = m->variable[i]->begin;
 	}
 	return ptx_module_bind(m->ptx, address) ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
@@ -184,6 +187,7 @@ void module_free(struct module *m)
 		handle_free(f);
 	}
 	ptx_module_free(m->ptx);
+	source_deinit(&m->source);
 	handle_free(m);
 }
 
@@ -251,8 +255,12 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, cons
 		jit_report(j, e ? log : "", (double)(clock_now_ns() - begin) / 1e6);
 	if (e)
 		return e;
-	source_deinit(&source);
 	e = module_new(c, ptx, &m);
+	if (!e && check_reports()) {
+		m->source = source; /* reports show its instructions */
+		memset(&source, 0, sizeof(source));
+	}
+	source_deinit(&source);
 	if (!e)
 		*ret = (CUmodule)m;
 	return e;

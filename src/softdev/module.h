@@ -26,6 +26,7 @@ struct module {
 	struct context *context;
 	struct library *library; /* NULL: loaded by itself */
 	struct ptx_module *ptx;
+	struct source source;	 /* of a module that was loaded by itself, while reports are asked for */
 	struct range **variable; /* one per variable of the engine's module */
 	/* module_mutex (module.c) guards the following */
 	struct function *functions;

@@ -64,7 +64,7 @@ static void value_wait(const CUstreamBatchMemOpParams *op, const struct context 
 	uint64_t wanted = wide ? op->waitValue.value64 : op->waitValue.value;
 	void *at = (void *)(uintptr_t)op->waitValue.address;
 
-	for (unsigned spins = 0; !c->sticky; spins++) {
+	for (unsigned spins = 0; !c->sticky && !driver.ending; spins++) {
 		uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE)
 				    : __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
 

@@ -156,6 +156,7 @@ static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 	struct out out;
 
 	out.n = 0;
+	w->checked = lane;
 	read_string(w, format, text, sizeof(text));
 	for (const char *f = text; f && *f;) {
 		const char *percent = strchr(f, '%');
@@ -163,6 +164,7 @@ static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 		out_put(&out, f, percent ? (size_t)(percent - f) : strlen(f));
 		f = percent ? convert(w, &out, percent + 1, &args) : NULL;
 	}
+	w->checked = LANES;
 	run_print(w->block, out.text, out.n);
 	set_result(w, o, lane, out.n, 4);
 }
@@ -203,9 +205,11 @@ void builtin_assertfail(struct warp *w, const struct op *o)
 	const struct block *b = w->block;
 	int n;
 
+	w->checked = i;
 	read_string(w, argument(w, i, o->a, 8), message, sizeof(message));
 	read_string(w, argument(w, i, o->b, 8), file, sizeof(file));
 	read_string(w, argument(w, i, o->e, 8), function, sizeof(function));
+	w->checked = LANES;
 	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
 		     file, (unsigned)argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2], w->tid[0][i],
 		     w->tid[1][i], w->tid[2][i], message);

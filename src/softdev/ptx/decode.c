@@ -591,7 +591,8 @@ static int make_code(struct decoder *d)
 				  .f = s->operand[5],
 				  .guard = s->guard,
 				  .control = s->control,
-				  .flags = s->guard_not ? OP_GUARD_NOT : 0,
+				  .flags = (uint8_t)((s->guard_not ? OP_GUARD_NOT : 0) |
+						     (s->atomic ? OP_ATOMIC : 0)),
 				  .imm = s->imm };
 		if (s->row) {
 			o->full = s->row->full;

@@ -26,7 +26,7 @@ struct step {
 	uint32_t operand[STEP_OPERANDS]; /* d a b c e f: register, LOC_CONST | offset, LOC_NONE */
 	uint8_t role[STEP_OPERANDS];
 	uint8_t control;
-	bool guard_not;
+	bool guard_not, atomic;
 	uint32_t guard; /* register or LOC_NONE */
 	uint32_t line;
 	uint64_t imm; /* a branch: the instruction it goes to, later the step */

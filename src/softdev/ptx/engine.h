@@ -69,6 +69,7 @@ enum control {
 
 #define OP_LEADER 1u /* lanes may wait here: the warp's loop looks before it goes on */
 #define OP_GUARD_NOT 2u
+#define OP_ATOMIC 4u
 
 struct op {
 	exec_fn *full;		   /* all 32 lanes */
@@ -127,6 +128,7 @@ struct function {
 	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
+	uint32_t text; /* which of the module's texts it comes from */
 	uint32_t id; /* its address as a value: FUNCTION_ADDRESS(id) */
 };
 
@@ -174,6 +176,7 @@ struct warp {
 	bool strong; /* an atomic or a volatile access since the last backward jump */
 	bool force;  /* a sync operation must run with the lanes that are there */
 	uint32_t index;
+	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
 	struct block *block;
 	struct frame *entry_frame;
 	uint64_t executed, executed_lanes; /* operations */
@@ -205,6 +208,7 @@ struct block {
 	uint64_t sectors;
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
+	const struct op *fault_op; /* of an access */
 	uint32_t shape[3];   /* of the threads that warp.tid was filled in for */
 	struct frame *spare; /* frames of functions, for reuse */
 	uint8_t *buffer;     /* warps, entry frames, shared and local memory in one piece */
@@ -261,6 +265,13 @@ void warp_bar_release(struct block *b); /* completes the barriers that are full 
 void warp_schedule(struct warp *w);
 void warp_save(struct warp *w, uint32_t lanes, uint32_t pc);
 void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane, uint64_t address);
+/*
+ * The same for an access of `bytes`; further lanes of the same operation are counted. The address is an offset in
+ * shared memory, or with PTX_SPACE_DEVICE a generic one.
+ */
+void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
+		       enum ptx_space space, uint64_t address, uint32_t bytes);
+void warp_where(struct warp *w, struct ptx_fault *f); /* fills in where a warp stands */
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* slow path of the address check */
 void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_return(struct warp *w, uint32_t lanes);

@@ -281,6 +281,7 @@ static void form_atom(struct decoder *d, const struct insn_match *m, const struc
 		return;
 	mark_strong(d);
 	s = decode_step(d, row);
+	s->atomic = true;
 	step_def(s, 0, dest);
 	step_use(s, 1, a.loc);
 	for (uint32_t i = 0; i < values; i++)

@@ -171,6 +171,7 @@ static void warp_start(struct warp *w, uint32_t threads)
 	w->other = ~0ull;
 	w->spins = w->stamp = 0;
 	w->force = w->strong = false;
+	w->checked = LANES;
 	w->executed = w->executed_lanes = 0;
 	w->frame = w->entry_frame;
 	w->entry_frame->mask = w->live;
@@ -276,6 +277,23 @@ static void block_drop_frames(struct block *b)
 
 enum slice { SLICE_ENDED, SLICE_OVER, SLICE_WAITS, SLICE_FAULT };
 
+/* Where the first thread stands that has not ended, or the first of those that wait at a barrier, who are counted. */
+static void fault_where(struct block *b, bool waits)
+{
+	struct warp *first = NULL;
+
+	for (uint32_t k = b->warp_count; k-- > 0;) {
+		struct warp *w = &b->warp[k];
+
+		if (!(waits ? w->live & w->wait_bar : w->live))
+			continue;
+		first = w;
+		b->fault.threads += (uint32_t)__builtin_popcount(w->live & w->wait_bar);
+	}
+	if (first)
+		warp_where(first, &b->fault);
+}
+
 static bool out_of_time(struct block *b)
 {
 	struct run *run = b->run;
@@ -287,10 +305,8 @@ static bool out_of_time(struct block *b)
 		b->fault.kind = PTX_FAULT_CANCELLED;
 	else if (run->deadline_ns && clock_now_ns() > run->deadline_ns)
 		b->fault.kind = PTX_FAULT_TIMEOUT;
-	if (b->fault.kind) {
-		b->fault.function = run->function->name;
-		memcpy(b->fault.block, b->id, sizeof(b->id));
-	}
+	if (b->fault.kind)
+		fault_where(b, false);
 	return b->fault.kind != PTX_FAULT_NONE;
 }
 
@@ -315,7 +331,7 @@ static enum slice block_run(struct block *b, const struct isa *isa, uint32_t qua
 		}
 		if (!round && b->live_threads) {
 			b->fault = (struct ptx_fault){ .kind = PTX_FAULT_DEADLOCK, .function = b->run->function->name };
-			memcpy(b->fault.block, b->id, sizeof(b->id));
+			fault_where(b, true);
 			return SLICE_FAULT;
 		}
 		spent += round;

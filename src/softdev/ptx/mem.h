@@ -39,19 +39,22 @@ static inline bool reach(struct warp *w, u64 begin, u64 end, bool write)
 static __attribute__((noinline)) bool check_scattered(struct warp *w, const struct op *o, struct access *x, u32 bytes,
 						      u32 align, bool write)
 {
+	bool good = true;
+
 	for (u32 i = 0; i < LANES; i++) {
 		if (!(w->mask & lane_bit[i]))
 			continue;
-		if (x->address[i] & (align - 1)) {
-			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, x->address[i]);
-			return false;
-		}
-		if (!reach(w, x->address[i], x->address[i] + bytes, write)) {
-			warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, x->address[i]);
-			return false;
-		}
+		w->checked = i;
+		if (x->address[i] & (align - 1))
+			warp_fault_access(w, PTX_FAULT_MISALIGNED, o, i, PTX_SPACE_DEVICE, x->address[i], bytes);
+		else if (!reach(w, x->address[i], x->address[i] + bytes, write))
+			warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, PTX_SPACE_DEVICE, x->address[i], bytes);
+		else
+			continue;
+		good = false;
 	}
-	return true;
+	w->checked = LANES;
+	return good;
 }
 
 /* Addresses of generic and global accesses of `bytes` each, checked. */
@@ -124,19 +127,20 @@ struct shared_access {
 static __attribute__((noinline)) bool fault_shared(struct warp *w, const struct op *o, const struct shared_access *x,
 						   u32 bytes, u32 align)
 {
+	bool good = true;
+
 	for (u32 i = 0; i < LANES; i++) {
 		if (!(w->mask & lane_bit[i]))
 			continue;
-		if (x->offset[i] & (align - 1)) {
-			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, x->offset[i]);
-			return false;
-		}
-		if ((u64)x->offset[i] + bytes > w->block->shared_bytes) {
-			warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, x->offset[i]);
-			return false;
-		}
+		if (x->offset[i] & (align - 1))
+			warp_fault_access(w, PTX_FAULT_MISALIGNED, o, i, PTX_SPACE_SHARED, x->offset[i], bytes);
+		else if ((u64)x->offset[i] + bytes > w->block->shared_bytes)
+			warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, PTX_SPACE_SHARED, x->offset[i], bytes);
+		else
+			continue;
+		good = false;
 	}
-	return true;
+	return good;
 }
 
 static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align,

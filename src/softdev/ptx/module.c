@@ -328,6 +328,7 @@ static int list_functions(struct ptx_module *m, struct program *p)
 
 		f->module = m;
 		f->name = copy_name(p, b->symbol->name);
+		f->text = b->text;
 		f->id = (uint32_t)m->function_count++;
 		b->function = f;
 		if (!f->name)
@@ -439,7 +440,7 @@ static int load(struct ptx_module *m, struct program *p, const struct ptx_text *
 {
 	int r = 0;
 
-	for (size_t i = 0; i < count && !r; i++)
+	for (size_t i = 0; i < count && !r; p->text = (uint32_t)++i)
 		r = text_parse(p, &text[i]);
 	if (!r)
 		r = link_texts(p);

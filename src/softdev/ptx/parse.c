@@ -631,7 +631,7 @@ static void parse_function(struct parser *p, bool kernel, enum linkage linkage)
 
 	if (!b)
 		return;
-	*b = (struct body){ .kernel = kernel, .version = p->version, .target = p->target };
+	*b = (struct body){ .kernel = kernel, .version = p->version, .target = p->target, .text = p->program->text };
 	b->local_end = &b->local;
 	b->param_end = &b->param;
 	b->result_end = &b->result;

@@ -126,19 +126,29 @@ enum ptx_fault_kind {
 	PTX_FAULT_ASSERT,	       /* CUDA_ERROR_ASSERT; the message has gone to ptx_launch.print */
 	PTX_FAULT_ILLEGAL_INSTRUCTION, /* CUDA_ERROR_ILLEGAL_INSTRUCTION */
 	PTX_FAULT_INVALID_PC,	       /* a call through a bad function pointer: CUDA_ERROR_INVALID_PC */
-	PTX_FAULT_STACK_OVERFLOW,      /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	PTX_FAULT_STACK_OVERFLOW,      /* CUDA_ERROR_HARDWARE_STACK_ERROR */
+	PTX_FAULT_ADDRESS_SPACE,       /* an atomic on local memory or parameters: CUDA_ERROR_INVALID_ADDRESS_SPACE */
+	PTX_FAULT_BARRIER_NUMBER,      /* `address` is it: CUDA_ERROR_ILLEGAL_INSTRUCTION */
+	PTX_FAULT_BARRIER_COUNT,       /* of threads, no multiple of 32; likewise */
 	PTX_FAULT_TIMEOUT,	       /* CUDA_ERROR_LAUNCH_TIMEOUT */
 	PTX_FAULT_CANCELLED,	       /* ptx_launch.cancel was set */
 	PTX_FAULT_DEADLOCK, /* every thread of a block waits at a barrier that cannot complete: the launch would hang */
 	PTX_FAULT_NO_MEMORY, /* the host's: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES */
 };
 
+enum ptx_space { PTX_SPACE_DEVICE, PTX_SPACE_SHARED, PTX_SPACE_LOCAL, PTX_SPACE_PARAM };
+
 struct ptx_fault {
 	enum ptx_fault_kind kind;
-	uint32_t line; /* of the PTX text */
+	uint32_t line; /* of the PTX text; 0: no instruction in particular */
+	uint32_t text; /* which of the module's texts */
 	uint32_t block[3];
 	uint32_t thread[3];
-	uint64_t address;
+	uint64_t address;     /* device memory: as it is; else the offset in `space`, which has `space_bytes` */
+	uint64_t space_bytes; /* shared: of the block; local: of the thread, as far as functions have called */
+	enum ptx_space space;
+	uint32_t bytes;	  /* of an access; 0: the fault is none */
+	uint32_t threads; /* of the warp, which do the same in this instruction; of the block, which wait in vain */
 	const char *function; /* lives as long as the module */
 };
 
@@ -158,6 +168,7 @@ struct ptx_launch {
 	const void *params;	   /* packed: kernel->param_bytes bytes */
 	uint32_t stack_bytes;	   /* per thread, for recursive functions; 0: 16 KiB */
 	bool cooperative;	   /* all blocks advance together: a grid-wide barrier ends */
+	bool exact;		   /* local memory is checked per thread and call, atomics for their space */
 	uint32_t sm_count;	   /* %nsmid, and %smid counts below it; 0: 16 */
 	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */

@@ -140,6 +140,7 @@ struct body {
 	struct symbol *result, **result_end;
 	uint32_t max_threads[3], required[3];
 	uint32_t version, target;
+	uint32_t text; /* which one it stands in */
 	struct body *next;
 	struct function *function;
 	struct symbol **shared_used; /* by this body's own instructions */
@@ -154,6 +155,7 @@ struct program {
 	struct symbol *shared, **shared_end;
 	struct symbol *function, **function_end;
 	struct body *body, **body_end;
+	uint32_t text; /* which one is being read */
 	uint32_t arch;
 };
 

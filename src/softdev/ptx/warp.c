@@ -126,9 +126,83 @@ void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, ui
 		return;
 	*f = (struct ptx_fault){ .kind = kind, .address = address, .function = w->frame->function->name };
 	f->line = w->frame->function->line[o - w->code];
+	f->text = w->frame->function->text;
+	f->threads = 1;
 	memcpy(f->block, w->block->id, sizeof(f->block));
 	for (uint32_t k = 0; k < 3; k++)
 		f->thread[k] = w->tid[k][lane & (LANES - 1)];
+}
+
+/* Local memory of one lane, from its outermost frame to the end of the group's. */
+static struct ptx_range lane_local(const struct warp *w, uint32_t lane)
+{
+	const struct block *b = w->block;
+	const uint64_t begin = (uintptr_t)b->local + ((uint64_t)w->index * LANES + lane) * b->local_stride;
+
+	return (struct ptx_range){ begin, begin + w->frame->local_offset + w->frame->function->local_bytes, false };
+}
+
+/* Addresses of a block's own memory become offsets in it: that is what a program can make sense of. */
+static void fault_place(const struct warp *w, struct ptx_fault *f, uint32_t lane)
+{
+	const struct block *b = w->block;
+	const uint64_t shared = (uintptr_t)b->shared, local = (uintptr_t)b->local;
+	const struct ptx_range own = lane_local(w, lane);
+
+	f->space_bytes = 0;
+	if (f->address >= b->range[2].begin && f->address < b->range[2].end) {
+		f->space = PTX_SPACE_PARAM;
+		f->space_bytes = b->range[2].end - b->range[2].begin;
+		f->address -= b->range[2].begin;
+	} else if (f->address - local < (uint64_t)b->warp_count * LANES * b->local_stride) {
+		f->space = PTX_SPACE_LOCAL;
+		f->space_bytes = own.end - own.begin;
+		f->address -= own.begin;
+	} else if (f->address >= shared && f->address < local) {
+		f->space = PTX_SPACE_SHARED;
+		f->space_bytes = b->shared_bytes;
+		f->address -= shared;
+	}
+}
+
+void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
+		       enum ptx_space space, uint64_t address, uint32_t bytes)
+{
+	struct block *b = w->block;
+
+	if (b->fault.kind) {
+		b->fault.threads += b->fault_op == o;
+		return;
+	}
+	warp_fault(w, kind, o, lane, address);
+	b->fault_op = o;
+	b->fault.bytes = bytes;
+	b->fault.space = space;
+	b->fault.space_bytes = b->shared_bytes;
+	if (space == PTX_SPACE_DEVICE)
+		fault_place(w, &b->fault, lane);
+	if (o->flags & OP_ATOMIC && kind == PTX_FAULT_ILLEGAL_ADDRESS &&
+	    (b->fault.space == PTX_SPACE_LOCAL || b->fault.space == PTX_SPACE_PARAM))
+		b->fault.kind = PTX_FAULT_ADDRESS_SPACE;
+}
+
+void warp_where(struct warp *w, struct ptx_fault *f)
+{
+	const uint32_t lane = (uint32_t)__builtin_ctz(w->mask ? w->mask : w->live);
+	const struct frame *frame = w->mask ? w->frame : w->lane_frame[lane];
+	uint32_t pc = w->mask ? w->pc : (uint32_t)w->lane_key[lane];
+
+	/* who waits at a barrier stands behind it */
+	if (!w->mask && w->wait_bar & bit(lane) && pc)
+		pc--;
+	if (pc >= frame->function->count)
+		pc = frame->function->count - 1;
+	f->line = frame->function->line[pc];
+	f->text = frame->function->text;
+	f->function = frame->function->name;
+	memcpy(f->block, w->block->id, sizeof(f->block));
+	for (uint32_t k = 0; k < 3; k++)
+		f->thread[k] = w->tid[k][lane];
 }
 
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
@@ -140,6 +214,11 @@ bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
 	for (uint32_t i = 0; i < RANGES; i++) {
 		const struct ptx_range *r = &b->range[i];
 
+		if (i == 1 && b->launch->exact && begin >= r->begin && end <= r->end) {
+			const struct ptx_range own = lane_local(w, w->checked % LANES);
+
+			return w->checked < LANES && begin >= own.begin && end <= own.end;
+		}
 		if (begin >= r->begin && end <= r->end && end >= begin && !(write && r->read_only)) {
 			b->range_last = i;
 			return true;
@@ -381,17 +460,25 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 	const uint32_t id = ((const uint32_t *)(w->base[o->a >> 31] + (o->a & ~LOC_CONST)))[lead];
 	struct block *b = w->block;
 	struct barrier *bar;
+	uint32_t expected = 0;
 
 	if (id >= BARRIERS) {
-		warp_fault(w, PTX_FAULT_ILLEGAL_INSTRUCTION, o, lead, id);
+		warp_fault(w, PTX_FAULT_BARRIER_NUMBER, o, lead, id);
 		return;
+	}
+	if (o->b != LOC_NONE) {
+		expected = ((const uint32_t *)(w->base[o->b >> 31] + (o->b & ~LOC_CONST)))[lead];
+		if (!expected || expected % LANES) {
+			warp_fault(w, PTX_FAULT_BARRIER_COUNT, o, lead, expected);
+			return;
+		}
 	}
 	bar = &b->bar[id];
 	if (!(b->bars_used & 1u << id))
 		*bar = (struct barrier){ .all = true };
 	b->bars_used |= 1u << id;
-	if (o->b != LOC_NONE)
-		bar->expected = ((const uint32_t *)(w->base[o->b >> 31] + (o->b & ~LOC_CONST)))[lead];
+	if (expected)
+		bar->expected = expected;
 	if (o->c != LOC_NONE) {
 		const uint32_t *p = (const uint32_t *)(w->base[o->c >> 31] + (o->c & ~LOC_CONST));
 

@@ -1,0 +1,113 @@
+/* listing.c: see listing.h. */
+#include "softdev/listing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct piece {
+	const char *p;
+	size_t bytes;
+};
+
+static bool next_line(struct piece *rest, struct piece *ret)
+{
+	const char *end;
+
+	if (!rest->bytes)
+		return false;
+	end = memchr(rest->p, '\n', rest->bytes);
+	ret->p = rest->p;
+	ret->bytes = end ? (size_t)(end - rest->p) : rest->bytes;
+	rest->bytes -= end ? ret->bytes + 1 : ret->bytes;
+	rest->p += end ? ret->bytes + 1 : ret->bytes;
+	return true;
+}
+
+static struct piece trimmed(struct piece line)
+{
+	for (size_t i = 0; i + 1 < line.bytes; i++)
+		if (line.p[i] == '/' && line.p[i + 1] == '/')
+			line.bytes = i;
+	while (line.bytes && strchr(" \t\r", line.p[0])) {
+		line.p++;
+		line.bytes--;
+	}
+	while (line.bytes && strchr(" \t\r", line.p[line.bytes - 1]))
+		line.bytes--;
+	return line;
+}
+
+static bool begins(struct piece line, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return line.bytes > n && !memcmp(line.p, word, n) && strchr(" \t", line.p[n]);
+}
+
+/* The words of a line as text, for sscanf. */
+static const char *copied(struct piece line, char *to, size_t room)
+{
+	snprintf(to, room, "%.*s", (int)(line.bytes < room ? line.bytes : room - 1), line.p);
+	return to;
+}
+
+bool listing_line(const char *text, size_t bytes, uint32_t line, char *ret, size_t room)
+{
+	struct piece rest = { text, strnlen(text, bytes) }, now;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < line; i++)
+		if (!next_line(&rest, &now))
+			return false;
+	if (!line)
+		return false;
+	now = trimmed(now);
+	for (size_t i = 0; i < now.bytes && n + 1 < room; i++) {
+		const bool blank = now.p[i] == '\t' || now.p[i] == ' ';
+
+		if (!blank || (n && ret[n - 1] != ' '))
+			ret[n++] = blank ? ' ' : now.p[i];
+	}
+	ret[n] = 0;
+	return n;
+}
+
+/* .file 1 "/src/scale.cu" */
+static bool file_name(const char *text, size_t bytes, unsigned file, char *ret, size_t room)
+{
+	struct piece rest = { text, strnlen(text, bytes) }, now;
+	char words[1024], name[512];
+	unsigned number;
+
+	while (next_line(&rest, &now)) {
+		now = trimmed(now);
+		if (!begins(now, ".file") ||
+		    sscanf(copied(now, words, sizeof(words)), ".file %u \"%511[^\"]\"", &number, name) != 2 ||
+		    number != file)
+			continue;
+		snprintf(ret, room, "%s", name);
+		return true;
+	}
+	return false;
+}
+
+bool listing_source(const char *text, size_t bytes, uint32_t line, char *ret, size_t room)
+{
+	struct piece rest = { text, strnlen(text, bytes) }, now;
+	unsigned file = 0, at = 0, f, l;
+	char words[256], name[512];
+
+	for (uint32_t i = 0; i < line && next_line(&rest, &now); i++) {
+		now = trimmed(now);
+		if (begins(now, ".entry") || begins(now, ".func") || begins(now, ".visible") || begins(now, ".weak"))
+			file = 0; /* another function */
+		if (begins(now, ".loc") && sscanf(copied(now, words, sizeof(words)), ".loc %u %u", &f, &l) == 2) {
+			file = f;
+			at = l;
+		}
+	}
+	if (!file || !file_name(text, bytes, file, name, sizeof(name)))
+		return false;
+	snprintf(ret, room, "%s:%u", name, at);
+	return true;
+}
