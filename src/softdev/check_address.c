@@ -14,11 +14,17 @@
 #define NEAR_BYTES (UINT64_C(1) << 30)
 
 static const char *const made_by[] = {
-	[RANGE_DEVICE] = "cuMemAlloc",	     [RANGE_MANAGED] = "cuMemAllocManaged",
-	[RANGE_POOL] = "cuMemAllocAsync",    [RANGE_ARRAY] = "an array",
-	[RANGE_VARIABLE] = "a module",	     [RANGE_HEAP] = "malloc in a kernel",
-	[RANGE_GRAPH] = "a graph",	     [RANGE_HOST] = "cuMemHostAlloc",
-	[RANGE_REGISTERED] = "cuMemHostRegister", [RANGE_MAPPED] = "cuMemMap",
+	[RANGE_DEVICE] = "cuMemAlloc",
+	[RANGE_MANAGED] = "cuMemAllocManaged",
+	[RANGE_POOL] = "cuMemAllocAsync",
+	[RANGE_ARRAY] = "an array",
+	[RANGE_VARIABLE] = "a module",
+	[RANGE_HEAP] = "malloc in a kernel",
+	[RANGE_GRAPH] = "a graph",
+	[RANGE_HOST] = "cuMemHostAlloc",
+	[RANGE_REGISTERED] = "cuMemHostRegister",
+	[RANGE_MAPPED] = "cuMemMap",
+	[RANGE_IMPORTED] = "another process",
 };
 
 /* "1000 bytes at 0x7f00 (allocation 3, by cuMemAlloc, freed)" */
@@ -72,15 +78,16 @@ static void inside(struct report *r, const struct range *x, uint64_t address, si
 
 	range_text(x, text, sizeof(text));
 	if (x->freed || x->idle || x->released)
-		report_line(r, "  address 0x%" PRIx64 " is in freed memory: offset %" PRIu64 " of %s", address, offset, text);
+		report_line(r, "  address 0x%" PRIx64 " is in freed memory: offset %" PRIu64 " of %s", address, offset,
+			    text);
 	else if (c && !range_reachable(x, c))
 		report_line(r,
 			    "  address 0x%" PRIx64 " is in memory of device %d, to which device %d has no access "
 			    "(cuCtxEnablePeerAccess): offset %" PRIu64 " of %s",
 			    address, x->device->ordinal, c->device->ordinal, offset, text);
 	else if (address + bytes > end)
-		report_line(r, "  address 0x%" PRIx64 " is %" PRIu64 " bytes before the end of %s", address, end - address,
-			    text);
+		report_line(r, "  address 0x%" PRIx64 " is %" PRIu64 " bytes before the end of %s", address,
+			    end - address, text);
 	else
 		report_line(r, "  address 0x%" PRIx64 " is offset %" PRIu64 " of %s%s", address, offset, text,
 			    x->read_only || (x->kind == RANGE_MAPPED && x->flags == 1) ? ", which is read only" : "");
@@ -97,8 +104,8 @@ static void outside(struct report *r, const struct range *before, const struct r
 		report_line(r, "  address 0x%" PRIx64 " is %" PRIu64 " bytes after the end of %s", address, after,
 			    range_text(before, text, sizeof(text)));
 	else if (until < NEAR_BYTES)
-		report_line(r, "  address 0x%" PRIx64 " is %" PRIu64 " bytes before the beginning of %s", address, until,
-			    range_text(behind, text, sizeof(text)));
+		report_line(r, "  address 0x%" PRIx64 " is %" PRIu64 " bytes before the beginning of %s", address,
+			    until, range_text(behind, text, sizeof(text)));
 	else
 		report_line(r, "  address 0x%" PRIx64 " is device memory that nobody has allocated", address);
 }
@@ -110,7 +117,8 @@ void report_address(struct report *r, uint64_t address, size_t bytes, const stru
 	char name[256];
 
 	if (address < NULL_BELOW) {
-		report_line(r, "  address 0x%" PRIx64 " is the null pointer%s", address, address ? " and a little more" : "");
+		report_line(r, "  address 0x%" PRIx64 " is the null pointer%s", address,
+			    address ? " and a little more" : "");
 		return;
 	}
 	pthread_mutex_lock(&memory_mutex);
@@ -126,8 +134,8 @@ void report_address(struct report *r, uint64_t address, size_t bytes, const stru
 		return;
 	if (own_memory(address, name, sizeof(name)))
 		report_line(r,
-			    "  address 0x%" PRIx64 " is the program's own memory (%s), which a device cannot reach; copy "
-			    "it, or use cuMemHostRegister",
+			    "  address 0x%" PRIx64 " is the program's own memory (%s), which a device cannot reach; "
+			    "copy it, or use cuMemHostRegister",
 			    address, name);
 	else
 		report_line(r, "  address 0x%" PRIx64 " is no memory at all", address);
@@ -146,7 +154,8 @@ void report_call(const char *what, uint64_t address, size_t bytes)
 
 static bool leaks(const struct range *r)
 {
-	return !r->released && r->kind != RANGE_VARIABLE && r->kind != RANGE_REGISTERED && r->kind != RANGE_GRAPH;
+	return !r->released && r->kind != RANGE_VARIABLE && r->kind != RANGE_REGISTERED &&
+	       r->kind != RANGE_GRAPH && r->kind != RANGE_IMPORTED;
 }
 
 void report_leaks(struct context *c)

@@ -54,7 +54,8 @@ static void headline(struct report *r, const struct ptx_fault *f, const char *in
 		report_line(r, "barrier for %" PRIu64 " threads, which is no multiple of 32 (%s)", f->address, error);
 		break;
 	case PTX_FAULT_INVALID_PC:
-		report_line(r, "call or jump to 0x%" PRIx64 ", where no such function or label is (%s)", f->address, error);
+		report_line(r, "call or jump to 0x%" PRIx64 ", where no such function or label is (%s)", f->address,
+			    error);
 		break;
 	case PTX_FAULT_STACK_OVERFLOW:
 		report_line(r, "stack overflow: the calls of a thread need more local memory than it has (%s)", error);
@@ -63,24 +64,24 @@ static void headline(struct report *r, const struct ptx_fault *f, const char *in
 		report_line(r, "the kernel ran for longer than METE_SOFT_TIMEOUT allows (%s)", error);
 		break;
 	case PTX_FAULT_DEADLOCK:
-		report_line(r, "deadlock: %u threads of the block wait at barriers that cannot complete (%s)", f->threads,
-			    error);
+		report_line(r, "deadlock: %u threads of the block wait at barriers that cannot complete (%s)",
+			    f->threads, error);
 		break;
 	default:
 		report_line(r, "the kernel cannot go on (%s)", error);
 	}
 }
 
-static void place(struct report *r, const struct ptx_fault *f, const struct ptx_launch *l, const struct source *source,
-		  const char *instruction)
+static void place(struct report *r, const struct ptx_fault *f, const struct ptx_launch *l,
+		  const struct source *source, const char *instruction)
 {
 	const struct ptx_text *text = f->text < source->count ? &source->text[f->text] : NULL;
 	const uint32_t *g = l->grid, *b = l->block;
 	char name[512], where[600];
 
 	report_line(r, "  in kernel %s, grid (%u,%u,%u) of blocks (%u,%u,%u)",
-		    demangle(l->kernel->name, name, sizeof(name)) ? name : l->kernel->name, g[0], g[1], g[2], b[0], b[1],
-		    b[2]);
+		    demangle(l->kernel->name, name, sizeof(name)) ? name : l->kernel->name, g[0], g[1], g[2], b[0],
+		    b[1], b[2]);
 	if (f->function && strcmp(f->function, l->kernel->name))
 		report_line(r, "  in function %s, called by it",
 			    demangle(f->function, name, sizeof(name)) ? name : f->function);

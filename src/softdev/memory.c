@@ -232,6 +232,7 @@ bool range_reachable(const struct range *r, const struct context *c)
 	case RANGE_REGISTERED:
 	case RANGE_MAPPED:
 	case RANGE_MANAGED:
+	case RANGE_IMPORTED:
 		return true;
 	case RANGE_VARIABLE:
 		return d == c->device || r->flags; /* managed */

@@ -43,7 +43,7 @@ struct range {
 	unsigned flags;		       /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
 	bool sync_memops;
 	bool released;	/* pool memory that the program has freed and the pool keeps */
-	bool idle;	/* such memory, and the stream has come to where it was freed; kept while accesses are checked */
+	bool idle;	/* such memory, and the stream has come to where it was freed; set while accesses are checked */
 	bool freed;	/* see grave.h */
 	bool read_only; /* to kernels: constants */
 	const char *name; /* of a variable; lives as long as its module */

@@ -108,6 +108,7 @@ enum bar_kind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 
 struct barrier_use {
 	enum bar_kind kind;
+	bool cluster;
 	bool negate; /* of the source predicate */
 };
 
@@ -271,6 +272,7 @@ void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, ui
  */
 void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
 		       enum ptx_space space, uint64_t address, uint32_t bytes);
+bool warp_off_limits(const struct warp *w, uint64_t address); /* for atomics: local memory and parameters */
 void warp_where(struct warp *w, struct ptx_fault *f); /* fills in where a warp stands */
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* slow path of the address check */
 void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);

@@ -762,6 +762,7 @@ static void form_bar(struct decoder *d, const struct insn_match *m)
 		if (!m->variant)
 			return; /* arrive: the wait waits for all */
 		use->kind = BAR_SYNC;
+		use->cluster = true;
 		id = decode_constant(d, BARRIERS - 1, 4);
 	} else if (red) {
 		if (!decode_count(d, 3, 4))

@@ -47,6 +47,8 @@ static __attribute__((noinline)) bool check_scattered(struct warp *w, const stru
 		w->checked = i;
 		if (x->address[i] & (align - 1))
 			warp_fault_access(w, PTX_FAULT_MISALIGNED, o, i, PTX_SPACE_DEVICE, x->address[i], bytes);
+		else if (o->flags & OP_ATOMIC && warp_off_limits(w, x->address[i]))
+			warp_fault_access(w, PTX_FAULT_ADDRESS_SPACE, o, i, PTX_SPACE_DEVICE, x->address[i], bytes);
 		else if (!reach(w, x->address[i], x->address[i] + bytes, write))
 			warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, o, i, PTX_SPACE_DEVICE, x->address[i], bytes);
 		else

@@ -147,6 +147,7 @@ static void fault_place(const struct warp *w, struct ptx_fault *f, uint32_t lane
 {
 	const struct block *b = w->block;
 	const uint64_t shared = (uintptr_t)b->shared, local = (uintptr_t)b->local;
+	const uint64_t shared_end = shared + b->shared_bytes;
 	const struct ptx_range own = lane_local(w, lane);
 
 	f->space_bytes = 0;
@@ -154,7 +155,8 @@ static void fault_place(const struct warp *w, struct ptx_fault *f, uint32_t lane
 		f->space = PTX_SPACE_PARAM;
 		f->space_bytes = b->range[2].end - b->range[2].begin;
 		f->address -= b->range[2].begin;
-	} else if (f->address - local < (uint64_t)b->warp_count * LANES * b->local_stride) {
+	} else if (f->address - local < (uint64_t)b->warp_count * LANES * b->local_stride ||
+		   (f->address < local && b->local_stride && local - f->address < f->address - shared_end)) {
 		f->space = PTX_SPACE_LOCAL;
 		f->space_bytes = own.end - own.begin;
 		f->address -= own.begin;
@@ -163,6 +165,14 @@ static void fault_place(const struct warp *w, struct ptx_fault *f, uint32_t lane
 		f->space_bytes = b->shared_bytes;
 		f->address -= shared;
 	}
+}
+
+bool warp_off_limits(const struct warp *w, uint64_t address)
+{
+	const struct ptx_range *r = w->block->range;
+
+	return w->block->launch->exact && ((address >= r[1].begin && address < r[1].end) ||
+					   (address >= r[2].begin && address < r[2].end));
 }
 
 void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
@@ -181,9 +191,6 @@ void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op
 	b->fault.space_bytes = b->shared_bytes;
 	if (space == PTX_SPACE_DEVICE)
 		fault_place(w, &b->fault, lane);
-	if (o->flags & OP_ATOMIC && kind == PTX_FAULT_ILLEGAL_ADDRESS &&
-	    (b->fault.space == PTX_SPACE_LOCAL || b->fault.space == PTX_SPACE_PARAM))
-		b->fault.kind = PTX_FAULT_ADDRESS_SPACE;
 }
 
 void warp_where(struct warp *w, struct ptx_fault *f)
@@ -462,7 +469,7 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 	struct barrier *bar;
 	uint32_t expected = 0;
 
-	if (id >= BARRIERS) {
+	if (id >= BARRIERS - !o->bar->cluster) {
 		warp_fault(w, PTX_FAULT_BARRIER_NUMBER, o, lead, id);
 		return;
 	}
