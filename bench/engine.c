@@ -1,0 +1,296 @@
+/*
+ * engine.c: how fast the software device is: kernels on its engine beside the same loops in C, two threads beside one, the
+ * decoding of a large module, the size of the decoded tables, an empty launch.
+ *
+ *   engine KERNELS.ptx [turns] [isa] [kernel]    prints one JSON object per row
+ *   engine latency LIBCUDA KERNELS.ptx           the empty launch, through the driver's own calls
+ *
+ * Times of one thread are its CPU time and the least of several turns, so that a busy machine disturbs little; the kernel
+ * and the loops take turns. With two threads there is no such time: the wall clock counts, and the sum of CPU times beside
+ * it says what is lost to the work itself and not to other programs.
+ */
+#include "engine_cases.h"
+
+#include "softdev/ptx/ptx.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define DEVICE_BYTES ((size_t)1 << 30)
+
+int latency_main(const char *library, const char *ptx); /* engine_latency.c */
+
+static uint8_t *device;
+static size_t device_used;
+static char message[400];
+
+void *device_take(size_t bytes)
+{
+	void *p = device + device_used;
+
+	device_used += (bytes + 4095) & ~(size_t)4095;
+	if (device_used > DEVICE_BYTES) {
+		fprintf(stderr, "engine: out of memory\n");
+		exit(1);
+	}
+	return p;
+}
+
+static bool device_find(void *unused, uint64_t address, struct ptx_range *ret)
+{
+	const uint64_t base = (uintptr_t)device;
+
+	if (address < base || address >= base + DEVICE_BYTES)
+		return false;
+	*ret = (struct ptx_range){ base, base + DEVICE_BYTES, false };
+	return true;
+}
+
+static double clock_of(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static struct ptx_module *module_load(const char *text, size_t bytes, const char *isa)
+{
+	struct ptx_text one = { text, bytes };
+	struct ptx_options options = { .isa = isa };
+	struct ptx_module *m;
+
+	if (ptx_module_load(&one, 1, &options, &m, message, sizeof(message)) || ptx_module_bind(m, NULL)) {
+		fprintf(stderr, "engine: %s\n", message);
+		exit(1);
+	}
+	return m;
+}
+
+static struct ptx_launch launch_of(const struct ptx_module *m, const char *kernel, const struct setup *s)
+{
+	struct ptx_launch l = { .kernel = ptx_module_kernel_find(m, kernel),
+				.params = s->params.bytes,
+				.memory = { .find = device_find } };
+
+	memcpy(l.grid, s->grid, sizeof(l.grid));
+	memcpy(l.block, s->block, sizeof(l.block));
+	return l;
+}
+
+static void launch_run(struct ptx_pool *pool, struct ptx_launch *l)
+{
+	int r = ptx_launch_run(pool, l);
+
+	if (!r)
+		return;
+	fprintf(stderr, "engine: %s failed: %d, fault %d at line %u\n", l->kernel ? l->kernel->name : "?", r, l->fault.kind,
+		l->fault.line);
+	exit(1);
+}
+
+static bool agrees(const struct bench_case *c, const struct setup *s)
+{
+	const float *f = s->out, *g = s->expect;
+	const double *d = s->out, *e = s->expect;
+	const int32_t *i32 = s->out, *j32 = s->expect;
+	double sum[2] = { 0, 0 };
+	size_t differ = 0;
+
+	switch (c->comparison) {
+	case SAME:
+		return !memcmp(s->out, s->expect, s->out_bytes);
+	case CLOSE_F64:
+		for (size_t i = 0; i < s->out_bytes / 8; i++)
+			differ += !(fabs(d[i] - e[i]) <= c->tolerance * (1 + fabs(e[i])));
+		return !differ;
+	case MOSTLY_S32:
+		for (size_t i = 0; i < s->out_bytes / 4; i++)
+			differ += i32[i] != j32[i];
+		return (double)differ <= c->tolerance * (double)(s->out_bytes / 4);
+	case SUM_F32:
+		for (size_t i = 0; i < s->out_bytes / 4; i++) {
+			sum[0] += f[i];
+			sum[1] += g[i];
+		}
+		return fabs(sum[0] - sum[1]) <= c->tolerance * fabs(sum[1]);
+	case CLOSE_F32:
+		for (size_t i = 0; i < s->out_bytes / 4; i++)
+			differ += !(fabsf(f[i] - g[i]) <= c->tolerance * (1 + fabsf(g[i])));
+		return !differ;
+	}
+	return false;
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* CPU time of the calling thread. */
+static double loop_time(const struct bench_case *c, const struct loops *l, struct setup *s)
+{
+	const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+	c->loop(l, s);
+	return clock_of(CLOCK_THREAD_CPUTIME_ID) - begin;
+}
+
+static bool case_run(const struct bench_case *c, const struct ptx_module *m, struct ptx_pool *one, struct ptx_pool *two,
+		     int turns)
+{
+	struct setup s = { .n = 0 };
+	struct ptx_launch l;
+	double kernel = 1e9, plain = 1e9, native = 1e9, wall_one = 1e9, wall_two = 1e9, cpu_two = 1e9;
+	bool good;
+
+	device_used = 0;
+	c->prepare(&s);
+	l = launch_of(m, c->kernel, &s);
+	launch_run(one, &l);
+	c->loop(&loops_plain, &s);
+	good = agrees(c, &s);
+	for (int i = 0; i < turns; i++) {
+		double cpu = clock_of(CLOCK_THREAD_CPUTIME_ID), begin = clock_of(CLOCK_MONOTONIC);
+
+		launch_run(one, &l);
+		kernel = least(kernel, clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu);
+		wall_one = least(wall_one, clock_of(CLOCK_MONOTONIC) - begin);
+		plain = least(plain, loop_time(c, &loops_plain, &s));
+		native = least(native, loop_time(c, &loops_native, &s));
+		cpu = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+		begin = clock_of(CLOCK_MONOTONIC);
+		launch_run(two, &l);
+		wall_two = least(wall_two, clock_of(CLOCK_MONOTONIC) - begin);
+		cpu_two = least(cpu_two, clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+	}
+	printf("{\"row\":\"kernel\",\"kernel\":\"%s\",\"what\":\"%s\",\"lane_instructions\":%llu,\"seconds\":%.6g,\"rate\":%.4g,"
+	       "\"plain_seconds\":%.6g,\"native_seconds\":%.6g,\"goal\":%.4g,\"blocks\":%llu,\"two_wall\":%.4g,\"two_cpu\":%.4g,"
+	       "\"agrees\":%s}\n",
+	       c->kernel, c->what, (unsigned long long)l.stats.lane_instructions, kernel,
+	       (double)l.stats.lane_instructions / kernel, plain, native, c->goal, (unsigned long long)l.stats.blocks,
+	       wall_one / wall_two, 2 * kernel / cpu_two, good ? "true" : "false");
+	fflush(stdout);
+	return good;
+}
+
+static char *file_read(const char *path, size_t *ret_bytes)
+{
+	FILE *f = fopen(path, "rb");
+	char *text = malloc(1 << 24);
+
+	if (!f || !text) {
+		perror(path);
+		exit(1);
+	}
+	*ret_bytes = fread(text, 1, (1 << 24) - 1, f);
+	text[*ret_bytes] = 0;
+	fclose(f);
+	return text;
+}
+
+/* The text again and again, with other kernel names, until it has `bytes`. */
+static char *text_repeat(const char *text, size_t bytes, size_t most, size_t *ret_bytes)
+{
+	const char *body = strstr(text, ".visible");
+	char *all = malloc(most + bytes * 2), *to = all;
+
+	if (!body || !all)
+		exit(1);
+	memcpy(to, text, (size_t)(body - text));
+	to += body - text;
+	for (int copy = 0; (size_t)(to - all) < most; copy++) {
+		for (const char *p = body; *p; p++) {
+			*to++ = *p;
+			/* the kernel's and the parameters' names begin with what is unique in the copy */
+			if (p > body && !strncmp(p, "_param_", 7))
+				to += sprintf(to, "x%d", copy);
+			else if (!strncmp(p - 6 > body ? p - 6 : body, ".entry ", 7))
+				to += sprintf(to, "k%d_", copy);
+		}
+	}
+	*ret_bytes = (size_t)(to - all);
+	return all;
+}
+
+static void decode_run(const char *text, size_t bytes, const char *isa, int turns)
+{
+	size_t large_bytes;
+	char *large = text_repeat(text, bytes, 1 << 20, &large_bytes);
+	struct ptx_table_size size;
+	double best = 1e9;
+
+	for (int i = 0; i < turns; i++) {
+		const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
+		struct ptx_module *m = module_load(large, large_bytes, isa);
+
+		best = least(best, clock_of(CLOCK_THREAD_CPUTIME_ID) - begin);
+		ptx_module_table_size(m, &size);
+		ptx_module_free(m);
+	}
+	printf("{\"row\":\"decode\",\"bytes\":%zu,\"seconds\":%.6g,\"instructions\":%llu,\"operands\":%llu,\"operations\":%llu,"
+	       "\"table_bytes\":%llu}\n",
+	       large_bytes, best * 1048576 / (double)large_bytes, (unsigned long long)size.instructions,
+	       (unsigned long long)size.operands, (unsigned long long)size.operations, (unsigned long long)size.bytes);
+	free(large);
+}
+
+/* What a launch costs below the driver: blocks of one warp and of 32, of a kernel that does nothing. */
+static void launch_cost(const struct ptx_module *m, struct ptx_pool *one, uint32_t threads)
+{
+	struct setup s = { .grid = { 1, 1, 1 }, .block = { threads, 1, 1 } };
+	struct ptx_launch l = launch_of(m, "nothing", &s);
+	double best = 1e9;
+
+	for (int turn = 0; turn < 20; turn++) {
+		const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+		for (int i = 0; i < 500; i++)
+			launch_run(one, &l);
+		best = least(best, (clock_of(CLOCK_THREAD_CPUTIME_ID) - begin) / 500);
+	}
+	printf("{\"row\":\"launch\",\"threads\":%u,\"seconds\":%.4g}\n", threads, best);
+}
+
+int main(int argc, char **argv)
+{
+	struct ptx_pool *one, *two;
+	struct ptx_module *m;
+	const int turns = argc > 2 ? atoi(argv[2]) : 7;
+	const char *isa = argc > 3 && *argv[3] ? argv[3] : NULL;
+	bool good = true;
+	size_t bytes;
+	char *text;
+
+	if (argc == 4 && !strcmp(argv[1], "latency"))
+		return latency_main(argv[2], argv[3]);
+	if (argc < 2) {
+		fprintf(stderr, "usage: engine KERNELS.ptx [turns] [isa] [kernel]\n");
+		return 2;
+	}
+	device = mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	one = ptx_pool_new(1);
+	two = ptx_pool_new(2);
+	if (device == MAP_FAILED || !one || !two)
+		return 1;
+	text = file_read(argv[1], &bytes);
+	m = module_load(text, bytes, isa);
+	printf("{\"row\":\"loops\",\"plain\":\"%s\",\"native\":\"%s\"}\n", loops_plain.flags, loops_native.flags);
+	for (unsigned i = 0; i < bench_case_count; i++)
+		if (argc < 5 || !strcmp(argv[4], bench_cases[i].kernel))
+			good &= case_run(&bench_cases[i], m, one, two, turns);
+	if (argc < 5) {
+		decode_run(text, bytes, isa, turns < 3 ? turns : 5);
+		launch_cost(m, one, 32);
+		launch_cost(m, one, 1024);
+	}
+	ptx_module_free(m);
+	ptx_pool_free(one);
+	ptx_pool_free(two);
+	free(text);
+	return good ? 0 : 1;
+}

@@ -1,0 +1,43 @@
+/* engine_cases.h: the kernels that bench/engine runs: their data, their shapes, and the loop that each is compared with. */
+#pragma once
+
+#include "loops.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Data of one case. Buffers are device memory; `expect` is what the loop writes. */
+struct setup {
+	void *in[5], *out, *expect;
+	size_t out_bytes;
+	int n, m;
+	uint32_t grid[3], block[3];
+	struct {
+		_Alignas(8) uint8_t bytes[64];
+		uint32_t used;
+	} params;
+};
+
+enum comparison {
+	SAME,	    /* bit for bit */
+	CLOSE_F32,  /* relative, of each number */
+	CLOSE_F64,
+	SUM_F32,    /* relative, of the sum of all */
+	MOSTLY_S32, /* the share of numbers that may differ: roundings decide where a loop ends */
+};
+
+struct bench_case {
+	const char *kernel, *what;
+	double goal; /* time of the loop over time of the kernel, at least; 0: none */
+	bool twice;  /* the kernel adds to what is there: only its first run is compared */
+	void (*prepare)(struct setup *s);
+	void (*loop)(const struct loops *l, struct setup *s);
+	enum comparison comparison;
+	double tolerance;
+};
+
+extern const struct bench_case bench_cases[];
+extern const unsigned bench_case_count;
+
+/* engine.c: memory that kernels may touch; ends the program when there is none. */
+void *device_take(size_t bytes);
