@@ -12,6 +12,16 @@
 #define REGISTERS_MAX (1u << 20)
 #define OPERANDS_MAX 64u
 
+/* Labels are forgotten with the instructions, once these are decoded. */
+static struct symbol *label_new(struct parser *p, struct name name, enum symbol_kind kind)
+{
+	struct symbol *s = parse_scratch(p, sizeof(*s));
+
+	if (s)
+		symbol_init(p, s, name, kind);
+	return s;
+}
+
 /* Registers of one range are numbered on: value is the first. */
 static uint32_t regs_new(struct parser *p, struct body *b, enum type t, uint32_t count)
 {
@@ -25,7 +35,7 @@ static uint32_t regs_new(struct parser *p, struct body *b, enum type t, uint32_t
 	while (b->reg_count + count > room)
 		room = room ? room * 2 : 64;
 	if (room != b->reg_room) {
-		grown = parse_take(p, room);
+		grown = parse_scratch(p, room);
 		if (!grown)
 			return 0;
 		if (b->reg_count)
@@ -41,7 +51,7 @@ static uint32_t regs_new(struct parser *p, struct body *b, enum type t, uint32_t
 
 static void reg_enter(struct parser *p, struct name name, enum entry_kind kind, uint32_t first, uint32_t count)
 {
-	struct entry *e = parse_take(p, sizeof(*e));
+	struct entry *e = parse_scratch(p, sizeof(*e));
 
 	if (!e)
 		return;
@@ -125,7 +135,7 @@ static struct operand parse_group(struct parser *p, struct name opcode, char clo
 			break;
 	}
 	parse_expect(p, close);
-	o.item = o.count ? parse_take(p, o.count * sizeof(*item)) : NULL;
+	o.item = o.count ? parse_scratch(p, o.count * sizeof(*item)) : NULL;
 	if (o.item)
 		memcpy(o.item, item, o.count * sizeof(*item));
 	return o;
@@ -202,7 +212,7 @@ static struct operand parse_named(struct parser *p, struct name opcode)
 		parse_fail(p, "unknown name %.*s", (int)n.bytes, n.p);
 	}
 	/* a label that is still to come: the name goes with the operand until it is found */
-	o.symbol = parse_symbol_new(p, n, SYM_OTHER);
+	o.symbol = label_new(p, n, SYM_OTHER);
 	return o;
 }
 
@@ -251,7 +261,7 @@ static struct operand parse_operand(struct parser *p, struct name opcode, uint32
 		if (o.kind == OPD_SYMBOL)
 			parse_offset(p, &o);
 		if (parse_accept(p, '|')) {
-			pair = parse_take(p, sizeof(*pair));
+			pair = parse_scratch(p, sizeof(*pair));
 			if (pair)
 				*pair = parse_named(p, opcode);
 			o.pair = pair;
@@ -333,7 +343,7 @@ static struct insn *insn_new(struct parser *p, struct body *b)
 
 	if (b->count == room) {
 		room = room ? room * 2 : 64;
-		grown = parse_take(p, (size_t)room * sizeof(*grown));
+		grown = parse_scratch(p, (size_t)room * sizeof(*grown));
 		if (!grown)
 			return NULL;
 		if (b->count)
@@ -364,7 +374,7 @@ static void parse_insn(struct parser *p, struct body *b, uint32_t guard, bool gu
 			break;
 	}
 	parse_expect(p, ';');
-	in.operand = in.count ? parse_take(p, in.count * sizeof(*operand)) : NULL;
+	in.operand = in.count ? parse_scratch(p, in.count * sizeof(*operand)) : NULL;
 	place = parse_failed(p) ? NULL : insn_new(p, b);
 	if (!place)
 		return;
@@ -388,13 +398,13 @@ static void parse_targets(struct parser *p, struct symbol *s)
 			parse_fail(p, "too many branch targets");
 			return;
 		}
-		target[s->target_count] = parse_symbol_new(p, parse_name(p), SYM_OTHER);
+		target[s->target_count] = label_new(p, parse_name(p), SYM_OTHER);
 		if (!target[s->target_count])
 			return;
 		s->target_count++;
 	} while (parse_accept(p, ','));
 	parse_expect(p, ';');
-	s->targets = parse_take(p, s->target_count * sizeof(*target));
+	s->targets = parse_scratch(p, s->target_count * sizeof(*target));
 	if (!s->targets)
 		return;
 	memcpy(s->targets, target, s->target_count * sizeof(*target));
@@ -405,7 +415,7 @@ static void parse_targets(struct parser *p, struct symbol *s)
 /* Behind `name:` */
 static void parse_label(struct parser *p, struct body *b, struct name name)
 {
-	struct symbol *s = parse_symbol_new(p, name, SYM_LABEL);
+	struct symbol *s = label_new(p, name, SYM_LABEL);
 
 	if (!s)
 		return;

@@ -611,9 +611,13 @@ static int make_code(struct decoder *d)
 		f->line[i] = s->line;
 	}
 	mark_runs(f);
-	f->constants = d->constants;
 	f->constant_bytes = d->constant_bytes;
-	d->constants = NULL;
+	if (!d->constant_bytes)
+		return 0;
+	f->constants = aligned_alloc(64, (d->constant_bytes + 63) & ~63u);
+	if (!f->constants)
+		return -ENOMEM;
+	memcpy(f->constants, d->constants, d->constant_bytes);
 	return 0;
 }
 
@@ -638,12 +642,15 @@ static int make_params(struct decoder *d, struct symbol *list, struct call_value
 static void decode_steps(struct decoder *d)
 {
 	struct body *b = d->body;
+	struct function *f = d->function;
 
 	lay_out_locals(d);
 	define_params(d);
 	for (uint32_t i = 0; i < b->count && !d->failed; i++) {
 		d->insn = &b->insn[i];
 		d->first_step[i] = d->step_count;
+		f->instructions++;
+		f->operands += d->insn->count;
 		d->guard = d->insn->guard;
 		d->guard_not = d->insn->guard_not;
 		decode_insn(d);

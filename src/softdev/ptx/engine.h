@@ -129,8 +129,9 @@ struct function {
 	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
-	uint32_t text; /* which of the module's texts it comes from */
-	uint32_t id; /* its address as a value: FUNCTION_ADDRESS(id) */
+	uint32_t text;			 /* which of the module's texts it comes from */
+	uint32_t instructions, operands; /* of the text */
+	uint32_t id;			 /* its address as a value: FUNCTION_ADDRESS(id) */
 };
 
 #define FUNCTION_ADDRESS(id) (((uint64_t)(id) + 1) * 16)

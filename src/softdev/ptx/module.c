@@ -484,6 +484,7 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 		r = load(m, &p, text, count);
 	}
 	m->arena = p.arena;
+	arena_deinit(&p.scratch);
 	if (r) {
 		ptx_module_free(m);
 		return r;
@@ -509,6 +510,20 @@ void ptx_module_free(struct ptx_module *m)
 	table_deinit(&m->names);
 	arena_deinit(&m->arena);
 	free(m);
+}
+
+void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *ret)
+{
+	*ret = (struct ptx_table_size){ .bytes = arena_bytes(&m->arena) };
+	for (size_t i = 0; i < m->function_count; i++) {
+		const struct function *f = &m->function[i];
+
+		ret->instructions += f->instructions;
+		ret->operands += f->operands;
+		ret->operations += f->count;
+		ret->bytes += sizeof(*f) + f->count * (sizeof(*f->code) + sizeof(*f->line)) + f->constant_bytes +
+			      f->callee_count * sizeof(void *);
+	}
 }
 
 static uint64_t symbol_value(const struct ptx_module *m, const struct symbol *s)

@@ -16,6 +16,7 @@
 #define VARIABLE_BYTES_MAX ((uint64_t)1 << 40)
 #define INIT_BYTES_MAX ((uint64_t)1 << 30)
 #define DIMENSIONS_MAX 8u
+#define ARENA_PIECE ((size_t)65536)
 
 struct arena_piece {
 	struct arena_piece *next;
@@ -25,10 +26,13 @@ struct arena_piece {
 
 void *arena_take(struct arena *a, size_t bytes)
 {
-	size_t need = (bytes + 15) & ~(size_t)15, room = need > 65536 ? need : 65536;
+	size_t need = (bytes + 15) & ~(size_t)15, room;
 	struct arena_piece *piece = a->piece;
 	void *p;
 
+	/* a small module keeps little */
+	room = piece ? ARENA_PIECE : ARENA_PIECE / 16;
+	room = need > room ? need : room;
 	if (need < bytes)
 		return NULL;
 	if (!piece || piece->room - piece->used < need) {
@@ -42,6 +46,15 @@ void *arena_take(struct arena *a, size_t bytes)
 	p = piece->data + piece->used;
 	piece->used += need;
 	return p;
+}
+
+size_t arena_bytes(const struct arena *a)
+{
+	size_t sum = 0;
+
+	for (const struct arena_piece *p = a->piece; p; p = p->next)
+		sum += sizeof(*p) + p->room;
+	return sum;
 }
 
 void arena_deinit(struct arena *a)
@@ -104,13 +117,23 @@ bool parse_failed(const struct parser *p)
 	return p->program->complaint->outcome != 0;
 }
 
-void *parse_take(struct parser *p, size_t bytes)
+static void *take_from(struct parser *p, struct arena *a, size_t bytes)
 {
-	void *m = parse_failed(p) ? NULL : arena_take(&p->program->arena, bytes);
+	void *m = parse_failed(p) ? NULL : arena_take(a, bytes);
 
 	if (!m)
 		parse_no_memory(p);
 	return m;
+}
+
+void *parse_take(struct parser *p, size_t bytes)
+{
+	return take_from(p, &p->program->arena, bytes);
+}
+
+void *parse_scratch(struct parser *p, size_t bytes)
+{
+	return take_from(p, &p->program->scratch, bytes);
 }
 
 bool parse_is(const struct parser *p, char c)
@@ -221,7 +244,7 @@ enum type parse_type(struct parser *p)
 
 void parse_enter(struct parser *p, struct symbol *s)
 {
-	struct entry *e = parse_take(p, sizeof(*e));
+	struct entry *e = parse_scratch(p, sizeof(*e));
 
 	if (!e)
 		return;
@@ -230,14 +253,18 @@ void parse_enter(struct parser *p, struct symbol *s)
 		parse_no_memory(p);
 }
 
+void symbol_init(struct parser *p, struct symbol *s, struct name name, enum symbol_kind kind)
+{
+	*s = (struct symbol){ .name = name, .kind = (uint8_t)kind, .line = p->lex.now.line, .align = 1 };
+	s->definition = s;
+}
+
 struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind)
 {
 	struct symbol *s = parse_take(p, sizeof(*s));
 
-	if (!s)
-		return NULL;
-	*s = (struct symbol){ .name = name, .kind = (uint8_t)kind, .line = p->lex.now.line, .align = 1 };
-	s->definition = s;
+	if (s)
+		symbol_init(p, s, name, kind);
 	return s;
 }
 

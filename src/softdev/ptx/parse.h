@@ -33,6 +33,7 @@ bool parse_failed(const struct parser *p);
 void parse_unexpected(struct parser *p, const char *wanted);
 const char *parse_shown(const struct parser *p, char *text, size_t bytes);
 void *parse_take(struct parser *p, size_t bytes); /* zeroed, from the arena; NULL: the parser has failed */
+void *parse_scratch(struct parser *p, size_t bytes); /* the same, gone when the module has been loaded */
 bool parse_is(const struct parser *p, char c);
 bool parse_accept(struct parser *p, char c);
 void parse_expect(struct parser *p, char c);
@@ -42,6 +43,7 @@ uint64_t parse_int(struct parser *p);
 enum type parse_type(struct parser *p);
 bool parse_remark(struct parser *p);
 void parse_enter(struct parser *p, struct symbol *s);
+void symbol_init(struct parser *p, struct symbol *s, struct name name, enum symbol_kind kind);
 struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind);
 struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool with_init);
 

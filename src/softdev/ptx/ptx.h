@@ -84,6 +84,15 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 		    struct ptx_module **ret, char *log, size_t log_bytes);
 void ptx_module_free(struct ptx_module *m);
 
+/* What the decoded form of a module takes, for the check that it stays small. */
+struct ptx_table_size {
+	uint64_t instructions, operands; /* of the text; an address or a group is one operand */
+	uint64_t operations;
+	uint64_t bytes; /* all that is kept of the text, decoded */
+};
+
+void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *ret);
+
 size_t ptx_module_kernel_count(const struct ptx_module *m);
 const struct ptx_kernel *ptx_module_kernel_at(const struct ptx_module *m, size_t i);
 const struct ptx_kernel *ptx_module_kernel_find(const struct ptx_module *m, const char *name);

@@ -17,6 +17,7 @@ struct arena {
 
 /* Zeroed memory that lives as long as the arena; NULL: none left. */
 void *arena_take(struct arena *a, size_t bytes);
+size_t arena_bytes(const struct arena *a);
 void arena_deinit(struct arena *a);
 
 /* Where the message of a failed load goes; the first one stays. */
@@ -150,6 +151,7 @@ struct body {
 /* All texts of a module. */
 struct program {
 	struct arena arena;
+	struct arena scratch; /* instructions, labels, names: until they are decoded */
 	struct complaint *complaint;
 	struct symbol *variable, **variable_end;
 	struct symbol *shared, **shared_end;
