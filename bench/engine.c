@@ -1,13 +1,13 @@
 /*
- * engine.c: how fast the software device is: kernels on its engine beside the same loops in C, two threads beside one, the
- * decoding of a large module, the size of the decoded tables, an empty launch.
+ * engine.c: how fast the software device is: kernels on its engine beside the same loops in C, two threads beside one,
+ * the decoding of a large module, the size of the decoded tables, an empty launch.
  *
  *   engine KERNELS.ptx [turns] [isa] [kernel]    prints one JSON object per row
  *   engine latency LIBCUDA KERNELS.ptx           the empty launch, through the driver's own calls
  *
- * Times of one thread are its CPU time and the least of several turns, so that a busy machine disturbs little; the kernel
- * and the loops take turns. With two threads there is no such time: the wall clock counts, and the sum of CPU times beside
- * it says what is lost to the work itself and not to other programs.
+ * Times of one thread are its CPU time and the least of several turns, so that a busy machine disturbs little; the
+ * kernel and the loops take turns. With two threads there is no such time: the wall clock counts, and the sum of CPU
+ * times beside it says what is lost to the work itself and not to other programs.
  */
 #include "engine_cases.h"
 
@@ -88,8 +88,8 @@ static void launch_run(struct ptx_pool *pool, struct ptx_launch *l)
 
 	if (!r)
 		return;
-	fprintf(stderr, "engine: %s failed: %d, fault %d at line %u\n", l->kernel ? l->kernel->name : "?", r, l->fault.kind,
-		l->fault.line);
+	fprintf(stderr, "engine: %s failed: %d, fault %d at line %u\n", l->kernel ? l->kernel->name : "?", r,
+		l->fault.kind, l->fault.line);
 	exit(1);
 }
 
@@ -168,8 +168,10 @@ static bool case_run(const struct bench_case *c, const struct ptx_module *m, str
 		wall_two = least(wall_two, clock_of(CLOCK_MONOTONIC) - begin);
 		cpu_two = least(cpu_two, clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu);
 	}
-	printf("{\"row\":\"kernel\",\"kernel\":\"%s\",\"what\":\"%s\",\"lane_instructions\":%llu,\"seconds\":%.6g,\"rate\":%.4g,"
-	       "\"plain_seconds\":%.6g,\"native_seconds\":%.6g,\"goal\":%.4g,\"blocks\":%llu,\"two_wall\":%.4g,\"two_cpu\":%.4g,"
+	printf("{\"row\":\"kernel\",\"kernel\":\"%s\",\"what\":\"%s\",\"lane_instructions\":%llu,\"seconds\":%.6g,"
+	       "\"rate\":%.4g,"
+	       "\"plain_seconds\":%.6g,\"native_seconds\":%.6g,\"goal\":%.4g,\"blocks\":%llu,\"two_wall\":%.4g,\"two_"
+	       "cpu\":%.4g,"
 	       "\"agrees\":%s}\n",
 	       c->kernel, c->what, (unsigned long long)l.stats.lane_instructions, kernel,
 	       (double)l.stats.lane_instructions / kernel, plain, native, c->goal, (unsigned long long)l.stats.blocks,
@@ -232,7 +234,8 @@ static void decode_run(const char *text, size_t bytes, const char *isa, int turn
 		ptx_module_table_size(m, &size);
 		ptx_module_free(m);
 	}
-	printf("{\"row\":\"decode\",\"bytes\":%zu,\"seconds\":%.6g,\"instructions\":%llu,\"operands\":%llu,\"operations\":%llu,"
+	printf("{\"row\":\"decode\",\"bytes\":%zu,\"seconds\":%.6g,\"instructions\":%llu,\"operands\":%llu,"
+	       "\"operations\":%llu,"
 	       "\"table_bytes\":%llu}\n",
 	       large_bytes, best * 1048576 / (double)large_bytes, (unsigned long long)size.instructions,
 	       (unsigned long long)size.operands, (unsigned long long)size.operations, (unsigned long long)size.bytes);

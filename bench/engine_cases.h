@@ -1,4 +1,4 @@
-/* engine_cases.h: the kernels that bench/engine runs: their data, their shapes, and the loop that each is compared with. */
+/* engine_cases.h: the kernels that bench/engine runs: data, shapes, and the loop that each is compared with. */
 #pragma once
 
 #include "loops.h"
@@ -19,8 +19,8 @@ struct setup {
 };
 
 enum comparison {
-	SAME,	    /* bit for bit */
-	CLOSE_F32,  /* relative, of each number */
+	SAME,	   /* bit for bit */
+	CLOSE_F32, /* relative, of each number */
 	CLOSE_F64,
 	SUM_F32,    /* relative, of the sum of all */
 	MOSTLY_S32, /* the share of numbers that may differ: roundings decide where a loop ends */

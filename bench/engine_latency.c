@@ -1,4 +1,4 @@
-/* engine_latency.c: an empty launch and the wait for its end, through the driver's calls of the library that is given. */
+/* engine_latency.c: an empty launch and the wait for its end, through the calls of the driver that is given. */
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -76,13 +76,15 @@ int latency_main(const char *library, const char *ptx)
 			const double begin = now();
 
 			for (int i = 0; i < BATCH; i++)
-				if (launch(function, shape[k][0], 1, 1, shape[k][1], 1, 1, 0, NULL, NULL, NULL) || synchronise())
+				if (launch(function, shape[k][0], 1, 1, shape[k][1], 1, 1, 0, NULL, NULL, NULL) ||
+				    synchronise())
 					return 1;
 			each[turn] = (now() - begin) / BATCH;
 		}
 		qsort(each, TURNS, sizeof(each[0]), compare);
-		printf("{\"row\":\"latency\",\"blocks\":%u,\"threads\":%u,\"least\":%.4g,\"median\":%.4g,\"most\":%.4g}\n", shape[k][0],
-		       shape[k][1], each[0], each[TURNS / 2], each[TURNS - 1]);
+		printf("{\"row\":\"latency\",\"blocks\":%u,\"threads\":%u,\"least\":%.4g,\"median\":%.4g,\"most\":%.4g}"
+		       "\n",
+		       shape[k][0], shape[k][1], each[0], each[TURNS / 2], each[TURNS - 1]);
 	}
 	return 0;
 }

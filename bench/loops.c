@@ -1,6 +1,6 @@
 /*
- * loops.c: see loops.h. The loops as a person writes them, one core, nothing unrolled or blocked by hand. Sums of floats stay
- * in order, as C asks for.
+ * loops.c: see loops.h. The loops as a person writes them, one core, nothing unrolled or blocked by hand. Sums of
+ * floats stay in order, as C asks for.
  */
 #include "loops.h"
 
@@ -48,7 +48,8 @@ static void mandelbrot(int *out, int width, int height, int most)
 {
 	for (int py = 0; py < height; py++)
 		for (int px = 0; px < width; px++) {
-			float cx = -2.0f + 3.0f * (float)px / (float)width, cy = -1.5f + 3.0f * (float)py / (float)height;
+			float cx = -2.0f + 3.0f * (float)px / (float)width,
+			      cy = -1.5f + 3.0f * (float)py / (float)height;
 			float x = 0, y = 0;
 			int k = 0;
 
@@ -156,8 +157,8 @@ static void sha_rounds(const uint32_t *restrict in, uint32_t *restrict out, cons
 			w[k] = in[k * n + i];
 		for (int k = 0; k < 64; k++) {
 			uint32_t e = s[4], a = s[0], x = w[(k + 1) & 15], y = w[(k + 14) & 15];
-			uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & s[5]) ^ (~e & s[6])) +
-				      constants[k] + w[k & 15];
+			uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+				      ((e & s[5]) ^ (~e & s[6])) + constants[k] + w[k & 15];
 			uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
 				      ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
 
@@ -212,8 +213,7 @@ static double normal_share(double x)
 {
 	double a = x < 0 ? -x : x, k = 1 / (1 + 0.2316419 * a);
 	double v = exponential(-0.5 * a * a) * 0.3989422804014327 * k *
-		   (0.319381530 +
-		    k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))));
+		   (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))));
 
 	return x < 0 ? v : 1 - v;
 }
@@ -262,7 +262,6 @@ static void transpose(const float *restrict in, float *restrict out, int n)
 			out[x * n + y] = in[y * n + x];
 }
 
-const struct loops LOOPS = {
-	LOOPS_FLAGS, vector_add, saxpy, matmul,	  reduction, mandelbrot, histogram, nbody,    stencil,
-	scan,	     sort,	 xorshift, sha_rounds, options,	  words,	  spmv,	     transpose
-};
+const struct loops LOOPS = { LOOPS_FLAGS, vector_add, saxpy,   matmul, reduction, mandelbrot,
+			     histogram,	  nbody,      stencil, scan,   sort,	  xorshift,
+			     sha_rounds,  options,    words,   spmv,   transpose };

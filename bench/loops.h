@@ -1,6 +1,6 @@
 /*
- * loops.h: what the kernels of kernels/engine.cu compute, as plain loops of C, to compare with. loops.c is built twice, with
- * other flags each time; a struct loops is one of the builds.
+ * loops.h: what the kernels of kernels/engine.cu compute, as plain loops of C, to compare with. loops.c is built twice,
+ * with other flags each time; a struct loops is one of the builds.
  */
 #pragma once
 
