@@ -683,7 +683,7 @@ CUresult soft_cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
 	if (ret_least)
 		*ret_least = 0;
 	if (ret_greatest)
-		*ret_greatest = -5;
+		*ret_greatest = STREAM_PRIORITY_GREATEST;
 	return CUDA_SUCCESS;
 }
 

@@ -61,13 +61,17 @@ struct point stream_point(struct stream *s)
 
 static void ready_push_locked(struct stream *s)
 {
+	struct stream **at = &ready_first;
+
 	s->state = STREAM_READY;
-	s->next_ready = NULL;
-	if (ready_last)
-		ready_last->next_ready = s;
-	else
-		ready_first = s;
-	ready_last = s;
+	if (ready_last && ready_last->priority <= s->priority)
+		at = &ready_last->next_ready;
+	while (*at && (*at)->priority <= s->priority)
+		at = &(*at)->next_ready;
+	s->next_ready = *at;
+	*at = s;
+	if (!s->next_ready)
+		ready_last = s;
 }
 
 static void ready_remove_locked(struct stream *s)

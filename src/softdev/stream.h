@@ -6,6 +6,9 @@
  * when that many operations of the stream have finished. A stream whose first operation depends on a point not yet
  * reached is parked and costs no thread.
  *
+ * Among streams that are ready the ones with the greater priority (the lesser number) go first; what runs is not
+ * interrupted.
+ *
  * The legacy default stream depends on everything that was submitted to the context's blocking streams before, and they
  * on it. CU_STREAM_NON_BLOCKING takes no part in that. Each thread has its own default stream per context, which is a
  * blocking one.
@@ -14,6 +17,8 @@
 
 #include "softdev/context.h"
 #include "softdev/work.h"
+
+#define STREAM_PRIORITY_GREATEST (-5)
 
 /* A point in a stream's life. */
 struct point {
@@ -47,6 +52,10 @@ struct stream {
 	struct stream *next_ready; /* in the list of ready or of parked streams */
 	struct stream *next;	   /* in the context's list */
 	CUsynchronizationPolicy sync_policy;
+	/* as the program set them; nothing follows from them */
+	CUaccessPolicyWindow window;
+	CUlaunchMemSyncDomain domain;
+	CUlaunchMemSyncDomainMap domain_map;
 };
 
 extern pthread_mutex_t stream_mutex;

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int priority_near(int priority)
+{
+	return priority > 0 ? 0 : priority < STREAM_PRIORITY_GREATEST ? STREAM_PRIORITY_GREATEST : priority;
+}
+
 CUresult soft_cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
 {
 	struct context *c;
@@ -17,7 +22,7 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int prio
 		return e;
 	if (!ret || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	s = stream_new(c, flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
+	s = stream_new(c, flags, priority_near(priority));
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*ret = (CUstream)s;
@@ -212,6 +217,8 @@ CUresult soft_cuStreamGetDevice(CUstream h, CUdevice *ret)
 	return CUDA_SUCCESS;
 }
 
+/* ---- attributes: kept for the program; only the priority and the way of waiting mean something here ---- */
+
 CUresult soft_cuStreamGetAttribute(CUstream h, CUstreamAttrID attribute, CUstreamAttrValue *ret)
 {
 	struct stream *s;
@@ -230,12 +237,28 @@ CUresult soft_cuStreamGetAttribute(CUstream h, CUstreamAttrID attribute, CUstrea
 		ret->priority = s->priority;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		ret->accessPolicyWindow = s->window;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		ret->memSyncDomain = s->domain;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		ret->memSyncDomainMap = s->domain_map;
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+}
+
+static bool property_good(CUaccessProperty p)
+{
+	return (int)p >= CU_ACCESS_PROPERTY_NORMAL && (int)p <= CU_ACCESS_PROPERTY_PERSISTING;
+}
+
+static bool window_good(const CUaccessPolicyWindow *w)
+{
+	return w->hitRatio >= 0 && w->hitRatio <= 1 && property_good(w->hitProp) && property_good(w->missProp) &&
+	       w->missProp != CU_ACCESS_PROPERTY_PERSISTING;
 }
 
 CUresult soft_cuStreamSetAttribute(CUstream h, CUstreamAttrID attribute, const CUstreamAttrValue *value)
@@ -254,10 +277,23 @@ CUresult soft_cuStreamSetAttribute(CUstream h, CUstreamAttrID attribute, const C
 		s->sync_policy = value->syncPolicy;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		s->priority = priority_near(value->priority);
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		if (!window_good(&value->accessPolicyWindow))
+			return CUDA_ERROR_INVALID_VALUE;
+		s->window = value->accessPolicyWindow;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		if ((unsigned)value->memSyncDomain > CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE)
+			return CUDA_ERROR_INVALID_VALUE;
+		s->domain = value->memSyncDomain;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		return CUDA_SUCCESS; /* hints without an effect here */
+		if (value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote)
+			return CUDA_ERROR_INVALID_VALUE; /* there is one domain, 0 */
+		s->domain_map = value->memSyncDomainMap;
+		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -270,130 +306,13 @@ CUresult soft_cuStreamCopyAttributes(CUstream to, CUstream from)
 
 	if (!e)
 		e = stream_find(from, &s);
-	if (!e)
-		t->sync_policy = s->sync_policy;
-	return e;
-}
-
-/* ---- values in memory ---- */
-
-static CUresult value_check(CUdeviceptr address, size_t bytes)
-{
-	struct range *r;
-	CUresult e = CUDA_SUCCESS;
-
-	if (address % bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&memory_mutex);
-	if (!range_covers_locked(address, bytes, &r))
-		e = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&memory_mutex);
-	return e;
-}
-
-static CUresult value_op_check(const CUstreamBatchMemOpParams *op)
-{
-	switch (op->operation) {
-	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-		return value_check(op->waitValue.address, 4);
-	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-		return value_check(op->waitValue.address, 8);
-	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-		return value_check(op->writeValue.address, 4);
-	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		return value_check(op->writeValue.address, 8);
-	case CU_STREAM_MEM_OP_BARRIER:
-	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-}
-
-CUresult soft_cuStreamBatchMemOp_v2(CUstream h, unsigned count, CUstreamBatchMemOpParams *op, unsigned flags)
-{
-	struct work w = { .kind = WORK_VALUES };
-	struct stream *s;
-	CUresult e = stream_find(h, &s);
-
 	if (e)
 		return e;
-	if (!count || count > 256 || !op || flags)
+	if (s->context != t->context)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < count; i++)
-		if ((e = value_op_check(&op[i])))
-			return e;
-	w.values.op = calloc(count, sizeof(*op));
-	if (!w.values.op)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(w.values.op, op, count * sizeof(*op));
-	w.values.count = count;
-	return stream_submit(s, &w, false);
-}
-
-CUresult soft_cuStreamWaitValue32_v2(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
-						       .address = address } };
-
-	op.waitValue.value = value;
-	op.waitValue.flags = flags;
-	return soft_cuStreamBatchMemOp_v2(h, 1, &op, 0);
-}
-
-CUresult soft_cuStreamWaitValue64_v2(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-	CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
-						       .address = address } };
-
-	op.waitValue.value64 = value;
-	op.waitValue.flags = flags;
-	return soft_cuStreamBatchMemOp_v2(h, 1, &op, 0);
-}
-
-CUresult soft_cuStreamWriteValue32_v2(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-	CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
-							.address = address } };
-
-	op.writeValue.value = value;
-	op.writeValue.flags = flags;
-	return soft_cuStreamBatchMemOp_v2(h, 1, &op, 0);
-}
-
-CUresult soft_cuStreamWriteValue64_v2(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-	CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64,
-							.address = address } };
-
-	op.writeValue.value64 = value;
-	op.writeValue.flags = flags;
-	return soft_cuStreamBatchMemOp_v2(h, 1, &op, 0);
-}
-
-/* The first versions of these calls: the same on this device. */
-
-CUresult soft_cuStreamBatchMemOp(CUstream h, unsigned count, CUstreamBatchMemOpParams *op, unsigned flags)
-{
-	return soft_cuStreamBatchMemOp_v2(h, count, op, flags);
-}
-
-CUresult soft_cuStreamWaitValue32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-	return soft_cuStreamWaitValue32_v2(h, address, value, flags);
-}
-
-CUresult soft_cuStreamWaitValue64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-	return soft_cuStreamWaitValue64_v2(h, address, value, flags);
-}
-
-CUresult soft_cuStreamWriteValue32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-	return soft_cuStreamWriteValue32_v2(h, address, value, flags);
-}
-
-CUresult soft_cuStreamWriteValue64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-	return soft_cuStreamWriteValue64_v2(h, address, value, flags);
+	t->sync_policy = s->sync_policy;
+	t->window = s->window;
+	t->domain = s->domain;
+	t->domain_map = s->domain_map;
+	return CUDA_SUCCESS;
 }

@@ -85,11 +85,15 @@ static void value_run(const CUstreamBatchMemOpParams *op, const struct context *
 		value_wait(op, c);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		pthread_rwlock_rdlock(&share_lock);
 		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value, __ATOMIC_RELEASE);
+		pthread_rwlock_unlock(&share_lock);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		pthread_rwlock_rdlock(&share_lock);
 		__atomic_store_n((uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64,
 				 __ATOMIC_RELEASE);
+		pthread_rwlock_unlock(&share_lock);
 		break;
 	default:
 		break; /* barriers: work of a stream runs in order on one thread, handed over through a lock */
@@ -141,7 +145,7 @@ void work_run(struct work *w, struct stream *s)
 	case WORK_HOST:
 		host_run(w);
 		break;
-	case WORK_VALUES:
+	case WORK_VALUES: /* each waits for share_lock by itself: a wait may be long */
 		for (uint32_t i = 0; i < w->values.count; i++)
 			value_run(&w->values.op[i], w->context);
 		break;

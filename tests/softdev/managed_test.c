@@ -274,7 +274,9 @@ static void copy_batch(void)
 
 static void box_batch(void)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 8, .Height = 4, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1 };
+	CUDA_ARRAY3D_DESCRIPTOR d = {
+		.Width = 8, .Height = 4, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1
+	};
 	CUDA_MEMCPY3D_BATCH_OP op[2] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM },
 					 { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM } };
 	uint32_t in[4][8], out[2][3] = { { 0 } };
