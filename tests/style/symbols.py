@@ -82,5 +82,18 @@ for folder, library, soname, header, prefix, newest in (
     check(not paths, f"{folder}/{library} names no folder to search", paths)
     stack = re.search(r"GNU_STACK\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\w+)", run("readelf", "-lW", path))
     check(stack and "E" not in stack.group(1), f"{folder}/{library} asks for no executable stack")
+# The runtime library: a version script names its exports, all under one version node; libc alone.
+for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libcudart.so.13", 13)):
+    path = os.path.join(build, "src/runtime", soname)
+    with open(os.path.join(build, f"api/cudart{major}.map"), encoding="utf-8") as f:
+        wanted = set(re.findall(r"^\t(\w+);", f.read(), re.M))
+    found = exports(path)
+    check(found == wanted and len(found) > 390, f"{soname} exports the {len(wanted)} names of the spec and nothing else",
+          [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
+    nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " T " in line}
+    check(nodes == {soname}, f"its symbols have the version {soname}", nodes - {soname})
+    check(re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path)) == [soname], f"it is named {soname}")
+    others = [n for n in needed(path) if not LIBC.match(n)]
+    check(not others, f"{soname} needs libc alone", others)
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
