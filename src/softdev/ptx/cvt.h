@@ -37,9 +37,10 @@ static inline s32 to_int_f32(f32 v, s32 least, s32 most)
 	return (s32)v;
 }
 
+/* Not a number becomes 0, but only of f32 and to at most 32 bits; elsewhere it is the highest bit alone. */
 static inline s32 to_int_f64(f64 v, s32 least, s32 most)
 {
-	v = v != v ? 0 : v;
+	v = v != v ? (least ? least : (most + 1) / 2) : v;
 	v = v > least ? v : least;
 	v = v < most ? v : most;
 	return (s32)v;
@@ -73,7 +74,7 @@ static inline s32 to_s32_f64(f64 v)
 	f64 in = v > -0x1p31 ? v : -0x1p31;
 
 	in = in < 0x1p31 - 1 ? in : 0x1p31 - 1;
-	return v != v ? 0 : (s32)in;
+	return v != v ? INT32_MIN : (s32)in;
 }
 
 static inline u32 to_u32_f64(f64 v)
@@ -81,7 +82,7 @@ static inline u32 to_u32_f64(f64 v)
 	f64 in = v > 0 ? v : 0;
 
 	in = in < 0x1p32 - 1 ? in : 0x1p32 - 1;
-	return (u32)(u64)in;
+	return v != v ? 0x80000000u : (u32)(u64)in;
 }
 
 static inline s64 to_s64_f64(f64 v)
@@ -142,4 +143,10 @@ static inline u32 tf32_away(f32 v)
 	u32 b = bits32(v);
 
 	return v != v ? F32_NAN : (b + 0x1000) & ~0x1fffu;
+}
+
+/* .satfinite: the largest number instead of an infinity. */
+static inline u32 tf32_finite(u32 v)
+{
+	return (v & 0x7fffffffu) == 0x7f800000u ? (v & 0x80000000u) | 0x7f7fe000u : v;
 }

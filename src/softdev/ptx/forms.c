@@ -399,13 +399,34 @@ static void form_isspacep(struct decoder *d, const struct form_words *words)
 	s->imm = (uint8_t)words->space;
 }
 
+static void predicate_step(struct decoder *d, const char *row, uint32_t dest, uint32_t a, uint32_t b)
+{
+	struct step *s = decode_step(d, decode_row(d, row));
+
+	step_def(s, 0, dest);
+	step_use(s, 1, a);
+	if (b != LOC_NONE)
+		step_use(s, 2, b);
+}
+
+/*
+ * Two predicates from temporaries to their places. The instruction's own guard holds for every step, so a result that
+ * is also the guard is written last.
+ */
+static void predicate_results(struct decoder *d, const uint32_t dest[2], const uint32_t from[2])
+{
+	const uint32_t first = d->guard == dest[0] ? 1 : 0;
+
+	predicate_step(d, "%mov.pred", dest[first], from[first], LOC_NONE);
+	predicate_step(d, "%mov.pred", dest[!first], from[!first], LOC_NONE);
+}
+
 /* p = cmp boolop c; q = !cmp boolop c */
 static void form_setp(struct decoder *d, const struct row *row, const struct form_words *words)
 {
 	const struct insn *in = d->insn;
 	const char *bool_row = words->boolop == 'a' ? "and.pred" : words->boolop == 'o' ? "or.pred" : "xor.pred";
-	uint32_t a, b, c = LOC_NONE, p, q = LOC_NONE, cmp, inverse;
-	struct step *s;
+	uint32_t a, b, c = LOC_NONE, dest[2] = { LOC_NONE, LOC_NONE }, from[2];
 
 	if (!decode_count(d, words->boolop ? 4 : 3, words->boolop ? 4 : 3))
 		return;
@@ -413,41 +434,27 @@ static void form_setp(struct decoder *d, const struct row *row, const struct for
 	b = decode_source(d, &in->operand[2], (enum type)row->type[2]);
 	if (words->boolop)
 		c = decode_source(d, &in->operand[3], TY_pred);
-	p = decode_dest(d, &in->operand[0], TY_pred);
+	dest[0] = decode_dest(d, &in->operand[0], TY_pred);
 	if (in->operand[0].pair)
-		q = decode_dest(d, in->operand[0].pair, TY_pred);
+		dest[1] = decode_dest(d, in->operand[0].pair, TY_pred);
 	if (d->failed)
 		return;
-	cmp = words->boolop || q != LOC_NONE ? decode_temp(d, TY_pred) : p;
-	s = plain2(d, "%nothing", cmp, a, b);
-	s->row = row;
-	if (q != LOC_NONE) {
-		inverse = words->boolop ? decode_temp(d, TY_pred) : q;
-		s = decode_step(d, decode_row(d, "not.pred"));
-		step_def(s, 0, inverse);
-		step_use(s, 1, cmp);
-		if (words->boolop && c != p)
-			plain2(d, bool_row, q, inverse, c);
-		else if (words->boolop) { /* c is about to be overwritten: q first */
-			uint32_t first = decode_temp(d, TY_pred);
+	from[0] = words->boolop || dest[1] != LOC_NONE ? decode_temp(d, TY_pred) : dest[0];
+	plain2(d, "%nothing", from[0], a, b)->row = row;
+	if (dest[1] == LOC_NONE) {
+		if (words->boolop)
+			plain2(d, bool_row, dest[0], from[0], c);
+		return;
+	}
+	from[1] = decode_temp(d, TY_pred);
+	predicate_step(d, "not.pred", from[1], from[0], LOC_NONE);
+	for (uint32_t k = 0; k < 2 && words->boolop; k++) {
+		const uint32_t cmp = from[k];
 
-			plain2(d, bool_row, first, inverse, c);
-			plain2(d, bool_row, p, cmp, c);
-			s = decode_step(d, decode_row(d, "%mov.pred"));
-			step_def(s, 0, q);
-			step_use(s, 1, first);
-			return;
-		}
-		if (words->boolop && q == c)
-			decode_fail(d, "the second result is also the source predicate");
+		from[k] = decode_temp(d, TY_pred);
+		predicate_step(d, bool_row, from[k], cmp, c);
 	}
-	if (words->boolop)
-		plain2(d, bool_row, p, cmp, c);
-	else if (cmp != p) {
-		s = decode_step(d, decode_row(d, "%mov.pred"));
-		step_def(s, 0, p);
-		step_use(s, 1, cmp);
-	}
+	predicate_results(d, dest, from);
 }
 
 /* set.lt.u32.f32 d, a, b: a comparison and a selection. */
@@ -495,7 +502,7 @@ static void form_setp_pair(struct decoder *d, const struct form_words *words)
 {
 	const struct insn *in = d->insn;
 	char name[FORM_KEY_BYTES];
-	uint32_t half[2][2], p[2];
+	uint32_t half[2][2], p[2], from[2];
 	const struct row *row;
 
 	if (!decode_count(d, 3, 3))
@@ -521,8 +528,11 @@ static void form_setp_pair(struct decoder *d, const struct form_words *words)
 		step_use(s, 1, half[0][k]);
 		s->imm = 16;
 	}
-	for (uint32_t k = 0; k < 2; k++)
-		plain2(d, "%nothing", p[k], half[k][0], half[k][1])->row = row;
+	for (uint32_t k = 0; k < 2; k++) {
+		from[k] = decode_temp(d, TY_pred);
+		plain2(d, "%nothing", from[k], half[k][0], half[k][1])->row = row;
+	}
+	predicate_results(d, p, from);
 }
 
 static uint64_t branch_target(struct decoder *d, const struct symbol *s)

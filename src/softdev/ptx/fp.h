@@ -175,6 +175,25 @@ static inline u32 hftz(u32 h)
 	return h & 0x7c00 ? h : h & 0x8000;
 }
 
+static inline u32 hadd(u32 x, u32 y)
+{
+	return f2h(h2f(x) + h2f(y));
+}
+
+static inline u32 hsub(u32 x, u32 y)
+{
+	return f2h(h2f(x) - h2f(y));
+}
+
+static inline u32 hmul(u32 x, u32 y)
+{
+	return f2h(h2f(x) * h2f(y));
+}
+
+/* .ftz of f16: subnormal sources and results are zeroes of their sign. */
+#define FLUSHED2(fn, x, y) hftz(fn(hftz(x), hftz(y)))
+#define FLUSHED3(fn, x, y, z) hftz(fn(hftz(x), hftz(y), hftz(z)))
+
 /* An expression in x, y (and z) for both 16-bit halves of a, b (and c); it gives a 16-bit pattern. */
 #define PAIR1(expr)                                                                                                    \
 	({                                                                                                             \
@@ -209,6 +228,16 @@ static inline u32 hmin(u32 x, u32 y)
 static inline u32 hmax(u32 x, u32 y)
 {
 	return f2h(max_f32_of(h2f(x), h2f(y)));
+}
+
+static inline u32 hmin_nan(u32 x, u32 y)
+{
+	return f2h(nan_f32(h2f(x), h2f(y), min_f32_of(h2f(x), h2f(y))));
+}
+
+static inline u32 hmax_nan(u32 x, u32 y)
+{
+	return f2h(nan_f32(h2f(x), h2f(y), max_f32_of(h2f(x), h2f(y))));
 }
 
 static inline u32 bmin(u32 x, u32 y)

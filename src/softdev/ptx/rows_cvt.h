@@ -74,9 +74,9 @@ FROM_INT(s32)
 FROM_INT(u64)
 FROM_INT(s64)
 
-/* Floats to integers: rounded as the opcode says, then clamped; not a number becomes 0 (the extreme for 64 bits). */
-#define FLOAT_TO_INT(rnd, rf, rd)                                                                                     \
-	FLOAT_TO(rnd, "{,.ftz}", f32, rf(a), f32)                                                                      \
+/* Floats to integers: rounded as the opcode says, then clamped. */
+#define FLOAT_TO_INT(rnd, ftz_, rf, rd)                                                                               \
+	FLOAT_TO(rnd, ftz_, f32, rf(a), f32)                                                                           \
 	FLOAT_TO(rnd, "", f64, rd(a), f64)                                                                             \
 	FLOAT_TO(rnd, "", f16, rf(h2f(a)), f32)                                                                        \
 	FLOAT_TO(rnd, "", bf16, rf(b2f(a)), f32)
@@ -89,15 +89,31 @@ FROM_INT(s64)
 	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v)) \
 	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v)) \
 	R1("cvt." #rnd ftz_ "{,.sat}.s64." #from, cvt_##rnd##_s64_##from, s64, from, to_s64_##F(v))
-FLOAT_TO_INT(rni, rintf, rint)
-FLOAT_TO_INT(rzi, truncf, trunc)
-FLOAT_TO_INT(rmi, floorf, floor)
-FLOAT_TO_INT(rpi, ceilf, ceil)
+FLOAT_TO_INT(rni, "{,.ftz}", rintf, rint)
+FLOAT_TO_INT(rzi, "{,.ftz}", truncf, trunc)
+FLOAT_TO_INT(rmi, "", floorf, floor)
+FLOAT_TO_INT(rpi, "", ceilf, ceil)
+#undef FLOAT_TO
+/* Only these two make something else than zero of a subnormal. */
+#define FLOAT_TO(rnd, v)                                                                                              \
+	R1("cvt." #rnd ".ftz{,.sat}.u8.f32", cvt_##rnd##_ftz_u8, u32, f32, (u32)to_int_f32(v, 0, 255))                  \
+	R1("cvt." #rnd ".ftz{,.sat}.s8.f32", cvt_##rnd##_ftz_s8, s32, f32, to_int_f32(v, -128, 127))                    \
+	R1("cvt." #rnd ".ftz{,.sat}.u16.f32", cvt_##rnd##_ftz_u16, u32, f32, (u32)to_int_f32(v, 0, 65535))              \
+	R1("cvt." #rnd ".ftz{,.sat}.s16.f32", cvt_##rnd##_ftz_s16, s32, f32, to_int_f32(v, -32768, 32767))              \
+	R1("cvt." #rnd ".ftz{,.sat}.u32.f32", cvt_##rnd##_ftz_u32, u32, f32, to_u32_f32(v))                             \
+	R1("cvt." #rnd ".ftz{,.sat}.s32.f32", cvt_##rnd##_ftz_s32, s32, f32, to_s32_f32(v))                             \
+	R1("cvt." #rnd ".ftz{,.sat}.u64.f32", cvt_##rnd##_ftz_u64, u64, f32, to_u64_f32(v))                             \
+	R1("cvt." #rnd ".ftz{,.sat}.s64.f32", cvt_##rnd##_ftz_s64, s64, f32, to_s64_f32(v))
+FLOAT_TO(rmi, floorf(ftz(a)))
+FLOAT_TO(rpi, ceilf(ftz(a)))
+#undef FLOAT_TO
+#undef FLOAT_TO_INT
 
 /* Between floats. */
 R1("cvt{,.rn}.f32.f32", cvt_f32_f32, f32, f32, a)
 R1("cvt{,.rn}.ftz.f32.f32", cvt_ftz_f32_f32, f32, f32, ftz(a))
-R1("cvt{,.rn}{.sat,.ftz.sat}.f32.f32", cvt_sat_f32_f32, f32, f32, sat_f32(a))
+R1("cvt{,.rn}.sat.f32.f32", cvt_sat_f32_f32, f32, f32, sat_f32(a))
+R1("cvt{,.rn}.ftz.sat.f32.f32", cvt_ftz_sat_f32_f32, f32, f32, sat_f32(ftz(a)))
 R1("cvt.sat.f64.f64", cvt_sat_f64_f64, f64, f64, sat_f64(a))
 R1("cvt.rni.f32.f32", cvt_rni_f32, f32, f32, rintf(a))
 R1("cvt.rzi.f32.f32", cvt_rzi_f32, f32, f32, truncf(a))
@@ -119,7 +135,8 @@ R1("cvt.f64.f32", cvt_f64_f32, f64, f32, (f64)a)
 R1("cvt.ftz.f64.f32", cvt_ftz_f64_f32, f64, f32, (f64)ftz(a))
 R1("cvt.rn.f32.f64", cvt_f32_f64, f32, f64, (f32)a)
 R1("cvt.rn.ftz.f32.f64", cvt_ftz_f32_f64, f32, f64, ftz((f32)a))
-R1("cvt.rn{,.ftz}.sat.f32.f64", cvt_sat_f32_f64, f32, f64, sat_f32((f32)a))
+R1("cvt.rn.sat.f32.f64", cvt_sat_f32_f64, f32, f64, sat_f32((f32)a))
+R1("cvt.rn.ftz.sat.f32.f64", cvt_ftz_sat_f32_f64, f32, f64, sat_f32(ftz((f32)a)))
 RR1("cvt.<rz,rm,rp>.f32.f64", cvt_r_f32_f64, f32, f64, (f32)a)
 R1("cvt{,.ftz}.f32.f16", cvt_f32_f16, f32, f16, h2f(a))
 R1("cvt.f32.bf16", cvt_f32_bf16, f32, bf16, b2f(a))
@@ -129,8 +146,10 @@ R1("cvt.rn{,.ftz}.f16.f32", cvt_f16_f32, u32, f32, f2h(a))
 R1("cvt.rn{,.ftz}.sat.f16.f32", cvt_sat_f16_f32, u32, f32, f2h(sat_f32(a)))
 R1("cvt.rn.relu.f16.f32", cvt_relu_f16_f32, u32, f32, hrelu(f2h(a)))
 R1("cvt.rz{,.ftz}.f16.f32", cvt_rz_f16_f32, u32, f32, f2h_dir(a, 0))
-R1("cvt.rm{,.ftz}.f16.f32", cvt_rm_f16_f32, u32, f32, f2h_dir(a, 1))
-R1("cvt.rp{,.ftz}.f16.f32", cvt_rp_f16_f32, u32, f32, f2h_dir(a, 2))
+R1("cvt.rm.f16.f32", cvt_rm_f16_f32, u32, f32, f2h_dir(a, 1))
+R1("cvt.rp.f16.f32", cvt_rp_f16_f32, u32, f32, f2h_dir(a, 2))
+R1("cvt.rm.ftz.f16.f32", cvt_rm_ftz_f16_f32, u32, f32, f2h_dir(ftz(a), 1))
+R1("cvt.rp.ftz.f16.f32", cvt_rp_ftz_f16_f32, u32, f32, f2h_dir(ftz(a), 2))
 R1("cvt.rn.f16.f64", cvt_f16_f64, u32, f64, f2h(odd_f32(a)))
 R1("cvt.rn.bf16.f64", cvt_bf16_f64, u32, f64, f2b(odd_f32(a)))
 R1("cvt.rn.bf16.f32", cvt_bf16_f32, u32, f32, f2b(a))
@@ -138,8 +157,10 @@ R1("cvt.rn.relu.bf16.f32", cvt_relu_bf16_f32, u32, f32, brelu(f2b(a)))
 R1("cvt.rz.bf16.f32", cvt_rz_bf16_f32, u32, f32, a != a ? 0x7fff : bits32(a) >> 16)
 R1("cvt.rn.bf16.f16", cvt_bf16_f16, u32, f16, f2b(h2f(a)))
 R1("cvt.rn.f16.bf16", cvt_f16_bf16, u32, bf16, f2h(b2f(a)))
-R1("cvt.rn{,.satfinite}.tf32.f32", cvt_tf32_f32, u32, f32, tf32_of(a))
-R1("cvt.rna{,.satfinite}.tf32.f32", cvt_rna_tf32_f32, u32, f32, tf32_away(a))
+R1("cvt.rn.tf32.f32", cvt_tf32_f32, u32, f32, tf32_of(a))
+R1("cvt.rna.tf32.f32", cvt_rna_tf32_f32, u32, f32, tf32_away(a))
+R1("cvt.rn.satfinite.tf32.f32", cvt_fin_tf32_f32, u32, f32, tf32_finite(tf32_of(a)))
+R1("cvt.rna.satfinite.tf32.f32", cvt_rna_fin_tf32_f32, u32, f32, tf32_finite(tf32_away(a)))
 R2("cvt.rn{,.ftz}.f16x2.f32", cvt_f16x2_f32, u32, f32, f32, f2h(a) << 16 | f2h(b))
 R2("cvt.rn.relu.f16x2.f32", cvt_relu_f16x2_f32, u32, f32, f32, hrelu(f2h(a)) << 16 | hrelu(f2h(b)))
 R2("cvt.rz{,.ftz}.f16x2.f32", cvt_rz_f16x2_f32, u32, f32, f32, f2h_dir(a, 0) << 16 | f2h_dir(b, 0))
