@@ -1,6 +1,6 @@
 /*
- * catalogue.h: every spelling of the engine's instruction rows that the reference can compute, with the registers that it
- * takes. The rows only say what may be written; what it means comes from reference/.
+ * catalogue.h: every spelling of the engine's instruction rows that the reference can compute, with the registers that
+ * it takes. The rows only say what may be written; what it means comes from reference/.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct spelling {
 	char text[96];
-	char regs[8];	    /* a letter per operand, result first: p predicate, h 16 bits, w 32, d 64 */
+	char regs[8]; /* a letter per operand, result first: p predicate, h 16 bits, w 32, d 64 */
 	struct ref_op op;
 	enum ref_answer answer; /* of the reference for zeroes */
 	struct ref_result zero;
@@ -28,7 +28,8 @@ struct catalogue {
 typedef void spelling_fn(void *ctx, const struct row *row, const char *text);
 
 /* Calls `each` for all spellings of a pattern, as its notation in engine.h says. */
-static inline void pattern_spell(const struct row *row, const char *pattern, char *text, size_t n, spelling_fn *each, void *ctx)
+static inline void pattern_spell(const struct row *row, const char *pattern, char *text, size_t n, spelling_fn *each,
+				 void *ctx)
 {
 	const size_t plain = strcspn(pattern, "{<");
 	const char *p = pattern + plain, *end;

@@ -2,10 +2,10 @@
  * generator.c: random kernels that do not race and whose results are defined.
  *
  * Registers come in pools by width and hold anything: a result of an integer instruction is a source of a float one. A
- * float result that is not a number is made canonical at once, for its payload is not defined. Every thread has memory of
- * its own in each space; what threads share is separated by barriers or changed by atomics whose order does not matter.
- * Two flags follow the control flow: whether all threads of the block are together (barriers), and whether the warp is
- * (instructions without a member mask).
+ * float result that is not a number is made canonical at once, for its payload is not defined. Every thread has memory
+ * of its own in each space; what threads share is separated by barriers or changed by atomics whose order does not
+ * matter. Two flags follow the control flow: whether all threads of the block are together (barriers), and whether the
+ * warp is (instructions without a member mask).
  */
 #include "generator.h"
 
@@ -69,7 +69,8 @@ static const char *any(struct writer *w, char letter)
 
 static const char *immediate(struct writer *w, char letter)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 7, 31, 32, 33, 255, 0x7fff, 0x8000, 0xffff, 0x3c00, 0x7fffffff, 0x80000000, 0xffffffff };
+	static const uint64_t edges[] = { 0,	  1,	  2,	  7,	  31,	      32,	  33,	     255,
+					  0x7fff, 0x8000, 0xffff, 0x3c00, 0x7fffffff, 0x80000000, 0xffffffff };
 	static char names[16][32];
 	static unsigned n;
 	char *name = names[n++ % 16];
@@ -114,12 +115,12 @@ static void with_boolean(struct writer *w, const struct spelling *s)
 	const char *b = ref_is_float(&s->op.type[0]) ? any(w, s->regs[2]) : from(w, s->regs[2]);
 
 	if (!strcmp(q, p) || !strcmp(q, c)) {
-		put(w, "\t%s%.*s.%s%s %s, %s, %s, %s%s;", guard(w), (int)(type - s->text), s->text, ops[below(w, 3)], type, p,
-		    any(w, s->regs[1]), b, chance(w, 30) ? "!" : "", c);
+		put(w, "\t%s%.*s.%s%s %s, %s, %s, %s%s;", guard(w), (int)(type - s->text), s->text, ops[below(w, 3)],
+		    type, p, any(w, s->regs[1]), b, chance(w, 30) ? "!" : "", c);
 		return;
 	}
-	put(w, "\t%s%.*s.%s%s %s|%s, %s, %s, %s%s;", guard(w), (int)(type - s->text), s->text, ops[below(w, 3)], type, p, q,
-	    any(w, s->regs[1]), b, chance(w, 30) ? "!" : "", c);
+	put(w, "\t%s%.*s.%s%s %s|%s, %s, %s, %s%s;", guard(w), (int)(type - s->text), s->text, ops[below(w, 3)], type,
+	    p, q, any(w, s->regs[1]), b, chance(w, 30) ? "!" : "", c);
 }
 
 static void plain(struct writer *w)
@@ -147,7 +148,7 @@ static void plain(struct writer *w)
 		const bool fixed = !strncmp(s->text, "fns", 3) && i == 2;
 
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ", %s",
-			      fixed					      ? "9"
+			      fixed						     ? "9"
 			      : ref_is_float(&s->op.type[s->op.types - 1]) || i == 1 ? any(w, s->regs[i])
 										     : from(w, s->regs[i]));
 	}
@@ -203,11 +204,13 @@ static void moves(struct writer *w)
 		put(w, "\tmov.b64 {%%h0, _, %%h2, %%h3}, %s;", any(w, 'd'));
 		break;
 	case 5:
-		put(w, "\tmov.b64 %s, {%s, %s, %s, %s};", any(w, 'd'), any(w, 'h'), any(w, 'h'), any(w, 'h'), any(w, 'h'));
+		put(w, "\tmov.b64 %s, {%s, %s, %s, %s};", any(w, 'd'), any(w, 'h'), any(w, 'h'), any(w, 'h'),
+		    any(w, 'h'));
 		break;
 	default: {
-		static const char *const special[] = { "%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%lanemask_lt",
-						       "%lanemask_ge", "%lanemask_eq", "%lanemask_le", "%lanemask_gt", "%tid.y" };
+		static const char *const special[] = { "%tid.x",       "%ntid.x",      "%ctaid.x",     "%nctaid.x",
+						       "%laneid",      "%lanemask_lt", "%lanemask_ge", "%lanemask_eq",
+						       "%lanemask_le", "%lanemask_gt", "%tid.y" };
 
 		put(w, "\t%smov.u32 %s, %s;", guard(w), any(w, 'w'), special[below(w, 11)]);
 	}
@@ -219,17 +222,26 @@ static void own_memory(struct writer *w)
 {
 	static const struct {
 		const char *address, *space;
-	} places[] = { { "%atg", ".global" }, { "%atg", "" }, { "%atl", ".local" }, { "%atlg", "" },
-		       { "%ats", ".shared" }, { "%atsg", "" }, { "%atg", ".volatile.global" }, { "%ats", ".volatile.shared" },
-		       { "%atg", ".relaxed.gpu.global" }, { "%atsg", ".weak" } };
+	} places[] = { { "%atg", ".global" },
+		       { "%atg", "" },
+		       { "%atl", ".local" },
+		       { "%atlg", "" },
+		       { "%ats", ".shared" },
+		       { "%atsg", "" },
+		       { "%atg", ".volatile.global" },
+		       { "%ats", ".volatile.shared" },
+		       { "%atg", ".relaxed.gpu.global" },
+		       { "%atsg", ".weak" } };
 	static const struct {
 		const char *store, *load;
 		char letter;
 		uint32_t bytes;
-	} widths[] = { { "b8", "u8", 'h', 1 }, { "u8", "s8", 'w', 1 }, { "b16", "s16", 'w', 2 }, { "u16", "u16", 'h', 2 },
-		       { "b32", "u32", 'w', 4 }, { "f32", "s32", 'w', 4 }, { "b64", "u64", 'd', 8 }, { "f64", "s64", 'd', 8 },
-		       { "s32", "b32", 'w', 4 }, { "u16", "b16", 'h', 2 }, { "u8", "u8", 'w', 1 }, { "s16", "u16", 'w', 2 } };
-	const uint32_t n = sizeof(places) / sizeof(places[0]), k = w->function ? 1 + below(w, 3) : below(w, n), a = below(w, 12), b = below(w, 12);
+	} widths[] = { { "b8", "u8", 'h', 1 },	 { "u8", "s8", 'w', 1 },   { "b16", "s16", 'w', 2 },
+		       { "u16", "u16", 'h', 2 }, { "b32", "u32", 'w', 4 }, { "f32", "s32", 'w', 4 },
+		       { "b64", "u64", 'd', 8 }, { "f64", "s64", 'd', 8 }, { "s32", "b32", 'w', 4 },
+		       { "u16", "b16", 'h', 2 }, { "u8", "u8", 'w', 1 },   { "s16", "u16", 'w', 2 } };
+	const uint32_t n = sizeof(places) / sizeof(places[0]), k = w->function ? 1 + below(w, 3) : below(w, n),
+		       a = below(w, 12), b = below(w, 12);
 	const char *suffix = places[k].space;
 
 	put(w, "//{");
@@ -239,23 +251,23 @@ static void own_memory(struct writer *w)
 		const char x = widths[a].letter;
 
 		if (v == 2)
-			put(w, "\t%sst%s.v2.%s [%s+%u], {%s, %s};", guard(w), suffix, widths[a].store, places[k].address, at, any(w, x),
-			    any(w, x));
+			put(w, "\t%sst%s.v2.%s [%s+%u], {%s, %s};", guard(w), suffix, widths[a].store,
+			    places[k].address, at, any(w, x), any(w, x));
 		else
-			put(w, "\t%sst%s.v4.%s [%s+%u], {%s, %s, %s, %s};", guard(w), suffix, widths[a].store, places[k].address, at,
-			    any(w, x), any(w, x), any(w, x), any(w, x));
+			put(w, "\t%sst%s.v4.%s [%s+%u], {%s, %s, %s, %s};", guard(w), suffix, widths[a].store,
+			    places[k].address, at, any(w, x), any(w, x), any(w, x), any(w, x));
 		if (v == 2)
-			put(w, "\t%sld%s.v2.%s {%%%c0, %%%c3}, [%s+%u];", guard(w), suffix, widths[a].load, x, x, places[k].address,
-			    below(w, 64 / total) * total);
+			put(w, "\t%sld%s.v2.%s {%%%c0, %%%c3}, [%s+%u];", guard(w), suffix, widths[a].load, x, x,
+			    places[k].address, below(w, 64 / total) * total);
 		else
-			put(w, "\tld%s.v4.%s {%%w5, _, %%w1, %%w2}, [%s+%u];", suffix, widths[a].load, places[k].address,
-			    below(w, 64 / total) * total);
+			put(w, "\tld%s.v4.%s {%%w5, _, %%w1, %%w2}, [%s+%u];", suffix, widths[a].load,
+			    places[k].address, below(w, 64 / total) * total);
 	} else {
 		put(w, "\t%sst%s.%s [%s+%u], %s;", guard(w), suffix, widths[a].store, places[k].address,
 		    below(w, 64 / widths[a].bytes) * widths[a].bytes,
 		    widths[a].store[0] == 'f' ? any(w, widths[a].letter) : from(w, widths[a].letter));
-		put(w, "\t%sld%s.%s %s, [%s+%u];", guard(w), suffix, widths[b].load, any(w, widths[b].letter), places[k].address,
-		    below(w, 64 / widths[b].bytes) * widths[b].bytes);
+		put(w, "\t%sld%s.%s %s, [%s+%u];", guard(w), suffix, widths[b].load, any(w, widths[b].letter),
+		    places[k].address, below(w, 64 / widths[b].bytes) * widths[b].bytes);
 	}
 	put(w, "//}");
 }
@@ -266,11 +278,17 @@ static void table(struct writer *w)
 	put(w, "//{");
 	switch (below(w, w->function ? 2 : 5)) {
 	case 0:
-		put(w, "\tand.b32 %%i0, %s, 15; mul.wide.u32 %%a0, %%i0, 4; mov.u64 %%a1, ctable; add.s64 %%a0, %%a0, %%a1;", any(w, 'w'));
+		put(w,
+		    "\tand.b32 %%i0, %s, 15; mul.wide.u32 %%a0, %%i0, 4; mov.u64 %%a1, ctable; add.s64 %%a0, %%a0, "
+		    "%%a1;",
+		    any(w, 'w'));
 		put(w, "\tld.const.u32 %s, [%%a0];", any(w, 'w'));
 		break;
 	case 1:
-		put(w, "\tand.b32 %%i0, %s, 7; mul.wide.u32 %%a0, %%i0, 8; mov.u64 %%a1, gtable; add.s64 %%a0, %%a1, %%a0;", any(w, 'w'));
+		put(w,
+		    "\tand.b32 %%i0, %s, 7; mul.wide.u32 %%a0, %%i0, 8; mov.u64 %%a1, gtable; add.s64 %%a0, %%a1, "
+		    "%%a0;",
+		    any(w, 'w'));
 		put(w, "\tld.global%s.u64 %s, [%%a0];", chance(w, 50) ? ".nc" : "", any(w, 'd'));
 		break;
 	case 2:
@@ -293,36 +311,44 @@ static void own_atomic(struct writer *w)
 	static const struct {
 		const char *op;
 		char letter;
-	} ops[] = { { "add.u32", 'w' }, { "add.s32", 'w' }, { "add.u64", 'd' }, { "min.u32", 'w' }, { "min.s32", 'w' },
-		    { "max.u32", 'w' }, { "max.s32", 'w' }, { "min.u64", 'd' }, { "max.s64", 'd' }, { "inc.u32", 'w' },
-		    { "dec.u32", 'w' }, { "and.b32", 'w' }, { "or.b32", 'w' },	{ "xor.b32", 'w' }, { "and.b64", 'd' },
-		    { "xor.b64", 'd' }, { "exch.b32", 'w' }, { "exch.b64", 'd' }, { "add.noftz.f16x2", 'w' }, { "or.b64", 'd' },
-		    { "min.s64", 'd' }, { "max.u64", 'd' }, { "add.noftz.f16", 'h' }, { "add.noftz.bf16x2", 'w' } };
+	} ops[] = { { "add.u32", 'w' },	 { "add.s32", 'w' },  { "add.u64", 'd' },	  { "min.u32", 'w' },
+		    { "min.s32", 'w' },	 { "max.u32", 'w' },  { "max.s32", 'w' },	  { "min.u64", 'd' },
+		    { "max.s64", 'd' },	 { "inc.u32", 'w' },  { "dec.u32", 'w' },	  { "and.b32", 'w' },
+		    { "or.b32", 'w' },	 { "xor.b32", 'w' },  { "and.b64", 'd' },	  { "xor.b64", 'd' },
+		    { "exch.b32", 'w' }, { "exch.b64", 'd' }, { "add.noftz.f16x2", 'w' }, { "or.b64", 'd' },
+		    { "min.s64", 'd' },	 { "max.u64", 'd' },  { "add.noftz.f16", 'h' },	  { "add.noftz.bf16x2", 'w' } };
 	static const struct {
 		const char *address, *space;
-	} places[] = { { "%atg", ".global" }, { "%atg", "" }, { "%ats", ".shared" }, { "%atsg", "" },
-		       { "%atg", ".relaxed.gpu.global" }, { "%ats", ".acq_rel.cta.shared" } };
+	} places[] = { { "%atg", ".global" },
+		       { "%atg", "" },
+		       { "%ats", ".shared" },
+		       { "%atsg", "" },
+		       { "%atg", ".relaxed.gpu.global" },
+		       { "%ats", ".acq_rel.cta.shared" } };
 	const uint32_t k = below(w, 6), o = below(w, 27);
 
 	if (o >= 24) {
 		const char x = chance(w, 50) ? 'w' : 'd';
 
-		put(w, "\t%satom%s.cas.b%d %s, [%s+%u], %s, %s;", guard(w), places[k].space, x == 'w' ? 32 : 64, any(w, x),
-		    places[k].address, 8 * below(w, 8), from(w, x), from(w, x));
+		put(w, "\t%satom%s.cas.b%d %s, [%s+%u], %s, %s;", guard(w), places[k].space, x == 'w' ? 32 : 64,
+		    any(w, x), places[k].address, 8 * below(w, 8), from(w, x), from(w, x));
 		return;
 	}
-	put(w, "\t%satom%s.%s %s, [%s+%u], %s;", guard(w), places[k].space, ops[o].op, any(w, ops[o].letter), places[k].address,
-	    8 * below(w, 8), any(w, ops[o].letter));
+	put(w, "\t%satom%s.%s %s, [%s+%u], %s;", guard(w), places[k].space, ops[o].op, any(w, ops[o].letter),
+	    places[k].address, 8 * below(w, 8), any(w, ops[o].letter));
 }
 
-/* Atomics of cells that all threads use, without their results: one operation per cell, so that order does not matter. */
+/* Atomics of cells that all threads use, without their results: one operation per cell, so that order does not matter.
+ */
 static void common_atomic(struct writer *w)
 {
 	static const struct {
 		const char *op;
 		char letter;
-	} ops[] = { { "add.u32", 'w' }, { "min.u32", 'w' }, { "max.s32", 'w' }, { "and.b32", 'w' }, { "or.b32", 'w' },
-		    { "xor.b32", 'w' }, { "add.u64", 'd' }, { "max.u64", 'd' }, { "min.s64", 'd' }, { "xor.b64", 'd' } };
+	} ops[] = {
+		{ "add.u32", 'w' }, { "min.u32", 'w' }, { "max.s32", 'w' }, { "and.b32", 'w' }, { "or.b32", 'w' },
+		{ "xor.b32", 'w' }, { "add.u64", 'd' }, { "max.u64", 'd' }, { "min.s64", 'd' }, { "xor.b64", 'd' }
+	};
 	const uint32_t o = below(w, 10);
 	const bool shared = chance(w, 50) && !w->function;
 
@@ -345,7 +371,8 @@ static void exchange(struct writer *w)
 	put(w, "//{");
 	put(w, "\tst.shared.u32 [%%atx], %s;", any(w, 'w'));
 	put(w, chance(w, 50) ? "\tbar.sync 0;" : "\tbarrier.sync.aligned 1;");
-	put(w, "\tmov.u32 %%i0, %%tid.x; add.u32 %%i0, %%i0, %u; mov.u32 %%i1, %%ntid.x; rem.u32 %%i0, %%i0, %%i1;", below(w, 100));
+	put(w, "\tmov.u32 %%i0, %%tid.x; add.u32 %%i0, %%i0, %u; mov.u32 %%i1, %%ntid.x; rem.u32 %%i0, %%i0, %%i1;",
+	    below(w, 100));
 	put(w, "\tshl.b32 %%i0, %%i0, 2; mov.u32 %%i1, swords; add.u32 %%i0, %%i0, %%i1;");
 	put(w, "\tld.shared.u32 %s, [%%i0];", any(w, 'w'));
 	put(w, "\tbar.sync 0;");
@@ -358,13 +385,15 @@ static void barrier(struct writer *w)
 
 	switch (below(w, whole ? 5 : 3)) {
 	case 0:
-		put(w, "\tbar.red.popc.u32 %s, %u, %s%s;", any(w, 'w'), below(w, 4), chance(w, 30) ? "!" : "", any(w, 'p'));
+		put(w, "\tbar.red.popc.u32 %s, %u, %s%s;", any(w, 'w'), below(w, 4), chance(w, 30) ? "!" : "",
+		    any(w, 'p'));
 		break;
 	case 1:
 		put(w, "\tbar.red.and.pred %s, %u, %s;", any(w, 'p'), below(w, 4), any(w, 'p'));
 		break;
 	case 2:
-		put(w, "\tbarrier.red.or.pred %s, %u, %s%s;", any(w, 'p'), below(w, 4), chance(w, 30) ? "!" : "", any(w, 'p'));
+		put(w, "\tbarrier.red.or.pred %s, %u, %s%s;", any(w, 'p'), below(w, 4), chance(w, 30) ? "!" : "",
+		    any(w, 'p'));
 		break;
 	case 3:
 		put(w, "\tbar.red.popc.u32 %s, 2, %u, %s;", any(w, 'w'), w->g->block, any(w, 'p'));
@@ -382,23 +411,24 @@ static void barrier(struct writer *w)
 /* Across the lanes of `mask`, which all of them reach. */
 static void across(struct writer *w, const char *mask)
 {
-	static const char *const redux[] = { "add.u32", "min.u32", "max.u32", "add.s32", "min.s32", "max.s32", "and.b32", "or.b32", "xor.b32" };
+	static const char *const redux[] = { "add.u32", "min.u32", "max.u32", "add.s32", "min.s32",
+					     "max.s32", "and.b32", "or.b32",  "xor.b32" };
 	static const char *const modes[] = { "up", "down", "bfly", "idx" };
 	const uint32_t clamps[] = { 0x1f, 0, 0x101f, 0x181f, 0x1c1f, 0x1e03, 0x1f };
 
 	switch (below(w, 9)) {
 	case 0:
 	case 1:
-		put(w, "\tshfl.sync.%s.b32 %s, %s, %s, %u, %s;", modes[below(w, 4)], any(w, 'w'), any(w, 'w'), from(w, 'w'),
-		    clamps[below(w, 7)], mask);
+		put(w, "\tshfl.sync.%s.b32 %s, %s, %s, %u, %s;", modes[below(w, 4)], any(w, 'w'), any(w, 'w'),
+		    from(w, 'w'), clamps[below(w, 7)], mask);
 		break;
 	case 2:
-		put(w, "\tshfl.sync.%s.b32 %s|%s, %s, %u, %u, %s;", modes[below(w, 4)], any(w, 'w'), any(w, 'p'), any(w, 'w'),
-		    below(w, 32), clamps[below(w, 7)], mask);
+		put(w, "\tshfl.sync.%s.b32 %s|%s, %s, %u, %u, %s;", modes[below(w, 4)], any(w, 'w'), any(w, 'p'),
+		    any(w, 'w'), below(w, 32), clamps[below(w, 7)], mask);
 		break;
 	case 3:
-		put(w, "\tvote.sync.%s.pred %s, %s%s, %s;", (const char *[]){ "all", "any", "uni" }[below(w, 3)], any(w, 'p'),
-		    chance(w, 30) ? "!" : "", any(w, 'p'), mask);
+		put(w, "\tvote.sync.%s.pred %s, %s%s, %s;", (const char *[]){ "all", "any", "uni" }[below(w, 3)],
+		    any(w, 'p'), chance(w, 30) ? "!" : "", any(w, 'p'), mask);
 		break;
 	case 4:
 		put(w, "\tvote.sync.ballot.b32 %s, %s, %s;", any(w, 'w'), any(w, 'p'), mask);
@@ -427,7 +457,9 @@ static void warp_wide(struct writer *w)
 	put(w, "//{");
 	switch (below(w, 5)) {
 	case 0:
-		put(w, "\tmov.u32 %%i1, %%laneid; setp.lt.u32 %%nan, %%i1, %u; selp.b32 %%m, 0xffff, 0xffff0000, %%nan;", 16u);
+		put(w,
+		    "\tmov.u32 %%i1, %%laneid; setp.lt.u32 %%nan, %%i1, %u; selp.b32 %%m, 0xffff, 0xffff0000, %%nan;",
+		    16u);
 		across(w, "%m");
 		break;
 	case 1: {
@@ -457,7 +489,8 @@ static void trace(struct writer *w)
 {
 	if (w->function || w->traces >= (int)GENERATED_TRACES)
 		return;
-	put(w, "\t%sst.global.b64 [%%ato+%u], %s;", guard(w), 8 * (GENERATED_REGISTERS + (uint32_t)w->traces++), any(w, 'd'));
+	put(w, "\t%sst.global.b64 [%%ato+%u], %s;", guard(w), 8 * (GENERATED_REGISTERS + (uint32_t)w->traces++),
+	    any(w, 'd'));
 }
 
 static void device_call(struct writer *w)
@@ -467,17 +500,24 @@ static void device_call(struct writer *w)
 
 	put(w, "//{");
 	put(w, "\t{ .param .align 8 .b8 arg0[16]; .param .b32 arg1; .param .align 8 .b8 ret0[16];");
-	put(w, "\tst.param.b64 [arg0], %s; st.param.b32 [arg0+8], %s; st.param.b16 [arg0+12], %s; st.param.b8 [arg0+15], %s;",
+	put(w,
+	    "\tst.param.b64 [arg0], %s; st.param.b32 [arg0+8], %s; st.param.b16 [arg0+12], %s; st.param.b8 [arg0+15], "
+	    "%s;",
 	    any(w, 'd'), any(w, 'w'), any(w, 'h'), any(w, 'w'));
 	put(w, "\tst.param.b8 [arg0+14], 77;");
 	put(w, "\tst.param.b32 [arg1], %s;", any(w, 'w'));
 	if (pointer) {
-		put(w, "\tmov.u64 %%a0, f0; mov.u64 %%a1, f%d; selp.b64 %%a0, %%a0, %%a1, %s;", w->device_functions - 1, any(w, 'p'));
-		put(w, "\tP%d: .callprototype (.param .align 8 .b8 _[16]) _ (.param .align 8 .b8 _[16], .param .b32 _);", n);
+		put(w, "\tmov.u64 %%a0, f0; mov.u64 %%a1, f%d; selp.b64 %%a0, %%a0, %%a1, %s;", w->device_functions - 1,
+		    any(w, 'p'));
+		put(w,
+		    "\tP%d: .callprototype (.param .align 8 .b8 _[16]) _ (.param .align 8 .b8 _[16], .param .b32 _);",
+		    n);
 		put(w, "\tcall (ret0), %%a0, (arg0, arg1), P%d;", n);
 	} else {
 		put(w, "\t%scall%s (ret0), %s, (arg0, arg1);", "", w->together && chance(w, 50) ? ".uni" : "",
-		    chance(w, 25) ? "again" : chance(w, 50) ? "f0" : "f1");
+		    chance(w, 25)   ? "again"
+		    : chance(w, 50) ? "f0"
+				    : "f1");
 	}
 	put(w, "\tld.param.b64 %s, [ret0]; ld.param.v2.b32 {%%w2, %%w7}, [ret0+8]; }", any(w, 'd'));
 	put(w, "//}");
@@ -524,7 +564,8 @@ static void loop(struct writer *w)
 	if (uniform)
 		put(w, "\tmov.u32 %%c%d, %u;", n, 1 + below(w, 3));
 	else
-		put(w, "\tand.b32 %%c%d, %s, %u; add.u32 %%c%d, %%c%d, 1;", n, any(w, 'w'), chance(w, 50) ? 3 : 7, n, n);
+		put(w, "\tand.b32 %%c%d, %s, %u; add.u32 %%c%d, %%c%d, 1;", n, any(w, 'w'), chance(w, 50) ? 3 : 7, n,
+		    n);
 	put(w, "L%d:", n);
 	if (uniform) {
 		w->depth++;
@@ -604,7 +645,8 @@ static void body(struct writer *w, int snippets)
 /* Control registers: those of loops and conditions are numbered, the others serve within one snippet. */
 static void declare(struct writer *w)
 {
-	put(w, "\t.reg .pred %%p<%d>, %%q<200>, %%nan; .reg .b16 %%h<%d>; .reg .b32 %%w<%d>, %%c<200>, %%i<4>, %%m;", PREDS, HALVES, WORDS);
+	put(w, "\t.reg .pred %%p<%d>, %%q<200>, %%nan; .reg .b16 %%h<%d>; .reg .b32 %%w<%d>, %%c<200>, %%i<4>, %%m;",
+	    PREDS, HALVES, WORDS);
 	put(w, "\t.reg .b64 %%d<%d>, %%a<4>;", DOUBLES);
 }
 
@@ -617,7 +659,8 @@ static void device_function(struct writer *w, int n)
 	put(w, "\tmov.u64 %%atl, own; cvta.local.u64 %%atlg, %%atl; mov.u64 %%atg, %%atlg; mov.u64 %%atc, gcells;");
 	for (int i = 0; i < 8; i++)
 		put(w, "\tst.local.u64 [own+%d], %d;", 8 * i, 1234567 * i + 89);
-	put(w, "\tld.param.u64 %%d0, [arg0]; ld.param.u32 %%w0, [arg0+8]; ld.param.u32 %%w1, [arg1]; ld.param.s16 %%h0, [arg0+12];");
+	put(w, "\tld.param.u64 %%d0, [arg0]; ld.param.u32 %%w0, [arg0+8]; ld.param.u32 %%w1, [arg1]; ld.param.s16 "
+	       "%%h0, [arg0+12];");
 	put(w, "\tld.param.b16 %%h1, [arg0+14];");
 	for (int i = 2; i < HALVES; i++)
 		put(w, "\txor.b16 %%h%d, %%h%d, %d;", i, i - 1, 12345 + i);
@@ -632,8 +675,8 @@ static void device_function(struct writer *w, int n)
 	body(w, 5);
 	if (chance(w, 40)) { /* another way out */
 		put(w, "//{");
-		put(w, "\t@!%s bra R%d; st.param.b64 [ret0], %s; st.param.v2.b32 [ret0+8], {%s, %s}; ret;", any(w, 'p'), n, any(w, 'd'), any(w, 'w'),
-		    any(w, 'w'));
+		put(w, "\t@!%s bra R%d; st.param.b64 [ret0], %s; st.param.v2.b32 [ret0+8], {%s, %s}; ret;", any(w, 'p'),
+		    n, any(w, 'd'), any(w, 'w'), any(w, 'w'));
 		put(w, "R%d:", n);
 		put(w, "//}");
 	}
@@ -649,7 +692,8 @@ static void recursive_function(struct writer *w)
 	put(w, ".func (.param .align 8 .b8 ret0[16]) again(.param .align 8 .b8 arg0[16], .param .b32 arg1);");
 	put(w, ".func (.param .align 8 .b8 ret0[16]) again(.param .align 8 .b8 arg0[16], .param .b32 arg1)\n{");
 	put(w, "\t.reg .b64 %%x<4>; .reg .b32 %%n<4>; .reg .pred %%end; .local .align 8 .b8 keep[8];");
-	put(w, "\tld.param.u64 %%x0, [arg0]; ld.param.u64 %%x1, [arg0+8]; ld.param.u32 %%n0, [arg1]; and.b32 %%n0, %%n0, 7;");
+	put(w, "\tld.param.u64 %%x0, [arg0]; ld.param.u64 %%x1, [arg0+8]; ld.param.u32 %%n0, [arg1]; and.b32 %%n0, "
+	       "%%n0, 7;");
 	put(w, "\tst.local.u64 [keep], %%x1; setp.eq.u32 %%end, %%n0, 0; @%%end bra DONE;");
 	put(w, "\tsub.u32 %%n1, %%n0, 1; mad.lo.u64 %%x2, %%x0, 6364136223846793005, 1442695040888963407;");
 	put(w, "\t{ .param .align 8 .b8 p0[16]; .param .b32 p1; .param .align 8 .b8 r0[16];");
@@ -662,35 +706,46 @@ static void recursive_function(struct writer *w)
 static void head(struct writer *w)
 {
 	put(w, ".version 8.6\n.target sm_90\n.address_size 64");
-	put(w, ".const .align 8 .u32 ctable[16] = { 1, 2, 0x80000000, 4, 0x3f800000, 6, 7, 0xffffffff, 0x7fc00000, 10, 11, 0x7f800000, 13, 31, 15, 0xff };");
-	put(w, ".global .align 16 .u64 gtable[8] = { 1, 0x8000000000000000, 0x3ff0000000000000, 4, 0xffffffff, 0x7ff0000000000000, 7, 0x12345678 };");
+	put(w, ".const .align 8 .u32 ctable[16] = { 1, 2, 0x80000000, 4, 0x3f800000, 6, 7, 0xffffffff, 0x7fc00000, 10, "
+	       "11, 0x7f800000, 13, 31, 15, 0xff };");
+	put(w, ".global .align 16 .u64 gtable[8] = { 1, 0x8000000000000000, 0x3ff0000000000000, 4, 0xffffffff, "
+	       "0x7ff0000000000000, 7, 0x12345678 };");
 	put(w, ".global .align 8 .u64 gcells[64];");
 	device_function(w, 0);
 	device_function(w, 1);
 	w->device_functions = 2;
 	recursive_function(w);
-	put(w, ".visible .entry generated(.param .u64 out, .param .u64 in, .param .u64 own, .param .u64 cells, .param .b32 k0, .param .b64 k1, .param .align 8 .b8 st[24])\n{");
+	put(w, ".visible .entry generated(.param .u64 out, .param .u64 in, .param .u64 own, .param .u64 cells, .param "
+	       ".b32 k0, .param .b64 k1, .param .align 8 .b8 st[24])\n{");
 	declare(w);
 	put(w, "\t.reg .b64 %%ato, %%atg, %%atl, %%atlg, %%atsg, %%atc; .reg .b32 %%ats, %%atx, %%gid;");
-	put(w, "\t.shared .align 16 .b8 sown[%u]; .shared .align 4 .b8 swords[%u]; .shared .align 8 .b8 scells[512]; .local .align 16 .b8 lown[64];",
+	put(w,
+	    "\t.shared .align 16 .b8 sown[%u]; .shared .align 4 .b8 swords[%u]; .shared .align 8 .b8 scells[512]; "
+	    ".local .align 16 .b8 lown[64];",
 	    64 * w->g->block, 4 * w->g->block);
 }
 
 static void addresses(struct writer *w)
 {
-	put(w, "\tmov.u32 %%i0, %%tid.x; mov.u32 %%i1, %%ctaid.x; mov.u32 %%i2, %%ntid.x; mad.lo.u32 %%gid, %%i1, %%i2, %%i0;");
-	put(w, "\tld.param.u64 %%ato, [out]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%ato, %%ato, %%a0;", 8 * (GENERATED_REGISTERS + GENERATED_TRACES));
-	put(w, "\tld.param.u64 %%atg, [own]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%atg, %%atg, %%a0;", GENERATED_OWN_BYTES);
+	put(w, "\tmov.u32 %%i0, %%tid.x; mov.u32 %%i1, %%ctaid.x; mov.u32 %%i2, %%ntid.x; mad.lo.u32 %%gid, %%i1, "
+	       "%%i2, %%i0;");
+	put(w, "\tld.param.u64 %%ato, [out]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%ato, %%ato, %%a0;",
+	    8 * (GENERATED_REGISTERS + GENERATED_TRACES));
+	put(w, "\tld.param.u64 %%atg, [own]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%atg, %%atg, %%a0;",
+	    GENERATED_OWN_BYTES);
 	put(w, "\tld.param.u64 %%atc, [cells]; mov.u64 %%atl, lown; cvta.local.u64 %%atlg, %%atl;");
-	put(w, "\tmov.u32 %%ats, sown; mad.lo.u32 %%ats, %%i0, 64, %%ats; cvt.u64.u32 %%atsg, %%ats; cvta.shared.u64 %%atsg, %%atsg;");
+	put(w, "\tmov.u32 %%ats, sown; mad.lo.u32 %%ats, %%i0, 64, %%ats; cvt.u64.u32 %%atsg, %%ats; cvta.shared.u64 "
+	       "%%atsg, %%atsg;");
 	put(w, "\tmov.u32 %%atx, swords; mad.lo.u32 %%atx, %%i0, 4, %%atx;");
-	put(w, "\tand.b32 %%i3, %%i0, 31; shl.b32 %%i3, %%i3, 3; mov.u32 %%i1, scells; add.u32 %%i1, %%i1, %%i3; mov.u64 %%a1, 0;");
+	put(w, "\tand.b32 %%i3, %%i0, 31; shl.b32 %%i3, %%i3, 3; mov.u32 %%i1, scells; add.u32 %%i1, %%i1, %%i3; "
+	       "mov.u64 %%a1, 0;");
 	put(w, "\tst.shared.u64 [%%i1], %%a1; st.shared.u64 [%%i1+256], %%a1;");
 	for (int i = 0; i < 4; i++) {
 		put(w, "\tst.shared.v2.u64 [%%ats+%d], {%d, %d};", 16 * i, 7 * i, i);
 		put(w, "\tst.local.v2.u64 [%%atl+%d], {%d, %d};", 16 * i, i, 5 * i);
 	}
-	put(w, "\tld.param.u64 %%a1, [in]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%a1, %%a1, %%a0;", 8 * GENERATED_REGISTERS);
+	put(w, "\tld.param.u64 %%a1, [in]; mul.wide.u32 %%a0, %%gid, %u; add.s64 %%a1, %%a1, %%a0;",
+	    8 * GENERATED_REGISTERS);
 }
 
 /* All registers from `in`, and at the end to `out`. */
@@ -711,7 +766,8 @@ static void registers(struct writer *w, bool load)
 				put(w, "\tst.global.%s [%%ato+%u], %%%c%d;", pools[k].type, at, pools[k].letter, i);
 	for (int i = 0; i < PREDS; i++, at += 8) {
 		if (load)
-			put(w, "\tld.global.u32 %%i0, [%%a1+%u]; and.b32 %%i0, %%i0, 1; setp.ne.u32 %%p%d, %%i0, 0;", at, i);
+			put(w, "\tld.global.u32 %%i0, [%%a1+%u]; and.b32 %%i0, %%i0, 1; setp.ne.u32 %%p%d, %%i0, 0;",
+			    at, i);
 		else
 			put(w, "\tselp.b32 %%i0, 1, 0, %%p%d; st.global.u32 [%%ato+%u], %%i0;", i, at);
 	}
@@ -735,8 +791,10 @@ struct generated generate(const struct catalogue *c, uint64_t seed)
 	w.together = true;
 	body(&w, 25 + (int)below(&w, 40));
 	put(&w, "\tbar.sync 0;"); /* the block's cells, added to the grid's */
-	put(&w, "\tmov.u32 %%i0, %%tid.x; setp.ge.u32 %%nan, %%i0, 32; @%%nan bra END; shl.b32 %%i3, %%i0, 3; mov.u32 %%i1, scells; add.u32 %%i1, %%i1, %%i3;");
-	put(&w, "\tld.shared.u64 %%a2, [%%i1]; cvt.u64.u32 %%a3, %%i3; add.s64 %%a3, %%a3, %%atc; red.global.add.u64 [%%a3+384], %%a2;");
+	put(&w, "\tmov.u32 %%i0, %%tid.x; setp.ge.u32 %%nan, %%i0, 32; @%%nan bra END; shl.b32 %%i3, %%i0, 3; mov.u32 "
+		"%%i1, scells; add.u32 %%i1, %%i1, %%i3;");
+	put(&w, "\tld.shared.u64 %%a2, [%%i1]; cvt.u64.u32 %%a3, %%i3; add.s64 %%a3, %%a3, %%atc; red.global.add.u64 "
+		"[%%a3+384], %%a2;");
 	put(&w, "\tld.shared.u64 %%a2, [%%i1+256]; red.global.add.u64 [%%a3+640], %%a2;");
 	put(&w, "END:");
 	registers(&w, false);

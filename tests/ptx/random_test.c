@@ -32,12 +32,59 @@ static char message[400];
 
 static uint64_t interesting(void)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 31, 32, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x3c00, 0x7c00, 0x7e01, 0x8001,
-					  0xfbff, 0x3f80, 0x7f80, 0xff80, 0x3f800000, 0x40490fdb, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001,
-					  0xffc00000, 0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0x4f000000, 0x5f000000, 0x33800000, 0x7fffffff,
-					  0x80000000, 0xffffffff, 0x3ff0000000000000, 0x7ff0000000000000, 0xfff8000000000001, 0x0000000000000001,
-					  0x8000000000000000, 0x7fffffffffffffff, 0xffffffffffffffff, 0x3c003c00, 0x000fffffffffffff, 0x41e0000000000000,
-					  0x43e0000000000000, 0xc3e0000000000000, 0x47efffffe0000000, 0x36a0000000000000, 0x3810000000000000 };
+	static const uint64_t edges[] = { 0,
+					  1,
+					  2,
+					  31,
+					  32,
+					  63,
+					  64,
+					  0x7f,
+					  0x80,
+					  0xff,
+					  0x7fff,
+					  0x8000,
+					  0xffff,
+					  0x3c00,
+					  0x7c00,
+					  0x7e01,
+					  0x8001,
+					  0xfbff,
+					  0x3f80,
+					  0x7f80,
+					  0xff80,
+					  0x3f800000,
+					  0x40490fdb,
+					  0xbf800000,
+					  0x7f800000,
+					  0xff800000,
+					  0x7fc00001,
+					  0xffc00000,
+					  0x00000001,
+					  0x807fffff,
+					  0x00800000,
+					  0x7f7fffff,
+					  0x4f000000,
+					  0x5f000000,
+					  0x33800000,
+					  0x7fffffff,
+					  0x80000000,
+					  0xffffffff,
+					  0x3ff0000000000000,
+					  0x7ff0000000000000,
+					  0xfff8000000000001,
+					  0x0000000000000001,
+					  0x8000000000000000,
+					  0x7fffffffffffffff,
+					  0xffffffffffffffff,
+					  0x3c003c00,
+					  0x000fffffffffffff,
+					  0x41e0000000000000,
+					  0x43e0000000000000,
+					  0xc3e0000000000000,
+					  0x47efffffe0000000,
+					  0x36a0000000000000,
+					  0x3810000000000000 };
 	const uint64_t r = random_bits() >> 16;
 
 	switch (r % 6) {
@@ -83,7 +130,10 @@ static bool run_reference(const char *text, const struct generated *g)
 {
 	char error[300] = "";
 	struct ref_module *m = ref_module_load(text, error, sizeof(error));
-	struct ref_launch l = { .kernel = "generated", .grid = { g->grid, 1, 1 }, .block = { g->block, 1, 1 }, .params = data.params,
+	struct ref_launch l = { .kernel = "generated",
+				.grid = { g->grid, 1, 1 },
+				.block = { g->block, 1, 1 },
+				.params = data.params,
 				.instructions_max = 4000000 };
 	int r = -1;
 
@@ -109,10 +159,12 @@ static enum verdict compare(const uint8_t *got, const char *isa, uint32_t quantu
 		if (a == b)
 			continue;
 		if (i < OUT_BYTES)
-			snprintf(message, sizeof(message), "%s, quantum %u: thread %zu place %zu: %llx, reference %llx", isa, quantum,
-				 i / 8 / OUT_WORDS, i / 8 % OUT_WORDS, (unsigned long long)a, (unsigned long long)b);
+			snprintf(message, sizeof(message), "%s, quantum %u: thread %zu place %zu: %llx, reference %llx",
+				 isa, quantum, i / 8 / OUT_WORDS, i / 8 % OUT_WORDS, (unsigned long long)a,
+				 (unsigned long long)b);
 		else
-			snprintf(message, sizeof(message), "%s, quantum %u: byte %zu of own memory or cells: %llx, reference %llx", isa, quantum,
+			snprintf(message, sizeof(message),
+				 "%s, quantum %u: byte %zu of own memory or cells: %llx, reference %llx", isa, quantum,
 				 i - OUT_BYTES, (unsigned long long)a, (unsigned long long)b);
 		return DIFFERS;
 	}
@@ -125,8 +177,11 @@ static enum verdict run_engine(const char *text, const struct generated *g, cons
 	const struct ptx_text t = { text, strlen(text) };
 	const struct ptx_options options = { .isa = isa, .quantum = quantum };
 	struct ptx_module *m = NULL;
-	struct ptx_launch l = { .grid = { g->grid, 1, 1 }, .block = { g->block, 1, 1 }, .params = data.params,
-				.memory = { .find = device_find }, .timeout_ns = 20000000000u };
+	struct ptx_launch l = { .grid = { g->grid, 1, 1 },
+				.block = { g->block, 1, 1 },
+				.params = data.params,
+				.memory = { .find = device_find },
+				.timeout_ns = 20000000000u };
 	uint64_t address[8] = { 0 };
 	uint8_t *in, *result;
 	enum verdict v;
@@ -146,7 +201,8 @@ static enum verdict run_engine(const char *text, const struct generated *g, cons
 	set_addresses(PTR(in), PTR(result));
 	l.kernel = ptx_module_kernel_find(m, "generated");
 	if (ptx_launch_run(pool, &l)) {
-		snprintf(message, sizeof(message), "%s, quantum %u: fault %d in line %u", isa, quantum, l.fault.kind, l.fault.line);
+		snprintf(message, sizeof(message), "%s, quantum %u: fault %d in line %u", isa, quantum, l.fault.kind,
+			 l.fault.line);
 		v = FAULT;
 	} else {
 		v = compare(result, isa, quantum);
@@ -207,7 +263,8 @@ static size_t group_end(const struct generated *g, size_t i)
 /* A single instruction that may go: no barrier (the rest would race), no label, no brace. */
 static bool removable(const char *line)
 {
-	return line[0] == '\t' && !strstr(line, "bar") && !strstr(line, ".reg") && !strstr(line, ".local .align") && !strstr(line, "{ .") && !strstr(line, "; }") && strcmp(line, "\tret;");
+	return line[0] == '\t' && !strstr(line, "bar") && !strstr(line, ".reg") && !strstr(line, ".local .align") &&
+	       !strstr(line, "{ .") && !strstr(line, "; }") && strcmp(line, "\tret;");
 }
 
 /* Leaves out lines [i, end] when the kernel still fails in the same way. */
@@ -262,7 +319,8 @@ static void write_failure(const struct generated *g, uint64_t seed, enum verdict
 	snprintf(path, sizeof(path), "random_%llu.ptx", (unsigned long long)seed);
 	f = fopen(path, "w");
 	if (f) {
-		fprintf(f, "// --seed %llu --count 1; grid %u, block %u\n// %s\n%s", (unsigned long long)seed, g->grid, g->block, message, text);
+		fprintf(f, "// --seed %llu --count 1; grid %u, block %u\n// %s\n%s", (unsigned long long)seed, g->grid,
+			g->block, message, text);
 		fclose(f);
 	}
 	printf("# smaller, in %s: %s\n", path, message);
@@ -310,7 +368,8 @@ int main(int argc, char **argv)
 	ok(c.count > 500);
 	clock_gettime(CLOCK_REALTIME, &now);
 	fresh = ((uint64_t)now.tv_sec * 1000003u + (uint64_t)now.tv_nsec) % 1000000000u;
-	tap_ok(!run_seeds(&c, seed ? seed : 1, count), "%d kernels from seed %llu", count, (unsigned long long)(seed ? seed : 1));
+	tap_ok(!run_seeds(&c, seed ? seed : 1, count), "%d kernels from seed %llu", count,
+	       (unsigned long long)(seed ? seed : 1));
 	if (!seed)
 		tap_ok(!run_seeds(&c, fresh, count), "%d kernels from seed %llu", count, (unsigned long long)fresh);
 	free(c.at);

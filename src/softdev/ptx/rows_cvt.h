@@ -95,14 +95,14 @@ FLOAT_TO_INT(rmi, "", floorf, floor)
 FLOAT_TO_INT(rpi, "", ceilf, ceil)
 #undef FLOAT_TO
 /* Only these two make something else than zero of a subnormal. */
-#define FLOAT_TO(rnd, v)                                                                                              \
-	R1("cvt." #rnd ".ftz{,.sat}.u8.f32", cvt_##rnd##_ftz_u8, u32, f32, (u32)to_int_f32(v, 0, 255))                  \
-	R1("cvt." #rnd ".ftz{,.sat}.s8.f32", cvt_##rnd##_ftz_s8, s32, f32, to_int_f32(v, -128, 127))                    \
-	R1("cvt." #rnd ".ftz{,.sat}.u16.f32", cvt_##rnd##_ftz_u16, u32, f32, (u32)to_int_f32(v, 0, 65535))              \
-	R1("cvt." #rnd ".ftz{,.sat}.s16.f32", cvt_##rnd##_ftz_s16, s32, f32, to_int_f32(v, -32768, 32767))              \
-	R1("cvt." #rnd ".ftz{,.sat}.u32.f32", cvt_##rnd##_ftz_u32, u32, f32, to_u32_f32(v))                             \
-	R1("cvt." #rnd ".ftz{,.sat}.s32.f32", cvt_##rnd##_ftz_s32, s32, f32, to_s32_f32(v))                             \
-	R1("cvt." #rnd ".ftz{,.sat}.u64.f32", cvt_##rnd##_ftz_u64, u64, f32, to_u64_f32(v))                             \
+#define FLOAT_TO(rnd, v) \
+	R1("cvt." #rnd ".ftz{,.sat}.u8.f32", cvt_##rnd##_ftz_u8, u32, f32, (u32)to_int_f32(v, 0, 255)) \
+	R1("cvt." #rnd ".ftz{,.sat}.s8.f32", cvt_##rnd##_ftz_s8, s32, f32, to_int_f32(v, -128, 127)) \
+	R1("cvt." #rnd ".ftz{,.sat}.u16.f32", cvt_##rnd##_ftz_u16, u32, f32, (u32)to_int_f32(v, 0, 65535)) \
+	R1("cvt." #rnd ".ftz{,.sat}.s16.f32", cvt_##rnd##_ftz_s16, s32, f32, to_int_f32(v, -32768, 32767)) \
+	R1("cvt." #rnd ".ftz{,.sat}.u32.f32", cvt_##rnd##_ftz_u32, u32, f32, to_u32_f32(v)) \
+	R1("cvt." #rnd ".ftz{,.sat}.s32.f32", cvt_##rnd##_ftz_s32, s32, f32, to_s32_f32(v)) \
+	R1("cvt." #rnd ".ftz{,.sat}.u64.f32", cvt_##rnd##_ftz_u64, u64, f32, to_u64_f32(v)) \
 	R1("cvt." #rnd ".ftz{,.sat}.s64.f32", cvt_##rnd##_ftz_s64, s64, f32, to_s64_f32(v))
 FLOAT_TO(rmi, floorf(ftz(a)))
 FLOAT_TO(rpi, ceilf(ftz(a)))

@@ -31,7 +31,8 @@ uint8_t *machine_bytes(struct machine *x, struct thread *t, char space, uint64_t
 	uint64_t from = address;
 
 	if (bytes && address % bytes) {
-		machine_fail(x, t, "address %llx is not aligned to %llu", (unsigned long long)address, (unsigned long long)bytes);
+		machine_fail(x, t, "address %llx is not aligned to %llu", (unsigned long long)address,
+			     (unsigned long long)bytes);
 		return NULL;
 	}
 	if (space == 's' && address < sizeof(x->shared))

@@ -124,9 +124,7 @@ static void match(struct group *g, const wide *a, int lane, uint32_t m)
 static void execute(struct group *g, uint32_t live)
 {
 	const struct ref_op *op = &g->in->op;
-	const struct ref_type *t = is(op, "vote")							    ? &predicate
-				   : op->types && op->type[0].bits == 64 ? &u64
-									   : &u32;
+	const struct ref_type *t = is(op, "vote") ? &predicate : op->types && op->type[0].bits == 64 ? &u64 : &u32;
 	wide a[WARP] = { 0 };
 	uint32_t m[WARP] = { 0 };
 
@@ -158,7 +156,8 @@ static void execute(struct group *g, uint32_t live)
 }
 
 /* The group that lane `first` waits with, when it is complete. */
-static bool group_ready(struct machine *x, struct thread *warp, uint32_t count, uint32_t first, struct group *g, uint32_t *ret_live)
+static bool group_ready(struct machine *x, struct thread *warp, uint32_t count, uint32_t first, struct group *g,
+			uint32_t *ret_live)
 {
 	uint32_t live = 0, needed = 0;
 

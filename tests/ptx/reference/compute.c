@@ -331,9 +331,9 @@ static wide permuted(const struct ref_op *op, uint32_t a, uint32_t b, uint32_t c
 	/* for each mode and value of c: which bytes, from the top of the result down */
 	static const struct {
 		const char *mode, *pick[4];
-	} modes[] = { { "f4e", { "3210", "4321", "5432", "6543" } },  { "b4e", { "5670", "6701", "7012", "0123" } },
-		      { "rc8", { "0000", "1111", "2222", "3333" } },  { "ecl", { "3210", "3211", "3222", "3333" } },
-		      { "ecr", { "0000", "1110", "2210", "3210" } },  { "rc16", { "1010", "3232", "1010", "3232" } } };
+	} modes[] = { { "f4e", { "3210", "4321", "5432", "6543" } }, { "b4e", { "5670", "6701", "7012", "0123" } },
+		      { "rc8", { "0000", "1111", "2222", "3333" } }, { "ecl", { "3210", "3211", "3222", "3333" } },
+		      { "ecr", { "0000", "1110", "2210", "3210" } }, { "rc16", { "1010", "3232", "1010", "3232" } } };
 	const uint64_t both = (uint64_t)b << 32 | a;
 	wide r = 0;
 
@@ -448,11 +448,11 @@ static enum ref_answer bitwise(const struct ref_op *op, const wide *src, struct 
 {
 	const wide a = src[0], b = src[1], mask = ref_mask(op->type[0].bits);
 
-	ret->d = (is(op, "and")	   ? a & b
-		  : is(op, "or")   ? a | b
-		  : is(op, "xor")  ? a ^ b
-		  : is(op, "not")  ? ~a
-				   : (a & mask) == 0) &
+	ret->d = (is(op, "and")	  ? a & b
+		  : is(op, "or")  ? a | b
+		  : is(op, "xor") ? a ^ b
+		  : is(op, "not") ? ~a
+				  : (a & mask) == 0) &
 		 mask;
 	return REF_DONE;
 }
@@ -463,11 +463,11 @@ static enum ref_answer bits_of_32(const struct ref_op *op, const wide *src, stru
 
 	if (is(op, "fns"))
 		return find_nth(a, b, (int32_t)c, ret);
-	ret->d = is(op, "shf")	   ? funnel(op, a, b, c)
-		 : is(op, "bmsk")  ? bit_mask(op, a, b)
-		 : is(op, "szext") ? extended(op, a, b)
-		 : is(op, "lop3")  ? table_of_3(a, b, c, (uint32_t)src[3])
-		 : is(op, "prmt")  ? permuted(op, a, b, c)
+	ret->d = is(op, "shf")	       ? funnel(op, a, b, c)
+		 : is(op, "bmsk")      ? bit_mask(op, a, b)
+		 : is(op, "szext")     ? extended(op, a, b)
+		 : is(op, "lop3")      ? table_of_3(a, b, c, (uint32_t)src[3])
+		 : is(op, "prmt")      ? permuted(op, a, b, c)
 		 : is(op, "vabsdiff4") ? differences(op, a, b, c)
 				       : dot(op, a, b, c);
 	return REF_DONE;
@@ -540,9 +540,10 @@ static enum ref_answer in_group(const struct ref_op *op, int kind, const wide *s
 	case COUNT:
 		return count_bits(op, src[0], ret);
 	case FIELD:
-		ret->d = is(op, "brev")	 ? reversed(t->bits, src[0])
-			 : is(op, "bfe") ? field_out(t, src[0] & ref_mask(t->bits), (int)(src[1] & 255), (int)(src[2] & 255))
-					 : field_in(t, src[0], src[1], (int)(src[2] & 255), (int)(src[3] & 255));
+		ret->d = is(op, "brev") ? reversed(t->bits, src[0])
+			 : is(op, "bfe")
+				 ? field_out(t, src[0] & ref_mask(t->bits), (int)(src[1] & 255), (int)(src[2] & 255))
+				 : field_in(t, src[0], src[1], (int)(src[2] & 255), (int)(src[3] & 255));
 		return REF_DONE;
 	case BITS32:
 		return bits_of_32(op, src, ret);

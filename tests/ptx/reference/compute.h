@@ -39,9 +39,9 @@ enum ref_answer {
 enum ref_rounding { REF_RN, REF_RZ, REF_RM, REF_RP, REF_RNA };
 
 struct ref_result {
-	wide d, q;	   /* the result; q: the second one of setp */
-	bool is_float;	   /* compare: not-a-number equals not-a-number */
-	bool approximate;  /* compare with the bounds: |got - want| <= relative * |want| + absolute */
+	wide d, q;	  /* the result; q: the second one of setp */
+	bool is_float;	  /* compare: not-a-number equals not-a-number */
+	bool approximate; /* compare with the bounds: |got - want| <= relative * |want| + absolute */
 	double want, relative, absolute;
 };
 

@@ -1,8 +1,8 @@
 /*
  * compute_float.c: floating point instructions, comparisons and conversions. See compute.h.
  *
- * f32 results that are not a number are the canonical one; those of f64 may carry any payload, so comparisons of results
- * take not-a-number for equal (ref_same()).
+ * f32 results that are not a number are the canonical one; those of f64 may carry any payload, so comparisons of
+ * results take not-a-number for equal (ref_same()).
  */
 #include "compute.h"
 
@@ -53,8 +53,8 @@ static wide not_negative(const struct ref_type *t, wide v)
 
 bool ref_compare(const struct ref_op *op, const struct ref_type *t, wide a, wide b, bool *legal)
 {
-	static const char *const names[] = { "eq",  "ne",  "lt",  "le",	 "gt",	"ge",  "lo",  "ls",  "hi",
-					     "hs",  "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan" };
+	static const char *const names[] = { "eq", "ne",  "lt",	 "le",	"gt",  "ge",  "lo",  "ls",  "hi",
+					     "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan" };
 	struct ref_type as = *t;
 	bool nan = false;
 	int order, which = -1; /* order: -1, 0, 1 */
@@ -157,7 +157,8 @@ static bool test_property(const struct ref_op *op, const struct ref_type *t, wid
 }
 
 /* Functions that the language bounds instead of defining: the right result and how far away a result may be. */
-static enum ref_answer approximated(const struct ref_op *op, const struct ref_type *t, const wide *src, struct ref_result *ret)
+static enum ref_answer approximated(const struct ref_op *op, const struct ref_type *t, const wide *src,
+				    struct ref_result *ret)
 {
 	const double x = (double)ref_number(t, src[0]), y = (double)ref_number(t, src[1]);
 	const int ulp = t->kind == 'B' ? 7 : t->bits == 16 ? 10 : t->bits == 32 ? 23 : 52;
@@ -299,7 +300,8 @@ static wide largest(const struct ref_type *t)
 
 static wide to_float(const struct ref_op *op, const struct ref_type *to, const struct ref_type *from, wide v)
 {
-	const bool ftz = ref_has(op, "ftz"), whole = ref_has(op, "rni") || ref_has(op, "rzi") || ref_has(op, "rmi") || ref_has(op, "rpi");
+	const bool ftz = ref_has(op, "ftz"),
+		   whole = ref_has(op, "rni") || ref_has(op, "rzi") || ref_has(op, "rmi") || ref_has(op, "rpi");
 	wide r;
 
 	if (ref_is_float(from)) {
@@ -384,8 +386,9 @@ bool ref_same(const struct ref_type *t, const struct ref_result *want, wide got)
 
 	if (want->approximate) {
 		for (int k = 0; k < t->lanes; k++) {
-			const double right = t->lanes == 1 && t->bits >= 32 ? want->want
-									    : (double)ref_number(&one, want->d >> k * t->bits);
+			const double right = t->lanes == 1 && t->bits >= 32
+						     ? want->want
+						     : (double)ref_number(&one, want->d >> k * t->bits);
 
 			if (!near_enough(&one, want, got >> k * t->bits, right))
 				return false;

@@ -1,8 +1,8 @@
 /*
  * machine.c: threads, frames, control and barriers of the reference executor. See reference.h.
  *
- * Every thread of a block gets a turn of some instructions until all have ended. A thread that waits, for its warp or at
- * a barrier, is passed over until what it waits for has happened.
+ * Every thread of a block gets a turn of some instructions until all have ended. A thread that waits, for its warp or
+ * at a barrier, is passed over until what it waits for has happened.
  */
 #include "machine.h"
 
@@ -211,7 +211,8 @@ static void call(struct machine *x, struct thread *t, const struct ref_insn *in)
 		const struct ref_variable *v = o->item[i].variable;
 
 		if (v && v->space == 'p')
-			memcpy(frame_of(t)->params + f->formal[i]->offset, from->params + v->offset, f->formal[i]->size);
+			memcpy(frame_of(t)->params + f->formal[i]->offset, from->params + v->offset,
+			       f->formal[i]->size);
 		else
 			machine_fail(x, t, "an argument that is no parameter");
 	}
@@ -231,7 +232,8 @@ static void leave(struct machine *x, struct thread *t)
 			const struct ref_variable *v = in->operand[0].item[i].variable;
 
 			if (v)
-				memcpy((from - 1)->params + v->offset, from->params + from->f->result[i]->offset, v->size);
+				memcpy((from - 1)->params + v->offset, from->params + from->f->result[i]->offset,
+				       v->size);
 			else
 				machine_fail(x, t, "a result that is no parameter");
 		}

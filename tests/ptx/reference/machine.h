@@ -31,7 +31,7 @@ struct thread {
 	int depth;
 	bool carry;
 	uint8_t *local;
-	int barrier;	       /* of AT_BARRIER */
+	int barrier;		   /* of AT_BARRIER */
 	const struct ref_insn *at; /* where it waits */
 };
 
@@ -51,7 +51,8 @@ struct machine {
 	bool failed;
 };
 
-void machine_fail(struct machine *x, const struct thread *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void machine_fail(struct machine *x, const struct thread *t, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static inline struct frame *frame_of(struct thread *t)
 {

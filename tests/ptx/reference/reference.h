@@ -1,6 +1,6 @@
 /*
- * reference.h: a naive executor of PTX to compare the engine with. One thread at a time, opcodes found by name each time
- * they are executed, registers of 128 bits, memory as arrays of bytes. It shares no code with src/softdev.
+ * reference.h: a naive executor of PTX to compare the engine with. One thread at a time, opcodes found by name each
+ * time they are executed, registers of 128 bits, memory as arrays of bytes. It shares no code with src/softdev.
  *
  * Limits: one text; a subset of the directives (what the tests' texts use); threads of a block advance in turns of some
  * instructions, so kernels must not race; instructions across a warp without a member mask take all live threads of the

@@ -46,7 +46,8 @@ static void *take(struct reader *r, size_t bytes)
 
 static bool in_word(const char *p)
 {
-	return isalnum((unsigned char)*p) || strchr("_$.%", *p) || (p[0] == ':' && p[1] == ':') || (p[0] == ':' && p[-1] == ':');
+	return isalnum((unsigned char)*p) || strchr("_$.%", *p) || (p[0] == ':' && p[1] == ':') ||
+	       (p[0] == ':' && p[-1] == ':');
 }
 
 static void next(struct reader *r)
@@ -132,7 +133,8 @@ static int register_find(struct reader *r, const char *name)
 
 		if (!g->count && !strcmp(g->name, name))
 			return g->first;
-		if (g->count && !strncmp(g->name, name, n) && isdigit((unsigned char)name[n]) && atoi(name + n) < g->count)
+		if (g->count && !strncmp(g->name, name, n) && isdigit((unsigned char)name[n]) &&
+		    atoi(name + n) < g->count)
 			return g->first + atoi(name + n);
 	}
 	return -1;

@@ -5,14 +5,22 @@
 
 #include <stddef.h>
 
-enum ref_operand_kind { OPERAND_REG, OPERAND_NUMBER, OPERAND_ADDRESS, OPERAND_VECTOR, OPERAND_LIST, OPERAND_NAME, OPERAND_SINK };
+enum ref_operand_kind {
+	OPERAND_REG,
+	OPERAND_NUMBER,
+	OPERAND_ADDRESS,
+	OPERAND_VECTOR,
+	OPERAND_LIST,
+	OPERAND_NAME,
+	OPERAND_SINK
+};
 
 struct ref_operand {
 	enum ref_operand_kind kind;
-	bool negate;		 /* !p */
-	int reg;		 /* of OPERAND_REG and of the base of OPERAND_ADDRESS; -1: none */
-	int pair;		 /* q of p|q; -1: none */
-	wide number;		 /* also the offset of OPERAND_ADDRESS */
+	bool negate;		       /* !p */
+	int reg;		       /* of OPERAND_REG and of the base of OPERAND_ADDRESS; -1: none */
+	int pair;		       /* q of p|q; -1: none */
+	wide number;		       /* also the offset of OPERAND_ADDRESS */
 	struct ref_variable *variable; /* that a name or an address means */
 	char name[72];
 	struct ref_operand *item; /* elements of a vector or list */
