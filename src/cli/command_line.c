@@ -22,6 +22,27 @@ const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
+bool verb_begins(const struct verb *verb, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(verb->name, word, n) && verb->name[n] == ' ';
+}
+
+const struct verb *verb_find_words(int count, char *const *words, int *ret_words)
+{
+	const struct verb *v = count ? verb_find(words[0]) : NULL;
+
+	*ret_words = 1;
+	if (v || count < 2)
+		return v;
+	*ret_words = 2;
+	for (v = verbs; v->name; v++)
+		if (verb_begins(v, words[0]) && !strcmp(v->name + strlen(words[0]) + 1, words[1]))
+			return v;
+	return NULL;
+}
+
 static const struct option_spec *option_find(const struct verb *verb, const char *name, size_t length)
 {
 	if (length == 4 && !memcmp(name, "help", 4))

@@ -58,6 +58,8 @@ static const struct term environment[] = {
 			      "$XDG_RUNTIME_DIR/mete, else /dev/shm/mete-UID (/tmp without /dev/shm)." },
 	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
 	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
+	{ "METE_SOFT_CHECK", "How exactly their accesses are checked: off, strict, report." },
+	{ "METE_SOFT_TIMEOUT", "Seconds that a kernel may run on them; 0 (default): no limit." },
 	{ "NO_COLOR", "When set and not empty: no colours." },
 	{ NULL, NULL },
 };
@@ -128,7 +130,7 @@ void help_overview(void)
 {
 	printf("mete: %s\n\nUsage: mete VERB [OPTIONS] ...\n\nVerbs:\n", purpose);
 	for (const struct verb *v = verbs; v->name; v++)
-		print_term(v->name, v->summary, 12);
+		print_term(v->name, v->summary, 16);
 	printf("\n");
 	for (const char *const *p = overview; *p; p++) {
 		print_wrapped(*p, 0, 0);
@@ -246,12 +248,21 @@ static void man_options(const struct verb *v)
 	printf(".It Fl h , Fl \\-help\nPrint the options.\n.El\n");
 }
 
+/* "mete-soft-run" */
+static const char *man_name(const struct verb *v, char name[64])
+{
+	snprintf(name, 64, "mete-%s", v->name);
+	for (char *p = name; *p; p++)
+		if (*p == ' ')
+			*p = '-';
+	return name;
+}
+
 static void man_verb(const struct verb *v)
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "mete-%s", v->name);
-	man_head(name, v->summary);
+	man_head(man_name(v, name), v->summary);
 	printf(".Sh SYNOPSIS\n.Nm mete %s\n.Op Ar OPTIONS\n", v->name);
 	if (v->program)
 		printf(".Op Fl \\-\n");
@@ -280,17 +291,18 @@ static void man_verb(const struct verb *v)
 /* In alphabetical order, as manuals have it. */
 static void man_references(void)
 {
-	const char *last = "";
+	const struct verb *last = NULL;
+	char name[64];
 
 	for (;;) {
-		const char *next = NULL;
+		const struct verb *next = NULL;
 
 		for (const struct verb *v = verbs; v->name; v++)
-			if (strcmp(v->name, last) > 0 && (!next || strcmp(v->name, next) < 0))
-				next = v->name;
+			if ((!last || strcmp(v->name, last->name) > 0) && (!next || strcmp(v->name, next->name) < 0))
+				next = v;
 		if (!next)
 			break;
-		printf("%s.Xr mete-%s 1", *last ? " ,\n" : "", next);
+		printf("%s.Xr %s 1", last ? " ,\n" : "", man_name(next, name));
 		last = next;
 	}
 	putchar('\n');
@@ -298,6 +310,8 @@ static void man_references(void)
 
 static void man_overview(void)
 {
+	char name[64];
+
 	man_head("mete", purpose);
 	printf(".Sh SYNOPSIS\n.Nm mete\n.Ar VERB\n.Op Ar OPTIONS\n.Op Ar ...\n");
 	man_paragraphs(overview);
@@ -305,13 +319,13 @@ static void man_overview(void)
 	for (const struct verb *v = verbs; v->name; v++) {
 		printf(".It Cm %s\n", v->name);
 		man_text(v->summary);
-		printf(";\n.Xr mete-%s 1\n", v->name);
+		printf(";\n.Xr %s 1\n", man_name(v, name));
 	}
 	printf(".El\n");
 	man_terms("ENVIRONMENT", environment);
 	man_terms("FILES", files);
 	man_terms("EXIT STATUS", exit_codes);
-	printf(".Pp\nOf\n.Nm mete run :\n.Bl -tag -width Ds\n");
+	printf(".Pp\nOf\n.Nm mete run\nand\n.Nm mete soft run :\n.Bl -tag -width Ds\n");
 	for (const struct term *t = run_exit_codes; t->word; t++) {
 		printf(".It ");
 		man_argument(t->word);
@@ -332,6 +346,8 @@ static const char *completion_of(enum complete c)
 		return "0 1 2 3 4 5 6 7 all";
 	case COMPLETE_VERB:
 		return "$verbs";
+	case COMPLETE_CHECK:
+		return "off strict report report,leaks";
 	default:
 		return "";
 	}
@@ -339,7 +355,7 @@ static const char *completion_of(enum complete c)
 
 static void completion_verb(const struct verb *v)
 {
-	printf("\t%s)\n\t\toptions=\"", v->name);
+	printf("\t\"%s\")\n\t\toptions=\"", v->name);
 	for (const struct option_spec *o = v->options; o->name; o++)
 		printf("--%s ", o->name);
 	printf("--help\"\n\t\toperands=\"%s\"\n", completion_of(v->complete));
@@ -358,12 +374,59 @@ static void completion_verb(const struct verb *v)
 /* The first word of the program is the first that is no option and no option's value. */
 static void completion_program(const struct verb *v)
 {
-	printf("\t\tlocal i\n\t\tfor ((i = 2; i < COMP_CWORD; i++)); do\n\t\t\tcase ${COMP_WORDS[i]} in\n");
+	printf("\t\tlocal i\n\t\tfor ((i = first; i < COMP_CWORD; i++)); do\n\t\t\tcase ${COMP_WORDS[i]} in\n");
 	printf("\t\t\t--) _mete_program $((i + 1)); return ;;\n\t\t\t");
 	for (const struct option_spec *o = v->options; o->name; o++)
-		if (o->value)
+		if (o->value && o->letter)
 			printf("--%s | -%c | ", o->name, o->letter);
+		else if (o->value)
+			printf("--%s | ", o->name);
 	printf("=) ((i++)) ;;\n\t\t\t-*) ;;\n\t\t\t*) _mete_program $i; return ;;\n\t\t\tesac\n\t\tdone\n");
+}
+
+/* The first words of all verbs, each once; or the second words of those that begin with `first`. */
+static void completion_words(const char *first)
+{
+	const char *blank = "";
+
+	for (const struct verb *v = verbs; v->name; v++) {
+		int n = (int)strcspn(v->name, " ");
+		bool known = false;
+
+		if (first) {
+			if (verb_begins(v, first)) {
+				printf("%s%s", blank, v->name + strlen(first) + 1);
+				blank = " ";
+			}
+			continue;
+		}
+		for (const struct verb *w = verbs; w != v; w++)
+			known |= !strncmp(w->name, v->name, (size_t)n + 1);
+		if (known)
+			continue;
+		printf("%s%.*s", blank, n, v->name);
+		blank = " ";
+	}
+}
+
+/* Verbs of two words. */
+static void completion_pairs(void)
+{
+	const char *last = "";
+	char first[64];
+
+	for (const struct verb *v = verbs; v->name; v++) {
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(v->name, " "), v->name);
+		if (!strchr(v->name, ' ') || !strncmp(last, first, strlen(first)))
+			continue;
+		last = v->name;
+		printf("\tif [[ $verb == %s ]]; then\n\t\tif ((COMP_CWORD == 2)); then\n"
+		       "\t\t\tCOMPREPLY=($(compgen -W \"",
+		       first);
+		completion_words(first);
+		printf("\" -- \"$cur\"))\n\t\t\treturn\n\t\tfi\n"
+		       "\t\tverb=\"$verb ${COMP_WORDS[2]}\" first=3\n\tfi\n");
+	}
 }
 
 static void completion(void)
@@ -375,30 +438,31 @@ static void completion(void)
 	       "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"))\n\tfi\n}\n\n");
 	printf("_mete()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options operands\n"
 	       "\tlocal verbs=\"");
-	for (const struct verb *v = verbs; v->name; v++)
-		printf("%s%s", v->name, v[1].name ? " " : "");
-	printf("\"\n\n\tCOMPREPLY=()\n\tif ((COMP_CWORD == 1)); then\n"
-	       "\t\tCOMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
-	       "\tcase ${COMP_WORDS[1]} in\n");
+	completion_words(NULL);
+	printf("\" verb=${COMP_WORDS[1]} first=2\n\n\tCOMPREPLY=()\n\tif ((COMP_CWORD == 1)); then\n"
+	       "\t\tCOMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n\t\treturn\n\tfi\n");
+	completion_pairs();
+	printf("\tcase $verb in\n");
 	for (const struct verb *v = verbs; v->name; v++)
 		if (v->program) {
-			printf("\t%s)\n", v->name);
+			printf("\t\"%s\")\n", v->name);
 			completion_program(v);
 			printf("\t\t;;\n");
 		}
-	printf("\tesac\n\tcase ${COMP_WORDS[1]} in\n");
+	printf("\tesac\n\tcase $verb in\n");
 	for (const struct verb *v = verbs; v->name; v++)
 		completion_verb(v);
 	printf("\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
-	       "\telif [[ ${COMP_WORDS[1]} == run ]]; then\n\t\t_mete_program $COMP_CWORD\n"
+	       "\telif [[ $verb == run || $verb == \"soft run\" ]]; then\n\t\t_mete_program $COMP_CWORD\n"
 	       "\telse\n\t\tCOMPREPLY=($(compgen -W \"$operands\" -- \"$cur\"))\n\tfi\n}\n\ncomplete -F _mete mete\n");
 }
 
 int verb_help(const struct command_line *line)
 {
-	const struct verb *v = line->arg_count ? verb_find(line->args[0]) : NULL;
+	int words = 0;
+	const struct verb *v = line->arg_count ? verb_find_words(line->arg_count, line->args, &words) : NULL;
 
-	if (line->arg_count && !v) {
+	if (line->arg_count && (!v || words != line->arg_count)) {
 		say_error("unknown verb %s; `mete help` lists what there is", line->args[0]);
 		return EXIT_USAGE;
 	}

@@ -10,11 +10,15 @@
 static int say_unknown_verb(const char *word)
 {
 	const char *nearest = NULL;
-	unsigned int best = 3;
+	unsigned int best = 3, distance;
 
 	for (const struct verb *v = verbs; v->name; v++) {
-		unsigned int distance = text_distance(word, v->name);
-
+		if (verb_begins(v, word)) {
+			say_error("%s is the beginning of a verb, such as `mete %s`; `mete help` lists them", word,
+				  v->name);
+			return EXIT_USAGE;
+		}
+		distance = text_distance(word, v->name);
 		if (distance < best) {
 			best = distance;
 			nearest = v->name;
@@ -42,7 +46,7 @@ int main(int argc, char **argv)
 {
 	const struct verb *verb;
 	struct command_line c;
-	int r, status;
+	int r, status, words;
 
 	if (argc < 2) {
 		say_error("which verb? `mete help` lists them; try `mete run -- PROGRAM` or `mete doctor`");
@@ -54,10 +58,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		argv[1] = (char *)(uintptr_t)"version";
-	verb = verb_find(argv[1]);
+	verb = verb_find_words(argc - 1, argv + 1, &words);
 	if (!verb)
 		return say_unknown_verb(argv[1]);
-	r = command_line_parse(&c, verb, argc - 2, argv + 2);
+	r = command_line_parse(&c, verb, argc - 1 - words, argv + 1 + words);
 	if (r < 0) {
 		status = verb->usage_status;
 	} else if (r > 0) {

@@ -36,6 +36,14 @@ static bool take_folder(char ret[PATH_MAX], const char *folder, const char *libr
 	return path_join(ret, "%s", real);
 }
 
+static void take_runtime(struct place *p, const char *folder)
+{
+	static const char *const library[] = { "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0" };
+
+	for (size_t i = 0; !*p->runtime_dir && i < sizeof(library) / sizeof(*library); i++)
+		take_folder(p->runtime_dir, folder, library[i]);
+}
+
 static bool take_libdir(struct place *p, const char *libdir)
 {
 	char folder[PATH_MAX];
@@ -44,6 +52,8 @@ static bool take_libdir(struct place *p, const char *libdir)
 		return false;
 	if (path_join(folder, "%s/soft", libdir))
 		take_folder(p->soft_dir, folder, "libcuda.so.1");
+	if (path_join(folder, "%s/runtime", libdir))
+		take_runtime(p, folder);
 	return true;
 }
 
@@ -92,10 +102,25 @@ int place_find(struct place *p, struct fault *f)
 			return 0;
 	if (path_join(path, "%s/../softdev", p->exe_dir))
 		take_folder(p->soft_dir, path, "libcuda.so.1");
+	if (path_join(path, "%s/../runtime", p->exe_dir))
+		take_runtime(p, path);
 	if (path_join(path, "%s/../shim", p->exe_dir) && take_folder(p->shim_dir, path, "libcuda.so.1"))
 		return 0;
 	return fault_set(f, -ENOENT,
 			 "%s: the shim (shim/libcuda.so.1) is not beside this mete; install mete whole, or set "
 			 "METE_LIBDIR",
 			 p->exe_dir);
+}
+
+int place_find_soft(struct place *p, struct fault *f)
+{
+	int r = place_find(p, f);
+
+	if (*p->soft_dir)
+		return 0;
+	return r ? r
+		 : fault_set(f, -ENOENT,
+			     "%s: the software device (soft/libcuda.so.1) is not beside this mete; install mete whole, or "
+			     "set METE_LIBDIR",
+			     p->exe_dir);
 }

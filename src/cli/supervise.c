@@ -77,7 +77,7 @@ _Noreturn static void become_program(struct watch *w, int tell)
 	int r;
 
 	signals_restore(w);
-	r = tenant_env_enter(w->s->env, &f);
+	r = w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
 	if (!r) {
 		/* By its path, as found before; argv[0] stays as it was written. */
 		execv(w->s->path, w->s->argv);
@@ -240,7 +240,8 @@ int supervise(const struct supervision *s, int *ret_status, struct fault *f)
 	if (!r) {
 		if (s->warning)
 			say_warning("%s", s->warning);
-		watch_meted(&w);
+		if (w.s->control->fd >= 0)
+			watch_meted(&w);
 		stand_by(&w);
 	}
 	if (w.pidfd >= 0)

@@ -17,7 +17,7 @@
 struct supervision {
 	char **argv; /* the program's */
 	const char *path; /* of the program, from program_find() */
-	const struct tenant_env *env;
+	const struct tenant_env *env; /* NULL: as it is */
 	struct control *control; /* watched; -1 inside: not */
 	struct tenant_log *log;
 	const char *warning; /* to be said once the program runs; NULL: none */

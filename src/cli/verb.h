@@ -26,6 +26,7 @@ enum complete {
 	COMPLETE_DEVICE,
 	COMPLETE_VERB,
 	COMPLETE_PROGRAM,
+	COMPLETE_CHECK,
 };
 
 struct option_spec {
@@ -56,7 +57,7 @@ struct example {
 };
 
 struct verb {
-	const char *name; /* NULL ends the table */
+	const char *name; /* one word, or two with a blank between them; NULL ends the table */
 	const char *summary; /* a phrase: "run a program under ..." */
 	const char *operands; /* as in a synopsis, "" for none */
 	const char *const *details; /* paragraphs, NULL-terminated */
@@ -72,6 +73,10 @@ struct verb {
 extern const struct verb verbs[];
 
 const struct verb *verb_find(const char *name);
+/* The verb that the first words are; some have two. *ret_words: how many. NULL: none. */
+const struct verb *verb_find_words(int count, char *const *words, int *ret_words);
+/* A verb of two words begins with this one. */
+bool verb_begins(const struct verb *verb, const char *word);
 
 /*
  * Reads the words after the verb. Value: 0; 1 when help was asked for; -EINVAL with a message printed.
@@ -92,6 +97,8 @@ int verb_run(const struct command_line *c);
 int verb_ps(const struct command_line *c);
 int verb_devices(const struct command_line *c);
 int verb_show(const struct command_line *c);
+int verb_soft_run(const struct command_line *c);
+int verb_soft_devices(const struct command_line *c);
 int verb_set(const struct command_line *c);
 int verb_create(const struct command_line *c);
 int verb_delete(const struct command_line *c);

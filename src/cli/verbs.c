@@ -58,6 +58,58 @@ static const struct example run_examples[] = {
 	EXAMPLE_END
 };
 
+static const struct option_spec soft_run_options[] = {
+	{ "devices", 'D', "N", "How many software devices there are, 0 to 16. Default: 2.", COMPLETE_NOTHING, false },
+	{ "memory", 'm', "SIZE", "Memory of each: 16G; or a list with commas, one for each. Default: 16G.",
+	  COMPLETE_NOTHING, false },
+	{ "sms", 0, "N", "Multiprocessors that the devices show. Default: 16.", COMPLETE_NOTHING, false },
+	{ "cc", 0, "X.Y", "Compute capability. Default: 9.0.", COMPLETE_NOTHING, false },
+	{ "name", 0, "TEXT", "The devices' name.", COMPLETE_NOTHING, false },
+	{ "context-memory", 0, "SIZE", "What a context takes of a device's memory. Default: 0.", COMPLETE_NOTHING,
+	  false },
+	{ "threads", 0, "N", "Threads that execute kernels. Default: one for each core.", COMPLETE_NOTHING, false },
+	{ "check", 'c', "MODE",
+	  "How exactly accesses are checked: off, as hardware does; strict, to the byte; report, and faults are "
+	  "described; report,leaks, and what was not freed. Default: off.",
+	  COMPLETE_CHECK, false },
+	{ "report", 'r', "FILE", "Append reports to this file, too. Means --check report.", COMPLETE_NOTHING, false },
+	{ "error-exitcode", 'e', "N",
+	  "End with this status, 1 to 255, when the checker reported anything. Means --check report.",
+	  COMPLETE_NOTHING, false },
+	{ "timeout", 't', "SECONDS", "End a kernel that runs for longer; 0: none. Default: 0.", COMPLETE_NOTHING,
+	  false },
+	OPTION_END
+};
+
+static const char *const soft_run_details[] = {
+	"Runs PROGRAM on software devices: this machine's cores, behind the driver's interface. No GPU, no daemon and no "
+	"quota; for trying, for tests of CUDA programs where there is no GPU, and for finding wrong addresses. The "
+	"devices are this command's own: the program and what it starts share them, and they end with it. "
+	"METE_SOFT_DIR, when it is set, names devices to share with others.",
+	"Programs are found by their libraries: those that use the driver's interface, and those built with the shared "
+	"runtime library (nvcc --cudart shared), for which mete brings its own.",
+	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
+	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there, but for "
+	"--error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker with "
+	"\"mete: check:\".",
+	NULL
+};
+
+static const struct example soft_run_examples[] = {
+	{ "mete soft run ./program", "" },
+	{ "mete soft run --check report -e 99 -- ctest", "as a test: 99 when any program's kernel went wrong" },
+	{ "mete soft run --devices 1 --memory 512M --timeout 60 ./program", "" },
+	EXAMPLE_END
+};
+
+static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_END };
+
+static const char *const soft_devices_details[] = {
+	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that the "
+	"METE_SOFT_ variables describe. `mete soft run` makes its own.",
+	NULL
+};
+
 static const struct option_spec ps_options[] = {
 	OPTION_JSON,
 	SWITCH("quiet", 'q', "Print names only."),
@@ -170,11 +222,15 @@ const struct verb verbs[] = {
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
+	{ "soft run", "run a program on software devices, without a quota", "PROGRAM [ARGUMENT...]", soft_run_details,
+	  soft_run_options, soft_run_examples, verb_soft_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
+	{ "soft devices", "list the software devices", "", soft_devices_details, soft_devices_options, NULL,
+	  verb_soft_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "doctor", "say what works here, what is missing and the remedy", "", doctor_details, doctor_options, NULL,
 	  verb_doctor, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "version", "print versions", "", version_details, version_options, NULL, verb_version, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },
-	{ "help", "explain a verb", "[VERB]", help_details, help_options, NULL, verb_help, 0, 1, false, COMPLETE_VERB,
+	{ "help", "explain a verb", "[VERB]", help_details, help_options, NULL, verb_help, 0, 2, false, COMPLETE_VERB,
 	  EXIT_USAGE },
 	{ 0 },
 };

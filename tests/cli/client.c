@@ -5,6 +5,8 @@
  *   count         "count N"                      free          frees the last allocation: "free RESULT"
  *   info          "info FREE TOTAL"              hold FILE     waits until FILE exists
  *   mark FILE     makes FILE                     die           ends by SIGKILL
+ *   poke OFFSET   a kernel writes 4 bytes at that place of the last allocation: "poke OFFSET RESULT"
+ *   spin          waits for a kernel without end: "spin RESULT"
  */
 #include <cuda.h>
 
@@ -58,6 +60,38 @@ static void alloc(const char *bytes)
 	r = (int)cuMemAlloc(&allocation[allocations], strtoull(bytes, NULL, 10));
 	allocations += !r;
 	printf("alloc %s %d\n", bytes, r);
+}
+
+static const char kernels[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			      ".visible .entry poke(.param .u64 p)\n{\n"
+			      "\t.reg .b64 %rd<2>;\n"
+			      "\tld.param.u64 %rd1, [p];\n"
+			      "\tst.global.u32 [%rd1], 7;\n"
+			      "\tret;\n}\n"
+			      ".visible .entry spin(.param .u64 p)\n{\n"
+			      "again:\n\tbra again;\n}\n";
+
+/* Runs a kernel of one thread. Value: the first error. */
+static int launch(const char *name, CUdeviceptr p)
+{
+	void *args[] = { &p };
+	CUmodule module;
+	CUfunction f;
+	int r;
+
+	r = (int)cuModuleLoadData(&module, kernels);
+	if (!r)
+		r = (int)cuModuleGetFunction(&f, module, name);
+	if (!r)
+		r = (int)cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
+	return r ? r : (int)cuCtxSynchronize();
+}
+
+static void poke(const char *offset)
+{
+	CUdeviceptr p = allocations ? allocation[allocations - 1] : 0;
+
+	printf("poke %s %d\n", offset, launch("poke", p + strtoull(offset, NULL, 10)));
 }
 
 static void info(void)
@@ -115,7 +149,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (!started && (!strcmp(word, "alloc") || !strcmp(word, "info")))
+		if (!started && (!strcmp(word, "alloc") || !strcmp(word, "info") || !strcmp(word, "spin")))
 			use_device(0);
 		if (!strcmp(word, "device"))
 			use_device(atoi(argument(argv, &i)));
@@ -131,6 +165,10 @@ int main(int argc, char **argv)
 			hold(argument(argv, &i));
 		else if (!strcmp(word, "mark"))
 			mark(argument(argv, &i));
+		else if (!strcmp(word, "poke"))
+			poke(argument(argv, &i));
+		else if (!strcmp(word, "spin"))
+			printf("spin %d\n", launch("spin", 0));
 		else if (!strcmp(word, "die"))
 			raise(SIGKILL);
 		else

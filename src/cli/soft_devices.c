@@ -1,0 +1,117 @@
+/*
+ * soft_devices.c: `mete soft devices`: the software devices as a program would find them now: those in use, or those
+ * that the configuration would make.
+ */
+#include "base/size.h"
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/place.h"
+#include "cli/table.h"
+#include "cli/verb.h"
+#include "cuda_types.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+struct driver {
+	CUresult (*init)(unsigned int);
+	CUresult (*count)(int *);
+	CUresult (*name)(char *, int, CUdevice);
+	CUresult (*uuid)(CUuuid *, CUdevice);
+	CUresult (*total)(size_t *, CUdevice);
+	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+};
+
+static bool driver_open(struct driver *d, const struct place *p)
+{
+	static const char *const names[] = { "cuInit",		   "cuDeviceGetCount",	  "cuDeviceGetName",
+					     "cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute" };
+	void **entry = (void **)d;
+	char path[PATH_MAX];
+	void *library;
+
+	library = path_join(path, "%s/libcuda.so.1", p->soft_dir) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	for (size_t i = 0; library && i < sizeof(names) / sizeof(*names); i++)
+		if (!(entry[i] = dlsym(library, names[i])))
+			library = NULL;
+	if (!library)
+		say_error("%s: it cannot be used; install mete whole", path);
+	return library;
+}
+
+static int attribute(const struct driver *d, CUdevice_attribute a, int device)
+{
+	int value = 0;
+
+	d->attribute(&value, a, device);
+	return value;
+}
+
+static json_t *device_row(const struct driver *d, int device)
+{
+	char name[256] = "", uuid[64];
+	size_t total = 0;
+	CUuuid u = { 0 };
+	const unsigned char *b = (const unsigned char *)u.bytes;
+
+	d->name(name, sizeof(name), device);
+	d->total(&total, device);
+	d->uuid(&u, device);
+	snprintf(uuid, sizeof(uuid), "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	return json_pack("{s:i, s:s, s:s, s:I, s:i, s:i, s:i}", "index", device, "uuid", uuid, "name", name,
+			 "total_bytes", (json_int_t)total, "cc_major",
+			 attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cc_minor",
+			 attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "sms",
+			 attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+}
+
+static void print_table(json_t *list)
+{
+	static const char *const heads[] = { ">DEVICE", ">TOTAL", ">SMS", ">CC", "UUID", "NAME", NULL };
+	char total[SIZE_TEXT_BYTES];
+	struct table t;
+	json_t *row;
+	size_t i;
+
+	table_begin(&t, heads);
+	json_array_foreach (list, i, row) {
+		table_cell(&t, "%lld", (long long)device_number(row, "index"));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(row, "total_bytes"), total));
+		table_cell(&t, "%lld", (long long)device_number(row, "sms"));
+		table_cell(&t, "%lld.%lld", (long long)device_number(row, "cc_major"),
+			   (long long)device_number(row, "cc_minor"));
+		table_cell(&t, "%s", device_text(row, "uuid"));
+		table_cell(&t, "%s", device_text(row, "name"));
+	}
+	table_end(&t);
+}
+
+int verb_soft_devices(const struct command_line *line)
+{
+	json_t *list = json_array();
+	struct place place;
+	struct driver d;
+	struct fault f;
+	int count = 0, r;
+
+	if (place_find_soft(&place, &f)) {
+		say_error("%s", f.text);
+		return EXIT_FAILED;
+	}
+	/* The device itself says what is wrong with its configuration. */
+	if (!driver_open(&d, &place))
+		return EXIT_FAILED;
+	r = (int)d.init(0);
+	if (r && r != CUDA_ERROR_NO_DEVICE)
+		return EXIT_FAILED;
+	if (!r)
+		d.count(&count);
+	for (int i = 0; i < count; i++)
+		json_array_append_new(list, device_row(&d, i));
+	if (option_given(line, "json"))
+		return print_json("devices", list);
+	print_table(list);
+	json_decref(list);
+	return EXIT_DONE;
+}
