@@ -120,7 +120,7 @@ int place_find_soft(struct place *p, struct fault *f)
 		return 0;
 	return r ? r
 		 : fault_set(f, -ENOENT,
-			     "%s: the software device (soft/libcuda.so.1) is not beside this mete; install mete whole, or "
-			     "set METE_LIBDIR",
+			     "%s: the software device (soft/libcuda.so.1) is not beside this mete; install mete whole, "
+			     "or set METE_LIBDIR",
 			     p->exe_dir);
 }

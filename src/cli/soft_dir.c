@@ -73,7 +73,8 @@ int soft_dir_make(struct soft_dir *d, struct fault *f)
 		r = -errno;
 		d->path[0] = 0;
 	}
-	return fault_set(f, r, "no folder for the software devices can be made in /dev/shm or /tmp: %s; set METE_SOFT_DIR",
+	return fault_set(f, r,
+			 "no folder for the software devices can be made in /dev/shm or /tmp: %s; set METE_SOFT_DIR",
 			 strerror(-r));
 }
 

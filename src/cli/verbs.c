@@ -82,15 +82,15 @@ static const struct option_spec soft_run_options[] = {
 };
 
 static const char *const soft_run_details[] = {
-	"Runs PROGRAM on software devices: this machine's cores, behind the driver's interface. No GPU, no daemon and no "
-	"quota; for trying, for tests of CUDA programs where there is no GPU, and for finding wrong addresses. The "
+	"Runs PROGRAM on software devices: this machine's cores, behind the driver's interface. No GPU, no daemon and "
+	"no quota; for trying, for tests of CUDA programs where there is no GPU, and for finding wrong addresses. The "
 	"devices are this command's own: the program and what it starts share them, and they end with it. "
 	"METE_SOFT_DIR, when it is set, names devices to share with others.",
 	"Programs are found by their libraries: those that use the driver's interface, and those built with the shared "
 	"runtime library (nvcc --cudart shared), for which mete brings its own.",
 	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
-	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there, but for "
-	"--error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker with "
+	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there, but "
+	"for --error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker with "
 	"\"mete: check:\".",
 	NULL
 };
@@ -105,8 +105,8 @@ static const struct example soft_run_examples[] = {
 static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const soft_devices_details[] = {
-	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that the "
-	"METE_SOFT_ variables describe. `mete soft run` makes its own.",
+	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
+	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
 	NULL
 };
 

@@ -183,16 +183,16 @@ class Words(place.MeteTest):
         self.assertIsNone(words['meted'])
 
     def verbs(self):
-        return re.findall(r'^  (\w+) +\S', self.mete('help').stdout.split('Verbs:')[1].split('\n\n')[0], re.M)
+        return re.findall(r'^  (\w+(?: \w+)?)  +\S', self.mete('help').stdout.split('Verbs:')[1].split('\n\n')[0], re.M)
 
     def test_help(self):
         self.assertEqual(self.mete('--help').stdout, self.mete('help').stdout)
         verbs = self.verbs()
         self.assertGreater(len(verbs), 8)
         for verb in verbs:
-            done = self.mete(verb, '--help')
+            done = self.mete(*verb.split(), '--help')
             self.assertEqual((done.returncode, done.stderr), (0, ''))
-            self.assertEqual(done.stdout, self.mete('help', verb).stdout)
+            self.assertEqual(done.stdout, self.mete('help', *verb.split()).stdout)
             self.assertIn(f'Usage: mete {verb}', done.stdout)
 
     def test_manual_and_completion_say_the_same(self):
@@ -200,15 +200,15 @@ class Words(place.MeteTest):
         completion = self.mete('help', '--completion').stdout
         overview = self.mete('help', '--man').stdout
         for verb in self.verbs():
-            page = self.mete('help', '--man', verb).stdout
-            listing = self.mete(verb, '--help').stdout.split('Options:')[1].split('\n\n')[0]
-            options = set(re.findall(r'^ +(?:-\w, )?--([a-z]+)', listing, re.M))
+            page = self.mete('help', '--man', *verb.split()).stdout
+            listing = self.mete(*verb.split(), '--help').stdout.split('Options:')[1].split('\n\n')[0]
+            options = set(re.findall(r'^ +(?:-\w, )?--([a-z-]+)', listing, re.M))
             self.assertIn('help', options)
-            listed = re.search(rf'\n\t{verb}\)\n\t\toptions="([^"]*)"', completion).group(1).split()
+            listed = re.search(rf'\n\t"{verb}"\)\n\t\toptions="([^"]*)"', completion).group(1).split()
             self.assertEqual({f'--{option}' for option in options}, set(listed), verb)
             for option in options:
                 self.assertIn(f'\\-{option}', page, (verb, option))
-            self.assertIn(f'.Xr mete-{verb} 1', overview)
+            self.assertIn(f'.Xr mete-{verb.replace(" ", "-")} 1', overview)
 
     def complete(self, *words):
         """What bash offers after these words."""
@@ -229,6 +229,11 @@ class Words(place.MeteTest):
         self.assertEqual(self.complete('mete', 'run', '--device', 'a'), ['all'])
         self.assertIn('bash', self.complete('mete', 'run', '--mem', '1G', 'bas'))
         self.assertIn('bash', self.complete('mete', 'run', '--', 'bas'))
+        self.assertEqual(self.complete('mete', 'so'), ['soft'])
+        self.assertEqual(self.complete('mete', 'soft', ''), ['run', 'devices'])
+        self.assertEqual(self.complete('mete', 'soft', 'run', '--err'), ['--error-exitcode'])
+        self.assertEqual(self.complete('mete', 'soft', 'run', '--check', 'st'), ['strict'])
+        self.assertIn('bash', self.complete('mete', 'soft', 'run', '-D', '1', '--cc', '8.0', 'bas'))
         self.mark('some-file')
         self.assertEqual(self.complete('mete', 'run', '-m', '1G', 'cat', 'some'), ['some-file'])
         self.assertEqual(self.mete('create', 'team', '--mem', '1M').returncode, 0)
