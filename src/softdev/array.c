@@ -2,6 +2,7 @@
 #include "softdev/array.h"
 
 #include "softdev/context.h"
+#include "softdev/format.h"
 #include "softdev/stream.h"
 
 #include <string.h>
@@ -12,35 +13,16 @@
 	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |       \
 	 CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_COLOR_ATTACHMENT)
 
-/* Bytes of one channel; 0: a format that is not there. */
-static size_t format_bytes(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0;
-	}
-}
-
 static CUresult descriptor_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	bool cube = d->Flags & CUDA_ARRAY3D_CUBEMAP, layered = d->Flags & CUDA_ARRAY3D_LAYERED;
+	struct format format;
 
 	if (d->Flags & ~(unsigned)FLAGS_KNOWN)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!format_bytes(d->Format))
+	if (!format_find(d->Format, &format))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
+	if (!format_element_bytes(d->Format, d->NumChannels))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!d->Width || d->Width > SIDE_MOST || d->Height > SIDE_MOST || d->Depth > DEPTH_MOST)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -56,7 +38,7 @@ static CUresult descriptor_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 static void array_shape(struct array *a, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	a->descriptor = *d;
-	a->element_bytes = format_bytes(d->Format) * d->NumChannels;
+	a->element_bytes = format_element_bytes(d->Format, d->NumChannels);
 	a->row_bytes = a->element_bytes * d->Width;
 	a->height = d->Height ? d->Height : 1;
 	a->depth = d->Depth ? d->Depth : 1;
@@ -153,9 +135,11 @@ CUresult soft_cuArrayDestroy(CUarray h)
 		e = array_find(h, &a);
 	if (e)
 		return e;
-	if (a->mipmap || !handle_retire(a))
+	if (a->mipmap)
 		return CUDA_ERROR_INVALID_HANDLE;
-	stream_wait_device(a->range->device);
+	stream_wait_device(a->range->device); /* kernels in flight find it through their textures */
+	if (!handle_retire(a))
+		return CUDA_ERROR_INVALID_HANDLE;
 	range_free(a->range);
 	handle_free(a);
 	return CUDA_SUCCESS;
@@ -272,9 +256,11 @@ CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray h)
 	if (e)
 		return e;
 	m = handle_find(HANDLE_MIPMAP, h);
-	if (!m || !handle_retire(m))
+	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
 	stream_wait_device(m->range->device);
+	if (!handle_retire(m))
+		return CUDA_ERROR_INVALID_HANDLE;
 	range_free(m->range);
 	mipmap_free(m);
 	return CUDA_SUCCESS;

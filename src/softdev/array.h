@@ -8,7 +8,7 @@
 #include "softdev/handle.h"
 #include "softdev/memory.h"
 
-#define MIPMAP_LEVELS 16u
+#define MIPMAP_LEVELS 18u
 
 struct array {
 	struct handle head;

@@ -8,6 +8,7 @@
 #include "softdev/mempool.h"
 #include "softdev/module.h"
 #include "softdev/stream.h"
+#include "softdev/texture.h"
 
 #include <string.h>
 
@@ -119,6 +120,7 @@ static void context_close(struct context *c)
 	stream_free_all(c);
 	event_free_all(c);
 	module_free_all(c);
+	texture_free_all(c);
 	array_free_all(c);
 	if (c->primary)
 		mempool_forget(c->device);

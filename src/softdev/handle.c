@@ -9,6 +9,7 @@
 #include "softdev/mempool.h"
 #include "softdev/module.h"
 #include "softdev/stream.h"
+#include "softdev/texture.h"
 #include "softdev/vmm.h"
 
 #include <pthread.h>
@@ -39,6 +40,9 @@ static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_ALLOCATION] = SLAB(struct allocation),
 	[HANDLE_ARRAY] = SLAB(struct array),
 	[HANDLE_MIPMAP] = SLAB(struct mipmap),
+	[HANDLE_TEXTURE] = SLAB(struct texture),
+	[HANDLE_SURFACE] = SLAB(struct texture),
+	[HANDLE_TEXREF] = SLAB(struct texref),
 	[HANDLE_MODULE] = SLAB(struct module),
 	[HANDLE_FUNCTION] = SLAB(struct function),
 	[HANDLE_LIBRARY] = SLAB(struct library),

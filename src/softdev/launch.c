@@ -13,6 +13,7 @@
 #include "softdev/log.h"
 #include "softdev/mempool.h"
 #include "softdev/stream.h"
+#include "softdev/texture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -252,6 +253,7 @@ void launch_run(struct work *w)
 		.cooperative = w->kernel.cooperative,
 		.sm_count = c->device->config->sm_count,
 		.memory = { memory_find, heap_alloc, heap_free, c },
+		.textures = { texture_find, c },
 		.print = kernel_print,
 		.exact = check_exact(),
 		.timeout_ns = driver.check.timeout_ns,

@@ -12,6 +12,7 @@
 #include "softdev/jit.h"
 #include "softdev/log.h"
 #include "softdev/stream.h"
+#include "softdev/texture.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -156,15 +157,22 @@ static CUresult module_variables(struct module *m)
 	_cleanup_free_ uint64_t *address = calloc(count + 1, sizeof(*address));
 
 	m->variable = calloc(count + 1, sizeof(*m->variable));
-	if (!address || !m->variable)
+	m->reference = calloc(count + 1, sizeof(*m->reference));
+	if (!address || !m->variable || !m->reference)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < count; i++) {
 		const struct ptx_variable *v = ptx_module_variable_at(m->ptx, i);
-		CUresult e = range_new(m->context->device, m->context, RANGE_VARIABLE, v->bytes ? v->bytes : 1,
-				       &m->variable[i]);
+		const bool reference = v->space >= PTX_TEXREF;
+		CUresult e = reference ? texref_new(m->context, v, &m->reference[i])
+				       : range_new(m->context->device, m->context, RANGE_VARIABLE,
+						   v->bytes ? v->bytes : 1, &m->variable[i]);
 
 		if (e)
 			return e;
+		if (reference) {
+			address[i] = (uintptr_t)m->reference[i];
+			continue;
+		}
 		m->variable[i]->flags = v->managed;
 		m->variable[i]->read_only = v->space == PTX_CONST;
 		m->variable[i]->name = v->name;
@@ -179,6 +187,10 @@ void module_free(struct module *m)
 
 	for (size_t i = 0; m->variable && i < count; i++)
 		range_free(m->variable[i]);
+	for (size_t i = 0; m->reference && i < count; i++)
+		if (m->reference[i])
+			handle_free(m->reference[i]);
+	free(m->reference);
 	free(m->variable);
 	while (m->functions) {
 		struct function *f = m->functions;
@@ -401,7 +413,7 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, siz
 	const struct ptx_variable *v = ptx_module_variable_find(m->ptx, name);
 
 	/* Found without .visible as well: compilers leave it away in whole-program mode, and programs look them up. */
-	if (!v || (managed && !v->managed))
+	if (!v || v->space >= PTX_TEXREF || (managed && !v->managed))
 		return CUDA_ERROR_NOT_FOUND;
 	if (ret)
 		*ret = v->address;

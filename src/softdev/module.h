@@ -26,8 +26,9 @@ struct module {
 	struct context *context;
 	struct library *library; /* NULL: loaded by itself */
 	struct ptx_module *ptx;
-	struct source source;	 /* of a module that was loaded by itself, while reports are asked for */
-	struct range **variable; /* one per variable of the engine's module */
+	struct source source;	   /* of a module that was loaded by itself, while reports are asked for */
+	struct range **variable;   /* one per variable of the engine's module ... */
+	struct texref **reference; /* ... but for those that are references */
 	/* module_mutex (module.c) guards the following */
 	struct function *functions;
 	struct module *next; /* of the library's modules */

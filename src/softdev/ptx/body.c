@@ -216,7 +216,7 @@ static struct operand parse_named(struct parser *p, struct name opcode)
 	return o;
 }
 
-static struct operand parse_address(struct parser *p, struct name opcode)
+static struct operand parse_address(struct parser *p, struct name opcode, uint32_t depth)
 {
 	struct operand o = { .kind = OPD_ADDRESS, .reg = LOC_NONE }, base;
 
@@ -233,23 +233,40 @@ static struct operand parse_address(struct parser *p, struct name opcode)
 		o.value = parse_int(p);
 	}
 	parse_offset(p, &o);
-	if (parse_is(p, ','))
-		parse_fail(p, "%.*s is not supported", (int)opcode.bytes, opcode.p);
+	if (parse_is(p, ',')) { /* [texture, coordinates] */
+		base = parse_group(p, opcode, ']', OPD_ADDRESS, depth);
+		o.item = base.item;
+		o.count = base.count;
+		return o;
+	}
 	parse_expect(p, ']');
 	return o;
 }
 
+/* The second result in p|q and {a, b}|q. */
+static void parse_pair(struct parser *p, struct name opcode, struct operand *o)
+{
+	if (!parse_accept(p, '|'))
+		return;
+	o->pair = parse_scratch(p, sizeof(*o->pair));
+	if (o->pair)
+		*o->pair = parse_named(p, opcode);
+}
+
 static struct operand parse_operand(struct parser *p, struct name opcode, uint32_t depth)
 {
-	struct operand o = { .kind = OPD_INT }, *pair;
+	struct operand o = { .kind = OPD_INT };
 	bool minus;
 
-	if (parse_is(p, '{'))
-		return parse_group(p, opcode, '}', OPD_VECTOR, depth);
+	if (parse_is(p, '{')) {
+		o = parse_group(p, opcode, '}', OPD_VECTOR, depth);
+		parse_pair(p, opcode, &o);
+		return o;
+	}
 	if (parse_is(p, '('))
 		return parse_group(p, opcode, ')', OPD_LIST, depth);
 	if (parse_is(p, '['))
-		return parse_address(p, opcode);
+		return parse_address(p, opcode, depth);
 	if (parse_accept(p, '!')) {
 		o = parse_named(p, opcode);
 		o.negate = true;
@@ -260,12 +277,7 @@ static struct operand parse_operand(struct parser *p, struct name opcode, uint32
 		o = parse_named(p, opcode);
 		if (o.kind == OPD_SYMBOL)
 			parse_offset(p, &o);
-		if (parse_accept(p, '|')) {
-			pair = parse_scratch(p, sizeof(*pair));
-			if (pair)
-				*pair = parse_named(p, opcode);
-			o.pair = pair;
-		}
+		parse_pair(p, opcode, &o);
 		return o;
 	}
 	o.value = p->lex.now.value;
@@ -457,7 +469,8 @@ static bool parse_local(struct parser *p, struct body *b)
 	parse_expect(p, ';');
 	if (!s || parse_failed(p))
 		return true;
-	s->space = (uint8_t)space;
+	if (s->space < PTX_TEXREF)
+		s->space = (uint8_t)space;
 	if (s->kind == SYM_SHARED) {
 		*p->program->shared_end = s;
 		p->program->shared_end = &s->next;

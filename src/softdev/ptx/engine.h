@@ -193,6 +193,15 @@ struct barrier {
 	bool results; /* some of those who wait get one */
 };
 
+#define TEXTURE_SLOTS 4u
+
+/* A handle that a block has looked up. */
+struct texture_slot {
+	uint64_t handle;
+	const struct ptx_texture *texture;
+	uint32_t use; /* enum ptx_texture_use */
+};
+
 struct block {
 	const struct ptx_launch *launch;
 	struct run *run; /* of launch.c */
@@ -211,6 +220,8 @@ struct block {
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
 	const struct op *fault_op; /* of an access */
+	struct texture_slot texture[TEXTURE_SLOTS];
+	uint32_t texture_next;
 	uint32_t shape[3];   /* of the threads that warp.tid was filled in for */
 	struct frame *spare; /* frames of functions, for reuse */
 	uint8_t *buffer;     /* warps, entry frames, shared and local memory in one piece */
@@ -238,8 +249,23 @@ enum form {
 	FORM_BAR,
 	FORM_CVTA,
 	FORM_ISSPACEP,
+	FORM_TEXTURE,
 	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
 	FORM_INTERNAL, /* made by the decoder, has no spelling */
+};
+
+/* Of FORM_TEXTURE, as the count of a row. */
+enum texture_shape {
+	SHAPE_TEX,
+	SHAPE_TEX_HALF,
+	SHAPE_GATHER,
+	SHAPE_QUERY,
+	SHAPE_QUERY_LEVEL,
+	SHAPE_QUERY_SURFACE,
+	SHAPE_SULD,
+	SHAPE_SUST,
+	SHAPE_SURED,
+	SHAPE_IS,
 };
 
 struct row {
@@ -287,6 +313,9 @@ void run_print(struct block *b, const char *text, size_t bytes);
 
 /* builtin.c */
 exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail;
+
+/* texture.c, surface.c */
+exec_fn texture_fetch, texture_gather, texture_query, texture_is, surface_load, surface_store, surface_reduce;
 
 /* module.c */
 const struct function *module_function_at(const struct ptx_module *m, uint64_t address);

@@ -80,6 +80,7 @@
 #include "softdev/ptx/rows_float.h"
 #include "softdev/ptx/rows_cvt.h"
 #include "softdev/ptx/rows_mem.h"
+#include "softdev/ptx/rows_tex.h"
 
 #undef R1
 #undef R2
@@ -114,6 +115,7 @@ static const struct row rows[] = {
 #include "softdev/ptx/rows_float.h"
 #include "softdev/ptx/rows_cvt.h"
 #include "softdev/ptx/rows_mem.h"
+#include "softdev/ptx/rows_tex.h"
 };
 
 static u32 guard_mask(const struct warp *w, const struct op *o)

@@ -72,7 +72,8 @@ static bool compare_word(struct name w, struct form_words *f)
 void form_words(struct name opcode, struct form_words *ret)
 {
 	static const char *const memory[] = { "ld",	  "ldu",      "st",	   "atom",    "red",	      "cvta",
-					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority" };
+					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority",
+					      "suld",	  "sust" };
 	static const char *const compare[] = { "setp", "set" };
 	struct name w = { opcode.p, 0 };
 	bool is_memory, is_compare;
@@ -125,7 +126,7 @@ static struct address take_address(struct decoder *d, const struct operand *o, c
 	struct symbol *s = o->symbol;
 	uint64_t end;
 
-	if (o->kind != OPD_ADDRESS) {
+	if (o->kind != OPD_ADDRESS || o->item) {
 		decode_fail(d, "%.*s without an address", (int)d->insn->opcode.bytes, d->insn->opcode.p);
 		return a;
 	}
@@ -853,6 +854,9 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case FORM_BAR:
 		form_bar(d, m);
+		break;
+	case FORM_TEXTURE:
+		form_texture(d, m, words);
 		break;
 	default:
 		decode_fail(d, "%.*s is not supported", (int)d->insn->opcode.bytes, d->insn->opcode.p);

@@ -35,3 +35,5 @@ bool decode_count(struct decoder *d, uint32_t least, uint32_t most);
 void form_words(struct name opcode, struct form_words *ret);
 void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words);
 void form_return(struct decoder *d);
+/* forms_tex.c */
+void form_texture(struct decoder *d, const struct insn_match *m, const struct form_words *words);

@@ -158,6 +158,7 @@ static void block_attach(struct block *b, struct run *run)
 	if (l->cooperative)
 		b->range[3] = (struct ptx_range){ (uintptr_t)run->workspace,
 						  (uintptr_t)run->workspace + sizeof(run->workspace), false };
+	memset(b->texture, 0, sizeof(b->texture));
 	b->range_next = RANGES_OWN - 1;
 	b->range_last = 0;
 }

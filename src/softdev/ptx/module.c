@@ -147,6 +147,8 @@ static int list_variables(struct ptx_module *m, struct program *p)
 			.managed = s->managed,
 			.visible = s->linkage != LINK_FILE,
 		};
+		if (s->reference)
+			m->variable[s->index].reference = *s->reference;
 		if (!m->variable[m->variable_count - 1].name)
 			return -ENOMEM;
 	}
@@ -545,7 +547,7 @@ int ptx_module_bind(struct ptx_module *m, const uint64_t *address)
 		const struct symbol *s = m->variable_symbol[i];
 		uint8_t *to = (uint8_t *)(uintptr_t)address[i];
 
-		if (!s->bytes)
+		if (!s->bytes || s->space >= PTX_TEXREF)
 			continue;
 		memset(to, 0, s->bytes);
 		if (s->init_bytes)

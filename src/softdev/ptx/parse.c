@@ -466,12 +466,59 @@ static void parse_init(struct parser *p, struct symbol *s, const uint64_t *row)
 		s->bytes = s->init_bytes;
 }
 
+/* One of the names that an initial value of a reference may have; -1 for those that say nothing here. */
+static int8_t reference_word(struct name n)
+{
+	static const char *const word[] = { "wrap", "clamp_to_edge", "mirror", "clamp_to_border" };
+	static const char *const filter[] = { "nearest", "linear" };
+
+	for (int8_t i = 0; i < 4; i++)
+		if (name_is(n, word[i]))
+			return i;
+	for (int8_t i = 0; i < 2; i++)
+		if (name_is(n, filter[i]))
+			return i;
+	return name_is(n, "clamp_ogl") ? 1 : -1;
+}
+
+/* = { filter_mode = linear, addr_mode_0 = wrap } */
+static void parse_reference(struct parser *p, struct symbol *s)
+{
+	s->reference = parse_take(p, sizeof(*s->reference));
+	if (!s->reference)
+		return;
+	*s->reference = (struct ptx_reference){ { -1, -1, -1 }, -1, -1 };
+	if (!parse_accept(p, '='))
+		return;
+	parse_expect(p, '{');
+	while (!parse_is(p, '}') && p->lex.now.kind != TOK_END) {
+		struct name field = parse_name(p);
+		int8_t v;
+
+		parse_expect(p, '=');
+		v = p->lex.now.kind == TOK_NAME ? reference_word(parse_name(p)) : (int8_t)!!parse_int(p);
+		if (name_is(field, "filter_mode"))
+			s->reference->linear = v;
+		else if (name_is(field, "normalized_coords"))
+			s->reference->normalized = v;
+		else if (name_is(field, "force_unnormalized_coords"))
+			s->reference->normalized = v == 1 ? 0 : s->reference->normalized;
+		else if (field.bytes == 11 && !memcmp(field.p, "addr_mode_", 10) && field.p[10] >= '0' &&
+			 field.p[10] <= '2')
+			s->reference->address[field.p[10] - '0'] = v;
+		if (!parse_accept(p, ','))
+			break;
+	}
+	parse_expect(p, '}');
+}
+
 /* `.align 4 .v2 .type name[a][b]` after the space; fills in the symbol. */
 struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool with_init)
 {
 	uint64_t dim[DIMENSIONS_MAX] = { 0 }, row[DIMENSIONS_MAX + 1] = { 0 }, bytes;
 	uint32_t dims = 0, vector = 1, align = 0;
 	bool managed = false, open = false;
+	enum ptx_variable_space reference = PTX_GLOBAL;
 	struct symbol *s;
 	enum type t;
 
@@ -502,15 +549,15 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 			break;
 		}
 	}
-	if (p->lex.now.kind == TOK_DOT &&
-	    (name_is(p->lex.now.name, "texref") || name_is(p->lex.now.name, "samplerref") ||
-	     name_is(p->lex.now.name, "surfref"))) {
-		lex_next(&p->lex);
-		t = TY_u64;
+	if (parse_dot(p, "texref"))
+		reference = PTX_TEXREF;
+	else if (parse_dot(p, "surfref"))
+		reference = PTX_SURFREF;
+	else if (parse_dot(p, "samplerref"))
+		reference = PTX_SAMPLERREF;
+	t = reference ? TY_u64 : parse_type(p);
+	if (reference && kind != SYM_VARIABLE && kind != SYM_KERNEL_PARAM)
 		kind = SYM_OTHER;
-	} else {
-		t = parse_type(p);
-	}
 	/* `.param .u64 .ptr .global .align 4 name` */
 	if (parse_dot(p, "ptr")) {
 		(void)(parse_dot(p, "global") || parse_dot(p, "const") || parse_dot(p, "shared") ||
@@ -523,6 +570,7 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 		return NULL;
 	s->element = (uint8_t)t;
 	s->managed = managed;
+	s->space = (uint8_t)reference;
 	bytes = type_bytes(t) * vector;
 	s->align = align ? align : (uint32_t)(bytes ? bytes : 1);
 	while (parse_accept(p, '[')) {
@@ -550,9 +598,13 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 		row[0] = bytes;
 	s->open_array = open;
 	s->bytes = bytes;
+	if (reference && (dims || vector > 1))
+		parse_fail(p, "%.*s: arrays of references are not supported", (int)s->name.bytes, s->name.p);
 	if (with_init) {
 		parse_enter(p, s); /* an initial value may be its own address */
-		if (parse_accept(p, '='))
+		if (reference)
+			parse_reference(p, s);
+		else if (parse_accept(p, '='))
 			parse_init(p, s, row);
 	}
 	return s;
@@ -565,7 +617,8 @@ static void parse_variable(struct parser *p, enum symbol_kind kind, enum ptx_var
 
 	if (!s || parse_failed(p))
 		return;
-	s->space = (uint8_t)space;
+	if (s->space < PTX_TEXREF)
+		s->space = (uint8_t)space;
 	s->linkage = (uint8_t)linkage;
 	if (s->kind == SYM_SHARED) {
 		*p->program->shared_end = s;
@@ -576,6 +629,26 @@ static void parse_variable(struct parser *p, enum symbol_kind kind, enum ptx_var
 	}
 	if (parse_is(p, ','))
 		parse_fail(p, "several variables in one declaration: declare them one by one");
+	parse_expect(p, ';');
+}
+
+/* .tex .u32 name: the oldest way to write .global .texref name */
+static void parse_old_texture(struct parser *p, enum linkage linkage)
+{
+	struct symbol *s;
+
+	parse_type(p);
+	s = parse_symbol_new(p, parse_name(p), SYM_VARIABLE);
+	if (!s)
+		return;
+	s->element = TY_u64;
+	s->bytes = s->align = 8;
+	s->space = PTX_TEXREF;
+	s->linkage = (uint8_t)linkage;
+	parse_enter(p, s);
+	parse_reference(p, s);
+	*p->program->variable_end = s;
+	p->program->variable_end = &s->next;
 	parse_expect(p, ';');
 }
 
@@ -813,8 +886,8 @@ static void parse_item(struct parser *p)
 		parse_variable(p, SYM_SHARED, PTX_GLOBAL, linkage);
 	else if (parse_dot(p, "alias"))
 		parse_alias(p);
-	else if (parse_dot(p, "texref") || parse_dot(p, "samplerref") || parse_dot(p, "surfref"))
-		parse_fail(p, "texture, sampler and surface references are not supported: use texture objects");
+	else if (parse_dot(p, "tex"))
+		parse_old_texture(p, linkage);
 	else if (!parse_accept(p, ';'))
 		parse_unexpected(p, "a directive");
 }

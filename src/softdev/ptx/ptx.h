@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "softdev/ptx/texture.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,7 +66,8 @@ struct ptx_kernel {
 	uint32_t target;	      /* 90 for sm_90 */
 };
 
-enum ptx_variable_space { PTX_GLOBAL, PTX_CONST };
+/* The last three are references: 8 bytes without memory, whose address is the handle that instructions find there. */
+enum ptx_variable_space { PTX_GLOBAL, PTX_CONST, PTX_TEXREF, PTX_SURFREF, PTX_SAMPLERREF };
 
 struct ptx_variable {
 	const char *name;
@@ -74,6 +77,7 @@ struct ptx_variable {
 	bool managed;	  /* .attribute(.managed) */
 	bool visible;	  /* .visible, .weak, .common; every variable can be found by name, these first */
 	uint64_t address; /* bound */
+	struct ptx_reference reference;
 };
 
 /*
@@ -182,6 +186,7 @@ struct ptx_launch {
 	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */
 	struct ptx_memory memory;
+	struct ptx_textures textures;
 	void (*print)(void *ctx, const char *text,
 		      size_t bytes); /* printf of kernels; whole pieces, never two at once */
 	void *print_ctx;

@@ -58,7 +58,7 @@ enum symbol_kind {
 	SYM_LABEL,
 	SYM_TARGETS,   /* .branchtargets */
 	SYM_PROTOTYPE, /* .callprototype, .calltargets: not needed to run */
-	SYM_OTHER,     /* texture and sampler references: refused when used */
+	SYM_OTHER,     /* references as parameters of functions: refused when used */
 };
 
 enum linkage { LINK_FILE, LINK_VISIBLE, LINK_WEAK, LINK_EXTERN };
@@ -94,6 +94,7 @@ struct symbol {
 	struct symbol **targets;
 	uint32_t target_count;
 	struct symbol *mark; /* shared: the last kernel that counted it */
+	struct ptx_reference *reference; /* of .texref and the like */
 };
 
 enum operand_kind {
