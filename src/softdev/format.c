@@ -31,26 +31,30 @@ bool format_find(CUarray_format f, struct format *ret)
 	case CU_AD_FORMAT_UNORM_INT8X1:
 	case CU_AD_FORMAT_UNORM_INT8X2:
 	case CU_AD_FORMAT_UNORM_INT8X4:
-		*ret = (struct format){ 1, 1u << (f - CU_AD_FORMAT_UNORM_INT8X1), PTX_TEXEL_UNORM8, PTX_TEXEL_UNORM8,
-					false, true };
+		*ret = (struct format){
+			1, 1u << (f - CU_AD_FORMAT_UNORM_INT8X1), PTX_TEXEL_UNORM8, PTX_TEXEL_UNORM8, false, true
+		};
 		return true;
 	case CU_AD_FORMAT_UNORM_INT16X1:
 	case CU_AD_FORMAT_UNORM_INT16X2:
 	case CU_AD_FORMAT_UNORM_INT16X4:
-		*ret = (struct format){ 2, 1u << (f - CU_AD_FORMAT_UNORM_INT16X1), PTX_TEXEL_UNORM16,
-					PTX_TEXEL_UNORM16, false, true };
+		*ret = (struct format){
+			2, 1u << (f - CU_AD_FORMAT_UNORM_INT16X1), PTX_TEXEL_UNORM16, PTX_TEXEL_UNORM16, false, true
+		};
 		return true;
 	case CU_AD_FORMAT_SNORM_INT8X1:
 	case CU_AD_FORMAT_SNORM_INT8X2:
 	case CU_AD_FORMAT_SNORM_INT8X4:
-		*ret = (struct format){ 1, 1u << (f - CU_AD_FORMAT_SNORM_INT8X1), PTX_TEXEL_SNORM8, PTX_TEXEL_SNORM8,
-					true, true };
+		*ret = (struct format){
+			1, 1u << (f - CU_AD_FORMAT_SNORM_INT8X1), PTX_TEXEL_SNORM8, PTX_TEXEL_SNORM8, true, true
+		};
 		return true;
 	case CU_AD_FORMAT_SNORM_INT16X1:
 	case CU_AD_FORMAT_SNORM_INT16X2:
 	case CU_AD_FORMAT_SNORM_INT16X4:
-		*ret = (struct format){ 2, 1u << (f - CU_AD_FORMAT_SNORM_INT16X1), PTX_TEXEL_SNORM16,
-					PTX_TEXEL_SNORM16, true, true };
+		*ret = (struct format){
+			2, 1u << (f - CU_AD_FORMAT_SNORM_INT16X1), PTX_TEXEL_SNORM16, PTX_TEXEL_SNORM16, true, true
+		};
 		return true;
 	case CU_AD_FORMAT_UNORM_INT_101010_2:
 		*ret = (struct format){ 1, 4, PTX_TEXEL_1010102, PTX_TEXEL_1010102, false, true };

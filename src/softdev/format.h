@@ -5,8 +5,8 @@
 #include "softdev/ptx/texture.h"
 
 struct format {
-	unsigned bytes;	   /* of a channel */
-	unsigned channels; /* that it always has; 0: 1, 2 or 4, as asked for */
+	unsigned bytes;		   /* of a channel */
+	unsigned channels;	   /* that it always has; 0: 1, 2 or 4, as asked for */
 	enum ptx_texel integer;	   /* read as it is */
 	enum ptx_texel normalized; /* read as a float */
 	bool is_signed, is_float;

@@ -400,11 +400,11 @@ CUresult soft_cuTexRefGetAddress_v2(CUdeviceptr *ret, CUtexref h)
 
 	if (e)
 		return e;
-	if (!ret || !r->bound || (r->resource.resType != CU_RESOURCE_TYPE_LINEAR &&
-				  r->resource.resType != CU_RESOURCE_TYPE_PITCH2D))
+	if (!ret || !r->bound ||
+	    (r->resource.resType != CU_RESOURCE_TYPE_LINEAR && r->resource.resType != CU_RESOURCE_TYPE_PITCH2D))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = r->resource.resType == CU_RESOURCE_TYPE_LINEAR ? r->resource.res.linear.devPtr
-							       : r->resource.res.pitch2D.devPtr;
+							      : r->resource.res.pitch2D.devPtr;
 	return CUDA_SUCCESS;
 }
 

@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-#define ALIGNMENT 512u		   /* as the attributes say */
-#define PITCH_ALIGNMENT 32u	   /* likewise */
-#define LINEAR_MOST (1u << 27)	   /* elements */
-#define PITCH_WIDTH_MOST 131072u   /* elements */
-#define PITCH_HEIGHT_MOST 65000u   /* rows */
-#define PITCH_BYTES_MOST 2097120u  /* of a row */
+#define ALIGNMENT 512u		  /* as the attributes say */
+#define PITCH_ALIGNMENT 32u	  /* likewise */
+#define LINEAR_MOST (1u << 27)	  /* elements */
+#define PITCH_WIDTH_MOST 131072u  /* elements */
+#define PITCH_HEIGHT_MOST 65000u  /* rows */
+#define PITCH_BYTES_MOST 2097120u /* of a row */
 #define SAMPLING_FLAGS                                                                                                 \
 	(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |                                     \
 	 CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
@@ -44,12 +44,10 @@ static CUresult elements_describe(CUarray_format f, unsigned channels, struct pt
 
 static void level_describe(const struct array *a, struct ptx_texture_level *ret)
 {
-	*ret = (struct ptx_texture_level){ a->data,
-					   (uint32_t)a->descriptor.Width,
-					   (uint32_t)a->height,
-					   (uint32_t)a->depth,
-					   a->row_bytes,
-					   (uint64_t)a->row_bytes * a->height };
+	*ret = (struct ptx_texture_level){
+		a->data,      (uint32_t)a->descriptor.Width,	 (uint32_t)a->height, (uint32_t)a->depth,
+		a->row_bytes, (uint64_t)a->row_bytes * a->height
+	};
 }
 
 static CUresult array_describe(const CUDA_ARRAY3D_DESCRIPTOR *d, struct array *const *level, unsigned levels,
@@ -102,9 +100,8 @@ static CUresult pitch_describe(const CUDA_RESOURCE_DESC *r, struct texture_view 
 	t->kind = PTX_TEXTURE_PITCH;
 	t->dimensions = 2;
 	t->levels = 1;
-	t->level[0] = (struct ptx_texture_level){
-		r->res.pitch2D.devPtr, (uint32_t)width, (uint32_t)height, 1, pitch, 0
-	};
+	t->level[0] =
+		(struct ptx_texture_level){ r->res.pitch2D.devPtr, (uint32_t)width, (uint32_t)height, 1, pitch, 0 };
 	ret->bytes = pitch * (height - 1) + width * t->element_bytes;
 	return CUDA_SUCCESS;
 }
@@ -201,10 +198,10 @@ static uint8_t address_mode(CUaddress_mode m, bool normalized)
 
 static uint32_t border_integer(float x)
 {
-	return x >= 2147483648.0f ? (x < 4294967296.0f ? (uint32_t)x : UINT32_MAX)
+	return x >= 2147483648.0f   ? (x < 4294967296.0f ? (uint32_t)x : UINT32_MAX)
 	       : x > -2147483648.0f ? (uint32_t)(int32_t)x
-				    : x == x ? 0x80000000u
-					     : 0;
+	       : x == x		    ? 0x80000000u
+				    : 0;
 }
 
 static CUresult sampling_apply(const CUDA_TEXTURE_DESC *s, struct ptx_texture *t)

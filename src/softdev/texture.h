@@ -38,7 +38,7 @@ struct texref {
 	struct context *context;
 	enum ptx_variable_space kind;
 	bool created;
-	bool bound; /* resource means something */
+	bool bound;  /* resource means something */
 	bool usable; /* view does */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampling;

@@ -70,7 +70,12 @@ static void test_refusals(void)
 	refused(HEAD ".visible .entry k() { ret; }\n.visible .entry k() { ret; }", PTX_INVALID, "second time");
 	refused(KERNEL("mov.u32 %r1, 0x;"), PTX_INVALID, "malformed number");
 	refused(KERNEL("mov.u32 %r1, 0f1234;"), PTX_INVALID, "malformed number");
-	refused(KERNEL("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%rd1, {%r1, %r2}];"), PTX_INVALID, "tex.2d");
+	refused(KERNEL("tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%rd1, {%r1, %r2, %r3, %r3}];"), PTX_INVALID, "tex.2dms");
+	refused(KERNEL("tex.2d.v4.f32.s32 {%f1,%f2,%f3}, [%rd1, {%r1, %r2}];"), PTX_INVALID, "4 results");
+	refused(KERNEL("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%rd1, {%r1}];"), PTX_INVALID, "2 coordinates");
+	refused(KERNEL("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%rd1, {%f1, %f2}], %f3;"), PTX_INVALID, "depth");
+	refused(KERNEL("sust.b.1d.v4.b64.trap [%rd1, {%r1}], {%rd1,%rd1,%rd1,%rd1};"), PTX_INVALID, "16 bytes");
+	refused(KERNEL("ld.global.u32 %r1, [%rd1, {%r1}];"), PTX_INVALID, "address");
 	refused("/* no end", PTX_INVALID, "no .version");
 }
 

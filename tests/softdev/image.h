@@ -185,8 +185,8 @@ static inline void picture_make(struct picture *p, enum shape shape, CUarray_for
 			good = !cuMipmappedArrayGetLevel(&a, p->mipmap, i);
 		good = good && !picture_copy(p, a, i);
 	}
-	tap_ok(good, "a picture of shape %d, format %d x %u, %u x %u x %u, %u levels", (int)shape, (int)f, channels, w, h,
-	       d, levels);
+	tap_ok(good, "a picture of shape %d, format %d x %u, %u x %u x %u, %u levels", (int)shape, (int)f, channels, w,
+	       h, d, levels);
 }
 
 static inline void picture_free(struct picture *p)
@@ -208,7 +208,8 @@ static inline double texel(const struct picture *p, unsigned level, long x, long
 	char kind;
 	unsigned bytes = channel_bytes(p->format, &kind);
 	const unsigned char *at =
-		p->data[level] + (((size_t)z * p->height[level] + (size_t)y) * p->width[level] + (size_t)x) * element_bytes(p) +
+		p->data[level] +
+		(((size_t)z * p->height[level] + (size_t)y) * p->width[level] + (size_t)x) * element_bytes(p) +
 		(size_t)c * bytes;
 	uint64_t u = 0;
 	int64_t s;
@@ -223,7 +224,8 @@ static inline double texel(const struct picture *p, unsigned level, long x, long
 	}
 	if (kind == 'h')
 		return ldexp((double)((u & 0x3ff) | (u & 0x7c00 ? 0x400 : 0)),
-			     (int)(u >> 10 & 31) - 25 + !(u & 0x7c00)) * (u & 0x8000 ? -1 : 1);
+			     (int)(u >> 10 & 31) - 25 + !(u & 0x7c00)) *
+		       (u & 0x8000 ? -1 : 1);
 	s = (int64_t)(u << (64 - bytes * 8)) >> (64 - bytes * 8);
 	if (kind == 'n' || (kind == 'u' && bytes < 4 && !(flags & CU_TRSF_READ_AS_INTEGER))) {
 		v = (double)u / (double)((1u << bytes * 8) - 1);
@@ -268,7 +270,8 @@ static inline double in_texels(const CUDA_TEXTURE_DESC *d, unsigned axis, float 
 		v = 0;
 	if (!normalized)
 		return v > 1e9 ? 1e9 : v < -1e9 ? -1e9 : v;
-	if (isinf(v) && (d->addressMode[axis] == CU_TR_ADDRESS_MODE_WRAP || d->addressMode[axis] == CU_TR_ADDRESS_MODE_MIRROR))
+	if (isinf(v) &&
+	    (d->addressMode[axis] == CU_TR_ADDRESS_MODE_WRAP || d->addressMode[axis] == CU_TR_ADDRESS_MODE_MIRROR))
 		v = 0;
 	whole = floor(v);
 	if (d->addressMode[axis] == CU_TR_ADDRESS_MODE_WRAP)
@@ -286,8 +289,8 @@ static inline bool near_step(double v)
 }
 
 /* Samples one level. False: too near to a boundary to be judged. */
-static inline bool reference_level(const struct picture *p, const CUDA_TEXTURE_DESC *d, unsigned level, const double at[3],
-				   long layer, double ret[4], bool *ret_float)
+static inline bool reference_level(const struct picture *p, const CUDA_TEXTURE_DESC *d, unsigned level,
+				   const double at[3], long layer, double ret[4], bool *ret_float)
 {
 	const bool normalized = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
 	const bool linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR;
@@ -329,7 +332,8 @@ static inline bool reference_level(const struct picture *p, const CUDA_TEXTURE_D
 				i[k] = fold(d->addressMode[k], normalized, first[k] + second, size[k]);
 				border |= i[k] < 0;
 			}
-			v = texel(p, level, border ? 0 : i[0], border ? 0 : i[1], border ? 0 : i[2], c, d->flags, ret_float);
+			v = texel(p, level, border ? 0 : i[0], border ? 0 : i[1], border ? 0 : i[2], c, d->flags,
+				  ret_float);
 			if (border)
 				v = *ret_float ? d->borderColor[c] : (double)(int64_t)d->borderColor[c];
 			ret[c] += w ? w * v : 0;

@@ -8,7 +8,9 @@ RH("tex<,.base,.level,.grad>.<1d,2d,3d,a1d,a2d,cube,acube>.v4.<f32,s32,u32,f16>.
 RH("tex<,.base,.level,.grad>.<1d,2d,3d,a1d,a2d,cube,acube>.v2.<f16x2>.<s32,f32>", texture_fetch, FORM_TEXTURE,
    SHAPE_TEX_HALF)
 RH("tld4.<r,g,b,a>.<,2d,,,a2d,cube,acube>.v4.<f32,s32,u32>.<s32,f32>", texture_gather, FORM_TEXTURE, SHAPE_GATHER)
-RH("txq.<width,height,depth,channel_data_type,channel_order,normalized_coords,array_size,num_mipmap_levels,num_samples>.b32",
+#define TXQ_OF_TEXTURES                                                                                               \
+	"width,height,depth,channel_data_type,channel_order,normalized_coords,array_size,num_mipmap_levels,num_samples"
+RH("txq.<" TXQ_OF_TEXTURES ">.b32",
    texture_query, FORM_TEXTURE, SHAPE_QUERY)
 RH("txq.<,,,,,,,,,,force_unnormalized_coords,filter_mode,addr_mode_0,addr_mode_1,addr_mode_2>.b32", texture_query,
    FORM_TEXTURE, SHAPE_QUERY)

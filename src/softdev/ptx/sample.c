@@ -204,8 +204,8 @@ static inline int32_t axis_fold(uint8_t address, int32_t i, uint32_t n)
 
 static inline int32_t axis_point(const struct ptx_sampler *s, uint32_t axis, const struct sample_at *at, uint32_t n)
 {
-	const int32_t i = at->integer ? at->i[axis]
-				      : floor_int(bound(axis_texels(s, axis, at->x[axis], n), POINT_BOUND));
+	const int32_t i =
+		at->integer ? at->i[axis] : floor_int(bound(axis_texels(s, axis, at->x[axis], n), POINT_BOUND));
 
 	return axis_fold(s->address[axis], (int32_t)((uint32_t)i + (uint32_t)at->offset[axis]), n);
 }
@@ -264,8 +264,9 @@ static inline void sample_point(const struct ptx_texture *t, const struct ptx_sa
 	if ((x | y | z) < 0)
 		texel_border(t, ret);
 	else
-		texel_read(t, p + (uint64_t)(uint32_t)z * l->slice + (uint64_t)(uint32_t)y * l->pitch +
-				      (uint64_t)(uint32_t)x * t->element_bytes,
+		texel_read(t,
+			   p + (uint64_t)(uint32_t)z * l->slice + (uint64_t)(uint32_t)y * l->pitch +
+				   (uint64_t)(uint32_t)x * t->element_bytes,
 			   ret);
 }
 
@@ -415,8 +416,8 @@ static void cube_add(const struct ptx_texture *t, const struct ptx_texture_level
 		sum[c] += weight * channel_float((enum ptx_texel)t->texel, p, c);
 }
 
-static void sample_seamless(const struct ptx_texture *t, const struct ptx_sampler *s,
-			    const struct ptx_texture_level *l, const struct sample_at *at, uint32_t ret[4])
+static void sample_seamless(const struct ptx_texture *t, const struct ptx_sampler *s, const struct ptx_texture_level *l,
+			    const struct sample_at *at, uint32_t ret[4])
 {
 	int32_t x, y;
 	const float wx = (float)axis_around(s, 0, at, l->width, &x) / WEIGHT_ONE;
@@ -443,8 +444,8 @@ void sample_level(const struct ptx_texture *t, const struct ptx_sampler *s, uint
 	const struct ptx_texture_level *l = &t->level[level];
 
 	if (t->kind == PTX_TEXTURE_LINEAR) {
-		const int32_t i = at->integer ? at->i[0]
-					      : floor_int(bound(at->x[0] == at->x[0] ? at->x[0] : 0, POINT_BOUND));
+		const int32_t i =
+			at->integer ? at->i[0] : floor_int(bound(at->x[0] == at->x[0] ? at->x[0] : 0, POINT_BOUND));
 		const int64_t place = (int64_t)i + at->offset[0];
 
 		memset(ret, 0, 4 * sizeof(*ret));

@@ -17,11 +17,11 @@ struct texture_use {
 	uint8_t geometry;
 	uint8_t coordinates; /* without the layer */
 	bool layered;
-	bool integer; /* coordinates */
-	uint8_t lod;  /* enum lod */
-	uint8_t half; /* results: 0 32 bits each, 1 f16x2, 2 f16 */
-	bool sampler; /* arg[1] is one */
-	bool resident; /* the last result is the predicate */
+	bool integer;	   /* coordinates */
+	uint8_t lod;	   /* enum lod */
+	uint8_t half;	   /* results: 0 32 bits each, 1 f16x2, 2 f16 */
+	bool sampler;	   /* arg[1] is one */
+	bool resident;	   /* the last result is the predicate */
 	uint8_t component; /* of a gather */
 	uint8_t offsets;   /* how many */
 	/* where arguments begin */

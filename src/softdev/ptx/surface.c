@@ -134,7 +134,9 @@ static uint32_t limited(uint32_t v, uint32_t bytes, bool is_signed)
 		return v;
 	if (!is_signed)
 		return v > most ? most : v;
-	return (uint32_t)((int32_t)v < least ? least : (int32_t)v > (int32_t)(most / 2) ? (int32_t)(most / 2) : (int32_t)v);
+	return (uint32_t)((int32_t)v < least		     ? least
+			  : (int32_t)v > (int32_t)(most / 2) ? (int32_t)(most / 2)
+							     : (int32_t)v);
 }
 
 /* A 32-bit value as a channel of the surface's format; value: its bits. */

@@ -69,8 +69,8 @@ static void write_texel(struct warp *w, const struct texture_use *u, uint32_t la
 
 	if (u->half == 1) {
 		for (uint32_t k = 0; k < 2; k++)
-			((uint32_t *)at(w, d[k].loc))[lane] = half_of(f32_of(texel[2 * k])) |
-							      (uint32_t)half_of(f32_of(texel[2 * k + 1])) << 16;
+			((uint32_t *)at(w, d[k].loc))[lane] =
+				half_of(f32_of(texel[2 * k])) | (uint32_t)half_of(f32_of(texel[2 * k + 1])) << 16;
 	} else {
 		for (uint32_t k = 0; k < 4; k++)
 			((uint32_t *)at(w, d[k].loc))[lane] = u->half ? half_of(f32_of(texel[k])) : texel[k];
@@ -258,10 +258,10 @@ void texture_query(struct warp *w, const struct op *o)
 
 	for (uint32_t left = w->mask; left; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctz(left);
-		const struct ptx_texture *t = u->query >= QUERY_UNNORMALIZED && !u->border
-						      ? texture_any(w, o, i, handle[i])
-						      : texture_get(w, o, i, handle[i],
-								    u->border ? PTX_USE_SURFACE : PTX_USE_TEXTURE);
+		const struct ptx_texture *t =
+			u->query >= QUERY_UNNORMALIZED && !u->border
+				? texture_any(w, o, i, handle[i])
+				: texture_get(w, o, i, handle[i], u->border ? PTX_USE_SURFACE : PTX_USE_TEXTURE);
 
 		if (!t)
 			return;

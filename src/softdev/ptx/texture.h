@@ -19,15 +19,15 @@ enum ptx_texel {
 	PTX_TEXEL_S8,
 	PTX_TEXEL_U16,
 	PTX_TEXEL_S16,
-	PTX_TEXEL_32,	  /* 32-bit integers as they are */
-	PTX_TEXEL_F32,	  /* floats from here on: these can be filtered */
+	PTX_TEXEL_32,  /* 32-bit integers as they are */
+	PTX_TEXEL_F32, /* floats from here on: these can be filtered */
 	PTX_TEXEL_F16,
 	PTX_TEXEL_UNORM8, /* [0, 1] */
 	PTX_TEXEL_SNORM8, /* [-1, 1] */
 	PTX_TEXEL_UNORM16,
 	PTX_TEXEL_SNORM16,
-	PTX_TEXEL_SRGB8,      /* the first three channels; the fourth is UNORM8 */
-	PTX_TEXEL_1010102,    /* four channels in 32 bits */
+	PTX_TEXEL_SRGB8,   /* the first three channels; the fourth is UNORM8 */
+	PTX_TEXEL_1010102, /* four channels in 32 bits */
 };
 
 enum ptx_texture_kind {
@@ -58,7 +58,7 @@ struct ptx_texture {
 	uint8_t channels;
 	uint8_t element_bytes;
 	bool cube;
-	bool seamless; /* cube maps: filtered across edges */
+	bool seamless;		  /* cube maps: filtered across edges */
 	bool is_float, is_signed; /* of a surface: what formatted stores and reductions take the data for */
 	struct ptx_sampler sampler;
 	bool linear_levels; /* between mipmap levels */
