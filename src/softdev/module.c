@@ -253,7 +253,7 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, cons
 	uint64_t begin = clock_now_ns();
 	struct source source = { 0 };
 	struct ptx_module *ptx;
-	struct module *m;
+	struct module *m = NULL;
 	struct context *c;
 	char log[1024];
 	CUresult e = context_current(&c);

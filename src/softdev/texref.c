@@ -34,7 +34,7 @@ static void texref_renew(struct texref *r)
 	if (r->kind == PTX_SURFREF && r->bound)
 		e = surface_view_make(&r->resource, &r->view);
 	else if (r->kind == PTX_TEXREF && r->bound)
-		e = texture_view_make(r->context->device, &r->resource, &r->sampling, NULL, &r->view);
+		e = texture_view_make(r->context, &r->resource, &r->sampling, NULL, &r->view);
 	r->usable = !e;
 }
 

@@ -244,8 +244,8 @@ static CUresult sampling_apply(const CUDA_TEXTURE_DESC *s, struct ptx_texture *t
 	return CUDA_SUCCESS;
 }
 
-/* Whether a kernel of this device may read all of [address, address + bytes). */
-static bool memory_accessible(struct device *d, uint64_t address, uint64_t bytes)
+/* Whether a kernel of this context may read all of [address, address + bytes). */
+static bool memory_accessible(struct context *c, uint64_t address, uint64_t bytes)
 {
 	uint64_t end;
 
@@ -254,14 +254,14 @@ static bool memory_accessible(struct device *d, uint64_t address, uint64_t bytes
 	while (address < end) {
 		struct ptx_range r;
 
-		if (!range_accessible(d, address, &r) || r.end <= address)
+		if (!range_accessible(c, address, &r) || r.end <= address)
 			return false;
 		address = r.end;
 	}
 	return true;
 }
 
-CUresult texture_view_make(struct device *d, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *s,
+CUresult texture_view_make(struct context *c, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *s,
 			   const CUDA_RESOURCE_VIEW_DESC *area, struct texture_view *ret)
 {
 	CUresult e = resource_describe(r, ret);
@@ -270,7 +270,7 @@ CUresult texture_view_make(struct device *d, const CUDA_RESOURCE_DESC *r, const 
 		e = area_apply(area, &ret->seen);
 	if (!e)
 		e = sampling_apply(s, &ret->seen);
-	if (!e && !ret->source && !memory_accessible(d, ret->seen.level[0].data, ret->bytes))
+	if (!e && !ret->source && !memory_accessible(c, ret->seen.level[0].data, ret->bytes))
 		e = CUDA_ERROR_INVALID_VALUE;
 	return e;
 }
@@ -297,7 +297,7 @@ static bool view_live(const struct texture_view *v, struct context *c)
 {
 	if (v->source)
 		return handle_find(v->source_type, v->source) && v->source->generation == v->source_generation;
-	return memory_accessible(c->device, v->seen.level[0].data, v->bytes);
+	return memory_accessible(c, v->seen.level[0].data, v->bytes);
 }
 
 static const struct ptx_texture *texref_seen(struct texref *r, struct context *c, enum ptx_texture_use use)
@@ -338,7 +338,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *reso
 		return e;
 	if (!ret || !resource || !sampling)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = texture_view_make(c->device, resource, sampling, area, &view);
+	e = texture_view_make(c, resource, sampling, area, &view);
 	if (e)
 		return e;
 	t = handle_new(HANDLE_TEXTURE);

@@ -47,7 +47,7 @@ struct texref {
 	struct texture_view view;
 };
 
-CUresult texture_view_make(struct device *d, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *s,
+CUresult texture_view_make(struct context *c, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *s,
 			   const CUDA_RESOURCE_VIEW_DESC *area, struct texture_view *ret);
 CUresult surface_view_make(const CUDA_RESOURCE_DESC *r, struct texture_view *ret);
 /* struct ptx_textures.find; the argument is the context. */
