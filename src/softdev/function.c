@@ -1,4 +1,10 @@
-/* function.c: functions: attributes, parameters, occupancy. See module.h. */
+/*
+ * function.c: functions: attributes, parameters, occupancy. See module.h.
+ *
+ * Occupancy is that of the declared SM: 2048 threads, 32 blocks, 65536 registers in pieces of 256 per warp, 228 KiB of
+ * shared memory in pieces of 128 bytes, of which each block's own administration takes 1 KiB. The engine's estimate of
+ * a kernel's registers is cut to what lets its largest block run, as a compiler would.
+ */
 #include "softdev/module.h"
 
 #include <string.h>
@@ -9,6 +15,8 @@
 #define SM_REGISTERS 65536
 #define SM_SHARED (228 << 10)
 #define BLOCK_SHARED_RESERVED (1 << 10)
+#define SHARED_PIECE 128
+#define REGISTER_PIECE 8 /* per thread: 256 per warp */
 
 CUresult function_find(CUfunction h, struct context *c, struct function **ret)
 {
@@ -27,8 +35,8 @@ CUresult function_find(CUfunction h, struct context *c, struct function **ret)
 	e = library_module(k->library, c, &m);
 	if (!e)
 		e = module_function(m, k->kernel->name, ret);
-	if (!e && k->dynamic_shared_most[c->device->ordinal] >= 0)
-		(*ret)->dynamic_shared_most = k->dynamic_shared_most[c->device->ordinal];
+	if (!e && k->settings_made[c->device->ordinal])
+		(*ret)->settings = k->settings[c->device->ordinal];
 	return e;
 }
 
@@ -48,8 +56,57 @@ uint32_t function_shared_most(const struct ptx_kernel *k, int set)
 	return k->shared_bytes < MODULE_SHARED_DEFAULT ? MODULE_SHARED_DEFAULT - k->shared_bytes : 0;
 }
 
-CUresult function_attribute(const struct ptx_kernel *k, int shared_set, int carveout, CUfunction_attribute attribute,
-			    int *ret)
+static uint32_t up(uint32_t n, uint32_t piece)
+{
+	return (n + piece - 1) / piece * piece;
+}
+
+static uint32_t registers_of(const struct ptx_kernel *k)
+{
+	uint32_t most = SM_REGISTERS / up(k->max_threads, WARP);
+
+	most = most > 255 ? 255 : most / REGISTER_PIECE * REGISTER_PIECE;
+	return !k->registers ? 1 : k->registers > most ? most : k->registers;
+}
+
+/* What may be set besides the size of dynamic shared memory: hints that nothing follows from. */
+static bool hint_good(CUfunction_attribute attribute, int value)
+{
+	switch (attribute) {
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		return value >= -1 && value <= 100;
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		return value == 0 || value == 1;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		return value >= CU_CLUSTER_SCHEDULING_POLICY_DEFAULT &&
+		       value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
+	default:
+		return false;
+	}
+}
+
+CUresult settings_set(struct function_settings *s, const struct ptx_kernel *k, CUfunction_attribute attribute,
+		      int value)
+{
+	if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+		if (value < 0 || (uint64_t)value + k->shared_bytes > MODULE_SHARED_MOST)
+			return CUDA_ERROR_INVALID_VALUE;
+		s->dynamic_shared_most = value;
+		return CUDA_SUCCESS;
+	}
+	if (!hint_good(attribute, value))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+		s->carveout = value;
+	else if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+		s->non_portable = value;
+	else
+		s->cluster_policy = value;
+	return CUDA_SUCCESS;
+}
+
+CUresult function_attribute(const struct ptx_kernel *k, const struct function_settings *s,
+			    CUfunction_attribute attribute, int *ret)
 {
 	switch (attribute) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -65,7 +122,7 @@ CUresult function_attribute(const struct ptx_kernel *k, int shared_set, int carv
 		*ret = (int)k->local_bytes;
 		break;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
-		*ret = (int)k->registers;
+		*ret = (int)registers_of(k);
 		break;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 		*ret = (int)k->target;
@@ -74,10 +131,16 @@ CUresult function_attribute(const struct ptx_kernel *k, int shared_set, int carv
 		*ret = (int)(driver.device[0].config->cc_major * 10 + driver.device[0].config->cc_minor);
 		break;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		*ret = (int)function_shared_most(k, shared_set);
+		*ret = (int)function_shared_most(k, s->dynamic_shared_most);
 		break;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		*ret = carveout;
+		*ret = s->carveout;
+		break;
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		*ret = s->non_portable;
+		break;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		*ret = s->cluster_policy;
 		break;
 	default:
 		if (attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
@@ -97,7 +160,7 @@ CUresult soft_cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfun
 		return e;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	return function_attribute(f->kernel, f->dynamic_shared_most, f->carveout, attribute, ret);
+	return function_attribute(f->kernel, &f->settings, attribute, ret);
 }
 
 CUresult soft_cuFuncSetAttribute(CUfunction h, CUfunction_attribute attribute, int value)
@@ -107,16 +170,7 @@ CUresult soft_cuFuncSetAttribute(CUfunction h, CUfunction_attribute attribute, i
 
 	if (e)
 		return e;
-	if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-		if (value < 0 || (uint32_t)value + f->kernel->shared_bytes > MODULE_SHARED_MOST)
-			return CUDA_ERROR_INVALID_VALUE;
-		f->dynamic_shared_most = value;
-		return CUDA_SUCCESS;
-	}
-	if (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT || value < -1 || value > 100)
-		return CUDA_ERROR_INVALID_VALUE;
-	f->carveout = value;
-	return CUDA_SUCCESS;
+	return settings_set(&f->settings, f->kernel, attribute, value);
 }
 
 CUresult soft_cuFuncSetCacheConfig(CUfunction h, CUfunc_cache config)
@@ -210,7 +264,7 @@ CUresult soft_cuFuncLoad(CUfunction h)
 
 static size_t shared_of_block(const struct ptx_kernel *k, size_t dynamic)
 {
-	return k->shared_bytes + dynamic + BLOCK_SHARED_RESERVED;
+	return up((uint32_t)(k->shared_bytes + dynamic), SHARED_PIECE) + BLOCK_SHARED_RESERVED;
 }
 
 int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t dynamic)
@@ -218,12 +272,13 @@ int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t 
 	uint32_t warps = (threads + WARP - 1) / WARP;
 	size_t blocks, registers;
 
-	if (!threads || threads > k->max_threads || k->shared_bytes + dynamic > MODULE_SHARED_MOST)
+	if (!threads || threads > k->max_threads || dynamic > MODULE_SHARED_MOST ||
+	    k->shared_bytes + dynamic > MODULE_SHARED_MOST)
 		return 0;
 	blocks = SM_THREADS / (warps * WARP);
 	if (blocks > SM_BLOCKS)
 		blocks = SM_BLOCKS;
-	registers = (size_t)(k->registers ? (k->registers + 7) / 8 * 8 : 8) * warps * WARP;
+	registers = (size_t)up(registers_of(k), REGISTER_PIECE) * warps * WARP;
 	if (blocks > SM_REGISTERS / registers)
 		blocks = SM_REGISTERS / registers;
 	if (blocks > SM_SHARED / shared_of_block(k, dynamic))
@@ -295,8 +350,8 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction h,
 		return e;
 	if (!ret || blocks <= 0 || threads <= 0 || function_blocks_per_sm(f->kernel, (uint32_t)threads, 0) < blocks)
 		return CUDA_ERROR_INVALID_VALUE;
-	most = (size_t)SM_SHARED / (size_t)blocks;
-	most = most > shared_of_block(f->kernel, 0) ? most - shared_of_block(f->kernel, 0) : 0;
+	most = (size_t)SM_SHARED / (size_t)blocks / SHARED_PIECE * SHARED_PIECE - BLOCK_SHARED_RESERVED;
+	most = most > f->kernel->shared_bytes ? most - f->kernel->shared_bytes : 0;
 	if (most > MODULE_SHARED_MOST - f->kernel->shared_bytes)
 		most = MODULE_SHARED_MOST - f->kernel->shared_bytes;
 	*ret = most;

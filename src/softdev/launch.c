@@ -38,7 +38,7 @@ static CUresult shape_check(const struct launch *l, const struct function *f, co
 		return CUDA_ERROR_INVALID_VALUE;
 	if (threads > k->max_threads)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	if (l->shared_bytes > function_shared_most(k, f->dynamic_shared_most))
+	if (l->shared_bytes > function_shared_most(k, f->settings.dynamic_shared_most))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (l->cooperative) {
 		uint64_t most =
@@ -359,6 +359,7 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 {
 	struct launch l = { .function = f, .params = params, .extra = extra };
 	CUevent event = NULL;
+	struct event *ev;
 	CUresult e = driver_ready();
 
 	if (e)
@@ -373,6 +374,8 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 	l.block[2] = config->blockDimZ;
 	l.shared_bytes = config->sharedMemBytes;
 	e = attributes_read(config, &l, &event);
+	if (!e && event)
+		e = event_find(event, &ev); /* before anything is launched */
 	if (!e)
 		e = launch(&l, config->hStream);
 	return e || !event ? e : soft_cuEventRecord(event, config->hStream);

@@ -184,7 +184,7 @@ static struct kernel *library_kernel(struct library *l, const struct ptx_kernel 
 		k->library = l;
 		k->kernel = p;
 		for (uint32_t i = 0; i < SEGMENT_MAX_DEVICES; i++)
-			k->dynamic_shared_most[i] = -1;
+			k->settings[i] = FUNCTION_SETTINGS_NONE;
 		k->next = l->kernels;
 		l->kernels = k;
 	}
@@ -355,8 +355,7 @@ CUresult soft_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUk
 		return e;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	return function_attribute(k->kernel, k->dynamic_shared_most[ordinal], CU_SHAREDMEM_CARVEOUT_DEFAULT, attribute,
-				  ret);
+	return function_attribute(k->kernel, &k->settings[ordinal], attribute, ret);
 }
 
 CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel h, CUdevice ordinal)
@@ -369,15 +368,10 @@ CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CU
 		e = kernel_find(h, &k);
 	if (e)
 		return e;
-	if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-		if (value < 0 || (uint32_t)value + k->kernel->shared_bytes > MODULE_SHARED_MOST)
-			return CUDA_ERROR_INVALID_VALUE;
-		k->dynamic_shared_most[ordinal] = value;
-		return CUDA_SUCCESS;
-	}
-	return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	e = settings_set(&k->settings[ordinal], k->kernel, attribute, value);
+	if (!e)
+		k->settings_made[ordinal] = true;
+	return e;
 }
 
 CUresult soft_cuKernelSetCacheConfig(CUkernel h, CUfunc_cache config, CUdevice ordinal)

@@ -15,6 +15,7 @@
 #include "softdev/texture.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,11 +92,30 @@ static CUresult ptx_error(int outcome)
 	}
 }
 
+/* Static shared memory has a limit of its own, which no attribute raises. NULL: all kernels keep it. */
+static const struct ptx_kernel *too_much_shared(const struct ptx_module *ptx)
+{
+	for (size_t i = 0; i < ptx_module_kernel_count(ptx); i++)
+		if (ptx_module_kernel_at(ptx, i)->shared_bytes > MODULE_SHARED_DEFAULT)
+			return ptx_module_kernel_at(ptx, i);
+	return NULL;
+}
+
 CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes)
 {
 	struct ptx_options options = { .arch = device_arch() };
+	const struct ptx_kernel *k;
+	CUresult e = ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
 
-	return ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
+	if (e)
+		return e;
+	k = too_much_shared(*ret);
+	if (!k)
+		return CUDA_SUCCESS;
+	snprintf(log, log_bytes, "kernel %s: %u bytes of static shared memory, at most %d are allowed", k->name,
+		 k->shared_bytes, MODULE_SHARED_DEFAULT);
+	ptx_module_free(*ret);
+	return CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,
@@ -351,8 +371,7 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 	if (!f && (f = handle_new(HANDLE_FUNCTION))) {
 		f->module = m;
 		f->kernel = k;
-		f->dynamic_shared_most = -1;
-		f->carveout = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+		f->settings = FUNCTION_SETTINGS_NONE;
 		f->next = m->functions;
 		m->functions = f;
 	}

@@ -34,13 +34,21 @@ struct module {
 	struct module *next; /* of the library's modules */
 };
 
+/* What programs set of a function, or of a kernel on one device. */
+struct function_settings {
+	int dynamic_shared_most; /* -1: not set; then 48 KiB in all are allowed */
+	int carveout;
+	int non_portable, cluster_policy;
+};
+
+#define FUNCTION_SETTINGS_NONE ((struct function_settings){ -1, CU_SHAREDMEM_CARVEOUT_DEFAULT, 0, 0 })
+
 struct function {
 	struct handle head;
 	struct module *module;
 	const struct ptx_kernel *kernel;
 	struct function *next;
-	int dynamic_shared_most; /* as set; the default allows 48 KiB in all */
-	int carveout;
+	struct function_settings settings;
 	CUfunc_cache cache;
 	/* of the oldest way to launch */
 	uint32_t block[3];
@@ -54,7 +62,8 @@ struct kernel {
 	struct library *library;
 	const struct ptx_kernel *kernel; /* of the library's first module */
 	struct kernel *next;
-	int dynamic_shared_most[SEGMENT_MAX_DEVICES]; /* by ordinal; -1: not set */
+	struct function_settings settings[SEGMENT_MAX_DEVICES]; /* by ordinal */
+	bool settings_made[SEGMENT_MAX_DEVICES];
 };
 
 struct library {
@@ -101,8 +110,10 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 CUresult function_find(CUfunction h, struct context *c, struct function **ret);
 /* The most dynamic shared memory that a launch may ask for; `set` is what the program has set, -1 for nothing. */
 uint32_t function_shared_most(const struct ptx_kernel *k, int set);
-CUresult function_attribute(const struct ptx_kernel *k, int shared_set, int carveout, CUfunction_attribute attribute,
-			    int *ret);
+CUresult function_attribute(const struct ptx_kernel *k, const struct function_settings *s,
+			    CUfunction_attribute attribute, int *ret);
+CUresult settings_set(struct function_settings *s, const struct ptx_kernel *k, CUfunction_attribute attribute,
+		      int value);
 CUresult function_param_info(const struct ptx_kernel *k, size_t index, size_t *ret_offset, size_t *ret_bytes);
 /* How many blocks of this size an SM holds at once; 0: none fits. */
 int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t dynamic);

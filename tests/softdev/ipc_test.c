@@ -306,6 +306,7 @@ static void small(struct child *c)
 		CU(cuMemAlloc(&p[i], 1536));
 		CU(cuMemsetD8(p[i], (unsigned char)(10 + i), 1536));
 	}
+	CU(cuCtxSynchronize()); /* fills do not wait for their end */
 	for (int i = 0; i < 8; i++) {
 		CU(cuIpcGetMemHandle(&handle, p[i]));
 		CU(tell(c, OPEN, 0, 0, &handle));
