@@ -119,3 +119,22 @@ cudaError_t rt_kernel(const void *func, CUkernel *ret);
 cudaError_t rt_func(const void *func, CUfunction *ret); /* in the current context */
 void rt_kernel_remember(CUkernel kernel);		/* given out: may be passed as func */
 cudaError_t rt_symbol_find(const void *symbol, struct rt_symbol *ret);
+
+/* ---- texels (channel.c) ---- */
+
+/* The driver's format of a description, and back; cudaErrorInvalidChannelDescriptor where there is none. */
+cudaError_t rt_channel_format(const struct cudaChannelFormatDesc *d, CUarray_format *ret, unsigned *ret_channels);
+cudaError_t rt_channel_desc(CUarray_format format, unsigned channels, struct cudaChannelFormatDesc *ret);
+size_t rt_channel_bytes(CUarray_format format, unsigned channels); /* of one texel; 0: unknown format */
+
+/* ---- arrays (array.c, copy_array.c) ---- */
+
+struct rt_array {
+	size_t width_bytes; /* of a row */
+	size_t texel_bytes;
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+};
+
+cudaError_t rt_array_get(CUarray array, struct rt_array *ret); /* a context is current */
+/* Translates; for copies and for nodes of graphs. A context is current. */
+cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret);
