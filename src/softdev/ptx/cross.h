@@ -4,48 +4,58 @@
  */
 #pragma once
 
-#include "softdev/ptx/lane.h"
+#include "softdev/ptx/vec.h"
 
 #include <time.h>
+
+/* d = v in the active lanes. */
+static inline void give_lanes(const struct warp *w, u32 *d, const u32 *v)
+{
+	if (w->mask == ~0u)
+		EACH_LANE d[i] = v[i];
+	else
+		EACH_LANE d[i] = w->lanes[i] ? v[i] : d[i];
+}
+
+/* Where each lane looks, before the limit: one operation of shfl each. */
+#define SHFL_FROM(name, expr, ok)                                                                                      \
+	static void name(const u32 *b, const u32 *c, u32 *from, u32 *in)                                               \
+	{                                                                                                              \
+		EACH_LANE                                                                                              \
+		{                                                                                                      \
+			const u32 clamp = c[i] & 31, segment = c[i] >> 8 & 31, by = b[i] & 31;                         \
+			const u32 most = (i & segment) | (clamp & ~segment),                                           \
+				  least __attribute__((unused)) = i & segment;                                         \
+			const u32 to = (expr);                                                                         \
+                                                                                                                       \
+			in[i] = P(ok);                                                                                 \
+			from[i] = (ok) ? to & 31 : i;                                                                  \
+		}                                                                                                      \
+	}
+SHFL_FROM(shfl_up, i - by, (s32)to >= (s32)most)
+SHFL_FROM(shfl_down, i + by, to <= most)
+SHFL_FROM(shfl_bfly, i ^ by, to <= most)
+SHFL_FROM(shfl_idx, least | (by & ~segment), to <= most)
 
 /* A source lane that is not active gives 0: PTX leaves it open, and programs sum over such lanes. */
 static void shfl(struct warp *w, const struct op *o)
 {
-	const u32 *a = at(w, o->a), *b = at(w, o->b), *c = at(w, o->c);
-	u32 *d = at(w, o->d), *p = o->e == LOC_NONE ? NULL : at(w, o->e), value[LANES], in[LANES];
-	const u32 mode = (u32)o->imm & 3, active = w->mask;
+	static void (*const find[4])(const u32 *b, const u32 *c, u32 *from, u32 *in) = { shfl_up, shfl_down, shfl_bfly,
+											 shfl_idx };
+	u32 source[LANES] __attribute__((aligned(64))), from[LANES] __attribute__((aligned(64)));
+	u32 in[LANES] __attribute__((aligned(64))), value[LANES] __attribute__((aligned(64)));
+	const u32 *a = at(w, o->a);
 
-	for (u32 i = 0; i < LANES; i++) {
-		u32 clamp = c[i] & 31, segment = c[i] >> 8 & 31, by = b[i] & 31;
-		u32 most = (i & segment) | (clamp & ~segment), least = i & segment, from;
-
-		switch (mode) {
-		case 0:
-			from = i - by;
-			in[i] = P((s32)from >= (s32)most);
-			break;
-		case 1:
-			from = i + by;
-			in[i] = P(from <= most);
-			break;
-		case 2:
-			from = i ^ by;
-			in[i] = P(from <= most);
-			break;
-		default:
-			from = least | (by & ~segment);
-			in[i] = P(from <= most);
-		}
-		from = in[i] ? from : i;
-		value[i] = active & lane_bit[from & 31] ? a[from & 31] : 0;
-	}
-	if (active == ~0u) {
-		memcpy(d, value, sizeof(value));
-	} else {
-		EACH_LANE d[i] = w->lanes[i] ? value[i] : d[i];
-	}
-	if (p)
-		EACH_LANE p[i] = active & lane_bit[i] ? in[i] : p[i];
+	if (w->mask == ~0u)
+		memcpy(source, a, sizeof(source));
+	else
+		EACH_LANE source[i] = w->lanes[i] ? a[i] : 0;
+	find[o->imm & 3](at(w, o->b), at(w, o->c), from, in);
+#define SHFL_AT(i) source[from[i]]
+	COLLECT32(value, SHFL_AT);
+	give_lanes(w, at(w, o->d), value);
+	if (o->e != LOC_NONE)
+		give_lanes(w, at(w, o->e), in);
 }
 
 /* The member mask of a lane; forms without .sync have none, and mean all active lanes. */
@@ -274,12 +284,13 @@ static inline u64 special_value(const struct warp *w, u64 which)
 
 static void special_32(struct warp *w, const struct op *o)
 {
-	u32 *d = at(w, o->d), value[LANES], v;
-	const u32 *from = value;
+	u32 *d = at(w, o->d), value[LANES] __attribute__((aligned(64))), v;
 
 	if (o->imm <= SP_tid_z) {
-		from = w->tid[o->imm];
-	} else if (o->imm == SP_laneid || (o->imm >= SP_lanemask_eq && o->imm <= SP_lanemask_gt)) {
+		give_lanes(w, d, w->tid[o->imm]);
+		return;
+	}
+	if (o->imm == SP_laneid || (o->imm >= SP_lanemask_eq && o->imm <= SP_lanemask_gt)) {
 		for (u32 i = 0; i < LANES; i++) {
 			const u32 below = lane_bit[i] - 1;
 
@@ -294,8 +305,7 @@ static void special_32(struct warp *w, const struct op *o)
 		v = (u32)special_value(w, o->imm);
 		EACH_LANE value[i] = v;
 	}
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = w->mask & lane_bit[i] ? from[i] : d[i];
+	give_lanes(w, d, value);
 }
 
 static void special_64(struct warp *w, const struct op *o)

@@ -176,6 +176,7 @@ struct warp {
 	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
 	uint32_t spins, stamp;
 	bool strong; /* an atomic or a volatile access since the last backward jump */
+	bool together; /* all live lanes were saved last, at one place */
 	bool force;  /* a sync operation must run with the lanes that are there */
 	uint32_t index;
 	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
@@ -217,6 +218,7 @@ struct block {
 	struct ptx_range range[RANGES];
 	uint32_t range_next, range_last;
 	uint64_t sectors;
+	bool set_aside; /* at least once */
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
 	const struct op *fault_op; /* of an access */

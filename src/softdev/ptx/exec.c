@@ -138,7 +138,8 @@ static void guarded(struct warp *w, const struct op *o)
 	lanes_of(w->lanes, m);
 	o->inner(w, o);
 	w->mask = before;
-	lanes_of(w->lanes, before);
+	if (before != ~0u)
+		lanes_of(w->lanes, before);
 }
 
 /* Whether every live lane that the group's members name is in the group. */

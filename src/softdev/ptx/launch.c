@@ -27,6 +27,7 @@
 #define SLICE_COOPERATIVE (1u << 14)
 #define CHECK_OPERATIONS 8192u	  /* between looks at the clock and the cancel flag */
 #define RESIDENT_BLOCKS_MAX 1024u /* that are set aside */
+#define BATCH_MOST 64u
 #define COOPERATIVE_BLOCKS_MAX 65536u
 #define SHARED_ALIGN 1024u
 
@@ -38,12 +39,13 @@ struct run {
 	uint64_t slice;
 	uint64_t deadline_ns;
 	uint32_t resident_most;
+	uint32_t batch; /* blocks that a worker takes at a time */
 	size_t buffer_bytes;
 	pthread_mutex_t lock;
-	uint64_t next;	       /* under lock: the next block to start */
-	uint32_t resident;     /* under lock: started, not ended */
-	uint32_t parked_count; /* under lock */
-	uint32_t vain;	       /* under lock: turns of blocks that only waited, since one ended or started */
+	uint64_t next;		  /* under lock: the next block to start */
+	uint32_t resident;	  /* under lock: set aside once, not ended */
+	atomic_uint parked_count; /* changed under lock */
+	uint32_t vain;		  /* under lock: turns of blocks that only waited, since one ended or started */
 	struct block *parked, **parked_end; /* under lock: set aside */
 	struct ptx_stats stats;		    /* under lock */
 	struct ptx_fault fault;		    /* under lock: the first one */
@@ -53,6 +55,12 @@ struct run {
 	pthread_mutex_t print_lock;
 	uint32_t helpers;	    /* under pool->lock */
 	struct run *before, *after; /* under pool->lock */
+};
+
+/* What one worker has taken of a run and not started yet, and what it did. */
+struct share {
+	uint64_t next, end;
+	struct ptx_stats stats;
 };
 
 struct ptx_pool {
@@ -171,7 +179,7 @@ static void warp_start(struct warp *w, uint32_t threads)
 	w->mask = w->wait_bar = w->wait_sync = 0;
 	w->other = ~0ull;
 	w->spins = w->stamp = 0;
-	w->force = w->strong = false;
+	w->force = w->strong = w->together = false;
 	w->checked = LANES;
 	w->executed = w->executed_lanes = 0;
 	w->frame = w->entry_frame;
@@ -189,6 +197,7 @@ static void block_start(struct block *b, uint64_t id)
 	b->id[1] = (uint32_t)(id / l->grid[0] % l->grid[1]);
 	b->id[2] = (uint32_t)(id / l->grid[0] / l->grid[1]);
 	b->live_threads = b->threads;
+	b->set_aside = false;
 	b->bars_used = 0;
 	b->sectors = 0;
 	b->fault = (struct ptx_fault){ 0 };
@@ -350,16 +359,35 @@ static enum slice block_run(struct block *b, const struct isa *isa, uint32_t qua
 	return SLICE_ENDED;
 }
 
-static void run_end_block_locked(struct run *run, const struct block *b)
+static bool run_has_parked(const struct run *run)
 {
-	run->resident--;
-	run->vain = 0;
-	run->stats.blocks++;
-	run->stats.sectors += b->sectors;
+	return atomic_load_explicit(&run->parked_count, memory_order_relaxed) != 0;
+}
+
+static void run_end_block(struct run *run, struct share *share, const struct block *b)
+{
+	share->stats.blocks++;
+	share->stats.sectors += b->sectors;
 	for (uint32_t k = 0; k < b->warp_count; k++) {
-		run->stats.warp_instructions += b->warp[k].executed;
-		run->stats.lane_instructions += b->warp[k].executed_lanes;
+		share->stats.warp_instructions += b->warp[k].executed;
+		share->stats.lane_instructions += b->warp[k].executed_lanes;
 	}
+	if (!b->set_aside && !run_has_parked(run))
+		return;
+	pthread_mutex_lock(&run->lock);
+	run->resident -= b->set_aside;
+	run->vain = 0;
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void run_end_share(struct run *run, const struct share *share)
+{
+	pthread_mutex_lock(&run->lock);
+	run->stats.blocks += share->stats.blocks;
+	run->stats.sectors += share->stats.sectors;
+	run->stats.warp_instructions += share->stats.warp_instructions;
+	run->stats.lane_instructions += share->stats.lane_instructions;
+	pthread_mutex_unlock(&run->lock);
 }
 
 static void run_fault(struct run *run, const struct ptx_fault *fault)
@@ -377,30 +405,45 @@ static void run_fault(struct run *run, const struct ptx_fault *fault)
  * Otherwise those that have started go on, in order, until all of them have waited in vain: then what they wait for is
  * yet to start.
  */
-static bool run_starts_locked(const struct run *run)
+static bool run_starts_locked(const struct run *run, const struct share *share)
 {
-	if (run->next == run->total)
+	if (share->next == share->end && run->next == run->total)
 		return false;
 	if (!run->parked)
 		return true;
 	return run->resident < run->resident_most && (run->launch->cooperative || run->vain >= run->parked_count);
 }
 
+static uint64_t share_take_locked(struct run *run, struct share *share)
+{
+	if (share->next == share->end) {
+		share->next = run->next;
+		run->next += run->total - run->next < run->batch ? run->total - run->next : run->batch;
+		share->end = run->next;
+	}
+	return share->next++;
+}
+
 /* The next block to run. `spare` is memory at hand, used or left. NULL: nothing to do. */
-static struct block *run_take(struct run *run, struct block **spare, uint64_t *ret_id, bool *ret_fresh)
+static struct block *run_take(struct run *run, struct share *share, struct block **spare, uint64_t *ret_id,
+			      bool *ret_fresh)
 {
 	struct block *b = NULL;
 
 	*ret_fresh = false;
-	pthread_mutex_lock(&run->lock);
-	if (atomic_load_explicit(&run->stop, memory_order_relaxed)) {
-		pthread_mutex_unlock(&run->lock);
+	if (atomic_load_explicit(&run->stop, memory_order_relaxed))
 		return NULL;
-	}
-	if (run_starts_locked(run)) {
-		*ret_id = run->next++;
+	if (share->next < share->end && *spare && !run_has_parked(run)) {
+		*ret_id = share->next++;
 		*ret_fresh = true;
-		run->resident++;
+		b = *spare;
+		*spare = NULL;
+		return b;
+	}
+	pthread_mutex_lock(&run->lock);
+	if (run_starts_locked(run, share)) {
+		*ret_id = share_take_locked(run, share);
+		*ret_fresh = true;
 		run->vain = 0;
 	} else if (run->parked) {
 		b = run->parked;
@@ -425,6 +468,8 @@ static void run_park(struct run *run, struct block *b, bool waits)
 {
 	pthread_mutex_lock(&run->lock);
 	run->vain += waits;
+	run->resident += !b->set_aside;
+	b->set_aside = true;
 	run->parked_count++;
 	b->next = NULL;
 	*run->parked_end = b;
@@ -436,11 +481,12 @@ static void run_work(struct run *run)
 {
 	const struct isa *isa = module_isa(run->launch->kernel->module);
 	const uint32_t quantum = module_quantum(run->launch->kernel->module);
+	struct share share = { 0 };
 	struct block *b, *spare = NULL;
 	uint64_t id = 0;
 	bool fresh;
 
-	while ((b = run_take(run, &spare, &id, &fresh))) {
+	while ((b = run_take(run, &share, &spare, &id, &fresh))) {
 		if (fresh)
 			block_start(b, id);
 		switch (block_run(b, isa, quantum)) {
@@ -459,13 +505,12 @@ static void run_work(struct run *run)
 		case SLICE_ENDED:
 			break;
 		}
-		pthread_mutex_lock(&run->lock);
-		run_end_block_locked(run, b);
-		pthread_mutex_unlock(&run->lock);
+		run_end_block(run, &share, b);
 		if (spare)
 			block_put(run, spare);
 		spare = b;
 	}
+	run_end_share(run, &share);
 	if (spare)
 		block_put(run, spare);
 }
@@ -599,6 +644,14 @@ static bool launch_is_valid(const struct ptx_launch *l)
 	return (uint64_t)k->shared_bytes + l->shared_bytes <= SHARED_BYTES_MAX;
 }
 
+/* Few enough that all workers end together, many enough that they seldom meet. */
+static uint32_t run_batch(const struct run *run)
+{
+	const uint64_t each = run->total / ((run->pool->thread_count + 1) * 32);
+
+	return each < 1 ? 1 : each > BATCH_MOST ? BATCH_MOST : (uint32_t)each;
+}
+
 static void run_finish(struct run *run)
 {
 	struct ptx_launch *l = run->launch;
@@ -630,6 +683,7 @@ int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
 	run.slice = l->cooperative ? SLICE_COOPERATIVE : SLICE_OPERATIONS;
 	run.resident_most = l->cooperative ? UINT32_MAX : RESIDENT_BLOCKS_MAX;
 	run.deadline_ns = l->timeout_ns ? clock_now_ns() + l->timeout_ns : 0;
+	run.batch = l->cooperative ? 1 : run_batch(&run);
 	run.parked_end = &run.parked;
 	warps = (l->block[0] * l->block[1] * l->block[2] + LANES - 1) / LANES;
 	run.buffer_bytes = block_bytes(&run, warps, kernel_stack_bytes(l->kernel, l->stack_bytes));

@@ -7,13 +7,14 @@
  */
 #pragma once
 
-#include "softdev/ptx/lane.h"
+#include "softdev/ptx/vec.h"
 
-enum pattern { UNIFORM, ROW, SCATTERED };
+/* Of all lanes, or of each half of a full warp: blocks of 16 columns make two rows of a warp. */
+enum pattern { UNIFORM, ROW, UNIFORM_HALVES, ROW_HALVES, SCATTERED };
 
 struct access {
 	u64 address[LANES] __attribute__((aligned(64)));
-	u64 first; /* of the first active lane */
+	u64 first[2]; /* of the first active lane; a full warp: of each half */
 	enum pattern pattern;
 	bool good; /* everything checked: do it */
 };
@@ -59,69 +60,115 @@ static __attribute__((noinline)) bool check_scattered(struct warp *w, const stru
 	return good;
 }
 
+/* Whether all lanes (inactive ones stand where an active one does) lie in the range that was last used. */
+static inline bool in_last_range(const struct warp *w, const struct access *x, u32 bytes, u32 align, bool write)
+{
+	const struct ptx_range *r = &w->block->range[w->block->range_last];
+	const u64 begin = r->begin, last = r->end - begin - bytes;
+	const vec64 *a = (const vec64 *)x->address;
+	vec64 bad = { 0 };
+
+	if (r->end - begin < bytes || (write && r->read_only))
+		return false;
+	for (u32 k = 0; k < VEC64_COUNT; k++)
+		bad |= (a[k] & (align - 1)) | (vec64)(a[k] - begin > last);
+	return vec_is_zero(bad);
+}
+
+static inline bool reach_aligned(struct warp *w, u64 begin, u64 end, u32 align, bool write)
+{
+	return !(begin & (align - 1)) && end > begin && reach(w, begin, end, write);
+}
+
+/* How the addresses of a full warp lie to each other. */
+static inline void find_pattern(const u64 *p, u64 imm, u32 bytes, struct access *x)
+{
+	const vec64 *from = (const vec64 *)p, *number = (const vec64 *)half_number64;
+	vec64 *address = (vec64 *)x->address, other[2] = { { 0 }, { 0 } }, gap[2] = { { 0 }, { 0 } };
+
+	x->first[0] = p[0] + imm;
+	x->first[1] = p[LANES / 2] + imm;
+	for (u32 k = 0; k < VEC64_COUNT; k++) {
+		const u32 half = k / (VEC64_COUNT / 2);
+		const vec64 a = from[k] + imm, off = a - x->first[half];
+
+		address[k] = a;
+		other[half] |= off;
+		gap[half] |= off ^ number[k] * bytes;
+	}
+	if (vec_is_zero(other[0] | other[1]))
+		x->pattern = x->first[0] == x->first[1] ? UNIFORM : UNIFORM_HALVES;
+	else if (vec_is_zero(gap[0] | gap[1]))
+		x->pattern = x->first[1] - x->first[0] == LANES / 2 * bytes ? ROW : ROW_HALVES;
+	else
+		x->pattern = SCATTERED;
+}
+
+/* The same of the active lanes; the others get the address of the first one. */
+static inline void find_pattern_masked(const struct warp *w, const u64 *p, u64 imm, u32 bytes, struct access *x)
+{
+	const u32 lane = first_lane(w->mask);
+	const u64 first = p[lane] + imm, row = first - (u64)lane * bytes;
+	u64 not_uniform = 0, not_row = 0;
+
+	x->first[0] = first;
+	EACH_LANE
+	{
+		u64 keep = (u64)(s64)(s32)w->lanes[i], a = p[i] + imm;
+
+		a = keep ? a : first;
+		x->address[i] = a;
+		not_uniform |= a ^ first;
+		not_row |= (a ^ (row + (u64)i * bytes)) & keep;
+	}
+	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
+}
+
 /* Addresses of generic and global accesses of `bytes` each, checked. */
 static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align, bool write,
 			       struct access *x)
 {
-	const u64 *p = at(w, loc);
-	const u64 imm = o->imm;
-	const u32 lane = first_lane(w->mask);
-	const u64 first = p[lane] + imm;
-	u64 not_uniform = 0, not_row = 0, all = 0, low = first, high = first;
+	const bool full = w->mask == ~0u;
+	struct block *b = w->block;
+	u32 span = bytes;
 
-	x->first = first;
-	if (w->mask == ~0u) {
-		EACH_LANE
-		{
-			u64 a = p[i] + imm;
-
-			x->address[i] = a;
-			not_uniform |= a ^ first;
-			not_row |= a ^ (first + (u64)i * bytes);
-			all |= a;
-		}
-	} else {
-		const u64 row = first - (u64)lane * bytes;
-
-		EACH_LANE
-		{
-			u64 keep = (u64)(s64)(s32)w->lanes[i], a = p[i] + imm;
-
-			a = keep ? a : first;
-			x->address[i] = a;
-			not_uniform |= a ^ first;
-			not_row |= (a ^ (row + (u64)i * bytes)) & keep;
-			all |= a;
-		}
-	}
-	if (!not_uniform) {
-		x->pattern = UNIFORM;
-		w->block->sectors += 1;
-	} else if (!not_row) {
-		x->pattern = ROW;
-		high = first + (u64)(31 - (u32)__builtin_clz(w->mask) - lane) * bytes;
-		w->block->sectors += bytes;
-	} else {
-		x->pattern = SCATTERED;
-		EACH_LANE
-		{
-			low = x->address[i] < low ? x->address[i] : low;
-			high = x->address[i] > high ? x->address[i] : high;
-		}
-		w->block->sectors += (u32)__builtin_popcount(w->mask);
+	if (full)
+		find_pattern(at(w, loc), o->imm, bytes, x);
+	else
+		find_pattern_masked(w, at(w, loc), o->imm, bytes, x);
+	switch (x->pattern) {
+	case ROW:
+		span = bytes * (full ? LANES : 32 - (u32)__builtin_clz(w->mask) - first_lane(w->mask));
+		b->sectors += bytes;
+		x->good = reach_aligned(w, x->first[0], x->first[0] + span, align, write);
+		break;
+	case UNIFORM:
+		b->sectors += 1;
+		x->good = reach_aligned(w, x->first[0], x->first[0] + span, align, write);
+		break;
+	case ROW_HALVES:
+		span = bytes * (LANES / 2);
+		b->sectors += bytes;
+		x->good = reach_aligned(w, x->first[0], x->first[0] + span, align, write) &&
+			  reach_aligned(w, x->first[1], x->first[1] + span, align, write);
+		break;
+	case UNIFORM_HALVES:
+		b->sectors += 2;
+		x->good = reach_aligned(w, x->first[0], x->first[0] + span, align, write) &&
+			  reach_aligned(w, x->first[1], x->first[1] + span, align, write);
+		break;
+	case SCATTERED:
 		/* far apart, the lanes may lie in different ranges with a gap between them */
-		x->good = !(all & (align - 1)) && high + bytes > high &&
-			  in_range(&w->block->range[w->block->range_last], low, high + bytes, write);
-		x->good = x->good || check_scattered(w, o, x, bytes, align, write);
-		return;
+		b->sectors += (u32)__builtin_popcount(w->mask);
+		x->good = in_last_range(w, x, bytes, align, write);
 	}
-	x->good = (!(all & (align - 1)) && high + bytes > high && reach(w, low, high + bytes, write)) ||
-		  check_scattered(w, o, x, bytes, align, write);
+	x->good = x->good || check_scattered(w, o, x, bytes, align, write);
 }
 
 /* Offsets in shared memory of accesses of `bytes` each, checked. */
 struct shared_access {
 	u32 offset[LANES] __attribute__((aligned(64)));
+	u32 first[2]; /* of the first active lane; a full warp: of each half */
 	enum pattern pattern;
 	bool good;
 };
@@ -145,41 +192,62 @@ static __attribute__((noinline)) bool fault_shared(struct warp *w, const struct 
 	return good;
 }
 
+static inline void find_offsets(const u32 *p, u32 imm, u32 bytes, struct shared_access *x)
+{
+	const vec32 *from = (const vec32 *)p, *number = (const vec32 *)half_number32;
+	vec32 *offset = (vec32 *)x->offset, other[2] = { { 0 }, { 0 } }, gap[2] = { { 0 }, { 0 } };
+
+	x->first[0] = p[0] + imm;
+	x->first[1] = p[LANES / 2] + imm;
+	for (u32 k = 0; k < VEC32_COUNT; k++) {
+		const u32 half = k / (VEC32_COUNT / 2);
+		const vec32 a = from[k] + imm, off = a - x->first[half];
+
+		offset[k] = a;
+		other[half] |= off;
+		gap[half] |= off ^ number[k] * bytes;
+	}
+	if (vec_is_zero((vec64)(other[0] | other[1])))
+		x->pattern = x->first[0] == x->first[1] ? UNIFORM : UNIFORM_HALVES;
+	else if (vec_is_zero((vec64)(gap[0] | gap[1])))
+		x->pattern = x->first[1] - x->first[0] == LANES / 2 * bytes ? ROW : ROW_HALVES;
+	else
+		x->pattern = SCATTERED;
+}
+
+static inline void find_offsets_masked(const struct warp *w, const u32 *p, u32 imm, u32 bytes, struct shared_access *x)
+{
+	const u32 lane = first_lane(w->mask), first = p[lane] + imm, row = first - lane * bytes;
+	u32 not_uniform = 0, not_row = 0;
+
+	x->first[0] = first;
+	EACH_LANE
+	{
+		u32 a = w->lanes[i] ? p[i] + imm : first;
+
+		x->offset[i] = a;
+		not_uniform |= a ^ first;
+		not_row |= (a ^ (row + i * bytes)) & w->lanes[i];
+	}
+	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
+}
+
 static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align,
 			       struct shared_access *x)
 {
-	const u32 *p = at(w, loc);
-	const u32 imm = (u32)o->imm, lane = first_lane(w->mask), first = p[lane] + imm;
-	u32 not_uniform = 0, not_row = 0, high = 0, all = 0;
+	const u32 size = w->block->shared_bytes, last = size - bytes;
+	vec32 bad = { 0 };
 
-	if (w->mask == ~0u) {
-		EACH_LANE
-		{
-			u32 a = p[i] + imm;
+	if (w->mask == ~0u)
+		find_offsets(at(w, loc), (u32)o->imm, bytes, x);
+	else
+		find_offsets_masked(w, at(w, loc), (u32)o->imm, bytes, x);
+	for (u32 k = 0; k < VEC32_COUNT; k++) {
+		const vec32 a = ((const vec32 *)x->offset)[k];
 
-			x->offset[i] = a;
-			not_uniform |= a ^ first;
-			not_row |= a ^ (first + i * bytes);
-			all |= a;
-			high = a > high ? a : high;
-		}
-	} else {
-		const u32 row = first - lane * bytes;
-
-		EACH_LANE
-		{
-			u32 a = w->lanes[i] ? p[i] + imm : first;
-
-			x->offset[i] = a;
-			not_uniform |= a ^ first;
-			not_row |= (a ^ (row + i * bytes)) & w->lanes[i];
-			all |= a;
-			high = a > high ? a : high;
-		}
+		bad |= (a & (align - 1)) | (vec32)(a > last);
 	}
-	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
-	x->good = (!(all & (align - 1)) && (u64)high + bytes <= w->block->shared_bytes) ||
-		  fault_shared(w, o, x, bytes, align);
+	x->good = (size >= bytes && vec_is_zero((vec64)bad)) || fault_shared(w, o, x, bytes, align);
 }
 
 /* How a loaded element becomes a lane, and back. */
@@ -198,10 +266,65 @@ static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 
 #define MEM_b64 u64
 #define MEM_b128 b128
 
+#define COLLECT_u8 COLLECT32
+#define COLLECT_s8 COLLECT32
+#define COLLECT_u16 COLLECT32
+#define COLLECT_s16 COLLECT32
+#define COLLECT_b32 COLLECT32
+#define COLLECT_b64 COLLECT64
+#define COLLECT_b128 COLLECT128
+
 static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 {
 	return k == 0 ? (store ? &o->b : &o->d) : k == 1 ? (store ? &o->d : &o->b) : k == 2 ? &o->c : &o->e;
 }
+
+/*
+ * Element k of a checked load of N elements into d: `first` holds where the halves begin, place(i) is where lane i's
+ * own stands.
+ */
+#define LOAD_ELEMENT(t, N, first, place)                                                                               \
+	if (!x.good) {                                                                                                 \
+		memset(d, 0, sizeof(*d) * LANES);                                                                      \
+	} else if (x.pattern == UNIFORM) {                                                                             \
+		const LANE_##t v = (LANE_##t)((const MEM_##t *)(first(0)))[k];                                         \
+		SPREAD(LANE_##t, v)                                                                                    \
+	} else if (w->mask == ~0u && (x.pattern == ROW || x.pattern == ROW_HALVES)) {                                  \
+		const MEM_##t *s = (const MEM_##t *)(first(0)) + k, *s2 = (const MEM_##t *)(first(1)) + k;             \
+		HALF_LANES d[i] = (LANE_##t)s[i * N];                                                                  \
+		HALF_LANES d[LANES / 2 + i] = (LANE_##t)s2[i * N];                                                     \
+	} else if (x.pattern == UNIFORM_HALVES) {                                                                      \
+		const LANE_##t v = (LANE_##t)((const MEM_##t *)(first(0)))[k];                                         \
+		const LANE_##t v2 = (LANE_##t)((const MEM_##t *)(first(1)))[k];                                        \
+		HALF_LANES d[i] = v;                                                                                   \
+		HALF_LANES d[LANES / 2 + i] = v2;                                                                      \
+	} else if (w->mask == ~0u) {                                                                                   \
+		COLLECT_##t(d, LOAD_AT_##t##_##place);                                                                 \
+	} else {                                                                                                       \
+		LANE_##t v[LANES] __attribute__((aligned(64)));                                                        \
+		COLLECT_##t(v, LOAD_AT_##t##_##place);                                                                 \
+		EACH_LANE d[i] = w->lanes[i] ? v[i] : d[i];                                                            \
+	}
+
+#define HALF_LANES for (u32 i = 0; i < LANES / 2; i++)
+
+#define GLOBAL_FIRST(h) x.first[h]
+#define SHARED_FIRST(h) shared + x.first[h]
+#define LOAD_AT(t, address) ((LANE_##t)((const MEM_##t *)(address))[k])
+#define LOAD_AT_u8_GLOBAL(i) LOAD_AT(u8, x.address[i])
+#define LOAD_AT_u8_SHARED(i) LOAD_AT(u8, shared + x.offset[i])
+#define LOAD_AT_s8_GLOBAL(i) LOAD_AT(s8, x.address[i])
+#define LOAD_AT_s8_SHARED(i) LOAD_AT(s8, shared + x.offset[i])
+#define LOAD_AT_u16_GLOBAL(i) LOAD_AT(u16, x.address[i])
+#define LOAD_AT_u16_SHARED(i) LOAD_AT(u16, shared + x.offset[i])
+#define LOAD_AT_s16_GLOBAL(i) LOAD_AT(s16, x.address[i])
+#define LOAD_AT_s16_SHARED(i) LOAD_AT(s16, shared + x.offset[i])
+#define LOAD_AT_b32_GLOBAL(i) LOAD_AT(b32, x.address[i])
+#define LOAD_AT_b32_SHARED(i) LOAD_AT(b32, shared + x.offset[i])
+#define LOAD_AT_b64_GLOBAL(i) LOAD_AT(b64, x.address[i])
+#define LOAD_AT_b64_SHARED(i) LOAD_AT(b64, shared + x.offset[i])
+#define LOAD_AT_b128_GLOBAL(i) LOAD_AT(b128, x.address[i])
+#define LOAD_AT_b128_SHARED(i) LOAD_AT(b128, shared + x.offset[i])
 
 /* Loads of N elements of type t each: generic or global, shared, kernel parameter, frame. */
 #define LOAD_N(t, N)                                                                                                   \
@@ -211,19 +334,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
-			if (!x.good) {                                                                                 \
-				memset(d, 0, sizeof(*d) * LANES);                                                      \
-			} else if (x.pattern == UNIFORM) {                                                             \
-				const LANE_##t v = (LANE_##t)((const MEM_##t *)x.first)[k];                            \
-				SPREAD(LANE_##t, v)                                                                    \
-			} else if (x.pattern == ROW && w->mask == ~0u) {                                               \
-				const MEM_##t *s = (const MEM_##t *)x.first + k;                                       \
-				EACH_LANE d[i] = (LANE_##t)s[i * N];                                                   \
-			} else {                                                                                       \
-				for (u32 i = 0; i < LANES; i++)                                                        \
-					if (w->mask & lane_bit[i])                                                     \
-						d[i] = (LANE_##t)((const MEM_##t *)x.address[i])[k];                   \
-			}                                                                                              \
+			LOAD_ELEMENT(t, N, GLOBAL_FIRST, GLOBAL)                                                       \
 		}                                                                                                      \
 	}                                                                                                              \
 	static void lds_##t##_##N(struct warp *w, const struct op *o)                                                  \
@@ -233,21 +344,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
-			if (!x.good) {                                                                                 \
-				memset(d, 0, sizeof(*d) * LANES);                                                      \
-			} else if (x.pattern == UNIFORM) {                                                             \
-				const LANE_##t v = (LANE_##t)((const MEM_##t *)(shared + x.offset[0]))[k];             \
-				SPREAD(LANE_##t, v)                                                                    \
-			} else if (x.pattern == ROW && w->mask == ~0u) {                                               \
-				const MEM_##t *s = (const MEM_##t *)(shared + x.offset[0]) + k;                        \
-				EACH_LANE d[i] = (LANE_##t)s[i * N];                                                   \
-			} else if (w->mask == ~0u) {                                                                   \
-				EACH_LANE d[i] = (LANE_##t)((const MEM_##t *)(shared + x.offset[i]))[k];               \
-			} else {                                                                                       \
-				for (u32 i = 0; i < LANES; i++)                                                        \
-					if (w->mask & lane_bit[i])                                                     \
-						d[i] = (LANE_##t)((const MEM_##t *)(shared + x.offset[i]))[k];         \
-			}                                                                                              \
+			LOAD_ELEMENT(t, N, SHARED_FIRST, SHARED)                                                       \
 		}                                                                                                      \
 	}                                                                                                              \
 	static void ldk_##t##_##N(struct warp *w, const struct op *o)                                                  \
@@ -281,23 +378,32 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	else                                                                                                           \
 		EACH_LANE d[i] = w->lanes[i] ? v : d[i];
 
+/* Element k of a checked store; of lanes that write to one place the last one stays. */
+#define STORE_ELEMENT(t, N, first, place)                                                                              \
+	if (w->mask == ~0u && (x.pattern == ROW || x.pattern == ROW_HALVES)) {                                         \
+		MEM_##t *d = (MEM_##t *)(first(0)) + k, *d2 = (MEM_##t *)(first(1)) + k;                               \
+		HALF_LANES d[i * N] = (MEM_##t)s[i];                                                                   \
+		HALF_LANES d2[i * N] = (MEM_##t)s[LANES / 2 + i];                                                      \
+	} else if (w->mask == ~0u) {                                                                                   \
+		for (u32 i = 0; i < LANES; i++)                                                                        \
+			((MEM_##t *)(place(i)))[k] = (MEM_##t)s[i];                                                    \
+	} else {                                                                                                       \
+		for (u32 left = w->mask; left; left &= left - 1) {                                                     \
+			const u32 i = first_lane(left);                                                                \
+			((MEM_##t *)(place(i)))[k] = (MEM_##t)s[i];                                                    \
+		}                                                                                                      \
+	}
+#define GLOBAL_PLACE(i) x.address[i]
+#define SHARED_PLACE(i) shared + x.offset[i]
+
 #define STORE_N(t, N)                                                                                                  \
 	static void st_##t##_##N(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
-		if (!x.good)                                                                                           \
-			return;                                                                                        \
-		for (u32 k = 0; k < N; k++) {                                                                          \
+		for (u32 k = 0; x.good && k < N; k++) {                                                                \
 			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
-			if (x.pattern == ROW && w->mask == ~0u) {                                                      \
-				MEM_##t *d = (MEM_##t *)x.first + k;                                                   \
-				EACH_LANE d[i * N] = (MEM_##t)s[i];                                                    \
-			} else {                                                                                       \
-				for (u32 i = 0; i < LANES; i++)                                                        \
-					if (w->mask & lane_bit[i])                                                     \
-						((MEM_##t *)x.address[i])[k] = (MEM_##t)s[i];                          \
-			}                                                                                              \
+			STORE_ELEMENT(t, N, GLOBAL_FIRST, GLOBAL_PLACE)                                                \
 		}                                                                                                      \
 	}                                                                                                              \
 	static void sts_##t##_##N(struct warp *w, const struct op *o)                                                  \
@@ -305,18 +411,9 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		struct shared_access x;                                                                                \
 		u8 *shared = w->block->shared;                                                                         \
 		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
-		if (!x.good)                                                                                           \
-			return;                                                                                        \
-		for (u32 k = 0; k < N; k++) {                                                                          \
+		for (u32 k = 0; x.good && k < N; k++) {                                                                \
 			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
-			if (x.pattern == ROW && w->mask == ~0u) {                                                      \
-				MEM_##t *d = (MEM_##t *)(shared + x.offset[0]) + k;                                    \
-				EACH_LANE d[i * N] = (MEM_##t)s[i];                                                    \
-			} else {                                                                                       \
-				for (u32 i = 0; i < LANES; i++)                                                        \
-					if (w->mask & lane_bit[i])                                                     \
-						((MEM_##t *)(shared + x.offset[i]))[k] = (MEM_##t)s[i];                \
-			}                                                                                              \
+			STORE_ELEMENT(t, N, SHARED_FIRST, SHARED_PLACE)                                                \
 		}                                                                                                      \
 	}                                                                                                              \
 	static void stf_##t##_##N(struct warp *w, const struct op *o)                                                  \

@@ -24,6 +24,15 @@ void warp_save(struct warp *w, uint32_t lanes, uint32_t pc)
 	const uint64_t key = w->key_base | pc;
 
 	w->stamp++;
+	w->together = lanes == w->live;
+	if (w->together) {
+		for (uint32_t i = 0; i < LANES; i++) {
+			w->lane_key[i] = key;
+			w->lane_frame[i] = w->frame;
+			w->lane_stamp[i] = w->stamp;
+		}
+		return;
+	}
 	for (; lanes; lanes &= lanes - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
 
@@ -50,8 +59,9 @@ void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t m
 	use_frame(w, frame);
 	w->pc = pc;
 	w->mask = mask;
-	for (uint32_t i = 0; i < LANES; i++)
-		w->lanes[i] = mask & bit(i) ? ~0u : 0;
+	if (mask != ~0u)
+		for (uint32_t i = 0; i < LANES; i++)
+			w->lanes[i] = mask & bit(i) ? ~0u : 0;
 }
 
 static uint32_t oldest(const struct warp *w, uint32_t lanes)
@@ -90,6 +100,11 @@ void warp_schedule(struct warp *w)
 	w->mask = 0;
 	w->other = KEY_NONE;
 	w->spins = 0;
+	if (w->together && run && run == w->live) {
+		lead = (uint32_t)__builtin_ctz(run);
+		warp_set_group(w, w->lane_frame[lead], (uint32_t)w->lane_key[lead], run);
+		return;
+	}
 	if (!run) {
 		/* Only lanes that wait for absent ones are left: a sync operation whose members never come goes on
 		 * without. */

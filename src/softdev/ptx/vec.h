@@ -1,0 +1,82 @@
+/*
+ * vec.h: as many lanes as one register of the host holds, for what compilers do not make of a loop over lanes: to ask
+ * whether something holds in all lanes, and to collect lanes from scattered places.
+ *
+ * Collecting builds the vector from single loads. Written lane by lane instead, the result would be read back as a
+ * vector before its parts have left the store buffer, which costs more than all the loads; and the gather instructions
+ * are slower than the loads on all machines that were tried.
+ */
+#pragma once
+
+#include "softdev/ptx/lane.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define VEC_BYTES 64
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define VEC_BYTES 32
+#else
+#define VEC_BYTES 16
+#endif
+#define VEC32_COUNT (LANES * 4 / VEC_BYTES) /* vectors that hold all lanes */
+#define VEC64_COUNT (LANES * 8 / VEC_BYTES)
+
+typedef u32 vec32 __attribute__((vector_size(VEC_BYTES)));
+typedef u64 vec64 __attribute__((vector_size(VEC_BYTES)));
+
+static inline bool vec_is_zero(vec64 v)
+{
+#if defined(__AVX512F__)
+	return !_mm512_test_epi64_mask((__m512i)v, (__m512i)v);
+#elif defined(__AVX2__)
+	return _mm256_testz_si256((__m256i)v, (__m256i)v);
+#else
+	return !(v[0] | v[1]);
+#endif
+}
+
+/* The number of each lane within its half of the warp. */
+static const u32 half_number32[LANES] __attribute__((aligned(64))) = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+};
+static const u64 half_number64[LANES] __attribute__((aligned(64))) = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+};
+
+#if VEC_BYTES > 16
+#define PICK_BYTES 32
+typedef u32 pick32 __attribute__((vector_size(32)));
+typedef u64 pick64 __attribute__((vector_size(32)));
+#define PICK_u32(at, i)                                                                                                \
+	{                                                                                                              \
+		at(i), at(i + 1), at(i + 2), at(i + 3), at(i + 4), at(i + 5), at(i + 6), at(i + 7)                     \
+	}
+#define PICK_u64(at, i)                                                                                                \
+	{                                                                                                              \
+		at(i), at(i + 1), at(i + 2), at(i + 3)                                                                 \
+	}
+#else
+#define PICK_BYTES 16
+typedef u32 pick32 __attribute__((vector_size(16)));
+typedef u64 pick64 __attribute__((vector_size(16)));
+#define PICK_u32(at, i)                                                                                                \
+	{                                                                                                              \
+		at(i), at(i + 1), at(i + 2), at(i + 3)                                                                 \
+	}
+#define PICK_u64(at, i)                                                                                                \
+	{                                                                                                              \
+		at(i), at(i + 1)                                                                                       \
+	}
+#endif
+
+/* d[i] = at(i) in all lanes; d is aligned. */
+#define COLLECT32(d, at)                                                                                               \
+	for (u32 i_ = 0; i_ < LANES; i_ += PICK_BYTES / 4)                                                             \
+	*(pick32 *)((d) + i_) = (pick32)PICK_u32(at, i_)
+#define COLLECT64(d, at)                                                                                               \
+	for (u32 i_ = 0; i_ < LANES; i_ += PICK_BYTES / 8)                                                             \
+	*(pick64 *)((d) + i_) = (pick64)PICK_u64(at, i_)
+#define COLLECT128(d, at)                                                                                              \
+	for (u32 i_ = 0; i_ < LANES; i_++)                                                                             \
+	(d)[i_] = at(i_)
