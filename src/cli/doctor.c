@@ -286,8 +286,9 @@ static void say_enforcement(struct doctor *d)
 	    "32-bit, and those that gain privileges when they start (`mete run` warns)");
 	if (!d->has_driver)
 		add(d, "programs", STATUS_NOTE, NULL,
-		    "on the software device a program must use the driver's interface (cuda.h); NVIDIA's runtime "
-		    "library accepts NVIDIA's driver only");
+		    "on the software device a program that uses the CUDA runtime gets mete's runtime library; one that "
+		    "has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts NVIDIA's "
+		    "driver only");
 }
 
 static void print_checks(json_t *checks)

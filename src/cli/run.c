@@ -10,6 +10,7 @@
 #include "cli/grants.h"
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/runtime_env.h"
 #include "cli/supervise.h"
 #include "cli/verb.h"
 
@@ -28,6 +29,7 @@ struct run {
 	json_t *grant; /* meted's row; owned */
 	struct tenant_log log;
 	struct tenant_env env;
+	char runtime_dir[PATH_MAX];
 	int failure; /* the exit status when the program was not started */
 };
 
@@ -151,6 +153,8 @@ static int set_env(struct run *run, struct fault *f)
 	};
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
+	if (!own && !strcmp(device_text(driver, "kind"), "soft") && runtime_env_dir(run->runtime_dir, run->env.shim_dir))
+		run->env.runtime_dir = run->runtime_dir;
 	if (!*run->env.socket || !*run->env.libcuda)
 		return fault_set(f, -EPROTO,
 				 "meted's answer names no socket or no driver for grant %s; restart it with this "

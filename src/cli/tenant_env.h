@@ -17,6 +17,7 @@ struct tenant_env {
 	const char *libcuda; /* the driver's, absolute */
 	const char *libnvml; /* NULL: none */
 	const char *log; /* NULL: none */
+	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program keeps its own */
 };
 
 /* Changes the environment of this process (the child, before it becomes the program). Value: 0 or a negative errno. */

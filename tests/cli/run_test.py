@@ -10,6 +10,8 @@ import place
 from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
 
 SMALL = ['run', '-m', '1M']
+# mete's CUDA runtime library, which programs get where the driver is the software device.
+RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0']
 
 
 class ExitStatus(place.MeteTest):
@@ -95,10 +97,11 @@ class Transparency(place.MeteTest):
     def test_environment(self):
         done = self.mete(*SMALL, 'env', env={'LD_LIBRARY_PATH': '/a:/b', 'LD_PRELOAD': ''})
         shown = dict(line.split('=', 1) for line in done.stdout.splitlines() if '=' in line)
-        first, second = shown['LD_PRELOAD'].split(':')
+        first, second, *runtime = shown['LD_PRELOAD'].split(':')
         self.assertEqual((os.path.basename(first), os.path.basename(second)), ('libcuda.so.1', 'libnvidia-ml.so.1'))
         shim = os.path.dirname(first)
-        self.assertEqual(shown['LD_LIBRARY_PATH'], f'{shim}:/a:/b')
+        self.assertEqual([os.path.basename(r) for r in runtime], RUNTIMES)
+        self.assertEqual(shown['LD_LIBRARY_PATH'], f'{shim}:{os.path.dirname(runtime[0])}:/a:/b')
         self.assertTrue(os.path.samefile(first, os.path.join(shim, 'libcuda.so')))
         self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
         self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
@@ -107,8 +110,8 @@ class Transparency(place.MeteTest):
         done = self.mete('run', '-m', '2M', METE, *SMALL, 'sh', '-c', 'echo "$LD_PRELOAD"; echo "$LD_LIBRARY_PATH"')
         self.assertEqual(done.returncode, 0, done.stderr)
         preload, library_path = done.stdout.splitlines()
-        self.assertEqual(len(preload.split(':')), 2)
-        self.assertEqual(len(library_path.split(':')), 1)
+        self.assertEqual(len(preload.split(':')), 2 + len(RUNTIMES))
+        self.assertEqual(len(library_path.split(':')), 2)
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 
