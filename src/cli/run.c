@@ -153,7 +153,8 @@ static int set_env(struct run *run, struct fault *f)
 	};
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
-	if (!own && !strcmp(device_text(driver, "kind"), "soft") && runtime_env_dir(run->runtime_dir, run->env.shim_dir))
+	if (!own && !strcmp(device_text(driver, "kind"), "soft") &&
+	    runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
 	if (!*run->env.socket || !*run->env.libcuda)
 		return fault_set(f, -EPROTO,

@@ -22,7 +22,8 @@ bool runtime_env_dir(char ret[PATH_MAX], const char *beside)
 	if (!slash)
 		return false;
 	*slash = 0;
-	return path_join(ret, "%s/runtime", folder) && path_join(path, "%s/%s", ret, libraries[0]) && !access(path, R_OK);
+	return path_join(ret, "%s/runtime", folder) && path_join(path, "%s/%s", ret, libraries[0]) &&
+	       !access(path, R_OK);
 }
 
 char *runtime_env_preload(const char *dir)

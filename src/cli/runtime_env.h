@@ -2,10 +2,11 @@
  * runtime_env.h: how programs get mete's CUDA runtime library, where their driver is the software device.
  *
  * By LD_LIBRARY_PATH, and by LD_PRELOAD as well: a program, or a library of it, that carries a DT_RPATH to some toolkit
- * (conda, wheels, older cmake) would find NVIDIA's runtime there before LD_LIBRARY_PATH is looked at, whereas a library that
- * is loaded already and has the wanted name is taken without a search. What that costs was measured: about 50 µs for each of the
- * three versions in every process that is started (0.65 ms with the shim alone), on this path only; programs on a real driver
- * keep their own runtime. What it cannot reach: a runtime linked in statically, and one that is opened by its whole path.
+ * (conda, wheels, older cmake) would find NVIDIA's runtime there before LD_LIBRARY_PATH is looked at, whereas a library
+ * that is loaded already and has the wanted name is taken without a search. What that costs was measured: about 50 µs
+ * for each of the three versions in every process that is started (0.65 ms with the shim alone), on this path only;
+ * programs on a real driver keep their own runtime. What it cannot reach: a runtime linked in statically, and one that
+ * is opened by its whole path.
  */
 #pragma once
 
@@ -14,8 +15,8 @@
 #include <limits.h>
 
 /*
- * Writes the folder beside that of the shim (or of the software device), "runtime", as it stands in trees of every kind.
- * Value: false when no runtime library is there.
+ * Writes the folder beside that of the shim (or of the software device), "runtime", as it stands in trees of every
+ * kind. Value: false when no runtime library is there.
  */
 bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 

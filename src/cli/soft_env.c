@@ -1,6 +1,7 @@
 /* soft_env.c: see soft_env.h. */
 #include "cli/soft_env.h"
 
+#include "cli/runtime_env.h"
 #include "cli/tenant_env.h"
 
 #include <dlfcn.h>
@@ -47,6 +48,25 @@ static int set_library_path(const struct place *p, struct fault *f)
 	return r;
 }
 
+/* The runtime library in LD_PRELOAD too, for programs that name a toolkit's folder (runtime_env.h says why). */
+static int set_preload(const struct place *p, struct fault *f)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *libraries, *value = NULL;
+	int r;
+
+	if (!*p->runtime_dir || strpbrk(p->runtime_dir, " \t\n"))
+		return 0;
+	libraries = runtime_env_preload(p->runtime_dir);
+	if (!libraries || asprintf(&value, "%s%s%s", libraries, old && *old ? ":" : "", old ? old : "") < 0)
+		value = NULL;
+	free(libraries);
+	r = value ? set("LD_PRELOAD", value, f)
+		  : fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
+	free(value);
+	return r;
+}
+
 int soft_env_enter(const struct place *p, const struct command_line *line, struct fault *f)
 {
 	int r;
@@ -58,6 +78,8 @@ int soft_env_enter(const struct place *p, const struct command_line *line, struc
 				 p->soft_dir);
 	tenant_env_leave();
 	r = set_library_path(p, f);
+	if (!r)
+		r = set_preload(p, f);
 	for (size_t i = 0; !r && i < sizeof(variables) / sizeof(*variables); i++)
 		if (option_given(line, variables[i].option))
 			r = set(variables[i].variable, option_value(line, variables[i].option), f);

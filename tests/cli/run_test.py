@@ -115,6 +115,25 @@ class Transparency(place.MeteTest):
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 
+    def test_runtime_before_rpath(self):
+        """A program that names a folder with another runtime in it still gets mete's; `mete soft run` does the same."""
+        if place.SANITIZED:
+            self.skipTest("a sanitizer's runtime would have to be in the program")
+        source, other, program = self.path('program.c'), self.path('toolkit'), self.path('program')
+        os.mkdir(other)
+        with open(source, 'w') as file:
+            file.write('int cudaRuntimeGetVersion(int *v) { *v = -1; return 0; }\n')
+        subprocess.run(['cc', '-shared', '-fPIC', '-Wl,-soname,libcudart.so.13', '-o', f'{other}/libcudart.so.13', source],
+                       check=True)
+        with open(source, 'w') as file:
+            file.write('#include <stdio.h>\nint cudaRuntimeGetVersion(int *v);\n'
+                       'int main(void) { int v = 0; cudaRuntimeGetVersion(&v); printf("%d\\n", v); return 0; }\n')
+        subprocess.run(['cc', '-o', program, source, f'{other}/libcudart.so.13',
+                        f'-Wl,--disable-new-dtags,-rpath,{other}'], check=True)
+        self.assertEqual(subprocess.run([program], capture_output=True, text=True).stdout, '-1\n')
+        self.assertEqual(self.mete('run', '--soft', '-m', '1M', program).stdout, '13000\n')
+        self.assertEqual(self.mete('soft', 'run', program).stdout, '13000\n')
+
     def test_closed_stderr(self):
         done = subprocess.run(['sh', '-c', f'{METE} run -v -m 1M sh -c "exit 7" 2>&-'], env=self.env)
         self.assertEqual(done.returncode, 7)
