@@ -289,7 +289,8 @@ static void table(struct writer *w)
 		    "\tand.b32 %%i0, %s, 7; mul.wide.u32 %%a0, %%i0, 8; mov.u64 %%a1, gtable; add.s64 %%a0, %%a1, "
 		    "%%a0;",
 		    any(w, 'w'));
-		put(w, "\tld.global%s.u64 %s, [%%a0];", chance(w, 50) ? ".nc" : "", any(w, 'd'));
+		put(w, "\t%s.u64 %s, [%%a0];",
+		    (const char *[]){ "ld.global", "ld.global.nc", "ldu.global" }[below(w, 3)], any(w, 'd'));
 		break;
 	case 2:
 		put(w, "\tld.param.u32 %s, [k0];", any(w, 'w'));
@@ -303,6 +304,39 @@ static void table(struct writer *w)
 		put(w, "\tld.global.v2.u64 {%%d0, %%d1}, [gtable+%u];", below(w, 4) * 16);
 	}
 	put(w, "//}");
+}
+
+/* What changes nothing that a kernel can see. */
+static void hint(struct writer *w)
+{
+	static const char *const hints[] = { "membar.cta",
+					     "membar.gl",
+					     "fence.acq_rel.gpu",
+					     "fence.sc.cta",
+					     "prefetch.global.L2 [%atg]",
+					     "prefetch.L1 [%atg]",
+					     "prefetchu.L1 [%atg]",
+					     "nanosleep.u32 1",
+					     "pmevent 3",
+					     "brkpt",
+					     "griddepcontrol.wait",
+					     "griddepcontrol.launch_dependents",
+					     "setmaxnreg.inc.sync.aligned.u32 64",
+					     "applypriority.global.L2::evict_normal [%atg], 128",
+					     "discard.global.L2 [%atg+64], 128" };
+
+	if (w->function)
+		return;
+	put(w, "\t%s;", hints[below(w, sizeof(hints) / sizeof(hints[0]))]);
+}
+
+static void spaces(struct writer *w)
+{
+	static const char *const addresses[] = { "%atg", "%atsg", "%atlg" };
+
+	if (!w->function)
+		put(w, "\tisspacep.%s %s, %s;", (const char *[]){ "global", "shared", "local" }[below(w, 3)],
+		    any(w, 'p'), addresses[below(w, 3)]);
 }
 
 /* Atomics of a cell that no other thread uses: their results may be kept. */
@@ -611,7 +645,7 @@ static void snippet(struct writer *w)
 	else if (r < 56)
 		carry_chain(w);
 	else if (r < 60)
-		moves(w);
+		chance(w, 70) ? moves(w) : chance(w, 50) ? hint(w) : spaces(w);
 	else if (r < 68)
 		own_memory(w);
 	else if (r < 71)
@@ -798,7 +832,7 @@ struct generated generate(const struct catalogue *c, uint64_t seed)
 	put(&w, "\tld.shared.u64 %%a2, [%%i1+256]; red.global.add.u64 [%%a3+640], %%a2;");
 	put(&w, "END:");
 	registers(&w, false);
-	put(&w, "\tret;\n}");
+	put(&w, "\t@%%p0 exit;\n\tret;\n}");
 	return g;
 }
 

@@ -32,7 +32,7 @@ static bool memory_word(struct name w, struct form_words *f)
 	static const char *const other[] = { "weak", "cta", "cluster", "gpu", "sys", "nc",    "ca",	"cg",
 					     "cs",   "lu",  "cv",      "wb",  "wt",  "noftz", "unified" };
 
-	if (starts(w, "L1::") || starts(w, "L2::")) {
+	if (starts(w, "L1::") || starts(w, "L2::") || name_is(w, "L1") || name_is(w, "L2")) {
 		f->hint |= name_is(w, "L2::cache_hint");
 		return true;
 	}

@@ -25,6 +25,13 @@ static inline f32 ftz(f32 x)
 	return f32_of((b & 0x7f800000u) ? b : b & 0x80000000u);
 }
 
+static inline f64 ftz_f64(f64 x)
+{
+	u64 b = bits64(x);
+
+	return f64_of((b & 0x7ff0000000000000ull) ? b : b & 0x8000000000000000ull);
+}
+
 /* .sat: to [0, 1]; not a number becomes 0. */
 static inline f32 sat_f32(f32 x)
 {

@@ -11,7 +11,7 @@ R2("sub.{u16,s16}", sub_16, u16, u16, u16, (u16)(a - b))
 R2("sub.{u32,s32}", sub_32, u32, u32, u32, a - b)
 R2("sub.{u64,s64}", sub_64, u64, u64, u64, a - b)
 R2("sub.sat.s32", sub_sat, s32, s32, s32, sat_s32((s64)a - b))
-R2("{add,vadd2}.{u16x2,s16x2}", add_16x2, u32, u32, u32, ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000)))
+R2("add.{u16x2,s16x2}", add_16x2, u32, u32, u32, ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000)))
 
 R2("mul.lo.{u16,s16}", mul_lo_16, u16, u16, u16, (u16)((u32)a * b))
 R2("mul.lo.{u32,s32}", mul_lo_32, u32, u32, u32, a * b)

@@ -91,7 +91,7 @@ ATOM("cas.{b64,u64,s64}", atom_cas_64, 3, TY_b64)
 RH("membar.{cta,gl,sys}", fence, FORM_PLAIN, 1, TY_none)
 RH("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", fence, FORM_PLAIN, 1, TY_none)
 RF("{prefetch,prefetchu}{,.tensormap}", FORM_NOTHING, 0)
-RF("{discard.b32,discard,applypriority,nanosleep.u32,pmevent,brkpt,nop}", FORM_NOTHING, 0)
+RF("{discard.b32,discard,applypriority,nanosleep.u32,pmevent,brkpt}", FORM_NOTHING, 0)
 RF("griddepcontrol.{wait,launch_dependents}", FORM_NOTHING, 0)
 RF("setmaxnreg.{inc,dec}.sync.aligned.u32", FORM_NOTHING, 0)
 

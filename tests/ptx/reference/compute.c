@@ -15,6 +15,12 @@ bool ref_type_parse(const char *word, struct ref_type *ret)
 		*ret = (struct ref_type){ 'p', 1, 1 };
 		return true;
 	}
+	/* pairs of floats of 4 to 8 bits, each in 8 bits (4 for e2m1) */
+	for (int i = 0; i < 5; i++)
+		if (!strcmp(word, (const char *[]){ "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2" }[i])) {
+			*ret = (struct ref_type){ (char)('1' + i), i == 4 ? 4 : 8, 2 };
+			return true;
+		}
 	if (!strncmp(word, "bf", 2)) {
 		t.kind = 'B';
 		digits = word + 2;
@@ -97,6 +103,7 @@ static enum ref_answer each_half(const struct ref_op *op, const wide *src, int c
 			return r;
 	}
 	ret->d = part[0].d | part[1].d << bits;
+	ret->is_float = part[0].is_float;
 	ret->approximate = part[0].approximate; /* compared half by half, see ref_same() */
 	ret->relative = part[0].relative;
 	ret->absolute = part[0].absolute;
@@ -373,18 +380,39 @@ static wide dot(const struct ref_op *op, wide a, wide b, wide c)
 	return (wide)sum & ref_mask(32);
 }
 
-static wide differences(const struct ref_op *op, wide a, wide b, wide c)
+/* vadd2, vabsdiff4 and the like: elements of both sources, wrapping, saturated or summed up. */
+static enum ref_answer video(const struct ref_op *op, const wide *src, struct ref_result *ret)
 {
-	wide r = 0, sum = c;
+	const char *name = op->word[0], *last = name + strlen(name) - 1;
+	const int count = *last - '0', bits = 32 / count;
+	const struct ref_type to = { op->type[0].kind, bits, 1 };
+	wide r = 0, sum = src[2];
 
-	for (int i = 0; i < 4; i++) {
-		swide d = element(&op->type[1], a, 8, i) - element(&op->type[2], b, 8, i);
+	for (int i = 0; i < count; i++) {
+		const swide a = element(&op->type[1], src[0], bits, i), b = element(&op->type[2], src[1], bits, i);
+		swide v;
 
-		d = d < 0 ? -d : d;
-		sum += (wide)d;
-		r |= (wide)(d & 255) << 8 * i;
+		if (!strncmp(name, "vadd", 4))
+			v = a + b;
+		else if (!strncmp(name, "vsub", 4))
+			v = a - b;
+		else if (!strncmp(name, "vavrg", 5))
+			v = (a + b + (a + b >= 0)) >> 1;
+		else if (!strncmp(name, "vabsdiff", 8))
+			v = a > b ? a - b : b - a;
+		else if (!strncmp(name, "vmin", 4))
+			v = a < b ? a : b;
+		else if (!strncmp(name, "vmax", 4))
+			v = a > b ? a : b;
+		else
+			return REF_UNKNOWN;
+		if (ref_has(op, "sat"))
+			v = saturated(&to, v);
+		sum += (wide)v;
+		r |= ((wide)v & ref_mask(bits)) << bits * i;
 	}
-	return (ref_has(op, "add") ? sum : r) & ref_mask(32);
+	ret->d = (ref_has(op, "add") ? sum : r) & ref_mask(32);
+	return REF_DONE;
 }
 
 /* setp.cmp{.bool}.type p|q, a, b{, c} and set.cmp{.bool}.to.type d, a, b{, c} */
@@ -463,13 +491,12 @@ static enum ref_answer bits_of_32(const struct ref_op *op, const wide *src, stru
 
 	if (is(op, "fns"))
 		return find_nth(a, b, (int32_t)c, ret);
-	ret->d = is(op, "shf")	       ? funnel(op, a, b, c)
-		 : is(op, "bmsk")      ? bit_mask(op, a, b)
-		 : is(op, "szext")     ? extended(op, a, b)
-		 : is(op, "lop3")      ? table_of_3(a, b, c, (uint32_t)src[3])
-		 : is(op, "prmt")      ? permuted(op, a, b, c)
-		 : is(op, "vabsdiff4") ? differences(op, a, b, c)
-				       : dot(op, a, b, c);
+	ret->d = is(op, "shf")	   ? funnel(op, a, b, c)
+		 : is(op, "bmsk")  ? bit_mask(op, a, b)
+		 : is(op, "szext") ? extended(op, a, b)
+		 : is(op, "lop3")  ? table_of_3(a, b, c, (uint32_t)src[3])
+		 : is(op, "prmt")  ? permuted(op, a, b, c)
+				   : dot(op, a, b, c);
 	return REF_DONE;
 }
 
@@ -503,7 +530,7 @@ static const struct group groups[] = {
 	{ " shl shr ", SHIFT },
 	{ " popc clz bfind ", COUNT },
 	{ " brev bfe bfi ", FIELD },
-	{ " shf fns bmsk szext lop3 prmt dp4a dp2a vabsdiff4 ", BITS32 },
+	{ " shf fns bmsk szext lop3 prmt dp4a dp2a ", BITS32 },
 	{ " setp set ", COMPARE },
 	{ " selp slct ", CHOOSE },
 };
@@ -565,6 +592,8 @@ enum ref_answer ref_compute(const struct ref_op *op, const wide *src, int count,
 	*ret = (struct ref_result){ 0 };
 	if (is(op, "cvt"))
 		return ref_convert(op, in, count, ret);
+	if (op->word[0][0] == 'v' && op->types == 3 && count == 3)
+		return video(op, in, ret);
 	if (op->type[op->types - 1].lanes == 2 && !is(op, "selp") && !is(op, "setp"))
 		return each_half(op, in, count, ret);
 	if (ref_has(op, "cc") || is(op, "addc") || is(op, "subc") || is(op, "madc"))

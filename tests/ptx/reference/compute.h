@@ -14,7 +14,7 @@ typedef unsigned __int128 wide;
 typedef __int128 swide;
 
 struct ref_type {
-	char kind; /* 'u', 's', 'b', 'f' (IEEE), 'B' (bf16), 't' (tf32), 'p' (predicate) */
+	char kind; /* 'u', 's', 'b', 'f' (IEEE), 'B' (bf16), 't' (tf32), 'p' (predicate), '1' ... '5' (see number.c) */
 	int bits;  /* of one element */
 	int lanes; /* 1 or 2 elements side by side */
 };
@@ -61,7 +61,7 @@ enum ref_answer ref_convert(const struct ref_op *op, const wide *src, int count,
 bool ref_compare(const struct ref_op *op, const struct ref_type *t, wide a, wide b, bool *legal);
 static inline bool ref_is_float(const struct ref_type *t)
 {
-	return t->kind == 'f' || t->kind == 'B' || t->kind == 't';
+	return t->kind == 'f' || t->kind == 'B' || t->kind == 't' || (t->kind >= '1' && t->kind <= '5');
 }
 
 static inline wide ref_mask(int bits)

@@ -48,7 +48,7 @@ static wide not_negative(const struct ref_type *t, wide v)
 {
 	if (ref_is_nan(t, v))
 		return ref_nan(t);
-	return v & sign_bit(t) ? 0 : v;
+	return v & sign_bit(t) || ref_number(t, v) < 0 ? 0 : v;
 }
 
 bool ref_compare(const struct ref_op *op, const struct ref_type *t, wide a, wide b, bool *legal)
@@ -210,6 +210,18 @@ static enum ref_answer approximated(const struct ref_op *op, const struct ref_ty
 	return REF_DONE;
 }
 
+/* add.f32.f16 d, a, c and fma.f32.f16 d, a, b, c: all sources but the last are 16 bits wide. */
+static enum ref_answer mixed(const struct ref_op *op, const wide *src, int count, struct ref_result *ret)
+{
+	struct ref_op wider = *op;
+	wide in[5] = { 0 };
+
+	wider.types = 1;
+	for (int i = 0; i < count; i++)
+		in[i] = i + 1 < count ? ref_bits(&op->type[0], ref_number(&op->type[1], src[i]), REF_RN) : src[i];
+	return ref_compute_float(&wider, in, count, ret);
+}
+
 enum ref_answer ref_compute_float(const struct ref_op *op, const wide *src, int count, struct ref_result *ret)
 {
 	const struct ref_type *t = &op->type[0];
@@ -219,6 +231,8 @@ enum ref_answer ref_compute_float(const struct ref_op *op, const wide *src, int 
 
 	if (!ref_is_float(t))
 		return REF_UNKNOWN;
+	if (op->types == 2 && op->type[1].bits == 16 && count > 1 && !is(op, "testp"))
+		return mixed(op, src, count, ret);
 	for (int i = 0; i < count; i++)
 		in[i] = ftz ? ref_flush(t, src[i]) : src[i] & ref_mask(t->bits);
 	ret->is_float = true;
@@ -342,12 +356,16 @@ enum ref_answer ref_convert(const struct ref_op *op, const wide *src, int count,
 		return packed_integers(op, src, ret);
 	if (op->types != 2)
 		return REF_UNKNOWN;
-	if (to->lanes == 2) { /* the first source is the upper half */
-		struct ref_type half = { to->kind, to->bits, 1 };
+	if (to->lanes == 2) {
+		const struct ref_type half = { to->kind, to->bits, 1 }, one = { from->kind, from->bits, 1 };
 
-		if (from->lanes != 1 || count != 2)
-			return REF_UNKNOWN;
-		ret->d = to_float(op, &half, from, src[0]) << to->bits | to_float(op, &half, from, src[1]);
+		for (int k = 0; k < 2; k++) { /* of two sources, the first is the upper half */
+			const wide v = from->lanes == 2 ? src[0] >> k * from->bits & ref_mask(from->bits) : src[1 - k];
+
+			if (count != 3 - from->lanes || !ref_is_float(from))
+				return REF_UNKNOWN;
+			ret->d |= to_float(op, &half, &one, v) << k * to->bits;
+		}
 		return REF_DONE;
 	}
 	if (ref_is_float(to)) {
@@ -395,7 +413,13 @@ bool ref_same(const struct ref_type *t, const struct ref_result *want, wide got)
 		}
 		return true;
 	}
-	if (want->is_float && ref_is_float(t) && t->bits >= 32 && t->lanes == 1 && ref_is_nan(t, want->d))
-		return ref_is_nan(t, got);
-	return ((got ^ want->d) & ref_mask(t->bits * t->lanes)) == 0;
+	for (int k = 0; k < t->lanes; k++) {
+		const wide right = want->d >> k * t->bits & ref_mask(t->bits),
+			   x = got >> k * t->bits & ref_mask(t->bits);
+
+		if (want->is_float && ref_is_float(t) && t->bits >= 32 && ref_is_nan(&one, right) ? !ref_is_nan(&one, x)
+												  : x != right)
+			return false;
+	}
+	return true;
 }

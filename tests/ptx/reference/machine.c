@@ -367,6 +367,18 @@ static bool control(struct machine *x, struct thread *t, const struct ref_insn *
 	return true;
 }
 
+static bool changes_nothing(const struct ref_op *op)
+{
+	static const char *const names[] = { "membar",	   "fence",   "prefetch",     "prefetchu",
+					     "nanosleep",  "pmevent", "brkpt",	      "griddepcontrol",
+					     "setmaxnreg", "discard", "applypriority" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is(op, names[i]))
+			return true;
+	return false;
+}
+
 static void step(struct machine *x, struct thread *t)
 {
 	struct frame *f = frame_of(t);
@@ -388,7 +400,7 @@ static void step(struct machine *x, struct thread *t)
 	}
 	if (control(x, t, in))
 		return;
-	if (is(&in->op, "membar") || is(&in->op, "fence"))
+	if (changes_nothing(&in->op))
 		;
 	else if (is(&in->op, "mov"))
 		move(x, t, in);

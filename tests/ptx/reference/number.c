@@ -16,7 +16,10 @@ struct format {
 };
 
 static const struct format formats[] = {
-	{ 'f', 16, 10, 15 }, { 'B', 16, 7, 127 }, { 't', 32, 10, 127 }, { 'f', 32, 23, 127 }, { 'f', 64, 52, 1023 },
+	{ '1', 8, 3, 7 },     { '2', 8, 2, 15 },     { '3', 8, 3, 1 },
+	{ '4', 8, 2, 3 },     { '5', 4, 1, 1 }, /* e4m3 ... e2m1 */
+	{ 'f', 16, 10, 15 },  { 'B', 16, 7, 127 },   { 't', 32, 10, 127 },
+	{ 'f', 32, 23, 127 }, { 'f', 64, 52, 1023 },
 };
 
 static const struct format *format_of(const struct ref_type *t)
@@ -25,6 +28,25 @@ static const struct format *format_of(const struct ref_type *t)
 		if (formats[i].kind == t->kind && formats[i].bits == t->bits)
 			return &formats[i];
 	return NULL;
+}
+
+/*
+ * The floats of 4 to 8 bits have no infinity, but for e5m2: what is too large becomes the largest number. e4m3 has one
+ * not-a-number, e5m2 those of IEEE, the others none: it becomes the largest number, too. e2m3 and e3m2 have 6 bits.
+ */
+static bool narrow(const struct ref_type *t)
+{
+	return t->kind >= '1' && t->kind <= '5';
+}
+
+static int narrow_bits(const struct ref_type *t)
+{
+	return t->kind == '5' ? 4 : t->kind <= '2' ? 8 : 6;
+}
+
+static wide narrow_largest(const struct ref_type *t)
+{
+	return t->kind == '1' ? 0x7e : t->kind == '2' ? 0x7b : t->kind == '5' ? 7 : 0x1f;
 }
 
 /* tf32 is an f32 whose lowest 13 bits are zero. */
@@ -45,6 +67,8 @@ static wide infinity(const struct format *f)
 
 wide ref_nan(const struct ref_type *t)
 {
+	if (narrow(t))
+		return t->kind <= '2' ? 0x7f : narrow_largest(t);
 	return ref_mask(t->bits - 1);
 }
 
@@ -55,16 +79,23 @@ bool ref_is_nan(const struct ref_type *t, wide bits)
 
 long double ref_number(const struct ref_type *t, wide bits)
 {
-	const struct format *f = format_of(t);
+	struct format own = *format_of(t);
+	const struct format *f = &own;
+
+	if (narrow(t))
+		own.bits = narrow_bits(t);
+
 	const wide all = (bits & ref_mask(f->bits)) >> spare_bits(f);
 	const bool negative = all >> (f->mantissa + exponent_bits(f)) & 1;
 	const wide rest = all & ref_mask(f->mantissa + exponent_bits(f)), m = rest & ref_mask(f->mantissa);
 	const int e = (int)(rest >> f->mantissa);
 	long double v;
 
-	if (rest > infinity(f))
+	const bool special = !narrow(t) || t->kind == '2';
+
+	if (special ? rest > infinity(f) : t->kind == '1' && rest == 0x7f)
 		return NAN;
-	if (rest == infinity(f))
+	if (special && rest == infinity(f))
 		v = INFINITY;
 	else if (!e)
 		v = ldexpl((long double)(uint64_t)m, 1 - f->bias - f->mantissa);
@@ -93,7 +124,7 @@ wide ref_bits(const struct ref_type *t, long double v, enum ref_rounding roundin
 {
 	const struct format *f = format_of(t);
 	const bool negative = signbit(v);
-	const wide sign = negative ? (wide)1 << (f->bits - 1) : 0;
+	const wide sign = negative ? (wide)1 << ((narrow(t) ? narrow_bits(t) : f->bits) - 1) : 0;
 	const int least = 1 - f->bias - f->mantissa; /* exponent of the smallest number above zero */
 	long double scaled, whole;
 	int e, quantum;
@@ -101,6 +132,8 @@ wide ref_bits(const struct ref_type *t, long double v, enum ref_rounding roundin
 
 	if (isnan(v))
 		return ref_nan(t);
+	if (isinf(v) && narrow(t))
+		return sign | narrow_largest(t);
 	if (isinf(v))
 		return sign | infinity(f) << spare_bits(f);
 	if (v == 0)
@@ -113,6 +146,8 @@ wide ref_bits(const struct ref_type *t, long double v, enum ref_rounding roundin
 		whole += 1;
 	/* a mantissa that overflows carries into the exponent */
 	r = ((wide)(unsigned)(quantum - least) << f->mantissa) + (wide)(uint64_t)whole;
+	if (narrow(t))
+		return sign | (r > narrow_largest(t) ? narrow_largest(t) : r);
 	if (r >= infinity(f)) {
 		r = infinity(f);
 		if (rounding == REF_RZ || (rounding == REF_RM && !negative) || (rounding == REF_RP && negative))
