@@ -30,6 +30,7 @@ struct tail {
 	void *owner; /* stream or event */
 	uint64_t generation;
 	struct node **node;
+	CUgraphEdgeData *data; /* of the edges to come; as many as nodes */
 	size_t count;
 };
 
@@ -64,8 +65,9 @@ static struct tail *tail_new_locked(struct capture *c, struct handle *owner)
 	return t;
 }
 
-static bool tail_add(struct tail *t, struct node *n)
+static bool tail_add(struct tail *t, struct node *n, const CUgraphEdgeData *data)
 {
+	CUgraphEdgeData *more_data;
 	struct node **more;
 
 	for (size_t i = 0; i < t->count; i++)
@@ -75,6 +77,11 @@ static bool tail_add(struct tail *t, struct node *n)
 	if (!more)
 		return false;
 	t->node = more;
+	more_data = reallocarray(t->data, t->count + 1, sizeof(*more_data));
+	if (!more_data)
+		return false;
+	t->data = more_data;
+	t->data[t->count] = data ? *data : (CUgraphEdgeData){ 0 };
 	t->node[t->count++] = n;
 	return true;
 }
@@ -82,7 +89,7 @@ static bool tail_add(struct tail *t, struct node *n)
 static bool tail_join(struct tail *t, const struct tail *other)
 {
 	for (size_t i = 0; i < other->count; i++)
-		if (!tail_add(t, other->node[i]))
+		if (!tail_add(t, other->node[i], &other->data[i]))
 			return false;
 	return true;
 }
@@ -90,7 +97,19 @@ static bool tail_join(struct tail *t, const struct tail *other)
 static bool tail_set(struct tail *t, struct node *n)
 {
 	t->count = 0;
-	return tail_add(t, n);
+	return tail_add(t, n, NULL);
+}
+
+static struct needs tail_needs(const struct tail *t)
+{
+	return (struct needs){ (CUgraphNode const *)t->node, t->data, t->count };
+}
+
+static void tail_free(struct tail *t)
+{
+	free(t->node);
+	free(t->data);
+	free(t);
 }
 
 static void tails_drop_locked(const struct capture *c)
@@ -105,8 +124,7 @@ static void tails_drop_locked(const struct capture *c)
 			continue;
 		}
 		*at = t->next;
-		free(t->node);
-		free(t);
+		tail_free(t);
 	}
 }
 
@@ -153,29 +171,118 @@ bool event_captured(struct event *e)
 	return captured;
 }
 
-bool capture_unsafe(void)
-{
-	bool unsafe = false;
-
-	if (!active || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-		return false;
-	pthread_mutex_lock(&capture_mutex);
-	for (struct capture *c = captures; c; c = c->next) {
-		bool mine = pthread_equal(c->thread, pthread_self());
-
-		if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-			continue;
-		unsafe |= mine ||
-			  (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
-	}
-	pthread_mutex_unlock(&capture_mutex);
-	return unsafe;
-}
-
 static CUresult spoil_locked(struct capture *c, CUresult e)
 {
 	c->spoilt = true;
 	return e;
+}
+
+/* Whether this capture forbids unsafe calls in this thread. */
+static bool forbids(const struct capture *c)
+{
+	if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return false;
+	return pthread_equal(c->thread, pthread_self()) ||
+	       (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+static CUresult unsafe_locked(void)
+{
+	CUresult e = CUDA_SUCCESS;
+
+	for (struct capture *c = captures; c; c = c->next)
+		if (forbids(c))
+			e = spoil_locked(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	return e;
+}
+
+CUresult capture_unsafe(void)
+{
+	CUresult e;
+
+	if (!active)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&capture_mutex);
+	e = unsafe_locked();
+	pthread_mutex_unlock(&capture_mutex);
+	return e;
+}
+
+/* Is it the tail of a stream of this context? `blocking`: of one that the default stream waits for. */
+static bool tail_in_context(const struct tail *t, const struct context *c, bool blocking)
+{
+	const struct stream *s = t->owner;
+
+	return s->head.type == HANDLE_STREAM && s->head.generation == t->generation && s->context == c &&
+	       !(blocking && s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Spoils what streams of the context capture. */
+static CUresult spoil_streams_locked(const struct context *c, bool blocking, CUresult e)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (struct tail *t = tails; t; t = t->next)
+		if (tail_in_context(t, c, blocking))
+			result = spoil_locked(t->capture, e);
+	return result;
+}
+
+CUresult capture_clash(struct stream *s, bool wait)
+{
+	CUresult e = CUDA_SUCCESS;
+
+	if (!active)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&capture_mutex);
+	if (s->legacy)
+		e = spoil_streams_locked(s->context, true, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	if (!e && wait)
+		e = unsafe_locked();
+	pthread_mutex_unlock(&capture_mutex);
+	return e;
+}
+
+CUresult capture_context(struct context *c)
+{
+	CUresult e;
+
+	if (!active)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&capture_mutex);
+	e = spoil_streams_locked(c, false, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	if (!e)
+		e = unsafe_locked();
+	pthread_mutex_unlock(&capture_mutex);
+	return e;
+}
+
+CUresult capture_event_forbidden(struct event *e)
+{
+	struct tail *t;
+
+	pthread_mutex_lock(&capture_mutex);
+	t = tail_find_locked(&e->head);
+	if (t)
+		spoil_locked(t->capture, CUDA_SUCCESS);
+	pthread_mutex_unlock(&capture_mutex);
+	return CUDA_ERROR_CAPTURED_EVENT;
+}
+
+void capture_event_recorded(struct event *e)
+{
+	if (!active)
+		return;
+	pthread_mutex_lock(&capture_mutex);
+	for (struct tail **at = &tails; *at; at = &(*at)->next)
+		if ((*at)->owner == e && (*at)->generation == e->head.generation) {
+			struct tail *t = *at;
+
+			*at = t->next;
+			tail_free(t);
+			break;
+		}
+	pthread_mutex_unlock(&capture_mutex);
 }
 
 CUresult capture_forbidden(struct stream *s)
@@ -224,6 +331,7 @@ static CUresult tail_of_locked(struct stream *s, struct tail **ret)
 
 static CUresult submit_locked(struct stream *s, struct work *w)
 {
+	struct needs needs;
 	struct tail *t;
 	struct node *n;
 	CUresult e = tail_of_locked(s, &t);
@@ -232,7 +340,11 @@ static CUresult submit_locked(struct stream *s, struct work *w)
 		work_deinit(w);
 		return e;
 	}
-	e = node_work(t->capture->graph, (CUgraphNode const *)t->node, t->count, w, &n);
+	needs = tail_needs(t);
+	e = node_work(t->capture->graph, &needs, w, &n);
+	if (!e && n->type == CU_GRAPH_NODE_TYPE_KERNEL && s->priority)
+		e = kernel_attribute_set(n, CU_LAUNCH_ATTRIBUTE_PRIORITY,
+					 &(CUlaunchAttributeValue){ .priority = s->priority });
 	if (!e && !tail_set(t, n))
 		e = CUDA_ERROR_OUT_OF_MEMORY;
 	return e ? spoil_locked(t->capture, e) : CUDA_SUCCESS;
@@ -248,18 +360,44 @@ CUresult capture_submit(struct stream *s, struct work *w)
 	return e;
 }
 
-CUresult capture_alloc(struct stream *s, struct mempool *p, size_t bytes, CUdeviceptr *ret)
+CUresult capture_graph(struct stream *s, struct graph *g)
 {
+	struct needs needs;
 	struct tail *t;
 	struct node *n;
 	CUresult e;
 
 	pthread_mutex_lock(&capture_mutex);
 	e = tail_of_locked(s, &t);
-	if (!e)
-		e = node_allocation(t->capture->graph, (CUgraphNode const *)t->node, t->count, p->device, bytes, &n);
-	if (!e && !tail_set(t, n))
-		e = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!e) {
+		needs = tail_needs(t);
+		e = node_child(t->capture->graph, &needs, g, false, &n);
+		if (!e && !tail_set(t, n))
+			e = CUDA_ERROR_OUT_OF_MEMORY;
+		if (e)
+			spoil_locked(t->capture, e);
+	}
+	pthread_mutex_unlock(&capture_mutex);
+	return e;
+}
+
+CUresult capture_alloc(struct stream *s, struct mempool *p, size_t bytes, CUdeviceptr *ret)
+{
+	struct needs needs;
+	struct tail *t;
+	struct node *n;
+	CUresult e;
+
+	pthread_mutex_lock(&capture_mutex);
+	e = tail_of_locked(s, &t);
+	if (!e) {
+		needs = tail_needs(t);
+		e = node_allocation(t->capture->graph, &needs, p->device, bytes, &n);
+		if (!e && !tail_set(t, n))
+			e = CUDA_ERROR_OUT_OF_MEMORY;
+		if (e)
+			spoil_locked(t->capture, e);
+	}
 	if (!e)
 		*ret = n->alloc.params.dptr;
 	pthread_mutex_unlock(&capture_mutex);
@@ -268,16 +406,21 @@ CUresult capture_alloc(struct stream *s, struct mempool *p, size_t bytes, CUdevi
 
 CUresult capture_free(struct stream *s, CUdeviceptr address)
 {
+	struct needs needs;
 	struct tail *t;
 	struct node *n;
 	CUresult e;
 
 	pthread_mutex_lock(&capture_mutex);
 	e = tail_of_locked(s, &t);
-	if (!e)
-		e = node_deallocation(t->capture->graph, (CUgraphNode const *)t->node, t->count, address, &n);
-	if (!e && !tail_set(t, n))
-		e = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!e) {
+		needs = tail_needs(t);
+		e = node_deallocation(t->capture->graph, &needs, address, &n);
+		if (!e && !tail_set(t, n))
+			e = CUDA_ERROR_OUT_OF_MEMORY;
+		if (e)
+			spoil_locked(t->capture, e);
+	}
 	pthread_mutex_unlock(&capture_mutex);
 	return e;
 }
@@ -353,8 +496,8 @@ CUresult capture_wait(struct stream *s, struct event *ev, unsigned flags)
 
 /* ---- calls ---- */
 
-static CUresult begin(struct stream *s, struct graph *g, bool given, CUstreamCaptureMode mode, const CUgraphNode *need,
-		      size_t count)
+static CUresult begin(struct stream *s, struct graph *g, bool given, CUstreamCaptureMode mode,
+		      const struct needs *needs)
 {
 	struct capture *c = calloc(1, sizeof(*c));
 	struct tail *t;
@@ -365,8 +508,8 @@ static CUresult begin(struct stream *s, struct graph *g, bool given, CUstreamCap
 	*c = (struct capture){ .graph = g, .origin = s, .mode = mode, .thread = pthread_self(), .given = given };
 	pthread_mutex_lock(&capture_mutex);
 	t = tail_find_locked(&s->head) ? NULL : tail_new_locked(c, &s->head);
-	for (size_t i = 0; t && i < count; i++)
-		tail_add(t, (struct node *)need[i]);
+	for (size_t i = 0; t && needs && i < needs->count; i++)
+		tail_add(t, (struct node *)needs->node[i], needs->data ? &needs->data[i] : NULL);
 	if (t) {
 		c->id = ++next_id;
 		c->next = captures;
@@ -403,7 +546,7 @@ CUresult soft_cuStreamBeginCapture_v2(CUstream h, CUstreamCaptureMode mode)
 	g = graph_new();
 	if (!g)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	e = begin(s, g, false, mode, NULL, 0);
+	e = begin(s, g, false, mode, NULL);
 	if (e)
 		graph_free(g);
 	return e;
@@ -431,25 +574,40 @@ CUresult soft_cuStreamBeginCaptureToGraph(CUstream h, CUgraph graph, const CUgra
 	for (size_t i = 0; i < count; i++)
 		if ((e = node_find(need[i], &n)) || n->graph != g)
 			return e ? e : CUDA_ERROR_INVALID_VALUE;
-	return begin(s, g, true, mode, need, count);
+	return begin(s, g, true, mode, &(struct needs){ need, data, count });
 }
 
-/* Marks what the tail leads back to. */
-static void mark_back(struct node *n)
+/* Marks what the marked nodes of the list lead back to. The list is linked through `copied_to`. */
+static void mark_back(struct node *list)
 {
-	if (n->mark)
-		return;
-	n->mark = 1;
-	for (size_t i = 0; i < n->need_count; i++)
-		mark_back(n->need[i]);
+	while (list) {
+		struct node *n = list;
+
+		list = n->copied_to;
+		for (size_t i = 0; i < n->need_count; i++) {
+			struct node *from = n->need[i].from;
+
+			if (from->mark)
+				continue;
+			from->mark = 1;
+			from->copied_to = list;
+			list = from;
+		}
+	}
 }
 
 static bool all_joined(const struct capture *c, const struct tail *t)
 {
+	struct node *list = NULL;
+
 	for (struct node *n = c->graph->first; n; n = n->next)
 		n->mark = 0;
-	for (size_t i = 0; i < t->count; i++)
-		mark_back(t->node[i]);
+	for (size_t i = 0; i < t->count; i++) {
+		t->node[i]->mark = 1;
+		t->node[i]->copied_to = list;
+		list = t->node[i];
+	}
+	mark_back(list);
 	for (struct tail *o = tails; o; o = o->next) {
 		bool stream = ((struct handle *)o->owner)->type == HANDLE_STREAM;
 
@@ -501,59 +659,101 @@ CUresult soft_cuStreamEndCapture(CUstream h, CUgraph *ret)
 	return e;
 }
 
-static CUresult info(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id, CUgraph *ret_graph,
-		     const CUgraphNode **ret_need, size_t *ret_count)
+struct capture_info {
+	CUstreamCaptureStatus status;
+	cuuint64_t id;
+	struct graph *graph;
+	const CUgraphNode *need;
+	const CUgraphEdgeData *data;
+	size_t count;
+	bool plain; /* no edge carries data */
+};
+
+static CUresult info(CUstream h, struct capture_info *ret)
 {
+	static const CUgraphEdgeData plain;
 	struct stream *s;
 	struct tail *t;
 	CUresult e = stream_find(h, &s);
 
 	if (e)
 		return e;
-	if (!ret_status)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret_status = CU_STREAM_CAPTURE_STATUS_NONE;
+	*ret = (struct capture_info){ .status = CU_STREAM_CAPTURE_STATUS_NONE, .plain = true };
+	if (!active)
+		return CUDA_SUCCESS;
 	pthread_mutex_lock(&capture_mutex);
+	for (t = tails; s->legacy && t; t = t->next)
+		if (tail_in_context(t, s->context, true))
+			e = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	t = tail_find_locked(&s->head);
 	if (t) {
-		*ret_status =
-			t->capture->spoilt ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-		if (ret_id)
-			*ret_id = t->capture->id;
-		if (ret_graph)
-			*ret_graph = (CUgraph)t->capture->graph;
-		if (ret_need)
-			*ret_need = (const CUgraphNode *)t->node;
-		if (ret_count)
-			*ret_count = t->count;
+		*ret = (struct capture_info){ CU_STREAM_CAPTURE_STATUS_ACTIVE,
+					      t->capture->id,
+					      t->capture->graph,
+					      (const CUgraphNode *)t->node,
+					      t->data,
+					      t->count,
+					      true };
+		if (t->capture->spoilt)
+			ret->status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+		for (size_t i = 0; i < t->count; i++)
+			ret->plain &= !memcmp(&t->data[i], &plain, sizeof(plain));
 	}
 	pthread_mutex_unlock(&capture_mutex);
-	return CUDA_SUCCESS;
+	return e;
 }
 
 CUresult soft_cuStreamIsCapturing(CUstream h, CUstreamCaptureStatus *ret)
 {
-	return info(h, ret, NULL, NULL, NULL, NULL);
-}
+	struct capture_info i;
+	CUresult e = info(h, &i);
 
-CUresult soft_cuStreamGetCaptureInfo(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id)
-{
-	return info(h, ret_status, ret_id, NULL, NULL, NULL);
-}
-
-CUresult soft_cuStreamGetCaptureInfo_v2(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id,
-					CUgraph *ret_graph, const CUgraphNode **ret_need, size_t *ret_count)
-{
-	return info(h, ret_status, ret_id, ret_graph, ret_need, ret_count);
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = i.status;
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuStreamGetCaptureInfo_v3(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id,
 					CUgraph *ret_graph, const CUgraphNode **ret_need,
 					const CUgraphEdgeData **ret_data, size_t *ret_count)
 {
+	struct capture_info i;
+	CUresult e = info(h, &i);
+
+	if (e)
+		return e;
+	if (!ret_status)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ret_need && !ret_data && !i.plain)
+		return CUDA_ERROR_LOSSY_QUERY;
+	*ret_status = i.status;
+	if (i.status == CU_STREAM_CAPTURE_STATUS_NONE)
+		return CUDA_SUCCESS;
+	if (ret_id)
+		*ret_id = i.id;
+	if (ret_graph)
+		*ret_graph = (CUgraph)i.graph;
+	if (ret_need)
+		*ret_need = i.need;
 	if (ret_data)
-		*ret_data = NULL;
-	return info(h, ret_status, ret_id, ret_graph, ret_need, ret_count);
+		*ret_data = i.data;
+	if (ret_count)
+		*ret_count = i.count;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamGetCaptureInfo_v2(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id,
+					CUgraph *ret_graph, const CUgraphNode **ret_need, size_t *ret_count)
+{
+	return soft_cuStreamGetCaptureInfo_v3(h, ret_status, ret_id, ret_graph, ret_need, NULL, ret_count);
+}
+
+CUresult soft_cuStreamGetCaptureInfo(CUstream h, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id)
+{
+	return soft_cuStreamGetCaptureInfo_v3(h, ret_status, ret_id, NULL, NULL, NULL, NULL);
 }
 
 CUresult soft_cuStreamUpdateCaptureDependencies_v2(CUstream h, CUgraphNode *need, const CUgraphEdgeData *data,
@@ -576,7 +776,7 @@ CUresult soft_cuStreamUpdateCaptureDependencies_v2(CUstream h, CUgraphNode *need
 	if (!e && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 		t->count = 0;
 	for (size_t i = 0; !e && i < count; i++)
-		if (!tail_add(t, (struct node *)need[i]))
+		if (!tail_add(t, (struct node *)need[i], data ? &data[i] : NULL))
 			e = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&capture_mutex);
 	return e;

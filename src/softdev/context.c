@@ -4,6 +4,7 @@
 #include "softdev/array.h"
 #include "softdev/check.h"
 #include "softdev/event.h"
+#include "softdev/graph.h"
 #include "softdev/memory.h"
 #include "softdev/mempool.h"
 #include "softdev/module.h"
@@ -547,6 +548,8 @@ CUresult soft_cuCtxSynchronize(void)
 	struct context *c;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_context(c);
 	return e ? e : stream_wait_context(c);
 }
 
@@ -555,6 +558,8 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext h)
 	struct context *c;
 	CUresult e = context_find(h, &c);
 
+	if (!e)
+		e = capture_context(c);
 	return e ? e : stream_wait_context(c);
 }
 

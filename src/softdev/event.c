@@ -137,7 +137,10 @@ CUresult soft_cuEventRecordWithFlags(CUevent h, CUstream stream, unsigned flags)
 	if (flags)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	w.record.event = ev;
-	return stream_submit(s, &w, false);
+	e = stream_submit(s, &w, false);
+	if (!e)
+		capture_event_recorded(ev);
+	return e;
 }
 
 CUresult soft_cuEventRecord(CUevent h, CUstream stream)
@@ -154,7 +157,10 @@ CUresult soft_cuEventQuery(CUevent h)
 	if (e)
 		return e;
 	if (event_captured(ev))
-		return CUDA_ERROR_CAPTURED_EVENT;
+		return capture_event_forbidden(ev);
+	e = capture_unsafe();
+	if (e)
+		return e;
 	pthread_mutex_lock(&stream_mutex);
 	reached = ev->shared ? shared_record_reached(ev->shared, shared_event_latest(ev->shared))
 			     : point_reached_locked(&ev->point);
@@ -180,7 +186,10 @@ CUresult soft_cuEventSynchronize(CUevent h)
 	if (e)
 		return e;
 	if (event_captured(ev))
-		return CUDA_ERROR_CAPTURED_EVENT;
+		return capture_event_forbidden(ev);
+	e = capture_unsafe();
+	if (e)
+		return e;
 	pthread_mutex_lock(&stream_mutex);
 	p = ev->point;
 	pthread_mutex_unlock(&stream_mutex);
@@ -206,7 +215,7 @@ CUresult soft_cuEventElapsedTime_v2(float *ret, CUevent begin, CUevent end)
 	if ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (event_captured(a) || event_captured(b))
-		return CUDA_ERROR_CAPTURED_EVENT;
+		return capture_event_forbidden(event_captured(a) ? a : b);
 	pthread_mutex_lock(&stream_mutex);
 	if (!a->version || !b->version)
 		e = CUDA_ERROR_INVALID_HANDLE;

@@ -1,6 +1,5 @@
 /*
- * graph.c: see graph.h. Graphs, nodes, edges. As with the vendor, a graph is not to be changed from two threads at
- * once.
+ * graph.c: see graph.h. Graphs and nodes. As with the vendor, a graph is not to be changed from two threads at once.
  */
 #include "softdev/graph.h"
 
@@ -29,20 +28,48 @@ CUresult node_find(CUgraphNode h, struct node **ret)
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult node_of(CUgraphNode h, CUgraphNodeType type, struct node **ret)
+{
+	CUresult e = node_find(h, ret);
+
+	return e ? e : (*ret)->type == type ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 struct graph *graph_new(void)
 {
 	return handle_new(HANDLE_GRAPH);
 }
 
+static void node_deinit_kind(struct node *n)
+{
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		if (n->child)
+			graph_free(n->child);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		graph_memory_unref(n->alloc.memory);
+		free(n->alloc.access);
+		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		for (uint32_t i = 0; i < n->conditional.count && n->conditional.body; i++)
+			if (n->conditional.body[i])
+				graph_free((struct graph *)n->conditional.body[i]);
+		free(n->conditional.body);
+		break;
+	default:
+		break;
+	}
+}
+
 void node_free(struct node *n)
 {
 	work_deinit(&n->work);
-	if (n->type == CU_GRAPH_NODE_TYPE_GRAPH && n->child)
-		graph_free(n->child);
-	if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-		graph_memory_unref(n->alloc.memory);
+	node_deinit_kind(n);
 	free(n->need);
 	free(n->param);
+	free(n->attributes);
 	n->head.generation++;
 	handle_free(n);
 }
@@ -55,43 +82,47 @@ void graph_free(struct graph *g)
 		g->first = n->next;
 		node_free(n);
 	}
+	free(g->condition);
+	object_use_free(g->objects);
+	g->head.generation++;
 	handle_free(g);
 }
 
-bool node_need(struct node *n, struct node *on)
+static CUresult needs_check(const struct graph *g, const struct node *n, const struct needs *needs)
 {
-	struct node **more;
+	if (needs->count && !needs->node)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < needs->count; i++) {
+		const struct node *from = handle_find(HANDLE_NODE, needs->node[i]);
+		CUresult e;
 
-	for (size_t i = 0; i < n->need_count; i++)
-		if (n->need[i] == on)
-			return true;
-	more = reallocarray(n->need, n->need_count + 1, sizeof(*more));
-	if (!more)
-		return false;
-	n->need = more;
-	n->need[n->need_count++] = on;
-	return true;
+		if (!from || from->graph != g)
+			return CUDA_ERROR_INVALID_VALUE;
+		e = edge_check(from, n, needs->data ? &needs->data[i] : NULL);
+		if (e)
+			return e;
+	}
+	return CUDA_SUCCESS;
 }
 
-CUresult node_new(struct graph *g, CUgraphNodeType type, struct node *const *need, size_t count, struct node **ret)
+CUresult node_new(struct graph *g, CUgraphNodeType type, const struct needs *needs, struct node **ret)
 {
-	struct node *n;
+	struct node *n = handle_new(HANDLE_NODE);
+	CUresult e;
 
-	if (count && !need)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++)
-		if (handle_find(HANDLE_NODE, need[i]) != need[i] || need[i]->graph != g)
-			return CUDA_ERROR_INVALID_VALUE;
-	n = handle_new(HANDLE_NODE);
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	n->graph = g;
 	n->type = type;
-	for (size_t i = 0; i < count; i++)
-		if (!node_need(n, need[i])) {
-			node_free(n);
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
+	e = needs ? needs_check(g, n, needs) : CUDA_SUCCESS;
+	for (size_t i = 0; !e && needs && i < needs->count; i++)
+		if (!node_need(n, (struct node *)needs->node[i], needs->data ? &needs->data[i] : NULL))
+			e = CUDA_ERROR_OUT_OF_MEMORY;
+	if (e) {
+		node_free(n);
+		return e;
+	}
+	n->serial = g->next_serial++;
 	if (g->last)
 		g->last->next = n;
 	else
@@ -102,7 +133,7 @@ CUresult node_new(struct graph *g, CUgraphNodeType type, struct node *const *nee
 	return CUDA_SUCCESS;
 }
 
-CUgraphNodeType work_node_type(const struct work *w)
+static CUgraphNodeType work_node_type(const struct work *w)
 {
 	switch (w->kind) {
 	case WORK_COPY:
@@ -124,56 +155,212 @@ CUgraphNodeType work_node_type(const struct work *w)
 	}
 }
 
+static bool is_device(uint64_t address)
+{
+	const struct range *r;
+	bool device;
+
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(address);
+	device = r && r->kind != RANGE_HOST && r->kind != RANGE_REGISTERED;
+	pthread_mutex_unlock(&memory_mutex);
+	return device;
+}
+
+static void describe_copy(const struct work_copy *c, CUDA_MEMCPY3D *ret)
+{
+	const uint64_t from = (uintptr_t)c->source, to = (uintptr_t)c->target;
+
+	*ret = (CUDA_MEMCPY3D){ .WidthInBytes = c->width, .Height = c->height, .Depth = c->depth };
+	ret->srcMemoryType = is_device(from) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	ret->dstMemoryType = is_device(to) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	if (ret->srcMemoryType == CU_MEMORYTYPE_DEVICE)
+		ret->srcDevice = from;
+	else
+		ret->srcHost = c->source;
+	if (ret->dstMemoryType == CU_MEMORYTYPE_DEVICE)
+		ret->dstDevice = to;
+	else
+		ret->dstHost = c->target;
+	ret->srcPitch = c->source_pitch;
+	ret->dstPitch = c->target_pitch;
+	ret->srcHeight = c->source_pitch ? c->source_slice / c->source_pitch : c->height;
+	ret->dstHeight = c->target_pitch ? c->target_slice / c->target_pitch : c->height;
+}
+
+void node_describe(struct node *n)
+{
+	const struct work_fill *f = &n->work.fill;
+
+	if (n->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+		describe_copy(&n->work.copy, &n->copy);
+	else if (n->type == CU_GRAPH_NODE_TYPE_MEMSET)
+		n->fill = (CUDA_MEMSET_NODE_PARAMS){
+			(uintptr_t)f->target, f->pitch, f->value, f->element, f->width, f->height
+		};
+}
+
+CUresult node_work(struct graph *g, const struct needs *needs, struct work *w, struct node **ret)
+{
+	CUresult e = node_new(g, work_node_type(w), needs, ret);
+
+	if (e) {
+		work_deinit(w);
+		return e;
+	}
+	(*ret)->work = *w;
+	node_describe(*ret);
+	return CUDA_SUCCESS;
+}
+
+struct graph *graph_outermost(struct graph *g)
+{
+	while (g->owner)
+		g = g->owner->graph;
+	return g;
+}
+
+bool graph_contains(const struct graph *g, CUgraphNodeType type)
+{
+	for (const struct node *n = g->first; n; n = n->next) {
+		if (n->type == type || (n->type == CU_GRAPH_NODE_TYPE_GRAPH && graph_contains(n->child, type)))
+			return true;
+		for (uint32_t i = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && i < n->conditional.count; i++)
+			if (graph_contains((struct graph *)n->conditional.body[i], type))
+				return true;
+	}
+	return false;
+}
+
+static bool graph_has_memory(const struct graph *g)
+{
+	return graph_contains(g, CU_GRAPH_NODE_TYPE_MEM_ALLOC) || graph_contains(g, CU_GRAPH_NODE_TYPE_MEM_FREE);
+}
+
 /* ---- copies ---- */
 
-static bool clone_node(const struct node *from, struct node *to)
+static CUresult clone_child(const struct graph *from, enum clone_kind kind, struct node *owner, struct graph **ret)
 {
-	to->copy = from->copy;
+	CUresult e = graph_clone(from, kind, ret);
+
+	if (!e)
+		(*ret)->owner = owner;
+	return e;
+}
+
+static CUresult clone_conditional(const struct node *from, enum clone_kind kind, struct node *to)
+{
+	uint32_t count = from->conditional.count;
+	CUresult e = CUDA_SUCCESS;
+
+	to->conditional = from->conditional;
+	to->conditional.body = calloc(count, sizeof(CUgraph));
+	if (!to->conditional.body)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; !e && i < count; i++)
+		e = clone_child((struct graph *)from->conditional.body[i], kind, to,
+				(struct graph **)&to->conditional.body[i]);
+	return e;
+}
+
+static CUresult clone_access(const struct node *from, struct node *to)
+{
+	size_t count = from->alloc.params.accessDescCount;
+
+	to->alloc = from->alloc;
+	graph_memory_ref(to->alloc.memory);
+	if (!from->alloc.access)
+		return CUDA_SUCCESS;
+	to->alloc.access = malloc(count * sizeof(*to->alloc.access));
+	if (!to->alloc.access)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(to->alloc.access, from->alloc.access, count * sizeof(*to->alloc.access));
+	to->alloc.params.accessDescs = to->alloc.access;
+	return CUDA_SUCCESS;
+}
+
+static CUresult clone_node(const struct node *from, enum clone_kind kind, struct node *to)
+{
+	CUresult e = CUDA_SUCCESS;
+
+	to->origin = (struct node *)from;
+	to->origin_generation = from->head.generation;
 	switch (from->type) {
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		to->copy = from->copy;
+		break;
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		to->fill = from->fill;
 		break;
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		to->child = NULL;
-		if (graph_clone(from->child, &to->child))
-			return false;
-		to->child->owner = to;
+		e = clone_child(from->child, kind, to, &to->child);
+		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		e = clone_conditional(from, kind, to);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		e = clone_access(from, to);
 		break;
 	default:
 		break;
 	}
-	return work_clone(&from->work, &to->work);
+	if (e)
+		return e;
+	if (from->attributes) {
+		to->attributes = malloc(sizeof(*to->attributes));
+		if (!to->attributes)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		*to->attributes = *from->attributes;
+	}
+	return work_clone(&from->work, &to->work) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult clone_nodes(const struct graph *g, struct graph *to)
+static CUresult clone_nodes(const struct graph *g, enum clone_kind kind, struct graph *to)
 {
 	for (struct node *n = g->first; n; n = n->next) {
-		CUresult e = node_new(to, n->type, NULL, 0, &n->copied_to);
+		CUresult e = node_new(to, n->type, NULL, &n->copied_to);
 
+		if (!e)
+			e = clone_node(n, kind, n->copied_to);
 		if (e)
 			return e;
-		if (!clone_node(n, n->copied_to))
-			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	for (struct node *n = g->first; n; n = n->next)
 		for (size_t i = 0; i < n->need_count; i++)
-			if (!node_need(n->copied_to, n->need[i]->copied_to))
+			if (!node_need(n->copied_to, n->need[i].from->copied_to, &n->need[i].data))
 				return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
-CUresult graph_clone(const struct graph *g, struct graph **ret)
+static CUresult clone_conditions(const struct graph *g, struct graph *to)
+{
+	if (!g->condition_count)
+		return CUDA_SUCCESS;
+	to->condition = malloc(g->condition_count * sizeof(*to->condition));
+	if (!to->condition)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(to->condition, g->condition, g->condition_count * sizeof(*to->condition));
+	to->condition_count = g->condition_count;
+	return CUDA_SUCCESS;
+}
+
+CUresult graph_clone(const struct graph *g, enum clone_kind kind, struct graph **ret)
 {
 	struct graph *to;
 	CUresult e;
 
-	for (struct node *n = g->first; n; n = n->next)
-		if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-			return CUDA_ERROR_NOT_SUPPORTED; /* as documented: memory nodes cannot be cloned */
+	if (kind == CLONE_PLAIN && graph_has_memory(g))
+		return CUDA_ERROR_NOT_SUPPORTED; /* as documented: memory nodes cannot be cloned */
 	to = graph_new();
 	if (!to)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	e = clone_nodes(g, to);
+	to->has_memory = g->has_memory;
+	e = clone_nodes(g, kind, to);
+	if (!e)
+		e = clone_conditions(g, to);
+	if (!e)
+		e = object_use_copy(g->objects, &to->objects);
 	if (e)
 		graph_free(to);
 	else
@@ -221,59 +408,60 @@ CUresult soft_cuGraphClone(CUgraph *ret, CUgraph h)
 		return e;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = graph_clone(g, &copy);
+	e = graph_clone(g, CLONE_PLAIN, &copy);
 	if (!e)
 		*ret = (CUgraph)copy;
 	return e;
 }
 
-/* The node at the same place in the clone's list: clones are made in the order of the original. */
 CUresult soft_cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgraph clone)
 {
-	struct node *n, *o, *m;
 	struct graph *g;
+	struct node *n;
 	CUresult e = node_find(original, &n);
 
 	if (!e)
 		e = graph_find(clone, &g);
 	if (e)
 		return e;
-	if (!ret || g->count != n->graph->count)
+	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (o = n->graph->first, m = g->first; o && m && o != n; o = o->next)
-		m = m->next;
-	if (!m || m->type != n->type)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUgraphNode)m;
-	return CUDA_SUCCESS;
+	for (struct node *m = g->first; m; m = m->next)
+		if (m->origin == n && m->origin_generation == n->head.generation) {
+			*ret = (CUgraphNode)m;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult soft_cuGraphDestroyNode(CUgraphNode h)
+void node_remove(struct node *n)
 {
-	struct node *n, *previous = NULL;
-	struct graph *g;
-	CUresult e = node_find(h, &n);
+	struct graph *g = n->graph;
+	struct node **at = &g->first, *previous = NULL;
 
-	if (e)
-		return e;
-	if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	g = n->graph;
-	for (struct node *m = g->first; m; m = m->next) {
-		if (m->next == n)
-			previous = m;
-		for (size_t i = 0; i < m->need_count; i++)
-			if (m->need[i] == n)
-				m->need[i--] = m->need[--m->need_count];
-	}
-	if (previous)
-		previous->next = n->next;
-	else
-		g->first = n->next;
+	for (; *at != n; at = &(*at)->next)
+		previous = *at;
+	*at = n->next;
 	if (g->last == n)
 		g->last = previous;
 	g->count--;
 	node_free(n);
+}
+
+CUresult soft_cuGraphDestroyNode(CUgraphNode h)
+{
+	struct node *n;
+	CUresult e = node_find(h, &n);
+
+	if (e)
+		return e;
+	if (n->graph->has_memory)
+		return CUDA_ERROR_NOT_SUPPORTED; /* as documented: such a graph only grows */
+	for (struct node *m = n->graph->first; m; m = m->next)
+		for (size_t i = 0; i < m->need_count; i++)
+			if (m->need[i].from == n)
+				memmove(&m->need[i], &m->need[i + 1], (--m->need_count - i) * sizeof(m->need[0]));
+	node_remove(n);
 	return CUDA_SUCCESS;
 }
 
@@ -288,212 +476,4 @@ CUresult soft_cuGraphNodeGetType(CUgraphNode h, CUgraphNodeType *ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = n->type;
 	return CUDA_SUCCESS;
-}
-
-/* A list for the program: with room for `room` entries, or only counted. */
-struct list {
-	CUgraphNode *to;
-	size_t room, count;
-};
-
-static void list_add(struct list *l, struct node *n)
-{
-	if (l->to && l->count < l->room)
-		l->to[l->count] = (CUgraphNode)n;
-	l->count++;
-}
-
-static CUresult list_end(const struct list *l, size_t *ret)
-{
-	for (size_t i = l->count; l->to && i < l->room; i++)
-		l->to[i] = NULL;
-	*ret = l->to && l->room < l->count ? l->room : l->count;
-	return CUDA_SUCCESS;
-}
-
-static CUresult graph_list(CUgraph h, CUgraphNode *to, size_t *count, bool roots)
-{
-	struct list l = { to, 0, 0 };
-	struct graph *g;
-	CUresult e = graph_find(h, &g);
-
-	if (e)
-		return e;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	l.room = *count;
-	for (struct node *n = g->first; n; n = n->next)
-		if (!roots || !n->need_count)
-			list_add(&l, n);
-	return list_end(&l, count);
-}
-
-CUresult soft_cuGraphGetNodes(CUgraph h, CUgraphNode *to, size_t *count)
-{
-	return graph_list(h, to, count, false);
-}
-
-CUresult soft_cuGraphGetRootNodes(CUgraph h, CUgraphNode *to, size_t *count)
-{
-	return graph_list(h, to, count, true);
-}
-
-/* ---- edges; all are of the ordinary kind ---- */
-
-static bool edges_plain(const CUgraphEdgeData *data, size_t count)
-{
-	for (size_t i = 0; data && i < count; i++)
-		if (data[i].type != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT || data[i].from_port || data[i].to_port)
-			return false;
-	return true;
-}
-
-CUresult soft_cuGraphGetEdges_v2(CUgraph h, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
-{
-	struct list a = { from, 0, 0 }, b = { to, 0, 0 };
-	struct graph *g;
-	CUresult e = graph_find(h, &g);
-
-	if (e)
-		return e;
-	if (!count || !from != !to)
-		return CUDA_ERROR_INVALID_VALUE;
-	a.room = b.room = *count;
-	for (struct node *n = g->first; n; n = n->next)
-		for (size_t i = 0; i < n->need_count; i++) {
-			list_add(&a, n->need[i]);
-			list_add(&b, n);
-		}
-	if (data)
-		memset(data, 0, (a.count < a.room ? a.count : a.room) * sizeof(*data));
-	list_end(&a, count);
-	return list_end(&b, count);
-}
-
-CUresult soft_cuGraphGetEdges(CUgraph h, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-	return soft_cuGraphGetEdges_v2(h, from, to, NULL, count);
-}
-
-CUresult soft_cuGraphNodeGetDependencies_v2(CUgraphNode h, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
-{
-	struct list l = { to, 0, 0 };
-	struct node *n;
-	CUresult e = node_find(h, &n);
-
-	if (e)
-		return e;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	l.room = *count;
-	for (size_t i = 0; i < n->need_count; i++)
-		list_add(&l, n->need[i]);
-	if (data)
-		memset(data, 0, (l.count < l.room ? l.count : l.room) * sizeof(*data));
-	return list_end(&l, count);
-}
-
-CUresult soft_cuGraphNodeGetDependencies(CUgraphNode h, CUgraphNode *to, size_t *count)
-{
-	return soft_cuGraphNodeGetDependencies_v2(h, to, NULL, count);
-}
-
-static bool node_needs(const struct node *n, const struct node *on)
-{
-	for (size_t i = 0; i < n->need_count; i++)
-		if (n->need[i] == on)
-			return true;
-	return false;
-}
-
-CUresult soft_cuGraphNodeGetDependentNodes_v2(CUgraphNode h, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
-{
-	struct list l = { to, 0, 0 };
-	struct node *n;
-	CUresult e = node_find(h, &n);
-
-	if (e)
-		return e;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	l.room = *count;
-	for (struct node *m = n->graph->first; m; m = m->next)
-		if (node_needs(m, n))
-			list_add(&l, m);
-	if (data)
-		memset(data, 0, (l.count < l.room ? l.count : l.room) * sizeof(*data));
-	return list_end(&l, count);
-}
-
-CUresult soft_cuGraphNodeGetDependentNodes(CUgraphNode h, CUgraphNode *to, size_t *count)
-{
-	return soft_cuGraphNodeGetDependentNodes_v2(h, to, NULL, count);
-}
-
-/* Both nodes of each pair, checked. */
-static CUresult pair_find(struct graph *g, CUgraphNode from, CUgraphNode to, struct node **ret_from,
-			  struct node **ret_to)
-{
-	CUresult e = node_find(from, ret_from);
-
-	if (!e)
-		e = node_find(to, ret_to);
-	if (!e && ((*ret_from)->graph != g || (*ret_to)->graph != g || *ret_from == *ret_to))
-		e = CUDA_ERROR_INVALID_VALUE;
-	return e;
-}
-
-CUresult soft_cuGraphAddDependencies_v2(CUgraph h, const CUgraphNode *from, const CUgraphNode *to,
-					const CUgraphEdgeData *data, size_t count)
-{
-	struct node *a, *b;
-	struct graph *g;
-	CUresult e = graph_find(h, &g);
-
-	if (e)
-		return e;
-	if (count && (!from || !to))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!edges_plain(data, count))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	for (size_t i = 0; i < count; i++)
-		if ((e = pair_find(g, from[i], to[i], &a, &b)) || node_needs(b, a))
-			return e ? e : CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++)
-		if (!node_need((struct node *)to[i], (struct node *)from[i]))
-			return CUDA_ERROR_OUT_OF_MEMORY;
-	return CUDA_SUCCESS;
-}
-
-CUresult soft_cuGraphAddDependencies(CUgraph h, const CUgraphNode *from, const CUgraphNode *to, size_t count)
-{
-	return soft_cuGraphAddDependencies_v2(h, from, to, NULL, count);
-}
-
-CUresult soft_cuGraphRemoveDependencies_v2(CUgraph h, const CUgraphNode *from, const CUgraphNode *to,
-					   const CUgraphEdgeData *data, size_t count)
-{
-	struct node *a, *b;
-	struct graph *g;
-	CUresult e = graph_find(h, &g);
-
-	if (e)
-		return e;
-	if (count && (!from || !to))
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++)
-		if ((e = pair_find(g, from[i], to[i], &a, &b)) || !node_needs(b, a))
-			return e ? e : CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++) {
-		b = (struct node *)to[i];
-		for (size_t j = 0; j < b->need_count; j++)
-			if (b->need[j] == (struct node *)from[i])
-				b->need[j--] = b->need[--b->need_count];
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult soft_cuGraphRemoveDependencies(CUgraph h, const CUgraphNode *from, const CUgraphNode *to, size_t count)
-{
-	return soft_cuGraphRemoveDependencies_v2(h, from, to, NULL, count);
 }

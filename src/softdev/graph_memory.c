@@ -1,7 +1,8 @@
 /*
  * graph_memory.c: memory of graph nodes. See graph.h.
  *
- * Each allocation node has its own piece; pieces are not shared between nodes, so a launch reserves the sum of all.
+ * A launch reserves the sum of its graph's pieces. Where the device has not enough, what idle graphs have reserved is
+ * given back first.
  */
 #include "softdev/graph.h"
 
@@ -155,85 +156,94 @@ static bool reserve_locked(struct graph_memory *m)
 	return true;
 }
 
-static bool step_allocates(const struct step *s)
-{
-	return s->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-}
-
-static bool step_frees(const struct step *s)
-{
-	return s->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
-}
-
 /* Whether the order of allocations and frees makes sense from where things stand. */
-static CUresult steps_check_locked(struct step *step, size_t count, bool again)
+static CUresult uses_check_locked(const struct memory_use *use, size_t count, bool again)
 {
 	CUresult e = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < count; i++)
-		if (step[i].memory)
-			step[i].memory->mark = step[i].memory->used && !(again && step_allocates(&step[i]));
+		use[i].memory->mark = use[i].memory->used;
+	for (size_t i = 0; again && i < count; i++)
+		if (use[i].allocates)
+			use[i].memory->mark = false;
 	for (size_t i = 0; i < count; i++) {
-		if ((step_allocates(&step[i]) && step[i].memory->mark) ||
-		    (step_frees(&step[i]) && !step[i].memory->mark))
+		if (use[i].memory->mark == use[i].allocates)
 			e = CUDA_ERROR_INVALID_VALUE;
-		if (step[i].memory)
-			step[i].memory->mark = step_allocates(&step[i]);
+		use[i].memory->mark = use[i].allocates;
 	}
 	return e;
 }
 
-static CUresult take_locked(struct step *step, size_t count, bool again)
+static void trim_locked(const struct device *d)
 {
-	CUresult e = steps_check_locked(step, count, again);
-	size_t i;
+	for (struct graph_memory *m = all; m; m = m->next)
+		if (m->device == d && !m->used && !m->running)
+			unreserve_locked(m);
+}
 
-	if (e)
-		return e;
-	for (i = 0; i < count; i++) {
-		if (!step_allocates(&step[i]) || step[i].memory->reserved)
+/* All that the launch allocates is reserved, or nothing has changed. */
+static CUresult uses_reserve_locked(struct memory_use *use, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct graph_memory *m = use[i].memory;
+
+		if (!use[i].allocates || m->reserved)
 			continue;
-		if (reserve_locked(step[i].memory)) {
-			step[i].fresh = true;
-			continue;
+		if (!reserve_locked(m)) {
+			trim_locked(m->device);
+			if (!reserve_locked(m))
+				return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-		while (i--)
-			if (step[i].fresh) {
-				unreserve_locked(step[i].memory);
-				step[i].fresh = false;
-			}
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	for (i = 0; i < count; i++) {
-		step[i].fresh = false;
-		if (!step[i].memory)
-			continue;
-		step[i].memory->running++;
-		if (step_allocates(&step[i]))
-			use_locked(step[i].memory);
-		else
-			unuse_locked(step[i].memory);
+		use[i].fresh = true;
 	}
 	return CUDA_SUCCESS;
 }
 
-CUresult graph_memory_take(struct step *step, size_t count, bool again)
+static CUresult take_locked(struct memory_use *use, size_t count, bool again)
+{
+	CUresult e = uses_check_locked(use, count, again);
+
+	if (e)
+		return e;
+	for (size_t i = 0; i < count; i++)
+		use[i].memory->running++;
+	e = uses_reserve_locked(use, count);
+	for (size_t i = 0; i < count; i++) {
+		if (e) {
+			use[i].memory->running--;
+			if (use[i].fresh)
+				unreserve_locked(use[i].memory);
+		} else if (use[i].allocates) {
+			use_locked(use[i].memory);
+		} else {
+			unuse_locked(use[i].memory);
+		}
+		use[i].fresh = false;
+	}
+	return e;
+}
+
+CUresult graph_memory_take(struct memory_use *use, size_t count, bool again)
 {
 	CUresult e;
 
+	if (!count)
+		return CUDA_SUCCESS;
 	pthread_mutex_lock(&graph_memory_mutex);
-	e = take_locked(step, count, again);
+	e = take_locked(use, count, again);
 	pthread_mutex_unlock(&graph_memory_mutex);
 	return e;
 }
 
-void graph_memory_settle(struct step *step, size_t count)
+void graph_memory_settle(struct memory_use *use, size_t count)
 {
+	if (!count)
+		return;
 	pthread_mutex_lock(&graph_memory_mutex);
 	for (size_t i = 0; i < count; i++) {
-		struct graph_memory *m = step[i].memory;
+		struct graph_memory *m = use[i].memory;
 
-		if (m && !--m->running && !m->used)
+		if (!--m->running && !m->used)
 			memory_show(m, false);
 	}
 	pthread_mutex_unlock(&graph_memory_mutex);
@@ -279,9 +289,7 @@ CUresult soft_cuDeviceGraphMemTrim(CUdevice ordinal)
 	if (e)
 		return e;
 	pthread_mutex_lock(&graph_memory_mutex);
-	for (struct graph_memory *m = all; m; m = m->next)
-		if (m->device == d && !m->used && !m->running)
-			unreserve_locked(m);
+	trim_locked(d);
 	pthread_mutex_unlock(&graph_memory_mutex);
 	return CUDA_SUCCESS;
 }

@@ -51,6 +51,7 @@ static struct slab slabs[HANDLE_TYPES] = {
 	[HANDLE_GRAPH] = SLAB(struct graph),
 	[HANDLE_NODE] = SLAB(struct node),
 	[HANDLE_EXEC] = SLAB(struct exec),
+	[HANDLE_USER_OBJECT] = SLAB(struct user_object),
 };
 
 static bool slab_reserve_locked(struct slab *s)

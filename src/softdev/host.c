@@ -1,5 +1,6 @@
 /* host.c: host memory that the driver knows: allocated by it, or the program's own and registered. */
 #include "softdev/context.h"
+#include "softdev/graph.h"
 #include "softdev/memory.h"
 #include "softdev/stream.h"
 
@@ -51,6 +52,8 @@ CUresult soft_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 	void *p;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	if (!ret || !bytes || flags & ~(unsigned)ALLOC_FLAGS ||
@@ -93,6 +96,8 @@ CUresult soft_cuMemFreeHost(void *p)
 	struct range *r;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	r = host_take(p, RANGE_HOST);

@@ -258,6 +258,8 @@ void launch_run(struct work *w)
 		.exact = check_exact(),
 		.timeout_ns = driver.check.timeout_ns,
 		.cancel = &driver.ending,
+		.condition = graph_condition_set,
+		.condition_ctx = graph_launch_of_thread(),
 	};
 	CUresult e;
 	int r;

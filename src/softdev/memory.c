@@ -316,6 +316,8 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 	struct range *r;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	if (!ret || !bytes)
@@ -333,6 +335,8 @@ CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 	struct range *r;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	if (!ret || !ret_pitch || !width || !height || (element != 4 && element != 8 && element != 16))
@@ -356,6 +360,8 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 	struct range *r;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	if (!ret || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
@@ -393,6 +399,8 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 	struct range *r;
 	CUresult e = context_current(&c);
 
+	if (!e)
+		e = capture_unsafe();
 	if (e)
 		return e;
 	if (!address)

@@ -320,6 +320,9 @@ static CUresult mempool_alloc(struct mempool *p, CUdeviceptr *ret, size_t bytes,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s))
 		return capture_alloc(s, p, bytes, ret);
+	e = capture_clash(s, false);
+	if (e)
+		return e;
 	pthread_mutex_lock(&mempool_mutex);
 	e = take_locked(p, bytes, s, &r);
 	if (!e)
@@ -359,6 +362,9 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s))
 		return capture_free(s, address);
+	e = capture_clash(s, false);
+	if (e)
+		return e;
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
 	if (!r || r->begin != address || r->released ||

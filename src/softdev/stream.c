@@ -256,6 +256,40 @@ void point_wait(const struct point *p)
 	pthread_mutex_unlock(&stream_mutex);
 }
 
+/* ---- gates ---- */
+
+struct stream *stream_gate_new(void)
+{
+	struct stream *s = handle_new(HANDLE_STREAM);
+
+	if (s)
+		handle_retire(s); /* not for programs */
+	return s;
+}
+
+void stream_gate_reach(struct stream *gate, uint64_t sequence)
+{
+	pthread_mutex_lock(&stream_mutex);
+	if (gate->completed < sequence)
+		gate->completed = sequence;
+	if (waiting)
+		pthread_cond_broadcast(&done_cond);
+	if (parked)
+		parked_wake_locked();
+	worker_need_locked();
+	pthread_mutex_unlock(&stream_mutex);
+}
+
+void stream_gate_free(struct stream *gate)
+{
+	if (!gate)
+		return;
+	pthread_mutex_lock(&stream_mutex);
+	gate->head.generation++;
+	pthread_mutex_unlock(&stream_mutex);
+	handle_free(gate);
+}
+
 /* ---- submission ---- */
 
 /* The points that the default stream's rules add. Value: their number, or -1 without memory. */
@@ -346,6 +380,8 @@ static CUresult submit(struct stream *s, struct work *w, const struct point *poi
 
 CUresult stream_submit(struct stream *s, struct work *w, bool wait)
 {
+	CUresult e;
+
 	w->context = s->context;
 	if (__builtin_expect(!!capture_of(s), 0)) {
 		if (!wait)
@@ -353,9 +389,10 @@ CUresult stream_submit(struct stream *s, struct work *w, bool wait)
 		work_deinit(w);
 		return capture_forbidden(s);
 	}
-	if (wait && capture_unsafe()) {
+	e = capture_clash(s, wait);
+	if (e) {
 		work_deinit(w);
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		return e;
 	}
 	return submit(s, w, NULL, 0, wait);
 }

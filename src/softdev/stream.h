@@ -76,6 +76,15 @@ CUresult stream_submit(struct stream *s, struct work *w, bool wait);
 CUresult stream_submit_after(struct stream *s, struct work *w, const struct point *point, uint32_t count);
 /* Copies of the work on each stream of a context. */
 CUresult stream_submit_all(struct context *c, const struct work *w, const struct point *point);
+/*
+ * A gate: something with points that is not a stream. Who makes points counts `submitted` up under stream_mutex; a
+ * point is reached when stream_gate_reach() says so, at the latest when the gate is freed.
+ */
+struct stream *stream_gate_new(void);
+void stream_gate_reach(struct stream *gate, uint64_t sequence);
+void stream_gate_free(struct stream *gate);
+/* The work of a batch of waits for and writes of values in memory, checked. */
+CUresult stream_values_describe(unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, struct work *ret);
 /* Where the stream is after all that was submitted. */
 struct point stream_point(struct stream *s);
 bool point_reached_locked(const struct point *p);

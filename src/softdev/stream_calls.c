@@ -64,6 +64,9 @@ CUresult soft_cuStreamQuery(CUstream h)
 		return e;
 	if (capture_of(s))
 		return capture_forbidden(s);
+	e = capture_clash(s, false);
+	if (e)
+		return e;
 	p = stream_point(s);
 	if (!point_reached(&p))
 		return CUDA_ERROR_NOT_READY;
@@ -80,6 +83,9 @@ CUresult soft_cuStreamSynchronize(CUstream h)
 		return e;
 	if (capture_of(s))
 		return capture_forbidden(s);
+	e = capture_clash(s, false);
+	if (e)
+		return e;
 	p = stream_point(s);
 	point_wait(&p);
 	mempool_synchronised(s->context->device);
@@ -103,6 +109,9 @@ CUresult soft_cuStreamWaitEvent(CUstream h, CUevent event, unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s) || event_captured(ev))
 		return capture_wait(s, ev, flags);
+	e = capture_clash(s, false);
+	if (e)
+		return e;
 	if (event_foreign(ev, &record)) {
 		if (shared_record_reached(ev->shared, record))
 			return CUDA_SUCCESS;

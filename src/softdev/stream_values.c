@@ -67,25 +67,39 @@ static CUresult op_check(const CUstreamBatchMemOpParams *op, bool old)
 	}
 }
 
-static CUresult batch(CUstream h, unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, bool old)
+static CUresult describe(unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, bool old,
+			 struct work *ret)
 {
-	struct work w = { .kind = WORK_VALUES };
-	struct stream *s;
-	CUresult e = stream_find(h, &s);
+	CUresult e;
 
-	if (e)
-		return e;
 	if (!count || count > BATCH_MOST || !op || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count; i++)
 		if ((e = op_check(&op[i], old)))
 			return e;
-	w.values.op = calloc(count, sizeof(*op));
-	if (!w.values.op)
+	*ret = (struct work){ .kind = WORK_VALUES };
+	ret->values.op = calloc(count, sizeof(*op));
+	if (!ret->values.op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(w.values.op, op, count * sizeof(*op));
-	w.values.count = count;
-	return stream_submit(s, &w, false);
+	memcpy(ret->values.op, op, count * sizeof(*op));
+	ret->values.count = count;
+	return CUDA_SUCCESS;
+}
+
+CUresult stream_values_describe(unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, struct work *ret)
+{
+	return describe(count, op, flags, false, ret);
+}
+
+static CUresult batch(CUstream h, unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, bool old)
+{
+	struct stream *s;
+	struct work w;
+	CUresult e = stream_find(h, &s);
+
+	if (!e)
+		e = describe(count, op, flags, old, &w);
+	return e ? e : stream_submit(s, &w, false);
 }
 
 static CUresult wait32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned flags, bool old)

@@ -57,18 +57,22 @@ static bool value_there(uint64_t now, uint64_t wanted, unsigned flags, bool wide
 	}
 }
 
-/* Waits until the value is there, or the context has faulted and nobody will write it. */
-static void value_wait(const CUstreamBatchMemOpParams *op, const struct context *c)
+static bool value_wait_over(const CUstreamBatchMemOpParams *op)
 {
 	bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 	uint64_t wanted = wide ? op->waitValue.value64 : op->waitValue.value;
 	void *at = (void *)(uintptr_t)op->waitValue.address;
+	uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE)
+			    : __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
 
+	return value_there(now, wanted, op->waitValue.flags, wide);
+}
+
+/* Waits until the value is there, or the context has faulted and nobody will write it. */
+static void value_wait(const CUstreamBatchMemOpParams *op, const struct context *c)
+{
 	for (unsigned spins = 0; !c->sticky && !driver.ending; spins++) {
-		uint64_t now = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE)
-				    : __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
-
-		if (value_there(now, wanted, op->waitValue.flags, wide))
+		if (value_wait_over(op))
 			return;
 		if (spins < 100)
 			sched_yield();
@@ -98,6 +102,21 @@ static void value_run(const CUstreamBatchMemOpParams *op, const struct context *
 	default:
 		break; /* barriers: work of a stream runs in order on one thread, handed over through a lock */
 	}
+}
+
+bool work_values_try(const struct work *w, uint32_t *at)
+{
+	for (; *at < w->values.count && !w->context->sticky && !driver.ending; ++*at) {
+		const CUstreamBatchMemOpParams *op = &w->values.op[*at];
+		bool waits = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+			     op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+
+		if (waits && !value_wait_over(op))
+			return false;
+		if (!waits)
+			value_run(op, w->context);
+	}
+	return true;
 }
 
 static void host_run(const struct work *w)
@@ -150,7 +169,7 @@ void work_run(struct work *w, struct stream *s)
 			value_run(&w->values.op[i], w->context);
 		break;
 	case WORK_GRAPH:
-		exec_run(w->graph.exec, s);
+		graph_launch_run(w->graph.launch, s);
 		break;
 	default:
 		break;
@@ -170,7 +189,7 @@ void work_deinit(struct work *w)
 	else if (w->kind == WORK_VALUES)
 		free(w->values.op);
 	else if (w->kind == WORK_GRAPH)
-		exec_done(w->graph.exec);
+		graph_launch_done(w->graph.launch);
 	w->kind = WORK_EMPTY;
 }
 

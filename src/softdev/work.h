@@ -12,8 +12,8 @@
 
 struct context;
 struct event;
-struct exec;
 struct function;
+struct graph_launch;
 struct module;
 struct range;
 struct stream;
@@ -96,7 +96,7 @@ struct work {
 			uint32_t count;
 		} values;
 		struct {
-			struct exec *exec;
+			struct graph_launch *launch; /* owned */
 		} graph;
 		struct {
 			CUdeviceptr address;
@@ -107,6 +107,11 @@ struct work {
 
 /* Does it. Called by the stream that it is queued on, in order, without a lock held. */
 void work_run(struct work *w, struct stream *s);
+/*
+ * A batch of waits and writes, from operation *at on, as far as it goes without waiting. Value: true when all is done,
+ * or the context has faulted.
+ */
+bool work_values_try(const struct work *w, uint32_t *at);
 /* What it owns is released; the struct itself is the caller's. */
 void work_deinit(struct work *w);
 /* A copy that owns its own. Value: false without memory. */

@@ -1,5 +1,6 @@
 /*
- * builtin.c: the functions that every kernel may call: printf, malloc, free, assert.
+ * builtin.c: the functions that every kernel may call: printf, malloc, free, assert, and the one
+ * that sets a value for conditional nodes of graphs.
  *
  * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are
  * addresses in device memory and are checked like any other access.
@@ -195,6 +196,17 @@ void builtin_free(struct warp *w, const struct op *o)
 
 		if (p)
 			m->heap_free(m->ctx, p);
+	}
+}
+
+void builtin_set_condition(struct warp *w, const struct op *o)
+{
+	const struct ptx_launch *l = w->block->launch;
+
+	for (uint32_t left = w->mask; left && l->condition; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		l->condition(l->condition_ctx, argument(w, i, o->a, 8), (uint32_t)argument(w, i, o->b, 4));
 	}
 }
 

@@ -314,7 +314,7 @@ void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t m
 void run_print(struct block *b, const char *text, size_t bytes);
 
 /* builtin.c */
-exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail;
+exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail, builtin_set_condition;
 
 /* texture.c, surface.c */
 exec_fn texture_fetch, texture_gather, texture_query, texture_is, surface_load, surface_store, surface_reduce;

@@ -661,7 +661,8 @@ static bool call_builtin(struct decoder *d, const struct symbol *callee, const s
 	} builtin[] = { { "vprintf", "%vprintf", 2 },
 			{ "malloc", "%malloc", 1 },
 			{ "free", "%free", 1 },
-			{ "__assertfail", "%assertfail", 5 } };
+			{ "__assertfail", "%assertfail", 5 },
+			{ "cudaGraphSetConditional", "%setcondition", 2 } };
 
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++) {
 		struct step *s;

@@ -190,6 +190,9 @@ struct ptx_launch {
 	void (*print)(void *ctx, const char *text,
 		      size_t bytes); /* printf of kernels; whole pieces, never two at once */
 	void *print_ctx;
+	/* cudaGraphSetConditional of kernels; may be NULL. Called from several threads. */
+	void (*condition)(void *ctx, uint64_t handle, uint32_t value);
+	void *condition_ctx;
 	struct ptx_fault fault; /* result: the first fault, kind NONE without one */
 	struct ptx_stats stats; /* result */
 };

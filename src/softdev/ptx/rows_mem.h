@@ -126,6 +126,7 @@ RF("{bar,barrier}{,.cta}.red.<popc,and,or>{,.aligned}.{u32,pred}", FORM_BAR, 1)
 RF("barrier.cluster.<arrive,wait>{,.release,.acquire,.relaxed}{,.aligned}", FORM_BAR, 2)
 
 /* Functions that every program has. Operands are places in the frame's local memory. */
+RH("%setcondition", builtin_set_condition, FORM_INTERNAL, 0)
 RH("%vprintf", builtin_vprintf, FORM_INTERNAL, 0)
 RH("%malloc", builtin_malloc, FORM_INTERNAL, 0)
 RH("%free", builtin_free, FORM_INTERNAL, 0)
