@@ -10,13 +10,14 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct cuda_table rt_driver;
 int rt_driver_version;
 
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool found, initialised;
+static atomic_bool found, initialised, exiting;
 
 static CUresult missing(void)
 {
@@ -34,6 +35,15 @@ static void fill(void *library)
 	}
 }
 
+/*
+ * Registered when the driver is found, thus after the program's constructors, so that it runs before what they left for
+ * the end.
+ */
+static void end(void)
+{
+	atomic_store_explicit(&exiting, true, memory_order_relaxed);
+}
+
 static cudaError_t find_locked(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -45,8 +55,14 @@ static cudaError_t find_locked(void)
 	if (rt_driver.cuDriverGetVersion(&version))
 		return cudaErrorInsufficientDriver;
 	rt_driver_version = version;
+	atexit(end);
 	atomic_store_explicit(&found, true, memory_order_release); /* pairs with rt_find */
 	return cudaSuccess;
+}
+
+bool rt_exiting(void)
+{
+	return atomic_load_explicit(&exiting, memory_order_relaxed);
 }
 
 cudaError_t rt_find(void)

@@ -171,7 +171,8 @@ void __cudaUnregisterFatBinary(void **fatCubinHandle)
 			}
 	pthread_mutex_unlock(&table_mutex);
 	library = atomic_load_explicit(&b->library, memory_order_acquire);
-	if (library)
+	/* Unloading waits for the device: a program that ends leaves it to the driver, whatever still runs there. */
+	if (library && !rt_exiting())
 		rt_driver.cuLibraryUnload(library);
 	managed_free(b);
 	pthread_mutex_destroy(&b->mutex);

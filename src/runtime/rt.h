@@ -34,6 +34,7 @@ extern int rt_driver_version; /* as cuDriverGetVersion tells; 0: there is no dri
 
 cudaError_t rt_find(void);   /* the driver's library is loaded; needs no device */
 cudaError_t rt_loaded(void); /* ... and cuInit succeeded */
+bool rt_exiting(void);	     /* exit() has begun */
 
 /* ---- threads (thread.c) ---- */
 

@@ -60,7 +60,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 	*ret = NULL;
 	if (!atomic_exchange(&told, true))
 		log_line("this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only. mete has a "
-			 "runtime library of its own for the software device: build the program with nvcc -cudart shared and "
-			 "start it with `mete run`, which puts that library in its place; or use a real driver");
+			 "runtime library of its own for the software device: build the program with "
+			 "nvcc -cudart shared and start it with `mete run`, which puts that library in its place; or "
+			 "use a real driver");
 	return CUDA_ERROR_NOT_FOUND;
 }
