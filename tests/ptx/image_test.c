@@ -6,6 +6,7 @@
 #include "softdev/image/image.h"
 
 #include <lz4.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #define TEXT_75 ".version 8.0 .target sm_75 .address_size 64 "
@@ -211,6 +212,45 @@ static void test_damage(void)
 	ok(strstr(why, "is not PTX") != NULL);
 }
 
+/* Images that claim more than is in memory: the bytes in front of a page that cannot be read. */
+static void test_memory_ends(void)
+{
+	const size_t page = 65536;
+	uint8_t *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct image_ptx ptx = { 0 };
+	int found = 0, r;
+
+	ok(p != MAP_FAILED && !mprotect(p + page, page, PROT_NONE));
+	begin();
+	add(1, 75, 0, TEXT_75, RAW);
+	add(1, 90, 0, TEXT_90, LZ4);
+	put(8, image_length - 16, 8);
+	for (size_t n = 0; n <= image_length; n++) {
+		memcpy(p + page - n, image, n);
+		r = image_find_ptx(p + page - n, 90, &ptx, why, sizeof(why));
+		found += r == IMAGE_OK;
+		if (r != (n < image_length ? IMAGE_INVALID : IMAGE_OK))
+			tap_ok(0, "%zu of %zu bytes: %d", n, image_length, r);
+		image_ptx_deinit(&ptx);
+	}
+	is(found, 1);
+	put(8, (uint64_t)1 << 40, 8); /* and one that claims a terabyte behind good entries */
+	memcpy(p + page - image_length, image, image_length);
+	is(image_find_ptx(p + page - image_length, 90, &ptx, why, sizeof(why)), IMAGE_INVALID);
+	memset(p, '.', page); /* a text without an end */
+	is(image_find_ptx(p, 90, &ptx, why, sizeof(why)), IMAGE_INVALID);
+	is(image_find_ptx(p + page, 90, &ptx, why, sizeof(why)), IMAGE_INVALID);
+	is(image_find_ptx((void *)8, 90, &ptx, why, sizeof(why)), IMAGE_INVALID);
+	put(0, 0x466243b1u, 4); /* wrappers whose pointers lead nowhere */
+	for (uint64_t version = 1; version < 3; version++) {
+		put(4, version, 4);
+		put(8, (uintptr_t)(p + page), 8);
+		put(16, (uintptr_t)(p + page - 4), 8);
+		is(image_find_ptx(image, 90, &ptx, why, sizeof(why)), IMAGE_INVALID);
+	}
+	munmap(p, 2 * page);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -219,5 +259,6 @@ int main(void)
 	test_wrappers();
 	test_others();
 	test_damage();
+	test_memory_ends();
 	return tap_end();
 }

@@ -11,6 +11,7 @@
 #include "softdev/image/image.h"
 
 #include "base/cleanup.h"
+#include "softdev/image/reach.h"
 
 #include <lz4.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 #define HEADER_BYTES 16u
 #define ENTRY_BYTES 64u
 #define WRAPPER_MEMBERS_MAX 65536u
+#define ENTRIES_MAX 4096u
 #define TEXT_BYTES_MAX ((uint64_t)1 << 29)
 
 enum entry_kind { ENTRY_PTX = 1, ENTRY_ELF = 2, ENTRY_LTO = 8 };
@@ -260,8 +262,8 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 		if (r)
 			return r;
 		/* beaten() makes the choice quadratic in the entries: no compiler writes more than a few dozen. */
-		if (++count > 4096)
-			return refuse(why, IMAGE_INVALID, "fat binary: more than 4096 entries");
+		if (++count > ENTRIES_MAX)
+			return refuse(why, IMAGE_INVALID, "fat binary: more than %u entries", ENTRIES_MAX);
 		seen_elf += e.kind == ENTRY_ELF;
 		seen_lto += e.kind == ENTRY_LTO;
 		if (e.kind != ENTRY_PTX)
@@ -302,33 +304,66 @@ static size_t fat_bytes(const uint8_t *p)
 	return bytes;
 }
 
+/*
+ * Whether what read_fat() will look at is in memory: the entries up to the first bad one, and the texts in them. One
+ * pass of its own, for read_fat() looks at entries many times.
+ */
+static bool fat_reachable(struct view all)
+{
+	const struct why quiet = { 0 };
+	size_t count = 0;
+	struct entry e;
+
+	for (size_t offset = HEADER_BYTES; offset < all.bytes; offset += e.head_bytes + (size_t)e.payload_bytes) {
+		if (all.bytes - offset < ENTRY_BYTES || ++count > ENTRIES_MAX)
+			return true;
+		if (!reach_bytes(all.data + offset, ENTRY_BYTES))
+			return false;
+		if (read_entry(all, offset, &e, &quiet))
+			return true;
+		if (!reach_bytes(all.data + offset, e.head_bytes) ||
+		    (e.kind == ENTRY_PTX && !reach_bytes(e.payload.data, e.payload.bytes)))
+			return false;
+	}
+	return true;
+}
+
 static int read_fat_unsized(const uint8_t *p, uint32_t arch, struct image_ptx *ptx, const struct why *why)
 {
 	size_t bytes;
 
-	if (!p || !starts_with32(p, 4, HEADER_MAGIC))
+	if (!p || !reach_bytes(p, HEADER_BYTES) || !starts_with32(p, 4, HEADER_MAGIC))
 		return refuse(why, IMAGE_INVALID, "the wrapper does not point at a fat binary");
 	bytes = fat_bytes(p);
 	if (!bytes)
 		return refuse(why, IMAGE_INVALID, "fat binary: unknown header (version %u, %u bytes)", get16(p + 4),
 			      get16(p + 6));
+	if (!fat_reachable((struct view){ p, bytes }))
+		return refuse(why, IMAGE_INVALID, "fat binary: truncated, it claims %zu bytes", bytes);
 	return read_fat((struct view){ p, bytes }, arch, ptx, why);
 }
 
 static int read_wrapper(const uint8_t *p, uint32_t arch, struct image_ptx *ptx, const struct why *why)
 {
-	uint32_t version = get32(p + 4);
 	const uint8_t *const *aux;
 	const uint8_t *data;
+	uint32_t version;
 	int r, without = 0;
 
+	if (!reach_bytes(p, 8 + 2 * sizeof(data)))
+		return refuse(why, IMAGE_INVALID, "a truncated fat binary wrapper");
+	version = get32(p + 4);
 	memcpy(&data, p + 8, sizeof(data));
 	memcpy(&aux, p + 8 + sizeof(data), sizeof(aux));
 	if (version == 1 || (version == 2 && !aux))
 		return read_fat_unsized(data, arch, ptx, why);
 	if (version != 2)
 		return refuse(why, IMAGE_INVALID, "fat binary wrapper: unknown version %u", version);
-	for (size_t i = 0; aux[i]; i++) {
+	for (size_t i = 0;; i++) {
+		if (!reach_bytes(&aux[i], sizeof(aux[i])))
+			return refuse(why, IMAGE_INVALID, "fat binary wrapper: the list of members is not in memory");
+		if (!aux[i])
+			break;
 		if (i >= WRAPPER_MEMBERS_MAX)
 			return refuse(why, IMAGE_INVALID, "fat binary wrapper: the list of members has no end");
 		r = read_fat_unsized(aux[i], arch, ptx, why);
@@ -378,18 +413,24 @@ int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char
 	const struct why why = { why_text, why_bytes };
 	struct image_ptx found = { 0 };
 	const uint8_t *p = image;
+	size_t bytes;
 	int r;
 
-	if (!p)
-		return refuse(&why, IMAGE_INVALID, "no image");
+	if (!p || !reach_bytes(p, 1))
+		return refuse(&why, IMAGE_INVALID, p ? "the image is not in memory" : "no image");
+	if (!reach_bytes(p, 4) && !reach_text(image, &bytes))
+		return refuse(&why, IMAGE_INVALID, "the image ends after less than four bytes");
 	if (starts_with32(p, 4, WRAPPER_MAGIC))
 		r = read_wrapper(p, arch, &found, &why);
 	else if (starts_with32(p, 4, HEADER_MAGIC))
 		r = read_fat_unsized(p, arch, &found, &why);
 	else if (starts_with(p, 4, "\177ELF", 4))
-		r = read_elf(p, &why);
-	else if (looks_like_text(p, SIZE_MAX))
-		r = append(&found, (struct image_text){ image, strlen(image), 0, NULL });
+		r = reach_bytes(p, ELF_HEADER_BYTES) ? read_elf(p, &why)
+						     : refuse(&why, IMAGE_INVALID, "a truncated ELF file");
+	else if (!reach_text(image, &bytes))
+		r = refuse(&why, IMAGE_INVALID, "neither a fat binary nor a device ELF file nor a text that ends");
+	else if (looks_like_text(p, bytes))
+		r = append(&found, (struct image_text){ image, bytes, 0, NULL });
 	else
 		r = refuse(&why, IMAGE_INVALID, "neither PTX nor a fat binary nor a device ELF file");
 	return finish(r, &found, ret);

@@ -1,12 +1,14 @@
 /*
- * ptx_fuzz.c: fuzz target for the reader of PTX and for the engine: an input is a text. What loads is bound to a small memory
- * and its kernels are launched for a moment: whatever they do, they end as done or as a fault.
+ * ptx_fuzz.c: fuzz target for the reader of PTX and for the engine: an input is a text, or several with a NUL between them,
+ * which are linked. What loads is bound to a small memory and its kernels are launched for a moment: whatever they do, they
+ * end as done or as a fault.
  */
 #include "fuzz.h"
 
 #include "softdev/ptx/ptx.h"
 
 #define MEMORY_BYTES ((size_t)1 << 20)
+#define TEXTS_MAX 4
 
 static uint8_t *memory;
 static struct ptx_pool *pool;
@@ -65,7 +67,9 @@ static bool bind(struct ptx_module *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
-	const struct ptx_text text = { (const char *)data, length };
+	struct ptx_text text[TEXTS_MAX];
+	const char *at = (const char *)data, *end = at + length;
+	size_t count = 0;
 	struct ptx_module *m = NULL;
 	char log[200];
 	int r;
@@ -75,7 +79,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 		pool = ptx_pool_new(2);
 		check(memory && pool);
 	}
-	r = ptx_module_load(&text, 1, NULL, &m, log, sizeof(log));
+	do {
+		text[count] = (struct ptx_text){ at, strnlen(at, (size_t)(end - at)) };
+		at += text[count++].bytes + 1;
+	} while (at < end && count < TEXTS_MAX);
+	r = ptx_module_load(text, count, NULL, &m, log, sizeof(log));
 	check((r == 0) == (m != NULL));
 	check(r == 0 || strlen(log) > 0);
 	check(r >= 0);
