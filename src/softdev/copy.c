@@ -345,9 +345,24 @@ static CUresult peers_check(CUcontext a, CUcontext b)
 	return e ? e : context_find(b, &c);
 }
 
+/* The synchronous calls come after all that was queued in either context, and in the current one. */
+static CUresult peers_settle(CUcontext a, CUcontext b)
+{
+	CUcontext both[] = { a, b, NULL };
+	struct context *c;
+	CUresult e = capture_unsafe() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+
+	for (int i = 0; i < 3 && !e; i++) {
+		e = context_find(both[i], &c);
+		if (!e)
+			e = stream_wait_context(c);
+	}
+	return e;
+}
+
 CUresult soft_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
 {
-	CUresult e = peers_check(to_context, from_context);
+	CUresult e = peers_settle(to_context, from_context);
 
 	return e ? e : copy_linear(DEVICE, to, DEVICE, from, bytes, NULL, true);
 }
@@ -435,7 +450,7 @@ static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *d, CUstream stream, bool wai
 		return e;
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = peers_check(d->srcContext, d->dstContext);
+	e = wait ? peers_settle(d->srcContext, d->dstContext) : peers_check(d->srcContext, d->dstContext);
 	if (e)
 		return e;
 	box = (CUDA_MEMCPY3D){

@@ -1,12 +1,16 @@
 /* jit.c: see jit.h. */
 #include "softdev/jit.h"
 
+#include "base/clock.h"
+#include "softdev/ptx/ptx.h"
+
 #include <stdio.h>
 #include <string.h>
 
 CUresult jit_read(unsigned count, const CUjit_option *option, void **value, struct jit *ret)
 {
 	memset(ret, 0, sizeof(*ret));
+	ret->begin_ns = clock_now_ns();
 	if (count && (!option || !value))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count; i++) {
@@ -24,6 +28,9 @@ CUresult jit_read(unsigned count, const CUjit_option *option, void **value, stru
 		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
 			ret->info_bytes = (unsigned)(uintptr_t)value[i];
 			ret->info_size = &value[i];
+			break;
+		case CU_JIT_LOG_VERBOSE:
+			ret->verbose = value[i];
 			break;
 		case CU_JIT_WALL_TIME:
 			ret->wall_time = &value[i];
@@ -51,12 +58,34 @@ static void jit_fill(char *log, size_t bytes, void **size, const char *text)
 		*size = (void *)(uintptr_t)(n ? n + 1 : 0);
 }
 
-void jit_report(const struct jit *j, const char *error, double wall_ms)
+/* A line per kernel. */
+static void info_write(const struct ptx_module *ptx, char *to, size_t room)
 {
-	float wall = (float)wall_ms;
+	size_t at = 0;
+
+	for (size_t i = 0; i < ptx_module_kernel_count(ptx) && at < room; i++) {
+		const struct ptx_kernel *k = ptx_module_kernel_at(ptx, i);
+		int n = snprintf(to + at, room - at,
+				 "kernel %s: %u registers, %u bytes shared, %u bytes local, %u bytes of parameters\n",
+				 k->name, k->registers, k->shared_bytes, k->local_bytes, k->param_bytes);
+
+		at += n > 0 ? (size_t)n : room;
+	}
+}
+
+void jit_report(const struct jit *j, const char *error, const struct ptx_module *ptx)
+{
+	float wall = (float)((double)(clock_now_ns() - j->begin_ns) / 1e6);
 
 	jit_fill(j->error_log, j->error_bytes, j->error_size, error);
-	jit_fill(j->info_log, j->info_bytes, j->info_size, "");
+	if (j->verbose && ptx && j->info_log && j->info_bytes) {
+		j->info_log[0] = 0;
+		info_write(ptx, j->info_log, j->info_bytes);
+		if (j->info_size)
+			*j->info_size = (void *)(strlen(j->info_log) + 1);
+	} else {
+		jit_fill(j->info_log, j->info_bytes, j->info_size, "");
+	}
 	if (j->wall_time)
 		memcpy(j->wall_time, &wall, sizeof(wall));
 }

@@ -48,7 +48,7 @@ static CUresult library_load(CUlibrary *ret, const void *image, size_t bytes, co
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	e = source_load(image, bytes, &l->source, &l->first, log, sizeof(log));
-	jit_report(j, e ? log : "", 0);
+	jit_report(j, e ? log : "", e ? NULL : l->first);
 	if (e)
 		handle_free(l);
 	else

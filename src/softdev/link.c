@@ -71,7 +71,7 @@ static CUresult link_add_image(struct link *l, const void *data, size_t bytes)
 	CUresult e = CUDA_SUCCESS;
 
 	if (image_find_ptx_bounded(data, bytes, d->cc_major * 10 + d->cc_minor, &ptx, why, sizeof(why))) {
-		jit_report(&l->jit, why, 0);
+		jit_report(&l->jit, why, NULL);
 		log_line("link: %s", why);
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	}
@@ -196,7 +196,7 @@ CUresult soft_cuLinkComplete(CUlinkState h, void **ret, size_t *ret_bytes)
 	if (!ret || l->image || !l->source.count)
 		return CUDA_ERROR_INVALID_VALUE;
 	e = source_decode(&l->source, &ptx, log, sizeof(log));
-	jit_report(&l->jit, e ? log : "", 0);
+	jit_report(&l->jit, e ? log : "", e ? NULL : ptx);
 	if (e) {
 		log_line("link: %s", log);
 		return e;

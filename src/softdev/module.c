@@ -6,7 +6,6 @@
 #include "softdev/module.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "softdev/image/image.h"
 #include "softdev/check.h"
 #include "softdev/jit.h"
@@ -270,7 +269,6 @@ static CUresult module_find(CUmodule h, struct module **ret)
 
 static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
 {
-	uint64_t begin = clock_now_ns();
 	struct source source = { 0 };
 	struct ptx_module *ptx;
 	struct module *m = NULL;
@@ -284,7 +282,7 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, cons
 		return CUDA_ERROR_INVALID_VALUE;
 	e = source_load(image, bytes, &source, &ptx, log, sizeof(log));
 	if (j)
-		jit_report(j, e ? log : "", (double)(clock_now_ns() - begin) / 1e6);
+		jit_report(j, e ? log : "", e ? NULL : ptx);
 	if (e)
 		return e;
 	e = module_new(c, ptx, &m);
