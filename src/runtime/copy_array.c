@@ -131,6 +131,39 @@ cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret)
 	return copy_make(ret, &to, &from, bytes, p->kind);
 }
 
+static size_t texel_bytes_of(CUarray array)
+{
+	struct rt_array a;
+
+	return array && !rt_array_get(array, &a) ? a.texel_bytes : 1;
+}
+
+void rt_copy3d_tell(const CUDA_MEMCPY3D *c, struct cudaMemcpy3DParms *ret)
+{
+	CUarray to = c->dstMemoryType == CU_MEMORYTYPE_ARRAY ? c->dstArray : NULL;
+	CUarray from = c->srcMemoryType == CU_MEMORYTYPE_ARRAY ? c->srcArray : NULL;
+	size_t to_texel = texel_bytes_of(to), from_texel = texel_bytes_of(from);
+	bool to_host = c->dstMemoryType == CU_MEMORYTYPE_HOST, from_host = c->srcMemoryType == CU_MEMORYTYPE_HOST;
+	bool unified = c->dstMemoryType == CU_MEMORYTYPE_UNIFIED || c->srcMemoryType == CU_MEMORYTYPE_UNIFIED;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->dstArray = (cudaArray_t)to;
+	ret->srcArray = (cudaArray_t)from;
+	ret->dstPos = (struct cudaPos){ c->dstXInBytes / to_texel, c->dstY, c->dstZ };
+	ret->srcPos = (struct cudaPos){ c->srcXInBytes / from_texel, c->srcY, c->srcZ };
+	if (!to)
+		ret->dstPtr = (struct cudaPitchedPtr){ to_host ? c->dstHost : (void *)(uintptr_t)c->dstDevice,
+						       c->dstPitch, c->WidthInBytes, c->dstHeight };
+	if (!from)
+		ret->srcPtr = (struct cudaPitchedPtr){ from_host ? (void *)(uintptr_t)c->srcHost
+								 : (void *)(uintptr_t)c->srcDevice,
+						       c->srcPitch, c->WidthInBytes, c->srcHeight };
+	ret->extent = (struct cudaExtent){ c->WidthInBytes / (to ? to_texel : from_texel), c->Height, c->Depth };
+	ret->kind = unified	? cudaMemcpyDefault
+		    : from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
+				: (to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice);
+}
+
 static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, struct when when)
 {
 	CUDA_MEMCPY3D c;

@@ -270,6 +270,25 @@ void rt_kernel_remember(CUkernel kernel)
 		atomic_store_explicit(&f->kernel, kernel, memory_order_release);
 }
 
+static bool kernel_is(CUkernel kernel, CUkernel wanted, CUfunction function)
+{
+	CUfunction f = NULL;
+
+	if (!kernel || wanted)
+		return kernel && kernel == wanted;
+	return !rt_driver.cuKernelGetFunction(&f, kernel) && f == function;
+}
+
+const void *rt_kernel_entry(CUkernel kernel, CUfunction function)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct rt_function *f = atomic_load_explicit(&table[i], memory_order_acquire); f; f = f->next)
+			if (!f->is_variable &&
+			    kernel_is(atomic_load_explicit(&f->kernel, memory_order_acquire), kernel, function))
+				return f->key;
+	return kernel ? (const void *)kernel : (const void *)function;
+}
+
 cudaError_t rt_kernel(const void *func, CUkernel *ret)
 {
 	cudaError_t e = rt_ready();

@@ -119,6 +119,8 @@ cudaError_t rt_function_kernel(struct rt_function *f, CUkernel *ret); /* loads i
 cudaError_t rt_kernel(const void *func, CUkernel *ret);
 cudaError_t rt_func(const void *func, CUfunction *ret); /* in the current context */
 void rt_kernel_remember(CUkernel kernel);		/* given out: may be passed as func */
+/* What a program calls the kernel that the driver tells of, as one or the other; slow. */
+const void *rt_kernel_entry(CUkernel kernel, CUfunction function);
 cudaError_t rt_symbol_find(const void *symbol, struct rt_symbol *ret);
 
 /* ---- texels (channel.c) ---- */
@@ -139,3 +141,4 @@ struct rt_array {
 cudaError_t rt_array_get(CUarray array, struct rt_array *ret); /* a context is current */
 /* Translates; for copies and for nodes of graphs. A context is current. */
 cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret);
+void rt_copy3d_tell(const CUDA_MEMCPY3D *c, struct cudaMemcpy3DParms *ret); /* and back */
