@@ -49,7 +49,20 @@ static const char program_ptx[] =
 	".visible .entry await(.param .u64 p)\n{\n.reg .pred %p;\n.reg .b32 %r;\n.reg .b64 %d;\nld.param.u64 %d, [p];\n"
 	"AGAIN:\nld.volatile.global.u32 %r, [%d];\nsetp.eq.u32 %p, %r, 0;\n@%p bra AGAIN;\nret;\n}\n"
 	".visible .entry bounded() .maxntid 64, 1, 1\n{\n.shared .align 4 .b8 s[256];\nst.shared.u32 [s+4], "
-	"1;\nret;\n}\n";
+	"1;\nret;\n}\n"
+	/* *p = the texel at x, y */
+	".visible .entry sample(.param .u64 t, .param .u64 p, .param .f32 x, .param .f32 y)\n{\n"
+	".reg .f32 %f<6>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [t];\nld.param.u64 %d2, [p];\n"
+	"ld.param.f32 %f1, [x];\nld.param.f32 %f2, [y];\n"
+	"tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f0}, [%d1, {%f1, %f2}];\nst.global.f32 [%d2], %f3;\nret;\n}\n"
+	/* *p = element i */
+	".visible .entry fetch(.param .u64 t, .param .u64 p, .param .s32 i)\n{\n"
+	".reg .b32 %r<6>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [t];\nld.param.u64 %d2, [p];\nld.param.u32 %r1, [i];\n"
+	"tex.1d.v4.s32.s32 {%r2, %r3, %r4, %r5}, [%d1, {%r1}];\nst.global.u32 [%d2], %r2;\nret;\n}\n"
+	/* the word at byte x of row y becomes v */
+	".visible .entry store(.param .u64 s, .param .s32 x, .param .s32 y, .param .f32 v)\n{\n"
+	".reg .b32 %r<4>;\n.reg .b64 %d;\nld.param.u64 %d, [s];\nld.param.u32 %r1, [x];\nld.param.u32 %r2, [y];\n"
+	"ld.param.u32 %r3, [v];\nsust.b.2d.b32.trap [%d, {%r1, %r2}], {%r3};\nret;\n}\n";
 
 /* A fat binary around it: wrapper, header, one entry of PTX. */
 static struct {
@@ -74,7 +87,7 @@ static struct {
 } program_wrapper = { 0x466243b1, 1, &program_image, NULL };
 
 /* The addresses by which programs name kernels and variables. */
-static char add, count, wild, await, bounded, counter, table, missing;
+static char add, count, wild, await, bounded, sample, fetch, store, counter, table, missing;
 static unsigned *shared_word;
 static void **program_handle;
 
@@ -90,6 +103,9 @@ static void program_register(void)
 	KERNEL(wild);
 	KERNEL(await);
 	KERNEL(bounded);
+	KERNEL(sample);
+	KERNEL(fetch);
+	KERNEL(store);
 	__cudaRegisterFunction(program_handle, &missing, &missing, "no_such_kernel", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterVar(program_handle, &counter, &counter, "counter", 0, 4, 0, 0);
 	__cudaRegisterVar(program_handle, &table, &table, "table", 0, 64, 1, 0);
