@@ -46,6 +46,17 @@ static void set_word(unsigned at, unsigned v)
 	CU(cuMemcpyHtoD(memory + 4 * at, &v, 4));
 }
 
+/* Lets go what waits for this value. */
+static void open_gate(unsigned v)
+{
+	CUstream s;
+
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CU(cuStreamWriteValue32(s, memory + 128, v, 0));
+	CU(cuStreamSynchronize(s));
+	CU(cuStreamDestroy(s));
+}
+
 static void run(CUgraphExec x)
 {
 	CU(cuGraphLaunch(x, stream));
@@ -217,7 +228,7 @@ static void changed_while_queued(void)
 	CU(cuGraphDestroy(g));
 	CU(cuGraphExecDestroy(x)); /* goes on */
 	FAILS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
-	set_word(32, 1);
+	open_gate(1);
 	CU(cuStreamSynchronize(stream));
 	is(word(0), 1 + 1000 + 20);
 }
@@ -258,11 +269,11 @@ static void events(void)
 	CU(cuEventSynchronize(begun)); /* though the graph cannot end */
 	is(word(0), 1);
 	FAILS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
-	set_word(32, 1);
+	open_gate(1);
 	FAILS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY); /* the event is still missing */
-	set_word(32, 2);
+	open_gate(2);
 	CU(cuStreamSynchronize(other));
-	set_word(32, 1);
+	open_gate(1);
 	CU(cuStreamSynchronize(stream));
 	is(word(0), 101);
 	CU(cuGraphExecDestroy(x));
