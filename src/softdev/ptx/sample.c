@@ -18,13 +18,14 @@
 #define LINEAR_BOUND 4194304.0f	  /* the same with 8 bits of fraction */
 #define WEIGHT_ONE 256
 
-static float srgb_table[256];
+static float srgb_table[256], unorm_table[256];
 
-static void srgb_fill(void)
+static void tables_fill(void)
 {
 	for (int i = 0; i < 256; i++) {
 		const double c = i / 255.0;
 
+		unorm_table[i] = (float)i / 255.0f;
 		srgb_table[i] = (float)(c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
 	}
 }
@@ -33,7 +34,7 @@ void ptx_texture_tables(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, srgb_fill);
+	pthread_once(&once, tables_fill);
 }
 
 uint16_t half_of(float x)
@@ -71,7 +72,7 @@ static inline __attribute__((always_inline)) float channel_float(enum ptx_texel 
 	case PTX_TEXEL_F16:
 		return h2f(load16(p + 2 * c));
 	case PTX_TEXEL_UNORM8:
-		return (float)p[c] / 255.0f;
+		return unorm_table[p[c]];
 	case PTX_TEXEL_SNORM8:
 		return snorm((int8_t)p[c], 127);
 	case PTX_TEXEL_UNORM16:
@@ -79,7 +80,7 @@ static inline __attribute__((always_inline)) float channel_float(enum ptx_texel 
 	case PTX_TEXEL_SNORM16:
 		return snorm((int16_t)load16(p + 2 * c), 32767);
 	case PTX_TEXEL_SRGB8:
-		return c == 3 ? (float)p[c] / 255.0f : srgb_table[p[c]];
+		return c == 3 ? unorm_table[p[c]] : srgb_table[p[c]];
 	case PTX_TEXEL_1010102:
 		return c == 3 ? (float)(load32(p) >> 30) / 3.0f : (float)(load32(p) >> 10 * c & 1023) / 1023.0f;
 	default:
@@ -280,8 +281,12 @@ static inline __attribute__((always_inline)) void row_add(const struct ptx_textu
 
 		if (w == 0)
 			continue;
-		for (uint32_t c = 0; c < channels; c++)
-			sum[c] += w * (row && x->i[k] >= 0 ? channel_float(kind, p, c) : t->border[c]);
+		if (row && x->i[k] >= 0)
+			for (uint32_t c = 0; c < channels; c++)
+				sum[c] += w * channel_float(kind, p, c);
+		else
+			for (uint32_t c = 0; c < channels; c++)
+				sum[c] += w * t->border[c];
 	}
 }
 

@@ -80,7 +80,7 @@ struct ptx_textures {
 	void *ctx;
 };
 
-/* Must be called before the first fetch of an sRGB texture. */
+/* Must be called before the first fetch. */
 void ptx_texture_tables(void);
 
 /* What a module says about the sampling of one of its references; -1: nothing. */
