@@ -70,7 +70,7 @@ static enum found locate(struct warp *w, const struct op *o, const struct surfac
 	}
 	if (outside && u->border == BORDER_ZERO)
 		return DROPPED;
-	if (x % u->bytes) {
+	if (!u->formatted && x % u->bytes) {
 		if (!outside) {
 			warp_fault(w, PTX_FAULT_MISALIGNED, o, lane, (uint64_t)x);
 			return FAULT;
