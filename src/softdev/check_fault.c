@@ -21,6 +21,8 @@ static const char *access_name(const char *instruction)
 		return "write";
 	if (!strncmp(p, "atom", 4) || !strncmp(p, "red", 3))
 		return "atomic operation";
+	if (!strncmp(p, "sured", 5))
+		return "reduction";
 	if (!strncmp(p, "ld", 2) || !strncmp(p, "tex", 3) || !strncmp(p, "suld", 4))
 		return "read";
 	return "access";
@@ -52,6 +54,12 @@ static void headline(struct report *r, const struct ptx_fault *f, const char *in
 		break;
 	case PTX_FAULT_BARRIER_COUNT:
 		report_line(r, "barrier for %" PRIu64 " threads, which is no multiple of 32 (%s)", f->address, error);
+		break;
+	case PTX_FAULT_HANDLE:
+		report_line(r, "0x%" PRIx64 " is no live texture or surface of this context (%s)", f->address, error);
+		break;
+	case PTX_FAULT_SURFACE:
+		report_line(r, "%s outside a surface, at x = %" PRId64 " (%s)", what, (int64_t)f->address, error);
 		break;
 	case PTX_FAULT_INVALID_PC:
 		report_line(r, "call or jump to 0x%" PRIx64 ", where no such function or label is (%s)", f->address,

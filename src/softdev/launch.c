@@ -194,6 +194,7 @@ static CUresult fault_error(enum ptx_fault_kind kind)
 {
 	switch (kind) {
 	case PTX_FAULT_ILLEGAL_ADDRESS:
+	case PTX_FAULT_HANDLE:
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	case PTX_FAULT_STACK_OVERFLOW:
 		return CUDA_ERROR_HARDWARE_STACK_ERROR;

@@ -571,13 +571,38 @@ static void bad_handle(enum bad kind, CUcontext primary)
 	}
 }
 
+/* What the checker wrote about the bad handles. */
+static void reported(const char *path)
+{
+	static const char *const wanted[] = { "0x123456789 is no live texture or surface of this context",
+					      "read outside a surface, at x = -4" };
+	static char text[1 << 16];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	unlink(path);
+	for (unsigned i = 0; i < 2; i++)
+		tap_ok(strstr(text, wanted[i]) != NULL, "the report says \"%s\"", wanted[i]);
+}
+
+/* Arguments: where the kernels are; "report": under the checker. */
 int main(int argc, char **argv)
 {
+	const bool report = argc > 2 && !strcmp(argv[2], "report");
+	char path[64];
 	CUcontext primary;
 	size_t all;
 	CUmodule m;
 
 	soft_begin("1", "256M");
+	snprintf(path, sizeof(path), "/tmp/mete-surface-%d", getpid());
+	if (report) {
+		setenv("METE_SOFT_CHECK", "report", 1);
+		setenv("METE_LOG", path, 1);
+	}
 	primary = soft_context();
 	kernels = argc > 1 ? read_text(argv[1], "texture.ptx") : NULL;
 	ok(kernels != NULL);
@@ -598,6 +623,8 @@ int main(int argc, char **argv)
 	CU(cuModuleUnload(m));
 	CU(cuModuleUnload(module));
 	is(soft_free(), all);
+	if (report)
+		reported(path);
 	free(kernels);
 	return soft_end();
 }

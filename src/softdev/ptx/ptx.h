@@ -143,6 +143,8 @@ enum ptx_fault_kind {
 	PTX_FAULT_ADDRESS_SPACE,       /* an atomic on local memory or parameters: CUDA_ERROR_INVALID_ADDRESS_SPACE */
 	PTX_FAULT_BARRIER_NUMBER,      /* `address` is it: CUDA_ERROR_ILLEGAL_INSTRUCTION */
 	PTX_FAULT_BARRIER_COUNT,       /* of threads, no multiple of 32; likewise */
+	PTX_FAULT_HANDLE,	       /* `address` is no live texture or surface: CUDA_ERROR_ILLEGAL_ADDRESS */
+	PTX_FAULT_SURFACE,	       /* outside, with .trap; `address` is x, signed: CUDA_ERROR_LAUNCH_FAILED */
 	PTX_FAULT_TIMEOUT,	       /* CUDA_ERROR_LAUNCH_TIMEOUT */
 	PTX_FAULT_CANCELLED,	       /* ptx_launch.cancel was set */
 	PTX_FAULT_DEADLOCK, /* every thread of a block waits at a barrier that cannot complete: the launch would hang */

@@ -424,6 +424,7 @@ static void cube_add(const struct ptx_texture *t, const struct ptx_texture_level
 static void sample_seamless(const struct ptx_texture *t, const struct ptx_sampler *s, const struct ptx_texture_level *l,
 			    const struct sample_at *at, uint32_t ret[4])
 {
+	const uint32_t layer = at->layer < t->layers ? at->layer : t->layers - 1;
 	int32_t x, y;
 	const float wx = (float)axis_around(s, 0, at, l->width, &x) / WEIGHT_ONE;
 	const float wy = (float)axis_around(s, 1, at, l->height, &y) / WEIGHT_ONE;
@@ -433,7 +434,7 @@ static void sample_seamless(const struct ptx_texture *t, const struct ptx_sample
 		const float w = (k & 1 ? wx : 1 - wx) * (k & 2 ? wy : 1 - wy);
 
 		if (w != 0)
-			cube_add(t, l, at->layer, x + (k & 1), y + (k >> 1), w, sum);
+			cube_add(t, l, layer, x + (k & 1), y + (k >> 1), w, sum);
 	}
 	ret[1] = ret[2] = 0;
 	ret[3] = bits32(1.0f);

@@ -65,7 +65,7 @@ static enum found locate(struct warp *w, const struct op *o, const struct surfac
 	}
 	if (outside && (u->border == BORDER_TRAP || bytes > row)) {
 		if (u->border == BORDER_TRAP)
-			warp_fault(w, PTX_FAULT_TRAP, o, lane, r->x[lane]);
+			warp_fault(w, PTX_FAULT_SURFACE, o, lane, (uint64_t)(int64_t)(int32_t)r->x[lane]);
 		return u->border == BORDER_TRAP ? FAULT : DROPPED;
 	}
 	if (outside && u->border == BORDER_ZERO)

@@ -18,7 +18,7 @@ const struct ptx_texture *texture_get(struct warp *w, const struct op *o, uint32
 			return slot[i].texture;
 	t = find->find ? find->find(find->ctx, handle, use) : NULL;
 	if (!t) {
-		warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, o, lane, handle);
+		warp_fault(w, PTX_FAULT_HANDLE, o, lane, handle);
 		return NULL;
 	}
 	slot += w->block->texture_next++ % TEXTURE_SLOTS;
