@@ -56,7 +56,8 @@ static inline u32 bfind_of(u64 x, u32 top)
 /* The n-th set bit from `base` on: upwards for n > 0, downwards for n < 0, the bit itself for 0. */
 static inline u32 fns_of(u32 mask, u32 base, s32 n)
 {
-	s32 step = n < 0 ? -1 : 1, left = n < 0 ? -n : n, i = (s32)(base & 31);
+	u32 left = n < 0 ? 0u - (u32)n : (u32)n;
+	s32 step = n < 0 ? -1 : 1, i = (s32)(base & 31);
 
 	if (!n)
 		return mask >> i & 1 ? (u32)i : ~0u;
