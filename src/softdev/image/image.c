@@ -180,6 +180,18 @@ static uint64_t entry_rank(const struct entry *e)
 	return (uint64_t)e->arch << 2 | (e->flags & ENTRY_EXACT ? 2 : e->flags & ENTRY_FAMILY ? 1 : 0);
 }
 
+/* Whether compressed data can hold what its entry claims: asked before memory is taken for that. */
+static bool text_possible(const struct entry *e)
+{
+	unsigned long long says;
+
+	if (e->flags & ENTRY_ZSTD) {
+		says = ZSTD_getFrameContentSize(e->payload.data, e->packed_bytes);
+		return says == ZSTD_CONTENTSIZE_UNKNOWN || says == ZSTD_CONTENTSIZE_ERROR || says == e->text_bytes;
+	}
+	return e->text_bytes / 256 <= e->packed_bytes; /* LZ4 makes at most 255 bytes of one */
+}
+
 /* The text of an entry in memory of its own. Value: 0, IMAGE_INVALID or -ENOMEM. */
 static int unpack(const struct entry *e, struct image_ptx *ptx, const struct why *why)
 {
@@ -197,6 +209,9 @@ static int unpack(const struct entry *e, struct image_ptx *ptx, const struct why
 			return refuse(why, IMAGE_INVALID, "fat binary: an entry claims a text of %llu bytes",
 				      (unsigned long long)e->text_bytes);
 		bytes = (size_t)e->text_bytes;
+		if (!text_possible(e))
+			return refuse(why, IMAGE_INVALID, "fat binary: %u bytes in an entry for sm_%u cannot hold %zu",
+				      e->packed_bytes, e->arch, bytes);
 		text = malloc(bytes + 1);
 		if (!text)
 			return -ENOMEM;
