@@ -187,7 +187,7 @@ static bool text_possible(const struct entry *e)
 
 	if (e->flags & ENTRY_ZSTD) {
 		says = ZSTD_getFrameContentSize(e->payload.data, e->packed_bytes);
-		return says == ZSTD_CONTENTSIZE_UNKNOWN || says == ZSTD_CONTENTSIZE_ERROR || says == e->text_bytes;
+		return says == ZSTD_CONTENTSIZE_UNKNOWN || says == e->text_bytes;
 	}
 	return e->text_bytes / 256 <= e->packed_bytes; /* LZ4 makes at most 255 bytes of one */
 }
