@@ -275,6 +275,9 @@ CUresult soft_cuDeviceGetAttribute(int *ret, CUdevice_attribute attribute, CUdev
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
 		*ret = (int)d->config->sm_count;
 		break;
+	case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+		*ret = d->config->cc_major >= 9;
+		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
 		*ret = (int)d->config->cc_major;
 		break;

@@ -8,6 +8,7 @@
 #include "softdev/launch.h"
 
 #include "softdev/check.h"
+#include "softdev/cluster.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/log.h"
@@ -47,7 +48,7 @@ static CUresult shape_check(const struct launch *l, const struct function *f, co
 		if ((uint64_t)l->grid[0] * l->grid[1] * l->grid[2] > most)
 			return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	}
-	return CUDA_SUCCESS;
+	return cluster_check(l, f);
 }
 
 /* The packed buffer that `extra` describes. */
@@ -123,6 +124,7 @@ CUresult launch_describe(const struct launch *l, struct context *c, struct work 
 	ret->kernel.function_generation = f->head.generation;
 	memcpy(ret->kernel.grid, l->grid, sizeof(l->grid));
 	memcpy(ret->kernel.block, l->block, sizeof(l->block));
+	memcpy(ret->kernel.cluster, l->cluster, sizeof(l->cluster));
 	ret->kernel.shared_bytes = l->shared_bytes;
 	ret->kernel.cooperative = l->cooperative;
 	ret->kernel.params = params;
@@ -279,6 +281,7 @@ void launch_run(struct work *w)
 	}
 	memcpy(l.grid, w->kernel.grid, sizeof(l.grid));
 	memcpy(l.block, w->kernel.block, sizeof(l.block));
+	memcpy(l.cluster, w->kernel.cluster, sizeof(l.cluster));
 	if (check_exact())
 		mempool_mark_idle();
 	segment_kernel_begin(&driver.place, c->device->index);
@@ -325,8 +328,7 @@ CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, 
 	return launch(&l, stream);
 }
 
-/* The attributes of a launch that mean something here; an event to record afterwards goes to ret_event. */
-static CUresult attributes_read(const CUlaunchConfig *config, struct launch *l, CUevent *ret_event)
+CUresult launch_attributes(const CUlaunchConfig *config, struct launch *l, CUevent *ret_event)
 {
 	if (config->numAttrs && !config->attrs)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -338,8 +340,11 @@ static CUresult attributes_read(const CUlaunchConfig *config, struct launch *l, 
 			l->cooperative = a->value.cooperative;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-			if (a->value.clusterDim.x != 1 || a->value.clusterDim.y != 1 || a->value.clusterDim.z != 1)
+			if (!a->value.clusterDim.x || !a->value.clusterDim.y || !a->value.clusterDim.z)
 				return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+			l->cluster[0] = a->value.clusterDim.x;
+			l->cluster[1] = a->value.clusterDim.y;
+			l->cluster[2] = a->value.clusterDim.z;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 			*ret_event = a->value.programmaticEvent.event;
@@ -376,7 +381,7 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 	l.block[1] = config->blockDimY;
 	l.block[2] = config->blockDimZ;
 	l.shared_bytes = config->sharedMemBytes;
-	e = attributes_read(config, &l, &event);
+	e = launch_attributes(config, &l, &event);
 	if (!e && event)
 		e = event_find(event, &ev); /* before anything is launched */
 	if (!e)

@@ -12,9 +12,12 @@ struct launch {
 	bool cooperative;
 	void **params; /* one pointer per parameter, or NULL */
 	void **extra;  /* a packed buffer, or NULL */
+	uint32_t cluster[3]; /* blocks; 0: the kernel's own, or none */
 };
 
 /* Checks and copies; the work owns its parameters. */
 CUresult launch_describe(const struct launch *l, struct context *c, struct work *ret);
+/* The attributes of a launch that mean something here; an event to record afterwards goes to ret_event. */
+CUresult launch_attributes(const CUlaunchConfig *config, struct launch *l, CUevent *ret_event);
 /* Runs a kernel to its end; a fault goes to the context. */
 void launch_run(struct work *w);

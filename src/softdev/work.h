@@ -57,7 +57,7 @@ struct work_fill {
 struct work_kernel {
 	struct function *function;
 	uint64_t function_generation;
-	uint32_t grid[3], block[3];
+	uint32_t grid[3], block[3], cluster[3];
 	uint32_t shared_bytes;
 	bool cooperative;
 	void *params; /* packed, owned */

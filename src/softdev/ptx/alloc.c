@@ -51,12 +51,17 @@ static void step_visit(struct alloc *a, uint32_t i, visit_fn *visit)
 			visit(a, i, s->operand[k], false, false);
 	for (const uint32_t *r = s->use; r && *r; r++)
 		visit(a, i, *r - 1, false, false);
+	for (uint32_t k = s->list ? s->list->defs : 0; s->list && k < s->list->count; k++)
+		if (!(s->list->loc[k] & LOC_CONST))
+			visit(a, i, s->list->loc[k], false, false);
 	for (uint32_t k = 0; k < STEP_OPERANDS; k++)
 		if (s->role[k] == ROLE_DEF)
 			/* a temporary lives under one guard only, so nothing of it survives from before */
 			visit(a, i, s->operand[k], true, !guarded || s->operand[k] >= a->d->body->reg_count);
 	for (const uint32_t *r = s->def; r && *r; r++)
 		visit(a, i, *r - 1, true, !guarded);
+	for (uint32_t k = 0; s->list && k < s->list->defs; k++)
+		visit(a, i, s->list->loc[k], true, !guarded || s->list->loc[k] >= a->d->body->reg_count);
 }
 
 static uint64_t *bits(const struct alloc *a, uint32_t block, uint32_t which)
@@ -314,6 +319,9 @@ static void rewrite(struct alloc *a)
 		for (uint32_t k = 0; k < STEP_OPERANDS; k++)
 			if (s->role[k] != ROLE_NONE && !(s->operand[k] & LOC_CONST))
 				s->operand[k] = a->place[s->operand[k]];
+		for (uint32_t k = 0; s->list && k < s->list->count; k++)
+			if (!(s->list->loc[k] & LOC_CONST))
+				s->list->loc[k] = a->place[s->list->loc[k]];
 		if (s->guard != LOC_NONE)
 			s->guard = a->place[s->guard];
 		for (uint32_t k = 0; s->call && k < s->call->arg_count; k++)

@@ -298,7 +298,10 @@ uint32_t decode_special(struct decoder *d, enum special s)
 {
 	enum type t = special_type(s);
 	uint32_t temp = decode_temp(d, t);
-	struct step *step = step_before(d, decode_row(d, type_lane_bytes(t) == 8 ? "%special.b64" : "%special.b32"));
+	const char *row = s >= SP_cluster_explicit ? "%cluster.special"
+			  : type_lane_bytes(t) == 8 ? "%special.b64"
+						    : "%special.b32";
+	struct step *step = step_before(d, decode_row(d, row));
 
 	step_def(step, 0, temp);
 	step->imm = s;
@@ -471,8 +474,11 @@ static void decode_insn(struct decoder *d)
 
 	form_words(d->insn->opcode, &words);
 	if (!insn_find(d->table, words.key, &m)) {
-		decode_fail(d, "unknown instruction %.*s",
-			    (int)(d->insn->opcode.bytes > 80 ? 80 : d->insn->opcode.bytes), d->insn->opcode.p);
+		const char *reason = form_refusal(d->insn->opcode);
+
+		decode_fail(d, "%s instruction %.*s%s%s", reason ? "unsupported" : "unknown",
+			    (int)(d->insn->opcode.bytes > 80 ? 80 : d->insn->opcode.bytes), d->insn->opcode.p,
+			    reason ? ": " : "", reason ? reason : "");
 		return;
 	}
 	switch (m.row->form) {
@@ -608,6 +614,8 @@ static int make_code(struct decoder *d)
 			o->bar = s->bar;
 		else if (s->targets)
 			o->targets = s->targets;
+		else if (s->list)
+			o->list = s->list;
 		f->line[i] = s->line;
 	}
 	mark_runs(f);

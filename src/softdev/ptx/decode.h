@@ -33,6 +33,7 @@ struct step {
 	struct call *call;
 	struct barrier_use *bar;
 	uint32_t *targets;
+	struct op_list *list; /* its registers are virtual like `operand` */
 	uint32_t *use, *def; /* further registers of a call; 0-terminated lists of register + 1 */
 };
 

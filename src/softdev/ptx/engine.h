@@ -10,10 +10,13 @@
 
 #include "softdev/ptx/ptx.h"
 
+#include <pthread.h>
+
 #define LANES 32u
 #define LOC_CONST 0x80000000u
 #define LOC_NONE 0x7fffffffu
-#define BARRIERS 17u /* the last one stands for the cluster: a launch has clusters of one block */
+#define BARRIERS 16u
+#define CLUSTER_MAX 16u /* blocks */
 #define RANGES 8u    /* 0 shared, 1 local, 2 parameters, 3 of the grid, the rest found by ptx_memory.find */
 #define RANGES_OWN 4u
 #define SHARED_BYTES_MAX (227u * 1024)
@@ -82,6 +85,7 @@ struct op {
 	uint8_t flags;
 	union {
 		uint64_t imm;
+		const struct op_list *list;
 		const struct call *call;
 		const struct barrier_use *bar;
 		const uint32_t *targets; /* CTL_BRX: count, then positions */
@@ -89,6 +93,14 @@ struct op {
 };
 
 _Static_assert(sizeof(struct op) == 64, "one operation is one cache line");
+
+/* Operands of instructions that take more than six: the first `defs` are results. */
+struct op_list {
+	uint32_t count, defs;
+	uint64_t imm;
+	const void *what; /* what the instruction's own form knows of it */
+	uint32_t loc[];
+};
 
 /* An argument or result: registers are copied lane by lane, memory byte by byte in the threads' local memory. */
 struct call_value {
@@ -108,7 +120,6 @@ enum bar_kind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 
 struct barrier_use {
 	enum bar_kind kind;
-	bool cluster;
 	bool negate; /* of the source predicate */
 };
 
@@ -164,6 +175,7 @@ struct warp {
 	uint32_t lane_stamp[LANES];	  /* when it last ran: who starves */
 	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
 	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
+	uint32_t cluster_phase[LANES];	  /* of the cluster's barrier when the lane arrived there */
 	uint8_t *base[2];		  /* registers, constants of the group's frame */
 	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
@@ -203,6 +215,18 @@ struct texture_slot {
 	uint32_t use; /* enum ptx_texture_use */
 };
 
+/* Blocks that run side by side and see each other's shared memory. A launch without clusters has one to a block. */
+struct cluster {
+	pthread_mutex_t lock;
+	uint32_t count, size[3];
+	bool explicit; /* the launch has clusters */
+	struct block *block[CLUSTER_MAX];
+	uint32_t live, arrived; /* lanes; under lock */
+	uint32_t phase;		/* of the barrier; changed under lock, read without */
+	uint32_t ended;		/* blocks; under the run's lock */
+	struct cluster **before, *after; /* of the run; under its lock */
+};
+
 struct block {
 	const struct ptx_launch *launch;
 	struct run *run; /* of launch.c */
@@ -226,6 +250,8 @@ struct block {
 	uint32_t texture_next;
 	uint32_t shape[3];   /* of the threads that warp.tid was filled in for */
 	struct frame *spare; /* frames of functions, for reuse */
+	struct cluster *cluster, own_cluster;
+	uint32_t cluster_rank;
 	uint8_t *buffer;     /* warps, entry frames, shared and local memory in one piece */
 	size_t buffer_bytes;
 	struct block *next;
@@ -252,6 +278,8 @@ enum form {
 	FORM_CVTA,
 	FORM_ISSPACEP,
 	FORM_TEXTURE,
+	FORM_MATRIX,   /* fragments and rows of matrices: forms_matrix.c */
+	FORM_ASYNC,    /* copies, barriers in memory, clusters: forms_async.c */
 	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
 	FORM_INTERNAL, /* made by the decoder, has no spelling */
 };
@@ -284,9 +312,14 @@ struct isa {
 	const struct row *row;
 	size_t row_count;
 	exec_fn *guarded; /* runs op.inner under the guard */
+	exec_fn *multiply; /* of matrix.c */
 	/* Runs a warp until it waits, ends, faults or has used its quantum. */
 	void (*warp_run)(struct warp *w, uint32_t quantum);
 };
+
+/* once.c: the rows of instructions that are built once, for all instruction sets. */
+extern const struct row once_row[];
+extern const size_t once_row_count;
 
 const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */
 
@@ -309,6 +342,11 @@ void warp_return(struct warp *w, uint32_t lanes);
 void warp_exit(struct warp *w, uint32_t lanes);
 void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask);
+
+/* cluster.c */
+void cluster_begin(struct cluster *c, uint32_t threads);
+void cluster_leave(struct block *b, uint32_t threads);				 /* threads have ended */
+bool cluster_reach(const struct block *b, uint64_t begin, uint64_t end); /* shared memory of one of its blocks */
 
 /* launch.c */
 void run_print(struct block *b, const char *text, size_t bytes);

@@ -337,11 +337,16 @@ static void warp_run(struct warp *w, uint32_t quantum)
 #define TEXT_(isa) #isa
 #define TEXT(isa) TEXT_(isa)
 
+#define MULTIPLY_(isa) matrix_multiply_##isa
+#define MULTIPLY(isa) MULTIPLY_(isa)
+
+extern exec_fn MULTIPLY(PTX_ISA);
 extern const struct isa NAME(PTX_ISA);
 const struct isa NAME(PTX_ISA) = {
 	.name = TEXT(PTX_ISA),
 	.row = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 	.guarded = guarded,
+	.multiply = MULTIPLY(PTX_ISA),
 	.warp_run = warp_run,
 };

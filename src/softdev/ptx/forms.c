@@ -43,6 +43,7 @@ static bool memory_word(struct name w, struct form_words *f)
 	if (name_is(w, "global") || name_is(w, "const") || starts(w, "shared") || name_is(w, "local") ||
 	    starts(w, "param")) {
 		f->space = w.p[0];
+		f->cluster = name_is(w, "shared::cluster");
 		return true;
 	}
 	if (name_is(w, "to")) {
@@ -53,8 +54,7 @@ static bool memory_word(struct name w, struct form_words *f)
 	return WORD_IN(w, strong) || WORD_IN(w, other);
 }
 
-/* Tells the warp's loop that this is how threads wait for each other. */
-static void mark_strong(struct decoder *d)
+void form_strong(struct decoder *d)
 {
 	struct step *s = decode_step(d, decode_row(d, "%strong"));
 
@@ -71,9 +71,9 @@ static bool compare_word(struct name w, struct form_words *f)
 
 void form_words(struct name opcode, struct form_words *ret)
 {
-	static const char *const memory[] = { "ld",	  "ldu",      "st",	   "atom",    "red",	      "cvta",
-					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority",
-					      "suld",	  "sust" };
+	static const char *const memory[] = { "ld",	  "ldu",      "st",	   "atom",    "red",	       "cvta",
+					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority", "suld",
+					      "sust",	  "wmma",     "ldmatrix",  "stmatrix", "mbarrier" };
 	static const char *const compare[] = { "setp", "set" };
 	struct name w = { opcode.p, 0 };
 	bool is_memory, is_compare;
@@ -111,14 +111,7 @@ static enum type last_type(struct name key)
 	return type_find(key.p + key.bytes - n, n);
 }
 
-struct address {
-	const char *access; /* "", ".strong", ".shared", ".kparam", ".frame" */
-	uint32_t loc;
-	uint64_t imm;
-};
-
-static struct address take_address(struct decoder *d, const struct operand *o, const struct form_words *words,
-				   uint64_t bytes)
+struct address form_address(struct decoder *d, const struct operand *o, const struct form_words *words, uint64_t bytes)
 {
 	const char space = words->space;
 	struct address a = { "", LOC_NONE, o->value };
@@ -147,6 +140,8 @@ static struct address take_address(struct decoder *d, const struct operand *o, c
 	if (space == 's' || (s && s->kind == SYM_SHARED && space)) {
 		a.access = ".shared";
 		a.loc = decode_source(d, &base, TY_u32);
+		if (words->cluster && !d->failed)
+			a = (struct address){ "", form_shared_generic(d, a.loc, a.imm), 0 };
 	} else {
 		a.loc = decode_source(d, &base, TY_u64);
 	}
@@ -198,11 +193,11 @@ static void form_ld(struct decoder *d, const struct form_words *words)
 	item = elements(d, &d->insn->operand[0], vector);
 	if (!item)
 		return;
-	a = take_address(d, &d->insn->operand[1], words, (uint64_t)type_bytes(t) * vector);
+	a = form_address(d, &d->insn->operand[1], words, (uint64_t)type_bytes(t) * vector);
 	for (uint32_t i = 0; i < vector; i++)
 		loc[i] = decode_dest(d, &item[i], t);
 	if (words->strong)
-		mark_strong(d);
+		form_strong(d);
 	if (words->strong && !*a.access && type_bytes(t) < 16)
 		a.access = ".strong";
 	row = d->failed ? NULL : access_row(d, "ld", &a, vector > 4 ? 4 : vector, t);
@@ -229,7 +224,7 @@ static void form_st(struct decoder *d, const struct form_words *words)
 	item = elements(d, &d->insn->operand[1], vector);
 	if (!item)
 		return;
-	a = take_address(d, &d->insn->operand[0], words, (uint64_t)type_bytes(t) * vector);
+	a = form_address(d, &d->insn->operand[0], words, (uint64_t)type_bytes(t) * vector);
 	if (!strcmp(a.access, ".kparam")) {
 		decode_fail(d, "the parameters of a kernel cannot be written");
 		return;
@@ -237,7 +232,7 @@ static void form_st(struct decoder *d, const struct form_words *words)
 	for (uint32_t i = 0; i < vector; i++)
 		loc[i] = decode_source(d, &item[i], t);
 	if (words->strong)
-		mark_strong(d);
+		form_strong(d);
 	if (words->strong && !*a.access && type_bytes(t) < 16)
 		a.access = ".strong";
 	row = d->failed ? NULL : access_row(d, "st", &a, vector > 4 ? 4 : vector, t);
@@ -251,36 +246,70 @@ static void form_st(struct decoder *d, const struct form_words *words)
 	}
 }
 
+/* What a vector atomic stores where: a single one after the other, all results behind the last source. */
+static void atom_vector(struct decoder *d, const struct row *row, const struct address *a, const struct operand *dest,
+			const struct operand *source, enum type t, uint32_t count)
+{
+	uint32_t result[8], value[8];
+
+	for (uint32_t i = 0; i < count; i++)
+		value[i] = decode_source(d, &source[i], t);
+	for (uint32_t i = 0; i < count && !d->failed; i++) {
+		struct step *s = decode_step(d, row);
+
+		result[i] = decode_temp(d, t);
+		s->atomic = true;
+		step_def(s, 0, result[i]);
+		step_use(s, 1, a->loc);
+		step_use(s, 2, value[i]);
+		s->imm = a->imm + (uint64_t)i * type_bytes(t);
+	}
+	for (uint32_t i = 0; dest && i < count && !d->failed; i++) {
+		struct step *s = decode_step(d, decode_row(d, type_bytes(t) == 8 ? "%mov.b64" : "%mov.b32"));
+
+		step_def(s, 0, decode_dest(d, &dest[i], t));
+		step_use(s, 1, result[i]);
+	}
+}
+
 /* d, [a], b {, c}; a red has no d. */
 static void form_atom(struct decoder *d, const struct insn_match *m, const struct form_words *words, bool red)
 {
 	const struct insn *in = d->insn;
 	const struct row *row = m->row;
 	struct operand sink = { .kind = OPD_SINK };
+	const enum type t = (enum type)row->type[0];
+	const uint32_t vector = words->vector;
 	uint32_t at = red ? 0 : 1, values = row->count - 1u, loc[3], dest;
 	struct address a;
 	struct step *s;
 	char name[FORM_KEY_BYTES + 16];
 
-	if (words->vector != 1) {
-		decode_fail(d, "%.*s: vector atomics are not supported", (int)in->opcode.bytes, in->opcode.p);
-		return;
-	}
 	if (!decode_count(d, at + 1 + values, at + 1 + values + words->hint))
 		return;
-	a = take_address(d, &in->operand[at], words, type_bytes((enum type)row->type[0]));
+	a = form_address(d, &in->operand[at], words, (uint64_t)type_bytes(t) * vector);
 	if (*a.access && strcmp(a.access, ".shared"))
 		decode_fail(d, "atomics work on global and shared memory");
-	for (uint32_t i = 0; i < values; i++)
-		loc[i] = decode_source(d, &in->operand[at + 1 + i], (enum type)row->type[1 + i]);
-	dest = decode_dest(d, red ? &sink : &in->operand[0], (enum type)row->type[0]);
 	/* "atom.add.u32" or "red.add.u32" -> "%atom.shared.add.u32" */
 	snprintf(name, sizeof(name), "%%atom%s%.*s", a.access, (int)(words->key.bytes - (red ? 3 : 4)),
 		 words->key.p + (red ? 3 : 4));
 	row = d->failed ? NULL : decode_row(d, name);
 	if (!row)
 		return;
-	mark_strong(d);
+	form_strong(d);
+	if (vector > 1) {
+		const struct operand *from = elements(d, &in->operand[at + 1], vector);
+		const struct operand *to = red || !from ? NULL : elements(d, &in->operand[0], vector);
+
+		if (!d->failed)
+			atom_vector(d, row, &a, to, from, t, vector);
+		return;
+	}
+	for (uint32_t i = 0; i < values; i++)
+		loc[i] = decode_source(d, &in->operand[at + 1 + i], (enum type)m->row->type[1 + i]);
+	dest = decode_dest(d, red ? &sink : &in->operand[0], t);
+	if (d->failed)
+		return;
 	s = decode_step(d, row);
 	s->atomic = true;
 	step_def(s, 0, dest);
@@ -379,6 +408,13 @@ static void form_cvta(struct decoder *d, const struct form_words *words)
 	if (!decode_count(d, 2, 2))
 		return;
 	source = decode_source(d, &d->insn->operand[1], TY_u64);
+	if (words->cluster) { /* both ways through 32 bits */
+		uint32_t dest = decode_dest(d, &d->insn->operand[0], TY_u64), low = decode_temp(d, TY_u32);
+
+		s = plain2(d, words->to ? "%cluster.offset" : "%low.b32", low, source, LOC_NONE);
+		plain2(d, words->to ? "cvt.u64.u32" : "%shared.generic", dest, low, LOC_NONE);
+		return;
+	}
 	s = decode_step(d, decode_row(d, words->space != 's' ? "%mov.b64"
 					 : words->to	     ? "%cvta.to.shared.u64"
 							     : "%cvta.shared.u64"));
@@ -394,7 +430,7 @@ static void form_isspacep(struct decoder *d, const struct form_words *words)
 	if (!decode_count(d, 2, 2))
 		return;
 	source = decode_source(d, &d->insn->operand[1], TY_u64);
-	s = decode_step(d, decode_row(d, "%isspacep"));
+	s = decode_step(d, decode_row(d, words->cluster ? "%cluster.is_shared" : "%isspacep"));
 	step_def(s, 0, decode_dest(d, &d->insn->operand[0], TY_pred));
 	step_use(s, 1, source);
 	s->imm = (uint8_t)words->space;
@@ -770,13 +806,7 @@ static void form_bar(struct decoder *d, const struct insn_match *m)
 	if (!use)
 		return;
 	use->kind = red ? (enum bar_kind)(BAR_POPC + m->variant) : m->variant ? BAR_ARRIVE : BAR_SYNC;
-	if (m->row->count == 2) { /* of the cluster */
-		if (!m->variant)
-			return; /* arrive: the wait waits for all */
-		use->kind = BAR_SYNC;
-		use->cluster = true;
-		id = decode_constant(d, BARRIERS - 1, 4);
-	} else if (red) {
+	if (red) {
 		if (!decode_count(d, 3, 4))
 			return;
 		id = decode_source(d, &o[1], TY_u32);
@@ -858,6 +888,12 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case FORM_TEXTURE:
 		form_texture(d, m, words);
+		break;
+	case FORM_MATRIX:
+		form_matrix(d, m, words);
+		break;
+	case FORM_ASYNC:
+		form_async(d, m, words);
 		break;
 	default:
 		decode_fail(d, "%.*s is not supported", (int)d->insn->opcode.bytes, d->insn->opcode.p);

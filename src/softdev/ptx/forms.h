@@ -10,6 +10,7 @@ struct form_words {
 	struct name key; /* what the instruction table knows: without space, order, scope, cache hints, vector */
 	char text[FORM_KEY_BYTES];
 	uint8_t vector; /* 1, 2, 4, 8 */
+	bool cluster;	/* shared::cluster: an address may be of another block */
 	char space;	/* 'g'lobal, 'c'onst, 's'hared, 'l'ocal, 'p'aram, 0 generic */
 	bool to;	/* cvta.to */
 	uint8_t boolop; /* setp: 'a'nd, 'o'r, 'x'or */
@@ -32,8 +33,24 @@ uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t);
 uint32_t decode_dest(struct decoder *d, const struct operand *o, enum type t);
 bool decode_count(struct decoder *d, uint32_t least, uint32_t most);
 
+struct address {
+	const char *access; /* "", ".strong", ".shared", ".kparam", ".frame" */
+	uint32_t loc;
+	uint64_t imm;
+};
+
+struct address form_address(struct decoder *d, const struct operand *o, const struct form_words *words, uint64_t bytes);
+/* Tells the warp's loop that this is how threads wait for each other. */
+void form_strong(struct decoder *d);
+
 void form_words(struct name opcode, struct form_words *ret);
 void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words);
+void form_matrix(struct decoder *d, const struct insn_match *m, const struct form_words *words);
+void form_async(struct decoder *d, const struct insn_match *m, const struct form_words *words);
+/* A 32-bit address of shared memory plus an offset as a generic address. */
+uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset);
+/* Why an instruction that is known to exist is not supported; NULL: it is not known. */
+const char *form_refusal(struct name opcode);
 void form_return(struct decoder *d);
 /* forms_tex.c */
 void form_texture(struct decoder *d, const struct insn_match *m, const struct form_words *words);

@@ -115,6 +115,8 @@ static struct insn_table *table_new(const struct isa *isa)
 	t->isa = isa;
 	for (size_t i = 0; i < isa->row_count && !t->bad; i++)
 		pattern_expand(t, isa->row[i].pattern, text, 0, (struct insn_match){ &isa->row[i], 0 });
+	for (size_t i = 0; i < once_row_count && !t->bad; i++)
+		pattern_expand(t, once_row[i].pattern, text, 0, (struct insn_match){ &once_row[i], 0 });
 	if (t->bad) {
 		for (uint32_t i = 0; i < t->room; i++)
 			free(t->slot[i].name);

@@ -47,6 +47,8 @@ struct run {
 	atomic_uint parked_count; /* changed under lock */
 	uint32_t vain;		  /* under lock: turns of blocks that only waited, since one ended or started */
 	struct block *parked, **parked_end; /* under lock: set aside */
+	struct cluster *clusters;	    /* under lock: those with blocks that have not ended */
+	uint32_t cluster_size[3], cluster_count;
 	struct ptx_stats stats;		    /* under lock */
 	struct ptx_fault fault;		    /* under lock: the first one */
 	uint32_t workspace[16]; /* of the grid's barrier: kernels find it through %envreg1 and 2 and use it with atomics
@@ -82,6 +84,7 @@ static void block_free(struct block *b)
 		b->spare = f->up;
 		free(f);
 	}
+	pthread_mutex_destroy(&b->own_cluster.lock);
 	free(b->buffer);
 	free(b);
 }
@@ -189,13 +192,31 @@ static void warp_start(struct warp *w, uint32_t threads)
 	warp_set_group(w, w->entry_frame, 0, w->live);
 }
 
+/* Blocks are numbered cluster by cluster. */
+static void block_place(struct block *b, uint64_t id)
+{
+	const struct run *run = b->run;
+	const uint32_t *grid = run->launch->grid, *size = run->cluster_size;
+	const uint64_t group = id / run->cluster_count, rank = id % run->cluster_count;
+	const uint64_t wide = grid[0] / size[0], high = grid[1] / size[1];
+
+	b->cluster_rank = (uint32_t)rank;
+	b->id[0] = (uint32_t)(group % wide * size[0] + rank % size[0]);
+	b->id[1] = (uint32_t)(group / wide % high * size[1] + rank / size[0] % size[1]);
+	b->id[2] = (uint32_t)(group / wide / high * size[2] + rank / size[0] / size[1]);
+}
+
 static void block_start(struct block *b, uint64_t id)
 {
-	const struct ptx_launch *l = b->launch;
-
-	b->id[0] = (uint32_t)(id % l->grid[0]);
-	b->id[1] = (uint32_t)(id / l->grid[0] % l->grid[1]);
-	b->id[2] = (uint32_t)(id / l->grid[0] / l->grid[1]);
+	block_place(b, id);
+	if (b->run->cluster_count == 1) {
+		b->cluster = &b->own_cluster;
+		b->cluster->block[0] = b;
+		b->cluster->count = 1;
+		memcpy(b->cluster->size, b->run->cluster_size, sizeof(b->cluster->size));
+		b->cluster->explicit = false;
+		cluster_begin(b->cluster, b->threads);
+	}
 	b->live_threads = b->threads;
 	b->set_aside = false;
 	b->bars_used = 0;
@@ -218,8 +239,11 @@ static struct block *block_get(struct run *run)
 		pool->spare_count--;
 	}
 	pthread_mutex_unlock(&pool->lock);
-	if (!b)
+	if (!b) {
 		b = calloc(1, sizeof(*b));
+		if (b)
+			pthread_mutex_init(&b->own_cluster.lock, NULL);
+	}
 	if (b && b->buffer_bytes < run->buffer_bytes) {
 		free(b->buffer);
 		memset(b->shape, 0, sizeof(b->shape));
@@ -424,6 +448,75 @@ static uint64_t share_take_locked(struct run *run, struct share *share)
 	return share->next++;
 }
 
+static void cluster_free(struct run *run, struct cluster *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		if (c->block[i])
+			block_put(run, c->block[i]);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static void run_park_locked(struct run *run, struct block *b)
+{
+	run->resident += !b->set_aside;
+	b->set_aside = true;
+	run->parked_count++;
+	b->next = NULL;
+	*run->parked_end = b;
+	run->parked_end = &b->next;
+}
+
+/* All blocks of the cluster whose first one is block `id`, set aside but for the first. NULL: no memory. */
+static struct block *cluster_start(struct run *run, uint64_t id)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->lock, NULL);
+	c->count = run->cluster_count;
+	c->explicit = true;
+	memcpy(c->size, run->cluster_size, sizeof(c->size));
+	for (uint32_t i = 0; i < c->count; i++) {
+		c->block[i] = block_get(run);
+		if (!c->block[i]) {
+			cluster_free(run, c);
+			return NULL;
+		}
+		c->block[i]->cluster = c;
+		block_start(c->block[i], id + i);
+	}
+	cluster_begin(c, c->block[0]->threads * c->count);
+	pthread_mutex_lock(&run->lock);
+	c->before = &run->clusters;
+	c->after = run->clusters;
+	if (c->after)
+		c->after->before = &c->after;
+	run->clusters = c;
+	for (uint32_t i = 1; i < c->count; i++)
+		run_park_locked(run, c->block[i]);
+	pthread_mutex_unlock(&run->lock);
+	return c->block[0];
+}
+
+/* A block of a cluster has ended. Its shared memory stays until the last one has. */
+static void cluster_end_block(struct run *run, struct cluster *c)
+{
+	bool last;
+
+	pthread_mutex_lock(&run->lock);
+	last = ++c->ended == c->count;
+	if (last) {
+		*c->before = c->after;
+		if (c->after)
+			c->after->before = c->before;
+	}
+	pthread_mutex_unlock(&run->lock);
+	if (last)
+		cluster_free(run, c);
+}
+
 /* The next block to run. `spare` is memory at hand, used or left. NULL: nothing to do. */
 static struct block *run_take(struct run *run, struct share *share, struct block **spare, uint64_t *ret_id,
 			      bool *ret_fresh)
@@ -443,6 +536,8 @@ static struct block *run_take(struct run *run, struct share *share, struct block
 	pthread_mutex_lock(&run->lock);
 	if (run_starts_locked(run, share)) {
 		*ret_id = share_take_locked(run, share);
+		if (run->cluster_count > 1) /* a share is a cluster */
+			share->next = share->end;
 		*ret_fresh = true;
 		run->vain = 0;
 	} else if (run->parked) {
@@ -455,8 +550,12 @@ static struct block *run_take(struct run *run, struct share *share, struct block
 	pthread_mutex_unlock(&run->lock);
 	if (!*ret_fresh)
 		return b;
-	b = *spare ? *spare : block_get(run);
-	*spare = NULL;
+	if (run->cluster_count > 1) {
+		b = cluster_start(run, *ret_id);
+	} else {
+		b = *spare ? *spare : block_get(run);
+		*spare = NULL;
+	}
 	if (!b) {
 		run_fault(run, &(struct ptx_fault){ .kind = PTX_FAULT_NO_MEMORY, .function = run->function->name });
 		*ret_fresh = false;
@@ -468,12 +567,7 @@ static void run_park(struct run *run, struct block *b, bool waits)
 {
 	pthread_mutex_lock(&run->lock);
 	run->vain += waits;
-	run->resident += !b->set_aside;
-	b->set_aside = true;
-	run->parked_count++;
-	b->next = NULL;
-	*run->parked_end = b;
-	run->parked_end = &b->next;
+	run_park_locked(run, b);
 	pthread_mutex_unlock(&run->lock);
 }
 
@@ -487,7 +581,7 @@ static void run_work(struct run *run)
 	bool fresh;
 
 	while ((b = run_take(run, &share, &spare, &id, &fresh))) {
-		if (fresh)
+		if (fresh && run->cluster_count == 1)
 			block_start(b, id);
 		switch (block_run(b, isa, quantum)) {
 		case SLICE_OVER:
@@ -506,6 +600,10 @@ static void run_work(struct run *run)
 			break;
 		}
 		run_end_block(run, &share, b);
+		if (run->cluster_count > 1) {
+			cluster_end_block(run, b->cluster);
+			continue;
+		}
 		if (spare)
 			block_put(run, spare);
 		spare = b;
@@ -652,6 +750,21 @@ static uint32_t run_batch(const struct run *run)
 	return each < 1 ? 1 : each > BATCH_MOST ? BATCH_MOST : (uint32_t)each;
 }
 
+/* Blocks of a cluster: what the launch says, or the kernel, or one. False: no such launch. */
+static bool launch_cluster(const struct ptx_launch *l, uint32_t size[3])
+{
+	const uint32_t *own = l->kernel->cluster;
+	uint64_t count = 1;
+
+	for (int i = 0; i < 3; i++) {
+		size[i] = l->cluster[0] ? l->cluster[i] : own[0] ? own[i] : 1;
+		if (!size[i] || size[i] > CLUSTER_MAX || l->grid[i] % size[i] || (own[0] && size[i] != own[i]))
+			return false;
+		count *= size[i];
+	}
+	return count <= CLUSTER_MAX;
+}
+
 static void run_finish(struct run *run)
 {
 	struct ptx_launch *l = run->launch;
@@ -659,7 +772,12 @@ static void run_finish(struct run *run)
 	for (struct block *b; (b = run->parked);) {
 		run->parked = b->next;
 		block_drop_frames(b);
-		block_put(run, b);
+		if (run->cluster_count == 1)
+			block_put(run, b);
+	}
+	for (struct cluster *c; (c = run->clusters);) {
+		run->clusters = c->after;
+		cluster_free(run, c);
 	}
 	l->fault = run->fault;
 	l->stats = run->stats;
@@ -676,14 +794,15 @@ int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
 
 	l->fault = (struct ptx_fault){ 0 };
 	l->stats = (struct ptx_stats){ 0 };
-	if (!launch_is_valid(l))
+	if (!launch_is_valid(l) || !launch_cluster(l, run.cluster_size))
 		return -EINVAL;
+	run.cluster_count = run.cluster_size[0] * run.cluster_size[1] * run.cluster_size[2];
 	run.function = kernel_function(l->kernel);
 	run.total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-	run.slice = l->cooperative ? SLICE_COOPERATIVE : SLICE_OPERATIONS;
+	run.slice = l->cooperative || run.cluster_count > 1 ? SLICE_COOPERATIVE : SLICE_OPERATIONS;
 	run.resident_most = l->cooperative ? UINT32_MAX : RESIDENT_BLOCKS_MAX;
 	run.deadline_ns = l->timeout_ns ? clock_now_ns() + l->timeout_ns : 0;
-	run.batch = l->cooperative ? 1 : run_batch(&run);
+	run.batch = run.cluster_count > 1 ? run.cluster_count : l->cooperative ? 1 : run_batch(&run);
 	run.parked_end = &run.parked;
 	warps = (l->block[0] * l->block[1] * l->block[2] + LANES - 1) / LANES;
 	run.buffer_bytes = block_bytes(&run, warps, kernel_stack_bytes(l->kernel, l->stack_bytes));

@@ -282,6 +282,7 @@ static int describe_kernel(struct ptx_module *m, struct program *p, struct body 
 	k->function = b->function;
 	k->shown.module = m;
 	k->shown.name = b->function->name;
+	memcpy(k->shown.cluster, b->cluster, sizeof(k->shown.cluster));
 	k->shown.ptx_version = b->version;
 	k->shown.target = b->target;
 	if (r[0]) {

@@ -697,8 +697,6 @@ static void parse_triple(struct parser *p, uint32_t v[3])
 /* Directives between the parameters of a function and its body. */
 static void parse_tuning(struct parser *p, struct body *b)
 {
-	uint32_t unused[3];
-
 	while (p->lex.now.kind == TOK_DOT) {
 		if (parse_dot(p, "maxntid"))
 			parse_triple(p, b->max_threads);
@@ -709,7 +707,7 @@ static void parse_tuning(struct parser *p, struct body *b)
 			 parse_dot(p, "abi_preserve_control"))
 			parse_int(p);
 		else if (parse_dot(p, "reqnctapercluster"))
-			parse_triple(p, unused);
+			parse_triple(p, b->cluster);
 		else if (parse_dot(p, "noreturn") || parse_dot(p, "explicitcluster") || parse_dot(p, "unique") ||
 			 parse_dot(p, "blocksareclusters"))
 			;

@@ -62,6 +62,7 @@ struct ptx_kernel {
 	uint32_t registers;	      /* an estimate per thread, 1 to 255: what occupancy queries show */
 	uint32_t max_threads;	      /* .maxntid as a product; 1024 without one */
 	uint32_t required_threads[3]; /* .reqntid, zeroes without one: the block must be exactly this */
+	uint32_t cluster[3];	      /* .reqnctapercluster, zeroes without one: blocks of a cluster */
 	uint32_t ptx_version;	      /* 90 for 9.0 */
 	uint32_t target;	      /* 90 for sm_90 */
 };
@@ -179,6 +180,7 @@ struct ptx_launch {
 	const struct ptx_kernel *kernel;
 	uint32_t grid[3];
 	uint32_t block[3];
+	uint32_t cluster[3];	   /* blocks of a cluster, which run side by side; 0: the kernel's own, or none */
 	uint32_t shared_bytes;	   /* dynamic, on top of the kernel's own */
 	const void *params;	   /* packed: kernel->param_bytes bytes */
 	uint32_t stack_bytes;	   /* per thread, for recursive functions; 0: 16 KiB */
@@ -208,6 +210,7 @@ void ptx_pool_free(struct ptx_pool *pool);
  * Runs a launch to its end; the calling thread works too. Any number of threads may call at once, with other launches.
  * Value: 0 when every block ran to its end; 1 with launch->fault filled in; -EINVAL for sizes that no device takes (a
  * dimension of 0, a block above 1024 threads or the kernel's limits, a grid above 2^31-1 x 65535 x 65535, shared memory
- * above 227 KiB, a module that is not bound); -ENOMEM. Does nothing to the caller's signals or errno.
+ * above 227 KiB, a cluster above 16 blocks or that does not divide the grid or is not the kernel's own, a module that
+ * is not bound); -ENOMEM. Does nothing to the caller's signals or errno.
  */
 int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *launch);

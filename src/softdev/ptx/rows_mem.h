@@ -123,7 +123,6 @@ RF("exit", FORM_EXIT, 0)
 RH("trap", trap, FORM_PLAIN, 1, TY_none)
 RF("{bar,barrier}{,.cta}.<sync,arrive>{,.aligned}", FORM_BAR, 0)
 RF("{bar,barrier}{,.cta}.red.<popc,and,or>{,.aligned}.{u32,pred}", FORM_BAR, 1)
-RF("barrier.cluster.<arrive,wait>{,.release,.acquire,.relaxed}{,.aligned}", FORM_BAR, 2)
 
 /* Functions that every program has. Operands are places in the frame's local memory. */
 RH("%setcondition", builtin_set_condition, FORM_INTERNAL, 0)

@@ -140,7 +140,7 @@ struct body {
 	struct symbol *local, **local_end; /* local arrays, call areas */
 	struct symbol *param, **param_end;
 	struct symbol *result, **result_end;
-	uint32_t max_threads[3], required[3];
+	uint32_t max_threads[3], required[3], cluster[3];
 	uint32_t version, target;
 	uint32_t text; /* which one it stands in */
 	struct body *next;
@@ -200,8 +200,23 @@ enum special {
 	SP_total_smem_size,
 	SP_grid_low, /* address of the grid's barrier, 0 in a launch that is not cooperative */
 	SP_grid_high,
-	SP_zero, /* cluster ids of a launch without clusters */
-	SP_one,	 /* cluster sizes of a launch without clusters */
+	SP_zero,
+	SP_one,
+	SP_cluster_explicit, /* from here on: cluster.c */
+	SP_clusterid_x,
+	SP_clusterid_y,
+	SP_clusterid_z,
+	SP_nclusterid_x,
+	SP_nclusterid_y,
+	SP_nclusterid_z,
+	SP_cluster_ctaid_x,
+	SP_cluster_ctaid_y,
+	SP_cluster_ctaid_z,
+	SP_cluster_nctaid_x,
+	SP_cluster_nctaid_y,
+	SP_cluster_nctaid_z,
+	SP_cluster_ctarank,
+	SP_cluster_nctarank,
 	SP_none
 };
 

@@ -81,22 +81,21 @@ static const struct {
 	{ "%aggr_smem_size", SP_total_smem_size },
 	{ "%envreg1", SP_grid_high },
 	{ "%envreg2", SP_grid_low },
-	/* without clusters every block is a cluster of its own */
-	{ "%is_explicit_cluster", SP_zero },
-	{ "%clusterid.x", SP_ctaid_x },
-	{ "%clusterid.y", SP_ctaid_y },
-	{ "%clusterid.z", SP_ctaid_z },
-	{ "%nclusterid.x", SP_nctaid_x },
-	{ "%nclusterid.y", SP_nctaid_y },
-	{ "%nclusterid.z", SP_nctaid_z },
-	{ "%cluster_ctaid.x", SP_zero },
-	{ "%cluster_ctaid.y", SP_zero },
-	{ "%cluster_ctaid.z", SP_zero },
-	{ "%cluster_nctaid.x", SP_one },
-	{ "%cluster_nctaid.y", SP_one },
-	{ "%cluster_nctaid.z", SP_one },
-	{ "%cluster_ctarank", SP_zero },
-	{ "%cluster_nctarank", SP_one },
+	{ "%is_explicit_cluster", SP_cluster_explicit },
+	{ "%clusterid.x", SP_clusterid_x },
+	{ "%clusterid.y", SP_clusterid_y },
+	{ "%clusterid.z", SP_clusterid_z },
+	{ "%nclusterid.x", SP_nclusterid_x },
+	{ "%nclusterid.y", SP_nclusterid_y },
+	{ "%nclusterid.z", SP_nclusterid_z },
+	{ "%cluster_ctaid.x", SP_cluster_ctaid_x },
+	{ "%cluster_ctaid.y", SP_cluster_ctaid_y },
+	{ "%cluster_ctaid.z", SP_cluster_ctaid_z },
+	{ "%cluster_nctaid.x", SP_cluster_nctaid_x },
+	{ "%cluster_nctaid.y", SP_cluster_nctaid_y },
+	{ "%cluster_nctaid.z", SP_cluster_nctaid_z },
+	{ "%cluster_ctarank", SP_cluster_ctarank },
+	{ "%cluster_nctarank", SP_cluster_nctarank },
 };
 
 enum special special_find(struct name n)
@@ -110,5 +109,7 @@ enum special special_find(struct name n)
 
 enum type special_type(enum special s)
 {
+	if (s == SP_cluster_explicit)
+		return TY_pred;
 	return s == SP_clock64 || s == SP_globaltimer || s == SP_gridid ? TY_u64 : TY_u32;
 }

@@ -246,6 +246,8 @@ bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
 			return true;
 		}
 	}
+	if (b->cluster->count > 1 && cluster_reach(b, begin, end))
+		return true;
 	if (end < begin || !m->find || !m->find(m->ctx, begin, &found))
 		return false;
 	if (begin < found.begin || end > found.end || (write && found.read_only))
@@ -397,6 +399,7 @@ void warp_exit(struct warp *w, uint32_t lanes)
 {
 	w->live &= ~lanes;
 	w->block->live_threads -= (uint32_t)__builtin_popcount(lanes);
+	cluster_leave(w->block, (uint32_t)__builtin_popcount(lanes));
 	for (struct frame *f = w->frame; f && f->up;) {
 		struct frame *up = f->up;
 
@@ -484,7 +487,7 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 	struct barrier *bar;
 	uint32_t expected = 0;
 
-	if (id >= BARRIERS - !o->bar->cluster) {
+	if (id >= BARRIERS) {
 		warp_fault(w, PTX_FAULT_BARRIER_NUMBER, o, lead, id);
 		return;
 	}

@@ -1,0 +1,188 @@
+/*
+ * matrix_move.c: fragments between registers and memory: wmma.load and wmma.store, ldmatrix and stmatrix, movmatrix.
+ *
+ * matrix.h says how a fragment lies in registers.
+ */
+#include "softdev/ptx/matrix.h"
+#include "softdev/ptx/once.h"
+#include "softdev/ptx/reach.h"
+
+struct cell {
+	u32 row, column;
+};
+
+/* Where element `sub` of a lane's register belongs. */
+static struct cell cell_of(const struct matrix_use *u, const struct fragment *f, u32 reg, u32 lane, u32 sub)
+{
+	const u32 e = u->bits >= 32 ? 1 : 32u / u->bits, rows = u->m / 8u, group = lane / 4, part = lane % 4;
+	u32 tile = reg % f->tiles, deep;
+
+	switch (u->which) {
+	case 'a':
+		return (struct cell){ group + tile % rows * 8, tile / rows * 4 * e + part * e + sub };
+	case 'b':
+		deep = u->k / (4 * e);
+		return (struct cell){ tile % deep * 4 * e + part * e + sub, group + tile / deep * 8 };
+	default:
+		if (u->bits == 16)
+			return (struct cell){ group + tile % rows * 8, tile / rows * 8 + part * 2 + sub };
+		tile = reg / 2;
+		return (struct cell){ group + tile % rows * 8, tile / rows * 8 + part * 2 + reg % 2 };
+	}
+}
+
+/* The whole matrix in memory: its first byte, checked from end to end or, with gaps between, line by line. */
+static u8 *matrix_memory(struct warp *w, const struct op *o, const struct matrix_use *u, u64 ld, bool write)
+{
+	const u32 lane = (u32)__builtin_ctz(w->mask);
+	const u32 rows = u->which == 'b' ? u->k : u->m, columns = u->which == 'a' ? u->k : u->n;
+	const u64 lines = u->a_col ? columns : rows, line = (u64)(u->a_col ? rows : columns) * u->bits / 8;
+	const u64 first = lane_value(w, o->a, lane, u->shared) + o->list->imm, step = ld * u->bits / 8;
+	u8 *memory = NULL;
+
+	for (u64 i = lines; i-- > 0;) {
+		memory = reach_bytes(w, o, lane, first + i * step, u->shared, line, u->bits < 16 ? 4 : u->bits / 8u,
+				     write);
+		if (!memory)
+			return NULL;
+	}
+	return memory;
+}
+
+static u64 leading(const struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	if (o->b != LOC_NONE)
+		return ((const u32 *)at(w, o->b))[__builtin_ctz(w->mask)];
+	return u->which == 'b'	 ? (u->a_col ? u->k : u->n)
+	       : u->which == 'a' ? (u->a_col ? u->m : u->k)
+				 : (u->a_col ? u->m : u->n);
+}
+
+static u64 offset_of(const struct matrix_use *u, u64 ld, struct cell c)
+{
+	return (u->a_col ? c.column * ld + c.row : c.row * ld + c.column) * u->bits / 8;
+}
+
+/* Whether the elements of a register lie side by side in memory. */
+static bool side_by_side(const struct matrix_use *u)
+{
+	return u->bits < 8 || u->bits >= 32 || (u->which == 'b' ? u->a_col : !u->a_col);
+}
+
+void wmma_load(struct warp *w, const struct op *o)
+{
+	const struct matrix_use *u = o->list->what;
+	const u32 bytes = u->bits == 64 ? 8 : 4, step = u->bits / 8u;
+	const u64 ld = leading(w, o, u);
+	const u8 *memory = matrix_memory(w, o, u, ld, false);
+	const bool together = side_by_side(u);
+
+	for (u32 r = 0; memory && r < u->d.count; r++) {
+		u8 *d = at(w, o->list->loc[u->d.first + r]);
+
+		for (u32 i = 0; i < LANES; i++) {
+			if (!(w->mask & lane_bit[i]))
+				continue;
+			for (u32 k = 0; k < (together ? 1 : 4 / step); k++)
+				memcpy(d + i * bytes + k * step, memory + offset_of(u, ld, cell_of(u, &u->d, r, i, k)),
+				       together ? bytes : step);
+		}
+	}
+}
+
+void wmma_store(struct warp *w, const struct op *o)
+{
+	const struct matrix_use *u = o->list->what;
+	const u32 bytes = u->bits == 64 ? 8 : 4, step = u->bits / 8u;
+	const u64 ld = leading(w, o, u);
+	u8 *memory = matrix_memory(w, o, u, ld, true);
+	const bool together = side_by_side(u);
+
+	for (u32 r = 0; memory && r < u->d.count; r++) {
+		const u8 *s = at(w, o->list->loc[u->d.first + r]);
+
+		for (u32 i = 0; i < LANES; i++) {
+			if (!(w->mask & lane_bit[i]))
+				continue;
+			for (u32 k = 0; k < (together ? 1 : 4 / step); k++)
+				memcpy(memory + offset_of(u, ld, cell_of(u, &u->d, r, i, k)), s + i * bytes + k * step,
+				       together ? bytes : step);
+		}
+	}
+}
+
+static void transpose(u16 *tile)
+{
+	for (u32 r = 0; r < 8; r++)
+		for (u32 c = 0; c < r; c++) {
+			const u16 v = tile[r * 8 + c];
+
+			tile[r * 8 + c] = tile[c * 8 + r];
+			tile[c * 8 + r] = v;
+		}
+}
+
+static void give_tile(struct warp *w, u32 loc, const u16 *tile)
+{
+	u32 *d = at(w, loc), v;
+
+	for (u32 i = 0; i < LANES; i++) {
+		memcpy(&v, tile + i * 2, sizeof(v));
+		d[i] = w->mask & lane_bit[i] ? v : d[i];
+	}
+}
+
+/* Lane 8 i + r names row r of matrix i. */
+void ldmatrix(struct warp *w, const struct op *o)
+{
+	const struct matrix_use *u = o->list->what;
+	u16 tile[4][64];
+
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
+		const u8 *row = reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16,
+					    16, false);
+
+		if (!row)
+			return;
+		memcpy(tile[i / 8] + i % 8 * 8, row, 16);
+	}
+	for (u32 i = 0; i < u->d.count; i++) {
+		if (u->trans)
+			transpose(tile[i]);
+		give_tile(w, o->list->loc[u->d.first + i], tile[i]);
+	}
+}
+
+void stmatrix(struct warp *w, const struct op *o)
+{
+	const struct matrix_use *u = o->list->what;
+	u16 tile[4][64];
+
+	for (u32 i = 0; i < u->d.count; i++) {
+		memcpy(tile[i], at(w, o->list->loc[u->d.first + i]), sizeof(tile[i]));
+		if (u->trans)
+			transpose(tile[i]);
+	}
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
+		u8 *row =
+			reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16, 16, true);
+
+		if (!row)
+			return;
+		memcpy(row, tile[i / 8] + i % 8 * 8, 16);
+	}
+}
+
+void movmatrix(struct warp *w, const struct op *o)
+{
+	u16 tile[64];
+
+	memcpy(tile, at(w, o->a), sizeof(tile));
+	transpose(tile);
+	give_tile(w, o->d, tile);
+}
+
+void matrix_multiply(struct warp *w, const struct op *o)
+{
+	module_isa(w->frame->function->module)->multiply(w, o);
+}
