@@ -213,3 +213,60 @@ cudaError_t cudaProfilerInitialize(const char *configFile, const char *outputFil
 	return rt_done(cudaErrorProfilerDisabled);
 }
 #endif
+
+/* ---- news and promises of devices ---- */
+
+cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
+					       enum cudaFlushGPUDirectRDMAWritesScope scope)
+{
+	return RT_CALL(cuFlushGPUDirectRDMAWrites, (CUflushGPUDirectRDMAWritesTarget)target,
+		       (CUflushGPUDirectRDMAWritesScope)scope);
+}
+
+#if CUDART_MAJOR >= 12
+_Static_assert(sizeof(struct cudaAsyncNotificationInfo) == sizeof(CUasyncNotificationInfo), "news are told alike");
+
+cudaError_t cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback callbackFunc, void *userData,
+						cudaAsyncCallbackHandle_t *callback)
+{
+	cudaError_t e = rt_device_good(device);
+
+	return rt_done(
+		e ? e
+		  : rt_error(rt_driver.cuDeviceRegisterAsyncNotification(device, (CUasyncCallback)callbackFunc,
+									 userData, (CUasyncCallbackHandle *)callback)));
+}
+
+cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackHandle_t callback)
+{
+	cudaError_t e = rt_device_good(device);
+
+	return rt_done(
+		e ? e
+		  : rt_error(rt_driver.cuDeviceUnregisterAsyncNotification(device, (CUasyncCallbackHandle)callback)));
+}
+#endif
+
+#if CUDART_MAJOR >= 13
+cudaError_t cudaDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations,
+						unsigned int count, int device)
+{
+	cudaError_t e = rt_device_good(device);
+
+	return rt_done(e ? e
+			 : rt_error(rt_driver.cuDeviceGetHostAtomicCapabilities(
+				   capabilities, (const CUatomicOperation *)operations, count, device)));
+}
+
+cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations,
+					       unsigned int count, int srcDevice, int dstDevice)
+{
+	cudaError_t e = rt_device_good(srcDevice);
+
+	if (!e)
+		e = rt_device_good(dstDevice);
+	return rt_done(e ? e
+			 : rt_error(rt_driver.cuDeviceGetP2PAtomicCapabilities(
+				   capabilities, (const CUatomicOperation *)operations, count, srcDevice, dstDevice)));
+}
+#endif

@@ -86,26 +86,35 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, struct dim3 gridDim, s
 /* Attributes are the driver's, bit for bit: the layout is asserted, the numbers are the same in both APIs. */
 _Static_assert(sizeof(struct cudaLaunchAttribute_st) == sizeof(CUlaunchAttribute), "launch attributes");
 
+static cudaError_t config_make(const cudaLaunchConfig_t *config, CUlaunchConfig *ret)
+{
+	if (!config || config->dynamicSmemBytes > UINT32_MAX || (config->numAttrs && !config->attrs))
+		return cudaErrorInvalidValue;
+	*ret = (CUlaunchConfig){
+		.gridDimX = config->gridDim.x,
+		.gridDimY = config->gridDim.y,
+		.gridDimZ = config->gridDim.z,
+		.blockDimX = config->blockDim.x,
+		.blockDimY = config->blockDim.y,
+		.blockDimZ = config->blockDim.z,
+		.sharedMemBytes = (unsigned)config->dynamicSmemBytes,
+		.hStream = config->stream,
+		.attrs = (CUlaunchAttribute *)config->attrs,
+		.numAttrs = config->numAttrs,
+	};
+	return cudaSuccess;
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
-	CUlaunchConfig c = { 0 };
+	CUlaunchConfig c;
 	CUkernel k;
 	cudaError_t e = config ? rt_kernel(func, &k) : cudaErrorInvalidValue;
 
-	if (!e && (config->dynamicSmemBytes > UINT32_MAX || (config->numAttrs && !config->attrs)))
-		e = cudaErrorInvalidValue;
+	if (!e)
+		e = config_make(config, &c);
 	if (e)
 		return rt_done(e);
-	c.gridDimX = config->gridDim.x;
-	c.gridDimY = config->gridDim.y;
-	c.gridDimZ = config->gridDim.z;
-	c.blockDimX = config->blockDim.x;
-	c.blockDimY = config->blockDim.y;
-	c.blockDimZ = config->blockDim.z;
-	c.sharedMemBytes = (unsigned)config->dynamicSmemBytes;
-	c.hStream = config->stream;
-	c.attrs = (CUlaunchAttribute *)config->attrs;
-	c.numAttrs = config->numAttrs;
 	e = rt_error(rt_driver.cuLaunchKernelEx(&c, (CUfunction)k, args, NULL));
 	return rt_done(refine(e, config->gridDim, config->blockDim));
 }
@@ -124,4 +133,35 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const voi
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
 {
 	return RT_CALL(cuLaunchHostFunc, stream, fn, userData);
+}
+
+/* ---- clusters ---- */
+
+typedef CUresult cluster_fn(int *, CUfunction, const CUlaunchConfig *);
+
+static cudaError_t cluster_count(cluster_fn *ask, int *ret, const void *func, const cudaLaunchConfig_t *config)
+{
+	CUlaunchConfig c;
+	CUfunction f;
+	cudaError_t e = ret ? config_make(config, &c) : cudaErrorInvalidValue;
+
+	if (!e)
+		e = rt_func(func, &f);
+	return rt_done(e ? e : rt_error(ask(ret, f, &c)));
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *clusterSize, const void *func,
+						 const cudaLaunchConfig_t *launchConfig)
+{
+	cudaError_t e = rt_ready();
+
+	return e ? rt_done(e)
+		 : cluster_count(rt_driver.cuOccupancyMaxPotentialClusterSize, clusterSize, func, launchConfig);
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *numClusters, const void *func, const cudaLaunchConfig_t *launchConfig)
+{
+	cudaError_t e = rt_ready();
+
+	return e ? rt_done(e) : cluster_count(rt_driver.cuOccupancyMaxActiveClusters, numClusters, func, launchConfig);
 }

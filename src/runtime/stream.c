@@ -114,3 +114,16 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src)
 {
 	return RT_CALL(cuStreamCopyAttributes, dst, src);
 }
+
+/* Attributes have the same numbers and layout in both APIs. */
+cudaError_t cudaStreamGetAttribute(cudaStream_t hStream, cudaLaunchAttributeID attr,
+				   cudaLaunchAttributeValue *value_out)
+{
+	return RT_CALL(cuStreamGetAttribute, hStream, (CUstreamAttrID)attr, (CUstreamAttrValue *)value_out);
+}
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t hStream, cudaLaunchAttributeID attr,
+				   const cudaLaunchAttributeValue *value)
+{
+	return RT_CALL(cuStreamSetAttribute, hStream, (CUstreamAttrID)attr, (const CUstreamAttrValue *)value);
+}

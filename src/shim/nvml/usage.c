@@ -1,6 +1,6 @@
 /*
- * usage.c: the NVML calls that say what processes did with a device: utilisation, sessions, accounting. A tenant sees its
- * own processes' figures, and as a device's utilisation what its own processes make of it.
+ * usage.c: the NVML calls that say what processes did with a device: utilisation, sessions, accounting. A tenant sees
+ * its own processes' figures, and as a device's utilisation what its own processes make of it.
  *
  * Limits. A driver that has no utilisation by process (NVML_ERROR_NOT_SUPPORTED) answers for the whole device, as it
  * does for a partition of one.
@@ -120,8 +120,8 @@ nvmlReturn_t shim_nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int
 
 /* ---- a device's utilisation ---- */
 
-#define SAMPLES_MAX 4096u   /* the driver keeps some seconds of them, several for a process */
-#define RECENT_US 1000000u  /* a process whose newest sample is older does nothing now */
+#define SAMPLES_MAX 4096u  /* the driver keeps some seconds of them, several for a process */
+#define RECENT_US 1000000u /* a process whose newest sample is older does nothing now */
 
 static uint64_t wall_us(void)
 {
@@ -176,9 +176,9 @@ nvmlReturn_t shim_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtiliza
 	u = malloc(sizeof *u);
 	if (!u)
 		return NVML_ERROR_MEMORY;
-	r = grant_index & TENANT_PART ? NVML_ERROR_NOT_SUPPORTED
-				      : real.nvmlDeviceGetProcessUtilization(device, u->sample, &count,
-									     now_us - 2 * RECENT_US);
+	r = grant_index & TENANT_PART
+		    ? NVML_ERROR_NOT_SUPPORTED
+		    : real.nvmlDeviceGetProcessUtilization(device, u->sample, &count, now_us - 2 * RECENT_US);
 	if (r == NVML_ERROR_NOT_FOUND)
 		count = 0;
 	else if (r != NVML_SUCCESS)
