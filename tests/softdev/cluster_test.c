@@ -1,4 +1,4 @@
-/* cluster_test.c: launches with clusters of blocks: attributes, limits, occupancy, a kernel that reads its neighbour. */
+/* cluster_test.c: launches with clusters of blocks: attributes, limits, occupancy, a kernel that reads a neighbour. */
 #include "softdev/soft.h"
 
 #include <stdint.h>

@@ -740,6 +740,24 @@ static void callee_add(struct decoder *d, struct function *f)
 	d->callee[d->callee_count++] = f;
 }
 
+/* Functions of the device runtime are known by name: without them a kernel cannot launch another. */
+static void unresolved(struct decoder *d, const struct symbol *callee)
+{
+	static const char *const runtime[] = { "cudaLaunchDevice", "cudaGetParameterBuffer", "cudaCDP", "__cudaCDP" };
+	const struct name *n = &d->body->symbol->name;
+	bool launches = false;
+	char who[128];
+
+	for (size_t i = 0; i < sizeof(runtime) / sizeof(runtime[0]); i++)
+		launches = launches || starts(callee->name, runtime[i]);
+	snprintf(who, sizeof(who), "%s %.*s", d->body->kernel ? "kernel" : "function",
+		 (int)(n->bytes > 96 ? 96 : n->bytes), n->p);
+	complain(d->program->complaint, PTX_UNRESOLVED, d->insn->line, who, "no function %.*s in this module%s",
+		 (int)callee->name.bytes, callee->name.p,
+		 launches ? ": kernels that launch kernels (dynamic parallelism) are not supported" : "");
+	d->failed = true;
+}
+
 /* call{.uni} (results), function, (arguments){, prototype}; */
 static void form_call(struct decoder *d)
 {
@@ -777,9 +795,7 @@ static void form_call(struct decoder *d)
 		if (!callee->body && call_builtin(d, callee, call))
 			return;
 		if (!callee->body || callee->body->kernel) {
-			complain(d->program->complaint, PTX_UNRESOLVED, in->line, NULL,
-				 "no function %.*s in this module", (int)callee->name.bytes, callee->name.p);
-			d->failed = true;
+			unresolved(d, callee);
 			return;
 		}
 		call->function = callee->body->function;
