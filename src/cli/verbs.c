@@ -90,8 +90,8 @@ static const char *const soft_run_details[] = {
 	"runtime library (nvcc --cudart shared), for which mete brings its own.",
 	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
 	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there, but "
-	"for --error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker with "
-	"\"mete: check:\".",
+	"for --error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker "
+	"with \"mete: check:\".",
 	NULL
 };
 

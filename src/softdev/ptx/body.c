@@ -301,7 +301,7 @@ static struct operand parse_operand(struct parser *p, struct name opcode, uint32
 	return o;
 }
 
-static bool pending_add(struct parser *p, struct symbol **where)
+static bool pending_add(struct parser *p, struct symbol **where, uint32_t line)
 {
 	struct pending *grown;
 	uint32_t room;
@@ -316,7 +316,7 @@ static bool pending_add(struct parser *p, struct symbol **where)
 		p->pending = grown;
 		p->pending_room = room;
 	}
-	p->pending[p->pending_count++] = (struct pending){ where, (*where)->name, p->table.level, p->lex.now.line };
+	p->pending[p->pending_count++] = (struct pending){ where, (*where)->name, p->table.level, line };
 	return true;
 }
 
@@ -395,7 +395,7 @@ static void parse_insn(struct parser *p, struct body *b, uint32_t guard, bool gu
 	for (uint32_t i = 0; i < in.count; i++)
 		if (in.operand[i].kind == OPD_SYMBOL && in.operand[i].symbol &&
 		    in.operand[i].symbol->kind == SYM_OTHER && is_branch(in.opcode))
-			pending_add(p, &in.operand[i].symbol);
+			pending_add(p, &in.operand[i].symbol, in.line);
 	*place = in;
 }
 
@@ -421,7 +421,7 @@ static void parse_targets(struct parser *p, struct symbol *s)
 		return;
 	memcpy(s->targets, target, s->target_count * sizeof(*target));
 	for (uint32_t i = 0; i < s->target_count; i++)
-		pending_add(p, &s->targets[i]);
+		pending_add(p, &s->targets[i], p->lex.now.line);
 }
 
 /* Behind `name:` */
