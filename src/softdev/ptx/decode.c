@@ -78,8 +78,10 @@ struct step *decode_step(struct decoder *d, const struct row *row)
 	}
 	s = &d->step[d->step_count++];
 	*s = (struct step){
-		.row = row, .guard = d->guard, .guard_not = d->guard_not, .line = d->insn ? d->insn->line : 0
+		.row = row, .guard = d->guard, .guard_not = d->guard_not, .line = d->insn ? d->insn->line : 0,
+		.weight = d->weight
 	};
+	d->weight = 0;
 	for (uint32_t i = 0; i < STEP_OPERANDS; i++)
 		s->operand[i] = LOC_NONE;
 	return s;
@@ -552,11 +554,8 @@ static void resolve_branches(struct decoder *d)
 	}
 }
 
-/* Marks leaders and counts the run of plain operations up to the next leader or control operation. */
-static void mark_runs(struct function *f)
+static void mark_leaders(struct function *f)
 {
-	uint32_t run = 0;
-
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct op *o = &f->code[i];
 
@@ -568,11 +567,24 @@ static void mark_runs(struct function *f)
 		if (o->control && i + 1 < f->count)
 			f->code[i + 1].flags |= OP_LEADER;
 	}
-	for (uint32_t i = f->count; i-- > 0;) {
-		bool stop = i + 1 == f->count || f->code[i + 1].control || f->code[i + 1].flags & OP_LEADER;
+}
 
-		run = f->code[i].control ? 0 : stop || run == UINT16_MAX ? 1 : run + 1;
-		f->code[i].run = (uint16_t)run;
+/* Counts the run of plain operations up to the next leader or control operation, and the instructions that it is. */
+static void mark_runs(struct function *f)
+{
+	for (uint32_t i = f->count; i-- > 0;) {
+		struct op *o = &f->code[i];
+		const bool ends = i + 1 == f->count || o[1].control || o[1].flags & OP_LEADER;
+
+		if (o->control) {
+			o->weight = o->weight ? o->weight : 1;
+			continue;
+		}
+		o->run = 1;
+		if (ends || o[1].run == UINT8_MAX || o->weight + o[1].weight > UINT8_MAX)
+			continue;
+		o->run = (uint8_t)(o[1].run + 1);
+		o->weight = (uint8_t)(o->weight + o[1].weight);
 	}
 }
 
@@ -597,6 +609,7 @@ static int make_code(struct decoder *d)
 				  .f = s->operand[5],
 				  .guard = s->guard,
 				  .control = s->control,
+				  .weight = (uint8_t)(s->weight > UINT8_MAX ? UINT8_MAX : s->weight),
 				  .flags = (uint8_t)((s->guard_not ? OP_GUARD_NOT : 0) |
 						     (s->atomic ? OP_ATOMIC : 0)),
 				  .imm = s->imm };
@@ -618,6 +631,7 @@ static int make_code(struct decoder *d)
 			o->list = s->list;
 		f->line[i] = s->line;
 	}
+	mark_leaders(f);
 	mark_runs(f);
 	f->constant_bytes = d->constant_bytes;
 	if (!d->constant_bytes)
@@ -658,6 +672,7 @@ static void decode_steps(struct decoder *d)
 		d->insn = &b->insn[i];
 		d->first_step[i] = d->step_count;
 		f->instructions++;
+		d->weight++;
 		f->operands += d->insn->count;
 		d->guard = d->insn->guard;
 		d->guard_not = d->insn->guard_not;
@@ -683,6 +698,8 @@ int decode_body(struct decoder *d)
 		decode_steps(d);
 	if (!d->failed)
 		resolve_branches(d);
+	if (!d->failed && improve_steps(d))
+		decode_no_memory(d);
 	if (!d->failed && !b->kernel &&
 	    (make_params(d, b->param, &f->param, &f->param_count) ||
 	     make_params(d, b->result, &f->result, &f->result_count)))

@@ -29,6 +29,7 @@ struct step {
 	bool guard_not, atomic;
 	uint32_t guard; /* register or LOC_NONE */
 	uint32_t line;
+	uint32_t weight; /* instructions of the text that it stands for: an instruction's first step has 1, the others 0 */
 	uint64_t imm; /* a branch: the instruction it goes to, later the step */
 	struct call *call;
 	struct barrier_use *bar;
@@ -62,11 +63,15 @@ struct decoder {
 	uint32_t after_count;
 	struct function **callee;
 	uint32_t callee_count, callee_room;
+	uint32_t weight; /* of the next step */
 	bool failed;
 };
 
 /* Fills in function->code and the rest. Value: 0 or the outcome of the complaint. */
 int decode_body(struct decoder *d);
+
+/* improve.c: fewer steps that do the same; rewrites branches. Value: 0 or -ENOMEM. */
+int improve_steps(struct decoder *d);
 
 /* alloc.c: places for registers; rewrites the steps' operands into offsets. Value: 0 or -ENOMEM. */
 int alloc_registers(struct decoder *d);

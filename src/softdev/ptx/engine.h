@@ -80,7 +80,8 @@ struct op {
 	exec_fn *inner;		   /* of a guarded operation: what runs, under a smaller mask */
 	uint32_t d, a, b, c, e, f; /* operands, see above */
 	uint32_t guard;		   /* LOC_NONE: unguarded */
-	uint16_t run;		   /* operations from here to the next control operation or leader */
+	uint8_t run;		   /* operations from here to the next control operation or leader, or part of them */
+	uint8_t weight;		   /* instructions of the text that they stand for */
 	uint8_t control;	   /* enum control */
 	uint8_t flags;
 	union {
@@ -194,7 +195,7 @@ struct warp {
 	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
 	struct block *block;
 	struct frame *entry_frame;
-	uint64_t executed, executed_lanes; /* operations */
+	uint64_t executed, executed_lanes; /* instructions of the text */
 };
 
 struct barrier {

@@ -311,15 +311,15 @@ static void warp_run(struct warp *w, uint32_t quantum)
 				break;
 		}
 		if (o->control) {
-			w->executed++;
-			w->executed_lanes += (u32)__builtin_popcount(w->mask);
+			w->executed += o->weight;
+			w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
 			control(w, o);
 			if (w->block->fault.kind)
 				break;
 			continue;
 		}
-		w->executed += o->run;
-		w->executed_lanes += (u64)o->run * (u32)__builtin_popcount(w->mask);
+		w->executed += o->weight;
+		w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
 		w->pc += o->run;
 		if (w->mask == ~0u)
 			for (u32 n = o->run; n; n--, o++)

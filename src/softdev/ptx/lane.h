@@ -11,6 +11,10 @@
 
 #include "softdev/ptx/engine.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <fenv.h>
 #include <limits.h>
 #include <math.h>
@@ -86,11 +90,15 @@ static inline void *at(const struct warp *w, u32 loc)
 /* Lanes of a predicate as bits. */
 static inline u32 bits_of(const u32 *p)
 {
+#if defined(__AVX512DQ__)
+	return _mm512_movepi32_mask(_mm512_load_si512(p)) | (u32)_mm512_movepi32_mask(_mm512_load_si512(p + 16)) << 16;
+#else
 	u32 m = 0;
 
 	for (u32 i = 0; i < LANES; i++)
 		m |= p[i] & lane_bit[i];
 	return m;
+#endif
 }
 
 static inline void lanes_of(u32 *lanes, u32 mask)

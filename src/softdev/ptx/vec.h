@@ -11,10 +11,8 @@
 #include "softdev/ptx/lane.h"
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
 #define VEC_BYTES 64
 #elif defined(__AVX2__)
-#include <immintrin.h>
 #define VEC_BYTES 32
 #else
 #define VEC_BYTES 16

@@ -1,0 +1,261 @@
+/*
+ * improve.c: takes out steps that need not run, before registers get their places.
+ *
+ * It looks at one stretch of steps between branches at a time, where every lane that runs one step runs all, so that
+ * no data flow is needed: a copy's source stands for the copy as long as neither is written again; a copy that nobody
+ * reads any more goes; a product whose only use is a sum becomes one step with it. The instructions of a step that
+ * goes are counted with the next one.
+ *
+ * What a register holds where nothing has been written to it is left as it is: only reads that the copy itself precedes
+ * are changed.
+ */
+#include "softdev/ptx/forms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define COPIES_MAX 16u
+#define FUSE_DISTANCE 16u /* steps between a product and its sum */
+
+struct copy {
+	uint32_t to, from;
+};
+
+struct improve {
+	struct decoder *d;
+	uint32_t *uses;	 /* of each register, reads in the whole body */
+	uint8_t *leader; /* of each step: somebody may jump here */
+	uint8_t *gone;	 /* of each step */
+	struct copy copy[COPIES_MAX];
+	uint32_t copy_count;
+	const struct row *mov[4];
+	const struct row *product[2], *sum, *both[2]; /* mul.wide, add.s64, mad.wide */
+};
+
+static bool is_reg(uint32_t operand)
+{
+	return operand != LOC_NONE && !(operand & LOC_CONST);
+}
+
+static void count_uses(struct improve *m)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++) {
+		const struct step *s = &m->d->step[i];
+
+		if (s->guard != LOC_NONE)
+			m->uses[s->guard]++;
+		for (uint32_t k = 0; k < STEP_OPERANDS; k++)
+			if (s->role[k] == ROLE_USE && is_reg(s->operand[k]))
+				m->uses[s->operand[k]]++;
+		for (const uint32_t *r = s->use; r && *r; r++)
+			m->uses[*r - 1]++;
+		for (uint32_t k = s->list ? s->list->defs : 0; s->list && k < s->list->count; k++)
+			if (is_reg(s->list->loc[k]))
+				m->uses[s->list->loc[k]]++;
+	}
+}
+
+static void find_leaders(struct improve *m)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++) {
+		const struct step *s = &m->d->step[i];
+
+		if (s->control == CTL_BRA)
+			m->leader[s->imm] = 1;
+		for (uint32_t k = 1; s->control == CTL_BRX && k <= s->targets[0]; k++)
+			m->leader[s->targets[k]] = 1;
+		if (s->control)
+			m->leader[i + 1] = 1;
+	}
+}
+
+static bool defines(const struct step *s, uint32_t reg)
+{
+	for (uint32_t k = 0; k < STEP_OPERANDS; k++)
+		if (s->role[k] == ROLE_DEF && s->operand[k] == reg)
+			return true;
+	for (const uint32_t *r = s->def; r && *r; r++)
+		if (*r - 1 == reg)
+			return true;
+	for (uint32_t k = 0; s->list && k < s->list->defs; k++)
+		if (s->list->loc[k] == reg)
+			return true;
+	return false;
+}
+
+static bool is_copy(const struct improve *m, const struct step *s)
+{
+	for (uint32_t k = 0; k < 4; k++)
+		if (s->row == m->mov[k] && !s->control)
+			return s->guard == LOC_NONE;
+	return false;
+}
+
+static void copy_kill(struct improve *m, const struct step *s)
+{
+	for (uint32_t i = m->copy_count; i-- > 0;)
+		if (defines(s, m->copy[i].to) || defines(s, m->copy[i].from))
+			m->copy[i] = m->copy[--m->copy_count];
+}
+
+static void copy_add(struct improve *m, const struct step *s)
+{
+	if (s->operand[0] == s->operand[1] || m->copy_count == COPIES_MAX)
+		return;
+	m->copy[m->copy_count++] = (struct copy){ s->operand[0], s->operand[1] };
+}
+
+/* Not every step takes a constant where it takes a register. */
+static bool takes_constant(const struct step *s)
+{
+	return s->row && !s->control && (s->row->form == FORM_PLAIN || s->row->form == FORM_SETP);
+}
+
+static void reads_replace(struct improve *m, struct step *s)
+{
+	for (uint32_t i = 0; i < m->copy_count; i++) {
+		const struct copy *c = &m->copy[i];
+
+		if (s->guard == c->to && is_reg(c->from)) {
+			s->guard = c->from;
+			m->uses[c->to]--;
+			m->uses[c->from]++;
+		}
+		for (uint32_t k = 0; k < STEP_OPERANDS; k++) {
+			if (s->role[k] != ROLE_USE || s->operand[k] != c->to)
+				continue;
+			if (!is_reg(c->from) && !takes_constant(s))
+				continue;
+			s->operand[k] = c->from;
+			m->uses[c->to]--;
+			if (is_reg(c->from))
+				m->uses[c->from]++;
+		}
+	}
+}
+
+static void copies_follow(struct improve *m)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++) {
+		struct step *s = &m->d->step[i];
+
+		if (m->leader[i])
+			m->copy_count = 0;
+		reads_replace(m, s);
+		copy_kill(m, s);
+		if (is_copy(m, s))
+			copy_add(m, s);
+	}
+}
+
+static void copies_drop(struct improve *m)
+{
+	for (uint32_t i = m->d->step_count; i-- > 0;) {
+		const struct step *s = &m->d->step[i];
+
+		if (!is_copy(m, s) || m->uses[s->operand[0]])
+			continue;
+		m->gone[i] = 1;
+		if (is_reg(s->operand[1]))
+			m->uses[s->operand[1]]--;
+	}
+}
+
+/* The sum that alone reads the product of step i, when nothing in between changes what the product is made of. */
+static struct step *sum_find(struct improve *m, uint32_t i, uint32_t *ret_place)
+{
+	const struct step *p = &m->d->step[i];
+	const uint32_t end = m->d->step_count - i > FUSE_DISTANCE ? i + FUSE_DISTANCE : m->d->step_count;
+
+	for (uint32_t j = i + 1; j < end && !m->leader[j]; j++) {
+		struct step *s = &m->d->step[j];
+
+		if (m->gone[j])
+			continue;
+		if (s->row == m->sum && !s->control && s->guard == LOC_NONE) {
+			*ret_place = s->operand[1] == p->operand[0] ? 1 : 2;
+			if (s->operand[*ret_place] == p->operand[0])
+				return s;
+		}
+		if (defines(s, p->operand[0]) || defines(s, p->operand[1]) || defines(s, p->operand[2]))
+			return NULL;
+	}
+	return NULL;
+}
+
+static void products_fuse(struct improve *m)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++) {
+		struct step *p = &m->d->step[i], *s;
+		const uint32_t k = p->row == m->product[1];
+		uint32_t place;
+
+		if (p->row != m->product[k] || p->control || p->guard != LOC_NONE || m->uses[p->operand[0]] != 1)
+			continue;
+		s = sum_find(m, i, &place);
+		if (!s)
+			continue;
+		step_use(s, 3, s->operand[3 - place]);
+		step_use(s, 1, p->operand[1]);
+		step_use(s, 2, p->operand[2]);
+		s->row = m->both[k];
+		m->gone[i] = 1;
+	}
+}
+
+/* Closes the gaps and tells the branches. */
+static void steps_close_up(struct improve *m, uint32_t *place)
+{
+	struct decoder *d = m->d;
+	uint32_t n = 0, weight = 0;
+
+	for (uint32_t i = 0; i < d->step_count; i++) {
+		place[i] = n;
+		if (m->gone[i]) {
+			weight += d->step[i].weight;
+			continue;
+		}
+		d->step[n] = d->step[i];
+		d->step[n++].weight += weight;
+		weight = 0;
+	}
+	d->step_count = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct step *s = &d->step[i];
+
+		if (s->control == CTL_BRA)
+			s->imm = place[s->imm];
+		for (uint32_t k = 1; s->control == CTL_BRX && k <= s->targets[0]; k++)
+			s->targets[k] = place[s->targets[k]];
+	}
+}
+
+int improve_steps(struct decoder *d)
+{
+	struct improve m = { .d = d,
+			     .mov = { decode_row(d, "%mov.b32"), decode_row(d, "%mov.b64"), decode_row(d, "%mov.pred"),
+				      decode_row(d, "%mov.b128") },
+			     .product = { decode_row(d, "mul.wide.s32"), decode_row(d, "mul.wide.u32") },
+			     .sum = decode_row(d, "add.s64"),
+			     .both = { decode_row(d, "mad.wide.s32"), decode_row(d, "mad.wide.u32") } };
+	uint32_t *place = malloc((d->step_count + 1) * sizeof(*place));
+	int r = -ENOMEM;
+
+	m.uses = calloc(d->reg_count + 1, sizeof(*m.uses));
+	m.leader = calloc(d->step_count + 1, 1);
+	m.gone = calloc(d->step_count + 1, 1);
+	if (place && m.uses && m.leader && m.gone) {
+		count_uses(&m);
+		find_leaders(&m);
+		copies_follow(&m);
+		copies_drop(&m);
+		products_fuse(&m);
+		steps_close_up(&m, place);
+		r = 0;
+	}
+	free(place);
+	free(m.uses);
+	free(m.leader);
+	free(m.gone);
+	return r;
+}
