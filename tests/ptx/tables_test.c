@@ -23,7 +23,8 @@ static void sizes(const char *folder, const char *name)
 }
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
-#define ENTRY(name) ".visible .entry " name "(.param .u64 p)\n{\n.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>;\n"
+#define ENTRY(name)                                                                                                    \
+	".visible .entry " name "(.param .u64 p)\n{\n.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>;\n"
 
 static uint32_t lane_of(uint32_t lane)
 {
@@ -53,21 +54,27 @@ static uint32_t guarded(uint32_t lane)
 static const char text[] = HEAD
 	/* copies of copies, a conversion of an address, a product and its sum */
 	ENTRY("copies") "ld.param.u64 %rd1,[p]; cvta.to.global.u64 %rd2,%rd1; mov.u32 %r1,%tid.x; mov.u32 %r2,%r1;\n"
-			"mov.b32 %r3,%r2; mul.wide.u32 %rd3,%r3,4; add.s64 %rd4,%rd2,%rd3; st.global.u32 [%rd4],%r3; ret;\n}\n"
+			"mov.b32 %r3,%r2; mul.wide.u32 %rd3,%r3,4; add.s64 %rd4,%rd2,%rd3; st.global.u32 [%rd4],%r3; "
+			"ret;\n}\n"
 	/* the source of a copy is written again before the copy is read, and what the product is made of */
 	ENTRY("rewritten") "ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x; mov.u32 %r2,%r1; mul.wide.u32 %rd3,%r1,4;\n"
-			   "mad.lo.u32 %r1,%r1,2,1; add.s64 %rd4,%rd3,%rd1; add.u32 %r3,%r2,%r1; st.global.u32 [%rd4],%r3; "
-			   "ret;\n}\n"
-	ENTRY("swap") "ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x; add.u32 %r2,%r1,7; mov.u32 %r3,%r1; mov.u32 %r1,%r2;\n"
-		      "mov.u32 %r2,%r3; mad.lo.u32 %r4,%r1,100,%r2; mad.wide.u32 %rd4,%r3,4,%rd1; st.global.u32 [%rd4],%r4; "
-		      "ret;\n}\n"
+			   "mad.lo.u32 %r1,%r1,2,1; add.s64 %rd4,%rd3,%rd1; add.u32 %r3,%r2,%r1; st.global.u32 "
+			   "[%rd4],%r3; "
+			   "ret;\n}\n" ENTRY("swap") "ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x; add.u32 %r2,%r1,7; "
+						     "mov.u32 %r3,%r1; mov.u32 %r1,%r2;\n"
+						     "mov.u32 %r2,%r3; mad.lo.u32 %r4,%r1,100,%r2; mad.wide.u32 "
+						     "%rd4,%r3,4,%rd1; st.global.u32 [%rd4],%r4; "
+						     "ret;\n}\n"
 	/* a value carried from one turn of a loop to the next */
 	ENTRY("carry") "ld.param.u64 %rd1,[p]; mov.u32 %r9,%tid.x; mov.u32 %r1,%r9; mov.u32 %r5,0;\n"
-		       "AGAIN: mov.u32 %r2,%r1; add.u32 %r1,%r1,1; add.u32 %r5,%r5,1; setp.lt.u32 %p1,%r5,4; @%p1 bra AGAIN;\n"
+		       "AGAIN: mov.u32 %r2,%r1; add.u32 %r1,%r1,1; add.u32 %r5,%r5,1; setp.lt.u32 %p1,%r5,4; @%p1 bra "
+		       "AGAIN;\n"
 		       "mad.lo.u32 %r4,%r2,1000,%r1; mad.wide.u32 %rd4,%r9,4,%rd1; st.global.u32 [%rd4],%r4; ret;\n}\n"
 	/* a guarded copy is none; a guarded write ends one */
-	ENTRY("guard") "ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x; setp.lt.u32 %p1,%r1,5; mov.pred %p2,%p1; mov.u32 %r2,%r1;\n"
-		       "mov.u32 %r3,77; @%p2 mov.u32 %r2,%r3; mad.wide.u32 %rd4,%r1,4,%rd1; st.global.u32 [%rd4],%r2; ret;\n}\n";
+	ENTRY("guard") "ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x; setp.lt.u32 %p1,%r1,5; mov.pred %p2,%p1; mov.u32 "
+		       "%r2,%r1;\n"
+		       "mov.u32 %r3,77; @%p2 mov.u32 %r2,%r3; mad.wide.u32 %rd4,%r1,4,%rd1; st.global.u32 [%rd4],%r2; "
+		       "ret;\n}\n";
 
 /* Every kernel writes a number per thread; `instructions` are those that one thread runs. */
 static const struct {
@@ -75,8 +82,8 @@ static const struct {
 	uint32_t instructions;
 	uint32_t (*want)(uint32_t lane);
 } kernels[] = {
-	{ "copies", 9, lane_of },  { "rewritten", 9, two_lanes }, { "swap", 10, swapped },
-	{ "carry", 28, carried },  { "guard", 10, guarded },
+	{ "copies", 9, lane_of }, { "rewritten", 9, two_lanes }, { "swap", 10, swapped },
+	{ "carry", 28, carried }, { "guard", 10, guarded },
 };
 
 static void counts(void)
@@ -105,7 +112,7 @@ int main(int argc, char **argv)
 {
 	tap_begin();
 	device_open(1);
-	sizes(argv[1], "basic.ptx");
+	sizes(argv[1], "../../../bench/kernels/engine.ptx");
 	counts();
 	device_close();
 	return tap_end();

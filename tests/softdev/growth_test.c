@@ -4,6 +4,7 @@
  */
 #include "softdev/soft.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

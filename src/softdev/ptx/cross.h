@@ -18,19 +18,16 @@ static inline void give_lanes(const struct warp *w, u32 *d, const u32 *v)
 }
 
 /* Where each lane looks, before the limit: one operation of shfl each. */
-#define SHFL_FROM(name, expr, ok)                                                                                      \
-	static void name(const u32 *b, const u32 *c, u32 *from, u32 *in)                                               \
-	{                                                                                                              \
-		EACH_LANE                                                                                              \
-		{                                                                                                      \
-			const u32 clamp = c[i] & 31, segment = c[i] >> 8 & 31, by = b[i] & 31;                         \
-			const u32 most = (i & segment) | (clamp & ~segment),                                           \
-				  least __attribute__((unused)) = i & segment;                                         \
-			const u32 to = (expr);                                                                         \
-                                                                                                                       \
-			in[i] = P(ok);                                                                                 \
-			from[i] = (ok) ? to & 31 : i;                                                                  \
-		}                                                                                                      \
+#define SHFL_FROM(name, expr, ok)										       \
+	static void name(const u32 *b, const u32 *c, u32 *from, u32 *in)					       \
+	{													       \
+		EACH_LANE											       \
+		{												       \
+			const u32 clamp = c[i] & 31, segment = c[i] >> 8 & 31, by = b[i] & 31, least = i & segment;    \
+			const u32 most = least | (clamp & ~segment), to = (expr);				       \
+			in[i] = P(ok);										       \
+			from[i] = (ok) ? to & 31 : i;								       \
+		}												       \
 	}
 SHFL_FROM(shfl_up, i - by, (s32)to >= (s32)most)
 SHFL_FROM(shfl_down, i + by, to <= most)

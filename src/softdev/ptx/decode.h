@@ -29,7 +29,7 @@ struct step {
 	bool guard_not, atomic;
 	uint32_t guard; /* register or LOC_NONE */
 	uint32_t line;
-	uint32_t weight; /* instructions of the text that it stands for: an instruction's first step has 1, the others 0 */
+	uint32_t weight; /* instructions of the text that it stands for: of an instruction's steps the first has 1 */
 	uint64_t imm; /* a branch: the instruction it goes to, later the step */
 	struct call *call;
 	struct barrier_use *bar;

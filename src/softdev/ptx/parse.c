@@ -16,7 +16,7 @@
 #define VARIABLE_BYTES_MAX ((uint64_t)1 << 40)
 #define INIT_BYTES_MAX ((uint64_t)1 << 30)
 #define DIMENSIONS_MAX 8u
-#define ARENA_PIECE ((size_t)65536)
+#define ARENA_PIECE ((size_t)16384)
 
 struct arena_piece {
 	struct arena_piece *next;
@@ -31,7 +31,8 @@ void *arena_take(struct arena *a, size_t bytes)
 	void *p;
 
 	/* a small module keeps little */
-	room = piece ? ARENA_PIECE : ARENA_PIECE / 16;
+	room = piece ? piece->room * 2 : ARENA_PIECE / 4;
+	room = room > ARENA_PIECE ? ARENA_PIECE : room;
 	room = need > room ? need : room;
 	if (need < bytes)
 		return NULL;
