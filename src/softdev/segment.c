@@ -676,15 +676,17 @@ static int object_new_locked(struct segment_place *p, const struct segment_wish 
 	o = object_take_locked(p->segment);
 	if (!o)
 		return -ENOSPC;
-	id = ++p->segment->next_object;
-	object_path(p->dir, id, path);
 	o->units = wish->units;
 	o->device = wish->device;
 	o->kind = wish->kind;
 	o->owner_pid = self->pid;
 	o->owner_start_time = self->start_time;
-	o->id = id; /* from here on a kill leaves an object without a living file, which the next reap clears */
-	fd = object_hold(path, O_CREAT | O_EXCL);
+	do { /* a file that is there already belongs to a segment that was deleted: its number is passed over */
+		id = ++p->segment->next_object;
+		object_path(p->dir, id, path);
+		o->id = id; /* from here on a kill leaves an object without a living file, which the next reap clears */
+		fd = object_hold(path, O_CREAT | O_EXCL);
+	} while (fd == -EEXIST);
 	if (fd < 0 || ftruncate(fd, (off_t)wish->bytes)) {
 		int r = fd < 0 ? fd : -errno;
 
