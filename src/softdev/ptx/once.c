@@ -60,6 +60,11 @@ static u32 bfinite(u32 h)
 	return (h & 0x7fff) == 0x7f80 ? h - 1 : h;
 }
 
+static u32 tf32_toward_zero(f32 v)
+{
+	return v != v ? F32_NAN : bits32(v) & ~0x1fffu;
+}
+
 static u32 hnan(u32 x, u32 y, u32 r)
 {
 	return (x & 0x7fff) > 0x7c00 || (y & 0x7fff) > 0x7c00 ? 0x7fff : r;
@@ -70,7 +75,14 @@ static u32 bnan(u32 x, u32 y, u32 r)
 	return (x & 0x7fff) > 0x7f80 || (y & 0x7fff) > 0x7f80 ? 0x7fff : r;
 }
 
-#define HXORSIGN(of, x, y) ((of((x)&0x7fff, (y)&0x7fff) & 0x7fff) | (((x) ^ (y)) & 0x8000))
+/* The sign of both sources for a number; not a number keeps none. */
+static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
+{
+	return (r & 0x7fff) > infinity ? 0x7fff : (r & 0x7fff) | ((x ^ y) & 0x8000);
+}
+
+#define HXORSIGN(of, x, y) xorsigned(of((x)&0x7fff, (y)&0x7fff), x, y, 0x7c00)
+#define BXORSIGN(of, x, y) xorsigned(of((x)&0x7fff, (y)&0x7fff), x, y, 0x7f80)
 
 /* An expression in x and y for both signed halves; what is negative becomes 0. */
 #define SIGNED_PAIR(expr)                                                                                              \

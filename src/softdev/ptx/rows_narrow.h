@@ -78,32 +78,52 @@ R2("cvt.rn.relu.satfinite.bf16x2.f32", cvt_relu_fin_bf16x2_f32, u32, f32, f32,
    brelu(bfinite(f2b(a))) << 16 | brelu(bfinite(f2b(b))))
 R2("cvt.rz.bf16x2.f32", cvt_rz_bf16x2_f32, u32, f32, f32, f2b_dir(a, 0) << 16 | f2b_dir(b, 0))
 R2("cvt.rz.relu.bf16x2.f32", cvt_rz_relu_bf16x2_f32, u32, f32, f32, brelu(f2b_dir(a, 0)) << 16 | brelu(f2b_dir(b, 0)))
-R1("cvt.rn.relu{,.satfinite}.tf32.f32", cvt_relu_tf32_f32, u32, f32, a <= 0 ? 0 : tf32_of(a))
-R1("cvt.rz{,.satfinite}.tf32.f32", cvt_rz_tf32_f32, u32, f32, a != a ? F32_NAN : bits32(a) & ~0x1fffu)
-R1("cvt.rz.relu{,.satfinite}.tf32.f32", cvt_rz_relu_tf32_f32, u32, f32,
-   a != a   ? F32_NAN
-   : a <= 0 ? 0
-	    : bits32(a) & ~0x1fffu)
+R1("cvt.rn.relu.tf32.f32", cvt_relu_tf32_f32, u32, f32, a <= 0 ? 0 : tf32_of(a))
+R1("cvt.rz.tf32.f32", cvt_rz_tf32_f32, u32, f32, tf32_toward_zero(a))
+R1("cvt.rz.relu.tf32.f32", cvt_rz_relu_tf32_f32, u32, f32, a <= 0 ? 0 : tf32_toward_zero(a))
+R1("cvt.rn.relu.satfinite.tf32.f32", cvt_relu_fin_tf32_f32, u32, f32, a <= 0 ? 0 : tf32_finite(tf32_of(a)))
+R1("cvt.rz.satfinite.tf32.f32", cvt_rz_fin_tf32_f32, u32, f32, tf32_finite(tf32_toward_zero(a)))
+R1("cvt.rz.relu.satfinite.tf32.f32", cvt_rz_relu_fin_tf32_f32, u32, f32,
+   a <= 0 ? 0 : tf32_finite(tf32_toward_zero(a)))
 
 /* Minimum and maximum in all their forms. */
-#define MINMAX(op)                                                                                                     \
-	R2(#op "{,.ftz}.NaN.f16x2", op##_nan_f16x2, u32, u32, u32, PAIR2(hnan(x, y, h##op(x, y))))                     \
-	R2(#op ".NaN.bf16", op##_nan_bf16, bf16, bf16, bf16, (u16)bnan(a, b, b##op(a, b)))                             \
-	R2(#op ".NaN.bf16x2", op##_nan_bf16x2, u32, u32, u32, PAIR2(bnan(x, y, b##op(x, y))))                          \
-	R2(#op "{,.ftz}.xorsign.abs.f16", op##_xorsign_f16, f16, f16, f16, (u16)HXORSIGN(h##op, a, b))                 \
-	R2(#op "{,.ftz}.xorsign.abs.f16x2", op##_xorsign_f16x2, u32, u32, u32, PAIR2(HXORSIGN(h##op, x, y)))           \
-	R2(#op ".xorsign.abs.bf16", op##_xorsign_bf16, bf16, bf16, bf16, (u16)HXORSIGN(b##op, a, b))                   \
-	R2(#op ".xorsign.abs.bf16x2", op##_xorsign_bf16x2, u32, u32, u32, PAIR2(HXORSIGN(b##op, x, y)))                \
-	R2(#op "{,.ftz}.NaN.xorsign.abs.f32", op##_nan_xorsign_f32, f32, f32, f32,                                     \
-	   nan_f32(a, b, xorsign_f32(op##_f32_of(fabsf(a), fabsf(b)), a, b)))                                          \
-	R2(#op "{,.ftz}.NaN.xorsign.abs.f16", op##_nan_xorsign_f16, f16, f16, f16,                                     \
-	   (u16)hnan(a, b, HXORSIGN(h##op, a, b)))                                                                     \
-	R2(#op "{,.ftz}.NaN.xorsign.abs.f16x2", op##_nan_xorsign_f16x2, u32, u32, u32,                                 \
-	   PAIR2(hnan(x, y, HXORSIGN(h##op, x, y))))                                                                   \
-	R2(#op ".NaN.xorsign.abs.bf16", op##_nan_xorsign_bf16, bf16, bf16, bf16,                                       \
-	   (u16)bnan(a, b, HXORSIGN(b##op, a, b)))                                                                     \
-	R2(#op ".NaN.xorsign.abs.bf16x2", op##_nan_xorsign_bf16x2, u32, u32, u32,                                      \
-	   PAIR2(bnan(x, y, HXORSIGN(b##op, x, y))))
+#define MINMAX(op) \
+	R2(#op ".NaN.f16x2", op##_nan_f16x2, u32, u32, u32, \
+	   PAIR2(hnan(x, y, h##op(x, y)))) \
+	R2(#op ".xorsign.abs.f16", op##_xorsign_f16, f16, f16, f16, \
+	   (u16)HXORSIGN(h##op, a, b)) \
+	R2(#op ".xorsign.abs.f16x2", op##_xorsign_f16x2, u32, u32, u32, \
+	   PAIR2(HXORSIGN(h##op, x, y))) \
+	R2(#op ".NaN.xorsign.abs.f16", op##_nan_xorsign_f16, f16, f16, f16, \
+	   (u16)hnan(a, b, HXORSIGN(h##op, a, b))) \
+	R2(#op ".NaN.xorsign.abs.f16x2", op##_nan_xorsign_f16x2, u32, u32, u32, \
+	   PAIR2(hnan(x, y, HXORSIGN(h##op, x, y)))) \
+	R2(#op ".NaN.xorsign.abs.f32", op##_nan_xorsign_f32, f32, f32, f32, \
+	   nan_f32(a, b, xorsign_f32(op##_f32_of(fabsf(a), fabsf(b)), a, b))) \
+	R2(#op ".ftz.NaN.f16x2", op##_nan_ftz_f16x2, u32, u32, u32, \
+	   PAIR2(hnan(x, y, h##op(hftz(x), hftz(y))))) \
+	R2(#op ".ftz.xorsign.abs.f16", op##_xorsign_ftz_f16, f16, f16, f16, \
+	   (u16)HXORSIGN(h##op, hftz(a), hftz(b))) \
+	R2(#op ".ftz.xorsign.abs.f16x2", op##_xorsign_ftz_f16x2, u32, u32, u32, \
+	   PAIR2(HXORSIGN(h##op, hftz(x), hftz(y)))) \
+	R2(#op ".ftz.NaN.xorsign.abs.f16", op##_nan_xorsign_ftz_f16, f16, f16, f16, \
+	   (u16)hnan(a, b, HXORSIGN(h##op, hftz(a), hftz(b)))) \
+	R2(#op ".ftz.NaN.xorsign.abs.f16x2", op##_nan_xorsign_ftz_f16x2, u32, u32, u32, \
+	   PAIR2(hnan(x, y, HXORSIGN(h##op, hftz(x), hftz(y))))) \
+	R2(#op ".ftz.NaN.xorsign.abs.f32", op##_nan_xorsign_ftz_f32, f32, f32, f32, \
+	   nan_f32(a, b, xorsign_f32(op##_f32_of(fabsf(ftz(a)), fabsf(ftz(b))), a, b))) \
+	R2(#op ".NaN.bf16", op##_nan_bf16, bf16, bf16, bf16, \
+	   (u16)bnan(a, b, b##op(a, b))) \
+	R2(#op ".NaN.bf16x2", op##_nan_bf16x2, u32, u32, u32, \
+	   PAIR2(bnan(x, y, b##op(x, y)))) \
+	R2(#op ".xorsign.abs.bf16", op##_xorsign_bf16, bf16, bf16, bf16, \
+	   (u16)BXORSIGN(b##op, a, b)) \
+	R2(#op ".xorsign.abs.bf16x2", op##_xorsign_bf16x2, u32, u32, u32, \
+	   PAIR2(BXORSIGN(b##op, x, y))) \
+	R2(#op ".NaN.xorsign.abs.bf16", op##_nan_xorsign_bf16, bf16, bf16, bf16, \
+	   (u16)bnan(a, b, BXORSIGN(b##op, a, b))) \
+	R2(#op ".NaN.xorsign.abs.bf16x2", op##_nan_xorsign_bf16x2, u32, u32, u32, \
+	   PAIR2(bnan(x, y, BXORSIGN(b##op, x, y))))
 MINMAX(min)
 MINMAX(max)
 R2("min.s32.relu", min_s32_relu, s32, s32, s32, a < b ? (a < 0 ? 0 : a) : b < 0 ? 0 : b)

@@ -48,7 +48,7 @@ static wide not_negative(const struct ref_type *t, wide v)
 {
 	if (ref_is_nan(t, v))
 		return ref_nan(t);
-	return v & sign_bit(t) || ref_number(t, v) < 0 ? 0 : v;
+	return signbit(ref_number(t, v)) ? 0 : v;
 }
 
 bool ref_compare(const struct ref_op *op, const struct ref_type *t, wide a, wide b, bool *legal)
@@ -133,7 +133,7 @@ static wide float_min_max(const struct ref_op *op, const struct ref_type *t, wid
 		r = (signbit(x) != 0) == least ? a : b;
 	else
 		r = (x < y) == least ? a : b;
-	if (ref_has(op, "xorsign"))
+	if (ref_has(op, "xorsign") && !ref_is_nan(t, r))
 		r = (r & ~sign_bit(t)) | signs;
 	return r;
 }
@@ -356,6 +356,8 @@ enum ref_answer ref_convert(const struct ref_op *op, const wide *src, int count,
 		return packed_integers(op, src, ret);
 	if (op->types != 2)
 		return REF_UNKNOWN;
+	if (ref_has(op, "satfinite") && from->kind >= '1' && from->kind <= '5')
+		return REF_ILLEGAL; /* nothing is out of range */
 	if (to->lanes == 2) {
 		const struct ref_type half = { to->kind, to->bits, 1 }, one = { from->kind, from->bits, 1 };
 
@@ -366,6 +368,11 @@ enum ref_answer ref_convert(const struct ref_op *op, const wide *src, int count,
 				return REF_UNKNOWN;
 			ret->d |= to_float(op, &half, &one, v) << k * to->bits;
 		}
+		return REF_DONE;
+	}
+	if (op->words == 3 && to->kind == from->kind && to->bits == from->bits) { /* cvt.f16.f16 */
+		ret->is_float = ref_is_float(to);
+		ret->d = src[0] & ref_mask(to->bits);
 		return REF_DONE;
 	}
 	if (ref_is_float(to)) {
