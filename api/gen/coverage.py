@@ -1,6 +1,5 @@
 """docs/coverage.md: what becomes of every call, as a page for people."""
 
-import re
 import sys
 
 
@@ -27,21 +26,7 @@ def page(spec, soft_list):
         since += " per-thread" if c.per_thread else ""
         charge = "" if c.charge == "none" else c.charge
         out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} | {c.sync} |")
-    if soft_list is not None:
-        out += missing(calls, soft)
     return "\n".join([*out, ""])
-
-
-def missing(calls, soft):
-    """The calls that the software device has not, by what they are about: the first word of their names."""
-    families = {}
-    for c in calls:
-        if c.symbol not in soft:
-            word = re.match(r"[a-z]+(?:[A-Z]+(?![a-z])|[A-Z][a-z0-9]*)?", c.symbol).group()
-            families.setdefault(word, []).append(c.symbol)
-    out = ["", "## What the software device does not have", ""]
-    out += [f"- **{word}**: " + ", ".join(names) for word, names in sorted(families.items())] or ["Nothing is missing."]
-    return out
 
 
 def compare(text, path, shown):
