@@ -44,6 +44,9 @@ static void test_refusals(void)
 	refused(".version 8.0\n.target sm_80a\n", PTX_TOO_NEW_TARGET, "sm_80a");
 	refused(".version 8.0\n.target sm_80\n.address_size 32\n", PTX_INVALID, "address_size");
 	refused(KERNEL("add.u12 %r1, %r2, %r3;"), PTX_INVALID, "line 7, kernel k: unknown instruction add.u12");
+	refused(KERNEL("vote.ballot.ballot.b32 %r1, %p1, -1;"), PTX_INVALID, "unknown instruction vote.ballot.ballot");
+	refused(KERNEL("cvt.rn.u32.f32 %r1, %f1;"), PTX_INVALID, "unknown instruction cvt.rn.u32.f32");
+	refused(KERNEL("f32.add.rn %f1, %f1, %f1;"), PTX_INVALID, "unknown instruction f32.add.rn");
 	refused(KERNEL("frobnicate %r1;"), PTX_INVALID, "unknown instruction frobnicate");
 	refused(KERNEL("add.u32 %r1, %r2;"), PTX_INVALID, "add.u32 with 2 operands");
 	refused(KERNEL("add.u32 %r1, %r2, %r9;"), PTX_INVALID, "unknown register %r9");
@@ -92,6 +95,10 @@ static void test_spellings(void)
 	taken(KERNEL("ld.global.u8 %rd1, [%rd2]; st.global.u8 [%rd2], %rd1; cvt.u16.u32 %r1, %r2;"), "registers wider than the type");
 	taken(KERNEL("ld.volatile.global.u32 %r1, [%rd1]; ld.relaxed.gpu.global.u32 %r1, [%rd1]; ld.global.nc.L2::128B.u32 %r1, [%rd1+-4];"), "kinds of loads");
 	taken(KERNEL("red.release.gpu.global.add.u32 [%rd1], 1; atom.acq_rel.sys.global.cas.b32 %r1, [%rd1], 0, 1; membar.gl; fence.acq_rel.gpu;"), "kinds of atomics");
+	taken(KERNEL("vote.ballot.sync.b32 %r1, %p1, -1; vote.any.sync.pred %p1, %p2, -1; redux.add.sync.s32 %r1, %r2, -1; "
+		     "match.sync.any.b32 %r1, %r2, -1; shfl.up.sync.b32 %r1, %r2, 1, 0, -1; fma.ftz.rn.f32 %f1, %f1, %f1, %f1; "
+		     "cvt.rzi.sat.ftz.u32.f32 %r1, %f1; atom.add.relaxed.global.gpu.u32 %r1, [%rd1], %r2;"),
+	      "words in any order");
 	taken(HEAD ".visible .entry k() .maxntid 256, 1, 1 .minnctapersm 2 { ret; }", "tuning directives");
 	taken(HEAD ".visible .entry a_name_that_is_longer_than_ninety_six_characters_because_templates_make_such_names_all_of_the_time_yes_they_do() { ret; }", "a long name");
 	taken(KERNEL("bra L; trap; L: exit;"), "code that nothing reaches");

@@ -483,6 +483,7 @@ static void decode_insn(struct decoder *d)
 			    reason ? ": " : "", reason ? reason : "");
 		return;
 	}
+	words.key = m.name;
 	switch (m.row->form) {
 	case FORM_PLAIN:
 	case FORM_SYNC:
