@@ -6,9 +6,8 @@
 
 #define TABLE_BYTES_MOST 40 /* per instruction and operand of the text */
 
-static void sizes(const char *folder, const char *name)
+static void size_of(struct ptx_module *m, const char *name)
 {
-	struct ptx_module *m = load_file(folder, name, NULL);
 	struct ptx_table_size size;
 	uint64_t each;
 
@@ -16,10 +15,52 @@ static void sizes(const char *folder, const char *name)
 		return;
 	ptx_module_table_size(m, &size);
 	each = size.bytes / (size.instructions + size.operands);
-	ok(size.instructions > 100 && size.operands > size.instructions && size.operations > 100);
+	ok(size.instructions > 20 && size.operands > size.instructions && size.operations > 20);
+	ok(size.bytes > size.operations * 64);
 	tap_ok(each <= TABLE_BYTES_MOST, "%s: %llu bytes per instruction and operand, at most %d", name,
 	       (unsigned long long)each, TABLE_BYTES_MOST);
 	ptx_module_free(m);
+}
+
+/* The text's kernels again and again under other names, until there are `most` bytes. */
+static char *repeated(const char *text, size_t most, size_t *ret_bytes)
+{
+	const char *body = strstr(text, ".visible");
+	char *all = malloc(most + 2 * strlen(text)), *to = all;
+
+	memcpy(to, text, (size_t)(body - text));
+	to += body - text;
+	for (int copy = 0; (size_t)(to - all) < most; copy++)
+		for (const char *p = body; *p;) {
+			if (!strncmp(p, ".entry ", 7)) {
+				to += sprintf(to, ".entry k%d_", copy);
+				p += 7;
+			} else {
+				*to++ = *p++;
+			}
+		}
+	*ret_bytes = (size_t)(to - all);
+	return all;
+}
+
+/* What the compiler made: from a kernel of two dozen instructions to a text of 1 MiB. */
+static void sizes(const char *folder)
+{
+	static const char *const name[] = { "../../../examples/kernels/saxpy.ptx", "../../../examples/kernels/matmul.ptx",
+					    "basic.ptx", "../../softdev/kernels/texture.ptx",
+					    "../../../bench/kernels/engine.ptx" };
+	const size_t count = sizeof(name) / sizeof(name[0]);
+	char path[512], *text, *large;
+	size_t bytes;
+
+	for (size_t i = 0; i < count; i++)
+		size_of(load_file(folder, name[i], NULL), name[i]);
+	snprintf(path, sizeof(path), "%s/%s", folder, name[count - 1]);
+	text = read_file(path, &bytes);
+	large = repeated(text, 1 << 20, &bytes);
+	size_of(load_text(large, bytes, NULL), "a text of 1 MiB");
+	free(large);
+	free(text);
 }
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -112,7 +153,7 @@ int main(int argc, char **argv)
 {
 	tap_begin();
 	device_open(1);
-	sizes(argv[1], "../../../bench/kernels/engine.ptx");
+	sizes(argv[1]);
 	counts();
 	device_close();
 	return tap_end();

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONSTANT_BYTES_MAX (1u << 30)
+
 struct constant_slot {
 	uint64_t value;
 	const struct symbol *symbol; /* the value is its address plus `value` */
@@ -41,13 +43,23 @@ void decode_no_memory(struct decoder *d)
 	d->failed = true;
 }
 
-void *decode_take(struct decoder *d, size_t bytes)
+static void *take_from(struct decoder *d, struct arena *a, size_t bytes)
 {
-	void *p = arena_take(&d->program->arena, bytes);
+	void *p = arena_take(a, bytes);
 
 	if (!p)
 		decode_no_memory(d);
 	return p;
+}
+
+void *decode_take(struct decoder *d, size_t bytes)
+{
+	return take_from(d, &d->program->arena, bytes);
+}
+
+void *decode_scratch(struct decoder *d, size_t bytes)
+{
+	return take_from(d, &d->program->scratch, bytes);
 }
 
 const struct row *decode_row(struct decoder *d, const char *name)
@@ -132,67 +144,70 @@ uint32_t decode_temp(struct decoder *d, enum type t)
 
 static bool slots_grow(struct decoder *d)
 {
-	uint32_t room = d->slot_room ? d->slot_room * 2 : 64;
+	struct constant_pool *c = d->constants;
+	uint32_t room = c->slot_room ? c->slot_room * 2 : 64;
 	struct constant_slot *grown = calloc(room, sizeof(*grown));
 
 	if (!grown) {
 		decode_no_memory(d);
 		return false;
 	}
-	for (uint32_t i = 0; i < d->slot_room; i++) {
-		if (!d->slot[i].offset)
+	for (uint32_t i = 0; i < c->slot_room; i++) {
+		if (!c->slot[i].offset)
 			continue;
-		uint32_t j = (uint32_t)(d->slot[i].value * 0x9e3779b97f4a7c15ull >> 32) & (room - 1);
+		uint32_t j = (uint32_t)(c->slot[i].value * 0x9e3779b97f4a7c15ull >> 32) & (room - 1);
 
 		while (grown[j].offset)
 			j = (j + 1) & (room - 1);
-		grown[j] = d->slot[i];
+		grown[j] = c->slot[i];
 	}
-	free(d->slot);
-	d->slot = grown;
-	d->slot_room = room;
+	free(c->slot);
+	c->slot = grown;
+	c->slot_room = room;
 	return true;
 }
 
 /* Bytes at the end of the constants, aligned for vectors; value: their offset. */
 static uint32_t constant_room(struct decoder *d, uint32_t bytes)
 {
-	uint32_t offset = d->constant_bytes;
+	struct constant_pool *c = d->constants;
+	uint32_t offset = c->count;
 
-	if (d->constant_bytes + bytes > d->constant_room) {
-		uint32_t room = d->constant_room ? d->constant_room * 2 : 8192;
-		uint8_t *grown = aligned_alloc(64, room);
+	if (c->count + bytes > c->room) {
+		uint32_t room = c->room ? c->room * 2 : 8192;
+		uint8_t *grown = room > CONSTANT_BYTES_MAX ? NULL : aligned_alloc(64, room);
 
 		if (!grown) {
 			decode_no_memory(d);
 			return 0;
 		}
 		if (offset)
-			memcpy(grown, d->constants, offset);
-		free(d->constants);
-		d->constants = grown;
-		d->constant_room = room;
+			memcpy(grown, c->bytes, offset);
+		free(c->bytes);
+		c->bytes = grown;
+		c->room = room;
 	}
-	d->constant_bytes += bytes;
+	c->count += bytes;
 	return offset;
 }
 
 static uint32_t constant_find(struct decoder *d, uint64_t value, const struct symbol *symbol, uint32_t lane,
 			      bool *fresh)
 {
+	struct constant_pool *c = d->constants;
 	uint32_t i;
 
 	*fresh = false;
-	if (d->slot_count * 2 >= d->slot_room && !slots_grow(d))
+	if (c->slot_count * 2 >= c->slot_room && !slots_grow(d))
 		return LOC_CONST;
-	i = (uint32_t)(value * 0x9e3779b97f4a7c15ull >> 32) & (d->slot_room - 1);
-	for (; d->slot[i].offset; i = (i + 1) & (d->slot_room - 1))
-		if (d->slot[i].value == value && d->slot[i].symbol == symbol && d->slot[i].lane == lane)
-			return LOC_CONST | (d->slot[i].offset - 1);
+	i = (uint32_t)(value * 0x9e3779b97f4a7c15ull >> 32) & (c->slot_room - 1);
+	for (; c->slot[i].offset; i = (i + 1) & (c->slot_room - 1))
+		if (c->slot[i].value == value && c->slot[i].symbol == symbol && c->slot[i].lane == lane)
+			return LOC_CONST | (c->slot[i].offset - 1);
 	*fresh = true;
-	d->slot[i] = (struct constant_slot){ value, symbol, constant_room(d, lane * LANES) + 1, lane };
-	d->slot_count++;
-	return LOC_CONST | (d->slot[i].offset - 1);
+	c->slot[i] = (struct constant_slot){ value, symbol, constant_room(d, lane * LANES) + 1, lane };
+	c->slot_count++;
+	return LOC_CONST | (c->slot[i].offset - 1);
 }
 
 uint32_t decode_constant(struct decoder *d, uint64_t value, uint32_t lane)
@@ -205,7 +220,7 @@ uint32_t decode_constant(struct decoder *d, uint64_t value, uint32_t lane)
 	loc = constant_find(d, value, NULL, lane, &fresh);
 	if (fresh && !d->failed)
 		for (uint32_t i = 0; i < LANES; i++) {
-			uint8_t *p = d->constants + (loc & ~LOC_CONST) + i * lane;
+			uint8_t *p = d->constants->bytes + (loc & ~LOC_CONST) + i * lane;
 
 			memset(p, 0, lane);
 			memcpy(p, &value, lane < 8 ? lane : 8);
@@ -222,12 +237,12 @@ uint32_t decode_address_constant(struct decoder *d, struct symbol *symbol, uint6
 
 	if (!fresh || d->failed)
 		return loc;
-	r = decode_take(d, sizeof(*r));
+	r = decode_scratch(d, sizeof(*r));
 	if (!r)
 		return loc;
-	memset(d->constants + (loc & ~LOC_CONST), 0, 8 * LANES);
-	*r = (struct constant_relocation){ *d->relocation, d->function, loc & ~LOC_CONST, symbol, addend };
-	*d->relocation = r;
+	memset(d->constants->bytes + (loc & ~LOC_CONST), 0, 8 * LANES);
+	*r = (struct constant_relocation){ d->constants->relocation, loc & ~LOC_CONST, symbol, addend };
+	d->constants->relocation = r;
 	return loc;
 }
 
@@ -533,7 +548,7 @@ static void define_params(struct decoder *d)
 	if (!n || d->body->kernel)
 		return;
 	s = decode_step(d, decode_row(d, "%nothing"));
-	s->def = decode_take(d, (n + 1) * sizeof(*s->def));
+	s->def = decode_scratch(d, (n + 1) * sizeof(*s->def));
 	if (!s->def)
 		return;
 	n = 0;
@@ -634,13 +649,6 @@ static int make_code(struct decoder *d)
 	}
 	mark_leaders(f);
 	mark_runs(f);
-	f->constant_bytes = d->constant_bytes;
-	if (!d->constant_bytes)
-		return 0;
-	f->constants = aligned_alloc(64, (d->constant_bytes + 63) & ~63u);
-	if (!f->constants)
-		return -ENOMEM;
-	memcpy(f->constants, d->constants, d->constant_bytes);
 	return 0;
 }
 
@@ -716,8 +724,12 @@ int decode_body(struct decoder *d)
 	free(d->step);
 	free(d->reg_lane);
 	free(d->reg_pred);
-	free(d->constants);
-	free(d->slot);
 	free(d->callee);
 	return d->failed ? d->program->complaint->outcome : 0;
+}
+
+void constant_pool_deinit(struct constant_pool *c)
+{
+	free(c->bytes);
+	free(c->slot);
 }

@@ -15,11 +15,21 @@ enum step_role { ROLE_NONE, ROLE_USE, ROLE_DEF };
 /* An address that becomes known when the module is bound, to be written into a constant. */
 struct constant_relocation {
 	struct constant_relocation *next;
-	struct function *function;
 	uint32_t offset; /* of the constant */
 	struct symbol *symbol;
 	uint64_t addend;
 };
+
+/* The constants of a module, laid out like registers, each once for all functions. */
+struct constant_pool {
+	uint8_t *bytes;
+	uint32_t count, room;
+	struct constant_slot *slot; /* a hash of them */
+	uint32_t slot_count, slot_room;
+	struct constant_relocation *relocation;
+};
+
+void constant_pool_deinit(struct constant_pool *c);
 
 struct step {
 	const struct row *row;		 /* NULL for control */
@@ -51,11 +61,7 @@ struct decoder {
 	uint8_t *reg_pred;
 	uint32_t reg_count, reg_room;
 	uint32_t *first_step; /* of each instruction, and the end */
-	uint8_t *constants;
-	uint32_t constant_bytes, constant_room;
-	struct constant_slot *slot; /* hash of constants */
-	uint32_t slot_count, slot_room;
-	struct constant_relocation **relocation;
+	struct constant_pool *constants; /* of the module */
 	const struct insn *insn; /* being decoded */
 	uint32_t guard;		 /* for the steps being added */
 	bool guard_not;

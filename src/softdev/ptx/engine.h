@@ -3,7 +3,7 @@
  *
  * A register is 32 lanes side by side (4, 8 or 16 bytes each; 8- and 16-bit values and predicates in 4-byte lanes, a
  * predicate lane is 0 or ~0). One operation works on all 32 lanes of a warp at once. An operand is an offset: into the
- * register frame, or, with LOC_CONST set, into the function's constants, which are laid out like registers, so that no
+ * register frame, or, with LOC_CONST set, into the module's constants, which are laid out like registers, so that no
  * operation needs to know which it reads.
  */
 #pragma once
@@ -130,8 +130,7 @@ struct function {
 	struct op *code;
 	uint32_t *line; /* of each operation */
 	uint32_t count;
-	uint8_t *constants; /* 64-byte aligned */
-	uint32_t constant_bytes;
+	uint8_t *constants; /* the module's, 64-byte aligned */
 	uint32_t frame_bytes; /* registers */
 	uint32_t local_bytes; /* of one thread: own arrays, call areas, parameters */
 	struct call_value *param, *result;

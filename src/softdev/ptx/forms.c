@@ -631,7 +631,7 @@ void form_return(struct decoder *d)
 		n += r->kind == SYM_REG_PARAM;
 	if (!n)
 		return;
-	s->use = decode_take(d, (n + 1) * sizeof(*s->use));
+	s->use = decode_scratch(d, (n + 1) * sizeof(*s->use));
 	if (!s->use)
 		return;
 	n = 0;
@@ -680,7 +680,7 @@ static struct call_value *call_values(struct decoder *d, const struct operand *l
 
 static uint32_t *call_registers(struct decoder *d, const struct call_value *v, uint32_t count)
 {
-	uint32_t *list = decode_take(d, (count + 1) * sizeof(*list)), n = 0;
+	uint32_t *list = decode_scratch(d, (count + 1) * sizeof(*list)), n = 0;
 
 	for (uint32_t i = 0; list && i < count; i++)
 		if (v[i].loc != LOC_NONE && !(v[i].loc & LOC_CONST))

@@ -20,7 +20,8 @@ struct form_words {
 
 __attribute__((format(printf, 2, 3))) void decode_fail(struct decoder *d, const char *fmt, ...);
 void decode_no_memory(struct decoder *d);
-void *decode_take(struct decoder *d, size_t bytes);
+void *decode_take(struct decoder *d, size_t bytes);    /* zeroed, kept with the module */
+void *decode_scratch(struct decoder *d, size_t bytes); /* gone when the module has been loaded */
 const struct row *decode_row(struct decoder *d, const char *name);
 struct step *decode_step(struct decoder *d, const struct row *row);
 void step_use(struct step *s, uint32_t i, uint32_t reg);

@@ -307,7 +307,7 @@ static void form_cluster_wait(struct decoder *d)
 	d->guard_not = guard_not;
 	s = decode_step(d, decode_row(d, "%cluster.test"));
 	if (guard != LOC_NONE) /* what the other lanes have must stay */
-		s->use = decode_take(d, 2 * sizeof(*s->use));
+		s->use = decode_scratch(d, 2 * sizeof(*s->use));
 	if (s->use)
 		s->use[0] = done + 1;
 	step_def(s, 0, done);

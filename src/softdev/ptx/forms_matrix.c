@@ -99,7 +99,7 @@ static bool taken_new(struct decoder *d, struct taken *t)
 {
 	t->d = d;
 	t->use = decode_take(d, sizeof(*t->use));
-	t->list = decode_take(d, sizeof(*t->list) + 48 * sizeof(uint32_t));
+	t->list = decode_scratch(d, sizeof(*t->list) + 48 * sizeof(uint32_t));
 	if (!t->use || !t->list)
 		return false;
 	t->list->what = t->use;
@@ -129,15 +129,22 @@ static struct fragment take_fragment(struct taken *t, const struct operand *o, u
 	return f;
 }
 
-/* What waits for the whole warp. */
-static struct step *matrix_step(struct decoder *d, const char *row, struct op_list *list)
+/* What waits for the whole warp. Of its list (t, may be NULL) what has been filled in is kept. */
+static struct step *matrix_step(struct decoder *d, const char *row, struct taken *t)
 {
 	const uint32_t all = decode_constant(d, UINT32_MAX, 4);
 	struct step *s = decode_step(d, decode_row(d, row));
 
 	step_use(s, 5, all);
 	s->control = CTL_SYNC;
-	s->list = list;
+	if (t) {
+		const size_t bytes = sizeof(*t->list) + t->list->count * sizeof(uint32_t);
+		void *list = decode_take(d, bytes);
+
+		if (list)
+			t->list = memcpy(list, t->list, bytes);
+		s->list = t->list;
+	}
 	return s;
 }
 
@@ -173,7 +180,7 @@ static void form_mma(struct decoder *d)
 		t.use->c = take_fragment(&t, &o[3], c, registers_of(x.m, x.n, c), false);
 	}
 	if (!d->failed)
-		matrix_step(d, "%mma", t.list);
+		matrix_step(d, "%mma", &t);
 }
 
 /* Address in operand 1, leading dimension in operand 2. */
@@ -206,7 +213,7 @@ static void form_wmma_memory(struct decoder *d, const struct form_words *words, 
 	if (*a.access && strcmp(a.access, ".shared"))
 		decode_fail(d, "%.*s takes global or shared memory", (int)d->insn->opcode.bytes, d->insn->opcode.p);
 	if (!d->failed)
-		take_memory(&t, matrix_step(d, store ? "%wmma.store" : "%wmma.load", t.list), &a, stride);
+		take_memory(&t, matrix_step(d, store ? "%wmma.store" : "%wmma.load", &t), &a, stride);
 }
 
 static void form_ldmatrix(struct decoder *d, const struct form_words *words, bool store)
@@ -227,7 +234,7 @@ static void form_ldmatrix(struct decoder *d, const struct form_words *words, boo
 	a = form_address(d, &o[store ? 0 : 1], &shared, 0);
 	t.use->d = take_fragment(&t, &o[store ? 1 : 0], EL_b16, (uint32_t)(count[1] - '0'), !store);
 	if (!d->failed)
-		take_memory(&t, matrix_step(d, store ? "%stmatrix" : "%ldmatrix", t.list), &a, LOC_NONE);
+		take_memory(&t, matrix_step(d, store ? "%stmatrix" : "%ldmatrix", &t), &a, LOC_NONE);
 }
 
 static void form_movmatrix(struct decoder *d)

@@ -304,7 +304,7 @@ static void is_add(struct shape *s, const struct insn_match *m)
 static struct call_value *keep(struct decoder *d, const struct call_value *v, uint32_t count, uint32_t **ret_registers)
 {
 	struct call_value *kept = decode_take(d, (count + 1) * sizeof(*kept));
-	uint32_t *list = decode_take(d, (count + 1) * sizeof(*list)), n = 0;
+	uint32_t *list = decode_scratch(d, (count + 1) * sizeof(*list)), n = 0;
 
 	*ret_registers = list;
 	if (!kept || !list)

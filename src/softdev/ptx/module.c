@@ -1,11 +1,12 @@
 /*
- * module.c: loads, links and binds modules.
+ * module.c: loads and binds modules.
+ *
+ * What a load keeps: operations, constants, names, and how to fill in the variables. Symbols are gone when it ends.
  *
  * Static shared memory is laid out per kernel: the variables that functions use come first, at the same place for every
  * kernel that calls functions, then the kernel's own, then the dynamic part.
  */
 #include "softdev/ptx/decode.h"
-#include "softdev/ptx/table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,26 +22,43 @@ struct kernel {
 	struct function *function;
 };
 
+#define VALUE_FUNCTION 0x80000000u
+#define VALUE_NONE UINT32_MAX
+
+/* An address to be written when the module is bound. */
+struct patch {
+	uint64_t at; /* in the variable or the constants */
+	uint64_t addend;
+	uint32_t value; /* number of a variable; VALUE_FUNCTION | number of a function; VALUE_NONE: 0 */
+	uint8_t bytes, shift;
+};
+
+/* What a variable contains at first; zeroes behind `bytes`. */
+struct initial {
+	const uint8_t *data;
+	uint64_t bytes;
+	const struct patch *patch;
+	size_t patch_count;
+};
+
 struct ptx_module {
-	struct arena arena;
+	struct arena arena, initial_data;
 	const struct isa *isa;
 	uint32_t quantum;
 	struct kernel *kernel;
 	size_t kernel_count;
 	struct ptx_variable *variable;
-	struct symbol **variable_symbol;
+	struct initial *initial; /* of each variable */
 	size_t variable_count;
 	struct function *function;
 	size_t function_count;
-	struct constant_relocation *relocation;
-	struct table names; /* of kernels and visible variables */
+	uint8_t *constants;
+	uint32_t constant_bytes;
+	struct patch *constant_patch;
+	size_t constant_patch_count;
+	const struct kernel **kernel_by_name;
+	const struct ptx_variable **variable_by_name;
 	bool bound;
-};
-
-/* Names visible to other texts. The first definition of a weak name counts, a second strong one is an error. */
-struct linker {
-	struct program *program;
-	struct table names;
 };
 
 static const char *copy_name(struct program *p, struct name n)
@@ -52,93 +70,20 @@ static const char *copy_name(struct program *p, struct name n)
 	return s;
 }
 
-static bool is_definition(const struct symbol *s)
-{
-	if (s->kind == SYM_FUNCTION)
-		return s->body != NULL;
-	return s->linkage != LINK_EXTERN;
-}
-
-static int link_define(struct linker *l, struct symbol *s)
-{
-	struct entry *e;
-
-	if (s->linkage == LINK_FILE || !is_definition(s))
-		return 0;
-	e = table_find(&l->names, s->name, false);
-	if (!e) {
-		e = arena_take(&l->program->arena, sizeof(*e));
-		if (!e)
-			return -ENOMEM;
-		*e = (struct entry){ .name = s->name, .kind = ENT_SYMBOL, .symbol = s };
-		return table_add(&l->names, e);
-	}
-	if (e->symbol->linkage != LINK_WEAK && s->linkage != LINK_WEAK) {
-		complain(l->program->complaint, PTX_INVALID, s->line, NULL, "%.*s is defined twice", (int)s->name.bytes,
-			 s->name.p);
-		return PTX_INVALID;
-	}
-	if (e->symbol->linkage == LINK_WEAK && s->linkage != LINK_WEAK)
-		e->symbol = s;
-	return 0;
-}
-
-static void link_resolve(struct linker *l, struct symbol *s)
-{
-	struct entry *e = s->linkage == LINK_FILE ? NULL : table_find(&l->names, s->name, false);
-
-	if (e && e->symbol->kind == s->kind)
-		s->definition = e->symbol;
-}
-
-/* Builtins are resolved by the decoder; functions that are only declared and never called do not matter. */
-static int link_check(struct linker *l, const struct symbol *s)
-{
-	if (is_definition(s->definition) || s->kind == SYM_FUNCTION || !s->used || s->open_array)
-		return 0;
-	complain(l->program->complaint, PTX_UNRESOLVED, s->line, NULL, "no variable %.*s in this module",
-		 (int)s->name.bytes, s->name.p);
-	return PTX_UNRESOLVED;
-}
-
-static int link_texts(struct program *p)
-{
-	struct symbol *list[] = { p->variable, p->shared, p->function };
-	struct linker l = { .program = p };
-	int r = table_init(&l.names);
-
-	for (int i = 0; i < 3 && !r; i++)
-		for (struct symbol *s = list[i]; s && !r; s = s->next)
-			r = link_define(&l, s);
-	for (int i = 0; i < 3 && !r; i++)
-		for (struct symbol *s = list[i]; s; s = s->next)
-			link_resolve(&l, s);
-	for (struct symbol *s = p->variable; s && !r; s = s->next)
-		for (struct relocation *x = s->relocation; x && !r; x = x->next)
-			if (x->symbol->kind == SYM_VARIABLE)
-				x->symbol->used = true;
-	for (int i = 0; i < 2 && !r; i++)
-		for (struct symbol *s = list[i]; s && !r; s = s->next)
-			r = link_check(&l, s);
-	table_deinit(&l.names);
-	return r;
-}
-
 static int list_variables(struct ptx_module *m, struct program *p)
 {
 	size_t n = 0;
 
 	for (struct symbol *s = p->variable; s; s = s->next)
-		n += s->definition == s && is_definition(s);
+		n += s->definition == s && symbol_is_definition(s);
 	m->variable = calloc(n + 1, sizeof(*m->variable));
-	m->variable_symbol = calloc(n + 1, sizeof(struct symbol *));
-	if (!m->variable || !m->variable_symbol)
+	m->initial = calloc(n + 1, sizeof(*m->initial));
+	if (!m->variable || !m->initial)
 		return -ENOMEM;
 	for (struct symbol *s = p->variable; s; s = s->next) {
-		if (s->definition != s || !is_definition(s))
+		if (s->definition != s || !symbol_is_definition(s))
 			continue;
 		s->index = m->variable_count;
-		m->variable_symbol[m->variable_count] = s;
 		m->variable[m->variable_count++] = (struct ptx_variable){
 			.name = copy_name(p, s->name),
 			.space = (enum ptx_variable_space)s->space,
@@ -298,7 +243,7 @@ static int describe_kernel(struct ptx_module *m, struct program *p, struct body 
 	return lay_out_params(p, b, &k->shown);
 }
 
-static int decode_one(struct ptx_module *m, struct program *p, struct body *b)
+static int decode_one(struct ptx_module *m, struct program *p, struct body *b, struct constant_pool *constants)
 {
 	struct decoder d = { .program = p,
 			     .module = m,
@@ -306,7 +251,7 @@ static int decode_one(struct ptx_module *m, struct program *p, struct body *b)
 			     .table = insn_table_get(m->isa),
 			     .body = b,
 			     .function = b->function,
-			     .relocation = &m->relocation,
+			     .constants = constants,
 			     .guard = LOC_NONE };
 
 	if (!d.table)
@@ -340,7 +285,7 @@ static int list_functions(struct ptx_module *m, struct program *p)
 	return 0;
 }
 
-static int decode_all(struct ptx_module *m, struct program *p)
+static int decode_all(struct ptx_module *m, struct program *p, struct constant_pool *constants)
 {
 	struct layout common = { .owner = &common_mark };
 	uint32_t shared;
@@ -353,7 +298,7 @@ static int decode_all(struct ptx_module *m, struct program *p)
 		struct kernel *k = &m->kernel[m->kernel_count];
 
 		if (!b->kernel) {
-			r = decode_one(m, p, b);
+			r = decode_one(m, p, b, constants);
 			continue;
 		}
 		if (b->symbol->definition != b->symbol)
@@ -367,7 +312,7 @@ static int decode_all(struct ptx_module *m, struct program *p)
 		k->shown.shared_bytes = shared;
 		r = describe_kernel(m, p, b, k);
 		if (!r)
-			r = decode_one(m, p, b);
+			r = decode_one(m, p, b, constants);
 		m->kernel_count += !r;
 	}
 	return r;
@@ -399,32 +344,94 @@ static bool find_stack(struct function *f, uint32_t depth)
 	return true;
 }
 
-static int name_things(struct ptx_module *m, struct program *p)
+static struct patch patch_to(const struct symbol *s, uint64_t addend, uint64_t at, uint32_t bytes, uint32_t shift)
 {
-	int r = table_init(&m->names);
+	struct patch p = { at, addend, VALUE_NONE, (uint8_t)bytes, (uint8_t)shift };
 
-	for (size_t n = 0; n < m->kernel_count + 2 * m->variable_count && !r; n++) {
-		/* kernels, visible variables, the others */
-		const size_t i = n < m->kernel_count + m->variable_count ? n : n - m->variable_count;
-		const bool kernel = i < m->kernel_count, late = n != i;
-		const char *name = kernel ? m->kernel[i].shown.name : m->variable[i - m->kernel_count].name;
-		struct entry *e;
+	s = s->definition;
+	if (s->kind != SYM_FUNCTION)
+		p.value = (uint32_t)s->index;
+	else if (s->body)
+		p.value = VALUE_FUNCTION | s->body->function->id;
+	return p;
+}
 
-		/* what a text keeps to itself can be found too, by its first bearer: the host asks for static variables
-		 */
-		if (!kernel && m->variable[i - m->kernel_count].visible == late)
-			continue;
-		if (table_find(&m->names, (struct name){ name, (uint32_t)strlen(name) }, false))
-			continue;
-		e = arena_take(&p->arena, sizeof(*e));
-		if (!e)
+static int keep_constants(struct ptx_module *m, const struct constant_pool *c)
+{
+	const struct constant_relocation *r;
+	size_t n = 0;
+
+	for (r = c->relocation; r; r = r->next)
+		n++;
+	m->constant_patch = calloc(n + 1, sizeof(*m->constant_patch));
+	m->constants = aligned_alloc(64, (c->count + 64) & ~63u);
+	if (!m->constant_patch || !m->constants)
+		return -ENOMEM;
+	for (r = c->relocation; r; r = r->next)
+		m->constant_patch[m->constant_patch_count++] = patch_to(r->symbol, r->addend, r->offset, 8, 0);
+	m->constant_bytes = c->count;
+	if (c->count)
+		memcpy(m->constants, c->bytes, c->count);
+	for (size_t i = 0; i < m->function_count; i++)
+		m->function[i].constants = m->constants;
+	return 0;
+}
+
+static int keep_initial(struct ptx_module *m, const struct symbol *s)
+{
+	struct initial *v = &m->initial[s->index];
+	struct patch *patch;
+	uint8_t *data;
+
+	if (!s->bytes || s->space >= PTX_TEXREF)
+		return 0;
+	for (const struct relocation *r = s->relocation; r; r = r->next)
+		v->patch_count++;
+	if (v->patch_count) {
+		v->patch = patch = arena_take(&m->initial_data, v->patch_count * sizeof(*patch));
+		if (!patch)
 			return -ENOMEM;
-		*e = (struct entry){ .name = { name, (uint32_t)strlen(name) },
-				     .kind = kernel ? ENT_SYMBOL : ENT_REG,
-				     .reg = (uint32_t)(kernel ? i : i - m->kernel_count) };
-		r = table_add(&m->names, e);
+		for (const struct relocation *r = s->relocation; r; r = r->next)
+			*patch++ = patch_to(r->symbol, r->addend, r->at, r->bytes, r->shift);
 	}
-	return r;
+	if (!s->init_bytes)
+		return 0;
+	v->data = data = arena_take(&m->initial_data, s->init_bytes);
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, s->init, s->init_bytes);
+	v->bytes = s->init_bytes;
+	return 0;
+}
+
+static int kernel_order(const void *a, const void *b)
+{
+	return strcmp((*(const struct kernel *const *)a)->shown.name, (*(const struct kernel *const *)b)->shown.name);
+}
+
+/* What a text keeps to itself can be found too, by its first bearer: the host asks for static variables. */
+static int variable_order(const void *a, const void *b)
+{
+	const struct ptx_variable *x = *(const struct ptx_variable *const *)a;
+	const struct ptx_variable *y = *(const struct ptx_variable *const *)b;
+	const int r = strcmp(x->name, y->name);
+
+	return r ? r : x->visible != y->visible ? y->visible - x->visible : (x > y) - (x < y);
+}
+
+static int name_things(struct ptx_module *m)
+{
+	m->kernel_by_name = calloc(m->kernel_count + 1, sizeof(void *));
+	m->variable_by_name = calloc(m->variable_count + 1, sizeof(void *));
+	if (!m->kernel_by_name || !m->variable_by_name)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->kernel_count; i++)
+		m->kernel_by_name[i] = &m->kernel[i];
+	for (size_t i = 0; i < m->variable_count; i++)
+		m->variable_by_name[i] = &m->variable[i];
+	qsort(m->kernel_by_name, m->kernel_count, sizeof(void *), kernel_order);
+	qsort(m->variable_by_name, m->variable_count, sizeof(void *), variable_order);
+	return 0;
 }
 
 static void finish_kernels(struct ptx_module *m)
@@ -441,6 +448,7 @@ static void finish_kernels(struct ptx_module *m)
 
 static int load(struct ptx_module *m, struct program *p, const struct ptx_text *text, size_t count)
 {
+	struct constant_pool constants = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < count && !r; p->text = (uint32_t)++i)
@@ -452,10 +460,17 @@ static int load(struct ptx_module *m, struct program *p, const struct ptx_text *
 	if (!r)
 		r = list_functions(m, p);
 	if (!r)
-		r = decode_all(m, p);
+		r = decode_all(m, p, &constants);
 	if (!r)
-		finish_kernels(m);
-	return r ? r : name_things(m, p);
+		r = keep_constants(m, &constants);
+	constant_pool_deinit(&constants);
+	for (const struct symbol *s = p->variable; s && !r; s = s->next)
+		if (s->definition == s && symbol_is_definition(s))
+			r = keep_initial(m, s);
+	if (r)
+		return r;
+	finish_kernels(m);
+	return name_things(m);
 }
 
 int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_options *options,
@@ -503,38 +518,48 @@ void ptx_module_free(struct ptx_module *m)
 	for (size_t i = 0; i < m->function_count; i++) {
 		free(m->function[i].code);
 		free(m->function[i].line);
-		free(m->function[i].constants);
 		free(m->function[i].callee);
 	}
 	free(m->function);
 	free(m->kernel);
 	free(m->variable);
-	free(m->variable_symbol);
-	table_deinit(&m->names);
+	free(m->initial);
+	free(m->constants);
+	free(m->constant_patch);
+	free(m->kernel_by_name);
+	free(m->variable_by_name);
 	arena_deinit(&m->arena);
+	arena_deinit(&m->initial_data);
 	free(m);
 }
 
 void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *ret)
 {
-	*ret = (struct ptx_table_size){ .bytes = arena_bytes(&m->arena) };
+	*ret = (struct ptx_table_size){ .bytes = sizeof(*m) + arena_bytes(&m->arena) + m->constant_bytes +
+						 m->constant_patch_count * sizeof(*m->constant_patch) +
+						 m->kernel_count * (sizeof(*m->kernel) + sizeof(void *)),
+					.initial_bytes = arena_bytes(&m->initial_data) +
+							 m->variable_count * (sizeof(*m->variable) +
+									      sizeof(*m->initial) + sizeof(void *)) };
 	for (size_t i = 0; i < m->function_count; i++) {
 		const struct function *f = &m->function[i];
 
 		ret->instructions += f->instructions;
 		ret->operands += f->operands;
 		ret->operations += f->count;
-		ret->bytes += sizeof(*f) + f->count * (sizeof(*f->code) + sizeof(*f->line)) + f->constant_bytes +
+		ret->bytes += sizeof(*f) + f->count * (sizeof(*f->code) + sizeof(*f->line)) +
 			      f->callee_count * sizeof(void *);
 	}
 }
 
-static uint64_t symbol_value(const struct ptx_module *m, const struct symbol *s)
+static void patch_apply(const struct ptx_module *m, const struct patch *p, uint8_t *to)
 {
-	s = s->definition;
-	if (s->kind == SYM_FUNCTION)
-		return s->body ? FUNCTION_ADDRESS(s->body->function->id) : 0;
-	return m->variable[s->index].address;
+	uint64_t v = p->value == VALUE_NONE	  ? 0
+		     : p->value & VALUE_FUNCTION ? FUNCTION_ADDRESS(p->value & ~VALUE_FUNCTION)
+						 : m->variable[p->value].address;
+
+	v = (v + p->addend) >> p->shift;
+	memcpy(to + p->at, &v, p->bytes);
 }
 
 int ptx_module_bind(struct ptx_module *m, const uint64_t *address)
@@ -545,26 +570,20 @@ int ptx_module_bind(struct ptx_module *m, const uint64_t *address)
 	for (size_t i = 0; i < m->variable_count; i++)
 		m->variable[i].address = address[i];
 	for (size_t i = 0; i < m->variable_count; i++) {
-		const struct symbol *s = m->variable_symbol[i];
+		const struct initial *v = &m->initial[i];
 		uint8_t *to = (uint8_t *)(uintptr_t)address[i];
 
-		if (!s->bytes || s->space >= PTX_TEXREF)
+		if (!m->variable[i].bytes || m->variable[i].space >= PTX_TEXREF)
 			continue;
-		memset(to, 0, s->bytes);
-		if (s->init_bytes)
-			memcpy(to, s->init, s->init_bytes);
-		for (const struct relocation *r = s->relocation; r; r = r->next) {
-			const uint64_t v = (symbol_value(m, r->symbol) + r->addend) >> r->shift;
-
-			memcpy(to + r->at, &v, r->bytes);
-		}
+		memset(to, 0, m->variable[i].bytes);
+		if (v->bytes)
+			memcpy(to, v->data, v->bytes);
+		for (size_t k = 0; k < v->patch_count; k++)
+			patch_apply(m, &v->patch[k], to);
 	}
-	for (const struct constant_relocation *r = m->relocation; r; r = r->next) {
-		const uint64_t v = symbol_value(m, r->symbol) + r->addend;
-
-		for (uint32_t i = 0; i < LANES; i++)
-			memcpy(r->function->constants + r->offset + i * 8, &v, 8);
-	}
+	for (size_t i = 0; i < m->constant_patch_count; i++)
+		for (uint32_t k = 0; k < LANES; k++)
+			patch_apply(m, &m->constant_patch[i], m->constants + (size_t)k * 8);
 	m->bound = true;
 	return 0;
 }
@@ -579,18 +598,21 @@ const struct ptx_kernel *ptx_module_kernel_at(const struct ptx_module *m, size_t
 	return &m->kernel[i].shown;
 }
 
-static const struct entry *find_thing(const struct ptx_module *m, const char *name, enum entry_kind kind)
-{
-	const struct entry *e = table_find(&m->names, (struct name){ name, (uint32_t)strlen(name) }, false);
-
-	return e && e->kind == kind ? e : NULL;
-}
-
 const struct ptx_kernel *ptx_module_kernel_find(const struct ptx_module *m, const char *name)
 {
-	const struct entry *e = find_thing(m, name, ENT_SYMBOL);
+	size_t low = 0, high = m->kernel_count;
 
-	return e ? &m->kernel[e->reg].shown : NULL;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (strcmp(m->kernel_by_name[mid]->shown.name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < m->kernel_count && !strcmp(m->kernel_by_name[low]->shown.name, name)
+		       ? &m->kernel_by_name[low]->shown
+		       : NULL;
 }
 
 size_t ptx_module_variable_count(const struct ptx_module *m)
@@ -603,11 +625,21 @@ const struct ptx_variable *ptx_module_variable_at(const struct ptx_module *m, si
 	return &m->variable[i];
 }
 
+/* The first of its name: visible ones stand before the others. */
 const struct ptx_variable *ptx_module_variable_find(const struct ptx_module *m, const char *name)
 {
-	const struct entry *e = find_thing(m, name, ENT_REG);
+	size_t low = 0, high = m->variable_count;
 
-	return e ? &m->variable[e->reg] : NULL;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (strcmp(m->variable_by_name[mid]->name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < m->variable_count && !strcmp(m->variable_by_name[low]->name, name) ? m->variable_by_name[low]
+											 : NULL;
 }
 
 const struct function *module_function_at(const struct ptx_module *m, uint64_t address)

@@ -31,7 +31,7 @@ void *arena_take(struct arena *a, size_t bytes)
 	void *p;
 
 	/* a small module keeps little */
-	room = piece ? piece->room * 2 : ARENA_PIECE / 4;
+	room = piece ? piece->room * 2 : ARENA_PIECE / 64;
 	room = room > ARENA_PIECE ? ARENA_PIECE : room;
 	room = need > room ? need : room;
 	if (need < bytes)
@@ -118,23 +118,13 @@ bool parse_failed(const struct parser *p)
 	return p->program->complaint->outcome != 0;
 }
 
-static void *take_from(struct parser *p, struct arena *a, size_t bytes)
+void *parse_scratch(struct parser *p, size_t bytes)
 {
-	void *m = parse_failed(p) ? NULL : arena_take(a, bytes);
+	void *m = parse_failed(p) ? NULL : arena_take(&p->program->scratch, bytes);
 
 	if (!m)
 		parse_no_memory(p);
 	return m;
-}
-
-void *parse_take(struct parser *p, size_t bytes)
-{
-	return take_from(p, &p->program->arena, bytes);
-}
-
-void *parse_scratch(struct parser *p, size_t bytes)
-{
-	return take_from(p, &p->program->scratch, bytes);
 }
 
 bool parse_is(const struct parser *p, char c)
@@ -262,7 +252,7 @@ void symbol_init(struct parser *p, struct symbol *s, struct name name, enum symb
 
 struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind)
 {
-	struct symbol *s = parse_take(p, sizeof(*s));
+	struct symbol *s = parse_scratch(p, sizeof(*s));
 
 	if (s)
 		symbol_init(p, s, name, kind);
@@ -325,7 +315,7 @@ static uint8_t *init_room(struct parser *p, struct symbol *s, uint64_t at, uint3
 	}
 	if (end > p->init_room) {
 		room = end < 4096 ? 8192 : end * 2;
-		grown = parse_take(p, room);
+		grown = parse_scratch(p, room);
 		if (!grown)
 			return NULL;
 		if (s->init_bytes)
@@ -340,7 +330,7 @@ static uint8_t *init_room(struct parser *p, struct symbol *s, uint64_t at, uint3
 
 static void init_symbol(struct parser *p, struct symbol *s, uint64_t at, uint32_t bytes, uint32_t shift)
 {
-	struct relocation *r = parse_take(p, sizeof(*r));
+	struct relocation *r = parse_scratch(p, sizeof(*r));
 	struct entry *e;
 	struct name n = parse_name(p);
 
@@ -485,7 +475,7 @@ static int8_t reference_word(struct name n)
 /* = { filter_mode = linear, addr_mode_0 = wrap } */
 static void parse_reference(struct parser *p, struct symbol *s)
 {
-	s->reference = parse_take(p, sizeof(*s->reference));
+	s->reference = parse_scratch(p, sizeof(*s->reference));
 	if (!s->reference)
 		return;
 	*s->reference = (struct ptx_reference){ { -1, -1, -1 }, -1, -1 };
@@ -723,7 +713,7 @@ static void parse_tuning(struct parser *p, struct body *b)
 
 static void parse_function(struct parser *p, bool kernel, enum linkage linkage)
 {
-	struct body *b = parse_take(p, sizeof(*b));
+	struct body *b = parse_scratch(p, sizeof(*b));
 	struct entry *e;
 	struct symbol *s;
 	struct name name;

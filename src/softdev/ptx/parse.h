@@ -32,8 +32,8 @@ void parse_stop(struct parser *p);
 bool parse_failed(const struct parser *p);
 void parse_unexpected(struct parser *p, const char *wanted);
 const char *parse_shown(const struct parser *p, char *text, size_t bytes);
-void *parse_take(struct parser *p, size_t bytes); /* zeroed, from the arena; NULL: the parser has failed */
-void *parse_scratch(struct parser *p, size_t bytes); /* the same, gone when the module has been loaded */
+/* Zeroed, gone when the module has been loaded; NULL: the parser has failed. */
+void *parse_scratch(struct parser *p, size_t bytes);
 bool parse_is(const struct parser *p, char c);
 bool parse_accept(struct parser *p, char c);
 void parse_expect(struct parser *p, char c);

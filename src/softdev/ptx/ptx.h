@@ -93,7 +93,8 @@ void ptx_module_free(struct ptx_module *m);
 struct ptx_table_size {
 	uint64_t instructions, operands; /* of the text; an address or a group is one operand */
 	uint64_t operations;
-	uint64_t bytes; /* all that is kept of the text, decoded */
+	uint64_t bytes;		/* all that is kept of the functions, decoded */
+	uint64_t initial_bytes; /* descriptions of variables, and what they contain at first */
 };
 
 void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *ret);

@@ -165,6 +165,10 @@ struct program {
 /* Reads one text into the program. Value: 0, or complaint->outcome. */
 int text_parse(struct program *p, const struct ptx_text *text);
 
+/* link.c: gives every symbol of the program its definition. Value: 0, or complaint->outcome. */
+int link_texts(struct program *p);
+bool symbol_is_definition(const struct symbol *s);
+
 /* Special registers: numbers and names. */
 enum special {
 	SP_tid_x,
