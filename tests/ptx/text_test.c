@@ -93,6 +93,7 @@ static void test_spellings(void)
 	taken(KERNEL("mov.f32 %f1, 0f3F800000; mov.f32 %f1, 1.5e-3; mov.f32 %f1, -2.0; mov.b32 %r1, 0f3F800000;"), "float literals");
 	taken(KERNEL("mov.u32 %r1, 0b101; mov.u32 %r1, 017; mov.u32 %r1, 0xFFu; mov.u32 %r1, -1; mov.u32 %r1, WARP_SZ;"), "integer literals");
 	taken(KERNEL("ld.global.u8 %rd1, [%rd2]; st.global.u8 [%rd2], %rd1; cvt.u16.u32 %r1, %r2;"), "registers wider than the type");
+	taken(KERNEL("vote.ballot.sync.b32 %r1, %p1, -1; vote.any.sync.pred %p1, %p2, -1; shfl.up.sync.b32 %r1|%p1, %r2, 1, 0, -1; redux.add.sync.s32 %r1, %r2, -1;"), "sync behind the operation");
 	taken(KERNEL("ld.volatile.global.u32 %r1, [%rd1]; ld.relaxed.gpu.global.u32 %r1, [%rd1]; ld.global.nc.L2::128B.u32 %r1, [%rd1+-4];"), "kinds of loads");
 	taken(KERNEL("red.release.gpu.global.add.u32 [%rd1], 1; atom.acq_rel.sys.global.cas.b32 %r1, [%rd1], 0, 1; membar.gl; fence.acq_rel.gpu;"), "kinds of atomics");
 	taken(KERNEL("vote.ballot.sync.b32 %r1, %p1, -1; vote.any.sync.pred %p1, %p2, -1; redux.add.sync.s32 %r1, %r2, -1; "

@@ -57,13 +57,20 @@ static void read_string(struct warp *w, uint64_t address, char *ret, size_t room
 	ret[n] = 0;
 }
 
+/* The variable arguments that are not printed yet. */
+struct args {
+	uint64_t at;
+	uint32_t taken;
+};
+
 /* The next variable argument, aligned to its size. */
-static bool next_argument(struct warp *w, uint64_t *at, uint32_t bytes, uint64_t *ret)
+static bool next_argument(struct warp *w, struct args *args, uint32_t bytes, uint64_t *ret)
 {
-	const uint64_t from = (*at + bytes - 1) & ~(uint64_t)(bytes - 1);
+	const uint64_t from = (args->at + bytes - 1) & ~(uint64_t)(bytes - 1);
 
 	*ret = 0;
-	*at = from + bytes;
+	args->at = from + bytes;
+	args->taken++;
 	if (!warp_reach(w, from, from + bytes, false))
 		return false;
 	memcpy(ret, (const void *)(uintptr_t)from, bytes);
@@ -71,7 +78,7 @@ static bool next_argument(struct warp *w, uint64_t *at, uint32_t bytes, uint64_t
 }
 
 /* One conversion, from behind the percent sign; value: where the format goes on. */
-static const char *convert(struct warp *w, struct out *out, const char *f, uint64_t *args)
+static const char *convert(struct warp *w, struct out *out, const char *f, struct args *args)
 {
 	char spec[32] = "%", piece[512], string[400];
 	size_t n = 1, longs = 0;
@@ -150,12 +157,18 @@ static const char *convert(struct warp *w, struct out *out, const char *f, uint6
 	return f + 1;
 }
 
+/* printf's value is the number of arguments that it took, -1 without a format. */
 static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 {
-	uint64_t format = argument(w, lane, o->a, 8), args = argument(w, lane, o->b, 8);
+	const uint64_t format = argument(w, lane, o->a, 8);
+	struct args args = { argument(w, lane, o->b, 8), 0 };
 	char text[1024];
 	struct out out;
 
+	if (!format) {
+		set_result(w, o, lane, UINT32_MAX, 4);
+		return;
+	}
 	out.n = 0;
 	w->checked = lane;
 	read_string(w, format, text, sizeof(text));
@@ -167,7 +180,7 @@ static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 	}
 	w->checked = LANES;
 	run_print(w->block, out.text, out.n);
-	set_result(w, o, lane, out.n, 4);
+	set_result(w, o, lane, args.taken, 4);
 }
 
 void builtin_vprintf(struct warp *w, const struct op *o)

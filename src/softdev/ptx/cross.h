@@ -226,6 +226,13 @@ static void dynamic_shared(struct warp *w, const struct op *o)
 		d[i] = w->mask & lane_bit[i] ? v : d[i];
 }
 
+/*
+ * Clocks count the operations of their warp: monotonic, and the same in every run. On hardware an operation that needs
+ * the one before waits several cycles for it; loops that wait for a number of cycles would take ten times as long here
+ * if an operation counted as one.
+ */
+#define CYCLES_PER_OPERATION 8u
+
 /* Special registers: those that all lanes share. */
 static inline u64 special_value(const struct warp *w, u64 which)
 {
@@ -256,9 +263,9 @@ static inline u64 special_value(const struct warp *w, u64 which)
 		return l->sm_count ? l->sm_count : 16;
 	case SP_clock:
 	case SP_clock64:
-		return w->executed; /* operations of this warp: monotonic, and the same in every run */
+		return w->executed * CYCLES_PER_OPERATION;
 	case SP_clock_hi:
-		return w->executed >> 32;
+		return w->executed * CYCLES_PER_OPERATION >> 32;
 	case SP_globaltimer:
 	case SP_globaltimer_lo:
 	case SP_globaltimer_hi:

@@ -52,6 +52,13 @@ extern "C" __global__ void say(int n)
 		       3.25, 7u, 255);
 }
 
+extern "C" __global__ void printf_value(int *out)
+{
+	out[0] = printf("%d %s %*d\n", 1, "text", 5, 2);
+	out[1] = printf("nothing\n");
+	out[2] = printf("%s\n", (const char *)nullptr);
+}
+
 extern "C" __global__ void doubtful(int n)
 {
 	assert((int)threadIdx.x < n);
