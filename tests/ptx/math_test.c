@@ -81,7 +81,7 @@ static void test_named(struct ptx_module *m)
 	is_str(printed, "42|text|60.000|123456789012|x|3.25e+00|7   |ff|%");
 	printed_bytes = 0;
 	is(launch(m, "printf_value", DIM(1), DIM(1), ARGS(PTR(out))), 0);
-	is_str(printed, "1 text     2\nnothing\n(null)\n");
+	is_str(printed, "1 text     2;nothing;(null);");
 	is(out[0], 4); /* arguments, not characters */
 	is(out[1], 0);
 	is(out[2], 1);

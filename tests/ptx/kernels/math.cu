@@ -54,9 +54,9 @@ extern "C" __global__ void say(int n)
 
 extern "C" __global__ void printf_value(int *out)
 {
-	out[0] = printf("%d %s %*d\n", 1, "text", 5, 2);
-	out[1] = printf("nothing\n");
-	out[2] = printf("%s\n", (const char *)nullptr);
+	out[0] = printf("%d %s %*d;", 1, "text", 5, 2);
+	out[1] = printf("nothing;");
+	out[2] = printf("%s;", (const char *)nullptr);
 }
 
 extern "C" __global__ void doubtful(int n)
