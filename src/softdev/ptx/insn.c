@@ -4,8 +4,8 @@
  * "add{,.rn}.f32" stands for add.f32 and add.rn.f32; "add.<rz,rm,rp>.f32" for three opcodes whose number, 0 to 2, the
  * decoder puts into op.imm. The table of one instruction set is made once per process and never freed.
  *
- * Assemblers take the words behind the operation in any order (vote.ballot.sync, redux.add.sync), as long as types and
- * layouts keep theirs. An opcode that is not spelled as in the table is looked for by a hash that does not see the order.
+ * Assemblers take the words behind the operation in any order (vote.ballot.sync, redux.add.sync), as long as types
+ * and layouts keep theirs. An opcode that is not spelled as in the table is looked for by a hash that does not see order.
  */
 #include "softdev/ptx/insn.h"
 
