@@ -28,20 +28,33 @@ static const char *access_name(const char *instruction)
 	return "access";
 }
 
-static void headline(struct report *r, const struct ptx_fault *f, const char *instruction, const char *error)
+/* A wild address of an instruction's own space is looked up as any address is, but the space is what helps. */
+static const char *space_name(const struct ptx_fault *f, const char *instruction)
 {
 	static const char *const space[] = { "global", "shared", "local", "parameter" };
-	const char *what = access_name(instruction);
+	static const char *const word[][2] = {
+		{ ".local.", "local" }, { ".shared.", "shared" }, { ".const.", "constant" }, { ".param.", "parameter" }
+	};
+
+	for (unsigned i = 0; f->space == PTX_SPACE_DEVICE && i < sizeof(word) / sizeof(word[0]); i++)
+		if (strstr(instruction, word[i][0]))
+			return word[i][1];
+	return space[f->space];
+}
+
+static void headline(struct report *r, const struct ptx_fault *f, const char *instruction, const char *error)
+{
+	const char *what = access_name(instruction), *space = space_name(f, instruction);
 
 	switch (f->kind) {
 	case PTX_FAULT_ILLEGAL_ADDRESS:
-		report_line(r, "invalid %s of %u bytes in %s memory (%s)", what, f->bytes, space[f->space], error);
+		report_line(r, "invalid %s of %u bytes in %s memory (%s)", what, f->bytes, space, error);
 		break;
 	case PTX_FAULT_MISALIGNED:
-		report_line(r, "misaligned %s of %u bytes in %s memory (%s)", what, f->bytes, space[f->space], error);
+		report_line(r, "misaligned %s of %u bytes in %s memory (%s)", what, f->bytes, space, error);
 		break;
 	case PTX_FAULT_ADDRESS_SPACE:
-		report_line(r, "%s on %s memory, where there is none (%s)", what, space[f->space], error);
+		report_line(r, "%s on %s memory, where there is none (%s)", what, space, error);
 		break;
 	case PTX_FAULT_TRAP:
 		report_line(r, "trap (%s)", error);
@@ -147,7 +160,9 @@ void report_fault(const struct ptx_launch *l, const struct function *f, const st
 	headline(&r, fault, instruction, name);
 	place(&r, fault, l, source, instruction);
 	thread(&r, fault);
-	if (fault->bytes && fault->space == PTX_SPACE_DEVICE)
+	if (fault->bytes && fault->space == PTX_SPACE_DEVICE && !strcmp(space_name(fault, instruction), "local"))
+		report_line(&r, "  address is far outside the thread's local memory");
+	else if (fault->bytes && fault->space == PTX_SPACE_DEVICE)
 		report_address(&r, fault->address, fault->bytes, c);
 	else if (fault->bytes)
 		offset(&r, fault, l);

@@ -20,8 +20,10 @@ struct state {
 	bool failed;
 	unsigned depth;
 	unsigned seen_count, argument_count;
+	unsigned argument_base; /* arguments of templates within arguments are put here */
+	bool named;		/* the function's own template is over: T_ are its arguments from now on */
 	struct text seen[SEEN_MOST];
-	struct text argument[SEEN_MOST]; /* of the last template, for T_ */
+	struct text argument[SEEN_MOST]; /* the first argument_count: for T_ */
 };
 
 static void add(struct text *t, const char *s, size_t n)
@@ -107,42 +109,68 @@ static void template_parameter(struct state *s, struct text *to)
 		add(to, s->argument[i].t, s->argument[i].n);
 }
 
-/* Li4E, Lb1E */
+static bool name(struct state *s, struct text *to, bool is_type);
+
+/* Li4E, Lb1E, and L4kind1E for an enumeration */
 static void literal(struct state *s, struct text *to)
 {
-	const char kind = *s->p ? *s->p++ : 0;
+	const char kind = *s->p;
 
+	if (isdigit((unsigned char)kind) || kind == 'N' || kind == 'S') {
+		adds(to, "(");
+		name(s, to, true);
+		adds(to, ")");
+	} else if (kind) {
+		s->p++;
+	}
 	if (kind == 'b')
 		adds(to, take(s, '1') ? "true" : take(s, '0') ? "false" : "?");
-	else if (!kind || !strchr("ijlmxyscahtn", kind))
+	else if (!kind || !strchr("ijlmxyscahtnNS0123456789", kind))
 		s->failed = true;
 	else if (take(s, 'n'))
 		adds(to, "-");
 	while (isdigit((unsigned char)*s->p))
 		add(to, s->p++, 1);
+	adds(to, kind == 'j' ? "u" : kind == 'm' ? "ul" : kind == 'l' ? "l" : "");
 	s->failed |= !take(s, 'E');
+}
+
+static void argument(struct state *s, struct text *to)
+{
+	if (take(s, 'L')) {
+		literal(s, to);
+	} else if (take(s, 'J')) {
+		for (bool first = true; !s->failed && !take(s, 'E'); first = false) {
+			adds(to, first ? "" : ", ");
+			argument(s, to);
+		}
+	} else {
+		type(s, to);
+	}
 }
 
 static void arguments(struct state *s, struct text *to)
 {
-	struct text one;
+	const unsigned base = s->argument_base;
+	unsigned count = 0;
 
-	s->argument_count = 0;
 	adds(to, "<");
 	while (!s->failed && !take(s, 'E')) {
-		one.n = 0;
-		one.t[0] = 0;
-		if (take(s, 'L'))
-			literal(s, &one);
-		else
-			type(s, &one);
-		if (s->argument_count < SEEN_MOST)
-			s->argument[s->argument_count++] = one;
-		if (s->argument_count > 1)
-			adds(to, ", ");
+		struct text one = { 0 };
+
+		s->argument_base = base + count;
+		argument(s, &one);
+		adds(to, count && one.n ? ", " : "");
 		add(to, one.t, one.n);
+		if (base + count < SEEN_MOST)
+			s->argument[base + count++] = one;
+		else
+			s->failed = true;
 	}
 	adds(to, ">");
+	s->argument_base = base;
+	if (!s->named)
+		s->argument_count = count;
 }
 
 /* Value: whether the name has template arguments (then a function's mangling begins with its result). */
@@ -159,7 +187,8 @@ static bool name(struct state *s, struct text *to, bool is_type)
 		if (take(s, 'I')) {
 			arguments(s, to);
 			template = true;
-			remember(s, to);
+			if (is_type || (nested && *s->p != 'E'))
+				remember(s, to);
 		} else if (take(s, 'S')) {
 			substitution(s, to);
 		} else {
@@ -184,6 +213,24 @@ static void qualified(struct state *s, struct text *to, const char *behind)
 	remember(s, to);
 }
 
+/* Behind PF: result and parameters of a function that is pointed to. */
+static void function_pointer(struct state *s, struct text *to)
+{
+	type(s, to);
+	adds(to, " (*)(");
+	for (unsigned i = 0; !s->failed && !take(s, 'E'); i++) {
+		struct text one = { 0 };
+
+		type(s, &one);
+		adds(to, i ? ", " : "");
+		if (i || strcmp(one.t, "void"))
+			add(to, one.t, one.n);
+	}
+	adds(to, ")");
+	remember(s, to); /* stands for the function's type, which nobody repeats without the pointer */
+	remember(s, to);
+}
+
 static void type(struct state *s, struct text *to)
 {
 	static const char *const builtin[128] = {
@@ -203,10 +250,20 @@ static void type(struct state *s, struct text *to)
 	if (c < 128 && builtin[c]) {
 		s->p++;
 		adds(to, builtin[c]);
+	} else if (c == 'P' && s->p[1] == 'F') {
+		s->p += 2;
+		function_pointer(s, &own);
 	} else if (take(s, 'P')) {
 		qualified(s, &own, "*");
 	} else if (take(s, 'R')) {
 		qualified(s, &own, "&");
+	} else if (c == 'D' && s->p[1] == 'p') { /* what a pack stands for is one text already */
+		s->p += 2;
+		type(s, &own);
+	} else if (take(s, 'O')) {
+		qualified(s, &own, "&&");
+	} else if (take(s, 'V')) {
+		qualified(s, &own, " volatile");
 	} else if (take(s, 'K')) {
 		qualified(s, &own, " const");
 	} else if (take(s, 'T')) {
@@ -234,6 +291,8 @@ bool demangle(const char *mangled, char *ret, size_t room)
 	s->p = mangled + 2;
 	if (name(s, &whole, false))
 		type(s, &result);
+	s->named = true;
+	s->argument_base = s->argument_count;
 	adds(&whole, "(");
 	for (unsigned i = 0; *s->p && !s->failed; i++) {
 		struct text one = { 0 };

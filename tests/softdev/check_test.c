@@ -199,7 +199,8 @@ static const struct wrong kernels[] = {
 	{ "poke", own, 0, 1, 0, ILLEGAL, { "is the program's own memory" } },
 	{ "poke", of_other_device, 0, 1, 0, ILLEGAL, { "is in memory of device 1, to which device 0 has no access" } },
 	{ "poke_v4", live, 8, 1, 0, CUDA_ERROR_MISALIGNED_ADDRESS, { "misaligned write of 16 bytes", "at st.global.v4.u32 [%rd3], {%r1, %r1, %r1, %r1};" } },
-	{ "poke_v4", live, 992, 1, 0, ILLEGAL, { "invalid write of 16 bytes", " is 8 bytes before the end of 1000 bytes" } },
+	{ "poke_v4", live, 992, 1, 0, ILLEGAL, { "invalid write of 16 bytes", ": the 16 bytes from there go 8 bytes beyond the end of 1000 bytes" } },
+	{ "far_local", live, 1ll << 46, 1, 0, ILLEGAL, { "invalid write of 4 bytes in local memory", "address is far outside the thread's local memory" } },
 	{ "_Z5scalePfi", live, 1000, 1, 0, ILLEGAL, { "in kernel scale(float*, int), grid", "invalid read of 4 bytes", "at /src/scale.cu:7\n" } },
 	{ "in_function", live, 1000, 1, 0, ILLEGAL, { "in kernel in_function", "in function helper(float*), called by it" } },
 	{ "atomic", live, 1000, 1, 0, ILLEGAL, { "invalid atomic operation of 8 bytes" } },
@@ -315,14 +316,14 @@ static void calls(void)
 	says("a free", " is offset 8 of 1000 bytes");
 	says("a copy", "invalid copy: what is read lies outside memory that a copy may read");
 	says("a copy", "invalid copy: what is written lies outside");
-	says("a copy", "is 1000 bytes before the end of 2000 bytes");
+	says("a copy", ": the 1500 bytes from there go 500 bytes beyond the end of 2000 bytes");
 	says("a fill", "invalid fill: it goes beyond memory");
 	says("a second free", "is in freed memory: offset 0 of 1000 bytes");
 	tap_ok(!finish(start(leaky)), "what is not freed is no error");
 	tap_ok(!report[0], "leaks are not reported unless asked for");
 	mode = "report,leaks";
 	tap_ok(!finish(start(leaky)), "with leaks reported, too");
-	says("a context that is destroyed", "leak: 300 bytes in 1 allocations on device 0 were not freed");
+	says("a context that is destroyed", "leak: 300 bytes in 1 allocation on device 0 was not freed");
 	says("exit", "leak: 3000 bytes in 2 allocations on device 1 were not freed");
 	mode = "report";
 }

@@ -5,7 +5,8 @@
  * decoder puts into op.imm. The table of one instruction set is made once per process and never freed.
  *
  * Assemblers take the words behind the operation in any order (vote.ballot.sync, redux.add.sync), as long as types
- * and layouts keep theirs. An opcode that is not spelled as in the table is looked for by a hash that does not see order.
+ * and layouts keep theirs. An opcode that is not spelled as in the table is looked for by a hash that does not see
+ * their order.
  */
 #include "softdev/ptx/insn.h"
 
