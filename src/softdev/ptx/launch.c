@@ -49,8 +49,8 @@ struct run {
 	struct block *parked, **parked_end; /* under lock: set aside */
 	struct cluster *clusters;	    /* under lock: those with blocks that have not ended */
 	uint32_t cluster_size[3], cluster_count;
-	struct ptx_stats stats;		    /* under lock */
-	struct ptx_fault fault;		    /* under lock: the first one */
+	struct ptx_stats stats; /* under lock */
+	struct ptx_fault fault; /* under lock: the first one */
 	uint32_t workspace[16]; /* of the grid's barrier: kernels find it through %envreg1 and 2 and use it with atomics
 				 */
 	atomic_bool stop;
@@ -209,6 +209,7 @@ static void block_place(struct block *b, uint64_t id)
 static void block_start(struct block *b, uint64_t id)
 {
 	block_place(b, id);
+	b->number = id;
 	if (b->run->cluster_count == 1) {
 		b->cluster = &b->own_cluster;
 		b->cluster->block[0] = b;
@@ -427,13 +428,14 @@ static void run_fault(struct run *run, const struct ptx_fault *fault)
 /*
  * Whether to start a block rather than to go on with one that was set aside. Cooperative blocks all start first.
  * Otherwise those that have started go on, in order, until all of them have waited in vain: then what they wait for is
- * yet to start.
+ * yet to start. A block of this thread's share comes before those behind it: they may wait for it, as for any block
+ * that a device would have started before them.
  */
 static bool run_starts_locked(const struct run *run, const struct share *share)
 {
 	if (share->next == share->end && run->next == run->total)
 		return false;
-	if (!run->parked)
+	if (!run->parked || (share->next < share->end && share->next < run->parked->number))
 		return true;
 	return run->resident < run->resident_most && (run->launch->cooperative || run->vain >= run->parked_count);
 }
