@@ -86,7 +86,9 @@ static void inside(struct report *r, const struct range *x, uint64_t address, si
 			    "(cuCtxEnablePeerAccess): offset %" PRIu64 " of %s",
 			    address, x->device->ordinal, c->device->ordinal, offset, text);
 	else if (address + bytes > end)
-		report_line(r, "  address 0x%" PRIx64 ": the %zu bytes from there go %" PRIu64 " bytes beyond the end of %s",
+		report_line(r,
+			    "  address 0x%" PRIx64 ": the %zu bytes from there go %" PRIu64 " bytes beyond the end of "
+			    "%s",
 			    address, bytes, address + bytes - end, text);
 	else
 		report_line(r, "  address 0x%" PRIx64 " is offset %" PRIu64 " of %s%s", address, offset, text,
@@ -173,8 +175,8 @@ void report_leaks(struct context *c)
 			bytes += x->bytes;
 		}
 	if (count)
-		report_line(&r, "leak: %" PRIu64 " bytes in %" PRIu64 " allocation%s on device %d %s not freed", bytes, count,
-			    count == 1 ? "" : "s", c->device->ordinal, count == 1 ? "was" : "were");
+		report_line(&r, "leak: %" PRIu64 " bytes in %" PRIu64 " allocation%s on device %d %s not freed", bytes,
+			    count, count == 1 ? "" : "s", c->device->ordinal, count == 1 ? "was" : "were");
 	for (const struct range *x = c->ranges; x && count; x = x->next)
 		if (leaks(x))
 			report_line(&r, "  %s", range_text(x, text, sizeof(text)));
