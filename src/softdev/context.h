@@ -26,6 +26,7 @@ struct context {
 	_Atomic int sticky;	     /* CUresult, 0 for none */
 	_Atomic uint32_t pending;    /* operations submitted and not yet finished, over all streams */
 	_Atomic uint64_t heap_bytes; /* malloc in kernels, in use */
+	atomic_bool bad_free;	     /* a free in a kernel has been reported */
 	unsigned api_version;
 	/* context_mutex (context.c) guards the following */
 	uint32_t retains; /* of a primary context */

@@ -169,6 +169,7 @@ static uint64_t heap_alloc(void *context, uint64_t bytes)
 	return r->begin;
 }
 
+/* A bad free in a kernel does nothing, as the guide leaves it open; the first one of a context is reported. */
 static void heap_free(void *context, uint64_t address)
 {
 	struct context *c = context;
@@ -181,8 +182,11 @@ static void heap_free(void *context, uint64_t address)
 	if (r)
 		r->released = true;
 	pthread_mutex_unlock(&memory_mutex);
-	if (!r)
+	if (!r) {
+		if (!atomic_exchange(&c->bad_free, true))
+			report_call("free in a kernel: invalid free", address, 1);
 		return;
+	}
 	atomic_fetch_sub(&c->heap_bytes, r->bytes);
 	range_free(r);
 }
