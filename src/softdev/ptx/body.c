@@ -181,8 +181,13 @@ static struct operand parse_named(struct parser *p, struct name opcode)
 		o.kind = OPD_SINK;
 		return o;
 	}
-	if (reg_find(p, n, &o.reg))
+	if (reg_find(p, n, &o.reg)) {
+		if (opcode.p[0] == 'v' && p->lex.now.kind == TOK_DOT) {
+			o.select = p->lex.now.name;
+			lex_next(&p->lex);
+		}
 		return o;
+	}
 	if (n.p[0] == '%') {
 		n = special_name(p, n);
 		s = special_find(n);
@@ -273,8 +278,9 @@ static struct operand parse_operand(struct parser *p, struct name opcode, uint32
 		return o;
 	}
 	minus = parse_accept(p, '-');
-	if (p->lex.now.kind == TOK_NAME && !minus) {
+	if (p->lex.now.kind == TOK_NAME && (!minus || opcode.p[0] == 'v')) {
 		o = parse_named(p, opcode);
+		o.negate = minus;
 		if (o.kind == OPD_SYMBOL)
 			parse_offset(p, &o);
 		parse_pair(p, opcode, &o);

@@ -457,7 +457,7 @@ bool decode_count(struct decoder *d, uint32_t least, uint32_t most)
 }
 
 /* Result and sources in order; the last operand of a sync form is the member mask. */
-static void decode_plain(struct decoder *d, const struct row *row, uint32_t variant)
+void decode_plain(struct decoder *d, const struct row *row, uint32_t variant)
 {
 	const struct insn *in = d->insn;
 	uint32_t loc[STEP_OPERANDS], first = row->type[0] == TY_none, second = LOC_NONE;
@@ -502,7 +502,8 @@ static void decode_insn(struct decoder *d)
 	switch (m.row->form) {
 	case FORM_PLAIN:
 	case FORM_SYNC:
-		decode_plain(d, m.row, m.variant);
+		if (!form_plain_other(d, &m))
+			decode_plain(d, m.row, m.variant);
 		break;
 	case FORM_NOTHING:
 		break;
@@ -677,6 +678,7 @@ static void decode_steps(struct decoder *d)
 
 	lay_out_locals(d);
 	define_params(d);
+	form_stack_begin(d);
 	for (uint32_t i = 0; i < b->count && !d->failed; i++) {
 		d->insn = &b->insn[i];
 		d->first_step[i] = d->step_count;

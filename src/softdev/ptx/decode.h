@@ -67,6 +67,7 @@ struct decoder {
 	bool guard_not;
 	uint32_t after[STEP_OPERANDS][3]; /* widenings to add behind the instruction: register, from, signed */
 	uint32_t after_count;
+	uint32_t stack; /* register with what of the stack was taken when the function was entered; or LOC_NONE */
 	struct function **callee;
 	uint32_t callee_count, callee_room;
 	uint32_t weight; /* of the next step */

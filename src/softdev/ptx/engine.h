@@ -140,6 +140,7 @@ struct function {
 	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
+	bool takes_stack; /* alloca: how much is known at run time only */
 	uint32_t text;			 /* which of the module's texts it comes from */
 	uint32_t instructions, operands; /* of the text */
 	uint32_t id;			 /* its address as a value: FUNCTION_ADDRESS(id) */
@@ -176,6 +177,7 @@ struct warp {
 	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
 	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
 	uint32_t cluster_phase[LANES];	  /* of the cluster's barrier when the lane arrived there */
+	uint32_t stack_taken[LANES];	  /* bytes, from the end of a thread's local memory down; see has_stack */
 	uint8_t *base[2];		  /* registers, constants of the group's frame */
 	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
@@ -190,6 +192,7 @@ struct warp {
 	bool strong; /* an atomic or a volatile access since the last backward jump */
 	bool together; /* all live lanes were saved last, at one place */
 	bool force;  /* a sync operation must run with the lanes that are there */
+	bool has_stack; /* some stack_taken may not be 0 */
 	uint32_t index;
 	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
 	struct block *block;
@@ -281,6 +284,8 @@ enum form {
 	FORM_TEXTURE,
 	FORM_MATRIX,   /* fragments and rows of matrices: forms_matrix.c */
 	FORM_ASYNC,    /* copies, barriers in memory, clusters: forms_async.c */
+	FORM_VIDEO,    /* parts of registers: forms_video.c */
+	FORM_STACK,    /* local memory taken at run time */
 	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
 	FORM_INTERNAL, /* made by the decoder, has no spelling */
 };

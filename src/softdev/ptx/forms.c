@@ -645,9 +645,11 @@ static void form_brx(struct decoder *d)
 /* Registers that hold the results of an old-style function are read when it returns. */
 void form_return(struct decoder *d)
 {
-	struct step *s = decode_step(d, NULL);
+	struct step *s;
 	uint32_t n = 0;
 
+	form_stack_end(d);
+	s = decode_step(d, NULL);
 	s->control = d->body->kernel ? CTL_EXIT : CTL_RET;
 	for (struct symbol *r = d->body->result; r; r = r->next)
 		n += r->kind == SYM_REG_PARAM;
@@ -932,6 +934,12 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case FORM_ASYNC:
 		form_async(d, m, words);
+		break;
+	case FORM_VIDEO:
+		form_video(d);
+		break;
+	case FORM_STACK:
+		form_stack(d, words);
 		break;
 	default:
 		decode_fail(d, "%.*s is not supported", (int)d->insn->opcode.bytes, d->insn->opcode.p);

@@ -33,6 +33,7 @@ uint32_t decode_special(struct decoder *d, enum special s);
 uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t);
 uint32_t decode_dest(struct decoder *d, const struct operand *o, enum type t);
 bool decode_count(struct decoder *d, uint32_t least, uint32_t most);
+void decode_plain(struct decoder *d, const struct row *row, uint32_t variant);
 
 struct address {
 	const char *access; /* "", ".strong", ".shared", ".kparam", ".frame" */
@@ -53,5 +54,12 @@ uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset);
 /* Why an instruction that is known to exist is not supported; NULL: it is not known. */
 const char *form_refusal(struct name opcode);
 void form_return(struct decoder *d);
+/* forms_video.c */
+void form_video(struct decoder *d);
+void form_stack(struct decoder *d, const struct form_words *words);
+void form_stack_begin(struct decoder *d);
+void form_stack_end(struct decoder *d);
+/* Where a plain instruction has a second form, told apart by its operands. False: it has not. */
+bool form_plain_other(struct decoder *d, const struct insn_match *m);
 /* forms_tex.c */
 void form_texture(struct decoder *d, const struct insn_match *m, const struct form_words *words);

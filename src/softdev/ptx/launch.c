@@ -129,6 +129,7 @@ static void block_shape(struct block *b, const uint32_t shape[3])
 	for (uint32_t k = 0; k < b->warp_count; k++) {
 		memset(b->warp[k].lane_bar, 0, sizeof(b->warp[k].lane_bar));
 		memset(b->warp[k].carry, 0, sizeof(b->warp[k].carry));
+		b->warp[k].has_stack = true;
 	}
 }
 
@@ -189,6 +190,9 @@ static void warp_start(struct warp *w, uint32_t threads)
 	w->entry_frame->mask = w->live;
 	w->local_stride = w->block->local_stride;
 	memset(w->bar_lanes, 0, sizeof(w->bar_lanes));
+	if (w->has_stack)
+		memset(w->stack_taken, 0, sizeof(w->stack_taken));
+	w->has_stack = false;
 	warp_set_group(w, w->entry_frame, 0, w->live);
 }
 

@@ -325,7 +325,7 @@ static bool find_stack(struct function *f, uint32_t depth)
 
 	if (f->stack_bytes)
 		return !f->recursive;
-	if (depth > CALL_DEPTH_MAX || f->calls_unknown) {
+	if (depth > CALL_DEPTH_MAX || f->calls_unknown || f->takes_stack) {
 		f->recursive = true;
 		f->stack_bytes = f->local_bytes + 16;
 		return false;

@@ -75,6 +75,35 @@ static u32 bnan(u32 x, u32 y, u32 r)
 	return (x & 0x7fff) > 0x7f80 || (y & 0x7fff) > 0x7f80 ? 0x7fff : r;
 }
 
+/* `random` is added below the last place: 13 bits of a normal f16, 16 of a bf16. */
+static u32 f2h_random(f32 f, u32 random, bool finite)
+{
+	const u32 sign = bits32(f) >> 16 & 0x8000u, x = bits32(f) & 0x7fffffffu;
+	const s32 e = x < 0x38800000u ? -14 : (s32)(x >> 23) - 127;
+	u32 r;
+	f64 v, whole;
+
+	if (x > 0x7f800000u)
+		return 0x7fff;
+	if (x >= 0x47800000u)
+		return sign | (finite ? 0x7bff : 0x7c00);
+	v = (f64)f32_of(x) / f64_of((u64)(e - 10 + 1023) << 52); /* in units of the last place */
+	whole = floor(v);
+	r = (u32)whole + (v - whole + (random & 0x1fff) * 0x1p-13 >= 1) + ((u32)(e + 14) << 10);
+	return sign | (finite && r >= 0x7c00 ? 0x7bff : r);
+}
+
+static u32 f2b_random(f32 f, u32 random, bool finite)
+{
+	const u32 sign = bits32(f) >> 16 & 0x8000u, x = bits32(f) & 0x7fffffffu;
+	u32 r;
+
+	if (x > 0x7f800000u)
+		return 0x7fff;
+	r = x == 0x7f800000u ? 0x7f80 : (x + random) >> 16;
+	return sign | (finite && r >= 0x7f80 ? 0x7f7f : r);
+}
+
 /* The sign of both sources for a number; not a number keeps none. */
 static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 {
@@ -95,47 +124,6 @@ static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 		low_ | (r_ < 0 ? 0 : (u32)r_) << 16;                                                                   \
 	})
 #define TWO_F32(low, high) ((u64)bits32(low) | (u64)bits32(high) << 32)
-
-enum video { vadd_element, vsub_element, vavrg_element, vabsdiff_element, vmin_element, vmax_element };
-enum { VIDEO_SIGNED_u32 = 0, VIDEO_SIGNED_s32 = 1 };
-
-static s32 video_element(s32 x, s32 y, enum video op, bool is_signed)
-{
-	switch (op) {
-	case vadd_element:
-		return x + y;
-	case vsub_element:
-		return x - y;
-	case vavrg_element: /* rounds away from zero */
-		return (x + y + (x + y >= 0)) >> 1;
-	case vabsdiff_element:
-		return x < y ? y - x : x - y;
-	case vmin_element:
-		return x < y ? x : y;
-	default:
-		return x > y ? x : y;
-	}
-}
-
-/* Element by element, or the sum of the elements and c. */
-static u32 video_of(u32 a, u32 b, u32 c, u32 bits, bool sd, bool sa, bool sb, enum video op, bool saturate, bool add)
-{
-	const s32 most = sd ? (s32)((1u << (bits - 1)) - 1) : (s32)((1u << bits) - 1);
-	const s32 least = sd ? -(s32)(1u << (bits - 1)) : 0;
-	const u32 keep = (1u << bits) - 1;
-	u32 r = add ? c : 0;
-
-	for (u32 k = 0; k < 32; k += bits) {
-		const u32 xa = a >> k & keep, xb = b >> k & keep, up = 32 - bits;
-		const s32 x = sa ? (s32)(xa << up) >> up : (s32)xa, y = sb ? (s32)(xb << up) >> up : (s32)xb;
-		s32 v = video_element(x, y, op, sd);
-
-		if (saturate)
-			v = v > most ? most : v < least ? least : v;
-		r = add ? r + (u32)v : r | ((u32)v & keep) << k;
-	}
-	return r;
-}
 
 #define LOOP(name, td, sources, values, expr)                                                                          \
 	static void name(struct warp *w, const struct op *o)                                                           \
@@ -159,7 +147,7 @@ static u32 video_of(u32 a, u32 b, u32 c, u32 bits, bool sd, bool sa, bool sb, en
 #define RF(...)
 
 #include "softdev/ptx/rows_narrow.h"
-#include "softdev/ptx/rows_video.h"
+#include "softdev/ptx/rows_rare.h"
 
 #undef R1
 #undef R2
@@ -176,6 +164,7 @@ static u32 video_of(u32 a, u32 b, u32 c, u32 bits, bool sd, bool sa, bool sb, en
 
 const struct row once_row[] = {
 #include "softdev/ptx/rows_narrow.h"
+#include "softdev/ptx/rows_rare.h"
 #include "softdev/ptx/rows_video.h"
 #include "softdev/ptx/rows_matrix.h"
 #include "softdev/ptx/rows_async.h"

@@ -1,33 +1,11 @@
 /*
- * rows_video.h: the packed video instructions on two 16-bit or four 8-bit values, without element selection. Each
- * exists with wrapping or saturated results (.sat, signed or unsigned as the result type says) and with an accumulation
- * of the elements into c (.add). Only vabsdiff2 and vabsdiff4 come from compilers; the others from inline PTX.
+ * rows_video.h: the video instructions: integers from parts of registers (.b0 to .b3, .h0, .h1) or two and four side by
+ * side, with saturation, a second operation or a merge. forms_video.c reads the words, video.c computes.
  */
-#define VIDEO_TYPES(op, width, X)                                                                                      \
-	X(op, width, u32, u32, u32)                                                                                    \
-	X(op, width, u32, u32, s32)                                                                                    \
-	X(op, width, u32, s32, u32)                                                                                    \
-	X(op, width, u32, s32, s32)                                                                                    \
-	X(op, width, s32, u32, u32)                                                                                    \
-	X(op, width, s32, u32, s32)                                                                                    \
-	X(op, width, s32, s32, u32)                                                                                    \
-	X(op, width, s32, s32, s32)
-#define VIDEO(op, width, td, ta, tb)                                                                                   \
-	R3(#op #width "." #td "." #ta "." #tb, op##width##_##td##_##ta##_##tb, u32, u32, u32, u32,                     \
-	   video_of(a, b, c, 32 / width, VIDEO_SIGNED_##td, VIDEO_SIGNED_##ta, VIDEO_SIGNED_##tb, op##_element, false, \
-		    false))                                                                                            \
-	R3(#op #width "." #td "." #ta "." #tb ".sat", op##width##_sat_##td##_##ta##_##tb, u32, u32, u32, u32,          \
-	   video_of(a, b, c, 32 / width, VIDEO_SIGNED_##td, VIDEO_SIGNED_##ta, VIDEO_SIGNED_##tb, op##_element, true,  \
-		    false))                                                                                            \
-	R3(#op #width "." #td "." #ta "." #tb ".add", op##width##_add_##td##_##ta##_##tb, u32, u32, u32, u32,          \
-	   video_of(a, b, c, 32 / width, VIDEO_SIGNED_##td, VIDEO_SIGNED_##ta, VIDEO_SIGNED_##tb, op##_element, false, \
-		    true))
-#define VIDEO_OP(op)                                                                                                   \
-	VIDEO_TYPES(op, 2, VIDEO)                                                                                      \
-	VIDEO_TYPES(op, 4, VIDEO)
-VIDEO_OP(vadd)
-VIDEO_OP(vsub)
-VIDEO_OP(vavrg)
-VIDEO_TYPES(vabsdiff, 2, VIDEO)
-VIDEO_OP(vmin)
-VIDEO_OP(vmax)
+RF("{vadd,vsub,vabsdiff,vmin,vmax}.{u32,s32}.{u32,s32}.{u32,s32}{,.sat}{,.add,.min,.max}", FORM_VIDEO, 0)
+RF("{vshl,vshr}.{u32,s32}.{u32,s32}.u32{,.sat}.{clamp,wrap}{,.add,.min,.max}", FORM_VIDEO, 0)
+RF("vmad.{u32,s32}.{u32,s32}.{u32,s32}{,.po}{,.sat}{,.shr7,.shr15}", FORM_VIDEO, 0)
+RF("vset.{u32,s32}.{u32,s32}.{eq,ne,lt,le,gt,ge}{,.add,.min,.max}", FORM_VIDEO, 0)
+RF("{vadd,vsub,vavrg,vabsdiff,vmin,vmax}{2,4}.{u32,s32}.{u32,s32}.{u32,s32}{,.sat,.add}", FORM_VIDEO, 0)
+RF("{vset2,vset4}.{u32,s32}.{u32,s32}.{eq,ne,lt,le,gt,ge}{,.add}", FORM_VIDEO, 0)
+RH("%video", video, FORM_INTERNAL, 0)

@@ -119,6 +119,7 @@ struct operand {
 	struct operand *item;
 	uint32_t count;
 	struct operand *pair; /* p|q */
+	struct name select;   /* h10 of %r1.h10: the parts that a video instruction takes */
 };
 
 struct insn {

@@ -227,6 +227,24 @@ void warp_where(struct warp *w, struct ptx_fault *f)
 		f->thread[k] = w->tid[k][lane];
 }
 
+/* Whether addresses lie in what the lane has taken of its stack at run time. */
+static bool taken_from_stack(const struct warp *w, uint32_t lane, uint64_t begin, uint64_t end)
+{
+	const struct block *b = w->block;
+	const uint64_t top = (uintptr_t)b->local + ((uint64_t)w->index * LANES + lane + 1) * b->local_stride;
+
+	return w->has_stack && begin >= top - w->stack_taken[lane] && end <= top;
+}
+
+static uint32_t most_taken(const struct warp *w)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; w->has_stack && i < LANES; i++)
+		most = w->stack_taken[i] > most ? w->stack_taken[i] : most;
+	return most;
+}
+
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
 {
 	struct block *b = w->block;
@@ -239,7 +257,8 @@ bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
 		if (i == 1 && b->launch->exact && begin >= r->begin && end <= r->end) {
 			const struct ptx_range own = lane_local(w, w->checked % LANES);
 
-			return w->checked < LANES && begin >= own.begin && end <= own.end;
+			return w->checked < LANES && ((begin >= own.begin && end <= own.end) ||
+						     taken_from_stack(w, w->checked, begin, end));
 		}
 		if (begin >= r->begin && end <= r->end && end >= begin && !(write && r->read_only)) {
 			b->range_last = i;
@@ -346,7 +365,7 @@ void warp_enter(struct warp *w, const struct op *o, uint32_t lanes)
 
 	if (!f)
 		return;
-	if (offset + (f->local_bytes ? f->local_bytes : 16) > w->block->local_stride) {
+	if ((uint64_t)offset + (f->local_bytes ? f->local_bytes : 16) + most_taken(w) > w->block->local_stride) {
 		warp_fault(w, PTX_FAULT_STACK_OVERFLOW, o, (uint32_t)__builtin_ctz(lanes), 0);
 		return;
 	}
