@@ -90,7 +90,8 @@ static inline void catalogue_add(void *ctx, const struct row *row, const char *t
 		s->regs[1] = s->regs[2] = register_letter(s->op.type[1].bits);
 	}
 	s->answer = ref_compute(&s->op, zero, (int)strlen(s->regs) - 1, &carry, &s->zero);
-	if (row->form != FORM_PLAIN && row->form != FORM_SETP && row->form != FORM_SET)
+	if (row->form != FORM_PLAIN && row->form != FORM_SETP && row->form != FORM_SET &&
+	    !(row->form == FORM_VIDEO && row->count))
 		s->answer = REF_UNKNOWN;
 }
 

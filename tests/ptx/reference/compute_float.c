@@ -258,7 +258,7 @@ enum ref_answer ref_compute_float(const struct ref_op *op, const wide *src, int 
 	else if (is(op, "sqrt"))
 		r = ref_arith(t, 'q', in[0], 0, 0, rounding);
 	else if (is(op, "min") || is(op, "max"))
-		r = float_min_max(op, t, in[0], in[1]);
+		r = float_min_max(op, t, count > 2 ? float_min_max(op, t, in[0], in[2]) : in[0], in[1]);
 	else if (is(op, "abs"))
 		r = in[0] & ~sign_bit(t);
 	else if (is(op, "neg"))
