@@ -5,10 +5,9 @@
  * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are
  * addresses in device memory and are checked like any other access.
  */
-#include "softdev/ptx/engine.h"
+#include "softdev/ptx/builtin.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define TEXT_BYTES_MAX 4096u
 
@@ -23,20 +22,6 @@ static void out_put(struct out *out, const char *text, size_t bytes)
 		bytes = sizeof(out->text) - out->n;
 	memcpy(out->text + out->n, text, bytes);
 	out->n += bytes;
-}
-
-static uint64_t argument(const struct warp *w, uint32_t lane, uint32_t offset, uint32_t bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, w->local + (size_t)lane * w->local_stride + offset, bytes);
-	return v;
-}
-
-static void set_result(struct warp *w, const struct op *o, uint32_t lane, uint64_t v, uint32_t bytes)
-{
-	if (o->d != LOC_NONE)
-		memcpy(w->local + (size_t)lane * w->local_stride + o->d, &v, bytes);
 }
 
 /* Copies a string of the device, shortened to fit. */
@@ -160,13 +145,13 @@ static const char *convert(struct warp *w, struct out *out, const char *f, struc
 /* printf's value is the number of arguments that it took, -1 without a format. */
 static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 {
-	const uint64_t format = argument(w, lane, o->a, 8);
-	struct args args = { argument(w, lane, o->b, 8), 0 };
+	const uint64_t format = builtin_argument(w, lane, o->a, 8);
+	struct args args = { builtin_argument(w, lane, o->b, 8), 0 };
 	char text[1024];
 	struct out out;
 
 	if (!format) {
-		set_result(w, o, lane, UINT32_MAX, 4);
+		builtin_result(w, o, lane, UINT32_MAX, 4);
 		return;
 	}
 	out.n = 0;
@@ -180,7 +165,7 @@ static void print_lane(struct warp *w, const struct op *o, uint32_t lane)
 	}
 	w->checked = LANES;
 	run_print(w->block, out.text, out.n);
-	set_result(w, o, lane, args.taken, 4);
+	builtin_result(w, o, lane, args.taken, 4);
 }
 
 void builtin_vprintf(struct warp *w, const struct op *o)
@@ -196,7 +181,7 @@ void builtin_malloc(struct warp *w, const struct op *o)
 	for (uint32_t left = w->mask; left; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctz(left);
 
-		set_result(w, o, i, m->heap_alloc ? m->heap_alloc(m->ctx, argument(w, i, o->a, 8)) : 0, 8);
+		builtin_result(w, o, i, m->heap_alloc ? m->heap_alloc(m->ctx, builtin_argument(w, i, o->a, 8)) : 0, 8);
 	}
 }
 
@@ -205,7 +190,7 @@ void builtin_free(struct warp *w, const struct op *o)
 	const struct ptx_memory *m = &w->block->launch->memory;
 
 	for (uint32_t left = w->mask; left && m->heap_free; left &= left - 1) {
-		const uint64_t p = argument(w, (uint32_t)__builtin_ctz(left), o->a, 8);
+		const uint64_t p = builtin_argument(w, (uint32_t)__builtin_ctz(left), o->a, 8);
 
 		if (p)
 			m->heap_free(m->ctx, p);
@@ -219,7 +204,8 @@ void builtin_set_condition(struct warp *w, const struct op *o)
 	for (uint32_t left = w->mask; left && l->condition; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctz(left);
 
-		l->condition(l->condition_ctx, argument(w, i, o->a, 8), (uint32_t)argument(w, i, o->b, 4));
+		l->condition(l->condition_ctx, builtin_argument(w, i, o->a, 8),
+			     (uint32_t)builtin_argument(w, i, o->b, 4));
 	}
 }
 
@@ -231,13 +217,13 @@ void builtin_assertfail(struct warp *w, const struct op *o)
 	int n;
 
 	w->checked = i;
-	read_string(w, argument(w, i, o->a, 8), message, sizeof(message));
-	read_string(w, argument(w, i, o->b, 8), file, sizeof(file));
-	read_string(w, argument(w, i, o->e, 8), function, sizeof(function));
+	read_string(w, builtin_argument(w, i, o->a, 8), message, sizeof(message));
+	read_string(w, builtin_argument(w, i, o->b, 8), file, sizeof(file));
+	read_string(w, builtin_argument(w, i, o->e, 8), function, sizeof(function));
 	w->checked = LANES;
 	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-		     file, (unsigned)argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2], w->tid[0][i],
-		     w->tid[1][i], w->tid[2][i], message);
+		     file, (unsigned)builtin_argument(w, i, o->c, 4), function, b->id[0], b->id[1], b->id[2],
+		     w->tid[0][i], w->tid[1][i], w->tid[2][i], message);
 	run_print(w->block, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	warp_fault(w, PTX_FAULT_ASSERT, o, i, 0);
 }

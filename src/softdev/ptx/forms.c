@@ -712,22 +712,43 @@ static uint32_t *call_registers(struct decoder *d, const struct call_value *v, u
 	return list;
 }
 
+/* The runtime library's functions in kernels have several names: cudaLaunchDeviceV2, __cudaCDP2LaunchDeviceV2. */
+static struct name runtime_name(struct name n)
+{
+	const uint32_t front = starts(n, "__cudaCDP2") ? 10 : starts(n, "cuda") ? 4 : 0;
+	const uint32_t back = n.bytes > 5 && !memcmp(n.p + n.bytes - 5, "_ptsz", 5) ? 5 : 0;
+
+	return front ? (struct name){ n.p + front, n.bytes - front - back } : n;
+}
+
 /* vprintf and the like: plain steps whose operands are offsets in the frame's local memory. */
 static bool call_builtin(struct decoder *d, const struct symbol *callee, const struct call *call)
 {
+	const struct name runtime = runtime_name(callee->name);
 	static const struct {
 		const char *name, *row;
-		uint32_t args;
-	} builtin[] = { { "vprintf", "%vprintf", 2 },
-			{ "malloc", "%malloc", 1 },
-			{ "free", "%free", 1 },
-			{ "__assertfail", "%assertfail", 5 },
-			{ "cudaGraphSetConditional", "%setcondition", 2 } };
+		uint32_t args, imm;
+	} builtin[] = { { "vprintf", "%vprintf", 2, 0 },
+			{ "malloc", "%malloc", 1, 0 },
+			{ "free", "%free", 1, 0 },
+			{ "__assertfail", "%assertfail", 5, 0 },
+			{ "cudaGraphSetConditional", "%setcondition", 2, 0 },
+			{ "GetParameterBufferV2", "%launch.buffer", 4, 0 },
+			{ "LaunchDeviceV2", "%launch.device", 2, 0 },
+			{ "GetLastError", "%launch.error", 0, 1 },
+			{ "PeekAtLastError", "%launch.error", 0, 0 },
+			{ "StreamCreateWithFlags", "%launch.handle", 2, 0 },
+			{ "StreamDestroy", "%launch.nothing", 1, 0 },
+			{ "StreamWaitEvent", "%launch.nothing", 3, 0 },
+			{ "EventCreateWithFlags", "%launch.handle", 2, 0 },
+			{ "EventRecord", "%launch.nothing", 2, 0 },
+			{ "EventRecordWithFlags", "%launch.nothing", 3, 0 },
+			{ "EventDestroy", "%launch.nothing", 1, 0 } };
 
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++) {
 		struct step *s;
 
-		if (!name_is(callee->name, builtin[i].name))
+		if (!name_is(builtin[i].row[1] == 'l' ? runtime : callee->name, builtin[i].name))
 			continue;
 		if (call->arg_count != builtin[i].args || call->result_count > 1) {
 			decode_fail(d, "%s takes %u arguments", builtin[i].name, builtin[i].args);
@@ -739,6 +760,7 @@ static bool call_builtin(struct decoder *d, const struct symbol *callee, const s
 				return true;
 			}
 		s = decode_step(d, decode_row(d, builtin[i].row));
+		s->imm = builtin[i].imm;
 		if (call->result_count && call->result[0].loc == LOC_NONE)
 			s->operand[0] = call->result[0].offset;
 		for (uint32_t k = 0; k < call->arg_count && k < 5; k++)
@@ -767,7 +789,7 @@ static void callee_add(struct decoder *d, struct function *f)
 /* Functions of the device runtime are known by name: without them a kernel cannot launch another. */
 static void unresolved(struct decoder *d, const struct symbol *callee)
 {
-	static const char *const runtime[] = { "cudaLaunchDevice", "cudaGetParameterBuffer", "cudaCDP", "__cudaCDP" };
+	static const char *const runtime[] = { "cuda", "__cudaCDP" };
 	const struct name *n = &d->body->symbol->name;
 	bool launches = false;
 	char who[128];
@@ -778,7 +800,7 @@ static void unresolved(struct decoder *d, const struct symbol *callee)
 		 (int)(n->bytes > 96 ? 96 : n->bytes), n->p);
 	complain(d->program->complaint, PTX_UNRESOLVED, d->insn->line, who, "no function %.*s in this module%s",
 		 (int)callee->name.bytes, callee->name.p,
-		 launches ? ": kernels that launch kernels (dynamic parallelism) are not supported" : "");
+		 launches ? ": this part of the runtime library in kernels is not supported" : "");
 	d->failed = true;
 }
 

@@ -8,7 +8,7 @@
  *
  * The thread that launches works too; the pool's threads help whichever launches are under way.
  */
-#include "softdev/ptx/engine.h"
+#include "softdev/ptx/children.h"
 
 #include "base/clock.h"
 
@@ -50,6 +50,7 @@ struct run {
 	struct cluster *clusters;	    /* under lock: those with blocks that have not ended */
 	uint32_t cluster_size[3], cluster_count;
 	struct ptx_stats stats; /* under lock */
+	struct children children;
 	struct ptx_fault fault; /* under lock: the first one */
 	uint32_t workspace[16]; /* of the grid's barrier: kernels find it through %envreg1 and 2 and use it with atomics
 				 */
@@ -727,7 +728,12 @@ void ptx_pool_free(struct ptx_pool *pool)
 	free(pool);
 }
 
-static bool launch_is_valid(const struct ptx_launch *l)
+struct children *run_children(struct run *run)
+{
+	return &run->children;
+}
+
+bool launch_is_valid(const struct ptx_launch *l)
 {
 	const struct ptx_kernel *k = l->kernel;
 	const uint64_t threads = (uint64_t)l->block[0] * l->block[1];
@@ -791,7 +797,7 @@ static void run_finish(struct run *run)
 	pthread_mutex_destroy(&run->lock);
 }
 
-int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
+int launch_grid(struct ptx_pool *pool, struct ptx_launch *l, uint32_t depth, struct child **list)
 {
 	const int saved = errno;
 	struct run run = { .launch = l, .pool = pool };
@@ -814,6 +820,7 @@ int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
 	run.buffer_bytes = block_bytes(&run, warps, kernel_stack_bytes(l->kernel, l->stack_bytes));
 	pthread_mutex_init(&run.lock, NULL);
 	pthread_mutex_init(&run.print_lock, NULL);
+	children_begin(&run.children, depth);
 
 	pthread_mutex_lock(&pool->lock);
 	pool_append_locked(pool, &run);
@@ -833,6 +840,15 @@ int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
 		pthread_cond_wait(&pool->idle, &pool->lock);
 	pthread_mutex_unlock(&pool->lock);
 	run_finish(&run);
+	*list = children_end(&run.children, &l->memory, *list);
 	errno = saved;
 	return run.fault.kind != PTX_FAULT_NONE;
+}
+
+int ptx_launch_run(struct ptx_pool *pool, struct ptx_launch *l)
+{
+	struct child *list = NULL;
+	const int r = launch_grid(pool, l, 0, &list);
+
+	return list ? children_run(pool, l, list, r) : r;
 }

@@ -6,6 +6,7 @@
  * Static shared memory is laid out per kernel: the variables that functions use come first, at the same place for every
  * kernel that calls functions, then the kernel's own, then the dynamic part.
  */
+#include "softdev/ptx/children.h"
 #include "softdev/ptx/decode.h"
 
 #include <errno.h>
@@ -652,6 +653,16 @@ const struct function *module_function_at(const struct ptx_module *m, uint64_t a
 const struct function *kernel_function(const struct ptx_kernel *k)
 {
 	return ((const struct kernel *)k)->function;
+}
+
+const struct ptx_kernel *module_kernel_of(const struct ptx_module *m, uint64_t address)
+{
+	const struct function *f = module_function_at(m, address);
+
+	for (size_t i = 0; f && i < m->kernel_count; i++)
+		if (m->kernel[i].function == f)
+			return &m->kernel[i].shown;
+	return NULL;
 }
 
 uint32_t kernel_stack_bytes(const struct ptx_kernel *k, uint32_t asked)

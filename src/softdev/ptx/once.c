@@ -2,6 +2,7 @@
  * once.c: the rows of instructions that are built once and not per instruction set of the host: what is rare, or does
  * its work in larger pieces than a lane. Rows are written as in exec.c; a loop here serves full and partial masks.
  */
+#include "softdev/ptx/children.h"
 #include "softdev/ptx/cvt.h"
 #include "softdev/ptx/narrow.h"
 #include "softdev/ptx/once.h"

@@ -59,3 +59,10 @@ RANDOM_PAIR(".bf16x2.f32", bf16x2, f2b_random, , false)
 RANDOM_PAIR(".relu.bf16x2.f32", relu_bf16x2, f2b_random, brelu, false)
 RANDOM_PAIR(".satfinite.bf16x2.f32", fin_bf16x2, f2b_random, , true)
 RANDOM_PAIR(".relu.satfinite.bf16x2.f32", relu_fin_bf16x2, f2b_random, brelu, true)
+
+/* What kernels call to launch kernels: children.c. Operands are places in the frame's local memory. */
+RH("%launch.buffer", launch_buffer, FORM_INTERNAL, 0)
+RH("%launch.device", launch_device, FORM_INTERNAL, 0)
+RH("%launch.error", launch_error, FORM_INTERNAL, 0)
+RH("%launch.handle", launch_handle, FORM_INTERNAL, 0)
+RH("%launch.nothing", launch_nothing, FORM_INTERNAL, 0)
