@@ -153,7 +153,7 @@ static void plain(struct writer *w)
 										     : from(w, s->regs[i]));
 	}
 	put(w, "%s;", text);
-	if (s->zero.is_float && t->bits >= 32 && t->kind == 'f' && s->regs[0] != 'p')
+	if (s->zero.is_float && t->bits > 32 && t->kind == 'f' && s->regs[0] != 'p')
 		canonical(w, d, t->bits);
 	put(w, "//}");
 }

@@ -15,12 +15,18 @@
 #include "softdev/ptx/mem.h"
 #include "softdev/ptx/cross.h"
 
+static __attribute__((noinline, cold)) void settle_nan(f32 *d)
+{
+	for (u32 i = 0; i < LANES; i++)
+		d[i] = settled(d[i]);
+}
+
 /*
  * The compiler may compute an expression for inactive lanes too and then drop the result: expressions must be
  * harmless for
  * any bits (division guards zero).
  */
-#define LOOPS(name, td, sources, values, expr)                                                                        \
+#define LOOPS(name, td, sources, values, expr, settle, settle_masked)                                                                        \
 	static void name##_full(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		ST_##td *d = at(w, o->d);                                                                              \
@@ -28,6 +34,7 @@
 		{                                                                                                      \
 			values d[i] = (ST_##td)(expr);                                                                 \
 		}                                                                                                      \
+		settle                                                                                                 \
 	}                                                                                                              \
 	static void name##_masked(struct warp *w, const struct op *o)                                                 \
 	{                                                                                                              \
@@ -36,22 +43,41 @@
 		sources EACH_LANE                                                                                      \
 		{                                                                                                      \
 			values ST_##td r_ = (ST_##td)(expr);                                                           \
-			d[i] = m[i] ? r_ : d[i];                                                                       \
+			settle_masked d[i] = m[i] ? r_ : d[i];                                                         \
 		}                                                                                                      \
 	}
 #define SOURCE(x, t) const ST_##t *p##x = at(w, o->x);
 #define VALUE(x, t) const VT_##t x __attribute__((unused)) = (VT_##t)p##x[i];
 
-#define R1(pattern, name, td, ta, ...) LOOPS(name, td, SOURCE(a, ta), VALUE(a, ta), (__VA_ARGS__))
+#define R1(pattern, name, td, ta, ...) LOOPS(name, td, SOURCE(a, ta), VALUE(a, ta), (__VA_ARGS__), , )
 #define R2(pattern, name, td, ta, tb, ...)                                                                            \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__))
+	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__), , )
 #define R2F(pattern, name, form, td, ta, tb, ...) R2(pattern, name, td, ta, tb, __VA_ARGS__)
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
-	      (__VA_ARGS__))
+	      (__VA_ARGS__), , )
 #define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc) SOURCE(e, te),                                       \
-	      VALUE(a, ta) VALUE(b, tb) VALUE(c, tc) VALUE(e, te), (__VA_ARGS__))
+	      VALUE(a, ta) VALUE(b, tb) VALUE(c, tc) VALUE(e, te), (__VA_ARGS__), , )
+
+/*
+ * f32 whose NaN is the canonical one. The host's own differs, and is so rare that results are looked at after they have
+ * been stored: nothing waits for it.
+ */
+#define SETTLE                                                                                                        \
+	if (__builtin_expect(any_nan(d), 0))                                                                           \
+		settle_nan(d);
+#define SETTLE_MASKED r_ = settled(r_);
+#define N1(pattern, name, td, ta, ...)                                                                                \
+	LOOPS(name, td, SOURCE(a, ta), VALUE(a, ta), (__VA_ARGS__), SETTLE, SETTLE_MASKED)
+#define N2(pattern, name, td, ta, tb, ...)                                                                            \
+	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__), SETTLE, SETTLE_MASKED)
+#define N3(pattern, name, td, ta, tb, tc, ...)                                                                        \
+	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
+	      (__VA_ARGS__), SETTLE, SETTLE_MASKED)
+
+#define SETTLED_f32(x) settled(x)
+#define SETTLED_f64(x) (x)
 
 /* Under another rounding mode: the values pass through volatiles, so that nothing is computed before or after. */
 #define ROUNDED(name, td, sources, values, expr)                                                                      \
@@ -60,7 +86,7 @@
 		ST_##td *d = at(w, o->d), r_[LANES];                                                                   \
 		sources round_begin(o->imm);                                                                           \
 		for (u32 i = 0; i < LANES; i++) {                                                                      \
-			values *(volatile ST_##td *)&r_[i] = (ST_##td)(expr);                                          \
+			values *(volatile ST_##td *)&r_[i] = SETTLED_##td(expr);                                         \
 		}                                                                                                      \
 		round_end();                                                                                           \
 		for (u32 i = 0; i < LANES; i++)                                                                        \
@@ -82,6 +108,9 @@
 #include "softdev/ptx/rows_mem.h"
 #include "softdev/ptx/rows_tex.h"
 
+#undef N1
+#undef N2
+#undef N3
 #undef R1
 #undef R2
 #undef R2F
@@ -100,6 +129,9 @@
 	{ pattern, name##_full, name##_masked, form, 3, { TY_##td, TY_##ta, TY_##tb } },
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
 	{ pattern, name##_full, name##_masked, FORM_PLAIN, 4, { TY_##td, TY_##ta, TY_##tb, TY_##tc } },
+#define N1 R1
+#define N2 R2
+#define N3 R3
 #define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
 	{ pattern, name##_full, name##_masked, FORM_PLAIN, 5, { TY_##td, TY_##ta, TY_##tb, TY_##tc, TY_##te } },
 #define RR1(pattern, name, td, ta, ...) { pattern, name##_masked, name##_masked, FORM_PLAIN, 2, { TY_##td, TY_##ta } },

@@ -4,8 +4,8 @@
  * f32 and f64 arithmetic in round-to-nearest is the host's own. Other roundings switch the host's mode around a loop
  * that the compiler cannot look through (RR macros). 16-bit formats compute in a wider one and round once: products and
  * sums of two f16 fit into f32 with enough bits to spare that rounding twice gives the right result; fused operations
- * go through rounding to odd in f64. Results that are not a number are the host's quiet NaN except where PTX asks for
- * the canonical one.
+ * go through rounding to odd in f64. Results of f32 that are not a number are 0x7fffffff, as
+ * devices give; those of f64 keep the payload of a source, or are the host's NaN, which is the devices' too.
  *
  * The approximations (rcp, sqrt, sin, ex2 ... .approx) are computed as exactly as libm does, so they are at least as
  * good as the hardware's and not bit-equal to it.
@@ -69,9 +69,14 @@ static inline f32 nan_f32(f32 a, f32 b, f32 r)
 	return a != a || b != b ? f32_of(F32_NAN) : r;
 }
 
+static inline f32 settled(f32 x)
+{
+	return x != x ? f32_of(F32_NAN) : x;
+}
+
 static inline f32 xorsign_f32(f32 r, f32 a, f32 b)
 {
-	return f32_of((bits32(r) & 0x7fffffffu) | ((bits32(a) ^ bits32(b)) & 0x80000000u));
+	return r != r ? r : f32_of((bits32(r) & 0x7fffffffu) | ((bits32(a) ^ bits32(b)) & 0x80000000u));
 }
 
 static inline f64 min_f64_of(f64 a, f64 b)

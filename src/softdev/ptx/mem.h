@@ -568,7 +568,7 @@ static void isspacep(struct warp *w, const struct op *o)
 
 ATOMIC(atom_add_32, u32, u32, old + b)
 ATOMIC(atom_add_64, u64, u64, old + b)
-ATOMIC(atom_add_f32, u32, u32, ATOMIC_F32(x + y))
+ATOMIC(atom_add_f32, u32, u32, ATOMIC_F32(settled(x + y)))
 ATOMIC(atom_add_f64, u64, u64, ATOMIC_F64(x + y))
 ATOMIC(atom_add_f16, u16, u32, f2h(h2f(old) + h2f(b)))
 ATOMIC(atom_add_bf16, u16, u32, bfma(0x3f80, old, b))

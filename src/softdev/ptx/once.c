@@ -124,7 +124,7 @@ static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 		r_ = (expr);                                                                                           \
 		low_ | (r_ < 0 ? 0 : (u32)r_) << 16;                                                                   \
 	})
-#define TWO_F32(low, high) ((u64)bits32(low) | (u64)bits32(high) << 32)
+#define TWO_F32(low, high) ((u64)bits32(settled(low)) | (u64)bits32(settled(high)) << 32)
 
 #define LOOP(name, td, sources, values, expr)                                                                          \
 	static void name(struct warp *w, const struct op *o)                                                           \

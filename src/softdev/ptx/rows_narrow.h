@@ -134,12 +134,12 @@ R1("tanh.approx.bf16x2", tanh_bf16x2, u32, u32, PAIR1(f2b(tanhf(b2f(x)))))
 R1("ex2.approx.ftz.bf16x2", ex2_bf16x2, u32, u32, PAIR1(f2b(exp2f(b2f(x)))))
 
 /* A 16-bit source into an f32 sum; two f32 side by side. */
-R2("add{,.rn}.f32.f16", add_f32_f16, f32, f16, f32, h2f(a) + b)
-R2("add{,.rn}.f32.bf16", add_f32_bf16, f32, bf16, f32, b2f(a) + b)
-R2("sub{,.rn}.f32.f16", sub_f32_f16, f32, f16, f32, h2f(a) - b)
-R2("sub{,.rn}.f32.bf16", sub_f32_bf16, f32, bf16, f32, b2f(a) - b)
-R3("fma.rn.f32.f16", fma_f32_f16, f32, f16, f16, f32, fmaf(h2f(a), h2f(b), c))
-R3("fma.rn.f32.bf16", fma_f32_bf16, f32, bf16, bf16, f32, fmaf(b2f(a), b2f(b), c))
+R2("add{,.rn}.f32.f16", add_f32_f16, f32, f16, f32, settled(h2f(a) + b))
+R2("add{,.rn}.f32.bf16", add_f32_bf16, f32, bf16, f32, settled(b2f(a) + b))
+R2("sub{,.rn}.f32.f16", sub_f32_f16, f32, f16, f32, settled(h2f(a) - b))
+R2("sub{,.rn}.f32.bf16", sub_f32_bf16, f32, bf16, f32, settled(b2f(a) - b))
+R3("fma.rn.f32.f16", fma_f32_f16, f32, f16, f16, f32, settled(fmaf(h2f(a), h2f(b), c)))
+R3("fma.rn.f32.bf16", fma_f32_bf16, f32, bf16, bf16, f32, settled(fmaf(b2f(a), b2f(b), c)))
 R2("add{,.rn}.f32x2", add_f32x2, u64, u64, u64,
    TWO_F32(f32_of((u32)a) + f32_of((u32)b), f32_of((u32)(a >> 32)) + f32_of((u32)(b >> 32))))
 R2("sub{,.rn}.f32x2", sub_f32x2, u64, u64, u64,

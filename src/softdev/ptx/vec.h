@@ -34,6 +34,31 @@ static inline bool vec_is_zero(vec64 v)
 #endif
 }
 
+/* Whether a lane is not a number. Two vectors are compared with each other: unordered when either is not. */
+static inline bool any_nan(const f32 *d)
+{
+#if defined(__AVX512F__)
+	return _mm512_cmp_ps_mask(_mm512_load_ps(d), _mm512_load_ps(d + 16), _CMP_UNORD_Q);
+#elif defined(__AVX2__)
+	const __m256 low = _mm256_cmp_ps(_mm256_load_ps(d), _mm256_load_ps(d + 8), _CMP_UNORD_Q);
+	const __m256 high = _mm256_cmp_ps(_mm256_load_ps(d + 16), _mm256_load_ps(d + 24), _CMP_UNORD_Q);
+
+	return _mm256_movemask_ps(_mm256_or_ps(low, high));
+#elif defined(__SSE2__)
+	__m128 any = _mm_cmpunord_ps(_mm_load_ps(d), _mm_load_ps(d + 4));
+
+	for (u32 i = 8; i < LANES; i += 8)
+		any = _mm_or_ps(any, _mm_cmpunord_ps(_mm_load_ps(d + i), _mm_load_ps(d + i + 4)));
+	return _mm_movemask_ps(any);
+#else
+	u32 any = 0;
+
+	for (u32 i = 0; i < LANES; i++)
+		any |= d[i] != d[i];
+	return any;
+#endif
+}
+
 /* The number of each lane within its half of the warp. */
 static const u32 half_number32[LANES] __attribute__((aligned(64))) = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,

@@ -259,6 +259,8 @@ enum ref_answer ref_compute_float(const struct ref_op *op, const wide *src, int 
 		r = ref_arith(t, 'q', in[0], 0, 0, rounding);
 	else if (is(op, "min") || is(op, "max"))
 		r = float_min_max(op, t, count > 2 ? float_min_max(op, t, in[0], in[2]) : in[0], in[1]);
+	else if (t->bits == 32 && (is(op, "abs") || is(op, "neg")) && ref_is_nan(t, in[0]))
+		r = ref_nan(t);
 	else if (is(op, "abs"))
 		r = in[0] & ~sign_bit(t);
 	else if (is(op, "neg"))
@@ -373,6 +375,8 @@ enum ref_answer ref_convert(const struct ref_op *op, const wide *src, int count,
 	if (op->words == 3 && to->kind == from->kind && to->bits == from->bits) { /* cvt.f16.f16 */
 		ret->is_float = ref_is_float(to);
 		ret->d = src[0] & ref_mask(to->bits);
+		if (to->kind == 'f' && to->bits == 32 && ref_is_nan(to, ret->d))
+			ret->d = ref_nan(to);
 		return REF_DONE;
 	}
 	if (ref_is_float(to)) {
@@ -424,8 +428,8 @@ bool ref_same(const struct ref_type *t, const struct ref_result *want, wide got)
 		const wide right = want->d >> k * t->bits & ref_mask(t->bits),
 			   x = got >> k * t->bits & ref_mask(t->bits);
 
-		if (want->is_float && ref_is_float(t) && t->bits >= 32 && ref_is_nan(&one, right) ? !ref_is_nan(&one, x)
-												  : x != right)
+		if (want->is_float && ref_is_float(t) && t->bits > 32 && ref_is_nan(&one, right) ? !ref_is_nan(&one, x)
+												 : x != right)
 			return false;
 	}
 	return true;
