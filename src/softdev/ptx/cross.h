@@ -229,13 +229,20 @@ static void dynamic_shared(struct warp *w, const struct op *o)
 /*
  * Clocks count the operations of their warp: monotonic, and the same in every run. On hardware an operation that needs
  * the one before waits several cycles for it; loops that wait for a number of cycles would take ten times as long here
- * if an operation counted as one.
+ * if an operation counted as one. The warp has counted all of a run when its first operation runs; an operation's
+ * weight is what its run has from there on.
  */
 #define CYCLES_PER_OPERATION 8u
 
-/* Special registers: those that all lanes share. */
-static inline u64 special_value(const struct warp *w, u64 which)
+static inline u64 cycles(const struct warp *w, const struct op *o)
 {
+	return (w->executed - o->weight) * CYCLES_PER_OPERATION;
+}
+
+/* Special registers: those that all lanes share. */
+static inline u64 special_value(const struct warp *w, const struct op *o)
+{
+	const u64 which = o->imm;
 	const struct block *b = w->block;
 	const struct ptx_launch *l = b->launch;
 	struct timespec t;
@@ -263,9 +270,9 @@ static inline u64 special_value(const struct warp *w, u64 which)
 		return l->sm_count ? l->sm_count : 16;
 	case SP_clock:
 	case SP_clock64:
-		return w->executed * CYCLES_PER_OPERATION;
+		return cycles(w, o);
 	case SP_clock_hi:
-		return w->executed * CYCLES_PER_OPERATION >> 32;
+		return cycles(w, o) >> 32;
 	case SP_globaltimer:
 	case SP_globaltimer_lo:
 	case SP_globaltimer_hi:
@@ -306,7 +313,7 @@ static void special_32(struct warp *w, const struct op *o)
 							      : ~below;
 		}
 	} else {
-		v = (u32)special_value(w, o->imm);
+		v = (u32)special_value(w, o);
 		EACH_LANE value[i] = v;
 	}
 	give_lanes(w, d, value);
@@ -314,7 +321,7 @@ static void special_32(struct warp *w, const struct op *o)
 
 static void special_64(struct warp *w, const struct op *o)
 {
-	const u64 v = special_value(w, o->imm);
+	const u64 v = special_value(w, o);
 	u64 *d = at(w, o->d);
 
 	for (u32 i = 0; i < LANES; i++)
