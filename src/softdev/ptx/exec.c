@@ -26,7 +26,7 @@ static __attribute__((noinline, cold)) void settle_nan(f32 *d)
  * harmless for
  * any bits (division guards zero).
  */
-#define LOOPS(name, td, sources, values, expr, settle, settle_masked)                                                                        \
+#define LOOPS(name, td, sources, values, expr, settle, settle_masked)                                          \
 	static void name##_full(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		ST_##td *d = at(w, o->d);                                                                              \
@@ -86,7 +86,7 @@ static __attribute__((noinline, cold)) void settle_nan(f32 *d)
 		ST_##td *d = at(w, o->d), r_[LANES];                                                                   \
 		sources round_begin(o->imm);                                                                           \
 		for (u32 i = 0; i < LANES; i++) {                                                                      \
-			values *(volatile ST_##td *)&r_[i] = SETTLED_##td(expr);                                         \
+			values *(volatile ST_##td *)&r_[i] = SETTLED_##td(expr);                                    \
 		}                                                                                                      \
 		round_end();                                                                                           \
 		for (u32 i = 0; i < LANES; i++)                                                                        \

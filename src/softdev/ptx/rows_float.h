@@ -1,6 +1,6 @@
 /*
- * rows_float.h: floating point instructions, one row each. Read twice by exec.c, see lane.h. N1, N2 and N3 are R1, R2 and
- * R3 whose results of f32 are the canonical NaN when they are none.
+ * rows_float.h: floating point instructions, one row each. Read twice by exec.c, see lane.h.
+ * N1, N2 and N3 are R1, R2 and R3 whose results of f32 have the devices' bits when they are not a number.
  */
 
 N2("add{,.rn}.f32", add_f32, f32, f32, f32, a + b)
