@@ -120,14 +120,14 @@ static void kills(void)
 {
 	CUdeviceptr a;
 	pid_t pid[3] = { 0 };
-	int wrong = 0;
+	int wrong = 0, rounds = getenv("METE_TEST_LONG") ? 1000 : 100;
 	size_t all;
 
 	is(attach(), 0);
 	all = soft_free();
 	CU(cuMemAlloc(&a, 1 * MIB));
 	srand(1);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < rounds; i++) {
 		int j = i % 3;
 
 		if (pid[j]) {
