@@ -336,6 +336,32 @@ static void test_clock(const struct ptx_options *options)
 	ptx_module_free(m);
 }
 
+/* The first block takes its time, and all others wait for the one before: what a worker holds and has not started must
+ * not stand behind the blocks that wait for it. */
+static void test_late(void)
+{
+	static const char text[] = ".version 8.0\n.target sm_70\n.address_size 64\n"
+				   ".visible .entry late(.param .u64 flag, .param .u32 turns) {\n"
+				   ".reg .u64 %a; .reg .u32 %b, %v; .reg .pred %p;\n"
+				   "ld.param.u64 %a, [flag]; ld.param.u32 %v, [turns]; mov.u32 %b, %ctaid.x;\n"
+				   "mad.wide.u32 %a, %b, 4, %a; setp.ne.u32 %p, %b, 0; @%p bra WAIT;\n"
+				   "TURN: sub.u32 %v, %v, 1; setp.ne.u32 %p, %v, 0; @%p bra TURN; bra DONE;\n"
+				   "WAIT: ld.volatile.global.u32 %v, [%a+-4]; setp.eq.u32 %p, %v, 0; @%p bra WAIT;\n"
+				   "DONE: add.u32 %v, %v, 1; membar.gl; st.volatile.global.u32 [%a], %v; ret; }\n";
+	struct ptx_launch l = { .timeout_ns = 20000000000u };
+	struct ptx_module *m;
+	uint32_t *flag;
+
+	device_reset();
+	m = load_text(text, sizeof(text) - 1, NULL);
+	if (!tap_ok(m != NULL, "a chain behind a late block: loaded"))
+		return;
+	flag = device_alloc(3000 * 4);
+	is(launch_with(&l, m, "late", DIM(3000), DIM(1), ARGS(PTR(flag), 3000000)), 0);
+	is(flag[2999], 3000);
+	ptx_module_free(m);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
@@ -369,6 +395,7 @@ int main(int argc, char **argv)
 		test_clock(&options);
 		ptx_module_free(m);
 	}
+	test_late();
 	device_close();
 	return tap_end();
 }

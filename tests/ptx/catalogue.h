@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the longest opcode, with its NUL. */
+#define SPELLING_BYTES 192
+
 struct spelling {
-	char text[96];
+	char text[SPELLING_BYTES];
 	char regs[8]; /* a letter per operand, result first: p predicate, h 16 bits, w 32, d 64 */
 	struct ref_op op;
 	enum ref_answer answer; /* of the reference for zeroes */
@@ -34,8 +37,8 @@ static inline void pattern_spell(const struct row *row, const char *pattern, cha
 	const size_t plain = strcspn(pattern, "{<");
 	const char *p = pattern + plain, *end;
 
-	if (n + plain > 90)
-		return;
+	if (n + plain >= SPELLING_BYTES)
+		abort();
 	memcpy(text + n, pattern, plain);
 	n += plain;
 	if (!*p) {
@@ -47,6 +50,8 @@ static inline void pattern_spell(const struct row *row, const char *pattern, cha
 	for (const char *from = p + 1; from <= end;) {
 		const size_t bytes = strcspn(from, ",}>");
 
+		if (n + bytes >= SPELLING_BYTES)
+			abort();
 		memcpy(text + n, from, bytes);
 		pattern_spell(row, end + 1, text, n + bytes, each, ctx);
 		from += bytes + 1;
@@ -98,7 +103,7 @@ static inline void catalogue_add(void *ctx, const struct row *row, const char *t
 /* The spellings of one row. */
 static inline void catalogue_row(struct catalogue *c, const struct row *row)
 {
-	char text[96];
+	char text[SPELLING_BYTES];
 
 	pattern_spell(row, row->pattern, text, 0, catalogue_add, c);
 }
