@@ -16,7 +16,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#define slab_root(at, bytes) __lsan_register_root_region(at, bytes)
+#else
+#define slab_root(at, bytes) ((void)0)
+#endif
+
 #define SLAB_OBJECTS (1u << 20)
+#define SLAB_ROOT 256u /* objects that are made known to the leak check at a time: what they point to is not lost */
 
 struct slab {
 	size_t stride;
@@ -80,6 +88,8 @@ void *handle_new(enum handle_type type)
 		s->free = h->next_free;
 	} else if (slab_reserve_locked(s) && s->used < SLAB_OBJECTS) {
 		h = (struct handle *)(s->base + s->stride * s->used);
+		if (s->used % SLAB_ROOT == 0)
+			slab_root(h, s->stride * SLAB_ROOT);
 		s->used++;
 	}
 	pthread_mutex_unlock(&s->mutex);

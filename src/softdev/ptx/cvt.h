@@ -28,6 +28,18 @@ static inline f64 s64_odd(s64 v)
 	return v < 0 ? -u64_odd(0 - (u64)v) : u64_odd((u64)v);
 }
 
+/*
+ * An integer as a float in the rounding mode of the moment. What compilers make of an unsigned one ends in a difference,
+ * and that of equals is -0 when rounding goes down: zero is told apart, by a value that the compiler knows nothing of.
+ */
+#define int_directed(t, v) (unknown_u64((u64)(v)) ? (t)(v) : (t)0)
+
+static inline u64 unknown_u64(u64 v)
+{
+	__asm__("" : "+r"(v));
+	return v;
+}
+
 /* Clamped before the conversion: a C conversion of a value out of range is undefined. */
 static inline s32 to_int_f32(f32 v, s32 least, s32 most)
 {

@@ -63,8 +63,8 @@ R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)c
 	R1("cvt.rn.sat.f32." #from, cvt_sat_f32_##from, f32, from, sat_f32((f32)a))                                    \
 	R1("cvt.rn.f16." #from, cvt_f16_##from, u32, from, f2h(int_odd(a)))                                            \
 	R1("cvt.rn.bf16." #from, cvt_bf16_##from, u32, from, f2b(int_odd(a)))                                          \
-	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, (f32)a)                                          \
-	RR1("cvt.<rz,rm,rp>.f64." #from, cvt_r_f64_##from, f64, from, (f64)a)
+	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, int_directed(f32, a))                            \
+	RR1("cvt.<rz,rm,rp>.f64." #from, cvt_r_f64_##from, f64, from, int_directed(f64, a))
 FROM_INT(u8)
 FROM_INT(s8)
 FROM_INT(u16)
