@@ -46,7 +46,7 @@ static void set_word(unsigned at, unsigned v)
 	CU(cuMemcpyHtoD(memory + 4 * at, &v, 4));
 }
 
-/* On the stream of the graphs: it does not wait for the null stream, and the plain memset comes back before it is done. */
+/* On the stream of the graphs, which does not wait for the null stream; the plain call returns before it is done. */
 static void clear(void)
 {
 	CU(cuMemsetD32Async(memory, 0, 32, stream));

@@ -29,8 +29,8 @@ static inline f64 s64_odd(s64 v)
 }
 
 /*
- * An integer as a float in the rounding mode of the moment. What compilers make of an unsigned one ends in a difference,
- * and that of equals is -0 when rounding goes down: zero is told apart, by a value that the compiler knows nothing of.
+ * An integer as a float in the rounding mode of the moment. What compilers make of an unsigned one ends in a
+ * difference, and that of equals is -0 when rounding goes down: zero is told apart, by a value unknown to the compiler.
  */
 #define int_directed(t, v) (unknown_u64((u64)(v)) ? (t)(v) : (t)0)
 
