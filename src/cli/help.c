@@ -140,6 +140,23 @@ void help_overview(void)
 	printf("On a machine that is new to you: mete doctor\n");
 }
 
+bool help_beginning(const char *word)
+{
+	bool any = false;
+
+	for (const struct verb *v = verbs; v->name; v++) {
+		if (!verb_begins(v, word))
+			continue;
+		if (!any)
+			printf("Usage: mete %s VERB [OPTIONS] ...\n\nVerbs:\n", word);
+		any = true;
+		print_term(v->name, v->summary, 16);
+	}
+	if (any)
+		printf("\n`mete %s VERB --help` lists a verb's options.\n", word);
+	return any;
+}
+
 void help_verb(const struct verb *v)
 {
 	char text[64];
@@ -462,6 +479,9 @@ int verb_help(const struct command_line *line)
 	int words = 0;
 	const struct verb *v = line->arg_count ? verb_find_words(line->arg_count, line->args, &words) : NULL;
 
+	if (line->arg_count == 1 && !v && !option_given(line, "completion") && !option_given(line, "man") &&
+	    help_beginning(line->args[0]))
+		return EXIT_DONE;
 	if (line->arg_count && (!v || words != line->arg_count)) {
 		say_error("unknown verb %s; `mete help` lists what there is", line->args[0]);
 		return EXIT_USAGE;

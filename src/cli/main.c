@@ -59,6 +59,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		argv[1] = (char *)(uintptr_t)"version";
 	verb = verb_find_words(argc - 1, argv + 1, &words);
+	if (!verb && argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h")) && help_beginning(argv[1]))
+		return finish(EXIT_DONE);
 	if (!verb)
 		return say_unknown_verb(argv[1]);
 	r = command_line_parse(&c, verb, argc - 1 - words, argv + 1 + words);

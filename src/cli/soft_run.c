@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,6 +90,13 @@ static int set_report(struct soft_run *run, struct fault *f)
 					 strerror(errno));
 		close(fd);
 		run->report_own = true;
+	}
+	if (given) {
+		fd = open(run->report, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return fault_set(f, -errno, "--report %s: %s; name a file that can be written", given,
+					 strerror(errno));
+		close(fd);
 	}
 	run->report_before = report_size(run);
 	return setenv("METE_SOFT_REPORT", run->report, 1)

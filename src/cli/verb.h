@@ -91,6 +91,8 @@ const char *option_value(const struct command_line *c, const char *name); /* the
 /* help.c: what is generated from the table. */
 void help_overview(void);
 void help_verb(const struct verb *verb);
+/* The verbs that begin with this word. Value: false when there are none, and nothing is printed. */
+bool help_beginning(const char *word);
 extern const char *const help_version_line;
 
 int verb_run(const struct command_line *c);

@@ -12,6 +12,7 @@
 
 #define NULL_BELOW 65536u
 #define NEAR_BYTES (UINT64_C(1) << 30)
+#define NEAR_HOST_BYTES 4096u
 
 static const char *const made_by[] = {
 	[RANGE_DEVICE] = "cuMemAlloc",
@@ -112,6 +113,13 @@ static void outside(struct report *r, const struct range *before, const struct r
 		report_line(r, "  address 0x%" PRIx64 " is device memory that nobody has allocated", address);
 }
 
+/* Next to memory of the program that devices can reach: an index too far, not a pointer of the wrong kind. */
+static bool near_host(const struct range *before, const struct range *behind, uint64_t address)
+{
+	return (before && address - (before->begin + before->bytes) < NEAR_HOST_BYTES) ||
+	       (behind && behind->begin - address < NEAR_HOST_BYTES);
+}
+
 void report_address(struct report *r, uint64_t address, size_t bytes, const struct context *c)
 {
 	struct range *before = NULL, *behind = NULL;
@@ -127,6 +135,8 @@ void report_address(struct report *r, uint64_t address, size_t bytes, const stru
 	range_neighbours_locked(address, &before, &behind);
 	known = before && address - before->begin < before->bytes;
 	device = in_arena(address);
+	if (!known && !device)
+		device = near_host(before, behind, address);
 	if (known)
 		inside(r, before, address, bytes, c);
 	else if (device)
@@ -136,9 +146,9 @@ void report_address(struct report *r, uint64_t address, size_t bytes, const stru
 		return;
 	if (own_memory(address, name, sizeof(name)))
 		report_line(r,
-			    "  address 0x%" PRIx64 " is the program's own memory (%s), which a device cannot reach; "
-			    "copy it, or use cuMemHostRegister",
-			    address, name);
+			    "  address 0x%" PRIx64 " is the program's own memory (%s), %s", address, name,
+			    c ? "which a device cannot reach; copy it, or use cuMemHostRegister"
+			      : "which is none of the device's");
 	else
 		report_line(r, "  address 0x%" PRIx64 " is no memory at all", address);
 }

@@ -42,7 +42,8 @@ static const char *space_name(const struct ptx_fault *f, const char *instruction
 	return space[f->space];
 }
 
-static void headline(struct report *r, const struct ptx_fault *f, const char *instruction, const char *error)
+static void headline(struct report *r, const struct ptx_fault *f, const struct ptx_launch *l, const char *instruction,
+		     const char *error)
 {
 	const char *what = access_name(instruction), *space = space_name(f, instruction);
 
@@ -79,7 +80,9 @@ static void headline(struct report *r, const struct ptx_fault *f, const char *in
 			    error);
 		break;
 	case PTX_FAULT_STACK_OVERFLOW:
-		report_line(r, "stack overflow: the calls of a thread need more local memory than it has (%s)", error);
+		report_line(r, "stack overflow: the calls of a thread need more than its %u bytes of stack; "
+			    "CU_LIMIT_STACK_SIZE sets them (%s)",
+			    l->stack_bytes, error);
 		break;
 	case PTX_FAULT_TIMEOUT:
 		report_line(r, "the kernel ran for longer than METE_SOFT_TIMEOUT allows (%s)", error);
@@ -112,6 +115,8 @@ static void place(struct report *r, const struct ptx_fault *f, const struct ptx_
 		report_line(r, "  at PTX line %u", f->line);
 	if (f->line && text && listing_source(text->text, text->bytes, f->line, where, sizeof(where)))
 		report_line(r, "  at %s", where);
+	if (f->line && text && listing_inlined(text->text, text->bytes, f->line, where, sizeof(where)))
+		report_line(r, "  inlined at %s", where);
 }
 
 static void thread(struct report *r, const struct ptx_fault *f)
@@ -157,7 +162,7 @@ void report_fault(const struct ptx_launch *l, const struct function *f, const st
 	soft_cuGetErrorName(error, &name);
 	if (text)
 		listing_line(text->text, text->bytes, fault->line, instruction, sizeof(instruction));
-	headline(&r, fault, instruction, name);
+	headline(&r, fault, l, instruction, name);
 	place(&r, fault, l, source, instruction);
 	thread(&r, fault);
 	if (fault->bytes && fault->space == PTX_SPACE_DEVICE && !strcmp(space_name(fault, instruction), "local"))

@@ -262,10 +262,14 @@ static void type(struct state *s, struct text *to)
 		type(s, &own);
 	} else if (take(s, 'O')) {
 		qualified(s, &own, "&&");
-	} else if (take(s, 'V')) {
-		qualified(s, &own, " volatile");
-	} else if (take(s, 'K')) {
-		qualified(s, &own, " const");
+	} else if (c == 'r' || c == 'V' || c == 'K') {
+		const bool restricted = take(s, 'r'), is_volatile = take(s, 'V'), constant = take(s, 'K');
+
+		type(s, &own);
+		adds(&own, constant ? " const" : "");
+		adds(&own, is_volatile ? " volatile" : "");
+		adds(&own, restricted ? " __restrict__" : "");
+		remember(s, &own); /* one for all of them */
 	} else if (take(s, 'T')) {
 		template_parameter(s, &own);
 		remember(s, &own);

@@ -1,4 +1,5 @@
 /* host.c: host memory that the driver knows: allocated by it, or the program's own and registered. */
+#include "softdev/check.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
 #include "softdev/memory.h"
@@ -101,8 +102,10 @@ CUresult soft_cuMemFreeHost(void *p)
 	if (e)
 		return e;
 	r = host_take(p, RANGE_HOST);
-	if (!r)
+	if (!r) {
+		report_call("cuMemFreeHost: invalid free", (uint64_t)(uintptr_t)p, 0);
 		return CUDA_ERROR_INVALID_VALUE;
+	}
 	stream_wait_device(r->device);
 	host_release(r);
 	return CUDA_SUCCESS;

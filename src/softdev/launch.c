@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STACK_LEAST_BYTES 16384u
+
 /* ---- checks ---- */
 
 static CUresult shape_check(const struct launch *l, const struct function *f, const struct device *d)
@@ -248,6 +250,14 @@ static bool function_gone(const struct work_kernel *k)
 	return !k->function->head.live || k->function->head.generation != k->function_generation;
 }
 
+/* Of recursive functions, which nothing but the limit bounds; never less than the engine's own measure. */
+static uint32_t stack_bytes(const struct context *c)
+{
+	const size_t limit = c->limit[CU_LIMIT_STACK_SIZE];
+
+	return limit > STACK_LEAST_BYTES ? (uint32_t)limit : STACK_LEAST_BYTES;
+}
+
 void launch_run(struct work *w)
 {
 	struct context *c = w->context;
@@ -256,6 +266,7 @@ void launch_run(struct work *w)
 	struct ptx_launch l = {
 		.kernel = k,
 		.shared_bytes = w->kernel.shared_bytes,
+		.stack_bytes = stack_bytes(c),
 		.params = w->kernel.params,
 		.cooperative = w->kernel.cooperative,
 		.sm_count = c->device->config->sm_count,
@@ -274,7 +285,7 @@ void launch_run(struct work *w)
 	if (driver.ending)
 		return;
 	if (!k) {
-		log_line("a graph launches a kernel whose module has been unloaded");
+		log_line("a kernel is launched whose module has been unloaded meanwhile");
 		context_fault(c, CUDA_ERROR_LAUNCH_FAILED);
 		return;
 	}

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define INLINED_MOST 32u
+
 struct piece {
 	const char *p;
 	size_t bytes;
@@ -91,23 +93,71 @@ static bool file_name(const char *text, size_t bytes, unsigned file, char *ret, 
 	return false;
 }
 
-bool listing_source(const char *text, size_t bytes, uint32_t line, char *ret, size_t room)
+struct loc {
+	unsigned file, line, column;
+	unsigned outer[3]; /* where it was inlined: file, line, column; file 0: it was not */
+};
+
+/* .loc 2 206 3, function_name $name, inlined_at 1 26 30 */
+static bool loc_read(struct piece line, struct loc *ret)
+{
+	char words[256];
+	const char *inlined;
+
+	*ret = (struct loc){ 0 };
+	if (!begins(line, ".loc") ||
+	    sscanf(copied(line, words, sizeof(words)), ".loc %u %u %u", &ret->file, &ret->line, &ret->column) < 2)
+		return false;
+	inlined = strstr(words, "inlined_at");
+	if (!inlined || sscanf(inlined, "inlined_at %u %u %u", &ret->outer[0], &ret->outer[1], &ret->outer[2]) != 3)
+		ret->outer[0] = 0;
+	return true;
+}
+
+/* The last .loc before a line in its function; with `at`, the last one that names that place. File 0: there is none. */
+static struct loc last_loc(const char *text, size_t bytes, uint32_t line, const unsigned *at)
 {
 	struct piece rest = { text, strnlen(text, bytes) }, now;
-	unsigned file = 0, at = 0, f, l;
-	char words[256], name[512];
+	struct loc found = { 0 }, l;
 
 	for (uint32_t i = 0; i < line && next_line(&rest, &now); i++) {
 		now = trimmed(now);
 		if (begins(now, ".entry") || begins(now, ".func") || begins(now, ".visible") || begins(now, ".weak"))
-			file = 0; /* another function */
-		if (begins(now, ".loc") && sscanf(copied(now, words, sizeof(words)), ".loc %u %u", &f, &l) == 2) {
-			file = f;
-			at = l;
-		}
+			found.file = 0; /* another function */
+		if (loc_read(now, &l) && (!at || (l.file == at[0] && l.line == at[1] && l.column == at[2])))
+			found = l;
 	}
+	return found;
+}
+
+static bool place_text(const char *text, size_t bytes, unsigned file, unsigned line, char *ret, size_t room)
+{
+	char name[512];
+
 	if (!file || !file_name(text, bytes, file, name, sizeof(name)))
 		return false;
-	snprintf(ret, room, "%s:%u", name, at);
+	snprintf(ret, room, "%s:%u", name, line);
 	return true;
+}
+
+bool listing_source(const char *text, size_t bytes, uint32_t line, char *ret, size_t room)
+{
+	const struct loc l = last_loc(text, bytes, line, NULL);
+
+	return place_text(text, bytes, l.file, l.line, ret, room);
+}
+
+bool listing_inlined(const char *text, size_t bytes, uint32_t line, char *ret, size_t room)
+{
+	struct loc l = last_loc(text, bytes, line, NULL), outer;
+
+	if (!l.file || !l.outer[0])
+		return false;
+	for (unsigned depth = 0; depth < INLINED_MOST; depth++) { /* what it was inlined into may be inlined itself */
+		outer = last_loc(text, bytes, line, l.outer);
+		if (!outer.file || !outer.outer[0])
+			break;
+		l = outer;
+	}
+	return place_text(text, bytes, l.outer[0], l.outer[1], ret, room);
 }

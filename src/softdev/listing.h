@@ -9,3 +9,5 @@
 bool listing_line(const char *text, size_t bytes, uint32_t line, char *ret, size_t room);
 /* "scale.cu:7", from the .loc that holds for the line (nvcc -lineinfo). Value: false when there is none. */
 bool listing_source(const char *text, size_t bytes, uint32_t line, char *ret, size_t room);
+/* Where the function of that place was called, when it was inlined: outermost, in the kernel or function itself. */
+bool listing_inlined(const char *text, size_t bytes, uint32_t line, char *ret, size_t room);

@@ -61,14 +61,17 @@ static uint64_t range_place_locked(struct arena *a, uint64_t bytes, struct range
 	return address ? address : arena_alloc(a, bytes, r);
 }
 
-CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
-			     struct range **ret)
+/* Whole before it is in the context's list: from then on a reset may free it. */
+static CUresult range_make(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, uint64_t units,
+			   struct range **ret)
 {
 	struct range *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*r = (struct range){ .kind = kind, .bytes = bytes, .device = d, .context = c, .id = ++next_id };
+	*r = (struct range){
+		.kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id
+	};
 	pthread_mutex_lock(&memory_mutex);
 	r->begin = range_place_locked(d->arena, bytes, r);
 	if (r->begin)
@@ -82,6 +85,12 @@ CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kin
 	return CUDA_SUCCESS;
 }
 
+CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
+			     struct range **ret)
+{
+	return range_make(d, c, kind, bytes, 0, ret);
+}
+
 CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
 {
 	uint64_t units = bytes / SEGMENT_UNIT_BYTES + !!(bytes % SEGMENT_UNIT_BYTES);
@@ -89,11 +98,9 @@ CUresult range_new(struct device *d, struct context *c, enum range_kind kind, ui
 
 	if (segment_charge(&driver.place, d->index, units))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	e = range_new_uncharged(d, c, kind, bytes, ret);
+	e = range_make(d, c, kind, bytes, units, ret);
 	if (e)
 		segment_refund(&driver.place, d->index, units);
-	else
-		(*ret)->units = units;
 	return e;
 }
 
@@ -192,6 +199,17 @@ void range_free_all(struct context *c)
 
 		pthread_mutex_lock(&memory_mutex);
 		r = c->ranges;
+		if (r && (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED)) {
+			const bool taken = r->released;
+
+			r->released = true;
+			range_unlink_locked(r);
+			r->context = NULL;
+			pthread_mutex_unlock(&memory_mutex);
+			if (!taken) /* else another thread is about to free it */
+				range_free(r);
+			continue;
+		}
 		host = r && (r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED);
 		imported = r && r->kind == RANGE_IMPORTED;
 		if (host || imported)

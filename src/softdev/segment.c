@@ -356,6 +356,7 @@ static int segment_map(int fd, struct segment **ret, char *why, size_t why_bytes
 {
 	struct stat st;
 	void *m;
+	int r;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -368,6 +369,13 @@ static int segment_map(int fd, struct segment **ret, char *why, size_t why_bytes
 	if ((uint64_t)st.st_size != sizeof(struct segment) &&
 	    (ftruncate(fd, 0) || ftruncate(fd, sizeof(struct segment))))
 		return -errno;
+	/* Pages that a full file system cannot give would end the process by SIGBUS, now or later. */
+	r = -posix_fallocate(fd, 0, sizeof(struct segment));
+	if (r) {
+		if (ftruncate(fd, 0))
+			return -errno;
+		return r;
+	}
 	m = mmap(NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (m == MAP_FAILED)
 		return -errno;
@@ -461,7 +469,8 @@ int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why,
 		if (p.segment)
 			munmap(p.segment, sizeof(*p.segment));
 		if (!why[0])
-			snprintf(why, why_bytes, "software device: cannot use %s/segment: %s", p.dir, strerror(-r));
+			snprintf(why, why_bytes, "software device: cannot use %s/segment: %s; METE_SOFT_DIR names another folder",
+				 p.dir, strerror(-r));
 		return r;
 	}
 	*ret = p;

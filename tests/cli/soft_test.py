@@ -138,8 +138,18 @@ class BadInput(Soft):
         self.refused(125, ['soft', 'run', '-e', '256', 'true'], '--error-exitcode 256')
         self.refused(125, ['soft', 'run', '-e', '9', '-c', 'strict', 'true'], '--check strict')
         self.refused(2, ['soft'], 'mete soft run')
+        self.refused(125, ['soft', 'run', '-r', '/nonexistent/file', 'true'], '--report /nonexistent/file')
         self.refused(2, ['soft', 'walk'], 'mete soft run')
         self.refused(2, ['soft', 'devices', 'one'], 'one word too many')
+
+    def test_help(self):
+        """The first word of several verbs lists them."""
+        for words in (['soft', '--help'], ['soft', '-h'], ['help', 'soft']):
+            done = self.mete(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ''), words)
+            self.assertIn('soft run', done.stdout)
+            self.assertIn('soft devices', done.stdout)
+            self.assertNotIn('doctor', done.stdout)
 
     def test_configuration(self):
         """The device itself says what is wrong, before the program starts."""

@@ -100,6 +100,14 @@ static uint64_t null(void)
 	return 0;
 }
 
+static uint64_t pinned(void)
+{
+	void *p = NULL;
+
+	cuMemHostAlloc(&p, 1000, 0);
+	return (uintptr_t)p;
+}
+
 static uint64_t own(void)
 {
 	static uint32_t variable[64];
@@ -197,12 +205,14 @@ static const struct wrong kernels[] = {
 	{ "poke", freed_in_order, 16, 1, 0, ILLEGAL, { "is in freed memory: offset 16 of 1000 bytes", "cuMemAllocAsync, freed" } },
 	{ "poke", null, 0, 1, 0, ILLEGAL, { "address 0x0 is the null pointer" } },
 	{ "poke", own, 0, 1, 0, ILLEGAL, { "is the program's own memory" } },
+	{ "poke", pinned, 1000, 1, 0, ILLEGAL, { " is 0 bytes after the end of 1000 bytes at 0x", "by cuMemHostAlloc, live" } },
 	{ "poke", of_other_device, 0, 1, 0, ILLEGAL, { "is in memory of device 1, to which device 0 has no access" } },
 	{ "poke_v4", live, 8, 1, 0, CUDA_ERROR_MISALIGNED_ADDRESS, { "misaligned write of 16 bytes", "at st.global.v4.u32 [%rd3], {%r1, %r1, %r1, %r1};" } },
 	{ "poke_v4", live, 992, 1, 0, ILLEGAL, { "invalid write of 16 bytes", ": the 16 bytes from there go 8 bytes beyond the end of 1000 bytes" } },
 	{ "far_local", live, 1ll << 46, 1, 0, ILLEGAL, { "invalid write of 4 bytes in local memory", "address is far outside the thread's local memory" } },
 	{ "release", live, 4, 32, 0, CUDA_SUCCESS, { "free in a kernel: invalid free", " is offset 4 of 1000 bytes" } },
 	{ "_Z5scalePfi", live, 1000, 1, 0, ILLEGAL, { "in kernel scale(float*, int), grid", "invalid read of 4 bytes", "at /src/scale.cu:7\n" } },
+	{ "_Z5outerPVKfi", live, 1000, 1, 0, ILLEGAL, { "in kernel outer(float const volatile*, int), grid", "  at /src/scale.h:50\n", "  inlined at /src/scale.cu:9\n" } },
 	{ "in_function", live, 1000, 1, 0, ILLEGAL, { "in kernel in_function", "in function helper(float*), called by it" } },
 	{ "atomic", live, 1000, 1, 0, ILLEGAL, { "invalid atomic operation of 8 bytes" } },
 	{ "atomic_local", NULL, 0, 1, 0, CUDA_ERROR_INVALID_ADDRESS_SPACE, { "atomic operation on local memory, where there is none" } },
@@ -218,11 +228,11 @@ static const struct wrong kernels[] = {
 	{ "local", NULL, 2, 1, 0, CUDA_ERROR_MISALIGNED_ADDRESS, { "misaligned write of 4 bytes in local memory" } },
 	{ "write_constant", NULL, 0, 1, 0, ILLEGAL, { "is offset 0 of 16 bytes", "(variable table, live), which is read only" } },
 	{ "read_constant", NULL, 0, 1, 0, CUDA_SUCCESS, { 0 } },
-	{ "read_constant", NULL, 16, 1, 0, ILLEGAL, { "invalid read of 4 bytes", " is 0 bytes after the end of 16 bytes" } },
+	{ "read_constant", NULL, 16, 1, 0, ILLEGAL, { "invalid read of 4 bytes in constant memory", " is 0 bytes after the end of 16 bytes" } },
 	{ "stop", NULL, 0, 1, 0, CUDA_ERROR_LAUNCH_FAILED, { "trap (CUDA_ERROR_LAUNCH_FAILED)", "at trap;" } },
 	{ "doubt", NULL, 0, 1, 0, CUDA_ERROR_ASSERT, { "failed assertion (CUDA_ERROR_ASSERT)" } },
 	{ "call_nowhere", NULL, 0x1234, 1, 0, CUDA_ERROR_INVALID_PC, { "call or jump to 0x1234" } },
-	{ "deep", NULL, 0, 1, 0, CUDA_ERROR_HARDWARE_STACK_ERROR, { "stack overflow" } },
+	{ "deep", NULL, 0, 1, 0, CUDA_ERROR_HARDWARE_STACK_ERROR, { "stack overflow: the calls of a thread need more than its 16384 bytes of stack; CU_LIMIT_STACK_SIZE sets them" } },
 	{ "barrier_number", NULL, 16, 32, 0, CUDA_ERROR_ILLEGAL_INSTRUCTION, { "barrier 16, but they are numbered 0 to 15" } },
 	{ "barrier_count", NULL, 48, 64, 0, CUDA_ERROR_ILLEGAL_INSTRUCTION, { "barrier for 48 threads, which is no multiple of 32" } },
 	{ "barrier_count", NULL, 96, 64, 0, CUDA_ERROR_LAUNCH_TIMEOUT, { "deadlock: 64 threads of the block wait at barriers that cannot complete", "at barrier.sync 1, %r1;" } },
@@ -277,6 +287,24 @@ static void modes(void)
 	mode = "report";
 }
 
+/* The limit is what recursion may use. */
+static int deep_enough(void)
+{
+	static const struct wrong deep = { .name = "deep" };
+	CUcontext c;
+	CUmodule module;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuModuleLoadData(&module, check_ptx))
+		return no("the beginning", 0);
+	return cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 128 << 10) || launch(module, &deep) || cuCtxSynchronize();
+}
+
+static void stack(void)
+{
+	tap_ok(!finish(start(deep_enough)), "CU_LIMIT_STACK_SIZE gives recursion more stack");
+	tap_ok(!report[0], "and nothing is reported");
+}
+
 /* ---- calls ---- */
 
 static int wrong_calls(void)
@@ -293,6 +321,7 @@ static int wrong_calls(void)
 	bad += cuMemcpyDtoH(buffer, p, 1001) != CUDA_ERROR_INVALID_VALUE;
 	bad += cuMemcpyHtoD(q + 1000, buffer, 1500) != CUDA_ERROR_INVALID_VALUE;
 	bad += cuMemsetD8(p, 1, 1004) != CUDA_ERROR_INVALID_VALUE;
+	bad += cuMemFreeHost(buffer) != CUDA_ERROR_INVALID_VALUE;
 	bad += cuMemFree(p) != CUDA_SUCCESS;
 	bad += cuMemFree(p) != CUDA_ERROR_INVALID_VALUE;
 	bad += cuCtxSynchronize() != CUDA_SUCCESS;
@@ -319,6 +348,7 @@ static void calls(void)
 	says("a copy", "invalid copy: what is written lies outside");
 	says("a copy", ": the 1500 bytes from there go 500 bytes beyond the end of 2000 bytes");
 	says("a fill", "invalid fill: it goes beyond memory");
+	says("a free of host memory", "cuMemFreeHost: invalid free\nmete: check:   address 0x");
 	says("a second free", "is in freed memory: offset 0 of 1000 bytes");
 	tap_ok(!finish(start(leaky)), "what is not freed is no error");
 	tap_ok(!report[0], "leaks are not reported unless asked for");
@@ -424,6 +454,7 @@ int main(void)
 	snprintf(report_path, sizeof(report_path), "%s/report", soft_dir);
 	wrong_kernels();
 	modes();
+	stack();
 	calls();
 	kernels_without_end();
 	report_file();

@@ -1,6 +1,9 @@
 /* memory_test.c: plain, pitched, host and managed memory, and their accounts. */
 #include "softdev/soft.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -254,6 +257,54 @@ static void many(void)
 	free(a);
 }
 
+static pthread_mutex_t alloc_mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool resetting;
+
+static void *alloc_and_free(void *unused)
+{
+	CUdeviceptr p;
+	CUcontext c;
+
+	(void)unused;
+	while (resetting) {
+		CUresult e;
+
+		pthread_mutex_lock(&alloc_mutex);
+		cuDevicePrimaryCtxRetain(&c, 0);
+		cuCtxSetCurrent(c);
+		e = cuMemAlloc(&p, 512);
+		pthread_mutex_unlock(&alloc_mutex);
+		if (!e)
+			cuMemFree(p);
+	}
+	return NULL;
+}
+
+/* A reset frees everything; a thread that is just freeing something must not do so twice. */
+static void free_and_reset(void)
+{
+	pthread_t thread[3];
+	CUcontext c;
+	int bad = 0;
+
+	resetting = true;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, alloc_and_free, NULL);
+	for (int i = 0; i < 1000; i++) {
+		pthread_mutex_lock(&alloc_mutex);
+		bad += cuDevicePrimaryCtxReset(0) != CUDA_SUCCESS;
+		pthread_mutex_unlock(&alloc_mutex);
+	}
+	is(bad, 0);
+	resetting = false;
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	CU(cuDevicePrimaryCtxReset(0));
+	CU(cuDevicePrimaryCtxRetain(&c, 0));
+	CU(cuCtxSetCurrent(c));
+	is(soft_free(), 256 * MIB);
+}
+
 int main(void)
 {
 	CUcontext c;
@@ -275,6 +326,7 @@ int main(void)
 	arrays();
 	boxes();
 	many();
+	free_and_reset();
 	CU(cuMemAlloc(&a, MIB));
 	CU(cuDevicePrimaryCtxRelease(0));
 	FAILS(cuMemAlloc(&a, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);

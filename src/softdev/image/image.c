@@ -297,8 +297,9 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 		return 0;
 	if (newest)
 		return refuse(why, IMAGE_TOO_NEW,
-			      "the image holds PTX for sm_%u, the device is sm_%u: build for an older target", newest,
-			      arch);
+			      "the image holds PTX for sm_%u, the device is sm_%u: build for an older target, or set "
+			      "METE_SOFT_CC=%u.%u",
+			      newest, arch, newest / 10, newest % 10);
 	if (seen_elf)
 		return refuse(why, IMAGE_NO_PTX,
 			      "the image holds machine code only: build with PTX for this device (-gencode "
