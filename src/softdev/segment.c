@@ -469,8 +469,9 @@ int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why,
 		if (p.segment)
 			munmap(p.segment, sizeof(*p.segment));
 		if (!why[0])
-			snprintf(why, why_bytes, "software device: cannot use %s/segment: %s; METE_SOFT_DIR names another folder",
-				 p.dir, strerror(-r));
+			snprintf(why, why_bytes,
+				 "software device: cannot use %s/segment: %s; METE_SOFT_DIR names another folder", p.dir,
+				 strerror(-r));
 		return r;
 	}
 	*ret = p;

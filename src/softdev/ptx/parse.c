@@ -816,8 +816,8 @@ static void parse_target(struct parser *p)
 		exact = i < n.bytes && n.p[i] == 'a';
 		if (arch > p->program->arch || (exact && arch != p->program->arch)) {
 			complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
-				 "target %.*s does not run on this device (sm_%u); METE_SOFT_CC=%u.%u makes one on which "
-				 "it does",
+				 "target %.*s does not run on this device (sm_%u); METE_SOFT_CC=%u.%u makes one "
+				 "on which it does",
 				 (int)n.bytes, n.p, p->program->arch, arch / 10, arch % 10);
 			parse_stop(p);
 		}
