@@ -469,8 +469,7 @@ int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why,
 		if (p.segment)
 			munmap(p.segment, sizeof(*p.segment));
 		if (!why[0])
-			snprintf(why, why_bytes,
-				 "software device: cannot use %s/segment: %s; METE_SOFT_DIR names another folder", p.dir,
+			snprintf(why, why_bytes, "software device: cannot use %s/segment: %s; set METE_SOFT_DIR", p.dir,
 				 strerror(-r));
 		return r;
 	}
