@@ -69,31 +69,14 @@ static bool compare_word(struct name w, struct form_words *f)
 	return true;
 }
 
-/* vote.ballot.sync.b32 as vote.sync.ballot.b32, which is how the table has it: assemblers take both, and libraries that
-   write instructions themselves use both. */
-static void sync_first(struct name opcode, uint32_t mnemonic_bytes, struct form_words *f)
-{
-	const char *sync = memmem(opcode.p, opcode.bytes, ".sync.", 6);
-	uint32_t n = mnemonic_bytes, before;
-
-	if (!sync)
-		return;
-	before = (uint32_t)(sync - opcode.p) - n;
-	memcpy(f->text, opcode.p, n);
-	memcpy(f->text + n, sync, 5);
-	memcpy(f->text + n + 5, opcode.p + n, before);
-	memcpy(f->text + n + 5 + before, sync + 5, opcode.bytes - n - before - 5);
-	f->key = (struct name){ f->text, opcode.bytes };
-}
-
 void form_words(struct name opcode, struct form_words *ret)
 {
 	static const char *const memory[] = { "ld",	  "ldu",      "st",	   "atom",    "red",	       "cvta",
 					      "isspacep", "prefetch", "prefetchu", "discard", "applypriority", "suld",
 					      "sust",	  "wmma",     "ldmatrix",  "stmatrix", "mbarrier" };
-	static const char *const compare[] = { "setp", "set" }, *const across[] = { "vote", "shfl", "redux" };
+	static const char *const compare[] = { "setp", "set" };
 	struct name w = { opcode.p, 0 };
-	bool is_memory, is_compare, is_across;
+	bool is_memory, is_compare;
 	uint32_t n = 0;
 
 	*ret = (struct form_words){ .vector = 1 };
@@ -102,13 +85,8 @@ void form_words(struct name opcode, struct form_words *ret)
 		w.bytes++;
 	is_memory = WORD_IN(w, memory);
 	is_compare = WORD_IN(w, compare);
-	is_across = WORD_IN(w, across);
-	if ((!is_memory && !is_compare && !is_across) || opcode.bytes >= FORM_KEY_BYTES)
+	if ((!is_memory && !is_compare) || opcode.bytes >= FORM_KEY_BYTES)
 		return;
-	if (is_across) {
-		sync_first(opcode, w.bytes, ret);
-		return;
-	}
 	for (const char *p = opcode.p, *end = opcode.p + opcode.bytes; p < end; p = w.p + w.bytes + 1) {
 		w = (struct name){ p, 0 };
 		while (w.p + w.bytes < end && w.p[w.bytes] != '.')
