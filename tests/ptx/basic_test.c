@@ -362,29 +362,6 @@ static void test_late(void)
 	ptx_module_free(m);
 }
 
-/* Clocks go on between any two instructions, in straight-line code, too. */
-static void test_clock(const struct ptx_options *options)
-{
-	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-				   ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<5>; .reg .b32 %r<4>;\n"
-				   "ld.param.u64 %d0, [p];\n"
-				   "mov.u64 %d1, %clock64;\nmov.u64 %d2, %clock64;\nmov.u32 %r0, %clock;\n"
-				   "mad.lo.u32 %r2, %r0, %r0, 3;\nmad.lo.u32 %r2, %r2, %r2, 3;\nmov.u32 %r1, %clock;\n"
-				   "mov.u64 %d3, %clock64;\n"
-				   "st.u64 [%d0], %d1;\nst.u64 [%d0+8], %d2;\nst.u32 [%d0+16], %r0;\n"
-				   "st.u32 [%d0+20], %r1;\nst.u64 [%d0+24], %d3;\nst.u32 [%d0+32], %r2;\nret;\n}\n";
-	struct ptx_module *m = load_text(text, sizeof(text) - 1, options);
-	uint64_t *t = device_alloc(64);
-
-	if (!tap_ok(m != NULL, "a kernel that reads clocks is loaded"))
-		return;
-	is(launch(m, "k", DIM(1), DIM(1), ARGS(PTR(t))), 0);
-	ok(t[0] < t[1] && t[1] < (uint32_t)t[2]);
-	ok((uint32_t)t[2] < t[2] >> 32 && t[2] >> 32 < t[3]);
-	ok((t[2] >> 32) - (uint32_t)t[2] == 3 * (t[1] - t[0]));
-	ptx_module_free(m);
-}
-
 int main(int argc, char **argv)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
