@@ -51,10 +51,20 @@ def screen(command, env, seconds, enough):
                 break
         escapes = rb"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][0-9A-B]|\x1b[=>]"
         text = " ".join(re.sub(escapes, b" ", drawn).decode(errors="replace").split())
-    os.kill(pid, signal.SIGHUP)
+    end_program(pid)
     os.close(fd)
-    os.waitpid(pid, 0)
     return text
+
+
+def end_program(pid):
+    """Asks a program to end; `mete run` passes the request on. A tool that does not listen is killed."""
+    os.kill(pid, signal.SIGTERM)
+    for _ in range(100):
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            return
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def nvtop(place, report, holder_pid):

@@ -78,7 +78,8 @@ static void images(void)
 
 	_Static_assert(sizeof(struct fat) == 16 + 64 + 64, "header, entry, payload");
 	FAILS(cuModuleLoadData(&m, &machine_code), CUDA_ERROR_NO_BINARY_FOR_GPU);
-	logs("the image holds machine code only: build with PTX for this device (-gencode arch=compute_90,code=compute_90)");
+	logs("the image holds machine code only: build with PTX for this device (-gencode "
+	     "arch=compute_90,code=compute_90)");
 	FAILS(cuModuleLoadFatBinary(&m, &wrapper), CUDA_ERROR_NO_BINARY_FOR_GPU);
 	logs("-gencode arch=compute_90,code=compute_90");
 	FAILS(cuLibraryLoadData(&l, &wrapper, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_NO_BINARY_FOR_GPU);
@@ -104,14 +105,16 @@ static const struct {
 } texts[] = {
 	{ HEAD ".visible .entry first()\n{\n\t.reg .b32 %r<3>;\n\tadd.u12 %r1, %r1, %r2;\n\tret;\n}\n",
 	  "line 7, kernel first: unknown instruction add.u12" },
-	{ HEAD ".func inner()\n{\n\tfrobnicate;\n\tret;\n}\n", "line 6, function inner: unknown instruction frobnicate" },
+	{ HEAD ".func inner()\n{\n\tfrobnicate;\n\tret;\n}\n",
+	  "line 6, function inner: unknown instruction frobnicate" },
 	{ HEAD ".visible .entry k()\n{\n\tmov.u32 %r1, 0;\n}\n", "line 6, kernel k: unknown register %r1" },
 	{ HEAD ".visible .entry k()\n{\n\tbra nowhere;\n}\n", "line 6, kernel k: unknown label nowhere" },
-	{ HEAD ".extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 a, .param .b64 b);\n"
-	       ".visible .entry parent()\n{\n\t.reg .b64 %rd<2>;\n\t{\n\t.param .b64 a;\n\t.param .b64 b;\n"
-	       "\t.param .b32 r;\n\tcall.uni (r), cudaLaunchDeviceV2, (a, b);\n\t}\n\tret;\n}\n",
-	  "line 12, kernel parent: no function cudaLaunchDeviceV2 in this module: kernels that launch kernels (dynamic "
-	  "parallelism) are not supported" },
+	{ HEAD ".extern .func (.param .b32 r) cudaDeviceSynchronize();\n"
+	       ".visible .entry parent()\n{\n\t{\n\t.param .b32 r;\n\tcall.uni (r), cudaDeviceSynchronize;\n\t}\n"
+	       "\tret;\n}\n",
+	  "line 9, kernel parent: no function cudaDeviceSynchronize in this module: this part of the runtime library "
+	  "in "
+	  "kernels is not supported" },
 	{ HEAD ".extern .func absent();\n.visible .entry k()\n{\n\tcall.uni absent;\n\tret;\n}\n",
 	  "line 7, kernel k: no function absent in this module" },
 	{ HEAD ".visible .entry wide()\n{\n\t.shared .align 4 .b8 room[49156];\n\t.reg .b32 %r<2>;\n"
@@ -176,9 +179,8 @@ static void launches(void)
 	CU(cuModuleGetFunction(&bound, m, "bound"));
 	CU(cuModuleGetFunction(&exactly, m, "exactly"));
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
-		FAILS(cuLaunchKernel(plain, shapes[i].grid[0], shapes[i].grid[1], shapes[i].grid[2],
-				     shapes[i].block[0], shapes[i].block[1], shapes[i].block[2], shapes[i].shared, NULL,
-				     params, NULL),
+		FAILS(cuLaunchKernel(plain, shapes[i].grid[0], shapes[i].grid[1], shapes[i].grid[2], shapes[i].block[0],
+				     shapes[i].block[1], shapes[i].block[2], shapes[i].shared, NULL, params, NULL),
 		      shapes[i].error);
 	FAILS(cuLaunchKernel(bound, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	FAILS(cuLaunchKernel(exactly, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
