@@ -75,7 +75,6 @@ static cudaError_t place(const void *symbol, size_t offset, size_t count, bool i
 			 void **ret)
 {
 	struct rt_symbol s;
-	size_t end;
 	cudaError_t e = rt_symbol_find(symbol, &s);
 
 	if (e)
@@ -83,10 +82,7 @@ static cudaError_t place(const void *symbol, size_t offset, size_t count, bool i
 	if (kind != cudaMemcpyDefault && kind != cudaMemcpyDeviceToDevice &&
 	    kind != (is_target ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost))
 		return cudaErrorInvalidMemcpyDirection;
-	if (__builtin_add_overflow(offset, count, &end) || end > s.size_bytes)
-		return cudaErrorInvalidValue;
-	*ret = (void *)(uintptr_t)(s.address + offset);
-	return cudaSuccess;
+	return rt_symbol_at(&s, offset, count, ret);
 }
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,

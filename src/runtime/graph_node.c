@@ -155,21 +155,6 @@ static struct cudaMemcpy3DParms linear(void *to, const void *from, size_t count,
 					   .kind = kind };
 }
 
-/* A place in a variable. */
-static cudaError_t place(const void *symbol, size_t offset, size_t count, void **ret)
-{
-	struct rt_symbol s;
-	size_t end;
-	cudaError_t e = rt_symbol_find(symbol, &s);
-
-	if (e)
-		return e;
-	if (__builtin_add_overflow(offset, count, &end) || end > s.size_bytes)
-		return cudaErrorInvalidValue;
-	*ret = (void *)(uintptr_t)(s.address + offset);
-	return cudaSuccess;
-}
-
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
 				   size_t numDependencies, const struct cudaMemcpy3DParms *pCopyParams)
 {
@@ -228,7 +213,7 @@ cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *pGraphNode, cudaGrap
 					   enum cudaMemcpyKind kind)
 {
 	void *to = NULL;
-	cudaError_t e = place(symbol, offset, count, &to);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &to);
 	struct cudaMemcpy3DParms p = linear(to, src, count, kind);
 
 	return e ? rt_done(e) : copy_add(WHERE, &p);
@@ -239,7 +224,7 @@ cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *pGraphNode, cudaGr
 					     const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *from = NULL;
-	cudaError_t e = place(symbol, offset, count, &from);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &from);
 	struct cudaMemcpy3DParms p = linear(dst, from, count, kind);
 
 	return e ? rt_done(e) : copy_add(WHERE, &p);
@@ -249,7 +234,7 @@ cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const voi
 						 size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *to = NULL;
-	cudaError_t e = place(symbol, offset, count, &to);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &to);
 	struct cudaMemcpy3DParms p = linear(to, src, count, kind);
 
 	return e ? rt_done(e) : copy_set(node, &p);
@@ -259,7 +244,7 @@ cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *d
 						   size_t offset, enum cudaMemcpyKind kind)
 {
 	void *from = NULL;
-	cudaError_t e = place(symbol, offset, count, &from);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &from);
 	struct cudaMemcpy3DParms p = linear(dst, from, count, kind);
 
 	return e ? rt_done(e) : copy_set(node, &p);
@@ -270,7 +255,7 @@ cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t hGraphExec,
 						     enum cudaMemcpyKind kind)
 {
 	void *to = NULL;
-	cudaError_t e = place(symbol, offset, count, &to);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &to);
 	struct cudaMemcpy3DParms p = linear(to, src, count, kind);
 
 	return e ? rt_done(e) : copy_set_in(hGraphExec, node, &p);
@@ -281,7 +266,7 @@ cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t hGraphExe
 						       enum cudaMemcpyKind kind)
 {
 	void *from = NULL;
-	cudaError_t e = place(symbol, offset, count, &from);
+	cudaError_t e = rt_symbol_place(symbol, offset, count, &from);
 	struct cudaMemcpy3DParms p = linear(dst, from, count, kind);
 
 	return e ? rt_done(e) : copy_set_in(hGraphExec, node, &p);

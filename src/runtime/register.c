@@ -374,6 +374,24 @@ cudaError_t rt_symbol_find(const void *symbol, struct rt_symbol *ret)
 	return e == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : e;
 }
 
+cudaError_t rt_symbol_at(const struct rt_symbol *s, size_t offset, size_t count, void **ret)
+{
+	size_t end;
+
+	if (__builtin_add_overflow(offset, count, &end) || end > s->size_bytes)
+		return cudaErrorInvalidValue;
+	*ret = (void *)(uintptr_t)(s->address + offset);
+	return cudaSuccess;
+}
+
+cudaError_t rt_symbol_place(const void *symbol, size_t offset, size_t count, void **ret)
+{
+	struct rt_symbol s;
+	cudaError_t e = rt_symbol_find(symbol, &s);
+
+	return e ? e : rt_symbol_at(&s, offset, count, ret);
+}
+
 cudaError_t cudaGetSymbolAddress(void **devPtr, const void *symbol)
 {
 	struct rt_symbol s;

@@ -122,6 +122,9 @@ void rt_kernel_remember(CUkernel kernel);		/* given out: may be passed as func *
 /* What a program calls the kernel that the driver tells of, as one or the other; slow. */
 const void *rt_kernel_entry(CUkernel kernel, CUfunction function);
 cudaError_t rt_symbol_find(const void *symbol, struct rt_symbol *ret);
+/* The address of `count` bytes at `offset` in a variable; cudaErrorInvalidValue: they do not lie in it. */
+cudaError_t rt_symbol_at(const struct rt_symbol *s, size_t offset, size_t count, void **ret);
+cudaError_t rt_symbol_place(const void *symbol, size_t offset, size_t count, void **ret);
 
 /* ---- texels (channel.c) ---- */
 
