@@ -143,11 +143,20 @@ EXTREME_ATOM(atom_max_bf16x2, u32, BOTH_HALVES(bmax))
 
 typedef unsigned __int128 word128;
 
-/* One instruction of the host; where it has none, one lock for all of them. */
+/*
+ * One instruction of the host; where it has none, one lock for all of them. Written out, because compilers disagree
+ * whether their builtin is that instruction: clang 14 calls a function that no library has.
+ */
 #if defined(__x86_64__)
-__attribute__((target("cx16"))) static word128 exchange_if(word128 *p, word128 old, word128 next)
+static word128 exchange_if(word128 *p, word128 old, word128 next)
 {
-	return __sync_val_compare_and_swap(p, old, next);
+	u64 low = (u64)old, high = (u64)(old >> 64);
+
+	__asm__ volatile("lock cmpxchg16b %0"
+			 : "+m"(*p), "+a"(low), "+d"(high)
+			 : "b"((u64)next), "c"((u64)(next >> 64))
+			 : "cc", "memory");
+	return (word128)high << 64 | low;
 }
 #else
 static word128 exchange_if(word128 *p, word128 old, word128 next)
