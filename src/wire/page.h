@@ -17,6 +17,8 @@
  */
 #pragma once
 
+#include "wire/turn.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +27,7 @@
 #define WIRE_MAX_UNITS 0x7fffffffu /* of either half: just under 1 TiB a device */
 #define WIRE_MOVED (1ull << 63) /* top bit of an account word: flips whenever meted moves held units to an object */
 #define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
-#define WIRE_PAGE_VERSION 1u
+#define WIRE_PAGE_VERSION 2u
 #define WIRE_MAX_DEVICES 16u
 #define WIRE_MAX_OBJECTS 1024u
 #define WIRE_KEY_BYTES 32u
@@ -74,6 +76,8 @@ struct wire_page {
 	uint64_t image; /* wire_hello.image */
 	struct wire_account account[WIRE_MAX_DEVICES];
 	struct wire_object object[WIRE_MAX_OBJECTS];
+	struct wire_turn turn[WIRE_MAX_DEVICES][WIRE_ENGINES];
+	struct wire_trace trace;
 };
 
 static inline uint32_t wire_granted(uint64_t word)

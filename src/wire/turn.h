@@ -1,0 +1,141 @@
+/*
+ * turn.h: how a client and meted share the time of an engine: the turn, the work in flight, and what was measured.
+ *
+ * One struct wire_turn per device and engine on the client's page. meted opens and closes the gate; the client lets
+ * work through while it is open, keeps what is in flight below the bound, and reports when the engine was busy with its
+ * work, as the device's own clock saw it. Each half is written by one side alone and lies in cache lines of its own, so
+ * that a launch that passes an open gate reads one line and asks nobody.
+ *
+ * Who holds what, as absences:
+ *   - The client never submits with the gate closed, but for a wait that has lasted WIRE_STUCK_NS without anything
+ *     of its own coming to an end: the work before may be waiting for this very launch.
+ *   - meted never waits for a client: a turn that is over is over, whatever its process does.
+ *   - Submission and closing cannot cross unseen: the client writes busy_since_ns, then looks at the gate again; meted
+ *     closes the gate, then looks at busy_since_ns. Both sequentially consistent.
+ *
+ * meted is woken through the doorbell, an eventfd that comes with the page: rung only about what `listen` asks for.
+ * Clients are woken by a futex on `gate` (shared, not private).
+ *
+ * What is here keeps honest clients in their turns. One that writes its page as it likes, or passes the shim by, is
+ * not stopped by it (docs/protection.md).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An engine of a device; each has turns of its own. */
+enum wire_engine {
+	WIRE_COMPUTE, /* kernels, graphs */
+	WIRE_COPY,    /* copies and fills between host and device */
+	WIRE_ENGINES,
+};
+
+#define WIRE_EDGES 128u /* a power of two */
+#define WIRE_STUCK_NS 100000000ull
+
+/* wire_turn.gate. The bits above are a serial that changes with every change, so that a futex wait misses none. */
+enum wire_gate {
+	WIRE_GATED = 1 << 0, /* work has to pass the gate; without it nothing is counted or measured */
+	WIRE_OPEN = 1 << 1,
+	WIRE_GATE_SERIAL = 1 << 2,
+};
+
+/* wire_turn.listen: ring the doorbell when ... */
+enum wire_listen {
+	WIRE_ON_DEMAND =
+		1 << 0, /* ... a thread begins to wait at the gate, or work is submitted with nothing in flight */
+	WIRE_ON_IDLE = 1 << 1, /* ... the last work in flight has ended */
+	WIRE_ON_EDGE = 1 << 2, /* ... anything has ended */
+};
+
+struct wire_turn {
+	/* written by meted */
+	_Alignas(64) _Atomic uint32_t gate; /* a futex */
+	_Atomic uint32_t listen;
+	_Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: what is submitted should have ended by then; 0: no end is set */
+	_Atomic uint64_t bound_ns; /* predicted work in flight at most; a single launch may be longer */
+	_Atomic uint32_t guarantee_ppm; /* the tenant's share and limit, for a client whose meted is away */
+	_Atomic uint32_t limit_ppm;
+	_Atomic uint64_t charged_ns; /* what meted has charged this client's tenant with so far */
+	_Atomic int64_t lag_ns;	     /* and how far the tenant is behind (above 0) or ahead of its share */
+	/* written by the client */
+	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
+	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */
+	_Atomic uint32_t waiting;		     /* threads at the closed gate */
+	_Atomic uint32_t flags;			     /* enum wire_turn_flags */
+	_Atomic uint64_t waiting_since_ns;
+	_Atomic uint64_t needs_ns;  /* predicted length of the launch that waits; 0: not known */
+	_Atomic uint64_t waited_ns; /* the time that threads have spent at the gate, in all */
+	/* written by the client, read for display */
+	_Alignas(64) _Atomic uint64_t launches;
+	_Atomic uint64_t busy_ns;    /* measured by the device's clock, in all */
+	_Atomic uint64_t longest_ns; /* the longest single launch that was measured */
+	_Atomic uint64_t bypassed;   /* launches that passed a closed gate after WIRE_STUCK_NS */
+	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
+	/* written by meted */
+	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
+	/*
+	 * When the engine began and ceased to be busy with this client's work, by turns: CLOCK_MONOTONIC ns; the lowest
+	 * bit is 1 where it begins. Ascending. A client that finds the ring full leaves out an end and the begin after
+	 * it, together: the time between is charged.
+	 */
+	_Alignas(64) _Atomic uint64_t edge[WIRE_EDGES];
+};
+
+enum wire_turn_flags {
+	WIRE_TURN_LONG = 1 << 0,   /* a single launch was longer than the bound: T2 cannot cut it */
+	WIRE_TURN_SLICED = 1 << 1, /* tier T3 is proven and in force for this process */
+};
+
+/* One launch or copy, while meted traces (wire_trace.on). */
+struct wire_record {
+	uint64_t submitted_ns; /* CLOCK_MONOTONIC: the program called */
+	uint64_t passed_ns;    /* it was through the gate */
+	uint64_t predicted_ns;
+	uint64_t bytes;	 /* of a copy; of a kernel the number of threads */
+	uint64_t stream; /* a number that names the stream in this process */
+	uint16_t device; /* in the grant */
+	uint16_t engine; /* enum wire_engine */
+	uint32_t thread;
+	char name[48]; /* of the kernel, "graph", "copy to device", ...; NUL-terminated, cut */
+};
+
+#define WIRE_RECORDS 2048u /* a power of two */
+
+struct wire_trace {
+	_Atomic uint32_t on; /* written by meted, after it has reserved the room */
+	_Atomic uint32_t
+		head; /* records written so far: a place is filled, then this is raised; old ones are overwritten */
+	struct wire_record record[WIRE_RECORDS];
+};
+
+/* The client notes an edge. False: the ring is full. */
+static inline bool wire_edge_put(struct wire_turn *t, uint64_t at_ns, bool begins)
+{
+	uint32_t head = atomic_load_explicit(&t->edge_head, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in wire_edge_get(): the place has been read. */
+	if (head - atomic_load_explicit(&t->edge_tail, memory_order_acquire) >= WIRE_EDGES)
+		return false;
+	atomic_store_explicit(&t->edge[head % WIRE_EDGES], (at_ns & ~1ull) | begins, memory_order_relaxed);
+	atomic_store_explicit(&t->edge_head, head + 1, memory_order_release);
+	return true;
+}
+
+/* meted takes the oldest edge. False: there is none. The page may be written by a cheat: believe no order of times. */
+static inline bool wire_edge_get(struct wire_turn *t, uint64_t *ret_at_ns, bool *ret_begins)
+{
+	uint32_t tail = atomic_load_explicit(&t->edge_tail, memory_order_relaxed);
+	uint64_t edge;
+
+	/* Acquire: pairs with the release in wire_edge_put(). */
+	if (atomic_load_explicit(&t->edge_head, memory_order_acquire) == tail)
+		return false;
+	edge = atomic_load_explicit(&t->edge[tail % WIRE_EDGES], memory_order_relaxed);
+	atomic_store_explicit(&t->edge_tail, tail + 1, memory_order_release);
+	*ret_at_ns = edge & ~1ull;
+	*ret_begins = edge & 1;
+	return true;
+}
