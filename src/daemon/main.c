@@ -202,7 +202,7 @@ static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
 		fallback_dir(dir, size);
 }
 
-/* Every client costs three descriptors. */
+/* Every client costs two descriptors, every grant three. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;

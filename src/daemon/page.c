@@ -81,6 +81,14 @@ static int map(int fd, struct page *ret)
 
 _Static_assert(offsetof(struct wire_page, object) + sizeof(struct wire_object) <= FIRST_BYTES, "accounts fit");
 
+/* The room for the turns of its devices. */
+static int reserve_turns(int fd, unsigned int devices)
+{
+	struct wire_page *none = NULL;
+
+	return devices ? -posix_fallocate(fd, offsetof(struct wire_page, turn), devices * sizeof(none->turn[0])) : 0;
+}
+
 /* An old file of that name is one that no client has: else it would have been recovered. */
 static int create_file(int dir_fd, const char *name)
 {
@@ -99,6 +107,8 @@ int page_create(int dir_fd, const char *name, const struct wire_page *head, stru
 	if (fd < 0)
 		return fd;
 	r = ftruncate(fd, sizeof(*head)) ? -errno : -posix_fallocate(fd, 0, FIRST_BYTES);
+	if (!r)
+		r = reserve_turns(fd, head->device_count);
 	if (!r)
 		r = map(fd, ret);
 	if (r) {
@@ -123,7 +133,7 @@ int page_reserve_objects(int dir_fd, const char *name, struct page *page)
 	fd = page_reopen(dir_fd, name);
 	if (fd < 0)
 		return fd;
-	r = -posix_fallocate(fd, 0, sizeof(struct wire_page));
+	r = -posix_fallocate(fd, 0, offsetof(struct wire_page, turn));
 	page->objects_reserved = !r;
 	return r;
 }

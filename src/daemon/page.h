@@ -2,8 +2,9 @@
  * page.h: the files behind the pages of src/wire/page.h.
  *
  * A page is a file in <runtime>/pages, named by grant, pid and start time of its process. Its magic number is written
- * last and the client gets it after that: a file without it holds nothing. The room for the accounts is reserved on the
- * disk when the file is made, the room for objects when there are any: a full disk is an error and no SIGBUS.
+ * last and the client gets it after that: a file without it holds nothing. The room for the accounts and the turns is
+ * reserved on the disk when the file is made, the room for objects when there are any: a full disk is an error and no
+ * SIGBUS.
  * The client has a descriptor of the file and can cut it short; meted then does meet SIGBUS on its mapping:
  * page_guard() puts an empty page in its place and marks it broken, so that the account goes on with meted's own
  * figures.

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "daemon/account.h"
 #include "daemon/daemon.h"
+#include "daemon/doorbell.h"
 #include "daemon/log.h"
 #include "daemon/tenant.h"
 
@@ -76,13 +77,18 @@ static const char *peer_text(const struct session *session)
 	return session->client ? client_text(session->client) : "a process that has not said HELLO";
 }
 
-static void send_with(struct session *session, const void *message, size_t size, int fd)
+/* The descriptors that come with WELCOME. */
+struct welcome_fds {
+	int page, doorbell;
+};
+
+static void send_with(struct session *session, const void *message, size_t size, const struct welcome_fds *fds)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(*fds))] = { 0 };
 	struct iovec io = { (void *)message, size };
 	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
+	if (fds) {
 		struct cmsghdr *c;
 
 		msg.msg_control = control;
@@ -90,8 +96,8 @@ static void send_with(struct session *session, const void *message, size_t size,
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		c->cmsg_len = CMSG_LEN(sizeof(*fds));
+		memcpy(CMSG_DATA(c), fds, sizeof(*fds));
 	}
 	if (sendmsg(session->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 		return;
@@ -104,7 +110,7 @@ static void send_with(struct session *session, const void *message, size_t size,
 void session_answer(struct session *session, void *message, size_t size)
 {
 	if (!session->ending)
-		send_with(session, message, size, -1);
+		send_with(session, message, size, NULL);
 }
 
 void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status)
@@ -160,9 +166,10 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 static bool on_hello(struct session *session, const void *packet)
 {
 	const struct wire_hello *hello = packet;
-	_cleanup_close_ int pidfd = -1, page_fd = -1;
+	_cleanup_close_ int pidfd = -1, page_fd = -1, bell_fd = -1;
 	struct tenant *tenant = session->tenant;
 	struct wire_welcome answer = { 0 };
+	struct welcome_fds fds;
 	struct process process;
 	bool resumed;
 	int r;
@@ -189,11 +196,18 @@ static bool on_hello(struct session *session, const void *packet)
 			 process.command, tenant->daemon->runtime.dir, strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	}
+	bell_fd = doorbell_for_client(tenant);
 	client_join(session->client);
+	if (bell_fd < 0) {
+		log_peer("grant %s: no doorbell for pid %d (%s): %s", tenant->grant.name, (int)process.pid,
+			 process.command, strerror(-bell_fd));
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	}
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, WIRE_OK);
 	answer.resumed = resumed;
 	fill_welcome(session, &answer);
-	send_with(session, &answer, sizeof(answer), page_fd);
+	fds = (struct welcome_fds){ page_fd, bell_fd };
+	send_with(session, &answer, sizeof(answer), &fds);
 	return true;
 }
 

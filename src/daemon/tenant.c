@@ -123,7 +123,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	}
 	tenant->daemon = daemon;
 	tenant->grant = *grant;
-	tenant->listen_fd = tenant->runner_fd = -1;
+	tenant->listen_fd = tenant->runner_fd = tenant->bell_fd = -1;
 	snprintf(tenant->socket, sizeof(tenant->socket), "%s/grants/%s.sock", daemon->runtime.dir, grant->name);
 	tenant->retry = timer_new(daemon->loop, on_retry, tenant);
 	tenant->shrink = timer_new(daemon->loop, on_shrink, tenant);
@@ -166,6 +166,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 		client_free(tenant->clients, leaving);
 	watch_free(tenant->runner);
 	cleanup_close(&tenant->runner_fd);
+	cleanup_close(&tenant->bell_fd);
 	timer_free(tenant->retry);
 	timer_free(tenant->shrink);
 	free(tenant);

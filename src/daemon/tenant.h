@@ -34,6 +34,7 @@ struct tenant {
 	struct pending *waiting; /* requests for credit, oldest first */
 	struct timer *retry; /* runs while there are any */
 	struct timer *shrink; /* runs while a share shrinks */
+	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
 	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
 	struct watch *runner;
 	uint64_t attached_total; /* clients that there have been */

@@ -38,6 +38,8 @@ static struct {
 	int fd;	      /* -1: not connected */
 	struct identity socket;	   /* what `fd` is when nobody has tampered with it */
 	struct identity page_file; /* what `page` maps */
+	_Atomic uint64_t bell_device, bell_inode; /* what `doorbell` is; these three are also read without the lock */
+	_Atomic int doorbell;			  /* -1: none */
 	uint32_t serial;
 	int told; /* the error of attach_open() that the log knows already */
 	struct wire_welcome welcome;
@@ -46,7 +48,10 @@ static struct {
 	const struct attach_hooks *hooks;
 	bool open;	/* METE_OPEN=1 */
 	char path[256]; /* METE_SOCKET; longer than any socket's path, so that one too long is reported as such */
-} attach = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .library = ATTACH_DRIVER };
+} attach = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .doorbell = -1, .library = ATTACH_DRIVER };
+
+/* The descriptors that come with WELCOME, in this order. */
+enum { FD_PAGE, FD_DOORBELL, FDS };
 
 static long kernel(long r)
 {
@@ -159,19 +164,28 @@ static int send_locked(struct wire_header *request)
 	return r < 0 ? (int)r : 0;
 }
 
-/* One packet; a descriptor that came with it goes to *ret_fd (-1: none) or is closed. Value: bytes, or -errno. */
-static int receive_locked(void *buffer, size_t size, int *ret_fd)
+static void close_fds(int fds[FDS])
+{
+	for (int i = 0; i < FDS; i++) {
+		if (fds[i] >= 0)
+			syscall(SYS_close, fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* One packet; descriptors that came with it go to ret_fds (-1: none) or are closed. Value: bytes, or -errno. */
+static int receive_locked(void *buffer, size_t size, int *ret_fds)
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(FDS * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = buffer, .iov_len = size };
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
 	};
+	int fds[FDS] = { -1, -1 };
 	struct cmsghdr *c;
-	int fd = -1;
 	long r;
 
 	do {
@@ -182,11 +196,11 @@ static int receive_locked(void *buffer, size_t size, int *ret_fd)
 		return (int)r;
 	c = CMSG_FIRSTHDR(&message);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof fd);
-	if (ret_fd)
-		*ret_fd = fd;
-	else if (fd >= 0)
-		syscall(SYS_close, fd);
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len < CMSG_LEN(sizeof fds) ? sizeof(int) : sizeof fds);
+	if (ret_fds)
+		memcpy(ret_fds, fds, sizeof fds);
+	else
+		close_fds(fds);
 	if (r == 0)
 		return -ECONNRESET;
 	if (message.msg_flags & MSG_TRUNC)
@@ -195,7 +209,7 @@ static int receive_locked(void *buffer, size_t size, int *ret_fd)
 }
 
 /* A request and its answer over the connection as it stands. Value: enum wire_status or -errno. */
-static int exchange_locked(void *request, void *ret_answer, size_t answer_size, int *ret_fd)
+static int exchange_locked(void *request, void *ret_answer, size_t answer_size, int *ret_fds)
 {
 	struct wire_header *ask = request, *got = ret_answer;
 	int r;
@@ -206,15 +220,13 @@ static int exchange_locked(void *request, void *ret_answer, size_t answer_size, 
 		return r;
 	do {
 		memset(ret_answer, 0, answer_size);
-		r = receive_locked(ret_answer, answer_size, ret_fd);
+		r = receive_locked(ret_answer, answer_size, ret_fds);
 		if (r < 0)
 			return r;
 		if ((size_t)r < sizeof *got || got->size != (uint32_t)r)
 			return -EPROTO;
-		if (got->serial != ask->serial && ret_fd && *ret_fd >= 0) {
-			syscall(SYS_close, *ret_fd);
-			*ret_fd = -1;
-		}
+		if (got->serial != ask->serial && ret_fds)
+			close_fds(ret_fds);
 	} while (got->serial != ask->serial); /* the late answer to a request that was given up */
 	return (int)got->status;
 }
@@ -288,22 +300,76 @@ static int map_page_locked(int fd)
 	return 0;
 }
 
+/*
+ * A thread that rings takes no lock. The new bell takes the old one's number in one step, so that nothing else ever
+ * stands there; who sees the old one's identity with it just does not ring. meted looks by itself at whoever has said
+ * HELLO.
+ */
+static void take_bell_locked(int fd)
+{
+	int old = attach_doorbell();
+	struct identity is;
+
+	if (identify(fd, &is) < 0)
+		return;
+	if (old >= 0)
+		fd = (int)syscall(SYS_dup3, fd, old, O_CLOEXEC);
+	else
+		fd = attach_move_high((int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0));
+	atomic_store_explicit(&attach.bell_device, is.device, memory_order_relaxed);
+	atomic_store_explicit(&attach.bell_inode, is.inode, memory_order_relaxed);
+	atomic_store_explicit(&attach.doorbell, fd, memory_order_release);
+}
+
+static void drop_bell_locked(void)
+{
+	int fd = attach_doorbell();
+
+	atomic_store_explicit(&attach.doorbell, -1, memory_order_relaxed);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+}
+
 static int say_hello_locked(struct wire_welcome *ret)
 {
+	int fds[FDS] = { -1, -1 }, r;
 	struct wire_hello hello;
-	int fd = -1, r;
 
 	hello_fill(&hello);
-	r = exchange_locked(&hello, ret, sizeof *ret, &fd);
-	if (r == WIRE_OK && (ret->head.type != WIRE_WELCOME || ret->device_count > WIRE_MAX_DEVICES || fd < 0))
+	r = exchange_locked(&hello, ret, sizeof *ret, fds);
+	if (r == WIRE_OK && (ret->head.type != WIRE_WELCOME || ret->device_count > WIRE_MAX_DEVICES ||
+			     fds[FD_PAGE] < 0 || fds[FD_DOORBELL] < 0))
 		r = -EPROTO;
 	if (r > 0)
 		r = r == WIRE_WRONG_VERSION ? -EPROTONOSUPPORT : -EPROTO;
 	if (r == 0)
-		r = map_page_locked(fd);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
+		r = map_page_locked(fds[FD_PAGE]);
+	if (r == 0)
+		take_bell_locked(fds[FD_DOORBELL]);
+	close_fds(fds);
 	return r;
+}
+
+int attach_doorbell(void)
+{
+	int fd = atomic_load_explicit(&attach.doorbell, memory_order_acquire);
+	struct identity is;
+
+	if (fd < 0 || identify(fd, &is) < 0 ||
+	    is.device != atomic_load_explicit(&attach.bell_device, memory_order_relaxed) ||
+	    is.inode != atomic_load_explicit(&attach.bell_inode, memory_order_relaxed))
+		return -1;
+	return fd;
+}
+
+void attach_ring(void)
+{
+	static const uint64_t one = 1;
+	int saved = errno, fd = attach_doorbell();
+
+	if (fd >= 0)
+		syscall(SYS_write, fd, &one, sizeof one);
+	errno = saved;
 }
 
 static bool holds_something(void)
@@ -480,6 +546,7 @@ void attach_forget(bool keep_socket)
 	if (!keep_socket)
 		disconnect_locked();
 	attach.fd = -1;
+	drop_bell_locked();
 	if (page)
 		munmap(page, PAGE_BYTES);
 	atomic_store_explicit(&attach.page, NULL, memory_order_release);

@@ -83,6 +83,15 @@ __attribute__((format(printf, 2, 3))) void attach_event(uint32_t device, const c
  */
 void attach_forget(bool keep_socket);
 
+/*
+ * Rings meted's doorbell (turn.h): one write that never waits, and an fstat(), because the program may have closed the
+ * descriptor and put something of its own in its place. Nothing happens while meted is away. Takes no lock.
+ */
+void attach_ring(void);
+
+/* The doorbell's descriptor; -1: not attached, or no longer ours. To wait for nothing: it is only ever written. */
+int attach_doorbell(void);
+
 /* Moves a descriptor of ours out of the program's way. Value: the one to use, also when it could not be moved. */
 int attach_move_high(int fd);
 

@@ -1,8 +1,9 @@
 /*
  * message.h: what a client (the shim, later the worker) and meted say to each other.
  *
- * One SOCK_SEQPACKET unix socket per grant; a client connects, sends HELLO and gets WELCOME with the descriptor of its
- * page (page.h). Every message is one packet: a header and a fixed body, host byte order (both ends are one machine).
+ * One SOCK_SEQPACKET unix socket per grant; a client connects, sends HELLO and gets WELCOME with two descriptors: its
+ * page (page.h) and the grant's doorbell (turn.h). Every message is one packet: a header and a fixed body, host byte
+ * order (both ends are one machine).
  * Every request is idempotent: a client whose meted was replaced in between connects, says HELLO and asks again.
  * Only the client asks; meted never sends what was not asked for.
  */
@@ -12,7 +13,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 
 enum wire_type {
 	WIRE_HELLO = 1, /* -> WELCOME */
@@ -72,7 +73,7 @@ struct wire_device {
 	uint32_t flags; /* enum wire_device_flags */
 };
 
-struct wire_welcome { /* carries one descriptor: the page */
+struct wire_welcome { /* carries two descriptors: the page, the doorbell */
 	struct wire_header head;
 	uint32_t device_count;
 	int32_t host_pid; /* the client's pid as meted and the driver see it */

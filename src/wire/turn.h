@@ -13,7 +13,8 @@
  *   - Submission and closing cannot cross unseen: the client writes busy_since_ns, then looks at the gate again; meted
  *     closes the gate, then looks at busy_since_ns. Both sequentially consistent.
  *
- * meted is woken through the doorbell, an eventfd that comes with the page: rung only about what `listen` asks for.
+ * meted is woken through the doorbell, a pipe's descriptor that comes with the page: rung only about what `listen` asks
+ * for, with a write of 8 bytes that never waits: a bell that is full has been rung.
  * Clients are woken by a futex on `gate` (shared, not private).
  *
  * What is here keeps honest clients in their turns. One that writes its page as it likes, or passes the shim by, is

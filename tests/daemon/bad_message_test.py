@@ -12,7 +12,7 @@ def packet(kind, body=b"", size=None, serial=1, status=0):
     return struct.pack("4I", kind, 16 + len(body) if size is None else size, serial, status) + body
 
 
-def hello(version=1, image=0, command=b"bad"):
+def hello(version=2, image=0, command=b"bad"):
     return packet(HELLO, struct.pack("2I32s64sQ", version, 1, command, bytes(64), image))
 
 
@@ -88,6 +88,10 @@ def test_malformed(m, path):
     ends(m, path, hello(command=b"x" * 32), "a text in it does not end", greet=False)
     r = Raw(path, greet=False)
     same(r.send(hello(version=7)), (WELCOME, WRONG_VERSION), "another version is answered as such")
+    r.close()
+    r = Raw(path, greet=False)
+    same(r.send(hello(version=1)), (WELCOME, WRONG_VERSION), "so is an old one")
+    ok("restart the program" in m.log(), "and the remedy stands in the log", m.log()[-300:])
     ok(r.ended(), "and closed")
     r.close()
     ok("speaks version 7" in m.log(), "with a line")

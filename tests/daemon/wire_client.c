@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int sock = -1;
+static int sock = -1, bell = -1;
 static struct wire_page *page;
 static struct wire_welcome welcome;
 static uint64_t image;
@@ -59,9 +59,10 @@ static int open_socket(const char *path)
 	return 0;
 }
 
-static int receive(void *answer, size_t size, int *ret_fd)
+/* Descriptors that come with the answer go to ret_fds[2]. */
+static int receive(void *answer, size_t size, int *ret_fds)
 {
-	char control[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
 	struct iovec io = { answer, size };
 	struct msghdr msg = {
 		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
@@ -72,8 +73,8 @@ static int receive(void *answer, size_t size, int *ret_fd)
 	if (n <= 0)
 		return lose(n ? -errno : -ECONNRESET);
 	c = CMSG_FIRSTHDR(&msg);
-	if (c && ret_fd)
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+	if (c && ret_fds)
+		memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 	return (int)n;
 }
 
@@ -98,7 +99,7 @@ static int ask(void *request, enum wire_type type, size_t size, void *answer, si
 static int hello(const char *path)
 {
 	struct wire_hello h = { .version = WIRE_VERSION, .library = 1, .command = "wire_client", .image = image };
-	int fd = -1, r = open_socket(path);
+	int fds[2] = { -1, -1 }, r = open_socket(path);
 	struct wire_page *map;
 
 	if (r)
@@ -107,15 +108,18 @@ static int hello(const char *path)
 	wire_head(&h.head, WIRE_HELLO, sizeof(h), ++serial, WIRE_OK);
 	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) < 0)
 		return lose(-errno);
-	r = receive(&welcome, sizeof(welcome), &fd);
+	r = receive(&welcome, sizeof(welcome), fds);
 	if (r < 0)
 		return r;
 	if (welcome.head.status)
 		return (int)welcome.head.status;
-	if (fd < 0)
+	if (fds[0] < 0 || fds[1] < 0)
 		return lose(-EPROTO);
-	map = mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	map = mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	close(fds[0]);
+	if (bell >= 0)
+		close(bell);
+	bell = fds[1];
 	if (map == MAP_FAILED)
 		return lose(-errno);
 	if (page)

@@ -136,7 +136,7 @@ static void peer_drain(struct peer *peer)
 		struct wire_header head;
 		ssize_t n = recvmsg(peer->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 		struct cmsghdr *c;
-		int fd;
+		int fds[2];
 
 		if (n <= 0)
 			return;
@@ -146,8 +146,10 @@ static void peer_drain(struct peer *peer)
 		c = CMSG_FIRSTHDR(&msg);
 		if (!c)
 			continue;
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-		close(fd);
+		check(c->cmsg_len == CMSG_LEN(sizeof(fds)));
+		memcpy(fds, CMSG_DATA(c), sizeof(fds));
+		close(fds[0]);
+		close(fds[1]);
 	}
 }
 
