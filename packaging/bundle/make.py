@@ -4,8 +4,8 @@ Makes the relocatable bundle: make.py SOURCE_ROOT BUILD_ROOT VERSION
 
 One tarball with mete, meted, the shim, the software device, the examples and the behaviour tests, which runs from any
 folder on glibc 2.31 or newer with nothing installed. Everything is built once more, in BUILD_ROOT/bundle: linked by
-oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4) linked in, from the
-static archives of this machine's development packages. So no library has to be found on the other machine, and none of
+oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses) linked in,
+from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
 """
 import gzip
@@ -28,7 +28,9 @@ cc = os.environ.get("CC", "cc").split()
 
 # Names of pkg-config, and of the archive where it is not lib<name>.a.
 LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
-             "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",)}
+             "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",), "ncursesw": ("libncursesw.a",)}
+# What an archive needs in addition.
+NEEDS = {"ncursesw": ("libtinfo.a",)}
 
 
 def output(*command):
@@ -47,9 +49,10 @@ def describe_archives():
     """pkg-config files that name archives in place of shared libraries."""
     os.makedirs(packages, exist_ok=True)
     for n, names in LIBRARIES.items():
+        more = archive(NEEDS[n]) if n in NEEDS else ""
         with open(os.path.join(packages, n + ".pc"), "w", encoding="utf-8") as f:
             f.write(f"Name: {n}\nDescription: {n}, as an archive\nVersion: {output('pkg-config', '--modversion', n)}\n"
-                    f"Cflags: {output('pkg-config', '--cflags', n)}\nLibs: {archive(names)} -lm\n")
+                    f"Cflags: {output('pkg-config', '--cflags', n)}\nLibs: {archive(names)} {more} -lm\n")
 
 
 def compile_all():

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define TABLE_COLUMNS 10
+#define TABLE_COLUMNS 16
 
 struct table {
 	const char *const *heads; /* NULL-terminated; a head that begins with '>' is for a right-aligned column */

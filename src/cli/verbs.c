@@ -123,6 +123,32 @@ static const char *const ps_details[] = {
 	NULL
 };
 
+static const struct option_spec top_options[] = {
+	{ "delay", 'd', "SECONDS", "How often figures are taken anew, 0.1 to 3600. Default: 1.", COMPLETE_NOTHING,
+	  false },
+	{ "count", 'n', "N", "End after N times. Default: as long as it is not ended; 1 where there is no terminal.",
+	  COMPLETE_NOTHING, false },
+	SWITCH("once", '1', "Print one table and end; so it is where the output is no terminal."),
+	SWITCH("json", 'j', "Print a JSON document a line, every interval: the time, the devices, the grants."),
+	OPTION_END
+};
+
+static const char *const top_details[] = {
+	"A live table on the whole terminal. Above, the devices: memory held of all, guarantees promised, how BUSY the "
+	"compute engine was over the last second, in percent, and with WHOSE work. Below, a line for each tenant and "
+	"device: the policy, the class, the share ASKED for, the share that it got over 1, 10 and 60 seconds (1S, 10S, "
+	"60S), in percent of the device's time, the memory held and its quota, the time that it stood waiting at the "
+	"gate, how shares are enforced (TIER), processes (N) and the command. Where a figure is not known there is a dash.",
+	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
+	"freezes it and thaws it, Enter shows its processes, h explains, q ends. On a narrow terminal columns are left "
+	"out.",
+	NULL
+};
+
+static const struct example top_examples[] = { { "mete top", "" },
+					       { "mete top --json -d 10 -n 6", "six documents, one every ten seconds" },
+					       EXAMPLE_END };
+
 static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const devices_details[] = {
@@ -212,6 +238,8 @@ const struct verb verbs[] = {
 	  run_examples, verb_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
 	{ "ps", "list tenants, their processes and what they hold", "", ps_details, ps_options, NULL, verb_ps, 0, 0,
 	  false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "top", "watch shares, memory and waiting times, and change them", "", top_details, top_options, top_examples,
+	  verb_top, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,

@@ -1,0 +1,260 @@
+"""mete top: the full screen on a terminal of its own, as users see it and by the keys that they press; the table; JSON."""
+import json
+import os
+import re
+import signal
+import termios
+
+import place
+from place import CLIENT, METE, MIB, wait_for
+from terminal import Terminal
+
+HINTS = 'q quit'
+
+
+class Top(place.MeteTest):
+    def setUp(self):
+        super().setUp()
+        self.terminals = []
+        for name in ('LINES', 'COLUMNS', 'NO_COLOR'):
+            self.env.pop(name, None)
+
+    def tearDown(self):
+        for terminal in self.terminals:
+            terminal.close()
+        super().tearDown()
+
+    def top(self, *words, rows=24, columns=80, term='xterm', env=None):
+        terminal = Terminal([METE, 'top', *words], {**self.env, **(env or {})}, rows, columns, term)
+        self.terminals.append(terminal)
+        return terminal
+
+    def quit(self, terminal, keys='q'):
+        """Ends it; the terminal must be as it was, and every sequence known."""
+        terminal.press(keys)
+        self.assertEqual(terminal.wait(), 0)
+        self.restored(terminal)
+
+    def restored(self, terminal):
+        self.assertEqual(termios.tcgetattr(terminal.fd), terminal.before)
+        self.assertEqual((terminal.screen.alternate, terminal.screen.cursor), (False, True))
+        self.assertEqual(terminal.screen.unknown, [])
+
+    def grants(self, *names):
+        for name in names:
+            self.assertEqual(self.mete('create', name, '-m', '64M').returncode, 0)
+
+    def hold(self, grant):
+        """A program that holds 40 MiB of a grant until the file `go` is there."""
+        path = self.path(f'{grant}-at')
+        process = self.start('run', '-g', grant, CLIENT, 'alloc', str(40 * MIB), 'mark', path, 'hold', self.path('go'))
+        wait_for(lambda: os.path.exists(path), 'the program holds its memory')
+        return process
+
+    def row(self, terminal, name):
+        """The line of a tenant, as words."""
+        lines = [line.split() for line in terminal.screen.lines() if line.startswith(name + ' ')]
+        return lines[0] if lines else []
+
+    def test_sizes(self):
+        """Everything fits, at every size, and nothing is drawn beyond it; a resize is drawn at once."""
+        self.grants('team')
+        process = self.hold('team')
+        for rows, columns in ((24, 80), (50, 200), (10, 60), (3, 20), (1, 1)):
+            terminal = self.top(rows=rows, columns=columns)
+            if rows >= 10:
+                terminal.shows('mete top', 'NAME', 'MEMORY', 'team', '40M/64M', HINTS)
+                lines = terminal.screen.lines()
+                self.assertIn('1 tenant, 1 process', lines[0])
+                self.assertTrue(lines[-1].startswith(HINTS), lines)
+                self.assertIn('mete_client'[:7], terminal.screen.text())
+            else:
+                terminal.until(lambda text: text.strip(), 'something is drawn')
+            if columns >= 80:
+                terminal.shows('60S', 'TIER', 'COMMAND', 'software device')
+            if columns >= 200:
+                terminal.shows('mete_client')
+            terminal.resize(30, 100)
+            terminal.until(lambda text: HINTS in text.split('\n')[-1] and '40M/64M' in text, 'drawn anew')
+            terminal.resize(12, 50)
+            terminal.until(lambda text: HINTS in text.split('\n')[-1] and '40M/64M' in text, 'and once more')
+            self.assertNotIn('60S', terminal.screen.text(), 'what does not fit is left out')
+            self.quit(terminal)
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+    def test_figures_move(self):
+        self.grants('team')
+        terminal = self.top('-d', '0.2')
+        terminal.shows('0B/64M', '0 processes')
+        process = self.hold('team')
+        terminal.shows('40M/64M', '1 process ', 'mete_cl')
+        self.assertRegex(terminal.screen.text(), r'0 mete software device +40M/1G .* team')
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+        terminal.shows('0B/64M', '0 processes')
+        self.quit(terminal)
+
+    def order(self, terminal):
+        return [line.split()[0] for line in terminal.screen.lines() if re.match(r'(one|two|three) ', line)]
+
+    def test_sort_and_filter(self):
+        self.grants('one', 'two', 'three')
+        process = self.hold('two')
+        terminal = self.top('-d', '0.3')
+        terminal.shows('one', 'two', 'three')
+        self.assertEqual(self.order(terminal), ['one', 'three', 'two'])
+        terminal.press('>>')  # from 10S to MEMORY
+        terminal.until(lambda _: self.order(terminal) == ['two', 'one', 'three'], 'by memory')
+        terminal.press('r')
+        terminal.until(lambda _: self.order(terminal) == ['one', 'three', 'two'], 'the other way round')
+        terminal.press('/')
+        terminal.shows('show only what contains:')
+        terminal.press('THREX\x7fE\r')
+        terminal.until(lambda _: self.order(terminal) == ['three'], 'the filter, in any case')
+        terminal.shows('filter "THREE"')
+        terminal.press('/nothing\r')
+        terminal.shows('nothing fits the filter')
+        terminal.press('/\r')
+        terminal.until(lambda _: len(self.order(terminal)) == 3, 'all again')
+        terminal.press(f'/{process.pid}abc\x1b')
+        terminal.until(lambda text: 'contains' not in text and HINTS in text, 'escape leaves all as it is')
+        self.assertEqual(len(self.order(terminal)), 3)
+        terminal.press('\x1b[D\x1b[D\x1b[D')
+        self.quit(terminal)
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+    def test_processes_and_help(self):
+        self.grants('one', 'two')
+        process = self.hold('two')
+        pid = str(self.grant('two')['processes'][0]['pid'])
+        terminal = self.top('-d', '0.3')
+        terminal.shows('one', 'two')
+        self.assertNotIn(pid, terminal.screen.text())
+        terminal.press('j\r')
+        terminal.until(lambda text: re.search(rf'\n  {pid} .* 40M .* mete_client', text), 'the process and what it holds')
+        terminal.press('\r')
+        terminal.until(lambda text: pid not in text, 'folded')
+        terminal.press('p')
+        terminal.shows(pid)
+        terminal.press('jjjjk')
+        terminal.press('?')
+        terminal.shows('mete top: keys', 'freeze the tenant', 'any key goes back')
+        terminal.press(' ')
+        terminal.shows(HINTS, pid)
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+        terminal.until(lambda text: pid not in text, 'who has ended is gone')
+        self.quit(terminal)
+
+    def test_many_rows(self):
+        names = [f'g{n:02}' for n in range(30)]
+        for name in names:
+            self.assertEqual(self.mete('create', name, '-m', '1M').returncode, 0)
+        terminal = self.top()
+        terminal.shows('g00', '30 tenants')
+        self.assertNotIn('g29', terminal.screen.text())
+        terminal.press(b'\x1bOF')  # the End key, as xterm sends it to such programs
+        terminal.until(lambda text: 'g29' in text and 'g00' not in text, 'the end')
+        terminal.press(b'\x1b[5~\x1b[5~\x1b[5~')
+        terminal.until(lambda text: 'g00' in text, 'page up')
+        self.quit(terminal)
+
+    def test_ends_well(self):
+        """However it ends, the terminal is as it was."""
+        for end in (lambda t: t.press('\x03'), lambda t: os.kill(t.pid, signal.SIGTERM),
+                    lambda t: os.kill(t.pid, signal.SIGHUP)):
+            terminal = self.top('-d', '60')
+            terminal.shows('mete top', HINTS)
+            end(terminal)
+            self.assertEqual(terminal.wait(), 0)
+            self.restored(terminal)
+        terminal = self.top('-d', '0.1', '-n', '3')
+        self.assertEqual(terminal.wait(), 0)
+        self.restored(terminal)
+
+    def test_colours(self):
+        self.grants('team')
+        process = self.start('run', '-n', 'full', '-m', '900M', CLIENT, 'alloc', str(890 * MIB), 'mark', self.path('at'),
+                             'hold', self.path('go'))
+        wait_for(lambda: os.path.exists(self.path('at')), 'the device is nearly full')
+        for term, env, coloured in (('xterm', {}, True), ('xterm', {'NO_COLOR': '1'}, False), ('xterm', {'NO_COLOR': ''}, True),
+                                    ('vt100', {}, False)):
+            terminal = self.top(term=term, env=env)
+            terminal.shows('full', HINTS)
+            self.assertEqual(terminal.screen.coloured, coloured, (term, env))
+            self.quit(terminal)
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+    def test_meted_goes_away(self):
+        self.grants('team')
+        terminal = self.top('-d', '0.3')
+        terminal.shows('team')
+        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.grants('other')
+        terminal.shows('team', 'other', HINTS)
+        self.quit(terminal)
+
+    def test_unknown_terminal(self):
+        terminal = self.top(term='no-such-terminal')
+        terminal.shows('TERM=no-such-terminal', '--once')
+        self.assertEqual(terminal.wait(), 1)
+        for term in ('dumb', ''):
+            terminal = self.top(term=term)
+            self.assertEqual(terminal.wait(), 0)
+            self.assertIn('NAME', terminal.screen.text())
+            self.assertFalse(terminal.screen.alternate)
+
+    def test_table(self):
+        self.grants('team')
+        process = self.hold('team')
+        for words in ((), ('--once',), ('-1',)):
+            done = self.mete('top', *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+            self.assertNotIn('\033', done.stdout)
+            devices, tenants = [block.splitlines() for block in done.stdout.split('\n\n')]
+            self.assertEqual(devices[0].split(), ['DEV', 'NAME', 'MEMORY', 'PROMISED', 'BUSY', 'WHO'])
+            self.assertEqual(len(devices), 3)
+            self.assertEqual(tenants[0].split(), ['NAME', 'DEV', 'POLICY', 'CLASS', 'ASKED', '1S', '10S', '60S', 'MEMORY',
+                                                  'WAIT', 'TIER', 'N', 'COMMAND'])
+            self.assertEqual(tenants[1].split()[0], 'team')
+            self.assertIn('40M/64M', tenants[1])
+            self.assertTrue(tenants[1].endswith('mete_client'), tenants)
+        done = self.mete('top', '-n', '2', '-d', '0.1')
+        self.assertEqual(done.stdout.count('COMMAND'), 2)
+        terminal = self.top('--once')
+        self.assertEqual(terminal.wait(), 0)
+        self.assertFalse(terminal.screen.alternate)
+        self.assertIn('team', terminal.screen.text())
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+    def test_json(self):
+        self.grants('team')
+        done = self.mete('top', '--json', '-d', '0.2', '-n', '3')
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(documents), 3)
+        for document in documents:
+            self.assertEqual(set(document), {'time', 'devices', 'grants'})
+            self.assertEqual([grant['name'] for grant in document['grants']], ['team'])
+            self.assertEqual(len(document['devices']), 2)
+        spans = [b['time'] - a['time'] for a, b in zip(documents, documents[1:])]
+        self.assertTrue(all(span > 0.1 for span in spans), spans)
+        process = self.start('top', '--json', '-d', '0.1')
+        for _ in range(3):
+            json.loads(process.stdout.readline())
+        process.stdout.close()  # who reads it goes away
+        self.assertEqual((process.wait(place.WAIT_S), process.stderr.read()), (-signal.SIGPIPE, ''))
+
+    def test_bad_words(self):
+        for words in (('-d', '0'), ('-d', 'x'), ('-d', '1s'), ('-d', '1e9'), ('-d', 'nan')):
+            self.refused(2, ['top', *words], '--delay', '0.1 to 3600')
+        self.refused(2, ['top', '-n', '0'], '--count')
+        self.refused(2, ['top', 'team'], 'team')
+
+
+if __name__ == '__main__':
+    place.main()
