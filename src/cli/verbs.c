@@ -138,7 +138,8 @@ static const char *const top_details[] = {
 	"compute engine was over the last second, in percent, and with WHOSE work. Below, a line for each tenant and "
 	"device: the policy, the class, the share ASKED for, the share that it got over 1, 10 and 60 seconds (1S, 10S, "
 	"60S), in percent of the device's time, the memory held and its quota, the time that it stood waiting at the "
-	"gate, how shares are enforced (TIER), processes (N) and the command. Where a figure is not known there is a dash.",
+	"gate, how shares are enforced (TIER), processes (N) and the command. Where a figure is not known there is "
+	"a dash.",
 	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
 	"freezes it and thaws it, Enter shows its processes, h explains, q ends. On a narrow terminal columns are left "
 	"out.",
