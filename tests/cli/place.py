@@ -143,4 +143,8 @@ class MeteTest(unittest.TestCase):
 
 
 def main():
+    # Under nohup and in the background of a shell they are ignored, in all that is started here as well.
+    for number, usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL),
+                          (signal.SIGINT, signal.default_int_handler)):
+        signal.signal(number, usual)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)

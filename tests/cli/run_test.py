@@ -363,5 +363,4 @@ class Shares(place.MeteTest):
 
 
 if __name__ == '__main__':
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, in all that is started here as well
     place.main()
