@@ -1,0 +1,159 @@
+"""What was measured, as text, as Markdown, and into docs/performance.md."""
+import importlib.machinery
+import importlib.util
+import os
+
+from share import plots
+
+BEGIN, END = "<!-- bench/shares begins -->", "<!-- bench/shares ends -->"
+DEFINITION = ("A share is the fraction of wall time in which a tenant's work occupies the compute engine, over windows in which it has "
+              "work waiting.")
+
+
+def machine(args, root):
+    loader = importlib.machinery.SourceFileLoader("bench_run", os.path.join(root, "bench/run"))
+    run = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
+    loader.exec_module(run)
+    m = run.machine()
+    command = ["bench/shares"] + (["--quick"] if args.quick else []) + (["--gpu"] if args.gpu else [])
+    if args.seconds != (6 if args.quick else 60):
+        command.append(f"--seconds {args.seconds:g}")
+    if args.devices > 1:
+        command.append(f"--devices {args.devices}")
+    if args.peer:
+        command.append("--peer …")
+    m.update(command=" ".join(command), gpu=args.gpu, peer=args.peer_name if args.peer else None, seconds=args.seconds,
+             slice=args.slice, switch=args.switch)
+    return m
+
+
+def about(m):
+    if m["gpu"]:
+        device = "the machine's first GPU; time by the kernels' own marks of its global timer"
+    else:
+        device = (f"the software device, not a GPU (time slice q = {m['slice']}, switch c = {m['switch']}, declared kernel lengths); time by "
+                  "the device's own account")
+    return (f"Taken on {m['date']} at commit {m['commit']}: {m['cpu']}, {m['cores']} cores, {m['system']}; load {m['load_before']} when it "
+            f"began. Device: {device}. Tier T2. One run of {m['seconds']:g} s per row. {DEFINITION} Repeat it with `{m['command']}`.")
+
+
+def verdict(r):
+    return "" if "reached" not in r else f"{r.get('goal', '')}: {'yes' if r['reached'] else 'NO'}"
+
+
+def number(v):
+    return f"{v:.2f}"
+
+
+def who(r, m):
+    return (m.get("peer") or "peer") if r.get("system") == "peer" else "mete"
+
+
+SHARE = ["kernel", "targets, %", "submitter", "processes", "got, %", "mean error", "95th percentile", "max", "long run", "device used, %", "goal"]
+
+
+def share_cells(r, m):
+    kernel = f"{r['kernel_ms']:g} ms" if r["kernel_ms"] else "0.2 to 5 ms"
+    targets = " / ".join(f"{t:g}" for t in r["targets"]) if len(set(r["targets"])) > 1 or len(r["targets"]) == 1 else \
+        f"{len(r['targets'])} × {r['targets'][0]:g}"
+    mode = r["mode"] + ("" if r["unit_ms"] == r["kernel_ms"] or not r["kernel_ms"] else f", units of {r['unit_ms']:g} ms")
+    if m.get("peer"):
+        kernel = f"{who(r, m)}: {kernel}"
+    if "failed" in r:
+        return [kernel, targets, mode, str(r["processes"]), "failed: " + r["failed"].splitlines()[0][:90], "", "", "", "", "", "NO"]
+    got = " / ".join(f"{s:.1f}" for s in r["shares"][:3]) + (" …" if len(r["shares"]) > 3 else "")
+
+    def both(key):
+        return number(r[key]) + (f" ({number(r['of_reach'][key])})" if "of_reach" in r else "")
+
+    return [kernel, targets, mode, str(r["processes"]), got, both("mean"), both("p95"), both("max"), both("long_run"),
+            number(r["device_used"]), verdict(r)]
+
+
+def ms(v):
+    return f"{v:.2f} ms"
+
+
+def sentence(r):
+    """Rows of the other kinds: what, figures, goal."""
+    kind = r["row"]
+    if "failed" in r:
+        return [r.get("group", kind), "failed: " + r["failed"].splitlines()[0][:200], "NO"]
+    if kind == "work":
+        return [f"idle time, policy {r['policy']}",
+                f"{r['idle_pct']:.1f} % of it used (the worst of {r['times']} times {r['idle_least_pct']:.1f} %); given back after "
+                f"{ms(r['back_median_ms'])} (median), {ms(r['back_max_ms'])} (most); {r['first_100ms_pct']:.1f} % in the first 100 ms", verdict(r)]
+    if kind == "high":
+        return [f"requests of 10 ms ({round(10 / r['kernel_ms'])} kernels of {r['kernel_ms']:g} ms), class high beside low",
+                f"p50 {ms(r['alone_p50_ms'])} alone, {ms(r['beside_p50_ms'])} beside; p99 {ms(r['alone_p99_ms'])} and {ms(r['beside_p99_ms'])}: "
+                f"{r['slower']:.2f} × (seen by the host: {ms(r['host_alone_p99_ms'])} and {ms(r['host_beside_p99_ms'])}); low gets "
+                f"{r['left_pct']:.1f} % of what is left; {r['requests']} requests", verdict(r)]
+    if kind == "cost":
+        return [f"throughput, {r['tenants']} tenant{'s' * (r['tenants'] > 1)}, kernels of {r['kernel_ms']:g} ms",
+                f"{r['lost_pct']:.2f} % lost: {' '.join(number(x) for x in r['native_pct'])} % of the device without a gate, "
+                f"{' '.join(number(x) for x in r['gated_pct'])} % with", verdict(r)]
+    if kind == "stall":
+        names = {"kill": "killed", "stop": "stopped by SIGSTOP", "trace": "traced in a debugger"}
+        return [f"one of three tenants is {names[r['what']]}",
+                f"the others' longest wait for their next kernel: {ms(r['wait_median_ms'])} (median of {r['times']} times), "
+                f"{ms(r['wait_max_ms'])} (most); {ms(r['before_max_ms'])} before; then they have {r['share_after_pct']:.1f} % each", verdict(r)]
+    if kind == "restart":
+        return ["meted is killed under load and started again",
+                f"longest wait {ms(r['wait_max_ms'])}, {ms(r['before_max_ms'])} before; worst window around it {r['window_max']:.2f} points off; "
+                f"accounts {'kept' if r['kept'] else 'LOST'}", verdict(r)]
+    return [kind, str(r), ""]
+
+
+def line(r):
+    m = {"peer": "peer" if r.get("system") == "peer" else None}
+    return " | ".join(c for c in (share_cells(r, m) if r["row"] == "share" else sentence(r)) if c)
+
+
+def tables(rows, m):
+    out = []
+    shares = [share_cells(r, m) for r in rows if r["row"] == "share"]
+    if shares:
+        out.append([SHARE] + shares)
+    others = [sentence(r) for r in rows if r["row"] != "share"]
+    if others:
+        out.append([["", "figures", "goal"]] + others)
+    return out
+
+
+def text(m, rows):
+    parts = [about(m)]
+    for lines in tables(rows, m):
+        width = [max(len(x[i]) for x in lines) for i in range(len(lines[0]))]
+        parts.append("\n".join("  ".join(c.ljust(w) for c, w in zip(x, width)).rstrip() for x in lines))
+    return "\n\n".join(parts)
+
+
+def markdown(m, rows, pictures):
+    parts = [about(m)]
+    parts += [f"![{title}](plots/{name})" for name, title in pictures]
+    for lines in tables(rows, m):
+        parts.append("\n".join(["| " + " | ".join(lines[0]) + " |", "|" + "---|" * len(lines[0])] +
+                               ["| " + " | ".join(x) + " |" for x in lines[1:]]))
+    if any("of_reach" in r for r in rows):
+        parts.append("In brackets: against what the submitter can reach. One that waits for each kernel leaves the device idle for as long "
+                     "as its host takes; where the targets add up to more than it gets without any limit, they are scaled down to that.")
+    return "\n\n".join(parts) + "\n"
+
+
+def write(root, m, rows):
+    path = os.path.join(root, "docs/performance.md")
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    if BEGIN not in page or END not in page:
+        raise SystemExit(f"bench: {path} has no lines {BEGIN} and {END}")
+    folder = os.path.join(root, "docs/plots")
+    os.makedirs(folder, exist_ok=True)
+    pictures = []
+    note = f"{'GPU' if m['gpu'] else 'software device, q = ' + m['slice'] + ', c = ' + m['switch']}; tier T2; {m['date']}, {m['commit']}; {m['command']}"
+    for name, title, picture in plots.all_of(rows, m, note):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(picture)
+        pictures.append((name, title))
+    head, rest = page.split(BEGIN, 1)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(head + BEGIN + "\n" + markdown(m, rows, pictures) + END + rest.split(END, 1)[1])
