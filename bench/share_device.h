@@ -2,7 +2,7 @@
  * share_device.h: kernels of a given length on whatever device is there.
  *
  * A kernel of 200 us is the function spin_200us. On the software device its length is declared by that name
- * (METE_SOFT_DURATION) and it executes next to nothing; on a GPU it goes round a loop as often as was calibrated, on
+ * (METE_SOFT_DURATION) and it executes next to nothing; on a GPU it goes round a loop as often as was calibrated on
  * every multiprocessor, and writes down when it began and ended by the GPU's global timer. The work is what is fixed,
  * not the time: a kernel that shares the device takes longer.
  */

@@ -2,15 +2,18 @@
  * share_load.c: a tenant of bench/shares: kernels of given lengths, submitted in a given manner.
  *
  *   share_load REPORT TIMES OPTION=VALUE...
- *   share_load calibrate           prints the rounds of a spin kernel per microsecond, for a GPU that nobody else uses
+ *   share_load calibrate           rounds of a spin kernel per microsecond, on a GPU that nobody else uses
  *
- *   mode=async      so many launches in flight (window=16); sync: one after the other, each waited for; graph: launches
- * of a chain of kernels (nodes=4), two in flight; request: see every kernel=200us    length; several with weights:
- * 200us*9,5ms*1, drawn at random, the same ones in each run window=16       launches in flight streams=1       taken by
- * turns processes=1     that do the same, each with a context of its own burst=300,700   works for 300 ms, does nothing
- * for 700; idle first with first=idle copy=65536      bytes copied to the device before each launch every=50        a
- * request each 50 ms (give or take half of it): burst of nodes=10 kernels, waited for rounds=0        rounds of a spin
- * kernel per microsecond; 0: the software device, which knows the lengths
+ *   mode=MODE       async: so many launches in flight (window=16); sync: one at a time, each waited for; graph:
+ *                   launches of a chain of nodes=4 kernels, two in flight; request: see every
+ *   kernel=200us    its length; several with weights: 200us*9,5ms*1, drawn at random, the same ones in each run
+ *   window=16       launches in flight
+ *   streams=1       taken by turns
+ *   processes=1     that do the same, each with a context of its own
+ *   burst=300,700   works for 300 ms, does nothing for 700; idle first with first=idle
+ *   copy=65536      bytes copied to the device before each launch
+ *   every=50        a request each 50 ms, give or take half of it: nodes=10 kernels, then waits for them
+ *   rounds=0        rounds of a spin kernel per microsecond; 0: the software device, which knows the lengths
  *
  * Waits for the start that the file TIMES names, ends at its end. Writes REPORT.0, REPORT.1 ..., one per process.
  */

@@ -42,16 +42,6 @@ class Sum:
         """Percent of the time from a to b."""
         return 100 * self.between(a, b) / (b - a) if b > a else 0.0
 
-    def gap_after(self, a, b):
-        """The longest time between a and b without any progress."""
-        times = sorted(t for c in self.curves for t in c.t if a < t < b)
-        longest, since, before = 0, a, self.between(0, a)
-        for t in times:
-            had = self.between(0, t)
-            if had > before:
-                longest, since, before = max(longest, t - since), t, had
-        return max(longest, b - since)
-
 
 def of_marks(marks):
     """A curve of what kernels wrote: (begin, end, length alone), the length spread over the time that it took."""

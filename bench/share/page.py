@@ -16,7 +16,7 @@ def machine(args, root):
     loader.exec_module(run)
     m = run.machine()
     command = ["bench/shares"] + (["--quick"] if args.quick else []) + (["--gpu"] if args.gpu else [])
-    if args.seconds != (6 if args.quick else 60):
+    if args.seconds != (5 if args.quick else 60):
         command.append(f"--seconds {args.seconds:g}")
     if args.devices > 1:
         command.append(f"--devices {args.devices}")

@@ -227,7 +227,8 @@ class Bench:
             for _ in range(turns):
                 for policy, words in (("native", ["--policy", "native"]), ("burst", ["--cores", f"{part:g}", "--policy", "burst"])):
                     tenants = [Tenant(f"t{i}", ["mode=async", f"kernel={us(kernel_ms)}"], *words) for i in range(names)]
-                    t = self.trial(f"cost of gating: {names} × {kernel_ms:g} ms, {policy}", tenants, min(self.seconds, 10))
+                    t = self.trial(f"cost of gating: {names} × {kernel_ms:g} ms, {policy}", tenants,
+                                   3 if self.args.quick else min(self.seconds, 10))
                     had = t.run()
                     rate[policy].append(sum(h.time.share(t.begin_ns, t.end_ns) for h in had))
             lost = 100 * (1 - statistics.median(rate["burst"]) / statistics.median(rate["native"]))

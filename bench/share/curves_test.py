@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The arithmetic of bench/shares on curves whose shares are known."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from share import curves  # noqa: E402
+
+SECOND, MS = curves.SECOND, curves.SECOND // 1000
+count = failed = 0
+
+
+def check(name, value, wanted, within=1e-9):
+    global count, failed
+    count += 1
+    good = abs(value - wanted) <= within
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {name}" + ("" if good else f": {value}, not {wanted}"))
+
+
+def turns(period, busy, seconds, jitter=0):
+    """Busy for the first part of each period; every other one is longer by jitter and the next shorter."""
+    c, had, t = curves.Curve([(0, 0)]), 0, 0
+    while t < seconds * SECOND:
+        b = busy + (jitter if (t // period) % 2 == 0 else -jitter)
+        c.add(t + b, had + b)
+        c.add(t + period, had + b)
+        had += b
+        t += period
+    return c
+
+
+even = curves.Sum([turns(10 * MS, 3 * MS, 20)])
+found = curves.errors(even, 30, [(0, 20 * SECOND)])
+check("an even tenant has its share in the long run", found["long_run"], 0)
+check("and in every window", found["max"], 0, 1e-6)
+check("all windows are looked at", found["windows"], 381)
+check("one who gets 30 of 50 asked for is 20 off", curves.errors(even, 50, [(0, 20 * SECOND)])["mean"], 20, 1e-6)
+
+# Half a second on, half a second off, at twice the share: right over one second, but not over a window of another length.
+uneven = curves.Sum([turns(1000 * MS, 300 * MS, 20)])
+check("a window of a second hides what is shorter", curves.errors(uneven, 30, [(0, 20 * SECOND)])["max"], 0, 1e-6)
+check("a window of half a second does not", curves.errors(uneven, 30, [(0, 20 * SECOND)], SECOND // 2)["max"], 30, 1e-6)
+sway = curves.Sum([turns(1000 * MS, 300 * MS, 20, 100 * MS)])
+found = curves.errors(sway, 30, [(0, 20 * SECOND)])
+check("seconds of 40 and 20 % by turns are 10 off at most", found["max"], 10, 1e-6)
+check("and right in the long run", found["long_run"], 0, 1e-6)
+
+two = curves.Sum([turns(10 * MS, 1 * MS, 5), turns(10 * MS, 2 * MS, 5)])
+check("processes of one tenant add up", two.share(0, 5 * SECOND), 30, 1e-6)
+check("windows lie within the spans alone", len(list(curves.windows([(0, SECOND), (2 * SECOND, 4 * SECOND)], SECOND, SECOND // 2))), 4)
+check("spans that touch are one", len(curves.merged([(5, 9), (0, 3), (3, 4)])), 2)
+check("the 99th percentile of 1 to 100", curves.percentile(range(1, 101), 99), 99)
+check("the 50th of one value", curves.percentile([7], 50), 7)
+marks = curves.of_marks([(0, 10, 5), (10, 30, 5), (100, 110, 10)])
+check("marks: a kernel that shared the device counts what it takes alone", marks.at(30), 10)
+check("nothing between kernels", marks.at(95), 10)
+check("half of the last", marks.at(105), 15)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
