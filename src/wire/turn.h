@@ -61,6 +61,9 @@ struct wire_turn {
 	_Atomic uint32_t limit_ppm;
 	_Atomic uint64_t charged_ns; /* what meted has charged this client's tenant with so far */
 	_Atomic int64_t lag_ns;	     /* and how far the tenant is behind (above 0) or ahead of its share */
+	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */
+	_Atomic uint32_t class_1; /* 1 + enum arbiter_class; 0: not said */
+	_Atomic uint32_t weight;
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
 	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */
@@ -75,6 +78,9 @@ struct wire_turn {
 	_Atomic uint64_t longest_ns; /* the longest single launch that was measured */
 	_Atomic uint64_t bypassed;   /* launches that passed a closed gate after WIRE_STUCK_NS */
 	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
+	/* tier T3: how often the channels were switched off, and the time that they were, in all */
+	_Atomic uint32_t cuts;
+	_Atomic uint64_t cut_ns;
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*
