@@ -19,6 +19,7 @@
 enum attach_library {
 	ATTACH_DRIVER = 1,
 	ATTACH_NVML = 2,
+	ATTACH_RM = 3, /* tier T3's; holds nothing either */
 };
 
 /*

@@ -50,7 +50,7 @@ struct wire_header {
 struct wire_hello {
 	struct wire_header head;
 	uint32_t version;
-	uint32_t library; /* 1 driver API, 2 NVML; NVML alone holds nothing */
+	uint32_t library; /* 1 driver API, 2 NVML, 3 tier T3; the driver API alone holds something */
 	char command[32]; /* /proc/self/comm, NUL-terminated */
 	uint32_t held_units[WIRE_MAX_DEVICES]; /* what a reconnecting client holds; zero at the first HELLO */
 	/*

@@ -9,6 +9,7 @@ and kills and starts the keeper when the program asks for it by a file. The prog
 import argparse
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def main():
     program = subprocess.Popen(a.program, env=env)
     while program.poll() is None:
         time.sleep(0.002)
-        for word in ("kill", "start"):
+        for word in ("kill", "start", "stop", "cont"):
             path = os.path.join(folder, word)
             if not os.path.exists(path):
                 continue
@@ -75,6 +76,8 @@ def main():
                 keeper.kill()
                 keeper.wait()
                 os.unlink(sock)
+            elif word in ("stop", "cont"):
+                keeper.send_signal(signal.SIGSTOP if word == "stop" else signal.SIGCONT)
             else:
                 keeper = start()
             os.unlink(path)

@@ -1,0 +1,10 @@
+/* thread.h: threads in a guest's process: small, detached, with all signals blocked. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+bool thread_start(void *(*body)(void *));
+/* Waits while the word is `is`, at most `ns` (UINT64_MAX: for ever). Shared: others than this process wake it. */
+void thread_wait(_Atomic uint32_t *word, uint32_t is, uint64_t ns, bool shared);
