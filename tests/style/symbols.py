@@ -57,6 +57,7 @@ LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl
 for folder, library, soname, header, prefix, newest in (
         ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
+        ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
         ("src/softdev", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", None),
         ("src/softdev", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", None)):
     path = os.path.join(build, folder, library)

@@ -27,7 +27,7 @@ enum rm_escape {
 	RM_ESC_FREE = 0x29,
 	RM_ESC_CONTROL = 0x2a,
 	RM_ESC_ALLOC = 0x2b,
-	RM_ESC_VERSION = 210, /* the library's version string, compared with the kernel's */
+	RM_ESC_VERSION = 210,  /* the library's version string, compared with the kernel's */
 	RM_ESC_TRANSFER = 211, /* the call proper is described by struct rm_transfer */
 };
 

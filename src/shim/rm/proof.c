@@ -13,10 +13,10 @@
 
 const char *proof_words(int r, char *text, size_t size)
 {
-	const char *known = r == RM_INSUFFICIENT_PERMISSIONS ? " (insufficient permissions)" :
-			    r == RM_INVALID_ARGUMENT	     ? " (invalid argument)" :
-			    r == RM_NOT_SUPPORTED	     ? " (not supported)" :
-							       "";
+	const char *known = r == RM_INSUFFICIENT_PERMISSIONS ? " (insufficient permissions)"
+			    : r == RM_INVALID_ARGUMENT	     ? " (invalid argument)"
+			    : r == RM_NOT_SUPPORTED	     ? " (not supported)"
+							     : "";
 
 	if (r < 0)
 		snprintf(text, size, "%s", r == -ENOENT ? "there is no handle for it" : strerror(-r));

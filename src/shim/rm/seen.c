@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PLACES 1024u
+#define PLACES 4096u
 
 static struct {
 	_Atomic uint32_t round;

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 enum seen_kind {
-	SEEN_ALLOC,   /* succeeded */
-	SEEN_FREEING, /* is about to be asked */
-	SEEN_FREED,   /* has been answered: `good` */
-	SEEN_SLICE,   /* the program set the slice of `object` to `value` us */
-	SEEN_BIND,    /* ... bound the group `object` to the engine `value` */
+	SEEN_ALLOC,    /* succeeded */
+	SEEN_FREEING,  /* is about to be asked */
+	SEEN_FREED,    /* has been answered: `good` */
+	SEEN_SLICE,    /* the program set the slice of `object` to `value` us */
+	SEEN_BIND,     /* ... bound the group `object` to the engine `value` */
 	SEEN_SCHEDULE, /* ... scheduled it, with parameters of `value` bytes */
-	SEEN_STRANGE, /* an allocation in a layout that we do not know: `value` its size */
+	SEEN_STRANGE,  /* an allocation in a layout that we do not know: `value` its size */
 };
 
 struct seen {

@@ -151,9 +151,9 @@ static void note_alloc(int fd, const struct rm_alloc *a, uint32_t size)
 		return;
 	s.object = a->object;
 	s.class = a->class;
-	s.value = peek(a->parameters + (a->class == RM_CLASS_GROUP ? RM_GROUP_ENGINE_AT : 0), &word, sizeof word) ?
-			  word :
-			  UINT64_MAX;
+	s.value = peek(a->parameters + (a->class == RM_CLASS_GROUP ? RM_GROUP_ENGINE_AT : 0), &word, sizeof word)
+			  ? word
+			  : UINT64_MAX;
 	filter_add(s.client, s.object);
 	filter_add(s.client, s.client);
 	seen_put(&s);

@@ -44,7 +44,8 @@ struct lane {
 
 static struct lane lanes[WIRE_MAX_DEVICES][WIRE_ENGINES]; /* and the rest here: the worker's alone */
 static bool announced[WIRE_MAX_DEVICES];
-static bool over; /* stepped down */
+static bool over;   /* stepped down */
+static bool missed; /* channels may be off in a lane that is not */
 
 static _Atomic bool started;
 static _Atomic uint32_t leaving, left; /* left: a futex */
@@ -72,8 +73,11 @@ static void drain(void)
 {
 	struct seen s;
 
-	while (seen_get(&s))
+	while (seen_get(&s)) {
 		table_take(&s);
+		/* It was out of reach for a moment, and may have missed being switched on. */
+		missed |= s.kind == SEEN_FREED && !s.good;
+	}
 }
 
 /* After something failed: it is still there, so it is the manager that refuses. */
@@ -355,11 +359,15 @@ static uint64_t lane_look(unsigned int d, unsigned int e, uint64_t now_ns)
 static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 {
 	uint64_t now_ns = clock_now_ns(), look_ns = now_ns + CUT_FREE_NS, one_ns;
+	bool check = missed;
 
+	missed = false;
 	*ret_gate = NULL;
 	for (struct object *g = NULL; !over && (g = table_next(RM_CLASS_GROUP, g));)
-		if (g->fresh)
+		if (g->fresh) {
 			adopt(g);
+			drain(); /* each takes some calls, and the program goes on meanwhile */
+		}
 	for (unsigned int d = 0; !over && d < attach_page()->device_count && d < WIRE_MAX_DEVICES; d++) {
 		for (unsigned int e = 0; !over && e < WIRE_ENGINES; e++) {
 			uint32_t groups = lanes[d][e].groups ? count_groups(d, e) : 0;
@@ -367,6 +375,8 @@ static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 			if (!groups)
 				continue;
 			keep_slices(d, e, groups);
+			if (check && !over && !lanes[d][e].cut.off)
+				lane_on(d, e);
 			one_ns = over ? look_ns : lane_look(d, e, now_ns);
 			if (one_ns < look_ns)
 				look_ns = one_ns;

@@ -69,8 +69,8 @@ static void untouched(void)
 					.status = 77,
 				};
 				errno = 99;
-				r[i] = i ? model_ioctl(s.fd, RM_REQUEST(RM_ESC_CONTROL, 32), &c[i]) :
-					   ioctl(s.fd, RM_REQUEST(RM_ESC_CONTROL, 32), &c[i]);
+				r[i] = i ? model_ioctl(s.fd, RM_REQUEST(RM_ESC_CONTROL, 32), &c[i])
+					 : ioctl(s.fd, RM_REQUEST(RM_ESC_CONTROL, 32), &c[i]);
 				e[i] = errno;
 			}
 			tap_ok(r[0] == r[1] && e[0] == e[1] && c[0].status == c[1].status && !memcmp(p[0], p[1], 16),
@@ -205,10 +205,12 @@ static void refused(void)
 	struct side s;
 
 	model_plays(570);
-	m->refuse[0] = (struct model_refusal){ .command = command, .status = (int32_t)strtol(getenv("TEST_STATUS"), NULL, 0),
+	m->refuse[0] = (struct model_refusal){ .command = command,
+					       .status = (int32_t)strtol(getenv("TEST_STATUS"), NULL, 0),
 					       .after = (uint32_t)atoi(getenv("TEST_AFTER")) };
 	if (command == RM_SUBDEVICE_DISABLE)
-		m->refuse[1] = (struct model_refusal){ .command = RM_GROUP_SCHEDULE, .status = RM_NOT_SUPPORTED,
+		m->refuse[1] = (struct model_refusal){ .command = RM_GROUP_SCHEDULE,
+						       .status = RM_NOT_SUPPORTED,
 						       .after = 1 }; /* the program's own */
 	if (!command)
 		atomic_store(&m->lies, 1);
@@ -257,9 +259,11 @@ static void weights(void)
 	struct wire_turn *t = turn(0, WIRE_COMPUTE);
 	static const struct {
 		uint32_t class_1, ppm, weight, us;
-	} cases[] = { { 2, 10000, 0, 200 },  { 2, 500000, 0, 5000 }, { 2, 1000000, 0, 10000 }, { 2, 0, 100, 1024 },
-		      { 2, 0, 300, 3072 },   { 3, 500000, 0, 200 },  { 1, 100000, 0, 1000000 }, { 0, 0, 0, 1024 },
-		      { 2, 1234, 5000, 200 }, { 2, 0, 10000, 10000 } };
+	} cases[] = {
+		{ 2, 10000, 0, 200 },	{ 2, 500000, 0, 5000 }, { 2, 1000000, 0, 10000 },  { 2, 0, 100, 1024 },
+		{ 2, 0, 300, 3072 },	{ 3, 500000, 0, 200 },	{ 1, 100000, 0, 1000000 }, { 0, 0, 0, 1024 },
+		{ 2, 1234, 5000, 200 }, { 2, 0, 10000, 10000 },
+	};
 	struct rm_slice own = { .us = 2048 };
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -302,7 +306,8 @@ static void gate(void)
 	is(atomic_load(&model_shared()->offs), offs);
 	gate_set(t, WIRE_GATED | WIRE_OPEN);
 	usleep(20000);
-	/* A channel and a group that are made while all is off are off as well; one that is freed is in nobody's way. */
+	/* A channel and a group that are made while all is off are off as well; one that is freed is in nobody's way.
+	 */
 	atomic_store(&t->busy_since_ns, clock_now_ns());
 	gate_set(t, WIRE_GATED);
 	ok(within(5000, off_of(&s, &g) == 100));

@@ -191,8 +191,8 @@ static uint32_t control(struct model *m, const struct rm_control *c)
 {
 	struct model_object *o = find(m, c->client, c->object);
 	void *p = (void *)(uintptr_t)c->parameters;
-	static const uint32_t sizes[][2] = { { RM_GROUP_SET_SLICE, 8 },	  { RM_GROUP_GET_SLICE, 8 },
-					     { RM_GROUP_PREEMPT, 8 },	  { RM_GROUP_BIND, 4 },
+	static const uint32_t sizes[][2] = { { RM_GROUP_SET_SLICE, 8 }, { RM_GROUP_GET_SLICE, 8 },
+					     { RM_GROUP_PREEMPT, 8 },	{ RM_GROUP_BIND, 4 },
 					     { RM_SUBDEVICE_GID, 268 }, { RM_SUBDEVICE_DISABLE, 536 } };
 
 	if (!o)

@@ -33,12 +33,12 @@ struct model_refusal {
 
 struct model {
 	_Atomic uint32_t lock;
-	uint32_t branch; /* what it plays; its layouts are rm_alloc_status()'s */
+	uint32_t branch;	 /* what it plays; its layouts are rm_alloc_status()'s */
 	uint32_t version_branch; /* what its version string says; 0: the same */
 	uint32_t schedule_bytes;
 	uint32_t next;
 	_Atomic uint32_t delay_us; /* of every control of ours */
-	_Atomic uint32_t lies; /* GET_TIMESLICE answers this much too much */
+	_Atomic uint32_t lies;	   /* GET_TIMESLICE answers this much too much */
 	struct model_refusal refuse[MODEL_REFUSALS];
 	_Atomic uint32_t calls, sets, gets, offs, ons, schedules, preempts;
 	_Atomic uint32_t foreign; /* controls by a process that does not own the client */

@@ -139,7 +139,7 @@ static inline uint32_t off_in_all(void)
 
 #define within(ms, condition)                                                                                          \
 	({                                                                                                             \
-		uint64_t w_until = clock_now_ns() + (ms) * MS;                                                         \
+		uint64_t w_until = clock_now_ns() + (ms)*MS;                                                           \
 		while (!(condition) && clock_now_ns() < w_until)                                                       \
 			usleep(500);                                                                                   \
 		!!(condition);                                                                                         \
