@@ -2,6 +2,7 @@
 #include "softdev/config.h"
 
 #include "base/size.h"
+#include "softdev/span.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,6 +84,52 @@ static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why
 	return 0;
 }
 
+/* A span of time in variable `name`. Value: 0 or -EINVAL. */
+static int config_span(const char *name, uint64_t standard, uint64_t least, uint64_t *ret, char *why, size_t why_bytes)
+{
+	const char *text = getenv(name);
+
+	*ret = standard;
+	if (!text || !text[0])
+		return 0;
+	if (!span_parse(text, strlen(text), ret) && *ret >= least)
+		return 0;
+	snprintf(why, why_bytes, "%s=%s: give a time such as 2ms or 75us%s", name, text, least ? ", at least 1us" : "");
+	return -EINVAL;
+}
+
+/* How contexts share the device. */
+static int config_sharing(struct segment_config *c, char *why, size_t why_bytes)
+{
+	const char *time = getenv("METE_SOFT_TIME"), *sharing = getenv("METE_SOFT_SHARING");
+
+	c->sharing = TIMELINE_SLICES;
+	if (sharing && !strcmp(sharing, "together")) {
+		c->sharing = TIMELINE_TOGETHER;
+	} else if (sharing && sharing[0] && strcmp(sharing, "slices")) {
+		snprintf(why, why_bytes, "METE_SOFT_SHARING=%s: give slices or together", sharing);
+		return -EINVAL;
+	}
+	if (time && !strcmp(time, "off")) {
+		c->sharing = TIMELINE_APART;
+	} else if (time && time[0] && strcmp(time, "on")) {
+		snprintf(why, why_bytes, "METE_SOFT_TIME=%s: give on or off", time);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int config_time(struct segment_config *c, char *why, size_t why_bytes)
+{
+	int r = config_sharing(c, why, why_bytes);
+
+	if (!r)
+		r = config_span("METE_SOFT_SLICE", TIMELINE_SLICE_NS, 1000, &c->slice_ns, why, why_bytes);
+	if (!r)
+		r = config_span("METE_SOFT_SWITCH", TIMELINE_SWITCH_NS, 0, &c->switch_ns, why, why_bytes);
+	return r;
+}
+
 static void config_uuid(uint8_t uuid[16], unsigned index)
 {
 	static const uint8_t base[16] = { 'm', 'e', 't', 'e', 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0 };
@@ -125,6 +172,8 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 				why_bytes);
 		if (!r)
 			r = config_size("METE_SOFT_CONTEXT_MEMORY", i, 0, 0, &c->context_bytes, why, why_bytes);
+		if (!r)
+			r = config_time(c, why, why_bytes);
 		if (r)
 			return r;
 		c->total_bytes -= c->total_bytes % SEGMENT_UNIT_BYTES;

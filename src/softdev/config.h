@@ -1,7 +1,7 @@
 /*
  * config.h: the configuration of the software device from the environment.
  *
- * METE_SOFT_DEVICES, _MEMORY, _SMS, _NAME, _CC, _CONTEXT_MEMORY. Bad values are refused with a line that names the
+ * METE_SOFT_DEVICES, _MEMORY, _SMS, _NAME, _CC, _CONTEXT_MEMORY, _TIME, _SHARING, _SLICE, _SWITCH. Bad values are refused with a line that names the
  * variable, the value and what is expected; nothing is guessed.
  */
 #pragma once

@@ -4,6 +4,7 @@
 #include "softdev/arena.h"
 #include "softdev/check.h"
 #include "softdev/context.h"
+#include "softdev/duration.h"
 #include "softdev/log.h"
 #include "softdev/mempool.h"
 
@@ -170,6 +171,8 @@ static CUresult driver_open_locked(void)
 
 	if (!e)
 		e = check_read();
+	if (!e)
+		e = duration_read();
 	if (e)
 		return e;
 	if (!driver.place.segment) {

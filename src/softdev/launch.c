@@ -9,6 +9,7 @@
 
 #include "softdev/check.h"
 #include "softdev/cluster.h"
+#include "softdev/duration.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/log.h"
@@ -258,7 +259,7 @@ static uint32_t stack_bytes(const struct context *c)
 	return limit > STACK_LEAST_BYTES ? (uint32_t)limit : STACK_LEAST_BYTES;
 }
 
-void launch_run(struct work *w)
+bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *after)
 {
 	struct context *c = w->context;
 	const struct ptx_kernel *k = function_gone(&w->kernel) ? NULL : w->kernel.function->kernel;
@@ -279,37 +280,44 @@ void launch_run(struct work *w)
 		.condition = graph_condition_set,
 		.condition_ctx = graph_launch_of_thread(),
 	};
+	bool ended;
 	CUresult e;
 	int r;
 
 	if (driver.ending)
-		return;
+		return true;
 	if (!k) {
 		log_line("a kernel is launched whose module has been unloaded meanwhile");
 		context_fault(c, CUDA_ERROR_LAUNCH_FAILED);
-		return;
+		return true;
 	}
 	if (!pool) {
 		log_line("kernel %s: no memory or threads to run it", k->name);
 		context_fault(c, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-		return;
+		return true;
 	}
 	memcpy(l.grid, w->kernel.grid, sizeof(l.grid));
 	memcpy(l.block, w->kernel.block, sizeof(l.block));
 	memcpy(l.cluster, w->kernel.cluster, sizeof(l.cluster));
 	if (check_exact())
 		mempool_mark_idle();
-	segment_kernel_begin(&driver.place, c->device->index);
+	pace_begin(pace, c->device->index, after, duration_demand(&l), duration_declared(w->kernel.function));
+	l.beat_ns = pace_beat(pace);
 	r = ptx_launch_run(pool, &l);
-	segment_kernel_end(&driver.place, c->device->index);
-	if (!r || driver.ending)
-		return;
+	ended = pace_executed(pace, r ? 0 : duration_executed(&l));
+	if (!r)
+		return ended;
+	if (!ended)
+		pace_remove(pace);
+	if (driver.ending)
+		return true;
 	e = r > 0 ? fault_error(l.fault.kind) : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	if (r > 0)
 		fault_tell(&l, w->kernel.function, c, e);
 	else
 		log_line("kernel %s: the launch is refused: %s", k->name, strerror(-r));
 	context_fault(c, e);
+	return true;
 }
 
 /* ---- calls ---- */

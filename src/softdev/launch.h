@@ -2,6 +2,7 @@
 #pragma once
 
 #include "softdev/module.h"
+#include "softdev/pace.h"
 #include "softdev/work.h"
 
 /* One launch as a program describes it. */
@@ -19,5 +20,8 @@ struct launch {
 CUresult launch_describe(const struct launch *l, struct context *c, struct work *ret);
 /* The attributes of a launch that mean something here; an event to record afterwards goes to ret_event. */
 CUresult launch_attributes(const CUlaunchConfig *config, struct launch *l, CUevent *ret_event);
-/* Runs a kernel to its end; a fault goes to the context. */
-void launch_run(struct work *w);
+/*
+ * Executes a kernel; a fault goes to the context. It comes behind `after`, or NULL. Value: whether it has ended on the
+ * device's timeline, too; if not, `k` has to stay until it has.
+ */
+bool launch_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);

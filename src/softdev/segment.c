@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "softdev/config.h"
+#include "softdev/segment_time.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -132,41 +133,28 @@ static int segment_probe(const struct segment_place *p)
 static void recount_locked(struct segment *s)
 {
 	uint64_t used[SEGMENT_MAX_DEVICES] = { 0 };
-	uint32_t running[SEGMENT_MAX_DEVICES] = { 0 };
-	uint64_t now = clock_now_ns();
 
 	for (uint32_t i = 0; i < s->places; i++)
-		for (uint32_t d = 0; d < s->device_count; d++) {
+		for (uint32_t d = 0; d < s->device_count; d++)
 			used[d] += s->process[i].share[d].held_units;
-			running[d] += s->process[i].share[d].running;
-		}
 	for (uint32_t i = 0; i < s->objects; i++)
 		if (s->object[i].id)
 			used[s->object[i].device % SEGMENT_MAX_DEVICES] += s->object[i].units;
-	for (uint32_t d = 0; d < s->device_count; d++) {
-		struct segment_device *dev = &s->device[d];
-
-		dev->used_units = used[d];
-		dev->running = running[d];
-		if (!running[d] && dev->busy_since) {
-			dev->busy_ns += now - dev->busy_since;
-			dev->busy_since = 0;
-		} else if (running[d] && !dev->busy_since) {
-			dev->busy_since = now;
-		}
-	}
+	for (uint32_t d = 0; d < s->device_count; d++)
+		s->device[d].used_units = used[d];
 }
 
-static void process_clear_locked(struct segment_process *q)
+static void process_clear_locked(struct segment_place *p, uint32_t place)
 {
+	struct segment_process *q = &p->segment->process[place];
+
 	for (uint32_t d = 0; d < SEGMENT_MAX_DEVICES; d++) {
 		q->share[d].held_units = 0;
 		q->share[d].peak_units = 0;
-		q->share[d].busy_ns = 0;
-		q->share[d].busy_since = 0;
 		q->share[d].contexts = 0;
 		q->share[d].running = 0;
 	}
+	segment_time_clear(p, place);
 	q->pid = 0;
 	q->kind = SEGMENT_FREE;
 }
@@ -183,7 +171,7 @@ static void reap_locked(struct segment_place *p)
 		if (fd < 0 && (fd = segment_probe(p)) < 0)
 			break;
 		if (!place_alive(fd, i)) {
-			process_clear_locked(&s->process[i]);
+			process_clear_locked(p, i);
 			changed = true;
 		}
 	}
@@ -226,45 +214,53 @@ bool segment_word_dead(const struct segment_place *p, uint32_t word)
 	       !segment_alive(p, index);
 }
 
-static void lock_wait(struct segment_place *p, uint32_t mine)
+static bool lock_try(_Atomic uint32_t *lock, uint32_t *holder, uint32_t mine)
 {
-	struct segment *s = p->segment;
-	uint64_t since = clock_now_ns();
-	unsigned spins = 0;
+	*holder = 0;
+	/* acquire: pairs with the release of the last holder */
+	return atomic_compare_exchange_strong_explicit(lock, holder, mine, memory_order_acquire, memory_order_relaxed);
+}
 
-	for (;;) {
-		uint32_t holder = 0;
+bool segment_lock_wait(struct segment_place *p, _Atomic uint32_t *lock, uint32_t mine, uint64_t patience_ns)
+{
+	uint64_t asked = 0, since = 0;
+	uint32_t holder, before = 0;
 
-		/* acquire: pairs with the release in segment_unlock() of the last holder */
-		if (atomic_compare_exchange_weak_explicit(&s->lock, &holder, mine, memory_order_acquire,
-							  memory_order_relaxed))
-			return;
-		if (!holder)
-			continue;
-		if (++spins < 100)
+	for (unsigned spins = 0; !lock_try(lock, &holder, mine); spins++) {
+		uint64_t now;
+		bool dead;
+
+		if (spins < 100)
 			continue;
 		if (spins < 200)
 			sched_yield();
 		else
 			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-		if (clock_now_ns() - since < LOCK_PATIENCE_NS)
+		now = clock_now_ns();
+		if (holder != before) {
+			before = holder;
+			asked = since = now;
+		}
+		if (now - asked < LOCK_PATIENCE_NS)
 			continue;
-		since = clock_now_ns();
-		if (!segment_word_dead(p, holder))
+		asked = now;
+		dead = segment_word_dead(p, holder);
+		if (!dead && now - since < patience_ns)
 			continue;
-		if (atomic_compare_exchange_strong_explicit(&s->lock, &holder, mine, memory_order_acquire,
+		if (atomic_compare_exchange_strong_explicit(lock, &holder, mine, memory_order_acquire,
 							    memory_order_relaxed)) {
-			s->recoveries++;
-			recount_locked(s);
-			return;
+			p->segment->recoveries += dead;
+			return dead;
 		}
 	}
+	return false;
 }
 
 static void segment_lock(struct segment_place *p)
 {
 	pthread_mutex_lock(&lock_mutex);
-	lock_wait(p, p->word);
+	if (segment_lock_wait(p, &p->segment->lock, p->word, UINT64_MAX))
+		recount_locked(p->segment);
 }
 
 static void segment_unlock(struct segment_place *p)
@@ -298,15 +294,24 @@ static void own_command(char command[64])
 	command[strcspn(command, "\n")] = 0;
 }
 
+static void time_make(struct segment_time *t, const struct segment_config *c)
+{
+	memset(t, 0, offsetof(struct segment_time, copy));
+	timeline_init(&t->copy[0], c->sharing, c->slice_ns, c->switch_ns);
+}
+
 /* Makes the segment anew in the mapping; nobody lives in it and the file's flock is held. */
-static int segment_make(struct segment *s, const char *dir, char *why, size_t why_bytes)
+static int segment_make(int fd, struct segment *s, const char *dir, char *why, size_t why_bytes)
 {
 	struct segment_config config[SEGMENT_MAX_DEVICES];
 	uint64_t generation = s->generation, next = s->next_object;
-	int count = config_read(config, why, why_bytes);
+	int count = config_read(config, why, why_bytes), r;
 
 	if (count < 0)
 		return count;
+	r = -posix_fallocate(fd, 0, (off_t)(offsetof(struct segment, time) + (size_t)count * sizeof(s->time[0])));
+	if (r)
+		return r;
 	for (uint32_t i = 0; s->magic && i < SEGMENT_MAX_OBJECTS; i++) {
 		char path[PATH_MAX];
 
@@ -316,14 +321,16 @@ static int segment_make(struct segment *s, const char *dir, char *why, size_t wh
 		unlink(path);
 	}
 	s->magic = 0;
-	memset((char *)s + sizeof(s->magic), 0, sizeof(*s) - sizeof(s->magic));
+	memset((char *)s + sizeof(s->magic), 0, offsetof(struct segment, time) - sizeof(s->magic));
 	s->version = SEGMENT_VERSION;
 	s->bytes = sizeof(*s);
 	s->device_count = (uint32_t)count;
 	s->generation = generation + 1;
 	s->next_object = next + 1;
-	for (int d = 0; d < count; d++)
+	for (int d = 0; d < count; d++) {
 		s->device[d].config = config[d];
+		time_make(&s->time[d], &config[d]);
+	}
 	s->magic = SEGMENT_MAGIC;
 	return 0;
 }
@@ -370,7 +377,7 @@ static int segment_map(int fd, struct segment **ret, char *why, size_t why_bytes
 	    (ftruncate(fd, 0) || ftruncate(fd, sizeof(struct segment))))
 		return -errno;
 	/* Pages that a full file system cannot give would end the process by SIGBUS, now or later. */
-	r = -posix_fallocate(fd, 0, sizeof(struct segment));
+	r = -posix_fallocate(fd, 0, offsetof(struct segment, time)); /* segment_make() does the rest */
 	if (r) {
 		if (ftruncate(fd, 0))
 			return -errno;
@@ -408,7 +415,7 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 	if (r)
 		return r;
 	if (!file_locked(fd, TOKEN_BASE, SEGMENT_MAX_PROCESSES) && !object_any_alive(p->segment, p->dir)) {
-		r = segment_make(p->segment, p->dir, why, why_bytes);
+		r = segment_make(fd, p->segment, p->dir, why, why_bytes);
 		if (r)
 			return r;
 	} else if (p->segment->version != SEGMENT_VERSION) {
@@ -430,7 +437,7 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 	segment_lock(p);
 	if (p->segment->places <= p->index)
 		p->segment->places = p->index + 1;
-	process_clear_locked(&p->segment->process[p->index]);
+	process_clear_locked(p, p->index);
 	p->segment->process[p->index].pid = getpid();
 	p->segment->process[p->index].start_time = own_start_time();
 	own_command(p->segment->process[p->index].command);
@@ -482,7 +489,7 @@ void segment_detach(struct segment_place *p)
 	if (!p->segment)
 		return;
 	segment_lock(p);
-	process_clear_locked(&p->segment->process[p->index]);
+	process_clear_locked(p, p->index);
 	recount_locked(p->segment);
 	segment_unlock(p);
 	munmap(p->token, 4096);
@@ -582,66 +589,6 @@ void segment_context_add(struct segment_place *p, uint32_t device)
 void segment_context_remove(struct segment_place *p, uint32_t device)
 {
 	p->segment->process[p->index].share[device].contexts--;
-}
-
-/* A device, or a process on it, computes while at least one kernel runs. With the lock held. */
-static void busy_begin(_Atomic uint32_t *running, _Atomic uint64_t *busy_since, uint64_t now)
-{
-	if (!(*running)++)
-		*busy_since = now;
-}
-
-static void busy_end(_Atomic uint32_t *running, _Atomic uint64_t *busy_since, _Atomic uint64_t *busy_ns, uint64_t now)
-{
-	if (*running && !--*running) {
-		*busy_ns += now - *busy_since;
-		*busy_since = 0;
-	}
-}
-
-void segment_kernel_begin(struct segment_place *p, uint32_t device)
-{
-	struct segment_device *dev = &p->segment->device[device];
-	struct segment_share *share = &p->segment->process[p->index].share[device];
-	uint64_t now;
-
-	segment_lock(p);
-	now = clock_now_ns();
-	busy_begin(&dev->running, &dev->busy_since, now);
-	busy_begin(&share->running, &share->busy_since, now);
-	segment_unlock(p);
-}
-
-void segment_kernel_end(struct segment_place *p, uint32_t device)
-{
-	struct segment_device *dev = &p->segment->device[device];
-	struct segment_share *share = &p->segment->process[p->index].share[device];
-	uint64_t now;
-
-	segment_lock(p);
-	now = clock_now_ns();
-	busy_end(&dev->running, &dev->busy_since, &dev->busy_ns, now);
-	busy_end(&share->running, &share->busy_since, &share->busy_ns, now);
-	segment_unlock(p);
-}
-
-static uint64_t busy_ns_until(uint64_t busy, uint64_t since, uint64_t now)
-{
-	return busy + (since && now > since ? now - since : 0);
-}
-
-uint64_t segment_busy_ns(const struct segment *s, uint32_t device)
-{
-	uint64_t since = s->device[device].busy_since;
-
-	return busy_ns_until(s->device[device].busy_ns, since, clock_now_ns());
-}
-
-uint64_t segment_share_busy_ns(const struct segment_share *share)
-{
-	uint64_t since = share->busy_since;
-
-	return busy_ns_until(share->busy_ns, since, clock_now_ns());
 }
 
 /* ---- shared objects ---- */

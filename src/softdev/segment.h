@@ -23,13 +23,15 @@
  */
 #pragma once
 
+#include "softdev/timeline.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SEGMENT_MAGIC 0x676573736574656dull
-#define SEGMENT_VERSION 2u
+#define SEGMENT_VERSION 3u
 #define SEGMENT_UNIT_BYTES 512u
 #define SEGMENT_MAX_DEVICES 16u
 #define SEGMENT_MAX_PROCESSES 1024u
@@ -47,6 +49,9 @@ struct segment_config {
 	uint32_t pci_domain;
 	uint32_t pci_bus;
 	uint32_t pci_device;
+	uint32_t sharing; /* enum timeline_sharing */
+	uint64_t slice_ns;
+	uint64_t switch_ns;
 };
 
 struct segment_device {
@@ -54,10 +59,6 @@ struct segment_device {
 	_Atomic uint64_t
 		used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
 	_Atomic uint64_t peak_units;
-	_Atomic uint64_t busy_ns;    /* time in which at least one kernel ran, up to busy_since */
-	_Atomic uint64_t busy_since; /* CLOCK_MONOTONIC ns; 0: no kernel runs now */
-	_Atomic uint32_t running;    /* kernels that run now, of live and not yet cleared dead processes */
-	uint32_t unused;
 };
 
 enum segment_kind {
@@ -70,10 +71,8 @@ enum segment_kind {
 struct segment_share {
 	_Atomic uint64_t held_units; /* without shared objects */
 	_Atomic uint64_t peak_units;
-	_Atomic uint64_t busy_ns;    /* as the device's, for this process alone */
-	_Atomic uint64_t busy_since;
 	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
-	_Atomic uint32_t running;  /* its kernels that run now */
+	_Atomic uint32_t running;  /* kernels by segment_kernel_begin() */
 };
 
 struct segment_process {
@@ -103,6 +102,30 @@ struct segment_object {
 	_Atomic uint64_t owner_start_time;
 };
 
+#define SEGMENT_TIMES 4u
+
+/*
+ * The timeline of a device, which all processes advance, and what each of them sleeps on. A change is made to a copy,
+ * which then becomes the present one by a single compare-and-swap: whoever dies or is stopped in the middle of it leaves
+ * the one before. The lock only spares them making a change twice.
+ */
+struct segment_time {
+	_Atomic uint32_t lock;			/* as segment.lock */
+	_Atomic uint32_t writer[SEGMENT_TIMES]; /* whose word it is who writes to this copy; 0: nobody */
+	uint32_t unused;
+	_Atomic uint64_t current;    /* changes so far * SEGMENT_TIMES + the copy that is the present one */
+	_Atomic uint64_t checked_ns; /* when it was last seen who of them lives */
+	_Atomic uint64_t copy_free_ns[2]; /* when the engine for copies to and from the device has ended what it has */
+	struct segment_sleeper {
+		_Atomic uint64_t beat_ns;	/* when open work showed progress last */
+		_Atomic uint64_t want_clock_ns; /* the process sleeps until its clock shows this ... */
+		_Atomic uint64_t want_at_ns;	/* ... as it expects at this time; 0: nobody sleeps */
+		_Atomic uint32_t wakes;		/* a futex: counts reasons to look again */
+		uint32_t unused;
+	} sleeper[TIMELINE_CONTEXTS];
+	struct timeline copy[SEGMENT_TIMES];
+};
+
 struct segment {
 	_Atomic uint64_t magic; /* written last */
 	uint32_t version;
@@ -118,6 +141,7 @@ struct segment {
 	struct segment_device device[SEGMENT_MAX_DEVICES];
 	struct segment_process process[SEGMENT_MAX_PROCESSES];
 	struct segment_object object[SEGMENT_MAX_OBJECTS];
+	struct segment_time time[SEGMENT_MAX_DEVICES]; /* only of devices that there are: the file has no pages beyond */
 };
 
 /* A process's hold on the segment. */
@@ -152,12 +176,31 @@ bool segment_alive(const struct segment_place *p, uint32_t index);
 
 void segment_context_add(struct segment_place *p, uint32_t device);
 void segment_context_remove(struct segment_place *p, uint32_t device);
+/* A kernel of which nothing but its beginning and its end is known. Without them see pace.h. */
 void segment_kernel_begin(struct segment_place *p, uint32_t device);
 void segment_kernel_end(struct segment_place *p, uint32_t device);
-/* Time in which the device has computed so far; difference two readings for a utilisation. */
+
+/*
+ * A change of a device's timeline: begin, change `t`, commit; false: it did not come to pass, begin again. `t` is the
+ * caller's own memory. Among the threads of a process one at a time does this per device.
+ */
+struct segment_change {
+	struct segment_time *time;
+	struct timeline *t;
+	uint64_t seen;
+};
+void segment_change_begin(struct segment_place *p, uint32_t device, struct timeline *t, struct segment_change *ret);
+bool segment_change_commit(struct segment_place *p, struct segment_change *c);
+/* The timeline as it is, without a lock. False: it changes all the time. */
+bool segment_time_read(const struct segment *s, uint32_t device, struct timeline *ret);
+/* Whoever sleeps there looks again. */
+void segment_time_wake(struct segment_time *t, uint32_t context);
+/* Contexts of the dead leave the timeline. Value: how many did. */
+uint32_t segment_time_reap(struct segment_place *p, uint32_t device, struct timeline *scratch);
+/* Time in which the device has computed or changed contexts so far; difference two readings for a utilisation. */
 uint64_t segment_busy_ns(const struct segment *s, uint32_t device);
-/* The same for one process: time in which at least one of its kernels ran. */
-uint64_t segment_share_busy_ns(const struct segment_share *share);
+/* The device time that the process at this place has been given so far. */
+uint64_t segment_share_busy_ns(const struct segment *s, uint32_t place, uint32_t device);
 
 /* What a shared object is to be. */
 struct segment_wish {

@@ -131,6 +131,20 @@ static void host_run(const struct work *w)
 	driver_in_callback = before;
 }
 
+static void kernel_run(struct work *w)
+{
+	struct pace_kernel k;
+	bool ended;
+
+	pthread_rwlock_rdlock(&share_lock);
+	ended = launch_run(w, &k, NULL);
+	pthread_rwlock_unlock(&share_lock);
+	while (!ended && !driver.ending)
+		ended = pace_wait(&k);
+	if (!ended)
+		pace_remove(&k);
+}
+
 void work_run(struct work *w, struct stream *s)
 {
 	if (w->kind == WORK_RECORD) {
@@ -148,15 +162,15 @@ void work_run(struct work *w, struct stream *s)
 	switch (w->kind) {
 	case WORK_COPY:
 	case WORK_FILL:
-	case WORK_KERNEL:
 		pthread_rwlock_rdlock(&share_lock);
 		if (w->kind == WORK_COPY)
 			copy_run(&w->copy);
-		else if (w->kind == WORK_FILL)
-			fill_run(&w->fill);
 		else
-			launch_run(w);
+			fill_run(&w->fill);
 		pthread_rwlock_unlock(&share_lock);
+		break;
+	case WORK_KERNEL:
+		kernel_run(w);
 		break;
 	case WORK_AWAIT:
 		shared_record_wait(w->await.shared, w->await.record, &w->context->sticky);

@@ -167,6 +167,8 @@ static void leftovers(const char *dir)
 	}
 }
 
+static struct timeline timeline;
+
 int main(void)
 {
 	char dir[] = "/tmp/mete-kill-XXXXXX", path[PATH_MAX];
@@ -213,7 +215,13 @@ int main(void)
 	for (int i = 0; i < WORKERS; i++)
 		waitpid(worker[i], &status, 0);
 	is(used_units(&observer), STEADY_UNITS);
-	is(atomic_load(&observer.segment->device[0].running), 0);
+	/* the timeline has lost its dead and nothing of its time */
+	ok(segment_time_read(observer.segment, 0, &timeline));
+	is(timeline.count, 0);
+	ok(timeline.served_ns && timeline.served_ns + timeline.switch_ns <= timeline.now_ns - timeline.began_ns);
+	for (uint32_t i = 0; i < SEGMENT_TIMES; i++)
+		ok(!atomic_load(&observer.segment->time[0].writer[i]) ||
+		   segment_word_dead(&observer, atomic_load(&observer.segment->time[0].writer[i])));
 	close(end);
 	ok(waitpid(steady, &status, 0) == steady && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	is(used_units(&observer), 0);

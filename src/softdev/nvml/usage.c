@@ -309,9 +309,10 @@ nvmlReturn_t soft_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtiliza
 }
 
 /* As reading_update(), for the process at a place; a process that was not there before starts with a reading. */
-static uint64_t process_update(const struct segment_process *q, uint32_t d, struct process_reading *last)
+static uint64_t process_update(const struct segment *s, uint32_t place, uint32_t d, struct process_reading *last)
 {
-	uint64_t busy = segment_share_busy_ns(&q->share[d]), now = clock_now_ns(),
+	const struct segment_process *q = &s->process[place];
+	uint64_t busy = segment_share_busy_ns(s, place, d), now = clock_now_ns(),
 		 start = atomic_load(&q->start_time);
 	int32_t pid = atomic_load(&q->pid);
 
@@ -362,7 +363,7 @@ static nvmlReturn_t samples_make(nvmlDevice_t device, uint64_t since_us, struct 
 
 			if (!is_on_device(p, i, d))
 				continue;
-			missing = process_update(&p->segment->process[i], d, last);
+			missing = process_update(p->segment, i, d, last);
 			if (missing > most)
 				most = missing;
 			if (!missing && wall_us(last->at_ns) > since_us)

@@ -339,6 +339,8 @@ static bool out_of_time(struct block *b)
 	struct run *run = b->run;
 	const struct ptx_launch *l = run->launch;
 
+	if (l->beat_ns)
+		atomic_store_explicit(l->beat_ns, clock_now_ns(), memory_order_relaxed);
 	if (atomic_load_explicit(&run->stop, memory_order_relaxed))
 		b->fault.kind = PTX_FAULT_CANCELLED;
 	else if (l->cancel && atomic_load_explicit(l->cancel, memory_order_relaxed))

@@ -190,6 +190,7 @@ struct ptx_launch {
 	uint32_t sm_count;	   /* %nsmid, and %smid counts below it; 0: 16 */
 	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */
+	_Atomic uint64_t *beat_ns; /* may be NULL; then and there set to the monotonic time */
 	struct ptx_memory memory;
 	struct ptx_textures textures;
 	void (*print)(void *ctx, const char *text,
