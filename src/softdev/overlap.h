@@ -1,9 +1,10 @@
 /*
  * overlap.h: the kernels of one context, on the context's own clock (timeline.h): which end when.
  *
- * Kernels run side by side as far as the device has room. Each demands a part of it; while the sum is at most the whole,
- * each runs as if alone, above that all are slowed down alike (processor sharing). A kernel may come after another one,
- * as those of one stream do: it begins at the very moment at which that one ends, whether or not anybody was awake then.
+ * Kernels run side by side as far as the device has room. Each demands a part of it; while the sum is at most the
+ * whole, each runs as if alone, above that all are slowed down alike (processor sharing). A kernel may come after
+ * another one, as those of one stream do: it begins at the very moment at which that one ends, whether or not anybody
+ * was awake then.
  *
  * How long a kernel takes may become known only later. Until then it is served with an unknown rest.
  *

@@ -20,8 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPIN_NS 40000u	     /* of a wait, at its end: timers are late by about as much */
-#define LOOK_NS 5000000u     /* while there are others, a sleeper looks after them at least so often */
+#define SPIN_NS 40000u	 /* of a wait, at its end: timers are late by about as much */
+#define LOOK_NS 5000000u /* while there are others, a sleeper looks after them at least so often */
 #define WORTH_WAKING_NS 20000u
 
 struct pace {
@@ -132,8 +132,8 @@ static bool others(const struct pace *p)
 }
 
 /*
- * Work has turned out shorter than it could have been: whoever sleeps too long for that is woken. The mutex is held, the
- * timeline in hand is the one that was published.
+ * Work has turned out shorter than it could have been: whoever sleeps too long for that is woken. The mutex is held,
+ * the timeline in hand is the one that was published.
  */
 static void others_wake_locked(struct pace *p)
 {

@@ -1,10 +1,11 @@
 /*
- * pace.h: kernels of this process on the timelines of the devices: coming, being executed, ending when the model says so.
+ * pace.h: kernels of this process on the timelines of the devices: coming, being executed, ending when the model says
+ * so.
  *
- * A kernel comes when its stream reaches it, or behind the kernel before it on that stream; it is executed on the CPU at
- * once, which may be before or after the time at which the device serves it. It has ended when it has been executed and
- * served for as long as it takes. Ends are worked out, not waited for by a thread: whoever wants to know asks, and whoever
- * wants to wait sleeps until the time that is predicted, or until something changes that moves it forward.
+ * A kernel comes when its stream reaches it, or behind the kernel before it on that stream; it is executed on the CPU
+ * at once, which may be before or after the time at which the device serves it. It has ended when it has been executed
+ * and served for as long as it takes. Ends are worked out, not waited for by a thread: whoever wants to know asks, and
+ * whoever wants to wait sleeps until the time that is predicted, or until something changes that moves it forward.
  */
 #pragma once
 
@@ -14,11 +15,11 @@
 struct pace_kernel {
 	struct overlap_kernel overlap;
 	uint32_t device;
-	bool timed;	     /* on the timeline; else it ends when it has been executed */
+	bool timed; /* on the timeline; else it ends when it has been executed */
 	bool executed;
-	uint64_t began_ns;   /* when it came */
-	uint64_t cpu_ns;     /* of the thread by then; 0: nobody else was there */
-	uint64_t end_ns;     /* when it ended on the timeline, CLOCK_MONOTONIC; 0: it has not */
+	uint64_t began_ns; /* when it came */
+	uint64_t cpu_ns;   /* of the thread by then; 0: nobody else was there */
+	uint64_t end_ns;   /* when it ended on the timeline, CLOCK_MONOTONIC; 0: it has not */
 };
 
 /* It comes, on a device of the segment; `after` may be NULL. Its memory is the caller's until it has ended. */
@@ -27,8 +28,8 @@ void pace_begin(struct pace_kernel *k, uint32_t device, struct pace_kernel *afte
 /* Where the engine is to note its progress. NULL: nowhere. */
 _Atomic uint64_t *pace_beat(const struct pace_kernel *k);
 /*
- * It has been executed by this thread, and takes `duration_ns`; OVERLAP_OPEN: as long as declared at its beginning, or as
- * the CPU took. Value: it has ended already.
+ * It has been executed by this thread, and takes `duration_ns`; OVERLAP_OPEN: as long as declared at its beginning, or
+ * as the CPU took. Value: it has ended already.
  */
 bool pace_executed(struct pace_kernel *k, uint64_t duration_ns);
 /* Whether it has ended; end_ns says when. */

@@ -97,7 +97,7 @@ struct segment_object {
 	_Atomic uint64_t id; /* 0: a free place; names the file object-<id> */
 	_Atomic uint64_t units;
 	_Atomic uint32_t device;
-	_Atomic uint32_t kind; /* enum segment_object_kind */
+	_Atomic uint32_t kind;	   /* enum segment_object_kind */
 	_Atomic int32_t owner_pid; /* who made it; may have died since */
 	_Atomic uint64_t owner_start_time;
 };
@@ -106,15 +106,15 @@ struct segment_object {
 
 /*
  * The timeline of a device, which all processes advance, and what each of them sleeps on. A change is made to a copy,
- * which then becomes the present one by a single compare-and-swap: whoever dies or is stopped in the middle of it leaves
- * the one before. The lock only spares them making a change twice.
+ * which then becomes the present one by a single compare-and-swap: whoever dies or is stopped in the middle of it
+ * leaves the one before. The lock only spares them making a change twice.
  */
 struct segment_time {
 	_Atomic uint32_t lock;			/* as segment.lock */
 	_Atomic uint32_t writer[SEGMENT_TIMES]; /* whose word it is who writes to this copy; 0: nobody */
 	uint32_t unused;
-	_Atomic uint64_t current;    /* changes so far * SEGMENT_TIMES + the copy that is the present one */
-	_Atomic uint64_t checked_ns; /* when it was last seen who of them lives */
+	_Atomic uint64_t current;	  /* changes so far * SEGMENT_TIMES + the copy that is the present one */
+	_Atomic uint64_t checked_ns;	  /* when it was last seen who of them lives */
 	_Atomic uint64_t copy_free_ns[2]; /* when the engine for copies to and from the device has ended what it has */
 	struct segment_sleeper {
 		_Atomic uint64_t beat_ns;	/* when open work showed progress last */
@@ -141,7 +141,8 @@ struct segment {
 	struct segment_device device[SEGMENT_MAX_DEVICES];
 	struct segment_process process[SEGMENT_MAX_PROCESSES];
 	struct segment_object object[SEGMENT_MAX_OBJECTS];
-	struct segment_time time[SEGMENT_MAX_DEVICES]; /* only of devices that there are: the file has no pages beyond */
+	struct segment_time
+		time[SEGMENT_MAX_DEVICES]; /* only of devices that there are: the file has no pages beyond */
 };
 
 /* A process's hold on the segment. */

@@ -1,8 +1,8 @@
 /*
  * segment_time.c: a device's timeline in the segment: how it is changed, read, and freed of the dead. See segment.h.
  *
- * A change is made in the caller's memory. To publish it, the writer claims a copy that is not the present one, fills it,
- * and makes it the present one by compare-and-swap against what it had begun from. So nothing is ever half changed:
+ * A change is made in the caller's memory. To publish it, the writer claims a copy that is not the present one, fills
+ * it, and makes it the present one by compare-and-swap against what it had begun from. So nothing is ever half changed:
  *   - who dies before that leaves a claim, which the next one who meets it finds dead and clears;
  *   - who is stopped before that loses the lock to others after LOCK_PATIENCE_NS, keeps its copy claimed, so that
  *     nobody else uses it, and finds when it goes on that the present one is another;
@@ -41,8 +41,7 @@ static void beats_read(struct timeline *t, const struct segment_time *time)
 {
 	for (uint32_t i = 0; i < t->count; i++)
 		if (t->context[i].open)
-			t->context[i].beat_ns =
-				atomic_load_explicit(&time->sleeper[i].beat_ns, memory_order_relaxed);
+			t->context[i].beat_ns = atomic_load_explicit(&time->sleeper[i].beat_ns, memory_order_relaxed);
 }
 
 void segment_change_begin(struct segment_place *p, uint32_t device, struct timeline *t, struct segment_change *ret)
@@ -81,8 +80,8 @@ bool segment_change_commit(struct segment_place *p, struct segment_change *c)
 	if (i < SEGMENT_TIMES) {
 		if (atomic_load(&time->current) == seen) {
 			copy_timeline(&time->copy[i], c->t);
-			done = atomic_compare_exchange_strong(
-				&time->current, &seen, (seen / SEGMENT_TIMES + 1) * SEGMENT_TIMES + i);
+			done = atomic_compare_exchange_strong(&time->current, &seen,
+							      (seen / SEGMENT_TIMES + 1) * SEGMENT_TIMES + i);
 		}
 		atomic_store(&time->writer[i], 0);
 	} else {

@@ -2,9 +2,9 @@
  * timeline.h: how contexts share one device's time: the model, as pure functions of a state and a time.
  *
  * A context has a clock of its own that advances while the device serves it. It says up to where on that clock it has
- * work (`known_ns`), and whether it has work beyond that of which it does not know how long it takes (`open`). From that
- * alone follows who has the device when. Nothing is woken per slice: timeline_advance() works out what has happened
- * since it was asked last.
+ * work (`known_ns`), and whether it has work beyond that of which it does not know how long it takes (`open`). From
+ * that alone follows who has the device when. Nothing is woken per slice: timeline_advance() works out what has
+ * happened since it was asked last.
  *
  * Slices: contexts with work take turns of `slice_ns`, one after the other in the order of their places. Going to
  * another context than the one before costs `switch_ns`, in which nobody is served. A slice ends early when its context
