@@ -31,7 +31,7 @@ static void look(const struct segment *s, FILE *out)
 		if (atomic_load(&p->kind) != SEGMENT_DRIVER)
 			continue;
 		for (uint32_t d = 0; d < s->device_count; d++) {
-			const uint64_t had = segment_share_busy_ns(&p->share[d]);
+			const uint64_t had = segment_share_busy_ns(s, i, d);
 			const uint64_t record[4] = { now_ns(), pid, d, had };
 
 			if (atomic_load(&p->share[d].contexts) && !fwrite(record, sizeof(record), 1, out))
