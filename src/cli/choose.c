@@ -1,5 +1,6 @@
 /* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
 #include "cli/choose.h"
+#include "cli/terms.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -193,7 +194,8 @@ int choose_parse(struct choice *ch, const struct command_line *c, struct fault *
 			sizes[count++] = g->value;
 		}
 	}
-	return pair(ch, sizes, count, f);
+	r = pair(ch, sizes, count, f);
+	return r ? r : terms_parse(ch, c, f);
 }
 
 /* Reads CUDA_VISIBLE_DEVICES: the first word that names no device, or one a second time, ends the list. */
@@ -301,6 +303,7 @@ static int expand_all(struct choice *ch, struct fault *f)
 		if (r)
 			return r;
 		ch->share[ch->count - 1].mem = all.mem;
+		ch->share[ch->count - 1].wish = all.wish;
 		memcpy(ch->share[ch->count - 1].mem_text, all.mem_text, sizeof(all.mem_text));
 	}
 	return 0;
@@ -365,6 +368,7 @@ json_t *choose_request(const struct choice *ch)
 			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));
 		else if (*s->mem_text)
 			json_object_set_new(row, "mem_pct", json_real(s->mem.pct));
+		terms_request(&s->wish, row);
 		json_array_append_new(devices, row);
 	}
 	return devices;

@@ -3,7 +3,8 @@
  * meted is asked.
  *
  * --mem and --device are paired in order; one --mem holds for every --device; DEVICE:SIZE says both at once; "all" is
- * every device of the driver. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows, or device 0.
+ * every device of the driver. What is said of the device's time (terms.h) is paired likewise.
+ * Without --device it is the first device that CUDA_VISIBLE_DEVICES shows, or device 0.
  * Without --mem it is all that is not promised yet.
  * The driver is the real one when it has a device, else the software device; --soft asks for the latter.
  */
@@ -12,6 +13,7 @@
 #include "base/size.h"
 #include "cli/control.h"
 #include "cli/verb.h"
+#include "model/policy.h"
 
 #define CHOOSE_MAX_DEVICES 16
 
@@ -20,6 +22,7 @@ struct share {
 	size_t device_length;
 	char mem_text[48]; /* as written; "": all that is left */
 	struct size mem;
+	struct policy_wish wish; /* of the device's time */
 	json_t *chosen; /* the device's row in the list; borrowed */
 };
 

@@ -2,19 +2,25 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/terms.h"
 #include "cli/verb.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_grant(json_t *grant)
 {
-	char quota[SIZE_TEXT_BYTES];
+	char quota[SIZE_TEXT_BYTES], asked[48];
 	json_t *device;
 	size_t i;
 
-	json_array_foreach (json_object_get(grant, "devices"), i, device)
-		printf("%s: device %lld: %s\n", device_text(grant, "name"), (long long)device_number(device, "index"),
+	json_array_foreach (json_object_get(grant, "devices"), i, device) {
+		printf("%s: device %lld: %s", device_text(grant, "name"), (long long)device_number(device, "index"),
 		       size_format((uint64_t)device_number(device, "quota_bytes"), quota));
+		if (strcmp(device_text(device, "policy"), "native"))
+			printf(", %s %s", device_text(device, "policy"), terms_asked(device, asked));
+		putchar('\n');
+	}
 }
 
 /* Value: an exit status; a fault is set unless it is 0. */

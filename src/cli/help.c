@@ -365,6 +365,10 @@ static const char *completion_of(enum complete c)
 		return "$verbs";
 	case COMPLETE_CHECK:
 		return "off strict report report,leaks";
+	case COMPLETE_POLICY:
+		return "native fair fixed weighted burst besteffort elastic exclusive";
+	case COMPLETE_CLASS:
+		return "high normal low";
 	default:
 		return "";
 	}

@@ -3,13 +3,15 @@
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/table.h"
+#include "cli/terms.h"
 #include "cli/verb.h"
 
 #include <stdio.h>
 
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
-	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
+	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], asked[48], got[16], wait[16];
+	bool frozen = json_is_true(json_object_get(share, "frozen"));
 	json_t *holder = device ? device : share;
 
 	table_cell(t, "%s", device_text(grant, "name"));
@@ -21,6 +23,12 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "held_bytes"), held));
 	table_cell(t, "%s", size_format((uint64_t)device_number(share, "quota_bytes"), quota));
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "peak_bytes"), peak));
+	table_cell(t, "%s", terms_asked(share, asked));
+	table_cell(t, "%s", terms_percent(share, "share_10s", got));
+	table_cell(t, "%s", terms_percent(share, "wait_10s", wait));
+	table_cell(t, "%s", frozen ? "frozen" : device_text(share, "class"));
+	table_cell(t, "%s", device_text(share, "policy"));
+	table_cell(t, "%s", device_text(share, "tier"));
 	table_cell(t, "%s", process ? device_text(process, "command") : "-");
 }
 
@@ -64,7 +72,8 @@ static int print_names(json_t *grants)
 
 int verb_ps(const struct command_line *line)
 {
-	static const char *const heads[] = { "NAME", ">PID", ">DEVICE", ">HELD", ">QUOTA", ">PEAK", "COMMAND", NULL };
+	static const char *const heads[] = { "NAME", ">PID", ">DEVICE", ">HELD", ">QUOTA", ">PEAK", ">ASKED",
+					     ">GOT", ">WAIT", "CLASS", "POLICY", "TIER", "COMMAND", NULL };
 	struct control control = CONTROL_CLOSED;
 	struct table t;
 	struct fault f;

@@ -41,7 +41,8 @@ static const char *grant_name(const struct run *run)
 /* The options that say what a new grant is; they contradict --grant. */
 static int check_options(struct run *run, struct fault *f)
 {
-	static const char *const making[] = { "mem", "device", "soft", "name", "overcommit" };
+	static const char *const making[] = { "mem",    "device", "soft",  "name", "overcommit", "cores", "cores-limit",
+					    "policy", "class",  "weight", "turn" };
 	const char *name = option_value(run->line, "name"), *grant = option_value(run->line, "grant");
 	int r;
 

@@ -1,5 +1,5 @@
 /*
- * set.c: `mete set NAME --mem SIZE`: changes a running grant's share.
+ * set.c: `mete set NAME --mem SIZE --cores PERCENT ...`: changes a running grant's share.
  *
  * Growing is at once. Shrinking below what is held is refused, or with --soon takes effect as memory is freed.
  * Without --device it is the grant's only device; a grant on several needs to be told which.
@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/terms.h"
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -39,13 +40,17 @@ static json_t *find_share(json_t *grant, const struct share *s)
 	return found;
 }
 
-static int make_request(const char *name, struct choice *ch, json_t *grant, bool soon, json_t **ret, struct fault *f)
+static int make_request(const struct command_line *line, struct choice *ch, json_t *grant, json_t **ret,
+			struct fault *f)
 {
+	const char *name = line->args[0];
+
 	json_t *rows = json_array(), *row;
 	char known[256];
 
 	list_grant_devices(grant, known, sizeof(known));
-	*ret = json_pack("{s:s, s:s, s:b, s:o}", "op", "grant_set", "name", name, "soon", soon, "devices", rows);
+	*ret = json_pack("{s:s, s:s, s:b, s:o}", "op", "grant_set", "name", name, "soon",
+			 option_given(line, "soon"), "devices", rows);
 	for (size_t i = 0; i < ch->count; i++) {
 		struct share *s = &ch->share[i];
 
@@ -63,8 +68,11 @@ static int make_request(const char *name, struct choice *ch, json_t *grant, bool
 		row = json_pack("{s:s}", "device", device_text(s->chosen, "uuid"));
 		if (s->mem.bytes)
 			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));
-		else
+		else if (*s->mem_text)
 			json_object_set_new(row, "mem_pct", json_real(s->mem.pct));
+		terms_request(&s->wish, row);
+		if (option_given(line, "freeze") || option_given(line, "thaw"))
+			json_object_set_new(row, "frozen", json_boolean(option_given(line, "freeze")));
 		json_array_append_new(rows, row);
 	}
 	return 0;
@@ -72,7 +80,7 @@ static int make_request(const char *name, struct choice *ch, json_t *grant, bool
 
 static void print_shares(const char *name, json_t *grant)
 {
-	char quota[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES];
+	char quota[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES], asked[48];
 	json_t *device;
 	size_t i;
 
@@ -82,6 +90,10 @@ static void print_shares(const char *name, json_t *grant)
 		if (json_is_integer(json_object_get(device, "target_bytes")))
 			printf(", %s as memory is freed",
 			       size_format((uint64_t)device_number(device, "target_bytes"), target));
+		if (strcmp(device_text(device, "policy"), "native"))
+			printf(", %s %s", device_text(device, "policy"), terms_asked(device, asked));
+		if (json_is_true(json_object_get(device, "frozen")))
+			printf(", frozen");
 		putchar('\n');
 	}
 }
@@ -90,19 +102,25 @@ static void print_shares(const char *name, json_t *grant)
 static int set(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
 {
 	const char *name = line->args[0];
+	bool freeze = option_given(line, "freeze"), thaw = option_given(line, "thaw");
 	json_t *grants = NULL, *request, *answer, *grant;
 	int r;
 
 	if (grant_name_check(name, f) || choose_parse(ch, line, f))
 		return EXIT_USAGE;
+	if (freeze && thaw) {
+		fault_set(f, 0, "set %s: --freeze and --thaw contradict each other; give one", name);
+		return EXIT_USAGE;
+	}
 	for (size_t i = 0; i < ch->count; i++)
-		if (!*ch->share[i].mem_text) {
-			fault_set(f, 0, "set %s: no size; give --mem SIZE", name);
+		if (!*ch->share[i].mem_text && !terms_given(&ch->share[i].wish) && !freeze && !thaw) {
+			fault_set(f, 0, "set %s: nothing to change; give --mem SIZE, --cores PERCENT or another option",
+				  name);
 			return EXIT_USAGE;
 		}
 	if (grants_get(control, name, &grants, f))
 		return EXIT_FAILED;
-	r = make_request(name, ch, json_array_get(grants, 0), option_given(line, "soon"), &request, f);
+	r = make_request(line, ch, json_array_get(grants, 0), &request, f);
 	json_decref(grants);
 	if (r || control_ask_again(control, CONTROL_STORED, request, &answer, NULL, f))
 		return EXIT_FAILED;

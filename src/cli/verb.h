@@ -27,6 +27,8 @@ enum complete {
 	COMPLETE_VERB,
 	COMPLETE_PROGRAM,
 	COMPLETE_CHECK,
+	COMPLETE_POLICY,
+	COMPLETE_CLASS,
 };
 
 struct option_spec {
@@ -103,6 +105,7 @@ int verb_soft_run(const struct command_line *c);
 int verb_soft_devices(const struct command_line *c);
 int verb_set(const struct command_line *c);
 int verb_create(const struct command_line *c);
+int verb_policy(const struct command_line *c);
 int verb_delete(const struct command_line *c);
 int verb_top(const struct command_line *c);
 int verb_doctor(const struct command_line *c);

@@ -5,15 +5,57 @@
 #include "cli/verb.h"
 
 /* clang-format off: a row is a line */
-#define OPTION_END { NULL, 0, NULL, NULL, COMPLETE_NOTHING, false }
-#define EXAMPLE_END { NULL, NULL }
-#define SWITCH(name, letter, words) { name, letter, NULL, words, COMPLETE_NOTHING, false }
+#define OPTION_END                                                                                                     \
+	{                                                                                                              \
+		NULL, 0, NULL, NULL, COMPLETE_NOTHING, false                                                           \
+	}
+#define EXAMPLE_END                                                                                                    \
+	{                                                                                                              \
+		NULL, NULL                                                                                             \
+	}
+#define SWITCH(name, letter, words)                                                                                    \
+	{                                                                                                              \
+		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
+	}
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
-#define OPTION_MEM(words) { "mem", 'm', "SIZE", words, COMPLETE_NOTHING, true }
-#define OPTION_DEVICE(words) { "device", 'd', "DEVICE", words, COMPLETE_DEVICE, true }
+#define OPTION_MEM(words)                                                                                              \
+	{                                                                                                              \
+		"mem", 'm', "SIZE", words, COMPLETE_NOTHING, true                                                      \
+	}
+#define OPTION_DEVICE(words)                                                                                           \
+	{                                                                                                              \
+		"device", 'd', "DEVICE", words, COMPLETE_DEVICE, true                                                  \
+	}
+#define OPTION_TERMS                                                                                                   \
+	{ "cores", 'c', "PERCENT", CORES_WORDS, COMPLETE_NOTHING, true },                                              \
+		{ "cores-limit", 'C', "PERCENT", LIMIT_WORDS, COMPLETE_NOTHING, true },                                \
+		{ "policy", 'p', "NAME", POLICY_WORDS, COMPLETE_POLICY, true },                                        \
+		{ "class", 'k', "NAME", CLASS_WORDS, COMPLETE_CLASS, true },                                           \
+		{ "weight", 'w', "N", WEIGHT_WORDS, COMPLETE_NOTHING, true },                                          \
+	{                                                                                                              \
+		"turn", 't', "MS", TURN_WORDS, COMPLETE_NOTHING, true                                                  \
+	}
 /* clang-format on */
+
+/* Shares of the device's time: the same words wherever they may be said. */
+#define CORES_WORDS                                                                                                    \
+	"The percentage of the device's time that is guaranteed while there is work, 1 to 100: 30 or 12.5. With "      \
+	"--policy fixed, which it means alone, also the most. Given once it holds for every --device, else once for "  \
+	"each, as all that follows."
+#define LIMIT_WORDS "The most of the device's time, in percent, also when it is idle. Default: 100."
+#define POLICY_WORDS                                                                                                   \
+	"How the device's time is shared; `mete policy` lists the names. Default: fixed with --cores alone, elastic "  \
+	"with "                                                                                                        \
+	"--cores-limit too, else the device's default."
+#define CLASS_WORDS                                                                                                    \
+	"high goes before low within one bounded batch, and needs root or the daemon's own user; low gets what the "   \
+	"others "                                                                                                      \
+	"leave. Default: normal."
+#define WEIGHT_WORDS                                                                                                   \
+	"The part of what is left after the guarantees, in proportion to others' weights, 1 to 10000. Default: 100."
+#define TURN_WORDS "With --policy exclusive: how long a turn lasts, in milliseconds, 10 to 600000. Default: 10000."
 
 #define OVERCOMMIT_WORDS                                                                                               \
 	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
@@ -26,6 +68,7 @@ static const struct option_spec run_options[] = {
 		"that is not promised to others."),
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
 		      "DEVICE:SIZE. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
+	OPTION_TERMS,
 	OPTION_SOFT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
 	  COMPLETE_NOTHING, false },
@@ -43,6 +86,9 @@ static const char *const run_details[] = {
 	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
 	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there. Lines "
 	"that begin with \"mete:\" on standard error come from mete.",
+	"--cores gives it a share of the device's time as well, measured by the device's own clock: `mete policy` "
+	"lists "
+	"the ways of sharing, mete-policy(1) explains them. A kernel that is running is not interrupted.",
 	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
 	"again, and the program goes on with what it holds.",
 	"A program that is statically linked, built for another C library than glibc, or that gains privileges when it "
@@ -53,6 +99,8 @@ static const char *const run_details[] = {
 static const struct example run_examples[] = {
 	{ "mete run --mem 8G -- python train.py", "eight GiB of the first device" },
 	{ "mete run -m 25% -d 1 -v ./solver input", "a quarter of device 1, and a report" },
+	{ "mete run -m 4G --cores 30 --cores-limit 60 --policy elastic ./server",
+	  "30 % of the time, up to 60 % when idle" },
 	{ "mete run -d 0:4G,1:2G ./two-gpus", "two devices with different quotas" },
 	{ "mete run --soft --mem 512M ./program", "on the software device, without a GPU" },
 	EXAMPLE_END
@@ -74,8 +122,8 @@ static const struct option_spec soft_run_options[] = {
 	  COMPLETE_CHECK, false },
 	{ "report", 'r', "FILE", "Append reports to this file, too. Means --check report.", COMPLETE_NOTHING, false },
 	{ "error-exitcode", 'e', "N",
-	  "End with this status, 1 to 255, when the checker reported anything. Means --check report.",
-	  COMPLETE_NOTHING, false },
+	  "End with this status, 1 to 255, when the checker reported anything. Means --check report.", COMPLETE_NOTHING,
+	  false },
 	{ "timeout", 't', "SECONDS", "End a kernel that runs for longer; 0: none. Default: 0.", COMPLETE_NOTHING,
 	  false },
 	OPTION_END
@@ -118,8 +166,12 @@ static const struct option_spec ps_options[] = {
 
 static const char *const ps_details[] = {
 	"One line for each process and device: the grant's NAME, PID, DEVICE, what the process holds (HELD), what the "
-	"grant may hold (QUOTA), the most that the process has held (PEAK) and its COMMAND. A grant without processes "
-	"has one line for each of its devices.",
+	"grant may hold (QUOTA), the most that the process has held (PEAK), what the grant was promised of the "
+	"device's "
+	"time (ASKED) and has got of it over the last ten seconds (GOT), all its processes together, how much of them "
+	"it "
+	"stood waiting at the gate (WAIT), its CLASS and POLICY, how the share is enforced (TIER) and the process's "
+	"COMMAND. A grant without processes has one line for each of its devices.",
 	NULL
 };
 
@@ -171,24 +223,33 @@ static const struct option_spec set_options[] = {
 	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for "
 		   "each."),
 	OPTION_DEVICE("The device of the grant. Default: its only one."),
+	OPTION_TERMS,
+	SWITCH("freeze", 'f', "Hold its work up: nothing new starts until --thaw. Memory stays."),
+	SWITCH("thaw", 'T', "Let it go on."),
 	SWITCH("soon", 'S', "Shrink below what is held too; it takes effect as memory is freed."),
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const set_details[] = {
-	"Changes the quota of a grant while its programs run. Growing is at once, as far as the device has memory that "
+	"Changes a grant while its programs run: its share of the device's time at once, a word that is not given "
+	"stays as "
+	"it was, unless a new --policy has no use for it.",
+	"Growing the quota is at once, as far as the device has memory that "
 	"is not promised. Shrinking below what is held is refused, unless --soon is given.",
 	NULL
 };
 
 static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "" },
+					       { "mete set train-1 --policy burst --cores 40", "" },
+					       { "mete set train-1 --freeze", "" },
 					       { "mete set train-1 --device 1 --mem 2G --soon", "" },
 					       EXAMPLE_END };
 
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_TERMS,
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	OPTION_JSON,
@@ -202,6 +263,22 @@ static const char *const create_details[] = { "Makes a grant that stays until `m
 
 static const struct example create_examples[] = { { "mete create team-a --mem 50%", "" },
 						  { "mete run --grant team-a -- python train.py", "" },
+						  EXAMPLE_END };
+
+static const struct option_spec policy_options[] = { OPTION_SOFT, OPTION_JSON, OPTION_END };
+
+static const char *const policy_details[] = {
+	"Without operands: the policies, ways of sharing a device's time, and each device's default, which holds for "
+	"grants that name none. With DEVICE and NAME: sets the device's default; grants that are there keep theirs.",
+	"A share is a part of the device's time in which there is work, measured. fixed never gives more than --cores; "
+	"burst and elastic lend what is idle and take it back within milliseconds; fair and weighted divide; "
+	"besteffort "
+	"takes what is left; exclusive gives the whole device in long turns; native leaves time alone.",
+	NULL
+};
+
+static const struct example policy_examples[] = { { "mete policy", "" },
+						  { "mete policy 0 fair", "grants on device 0 share its time equally" },
 						  EXAMPLE_END };
 
 static const struct option_spec no_options[] = { OPTION_END };
@@ -224,11 +301,9 @@ static const struct option_spec version_options[] = { OPTION_JSON, OPTION_END };
 static const char *const version_details[] = { "The version of mete, and that of the meted that runs, if one does.",
 					       NULL };
 
-static const struct option_spec help_options[] = {
-	SWITCH("man", 0, "Print the manual page in mdoc, for man(1)."),
-	SWITCH("completion", 0, "Print the completion for bash."),
-	OPTION_END
-};
+static const struct option_spec help_options[] = { SWITCH("man", 0, "Print the manual page in mdoc, for man(1)."),
+						   SWITCH("completion", 0, "Print the completion for bash."),
+						   OPTION_END };
 
 static const char *const help_details[] = {
 	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.", NULL
@@ -249,6 +324,8 @@ const struct verb verbs[] = {
 	  false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "create", "make a grant that outlives commands", "NAME", create_details, create_options, create_examples,
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "policy", "list the ways of sharing a device's time, set a device's", "[DEVICE NAME]", policy_details,
+	  policy_options, policy_examples, verb_policy, 0, 2, false, COMPLETE_POLICY, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "soft run", "run a program on software devices, without a quota", "PROGRAM [ARGUMENT...]", soft_run_details,

@@ -77,6 +77,16 @@ uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const
 	return bytes;
 }
 
+uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except)
+{
+	uint32_t ppm = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t != except)
+			ppm += grant_promised_ppm(&t->grant, uuid);
+	return ppm;
+}
+
 /* Restoring. */
 
 static int restore_grant(const struct grant *grant, void *owner)

@@ -53,5 +53,8 @@ uint64_t daemon_new_id(struct daemon *daemon);
 /* What all grants promise of a device together, but for `except` (may be NULL). */
 uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
 
+/* What all grants are guaranteed of a device's time together, in ppm, but for `except` (may be NULL). */
+uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
+
 /* Ends the loop after this turn. */
 void daemon_stop(struct daemon *daemon);

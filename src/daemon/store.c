@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 struct store {
 	sqlite3 *db;
@@ -29,6 +29,18 @@ static const char schema[] =
 	" total_bytes INTEGER NOT NULL, granule_bytes INTEGER NOT NULL,"
 	" quota_units INTEGER NOT NULL, target_units INTEGER NOT NULL,"
 	" PRIMARY KEY (grant_id, place)) STRICT;";
+
+/* Version 2: shares of time. A row of version 1 is native: what it was. */
+static const char schema_2[] =
+	"ALTER TABLE shares ADD COLUMN policy TEXT NOT NULL DEFAULT 'native';"
+	"ALTER TABLE shares ADD COLUMN class TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE shares ADD COLUMN cores REAL NOT NULL DEFAULT 0;"
+	"ALTER TABLE shares ADD COLUMN cores_limit REAL NOT NULL DEFAULT 0;"
+	"ALTER TABLE shares ADD COLUMN weight INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE shares ADD COLUMN turn_ns INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE shares ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE defaults (uuid BLOB PRIMARY KEY, policy TEXT NOT NULL) STRICT;"
+	"PRAGMA user_version = 2;";
 
 static void cleanup_statement(sqlite3_stmt **statement)
 {
@@ -96,7 +108,7 @@ static int prepare(struct store *store, char *error, size_t size)
 	}
 	if (version == STORE_VERSION)
 		return 0;
-	if (run(store, "BEGIN IMMEDIATE") || run(store, schema) || run(store, "PRAGMA user_version = 1") ||
+	if (run(store, "BEGIN IMMEDIATE") || (!version && run(store, schema)) || run(store, schema_2) ||
 	    run(store, "COMMIT")) {
 		int r = fail(store, "make the store", error, size);
 
@@ -146,8 +158,10 @@ static int write_share(struct store *store, const struct grant *g, unsigned int 
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 	const struct grant_share *share = &g->share[i];
+	const struct policy_wish *wish = &share->compute.wish;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO shares VALUES (?,?,?,?,?,?,?,?,?)", -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO shares VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+			       NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
 	sqlite3_bind_int64(s, 2, i);
@@ -158,6 +172,14 @@ static int write_share(struct store *store, const struct grant *g, unsigned int 
 	sqlite3_bind_int64(s, 7, share->device.granule_bytes);
 	sqlite3_bind_int64(s, 8, (sqlite3_int64)share->ledger.quota_units);
 	sqlite3_bind_int64(s, 9, (sqlite3_int64)share->ledger.target_units);
+	sqlite3_bind_text(s, 10, policy_name((enum policy)wish->policy), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 11, wish->class < 0 ? "" : policy_class_name((enum arbiter_class)wish->class), -1,
+			  SQLITE_STATIC);
+	sqlite3_bind_double(s, 12, wish->cores_pct);
+	sqlite3_bind_double(s, 13, wish->limit_pct);
+	sqlite3_bind_int64(s, 14, wish->weight);
+	sqlite3_bind_int64(s, 15, (sqlite3_int64)wish->turn_ns);
+	sqlite3_bind_int(s, 16, share->compute.terms.frozen);
 	return step_done(s);
 }
 
@@ -218,7 +240,7 @@ int store_add(struct store *store, const struct grant *grant, char *error, size_
 
 int store_update(struct store *store, const struct grant *grant, char *error, size_t size)
 {
-	return replace(store, grant->id, grant, "keep the grant's new quota", error, size);
+	return replace(store, grant->id, grant, "keep the grant's new share", error, size);
 }
 
 int store_remove(struct store *store, uint64_t id, char *error, size_t size)
@@ -233,13 +255,33 @@ static void read_text(sqlite3_stmt *s, int column, char *to, size_t size)
 	snprintf(to, size, "%s", text ? (const char *)text : "");
 }
 
+static int read_compute(sqlite3_stmt *s, int column, struct grant_compute *c)
+{
+	struct policy_wish *w = &c->wish;
+	char policy[32], class[16];
+
+	read_text(s, column, policy, sizeof(policy));
+	read_text(s, column + 1, class, sizeof(class));
+	w->policy = policy_parse(policy, NULL);
+	w->class = *class ? policy_class_parse(class) : -1;
+	w->cores_pct = sqlite3_column_double(s, column + 2);
+	w->limit_pct = sqlite3_column_double(s, column + 3);
+	w->weight = (uint32_t)sqlite3_column_int64(s, column + 4);
+	w->turn_ns = (uint64_t)sqlite3_column_int64(s, column + 5);
+	if (w->policy < 0 || (*class && w->class < 0) || policy_terms(w, NULL, &c->terms, NULL, 0))
+		return -1;
+	c->terms.frozen = sqlite3_column_int(s, column + 6);
+	return 0;
+}
+
 static int read_shares(struct store *store, struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 	int r;
 
 	if (sqlite3_prepare_v2(store->db,
-			       "SELECT device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units"
+			       "SELECT device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units,"
+			       " policy, class, cores, cores_limit, weight, turn_ns, frozen"
 			       " FROM shares WHERE grant_id = ? ORDER BY place",
 			       -1, &s, NULL) != SQLITE_OK)
 		return -1;
@@ -257,6 +299,8 @@ static int read_shares(struct store *store, struct grant *g)
 		share->device.granule_bytes = (uint32_t)sqlite3_column_int64(s, 4);
 		ledger_init(&share->ledger, (uint64_t)sqlite3_column_int64(s, 5));
 		ledger_shrink_soon(&share->ledger, (uint64_t)sqlite3_column_int64(s, 6));
+		if (read_compute(s, 7, &share->compute))
+			return -1;
 	}
 	return r == SQLITE_DONE && g->share_count ? 0 : -1;
 }
@@ -276,6 +320,34 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 	read_text(s, 1, g->name, sizeof(g->name));
 	read_text(s, 5, g->libcuda, sizeof(g->libcuda));
 	read_text(s, 6, g->libnvml, sizeof(g->libnvml));
+}
+
+int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	char name[32];
+
+	if (sqlite3_prepare_v2(store->db, "SELECT policy FROM defaults WHERE uuid = ?", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+	if (sqlite3_step(s) != SQLITE_ROW)
+		return -1;
+	read_text(s, 0, name, sizeof(name));
+	return policy_parse(name, NULL);
+}
+
+int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], enum policy policy, char *error,
+		     size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO defaults VALUES (?,?)", -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+		sqlite3_bind_text(s, 2, policy_name(policy), -1, SQLITE_STATIC);
+		if (!step_done(s))
+			return 0;
+	}
+	return fail(store, "keep the device's policy", error, size);
 }
 
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,

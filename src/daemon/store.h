@@ -1,7 +1,7 @@
 /*
- * store.h: the grants that survive meted, in an SQLite file.
+ * store.h: the grants that survive meted, and the devices' default policies, in an SQLite file.
  *
- * Only grants are kept, and only when they change: accounts live on the pages. Every function is one transaction; when
+ * Only these are kept, and only when they change: accounts live on the pages. Every function is one transaction; when
  * it fails (full disk, broken file) nothing has changed, `error` is the line for the user, and what is being served
  * goes on.
  */
@@ -20,6 +20,11 @@ void store_close(struct store *store);
 int store_add(struct store *store, const struct grant *grant, char *error, size_t error_size);
 int store_update(struct store *store, const struct grant *grant, char *error, size_t error_size);
 int store_remove(struct store *store, uint64_t id, char *error, size_t error_size);
+
+/* The policy of grants on a device that name none. -1: none has been set. */
+int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES]);
+int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], enum policy policy, char *error,
+		     size_t error_size);
 
 /* Calls `fn` for every grant. A grant that cannot be read is an error. */
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,

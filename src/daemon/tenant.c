@@ -355,7 +355,8 @@ static void set_quota(struct ledger *ledger, uint64_t quota_units)
 }
 
 /* The store first: a change that cannot be kept is not made. */
-static int keep(struct tenant *tenant, const uint64_t *quota_units, char *error, size_t size)
+static int keep(struct tenant *tenant, const uint64_t *quota_units, const struct grant_compute *compute, char *error,
+		size_t size)
 {
 	_cleanup_free_ struct grant *changed = malloc(sizeof(*changed));
 
@@ -364,14 +365,32 @@ static int keep(struct tenant *tenant, const uint64_t *quota_units, char *error,
 		return -ENOMEM;
 	}
 	*changed = tenant->grant;
-	for (unsigned int i = 0; i < changed->share_count; i++)
+	for (unsigned int i = 0; i < changed->share_count; i++) {
+		changed->share[i].compute = compute[i];
 		if (quota_units[i])
 			set_quota(&changed->share[i].ledger, quota_units[i]);
+	}
 	return store_update(tenant->daemon->store, changed, error, size);
 }
 
-int tenant_resize(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES], bool soon, char *error,
-		  size_t size)
+static void set_compute(struct tenant *tenant, unsigned int i, const struct grant_compute *compute)
+{
+	struct grant_share *share = &tenant->grant.share[i];
+
+	if (!memcmp(&share->compute, compute, sizeof(*compute)))
+		return;
+	if (share->compute.terms.frozen != compute->terms.frozen)
+		event_add(&tenant->events, "device %u: %s", share->device.index,
+			  compute->terms.frozen ? "frozen: nothing runs" : "thawed");
+	else
+		event_add(&tenant->events, "device %u: the policy is %s now, guaranteed %.1f %%, at most %.1f %%",
+			  share->device.index, policy_name((enum policy)compute->wish.policy),
+			  compute->terms.guarantee_ppm / 1e4, compute->terms.limit_ppm / 1e4);
+	share->compute = *compute;
+}
+
+int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES],
+		  const struct grant_compute compute[WIRE_MAX_DEVICES], bool soon, char *error, size_t size)
 {
 	char text[SIZE_TEXT_BYTES];
 	int r;
@@ -381,12 +400,13 @@ int tenant_resize(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 		if (r && !soon)
 			return r;
 	}
-	r = keep(tenant, quota_units, error, size);
+	r = keep(tenant, quota_units, compute, error, size);
 	if (r)
 		return r;
 	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
 		struct ledger *ledger = &tenant->grant.share[i].ledger;
 
+		set_compute(tenant, i, &compute[i]);
 		if (!quota_units[i])
 			continue;
 		set_quota(ledger, quota_units[i]);

@@ -67,8 +67,9 @@ void tenant_retry(struct tenant *tenant);
 void tenant_forget(struct session *session);
 
 /*
- * Changes the quotas of shares, all or none: quota_units[i] is the new one of share i, 0: as it is. Value: 0; -EBUSY:
- * more is held, `error` gives the figures (not with soon); -EAGAIN: a reservation is just being settled, ask again.
+ * Changes shares, all or none: quota_units[i] is the new quota of share i, 0: as it is; compute[i] its share of time.
+ * Value: 0; -EBUSY: more is held, `error` gives the figures (not with soon); -EAGAIN: a reservation is just being
+ * settled, ask again.
  */
-int tenant_resize(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES], bool soon, char *error,
-		  size_t error_size);
+int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES],
+		  const struct grant_compute compute[WIRE_MAX_DEVICES], bool soon, char *error, size_t error_size);

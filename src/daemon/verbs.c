@@ -3,22 +3,23 @@
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, over-device, over-promised, no-driver, store, busy, not-yours, runtime.
+ * bad-size, bad-share, over-device, over-promised, no-driver, store, busy, not-yours, runtime.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/size.h"
 #include "daemon/account.h"
+#include "daemon/ask.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/store.h"
 #include "daemon/tenant.h"
+#include "daemon/terms.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -28,31 +29,6 @@
 #endif
 
 #define FRESH_NS 5000000000u /* what the drivers said is believed for this long when a grant is made */
-
-/* One request being treated. */
-struct ask {
-	struct daemon *daemon;
-	const struct asker *asker;
-	json_t *request;
-	enum verbs_turn turn;
-	json_t *answer;
-};
-
-__attribute__((format(printf, 3, 4))) static enum verbs_result refuse(struct ask *ask, const char *code,
-								      const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	ask->answer = json_pack("{s:b s:s s:s}", "ok", 0, "code", code, "error", text);
-	return VERBS_ANSWERED;
-}
 
 static enum verbs_result answer(struct ask *ask, json_t *take_answer)
 {
@@ -91,13 +67,14 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 {
 	char uuid[DEVICE_UUID_TEXT];
 
-	return json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i}", "driver", device_kind_name(d->kind), "index",
+	return json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f}", "driver", device_kind_name(d->kind), "index",
 			 (int)d->index, "uuid", device_uuid_format(d->uuid, uuid), "name", d->name, "total_bytes",
 			 (json_int_t)d->total_bytes, "promised_bytes",
 			 (json_int_t)daemon_promised_bytes(daemon, d->uuid, NULL), "held_bytes",
 			 bytes_json(device_held(daemon, d->uuid)), "used_bytes",
 			 d->used_known ? json_integer((json_int_t)d->used_bytes) : json_null(), "granule_bytes",
-			 (int)d->granule_bytes);
+			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
+			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4);
 }
 
 static json_t *path_json(const char *path)
@@ -154,6 +131,7 @@ static json_t *share_json(struct tenant *t, unsigned int i)
 			 bytes_json(share->ledger.peak_units), "refused", (json_int_t)share->ledger.refused);
 	if (json && ledger_shrink_pending(&share->ledger))
 		json_object_set_new(json, "target_bytes", bytes_json(share->ledger.target_units));
+	terms_json(t, i, json);
 	return json;
 }
 
@@ -370,6 +348,8 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 	if (!entry_bytes(ask, entry, &list[at], bytes, &bytes) ||
 	    !check_fit(ask, &list[at], others, bytes, g->overcommit))
 		return false;
+	if (!terms_read(ask, entry, &list[at], NULL, g->overcommit, NULL, &g->share[g->share_count].compute))
+		return false;
 	g->share[g->share_count].device = list[at];
 	ledger_init(&g->share[g->share_count].ledger, bytes / WIRE_UNIT_BYTES);
 	g->share_count++;
@@ -529,11 +509,28 @@ static enum verbs_result do_grants(struct ask *ask)
 	return answer(ask, json_pack("{s:o}", "grants", grants));
 }
 
-/* The new quotas that a request asks for. Value: false when it was refused. */
-static bool read_quotas(struct ask *ask, struct tenant *t, uint64_t quota_units[WIRE_MAX_DEVICES])
+/* What a request asks for a share of the grant that it names; quota 0: as it is. Value: false when it was refused. */
+static bool read_quota(struct ask *ask, struct tenant *t, unsigned int i, json_t *entry, uint64_t *ret_units)
+{
+	const struct grant_share *share = &t->grant.share[i];
+	uint64_t bytes, others = daemon_promised_bytes(ask->daemon, share->device.uuid, t);
+
+	if (!entry_bytes(ask, entry, &share->device, 0, &bytes))
+		return false;
+	/* What it has promised already it may keep, whatever others were promised on top of it. */
+	if (bytes > share->ledger.quota_units * WIRE_UNIT_BYTES &&
+	    !check_fit(ask, &share->device, others, bytes, t->grant.overcommit))
+		return false;
+	*ret_units = bytes / WIRE_UNIT_BYTES;
+	return true;
+}
+
+static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units[WIRE_MAX_DEVICES],
+			 struct grant_compute compute[WIRE_MAX_DEVICES])
 {
 	json_t *entries = json_object_get(ask->request, "devices"), *entry;
 	struct device list[WIRE_MAX_DEVICES];
+	bool named[WIRE_MAX_DEVICES] = { 0 };
 	size_t n;
 
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
@@ -545,32 +542,29 @@ static bool read_quotas(struct ask *ask, struct tenant *t, uint64_t quota_units[
 	json_array_foreach(entries, n, entry)
 	{
 		unsigned int i;
-		uint64_t bytes, others;
 
 		if (!entry_device(ask, entry, list, t->grant.share_count, "the grant", &i))
 			return false;
-		if (quota_units[i]) {
+		if (named[i]) {
 			refuse(ask, "malformed", "device %u is named twice: name every device once", list[i].index);
 			return false;
 		}
-		others = daemon_promised_bytes(ask->daemon, list[i].uuid, t);
-		if (!entry_bytes(ask, entry, &list[i], 0, &bytes))
+		named[i] = true;
+		if (!read_quota(ask, t, i, entry, &quota_units[i]) ||
+		    !terms_read(ask, entry, &list[i], &compute[i], t->grant.overcommit, t, &compute[i]))
 			return false;
-		if (!bytes) {
-			refuse(ask, "malformed", "device %u: give \"mem_bytes\" or \"mem_pct\"", list[i].index);
+		if (!quota_units[i] && !terms_given(entry)) {
+			refuse(ask, "malformed", "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
+			       list[i].index);
 			return false;
 		}
-		/* What it has promised already it may keep, whatever others were promised on top of it. */
-		if (bytes > t->grant.share[i].ledger.quota_units * WIRE_UNIT_BYTES &&
-		    !check_fit(ask, &list[i], others, bytes, t->grant.overcommit))
-			return false;
-		quota_units[i] = bytes / WIRE_UNIT_BYTES;
 	}
 	return true;
 }
 
 static enum verbs_result do_grant_set(struct ask *ask)
 {
+	struct grant_compute compute[WIRE_MAX_DEVICES];
 	uint64_t quota_units[WIRE_MAX_DEVICES] = { 0 };
 	struct tenant *t = NULL;
 	char error[512] = "";
@@ -581,9 +575,12 @@ static enum verbs_result do_grant_set(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!may_change(ask, t))
 		return refuse_other(ask, t);
-	if (!read_quotas(ask, t, quota_units))
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		compute[i] = t->grant.share[i].compute;
+	if (!read_changes(ask, t, quota_units, compute))
 		return VERBS_ANSWERED;
-	r = tenant_resize(t, quota_units, json_is_true(json_object_get(ask->request, "soon")), error, sizeof(error));
+	r = tenant_change(t, quota_units, compute, json_is_true(json_object_get(ask->request, "soon")), error,
+			  sizeof(error));
 	if (r == -EAGAIN && ask->turn != VERBS_LAST)
 		return VERBS_LATER;
 	if (r == -EAGAIN)
@@ -592,7 +589,7 @@ static enum verbs_result do_grant_set(struct ask *ask)
 			      t->grant.name);
 	if (r)
 		return refuse(ask, r == -EBUSY ? "busy" : "store", "%s", error);
-	log_line("grant %s: quota changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	log_line("grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
@@ -620,6 +617,33 @@ static enum verbs_result do_grant_delete(struct ask *ask)
 	return answer(ask, json_object());
 }
 
+/* The devices' default policies. */
+static enum verbs_result do_policy_set(struct ask *ask)
+{
+	struct machine *machine = &ask->daemon->machine;
+	unsigned int at;
+
+	if (ask->turn == VERBS_FIRST && clock_now_ns() - machine->asked_ns > FRESH_NS)
+		return VERBS_ASK_MACHINE;
+	if (ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours", "only root and uid %u may set a device's policy",
+			      (unsigned int)geteuid());
+	if (entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at))
+		terms_set_default(ask, &machine->device[at]);
+	return ask->answer ? VERBS_ANSWERED
+			   : answer(ask, json_pack("{s:o}", "device", device_json(ask->daemon, &machine->device[at])));
+}
+
+static enum verbs_result do_policies(struct ask *ask)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < POLICIES; i++)
+		json_array_append_new(list, json_pack("{s:s s:s}", "name", policy_name((enum policy)i), "describe",
+						      policy_describe((enum policy)i)));
+	return answer(ask, json_pack("{s:o}", "policies", list));
+}
+
 static enum verbs_result do_stop(struct ask *ask)
 {
 	unsigned int grants = 0;
@@ -641,7 +665,7 @@ static const struct {
 } verbs[] = {
 	{ "hello", do_hello },	 { "devices", do_devices },	{ "grant_create", do_grant_create },
 	{ "grants", do_grants }, { "grant_set", do_grant_set }, { "grant_delete", do_grant_delete },
-	{ "stop", do_stop },
+	{ "stop", do_stop },	 { "policies", do_policies },	{ "policy_set", do_policy_set },
 };
 
 enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, json_t *request, enum verbs_turn turn,

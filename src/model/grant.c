@@ -31,6 +31,13 @@ uint64_t grant_promised_bytes(const struct grant *g, const uint8_t uuid[DEVICE_U
 	return share ? share->ledger.quota_units * WIRE_UNIT_BYTES : 0;
 }
 
+uint32_t grant_promised_ppm(const struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	const struct grant_share *share = grant_find_share((struct grant *)g, uuid);
+
+	return share ? share->compute.terms.guarantee_ppm : 0;
+}
+
 enum grant_fit grant_fits(const struct device *device, uint64_t others_bytes, uint64_t bytes, bool overcommit)
 {
 	if (bytes < WIRE_UNIT_BYTES)

@@ -8,6 +8,7 @@
 
 #include "model/device.h"
 #include "model/ledger.h"
+#include "model/policy.h"
 #include "wire/page.h"
 
 #include <stdbool.h>
@@ -19,9 +20,16 @@
 #define GRANT_PATH_BYTES 4096u
 #define GRANT_MAX_BYTES ((uint64_t)WIRE_MAX_UNITS * WIRE_UNIT_BYTES) /* of one device, what an account word counts */
 
+/* The share of the device's time. */
+struct grant_compute {
+	struct policy_wish wish; /* as it was asked for, with the policy that it came to */
+	struct arbiter_terms terms; /* what follows from it */
+};
+
 struct grant_share {
 	struct device device; /* as it was when the grant was made */
 	struct ledger ledger;
+	struct grant_compute compute;
 };
 
 struct grant {
@@ -48,6 +56,9 @@ struct grant_share *grant_find_share(struct grant *g, const uint8_t uuid[DEVICE_
 
 /* What the grant promises of a device, in bytes. A pending shrink still promises the old quota. */
 uint64_t grant_promised_bytes(const struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES]);
+
+/* What the grant is guaranteed of a device's time, in ppm. */
+uint32_t grant_promised_ppm(const struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES]);
 
 enum grant_fit {
 	GRANT_FITS = 0,

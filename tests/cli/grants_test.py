@@ -11,9 +11,11 @@ from place import CLIENT, GIB, MIB, OUT_OF_MEMORY, wait_for
 class Schema:
     """Exactly these fields at least, each of its type; a type in a tuple may be missing or null."""
     DEVICE = {'driver': str, 'index': int, 'uuid': str, 'name': str, 'total_bytes': int, 'promised_bytes': int,
-              'held_bytes': int, 'used_bytes': (int, None), 'granule_bytes': int}
+              'held_bytes': int, 'used_bytes': (int, None), 'granule_bytes': int, 'policy': str,
+              'promised_cores': float}
     SHARE = {'index': int, 'uuid': str, 'quota_bytes': int, 'target_bytes': (int, None), 'held_bytes': int,
-             'peak_bytes': int, 'refused': int}
+             'peak_bytes': int, 'refused': int, 'policy': str, 'cores': (float, None), 'cores_limit': float,
+             'weight': (int, None), 'class': str, 'turn_ms': (float, None), 'frozen': bool}
     HELD = {'index': int, 'held_bytes': int, 'credit_bytes': int, 'peak_bytes': int}
     PROCESS = {'pid': int, 'command': str, 'attached': bool, 'devices': [HELD]}
     GRANT = {'name': str, 'id': int, 'driver': object, 'state': str, 'socket': str, 'runner_pid': (int, None),
@@ -51,7 +53,8 @@ class Lists(place.MeteTest):
         self.assertEqual(self.json('ps'), {'grants': []})
         done = self.mete('ps')
         self.assertEqual((done.returncode, done.stdout.split()),
-                         (0, ['NAME', 'PID', 'DEVICE', 'HELD', 'QUOTA', 'PEAK', 'COMMAND']))
+                         (0, ['NAME', 'PID', 'DEVICE', 'HELD', 'QUOTA', 'PEAK', 'ASKED', 'GOT', 'WAIT', 'CLASS',
+                                               'POLICY', 'TIER', 'COMMAND']))
         self.assertFalse(os.path.exists(self.runtime), 'ps starts no daemon where there is nothing')
 
     def test_devices(self):
@@ -85,7 +88,8 @@ class Lists(place.MeteTest):
         lines = self.mete('ps').stdout.splitlines()
         pid = str(grant['processes'][0]['pid'])
         self.assertEqual(lines[1].split(),
-                         ['job', pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', 'mete_client'])
+                         ['job', pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', '-', '-', '-', 'normal', 'native',
+                          'mete_client'])
         # Aligned: the end of every right-aligned head is the end of its cells.
         for head in ('HELD', 'QUOTA', 'PEAK'):
             self.assertEqual(lines[1][:lines[0].index(head) + len(head)][-3:], 'MiB')

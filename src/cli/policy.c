@@ -1,0 +1,127 @@
+/* policy.c: `mete policy`: the ways of sharing a device's time, and each device's default. */
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/table.h"
+#include "cli/terms.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static json_t *policies_json(void)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < POLICIES; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "name", policy_name((enum policy)i), "describe",
+						      policy_describe((enum policy)i)));
+	return list;
+}
+
+static void print_policies(void)
+{
+	static const char *const heads[] = { "POLICY", "WHAT IT DOES", NULL };
+	struct table t;
+
+	table_begin(&t, heads);
+	for (int i = 0; i < POLICIES; i++) {
+		table_cell(&t, "%s", policy_name((enum policy)i));
+		table_cell(&t, "%s", policy_describe((enum policy)i));
+	}
+	table_end(&t);
+}
+
+static void print_devices(json_t *devices)
+{
+	static const char *const heads[] = { ">DEVICE", "DRIVER", "DEFAULT", ">GUARANTEED", "NAME", NULL };
+	struct table t;
+	json_t *device;
+	char text[16];
+	size_t i;
+
+	table_begin(&t, heads);
+	json_array_foreach(devices, i, device)
+	{
+		table_cell(&t, "%lld", (long long)device_number(device, "index"));
+		table_cell(&t, "%s", device_text(device, "driver"));
+		table_cell(&t, "%s", device_text(device, "policy"));
+		table_cell(&t, "%s", terms_percent(device, "promised_cores", text));
+		table_cell(&t, "%s", device_text(device, "name"));
+	}
+	table_end(&t);
+}
+
+static int list(struct control *control, const struct command_line *line, struct fault *f)
+{
+	json_t *answer, *o;
+
+	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
+		return EXIT_FAILED;
+	if (option_given(line, "json")) {
+		o = json_pack("{s:o, s:O}", "policies", policies_json(), "devices", json_object_get(answer, "devices"));
+		json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+		putchar('\n');
+		json_decref(o);
+	} else {
+		print_policies();
+		putchar('\n');
+		print_devices(json_object_get(answer, "devices"));
+	}
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+/* The device that a word names: of the driver that `mete run` would take. */
+static json_t *find(json_t *devices, const char *word, bool soft)
+{
+	json_t *found = soft ? NULL : device_find(devices, "nvidia", word, strlen(word));
+
+	return found ? found : device_find(devices, "soft", word, strlen(word));
+}
+
+static int set(struct control *control, const struct command_line *line, struct fault *f)
+{
+	const char *word = line->args[0], *name = line->args[1];
+	json_t *answer, *device, *request;
+	int policy;
+
+	if (terms_policy(name, "policy", &policy, f))
+		return EXIT_USAGE;
+	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
+		return EXIT_FAILED;
+	device = find(json_object_get(answer, "devices"), word, option_given(line, "soft"));
+	if (!device) {
+		json_decref(answer);
+		fault_set(f, 0, "%s: no such device; `mete devices` lists them", word);
+		return EXIT_FAILED;
+	}
+	request = json_pack("{s:s, s:s, s:s}", "op", "policy_set", "device", device_text(device, "uuid"), "policy",
+			    policy_name((enum policy)policy));
+	json_decref(answer);
+	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
+		return EXIT_FAILED;
+	device = json_object_get(answer, "device");
+	if (option_given(line, "json"))
+		print_json("device", json_incref(device));
+	else
+		printf("device %lld: %s\n", (long long)device_number(device, "index"), device_text(device, "policy"));
+	json_decref(answer);
+	return EXIT_DONE;
+}
+
+int verb_policy(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	struct fault f = { .text = "" };
+	int status;
+
+	if (line->arg_count == 1) {
+		say_error("policy %s: and which policy? `mete policy DEVICE NAME` sets it", line->args[0]);
+		return EXIT_USAGE;
+	}
+	status = line->arg_count ? set(&control, line, &f) : list(&control, line, &f);
+	control_close(&control);
+	if (status)
+		say_error("%s", f.text);
+	return status;
+}

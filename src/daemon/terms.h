@@ -1,0 +1,29 @@
+/*
+ * terms.h: shares of a device's time in requests and answers: what people ask for, judged, and what they get, told.
+ */
+#pragma once
+
+#include "daemon/ask.h"
+#include "model/grant.h"
+
+struct tenant;
+
+/* The entry says something about the device's time. */
+bool terms_given(json_t *entry);
+
+/*
+ * What an entry of "devices" asks of the device's time. With `old`, what it does not say stays as it was; without, the
+ * device's default policy holds for an entry that names none. `self` is the tenant that is being changed. Value: false
+ * when it was refused.
+ */
+bool terms_read(struct ask *ask, json_t *entry, const struct device *device, const struct grant_compute *old,
+		bool overcommit, const struct tenant *self, struct grant_compute *ret);
+
+/* Adds what share `i` was promised of the device's time, and has got, to its description. */
+void terms_json(struct tenant *tenant, unsigned int i, json_t *json);
+
+/* The policy of grants that name none. */
+enum policy terms_default(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+
+/* "policy" of the request becomes the device's default. Nothing is answered unless it was refused. */
+void terms_set_default(struct ask *ask, const struct device *device);
