@@ -8,6 +8,7 @@
 #include "shim/attach.h"
 #include "shim/gate.h"
 #include "shim/log.h"
+#include "shim/pace.h"
 
 #include <string.h>
 
@@ -46,6 +47,7 @@ int account_attach(void)
 		__atomic_store_n(&accounts[i].wire, &page->account[i], __ATOMIC_RELEASE);
 	}
 	account_count = welcome->device_count;
+	pace_attach(page, account_count);
 	return 0;
 }
 

@@ -465,6 +465,31 @@ int attach_open(void)
 	return r;
 }
 
+/* Nothing is expected that nobody asked for: what can be read is an answer that came too late, or the end. */
+static bool hung_up_locked(void)
+{
+	char byte;
+	long r = kernel(syscall(SYS_recvfrom, attach.fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, NULL, NULL));
+
+	return r == 0 || (r < 0 && r != -EAGAIN && r != -EINTR);
+}
+
+bool attach_alive(void)
+{
+	bool alive = true;
+	int saved = errno;
+
+	if (!attach_wanted() || pthread_mutex_trylock(&attach.lock))
+		return true;
+	if (connected_locked() && hung_up_locked())
+		disconnect_locked();
+	if (!connected_locked())
+		alive = attach_locked() == 0;
+	pthread_mutex_unlock(&attach.lock);
+	errno = saved;
+	return alive;
+}
+
 struct wire_page *attach_page(void)
 {
 	return atomic_load_explicit(&attach.page, memory_order_acquire);

@@ -93,6 +93,12 @@ void attach_ring(void);
 /* The doorbell's descriptor; -1: not attached, or no longer ours. To wait for nothing: it is only ever written. */
 int attach_doorbell(void);
 
+/*
+ * meted holds the other end of the connection, which is made anew where it was lost. Does not wait for another thread's
+ * request: while there is one, the answer is yes.
+ */
+bool attach_alive(void);
+
 /* Moves a descriptor of ours out of the program's way. Value: the one to use, also when it could not be moved. */
 int attach_move_high(int fd);
 

@@ -31,5 +31,7 @@
 COMPAT_BIND(dlopen);
 COMPAT_BIND(dlsym);
 COMPAT_BIND(dlclose);
+COMPAT_BIND(pthread_create);
+COMPAT_BIND(pthread_detach);
 __asm__(".symver dlinfo,dlinfo@" COMPAT_DLINFO);
 #endif

@@ -5,6 +5,7 @@
 #include "shim/charge.h"
 #include "shim/devices.h"
 #include "shim/gate.h"
+#include "shim/launches.h"
 #include "shim/map.h"
 #include "shim/measured.h"
 #include "shim/memory.h"
@@ -16,11 +17,13 @@
 #include "wire/page.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* context -> [0] device, [1] units that its creation took, [2] usage count of cuCtxAttach and cuCtxDetach */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
 static struct map contexts;
 static CUcontext primary[WIRE_MAX_DEVICES];
+static _Atomic(CUcontext) sole; /* written with the lock held */
 
 /* Which symbol, and what it was called with. */
 struct create {
@@ -83,6 +86,7 @@ static void remember(void *made, const struct create *a, unsigned int device, ui
 	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
 		primary[device] = made;
 	map_add(&contexts, &(struct map_entry){ .key = (uint64_t)(uintptr_t)made, .value = { device, units, 1 } });
+	atomic_store_explicit(&sole, contexts.count == 1 ? made : NULL, memory_order_release);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -289,6 +293,7 @@ static void forget(const struct leaving *l)
 {
 	pthread_mutex_lock(&lock);
 	map_remove(&contexts, (uint64_t)(uintptr_t)l->context, NULL);
+	atomic_store_explicit(&sole, NULL, memory_order_release);
 	if (primary[l->device] == l->context)
 		primary[l->device] = NULL;
 	pthread_mutex_unlock(&lock);
@@ -299,11 +304,15 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	struct estate estate = { .context = l->context };
 	struct measured m;
 	uint64_t known = 0;
+	bool gone;
 	CUresult r;
 
+	launches_leave(l->context);
 	measured_begin_release(&m, l->device);
 	r = call(l);
-	if (r == CUDA_SUCCESS && l->goes(l)) {
+	gone = r == CUDA_SUCCESS && l->goes(l);
+	launches_left(l->context, gone);
+	if (gone) {
 		records_sweep(inherit, &estate);
 		known = l->known_units + estate.known_units + modules_forget(l->context);
 		forget(l);
@@ -460,6 +469,11 @@ static void take_back(void *made, const struct create *a)
 		leave_context(&l, is_primary ? release_v2 : destroy_v2);
 }
 
+CUcontext contexts_sole(void)
+{
+	return atomic_load_explicit(&sole, memory_order_acquire);
+}
+
 struct context_list {
 	void **list;
 	unsigned int count, most;
@@ -526,6 +540,7 @@ void contexts_reset(void)
 
 	lock = unlocked;
 	map_clear(&contexts);
+	atomic_store_explicit(&sole, NULL, memory_order_relaxed);
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
 		primary[i] = NULL;
 }

@@ -9,5 +9,7 @@
 
 /* Up to `most` of the contexts that the program has made or retained. Value: how many. */
 unsigned int contexts_list(void **ret, unsigned int most);
+/* The one context that the program has. NULL: it has none, or several. No lock is taken. */
+CUcontext contexts_sole(void);
 /* In the child of fork(). */
 void contexts_reset(void);

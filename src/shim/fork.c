@@ -17,6 +17,7 @@
 #include "shim/graphs.h"
 #include "shim/measured.h"
 #include "shim/modules.h"
+#include "shim/pace.h"
 #include "shim/pools.h"
 #include "shim/records.h"
 #include "shim/sharing.h"
@@ -45,6 +46,7 @@ static void in_child(void)
 	modules_reset();
 	graphs_reset();
 	measured_reset();
+	pace_reset();
 	start_forget();
 	errno = saved;
 }

@@ -35,8 +35,8 @@ static uint32_t charged_units[WIRE_MAX_DEVICES];
 static _Atomic bool used; /* some graph of this process has allocation nodes */
 
 static const enum cuda_call launch_calls[] = {
-	CUDA_CALL_cuGraphLaunch,      CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,
-	CUDA_CALL_cuGraphUpload_ptsz, CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuGraphUpload,      CUDA_CALL_cuGraphUpload_ptsz,
+	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
 	CUDA_CALL_cuCtxSynchronize,   CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,
 };
 

@@ -19,6 +19,7 @@
 #include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/graphs.h"
+#include "shim/launches.h"
 #include "shim/records.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
@@ -580,25 +581,25 @@ static CUresult settled(CUresult r)
 
 CUresult shim_cuStreamSynchronize(CUstream hStream)
 {
-	return settled(shim_real.cuStreamSynchronize(hStream));
+	return launches_synced(hStream, false, settled(shim_real.cuStreamSynchronize(hStream)));
 }
 
 CUresult shim_cuStreamSynchronize_ptsz(CUstream hStream)
 {
-	return settled(shim_real.cuStreamSynchronize_ptsz(hStream));
+	return launches_synced(hStream, true, settled(shim_real.cuStreamSynchronize_ptsz(hStream)));
 }
 
 CUresult shim_cuCtxSynchronize(void)
 {
-	return settled(shim_real.cuCtxSynchronize());
+	return launches_synced_all(settled(shim_real.cuCtxSynchronize()));
 }
 
 CUresult shim_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	return settled(shim_real.cuCtxSynchronize_v2(ctx));
+	return launches_synced_all(settled(shim_real.cuCtxSynchronize_v2(ctx)));
 }
 
 CUresult shim_cuEventSynchronize(CUevent hEvent)
 {
-	return settled(shim_real.cuEventSynchronize(hEvent));
+	return launches_synced_all(settled(shim_real.cuEventSynchronize(hEvent)));
 }

@@ -25,7 +25,8 @@ static bool bound;
 static bool open_run; /* METE_OPEN: meted was out of reach when the program started, and it runs without a limit */
 static void *bodies[CUDA_CALL_COUNT]; /* what shim_bind() put into shim_table */
 
-/* Calls whose bodies matter only when some devices are hidden, or once a pool or a graph takes memory. */
+/* Calls whose bodies matter only when some devices are hidden, or once a pool or a graph takes memory or an engine is
+ * gated. */
 static const enum cuda_call device_calls[] = {
 #define X(symbol) CUDA_CALL_##symbol,
 #include "shim/device_calls.h"
@@ -34,9 +35,9 @@ static const enum cuda_call device_calls[] = {
 static const enum cuda_call late_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
 	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
-	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuGraphLaunch,
-	CUDA_CALL_cuGraphLaunch_ptsz,  CUDA_CALL_cuGraphUpload,
-	CUDA_CALL_cuGraphUpload_ptsz,
+	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuEventQuery,
+	CUDA_CALL_cuStreamQuery,       CUDA_CALL_cuStreamQuery_ptsz,
+	CUDA_CALL_cuGraphUpload,       CUDA_CALL_cuGraphUpload_ptsz,
 };
 
 static const char *const usual_places[] = {

@@ -1,7 +1,8 @@
 /*
  * keeper.c: a stand-in for meted that keeps one grant, for tests of the shim over the real protocol.
  *
- * keeper SOCKET FOLDER QUOTA[:GRANULE[:soft]]...   one device per word, sizes in bytes, with the UUIDs of driver.c
+ * keeper SOCKET FOLDER QUOTA[:GRANULE[:soft]]...   one device per word, sizes in bytes, with the UUIDs of driver.c, or
+ *                                                  those of the software device
  *
  * Pages are files in FOLDER, so a keeper that is killed and started again finds what clients hold. Answers to SIGUSR1
  * by writing what is held to FOLDER/held, one line per device: granted, held, in objects, in bytes. SIGTERM ends it.
@@ -43,6 +44,7 @@ static struct wire_device devices[WIRE_MAX_DEVICES];
 static unsigned int device_count;
 static struct client clients[CLIENTS_MAX];
 static struct object objects[OBJECTS_MAX];
+static const uint8_t soft_uuid[16] = { 'm', 'e', 't', 'e', 0, 0, 0x40, 0, 0x80 };
 static const char *folder;
 static volatile sig_atomic_t report, stop;
 
@@ -198,7 +200,9 @@ static bool hello(struct client *c, const struct wire_hello *h)
 	cm->cmsg_type = SCM_RIGHTS;
 	cm->cmsg_len = CMSG_LEN(sizeof fds);
 	fds[0] = fd;
-	fds[1] = open("/dev/null", O_WRONLY | O_CLOEXEC); /* a doorbell that nobody hears */
+	snprintf(path, sizeof path, "%s/bell", folder); /* a doorbell that only a test hears */
+	mkfifo(path, 0600);
+	fds[1] = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	memcpy(CMSG_DATA(cm), fds, sizeof fds);
 	sendmsg(c->fd, &m, MSG_NOSIGNAL);
 	close(fds[0]);
@@ -360,6 +364,10 @@ int main(int argc, char **argv)
 			memset(d, 0, sizeof *d);
 		else
 			memset(d->uuid, 0xd0 + i - 3, sizeof d->uuid);
+		if (d->flags & WIRE_DEVICE_SOFT) {
+			memcpy(d->uuid, soft_uuid, sizeof soft_uuid);
+			d->uuid[15] = (uint8_t)(i - 3);
+		}
 	}
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		clients[i].fd = -1;

@@ -35,6 +35,7 @@ def main():
     p.add_argument("--env", action="append", default=[])
     p.add_argument("--way", default="preload")
     p.add_argument("--keeper", default="yes")
+    p.add_argument("--driver", default="test", help="test or soft: the test driver or the software device")
     p.add_argument("--log", help="a text that must stand in the log, exactly once")
     p.add_argument("program", nargs="+")
     a = p.parse_args()
@@ -48,6 +49,10 @@ def main():
         "METE_NVML": os.path.join(tests, "libtestnvml.so"), "METE_LOG": os.path.join(folder, "log"), "TEST_FOLDER": folder,
         "TEST_DRIVER_FILE": os.path.join(folder, "truth"),
     })
+    if a.driver == "soft":
+        soft = os.path.join(a.build, "src/softdev")
+        env.update({"METE_DRIVER": os.path.join(soft, "libcuda.so.1"), "METE_NVML": os.path.join(soft, "libnvidia-ml.so.1"),
+                    "METE_SOFT_DIR": os.path.join(folder, "soft")})
     if a.way in ("preload", "linked"):
         env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), os.path.join(shim, "libcuda.so.1")]))
     env["LD_LIBRARY_PATH"] = shim

@@ -1,0 +1,26 @@
+/*
+ * capture.h: streams that are being captured. What is launched into them is no work: it becomes nodes of a graph.
+ *
+ * While any stream of the process is being captured, no launch takes the fast path, every launch asks the driver about
+ * its stream, and every launch that is work is marked at once by its own thread: a marker that came later could find
+ * its stream captured and end up in the program's graph.
+ */
+#pragma once
+
+#include "cuda_table.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+extern _Atomic uint32_t capture_count;
+
+static inline bool capture_going(void)
+{
+	return atomic_load(&capture_count);
+}
+
+/* The stream is being captured, or the driver cannot say because of a capture. */
+bool capture_is(CUstream stream, bool per_thread);
+
+/* In the child of fork(). */
+void capture_reset(void);

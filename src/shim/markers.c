@@ -1,0 +1,363 @@
+/* markers.c: see markers.h. */
+#include "shim/markers.h"
+#include "cuda_shim.h"
+#include "shim/tick.h"
+
+#define SINGLES 16u /* launches that are measured one by one after a mixed chunk went wrong */
+
+static struct chunk *chunk_at(struct pace *p, uint32_t i)
+{
+	return &p->chunk[i % CHUNKS];
+}
+
+static void drop_done_locked(struct pace *p)
+{
+	while (p->chunk_tail != p->chunk_head && !chunk_at(p, p->chunk_tail)->stream)
+		p->chunk_tail++;
+}
+
+/* Another stream had work in flight when this one's chunk began after a gap. */
+static bool covered_locked(const struct pace *p, const struct flow *mine, uint64_t begin_ns)
+{
+	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
+		const struct stream *s = p->chunk[i % CHUNKS].stream;
+		const struct flow *f = s ? &s->flow[p->engine] : NULL;
+
+		if (f && f != mine && f->busy_from_ns < begin_ns &&
+		    (int64_t)(p->chunk[i % CHUNKS].word - f->completed) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Writes an edge. A page whose ring is full loses an end and the begin after it: the time between counts as busy. */
+static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
+{
+	if (p->edge_open != begins && wire_edge_put(p->wire, at_ns, begins))
+		p->edge_open = begins;
+}
+
+static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t from = begin_ns, busy;
+
+	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && !covered_locked(p, f, begin_ns))) {
+		if (p->span_begin_ns)
+			edge_locked(p, p->span_end_ns, false);
+		if (begin_ns < p->span_end_ns)
+			begin_ns = p->span_end_ns;
+		edge_locked(p, begin_ns, true);
+		p->span_begin_ns = from = begin_ns;
+	} else if (from > p->span_end_ns || from < p->span_end_ns) {
+		from = p->span_end_ns;
+	}
+	if (end_ns <= p->span_end_ns)
+		return;
+	busy = atomic_load_explicit(&p->wire->busy_ns, memory_order_relaxed);
+	atomic_store_explicit(&p->wire->busy_ns, busy + (end_ns > from ? end_ns - from : 0), memory_order_relaxed);
+	p->span_end_ns = end_ns;
+}
+
+static void learn_locked(struct pace *p, struct flow *f, const struct chunk *c, uint64_t packed, uint64_t ns)
+{
+	uint32_t launches = packed & ((1u << ESTIMATE_SHIFT) - 1);
+	uint64_t predicted = pace_ns(packed);
+
+	atomic_fetch_add_explicit(&p->wire->launches, launches, memory_order_relaxed);
+	if (launches == 1 && ns > atomic_load_explicit(&p->wire->longest_ns, memory_order_relaxed))
+		atomic_store_explicit(&p->wire->longest_ns, ns, memory_order_relaxed);
+	if (launches == 1 && ns > atomic_load_explicit(&p->wire->bound_ns, memory_order_relaxed) &&
+	    atomic_load_explicit(&p->wire->bound_ns, memory_order_relaxed))
+		atomic_fetch_or_explicit(&p->wire->flags, WIRE_TURN_LONG, memory_order_relaxed);
+	if (c->key != FLOW_MIXED) {
+		estimate_learn(c->key, ns / (launches ? launches : 1), launches);
+	} else if (ns > predicted + predicted / 3 || ns < predicted - predicted / 3) {
+		f->single = SINGLES;
+		atomic_fetch_or_explicit(&f->slow, FLOW_SINGLE, memory_order_relaxed);
+	}
+}
+
+/* begin_ns 0: it began when what was before it ended. */
+static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct flow *f = &c->stream->flow[p->engine];
+	uint64_t packed = c->word - f->completed;
+
+	if ((int64_t)packed <= 0)
+		return;
+	if (begin_ns < f->busy_from_ns)
+		begin_ns = f->busy_from_ns;
+	if (begin_ns < f->last_end_ns)
+		begin_ns = f->last_end_ns;
+	if (end_ns < begin_ns)
+		end_ns = begin_ns;
+	__atomic_store_n(&f->completed, c->word, __ATOMIC_RELAXED);
+	p->completed += packed;
+	f->last_end_ns = p->anchor_ns = end_ns;
+	span_locked(p, f, begin_ns, end_ns);
+	learn_locked(p, f, c, packed, end_ns - begin_ns);
+	if (atomic_load(&f->submitted) == f->completed)
+		atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
+}
+
+bool pace_idle_locked(struct pace *p, uint64_t now_ns)
+{
+	if (!p->busy)
+		return true;
+	/* See pace.h: the limit first. */
+	atomic_store(&p->limit, p->completed);
+	if (atomic_load(&p->admitted) != p->completed) {
+		pace_refresh_locked(p, now_ns);
+		return false;
+	}
+	if (p->span_begin_ns)
+		edge_locked(p, p->span_end_ns, false);
+	p->span_begin_ns = 0;
+	p->busy = p->alone = false;
+	p->written_off_ns = 0;
+	atomic_store(&p->wire->done_by_ns, 0);
+	atomic_store(&p->wire->busy_since_ns, 0);
+	return true;
+}
+
+static void progress(struct pace *p)
+{
+	atomic_fetch_add(&p->progress, 1);
+	tick_wake(&p->progress);
+}
+
+/* A chunk has ended; it is claimed by the caller. */
+static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool waited)
+{
+	struct chunk c = *at;
+	struct lane *l = c.stream->lane;
+	uint64_t begin_ns = 0, end_ns = 0;
+	bool idle;
+
+	if (lane_enter(l)) {
+		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited);
+		if (c.start && end_ns)
+			begin_ns = lane_time(l, c.start, c.start_ns, seen_ns, false);
+		lane_leave(l);
+	}
+	pthread_mutex_lock(&p->lock);
+	account_locked(p, &c, begin_ns, end_ns ? end_ns : seen_ns);
+	at->stream = NULL;
+	at->claimed = false;
+	drop_done_locked(p);
+	idle = pace_idle_locked(p, seen_ns);
+	if (!idle)
+		pace_refresh_locked(p, seen_ns);
+	pthread_mutex_unlock(&p->lock);
+	lane_return(l, c.start);
+	lane_return(l, c.end);
+	pace_ring(p, idle ? WIRE_ON_IDLE | WIRE_ON_EDGE : WIRE_ON_EDGE);
+	progress(p);
+}
+
+static struct chunk *claim(struct pace *p, uint32_t *i)
+{
+	struct chunk *c = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if ((int32_t)(*i - p->chunk_tail) < 0)
+		*i = p->chunk_tail;
+	for (; *i != p->chunk_head && !c; ++*i)
+		if (chunk_at(p, *i)->stream && !chunk_at(p, *i)->claimed)
+			c = chunk_at(p, *i);
+	if (c)
+		c->claimed = true;
+	pthread_mutex_unlock(&p->lock);
+	return c;
+}
+
+static void unclaim(struct pace *p, struct chunk *c)
+{
+	pthread_mutex_lock(&p->lock);
+	c->claimed = false;
+	pthread_mutex_unlock(&p->lock);
+}
+
+unsigned int markers_reap(struct pace *p)
+{
+	unsigned int ended = 0;
+	struct chunk *c;
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&p->lock);
+	i = p->chunk_tail;
+	pthread_mutex_unlock(&p->lock);
+	while ((c = claim(p, &i))) {
+		CUresult r = CUDA_ERROR_NOT_READY;
+
+		if (lane_enter(c->stream->lane)) {
+			r = shim_real.cuEventQuery(c->end);
+			lane_leave(c->stream->lane);
+		}
+		if (r == CUDA_ERROR_NOT_READY) {
+			unclaim(p, c);
+			continue;
+		}
+		finish(p, c, tick_now(), false);
+		ended++;
+	}
+	return ended;
+}
+
+bool markers_wait(struct pace *p, CUresult *ret_r)
+{
+	struct chunk *c;
+	struct lane *l;
+	bool waited;
+	uint32_t i;
+
+	pthread_mutex_lock(&p->lock);
+	i = p->chunk_tail;
+	pthread_mutex_unlock(&p->lock);
+	c = claim(p, &i);
+	*ret_r = CUDA_SUCCESS;
+	if (!c)
+		return false;
+	l = c->stream->lane;
+	if (!lane_enter(l)) {
+		unclaim(p, c);
+		return false;
+	}
+	waited = shim_real.cuEventQuery(c->end) == CUDA_ERROR_NOT_READY;
+	if (waited)
+		*ret_r = shim_real.cuEventSynchronize(c->end);
+	lane_leave(l);
+	finish(p, c, tick_now(), waited);
+	return true;
+}
+
+bool markers_one_stream_locked(struct pace *p)
+{
+	const struct stream *first = NULL;
+
+	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
+		const struct stream *s = chunk_at(p, i)->stream;
+
+		if (s && first && s != first)
+			return false;
+		if (s)
+			first = s;
+	}
+	return true;
+}
+
+struct stream *markers_unmarked_locked(struct pace *p)
+{
+	for (uint32_t i = 0; i < streams_known(); i++) {
+		struct stream *s = stream_known(i);
+		struct flow *f = s ? &s->flow[p->engine] : NULL;
+
+		if (!s || s->shared || f->claimed || s->lane->device != p->device ||
+		    (int64_t)(atomic_load(&f->submitted) - f->marked) <= 0)
+			continue;
+		f->claimed = true;
+		return s;
+	}
+	return NULL;
+}
+
+void markers_unclaimed(struct pace *p, struct stream *s)
+{
+	bool claimed = true;
+
+	while (claimed) {
+		uint32_t progress = atomic_load(&p->progress);
+
+		pthread_mutex_lock(&p->lock);
+		claimed = s->flow[p->engine].claimed;
+		pthread_mutex_unlock(&p->lock);
+		if (claimed)
+			tick_wait(&p->progress, progress, 100000, false);
+	}
+}
+
+/* False: there is no room, or nothing to mark. */
+static bool enqueue_locked(struct pace *p, const struct chunk *c)
+{
+	struct flow *f = &c->stream->flow[p->engine];
+	uint64_t packed = c->word - f->marked;
+
+	if (p->chunk_head - p->chunk_tail >= CHUNKS)
+		return false;
+	if ((int64_t)packed > 0) {
+		f->marked = c->word;
+		p->marked += packed;
+	}
+	*chunk_at(p, p->chunk_head++) = *c;
+	return true;
+}
+
+void marker_record(struct pace *p, struct stream *s, CUevent start, uint64_t start_ns)
+{
+	struct flow *f = &s->flow[p->engine];
+	struct chunk c = { .stream = s, .start = start, .start_ns = start_ns };
+	bool queued = false;
+
+	c.key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed);
+	c.word = atomic_load(&f->submitted);
+	c.end = lane_event(s->lane);
+	c.end_ns = tick_now();
+	if (c.end && lane_record(c.end, s->handle, s->per_thread) != CUDA_SUCCESS) {
+		lane_return(s->lane, c.end);
+		c.end = NULL;
+	}
+	pthread_mutex_lock(&p->lock);
+	f->claimed = false;
+	if (c.end) {
+		queued = enqueue_locked(p, &c);
+		pace_refresh_locked(p, c.end_ns);
+	} else {
+		/* The driver takes no marker here: what is predicted stands for what cannot be measured. */
+		uint64_t packed = c.word - f->marked;
+
+		c.key = 0;
+		if ((int64_t)packed > 0) {
+			f->marked = c.word;
+			p->marked += packed;
+			account_locked(p, &c, 0, c.end_ns + pace_ns(packed));
+		}
+		pace_idle_locked(p, c.end_ns);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!queued) {
+		lane_return(s->lane, start);
+		lane_return(s->lane, c.end);
+	}
+	pace_kick(p);
+}
+
+void markers_drop_lane(struct pace *p, struct lane *l)
+{
+	uint64_t now = tick_now();
+
+	pthread_mutex_lock(&p->lock);
+	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
+		struct chunk *c = chunk_at(p, i);
+
+		if (!c->stream || c->stream->lane != l || c->claimed)
+			continue;
+		account_locked(p, c, 0, now);
+		c->stream = NULL;
+	}
+	for (uint32_t i = 0; i < STREAMS; i++) {
+		struct flow *f = &streams[i].flow[p->engine];
+		uint64_t rest;
+
+		if (!atomic_load_explicit(&streams[i].key, memory_order_acquire) || streams[i].lane != l)
+			continue;
+		rest = atomic_load(&f->submitted) - f->completed;
+		p->completed += rest;
+		p->marked += atomic_load(&f->submitted) - f->marked;
+		f->marked = atomic_load(&f->submitted);
+		__atomic_store_n(&f->completed, f->marked, __ATOMIC_RELAXED);
+	}
+	drop_done_locked(p);
+	pace_idle_locked(p, now);
+	pthread_mutex_unlock(&p->lock);
+	progress(p);
+}

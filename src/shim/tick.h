@@ -1,0 +1,41 @@
+/*
+ * tick.h: the clock and the futexes of the gate. Through syscall(), as everything of the shim that touches the kernel;
+ * errno is left as it was.
+ */
+#pragma once
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* CLOCK_MONOTONIC. */
+static inline uint64_t tick_now(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Until somebody wakes, the word is not `value` any more, or the time has passed. May return early. shared: a page's. */
+static inline void tick_wait(_Atomic uint32_t *word, uint32_t value, uint64_t most_ns, bool shared)
+{
+	struct timespec t = { .tv_sec = (time_t)(most_ns / 1000000000u), .tv_nsec = (long)(most_ns % 1000000000u) };
+	int saved = errno;
+
+	syscall(SYS_futex, word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
+	errno = saved;
+}
+
+static inline void tick_wake(_Atomic uint32_t *word)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	errno = saved;
+}

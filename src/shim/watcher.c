@@ -1,0 +1,179 @@
+/*
+ * watcher.c: see watcher.h.
+ *
+ * With the work of one stream in flight it sleeps in cuEventSynchronize(), which wakes it at once; with that of several
+ * it cannot know which ends first, and asks for all of them, at intervals that follow from what is predicted.
+ */
+#include "shim/watcher.h"
+#include "cuda_shim.h"
+#include "shim/away.h"
+#include "shim/capture.h"
+#include "shim/markers.h"
+#include "shim/tick.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#define SLEEP_NS 1000000000u
+#define POLL_LEAST_NS 50000u
+#define POLL_MOST_NS 500000u
+#define END_PATIENCE_NS 20000000u /* how long exit() waits for a watcher that is inside the driver */
+#define SIGSET_BYTES 8u		  /* the kernel's */
+
+static _Atomic bool ending; /* exit() has begun */
+static _Atomic uint32_t in_driver; /* watchers that may be inside the driver */
+static _Atomic bool told_exit;
+
+static void stay_out(void)
+{
+	uint64_t until = tick_now() + END_PATIENCE_NS;
+	uint32_t n;
+
+	atomic_store_explicit(&pace_count, 0, memory_order_release);
+	atomic_store(&ending, true);
+	while ((n = atomic_load(&in_driver)) && tick_now() < until)
+		tick_wait(&in_driver, n, 1000000, false);
+}
+
+static bool enter(void)
+{
+	atomic_fetch_add(&in_driver, 1);
+	if (!atomic_load(&ending))
+		return true;
+	atomic_fetch_sub(&in_driver, 1);
+	return false;
+}
+
+static void leave(void)
+{
+	if (atomic_fetch_sub(&in_driver, 1) == 1 && atomic_load(&ending))
+		tick_wake(&in_driver);
+}
+
+/* Marks a stream whose work nobody has marked; it is claimed for us. */
+static void mark(struct pace *p, struct stream *s)
+{
+	CUcontext popped;
+	bool entered = lane_enter(s->lane), marked = false;
+
+	if (entered && shim_real.cuCtxPushCurrent_v2(s->lane->context) == CUDA_SUCCESS) {
+		marker_record(p, s, NULL, 0);
+		shim_real.cuCtxPopCurrent_v2(&popped);
+		marked = true;
+	}
+	if (entered)
+		lane_leave(s->lane);
+	if (marked)
+		return;
+	pthread_mutex_lock(&p->lock);
+	s->flow[p->engine].claimed = false;
+	pthread_mutex_unlock(&p->lock);
+	tick_wait(&p->kick, atomic_load(&p->kick), POLL_MOST_NS, false);
+}
+
+/* Of several streams one ends first: asks, and sleeps for a part of what is predicted. */
+static void poll(struct pace *p)
+{
+	uint32_t kick = atomic_load(&p->kick);
+	uint64_t now, done_by, nap;
+
+	if (markers_reap(p))
+		return;
+	now = tick_now();
+	done_by = atomic_load_explicit(&p->wire->done_by_ns, memory_order_relaxed);
+	nap = done_by > now ? (done_by - now) / 8 : POLL_LEAST_NS;
+	nap = nap < POLL_LEAST_NS ? POLL_LEAST_NS : nap > POLL_MOST_NS ? POLL_MOST_NS : nap;
+	tick_wait(&p->kick, kick, nap, false);
+}
+
+static void sleep_until_kicked(struct pace *p, uint32_t kick)
+{
+	bool nothing;
+
+	atomic_store(&p->asleep, 1);
+	pthread_mutex_lock(&p->lock);
+	/* Sequentially consistent: a launch raises `submitted`, then looks at `asleep`. */
+	nothing = p->chunk_head == p->chunk_tail;
+	if (nothing) {
+		struct stream *s = capture_going() ? NULL : markers_unmarked_locked(p);
+
+		if (s)
+			s->flow[p->engine].claimed = false;
+		nothing = !s;
+		pace_idle_locked(p, tick_now());
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (nothing)
+		tick_wait(&p->kick, kick, SLEEP_NS, false);
+	atomic_store(&p->asleep, 0);
+}
+
+/* One round. False: the driver is gone. */
+static bool round_of(struct pace *p)
+{
+	uint32_t kick = atomic_load(&p->kick);
+	struct stream *s = NULL;
+	CUresult r = CUDA_SUCCESS;
+	bool some, one;
+
+	pthread_mutex_lock(&p->lock);
+	some = p->chunk_head != p->chunk_tail;
+	one = some && markers_one_stream_locked(p);
+	if (!some && !capture_going())
+		s = markers_unmarked_locked(p);
+	pthread_mutex_unlock(&p->lock);
+	if (!s && !some) {
+		sleep_until_kicked(p, kick);
+		return true;
+	}
+	if (!enter())
+		return false;
+	if (s)
+		mark(p, s);
+	else if (!one)
+		poll(p);
+	else if (!markers_wait(p, &r))
+		tick_wait(&p->kick, kick, POLL_LEAST_NS, false);
+	leave();
+	if (some)
+		away_look(p);
+	return r != CUDA_ERROR_DEINITIALIZED;
+}
+
+static void *watch(void *data)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct pace *p = data;
+
+	pthread_detach(pthread_self());
+	syscall(SYS_prctl, PR_SET_NAME, "mete-watch", 0, 0, 0);
+	if (enter()) {
+		shim_real.cuThreadExchangeStreamCaptureMode(&mode);
+		leave();
+	}
+	while (!atomic_load(&ending) && round_of(p))
+		;
+	return NULL;
+}
+
+void watcher_start(struct pace *p)
+{
+	uint64_t all = UINT64_MAX, old = 0;
+	uint32_t none = 0;
+	int saved = errno;
+	pthread_t thread;
+
+	if (atomic_load_explicit(&p->watched, memory_order_relaxed) || atomic_load(&ending) ||
+	    !atomic_compare_exchange_strong(&p->watched, &none, 1))
+		return;
+	if (!atomic_exchange(&told_exit, true))
+		atexit(stay_out);
+	/* A new thread has the mask of its maker; the program's is as it was a moment later. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, SIGSET_BYTES);
+	if (pthread_create(&thread, NULL, watch, p))
+		atomic_store(&p->watched, 0);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
+	errno = saved;
+}

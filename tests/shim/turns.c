@@ -1,0 +1,102 @@
+/*
+ * turns.c: the gate of the shim, one case per run: turns.h says how.
+ *
+ * The machine may be busy: nothing here asserts that something was fast, only that it did not happen too early, and
+ * that what was measured agrees with what the device did.
+ */
+#include "turns.h"
+
+static _Atomic int launched;
+
+static void *launch_one(void *data)
+{
+	is(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	is(launch(busy, *(uint64_t *)data, stream), CUDA_SUCCESS);
+	atomic_fetch_add(&launched, 1);
+	return NULL;
+}
+
+/* A closed gate holds a launch back, says so on the page, and lets it go when it opens. */
+static void case_closed(void)
+{
+	uint64_t ns = 1 * MS, before;
+	struct wire_turn *t;
+	pthread_t thread;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	pthread_create(&thread, NULL, launch_one, &ns);
+	for (int i = 0; i < 2000 && !atomic_load(&t->waiting); i++)
+		nap(1 * MS);
+	is(atomic_load(&t->waiting), 1);
+	ok(atomic_load(&t->waiting_since_ns) > 0);
+	nap(150 * MS); /* longer than WIRE_STUCK_NS: nothing of its own is in flight, so it waits on */
+	is(atomic_load(&launched), 0);
+	is(atomic_load(&t->busy_since_ns), 0);
+	before = now_ns();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(atomic_load(&t->waiting), 0);
+	ok(atomic_load(&t->waited_ns) >= 150 * MS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	ok(now_ns() - before >= 1 * MS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->launches), 1);
+	is(atomic_load(&t->bypassed), 0);
+}
+
+/* What the page says of busy time is what the kernels took, gaps left out. */
+static void case_edges(void)
+{
+	unsigned int edges = 0;
+	uint64_t sum, before, host = 0;
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 10; i++) {
+		before = now_ns();
+		is(launch(busy, 5 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+		host += now_ns() - before;
+		nap(3 * MS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, &edges);
+	is(edges, 20);
+	printf("# %.3f ms busy, %.3f for the host\n", (double)sum / 1e6, (double)host / 1e6);
+	ok(sum >= 50 * MS && sum < host);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 10);
+	ok(atomic_load(&turn(WIRE_COMPUTE)->busy_ns) == sum);
+	before = now_ns();
+	for (int i = 0; i < 40; i++)
+		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	host = now_ns() - before;
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, &edges);
+	printf("# %.3f ms busy, %u edges\n", (double)sum / 1e6, edges);
+	ok(sum >= 40 * MS && sum < host);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{ "closed", case_closed },
+		{ "edges", case_edges },
+	};
+	const char *name = argc > 1 ? argv[1] : "";
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		if (strcmp(cases[i].name, name))
+			continue;
+		cases[i].run();
+		printf("1..%d\n", tap_count);
+		return tap_failed ? 1 : 0;
+	}
+	return 2;
+}

@@ -1,0 +1,124 @@
+/*
+ * turns.h: what the tests of the gate share: they play meted, by writing the page of the process that they run in, and
+ * the program, by launching a kernel that lasts as long as it is told.
+ */
+#pragma once
+
+#include "kit.h"
+#include "wire/page.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define US 1000ull
+#define MS (1000 * US)
+
+static struct wire_page *page;
+static CUcontext context;
+static CUfunction busy, other;
+static CUstream stream;
+
+static const char busy_ptx[] =
+	".version 7.0\n.target sm_52\n.address_size 64\n"
+	".visible .entry busy(.param .u64 ns)\n{\n.reg .u64 %t<4>;\n.reg .pred %p;\n"
+	"ld.param.u64 %t0, [ns];\nmov.u64 %t1, %globaltimer;\nadd.u64 %t0, %t0, %t1;\n"
+	"again:\nmov.u64 %t1, %globaltimer;\nsetp.lt.u64 %p, %t1, %t0;\n@%p bra again;\nret;\n}\n"
+	".visible .entry other(.param .u64 ns)\n{\n.reg .u64 %t<4>;\n.reg .pred %p;\n"
+	"ld.param.u64 %t0, [ns];\nmov.u64 %t1, %globaltimer;\nadd.u64 %t0, %t0, %t1;\n"
+	"again:\nmov.u64 %t1, %globaltimer;\nsetp.lt.u64 %p, %t1, %t0;\n@%p bra again;\nret;\n}\n";
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline void nap(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	nanosleep(&t, NULL);
+}
+
+static inline struct wire_turn *turn(enum wire_engine engine)
+{
+	return &page->turn[0][engine];
+}
+
+/* meted's side of the gate: one of the words of enum wire_gate. */
+static inline void gate_set(enum wire_engine engine, uint32_t word, uint64_t bound_ns, uint64_t until_ns)
+{
+	struct wire_turn *t = turn(engine);
+	uint32_t serial = (atomic_load(&t->gate) & ~(WIRE_GATE_SERIAL - 1)) + WIRE_GATE_SERIAL;
+
+	atomic_store(&t->bound_ns, bound_ns);
+	atomic_store(&t->until_ns, until_ns);
+	atomic_store(&t->gate, serial | word);
+	syscall(SYS_futex, &t->gate, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static inline CUresult launch(CUfunction f, uint64_t ns, CUstream s)
+{
+	void *params[] = { &ns };
+
+	/* The grid tells the lengths apart: a kind is a function and its shape. */
+	return cu.cuLaunchKernel(f, 1, 1, 1, 1 + (unsigned int)(ns / (50 * US)) % 1000, 1, 1, 0, s, params, NULL);
+}
+
+static inline void wait_idle(enum wire_engine engine)
+{
+	for (int i = 0; i < 5000 && atomic_load(&turn(engine)->busy_since_ns); i++)
+		nap(1 * MS);
+	is(atomic_load(&turn(engine)->busy_since_ns), 0);
+}
+
+static inline void page_open(void)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/page-%d-1", getenv("TEST_FOLDER"), (int)getpid());
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		exit(1);
+	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+}
+
+static inline void setup(void)
+{
+	CUmodule module;
+
+	kit_open("libcuda.so.1");
+	context = begin(0);
+	page_open();
+	is(cu.cuModuleLoadData(&module, busy_ptx), CUDA_SUCCESS);
+	is(cu.cuModuleGetFunction(&busy, module, "busy"), CUDA_SUCCESS);
+	is(cu.cuModuleGetFunction(&other, module, "other"), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+}
+
+/* Takes all edges off the page. Value: the time between begins and ends. ret_count: edges. */
+static inline uint64_t take_edges(enum wire_engine engine, unsigned int *ret_count)
+{
+	uint64_t at, last = 0, begin = 0, sum = 0;
+	unsigned int count = 0;
+	bool begins;
+
+	while (wire_edge_get(turn(engine), &at, &begins)) {
+		ok(at >= last);
+		ok(begins == (begin == 0));
+		if (!begins)
+			sum += at - begin;
+		begin = begins ? at : 0;
+		last = at;
+		count++;
+	}
+	if (ret_count)
+		*ret_count = count;
+	return sum;
+}
