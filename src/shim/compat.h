@@ -33,5 +33,6 @@ COMPAT_BIND(dlsym);
 COMPAT_BIND(dlclose);
 COMPAT_BIND(pthread_create);
 COMPAT_BIND(pthread_detach);
+COMPAT_BIND(pthread_mutex_trylock);
 __asm__(".symver dlinfo,dlinfo@" COMPAT_DLINFO);
 #endif

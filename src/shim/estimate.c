@@ -1,9 +1,8 @@
 /*
  * estimate.c: see estimate.h.
  *
- * Mean and mean deviation move by an eighth per measurement, as a network stack estimates round trips; the prediction is
- * their sum, which lies near the 95th percentile of what comes close to a normal distribution, and at the mean of what
- * does not vary. The first few measurements weigh more, so that a first run that loads code is soon forgotten.
+ * Mean and mean deviation move by an eighth per measurement, as a network stack estimates round trips; the prediction
+ * is their sum: the mean of what does not vary, and a little above it for what does. The first few measurements weigh more, so that a first run that loads code is soon forgotten.
  */
 #include "shim/estimate.h"
 

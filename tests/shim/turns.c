@@ -68,7 +68,7 @@ static void case_edges(void)
 	printf("# %.3f ms busy, %.3f for the host\n", (double)sum / 1e6, (double)host / 1e6);
 	ok(sum >= 50 * MS && sum < host);
 	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 10);
-	ok(atomic_load(&turn(WIRE_COMPUTE)->busy_ns) == sum);
+	ok(atomic_load(&turn(WIRE_COMPUTE)->busy_ns) - sum < 1 * US || sum - atomic_load(&turn(WIRE_COMPUTE)->busy_ns) < 1 * US);
 	before = now_ns();
 	for (int i = 0; i < 40; i++)
 		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
