@@ -8,29 +8,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES (256u << 10)
+/* As compat.h does for others. */
+#ifdef COMPAT_BIND
+COMPAT_BIND(pthread_create);
+COMPAT_BIND(pthread_detach);
+#endif
 
 bool thread_start(void *(*body)(void *))
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
+	/* The kernel's sets of signals: 64 of them. */
+	uint64_t all = UINT64_MAX, before = 0;
 	pthread_t thread;
 	int r;
 
-	if (pthread_attr_init(&attr))
-		return false;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* Where a program has much thread-local storage this is refused or too little: then the usual size. */
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = pthread_create(&thread, &attr, body, NULL);
-	if (r) {
-		pthread_attr_setstacksize(&attr, 8u << 20);
-		r = pthread_create(&thread, &attr, body, NULL);
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof all);
+	r = pthread_create(&thread, NULL, body, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+	if (!r)
+		pthread_detach(thread);
 	return !r;
 }
 

@@ -1,4 +1,4 @@
-/* thread.h: threads in a guest's process: small, detached, with all signals blocked. */
+/* thread.h: threads in a guest's process, detached, with all signals blocked. */
 #pragma once
 
 #include <stdatomic.h>
