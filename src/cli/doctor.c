@@ -12,6 +12,7 @@
 #include "cli/place.h"
 #include "cli/probe.h"
 #include "cli/tenant_env.h"
+#include "cli/tier.h"
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -26,9 +27,9 @@
 
 enum status {
 	STATUS_OK,
-	STATUS_NOTE, /* worth knowing; nothing to be done */
+	STATUS_NOTE,	/* worth knowing; nothing to be done */
 	STATUS_WARNING, /* something will not work as wished */
-	STATUS_FAILED, /* mete run cannot work */
+	STATUS_FAILED,	/* mete run cannot work */
 };
 
 static const char *const status_name[] = { "ok", "note", "warning", "failed" };
@@ -116,13 +117,13 @@ static void check_driver(struct doctor *d)
 		    "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
 	else if (!p.loaded)
 		add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
-		    named ? "unset METE_DRIVER, or correct it" :
-			    "install NVIDIA's driver to use a GPU; without one the software device is used",
+		    named ? "unset METE_DRIVER, or correct it"
+			  : "install NVIDIA's driver to use a GPU; without one the software device is used",
 		    named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
 	else if (p.result)
 		add(d, "driver", STATUS_WARNING,
-		    p.result == 100 ? "no GPU answers; check the hardware, or in a container pass the device nodes in" :
-				      "check that the driver's module is loaded and of the same version (dmesg)",
+		    p.result == 100 ? "no GPU answers; check the hardware, or in a container pass the device nodes in"
+				    : "check that the driver's module is loaded and of the same version (dmesg)",
 		    "%s: cuInit answers %d%s", p.path, p.result, *module ? "" : "; the kernel's module is not loaded");
 	else
 		add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
@@ -274,6 +275,50 @@ static void check_surroundings(struct doctor *d)
 		    "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
 }
 
+/* What meted knows of tier T3 in the grants that there are: the last word of each. */
+static void tier_news(struct doctor *d)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *grants = NULL, *grant, *event;
+	struct fault f;
+	size_t i, j;
+
+	if (control_open(&control, CONTROL_START, &f) || grants_get(&control, NULL, &grants, &f))
+		goto out;
+	json_array_foreach(grants, i, grant)
+	{
+		const char *word = NULL;
+
+		json_array_foreach(json_object_get(grant, "events"), j,
+				   event) if (strstr(device_text(event, "text"), "tier T3")) word =
+			device_text(event, "text");
+		if (word)
+			add(d, "tier", strstr(word, "given up") ? STATUS_WARNING : STATUS_OK, NULL, "grant %s: %s",
+			    device_text(grant, "name"), word);
+	}
+out:
+	json_decref(grants);
+	control_close(&control);
+}
+
+static void check_tier(struct doctor *d)
+{
+	char doubt[200];
+
+	if (!*d->place.shim_dir)
+		return;
+	if (!tier_installed(d->place.shim_dir))
+		add(d, "tier", STATUS_NOTE, "install mete whole to try tier T3", "T2; %s is not installed",
+		    TIER_LIBRARY);
+	else if (tier_doubt(doubt, sizeof(doubt)))
+		add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not to be had: %s", doubt);
+	else
+		add(d, "tier", STATUS_NOTE, NULL,
+		    "T2; `mete run --tier T3` tries hardware time slices and steps back to T2 where the driver "
+		    "refuses; unproven on hardware (docs/tiers.md)");
+	tier_news(d);
+}
+
 static void say_enforcement(struct doctor *d)
 {
 	add(d, "memory", STATUS_NOTE, NULL,
@@ -298,7 +343,8 @@ static void print_checks(json_t *checks)
 	json_t *check;
 	size_t i;
 
-	json_array_foreach (checks, i, check) {
+	json_array_foreach(checks, i, check)
+	{
 		const char *status = device_text(check, "status"), *remedy = device_text(check, "remedy");
 		size_t s = 0;
 
@@ -325,6 +371,7 @@ int verb_doctor(const struct command_line *line)
 	check_runtime_dir(&d);
 	check_limits(&d);
 	check_surroundings(&d);
+	check_tier(&d);
 	say_enforcement(&d);
 	if (option_given(line, "json")) {
 		json_t *o = json_pack("{s:b, s:O}", "ok", !d.failed, "checks", d.checks);

@@ -12,6 +12,7 @@
 #include "cli/program.h"
 #include "cli/runtime_env.h"
 #include "cli/supervise.h"
+#include "cli/tier.h"
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ struct run {
 	struct tenant_log log;
 	struct tenant_env env;
 	char runtime_dir[PATH_MAX];
+	bool t3; /* asked for */
 	int failure; /* the exit status when the program was not started */
 };
 
@@ -53,6 +55,8 @@ static int check_options(struct run *run, struct fault *f)
 					 "with `mete set`",
 					 grant, making[i], making[i]);
 	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
+	if (!r)
+		r = tier_choose(option_value(run->line, "tier"), &run->t3, f);
 	return r ? r : choose_parse(&run->choice, run->line, f);
 }
 
@@ -165,6 +169,24 @@ static int set_env(struct run *run, struct fault *f)
 	return 0;
 }
 
+/* Tier T3 where it can be; else a line why not, and T2. */
+static void set_tier(struct run *run)
+{
+	char doubt[200] = "";
+
+	if (!run->t3)
+		return;
+	if (!strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft"))
+		snprintf(doubt, sizeof(doubt), "it needs NVIDIA's driver, and this is the software device");
+	else if (!tier_installed(run->env.shim_dir))
+		snprintf(doubt, sizeof(doubt), "%s is not in %s; install mete whole", TIER_LIBRARY, run->env.shim_dir);
+	else
+		tier_doubt(doubt, sizeof(doubt));
+	run->env.t3 = !*doubt;
+	if (*doubt)
+		say_warning("tier T3 was asked for, T2 stays in force: %s", doubt);
+}
+
 /* The program would see none of its devices. */
 static void warn_hidden(struct run *run)
 {
@@ -250,6 +272,7 @@ static int prepare(struct run *run, struct fault *f)
 		r = set_env(run, f);
 	if (r)
 		return r;
+	set_tier(run);
 	if (run->choice.list)
 		warn_hidden(run);
 	return 0;

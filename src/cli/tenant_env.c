@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/place.h"
 #include "cli/runtime_env.h"
+#include "cli/tier.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ static bool ends_with(const char *text, size_t length, const char *end)
 static bool is_shim_entry(const char *entry, size_t length)
 {
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
-	       ends_with(entry, length, "/mete/shim") || ends_with(entry, length, "/src/shim") ||
+	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/mete/shim") || ends_with(entry, length, "/src/shim") ||
 	       runtime_env_is_entry(entry, length);
 }
 
@@ -120,7 +121,7 @@ int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f)
 
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 {
-	_cleanup_free_ char *preload = NULL, *nvml = NULL, *runtime = NULL, *path = NULL;
+	_cleanup_free_ char *preload = NULL, *nvml = NULL, *rm = NULL, *runtime = NULL, *path = NULL;
 	bool has_nvml = asprintf(&nvml, ":%s/libnvidia-ml.so.1", e->shim_dir) >= 0;
 
 	if (!has_nvml)
@@ -128,17 +129,20 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
 	has_nvml = has_nvml && !access(nvml + 1, R_OK);
 	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir) : NULL;
-	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s", e->shim_dir, has_nvml ? nvml : "", runtime ? ":" : "",
-		     runtime ? runtime : "") < 0)
+	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
+		rm = NULL;
+	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
+		     runtime ? ":" : "", runtime ? runtime : "") < 0)
 		preload = NULL;
 	if (asprintf(&path, "%s%s%s", e->shim_dir, e->runtime_dir ? ":" : "", e->runtime_dir ? e->runtime_dir : "") < 0)
 		path = NULL;
-	if (!preload || !path || (e->runtime_dir && !runtime))
+	if (!preload || !path || !rm || (e->runtime_dir && !runtime))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	tenant_env_leave();
 	if (!list_set("LD_PRELOAD", preload, ": ") || !list_set("LD_LIBRARY_PATH", path, ":;") ||
 	    setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
-	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)))
+	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)) ||
+	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }

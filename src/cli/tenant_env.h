@@ -10,6 +10,7 @@
 #include "cli/fault.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct tenant_env {
 	const char *shim_dir;
@@ -18,6 +19,7 @@ struct tenant_env {
 	const char *libnvml; /* NULL: none */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program keeps its own */
+	bool t3; /* tier T3's library goes along */
 };
 
 /* Changes the environment of this process (the child, before it becomes the program). Value: 0 or a negative errno. */

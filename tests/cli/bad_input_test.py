@@ -31,6 +31,11 @@ class CommandLine(place.MeteTest):
         self.refused(2, ['ps', '--json=yes'], '--json', 'takes no value')
         self.refused(125, ['run', '--name', 'a', '--name', 'b', 'true'], '--name', 'twice')
 
+    def test_tier(self):
+        self.refused(125, ['run', '--tier', 'T9', 'true'], '--tier T9', 'T2', 'T3')
+        self.refused(125, ['run', '--tier=', 'true'], '--tier', 'T2', 'T3')
+        self.refused(125, ['run', 'true'], 'METE_TIER=T9', 'T2', 'T3', env={'METE_TIER': 'T9'})
+
     def test_operands(self):
         self.refused(125, ['run'], 'program is missing')
         self.refused(125, ['run', '--mem', '1G', '--'], 'program is missing')

@@ -263,6 +263,21 @@ class Doctor(place.MeteTest):
         self.assertIn('mete run works here', done.stdout)
         self.assertIn('not a wall', done.stdout)
 
+    def test_tier(self):
+        tier = [one for one in self.json('doctor')['checks'] if one['name'] == 'tier']
+        self.assertEqual([one['status'] for one in tier], ['note'])
+        self.assertIn('T2', tier[0]['detail'])
+        # Where T3 cannot be, it is said, and the program runs as ever.
+        shows = ['sh', '-c', 'echo "$LD_PRELOAD" "$METE_TIER"']
+        for words, env in ((['--tier', 'T3'], {}), (['--tier=t3'], {}), ([], {'METE_TIER': 'T3'})):
+            done = self.mete('run', *words, '--mem', '1M', '--', *shows, env=env)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn('tier T3 was asked for, T2 stays in force', done.stderr)
+            self.assertNotIn('mete-rm', done.stdout)
+            self.assertNotIn('T3', done.stdout)
+        done = self.mete('run', '--tier', 'T2', '--mem', '1M', '--', *shows, env={'METE_TIER': 'T3'})
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+
     def test_broken(self):
         os.mkdir(self.path('shim'))
         with open(self.path('shim/libcuda.so.1'), 'w') as file:
