@@ -77,8 +77,8 @@ static const struct option_spec run_options[] = {
 	OPTION_OVERCOMMIT,
 	{ "tier", 0, "TIER",
 	  "How compute shares are enforced: T2, work is let through in turns; T3, hardware time slices as well, and "
-	  "channels are switched off at the end of a turn. T3 is not proven on hardware; where the driver refuses it, T2 "
-	  "stays. Default: METE_TIER, else T2.",
+	  "channels are switched off at the end of a turn. T3 is not proven on hardware; where the driver refuses it, "
+	  "T2 stays. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("verbose", 'v', "Say which driver, device and daemon are used, and at the end what the program took."),
 	OPTION_END
