@@ -1,7 +1,6 @@
 /* event.c: see event.h. */
 #include "softdev/event.h"
 
-#include "base/clock.h"
 #include "softdev/graph.h"
 #include "softdev/mempool.h"
 
@@ -29,15 +28,18 @@ void event_recorded_locked(struct event *e, struct point p, struct work *w)
 	}
 }
 
-void event_reached(struct event *e, uint64_t generation, uint64_t version)
+void event_reached_locked(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns)
 {
-	uint64_t now = clock_now_ns();
-
-	pthread_mutex_lock(&stream_mutex);
 	if (e->head.generation == generation && version > e->time_version) {
-		e->time_ns = now;
+		e->time_ns = at_ns;
 		e->time_version = version;
 	}
+}
+
+void event_reached(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns)
+{
+	pthread_mutex_lock(&stream_mutex);
+	event_reached_locked(e, generation, version, at_ns);
 	pthread_mutex_unlock(&stream_mutex);
 }
 
@@ -163,7 +165,7 @@ CUresult soft_cuEventQuery(CUevent h)
 		return e;
 	pthread_mutex_lock(&stream_mutex);
 	reached = ev->shared ? shared_record_reached(ev->shared, shared_event_latest(ev->shared))
-			     : point_reached_locked(&ev->point);
+			     : point_settled_locked(&ev->point);
 	pthread_mutex_unlock(&stream_mutex);
 	return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
@@ -219,7 +221,7 @@ CUresult soft_cuEventElapsedTime_v2(float *ret, CUevent begin, CUevent end)
 	pthread_mutex_lock(&stream_mutex);
 	if (!a->version || !b->version)
 		e = CUDA_ERROR_INVALID_HANDLE;
-	else if (!point_reached_locked(&a->point) || !point_reached_locked(&b->point))
+	else if (!point_settled_locked(&a->point) || !point_settled_locked(&b->point))
 		e = CUDA_ERROR_NOT_READY;
 	else
 		*ret = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);

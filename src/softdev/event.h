@@ -26,5 +26,6 @@ void event_recorded_locked(struct event *e, struct point p, struct work *w);
 bool event_foreign(const struct event *e, struct shared_record *ret);
 /* All events of the context. */
 void event_free_all(struct context *c);
-/* Runs when the stream gets there. */
-void event_reached(struct event *e, uint64_t generation, uint64_t version);
+/* The stream, or a graph, got there at this time. */
+void event_reached(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns);
+void event_reached_locked(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns);

@@ -86,7 +86,9 @@ static void ends_note_locked(struct pace *p)
 	while ((k = p->overlap.ended)) {
 		p->overlap.ended = k->next;
 		k->next = NULL;
-		kernel_of(k)->end_ns = timeline_when(p->now, p->context, k->end_clock_ns);
+		/* release: pairs with the acquire of who looks without the mutex */
+		atomic_store_explicit(&kernel_of(k)->end_ns, timeline_when(p->now, p->context, k->end_clock_ns),
+				      memory_order_release);
 	}
 }
 
@@ -226,26 +228,29 @@ bool pace_executed(struct pace_kernel *k, uint64_t duration_ns)
 	if (others(p))
 		others_wake_locked(p);
 	ended = k->overlap.state == OVERLAP_ENDED;
+	if (ended && !was_open && k->end_ns < p->now->now_ns)
+		k->end_ns = p->now->now_ns; /* served, but only now executed */
 	pthread_mutex_unlock(&p->mutex);
 	return ended;
 }
 
-bool pace_ended(struct pace_kernel *k)
+static void update_locked(struct pace *p)
 {
-	struct pace *p = &paces[k->device];
 	struct segment_change c;
-	bool ended;
 
-	if (!k->timed)
-		return k->executed;
+	do
+		begin_locked(p, &c);
+	while (!commit_locked(p, &c));
+}
+
+void pace_update(uint32_t device)
+{
+	struct pace *p = &paces[device];
+
 	pthread_mutex_lock(&p->mutex);
-	if (k->overlap.state != OVERLAP_ENDED)
-		do
-			begin_locked(p, &c);
-		while (!commit_locked(p, &c));
-	ended = k->overlap.state == OVERLAP_ENDED;
+	if (p->overlap.first)
+		update_locked(p);
 	pthread_mutex_unlock(&p->mutex);
-	return ended && k->executed;
 }
 
 void pace_remove(struct pace_kernel *k)
@@ -309,31 +314,15 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t seen, uint64_t until_ns)
 		relax();
 }
 
-bool pace_wait(struct pace_kernel *k)
+/* Sleeps once; the mutex is dropped meanwhile. */
+static void sleep_for_locked(struct pace *p, const struct pace_kernel *k)
 {
-	struct pace *p = &paces[k->device];
-	struct segment_sleeper *s;
-	struct segment_change c;
-	uint64_t at, now, most;
-	uint32_t seen;
+	struct segment_sleeper *s = sleeper_of(p);
+	uint32_t seen = atomic_load(&s->wakes);
+	uint64_t most = p->now->now_ns + (others(p) ? 1 : 4) * (uint64_t)LOOK_NS, at;
 
-	if (!k->timed)
-		return k->executed;
-	pthread_mutex_lock(&p->mutex);
-	others_check_locked(p);
-	do
-		begin_locked(p, &c);
-	while (!commit_locked(p, &c));
-	if (k->overlap.state == OVERLAP_ENDED) {
-		pthread_mutex_unlock(&p->mutex);
-		return k->executed;
-	}
-	s = sleeper_of(p);
-	seen = atomic_load(&s->wakes);
 	copy_now(p);
-	now = p->now->now_ns;
 	at = timeline_predict(p->later, p->context, k->overlap.plan_clock_ns);
-	most = now + (others(p) ? 1 : 4) * (uint64_t)LOOK_NS;
 	at = at < most ? at : most;
 	if (p->sleepers++ == 0 || atomic_load(&s->want_at_ns) < at) {
 		atomic_store(&s->want_clock_ns, k->overlap.plan_clock_ns);
@@ -344,8 +333,20 @@ bool pace_wait(struct pace_kernel *k)
 	pthread_mutex_lock(&p->mutex);
 	if (--p->sleepers == 0)
 		atomic_store(&s->want_at_ns, 0);
+}
+
+void pace_wait(struct pace_kernel *k)
+{
+	struct pace *p = &paces[k->device];
+
+	pthread_mutex_lock(&p->mutex);
+	others_check_locked(p);
+	update_locked(p);
+	if (k->overlap.state != OVERLAP_ENDED) {
+		sleep_for_locked(p, k);
+		update_locked(p);
+	}
 	pthread_mutex_unlock(&p->mutex);
-	return pace_ended(k);
 }
 
 void pace_sleep(uint64_t until_ns)

@@ -17,9 +17,9 @@ struct pace_kernel {
 	uint32_t device;
 	bool timed; /* on the timeline; else it ends when it has been executed */
 	bool executed;
-	uint64_t began_ns; /* when it came */
-	uint64_t cpu_ns;   /* of the thread by then; 0: nobody else was there */
-	uint64_t end_ns;   /* when it ended on the timeline, CLOCK_MONOTONIC; 0: it has not */
+	uint64_t began_ns;	 /* when it came */
+	uint64_t cpu_ns;	 /* of the thread by then; 0: nobody else was there */
+	_Atomic uint64_t end_ns; /* when it ended on the timeline, CLOCK_MONOTONIC; 0: it has not */
 };
 
 /* It comes, on a device of the segment; `after` may be NULL. Its memory is the caller's until it has ended. */
@@ -32,10 +32,10 @@ _Atomic uint64_t *pace_beat(const struct pace_kernel *k);
  * as the CPU took. Value: it has ended already.
  */
 bool pace_executed(struct pace_kernel *k, uint64_t duration_ns);
-/* Whether it has ended; end_ns says when. */
-bool pace_ended(struct pace_kernel *k);
-/* Sleeps until it has ended, or for a while, or until something has changed. Value: it has ended. */
-bool pace_wait(struct pace_kernel *k);
+/* Brings end_ns of all kernels on a device up to date. */
+void pace_update(uint32_t device);
+/* Sleeps until it has ended, or for a while, or until something has changed. */
+void pace_wait(struct pace_kernel *k);
 /* It is gone, however far it is. */
 void pace_remove(struct pace_kernel *k);
 /* A copy engine has this to do, from the time at which it is free. Value: when it will have done it. */

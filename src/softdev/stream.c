@@ -6,9 +6,11 @@
  */
 #include "softdev/stream.h"
 
+#include "base/clock.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/mempool.h"
+#include "softdev/tail.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@ static pthread_cond_t ready_cond = PTHREAD_COND_INITIALIZER; /* a stream is read
 static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;  /* an operation is done; for those who wait */
 static struct stream *ready_first, *ready_last;
 static struct stream *parked;
+static struct stream *unminded; /* tails for a worker to mind */
 static unsigned workers, workers_idle, waiting;
 static _Atomic uint64_t next_id;
 
@@ -37,7 +40,7 @@ bool point_reached(const struct point *p)
 	bool reached;
 
 	pthread_mutex_lock(&stream_mutex);
-	reached = point_reached_locked(p);
+	reached = point_settled_locked(p);
 	pthread_mutex_unlock(&stream_mutex);
 	return reached;
 }
@@ -90,21 +93,43 @@ static void ready_remove_locked(struct stream *s)
 
 static bool operation_free_to_run_locked(struct operation *o)
 {
-	while (o->point_count && point_reached_locked(&o->point[o->point_count - 1]))
-		o->point_count--;
-	return !o->point_count;
+	for (; o->point_count; o->point_count--) {
+		const struct point *p = &o->point[o->point_count - 1];
+
+		if (!point_reached_locked(p))
+			return false;
+		if (p->stream && p->stream->head.generation == p->generation && o->ready_ns < p->stream->reached_ns)
+			o->ready_ns = p->stream->reached_ns;
+	}
+	return true;
+}
+
+/* Somebody depends on what leaves the tail, and nobody else is there to notice it. */
+static void mind_locked(struct stream *s)
+{
+	if (tail_empty(s) || s->minded || !(parked || s->dying || s->tail_shared))
+		return;
+	s->minded = true;
+	s->next_minded = unminded;
+	unminded = s;
 }
 
 /* An idle stream with work becomes ready or parked. */
 static void stream_schedule_locked(struct stream *s)
 {
-	if (operation_free_to_run_locked(s->first)) {
+	if (operation_free_to_run_locked(s->todo)) {
 		ready_push_locked(s);
 		return;
 	}
 	s->state = STREAM_PARKED;
 	s->next_ready = parked;
 	parked = s;
+	for (uint32_t i = 0; i < s->todo->point_count; i++) {
+		const struct point *p = &s->todo->point[i];
+
+		if (p->stream && p->stream->head.generation == p->generation)
+			mind_locked(p->stream);
+	}
 }
 
 /* Something was reached: parked streams may go on. */
@@ -116,7 +141,7 @@ static void parked_wake_locked(void)
 	while (*at) {
 		struct stream *s = *at;
 
-		if (operation_free_to_run_locked(s->first)) {
+		if (operation_free_to_run_locked(s->todo)) {
 			*at = s->next_ready;
 			ready_push_locked(s);
 			woken = true;
@@ -145,52 +170,117 @@ static bool operation_calls_host(const struct operation *o)
 	return o->work.kind == WORK_HOST || o->work.kind == WORK_CALLBACK || o->work.kind == WORK_GRAPH;
 }
 
+/* What has ended leaves the tail, and others may go on. */
+static void settle_locked(struct stream *s)
+{
+	if (tail_empty(s) || !tail_settle(s))
+		return;
+	if (waiting)
+		pthread_cond_broadcast(&done_cond);
+	if (parked)
+		parked_wake_locked();
+	worker_need_locked();
+}
+
+bool point_settled_locked(const struct point *p)
+{
+	struct stream *s = p->stream;
+
+	if (point_reached_locked(p))
+		return true;
+	if (tail_empty(s))
+		return false;
+	pace_update(s->context->device->index);
+	settle_locked(s);
+	return point_reached_locked(p);
+}
+
+/* Executes the next operation; the lock is dropped. What only marks a place has nothing to execute. */
+static void operation_execute_locked(struct stream *s, struct operation *o)
+{
+	struct operation *before = o->work.kind == WORK_KERNEL ? tail_kernel(s) : NULL;
+
+	if (before)
+		tail_hold(before);
+	pthread_mutex_unlock(&stream_mutex);
+	if (o->work.kind == WORK_KERNEL)
+		work_kernel_run(&o->work, &o->pace, before ? &before->pace : NULL);
+	else
+		work_run(&o->work, s);
+	if (o->work.kind != WORK_KERNEL) {
+		work_deinit(&o->work);
+		o->pace.end_ns = clock_now_ns();
+	}
+	pthread_mutex_lock(&stream_mutex);
+	if (before)
+		tail_release(before);
+}
+
+static void stream_end_locked(struct stream *s)
+{
+	if (!s->dying || s->first || s->minded || s->state != STREAM_IDLE)
+		return;
+	stream_unlink_locked(s);
+	s->head.generation++;
+	handle_free(s);
+}
+
 /*
  * Runs the stream until it is empty or must wait. Somebody who waits for a point (NULL: a worker) goes no further than
  * that. The stream is in state RUNNING; the lock is dropped in between.
  */
 static void stream_run_locked(struct stream *s, const struct point *until)
 {
-	while (s->first && operation_free_to_run_locked(s->first)) {
-		if (until && (point_reached_locked(until) || operation_calls_host(s->first)))
-			break;
-		struct operation *o = s->first;
+	settle_locked(s);
+	while (s->todo && operation_free_to_run_locked(s->todo)) {
+		struct operation *o = s->todo;
 
-		pthread_mutex_unlock(&stream_mutex);
-		work_run(&o->work, s);
-		work_deinit(&o->work);
-		pthread_mutex_lock(&stream_mutex);
-		s->first = o->next;
-		if (!s->first)
-			s->last = NULL;
-		s->completed++;
-		s->context->pending--;
-		free(o->point);
-		free(o);
-		if (waiting)
+		if (until && (s->executed >= until->sequence || operation_calls_host(o)))
+			break;
+		if (!tail_has_room(s)) {
+			tail_sleep(tail_awaited(s));
+			settle_locked(s);
+			continue;
+		}
+		if (!tail_marks(o))
+			operation_execute_locked(s, o);
+		tail_add(s);
+		settle_locked(s);
+		if (waiting && !tail_empty(s))
 			pthread_cond_broadcast(&done_cond);
-		if (parked)
-			parked_wake_locked();
 	}
-	if (s->first) {
+	s->state = STREAM_IDLE;
+	if (s->todo)
 		stream_schedule_locked(s);
-	} else if (s->dying) {
-		stream_unlink_locked(s);
-		s->state = STREAM_IDLE;
-		s->head.generation++;
-		handle_free(s);
-	} else {
-		s->state = STREAM_IDLE;
-	}
+	mind_locked(s);
+	stream_end_locked(s);
 	worker_need_locked();
+}
+
+/* The stream goes on by itself meanwhile, if it can. */
+static void tail_mind_locked(struct stream *s)
+{
+	while (!tail_empty(s) && (parked || s->dying || s->tail_shared)) {
+		tail_sleep(tail_first(s));
+		settle_locked(s);
+	}
+	s->minded = false;
+	stream_end_locked(s);
 }
 
 static void *worker_main(void *unused)
 {
+	pace_thread_init();
 	pthread_mutex_lock(&stream_mutex);
 	for (;;) {
 		struct stream *s = ready_first;
 
+		if (!s && unminded) {
+			s = unminded;
+			unminded = s->next_minded;
+			tail_mind_locked(s);
+			continue;
+		}
 		if (!s) {
 			workers_idle++;
 			pthread_cond_wait(&ready_cond, &stream_mutex);
@@ -211,7 +301,7 @@ static void worker_need_locked(void)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (!ready_first)
+	if (!ready_first && !unminded)
 		return;
 	if (workers_idle) {
 		pthread_cond_signal(&ready_cond);
@@ -235,7 +325,12 @@ void point_wait(const struct point *p)
 	while (!point_reached_locked(p)) {
 		struct stream *s = p->stream;
 
-		if (s->state == STREAM_READY && !operation_calls_host(s->first)) {
+		if (s->executed >= p->sequence) {
+			tail_sleep(tail_until(s, p->sequence));
+			settle_locked(s);
+			continue;
+		}
+		if (s->state == STREAM_READY && !operation_calls_host(s->todo)) {
 			ready_remove_locked(s);
 			s->state = STREAM_RUNNING;
 			stream_run_locked(s, p);
@@ -271,7 +366,8 @@ void stream_gate_reach(struct stream *gate, uint64_t sequence)
 {
 	pthread_mutex_lock(&stream_mutex);
 	if (gate->completed < sequence)
-		gate->completed = sequence;
+		gate->completed = gate->executed = sequence;
+	gate->reached_ns = clock_now_ns();
 	if (waiting)
 		pthread_cond_broadcast(&done_cond);
 	if (parked)
@@ -349,10 +445,14 @@ static CUresult submit_locked(struct stream *s, struct work *w, const struct poi
 	else
 		s->first = o;
 	s->last = o;
+	if (!s->todo)
+		s->todo = o;
 	s->submitted++;
 	s->context->pending++;
-	if (w->kind == WORK_RECORD)
+	if (w->kind == WORK_RECORD) {
+		o->submitted_ns = clock_now_ns();
 		event_recorded_locked(w->record.event, stream_point_locked(s), &o->work);
+	}
 	*ret = stream_point_locked(s);
 	if (s->state == STREAM_IDLE)
 		stream_schedule_locked(s);
@@ -508,20 +608,14 @@ struct stream *stream_new(struct context *c, unsigned flags, int priority)
 
 void stream_retire(struct stream *s)
 {
-	bool idle;
-
 	if (!handle_retire(s))
 		return;
 	pthread_mutex_lock(&stream_mutex);
-	idle = s->state == STREAM_IDLE;
 	s->dying = true;
-	if (idle) {
-		stream_unlink_locked(s);
-		s->head.generation++;
-	}
+	mind_locked(s);
+	stream_end_locked(s);
+	worker_need_locked();
 	pthread_mutex_unlock(&stream_mutex);
-	if (idle)
-		handle_free(s);
 }
 
 void stream_free_all(struct context *c)

@@ -2,9 +2,10 @@
  * stream.h: streams: queues of work that run asynchronously and in order.
  *
  * A stream with work is run by one thread at a time: a worker of the driver, or a program's thread that waits for it
- * anyway. An operation may depend on points of other streams; a point is (stream, generation, sequence number), reached
- * when that many operations of the stream have finished. A stream whose first operation depends on a point not yet
- * reached is parked and costs no thread.
+ * anyway. What has been executed may have to wait for its end on the device's timeline: see tail.h. An operation may
+ * depend on points of other streams; a point is (stream, generation, sequence number), reached when that many
+ * operations of the stream have finished. A stream whose first operation depends on a point not yet reached is parked
+ * and costs no thread.
  *
  * Among streams that are ready the ones with the greater priority (the lesser number) go first; what runs is not
  * interrupted.
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "softdev/context.h"
+#include "softdev/pace.h"
 #include "softdev/work.h"
 
 #define STREAM_PRIORITY_GREATEST (-5)
@@ -33,7 +35,12 @@ struct operation {
 	struct operation *next;
 	struct work work;
 	uint32_t point_count;
-	struct point *point; /* owned */
+	struct point *point;	 /* owned */
+	uint64_t submitted_ns;	 /* of a record of an event */
+	uint64_t ready_ns;	 /* when the last of its points was reached, on the timeline */
+	uint32_t holds;		 /* see tail_hold() */
+	bool left;		 /* it has ended, and is in no stream any more */
+	struct pace_kernel pace; /* end_ns for every kind that does something */
 };
 
 struct stream {
@@ -46,11 +53,16 @@ struct stream {
 	bool per_thread;
 	/* stream_mutex (stream.c) guards the following */
 	enum stream_state state;
-	bool dying; /* destroyed by the program, runs to its end */
-	struct operation *first, *last;
-	uint64_t submitted, completed;
-	struct stream *next_ready; /* in the list of ready or of parked streams */
-	struct stream *next;	   /* in the context's list */
+	bool dying;			       /* destroyed by the program, runs to its end */
+	bool minded;			       /* somebody sees to it that what has ended leaves the tail */
+	struct operation *first, *todo, *last; /* see tail.h */
+	uint64_t submitted, executed, completed;
+	uint32_t tail_kernels, tail_shared;
+	uint64_t tail_ns;	    /* how long the kernels in the tail take */
+	uint64_t reached_ns;	    /* when what has ended last did so */
+	struct stream *next_minded; /* in the list of those that nobody minds yet */
+	struct stream *next_ready;  /* in the list of ready or of parked streams */
+	struct stream *next;	    /* in the context's list */
 	CUsynchronizationPolicy sync_policy;
 	/* as the program set them; nothing follows from them */
 	CUaccessPolicyWindow window;
@@ -89,6 +101,8 @@ CUresult stream_values_describe(unsigned count, const CUstreamBatchMemOpParams *
 struct point stream_point(struct stream *s);
 bool point_reached_locked(const struct point *p);
 bool point_reached(const struct point *p);
+/* The same with stream_mutex held; asks the timeline, as point_reached() does. */
+bool point_settled_locked(const struct point *p);
 /* Blocks until the point is reached; runs the stream's work itself where nobody does. */
 void point_wait(const struct point *p);
 /* Everything in the context is done. Value: the context's error. */

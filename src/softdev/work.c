@@ -1,6 +1,7 @@
 /* work.c: see work.h. */
 #include "softdev/work.h"
 
+#include "base/clock.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/launch.h"
@@ -131,24 +132,36 @@ static void host_run(const struct work *w)
 	driver_in_callback = before;
 }
 
+void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after)
+{
+	bool ended = true;
+
+	*k = (struct pace_kernel){ 0 };
+	if (!w->context->sticky) {
+		pthread_rwlock_rdlock(&share_lock);
+		ended = launch_run(w, k, after);
+		pthread_rwlock_unlock(&share_lock);
+	}
+	if (ended && !k->end_ns)
+		k->end_ns = clock_now_ns();
+}
+
+/* Also waits for its end. */
 static void kernel_run(struct work *w)
 {
 	struct pace_kernel k;
-	bool ended;
 
-	pthread_rwlock_rdlock(&share_lock);
-	ended = launch_run(w, &k, NULL);
-	pthread_rwlock_unlock(&share_lock);
-	while (!ended && !driver.ending)
-		ended = pace_wait(&k);
-	if (!ended)
+	work_kernel_run(w, &k, NULL);
+	while (!k.end_ns && !driver.ending)
+		pace_wait(&k);
+	if (!k.end_ns)
 		pace_remove(&k);
 }
 
 void work_run(struct work *w, struct stream *s)
 {
 	if (w->kind == WORK_RECORD) {
-		event_reached(w->record.event, w->record.event_generation, w->record.version);
+		event_reached(w->record.event, w->record.event_generation, w->record.version, clock_now_ns());
 		if (w->record.shared)
 			shared_event_reached(w->record.shared, w->record.shared_version);
 		return;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "softdev/driver.h"
+#include "softdev/pace.h"
 #include "softdev/ptx/ptx.h"
 #include "softdev/shared_event.h"
 
@@ -83,7 +84,7 @@ struct work {
 		struct {
 			struct event *event;
 			uint64_t event_generation;
-			uint64_t version; /* of the event, by record */
+			uint64_t version;	     /* of the event, by record */
 			struct shared_event *shared; /* owned; of an event that other processes see, or NULL */
 			uint32_t shared_version;
 		} record;
@@ -105,7 +106,9 @@ struct work {
 	};
 };
 
-/* Does it. Called by the stream that it is queued on, in order, without a lock held. */
+/* Executes a kernel that comes behind `after`, or NULL. k->end_ns is set if it has ended; else k is on the timeline. */
+void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);
+/* Does it, to its end. Called by the stream that it is queued on, in order, without a lock held. */
 void work_run(struct work *w, struct stream *s);
 /*
  * A batch of waits and writes, from operation *at on, as far as it goes without waiting. Value: true when all is done,

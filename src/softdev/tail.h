@@ -1,0 +1,42 @@
+/*
+ * tail.h: the tail of a stream: work that has been executed and has not ended on the device's timeline.
+ *
+ * A stream's operations go from `todo` (not executed) into the tail (`first` to before `todo`) and leave it in order,
+ * each when it has ended. Kernels, and what merely marks a place in the stream, are executed while others are still in
+ * the tail, so that the device has no gaps where the host is late; all else waits until the tail is empty.
+ *
+ * All of this with stream_mutex held.
+ */
+#pragma once
+
+#include "softdev/stream.h"
+
+static inline bool tail_empty(const struct stream *s)
+{
+	return s->first == s->todo;
+}
+
+/* Whether the next operation may be executed although the tail is not empty. */
+bool tail_has_room(const struct stream *s);
+/* Which one to sleep for until it may. */
+struct operation *tail_awaited(const struct stream *s);
+/* The one with, or the last one before, which this point of the stream is reached; NULL: none in the tail is timed. */
+struct operation *tail_until(const struct stream *s, uint64_t sequence);
+/* What only marks a place: nothing is executed. */
+bool tail_marks(const struct operation *o);
+/* The first one; kernels alone keep others waiting, so it is one. */
+static inline struct operation *tail_first(const struct stream *s)
+{
+	return s->first;
+}
+/* The last kernel. NULL: none. */
+struct operation *tail_kernel(const struct stream *s);
+/* The next operation has been executed. */
+void tail_add(struct stream *s);
+/* What has ended goes. Value: whether anything has. */
+bool tail_settle(struct stream *s);
+/* Sleeps with stream_mutex dropped, until that one has ended, for a while, or until something has changed. */
+void tail_sleep(struct operation *o);
+/* An operation stays while somebody looks at it without stream_mutex. */
+void tail_hold(struct operation *o);
+void tail_release(struct operation *o);
