@@ -108,6 +108,7 @@ int verb_create(const struct command_line *c);
 int verb_policy(const struct command_line *c);
 int verb_delete(const struct command_line *c);
 int verb_top(const struct command_line *c);
+int verb_trace(const struct command_line *c);
 int verb_doctor(const struct command_line *c);
 int verb_version(const struct command_line *c);
 int verb_help(const struct command_line *c);

@@ -207,6 +207,31 @@ static const struct example top_examples[] = { { "mete top", "" },
 					       { "mete top --json -d 10 -n 6", "six documents, one every ten seconds" },
 					       EXAMPLE_END };
 
+static const struct option_spec trace_options[] = {
+	{ "for", 'f', "TIME", "How long to record: 500ms, 10s, 2m; an hour at most. Default: 10s.", COMPLETE_NOTHING,
+	  false },
+	{ "output", 'o', "FILE", "Where to write it; - is standard output. Default: mete-trace.json.", COMPLETE_NOTHING,
+	  false },
+	{ "device", 'd', "DEVICE", "Only what is on this device. Default: all.", COMPLETE_DEVICE, false },
+	OPTION_END
+};
+
+static const char *const trace_details[] = {
+	"Records what happens for a while: the turns that tenants get, how long the engine of a device was busy with "
+	"whose work, who stood at the gate, and every launch with its name, its stream, when it was called and when it "
+	"passed. Without a NAME all grants of this user are recorded; root sees those of all.",
+	"The file has the Chrome trace event format: open it in Perfetto (ui.perfetto.dev) or chrome://tracing. Every "
+	"device is shown as a process with tracks for each tenant, every client with tracks for its threads and its "
+	"streams. An interrupt ends the recording and the file is written all the same.",
+	"Launches of tenants that are not gated (policy native) are not seen. When they come faster than they can be "
+	"taken, some are lost: the end says how many. docs/tracing.md explains what is measured and what is predicted.",
+	NULL
+};
+
+static const struct example trace_examples[] = { { "mete trace", "everything, for ten seconds" },
+						 { "mete trace train-1 infer --for 2s -o both.json", "" },
+						 EXAMPLE_END };
+
 static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const devices_details[] = {
@@ -321,6 +346,8 @@ const struct verb verbs[] = {
 	  false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "top", "watch shares, memory and waiting times, and change them", "", top_details, top_options, top_examples,
 	  verb_top, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "trace", "record launches and turns for Perfetto", "[NAME...]", trace_details, trace_options, trace_examples,
+	  verb_trace, 0, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,

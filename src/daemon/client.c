@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/tenant.h"
+#include "daemon/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -153,6 +154,7 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 	tenant->attached_total++;
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
+	trace_attach(client);
 	*ret = client;
 	return 0;
 }
@@ -175,6 +177,7 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	client_link(client);
 	account_recover(client);
 	account_publish_to(client);
+	trace_attach(client);
 	*ret = client;
 	return 0;
 }
@@ -187,6 +190,13 @@ int client_reserve_place(struct client *client, unsigned int place)
 	if (!r && client->page.map->object_places <= place)
 		client->page.map->object_places = place + 1;
 	return r;
+}
+
+int client_reserve_trace(struct client *client)
+{
+	char name[PAGE_NAME_BYTES];
+
+	return page_reserve_trace(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
 }
 
 void client_join(struct client *client)
@@ -209,6 +219,7 @@ void client_free(struct client *client, bool leaving)
 
 	client_unlink(client);
 	if (client->page.map) {
+		trace_forget(client);
 		account_close(client);
 		if (!leaving)
 			page_remove(client->tenant->daemon->runtime.pages_fd, name_of(client, name));

@@ -26,6 +26,7 @@ struct client {
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
+	struct traced *traced; /* recorder.h: the traces that follow it */
 	bool reported; /* a page that was tampered with is reported once */
 };
 
@@ -48,6 +49,9 @@ void client_free(struct client *client, bool leaving);
 
 /* Makes sure that the page has room for one more object at this place, and says so on it. Value: 0 or -errno. */
 int client_reserve_place(struct client *client, unsigned int place);
+
+/* Makes sure that the page has room for records of launches. Value: 0 or -errno. */
+int client_reserve_trace(struct client *client);
 
 /* "pid 123 (python)", in a static buffer. */
 const char *client_text(const struct client *client);

@@ -14,6 +14,7 @@
 struct control;
 struct store;
 struct tenant;
+struct trace;
 
 struct daemon {
 	uv_loop_t *loop;
@@ -23,6 +24,7 @@ struct daemon {
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;
+	struct trace *traces;
 	int control_fd;
 	struct watch *control_watch;
 	int spare_fd; /* given up for a moment to refuse a connection when there are no descriptors left */

@@ -13,6 +13,7 @@
 #include "daemon/session.h"
 #include "daemon/store.h"
 #include "daemon/tenant.h"
+#include "daemon/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -350,6 +351,7 @@ static void leave(struct daemon *daemon)
 	daemon->stopping = true;
 	machine_stop(daemon);
 	control_close(daemon, true);
+	trace_close(daemon);
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
 	timer_free(daemon->reap);

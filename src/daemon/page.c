@@ -81,11 +81,14 @@ static int map(int fd, struct page *ret)
 
 _Static_assert(offsetof(struct wire_page, object) + sizeof(struct wire_object) <= FIRST_BYTES, "accounts fit");
 
-/* The room for the turns of its devices. */
+/* The room for the turns of its devices, and for the word that says whether launches are recorded. */
 static int reserve_turns(int fd, unsigned int devices)
 {
 	struct wire_page *none = NULL;
+	int r = posix_fallocate(fd, offsetof(struct wire_page, trace), offsetof(struct wire_trace, record));
 
+	if (r)
+		return -r;
 	return devices ? -posix_fallocate(fd, offsetof(struct wire_page, turn), devices * sizeof(none->turn[0])) : 0;
 }
 
@@ -138,6 +141,21 @@ int page_reserve_objects(int dir_fd, const char *name, struct page *page)
 	return r;
 }
 
+int page_reserve_trace(int dir_fd, const char *name, struct page *page)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (page->trace_reserved)
+		return 0;
+	fd = page_reopen(dir_fd, name);
+	if (fd < 0)
+		return fd;
+	r = -posix_fallocate(fd, offsetof(struct wire_page, trace), sizeof(struct wire_trace));
+	page->trace_reserved = !r;
+	return r;
+}
+
 int page_reopen(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -164,6 +182,7 @@ int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd)
 		page_close(ret);
 		return -EBADMSG;
 	}
+	atomic_store(&ret->map->trace.on, 0); /* whoever read it was our predecessor */
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }

@@ -23,6 +23,7 @@ struct page {
 	struct wire_page *map; /* NULL: none */
 	volatile bool broken;
 	bool objects_reserved;
+	bool trace_reserved;
 	struct page *next; /* all mapped pages, for the guard */
 };
 
@@ -45,6 +46,9 @@ int page_reopen(int dir_fd, const char *name);
 
 /* Reserves the room for all objects of the page. */
 int page_reserve_objects(int dir_fd, const char *name, struct page *page);
+
+/* Reserves the room for the records of launches; `trace.on` has its room from the beginning. */
+int page_reserve_trace(int dir_fd, const char *name, struct page *page);
 
 /* Unmaps; the file stays. */
 void page_close(struct page *page);

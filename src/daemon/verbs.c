@@ -3,7 +3,8 @@
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, bad-share, over-device, over-promised, no-driver, store, busy, not-yours, runtime.
+ * bad-size, bad-share, over-device, over-promised, no-driver, store, busy, not-yours, runtime;
+ * and those of traces, trace_ask.c.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "daemon/store.h"
 #include "daemon/tenant.h"
 #include "daemon/terms.h"
+#include "daemon/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -659,6 +661,15 @@ static enum verbs_result do_stop(struct ask *ask)
 	return answer(ask, json_object());
 }
 
+static enum verbs_result do_trace(struct ask *ask)
+{
+	char error[256];
+	json_t *said;
+	const char *code = trace_ask(ask->daemon, ask->asker->uid, ask->request, &said, error, sizeof(error));
+
+	return code ? refuse(ask, code, "%s", error) : answer(ask, said);
+}
+
 static const struct {
 	const char *op;
 	enum verbs_result (*fn)(struct ask *ask);
@@ -666,6 +677,7 @@ static const struct {
 	{ "hello", do_hello },	 { "devices", do_devices },	{ "grant_create", do_grant_create },
 	{ "grants", do_grants }, { "grant_set", do_grant_set }, { "grant_delete", do_grant_delete },
 	{ "stop", do_stop },	 { "policies", do_policies },	{ "policy_set", do_policy_set },
+	{ "trace_start", do_trace }, { "trace_read", do_trace }, { "trace_stop", do_trace },
 };
 
 enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, json_t *request, enum verbs_turn turn,

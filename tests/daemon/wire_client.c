@@ -347,6 +347,61 @@ static void do_cut(char *rest)
 		close(fd);
 }
 
+/*
+ * record COUNT DEVICE ENGINE THREAD STREAM PREDICTED_US WAITED_US NAME: notes launches as a shim does while meted
+ * traces, each PREDICTED_US after the other. Answers how many, 0 when nobody traces; and where the head was.
+ */
+static void do_record(char *rest)
+{
+	struct wire_trace *t = &page->trace;
+	uint32_t count = (uint32_t)number(&rest), head = atomic_load(&t->head);
+	struct wire_record r = { .device = (uint16_t)number(&rest) };
+	uint64_t waited_us;
+
+	r.engine = (uint16_t)number(&rest);
+	r.thread = (uint32_t)number(&rest);
+	r.stream = number(&rest);
+	r.predicted_ns = number(&rest) * 1000;
+	waited_us = number(&rest);
+	r.bytes = 4096;
+	memcpy(r.name, rest ? rest : "", rest ? strnlen(rest, sizeof(r.name)) : 0);
+	r.submitted_ns = clock_now_ns();
+	if (!atomic_load(&t->on))
+		count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		r.passed_ns = r.submitted_ns + waited_us * 1000;
+		t->record[(head + i) % WIRE_RECORDS] = r;
+		atomic_store_explicit(&t->head, head + i + 1, memory_order_release);
+		r.submitted_ns = r.passed_ns + r.predicted_ns;
+	}
+	say("%u %u", count, head);
+}
+
+/* tracing: is this client's ring read? */
+static void do_tracing(char *rest)
+{
+	(void)rest;
+	say("%u", atomic_load(&page->trace.on));
+}
+
+/* head N: says that N records were written. */
+static void do_head(char *rest)
+{
+	atomic_store(&page->trace.head, (uint32_t)number(&rest));
+	say("0");
+}
+
+/* stand DEVICE ENGINE THREADS: they stand at the gate since now. */
+static void do_stand(char *rest)
+{
+	struct wire_turn *t = page->turn[number(&rest)];
+	uint64_t engine = number(&rest);
+
+	atomic_store(&t[engine].waiting_since_ns, clock_now_ns());
+	atomic_store(&t[engine].waiting, (uint32_t)number(&rest));
+	say("0");
+}
+
 /* Becomes another program with the same pid and start time, as exec does. */
 static void do_exec(char *rest)
 {
@@ -365,7 +420,8 @@ static const struct {
 	{ "measuring", do_measuring }, { "forge", do_forge }, { "info", do_info },   { "share", do_share },
 	{ "import", do_import },       { "drop", do_drop },   { "event", do_event }, { "processes", do_processes },
 	{ "image", do_image },	       { "claim", do_claim }, { "raw", do_raw },     { "cut", do_cut },
-	{ "exec", do_exec },
+	{ "exec", do_exec },	       { "record", do_record }, { "tracing", do_tracing }, { "head", do_head },
+	{ "stand", do_stand },
 };
 
 static void obey(char *line)

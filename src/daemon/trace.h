@@ -1,0 +1,59 @@
+/*
+ * trace.h: what happened in a span of time, for `mete trace`: launches, turns, and when engines were busy with whom.
+ *
+ * Launches are written by clients into the ring on their page (struct wire_trace) while `on` is set, and drained from
+ * there before they are overwritten; turns and edges come from the arbitration through the hooks below. All of it goes
+ * into one queue of bounded length per trace, in the order in which meted learns of it, and out of it by the reads of
+ * whoever asked for the trace. What does not fit is counted, not waited for.
+ *
+ * A trace that is not read ends by itself: its reader has died. Without a trace the hooks cost a test.
+ */
+#pragma once
+
+#include "model/arbiter.h"
+#include "wire/turn.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct client;
+struct daemon;
+struct tenant;
+
+/*
+ * The arbitration gave a tenant a turn, prolonged it, or took it away; `lag_ns` is arbiter_reading's. Called after the
+ * turn has been written to the pages.
+ */
+void trace_turn(struct tenant *tenant, unsigned int share, enum wire_engine engine, const struct arbiter_turn *turn,
+		bool frozen, int64_t lag_ns, uint64_t now_ns);
+
+/* An edge was taken from a client's page. */
+void trace_edge(struct client *client, unsigned int share, enum wire_engine engine, uint64_t at_ns, bool begins);
+
+/* A client has its page; a client is about to lose it. */
+void trace_attach(struct client *client);
+void trace_forget(struct client *client);
+
+/* meted leaves: nothing is recorded any more. */
+void trace_close(struct daemon *daemon);
+
+/*
+ * What is asked on the control socket, by a user of this uid. Value: NULL with the answer in *ret (NULL: no memory), or
+ * the code of the refusal with its line in `error`.
+ *   {"op":"trace_start","grants":[NAME...],"seconds":N}  none named: all that the user may see
+ *       -> {"trace":ID,"begin_ns","seconds","left_out":N}: grants of others that were not named
+ *   {"op":"trace_read","trace":ID} ->
+ * {"done","lost":{"overwritten","full"},"devices":[{"id","index","uuid","driver","name"}],
+ *       "tenants":[{"id","name"}],"clients":[{"id","tenant","pid","command"}],"names":[TEXT...],"notes":[TEXT...],
+ *       "events":TEXT}
+ *       Each list has what is new since the last read; names are numbered from 0 on. Events are lines of words; times
+ *       are nanoseconds since begin_ns, and may be negative:
+ *         L client device engine thread stream name submitted passed predicted bytes
+ *         T tenant device engine open at until bound lag reason   (until: "-" for none)
+ *         E client device engine begins at
+ *         W client device engine since until                      stood at the gate when the trace ended
+ *   {"op":"trace_stop","trace":ID}: what has been recorded can still be read
+ */
+const char *trace_ask(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t error_size);
