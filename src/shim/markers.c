@@ -37,11 +37,12 @@ static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
 		p->edge_open = begins;
 }
 
-static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns, uint64_t end_ns)
+/* `cut`: tier T3 had switched all channels off until begin_ns, so nothing of the others' fills the gap. */
+static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns, uint64_t end_ns, bool cut)
 {
 	uint64_t from = begin_ns, busy;
 
-	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && !covered_locked(p, f, begin_ns))) {
+	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && (cut || !covered_locked(p, f, begin_ns)))) {
 		if (p->span_begin_ns)
 			edge_locked(p, p->span_end_ns, false);
 		if (begin_ns < p->span_end_ns)
@@ -56,6 +57,22 @@ static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns,
 	busy = atomic_load_explicit(&p->wire->busy_ns, memory_order_relaxed);
 	atomic_store_explicit(&p->wire->busy_ns, busy + (end_ns > from ? end_ns - from : 0), memory_order_relaxed);
 	p->span_end_ns = end_ns;
+}
+
+/* The spans of what ended, without the time in which tier T3 had it stand still. Value: that time. */
+static uint64_t spans_locked(struct pace *p, const struct flow *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t at_ns = begin_ns, off_ns, on_ns, still_ns = 0;
+
+	while (wire_cut_next(p->wire, at_ns, end_ns, &off_ns, &on_ns)) {
+		if (off_ns > at_ns)
+			span_locked(p, f, at_ns, off_ns, at_ns > begin_ns);
+		still_ns += on_ns - off_ns;
+		at_ns = on_ns;
+	}
+	if (at_ns < end_ns || !still_ns)
+		span_locked(p, f, at_ns, end_ns, at_ns > begin_ns);
+	return still_ns;
 }
 
 static void learn_locked(struct pace *p, struct flow *f, const struct chunk *c, uint64_t packed, uint64_t ns)
@@ -81,7 +98,7 @@ static void learn_locked(struct pace *p, struct flow *f, const struct chunk *c, 
 static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct flow *f = &c->stream->flow[p->engine];
-	uint64_t packed = c->word - f->completed;
+	uint64_t packed = c->word - f->completed, still_ns;
 
 	if ((int64_t)packed <= 0)
 		return;
@@ -94,8 +111,8 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 	__atomic_store_n(&f->completed, c->word, __ATOMIC_RELAXED);
 	p->completed += packed;
 	f->last_end_ns = p->anchor_ns = end_ns;
-	span_locked(p, f, begin_ns, end_ns);
-	learn_locked(p, f, c, packed, end_ns - begin_ns);
+	still_ns = spans_locked(p, f, begin_ns, end_ns);
+	learn_locked(p, f, c, packed, end_ns - begin_ns - still_ns);
 	if (atomic_load(&f->submitted) == f->completed)
 		atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
 }

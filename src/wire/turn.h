@@ -51,6 +51,13 @@ enum wire_listen {
 	WIRE_ON_EDGE = 1 << 2, /* ... anything has ended */
 };
 
+#define WIRE_CUTS 32u
+
+/* The channels were off, CLOCK_MONOTONIC: what was in flight stood still. */
+struct wire_cut {
+	_Atomic uint64_t off_ns, on_ns;
+};
+
 struct wire_turn {
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t gate; /* a futex */
@@ -78,9 +85,8 @@ struct wire_turn {
 	_Atomic uint64_t longest_ns; /* the longest single launch that was measured */
 	_Atomic uint64_t bypassed;   /* launches that passed a closed gate after WIRE_STUCK_NS */
 	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
-	/* tier T3: how often the channels were switched off, and the time that they were, in all */
-	_Atomic uint32_t cuts;
-	_Atomic uint64_t cut_ns;
+	_Atomic uint32_t cuts; /* tier T3: how often the channels have been switched off, and on again */
+	_Atomic uint64_t cut_ns; /* and for how long, in all */
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*
@@ -89,6 +95,7 @@ struct wire_turn {
 	 * it, together: the time between is charged.
 	 */
 	_Alignas(64) _Atomic uint64_t edge[WIRE_EDGES];
+	struct wire_cut cut[WIRE_CUTS]; /* the last of them; written by tier T3, read by the same process's shim */
 };
 
 enum wire_turn_flags {
@@ -145,4 +152,35 @@ static inline bool wire_edge_get(struct wire_turn *t, uint64_t *ret_at_ns, bool 
 	*ret_at_ns = edge & ~1ull;
 	*ret_begins = edge & 1;
 	return true;
+}
+
+/* Tier T3 notes that the channels were off. */
+static inline void wire_cut_put(struct wire_turn *t, uint64_t off_ns, uint64_t on_ns)
+{
+	uint32_t n = atomic_load_explicit(&t->cuts, memory_order_relaxed);
+
+	atomic_store_explicit(&t->cut[n % WIRE_CUTS].off_ns, off_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->cut[n % WIRE_CUTS].on_ns, on_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->cut_ns, on_ns - off_ns, memory_order_relaxed);
+	/* Release: pairs with the acquire in wire_cut_next(). */
+	atomic_store_explicit(&t->cuts, n + 1, memory_order_release);
+}
+
+/* The first time between the two that the channels were off, cut to them. False: they were not, as far as is known. */
+static inline bool wire_cut_next(const struct wire_turn *t, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_off_ns,
+				 uint64_t *ret_on_ns)
+{
+	uint32_t n = atomic_load_explicit(&t->cuts, memory_order_acquire);
+
+	for (uint32_t i = n > WIRE_CUTS ? n - WIRE_CUTS : 0; i != n; i++) {
+		uint64_t off = atomic_load_explicit(&t->cut[i % WIRE_CUTS].off_ns, memory_order_relaxed);
+		uint64_t on = atomic_load_explicit(&t->cut[i % WIRE_CUTS].on_ns, memory_order_relaxed);
+
+		if (on <= from_ns || off >= to_ns || on <= off)
+			continue;
+		*ret_off_ns = off > from_ns ? off : from_ns;
+		*ret_on_ns = on < to_ns ? on : to_ns;
+		return true;
+	}
+	return false;
 }

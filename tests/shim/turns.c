@@ -80,6 +80,33 @@ static void case_edges(void)
 	ok(sum >= 40 * MS && sum < host);
 }
 
+/* While tier T3 has the channels off, what is in flight stands still: that is no busy time, and no length of a kernel. */
+static void case_cut(void)
+{
+	struct wire_turn *t;
+	unsigned int edges = 0;
+	uint64_t began, host, sum;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	began = now_ns();
+	is(launch(busy, 80 * MS, stream), CUDA_SUCCESS);
+	nap(60 * MS);
+	wire_cut_put(t, began + 20 * MS, began + 30 * MS);
+	wire_cut_put(t, began + 40 * MS, began + 55 * MS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	host = now_ns() - began;
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, &edges);
+	is(edges, 6);
+	printf("# %.3f ms busy, %.3f for the host\n", (double)sum / 1e6, (double)host / 1e6);
+	ok(sum >= 55 * MS && sum + 25 * MS <= host);
+	ok(atomic_load(&t->busy_ns) + 25 * MS <= host);
+	ok(atomic_load(&t->longest_ns) + 25 * MS <= host);
+	is(atomic_load(&t->cut_ns), 25 * MS);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -88,6 +115,7 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{ "closed", case_closed },
 		{ "edges", case_edges },
+		{ "cut", case_cut },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 

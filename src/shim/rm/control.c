@@ -96,14 +96,19 @@ int control_switch_group(struct object *group, bool off)
 	struct rm_schedule s = { .enable = !off };
 	struct rm_preempt p = { .wait = 1 };
 	uint32_t size = table_schedule_bytes();
+	struct object *c = NULL;
 	int r;
 
+	while ((c = table_channel(group, c)) && c->off == off)
+		;
+	if (!c)
+		return 0;
 	if (size < 2 || size > 3)
 		return -ENOENT;
 	r = ask(group, RM_GROUP_SCHEDULE, &s, size);
 	if (!r && off)
 		r = ask(group, RM_GROUP_PREEMPT, &p, sizeof p);
-	for (struct object *c = NULL; !r && (c = table_channel(group, c));)
+	for (c = NULL; !r && (c = table_channel(group, c));)
 		c->off = off;
 	return r;
 }

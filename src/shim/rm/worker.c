@@ -100,6 +100,7 @@ static int group_switch(const struct lane *lane, struct object *g, bool off)
 static int lane_on(unsigned int d, unsigned int e)
 {
 	struct lane *lane = &lanes[d][e];
+	uint64_t on_ns = clock_now_ns();
 	int r = 0;
 
 	for (struct object *g = NULL; (g = lane_next(d, e, g));) {
@@ -114,8 +115,8 @@ static int lane_on(unsigned int d, unsigned int e)
 	if (r || !lane->cut.off)
 		return r;
 	lane->cut.off = false;
-	atomic_fetch_add_explicit(&turn_of(d, e)->cut_ns, clock_now_ns() - lane->cut.off_since_ns,
-				  memory_order_relaxed);
+	if (on_ns > lane->cut.off_since_ns)
+		wire_cut_put(turn_of(d, e), lane->cut.off_since_ns, on_ns);
 	return 0;
 }
 
@@ -294,14 +295,12 @@ static void lane_off(unsigned int d, unsigned int e, bool first)
 {
 	struct lane *lane = &lanes[d][e];
 
-	if (first) {
-		lane->cut.off = true;
+	lane->cut.off = true;
+	if (first)
 		lane->cut.off_since_ns = clock_now_ns();
-		atomic_fetch_add_explicit(&turn_of(d, e)->cuts, 1, memory_order_relaxed);
-	}
 	for (struct object *g = NULL; !over && (g = lane_next(d, e, g));) {
 		uint32_t client = g->client, handle = g->handle;
-		int r = lane->way == PROOF_BY_GROUP && !first ? 0 : group_switch(lane, g, true);
+		int r = group_switch(lane, g, true);
 		char words[80];
 
 		if (r == -ENODEV)
@@ -309,6 +308,10 @@ static void lane_off(unsigned int d, unsigned int e, bool first)
 		else if (r && still_there(client, handle))
 			step_down(d, "switching channels off answers %s", proof_words(r, words, sizeof words));
 	}
+	/* What stands still is not charged: so from when the last call has come back, and below until the first is
+	 * made. */
+	if (first && lane->cut.off)
+		lane->cut.off_since_ns = clock_now_ns();
 }
 
 /* Value: when to look again. */
