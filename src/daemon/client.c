@@ -54,6 +54,7 @@ static void on_death(void *owner)
 		return;
 	watch_free(client->death);
 	client->death = NULL;
+	arbitrate_detach(client, false);
 	close_if_over(client);
 }
 
@@ -122,6 +123,7 @@ static int resume(struct client *client, const struct wire_hello *hello, int *re
 		if (client->page.map->image)
 			account_empty(client);
 		client->page.map->image = hello->image;
+		arbitrate_hello(client, true);
 	}
 	*ret_fd = fd;
 	return 0;
@@ -155,6 +157,7 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
 	trace_attach(client);
+	arbitrate_attach(client, false);
 	*ret = client;
 	return 0;
 }
@@ -178,6 +181,7 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	account_recover(client);
 	account_publish_to(client);
 	trace_attach(client);
+	arbitrate_attach(client, true);
 	*ret = client;
 	return 0;
 }
@@ -221,6 +225,7 @@ void client_free(struct client *client, bool leaving)
 	if (client->page.map) {
 		trace_forget(client);
 		account_close(client);
+		arbitrate_detach(client, false);
 		if (!leaving)
 			page_remove(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
 		page_close(&client->page);

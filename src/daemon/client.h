@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "daemon/arbitrate.h"
 #include "daemon/loop.h"
 #include "daemon/page.h"
 #include "daemon/process.h"
@@ -27,6 +28,8 @@ struct client {
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
 	struct traced *traced; /* recorder.h: the traces that follow it */
+	struct seats seats; /* its turns; guarded by arbitrate_lock(), and the next */
+	bool process_lives; /* its turns may be open */
 	bool reported; /* a page that was tampered with is reported once */
 };
 

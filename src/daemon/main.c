@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fallback_dir.h"
+#include "daemon/arbitrate.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
@@ -335,6 +336,11 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	daemon->sweep = timer_new(daemon->loop, on_sweep, daemon);
 	if (!daemon->reap || !daemon->sweep)
 		return -ENOMEM;
+	r = arbitrate_start();
+	if (r) {
+		snprintf(error, size, "cannot start the thread that gives turns: %s", strerror(-r));
+		return r;
+	}
 	r = daemon_restore(daemon, error, size);
 	if (r)
 		return r;
@@ -354,6 +360,7 @@ static void leave(struct daemon *daemon)
 	trace_close(daemon);
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
+	arbitrate_stop();
 	timer_free(daemon->reap);
 	timer_free(daemon->sweep);
 	uv_run(daemon->loop, UV_RUN_DEFAULT); /* until all handles are closed */

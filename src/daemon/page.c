@@ -2,6 +2,7 @@
 #include "daemon/page.h"
 
 #include "base/cleanup.h"
+#include "daemon/arbitrate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,10 @@
 
 static struct page *pages;
 
-/* The handler runs in the only thread, at an access to a page: the list is not being changed then. */
+/*
+ * The handler runs at an access to a page, in the loop's thread, which alone changes the list, or in the one that gives
+ * turns, which has the lock then, under which the list is changed.
+ */
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
@@ -72,7 +76,9 @@ static int map(int fd, struct page *ret)
 	if (at == MAP_FAILED)
 		return -errno;
 	*ret = (struct page){ .map = at, .next = pages };
+	arbitrate_lock();
 	pages = ret;
+	arbitrate_unlock();
 	return 0;
 }
 
@@ -191,12 +197,14 @@ void page_close(struct page *page)
 {
 	if (!page->map)
 		return;
+	arbitrate_lock();
 	for (struct page **at = &pages; *at; at = &(*at)->next) {
 		if (*at != page)
 			continue;
 		*at = page->next;
 		break;
 	}
+	arbitrate_unlock();
 	munmap(page->map, sizeof(*page->map));
 	page->map = NULL;
 }

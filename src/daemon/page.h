@@ -21,7 +21,7 @@
 
 struct page {
 	struct wire_page *map; /* NULL: none */
-	volatile bool broken;
+	_Atomic bool broken;
 	bool objects_reserved;
 	bool trace_reserved;
 	struct page *next; /* all mapped pages, for the guard */

@@ -198,6 +198,7 @@ static bool on_hello(struct session *session, const void *packet)
 	}
 	bell_fd = doorbell_for_client(tenant);
 	client_join(session->client);
+	arbitrate_hello(session->client, false);
 	if (bell_fd < 0) {
 		log_peer("grant %s: no doorbell for pid %d (%s): %s", tenant->grant.name, (int)process.pid,
 			 process.command, strerror(-bell_fd));

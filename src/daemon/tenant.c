@@ -139,6 +139,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 		return r;
 	}
 	watch_runner(tenant);
+	arbitrate_terms(tenant);
 	for (unsigned int i = 0; i < grant->share_count; i++)
 		if (ledger_shrink_pending(&grant->share[i].ledger))
 			timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
@@ -164,6 +165,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 		session_free(tenant->sessions);
 	while (tenant->clients)
 		client_free(tenant->clients, leaving);
+	arbitrate_leave(tenant);
 	watch_free(tenant->runner);
 	cleanup_close(&tenant->runner_fd);
 	cleanup_close(&tenant->bell_fd);
@@ -414,6 +416,7 @@ int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 			  ledger_shrink_pending(ledger) ? "goes down to" : "is now",
 			  size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
 	}
+	arbitrate_terms(tenant);
 	shrink_step(tenant);
 	tenant_retry(tenant);
 	return 0;

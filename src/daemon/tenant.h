@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "daemon/arbitrate.h"
 #include "daemon/event.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
@@ -37,6 +38,7 @@ struct tenant {
 	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
 	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
 	struct watch *runner;
+	struct places places; /* its shares of the devices' time; guarded by arbitrate_lock() */
 	uint64_t attached_total; /* clients that there have been */
 	struct event_log events;
 };

@@ -2,6 +2,7 @@
 #include "daemon/terms.h"
 
 #include "base/cleanup.h"
+#include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/store.h"
@@ -226,6 +227,46 @@ bool terms_read(struct ask *ask, json_t *entry, const struct device *device, con
 
 /* Answers. */
 
+static json_t *percent(double part)
+{
+	return part < 0 ? json_null() : json_real(part * 100);
+}
+
+/* What the tier in force cannot do for this tenant. */
+static const char *tier_note(const struct engine_reading *r)
+{
+	if (r->bypassed)
+		return "some launches passed a closed gate: work that others wait for is not held up for ever";
+	if (r->is_long)
+		return "kernels longer than a turn run to their end: the share holds over longer times";
+	return "a kernel that runs is not interrupted; work that bypasses the shim (static linking, direct ioctl) is "
+	       "not "
+	       "seen";
+}
+
+static void got_json(struct tenant *tenant, unsigned int i, json_t *json)
+{
+	struct engine_reading r;
+	json_t *got;
+
+	if (!arbitrate_read(tenant, i, WIRE_COMPUTE, &r)) {
+		json_object_set_new(json, "tier", json_string("none"));
+		json_object_set_new(json, "tier_note",
+				    json_string("policy native: the device's time is not shared out"));
+		return;
+	}
+	got = json_pack("{s:s s:s s:o s:o s:o s:o s:o s:f s:f s:f s:I s:f s:I}", "tier",
+			r.sliced && r.sliced == r.seats ? "T3" : "T2", "tier_note", tier_note(&r), "share_1s",
+			percent(r.share_1s), "share_10s", percent(r.share_10s), "share_60s", percent(r.share_60s),
+			"wanted_10s", percent(r.wanted_10s), "wait_10s", percent(r.waited_10s), "wait_ms_total",
+			(double)r.total.waited_ns / 1e6, "charged_ms", (double)r.total.charged_ns / 1e6, "longest_ms",
+			(double)r.longest_ns / 1e6, "bypassed", (json_int_t)r.bypassed, "lag_ms",
+			(double)r.total.lag_ns / 1e6, "turns", (json_int_t)r.total.turns);
+	if (got)
+		json_object_update(json, got);
+	json_decref(got);
+}
+
 void terms_json(struct tenant *tenant, unsigned int i, json_t *json)
 {
 	const struct grant_compute *c = &tenant->grant.share[i].compute;
@@ -239,6 +280,12 @@ void terms_json(struct tenant *tenant, unsigned int i, json_t *json)
 	if (said)
 		json_object_update(json, said);
 	json_decref(said);
+	got_json(tenant, i, json);
+}
+
+void terms_client_json(struct client *client, unsigned int i, json_t *json)
+{
+	json_object_set_new(json, "share_10s", percent(arbitrate_client_share(client, i)));
 }
 
 /* Defaults. */

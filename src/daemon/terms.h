@@ -6,6 +6,7 @@
 #include "daemon/ask.h"
 #include "model/grant.h"
 
+struct client;
 struct tenant;
 
 /* The entry says something about the device's time. */
@@ -18,6 +19,9 @@ bool terms_given(json_t *entry);
  */
 bool terms_read(struct ask *ask, json_t *entry, const struct device *device, const struct grant_compute *old,
 		bool overcommit, const struct tenant *self, struct grant_compute *ret);
+
+/* Adds what a client got of share `i` in the last ten seconds. */
+void terms_client_json(struct client *client, unsigned int i, json_t *json);
 
 /* Adds what share `i` was promised of the device's time, and has got, to its description. */
 void terms_json(struct tenant *tenant, unsigned int i, json_t *json);

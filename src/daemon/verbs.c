@@ -49,9 +49,9 @@ static json_t *bytes_json(uint64_t units)
 
 static enum verbs_result do_hello(struct ask *ask)
 {
-	return answer(ask, json_pack("{s:s s:i s:i s:s s:b}", "version", METE_VERSION, "protocol", DAEMON_PROTOCOL,
+	return answer(ask, json_pack("{s:s s:i s:i s:s s:b s:s}", "version", METE_VERSION, "protocol", DAEMON_PROTOCOL,
 				     "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir, "system",
-				     ask->daemon->runtime.system));
+				     ask->daemon->runtime.system, "turns", arbitrate_priority()));
 }
 
 static uint64_t device_held(struct daemon *daemon, const uint8_t *uuid)
@@ -142,12 +142,16 @@ static json_t *client_json(struct tenant *t, struct client *c)
 	json_t *devices = json_array();
 	char command[PROCESS_COMMAND_BYTES];
 
-	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		json_array_append_new(devices,
-				      json_pack("{s:i s:o s:o s:o}", "index", (int)t->grant.share[i].device.index,
-						"held_bytes", bytes_json(account_held(c, i)), "credit_bytes",
-						bytes_json(account_credit(c, i)), "peak_bytes",
-						bytes_json(c->page.map->account[i].peak_units)));
+	for (unsigned int i = 0; i < t->grant.share_count; i++) {
+		json_t *held =
+			json_pack("{s:i s:o s:o s:o}", "index", (int)t->grant.share[i].device.index, "held_bytes",
+				  bytes_json(account_held(c, i)), "credit_bytes", bytes_json(account_credit(c, i)),
+				  "peak_bytes", bytes_json(c->page.map->account[i].peak_units));
+
+		if (held)
+			terms_client_json(c, i, held);
+		json_array_append_new(devices, held);
+	}
 	memcpy(command, c->process.command, sizeof(command));
 	for (char *k = command; *k; k++)
 		if (*k < ' ' || *k > '~')

@@ -1,0 +1,498 @@
+/* engine.c: turns of one engine of one device, see engine.h. */
+#include "daemon/engine.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SAMPLE_NS 100000000ull
+#define SAMPLES 608 /* 60 s and some */
+#define SEAT_SAMPLE_NS 1000000000ull
+#define SEAT_SAMPLES 12
+#define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
+#define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
+#define FAR_NS 60000000000ull /* no prediction reaches further */
+#define ROUNDS 4
+
+struct seat {
+	struct seat *next; /* in its place */
+	struct place *place;
+	struct wire_turn *turn;
+	uint32_t gate; /* as it stands on the page, and so the others */
+	uint32_t listen;
+	uint64_t until_ns, bound_ns, charged_ns;
+	int64_t lag_ns;
+	bool begun;  /* the last edge was a begin */
+	bool active; /* has something waiting or in flight */
+	bool deaf;
+	uint64_t edge_ns; /* the last edge */
+	struct window *window;
+};
+
+struct place {
+	struct engine *engine;
+	struct place *next;
+	int at; /* the arbiter's number */
+	struct arbiter_terms terms;
+	struct seat *seats;
+	unsigned int active;	    /* seats */
+	struct arbiter_demand told; /* what the arbiter knows */
+	struct window *window;
+	uint64_t longest_ns, bypassed; /* of clients that have gone */
+};
+
+struct engine {
+	uint8_t uuid[DEVICE_UUID_BYTES];
+	enum wire_engine kind;
+	struct arbiter *arbiter;
+	struct place *places;
+	unsigned int seats, deaf;
+	uint64_t hold_ns; /* turns of an earlier meted last until then */
+	uint64_t sampled_ns;
+};
+
+/* Who comes and goes. */
+
+struct engine *engine_new(const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	memcpy(e->uuid, uuid, DEVICE_UUID_BYTES);
+	e->kind = kind;
+	e->arbiter = arbiter_new(NULL);
+	if (e->arbiter)
+		return e;
+	free(e);
+	return NULL;
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	arbiter_free(e->arbiter);
+	free(e);
+}
+
+bool engine_is(const struct engine *e, const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
+{
+	return e->kind == kind && !memcmp(e->uuid, uuid, DEVICE_UUID_BYTES);
+}
+
+bool engine_empty(const struct engine *e)
+{
+	return !e->places;
+}
+
+struct engine *engine_of(const struct place *p)
+{
+	return p->engine;
+}
+
+static void write_shares(const struct place *p, struct seat *s)
+{
+	atomic_store_explicit(&s->turn->guarantee_ppm, p->terms.guarantee_ppm, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->limit_ppm, p->terms.limit_ppm, memory_order_relaxed);
+}
+
+struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->engine = e;
+	p->terms = *terms;
+	p->window = window_new(SAMPLES, SAMPLE_NS);
+	p->at = p->window ? arbiter_join(e->arbiter, terms, now_ns) : -1;
+	if (p->at < 0) {
+		window_free(p->window);
+		free(p);
+		return NULL;
+	}
+	p->next = e->places;
+	e->places = p;
+	return p;
+}
+
+void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t now_ns)
+{
+	p->terms = *terms;
+	arbiter_change(p->engine->arbiter, p->at, terms, now_ns);
+	for (struct seat *s = p->seats; s; s = s->next)
+		write_shares(p, s);
+}
+
+void engine_leave(struct place *p, uint64_t now_ns)
+{
+	struct place **at = &p->engine->places;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	arbiter_leave(p->engine->arbiter, p->at, now_ns);
+	window_free(p->window);
+	free(p);
+}
+
+/* Pages. */
+
+static void wake(struct wire_turn *turn)
+{
+	syscall(SYS_futex, &turn->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void sample(struct place *p, uint64_t now_ns, bool force)
+{
+	struct arbiter_reading r = arbiter_read(p->engine->arbiter, p->at, now_ns);
+	struct window_sample s = { .at_ns = now_ns, .total = { r.charged_ns, r.wanted_ns, r.waited_ns } };
+
+	window_add(p->window, &s, force);
+}
+
+static void sample_seat(struct seat *s, uint64_t now_ns)
+{
+	struct window_sample now = { .at_ns = now_ns };
+
+	now.total[WINDOW_CHARGED] = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
+	window_add(s->window, &now, false);
+}
+
+/* What a predecessor wrote down for the tenant; the latest of its clients' pages has it. */
+static void resume(struct place *p, struct seat *s, uint64_t now_ns)
+{
+	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
+	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
+
+	if (charged > arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns)
+		arbiter_resume(p->engine->arbiter, p->at, charged,
+			       atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed));
+	if (!(s->gate & WIRE_OPEN) || until <= now_ns)
+		return;
+	until = until < now_ns + HOLD_NS ? until : now_ns + HOLD_NS;
+	if (until > p->engine->hold_ns)
+		p->engine->hold_ns = until;
+}
+
+struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uint64_t now_ns)
+{
+	struct seat *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->window = window_new(SEAT_SAMPLES, SEAT_SAMPLE_NS);
+	if (!s->window) {
+		free(s);
+		return NULL;
+	}
+	s->place = p;
+	s->turn = turn;
+	s->gate = atomic_load_explicit(&turn->gate, memory_order_relaxed);
+	s->listen = ~0u;
+	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
+	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
+	if (found)
+		resume(p, s, now_ns);
+	sample(p, now_ns, true);
+	sample_seat(s, now_ns);
+	write_shares(p, s);
+	s->next = p->seats;
+	p->seats = s;
+	p->engine->seats++;
+	return s;
+}
+
+static void end_edges(struct seat *s, uint64_t now_ns)
+{
+	if (s->begun)
+		arbiter_ends(s->place->engine->arbiter, s->place->at, now_ns);
+	s->begun = false;
+	s->edge_ns = now_ns;
+}
+
+void engine_renew(struct seat *s, uint64_t now_ns)
+{
+	struct wire_turn *t = s->turn;
+
+	end_edges(s, now_ns);
+	atomic_store(&t->busy_since_ns, 0);
+	atomic_store(&t->done_by_ns, 0);
+	atomic_store(&t->waiting, 0);
+	atomic_store(&t->flags, 0);
+	atomic_store(&t->edge_tail, atomic_load(&t->edge_head));
+}
+
+void engine_deaf(struct seat *s, bool deaf)
+{
+	struct engine *e = s->place->engine;
+
+	if (s->deaf != deaf)
+		e->deaf += deaf ? 1u : -1u;
+	s->deaf = deaf;
+}
+
+void engine_pass(struct wire_turn *turn)
+{
+	uint32_t gate = atomic_load_explicit(&turn->gate, memory_order_relaxed);
+
+	if (!(gate & WIRE_GATED))
+		return;
+	gate = (gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL;
+	atomic_store(&turn->gate, gate);
+	wake(turn);
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
+{
+	struct place *p = s->place;
+	struct seat **at = &p->seats;
+
+	end_edges(s, now_ns);
+	engine_deaf(s, false);
+	p->longest_ns = max_u64(p->longest_ns, atomic_load_explicit(&s->turn->longest_ns, memory_order_relaxed));
+	p->bypassed += atomic_load_explicit(&s->turn->bypassed, memory_order_relaxed);
+	if (lives)
+		engine_pass(s->turn);
+	sample(p, now_ns, true);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	p->engine->seats--;
+	window_free(s->window);
+	free(s);
+}
+
+/* What clients say. */
+
+static void take_edges(struct seat *s, uint64_t now_ns)
+{
+	struct arbiter *a = s->place->engine->arbiter;
+	uint64_t at_ns;
+	bool begins;
+
+	/* No more than the ring holds: whoever writes faster than that is not waited for. */
+	for (unsigned int i = 0; i < WIRE_EDGES && wire_edge_get(s->turn, &at_ns, &begins); i++) {
+		if (begins == s->begun)
+			continue;
+		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
+		s->edge_ns = at_ns;
+		s->begun = begins;
+		if (begins)
+			arbiter_begins(a, s->place->at, at_ns);
+		else
+			arbiter_ends(a, s->place->at, at_ns);
+	}
+}
+
+static void add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
+{
+	struct wire_turn *t = s->turn;
+	bool waiting = atomic_load(&t->waiting), busy = atomic_load(&t->busy_since_ns);
+	uint64_t since = atomic_load_explicit(&t->waiting_since_ns, memory_order_relaxed);
+	uint64_t needs = atomic_load_explicit(&t->needs_ns, memory_order_relaxed);
+	uint64_t done = atomic_load_explicit(&t->done_by_ns, memory_order_relaxed);
+
+	s->active = waiting || busy;
+	if (waiting) {
+		since = since && since < now_ns ? since : now_ns;
+		d->since_ns = d->waiting && d->since_ns < since ? d->since_ns : since;
+		d->needs_ns = max_u64(d->needs_ns, needs < FAR_NS ? needs : FAR_NS);
+		d->waiting = true;
+	}
+	if (busy) {
+		d->done_by_ns = max_u64(d->done_by_ns, done < now_ns + FAR_NS ? done : now_ns + FAR_NS);
+		d->busy = true;
+	}
+}
+
+/* Value: true when it has begun to want or to do something that the arbiter does not know of. */
+static bool take_demand(struct place *p, uint64_t now_ns)
+{
+	struct arbiter_demand d = { 0 }, old = p->told;
+
+	p->active = 0;
+	for (struct seat *s = p->seats; s; s = s->next) {
+		add_demand(s, now_ns, &d);
+		p->active += s->active;
+	}
+	p->told = d;
+	arbiter_demands(p->engine->arbiter, p->at, &d, now_ns);
+	return (d.waiting && !old.waiting) || (d.busy && !old.busy);
+}
+
+/* What the arbiter says. */
+
+static void write_account(const struct place *p, const struct arbiter_reading *r)
+{
+	for (struct seat *s = p->seats; s; s = s->next) {
+		if (s->charged_ns == r->charged_ns && s->lag_ns == r->lag_ns)
+			continue;
+		s->charged_ns = r->charged_ns;
+		s->lag_ns = r->lag_ns;
+		atomic_store_explicit(&s->turn->charged_ns, r->charged_ns, memory_order_relaxed);
+		atomic_store_explicit(&s->turn->lag_ns, r->lag_ns, memory_order_relaxed);
+	}
+}
+
+/* Each change takes another serial, so that a client looks at all of it again. */
+static void write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
+{
+	uint32_t bits = WIRE_GATED | (turn->open ? WIRE_OPEN : 0u);
+
+	if ((s->gate & (WIRE_GATED | WIRE_OPEN)) == bits && s->until_ns == turn->until_ns && s->bound_ns == bound_ns)
+		return;
+	s->until_ns = turn->until_ns;
+	s->bound_ns = bound_ns;
+	s->gate = ((s->gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL) | bits;
+	atomic_store_explicit(&s->turn->until_ns, s->until_ns, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->bound_ns, s->bound_ns, memory_order_relaxed);
+	atomic_store(&s->turn->gate, s->gate);
+	if (turn->open)
+		wake(s->turn);
+}
+
+static bool write_listen(struct seat *s, uint32_t listen)
+{
+	bool more = listen & ~s->listen;
+
+	if (s->listen == listen)
+		return false;
+	more |= s->listen == ~0u;
+	s->listen = listen;
+	atomic_store(&s->turn->listen, listen);
+	return more;
+}
+
+/* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
+static bool write_place(struct place *p, bool opening)
+{
+	const struct arbiter_turn *turn = arbiter_turn(p->engine->arbiter, p->at);
+	uint64_t bound_ns = turn->bound_ns / (p->active ? p->active : 1);
+	bool look = false;
+
+	for (struct seat *s = p->seats; s; s = s->next) {
+		look |= write_listen(s, turn->listen);
+		if (turn->open == opening) {
+			look |= !opening && (s->gate & WIRE_OPEN);
+			write_turn(s, turn, bound_ns);
+		}
+	}
+	return look;
+}
+
+/*
+ * A turn ends and nobody has submitted anything in that instant, as both sides see it (turn.h); only then does another
+ * one begin. Who has done something meanwhile is taken into account first.
+ */
+static uint64_t decide(struct engine *e, uint64_t now_ns)
+{
+	uint64_t next_ns = arbiter_step(e->arbiter, now_ns);
+
+	for (int round = 0; round < ROUNDS; round++) {
+		bool again = false;
+
+		for (struct place *p = e->places; p; p = p->next)
+			if (write_place(p, false))
+				again |= take_demand(p, now_ns);
+		if (!again)
+			break;
+		next_ns = arbiter_step(e->arbiter, now_ns);
+	}
+	for (struct place *p = e->places; p; p = p->next)
+		write_place(p, true);
+	return next_ns;
+}
+
+static void account(struct engine *e, uint64_t now_ns)
+{
+	bool due = now_ns - e->sampled_ns >= SAMPLE_NS;
+
+	for (struct place *p = e->places; p; p = p->next) {
+		struct arbiter_reading r;
+
+		if (!p->seats)
+			continue;
+		r = arbiter_read(e->arbiter, p->at, now_ns);
+		write_account(p, &r);
+		if (!due)
+			continue;
+		sample(p, now_ns, false);
+		for (struct seat *s = p->seats; s; s = s->next)
+			sample_seat(s, now_ns);
+	}
+	if (due)
+		e->sampled_ns = now_ns;
+}
+
+uint64_t engine_run(struct engine *e, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	if (!e->seats)
+		return next_ns;
+	if (now_ns < e->hold_ns)
+		return e->hold_ns;
+	for (struct place *p = e->places; p; p = p->next) {
+		for (struct seat *s = p->seats; s; s = s->next)
+			take_edges(s, now_ns);
+		take_demand(p, now_ns);
+	}
+	next_ns = decide(e, now_ns);
+	account(e, now_ns);
+	if (next_ns > e->sampled_ns + SAMPLE_NS)
+		next_ns = e->sampled_ns + SAMPLE_NS;
+	if (e->deaf && next_ns > now_ns + DEAF_NS)
+		next_ns = now_ns + DEAF_NS;
+	return next_ns;
+}
+
+/* Reading. */
+
+static double rate(const struct place *p, const struct window_sample *now, enum window_total total, uint64_t seconds)
+{
+	double r;
+
+	return window_rate(p->window, now, total, seconds * 1000000000ull, &r) ? r : -1;
+}
+
+void engine_read(const struct place *p, uint64_t now_ns, struct engine_reading *ret)
+{
+	struct arbiter_reading r = arbiter_read(p->engine->arbiter, p->at, now_ns);
+	struct window_sample now = { .at_ns = now_ns, .total = { r.charged_ns, r.wanted_ns, r.waited_ns } };
+
+	*ret = (struct engine_reading){ .total = r, .longest_ns = p->longest_ns, .bypassed = p->bypassed };
+	ret->share_1s = rate(p, &now, WINDOW_CHARGED, 1);
+	ret->share_10s = rate(p, &now, WINDOW_CHARGED, 10);
+	ret->share_60s = rate(p, &now, WINDOW_CHARGED, 60);
+	ret->wanted_10s = rate(p, &now, WINDOW_WANTED, 10);
+	ret->waited_10s = rate(p, &now, WINDOW_WAITED, 10);
+	for (const struct seat *s = p->seats; s; s = s->next) {
+		uint32_t flags = atomic_load_explicit(&s->turn->flags, memory_order_relaxed);
+
+		ret->longest_ns =
+			max_u64(ret->longest_ns, atomic_load_explicit(&s->turn->longest_ns, memory_order_relaxed));
+		ret->bypassed += atomic_load_explicit(&s->turn->bypassed, memory_order_relaxed);
+		ret->is_long |= flags & WIRE_TURN_LONG;
+		ret->sliced += !!(flags & WIRE_TURN_SLICED);
+		ret->seats++;
+	}
+}
+
+double engine_seat_share(const struct seat *s, uint64_t now_ns)
+{
+	struct window_sample now = { .at_ns = now_ns };
+	double r;
+
+	now.total[WINDOW_CHARGED] = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
+	return window_rate(s->window, &now, WINDOW_CHARGED, 10000000000ull, &r) && r >= 0 ? r : -1;
+}

@@ -1,0 +1,67 @@
+/*
+ * engine.h: one engine of one device: its arbiter, the tenants that share it, and the turns on their clients' pages.
+ *
+ * A place is a tenant's share of the engine, a seat the turn of one of its clients. engine_run() takes what clients
+ * have noted on their pages, lets the arbiter decide, and writes what it decided. What a page says is believed as far
+ * as it harms only who wrote it: edges begin and end by turns, never go back in time and are never in the future.
+ *
+ * Everything here is called with the lock of arbitrate.h taken.
+ */
+#pragma once
+
+#include "model/arbiter.h"
+#include "model/device.h"
+#include "model/window.h"
+#include "wire/turn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+struct place;
+struct seat;
+
+/* What a share has had; rates are parts of the time, below 0: not known. */
+struct engine_reading {
+	struct arbiter_reading total;
+	double share_1s, share_10s, share_60s;
+	double wanted_10s, waited_10s;
+	uint64_t longest_ns, bypassed;
+	bool is_long;		    /* a launch was longer than the bound */
+	unsigned int sliced, seats; /* clients with tier T3, and all */
+};
+
+struct engine *engine_new(const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind);
+void engine_free(struct engine *e);
+bool engine_is(const struct engine *e, const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind);
+/* No tenant has a place. */
+bool engine_empty(const struct engine *e);
+
+/* NULL: no memory, or the engine has ARBITER_TENANTS tenants. */
+struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns);
+void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t now_ns);
+/* Without seats. */
+void engine_leave(struct place *p, uint64_t now_ns);
+struct engine *engine_of(const struct place *p);
+
+/*
+ * A client takes a seat. `found`: its page is from before, and so is what stands on it: a turn that was open stays so
+ * until its end, and the tenant's account goes on. NULL: no memory.
+ */
+struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uint64_t now_ns);
+/* It goes; what it had in flight has ended. `turn` passes everything from then on, when the client lives. */
+void engine_rise(struct seat *s, uint64_t now_ns, bool lives);
+/* The client's process has become another program: what the old one left on the page is nobody's. */
+void engine_renew(struct seat *s, uint64_t now_ns);
+/* Clients that have no doorbell of this meted are looked at by a timer. */
+void engine_deaf(struct seat *s, bool deaf);
+
+/* Passes everything: for clients whose tenant has no share of the engine. */
+void engine_pass(struct wire_turn *turn);
+
+/* Value: when to call again at the latest. */
+uint64_t engine_run(struct engine *e, uint64_t now_ns);
+
+void engine_read(const struct place *p, uint64_t now_ns, struct engine_reading *ret);
+/* The client's part of the last ten seconds; below 0: not known. */
+double engine_seat_share(const struct seat *s, uint64_t now_ns);

@@ -1,0 +1,77 @@
+/* window.c: see window.h. */
+#include "model/window.h"
+
+#include <stdlib.h>
+
+struct window {
+	uint64_t step_ns;
+	unsigned int capacity;
+	unsigned int count; /* samples there are */
+	unsigned int next;  /* where the next one goes */
+	struct window_sample sample[];
+};
+
+struct window *window_new(unsigned int capacity, uint64_t step_ns)
+{
+	struct window *w = calloc(1, sizeof(*w) + capacity * sizeof(w->sample[0]));
+
+	if (!w)
+		return NULL;
+	w->capacity = capacity;
+	w->step_ns = step_ns;
+	return w;
+}
+
+void window_free(struct window *w)
+{
+	free(w);
+}
+
+/* The i-th newest. */
+static const struct window_sample *newest(const struct window *w, unsigned int i)
+{
+	return &w->sample[(w->next + w->capacity - 1 - i) % w->capacity];
+}
+
+void window_add(struct window *w, const struct window_sample *sample, bool force)
+{
+	if (w->count &&
+	    (sample->at_ns < newest(w, 0)->at_ns || (!force && sample->at_ns - newest(w, 0)->at_ns < w->step_ns)))
+		return;
+	w->sample[w->next] = *sample;
+	w->next = (w->next + 1) % w->capacity;
+	if (w->count < w->capacity)
+		w->count++;
+}
+
+static double between(const struct window_sample *a, const struct window_sample *b, enum window_total total,
+		      uint64_t at_ns)
+{
+	double part = b->at_ns > a->at_ns ? (double)(at_ns - a->at_ns) / (double)(b->at_ns - a->at_ns) : 0;
+
+	return (double)a->total[total] + part * ((double)b->total[total] - (double)a->total[total]);
+}
+
+bool window_rate(const struct window *w, const struct window_sample *now, enum window_total total, uint64_t length_ns,
+		 double *ret)
+{
+	uint64_t from_ns = now->at_ns > length_ns ? now->at_ns - length_ns : 0;
+	const struct window_sample *after = now;
+	double before;
+
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct window_sample *s = newest(w, i);
+
+		if (s->at_ns <= from_ns) {
+			before = between(s, after, total, from_ns);
+			*ret = ((double)now->total[total] - before) / (double)length_ns;
+			return true;
+		}
+		after = s;
+	}
+	/* All that is known is younger. */
+	if (after == now || now->at_ns <= after->at_ns)
+		return false;
+	*ret = ((double)now->total[total] - (double)after->total[total]) / (double)(now->at_ns - after->at_ns);
+	return true;
+}

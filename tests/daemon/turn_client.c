@@ -1,0 +1,218 @@
+/*
+ * turn_client.c: a client of meted that keeps to its turns, without a driver under it: what a program with the shim
+ * does at the gate, by the book (src/wire/turn.h). Its engine is a sleep.
+ *
+ *   turn_client SOCKET DEVICE KERNEL_US PAUSE_US SECONDS
+ *
+ *   turn_client SOCKET DEVICE cheat 0 SECONDS
+ *
+ * Launches a kernel, waits for its end, pauses, and so on, for so long. When meted goes away it connects again. Prints
+ * "at BUSY_US" whenever it reads a line, and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
+ * A cheat writes what comes to hand over its half of the turns, and rings all the time.
+ */
+#include "base/clock.h"
+#include "wire/decode.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int sock = -1, bell = -1;
+static struct wire_page *page;
+static struct wire_turn *turn;
+static unsigned int device;
+static uint64_t busy_ns;
+
+static int hello(const char *path)
+{
+	struct wire_hello h = { .version = WIRE_VERSION, .library = 1, .command = "turn_client" };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+	static struct wire_welcome w;
+	struct iovec io = { &w, sizeof(w) };
+	struct msghdr msg = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	int fds[2];
+
+	if (sock >= 0)
+		close(sock);
+	memcpy(&h.image, (const void *)getauxval(AT_RANDOM), sizeof(h.image));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (connect(sock, (struct sockaddr *)&address, sizeof(address)))
+		return -errno;
+	wire_head(&h.head, WIRE_HELLO, sizeof(h), 1, WIRE_OK);
+	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) < 0 || recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) <= 0 || w.head.status)
+		return -EPROTO;
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fds));
+	if (!page)
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	close(fds[0]);
+	if (bell >= 0)
+		close(bell);
+	bell = fds[1];
+	turn = &page->turn[device][WIRE_COMPUTE];
+	return 0;
+}
+
+static void ring(uint32_t about)
+{
+	static const uint64_t one = 1;
+
+	if (atomic_load(&turn->listen) & about && write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		perror("bell");
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(at_ns / 1000000000), .tv_nsec = (long)(at_ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
+}
+
+static bool may_go(void)
+{
+	uint32_t gate = atomic_load(&turn->gate);
+
+	return !(gate & WIRE_GATED) || gate & WIRE_OPEN;
+}
+
+/* Connects again when meted has gone. */
+static void keep_connected(const char *path)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	if (poll(&p, 1, 0) == 1)
+		while (hello(path))
+			usleep(2000);
+}
+
+/* Somebody asks for what has been done so far. */
+static void say_progress(void)
+{
+	struct pollfd asked = { .fd = STDIN_FILENO, .events = POLLIN };
+	char line[64];
+
+	if (poll(&asked, 1, 0) != 1 || !fgets(line, sizeof(line), stdin))
+		return;
+	printf("at %" PRIu64 "\n", busy_ns / 1000);
+	fflush(stdout);
+}
+
+static void wait_for_turn(const char *path, uint64_t length_ns, uint64_t end_ns)
+{
+	uint64_t from = clock_now_ns();
+
+	atomic_store(&turn->waiting_since_ns, from);
+	atomic_store(&turn->needs_ns, length_ns);
+	atomic_store(&turn->waiting, 1);
+	ring(WIRE_ON_DEMAND);
+	for (;;) {
+		struct timespec patience = { .tv_nsec = 5000000 };
+		uint32_t gate = atomic_load(&turn->gate);
+
+		if (!(gate & WIRE_GATED) || gate & WIRE_OPEN || clock_now_ns() > end_ns)
+			break;
+		say_progress();
+		if (syscall(SYS_futex, &turn->gate, FUTEX_WAIT, gate, &patience, NULL, 0) && errno == ETIMEDOUT)
+			keep_connected(path);
+	}
+	atomic_store(&turn->waiting, 0);
+	atomic_fetch_add(&turn->waited_ns, clock_now_ns() - from);
+}
+
+/* Value: false when the gate has closed in the same instant. */
+static bool submit(uint64_t length_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	atomic_store(&turn->done_by_ns, now + length_ns);
+	atomic_store(&turn->busy_since_ns, now);
+	if (!may_go()) {
+		atomic_store(&turn->busy_since_ns, 0);
+		ring(WIRE_ON_IDLE);
+		return false;
+	}
+	ring(WIRE_ON_DEMAND);
+	wire_edge_put(turn, now, true);
+	sleep_until(now + length_ns);
+	wire_edge_put(turn, clock_now_ns(), false);
+	atomic_fetch_add(&turn->busy_ns, clock_now_ns() - now);
+	atomic_store(&turn->busy_since_ns, 0);
+	ring(WIRE_ON_IDLE | WIRE_ON_EDGE);
+	return true;
+}
+
+/* All of the turns but for what meted alone writes there: it would be overwriting the cheat's own gate. */
+static int cheat(uint64_t end_ns)
+{
+	uint64_t random = clock_now_ns();
+	static const uint64_t one = 1;
+
+	while (clock_now_ns() < end_ns) {
+		size_t half = offsetof(struct wire_turn, busy_since_ns) / 8, words = sizeof(*turn) / 8;
+		_Atomic uint64_t *at = (_Atomic uint64_t *)turn;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		atomic_store(&at[half + (random >> 33) % (words - half)], random >> (random >> 58));
+		if (write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			return 1;
+	}
+	printf("done\n");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t length_ns, pause_ns, end_ns, waited_ns = 0, longest_ns = 0, launches = 0, from;
+
+	if (argc != 6)
+		return 2;
+	device = (unsigned int)atoi(argv[2]);
+	length_ns = strtoull(argv[3], NULL, 10) * 1000;
+	pause_ns = strtoull(argv[4], NULL, 10) * 1000;
+	prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (hello(argv[1]))
+		return 1;
+	printf("ready\n");
+	fflush(stdout);
+	end_ns = clock_now_ns() + (uint64_t)(strtod(argv[5], NULL) * 1e9);
+	if (!strcmp(argv[3], "cheat"))
+		return cheat(end_ns);
+	while ((from = clock_now_ns()) < end_ns) {
+		bool done;
+
+		if (!may_go())
+			wait_for_turn(argv[1], length_ns, end_ns);
+		waited_ns += clock_now_ns() - from;
+		if (clock_now_ns() - from > longest_ns)
+			longest_ns = clock_now_ns() - from;
+		from = clock_now_ns();
+		done = from < end_ns && submit(length_ns);
+		keep_connected(argv[1]);
+		if (done) {
+			busy_ns += clock_now_ns() - from;
+			launches++;
+			if (pause_ns)
+				sleep_until(clock_now_ns() + pause_ns);
+		}
+		say_progress();
+	}
+	printf("done %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", launches, busy_ns / 1000, waited_ns / 1000,
+	       longest_ns / 1000);
+	return 0;
+}

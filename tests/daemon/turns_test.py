@@ -1,0 +1,186 @@
+"""
+Turns as meted gives them: shares, terms that change, deaths, stops, cheats, and meted's own death in the middle.
+
+The clients sleep where others would compute, on a machine that has other things to do: what is asked for here is what
+must hold in any case. How exact shares are is measured elsewhere.
+"""
+from harness import *
+
+TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
+
+
+class Worker:
+    def __init__(self, path, seconds=20, kernel_us=1000, pause_us=0):
+        command = [TURN_CLIENT, path, "0", str(kernel_us), str(pause_us), str(seconds)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ready = self.process.stdout.readline()
+
+    def busy_ms(self):
+        """What it has computed so far."""
+        self.process.stdin.write("?\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return int(line.split()[1]) / 1000 if line.startswith("at") else None
+
+    def pages(self, m):
+        return [p for p in m.pages() if f"-{self.process.pid}-" in p]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Case:
+    """Tenants with their workers; everything ends with it."""
+
+    def __init__(self, m, *tenants, workers=1, **work):
+        self.m, self.control = m, m.control()
+        self.names, self.workers = [], []
+        for i, terms in enumerate(tenants):
+            path = m.make(f"t{i}", devices=[dict(device="0", mem_bytes=1 << 20, **terms)], overcommit=True)
+            self.names.append(f"t{i}")
+            self.workers += [Worker(path, **work) for _ in range(workers)]
+
+    def share(self, i):
+        return self.control.share(self.names[i])
+
+    def set(self, i, **terms):
+        return self.control.ask("grant_set", name=self.names[i], devices=[terms])
+
+    def progress(self, seconds, *which):
+        """How much of the next seconds each computes."""
+        before = [self.workers[i].busy_ms() for i in which]
+        began = time.monotonic()
+        time.sleep(seconds)
+        after = [self.workers[i].busy_ms() for i in which]
+        length = (time.monotonic() - began) * 1000
+        return [(b - a) / length for a, b in zip(before, after)]
+
+    def soon(self, good, seconds, *which):
+        """The progress over the first of a few such spans in which it is good: the machine has other things to do."""
+        for _ in range(8):
+            got = self.progress(seconds, *which)
+            if good(*got):
+                return True
+        print(f"#   {got}")
+        return False
+
+    def reconnect(self):
+        self.control.close()
+        self.control = self.m.control()
+
+    def close(self):
+        for w in self.workers:
+            w.end()
+        until(lambda: not any(self.control.grant(n)["processes"] for n in self.names))
+        for n in self.names:
+            self.control.ask("grant_delete", name=n)
+        self.control.close()
+
+
+def test_shares(m):
+    c = Case(m, dict(cores=30))
+    ok(c.soon(lambda got: 0.2 < got < 0.34, 1.2, 0), "alone, no more than its limit and about that")
+    s = c.share(0)
+    ok(15 < s["share_1s"] < 34 and s["tier"] == "T2", "which meted has measured", s)
+    ok(s["wanted_10s"] > 80 and s["wait_10s"] > 40 and s["turns"] > 3 and s["charged_ms"] > 100, "with the rest", s)
+    ok(abs(c.control.grant("t0")["processes"][0]["devices"][0]["share_10s"] - s["share_10s"]) < 10,
+       "and its process has it all")
+    c.close()
+    c = Case(m, dict(policy="weighted", weight=100), dict(policy="weighted", weight=300), workers=2)
+    ok(c.soon(lambda a1, a2, b1, b2: b1 + b2 > 1.5 * (a1 + a2), 1, 0, 1, 2, 3),
+       "weights count, and all processes of a tenant together")
+    shares = [c.share(i)["share_1s"] for i in (0, 1)]
+    ok(60 < sum(shares) < 103, "the engine's time is given out once", shares)
+    c.close()
+
+
+def test_native(m):
+    c = Case(m, dict())
+    ok(c.soon(lambda got: got > 0.6, 0.3, 0), "native: nobody is held up")
+    s = c.share(0)
+    same((s["tier"], s.get("share_1s")), ("none", None), "nor measured")
+    c.close()
+
+
+def test_changes(m):
+    c = Case(m, dict(cores=20))
+    ok(c.soon(lambda got: 0.05 < got < 0.3, 0.7, 0), "held to 20 %")
+    ok(c.set(0, policy="native")["ok"], "native now")
+    ok(c.soon(lambda got: got > 0.6, 0.3, 0), "and free at once")
+    ok(c.set(0, cores=20)["ok"], "held again")
+    ok(c.soon(lambda got: 0.05 < got < 0.3, 0.7, 0), "at once")
+    ok(c.set(0, frozen=True)["ok"], "frozen")
+    time.sleep(0.05)
+    same(c.progress(0.3, 0)[0], 0, "nothing runs")
+    ok(c.set(0, frozen=False)["ok"], "thawed")
+    ok(c.soon(lambda got: got > 0.05, 0.5, 0), "and it goes on")
+    c.close()
+
+
+def test_death_and_stop(m):
+    """In the middle of a turn, with work in flight: the others go on."""
+    for what, number in (("dies", signal.SIGKILL), ("is stopped", signal.SIGSTOP)):
+        c = Case(m, dict(policy="fair"), dict(policy="fair"), kernel_us=3000)
+        time.sleep(0.3)
+        best = 0
+        for _ in range(4):
+            c.workers[0].signal(number)
+            best = max(best, c.progress(0.25, 1)[0])
+            if number == signal.SIGKILL:
+                c.workers[0].end()
+                c.workers[0] = Worker(c.control.grant("t0")["socket"], kernel_us=3000)
+            else:
+                c.workers[0].signal(signal.SIGCONT)
+            time.sleep(0.05)
+        ok(best > 0.6, f"who {what} holds nobody up", best)
+        ok(c.soon(lambda got: got > 0.1, 0.4, 0), "and has its turns again afterwards")
+        c.close()
+
+
+def test_cheat(m):
+    c = Case(m, dict(policy="fair"), dict(policy="fair"))
+    c.workers[0].end()
+    c.workers[0] = Worker(c.control.grant("t0")["socket"], kernel_us="cheat", seconds=4)
+    ok(c.soon(lambda got: got > 0.2, 0.4, 1), "a page full of nonsense, and a bell that never rests: another still has its share")
+    same(c.workers[0].process.wait(20), 0, "the cheat is through")
+    ok(c.soon(lambda got: got > 0.6, 0.4, 1), "and then all")
+    c.close()
+
+
+def test_restart(m):
+    """meted dies with turns open: accounts go on, and so do the programs, under the next one too."""
+    c = Case(m, dict(cores=30), dict(policy="weighted", weight=50), kernel_us=1000)
+    time.sleep(0.7)
+    for _ in range(3):
+        before = [c.share(i)["charged_ms"] for i in (0, 1)]
+        done = [w.busy_ms() for w in c.workers]
+        m.kill()
+        time.sleep(0.05)
+        m.start()
+        c.reconnect()
+        after = [c.share(i)["charged_ms"] for i in (0, 1)]
+        ok(all(b >= a for a, b in zip(before, after)), "nothing of the account is lost", before, after)
+        ok(until(lambda: all(w.busy_ms() > d + 20 for w, d in zip(c.workers, done)), 3), "everybody goes on", done)
+    ok(c.soon(lambda a, b: a < 0.36 and b > 0.25, 0.7, 0, 1), "with their shares")
+    attached = [p["attached"] for i in (0, 1) for p in c.control.grant(f"t{i}")["processes"]]
+    same(attached, [True, True], "connected again")
+    m.kill(signal.SIGTERM)
+    m.start()
+    c.reconnect()
+    ok(c.soon(lambda got: got > 0.1, 0.3, 1), "likewise when it is asked to leave")
+    c.close()
+
+
+m = Meted("--soft-only")
+for test in [test_shares, test_native, test_changes, test_death_and_stop, test_cheat, test_restart]:
+    print(f"# {test.__name__}", flush=True)
+    test(m)
+m.close()
+finish()
