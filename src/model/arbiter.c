@@ -343,21 +343,34 @@ static bool is_holder(const struct arbiter *a, int i)
 	return a->holder[MAIN] == i || a->holder[REST] == i;
 }
 
-/* It waits, and it is others that keep it waiting. */
-static bool held_up(const struct arbiter *a, const struct tenant *t)
+/* It wants the engine, and so do others. */
+static bool contended(const struct arbiter *a, const struct tenant *t)
 {
-	return t->demand.waiting && !t->turn.open && a->count > 1;
+	return (t->demand.waiting || t->demand.busy) && a->lags[MAIN].count + a->lags[REST].count > 1;
 }
 
-/* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long turn lasts. */
+/* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
 static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 {
-	double cap = (double)a->params.burst_ns, more;
+	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns, more = (double)CYCLE_NS / 2;
 
-	if (!held_up(a, t))
+	if (!contended(a, t))
 		return cap;
-	more = t->bucket.rate * (double)(CYCLE_NS + 2 * a->longest_ns);
-	return cap + (more < (double)a->params.lag_bound_ns ? more : (double)a->params.lag_bound_ns);
+	if (a->longest_ns > a->params.quantum_max_ns)
+		more += 2.0 * (double)(a->longest_ns - a->params.quantum_max_ns);
+	more *= t->bucket.rate;
+	return cap + (more < most ? more : most);
+}
+
+/* It has work in flight that has begun, but when is not known yet. */
+static double unseen_ns(const struct arbiter *a, int i, uint64_t now_ns)
+{
+	const struct tenant *t = &a->tenant[i];
+	uint64_t from = t->busy_from_ns > t->last_end_ns ? t->busy_from_ns : t->last_end_ns;
+
+	if (!t->demand.busy || busy_count(a->busy, (unsigned int)i) || busy_suspected(a->busy, (unsigned int)i))
+		return 0;
+	return now_ns > from ? (double)(now_ns - from) : 0;
 }
 
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
@@ -367,8 +380,9 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	uint64_t idled = busy_idled_ns(a->busy, (unsigned int)i, now_ns);
 	int64_t cost = (int64_t)(charged - t->seen_charged_ns);
 
-	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t));
+	/* In this order: what came in while it ran was not beyond the cap. */
 	bucket_spend(&t->bucket, cost);
+	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen_ns(a, i, now_ns));
 	cost += (int64_t)(idled - t->seen_idled_ns);
 	t->seen_charged_ns = charged;
 	t->seen_idled_ns = idled;
@@ -480,9 +494,7 @@ static double tokens_of(const struct arbiter *a, int i)
 
 	if (!t->demand.busy)
 		return tokens;
-	/* It has begun, but when is not known yet. */
-	if (!busy_count(a->busy, (unsigned int)i) && !busy_suspected(a->busy, (unsigned int)i))
-		tokens -= (double)(a->now_ns - t->busy_from_ns);
+	tokens -= unseen_ns(a, i, a->now_ns);
 	if (t->demand.done_by_ns > a->now_ns)
 		tokens -= (double)(t->demand.done_by_ns - a->now_ns);
 	return tokens;
@@ -594,10 +606,11 @@ static uint64_t bound_of(const struct arbiter *a, const struct tenant *t)
 
 static void set_turn(struct arbiter *a, struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
 {
-	uint64_t moved = until_ns > t->turn.until_ns ? until_ns - t->turn.until_ns : t->turn.until_ns - until_ns;
+	uint64_t was = t->turn.until_ns;
 
-	/* An end that moves by less than the host can tell is left as it is. */
-	if (t->turn.open == open && t->turn.bound_ns == bound_ns && !until_ns == !t->turn.until_ns && moved < 20 * US)
+	/* A client takes each change for a new turn: what is later by less than a long launch is left as it is. */
+	if (t->turn.open == open && t->turn.bound_ns == bound_ns && !until_ns == !was && until_ns + 20 * US >= was &&
+	    until_ns < was + 500 * US)
 		return;
 	t->turn.open = open;
 	t->turn.until_ns = until_ns;
@@ -693,32 +706,38 @@ static uint64_t tokens_end(const struct arbiter *a, int i)
 	return end > t->least_until_ns ? end : t->least_until_ns;
 }
 
-/* The end of the holder's turn, given that c waits. */
-static uint64_t turn_end(const struct arbiter *a, int h, int c)
+/* How far the holder may plan, given that c waits. */
+static uint64_t planned_end(const struct arbiter *a, int h, int c)
 {
 	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
-	uint64_t quantum = quantum_of(a, h), end = t->quantum_from_ns + quantum, flight = a->now_ns, tokens;
+	uint64_t end = t->quantum_from_ns + quantum_of(a, h), tokens = tokens_end(a, h);
+
+	if (u->fresh && eligible(a, c) && !t->terms.turn_ns)
+		end = t->quantum_from_ns + a->params.quantum_min_ns;
+	if (t->least_until_ns > end)
+		end = t->least_until_ns;
+	return tokens < end ? tokens : end;
+}
+
+/* When its turn is over: at the planned end, or before, because it makes no use of the rest. */
+static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
+{
+	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
+	uint64_t flight = a->now_ns, idle;
 
 	if (u->terms.class < t->terms.class && eligible(a, c))
 		return a->now_ns;
 	if (t->demand.busy && t->demand.done_by_ns && a->now_ns > t->demand.done_by_ns + a->params.bound_ns)
 		return a->now_ns;
-	if (u->fresh && eligible(a, c) && !t->terms.turn_ns)
-		end = t->quantum_from_ns + a->params.quantum_min_ns;
-	if (t->least_until_ns > end)
-		end = t->least_until_ns;
-	tokens = tokens_end(a, h);
-	end = tokens < end ? tokens : end;
 	if (!t->demand.busy && !t->demand.waiting) {
-		uint64_t from = t->idle_from_ns > t->opened_ns ? t->idle_from_ns : t->opened_ns;
-
-		end = from + grace(a, t) < end ? from + grace(a, t) : end;
+		idle = (t->idle_from_ns > t->opened_ns ? t->idle_from_ns : t->opened_ns) + grace(a, t);
+		return idle < end ? idle : end;
 	}
 	/* What it has waiting needs more than is left. */
 	if (t->demand.busy && t->demand.done_by_ns > flight)
 		flight = t->demand.done_by_ns;
-	if (t->demand.waiting && t->demand.needs_ns && flight + t->demand.needs_ns > end && flight < end)
-		end = flight;
+	if (t->demand.waiting && t->demand.needs_ns && flight < end && flight + t->demand.needs_ns > end)
+		return flight;
 	return end;
 }
 
@@ -772,20 +791,20 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 {
 	int h = a->holder[p];
 	struct tenant *t = &a->tenant[h];
-	uint64_t end = turn_end(a, h, c);
+	uint64_t planned = planned_end(a, h, c), end = turn_end(a, h, c, planned);
 
 	if (a->now_ns + a->params.early_ns >= end) {
-		bool more = (t->demand.waiting || t->demand.busy) && end >= t->quantum_from_ns + quantum_of(a, h) &&
-			    (!limited(t) || tokens_of(a, h) > 0);
+		bool more = (t->demand.waiting || t->demand.busy) && (!limited(t) || tokens_of(a, h) > 0);
 
 		if (!more || !before(a, h, c)) {
 			close_turn(a, h);
 			return;
 		}
 		begin_quantum(a, h, a->now_ns);
-		end = turn_end(a, h, c);
+		planned = planned_end(a, h, c);
+		end = turn_end(a, h, c, planned);
 	}
-	set_turn(a, t, true, end, bound_of(a, t));
+	set_turn(a, t, true, planned, bound_of(a, t));
 	wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
 
@@ -952,6 +971,21 @@ static bool anybody_waits(const struct arbiter *a)
 	return false;
 }
 
+/* Of one whose gate is open. */
+static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
+{
+	const struct tenant *t = &a->tenant[i];
+	uint32_t listen = waits ? WIRE_ON_IDLE : 0;
+
+	/* What it has next is longer than what is left of its turn. */
+	if (t->turn.until_ns)
+		listen |= WIRE_ON_DEMAND;
+	/* Low class has to be stopped when it begins, and may begin when it has ended. */
+	if (pool_of(t) == MAIN && (a->holder[MAIN] != i || a->holder[REST] >= 0))
+		listen |= WIRE_ON_DEMAND;
+	return listen;
+}
+
 static void set_listen(struct arbiter *a)
 {
 	bool waits = anybody_waits(a);
@@ -962,14 +996,8 @@ static void set_listen(struct arbiter *a)
 
 		if (competes(t) && !t->turn.open)
 			listen = WIRE_ON_DEMAND | (t->demand.busy && waits ? WIRE_ON_IDLE : 0);
-		else if (competes(t) && pool_of(t) == MAIN && a->count > 1)
-			/* Also while low class is at work: it has to be stopped when this one begins. */
-			listen = (waits ? WIRE_ON_IDLE : 0) |
-				 (a->holder[MAIN] != a->list[n] || a->holder[REST] >= 0 || !t->demand.busy
-					  ? WIRE_ON_DEMAND
-					  : 0);
-		else if (competes(t) && waits)
-			listen = WIRE_ON_IDLE;
+		else if (competes(t))
+			listen = listen_open(a, a->list[n], waits);
 		if (t->turn.listen != listen) {
 			t->turn.listen = listen;
 			t->changed = true;

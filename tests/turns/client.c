@@ -1,0 +1,153 @@
+/* client.c: the client's side of a turn, as src/wire/turn.h has it: what may be submitted now, and what is told. */
+#include "inside.h"
+
+#include "wire/turn.h"
+
+unsigned int client_in_flight(const struct process *p)
+{
+	return p->head - p->seen;
+}
+
+static unsigned int active_clients(const struct sim *s, int tenant)
+{
+	const struct account *t = &s->tenant[tenant];
+	unsigned int n = 0;
+
+	if (t->processes == 1)
+		return 1;
+	for (int i = t->first; i < t->first + t->processes; i++)
+		n += s->process[i]->alive && (client_in_flight(s->process[i]) || s->process[i]->ready);
+	return n ? n : 1;
+}
+
+enum pass {
+	NOW,
+	AT_GATE,    /* its turn is over, or too short for this */
+	BEHIND_OWN, /* when what is in flight has come to an end */
+};
+
+static bool fits_bound(uint64_t bound, uint64_t left, uint64_t ns)
+{
+	uint64_t lead = bound / 8 < 200 * SIM_US ? bound / 8 : 200 * SIM_US;
+
+	return !left || !bound || left + ns <= bound || (ns > bound && left <= lead);
+}
+
+static enum pass may_submit(struct sim *s, int i)
+{
+	struct process *p = s->process[i];
+	const struct gate *g = &s->tenant[p->tenant].gate;
+	bool empty = !client_in_flight(p);
+	uint64_t left = !empty && p->done_by_ns > s->now_ns ? p->done_by_ns - s->now_ns : 0;
+
+	if (client_in_flight(p) >= FLIGHT - 1)
+		return BEHIND_OWN;
+	if (s->params.way != SIM_TURNS)
+		return peers_admit(s, i) ? NOW : AT_GATE;
+	if (!g->open)
+		return AT_GATE;
+	if (p->serial != g->serial) {
+		p->serial = g->serial;
+		p->in_turn = false;
+	}
+	/* What is not known runs alone. */
+	if (!empty && (!p->next_predicted_ns || !p->launch[(p->head - 1) % FLIGHT].predicted_ns))
+		return BEHIND_OWN;
+	if (g->until_ns && s->now_ns + left + p->next_predicted_ns > g->until_ns && (p->in_turn || !empty))
+		return AT_GATE;
+	return fits_bound(g->bound_ns / active_clients(s, p->tenant), left, p->next_predicted_ns) ? NOW : BEHIND_OWN;
+}
+
+void client_ring(struct sim *s)
+{
+	decide_ring(s);
+}
+
+static void submit(struct sim *s, int i)
+{
+	struct process *p = s->process[i];
+	struct account *t = &s->tenant[p->tenant];
+	bool idle = !client_in_flight(p);
+	uint64_t from = !idle && p->done_by_ns > s->now_ns ? p->done_by_ns : s->now_ns;
+
+	p->launch[p->head % FLIGHT] = (struct launch){ .left_ns = p->next_ns, .predicted_ns = p->next_predicted_ns };
+	p->head++;
+	p->ready = false;
+	p->waiting = false;
+	p->in_turn = true;
+	p->done_by_ns = from + p->next_predicted_ns;
+	p->predicted_ns += p->next_predicted_ns;
+	if (!t->hungry_from_ns)
+		t->hungry_from_ns = s->now_ns;
+	if (idle && t->gate.listen & WIRE_ON_DEMAND)
+		client_ring(s);
+	engine_submit(s, i);
+}
+
+static void wait_at_gate(struct sim *s, struct process *p)
+{
+	if (p->waiting)
+		return;
+	p->waiting = true;
+	p->waiting_since_ns = s->now_ns;
+	if (s->tenant[p->tenant].gate.listen & WIRE_ON_DEMAND)
+		client_ring(s);
+}
+
+/* Submits what it may of what the program has ready. */
+void client_try(struct sim *s, int i)
+{
+	struct process *p = s->process[i];
+	struct account *t = &s->tenant[p->tenant];
+
+	while (p->alive && !p->stopped && program_next(s, i)) {
+		enum pass pass = may_submit(s, i);
+
+		if (pass == NOW) {
+			submit(s, i);
+			continue;
+		}
+		if (!t->hungry_from_ns)
+			t->hungry_from_ns = s->now_ns;
+		if (pass == AT_GATE)
+			wait_at_gate(s, p);
+		else
+			p->waiting = false;
+		return;
+	}
+}
+
+static void tell(struct sim *s, const struct process *p, uint64_t at_ns, bool begins)
+{
+	if (s->params.way != SIM_TURNS)
+		return;
+	if (s->edges < sizeof(s->edge) / sizeof(*s->edge))
+		s->edge[s->edges++] = (struct edge){ at_ns, begins, p->tenant };
+	else
+		broke(s, "the ring of edges ran over");
+}
+
+/* The oldest launch is seen to have ended. */
+void client_seen(struct sim *s, int i)
+{
+	struct process *p = s->process[i];
+	struct launch *l = &p->launch[p->seen % FLIGHT];
+
+	if (!p->alive || p->stopped || p->seen == p->ended)
+		return;
+	p->seen++;
+	p->predicted_ns -= l->predicted_ns;
+	p->done_by_ns = l->ended_ns + p->predicted_ns;
+	if (!p->begin_told)
+		tell(s, p, l->started_ns, true);
+	p->begin_told = true;
+	if (!client_in_flight(p)) {
+		tell(s, p, l->ended_ns, false);
+		p->begin_told = false;
+	}
+	client_try(s, i);
+	if (!client_in_flight(p) && s->tenant[p->tenant].gate.listen & WIRE_ON_IDLE)
+		client_ring(s);
+	if (!client_in_flight(p))
+		program_all_seen(s, i);
+}
