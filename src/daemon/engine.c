@@ -15,6 +15,7 @@
 #define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
 #define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
+#define LONGER_NS 500000ull /* a turn's end that moves by less can be found later */
 #define ROUNDS 4
 
 struct seat {
@@ -24,9 +25,11 @@ struct seat {
 	uint32_t gate; /* as it stands on the page, and so the others */
 	uint32_t listen;
 	uint64_t until_ns, bound_ns, charged_ns;
+	uint64_t told_until_ns, told_bound_ns; /* when the gate last changed */
 	int64_t lag_ns;
 	bool begun;  /* the last edge was a begin */
-	bool active; /* has something waiting or in flight */
+	bool waiting; /* somebody stands at the gate */
+	bool active; /* that, or something is in flight */
 	bool deaf;
 	uint64_t edge_ns; /* the last edge */
 	struct window *window;
@@ -302,6 +305,7 @@ static void add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d
 	uint64_t needs = atomic_load_explicit(&t->needs_ns, memory_order_relaxed);
 	uint64_t done = atomic_load_explicit(&t->done_by_ns, memory_order_relaxed);
 
+	s->waiting = waiting;
 	s->active = waiting || busy;
 	if (waiting) {
 		since = since && since < now_ns ? since : now_ns;
@@ -344,18 +348,38 @@ static void write_account(const struct place *p, const struct arbiter_reading *r
 	}
 }
 
-/* Each change takes another serial, so that a client looks at all of it again. */
+/* Does the change have to be seen at once? */
+static bool concerns(const struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
+{
+	if (!(s->gate & WIRE_GATED) || turn->open != !!(s->gate & WIRE_OPEN))
+		return true;
+	if (!turn->open)
+		return false;
+	if (s->waiting)
+		return turn->until_ns != s->told_until_ns || bound_ns != s->told_bound_ns;
+	return s->told_until_ns && (!turn->until_ns || turn->until_ns > s->told_until_ns + LONGER_NS);
+}
+
+/*
+ * The gate takes another serial, and clients look at all of it again, when it opens or closes, when the turn goes on for
+ * longer, which is as good as another turn, and when somebody who waits may find a change. Ends that come nearer and
+ * bounds are found by whoever looks; what a client has let through before it looks again is a part of the bound.
+ */
 static void write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
 {
 	uint32_t bits = WIRE_GATED | (turn->open ? WIRE_OPEN : 0u);
 
-	if ((s->gate & (WIRE_GATED | WIRE_OPEN)) == bits && s->until_ns == turn->until_ns && s->bound_ns == bound_ns)
-		return;
+	if (s->until_ns != turn->until_ns)
+		atomic_store_explicit(&s->turn->until_ns, turn->until_ns, memory_order_relaxed);
+	if (s->bound_ns != bound_ns)
+		atomic_store_explicit(&s->turn->bound_ns, bound_ns, memory_order_relaxed);
 	s->until_ns = turn->until_ns;
 	s->bound_ns = bound_ns;
+	if (!concerns(s, turn, bound_ns))
+		return;
+	s->told_until_ns = turn->until_ns;
+	s->told_bound_ns = bound_ns;
 	s->gate = ((s->gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL) | bits;
-	atomic_store_explicit(&s->turn->until_ns, s->until_ns, memory_order_relaxed);
-	atomic_store_explicit(&s->turn->bound_ns, s->bound_ns, memory_order_relaxed);
 	atomic_store(&s->turn->gate, s->gate);
 	if (turn->open)
 		wake(s->turn);
