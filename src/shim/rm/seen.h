@@ -12,8 +12,7 @@
 
 enum seen_kind {
 	SEEN_ALLOC,    /* succeeded */
-	SEEN_FREEING,  /* is about to be asked */
-	SEEN_FREED,    /* has been answered: `good` */
+	SEEN_FREED,    /* and so is what was made below it */
 	SEEN_SLICE,    /* the program set the slice of `object` to `value` us */
 	SEEN_BIND,     /* ... bound the group `object` to the engine `value` */
 	SEEN_SCHEDULE, /* ... scheduled it, with parameters of `value` bytes */
@@ -25,7 +24,6 @@ struct seen {
 	int fd;
 	uint32_t client, parent, object, class;
 	uint64_t value; /* of an allocation: engine of a group, number of a device; UINT64_MAX: not known */
-	bool good;
 };
 
 /* Any thread. */

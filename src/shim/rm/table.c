@@ -32,27 +32,17 @@ static bool belongs(const struct object *o, uint32_t client, uint32_t handle)
 	return false;
 }
 
-/* A free takes along what was made below. Marked first: the parent must not go before its children are found. */
-static void mark_freeing(uint32_t client, uint32_t handle)
-{
-	for (uint32_t i = 0; i < used; i++)
-		if (objects[i].class && objects[i].client == client &&
-		    (handle == client || belongs(&objects[i], client, handle)))
-			objects[i].freeing = true;
-}
-
-static void end_freeing(uint32_t client, uint32_t handle, bool good)
+/* A free takes along what was made below. All are found before the first goes, which is the way to the others. */
+static void take_free(uint32_t client, uint32_t handle)
 {
 	bool hit[TABLE_OBJECTS] = { false };
 
 	for (uint32_t i = 0; i < used; i++)
-		hit[i] = objects[i].class && objects[i].freeing && objects[i].client == client &&
+		hit[i] = objects[i].class && objects[i].client == client &&
 			 (handle == client || belongs(&objects[i], client, handle));
 	for (uint32_t i = 0; i < used; i++)
-		if (hit[i] && good)
+		if (hit[i])
 			table_remove(&objects[i]);
-		else if (hit[i])
-			objects[i].freeing = false;
 }
 
 static void take_alloc(const struct seen *s)
@@ -88,11 +78,8 @@ bool table_take(const struct seen *s)
 	case SEEN_ALLOC:
 		take_alloc(s);
 		return true;
-	case SEEN_FREEING:
-		mark_freeing(s->client, s->object);
-		return true;
 	case SEEN_FREED:
-		end_freeing(s->client, s->object, s->good);
+		take_free(s->client, s->object);
 		return true;
 	case SEEN_STRANGE:
 		strange = (uint32_t)s->value;
@@ -132,7 +119,7 @@ uint32_t table_schedule_bytes(void)
 struct object *table_next(uint32_t class, struct object *after)
 {
 	for (uint32_t i = after ? (uint32_t)(after - objects) + 1 : 0; i < used; i++)
-		if (objects[i].class == class && !objects[i].freeing)
+		if (objects[i].class == class)
 			return &objects[i];
 	return NULL;
 }
@@ -142,8 +129,7 @@ struct object *table_channel(const struct object *group, struct object *after)
 	for (uint32_t i = after ? (uint32_t)(after - objects) + 1 : 0; i < used; i++) {
 		struct object *o = &objects[i];
 
-		if (rm_class_is_channel(o->class) && !o->freeing && o->client == group->client &&
-		    o->parent == group->handle)
+		if (rm_class_is_channel(o->class) && o->client == group->client && o->parent == group->handle)
 			return o;
 	}
 	return NULL;

@@ -17,7 +17,6 @@ struct object {
 	int fd; /* of the control node over which it was made */
 	uint32_t client, parent, handle, class;
 	uint32_t engine; /* of a group: enum rm_engine; TABLE_NONE: not known */
-	bool freeing;	 /* the program's call is under way: not to be touched */
 	/* of a group */
 	bool fresh;	     /* nobody has looked at it yet */
 	bool ours;	     /* it is on a device of the grant and of an engine with turns: the two below are set */

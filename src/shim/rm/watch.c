@@ -184,6 +184,15 @@ static void note_control(int fd, const struct rm_control *c)
 	seen_put(&s);
 }
 
+static void note_free(int fd, const struct rm_free *f)
+{
+	struct seen s = { .kind = SEEN_FREED, .fd = fd, .client = f->client, .object = f->object };
+
+	if (f->status == RM_OK && filter_has(f->client, f->object))
+		seen_put(&s);
+}
+
+/* After a call that the kernel has taken: so what the pointers lead to can be read. */
 static void note(int fd, unsigned int nr, uint32_t size, const void *argument)
 {
 	const struct rm_control *c = argument;
@@ -191,70 +200,29 @@ static void note(int fd, unsigned int nr, uint32_t size, const void *argument)
 	if (nr == RM_ESC_CONTROL && size == sizeof *c) {
 		if (c->command >> 8 == RM_GROUP_SCHEDULE >> 8)
 			note_control(fd, c);
-	} else if (nr == RM_ESC_ALLOC && size >= 32 && size <= sizeof(struct rm_alloc)) {
+	} else if (nr == RM_ESC_FREE && size == sizeof(struct rm_free)) {
+		note_free(fd, argument);
+	} else if (nr == RM_ESC_ALLOC && size >= 32) {
 		note_alloc(fd, argument, size);
-	} else if (nr == RM_ESC_ALLOC && size > 16 && of_interest(((const struct rm_alloc *)argument)->class)) {
-		struct seen s = { .kind = SEEN_STRANGE, .fd = fd, .value = size };
-
-		seen_put(&s);
-		worker_wanted();
 	} else if (nr == RM_ESC_VERSION && size == sizeof(struct rm_version)) {
 		note_version(argument);
 	}
 }
 
-/* A call that frees something is noted before, lest we touch what is going, and after, for it may be refused. */
-static int pass_free(ioctl_call *call, int fd, unsigned long request, void *argument, const struct rm_free *f)
-{
-	struct seen s = { .kind = SEEN_FREEING, .fd = fd, .client = f->client, .object = f->object };
-	int r, saved;
-
-	if (!filter_has(f->client, f->object))
-		return call(fd, request, argument);
-	seen_put(&s);
-	r = call(fd, request, argument);
-	saved = errno;
-	s.kind = SEEN_FREED;
-	s.good = r >= 0 && f->status == RM_OK;
-	seen_put(&s);
-	errno = saved;
-	return r;
-}
-
 static int pass(int fd, unsigned long request, void *argument)
 {
-	ioctl_call *call = find_real();
 	uint32_t nr = _IOC_NR(request), size = _IOC_SIZE(request);
 	const struct rm_transfer *t = argument;
-	const void *inner = argument;
-	int r, saved;
+	int r = find_real()(fd, request, argument), saved;
 
-	if (!argument || (nr != RM_ESC_CONTROL && nr != RM_ESC_ALLOC && nr != RM_ESC_FREE && nr != RM_ESC_VERSION &&
-			  nr != RM_ESC_TRANSFER))
-		return call(fd, request, argument);
-	if (nr == RM_ESC_TRANSFER) {
-		/* As with peek(): the outer pointer is the kernel's to refuse. */
-		struct rm_transfer copy;
-
-		if (size != sizeof *t || !peek((uintptr_t)t, &copy, sizeof copy) || copy.nr == RM_ESC_TRANSFER)
-			return call(fd, request, argument);
-		nr = copy.nr;
-		size = copy.size;
-		inner = (const void *)(uintptr_t)copy.argument;
-	}
-	if (nr == RM_ESC_FREE && size == sizeof(struct rm_free)) {
-		struct rm_free f;
-
-		if (!peek((uintptr_t)inner, &f, sizeof f))
-			return call(fd, request, argument);
-		return pass_free(call, fd, request, argument, inner);
-	}
-	r = call(fd, request, argument);
-	if (r >= 0) {
-		saved = errno;
-		note(fd, nr, size, inner);
-		errno = saved;
-	}
+	if (r < 0 || !argument)
+		return r;
+	saved = errno;
+	if (nr == RM_ESC_TRANSFER && size == sizeof *t)
+		note(fd, t->nr, t->size, (const void *)(uintptr_t)t->argument);
+	else if (nr != RM_ESC_TRANSFER)
+		note(fd, nr, size, argument);
+	errno = saved;
 	return r;
 }
 

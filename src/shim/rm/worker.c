@@ -33,6 +33,8 @@
 
 #define LEAVE_PATIENCE_NS 200000000u
 #define AGAIN_NS 1000000u
+#define GONE_TRIES 20
+#define SWITCH_TRIES 5
 
 struct lane {
 	struct cut cut;
@@ -44,8 +46,7 @@ struct lane {
 
 static struct lane lanes[WIRE_MAX_DEVICES][WIRE_ENGINES]; /* and the rest here: the worker's alone */
 static bool announced[WIRE_MAX_DEVICES];
-static bool over;   /* stepped down */
-static bool missed; /* channels may be off in a lane that is not */
+static bool over; /* stepped down */
 
 static _Atomic bool started;
 static _Atomic uint32_t leaving, left; /* left: a futex */
@@ -73,27 +74,44 @@ static void drain(void)
 {
 	struct seen s;
 
-	while (seen_get(&s)) {
+	while (seen_get(&s))
 		table_take(&s);
-		/* It was out of reach for a moment, and may have missed being switched on. */
-		missed |= s.kind == SEEN_FREED && !s.good;
-	}
 }
 
-/* After something failed: it is still there, so it is the manager that refuses. */
+/*
+ * After something failed. True: the object is still there, so it is the manager that refuses. The program may have
+ * freed it, and the thread that did so not yet have come to say it: it is given some time.
+ */
 static bool still_there(uint32_t client, uint32_t handle)
 {
-	const struct object *o;
-
-	drain();
-	o = table_find(client, handle);
-	return o && !o->freeing;
+	for (int i = 0; i < GONE_TRIES; i++) {
+		drain();
+		if (!table_find(client, handle))
+			return false;
+		seen_wait(AGAIN_NS);
+	}
+	return true;
 }
 
-/* Switches a group as the lane found out how. */
+/*
+ * Switches a group as the lane found out how. A channel that has just been freed is reason enough to refuse the others:
+ * so what is refused is tried again, with what was seen in the meantime.
+ */
 static int group_switch(const struct lane *lane, struct object *g, bool off)
 {
-	return lane->way == PROOF_BY_GROUP ? control_switch_group(g, off) : control_switch(g, off);
+	uint32_t client = g->client, handle = g->handle;
+	int r = 0;
+
+	for (int i = 0; i < SWITCH_TRIES; i++) {
+		r = lane->way == PROOF_BY_GROUP ? control_switch_group(g, off) : control_switch(g, off);
+		if (r <= 0)
+			return r;
+		seen_wait(AGAIN_NS);
+		drain();
+		if (table_find(client, handle) != g)
+			return 0;
+	}
+	return r;
 }
 
 /* Value: 0, or what the first refusal was. */
@@ -285,6 +303,11 @@ static bool find_way(unsigned int d, unsigned int e)
 		if (!table_channel(g, NULL))
 			continue;
 		lane->way = proof_switch(g, why, sizeof why);
+		for (int i = 0; i < SWITCH_TRIES && lane->way == PROOF_NO_WAY && table_find(client, handle) == g; i++) {
+			seen_wait(AGAIN_NS);
+			drain();
+			lane->way = proof_switch(g, why, sizeof why);
+		}
 		if (lane->way == PROOF_NO_WAY && still_there(client, handle) && watch_is_control(g->fd))
 			step_down(d, "%s", why);
 	}
@@ -362,9 +385,7 @@ static uint64_t lane_look(unsigned int d, unsigned int e, uint64_t now_ns)
 static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 {
 	uint64_t now_ns = clock_now_ns(), look_ns = now_ns + CUT_FREE_NS, one_ns;
-	bool check = missed;
 
-	missed = false;
 	*ret_gate = NULL;
 	for (struct object *g = NULL; !over && (g = table_next(RM_CLASS_GROUP, g));)
 		if (g->fresh) {
@@ -378,8 +399,6 @@ static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 			if (!groups)
 				continue;
 			keep_slices(d, e, groups);
-			if (check && !over && !lanes[d][e].cut.off)
-				lane_on(d, e);
 			one_ns = over ? look_ns : lane_look(d, e, now_ns);
 			if (one_ns < look_ns)
 				look_ns = one_ns;

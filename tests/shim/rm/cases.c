@@ -328,6 +328,43 @@ static void gate(void)
 	close(s.fd);
 }
 
+static _Atomic int churning;
+
+static void *churn(void *arg)
+{
+	struct side *s = arg;
+	struct group g = group_new(s, 1, 0);
+
+	while (atomic_load(&churning)) {
+		uint32_t c = rm_new(s->fd, s->client, g.handle, 0xc56f, NULL);
+
+		rm_gone(s->fd, s->client, c);
+	}
+	return NULL;
+}
+
+/* Channels that come and go at any moment are no refusal, and leave nothing off. */
+static void coming_and_going(void)
+{
+	struct group g;
+	struct side s = begin_gated(&g, 2);
+	pthread_t thread;
+
+	atomic_store(&churning, 1);
+	pthread_create(&thread, NULL, churn, &s);
+	for (int i = 0; i < 100; i++) {
+		gate_set(turn(0, WIRE_COMPUTE), i % 2 ? WIRE_GATED | WIRE_OPEN : WIRE_GATED);
+		usleep(3000);
+	}
+	atomic_store(&churning, 0);
+	pthread_join(thread, NULL);
+	gate_set(turn(0, WIRE_COMPUTE), WIRE_GATED | WIRE_OPEN);
+	ok(within(5000, off_in_all() == 0));
+	ok(sliced(0, WIRE_COMPUTE));
+	ok(atomic_load(&turn(0, WIRE_COMPUTE)->cuts) > 3);
+	close(s.fd);
+}
+
 /* Calls that take long delay nobody but the switching. */
 static void slow(void)
 {
@@ -492,11 +529,14 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = { { "untouched", untouched }, { "discovery", discovery }, { "branch", branch },
-		      { "unknown", unknown },	  { "refused", refused },     { "other-way", other_way },
-		      { "weights", weights },	  { "gate", gate },	      { "slow", slow },
-		      { "meted", meted },	  { "leave", leave },	      { "forks", forks },
-		      { "closed", closed },	  { "off", off_by_default } };
+	} cases[] = { { "untouched", untouched }, { "discovery", discovery },
+		      { "branch", branch },	  { "unknown", unknown },
+		      { "refused", refused },	  { "other-way", other_way },
+		      { "weights", weights },	  { "gate", gate },
+		      { "slow", slow },		  { "meted", meted },
+		      { "leave", leave },	  { "forks", forks },
+		      { "closed", closed },	  { "churn", coming_and_going },
+		      { "off", off_by_default } };
 
 	for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
 		if (!strcmp(argv[1], cases[i].name)) {
