@@ -38,7 +38,11 @@ def about(m):
 
 
 def verdict(r):
-    return "" if "reached" not in r else f"{r.get('goal', '')}: {'yes' if r['reached'] else 'NO'}"
+    """A goal is not reached by a tenant whom nothing limits."""
+    if "reached" not in r:
+        return ""
+    gated = r.get("system") == "peer" or "tier" not in r or "T" in (r["tier"] or "")
+    return f"{r.get('goal', '')}: {'NO (not gated)' if not gated else 'yes' if r['reached'] else 'NO'}"
 
 
 def number(v):

@@ -118,7 +118,17 @@ class Trial:
         self.err.seek(0)
         return self.err.read().decode(errors="replace").strip()[-2000:] or "without a word"
 
+    def tiers(self):
+        """In which tier the tenants' shares are in force, as meted says."""
+        ours = {t.grant for t in self.tenants if "native" not in t.words}
+        said = {g["devices"][0].get("tier", "none") for g in self.place.grants() if g["name"] in ours}
+        return " ".join(sorted(said)) if ours else "native"
+
     def act(self):
+        self.tier = None
+        if self.system == "mete":
+            time.sleep(max(0, (self.start_ns + int(self.settle * SECOND / 2) - time.monotonic_ns()) / SECOND))
+            self.tier = self.tiers()
         for at, what in self.actions:
             time.sleep(max(0, (self.start_ns + int(at * SECOND) - time.monotonic_ns()) / SECOND))
             what(self)
@@ -142,6 +152,9 @@ class Trial:
             except ProcessLookupError:
                 pass
             untrace(threads)
+            # `mete run` stops with its program, as a shell expects it.
+            for p in self.processes:
+                os.kill(p.pid, signal.SIGCONT)
         self.victims = []
 
     def close(self):

@@ -78,7 +78,7 @@ class Bench:
             had = t.run()
             reach = self.reachable(kernel_ms, mode, processes, device) if mode != "async" and sum(targets) >= 50 else 100
             part = min(1, reach / sum(targets))
-            row = dict(cell, row="share", system=system, seconds=self.seconds, reach=round(reach, 1))
+            row = dict(cell, row="share", system=system, seconds=self.seconds, tier=t.tier, reach=round(reach, 1))
             row.update(together([curves.errors(h.time, x, h.spans) for h, x in zip(had, targets)]))
             if part < 1:
                 row["of_reach"] = together([curves.errors(h.time, x * part, h.spans) for h, x in zip(had, targets)])
@@ -156,7 +156,7 @@ class Bench:
             t = self.trial(f"mixed tenants ({system})", tenants, settle=2.0, system=system)
             had = t.run()
             row = {"row": "share", "kernel_ms": 0, "unit_ms": 5, "targets": [x[0] for x in loads], "mode": "mixed", "processes": 1,
-                   "system": system, "seconds": self.seconds, "reach": 100}
+                   "system": system, "seconds": self.seconds, "reach": 100, "tier": t.tier}
             row.update(together([curves.errors(h.time, x[0], h.spans) for h, x in zip(had, loads)]))
             row["device_used"] = round(sum(h.time.share(t.begin_ns, t.end_ns) for h in had), 2)
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
@@ -188,7 +188,7 @@ class Bench:
             got = 100 * sum(always.time.between(a, b) for a, b in idle) / sum(b - a for a, b in idle)
             least = min(always.time.share(a, b) for a, b in idle)
             back_ms = [x / MS for x in back]
-            row = {"row": "work", "policy": policy, "seconds": t.seconds, "idle_pct": round(got, 2), "idle_least_pct": round(least, 2),
+            row = {"row": "work", "policy": policy, "tier": t.tier, "seconds": t.seconds, "idle_pct": round(got, 2), "idle_least_pct": round(least, 2),
                    "back_median_ms": statistics.median(back_ms), "back_max_ms": max(back_ms), "times": len(back_ms),
                    "first_100ms_pct": statistics.fmean(first_share) if first_share else float("nan"),
                    "goal": "≥ 97 % of idle time, back within 10 ms", "reached": got >= 97 and max(back_ms) <= 10,
@@ -211,7 +211,7 @@ class Bench:
             high_pct, low_pct = (h.time.share(t.begin_ns, t.end_ns) for h in had)
             p99 = [curves.percentile(x, 99) for x in (alone, beside, alone_host, beside_host)]
             slower, left = p99[1] / p99[0], 100 * low_pct / (100 - high_pct)
-            yield {"row": "high", "kernel_ms": kernel_ms, "seconds": self.seconds, "requests": len(beside),
+            yield {"row": "high", "kernel_ms": kernel_ms, "tier": t.tier, "seconds": self.seconds, "requests": len(beside),
                    "alone_p50_ms": statistics.median(alone), "beside_p50_ms": statistics.median(beside), "alone_p99_ms": p99[0],
                    "beside_p99_ms": p99[1], "host_alone_p99_ms": p99[2], "host_beside_p99_ms": p99[3], "slower": slower,
                    "high_pct": high_pct, "low_pct": low_pct, "left_pct": left, "goal": "p99 ≤ 1.10 × alone, low ≥ 90 % of what is left",
@@ -232,7 +232,7 @@ class Bench:
                     had = t.run()
                     rate[policy].append(sum(h.time.share(t.begin_ns, t.end_ns) for h in had))
             lost = 100 * (1 - statistics.median(rate["burst"]) / statistics.median(rate["native"]))
-            row = {"row": "cost", "tenants": names, "kernel_ms": kernel_ms, "turns": turns, "native_pct": rate["native"],
+            row = {"row": "cost", "tier": t.tier, "tenants": names, "kernel_ms": kernel_ms, "turns": turns, "native_pct": rate["native"],
                    "gated_pct": rate["burst"], "lost_pct": lost}
             if kernel_ms == 1:
                 row.update(goal="≤ 2 % lost", reached=lost <= 2)
@@ -261,7 +261,7 @@ class Bench:
                     most.append(longest_wait(h, noted["at"], t.end_ns))
                     before_most.append(longest_wait(h, t.begin_ns, noted["at"]))
                     gained.append(h.time.share(noted["at"] + 200 * MS, t.end_ns))
-            yield {"row": "stall", "what": what, "times": rounds, "wait_median_ms": statistics.median(most), "wait_max_ms": max(most),
+            yield {"row": "stall", "what": what, "tier": t.tier, "times": rounds, "wait_median_ms": statistics.median(most), "wait_max_ms": max(most),
                    "before_max_ms": max(before_most), "share_after_pct": statistics.fmean(gained),
                    "goal": "wait ≤ before + a turn (4 ms) and its work in flight (4 ms)", "reached": max(most) <= max(before_most) + 8}
 
@@ -297,7 +297,7 @@ class Bench:
             charged = noted["after"].get(tenant.grant)
             if charged is not None:
                 missing.append(charged)
-        yield {"row": "restart", "targets": targets, "kept": kept and bool(noted["before"]), "charged_before_ms": list(noted["before"].values()),
+        yield {"row": "restart", "targets": targets, "tier": t.tier, "kept": kept and bool(noted["before"]), "charged_before_ms": list(noted["before"].values()),
                "charged_after_ms": missing, "wait_max_ms": max(waits), "before_max_ms": max(before),
                "window_max": max(e["max"] for e in over), "goal": "no account lost, wait ≤ before + a turn (4 ms) + 200 ms without meted",
                "reached": kept and bool(noted["before"]) and max(waits) <= max(before) + 204,
