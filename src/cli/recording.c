@@ -29,6 +29,7 @@ void recording_deinit(struct recording *r)
 	free(r->turn);
 	free(r->edge);
 	free(r->wait);
+	free(r->gone);
 	*r = (struct recording){ 0 };
 }
 
@@ -47,6 +48,11 @@ const char *recording_text(json_t *list, uint32_t number, const char *key)
 json_int_t recording_number(json_t *list, uint32_t number, const char *key)
 {
 	return json_integer_value(json_object_get(json_array_get(list, number), key));
+}
+
+int64_t recording_client_end(const struct recording *r, uint32_t client)
+{
+	return client < r->gones && r->gone[client] ? r->gone[client] : recording_length(r);
 }
 
 uint32_t recording_tenant(const struct recording *r, uint32_t client)
@@ -161,6 +167,23 @@ static bool take_wait(struct recording *r, const char *line)
 	return true;
 }
 
+static bool take_gone(struct recording *r, const char *line)
+{
+	uint32_t client;
+	int64_t at, *place_of;
+
+	if (sscanf(line, "%" SCNu32 " %" SCNd64, &client, &at) != 2 || client >= json_array_size(r->clients))
+		return false;
+	while (r->gones <= client) {
+		place_of = place(r, (void **)&r->gone, &r->gones, &r->gone_room, sizeof(*r->gone));
+		if (!place_of)
+			return true;
+		*place_of = 0;
+	}
+	r->gone[client] = at;
+	return true;
+}
+
 static void take_line(struct recording *r, const char *line)
 {
 	bool good = false;
@@ -174,6 +197,9 @@ static void take_line(struct recording *r, const char *line)
 		break;
 	case 'E':
 		good = take_edge(r, line + 1);
+		break;
+	case 'G':
+		good = take_gone(r, line + 1);
 		break;
 	case 'W':
 		good = take_wait(r, line + 1);

@@ -52,8 +52,9 @@ struct recording {
 	struct turn_event *turn;
 	struct edge *edge;
 	struct span *wait; /* of clients, at the trace's end */
-	size_t launches, turns, edges, waits;
-	size_t launch_room, turn_room, edge_room, wait_room;
+	int64_t *gone;	   /* by client: when it ended; 0: it lives */
+	size_t launches, turns, edges, waits, gones;
+	size_t launch_room, turn_room, edge_room, wait_room, gone_room;
 	uint64_t overwritten, full, nonsense;
 	int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 	bool done, no_memory;
@@ -82,6 +83,8 @@ struct span *recording_waits(const struct recording *r, size_t *ret_count);
 /* A field of a list's entry, "" or 0 when there is none. */
 const char *recording_text(json_t *list, uint32_t number, const char *key);
 json_int_t recording_number(json_t *list, uint32_t number, const char *key);
+/* When a client ended, or the trace. */
+int64_t recording_client_end(const struct recording *r, uint32_t client);
 /* "tenant" of a client. */
 uint32_t recording_tenant(const struct recording *r, uint32_t client);
 const char *recording_name(const struct recording *r, uint32_t name);

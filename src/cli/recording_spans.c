@@ -102,7 +102,7 @@ struct span *recording_busy(const struct recording *r, bool by_tenant, size_t *r
 		struct span here = { edge[i]->client, edge[i]->device, edge[i]->engine, edge[i]->at, 0 };
 
 		if (is_open && !same_track(&open, &here)) {
-			close_span(r, &s, &open, recording_length(r), by_tenant);
+			close_span(r, &s, &open, recording_client_end(r, open.who), by_tenant);
 			is_open = false;
 		}
 		if (edge[i]->begins && !is_open) {
@@ -114,7 +114,7 @@ struct span *recording_busy(const struct recording *r, bool by_tenant, size_t *r
 		}
 	}
 	if (is_open)
-		close_span(r, &s, &open, recording_length(r), by_tenant);
+		close_span(r, &s, &open, recording_client_end(r, open.who), by_tenant);
 	free(edge);
 	return merge(&s, ret_count);
 }

@@ -1,6 +1,9 @@
 /* engine.c: turns of one engine of one device, see engine.h. */
 #include "daemon/engine.h"
 
+#include "base/clock.h"
+#include "daemon/turn_log.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -214,6 +217,8 @@ static void end_edges(struct seat *s, uint64_t now_ns)
 {
 	if (s->begun)
 		arbiter_ends(s->place->engine->arbiter, s->place->at, now_ns);
+	if (s->begun)
+		turn_log_edge(s->turn, now_ns, false);
 	s->begun = false;
 	s->edge_ns = now_ns;
 }
@@ -261,6 +266,8 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	struct seat **at = &p->seats;
 
 	end_edges(s, now_ns);
+	if (p->seats == s && !s->next && s->gate & WIRE_OPEN)
+		turn_log_turn(s->turn, &(struct arbiter_turn){ .open = false }, 0, false, false, 0);
 	engine_deaf(s, false);
 	p->longest_ns = max_u64(p->longest_ns, atomic_load_explicit(&s->turn->longest_ns, memory_order_relaxed));
 	p->bypassed += atomic_load_explicit(&s->turn->bypassed, memory_order_relaxed);
@@ -290,6 +297,7 @@ static void take_edges(struct seat *s, uint64_t now_ns)
 		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
 		s->edge_ns = at_ns;
 		s->begun = begins;
+		turn_log_edge(s->turn, at_ns, begins);
 		if (begins)
 			arbiter_begins(a, s->place->at, at_ns);
 		else
@@ -364,8 +372,9 @@ static bool concerns(const struct seat *s, const struct arbiter_turn *turn, uint
  * The gate takes another serial, and clients look at all of it again, when it opens or closes, when the turn goes on for
  * longer, which is as good as another turn, and when somebody who waits may find a change. Ends that come nearer and
  * bounds are found by whoever looks; what a client has let through before it looks again is a part of the bound.
+ * Value: it has taken another serial.
  */
-static void write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
+static bool write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
 {
 	uint32_t bits = WIRE_GATED | (turn->open ? WIRE_OPEN : 0u);
 
@@ -376,13 +385,14 @@ static void write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t
 	s->until_ns = turn->until_ns;
 	s->bound_ns = bound_ns;
 	if (!concerns(s, turn, bound_ns))
-		return;
+		return false;
 	s->told_until_ns = turn->until_ns;
 	s->told_bound_ns = bound_ns;
 	s->gate = ((s->gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL) | bits;
 	atomic_store(&s->turn->gate, s->gate);
 	if (turn->open)
 		wake(s->turn);
+	return true;
 }
 
 static bool write_listen(struct seat *s, uint32_t listen)
@@ -397,20 +407,31 @@ static bool write_listen(struct seat *s, uint32_t listen)
 	return more;
 }
 
+/* For traces. The turn that was before should have lasted until planned_ns. */
+static void note_turn(const struct place *p, const struct arbiter_turn *turn, uint64_t planned_ns)
+{
+	if (turn_log_on() && p->seats)
+		turn_log_turn(p->seats->turn, turn, planned_ns, p->terms.frozen, p->told.busy || p->told.waiting,
+			      arbiter_read(p->engine->arbiter, p->at, clock_now_ns()).lag_ns);
+}
+
 /* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
 static bool write_place(struct place *p, bool opening)
 {
 	const struct arbiter_turn *turn = arbiter_turn(p->engine->arbiter, p->at);
 	uint64_t bound_ns = turn->bound_ns / (p->active ? p->active : 1);
-	bool look = false;
+	uint64_t planned_ns = p->seats ? p->seats->until_ns : 0;
+	bool look = false, changed = false;
 
 	for (struct seat *s = p->seats; s; s = s->next) {
 		look |= write_listen(s, turn->listen);
 		if (turn->open == opening) {
 			look |= !opening && (s->gate & WIRE_OPEN);
-			write_turn(s, turn, bound_ns);
+			changed |= write_turn(s, turn, bound_ns);
 		}
 	}
+	if (changed)
+		note_turn(p, turn, planned_ns);
 	return look;
 }
 

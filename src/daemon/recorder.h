@@ -19,7 +19,7 @@ struct trace;
 #define TRACE_MAX_SECONDS 3600u
 #define TRACE_DEVICES 32u
 
-enum trace_kind { TRACE_LAUNCH, TRACE_TURN, TRACE_EDGE, TRACE_WAIT };
+enum trace_kind { TRACE_LAUNCH, TRACE_TURN, TRACE_EDGE, TRACE_WAIT, TRACE_GONE };
 
 enum trace_reason { TRACE_GIVEN, TRACE_BEFORE, TRACE_OVER, TRACE_IDLE, TRACE_TAKEN, TRACE_FROZEN };
 
@@ -53,7 +53,7 @@ struct trace {
 	uint64_t id;
 	uid_t uid;
 	uint64_t begin_ns, end_ns, read_ns; /* read_ns: when somebody read last */
-	bool ended;
+	bool begun, ended;
 	json_t *wanted; /* names of grants; NULL: all */
 	struct traced *clients;
 	uint32_t client_count;

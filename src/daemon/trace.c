@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/recorder.h"
 #include "daemon/tenant.h"
+#include "daemon/turn_log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -163,8 +164,77 @@ static void drain(struct traced *c)
 	}
 }
 
+/* What the arbitration noted. */
+
+static enum trace_reason reason_of(enum turn_note_kind kind)
+{
+	switch (kind) {
+	case TURN_NOTE_OVER:
+		return TRACE_OVER;
+	case TURN_NOTE_TAKEN:
+		return TRACE_TAKEN;
+	case TURN_NOTE_IDLE:
+		return TRACE_IDLE;
+	case TURN_NOTE_FROZEN:
+		return TRACE_FROZEN;
+	default:
+		return TRACE_GIVEN;
+	}
+}
+
+/* A note belongs to the client on whose page its turn lies. */
+static void take_note(struct trace *t, const struct turn_note *note)
+{
+	struct traced *c = t->clients;
+	struct trace_event *e;
+	size_t at;
+
+	while (c && ((uintptr_t)note->turn < (uintptr_t)c->client->page.map->turn ||
+		     (uintptr_t)note->turn >= (uintptr_t)(c->client->page.map->turn + WIRE_MAX_DEVICES)))
+		c = c->next;
+	e = c ? event_place(t) : NULL;
+	if (!e)
+		return;
+	at = (size_t)(note->turn - &c->client->page.map->turn[0][0]);
+	*e = (struct trace_event){ .kind = TRACE_EDGE,
+				   .who = c->number,
+				   .device = c->device[at / WIRE_ENGINES],
+				   .engine = (uint8_t)(at % WIRE_ENGINES),
+				   .flag = note->kind == TURN_NOTE_BEGINS,
+				   .at = note->at_ns };
+	if (note->kind == TURN_NOTE_BEGINS || note->kind == TURN_NOTE_ENDS)
+		return;
+	e->kind = TRACE_TURN;
+	e->who = tenant_number(t, c->client->tenant);
+	e->flag = note->kind == TURN_NOTE_OPENED;
+	e->until = note->until_ns;
+	e->length = note->bound_ns;
+	e->amount = (uint64_t)note->lag_ns;
+	e->name = (uint16_t)reason_of(note->kind);
+}
+
+/* For all traces: a note is read once. */
+static void drain_notes(struct daemon *daemon)
+{
+	struct turn_note note;
+	uint32_t lost = 0;
+	bool any = daemon->traces;
+
+	while (any) {
+		any = turn_log_take(&note, &lost);
+		for (struct trace *t = daemon->traces; t; t = t->next) {
+			if (t->ended)
+				continue;
+			t->lost_full += lost;
+			if (any)
+				take_note(t, &note);
+		}
+	}
+}
+
 void trace_drain(struct trace *t)
 {
+	drain_notes(t->daemon);
 	for (struct traced *c = t->clients; c; c = c->next)
 		drain(c);
 }
@@ -201,6 +271,9 @@ static void take_state(struct traced *c)
 							   .engine = (uint8_t)engine,
 							   .flag = true,
 							   .at = now,
+							   .until = atomic_load(&turn->until_ns),
+							   .length = atomic_load(&turn->bound_ns),
+							   .amount = (uint64_t)atomic_load(&turn->lag_ns),
 							   .name = TRACE_BEFORE };
 			if (atomic_load_explicit(&turn->busy_since_ns, memory_order_relaxed) && (e = event_place(t)))
 				*e = (struct trace_event){ .kind = TRACE_EDGE,
@@ -305,63 +378,18 @@ void trace_attach(struct client *client)
 
 void trace_forget(struct client *client)
 {
+	if (client->traced)
+		drain_notes(client->tenant->daemon);
 	while (client->traced) {
+		struct trace_event *e;
+
 		drain(client->traced);
+		e = event_place(client->traced->trace);
+		if (e)
+			*e = (struct trace_event){ .kind = TRACE_GONE,
+						   .who = client->traced->number,
+						   .at = clock_now_ns() };
 		unfollow(client->traced);
-	}
-}
-
-/* Hooks. */
-
-static enum trace_reason reason_of(const struct tenant *tenant, unsigned int share, enum wire_engine engine,
-				   const struct arbiter_turn *turn, bool frozen, uint64_t now_ns)
-{
-	if (turn->open)
-		return TRACE_GIVEN;
-	if (frozen)
-		return TRACE_FROZEN;
-	for (struct client *c = tenant->clients; c; c = c->next) {
-		struct wire_turn *w = &c->page.map->turn[share][engine];
-
-		if (atomic_load_explicit(&w->busy_since_ns, memory_order_relaxed) ||
-		    atomic_load_explicit(&w->waiting, memory_order_relaxed))
-			return turn->until_ns && now_ns < turn->until_ns ? TRACE_TAKEN : TRACE_OVER;
-	}
-	return TRACE_IDLE;
-}
-
-void trace_turn(struct tenant *tenant, unsigned int share, enum wire_engine engine, const struct arbiter_turn *turn,
-		bool frozen, int64_t lag_ns, uint64_t now_ns)
-{
-	for (struct trace *t = tenant->daemon->traces; t; t = t->next) {
-		struct trace_event *e = t->ended || !wants(t, tenant) ? NULL : event_place(t);
-
-		if (e)
-			*e = (struct trace_event){ .kind = TRACE_TURN,
-						   .who = tenant_number(t, tenant),
-						   .device = device_number(t, &tenant->grant.share[share].device),
-						   .engine = (uint8_t)engine,
-						   .flag = turn->open,
-						   .at = now_ns,
-						   .until = turn->until_ns,
-						   .length = turn->bound_ns,
-						   .amount = (uint64_t)lag_ns,
-						   .name = reason_of(tenant, share, engine, turn, frozen, now_ns) };
-	}
-}
-
-void trace_edge(struct client *client, unsigned int share, enum wire_engine engine, uint64_t at_ns, bool begins)
-{
-	for (struct traced *c = client->traced; c; c = c->of_client) {
-		struct trace_event *e = event_place(c->trace);
-
-		if (e)
-			*e = (struct trace_event){ .kind = TRACE_EDGE,
-						   .who = c->number,
-						   .device = c->device[share],
-						   .engine = (uint8_t)engine,
-						   .flag = begins,
-						   .at = at_ns };
 	}
 }
 
@@ -413,6 +441,8 @@ struct trace *trace_new(struct daemon *daemon, uid_t uid, json_t *take_wanted, u
 		for (struct client *c = wants(t, tenant) ? tenant->clients : NULL; c; c = c->next)
 			follow(t, c);
 	timer_start(t->tick, TICK_MS, TICK_MS);
+	turn_log_start();
+	t->begun = true;
 	return t;
 }
 
@@ -422,12 +452,13 @@ void trace_end(struct trace *t)
 
 	if (t->ended)
 		return;
+	trace_drain(t);
 	while (t->clients) {
 		take_waiting(t->clients);
-		drain(t->clients);
 		unfollow(t->clients);
 	}
 	t->ended = true;
+	turn_log_stop();
 	if (now < t->end_ns)
 		t->end_ns = now;
 	timer_start(t->tick, 1000, 1000);
@@ -440,6 +471,8 @@ void trace_free(struct trace *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	if (t->begun && !t->ended)
+		turn_log_stop();
 	while (t->clients)
 		unfollow(t->clients);
 	timer_free(t->tick);

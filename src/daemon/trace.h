@@ -2,16 +2,13 @@
  * trace.h: what happened in a span of time, for `mete trace`: launches, turns, and when engines were busy with whom.
  *
  * Launches are written by clients into the ring on their page (struct wire_trace) while `on` is set, and drained from
- * there before they are overwritten; turns and edges come from the arbitration through the hooks below. All of it goes
- * into one queue of bounded length per trace, in the order in which meted learns of it, and out of it by the reads of
- * whoever asked for the trace. What does not fit is counted, not waited for.
+ * there before they are overwritten; turns and edges are noted by the arbitration (turn_log.h). All of it goes into one
+ * queue of bounded length per trace, in the order in which meted learns of it, and out of it by the reads of whoever
+ * asked for the trace. What does not fit is counted, not waited for.
  *
- * A trace that is not read ends by itself: its reader has died. Without a trace the hooks cost a test.
+ * A trace that is not read ends by itself: its reader has died.
  */
 #pragma once
-
-#include "model/arbiter.h"
-#include "wire/turn.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,16 +18,6 @@
 struct client;
 struct daemon;
 struct tenant;
-
-/*
- * The arbitration gave a tenant a turn, prolonged it, or took it away; `lag_ns` is arbiter_reading's. Called after the
- * turn has been written to the pages.
- */
-void trace_turn(struct tenant *tenant, unsigned int share, enum wire_engine engine, const struct arbiter_turn *turn,
-		bool frozen, int64_t lag_ns, uint64_t now_ns);
-
-/* An edge was taken from a client's page. */
-void trace_edge(struct client *client, unsigned int share, enum wire_engine engine, uint64_t at_ns, bool begins);
 
 /* A client has its page; a client is about to lose it. */
 void trace_attach(struct client *client);
@@ -53,6 +40,7 @@ void trace_close(struct daemon *daemon);
  *         L client device engine thread stream name submitted passed predicted bytes
  *         T tenant device engine open at until bound lag reason   (until: "-" for none)
  *         E client device engine begins at
+ *         G client at                                             its process has ended
  *         W client device engine since until                      stood at the gate when the trace ended
  *   {"op":"trace_stop","trace":ID}: what has been recorded can still be read
  */

@@ -129,6 +129,9 @@ static size_t write_event(const struct trace *t, const struct trace_event *e, ch
 		n = snprintf(line, LINE_BYTES, "E %" PRIu32 " %u %u %d %" PRId64 "\n", e->who, e->device, e->engine,
 			     e->flag, at);
 		break;
+	case TRACE_GONE:
+		n = snprintf(line, LINE_BYTES, "G %" PRIu32 " %" PRId64 "\n", e->who, at);
+		break;
 	case TRACE_WAIT:
 		n = snprintf(line, LINE_BYTES, "W %" PRIu32 " %u %u %" PRId64 " %" PRId64 "\n", e->who, e->device,
 			     e->engine, at, until);

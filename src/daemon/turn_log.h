@@ -1,0 +1,50 @@
+/*
+ * turn_log.h: what the arbitration did, noted for traces: turns that were given and taken away, edges that were taken.
+ *
+ * The arbitrating thread must not wait, allocate or know of traces; so it notes what it does in a ring of fixed length,
+ * and the loop's thread reads it (trace.c). Writers hold the lock of the arbitration; there is one reader. While nobody
+ * traces a note costs one load.
+ */
+#pragma once
+
+#include "model/arbiter.h"
+#include "wire/turn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum turn_note_kind {
+	TURN_NOTE_BEGINS, /* an edge */
+	TURN_NOTE_ENDS,
+	TURN_NOTE_OPENED,
+	TURN_NOTE_OVER,	  /* closed: the time was up */
+	TURN_NOTE_TAKEN,  /* closed before that: somebody with more right came */
+	TURN_NOTE_IDLE,	  /* closed: it had nothing more to do */
+	TURN_NOTE_FROZEN, /* closed: the tenant is frozen */
+};
+
+struct turn_note {
+	const struct wire_turn *turn; /* names client, device and engine */
+	enum turn_note_kind kind;
+	uint64_t at_ns, until_ns, bound_ns;
+	int64_t lag_ns;
+};
+
+/* Somebody traces. */
+bool turn_log_on(void);
+
+/* An edge was taken from a client's page, or ended with the client. */
+void turn_log_edge(const struct wire_turn *turn, uint64_t at_ns, bool begins);
+
+/*
+ * A tenant's turn was given, prolonged or taken away; `turn` is of one of its clients. The turn before should have
+ * lasted until planned_ns; `wants`: it has work.
+ */
+void turn_log_turn(const struct wire_turn *turn, const struct arbiter_turn *now, uint64_t planned_ns, bool frozen,
+		   bool wants, int64_t lag_ns);
+
+/* The reader. What was noted before the first start is not seen; starts and stops count. */
+void turn_log_start(void);
+void turn_log_stop(void);
+/* The oldest note; *ret_lost: so many were lost before it. False: there is none. */
+bool turn_log_take(struct turn_note *ret, uint32_t *ret_lost);
