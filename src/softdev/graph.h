@@ -213,6 +213,7 @@ struct graph_launch {
 	struct launch_wait *wait;
 	struct launch_record *record;
 	pthread_mutex_t host_mutex; /* host functions of one launch run one at a time */
+	struct flight flight;	    /* the kernels of a graph that is a chain */
 };
 
 /* ---- graphs (graph.c, graph_edges.c) ---- */
@@ -293,7 +294,11 @@ CUresult plan_memory(struct plan *p, const struct exec *x);
 /* The mirror's node for a node of the original graph. */
 CUresult exec_node(CUgraphExec h, CUgraphNode node, struct exec **ret_exec, struct node **ret);
 /* Runs all steps. */
-void graph_launch_run(struct graph_launch *l, struct stream *s);
+void graph_launch_run(struct graph_launch *l, struct stream *s, struct pace_kernel *after);
+/* Whether it is one chain of steps: it may be executed before `after` has ended, and leaves kernels in flight. */
+bool graph_launch_chain(const struct graph_launch *l);
+/* Hands them over. */
+struct flight graph_launch_flight(struct graph_launch *l);
 /* A launch is over, run or not. */
 void graph_launch_done(struct graph_launch *l);
 /*

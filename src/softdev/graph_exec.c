@@ -432,6 +432,7 @@ static void launch_free(struct graph_launch *l)
 	exec_unref(l->exec);
 	free(l->wait);
 	free(l->record);
+	flight_deinit(&l->flight);
 	free(l);
 }
 
@@ -510,6 +511,7 @@ static CUresult launch_locked(struct exec *x, struct stream *s)
 {
 	struct work w = { .kind = WORK_GRAPH };
 	struct graph_launch *l = launch_new(x);
+	bool again;
 	CUresult e;
 
 	if (!l)
@@ -523,7 +525,9 @@ static CUresult launch_locked(struct exec *x, struct stream *s)
 	launch_waits(l);
 	launch_records(l);
 	w.graph.launch = l;
-	e = stream_submit_after(s, &w, &x->last, 1);
+	/* on the same stream it comes after the launch before anyway */
+	again = x->last.stream == s && x->last.generation == s->head.generation;
+	e = stream_submit_after(s, &w, &x->last, again ? 0 : 1);
 	if (!e)
 		x->last = stream_point(s);
 	return e;

@@ -30,6 +30,7 @@ struct run {
 	struct graph_launch *launch;
 	struct program *program;
 	struct stream *stream;
+	struct flight *flight; /* of a chain; or NULL */
 	pthread_mutex_t mutex; /* guards the following, and the program's list of what is ready */
 	pthread_cond_t cond;   /* something is ready, or all is done */
 	uint32_t head, tail;   /* of the list: each step is in it once */
@@ -95,13 +96,13 @@ static void conditional_run(struct graph_launch *l, const struct step *step, str
 
 /* ---- one step ---- */
 
-static void record_run(struct graph_launch *l, uint32_t slot, struct stream *s)
+static void record_run(struct graph_launch *l, uint32_t slot, uint64_t at_ns)
 {
 	struct launch_record *r = &l->record[slot];
 
 	if (!r->sequence)
 		return; /* the event has been destroyed */
-	work_run(&r->work, s);
+	work_record(&r->work, at_ns ? at_ns : clock_now_ns());
 	stream_gate_reach(l->exec->gate[slot], r->sequence);
 	r->done = true;
 }
@@ -136,16 +137,23 @@ static bool wait_over(const struct launch_wait *w, const struct stream *s)
 static bool step_run(struct run *r, struct step *step)
 {
 	struct graph_launch *l = r->launch;
+	uint64_t ended_ns = 0;
 	struct work *w;
 
 	if (!step->node || !l->plan->at[step->number].enabled)
 		return true;
 	w = &l->plan->at[step->number].task->work;
+	if (r->flight && step->node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		flight_run(r->flight, w);
+		return true;
+	}
+	if (r->flight && step->node->type != CU_GRAPH_NODE_TYPE_EMPTY)
+		ended_ns = flight_wait(r->flight);
 	switch (step->node->type) {
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 		return wait_over(&l->wait[step->slot], r->stream);
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		record_run(l, step->slot, r->stream);
+		record_run(l, step->slot, ended_ns);
 		return true;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return work_values_try(w, &step->at);
@@ -463,6 +471,9 @@ static void program_run(struct graph_launch *l, struct program *p, struct stream
 {
 	struct run r = { .launch = l, .program = p, .stream = s };
 
+	if (p == &l->exec->program && l->flight.kernel)
+		r.flight = &l->flight;
+
 	for (uint32_t i = 0; i < p->count; i++)
 		p->step[i].at = 0;
 	if (p->narrow)
@@ -471,10 +482,37 @@ static void program_run(struct graph_launch *l, struct program *p, struct stream
 		branches_run(&r);
 }
 
-void graph_launch_run(struct graph_launch *l, struct stream *s)
+bool graph_launch_chain(const struct graph_launch *l)
 {
+	return l->exec->program.narrow;
+}
+
+struct flight graph_launch_flight(struct graph_launch *l)
+{
+	struct flight f = l->flight;
+
+	memset(&l->flight, 0, sizeof(l->flight));
+	return f;
+}
+
+static uint32_t kernel_count(const struct program *p)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		count += p->step[i].node && p->step[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL;
+	return count;
+}
+
+void graph_launch_run(struct graph_launch *l, struct stream *s, struct pace_kernel *after)
+{
+	struct program *p = &l->exec->program;
+
 	for (uint32_t i = 0; i < l->plan->condition_count; i++)
 		if (l->plan->condition[i].assign)
 			atomic_store(&l->exec->value[i], l->plan->condition[i].initial);
-	program_run(l, &l->exec->program, s);
+	if (p->narrow && !flight_init(&l->flight, kernel_count(p), after) && after)
+		flight_wait(&l->flight);
+	program_run(l, p, s);
+	l->flight.last = NULL;
 }

@@ -349,6 +349,14 @@ void pace_wait(struct pace_kernel *k)
 	pthread_mutex_unlock(&p->mutex);
 }
 
+void pace_wait_end(struct pace_kernel *k)
+{
+	while (!atomic_load_explicit(&k->end_ns, memory_order_acquire) && !driver.ending)
+		pace_wait(k);
+	if (!k->end_ns)
+		pace_remove(k);
+}
+
 void pace_sleep(uint64_t until_ns)
 {
 	_Atomic uint32_t word = 0;

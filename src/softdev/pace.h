@@ -36,6 +36,8 @@ bool pace_executed(struct pace_kernel *k, uint64_t duration_ns);
 void pace_update(uint32_t device);
 /* Sleeps until it has ended, or for a while, or until something has changed. */
 void pace_wait(struct pace_kernel *k);
+/* Sleeps until it has ended, or the process ends: then it is gone. */
+void pace_wait_end(struct pace_kernel *k);
 /* It is gone, however far it is. */
 void pace_remove(struct pace_kernel *k);
 /* A copy engine has this to do, from the time at which it is free. Value: when it will have done it. */

@@ -190,27 +190,43 @@ bool point_settled_locked(const struct point *p)
 		return true;
 	if (tail_empty(s))
 		return false;
-	pace_update(s->context->device->index);
+	pace_update(tail_first(s)->timed->device);
 	settle_locked(s);
 	return point_reached_locked(p);
+}
+
+static void operation_execute(struct stream *s, struct operation *o, struct pace_kernel *after)
+{
+	if (o->work.kind == WORK_KERNEL) {
+		work_kernel_run(&o->work, &o->pace, after);
+		if (!o->pace.end_ns) {
+			o->timed = &o->pace;
+			o->timed_ns = o->pace.overlap.duration_ns;
+		}
+		return;
+	}
+	if (o->work.kind == WORK_GRAPH) {
+		graph_launch_run(o->work.graph.launch, s, after);
+		o->flight = graph_launch_flight(o->work.graph.launch);
+		o->timed = flight_last(&o->flight);
+		o->timed_ns = flight_left_ns(&o->flight);
+	} else {
+		work_run(&o->work, s);
+	}
+	work_deinit(&o->work);
+	if (!o->timed)
+		o->pace.end_ns = clock_now_ns();
 }
 
 /* Executes the next operation; the lock is dropped. What only marks a place has nothing to execute. */
 static void operation_execute_locked(struct stream *s, struct operation *o)
 {
-	struct operation *before = o->work.kind == WORK_KERNEL ? tail_kernel(s) : NULL;
+	struct operation *before = tail_timed(s);
 
 	if (before)
 		tail_hold(before);
 	pthread_mutex_unlock(&stream_mutex);
-	if (o->work.kind == WORK_KERNEL)
-		work_kernel_run(&o->work, &o->pace, before ? &before->pace : NULL);
-	else
-		work_run(&o->work, s);
-	if (o->work.kind != WORK_KERNEL) {
-		work_deinit(&o->work);
-		o->pace.end_ns = clock_now_ns();
-	}
+	operation_execute(s, o, before ? before->timed : NULL);
 	pthread_mutex_lock(&stream_mutex);
 	if (before)
 		tail_release(before);

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "softdev/context.h"
-#include "softdev/pace.h"
+#include "softdev/flight.h"
 #include "softdev/work.h"
 
 #define STREAM_PRIORITY_GREATEST (-5)
@@ -35,12 +35,15 @@ struct operation {
 	struct operation *next;
 	struct work work;
 	uint32_t point_count;
-	struct point *point;	 /* owned */
-	uint64_t submitted_ns;	 /* of a record of an event */
-	uint64_t ready_ns;	 /* when the last of its points was reached, on the timeline */
-	uint32_t holds;		 /* see tail_hold() */
-	bool left;		 /* it has ended, and is in no stream any more */
-	struct pace_kernel pace; /* end_ns for every kind that does something */
+	struct point *point;	   /* owned */
+	uint64_t submitted_ns;	   /* of a record of an event */
+	uint64_t ready_ns;	   /* when the last of its points was reached, on the timeline */
+	uint32_t holds;		   /* see tail_hold() */
+	bool left;		   /* it has ended, and is in no stream any more */
+	struct pace_kernel *timed; /* what has to end on the timeline: its own or the last in flight; NULL: nothing */
+	uint64_t timed_ns;	   /* how long all that takes */
+	struct flight flight;	   /* of a graph */
+	struct pace_kernel pace;   /* end_ns for every kind that does something */
 };
 
 struct stream {
@@ -57,8 +60,8 @@ struct stream {
 	bool minded;			       /* somebody sees to it that what has ended leaves the tail */
 	struct operation *first, *todo, *last; /* see tail.h */
 	uint64_t submitted, executed, completed;
-	uint32_t tail_kernels, tail_shared;
-	uint64_t tail_ns;	    /* how long the kernels in the tail take */
+	uint32_t tail_timed, tail_shared;
+	uint64_t tail_ns;	    /* how long the tail takes */
 	uint64_t reached_ns;	    /* when what has ended last did so */
 	struct stream *next_minded; /* in the list of those that nobody minds yet */
 	struct stream *next_ready;  /* in the list of ready or of parked streams */

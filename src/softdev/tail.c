@@ -1,45 +1,54 @@
 /* tail.c: see tail.h. */
 #include "softdev/tail.h"
 
-#include "base/clock.h"
 #include "softdev/event.h"
+#include "softdev/graph.h"
 
 #include <stdlib.h>
 
 #define AHEAD_MOST 16u	  /* kernels executed that have not ended */
-#define AHEAD_NS 4000000u /* together, unless they are two */
+#define AHEAD_NS 8000000u /* together, unless they are two */
 
 bool tail_marks(const struct operation *o)
 {
 	return o->work.kind == WORK_RECORD || o->work.kind == WORK_WAIT || o->work.kind == WORK_EMPTY;
 }
 
+bool tail_ahead_ok(uint32_t kernels, uint64_t ns)
+{
+	return kernels < 2 || (kernels < AHEAD_MOST && ns < AHEAD_NS);
+}
+
+/* Kernels, and graphs that are a chain. */
+static bool runs_ahead(const struct operation *o)
+{
+	return o->work.kind == WORK_KERNEL || (o->work.kind == WORK_GRAPH && graph_launch_chain(o->work.graph.launch));
+}
+
 bool tail_has_room(const struct stream *s)
 {
 	if (tail_empty(s) || tail_marks(s->todo))
 		return true;
-	if (s->todo->work.kind != WORK_KERNEL)
-		return false;
-	return s->tail_kernels < 2 || (s->tail_kernels < AHEAD_MOST && s->tail_ns < AHEAD_NS);
+	return runs_ahead(s->todo) && tail_ahead_ok(s->tail_timed, s->tail_ns);
 }
 
-struct operation *tail_kernel(const struct stream *s)
+struct operation *tail_timed(const struct stream *s)
 {
 	struct operation *last = NULL;
 
 	for (struct operation *o = s->first; o != s->todo; o = o->next)
-		if (o->work.kind == WORK_KERNEL)
+		if (o->timed)
 			last = o;
 	return last;
 }
 
 struct operation *tail_awaited(const struct stream *s)
 {
-	uint32_t skip = s->todo->work.kind == WORK_KERNEL ? s->tail_kernels / 2 : UINT32_MAX;
+	uint32_t skip = runs_ahead(s->todo) ? (s->tail_timed - 1) / 2 : UINT32_MAX;
 	struct operation *last = NULL;
 
 	for (struct operation *o = s->first; o != s->todo; o = o->next)
-		if (o->work.kind == WORK_KERNEL) {
+		if (o->timed) {
 			last = o;
 			if (!skip--)
 				break;
@@ -53,7 +62,7 @@ struct operation *tail_until(const struct stream *s, uint64_t sequence)
 	struct operation *last = NULL;
 
 	for (struct operation *o = s->first; o != s->todo && at < sequence; o = o->next, at++)
-		if (o->work.kind == WORK_KERNEL)
+		if (o->timed)
 			last = o;
 	return last;
 }
@@ -64,9 +73,9 @@ void tail_add(struct stream *s)
 
 	s->todo = o->next;
 	s->executed++;
-	if (o->work.kind == WORK_KERNEL) {
-		s->tail_kernels++;
-		s->tail_ns += o->pace.timed ? o->pace.overlap.duration_ns : 0;
+	if (o->timed) {
+		s->tail_timed++;
+		s->tail_ns += o->timed_ns;
 	} else if (o->work.kind == WORK_RECORD && o->work.record.shared) {
 		s->tail_shared++;
 	}
@@ -81,11 +90,11 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 
 static bool has_ended(struct operation *o)
 {
-	if (tail_marks(o) || atomic_load_explicit(&o->pace.end_ns, memory_order_acquire))
+	if (!o->timed || atomic_load_explicit(&o->timed->end_ns, memory_order_acquire))
 		return true;
 	if (!driver.ending)
 		return false;
-	pace_remove(&o->pace);
+	pace_remove(o->timed);
 	return true;
 }
 
@@ -93,13 +102,15 @@ static void leave(struct stream *s, struct operation *o)
 {
 	struct work *w = &o->work;
 
-	if (o->pace.end_ns)
+	if (o->timed)
+		s->reached_ns = o->timed->end_ns;
+	else if (o->pace.end_ns)
 		s->reached_ns = o->pace.end_ns;
 	else
 		s->reached_ns = later_of(later_of(s->reached_ns, o->submitted_ns), o->ready_ns);
-	if (w->kind == WORK_KERNEL) {
-		s->tail_kernels--;
-		s->tail_ns -= o->pace.timed ? o->pace.overlap.duration_ns : 0;
+	if (o->timed) {
+		s->tail_timed--;
+		s->tail_ns -= o->timed_ns;
 	} else if (w->kind == WORK_RECORD) {
 		event_reached_locked(w->record.event, w->record.event_generation, w->record.version, s->reached_ns);
 		if (w->record.shared) {
@@ -107,6 +118,7 @@ static void leave(struct stream *s, struct operation *o)
 			s->tail_shared--;
 		}
 	}
+	flight_deinit(&o->flight);
 	work_deinit(w);
 }
 
@@ -150,7 +162,7 @@ void tail_sleep(struct operation *o)
 		return;
 	tail_hold(o);
 	pthread_mutex_unlock(&stream_mutex);
-	pace_wait(&o->pace);
+	pace_wait(o->timed);
 	pthread_mutex_lock(&stream_mutex);
 	tail_release(o);
 }

@@ -16,6 +16,8 @@ static inline bool tail_empty(const struct stream *s)
 	return s->first == s->todo;
 }
 
+/* Whether more may be executed ahead of so many kernels, which take so long together. */
+bool tail_ahead_ok(uint32_t kernels, uint64_t ns);
 /* Whether the next operation may be executed although the tail is not empty. */
 bool tail_has_room(const struct stream *s);
 /* Which one to sleep for until it may. */
@@ -24,13 +26,13 @@ struct operation *tail_awaited(const struct stream *s);
 struct operation *tail_until(const struct stream *s, uint64_t sequence);
 /* What only marks a place: nothing is executed. */
 bool tail_marks(const struct operation *o);
-/* The first one; kernels alone keep others waiting, so it is one. */
+/* The first one; what only marks a place never comes to stand there, so it is on the timeline. */
 static inline struct operation *tail_first(const struct stream *s)
 {
 	return s->first;
 }
-/* The last kernel. NULL: none. */
-struct operation *tail_kernel(const struct stream *s);
+/* The last one that is on the timeline. NULL: none. */
+struct operation *tail_timed(const struct stream *s);
 /* The next operation has been executed. */
 void tail_add(struct stream *s);
 /* What has ended goes. Value: whether anything has. */

@@ -137,6 +137,8 @@ void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *
 	bool ended = true;
 
 	*k = (struct pace_kernel){ 0 };
+	if (after && after->device != w->context->device->index)
+		pace_wait_end(after);
 	if (!w->context->sticky) {
 		pthread_rwlock_rdlock(&share_lock);
 		ended = launch_run(w, k, after);
@@ -152,18 +154,20 @@ static void kernel_run(struct work *w)
 	struct pace_kernel k;
 
 	work_kernel_run(w, &k, NULL);
-	while (!k.end_ns && !driver.ending)
-		pace_wait(&k);
-	if (!k.end_ns)
-		pace_remove(&k);
+	pace_wait_end(&k);
+}
+
+void work_record(struct work *w, uint64_t at_ns)
+{
+	event_reached(w->record.event, w->record.event_generation, w->record.version, at_ns);
+	if (w->record.shared)
+		shared_event_reached(w->record.shared, w->record.shared_version);
 }
 
 void work_run(struct work *w, struct stream *s)
 {
 	if (w->kind == WORK_RECORD) {
-		event_reached(w->record.event, w->record.event_generation, w->record.version, clock_now_ns());
-		if (w->record.shared)
-			shared_event_reached(w->record.shared, w->record.shared_version);
+		work_record(w, clock_now_ns());
 		return;
 	}
 	if (w->kind == WORK_CALLBACK) {
@@ -196,7 +200,7 @@ void work_run(struct work *w, struct stream *s)
 			value_run(&w->values.op[i], w->context);
 		break;
 	case WORK_GRAPH:
-		graph_launch_run(w->graph.launch, s);
+		graph_launch_run(w->graph.launch, s, NULL);
 		break;
 	default:
 		break;

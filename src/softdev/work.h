@@ -108,6 +108,8 @@ struct work {
 
 /* Executes a kernel that comes behind `after`, or NULL. k->end_ns is set if it has ended; else k is on the timeline. */
 void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);
+/* The event is reached, at this time. */
+void work_record(struct work *w, uint64_t at_ns);
 /* Does it, to its end. Called by the stream that it is queued on, in order, without a lock held. */
 void work_run(struct work *w, struct stream *s);
 /*
