@@ -29,6 +29,8 @@ def outputs(spec, soft_list):
     if not spec.types:
         files[f"{n}_types.h"] = types.types_header(spec)
         files[f"{n}_client.h"] = types.client_header(spec)
+    if spec.stream:
+        files[f"{n}_gates.h"] = shim.gates_header(spec)
     if spec.version:
         files[f"{n}_procs.h"] = procs.procs_header(spec)
         files[f"{n}_procs.c"] = procs.procs_source(spec)

@@ -3,6 +3,12 @@
 import sys
 
 
+def gate(call):
+    if call.gate == "not":
+        return f"not: {call.gate_reason}" if call.gate_reason else ""
+    return call.gate
+
+
 def page(spec, soft_list):
     soft = {c.symbol for c in soft_list or []}
     calls = spec.calls
@@ -19,13 +25,16 @@ def page(spec, soft_list):
            " other words are generated bodies",
            "- **charge**: how the memory ledger accounts for it: a number of bytes that the arguments give, `measured` after"
            " the driver took it, `pool`, `release`, `import`, `reference`",
+           *(["- **gate**: which engine's turn the call waits for, with compute shares; `not` and why, for calls that submit"
+              " work to a stream and pass without waiting"] if spec.stream else []),
            "- **remote**: where the answer comes from when the device is on another machine", "",
            "| call | since | software device | shim | charge | remote |", "|---|---|---|---|---|---|"]
     for c in calls:
         since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version and c.since else ""
         since += " per-thread" if c.per_thread else ""
         charge = "" if c.charge == "none" else c.charge
-        out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} | {c.sync} |")
+        out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} |"
+                   f"{f' {gate(c)} |' if spec.stream else ''} {c.sync} |")
     return "\n".join([*out, ""])
 
 

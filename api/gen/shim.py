@@ -5,6 +5,8 @@ shim_start() bind the tables, and goes on through the table. shim_bind() fills s
 and shim_table with those of them that pass, and with shim_<symbol> for the calls that are treated.
 """
 
+import re
+
 from .text import banner, failure, ret
 
 ENTRY = r"""
@@ -240,9 +242,38 @@ def failing(spec, call, kinds):
 
 def body(spec, call):
     words = {"SYMBOL": call.symbol, "CALL": f"{spec.upper}_CALL_{call.symbol}", "REAL": f"shim_real.{call.symbol}",
-             "ARGS": call.names(), "RETURNS": call.returns, "FAILURE": failure(spec, call)}
+             "ARGS": call.names(), "RETURNS": call.returns, "FAILURE": failure(spec, call),
+             "BYTES": gate_bytes(call), "STREAM": call.stream or "NULL",
+             "PER_THREAD": "true" if call.per_thread else "false"}
     text = spec.bodies[call.treat].substitute(words).strip("\n")
     return [call.prototype("shim_" + call.symbol), "{", text, "}", ""]
+
+
+def gate_bytes(call):
+    """The bytes of a copy, as C; 0 where the program passes no description."""
+    if not call.gate_bytes:
+        return "0"
+    pointers = sorted(set(re.findall(r"(\w+)->|\*(?=[A-Za-z_])(\w+)", call.gate_bytes)))
+    guards = [a or b for a, b in pointers if any((a or b) == x.name and x.pointer for x in call.args)]
+    text = re.sub(r"([A-Za-z_]\w*(?:->\w+)?)", r"(uint64_t)\1", call.gate_bytes)
+    return f"({' && '.join(guards)} ? {text} : 0)" if guards else text
+
+
+def gates_header(spec):
+    """Which calls submit work, for the test that compares them with what the shim does: engine, call, kinds of arguments."""
+    def kinds(call):
+        return "".join("p" if a.pointer else "h" if spec.kind_of(a.type) not in (None, "address") else "n" for a in call.args)
+
+    out = [banner(spec, "the calls that submit work"),
+           "/* G(engine, symbol, kinds): gated; N(symbol, kinds): not; T(treat, symbol): not, but with a body of ours */"]
+    for c in spec.calls:
+        if c.gate != "not":
+            out.append(f'G({c.gate}, {c.symbol}, "{kinds(c)}")')
+        elif c.gate_reason:
+            out.append(f'N({c.symbol}, "{kinds(c)}")')
+            if c.treat not in ("pass", "custom"):
+                out.append(f"T({c.treat}, {c.symbol})")
+    return "\n".join([*out, ""])
 
 
 SHIM_TAIL = """static void *failing(enum $n_call call)

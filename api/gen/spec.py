@@ -15,17 +15,19 @@ SYNC = ("local", "forget", "round", "blocking", "refused")
 TRAVEL = ("none", "plain", "custom")
 CHARGE = ("none", "measured", "pool", "release", "import", "reference")  # and bytes(EXPRESSION)
 TREAT = ("pass", "custom", "refuse")  # and the names of [body.*]
+GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: (\S.*)$")
 DIRECTIONS = ("in", "out", "inout")
 FLAGS = ("optional", "static", "creates", "destroys", "borrows")
 VALUES = ("address", "user", "callback", "ignored")  # pointers that are handed on as they are
 PER_THREAD = ("ptsz", "ptds")
 
-BODY_WORDS = {"REAL", "ARGS", "CALL", "SYMBOL", "RETURNS", "FAILURE"}
+BODY_WORDS = {"REAL", "ARGS", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
-CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", *PER_THREAD}
+CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate",
+             *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
-            "include", "types", "lost"}
+            "include", "types", "lost", "stream", "submits"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
 SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call",
@@ -127,6 +129,11 @@ class Call:
         self.macro, self.header = block.get("macro"), block.get("header")
         self.otherwise = block.get("otherwise", "")
         self.untyped = block.get("untyped", False)  # nothing but the name is known
+        gate = GATE.match(block.get("gate", ""))
+        self.gate = ("copy" if gate[2] else gate[1] or "not") if gate else "not"  # the engine that the call submits to
+        self.gate_bytes = gate[2] if gate else ""
+        self.gate_reason = (gate[3] or "") if gate else ""
+        self.stream = next((a.name for a in self.args if a.type == spec.stream), "") if spec.stream else ""
         self.index = -1
 
     def parameters(self):
@@ -201,6 +208,8 @@ class Spec:
         self.per_thread_macro, self.include = api.get("per_thread_macro"), api.get("include", [])
         self.lost = api.get("lost", self.not_supported)  # what a call over a lost link answers
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
+        self.stream = api.get("stream")  # the type of a stream; calls that submit to one say whether they are gated
+        self.submits = re.compile(api.get("submits", r"$.^"))  # and so do calls of these names
         self.upper = self.name.upper()
         self.defaults = {"treat": "pass", **data.get("default", {})}
         self.read_bodies(data.get("body", {}))
@@ -293,6 +302,7 @@ class Spec:
             self.check_words(where, block)
             block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
             self.check_args(where, block)
+            self.check_gate(where, symbol, block)
             self.add_call(Call(symbol, block, self))
             for suffix in PER_THREAD:
                 if suffix in block:
@@ -358,6 +368,21 @@ class Spec:
                 why = self.not_plain(a)
                 if why:
                     self.fault(where, f'travel "plain" cannot carry parameter "{a.name}": {why}')
+
+    def check_gate(self, where, symbol, block):
+        args = {a.name: a for a in block["_args"]}
+        submits = block["sync"] in ("forget", "blocking") and any(a.type == self.stream for a in args.values())
+        if "gate" not in block:
+            if submits or self.submits.match(symbol):
+                self.fault(where, '"gate" is missing: the call may submit work')
+            return
+        gate = GATE.match(block["gate"])
+        if not gate:
+            self.fault(where, f'cannot read gate "{block["gate"]}": compute, copy, copy(BYTES) or "not: REASON"')
+        elif gate[2]:
+            self.check_expr(gate[2], args, where, "gate")
+        if gate and not gate[3] and block["treat"] in ("pass", "refuse"):
+            self.fault(where, f'gate "{block["gate"]}" with treat "{block["treat"]}": nobody would gate it')
 
     def check_type(self, ctype, where, name):
         if self.types:

@@ -4,6 +4,7 @@
  */
 #include "cuda_shim.h"
 #include "shim/devices.h"
+#include "shim/launches.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
 
@@ -21,6 +22,31 @@ static void operand_in(CUmemcpy3DOperand *o)
 {
 	if (o->type == CU_MEMCPY_OPERAND_TYPE_POINTER)
 		o->op.ptr.locHint = location_in(o->op.ptr.locHint);
+}
+
+static void copy_gate(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
+{
+	l->pace = NULL;
+	if (copy_matters())
+		copy_begin(l, call, bytes, stream, per_thread);
+}
+
+static uint64_t sizes_bytes(size_t count, const size_t *sizes)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; sizes && copy_matters() && i < count; i++)
+		bytes += sizes[i];
+	return bytes;
+}
+
+static uint64_t operations_bytes(size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; ops && copy_matters() && i < count; i++)
+		bytes += (uint64_t)ops[i].extent.width * ops[i].extent.height * ops[i].extent.depth;
+	return bytes;
 }
 
 CUresult shim_cuDeviceGetCount(int *count)
@@ -215,12 +241,24 @@ CUresult shim_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
 
 CUresult shim_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-	return shim_real.cuMemPrefetchAsync(devPtr, count, devices_in(dstDevice), hStream);
+	struct launch l;
+	CUresult r;
+
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchAsync, count, hStream, false);
+	r = shim_real.cuMemPrefetchAsync(devPtr, count, devices_in(dstDevice), hStream);
+	pace_end(&l, r);
+	return r;
 }
 
 CUresult shim_cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-	return shim_real.cuMemPrefetchAsync_ptsz(devPtr, count, devices_in(dstDevice), hStream);
+	struct launch l;
+	CUresult r;
+
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchAsync_ptsz, count, hStream, true);
+	r = shim_real.cuMemPrefetchAsync_ptsz(devPtr, count, devices_in(dstDevice), hStream);
+	pace_end(&l, r);
+	return r;
 }
 
 CUresult shim_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
@@ -455,13 +493,25 @@ CUresult shim_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advi
 CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
 				    CUstream hStream)
 {
-	return shim_real.cuMemPrefetchAsync_v2(devPtr, count, location_in(location), flags, hStream);
+	struct launch l;
+	CUresult r;
+
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchAsync_v2, count, hStream, false);
+	r = shim_real.cuMemPrefetchAsync_v2(devPtr, count, location_in(location), flags, hStream);
+	pace_end(&l, r);
+	return r;
 }
 
 CUresult shim_cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
 					 CUstream hStream)
 {
-	return shim_real.cuMemPrefetchAsync_v2_ptsz(devPtr, count, location_in(location), flags, hStream);
+	struct launch l;
+	CUresult r;
+
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchAsync_v2_ptsz, count, hStream, true);
+	r = shim_real.cuMemPrefetchAsync_v2_ptsz(devPtr, count, location_in(location), flags, hStream);
+	pace_end(&l, r);
+	return r;
 }
 
 CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
@@ -469,14 +519,17 @@ CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t 
 				      CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (prefetchLocs && numPrefetchLocs && !copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchBatchAsync, sizes_bytes(count, sizes), hStream, false);
 	r = shim_real.cuMemPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags,
 					      hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
@@ -486,14 +539,17 @@ CUresult shim_cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, si
 					   CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (prefetchLocs && numPrefetchLocs && !copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
+	copy_gate(&l, CUDA_CALL_cuMemPrefetchBatchAsync_ptsz, sizes_bytes(count, sizes), hStream, true);
 	r = shim_real.cuMemPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs, flags,
 						   hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
@@ -503,14 +559,17 @@ CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *size
 						size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (prefetchLocs && numPrefetchLocs && !copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
+	copy_gate(&l, CUDA_CALL_cuMemDiscardAndPrefetchBatchAsync, sizes_bytes(count, sizes), hStream, false);
 	r = shim_real.cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, copy, prefetchLocIdxs, numPrefetchLocs,
 							flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
@@ -520,14 +579,17 @@ CUresult shim_cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t 
 						     size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
 {
 	CUmemLocation *copy = scratch_copy(prefetchLocs, numPrefetchLocs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (prefetchLocs && numPrefetchLocs && !copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < numPrefetchLocs; i++)
 		copy[i] = location_in(copy[i]);
+	copy_gate(&l, CUDA_CALL_cuMemDiscardAndPrefetchBatchAsync_ptsz, sizes_bytes(count, sizes), hStream, true);
 	r = shim_real.cuMemDiscardAndPrefetchBatchAsync_ptsz(dptrs, sizes, count, copy, prefetchLocIdxs,
 							     numPrefetchLocs, flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numPrefetchLocs, sizeof *copy);
 	return r;
 }
@@ -537,6 +599,7 @@ CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *s
 				 CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (attrs && numAttrs && !copy)
@@ -545,7 +608,9 @@ CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *s
 		copy[i].srcLocHint = location_in(copy[i].srcLocHint);
 		copy[i].dstLocHint = location_in(copy[i].dstLocHint);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpyBatchAsync, sizes_bytes(count, sizes), hStream, false);
 	r = shim_real.cuMemcpyBatchAsync(dsts, srcs, sizes, count, copy, attrsIdxs, numAttrs, failIdx, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numAttrs, sizeof *copy);
 	return r;
 }
@@ -555,6 +620,7 @@ CUresult shim_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size
 				      CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (attrs && numAttrs && !copy)
@@ -563,7 +629,9 @@ CUresult shim_cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size
 		copy[i].srcLocHint = location_in(copy[i].srcLocHint);
 		copy[i].dstLocHint = location_in(copy[i].dstLocHint);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpyBatchAsync_ptsz, sizes_bytes(count, sizes), hStream, true);
 	r = shim_real.cuMemcpyBatchAsync_ptsz(dsts, srcs, sizes, count, copy, attrsIdxs, numAttrs, failIdx, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numAttrs, sizeof *copy);
 	return r;
 }
@@ -572,6 +640,7 @@ CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
 				    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (attrs && numAttrs && !copy)
@@ -580,7 +649,9 @@ CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
 		copy[i].srcLocHint = location_in(copy[i].srcLocHint);
 		copy[i].dstLocHint = location_in(copy[i].dstLocHint);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpyBatchAsync_v2, sizes_bytes(count, sizes), hStream, false);
 	r = shim_real.cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, copy, attrsIdxs, numAttrs, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numAttrs, sizeof *copy);
 	return r;
 }
@@ -590,6 +661,7 @@ CUresult shim_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, s
 					 CUstream hStream)
 {
 	CUmemcpyAttributes *copy = scratch_copy(attrs, numAttrs, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (attrs && numAttrs && !copy)
@@ -598,7 +670,9 @@ CUresult shim_cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, s
 		copy[i].srcLocHint = location_in(copy[i].srcLocHint);
 		copy[i].dstLocHint = location_in(copy[i].dstLocHint);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpyBatchAsync_v2_ptsz, sizes_bytes(count, sizes), hStream, true);
 	r = shim_real.cuMemcpyBatchAsync_v2_ptsz(dsts, srcs, sizes, count, copy, attrsIdxs, numAttrs, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numAttrs, sizeof *copy);
 	return r;
 }
@@ -607,6 +681,7 @@ CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList
 				   unsigned long long flags, CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (opList && numOps && !copy)
@@ -615,7 +690,9 @@ CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList
 		operand_in(&copy[i].src);
 		operand_in(&copy[i].dst);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpy3DBatchAsync, operations_bytes(numOps, opList), hStream, false);
 	r = shim_real.cuMemcpy3DBatchAsync(numOps, copy, failIdx, flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numOps, sizeof *copy);
 	return r;
 }
@@ -624,6 +701,7 @@ CUresult shim_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *o
 					unsigned long long flags, CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (opList && numOps && !copy)
@@ -632,7 +710,9 @@ CUresult shim_cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *o
 		operand_in(&copy[i].src);
 		operand_in(&copy[i].dst);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpy3DBatchAsync_ptsz, operations_bytes(numOps, opList), hStream, true);
 	r = shim_real.cuMemcpy3DBatchAsync_ptsz(numOps, copy, failIdx, flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numOps, sizeof *copy);
 	return r;
 }
@@ -641,6 +721,7 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
 				      CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (opList && numOps && !copy)
@@ -649,7 +730,9 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
 		operand_in(&copy[i].src);
 		operand_in(&copy[i].dst);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpy3DBatchAsync_v2, operations_bytes(numOps, opList), hStream, false);
 	r = shim_real.cuMemcpy3DBatchAsync_v2(numOps, copy, flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numOps, sizeof *copy);
 	return r;
 }
@@ -658,6 +741,7 @@ CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP
 					   CUstream hStream)
 {
 	CUDA_MEMCPY3D_BATCH_OP *copy = scratch_copy(opList, numOps, sizeof *copy);
+	struct launch l;
 	CUresult r;
 
 	if (opList && numOps && !copy)
@@ -666,7 +750,9 @@ CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP
 		operand_in(&copy[i].src);
 		operand_in(&copy[i].dst);
 	}
+	copy_gate(&l, CUDA_CALL_cuMemcpy3DBatchAsync_v2_ptsz, operations_bytes(numOps, opList), hStream, true);
 	r = shim_real.cuMemcpy3DBatchAsync_v2_ptsz(numOps, copy, flags, hStream);
+	pace_end(&l, r);
 	scratch_free(copy, numOps, sizeof *copy);
 	return r;
 }

@@ -16,6 +16,7 @@
 #include "shim/charge.h"
 #include "shim/devices.h"
 #include "shim/gate.h"
+#include "shim/launches.h"
 #include "shim/map.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
@@ -340,14 +341,25 @@ static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
 	return launch_charged(call, exec, stream, &found);
 }
 
+static CUresult launch_gated(enum cuda_call call, CUgraphExec exec, CUstream stream)
+{
+	struct launch l;
+	CUresult r;
+
+	graph_begin(&l, exec, stream, per_thread(call));
+	r = launch(call, exec, stream);
+	pace_end(&l, r);
+	return r;
+}
+
 CUresult shim_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 {
-	return launch(CUDA_CALL_cuGraphLaunch, hGraphExec, hStream);
+	return launch_gated(CUDA_CALL_cuGraphLaunch, hGraphExec, hStream);
 }
 
 CUresult shim_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 {
-	return launch(CUDA_CALL_cuGraphLaunch_ptsz, hGraphExec, hStream);
+	return launch_gated(CUDA_CALL_cuGraphLaunch_ptsz, hGraphExec, hStream);
 }
 
 CUresult shim_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)

@@ -1,14 +1,26 @@
 /* launches.c: see launches.h. */
 #include "shim/launches.h"
 #include "cuda_shim.h"
+#include "shim/capture.h"
 #include "shim/markers.h"
 #include "shim/start.h"
+#include "shim/tick.h"
 
 static const enum cuda_call armed_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
 	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuStreamQuery,
 	CUDA_CALL_cuStreamQuery_ptsz,  CUDA_CALL_cuEventQuery,
+#define G(engine, symbol, kinds)
+#define N(symbol, kinds)
+#define T(treat, symbol) CUDA_CALL_##symbol,
+#include "cuda_gates.h"
+#undef G
+#undef N
+#undef T
 };
+
+#define COPY_SEED 0x636f7079u
+#define COPY_LEAST_BYTES 65536u /* a copy of nothing takes as long as one of so many bytes, about */
 
 static _Atomic bool armed;
 
@@ -18,100 +30,6 @@ void launches_arm(void)
 		return;
 	for (size_t i = 0; i < sizeof armed_calls / sizeof *armed_calls; i++)
 		start_treat(armed_calls[i]);
-}
-
-/* What names a kind of kernel launch. Independent products: they overlap in the processor. */
-static inline uint64_t kind_of(CUfunction f, uint64_t grid_xy, uint64_t grid_z_block_x, uint64_t block_yz,
-			       uint64_t shared)
-{
-	uint64_t h = (uint64_t)(uintptr_t)f * 0x9e3779b97f4a7c15u + grid_xy * 0xc2b2ae3d27d4eb4fu +
-		     grid_z_block_x * 0x165667b19e3779f9u + (block_yz ^ shared << 32) * 0xd6e8feb86659fd93u;
-
-	h ^= h >> 32;
-	return h * 0xd6e8feb86659fd93u | 1;
-}
-
-struct shape {
-	unsigned int grid[3], block[3], shared;
-};
-
-static void kernel_work(struct work *w, CUfunction f, const struct shape *s, CUstream stream, bool per_thread)
-{
-	*w = (struct work){
-		.engine = WIRE_COMPUTE,
-		.key = kind_of(f, s->grid[0] | (uint64_t)s->grid[1] << 32, s->grid[2] | (uint64_t)s->block[0] << 32,
-			       s->block[1] | (uint64_t)s->block[2] << 16, s->shared),
-		.family = (uint64_t)(uintptr_t)f,
-		.size = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2],
-		.stream = stream,
-		.per_thread = per_thread,
-	};
-}
-
-static void begin(struct launch *l, const struct work *w)
-{
-	if (w->per_thread || !pace_begin_fast(l, w->engine, w->key, w->stream))
-		pace_begin_slow(l, w);
-}
-
-static __attribute__((noinline)) CUresult launch_gated(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-						       unsigned int gridDimZ, unsigned int blockDimX,
-						       unsigned int blockDimY, unsigned int blockDimZ,
-						       unsigned int sharedMemBytes, CUstream hStream,
-						       void **kernelParams, void **extra)
-{
-	struct shape shape = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes };
-	struct launch l;
-	struct work w;
-	CUresult r;
-
-	kernel_work(&w, f, &shape, hStream, false);
-	begin(&l, &w);
-	r = shim_real.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-				     hStream, kernelParams, extra);
-	pace_end(&l, r);
-	return r;
-}
-
-CUresult shim_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-			     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-			     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
-{
-	if (__builtin_expect(pace_gated(WIRE_COMPUTE), 0))
-		return launch_gated(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-				    hStream, kernelParams, extra);
-	return shim_real.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-					sharedMemBytes, hStream, kernelParams, extra);
-}
-
-static __attribute__((noinline)) CUresult launch_gated_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-							    unsigned int gridDimZ, unsigned int blockDimX,
-							    unsigned int blockDimY, unsigned int blockDimZ,
-							    unsigned int sharedMemBytes, CUstream hStream,
-							    void **kernelParams, void **extra)
-{
-	struct shape shape = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes };
-	struct launch l;
-	struct work w;
-	CUresult r;
-
-	kernel_work(&w, f, &shape, hStream, true);
-	begin(&l, &w);
-	r = shim_real.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-					  sharedMemBytes, hStream, kernelParams, extra);
-	pace_end(&l, r);
-	return r;
-}
-
-CUresult shim_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-				  unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-				  unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
-{
-	if (__builtin_expect(pace_gated(WIRE_COMPUTE), 0))
-		return launch_gated_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-					 sharedMemBytes, hStream, kernelParams, extra);
-	return shim_real.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-					     sharedMemBytes, hStream, kernelParams, extra);
 }
 
 /* Marking ------------------------------------------------------------------------------------------------------- */
@@ -158,6 +76,23 @@ static void mark_pace(struct pace *p)
 	}
 }
 
+/* What was submitted is marked here, and what comes is preceded by an event. `but`: not for this engine. */
+static void break_stream(struct stream *s, int but)
+{
+	for (int e = 0; e < WIRE_ENGINES; e++) {
+		struct pace *p = &paces[s->lane->device][e];
+		struct flow *f = &s->flow[e];
+
+		if (e == but)
+			continue;
+		if (atomic_load(&f->submitted) != __atomic_load_n(&f->marked, __ATOMIC_RELAXED) &&
+		    !(capture_going() && capture_is(s->handle, s->per_thread)))
+			mark_stream(p, s);
+		if (!(atomic_load_explicit(&f->slow, memory_order_relaxed) & FLOW_FRESH))
+			atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
+	}
+}
+
 void launches_mark_all(void)
 {
 	uint32_t count = atomic_load_explicit(&pace_count, memory_order_acquire);
@@ -165,6 +100,24 @@ void launches_mark_all(void)
 	for (uint32_t d = 0; atomic_load_explicit(&armed, memory_order_relaxed) && d < count; d++)
 		for (int e = 0; e < WIRE_ENGINES; e++)
 			mark_pace(&paces[d][e]);
+}
+
+static void launches_break_but(CUstream stream, bool per_thread, int but)
+{
+	struct stream *s;
+	uint64_t key;
+
+	if (!atomic_load_explicit(&armed, memory_order_relaxed))
+		return;
+	key = stream_key(stream, per_thread);
+	s = key ? stream_lookup(key) : NULL;
+	if (s)
+		break_stream(s, but);
+}
+
+void launches_break(CUstream stream, bool per_thread)
+{
+	launches_break_but(stream, per_thread, WIRE_ENGINES);
 }
 
 /* The end of work, as the program learns of it ------------------------------------------------------------------ */
@@ -210,6 +163,52 @@ CUresult shim_cuStreamQuery_ptsz(CUstream hStream)
 CUresult shim_cuEventQuery(CUevent hEvent)
 {
 	return launches_synced_all(shim_real.cuEventQuery(hEvent));
+}
+
+/* Copies -------------------------------------------------------------------------------------------------------- */
+
+static void copy_work(struct work *w, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
+{
+	*w = (struct work){ .engine = WIRE_COPY,
+			    .key = estimate_mix(estimate_mix(COPY_SEED, (uint64_t)call), bytes) | 1,
+			    .family = estimate_mix(COPY_SEED, (uint64_t)call) | 1,
+			    .size = bytes + COPY_LEAST_BYTES,
+			    .stream = stream,
+			    .per_thread = per_thread };
+}
+
+void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
+{
+	struct work w;
+
+	l->pace = NULL;
+	launches_break_but(stream, per_thread, WIRE_COPY);
+	if (!pace_gated(WIRE_COPY))
+		return;
+	copy_work(&w, call, bytes, stream, per_thread);
+	if (per_thread || !pace_begin_fast(l, WIRE_COPY, w.key, stream))
+		pace_begin_slow(l, &w);
+}
+
+void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool per_thread)
+{
+	struct work w;
+
+	l->pace = NULL;
+	launches_break_but(NULL, per_thread, WIRE_COPY);
+	if (!pace_gated(WIRE_COPY))
+		return;
+	copy_work(&w, call, bytes, NULL, per_thread);
+	pace_begin_slow(l, &w);
+	if (l->pace)
+		l->host_ns = tick_now();
+}
+
+void copy_end_sync(struct launch *l, CUresult r)
+{
+	launches_synced(NULL, false, r);
+	if (l->pace)
+		pace_end_host(l, r);
 }
 
 /* The end of streams and contexts ------------------------------------------------------------------------------- */

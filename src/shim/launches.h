@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cuda_table.h"
+#include "shim/pace.h"
 
 #include <stdbool.h>
 
@@ -23,3 +24,26 @@ CUresult launches_synced_all(CUresult r);
 /* Before and after a driver's call that may destroy the context. */
 void launches_leave(CUcontext context);
 void launches_left(CUcontext context, bool gone);
+
+/*
+ * The stream is about to be held back by something that is no work of an engine (another stream's event, a word in
+ * memory, a function on the host): what it holds is marked, and what comes after is timed from its own beginning.
+ */
+void launches_break(CUstream stream, bool per_thread);
+
+/* A graph's launch, around the driver's call; then pace_end(). */
+void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_thread);
+
+/*
+ * A copy or a fill. An asynchronous one is measured by events like a kernel, and ends with pace_end(); one that the
+ * caller waits for by the host's clock, from the moment at which its stream was free for it.
+ */
+void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread);
+void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool per_thread);
+void copy_end_sync(struct launch *l, CUresult r);
+
+/* Some engine is gated: copies are counted, or part the kernels before from those after. */
+static inline bool copy_matters(void)
+{
+	return __builtin_expect(pace_gated(WIRE_COPY) || pace_gated(WIRE_COMPUTE), 0);
+}

@@ -348,6 +348,27 @@ void marker_record(struct pace *p, struct stream *s, CUevent start, uint64_t sta
 	pace_kick(p);
 }
 
+void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct flow *f = &l->stream->flow[p->engine];
+	struct chunk c = { .stream = l->stream };
+	bool idle, alone;
+
+	pthread_mutex_lock(&p->lock);
+	c.word = atomic_load(&f->submitted);
+	alone = c.word - f->completed == l->inc;
+	c.key = alone ? l->key : 0;
+	if ((int64_t)(c.word - f->marked) > 0) {
+		p->marked += c.word - f->marked;
+		f->marked = c.word;
+	}
+	account_locked(p, &c, alone ? begin_ns : 0, end_ns);
+	idle = pace_idle_locked(p, end_ns);
+	pthread_mutex_unlock(&p->lock);
+	pace_ring(p, idle ? WIRE_ON_IDLE | WIRE_ON_EDGE : WIRE_ON_EDGE);
+	progress(p);
+}
+
 void markers_drop_lane(struct pace *p, struct lane *l)
 {
 	uint64_t now = tick_now();

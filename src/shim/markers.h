@@ -13,6 +13,9 @@
  * NULL. */
 void marker_record(struct pace *p, struct stream *s, CUevent start, uint64_t start_ns);
 
+/* The launch, with all that was submitted to its stream before, is done: so the host's clock says. */
+void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns);
+
 /* Takes up what has ended among the chunks, without waiting. Value: how many did. */
 unsigned int markers_reap(struct pace *p);
 /* Waits for the oldest chunk, however long it takes. False: there was none that could be waited for. */

@@ -402,6 +402,31 @@ void pace_end_slow(struct launch *l, CUresult r)
 	errno = saved;
 }
 
+void pace_end_host(struct launch *l, CUresult r)
+{
+	struct pace *p = l->pace;
+	struct lane *lane = l->stream->lane;
+	uint64_t begin = l->host_ns, end = tick_now(), at;
+	int saved = errno;
+
+	if (r != CUDA_SUCCESS) {
+		undo(p, l);
+		errno = saved;
+		return;
+	}
+	/* Where an event stood before it in the stream, the time before that was spent waiting for other work. */
+	if (l->start && lane_enter(lane)) {
+		at = lane_time(lane, l->start, l->start_ns, end, false);
+		if (at > begin)
+			begin = at;
+		lane_leave(lane);
+	}
+	lane_return(lane, l->start);
+	atomic_fetch_add(&l->stream->flow[p->engine].submitted, l->inc);
+	marker_done(p, l, begin, end);
+	errno = saved;
+}
+
 void pace_attach(struct wire_page *page, unsigned int devices)
 {
 	for (unsigned int d = 0; d < devices; d++) {

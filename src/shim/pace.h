@@ -74,6 +74,7 @@ struct launch {
 	bool mark;
 	CUevent start;
 	uint64_t start_ns;
+	uint64_t host_ns; /* of a call that waits: when it went to the driver */
 };
 
 /* What is launched. */
@@ -135,6 +136,8 @@ static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, ui
 void pace_begin_slow(struct launch *l, const struct work *w);
 
 void pace_end_slow(struct launch *l, CUresult r);
+/* After a call that returned when its work was done. */
+void pace_end_host(struct launch *l, CUresult r);
 void pace_kick(struct pace *p);
 
 /* After the driver's call. */
