@@ -265,14 +265,14 @@ def gates_header(spec):
         return "".join("p" if a.pointer else "h" if spec.kind_of(a.type) not in (None, "address") else "n" for a in call.args)
 
     out = [banner(spec, "the calls that submit work"),
-           "/* G(engine, symbol, kinds): gated; N(symbol, kinds): not; T(treat, symbol): not, but with a body of ours */"]
+           "/* GATED(engine, symbol, kinds); NOT_GATED(symbol, kinds); TREATED(treat, symbol): not, but with a body */"]
     for c in spec.calls:
         if c.gate != "not":
-            out.append(f'G({c.gate}, {c.symbol}, "{kinds(c)}")')
+            out.append(f'GATED({c.gate}, {c.symbol}, "{kinds(c)}")')
         elif c.gate_reason:
-            out.append(f'N({c.symbol}, "{kinds(c)}")')
+            out.append(f'NOT_GATED({c.symbol}, "{kinds(c)}")')
             if c.treat not in ("pass", "custom"):
-                out.append(f"T({c.treat}, {c.symbol})")
+                out.append(f"TREATED({c.treat}, {c.symbol})")
     return "\n".join([*out, ""])
 
 

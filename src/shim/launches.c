@@ -10,13 +10,13 @@ static const enum cuda_call armed_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
 	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuStreamQuery,
 	CUDA_CALL_cuStreamQuery_ptsz,  CUDA_CALL_cuEventQuery,
-#define G(engine, symbol, kinds)
-#define N(symbol, kinds)
-#define T(treat, symbol) CUDA_CALL_##symbol,
+#define GATED(engine, symbol, kinds)
+#define NOT_GATED(symbol, kinds)
+#define TREATED(treat, symbol) CUDA_CALL_##symbol,
 #include "cuda_gates.h"
-#undef G
-#undef N
-#undef T
+#undef GATED
+#undef NOT_GATED
+#undef TREATED
 };
 
 #define COPY_SEED 0x636f7079u

@@ -37,13 +37,13 @@ static const enum cuda_call late_calls[] = {
 	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
 	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuEventQuery,
 	CUDA_CALL_cuStreamQuery,       CUDA_CALL_cuStreamQuery_ptsz,
-#define G(engine, symbol, kinds)
-#define N(symbol, kinds)
-#define T(treat, symbol) CUDA_CALL_##symbol,
+#define GATED(engine, symbol, kinds)
+#define NOT_GATED(symbol, kinds)
+#define TREATED(treat, symbol) CUDA_CALL_##symbol,
 #include "cuda_gates.h"
-#undef G
-#undef N
-#undef T
+#undef GATED
+#undef NOT_GATED
+#undef TREATED
 	CUDA_CALL_cuGraphUpload,       CUDA_CALL_cuGraphUpload_ptsz,
 };
 
