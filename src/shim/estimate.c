@@ -1,8 +1,9 @@
 /*
  * estimate.c: see estimate.h.
  *
- * Mean and mean deviation move by an eighth per measurement, as a network stack estimates round trips; the prediction
- * is their sum: the mean of what does not vary, and a little above it for what does. The first few measurements weigh more, so that a first run that loads code is soon forgotten.
+ * Mean and mean deviation move by an eighth per measurement, as a network stack estimates round trips. The prediction
+ * is their sum: the mean of what does not vary, and a little above it for what does. The first few measurements weigh
+ * more, so that a first run that loads code is soon forgotten.
  */
 #include "shim/estimate.h"
 

@@ -80,7 +80,7 @@ static void case_edges(void)
 	ok(sum >= 40 * MS && sum < host);
 }
 
-/* While tier T3 has the channels off, what is in flight stands still: that is no busy time, and no length of a kernel. */
+/* While tier T3 has the channels off, what is in flight stands still: no busy time, and no length of a kernel. */
 static void case_cut(void)
 {
 	struct wire_turn *t;
@@ -148,7 +148,8 @@ static void check_row(const struct row *row)
 	for (int e = 0; e < WIRE_ENGINES; e++)
 		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
 	pthread_join(thread, NULL);
-	tap_ok(waiting[WIRE_COMPUTE] == (row->engine == WIRE_COMPUTE) && waiting[WIRE_COPY] == (row->engine == WIRE_COPY),
+	tap_ok(waiting[WIRE_COMPUTE] == (row->engine == WIRE_COMPUTE) &&
+		       waiting[WIRE_COPY] == (row->engine == WIRE_COPY),
 	       "%s: %s", row->symbol, row->engine < 0 ? "not gated" : row->engine ? "copy" : "compute");
 }
 
