@@ -29,6 +29,37 @@ static uint64_t asked_ns; /* the worker's */
 static _Atomic uint64_t news_ns;
 static _Atomic bool lost;
 
+/* Of the first welcome; written before `ready`, then never again. */
+static uint8_t uuids[WIRE_MAX_DEVICES][16];
+static uint32_t uuid_count;
+static _Atomic bool ready;
+
+bool talk_ready(void)
+{
+	/* Acquire: pairs with the release in get_ready(). */
+	return atomic_load_explicit(&ready, memory_order_acquire);
+}
+
+bool talk_device(const uint8_t *uuid, uint32_t *ret_device)
+{
+	for (uint32_t d = 0; talk_ready() && d < uuid_count; d++)
+		if (!memcmp(uuids[d], uuid, sizeof uuids[d])) {
+			*ret_device = d;
+			return true;
+		}
+	return false;
+}
+
+static void get_ready(void)
+{
+	const struct wire_welcome *w = attach_welcome();
+
+	uuid_count = w->device_count < WIRE_MAX_DEVICES ? w->device_count : WIRE_MAX_DEVICES;
+	for (uint32_t d = 0; d < uuid_count; d++)
+		memcpy(uuids[d], w->device[d].uuid, sizeof uuids[d]);
+	atomic_store_explicit(&ready, true, memory_order_release);
+}
+
 static void wake(void)
 {
 	atomic_fetch_add_explicit(&bell, 1, memory_order_release);
@@ -66,14 +97,19 @@ static void *talk(void *unused)
 	uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
 
 	for (;;) {
-		if (!attach_page())
-			note(attach_open());
-		if (attach_page() && !atomic_load_explicit(&lost, memory_order_relaxed))
+		if (!talk_ready()) {
+			int r = attach_open();
+
+			note(r);
+			if (!r)
+				get_ready();
+		}
+		if (talk_ready() && !atomic_load_explicit(&lost, memory_order_relaxed))
 			send_lines();
 		if (atomic_exchange_explicit(&asked, false, memory_order_relaxed) ||
 		    atomic_load_explicit(&lost, memory_order_relaxed))
 			ping();
-		thread_wait(&bell, heard, attach_page() && !talk_lost() ? UINT64_MAX : RETRY_NS, false);
+		thread_wait(&bell, heard, talk_ready() && !talk_lost() ? UINT64_MAX : RETRY_NS, false);
 		heard = atomic_load_explicit(&bell, memory_order_acquire);
 	}
 	return unused;
@@ -125,4 +161,5 @@ void talk_reset(void)
 	atomic_store(&lines_put, 0);
 	atomic_store(&news_ns, 0);
 	atomic_store(&lost, false);
+	atomic_store(&ready, false);
 }

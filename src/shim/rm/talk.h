@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The process is attached: attach_page() is there, and the devices of the grant are known. */
+bool talk_ready(void);
+/* The index in the grant of the device with this UUID. False: it is not in the grant. */
+bool talk_device(const uint8_t *uuid, uint32_t *ret_device);
 /* Starts the thread, which attaches. False: it could not be made. */
 bool talk_start(void);
 /* A line for meted's record of the grant. Sent when meted can be reached; the oldest of more than a few are lost. */

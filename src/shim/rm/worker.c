@@ -151,7 +151,7 @@ static bool all_on(void)
 {
 	bool good = true;
 
-	for (unsigned int d = 0; attach_page() && d < WIRE_MAX_DEVICES; d++)
+	for (unsigned int d = 0; talk_ready() && d < WIRE_MAX_DEVICES; d++)
 		for (unsigned int e = 0; e < WIRE_ENGINES; e++)
 			good &= !lane_on(d, e);
 	return good;
@@ -159,7 +159,7 @@ static bool all_on(void)
 
 static void flags_clear(void)
 {
-	for (unsigned int d = 0; attach_page() && d < WIRE_MAX_DEVICES; d++)
+	for (unsigned int d = 0; talk_ready() && d < WIRE_MAX_DEVICES; d++)
 		for (unsigned int e = 0; e < WIRE_ENGINES; e++)
 			if (lanes[d][e].groups)
 				atomic_fetch_and_explicit(&turn_of(d, e)->flags, ~(uint32_t)WIRE_TURN_SLICED,
@@ -190,17 +190,9 @@ __attribute__((format(printf, 2, 3))) static void step_down(unsigned int device,
 static bool find_device(const struct object *g, uint32_t *ret_device)
 {
 	const struct object *subdevice = table_subdevice(g);
-	const struct wire_welcome *welcome = attach_welcome();
 	uint8_t uuid[16];
 
-	if (!subdevice || control_uuid(subdevice, uuid))
-		return false;
-	for (uint32_t d = 0; d < welcome->device_count && d < WIRE_MAX_DEVICES; d++)
-		if (!memcmp(welcome->device[d].uuid, uuid, sizeof uuid)) {
-			*ret_device = d;
-			return true;
-		}
-	return false;
+	return subdevice && !control_uuid(subdevice, uuid) && talk_device(uuid, ret_device);
 }
 
 static bool find_lane(uint32_t engine, uint32_t *ret_lane)
@@ -431,7 +423,7 @@ static void *work(void *unused)
 		check_picture();
 		if (over)
 			break;
-		if (attach_page())
+		if (talk_ready())
 			look_ns = look_round(&gate, &is);
 		else
 			look_ns = clock_now_ns() + CUT_OFF_NS;

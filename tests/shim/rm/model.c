@@ -67,6 +67,16 @@ static void unlock(struct model *m)
 	atomic_store(&m->lock, 0);
 }
 
+SHOWN void model_lock(void)
+{
+	lock(model_shared());
+}
+
+SHOWN void model_unlock(void)
+{
+	unlock(model_shared());
+}
+
 static bool ours(int fd)
 {
 	struct model *m = model_shared();

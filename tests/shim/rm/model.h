@@ -20,8 +20,8 @@
 struct model_object {
 	uint32_t client, parent, handle, class; /* class 0: a free place */
 	uint32_t engine, device;
-	uint64_t slice_us;
-	bool off;	/* a channel */
+	_Atomic uint64_t slice_us;
+	_Atomic bool off;	/* a channel */
 	uint32_t owner; /* pid */
 };
 
@@ -43,11 +43,14 @@ struct model {
 	_Atomic uint32_t calls, sets, gets, offs, ons, schedules, preempts;
 	_Atomic uint32_t foreign; /* controls by a process that does not own the client */
 	struct model_object object[MODEL_OBJECTS];
-	uint64_t inode[64]; /* descriptors of the control node */
+	_Atomic uint64_t inode[64]; /* descriptors of the control node */
 };
 
 /* Exported by the library. */
 struct model *model_shared(void);
+/* Holds the model as it is. */
+void model_lock(void);
+void model_unlock(void);
 /* As open("/dev/nvidiactl"). */
 int model_open(void);
 /* The manager's answer without anybody in between: as the kernel's ioctl. */

@@ -99,18 +99,21 @@ static inline struct group group_new(const struct side *s, uint32_t engine, uint
 static inline struct model_object *model_find(uint32_t client, uint32_t handle)
 {
 	struct model *m = model_shared();
+	struct model_object *found = NULL;
 
-	for (int i = 0; i < MODEL_OBJECTS; i++)
+	model_lock();
+	for (int i = 0; i < MODEL_OBJECTS && !found; i++)
 		if (m->object[i].class && m->object[i].client == client && m->object[i].handle == handle)
-			return &m->object[i];
-	return NULL;
+			found = &m->object[i];
+	model_unlock();
+	return found;
 }
 
 static inline uint64_t slice_of(const struct side *s, const struct group *g)
 {
 	struct model_object *o = model_find(s->client, g->handle);
 
-	return o ? *(volatile uint64_t *)&o->slice_us : 0;
+	return o ? atomic_load(&o->slice_us) : 0;
 }
 
 /* How many of the group's channels are off. */
@@ -121,7 +124,7 @@ static inline uint32_t off_of(const struct side *s, const struct group *g)
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct model_object *o = model_find(s->client, g->channels[i]);
 
-		n += o && *(volatile bool *)&o->off;
+		n += o && atomic_load(&o->off);
 	}
 	return n;
 }
@@ -132,8 +135,10 @@ static inline uint32_t off_in_all(void)
 	struct model *m = model_shared();
 	uint32_t n = 0;
 
+	model_lock();
 	for (int i = 0; i < MODEL_OBJECTS; i++)
-		n += m->object[i].class && m->object[i].off;
+		n += m->object[i].class && atomic_load(&m->object[i].off);
+	model_unlock();
 	return n;
 }
 
