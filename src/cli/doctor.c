@@ -185,6 +185,25 @@ static void check_nodes(struct doctor *d)
 		add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
 }
 
+/* Turns last milliseconds: how meted's thread that gives them stands among others. */
+static void check_turns(struct doctor *d, struct control *control)
+{
+	json_t *answer = NULL;
+	const char *priority;
+	struct fault f;
+
+	if (control_ask(control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+		return;
+	priority = device_text(answer, "turns");
+	if (!strcmp(priority, "normal"))
+		add(d, "turns", STATUS_NOTE,
+		    "allow meted real-time priority: run it as root, or give its user rtprio (limits.conf)",
+		    "given at normal priority: shares are less exact while the machine's cores are busy");
+	else if (*priority)
+		add(d, "turns", STATUS_OK, NULL, "given at priority: %s", priority);
+	json_decref(answer);
+}
+
 static void check_daemon(struct doctor *d)
 {
 	struct control control = CONTROL_CLOSED;
@@ -203,6 +222,7 @@ static void check_daemon(struct doctor *d)
 		control_close(&control);
 		return;
 	}
+	check_turns(d, &control);
 	count = json_array_size(json_object_get(answer, "devices"));
 	add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
 	    "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
@@ -325,7 +345,12 @@ static void say_enforcement(struct doctor *d)
 	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
 	    "programs that use the driver's interface; not a wall against a program written to get around it");
 	add(d, "compute", STATUS_NOTE, NULL,
-	    "not shared out by this version: programs share a device's time as the driver has it");
+	    "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
+	    "device's "
+	    "clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn runs to its end "
+	    "and "
+	    "is paid for afterwards; not held to turns is work that bypasses the shim (static linking, direct ioctl, a "
+	    "page written by the program)");
 	add(d, "programs", STATUS_NOTE, NULL,
 	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
 	    "32-bit, and those that gain privileges when they start (`mete run` warns)");

@@ -3,6 +3,7 @@
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/table.h"
+#include "cli/terms.h"
 #include "cli/verb.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ static void print_devices(json_t *grant)
 	size_t i;
 
 	table_begin(&t, heads);
-	json_array_foreach (json_object_get(grant, "devices"), i, device) {
+	json_array_foreach(json_object_get(grant, "devices"), i, device)
+	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "quota_bytes"), quota));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
@@ -34,10 +36,55 @@ static void print_devices(json_t *grant)
 	table_end(&t);
 }
 
+static const char *milliseconds(json_t *share, const char *key, char text[24])
+{
+	json_t *value = json_object_get(share, key);
+
+	if (json_is_number(value))
+		snprintf(text, 24, "%.1f ms", json_number_value(value));
+	else
+		snprintf(text, 24, "-");
+	return text;
+}
+
+/* The device's time. */
+static void print_compute(json_t *grant)
+{
+	static const char *const heads[] = { ">DEVICE", "POLICY", "CLASS",   ">ASKED", ">GOT 1 S",
+					     ">10 S",	">60 S",  ">WANTED", ">WAIT",  ">LONGEST",
+					     ">TURNS",	">LAG",	  ">PASSED", "TIER",   NULL };
+	static const char *const rates[] = { "share_1s", "share_10s", "share_60s", "wanted_10s", "wait_10s", NULL };
+	json_t *devices = json_object_get(grant, "devices"), *device;
+	char text[48], figure[24];
+	struct table t;
+	size_t i;
+
+	table_begin(&t, heads);
+	json_array_foreach(devices, i, device)
+	{
+		table_cell(&t, "%lld", (long long)device_number(device, "index"));
+		table_cell(&t, "%s", device_text(device, "policy"));
+		table_cell(&t, "%s",
+			   json_is_true(json_object_get(device, "frozen")) ? "frozen" : device_text(device, "class"));
+		table_cell(&t, "%s", terms_asked(device, text));
+		for (const char *const *rate = rates; *rate; rate++)
+			table_cell(&t, "%s", terms_percent(device, *rate, figure));
+		table_cell(&t, "%s", milliseconds(device, "longest_ms", figure));
+		table_cell(&t, "%lld", (long long)device_number(device, "turns"));
+		table_cell(&t, "%s", milliseconds(device, "lag_ms", figure));
+		table_cell(&t, "%lld", (long long)device_number(device, "bypassed"));
+		table_cell(&t, "%s", device_text(device, "tier"));
+	}
+	table_end(&t);
+	json_array_foreach(devices, i, device) printf("device %lld: %s\n", (long long)device_number(device, "index"),
+						      device_text(device, "tier_note"));
+}
+
 static void print_processes(json_t *grant)
 {
-	static const char *const heads[] = { ">PID", ">DEVICE", ">HELD", ">CREDIT", ">PEAK", "COMMAND", NULL };
-	char held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
+	static const char *const heads[] = { ">PID",  ">DEVICE",   ">HELD",   ">CREDIT",
+					     ">PEAK", ">GOT 10 S", "COMMAND", NULL };
+	char got[16], held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
 	json_t *processes = json_object_get(grant, "processes"), *process, *device;
 	struct table t;
 	size_t i, j;
@@ -47,16 +94,17 @@ static void print_processes(json_t *grant)
 		return;
 	}
 	table_begin(&t, heads);
-	json_array_foreach (processes, i, process)
-		json_array_foreach (json_object_get(process, "devices"), j, device) {
-			table_cell(&t, "%lld", (long long)device_number(process, "pid"));
-			table_cell(&t, "%lld", (long long)device_number(device, "index"));
-			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
-			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "credit_bytes"), credit));
-			table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
-			table_cell(&t, "%s%s", device_text(process, "command"),
-				   json_is_false(json_object_get(process, "attached")) ? " (not connected)" : "");
-		}
+	json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "devices"), j, device)
+	{
+		table_cell(&t, "%lld", (long long)device_number(process, "pid"));
+		table_cell(&t, "%lld", (long long)device_number(device, "index"));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "credit_bytes"), credit));
+		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
+		table_cell(&t, "%s", terms_percent(device, "share_10s", got));
+		table_cell(&t, "%s%s", device_text(process, "command"),
+			   json_is_false(json_object_get(process, "attached")) ? " (not connected)" : "");
+	}
 	table_end(&t);
 }
 
@@ -80,7 +128,8 @@ static void print_events(json_t *grant)
 
 	if (json_array_size(events))
 		puts("\nEVENTS");
-	json_array_foreach (events, i, event) {
+	json_array_foreach(events, i, event)
+	{
 		json_int_t count = device_number(event, "count");
 
 		time_text(json_object_get(event, "time"), when, sizeof(when));
@@ -110,6 +159,8 @@ static void print_grant(json_t *grant)
 	else
 		printf("ENDS     with mete delete %s\n\n", device_text(grant, "name"));
 	print_devices(grant);
+	putchar('\n');
+	print_compute(grant);
 	putchar('\n');
 	print_processes(grant);
 	print_events(grant);

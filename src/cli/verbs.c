@@ -245,7 +245,15 @@ static const struct option_spec show_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const show_details[] = {
 	"Everything about one grant: devices with quota, held, peak and refused allocations; processes with what they "
-	"hold and their CREDIT (memory that they may take without asking meted); the last events.",
+	"hold and their CREDIT (memory that they may take without asking meted); the last events. Of the device's "
+	"time: "
+	"what was ASKED for, what it GOT over the last 1, 10 and 60 seconds, how much of ten seconds it had work "
+	"(WANTED) "
+	"and stood waiting for its turn (WAIT), its LONGEST launch, the number of TURNS, by how much it is behind its "
+	"share "
+	"(LAG, below 0: ahead), launches that PASSED a closed gate, how the share is enforced (TIER) and what that "
+	"cannot "
+	"do.",
 	NULL
 };
 

@@ -27,6 +27,9 @@
 #define EVENTS 32
 #define RINGS_MAX 200 /* of one tenant in RINGS_NS; then it is not heard until they are over */
 #define RINGS_NS 1000000ull
+#define WAKES_MAX 300 /* of the thread in WAKES_NS; then it rests: at its priority nobody else would run */
+#define WAKES_NS 1000000ull
+#define REST_US 500
 
 /* What epoll says has happened: these, or the id of the grant whose doorbell was rung. */
 enum { EVENT_TIMER, EVENT_POKE, EVENT_GRANT };
@@ -201,6 +204,20 @@ static void run_engines(void)
 	arm(next_ns);
 }
 
+/* Whatever wakes the thread, it leaves the machine to others for a part of the time. */
+static void rest(uint64_t now_ns)
+{
+	static uint64_t from_ns;
+	static unsigned int wakes;
+
+	if (now_ns - from_ns >= WAKES_NS) {
+		from_ns = now_ns;
+		wakes = 0;
+	}
+	if (++wakes > WAKES_MAX)
+		usleep(REST_US);
+}
+
 static void *run(void *unused)
 {
 	struct epoll_event events[EVENTS];
@@ -217,6 +234,7 @@ static void *run(void *unused)
 		run_engines();
 		stop = arb.stop;
 		arbitrate_unlock();
+		rest(now_ns);
 	}
 	return unused;
 }

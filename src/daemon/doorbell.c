@@ -11,32 +11,39 @@
 
 #define BELL_BYTES 4096 /* one page, 512 rings */
 
+/* The same pipe once more, for reading and writing, with flags of its own. */
+static int open_again(int end)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", end);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* meted's own is a writer too: a pipe without one would hang up, and never cease to say so. */
 static int make(struct tenant *tenant)
 {
-	int ends[2];
+	int ends[2], fd;
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
+	fd = open_again(ends[0]);
+	close(ends[0]);
 	close(ends[1]);
-	fcntl(ends[0], F_SETPIPE_SZ, BELL_BYTES);
-	tenant->bell_fd = ends[0];
+	if (fd < 0)
+		return fd;
+	fcntl(fd, F_SETPIPE_SZ, BELL_BYTES);
+	tenant->bell_fd = fd;
 	return 0;
 }
 
-/* Opened anew for each: a process that changes the flags of its descriptor changes them for itself. */
 int doorbell_for_client(struct tenant *tenant)
 {
-	char path[32];
-	int fd, r;
+	int r = tenant->bell_fd < 0 ? make(tenant) : 0;
 
-	if (tenant->bell_fd < 0) {
-		r = make(tenant);
-		if (r)
-			return r;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", tenant->bell_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return r ? r : open_again(tenant->bell_fd);
 }
 
 void doorbell_quiet(int bell_fd)

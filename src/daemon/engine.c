@@ -18,7 +18,7 @@
 #define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
 #define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
-#define LONGER_NS 500000ull /* a turn's end that moves by less can be found later */
+#define LONGER_NS 500000ull   /* a turn's end that moves by less can be found later */
 #define ROUNDS 4
 
 struct seat {
@@ -30,9 +30,9 @@ struct seat {
 	uint64_t until_ns, bound_ns, charged_ns;
 	uint64_t told_until_ns, told_bound_ns; /* when the gate last changed */
 	int64_t lag_ns;
-	bool begun;  /* the last edge was a begin */
+	bool begun;   /* the last edge was a begin */
 	bool waiting; /* somebody stands at the gate */
-	bool active; /* that, or something is in flight */
+	bool active;  /* that, or something is in flight */
 	bool deaf;
 	uint64_t edge_ns; /* the last edge */
 	struct window *window;
@@ -369,9 +369,9 @@ static bool concerns(const struct seat *s, const struct arbiter_turn *turn, uint
 }
 
 /*
- * The gate takes another serial, and clients look at all of it again, when it opens or closes, when the turn goes on for
- * longer, which is as good as another turn, and when somebody who waits may find a change. Ends that come nearer and
- * bounds are found by whoever looks; what a client has let through before it looks again is a part of the bound.
+ * The gate takes another serial, and clients look at all of it again, when it opens or closes, when the turn goes on
+ * for longer, which is as good as another turn, and when somebody who waits may find a change. Ends that come nearer
+ * and bounds are found by whoever looks; what a client has let through before it looks again is a part of the bound.
  * Value: it has taken another serial.
  */
 static bool write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
