@@ -144,11 +144,33 @@ def test_death_and_stop(m):
         c.close()
 
 
+def ticks(m):
+    """What meted has used of the processor, in hundredths of a second."""
+    fields = open(f"/proc/{m.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_idle(m):
+    """A grant whose programs have gone costs nothing."""
+    c = Case(m, dict(cores=50), dict(policy="fair"))
+    time.sleep(0.2)
+    for w in c.workers:
+        w.end()
+    until(lambda: not any(c.control.grant(n)["processes"] for n in c.names))
+    before = ticks(m)
+    time.sleep(0.5)
+    ok(ticks(m) - before < 10, "without clients meted sleeps", ticks(m) - before)
+    c.close()
+
+
 def test_cheat(m):
     c = Case(m, dict(policy="fair"), dict(policy="fair"))
     c.workers[0].end()
     c.workers[0] = Worker(c.control.grant("t0")["socket"], kernel_us="cheat", seconds=4)
     ok(c.soon(lambda got: got > 0.2, 0.4, 1), "a page full of nonsense, and a bell that never rests: another still has its share")
+    before = ticks(m)
+    time.sleep(0.5)
+    ok(ticks(m) - before < 45, "and meted leaves the processor to others", ticks(m) - before)
     same(c.workers[0].process.wait(20), 0, "the cheat is through")
     ok(c.soon(lambda got: got > 0.6, 0.4, 1), "and then all")
     c.close()
@@ -179,7 +201,7 @@ def test_restart(m):
 
 
 m = Meted("--soft-only")
-for test in [test_shares, test_native, test_changes, test_death_and_stop, test_cheat, test_restart]:
+for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_cheat, test_restart]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()
