@@ -104,6 +104,8 @@ static void write_shares(const struct place *p, struct seat *s)
 {
 	atomic_store_explicit(&s->turn->guarantee_ppm, p->terms.guarantee_ppm, memory_order_relaxed);
 	atomic_store_explicit(&s->turn->limit_ppm, p->terms.limit_ppm, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->weight, p->terms.weight, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->class_1, 1 + (uint32_t)p->terms.class, memory_order_relaxed);
 }
 
 struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns)

@@ -237,6 +237,8 @@ static const char *tier_note(const struct engine_reading *r)
 {
 	if (r->bypassed)
 		return "some launches passed a closed gate: work that others wait for is not held up for ever";
+	if (r->sliced && r->sliced == r->seats)
+		return "hardware time slices, accepted by the driver; their effect is not proven (docs/tiers.md)";
 	if (r->is_long)
 		return "kernels longer than a turn run to their end: the share holds over longer times";
 	return "a kernel that runs is not interrupted; work that bypasses the shim (static linking, direct ioctl) is "

@@ -524,6 +524,23 @@ static void off_by_default(void)
 	close(s.fd);
 }
 
+/* Under a real meted: for every line of input, the slice as it stands. */
+static void serve(void)
+{
+	struct side s;
+	struct group g;
+	char line[16];
+
+	model_plays(550);
+	s = side_new(0);
+	g = group_new(&s, 1, 2);
+	while (fgets(line, sizeof line, stdin)) {
+		printf("%llu\n", (unsigned long long)slice_of(&s, &g));
+		fflush(stdout);
+	}
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -536,7 +553,7 @@ int main(int argc, char **argv)
 		      { "slow", slow },		  { "meted", meted },
 		      { "leave", leave },	  { "forks", forks },
 		      { "closed", closed },	  { "churn", coming_and_going },
-		      { "off", off_by_default } };
+		      { "serve", serve },	  { "off", off_by_default } };
 
 	for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
 		if (!strcmp(argv[1], cases[i].name)) {

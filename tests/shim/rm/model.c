@@ -197,6 +197,19 @@ static uint32_t schedule(struct model *m, const struct model_object *g, const st
 	return RM_OK;
 }
 
+/* As driver.c's devices have them, or the one that the environment names. */
+static void uuid_of(uint32_t device, uint8_t *ret)
+{
+	const char *hex = getenv("TEST_RM_UUID");
+
+	memset(ret, 0xd0 + (int)device, 16);
+	for (int i = 0; hex && i < 16; i++) {
+		char two[3] = { hex[2 * i], hex[2 * i + 1], 0 };
+
+		ret[i] = (uint8_t)strtoul(two, NULL, 16);
+	}
+}
+
 static uint32_t control(struct model *m, const struct rm_control *c)
 {
 	struct model_object *o = find(m, c->client, c->object);
@@ -230,7 +243,7 @@ static uint32_t control(struct model *m, const struct rm_control *c)
 	case RM_GROUP_SCHEDULE:
 		return schedule(m, o, c);
 	case RM_SUBDEVICE_GID:
-		memset(((struct rm_gid *)p)->data, 0xd0 + (int)o->device, 16);
+		uuid_of(o->device, ((struct rm_gid *)p)->data);
 		((struct rm_gid *)p)->length = 16;
 		return RM_OK;
 	case RM_SUBDEVICE_DISABLE:
