@@ -316,6 +316,9 @@ class Place:
         return said["grants"] if isinstance(said, dict) else said
 
     def close(self):
-        for words in (("delete", "keep"), ("stop",)):
-            subprocess.run([self.mete, *words], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([self.mete, "delete", "keep"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        try:
+            os.kill(self.daemon_pid(), signal.SIGTERM)
+        except (Failed, ProcessLookupError):
+            pass
         shutil.rmtree(self.folder, ignore_errors=True)

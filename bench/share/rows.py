@@ -130,7 +130,10 @@ class Bench:
             unit = kernel_ms * (4 if mode == "graph" and kernel_ms <= 1 else 1)
             return {"kernel_ms": kernel_ms, "unit_ms": unit, "targets": targets, "mode": mode, "processes": processes}
 
-        if self.args.quick:
+        if self.args.cell:
+            words = [c.split(":") for c in self.args.cell]
+            pick = [(float(w[0]), [float(t) for t in w[1].split("/")], w[2], int((w + ["1"])[3])) for w in words]
+        elif self.args.quick:
             pick = [(k, t, "async", 1) for k in (0.2, 1, 5) for t in ([20], [80], [30, 70])]
             pick += [(1, [1], "async", 1), (1, [50], "sync", 1), (0.2, [20], "sync", 1), (5, [50], "graph", 1), (1, [30, 70], "graph", 1),
                      (1, [30, 70], "sync", 4), (1, [50], "async", 4), (1, [10, 20, 70], "async", 1), (1, [12.5] * 8, "async", 1)]
