@@ -60,6 +60,13 @@ static const struct term environment[] = {
 	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
 	{ "METE_SOFT_CHECK", "How exactly their accesses are checked: off, strict, report." },
 	{ "METE_SOFT_TIMEOUT", "Seconds that a kernel may run on them; 0 (default): no limit." },
+	{ "METE_SOFT_DURATION", "How long their kernels take, by name: scale=5ms,*=1ms." },
+	{ "METE_SOFT_RATE", "How long their kernels take, by warp instructions per second: 96G, or reference." },
+	{ "METE_SOFT_COPY_RATE", "Bytes per second of their copy engines, such as 12G." },
+	{ "METE_SOFT_SLICE, METE_SOFT_SWITCH",
+	  "How long a process has one while others wait (2ms), and what a change costs (75us)." },
+	{ "METE_SOFT_SHARING", "How processes share one: slices (default), or together." },
+	{ "METE_SOFT_TIME", "off: they have no time of their own." },
 	{ "NO_COLOR", "When set and not empty: no colours." },
 	{ NULL, NULL },
 };

@@ -9,9 +9,11 @@
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "cuda_types.h"
+#include "wire/soft_usage.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct driver {
 	CUresult (*init)(unsigned int);
@@ -20,12 +22,18 @@ struct driver {
 	CUresult (*uuid)(CUuuid *, CUdevice);
 	CUresult (*total)(size_t *, CUdevice);
 	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+	CUresult (*table)(const void **, const CUuuid *);
 };
 
 static bool driver_open(struct driver *d, const struct place *p)
 {
-	static const char *const names[] = { "cuInit",		   "cuDeviceGetCount",	  "cuDeviceGetName",
-					     "cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute" };
+	static const char *const names[] = { "cuInit",
+					     "cuDeviceGetCount",
+					     "cuDeviceGetName",
+					     "cuDeviceGetUuid_v2",
+					     "cuDeviceTotalMem_v2",
+					     "cuDeviceGetAttribute",
+					     "cuGetExportTable" };
 	void **entry = (void **)d;
 	char path[PATH_MAX];
 	void *library;
@@ -47,6 +55,31 @@ static int attribute(const struct driver *d, CUdevice_attribute a, int device)
 	return value;
 }
 
+#define PROCESSES 256u
+
+/* What the device tells of its time. */
+static json_t *device_time(const struct driver *d, int device)
+{
+	static const char id[16] = SOFT_USAGE_ID;
+	static struct soft_usage_process process[PROCESSES];
+	const struct soft_usage_table *table = NULL;
+	json_t *list = json_array();
+	struct soft_usage u;
+
+	if (d->table((const void **)&table, (const CUuuid *)id) || table->usage(device, &u, process, PROCESSES)) {
+		json_decref(list);
+		return json_null();
+	}
+	for (uint32_t i = 0; i < u.process_count && i < PROCESSES; i++)
+		json_array_append_new(list, json_pack("{s:i, s:s%, s:I}", "pid", process[i].pid, "command",
+						      process[i].command, strlen(process[i].command), "served_ns",
+						      (json_int_t)process[i].served_ns));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:o}", "at_ns", (json_int_t)u.at_ns, "wall_ns",
+			 (json_int_t)u.wall_ns, "served_ns", (json_int_t)u.served_ns, "switch_ns",
+			 (json_int_t)u.switch_ns, "idle_ns", (json_int_t)u.idle_ns, "sharing", u.sharing, "slice_ns",
+			 (json_int_t)u.slice_ns, "switch_cost_ns", (json_int_t)u.switch_cost_ns, "processes", list);
+}
+
 static json_t *device_row(const struct driver *d, int device)
 {
 	char name[256] = "", uuid[64];
@@ -59,25 +92,39 @@ static json_t *device_row(const struct driver *d, int device)
 	d->uuid(&u, device);
 	snprintf(uuid, sizeof(uuid), "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
 		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-	return json_pack("{s:i, s:s, s:s, s:I, s:i, s:i, s:i}", "index", device, "uuid", uuid, "name", name,
-			 "total_bytes", (json_int_t)total, "cc_major",
-			 attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cc_minor",
-			 attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "sms",
-			 attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	return json_pack(
+		"{s:i, s:s, s:s, s:I, s:i, s:i, s:i, s:o}", "index", device, "uuid", uuid, "name", name, "total_bytes",
+		(json_int_t)total, "cc_major", attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+		"cc_minor", attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "sms",
+		attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "time", device_time(d, device));
+}
+
+/* The part of its time in which it served kernels; "-" before the first one. */
+static void busy_cell(struct table *t, json_t *row)
+{
+	json_t *time = json_object_get(row, "time");
+	double wall = (double)json_integer_value(json_object_get(time, "wall_ns"));
+
+	if (wall > 0)
+		table_cell(t, "%.0f%%", 100 * (double)json_integer_value(json_object_get(time, "served_ns")) / wall);
+	else
+		table_cell(t, "-");
 }
 
 static void print_table(json_t *list)
 {
-	static const char *const heads[] = { ">DEVICE", ">TOTAL", ">SMS", ">CC", "UUID", "NAME", NULL };
+	static const char *const heads[] = { ">DEVICE", ">TOTAL", ">BUSY", ">SMS", ">CC", "UUID", "NAME", NULL };
 	char total[SIZE_TEXT_BYTES];
 	struct table t;
 	json_t *row;
 	size_t i;
 
 	table_begin(&t, heads);
-	json_array_foreach (list, i, row) {
+	json_array_foreach(list, i, row)
+	{
 		table_cell(&t, "%lld", (long long)device_number(row, "index"));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(row, "total_bytes"), total));
+		busy_cell(&t, row);
 		table_cell(&t, "%lld", (long long)device_number(row, "sms"));
 		table_cell(&t, "%lld.%lld", (long long)device_number(row, "cc_major"),
 			   (long long)device_number(row, "cc_minor"));

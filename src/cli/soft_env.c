@@ -25,6 +25,13 @@ static const struct {
 	{ "threads", "METE_SOFT_THREADS" },
 	{ "check", "METE_SOFT_CHECK" },
 	{ "timeout", "METE_SOFT_TIMEOUT" },
+	{ "duration", "METE_SOFT_DURATION" },
+	{ "rate", "METE_SOFT_RATE" },
+	{ "copy-rate", "METE_SOFT_COPY_RATE" },
+	{ "slice", "METE_SOFT_SLICE" },
+	{ "switch", "METE_SOFT_SWITCH" },
+	{ "sharing", "METE_SOFT_SHARING" },
+	{ "time", "METE_SOFT_TIME" },
 };
 
 static int set(const char *name, const char *value, struct fault *f)

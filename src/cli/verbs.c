@@ -131,6 +131,22 @@ static const struct option_spec soft_run_options[] = {
 	  false },
 	{ "timeout", 't', "SECONDS", "End a kernel that runs for longer; 0: none. Default: 0.", COMPLETE_NOTHING,
 	  false },
+	{ "duration", 0, "LIST",
+	  "How long kernels take: scale=5ms,tiny*=200us,*=1ms; names or patterns, the first that fits. Default: as long "
+	  "as the CPU takes.",
+	  COMPLETE_NOTHING, false },
+	{ "rate", 0, "N",
+	  "How long kernels take: so many warp instructions per second of the whole device (96G), or reference.",
+	  COMPLETE_NOTHING, false },
+	{ "copy-rate", 0, "N", "Bytes per second of each copy engine, such as 12G. Default: as fast as the CPU.",
+	  COMPLETE_NOTHING, false },
+	{ "slice", 0, "TIME", "How long a process has a device while others wait. Default: 2ms.", COMPLETE_NOTHING,
+	  false },
+	{ "switch", 0, "TIME", "What it costs to go from one process to another. Default: 75us.", COMPLETE_NOTHING,
+	  false },
+	{ "sharing", 0, "HOW", "slices, by turns; or together, all at once. Default: slices.", COMPLETE_NOTHING,
+	  false },
+	{ "time", 0, "HOW", "off: without a model of time. Default: on.", COMPLETE_NOTHING, false },
 	OPTION_END
 };
 
@@ -160,6 +176,8 @@ static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_E
 static const char *const soft_devices_details[] = {
 	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
 	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
+	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device tells "
+	"its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
 	NULL
 };
 

@@ -9,6 +9,7 @@
 
 #include "cuda_procs.h"
 #include "softdev/log.h"
+#include "softdev/usage.h"
 
 #include <string.h>
 
@@ -57,7 +58,9 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 
 	if (!ret || !id)
 		return CUDA_ERROR_INVALID_VALUE;
-	*ret = NULL;
+	*ret = usage_table(id);
+	if (*ret)
+		return CUDA_SUCCESS;
 	if (!atomic_exchange(&told, true))
 		log_line("this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only. mete has a "
 			 "runtime library of its own for the software device: build the program with "

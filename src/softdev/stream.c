@@ -197,6 +197,8 @@ bool point_settled_locked(const struct point *p)
 
 static void operation_execute(struct stream *s, struct operation *o, struct pace_kernel *after)
 {
+	uint64_t ended_ns = 0;
+
 	if (o->work.kind == WORK_KERNEL) {
 		work_kernel_run(&o->work, &o->pace, after);
 		if (!o->pace.end_ns) {
@@ -211,11 +213,11 @@ static void operation_execute(struct stream *s, struct operation *o, struct pace
 		o->timed = flight_last(&o->flight);
 		o->timed_ns = flight_left_ns(&o->flight);
 	} else {
-		work_run(&o->work, s);
+		ended_ns = work_run(&o->work, s);
 	}
 	work_deinit(&o->work);
 	if (!o->timed)
-		o->pace.end_ns = clock_now_ns();
+		o->pace.end_ns = ended_ns ? ended_ns : clock_now_ns();
 }
 
 /* Executes the next operation; the lock is dropped. What only marks a place has nothing to execute. */

@@ -2,6 +2,7 @@
 #include "softdev/work.h"
 
 #include "base/clock.h"
+#include "softdev/duration.h"
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/launch.h"
@@ -164,28 +165,73 @@ void work_record(struct work *w, uint64_t at_ns)
 		shared_event_reached(w->record.shared, w->record.shared_version);
 }
 
-void work_run(struct work *w, struct stream *s)
+/* ---- copies ---- */
+
+#define COPY_PIECE_NS 1000000u /* engines go to and fro between processes after so much */
+
+static bool on_host(const void *address)
+{
+	struct range *r;
+	bool yes;
+
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked((uint64_t)(uintptr_t)address);
+	yes = !r || r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED;
+	pthread_mutex_unlock(&memory_mutex);
+	return yes;
+}
+
+/* Waits until the engine of its direction has done it. Value: when it had; 0: no engine's matter, or not modelled. */
+static uint64_t copy_wait(const struct work_copy *c, uint32_t device, uint64_t began_ns)
+{
+	uint64_t left = duration_copy((uint64_t)c->width * c->height * c->depth), at = began_ns;
+	bool from_host, to_host;
+
+	if (!left)
+		return 0;
+	from_host = on_host(c->source);
+	to_host = on_host(c->target);
+	if (from_host == to_host)
+		return 0;
+	while (left && !driver.ending) {
+		uint64_t piece = left < COPY_PIECE_NS ? left : COPY_PIECE_NS;
+
+		at = pace_copy(device, from_host, at, piece);
+		left -= piece;
+		pace_sleep(at);
+	}
+	return at;
+}
+
+static uint64_t memory_run(struct work *w)
+{
+	uint64_t began = duration_copy(1 << 20) ? clock_now_ns() : 0;
+
+	pthread_rwlock_rdlock(&share_lock);
+	if (w->kind == WORK_COPY)
+		copy_run(&w->copy);
+	else
+		fill_run(&w->fill);
+	pthread_rwlock_unlock(&share_lock);
+	return w->kind == WORK_COPY ? copy_wait(&w->copy, w->context->device->index, began) : 0;
+}
+
+uint64_t work_run(struct work *w, struct stream *s)
 {
 	if (w->kind == WORK_RECORD) {
 		work_record(w, clock_now_ns());
-		return;
+		return 0;
 	}
 	if (w->kind == WORK_CALLBACK) {
 		host_run(w);
-		return;
+		return 0;
 	}
 	if (w->context->sticky)
-		return; /* a fault ends everything that was queued in the context */
+		return 0; /* a fault ends everything that was queued in the context */
 	switch (w->kind) {
 	case WORK_COPY:
 	case WORK_FILL:
-		pthread_rwlock_rdlock(&share_lock);
-		if (w->kind == WORK_COPY)
-			copy_run(&w->copy);
-		else
-			fill_run(&w->fill);
-		pthread_rwlock_unlock(&share_lock);
-		break;
+		return memory_run(w);
 	case WORK_KERNEL:
 		kernel_run(w);
 		break;
@@ -205,6 +251,7 @@ void work_run(struct work *w, struct stream *s)
 	default:
 		break;
 	}
+	return 0;
 }
 
 void work_deinit(struct work *w)

@@ -110,8 +110,11 @@ struct work {
 void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);
 /* The event is reached, at this time. */
 void work_record(struct work *w, uint64_t at_ns);
-/* Does it, to its end. Called by the stream that it is queued on, in order, without a lock held. */
-void work_run(struct work *w, struct stream *s);
+/*
+ * Does it, to its end. Called by the stream that it is queued on, in order, without a lock held. Value: when it ended,
+ * by the device's clock; 0: now.
+ */
+uint64_t work_run(struct work *w, struct stream *s);
 /*
  * A batch of waits and writes, from operation *at on, as far as it goes without waiting. Value: true when all is done,
  * or the context has faulted.

@@ -222,6 +222,71 @@ static void in_graphs(CUevent a, CUevent b)
 	CU(cuStreamDestroy(s));
 }
 
+/* 1 GB/s: 10 MB each way take 10 ms, side by side; within the device as long as the CPU takes. */
+static void copies(CUevent a, CUevent b)
+{
+	const size_t bytes = 10000000;
+	CUstream s[2];
+	CUdeviceptr d[2];
+	void *h[2];
+	float ms;
+
+	for (int i = 0; i < 2; i++) {
+		CU(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+		CU(cuMemAlloc(&d[i], bytes));
+		CU(cuMemAllocHost(&h[i], bytes));
+		memset(h[i], i + 1, bytes);
+	}
+	CU(cuEventRecord(a, s[0]));
+	CU(cuMemcpyHtoDAsync(d[0], h[0], bytes, s[0]));
+	CU(cuMemcpyDtoHAsync(h[1], d[1], bytes, s[1]));
+	CU(cuEventRecord(b, s[0]));
+	ms = elapsed_ms(a, b);
+	tap_ok(ms >= 9.9 && ms < 200, "10 MB at 1 GB/s: %.3f ms", ms);
+	CU(cuCtxSynchronize());
+	is(*(char *)h[1], 0);
+	CU(cuMemcpyDtoH(h[1], d[0], bytes));
+	is(((char *)h[1])[bytes - 1], 1);
+	for (int i = 0; i < 2; i++) {
+		CU(cuStreamDestroy(s[i]));
+		CU(cuMemFree(d[i]));
+		CU(cuMemFreeHost(h[i]));
+	}
+}
+
+static int rate_main(void)
+{
+	CUevent a, b;
+	CUcontext c;
+	float ms;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuModuleLoadData(&module, text) ||
+	    cuEventCreate(&a, 0) || cuEventCreate(&b, 0) || launch("ms1", 1, 32, NULL) || cuEventRecord(a, NULL) ||
+	    launch("loop", 1, 32, NULL) || cuEventRecord(b, NULL) || cuEventSynchronize(b) ||
+	    cuEventElapsedTime(&ms, a, b))
+		return 1;
+	return ms < 3 ? 2 : ms > 20 ? 3 : 0;
+}
+
+/* By the work: 3 instructions in each round, of one block on one of 16 multiprocessors, at 1.6 G/s of all of them. */
+static void at_a_rate(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid) {
+		waitpid(pid, &status, 0);
+		tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "300000 instructions at 100 M/s take 3 ms (%d)",
+		       WEXITSTATUS(status));
+		return;
+	}
+	setenv("METE_SOFT_RATE", "1.6G", 1);
+	unsetenv("METE_SOFT_DURATION");
+	_exit(rate_main());
+}
+
 /* ---- several processes ---- */
 
 static void equals(void)
@@ -340,8 +405,10 @@ int main(int argc, char **argv)
 		return child_main(argv[2]);
 	soft_begin("1", "64M");
 	setenv("METE_SOFT_DURATION", "ms1=1ms,ms2=0.002s,twi?e=8ms", 1);
+	setenv("METE_SOFT_COPY_RATE", "1G", 1);
 	ok(!mkdir(soft_dir, 0700));
 	bad_values();
+	at_a_rate();
 	soft_context();
 	if (segment_attach(SEGMENT_OBSERVER, &observer, why, sizeof(why)))
 		printf("# %s\n", why);
@@ -351,6 +418,7 @@ int main(int argc, char **argv)
 	declared(a, b);
 	overlapping(a, b);
 	in_graphs(a, b);
+	copies(a, b);
 	equals();
 	stopped();
 	any_moment();

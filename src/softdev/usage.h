@@ -1,0 +1,7 @@
+/* usage.h: the table of wire/soft_usage.h. */
+#pragma once
+
+#include "cuda_soft.h"
+
+/* NULL: the id is another one. */
+const void *usage_table(const CUuuid *id);
