@@ -132,7 +132,8 @@ static const struct option_spec soft_run_options[] = {
 	{ "timeout", 't', "SECONDS", "End a kernel that runs for longer; 0: none. Default: 0.", COMPLETE_NOTHING,
 	  false },
 	{ "duration", 0, "LIST",
-	  "How long kernels take: scale=5ms,tiny*=200us,*=1ms; names or patterns, the first that fits. Default: as long "
+	  "How long kernels take: scale=5ms,tiny*=200us,*=1ms; names or patterns, the first that fits. Default: as "
+	  "long "
 	  "as the CPU takes.",
 	  COMPLETE_NOTHING, false },
 	{ "rate", 0, "N",
@@ -176,7 +177,8 @@ static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_E
 static const char *const soft_devices_details[] = {
 	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
 	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
-	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device tells "
+	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device "
+	"tells "
 	"its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
 	NULL
 };

@@ -1,6 +1,6 @@
 /*
- * soft_usage.h: what a software device tells of its time, through cuGetExportTable() of its driver, to whoever asks with
- * SOFT_USAGE_ID: exact figures, where NVML has percentages.
+ * soft_usage.h: what a software device tells of its time, through cuGetExportTable() of its driver, to whoever asks
+ * with SOFT_USAGE_ID: exact figures, where NVML has percentages.
  */
 #pragma once
 
