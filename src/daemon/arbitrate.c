@@ -25,11 +25,10 @@
 #define PRIORITY 10 /* real-time, low among those */
 #define NICE (-10)
 #define EVENTS 32
-#define RINGS_MAX 200 /* of one tenant in RINGS_NS; then it is not heard until they are over */
+#define RINGS_MAX 40 /* of one tenant in RINGS_NS; then it is not heard until they are over */
 #define RINGS_NS 1000000ull
-#define WAKES_MAX 300 /* of the thread in WAKES_NS; then it rests: at its priority nobody else would run */
-#define WAKES_NS 1000000ull
-#define REST_US 500
+#define WORK_NS 4000000ull /* half of which the thread may be at work */
+#define NO_WAIT_NS 5000ull
 
 /* What epoll says has happened: these, or the id of the grant whose doorbell was rung. */
 enum { EVENT_TIMER, EVENT_POKE, EVENT_GRANT };
@@ -204,18 +203,22 @@ static void run_engines(void)
 	arm(next_ns);
 }
 
-/* Whatever wakes the thread, it leaves the machine to others for a part of the time. */
-static void rest(uint64_t now_ns)
+/*
+ * Whatever wakes the thread, it leaves a half of a core to others: at its priority nobody else would run there. A wait
+ * that was none is work as well.
+ */
+static void rest(uint64_t before_ns, uint64_t woke_ns)
 {
-	static uint64_t from_ns;
-	static unsigned int wakes;
+	static uint64_t from_ns, busy_ns;
+	uint64_t now_ns = clock_now_ns();
 
-	if (now_ns - from_ns >= WAKES_NS) {
+	if (now_ns - from_ns >= WORK_NS) {
 		from_ns = now_ns;
-		wakes = 0;
+		busy_ns = 0;
 	}
-	if (++wakes > WAKES_MAX)
-		usleep(REST_US);
+	busy_ns += now_ns - (woke_ns - before_ns < NO_WAIT_NS ? before_ns : woke_ns);
+	if (busy_ns > WORK_NS / 2)
+		usleep((useconds_t)((from_ns + WORK_NS - now_ns) / 1000));
 }
 
 static void *run(void *unused)
@@ -225,6 +228,7 @@ static void *run(void *unused)
 
 	take_priority();
 	while (!stop) {
+		uint64_t before_ns = clock_now_ns();
 		int n = epoll_wait(arb.epoll, events, EVENTS, -1);
 		uint64_t now_ns = clock_now_ns();
 
@@ -234,7 +238,7 @@ static void *run(void *unused)
 		run_engines();
 		stop = arb.stop;
 		arbitrate_unlock();
-		rest(now_ns);
+		rest(before_ns, now_ns);
 	}
 	return unused;
 }
