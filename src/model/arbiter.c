@@ -50,7 +50,7 @@
 #define LAG_BOUND_NS (50 * MS)
 #define BURST_NS (4 * MS)
 #define IDLE_NS (300 * US)
-#define EARLY_NS (100 * US)
+#define EARLY_NS (60 * US)
 #define READMIT_NS (100 * US)  /* low class comes back after a pause of high so long at least */
 #define SHORT_GAP_NS (2 * MS)  /* a longer pause is the end of something */
 #define PRESENT_NS (2000 * MS) /* high class that has done nothing for so long is not about */
@@ -758,28 +758,40 @@ static uint64_t drained_at(const struct arbiter *a)
 	return at;
 }
 
+/* When somebody whose tokens are out will want the turn; UINT64_MAX: nobody will. */
+static uint64_t next_rival(const struct arbiter *a, enum pool p)
+{
+	uint64_t rest, refill = next_refill(a, MAIN);
+
+	if (p == MAIN)
+		return refill;
+	rest = next_refill(a, REST);
+	return rest < refill ? rest : refill;
+}
+
 /* A holder that nobody waits for goes on, unless its tokens are out. */
 static void go_on_alone(struct arbiter *a, enum pool p)
 {
 	int h = a->holder[p];
 	struct tenant *t = &a->tenant[h];
-	uint64_t tokens = tokens_end(a, h), end = tokens, refill = next_refill(a, MAIN), rest;
+	uint64_t tokens = tokens_end(a, h), end = tokens, rival = next_rival(a, p), least = a->now_ns;
 
-	if (p == REST) {
-		rest = next_refill(a, REST);
-		refill = rest < refill ? rest : refill;
-	}
-	if (refill != UINT64_MAX) {
-		uint64_t quantum = t->quantum_from_ns + quantum_of(a, h);
-
-		refill = p == MAIN && refill < quantum ? quantum : refill;
-		refill = refill < t->least_until_ns ? t->least_until_ns : refill;
-		end = refill < end ? refill : end;
-	}
+	if (t->demand.busy && t->demand.done_by_ns > least)
+		least = t->demand.done_by_ns;
 	if (limited(t) && (tokens <= a->now_ns + 10 * US ||
-			   (t->demand.waiting && t->demand.needs_ns && a->now_ns + t->demand.needs_ns > tokens))) {
+			   (t->demand.waiting && t->demand.needs_ns && least + t->demand.needs_ns > tokens))) {
 		close_turn(a, h);
 		return;
+	}
+	if (rival != UINT64_MAX) {
+		/* Nobody has a better right to the time until then; a launch that is longer than that has it as well.
+		 */
+		least += t->demand.waiting ? room_for(t) : a->params.quantum_min_ns;
+		least = least > t->least_until_ns ? least : t->least_until_ns;
+		if (p == MAIN && least < t->quantum_from_ns + quantum_of(a, h))
+			least = t->quantum_from_ns + quantum_of(a, h);
+		rival = rival > least ? rival : least;
+		end = rival < end ? rival : end;
 	}
 	set_turn(a, t, true, end == UINT64_MAX ? 0 : end, bound_of(a, t));
 	if (end != UINT64_MAX)

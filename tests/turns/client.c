@@ -138,9 +138,15 @@ void client_seen(struct sim *s, int i)
 	p->seen++;
 	p->predicted_ns -= l->predicted_ns;
 	p->done_by_ns = l->ended_ns + p->predicted_ns;
+	/* The device may have been idle in between: the next launch came when this one's end had not been seen yet. */
+	if (p->begin_told && l->started_ns > p->ended_ns + 20 * SIM_US) {
+		tell(s, p, p->ended_ns, false);
+		p->begin_told = false;
+	}
 	if (!p->begin_told)
 		tell(s, p, l->started_ns, true);
 	p->begin_told = true;
+	p->ended_ns = l->ended_ns;
 	if (!client_in_flight(p)) {
 		tell(s, p, l->ended_ns, false);
 		p->begin_told = false;

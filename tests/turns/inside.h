@@ -49,6 +49,7 @@ struct process {
 	uint64_t serial;		   /* of the gate as seen at the last submission */
 	uint64_t done_by_ns, predicted_ns; /* all in flight */
 	bool begin_told;
+	uint64_t ended_ns; /* the last launch that has been seen to end */
 	uint64_t last_seen_ns;
 	/* launches: [seen, ended) have ended unseen, [ended, head) are on the engine */
 	struct launch launch[FLIGHT];
