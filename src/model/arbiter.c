@@ -57,7 +57,11 @@
 #define GUARD_NS (100 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
-#define INBOX 256u
+#define WORK_NS (10 * MS)  /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
+#define ABSENT_NS (1 * MS) /* who is opened and does nothing for so long is asleep, for all we know */
+#define ABSENT_MOST 2u	   /* and is given twice as long each time, so many times */
+#define ABSENT_REST 25u	   /* and left alone for so many times as long */
+#define INBOX 4096u
 #define NOBODY -1
 
 enum pool {
@@ -81,12 +85,15 @@ struct tenant {
 	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
 	bool fresh;		  /* came back after an absence, and has not had a turn since */
 	uint64_t seen_charged_ns, seen_idled_ns;
-	int64_t turn_cost_ns; /* of the present turn */
-	uint64_t longest_ns;  /* the costliest turn of late */
+	int64_t turn_cost_ns;  /* of the present turn */
+	int64_t turn_idled_ns; /* of these idled away */
+	uint64_t longest_ns;   /* the costliest turn of late */
 	struct bucket bucket;
 	struct gaps gaps;
-	uint64_t last_end_ns; /* its last work ended */
-	uint64_t base_ns;     /* charged by a predecessor */
+	uint64_t last_end_ns;  /* its last work ended */
+	unsigned int absences; /* turns in a row that it did not take up */
+	uint64_t absent_until_ns;
+	uint64_t base_ns; /* charged by a predecessor */
 	uint64_t wanted_ns, waited_ns, turns;
 };
 
@@ -326,6 +333,8 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	tell_time(t, now_ns);
 	if (demand->busy && !t->demand.busy)
 		t->busy_from_ns = now_ns;
+	if (demand->busy || !demand->waiting || demand->since_ns != t->demand.since_ns)
+		t->absences = 0;
 	if (!demand->busy && t->demand.busy)
 		t->idle_from_ns = now_ns;
 	t->demand = *demand;
@@ -341,6 +350,13 @@ static bool competes(const struct tenant *t)
 static bool is_holder(const struct arbiter *a, int i)
 {
 	return a->holder[MAIN] == i || a->holder[REST] == i;
+}
+
+/* It did not take up its turn: stopped, perhaps. It gets another one now and then, because nothing tells when it wakes.
+ */
+static bool absent(const struct arbiter *a, const struct tenant *t)
+{
+	return t->absences && a->now_ns < t->absent_until_ns;
 }
 
 /* It wants the engine, and so do others. */
@@ -384,6 +400,7 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	bucket_spend(&t->bucket, cost);
 	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen_ns(a, i, now_ns));
 	cost += (int64_t)(idled - t->seen_idled_ns);
+	t->turn_idled_ns += (int64_t)(idled - t->seen_idled_ns);
 	t->seen_charged_ns = charged;
 	t->seen_idled_ns = idled;
 	t->turn_cost_ns += cost;
@@ -443,7 +460,7 @@ static void take_wants(struct arbiter *a)
 		struct tenant *t = &a->tenant[i];
 		struct lags *l = &a->lags[pool_of(t)];
 		bool active = t->demand.waiting || (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
-		bool wants = competes(t) && (active || is_holder(a, i));
+		bool wants = competes(t) && !absent(a, t) && (active || is_holder(a, i));
 
 		if (wants == l->of[i].wants)
 			continue;
@@ -521,7 +538,7 @@ static bool candidate(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 
-	return competes(t) && t->demand.waiting && !t->turn.open && has_tokens(a, i);
+	return competes(t) && t->demand.waiting && !t->turn.open && !absent(a, t) && has_tokens(a, i);
 }
 
 static bool eligible(const struct arbiter *a, int i)
@@ -625,10 +642,27 @@ static void note_longest(struct arbiter *a, struct tenant *t)
 	t->longest_ns -= t->longest_ns / 64;
 	t->longest_ns = cost > t->longest_ns ? cost : t->longest_ns;
 	t->turn_cost_ns = 0;
+	t->turn_idled_ns = 0;
 	a->longest_ns = 0;
 	for (unsigned int n = 0; n < a->count; n++)
 		if (a->tenant[a->list[n]].longest_ns > a->longest_ns)
 			a->longest_ns = a->tenant[a->list[n]].longest_ns;
+}
+
+/* How long one that waits may take to make use of its open gate. */
+static uint64_t patience(const struct tenant *t)
+{
+	return ABSENT_NS << (t->absences < ABSENT_MOST ? t->absences : ABSENT_MOST);
+}
+
+static void note_absence(struct arbiter *a, struct tenant *t)
+{
+	bool nothing = t->demand.waiting && !t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
+
+	if (!nothing || a->now_ns < t->quantum_from_ns + patience(t))
+		return;
+	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
+	t->absences++;
 }
 
 static void close_turn(struct arbiter *a, int i)
@@ -643,6 +677,7 @@ static void close_turn(struct arbiter *a, int i)
 	}
 	if (!t->turn.open)
 		return;
+	note_absence(a, t);
 	note_longest(a, t);
 	t->closed_ns = a->now_ns;
 	set_turn(a, t, false, 0, 0);
@@ -671,6 +706,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	t->opened_ns = a->now_ns;
 	t->turns++;
 	t->turn_cost_ns = 0;
+	t->turn_idled_ns = 0;
 	begin_quantum(a, i, from_ns);
 	a->holder[pool_of(t)] = i;
 	set_turn(a, t, true, 0, bound_of(a, t));
@@ -731,6 +767,10 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 		return a->now_ns;
 	if (!t->demand.busy && !t->demand.waiting) {
 		idle = (t->idle_from_ns > t->opened_ns ? t->idle_from_ns : t->opened_ns) + grace(a, t);
+		return idle < end ? idle : end;
+	}
+	if (!t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US)) {
+		idle = t->quantum_from_ns + patience(t);
 		return idle < end ? idle : end;
 	}
 	/* What it has waiting needs more than is left. */
@@ -849,6 +889,9 @@ static void serve(struct arbiter *a, enum pool p)
 	refill = next_refill(a, p);
 	if (refill != UINT64_MAX)
 		wake_at(a, refill);
+	for (unsigned int n = 0; n < a->count; n++)
+		if (absent(a, &a->tenant[a->list[n]]))
+			wake_at(a, a->tenant[a->list[n]].absent_until_ns);
 }
 
 /* ---- classes ---- */
@@ -989,6 +1032,9 @@ static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
 	const struct tenant *t = &a->tenant[i];
 	uint32_t listen = waits ? WIRE_ON_IDLE : 0;
 
+	/* Its edges have to be taken from now and then, from then on. */
+	if (!t->demand.busy && a->now_ns > t->last_end_ns + WORK_NS)
+		listen |= WIRE_ON_DEMAND;
 	/* What it has next is longer than what is left of its turn. */
 	if (t->turn.until_ns)
 		listen |= WIRE_ON_DEMAND;
@@ -1064,6 +1110,17 @@ static void set_suspects(struct arbiter *a)
 	}
 }
 
+static bool anything_on(const struct arbiter *a)
+{
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+
+		if (competes(t) && (t->demand.busy || t->demand.waiting || a->now_ns < t->last_end_ns + 2 * WORK_NS))
+			return true;
+	}
+	return false;
+}
+
 uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 {
 	bool work;
@@ -1074,7 +1131,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->list[n]].changed = false;
 	take_inbox(a, now_ns);
 	settle(a, now_ns);
-	a->next_ns = now_ns + HEARTBEAT_NS;
+	a->next_ns = now_ns + (anything_on(a) ? WORK_NS : HEARTBEAT_NS);
 	set_outsiders(a);
 	set_suspects(a);
 	take_wants(a);
