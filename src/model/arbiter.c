@@ -49,6 +49,7 @@
 #define LOW_BOUND_NS (500 * US)
 #define LAG_BOUND_NS (50 * MS)
 #define BURST_NS (4 * MS)
+#define DRAIN_NS (250 * MS)
 #define IDLE_NS (300 * US)
 #define EARLY_NS (60 * US)
 #define READMIT_NS (100 * US)  /* low class comes back after a pause of high so long at least */
@@ -659,7 +660,7 @@ static void note_absence(struct arbiter *a, struct tenant *t)
 {
 	bool nothing = t->demand.waiting && !t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
 
-	if (!nothing || a->now_ns < t->quantum_from_ns + patience(t))
+	if (!nothing || a->now_ns + a->params.early_ns < t->quantum_from_ns + patience(t))
 		return;
 	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
 	t->absences++;
@@ -781,17 +782,25 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 	return end;
 }
 
-/* When what closed tenants have in flight should have ended. Nobody is waited for longer than the bound. */
-static uint64_t drained_at(const struct arbiter *a)
+/*
+ * When what closed tenants have in flight should have ended, so that c's work does not run beside it: side by side each
+ * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; one that
+ * comes back to its guarantee waits for BOUND_NS at most.
+ */
+static uint64_t drained_at(const struct arbiter *a, int c)
 {
-	uint64_t at = a->now_ns;
+	const struct tenant *u = &a->tenant[c];
+	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
 
 	for (unsigned int n = 0; n < a->count; n++) {
-		const struct tenant *t = &a->tenant[a->list[n]];
-		uint64_t most = t->closed_ns + a->params.bound_ns, done = t->demand.done_by_ns;
+		int i = a->list[n];
+		const struct tenant *t = &a->tenant[i];
+		uint64_t most = t->closed_ns + patient, done = t->demand.done_by_ns;
 
-		if (!competes(t) || !t->demand.busy || t->turn.open)
+		if (i == c || !competes(t) || !t->demand.busy || t->turn.open)
 			continue;
+		if (!done)
+			most = t->closed_ns + a->params.bound_ns;
 		done = done && done < most ? done : most;
 		at = done > at ? done : at;
 	}
@@ -874,7 +883,7 @@ static void serve(struct arbiter *a, enum pool p)
 	if (a->holder[p] < 0 && c >= 0) {
 		/* Who goes first may have changed by the closing. */
 		c = pick(a, p);
-		at = a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a);
+		at = a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
 		if (a->now_ns + a->params.early_ns >= at) {
 			open_turn(a, c, at);
 			c = pick(a, p);
