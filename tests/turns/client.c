@@ -94,6 +94,22 @@ static void wait_at_gate(struct sim *s, struct process *p)
 		client_ring(s);
 }
 
+/* It sleeps until what is in flight should have become short enough. */
+static void wait_behind_own(struct sim *s, int i)
+{
+	struct process *p = s->process[i];
+	const struct gate *g = &s->tenant[p->tenant].gate;
+	uint64_t bound = g->bound_ns / active_clients(s, p->tenant), ns = p->next_predicted_ns, nap;
+	uint64_t left = p->done_by_ns > s->now_ns ? p->done_by_ns - s->now_ns : 0;
+
+	p->waiting = false;
+	p->retry++;
+	if (s->params.way != SIM_TURNS || !left || left + ns <= bound)
+		return;
+	nap = ns < bound ? left + ns - bound : left;
+	at(s, s->now_ns + (nap < 20 * SIM_US ? 20 * SIM_US : nap) + wake_delay(s) / 2, AT_RETRY, i, p->retry);
+}
+
 /* Submits what it may of what the program has ready. */
 void client_try(struct sim *s, int i)
 {
@@ -112,7 +128,7 @@ void client_try(struct sim *s, int i)
 		if (pass == AT_GATE)
 			wait_at_gate(s, p);
 		else
-			p->waiting = false;
+			wait_behind_own(s, i);
 		return;
 	}
 }

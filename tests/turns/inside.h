@@ -11,6 +11,7 @@ enum what {
 	AT_PROGRAM, /* a program goes on */
 	AT_SEEN,    /* a process sees that a launch has ended */
 	AT_WOKEN,   /* a process is woken at its gate */
+	AT_RETRY,   /* a process that waits for its own work looks again */
 	AT_DAEMON,  /* the one that decides wakes up, by a ring */
 	AT_TIMER,   /* or by its timer */
 	AT_LIFE,    /* a process starts, is stopped, goes on, dies */
@@ -44,6 +45,7 @@ struct process {
 	unsigned int launches;
 	/* the client */
 	bool waiting;
+	uint32_t retry;
 	uint64_t waiting_since_ns;
 	bool in_turn;			   /* has submitted something since the gate was opened */
 	uint64_t serial;		   /* of the gate as seen at the last submission */

@@ -151,6 +151,10 @@ static void happen(struct sim *s, const struct event *e)
 	case AT_WOKEN:
 		woken(s, e->who);
 		break;
+	case AT_RETRY:
+		if (s->process[e->who]->retry == e->version)
+			client_try(s, e->who);
+		break;
 	case AT_DAEMON:
 		decide_now(s, true);
 		break;

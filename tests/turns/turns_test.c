@@ -1,0 +1,537 @@
+/*
+ * turns_test.c: what src/model/arbiter.c has to show in virtual time (sim.h): shares that hold, no time lost, nobody
+ * starved, borrowed time given back, classes, and what becomes of tenants that stop and die.
+ *
+ * Seeds are fixed. With METE_TEST_LONG=1 everything runs longer and with more seeds.
+ */
+#include "sim.h"
+
+#include "base/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool longer;
+
+static struct arbiter_terms fixed(double pct)
+{
+	return (struct arbiter_terms){ .gated = true,
+				       .class = ARBITER_NORMAL,
+				       .guarantee_ppm = (uint32_t)(pct * 10000),
+				       .limit_ppm = (uint32_t)(pct * 10000) };
+}
+
+static struct arbiter_terms shared(enum arbiter_class class, double guarantee_pct, double limit_pct, uint32_t weight)
+{
+	return (struct arbiter_terms){ .gated = true,
+				       .class = class,
+				       .guarantee_ppm = (uint32_t)(guarantee_pct * 10000),
+				       .limit_ppm = (uint32_t)(limit_pct * 10000),
+				       .weight = weight };
+}
+
+static struct arbiter_terms fair(void)
+{
+	return shared(ARBITER_NORMAL, 0, 100, 100);
+}
+
+static struct sim_load saturating(double kernel_ms)
+{
+	return (struct sim_load){ .kernel_ms = { kernel_ms }, .spread = 0.02, .misjudged = 0.05 };
+}
+
+static struct sim_load synchronous(double kernel_ms)
+{
+	struct sim_load l = saturating(kernel_ms);
+
+	l.batch = 1;
+	l.gap_us[0] = 10;
+	l.gap_us[1] = 100;
+	return l;
+}
+
+static struct sim *begin(double seconds, uint64_t seed)
+{
+	return sim_new(&(struct sim_params){ .way = SIM_TURNS, .seed = seed, .seconds = seconds });
+}
+
+/* Runs, and checks what holds always: the invariants, and that charges are what was served, switches aside. */
+static void run(struct sim *s, int tenants, double seconds, const char *what)
+{
+	double charged = 0, idle, served = 0;
+
+	sim_run(s);
+	if (sim_broken(s))
+		tap_ok(false, "%s: %s", what, sim_broken(s));
+	idle = sim_idle(s, 0, seconds) / (seconds * 1e9);
+	for (int i = 0; i < tenants; i++) {
+		charged += (double)sim_reading(s, i).charged_ns / (seconds * 1e9);
+		served += sim_served(s, i, 0, seconds) / (seconds * 1e9);
+	}
+	/* A tenant that has left has taken its reading along. */
+	if (charged > 1.0001 || charged + idle > 1.02)
+		tap_ok(false, "%s: charged %.4f, served %.4f, idle %.4f", what, charged, served, idle);
+}
+
+static void share_is(struct sim *s, int i, double target, double seconds, double mean, double max, const char *what)
+{
+	struct sim_error e = sim_error(s, i, target, 1, 1, seconds);
+
+	tap_ok(e.mean <= mean && e.max <= max, "%s, %g %%: off by %.2f on average, %.2f at most, %+.2f in all", what,
+	       target, e.mean, e.max, e.bias);
+}
+
+static const double sets[][9] = {
+	{ 1 },	{ 10 },	    { 20 },	    { 50 },
+	{ 80 }, { 30, 70 }, { 10, 20, 70 }, { 12.5, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5 },
+};
+
+/* What a program that waits for each kernel can have of a turn. */
+static double alone(const struct sim_load *l)
+{
+	double gap_ms = l->batch ? (15 + (l->gap_us[0] + l->gap_us[1]) / 2) / 1e3 : 0;
+
+	return l->kernel_ms[0] / (l->kernel_ms[0] + gap_ms);
+}
+
+/* Fixed shares: alone they are exact; together they may lose what their own pauses and the changes of hands cost. */
+static void test_fixed(const struct sim_load *l, const double *set, const char *kind, uint64_t seed)
+{
+	double seconds = longer ? 60 : 8, kernel = l->kernel_ms[0], sum = 0;
+	struct sim *s = begin(seconds, seed);
+	char what[80];
+	int n = 0;
+
+	for (; n < 9 && set[n] > 0; n++) {
+		struct arbiter_terms t = fixed(set[n]);
+
+		sim_add(s, &t, l);
+		sum += set[n];
+	}
+	snprintf(what, sizeof(what), "%s, %g ms, %d tenants", kind, kernel, n);
+	run(s, n, seconds, what);
+	for (int i = 0; i < n; i++) {
+		double target = sum >= 99 ? set[i] * alone(l) : fmin(set[i], 100 * alone(l));
+		double long_kernel = kernel > 5 ? 2 * kernel / 10 : 0;
+
+		share_is(s, i, target, seconds, kernel > 5 ? 1 + long_kernel / 2 : 1.25, kernel > 5 ? long_kernel : 2.2,
+			 what);
+	}
+	sim_free(s);
+}
+
+static void test_shares(void)
+{
+	static const double kernels[] = { 0.2, 1, 5, 20, 60 };
+
+	for (unsigned int k = 0; k < 5; k++) {
+		for (unsigned int n = 0; n < sizeof(sets) / sizeof(*sets); n++) {
+			struct sim_load a = saturating(kernels[k]), b = synchronous(kernels[k]);
+
+			test_fixed(&a, sets[n], "asynchronous", 11 + n);
+			test_fixed(&b, sets[n], "synchronous", 31 + n);
+		}
+	}
+}
+
+/* In the long run even kernels of 60 ms take no more than their share, and no debt is forgiven. */
+static void test_long_run(void)
+{
+	double seconds = longer ? 600 : 100;
+	static const double kernels[] = { 20, 60 };
+
+	for (int k = 0; k < 2; k++) {
+		struct sim *s = begin(seconds, 5);
+		struct sim_load big = saturating(kernels[k]), small = saturating(1);
+		struct arbiter_terms a = fixed(10), b = fixed(20), c = fixed(50);
+		double off = 0;
+
+		sim_add(s, &a, &big);
+		sim_add(s, &b, &big);
+		sim_add(s, &c, &small);
+		run(s, 3, seconds, "long run");
+		off = fmax(fabs(sim_error(s, 0, 10, 1, 1, seconds).bias),
+			   fabs(sim_error(s, 1, 20, 1, 1, seconds).bias));
+		tap_ok(off <= 0.5, "%g ms kernels at 10 %% and 20 %% beside 50 %%: off by %.2f in the long run",
+		       kernels[k], off);
+		share_is(s, 2, 50, seconds, kernels[k] / 20, kernels[k] / 4, "beside long kernels");
+		sim_free(s);
+	}
+}
+
+/* One that wants all, others that mostly rest. */
+static void test_conservation(void)
+{
+	static const double kernels[] = { 0.2, 1, 5 };
+
+	for (int k = 0; k < 3; k++) {
+		double seconds = longer ? 60 : 6;
+		struct sim *s = begin(seconds, 3);
+		struct sim_load busy = saturating(kernels[k]), idle = saturating(1);
+		struct arbiter_terms burst = shared(ARBITER_NORMAL, 20, 100, 100), f = fair();
+
+		idle.start_s = seconds + 1; /* joins never: but has a grant */
+		sim_add(s, &burst, &busy);
+		sim_add(s, &f, &idle);
+		run(s, 1, seconds, "alone");
+		tap_ok(sim_served(s, 0, 1, seconds) >= 0.97e9 * (seconds - 1), "burst alone, %g ms kernels: %.2f %%",
+		       kernels[k], sim_served(s, 0, 1, seconds) / (seconds - 1) / 1e7);
+		sim_free(s);
+	}
+	for (int n = 2; n <= 64; n *= 2) {
+		double seconds = longer ? 30 : 4;
+		struct sim *s = begin(seconds, 3);
+		double least = 1e18, most = 0;
+
+		for (int i = 0; i < n; i++) {
+			struct arbiter_terms f = fair();
+			struct sim_load l = saturating(0.5 + 0.1 * (i % 7));
+
+			sim_add(s, &f, &l);
+		}
+		run(s, n, seconds, "fair");
+		for (int i = 0; i < n; i++) {
+			double ns = sim_served(s, i, 1, seconds);
+
+			least = fmin(least, ns);
+			most = fmax(most, ns);
+		}
+		tap_ok(sim_idle(s, 1, seconds) <= 0.03e9 * (seconds - 1), "%d fair: %.2f %% idle", n,
+		       sim_idle(s, 1, seconds) / (seconds - 1) / 1e7);
+		tap_ok((most - least) / 1e7 / (seconds - 1) <= 2.0, "%d fair: from %.2f to %.2f %%", n,
+		       least / 1e7 / (seconds - 1), most / 1e7 / (seconds - 1));
+		sim_free(s);
+	}
+}
+
+/* Weights, guarantees and limits as they add up. */
+static void test_terms(void)
+{
+	double seconds = longer ? 60 : 12;
+	struct sim *s = begin(seconds, 8);
+	struct sim_load l = saturating(1);
+	struct arbiter_terms one = shared(ARBITER_NORMAL, 0, 100, 100), three = shared(ARBITER_NORMAL, 0, 100, 300);
+	struct arbiter_terms elastic = shared(ARBITER_NORMAL, 10, 15, 100), big = fixed(60);
+
+	sim_add(s, &one, &l);
+	sim_add(s, &three, &l);
+	run(s, 2, seconds, "weights");
+	share_is(s, 0, 25, seconds, 1, 2, "weight 100 beside 300");
+	share_is(s, 1, 75, seconds, 1, 2, "weight 300 beside 100");
+	sim_free(s);
+
+	s = begin(seconds, 8);
+	sim_add(s, &elastic, &l);
+	sim_add(s, &big, &l);
+	run(s, 2, seconds, "elastic");
+	share_is(s, 0, 15, seconds, 1, 2, "elastic 10 to 15 beside fixed 60");
+	share_is(s, 1, 60, seconds, 1, 2, "fixed 60 beside elastic");
+	sim_free(s);
+
+	s = begin(seconds, 8);
+	elastic.limit_ppm = 800000;
+	sim_add(s, &elastic, &l);
+	sim_add(s, &big, &l);
+	sim_add(s, &one, &l);
+	run(s, 3, seconds, "mixed");
+	share_is(s, 0, 25, seconds, 1, 2, "elastic 10 to 80 beside fixed 60 and fair");
+	share_is(s, 1, 60, seconds, 1, 2, "fixed 60 beside elastic and fair");
+	sim_free(s);
+
+	/* 80 + 80: each gets half. */
+	s = begin(seconds, 8);
+	big = fixed(80);
+	sim_add(s, &big, &l);
+	sim_add(s, &big, &l);
+	run(s, 2, seconds, "overcommit");
+	share_is(s, 0, 50, seconds, 1, 2, "two promised 80 each");
+	share_is(s, 1, 50, seconds, 1, 2, "two promised 80 each");
+	sim_free(s);
+
+	/* All promised: whoever has none of it is slow, and does not hang. */
+	s = begin(seconds, 8);
+	big = fixed(100);
+	sim_add(s, &big, &l);
+	sim_add(s, &one, &l);
+	run(s, 2, seconds, "all promised");
+	tap_ok(sim_starved_ms(s, 1) < 1500 && sim_served(s, 1, 1, seconds) > 2e6 * seconds,
+	       "fair beside 100 %%: has %.2f %%, waits %.0f ms at most",
+	       sim_served(s, 1, 1, seconds) / (seconds - 1) / 1e7, sim_starved_ms(s, 1));
+	sim_free(s);
+}
+
+/* A burst tenant borrows all until another one, who has a guarantee, has work. */
+static void test_reclaim(void)
+{
+	static const double kernels[] = { 0.2, 1, 4 };
+
+	for (int k = 0; k < 3; k++) {
+		double seconds = longer ? 60 : 10;
+		struct sim *s = begin(seconds, 4);
+		struct sim_load busy = saturating(kernels[k]), request = { .kernel_ms = { 1 }, .batch = 1 };
+		struct arbiter_terms burst = shared(ARBITER_NORMAL, 50, 100, 100);
+		double wait;
+
+		request.gap_us[0] = 20000;
+		request.gap_us[1] = 60000;
+		sim_add(s, &burst, &busy);
+		sim_add(s, &burst, &request);
+		run(s, 2, seconds, "reclaim");
+		wait = sim_latency(s, 1, 100) - 1;
+		tap_ok(sim_batches(s, 1) > 100 && wait <= 10, "time lent is given back within %.2f ms (%g ms kernels)",
+		       wait, kernels[k]);
+		tap_ok(sim_idle(s, 1, seconds) <= 0.03e9 * (seconds - 1), "and %.2f %% is idle",
+		       sim_idle(s, 1, seconds) / (seconds - 1) / 1e7);
+		sim_free(s);
+	}
+}
+
+static void test_classes(void)
+{
+	static const struct {
+		double kernel_ms, rest_us[2];
+		unsigned int batch;
+		double low_ms;
+	} cases[] = {
+		{ 10, { 5000, 30000 }, 1, 0.2 },  { 0.5, { 5000, 30000 }, 20, 0.2 }, { 10, { 5000, 30000 }, 1, 0.5 },
+		{ 1, { 10000, 50000 }, 10, 0.4 }, { 10, { 50000, 100000 }, 1, 0.2 },
+	};
+
+	for (unsigned int c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		double seconds = longer ? 100 : 20, by, left, p99[2];
+		struct sim_load high = { .kernel_ms = { cases[c].kernel_ms }, .batch = cases[c].batch };
+		struct sim_load low = saturating(cases[c].low_ms);
+		struct arbiter_terms h = shared(ARBITER_HIGH, 0, 100, 100), l = shared(ARBITER_LOW, 0, 100, 100);
+
+		memcpy(high.gap_us, cases[c].rest_us, sizeof(high.gap_us));
+		for (int with = 0; with < 2; with++) {
+			struct sim *s = begin(seconds, 6);
+
+			sim_add(s, &h, &high);
+			if (with)
+				sim_add(s, &l, &low);
+			run(s, 1 + with, seconds, "classes");
+			p99[with] = sim_latency(s, 0, 99);
+			by = with ? sim_served(s, 1, 1, seconds) : 0;
+			left = (seconds - 1) * 1e9 - sim_served(s, 0, 1, seconds);
+			if (with)
+				tap_ok(by >= 0.9 * left, "low has %.1f %% of what high leaves", 100 * by / left);
+			sim_free(s);
+		}
+		tap_ok(p99[1] <= 1.10 * p99[0],
+		       "requests of %u x %g ms beside low with %g ms: p99 %.2f ms, alone %.2f (%.3f)", cases[c].batch,
+		       cases[c].kernel_ms, cases[c].low_ms, p99[1], p99[0], p99[1] / p99[0]);
+	}
+}
+
+/* Low class gets what a normal tenant with a limit leaves. */
+static void test_filling(void)
+{
+	double seconds = longer ? 60 : 10;
+	struct sim *s = begin(seconds, 6);
+	struct sim_load a = saturating(1), b = saturating(0.5);
+	struct arbiter_terms n = fixed(40), l = shared(ARBITER_LOW, 0, 100, 100);
+
+	sim_add(s, &n, &a);
+	sim_add(s, &l, &b);
+	run(s, 2, seconds, "filling");
+	share_is(s, 0, 40, seconds, 1, 2, "fixed above low");
+	tap_ok(sim_served(s, 1, 1, seconds) >= 0.54e9 * (seconds - 1), "low fills: %.2f %% beside 40 %%",
+	       sim_served(s, 1, 1, seconds) / (seconds - 1) / 1e7);
+	sim_free(s);
+}
+
+/* One is stopped in the middle of its turn, one dies in it: the others go on, and the stopped one comes back. */
+static void test_stop(void)
+{
+	double seconds = 12;
+	struct sim *s = begin(seconds, 9);
+	struct sim_load stopped = saturating(1), dies = saturating(2), l = saturating(1), sync = synchronous(1);
+	struct arbiter_terms f = fair();
+
+	stopped.stop_s = 3.0071;
+	stopped.cont_s = 6;
+	dies.end_s = 4.003;
+	sim_add(s, &f, &stopped);
+	sim_add(s, &f, &dies);
+	sim_add(s, &f, &l);
+	sim_add(s, &f, &sync);
+	run(s, 3, seconds, "stop");
+	tap_ok(sim_starved_ms(s, 2) < 120,
+	       "beside one that is stopped and one that dies nobody waits longer than %.1f ms", sim_starved_ms(s, 2));
+	tap_ok(sim_idle(s, 3, 6) < 0.1e9 * 3, "while one is stopped %.2f %% is idle", sim_idle(s, 3, 6) / 3e7);
+	tap_ok(fabs(sim_served(s, 2, 7, 12) - sim_served(s, 0, 7, 12)) < 0.05 * 5e9,
+	       "who was stopped has its part again: %.1f %% beside %.1f %%", sim_served(s, 0, 7, 12) / 5e7,
+	       sim_served(s, 2, 7, 12) / 5e7);
+	tap_ok(fabs((double)sim_reading(s, 0).charged_ns - sim_served(s, 0, 0, 12)) < 0.01 * 12e9,
+	       "it is charged %.3f s, and had %.3f s", (double)sim_reading(s, 0).charged_ns / 1e9,
+	       sim_served(s, 0, 0, 12) / 1e9);
+	sim_free(s);
+}
+
+static void test_exclusive(void)
+{
+	struct sim *s = begin(41, 2);
+	struct arbiter_terms x = fair();
+	struct sim_load l = saturating(2);
+
+	x.turn_ns = 5 * SIM_S;
+	sim_add(s, &x, &l);
+	sim_add(s, &x, &l);
+	run(s, 2, 41, "exclusive");
+	tap_ok(sim_reading(s, 0).turns <= 6, "two exclusive tenants have long turns: %lu in 41 s",
+	       (unsigned long)sim_reading(s, 0).turns);
+	tap_ok(fabs(sim_served(s, 0, 0, 40) - sim_served(s, 1, 0, 40)) < 0.2e9, "and half each: %.2f and %.2f s",
+	       sim_served(s, 0, 0, 40) / 1e9, sim_served(s, 1, 0, 40) / 1e9);
+	sim_free(s);
+}
+
+static void test_changes(void)
+{
+	struct sim *s = begin(16, 2);
+	struct arbiter_terms a = fixed(20), frozen = fixed(20), more = fixed(60), native = { 0 };
+	struct sim_load l = saturating(1);
+
+	frozen.frozen = true;
+	sim_add(s, &a, &l);
+	sim_change(s, 0, &more, 4);
+	sim_change(s, 0, &frozen, 8);
+	sim_change(s, 0, &a, 10);
+	sim_change(s, 0, &native, 14);
+	run(s, 1, 16, "changes");
+	tap_ok(fabs(sim_served(s, 0, 1, 4) / 3e7 - 20) < 0.5, "20 %%: %.2f", sim_served(s, 0, 1, 4) / 3e7);
+	tap_ok(fabs(sim_served(s, 0, 4, 8) / 4e7 - 60) < 0.5, "changed to 60 %%: %.2f", sim_served(s, 0, 4, 8) / 4e7);
+	tap_ok(sim_served(s, 0, 8.1, 10) < 1, "frozen: %.2f", sim_served(s, 0, 8.1, 10) / 2e7);
+	tap_ok(fabs(sim_served(s, 0, 10, 14) / 4e7 - 20) < 0.5, "thawed: %.2f", sim_served(s, 0, 10, 14) / 4e7);
+	tap_ok(sim_served(s, 0, 14.1, 16) > 0.99 * 1.9e9, "native: %.2f", sim_served(s, 0, 14.1, 16) / 1.9e7);
+	sim_free(s);
+}
+
+static double unit(uint64_t *random)
+{
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*random >> 11) / 9007199254740992.0;
+}
+
+static struct arbiter_terms any_terms(uint64_t *random)
+{
+	switch ((int)(unit(random) * 6)) {
+	case 0:
+		return fixed(1 + unit(random) * 40);
+	case 1:
+		return shared(ARBITER_NORMAL, unit(random) * 30, 100, 100);
+	case 2:
+		return shared(ARBITER_NORMAL, unit(random) * 20, 20 + unit(random) * 60, 100);
+	case 3:
+		return shared(ARBITER_LOW, 0, 100, 100);
+	case 4:
+		return shared(ARBITER_HIGH, unit(random) * 20, 50 + unit(random) * 50, 100);
+	default:
+		return shared(ARBITER_NORMAL, 0, 100, 1 + (uint32_t)(unit(random) * 500));
+	}
+}
+
+static struct sim_load any_load(uint64_t *random, double seconds)
+{
+	static const double lengths[] = { 0.05, 0.2, 1, 3, 10, 40, 100 };
+	struct sim_load l = { .spread = unit(random) * 0.3, .misjudged = unit(random) * 0.5 };
+
+	for (int i = 0; i < 1 + (int)(unit(random) * 3); i++)
+		l.kernel_ms[i] = lengths[(int)(unit(random) * 7)];
+	if (unit(random) < 0.5) {
+		l.batch = 1 + (unsigned int)(unit(random) * 10);
+		l.gap_us[1] = unit(random) * 3000;
+	}
+	if (unit(random) < 0.4) {
+		l.on_ms = 1 + unit(random) * 300;
+		l.off_ms = 1 + unit(random) * 300;
+	}
+	l.processes = 1 + (unsigned int)(unit(random) * 3);
+	l.start_s = unit(random) < 0.3 ? unit(random) * seconds / 2 : 0;
+	l.end_s = unit(random) < 0.2 ? l.start_s + unit(random) * seconds / 2 : 0;
+	if (unit(random) < 0.2) {
+		l.stop_s = l.start_s + 0.1 + unit(random) * seconds / 2;
+		l.cont_s = l.stop_s + unit(random) * 2;
+	}
+	return l;
+}
+
+/*
+ * Anything beside anything. Nobody is charged more than its limit but for a kernel or so, and all together no more than
+ * the time there was; the engine is not idle (but for pauses of those who hold the turn) while somebody without a limit
+ * wants all of it.
+ */
+static bool any_world(uint64_t seed)
+{
+	double seconds = 8, charged = 0;
+	uint64_t random = seed * 7919 + 17;
+	int n = 1 + (int)(unit(&random) * unit(&random) * 20);
+	struct sim *s = begin(seconds, seed);
+	struct arbiter_terms terms[32];
+	struct sim_load loads[32];
+	bool good = true, greedy = false;
+
+	for (int i = 0; i < n; i++) {
+		terms[i] = any_terms(&random);
+		loads[i] = any_load(&random, seconds);
+		sim_add(s, &terms[i], &loads[i]);
+		greedy |= terms[i].limit_ppm == ARBITER_WHOLE && !loads[i].batch && loads[i].on_ms <= 0 &&
+			  loads[i].start_s <= 0 && loads[i].end_s <= 0 && loads[i].stop_s <= 0;
+	}
+	sim_run(s);
+	for (int i = 0; i < n; i++)
+		charged += (double)sim_reading(s, i).charged_ns;
+	if (charged > seconds * 1e9) {
+		tap_ok(false, "world %lu: %.3f s are charged in %.0f", (unsigned long)seed, charged / 1e9, seconds);
+		good = false;
+	}
+	if (sim_broken(s)) {
+		tap_ok(false, "world %lu: %s", (unsigned long)seed, sim_broken(s));
+		good = false;
+	}
+	for (int i = 0; i < n && good; i++) {
+		double longest = fmax(fmax(loads[i].kernel_ms[0], loads[i].kernel_ms[1]), loads[i].kernel_ms[2]) * 1.3 *
+				 loads[i].processes;
+		double ms = (double)sim_reading(s, i).charged_ns / 1e6, limit = (double)terms[i].limit_ppm / 1e6;
+
+		if (limit < 1 && ms > limit * seconds * 1e3 + 60 + 3 * longest) {
+			tap_ok(false, "world %lu: tenant %d is charged %.1f ms with a limit of %.1f",
+			       (unsigned long)seed, i, ms, limit * seconds * 1e3);
+			good = false;
+		}
+	}
+	if (greedy && sim_idle(s, 1, seconds) > 0.15e9 * (seconds - 1)) {
+		tap_ok(false, "world %lu: %.1f %% idle though one wants all", (unsigned long)seed,
+		       sim_idle(s, 1, seconds) / (seconds - 1) / 1e7);
+		good = false;
+	}
+	sim_free(s);
+	return good;
+}
+
+static void test_worlds(void)
+{
+	unsigned int worlds = longer ? 2000 : 150, good = 0;
+
+	for (unsigned int i = 0; i < worlds; i++)
+		good += any_world(i);
+	tap_ok(good == worlds, "%u of %u random worlds keep their rules", good, worlds);
+}
+
+int main(void)
+{
+	longer = getenv("METE_TEST_LONG");
+	tap_begin();
+	test_shares();
+	test_long_run();
+	test_conservation();
+	test_terms();
+	test_reclaim();
+	test_classes();
+	test_filling();
+	test_stop();
+	test_exclusive();
+	test_changes();
+	test_worlds();
+	return tap_end();
+}
