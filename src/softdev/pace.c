@@ -154,6 +154,14 @@ static void others_wake_locked(struct pace *p)
 	}
 }
 
+static void sleepers_wake_locked(struct pace *p)
+{
+	if (others(p))
+		others_wake_locked(p);
+	if (p->sleepers && p->overlap.first && p->overlap.first->next)
+		segment_time_wake(time_of((uint32_t)(p - paces)), p->context); /* its own plan is another one now */
+}
+
 /* Contexts of the dead go, now and then. */
 static void others_check_locked(struct pace *p)
 {
@@ -225,8 +233,8 @@ bool pace_executed(struct pace_kernel *k, uint64_t duration_ns)
 			ends_note_locked(p);
 		}
 	} while (!commit_locked(p, &c));
-	if (others(p))
-		others_wake_locked(p);
+	if (was_open)
+		sleepers_wake_locked(p);
 	ended = k->overlap.state == OVERLAP_ENDED;
 	if (ended && !was_open && k->end_ns < p->now->now_ns)
 		k->end_ns = p->now->now_ns; /* served, but only now executed */
@@ -267,8 +275,7 @@ void pace_remove(struct pace_kernel *k)
 			overlap_remove(&p->overlap, &k->overlap);
 			ends_note_locked(p);
 		} while (!commit_locked(p, &c));
-		if (others(p))
-			others_wake_locked(p);
+		sleepers_wake_locked(p);
 	}
 	pthread_mutex_unlock(&p->mutex);
 }
