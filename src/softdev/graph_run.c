@@ -7,7 +7,7 @@
  * loop.
  *
  * A step that waits for an event or a value in memory is put aside until it is there, so it holds up nothing that does
- * not depend on it.
+ * not depend on it. So is a kernel that has been executed, until it has ended on the device's timeline.
  */
 #include "softdev/graph.h"
 
@@ -30,13 +30,16 @@ struct run {
 	struct graph_launch *launch;
 	struct program *program;
 	struct stream *stream;
-	struct flight *flight; /* of a chain; or NULL */
-	pthread_mutex_t mutex; /* guards the following, and the program's list of what is ready */
-	pthread_cond_t cond;   /* something is ready, or all is done */
-	uint32_t head, tail;   /* of the list: each step is in it once */
-	uint32_t held_count;   /* in the program's list of what waits */
-	bool alone_waits;      /* the first thread sleeps */
-	_Atomic uint32_t left; /* steps not yet done */
+	struct flight *flight;	  /* of a chain; or NULL */
+	struct pace_kernel *pace; /* one per step of a graph with branches; or NULL */
+	uint32_t device;	  /* of the stream */
+	pthread_mutex_t mutex;	  /* guards the following, and the program's list of what is ready */
+	pthread_cond_t cond;	  /* something is ready, or all is done */
+	uint32_t head, tail;	  /* of the list: each step is in it once */
+	uint32_t held_count;	  /* in the program's list of what waits */
+	bool alone_waits;	  /* the first thread sleeps */
+	bool alone_paces;	  /* it sleeps until a kernel has ended */
+	_Atomic uint32_t left;	  /* steps not yet done */
 	_Atomic uint32_t ready_count;
 	/* help_mutex guards the following */
 	bool listed;
@@ -133,6 +136,23 @@ static bool wait_over(const struct launch_wait *w, const struct stream *s)
 	return w->shared ? shared_record_reached(w->shared, w->record) : point_reached(&w->point);
 }
 
+/* Executes it, once. False: it has not ended on the timeline. */
+static bool kernel_run(struct run *r, struct step *step, struct work *w)
+{
+	struct pace_kernel *k = &r->pace[step - r->program->step];
+
+	if (!k->executed && !k->end_ns) {
+		uint64_t begin = clock_now_ns(), ns;
+
+		work_kernel_run(w, k, NULL);
+		ns = clock_now_ns() - begin;
+		atomic_store_explicit(&step->ns, ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, memory_order_relaxed);
+	}
+	if (driver.ending && !k->end_ns)
+		pace_wait_end(k);
+	return driver.ending || atomic_load_explicit(&k->end_ns, memory_order_acquire);
+}
+
 /* False: what it waits for is not there yet. */
 static bool step_run(struct run *r, struct step *step)
 {
@@ -147,6 +167,8 @@ static bool step_run(struct run *r, struct step *step)
 		flight_run(r->flight, w);
 		return true;
 	}
+	if (r->pace && step->node->type == CU_GRAPH_NODE_TYPE_KERNEL && w->context->device->index == r->device)
+		return kernel_run(r, step, w);
 	if (r->flight && step->node->type != CU_GRAPH_NODE_TYPE_EMPTY)
 		ended_ns = flight_wait(r->flight);
 	switch (step->node->type) {
@@ -276,6 +298,14 @@ static bool worth_waking(const struct step *s)
 	}
 }
 
+static void alone_wake_locked(struct run *r)
+{
+	if (r->alone_waits)
+		pthread_cond_signal(&r->cond);
+	if (r->alone_paces)
+		pace_poke(r->device);
+}
+
 /* Steps that somebody else may run. */
 static void ready_add(struct run *r, const uint32_t *step, uint32_t count)
 {
@@ -287,8 +317,7 @@ static void ready_add(struct run *r, const uint32_t *step, uint32_t count)
 	memcpy(r->program->ready + r->tail, step, count * sizeof(*step));
 	r->tail += count;
 	atomic_fetch_add(&r->ready_count, count);
-	if (r->alone_waits)
-		pthread_cond_signal(&r->cond);
+	alone_wake_locked(r);
 	pthread_mutex_unlock(&r->mutex);
 	if (worth)
 		help_call(r);
@@ -324,8 +353,7 @@ static void hold(struct run *r, uint32_t step)
 {
 	pthread_mutex_lock(&r->mutex);
 	r->program->held[r->held_count++] = step;
-	if (r->alone_waits)
-		pthread_cond_signal(&r->cond);
+	alone_wake_locked(r);
 	pthread_mutex_unlock(&r->mutex);
 }
 
@@ -335,6 +363,45 @@ static void pause_for(uint32_t turn)
 		sched_yield();
 	else
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_PAUSE_NS }, NULL);
+}
+
+#define PACED_MOST 64u
+
+/* Those held that are kernels. Value: their number; 0: another one is among them, which has to be polled. */
+static uint32_t held_kernels_locked(struct run *r, struct pace_kernel *ret[PACED_MOST])
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < r->held_count && count < PACED_MOST; i++) {
+		uint32_t held = r->program->held[i];
+
+		if (!r->pace || !r->pace[held].timed)
+			return 0;
+		ret[count++] = &r->pace[held];
+	}
+	return count;
+}
+
+/* Nothing that is held has come yet: sleeps for a while. */
+static void held_pause_locked(struct run *r, uint32_t turn)
+{
+	struct pace_kernel *k[PACED_MOST];
+	uint32_t count = held_kernels_locked(r, k), seen;
+
+	if (!count) {
+		pthread_mutex_unlock(&r->mutex);
+		if (r->pace)
+			pace_update(r->device);
+		pause_for(turn);
+		pthread_mutex_lock(&r->mutex);
+		return;
+	}
+	seen = pace_seen(r->device);
+	r->alone_paces = true;
+	pthread_mutex_unlock(&r->mutex);
+	pace_wait_any(k, count, seen);
+	pthread_mutex_lock(&r->mutex);
+	r->alone_paces = false;
 }
 
 /*
@@ -361,15 +428,18 @@ static uint32_t step_take(struct run *r, bool helper)
 			r->alone_waits = false;
 			continue;
 		}
-		step = held[0];
-		memmove(held, held + 1, --r->held_count * sizeof(*held));
-		pthread_mutex_unlock(&r->mutex);
-		if (step_run(r, &r->program->step[step]))
-			return step | 1u << 31; /* it has run */
-		pause_for(turn++);
-		pthread_mutex_lock(&r->mutex);
-		held[r->held_count++] = step;
-		step = NO_STEP;
+		for (uint32_t tries = r->held_count; tries; tries--) {
+			step = held[0];
+			memmove(held, held + 1, --r->held_count * sizeof(*held));
+			pthread_mutex_unlock(&r->mutex);
+			if (step_run(r, &r->program->step[step]))
+				return step | 1u << 31; /* it has run */
+			pthread_mutex_lock(&r->mutex);
+			held[r->held_count++] = step;
+			step = NO_STEP;
+		}
+		if (r->head == r->tail)
+			held_pause_locked(r, turn++);
 	}
 	pthread_mutex_unlock(&r->mutex);
 	return step;
@@ -436,6 +506,7 @@ static void branches_run(struct run *r)
 
 	pthread_mutex_init(&r->mutex, NULL);
 	pthread_cond_init(&r->cond, NULL);
+	r->pace = calloc(p->count, sizeof(*r->pace));
 	r->left = p->count;
 	for (uint32_t i = 0; i < p->count; i++) {
 		p->pending[i] = p->step[i].need;
@@ -451,6 +522,7 @@ static void branches_run(struct run *r)
 			}
 	run_steps(r, false);
 	help_end(r);
+	free(r->pace);
 	pthread_cond_destroy(&r->cond);
 	pthread_mutex_destroy(&r->mutex);
 }
@@ -469,7 +541,7 @@ static void narrow_run(struct run *r)
 
 static void program_run(struct graph_launch *l, struct program *p, struct stream *s)
 {
-	struct run r = { .launch = l, .program = p, .stream = s };
+	struct run r = { .launch = l, .program = p, .stream = s, .device = s->context->device->index };
 
 	if (p == &l->exec->program && l->flight.kernel)
 		r.flight = &l->flight;

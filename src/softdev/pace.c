@@ -322,10 +322,9 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t seen, uint64_t until_ns)
 }
 
 /* Sleeps once; the mutex is dropped meanwhile. */
-static void sleep_for_locked(struct pace *p, const struct pace_kernel *k)
+static void sleep_for_locked(struct pace *p, const struct pace_kernel *k, uint32_t seen)
 {
 	struct segment_sleeper *s = sleeper_of(p);
-	uint32_t seen = atomic_load(&s->wakes);
 	uint64_t most = p->now->now_ns + (others(p) ? 1 : 4) * (uint64_t)LOOK_NS, at;
 
 	copy_now(p);
@@ -350,9 +349,51 @@ void pace_wait(struct pace_kernel *k)
 	others_check_locked(p);
 	update_locked(p);
 	if (k->overlap.state != OVERLAP_ENDED) {
-		sleep_for_locked(p, k);
+		sleep_for_locked(p, k, atomic_load(&sleeper_of(p)->wakes));
 		update_locked(p);
 	}
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void pace_wait_any(struct pace_kernel *const *k, uint32_t count, uint32_t seen)
+{
+	struct pace *p = &paces[k[0]->device];
+	const struct pace_kernel *first = k[0];
+
+	pthread_mutex_lock(&p->mutex);
+	others_check_locked(p);
+	update_locked(p);
+	for (uint32_t i = 0; i < count; i++)
+		if (k[i]->overlap.state == OVERLAP_ENDED ||
+		    (first->overlap.state != OVERLAP_ENDED &&
+		     k[i]->overlap.plan_clock_ns < first->overlap.plan_clock_ns))
+			first = k[i];
+	if (first->overlap.state != OVERLAP_ENDED) {
+		sleep_for_locked(p, first, seen);
+		update_locked(p);
+	}
+	pthread_mutex_unlock(&p->mutex);
+}
+
+uint32_t pace_seen(uint32_t device)
+{
+	struct pace *p = &paces[device];
+	uint32_t seen = 0;
+
+	pthread_mutex_lock(&p->mutex);
+	if (p->context != TIMELINE_NOBODY)
+		seen = atomic_load(&sleeper_of(p)->wakes);
+	pthread_mutex_unlock(&p->mutex);
+	return seen;
+}
+
+void pace_poke(uint32_t device)
+{
+	struct pace *p = &paces[device];
+
+	pthread_mutex_lock(&p->mutex);
+	if (p->context != TIMELINE_NOBODY)
+		segment_time_wake(time_of(device), p->context);
 	pthread_mutex_unlock(&p->mutex);
 }
 

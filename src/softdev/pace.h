@@ -36,6 +36,13 @@ bool pace_executed(struct pace_kernel *k, uint64_t duration_ns);
 void pace_update(uint32_t device);
 /* Sleeps until it has ended, or for a while, or until something has changed. */
 void pace_wait(struct pace_kernel *k);
+/*
+ * Of several on one device: sleeps until the first one has ended, for a while, or until pace_poke() was called after
+ * `seen` was asked for.
+ */
+void pace_wait_any(struct pace_kernel *const *k, uint32_t count, uint32_t seen);
+uint32_t pace_seen(uint32_t device);
+void pace_poke(uint32_t device);
 /* Sleeps until it has ended, or the process ends: then it is gone. */
 void pace_wait_end(struct pace_kernel *k);
 /* It is gone, however far it is. */

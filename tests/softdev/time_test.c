@@ -222,6 +222,45 @@ static void in_graphs(CUevent a, CUevent b)
 	CU(cuStreamDestroy(s));
 }
 
+/* Eight small kernels of 8 ms between two of 1 ms: on however few threads, they run side by side. */
+static void in_branches(CUevent a, CUevent b)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+	CUstream s, side[8];
+	CUevent fork, join;
+	float ms;
+
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CU(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+	CU(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	CU(launch("ms1", 1, 32, s));
+	CU(cuEventRecord(fork, s));
+	for (int i = 0; i < 8; i++) {
+		CU(cuStreamCreate(&side[i], CU_STREAM_NON_BLOCKING));
+		CU(cuStreamWaitEvent(side[i], fork, 0));
+		CU(launch("_Z5twicePf", 1, 32, side[i]));
+		CU(cuEventRecord(join, side[i]));
+		CU(cuStreamWaitEvent(s, join, 0));
+	}
+	CU(launch("ms1", 1, 32, s));
+	CU(cuStreamEndCapture(s, &graph));
+	CU(cuGraphInstantiate(&exec, graph, 0));
+	CU(cuEventRecord(a, s));
+	CU(cuGraphLaunch(exec, s));
+	CU(cuEventRecord(b, s));
+	ms = elapsed_ms(a, b);
+	tap_ok(ms >= 9.99 && ms < 30, "a graph with 8 branches: %.3f ms", ms);
+	CU(cuGraphExecDestroy(exec));
+	CU(cuGraphDestroy(graph));
+	for (int i = 0; i < 8; i++)
+		CU(cuStreamDestroy(side[i]));
+	CU(cuStreamDestroy(s));
+	CU(cuEventDestroy(fork));
+	CU(cuEventDestroy(join));
+}
+
 /* 1 GB/s: 10 MB each way take 10 ms, side by side; within the device as long as the CPU takes. */
 static void copies(CUevent a, CUevent b)
 {
@@ -418,6 +457,7 @@ int main(int argc, char **argv)
 	declared(a, b);
 	overlapping(a, b);
 	in_graphs(a, b);
+	in_branches(a, b);
 	copies(a, b);
 	equals();
 	stopped();
