@@ -622,7 +622,7 @@ static uint64_t bound_of(const struct arbiter *a, const struct tenant *t)
 	return a->params.bound_ns;
 }
 
-static void set_turn(struct arbiter *a, struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
+static void set_turn(struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
 {
 	uint64_t was = t->turn.until_ns;
 
@@ -681,7 +681,7 @@ static void close_turn(struct arbiter *a, int i)
 	note_absence(a, t);
 	note_longest(a, t);
 	t->closed_ns = a->now_ns;
-	set_turn(a, t, false, 0, 0);
+	set_turn(t, false, 0, 0);
 }
 
 static uint64_t room_for(const struct tenant *t)
@@ -710,7 +710,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	t->turn_idled_ns = 0;
 	begin_quantum(a, i, from_ns);
 	a->holder[pool_of(t)] = i;
-	set_turn(a, t, true, 0, bound_of(a, t));
+	set_turn(t, true, 0, bound_of(a, t));
 }
 
 /* How long the holder may have nothing in flight while others wait. */
@@ -842,7 +842,7 @@ static void go_on_alone(struct arbiter *a, enum pool p)
 		rival = rival > least ? rival : least;
 		end = rival < end ? rival : end;
 	}
-	set_turn(a, t, true, end == UINT64_MAX ? 0 : end, bound_of(a, t));
+	set_turn(t, true, end == UINT64_MAX ? 0 : end, bound_of(a, t));
 	if (end != UINT64_MAX)
 		wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
@@ -865,7 +865,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		planned = planned_end(a, h, c);
 		end = turn_end(a, h, c, planned);
 	}
-	set_turn(a, t, true, planned, bound_of(a, t));
+	set_turn(t, true, planned, bound_of(a, t));
 	wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
 
@@ -954,7 +954,7 @@ static void stand_open(struct arbiter *a, bool work)
 		if (!t->turn.open && !work && has_tokens(a, i)) {
 			t->opened_ns = a->now_ns;
 			t->quantum_from_ns = a->now_ns;
-			set_turn(a, t, true, 0, bound_of(a, t));
+			set_turn(t, true, 0, bound_of(a, t));
 		} else if (t->turn.open && work) {
 			close_turn(a, i);
 		}
@@ -1094,7 +1094,7 @@ static void set_outsiders(struct arbiter *a)
 			close_turn(a, i);
 		else if (!t->terms.gated) {
 			lose_turn(a, i);
-			set_turn(a, t, true, 0, 0);
+			set_turn(t, true, 0, 0);
 		}
 	}
 }

@@ -14,6 +14,8 @@
 #define FEEDBACK_TICKS 12  /* of PEERS_TICK_NS: 120 ms */
 #define WINDOW_CELLS 1000u /* 10 s */
 #define FULL_BLOCKS 10000
+#define MOST_TOKENS 3e6 /* two periods of the loop at full speed, with kernels of 1 ms and FULL_BLOCKS */
+#define QUOTA_FLIGHT 2u
 
 static double limit_of(const struct account *t)
 {
@@ -36,7 +38,7 @@ bool peers_admit(struct sim *s, int i)
 		return true;
 	}
 	if (s->params.way == SIM_QUOTA)
-		return t->utilisation < limit_of(t);
+		return t->utilisation < limit_of(t) && client_in_flight(p) < QUOTA_FLIGHT;
 	return true;
 }
 
@@ -53,7 +55,7 @@ static double used(const struct sim *s, const struct account *t, unsigned int ce
 
 static void feed_back(struct sim *s, struct account *t, unsigned long tick)
 {
-	double most = (double)MULTIPROCESSORS * 2048, step, off;
+	double most = MOST_TOKENS, step, off;
 
 	if (tick % 100 == 0)
 		t->utilisation = floor(used(s, t, 100) * 100) / 100;
@@ -62,7 +64,9 @@ static void feed_back(struct sim *s, struct account *t, unsigned long tick)
 	off = limit_of(t) - t->utilisation;
 	step = (double)MULTIPROCESSORS * MULTIPROCESSORS * off;
 	t->tokens_rate += step;
-	t->tokens_rate = t->tokens_rate < 0 ? 0 : t->tokens_rate > most ? most : t->tokens_rate;
+	t->tokens_rate = t->tokens_rate < 0			  ? 0
+			 : t->tokens_rate > most / FEEDBACK_TICKS ? most / FEEDBACK_TICKS
+								  : t->tokens_rate;
 	for (int i = t->first; i < t->first + t->processes; i++) {
 		double *tokens = &s->process[i]->tokens;
 
