@@ -219,12 +219,18 @@ static void wait_ends_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 	a->gate_ns = 0;
 }
 
+/* Tier T3 has all channels off: nothing can end, and nothing waits for a launch. */
+static bool stands_still(const struct pace *p)
+{
+	return atomic_load_explicit(&p->wire->cut_since_ns, memory_order_relaxed);
+}
+
 /* When the asker passes whatever stands in its way; it has been refused. */
 static void stuck_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 {
 	uint32_t progress = atomic_load_explicit(&p->progress, memory_order_relaxed);
 
-	if (a->since_ns && progress == a->progress)
+	if (a->since_ns && progress == a->progress && !stands_still(p))
 		return;
 	if (!a->since_ns)
 		a->since_ns = now_ns;
@@ -267,7 +273,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	now = tick_now();
 	gate = atomic_load(&p->wire->gate);
 	progress = atomic_load(&p->progress);
-	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress;
+	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress && !stands_still(p);
 	pass = may_pass_locked(p, a, gate, now);
 	*ret_free = pass == PASS_FREE;
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {

@@ -87,6 +87,7 @@ struct wire_turn {
 	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
 	_Atomic uint32_t cuts; /* tier T3: how often the channels have been switched off, and on again */
 	_Atomic uint64_t cut_ns; /* and for how long, in all */
+	_Atomic uint64_t cut_since_ns; /* they are off now, since then; 0: they are not */
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*

@@ -107,6 +107,32 @@ static void case_cut(void)
 	is(atomic_load(&t->cut_ns), 25 * MS);
 }
 
+/* A launch behind a closed gate does not take work that stands still for work that waits for it. */
+static void case_still(void)
+{
+	uint64_t ns = 1 * MS;
+	struct wire_turn *t;
+	pthread_t thread;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 900 * MS, stream), CUDA_SUCCESS);
+	atomic_store(&t->cut_since_ns, now_ns());
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	pthread_create(&thread, NULL, launch_one, &ns);
+	nap(400 * MS);
+	is(atomic_load(&launched), 0);
+	is(atomic_load(&t->bypassed), 0);
+	/* It is on again, and nothing ends: now it may be. */
+	atomic_store(&t->cut_since_ns, 0);
+	pthread_join(thread, NULL);
+	is(atomic_load(&t->bypassed), 1);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+}
+
 /* Which calls wait for their turn is what the spec says: each is called with the gates closed. */
 static uint64_t zeros[8192];
 
@@ -183,6 +209,7 @@ int main(int argc, char **argv)
 		{ "closed", case_closed },
 		{ "edges", case_edges },
 		{ "cut", case_cut },
+		{ "still", case_still },
 		{ "gated", case_gated },
 	};
 	const char *name = argc > 1 ? argv[1] : "";

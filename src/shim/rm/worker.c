@@ -133,6 +133,7 @@ static int lane_on(unsigned int d, unsigned int e)
 	if (r || !lane->cut.off)
 		return r;
 	lane->cut.off = false;
+	atomic_store_explicit(&turn_of(d, e)->cut_since_ns, 0, memory_order_release);
 	if (on_ns > lane->cut.off_since_ns)
 		wire_cut_put(turn_of(d, e), lane->cut.off_since_ns, on_ns);
 	return 0;
@@ -311,8 +312,10 @@ static void lane_off(unsigned int d, unsigned int e, bool first)
 	struct lane *lane = &lanes[d][e];
 
 	lane->cut.off = true;
-	if (first)
+	if (first) {
 		lane->cut.off_since_ns = clock_now_ns();
+		atomic_store_explicit(&turn_of(d, e)->cut_since_ns, lane->cut.off_since_ns, memory_order_release);
+	}
 	for (struct object *g = NULL; !over && (g = lane_next(d, e, g));) {
 		uint32_t client = g->client, handle = g->handle;
 		int r = group_switch(lane, g, true);
@@ -373,6 +376,13 @@ static uint64_t lane_look(unsigned int d, unsigned int e, uint64_t now_ns)
 	return look_ns;
 }
 
+/* A page that meted could not give back after a restart is a new one, and knows nothing of us. */
+static void flag_keep(struct wire_turn *t)
+{
+	if (!(atomic_load_explicit(&t->flags, memory_order_relaxed) & WIRE_TURN_SLICED))
+		atomic_fetch_or_explicit(&t->flags, WIRE_TURN_SLICED, memory_order_release);
+}
+
 /* Value: when to look again; *ret_gate the futex that may end the wait, of the first lane that is off. */
 static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 {
@@ -390,6 +400,7 @@ static uint64_t look_round(_Atomic uint32_t **ret_gate, uint32_t *ret_is)
 
 			if (!groups)
 				continue;
+			flag_keep(turn_of(d, e));
 			keep_slices(d, e, groups);
 			one_ns = over ? look_ns : lane_look(d, e, now_ns);
 			if (one_ns < look_ns)

@@ -21,8 +21,8 @@ struct model_object {
 	uint32_t client, parent, handle, class; /* class 0: a free place */
 	uint32_t engine, device;
 	_Atomic uint64_t slice_us;
-	_Atomic bool off;	/* a channel */
-	uint32_t owner; /* pid */
+	_Atomic bool off; /* a channel */
+	uint32_t owner;	  /* pid */
 };
 
 struct model_refusal {
