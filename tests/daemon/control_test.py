@@ -202,8 +202,11 @@ def test_users():
     answers, err = as_other(s, [create, {"op": "grants"}, {"op": "grant_delete", "name": "roots"},
                                 {"op": "grant_set", "name": "roots", "devices": entry(mem_bytes=512)}, {"op": "stop"},
                                 {"op": "grant_set", "name": "theirs", "devices": entry(mem_bytes=2 * GIB)},
-                                {**create, "name": "greedy", "overcommit": True}])
-    if not ok(len(answers) == 7, "any user is served by a system meted", answers, err):
+                                {**create, "name": "greedy", "overcommit": True},
+                                {"op": "grant_set", "name": "theirs", "devices": entry(**{"class": "high"})},
+                                {"op": "grant_set", "name": "theirs", "devices": entry(**{"class": "low"})},
+                                {"op": "policy_set", "device": "0", "policy": "fair"}])
+    if not ok(len(answers) == 10, "any user is served by a system meted", answers, err):
         return
     ok(answers[0]["ok"], "and may make a grant", answers[0])
     st = os.stat(f"{s.dir}/grants/theirs.sock")
@@ -213,7 +216,12 @@ def test_users():
     ok(answers[5]["ok"], "but their own")
     ok("only root may promise more" in answers[6].get("error", ""), "they do not overcommit what others were promised",
        answers[6])
+    ok(answers[7].get("code") == "not-yours" and "class normal" in answers[7]["error"], "nor go before others",
+       answers[7])
+    ok(answers[8]["ok"], "but behind them", answers[8])
+    same(answers[9].get("code"), "not-yours", "nor say what holds for all")
     c = s.control()
+    ok(c.ask("grant_set", name="theirs", devices=entry(**{"class": "high"}))["ok"], "which root does")
     ok(c.ask("grant_delete", name="theirs")["ok"], "root may change all")
     c.close()
     s.close()
