@@ -121,17 +121,40 @@ class Trial:
     def tiers(self):
         """In which tier the tenants' shares are in force, as meted says."""
         ours = {t.grant for t in self.tenants if "native" not in t.words}
-        said = {g["devices"][0].get("tier", "none") for g in self.place.grants() if g["name"] in ours}
-        return " ".join(sorted(said)) if ours else "native"
+        if not ours:
+            return "native"
+        said = {g["devices"][0].get("tier", "none") for g in self.look() if g["name"] in ours}
+        return " ".join(sorted(said))
+
+    def look(self):
+        """What meted says, noted with the time: what it has charged is compared with what was had."""
+        before = time.monotonic_ns()
+        said = self.place.grants()
+        charged = {g["name"]: g["devices"][0].get("charged_ms") for g in said}
+        self.looks.append(((before + time.monotonic_ns()) // 2, charged))
+        return said
+
+    def charged(self, i, had):
+        """Percent by which meted has charged the i-th tenant more than it had between the first look and the last; None: not known."""
+        if len(self.looks) < 2:
+            return None
+        (a, first), (b, last) = self.looks[0], self.looks[-1]
+        name = self.tenants[i].grant
+        if first.get(name) is None or last.get(name) is None or not had.time.between(a, b):
+            return None
+        return 100 * ((last[name] - first[name]) * 1e6 / had.time.between(a, b) - 1)
 
     def act(self):
-        self.tier = None
+        self.tier, self.looks = None, []
         if self.system == "mete":
             time.sleep(max(0, (self.start_ns + int(self.settle * SECOND / 2) - time.monotonic_ns()) / SECOND))
             self.tier = self.tiers()
         for at, what in self.actions:
             time.sleep(max(0, (self.start_ns + int(at * SECOND) - time.monotonic_ns()) / SECOND))
             what(self)
+        if self.tier not in (None, "native"):
+            time.sleep(max(0, (self.end_ns - SECOND // 20 - time.monotonic_ns()) / SECOND))
+            self.look()
         time.sleep(max(0, (self.end_ns - time.monotonic_ns()) / SECOND))
 
     def finish(self):

@@ -84,6 +84,7 @@ class Bench:
                 row["of_reach"] = together([curves.errors(h.time, x * part, h.spans) for h, x in zip(had, targets)])
             row["device_used"] = round(sum(h.time.share(t.begin_ns, t.end_ns) for h in had), 2)
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
+            row["overcharged"] = [round(c, 2) for c in (t.charged(i, h) for i, h in enumerate(had)) if c is not None]
             row["incomplete"] = sum(not h.complete for h in had)
             self.judge(row)
             rows.append(row)
