@@ -88,7 +88,8 @@ def sentence(r):
                 f"{r['idle_pct']:.1f} % of it used (the worst of {r['times']} times {r['idle_least_pct']:.1f} %); given back after "
                 f"{ms(r['back_median_ms'])} (median), {ms(r['back_max_ms'])} (most); {r['first_100ms_pct']:.1f} % in the first 100 ms", verdict(r)]
     if kind == "high":
-        return [f"requests of 10 ms ({round(10 / r['kernel_ms'])} kernels of {r['kernel_ms']:g} ms), class high beside low",
+        return [f"requests of 10 ms ({round(10 / r['kernel_ms'])} kernels of {r['kernel_ms']:g} ms), class high beside low with kernels of "
+                f"{r['low_ms']:g} ms",
                 f"p50 {ms(r['alone_p50_ms'])} alone, {ms(r['beside_p50_ms'])} beside; p99 {ms(r['alone_p99_ms'])} and {ms(r['beside_p99_ms'])}: "
                 f"{r['slower']:.2f} × (seen by the host: {ms(r['host_alone_p99_ms'])} and {ms(r['host_beside_p99_ms'])}); low gets "
                 f"{r['left_pct']:.1f} % of what is left; {r['requests']} requests", verdict(r)]
