@@ -24,23 +24,32 @@ struct shape {
 	unsigned int grid[3], block[3], shared;
 };
 
-static void kernel_work(struct work *w, CUfunction f, const struct shape *s, CUstream stream, bool per_thread)
+static inline uint64_t shape_kind(CUfunction f, const struct shape *s)
 {
-	*w = (struct work){
-		.engine = WIRE_COMPUTE,
-		.key = kind_of(f, s->grid[0] | (uint64_t)s->grid[1] << 32, s->grid[2] | (uint64_t)s->block[0] << 32,
-			       s->block[1] | (uint64_t)s->block[2] << 16, s->shared),
-		.family = (uint64_t)(uintptr_t)f,
-		.size = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2],
-		.stream = stream,
-		.per_thread = per_thread,
-	};
+	return kind_of(f, s->grid[0] | (uint64_t)s->grid[1] << 32, s->grid[2] | (uint64_t)s->block[0] << 32,
+		       s->block[1] | (uint64_t)s->block[2] << 16, s->shared);
 }
 
-static inline void begin(struct launch *l, const struct work *w)
+static __attribute__((noinline)) void begin_slow(struct launch *l, CUfunction f, const struct shape *s, CUstream stream,
+						 bool per_thread)
 {
-	if (w->per_thread || !pace_begin_fast(l, w->engine, w->key, w->stream))
-		pace_begin_slow(l, w);
+	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+	struct work w = { .engine = WIRE_COMPUTE,
+			  .key = shape_kind(f, s),
+			  .family = (uint64_t)(uintptr_t)f,
+			  .size = blocks,
+			  .stream = stream,
+			  .per_thread = per_thread,
+			  .function = f,
+			  .threads = blocks * s->block[0] * s->block[1] * s->block[2] };
+
+	pace_begin_slow(l, &w);
+}
+
+static inline void begin(struct launch *l, CUfunction f, const struct shape *s, CUstream stream, bool per_thread)
+{
+	if (per_thread || !pace_begin_fast(l, WIRE_COMPUTE, shape_kind(f, s), stream))
+		begin_slow(l, f, s, stream, per_thread);
 }
 
 static __attribute__((noinline)) CUresult launch_gated(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -51,11 +60,9 @@ static __attribute__((noinline)) CUresult launch_gated(CUfunction f, unsigned in
 {
 	struct shape shape = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes };
 	struct launch l;
-	struct work w;
 	CUresult r;
 
-	kernel_work(&w, f, &shape, hStream, false);
-	begin(&l, &w);
+	begin(&l, f, &shape, hStream, false);
 	r = shim_real.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
 				     hStream, kernelParams, extra);
 	pace_end(&l, r);
@@ -81,11 +88,9 @@ static __attribute__((noinline)) CUresult launch_gated_ptsz(CUfunction f, unsign
 {
 	struct shape shape = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes };
 	struct launch l;
-	struct work w;
 	CUresult r;
 
-	kernel_work(&w, f, &shape, hStream, true);
-	begin(&l, &w);
+	begin(&l, f, &shape, hStream, true);
 	r = shim_real.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 					  sharedMemBytes, hStream, kernelParams, extra);
 	pace_end(&l, r);
@@ -107,13 +112,9 @@ CUresult shim_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned 
 
 static void kernel_begin(struct launch *l, CUfunction f, const struct shape *shape, CUstream stream, bool per_thread)
 {
-	struct work w;
-
 	l->pace = NULL;
-	if (!pace_gated(WIRE_COMPUTE))
-		return;
-	kernel_work(&w, f, shape, stream, per_thread);
-	begin(l, &w);
+	if (pace_gated(WIRE_COMPUTE))
+		begin(l, f, shape, stream, per_thread);
 }
 
 /* A launch without a description fails in the driver: nothing to wait for, but it is asked all the same. */
@@ -258,9 +259,10 @@ void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_t
 	struct work w = { .engine = WIRE_COMPUTE,
 			  .key = estimate_mix(GRAPH_SEED, (uint64_t)(uintptr_t)exec) | 1,
 			  .stream = stream,
-			  .per_thread = per_thread };
+			  .per_thread = per_thread,
+			  .what = "graph" };
 
 	l->pace = NULL;
-	if (pace_gated(WIRE_COMPUTE))
-		begin(l, &w);
+	if (pace_gated(WIRE_COMPUTE) && (per_thread || !pace_begin_fast(l, WIRE_COMPUTE, w.key, stream)))
+		pace_begin_slow(l, &w);
 }

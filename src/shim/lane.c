@@ -11,6 +11,7 @@
 #define WAKE_NS 30000u	     /* what a sleeper needs to wake, about */
 #define GAP_NS 200000u	     /* the time told lags behind what is seen by more: the base was placed too early */
 #define GAPS 16u
+#define EXCESSES 8u
 #define LEAVE_PATIENCE_NS 2000000000u
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken */
@@ -62,8 +63,7 @@ struct lane *lane_find(CUcontext context)
 		l->lock = unlocked;
 		l->pooled = 0;
 		l->base = l->next_base = NULL;
-		l->settled = false;
-		l->gaps = 0;
+		l->gaps = l->excesses = 0;
 		l->device = device;
 		atomic_store_explicit(&l->streams, 0, memory_order_relaxed);
 		atomic_store_explicit(&l->frozen, false, memory_order_relaxed);
@@ -206,7 +206,18 @@ static void catch_up_locked(struct lane *l, uint64_t gap_ns)
 	l->gaps = 0;
 }
 
-uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, bool waited)
+/* Events that should have happened at once seem to happen late all the time: the clock is early. */
+static void fall_back_locked(struct lane *l, uint64_t excess_ns)
+{
+	if (!l->excesses++ || excess_ns < l->least_excess_ns)
+		l->least_excess_ns = excess_ns;
+	if (l->excesses < EXCESSES)
+		return;
+	l->base_ns -= l->least_excess_ns;
+	l->excesses = 0;
+}
+
+uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how)
 {
 	CUevent old = NULL;
 	uint64_t at = 0;
@@ -214,16 +225,15 @@ uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_
 
 	pthread_mutex_lock(&l->lock);
 	if (since_base(l->base, event, &since)) {
-		if (!l->settled && waited && seen_ns - WAKE_NS > l->base_ns + (uint64_t)since)
-			l->base_ns = seen_ns - WAKE_NS - (uint64_t)since;
-		l->settled = true;
 		if (l->base_ns + (uint64_t)since < submitted_ns)
 			l->base_ns = submitted_ns - (uint64_t)since;
 		if (l->base_ns + (uint64_t)since > seen_ns)
 			l->base_ns = seen_ns - (uint64_t)since;
 		at = l->base_ns + (uint64_t)since;
-		if (waited)
+		if (how == LANE_WAITED)
 			catch_up_locked(l, seen_ns - at);
+		else if (how == LANE_IDLE)
+			fall_back_locked(l, at - submitted_ns);
 		old = rebase_locked(l);
 	}
 	pthread_mutex_unlock(&l->lock);

@@ -33,7 +33,8 @@ struct lane {
 	CUevent base, next_base; /* next_base: recorded, not known to have happened */
 	uint64_t base_ns;	 /* CLOCK_MONOTONIC, as far as is known */
 	uint64_t base_submitted_ns, next_submitted_ns;
-	bool settled; /* base_ns has been bounded from above */
+	uint64_t least_excess_ns; /* of recent events on an idle device: from their submission to the time told */
+	uint32_t excesses;
 	uint64_t least_gap_ns; /* of recent events that were waited for: from the time told to when they were seen */
 	uint32_t gaps;
 };
@@ -55,11 +56,18 @@ void lane_return(struct lane *l, CUevent event);
 /* Records a base event in the stream, if one is due. Inside the lane, by the thread that launches. */
 void lane_base(struct lane *l, CUstream stream, bool per_thread, uint64_t now_ns);
 
+/* What is known of when an event was seen to have happened, or when it should have. */
+enum lane_seen {
+	LANE_LATER,  /* some time after it happened */
+	LANE_WAITED, /* somebody slept until then */
+	LANE_IDLE,   /* later, but nothing was in flight when it was submitted: it should have happened at once */
+};
+
 /*
- * When the event happened: CLOCK_MONOTONIC. It was submitted not before submitted_ns and has been seen at seen_ns;
- * waited: somebody slept until then. 0: the driver does not say. Inside the lane.
+ * When the event happened: CLOCK_MONOTONIC. It was submitted not before submitted_ns and has been seen at seen_ns.
+ * 0: the driver does not say. Inside the lane.
  */
-uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, bool waited);
+uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how);
 
 /* From the context's end on: freeze, the driver's call, and then drop, if it is gone, or thaw. */
 void lane_freeze(CUcontext context);

@@ -47,7 +47,7 @@ static void mark_stream(struct pace *p, struct stream *s)
 	if (!due)
 		return;
 	if (lane_enter(s->lane)) {
-		marker_record(p, s, NULL, 0);
+		marker_record(p, s, NULL);
 		lane_leave(s->lane);
 		return;
 	}
@@ -174,7 +174,9 @@ static void copy_work(struct work *w, enum cuda_call call, uint64_t bytes, CUstr
 			    .family = estimate_mix(COPY_SEED, (uint64_t)call) | 1,
 			    .size = bytes + COPY_LEAST_BYTES,
 			    .stream = stream,
-			    .per_thread = per_thread };
+			    .per_thread = per_thread,
+			    .what = cuda_call_name[call],
+			    .threads = bytes };
 }
 
 void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)

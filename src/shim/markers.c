@@ -152,9 +152,12 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	bool idle;
 
 	if (lane_enter(l)) {
-		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited);
+		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER);
 		if (c.start && end_ns)
-			begin_ns = lane_time(l, c.start, c.start_ns, seen_ns, false);
+			begin_ns = lane_time(l, c.start, c.start_ns, seen_ns, c.idle ? LANE_IDLE : LANE_LATER);
+		/* Where the stream was idle, the event happened before the work behind it had been submitted. */
+		if (begin_ns && begin_ns < c.least_ns)
+			begin_ns = c.least_ns;
 		lane_leave(l);
 	}
 	pthread_mutex_lock(&p->lock);
@@ -309,12 +312,18 @@ static bool enqueue_locked(struct pace *p, const struct chunk *c)
 	return true;
 }
 
-void marker_record(struct pace *p, struct stream *s, CUevent start, uint64_t start_ns)
+void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 {
 	struct flow *f = &s->flow[p->engine];
-	struct chunk c = { .stream = s, .start = start, .start_ns = start_ns };
+	CUevent start = l ? l->start : NULL;
+	struct chunk c = { .stream = s, .start = start };
 	bool queued = false;
 
+	if (start) {
+		c.start_ns = l->start_ns;
+		c.least_ns = l->host_ns;
+		c.idle = l->began;
+	}
 	c.key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed);
 	c.word = atomic_load(&f->submitted);
 	c.end = lane_event(s->lane);
@@ -384,15 +393,14 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 	}
 	for (uint32_t i = 0; i < STREAMS; i++) {
 		struct flow *f = &streams[i].flow[p->engine];
-		uint64_t rest;
+		struct chunk c = { .stream = &streams[i] };
 
 		if (!atomic_load_explicit(&streams[i].key, memory_order_acquire) || streams[i].lane != l)
 			continue;
-		rest = atomic_load(&f->submitted) - f->completed;
-		p->completed += rest;
-		p->marked += atomic_load(&f->submitted) - f->marked;
-		f->marked = atomic_load(&f->submitted);
-		__atomic_store_n(&f->completed, f->marked, __ATOMIC_RELAXED);
+		c.word = atomic_load(&f->submitted);
+		p->marked += c.word - f->marked;
+		f->marked = c.word;
+		account_locked(p, &c, 0, now);
 	}
 	drop_done_locked(p);
 	pace_idle_locked(p, now);

@@ -9,9 +9,11 @@
 
 #include "shim/pace.h"
 
-/* The lane of `s` is entered. Records `s`'s next marker behind what has been submitted. start: an event before it, or
- * NULL. */
-void marker_record(struct pace *p, struct stream *s, CUevent start, uint64_t start_ns);
+/*
+ * The lane of `s` is entered. Records `s`'s next marker behind what has been submitted; `l`, or NULL: a launch that it
+ * comes behind, which may have had an event before it.
+ */
+void marker_record(struct pace *p, struct stream *s, const struct launch *l);
 
 /* The launch, with all that was submitted to its stream before, is done: so the host's clock says. */
 void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns);

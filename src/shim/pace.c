@@ -15,6 +15,7 @@
 #include "shim/launches.h"
 #include "shim/markers.h"
 #include "shim/tick.h"
+#include "shim/trace.h"
 #include "shim/watcher.h"
 
 #include <string.h>
@@ -107,7 +108,8 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 	uint64_t admitted = atomic_load(&p->admitted);
 
 	atomic_store_explicit(&p->wire->done_by_ns, p->busy ? now_ns + remaining : 0, memory_order_relaxed);
-	if (!p->busy || p->alone || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going()) {
+	if (!p->busy || p->alone || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going() ||
+	    trace_on() || away_is(p)) {
 		atomic_store(&p->limit, p->completed);
 		return;
 	}
@@ -139,7 +141,7 @@ static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t
 		return PASS_FREE;
 	if (a->bypass)
 		return PASS_NOW;
-	if (!(gate & WIRE_OPEN))
+	if (!(gate & WIRE_OPEN) || away_is(p))
 		return away_open(p, now_ns) ? (empty ? PASS_NOW : PASS_PROGRESS) : PASS_GATE;
 	if (!empty && (a->unknown || p->alone))
 		return PASS_PROGRESS;
@@ -187,6 +189,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 	l->mark = slow || a->unknown || began || capture_going() ||
 		  pace_ns(atomic_load(&p->admitted) - p->marked) >= bound_of(p) / 4;
 	l->start_ns = slow & FLOW_FRESH ? now_ns : 0;
+	l->began = began;
 	pace_refresh_locked(p, now_ns);
 	return true;
 }
@@ -340,10 +343,12 @@ static void record_start(struct launch *l)
 		l->start = NULL;
 	}
 	lane_leave(s->lane);
+	l->host_ns = tick_now();
 }
 
 void pace_begin_slow(struct launch *l, const struct work *w)
 {
+	uint64_t submitted = trace_on() ? tick_now() : 0;
 	struct asker a = { 0 };
 	int saved = errno;
 	struct pace *p;
@@ -368,6 +373,8 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 		;
 	if (!free_pass) {
 		l->pace = p;
+		if (submitted)
+			trace_note(w, l, submitted, tick_now());
 		record_start(l);
 	}
 	errno = saved;
@@ -400,7 +407,7 @@ void pace_end_slow(struct launch *l, CUresult r)
 	flow_note(f, l->key);
 	atomic_fetch_add(&f->submitted, l->inc);
 	if (lane_enter(l->stream->lane)) {
-		marker_record(p, l->stream, l->start, l->start_ns);
+		marker_record(p, l->stream, l);
 		lane_leave(l->stream->lane);
 	} else {
 		pace_kick(p);
@@ -422,7 +429,7 @@ void pace_end_host(struct launch *l, CUresult r)
 	}
 	/* Where an event stood before it in the stream, the time before that was spent waiting for other work. */
 	if (l->start && lane_enter(lane)) {
-		at = lane_time(lane, l->start, l->start_ns, end, false);
+		at = lane_time(lane, l->start, l->start_ns, end, LANE_LATER);
 		if (at > begin)
 			begin = at;
 		lane_leave(lane);
@@ -461,4 +468,5 @@ void pace_reset(void)
 	streams_reset();
 	estimate_reset();
 	capture_reset();
+	trace_reset();
 }

@@ -28,6 +28,8 @@ struct chunk {
 	CUevent end;
 	uint64_t word; /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
+	uint64_t least_ns;	   /* with `start`: the work behind it was not submitted before */
+	bool idle;		   /* nothing was in flight when `start` was submitted */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
 };
@@ -72,9 +74,10 @@ struct launch {
 	uint64_t inc;
 	uint32_t key;
 	bool mark;
+	bool began; /* nothing was in flight before it */
 	CUevent start;
 	uint64_t start_ns;
-	uint64_t host_ns; /* of a call that waits: when it went to the driver */
+	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
 };
 
 /* What is launched. */
@@ -84,6 +87,10 @@ struct work {
 	uint64_t size; /* blocks, bytes */
 	CUstream stream;
 	bool per_thread;
+	/* for a trace */
+	CUfunction function; /* NULL: `what` names it */
+	const char *what;
+	uint64_t threads; /* of a kernel; bytes of a copy */
 };
 
 /* Some device's engine is gated. */

@@ -59,7 +59,7 @@ static void mark(struct pace *p, struct stream *s)
 	bool entered = lane_enter(s->lane), marked = false;
 
 	if (entered && shim_real.cuCtxPushCurrent_v2(s->lane->context) == CUDA_SUCCESS) {
-		marker_record(p, s, NULL, 0);
+		marker_record(p, s, NULL);
 		shim_real.cuCtxPopCurrent_v2(&popped);
 		marked = true;
 	}

@@ -6,6 +6,8 @@
  */
 #include "turns.h"
 
+#include <sys/wait.h>
+
 static _Atomic int launched;
 
 static void *launch_one(void *data)
@@ -78,6 +80,30 @@ static void case_edges(void)
 	sum = take_edges(WIRE_COMPUTE, &edges);
 	printf("# %.3f ms busy, %u edges\n", (double)sum / 1e6, edges);
 	ok(sum >= 40 * MS && sum < host);
+}
+
+/* Work of declared length (METE_SOFT_DURATION): what the page says is what the device served. */
+static void case_exact(void)
+{
+	uint64_t sum;
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 100; i++)
+		is(launch(busy, 0, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, NULL);
+	printf("# %.3f ms for 100 ms\n", (double)sum / 1e6);
+	ok(sum >= 100 * MS - 500 * US && sum < 103 * MS);
+	for (int i = 0; i < 50; i++) {
+		is(launch(busy, 0, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, NULL);
+	printf("# %.3f ms for 50 ms\n", (double)sum / 1e6);
+	ok(sum >= 50 * MS - 500 * US && sum < 54 * MS);
 }
 
 /* While tier T3 has the channels off, what is in flight stands still: no busy time, and no length of a kernel. */
@@ -200,6 +226,288 @@ static void case_gated(void)
 	}
 }
 
+/* Never more predicted work in flight than the bound: what has been launched and what has ended tell. */
+static _Atomic int ended;
+
+static void count_end(void *data)
+{
+	atomic_fetch_add(&ended, 1);
+}
+
+static void case_bound(void)
+{
+	int most = 0;
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 8 * MS, 0);
+	for (int i = 0; i < 3; i++) { /* its length is learnt */
+		is(launch(busy, 2 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	for (int i = 0; i < 40; i++) {
+		is(launch(busy, 2 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuLaunchHostFunc(stream, count_end, NULL), CUDA_SUCCESS);
+		if (i + 1 - atomic_load(&ended) > most)
+			most = i + 1 - atomic_load(&ended);
+	}
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	printf("# %d in flight at most\n", most);
+	ok(most >= 2 && most <= 6); /* four, and what ended without its function having been called yet */
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 43);
+}
+
+/* A launch that would last beyond the turn waits for the next one, and says how long it is. */
+static void case_until(void)
+{
+	uint64_t ns = 20 * MS, until;
+	struct wire_turn *t;
+	pthread_t thread;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 2; i++) {
+		is(launch(busy, ns, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	ok(atomic_load(&t->flags) & WIRE_TURN_LONG);
+	ok(atomic_load(&t->longest_ns) >= ns);
+	until = now_ns() + 5 * MS;
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, until);
+	is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	pthread_create(&thread, NULL, launch_one, &ns);
+	for (int i = 0; i < 2000 && !atomic_load(&t->waiting); i++)
+		nap(1 * MS);
+	is(atomic_load(&t->waiting), 1);
+	ok(atomic_load(&t->needs_ns) >= ns);
+	is(atomic_load(&launched), 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 1 * MS); /* a turn's first may be longer */
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->bypassed), 0);
+}
+
+/* What is launched into a captured stream is no work and waits for nothing; the graph is one unit. */
+static void case_capture(void)
+{
+	struct wire_turn *t;
+	CUgraphExec exec;
+	CUgraph graph;
+	size_t nodes = 0;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	for (int i = 0; i < 4; i++)
+		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	nap(20 * MS);
+	is(cu.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+	is(cu.cuGraphGetNodes(graph, NULL, &nodes), CUDA_SUCCESS);
+	is(nodes, 4); /* no marker of ours among them */
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		is(cu.cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->launches), 4);
+	ok(take_edges(WIRE_COMPUTE, NULL) >= 13 * MS);
+	ok(atomic_load(&t->longest_ns) >= 4 * MS);
+}
+
+/* Streams and contexts go with work in flight and markers behind it. */
+static void case_destroy(void)
+{
+	CUcontext second;
+	CUfunction f;
+	CUmodule m;
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 100 * MS, 0);
+	for (int i = 0; i < 30; i++) {
+		CUstream s;
+
+		is(cu.cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+		for (int n = 0; n < 3; n++)
+			is(launch(busy, 1 * MS, s), CUDA_SUCCESS);
+		is(cu.cuStreamDestroy_v2(s), CUDA_SUCCESS);
+	}
+	for (int i = 0; i < 3; i++) {
+		is(cu.cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+		is(cu.cuModuleLoadData(&m, busy_ptx), CUDA_SUCCESS);
+		is(cu.cuModuleGetFunction(&f, m, "busy"), CUDA_SUCCESS);
+		is(launch(f, 2 * MS, NULL), CUDA_SUCCESS);
+		is(launch(f, 2 * MS, NULL), CUDA_SUCCESS);
+		is(cu.cuCtxDestroy_v2(second), CUDA_SUCCESS);
+		is(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	}
+	is(launch(busy, 1 * MS, NULL), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 97);
+}
+
+/* Many threads at once: all get through, all is counted. */
+static void *launch_many(void *data)
+{
+	CUstream s = stream;
+
+	cu.cuCtxSetCurrent(context);
+	if (*(int *)data % 2)
+		cu.cuStreamCreate(&s, CU_STREAM_NON_BLOCKING);
+	for (int i = 0; i < 200; i++)
+		if (launch(busy, 20 * US, *(int *)data % 3 ? s : (CUstream)2) == CUDA_SUCCESS)
+			atomic_fetch_add(&launched, 1);
+	cu.cuStreamSynchronize(s);
+	if (s != stream)
+		cu.cuStreamDestroy_v2(s);
+	return NULL;
+}
+
+static void case_threads(void)
+{
+	pthread_t threads[6];
+	int numbers[6];
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 6; i++) {
+		numbers[i] = i;
+		pthread_create(&threads[i], NULL, launch_many, &numbers[i]);
+	}
+	for (int i = 0; i < 10; i++) {
+		nap(5 * MS);
+		gate_set(WIRE_COMPUTE, i % 3 ? WIRE_GATED | WIRE_OPEN : i == 6 ? 0 : WIRE_GATED, 4 * MS, 0);
+	}
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+	is(atomic_load(&launched), 1200);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	take_edges(WIRE_COMPUTE, NULL);
+}
+
+/* Limited, unlimited and limited again while it runs; a child of fork() is not held up by its parent's gate. */
+static void case_change(void)
+{
+	struct wire_turn *t;
+	uint64_t before;
+	int status = -1;
+	pid_t child;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	for (int i = 0; i < 5; i++)
+		is(launch(busy, 100 * US, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(atomic_load(&t->launches), 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 5; i++)
+		is(launch(busy, 100 * US, stream), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, 0, 0, 0);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->launches), 5);
+	before = atomic_load(&t->busy_ns);
+	for (int i = 0; i < 5; i++)
+		is(launch(busy, 100 * US, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(atomic_load(&t->launches), 5);
+	ok(atomic_load(&t->busy_ns) == before);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	child = fork();
+	if (!child)
+		_exit(cu.cuCtxSynchronize() == CUDA_SUCCESS); /* not initialised there, and no gate to wait at */
+	waitpid(child, &status, 0);
+	is(status, 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 100 * US, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->launches), 6);
+}
+
+/* A kernel that waits for a launch behind a closed gate gets it. */
+static void case_stuck(void)
+{
+	CUstream second;
+	uint32_t *word;
+	CUdeviceptr at;
+
+	setup();
+	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 400 * MS, stream), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	is(launch(other, 1 * MS, second), CUDA_SUCCESS); /* nobody opens the gate */
+	ok(atomic_load(&turn(WIRE_COMPUTE)->bypassed) == 1);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
+}
+
+/* Copies wait for their own engine's turn, and part the kernels around them. */
+static void case_copies(void)
+{
+	static char host[1 << 20];
+	CUdeviceptr at;
+	struct wire_turn *t;
+
+	setup();
+	t = turn(WIRE_COPY);
+	is(cu.cuMemAlloc_v2(&at, sizeof host), CUDA_SUCCESS);
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 5; i++) {
+		is(launch(busy, 2 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuMemcpyHtoDAsync_v2(at, host, sizeof host, stream), CUDA_SUCCESS);
+		is(cu.cuMemsetD8Async(at, 1, sizeof host, stream), CUDA_SUCCESS);
+	}
+	is(cu.cuMemcpyDtoH_v2(host, at, sizeof host), CUDA_SUCCESS);
+	is(cu.cuMemsetD32_v2(at, 7, sizeof host / 4), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COPY);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&t->launches), 12);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
+	ok(take_edges(WIRE_COMPUTE, NULL) >= 10 * MS);
+	ok(take_edges(WIRE_COPY, NULL) > 0);
+}
+
+/* While meted traces, every launch leaves a record with its name. */
+static void case_trace(void)
+{
+	const struct wire_record *r;
+
+	setup();
+	r = page->trace.record;
+	atomic_store(&page->trace.on, 1);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 4; i++)
+		is(launch(i % 2 ? busy : other, 100 * US, stream), CUDA_SUCCESS);
+	is(atomic_load(&page->trace.head), 4);
+	for (int i = 0; i < 4; i++) {
+		is_str(r[i].name, i % 2 ? "busy" : "other");
+		ok(r[i].submitted_ns && r[i].passed_ns >= r[i].submitted_ns);
+	}
+	is(r[0].bytes, 3); /* threads */
+	atomic_store(&page->trace.on, 0);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -211,6 +519,16 @@ int main(int argc, char **argv)
 		{ "cut", case_cut },
 		{ "still", case_still },
 		{ "gated", case_gated },
+		{ "bound", case_bound },
+		{ "exact", case_exact },
+		{ "until", case_until },
+		{ "capture", case_capture },
+		{ "destroy", case_destroy },
+		{ "threads", case_threads },
+		{ "change", case_change },
+		{ "stuck", case_stuck },
+		{ "copies", case_copies },
+		{ "trace", case_trace },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 
