@@ -34,9 +34,10 @@ static const char *driver_name(CUfunction f)
 
 	if (shim_has(CUDA_CALL_cuFuncGetName) && shim_real.cuFuncGetName(&name, f) == CUDA_SUCCESS && name)
 		return name;
-	if (shim_has(CUDA_CALL_cuKernelGetName) && shim_real.cuKernelGetName(&name, (CUkernel)f) == CUDA_SUCCESS && name)
-		return name;
-	return "kernel";
+	name = NULL;
+	if (shim_has(CUDA_CALL_cuKernelGetName) && shim_real.cuKernelGetName(&name, (CUkernel)f) != CUDA_SUCCESS)
+		name = NULL;
+	return name ? name : "kernel";
 }
 
 static void set_name(char *to, size_t size, const char *name)
