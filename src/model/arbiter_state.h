@@ -1,0 +1,145 @@
+/*
+ * arbiter_state.h: the arbiter's own state, for the files that it is made of: rights.c (accounts, and who may be next),
+ * turns.c (the turns of one pool), classes.c (high, normal and low beside each other), arbiter.c (its interface and
+ * the step). Nobody else includes it.
+ */
+#pragma once
+
+#include "model/arbiter.h"
+
+#include "model/bucket.h"
+#include "model/busy.h"
+#include "model/gaps.h"
+#include "model/lags.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+/*
+ * In one cycle of CYCLE_NS each of those who want the engine has had its quantum. A change of hands costs some 75 us of
+ * the device's time (facts of hardware and of the software device alike), so cycles of a few ms would cost percents of
+ * it; long ones show in windows of 1 s. Both errors together are least at about 25 ms for 2 to 8 tenants: sqrt(n * 75
+ * us
+ * * 1 s / (1 - share)).
+ */
+#define CYCLE_NS (25 * MS)
+#define QUANTUM_MIN_NS (2 * MS)
+#define QUANTUM_MAX_NS (20 * MS)
+#define BOUND_NS (4 * MS)
+#define LOW_BOUND_NS (500 * US)
+#define LAG_BOUND_NS (50 * MS)
+#define BURST_NS (4 * MS)
+#define DRAIN_NS (250 * MS)
+#define IDLE_NS (300 * US)
+#define EARLY_NS (60 * US)
+#define READMIT_NS (100 * US)  /* low class comes back after a pause of high so long at least */
+#define SHORT_GAP_NS (2 * MS)  /* a longer pause is the end of something */
+#define PRESENT_NS (2000 * MS) /* high class that has done nothing for so long is not about */
+#define GUARD_NS (100 * MS)
+#define EPSILON_NS (1.0 * US)
+#define HEARTBEAT_NS (1000 * MS)
+#define WORK_NS (10 * MS)  /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
+#define ABSENT_NS (1 * MS) /* who is opened and does nothing for so long is asleep, for all we know */
+#define ABSENT_MOST 2u	   /* and is given twice as long each time, so many times */
+#define ABSENT_REST 25u	   /* and left alone for so many times as long */
+#define INBOX 4096u
+#define NOBODY (-1)
+
+enum pool {
+	MAIN, /* high and normal class */
+	REST, /* low */
+	POOLS,
+};
+
+struct tenant {
+	bool used;
+	uint64_t left_ns; /* when the place became free */
+	struct arbiter_terms terms;
+	struct arbiter_demand demand;
+	uint64_t heard_ns;     /* the demand is from then */
+	uint64_t busy_from_ns; /* something has been in flight since */
+	uint64_t idle_from_ns; /* nothing has */
+	struct arbiter_turn turn;
+	bool changed;
+	uint64_t opened_ns, closed_ns;
+	uint64_t quantum_from_ns; /* the present quantum began */
+	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
+	bool fresh;		  /* came back after an absence, and has not had a turn since */
+	uint64_t seen_charged_ns, seen_idled_ns;
+	int64_t turn_cost_ns;  /* of the present turn */
+	int64_t turn_idled_ns; /* of these idled away */
+	uint64_t longest_ns;   /* the costliest turn of late */
+	struct bucket bucket;
+	struct gaps gaps;
+	uint64_t last_end_ns;  /* its last work ended */
+	unsigned int absences; /* turns in a row that it did not take up */
+	uint64_t absent_until_ns;
+	uint64_t base_ns; /* charged by a predecessor */
+	uint64_t wanted_ns, waited_ns, turns;
+};
+
+struct note {
+	uint64_t at_ns;
+	uint16_t tenant;
+	bool begins;
+};
+
+struct arbiter {
+	struct arbiter_params params;
+	struct tenant tenant[ARBITER_TENANTS];
+	uint16_t list[ARBITER_TENANTS]; /* places in use */
+	unsigned int count;
+	struct busy *busy;
+	struct lags lags[POOLS];
+	int holder[POOLS];
+	int last[POOLS]; /* who held the turn before; pays while it drains */
+	uint64_t now_ns;
+	bool started;
+	uint64_t next_ns;	/* when to be called again */
+	uint64_t quiet_from_ns; /* nobody of the main pool has wanted anything since; 0: somebody does */
+	uint64_t readmit_ns;	/* low class comes after so long a quiet */
+	uint64_t high_seen_ns;	/* high class was about */
+	uint64_t longest_ns;	/* the costliest turn of all, of late */
+	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
+	double low_scale; /* of low_bound_ns, as the guard has it */
+	struct note inbox[INBOX];
+	unsigned int notes;
+};
+
+static inline enum pool pool_of(const struct tenant *t)
+{
+	return t->terms.class == ARBITER_LOW ? REST : MAIN;
+}
+
+/* rights.c */
+void rights_tell_time(struct tenant *t, uint64_t now_ns);
+bool rights_competes(const struct tenant *t);
+bool rights_absent(const struct arbiter *a, const struct tenant *t);
+void rights_settle(struct arbiter *a, uint64_t now_ns);
+void rights_take_wants(struct arbiter *a);
+double rights_lag(const struct arbiter *a, int i);
+uint64_t rights_quantum(const struct arbiter *a, int i);
+double rights_tokens(const struct arbiter *a, int i);
+bool rights_limited(const struct tenant *t);
+bool rights_has_tokens(const struct arbiter *a, int i);
+bool rights_candidate(const struct arbiter *a, int i);
+bool rights_eligible(const struct arbiter *a, int i);
+bool rights_before(const struct arbiter *a, int i, int j);
+int rights_pick(const struct arbiter *a, enum pool p);
+uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
+
+/* turns.c */
+void turns_wake_at(struct arbiter *a, uint64_t at_ns);
+bool turns_high_about(const struct arbiter *a);
+uint64_t turns_bound(const struct arbiter *a, const struct tenant *t);
+void turns_set(struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns);
+void turns_close(struct arbiter *a, int i);
+void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns);
+void turns_serve(struct arbiter *a, enum pool p);
+
+/* classes.c */
+bool classes_main_at_work(struct arbiter *a);
+void classes_stand_open(struct arbiter *a, bool work);
+void classes_promote(struct arbiter *a);
+void classes_serve_low(struct arbiter *a, bool work);
+void classes_guard(struct arbiter *a);

@@ -1,0 +1,278 @@
+/*
+ * rights.c: what the tenants of an arbiter have had, what they are owed, and who of them may have the next turn.
+ */
+#include "model/arbiter_state.h"
+
+#include "model/shares.h"
+
+void rights_tell_time(struct tenant *t, uint64_t now_ns)
+{
+	uint64_t ns = now_ns > t->heard_ns ? now_ns - t->heard_ns : 0;
+
+	if (t->demand.waiting || t->demand.busy)
+		t->wanted_ns += ns;
+	if (t->demand.waiting && !t->turn.open)
+		t->waited_ns += ns;
+	t->heard_ns = now_ns;
+}
+
+/* ---- accounts ---- */
+
+bool rights_competes(const struct tenant *t)
+{
+	return t->terms.gated && !t->terms.frozen;
+}
+
+static bool is_holder(const struct arbiter *a, int i)
+{
+	return a->holder[MAIN] == i || a->holder[REST] == i;
+}
+
+/* It did not take up its turn: stopped, perhaps. It gets another one now and then, because nothing tells when it wakes.
+ */
+bool rights_absent(const struct arbiter *a, const struct tenant *t)
+{
+	return t->absences && a->now_ns < t->absent_until_ns;
+}
+
+/* It wants the engine, and so do others. */
+static bool contended(const struct arbiter *a, const struct tenant *t)
+{
+	return (t->demand.waiting || t->demand.busy) && a->lags[MAIN].count + a->lags[REST].count > 1;
+}
+
+/* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
+static double tokens_cap(const struct arbiter *a, const struct tenant *t)
+{
+	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns, more = (double)CYCLE_NS / 2;
+
+	if (!contended(a, t))
+		return cap;
+	if (a->longest_ns > a->params.quantum_max_ns)
+		more += 2.0 * (double)(a->longest_ns - a->params.quantum_max_ns);
+	more *= t->bucket.rate;
+	return cap + (more < most ? more : most);
+}
+
+/* It has work in flight that has begun, but when is not known yet. */
+static double unseen_ns(const struct arbiter *a, int i, uint64_t now_ns)
+{
+	const struct tenant *t = &a->tenant[i];
+	uint64_t from = t->busy_from_ns > t->last_end_ns ? t->busy_from_ns : t->last_end_ns;
+
+	if (!t->demand.busy || busy_count(a->busy, (unsigned int)i) || busy_suspected(a->busy, (unsigned int)i))
+		return 0;
+	return now_ns > from ? (double)(now_ns - from) : 0;
+}
+
+static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
+{
+	struct tenant *t = &a->tenant[i];
+	uint64_t charged = busy_charged_ns(a->busy, (unsigned int)i, now_ns);
+	uint64_t idled = busy_idled_ns(a->busy, (unsigned int)i, now_ns);
+	int64_t cost = (int64_t)(charged - t->seen_charged_ns);
+
+	/* In this order: what came in while it ran was not beyond the cap. */
+	bucket_spend(&t->bucket, cost);
+	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen_ns(a, i, now_ns));
+	cost += (int64_t)(idled - t->seen_idled_ns);
+	t->turn_idled_ns += (int64_t)(idled - t->seen_idled_ns);
+	t->seen_charged_ns = charged;
+	t->seen_idled_ns = idled;
+	t->turn_cost_ns += cost;
+	if (cost)
+		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)cost);
+	rights_tell_time(t, now_ns);
+}
+
+/* What nobody may be owed or owe more than: no debt is forgiven that a single long kernel makes. */
+static double lag_bound(const struct arbiter *a)
+{
+	uint64_t longest = 2 * a->longest_ns;
+
+	return (double)(longest > a->params.lag_bound_ns ? longest : a->params.lag_bound_ns);
+}
+
+void rights_settle(struct arbiter *a, uint64_t now_ns)
+{
+	uint64_t passed = a->started && now_ns > a->now_ns ? now_ns - a->now_ns : 0;
+	double bound;
+
+	for (unsigned int n = 0; n < a->count; n++)
+		settle_tenant(a, a->list[n], passed, now_ns);
+	lags_settle(&a->lags[MAIN]);
+	lags_settle(&a->lags[REST]);
+	bound = lag_bound(a);
+	for (unsigned int n = 0; n < a->count; n++)
+		lags_clamp(&a->lags[pool_of(&a->tenant[a->list[n]])], a->list[n], -bound, bound);
+	a->now_ns = now_ns;
+	a->started = true;
+}
+
+static void divide(struct arbiter *a, enum pool p)
+{
+	struct lags *l = &a->lags[p];
+	struct shares_claim claims[ARBITER_TENANTS];
+
+	for (unsigned int n = 0; n < l->count; n++) {
+		const struct arbiter_terms *terms = &a->tenant[l->list[n]].terms;
+
+		claims[n] = (struct shares_claim){ .guarantee = (double)terms->guarantee_ppm / ARBITER_WHOLE,
+						   .limit = (double)terms->limit_ppm / ARBITER_WHOLE,
+						   .weight = terms->weight };
+	}
+	shares_divide(claims, l->count);
+	for (unsigned int n = 0; n < l->count; n++)
+		lags_share(l, l->list[n], claims[n].share);
+}
+
+/* Who wants the engine now. */
+void rights_take_wants(struct arbiter *a)
+{
+	bool moved[POOLS] = { false, false };
+
+	for (unsigned int n = 0; n < a->count; n++) {
+		int i = a->list[n];
+		struct tenant *t = &a->tenant[i];
+		struct lags *l = &a->lags[pool_of(t)];
+		bool active = t->demand.waiting || (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
+		bool wants = rights_competes(t) && !rights_absent(a, t) && (active || is_holder(a, i));
+
+		if (wants == l->of[i].wants)
+			continue;
+		if (wants) {
+			t->fresh = a->now_ns - l->of[i].left_ns > CYCLE_NS / 4;
+			lags_enter(l, (unsigned int)i, a->now_ns);
+		} else {
+			lags_leave(l, (unsigned int)i, a->now_ns);
+		}
+		moved[pool_of(t)] = true;
+	}
+	for (int p = 0; p < POOLS; p++)
+		if (moved[p])
+			divide(a, p);
+}
+
+/* ---- who is next ---- */
+
+double rights_lag(const struct arbiter *a, int i)
+{
+	return a->lags[pool_of(&a->tenant[i])].of[i].ns;
+}
+
+static double share_of(const struct arbiter *a, int i)
+{
+	double share = a->lags[pool_of(&a->tenant[i])].of[i].share;
+
+	return share > 1e-4 ? share : 1e-4;
+}
+
+uint64_t rights_quantum(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	uint64_t ns = (uint64_t)(share_of(a, i) * (double)CYCLE_NS);
+
+	if (t->terms.turn_ns)
+		return t->terms.turn_ns;
+	if (ns < a->params.quantum_min_ns)
+		return a->params.quantum_min_ns;
+	return ns > a->params.quantum_max_ns ? a->params.quantum_max_ns : ns;
+}
+
+/* Tokens that are left when what is in flight has been paid for. */
+double rights_tokens(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	double tokens = t->bucket.tokens_ns;
+
+	if (!t->demand.busy)
+		return tokens;
+	tokens -= unseen_ns(a, i, a->now_ns);
+	if (t->demand.done_by_ns > a->now_ns)
+		tokens -= (double)(t->demand.done_by_ns - a->now_ns);
+	return tokens;
+}
+
+bool rights_limited(const struct tenant *t)
+{
+	return t->bucket.rate < 1;
+}
+
+/* A closed gate opens at half a bucket, so that it is not opened for every kernel, and delays do not let it run over.
+ */
+static double tokens_to_open(const struct arbiter *a)
+{
+	return (double)a->params.burst_ns / 2;
+}
+
+bool rights_has_tokens(const struct arbiter *a, int i)
+{
+	return !rights_limited(&a->tenant[i]) || rights_tokens(a, i) >= tokens_to_open(a);
+}
+
+bool rights_candidate(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return rights_competes(t) && t->demand.waiting && !t->turn.open && !rights_absent(a, t) &&
+	       rights_has_tokens(a, i);
+}
+
+bool rights_eligible(const struct arbiter *a, int i)
+{
+	return rights_lag(a, i) >= -EPSILON_NS;
+}
+
+static double deadline(const struct arbiter *a, int i)
+{
+	return ((double)rights_quantum(a, i) - rights_lag(a, i)) / share_of(a, i);
+}
+
+/* Does i go before j? */
+bool rights_before(const struct arbiter *a, int i, int j)
+{
+	const struct tenant *t = &a->tenant[i], *u = &a->tenant[j];
+	bool may = rights_eligible(a, i), other = rights_eligible(a, j);
+
+	if (may != other)
+		return may;
+	if (may && t->terms.class != u->terms.class)
+		return t->terms.class < u->terms.class;
+	/* Who was away and has a guarantee finds it at once. */
+	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
+		return t->fresh && t->terms.guarantee_ppm;
+	return deadline(a, i) < deadline(a, j);
+}
+
+int rights_pick(const struct arbiter *a, enum pool p)
+{
+	int best = NOBODY;
+
+	for (unsigned int n = 0; n < a->count; n++) {
+		int i = a->list[n];
+
+		if (pool_of(&a->tenant[i]) == p && rights_candidate(a, i) && (best < 0 || rights_before(a, i, best)))
+			best = i;
+	}
+	return best;
+}
+
+/* When the next of those whose tokens are out will have some again; UINT64_MAX: never. */
+uint64_t rights_next_refill(const struct arbiter *a, enum pool p)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned int n = 0; n < a->count; n++) {
+		int i = a->list[n];
+		struct tenant t = a->tenant[i];
+		uint64_t at;
+
+		if (pool_of(&t) != p || !rights_competes(&t) || !t.demand.waiting || t.turn.open ||
+		    rights_has_tokens(a, i))
+			continue;
+		t.bucket.tokens_ns = rights_tokens(a, i);
+		at = a->now_ns + bucket_wait_ns(&t.bucket, tokens_to_open(a));
+		best = at < best ? at : best;
+	}
+	return best;
+}

@@ -1,0 +1,305 @@
+/*
+ * turns.c: the turns of one pool of an arbiter: who holds it, until when, and when the next one is opened.
+ */
+#include "model/arbiter_state.h"
+
+void turns_wake_at(struct arbiter *a, uint64_t at_ns)
+{
+	if (at_ns < a->now_ns)
+		at_ns = a->now_ns;
+	if (at_ns < a->next_ns)
+		a->next_ns = at_ns;
+}
+
+bool turns_high_about(const struct arbiter *a)
+{
+	return a->high_seen_ns && a->now_ns - a->high_seen_ns < PRESENT_NS;
+}
+
+uint64_t turns_bound(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->terms.class == ARBITER_LOW && turns_high_about(a))
+		return (uint64_t)((double)a->params.low_bound_ns * a->low_scale);
+	return a->params.bound_ns;
+}
+
+void turns_set(struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
+{
+	uint64_t was = t->turn.until_ns;
+
+	/* A client takes each change for a new turn: what is later by less than a long launch is left as it is. */
+	if (t->turn.open == open && t->turn.bound_ns == bound_ns && !until_ns == !was && until_ns + 20 * US >= was &&
+	    until_ns < was + 500 * US)
+		return;
+	t->turn.open = open;
+	t->turn.until_ns = until_ns;
+	t->turn.bound_ns = bound_ns;
+	t->changed = true;
+}
+
+static void note_longest(struct arbiter *a, struct tenant *t)
+{
+	uint64_t cost = t->turn_cost_ns > 0 ? (uint64_t)t->turn_cost_ns : 0;
+
+	t->longest_ns -= t->longest_ns / 64;
+	t->longest_ns = cost > t->longest_ns ? cost : t->longest_ns;
+	t->turn_cost_ns = 0;
+	t->turn_idled_ns = 0;
+	a->longest_ns = 0;
+	for (unsigned int n = 0; n < a->count; n++)
+		if (a->tenant[a->list[n]].longest_ns > a->longest_ns)
+			a->longest_ns = a->tenant[a->list[n]].longest_ns;
+}
+
+/* How long one that waits may take to make use of its open gate. */
+static uint64_t patience(const struct tenant *t)
+{
+	return ABSENT_NS << (t->absences < ABSENT_MOST ? t->absences : ABSENT_MOST);
+}
+
+static void note_absence(struct arbiter *a, struct tenant *t)
+{
+	bool nothing = t->demand.waiting && !t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
+
+	if (!nothing || a->now_ns + a->params.early_ns < t->quantum_from_ns + patience(t))
+		return;
+	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
+	t->absences++;
+}
+
+void turns_close(struct arbiter *a, int i)
+{
+	struct tenant *t = &a->tenant[i];
+
+	for (int p = 0; p < POOLS; p++) {
+		if (a->holder[p] != i)
+			continue;
+		a->holder[p] = NOBODY;
+		a->last[p] = i;
+	}
+	if (!t->turn.open)
+		return;
+	note_absence(a, t);
+	note_longest(a, t);
+	t->closed_ns = a->now_ns;
+	turns_set(t, false, 0, 0);
+}
+
+static uint64_t room_for(const struct tenant *t)
+{
+	return t->demand.needs_ns + t->demand.needs_ns / 16;
+}
+
+void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns)
+{
+	struct tenant *t = &a->tenant[i];
+
+	t->quantum_from_ns = from_ns;
+	t->least_until_ns = from_ns + room_for(t);
+	t->fresh = false;
+	if (t->turn_cost_ns)
+		note_longest(a, t);
+}
+
+static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
+{
+	struct tenant *t = &a->tenant[i];
+
+	t->opened_ns = a->now_ns;
+	t->turns++;
+	t->turn_cost_ns = 0;
+	t->turn_idled_ns = 0;
+	turns_begin_quantum(a, i, from_ns);
+	a->holder[pool_of(t)] = i;
+	turns_set(t, true, 0, turns_bound(a, t));
+}
+
+/* How long the holder may have nothing in flight while others wait. */
+static uint64_t grace(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t ns = 2 * gaps_p90_ns(&t->gaps);
+
+	if (t->terms.turn_ns)
+		return t->terms.turn_ns / 100 > a->params.idle_ns ? t->terms.turn_ns / 100 : a->params.idle_ns;
+	if (t->gaps.seen < 8)
+		return a->params.idle_ns;
+	return ns < 100 * US ? 100 * US : ns > a->params.idle_ns ? a->params.idle_ns : ns;
+}
+
+/* When its tokens are used up; the launch that it was opened for passes in any case. */
+static uint64_t tokens_end(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	struct bucket b = t->bucket;
+	uint64_t end, in_flight = 0;
+
+	if (!rights_limited(t))
+		return UINT64_MAX;
+	b.tokens_ns = rights_tokens(a, i);
+	if (t->demand.busy && t->demand.done_by_ns > a->now_ns)
+		in_flight = t->demand.done_by_ns - a->now_ns;
+	/* Tokens come in while what is in flight runs. */
+	b.tokens_ns += b.rate * (double)in_flight;
+	end = a->now_ns + in_flight + bucket_lasts_ns(&b);
+	return end > t->least_until_ns ? end : t->least_until_ns;
+}
+
+/* How far the holder may plan, given that c waits. */
+static uint64_t planned_end(const struct arbiter *a, int h, int c)
+{
+	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
+	uint64_t end = t->quantum_from_ns + rights_quantum(a, h), tokens = tokens_end(a, h);
+
+	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns)
+		end = t->quantum_from_ns + a->params.quantum_min_ns;
+	if (t->least_until_ns > end)
+		end = t->least_until_ns;
+	return tokens < end ? tokens : end;
+}
+
+/* When its turn is over: at the planned end, or before, because it makes no use of the rest. */
+static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
+{
+	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
+	uint64_t flight = a->now_ns, idle;
+
+	if (u->terms.class < t->terms.class && rights_eligible(a, c))
+		return a->now_ns;
+	if (t->demand.busy && t->demand.done_by_ns && a->now_ns > t->demand.done_by_ns + a->params.bound_ns)
+		return a->now_ns;
+	if (!t->demand.busy && !t->demand.waiting) {
+		idle = (t->idle_from_ns > t->opened_ns ? t->idle_from_ns : t->opened_ns) + grace(a, t);
+		return idle < end ? idle : end;
+	}
+	if (!t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US)) {
+		idle = t->quantum_from_ns + patience(t);
+		return idle < end ? idle : end;
+	}
+	/* What it has waiting needs more than is left. */
+	if (t->demand.busy && t->demand.done_by_ns > flight)
+		flight = t->demand.done_by_ns;
+	if (t->demand.waiting && t->demand.needs_ns && flight < end && flight + t->demand.needs_ns > end)
+		return flight;
+	return end;
+}
+
+/*
+ * When what closed tenants have in flight should have ended, so that c's work does not run beside it: side by side each
+ * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; one that
+ * comes back to its guarantee waits for BOUND_NS at most.
+ */
+static uint64_t drained_at(const struct arbiter *a, int c)
+{
+	const struct tenant *u = &a->tenant[c];
+	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
+
+	for (unsigned int n = 0; n < a->count; n++) {
+		int i = a->list[n];
+		const struct tenant *t = &a->tenant[i];
+		uint64_t most = t->closed_ns + patient, done = t->demand.done_by_ns;
+
+		if (i == c || !rights_competes(t) || !t->demand.busy || t->turn.open)
+			continue;
+		if (!done)
+			most = t->closed_ns + a->params.bound_ns;
+		done = done && done < most ? done : most;
+		at = done > at ? done : at;
+	}
+	return at;
+}
+
+/* When somebody whose tokens are out will want the turn; UINT64_MAX: nobody will. */
+static uint64_t next_rival(const struct arbiter *a, enum pool p)
+{
+	uint64_t rest, refill = rights_next_refill(a, MAIN);
+
+	if (p == MAIN)
+		return refill;
+	rest = rights_next_refill(a, REST);
+	return rest < refill ? rest : refill;
+}
+
+/* A holder that nobody waits for goes on, unless its tokens are out. */
+static void go_on_alone(struct arbiter *a, enum pool p)
+{
+	int h = a->holder[p];
+	struct tenant *t = &a->tenant[h];
+	uint64_t tokens = tokens_end(a, h), end = tokens, rival = next_rival(a, p), least = a->now_ns;
+
+	if (t->demand.busy && t->demand.done_by_ns > least)
+		least = t->demand.done_by_ns;
+	if (rights_limited(t) && (tokens <= a->now_ns + 10 * US ||
+				  (t->demand.waiting && t->demand.needs_ns && least + t->demand.needs_ns > tokens))) {
+		turns_close(a, h);
+		return;
+	}
+	if (rival != UINT64_MAX) {
+		/* Nobody has a better right to the time until then; a launch that is longer than that has it as well.
+		 */
+		least += t->demand.waiting ? room_for(t) : a->params.quantum_min_ns;
+		least = least > t->least_until_ns ? least : t->least_until_ns;
+		if (p == MAIN && least < t->quantum_from_ns + rights_quantum(a, h))
+			least = t->quantum_from_ns + rights_quantum(a, h);
+		rival = rival > least ? rival : least;
+		end = rival < end ? rival : end;
+	}
+	turns_set(t, true, end == UINT64_MAX ? 0 : end, turns_bound(a, t));
+	if (end != UINT64_MAX)
+		turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
+}
+
+/* The holder's turn beside somebody who waits: closed, begun anew, or given an end. */
+static void go_on_beside(struct arbiter *a, enum pool p, int c)
+{
+	int h = a->holder[p];
+	struct tenant *t = &a->tenant[h];
+	uint64_t planned = planned_end(a, h, c), end = turn_end(a, h, c, planned);
+
+	if (a->now_ns + a->params.early_ns >= end) {
+		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
+
+		if (!more || !rights_before(a, h, c)) {
+			turns_close(a, h);
+			return;
+		}
+		turns_begin_quantum(a, h, a->now_ns);
+		planned = planned_end(a, h, c);
+		end = turn_end(a, h, c, planned);
+	}
+	turns_set(t, true, planned, turns_bound(a, t));
+	turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
+}
+
+void turns_serve(struct arbiter *a, enum pool p)
+{
+	int c = rights_pick(a, p);
+	uint64_t at, refill;
+
+	if (a->holder[p] >= 0) {
+		if (c >= 0)
+			go_on_beside(a, p, c);
+		else
+			go_on_alone(a, p);
+	}
+	if (a->holder[p] < 0 && c >= 0) {
+		/* Who goes first may have changed by the closing. */
+		c = rights_pick(a, p);
+		at = a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
+		if (a->now_ns + a->params.early_ns >= at) {
+			open_turn(a, c, at);
+			c = rights_pick(a, p);
+			if (c >= 0)
+				go_on_beside(a, p, c);
+			else
+				go_on_alone(a, p);
+		} else {
+			turns_wake_at(a, at - a->params.early_ns);
+		}
+	}
+	refill = rights_next_refill(a, p);
+	if (refill != UINT64_MAX)
+		turns_wake_at(a, refill);
+	for (unsigned int n = 0; n < a->count; n++)
+		if (rights_absent(a, &a->tenant[a->list[n]]))
+			turns_wake_at(a, a->tenant[a->list[n]].absent_until_ns);
+}
