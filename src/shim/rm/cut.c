@@ -45,7 +45,7 @@ enum cut_action cut_decide(struct cut *c, const struct cut_view *v, uint64_t now
 		return CUT_NOTHING;
 	}
 	/* Work that began behind the closed gate (a wait that was stuck) has its time to spare as well. */
-	end_ns = later(c->closed_ns, v->busy_since_ns) + CUT_SPARE_NS;
+	end_ns = later(c->closed_ns, v->busy_since_ns < now_ns ? v->busy_since_ns : now_ns) + CUT_SPARE_NS;
 	if (now_ns < end_ns) {
 		*ret_look_ns = end_ns;
 		return CUT_NOTHING;
