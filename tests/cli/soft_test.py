@@ -155,7 +155,11 @@ class BadInput(Soft):
         """The device itself says what is wrong, before the program starts."""
         for words, part in ((['-m', 'much'], 'METE_SOFT_MEMORY=much'), (['-D', '17'], 'METE_SOFT_DEVICES=17'),
                             (['-c', 'well'], 'METE_SOFT_CHECK=well'), (['-t', 'soon'], 'METE_SOFT_TIMEOUT=soon'),
-                            (['--cc', '3'], 'METE_SOFT_CC=3'), (['--threads', '0'], 'METE_SOFT_THREADS=0')):
+                            (['--cc', '3'], 'METE_SOFT_CC=3'), (['--threads', '0'], 'METE_SOFT_THREADS=0'),
+                            (['--duration', 'x=5'], 'METE_SOFT_DURATION=x=5'), (['--rate', 'fast'], 'METE_SOFT_RATE=fast'),
+                            (['--copy-rate', '-1'], 'METE_SOFT_COPY_RATE=-1'), (['--slice', '0'], 'METE_SOFT_SLICE=0'),
+                            (['--switch', '1h'], 'METE_SOFT_SWITCH=1h'), (['--time', 'no'], 'METE_SOFT_TIME=no'),
+                            (['--sharing', 'alone'], 'METE_SOFT_SHARING=alone')):
             done = self.soft(*words, 'touch', self.path('ran'))
             self.assertEqual(done.returncode, 125, words)
             self.assertIn(part, done.stderr)
@@ -177,6 +181,21 @@ class Devices(Soft):
         self.assertIn(rows[1]['uuid'], done.stdout)
         inside = self.soft('-D', '5', place.METE, 'soft', 'devices', '--json', env={'METE_SOFT_DIR': ''})
         self.assertEqual(len(json.loads(inside.stdout)['devices']), 5)
+
+    def test_time(self):
+        """What the device served, to the nanosecond, and for whom."""
+        self.env['METE_SOFT_DIR'] = self.path('soft')
+        run = self.start('soft', 'run', '-D', '1', '--slice', '3ms', '--switch', '0', '--duration', 'po*=30ms', CLIENT,
+                         'alloc', '1000', 'poke', '0', 'mark', self.path('up'), 'hold', self.path('go'))
+        wait_for(lambda: os.path.exists(self.path('up')), 'it has computed')
+        time_ = self.json('soft', 'devices')['devices'][0]['time']
+        self.assertEqual(time_['served_ns'], 30000000)
+        self.assertEqual([p['served_ns'] for p in time_['processes']], [30000000])
+        self.assertEqual(time_['served_ns'] + time_['switch_ns'] + time_['idle_ns'], time_['wall_ns'])
+        self.assertEqual((time_['sharing'], time_['slice_ns'], time_['switch_cost_ns']), ('slices', 3000000, 0))
+        self.assertRegex(self.mete('soft', 'devices').stdout.splitlines()[1], r'\d+%')
+        self.mark('go')
+        self.assertEqual(run.wait(place.WAIT_S), 0)
 
 
 if __name__ == '__main__':
