@@ -132,6 +132,7 @@ class Trial:
         said = self.place.grants()
         charged = {g["name"]: g["devices"][0].get("charged_ms") for g in said}
         self.looks.append(((before + time.monotonic_ns()) // 2, charged))
+        self.bypassed = sum(g["devices"][0].get("bypassed") or 0 for g in said)
         return said
 
     def charged(self, i, had):
@@ -145,7 +146,7 @@ class Trial:
         return 100 * ((last[name] - first[name]) * 1e6 / had.time.between(a, b) - 1)
 
     def act(self):
-        self.tier, self.looks = None, []
+        self.tier, self.looks, self.bypassed = None, [], 0
         if self.system == "mete":
             time.sleep(max(0, (self.start_ns + int(self.settle * SECOND / 2) - time.monotonic_ns()) / SECOND))
             self.tier = self.tiers()

@@ -85,6 +85,8 @@ class Bench:
             row["device_used"] = round(sum(h.time.share(t.begin_ns, t.end_ns) for h in had), 2)
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
             row["overcharged"] = [round(c, 2) for c in (t.charged(i, h) for i, h in enumerate(had)) if c is not None]
+            row["bypassed"] = t.bypassed
+            row["longest_wait_ms"] = [round(longest_wait(h, t.begin_ns, t.end_ns), 2) for h in had]
             row["incomplete"] = sum(not h.complete for h in had)
             self.judge(row)
             rows.append(row)
