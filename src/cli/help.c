@@ -23,7 +23,8 @@ static const char purpose[] = "run programs under an exact share of a GPU's memo
 
 static const char *const overview[] = {
 	"mete gives a program, with all processes that it starts, an exact share of device memory, and of the device's "
-	"time where that is asked for: on a GPU of this machine, or on a software device where there is none. Programs run unchanged. meted, the daemon, keeps the "
+	"time where that is asked for: on a GPU of this machine, or on a software device where there is none. Programs "
+	"run unchanged. meted, the daemon, keeps the "
 	"account; `mete run` starts a private one when none runs.",
 	"What is enforced: a shim in front of the driver's library charges every allocation before the driver is "
 	"asked, and lets work through in turns that meted gives. That holds for programs that use the driver's "

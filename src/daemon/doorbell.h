@@ -3,8 +3,8 @@
  *
  * A pipe for each tenant. Its processes get a descriptor that is open for reading and writing: a write never finds the
  * pipe without a reader, so no signal comes when meted is away, and never waits. meted reads from a descriptor of its
- * own, whose flags no process can change. A full pipe loses nothing: it has been rung. Who reads from it, or rings all the
- * time, harms the own tenant alone.
+ * own, whose flags no process can change. A full pipe loses nothing: it has been rung. Who reads from it, or rings all
+ * the time, harms the own tenant alone.
  */
 #pragma once
 

@@ -171,16 +171,19 @@ static void sample_seat(struct seat *s, uint64_t now_ns)
 	window_add(s->window, &now, false);
 }
 
-/* What a predecessor wrote down for the tenant; the latest of its clients' pages has it. */
-static void resume(struct place *p, struct seat *s, uint64_t now_ns)
+/*
+ * What was written down for the tenant, by a predecessor (`found`) or before it was native for a while; the latest of
+ * its clients' pages has it.
+ */
+static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 {
 	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
 	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
 
 	if (charged > arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns)
 		arbiter_resume(p->engine->arbiter, p->at, charged,
-			       atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed));
-	if (!(s->gate & WIRE_OPEN) || until <= now_ns)
+			       found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0);
+	if (!found || !(s->gate & WIRE_OPEN) || until <= now_ns)
 		return;
 	until = until < now_ns + HOLD_NS ? until : now_ns + HOLD_NS;
 	if (until > p->engine->hold_ns)
@@ -204,8 +207,7 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->listen = ~0u;
 	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
 	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
-	if (found)
-		resume(p, s, now_ns);
+	resume(p, s, found, now_ns);
 	sample(p, now_ns, true);
 	sample_seat(s, now_ns);
 	write_shares(p, s);

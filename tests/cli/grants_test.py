@@ -15,7 +15,8 @@ class Schema:
               'promised_cores': float}
     SHARE = {'index': int, 'uuid': str, 'quota_bytes': int, 'target_bytes': (int, None), 'held_bytes': int,
              'peak_bytes': int, 'refused': int, 'policy': str, 'cores': (float, None), 'cores_limit': float,
-             'weight': (int, None), 'class': str, 'turn_ms': (float, None), 'frozen': bool}
+             'weight': (int, None), 'class': str, 'turn_ms': (float, None), 'frozen': bool, 'tier': str,
+             'tier_note': str, 'share_1s': (float, None), 'share_10s': (float, None), 'share_60s': (float, None)}
     HELD = {'index': int, 'held_bytes': int, 'credit_bytes': int, 'peak_bytes': int}
     PROCESS = {'pid': int, 'command': str, 'attached': bool, 'devices': [HELD]}
     GRANT = {'name': str, 'id': int, 'driver': object, 'state': str, 'socket': str, 'runner_pid': (int, None),
@@ -89,7 +90,7 @@ class Lists(place.MeteTest):
         pid = str(grant['processes'][0]['pid'])
         self.assertEqual(lines[1].split(),
                          ['job', pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', '-', '-', '-', 'normal', 'native',
-                          'mete_client'])
+                          'none', 'mete_client'])
         # Aligned: the end of every right-aligned head is the end of its cells.
         for head in ('HELD', 'QUOTA', 'PEAK'):
             self.assertEqual(lines[1][:lines[0].index(head) + len(head)][-3:], 'MiB')
