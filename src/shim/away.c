@@ -63,3 +63,9 @@ uint64_t away_nap(const struct pace *p, uint64_t now_ns, uint64_t most_ns)
 
 	return nap < most_ns ? nap : most_ns;
 }
+
+void away_reset(void)
+{
+	atomic_store(&gone_ns, 0);
+	atomic_store(&looked_ns, 0);
+}

@@ -18,3 +18,6 @@ bool away_is(const struct pace *p);
 bool away_open(struct pace *p, uint64_t now_ns);
 /* How long to sleep until away_look() or away_open() have something new to say, at most `most_ns`. */
 uint64_t away_nap(const struct pace *p, uint64_t now_ns, uint64_t most_ns);
+
+/* In the child of fork(). */
+void away_reset(void);

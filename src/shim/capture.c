@@ -77,6 +77,8 @@ static void ended(bool was)
 
 	while (was && n && !atomic_compare_exchange_weak(&capture_count, &n, n - 1))
 		;
+	if (was && n == 1)
+		launches_mark_all();
 }
 
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)

@@ -328,7 +328,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	c.word = atomic_load(&f->submitted);
 	c.end = lane_event(s->lane);
 	c.end_ns = tick_now();
-	if (c.end && lane_record(c.end, s->handle, s->per_thread) != CUDA_SUCCESS) {
+	if (c.end && lane_record(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread) != CUDA_SUCCESS) {
 		lane_return(s->lane, c.end);
 		c.end = NULL;
 	}

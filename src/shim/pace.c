@@ -45,6 +45,7 @@ struct asker {
 	uint64_t gate_ns;     /* since when it waits for the turn; 0: it does not */
 	uint64_t stuck_at_ns; /* it passes then */
 	uint32_t progress;    /* of the pace when it began to wait */
+	bool wants; /* the engine to itself, and is counted in alone_wanted */
 	bool bypass;
 };
 
@@ -108,7 +109,7 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 	uint64_t admitted = atomic_load(&p->admitted);
 
 	atomic_store_explicit(&p->wire->done_by_ns, p->busy ? now_ns + remaining : 0, memory_order_relaxed);
-	if (!p->busy || p->alone || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going() ||
+	if (!p->busy || p->alone || p->alone_wanted || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going() ||
 	    trace_on() || away_is(p)) {
 		atomic_store(&p->limit, p->completed);
 		return;
@@ -143,7 +144,7 @@ static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t
 		return PASS_NOW;
 	if (!(gate & WIRE_OPEN) || away_is(p))
 		return away_open(p, now_ns) ? (empty ? PASS_NOW : PASS_PROGRESS) : PASS_GATE;
-	if (!empty && (a->unknown || p->alone))
+	if ((p->alone_wanted && !a->wants) || (!empty && (a->unknown || p->alone)))
 		return PASS_PROGRESS;
 	if (until && now_ns + remaining + a->ns > until && !(empty && p->turn_used != gate))
 		return away_open(p, now_ns) && empty ? PASS_NOW : PASS_GATE;
@@ -264,6 +265,14 @@ static void sleep_on(struct pace *p, enum pass why, uint32_t gate, uint32_t prog
 		tick_wait(&p->progress, progress, most_ns, false);
 }
 
+/* A launch of unknown length holds the known ones up, or it would wait for ever beside a busy thread. */
+static void want_locked(struct pace *p, struct asker *a, bool wants)
+{
+	if (a->wants != wants)
+		p->alone_wanted += wants ? 1 : (uint32_t)-1;
+	a->wants = wants;
+}
+
 /* One try. True: it is decided, *ret_free says how. */
 static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_free)
 {
@@ -272,6 +281,8 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	bool several, rings;
 	enum pass pass;
 
+	if (away_is(p))
+		away_look(p);
 	pthread_mutex_lock(&p->lock);
 	now = tick_now();
 	gate = atomic_load(&p->wire->gate);
@@ -282,6 +293,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {
 		rings = p->wire->busy_since_ns == now;
 		wait_ends_locked(p, a, now);
+		want_locked(p, a, false);
 		pthread_mutex_unlock(&p->lock);
 		if (rings)
 			pace_ring(p, WIRE_ON_DEMAND);
@@ -296,6 +308,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 		wait_begins_locked(p, a, now);
 	else
 		wait_ends_locked(p, a, now);
+	want_locked(p, a, a->unknown && pass == PASS_PROGRESS);
 	stuck_locked(p, a, now);
 	pace_refresh_locked(p, now);
 	several = !markers_one_stream_locked(p);
@@ -335,10 +348,10 @@ static void record_start(struct launch *l)
 
 	if (!now || !lane_enter(s->lane))
 		return;
-	lane_base(s->lane, s->handle, s->per_thread, now);
+	lane_base(s->lane, l->handle, l->per_thread, now);
 	l->start = lane_event(s->lane);
 	l->start_ns = tick_now();
-	if (l->start && lane_record(l->start, s->handle, s->per_thread) != CUDA_SUCCESS) {
+	if (l->start && lane_record(l->start, l->handle, l->per_thread) != CUDA_SUCCESS) {
 		lane_return(s->lane, l->start);
 		l->start = NULL;
 	}
@@ -357,6 +370,8 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 	l->pace = NULL;
 	l->start = NULL;
 	l->start_ns = 0;
+	l->handle = w->stream;
+	l->per_thread = w->per_thread;
 	l->stream = stream_add(w->stream, w->per_thread);
 	if (!l->stream || (capture_going() && capture_is(w->stream, w->per_thread))) {
 		errno = saved;
@@ -469,4 +484,6 @@ void pace_reset(void)
 	estimate_reset();
 	capture_reset();
 	trace_reset();
+	watcher_reset();
+	away_reset();
 }

@@ -50,6 +50,7 @@ struct pace {
 	uint64_t written_off_ns; /* in flight, but so long that nobody waits for it any more */
 	uint64_t anchor_ns;	 /* what is in flight has been running since then */
 	bool alone;		 /* what is in flight is of unknown length */
+	uint32_t alone_wanted;	 /* launches of unknown length that wait for the rest to end */
 	uint32_t turn_used;	 /* the gate of the turn in which something was admitted */
 	bool busy;		 /* the page says so */
 	bool edge_open;		 /* the last edge on the page is a begin */
@@ -74,6 +75,8 @@ struct launch {
 	uint64_t inc;
 	uint32_t key;
 	bool mark;
+	CUstream handle; /* as the program named it */
+	bool per_thread;
 	bool began; /* nothing was in flight before it */
 	CUevent start;
 	uint64_t start_ns;

@@ -94,6 +94,19 @@ static void fill_locked(struct stream *s, uint64_t key, CUstream handle, bool pe
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
+/* With more streams than places, those that find none share a record for each context. */
+static struct stream *add(uint64_t key, CUstream handle, bool per_thread, struct lane *l)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = stream_lookup(key);
+	if (!s && (s = free_place_locked(key)))
+		fill_locked(s, key, handle, per_thread, l);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
 struct stream *stream_add(CUstream handle, bool per_thread)
 {
 	uint64_t key = stream_key(handle, per_thread);
@@ -106,12 +119,8 @@ struct stream *stream_add(CUstream handle, bool per_thread)
 					    : (CUcontext)(uintptr_t)(key & ~(uint64_t)3));
 	if (!l)
 		return NULL;
-	pthread_mutex_lock(&lock);
-	s = stream_lookup(key);
-	if (!s && (s = free_place_locked(key)))
-		fill_locked(s, key, handle, per_thread, l);
-	pthread_mutex_unlock(&lock);
-	return s;
+	s = add(key, handle, per_thread, l);
+	return s ? s : add((uint64_t)(uintptr_t)l->context | 3, (CUstream)2, false, l);
 }
 
 static void retire_locked(struct stream *s)

@@ -177,3 +177,8 @@ void watcher_start(struct pace *p)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
 	errno = saved;
 }
+
+void watcher_reset(void)
+{
+	atomic_store(&in_driver, 0);
+}

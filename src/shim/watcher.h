@@ -11,3 +11,6 @@
 
 /* Makes the thread, if there is none. */
 void watcher_start(struct pace *p);
+
+/* In the child of fork(), which has none. */
+void watcher_reset(void);

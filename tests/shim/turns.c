@@ -6,6 +6,7 @@
  */
 #include "turns.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 static _Atomic int launched;
@@ -508,6 +509,83 @@ static void case_trace(void)
 	wait_idle(WIRE_COMPUTE);
 }
 
+/* meted is gone: after a while the program paces itself by its guarantee, until meted is back. */
+static void ask(const char *word)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", getenv("TEST_FOLDER"), word);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	while (access(path, F_OK) == 0)
+		nap(1 * MS);
+}
+
+static void case_away(void)
+{
+	struct wire_turn *t;
+	uint64_t before, took;
+	pthread_t thread;
+	uint64_t ns = 1 * MS;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	atomic_store(&t->guarantee_ppm, 250000);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	for (int i = 0; i < 3; i++) {
+		is(launch(busy, 5 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	ask("kill");
+	before = now_ns();
+	for (int i = 0; i < 20; i++)
+		is(launch(busy, 5 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	took = now_ns() - before;
+	printf("# %.1f ms for 100 ms at a quarter\n", (double)took / 1e6);
+	ok(took >= 200 * MS + 300 * MS); /* the patience, and a quarter of the device but for a burst */
+	ask("start");
+	nap(50 * MS);
+	pthread_create(&thread, NULL, launch_one, &ns);
+	nap(400 * MS); /* meted is back, and its gate is closed */
+	is(atomic_load(&launched), 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+}
+
+/* A program that is stopped in its turn and goes on later finds its gate as it is then. */
+static void case_stop(void)
+{
+	unsigned int edges = 0;
+	pid_t self = getpid(), helper;
+	int status;
+
+	setup();
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	helper = fork();
+	if (!helper) {
+		for (int i = 0; i < 5; i++) {
+			nap(20 * MS);
+			kill(self, SIGSTOP);
+			nap(20 * MS);
+			kill(self, SIGCONT);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 200; i++)
+		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	waitpid(helper, &status, 0);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 200);
+	take_edges(WIRE_COMPUTE, &edges);
+	ok(edges >= 2);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -529,6 +607,8 @@ int main(int argc, char **argv)
 		{ "stuck", case_stuck },
 		{ "copies", case_copies },
 		{ "trace", case_trace },
+		{ "away", case_away },
+		{ "stop", case_stop },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 
