@@ -294,7 +294,7 @@ static void set_outsiders(struct arbiter *a)
 			turns_close(a, i);
 		else if (!t->terms.gated) {
 			lose_turn(a, i);
-			turns_set(t, true, 0, 0);
+			turns_set(a, t, true, 0, 0);
 		}
 	}
 }

@@ -132,7 +132,7 @@ uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
 void turns_wake_at(struct arbiter *a, uint64_t at_ns);
 bool turns_high_about(const struct arbiter *a);
 uint64_t turns_bound(const struct arbiter *a, const struct tenant *t);
-void turns_set(struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns);
+void turns_set(const struct arbiter *a, struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns);
 void turns_close(struct arbiter *a, int i);
 void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns);
 void turns_serve(struct arbiter *a, enum pool p);

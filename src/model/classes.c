@@ -52,7 +52,7 @@ void classes_stand_open(struct arbiter *a, bool work)
 		if (!t->turn.open && !work && rights_has_tokens(a, i)) {
 			t->opened_ns = a->now_ns;
 			t->quantum_from_ns = a->now_ns;
-			turns_set(t, true, 0, turns_bound(a, t));
+			turns_set(a, t, true, 0, turns_bound(a, t));
 		} else if (t->turn.open && work) {
 			turns_close(a, i);
 		}

@@ -23,13 +23,27 @@ uint64_t turns_bound(const struct arbiter *a, const struct tenant *t)
 	return a->params.bound_ns;
 }
 
-void turns_set(struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
+/* Nobody else is about, and what waits at its open gate fits when the turn ends at until_ns, but not as it was. */
+static bool makes_room(const struct arbiter *a, const struct tenant *t, uint64_t until_ns)
+{
+	uint64_t from = t->demand.busy && t->demand.done_by_ns > a->now_ns ? t->demand.done_by_ns : a->now_ns;
+	uint64_t end_ns = from + t->demand.needs_ns;
+
+	if (!t->demand.waiting || !t->turn.until_ns || a->lags[MAIN].count + a->lags[REST].count > 1)
+		return false;
+	return end_ns > t->turn.until_ns && end_ns <= until_ns;
+}
+
+void turns_set(const struct arbiter *a, struct tenant *t, bool open, uint64_t until_ns, uint64_t bound_ns)
 {
 	uint64_t was = t->turn.until_ns;
 
-	/* A client takes each change for a new turn: what is later by less than a long launch is left as it is. */
+	/*
+	 * A client takes each change for a new turn: what is later by less than a long launch is left as it is, but not
+	 * where it is just what the launch needs that waits.
+	 */
 	if (t->turn.open == open && t->turn.bound_ns == bound_ns && !until_ns == !was && until_ns + 20 * US >= was &&
-	    until_ns < was + 500 * US)
+	    until_ns < was + 500 * US && !makes_room(a, t, until_ns))
 		return;
 	t->turn.open = open;
 	t->turn.until_ns = until_ns;
@@ -82,7 +96,7 @@ void turns_close(struct arbiter *a, int i)
 	note_absence(a, t);
 	note_longest(a, t);
 	t->closed_ns = a->now_ns;
-	turns_set(t, false, 0, 0);
+	turns_set(a, t, false, 0, 0);
 }
 
 static uint64_t room_for(const struct tenant *t)
@@ -111,7 +125,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	t->turn_idled_ns = 0;
 	turns_begin_quantum(a, i, from_ns);
 	a->holder[pool_of(t)] = i;
-	turns_set(t, true, 0, turns_bound(a, t));
+	turns_set(a, t, true, 0, turns_bound(a, t));
 }
 
 /* How long the holder may have nothing in flight while others wait. */
@@ -243,7 +257,7 @@ static void go_on_alone(struct arbiter *a, enum pool p)
 		rival = rival > least ? rival : least;
 		end = rival < end ? rival : end;
 	}
-	turns_set(t, true, end == UINT64_MAX ? 0 : end, turns_bound(a, t));
+	turns_set(a, t, true, end == UINT64_MAX ? 0 : end, turns_bound(a, t));
 	if (end != UINT64_MAX)
 		turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
@@ -266,7 +280,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		planned = planned_end(a, h, c);
 		end = turn_end(a, h, c, planned);
 	}
-	turns_set(t, true, planned, turns_bound(a, t));
+	turns_set(a, t, true, planned, turns_bound(a, t));
 	turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
 
