@@ -260,6 +260,8 @@ static void stream_run_locked(struct stream *s, const struct point *until)
 			settle_locked(s);
 			continue;
 		}
+		mind_locked(s); /* it may take long, and others may wait for what is in the tail */
+		worker_need_locked();
 		if (!tail_marks(o))
 			operation_execute_locked(s, o);
 		tail_add(s);

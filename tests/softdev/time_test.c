@@ -18,6 +18,16 @@ static const char text[] = ".version 7.0\n"
 			   ".visible .entry ms1() { ret; }\n"
 			   ".visible .entry ms2() { ret; }\n"
 			   ".visible .entry _Z5twicePf(.param .u64 p) { ret; }\n"
+			   ".visible .entry until(.param .u64 p) {\n"
+			   "  .reg .u64 %r<2>;\n"
+			   "  .reg .u32 %v<2>;\n"
+			   "  .reg .pred %p;\n"
+			   "  ld.param.u64 %r1, [p];\n"
+			   "L: ld.volatile.global.u32 %v1, [%r1];\n"
+			   "  setp.eq.u32 %p, %v1, 0;\n"
+			   "  @%p bra L;\n"
+			   "  ret;\n"
+			   "}\n"
 			   ".visible .entry endless() { L: bra L; }\n"
 			   ".visible .entry loop(.param .u64 n) {\n"
 			   "  .reg .u64 %r<2>;\n"
@@ -220,6 +230,47 @@ static void in_graphs(CUevent a, CUevent b)
 	CU(cuGraphExecDestroy(exec));
 	CU(cuGraphDestroy(graph));
 	CU(cuStreamDestroy(s));
+}
+
+static _Atomic int gate;
+
+static void wait_gate(void *unused)
+{
+	while (!gate)
+		nap(1);
+}
+
+/* A kernel that is executed ahead waits for what another stream does after the kernel before it. */
+static void waiting_ahead(void)
+{
+	CUstream s, other;
+	CUdeviceptr flag;
+	void *params[] = { &flag };
+	CUevent between;
+	int tries;
+
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CU(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	CU(cuEventCreate(&between, CU_EVENT_DISABLE_TIMING));
+	CU(cuMemAlloc(&flag, 4));
+	CU(cuMemsetD32(flag, 0, 1));
+	CU(cuCtxSynchronize());
+	CU(cuLaunchHostFunc(s, wait_gate, NULL));
+	CU(launch("_Z5twicePf", 1, 32, s));
+	CU(cuEventRecord(between, s));
+	CU(cuLaunchKernel(function("until"), 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
+	CU(cuStreamWaitEvent(other, between, 0));
+	CU(cuMemsetD32Async(flag, 1, 1, other));
+	gate = 1;
+	for (tries = 0; tries < 500 && atomic_load((_Atomic uint32_t *)(uintptr_t)flag) == 0; tries++)
+		nap(20); /* nobody asks the driver meanwhile */
+	ok(tries < 500);
+	atomic_store((_Atomic uint32_t *)(uintptr_t)flag, 1);
+	CU(cuCtxSynchronize());
+	CU(cuMemFree(flag));
+	CU(cuEventDestroy(between));
+	CU(cuStreamDestroy(s));
+	CU(cuStreamDestroy(other));
 }
 
 /* Eight small kernels of 8 ms between two of 1 ms: on however few threads, they run side by side. */
@@ -458,6 +509,7 @@ int main(int argc, char **argv)
 	overlapping(a, b);
 	in_graphs(a, b);
 	in_branches(a, b);
+	waiting_ahead();
 	copies(a, b);
 	equals();
 	stopped();
