@@ -105,6 +105,16 @@ static void output_discard(struct output *o)
 	*o = (struct output){ 0 };
 }
 
+/* Turns that were given. */
+static size_t turns_of(const struct recording *r)
+{
+	size_t turns = 0;
+
+	for (size_t i = 0; i < r->turns; i++)
+		turns += r->turn[i].open;
+	return turns;
+}
+
 /* A line on the terminal that is written over and over. */
 static void show_progress(const struct recording *r, double seconds, uint64_t *shown_ns)
 {
@@ -114,7 +124,7 @@ static void show_progress(const struct recording *r, double seconds, uint64_t *s
 		return;
 	*shown_ns = now;
 	fprintf(stderr, "\rmete: recording: %.1f of %g s, %zu launches, %zu turns; ^C ends it  ",
-		(double)((int64_t)now - r->begin_ns) / 1e9, seconds, r->launches, r->turns);
+		(double)((int64_t)now - r->begin_ns) / 1e9, seconds, r->launches, turns_of(r));
 }
 
 static void end_progress(uint64_t shown_ns)
@@ -265,7 +275,7 @@ static void print_summary(const struct recording *r, const char *path)
 {
 	if (strcmp(path, "-")) {
 		printf("%s: %.1f s, %zu launches, %zu turns\n", path, (double)recording_length(r) / 1e9, r->launches,
-		       r->turns);
+		       turns_of(r));
 		if (json_array_size(r->tenants))
 			print_tenants(r);
 		print_longest(r);

@@ -3,12 +3,14 @@ import json
 import os
 import re
 import signal
+import subprocess
 import termios
 
 import place
 from place import CLIENT, METE, MIB, wait_for
 from terminal import Terminal
 
+TURN_CLIENT = os.path.join(place.BUILD, 'tests/daemon/turn_client')
 HINTS = 'q quit'
 
 
@@ -147,6 +149,53 @@ class Top(place.MeteTest):
         self.assertEqual(process.wait(place.WAIT_S), 0)
         terminal.until(lambda text: pid not in text, 'who has ended is gone')
         self.quit(terminal)
+
+    def test_shares(self):
+        """What a tenant gets is shown and changed: its guarantee, its limit, and no turns at all while it is frozen."""
+        self.assertEqual(self.mete('create', 'team', '-m', '64M', '--cores', '40', '--cores-limit', '60').returncode, 0)
+        self.assertEqual(self.mete('create', 'other', '-m', '64M', '--cores', '50').returncode, 0)
+        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '120'], env=self.env,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        worker.stdout.readline()
+        terminal = self.top('-d', '0.2', columns=120)
+        terminal.shows('team', '40-60', 'T2', 'turn_client')
+        self.assertRegex(terminal.screen.text(), r'0 mete software device +0B/1G +90\.0 ')
+        terminal.until(lambda _: self.percent(terminal, 5) > 10, 'it gets something')
+        terminal.shows('team ')
+        terminal.until(lambda text: re.search(r' team [0-9]+\n', text), 'and uses the device')
+        terminal.press('c45\r')
+        terminal.shows('team: cores is now 45', '45-60')
+        terminal.press('l55%\r')
+        terminal.shows('team: cores_limit is now 55', '45-55')
+        terminal.press('c70\r')  # others have 50
+        terminal.shows('50 % of its time is not guaranteed', 'overcommit')
+        terminal.press('lx\r')
+        terminal.shows('x: not a number; nothing was changed')
+        terminal.press('c101\r')
+        terminal.until(lambda text: '101' in text.split('\n')[-1], 'what is refused is said')
+        share = self.grant('team')['devices'][0]
+        self.assertEqual((share['cores'], share['cores_limit']), (45, 55))
+        terminal.press('f')
+        terminal.shows('team: frozen')
+        terminal.until(lambda _: self.row(terminal, 'team')[3] == 'frozen', 'it is marked')
+        terminal.until(lambda _: self.percent(terminal, 5) == 0, 'it gets nothing')
+        self.assertTrue(self.grant('team')['devices'][0]['frozen'])
+        terminal.press('f')
+        terminal.shows('team: thawed')
+        terminal.until(lambda _: self.percent(terminal, 5) > 10, 'it gets something again')
+        self.assertFalse(self.grant('team')['devices'][0]['frozen'])
+        terminal.press('\r')
+        terminal.until(lambda text: re.search(rf'\n  {worker.pid} .* turn_client', text), 'its process')
+        self.quit(terminal)
+        worker.kill()
+        worker.wait()
+        worker.stdin.close()
+        worker.stdout.close()
+
+    def percent(self, terminal, column):
+        """A figure in the tenant's row; 0 when it is not known."""
+        words = self.row(terminal, 'team')
+        return float(words[column]) if len(words) > column and words[column] != '-' else 0
 
     def test_many_rows(self):
         names = [f'g{n:02}' for n in range(30)]

@@ -9,6 +9,7 @@ import trace_format
 from place import wait_for
 from terminal import Terminal
 
+TURN_CLIENT = os.path.join(place.BUILD, 'tests/daemon/turn_client')
 WIRE_CLIENT = os.path.join(place.BUILD, 'tests/daemon/wire_client')
 
 
@@ -87,6 +88,30 @@ class Trace(place.MeteTest):
         self.assertEqual(names['process_name', train.pid, 0], 'train: wire_client')
         self.assertEqual(names['thread_name', infer.pid, 22], 'thread 22: calls')
         self.assertEqual(len([e for e in events if e['ph'] == 's']), 1150)
+
+    def test_turns(self):
+        """Two tenants that share an engine: who had a turn when, and when the engine was busy with it."""
+        for name in ('left', 'right'):
+            self.assertEqual(self.mete('create', name, '-m', '1M', '--cores', '50').returncode, 0)
+            worker = subprocess.Popen([TURN_CLIENT, self.grant(name)['socket'], '0', '1000', '0', '60'], env=self.env,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.clients.append(worker)
+            worker.stdout.readline()
+        time.sleep(0.3)
+        self.finish(self.start('trace', '--for', '1s', '-o', 't.json', cwd=self.folder), 'left', 'right')
+        events, names = self.check('t.json')
+        tracks = {}
+        for event in events:
+            if event['ph'] == 'X' and event['cat'] in ('turn', 'busy'):
+                tracks.setdefault(names['thread_name', event['pid'], event['tid']], []).append(event)
+        self.assertEqual(set(tracks), {'left: turns', 'left: busy', 'right: turns', 'right: busy'})
+        for name, slices in tracks.items():
+            self.assertGreater(len(slices), 5, name)
+            share = sum(event['dur'] for event in slices) / 1000000
+            self.assertTrue(0.15 < share < 0.85, (name, share))
+        for event in tracks['left: turns'] + tracks['right: turns']:
+            self.assertIn(event['args']['ended'], ('over', 'taken', 'idle', 'with the trace'))
+        self.assertEqual({e['name'] for e in events if e['ph'] == 'C'}, {'lag of left', 'lag of right'})
 
     def test_interrupt(self):
         client = self.attach('train')

@@ -2,6 +2,9 @@
 from harness import *
 
 
+TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
+
+
 class Trace:
     """A trace that is read as mete does."""
 
@@ -169,6 +172,45 @@ def test_several(m):
     c.close()
 
 
+def test_turns(m):
+    """Turns and busy intervals of two tenants that share an engine."""
+    workers, names = [], ("left", "right")
+    for name in names:
+        path = m.make(name, devices=[{"device": "1", "mem_bytes": 1 << 20, "cores": 50}])
+        workers.append(subprocess.Popen([TURN_CLIENT, path, "0", "1000", "0", "60"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True))
+        workers[-1].stdout.readline()
+    time.sleep(0.3)
+    t = Trace(m, seconds=1, grants=list(names))
+    until(lambda: t.read() is None or t.done)
+    same(sorted(x["name"] for x in t.lists["tenants"]), list(names), "both are named")
+    for tenant in (0, 1):
+        turns = [w for w in t.lines if w[0] == "T" and w[1:4] == [str(tenant), "0", "0"]]
+        states = [w[4] for w in turns]
+        ok(states.count("1") > 5 and states.count("0") > 5, "turns are given and end", turns[:9])
+        ok(all(int(a[5]) <= int(b[5]) for a, b in zip(turns, turns[1:])), "in the order of their times")
+        same({w[9] for w in turns if w[4] == "0"} - {"over", "taken", "idle"}, set(), "for known reasons")
+        same({w[9] for w in turns[1:] if w[4] == "1"}, {"given"}, "given, and one may be from before")
+    for client in (0, 1):
+        edges = [w for w in t.lines if w[0] == "E" and w[1] == str(client)]
+        ok(len(edges) > 10 and all(a[4] != b[4] for a, b in zip(edges, edges[1:])), "edges begin and end by turns",
+           edges[:9])
+        busy = sum(int(b[5]) - int(a[5]) for a, b in zip(edges, edges[1:]) if a[4] == "1")
+        ok(0.2e9 < busy < 0.8e9, "the engine is busy with each for about half of the time", busy)
+    same(t.lost, {"overwritten": 0, "full": 0}, "nothing is lost")
+    t = Trace(m, grants=["left"])
+    workers[0].kill()
+    workers[0].wait()
+    ok(until(lambda: t.read() is None or any(w[0] == "G" for w in t.lines)), "the end of a client is told")
+    same({w[1] for w in t.lines}, {"0"}, "and nothing of the other tenant")
+    t.stop()
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+        worker.stdin.close()
+        worker.stdout.close()
+
+
 def test_refusals(m):
     c = m.control()
     for fields, code, part in (({}, "malformed", "seconds"), ({"seconds": 0}, "malformed", "seconds"),
@@ -194,6 +236,7 @@ test_launches(m)
 test_lost(m)
 test_clients_come_and_go(m)
 test_cheat(m)
+test_turns(m)
 test_several(m)
 test_refusals(m)
 m.close()
