@@ -154,7 +154,7 @@ class Top(place.MeteTest):
         """What a tenant gets is shown and changed: its guarantee, its limit, and no turns at all while it is frozen."""
         self.assertEqual(self.mete('create', 'team', '-m', '64M', '--cores', '40', '--cores-limit', '60').returncode, 0)
         self.assertEqual(self.mete('create', 'other', '-m', '64M', '--cores', '50').returncode, 0)
-        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '120'], env=self.env,
+        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '30'], env=self.env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         worker.stdout.readline()
         terminal = self.top('-d', '0.2', columns=120)
