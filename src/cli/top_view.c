@@ -281,7 +281,7 @@ struct use {
 		double got;
 	} by[32];
 	size_t count;
-	double busy_pct, held_bytes;
+	double busy_pct, held_bytes, promised_pct;
 };
 
 static void use_add(struct use *use, const char *name, double got)
@@ -304,15 +304,18 @@ static void find_use(const struct top_view *view, const char *uuid, struct use *
 	json_t *grant, *share;
 	size_t i, j;
 
-	*use = (struct use){ .busy_pct = NAN };
+	*use = (struct use){ .busy_pct = NAN, .promised_pct = NAN };
 	json_array_foreach(view->grants, i, grant) json_array_foreach(json_object_get(grant, "devices"), j, share)
 	{
 		double got = top_figure(share, "share_1s"), held = top_figure(share, "held_bytes");
+		double cores = top_figure(share, "cores");
 
 		if (strcmp(device_text(share, "uuid"), uuid))
 			continue;
 		if (!isnan(got))
 			use->busy_pct = (isnan(use->busy_pct) ? 0 : use->busy_pct) + got;
+		if (!isnan(cores))
+			use->promised_pct = (isnan(use->promised_pct) ? 0 : use->promised_pct) + cores;
 		use->held_bytes += isnan(held) ? 0 : held;
 		if (json_array_size(json_object_get(grant, "processes")) || got > 0)
 			use_add(use, device_text(grant, "name"), got);
@@ -342,6 +345,8 @@ static void arrange_device(const struct top_view *view, json_t *json, struct top
 	struct use use;
 
 	find_use(view, device_text(json, "uuid"), &use);
+	if (!isnan(use.promised_pct)) /* newer than the answer about devices */
+		promised = use.promised_pct;
 	*device = (struct top_device){ .busy_pct = use.busy_pct,
 				       .full_pct = total > 0 ? use.held_bytes * 100 / total : NAN };
 	snprintf(device->index, sizeof(device->index), "%lld", (long long)device_number(json, "index"));

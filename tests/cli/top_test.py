@@ -165,8 +165,8 @@ class Top(place.MeteTest):
         terminal.until(lambda text: re.search(r' team [0-9]+\n', text), 'and uses the device')
         terminal.press('c45\r')
         terminal.shows('team: cores is now 45', '45-60')
-        terminal.press('l55%\r')
-        terminal.shows('team: cores_limit is now 55', '45-55')
+        terminal.press('l80%\r')
+        terminal.shows('team: cores_limit is now 80', '45-80', ' 95.0 ')
         terminal.press('c70\r')  # others have 50
         terminal.shows('50 % of its time is not guaranteed', 'overcommit')
         terminal.press('lx\r')
@@ -174,7 +174,7 @@ class Top(place.MeteTest):
         terminal.press('c101\r')
         terminal.until(lambda text: '101' in text.split('\n')[-1], 'what is refused is said')
         share = self.grant('team')['devices'][0]
-        self.assertEqual((share['cores'], share['cores_limit']), (45, 55))
+        self.assertEqual((share['cores'], share['cores_limit']), (45, 80))
         terminal.press('f')
         terminal.shows('team: frozen')
         terminal.until(lambda _: self.row(terminal, 'team')[3] == 'frozen', 'it is marked')
