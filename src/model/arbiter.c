@@ -239,8 +239,9 @@ static bool anybody_waits(const struct arbiter *a)
 static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
 {
 	const struct tenant *t = &a->tenant[i];
+	bool alone = a->lags[MAIN].count + a->lags[REST].count <= 1;
 	/* What it has waiting did not fit beside what is in flight: at the end of that it may, or the turn is over. */
-	uint32_t listen = waits || t->demand.waiting ? WIRE_ON_IDLE : 0;
+	uint32_t listen = waits || (t->demand.waiting && alone) ? WIRE_ON_IDLE : 0;
 
 	/* Its edges have to be taken from now and then, from then on. */
 	if (!t->demand.busy && a->now_ns > t->last_end_ns + WORK_NS)
