@@ -264,6 +264,8 @@ static void stream_run_locked(struct stream *s, const struct point *until)
 		worker_need_locked();
 		if (!tail_marks(o))
 			operation_execute_locked(s, o);
+		else if (o->submitted_ns)
+			o->marked_ns = clock_now_ns();
 		tail_add(s);
 		settle_locked(s);
 		if (waiting && !tail_empty(s))

@@ -98,6 +98,17 @@ static bool has_ended(struct operation *o)
 	return true;
 }
 
+/*
+ * The end of the work before; where that had ended when a record was submitted, when the stream came to the record, as
+ * what follows begins no earlier.
+ */
+static uint64_t mark_time(const struct stream *s, const struct operation *o)
+{
+	uint64_t before = later_of(s->reached_ns, o->ready_ns);
+
+	return before < o->submitted_ns ? later_of(o->submitted_ns, o->marked_ns) : before;
+}
+
 static void leave(struct stream *s, struct operation *o)
 {
 	struct work *w = &o->work;
@@ -107,7 +118,7 @@ static void leave(struct stream *s, struct operation *o)
 	else if (o->pace.end_ns)
 		s->reached_ns = o->pace.end_ns;
 	else
-		s->reached_ns = later_of(later_of(s->reached_ns, o->submitted_ns), o->ready_ns);
+		s->reached_ns = mark_time(s, o);
 	if (o->timed) {
 		s->tail_timed--;
 		s->tail_ns -= o->timed_ns;
