@@ -28,6 +28,7 @@ struct seat {
 	uint32_t gate; /* as it stands on the page, and so the others */
 	uint32_t listen;
 	uint64_t until_ns, bound_ns, charged_ns;
+	uint32_t beside;
 	uint64_t told_until_ns, told_bound_ns; /* when the gate last changed */
 	int64_t lag_ns;
 	bool begun;   /* the last edge was a begin */
@@ -399,6 +400,14 @@ static bool write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t
 	return true;
 }
 
+static void write_beside(struct seat *s, uint32_t beside)
+{
+	if (s->beside == beside)
+		return;
+	s->beside = beside;
+	atomic_store_explicit(&s->turn->beside, beside, memory_order_relaxed);
+}
+
 static bool write_listen(struct seat *s, uint32_t listen)
 {
 	bool more = listen & ~s->listen;
@@ -428,6 +437,7 @@ static bool write_place(struct place *p, bool opening)
 	bool look = false, changed = false;
 
 	for (struct seat *s = p->seats; s; s = s->next) {
+		write_beside(s, p->active);
 		look |= write_listen(s, turn->listen);
 		if (turn->open == opening) {
 			look |= !opening && (s->gate & WIRE_OPEN);

@@ -112,7 +112,7 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 	p->completed += packed;
 	f->last_end_ns = p->anchor_ns = end_ns;
 	still_ns = spans_locked(p, f, begin_ns, end_ns);
-	learn_locked(p, f, c, packed, end_ns - begin_ns - still_ns);
+	learn_locked(p, f, c, packed, (end_ns - begin_ns - still_ns) / pace_beside(p));
 	if (atomic_load(&f->submitted) == f->completed)
 		atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
 }

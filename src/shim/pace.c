@@ -84,10 +84,18 @@ static uint64_t oldest_locked(const struct pace *p, uint64_t otherwise)
 	return otherwise;
 }
 
+uint64_t pace_beside(const struct pace *p)
+{
+	uint32_t n = atomic_load_explicit(&p->wire->beside, memory_order_relaxed);
+
+	return n ? n : 1;
+}
+
+/* Of the engine's time, which it shares with other processes of its tenant. */
 static uint64_t remaining_locked(struct pace *p, uint64_t now_ns)
 {
 	uint64_t ns = in_flight_locked(p), oldest = oldest_locked(p, ns);
-	uint64_t run = now_ns > p->anchor_ns ? now_ns - p->anchor_ns : 0;
+	uint64_t run = now_ns > p->anchor_ns ? (now_ns - p->anchor_ns) / pace_beside(p) : 0;
 
 	if (run > oldest)
 		run = oldest;
@@ -106,17 +114,17 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 	uint32_t gate = atomic_load(&p->wire->gate);
 	uint64_t until = atomic_load_explicit(&p->wire->until_ns, memory_order_relaxed);
 	uint64_t remaining = remaining_locked(p, now_ns), bound = bound_of(p), room, unmarked;
-	uint64_t admitted = atomic_load(&p->admitted);
+	uint64_t admitted = atomic_load(&p->admitted), beside = pace_beside(p);
 
-	atomic_store_explicit(&p->wire->done_by_ns, p->busy ? now_ns + remaining : 0, memory_order_relaxed);
+	atomic_store_explicit(&p->wire->done_by_ns, p->busy ? now_ns + remaining * beside : 0, memory_order_relaxed);
 	if (!p->busy || p->alone || p->alone_wanted || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going() ||
 	    trace_on() || away_is(p)) {
 		atomic_store(&p->limit, p->completed);
 		return;
 	}
 	room = remaining < bound ? bound - remaining : 0;
-	if (until && now_ns + remaining + room > until)
-		room = now_ns + remaining < until ? until - now_ns - remaining : 0;
+	if (until && now_ns + (remaining + room) * beside > until)
+		room = now_ns + remaining * beside < until ? (until - now_ns) / beside - remaining : 0;
 	unmarked = pace_ns(admitted - p->marked);
 	if (unmarked + room > bound / 4)
 		room = unmarked < bound / 4 ? bound / 4 - unmarked : 0;
@@ -146,7 +154,7 @@ static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t
 		return away_open(p, now_ns) ? (empty ? PASS_NOW : PASS_PROGRESS) : PASS_GATE;
 	if ((p->alone_wanted && !a->wants) || (!empty && (a->unknown || p->alone)))
 		return PASS_PROGRESS;
-	if (until && now_ns + remaining + a->ns > until && !(empty && p->turn_used != gate))
+	if (until && now_ns + (remaining + a->ns) * pace_beside(p) > until && !(empty && p->turn_used != gate))
 		return away_open(p, now_ns) && empty ? PASS_NOW : PASS_GATE;
 	return fits_bound(bound_of(p), remaining, a->ns) ? PASS_NOW : PASS_PROGRESS;
 }
@@ -250,7 +258,7 @@ static uint64_t nap(const struct pace *p, const struct asker *a, uint64_t now_ns
 	if (why == PASS_GATE)
 		most = away_nap(p, now_ns, most);
 	else if (remaining && remaining + a->ns > bound)
-		most = a->ns < bound ? remaining + a->ns - bound : remaining;
+		most = (a->ns < bound ? remaining + a->ns - bound : remaining) * pace_beside(p);
 	if (most > NAP_NS)
 		most = NAP_NS;
 	return most < 20000 ? 20000 : most;

@@ -171,6 +171,8 @@ void pace_attach(struct wire_page *page, unsigned int devices);
 /* For markers.c and watcher.c, with the lock of the pace held. */
 void pace_refresh_locked(struct pace *p, uint64_t now_ns);
 void pace_ring(const struct pace *p, uint32_t about);
+/* How many processes of the tenant share the engine now: what they launch takes so many times as long. */
+uint64_t pace_beside(const struct pace *p);
 
 static inline bool pace_is_gated(const struct pace *p)
 {
