@@ -17,6 +17,7 @@
 #define SEAT_SAMPLES 12
 #define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
 #define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
+#define AWAY_NS 1000000000ull /* of the time without meted so much is charged at most */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
 #define LONGER_NS 500000ull   /* a turn's end that moves by less can be found later */
 #define ROUNDS 4
@@ -118,6 +119,9 @@ struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, u
 	p->engine = e;
 	p->terms = *terms;
 	p->window = window_new(SAMPLES, SAMPLE_NS);
+	/* Work from before a restart of meted is charged to its tenants, and they join before their clients are found. */
+	if (!e->seats && now_ns > AWAY_NS)
+		now_ns -= AWAY_NS;
 	p->at = p->window ? arbiter_join(e->arbiter, terms, now_ns) : -1;
 	if (p->at < 0) {
 		window_free(p->window);
@@ -191,6 +195,24 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 		p->engine->hold_ns = until;
 }
 
+/*
+ * What a predecessor had read of the edges: a client whose last one was a begin has been busy since, and what it did
+ * after the predecessor last wrote its account is charged now. Nobody is in debt for minutes because meted was away.
+ */
+static void resume_edges(struct seat *s, uint64_t now_ns)
+{
+	uint32_t tail = atomic_load_explicit(&s->turn->edge_tail, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&s->turn->edge[(tail - 1) % WIRE_EDGES], memory_order_relaxed);
+	uint64_t from_ns = atomic_load_explicit(&s->turn->charged_at_ns, memory_order_relaxed);
+
+	if (now_ns > AWAY_NS && from_ns < now_ns - AWAY_NS)
+		from_ns = now_ns - AWAY_NS;
+	s->edge_ns = from_ns < now_ns ? from_ns : now_ns;
+	s->begun = tail && (last & 1);
+	if (s->begun)
+		arbiter_begins(s->place->engine->arbiter, s->place->at, s->edge_ns);
+}
+
 struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uint64_t now_ns)
 {
 	struct seat *s = calloc(1, sizeof(*s));
@@ -209,7 +231,9 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
 	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
 	resume(p, s, found, now_ns);
-	sample(p, now_ns, true);
+	if (found)
+		resume_edges(s, now_ns);
+	sample(p, found ? s->edge_ns : now_ns, true);
 	sample_seat(s, now_ns);
 	write_shares(p, s);
 	s->next = p->seats;
@@ -349,9 +373,10 @@ static bool take_demand(struct place *p, uint64_t now_ns)
 
 /* What the arbiter says. */
 
-static void write_account(const struct place *p, const struct arbiter_reading *r)
+static void write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns)
 {
 	for (struct seat *s = p->seats; s; s = s->next) {
+		atomic_store_explicit(&s->turn->charged_at_ns, now_ns, memory_order_relaxed);
 		if (s->charged_ns == r->charged_ns && s->lag_ns == r->lag_ns)
 			continue;
 		s->charged_ns = r->charged_ns;
@@ -482,7 +507,7 @@ static void account(struct engine *e, uint64_t now_ns)
 		if (!p->seats)
 			continue;
 		r = arbiter_read(e->arbiter, p->at, now_ns);
-		write_account(p, &r);
+		write_account(p, &r, now_ns);
 		if (!due)
 			continue;
 		sample(p, now_ns, false);

@@ -72,6 +72,7 @@ struct wire_turn {
 	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */
 	_Atomic uint32_t class_1; /* 1 + enum arbiter_class; 0: not said */
 	_Atomic uint32_t weight;
+	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: charged_ns and lag_ns are from then */
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
 	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */

@@ -177,6 +177,22 @@ def test_cheat(m):
     c.close()
 
 
+def test_restart_while_busy(m):
+    """Whose kernel ran before meted died, while it was away and after it came is charged for all of it."""
+    c = Case(m, dict(policy="fair"), kernel_us=2500000)
+    ok(until(lambda: c.share(0)["charged_ms"] > 300), "a long kernel runs")
+    m.kill()
+    time.sleep(0.2)
+    m.start()
+    c.reconnect()
+    first = c.share(0)["charged_ms"]
+    ok(first > 400, "what ran without meted is charged", first)
+    time.sleep(0.3)
+    got = c.share(0)["charged_ms"] - first
+    ok(got > 200, "and what runs now", got)
+    c.close()
+
+
 def test_restart(m):
     """meted dies with turns open: accounts go on, and so do the programs, under the next one too."""
     c = Case(m, dict(cores=30), dict(policy="weighted", weight=50), kernel_us=1000)
@@ -202,7 +218,8 @@ def test_restart(m):
 
 
 m = Meted("--soft-only")
-for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_cheat, test_restart]:
+for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_cheat, test_restart,
+             test_restart_while_busy]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()
