@@ -3,6 +3,7 @@
 #include "cuda_shim.h"
 #include "shim/tick.h"
 
+#define SUBMIT_NS 15000u
 #define SINGLES 16u /* launches that are measured one by one after a mixed chunk went wrong */
 
 static struct chunk *chunk_at(struct pace *p, uint32_t i)
@@ -312,6 +313,17 @@ static bool enqueue_locked(struct pace *p, const struct chunk *c)
 	return true;
 }
 
+/*
+ * A launch into an idle stream begins towards the end of the driver's call; of a long call, during which the thread may
+ * have been off the processor, no more than SUBMIT_NS count as spent before.
+ */
+static uint64_t begun_ns(const struct launch *l, uint64_t returned_ns)
+{
+	uint64_t call_ns = (returned_ns - l->host_ns) / 4 * 3;
+
+	return l->host_ns + (call_ns < SUBMIT_NS ? call_ns : SUBMIT_NS);
+}
+
 void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 {
 	struct flow *f = &s->flow[p->engine];
@@ -321,7 +333,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 
 	if (start) {
 		c.start_ns = l->start_ns;
-		c.least_ns = l->host_ns;
+		c.least_ns = begun_ns(l, tick_now());
 		c.idle = l->began;
 	}
 	c.key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed);

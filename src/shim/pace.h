@@ -28,7 +28,7 @@ struct chunk {
 	CUevent end;
 	uint64_t word; /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
-	uint64_t least_ns;	   /* with `start`: the work behind it was not submitted before */
+	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
 	bool idle;		   /* nothing was in flight when `start` was submitted */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
