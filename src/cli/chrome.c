@@ -370,21 +370,24 @@ static const struct span *find_busy(const struct span *busy, size_t count, const
 }
 
 /*
- * Where a launch ran: not before it passed the gate, not before the one before it in its stream had ended, and while
- * the engine was measured to be busy with its process. What has no prediction ran alone: until the interval's end.
+ * Where a launch ran: not before it passed the gate, not before the one before it in its stream had ended, and within
+ * the busy interval that it passed into, for such an interval lasts until nothing of the process is in flight. What has
+ * no prediction ran alone: until the interval's end.
  */
 static void find_run(const struct recording *r, const struct launch *l, const struct span *busy, size_t count,
 		     int64_t *from, int64_t *to)
 {
-	const struct span *s;
+	const struct span *s = find_busy(busy, count, l, l->passed);
+	int64_t most = s ? s->end : recording_length(r), least = *from;
 
-	*from = l->passed > *from ? l->passed : *from;
-	s = find_busy(busy, count, l, *from);
+	*from = l->passed > least ? l->passed : least;
 	if (s && s->begin > *from)
 		*from = s->begin;
+	if (*from > most)
+		*from = most > least ? most : least;
 	*to = l->predicted ? *from + l->predicted : s ? s->end : *from;
-	if (*to > recording_length(r))
-		*to = recording_length(r);
+	if (*to > most)
+		*to = most;
 	if (*to < *from)
 		*to = *from;
 }

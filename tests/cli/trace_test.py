@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import time
+import unittest
 
 import place
 import trace_format
@@ -112,6 +113,20 @@ class Trace(place.MeteTest):
         for event in tracks['left: turns'] + tracks['right: turns']:
             self.assertIn(event['args']['ended'], ('over', 'taken', 'idle', 'with the trace'))
         self.assertEqual({e['name'] for e in events if e['ph'] == 'C'}, {'lag of left', 'lag of right'})
+
+    @unittest.skipIf(place.SANITIZED, 'programs get the sanitizer of the shim')
+    def test_program(self):
+        """A program with kernels and copies, as the shim notes them."""
+        loop = f'while :; do {os.path.join(place.BUILD, "examples/matmul")}; done'
+        self.start('run', '--soft', '-n', 'job', '-m', '100M', '--cores', '60', '--', 'sh', '-c', loop)
+        wait_for(lambda: self.json('ps')['grants'] and self.grant('job')['processes'], 'it runs')
+        self.finish(self.start('trace', 'job', '--for', '1500ms', '-o', 't.json', cwd=self.folder), 'job', 'longest launch')
+        events, names = self.check('t.json')
+        calls = [e for e in events if e.get('cat') == 'call']
+        self.assertTrue({'matmul', 'cuMemcpyHtoD_v2', 'cuMemcpyDtoH_v2'} <= {e['name'] for e in calls}, calls[:5])
+        self.assertTrue(all(e['args']['bytes'] > 0 for e in calls if 'cuMemcpy' in e['name']))
+        self.assertIn('job: matmul', names.values())
+        self.assertTrue({'job: turns', 'job: busy', 'job: copy busy'} <= set(names.values()), names)
 
     def test_interrupt(self):
         client = self.attach('train')
