@@ -119,7 +119,8 @@ struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, u
 	p->engine = e;
 	p->terms = *terms;
 	p->window = window_new(SAMPLES, SAMPLE_NS);
-	/* Work from before a restart of meted is charged to its tenants, and they join before their clients are found. */
+	/* Work from before a restart of meted is charged to its tenants, and they join before their clients are found.
+	 */
 	if (!e->seats && now_ns > AWAY_NS)
 		now_ns -= AWAY_NS;
 	p->at = p->window ? arbiter_join(e->arbiter, terms, now_ns) : -1;
