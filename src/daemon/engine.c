@@ -21,6 +21,11 @@
 #define FAR_NS 60000000000ull /* no prediction reaches further */
 #define LONGER_NS 500000ull   /* a turn's end that moves by less can be found later */
 #define ROUNDS 4
+#define PAUSES 1024u
+#define PAUSE_NS 150000ull /* a client that has its tenant's turn and nothing to do passes it on */
+#define TOGETHER_NS 1000000000ull
+#define SIT_NS 50000000ull   /* a client has its tenant's turn so long at most while others of it wait */
+#define ASLEEP_NS 1000000ull /* one that waits and does not move: stopped, perhaps */
 
 struct seat {
 	struct seat *next; /* in its place */
@@ -36,7 +41,10 @@ struct seat {
 	bool waiting; /* somebody stands at the gate */
 	bool active;  /* that, or something is in flight */
 	bool deaf;
-	uint64_t edge_ns; /* the last edge */
+	uint64_t edge_ns;  /* the last edge */
+	uint64_t since_ns; /* it waits */
+	uint64_t idle_ns;  /* it has had nothing in flight */
+	uint64_t sat_ns;   /* it was given its tenant's turn */
 	struct window *window;
 };
 
@@ -46,6 +54,10 @@ struct place {
 	int at; /* the arbiter's number */
 	struct arbiter_terms terms;
 	struct seat *seats;
+	struct seat *sits;	    /* who has the tenant's turn; NULL: all of them */
+	uint64_t together_ns;	    /* all of them until then */
+	bool paused;		    /* who has it has had nothing in flight meanwhile */
+	unsigned int pauses;	    /* of PAUSES turns, lately */
 	unsigned int active;	    /* seats */
 	struct arbiter_demand told; /* what the arbiter knows */
 	struct window *window;
@@ -307,6 +319,8 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	if (p->sits == s)
+		p->sits = NULL;
 	p->engine->seats--;
 	window_free(s->window);
 	free(s);
@@ -343,10 +357,15 @@ static void add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d
 	uint64_t needs = atomic_load_explicit(&t->needs_ns, memory_order_relaxed);
 	uint64_t done = atomic_load_explicit(&t->done_by_ns, memory_order_relaxed);
 
+	if (busy)
+		s->idle_ns = 0;
+	else if (!s->idle_ns)
+		s->idle_ns = now_ns;
 	s->waiting = waiting;
 	s->active = waiting || busy;
 	if (waiting) {
 		since = since && since < now_ns ? since : now_ns;
+		s->since_ns = since;
 		d->since_ns = d->waiting && d->since_ns < since ? d->since_ns : since;
 		d->needs_ns = max_u64(d->needs_ns, needs < FAR_NS ? needs : FAR_NS);
 		d->waiting = true;
@@ -454,20 +473,96 @@ static void note_turn(const struct place *p, const struct arbiter_turn *turn, ui
 			      arbiter_read(p->engine->arbiter, p->at, clock_now_ns()).lag_ns);
 }
 
+/* Who waits, and has waited since it was last given the turn, the longest; NULL: nobody. */
+static struct seat *longest_waiting(const struct place *p)
+{
+	struct seat *best = NULL;
+	uint64_t since = UINT64_MAX;
+
+	for (struct seat *s = p->seats; s; s = s->next) {
+		uint64_t at_ns = max_u64(s->since_ns, s->sat_ns);
+
+		if (s->waiting && at_ns < since) {
+			since = at_ns;
+			best = s;
+		}
+	}
+	return best;
+}
+
+/* Until when the one who has the turn keeps it from others that wait. */
+static uint64_t sits_until(const struct seat *s)
+{
+	if (!s->idle_ns)
+		return s->sat_ns + SIT_NS;
+	return max_u64(s->idle_ns, s->sat_ns) + (s->waiting ? ASLEEP_NS : PAUSE_NS);
+}
+
+/*
+ * A tenant's clients take its turns one after the other, as long as these have an end: side by side each slice of time
+ * would cost a change of context, and each client would fill what is left of the turn as if it had it for itself. But
+ * clients that wait for each of their launches fill each other's pauses: when they pause in most of their turns, all of
+ * them have the tenant's turns together for a second. Value: when to look again; UINT64_MAX: that is not necessary.
+ */
+static uint64_t choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns)
+{
+	struct seat *s = p->sits, *next;
+
+	if (!turn->open || !turn->until_ns || !p->seats || !p->seats->next || now_ns < p->together_ns) {
+		if (s && s->idle_ns && !s->waiting && turn->open)
+			p->paused = true;
+		p->sits = NULL;
+		return UINT64_MAX;
+	}
+	next = longest_waiting(p);
+	if (!next)
+		return UINT64_MAX;
+	if (s && s->idle_ns && !s->waiting)
+		p->paused = true;
+	if (s && now_ns < sits_until(s))
+		return sits_until(s);
+	p->pauses = p->pauses - p->pauses / 8 + (p->paused ? PAUSES / 8 : 0);
+	p->paused = false;
+	p->sits = next;
+	next->sat_ns = now_ns;
+	if (p->pauses > PAUSES * 5 / 8) {
+		p->together_ns = now_ns + TOGETHER_NS;
+		p->pauses = PAUSES / 2;
+		p->sits = NULL;
+	}
+	return now_ns + ASLEEP_NS;
+}
+
+static struct arbiter_turn turn_of(const struct seat *s, const struct arbiter_turn *turn)
+{
+	const struct place *p = s->place;
+	struct arbiter_turn t = *turn;
+
+	if (!p->sits)
+		return t;
+	if (p->sits == s)
+		t.listen |= WIRE_ON_IDLE; /* somebody else may use the rest of the turn */
+	else
+		t = (struct arbiter_turn){ .listen = turn->listen | WIRE_ON_DEMAND };
+	return t;
+}
+
 /* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
 static bool write_place(struct place *p, bool opening)
 {
 	const struct arbiter_turn *turn = arbiter_turn(p->engine->arbiter, p->at);
-	uint64_t bound_ns = turn->bound_ns / (p->active ? p->active : 1);
+	uint64_t bound_ns = turn->bound_ns / (p->active && !p->sits ? p->active : 1);
 	uint64_t planned_ns = p->seats ? p->seats->until_ns : 0;
 	bool look = false, changed = false;
 
 	for (struct seat *s = p->seats; s; s = s->next) {
-		write_beside(s, p->active);
-		look |= write_listen(s, turn->listen);
-		if (turn->open == opening) {
+		struct arbiter_turn t = turn_of(s, turn);
+
+		write_beside(s, p->sits ? 1 : p->active);
+		look |= write_listen(s, t.listen);
+		if (t.open == opening) {
 			look |= !opening && (s->gate & WIRE_OPEN);
-			changed |= write_turn(s, turn, bound_ns);
+			changed |= write_turn(s, &t, t.open ? bound_ns : 0);
 		}
 	}
 	if (changed)
@@ -481,7 +576,12 @@ static bool write_place(struct place *p, bool opening)
  */
 static uint64_t decide(struct engine *e, uint64_t now_ns)
 {
-	uint64_t next_ns = arbiter_step(e->arbiter, now_ns);
+	uint64_t next_ns = arbiter_step(e->arbiter, now_ns), look_ns;
+
+	for (struct place *p = e->places; p; p = p->next) {
+		look_ns = choose_seat(p, arbiter_turn(e->arbiter, p->at), now_ns);
+		next_ns = look_ns < next_ns ? look_ns : next_ns;
+	}
 
 	for (int round = 0; round < ROUNDS; round++) {
 		bool again = false;
@@ -491,7 +591,9 @@ static uint64_t decide(struct engine *e, uint64_t now_ns)
 				again |= take_demand(p, now_ns);
 		if (!again)
 			break;
+		look_ns = next_ns;
 		next_ns = arbiter_step(e->arbiter, now_ns);
+		next_ns = look_ns < next_ns ? look_ns : next_ns;
 	}
 	for (struct place *p = e->places; p; p = p->next)
 		write_place(p, true);
