@@ -585,6 +585,56 @@ static void case_stop(void)
 	ok(edges >= 2);
 }
 
+/* Each device has a gate of its own; default streams belong to the context that is current. */
+static CUcontext far;
+static CUfunction far_busy;
+
+static void *launch_far(void *data)
+{
+	uint64_t ns = 1 * MS;
+
+	if (cu.cuCtxSetCurrent(far) == CUDA_SUCCESS && launch(far_busy, ns, NULL) == CUDA_SUCCESS)
+		atomic_fetch_add(&launched, 1);
+	return NULL;
+}
+
+static void case_devices(void)
+{
+	struct wire_turn *t;
+	pthread_t thread;
+	CUmodule m;
+
+	setup();
+	t = &page->turn[1][WIRE_COMPUTE];
+	is(cu.cuDevicePrimaryCtxRetain(&far, 1), CUDA_SUCCESS);
+	is(cu.cuCtxSetCurrent(far), CUDA_SUCCESS);
+	is(cu.cuModuleLoadData(&m, busy_ptx), CUDA_SUCCESS);
+	is(cu.cuModuleGetFunction(&far_busy, m, "busy"), CUDA_SUCCESS);
+	is(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	atomic_store(&t->gate, WIRE_GATED);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	pthread_create(&thread, NULL, launch_far, NULL);
+	for (int i = 0; i < 2000 && !atomic_load(&t->waiting); i++)
+		nap(1 * MS);
+	is(atomic_load(&t->waiting), 1);
+	for (int i = 0; i < 5; i++)
+		is(launch(busy, 1 * MS, i % 2 ? stream : NULL), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
+	is(atomic_load(&launched), 0);
+	atomic_store(&t->gate, WIRE_GATE_SERIAL | WIRE_GATED | WIRE_OPEN);
+	syscall(SYS_futex, &t->gate, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(cu.cuCtxSetCurrent(far), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	for (int i = 0; i < 2000 && atomic_load(&t->busy_since_ns); i++)
+		nap(1 * MS);
+	is(atomic_load(&t->launches), 1);
+	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -607,6 +657,7 @@ int main(int argc, char **argv)
 		{ "copies", case_copies },
 		{ "trace", case_trace },
 		{ "away", case_away },
+		{ "devices", case_devices },
 		{ "stop", case_stop },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
