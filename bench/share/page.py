@@ -27,14 +27,18 @@ def machine(args, root):
     return m
 
 
-def about(m):
+def tier(rows):
+    return " and ".join(sorted({r["tier"] for r in rows if r.get("tier") and "T" in r["tier"]})) or "none"
+
+
+def about(m, rows):
     if m["gpu"]:
         device = "the machine's first GPU; time by the kernels' own marks of its global timer"
     else:
         device = (f"the software device, not a GPU (time slice q = {m['slice']}, switch c = {m['switch']}, declared kernel lengths); time by "
                   "the device's own account")
     return (f"Taken on {m['date']} at commit {m['commit']}: {m['cpu']}, {m['cores']} cores, {m['system']}; load {m['load_before']} when it "
-            f"began. Device: {device}. Tier T2. One run of {m['seconds']:g} s per row. {DEFINITION} Repeat it with `{m['command']}`.")
+            f"began. Device: {device}. Tier: {tier(rows)}. One run of {m['seconds']:g} s per row. {DEFINITION} Repeat it with `{m['command']}`.")
 
 
 def verdict(r):
@@ -126,7 +130,7 @@ def tables(rows, m):
 
 
 def text(m, rows):
-    parts = [about(m)]
+    parts = [about(m, rows)]
     for lines in tables(rows, m):
         width = [max(len(x[i]) for x in lines) for i in range(len(lines[0]))]
         parts.append("\n".join("  ".join(c.ljust(w) for c, w in zip(x, width)).rstrip() for x in lines))
@@ -134,7 +138,7 @@ def text(m, rows):
 
 
 def markdown(m, rows, pictures):
-    parts = [about(m)]
+    parts = [about(m, rows)]
     parts += [f"![{title}](plots/{name})" for name, title in pictures]
     for lines in tables(rows, m):
         parts.append("\n".join(["| " + " | ".join(lines[0]) + " |", "|" + "---|" * len(lines[0])] +
@@ -154,7 +158,7 @@ def write(root, m, rows):
     folder = os.path.join(root, "docs/plots")
     os.makedirs(folder, exist_ok=True)
     pictures = []
-    note = f"{'GPU' if m['gpu'] else 'software device, q = ' + m['slice'] + ', c = ' + m['switch']}; tier T2; {m['date']}, {m['commit']}; {m['command']}"
+    note = f"{'GPU' if m['gpu'] else 'software device, q = ' + m['slice'] + ', c = ' + m['switch']}; tier {tier(rows)}; {m['date']}, {m['commit']}; {m['command']}"
     for name, title, picture in plots.all_of(rows, m, note):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(picture)
