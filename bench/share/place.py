@@ -208,8 +208,12 @@ class Trial:
             data = f.read()
         words = array.array("Q", data[:len(data) // 32 * 32])
         for k in range(0, len(words), 4):
-            if words[k + 2] == self.place.watched_device(self.device):
-                by_pid.setdefault(words[k + 1], curves.Curve()).add(words[k], words[k + 3])
+            if words[k + 2] != self.place.watched_device(self.device):
+                continue
+            curve = by_pid.setdefault(words[k + 1], curves.Curve())
+            # The account of a process that is just ending has gone before the process.
+            if not curve.s or words[k + 3] >= curve.s[-1]:
+                curve.add(words[k], words[k + 3])
         return by_pid
 
     def collect(self):

@@ -36,6 +36,8 @@
 #define SHORT_GAP_NS (2 * MS)  /* a longer pause is the end of something */
 #define PRESENT_NS (2000 * MS) /* high class that has done nothing for so long is not about */
 #define GUARD_NS (100 * MS)
+#define GUARD_HIGH_NS (20 * MS) /* of high class, at least, to judge by */
+#define GUARD_MOST_NS (2000 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
 #define WORK_NS (10 * MS)  /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */

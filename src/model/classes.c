@@ -101,7 +101,10 @@ void classes_serve_low(struct arbiter *a, bool work)
 	turns_serve(a, REST);
 }
 
-/* Low's work in flight follows how much of high's time it shared: less than 5 % may grow, more than 15 % is halved. */
+/*
+ * Low's work in flight follows how much of high's time it shared: less than 5 % may grow, more than 15 % is halved. A few
+ * milliseconds of high say little: the first of them are the shared ones.
+ */
 void classes_guard(struct arbiter *a)
 {
 	struct busy_totals totals;
@@ -112,13 +115,15 @@ void classes_guard(struct arbiter *a)
 	totals = busy_totals(a->busy, a->now_ns);
 	high = totals.high_ns - a->guard_high_ns;
 	overlap = totals.overlap_ns - a->guard_overlap_ns;
+	if (high < GUARD_HIGH_NS && a->now_ns < a->guard_from_ns + GUARD_MOST_NS)
+		return;
 	a->guard_from_ns = a->now_ns;
 	a->guard_high_ns = totals.high_ns;
 	a->guard_overlap_ns = totals.overlap_ns;
-	if (!high || overlap > high)
+	if (high < GUARD_HIGH_NS || overlap > high)
 		return;
 	if (overlap * 100 < high * 5)
-		a->low_scale = a->low_scale < 1 ? a->low_scale + 0.01 : 1;
+		a->low_scale = a->low_scale < 0.95 ? a->low_scale + 0.05 : 1;
 	else if (overlap * 100 > high * 15)
 		a->low_scale = a->low_scale > 0.125 ? a->low_scale / 2 : 0.0625;
 }

@@ -22,6 +22,7 @@
 
 #define UNKNOWN_NS 1000000u /* stands for the length of what was never measured */
 #define LEAD_MOST_NS 200000u
+#define WAKE_NS 60000u /* what a thread needs to wake up and to launch, about */
 #define NAP_NS 100000000u /* nobody sleeps longer without looking around */
 
 struct pace paces[WIRE_MAX_DEVICES][WIRE_ENGINES];
@@ -132,12 +133,20 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 	atomic_store(&p->limit, admitted + (room << ESTIMATE_SHIFT) + 1);
 }
 
-/* Does it fit into what may be in flight? */
+/*
+ * Does it fit into what may be in flight? What is longer than the bound goes when the work before it is about to end: so
+ * early that the engine does not idle, but no more than a part of its own length, which is what the bound is about.
+ */
+static uint64_t lead_of(uint64_t bound, uint64_t ns)
+{
+	uint64_t lead = bound / 8 < LEAD_MOST_NS ? bound / 8 : LEAD_MOST_NS, least = ns / 16 < WAKE_NS ? ns / 16 : WAKE_NS;
+
+	return lead < least ? least : lead;
+}
+
 static bool fits_bound(uint64_t bound, uint64_t remaining, uint64_t ns)
 {
-	uint64_t lead = bound / 8 < LEAD_MOST_NS ? bound / 8 : LEAD_MOST_NS;
-
-	return !remaining || remaining + ns <= bound || (ns > bound && remaining <= lead);
+	return !remaining || remaining + ns <= bound || (ns > bound && remaining <= lead_of(bound, ns));
 }
 
 static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t gate, uint64_t now_ns)
@@ -253,12 +262,14 @@ static void stuck_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 /* How long to sleep at most. */
 static uint64_t nap(const struct pace *p, const struct asker *a, uint64_t now_ns, enum pass why, uint64_t remaining)
 {
-	uint64_t most = NAP_NS, bound = bound_of(p);
+	uint64_t most = NAP_NS, bound = bound_of(p), lead = lead_of(bound, a->ns);
 
 	if (why == PASS_GATE)
 		most = away_nap(p, now_ns, most);
-	else if (remaining && remaining + a->ns > bound)
-		most = (a->ns < bound ? remaining + a->ns - bound : remaining) * pace_beside(p);
+	else if (remaining && remaining + a->ns > bound && a->ns <= bound)
+		most = (remaining + a->ns - bound) * pace_beside(p);
+	else if (remaining && a->ns > bound)
+		most = (remaining > lead ? remaining - lead : 0) * pace_beside(p);
 	if (most > NAP_NS)
 		most = NAP_NS;
 	return most < 20000 ? 20000 : most;
