@@ -273,7 +273,8 @@ struct stream *markers_unmarked_locked(struct pace *p)
 		struct stream *s = stream_known(i);
 		struct flow *f = s ? &s->flow[p->engine] : NULL;
 
-		if (!s || s->shared || f->claimed || s->lane->device != p->device ||
+		/* In this order: a flow is guarded by the lock of its own device's pace. */
+		if (!s || s->shared || s->lane->device != p->device || f->claimed ||
 		    (int64_t)(atomic_load(&f->submitted) - f->marked) <= 0)
 			continue;
 		f->claimed = true;

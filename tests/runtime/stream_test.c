@@ -16,6 +16,7 @@ static void test_order(void)
 
 	CALL(cudaMalloc((void **)&p, 4));
 	CALL(cudaMemset(p, 0, 4));
+	CALL(cudaDeviceSynchronize()); /* the streams below do not wait for the default stream */
 	CALL(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
 	CALL(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
 	CALL(cudaEventCreate(&e));
