@@ -44,6 +44,14 @@ static struct lane *find_locked(CUcontext context)
 	return NULL;
 }
 
+static struct lane *free_locked(void)
+{
+	for (unsigned int i = 0; i < LANES; i++)
+		if (!lanes[i].context && !atomic_load_explicit(&lanes[i].users, memory_order_acquire))
+			return &lanes[i];
+	return NULL;
+}
+
 struct lane *lane_find(CUcontext context)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -59,7 +67,7 @@ struct lane *lane_find(CUcontext context)
 		return l;
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
-	if (!l && (l = find_locked(NULL))) {
+	if (!l && (l = free_locked())) {
 		l->lock = unlocked;
 		l->pooled = 0;
 		l->base = l->next_base = NULL;

@@ -25,6 +25,7 @@ struct lane {
 	CUcontext context; /* NULL: a free place */
 	unsigned int device; /* in the grant */
 	_Atomic bool frozen;
+	_Atomic uint32_t users; /* markers of it that somebody looks at: the place is not used again meanwhile */
 	_Atomic uint32_t inside; /* threads that make driver's calls for it */
 	_Atomic uint32_t streams; /* of it that are known */
 	pthread_mutex_t lock; /* guards what follows */
@@ -47,6 +48,17 @@ struct lane *lane_known(CUcontext context);
 /* False: the context is about to go; make no call. */
 bool lane_enter(struct lane *l);
 void lane_leave(struct lane *l);
+
+/* Acquire and release: what was done with the lane came before another context has its place. */
+static inline void lane_join(struct lane *l)
+{
+	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+}
+
+static inline void lane_part(struct lane *l)
+{
+	atomic_fetch_sub_explicit(&l->users, 1, memory_order_release);
+}
 
 /* An event of the lane's context, to be recorded. NULL: none to be had. Inside the lane. */
 CUevent lane_event(struct lane *l);

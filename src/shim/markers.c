@@ -109,13 +109,14 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 		begin_ns = f->last_end_ns;
 	if (end_ns < begin_ns)
 		end_ns = begin_ns;
-	__atomic_store_n(&f->completed, c->word, __ATOMIC_RELAXED);
 	p->completed += packed;
 	f->last_end_ns = p->anchor_ns = end_ns;
 	still_ns = spans_locked(p, f, begin_ns, end_ns);
 	learn_locked(p, f, c, packed, (end_ns - begin_ns - still_ns) / pace_beside(p));
-	if (atomic_load(&f->submitted) == f->completed)
+	if (atomic_load(&f->submitted) == c->word)
 		atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
+	/* Last: a record that is done may be another stream's from now on. Pairs with the acquire in streams.c. */
+	__atomic_store_n(&f->completed, c->word, __ATOMIC_RELEASE);
 }
 
 bool pace_idle_locked(struct pace *p, uint64_t now_ns)
@@ -162,9 +163,9 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 		lane_leave(l);
 	}
 	pthread_mutex_lock(&p->lock);
-	account_locked(p, &c, begin_ns, end_ns ? end_ns : seen_ns);
 	at->stream = NULL;
 	at->claimed = false;
+	account_locked(p, &c, begin_ns, end_ns ? end_ns : seen_ns);
 	drop_done_locked(p);
 	idle = pace_idle_locked(p, seen_ns);
 	if (!idle)
@@ -172,6 +173,7 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	pthread_mutex_unlock(&p->lock);
 	lane_return(l, c.start);
 	lane_return(l, c.end);
+	lane_part(l);
 	pace_ring(p, idle ? WIRE_ON_IDLE | WIRE_ON_EDGE : WIRE_ON_EDGE);
 	progress(p);
 }
@@ -186,17 +188,22 @@ static struct chunk *claim(struct pace *p, uint32_t *i)
 	for (; *i != p->chunk_head && !c; ++*i)
 		if (chunk_at(p, *i)->stream && !chunk_at(p, *i)->claimed)
 			c = chunk_at(p, *i);
-	if (c)
+	if (c) {
 		c->claimed = true;
+		lane_join(c->stream->lane);
+	}
 	pthread_mutex_unlock(&p->lock);
 	return c;
 }
 
 static void unclaim(struct pace *p, struct chunk *c)
 {
+	struct lane *l = c->stream->lane;
+
 	pthread_mutex_lock(&p->lock);
 	c->claimed = false;
 	pthread_mutex_unlock(&p->lock);
+	lane_part(l);
 }
 
 unsigned int markers_reap(struct pace *p)
@@ -397,12 +404,13 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 
 	pthread_mutex_lock(&p->lock);
 	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
-		struct chunk *c = chunk_at(p, i);
+		struct chunk *c = chunk_at(p, i), ended;
 
 		if (!c->stream || c->stream->lane != l || c->claimed)
 			continue;
-		account_locked(p, c, 0, now);
+		ended = *c;
 		c->stream = NULL;
+		account_locked(p, &ended, 0, now);
 	}
 	for (uint32_t i = 0; i < STREAMS; i++) {
 		struct flow *f = &streams[i].flow[p->engine];

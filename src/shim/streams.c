@@ -35,7 +35,7 @@ static bool idle(const struct stream *s)
 {
 	for (int e = 0; e < WIRE_ENGINES; e++)
 		if (atomic_load_explicit(&s->flow[e].submitted, memory_order_relaxed) !=
-		    __atomic_load_n(&s->flow[e].completed, __ATOMIC_RELAXED))
+		    __atomic_load_n(&s->flow[e].completed, __ATOMIC_ACQUIRE))
 			return false;
 	return true;
 }

@@ -80,7 +80,6 @@ void *handle_new(enum handle_type type)
 {
 	struct slab *s = &slabs[type];
 	struct handle *h = NULL;
-	uint64_t generation;
 
 	pthread_mutex_lock(&s->mutex);
 	if (s->free) {
@@ -95,10 +94,11 @@ void *handle_new(enum handle_type type)
 	pthread_mutex_unlock(&s->mutex);
 	if (!h)
 		return NULL;
-	generation = h->generation + 1;
-	memset((char *)h + sizeof(h->live), 0, s->stride - sizeof(h->live));
+	/* Whoever still names the object that was here before looks at the generation first. */
+	h->generation++;
+	memset(h + 1, 0, s->stride - sizeof(*h));
 	h->type = type;
-	h->generation = generation;
+	h->next_free = NULL;
 	atomic_store_explicit(&h->live, 1, memory_order_release); /* pairs with the acquire in handle_find() */
 	return h;
 }

@@ -39,7 +39,7 @@ enum handle_type {
 struct handle {
 	_Atomic uint32_t live; /* 1 between handle_new() and handle_retire() */
 	uint32_t type;	       /* enum handle_type */
-	uint64_t generation;
+	_Atomic uint64_t generation; /* another one for each object that has had this place */
 	struct handle *next_free;
 };
 
