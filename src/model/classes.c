@@ -102,8 +102,8 @@ void classes_serve_low(struct arbiter *a, bool work)
 }
 
 /*
- * Low's work in flight follows how much of high's time it shared: less than 5 % may grow, more than 15 % is halved. A few
- * milliseconds of high say little: the first of them are the shared ones.
+ * Low's work in flight follows how much of high's time it shared: less than 5 % may grow, more than 15 % is halved. A
+ * few milliseconds of high say little: the first of them are the shared ones.
  */
 void classes_guard(struct arbiter *a)
 {

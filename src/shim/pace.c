@@ -134,12 +134,13 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 }
 
 /*
- * Does it fit into what may be in flight? What is longer than the bound goes when the work before it is about to end: so
- * early that the engine does not idle, but no more than a part of its own length, which is what the bound is about.
+ * Does it fit into what may be in flight? What is longer than the bound goes when the work before it is about to end:
+ * so early that the engine does not idle, but no more than a part of its own length, which the bound is about.
  */
 static uint64_t lead_of(uint64_t bound, uint64_t ns)
 {
-	uint64_t lead = bound / 8 < LEAD_MOST_NS ? bound / 8 : LEAD_MOST_NS, least = ns / 16 < WAKE_NS ? ns / 16 : WAKE_NS;
+	uint64_t lead = bound / 8 < LEAD_MOST_NS ? bound / 8 : LEAD_MOST_NS;
+	uint64_t least = ns / 16 < WAKE_NS ? ns / 16 : WAKE_NS;
 
 	return lead < least ? least : lead;
 }

@@ -50,8 +50,8 @@ static void case_closed(void)
 }
 
 /*
- * What the page says of busy time is what the kernels took, gaps left out. How long they spin is their own clock's word,
- * which may be ahead of ours: hence a fifth less.
+ * What the page says of busy time is what the kernels took, gaps left out. How long they spin is their own clock's
+ * word, which may be ahead of ours: hence a fifth less.
  */
 static void case_edges(void)
 {
