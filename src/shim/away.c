@@ -3,7 +3,7 @@
 #include "shim/attach.h"
 #include "shim/tick.h"
 
-#define PATIENCE_NS 200000000u
+#define PATIENCE_NS 30000000u /* meted is gone for certain: nobody takes connections any more */
 #define LOOK_NS 20000000u
 #define LEAST_PPM 10000u      /* of a tenant that is guaranteed nothing */
 #define BURST_NS 10000000u    /* the bucket holds no more */
@@ -59,7 +59,7 @@ bool away_open(struct pace *p, uint64_t now_ns)
 
 uint64_t away_nap(const struct pace *p, uint64_t now_ns, uint64_t most_ns)
 {
-	uint64_t nap = atomic_load_explicit(&gone_ns, memory_order_relaxed) ? NAP_NS : most_ns;
+	uint64_t nap = atomic_load_explicit(&gone_ns, memory_order_relaxed) ? NAP_NS : LOOK_NS;
 
 	return nap < most_ns ? nap : most_ns;
 }
