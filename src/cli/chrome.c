@@ -428,8 +428,9 @@ static void write_launches(struct writer *w)
 
 	if (!launch)
 		return;
+	/* What came while the last lines were on their way is of the time behind the trace. */
 	for (size_t i = 0; i < w->r->launches; i++)
-		if (shown(w, w->r->launch[i].device))
+		if (shown(w, w->r->launch[i].device) && w->r->launch[i].passed <= recording_length(w->r))
 			launch[count++] = &w->r->launch[i];
 	write_calls(w, launch, count);
 	write_runs(w, launch, count);

@@ -20,14 +20,17 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #ifndef METE_VERSION
 #define METE_VERSION "unknown"
@@ -294,14 +297,37 @@ static void on_sweep(void *owner)
 		timer_stop(daemon->sweep);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static int signal_fd = -1;
+
+static void on_signal(void *owner)
 {
-	if (number == SIGHUP) {
-		log_reopen();
-		return;
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			log_reopen();
+			continue;
+		}
+		log_line("signal %u: leaving; running programs keep what they hold", info.ssi_signo);
+		daemon_stop(owner);
 	}
-	log_line("signal %d: leaving; running programs keep what they hold", number);
-	daemon_stop(handle->data);
+}
+
+/* Signals are read like anything else, so that none is lost whatever a thread is doing; libuv gives children none of
+ * the mask. */
+static struct watch *watch_signals(struct daemon *daemon)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		return NULL;
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return watch_new(daemon->loop, signal_fd, on_signal, daemon);
 }
 
 static void on_asked(void *owner)
@@ -347,11 +373,6 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	return control_listen(daemon, error, size);
 }
 
-static void on_nothing(uv_handle_t *handle)
-{
-	(void)handle;
-}
-
 static void leave(struct daemon *daemon)
 {
 	daemon->stopping = true;
@@ -371,10 +392,9 @@ static void leave(struct daemon *daemon)
 
 static int serve(const struct options *o)
 {
-	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
 	static struct daemon daemon;
 	char error[1024] = "no memory";
-	uv_signal_t signals[3];
+	struct watch *signals;
 	uv_loop_t loop;
 	int r;
 
@@ -387,18 +407,14 @@ static int serve(const struct options *o)
 	daemon.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	r = start(&daemon, o, error, sizeof(error));
 	if (!r) {
-		for (int i = 0; i < 3; i++) {
-			uv_signal_init(&loop, &signals[i]);
-			signals[i].data = &daemon;
-			uv_signal_start(&signals[i], on_signal, numbers[i]);
-		}
+		signals = watch_signals(&daemon);
 		log_line("meted %s serves %s", METE_VERSION, daemon.runtime.dir);
 		machine_refresh(&daemon, on_asked, &daemon);
 		tell_ready(o->ready_fd);
 		daemon_reap_soon(&daemon);
 		uv_run(&loop, UV_RUN_DEFAULT);
-		for (int i = 0; i < 3; i++)
-			uv_close((uv_handle_t *)&signals[i], on_nothing);
+		watch_free(signals);
+		close(signal_fd);
 	}
 	leave(&daemon);
 	uv_loop_close(&loop);
