@@ -12,13 +12,16 @@ import argparse
 import os
 import sys
 
-from gen import coverage, null, procs, remote, shim, soft, table, types
+from gen import coverage, forward, null, procs, remote, remote_client, remote_worker, shim, soft, table, types
 from gen.spec import Spec, SpecError
 
 
 def outputs(spec, soft_list):
     """File name -> text."""
     n = spec.name
+    if spec.forward:
+        return {f"{n}_types.h": types.types_header(spec), f"{n}_table.h": table.table_header(spec),
+                f"{n}_names.c": table.names_source(spec), f"{n}_forward.h": forward.forward_header(spec), **forward.sources(spec)}
     files = {
         f"{n}_table.h": table.table_header(spec),
         f"{n}_names.c": table.names_source(spec),
@@ -34,10 +37,11 @@ def outputs(spec, soft_list):
     if spec.version:
         files[f"{n}_procs.h"] = procs.procs_header(spec)
         files[f"{n}_procs.c"] = procs.procs_source(spec)
-    if remote.travellers(spec):
+    if spec.client:
         files[f"{n}_remote.h"] = remote.remote_header(spec)
-        files[f"{n}_remote_client.c"] = remote.client_source(spec)
-        files[f"{n}_remote_dispatch.c"] = remote.dispatch_source(spec)
+        files[f"{n}_remote_exports.c"] = remote.exports_source(spec)
+        files[f"{n}_remote_client.c"] = remote_client.client_source(spec)
+        files[f"{n}_remote_dispatch.c"] = remote_worker.dispatch_source(spec)
     if soft_list is not None:
         files[f"{n}_soft.h"] = soft.soft_header(spec, soft_list)
         files[f"{n}_soft_exports.c"] = soft.soft_source(spec, soft_list)

@@ -1,10 +1,9 @@
 /*
- * remote.h: what generated remote clients and dispatchers share: messages, their reading and writing, the link.
+ * remote.h: the writing and reading of messages, which clients and workers of remote APIs share, generated or by hand.
  *
- * A request is a head and the call's arguments, a reply a head and what the call gave out; each value begins on a
- * multiple of 8 bytes, so that arrays can be used where they lie. Both ends are little-endian with 64-bit pointers,
- * and compare NAME_REMOTE_FINGERPRINT before the first call: call numbers and layouts mean something between equal
- * fingerprints only.
+ * Heads and their meaning stand in wire/call.h of src. Behind them come values, each of which begins on a multiple of 8
+ * bytes, so that arrays can be used where they lie. Both ends are little-endian with 64-bit pointers, and compare
+ * NAME_REMOTE_FINGERPRINT before the first call: call numbers and layouts mean something between equal ones only.
  *
  * Reader and writer carry one sticky `bad` flag: after the first value that does not fit, nothing more is read or
  * written, values come out as zero, and the flag is looked at once, before anything is done.
@@ -17,14 +16,6 @@
 
 #define REMOTE_ALIGN 8u
 
-/* Begins every message, in both directions. */
-struct remote_head {
-	uint32_t size; /* of the message, head included */
-	uint32_t call; /* request: the call; reply: the call that it answers */
-	int32_t result; /* reply: what the call returned */
-	int32_t deferred; /* reply to a call that blocks: what first went wrong in calls that nobody waited for; or 0 */
-};
-
 struct remote_writer {
 	uint8_t *data; /* aligned to REMOTE_ALIGN */
 	size_t capacity, used;
@@ -35,20 +26,6 @@ struct remote_reader {
 	const uint8_t *data; /* aligned to REMOTE_ALIGN, and nobody else's to change while it is read */
 	size_t size, used;
 	bool bad;
-};
-
-/*
- * The way to the other end, one per process or per thread; the client's generated functions use it like this: begin,
- * write the request, send, for most calls receive, end. begin() locks the link, end() unlocks it.
- */
-struct remote_link {
-	/* A buffer for the request; *capacity its size. NULL: the link is lost. */
-	void *(*begin)(struct remote_link *link, size_t *capacity);
-	/* Hands over `size` bytes of that buffer. 0, or -errno: the link is lost. */
-	int (*send)(struct remote_link *link, size_t size);
-	/* Waits for the reply, which stays valid until end(). 0, or -errno: the link is lost. */
-	int (*receive)(struct remote_link *link, const void **reply, size_t *size);
-	void (*end)(struct remote_link *link);
 };
 
 /* What a value of this type takes in a message. */

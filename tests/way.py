@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """
-Runs one test program one way: way.py direct|shim [options] -- PROGRAM [ARGUMENT...]
+Runs one test program one way: way.py direct|shim|wall|remote [options] -- PROGRAM [ARGUMENT...]
 
   direct   on the software device: its folder stands first in the library path
   shim     under `mete run`, on the software device, with the memory of --grant
+  wall     the same with `mete run --wall`: the calls go to a worker
+  remote   `mete serve` on loopback offers the same, and `mete run --remote` takes it, by TLS with a key; with --delay MS
+           (added to the round trip), --loss and --reorder PERCENT (of the packets) by a line between two network
+           namespaces that is like that
 
 Each run has a software device and a runtime directory of its own, so tests run side by side. After the program has
 ended, the device's pool must be full again and nothing of mete may still run; else the status is 1, and lines that
 begin with "# way:" say why. Otherwise the status is the program's.
 """
 import argparse
+import json
 import os
 import shutil
 import socket
@@ -17,6 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote"))
+sys.dont_write_bytecode = True
+import net  # noqa: E402
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -27,11 +36,14 @@ def size(text):
 
 def options():
     p = argparse.ArgumentParser()
-    p.add_argument("way", choices=["direct", "shim"])
+    p.add_argument("way", choices=["direct", "shim", "wall", "remote"])
     p.add_argument("--build", required=True, help="the build directory")
     p.add_argument("--memory", default="1G,1G", help="memory of the software devices")
     p.add_argument("--grant", default="0=512M,1=256M", help="devices and their quotas, for the shim")
     p.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    p.add_argument("--delay", type=float, default=0, help="milliseconds, for remote")
+    p.add_argument("--loss", type=float, default=0, help="percent, for remote")
+    p.add_argument("--reorder", type=float, default=0, help="percent, for remote")
     p.add_argument("program", nargs="+")
     return p.parse_args()
 
@@ -66,6 +78,73 @@ def wait_for_end(path, seconds=15):
     return True
 
 
+class Line:
+    """
+    The way from the client to the server's port. Straight; or longer, with losses: between two network namespaces, or,
+    where there can be none and nothing is to be lost, through tests/remote/delay_line.
+    """
+
+    def __init__(self, args):
+        self.args = args
+        self.helper = self.net = None
+        self.near, self.far = [], []
+        self.host = "127.0.0.1"
+        if not args.delay and not args.loss and not args.reorder:
+            return
+        why = net.missing(args.build)
+        if not why:
+            self.net = net.Net(args.build, args.delay / 2e3, args.loss / 100, args.reorder / 100)
+            self.near, self.far, self.host = self.net.near, self.net.far, net.SERVER
+        elif args.loss or args.reorder:
+            print("1..0 # SKIP " + why)
+            sys.exit(77)
+
+    def begin(self, server):
+        """The address where the client finds the server, which listens at HOST:PORT."""
+        if not self.args.delay or self.net:
+            return server
+        host, port = server.rsplit(":", 1)
+        tool = os.path.join(self.args.build, "tests/remote/delay_line")
+        self.helper = subprocess.Popen([tool, host, port, str(self.args.delay * 500)], stdout=subprocess.PIPE)
+        return f"127.0.0.1:{int(self.helper.stdout.readline())}"
+
+    def end(self):
+        if self.helper:
+            self.helper.kill()
+            self.helper.communicate()
+        if self.net:
+            self.net.close()
+        self.helper = self.net = None
+
+
+def serve(args, env, folder, grant, line):
+    """A server that offers the grant. Value: its process, and the command that uses it."""
+    mete = os.path.join(args.build, "src/cli/mete")
+    keys = os.path.join(folder, "keys")
+    subprocess.run([mete, "key", "new", "tester", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+    command = line.far + [mete, "serve", "--soft", "--keys", keys, "--listen", line.host + ":0", "--json"]
+    for d, q in grant:
+        command += ["--device", str(d), "--mem", str(q)]
+    server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE)
+    said = server.stdout.readline()
+    if not said:
+        raise SystemExit("way: the server did not start")
+    address = line.begin(json.loads(said)["listen"][0])
+    return server, line.near + [mete, "run", "--remote", address, "--key", os.path.join(keys, "tester.key")]
+
+
+def end_server(server, bad):
+    server.terminate()
+    try:
+        server.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        bad.append("mete serve still runs 20 s after it was told to end")
+        server.kill()
+        server.communicate()
+    if server.returncode:
+        bad.append(f"mete serve ended with {server.returncode}")
+
+
 def main():
     args = options()
     folder = tempfile.mkdtemp(prefix="mete-t-")
@@ -75,7 +154,11 @@ def main():
     for name in [n for n in env if n.startswith("METE_") and not n.startswith("METE_TEST_")]:
         del env[name]
     env.pop("CUDA_VISIBLE_DEVICES", None)
+    config = os.path.join(folder, "meted.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("faults:\n  count: 0\n")  # programs that fault on purpose are not to be shut out
     env.update({
+        "METE_CONFIG": config,
         "METE_SOFT_DIR": os.path.join(folder, "soft"),
         "METE_RUNTIME_DIR": runtime,
         "METE_SOFT_DEVICES": str(len(args.memory.split(","))),
@@ -84,6 +167,7 @@ def main():
     })
     env.update(e.split("=", 1) for e in args.env)
     bad = []
+    server = line = client_env = None
     try:
         devices = probe(args, env)
         env["METE_TEST_MACHINE"] = " ".join(f"{u}={total}" for u, total, _ in devices)
@@ -94,11 +178,20 @@ def main():
             grant = [(int(d), size(q)) for d, q in (g.split("=") for g in args.grant.split(","))]
             env["METE_TEST_GRANT"] = " ".join(f"{devices[d][0]}={q}" for d, q in grant)
             env["METE_TEST_QUOTA"] = str(grant[0][1])
-            command = [os.path.join(args.build, "src/cli/mete"), "run", "--soft"]
-            for d, q in grant:
-                command += ["--device", str(d), "--mem", str(q)]
+            if args.way == "remote":
+                line = Line(args)
+                server, command = serve(args, env, folder, grant, line)
+                client_env = {k: v for k, v in env.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
+            else:
+                command = [os.path.join(args.build, "src/cli/mete"), "run", "--soft"]
+                if args.way == "wall":
+                    command.append("--wall")
+                for d, q in grant:
+                    command += ["--device", str(d), "--mem", str(q)]
             command += ["--"] + args.program
-        status = subprocess.run(command, env=env).returncode
+        status = subprocess.run(command, env=client_env or env).returncode
+        if server:
+            end_server(server, bad)
         if not wait_for_end(os.path.join(runtime, "control.sock")):
             bad.append("meted still runs 15 s after its last tenant ended")
         own = size(env.get("METE_SOFT_CONTEXT_MEMORY", "0"))  # what asking takes
@@ -106,13 +199,18 @@ def main():
             if free != total - own:
                 bad.append(f"device {number} ({uuid}): {total - own - free} bytes are still taken after the program's end")
     finally:
+        if line:
+            line.end()
+        if server and server.returncode is None:
+            server.kill()
+            server.communicate()
         log = os.path.join(runtime, "meted.log")
         if bad and os.path.exists(log):
             with open(log, encoding="utf-8", errors="replace") as f:
-                bad += ["meted.log: " + line.rstrip() for line in f.readlines()[-20:]]
+                bad += ["meted.log: " + said.rstrip() for said in f.readlines()[-20:]]
         shutil.rmtree(folder, ignore_errors=True)
-    for line in bad:
-        print("# way:", line)
+    for text in bad:
+        print("# way:", text)
     if status < 0:
         print(f"# way: the program died of signal {-status}")
     return 1 if bad or status < 0 else status

@@ -9,6 +9,14 @@ def gate(call):
     return call.gate
 
 
+def travel(call):
+    if call.goes_as:
+        return f", as {call.goes_as}"
+    if call.travel == "plain" and call.sync == "local":
+        return ", asked once"
+    return f", {call.travel}" if call.travel != "none" else ""
+
+
 def page(spec, soft_list):
     soft = {c.symbol for c in soft_list or []}
     calls = spec.calls
@@ -27,14 +35,15 @@ def page(spec, soft_list):
            " the driver took it, `pool`, `release`, `import`, `reference`",
            *(["- **gate**: which engine's turn the call waits for, with compute shares; `not` and why, for calls that submit"
               " work to a stream and pass without waiting"] if spec.stream else []),
-           "- **remote**: where the answer comes from when the device is on another machine", "",
+           "- **remote**: what a caller waits for when the device is on another machine; behind it how the call travels: `plain`"
+           " by generated bodies, `custom` by bodies written by hand, `as` another call, `asked once` and remembered", "",
            "| call | since | software device | shim | charge | remote |", "|---|---|---|---|---|---|"]
     for c in calls:
         since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version and c.since else ""
         since += " per-thread" if c.per_thread else ""
         charge = "" if c.charge == "none" else c.charge
         out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} |"
-                   f"{f' {gate(c)} |' if spec.stream else ''} {c.sync} |")
+                   f"{f' {gate(c)} |' if spec.stream else ''} {c.sync}{travel(c)} |")
     return "\n".join([*out, ""])
 
 

@@ -64,10 +64,10 @@ def names(tree):
     return [] if tree[0] == "number" else names(tree[1]) + names(tree[2])
 
 
-def checked(expr, bad, is_signed):
+def checked(expr, bad, is_signed, prefix=""):
     """C text that computes the length in 64 bits and raises the flag `bad` instead of overflowing or turning negative.
 
-    is_signed(kind, name, field) says whether the integer that a leaf names has a sign."""
+    is_signed(kind, name, field) says whether the integer that a leaf names has a sign; `prefix` stands before each name."""
     functions = {"+": "remote_add", "-": "remote_sub", "*": "remote_mul"}
 
     def leaf(tree, value):
@@ -79,11 +79,11 @@ def checked(expr, bad, is_signed):
         if kind == "number":
             return f"UINT64_C({tree[1]})"
         if kind == "value":
-            return leaf(tree, tree[1])
+            return leaf(tree, prefix + tree[1])
         if kind == "target":
-            return f"({tree[1]} ? {leaf(tree, '*' + tree[1])} : 0)"
+            return f"({prefix}{tree[1]} ? {leaf(tree, '*' + prefix + tree[1])} : 0)"
         if kind == "field":
-            return leaf(tree, f"{tree[1]}->{tree[2]}")
+            return leaf(tree, f"{prefix}{tree[1]}->{tree[2]}")
         return f"{functions[kind]}({bad}, {text(tree[1])}, {text(tree[2])})"
 
     return text(parse(expr))

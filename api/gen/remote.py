@@ -1,10 +1,13 @@
-"""<api>_remote.h, <api>_remote_client.c, <api>_remote_dispatch.c: the calls whose travel is "plain", over a link.
+"""<api>_remote.h, <api>_remote_exports.c: a remote client and its worker; what both ends agree on.
+
+Bodies of the client are written by remote_client.py over the header that [api] names as `client`, handlers of the worker by
+remote_worker.py over that of `worker`; both are about calls whose travel is "plain".
 
 Order on the wire, the same for both ends: the arguments by value; then the pointers to one object or to a string; then
 those whose length is an expression, which may use all before. A pointer is preceded by whether it is there, so that a NULL
-reaches the driver and it is the driver that judges it. Output pointers send nothing but that; the dispatcher makes room in
-the reply, whose size it knows from the arguments that it has checked. What a fire-and-forget call answered is kept, and
-reported by the next call that blocks, which creates nothing that the caller would then not know of.
+reaches the driver and it is the driver that judges it. Handles travel as ids, of what a call creates the client sends the
+id that it has minted. What records point to comes behind them. Output pointers send nothing but whether they are there; the
+worker makes room in the reply, whose size it knows from the arguments that it has checked.
 
 Names of the generated functions' own variables end in _, which no parameter does.
 """
@@ -12,46 +15,139 @@ Names of the generated functions' own variables end in _, which no parameter doe
 import zlib
 
 from .length import checked
-from .text import banner
+from .text import banner, failure, ret
 
 
 def travellers(spec):
-    return [c for c in spec.calls if c.travel == "plain"]
+    """The calls whose numbers travel by generated bodies; twins and those that go `as` another have none of their own."""
+    return [c for c in spec.calls if c.travel == "plain" and not c.per_thread and not c.goes_as]
+
+
+def streams_of(spec, call):
+    return [a.name for a in call.args if not a.pointer and spec.kind_of(a.type) == "stream"]
+
+
+def twin_of_its_own(spec, call):
+    """A plain twin without a stream among its parameters: only a stream inside a record tells it from its call."""
+    return bool(call.per_thread) and call.travel == "plain" and not call.goes_as and not streams_of(spec, call)
 
 
 def in_order(call):
     """By value; pointers of known size; pointers whose length depends on others."""
-    by_value = [a for a in call.args if not a.pointer]
-    fixed = [a for a in call.args if a.pointer and not a.expr]
-    return by_value + fixed + [a for a in call.args if a.pointer and a.expr]
+    sent = [a for a in call.args if a.value != "ignored"]
+    by_value = [a for a in sent if not a.pointer or a.value == "device"]
+    pointers = [a for a in sent if a not in by_value]
+    return by_value + [a for a in pointers if not a.expr] + [a for a in pointers if a.expr]
 
 
 def fingerprint(spec):
     """A number that changes with whatever the two ends must agree on."""
-    text = "\n".join([*(f"{c.index} {c.prototype()} {c.sync} {c.block['args']}" for c in travellers(spec)),
+    text = "\n".join([*(f"{c.index} {c.prototype()} {c.sync} {c.block['args']}" for c in spec.calls if c.travel != "none"),
                       *(f"{r.tag} {r.lines}" for r in spec.records)])
     return zlib.crc32(text.encode())
-
-
-# Lengths ---------------------------------------------------------------------------------------------------------------
 
 
 SIGNED = ("char", "short", "int", "long", "long long", "int8_t", "int16_t", "int32_t", "int64_t")
 
 
-def byte_length(spec, arg, call, bad):
+def number_of(spec, expr, args, bad, prefix=""):
+    """C text of a length; `args` are the parameters, or the fields, that it is made of."""
+    named = {a.name: a for a in args}
+
+    def is_signed(kind, name, field):
+        return spec.resolve(named[name].type if kind == "value" else named[name].target) in SIGNED
+
+    return checked(expr, bad, is_signed, prefix)
+
+
+def elements(spec, arg, args, bad, prefix=""):
+    """C text: how many objects the pointer points to."""
+    return number_of(spec, arg.expr, args, bad, prefix) if arg.expr else "UINT64_C(1)"
+
+
+def byte_length(spec, arg, args, bad, prefix=""):
     """C text: the bytes that the pointer points to."""
     if arg.extent == "string" and not arg.expr:
         return ""
     if arg.extent == "one":
-        return f"sizeof(*{arg.name})"
-    args = {a.name: a for a in call.args}
+        return f"sizeof(*{prefix}{arg.name})"
+    count = number_of(spec, arg.expr, args, bad, prefix)
+    return count if arg.extent in ("bytes", "string") else f"remote_mul({bad}, {count}, sizeof(*{prefix}{arg.name}))"
 
-    def is_signed(kind, name, field):
-        return spec.resolve(args[name].type if kind == "value" else args[name].target) in SIGNED
 
-    count = checked(arg.expr, bad, is_signed)
-    return count if arg.extent in ("bytes", "string") else f"remote_mul({bad}, {count}, sizeof(*{arg.name}))"
+def plain_type(ctype):
+    return ctype.removeprefix("const ").strip()
+
+
+def conversion(spec, ctype):
+    """What a value of this type is on the wire: "stream", "device", "handle", "record" (holds such), None: itself."""
+    kind = spec.kind_of(ctype)
+    if kind in ("stream", "device"):
+        return kind
+    if spec.travels_as_id(ctype):
+        return "handle"
+    return "record" if spec.record(ctype) and spec.translated(plain_type(ctype)) else None
+
+
+def passed_as(spec, arg):
+    """What a parameter by value is on the wire; streams that need not be created cannot be ended."""
+    if arg.pointer or arg.value:
+        return None
+    what = conversion(spec, arg.type)
+    return "handle" if what == "stream" and "destroys" in arg.flags else what
+
+
+def kind_name(spec, ctype):
+    return "KIND_" + spec.kind_of(ctype).upper()
+
+
+def mints(spec, arg):
+    """Does the call create an object here whose id the client chooses?"""
+    return arg.pointer and "creates" in arg.flags and conversion(spec, arg.target) in ("handle", "stream")
+
+
+def owner_of(spec, call, ctype):
+    """The parameter by value with which an object of this type goes away; None: nothing, or what its kind belongs to."""
+    wanted = spec.objects.get(spec.kind_of(ctype), {}).get("owner", [])
+    return next((a for w in wanted for a in call.args if not a.pointer and spec.kind_of(a.type) == w), None)
+
+
+def converted_records(spec, use):
+    """The records that calls need converted, inner ones first; use(arg) says whether a parameter counts."""
+    out = []
+
+    def add(ctype):
+        r = spec.record(ctype)
+        if not r or conversion(spec, ctype) != "record":
+            return
+        for f in r.fields:
+            add(f.target if f.type.endswith("*") else f.type)
+        if r not in out:
+            out.append(r)
+
+    for c in spec.calls:
+        if c in travellers(spec) or twin_of_its_own(spec, c):
+            for a in c.args:
+                if use(a) and a.value != "ignored":
+                    add(a.target if a.pointer else a.type)
+    return out
+
+
+def tails(spec, record):
+    """The fields of a record whose objects travel behind it."""
+    return [f for f in record.fields if f.type.endswith("*") and not f.value]
+
+
+def record_type(spec, record):
+    return record.typedefs[0] if record.typedefs else f"{record.kind} {record.tag}"
+
+
+def condition(field, prefix):
+    """C text that guards a member of a union, or nothing."""
+    if not field.when:
+        return ""
+    tag, values = field.when
+    return "if (" + " || ".join(f"{prefix}{tag} == {v}" for v in values) + ")"
 
 
 # Header ------------------------------------------------------------------------------------------------------------------
@@ -59,248 +155,39 @@ def byte_length(spec, arg, call, bad):
 
 def remote_header(spec):
     n, up = spec.name, spec.upper
-    return f"""{banner(spec, f"the {n} API over a link")}
-#pragma once
-
-#include "{n}_table.h"
-#include "remote.h"
-
-/* Both ends must have the same. */
-#define {up}_REMOTE_FINGERPRINT UINT32_C({fingerprint(spec):#010x})
-
-/* Written by the client: the link that a call of this thread takes, or NULL. */
-struct remote_link *{n}_remote_link(void);
-
-/* Puts the client's functions into their places in the table and leaves the others as they are. */
-void {n}_remote_fill(struct {n}_table *table);
-
-/* The worker's state for one client. */
-struct {n}_remote_session {{
-	const struct {n}_table *table; /* what executes the calls; what it lacks (NULL) counts as malformed */
-	int32_t deferred; /* see struct remote_head */
-}};
-
-enum {n}_remote_outcome {{
-	{up}_REMOTE_REPLY = 1, /* *reply holds one of its head's size */
-	{up}_REMOTE_SILENT = 0, /* executed, and nobody waits for an answer */
-}};
-
-/*
- * Executes the request in `message`, which must be aligned to REMOTE_ALIGN and must not change meanwhile. Value: the
- * outcome, or -EPROTO: malformed, nothing was executed, the session is to be ended; -EMSGSIZE: not even an empty reply
- * fits. A call whose results do not fit is answered with {spec.not_supported}, not executed.
- */
-int {n}_remote_dispatch(struct {n}_remote_session *session, const void *message, size_t size, void *reply,
-			size_t reply_capacity);
-"""
-
-
-# Client ------------------------------------------------------------------------------------------------------------------
-
-
-def client_source(spec):
-    n = spec.name
-    out = [banner(spec, f"the client of the {n} API over a link"), f'#include "{n}_remote.h"', "",
-           CLIENT_HELPERS.replace("$n", n)]
-    for c in travellers(spec):
-        out += client_call(spec, c)
-    out += [f"void {n}_remote_fill(struct {n}_table *table)", "{"]
-    out += [f"\ttable->{c.symbol} = client_{c.symbol};" for c in travellers(spec)]
-    return "\n".join([*out, "}", ""])
-
-
-CLIENT_HELPERS = """static bool request_begin(struct remote_link *link, struct remote_writer *w, enum $n_call call)
-{
-	struct remote_head head = {.call = call};
-
-	if (!link)
-		return false;
-	*w = (struct remote_writer){0};
-	w->data = link->begin(link, &w->capacity);
-	if (!w->data)
-		return false;
-	remote_put(w, &head, sizeof(head));
-	return true;
-}
-
-static bool request_send(struct remote_link *link, struct remote_writer *w)
-{
-	uint32_t size = (uint32_t)w->used;
-
-	memcpy(w->data, &size, sizeof(size));
-	return link->send(link, w->used) == 0;
-}
-
-/* Value: there is a reply to this call, *r stands behind its head. */
-static bool reply_receive(struct remote_link *link, struct remote_reader *r, struct remote_head *head, enum $n_call call)
-{
-	const void *reply;
-	size_t size;
-
-	if (link->receive(link, &reply, &size) != 0)
-		return false;
-	*r = (struct remote_reader){.data = reply, .size = size};
-	remote_get(r, head, sizeof(*head));
-	return !r->bad && head->size == size && head->call == call;
-}
-"""
-
-
-def client_call(spec, c):
-    """The client's body: a request, and for all but fire-and-forget its reply."""
-    lost = spec.lost
-    outs = [a for a in in_order(c) if a.direction in ("out", "inout")]
-    bad = "&w_.bad"
-    out = [f"static {c.prototype('client_' + c.symbol)}", "{",
-           f"\tstruct remote_link *link_ = {spec.name}_remote_link();", "\tstruct remote_writer w_;"]
-    if c.sync != "forget":
-        out += ["\tstruct remote_reader r_;", "\tstruct remote_head head_;"]
-    out += [f"\t{c.returns} result_ = {lost};", "",
-            f"\tif (!request_begin(link_, &w_, {spec.upper}_CALL_{c.symbol}))", f"\t\treturn {lost};"]
-    for a in in_order(c):
-        out += client_put(spec, a, c, bad)
-    out += ["\tif (w_.bad) {", f"\t\tresult_ = {spec.not_supported};", "\t\tgoto end_;", "\t}"]
-    out += ["\tif (!request_send(link_, &w_))", "\t\tgoto end_;"]
-    if c.sync == "forget":
-        out += [f"\tresult_ = {spec.success};"]
-    else:
-        out += [f"\tif (!reply_receive(link_, &r_, &head_, {spec.upper}_CALL_{c.symbol}))", "\t\tgoto end_;"]
-        if outs:
-            out += client_outputs(spec, c, outs)
-        out += [f"\tresult_ = ({c.returns})(head_.result == {spec.success} ? head_.deferred : head_.result);"]
-    return [*out, "end_:", "\tlink_->end(link_);", "\treturn result_;", "}", ""]
-
-
-def client_put(spec, a, c, bad):
-    if not a.pointer:
-        return [f"\tremote_put(&w_, &{a.name}, sizeof({a.name}));"]
-    if a.direction == "out" and "remote_" not in byte_length(spec, a, c, bad):
-        return [f"\tremote_put_present(&w_, {a.name});"]
-    if a.direction == "out":
-        # A length that the dispatcher would call malformed is not sent.
-        return [f"\tif (remote_put_present(&w_, {a.name}))", f"\t\t(void){byte_length(spec, a, c, bad)};"]
-    put = (f"remote_put_string(&w_, {a.name});" if a.extent == "string"
-           else f"remote_put(&w_, {a.name}, {byte_length(spec, a, c, bad)});")
-    return [f"\tif (remote_put_present(&w_, {a.name}))", f"\t\t{put}"]
-
-
-def client_outputs(spec, c, outs):
-    """Results are written last and only on success, and only when the whole reply was sound."""
-    out = [f"\tif (head_.result == {spec.success}) {{"]
-    sizes = {a.name: byte_length(spec, a, c, "&r_.bad") for a in outs}
-    out += [f"\t\tconst void *{n}_sent_ = {n} ? remote_take(&r_, {size}) : NULL;" for n, size in sizes.items()]
-    out += ["", "\t\tif (r_.bad || r_.used != r_.size)", "\t\t\tgoto end_;"]
-    # Arrays before what their length is made of, which may be among the results.
-    for n, size in reversed(sizes.items()):
-        out += [f"\t\tif ({n})", f"\t\t\tmemcpy({n}, {n}_sent_, {size});"]
-    return [*out, "\t}"]
-
-
-# Dispatch ----------------------------------------------------------------------------------------------------------------
-
-
-def dispatch_source(spec):
-    n, up = spec.name, spec.upper
-    out = [banner(spec, f"the dispatcher of the {n} API over a link"), f'#include "{n}_remote.h"', "",
-           "#include <errno.h>", "", f"typedef int (*handler)(struct {n}_remote_session *s, struct remote_reader *r, struct remote_writer *w,"
-           " int32_t *result);", ""]
-    for c in travellers(spec):
-        out += handler(spec, c)
-    out += ["struct entry {", "\thandler run;", "\tuint32_t least_bytes; /* of arguments that every request has */",
-            "\tbool silent; /* nobody waits for an answer */",
-            "\tbool reports; /* may answer for calls that nobody waited for */", "};", "",
-            f"static const struct entry entries[{up}_CALL_COUNT] = {{"]
-    out += [f"\t[{up}_CALL_{c.symbol}] = {{run_{c.symbol}, {least_bytes(c)},"
-            f" {flag(c.sync == 'forget')}, {flag(c.sync == 'blocking')}}},"
-            for c in travellers(spec)] or ["\t{0}"]
-    words = {"$n": n, "$UP": up, "$SUCCESS": spec.success, "$LIMIT": spec.not_supported}
-    text = DISPATCH
-    for word, value in words.items():
-        text = text.replace(word, value)
-    out += ["};", "", text]
+    out = [banner(spec, f"the {n} API over a link"), "#pragma once", "", f'#include "{n}_table.h"', '#include "remote.h"', "",
+           "/* Both ends must have the same. */", f"#define {up}_REMOTE_FINGERPRINT UINT32_C({fingerprint(spec):#010x})", "",
+           "/* Every call of the client: written by hand, or generated as a weak symbol. */"]
+    out += [f"{c.prototype('client_' + c.symbol)};" for c in spec.calls]
+    out += ["", "/* Generated, whoever answers the call. */"]
+    out += [f"{c.prototype('client_plain_' + c.symbol)};" for c in spec.calls if c in travellers(spec) or twin_of_its_own(spec, c)]
+    out += ["", "/* client_<symbol> of every call; what lookups by name hand out. */",
+            f"extern const struct {n}_table {n}_remote_table;", "", "struct work;", "",
+            "/* Every handler of the worker: written by hand, or generated as a weak symbol, or not there. */"]
+    out += [f"int worker_{c.symbol}(struct work *work);" for c in spec.calls if c.travel != "none" and not c.per_thread]
+    out += ["", "/* Generated, whoever handles the call. */"]
+    out += [f"int worker_plain_{c.symbol}(struct work *work);" for c in travellers(spec)]
+    out += ["", "enum remote_trait {", "\tREMOTE_FORGET = 1 << 0, /* nobody waits for the call's answer */",
+            "\tREMOTE_REPORTS = 1 << 1, /* its answer may be about calls that nobody waited for: it creates nothing */", "};", "",
+            "/* enum remote_trait of every call. */", f"extern const uint8_t {n}_remote_traits[{up}_CALL_COUNT];", ""]
     return "\n".join(out)
 
 
-def flag(value):
-    return "true" if value else "false"
+# Exports -----------------------------------------------------------------------------------------------------------------
 
 
-def least_bytes(c):
-    """By-value arguments and the words that say which pointers are there."""
-    sizes = [f"remote_size({a.type})" for a in c.args if not a.pointer] + ["8" for a in c.args if a.pointer]
-    return " + ".join(sizes) or "0"
-
-
-def handler(spec, c):
+def exports_source(spec):
+    """As of the software device: nothing inside the library reaches an exported name."""
     n = spec.name
-    out = [f"static int run_{c.symbol}(struct {n}_remote_session *s_, struct remote_reader *r_, struct remote_writer *w_,",
-           "\t\t    int32_t *result_)", "{"]
-    order = in_order(c)
-    for a in order:
-        ctype = a.type if a.pointer else a.type.replace("const ", "")
-        out.append(f"\t{ctype}{'' if ctype.endswith('*') else ' '}{a.name}{' = NULL' if a.pointer else ''};")
-    out += ["", f"\tif (!s_->table->{c.symbol})", "\t\treturn -EPROTO;"]
-    for a in order:
-        out += handler_read(spec, a, c)
-    out += ["\tif (r_->bad || r_->used != r_->size)", "\t\treturn -EPROTO;", "\tif (w_->bad)", "\t\treturn -EMSGSIZE;",
-            f"\t*result_ = (int32_t)s_->table->{c.symbol}({c.names()});", "\treturn 0;", "}", ""]
-    return out
+    out = [banner(spec, "the exports of the remote client"), f'#include "{n}_remote.h"', "",
+           '#define EXPORT __attribute__((visibility("default")))', ""]
+    for c in spec.calls:
+        out += [f"EXPORT {c.prototype()};", c.prototype(), "{", f"\t{ret(c)}client_{c.symbol}({c.names()});", "}", ""]
+    out += [f"const struct {n}_table {n}_remote_table = {{"]
+    out += [f"\t.{c.symbol} = client_{c.symbol}," for c in spec.calls]
+    return "\n".join([*out, "};", ""])
 
 
-def handler_read(spec, a, c):
-    if not a.pointer:
-        return [f"\tremote_get(r_, &{a.name}, sizeof({a.name}));"]
-    size = byte_length(spec, a, c, "&r_->bad")
-    if a.direction == "in":
-        take = "remote_take_string(r_)" if a.extent == "string" else f"remote_take(r_, {size})"
-        cast = "" if a.type.startswith("const ") else f"({a.type})"
-        return ["\tif (remote_get_present(r_))", f"\t\t{a.name} = {cast}{take};"]
-    out = ["\tif (remote_get_present(r_))", f"\t\t{a.name} = remote_reserve(w_, {size});"]
-    if a.direction == "inout":
-        # The room in the reply begins with what the caller had there.
-        out = ["\tif (remote_get_present(r_)) {", f"\t\tuint64_t size_ = {size};",
-               "\t\tconst void *from_ = remote_take(r_, size_);", "", f"\t\t{a.name} = remote_reserve(w_, size_);", f"\t\tif (from_ && {a.name})",
-               f"\t\t\tmemcpy({a.name}, from_, size_);", "\t}"]
-    return out
-
-
-DISPATCH = """int $n_remote_dispatch(struct $n_remote_session *session, const void *message, size_t size, void *reply,
-			size_t reply_capacity)
-{
-	struct remote_reader r = {.data = message, .size = size};
-	struct remote_writer w = {.data = reply, .capacity = reply_capacity};
-	struct remote_head head, *answer = remote_reserve(&w, sizeof(*answer));
-	const struct entry *e;
-	int32_t result = 0;
-	int status;
-
-	remote_get(&r, &head, sizeof(head));
-	if (r.bad || head.size != size || head.call >= $UP_CALL_COUNT || head.result || head.deferred)
-		return -EPROTO;
-	e = &entries[head.call];
-	if (!e->run || size - sizeof(head) < e->least_bytes)
-		return -EPROTO;
-	if (!answer)
-		return -EMSGSIZE;
-	status = e->run(session, &r, &w, &result);
-	if (status == -EMSGSIZE)
-		result = $LIMIT; /* nothing was executed */
-	else if (status < 0)
-		return status;
-	if (e->silent) {
-		if (result != $SUCCESS && !session->deferred)
-			session->deferred = result;
-		return $UP_REMOTE_SILENT;
-	}
-	if (result != $SUCCESS)
-		w.used = sizeof(*answer); /* what a failed call left behind is nobody's business */
-	answer->size = (uint32_t)w.used;
-	answer->call = head.call;
-	answer->result = result;
-	if (e->reports) {
-		answer->deferred = session->deferred;
-		session->deferred = 0;
-	}
-	return $UP_REMOTE_REPLY;
-}
-"""
+def refusal(spec, call):
+    value = failure(spec, call)
+    return [f"\tclient_refused({spec.upper}_CALL_{call.symbol});", f"\t{ret(call)}{value};" if ret(call) else "\treturn;"]

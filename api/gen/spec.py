@@ -17,26 +17,29 @@ CHARGE = ("none", "measured", "pool", "release", "import", "reference")  # and b
 TREAT = ("pass", "custom", "refuse")  # and the names of [body.*]
 GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: (\S.*)$")
 DIRECTIONS = ("in", "out", "inout")
-FLAGS = ("optional", "static", "creates", "destroys", "borrows")
-VALUES = ("address", "user", "callback", "ignored")  # pointers that are handed on as they are
+FLAGS = ("optional", "static", "creates", "destroys", "borrows", "always", "ordinal")
+VALUES = ("address", "user", "callback", "ignored", "device")  # pointers that are handed on as they are
 PER_THREAD = ("ptsz", "ptds")
 
 BODY_WORDS = {"REAL", "ARGS", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
-CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate",
-             *PER_THREAD}
+CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "as",
+             "check", "forgets", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
-            "include", "types", "lost", "stream", "submits"}
+            "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
+            "client", "worker", "forward"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
-SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "body", "call",
-            "untyped"}
+SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "object", "body",
+            "call", "untyped"}
 
 BUILTIN = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct",
            "union", "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"}
 TYPE = r"(?P<type>[\w\s]*\w[\s*]*[\s*])(?P<name>\w+)(?P<array>(?:\[\w+\])*)"
-EXTENT = re.compile(r"(one|string|image|custom)$|(count|bytes|string)\((.+)\)$")
+EXTENT = re.compile(r"(one|string|image|custom|scalar)$|(count|bytes|string|scalar)\((.+)\)$")
+RANGE = re.compile(r"range\((.+)\)$")
+WHEN = re.compile(r"when\((\w+) = (\w+(?: \| \w+)*)\)$")
 
 
 class SpecError(Exception):
@@ -74,6 +77,9 @@ class Arg:
         self.text, self.name, self.type, self.array = decl.strip(), "", "", ""
         self.direction = self.extent = self.expr = self.value = ""
         self.flags = set()
+        self.range = []  # bytes, or bytes of a row, rows and pitch: how much of device memory an address stands for
+        self.when = None  # field and values for which this member of a union is the one that counts
+        self.path, self.in_union = "", False  # of a field: how it is reached from its record
         if not m:
             fault(where, f'cannot read the declaration "{text}"')
             return
@@ -83,8 +89,12 @@ class Arg:
             self.take_word(word, where, fault)
 
     def take_word(self, word, where, fault):
-        m = EXTENT.match(word)
-        if word in DIRECTIONS and not self.direction:
+        m, covers, when = EXTENT.match(word), RANGE.match(word), WHEN.match(word)
+        if covers and not self.range:
+            self.range = [e.strip() for e in covers[1].split(",")]
+        elif when and not self.when:
+            self.when = (when[1], when[2].split(" | "))
+        elif word in DIRECTIONS and not self.direction:
             self.direction = word
         elif word in VALUES and not self.value:
             self.value = word
@@ -129,6 +139,9 @@ class Call:
         self.macro, self.header = block.get("macro"), block.get("header")
         self.otherwise = block.get("otherwise", "")
         self.untyped = block.get("untyped", False)  # nothing but the name is known
+        self.goes_as = block.get("as", "")  # the call that goes over the wire in this one's place
+        self.checks = block.get("check", {})  # C condition -> what the client answers at once when it holds
+        self.forgets = block.get("forgets", "")
         gate = GATE.match(block.get("gate", ""))
         self.gate = ("copy" if gate[2] else gate[1] or "not") if gate else "not"  # the engine that the call submits to
         self.gate_bytes = gate[2] if gate else ""
@@ -207,6 +220,11 @@ class Spec:
         self.version, self.version_macro = api.get("version"), api.get("version_macro")
         self.per_thread_macro, self.include = api.get("per_thread_macro"), api.get("include", [])
         self.lost = api.get("lost", self.not_supported)  # what a call over a lost link answers
+        self.invalid = api.get("invalid", self.not_supported)  # what an address that is none is answered with
+        self.full = api.get("full", self.not_supported)  # what a creation answers when there is no room for its id
+        self.per_thread_stream = api.get("per_thread_stream", "")
+        self.forward = api.get("forward", "")  # a library that is forwarded at its own interface: the header of both halves
+        self.client, self.worker = api.get("client", ""), api.get("worker", "")  # headers that generated bodies are made of
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.stream = api.get("stream")  # the type of a stream; calls that submit to one say whether they are gated
         self.submits = re.compile(api.get("submits", r"$.^"))  # and so do calls of these names
@@ -245,6 +263,9 @@ class Spec:
         self.typedefs = data.get("typedef", {})
         self.functions = data.get("function", {})
         self.constants = data.get("constant", {})
+        self.objects = data.get("object", {})
+        for kind, block in self.objects.items():
+            self.unknown_keys(f"object.{kind}", block, {"owner", "destroy", "raw"})
         self.enums, self.records = [], []
         for tag, block in data.get("enum", {}).items():
             self.unknown_keys(f"enum.{tag}", block, ENUM_KEYS)
@@ -270,18 +291,41 @@ class Spec:
 
     def read_fields(self, r):
         where = f"{r.kind}.{r.tag}"
+        open_ = [(r.kind, [])]  # records around the field, innermost last: their kind, and what they hold
+
         for line in r.lines:
             s = line.strip()
-            if s.endswith("{") or s.startswith("}"):
+            if s.endswith("{"):
+                open_.append((s.split()[0], []))
+                continue
+            if s.startswith("}") and len(open_) > 1:
+                kind, inside = open_.pop()
+                name = s.removeprefix("}").strip()
+                for a in inside:
+                    a.path = f"{name}.{a.path}" if name else a.path
+                    a.in_union = a.in_union or kind == "union"
+                open_[-1][1].extend(inside)
+                continue
+            if s.startswith("}"):
                 continue
             a = Arg(re.sub(r":\d+$", "", s), where, self.fault)
             if a.name:
                 self.check_type(a.type, where, a.name)
                 if a.type.endswith("*") or self.is_function(a.type):
                     self.check_pointer(a, where, "field", None)
+                a.path = a.name
                 r.fields.append(a)
+                open_[-1][1].append(a)
+        for a in open_[0][1]:
+            a.in_union = a.in_union or r.kind == "union"
+        self.check_when(r, where)
         if r.lines and sum(s.strip().endswith("{") for s in r.lines) != sum(s.strip().startswith("}") for s in r.lines):
             self.fault(where, "braces do not match")
+
+    def check_when(self, r, where):
+        for a in r.fields:
+            if a.when and a.when[0] not in {f.path for f in r.fields}:
+                self.fault(where, f'field "{a.name}": "{a.when[0]}" of when() is no field')
 
     def read_calls(self, blocks):
         self.calls = []
@@ -300,6 +344,8 @@ class Spec:
                 self.fault(where, f'"travel" is missing: a call of class "{block["sync"]}" goes over the wire')
             block.setdefault("travel", "none")
             self.check_words(where, block)
+            if block.get("as") and block["travel"] != "plain":
+                self.fault(where, '"as" is for calls whose travel is "plain"')
             block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
             self.check_args(where, block)
             self.check_gate(where, symbol, block)
@@ -323,6 +369,12 @@ class Spec:
                 where = f"call.{c.plain}"
                 self.fault(where if where in self.lines else "untyped", f'"{c.symbol}" is declared twice')
             self.by_symbol[c.symbol] = c
+        for c in self.calls:
+            other = self.by_symbol.get(c.goes_as)
+            if c.goes_as and not c.per_thread and (not other or [a.name for a in c.args] != [a.name for a in other.args][:len(c.args)]
+                                                   or any(self.kind_of(a.type) != "stream" for a in other.args[len(c.args):])):
+                self.fault(f"call.{c.plain}", f'as "{c.goes_as}", which is no call with these parameters and at most a stream'
+                           " more")
 
     def add_call(self, call):
         call.index = len(self.calls)
@@ -360,10 +412,16 @@ class Spec:
                 self.fault(where, f'parameter "{a.name}": "{a.type}" is not a pointer')
             elif a.flags and not self.kind_of(a.type):
                 self.fault(where, f'parameter "{a.name}": "{a.type}" is not a handle')
+            if a.range and (self.kind_of(a.type) != "address" and a.value != "device" or len(a.range) not in (1, 3)):
+                self.fault(where, f'parameter "{a.name}": range(BYTES) or range(ROW, ROWS, PITCH), of an address in device memory')
+            for e in a.range:
+                self.check_expr(e, args, where, f'range of "{a.name}"')
         charge = re.fullmatch(r"bytes\((.+)\)", block["charge"])
         if charge:
             self.check_expr(charge[1], args, where, "charge")
-        if block["travel"] == "plain":
+        if block.get("forgets") and block["forgets"] not in args:
+            self.fault(where, f'forgets "{block["forgets"]}", which is no parameter')
+        if block["travel"] == "plain" and not block.get("as"):
             for a in block["_args"]:
                 why = self.not_plain(a)
                 if why:
@@ -420,7 +478,11 @@ class Spec:
             bad("points to void: give its length as bytes() or say custom")
         if a.extent == "string" and a.direction == "out" and not a.expr:
             bad("an output string needs string(SIZE)")
-        if a.expr and args is not None:
+        if a.extent == "scalar":
+            for name in filter(None, re.split(r",\s*", a.expr)):
+                if args is None or name not in args:
+                    bad(f'"{name}" in scalar() is no parameter')
+        elif a.expr and args is not None:
             self.check_expr(a.expr, args, where, f'{what} "{a.name}"')
         if args is not None and a.direction == "out" and self.kind_of(a.target) not in (None, "device"):
             if not a.flags & {"creates", "borrows", "static"}:
@@ -493,6 +555,11 @@ class Spec:
                 return None
             ctype = self.typedefs[ctype]
 
+    def travels_as_id(self, ctype):
+        """Is a value of this type something else on the wire than what the program has (an id, another ordinal)?"""
+        kind = self.kind_of(ctype)
+        return kind not in (None, "address") and not self.objects.get(kind, {}).get("raw")
+
     def has_pointers(self, ctype, seen=()):
         """Does a value of this type hold addresses of the process (handles are not)?"""
         if ctype.endswith("*") or self.is_function(ctype):
@@ -500,23 +567,62 @@ class Spec:
         r = self.record(ctype)
         return bool(r) and any(self.has_pointers(f.type) for f in r.fields)
 
+    def translated(self, ctype):
+        """Does a value of this type hold handles, devices' ordinals or pointers, which differ between the two ends?"""
+        if self.kind_of(ctype):
+            return self.travels_as_id(ctype)
+        r = self.record(ctype)
+        return bool(r) and any(f.type.endswith("*") or f.range or "ordinal" in f.flags or self.translated(f.type)
+                               for f in r.fields)
+
+    def not_plain_record(self, r, direction):
+        """Why values of this record cannot travel in this direction; None if they can."""
+        for f in r.fields:
+            record = self.record(f.type)
+            if f.value in ("address", "user", "callback") or f.type.endswith("*") and "static" in f.flags:
+                return f'its field "{f.name}" is an address of the process'
+            if f.type.endswith("*") and not f.value:
+                if direction != "in" or f.direction != "in" or f.extent not in ("one", "count") or f.in_union:
+                    return "what it points to holds pointers"
+                if any(kind != "value" for kind, _, _ in length.names(length.parse(f.expr or "1"))):
+                    return f'the length of its field "{f.name}" is not made of fields'
+                if self.has_pointers(f.target):
+                    return f'what its field "{f.name}" points to holds pointers'
+            if record and (why := self.not_plain_record(record, direction)):
+                return why
+            if f.in_union and not f.when and (self.translated(f.type) or f.range):
+                return f'its field "{f.name}" counts only in some values of the union: when()?'
+            if f.array and self.translated(f.type):
+                return f'its field "{f.name}" is an array of handles'
+        return None
+
     def not_plain(self, a):
         """Why the generator cannot write the travel of this parameter; None if it can."""
         if a.value == "callback":
             return "a callback"
         if a.value in ("address", "user"):
             return "an address of the process"
+        if a.value in ("ignored", "device"):
+            return None
         if not a.pointer:
-            return "a struct with pointers" if self.has_pointers(a.type) else None
+            r = self.record(a.type)
+            return "a struct with pointers" if r and self.not_plain_record(r, "value") else None
+        if a.extent == "scalar":
+            return None if self.forward else "a scalar of a library that is not forwarded"
         if a.extent in ("image", "custom"):
             return f'its length is "{a.extent}"'
         if "static" in a.flags:
             return "it points into the library"
-        if self.has_pointers(a.target):
+        record = self.record(a.target)
+        if not record and self.has_pointers(a.target):
             return "what it points to holds pointers"
+        why = self.not_plain_record(record, a.direction) if record else None
+        if why:
+            return why
         if "->" in a.expr:
             return "its length stands in a struct"
-        target = self.record(a.target.removeprefix("const ").strip())
-        if target and target.align:
+        if record and record.align and a.extent != "one":
             return "what it points to wants a larger alignment than a message has"
+        if "creates" in a.flags and self.kind_of(a.target) != "address" and a.extent != "one":
+            return "it creates several at once"
         return None

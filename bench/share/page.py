@@ -20,15 +20,23 @@ def machine(args, root):
         command.append(f"--seconds {args.seconds:g}")
     if args.devices > 1:
         command.append(f"--devices {args.devices}")
+    if args.ahead:
+        command.append("--ahead")
     if args.peer:
         command.append("--peer …")
     m.update(command=" ".join(command), gpu=args.gpu, peer=args.peer_name if args.peer else None, seconds=args.seconds,
-             slice=args.slice, switch=args.switch)
+             slice=args.slice, switch=args.switch, ahead=args.ahead, devices=args.devices)
     return m
 
 
 def tier(rows):
     return " and ".join(sorted({r["tier"] for r in rows if r.get("tier") and "T" in r["tier"]})) or "none"
+
+
+def lengths(m, rows):
+    """How long rows were measured; those that differ are marked in the table."""
+    others = sorted({r["seconds"] for r in rows if r["row"] == "share"} - {m["seconds"]})
+    return f"One run of {m['seconds']:g} s per row" + "".join(f", {s:g} s where the number of processes has a *" for s in others) + "."
 
 
 def about(m, rows):
@@ -37,8 +45,10 @@ def about(m, rows):
     else:
         device = (f"the software device, not a GPU (time slice q = {m['slice']}, switch c = {m['switch']}, declared kernel lengths); time by "
                   "the device's own account")
+    ahead = " beside other work on the machine, before which it came (`--ahead`: real-time priority)" if m.get("ahead") else ""
+    beside = f" Up to {m['devices']} cells of the matrix ran side by side, each on a device of its own." if m.get("devices", 1) > 1 else ""
     return (f"Taken on {m['date']} at commit {m['commit']}: {m['cpu']}, {m['cores']} cores, {m['system']}; load {m['load_before']} when it "
-            f"began. Device: {device}. Tier: {tier(rows)}. One run of {m['seconds']:g} s per row. {DEFINITION} Repeat it with `{m['command']}`.")
+            f"began{ahead}.{beside} Device: {device}. Tier: {tier(rows)}. {lengths(m, rows)} {DEFINITION} Repeat it with `{m['command']}`.")
 
 
 def verdict(r):
@@ -74,7 +84,8 @@ def share_cells(r, m):
     def both(key):
         return number(r[key]) + (f" ({number(r['of_reach'][key])})" if "of_reach" in r else "")
 
-    return [kernel, targets, mode, str(r["processes"]), got, both("mean"), both("p95"), both("max"), both("long_run"),
+    processes = str(r["processes"]) + ("" if r.get("seconds") in (None, m.get("seconds")) else "*")
+    return [kernel, targets, mode, processes, got, both("mean"), both("p95"), both("max"), both("long_run"),
             number(r["device_used"]), verdict(r)]
 
 
@@ -137,6 +148,22 @@ def text(m, rows):
     return "\n\n".join(parts)
 
 
+def misses(rows, m):
+    """The cells that miss their goal, by name."""
+    found = []
+    for r in rows:
+        if r["row"] == "share" and "mean" in r and not r["reached"]:
+            kernel, targets, mode, processes = share_cells(r, m)[:4]
+            e = r.get("of_reach", r)
+            found.append(f"{kernel}, {targets}, {mode}, {processes}: mean {e['mean']:.2f}, max {e['max']:.2f}, long run {e['long_run']:.2f}")
+    cells = [r for r in rows if r["row"] == "share" and r.get("group") == "matrix"]
+    if not found:
+        return []
+    return [f"Of the {len(cells)} cells of the matrix {sum(r['reached'] for r in cells)} reach their goal. These do not, nor do these of the other "
+            "rows (kernel, targets, submitter, processes; against what is reachable where that is known):\n\n" +
+            "\n".join("- " + x for x in found)]
+
+
 def markdown(m, rows, pictures):
     parts = [about(m, rows)]
     parts += [f"![{title}](plots/{name})" for name, title in pictures]
@@ -145,7 +172,9 @@ def markdown(m, rows, pictures):
                                ["| " + " | ".join(x) + " |" for x in lines[1:]]))
     if any("of_reach" in r for r in rows):
         parts.append("In brackets: against what the submitter can reach. One that waits for each kernel leaves the device idle for as long "
-                     "as its host takes; where the targets add up to more than it gets without any limit, they are scaled down to that.")
+                     "as its host takes; where the targets add up to more than it gets without any limit, they are scaled down to that, or "
+                     "to what was used in this run, if that is more.")
+    parts += misses(rows, m)
     return "\n\n".join(parts) + "\n"
 
 

@@ -77,12 +77,13 @@ class Bench:
             t = self.trial(what, tenants, settle=cell.get("settle", 2.0), device=device, system=system)
             had = t.run()
             reach = self.reachable(kernel_ms, mode, processes, device) if mode != "async" and sum(targets) >= 50 else 100
-            part = min(1, reach / sum(targets))
+            used = sum(h.time.share(t.begin_ns, t.end_ns) for h in had)
+            part = min(1, max(reach, used) / sum(targets))
             row = dict(cell, row="share", system=system, seconds=self.seconds, tier=t.tier, reach=round(reach, 1))
             row.update(together([curves.errors(h.time, x, h.spans) for h, x in zip(had, targets)]))
             if part < 1:
                 row["of_reach"] = together([curves.errors(h.time, x * part, h.spans) for h, x in zip(had, targets)])
-            row["device_used"] = round(sum(h.time.share(t.begin_ns, t.end_ns) for h in had), 2)
+            row["device_used"] = round(used, 2)
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
             row["overcharged"] = [round(c, 2) for c in (t.charged(i, h) for i, h in enumerate(had)) if c is not None]
             row["bypassed"] = t.bypassed

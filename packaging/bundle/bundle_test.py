@@ -66,6 +66,23 @@ def inspect(top):
     check(not starting, "no program depends on constructors", starting)
 
 
+def remote(works, mete, program, home, env):
+    """A server with a key, and a program on its device, over TLS."""
+    keys = os.path.join(home, "keys")
+    works("mete key new", mete, "key", "new", "guest", "--keys", keys)
+    server = subprocess.Popen([mete, "serve", "--soft", "--mem", "64M", "--keys", keys, "--listen", "127.0.0.1:0", "--json"],
+                              env=env, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = server.stdout.readline()
+    address = re.search(rb'"listen":\["([\d.:]+)"', said)
+    check(address, "mete serve", [said.decode(errors="replace")])
+    if address:
+        works("mete run --remote", mete, "run", "--remote", address[1].decode(), "--key", os.path.join(keys, "guest.key"), "--",
+              program, "4M", words=b"PASS")
+    server.terminate()
+    server.communicate(timeout=30)
+    check(server.returncode == 0, "mete serve ends as it is told", [f"status {server.returncode}"])
+
+
 def programs(top, home):
     """As a stranger's shell would: nothing in the environment."""
     env = {"PATH": "/usr/bin:/bin", "HOME": home, "METE_RUNTIME_DIR": os.path.join(home, "run"),
@@ -84,6 +101,9 @@ def programs(top, home):
         works(f"mete run examples/{example}", mete, "run", "--soft", "--mem", "64M", "--", os.path.join(top, "examples", example),
               words=b"PASS")
     works("an exit status comes through", mete, "run", "--soft", "--mem", "64M", "--", "/bin/sh", "-c", "exit 7", want=7)
+    works("mete run --wall", mete, "run", "--soft", "--wall", "--mem", "64M", "--", os.path.join(top, "examples/saxpy"), "64K",
+          words=b"PASS")
+    remote(works, mete, os.path.join(top, "examples/hungry"), home, env)
     works("tests/gpu/run --soft", os.path.join(top, "tests/gpu/run"), "--soft", "--quick", "--report", os.path.join(home, "report"),
           words=b" 0 failed")
 

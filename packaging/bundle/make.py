@@ -4,7 +4,8 @@ Makes the relocatable bundle: make.py SOURCE_ROOT BUILD_ROOT VERSION
 
 One tarball with mete, meted, the shim, the software device, the examples and the behaviour tests, which runs from any
 folder on glibc 2.31 or newer with nothing installed. Everything is built once more, in BUILD_ROOT/bundle: linked by
-oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses) linked in,
+oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses, OpenSSL,
+libseccomp, libyaml) linked in,
 from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
 """
@@ -28,9 +29,10 @@ cc = os.environ.get("CC", "cc").split()
 
 # Names of pkg-config, and of the archive where it is not lib<name>.a.
 LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
-             "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",), "ncursesw": ("libncursesw.a",)}
+             "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",), "ncursesw": ("libncursesw.a",), "openssl": ("libssl.a",),
+             "libseccomp": ("libseccomp.a",), "yaml-0.1": ("libyaml.a",)}
 # What an archive needs in addition.
-NEEDS = {"ncursesw": ("libtinfo.a",)}
+NEEDS = {"ncursesw": ("libtinfo.a",), "openssl": ("libcrypto.a",)}
 
 
 def output(*command):
@@ -63,7 +65,7 @@ def compile_all():
     env.pop("MESONINTROSPECT", None)
     meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
     options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
-               "-Dbuildtype=release", "-Ddebug=true", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
+               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
     if os.path.exists(os.path.join(tree, "build.ninja")):
         subprocess.run([meson, "setup", "--reconfigure", tree, source, *options], env=env, check=True)
     else:
@@ -81,7 +83,6 @@ def collect(meson):
                    check=True)
     top = os.path.join(stage, name)
     shutil.move(os.path.join(top, "libexec/mete/examples"), os.path.join(top, "examples"))
-    shutil.rmtree(os.path.join(top, "libexec"))
     tests = os.path.join(top, "tests")
     os.makedirs(os.path.join(tests, "behaviour"))
     folder = os.path.join(tree, "tests/behaviour")

@@ -74,6 +74,13 @@ json_t *device_find(json_t *list, const char *driver, const char *word, size_t l
 	return matches == 1 ? found : NULL;
 }
 
+json_t *device_named(json_t *list, const char *word, bool soft)
+{
+	json_t *found = soft ? NULL : device_find(list, "nvidia", word, strlen(word));
+
+	return found ? found : device_find(list, "soft", word, strlen(word));
+}
+
 /* "0 (name), 1 (name)" */
 static void list_devices(json_t *list, const char *driver, char *text, size_t size)
 {

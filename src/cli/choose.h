@@ -53,5 +53,8 @@ bool visible_shows(json_t *list, const char *driver, json_t *device, bool *ret_s
  */
 json_t *device_find(json_t *list, const char *driver, const char *word, size_t length);
 
+/* The device that a word names: of the driver that `mete run` would take. */
+json_t *device_named(json_t *list, const char *word, bool soft);
+
 const char *device_text(json_t *device, const char *key);
 json_int_t device_number(json_t *device, const char *key);

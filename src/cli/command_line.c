@@ -5,6 +5,7 @@
  * that takes a program the first operand ends them as well. Nothing may be abbreviated: a script that works today must
  * not break when an option is added.
  */
+#include "base/text_distance.h"
 #include "cli/fault.h"
 #include "cli/verb.h"
 
@@ -77,7 +78,8 @@ static void say_unknown_option(const struct verb *verb, const char *word)
 		if (strlen(name) > 2 &&
 		    (!strncmp(o->name, name, strlen(name)) || !strncmp(o->name, name, strlen(o->name))))
 			distance = 1;
-		if (distance < best) {
+		/* Half of a short name is not near it. */
+		if (distance < best && distance * 2 <= strlen(o->name)) {
 			best = distance;
 			nearest = o;
 		}

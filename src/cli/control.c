@@ -212,10 +212,13 @@ static int send_line(struct control *c, const char *text, struct fault *f)
 	return 0;
 }
 
-/* Reads until a whole line is there. Value as for control_ask(); *ret is the line, to be freed. */
-static int receive_line(struct control *c, char **ret, struct fault *f)
+/*
+ * Reads until a whole line is there, or, with wait_ms 0, as long as there is something to read (-EAGAIN). Value as for
+ * control_ask(); *ret is the line, to be freed.
+ */
+static int receive_line(struct control *c, unsigned int wait_ms, char **ret, struct fault *f)
 {
-	uint64_t deadline_ns = clock_now_ns() + ANSWER_MS * UINT64_C(1000000), now_ns;
+	uint64_t deadline_ns = clock_now_ns() + wait_ms * UINT64_C(1000000), now_ns;
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	char *end, *more;
 	ssize_t n;
@@ -228,11 +231,14 @@ static int receive_line(struct control *c, char **ret, struct fault *f)
 			return fault_set(f, -EPROTO, "%s/control.sock: does not speak meted's protocol; remove it",
 					 c->dir);
 		now_ns = clock_now_ns();
-		if (now_ns >= deadline_ns)
+		if (wait_ms && now_ns >= deadline_ns)
 			return fault_set(f, -ETIMEDOUT, "%s: meted does not answer (%u s); restart it", c->dir,
-					 ANSWER_MS / 1000);
-		if (poll(&p, 1, (int)((deadline_ns - now_ns) / 1000000) + 1) <= 0)
+					 wait_ms / 1000);
+		if (poll(&p, 1, wait_ms ? (int)((deadline_ns - now_ns) / 1000000) + 1 : 0) <= 0) {
+			if (!wait_ms)
+				return -EAGAIN;
 			continue;
+		}
 		more = realloc(c->line, c->line_bytes + 65536);
 		if (!more)
 			return fault_set(f, -ENOMEM, "no memory for meted's answer; end other programs");
@@ -253,14 +259,16 @@ static int receive_line(struct control *c, char **ret, struct fault *f)
 	return 0;
 }
 
-static int read_answer(struct control *c, json_t **ret, char code[64], struct fault *f)
+static int read_answer(struct control *c, unsigned int wait_ms, json_t **ret, char code[64], struct fault *f)
 {
 	_cleanup_free_ char *line = NULL;
 	json_error_t error;
 	json_t *answer;
 	int r;
 
-	r = receive_line(c, &line, f);
+	if (code)
+		*code = 0;
+	r = receive_line(c, wait_ms, &line, f);
 	if (r)
 		return r;
 	answer = json_loads(line, 0, &error);
@@ -284,21 +292,29 @@ static int read_answer(struct control *c, json_t **ret, char code[64], struct fa
 	return 0;
 }
 
-int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f)
+int control_send(struct control *c, json_t *request, struct fault *f)
 {
 	_cleanup_free_ char *text = NULL, *line = NULL;
-	int r;
 
-	if (code)
-		*code = 0;
 	text = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	json_decref(request);
 	if (!text || asprintf(&line, "%s\n", text) < 0) {
 		line = NULL;
 		return fault_set(f, -EINVAL, "the request cannot be written as JSON; use names in UTF-8");
 	}
-	r = send_line(c, line, f);
-	return r ? r : read_answer(c, ret, code, f);
+	return send_line(c, line, f);
+}
+
+int control_receive(struct control *c, json_t **ret, char code[64], struct fault *f)
+{
+	return read_answer(c, 0, ret, code, f);
+}
+
+int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f)
+{
+	int r = control_send(c, request, f);
+
+	return r ? r : read_answer(c, ANSWER_MS, ret, code, f);
 }
 
 bool control_alive(const struct control *c)

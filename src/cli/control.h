@@ -54,6 +54,14 @@ int control_reopen(struct control *c, struct fault *f);
  */
 int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f);
 
+/*
+ * The same in two halves, for who cannot wait: several may be under way, answers come in order. control_receive() does
+ * not wait: -EAGAIN while the next answer is not there. Both as control_ask() otherwise; after CONTROL_LOST nothing
+ * that is under way is answered.
+ */
+int control_send(struct control *c, json_t *request, struct fault *f);
+int control_receive(struct control *c, json_t **ret, char code[64], struct fault *f);
+
 /* Opens, asks, and when meted goes away in between does it again, a few times. */
 int control_ask_again(struct control *c, enum control_how how, json_t *request, json_t **ret, char code[64],
 		      struct fault *f);

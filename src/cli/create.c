@@ -34,8 +34,9 @@ static int create(struct control *control, const struct command_line *line, stru
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
 	    choose_devices(ch, line, answer, f))
 		return EXIT_FAILED;
-	request = json_pack("{s:s, s:s, s:s, s:o, s:b}", "op", "grant_create", "name", line->args[0], "driver",
-			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"));
+	request = json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "op", "grant_create", "name", line->args[0], "driver",
+			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"),
+			    "wall", option_given(line, "wall"));
 	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
 		return EXIT_FAILED;
 	r = EXIT_DONE;

@@ -19,14 +19,26 @@ static void add_row(struct table *t, json_t *device)
 	table_cell(t, "%s", size_format((uint64_t)device_number(device, "promised_bytes"), promised));
 	table_cell(t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
 	table_cell(t, "%s", used);
+	table_cell(t, "%s", device_text(device, "state"));
 	table_cell(t, "%s", device_text(device, "uuid"));
 	table_cell(t, "%s", device_text(device, "name"));
+}
+
+/* Why a device is not in service. */
+static void say_state(json_t *device)
+{
+	const char *reason = device_text(device, "reason");
+
+	if (*reason)
+		printf("device %lld: %s%s: %s\n", (long long)device_number(device, "index"),
+		       device_text(device, "state"),
+		       json_is_true(json_object_get(device, "drained")) ? " and drained" : "", reason);
 }
 
 int verb_devices(const struct command_line *line)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
-					     ">USED",	"UUID",	  "NAME",   NULL };
+					     ">USED",	"STATE",  "UUID",   "NAME", NULL };
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *device;
 	struct table t;
@@ -49,6 +61,7 @@ int verb_devices(const struct command_line *line)
 	json_array_foreach (json_object_get(answer, "devices"), i, device)
 		add_row(&t, device);
 	table_end(&t);
+	json_array_foreach(json_object_get(answer, "devices"), i, device) say_state(device);
 	if (!i)
 		say_warning("no device, not even the software one; `mete doctor` says what is missing");
 	json_decref(answer);

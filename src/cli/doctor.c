@@ -8,12 +8,15 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/control.h"
+#include "cli/doctor.h"
 #include "cli/grants.h"
+#include "cli/keys.h"
 #include "cli/place.h"
 #include "cli/probe.h"
 #include "cli/tenant_env.h"
 #include "cli/tier.h"
 #include "cli/verb.h"
+#include "cli/wall_env.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -25,27 +28,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum status {
-	STATUS_OK,
-	STATUS_NOTE,	/* worth knowing; nothing to be done */
-	STATUS_WARNING, /* something will not work as wished */
-	STATUS_FAILED,	/* mete run cannot work */
-};
-
 static const char *const status_name[] = { "ok", "note", "warning", "failed" };
 
-struct doctor {
-	json_t *checks;
-	bool failed;
-	struct place place;
-	bool has_driver; /* the machine's own driver, with a device */
-	bool has_soft;
-};
-
-static void add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-
-static void add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
+void doctor_add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
 {
 	char detail[1200];
 	va_list ap;
@@ -63,7 +48,7 @@ static void check_parts(struct doctor *d)
 	struct fault f;
 
 	if (place_find(&d->place, &f))
-		add(d, "shim", STATUS_FAILED, "install mete whole, or set METE_LIBDIR", "%s", f.text);
+		doctor_add(d, "shim", STATUS_FAILED, "install mete whole, or set METE_LIBDIR", "%s", f.text);
 }
 
 static void check_library(struct doctor *d, const char *name, const char *dir, const char *library,
@@ -76,12 +61,12 @@ static void check_library(struct doctor *d, const char *name, const char *dir, c
 		return;
 	probe_library(path, kind, &p);
 	if (!p.loaded)
-		add(d, name, STATUS_FAILED, "install mete whole and for this machine", "%s", p.error);
+		doctor_add(d, name, STATUS_FAILED, "install mete whole and for this machine", "%s", p.error);
 	else if (p.missing)
-		add(d, name, STATUS_FAILED, "install mete whole; this copy was built or installed wrongly",
+		doctor_add(d, name, STATUS_FAILED, "install mete whole; this copy was built or installed wrongly",
 		    "%s lacks %u of %u functions, %s among them", path, p.missing, p.functions, p.first_missing);
 	else
-		add(d, name, STATUS_OK, NULL, "%s, all %u functions", path, p.functions);
+		doctor_add(d, name, STATUS_OK, NULL, "%s, all %u functions", path, p.functions);
 }
 
 static void check_shim(struct doctor *d)
@@ -113,20 +98,20 @@ static void check_driver(struct doctor *d)
 	probe_library(named ? forced : "libcuda.so.1", PROBE_DRIVER, &p);
 	d->has_driver = p.loaded && !p.result && p.devices > 0;
 	if (!p.loaded && *module)
-		add(d, "driver", STATUS_WARNING, "install the driver's user part of the same version (libcuda1)",
+		doctor_add(d, "driver", STATUS_WARNING, "install the driver's user part of the same version (libcuda1)",
 		    "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
 	else if (!p.loaded)
-		add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
+		doctor_add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
 		    named ? "unset METE_DRIVER, or correct it"
 			  : "install NVIDIA's driver to use a GPU; without one the software device is used",
 		    named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
 	else if (p.result)
-		add(d, "driver", STATUS_WARNING,
+		doctor_add(d, "driver", STATUS_WARNING,
 		    p.result == 100 ? "no GPU answers; check the hardware, or in a container pass the device nodes in"
 				    : "check that the driver's module is loaded and of the same version (dmesg)",
 		    "%s: cuInit answers %d%s", p.path, p.result, *module ? "" : "; the kernel's module is not loaded");
 	else
-		add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
+		doctor_add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
 		    p.soft ? "software device" : "real driver", p.cuda_version / 1000, p.cuda_version % 1000 / 10,
 		    p.devices, *module ? ", kernel module " : "", module);
 }
@@ -137,26 +122,27 @@ static void check_soft(struct doctor *d)
 	struct probe p;
 
 	if (!*d->place.soft_dir || !path_join(path, "%s/libcuda.so.1", d->place.soft_dir)) {
-		add(d, "software device", STATUS_WARNING, "install mete whole", "not installed beside mete");
+		doctor_add(d, "software device", STATUS_WARNING, "install mete whole", "not installed beside mete");
 		return;
 	}
 	probe_library(path, PROBE_DRIVER, &p);
 	d->has_soft = p.loaded && !p.result && p.devices > 0;
 	if (!p.loaded)
-		add(d, "software device", STATUS_WARNING, "install mete whole and for this machine", "%s", p.error);
+		doctor_add(d, "software device", STATUS_WARNING, "install mete whole and for this machine", "%s",
+			   p.error);
 	else if (p.result)
-		add(d, "software device", STATUS_WARNING,
+		doctor_add(d, "software device", STATUS_WARNING,
 		    "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable", "%s: cuInit answers %d",
 		    p.path, p.result);
 	else
-		add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path, p.cuda_version / 1000,
-		    p.cuda_version % 1000 / 10, p.devices);
+		doctor_add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path,
+			   p.cuda_version / 1000, p.cuda_version % 1000 / 10, p.devices);
 }
 
 static void check_some_driver(struct doctor *d)
 {
 	if (!d->has_driver && !d->has_soft)
-		add(d, "device", STATUS_FAILED, "install mete whole (software device), or NVIDIA's driver",
+		doctor_add(d, "device", STATUS_FAILED, "install mete whole (software device), or NVIDIA's driver",
 		    "neither a GPU nor the software device can be used");
 }
 
@@ -170,19 +156,19 @@ static void check_nodes(struct doctor *d)
 			continue;
 		there++;
 		if (access(nodes[i], R_OK | W_OK))
-			add(d, "device nodes", STATUS_WARNING,
+			doctor_add(d, "device nodes", STATUS_WARNING,
 			    "give this user access (a group, or udev), or pass the nodes in", "%s: %s", nodes[i],
 			    strerror(errno));
 	}
 	if (!there)
-		add(d, "device nodes", STATUS_NOTE, NULL,
+		doctor_add(d, "device nodes", STATUS_NOTE, NULL,
 		    "no /dev/nvidia*: this machine, or this container, has no GPU");
 	else if (there < sizeof(nodes) / sizeof(*nodes))
-		add(d, "device nodes", STATUS_WARNING,
+		doctor_add(d, "device nodes", STATUS_WARNING,
 		    "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
 		    "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
 	else
-		add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
+		doctor_add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
 }
 
 /* Turns last milliseconds: how meted's thread that gives them stands among others. */
@@ -196,11 +182,42 @@ static void check_turns(struct doctor *d, struct control *control)
 		return;
 	priority = device_text(answer, "turns");
 	if (!strcmp(priority, "normal"))
-		add(d, "turns", STATUS_NOTE,
+		doctor_add(d, "turns", STATUS_NOTE,
 		    "allow meted real-time priority: run it as root, or give its user rtprio (limits.conf)",
 		    "given at normal priority: shares are less exact while the machine's cores are busy");
 	else if (*priority)
-		add(d, "turns", STATUS_OK, NULL, "given at priority: %s", priority);
+		doctor_add(d, "turns", STATUS_OK, NULL, "given at priority: %s", priority);
+	json_decref(answer);
+}
+
+static void check_meted(struct doctor *d, struct control *control)
+{
+	json_t *hello = NULL;
+	struct fault f;
+
+	if (!control_ask(control, json_pack("{s:s}", "op", "hello"), &hello, NULL, &f))
+		doctor_check_meted(d, control, hello);
+	json_decref(hello);
+}
+
+/* A meted of another release works with this mete; but what is installed should be what runs. */
+static void check_versions(struct doctor *d, struct control *control)
+{
+	const char *own = help_version_line + strlen("mete "), *version;
+	json_t *answer;
+	struct fault f;
+
+	if (control_ask(control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+		return;
+	version = device_text(answer, "version");
+	if (strcmp(version, own))
+		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` replaces it while programs go on",
+		    "this is mete %s, the meted that runs is %s", own, version);
+	else if (json_is_true(json_object_get(answer, "replaced")))
+		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` takes the new one while programs go on",
+		    "meted's file has been replaced since it was started");
+	else
+		doctor_add(d, "versions", STATUS_OK, NULL, "mete and the meted that runs are both %s", own);
 	json_decref(answer);
 }
 
@@ -213,18 +230,20 @@ static void check_daemon(struct doctor *d)
 	int r;
 
 	if (!*d->place.meted)
-		add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
+		doctor_add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
 		    d->place.exe_dir);
 	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
 	if (r) {
-		add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder", "%s",
-		    f.text);
+		doctor_add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder",
+			   "%s", f.text);
 		control_close(&control);
 		return;
 	}
 	check_turns(d, &control);
+	check_meted(d, &control);
+	check_versions(d, &control);
 	count = json_array_size(json_object_get(answer, "devices"));
-	add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
+	doctor_add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
 	    "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
 	    (int)control.daemon_pid, control.dir, count,
 	    control.started ? " (started for this check, ends by itself)" : "");
@@ -241,23 +260,23 @@ static void check_runtime_dir(struct doctor *d)
 	bool system;
 
 	if (control_dir(dir, &system, &f)) {
-		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s",
+		doctor_add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s",
 		    f.text);
 		return;
 	}
 	if (system || stat(dir, &st) || statvfs(dir, &vfs)) {
-		add(d, "runtime directory", STATUS_OK, NULL, "%s", dir);
+		doctor_add(d, "runtime directory", STATUS_OK, NULL, "%s", dir);
 		return;
 	}
 	size_format((uint64_t)vfs.f_bavail * vfs.f_frsize, free_text);
 	if (access(dir, W_OK))
-		add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write",
+		doctor_add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write",
 		    "%s: %s", dir, strerror(errno));
 	else if ((uint64_t)vfs.f_bavail * vfs.f_frsize < (1u << 20))
-		add(d, "runtime directory", STATUS_FAILED, "free space on it, or set METE_RUNTIME_DIR",
+		doctor_add(d, "runtime directory", STATUS_FAILED, "free space on it, or set METE_RUNTIME_DIR",
 		    "%s: its file system is full (%s left)", dir, free_text);
 	else
-		add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir,
+		doctor_add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir,
 		    (unsigned int)st.st_mode & 0777, free_text);
 }
 
@@ -271,13 +290,14 @@ static void check_limits(struct doctor *d)
 	if (locked.rlim_cur != RLIM_INFINITY)
 		size_format(locked.rlim_cur, text);
 	if (files.rlim_cur < 256)
-		add(d, "limits", STATUS_WARNING, "raise it: ulimit -n 1024", "only %llu open files are allowed",
+		doctor_add(d, "limits", STATUS_WARNING, "raise it: ulimit -n 1024", "only %llu open files are allowed",
 		    (unsigned long long)files.rlim_cur);
 	else if (d->has_driver && locked.rlim_cur < (64u << 20))
-		add(d, "limits", STATUS_NOTE, "raise it (ulimit -l) where programs use RDMA or register host memory",
-		    "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
+		doctor_add(d, "limits", STATUS_NOTE,
+			   "raise it (ulimit -l) where programs use RDMA or register host memory",
+			   "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
 	else
-		add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s",
+		doctor_add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s",
 		    (unsigned long long)files.rlim_cur, text);
 }
 
@@ -286,13 +306,52 @@ static void check_surroundings(struct doctor *d)
 	const char *preload = getenv("LD_PRELOAD"), *visible = getenv("CUDA_VISIBLE_DEVICES");
 
 	if (getenv("METE_SOCKET"))
-		add(d, "surroundings", STATUS_NOTE, NULL,
+		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
 		    "this is inside a `mete run`; the drivers above are seen through its shim");
 	else if (preload && *preload)
-		add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
+		doctor_add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
 	if (visible)
-		add(d, "surroundings", STATUS_NOTE, NULL,
+		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
 		    "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
+}
+
+static void count_key(void *user, const char *name, const char *path)
+{
+	unsigned int *count = user; /* all, and those that cannot be used */
+	char text[RELAY_TEXT_BYTES];
+	struct relay_key key;
+
+	count[0]++;
+	count[1] += relay_key_read(path, &key, text) || strcmp(key.name, name);
+	explicit_bzero(&key, sizeof(key));
+}
+
+/* Devices of other machines, and this machine's for others. */
+static void check_remote(struct doctor *d)
+{
+	unsigned int count[2] = { 0, 0 };
+	struct keys keys;
+	struct fault f;
+
+	if (!*d->place.remote_dir)
+		doctor_add(d, "remote", STATUS_NOTE, "install mete whole",
+		    "the client's library (remote/libcuda.so.1) is not installed: --remote and --wall do not work");
+	else if (!*d->place.runtime_dir)
+		doctor_add(d, "remote", STATUS_WARNING, "install mete whole",
+		    "mete's CUDA runtime library is not installed: behind --remote and --wall only programs that use "
+		    "the "
+		    "driver's interface alone work");
+	else
+		doctor_add(d, "remote", STATUS_OK, NULL, "`mete run --remote HOST` works: %s", d->place.remote_dir);
+	if (keys_open(&keys, NULL, false, &f) || keys_each(&keys, count_key, count, &f) <= 0)
+		doctor_add(d, "serve", STATUS_NOTE, "`mete key new NAME` makes a key for a client",
+		    "`mete serve` has no client: there is no key in %s", *keys.dir ? keys.dir : "the folder of keys");
+	else if (count[1])
+		doctor_add(d, "serve", STATUS_WARNING, "`mete key list` says which and why",
+		    "%u of %u keys in %s cannot be used", count[1], count[0], keys.dir);
+	else
+		doctor_add(d, "serve", STATUS_OK, NULL, "`mete serve` knows %u client(s) by the keys in %s", count[0],
+		    keys.dir);
 }
 
 /* What meted knows of tier T3 in the grants that there are: the last word of each. */
@@ -313,8 +372,8 @@ static void tier_news(struct doctor *d)
 				   event) if (strstr(device_text(event, "text"), "tier T3")) word =
 			device_text(event, "text");
 		if (word)
-			add(d, "tier", strstr(word, "given up") ? STATUS_WARNING : STATUS_OK, NULL, "grant %s: %s",
-			    device_text(grant, "name"), word);
+			doctor_add(d, "tier", strstr(word, "given up") ? STATUS_WARNING : STATUS_OK, NULL,
+				   "grant %s: %s", device_text(grant, "name"), word);
 	}
 out:
 	json_decref(grants);
@@ -328,34 +387,49 @@ static void check_tier(struct doctor *d)
 	if (!*d->place.shim_dir)
 		return;
 	if (!tier_installed(d->place.shim_dir))
-		add(d, "tier", STATUS_NOTE, "install mete whole to try tier T3", "T2; %s is not installed",
+		doctor_add(d, "tier", STATUS_NOTE, "install mete whole to try tier T3", "T2; %s is not installed",
 		    TIER_LIBRARY);
 	else if (tier_doubt(doubt, sizeof(doubt)))
-		add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not to be had: %s", doubt);
+		doctor_add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not to be had: %s", doubt);
 	else
-		add(d, "tier", STATUS_NOTE, NULL,
+		doctor_add(d, "tier", STATUS_NOTE, NULL,
 		    "T2; `mete run --tier T3` tries hardware time slices and steps back to T2 where the driver "
 		    "refuses; unproven on hardware (docs/tiers.md)");
 	tier_news(d);
 }
 
+/* Whether `mete run --wall` works: workers, their sandbox, their user. */
+static void check_wall(struct doctor *d)
+{
+	const char *remedy = NULL;
+	char doubt[200];
+
+	if (wall_doubt(&d->place, doubt, sizeof(doubt), &remedy))
+		doctor_add(d, "wall", STATUS_WARNING, remedy, "`mete run --wall` cannot work: %s", doubt);
+	else
+		doctor_add(d, "wall", STATUS_OK, NULL,
+		    "workers have no files, no sockets and no processes (seccomp), and %s; what this protects against, "
+		    "and what not, is said in docs/remote.md",
+		    geteuid() ? "run as this user, where meted is private to it" : "are not root");
+}
+
 static void say_enforcement(struct doctor *d)
 {
-	add(d, "memory", STATUS_NOTE, NULL,
+	doctor_add(d, "memory", STATUS_NOTE, NULL,
 	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
 	    "programs that use the driver's interface; not a wall against a program written to get around it");
-	add(d, "compute", STATUS_NOTE, NULL,
+	doctor_add(d, "compute", STATUS_NOTE, NULL,
 	    "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
 	    "device's "
 	    "clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn runs to its end "
 	    "and "
 	    "is paid for afterwards; not held to turns is work that bypasses the shim (static linking, direct ioctl, a "
 	    "page written by the program)");
-	add(d, "programs", STATUS_NOTE, NULL,
+	doctor_add(d, "programs", STATUS_NOTE, NULL,
 	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
 	    "32-bit, and those that gain privileges when they start (`mete run` warns)");
 	if (!d->has_driver)
-		add(d, "programs", STATUS_NOTE, NULL,
+		doctor_add(d, "programs", STATUS_NOTE, NULL,
 		    "on the software device a program that uses the CUDA runtime gets mete's runtime library; one that "
 		    "has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts NVIDIA's "
 		    "driver only");
@@ -384,19 +458,25 @@ static void print_checks(json_t *checks)
 
 int verb_doctor(const struct command_line *line)
 {
-	struct doctor d = { .checks = json_array() };
+	struct doctor d = { 0 };
 
+	if (option_value(line, "image"))
+		return verb_doctor_image(line);
+	d.checks = json_array();
 	check_parts(&d);
 	check_shim(&d);
 	check_driver(&d);
 	check_nodes(&d);
 	check_soft(&d);
 	check_some_driver(&d);
+	doctor_check_node(&d);
 	check_daemon(&d);
 	check_runtime_dir(&d);
 	check_limits(&d);
 	check_surroundings(&d);
 	check_tier(&d);
+	check_wall(&d);
+	check_remote(&d);
 	say_enforcement(&d);
 	if (option_given(line, "json")) {
 		json_t *o = json_pack("{s:b, s:O}", "ok", !d.failed, "checks", d.checks);

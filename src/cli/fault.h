@@ -27,6 +27,3 @@ bool colour_wanted(FILE *stream);
 
 /* Replaces control characters by '?', in place. Value: text. */
 char *text_clean(char *text);
-
-/* The edit distance of two words, for "did you mean". */
-unsigned int text_distance(const char *a, const char *b);

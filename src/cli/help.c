@@ -51,10 +51,14 @@ static const struct term run_exit_codes[] = {
 
 static const struct term environment[] = {
 	{ "CUDA_VISIBLE_DEVICES", "Which devices programs see, with its usual meaning; also the default of --device." },
+	{ "METE_CONFIG", "The settings of a private daemon, a file as meted.yaml(5) has it. Default: none." },
 	{ "METE_DRIVER",
 	  "The driver's library that programs get (an absolute path to a libcuda.so.1), instead of the one that meted "
 	  "found; METE_NVML likewise for libnvidia-ml.so.1." },
+	{ "METE_KEY", "The key file of `mete run --remote` and `mete remote HOST` where none is given." },
 	{ "METE_LIBDIR", "A folder with shim/ and soft/ in it, instead of the one beside mete." },
+	{ "METE_REMOTE_WAIT",
+	  "1: every call of a program behind --remote or --wall waits for its result; for finding errors." },
 	{ "METE_RUNTIME_DIR", "The daemon's folder. Default: /run/mete when a system meted listens there, else "
 			      "$XDG_RUNTIME_DIR/mete, else /dev/shm/mete-UID (/tmp without /dev/shm)." },
 	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
@@ -76,6 +80,8 @@ static const struct term files[] = {
 	{ "control.sock", "In the daemon's folder: where mete and meted talk." },
 	{ "mete.db", "In the daemon's folder: the grants." },
 	{ "meted.log", "In the daemon's folder: what meted had to say." },
+	{ "/etc/mete/serve.json", "What `mete serve` offers; of users other than root: ~/.config/mete/serve.json." },
+	{ "/etc/mete/keys", "The keys of its clients; of users other than root: ~/.config/mete/keys." },
 	{ NULL, NULL },
 };
 
@@ -377,6 +383,8 @@ static const char *completion_of(enum complete c)
 		return "native fair fixed weighted burst besteffort elastic exclusive";
 	case COMPLETE_CLASS:
 		return "high normal low";
+	case COMPLETE_KEY:
+		return "$(mete key list --json 2>/dev/null | sed -n 's/.*\"name\": \"\\(.*\\)\".*/\\1/p')";
 	default:
 		return "";
 	}

@@ -1,4 +1,5 @@
 /* main.c: finds the verb and runs it. */
+#include "base/text_distance.h"
 #include "cli/fault.h"
 #include "cli/verb.h"
 

@@ -54,7 +54,18 @@ static bool take_libdir(struct place *p, const char *libdir)
 		take_folder(p->soft_dir, folder, "libcuda.so.1");
 	if (path_join(folder, "%s/runtime", libdir))
 		take_runtime(p, folder);
+	if (path_join(folder, "%s/remote", libdir))
+		take_folder(p->remote_dir, folder, "libcuda.so.1");
 	return true;
+}
+
+/* A program that mete starts and users do not. */
+static void find_helper(const struct place *p, const char *folder, const char *name, char ret[PATH_MAX])
+{
+	if ((path_join(ret, "%s/../libexec/mete/%s", p->exe_dir, name) && !access(ret, X_OK)) ||
+	    (path_join(ret, "%s/../remote/%s/%s", p->exe_dir, folder, name) && !access(ret, X_OK)))
+		return;
+	*ret = 0;
 }
 
 static void find_meted(struct place *p)
@@ -91,6 +102,8 @@ int place_find(struct place *p, struct fault *f)
 	*strrchr(path, '/') = 0;
 	path_join(p->exe_dir, "%s", path);
 	find_meted(p);
+	find_helper(p, "relay", "mete-relay", p->relay);
+	find_helper(p, "worker", "mete-worker", p->worker);
 	if (override && *override) {
 		if (take_libdir(p, override))
 			return 0;
@@ -104,6 +117,8 @@ int place_find(struct place *p, struct fault *f)
 		take_folder(p->soft_dir, path, "libcuda.so.1");
 	if (path_join(path, "%s/../runtime", p->exe_dir))
 		take_runtime(p, path);
+	if (path_join(path, "%s/../remote/client", p->exe_dir))
+		take_folder(p->remote_dir, path, "libcuda.so.1");
 	if (path_join(path, "%s/../shim", p->exe_dir) && take_folder(p->shim_dir, path, "libcuda.so.1"))
 		return 0;
 	return fault_set(f, -ENOENT,
@@ -121,6 +136,19 @@ int place_find_soft(struct place *p, struct fault *f)
 	return r ? r
 		 : fault_set(f, -ENOENT,
 			     "%s: the software device (soft/libcuda.so.1) is not beside this mete; install mete whole, "
+			     "or set METE_LIBDIR",
+			     p->exe_dir);
+}
+
+int place_find_remote(struct place *p, struct fault *f)
+{
+	int r = place_find(p, f);
+
+	if (*p->remote_dir)
+		return 0;
+	return r ? r
+		 : fault_set(f, -ENOENT,
+			     "%s: the remote client (remote/libcuda.so.1) is not beside this mete; install mete whole, "
 			     "or set METE_LIBDIR",
 			     p->exe_dir);
 }

@@ -71,14 +71,6 @@ static int list(struct control *control, const struct command_line *line, struct
 	return EXIT_DONE;
 }
 
-/* The device that a word names: of the driver that `mete run` would take. */
-static json_t *find(json_t *devices, const char *word, bool soft)
-{
-	json_t *found = soft ? NULL : device_find(devices, "nvidia", word, strlen(word));
-
-	return found ? found : device_find(devices, "soft", word, strlen(word));
-}
-
 static int set(struct control *control, const struct command_line *line, struct fault *f)
 {
 	const char *word = line->args[0], *name = line->args[1];
@@ -89,7 +81,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 		return EXIT_USAGE;
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
 		return EXIT_FAILED;
-	device = find(json_object_get(answer, "devices"), word, option_given(line, "soft"));
+	device = device_named(json_object_get(answer, "devices"), word, option_given(line, "soft"));
 	if (!device) {
 		json_decref(answer);
 		fault_set(f, 0, "%s: no such device; `mete devices` lists them", word);

@@ -8,6 +8,12 @@
 
 #include <stdio.h>
 
+/* The process is a worker that executes the calls of the named program; or the grant is for such, and has none. */
+static bool walled(json_t *grant, json_t *process)
+{
+	return process ? json_is_true(json_object_get(process, "worker")) : *device_text(grant, "wall");
+}
+
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
 	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], asked[48], got[16], wait[16];
@@ -29,7 +35,7 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	table_cell(t, "%s", frozen ? "frozen" : device_text(share, "class"));
 	table_cell(t, "%s", device_text(share, "policy"));
 	table_cell(t, "%s", device_text(share, "tier"));
-	table_cell(t, "%s", process ? device_text(process, "command") : "-");
+	table_cell(t, "%s%s", process ? device_text(process, "command") : "-", walled(grant, process) ? " (wall)" : "");
 }
 
 static json_t *share_of(json_t *grant, json_t *device)

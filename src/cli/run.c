@@ -10,10 +10,12 @@
 #include "cli/grants.h"
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/remote_run.h"
 #include "cli/runtime_env.h"
 #include "cli/supervise.h"
 #include "cli/tier.h"
 #include "cli/verb.h"
+#include "cli/wall_env.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,12 +34,26 @@ struct run {
 	struct tenant_env env;
 	char runtime_dir[PATH_MAX];
 	bool t3; /* asked for */
+	bool wall; /* its devices are behind workers: `remote` is its environment, and not `env` */
+	struct remote_env remote;
 	int failure; /* the exit status when the program was not started */
 };
 
 static const char *grant_name(const struct run *run)
 {
 	return device_text(run->grant, "name");
+}
+
+/* Without --remote nobody is asked. */
+static int check_local(const struct command_line *line, struct fault *f)
+{
+	static const char *const remote[] = { "offer", "key", "cert", "cert-key", "ca", "plain", "ucx", "patience" };
+
+	for (size_t i = 0; i < sizeof(remote) / sizeof(*remote); i++)
+		if (option_given(line, remote[i]))
+			return fault_set(f, -EINVAL, "--%s without --remote: name the server with --remote HOST",
+					 remote[i]);
+	return 0;
 }
 
 /* The options that say what a new grant is; they contradict --grant. */
@@ -54,8 +70,15 @@ static int check_options(struct run *run, struct fault *f)
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
 					 "with `mete set`",
 					 grant, making[i], making[i]);
+	r = check_local(run->line, f);
+	if (r)
+		return r;
 	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
-	if (!r)
+	if (!r && run->wall && option_given(run->line, "tier"))
+		return fault_set(f, -EINVAL,
+				 "--wall with --tier: behind a wall work is let through in turns (T2); leave --tier "
+				 "away");
+	if (!r && !run->wall)
 		r = tier_choose(option_value(run->line, "tier"), &run->t3, f);
 	return r ? r : choose_parse(&run->choice, run->line, f);
 }
@@ -118,9 +141,10 @@ static int make_grant(struct run *run, struct fault *f)
 	r = choose_devices(&run->choice, run->line, answer, f);
 	if (r)
 		return r;
-	request = json_pack("{s:s, s:s, s:o, s:b, s:i}", "op", "grant_create", "driver", run->choice.driver, "devices",
-			    choose_request(&run->choice), "overcommit", option_given(run->line, "overcommit"),
-			    "runner_pid", (int)getpid());
+	request = json_pack("{s:s, s:s, s:o, s:b, s:b, s:i}", "op", "grant_create", "driver", run->choice.driver,
+			    "devices", choose_request(&run->choice),
+			    "overcommit", option_given(run->line, "overcommit"), "wall", run->wall, "runner_pid",
+			    (int)getpid());
 	if (request && name)
 		json_object_set_new(request, "name", json_string(name));
 	return ask_grant(run, request, f);
@@ -137,6 +161,21 @@ static int find_grant(struct run *run, struct fault *f)
 	run->grant = json_incref(json_array_get(grants, 0));
 	json_decref(grants);
 	return 0;
+}
+
+/* What the program gets instead of the shim. */
+static int set_remote(struct run *run, struct fault *f)
+{
+	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
+	int r;
+
+	if (forced && *forced)
+		return fault_set(f, -EINVAL,
+				 "METE_DRIVER=%s with --wall: the worker has the driver that meted found; unset it",
+				 forced);
+	r = wall_env_fill(&run->remote, &run->place, run->grant, run->control.dir, run->runtime_dir, f);
+	run->remote.log = run->log.path;
+	return r;
 }
 
 /* A driver that the user named goes before the one that meted chose; an outer mete run's does not count. */
@@ -209,7 +248,9 @@ static void say_start(struct run *run)
 
 	say_note("grant %s from meted (process %d%s) in %s", grant_name(run), (int)run->control.daemon_pid,
 		 run->control.started ? ", started for this command" : "", run->control.dir);
-	say_note("driver %s%s", run->env.libcuda,
+	say_note("driver %s%s%s",
+		 run->wall ? device_text(json_object_get(run->grant, "driver"), "libcuda") : run->env.libcuda,
+		 run->wall ? ", in a worker behind a wall" : "",
 		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :
 		 option_given(run->line, "soft") ? " (the software device, as asked)" :
 						   " (the software device)");
@@ -261,7 +302,7 @@ static int prepare(struct run *run, struct fault *f)
 		run->failure = r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
 		return r;
 	}
-	r = place_find(&run->place, f);
+	r = run->wall ? place_find_remote(&run->place, f) : place_find(&run->place, f);
 	if (!r)
 		r = option_given(run->line, "grant") ? find_grant(run, f) : make_grant(run, f);
 	if (!r)
@@ -269,7 +310,7 @@ static int prepare(struct run *run, struct fault *f)
 	if (!r)
 		r = tenant_log_open(&run->log, run->control.dir, f);
 	if (!r)
-		r = set_env(run, f);
+		r = run->wall ? set_remote(run, f) : set_env(run, f);
 	if (r)
 		return r;
 	set_tier(run);
@@ -283,7 +324,8 @@ static int run_program(struct run *run, struct fault *f, int *ret_status)
 	struct supervision s = {
 		.argv = run->line->args,
 		.path = run->path,
-		.env = &run->env,
+		.env = run->wall ? NULL : &run->env,
+		.remote = run->wall ? &run->remote : NULL,
 		.control = &run->control,
 		.log = &run->log,
 		.verbose = run->verbose,
@@ -313,6 +355,7 @@ int verb_run(const struct command_line *line)
 	struct run run = {
 		.line = line,
 		.verbose = option_given(line, "verbose"),
+		.wall = option_given(line, "wall"),
 		.control = CONTROL_CLOSED,
 		.log.fd = -1,
 		.failure = EXIT_RUN_FAILED,
@@ -320,6 +363,8 @@ int verb_run(const struct command_line *line)
 	struct fault f;
 	int status = 0, r;
 
+	if (option_given(line, "remote"))
+		return remote_run(line);
 	r = prepare(&run, &f);
 	if (!r)
 		r = run_program(&run, &f, &status);

@@ -154,6 +154,12 @@ static void print_grant(json_t *grant)
 	printf("DRIVER   %s\n", json_is_string(driver) ? json_string_value(driver) : device_text(driver, "libcuda"));
 	printf("SOCKET   %s\n", device_text(grant, "socket"));
 	printf("CREATED  %s\n", when);
+	if (json_is_true(json_object_get(grant, "quarantined")))
+		printf("FAULTS   %lld: quarantined for %lld s more; `mete release %s` ends it\n",
+		       (long long)device_number(grant, "faults"), (long long)device_number(grant, "quarantined_for_s"),
+		       device_text(grant, "name"));
+	else
+		printf("FAULTS   %lld\n", (long long)device_number(grant, "faults"));
 	if (runner > 0)
 		printf("ENDS     with process %lld\n\n", (long long)runner);
 	else

@@ -5,49 +5,14 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
-#include "cli/place.h"
+#include "cli/soft_driver.h"
 #include "cli/table.h"
 #include "cli/verb.h"
-#include "cuda_types.h"
 #include "wire/soft_usage.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct driver {
-	CUresult (*init)(unsigned int);
-	CUresult (*count)(int *);
-	CUresult (*name)(char *, int, CUdevice);
-	CUresult (*uuid)(CUuuid *, CUdevice);
-	CUresult (*total)(size_t *, CUdevice);
-	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
-	CUresult (*table)(const void **, const CUuuid *);
-};
-
-static bool driver_open(struct driver *d, const struct place *p)
-{
-	static const char *const names[] = { "cuInit",
-					     "cuDeviceGetCount",
-					     "cuDeviceGetName",
-					     "cuDeviceGetUuid_v2",
-					     "cuDeviceTotalMem_v2",
-					     "cuDeviceGetAttribute",
-					     "cuGetExportTable" };
-	void **entry = (void **)d;
-	char path[PATH_MAX];
-	void *library;
-
-	library = path_join(path, "%s/libcuda.so.1", p->soft_dir) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-	for (size_t i = 0; library && i < sizeof(names) / sizeof(*names); i++)
-		if (!(entry[i] = dlsym(library, names[i])))
-			library = NULL;
-	if (!library)
-		say_error("%s: it cannot be used; install mete whole", path);
-	return library;
-}
-
-static int attribute(const struct driver *d, CUdevice_attribute a, int device)
+static int attribute(const struct soft_driver *d, CUdevice_attribute a, int device)
 {
 	int value = 0;
 
@@ -58,7 +23,7 @@ static int attribute(const struct driver *d, CUdevice_attribute a, int device)
 #define PROCESSES 256u
 
 /* What the device tells of its time. */
-static json_t *device_time(const struct driver *d, int device)
+static json_t *device_time(const struct soft_driver *d, int device)
 {
 	static const char id[16] = SOFT_USAGE_ID;
 	static struct soft_usage_process process[PROCESSES];
@@ -80,7 +45,7 @@ static json_t *device_time(const struct driver *d, int device)
 			 (json_int_t)u.slice_ns, "switch_cost_ns", (json_int_t)u.switch_cost_ns, "processes", list);
 }
 
-static json_t *device_row(const struct driver *d, int device)
+static json_t *device_row(const struct soft_driver *d, int device)
 {
 	char name[256] = "", uuid[64];
 	size_t total = 0;
@@ -137,21 +102,15 @@ static void print_table(json_t *list)
 int verb_soft_devices(const struct command_line *line)
 {
 	json_t *list = json_array();
-	struct place place;
-	struct driver d;
+	struct soft_driver d;
 	struct fault f;
 	int count = 0, r;
 
-	if (place_find_soft(&place, &f)) {
-		say_error("%s", f.text);
+	if (soft_driver_open(&d, &r, &f)) {
+		if (*f.text)
+			say_error("%s", f.text);
 		return EXIT_FAILED;
 	}
-	/* The device itself says what is wrong with its configuration. */
-	if (!driver_open(&d, &place))
-		return EXIT_FAILED;
-	r = (int)d.init(0);
-	if (r && r != CUDA_ERROR_NO_DEVICE)
-		return EXIT_FAILED;
 	if (!r)
 		d.count(&count);
 	for (int i = 0; i < count; i++)

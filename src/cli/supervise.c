@@ -77,7 +77,7 @@ _Noreturn static void become_program(struct watch *w, int tell)
 	int r;
 
 	signals_restore(w);
-	r = w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
+	r = w->s->remote ? remote_env_enter(w->s->remote, &f) : w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
 	if (!r) {
 		/* By its path, as found before; argv[0] stays as it was written. */
 		execv(w->s->path, w->s->argv);

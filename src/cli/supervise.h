@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cli/control.h"
+#include "cli/remote_env.h"
 #include "cli/tenant_env.h"
 #include "cli/tenant_log.h"
 
@@ -18,6 +19,7 @@ struct supervision {
 	char **argv; /* the program's */
 	const char *path; /* of the program, from program_find() */
 	const struct tenant_env *env; /* NULL: as it is */
+	const struct remote_env *remote; /* instead of env; NULL: not */
 	struct control *control; /* watched; -1 inside: not */
 	struct tenant_log *log;
 	const char *warning; /* to be said once the program runs; NULL: none */

@@ -2,6 +2,7 @@
 #include "cli/tenant_env.h"
 #include "base/cleanup.h"
 #include "cli/place.h"
+#include "cli/remote_env.h"
 #include "cli/runtime_env.h"
 #include "cli/tier.h"
 
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG" };
+static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE" };
 
 static bool ends_with(const char *text, size_t length, const char *end)
 {
@@ -26,7 +27,8 @@ static bool is_shim_entry(const char *entry, size_t length)
 {
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/mete/shim") ||
-	       ends_with(entry, length, "/src/shim") || runtime_env_is_entry(entry, length);
+	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
+	       runtime_env_is_entry(entry, length);
 }
 
 /* A copy of a list without the entries of a shim; entries end at any of `ends`, and ":" joins them again. */
@@ -53,8 +55,7 @@ static char *list_without_shim(const char *list, const char *ends)
 	return copy;
 }
 
-/* Value: false when there is no memory. */
-static bool list_set(const char *name, const char *front, const char *ends)
+bool tenant_env_put_first(const char *name, const char *front, const char *ends)
 {
 	const char *old = getenv(name);
 	_cleanup_free_ char *rest = list_without_shim(old ? old : "", ends), *value = NULL;
@@ -89,34 +90,34 @@ static int link_make(const char *target, const char *path)
 	return symlink(target, path) && errno != EEXIST ? -errno : 0;
 }
 
-int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f)
+int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f)
 {
 	char parts[PATH_MAX], folder[PATH_MAX], link[PATH_MAX], *slash;
 	uint32_t hash = 2166136261u;
 	int r;
 
-	if (can_be_listed(shim_dir))
+	if (can_be_listed(part))
 		return 0;
-	for (const char *p = shim_dir; *p; p++)
+	for (const char *p = part; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * 16777619u;
-	/* Ends in mete/shim as an installed one, so that an inner `mete run` knows it. */
-	snprintf(parts, sizeof(parts), "%s", shim_dir);
+	/* Ends in mete/shim or mete/remote as an installed one, so that an inner `mete run` knows it. */
+	snprintf(parts, sizeof(parts), "%s", part);
 	slash = strrchr(parts, '/');
 	if (slash)
 		*slash = 0;
-	if (!slash || strcmp(slash + 1, "shim") || !can_be_listed(dir) ||
+	if (!slash || !can_be_listed(slash + 1) || !can_be_listed(dir) ||
 	    !path_join(folder, "%s/parts-%08x", dir, hash) || !path_join(link, "%s/mete", folder))
 		r = -EINVAL;
 	else if (mkdir(folder, 0700) && errno != EEXIST)
 		r = -errno;
 	else
 		r = link_make(parts, link);
-	if (!r && path_join(shim_dir, "%s/shim", link))
+	if (!r && path_join(part, "%s/%s", link, slash + 1))
 		return 0;
 	return fault_set(f, r ? r : -ENAMETOOLONG,
 			 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded, and no way "
 			 "around it could be made in %s (%s); move mete, or set METE_LIBDIR to another path",
-			 shim_dir, dir, strerror(r ? -r : ENAMETOOLONG));
+			 part, dir, strerror(r ? -r : ENAMETOOLONG));
 }
 
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)
@@ -139,7 +140,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	if (!preload || !path || !rm || (e->runtime_dir && !runtime))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	tenant_env_leave();
-	if (!list_set("LD_PRELOAD", preload, ": ") || !list_set("LD_LIBRARY_PATH", path, ":;") ||
+	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
+	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
@@ -154,6 +156,6 @@ void tenant_env_leave(void)
 		unsetenv("METE_DRIVER");
 	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
 		unsetenv(own_variables[i]);
-	list_set("LD_PRELOAD", "", ": ");
-	list_set("LD_LIBRARY_PATH", "", ":;");
+	tenant_env_put_first("LD_PRELOAD", "", ": ");
+	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
 }

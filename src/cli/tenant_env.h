@@ -28,8 +28,11 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f);
 /* Removes what an outer `mete run` put there, from the environment of this process. */
 void tenant_env_leave(void);
 
+/* Puts entries before those of a list that ends them at any of `ends`, and takes ours out. False: no memory. */
+bool tenant_env_put_first(const char *name, const char *front, const char *ends);
+
 /*
- * The shim's folder as LD_PRELOAD can name it: where its path has a blank, ":" or "$", it is replaced by that of a
- * symbolic link in the runtime directory. Value: 0 or a negative errno.
+ * The folder of the shim, or of another library to be preloaded, as LD_PRELOAD can name it: where its path has a blank,
+ * ":" or "$", it is replaced by that of a symbolic link in the runtime directory. Value: 0 or a negative errno.
  */
-int tenant_env_detour(char shim_dir[PATH_MAX], const char *dir, struct fault *f);
+int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f);

@@ -28,6 +28,22 @@
 	{                                                                                                              \
 		"device", 'd', "DEVICE", words, COMPLETE_DEVICE, true                                                  \
 	}
+#define OPTION_PROOF                                                                                                   \
+	{ "key", 'K', "FILE", KEY_WORDS, COMPLETE_FILE, false },                                                       \
+		{ "cert", 0, "FILE", CERT_WORDS, COMPLETE_FILE, false },                                               \
+		{ "cert-key", 0, "FILE", CERT_KEY_WORDS, COMPLETE_FILE, false },                                       \
+		{ "ca", 0, "FILE", CA_WORDS, COMPLETE_FILE, false }, SWITCH("plain", 0, PLAIN_WORDS),                  \
+		SWITCH("ucx", 0,                                                                                       \
+		       "Carry calls and data by UCX where the network is fast (RDMA); not encrypted, so with "         \
+		       "--plain.")
+#define OPTION_PATIENCE                                                                                                \
+	{                                                                                                              \
+		"patience", 0, "SECONDS", PATIENCE_WORDS, COMPLETE_NOTHING, false                                      \
+	}
+#define OPTION_KEYS                                                                                                    \
+	{                                                                                                              \
+		"keys", 'K', "DIR", KEYS_WORDS, COMPLETE_FILE, false                                                   \
+	}
 #define OPTION_TERMS                                                                                                   \
 	{ "cores", 'c', "PERCENT", CORES_WORDS, COMPLETE_NOTHING, true },                                              \
 		{ "cores-limit", 'C', "PERCENT", LIMIT_WORDS, COMPLETE_NOTHING, true },                                \
@@ -36,6 +52,14 @@
 		{ "weight", 'w', "N", WEIGHT_WORDS, COMPLETE_NOTHING, true },                                          \
 	{                                                                                                              \
 		"turn", 't', "MS", TURN_WORDS, COMPLETE_NOTHING, true                                                  \
+	}
+#define OPTION_SHARES                                                                                                  \
+	{                                                                                                              \
+		"shares", 0, "FILE", SHARES_WORDS, COMPLETE_FILE, false                                                \
+	}
+#define OPTION_CDI_DIR(words)                                                                                          \
+	{                                                                                                              \
+		"dir", 0, "DIR", words, COMPLETE_FILE, false                                                           \
 	}
 /* clang-format on */
 
@@ -57,9 +81,38 @@
 	"The part of what is left after the guarantees, in proportion to others' weights, 1 to 10000. Default: 100."
 #define TURN_WORDS "With --policy exclusive: how long a turn lasts, in milliseconds, 10 to 600000. Default: 10000."
 
+#define KEY_WORDS                                                                                                      \
+	"The key that this side and the server have, made there with `mete key new`. Default: METE_KEY, else on "      \
+	"loopback "                                                                                                    \
+	"none."
+#define CERT_WORDS                                                                                                     \
+	"This side's certificate, in PEM, instead of a key; with --cert-key and --ca. The other side's is checked "    \
+	"too."
+#define CERT_KEY_WORDS "The private key of --cert, in PEM."
+#define CA_WORDS "The authority that the other side's certificate must be of, in PEM."
+#define PLAIN_WORDS                                                                                                    \
+	"Without TLS: nobody proves who it is, and whoever is on the network can read and change everything."
+#define PATIENCE_WORDS                                                                                                 \
+	"After how long without a word from the other side the line counts as lost, 1 to 3600. Default: 10."
+#define KEYS_WORDS "The folder of keys. Default: /etc/mete/keys for root, else ~/.config/mete/keys."
+
 #define OVERCOMMIT_WORDS                                                                                               \
 	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
 	"promised."
+
+#define RUN_WALL_WORDS                                                                                                 \
+	"Give the program neither the driver nor the device: a worker of meted executes its calls, in a sandbox of "   \
+	"its own. With --grant, one made with --wall."
+#define CREATE_WALL_WORDS                                                                                              \
+	"Let programs of `mete run --wall` have the grant's devices through workers: without the driver, the "         \
+	"device nodes, or a way around the quota."
+
+#define CONTAINER_WALL_WORDS                                                                                           \
+	"Behind a wall: no driver and no device node is in the container; workers of meted execute its calls."
+#define SHARES_WORDS                                                                                                   \
+	"The named shares, as JSON: {\"shares\": [{\"name\": \"small\", \"mem\": \"4G\", \"cores\": 25}, ...]}, with " \
+	"the words of "                                                                                                \
+	"`mete create`. Default: /etc/mete/shares.json, where there is one."
 
 static const struct option_spec run_options[] = {
 	OPTION_MEM(
@@ -80,6 +133,17 @@ static const struct option_spec run_options[] = {
 	  "channels are switched off at the end of a turn. T3 is not proven on hardware; where the driver refuses it, "
 	  "T2 stays. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
+	SWITCH("wall", 0, RUN_WALL_WORDS),
+	{ "remote", 'R', "HOST[:PORT]",
+	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
+	  "order. "
+	  "Port: 7433.",
+	  COMPLETE_NOTHING, false },
+	{ "offer", 0, "NAME",
+	  "With --remote: which of the server's offers. Default: the first that this client may have.",
+	  COMPLETE_NOTHING, false },
+	OPTION_PROOF,
+	OPTION_PATIENCE,
 	SWITCH("verbose", 'v', "Say which driver, device and daemon are used, and at the end what the program took."),
 	OPTION_END
 };
@@ -94,6 +158,10 @@ static const char *const run_details[] = {
 	"--cores gives it a share of the device's time as well, measured by the device's own clock: `mete policy` "
 	"lists "
 	"the ways of sharing, mete-policy(1) explains them. A kernel that is running is not interrupted.",
+	"--remote HOST runs it on the devices of another machine, on which `mete serve` runs: the share is what that "
+	"offers, and this machine needs neither a GPU nor a driver. The program must use the driver's interface, or "
+	"the "
+	"shared CUDA runtime library. docs/remote.md says how this works, what it protects and what it cannot do.",
 	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
 	"again, and the program goes on with what it holds.",
 	"A program that is statically linked, built for another C library than glibc, or that gains privileges when it "
@@ -107,7 +175,9 @@ static const struct example run_examples[] = {
 	{ "mete run -m 4G --cores 30 --cores-limit 60 --policy elastic ./server",
 	  "30 % of the time, up to 60 % when idle" },
 	{ "mete run -d 0:4G,1:2G ./two-gpus", "two devices with different quotas" },
+	{ "mete run --remote gpuserver --key alice.key ./program", "on the GPU of another machine" },
 	{ "mete run --soft --mem 512M ./program", "on the software device, without a GPU" },
+	{ "mete run --mem 4G --wall ./untrusted", "a program that gets no driver" },
 	EXAMPLE_END
 };
 
@@ -310,6 +380,7 @@ static const struct option_spec create_options[] = {
 	OPTION_TERMS,
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
+	SWITCH("wall", 0, CREATE_WALL_WORDS),
 	OPTION_JSON,
 	OPTION_END
 };
@@ -339,13 +410,373 @@ static const struct example policy_examples[] = { { "mete policy", "" },
 						  { "mete policy 0 fair", "grants on device 0 share its time equally" },
 						  EXAMPLE_END };
 
+#define OPTION_REASON                                                                                                  \
+	{                                                                                                              \
+		"reason", 'r', "TEXT", "Why; shown to whoever is refused.", COMPLETE_NOTHING, false                    \
+	}
+
+static const struct option_spec cordon_options[] = { OPTION_REASON, OPTION_SOFT, OPTION_JSON, OPTION_END };
+
+static const char *const cordon_details[] = {
+	"The device takes no new grants from now on, also over a restart of meted. Grants that it has stay, and their "
+	"programs go on and may start more. `mete devices` shows the state, `mete uncordon` ends it.",
+	NULL
+};
+
+static const struct example cordon_examples[] = { { "mete cordon 0 --reason 'new driver on Friday'", "" },
+						  EXAMPLE_END };
+
+static const struct option_spec drain_options[] = {
+	{ "grace", 'g', "TIME", "How long to wait for tenants to leave: 90s, 5m, 1h. Default: 5m.", COMPLETE_NOTHING,
+	  false },
+	SWITCH("end", 'e', "End the programs that are left after that: SIGTERM, and SIGKILL ten seconds later."),
+	OPTION_REASON,
+	OPTION_SOFT,
+	OPTION_JSON,
+	OPTION_END
+};
+
+static const char *const drain_details[] = {
+	"Cordons the device and waits until no tenant has a program on it. A grant without programs may stay, and "
+	"cannot begin any on it before `mete uncordon`; one with programs may start more while it is waited for.",
+	"Exits 0 when the device is empty, and 1 when it is not in time: it stays cordoned, and those that are left "
+	"are named. Interrupted, too, it leaves the device cordoned.",
+	NULL
+};
+
+static const struct example drain_examples[] = { { "mete drain 0", "wait, at most five minutes" },
+						 { "mete drain 0 --grace 1h --end", "" },
+						 EXAMPLE_END };
+
+static const struct option_spec uncordon_options[] = { OPTION_SOFT, OPTION_JSON, OPTION_END };
+
+static const char *const uncordon_details[] = {
+	"The device takes grants again, and programs begin on it. Of a lost device the driver is asked first: it is "
+	"back when the driver answers for it.",
+	NULL
+};
+
+static const struct option_spec release_options[] = { OPTION_JSON, OPTION_END };
+
+static const char *const release_details[] = {
+	"A tenant whose programs have faulted too often is quarantined: those that run go on, and no other may begin "
+	"for a while (meted.yaml, faults.*). This ends it at once, and forgets the faults.",
+	NULL
+};
+
+static const struct option_spec soft_fault_options[] = {
+	{ "xid", 'x', "NUMBER", "The error that the device reports, by its number in NVIDIA's list. Default: 31.",
+	  COMPLETE_NOTHING, false },
+	{ "pid", 'p', "PID",
+	  "The process that it is about: its contexts on the device fail. Default: none, the device's own.",
+	  COMPLETE_NOTHING, false },
+	SWITCH("lost", 'l', "The device is lost: whoever has a context on it gets an error, until --back."),
+	SWITCH("back", 'b', "The device is there again."),
+	OPTION_END
+};
+
+static const char *const soft_fault_details[] = {
+	"For tests, and for trying out what meted does about errors: the software device reports one, as a GPU would "
+	"through NVML, or is lost. docs/faults.md says what follows.",
+	NULL
+};
+
+static const struct example soft_fault_examples[] = { { "mete soft fault 0 --xid 31 --pid 4711", "" },
+						      { "mete soft fault 0 --lost", "" },
+						      EXAMPLE_END };
+
 static const struct option_spec no_options[] = { OPTION_END };
+
+static const struct option_spec cdi_generate_options[] = {
+	OPTION_SHARES, OPTION_CDI_DIR("Where the files are written. Default: /etc/cdi."), OPTION_SOFT,
+	SWITCH("json", 'j', "Print the files' contents, and write nothing."), OPTION_END
+};
+
+static const char *const cdi_generate_details[] = {
+	"Writes CDI files for this node. mete.io/device=0, by index or UUID, or all: what is not promised of the "
+	"device "
+	"when the container begins. mete.io/share=NAME: the shares of the file, each container with one of its own; "
+	"without a file small, medium and large: a quarter, half and all of device 0.",
+	"Docker, podman, containerd and CRI-O take them with --device; docs/containers.md says how. The container gets "
+	"its "
+	"share mounted, whatever its environment says: `exec` and ssh into it find the same. The grant ends with the "
+	"container. On a GPU, what NVIDIA's own CDI file lists goes along.",
+	NULL
+};
+
+static const struct example cdi_generate_examples[] = { { "mete cdi generate", "" },
+							{ "podman run --device mete.io/share=small IMAGE PROGRAM", "" },
+							EXAMPLE_END };
+
+static const struct option_spec cdi_create_options[] = {
+	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
+	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_TERMS,
+	OPTION_SOFT,
+	OPTION_OVERCOMMIT,
+	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
+	{ "name", 'n', "NAME", "The grant's name. Default: one is made up.", COMPLETE_NOTHING, false },
+	SWITCH("keep", 0,
+	       "The grant outlives containers, and several may use it together, until `mete cdi remove`. Default: it "
+	       "is "
+	       "for one container and ends with it."),
+	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi."),
+	OPTION_JSON,
+	OPTION_END
+};
+
+static const char *const cdi_create_details[] = {
+	"Makes a grant for a container and prints the name by which the container gets it: mete.io/grant=NAME. The "
+	"share "
+	"is promised from now on; when the container ends, killed or not, the grant and its CDI file are gone.",
+	NULL
+};
+
+static const struct example cdi_create_examples[] = {
+	{ "podman run --device $(mete cdi create --mem 4G --cores 25) IMAGE PROGRAM", "" },
+	{ "mete cdi create --name team --mem 8G --keep", "for several containers, one after the other or together" },
+	EXAMPLE_END
+};
+
+static const struct option_spec cdi_list_options[] = {
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi."), OPTION_JSON, OPTION_END
+};
+
+static const char *const cdi_list_details[] = { "What containers can be given with --device, and what each gets. Ends "
+						"with 1 when a CDI file there is broken, or "
+						"two define the same name: runtimes find what is in them no more.",
+						NULL };
+
+static const struct option_spec cdi_remove_options[] = {
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi."), OPTION_END
+};
+
+static const char *const cdi_remove_details[] = {
+	"Ends grants made with `mete cdi create`; one that a container uses is not ended. A whole name, "
+	"mete.io/share=NAME, takes a device or share out of its CDI file; containers that run are not touched.",
+	NULL
+};
+
+static const struct option_spec cdi_hook_options[] = {
+	{ "share", 0, "NAME", "The named share: the container gets a grant of its own.", COMPLETE_NOTHING, false },
+	{ "grant", 0, "NAME", "The grant, made with `mete cdi create`.", COMPLETE_GRANT, false },
+	{ "runtime-dir", 0, "DIR", "The runtime directory of the meted that serves. Default: as for all verbs.",
+	  COMPLETE_FILE, false },
+	OPTION_MEM("Device memory; written as for `mete run`."),
+	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_TERMS,
+	OPTION_SOFT,
+	OPTION_OVERCOMMIT,
+	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
+	OPTION_END
+};
+
+static const char *const cdi_hook_details[] = {
+	"What container runtimes call, as the CDI files say; not for people. create: a container is about to begin, "
+	"and "
+	"gets its share or does not begin. end: it has ended. Standard input: the container's state.",
+	NULL
+};
+
+static const struct option_spec oci_options[] = {
+	{ "share", 0, "NAME", "A named share, as for `mete cdi generate`, instead of --mem and the like.",
+	  COMPLETE_NOTHING, false },
+	OPTION_SHARES,
+	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised when the container "
+		   "begins."),
+	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_TERMS,
+	OPTION_SOFT,
+	OPTION_OVERCOMMIT,
+	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
+	SWITCH("remove", 0, "Take out what an earlier `mete oci` put there, and put nothing in."),
+	OPTION_END
+};
+
+static const char *const oci_details[] = { "Edits the config.json of an OCI bundle, for runtimes that know no CDI: the "
+					   "container gets its share whenever it is "
+					   "started. Doing it again replaces what was there.",
+					   NULL };
+
+static const struct example oci_examples[] = {
+	{ "mete oci /srv/bundle --mem 4G --cores 25 && runc run -b /srv/bundle c1", "" }, EXAMPLE_END
+};
 
 static const char *const delete_details[] = { "Ends grants that were made with `mete create`. One under which "
 					      "processes still hold memory is not deleted; end them first.",
 					      NULL };
 
-static const struct option_spec doctor_options[] = { OPTION_JSON, OPTION_END };
+static const struct option_spec serve_options[] = {
+	{ "config", 'f', "FILE",
+	  "What is offered and to whom, as JSON. Default: /etc/mete/serve.json for root, else "
+	  "~/.config/mete/serve.json, "
+	  "where there is one and no option says what is offered.",
+	  COMPLETE_FILE, false },
+	{ "listen", 'l', "ADDRESS[:PORT]",
+	  "Where to listen, several times for several. Default: all addresses, port 7433.", COMPLETE_NOTHING, true },
+	OPTION_KEYS,
+	{ "cert", 0, "FILE", CERT_WORDS, COMPLETE_FILE, false },
+	{ "cert-key", 0, "FILE", CERT_KEY_WORDS, COMPLETE_FILE, false },
+	{ "ca", 0, "FILE", CA_WORDS, COMPLETE_FILE, false },
+	SWITCH("plain", 0, PLAIN_WORDS),
+	OPTION_PATIENCE,
+	SWITCH("ucx", 0, "Take clients by UCX as well, on fast networks (RDMA); not encrypted, so with --plain."),
+	{ "name", 'n', "NAME", "The offer's name. Default: default.", COMPLETE_NOTHING, false },
+	OPTION_MEM(
+		"Device memory that each client may hold; written as for `mete run`. Default: all that is not promised "
+		"when it comes."),
+	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_TERMS,
+	{ "clients", 'a', "NAMES",
+	  "Who may have it: names of keys or of certificates, with commas. Default: whoever can prove to be anybody.",
+	  COMPLETE_NOTHING, true },
+	{ "max-clients", 0, "N", "How many clients may use it at once. Default: as many as fit.", COMPLETE_NOTHING,
+	  false },
+	{ "max-programs", 0, "N", "How many processes one client may have on it at once. Default: 64.",
+	  COMPLETE_NOTHING, false },
+	OPTION_SOFT,
+	OPTION_OVERCOMMIT,
+	SWITCH("verbose", 'v', "Say who comes and who goes."),
+	SWITCH("json", 'j', "Say what is offered, who comes and who goes as JSON, an object a line."),
+	OPTION_END
+};
+
+static const char *const serve_details[] = {
+	"Lets programs on other machines use devices of this one, with `mete run --remote`, until it is interrupted. "
+	"Each "
+	"client has a grant of its own, named after its key or certificate, while it has programs here: `mete ps`, "
+	"`mete top` and `mete set` treat it as any other. Its programs' calls are executed by workers, a process for "
+	"each "
+	"of its processes, in which there is nothing else.",
+	"What is offered is said with the options of `mete run`; several offers stand in a file, with the same words: "
+	"{\"offers\": [{\"name\": \"half\", \"mem\": \"50%\", \"cores\": 50, \"clients\": [\"alice\", "
+	"\"bob\"]}, ...]}. A client that asks for none by name gets the first that it may have.",
+	"The line is TLS 1.3, and both sides prove who they are: with a key that both have (`mete key new`), or with "
+	"certificates of one authority. docs/remote.md says what that protects and what not.",
+	NULL
+};
+
+static const struct example serve_examples[] = {
+	{ "mete key new alice", "a key, to be carried to alice's machine" },
+	{ "mete serve --mem 8G --cores 30", "to everybody with a key, eight GiB and 30 % of the time of device 0" },
+	{ "mete serve --config offers.json --listen 10.0.0.1", "" },
+	EXAMPLE_END
+};
+
+static const struct option_spec key_options[] = { OPTION_KEYS, OPTION_JSON, OPTION_END };
+static const struct option_spec key_remove_options[] = { OPTION_KEYS, OPTION_END };
+
+static const char *const key_new_details[] = { "Makes a key for the client NAME: 32 random bytes, in a file that only "
+					       "its owner may read. The client has a copy; "
+					       "`mete serve` accepts it from then on, and calls the client NAME.",
+					       NULL };
+
+static const char *const key_list_details[] = { "The keys with which clients may come to a `mete serve` of this user, "
+						"when each was made, and whether the file is "
+						"as it must be.",
+						NULL };
+
+static const char *const key_remove_details[] = {
+	"Removes keys: no program comes with them any more. Programs that are here stay until they end.", NULL
+};
+
+static const struct option_spec remote_options[] = { OPTION_PROOF, OPTION_JSON, OPTION_END };
+
+static const char *const remote_details[] = { "Without HOST: who uses this machine by `mete serve`: a line for each "
+					      "program, with the client's name, the offer, "
+					      "the grant, from where and SINCE when, the ROUND TRIP as TCP measures "
+					      "it, what flowed IN and OUT within the last "
+					      "second and in all.",
+					      "With HOST[:PORT]: what that server offers to this client, the round "
+					      "trip to it, and how much the line carries in "
+					      "each direction, measured for half a second each.",
+					      NULL };
+
+static const struct example remote_examples[] = { { "mete remote", "" },
+						  { "mete remote gpuserver --key alice.key", "" },
+						  EXAMPLE_END };
+
+static const struct option_spec events_options[] = {
+	SWITCH("follow", 'f', "Go on printing what happens, until interrupted."),
+	{ "limit", 'n', "N", "At most N events, the newest. Default: all that meted keeps, 1024.", COMPLETE_NOTHING,
+	  false },
+	{ "tenant", 't', "NAME", "Only those of this grant; it may have ended.", COMPLETE_GRANT, false },
+	{ "device", 'd', "DEVICE", "Only those of this device: its index or its UUID.", COMPLETE_DEVICE, false },
+	{ "kind", 'k', "WORD", "Only those of a kind: grant, refusal, fault, device, action or daemon.",
+	  COMPLETE_NOTHING, false },
+	SWITCH("json", 'j', "Print JSON; with --follow an object a line."),
+	OPTION_END
+};
+
+static const char *const events_details[] = {
+	"Prints what happened on this node, the oldest first: grants that were made, changed and ended, memory that "
+	"was refused, faults, what happened to devices, what operators did, and starts of meted. What repeats itself "
+	"is one line with a count. Events outlive meted.",
+	NULL
+};
+
+static const struct option_spec metrics_options[] = {
+	{ "compat", 'c', "NAME", "Other names: dcgm, those of NVIDIA's exporter, with each tenant's own figures.",
+	  COMPLETE_NOTHING, false },
+	OPTION_END
+};
+
+static const char *const metrics_details[] = {
+	"Prints what meted serves at /metrics, in Prometheus's text format: for a node exporter's textfile folder, or "
+	"to look at. docs/metrics.md explains each metric.",
+	NULL
+};
+
+static const struct example metrics_examples[] = {
+	{ "mete metrics", "" },
+	{ "curl --unix-socket /run/mete/http.sock http://localhost/metrics", "the same over HTTP" },
+	EXAMPLE_END
+};
+
+static const struct example events_examples[] = {
+	{ "mete events -n 20", "" }, { "mete events --follow --kind refusal", "who runs against a quota" }, EXAMPLE_END
+};
+
+static const struct option_spec audit_options[] = {
+	{ "limit", 'n', "N", "At most N actions, the newest, 1 to 10000. Default: 10000.", COMPLETE_NOTHING, false },
+	OPTION_JSON, OPTION_END
+};
+
+static const char *const audit_details[] = {
+	"Prints what was done over HTTP with the token, as from the console, and with the token itself, the oldest "
+	"first: when, from where, what was asked and what came of it. It is read from audit.log in meted's state "
+	"directory, to which nothing but more is ever written. For root and meted's own user.",
+	NULL
+};
+
+static const struct option_spec token_options[] = { OPTION_JSON, OPTION_END };
+
+static const char *const token_new_details[] = {
+	"Makes the secret that lets a page of the console, or a program, act over HTTP: resize, freeze and end "
+	"tenants, take devices out; and read, where meted is reached over the network. There is one; another one that "
+	"was there before is void from then on. For root and meted's own user.",
+	"It is kept in console.token in meted's state directory, which nobody else can read. Programs send it as "
+	"\"Authorization: Bearer TOKEN\".",
+	NULL
+};
+
+static const char *const token_show_details[] = { "Prints the secret of `mete token new`. For root and meted's own "
+						  "user.",
+						  NULL };
+
+static const char *const token_revoke_details[] = {
+	"Makes the secret of `mete token new` void: nobody can act over HTTP until there is a new one. For root and "
+	"meted's own user.",
+	NULL
+};
+
+static const struct option_spec doctor_options[] = {
+	{ "image", 'i', "DIR",
+	  "Look at an unpacked root file system instead: whether containers of that image can have a share.",
+	  COMPLETE_FILE, false },
+	OPTION_JSON,
+	OPTION_END
+};
 
 static const char *const doctor_details[] = {
 	"Looks at this machine and at this copy of mete: the drivers, the shim, the daemon, folders, device nodes and "
@@ -354,9 +785,29 @@ static const char *const doctor_details[] = {
 	NULL
 };
 
+static const struct option_spec upgrade_options[] = {
+	{ "binary", 'b', "FILE", "The meted to upgrade to. Default: the file that the running one was started from.",
+	  COMPLETE_FILE, false },
+	SWITCH("check", 0, "Only ask whether it could take over; nothing happens."), OPTION_JSON, OPTION_END
+};
+
+static const char *const upgrade_details[] = {
+	"Replaces the meted that runs by the one that is installed now, in the same process, while programs go on: "
+	"their connections, accounts and turns are handed over, and no call of theirs fails. The next meted is "
+	"asked first whether it can; when it cannot, or fails when it comes to it, the one that runs goes on and "
+	"the reason is printed. A copy of the store is kept beside it (mete.db.vN) when its form changes; a meted "
+	"that does not know the store's form is refused.",
+	"Only root and meted's own user may do this. The same happens when meted gets SIGUSR2.", NULL
+};
+
+static const struct example upgrade_examples[] = { { "mete upgrade", "after a package has been installed" },
+						   { "mete upgrade --check", "would it work?" },
+						   EXAMPLE_END };
+
 static const struct option_spec version_options[] = { OPTION_JSON, OPTION_END };
 
-static const char *const version_details[] = { "The version of mete, and that of the meted that runs, if one does.",
+static const char *const version_details[] = { "The version of mete, and that of the meted that runs, if one does. "
+					       "Where they differ, `mete upgrade` replaces the one that runs.",
 					       NULL };
 
 static const struct option_spec help_options[] = { SWITCH("man", 0, "Print the manual page in mdoc, for man(1)."),
@@ -376,6 +827,18 @@ const struct verb verbs[] = {
 	  verb_top, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "trace", "record launches and turns for Perfetto", "[NAME...]", trace_details, trace_options, trace_examples,
 	  verb_trace, 0, -1, false, COMPLETE_GRANT, EXIT_USAGE },
+	{ "events", "print what happened on this node", "", events_details, events_options, events_examples,
+	  verb_events, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "metrics", "print the metrics of this node for Prometheus", "", metrics_details, metrics_options,
+	  metrics_examples, verb_metrics, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "audit", "print what was done from the console", "", audit_details, audit_options, NULL, verb_audit, 0, 0,
+	  false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "token new", "make the secret that lets the console act", "", token_new_details, token_options, NULL,
+	  verb_token_new, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "token show", "print it", "", token_show_details, token_options, NULL, verb_token_show, 0, 0, false,
+	  COMPLETE_NOTHING, EXIT_USAGE },
+	{ "token revoke", "make it void", "", token_revoke_details, no_options, NULL, verb_token_revoke, 0, 0, false,
+	  COMPLETE_NOTHING, EXIT_USAGE },
 	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,
@@ -386,14 +849,48 @@ const struct verb verbs[] = {
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "policy", "list the ways of sharing a device's time, set a device's", "[DEVICE NAME]", policy_details,
 	  policy_options, policy_examples, verb_policy, 0, 2, false, COMPLETE_POLICY, EXIT_USAGE },
+	{ "cordon", "let no new grant onto a device", "DEVICE", cordon_details, cordon_options, cordon_examples,
+	  verb_cordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
+	{ "drain", "take a device out of service when its tenants have left", "DEVICE", drain_details, drain_options,
+	  drain_examples, verb_drain, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
+	{ "uncordon", "bring a device back into service", "DEVICE", uncordon_details, uncordon_options, NULL,
+	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
+	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
+	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
+	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,
+	  cdi_generate_examples, verb_cdi_generate, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "cdi create", "make a grant for one container", "", cdi_create_details, cdi_create_options,
+	  cdi_create_examples, verb_cdi_create, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "cdi list", "list what containers can be given", "", cdi_list_details, cdi_list_options, NULL, verb_cdi_list,
+	  0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "cdi remove", "end containers' grants, take out shares", "NAME...", cdi_remove_details, cdi_remove_options,
+	  NULL, verb_cdi_remove, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
+	{ "cdi hook", "give a container its share; called by runtimes", "create|end", cdi_hook_details,
+	  cdi_hook_options, NULL, verb_cdi_hook, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "oci", "put a share into an OCI bundle", "BUNDLE", oci_details, oci_options, oci_examples, verb_oci, 1, 1,
+	  false, COMPLETE_FILE, EXIT_USAGE },
 	{ "soft run", "run a program on software devices, without a quota", "PROGRAM [ARGUMENT...]", soft_run_details,
 	  soft_run_options, soft_run_examples, verb_soft_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
 	{ "soft devices", "list the software devices", "", soft_devices_details, soft_devices_options, NULL,
 	  verb_soft_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "soft fault", "bring an error of a software device about", "DEVICE", soft_fault_details, soft_fault_options,
+	  soft_fault_examples, verb_soft_fault, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "serve", "let other machines use devices of this one", "", serve_details, serve_options, serve_examples,
+	  verb_serve, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "key new", "make a key for a client of `mete serve`", "NAME", key_new_details, key_options, NULL,
+	  verb_key_new, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "key list", "list the keys of clients", "", key_list_details, key_options, NULL, verb_key_list, 0, 0, false,
+	  COMPLETE_NOTHING, EXIT_USAGE },
+	{ "key remove", "remove keys of clients", "NAME...", key_remove_details, key_remove_options, NULL,
+	  verb_key_remove, 1, -1, false, COMPLETE_KEY, EXIT_USAGE },
+	{ "remote", "list who uses this machine; measure the line to another", "[HOST[:PORT]]", remote_details,
+	  remote_options, remote_examples, verb_remote, 0, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "doctor", "say what works here, what is missing and the remedy", "", doctor_details, doctor_options, NULL,
 	  verb_doctor, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "upgrade", "replace the meted that runs, while programs go on", "", upgrade_details, upgrade_options,
+	  upgrade_examples, verb_upgrade, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "version", "print versions", "", version_details, version_options, NULL, verb_version, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },
 	{ "help", "explain a verb", "[VERB]", help_details, help_options, NULL, verb_help, 0, 2, false, COMPLETE_VERB,

@@ -3,6 +3,7 @@
 #include "cli/verb.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *const help_version_line = "mete " METE_VERSION;
 
@@ -25,7 +26,8 @@ int verb_version(const struct command_line *line)
 	} else {
 		puts(help_version_line);
 		if (daemon)
-			printf("meted %s (process %d in %s)\n", daemon, (int)control.daemon_pid, control.dir);
+			printf("meted %s (process %d in %s)%s\n", daemon, (int)control.daemon_pid, control.dir,
+			       strcmp(daemon, METE_VERSION) ? ": another version, `mete upgrade` replaces it" : "");
 	}
 	json_decref(answer);
 	control_close(&control);

@@ -52,6 +52,18 @@ uint64_t account_tenant_held(struct tenant *tenant, unsigned int device)
 	return held;
 }
 
+uint64_t account_measure(struct tenant *tenant, unsigned int device)
+{
+	struct ledger *ledger = ledger_of(tenant, device);
+	uint64_t held = account_tenant_held(tenant, device);
+
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (!c->page.broken && c->page.map->account[device].peak_units <= ledger->quota_units)
+			ledger_saw_held(ledger, c->page.map->account[device].peak_units);
+	ledger_saw_held(ledger, held);
+	return held;
+}
+
 /* Only meted raises the upper half. A client that did it itself is reported and charged with what it took. */
 static void check(struct client *client, unsigned int device)
 {

@@ -37,6 +37,8 @@ uint32_t account_credit(const struct client *client, unsigned int device);
 /* What the client holds, and the whole tenant with its shared objects. */
 uint32_t account_held(const struct client *client, unsigned int device);
 uint64_t account_tenant_held(struct tenant *tenant, unsigned int device);
+/* The same; the ledger's peak is brought up to date. */
+uint64_t account_measure(struct tenant *tenant, unsigned int device);
 
 /* Takes back up to `units` of credit from all clients but `except`, and none from those that are settling. */
 uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except);

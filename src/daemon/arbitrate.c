@@ -549,6 +549,17 @@ bool arbitrate_read(struct tenant *t, unsigned int device, enum wire_engine engi
 	return p;
 }
 
+bool arbitrate_totals(struct tenant *t, unsigned int device, enum wire_engine engine, struct arbiter_reading *ret)
+{
+	struct place *p = t->places.at[device][engine];
+
+	arbitrate_lock();
+	if (p)
+		*ret = engine_totals(p, clock_now_ns());
+	arbitrate_unlock();
+	return p;
+}
+
 double arbitrate_client_share(struct client *c, unsigned int device)
 {
 	struct seat *s = c->seats.at[device][WIRE_COMPUTE];

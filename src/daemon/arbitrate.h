@@ -49,5 +49,7 @@ void arbitrate_detach(struct client *client, bool lives);
 
 /* Value: false when the share is not gated. */
 bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);
+/* Only what it has had in all. */
+bool arbitrate_totals(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct arbiter_reading *ret);
 /* Below 0: not known. */
 double arbitrate_client_share(struct client *client, unsigned int device);

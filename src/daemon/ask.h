@@ -11,5 +11,20 @@ struct ask {
 	json_t *answer;
 };
 
+/* health_ask.c: device_cordon, device_uncordon, device_drain, device_health. */
+enum verbs_result health_ask(struct ask *ask);
+
 /* The answer is a refusal: a code for programs (verbs.c lists them), a line with the remedy for people. */
 __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...);
+
+/* The answer is this object, with "ok":true; NULL: no memory. */
+enum verbs_result answer(struct ask *ask, json_t *take_answer);
+
+/* "token_new", "token_show", "token_revoke", "audit". */
+enum verbs_result console_ask(struct ask *ask);
+
+/* "events", journal.h: {"after":ID,"limit":N,"tenant":NAME,"device":INDEX or UUID,"kind":WORD}, all optional. */
+enum verbs_result journal_ask(struct ask *ask);
+
+/* "metrics", metrics.h: {"compat":"dcgm"} or nothing -> {"text"}. */
+enum verbs_result metrics_ask(struct ask *ask);

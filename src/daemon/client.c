@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "daemon/account.h"
 #include "daemon/daemon.h"
+#include "daemon/faults.h"
 #include "daemon/log.h"
 #include "daemon/tenant.h"
 #include "daemon/trace.h"
@@ -230,6 +231,8 @@ void client_free(struct client *client, bool leaving)
 			page_remove(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
 		page_close(&client->page);
 	}
+	if (!leaving)
+		faults_ended(client);
 	watch_free(client->death);
 	close(client->pidfd);
 	free(client);

@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/handover.h"
 #include "daemon/log.h"
+#include "daemon/service.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +26,11 @@ struct control {
 	struct daemon *daemon;
 	struct asker asker;
 	uv_pipe_t pipe;
-	json_t *request; /* that is being treated; NULL: none */
+	json_t *request;     /* that is being treated; NULL: none */
 	struct timer *again; /* runs when it is to be treated again */
 	uint64_t began_ns;
 	bool reading;
+	bool held; /* the answer will come by control_answer() */
 	bool in_lines; /* treat_lines() is at work and goes on by itself */
 	bool closing;
 	unsigned int writing; /* answers on their way */
@@ -59,6 +63,7 @@ static void end(struct control *c)
 		return;
 	c->closing = true;
 	machine_forget(c->daemon, c);
+	upgrade_forget(c->daemon, c);
 	timer_free(c->again);
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
@@ -159,6 +164,9 @@ static void treat(struct control *c, enum verbs_turn turn)
 	case VERBS_LATER:
 		timer_start(c->again, AGAIN_MS, 0);
 		break;
+	case VERBS_HELD:
+		c->held = true;
+		break;
 	}
 }
 
@@ -228,7 +236,29 @@ static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	treat_lines(c);
 }
 
-static void control_new(struct daemon *daemon, int fd)
+void control_answer(struct control *c, json_t *take_answer)
+{
+	c->held = false;
+	answer(c, take_answer);
+	treat_lines(c);
+}
+
+/* What a connection had said to the meted before this one. */
+static void resume(struct control *c, const json_t *saved)
+{
+	const json_t *line = json_object_get(saved, "line");
+
+	c->used = json_string_length(line) < LINE_BYTES ? json_string_length(line) : 0;
+	if (c->used)
+		memcpy(c->line, json_string_value(line), c->used);
+	c->request = json_incref(json_object_get(saved, "request"));
+	c->began_ns = clock_now_ns();
+	if (c->request)
+		treat(c, json_is_true(json_object_get(saved, "held")) ? VERBS_TAKEN_OVER : VERBS_FIRST);
+}
+
+/* saved: NULL, or how control_save() has found it. */
+static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct ucred peer;
@@ -240,7 +270,7 @@ static void control_new(struct daemon *daemon, int fd)
 		return;
 	}
 	c->daemon = daemon;
-	c->asker = (struct asker){ .uid = peer.uid, .gid = peer.gid, .pid = peer.pid };
+	c->asker = (struct asker){ .uid = peer.uid, .gid = peer.gid, .pid = peer.pid, .control = c };
 	c->pipe.data = c;
 	uv_pipe_init(daemon->loop, &c->pipe, 0);
 	c->again = timer_new(daemon->loop, on_again, c);
@@ -258,7 +288,51 @@ static void control_new(struct daemon *daemon, int fd)
 		end(c);
 		return;
 	}
+	if (saved)
+		resume(c, saved);
 	treat_lines(c);
+}
+
+bool control_writing(const struct daemon *daemon)
+{
+	for (const struct control *c = daemon->controls; c; c = c->next)
+		if (c->writing)
+			return true;
+	return false;
+}
+
+json_t *control_save(const struct daemon *daemon, struct handover *h)
+{
+	json_t *list = json_array(), *one, *line;
+	uv_os_fd_t fd;
+
+	for (struct control *c = daemon->controls; c; c = c->next) {
+		/* What is no text will be refused: it need not come along. An answer that is half written cannot. */
+		line = json_stringn(c->line, c->used);
+		if (c->closing || c->writing || !line || uv_fileno((uv_handle_t *)&c->pipe, &fd)) {
+			json_decref(line);
+			continue;
+		}
+		one = json_pack("{s:o s:o s:b}", "fd", handover_give(h, fd), "line", line, "held", c->held);
+		if (one && c->request)
+			json_object_set(one, "request", c->request);
+		json_array_insert_new(list, 0, one);
+	}
+	return list;
+}
+
+void control_restore(struct daemon *daemon, struct handover *h)
+{
+	json_t *saved;
+	size_t i;
+
+	json_array_foreach(handover_get(h, "controls"), i, saved)
+	{
+		int fd = handover_take(h, json_object_get(saved, "fd"));
+
+		if (fd >= 0)
+			control_new(daemon, fd, saved);
+	}
 }
 
 static void on_connect(void *owner)
@@ -268,7 +342,7 @@ static void on_connect(void *owner)
 
 	while ((fd = daemon_accept(daemon, daemon->control_fd)) >= 0) {
 		if (daemon->control_count < CONTROLS_MAX) {
-			control_new(daemon, fd);
+			control_new(daemon, fd, NULL);
 			continue;
 		}
 		log_peer("control: more than %u connections: one is refused", CONTROLS_MAX);
@@ -278,10 +352,19 @@ static void on_connect(void *owner)
 
 int control_listen(struct daemon *daemon, char *error, size_t size)
 {
-	daemon->control_fd = runtime_listen(&daemon->runtime, "control.sock", SOCK_STREAM,
-					    daemon->runtime.system ? 0666 : 0600, geteuid(), getegid(), error, size);
+	char path[GRANT_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/control.sock", daemon->runtime.dir);
+	daemon->control_fd = service_take_socket(path);
+	daemon->control_given = daemon->control_fd >= 0;
+	if (!daemon->control_given)
+		daemon->control_fd =
+			runtime_listen(&daemon->runtime, "control.sock", SOCK_STREAM,
+				       daemon->runtime.system ? 0666 : 0600, geteuid(), getegid(), error, size);
 	if (daemon->control_fd < 0)
 		return daemon->control_fd;
+	if (json_is_true(handover_get(daemon->runtime.handover, "control_given")))
+		daemon->control_given = true;
 	daemon->control_watch = watch_new(daemon->loop, daemon->control_fd, on_connect, daemon);
 	if (daemon->control_watch)
 		return 0;
@@ -294,7 +377,7 @@ void control_close(struct daemon *daemon, bool leaving)
 	watch_free(daemon->control_watch);
 	daemon->control_watch = NULL;
 	if (daemon->control_fd >= 0) {
-		if (leaving)
+		if (leaving && !daemon->control_given)
 			runtime_remove(&daemon->runtime, "control.sock");
 		close(daemon->control_fd);
 		daemon->control_fd = -1;

@@ -3,11 +3,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/account.h"
 #include "daemon/client.h"
+#include "daemon/faults.h"
+#include "daemon/handover_tenants.h"
 #include "daemon/log.h"
 #include "daemon/session.h"
 #include "daemon/store.h"
 #include "daemon/tenant.h"
+#include "daemon/worker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -77,6 +81,17 @@ uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const
 	return bytes;
 }
 
+uint64_t daemon_held_bytes(struct daemon *daemon, const uint8_t *uuid)
+{
+	uint64_t units = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; i < t->grant.share_count; i++)
+			if (!memcmp(t->grant.share[i].device.uuid, uuid, DEVICE_UUID_BYTES))
+				units += account_tenant_held(t, i);
+	return units * WIRE_UNIT_BYTES;
+}
+
 uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except)
 {
 	uint32_t ppm = 0;
@@ -97,8 +112,11 @@ static int restore_grant(const struct grant *grant, void *owner)
 
 	if (grant->id > daemon->last_id)
 		daemon->last_id = grant->id;
-	if (!tenant_new(daemon, grant, true, &tenant, error, sizeof(error)))
+	if (!tenant_new(daemon, grant, true, &tenant, error, sizeof(error))) {
+		faults_restore(tenant);
+		handover_tenant_restore(daemon->runtime.handover, tenant);
 		return 0;
+	}
 	/* Served without a socket: its clients' accounts must count, and its promise stands. */
 	log_line("grant %s: %s", grant->name, error);
 	return tenant_new(daemon, grant, false, &tenant, error, sizeof(error));
@@ -160,6 +178,8 @@ int daemon_restore(struct daemon *daemon, char *error, size_t size)
 	if (r)
 		return r;
 	restore_pages(daemon);
+	worker_restore(daemon);
+	handover_sessions_restore(daemon, daemon->runtime.handover);
 	for (struct tenant *t = daemon->tenants; t; t = t->next, grants++)
 		for (struct client *c = t->clients; c; c = c->next)
 			clients++;

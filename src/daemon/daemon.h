@@ -4,6 +4,8 @@
 #include "daemon/loop.h"
 #include "daemon/probe.h"
 #include "daemon/runtime.h"
+#include "daemon/telemetry.h"
+#include "model/quarantine.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,27 +14,54 @@
 #define DAEMON_PROTOCOL 1
 
 struct control;
+struct device_watch;
+struct ending;
+struct http_server;
+struct faults;
+struct health;
+struct history_store;
+struct journal;
+struct pool;
 struct store;
 struct tenant;
 struct trace;
+struct upgrade;
+struct worker;
 
 struct daemon {
 	uv_loop_t *loop;
 	struct runtime runtime;
 	struct store *store;
+	char state_dir[GRANT_PATH_BYTES];
+	struct http_server *http; /* NULL: not served */
+	struct node_meter meter;
+	struct history_store *history; /* NULL: nothing is kept */
+	struct journal *journal; /* what happened; NULL: not yet there */
 	struct machine machine;
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;
 	struct trace *traces;
+	struct pool *pools; /* of workers */
+	struct worker *workers;
 	int control_fd;
+	bool control_given; /* the service manager's: it stays when we leave */
 	struct watch *control_watch;
 	int spare_fd; /* given up for a moment to refuse a connection when there are no descriptors left */
+	struct health *health; /* devices of which there is something to say */
+	struct timer *health_save, *health_again, *drain; /* health.c, drain.c */
+	unsigned int health_again_ms;
+	struct faults *faults; /* faults.c */
+	struct quarantine_rule fault_rule;
+	struct device_watch *device_watches; /* device_watch.c */
 	struct timer *reap; /* looks for grants that have ended, and for the end of an idle meted */
+	struct ending *endings; /* of tenants at an operator's word */
+	struct timer *end; /* runs while there are any; NULL: none has been */
 	struct timer *sweep; /* runs while there are connections that have not said who they are */
 	uint64_t idle_exit_ns; /* 0: stays */
 	uint64_t idle_since_ns; /* 0: not idle */
 	uint64_t last_id;
+	struct upgrade *upgrade; /* under way; NULL: none */
 	bool stopping;
 };
 
@@ -54,6 +83,9 @@ uint64_t daemon_new_id(struct daemon *daemon);
 
 /* What all grants promise of a device together, but for `except` (may be NULL). */
 uint64_t daemon_promised_bytes(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
+
+/* What all tenants hold of a device together. */
+uint64_t daemon_held_bytes(struct daemon *daemon, const uint8_t *uuid);
 
 /* What all grants are guaranteed of a device's time together, in ppm, but for `except` (may be NULL). */
 uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);

@@ -62,6 +62,7 @@ void engine_pass(struct wire_turn *turn);
 /* Value: when to call again at the latest. */
 uint64_t engine_run(struct engine *e, uint64_t now_ns);
 
+struct arbiter_reading engine_totals(const struct place *p, uint64_t now_ns);
 void engine_read(const struct place *p, uint64_t now_ns, struct engine_reading *ret);
 /* The client's part of the last ten seconds; below 0: not known. */
 double engine_seat_share(const struct seat *s, uint64_t now_ns);

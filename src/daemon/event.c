@@ -26,6 +26,14 @@ void event_add(struct event_log *log, const char *fmt, ...)
 	log->event[log->added++ % EVENT_COUNT] = now;
 }
 
+void event_restore(struct event_log *log, int64_t time, uint64_t count, const char *text)
+{
+	struct event *e = &log->event[log->added++ % EVENT_COUNT];
+
+	*e = (struct event){ .time = time, .count = count };
+	snprintf(e->text, sizeof(e->text), "%s", text);
+}
+
 const struct event *event_get(const struct event_log *log, unsigned int i)
 {
 	uint64_t first = log->added > EVENT_COUNT ? log->added - EVENT_COUNT : 0;

@@ -20,5 +20,8 @@ struct event_log {
 /* A line that repeats the newest one is counted instead of added. */
 __attribute__((format(printf, 2, 3))) void event_add(struct event_log *log, const char *fmt, ...);
 
+/* A line of a meted before this one. */
+void event_restore(struct event_log *log, int64_t time, uint64_t count, const char *text);
+
 /* The i-th oldest that is kept, or NULL. */
 const struct event *event_get(const struct event_log *log, unsigned int i);

@@ -15,6 +15,8 @@ void log_close(void);
 /* Opens the file anew under its name: it has been rotated. */
 void log_reopen(void);
 bool log_is_file(void);
+/* Where lines go: for a child that writes its own. */
+int log_descriptor(void);
 
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);

@@ -1,24 +1,38 @@
 /*
- * main.c: meted, the daemon that meters devices: options, start and end.
+ * main.c: meted, the daemon that meters devices: start and end.
  *
  * It stays in the foreground and says nothing on standard output; a reason not to start is one line on standard error.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fallback_dir.h"
+#include "base/notify.h"
 #include "daemon/arbitrate.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/device_watch.h"
+#include "daemon/end.h"
+#include "daemon/history_store.h"
+#include "daemon/http.h"
+#include "daemon/faults.h"
+#include "daemon/health.h"
+#include "daemon/journal.h"
+#include "daemon/handover.h"
 #include "daemon/log.h"
+#include "daemon/options.h"
 #include "daemon/page.h"
+#include "daemon/service.h"
 #include "daemon/session.h"
 #include "daemon/store.h"
 #include "daemon/tenant.h"
 #include "daemon/trace.h"
+#include "daemon/upgrade.h"
+#include "daemon/version.h"
+#include "daemon/wall.h"
+#include "daemon/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,168 +41,18 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-#ifndef METE_VERSION
-#define METE_VERSION "unknown"
-#endif
 
 enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
 
-static const char help[] =
-	"Usage: meted [OPTION]...\n"
-	"Serves grants of device memory to the programs of `mete run`; see mete(1).\n"
-	"\n"
-	"  --runtime-dir DIR      sockets, pages and lock; default: METE_RUNTIME_DIR, /run/mete with\n"
-	"                         --system, $XDG_RUNTIME_DIR/mete, or /dev/shm/mete-UID\n"
-	"  --state-dir DIR        where mete.db is kept; default: the runtime directory\n"
-	"  --system               serve all users\n"
-	"  --soft-only            offer the software device alone\n"
-	"  --libcuda FILE         NVIDIA's libcuda.so.1, where the loader does not find it\n"
-	"  --libnvml FILE         NVIDIA's libnvidia-ml.so.1, likewise\n"
-	"  --exit-when-idle SECS  end when there has been no grant and no connection for that long\n"
-	"  --log FILE             append the log to FILE; default: meted.log in the runtime directory\n"
-	"  --foreground           write the log to standard error (meted never puts itself into the background)\n"
-	"  --ready-fd N           write one byte to descriptor N, and close it, when the sockets listen\n"
-	"  --probe LIBNVML LIBCUDA  ask these libraries for devices, print them as JSON, and end (\"\": where the\n"
-	"                         loader looks)\n"
-	"  --version, --help\n";
-
-struct options {
-	const char *runtime_dir;
-	const char *state_dir;
-	const char *log;
-	bool system;
-	bool foreground;
-	int ready_fd;
-	uint64_t idle_exit_ns;
-	struct machine_options machine;
-};
+static struct options options;
 
 /* What was refused is a line on standard error, for whoever starts us, and in the log. */
 static int complain(const char *text)
 {
 	fprintf(stderr, "meted: %s\n", text);
 	return EXIT_TROUBLE;
-}
-
-static bool read_number(const char *text, unsigned long most, unsigned long *ret)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *ret <= most;
-}
-
-static int usage(const char *what)
-{
-	fprintf(stderr, "meted: %s (meted --help)\n", what);
-	return EXIT_USAGE;
-}
-
-enum {
-	OPTION_BASE = 256,
-	RUNTIME_DIR,
-	STATE_DIR,
-	SYSTEM,
-	SOFT_ONLY,
-	LIBCUDA,
-	LIBNVML,
-	IDLE,
-	LOG,
-	FOREGROUND,
-	READY_FD,
-	VERSION,
-	HELP
-};
-
-static const struct option long_options[] = {
-	{ "runtime-dir", required_argument, NULL, RUNTIME_DIR },
-	{ "state-dir", required_argument, NULL, STATE_DIR },
-	{ "system", no_argument, NULL, SYSTEM },
-	{ "soft-only", no_argument, NULL, SOFT_ONLY },
-	{ "libcuda", required_argument, NULL, LIBCUDA },
-	{ "libnvml", required_argument, NULL, LIBNVML },
-	{ "exit-when-idle", required_argument, NULL, IDLE },
-	{ "log", required_argument, NULL, LOG },
-	{ "foreground", no_argument, NULL, FOREGROUND },
-	{ "ready-fd", required_argument, NULL, READY_FD },
-	{ "version", no_argument, NULL, VERSION },
-	{ "help", no_argument, NULL, HELP },
-	{ 0 },
-};
-
-/* Value: -1 to go on, else the exit status. */
-static int take_option(struct options *o, int option)
-{
-	unsigned long n;
-
-	switch (option) {
-	case RUNTIME_DIR:
-		o->runtime_dir = optarg;
-		return -1;
-	case STATE_DIR:
-		o->state_dir = optarg;
-		return -1;
-	case SYSTEM:
-		o->system = true;
-		return -1;
-	case SOFT_ONLY:
-		o->machine.soft_only = true;
-		return -1;
-	case LIBCUDA:
-		o->machine.libcuda = optarg;
-		return -1;
-	case LIBNVML:
-		o->machine.libnvml = optarg;
-		return -1;
-	case LOG:
-		o->log = optarg;
-		return -1;
-	case FOREGROUND:
-		o->foreground = true;
-		return -1;
-	case IDLE:
-		if (!read_number(optarg, 1000000000, &n))
-			return usage("--exit-when-idle wants a number of seconds");
-		o->idle_exit_ns = n ? n * 1000000000ull : 1;
-		return -1;
-	case READY_FD:
-		if (!read_number(optarg, INT_MAX, &n) || fcntl((int)n, F_GETFD) < 0)
-			return usage("--ready-fd wants the number of an open descriptor");
-		o->ready_fd = (int)n;
-		fcntl(o->ready_fd, F_SETFD, FD_CLOEXEC);
-		return -1;
-	case VERSION:
-		printf("meted %s\n", METE_VERSION);
-		return 0;
-	case HELP:
-		fputs(help, stdout);
-		return 0;
-	default:
-		return EXIT_USAGE;
-	}
-}
-
-static int read_options(struct options *o, int argc, char **argv)
-{
-	int option, r;
-
-	*o = (struct options){ .ready_fd = -1 };
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
-		r = take_option(o, option);
-		if (r >= 0)
-			return r;
-	}
-	if (optind < argc)
-		return usage("it takes options only");
-	if (o->log && o->foreground)
-		return usage("--log and --foreground exclude each other");
-	return -1;
 }
 
 static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
@@ -218,26 +82,10 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Tells systemd, and whoever waits on --ready-fd. */
+/* Tells the service manager, and whoever waits on --ready-fd. */
 static void tell_ready(int ready_fd)
 {
-	static const char state[] = "READY=1";
-	const char *name = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = name ? strlen(name) : 0;
-
-	if (length > 1 && length < sizeof(address.sun_path) && (*name == '/' || *name == '@')) {
-		int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-		memcpy(address.sun_path, name, length);
-		if (*name == '@')
-			address.sun_path[0] = 0;
-		if (fd >= 0) {
-			sendto(fd, state, sizeof(state) - 1, MSG_NOSIGNAL, (struct sockaddr *)&address,
-			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
-			close(fd);
-		}
-	}
+	notify_tell("READY=1");
 	if (ready_fd >= 0) {
 		ssize_t n = write(ready_fd, "\n", 1);
 
@@ -258,6 +106,8 @@ static void end_grants(struct daemon *daemon)
 		if (!tenant_ended(t))
 			continue;
 		log_line("grant %s ends with its command (pid %d)", t->grant.name, (int)t->grant.runner_pid);
+		journal_add(daemon, JOURNAL_GRANT, t->grant.name, NULL, "ends with its command (pid %d)",
+			    (int)t->grant.runner_pid);
 		/* A store that cannot be written keeps a grant whose command is gone: the next meted drops it. */
 		if (store_remove(daemon->store, t->grant.id, error, sizeof(error)))
 			log_line("grant %s: %s", t->grant.name, error);
@@ -297,7 +147,58 @@ static void on_sweep(void *owner)
 		timer_stop(daemon->sweep);
 }
 
+/* SIGHUP: what the file says now, as far as it can change under running programs. */
+
+static uint64_t idle_exit_ns(const struct options *o)
+{
+	if (o->exit_when_idle_ns == OPTIONS_NEVER_NS)
+		return 0;
+	return o->exit_when_idle_ns ? o->exit_when_idle_ns : 1;
+}
+
+static void on_asked(void *owner)
+{
+	struct daemon *daemon = owner;
+
+	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
+		log_line("%s driver: %s", device_kind_name(daemon->machine.driver[i].kind),
+			 daemon->machine.driver[i].status);
+}
+
+static void reload(struct daemon *daemon)
+{
+	struct options now;
+	const char *log = options.log;
+	char error[512];
+	int r;
+
+	if (options_read_again(&options, &now, error, sizeof(error))) {
+		log_line("settings stay as they were: %s", error);
+		return;
+	}
+	if (!options_take(&options, &now))
+		return;
+	if (options.log && options.log != log && !options.foreground) {
+		r = log_open(options.log);
+		if (r)
+			log_line("cannot write the log %s: %s; it goes on here", options.log, strerror(-r));
+	}
+	daemon->idle_exit_ns = idle_exit_ns(&options);
+	daemon->machine.options = options.machine;
+	daemon->fault_rule = options.faults;
+	machine_refresh(daemon, on_asked, daemon);
+	daemon_reap_soon(daemon);
+}
+
 static int signal_fd = -1;
+
+static void upgrade_by_signal(struct daemon *daemon)
+{
+	char error[512];
+
+	if (upgrade_begin(daemon, NULL, false, NULL, error, sizeof(error)))
+		log_line("not upgraded: %s", error);
+}
 
 static void on_signal(void *owner)
 {
@@ -306,6 +207,11 @@ static void on_signal(void *owner)
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP) {
 			log_reopen();
+			reload(owner);
+			continue;
+		}
+		if (info.ssi_signo == SIGUSR2) {
+			upgrade_by_signal(owner);
 			continue;
 		}
 		log_line("signal %u: leaving; running programs keep what they hold", info.ssi_signo);
@@ -323,20 +229,12 @@ static struct watch *watch_signals(struct daemon *daemon)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0)
 		return NULL;
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return watch_new(daemon->loop, signal_fd, on_signal, daemon);
-}
-
-static void on_asked(void *owner)
-{
-	struct daemon *daemon = owner;
-
-	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
-		log_line("%s driver: %s", device_kind_name(daemon->machine.driver[i].kind),
-			 daemon->machine.driver[i].status);
 }
 
 static int start(struct daemon *daemon, const struct options *o, char *error, size_t size)
@@ -345,7 +243,7 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	int r;
 
 	choose_runtime_dir(o, dir, sizeof(dir));
-	r = runtime_open(&daemon->runtime, dir, o->system, error, size);
+	r = runtime_open(&daemon->runtime, daemon->runtime.handover, dir, o->system, error, size);
 	if (r)
 		return r;
 	snprintf(path, sizeof(path), "%s/meted.log", daemon->runtime.dir);
@@ -354,37 +252,90 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 		snprintf(error, size, "cannot write the log %.900s: %s", o->log ? o->log : path, strerror(-r));
 		return r;
 	}
-	snprintf(path, sizeof(path), "%s/mete.db", o->state_dir ? o->state_dir : daemon->runtime.dir);
-	r = store_open(path, &daemon->store, error, size);
+	snprintf(daemon->state_dir, sizeof(daemon->state_dir), "%s", o->state_dir ? o->state_dir : daemon->runtime.dir);
+	snprintf(path, sizeof(path), "%.*s/mete.db", (int)sizeof(path) - 16, daemon->state_dir);
+	r = store_open(path, json_is_true(handover_get(daemon->runtime.handover, "copied")), &daemon->store, error,
+		       size);
 	if (r)
 		return r;
+	daemon->journal = journal_new();
 	daemon->reap = timer_new(daemon->loop, on_reap, daemon);
 	daemon->sweep = timer_new(daemon->loop, on_sweep, daemon);
-	if (!daemon->reap || !daemon->sweep)
+	if (!daemon->journal || !daemon->reap || !daemon->sweep)
 		return -ENOMEM;
 	r = arbitrate_start();
 	if (r) {
 		snprintf(error, size, "cannot start the thread that gives turns: %s", strerror(-r));
 		return r;
 	}
-	r = daemon_restore(daemon, error, size);
-	if (r)
+	r = health_start(daemon, error, size);
+	return r ? r : faults_start(daemon, error, size);
+}
+
+/* What there was before this meted. */
+static int restore(struct daemon *daemon, const struct options *o, char *error, size_t size)
+{
+	struct handover *h = daemon->runtime.handover;
+	int r = daemon_restore(daemon, error, size);
+
+	if (!r)
+		r = telemetry_start(daemon);
+	if (!r)
+		history_store_open(daemon);
+	if (!r)
+		r = http_start(daemon, &o->http, error, size);
+	if (r && h) { /* the programs matter more */
+		log_line("%s", error);
+		r = 0;
+	}
+	if (!r)
+		r = control_listen(daemon, error, size);
+	if (r || !h)
 		return r;
-	return control_listen(daemon, error, size);
+	upgrade_taken(daemon);
+	control_restore(daemon, h);
+	daemon->runtime.handover = NULL;
+	handover_free(h);
+	return 0;
+}
+
+/* Without one that can be read this is a start like any other: pages and store have what matters. */
+static void read_handover(struct daemon *daemon, int fd)
+{
+	int r = fd < 0 ? 0 : handover_read(fd, &daemon->runtime.handover);
+
+	if (!r)
+		return;
+	log_line("the handover cannot be read (%s): programs connect again", strerror(-r));
+	for (int i = 3; i < 65536; i++)
+		close(i);
 }
 
 static void leave(struct daemon *daemon)
 {
 	daemon->stopping = true;
 	machine_stop(daemon);
+	upgrade_stop(daemon);
+	service_leave();
+	notify_tell("STOPPING=1");
+	device_watch_stop(daemon);
+	faults_stop(daemon);
 	control_close(daemon, true);
+	http_stop(daemon, true);
 	trace_close(daemon);
+	end_stop(daemon);
+	history_store_close(daemon);
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
+	telemetry_stop(daemon);
+	worker_leave(daemon);
+	wall_leave();
 	arbitrate_stop();
 	timer_free(daemon->reap);
 	timer_free(daemon->sweep);
+	health_stop(daemon);
 	uv_run(daemon->loop, UV_RUN_DEFAULT); /* until all handles are closed */
+	journal_free(daemon->journal);
 	store_close(daemon->store);
 	cleanup_close(&daemon->spare_fd);
 	runtime_close(&daemon->runtime);
@@ -396,21 +347,34 @@ static int serve(const struct options *o)
 	char error[1024] = "no memory";
 	struct watch *signals;
 	uv_loop_t loop;
+	bool inherited;
 	int r;
 
-	uv_loop_init(&loop);
 	daemon = (struct daemon){ .loop = &loop,
 				  .runtime = RUNTIME_NONE,
 				  .control_fd = -1,
-				  .idle_exit_ns = o->idle_exit_ns,
+				  .idle_exit_ns = idle_exit_ns(o),
+				  .fault_rule = o->faults,
 				  .machine.options = o->machine };
+	read_handover(&daemon, o->handover_fd);
+	uv_loop_init(&loop);
 	daemon.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	inherited = daemon.runtime.handover;
 	r = start(&daemon, o, error, sizeof(error));
+	if (r && daemon.runtime.handover)
+		upgrade_go_back(daemon.runtime.handover, error);
+	if (!r)
+		r = restore(&daemon, o, error, sizeof(error));
 	if (!r) {
 		signals = watch_signals(&daemon);
-		log_line("meted %s serves %s", METE_VERSION, daemon.runtime.dir);
+		if (!inherited)
+			log_line("meted %s serves %s", daemon_version(), daemon.runtime.dir);
+		if (!inherited)
+			journal_add(&daemon, JOURNAL_DAEMON, NULL, NULL, "meted %s started (pid %d)", daemon_version(),
+				    (int)getpid());
 		machine_refresh(&daemon, on_asked, &daemon);
 		tell_ready(o->ready_fd);
+		service_watch(&daemon);
 		daemon_reap_soon(&daemon);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		watch_free(signals);
@@ -429,18 +393,28 @@ static int serve(const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o;
 	int r;
 
-	if (argc >= 2 && !strcmp(argv[1], "--probe"))
-		return argc == 4 ? prober_main(argv[2], argv[3]) : usage("--probe wants LIBNVML and LIBCUDA");
-	r = read_options(&o, argc, argv);
-	if (r >= 0)
-		return r;
-	umask(077);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
-	raise_descriptor_limit();
-	page_guard();
-	return serve(&o);
+	if (argc == 4 && !strcmp(argv[1], "--watch"))
+		return device_watcher_main(argv[2], argv[3]);
+	if (argc >= 2 && !strcmp(argv[1], "--probe")) {
+		if (argc == 4)
+			return prober_main(argv[2], argv[3]);
+		fprintf(stderr, "meted: --probe wants LIBNVML and LIBCUDA (meted --help)\n");
+		return EXIT_USAGE;
+	}
+	r = options_read(&options, argc, argv);
+	if (r < 0 && options.check_fd >= 0) {
+		r = upgrade_check_main(options.check_fd);
+	} else if (r < 0) {
+		upgrade_remember_binary();
+		umask(077);
+		signal(SIGPIPE, SIG_IGN);
+		signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
+		raise_descriptor_limit();
+		page_guard();
+		r = serve(&options);
+	}
+	options_deinit(&options);
+	return r;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/health.h"
 #include "daemon/log.h"
 
 #include <errno.h>
@@ -112,13 +113,41 @@ static void take_result(struct machine *machine, struct driver *driver, json_t *
 		status(driver, "the driver has no devices");
 }
 
+/* Lost devices stay in the list, and their driver is one that can be used: who asks for them is told why not. */
+static void judge_health(struct probe *probe, json_t *said, const struct device *old, unsigned int old_count)
+{
+	struct daemon *daemon = probe->daemon;
+	struct driver *driver = &probe->driver;
+	unsigned int count = 0, lost = 0;
+	json_t *entry;
+	size_t n;
+
+	json_array_foreach(json_object_get(said, "devices"), n, entry) if (json_object_get(entry, "lost"))
+		health_lose_index(daemon, driver->kind,
+				  (unsigned int)json_integer_value(json_object_get(entry, "index")), old, old_count);
+	health_probed(daemon, driver->kind, old, old_count);
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		const struct device *d = &daemon->machine.device[i];
+
+		count += d->kind == driver->kind;
+		lost += d->kind == driver->kind && health_state(daemon, d->uuid) == DEVICE_LOST;
+	}
+	if (!lost)
+		return;
+	driver->usable = true;
+	status(driver, "%u device%s, %u of them lost", count, count == 1 ? "" : "s", lost);
+}
+
 static void evaluate(struct probe *probe)
 {
 	struct machine *machine = &probe->daemon->machine;
 	struct driver *driver = &probe->driver;
+	struct device old[MACHINE_MAX_DEVICES];
+	unsigned int old_count = machine->device_count;
 	json_error_t why;
 	json_t *json = json_loadb(probe->output, probe->used, 0, &why);
 
+	memcpy(old, machine->device, sizeof(old));
 	remove_devices(machine, driver->kind);
 	if (probe->late)
 		status(driver, "the driver did not answer within %d s", PROBE_MS / 1000);
@@ -128,6 +157,8 @@ static void evaluate(struct probe *probe)
 		status(driver, "the driver's answer cannot be read: %s", why.text);
 	else
 		take_result(machine, driver, json);
+	if (json && !json_object_get(json, "error") && !probe->daemon->stopping)
+		judge_health(probe, json, old, old_count);
 	json_decref(json);
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == driver->kind)
@@ -216,8 +247,7 @@ static bool unwanted(const char *entry)
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14);
 }
 
-/* The child sees all devices, without the shim. */
-static char **child_environment(void)
+char **machine_environment(void)
 {
 	size_t count = 0, kept = 0;
 	char **list;
@@ -239,7 +269,7 @@ static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&probe->pipe },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
 	};
-	char **environment = child_environment();
+	char **environment = machine_environment();
 	uv_process_options_t options = {
 		.file = args[0],
 		.args = args,

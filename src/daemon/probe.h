@@ -55,6 +55,9 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
 /* `owner` no longer waits. */
 void machine_forget(struct daemon *daemon, const void *owner);
 
+/* What a child that opens a driver is started with: it sees all devices, without the shim. The caller frees it. */
+char **machine_environment(void);
+
 /* meted is leaving: ends the children. */
 void machine_stop(struct daemon *daemon);
 

@@ -25,6 +25,8 @@ struct nvml_memory_v2 {
 	unsigned long long total, reserved, free, used;
 };
 
+#define NVML_ERROR_GPU_IS_LOST 15 /* of a device that cannot be reached any more; the others can */
+
 #define NVML_MEMORY_V2 ((unsigned int)(sizeof(struct nvml_memory_v2) | 2u << 24))
 
 struct nvml {
@@ -159,8 +161,14 @@ static int ask_nvml(void *library, json_t *answer)
 	if (!nvml_resolve(library, &n) || n.init())
 		return -1;
 	r = n.count(&count);
-	for (unsigned int i = 0; !r && i < count; i++)
+	for (unsigned int i = 0; !r && i < count; i++) {
 		r = nvml_device(&n, i, answer);
+		if (r != NVML_ERROR_GPU_IS_LOST)
+			continue;
+		json_array_append_new(json_object_get(answer, "devices"),
+				      json_pack("{s:i s:b}", "index", (int)i, "lost", 1));
+		r = 0;
+	}
 	if (!r && !n.version(version, sizeof(version)))
 		json_object_set_new(answer, "version", json_string(version));
 	n.shutdown();

@@ -2,6 +2,7 @@
 #include "daemon/runtime.h"
 
 #include "base/cleanup.h"
+#include "daemon/handover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,12 +58,33 @@ static bool somebody_listens(const struct runtime *runtime)
 	return fd >= 0 && (!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN);
 }
 
+static bool same_file(int a, int b)
+{
+	struct stat sa, sb;
+
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* The lock that a predecessor in this process has left to us, when it is this directory's. */
+static bool inherit_lock(struct runtime *runtime)
+{
+	_cleanup_close_ int fd = handover_take(runtime->handover, handover_get(runtime->handover, "lock"));
+	_cleanup_close_ int named = openat(runtime->dir_fd, "meted.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 || named < 0 || !same_file(fd, named))
+		return false;
+	runtime->lock_fd = steal_fd(&fd);
+	return true;
+}
+
 static int lock(struct runtime *runtime, char *error, size_t size)
 {
 	_cleanup_close_ int fd = -1;
 	char pid[16] = "";
 	int n, r;
 
+	if (inherit_lock(runtime))
+		return 0;
 	fd = openat(runtime->dir_fd, "meted.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot open %s/meted.lock: %s", runtime->dir, strerror(errno));
@@ -82,12 +104,14 @@ static int lock(struct runtime *runtime, char *error, size_t size)
 	return 0;
 }
 
-int runtime_open(struct runtime *runtime, const char *dir, bool system, char *error, size_t size)
+int runtime_open(struct runtime *runtime, struct handover *handover, const char *dir, bool system, char *error,
+		 size_t size)
 {
 	mode_t mode = system ? 0755 : 0700;
 	int grants_fd = -1, r;
 
 	*runtime = RUNTIME_NONE;
+	runtime->handover = handover;
 	runtime->system = system;
 	if (strlen(dir) >= sizeof(runtime->dir) || *dir != '/')
 		return fail(error, size, -ENAMETOOLONG,
@@ -133,6 +157,14 @@ static int check_place(struct runtime *runtime, const char *place, char *error, 
 	return 0;
 }
 
+/* Nobody has taken its file away. */
+static bool stands(struct runtime *runtime, const char *place)
+{
+	struct stat st;
+
+	return !fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+}
+
 int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
 		   size_t size)
 {
@@ -149,6 +181,10 @@ int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t 
 	r = check_place(runtime, place, error, size);
 	if (r)
 		return r;
+	fd = handover_take_listener(runtime->handover, place);
+	if (fd >= 0 && stands(runtime, place))
+		return steal_fd(&fd);
+	cleanup_close(&fd);
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot make a socket: %s", strerror(errno));

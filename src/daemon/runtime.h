@@ -12,7 +12,10 @@
 
 #define RUNTIME_DIR_BYTES 90u /* a socket's path has 107 characters in all */
 
+struct handover;
+
 struct runtime {
+	struct handover *handover; /* at the start: where the lock and the sockets are that a predecessor has left */
 	char dir[RUNTIME_DIR_BYTES];
 	bool system; /* other users may come in */
 	int dir_fd;
@@ -26,8 +29,9 @@ struct runtime {
 		.dir_fd = -1, .pages_fd = -1, .lock_fd = -1                                                            \
 	}
 
-/* Makes and locks the directory. Value: 0 or -errno, with the line for the user in `error`. */
-int runtime_open(struct runtime *runtime, const char *dir, bool system, char *error, size_t error_size);
+/* Makes and locks the directory. Value: 0 or -errno, with the line for the user in `error`. handover: may be NULL. */
+int runtime_open(struct runtime *runtime, struct handover *handover, const char *dir, bool system, char *error,
+		 size_t error_size);
 void runtime_close(struct runtime *runtime);
 
 /*

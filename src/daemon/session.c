@@ -6,6 +6,7 @@
 #include "daemon/account.h"
 #include "daemon/daemon.h"
 #include "daemon/doorbell.h"
+#include "daemon/faults.h"
 #include "daemon/log.h"
 #include "daemon/tenant.h"
 
@@ -126,6 +127,7 @@ void session_answer_reserved(struct session *session, uint32_t serial, unsigned 
 /* A message that makes no sense: one line, and the end after a few. Value: false when the session is over. */
 static bool senseless(struct session *session, uint32_t type, const char *why)
 {
+	telemetry_refused(session->tenant, REFUSAL_PROTOCOL);
 	log_peer("grant %s: %s sent a %s that makes no sense: %s", session->tenant->grant.name, peer_text(session),
 		 wire_type_name(type), why);
 	if (++session->bad < BAD_MAX)
@@ -139,7 +141,28 @@ static bool refuse_hello(struct session *session, uint32_t serial, enum wire_sta
 {
 	struct wire_welcome answer = { 0 };
 
+	if (status != WIRE_BAD)
+		telemetry_refused(session->tenant, status == WIRE_FULL ? REFUSAL_ATTACH : REFUSAL_PROTOCOL);
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), serial, status);
+	session_answer(session, &answer, sizeof(answer));
+	return false;
+}
+
+/* False: a process that is not attached yet may not begin now, and has been told. */
+static bool may_begin(struct session *session, const struct process *process, const struct wire_hello *hello)
+{
+	struct tenant *tenant = session->tenant;
+	struct wire_welcome answer = { 0 };
+	enum wire_status status;
+	char why[512];
+	bool ours;
+
+	if (client_find(tenant, process) || tenant_may_begin(tenant, &ours, &answer.wait_s, why, sizeof(why)))
+		return true;
+	log_peer("grant %s: pid %d (%s) is refused: %s", tenant->grant.name, (int)process->pid, process->command, why);
+	status = hello->version < 3 ? WIRE_FULL : ours ? WIRE_QUARANTINED : WIRE_OUT_OF_SERVICE;
+	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, status);
+	snprintf(answer.grant_name, sizeof(answer.grant_name), "%s", tenant->grant.name);
 	session_answer(session, &answer, sizeof(answer));
 	return false;
 }
@@ -174,28 +197,33 @@ static bool on_hello(struct session *session, const void *packet)
 	bool resumed;
 	int r;
 
-	if (hello->version != WIRE_VERSION) {
-		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u: restart the "
-			 "program",
-			 tenant->grant.name, hello->version, WIRE_VERSION);
+	if (hello->version < WIRE_VERSION_OLDEST || hello->version > WIRE_VERSION) {
+		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u to %u: %s",
+			 tenant->grant.name, hello->version, WIRE_VERSION_OLDEST, WIRE_VERSION,
+			 hello->version > WIRE_VERSION ? "it may come again with a lower one"
+						       : "restart the program");
 		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
 	}
 	if (session->client) {
 		senseless(session, WIRE_HELLO, "it has said HELLO before");
 		return refuse_hello(session, hello->head.serial, WIRE_BAD);
 	}
-	r = process_of_peer(session->fd, &process, &pidfd);
+	r = session->peer_pid ? process_find(session->peer_pid, &process, &pidfd)
+			      : process_of_peer(session->fd, &process, &pidfd);
 	if (r) {
 		log_peer("grant %s: a client cannot be named: %s", tenant->grant.name,
 			 r == -EXDEV ? "its pid namespace is not visible from meted's" : strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_BAD);
 	}
+	if (!may_begin(session, &process, hello))
+		return false;
 	r = client_attach(tenant, &process, &pidfd, hello, &session->client, &page_fd, &resumed);
 	if (r) {
 		log_peer("grant %s: no page for pid %d (%s) in %s/pages: %s", tenant->grant.name, (int)process.pid,
 			 process.command, tenant->daemon->runtime.dir, strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	}
+	session->version = hello->version;
 	bell_fd = doorbell_for_client(tenant);
 	client_join(session->client);
 	arbitrate_hello(session->client, false);
@@ -293,6 +321,16 @@ static bool on_event(struct session *session, const void *packet)
 	return true;
 }
 
+static bool on_error(struct session *session, const void *packet)
+{
+	const struct wire_error *q = packet;
+
+	if (!device_known(session, q->device))
+		return senseless(session, q->head.type, "no such device in the grant");
+	faults_reported(session->client, q->device, q->error);
+	return true;
+}
+
 static bool on_processes(struct session *session, const void *packet)
 {
 	static struct wire_processes_are answer;
@@ -319,7 +357,7 @@ typedef bool (*handler_fn)(struct session *session, const void *packet);
 static const handler_fn handlers[] = {
 	[WIRE_HELLO] = on_hello,  [WIRE_RESERVE] = on_reserve,	   [WIRE_INFO] = on_info,
 	[WIRE_SHARE] = on_object, [WIRE_IMPORT] = on_object,	   [WIRE_DROP] = on_object,
-	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes,
+	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes, [WIRE_ERROR] = on_error,
 };
 
 /* A packet that is no message: answered when it has a header to answer to. */

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct client;
 struct tenant;
@@ -21,6 +22,8 @@ struct session {
 	struct session *next;
 	struct client *client; /* NULL before HELLO */
 	int fd;
+	uint32_t version; /* of the protocol, as HELLO settled it */
+	pid_t peer_pid; /* whose it is when we have made the connection ourselves; 0: the kernel says it */
 	struct watch *watch;
 	uint64_t began_ns;
 	unsigned int bad; /* messages that made no sense */

@@ -2,6 +2,9 @@
 #include "daemon/store.h"
 
 #include "base/cleanup.h"
+#include "daemon/store_db.h"
+#include "daemon/store_health.h"
+#include "daemon/store_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,48 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STORE_VERSION 2
-
-struct store {
-	sqlite3 *db;
-	char path[GRANT_PATH_BYTES];
-};
-
-static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS grants ("
-	" id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uid INTEGER NOT NULL, gid INTEGER NOT NULL,"
-	" kind INTEGER NOT NULL, libcuda TEXT NOT NULL, libnvml TEXT NOT NULL,"
-	" runner_pid INTEGER NOT NULL, runner_start INTEGER NOT NULL, created INTEGER NOT NULL,"
-	" overcommit INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE IF NOT EXISTS shares ("
-	" grant_id INTEGER NOT NULL REFERENCES grants(id) ON DELETE CASCADE, place INTEGER NOT NULL,"
-	" device_index INTEGER NOT NULL, uuid BLOB NOT NULL, name TEXT NOT NULL,"
-	" total_bytes INTEGER NOT NULL, granule_bytes INTEGER NOT NULL,"
-	" quota_units INTEGER NOT NULL, target_units INTEGER NOT NULL,"
-	" PRIMARY KEY (grant_id, place)) STRICT;";
-
-/* Version 2: shares of time. A row of version 1 is native: what it was. */
-static const char schema_2[] =
-	"ALTER TABLE shares ADD COLUMN policy TEXT NOT NULL DEFAULT 'native';"
-	"ALTER TABLE shares ADD COLUMN class TEXT NOT NULL DEFAULT '';"
-	"ALTER TABLE shares ADD COLUMN cores REAL NOT NULL DEFAULT 0;"
-	"ALTER TABLE shares ADD COLUMN cores_limit REAL NOT NULL DEFAULT 0;"
-	"ALTER TABLE shares ADD COLUMN weight INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE shares ADD COLUMN turn_ns INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE shares ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0;"
-	"CREATE TABLE defaults (uuid BLOB PRIMARY KEY, policy TEXT NOT NULL) STRICT;"
-	"PRAGMA user_version = 2;";
-
-static void cleanup_statement(sqlite3_stmt **statement)
-{
-	sqlite3_finalize(*statement);
-}
-
-#define _cleanup_statement_ _cleanup_(cleanup_statement)
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* The reason and the remedy. */
-static int fail(struct store *store, const char *what, char *error, size_t size)
+int store_fail(struct store *store, const char *what, char *error, size_t size)
 {
 	int code = sqlite3_errcode(store->db);
 
@@ -77,48 +43,34 @@ static int run(struct store *store, const char *sql)
 	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
-static int user_version(struct store *store, int *ret)
-{
-	_cleanup_statement_ sqlite3_stmt *s = NULL;
-
-	if (sqlite3_prepare_v2(store->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW)
-		return -1;
-	*ret = sqlite3_column_int(s, 0);
-	return 0;
-}
-
 /*
  * A rollback journal, not a write-ahead log: that would map a file of which a full disk makes a SIGBUS. Exclusive: the
  * runtime directory's lock says that there is only one meted, and no lock files are needed.
  */
-static int prepare(struct store *store, char *error, size_t size)
+static int prepare(struct store *store, bool copied, char *error, size_t size)
 {
-	int version = 0;
+	int r, version;
 
 	if (run(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"
 		       "PRAGMA foreign_keys = ON;") ||
-	    user_version(store, &version))
-		return fail(store, "open the store", error, size);
-	if (version > STORE_VERSION) {
-		snprintf(error, size,
-			 "%s was written by a later meted (version %d): use that one, or move the file away",
-			 store->path, version);
-		return -EBADMSG;
-	}
-	if (version == STORE_VERSION)
+	    store_version_of(store->db, &version))
+		return store_fail(store, "open the store", error, size);
+	if (version == (int)store_step_count)
 		return 0;
-	if (run(store, "BEGIN IMMEDIATE") || (!version && run(store, schema)) || run(store, schema_2) ||
-	    run(store, "COMMIT")) {
-		int r = fail(store, "make the store", error, size);
-
-		run(store, "ROLLBACK");
+	r = store_refuse_later(store->path, version, error, size);
+	if (!r && version && !copied)
+		r = store_keep_copy(store->db, store->path, version, error, size);
+	if (r)
 		return r;
+	if (store_migrate(store->db, version)) {
+		r = store_fail(store, "make the store", error, size);
+		if (!sqlite3_get_autocommit(store->db))
+			run(store, "ROLLBACK");
 	}
-	return 0;
+	return r;
 }
 
-int store_open(const char *path, struct store **ret, char *error, size_t size)
+int store_open(const char *path, bool copied, struct store **ret, char *error, size_t size)
 {
 	struct store *store = calloc(1, sizeof(*store));
 	int r = -ENOMEM;
@@ -130,9 +82,9 @@ int store_open(const char *path, struct store **ret, char *error, size_t size)
 	snprintf(store->path, sizeof(store->path), "%s", path);
 	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
-		r = store->db ? fail(store, "open the store", error, size) : -ENOMEM;
+		r = store->db ? store_fail(store, "open the store", error, size) : -ENOMEM;
 	else
-		r = prepare(store, error, size);
+		r = prepare(store, copied, error, size);
 	if (r) {
 		store_close(store);
 		return r;
@@ -149,7 +101,7 @@ void store_close(struct store *store)
 	free(store);
 }
 
-static int step_done(sqlite3_stmt *s)
+int store_step_done(sqlite3_stmt *s)
 {
 	return sqlite3_step(s) == SQLITE_DONE ? 0 : -1;
 }
@@ -180,15 +132,15 @@ static int write_share(struct store *store, const struct grant *g, unsigned int 
 	sqlite3_bind_int64(s, 14, wish->weight);
 	sqlite3_bind_int64(s, 15, (sqlite3_int64)wish->turn_ns);
 	sqlite3_bind_int(s, 16, share->compute.terms.frozen);
-	return step_done(s);
+	return store_step_done(s);
 }
 
 static int write_grant(struct store *store, const struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?)", -1, &s, NULL) !=
-	    SQLITE_OK)
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+			       NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
 	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
@@ -201,7 +153,12 @@ static int write_grant(struct store *store, const struct grant *g)
 	sqlite3_bind_int64(s, 9, (sqlite3_int64)g->runner_start);
 	sqlite3_bind_int64(s, 10, g->created);
 	sqlite3_bind_int(s, 11, g->overcommit);
-	if (step_done(s))
+	sqlite3_bind_int(s, 12, g->wall);
+	sqlite3_bind_int(s, 13, g->container.is);
+	sqlite3_bind_int(s, 14, g->container.keep);
+	sqlite3_bind_text(s, 15, g->container.spec, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 16, g->container.files, -1, SQLITE_STATIC);
+	if (store_step_done(s))
 		return -1;
 	for (unsigned int i = 0; i < g->share_count; i++)
 		if (write_share(store, g, i))
@@ -216,7 +173,7 @@ static int delete_grant(struct store *store, uint64_t id)
 	if (sqlite3_prepare_v2(store->db, "DELETE FROM grants WHERE id = ?", -1, &s, NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)id);
-	return step_done(s);
+	return store_step_done(s);
 }
 
 /* One transaction: deletes the grant `id`, and writes `g` unless it is NULL. */
@@ -227,7 +184,7 @@ static int replace(struct store *store, uint64_t id, const struct grant *g, cons
 	if (!run(store, "BEGIN IMMEDIATE") && !delete_grant(store, id) && (!g || !write_grant(store, g)) &&
 	    !run(store, "COMMIT"))
 		return 0;
-	r = fail(store, what, error, size);
+	r = store_fail(store, what, error, size);
 	if (!sqlite3_get_autocommit(store->db))
 		run(store, "ROLLBACK");
 	return r;
@@ -245,10 +202,11 @@ int store_update(struct store *store, const struct grant *grant, char *error, si
 
 int store_remove(struct store *store, uint64_t id, char *error, size_t size)
 {
+	store_drop_quarantine(store, id);
 	return replace(store, id, NULL, "remove the grant", error, size);
 }
 
-static void read_text(sqlite3_stmt *s, int column, char *to, size_t size)
+void store_read_text(sqlite3_stmt *s, int column, char *to, size_t size)
 {
 	const unsigned char *text = sqlite3_column_text(s, column);
 
@@ -260,8 +218,8 @@ static int read_compute(sqlite3_stmt *s, int column, struct grant_compute *c)
 	struct policy_wish *w = &c->wish;
 	char policy[32], class[16];
 
-	read_text(s, column, policy, sizeof(policy));
-	read_text(s, column + 1, class, sizeof(class));
+	store_read_text(s, column, policy, sizeof(policy));
+	store_read_text(s, column + 1, class, sizeof(class));
 	w->policy = policy_parse(policy, NULL);
 	w->class = *class ? policy_class_parse(class) : -1;
 	w->cores_pct = sqlite3_column_double(s, column + 2);
@@ -294,7 +252,7 @@ static int read_shares(struct store *store, struct grant *g)
 		share->device.kind = g->kind;
 		share->device.index = (unsigned int)sqlite3_column_int64(s, 0);
 		memcpy(share->device.uuid, sqlite3_column_blob(s, 1), DEVICE_UUID_BYTES);
-		read_text(s, 2, share->device.name, sizeof(share->device.name));
+		store_read_text(s, 2, share->device.name, sizeof(share->device.name));
 		share->device.total_bytes = (uint64_t)sqlite3_column_int64(s, 3);
 		share->device.granule_bytes = (uint32_t)sqlite3_column_int64(s, 4);
 		ledger_init(&share->ledger, (uint64_t)sqlite3_column_int64(s, 5));
@@ -316,10 +274,15 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 		.runner_start = (uint64_t)sqlite3_column_int64(s, 8),
 		.created = sqlite3_column_int64(s, 9),
 		.overcommit = sqlite3_column_int(s, 10),
+		.wall = sqlite3_column_int(s, 11),
+		.container.is = sqlite3_column_int(s, 12),
+		.container.keep = sqlite3_column_int(s, 13),
 	};
-	read_text(s, 1, g->name, sizeof(g->name));
-	read_text(s, 5, g->libcuda, sizeof(g->libcuda));
-	read_text(s, 6, g->libnvml, sizeof(g->libnvml));
+	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
+	store_read_text(s, 15, g->container.files, sizeof(g->container.files));
+	store_read_text(s, 1, g->name, sizeof(g->name));
+	store_read_text(s, 5, g->libcuda, sizeof(g->libcuda));
+	store_read_text(s, 6, g->libnvml, sizeof(g->libnvml));
 }
 
 int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
@@ -332,7 +295,7 @@ int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
 	sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		return -1;
-	read_text(s, 0, name, sizeof(name));
+	store_read_text(s, 0, name, sizeof(name));
 	return policy_parse(name, NULL);
 }
 
@@ -344,10 +307,10 @@ int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES],
 	if (sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO defaults VALUES (?,?)", -1, &s, NULL) == SQLITE_OK) {
 		sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
 		sqlite3_bind_text(s, 2, policy_name(policy), -1, SQLITE_STATIC);
-		if (!step_done(s))
+		if (!store_step_done(s))
 			return 0;
 	}
-	return fail(store, "keep the device's policy", error, size);
+	return store_fail(store, "keep the device's policy", error, size);
 }
 
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
@@ -360,7 +323,7 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 	if (!g)
 		return -ENOMEM;
 	if (sqlite3_prepare_v2(store->db, "SELECT * FROM grants ORDER BY id", -1, &s, NULL) != SQLITE_OK)
-		return fail(store, "read the grants", error, size);
+		return store_fail(store, "read the grants", error, size);
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
 		read_grant(s, g);
 		if (!grant_name_valid(g->name) || read_shares(store, g)) {
@@ -373,5 +336,71 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 		if (r)
 			return r;
 	}
-	return step == SQLITE_DONE ? 0 : fail(store, "read the grants", error, size);
+	return step == SQLITE_DONE ? 0 : store_fail(store, "read the grants", error, size);
+}
+
+/* Copies. */
+
+int store_snapshot(struct store *store)
+{
+	_cleanup_close_ int fd = memfd_create("mete-store", MFD_CLOEXEC);
+	sqlite3_int64 bytes = 0;
+	unsigned char *data;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	data = sqlite3_serialize(store->db, "main", &bytes, 0);
+	r = data ? store_write(fd, data, (size_t)bytes) : -ENOMEM;
+	sqlite3_free(data);
+	return r ? r : steal_fd(&fd);
+}
+
+int store_keep(struct store *store, char *error, size_t size)
+{
+	return store_keep_copy(store->db, store->path, (int)store_step_count, error, size);
+}
+
+/* Takes the copy into the connection's memory. */
+static int take_copy(struct store *store, int snapshot)
+{
+	off_t bytes = lseek(snapshot, 0, SEEK_END);
+	unsigned char *data = bytes > 0 ? sqlite3_malloc64((sqlite3_uint64)bytes) : NULL;
+
+	if (!data)
+		return bytes > 0 ? -ENOMEM : -EBADMSG;
+	if (pread(snapshot, data, (size_t)bytes, 0) != (ssize_t)bytes) {
+		sqlite3_free(data);
+		return -EIO;
+	}
+	return sqlite3_deserialize(store->db, "main", data, bytes, bytes,
+				   SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) == SQLITE_OK
+		       ? 0
+		       : -EBADMSG;
+}
+
+static int ignore(const struct grant *grant, void *owner)
+{
+	(void)grant;
+	(void)owner;
+	return 0;
+}
+
+int store_check(int snapshot, char *error, size_t size)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = -ENOMEM;
+
+	snprintf(error, size, "the copy of the store cannot be read");
+	if (!store)
+		return r;
+	strcpy(store->path, "the store");
+	if (sqlite3_open(":memory:", &store->db) == SQLITE_OK)
+		r = take_copy(store, snapshot);
+	if (!r)
+		r = prepare(store, true, error, size);
+	if (!r)
+		r = store_load(store, ignore, NULL, error, size);
+	store_close(store);
+	return r;
 }

@@ -9,13 +9,26 @@
 
 #include "model/grant.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct store;
 
-/* Opens or makes the file. Refuses one that is broken or of a later version. */
-int store_open(const char *path, struct store **ret, char *error, size_t error_size);
+/*
+ * Opens or makes the file, and brings one of an earlier version to this one's (store_steps.h); before that a copy is
+ * kept beside it, unless the predecessor has made one (`copied`). Refuses one that is broken or of a later version.
+ */
+int store_open(const char *path, bool copied, struct store **ret, char *error, size_t error_size);
 void store_close(struct store *store);
+
+/*
+ * What the file holds now, in a memory file. Value: its descriptor or -errno. store_check() tries such a copy: brings
+ * it to this meted's version and reads all of it. 0 or -errno, with the line for the user.
+ */
+int store_snapshot(struct store *store);
+int store_check(int snapshot, char *error, size_t error_size);
+/* Keeps a copy of the file as it is, for a later meted will change it. 0 or -errno, with the line for the user. */
+int store_keep(struct store *store, char *error, size_t error_size);
 
 int store_add(struct store *store, const struct grant *grant, char *error, size_t error_size);
 int store_update(struct store *store, const struct grant *grant, char *error, size_t error_size);

@@ -5,12 +5,20 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "daemon/account.h"
+#include "daemon/container.h"
 #include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/device_watch.h"
+#include "daemon/faults.h"
+#include "daemon/health.h"
 #include "daemon/log.h"
 #include "daemon/session.h"
 #include "daemon/store.h"
+#include "daemon/wall.h"
+#include "daemon/worker.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,19 +55,28 @@ static void on_connect(void *owner)
 	}
 }
 
-static const char *place_of(const struct tenant *tenant, char place[GRANT_NAME_BYTES + 16])
+/* In the container's folder, unless its programs are to come through the wall alone. */
+static bool open_to_container(const struct tenant *tenant)
 {
-	snprintf(place, GRANT_NAME_BYTES + 16, "grants/%s.sock", tenant->grant.name);
+	return tenant->grant.container.is && !tenant->grant.wall;
+}
+
+static const char *place_of(const struct tenant *tenant, char place[CONTAINER_PLACE_BYTES])
+{
+	if (open_to_container(tenant))
+		return container_place(&tenant->grant, "grant.sock", place);
+	snprintf(place, CONTAINER_PLACE_BYTES, "grants/%s.sock", tenant->grant.name);
 	return place;
 }
 
 static int start_listening(struct tenant *tenant, char *error, size_t size)
 {
-	char place[GRANT_NAME_BYTES + 16];
+	bool open = open_to_container(tenant);
+	char place[CONTAINER_PLACE_BYTES];
 	struct daemon *daemon = tenant->daemon;
 
-	tenant->listen_fd = runtime_listen(&daemon->runtime, place_of(tenant, place), SOCK_SEQPACKET, 0600,
-					   tenant->grant.uid, tenant->grant.gid, error, size);
+	tenant->listen_fd = runtime_listen(&daemon->runtime, place_of(tenant, place), SOCK_SEQPACKET,
+					   open ? 0666 : 0600, tenant->grant.uid, tenant->grant.gid, error, size);
 	if (tenant->listen_fd < 0)
 		return tenant->listen_fd;
 	tenant->listen = watch_new(daemon->loop, tenant->listen_fd, on_connect, tenant);
@@ -83,7 +100,7 @@ static void on_runner(void *owner)
 }
 
 /* A command that has ended already leaves runner_fd at -1: the grant ends as soon as it has no processes. */
-static void watch_runner(struct tenant *tenant)
+void tenant_watch_runner(struct tenant *tenant)
 {
 	struct process process;
 
@@ -115,6 +132,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	       size_t size)
 {
 	struct tenant *tenant = calloc(1, sizeof(*tenant));
+	char place[CONTAINER_PLACE_BYTES];
 	int r;
 
 	if (!tenant) {
@@ -123,8 +141,8 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	}
 	tenant->daemon = daemon;
 	tenant->grant = *grant;
-	tenant->listen_fd = tenant->runner_fd = tenant->bell_fd = -1;
-	snprintf(tenant->socket, sizeof(tenant->socket), "%s/grants/%s.sock", daemon->runtime.dir, grant->name);
+	tenant->listen_fd = tenant->wall_fd = tenant->runner_fd = tenant->bell_fd = -1;
+	snprintf(tenant->socket, sizeof(tenant->socket), "%s/%s", daemon->runtime.dir, place_of(tenant, place));
 	tenant->retry = timer_new(daemon->loop, on_retry, tenant);
 	tenant->shrink = timer_new(daemon->loop, on_shrink, tenant);
 	tenant->next = daemon->tenants;
@@ -132,17 +150,23 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	r = !tenant->retry || !tenant->shrink ? -ENOMEM : 0;
 	if (r)
 		snprintf(error, size, "no memory for grant %s", grant->name);
-	else if (listen)
+	else if (listen && grant->container.is)
+		r = container_open(tenant, error, size);
+	if (!r && listen)
 		r = start_listening(tenant, error, size);
+	if (!r && listen && grant->wall)
+		r = wall_open(tenant, error, size);
 	if (r) {
 		tenant_free(tenant, true);
 		return r;
 	}
-	watch_runner(tenant);
+	telemetry_join(tenant);
+	tenant_watch_runner(tenant);
 	arbitrate_terms(tenant);
 	for (unsigned int i = 0; i < grant->share_count; i++)
 		if (ledger_shrink_pending(&grant->share[i].ledger))
 			timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
+	device_watch_update(daemon);
 	*ret = tenant;
 	return 0;
 }
@@ -150,27 +174,34 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 void tenant_free(struct tenant *tenant, bool leaving)
 {
 	struct tenant **at = &tenant->daemon->tenants;
-	char place[GRANT_NAME_BYTES + 16];
+	char place[CONTAINER_PLACE_BYTES];
 
 	while (*at != tenant)
 		at = &(*at)->next;
 	*at = tenant->next;
+	wall_shut(tenant, leaving);
+	if (!leaving)
+		worker_end(tenant->daemon, tenant->grant.id);
 	watch_free(tenant->listen);
 	if (tenant->listen_fd >= 0) {
 		if (!leaving)
 			runtime_remove(&tenant->daemon->runtime, place_of(tenant, place));
 		close(tenant->listen_fd);
 	}
+	if (tenant->grant.container.is && !leaving)
+		container_remove(tenant->daemon, &tenant->grant);
 	while (tenant->sessions)
 		session_free(tenant->sessions);
 	while (tenant->clients)
 		client_free(tenant->clients, leaving);
+	telemetry_leave(tenant);
 	arbitrate_leave(tenant);
 	watch_free(tenant->runner);
 	cleanup_close(&tenant->runner_fd);
 	cleanup_close(&tenant->bell_fd);
 	timer_free(tenant->retry);
 	timer_free(tenant->shrink);
+	device_watch_update(tenant->daemon);
 	free(tenant);
 }
 
@@ -194,7 +225,39 @@ struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id)
 
 bool tenant_ended(const struct tenant *tenant)
 {
-	return tenant->grant.runner_pid && tenant->runner_fd < 0 && !tenant->clients && !tenant->sessions;
+	return (tenant->grant.runner_pid || container_orphaned(tenant)) && tenant->runner_fd < 0 && !tenant->clients &&
+	       !tenant->sessions;
+}
+
+/* What happened to a share: an event of the tenant's, and a line in the journal. */
+__attribute__((format(printf, 4, 5))) static void note(struct tenant *tenant, unsigned int i, enum journal_kind kind,
+						       const char *fmt, ...)
+{
+	const struct device *device = &tenant->grant.share[i].device;
+	char text[EVENT_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	event_add(&tenant->events, "device %u: %s", device->index, text);
+	journal_add(tenant->daemon, kind, tenant->grant.name, device->uuid, "%s", text);
+}
+
+bool tenant_present(const struct tenant *tenant)
+{
+	return tenant->clients || tenant->runner_fd >= 0;
+}
+
+bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s, char *why, size_t size)
+{
+	*ret_own = !faults_let_begin(tenant, ret_wait_s);
+	if (*ret_own)
+		snprintf(why, size,
+			 "grant %s is quarantined for %u s more, because its programs have faulted too often: wait, or "
+			 "have the operator say `mete release %s`",
+			 tenant->grant.name, *ret_wait_s, tenant->grant.name);
+	return !*ret_own && health_lets_begin(tenant, why, size);
 }
 
 /* Waiting requests. */
@@ -216,11 +279,11 @@ static void refuse(struct session *session, const struct account_request *reques
 	char asked[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES];
 
 	ledger->refused++;
-	event_add(&tenant->events, "device %u: %s was refused %s: %s of %s are held",
-		  tenant->grant.share[request->device].device.index, client_text(session->client),
-		  size_format((uint64_t)request->need_units * WIRE_UNIT_BYTES, asked),
-		  size_format(account_tenant_held(tenant, request->device) * WIRE_UNIT_BYTES, held),
-		  size_format(ledger->target_units * WIRE_UNIT_BYTES, quota));
+	telemetry_refused(tenant, REFUSAL_MEMORY);
+	note(tenant, request->device, JOURNAL_REFUSAL, "%s was refused %s: %s of %s are held",
+	     client_text(session->client), size_format((uint64_t)request->need_units * WIRE_UNIT_BYTES, asked),
+	     size_format(account_tenant_held(tenant, request->device) * WIRE_UNIT_BYTES, held),
+	     size_format(ledger->target_units * WIRE_UNIT_BYTES, quota));
 }
 
 /* Value: true when the request has been answered. */
@@ -239,27 +302,69 @@ static bool decide(struct session *session, uint32_t serial, const struct accoun
 	return true;
 }
 
-void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request)
+/* Value: false: no memory. */
+static bool wait_for_room(struct session *session, uint32_t serial, const struct account_request *request,
+			  uint64_t deadline_ns)
 {
 	struct tenant *tenant = session->tenant;
-	struct pending *pending, **at = &tenant->waiting;
+	struct pending *pending = calloc(1, sizeof(*pending)), **at = &tenant->waiting;
 
-	if (decide(session, serial, request, false))
-		return;
-	pending = calloc(1, sizeof(*pending));
-	if (!pending) {
-		decide(session, serial, request, true);
-		return;
-	}
+	if (!pending)
+		return false;
 	*pending = (struct pending){ .session = session, .serial = serial, .request = *request };
 	pending->request.waiting = true;
-	pending->deadline_ns = clock_now_ns() + WAIT_NS;
+	pending->deadline_ns = deadline_ns;
 	while (*at)
 		at = &(*at)->next;
 	*at = pending;
 	session->waiting++;
 	if (!timer_running(tenant->retry))
 		timer_start(tenant->retry, 1, RETRY_MS);
+	return true;
+}
+
+void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request)
+{
+	if (decide(session, serial, request, false))
+		return;
+	if (!wait_for_room(session, serial, request, clock_now_ns() + WAIT_NS))
+		decide(session, serial, request, true);
+}
+
+json_t *tenant_waiting_json(const struct session *session)
+{
+	json_t *list = json_array();
+
+	for (const struct pending *p = session->tenant->waiting; p; p = p->next)
+		if (p->session == session)
+			json_array_append_new(list, json_pack("[I, i, I, I, b, I]", (json_int_t)p->serial,
+							      (int)p->request.device,
+							      (json_int_t)p->request.need_units,
+							      (json_int_t)p->request.want_units, p->request.all,
+							      (json_int_t)p->deadline_ns));
+	return list;
+}
+
+void tenant_waiting_restore(struct session *session, const json_t *list)
+{
+	json_int_t serial, device, need, want, deadline_ns;
+	json_t *one;
+	int all;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		struct account_request request = { 0 };
+
+		if (json_unpack(one, "[I, I, I, I, b, I]", &serial, &device, &need, &want, &all, &deadline_ns) ||
+		    device < 0 || device >= session->tenant->grant.share_count)
+			continue;
+		request.device = (uint32_t)device;
+		request.need_units = (uint32_t)need;
+		request.want_units = (uint32_t)want;
+		request.all = all;
+		wait_for_room(session, (uint32_t)serial, &request, (uint64_t)deadline_ns);
+	}
 }
 
 void tenant_retry(struct tenant *tenant)
@@ -308,9 +413,8 @@ static void shrink_step(struct tenant *tenant)
 			continue;
 		account_recall(tenant, i, ledger_excess(ledger), NULL);
 		if (ledger_shrink_done(ledger)) {
-			event_add(&tenant->events, "device %u: the quota is %s now",
-				  tenant->grant.share[i].device.index,
-				  size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
+			note(tenant, i, JOURNAL_GRANT, "the quota is %s now",
+			     size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
 			done = true;
 		} else {
 			pending = true;
@@ -382,12 +486,11 @@ static void set_compute(struct tenant *tenant, unsigned int i, const struct gran
 	if (!memcmp(&share->compute, compute, sizeof(*compute)))
 		return;
 	if (share->compute.terms.frozen != compute->terms.frozen)
-		event_add(&tenant->events, "device %u: %s", share->device.index,
-			  compute->terms.frozen ? "frozen: nothing runs" : "thawed");
+		note(tenant, i, JOURNAL_ACTION, "%s", compute->terms.frozen ? "frozen: nothing runs" : "thawed");
 	else
-		event_add(&tenant->events, "device %u: the policy is %s now, guaranteed %.1f %%, at most %.1f %%",
-			  share->device.index, policy_name((enum policy)compute->wish.policy),
-			  compute->terms.guarantee_ppm / 1e4, compute->terms.limit_ppm / 1e4);
+		note(tenant, i, JOURNAL_GRANT, "the policy is %s now, guaranteed %.1f %%, at most %.1f %%",
+		     policy_name((enum policy)compute->wish.policy), compute->terms.guarantee_ppm / 1e4,
+		     compute->terms.limit_ppm / 1e4);
 	share->compute = *compute;
 }
 
@@ -412,9 +515,9 @@ int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 		if (!quota_units[i])
 			continue;
 		set_quota(ledger, quota_units[i]);
-		event_add(&tenant->events, "device %u: the quota %s %s", tenant->grant.share[i].device.index,
-			  ledger_shrink_pending(ledger) ? "goes down to" : "is now",
-			  size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
+		note(tenant, i, JOURNAL_GRANT, "the quota %s %s",
+		     ledger_shrink_pending(ledger) ? "goes down to" : "is now",
+		     size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
 	}
 	arbitrate_terms(tenant);
 	shrink_step(tenant);

@@ -3,7 +3,7 @@
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, bad-share, over-device, over-promised, no-driver, store, busy, not-yours, runtime;
+ * bad-size, bad-share, over-device, over-promised, out-of-service, lost, no-driver, store, busy, not-yours, runtime;
  * and those of traces, trace_ask.c.
  */
 #include "base/cleanup.h"
@@ -11,13 +11,23 @@
 #include "base/size.h"
 #include "daemon/account.h"
 #include "daemon/ask.h"
+#include "daemon/container.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/end.h"
+#include "daemon/http.h"
+#include "daemon/faults.h"
+#include "daemon/health.h"
+#include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/store.h"
 #include "daemon/tenant.h"
 #include "daemon/terms.h"
 #include "daemon/trace.h"
+#include "daemon/upgrade.h"
+#include "daemon/version.h"
+#include "daemon/wall.h"
+#include "daemon/worker.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,13 +36,9 @@
 #include <string.h>
 #include <time.h>
 
-#ifndef METE_VERSION
-#define METE_VERSION "unknown"
-#endif
-
 #define FRESH_NS 5000000000u /* what the drivers said is believed for this long when a grant is made */
 
-static enum verbs_result answer(struct ask *ask, json_t *take_answer)
+enum verbs_result answer(struct ask *ask, json_t *take_answer)
 {
 	if (take_answer)
 		json_object_set_new(take_answer, "ok", json_true());
@@ -49,34 +55,28 @@ static json_t *bytes_json(uint64_t units)
 
 static enum verbs_result do_hello(struct ask *ask)
 {
-	return answer(ask, json_pack("{s:s s:i s:i s:s s:b s:s}", "version", METE_VERSION, "protocol", DAEMON_PROTOCOL,
-				     "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir, "system",
-				     ask->daemon->runtime.system, "turns", arbitrate_priority()));
-}
-
-static uint64_t device_held(struct daemon *daemon, const uint8_t *uuid)
-{
-	uint64_t units = 0;
-
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		for (unsigned int i = 0; i < t->grant.share_count; i++)
-			if (!memcmp(t->grant.share[i].device.uuid, uuid, DEVICE_UUID_BYTES))
-				units += account_tenant_held(t, i);
-	return units;
+	return answer(ask, json_pack("{s:s s:i s:i s:s s:b s:s s:s s:s s:b}", "version", daemon_version(), "protocol",
+				     DAEMON_PROTOCOL, "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir,
+				     "system", ask->daemon->runtime.system, "turns", arbitrate_priority(), "http",
+				     http_address(ask->daemon), "state_dir", ask->daemon->state_dir, "replaced",
+				     upgrade_replaced()));
 }
 
 static json_t *device_json(struct daemon *daemon, const struct device *d)
 {
 	char uuid[DEVICE_UUID_TEXT];
+	json_t *json;
 
-	return json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f}", "driver", device_kind_name(d->kind), "index",
+	json = json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f}", "driver", device_kind_name(d->kind), "index",
 			 (int)d->index, "uuid", device_uuid_format(d->uuid, uuid), "name", d->name, "total_bytes",
 			 (json_int_t)d->total_bytes, "promised_bytes",
 			 (json_int_t)daemon_promised_bytes(daemon, d->uuid, NULL), "held_bytes",
-			 bytes_json(device_held(daemon, d->uuid)), "used_bytes",
+			 json_integer((json_int_t)daemon_held_bytes(daemon, d->uuid)), "used_bytes",
 			 d->used_known ? json_integer((json_int_t)d->used_bytes) : json_null(), "granule_bytes",
 			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
 			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4);
+	health_json(daemon, d->uuid, json);
+	return json;
 }
 
 static json_t *path_json(const char *path)
@@ -86,12 +86,18 @@ static json_t *path_json(const char *path)
 	return json ? json : json_null();
 }
 
+/* Who is in a hurry takes what the drivers said at any time before ("known": true): a container that begins. */
+static bool is_known(const struct ask *ask)
+{
+	return json_is_true(json_object_get(ask->request, "known")) && ask->daemon->machine.asked_ns;
+}
+
 static enum verbs_result do_devices(struct ask *ask)
 {
 	struct machine *machine = &ask->daemon->machine;
 	json_t *devices, *drivers;
 
-	if (ask->turn == VERBS_FIRST)
+	if (ask->turn == VERBS_FIRST && !is_known(ask))
 		return VERBS_ASK_MACHINE;
 	devices = json_array();
 	drivers = json_array();
@@ -117,14 +123,10 @@ static json_t *driver_json(const struct grant *g)
 static json_t *share_json(struct tenant *t, unsigned int i)
 {
 	struct grant_share *share = &t->grant.share[i];
-	uint64_t held = account_tenant_held(t, i);
+	uint64_t held = account_measure(t, i);
 	char uuid[DEVICE_UUID_TEXT];
 	json_t *json;
 
-	for (struct client *c = t->clients; c; c = c->next)
-		if (!c->page.broken && c->page.map->account[i].peak_units <= share->ledger.quota_units)
-			ledger_saw_held(&share->ledger, c->page.map->account[i].peak_units);
-	ledger_saw_held(&share->ledger, held);
 	json = json_pack("{s:i s:s s:s s:I s:o s:o s:o s:o s:o s:I}", "index", (int)share->device.index, "uuid",
 			 device_uuid_format(share->device.uuid, uuid), "name", share->device.name, "total_bytes",
 			 (json_int_t)share->device.total_bytes, "quota_bytes", bytes_json(share->ledger.quota_units),
@@ -156,8 +158,8 @@ static json_t *client_json(struct tenant *t, struct client *c)
 	for (char *k = command; *k; k++)
 		if (*k < ' ' || *k > '~')
 			*k = '?';
-	return json_pack("{s:i s:s s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached",
-			 c->sessions > 0, "devices", devices);
+	return json_pack("{s:i s:s s:b s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached",
+			 c->sessions > 0, "worker", worker_find(t->daemon, c->process.pid) != NULL, "devices", devices);
 }
 
 static json_t *events_json(const struct tenant *t)
@@ -173,28 +175,39 @@ static json_t *events_json(const struct tenant *t)
 
 static const char *state_text(const struct tenant *t)
 {
+	uint32_t wait_s;
+
 	if (t->listen_fd < 0)
 		return "no socket";
 	if (t->grant.runner_pid && t->runner_fd < 0)
 		return "ending";
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		if (health_state(t->daemon, t->grant.share[i].device.uuid) == DEVICE_LOST)
+			return "lost";
+	if (!faults_let_begin(t, &wait_s))
+		return "quarantined";
 	return t->clients ? "active" : "idle";
 }
 
 static json_t *grant_json(struct tenant *t)
 {
-	json_t *devices = json_array(), *processes = json_array();
+	char wall[sizeof(t->socket) + 16];
+	json_t *devices = json_array(), *processes = json_array(), *json;
 
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		json_array_append_new(devices, share_json(t, i));
 	for (struct client *c = t->clients; c; c = c->next)
 		json_array_append_new(processes, client_json(t, c));
-	return json_pack("{s:s s:I s:i s:o s:s s:s s:o s:I s:b s:I s:o s:o s:o}", "name", t->grant.name, "id",
+	json = json_pack("{s:s s:I s:i s:o s:s s:s s:o s:o s:o s:I s:b s:I s:o s:o s:o}", "name", t->grant.name, "id",
 			 (json_int_t)t->grant.id, "uid", (int)t->grant.uid, "driver", driver_json(&t->grant), "state",
-			 state_text(t), "socket", t->socket, "runner_pid",
+			 state_text(t), "socket", t->socket, "wall", path_json(wall_path(t, wall, sizeof(wall))),
+			 "container", container_json(t), "runner_pid",
 			 t->grant.runner_pid ? json_integer(t->grant.runner_pid) : json_null(), "created",
 			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
 			 (json_int_t)t->attached_total, "devices", devices, "processes", processes, "events",
 			 events_json(t));
+	faults_json(t, json);
+	return json;
 }
 
 /* Requests' fields. */
@@ -336,12 +349,17 @@ static unsigned int devices_of(const struct machine *machine, enum device_kind k
 static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count)
 {
 	uint64_t others, bytes;
+	char error[512];
 	unsigned int at;
 
 	if (!entry_device(ask, entry, list, count, "the driver", &at))
 		return false;
 	if (grant_find_share(g, list[at].uuid)) {
 		refuse(ask, "malformed", "device %u is named twice: name every device once", list[at].index);
+		return false;
+	}
+	if (!health_admits(ask->daemon, &list[at], error, sizeof(error))) {
+		refuse(ask, "out-of-service", "%s", error);
 		return false;
 	}
 	others = daemon_promised_bytes(ask->daemon, list[at].uuid, NULL);
@@ -433,25 +451,6 @@ static bool fill_name(struct ask *ask, struct grant *g)
 	return true;
 }
 
-static bool fill_runner(struct ask *ask, struct grant *g)
-{
-	json_t *given = json_object_get(ask->request, "runner_pid");
-	json_int_t pid = json_integer_value(given);
-	struct process process;
-	int fd;
-
-	if (!given || json_is_null(given))
-		return true;
-	if (!json_is_integer(given) || pid <= 0 || pid > INT32_MAX || process_find((pid_t)pid, &process, &fd)) {
-		refuse(ask, "malformed", "\"runner_pid\" names no living process");
-		return false;
-	}
-	close(fd);
-	g->runner_pid = (pid_t)pid;
-	g->runner_start = process.start_time;
-	return true;
-}
-
 static enum verbs_result create(struct ask *ask, struct grant *g)
 {
 	char error[512];
@@ -462,10 +461,15 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	g->gid = ask->asker->gid;
 	g->created = time(NULL);
 	g->overcommit = json_is_true(json_object_get(ask->request, "overcommit"));
+	g->wall = json_is_true(json_object_get(ask->request, "wall"));
+	if (g->wall && !*worker_path())
+		return refuse(ask, "runtime", "a grant behind a wall needs mete-worker, which is not beside meted: "
+					      "install mete whole");
 	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
-	if (!fill_name(ask, g) || !fill_runner(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
+	if (!fill_name(ask, g) || !container_read_runner(ask, g) || !container_read(ask, g) ||
+	    !fill_driver(ask, g) || !fill_shares(ask, g))
 		return VERBS_ANSWERED;
 	g->id = daemon_new_id(ask->daemon);
 	r = store_add(ask->daemon->store, g, error, sizeof(error));
@@ -477,10 +481,14 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 
 		if (store_remove(ask->daemon->store, g->id, also, sizeof(also)))
 			log_line("grant %s: %s", g->name, also);
+		if (g->container.is)
+			container_remove(ask->daemon, g);
 		return refuse(ask, "runtime", "grant %s is not made: %s", g->name, error);
 	}
 	ask->daemon->idle_since_ns = 0;
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
+	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device(s) of the %s driver",
+		    (unsigned int)g->uid, g->share_count, device_kind_name(g->kind));
 	log_line("grant %s made for uid %u: %u device(s) of the %s driver", g->name, (unsigned int)g->uid,
 		 g->share_count, device_kind_name(g->kind));
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
@@ -490,7 +498,7 @@ static enum verbs_result do_grant_create(struct ask *ask)
 {
 	_cleanup_free_ struct grant *g = NULL;
 
-	if (ask->turn == VERBS_FIRST && clock_now_ns() - ask->daemon->machine.asked_ns > FRESH_NS)
+	if (ask->turn == VERBS_FIRST && clock_now_ns() - ask->daemon->machine.asked_ns > FRESH_NS && !is_known(ask))
 		return VERBS_ASK_MACHINE;
 	g = calloc(1, sizeof(*g));
 	return g ? create(ask, g) : refuse(ask, "runtime", "no memory");
@@ -599,6 +607,19 @@ static enum verbs_result do_grant_set(struct ask *ask)
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
+/* A container of the grant begins. */
+static enum verbs_result do_grant_bind(struct ask *ask)
+{
+	struct tenant *t = NULL;
+
+	find_grant(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!may_change(ask, t))
+		return refuse_other(ask, t);
+	return container_bind(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
+}
+
 static enum verbs_result do_grant_delete(struct ask *ask)
 {
 	struct tenant *t = NULL;
@@ -612,15 +633,51 @@ static enum verbs_result do_grant_delete(struct ask *ask)
 	if (t->clients || t->sessions)
 		return refuse(ask, "busy", "grant %s has running programs (%s is one): end them first", t->grant.name,
 			      t->clients ? client_text(t->clients) : "one that is just starting");
-	if (t->runner_fd >= 0)
+	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
 		return refuse(ask, "busy", "grant %s belongs to the running command with pid %d: it ends with it",
 			      t->grant.name, (int)t->grant.runner_pid);
 	if (store_remove(ask->daemon->store, t->grant.id, error, sizeof(error)))
 		return refuse(ask, "store", "%s", error);
 	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	journal_add(ask->daemon, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
+		    (unsigned int)ask->asker->uid);
 	tenant_free(t, false);
 	daemon_reap_soon(ask->daemon);
 	return answer(ask, json_object());
+}
+
+static enum verbs_result do_grant_end(struct ask *ask)
+{
+	struct tenant *t = NULL;
+	char who[64];
+
+	find_grant(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!may_change(ask, t))
+		return refuse_other(ask, t);
+	snprintf(who, sizeof(who), "uid %u", (unsigned int)ask->asker->uid);
+	if (end_begin(t, who))
+		return refuse(ask, "runtime", "no memory");
+	return answer(ask, json_object());
+}
+
+/* A quarantine protects others from the tenant, so it is not the tenant's to end. */
+static enum verbs_result do_grant_release(struct ask *ask)
+{
+	struct tenant *t = NULL;
+
+	find_grant(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours", "only root and uid %u may end a quarantine",
+			      (unsigned int)geteuid());
+	faults_release(t);
+	log_line("grant %s: released by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	journal_add(ask->daemon, JOURNAL_ACTION, t->grant.name, NULL, "released by uid %u: programs may begin",
+		    (unsigned int)ask->asker->uid);
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
 /* The devices' default policies. */
@@ -665,6 +722,25 @@ static enum verbs_result do_stop(struct ask *ask)
 	return answer(ask, json_object());
 }
 
+static enum verbs_result do_upgrade(struct ask *ask)
+{
+	json_t *binary = json_object_get(ask->request, "binary");
+	char error[512];
+
+	if (ask->turn == VERBS_TAKEN_OVER) {
+		ask->answer = upgrade_answer(ask->daemon);
+		return VERBS_ANSWERED;
+	}
+	if (ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours", "only root and uid %u may upgrade this meted", (unsigned int)geteuid());
+	if (binary && !json_is_string(binary))
+		return refuse(ask, "malformed", "\"binary\" must be a path");
+	if (upgrade_begin(ask->daemon, json_string_value(binary), json_is_true(json_object_get(ask->request, "check")),
+			  ask->asker->control, error, sizeof(error)))
+		return refuse(ask, "upgrade", "%s", error);
+	return VERBS_HELD;
+}
+
 static enum verbs_result do_trace(struct ask *ask)
 {
 	char error[256];
@@ -680,7 +756,16 @@ static const struct {
 } verbs[] = {
 	{ "hello", do_hello },	 { "devices", do_devices },	{ "grant_create", do_grant_create },
 	{ "grants", do_grants }, { "grant_set", do_grant_set }, { "grant_delete", do_grant_delete },
+	{ "grant_end", do_grant_end },
+	{ "token_new", console_ask }, { "token_show", console_ask }, { "token_revoke", console_ask },
+	{ "audit", console_ask },
+	{ "grant_bind", do_grant_bind },
 	{ "stop", do_stop },	 { "policies", do_policies },	{ "policy_set", do_policy_set },
+	{ "device_cordon", health_ask }, { "device_uncordon", health_ask }, { "device_drain", health_ask },
+	{ "device_health", health_ask }, { "grant_release", do_grant_release },
+	{ "events", journal_ask },
+	{ "metrics", metrics_ask },
+	{ "upgrade", do_upgrade },
 	{ "trace_start", do_trace }, { "trace_read", do_trace }, { "trace_stop", do_trace },
 };
 
@@ -697,7 +782,7 @@ enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, 
 	if (!op)
 		refuse(&ask, "malformed", "the request has no \"op\"");
 	else if (i == sizeof(verbs) / sizeof(verbs[0]))
-		refuse(&ask, "unknown-op", "this meted (%s) knows no \"%.32s\"", METE_VERSION, op);
+		refuse(&ask, "unknown-op", "this meted (%s) knows no \"%.32s\"", daemon_version(), op);
 	else
 		result = verbs[i].fn(&ask);
 	*ret_answer = ask.answer;

@@ -241,14 +241,14 @@ static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
 	const struct tenant *t = &a->tenant[i];
 	bool alone = a->lags[MAIN].count + a->lags[REST].count <= 1;
 	/* What it has waiting did not fit beside what is in flight: at the end of that it may, or the turn is over. */
-	uint32_t listen = waits || (t->demand.waiting && alone) ? WIRE_ON_IDLE : 0;
+	uint32_t listen = waits ? WIRE_ON_PAUSE : t->demand.waiting && alone ? WIRE_ON_IDLE : 0;
 
 	/* Its edges have to be taken from now and then, from then on. */
 	if (!t->demand.busy && a->now_ns > t->last_end_ns + WORK_NS)
 		listen |= WIRE_ON_DEMAND;
-	/* What it has next is longer than what is left of its turn. */
+	/* What it has next is longer than what is left of its turn; with nobody waiting its limit is found anew. */
 	if (t->turn.until_ns)
-		listen |= WIRE_ON_DEMAND;
+		listen |= waits ? WIRE_ON_WAIT : WIRE_ON_DEMAND;
 	/* Low class has to be stopped when it begins, and may begin when it has ended. */
 	if (pool_of(t) == MAIN && (a->holder[MAIN] != i || a->holder[REST] >= 0))
 		listen |= WIRE_ON_DEMAND;

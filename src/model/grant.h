@@ -32,6 +32,14 @@ struct grant_share {
 	struct grant_compute compute;
 };
 
+/* What a grant is to a container (src/daemon/container.h). */
+struct grant_container {
+	bool is; /* it has a folder that is mounted into a container */
+	bool keep; /* containers use it, and it outlives them */
+	char spec[1024]; /* the CDI file that names it and goes with it; "": none */
+	char files[3072]; /* of its folder: a JSON object of names and texts */
+};
+
 struct grant {
 	uint64_t id; /* unique on this machine for all time */
 	char name[GRANT_NAME_BYTES];
@@ -44,6 +52,8 @@ struct grant {
 	uint64_t runner_start; /* start time of that process */
 	int64_t created; /* seconds since 1970 */
 	bool overcommit;
+	bool wall; /* programs may have its devices through workers */
+	struct grant_container container;
 	unsigned int share_count;
 	struct grant_share share[WIRE_MAX_DEVICES];
 };

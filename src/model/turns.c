@@ -171,6 +171,15 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 	return tokens < end ? tokens : end;
 }
 
+/* Since when it has had nothing in flight, by what was measured, which is heard of later. */
+static uint64_t idle_from(const struct tenant *t)
+{
+	bool measured = t->last_end_ns > t->busy_from_ns && t->last_end_ns < t->idle_from_ns;
+	uint64_t at = measured ? t->last_end_ns : t->idle_from_ns;
+
+	return at > t->opened_ns ? at : t->opened_ns;
+}
+
 /* When its turn is over: at the planned end, or before, because it makes no use of the rest. */
 static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 {
@@ -182,7 +191,7 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 	if (t->demand.busy && t->demand.done_by_ns && a->now_ns > t->demand.done_by_ns + a->params.bound_ns)
 		return a->now_ns;
 	if (!t->demand.busy && !t->demand.waiting) {
-		idle = (t->idle_from_ns > t->opened_ns ? t->idle_from_ns : t->opened_ns) + grace(a, t);
+		idle = idle_from(t) + grace(a, t);
 		return idle < end ? idle : end;
 	}
 	if (!t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US)) {

@@ -6,10 +6,13 @@
  * (device and inode of sockfs, which are not reused while the socket lives).
  */
 #include "shim/attach.h"
+#include "base/setting.h"
 #include "shim/log.h"
+#include "wire/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,8 +43,11 @@ static struct {
 	struct identity page_file; /* what `page` maps */
 	_Atomic uint64_t bell_device, bell_inode; /* what `doorbell` is; these three are also read without the lock */
 	_Atomic int doorbell;			  /* -1: none */
+	uint32_t version; /* of the protocol, in which meted is spoken to */
 	uint32_t serial;
+	uint32_t shut_out_s;
 	int told; /* the error of attach_open() that the log knows already */
+	char shut_out[sizeof(((struct wire_welcome *)NULL)->grant_name)]; /* the grant that may not begin */
 	struct wire_welcome welcome;
 	_Atomic(struct wire_page *) page;
 	enum attach_library library; /* this and the rest: set once by attach_init() */
@@ -127,6 +133,67 @@ static bool connected_locked(void)
 	return false;
 }
 
+/* The one descriptor that came with a message, or -1. */
+static int only_fd(struct msghdr *message)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd))
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+	return fd;
+}
+
+/*
+ * In a worker, which can make no sockets: meted hands out connections to the grant through the worker's own connection
+ * (wire/worker.h). Value: the descriptor or -errno.
+ */
+static int ask_connection(int control)
+{
+	struct worker_word word = { .type = WORKER_CONNECT, .version = WORKER_VERSION };
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { .iov_base = &word, .iov_len = sizeof word };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	long r;
+	int fd;
+
+	do
+		r = kernel(syscall(SYS_sendmsg, control, &message, MSG_NOSIGNAL));
+	while (r == -EINTR);
+	message.msg_control = room;
+	while (r >= 0) {
+		message.msg_controllen = sizeof room;
+		r = kernel(syscall(SYS_recvmsg, control, &message, MSG_CMSG_CLOEXEC));
+		if (r != -EINTR)
+			break;
+		r = 0;
+	}
+	if (r < 0)
+		return (int)r;
+	fd = only_fd(&message);
+	if (r == sizeof word && word.type == WORKER_CONNECTED && !word.status && fd >= 0)
+		return fd;
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return r ? -ECONNREFUSED : -ECONNRESET;
+}
+
+static int connect_through_locked(int control)
+{
+	int fd = ask_connection(control), r;
+
+	if (fd < 0)
+		return fd;
+	fd = attach_move_high(fd);
+	r = identify(fd, &attach.socket);
+	if (r < 0) {
+		syscall(SYS_close, fd);
+		return r;
+	}
+	attach.fd = fd;
+	return 0;
+}
+
 static int connect_locked(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -134,6 +201,8 @@ static int connect_locked(const char *path)
 	long fd, r;
 
 	disconnect_locked();
+	if (!strncmp(path, "fd:", 3))
+		return connect_through_locked(atoi(path + 3));
 	if (length >= sizeof address.sun_path)
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, length + 1);
@@ -267,7 +336,7 @@ static void hello_fill(struct wire_hello *hello)
 	memset(hello, 0, sizeof *hello);
 	hello->head.type = WIRE_HELLO;
 	hello->head.size = sizeof *hello;
-	hello->version = WIRE_VERSION;
+	hello->version = attach.version;
 	hello->library = attach.library;
 	hello->image = image_id();
 	read_command(hello->command, sizeof hello->command);
@@ -330,6 +399,20 @@ static void drop_bell_locked(void)
 		syscall(SYS_close, fd);
 }
 
+static int hello_error(enum wire_status status)
+{
+	switch (status) {
+	case WIRE_WRONG_VERSION:
+		return -EPROTONOSUPPORT;
+	case WIRE_OUT_OF_SERVICE:
+		return -EHOSTDOWN;
+	case WIRE_QUARANTINED:
+		return -EKEYREJECTED;
+	default:
+		return -EPROTO;
+	}
+}
+
 static int say_hello_locked(struct wire_welcome *ret)
 {
 	int fds[FDS] = { -1, -1 }, r;
@@ -341,7 +424,7 @@ static int say_hello_locked(struct wire_welcome *ret)
 			     fds[FD_PAGE] < 0 || fds[FD_DOORBELL] < 0))
 		r = -EPROTO;
 	if (r > 0)
-		r = r == WIRE_WRONG_VERSION ? -EPROTONOSUPPORT : -EPROTO;
+		r = hello_error((enum wire_status)r);
 	if (r == 0)
 		r = map_page_locked(fds[FD_PAGE]);
 	if (r == 0)
@@ -388,6 +471,7 @@ static int attach_locked(void)
 	bool frozen = false;
 	int r;
 
+	attach.version = WIRE_VERSION;
 	r = connect_locked(attach.path);
 	/*
 	 * After a restart meted usually has the page, and nothing moves. When it has not, the new one starts from what
@@ -399,8 +483,18 @@ static int attach_locked(void)
 	}
 	if (r == 0)
 		r = say_hello_locked(&welcome);
+	/* An older meted: it is spoken to as it speaks. A newer one speaks our version. */
+	while (r == -EPROTONOSUPPORT && attach.version > WIRE_VERSION_OLDEST) {
+		attach.version--;
+		r = connect_locked(attach.path);
+		if (r == 0)
+			r = say_hello_locked(&welcome);
+	}
 	if (frozen && attach.hooks->thaw)
 		attach.hooks->thaw();
+	attach.shut_out_s = attach_shut_out(r) ? welcome.wait_s : 0;
+	if (attach_shut_out(r))
+		memcpy(attach.shut_out, welcome.grant_name, sizeof attach.shut_out - 1);
 	if (r < 0) {
 		disconnect_locked();
 		return r;
@@ -411,7 +505,7 @@ static int attach_locked(void)
 
 void attach_init(enum attach_library library, const struct attach_hooks *hooks)
 {
-	const char *path = getenv("METE_SOCKET"), *word = getenv("METE_OPEN");
+	const char *path = setting_get("METE_SOCKET"), *word = setting_get("METE_OPEN");
 
 	attach.library = library;
 	attach.hooks = hooks;
@@ -423,6 +517,11 @@ void attach_init(enum attach_library library, const struct attach_hooks *hooks)
 bool attach_wanted(void)
 {
 	return attach.path[0];
+}
+
+bool attach_shut_out(int r)
+{
+	return r == -EHOSTDOWN || r == -EKEYREJECTED;
 }
 
 bool attach_may_run_open(void)
@@ -440,11 +539,27 @@ static const char *remedy(int r)
 	case EACCES:
 	case EPERM:
 		return "the socket belongs to another user; run under a grant of your own (mete run)";
+	case EHOSTDOWN:
+		return "a device of the grant is being taken out of service; wait for `mete uncordon`, or use another "
+		       "device";
 	case ENAMETOOLONG:
 		return "the path is too long for a socket; set METE_RUNTIME_DIR to a shorter one";
 	default:
 		return "start meted, or run under 'mete run'; METE_OPEN=1 would run without a limit";
 	}
+}
+
+/* What meted said of the grant, where it said something, is clearer than an errno. */
+static void tell(int r)
+{
+	if (r == -EKEYREJECTED)
+		log_line("grant %.63s is quarantined for %u s more, because its programs have faulted too often: wait, "
+			 "or have the operator say `mete release %.63s`",
+			 attach.shut_out, attach.shut_out_s, attach.shut_out);
+	else if (attach_shut_out(r))
+		log_line("grant %.63s: no program may begin now: %s", attach.shut_out, remedy(r));
+	else
+		log_line("cannot attach to meted at %s: %s; %s", attach.path, strerror(-r), remedy(r));
 }
 
 int attach_open(void)
@@ -460,7 +575,7 @@ int attach_open(void)
 	attach.told = r;
 	pthread_mutex_unlock(&attach.lock);
 	if (r < 0 && r != told)
-		log_line("cannot attach to meted at %s: %s; %s", attach.path, strerror(-r), remedy(r));
+		tell(r);
 	errno = saved;
 	return r;
 }
@@ -488,6 +603,22 @@ bool attach_alive(void)
 	pthread_mutex_unlock(&attach.lock);
 	errno = saved;
 	return alive;
+}
+
+bool attach_wait_end(unsigned int patience_ms)
+{
+	struct timespec t = { .tv_sec = patience_ms / 1000, .tv_nsec = (long)(patience_ms % 1000) * 1000000 };
+	struct pollfd end = { .events = POLLRDHUP };
+	int saved = errno;
+	bool ended;
+
+	pthread_mutex_lock(&attach.lock);
+	end.fd = connected_locked() ? attach.fd : -1;
+	pthread_mutex_unlock(&attach.lock);
+	/* What comes in is an answer that another thread waits for. */
+	ended = end.fd < 0 || syscall(SYS_ppoll, &end, 1, &t, NULL, 0) > 0;
+	errno = saved;
+	return ended;
 }
 
 struct wire_page *attach_page(void)
@@ -544,6 +675,29 @@ int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int
 	return attach_ask_counted(request, ret_answer, answer_size, patience_ms, NULL);
 }
 
+/* One message that is not answered; a meted that speaks less than the version it came with is not told. */
+static void tell_meted(struct wire_header *message, uint32_t since_version)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&attach.lock);
+	if (connected_locked() && attach.version >= since_version) {
+		message->serial = ++attach.serial;
+		send_locked(message);
+	}
+	pthread_mutex_unlock(&attach.lock);
+	errno = saved;
+}
+
+void attach_fault(uint32_t device, uint32_t error)
+{
+	struct wire_error fault = { .head = { .type = WIRE_ERROR, .size = sizeof fault },
+				    .device = device,
+				    .error = error };
+
+	tell_meted(&fault.head, 3);
+}
+
 void attach_event(uint32_t device, const char *fmt, ...)
 {
 	struct wire_event event = { .head = { .type = WIRE_EVENT, .size = sizeof event }, .device = device };
@@ -553,12 +707,7 @@ void attach_event(uint32_t device, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(event.text, sizeof event.text, fmt, ap);
 	va_end(ap);
-	pthread_mutex_lock(&attach.lock);
-	if (connected_locked()) {
-		event.head.serial = ++attach.serial;
-		send_locked(&event.head);
-	}
-	pthread_mutex_unlock(&attach.lock);
+	tell_meted(&event.head, WIRE_VERSION_OLDEST);
 	errno = saved;
 }
 

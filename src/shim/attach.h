@@ -49,6 +49,10 @@ bool attach_may_run_open(void);
  */
 int attach_open(void);
 
+/* attach_open() answered this because the operator, or meted, lets no program of the grant begin: no reason to run
+ * open. */
+bool attach_shut_out(int r);
+
 /* NULL before attach_open() succeeded, and in a child of fork() until it did there. Valid until the next fork(). */
 struct wire_page *attach_page(void);
 /* What meted said at the last HELLO. Undefined while attach_page() is NULL. */
@@ -78,6 +82,9 @@ static inline void attach_uncount(_Atomic uint32_t *counter)
 /* WIRE_EVENT: one line for the operator in meted's record of the grant. Lost when meted is away. */
 __attribute__((format(printf, 2, 3))) void attach_event(uint32_t device, const char *fmt, ...);
 
+/* WIRE_FAULT: a context on the device answers this error from now on. Lost when meted is away. */
+void attach_fault(uint32_t device, uint32_t error);
+
 /*
  * In the child of fork(): forgets the connection and the page. keep_socket leaves the inherited descriptor open: while
  * the child keeps a real driver's inherited descriptors alive, the parent's memory does not return at its death.
@@ -98,6 +105,12 @@ int attach_doorbell(void);
  * request: while there is one, the answer is yes.
  */
 bool attach_alive(void);
+
+/*
+ * Waits until meted's end of the connection is closed, for patience_ms at most. True: it is, or there is no connection.
+ * Takes no lock while it waits. Not for long: a program that closes our descriptor is not seen to have done so.
+ */
+bool attach_wait_end(unsigned int patience_ms);
 
 /* Moves a descriptor of ours out of the program's way. Value: the one to use, also when it could not be moved. */
 int attach_move_high(int fd);

@@ -1,36 +1,77 @@
-/* away.c: see away.h. */
+/*
+ * away.c: see away.h.
+ *
+ * A thread sleeps in poll() on the connection, so that the end of meted is learnt when it happens, however it ended. It
+ * is there only while something is gated (the watcher makes it), wakes up by itself once a second, and takes part in
+ * nothing else.
+ */
 #include "shim/away.h"
 #include "shim/attach.h"
+#include "shim/thread.h"
 #include "shim/tick.h"
 
-#define PATIENCE_NS 30000000u /* meted is gone for certain: nobody takes connections any more */
-#define LOOK_NS 20000000u
-#define LEAST_PPM 10000u      /* of a tenant that is guaranteed nothing */
-#define BURST_NS 10000000u    /* the bucket holds no more */
+#define PATIENCE_NS 4000000u /* a meted that is only being replaced by another one is back by then, often */
+#define LOOK_MS 1000u
+#define AGAIN_NS 5000000u  /* how often a connection is tried, at first */
+#define SELDOM_NS 50000000u
+#define LEAST_PPM 10000u   /* of a tenant that is guaranteed nothing */
+#define BURST_NS 10000000u /* the bucket holds no more */
 #define NAP_NS 1000000u
 
-static _Atomic uint64_t looked_ns;
-static _Atomic uint64_t gone_ns; /* since when meted is known to be gone; 0: it is there */
+static _Atomic uint32_t kept; /* the thread is there */
+static _Atomic bool gone;
+static _Atomic uint32_t never; /* a futex that nobody wakes: to sleep on */
 
-void away_look(struct pace *p)
+/* Whoever stands at a gate looks around. */
+static void wake_gates(void)
 {
-	uint64_t now = tick_now(), last = atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	uint64_t there = 0;
+	uint32_t count = atomic_load_explicit(&pace_count, memory_order_acquire);
 
-	if (now - last < LOOK_NS || !atomic_compare_exchange_strong(&looked_ns, &last, now))
-		return;
-	if (attach_alive())
-		atomic_store(&gone_ns, 0);
-	else
-		atomic_compare_exchange_strong(&gone_ns, &there, now);
+	for (uint32_t d = 0; d < count; d++)
+		for (int e = 0; e < WIRE_ENGINES; e++)
+			if (pace_is_gated(&paces[d][e]))
+				pace_wake_gate(&paces[d][e]);
 }
 
-bool away_is(const struct pace *p)
+static void be_away(void)
 {
-	uint64_t gone = atomic_load_explicit(&gone_ns, memory_order_relaxed);
+	uint64_t nap = AGAIN_NS;
 
-	/* looked_ns is the newest time that anybody here knows without asking the clock. */
-	return gone && atomic_load_explicit(&looked_ns, memory_order_relaxed) - gone >= PATIENCE_NS;
+	tick_wait(&never, 0, PATIENCE_NS, false);
+	if (attach_alive())
+		return;
+	atomic_store(&gone, true);
+	do {
+		wake_gates();
+		tick_wait(&never, 0, nap, false);
+		nap = nap < SELDOM_NS ? nap * 5 / 4 : nap;
+	} while (!attach_alive());
+	atomic_store(&gone, false);
+	wake_gates();
+}
+
+static void *keep(void *unused)
+{
+	thread_begin("mete-away");
+	for (;;)
+		if (attach_wait_end(LOOK_MS))
+			be_away();
+	return unused;
+}
+
+void away_keep(void)
+{
+	uint32_t none = 0;
+
+	if (atomic_load_explicit(&kept, memory_order_relaxed) || !atomic_compare_exchange_strong(&kept, &none, 1))
+		return;
+	if (!thread_start(keep, NULL))
+		atomic_store(&kept, 0);
+}
+
+bool away_is(void)
+{
+	return atomic_load_explicit(&gone, memory_order_relaxed);
 }
 
 bool away_open(struct pace *p, uint64_t now_ns)
@@ -38,7 +79,7 @@ bool away_open(struct pace *p, uint64_t now_ns)
 	uint64_t busy = atomic_load_explicit(&p->wire->busy_ns, memory_order_relaxed), earned, spent;
 	uint64_t ppm = atomic_load_explicit(&p->wire->guarantee_ppm, memory_order_relaxed);
 
-	if (!away_is(p)) {
+	if (!away_is()) {
 		p->away_since_ns = 0;
 		return false;
 	}
@@ -57,15 +98,13 @@ bool away_open(struct pace *p, uint64_t now_ns)
 	return earned >= spent;
 }
 
-uint64_t away_nap(const struct pace *p, uint64_t now_ns, uint64_t most_ns)
+uint64_t away_nap(uint64_t most_ns)
 {
-	uint64_t nap = atomic_load_explicit(&gone_ns, memory_order_relaxed) ? NAP_NS : LOOK_NS;
-
-	return nap < most_ns ? nap : most_ns;
+	return away_is() && most_ns > NAP_NS ? NAP_NS : most_ns;
 }
 
 void away_reset(void)
 {
-	atomic_store(&gone_ns, 0);
-	atomic_store(&looked_ns, 0);
+	atomic_store(&kept, 0);
+	atomic_store(&gone, false);
 }

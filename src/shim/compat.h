@@ -33,6 +33,8 @@ COMPAT_BIND(dlsym);
 COMPAT_BIND(dlclose);
 COMPAT_BIND(pthread_create);
 COMPAT_BIND(pthread_detach);
+COMPAT_BIND(pthread_key_create);
+COMPAT_BIND(pthread_setspecific);
 COMPAT_BIND(pthread_mutex_trylock);
 __asm__(".symver dlinfo,dlinfo@" COMPAT_DLINFO);
 #endif

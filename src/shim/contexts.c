@@ -4,6 +4,7 @@
 #include "shim/account.h"
 #include "shim/charge.h"
 #include "shim/devices.h"
+#include "shim/faults.h"
 #include "shim/gate.h"
 #include "shim/launches.h"
 #include "shim/map.h"
@@ -98,6 +99,25 @@ static bool primary_active(CUdevice device)
 	return shim_real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
+/* The context was there before the process had its grant: it is charged now. */
+static CUresult adopt(void *made, const struct create *a, unsigned int device)
+{
+	struct measured m;
+	uint32_t units;
+
+	if (measured_begin_adopted(&m, device) != MEASURED_READY) {
+		undo(made, a);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (measured_end(&m, &units) == MEASURED_OVER) {
+		undo(made, a);
+		measured_cancel(&m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	remember(made, a, device, units);
+	return CUDA_SUCCESS;
+}
+
 /*
  * One more reference to a primary context that is there takes nothing. Inside the gate, so that its last reference does
  * not go between question and answer. False: it is not there.
@@ -117,7 +137,7 @@ static bool retain_again(void *ret, const struct create *a, unsigned int device,
 	known = primary[device] == *(CUcontext *)ret;
 	pthread_mutex_unlock(&lock);
 	if (!known)
-		remember(*(void **)ret, a, device, 0);
+		*ret_r = adopt(*(void **)ret, a, device);
 	return true;
 }
 
@@ -297,6 +317,7 @@ static void forget(const struct leaving *l)
 	if (primary[l->device] == l->context)
 		primary[l->device] = NULL;
 	pthread_mutex_unlock(&lock);
+	faults_forget(l->context);
 }
 
 static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct leaving *l))
@@ -496,6 +517,18 @@ unsigned int contexts_list(void **ret, unsigned int most)
 	map_sweep(&contexts, list_context, &l);
 	pthread_mutex_unlock(&lock);
 	return l.count;
+}
+
+bool contexts_device(const void *context, unsigned int *ret_device)
+{
+	struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)context);
+	if (e)
+		*ret_device = (unsigned int)e->value[0];
+	pthread_mutex_unlock(&lock);
+	return e;
 }
 
 /* Heap, printf buffer and stacks lie in device memory. */

@@ -9,6 +9,8 @@
 
 /* Up to `most` of the contexts that the program has made or retained. Value: how many. */
 unsigned int contexts_list(void **ret, unsigned int most);
+/* The device of the grant that a context is on. False: it is none that the program has. */
+bool contexts_device(const void *context, unsigned int *ret_device);
 /* The one context that the program has. NULL: it has none, or several. No lock is taken. */
 CUcontext contexts_sole(void);
 /* In the child of fork(). */

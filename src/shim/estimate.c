@@ -22,6 +22,7 @@ struct rate {
 };
 
 #define RATES 1024u
+#define WAIT_NS 300000u /* for the rest of what a turn before left in flight, and for the change of context */
 
 struct estimate_slot estimate_table[ESTIMATE_SETS][ESTIMATE_WAYS];
 
@@ -90,6 +91,22 @@ static void learn_rate_locked(const struct figures *f, uint64_t ns)
 		r->ns_per_size = per;
 	}
 	r->ns_per_size = per > r->ns_per_size ? per : r->ns_per_size + (per - r->ns_per_size) / 16;
+}
+
+uint64_t estimate_less(uint32_t place, uint64_t ns)
+{
+	const struct figures *f;
+	uint64_t expected;
+
+	if (place == ESTIMATE_NONE || place > ESTIMATE_SETS * ESTIMATE_WAYS)
+		return ns;
+	f = &figures[place - 1];
+	pthread_mutex_lock(&lock);
+	expected = f->samples ? (uint64_t)f->mean_ns : ns;
+	pthread_mutex_unlock(&lock);
+	if (ns <= expected)
+		return ns;
+	return ns - expected > WAIT_NS ? ns - WAIT_NS : expected;
 }
 
 void estimate_learn(uint32_t place, uint64_t ns, uint32_t launches)

@@ -60,6 +60,12 @@ uint64_t estimate_guess(uint64_t family, uint64_t size);
 /* Makes room for a key, with a first prediction (0: none). Value: its place. */
 uint32_t estimate_add(uint64_t key, uint64_t family, uint64_t size, uint64_t guess_ns);
 
+/*
+ * Of a launch that took ns, a part of which it may have waited for another process's work to end: what may be
+ * learned from that. No more than was expected, when it is longer by no more than such a wait.
+ */
+uint64_t estimate_less(uint32_t place, uint64_t ns);
+
 /* `launches` of the kind at this place took so long, each. */
 void estimate_learn(uint32_t place, uint64_t ns, uint32_t launches);
 

@@ -1,6 +1,7 @@
 /* figure.c: see figure.h. NVML's few names are declared here as its documentation gives them; nothing of it is linked.
  */
 #include "shim/figure.h"
+#include "base/setting.h"
 #include "cuda_shim.h"
 #include "shim/account.h"
 #include "shim/attach.h"
@@ -40,7 +41,7 @@ static struct { /* used with the gate closed, so by one thread at a time */
 
 static bool nvml_open(void)
 {
-	const char *path = getenv("METE_NVML");
+	const char *path = setting_get("METE_NVML");
 	void *handle;
 
 	if (nvml.tried)

@@ -13,6 +13,7 @@
 #include "shim/attach.h"
 #include "shim/blocks.h"
 #include "shim/contexts.h"
+#include "shim/faults.h"
 #include "shim/gate.h"
 #include "shim/graphs.h"
 #include "shim/measured.h"
@@ -43,6 +44,7 @@ static void in_child(void)
 	vmm_reset();
 	sharing_reset();
 	contexts_reset();
+	faults_reset();
 	modules_reset();
 	graphs_reset();
 	measured_reset();

@@ -135,7 +135,7 @@ CUresult launches_synced(CUstream stream, bool per_thread, CUresult r)
 	uint64_t key;
 
 	if (r != CUDA_SUCCESS || !atomic_load_explicit(&armed, memory_order_relaxed))
-		return r;
+		return faults_see(r);
 	key = stream_key(stream, per_thread);
 	s = key ? stream_lookup(key) : NULL;
 	if (s)
@@ -147,7 +147,7 @@ CUresult launches_synced_all(CUresult r)
 {
 	if (r == CUDA_SUCCESS && atomic_load_explicit(&armed, memory_order_relaxed))
 		streams_each(fresh);
-	return r;
+	return faults_see(r);
 }
 
 CUresult shim_cuStreamQuery(CUstream hStream)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cuda_table.h"
+#include "shim/faults.h"
 #include "shim/pace.h"
 
 #include <stdbool.h>

@@ -14,7 +14,7 @@ static char path[4096];
 
 void log_init(void)
 {
-	const char *chosen = getenv("METE_LOG");
+	const char *chosen = secure_getenv("METE_LOG");
 
 	if (chosen && strlen(chosen) < sizeof path)
 		strcpy(path, chosen);

@@ -31,6 +31,18 @@ static bool covered_locked(const struct pace *p, const struct flow *mine, uint64
 	return false;
 }
 
+/* A busy period began with what ended first, or before: with another stream's work, which is still at it. */
+static uint64_t period_begin_locked(const struct pace *p, uint64_t begin_ns)
+{
+	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
+		const struct chunk *c = &p->chunk[i % CHUNKS];
+
+		if (c->stream && c->begun_ns && c->begun_ns < begin_ns)
+			begin_ns = c->begun_ns;
+	}
+	return begin_ns;
+}
+
 /* Writes an edge. A page whose ring is full loses an end and the begin after it: the time between counts as busy. */
 static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
 {
@@ -46,6 +58,8 @@ static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns,
 	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && (cut || !covered_locked(p, f, begin_ns)))) {
 		if (p->span_begin_ns)
 			edge_locked(p, p->span_end_ns, false);
+		if (!cut)
+			begin_ns = period_begin_locked(p, begin_ns);
 		if (begin_ns < p->span_end_ns)
 			begin_ns = p->span_end_ns;
 		edge_locked(p, begin_ns, true);
@@ -88,7 +102,7 @@ static void learn_locked(struct pace *p, struct flow *f, const struct chunk *c, 
 	    atomic_load_explicit(&p->wire->bound_ns, memory_order_relaxed))
 		atomic_fetch_or_explicit(&p->wire->flags, WIRE_TURN_LONG, memory_order_relaxed);
 	if (c->key != FLOW_MIXED) {
-		estimate_learn(c->key, ns / (launches ? launches : 1), launches);
+		estimate_learn(c->key, c->first ? estimate_less(c->key, ns) : ns / (launches ? launches : 1), launches);
 	} else if (ns > predicted + predicted / 3 || ns < predicted - predicted / 3) {
 		f->single = SINGLES;
 		atomic_fetch_or_explicit(&f->slow, FLOW_SINGLE, memory_order_relaxed);
@@ -133,6 +147,7 @@ bool pace_idle_locked(struct pace *p, uint64_t now_ns)
 		edge_locked(p, p->span_end_ns, false);
 	p->span_begin_ns = 0;
 	p->busy = p->alone = false;
+	p->idle_from_ns = now_ns;
 	p->written_off_ns = 0;
 	atomic_store(&p->wire->done_by_ns, 0);
 	atomic_store(&p->wire->busy_since_ns, 0);
@@ -142,7 +157,17 @@ bool pace_idle_locked(struct pace *p, uint64_t now_ns)
 static void progress(struct pace *p)
 {
 	atomic_fetch_add(&p->progress, 1);
-	tick_wake(&p->progress);
+	if (atomic_load(&p->awaited))
+		tick_wake(&p->progress);
+}
+
+/* When the work behind the chunk's start began; 0: it has not, or nobody can say. Inside the lane. */
+static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
+{
+	uint64_t at_ns = lane_time(c->stream->lane, c->start, c->start_ns, seen_ns, c->idle ? LANE_IDLE : LANE_LATER);
+
+	/* Where the stream was idle, the event happened before the work behind it had been submitted. */
+	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
 }
 
 /* A chunk has ended; it is claimed by the caller. */
@@ -151,15 +176,12 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	struct chunk c = *at;
 	struct lane *l = c.stream->lane;
 	uint64_t begin_ns = 0, end_ns = 0;
-	bool idle;
+	bool idle, room;
 
 	if (lane_enter(l)) {
 		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER);
 		if (c.start && end_ns)
-			begin_ns = lane_time(l, c.start, c.start_ns, seen_ns, c.idle ? LANE_IDLE : LANE_LATER);
-		/* Where the stream was idle, the event happened before the work behind it had been submitted. */
-		if (begin_ns && begin_ns < c.least_ns)
-			begin_ns = c.least_ns;
+			begin_ns = c.begun_ns ? c.begun_ns : begin_of(&c, seen_ns);
 		lane_leave(l);
 	}
 	pthread_mutex_lock(&p->lock);
@@ -170,11 +192,14 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	idle = pace_idle_locked(p, seen_ns);
 	if (!idle)
 		pace_refresh_locked(p, seen_ns);
+	room = pace_room_locked(p, seen_ns);
 	pthread_mutex_unlock(&p->lock);
+	if (room)
+		pace_wake_gate(p);
 	lane_return(l, c.start);
 	lane_return(l, c.end);
 	lane_part(l);
-	pace_ring(p, idle ? WIRE_ON_IDLE | WIRE_ON_EDGE : WIRE_ON_EDGE);
+	pace_ring_end(p, idle);
 	progress(p);
 }
 
@@ -196,11 +221,13 @@ static struct chunk *claim(struct pace *p, uint32_t *i)
 	return c;
 }
 
-static void unclaim(struct pace *p, struct chunk *c)
+static void unclaim(struct pace *p, struct chunk *c, uint64_t begun_ns)
 {
 	struct lane *l = c->stream->lane;
 
 	pthread_mutex_lock(&p->lock);
+	if (begun_ns)
+		c->begun_ns = begun_ns;
 	c->claimed = false;
 	pthread_mutex_unlock(&p->lock);
 	lane_part(l);
@@ -218,18 +245,41 @@ unsigned int markers_reap(struct pace *p)
 	while ((c = claim(p, &i))) {
 		CUresult r = CUDA_ERROR_NOT_READY;
 
+		uint64_t begun_ns = 0;
+
 		if (lane_enter(c->stream->lane)) {
 			r = shim_real.cuEventQuery(c->end);
+			if (r == CUDA_ERROR_NOT_READY && c->start && !c->begun_ns &&
+			    shim_real.cuEventQuery(c->start) == CUDA_SUCCESS)
+				begun_ns = begin_of(c, tick_now());
 			lane_leave(c->stream->lane);
 		}
 		if (r == CUDA_ERROR_NOT_READY) {
-			unclaim(p, c);
+			unclaim(p, c, begun_ns);
 			continue;
 		}
 		finish(p, c, tick_now(), false);
 		ended++;
 	}
 	return ended;
+}
+
+/*
+ * Sees the work behind a chunk's start begin, which nobody else asks about while the chunk is claimed: what another
+ * stream submits meanwhile may end first. Inside the lane.
+ */
+static void see_begin(struct pace *p, struct chunk *c)
+{
+	uint64_t begun_ns;
+
+	if (!c->start || c->begun_ns || atomic_load_explicit(&c->stream->lane->streams, memory_order_relaxed) < 2 ||
+	    (shim_real.cuEventQuery(c->start) == CUDA_ERROR_NOT_READY &&
+	     shim_real.cuEventSynchronize(c->start) != CUDA_SUCCESS))
+		return;
+	begun_ns = begin_of(c, tick_now());
+	pthread_mutex_lock(&p->lock);
+	c->begun_ns = begun_ns;
+	pthread_mutex_unlock(&p->lock);
 }
 
 bool markers_wait(struct pace *p, CUresult *ret_r)
@@ -248,12 +298,14 @@ bool markers_wait(struct pace *p, CUresult *ret_r)
 		return false;
 	l = c->stream->lane;
 	if (!lane_enter(l)) {
-		unclaim(p, c);
+		unclaim(p, c, 0);
 		return false;
 	}
 	waited = shim_real.cuEventQuery(c->end) == CUDA_ERROR_NOT_READY;
-	if (waited)
+	if (waited) {
+		see_begin(p, c);
 		*ret_r = shim_real.cuEventSynchronize(c->end);
+	}
 	lane_leave(l);
 	finish(p, c, tick_now(), waited);
 	return true;
@@ -301,7 +353,7 @@ void markers_unclaimed(struct pace *p, struct stream *s)
 		claimed = s->flow[p->engine].claimed;
 		pthread_mutex_unlock(&p->lock);
 		if (claimed)
-			tick_wait(&p->progress, progress, 100000, false);
+			pace_await(p, progress, 100000);
 	}
 }
 
@@ -343,6 +395,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 		c.start_ns = l->start_ns;
 		c.least_ns = begun_ns(l, tick_now());
 		c.idle = l->began;
+		c.first = l->first;
 	}
 	c.key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed);
 	c.word = atomic_load(&f->submitted);
@@ -381,7 +434,7 @@ void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t e
 {
 	struct flow *f = &l->stream->flow[p->engine];
 	struct chunk c = { .stream = l->stream };
-	bool idle, alone;
+	bool idle, alone, room;
 
 	pthread_mutex_lock(&p->lock);
 	c.word = atomic_load(&f->submitted);
@@ -393,8 +446,14 @@ void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t e
 	}
 	account_locked(p, &c, alone ? begin_ns : 0, end_ns);
 	idle = pace_idle_locked(p, end_ns);
+	room = pace_room_locked(p, end_ns);
 	pthread_mutex_unlock(&p->lock);
-	pace_ring(p, idle ? WIRE_ON_IDLE | WIRE_ON_EDGE : WIRE_ON_EDGE);
+	if (room)
+		pace_wake_gate(p);
+	pace_ring_end(p, idle);
+	/* The watcher sees whether it is a pause. */
+	if (idle && atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_PAUSE)
+		pace_kick(p);
 	progress(p);
 }
 

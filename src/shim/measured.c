@@ -168,6 +168,16 @@ int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint
 	return MEASURED_READY;
 }
 
+int measured_begin_adopted(struct measured *m, unsigned int device)
+{
+	int r = measured_begin(m, device, 0, MEASURED_UNKNOWN);
+	uint64_t held = r == MEASURED_READY ? (uint64_t)held_before(m) * WIRE_UNIT_BYTES : 0;
+
+	if (r == MEASURED_READY && m->before.found && m->before.process_bytes > held)
+		m->before.process_bytes = held;
+	return r;
+}
+
 int measured_end(struct measured *m, uint32_t *ret_units)
 {
 	struct figure after;

@@ -32,6 +32,11 @@ enum measured_result {
 
 /* Holds at least `least` and at most `most` units (MEASURED_UNKNOWN: all there is). READY or REFUSED. */
 int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most);
+/*
+ * As measured_begin(), for what the driver holds for this process already and nobody was charged for: a context that
+ * was made before the process had its grant. measured_end() charges it.
+ */
+int measured_begin_adopted(struct measured *m, unsigned int device);
 /* After the call did its work: settles and opens the gate. READY, or OVER with the gate still closed. */
 int measured_end(struct measured *m, uint32_t *ret_units);
 /* After the call failed or was undone: gives back and opens the gate. */

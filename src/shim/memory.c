@@ -8,6 +8,7 @@
 #include "shim/charge.h"
 #include "shim/gate.h"
 #include "shim/devices.h"
+#include "shim/faults.h"
 #include "shim/graphs.h"
 #include "shim/memory.h"
 #include "shim/pools.h"
@@ -206,7 +207,7 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 	gate_leave();
 	if (!ours || r != CUDA_SUCCESS) {
 		graphs_settle(); /* memory of a graph's node may be freed like any other */
-		return r;
+		return faults_see(r);
 	}
 	if (record.kind == RECORD_POOL)
 		pools_freed(record.extra, (uint64_t)record.size_units * WIRE_UNIT_BYTES);

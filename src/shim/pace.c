@@ -44,6 +44,7 @@ struct asker {
 	uint64_t inc;
 	uint64_t since_ns;    /* it waits; 0: not yet */
 	uint64_t gate_ns;     /* since when it waits for the turn; 0: it does not */
+	uint32_t gate;	      /* as it was when it began to sleep there */
 	uint64_t stuck_at_ns; /* it passes then */
 	uint32_t progress;    /* of the pace when it began to wait */
 	bool wants; /* the engine to itself, and is counted in alone_wanted */
@@ -54,6 +55,35 @@ void pace_ring(const struct pace *p, uint32_t about)
 {
 	if (atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & about)
 		attach_ring();
+}
+
+void pace_ring_end(const struct pace *p, bool idle)
+{
+	uint32_t about = WIRE_ON_EDGE | (idle ? WIRE_ON_IDLE : 0);
+
+	/* What stands at the gate comes no sooner by waiting for it. */
+	if (idle && atomic_load_explicit(&p->wire->waiting, memory_order_relaxed))
+		about |= WIRE_ON_PAUSE;
+	if (wire_edge_many(p->wire))
+		attach_ring();
+	else
+		pace_ring(p, about);
+}
+
+void pace_wake_gate(struct pace *p)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, &p->wire->gate, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	errno = saved;
+}
+
+void pace_await(struct pace *p, uint32_t progress, uint64_t most_ns)
+{
+	/* Sequentially consistent: pairs with progress() in markers.c, which looks here when it has counted. */
+	atomic_fetch_add(&p->awaited, 1);
+	tick_wait(&p->progress, progress, most_ns, false);
+	atomic_fetch_sub(&p->awaited, 1);
 }
 
 void pace_kick(struct pace *p)
@@ -103,6 +133,16 @@ static uint64_t remaining_locked(struct pace *p, uint64_t now_ns)
 	return ns > run ? ns - run : 0;
 }
 
+bool pace_room_locked(struct pace *p, uint64_t now_ns)
+{
+	uint64_t until = atomic_load_explicit(&p->wire->until_ns, memory_order_relaxed);
+	uint64_t needs = atomic_load_explicit(&p->wire->needs_ns, memory_order_relaxed);
+
+	return atomic_load_explicit(&p->wire->waiting, memory_order_relaxed) &&
+	       atomic_load(&p->wire->gate) & WIRE_OPEN && until &&
+	       now_ns + (remaining_locked(p, now_ns) + needs) * pace_beside(p) <= until;
+}
+
 static uint64_t bound_of(const struct pace *p)
 {
 	uint64_t bound = atomic_load_explicit(&p->wire->bound_ns, memory_order_relaxed);
@@ -119,7 +159,7 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns)
 
 	atomic_store_explicit(&p->wire->done_by_ns, p->busy ? now_ns + remaining * beside : 0, memory_order_relaxed);
 	if (!p->busy || p->alone || p->alone_wanted || !(gate & WIRE_GATED) || !(gate & WIRE_OPEN) || capture_going() ||
-	    trace_on() || away_is(p)) {
+	    trace_on() || away_is()) {
 		atomic_store(&p->limit, p->completed);
 		return;
 	}
@@ -160,7 +200,7 @@ static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t
 		return PASS_FREE;
 	if (a->bypass)
 		return PASS_NOW;
-	if (!(gate & WIRE_OPEN) || away_is(p))
+	if (!(gate & WIRE_OPEN) || away_is())
 		return away_open(p, now_ns) ? (empty ? PASS_NOW : PASS_PROGRESS) : PASS_GATE;
 	if ((p->alone_wanted && !a->wants) || (!empty && (a->unknown || p->alone)))
 		return PASS_PROGRESS;
@@ -174,7 +214,7 @@ static bool begin_busy_locked(struct pace *p, const struct asker *a, uint32_t ga
 {
 	p->anchor_ns = now_ns;
 	atomic_store(&p->wire->busy_since_ns, now_ns);
-	if (!a->bypass && !away_is(p) && atomic_load(&p->wire->gate) != gate) {
+	if (!a->bypass && !away_is() && atomic_load(&p->wire->gate) != gate) {
 		atomic_store(&p->wire->busy_since_ns, 0);
 		return false;
 	}
@@ -195,6 +235,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 		p->alone = false;
 		atomic_fetch_add_explicit(&p->wire->bypassed, 1, memory_order_relaxed);
 	}
+	l->first = began && p->turn_used != gate;
 	p->turn_used = gate;
 	p->alone |= a->unknown;
 	if (atomic_load(&f->submitted) == f->completed)
@@ -223,6 +264,20 @@ static void wait_begins_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 	if (!atomic_load_explicit(&p->wire->waiting, memory_order_relaxed))
 		atomic_store_explicit(&p->wire->waiting_since_ns, now_ns, memory_order_relaxed);
 	atomic_fetch_add(&p->wire->waiting, 1);
+}
+
+/*
+ * It was woken for a turn that is over: the processor had other things to do. meted, which takes it for stopped, is
+ * told that it waits anew. Value: so it is.
+ */
+static bool missed_locked(struct pace *p, struct asker *a, uint32_t gate, uint64_t now_ns)
+{
+	bool missed = a->gate_ns && gate != a->gate && !(gate & WIRE_OPEN) && !(a->gate & WIRE_OPEN);
+
+	a->gate = gate;
+	if (missed)
+		atomic_store_explicit(&p->wire->waiting_since_ns, now_ns, memory_order_relaxed);
+	return missed;
 }
 
 static void wait_ends_locked(struct pace *p, struct asker *a, uint64_t now_ns)
@@ -266,7 +321,7 @@ static uint64_t nap(const struct pace *p, const struct asker *a, uint64_t now_ns
 	uint64_t most = NAP_NS, bound = bound_of(p), lead = lead_of(bound, a->ns);
 
 	if (why == PASS_GATE)
-		most = away_nap(p, now_ns, most);
+		most = away_nap(most);
 	else if (remaining && remaining + a->ns > bound && a->ns <= bound)
 		most = (remaining + a->ns - bound) * pace_beside(p);
 	else if (remaining && a->ns > bound)
@@ -282,7 +337,7 @@ static void sleep_on(struct pace *p, enum pass why, uint32_t gate, uint32_t prog
 	if (why == PASS_GATE)
 		tick_wait(&p->wire->gate, gate, most_ns, true);
 	else
-		tick_wait(&p->progress, progress, most_ns, false);
+		pace_await(p, progress, most_ns);
 }
 
 /* A launch of unknown length holds the known ones up, or it would wait for ever beside a busy thread. */
@@ -301,8 +356,6 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	bool several, rings;
 	enum pass pass;
 
-	if (away_is(p))
-		away_look(p);
 	pthread_mutex_lock(&p->lock);
 	now = tick_now();
 	gate = atomic_load(&p->wire->gate);
@@ -323,7 +376,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 		pthread_mutex_unlock(&p->lock);
 		return false;
 	}
-	rings = pass == PASS_GATE && !a->gate_ns;
+	rings = pass == PASS_GATE && (missed_locked(p, a, gate, now) || !a->gate_ns);
 	if (pass == PASS_GATE)
 		wait_begins_locked(p, a, now);
 	else
@@ -335,9 +388,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	most = nap(p, a, now, pass, remaining_locked(p, now));
 	pthread_mutex_unlock(&p->lock);
 	if (rings)
-		pace_ring(p, WIRE_ON_DEMAND);
-	if (pass == PASS_GATE)
-		away_look(p);
+		pace_ring(p, WIRE_ON_DEMAND | WIRE_ON_WAIT);
 	/* The watcher may be waiting for another stream's work. */
 	if (!several || !markers_reap(p))
 		sleep_on(p, pass, gate, progress, most);

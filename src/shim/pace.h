@@ -29,7 +29,9 @@ struct chunk {
 	uint64_t word; /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
 	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
+	uint64_t begun_ns;	   /* with `start`: when it began, where that was seen before its end; else 0 */
 	bool idle;		   /* nothing was in flight when `start` was submitted */
+	bool first;		   /* of a turn: it may have waited for the end of another process's work */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
 };
@@ -53,6 +55,8 @@ struct pace {
 	uint32_t alone_wanted;	 /* launches of unknown length that wait for the rest to end */
 	uint32_t turn_used;	 /* the gate of the turn in which something was admitted */
 	bool busy;		 /* the page says so */
+	uint64_t idle_from_ns;	 /* it has not been since then */
+	uint64_t pause_told_ns;	 /* the idle_from_ns that meted has been told of as a pause */
 	bool edge_open;		 /* the last edge on the page is a begin */
 	uint64_t span_begin_ns, span_end_ns; /* busy without a gap; begin 0: none yet */
 	uint32_t chunk_head, chunk_tail;
@@ -60,6 +64,7 @@ struct pace {
 	/* the watcher's (watcher.c) */
 	_Atomic uint32_t kick;	   /* a futex: something is to be done */
 	_Atomic uint32_t progress; /* a futex: something has ended */
+	_Atomic uint32_t awaited;  /* threads that sleep on it */
 	_Atomic uint32_t watched;  /* the watcher runs */
 	/* of a program that paces itself (away.c) */
 	uint64_t away_since_ns, away_busy_ns;
@@ -78,6 +83,7 @@ struct launch {
 	CUstream handle; /* as the program named it */
 	bool per_thread;
 	bool began; /* nothing was in flight before it */
+	bool first; /* and nothing has been in this turn */
 	CUevent start;
 	uint64_t start_ns;
 	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
@@ -139,6 +145,7 @@ static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, ui
 	l->stream = s;
 	l->inc = inc;
 	l->mark = false;
+	l->start = NULL;
 	return true;
 }
 
@@ -149,6 +156,8 @@ void pace_end_slow(struct launch *l, CUresult r);
 /* After a call that returned when its work was done. */
 void pace_end_host(struct launch *l, CUresult r);
 void pace_kick(struct pace *p);
+/* Sleeps until something has ended that had not when p->progress was `progress`, or the time has passed. */
+void pace_await(struct pace *p, uint32_t progress, uint64_t most_ns);
 
 /* After the driver's call. */
 static inline void pace_end(struct launch *l, CUresult r)
@@ -171,6 +180,12 @@ void pace_attach(struct wire_page *page, unsigned int devices);
 /* For markers.c and watcher.c, with the lock of the pace held. */
 void pace_refresh_locked(struct pace *p, uint64_t now_ns);
 void pace_ring(const struct pace *p, uint32_t about);
+/* Something has ended; `idle`: and nothing is left. No lock is held. */
+void pace_ring_end(const struct pace *p, bool idle);
+/* Who stands at the open gate because of what was in flight would have room now. With the lock held. */
+bool pace_room_locked(struct pace *p, uint64_t now_ns);
+/* ... and is woken. No lock is held. */
+void pace_wake_gate(struct pace *p);
 /* How many processes of the tenant share the engine now: what they launch takes so many times as long. */
 uint64_t pace_beside(const struct pace *p);
 

@@ -5,9 +5,11 @@
  * libcuda.so.1. A path that leads back to the shim is recognised by the address of its cuInit and passed over.
  */
 #include "shim/start.h"
+#include "base/setting.h"
 #include "shim/account.h"
 #include "shim/attach.h"
 #include "shim/devices.h"
+#include "shim/faults.h"
 #include "shim/fork.h"
 #include "shim/log.h"
 #include "shim/symbols.h"
@@ -79,6 +81,11 @@ void start_pass(enum cuda_call call)
 	__atomic_store_n(entry(&shim_table, call), *entry(&shim_real, call), __ATOMIC_RELEASE);
 }
 
+void start_put(enum cuda_call call, void *function)
+{
+	__atomic_store_n(entry(&shim_table, call), function, __ATOMIC_RELEASE);
+}
+
 void *start_body(enum cuda_call call)
 {
 	return bodies[call] == *entry(&shim_real, call) ? NULL : bodies[call];
@@ -99,7 +106,7 @@ static void *try_driver(const char *path)
 
 static void *open_driver(void)
 {
-	const char *chosen = getenv("METE_DRIVER");
+	const char *chosen = setting_get("METE_DRIVER");
 	void *handle = NULL;
 
 	if (chosen && *chosen) {
@@ -150,6 +157,7 @@ static void start_locked(void)
 	fork_watch();
 	for (size_t i = 0; i < sizeof late_calls / sizeof *late_calls; i++)
 		start_pass(late_calls[i]);
+	faults_watch();
 }
 
 void shim_start(void)
@@ -180,13 +188,18 @@ static CUresult meter_locked(void)
 
 /*
  * meted comes first: a driver that is initialised could be used. CUDA_ERROR_SYSTEM_NOT_READY is documented as "a system
- * component that the driver needs is not ready yet", which is what it is; a later cuInit tries again.
+ * component that the driver needs is not ready yet", which is what it is; a later cuInit tries again. So it does after
+ * CUDA_ERROR_NOT_PERMITTED: meted is there, and lets no program of the grant begin.
  */
 static CUresult init_locked(unsigned int flags)
 {
 	CUresult r;
 
-	if (!account_attached() && account_attach() < 0) {
+	int attached = account_attached() ? 0 : account_attach();
+
+	if (attached < 0) {
+		if (attach_shut_out(attached))
+			return CUDA_ERROR_NOT_PERMITTED;
 		if (!attach_may_run_open())
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		log_line("METE_OPEN=1: this program runs without a limit");

@@ -38,6 +38,8 @@ static inline bool shim_has(enum cuda_call call)
 /* From now on programs reach our body of the call, or the driver's own function. */
 void start_treat(enum cuda_call call);
 void start_pass(enum cuda_call call);
+/* ... or this one, until one of the two above. */
+void start_put(enum cuda_call call, void *function);
 /* Our body where there is one, else NULL, whatever stands in the table just now. */
 void *start_body(enum cuda_call call);
 

@@ -9,18 +9,16 @@
 #include "shim/away.h"
 #include "shim/capture.h"
 #include "shim/markers.h"
+#include "shim/thread.h"
 #include "shim/tick.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 
 #define SLEEP_NS 1000000000u
 #define POLL_LEAST_NS 50000u
+#define PAUSE_LOOK_NS 50000u
 #define POLL_MOST_NS 500000u
 #define END_PATIENCE_NS 20000000u /* how long exit() waits for a watcher that is inside the driver */
-#define SIGSET_BYTES 8u		  /* the kernel's */
 
 static _Atomic bool ending; /* exit() has begun */
 static _Atomic uint32_t in_driver; /* watchers that may be inside the driver */
@@ -88,8 +86,37 @@ static void poll(struct pace *p)
 	tick_wait(&p->kick, kick, nap, false);
 }
 
+/* How long to sleep until a pause is one that meted wants to hear of. */
+static uint64_t pause_left_locked(const struct pace *p)
+{
+	uint64_t now = tick_now();
+
+	if (p->busy || !p->idle_from_ns || p->pause_told_ns == p->idle_from_ns ||
+	    !(atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_PAUSE))
+		return SLEEP_NS;
+	return now - p->idle_from_ns < WIRE_PAUSE_NS ? WIRE_PAUSE_NS - (now - p->idle_from_ns) : 0;
+}
+
+static void tell_pause(struct pace *p)
+{
+	bool is;
+
+	pthread_mutex_lock(&p->lock);
+	is = !pause_left_locked(p);
+	if (is)
+		p->pause_told_ns = p->idle_from_ns;
+	pthread_mutex_unlock(&p->lock);
+	if (is)
+		pace_ring(p, WIRE_ON_PAUSE);
+}
+
+/*
+ * In a pause that is about to be over it looks by itself, so that a program that launches again at once need not wake
+ * it: that costs the program more than everything else here.
+ */
 static void sleep_until_kicked(struct pace *p, uint32_t kick)
 {
+	uint64_t nap = 0;
 	bool nothing;
 
 	atomic_store(&p->asleep, 1);
@@ -103,11 +130,16 @@ static void sleep_until_kicked(struct pace *p, uint32_t kick)
 			s->flow[p->engine].claimed = false;
 		nothing = !s;
 		pace_idle_locked(p, tick_now());
+		nap = pause_left_locked(p);
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (nothing)
-		tick_wait(&p->kick, kick, SLEEP_NS, false);
+	if (nap < SLEEP_NS)
+		atomic_store(&p->asleep, 0);
+	if (nothing && nap)
+		tick_wait(&p->kick, kick, nap < PAUSE_LOOK_NS || nap == SLEEP_NS ? nap : PAUSE_LOOK_NS, false);
 	atomic_store(&p->asleep, 0);
+	if (nothing && nap < SLEEP_NS)
+		tell_pause(p);
 }
 
 /* One round. False: the driver is gone. */
@@ -137,8 +169,6 @@ static bool round_of(struct pace *p)
 	else if (!markers_wait(p, &r))
 		tick_wait(&p->kick, kick, POLL_LEAST_NS, false);
 	leave();
-	if (some)
-		away_look(p);
 	return r != CUDA_ERROR_DEINITIALIZED;
 }
 
@@ -147,8 +177,7 @@ static void *watch(void *data)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct pace *p = data;
 
-	pthread_detach(pthread_self());
-	syscall(SYS_prctl, PR_SET_NAME, "mete-watch", 0, 0, 0);
+	thread_begin("mete-watch");
 	if (enter()) {
 		shim_real.cuThreadExchangeStreamCaptureMode(&mode);
 		leave();
@@ -160,22 +189,16 @@ static void *watch(void *data)
 
 void watcher_start(struct pace *p)
 {
-	uint64_t all = UINT64_MAX, old = 0;
 	uint32_t none = 0;
-	int saved = errno;
-	pthread_t thread;
 
 	if (atomic_load_explicit(&p->watched, memory_order_relaxed) || atomic_load(&ending) ||
 	    !atomic_compare_exchange_strong(&p->watched, &none, 1))
 		return;
 	if (!atomic_exchange(&told_exit, true))
 		atexit(stay_out);
-	/* A new thread has the mask of its maker; the program's is as it was a moment later. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, SIGSET_BYTES);
-	if (pthread_create(&thread, NULL, watch, p))
+	if (!thread_start(watch, p))
 		atomic_store(&p->watched, 0);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
-	errno = saved;
+	away_keep();
 }
 
 void watcher_reset(void)

@@ -1,7 +1,7 @@
 /* arena.c: see arena.h. */
 #include "softdev/arena.h"
 
-#include "softdev/extent.h"
+#include "base/extent.h"
 
 #include <stdlib.h>
 #include <string.h>

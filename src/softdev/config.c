@@ -1,6 +1,7 @@
 /* config.c: see config.h. */
 #include "softdev/config.h"
 
+#include "base/setting.h"
 #include "base/size.h"
 #include "softdev/span.h"
 
@@ -15,7 +16,7 @@
 static int config_number(const char *name, unsigned long standard, unsigned long least, unsigned long most,
 			 unsigned long *ret, char *why, size_t why_bytes)
 {
-	const char *text = getenv(name);
+	const char *text = setting_get(name);
 	char *end;
 
 	*ret = standard;
@@ -34,7 +35,7 @@ static int config_number(const char *name, unsigned long standard, unsigned long
 static int config_size(const char *name, unsigned index, uint64_t standard, uint64_t least, uint64_t *ret, char *why,
 		       size_t why_bytes)
 {
-	const char *text = getenv(name), *comma;
+	const char *text = setting_get(name), *comma;
 	char item[64];
 	struct size size;
 	size_t n;
@@ -70,7 +71,7 @@ static int config_size(const char *name, unsigned index, uint64_t standard, uint
 
 static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why, size_t why_bytes)
 {
-	const char *text = getenv("METE_SOFT_CC");
+	const char *text = setting_get("METE_SOFT_CC");
 	unsigned major = 9, minor = 0;
 	char rest;
 
@@ -87,7 +88,7 @@ static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why
 /* A span of time in variable `name`. Value: 0 or -EINVAL. */
 static int config_span(const char *name, uint64_t standard, uint64_t least, uint64_t *ret, char *why, size_t why_bytes)
 {
-	const char *text = getenv(name);
+	const char *text = setting_get(name);
 
 	*ret = standard;
 	if (!text || !text[0])
@@ -101,7 +102,7 @@ static int config_span(const char *name, uint64_t standard, uint64_t least, uint
 /* How contexts share the device. */
 static int config_sharing(struct segment_config *c, char *why, size_t why_bytes)
 {
-	const char *time = getenv("METE_SOFT_TIME"), *sharing = getenv("METE_SOFT_SHARING");
+	const char *time = setting_get("METE_SOFT_TIME"), *sharing = setting_get("METE_SOFT_SHARING");
 
 	c->sharing = TIMELINE_SLICES;
 	if (sharing && !strcmp(sharing, "together")) {
@@ -140,7 +141,7 @@ static void config_uuid(uint8_t uuid[16], unsigned index)
 
 int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_t why_bytes)
 {
-	const char *name = getenv("METE_SOFT_NAME");
+	const char *name = setting_get("METE_SOFT_NAME");
 	unsigned long count, sms;
 	uint32_t major, minor;
 	int r;

@@ -4,10 +4,13 @@
 #include "softdev/array.h"
 #include "softdev/check.h"
 #include "softdev/event.h"
+#include "softdev/fault.h"
 #include "softdev/graph.h"
 #include "softdev/memory.h"
 #include "softdev/mempool.h"
+#include "softdev/log.h"
 #include "softdev/module.h"
+#include "softdev/segment_fault.h"
 #include "softdev/stream.h"
 #include "softdev/texture.h"
 
@@ -99,6 +102,13 @@ static CUresult heap_resize(struct context *c, size_t bytes)
 /* Takes what a context takes. Value: CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY, then nothing has changed. */
 static CUresult context_open(struct context *c)
 {
+	/* In this order: whoever loses the device does it the other way round. */
+	c->upsets = *segment_upsets(&driver.place, c->device->index);
+	atomic_store(segment_cancel(&driver.place, c->device->index), driver.ending);
+	if (segment_lost(driver.place.segment, c->device->index)) {
+		log_line("device %u is lost (`mete soft fault`)", c->device->index);
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	}
 	if (segment_charge(&driver.place, c->device->index, context_units(c->device)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	c->legacy = stream_new(c, CU_STREAM_DEFAULT, 0);
@@ -136,16 +146,27 @@ void context_fault(struct context *c, CUresult error)
 {
 	int none = 0;
 
-	atomic_compare_exchange_strong(&c->sticky, &none, (int)error);
+	if (!context_sticky(c) && atomic_compare_exchange_strong(&c->sticky, &none, (int)error))
+		fault_report(c, error);
+}
+
+CUresult context_sticky(struct context *c)
+{
+	int none = 0;
+
+	if (__builtin_expect(*segment_upsets(&driver.place, c->device->index) != c->upsets, 0))
+		atomic_compare_exchange_strong(&c->sticky, &none,
+					       (int)segment_upset_error(&driver.place, c->device->index));
+	return (CUresult)c->sticky;
 }
 
 /* ---- current ---- */
 
-static CUresult context_usable(const struct context *c)
+static CUresult context_usable(struct context *c)
 {
 	if (__builtin_expect(!c->active, 0))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	return (CUresult)c->sticky;
+	return context_sticky(c);
 }
 
 CUresult context_current(struct context **ret)

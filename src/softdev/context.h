@@ -24,6 +24,7 @@ struct context {
 	bool primary;
 	_Atomic bool active;
 	_Atomic int sticky;	     /* CUresult, 0 for none */
+	_Atomic uint32_t upsets;     /* segment_upsets() when it was opened */
 	_Atomic uint32_t pending;    /* operations submitted and not yet finished, over all streams */
 	_Atomic uint64_t heap_bytes; /* malloc in kernels, in use */
 	atomic_bool bad_free;	     /* a free in a kernel has been reported */
@@ -48,5 +49,7 @@ struct context *context_new(struct device *device, bool primary);
 CUresult context_current(struct context **ret);
 /* The context that a handle names, NULL meaning the current one. */
 CUresult context_find(CUcontext h, struct context **ret);
-/* The first fault wins. */
+/* The first fault wins, and is reported as an error of the device. */
 void context_fault(struct context *c, CUresult error);
+/* The sticky error, 0 for none; also one that has just come from outside. */
+CUresult context_sticky(struct context *c);

@@ -7,6 +7,7 @@
 #include "softdev/duration.h"
 #include "softdev/log.h"
 #include "softdev/mempool.h"
+#include "softdev/segment_fault.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -159,6 +160,8 @@ static void driver_exit(void)
 	if (driver.state != DRIVER_READY)
 		return;
 	atomic_store(&driver.ending, true);
+	for (uint32_t d = 0; d < driver.device_count; d++)
+		atomic_store(segment_cancel(&driver.place, driver.device[d].index), true);
 	handle_each(HANDLE_CONTEXT, context_end, NULL);
 }
 

@@ -14,6 +14,7 @@
 #include "softdev/graph.h"
 #include "softdev/log.h"
 #include "softdev/mempool.h"
+#include "softdev/segment_fault.h"
 #include "softdev/stream.h"
 #include "softdev/texture.h"
 
@@ -276,7 +277,7 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		.print = kernel_print,
 		.exact = check_exact(),
 		.timeout_ns = driver.check.timeout_ns,
-		.cancel = &driver.ending,
+		.cancel = segment_cancel(&driver.place, c->device->index),
 		.condition = graph_condition_set,
 		.condition_ctx = graph_launch_of_thread(),
 	};
@@ -309,7 +310,7 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		return ended;
 	if (!ended)
 		pace_remove(pace);
-	if (driver.ending)
+	if (driver.ending || (r > 0 && l.fault.kind == PTX_FAULT_CANCELLED))
 		return true;
 	e = r > 0 ? fault_error(l.fault.kind) : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	if (r > 0)

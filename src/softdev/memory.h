@@ -8,7 +8,7 @@
 #pragma once
 
 #include "softdev/driver.h"
-#include "softdev/extent.h"
+#include "base/extent.h"
 
 #include <pthread.h>
 

@@ -9,6 +9,7 @@
 
 #include "cuda_procs.h"
 #include "softdev/log.h"
+#include "softdev/fault.h"
 #include "softdev/usage.h"
 
 #include <string.h>
@@ -59,6 +60,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 	if (!ret || !id)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = usage_table(id);
+	if (!*ret)
+		*ret = fault_table(id);
 	if (*ret)
 		return CUDA_SUCCESS;
 	if (!atomic_exchange(&told, true))

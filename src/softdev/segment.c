@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/setting.h"
+#include "base/soft_dir.h"
 #include "softdev/config.h"
 #include "softdev/segment_time.h"
 
@@ -21,13 +23,27 @@
 #include <sys/stat.h>
 
 #define TOKEN_BASE (INT64_C(1) << 40) /* byte TOKEN_BASE + i of the segment's file is the lock of place i */
+#define PID_SPACE_BITS 24
+#define PID_ELSEWHERE 0x40000000u /* above every pid */
 #define LOCK_PATIENCE_NS 2000000u     /* after this a waiter asks whether the holder lives */
 
 static pthread_mutex_t lock_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- files ---- */
 
-/* A directory that is ours and that nobody else can write to. */
+/*
+ * Ours, and nobody else can write to it; or a common one, as /tmp is (sticky), of ours or of root: meted opens the
+ * folder like that for containers, whose programs may be of any user.
+ */
+static bool dir_fits(const struct stat *st)
+{
+	if (!S_ISDIR(st->st_mode))
+		return false;
+	if (st->st_mode & 022)
+		return st->st_mode & S_ISVTX && (!st->st_uid || st->st_uid == geteuid() || setting_inside());
+	return st->st_uid == geteuid();
+}
+
 static int dir_open(const char *dir, char *why, size_t why_bytes)
 {
 	struct stat st;
@@ -38,7 +54,7 @@ static int dir_open(const char *dir, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "software device: cannot make %s: %s", dir, strerror(-r));
 		return r;
 	}
-	if (lstat(dir, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
+	if (lstat(dir, &st) || !dir_fits(&st)) {
 		snprintf(why, why_bytes,
 			 "software device: %s is not a directory of this user alone; remove it or set METE_SOFT_DIR",
 			 dir);
@@ -49,31 +65,43 @@ static int dir_open(const char *dir, char *why, size_t why_bytes)
 
 static int dir_find(char dir[200], char *why, size_t why_bytes)
 {
-	const char *asked = getenv("METE_SOFT_DIR");
-	struct stat st;
+	const char *asked = setting_get("METE_SOFT_DIR");
 
-	if (asked && asked[0]) {
-		if (strlen(asked) >= 160 || asked[0] != '/') {
-			snprintf(why, why_bytes,
-				 "software device: METE_SOFT_DIR=%.60s: give an absolute path of at most 159 bytes",
-				 asked);
-			return -EINVAL;
-		}
-		snprintf(dir, 200, "%s", asked);
-	} else {
-		bool shm = !stat("/dev/shm", &st) && S_ISDIR(st.st_mode) && !access("/dev/shm", W_OK | X_OK);
-
-		snprintf(dir, 200, "%s/mete-soft-%u", shm ? "/dev/shm" : "/tmp", (unsigned)geteuid());
+	if (asked && asked[0] && (strlen(asked) >= 160 || asked[0] != '/')) {
+		snprintf(why, why_bytes,
+			 "software device: METE_SOFT_DIR=%.60s: give an absolute path of at most 159 bytes", asked);
+		return -EINVAL;
 	}
+	soft_dir_find(dir, 200);
 	return dir_open(dir, why, why_bytes);
 }
+
+/*
+ * The segment's file in a process that is going to lose the right to open files (METE_SOFT_SEALED=1: a worker behind a
+ * wall), to ask who lives. Elsewhere no descriptor is kept in somebody's process.
+ */
+static _Atomic int kept_fd = -1;
 
 static int segment_open_file(const char *dir)
 {
 	char path[PATH_MAX];
+	int fd, kept = atomic_load_explicit(&kept_fd, memory_order_relaxed);
 
 	snprintf(path, sizeof(path), "%s/segment", dir);
-	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && kept >= 0 && (errno == EPERM || errno == EACCES))
+		fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
+	return fd;
+}
+
+static void segment_keep_file(const char *dir)
+{
+	const char *sealed = getenv("METE_SOFT_SEALED");
+
+	if (sealed && !strcmp(sealed, "1") && atomic_load_explicit(&kept_fd, memory_order_relaxed) < 0)
+		atomic_store_explicit(&kept_fd, segment_open_file(dir), memory_order_relaxed);
 }
 
 static void object_path(const char *dir, uint64_t id, char path[PATH_MAX])
@@ -271,6 +299,14 @@ static void segment_unlock(struct segment_place *p)
 
 /* ---- attach ---- */
 
+/* The kernel's name of this process's pid namespace, cut to the bits that its names differ in. */
+static uint64_t own_pid_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino & ((UINT64_C(1) << PID_SPACE_BITS) - 1);
+}
+
 static uint64_t own_start_time(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/stat", "re");
@@ -282,7 +318,16 @@ static uint64_t own_start_time(void)
 	if (sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &start) != 1)
 		return 0;
-	return start;
+	return start % (UINT64_C(1) << (64 - PID_SPACE_BITS)) | own_pid_space() << (64 - PID_SPACE_BITS);
+}
+
+uint32_t segment_pid(const struct segment_place *p, uint32_t index)
+{
+	const struct segment_process *q = &p->segment->process[index], *own = &p->segment->process[p->index];
+
+	if ((q->start_time ^ own->start_time) >> (64 - PID_SPACE_BITS))
+		return PID_ELSEWHERE + index;
+	return (uint32_t)q->pid;
 }
 
 static void own_command(char command[64])
@@ -305,6 +350,7 @@ static int segment_make(int fd, struct segment *s, const char *dir, char *why, s
 {
 	struct segment_config config[SEGMENT_MAX_DEVICES];
 	uint64_t generation = s->generation, next = s->next_object;
+	uint32_t lost[SEGMENT_MAX_DEVICES] = { 0 };
 	int count = config_read(config, why, why_bytes), r;
 
 	if (count < 0)
@@ -320,6 +366,11 @@ static int segment_make(int fd, struct segment *s, const char *dir, char *why, s
 		object_path(dir, s->object[i].id, path);
 		unlink(path);
 	}
+	/* A lost device is one until somebody says that it is back. */
+	for (int d = 0; s->magic == SEGMENT_MAGIC && s->version == SEGMENT_VERSION && d < count; d++)
+		lost[d] = memcmp(s->device[d].config.uuid, config[d].uuid, sizeof(config[d].uuid))
+				  ? 0
+				  : atomic_load(&s->device[d].lost);
 	s->magic = 0;
 	memset((char *)s + sizeof(s->magic), 0, offsetof(struct segment, time) - sizeof(s->magic));
 	s->version = SEGMENT_VERSION;
@@ -329,6 +380,7 @@ static int segment_make(int fd, struct segment *s, const char *dir, char *why, s
 	s->next_object = next + 1;
 	for (int d = 0; d < count; d++) {
 		s->device[d].config = config[d];
+		s->device[d].lost = lost[d];
 		time_make(&s->time[d], &config[d]);
 	}
 	s->magic = SEGMENT_MAGIC;
@@ -465,6 +517,7 @@ int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why,
 		snprintf(why, why_bytes, "software device: cannot open %s/segment: %s", p.dir, strerror(-r));
 		return r;
 	}
+	segment_keep_file(p.dir);
 	while (flock(fd, LOCK_EX))
 		if (errno != EINTR)
 			return -errno;
@@ -611,6 +664,9 @@ static int object_hold(const char *path, int flags)
 	int r;
 
 	if (fd < 0)
+		return -errno;
+	/* In a container the tenant's processes may be of several users. Others see it too: a device for tests. */
+	if (flags & O_CREAT && setting_inside() && fchmod(fd, 0666))
 		return -errno;
 	r = file_lock(fd, F_RDLCK, 0);
 	return r ? r : steal_fd(&fd);

@@ -31,11 +31,12 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC 0x676573736574656dull
-#define SEGMENT_VERSION 3u
+#define SEGMENT_VERSION 4u
 #define SEGMENT_UNIT_BYTES 512u
 #define SEGMENT_MAX_DEVICES 16u
 #define SEGMENT_MAX_PROCESSES 1024u
 #define SEGMENT_MAX_OBJECTS 4096u
+#define SEGMENT_ERRORS 64u
 
 /* Written once, when the segment is made. */
 struct segment_config {
@@ -59,6 +60,16 @@ struct segment_device {
 	_Atomic uint64_t
 		used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
 	_Atomic uint64_t peak_units;
+	_Atomic uint32_t lost; /* segment_fault.h */
+	uint32_t unused;
+};
+
+/* An error of a device that was reported. */
+struct segment_error_place {
+	_Atomic uint64_t written; /* which one it is, and one: written last; 0: it is being written */
+	_Atomic uint32_t device, xid;
+	_Atomic int32_t pid;
+	uint32_t unused;
 };
 
 enum segment_kind {
@@ -73,12 +84,16 @@ struct segment_share {
 	_Atomic uint64_t peak_units;
 	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
 	_Atomic uint32_t running;  /* kernels by segment_kernel_begin() */
+	_Atomic uint32_t upsets;   /* counts errors from outside (segment_fault.h): contexts made before fail */
+	_Atomic uint32_t upset_error;
+	atomic_bool cancel; /* kernels under way end */
+	char unused[7];
 };
 
 struct segment_process {
 	_Atomic uint32_t kind;	     /* enum segment_kind */
 	_Atomic int32_t pid;	     /* in the process's own pid namespace */
-	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat */
+	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat, and above it 24 bits that name the pid namespace */
 	_Atomic uint32_t
 		owner; /* counts those who have had this place: no two of them have the same word in the lock */
 	uint32_t unused;
@@ -137,7 +152,9 @@ struct segment {
 	_Atomic uint32_t recoveries; /* how often a dead holder's lock was taken over */
 	_Atomic uint32_t places;     /* one above the highest place ever taken: bounds all scans */
 	_Atomic uint32_t objects;    /* likewise for objects */
-	uint32_t unused;
+	_Atomic uint32_t error_word; /* a futex: counts whatever those who wait for errors want to see */
+	_Atomic uint64_t errors;     /* so many there have been */
+	struct segment_error_place error[SEGMENT_ERRORS];
 	struct segment_device device[SEGMENT_MAX_DEVICES];
 	struct segment_process process[SEGMENT_MAX_PROCESSES];
 	struct segment_object object[SEGMENT_MAX_OBJECTS];
@@ -172,6 +189,9 @@ void segment_refund(struct segment_place *p, uint32_t device, uint64_t units);
 uint64_t segment_free_units(struct segment_place *p, uint32_t device);
 /* Clears the places of the dead and objects that nobody holds. */
 void segment_reap(struct segment_place *p);
+/* The pid of the process at this place, as this process sees it; a number above all pids when it is in another pid
+ * namespace (a container). */
+uint32_t segment_pid(const struct segment_place *p, uint32_t index);
 /* Whether somebody lives at this place. */
 bool segment_alive(const struct segment_place *p, uint32_t index);
 

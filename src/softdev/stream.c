@@ -497,7 +497,7 @@ static CUresult submit(struct stream *s, struct work *w, const struct point *poi
 		work_deinit(w);
 	else if (wait)
 		point_wait(&done);
-	return e ? e : wait ? (CUresult)s->context->sticky : CUDA_SUCCESS;
+	return e ? e : wait ? context_sticky(s->context) : CUDA_SUCCESS;
 }
 
 CUresult stream_submit(struct stream *s, struct work *w, bool wait)
@@ -592,7 +592,7 @@ CUresult stream_wait_context(struct context *c)
 	CUresult e = context_drain(c);
 
 	mempool_synchronised(c->device);
-	return c->sticky ? (CUresult)c->sticky : e;
+	return context_sticky(c) ? context_sticky(c) : e;
 }
 
 static void drain_if_on(void *object, void *arg)
@@ -721,5 +721,5 @@ CUresult stream_find(CUstream h, struct stream **ret)
 	*ret = handle_find(HANDLE_STREAM, h);
 	if (!*ret || (*ret)->legacy || (*ret)->per_thread)
 		return CUDA_ERROR_INVALID_HANDLE;
-	return (CUresult)(*ret)->context->sticky;
+	return context_sticky((*ret)->context);
 }

@@ -71,9 +71,9 @@ static bool value_wait_over(const CUstreamBatchMemOpParams *op)
 }
 
 /* Waits until the value is there, or the context has faulted and nobody will write it. */
-static void value_wait(const CUstreamBatchMemOpParams *op, const struct context *c)
+static void value_wait(const CUstreamBatchMemOpParams *op, struct context *c)
 {
-	for (unsigned spins = 0; !c->sticky && !driver.ending; spins++) {
+	for (unsigned spins = 0; !context_sticky(c) && !driver.ending; spins++) {
 		if (value_wait_over(op))
 			return;
 		if (spins < 100)
@@ -83,7 +83,7 @@ static void value_wait(const CUstreamBatchMemOpParams *op, const struct context 
 	}
 }
 
-static void value_run(const CUstreamBatchMemOpParams *op, const struct context *c)
+static void value_run(const CUstreamBatchMemOpParams *op, struct context *c)
 {
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
@@ -108,7 +108,7 @@ static void value_run(const CUstreamBatchMemOpParams *op, const struct context *
 
 bool work_values_try(const struct work *w, uint32_t *at)
 {
-	for (; *at < w->values.count && !w->context->sticky && !driver.ending; ++*at) {
+	for (; *at < w->values.count && !context_sticky(w->context) && !driver.ending; ++*at) {
 		const CUstreamBatchMemOpParams *op = &w->values.op[*at];
 		bool waits = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
 			     op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
@@ -129,7 +129,7 @@ static void host_run(const struct work *w)
 	if (w->kind == WORK_HOST)
 		w->host.f(w->host.data);
 	else
-		w->callback.f(w->callback.stream, (CUresult)w->context->sticky, w->callback.data);
+		w->callback.f(w->callback.stream, context_sticky(w->context), w->callback.data);
 	driver_in_callback = before;
 }
 
@@ -140,7 +140,7 @@ void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *
 	*k = (struct pace_kernel){ 0 };
 	if (after && after->device != w->context->device->index)
 		pace_wait_end(after);
-	if (!w->context->sticky) {
+	if (!context_sticky(w->context)) {
 		pthread_rwlock_rdlock(&share_lock);
 		ended = launch_run(w, k, after);
 		pthread_rwlock_unlock(&share_lock);
@@ -226,7 +226,7 @@ uint64_t work_run(struct work *w, struct stream *s)
 		host_run(w);
 		return 0;
 	}
-	if (w->context->sticky)
+	if (context_sticky(w->context))
 		return 0; /* a fault ends everything that was queued in the context */
 	switch (w->kind) {
 	case WORK_COPY:

@@ -26,6 +26,7 @@ static const struct row rows[] = {
 	[WIRE_SHARED] = { "SHARED", sizeof(struct wire_shared), false, 0, 0 },
 	[WIRE_EVENT] = { "EVENT", sizeof(struct wire_event), true, TEXT(wire_event, text) },
 	[WIRE_PROCESSES] = { "PROCESSES", sizeof(struct wire_processes), true, 0, 0 },
+	[WIRE_ERROR] = { "ERROR", sizeof(struct wire_error), true, 0, 0 },
 	[WIRE_PROCESSES_ARE] = { "PROCESSES_ARE", sizeof(struct wire_processes_are), false, 0, 0 },
 };
 

@@ -13,7 +13,17 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 2u
+/*
+ * Versions. HELLO and the head of WELCOME keep their form in all of them, so that both sides can say which they speak.
+ * meted serves clients of WIRE_VERSION_OLDEST up to its own; a client that is told WIRE_WRONG_VERSION comes again and
+ * speaks one version less, so a meted one release older serves it as well. What came with which:
+ * 2: the first that was released. 3: ERROR; the answers OUT_OF_SERVICE and QUARANTINED to HELLO, in whose place meted
+ * tells a client of version 2 FULL.
+ */
+#ifndef WIRE_VERSION /* a test builds the meted of the release before */
+#define WIRE_VERSION 3u
+#endif
+#define WIRE_VERSION_OLDEST 2u
 
 enum wire_type {
 	WIRE_HELLO = 1, /* -> WELCOME */
@@ -29,6 +39,7 @@ enum wire_type {
 	WIRE_EVENT, /* no answer: something the operator should know (over the driver's figure, unknown symbol, ...) */
 	WIRE_PROCESSES, /* -> PROCESSES_ARE: the tenant's processes, for NVML's process lists */
 	WIRE_PROCESSES_ARE,
+	WIRE_ERROR, /* no answer: a context of mine on a device answers an error from now on, whatever it is asked */
 };
 
 enum wire_status {
@@ -38,6 +49,8 @@ enum wire_status {
 	WIRE_WRONG_VERSION,
 	WIRE_FULL, /* no place in a table; the remedy is the operator's */
 	WIRE_UNKNOWN_OBJECT, /* IMPORT: not exported under this grant; its owner is charged elsewhere */
+	WIRE_OUT_OF_SERVICE, /* HELLO: a device of the grant is being drained, or has been; WELCOME names the grant */
+	WIRE_QUARANTINED, /* HELLO: the tenant's programs faulted too often; WELCOME names it, and `wait_s` */
 };
 
 struct wire_header {
@@ -78,7 +91,7 @@ struct wire_welcome { /* carries two descriptors: the page, the doorbell */
 	uint32_t device_count;
 	int32_t host_pid; /* the client's pid as meted and the driver see it */
 	uint32_t resumed; /* 1: the page is the one this process had before */
-	uint32_t unused;
+	uint32_t wait_s; /* WIRE_QUARANTINED: for how long; 0: until the operator says so */
 	uint64_t grant_id;
 	char grant_name[64];
 	struct wire_device device[WIRE_MAX_DEVICES];
@@ -145,6 +158,12 @@ struct wire_event {
 	uint32_t device;
 	uint32_t unused;
 	char text[200]; /* one line, NUL-terminated */
+};
+
+struct wire_error {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t error; /* CUresult */
 };
 
 struct wire_processes {

@@ -49,7 +49,13 @@ enum wire_listen {
 		1 << 0, /* ... a thread begins to wait at the gate, or work is submitted with nothing in flight */
 	WIRE_ON_IDLE = 1 << 1, /* ... the last work in flight has ended */
 	WIRE_ON_EDGE = 1 << 2, /* ... anything has ended */
+	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
+	WIRE_ON_PAUSE =
+		1 << 4, /* ... the last work has ended, and nothing has followed for WIRE_PAUSE_NS or may at once */
 };
+
+/* A program that waits for each of its kernels goes on within this: nobody is woken for that. */
+#define WIRE_PAUSE_NS 100000ull
 
 #define WIRE_CUTS 32u
 
@@ -73,12 +79,13 @@ struct wire_turn {
 	_Atomic uint32_t class_1; /* 1 + enum arbiter_class; 0: not said */
 	_Atomic uint32_t weight;
 	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: charged_ns and lag_ns are from then */
+	_Atomic uint64_t charged_busy_ns; /* and busy_ns below was this: the next meted charges what came after it */
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
 	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */
 	_Atomic uint32_t waiting;		     /* threads at the closed gate */
 	_Atomic uint32_t flags;			     /* enum wire_turn_flags */
-	_Atomic uint64_t waiting_since_ns;
+	_Atomic uint64_t waiting_since_ns; /* or since it was last awake there and had missed its turn */
 	_Atomic uint64_t needs_ns;  /* predicted length of the launch that waits; 0: not known */
 	_Atomic uint64_t waited_ns; /* the time that threads have spent at the gate, in all */
 	/* written by the client, read for display */
@@ -127,6 +134,14 @@ struct wire_trace {
 		head; /* records written so far: a place is filled, then this is raised; old ones are overwritten */
 	struct wire_record record[WIRE_RECORDS];
 };
+
+/* So many edges stand there unread that meted should come before it wants to: its doorbell is rung. */
+static inline bool wire_edge_many(struct wire_turn *t)
+{
+	return atomic_load_explicit(&t->edge_head, memory_order_relaxed) -
+		       atomic_load_explicit(&t->edge_tail, memory_order_relaxed) >=
+	       WIRE_EDGES / 2;
+}
 
 /* The client notes an edge. False: the ring is full. */
 static inline bool wire_edge_put(struct wire_turn *t, uint64_t at_ns, bool begins)

@@ -1,52 +1,72 @@
 /*
- * remote_cuda_test.c: the generated remote client and dispatcher of the driver API, end to end.
+ * remote_cuda_test.c: the generated remote client and worker of the driver API, end to end over remote_ends.h.
  *
- * This thread is the program: it calls a table that cuda_remote_fill() has filled. Another is the worker: it reads
- * requests from a byte ring and executes them on a small backend: a memory of 4 KiB, streams that only count.
+ * This is the program: it calls a table that holds the client's functions; what it asks for is executed on a small
+ * backend: a memory of 4 KiB, handles that are addresses of a table.
  */
 #include "base/tap.h"
 #include "cuda_remote.h"
-#include "remote_ring.h"
+#include "remote/client/call.h"
+#include "remote/worker/worker.h"
 
-#include <pthread.h>
+static struct cuda_table backend;
 
-static struct ring requests, replies;
-static struct ring_link client;
-static bool cut; /* the client has no link */
+#define END_CALL enum cuda_call
+#define END_COUNT CUDA_CALL_COUNT
+#define END_RESULT CUresult
+#define END_OK CUDA_SUCCESS
+#define END_LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+#define END_NOT_SUPPORTED CUDA_ERROR_NOT_SUPPORTED
+#define END_INVALID_HANDLE CUDA_ERROR_INVALID_HANDLE
+#define END_TRAITS cuda_remote_traits
+#define END_DRIVER backend
+#include "remote_ends.h"
 
-struct remote_link *cuda_remote_link(void)
+static const struct cuda_table *const cuda = &cuda_remote_table;
+
+uint64_t client_use_stream(struct client_call *c, CUstream stream)
 {
-	return cut ? NULL : &client.link;
+	if (stream == CU_STREAM_PER_THREAD)
+		return ID_STREAM_PER_THREAD;
+	return !stream || stream == CU_STREAM_LEGACY ? ID_STREAM_LEGACY : client_use(c, KIND_STREAM, stream);
 }
 
-/* The backend. */
+int32_t client_use_device(struct client_call *c, CUdevice device)
+{
+	if (device < 0 || device > 2)
+		end_fail(c, CUDA_ERROR_INVALID_DEVICE);
+	c->session = &end_session;
+	return device + END_DEVICES;
+}
+
+CUstream worker_find_stream(struct work *work, uint64_t id, bool *known)
+{
+	*known = true;
+	return id <= ID_STREAM_PER_THREAD ? (CUstream)(uintptr_t)id : worker_find(work, KIND_STREAM, id, known);
+}
+
+/* The backend: handles are places in a table, so that it knows a foreign one. */
 
 #define DEVICE_BASE 0x700000000000u
 static uint8_t device_memory[4096];
-static size_t device_used;
-static int streams, executed;
+static int executed;
+static char place[64];
+static int places;
 
-static uint8_t *device_at(CUdeviceptr at, size_t size)
+static void *place_make(void)
+{
+	return &place[places++];
+}
+
+static bool place_is(const void *handle)
+{
+	return (const char *)handle >= place && (const char *)handle < place + places;
+}
+
+bool worker_range(struct work *work, CUdeviceptr at, size_t bytes)
 {
 	return at >= DEVICE_BASE && at - DEVICE_BASE <= sizeof(device_memory) &&
-			       size <= sizeof(device_memory) - (at - DEVICE_BASE) ?
-		       device_memory + (at - DEVICE_BASE) :
-		       NULL;
-}
-
-static CUresult backend_init(unsigned int flags)
-{
-	executed++;
-	return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-static CUresult backend_count(int *count)
-{
-	executed++;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = 3;
-	return CUDA_SUCCESS;
+	       bytes <= sizeof(device_memory) - (at - DEVICE_BASE);
 }
 
 static CUresult backend_name(char *name, int len, CUdevice dev)
@@ -56,77 +76,130 @@ static CUresult backend_name(char *name, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-static CUresult backend_alloc(CUdeviceptr *dptr, size_t bytesize)
-{
-	executed++;
-	if (bytesize > sizeof(device_memory) - device_used) {
-		*dptr = 0xbad;
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*dptr = DEVICE_BASE + device_used;
-	device_used += bytesize;
-	return CUDA_SUCCESS;
-}
-
-static CUresult backend_free(CUdeviceptr dptr)
-{
-	executed++;
-	device_used = 0;
-	return device_at(dptr, 0) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 static CUresult backend_write(CUdeviceptr to, const void *from, size_t size)
 {
-	uint8_t *at = device_at(to, size);
-
 	executed++;
-	if (!at || !from)
+	if (!from)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(at, from, size);
+	memcpy(device_memory + (to - DEVICE_BASE), from, size);
 	return CUDA_SUCCESS;
 }
 
 static CUresult backend_read(void *to, CUdeviceptr from, size_t size)
 {
-	const uint8_t *at = device_at(from, size);
-
 	executed++;
-	if (!at || !to)
+	if (!to)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(to, at, size);
+	memcpy(to, device_memory + (from - DEVICE_BASE), size);
 	return CUDA_SUCCESS;
 }
 
+static CUstream filled_on;
+
 static CUresult backend_fill(CUdeviceptr to, unsigned char value, size_t n, CUstream stream)
 {
-	uint8_t *at = device_at(to, n);
-
 	executed++;
-	if (!at)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	memset(at, value, n);
+	filled_on = stream;
+	memset(device_memory + (to - DEVICE_BASE), value, n);
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_fill_2d(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
+				CUstream stream)
+{
+	executed++;
 	return CUDA_SUCCESS;
 }
 
 static CUresult backend_stream_create(CUstream *stream, unsigned int flags)
 {
 	executed++;
-	*stream = (CUstream)(uintptr_t)(0x1000 + ++streams);
+	*stream = place_make();
 	return CUDA_SUCCESS;
+}
+
+static CUresult backend_stream_destroy(CUstream stream)
+{
+	executed++;
+	return place_is(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult backend_stream_synchronize(CUstream stream)
 {
 	executed++;
-	return (uintptr_t)stream > 0x1000 + (uintptr_t)streams ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+	return stream == CU_STREAM_LEGACY || place_is(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult backend_event_create(CUevent *event, unsigned int flags)
+{
+	executed++;
+	*event = place_make();
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_event_record(CUevent event, CUstream stream)
+{
+	executed++;
+	return place_is(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult backend_load(CUmodule *module, const char *name)
+{
+	*module = place_make();
+	return CUDA_SUCCESS;
 }
 
 static CUresult backend_get_function(CUfunction *function, CUmodule module, const char *name)
 {
 	executed++;
+	if (!place_is(module))
+		return CUDA_ERROR_INVALID_HANDLE;
 	if (!name || strcmp(name, "saxpy"))
 		return CUDA_ERROR_NOT_FOUND;
-	*function = (CUfunction)((uintptr_t)module + 1);
+	*function = (CUfunction)((char *)module + 1000);
+	return CUDA_SUCCESS;
+}
+
+static int function_attribute = 7;
+
+static CUresult backend_function_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+	executed++;
+	*value = function_attribute;
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_set_function_attribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+	executed++;
+	function_attribute = value;
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_unload(CUmodule module)
+{
+	executed++;
+	return place_is(module) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUgraphNode graph_nodes[3];
+
+static CUresult backend_graph_create(CUgraph *graph, unsigned int flags)
+{
+	executed++;
+	*graph = place_make();
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_graph_add(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
+{
+	static int added;
+
+	executed++;
+	for (size_t i = 0; i < count; i++)
+		if (dependencies[i] != graph_nodes[i])
+			return CUDA_ERROR_INVALID_VALUE;
+	*node = graph_nodes[added++] = place_make();
 	return CUDA_SUCCESS;
 }
 
@@ -136,180 +209,366 @@ static CUresult backend_graph_nodes(CUgraph graph, CUgraphNode *nodes, size_t *c
 
 	executed++;
 	for (size_t i = 0; i < room; i++)
-		nodes[i] = (CUgraphNode)(i < 3 ? 100 + i : 0);
+		nodes[i] = i < 3 ? graph_nodes[i] : NULL;
 	*count = 3;
 	return CUDA_SUCCESS;
+}
+
+static CUresult backend_instantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t size)
+{
+	executed++;
+	if (error_node)
+		*error_node = graph_nodes[1];
+	snprintf(log, size, "the second node");
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult backend_prefetch(CUdeviceptr at, size_t count, CUmemLocation location, unsigned int flags,
 				 CUstream stream)
 {
 	executed++;
-	if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || location.id != 5)
+	if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || location.id != END_DEVICES + 2)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-static const struct cuda_table backend = {
-	.cuInit = backend_init,
-	.cuDeviceGetCount = backend_count,
+static CUresult backend_texture(CUtexObject *texture, const CUDA_RESOURCE_DESC *desc, const CUDA_TEXTURE_DESC *tex,
+				const CUDA_RESOURCE_VIEW_DESC *view)
+{
+	executed++;
+	if (desc->resType == CU_RESOURCE_TYPE_ARRAY && !place_is(desc->res.array.hArray))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*texture = desc->resType == CU_RESOURCE_TYPE_ARRAY ? 0x4001 : desc->res.linear.devPtr;
+	return view ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult backend_texture_get(CUDA_RESOURCE_DESC *desc, CUtexObject texture)
+{
+	executed++;
+	*desc = (CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_ARRAY,
+				      .res.array.hArray = (CUarray)&place[texture - 0x4001] };
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_array(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	executed++;
+	*array = (CUarray)place;
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_create(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+			       unsigned long long flags)
+{
+	executed++;
+	if (prop->win32HandleMetaData || prop->location.id != END_DEVICES + 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	*handle = 0x5000;
+	return CUDA_SUCCESS;
+}
+
+static CUresult backend_properties(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+	executed++;
+	prop->location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, END_DEVICES + 1 };
+	return handle == 0x5000 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult backend_batch(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+			      const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	executed++;
+	if (params->count != 2 || params->paramArray[1].writeValue.value != 22 || params->ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*node = place_make();
+	return CUDA_SUCCESS;
+}
+
+static struct cuda_table backend = {
 	.cuDeviceGetName = backend_name,
-	.cuMemAlloc_v2 = backend_alloc,
-	.cuMemFree_v2 = backend_free,
 	.cuMemcpyHtoD_v2 = backend_write,
 	.cuMemcpyDtoH_v2 = backend_read,
 	.cuMemsetD8Async = backend_fill,
+	.cuMemsetD2D16Async = backend_fill_2d,
 	.cuStreamCreate = backend_stream_create,
+	.cuStreamDestroy_v2 = backend_stream_destroy,
 	.cuStreamSynchronize = backend_stream_synchronize,
+	.cuEventCreate = backend_event_create,
+	.cuEventRecord = backend_event_record,
 	.cuModuleGetFunction = backend_get_function,
+	.cuFuncGetAttribute = backend_function_attribute,
+	.cuFuncSetAttribute = backend_set_function_attribute,
+	.cuModuleUnload = backend_unload,
+	.cuGraphCreate = backend_graph_create,
+	.cuGraphAddEmptyNode = backend_graph_add,
 	.cuGraphGetNodes = backend_graph_nodes,
+	.cuGraphInstantiate_v2 = backend_instantiate,
+	.cuGraphAddBatchMemOpNode = backend_batch,
 	.cuMemPrefetchAsync_v2 = backend_prefetch,
+	.cuTexObjectCreate = backend_texture,
+	.cuTexObjectGetResourceDesc = backend_texture_get,
+	.cuArrayCreate_v2 = backend_array,
+	.cuMemCreate = backend_create,
+	.cuMemGetAllocationPropertiesFromHandle = backend_properties,
+	.cuModuleLoad = backend_load,
 };
 
-static int worker_end; /* what ended the worker: 0 closed, below 0 a malformed message */
+/* A call that is written by hand at both ends takes the generated one's place. */
 
-static void *worker(void *arg)
+CUresult client_cuModuleLoad(CUmodule *module, const char *name)
 {
-	static uint64_t message[LINK_BYTES / 8], reply[LINK_BYTES / 8];
-	struct cuda_remote_session session = {.table = &backend};
-	size_t size;
+	struct client_call c;
+	void *handle;
+	uint64_t id;
 
-	while ((size = ring_read_message(&requests, message, sizeof(message)))) {
-		int r = cuda_remote_dispatch(&session, message, size, reply, sizeof(reply));
-
-		if (r < 0) {
-			worker_end = r;
-			break;
-		}
-		if (r == CUDA_REMOTE_REPLY)
-			ring_write(&replies, reply, ((struct remote_head *)reply)->size);
+	client_call(&c, CUDA_CALL_cuModuleLoad);
+	handle = client_mint(&c, KIND_MODULE, NULL, &id);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof(id));
+		remote_put_string(&c.out, name);
+		client_send(&c);
 	}
-	ring_close(&replies);
-	ring_close(&requests);
-	return NULL;
+	if (c.result == CUDA_SUCCESS)
+		*module = handle;
+	return client_end(&c);
 }
 
-static void test_memory(const struct cuda_table *cuda)
+int worker_cuModuleLoad(struct work *work)
+{
+	const char *name;
+	CUmodule module;
+	uint64_t id;
+
+	remote_get(&work->in, &id, sizeof(id));
+	name = remote_take_string(&work->in);
+	if (work->in.bad)
+		return -EPROTO;
+	work->result = (int32_t)work->driver->cuModuleLoad(&module, name);
+	return worker_add(work, KIND_MODULE, id, module, 0);
+}
+
+static void test_memory(void)
 {
 	uint8_t data[600], back[600];
-	CUdeviceptr a = 0, b = 7;
+	static uint8_t large[100000];
+	int before;
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7);
-	is(cuda->cuMemAlloc_v2(&a, 4000), CUDA_SUCCESS);
-	is(a, DEVICE_BASE);
-	is(cuda->cuMemAlloc_v2(&b, 4000), CUDA_ERROR_OUT_OF_MEMORY);
-	is(b, 7); /* a call that failed changes nothing here */
-	is(cuda->cuMemcpyHtoD_v2(a + 1, data, sizeof(data)), CUDA_SUCCESS);
-	is(cuda->cuMemcpyDtoH_v2(back, a + 1, sizeof(back)), CUDA_SUCCESS);
+	is(cuda->cuMemcpyHtoD_v2(DEVICE_BASE + 1, data, sizeof(data)), CUDA_SUCCESS);
+	is(cuda->cuMemcpyDtoH_v2(back, DEVICE_BASE + 1, sizeof(back)), CUDA_SUCCESS);
 	ok(!memcmp(back, data, sizeof(data)));
-	is(cuda->cuMemcpyHtoD_v2(a, NULL, 4), CUDA_ERROR_INVALID_VALUE);
-	is(cuda->cuMemcpyDtoH_v2(NULL, a, 4), CUDA_ERROR_INVALID_VALUE);
-	is(cuda->cuMemcpyHtoD_v2(a, data, 0), CUDA_SUCCESS);
+	is(cuda->cuMemcpyHtoD_v2(DEVICE_BASE, NULL, 4), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuMemcpyDtoH_v2(NULL, DEVICE_BASE, 4), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuMemcpyHtoD_v2(DEVICE_BASE, data, 0), CUDA_SUCCESS);
+	/* Addresses that are not the session's reach nothing; nor does what fits no message. */
+	before = executed;
 	is(cuda->cuMemcpyDtoH_v2(back, 5, 4), CUDA_ERROR_INVALID_VALUE);
-}
-
-/* What does not fit a message is answered, not sent; the link lives on. */
-static void test_too_large(const struct cuda_table *cuda)
-{
-	static uint8_t large[100000];
-	int count = 0, before = executed;
-
+	is(cuda->cuMemcpyDtoH_v2(back, (uintptr_t)data, 4), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuMemcpyDtoH_v2(back, DEVICE_BASE + 4090, 7), CUDA_ERROR_INVALID_VALUE);
 	is(cuda->cuMemcpyHtoD_v2(DEVICE_BASE, large, sizeof(large)), CUDA_ERROR_NOT_SUPPORTED);
 	is(cuda->cuMemcpyDtoH_v2(large, DEVICE_BASE, sizeof(large)), CUDA_ERROR_NOT_SUPPORTED);
 	is(cuda->cuMemcpyDtoH_v2(large, DEVICE_BASE, SIZE_MAX - 3), CUDA_ERROR_NOT_SUPPORTED);
 	is(executed, before);
-	is(cuda->cuDeviceGetCount(&count), CUDA_SUCCESS);
-	is(count, 3);
+	is(end_yields, 5); /* who waits lets others go on */
 }
 
-static void test_fire_and_forget(const struct cuda_table *cuda)
+static void test_fills(void)
 {
-	uint8_t back[4] = {0};
-	CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0}, device = {CU_MEM_LOCATION_TYPE_DEVICE, 5};
-	CUstream stream = NULL;
-	int before = client.messages, count;
+	int before = executed, waited = end_waited;
+
+	is(cuda->cuMemsetD8_v2(DEVICE_BASE, 9, 16), CUDA_SUCCESS);
+	ok(filled_on == CU_STREAM_LEGACY && device_memory[15] == 9);
+	is(cuda->cuMemsetD8_v2_ptds(DEVICE_BASE, 8, 16), CUDA_SUCCESS);
+	ok(filled_on == CU_STREAM_PER_THREAD && device_memory[15] == 8);
+	is(cuda->cuMemsetD8Async_ptsz(DEVICE_BASE, 7, 16, NULL), CUDA_SUCCESS);
+	ok(filled_on == CU_STREAM_PER_THREAD);
+	is(cuda->cuMemsetD8Async_ptsz(DEVICE_BASE, 7, 16, CU_STREAM_LEGACY), CUDA_SUCCESS);
+	ok(filled_on == CU_STREAM_LEGACY);
+	is(executed, before + 4);
+	/* Rows: the last one ends where the memory ends. */
+	is(cuda->cuMemsetD2D16Async(DEVICE_BASE, 1024, 1, 512, 4, NULL), CUDA_SUCCESS);
+	is(cuda->cuMemsetD2D16Async(DEVICE_BASE + 1024, 1024, 1, 256, 3, NULL), CUDA_SUCCESS);
+	is(executed, before + 6);
+	is(cuda->cuMemsetD2D16Async(DEVICE_BASE, 1024, 1, 513, 4, NULL), CUDA_SUCCESS);
+	is(cuda->cuMemsetD2D16Async(DEVICE_BASE, SIZE_MAX / 2, 1, 1, 4, NULL), CUDA_SUCCESS);
+	is(executed, before + 6);
+	is(end_waited, waited);
+	/* What went wrong where nobody waited is told once, by the next call that reports, and the first of it. */
+	is(cuda->cuStreamSynchronize(NULL), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuStreamSynchronize(NULL), CUDA_SUCCESS);
+}
+
+static void test_objects(void)
+{
+	CUstream stream = NULL, old;
+	CUevent event = NULL;
+	int waited = end_waited, before;
 
 	is(cuda->cuStreamCreate(&stream, 0), CUDA_SUCCESS);
-	is((uintptr_t)stream, 0x1001);
-	for (int i = 0; i < 200; i++)
-		cuda->cuMemsetD8Async(DEVICE_BASE, (unsigned char)i, 4, stream);
-	is(cuda->cuMemcpyDtoH_v2(back, DEVICE_BASE, 4), CUDA_SUCCESS);
-	is(back[3], 199);
-	is(client.messages - before, 202);
-	/* What went wrong where nobody waited is told once, by the next call that blocks, and the first of it. */
-	is(cuda->cuMemsetD8Async(1, 0, 4, stream), CUDA_SUCCESS);
-	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, host, 0, stream), CUDA_SUCCESS);
-	is(cuda->cuDeviceGetCount(&count), CUDA_SUCCESS);
-	is(cuda->cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+	is(cuda->cuEventCreate(&event, 0), CUDA_SUCCESS);
+	is(cuda->cuEventRecord(event, stream), CUDA_SUCCESS);
+	is(end_waited, waited);
 	is(cuda->cuStreamSynchronize(stream), CUDA_SUCCESS);
-	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, device, 0, stream), CUDA_SUCCESS);
-	is(cuda->cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(end_waited, waited + 1);
+	ok(!place_is(stream) && !place_is(event)); /* the driver's handles stay where they are */
+	/* What is wrong is answered here; but nothing at all is the driver's to judge. */
+	before = end_messages;
+	is(cuda->cuStreamCreate(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuStreamCreate(&old, 77), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuEventRecord((CUevent)stream, stream), CUDA_ERROR_INVALID_HANDLE);
+	is(cuda->cuEventRecord((CUevent)0x1234, stream), CUDA_ERROR_INVALID_HANDLE);
+	is(cuda->cuStreamDestroy_v2(CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_HANDLE);
+	is(end_messages, before);
+	is(cuda->cuEventRecord(NULL, stream), CUDA_ERROR_INVALID_HANDLE);
+	is(end_messages, before + 1);
+	old = stream;
+	is(cuda->cuStreamDestroy(stream), CUDA_SUCCESS);
+	is(cuda->cuStreamDestroy_v2(old), CUDA_ERROR_INVALID_HANDLE);
+	is(cuda->cuEventRecord(event, old), CUDA_ERROR_INVALID_HANDLE);
+	is(cuda->cuStreamSynchronize(NULL), CUDA_SUCCESS);
 }
 
-static void test_shapes(const struct cuda_table *cuda)
+static void test_modules(void)
 {
-	char name[32] = "unchanged";
-	CUfunction function = NULL;
-	CUgraphNode nodes[5] = {0};
-	size_t count = 0;
+	CUmodule module = NULL;
+	CUfunction function = NULL, again = NULL;
+	int value = 0, before;
 
-	is(cuda->cuDeviceGetName(name, -1, 2), CUDA_ERROR_NOT_SUPPORTED);
-	is(cuda->cuDeviceGetName(name, sizeof(name), 2), CUDA_SUCCESS);
-	is_str(name, "device 2");
-	is(cuda->cuModuleGetFunction(&function, (CUmodule)64, "saxpy"), CUDA_SUCCESS);
-	is((uintptr_t)function, 65);
-	is(cuda->cuModuleGetFunction(&function, (CUmodule)64, ""), CUDA_ERROR_NOT_FOUND);
-	is(cuda->cuModuleGetFunction(&function, (CUmodule)64, NULL), CUDA_ERROR_NOT_FOUND);
-	is(cuda->cuGraphGetNodes((CUgraph)1, NULL, &count), CUDA_SUCCESS);
+	is(cuda->cuModuleLoad(&module, "file"), CUDA_SUCCESS);
+	is(cuda->cuModuleGetFunction(&function, module, "saxpy"), CUDA_SUCCESS);
+	is(cuda->cuModuleGetFunction(&again, module, "saxpy"), CUDA_SUCCESS);
+	ok(function == again);
+	is(cuda->cuModuleGetFunction(&again, module, ""), CUDA_ERROR_NOT_FOUND);
+	is(cuda->cuModuleGetFunction(&again, module, NULL), CUDA_ERROR_NOT_FOUND);
+	/* Asked once, until it is set. */
+	before = executed;
+	for (int i = 0; i < 5; i++)
+		is(cuda->cuFuncGetAttribute(&value, 0, function), CUDA_SUCCESS);
+	is(value, 7);
+	is(executed, before + 1);
+	is(cuda->cuFuncSetAttribute(function, 8, 11), CUDA_SUCCESS);
+	is(cuda->cuFuncGetAttribute(&value, 0, function), CUDA_SUCCESS);
+	is(value, 11);
+	/* A module's functions go with it. */
+	is(cuda->cuModuleUnload(module), CUDA_SUCCESS);
+	is(cuda->cuFuncSetAttribute(function, 8, 11), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void test_graphs(void)
+{
+	CUstreamBatchMemOpParams operations[2] = { { 0 } };
+	CUDA_BATCH_MEM_OP_NODE_PARAMS params = { .count = 2, .paramArray = operations };
+	CUgraph graph = NULL;
+	CUgraphNode a[3] = { 0 }, nodes[5] = { 0 }, wrong = NULL, foreign = (CUgraphNode)graph_nodes;
+	CUgraphExec exec = NULL;
+	char log[32] = "", name[32] = "unchanged";
+	size_t count = 0;
+	int before;
+
+	is(cuda->cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+	is(cuda->cuGraphAddEmptyNode(&a[0], graph, NULL, 0), CUDA_SUCCESS);
+	is(cuda->cuGraphAddEmptyNode(&a[1], graph, a, 1), CUDA_SUCCESS);
+	is(cuda->cuGraphAddEmptyNode(&a[2], graph, a, 2), CUDA_SUCCESS);
+	before = executed;
+	is(cuda->cuGraphAddEmptyNode(&wrong, graph, &foreign, 1), CUDA_ERROR_INVALID_HANDLE);
+	is(cuda->cuGraphAddEmptyNode(&wrong, graph, a, SIZE_MAX / 2), CUDA_ERROR_INVALID_VALUE);
+	ok(executed == before && !wrong);
+	is(cuda->cuGraphGetNodes(graph, NULL, &count), CUDA_SUCCESS);
 	is(count, 3);
 	count = 2;
-	is(cuda->cuGraphGetNodes((CUgraph)1, nodes, &count), CUDA_SUCCESS);
-	ok(nodes[0] == (CUgraphNode)100 && nodes[1] == (CUgraphNode)101 && !nodes[2] && count == 3);
+	is(cuda->cuGraphGetNodes(graph, nodes, &count), CUDA_SUCCESS);
+	ok(nodes[0] == a[0] && nodes[1] == a[1] && !nodes[2] && count == 3);
 	count = 5;
-	is(cuda->cuGraphGetNodes((CUgraph)1, nodes, &count), CUDA_SUCCESS);
-	ok(nodes[2] == (CUgraphNode)102 && !nodes[3] && count == 3);
+	is(cuda->cuGraphGetNodes(graph, nodes, &count), CUDA_SUCCESS);
+	ok(nodes[2] == a[2] && !nodes[3] && count == 3);
+	/* What a failing call tells. */
+	is(cuda->cuGraphInstantiate_v2(&exec, graph, &wrong, log, sizeof(log)), CUDA_ERROR_INVALID_VALUE);
+	ok(wrong == a[1] && !exec);
+	is_str(log, "the second node");
+	/* What a record points to, and the addresses in there. */
+	operations[0].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	operations[0].waitValue.address = DEVICE_BASE;
+	operations[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	operations[1].writeValue.address = DEVICE_BASE + 4;
+	operations[1].writeValue.value = 22;
+	is(cuda->cuGraphAddBatchMemOpNode(&wrong, graph, a, 3, &params), CUDA_SUCCESS);
+	operations[1].writeValue.address = (uintptr_t)log;
+	before = executed;
+	is(cuda->cuGraphAddBatchMemOpNode(&wrong, graph, a, 3, &params), CUDA_ERROR_INVALID_VALUE);
+	params.paramArray = NULL;
+	params.ctx = (CUcontext)a[0];
+	is(cuda->cuGraphAddBatchMemOpNode(&wrong, graph, a, 3, &params), CUDA_ERROR_INVALID_HANDLE);
+	is(executed, before);
+	is(cuda->cuDeviceGetName(name, -1, 2), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuDeviceGetName(name, sizeof(name), 2), CUDA_SUCCESS);
+	is_str(name, "device 12");
+	is(cuda->cuDeviceGetName(name, sizeof(name), 3), CUDA_ERROR_INVALID_DEVICE);
 }
 
-static void test_lost_link(const struct cuda_table *cuda)
+static void test_records(void)
 {
-	static const uint64_t nonsense[2] = {16 | UINT64_C(0xffff) << 32, 0};
-	int count = 9;
+	CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 }, device = { CU_MEM_LOCATION_TYPE_DEVICE, 2 };
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 }, .win32HandleMetaData = &host },
+			    got;
+	CUDA_ARRAY_DESCRIPTOR shape = { .Width = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
+	CUDA_RESOURCE_DESC desc = { .resType = CU_RESOURCE_TYPE_ARRAY };
+	CUmemGenericAllocationHandle handle = 0;
+	CUtexObject texture = 0;
+	CUarray array = NULL;
 
-	cut = true;
-	is(cuda->cuInit(0), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	cut = false;
-	/* A malformed message ends the session, and then the link is lost for good. */
-	ring_write(&requests, nonsense, sizeof(nonsense));
-	is(cuda->cuDeviceGetCount(&count), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	is(count, 9);
-	is(cuda->cuDeviceGetCount(&count), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, device, 0, NULL), CUDA_SUCCESS);
+	is(cuda->cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	is(cuda->cuMemPrefetchAsync_v2(DEVICE_BASE, 1, host, 0, NULL), CUDA_SUCCESS);
+	is(cuda->cuStreamSynchronize(NULL), CUDA_ERROR_INVALID_VALUE);
+	is(cuda->cuMemCreate(&handle, 64, &prop, 0), CUDA_SUCCESS);
+	ok(handle && handle != 0x5000);
+	is(cuda->cuMemGetAllocationPropertiesFromHandle(&got, handle), CUDA_SUCCESS);
+	is(got.location.id, 1);
+	is(cuda->cuMemGetAllocationPropertiesFromHandle(&got, 0x5000), CUDA_ERROR_INVALID_HANDLE);
+	/* A member of a union is a handle when its tag says so. Textures are what kernels get: the driver's own. */
+	is(cuda->cuArrayCreate_v2(&array, &shape), CUDA_SUCCESS);
+	desc.res.array.hArray = array;
+	is(cuda->cuTexObjectCreate(&texture, &desc, NULL, NULL), CUDA_SUCCESS);
+	is(texture, 0x4001);
+	memset(&desc, 0, sizeof(desc));
+	is(cuda->cuTexObjectGetResourceDesc(&desc, texture), CUDA_SUCCESS);
+	ok(desc.res.array.hArray == array);
+	desc.res.array.hArray = (CUarray)place;
+	is(cuda->cuTexObjectCreate(&texture, &desc, NULL, NULL), CUDA_ERROR_INVALID_HANDLE);
+	desc = (CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_LINEAR, .res.linear.devPtr = DEVICE_BASE };
+	is(cuda->cuTexObjectCreate(&texture, &desc, NULL, NULL), CUDA_SUCCESS);
+	is(texture, DEVICE_BASE);
+}
+
+static void test_line(void)
+{
+	CUcontext context;
+	char name[16] = "unchanged";
+
+	/* Nobody has written it, or it cannot work. */
+	is(end_refusals, 0);
+	is(cuda->cuCtxCreate_v2(&context, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is(cuda->cuIpcOpenMemHandle_v2(NULL, (CUipcMemHandle){ 0 }, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is(end_refusals, 2);
+	/* The driver lacks it. */
+	is(cuda->cuProfilerStart(), CUDA_SUCCESS);
+	is(cuda->cuStreamSynchronize(NULL), CUDA_ERROR_NOT_SUPPORTED);
+	end_cut = true;
+	is(cuda->cuDeviceGetName(name, sizeof(name), 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is(cuda->cuProfilerStart(), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is_str(name, "unchanged");
 }
 
 int main(void)
 {
-	struct cuda_table cuda = {0};
-	pthread_t thread;
-	int count = 0;
-
 	tap_begin();
-	ring_link_init(&client, &requests, &replies);
-	cuda_remote_fill(&cuda);
-	ok(!cuda.cuLaunchKernel && cuda.cuMemAlloc_v2);
-	pthread_create(&thread, NULL, worker, NULL);
-	is(cuda.cuInit(0), CUDA_SUCCESS);
-	is(cuda.cuInit(1), CUDA_ERROR_INVALID_VALUE);
-	is(cuda.cuDeviceGetCount(&count), CUDA_SUCCESS);
-	is(count, 3);
-	is(cuda.cuDeviceGetCount(NULL), CUDA_ERROR_INVALID_VALUE);
-	test_memory(&cuda);
-	test_too_large(&cuda);
-	test_fire_and_forget(&cuda);
-	test_shapes(&cuda);
-	is(client.begun, 0);
-	test_lost_link(&cuda);
-	pthread_join(thread, NULL);
-	is(worker_end, -EPROTO);
-	is(client.begun, 0);
+	test_memory();
+	test_fills();
+	test_objects();
+	test_modules();
+	test_graphs();
+	test_records();
+	test_line();
 	return tap_end();
 }

@@ -82,6 +82,28 @@ static void shared_addresses(void)
 	works(cuMemFree(p));
 }
 
+/* What goes with a context makes room for as many others: of streams and events that are alive when it ends. */
+static void again(void)
+{
+	CUcontext a;
+	CUstream s[8];
+	CUevent e[8];
+
+	for (int round = 0; round < 4; round++) {
+		needs(kit_context(&a, 0, kit.dev));
+		for (int i = 0; i < 8; i++) {
+			works(cuStreamCreate(&s[i], i & 1 ? CU_STREAM_NON_BLOCKING : 0));
+			works(cuEventCreate(&e[i], 0));
+			works(cuEventRecord(e[i], s[i]));
+		}
+		works(cuEventDestroy(e[round]));
+		works(cuStreamSynchronize(s[7]));
+		works(cuCtxDestroy(a));
+	}
+	works(cuCtxSetCurrent(kit.context));
+	works(cuCtxSynchronize());
+}
+
 static void limits(void)
 {
 	size_t v = 0;
@@ -99,6 +121,7 @@ int main(void)
 	stack();
 	death();
 	shared_addresses();
+	again();
 	limits();
 	return kit_end();
 }

@@ -171,6 +171,53 @@ static void refused(CUdeviceptr a)
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(to, 0, 16));
 }
 
+/* Many copies in one call: lines, and boxes between memory and an array. */
+static void batches(CUdeviceptr a, CUdeviceptr b)
+{
+	CUdeviceptr sources[3] = { (CUdeviceptr)(uintptr_t)from, a, a + 100 }, targets[3] = { a, b, b + 1000 };
+	size_t bytes[3] = { 2000, 500, 300 }, firsts[2] = { 0, 1 };
+	CUmemcpyAttributes attributes[2] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM },
+					     { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY } };
+	CUDA_ARRAY3D_DESCRIPTOR shape = {
+		.Width = 8, .Height = 4, .Format = CU_AD_FORMAT_UNSIGNED_INT16, .NumChannels = 1
+	};
+	CUDA_MEMCPY3D_BATCH_OP boxes[2] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+					      .extent = { .width = 8, .height = 4, .depth = 1 } } };
+	int version = 0;
+	CUarray array;
+	CUstream s;
+
+	works(cuDriverGetVersion(&version));
+	if (version < 13000)
+		return;
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	pattern(9);
+	works(cuMemcpyBatchAsync(targets, sources, bytes, 3, attributes, firsts, 2, s));
+	works(cuStreamSynchronize(s));
+	works(cuMemcpyDtoH(to, b, 2000));
+	ok(!memcmp(to, from, 500) && !memcmp(to + 1000, from + 100, 300));
+	firsts[1] = 3;
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyBatchAsync(targets, sources, bytes, 3, attributes, firsts, 2, s));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyBatchAsync(targets, sources, bytes, 0, attributes, firsts, 1, s));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyBatchAsync(targets, sources, bytes, 3, attributes, firsts, 1, NULL));
+
+	needs(cuArray3DCreate(&array, &shape));
+	boxes[1] = boxes[0];
+	boxes[0].src.type = boxes[1].dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+	boxes[0].dst.type = boxes[1].src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+	boxes[0].src.op.ptr.ptr = (CUdeviceptr)(uintptr_t)from;
+	boxes[0].src.op.ptr.rowLength = 10; /* in elements */
+	boxes[0].dst.op.array.array = boxes[1].src.op.array.array = array;
+	boxes[1].dst.op.ptr.ptr = b;
+	works(cuMemcpy3DBatchAsync(2, boxes, 0, s));
+	works(cuStreamSynchronize(s));
+	works(cuMemcpyDtoH(to, b, 64));
+	ok(!memcmp(to, from, 16) && !memcmp(to + 16, from + 20, 16) && !memcmp(to + 48, from + 60, 16));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync(2, boxes, 1, s));
+	works(cuArrayDestroy(array));
+	works(cuStreamDestroy(s));
+}
+
 int main(void)
 {
 	CUdeviceptr a, b;
@@ -183,6 +230,7 @@ int main(void)
 	boxes_2d();
 	boxes_3d(a);
 	between_devices(a);
+	batches(a, b);
 	refused(a);
 	works(cuMemFree(a));
 	works(cuMemFree(b));

@@ -5,7 +5,8 @@
  * under a grant. So nothing here says which sizes a device has: kit_begin() finds out. Memory is compared by
  * cuMemGetInfo before and after, to the byte; a test that leaves memory behind fails in kit_end().
  *
- *   METE_TEST_WAY     direct or shim, for checks that hold only under a grant (default: direct)
+ *   METE_TEST_WAY     direct, shim or, over a worker, wall or remote: for checks that hold only under a grant, and for
+ *                     what is refused away from the driver's process (default: direct)
  *   METE_TEST_IMAGES  the folder of the fat binaries
  */
 #pragma once
@@ -27,6 +28,7 @@
 struct kit {
 	bool soft;	/* the software device lies at the bottom */
 	bool shim;	/* a grant lies in between */
+	bool worker;	/* so does another process: no managed memory, no sharing of memory between processes */
 	size_t granule; /* plain allocations are taken from the device in multiples of this */
 	int driver;	/* cuDriverGetVersion */
 	CUdevice dev;
@@ -92,13 +94,21 @@ static inline bool kit_is_soft(CUdevice dev)
 	return cuDeviceGetName(name, sizeof name, dev) == CUDA_SUCCESS && strstr(name, "software device");
 }
 
+static inline bool kit_over_worker(void)
+{
+	const char *way = getenv("METE_TEST_WAY");
+
+	return way && (!strcmp(way, "wall") || !strcmp(way, "remote"));
+}
+
 /* cuInit, device 0, its primary context made current. Descriptors are counted from here on. */
 static inline void kit_begin(void)
 {
 	const char *way = getenv("METE_TEST_WAY");
 	size_t free_bytes;
 
-	kit.shim = way && !strcmp(way, "shim");
+	kit.worker = kit_over_worker();
+	kit.shim = kit.worker || (way && !strcmp(way, "shim"));
 	needs(cuInit(0));
 	needs(cuDriverGetVersion(&kit.driver));
 	needs(cuDeviceGet(&kit.dev, 0));

@@ -143,6 +143,7 @@ static void managed(CUmodule module)
 	unsigned int *h, wrong = 0;
 	CUdeviceptr p;
 
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&p, 0, CU_MEM_ATTACH_GLOBAL));
 	needs(cuMemAllocManaged(&p, 1 * MIB, CU_MEM_ATTACH_GLOBAL));
 	if (kit.soft || kit.shim)
 		is(before - kit_free(), kit_taken(1 * MIB));

@@ -51,6 +51,7 @@ static void host_memory(void)
 		cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&local));
 }
 
+/* Also over a worker, where both sides have a copy of it. */
 static void managed_memory(void)
 {
 	unsigned int managed = 0, type = 0;

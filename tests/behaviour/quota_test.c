@@ -44,6 +44,7 @@ static CUresult take_pitched(struct taken *t, size_t bytes)
 	return cuMemAllocPitch(&t->p, &pitch, 2048, (bytes + 2047) / 2048, 4);
 }
 
+/* Over a worker as well: there it is the device's, and copied. */
 static CUresult take_managed(struct taken *t, size_t bytes)
 {
 	return cuMemAllocManaged(&t->p, bytes, CU_MEM_ATTACH_GLOBAL);

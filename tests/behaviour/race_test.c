@@ -70,7 +70,10 @@ static CUresult take(struct piece *t, size_t bytes)
 		r = cuMemAlloc(&t->p, bytes);
 		break;
 	case MANAGED:
-		r = cuMemAllocManaged(&t->p, bytes, CU_MEM_ATTACH_GLOBAL);
+		if (kit.worker) /* there is none away from the driver's process */
+			r = cuMemAlloc(&t->p, bytes);
+		else
+			r = cuMemAllocManaged(&t->p, bytes, CU_MEM_ATTACH_GLOBAL);
 		break;
 	case PHYSICAL:
 		bytes = (bytes + VMM_GRANULE - 1) / VMM_GRANULE * VMM_GRANULE;
@@ -199,6 +202,7 @@ static int process(unsigned int number)
 		return 1;
 	kit.soft = kit_is_soft(kit.dev);
 	kit.granule = kit.soft ? 512 : 2 * MIB;
+	kit.worker = kit_over_worker();
 	meet(0);
 	if (cuMemGetInfo(&free_bytes, &total))
 		return 1;
@@ -228,6 +232,9 @@ static int process(unsigned int number)
 		free(c);
 		c = next;
 	}
+	/* Over a worker a free has happened when the next call that waits has returned. */
+	if (cuCtxSynchronize())
+		atomic_fetch_add(&arena->errors, 1);
 	meet(6);
 	if (cuMemGetInfo(&free_bytes, &total) || free_bytes / kit.granule * kit.granule != atomic_load(&arena->room))
 		atomic_fetch_add(&arena->errors, 1);

@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	self = argv[0];
 	if (argc > 1)
 		return list_devices();
-	kit.shim = way && !strcmp(way, "shim");
+	kit.shim = way && strcmp(way, "direct") != 0;
 	read_variable(&machine, "METE_TEST_MACHINE");
 	read_variable(&grant, "METE_TEST_GRANT");
 	if (machine.count < 2)

@@ -7,6 +7,8 @@
  *   mark FILE     makes FILE                     die           ends by SIGKILL
  *   poke OFFSET   a kernel writes 4 bytes at that place of the last allocation: "poke OFFSET RESULT"
  *   spin          waits for a kernel without end: "spin RESULT"
+ *   copy S        copies 8 MiB there and back and compares, for S seconds or until it fails: "copying" after the first
+ *                 time, "copy RESULT" at the end; -1: something else came back
  */
 #include <cuda.h>
 
@@ -94,6 +96,37 @@ static void poke(const char *offset)
 	printf("poke %s %d\n", offset, launch("poke", p + strtoull(offset, NULL, 10)));
 }
 
+static int copy_once(CUdeviceptr there, unsigned char *from, unsigned char *to, size_t bytes, unsigned int round)
+{
+	int r;
+
+	for (size_t i = 0; i < bytes; i += 61)
+		from[i] = (unsigned char)(i * 7 + round);
+	memset(to, 0, bytes);
+	r = (int)cuMemcpyHtoD(there, from, bytes);
+	if (!r)
+		r = (int)cuMemcpyDtoH(to, there, bytes);
+	return r ? r : memcmp(from, to, bytes) ? -1 : 0;
+}
+
+static void copy(const char *seconds)
+{
+	size_t bytes = 8 << 20;
+	unsigned char *from = calloc(1, bytes), *to = malloc(bytes);
+	time_t end = time(NULL) + atoi(seconds);
+	CUdeviceptr there;
+	int r = (int)cuMemAlloc(&there, bytes);
+
+	for (unsigned int round = 0; !r && from && to && (!round || time(NULL) < end); round++) {
+		r = copy_once(there, from, to, bytes, round);
+		if (!round && !r)
+			printf("copying\n");
+	}
+	printf("copy %d\n", r);
+	free(from);
+	free(to);
+}
+
 static void info(void)
 {
 	size_t available, total;
@@ -149,7 +182,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (!started && (!strcmp(word, "alloc") || !strcmp(word, "info") || !strcmp(word, "spin")))
+		if (!started &&
+		    (!strcmp(word, "alloc") || !strcmp(word, "info") || !strcmp(word, "spin") || !strcmp(word, "copy")))
 			use_device(0);
 		if (!strcmp(word, "device"))
 			use_device(atoi(argument(argv, &i)));
@@ -169,6 +203,8 @@ int main(int argc, char **argv)
 			poke(argument(argv, &i));
 		else if (!strcmp(word, "spin"))
 			printf("spin %d\n", launch("spin", 0));
+		else if (!strcmp(word, "copy"))
+			copy(argument(argv, &i));
 		else if (!strcmp(word, "die"))
 			raise(SIGKILL);
 		else

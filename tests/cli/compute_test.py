@@ -8,6 +8,11 @@ import place
 from place import wait_for
 
 
+# The store's tables in its first version.
+FIRST = {'grants': 'id name uid gid kind libcuda libnvml runner_pid runner_start created overcommit'.split(),
+         'shares': 'grant_id place device_index uuid name total_bytes granule_bytes quota_units target_units'.split()}
+
+
 class Words(place.MeteTest):
     def share(self, name, device=0):
         return self.grant(name)['devices'][device]
@@ -115,9 +120,14 @@ class Words(place.MeteTest):
         self.assertEqual(self.json('devices')['devices'][1]['policy'], 'weighted')
         os.kill(self.daemon_pid(), signal.SIGKILL)
         store = sqlite3.connect(os.path.join(self.runtime, 'mete.db'))
-        for column in ('policy', 'class', 'cores', 'cores_limit', 'weight', 'turn_ns', 'frozen'):
-            store.execute(f'ALTER TABLE shares DROP COLUMN {column}')
-        store.execute('DROP TABLE defaults')
+        tables = [name for name, in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            if table not in FIRST:
+                store.execute(f'DROP TABLE {table}')
+                continue
+            for column in [row[1] for row in store.execute(f'PRAGMA table_info({table})')]:
+                if column not in FIRST[table]:
+                    store.execute(f'ALTER TABLE {table} DROP COLUMN {column}')
         store.execute('PRAGMA user_version = 1')
         store.commit()
         store.close()

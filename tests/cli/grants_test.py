@@ -12,7 +12,7 @@ class Schema:
     """Exactly these fields at least, each of its type; a type in a tuple may be missing or null."""
     DEVICE = {'driver': str, 'index': int, 'uuid': str, 'name': str, 'total_bytes': int, 'promised_bytes': int,
               'held_bytes': int, 'used_bytes': (int, None), 'granule_bytes': int, 'policy': str,
-              'promised_cores': float}
+              'promised_cores': float, 'state': str, 'reason': str, 'since': (int, None), 'faults': int, 'drained': bool}
     SHARE = {'index': int, 'uuid': str, 'quota_bytes': int, 'target_bytes': (int, None), 'held_bytes': int,
              'peak_bytes': int, 'refused': int, 'policy': str, 'cores': (float, None), 'cores_limit': float,
              'weight': (int, None), 'class': str, 'turn_ms': (float, None), 'frozen': bool, 'tier': str,
@@ -20,7 +20,8 @@ class Schema:
     HELD = {'index': int, 'held_bytes': int, 'credit_bytes': int, 'peak_bytes': int}
     PROCESS = {'pid': int, 'command': str, 'attached': bool, 'devices': [HELD]}
     GRANT = {'name': str, 'id': int, 'driver': object, 'state': str, 'socket': str, 'runner_pid': (int, None),
-             'devices': [SHARE], 'processes': [PROCESS], 'events': list}
+             'devices': [SHARE], 'processes': [PROCESS], 'events': list, 'faults': int, 'quarantined': bool,
+             'quarantined_for_s': (int, None)}
 
 
 def check(test, schema, value, at='$'):
@@ -66,7 +67,7 @@ class Lists(place.MeteTest):
         soft = [device for device in devices if device['driver'] == 'soft']
         self.assertEqual([(d['total_bytes'], d['promised_bytes'], d['held_bytes']) for d in soft], [(GIB, 0, 0)] * 2)
         lines = self.mete('devices').stdout.splitlines()
-        self.assertEqual(lines[0].split(), ['DEVICE', 'DRIVER', 'TOTAL', 'PROMISED', 'HELD', 'USED', 'UUID', 'NAME'])
+        self.assertEqual(lines[0].split(), ['DEVICE', 'DRIVER', 'TOTAL', 'PROMISED', 'HELD', 'USED', 'STATE', 'UUID', 'NAME'])
         self.assertEqual(len(lines), 1 + len(devices))
         self.assertIn('1 GiB', lines[1])
         self.assertIn('mete software device', self.mete('devices').stdout)
@@ -235,7 +236,7 @@ class Words(place.MeteTest):
         self.assertIn('bash', self.complete('mete', 'run', '--mem', '1G', 'bas'))
         self.assertIn('bash', self.complete('mete', 'run', '--', 'bas'))
         self.assertEqual(self.complete('mete', 'so'), ['soft'])
-        self.assertEqual(self.complete('mete', 'soft', ''), ['run', 'devices'])
+        self.assertEqual(self.complete('mete', 'soft', ''), ['run', 'devices', 'fault'])
         self.assertEqual(self.complete('mete', 'soft', 'run', '--err'), ['--error-exitcode'])
         self.assertEqual(self.complete('mete', 'soft', 'run', '--check', 'st'), ['strict'])
         self.assertIn('bash', self.complete('mete', 'soft', 'run', '-D', '1', '--cc', '8.0', 'bas'))

@@ -290,8 +290,9 @@ class Top(place.MeteTest):
             self.assertEqual(set(document), {'time', 'devices', 'grants'})
             self.assertEqual([grant['name'] for grant in document['grants']], ['team'])
             self.assertEqual(len(document['devices']), 2)
-        spans = [b['time'] - a['time'] for a, b in zip(documents, documents[1:])]
-        self.assertTrue(all(span > 0.1 for span in spans), spans)
+        times = [document['time'] for document in documents]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(times[2] - times[0], 0.2)  # one may be late, on a busy machine
         process = self.start('top', '--json', '-d', '0.1')
         for _ in range(3):
             json.loads(process.stdout.readline())

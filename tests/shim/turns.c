@@ -85,28 +85,39 @@ static void case_edges(void)
 	ok(sum >= 32 * MS && sum < host + 1 * MS);
 }
 
-/* Work of declared length (METE_SOFT_DURATION): what the page says is what the device served. */
+/* Busy time of n kernels of 1 ms, waited for at the end or each. */
+static uint64_t busy_of(int n, bool each)
+{
+	for (int i = 0; i < n; i++) {
+		is(launch(busy, 0, stream), CUDA_SUCCESS);
+		if (each)
+			is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	return take_edges(WIRE_COMPUTE, NULL);
+}
+
+/*
+ * Work of declared length (METE_SOFT_DURATION): what the page says is what the device served, never less. A little more
+ * comes of clocks that are compared: on a busy machine not each time is as good.
+ */
 static void case_exact(void)
 {
 	uint64_t sum;
 
 	setup();
 	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (int i = 0; i < 100; i++)
-		is(launch(busy, 0, stream), CUDA_SUCCESS);
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, NULL);
-	printf("# %.3f ms for 100 ms\n", (double)sum / 1e6);
-	ok(sum >= 97 * MS && sum < 110 * MS); /* of clocks that are compared on a busy machine */
-	for (int i = 0; i < 50; i++) {
-		is(launch(busy, 0, stream), CUDA_SUCCESS);
-		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	for (unsigned int each = 0; each < 2; each++) {
+		for (unsigned int tries = 0; tries < 5; tries++) {
+			sum = busy_of(50, each);
+			printf("# %.3f ms for 50 ms\n", (double)sum / 1e6);
+			ok(sum >= 48 * MS);
+			if (sum < 55 * MS)
+				break;
+		}
+		ok(sum < 55 * MS);
 	}
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, NULL);
-	printf("# %.3f ms for 50 ms\n", (double)sum / 1e6);
-	ok(sum >= 48 * MS && sum < 60 * MS);
 }
 
 /* While tier T3 has the channels off, what is in flight stands still: no busy time, and no length of a kernel. */
@@ -525,7 +536,7 @@ static void ask(const char *word)
 static void case_away(void)
 {
 	struct wire_turn *t;
-	uint64_t before, took;
+	uint64_t before, took, least = UINT64_MAX;
 	pthread_t thread;
 	uint64_t ns = 1 * MS;
 
@@ -546,9 +557,22 @@ static void case_away(void)
 	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
 	took = now_ns() - before;
 	printf("# %.1f ms for 100 ms at a quarter\n", (double)took / 1e6);
-	ok(took >= 20 * MS + 300 * MS); /* the patience, and a quarter of the device but for a burst */
+	ok(took >= 300 * MS); /* a quarter of the device but for a burst */
 	ask("start");
-	nap(50 * MS);
+	nap(100 * MS);
+	/* That meted is gone is learnt at once, whatever else happens. */
+	for (int i = 0; i < 4; i++) {
+		ask("kill");
+		before = now_ns();
+		is(launch(busy, 5 * MS, stream), CUDA_SUCCESS);
+		took = now_ns() - before;
+		least = took < least ? took : least;
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+		ask("start");
+		nap(100 * MS);
+	}
+	printf("# %.1f ms until a launch passes\n", (double)least / 1e6);
+	ok(least < 15 * MS);
 	pthread_create(&thread, NULL, launch_one, &ns);
 	nap(400 * MS); /* meted is back, and its gate is closed */
 	is(atomic_load(&launched), 0);
@@ -557,6 +581,146 @@ static void case_away(void)
 	is(atomic_load(&launched), 1);
 	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
 	wait_idle(WIRE_COMPUTE);
+}
+
+/* What began first and ends last is busy from its begin on, whatever another stream does in between. */
+static void case_begun(void)
+{
+	CUstream second;
+	uint64_t sum;
+
+	setup();
+	is(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
+	for (int i = 0; i < 3; i++) { /* lengths are learnt: what is not known runs alone */
+		is(launch(busy, 100 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+		is(launch(busy, 1 * MS, second), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(second), CUDA_SUCCESS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	take_edges(WIRE_COMPUTE, NULL);
+	is(launch(busy, 100 * MS, stream), CUDA_SUCCESS);
+	nap(50 * MS);
+	is(launch(busy, 1 * MS, second), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	sum = take_edges(WIRE_COMPUTE, NULL);
+	printf("# %.3f ms busy\n", (double)sum / 1e6);
+	ok(sum >= 80 * MS);
+}
+
+/* What did not fit beside work in flight does when that ends before it should have: nobody waits for a look around. */
+static void case_room(void)
+{
+	uint64_t ns = 25 * MS, least = UINT64_MAX, from, to;
+	struct wire_turn *t;
+	unsigned int block = 1 + 300 * MS / (50 * US) % 1000;
+	void *params[] = { &ns };
+	pthread_t thread;
+	uint64_t long_ns = 300 * MS;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 300 * MS, stream), CUDA_SUCCESS); /* so long it is, as far as is known */
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(launch(other, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	for (int i = 0; i < 5; i++) {
+		wait_idle(WIRE_COMPUTE);
+		atomic_store(&launched, 0);
+		gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 450 * MS);
+		is(cu.cuLaunchKernel(busy, 1, 1, 1, block, 1, 1, 0, stream, params, NULL), CUDA_SUCCESS);
+		from = now_ns();
+		pthread_create(&thread, NULL, launch_one, &long_ns);
+		pthread_join(thread, NULL);
+		to = now_ns();
+		least = to - from < least ? to - from : least;
+		is(atomic_load(&launched), 1);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	printf("# %.3f ms at least\n", (double)least / 1e6);
+	ok(atomic_load(&t->waited_ns) > 0);
+	ok(least < 36 * MS); /* looks around come every 20 ms */
+}
+
+static long bells(int fd)
+{
+	char rings[4096];
+	ssize_t n = read(fd, rings, sizeof rings);
+
+	return n > 0 ? n / 8 : 0;
+}
+
+/* A pause is told of once, when it has lasted; before that it may be the time between two launches. */
+static void case_pause(void)
+{
+	char path[512];
+	long rung = 0;
+	int fd;
+
+	setup();
+	snprintf(path, sizeof path, "%s/bell", getenv("TEST_FOLDER"));
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ok(fd >= 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	nap(5 * MS);
+	bells(fd);
+	atomic_store(&turn(WIRE_COMPUTE)->listen, WIRE_ON_PAUSE);
+	for (int i = 0; i < 5; i++) {
+		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+		wait_idle(WIRE_COMPUTE);
+		for (int n = 0; n < 2000 && !(rung = bells(fd)); n++)
+			nap(1 * MS);
+		nap(20 * MS);
+		is(rung + bells(fd), 1);
+	}
+	close(fd);
+}
+
+/* Who is woken for a turn that is over by then says that it is awake. */
+static void case_missed(void)
+{
+	uint64_t ns = 1 * MS, since;
+	struct wire_turn *t;
+	pthread_t thread;
+	char path[512];
+	int fd;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	snprintf(path, sizeof path, "%s/bell", getenv("TEST_FOLDER"));
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ok(fd >= 0);
+	atomic_store(&t->listen, WIRE_ON_DEMAND);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	pthread_create(&thread, NULL, launch_one, &ns);
+	for (int i = 0; i < 2000 && !atomic_load(&t->waiting); i++)
+		nap(1 * MS);
+	nap(20 * MS);
+	is(bells(fd), 1);
+	since = atomic_load(&t->waiting_since_ns);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0); /* it has been open, but that is over */
+	for (int i = 0; i < 2000 && atomic_load(&t->waiting_since_ns) == since; i++)
+		nap(1 * MS);
+	nap(20 * MS);
+	ok(atomic_load(&t->waiting_since_ns) > since);
+	is(bells(fd), 1);
+	is(atomic_load(&t->waiting), 1);
+	is(atomic_load(&launched), 0);
+	nap(250 * MS); /* looks around of its own accord change nothing */
+	is(bells(fd), 0);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	close(fd);
 }
 
 /* A program that is stopped in its turn and goes on later finds its gate as it is then. */
@@ -662,6 +826,10 @@ int main(int argc, char **argv)
 		{ "away", case_away },
 		{ "devices", case_devices },
 		{ "stop", case_stop },
+		{ "begun", case_begun },
+		{ "room", case_room },
+		{ "pause", case_pause },
+		{ "missed", case_missed },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 

@@ -182,6 +182,7 @@ static void timing(void)
 	CU(cuEventRecord(b, NULL));
 	CU(cuEventRecord(quiet, NULL));
 	FAILS(cuEventElapsedTime(&ms, a, b), CUDA_ERROR_NOT_READY);
+	CU(cuEventSynchronize(a));
 	nap(5000000);
 	gate = 1;
 	CU(cuEventSynchronize(b));

@@ -35,7 +35,7 @@ def layer_of(path):
 
 def find(path, name):
     """The file that #include "name" means here; None for a generated one."""
-    places = [os.path.dirname(path), os.path.join(root, "src"), os.path.join(root, "include"), os.path.join(root, "api")]
+    places = [os.path.dirname(path), os.path.join(root, "src"), root, os.path.join(root, "include"), os.path.join(root, "api")]
     return next((p for p in (os.path.join(d, name) for d in places) if os.path.exists(p)), None)
 
 

@@ -58,13 +58,15 @@ for folder, library, soname, header, prefix, newest in (
         ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
         ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
+        ("src/remote/client", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         ("src/softdev", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", None),
         ("src/softdev", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", None)):
     path = os.path.join(build, folder, library)
     if not os.path.exists(path):
         check(False, f"{folder}/{library} is there")
         continue
-    found = exports(path)
+    # mete_remote_forward(): what the forwarded libraries of the same way reach their worker by.
+    found = exports(path) - ({"mete_remote_forward"} if folder == "src/remote/client" else set())
     wanted = names_in_table(header, prefix)
     if wanted:
         check(found == wanted, f"{folder}/{library} exports the {len(wanted)} names of the spec and nothing else",
@@ -88,12 +90,28 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     path = os.path.join(build, "src/runtime", soname)
     with open(os.path.join(build, f"api/cudart{major}.map"), encoding="utf-8") as f:
         wanted = set(re.findall(r"^\t(\w+);", f.read(), re.M))
-    found = exports(path)
+    # mete_remote_forward(): what the forwarded libraries of the same way reach their worker by.
+    found = exports(path) - ({"mete_remote_forward"} if folder == "src/remote/client" else set())
     check(found == wanted and len(found) > 390, f"{soname} exports the {len(wanted)} names of the spec and nothing else",
           [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
     nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " T " in line}
     check(nodes == {soname}, f"its symbols have the version {soname}", nodes - {soname})
     check(re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path)) == [soname], f"it is named {soname}")
+    others = [n for n in needed(path) if not LIBC.match(n)]
+    check(not others, f"{soname} needs libc alone", others)
+# Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
+blas = names_in_table("cublas_table.h", "cublas")
+for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):
+    path = os.path.join(build, "src/remote/client", soname)
+    wanted = {n for n in blas if n.startswith("cublasLt") == soname.startswith("libcublasLt")}
+    found = exports(path)
+    check(found == wanted, f"{soname} exports the {len(wanted)} names of the spec and nothing else",
+          [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
+    nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " A " not in line}
+    check(nodes == {soname}, f"its symbols have the version {soname}", nodes - {soname})
+    check(re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path)) == [soname], f"it is named {soname}")
+    young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > (2, 17)]
+    check(not young, f"{soname} needs no symbol above glibc 2.17", young)
     others = [n for n in needed(path) if not LIBC.match(n)]
     check(not others, f"{soname} needs libc alone", others)
 print(f"1..{count}")

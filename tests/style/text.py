@@ -5,7 +5,7 @@ import re
 import sys
 
 root = sys.argv[1]
-SKIP = re.compile(r"^(\.git|build[^/]*|bundle|__pycache__|subprojects)$")
+SKIP = re.compile(r"^(\.git|build[^/]*|bundle|__pycache__|subprojects|third_party)$")
 BINARY = (".fatbin", ".png", ".gz", ".bin", ".pyc", ".db")
 
 # Spelled in pieces, so that this file obeys its own rules.

@@ -86,11 +86,19 @@ static void submit(struct sim *s, int i)
 
 static void wait_at_gate(struct sim *s, struct process *p)
 {
-	if (p->waiting)
+	const struct gate *g = &s->tenant[p->tenant].gate;
+
+	/* Anew: it was woken for a turn that is over. */
+	if (p->waiting && (g->open || !p->waiting_closed || p->waiting_serial == g->serial)) {
+		p->waiting_closed = !g->open;
+		p->waiting_serial = g->serial;
 		return;
+	}
 	p->waiting = true;
 	p->waiting_since_ns = s->now_ns;
-	if (s->tenant[p->tenant].gate.listen & WIRE_ON_DEMAND)
+	p->waiting_closed = !g->open;
+	p->waiting_serial = g->serial;
+	if (s->tenant[p->tenant].gate.listen & (WIRE_ON_DEMAND | WIRE_ON_WAIT))
 		client_ring(s);
 }
 
@@ -143,6 +151,27 @@ static void tell(struct sim *s, const struct process *p, uint64_t at_ns, bool be
 		broke(s, "the ring of edges ran over");
 }
 
+/* The last work in flight has ended. */
+static void went_idle(struct sim *s, int i)
+{
+	const struct process *p = s->process[i];
+	uint32_t listen = s->tenant[p->tenant].gate.listen;
+
+	if (listen & WIRE_ON_IDLE || (listen & WIRE_ON_PAUSE && p->waiting))
+		client_ring(s);
+	else if (listen & WIRE_ON_PAUSE)
+		at(s, s->now_ns + WIRE_PAUSE_NS + wake_delay(s) / 2, AT_PAUSE, i, p->head);
+}
+
+/* Nothing has followed what ended a while ago. */
+void client_pause(struct sim *s, int i, uint32_t head)
+{
+	const struct process *p = s->process[i];
+
+	if (p->alive && !p->stopped && p->head == head && s->tenant[p->tenant].gate.listen & WIRE_ON_PAUSE)
+		client_ring(s);
+}
+
 /* The oldest launch is seen to have ended. */
 void client_seen(struct sim *s, int i)
 {
@@ -168,8 +197,8 @@ void client_seen(struct sim *s, int i)
 		p->begin_told = false;
 	}
 	client_try(s, i);
-	if (!client_in_flight(p) && s->tenant[p->tenant].gate.listen & WIRE_ON_IDLE)
-		client_ring(s);
+	if (!client_in_flight(p))
+		went_idle(s, i);
 	if (!client_in_flight(p))
 		program_all_seen(s, i);
 }

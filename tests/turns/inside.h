@@ -15,6 +15,7 @@ enum what {
 	AT_DAEMON,  /* the one that decides wakes up, by a ring */
 	AT_TIMER,   /* or by its timer */
 	AT_LIFE,    /* a process starts, is stopped, goes on, dies */
+	AT_PAUSE,   /* a process has had nothing in flight for a while */
 	AT_CHANGE,  /* a tenant's terms change */
 };
 
@@ -47,6 +48,8 @@ struct process {
 	bool waiting;
 	uint32_t retry;
 	uint64_t waiting_since_ns;
+	uint64_t waiting_serial; /* of the gate when it looked last */
+	bool waiting_closed;
 	bool in_turn;			   /* has submitted something since the gate was opened */
 	uint64_t serial;		   /* of the gate as seen at the last submission */
 	uint64_t done_by_ns, predicted_ns; /* all in flight */
@@ -136,6 +139,7 @@ void engine_finish(struct sim *s);
 void client_try(struct sim *s, int p);
 void client_seen(struct sim *s, int p);
 void client_ring(struct sim *s);
+void client_pause(struct sim *s, int p, uint32_t head);
 unsigned int client_in_flight(const struct process *p);
 
 /* program.c */

@@ -167,6 +167,9 @@ static void happen(struct sim *s, const struct event *e)
 	case AT_LIFE:
 		live(s, e->who);
 		break;
+	case AT_PAUSE:
+		client_pause(s, e->who, e->version);
+		break;
 	case AT_CHANGE:
 		decide_change(s, e->who);
 		break;

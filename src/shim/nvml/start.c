@@ -6,6 +6,7 @@
  * has a function for every name that NVML ever had; one that this driver has not answers NVML_ERROR_FUNCTION_NOT_FOUND.
  */
 #include "shim/nvml/shim.h"
+#include "base/setting.h"
 #include "shim/log.h"
 
 #include <dlfcn.h>
@@ -48,7 +49,7 @@ static void *try_library(const char *path)
 
 static void *open_library(void)
 {
-	const char *chosen = getenv("METE_NVML");
+	const char *chosen = setting_get("METE_NVML");
 	void *handle = NULL;
 
 	if (chosen && *chosen) {

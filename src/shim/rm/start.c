@@ -5,6 +5,7 @@
  * pass unseen for good.
  */
 #include "shim/attach.h"
+#include "base/setting.h"
 #include "shim/rm/watch.h"
 #include "shim/rm/worker.h"
 
@@ -13,7 +14,7 @@
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *tier = getenv("METE_TIER");
+	const char *tier = setting_get("METE_TIER");
 	bool wanted = tier && !strcmp(tier, "T3");
 
 	if (wanted) {

@@ -5,6 +5,7 @@
  * them: vendor and device numbers on the bus are 0.
  */
 #include "softdev/nvml/state.h"
+#include "softdev/segment_fault.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -84,10 +85,12 @@ static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 
 	if (r != NVML_SUCCESS)
 		return r;
-	if (device && index < p->segment->device_count)
-		*device = state_handle(index);
-	else
+	if (!device || index >= p->segment->device_count)
 		r = NVML_ERROR_INVALID_ARGUMENT;
+	else if (segment_lost(p->segment, index))
+		r = NVML_ERROR_GPU_IS_LOST;
+	else
+		*device = state_handle(index);
 	state_leave();
 	return r;
 }
@@ -115,8 +118,9 @@ static nvmlReturn_t find(int (*is)(const struct segment_config *c, uint32_t inde
 	for (uint32_t i = 0; r == NVML_ERROR_NOT_FOUND && i < p->segment->device_count; i++) {
 		if (!is(&p->segment->device[i].config, i, what))
 			continue;
-		*device = state_handle(i);
-		r = NVML_SUCCESS;
+		r = segment_lost(p->segment, i) ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+		if (r == NVML_SUCCESS)
+			*device = state_handle(i);
 	}
 	state_leave();
 	return r;

@@ -2,6 +2,7 @@
 #include "softdev/nvml/state.h"
 
 #include "cuda_types.h"
+#include "softdev/segment_fault.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -120,7 +121,7 @@ nvmlReturn_t state_device(const struct segment_place *p, nvmlDevice_t handle, ui
 	if (at >= p->segment->device_count)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*ret_index = (uint32_t)at;
-	return NVML_SUCCESS;
+	return segment_lost(p->segment, *ret_index) ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
 nvmlReturn_t state_text(const char *text, char *ret, unsigned int room)
@@ -185,6 +186,8 @@ const char *soft_nvmlErrorString(nvmlReturn_t result)
 		return "Library Not Found";
 	case NVML_ERROR_FUNCTION_NOT_FOUND:
 		return "Function Not Found";
+	case NVML_ERROR_GPU_IS_LOST:
+		return "GPU is lost";
 	case NVML_ERROR_MEMORY:
 		return "Insufficient Memory";
 	case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:

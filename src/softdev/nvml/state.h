@@ -4,6 +4,7 @@
  * state.c   start, end, handles, words
  * device.c  what a device is: names, identity, address
  * usage.c   how it is used: memory, processes, utilisation
+ * event.c   errors of devices, as events
  *
  * NVML only watches: it takes an observer's place in the segment (segment.h) between nvmlInit and nvmlShutdown, holds
  * no memory and starts nothing. What the software device has not (temperature, power, clocks, fans, ECC, links,
@@ -23,7 +24,7 @@
 nvmlReturn_t state_enter(struct segment_place **ret);
 void state_leave(void);
 
-/* The device behind a handle. NVML_ERROR_INVALID_ARGUMENT: none. Inside enter and leave. */
+/* The device behind a handle. NVML_ERROR_INVALID_ARGUMENT: none; NVML_ERROR_GPU_IS_LOST. Inside enter and leave. */
 nvmlReturn_t state_device(const struct segment_place *p, nvmlDevice_t handle, uint32_t *ret_index);
 nvmlDevice_t state_handle(uint32_t index);
 

@@ -163,7 +163,7 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, unsigned int *count, voi
 		if (!is_on_device(p, i, d))
 			continue;
 		if (n < room)
-			put(array, n, (unsigned int)atomic_load(&q->pid),
+			put(array, n, segment_pid(p, i),
 			    units_of(p->segment, q, d) * SEGMENT_UNIT_BYTES);
 		n++;
 	}
@@ -367,7 +367,7 @@ static nvmlReturn_t samples_make(nvmlDevice_t device, uint64_t since_us, struct 
 			if (missing > most)
 				most = missing;
 			if (!missing && wall_us(last->at_ns) > since_us)
-				ret[(*ret_count)++] = (struct sample){ .pid = (unsigned int)last->pid,
+				ret[(*ret_count)++] = (struct sample){ .pid = segment_pid(p, i),
 								       .sm_pct = (unsigned int)last->pct,
 								       .at_us = wall_us(last->at_ns) };
 		}

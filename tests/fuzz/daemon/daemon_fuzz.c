@@ -243,8 +243,8 @@ static void step_request(const uint8_t *data, size_t length)
 		json_t *name = json_object_get(request, "name");
 		bool of_tenant = json_is_string(name) && !strcmp(json_string_value(name), "fuzz");
 
-		/* Its end would take the tenant from under the peers. */
-		if (!op || strcmp(op, "grant_delete") || !of_tenant) {
+		/* Its end would take the tenant from under the peers; an upgrade starts programs. */
+		if (!op || (strcmp(op, "upgrade") && (strcmp(op, "grant_delete") || !of_tenant))) {
 			check(verbs_treat(&daemon_under_test, &asker, request, VERBS_LAST, &answer) == VERBS_ANSWERED);
 			check(answer && json_is_boolean(json_object_get(answer, "ok")));
 			daemon_under_test.stopping = false;
@@ -365,8 +365,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	uv_loop_init(&loop);
 	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
 	page_guard();
-	if (runtime_open(&d->runtime, directory, false, error, sizeof(error)) ||
-	    store_open(":memory:", &d->store, error, sizeof(error))) {
+	if (runtime_open(&d->runtime, NULL, directory, false, error, sizeof(error)) ||
+	    store_open(":memory:", false, &d->store, error, sizeof(error))) {
 		fprintf(stderr, "daemon_fuzz: %s\n", error);
 		return 1;
 	}

@@ -1,0 +1,161 @@
+/* edits.c: see edits.h. */
+#include "connect/cdi/edits.h"
+
+#include "connect/cdi/vendor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOOK_SECONDS 30
+
+/* Words of the hook that say what a share is; the others say whose. */
+static const char *const share_words[] = { "mem",   "device", "cores", "cores-limit", "policy",
+					   "class", "weight", "turn",  "overcommit" };
+
+int edits_open(struct edits *e, struct fault *f)
+{
+	int r = place_find(&e->place, f);
+
+	if (!r)
+		r = control_ask_again(&e->control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &e->machine,
+				      NULL, f);
+	return r ? r : spec_list_read(&e->vendors, NULL, f);
+}
+
+void edits_close(struct edits *e)
+{
+	control_close(&e->control);
+	json_decref(e->machine);
+	spec_list_free(&e->vendors);
+}
+
+int edits_share_read(struct edits *e, struct edits_share *s, const char *const *words, struct fault *f)
+{
+	const char *argv[EDITS_WORDS_MOST + 2];
+	size_t n = 0;
+	int r;
+
+	*s = (struct edits_share){ .words = json_array() };
+	for (; words[n] && n < EDITS_WORDS_MOST; n++) {
+		json_array_append_new(s->words, json_string(words[n]));
+		argv[n] = json_string_value(json_array_get(s->words, n));
+	}
+	if (words[n])
+		return fault_set(f, -E2BIG, "a share of more than %d words; give fewer", EDITS_WORDS_MOST);
+	argv[n++] = "create";
+	argv[n] = NULL;
+	if (command_line_parse(&s->line, verb_find("cdi hook"), (int)n, (char **)argv))
+		return fault_set(f, -EINVAL, "the share cannot be understood; see the line above");
+	r = choose_parse(&s->choice, &s->line, f);
+	if (!r)
+		r = choose_devices(&s->choice, &s->line, json_incref(e->machine), f);
+	if (r)
+		return r;
+	s->way = option_given(&s->line, "wall")	     ? INSIDE_WALL
+		 : !strcmp(s->choice.driver, "soft") ? INSIDE_SOFT
+						     : INSIDE_SHIM;
+	if (s->way == INSIDE_WALL && !*e->place.remote_dir)
+		return place_find_remote(&e->place, f);
+	return 0;
+}
+
+void edits_share_free(struct edits_share *s)
+{
+	choose_deinit(&s->choice);
+	command_line_deinit(&s->line);
+	json_decref(s->words);
+}
+
+static void add_word(json_t *words, const char *word)
+{
+	json_array_append_new(words, json_string(word));
+}
+
+static void add_option(json_t *words, const char *name, const char *value)
+{
+	json_array_append_new(words, json_sprintf("--%s", name));
+	if (value)
+		add_word(words, value);
+}
+
+static bool says_share(const char *name)
+{
+	for (size_t i = 0; i < sizeof(share_words) / sizeof(*share_words); i++)
+		if (!strcmp(name, share_words[i]))
+			return true;
+	return false;
+}
+
+static json_t *hook(struct edits *e, const struct edits_share *s, const char *when, const char *option,
+		    const char *name)
+{
+	bool create = !strcmp(when, "createRuntime");
+	json_t *words = json_pack("[s,s,s]", "mete", "cdi", "hook"), *row;
+	const char *libdir = getenv("METE_LIBDIR");
+
+	add_option(words, "runtime-dir", e->control.dir);
+	add_option(words, option, name);
+	for (size_t i = 0; create && !strcmp(option, "share") && i < s->line.given_count; i++)
+		if (says_share(s->line.given[i].option->name))
+			add_option(words, s->line.given[i].option->name, s->line.given[i].value);
+	if (create && !strcmp(s->choice.driver, "soft"))
+		add_option(words, "soft", NULL);
+	if (create && s->way == INSIDE_WALL)
+		add_option(words, "wall", NULL);
+	add_word(words, create ? "create" : "end");
+	row = json_pack("{s:s s:o s:o s:i}", "hookName", when, "path", json_sprintf("%s/mete", e->place.exe_dir),
+			"args", words, "timeout", HOOK_SECONDS);
+	if (libdir && *libdir)
+		json_object_set_new(row, "env", json_pack("[o]", json_sprintf("METE_LIBDIR=%s", libdir)));
+	return row;
+}
+
+/* "0.6.0" is later than "0.5.0". */
+static bool later(const char *a, const char *b)
+{
+	int x[3] = { 0 }, y[3] = { 0 };
+
+	sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]);
+	sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2]);
+	for (int i = 0; i < 3; i++)
+		if (x[i] != y[i])
+			return x[i] > y[i];
+	return false;
+}
+
+static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edits, const char **version,
+		       struct fault *f)
+{
+	for (size_t i = 0; s->way == INSIDE_SHIM && i < s->choice.count; i++) {
+		json_t *device = s->choice.share[i].chosen, *vendor;
+		const char *needs = NULL;
+		char index[24];
+
+		snprintf(index, sizeof(index), "%lld", (long long)device_number(device, "index"));
+		vendor = vendor_edits(&e->vendors, &e->place, device_text(device, "uuid"), index, &needs, f);
+		if (!vendor)
+			return -ENOENT;
+		vendor_merge(edits, vendor);
+		json_decref(vendor);
+		if (!*version || later(needs, *version))
+			*version = needs;
+	}
+	return 0;
+}
+
+json_t *edits_make(struct edits *e, const struct edits_share *s, const char *option, const char *name,
+		   const char **version, struct fault *f)
+{
+	json_t *edits = json_object(), *ours;
+
+	if (add_vendors(e, s, edits, version, f)) {
+		json_decref(edits);
+		return NULL;
+	}
+	ours = json_pack("{s:o s:[o,o]}", "mounts", inside_mounts(&e->place, s->way), "hooks",
+			 hook(e, s, "createRuntime", option, name), hook(e, s, "poststop", option, name));
+	vendor_merge(edits, ours);
+	json_decref(ours);
+	return edits;
+}

@@ -1,0 +1,266 @@
+/*
+ * hook.c: `mete cdi hook`: what container runtimes call when a container with a share begins and when it has ended.
+ *
+ * create (OCI's createRuntime: the container's namespaces and mounts are there, its program does not run yet): looks at
+ * the image, makes the grant or takes the one that was made with `mete cdi create`, ties it to the container's first
+ * process, and mounts what inside.h says. A container that cannot have its share does not begin, and says why.
+ * end (poststop): waits until the grant is gone, so that who comes next finds the device free. meted does not need to
+ * be told: it sees the death of the process itself, whatever killed it.
+ */
+#include "base/cleanup.h"
+#include "base/setting.h"
+#include "cli/choose.h"
+#include "cli/control.h"
+#include "cli/grants.h"
+#include "cli/place.h"
+#include "cli/verb.h"
+#include "connect/cdi/image.h"
+#include "connect/cdi/inside.h"
+#include "connect/cdi/mounts.h"
+#include "connect/cdi/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NAME_BYTES 64
+#define END_TRIES 400
+#define END_PAUSE_US 5000
+
+struct hook {
+	const struct command_line *line;
+	struct state state;
+	struct place place;
+	struct control control;
+	struct image image;
+	enum inside_way way;
+	char name[NAME_BYTES]; /* of the grant */
+	json_t *grant;	       /* meted's row; owned */
+	char preload[8192];
+};
+
+static const char *folder_path(struct hook *h, const char *name, char path[PATH_MAX])
+{
+	path_join(path, "%s%s%s", device_text(json_object_get(h->grant, "container"), "folder"), *name ? "/" : "",
+		  name);
+	return path;
+}
+
+/* Judges the image before anything is asked of anybody. */
+static int look(struct hook *h, struct fault *f)
+{
+	bool with_runtime;
+	int r;
+
+	r = state_root(h->state.bundle, h->state.root, f);
+	if (!r)
+		r = image_open(&h->image, h->state.root, f);
+	if (r)
+		return r;
+	r = inside_judge(&h->place, h->way, &h->image, &with_runtime, f);
+	if (r)
+		return r;
+	if (!inside_preload(&h->place, h->way, with_runtime, h->image.preload, h->preload, sizeof(h->preload)))
+		return fault_set(f, -E2BIG, "%s" IMAGE_PRELOAD " is too long", h->state.root);
+	return 0;
+}
+
+/* A grant of the container's own, for a named share. */
+static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
+{
+	json_t *answer, *request;
+	int r = choose_parse(ch, h->line, f);
+
+	if (r)
+		return r;
+	r = control_ask(&h->control, json_pack("{s:s s:b}", "op", "devices", "known", 1), &answer, NULL, f);
+	if (!r)
+		r = choose_devices(ch, h->line, answer, f);
+	if (r)
+		return r;
+	request = json_pack("{s:s s:s s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name", h->name,
+			    "driver", ch->driver, "devices", choose_request(ch), "overcommit",
+			    option_given(h->line, "overcommit"), "wall", h->way == INSIDE_WALL, "runner_pid",
+			    (int)h->state.pid, "known", 1, "container", "files", "settings", inside_settings(h->way),
+			    "preload", h->preload);
+	r = control_ask(&h->control, request, &answer, NULL, f);
+	if (r)
+		return r;
+	h->grant = json_incref(json_object_get(answer, "grant"));
+	json_decref(answer);
+	return 0;
+}
+
+static int take_grant(struct hook *h, struct fault *f)
+{
+	json_t *answer;
+	int r = control_ask(&h->control,
+			    json_pack("{s:s s:s s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "runner_pid",
+				      (int)h->state.pid, "files", "preload", h->preload),
+			    &answer, NULL, f);
+
+	if (r)
+		return r;
+	h->grant = json_incref(json_object_get(answer, "grant"));
+	json_decref(answer);
+	return 0;
+}
+
+/* The container's file system has a share already. */
+static int check_alone(const struct hook *h, struct fault *f)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!path_join(path, "/proc/%d/root%s" SETTING_DIR "/settings", (int)h->state.pid, h->state.root) ||
+	    stat(path, &st))
+		return 0;
+	return fault_set(
+		f, -EEXIST,
+		"this container has a share of mete already: give it one, of several devices where it needs them");
+}
+
+static int mount_all(struct hook *h, struct fault *f)
+{
+	char folder[PATH_MAX], preload[PATH_MAX], soft_at[PATH_MAX], library[PATH_MAX], bare[96];
+	const char *soft = device_text(json_object_get(h->grant, "container"), "soft_dir");
+	struct mount_wish wish[4];
+	size_t n = 0;
+
+	wish[n++] = (struct mount_wish){ folder_path(h, "", folder), SETTING_DIR, false };
+	wish[n++] = (struct mount_wish){ folder_path(h, "preload", preload), IMAGE_PRELOAD, false };
+	if (*soft && path_join(soft_at, SETTING_DIR "/soft"))
+		wish[n++] = (struct mount_wish){ soft, soft_at, true };
+	if (h->way != INSIDE_SHIM && path_join(library, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way))) {
+		snprintf(bare, sizeof(bare), "%s/libcuda.so", h->image.libdir);
+		wish[n++] = (struct mount_wish){ library, bare, false };
+	}
+	return mounts_make(h->state.pid, h->state.root, wish, n, f);
+}
+
+/*
+ * The container does not begin: a grant that was made for it alone goes with it. meted refuses where another container
+ * has it.
+ */
+static void give_up(struct hook *h)
+{
+	json_t *grants = NULL, *answer = NULL;
+	struct fault f;
+
+	if (!option_given(h->line, "grant") || (h->control.fd < 0 && control_open(&h->control, CONTROL_FIND, &f)) ||
+	    grants_get(&h->control, h->name, &grants, &f))
+		return;
+	if (json_is_false(json_object_get(json_object_get(json_array_get(grants, 0), "container"), "keep")) &&
+	    !control_ask(&h->control, json_pack("{s:s s:s}", "op", "grant_delete", "name", h->name), &answer, NULL, &f))
+		json_decref(answer);
+	json_decref(grants);
+}
+
+static int create(struct hook *h, struct fault *f)
+{
+	struct choice choice = { 0 };
+	int r;
+
+	if (h->state.pid <= 0)
+		return fault_set(f, -EINVAL, "the container's state names no process; this is for createRuntime");
+	r = look(h, f);
+	if (!r)
+		r = check_alone(h, f);
+	if (!r)
+		r = control_open(&h->control, CONTROL_FIND, f);
+	if (!r)
+		r = option_given(h->line, "grant") ? take_grant(h, f) : make_grant(h, &choice, f);
+	choose_deinit(&choice);
+	if (r)
+		give_up(h);
+	return r ? r : mount_all(h, f);
+}
+
+/* What the mounts stood on, where the root stays. From the innermost on. */
+static void sweep(struct hook *h, struct fault *f)
+{
+	static const char *const targets[] = { IMAGE_PRELOAD,	      SETTING_DIR,
+					       INSIDE_LIB "/shim",    INSIDE_LIB "/soft",
+					       INSIDE_LIB "/runtime", INSIDE_LIB "/remote",
+					       INSIDE_LIB "/driver",  INSIDE_LIB };
+	char bare[96];
+	const char *library = bare;
+
+	if (state_root(h->state.bundle, h->state.root, f) || image_open(&h->image, h->state.root, f))
+		return;
+	mounts_sweep(h->state.root, targets, sizeof(targets) / sizeof(*targets));
+	snprintf(bare, sizeof(bare), "%s/libcuda.so", h->image.libdir);
+	if (*h->image.libdir)
+		mounts_sweep(h->state.root, &library, 1);
+}
+
+static int end(struct hook *h, struct fault *f)
+{
+	json_t *grants, *container;
+	bool keep;
+	int r;
+
+	sweep(h, f);
+	if (control_open(&h->control, CONTROL_FIND, f))
+		return 0; /* nobody holds anything */
+	for (int i = 0; i < END_TRIES; i++) {
+		r = grants_get(&h->control, h->name, &grants, f);
+		if (r)
+			return 0; /* it is gone */
+		container = json_object_get(json_array_get(grants, 0), "container");
+		keep = json_is_true(json_object_get(container, "keep"));
+		json_decref(grants);
+		if (keep)
+			return 0;
+		usleep(END_PAUSE_US);
+	}
+	return fault_set(f, -EBUSY,
+			 "grant %s has not ended with its container: processes of it still run (`mete show %s`)",
+			 h->name, h->name);
+}
+
+static int prepare(struct hook *h, struct fault *f)
+{
+	const char *dir = option_value(h->line, "runtime-dir"), *share = option_value(h->line, "share"),
+		   *grant = option_value(h->line, "grant");
+	int r;
+
+	if (!share == !grant)
+		return fault_set(f, -EINVAL, "give either --share or --grant");
+	if (dir)
+		setenv("METE_RUNTIME_DIR", dir, 1);
+	r = place_find(&h->place, f);
+	if (!r)
+		r = state_read(&h->state, f);
+	if (r)
+		return r;
+	if (grant)
+		snprintf(h->name, sizeof(h->name), "%s", grant);
+	else
+		state_grant_name(&h->state, share, h->name, sizeof(h->name));
+	h->way = option_given(h->line, "wall")	 ? INSIDE_WALL
+		 : option_given(h->line, "soft") ? INSIDE_SOFT
+						 : INSIDE_SHIM;
+	return 0;
+}
+
+int verb_cdi_hook(const struct command_line *line)
+{
+	struct hook h = { .line = line, .control = CONTROL_CLOSED, .image = IMAGE_CLOSED };
+	struct fault f = { .text = "" };
+	int r;
+
+	if (!strcmp(line->args[0], "create"))
+		r = prepare(&h, &f) ?: create(&h, &f);
+	else if (!strcmp(line->args[0], "end"))
+		r = prepare(&h, &f) ?: end(&h, &f);
+	else
+		r = fault_set(&f, -EINVAL, "cdi hook %s: no such hook; there are create and end", line->args[0]);
+	control_close(&h.control);
+	image_close(&h.image);
+	json_decref(h.grant);
+	if (r)
+		say_error("%s", f.text);
+	return r ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,111 @@
+/* inside.c: see inside.h. */
+#include "connect/cdi/inside.h"
+
+#include "base/setting.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BIT(way) (1u << (way))
+
+/* mete's folders of libraries, and in which ways each goes along. */
+static const struct folder {
+	const char *name;
+	size_t offset; /* of its path in struct place */
+	unsigned int ways;
+} folders[] = {
+	{ "shim", offsetof(struct place, shim_dir), BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) },
+	{ "soft", offsetof(struct place, soft_dir), BIT(INSIDE_SOFT) },
+	{ "runtime", offsetof(struct place, runtime_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
+	{ "remote", offsetof(struct place, remote_dir), BIT(INSIDE_WALL) },
+};
+
+/* What programs get preloaded, in this order; those that are installed. */
+static const struct library {
+	const char *folder, *name;
+} libraries[] = {
+	{ "shim", "libcuda.so.1" },	  { "shim", "libnvidia-ml.so.1" },  { "remote", "libcuda.so.1" },
+	{ "runtime", "libcudart.so.13" }, { "runtime", "libcudart.so.12" }, { "runtime", "libcudart.so.11.0" },
+};
+
+static const char *path_of(const struct place *place, const struct folder *f)
+{
+	return (const char *)place + f->offset;
+}
+
+static const struct folder *folder_find(const char *name)
+{
+	const struct folder *f = folders;
+
+	while (strcmp(f->name, name))
+		f++;
+	return f;
+}
+
+json_t *inside_mounts(const struct place *place, enum inside_way way)
+{
+	json_t *mounts = json_array();
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (folders[i].ways & BIT(way) && *path_of(place, &folders[i]))
+			json_array_append_new(mounts, json_pack("{s:s s:o s:[s,s,s,s]}", "hostPath",
+								path_of(place, &folders[i]), "containerPath",
+								json_sprintf(INSIDE_LIB "/%s", folders[i].name),
+								"options", "rbind", "ro", "nosuid", "nodev"));
+	return mounts;
+}
+
+const char *inside_settings(enum inside_way way)
+{
+	static const char *const texts[] = {
+		[INSIDE_SHIM] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_DRIVER
+				"/libcuda.so.1\nMETE_NVML=" INSIDE_DRIVER "/libnvidia-ml.so.1\n",
+		[INSIDE_SOFT] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_LIB
+				"/soft/libcuda.so.1\nMETE_NVML=" INSIDE_LIB "/soft/libnvidia-ml.so.1\n",
+		[INSIDE_WALL] = "METE_REMOTE=" SETTING_DIR "/wall.sock\n",
+	};
+
+	return texts[way];
+}
+
+const char *inside_library_dir(const struct place *place, enum inside_way way)
+{
+	return way == INSIDE_WALL ? place->remote_dir : place->shim_dir;
+}
+
+bool inside_preload(const struct place *place, enum inside_way way, bool runtime, const char *own, char *text,
+		    size_t size)
+{
+	char path[PATH_MAX];
+	size_t used = 0;
+
+	*text = 0;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		const struct library *l = &libraries[i];
+		const struct folder *f = folder_find(l->folder);
+
+		if (!(f->ways & BIT(way)) || (!strcmp(l->folder, "runtime") && !runtime) ||
+		    !path_join(path, "%s/%s", path_of(place, f), l->name) || access(path, R_OK))
+			continue;
+		used += (size_t)snprintf(text + used, size - used, INSIDE_LIB "/%s/%s\n", l->folder, l->name);
+		if (used >= size)
+			return false;
+	}
+	used += (size_t)snprintf(text + used, size - used, "%s", own);
+	return used < size;
+}
+
+int inside_judge(const struct place *place, enum inside_way way, const struct image *im, bool *ret_runtime,
+		 struct fault *f)
+{
+	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];
+	struct image_parts parts = { .first = first };
+
+	path_join(first, "%s/libcuda.so.1", inside_library_dir(place, way));
+	if (way == INSIDE_SOFT && path_join(driver, "%s/libcuda.so.1", place->soft_dir))
+		parts.driver = driver;
+	if (way != INSIDE_SHIM && *place->runtime_dir && path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
+		parts.runtime = runtime;
+	return image_judge(im, &parts, ret_runtime, f);
+}

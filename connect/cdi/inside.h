@@ -1,0 +1,51 @@
+/*
+ * inside.h: how a container with a share looks from inside.
+ *
+ *   /run/mete            the grant's folder (src/daemon/container.h), read-only: grant.sock or wall.sock, settings;
+ *   /run/mete/soft       the software device's folder, where it is the device
+ *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, remote
+ *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim
+ *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
+ *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
+ *
+ * Nothing is said in environment variables. The libraries are mounted by the runtime, as the CDI file says; the rest by
+ * the hook, which knows the container and its image.
+ */
+#pragma once
+
+#include "cli/place.h"
+#include "connect/cdi/image.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define INSIDE_LIB "/usr/lib/mete"
+#define INSIDE_DRIVER INSIDE_LIB "/driver"
+
+/* By which way the container's programs come to their device. */
+enum inside_way {
+	INSIDE_SHIM, /* the shim over NVIDIA's driver */
+	INSIDE_SOFT, /* the shim over the software device */
+	INSIDE_WALL, /* the remote client; no driver and no device is inside */
+};
+
+/* CDI's "mounts": the libraries. A new reference. */
+json_t *inside_mounts(const struct place *place, enum inside_way way);
+
+/* The file "settings" of the grant's folder. */
+const char *inside_settings(enum inside_way way);
+
+/* The folder of the library that programs get, on this machine. */
+const char *inside_library_dir(const struct place *place, enum inside_way way);
+
+/* The text of the preload file: mete's libraries, then `own`, the image's. Value: false when it does not fit. */
+bool inside_preload(const struct place *place, enum inside_way way, bool runtime, const char *own, char *text,
+		    size_t size);
+
+/*
+ * Whether programs of the image can have a share in this way. Value: 0, or -ENOEXEC and the reason with the remedy.
+ * *ret_runtime: mete's runtime library can be loaded there, and goes along.
+ */
+int inside_judge(const struct place *place, enum inside_way way, const struct image *im, bool *ret_runtime,
+		 struct fault *f);

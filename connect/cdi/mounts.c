@@ -1,0 +1,163 @@
+/* mounts.c: see mounts.h. */
+#include "connect/cdi/mounts.h"
+
+#include "base/cleanup.h"
+#include "cli/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A rootless container's namespace belongs to a user namespace that has to be entered first. */
+static int enter(pid_t pid, struct fault *f)
+{
+	_cleanup_close_ int mounts = -1, users = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	users = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	mounts = open(path, O_RDONLY | O_CLOEXEC);
+	if (mounts < 0)
+		return fault_set(f, -errno, "%s: %s; is the container's process gone?", path, strerror(errno));
+	if (!setns(mounts, CLONE_NEWNS) ||
+	    (errno == EPERM && users >= 0 && !setns(users, CLONE_NEWUSER) && !setns(mounts, CLONE_NEWNS)))
+		return 0;
+	return fault_set(
+		f, -errno,
+		"the container's mount namespace cannot be entered: %s; the hook needs the rights of the container "
+		"runtime",
+		strerror(errno));
+}
+
+static int open_in(int root, const char *path, int flags, mode_t mode)
+{
+	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .mode = mode, .resolve = RESOLVE_IN_ROOT };
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes the folders on the way to `path`, and itself when it is to be one. */
+static int make_way(int root, const char *path, bool folder)
+{
+	char at[PATH_MAX];
+
+	for (const char *p = path + 1; *p; p++) {
+		const char *slash = strchrnul(p, '/');
+		_cleanup_close_ int above = -1, there = -1;
+		char name[NAME_MAX + 1];
+
+		if (!*slash && !folder)
+			break;
+		snprintf(at, sizeof(at), "%.*s", (int)(slash - path), path);
+		there = open_in(root, at, O_PATH | O_DIRECTORY, 0);
+		if (there < 0) {
+			snprintf(name, sizeof(name), "%.*s", (int)(slash - p), p);
+			snprintf(at, sizeof(at), "%.*s", (int)(p - path), path);
+			above = open_in(root, at, O_PATH | O_DIRECTORY, 0);
+			if (above < 0 || (mkdirat(above, name, 0755) && errno != EEXIST))
+				return above < 0 ? above : -errno;
+		}
+		if (!*slash)
+			break;
+		p = slash;
+	}
+	return 0;
+}
+
+/* The target, made where it is not there. Value: a descriptor or -errno. */
+static int open_target(int root, const char *target, bool folder)
+{
+	int fd = open_in(root, target, O_PATH, 0), r;
+
+	if (fd != -ENOENT)
+		return fd;
+	r = make_way(root, target, folder);
+	if (r)
+		return r;
+	fd = folder ? -1 : open_in(root, target, O_WRONLY | O_CREAT, 0644);
+	if (fd >= 0)
+		close(fd);
+	return open_in(root, target, O_PATH, 0);
+}
+
+static int mount_one(int root, const struct mount_wish *w)
+{
+	unsigned long flags = MS_NOSUID | MS_NODEV | (w->writable ? 0 : MS_RDONLY);
+	_cleanup_close_ int target = -1, mounted = -1;
+	struct statvfs vfs;
+	char path[64];
+	struct stat st;
+
+	if (stat(w->source, &st))
+		return -errno;
+	target = open_target(root, w->target, S_ISDIR(st.st_mode));
+	if (target < 0)
+		return target;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
+	if (mount(w->source, path, NULL, MS_BIND, NULL))
+		return -errno;
+	/* The descriptor leads below the mount; opened again it leads to it. */
+	mounted = open_in(root, w->target, O_PATH, 0);
+	if (mounted < 0)
+		return mounted;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", mounted);
+	/* In a user namespace the flags of the source's own mount may not be taken away. */
+	if (!fstatvfs(mounted, &vfs))
+		flags |= vfs.f_flag & (ST_NOEXEC | ST_NOATIME | ST_NODIRATIME);
+	return mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | flags, NULL) ? -errno : 0;
+}
+
+int mounts_make(pid_t pid, const char *root, const struct mount_wish *wish, size_t count, struct fault *f)
+{
+	_cleanup_close_ int fd = -1;
+	int r = enter(pid, f);
+
+	if (r)
+		return r;
+	fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return fault_set(f, -errno, "%s: %s; the runtime's hook came too late (after pivot_root)?", root,
+				 strerror(errno));
+	for (size_t i = 0; i < count; i++) {
+		r = mount_one(fd, &wish[i]);
+		if (r)
+			return fault_set(f, r, "%s cannot be mounted at %s in %s: %s", wish[i].source, wish[i].target,
+					 root, strerror(-r));
+	}
+	return 0;
+}
+
+static void sweep_one(int root, const char *target)
+{
+	char path[PATH_MAX], name[PATH_MAX];
+	_cleanup_close_ int above = -1;
+	struct stat st;
+
+	if (!path_join(path, "%s", target) || !path_join(name, "%s", target))
+		return;
+	above = open_in(root, dirname(path), O_PATH | O_DIRECTORY, 0);
+	if (above < 0 || fstatat(above, basename(name), &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	if (S_ISDIR(st.st_mode))
+		unlinkat(above, basename(name), AT_REMOVEDIR);
+	else if (S_ISREG(st.st_mode) && !st.st_size && !st.st_uid)
+		unlinkat(above, basename(name), 0);
+}
+
+void mounts_sweep(const char *root, const char *const *targets, size_t count)
+{
+	_cleanup_close_ int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; fd >= 0 && i < count; i++)
+		sweep_one(fd, targets[i]);
+}

@@ -1,0 +1,27 @@
+/*
+ * shares.h: the named shares of a node, mete.io/share=NAME: from a file, else three that fit every node.
+ *
+ *	{ "shares": [
+ *		{ "name": "small", "mem": "4G", "cores": 25 },
+ *		{ "name": "batch", "mem": "8G", "policy": "fair", "class": "low" },
+ *		{ "name": "stranger", "mem": "2G", "cores": 10, "wall": true } ] }
+ *
+ * The words are those of `mete create`, without dashes; a list gives a word several times.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <jansson.h>
+
+#define SHARES_FILE "/etc/mete/shares.json"
+#define SHARE_NAME_MOST 24
+
+/*
+ * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the usual
+ * file, and without it the three. NULL: a fault is set.
+ */
+json_t *shares_read(const char *path, struct fault *f);
+
+/* A list of words as C has it, in `ret`, NULL-terminated; they are the list's. */
+void shares_words(json_t *list, const char **ret, size_t most);

@@ -1,0 +1,198 @@
+/* spec.c: see spec.h. */
+#include "connect/cdi/spec.h"
+
+#include "base/cleanup.h"
+#include "cli/place.h"
+#include "connect/cdi/yaml.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SPEC_VERSION "0.5.0" /* the lowest that has device names that begin with a digit */
+
+bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name)
+{
+	const char *class = strchr(kind, '/');
+
+	return path_join(path, "%s/%.*s-%s%s%s.json", dir, (int)(class - kind), kind, class + 1, name ? "-" : "",
+			 name ? name : "");
+}
+
+json_t *spec_new(const char *kind)
+{
+	return json_pack("{s:s s:s s:[]}", "cdiVersion", SPEC_VERSION, "kind", kind, "devices");
+}
+
+void spec_add(json_t *spec, const char *name, json_t *take_edits)
+{
+	json_array_append_new(json_object_get(spec, "devices"),
+			      json_pack("{s:s s:o}", "name", name, "containerEdits", take_edits));
+}
+
+json_t *spec_device(json_t *spec, const char *name)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (json_object_get(spec, "devices"), i, device) {
+		const char *is = json_string_value(json_object_get(device, "name"));
+
+		if (is && !strcmp(is, name))
+			return device;
+	}
+	return NULL;
+}
+
+static int fail(struct fault *f, const char *path, int r)
+{
+	return fault_set(f, r, "%s cannot be written: %s; %s", path, strerror(-r),
+			 r == -EACCES || r == -EPERM || r == -EROFS
+				 ? "run this as root, or name another folder with --dir"
+				 : "check the folder, or name another one with --dir");
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			size -= (size_t)n;
+		}
+	}
+	return fsync(fd) ? -errno : 0;
+}
+
+int spec_write(const char *path, json_t *spec, struct fault *f)
+{
+	_cleanup_free_ char *text = json_dumps(spec, JSON_INDENT(2));
+	char dir[PATH_MAX], aside[PATH_MAX];
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!text || !path_join(dir, "%.*s", (int)(strrchr(path, '/') - path), path) ||
+	    !path_join(aside, "%s.new", path))
+		return fail(f, path, -ENOMEM);
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return fail(f, path, -errno);
+	fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return fail(f, path, -errno);
+	r = write_all(fd, text, strlen(text));
+	if (!r)
+		r = fchmod(fd, 0644) || rename(aside, path) ? -errno : 0;
+	if (!r)
+		return 0;
+	unlink(aside);
+	return fail(f, path, r);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
+static void judge(struct spec_file *file)
+{
+	json_t *devices = json_object_get(file->spec, "devices"), *device;
+	const char *kind = json_string_value(json_object_get(file->spec, "kind"));
+	size_t i;
+
+	if (!kind || !strchr(kind, '/'))
+		snprintf(file->broken, sizeof(file->broken), "no \"kind\" of the form VENDOR/CLASS");
+	else if (!json_is_string(json_object_get(file->spec, "cdiVersion")))
+		snprintf(file->broken, sizeof(file->broken), "no \"cdiVersion\"");
+	else if (!json_is_array(devices) || !json_array_size(devices))
+		snprintf(file->broken, sizeof(file->broken), "no \"devices\"");
+	json_array_foreach (devices, i, device)
+		if (!*file->broken && !json_is_string(json_object_get(device, "name")))
+			snprintf(file->broken, sizeof(file->broken), "device %zu has no \"name\"", i + 1);
+	if (*file->broken) {
+		json_decref(file->spec);
+		file->spec = NULL;
+	}
+}
+
+static void read_spec(struct spec_file *file)
+{
+	json_error_t why;
+
+	if (ends_with(file->path, ".json")) {
+		file->spec = json_load_file(file->path, JSON_REJECT_DUPLICATES, &why);
+		if (!file->spec)
+			snprintf(file->broken, sizeof(file->broken), "line %d: %s", why.line, why.text);
+	} else {
+		file->spec = yaml_load_file(file->path, file->broken, sizeof(file->broken));
+	}
+	if (file->spec)
+		judge(file);
+}
+
+static int read_dir(struct spec_list *list, const char *path, struct fault *f)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort), r = 0;
+
+	if (n < 0)
+		return errno == ENOENT ? 0 : fault_set(f, -errno, "%s: %s", path, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		struct spec_file *more;
+
+		if (!r && *name != '.' &&
+		    (ends_with(name, ".json") || ends_with(name, ".yaml") || ends_with(name, ".yml"))) {
+			more = realloc(list->file, (list->count + 1) * sizeof(*more));
+			if (more) {
+				list->file = more;
+				more[list->count] = (struct spec_file){ 0 };
+				path_join(more[list->count].path, "%s/%s", path, name);
+				read_spec(&more[list->count++]);
+			} else {
+				r = fault_set(f, -ENOMEM, "no memory");
+			}
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
+{
+	int r;
+
+	*list = (struct spec_list){ 0 };
+	if (dir)
+		return read_dir(list, dir, f);
+	r = read_dir(list, SPEC_STATIC_DIR, f);
+	return r ? r : read_dir(list, SPEC_DYNAMIC_DIR, f);
+}
+
+void spec_list_free(struct spec_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		json_decref(list->file[i].spec);
+	free(list->file);
+	*list = (struct spec_list){ 0 };
+}
+
+const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,
+				       const char *except)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct spec_file *file = &list->file[i];
+		const char *is = json_string_value(json_object_get(file->spec, "kind"));
+
+		if (is && !strcmp(is, kind) && (!except || strcmp(file->path, except)) && spec_device(file->spec, name))
+			return file;
+	}
+	return NULL;
+}

@@ -1,0 +1,55 @@
+/*
+ * spec.h: CDI files (Container Device Interface 0.5.0): writing ours, reading everybody's.
+ *
+ * A file is written aside under a name that runtimes do not read, synced, and renamed; they read the folders at every
+ * start of a container, and a file that they cannot read hides what is in it.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SPEC_STATIC_DIR "/etc/cdi"	/* for what stays */
+#define SPEC_DYNAMIC_DIR "/var/run/cdi" /* for what goes with a grant, or with a reboot */
+
+#define SPEC_DEVICE_KIND "mete.io/device"
+#define SPEC_SHARE_KIND "mete.io/share"
+#define SPEC_GRANT_KIND "mete.io/grant"
+
+/* DIR/mete.io-share.json, DIR/mete.io-grant-NAME.json (name NULL: none). Value: false when it does not fit. */
+bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name);
+
+/* An empty spec of a kind. */
+json_t *spec_new(const char *kind);
+/* Adds a device; takes the edits. */
+void spec_add(json_t *spec, const char *name, json_t *take_edits);
+
+/* What lies at the path is replaced. Makes the folder. Value: 0 or a negative errno. */
+int spec_write(const char *path, json_t *spec, struct fault *f);
+
+/* One file that a runtime would read. */
+struct spec_file {
+	char path[PATH_MAX];
+	json_t *spec;	  /* owned; NULL: it is broken */
+	char broken[512]; /* why, one line */
+};
+
+struct spec_list {
+	struct spec_file *file; /* owned */
+	size_t count;
+};
+
+/* Reads all of dir, or of the two usual folders when it is NULL, files that are not ours too. */
+int spec_list_read(struct spec_list *list, const char *dir, struct fault *f);
+void spec_list_free(struct spec_list *list);
+
+/* The file, other than `except`, that defines this device too: then runtimes find neither. NULL: none. */
+const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,
+				       const char *except);
+
+/* The device of that name in a spec; borrowed. NULL: none. */
+json_t *spec_device(json_t *spec, const char *name);

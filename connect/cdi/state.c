@@ -1,0 +1,67 @@
+/* state.c: see state.h. */
+#include "connect/cdi/state.h"
+
+#include "cli/place.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define ID_LETTERS 32 /* of a container's id: they are 64 random digits where they are long */
+
+static const char *text_of(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+int state_root(const char *bundle, char root[PATH_MAX], struct fault *f)
+{
+	char path[PATH_MAX];
+	json_error_t why;
+	const char *named;
+	json_t *config;
+	bool fits;
+
+	if (!path_join(path, "%s/config.json", bundle))
+		return fault_set(f, -ENAMETOOLONG, "%s: the bundle's path is too long", bundle);
+	config = json_load_file(path, 0, &why);
+	if (!config)
+		return fault_set(f, -EINVAL, "%s: %s (line %d); is this an OCI bundle?", path, why.text, why.line);
+	named = text_of(json_object_get(config, "root"), "path");
+	if (!*named)
+		named = "rootfs";
+	fits = *named == '/' ? path_join(root, "%s", named) : path_join(root, "%s/%s", bundle, named);
+	json_decref(config);
+	return fits ? 0 : fault_set(f, -ENAMETOOLONG, "%s: the root's path is too long", path);
+}
+
+int state_read(struct state *s, struct fault *f)
+{
+	json_error_t why;
+	json_t *state = json_loadf(stdin, 0, &why);
+	int r = 0;
+
+	*s = (struct state){ 0 };
+	if (!state)
+		return fault_set(
+			f, -EINVAL,
+			"standard input is not a container's state (%s); this is called by container runtimes, as a "
+			"hook",
+			why.text);
+	s->pid = (pid_t)json_integer_value(json_object_get(state, "pid"));
+	if (!*text_of(state, "id") || !path_join(s->bundle, "%s", text_of(state, "bundle")) || *s->bundle != '/' ||
+	    snprintf(s->id, sizeof(s->id), "%s", text_of(state, "id")) >= (int)sizeof(s->id))
+		r = fault_set(f, -EINVAL, "the container's state has no \"id\" or no absolute \"bundle\"");
+	json_decref(state);
+	return r;
+}
+
+void state_grant_name(const struct state *s, const char *share, char *name, size_t size)
+{
+	snprintf(name, size, "%.24s.%.*s", share, ID_LETTERS, s->id);
+	for (char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			*p = '_';
+}

@@ -1,0 +1,25 @@
+/* state.h: the container that a hook is called for, as the runtime describes it (OCI runtime specification, "State").
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <sys/types.h>
+
+struct state {
+	char id[256];
+	pid_t pid; /* of the container's first process; 0: it is not there any more */
+	char bundle[PATH_MAX];
+	char root[PATH_MAX]; /* of its file system, as the runtime sees it before the container begins */
+};
+
+/* From standard input. Value: 0 or a negative errno. */
+int state_read(struct state *s, struct fault *f);
+
+/* The root of a bundle, from its config.json. Value: 0 or a negative errno. */
+int state_root(const char *bundle, char root[PATH_MAX], struct fault *f);
+
+/* The name of the grant of a container with a named share: "small.4f6c0a..."; the same whenever it is asked. */
+void state_grant_name(const struct state *s, const char *share, char *name, size_t size);

@@ -1,0 +1,5 @@
+/* notify.h: what a service tells who has started it, by the protocol of sd_notify(3), spoken by hand. */
+#pragma once
+
+/* As "READY=1". Without a service manager (NOTIFY_SOCKET) nothing. */
+void notify_tell(const char *state);

@@ -1,0 +1,280 @@
+/*
+ * doctor_node.c: the checks of `mete doctor` that are about the machine's service: is it there and does it start with
+ * the machine, are its settings right, can its store be written, does the clock make sense, does HTTP answer.
+ *
+ * What only root may see is said to be so to others; it is no fault.
+ */
+#include "cli/doctor.h"
+
+#include "base/cleanup.h"
+#include "base/size.h"
+#include "cli/choose.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONFIG_FILE "/etc/mete/meted.yaml"
+#define ANSWER_MS 5000
+#define DAY_S 86400
+#define LITTLE_BYTES (UINT64_C(64) << 20)
+#define NOTHING_BYTES (UINT64_C(1) << 20)
+
+/* Runs a program and keeps the beginning of what it says, on both streams. Value: its exit status; -1: none, or late.
+ */
+static int ask_program(const char *const argv[], char *said, size_t size)
+{
+	_cleanup_close_ int out = -1;
+	size_t used = 0;
+	int ends[2], status;
+	pid_t pid;
+
+	*said = 0;
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	out = ends[0];
+	pid = fork();
+	if (!pid) {
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		dup2(null, 0);
+		dup2(ends[1], 1);
+		dup2(ends[1], 2);
+		execvp(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	close(ends[1]);
+	while (pid > 0) {
+		struct pollfd p = { .fd = out, .events = POLLIN };
+		char rest[256];
+		bool full = used + 1 >= size;
+		ssize_t n;
+
+		if (poll(&p, 1, ANSWER_MS) <= 0) {
+			kill(pid, SIGKILL);
+			break;
+		}
+		n = full ? read(out, rest, sizeof(rest)) : read(out, said + used, size - 1 - used);
+		if (n <= 0)
+			break;
+		used += full ? 0 : (size_t)n;
+		said[used] = 0;
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* Service. */
+
+static bool systemctl_says(const char *what, const char *unit, char word[64])
+{
+	const char *const argv[] = { "systemctl", what, unit, NULL };
+	int r = ask_program(argv, word, 64);
+
+	word[strcspn(word, "\n")] = 0;
+	return !r;
+}
+
+static void check_service(struct doctor *d)
+{
+	char enabled[64], active[64];
+	bool starts, runs;
+
+	if (access("/run/systemd/system", F_OK))
+		return;
+	starts = systemctl_says("is-enabled", "meted.service", enabled);
+	runs = systemctl_says("is-active", "meted.service", active);
+	if (!*enabled || strstr(enabled, "Failed") || strstr(enabled, "not-found"))
+		doctor_add(d, "service", STATUS_NOTE,
+			   "install the package meted, to have shares for all users and over restarts",
+			   "no meted.service here: `mete run` starts a private meted for its user");
+	else if (!runs)
+		doctor_add(d, "service", STATUS_WARNING,
+			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl restart meted"
+						     : "systemctl enable --now meted",
+			   "meted.service is %s", active);
+	else if (!starts)
+		doctor_add(d, "service", STATUS_WARNING, "systemctl enable meted",
+			   "meted.service runs, but does not start with the machine (%s)", enabled);
+	else
+		doctor_add(d, "service", STATUS_OK, NULL, "meted.service runs and starts with the machine");
+}
+
+static void check_config(struct doctor *d)
+{
+	const char *const argv[] = { d->place.meted, "--system", "--check-config", NULL };
+	char said[700];
+	int r;
+
+	if (access(CONFIG_FILE, F_OK) || !*d->place.meted)
+		return;
+	r = ask_program(argv, said, sizeof(said));
+	said[strcspn(said, "\n")] = 0;
+	if (!r)
+		doctor_add(d, "settings", STATUS_OK, NULL, "%s", said);
+	else
+		doctor_add(
+			d, "settings", STATUS_WARNING,
+			"correct it; `meted --system --check-config` lists all that is wrong, meted.yaml(5) the keys",
+			"%s", strncmp(said, "meted: ", 7) ? said : said + 7);
+}
+
+static void check_clock(struct doctor *d)
+{
+	struct timex timex = { 0 };
+	time_t now = time(NULL);
+	char text[40] = "?";
+	struct tm tm;
+	struct stat st;
+
+	if (localtime_r(&now, &tm))
+		strftime(text, sizeof(text), "%F %T %z", &tm);
+	if (!stat("/proc/self/exe", &st) && st.st_mtime > now + DAY_S)
+		doctor_add(d, "clock", STATUS_WARNING, "set the clock (timedatectl); history and logs carry its time",
+			   "it is %s here, which is before mete was installed", text);
+	else if (adjtimex(&timex) == TIME_ERROR)
+		doctor_add(d, "clock", STATUS_NOTE,
+			   "timedatectl set-ntp true, if its times are compared with other machines'",
+			   "%s; nothing keeps it in step with other clocks", text);
+	else
+		doctor_add(d, "clock", STATUS_OK, NULL, "%s, kept in step", text);
+}
+
+void doctor_check_node(struct doctor *d)
+{
+	check_service(d);
+	check_config(d);
+	check_clock(d);
+}
+
+/* Folders of a meted that runs. */
+
+static void check_modes(struct doctor *d, const struct control *control)
+{
+	static const struct {
+		const char *name;
+		mode_t system, own;
+	} parts[] = { { "", S_IFDIR | 0755, S_IFDIR | 0700 },
+		      { "/control.sock", S_IFSOCK | 0666, S_IFSOCK | 0600 },
+		      { "/grants", S_IFDIR | 0755, S_IFDIR | 0700 },
+		      { "/pages", S_IFDIR | 0700, S_IFDIR | 0700 } };
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		mode_t wanted = control->system ? parts[i].system : parts[i].own;
+
+		if (!path_join(path, "%s%s", control->dir, parts[i].name) || stat(path, &st) || st.st_mode == wanted)
+			continue;
+		doctor_add(d, "runtime directory", STATUS_WARNING,
+			   control->system ? "systemctl restart meted.socket meted.service"
+					   : "end meted; the next one mends it",
+			   "%s has mode %04o, not %04o", path, (unsigned int)st.st_mode & 07777,
+			   (unsigned int)wanted & 07777);
+	}
+}
+
+/* What SQLite's header says (fileformat.html, 1.3): the magic, and at byte 60 the user's version. Value: -1: no store.
+ */
+static long store_version(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char head[64];
+
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || memcmp(head, "SQLite format 3", 16))
+		return -1;
+	return (long)((uint32_t)head[60] << 24 | (uint32_t)head[61] << 16 | (uint32_t)head[62] << 8 | head[63]);
+}
+
+static void check_store(struct doctor *d, const char *dir)
+{
+	char path[PATH_MAX], room[SIZE_TEXT_BYTES];
+	struct statvfs vfs;
+	uint64_t left;
+	long version;
+
+	if (!*dir || !path_join(path, "%s/mete.db", dir))
+		return;
+	if (access(path, R_OK) && errno == EACCES) {
+		doctor_add(d, "store", STATUS_NOTE, NULL, "%s: only root can look at it", path);
+		return;
+	}
+	version = store_version(path);
+	if (statvfs(dir, &vfs) || version < 0) {
+		doctor_add(d, "store", STATUS_WARNING,
+			   "look at it; meted's log says more, docs/operating.md how to restore it",
+			   "%s is not there or is no store", path);
+		return;
+	}
+	left = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	size_format(left, room);
+	if (vfs.f_flag & ST_RDONLY)
+		doctor_add(d, "store", STATUS_FAILED, "mount it for writing, or name another state_dir in " CONFIG_FILE,
+			   "%s lies on a file system that cannot be written", path);
+	else if (left < LITTLE_BYTES)
+		doctor_add(d, "store", left < NOTHING_BYTES ? STATUS_FAILED : STATUS_WARNING,
+			   "free some room; a full disk refuses new grants", "%s: %s are left on its file system", path,
+			   room);
+	else
+		doctor_add(d, "store", STATUS_OK, NULL, "%s, version %ld, %s free", path, version, room);
+}
+
+/* One request by the socket. Value: its status; 0: no answer. */
+static unsigned int http_status(const char *dir)
+{
+	static const char request[] = "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n";
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = { .tv_sec = ANSWER_MS / 1000 };
+	char said[64] = "";
+	unsigned int status = 0;
+
+	if (fd < 0 ||
+	    snprintf(address.sun_path, sizeof(address.sun_path), "%s/http.sock", dir) >= (int)sizeof(address.sun_path))
+		return 0;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0 || recv(fd, said, sizeof(said) - 1, 0) <= 0)
+		return 0;
+	return sscanf(said, "HTTP/1.%*u %u", &status) == 1 ? status : 0;
+}
+
+static void check_http(struct doctor *d, const struct control *control, const char *address)
+{
+	char path[PATH_MAX];
+	unsigned int status;
+
+	if (!path_join(path, "%s/http.sock", control->dir) || access(path, F_OK))
+		return;
+	if (access(path, W_OK)) {
+		doctor_add(d, "http", STATUS_NOTE, NULL, "%s: only root and its group may ask", path);
+		return;
+	}
+	status = http_status(control->dir);
+	if (status != 200)
+		doctor_add(d, "http", STATUS_WARNING, "journalctl -u meted (or meted.log) says why; restart meted",
+			   "%s answers %s%.0u to GET /healthz", path, status ? "" : "nothing", status);
+	else
+		doctor_add(d, "http", STATUS_OK, NULL, "console and metrics answer at %s%s%s", path,
+			   *address ? " and " : "", address);
+}
+
+void doctor_check_meted(struct doctor *d, const struct control *control, json_t *hello)
+{
+	check_modes(d, control);
+	check_store(d, device_text(hello, "state_dir"));
+	check_http(d, control, device_text(hello, "http"));
+}

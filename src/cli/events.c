@@ -1,0 +1,157 @@
+/* events.c: `mete events`: what happened on this node. */
+#include "cli/choose.h"
+#include "cli/grants.h"
+#include "cli/table.h"
+#include "cli/verb.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define POLL_NS 500000000l
+
+static json_t *request(const struct command_line *line, json_int_t after)
+{
+	static const char *const words[] = { "tenant", "device", "kind" };
+	const char *limit = option_value(line, "limit");
+	json_t *r = json_pack("{s:s s:I}", "op", "events", "after", after);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (option_given(line, words[i]))
+			json_object_set_new(r, words[i], json_string(option_value(line, words[i])));
+	if (limit && !after)
+		json_object_set_new(r, "limit", json_integer(atoll(limit)));
+	return r;
+}
+
+static const char *moment(json_int_t seconds, char text[32])
+{
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) || !strftime(text, 32, "%F %T", &tm))
+		return "?";
+	return text;
+}
+
+static void print_text(json_t *events, json_t *names)
+{
+	json_t *e, *name;
+	size_t i;
+
+	json_array_foreach(events, i, e)
+	{
+		const char *uuid = json_string_value(json_object_get(e, "device"));
+		json_int_t count = device_number(e, "count");
+		char when[32], times[48] = "";
+
+		if (count > 1)
+			snprintf(times, sizeof(times), " (%lld times)", (long long)count);
+		printf("%s  %-7s  ", moment(device_number(e, "time"), when), device_text(e, "kind"));
+		if (json_is_string(json_object_get(e, "tenant")))
+			printf("%s: ", device_text(e, "tenant"));
+		name = uuid ? json_object_get(names, uuid) : NULL;
+		if (name)
+			printf("device %lld: ", (long long)json_integer_value(name));
+		else if (uuid)
+			printf("device %s: ", uuid);
+		printf("%s%s\n", device_text(e, "text"), times);
+	}
+}
+
+static void print_lines(json_t *events)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(events, i, e)
+	{
+		json_dumpf(e, stdout, JSON_COMPACT);
+		putchar('\n');
+	}
+}
+
+/* The indices of devices by UUID. */
+static json_t *device_names(struct control *control)
+{
+	json_t *names = json_object(), *answer, *device;
+	struct fault f;
+	size_t i;
+
+	if (control_ask(control, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f))
+		return names;
+	json_array_foreach(json_object_get(answer, "devices"), i, device)
+		json_object_set(names, device_text(device, "uuid"), json_object_get(device, "index"));
+	json_decref(answer);
+	return names;
+}
+
+/* Prints what comes until it is interrupted or nobody reads; a meted that is started anew is found again. */
+static int follow(const struct command_line *line, struct control *control, json_t *names, json_int_t last)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	struct fault f;
+	json_t *answer;
+	int r;
+
+	for (;;) {
+		if (fflush(stdout))
+			return EXIT_DONE;
+		nanosleep(&pause, NULL);
+		r = control_ask_again(control, CONTROL_FIND, request(line, last), &answer, NULL, &f);
+		if (r == CONTROL_NOBODY || r == CONTROL_LOST)
+			continue;
+		if (r) {
+			say_error("%s", f.text);
+			return EXIT_FAILED;
+		}
+		if (device_number(answer, "last"))
+			last = device_number(answer, "last");
+		if (option_given(line, "json"))
+			print_lines(json_object_get(answer, "events"));
+		else
+			print_text(json_object_get(answer, "events"), names);
+		json_decref(answer);
+		control_close(control); /* an idle meted that is private may end meanwhile */
+	}
+}
+
+static int check_limit(const struct command_line *line)
+{
+	const char *limit = option_value(line, "limit");
+	char *end;
+
+	if (!limit || (*limit >= '0' && *limit <= '9' && strtol(limit, &end, 10) > 0 && !*end))
+		return 0;
+	say_error("--limit %s: it must be a number from 1 on", limit);
+	return -1;
+}
+
+int verb_events(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *answer, *names;
+	struct fault f;
+	int r = EXIT_DONE;
+
+	if (check_limit(line))
+		return EXIT_USAGE;
+	if (control_ask_again(&control, CONTROL_STORED, request(line, 0), &answer, NULL, &f)) {
+		say_error("%s", f.text);
+		control_close(&control);
+		return EXIT_FAILED;
+	}
+	names = option_given(line, "json") ? NULL : device_names(&control);
+	if (!option_given(line, "json"))
+		print_text(json_object_get(answer, "events"), names);
+	else if (option_given(line, "follow"))
+		print_lines(json_object_get(answer, "events"));
+	else
+		print_json("events", json_incref(json_object_get(answer, "events")));
+	if (option_given(line, "follow"))
+		r = follow(line, &control, names, device_number(answer, "last"));
+	json_decref(answer);
+	json_decref(names);
+	control_close(&control);
+	return r;
+}

@@ -1,0 +1,77 @@
+/*
+ * guests.h: the clients that a server has, and the grants in meted that they work under.
+ *
+ * Each client has, for each offer that it uses, one grant named after it: NAME where one thing is offered, NAME.OFFER
+ * where several are. It is made when the client's first program comes and deleted some seconds after its last one has
+ * gone, or with the server, whatever ended that: until then `mete ps`, `mete top` and `mete set` treat it as any other.
+ * A grant of that name that exists already and belongs to the server's user or root is used as it is, and stays.
+ *
+ * Meted is asked without waiting for its answers: whoever comes meanwhile is served. Who needs a grant that is being
+ * made waits, and hears of it by `came`.
+ */
+#pragma once
+
+#include "cli/control.h"
+#include "cli/offers.h"
+#include "remote/relay/relay.h"
+
+enum guest_state {
+	GUEST_MAKING,
+	GUEST_HERE, /* the grant is there */
+	GUEST_DELETING,
+};
+
+/* A program whose guest has no grant yet. */
+struct guest_wait {
+	struct guest_wait *next;
+	uint64_t number; /* of the session */
+	char address[64];
+};
+
+struct guest {
+	struct guest *next;
+	enum guest_state state;
+	struct guest_wait *waits;
+	struct offer *offer;
+	char client[RELAY_NAME_BYTES];
+	char grant[RELAY_NAME_BYTES + OFFER_NAME_MOST + 2];
+	char wall[PATH_MAX]; /* the socket where its worker is */
+	unsigned int programs; /* those that wait too */
+	bool made;	       /* by us: ours to delete */
+	uint64_t delete_at_ns; /* 0: not */
+	uint64_t give_up_ns;   /* a grant that cannot be deleted is left to meted then */
+};
+
+struct guest_ask; /* what meted has been asked and has not answered */
+
+struct guests {
+	struct control control;
+	struct offers *offers;
+	struct guest *list;
+	struct guest_ask *asks, **last_ask; /* in order */
+	/* A program that waited: its guest, counted; or the reason, with `status`, and the guest is gone after this. */
+	void (*came)(void *user, struct guest *guest, const struct guest_wait *wait, enum wall_status status,
+		     const char *text);
+	void *user;
+};
+
+void guests_init(struct guests *g, struct offers *offers);
+/*
+ * A program of this client has come. Value: WALL_OK with its guest, counted; WALL_OK with NULL: it waits for `came`;
+ * else why not, the fault has the line that the program's user reads.
+ */
+enum wall_status guests_enter(struct guests *g, const char *client, const char *offer,
+			      const struct relay_session *session, struct guest **ret, struct fault *f);
+void guests_leave(struct guests *g, struct guest *guest);
+/* By the client and the offer that it asked for; NULL: it is not here. */
+struct guest *guests_find(struct guests *g, const char *client, const char *offer);
+
+/* To be polled for reading, then guests_turn(); -1: nothing is asked. */
+int guests_fd(const struct guests *g);
+/*
+ * Takes meted's answers, and deletes what nobody uses any more. Value: in how many milliseconds there may be more to
+ * do; -1: nothing.
+ */
+int guests_turn(struct guests *g, uint64_t now_ns);
+/* Deletes all grants that were made here. */
+void guests_deinit(struct guests *g);

@@ -1,0 +1,37 @@
+/*
+ * keys.h: the folder of keys of a server: a file NAME.key for each client that may come.
+ *
+ * --keys DIR, else /etc/mete/keys for root, else mete/keys in the user's folder of settings ($XDG_CONFIG_HOME, or
+ * ~/.config). Nobody but its owner may write in it: whoever can put a key there is a client.
+ */
+#pragma once
+
+#include "cli/fault.h"
+#include "remote/relay/relay.h"
+
+#include <limits.h>
+
+#define KEYS_ENDING ".key"
+
+struct keys {
+	char dir[PATH_MAX];
+};
+
+/* Finds the folder. `make`: it is made when it is not there. Value: 0; -ENOENT: there is none; or a negative errno. */
+int keys_open(struct keys *k, const char *given, bool make, struct fault *f);
+
+/* A key's name becomes the name of a grant as well. Value: 0 or -EINVAL. */
+int keys_check_name(const char *name, struct fault *f);
+
+int keys_path(const struct keys *k, const char *name, char path[PATH_MAX], struct fault *f);
+
+/* The key of that name; false: there is none that can be used. Read anew each time: what was removed is gone at once.
+ */
+bool keys_find(const struct keys *k, const char *name, uint8_t ret_key[RELAY_KEY_BYTES]);
+
+/* Calls `each` for every key file, by name in order. Value: how many, or a negative errno. */
+int keys_each(const struct keys *k, void (*each)(void *user, const char *name, const char *path), void *user,
+	      struct fault *f);
+
+/* mete's own folder of settings of this user: "/etc/mete" for root. Value: 0 or a negative errno. */
+int settings_dir(char dir[PATH_MAX], struct fault *f);

@@ -1,0 +1,27 @@
+/* metrics.c: `mete metrics`: what meted serves at /metrics, by the control socket. */
+#include "cli/choose.h"
+#include "cli/control.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+int verb_metrics(const struct command_line *line)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *request = json_pack("{s:s}", "op", "metrics"), *answer;
+	const char *compat = option_value(line, "compat");
+	struct fault f;
+	int r;
+
+	if (compat)
+		json_object_set_new(request, "compat", json_string(compat));
+	r = control_ask_again(&control, CONTROL_STORED, request, &answer, NULL, &f);
+	control_close(&control);
+	if (r) {
+		say_error("%s", f.text);
+		return EXIT_FAILED;
+	}
+	fputs(device_text(answer, "text"), stdout);
+	json_decref(answer);
+	return EXIT_DONE;
+}

@@ -1,0 +1,31 @@
+/*
+ * relays.h: the relays of a `mete run --remote`: one process for each server, and a socket each where programs find it.
+ *
+ * A relay is a child of mete. It proves who it is and asks the server first; only then does the program start. It ends
+ * with mete, however that ends: it holds a pipe whose other end is mete's alone.
+ */
+#pragma once
+
+#include "cli/target.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+struct relays {
+	char dir[PATH_MAX]; /* of the sockets; this user's alone; removed at the end */
+	int held;	    /* holds it, see relay_dir.h */
+	struct relays_one {
+		pid_t pid; /* 0: none */
+		int alive; /* the pipe: closed, the relay ends */
+		int tell;  /* what it says once: ready, or why not */
+		char socket[108];
+	} one[TARGETS_MOST];
+	size_t count;
+	char sockets[TARGETS_MOST * 108]; /* METE_REMOTE */
+};
+
+/* Starts one for each server and waits until all are ready. Value: 0, or a negative errno and none is left. */
+int relays_start(struct relays *r, const struct targets *t, struct fault *f);
+
+/* Ends them, and with them the sessions of programs that still run. */
+void relays_end(struct relays *r);

@@ -1,0 +1,151 @@
+/*
+ * remote_run.c: see remote_run.h. No meted is needed here: the grants are the servers'. Order as in run.c: what can be
+ * judged alone first, then the servers are asked, then the program starts.
+ */
+#include "cli/remote_run.h"
+#include "cli/place.h"
+#include "cli/program.h"
+#include "cli/relays.h"
+#include "cli/remote_env.h"
+#include "cli/supervise.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct remote_run {
+	const struct command_line *line;
+	char path[PATH_MAX]; /* of the program */
+	struct place place;
+	struct targets targets;
+	struct relays relays;
+	struct tenant_log log;
+	struct remote_env env;
+	int failure; /* the exit status when the program was not started */
+};
+
+/* The options that say what a grant of this machine is. */
+static int check_options(const struct command_line *line, struct fault *f)
+{
+	static const char *const local[] = {
+		"mem",	       "device", "soft",  "name",   "grant", "overcommit", "cores",
+		"cores-limit", "policy", "class", "weight", "turn",  "tier",	   "wall"
+	};
+
+	for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++)
+		if (option_given(line, local[i]))
+			return fault_set(
+				f, -EINVAL,
+				"--%s with --remote: the share is what the server offers; leave it away, or name "
+				"an --offer",
+				local[i]);
+	return 0;
+}
+
+static int prepare(struct remote_run *run, struct fault *f)
+{
+	int r;
+
+	r = check_options(run->line, f);
+	if (!r)
+		r = targets_read(&run->targets, option_value(run->line, "remote"), run->line, f);
+	if (r)
+		return r;
+	r = program_find(run->line->args[0], run->path, f);
+	if (r) {
+		run->failure = r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
+		return r;
+	}
+	r = place_find_remote(&run->place, f);
+	if (!r)
+		r = relays_start(&run->relays, &run->targets, f);
+	if (!r)
+		r = tenant_env_detour(run->place.remote_dir, run->relays.dir, f);
+	if (!r && *run->place.runtime_dir)
+		r = tenant_env_detour(run->place.runtime_dir, run->relays.dir, f);
+	if (!r)
+		r = tenant_log_open(&run->log, run->relays.dir, f);
+	run->env = (struct remote_env){
+		.client_dir = run->place.remote_dir,
+		.sockets = run->relays.sockets,
+		.log = run->log.path,
+		.runtime_dir = *run->place.runtime_dir ? run->place.runtime_dir : NULL,
+	};
+	return r;
+}
+
+static void say_start(const struct remote_run *run)
+{
+	static const char *const trusts[] = { "without encryption", "by key", "by certificate" };
+	char name[320];
+
+	for (size_t i = 0; i < run->targets.count; i++) {
+		const struct relay_target *t = &run->targets.target[i];
+
+		say_note("server %s, %s%s%s%s", target_name(t, name), trusts[t->trust],
+			 t->trust == RELAY_KEY ? " " : "", t->trust == RELAY_KEY ? t->key.name : "",
+			 t->ucx ? ", by UCX" : "");
+	}
+}
+
+/* Why the program's calls would not come to the server. */
+static const char *warning(const struct remote_run *run)
+{
+	struct fault unused;
+
+	switch (program_inspect(run->path, &unused)) {
+	case PROGRAM_STATIC:
+		return "the program is statically linked: it does not find the server's devices; link it dynamically";
+	case PROGRAM_OTHER_LIBC:
+		return "the program is built for another C library than glibc: it does not find the server's devices";
+	case PROGRAM_OTHER_MACHINE:
+		return "the program is built for another machine: it does not find the server's devices";
+	case PROGRAM_PRIVILEGED:
+		return "the program gains privileges when it starts: it does not find the server's devices";
+	default:
+		return NULL;
+	}
+}
+
+static int run_program(struct remote_run *run, struct fault *f, int *ret_status)
+{
+	struct control none = CONTROL_CLOSED;
+	struct supervision s = {
+		.argv = run->line->args,
+		.path = run->path,
+		.remote = &run->env,
+		.control = &none,
+		.log = &run->log,
+		.warning = warning(run),
+		.verbose = option_given(run->line, "verbose"),
+	};
+	int r;
+
+	if (s.verbose)
+		say_start(run);
+	r = supervise(&s, ret_status, f);
+	tenant_log_show(&run->log, true);
+	if (r == SUPERVISE_NOT_FOUND)
+		run->failure = EXIT_RUN_NOT_FOUND;
+	else if (r == SUPERVISE_NOT_EXECUTABLE)
+		run->failure = EXIT_RUN_NOT_EXECUTABLE;
+	return r;
+}
+
+int remote_run(const struct command_line *line)
+{
+	struct remote_run run = { .line = line, .log.fd = -1, .failure = EXIT_RUN_FAILED };
+	struct fault f = { .text = "" };
+	int status = 0, r;
+
+	r = prepare(&run, &f);
+	if (!r)
+		r = run_program(&run, &f, &status);
+	tenant_log_close(&run.log);
+	relays_end(&run.relays);
+	targets_deinit(&run.targets);
+	if (!r)
+		return end_like(status);
+	say_error("%s", f.text);
+	return run.failure;
+}

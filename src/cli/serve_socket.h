@@ -1,0 +1,20 @@
+/*
+ * serve_socket.h: where `mete remote` asks a `mete serve` of this machine: a unix socket serve-PID.sock, mode 0600, in
+ * the runtime directory (or in the private one where the system's may not be written). Who connects gets one JSON
+ * document, and the end.
+ */
+#pragma once
+
+#include "cli/fault.h"
+
+#include <jansson.h>
+#include <limits.h>
+
+/* Listens. Value: the descriptor or a negative errno. */
+int serve_socket_open(char path[PATH_MAX], struct fault *f);
+
+/* Tells one who has connected; takes the reference. Never waits for it. */
+void serve_socket_answer(int listener, json_t *document);
+
+/* Asks all servers of this user here. Value: an array of their documents, owned. */
+json_t *serve_socket_ask_all(void);

@@ -1,0 +1,29 @@
+/*
+ * target.h: which servers, and as whom: --remote or the operand of `mete remote`, --key, --cert, --cert-key, --ca,
+ * --plain, --offer, --ucx.
+ */
+#pragma once
+
+#include "cli/verb.h"
+#include "remote/relay/relay.h"
+#include "cli/fault.h"
+
+#define TARGETS_MOST 16
+
+struct targets {
+	struct relay_target target[TARGETS_MOST]; /* point into the texts */
+	char text[TARGETS_MOST][300];		  /* "HOST\0PORT" */
+	size_t count;
+};
+
+/* "HOST[:PORT]", "[v6]:PORT", several with commas. Value: 0 or a negative errno. */
+int targets_read(struct targets *t, const char *list, const struct command_line *line, struct fault *f);
+
+/* --patience in milliseconds; NULL: 0, the usual. Value: 0 or -EINVAL. */
+int patience_read(const char *text, unsigned int *ret_ms, struct fault *f);
+
+/* Wipes the keys. */
+void targets_deinit(struct targets *t);
+
+/* "HOST:PORT". Value: text. */
+const char *target_name(const struct relay_target *target, char text[320]);

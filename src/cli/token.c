@@ -1,0 +1,41 @@
+/* token.c: `mete token new`, `show`, `revoke`: the secret that lets the console act. */
+#include "cli/control.h"
+#include "cli/grants.h"
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+static int ask(const struct command_line *line, const char *op)
+{
+	struct control control = CONTROL_CLOSED;
+	json_t *answer = NULL;
+	struct fault f;
+	int r = control_ask_again(&control, CONTROL_FIND, json_pack("{s:s}", "op", op), &answer, NULL, &f);
+
+	if (r == CONTROL_NOBODY)
+		say_error("no meted runs in %s: start it first; each has a token of its own", control.dir);
+	else if (r)
+		say_error("%s", f.text);
+	else if (option_given(line, "json"))
+		print_json("token", json_incref(json_object_get(answer, "token")));
+	else if (json_object_get(answer, "token"))
+		puts(json_string_value(json_object_get(answer, "token")));
+	json_decref(answer);
+	control_close(&control);
+	return r ? EXIT_FAILED : EXIT_DONE;
+}
+
+int verb_token_new(const struct command_line *line)
+{
+	return ask(line, "token_new");
+}
+
+int verb_token_show(const struct command_line *line)
+{
+	return ask(line, "token_show");
+}
+
+int verb_token_revoke(const struct command_line *line)
+{
+	return ask(line, "token_revoke");
+}

@@ -1,0 +1,147 @@
+/*
+ * plots.js: histories as plots. A plot is asked for by name ("device=UUID"), fetched when it is first shown and again
+ * when a step of its time has passed, and drawn in the colours of the page; a gap in the data stays a gap.
+ */
+import { h } from "./dom.js";
+import { get } from "./feed.js";
+import { bytes, clock, part } from "./units.js";
+
+export const SPANS = [["600", "10 min"], ["3600", "1 h"], ["10800", "3 h"], ["86400", "24 h"]];
+
+const held = new Map(); // address → { data, error, until, asking }
+const KEPT = 8;
+let changed = () => {};
+
+export function start(onChange) {
+	changed = onChange;
+}
+
+async function fetchHistory(entry, path) {
+	entry.asking = true;
+	try {
+		entry.data = await (await get(path)).json();
+		entry.error = "";
+	} catch (e) {
+		entry.error = e.status ? e.message : "meted does not answer";
+	}
+	entry.asking = false;
+	entry.until = Date.now() + 1000 * Math.max(2, entry.data?.step_s || 2);
+	changed();
+}
+
+/* What is known of a history; asks when that is old. */
+export function history(what, span) {
+	const path = `api/v1/history?${what}&span=${span}`;
+	let entry = held.get(path);
+	if (!entry) {
+		entry = { data: null, error: "", until: 0, asking: false };
+		held.set(path, entry);
+		if (held.size > KEPT) held.delete(held.keys().next().value);
+	}
+	if (!entry.asking && Date.now() > entry.until) fetchHistory(entry, path);
+	return entry;
+}
+
+/* The library is fetched when the first plot is drawn, so that the first view is not kept waiting by it. */
+let library = null;
+
+function load() {
+	library ??= new Promise((done, failed) => {
+		const style = document.createElement("link");
+		style.rel = "stylesheet";
+		style.href = "console/uplot.css";
+		document.head.prepend(style);
+		const script = document.createElement("script");
+		script.src = "console/uplot.js";
+		script.onload = done;
+		script.onerror = () => {
+			library = null;
+			failed(new Error("the plots could not be loaded"));
+		};
+		document.head.append(script);
+	});
+	return library;
+}
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function axes(value) {
+	const text = colour("--muted");
+	const line = { stroke: colour("--line"), width: 1 };
+	const font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
+	return [
+		{ stroke: text, font, grid: line, ticks: line, space: 70, values: (u, at, i, space, step) => at.map((t) => (step < 60 ? clock(t) : clock(t).slice(0, 5))) },
+		{ stroke: text, font, grid: line, ticks: line, size: 74, values: (u, at) => at.map((v) => value(v)) },
+	];
+}
+
+function series({ label, colour: name, fill, dash, value }) {
+	const stroke = colour(name);
+	return { label, stroke, width: 1.5, fill: fill ? stroke + "2e" : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v) => (v === null || v === undefined ? "–" : value(v)) };
+}
+
+/* Steps that are round in bytes, and in parts. */
+const BYTE_STEPS = Array.from({ length: 50 }, (x, i) => 2 ** i);
+
+function make(el, plot) {
+	const u = new uPlot({
+		width: Math.max(200, el.clientWidth),
+		height: 190,
+		legend: { live: true },
+		cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "mete" } },
+		scales: { x: { time: true }, y: { range: (x, low, high) => [0, Math.max(plot.least, (high || 0) * 1.08)] } },
+		axes: axes(plot.value).map((a, i) => (i && plot.value === bytes ? { ...a, incrs: BYTE_STEPS } : a)),
+		series: [{ value: (x, t) => (t ? clock(t) : "–") }, ...plot.lines.map((l) => series({ ...l, value: plot.value }))],
+	}, plot.data, el);
+	el.$plot = u;
+	el.$theme = colour("--surface");
+	new ResizeObserver(() => u.root.isConnected && u.setSize({ width: Math.max(200, el.clientWidth), height: 190 })).observe(el);
+}
+
+function draw(el, plot) {
+	if (el.$plot && el.$theme !== colour("--surface")) {
+		el.$plot.destroy();
+		el.$plot = null;
+	}
+	if (!el.$plot) make(el, plot);
+	else if (el.$data !== plot.source) el.$plot.setData(plot.data);
+	el.$data = plot.source;
+}
+
+function columns(data, names) {
+	const known = names.map((n) => data.series[n]).filter(Boolean);
+	const length = Math.max(0, ...known.map((k) => k.length));
+	const time = Array.from({ length }, (x, i) => data.from + i * data.step_s);
+	return [time, ...names.map((n) => data.series[n] || new Array(length).fill(null))];
+}
+
+function summary(title, lines, data, value) {
+	const now = lines.map((l, i) => [l.label, data[i + 1].findLast((v) => v !== null)]).filter(([, v]) => v !== undefined);
+	return `${title}: ${now.map(([label, v]) => `${label} ${value(v)}`).join(", ") || "no data yet"}`;
+}
+
+export function plot(key, title, entry, lines, value, least) {
+	const body = !entry.data
+		? h("p", { class: "empty", key: "none" }, entry.error || "…")
+		: (() => {
+			const data = columns(entry.data, lines.map((l) => l.name));
+			if (!data[0].length) return h("p", { class: "empty", key: "none" }, "Nothing was recorded in this time.");
+			const p = { data, lines, value, least, source: entry.data };
+			const later = (el) => load().then(() => requestAnimationFrame(() => el.isConnected && draw(el, p)), () => {});
+			return h("div", { class: "plot", key, own: true, role: "img", "aria-label": summary(title, lines, data, value), made: later, kept: later });
+		})();
+	return h("section", { class: "panel", key }, h("h2", {}, title), body, entry.data && entry.error ? h("p", { class: "empty" }, entry.error) : null);
+}
+
+export const memoryLines = [
+	{ name: "promised", label: "Promised", colour: "--idle-line", dash: [5, 4] },
+	{ name: "held", label: "Held", colour: "--held", fill: true },
+];
+export const timeLines = [
+	{ name: "wanted", label: "Wanted", colour: "--idle-line", dash: [5, 4] },
+	{ name: "got", label: "Got", colour: "--got", fill: true },
+	{ name: "waited", label: "Waited", colour: "--warn" },
+];
+
+export const memoryPlot = (key, entry) => plot(key, "Memory", entry, memoryLines, bytes, 1 << 20);
+export const timePlot = (key, entry) => plot(key, "Time", entry, timeLines, (v) => part(v, v && v < 0.1 ? 1 : 0), 0.05);

@@ -1,0 +1,36 @@
+/*
+ * audit.h: who did what over HTTP, and with the token: audit.log in the state directory, one JSON object a line, only
+ * ever appended to and written through to the disk.
+ *
+ * An action is written down before it is done, {"id","time","who","action","target","request"}, and once more when its
+ * outcome is known, {"id","time","outcome"}. What cannot be written down is not done. The file is opened for each line,
+ * so that it may be moved away at any time; it holds no token.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AUDIT_FILE "audit.log"
+
+struct daemon;
+
+struct audit_entry {
+	const char *who; /* "token, 127.0.0.1:4711" */
+	const char *action; /* "resize" */
+	const char *target; /* a grant's name or a device's UUID */
+	json_t *request; /* NULL: nothing was said */
+};
+
+/* Value: 0 with the entry's id, or -errno with the line for the user. */
+int audit_begin(const char *state_dir, const struct audit_entry *entry, uint64_t *ret_id, char *error,
+		size_t error_size);
+/* `outcome`: "done", or the line of the refusal. One that cannot be written is a line in the log. */
+void audit_end(const char *state_dir, uint64_t id, const char *outcome);
+
+/*
+ * The last `limit` actions, oldest first, each with its outcome (null: not known): a list. Of a long file only the end
+ * is read. NULL: `error` says why.
+ */
+json_t *audit_last(const char *state_dir, unsigned int limit, char *error, size_t error_size);

@@ -1,0 +1,52 @@
+/*
+ * container.h: the folder of a grant that was made for a container.
+ *
+ * RUNTIME/containers/UID/NAME/, which a hook mounts into the container at /run/mete: the grant's socket (grant.sock, or
+ * wall.sock and no other when the grant is walled), and files for the injected libraries (settings, preload). The
+ * folder stays the same over restarts of meted, so that a mount of it leads to the new sockets. The sockets are open to
+ * every user, because an image's programs may be of any; the folder above, the owner's alone, keeps other users of the
+ * machine out. Nothing in the folder can be written by anybody but meted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+struct ask;
+struct daemon;
+struct grant;
+struct tenant;
+
+#define CONTAINER_PLACE_BYTES 128u
+#define CONTAINER_SOFT "soft" /* in the folder: where the software device's folder is mounted */
+
+/* "containers/0/NAME/FILE", relative to the runtime directory. Value: `place`. */
+const char *container_place(const struct grant *g, const char *file, char place[CONTAINER_PLACE_BYTES]);
+
+/* Its programs use the software device themselves, not through a wall. */
+bool container_has_soft(const struct grant *g);
+
+/* Makes the folder and its files, where they are not there. Value: 0 or -errno, with the line for the user. */
+int container_open(struct tenant *tenant, char *error, size_t size);
+
+/* One file of the folder. Value: 0 or -errno. */
+int container_write(struct tenant *tenant, const char *file, const char *text, char *error, size_t size);
+
+/* The grant has ended: removes the folder, and the CDI file that named it. */
+void container_remove(struct daemon *daemon, const struct grant *g);
+
+/* Restored: the grant's container cannot come any more, because the CDI file that names it has gone (a reboot). */
+bool container_orphaned(const struct tenant *tenant);
+
+/* Requests, container_ask.c. The first three read them; false when it was refused. */
+
+/* "container" of the request, into the grant that is being made. */
+bool container_read(struct ask *ask, struct grant *g);
+/* "runner_pid": the process that the grant ends with. */
+bool container_read_runner(struct ask *ask, struct grant *g);
+/* "runner_pid" and "files" of the request: a container of the grant begins. */
+bool container_bind(struct ask *ask, struct tenant *t);
+/* For answers: null, or where the folder is. */
+json_t *container_json(const struct tenant *tenant);

@@ -1,0 +1,30 @@
+/*
+ * device_watch.h: hearing of devices' errors while there are tenants on them.
+ *
+ * NVML tells of errors as they happen, to a process that has it open and waits. As with probe.h that process is not
+ * meted but a child, `meted --watch LIBNVML LOG`, one for each kind of device that somebody has a grant on. It prints a
+ * JSON object a line, ends with meted, and is started again when it ends by itself. LOG is the kernel's log, in which
+ * the driver says which process an error is about (on Linux /dev/kmsg; the software device has a file of its own).
+ */
+#pragma once
+
+#include "model/device.h"
+
+#include <stdbool.h>
+
+struct daemon;
+
+/* Tenants have come or gone: starts what is wanted and ends what is not. */
+void device_watch_update(struct daemon *daemon);
+/* A device is back: the child begins anew, so that it hears of it. */
+void device_watch_renew(struct daemon *daemon, enum device_kind kind);
+/* meted is about to be replaced in its process, and a child that the next one does not know would stay: they end, until
+ * it is `false`. */
+void device_watch_pause(struct daemon *daemon, bool pause);
+/* Some child has not ended yet. */
+bool device_watch_runs(const struct daemon *daemon);
+/* meted leaves. */
+void device_watch_stop(struct daemon *daemon);
+
+/* The child's side: prints until it is ended. "" for LOG: none. */
+int device_watcher_main(const char *libnvml, const char *log);

@@ -1,0 +1,22 @@
+/*
+ * end.h: ending a tenant at an operator's word: its processes get SIGTERM and, END_KILL_S later, SIGKILL; when all are
+ * gone, the grant is deleted.
+ *
+ * What it was asked of does not outlive meted: after a restart the tenant goes on, and is to be ended again.
+ */
+#pragma once
+
+#define END_KILL_S 10u
+
+struct daemon;
+struct tenant;
+
+/* May be asked again at any time: nothing is begun anew. `who` is for the log. Value: 0 or -ENOMEM. */
+int end_begin(struct tenant *tenant, const char *who);
+
+/* Sends the tenant's processes a signal: SIGTERM also to the command that the grant was made for, which passes it
+ * on. */
+void end_tell(struct tenant *tenant, int number);
+
+/* meted leaves. */
+void end_stop(struct daemon *daemon);

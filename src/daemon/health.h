@@ -1,0 +1,112 @@
+/*
+ * health.h: the state of each device: in service, cordoned, being drained, or lost; and what it is refused for.
+ *
+ * A cordoned device takes no new grants; who has one goes on. One that is being drained, or has been, lets nobody begin
+ * anew either: a tenant with running programs may start more of them, one without may not. A lost device is one that
+ * its driver cannot reach any more: its grants stay, and it is in service again when the driver answers for it.
+ * Cordoned and lost are kept apart: a device that comes back is what it was before.
+ *
+ * States and counts of errors are in the store; counts are written a few seconds late.
+ */
+#pragma once
+
+#include "model/device.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HEALTH_REASON_BYTES 160u
+
+struct daemon;
+struct grant;
+struct machine;
+struct tenant;
+struct timer;
+
+enum device_state {
+	DEVICE_ACTIVE,
+	DEVICE_CORDONED,
+	DEVICE_DRAINING,
+	DEVICE_LOST,
+};
+
+/* One device of which there is something to say. */
+struct health {
+	struct health *next;
+	struct device device; /* as it was last seen */
+	bool cordoned;
+	bool drained; /* cordoned, and nobody may begin on it */
+	bool draining;
+	bool lost;
+	char reason[HEALTH_REASON_BYTES];      /* of the cordon, one line */
+	char lost_reason[HEALTH_REASON_BYTES]; /* of the loss */
+	int64_t since;			       /* seconds since 1970: of the state that it is in */
+	uint64_t faults;		       /* errors that the device reported, all together */
+	/* of a drain */
+	uint64_t until_ns; /* CLOCK_MONOTONIC: the end of patience */
+	bool ends;	   /* then who is left is ended */
+	unsigned int asked; /* how often they were: 1 SIGTERM, above SIGKILL */
+	bool unsaved;
+};
+
+/* "active", "cordoned", "draining", "lost". */
+const char *device_state_name(enum device_state state);
+
+enum device_state health_state(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* Why it is in that state; "" of an active one. */
+const char *health_reason(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* Since when, in seconds since 1970; 0: always. */
+int64_t health_since(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* How many errors the device has reported. */
+uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* Adds "state", "reason", "since", "faults" and "drained" to a description. */
+void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], json_t *json);
+
+/* May there be a new grant on it? False: `error` is the line for the user. */
+bool health_admits(struct daemon *daemon, const struct device *device, char *error, size_t size);
+/* May the tenant begin? False: one of its devices is being drained, or was, and it has no running program. */
+bool health_lets_begin(struct tenant *tenant, char *error, size_t size);
+
+/*
+ * By an operator. `reason` may be NULL. Value: 0, or -errno with the line for the user: -ENODEV: a lost device is not
+ * brought back by words.
+ */
+int health_cordon(struct daemon *daemon, const struct device *device, const char *reason, char *error, size_t size);
+int health_uncordon(struct daemon *daemon, const struct device *device, char *error, size_t size);
+/* Cordons, and waits `grace_s` for tenants to leave; then, with `end`, ends those that are left. */
+int health_drain(struct daemon *daemon, const struct device *device, const char *reason, uint64_t grace_s, bool end,
+		 char *error, size_t size);
+
+/* How many tenants have programs on it, or may have some yet (tenant_present()). */
+unsigned int health_tenants(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+
+/* The device reported an error. */
+void health_count(struct daemon *daemon, const struct device *device);
+/* Writes what the store has not yet, the tenants' counts as well: now; or in a few seconds. */
+void health_save(struct daemon *daemon);
+void health_save_soon(struct daemon *daemon);
+/* The driver cannot reach it any more. */
+void health_lose(struct daemon *daemon, const struct device *device, const char *why);
+
+/* The same of a device of which the driver says no more than its index; `old` are those that it had before. */
+void health_lose_index(struct daemon *daemon, enum device_kind kind, unsigned int index, const struct device *old,
+		       unsigned int old_count);
+
+/*
+ * A driver has said which devices it has, and `old` are those that it had: who has grants and is not there any more is
+ * lost, and who is there again is back. Lost ones stay in the machine's list.
+ */
+void health_probed(struct daemon *daemon, enum device_kind kind, const struct device *old, unsigned int old_count);
+
+/* After the store was opened, and when meted leaves. */
+int health_start(struct daemon *daemon, char *error, size_t size);
+void health_stop(struct daemon *daemon);
+
+/* The record of a device; NULL: there is nothing to say of it (find), or no memory (get). */
+struct health *health_find(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+struct health *health_get(struct daemon *daemon, const struct device *device);
+enum device_state health_state_of(const struct health *h);
+/* Writes it; a store that cannot be written is an error only when `error` is not NULL. */
+int health_keep(struct daemon *daemon, struct health *h, char *error, size_t size);

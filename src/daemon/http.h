@@ -1,0 +1,95 @@
+/*
+ * http.h: what meted serves over HTTP: a table of routes, and what a route is given and gives back.
+ *
+ * Listeners: http.sock in the runtime directory (always; the folder's users), and with --http an address and port. On
+ * the loop, without a thread; connections, headers, bodies and the time for each are bounded (http_serve.c).
+ *
+ * Who may do what: HTTP_OPEN routes (the console's page, /healthz) everybody; HTTP_READ routes everybody on http.sock
+ * and on a loopback address, beyond loopback whoever has the token; HTTP_ACT routes whoever has the token. The token is
+ * token.h's and comes as "Authorization: Bearer TOKEN". A request by a loopback address
+ * must name it (Host), so that no page of another site gets in by DNS rebinding; there is no CORS.
+ *
+ * A refusal is a status and one line {"error": TEXT} with the remedy.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct daemon;
+struct http_server;
+
+#define HTTP_ARGS 2u
+#define HTTP_ARG_BYTES 128u
+#define HTTP_BODY_BYTES 65536u /* of a request, at most */
+
+enum http_access { HTTP_OPEN, HTTP_READ, HTTP_ACT };
+
+struct http_request {
+	struct daemon *daemon;
+	const char *method; /* a HEAD comes as GET */
+	const char *path;
+	char arg[HTTP_ARGS][HTTP_ARG_BYTES]; /* what the stars of the pattern matched */
+	const char *body; /* NUL-terminated */
+	size_t body_bytes;
+	bool token; /* the right one was given */
+	bool local; /* by http.sock or a loopback address */
+	char who[96]; /* "uid 1000 (pid 77)" or "10.0.0.7:4711" */
+	void *connection; /* for http_query() and http_header() */
+};
+
+struct http_reply {
+	unsigned int status; /* 200 unless set */
+	const char *type; /* of the body; a constant */
+	char *body; /* NULL: none */
+	size_t bytes;
+	bool owned; /* the body is freed */
+	const void *gzip; /* the same, compressed, where that is at hand; a constant */
+	size_t gzip_bytes;
+	char etag[40]; /* "" : none; answered with 304 where the client has it */
+	bool keep; /* the client may keep it; default: no-store */
+};
+
+typedef void (*http_fn)(const struct http_request *request, struct http_reply *reply);
+
+struct http_route {
+	const char *method;
+	const char *pattern; /* a star stands for one part between slashes */
+	http_fn fn;
+	enum http_access access;
+};
+
+/* http_routes.c */
+extern const struct http_route http_routes[];
+extern const size_t http_route_count;
+
+/* The value of a key in the query, decoded; NULL: it is not there. A header likewise. */
+const char *http_query(const struct http_request *request, const char *key);
+const char *http_header(const struct http_request *request, const char *name);
+
+/* The body is `text`, which is freed later. NULL: no memory, and the reply says so. */
+void http_reply_text(struct http_reply *reply, const char *type, char *take_text, size_t bytes);
+void http_reply_json(struct http_reply *reply, json_t *take_json);
+/* A constant, with its compressed form (or NULL, 0); the client may keep it as long as the etag is the same. */
+void http_reply_constant(struct http_reply *reply, const char *type, const void *data, size_t bytes, const void *gzip,
+			 size_t gzip_bytes, const char *etag);
+__attribute__((format(printf, 3, 4))) void http_reply_error(struct http_reply *reply, unsigned int status,
+							    const char *fmt, ...);
+void http_reply_deinit(struct http_reply *reply);
+
+/* Finds the route, checks who asks, and calls it. The request's arg[] are written. */
+void http_treat(struct http_request *request, struct http_reply *reply);
+
+/* http_serve.c */
+struct http_options {
+	const char *listen; /* ADDRESS:PORT; NULL: http.sock alone */
+	const char *cert, *key; /* files in PEM, for TLS; NULL: none */
+};
+
+/* Starts to listen. Value: 0 or -errno, with the line for the user in `error`. */
+int http_start(struct daemon *daemon, const struct http_options *options, char *error, size_t error_size);
+/* `leaving`: http.sock goes. */
+void http_stop(struct daemon *daemon, bool leaving);
+/* The address and port that are listened at, or "". */
+const char *http_address(const struct daemon *daemon);

@@ -1,0 +1,467 @@
+/*
+ * metrics.c: one table of families; a family is a name, what it means, over what it goes, and a function for its value.
+ */
+#include "daemon/metrics.h"
+
+#include "daemon/account.h"
+#include "daemon/ask.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/state.h"
+#include "daemon/tenant.h"
+#include "daemon/version.h"
+#include "daemon/worker.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_RATIO };
+
+/* What a value is of; what does not apply is NULL. */
+struct subject {
+	struct daemon *daemon;
+	const struct device *device;
+	struct device_meter *device_meter;
+	uint64_t held_bytes; /* of the device */
+	struct tenant *tenant;
+	struct grant_share *share;
+	struct meter *meter; /* of the share */
+};
+
+struct family {
+	const char *name, *help;
+	bool counter;
+	enum unit unit;
+	/* Value: false: there is none. */
+	bool (*value)(const struct subject *s, double *ret);
+};
+
+#define VALUE(name, expression)                                                                                        \
+	static bool name(const struct subject *s, double *ret)                                                         \
+	{                                                                                                              \
+		*ret = (double)(expression);                                                                           \
+		return true;                                                                                           \
+	}
+#define VALUE_IF(name, condition, expression)                                                                          \
+	static bool name(const struct subject *s, double *ret)                                                         \
+	{                                                                                                              \
+		if (!(condition))                                                                                      \
+			return false;                                                                                  \
+		*ret = (double)(expression);                                                                           \
+		return true;                                                                                           \
+	}
+
+/* The node. */
+
+static double resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long pages = 0;
+
+	if (f && fscanf(f, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double cpu_seconds(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static unsigned int tenants(const struct daemon *daemon)
+{
+	unsigned int n = 0;
+
+	for (const struct tenant *t = daemon->tenants; t; t = t->next)
+		n++;
+	return n;
+}
+
+VALUE(node_started, s->daemon->meter.started)
+VALUE(node_devices, s->daemon->machine.device_count)
+VALUE(node_tenants, tenants(s->daemon))
+VALUE(node_resident, resident_bytes())
+VALUE(node_cpu, cpu_seconds())
+
+static const struct family of_node[] = {
+	{ "mete_start_time_seconds", "When meted was started, in seconds since 1970.", false, UNIT_COUNT,
+	  node_started },
+	{ "mete_devices", "Devices of this node.", false, UNIT_COUNT, node_devices },
+	{ "mete_tenants", "Grants that are being served.", false, UNIT_COUNT, node_tenants },
+	{ "mete_process_resident_memory_bytes", "Memory of meted.", false, UNIT_COUNT, node_resident },
+	{ "mete_process_cpu_seconds_total", "Time of processors that meted has used.", true, UNIT_SECONDS, node_cpu },
+};
+
+/* Devices. */
+
+VALUE(device_memory, s->device->total_bytes)
+VALUE(device_promised, daemon_promised_bytes(s->daemon, s->device->uuid, NULL))
+VALUE(device_held, s->held_bytes)
+VALUE_IF(device_used, s->device->used_known, s->device->used_bytes)
+VALUE(device_cores, daemon_promised_ppm(s->daemon, s->device->uuid, NULL) / 1e6)
+VALUE_IF(device_time_used, s->device_meter, s->device_meter->meter.time_ns[METER_USED] / 1e9)
+VALUE_IF(device_time_asked, s->device_meter, s->device_meter->meter.time_ns[METER_ASKED] / 1e9)
+VALUE_IF(device_time_waited, s->device_meter, s->device_meter->meter.time_ns[METER_WAITED] / 1e9)
+VALUE(device_faults, state_device_faults(s->daemon, s->device->uuid))
+
+static const struct family of_device[] = {
+	{ "mete_device_memory_bytes", "Memory of the device.", false, UNIT_COUNT, device_memory },
+	{ "mete_device_memory_promised_bytes", "The sum of the tenants' quotas.", false, UNIT_COUNT, device_promised },
+	{ "mete_device_memory_held_bytes", "What tenants hold together.", false, UNIT_COUNT, device_held },
+	{ "mete_device_memory_used_bytes", "What the driver says is used, when it was last asked.", false, UNIT_COUNT,
+	  device_used },
+	{ "mete_device_compute_promised_ratio", "The sum of what tenants are guaranteed of the device's time.", false,
+	  UNIT_RATIO, device_cores },
+	{ "mete_device_compute_used_seconds_total", "The device's time that tenants have used.", true, UNIT_SECONDS,
+	  device_time_used },
+	{ "mete_device_compute_asked_seconds_total",
+	  "The sum over tenants of the time in which they had work waiting or running.", true, UNIT_SECONDS,
+	  device_time_asked },
+	{ "mete_device_compute_waited_seconds_total",
+	  "The sum over tenants of the time in which they had work waiting and no turn.", true, UNIT_SECONDS,
+	  device_time_waited },
+	{ "mete_device_faults_total", "Errors that the device has reported.", true, UNIT_COUNT, device_faults },
+};
+
+/* Tenants. */
+
+VALUE(tenant_clients, state_clients(s->tenant))
+VALUE(tenant_workers, worker_count(s->daemon, s->tenant->grant.id))
+VALUE(tenant_faults, state_tenant_faults(s->tenant))
+VALUE_IF(tenant_last_active, s->tenant->telemetry && s->tenant->telemetry->last_active,
+	 s->tenant->telemetry->last_active)
+
+static const struct family of_tenant[] = {
+	{ "mete_tenant_clients", "Processes that are attached under the grant.", false, UNIT_COUNT, tenant_clients },
+	{ "mete_tenant_workers", "Workers that execute calls for it.", false, UNIT_COUNT, tenant_workers },
+	{ "mete_tenant_faults_total", "Errors of devices that it has caused.", true, UNIT_COUNT, tenant_faults },
+	{ "mete_tenant_last_active_seconds", "When it last had a process, in seconds since 1970.", false, UNIT_COUNT,
+	  tenant_last_active },
+};
+
+/* Shares. */
+
+#define TIMED (s->meter && s->share->compute.terms.gated)
+
+VALUE(share_quota, s->share->ledger.quota_units *WIRE_UNIT_BYTES)
+VALUE(share_held, account_tenant_held(s->tenant, (unsigned int)(s->share - s->tenant->grant.share)) * WIRE_UNIT_BYTES)
+VALUE(share_peak, s->share->ledger.peak_units *WIRE_UNIT_BYTES)
+VALUE(share_guarantee, s->share->compute.terms.guarantee_ppm / 1e6)
+VALUE(share_limit, s->share->compute.terms.limit_ppm / 1e6)
+VALUE_IF(share_used, TIMED, s->meter->time_ns[METER_USED] / 1e9)
+VALUE_IF(share_asked, TIMED, s->meter->time_ns[METER_ASKED] / 1e9)
+VALUE_IF(share_waited, TIMED, s->meter->time_ns[METER_WAITED] / 1e9)
+
+static const struct family of_share[] = {
+	{ "mete_tenant_memory_quota_bytes", "What the tenant may hold.", false, UNIT_COUNT, share_quota },
+	{ "mete_tenant_memory_held_bytes", "What it holds.", false, UNIT_COUNT, share_held },
+	{ "mete_tenant_memory_peak_bytes", "The most that it has held.", false, UNIT_COUNT, share_peak },
+	{ "mete_tenant_compute_guaranteed_ratio", "What it is guaranteed of the device's time.", false, UNIT_RATIO,
+	  share_guarantee },
+	{ "mete_tenant_compute_limit_ratio", "The most that it may have of the device's time.", false, UNIT_RATIO,
+	  share_limit },
+	{ "mete_tenant_compute_used_seconds_total", "The device's time that it has used.", true, UNIT_SECONDS,
+	  share_used },
+	{ "mete_tenant_compute_asked_seconds_total", "Time in which it had work waiting or running.", true,
+	  UNIT_SECONDS, share_asked },
+	{ "mete_tenant_compute_waited_seconds_total", "Time in which it had work waiting and no turn.", true,
+	  UNIT_SECONDS, share_waited },
+};
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+/* Writing. */
+
+static void head(FILE *out, const char *name, const char *help, bool counter)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, counter ? "counter" : "gauge");
+}
+
+/* The text of a label: quotes, backslashes and line ends are written by the format's rules. */
+static const char *label(const char *text, char out[2 * DEVICE_NAME_BYTES])
+{
+	char *to = out;
+
+	for (; *text && to < out + 2 * DEVICE_NAME_BYTES - 3; text++) {
+		if (*text == '"' || *text == '\\')
+			*to++ = '\\';
+		*to++ = *text < ' ' || *text > '~' ? '?' : *text;
+	}
+	*to = 0;
+	return out;
+}
+
+static void number(FILE *out, enum unit unit, double value)
+{
+	static const char *const form[] = { [UNIT_COUNT] = " %.0f\n",
+					    [UNIT_SECONDS] = " %.6f\n",
+					    [UNIT_RATIO] = " %g\n" };
+
+	fprintf(out, form[unit], value);
+}
+
+static void write_node(FILE *out, struct daemon *daemon)
+{
+	struct subject s = { .daemon = daemon };
+	double value;
+
+	head(out, "mete_build_info", "The version of meted; always 1.", false);
+	fprintf(out, "mete_build_info{version=\"%s\"} 1\n", daemon_version());
+	for (size_t i = 0; i < COUNT(of_node); i++) {
+		of_node[i].value(&s, &value);
+		head(out, of_node[i].name, of_node[i].help, of_node[i].counter);
+		fputs(of_node[i].name, out);
+		number(out, of_node[i].unit, value);
+	}
+	head(out, "mete_events_total", "Events by kind; those of all that repeats are counted.", true);
+	for (int i = 0; i < JOURNAL_KINDS; i++)
+		fprintf(out, "mete_events_total{kind=\"%s\"} %llu\n", journal_kind_name((enum journal_kind)i),
+			(unsigned long long)journal_count(daemon->journal, (enum journal_kind)i));
+	head(out, "mete_requests_refused_total", "Requests on the control socket that were refused, by reason.", true);
+	for (unsigned int i = 0; i < daemon->meter.code_count; i++)
+		fprintf(out, "mete_requests_refused_total{reason=\"%s\"} %llu\n", daemon->meter.refused[i].code,
+			(unsigned long long)daemon->meter.refused[i].count);
+}
+
+static void write_device_words(FILE *out, struct daemon *daemon)
+{
+	char uuid[DEVICE_UUID_TEXT], name[2 * DEVICE_NAME_BYTES];
+
+	head(out, "mete_device_info", "What the device is; always 1.", false);
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		const struct device *d = &daemon->machine.device[i];
+
+		fprintf(out, "mete_device_info{device=\"%u\",uuid=\"%s\",name=\"%s\",driver=\"%s\"} 1\n", d->index,
+			device_uuid_format(d->uuid, uuid), label(d->name, name), device_kind_name(d->kind));
+	}
+	head(out, "mete_device_state", "The state that the device is in: active, cordoned, draining or lost; always 1.",
+	     false);
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		const struct device *d = &daemon->machine.device[i];
+
+		fprintf(out, "mete_device_state{device=\"%u\",uuid=\"%s\",state=\"%s\"} 1\n", d->index,
+			device_uuid_format(d->uuid, uuid), state_device(daemon, d->uuid));
+	}
+}
+
+static void write_devices(FILE *out, struct daemon *daemon)
+{
+	struct subject s[MACHINE_MAX_DEVICES];
+	char uuid[DEVICE_UUID_TEXT];
+	double value;
+
+	write_device_words(out, daemon);
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		const struct device *d = &daemon->machine.device[i];
+
+		s[i] = (struct subject){ .daemon = daemon,
+					 .device = d,
+					 .device_meter = telemetry_device(daemon, d->uuid),
+					 .held_bytes = daemon_held_bytes(daemon, d->uuid) };
+	}
+	for (size_t k = 0; k < COUNT(of_device); k++) {
+		head(out, of_device[k].name, of_device[k].help, of_device[k].counter);
+		for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+			if (!of_device[k].value(&s[i], &value))
+				continue;
+			fprintf(out, "%s{device=\"%u\",uuid=\"%s\"}", of_device[k].name, s[i].device->index,
+				device_uuid_format(s[i].device->uuid, uuid));
+			number(out, of_device[k].unit, value);
+		}
+	}
+}
+
+static void write_tenant_words(FILE *out, struct daemon *daemon)
+{
+	char user[GRANT_NAME_BYTES], text[2 * DEVICE_NAME_BYTES];
+
+	head(out, "mete_tenant_info", "Whose the grant is and how it is served; always 1.", false);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		fprintf(out,
+			"mete_tenant_info{tenant=\"%s\",user=\"%s\",driver=\"%s\",class=\"%s\","
+			"walled=\"%s\"} 1\n",
+			t->grant.name, label(telemetry_user(t->grant.uid, user), text),
+			device_kind_name(t->grant.kind),
+			policy_class_name(t->grant.share[0].compute.terms.class), t->grant.wall ? "true" : "false");
+	head(out, "mete_tenant_state", "The state of the tenant: running, frozen, quarantined or waiting; always 1.",
+	     false);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		fprintf(out, "mete_tenant_state{tenant=\"%s\",state=\"%s\"} 1\n", t->grant.name, state_tenant(t));
+	head(out, "mete_tenant_refusals_total", "What it was refused, by reason: memory, attach or protocol.", true);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->telemetry && i < REFUSALS; i++)
+			fprintf(out, "mete_tenant_refusals_total{tenant=\"%s\",reason=\"%s\"} %llu\n", t->grant.name,
+				refusal_name((enum refusal)i), (unsigned long long)t->telemetry->refused[i]);
+}
+
+static void write_tenants(FILE *out, struct daemon *daemon)
+{
+	double value;
+
+	write_tenant_words(out, daemon);
+	for (size_t k = 0; k < COUNT(of_tenant); k++) {
+		head(out, of_tenant[k].name, of_tenant[k].help, of_tenant[k].counter);
+		for (struct tenant *t = daemon->tenants; t; t = t->next) {
+			struct subject s = { .daemon = daemon, .tenant = t };
+
+			if (!of_tenant[k].value(&s, &value))
+				continue;
+			fprintf(out, "%s{tenant=\"%s\"}", of_tenant[k].name, t->grant.name);
+			number(out, of_tenant[k].unit, value);
+		}
+	}
+	for (size_t k = 0; k < COUNT(of_share); k++) {
+		head(out, of_share[k].name, of_share[k].help, of_share[k].counter);
+		for (struct tenant *t = daemon->tenants; t; t = t->next)
+			for (unsigned int i = 0; i < t->grant.share_count; i++) {
+				struct subject s = { .daemon = daemon, .tenant = t, .share = &t->grant.share[i],
+						     .meter = t->telemetry ? &t->telemetry->share[i] : NULL };
+
+				if (!of_share[k].value(&s, &value))
+					continue;
+				fprintf(out, "%s{tenant=\"%s\",device=\"%u\"}", of_share[k].name, t->grant.name,
+					s.share->device.index);
+				number(out, of_share[k].unit, value);
+			}
+	}
+}
+
+/*
+ * Names of NVIDIA's exporter, as its documentation has them. A device that is shared has a line for each tenant with
+ * the tenant's own figures, so that sums over a device are the device's; one without tenants has a line of its own.
+ */
+
+#define MIB 1048576.0
+
+struct dcgm {
+	const char *name, *help;
+	double (*value)(const struct device *d, struct tenant *t, unsigned int share);
+};
+
+static double dcgm_share(struct tenant *t, unsigned int share)
+{
+	struct engine_reading r;
+
+	return t && arbitrate_read(t, share, WIRE_COMPUTE, &r) && r.share_10s > 0 ? r.share_10s : 0;
+}
+
+static double dcgm_fb_used(const struct device *d, struct tenant *t, unsigned int share)
+{
+	(void)d;
+	return t ? (double)(account_tenant_held(t, share) * WIRE_UNIT_BYTES) / MIB : 0;
+}
+
+static double dcgm_fb_free(const struct device *d, struct tenant *t, unsigned int share)
+{
+	double quota = t ? (double)(t->grant.share[share].ledger.quota_units * WIRE_UNIT_BYTES) / MIB
+			 : (double)d->total_bytes / MIB;
+
+	return quota - dcgm_fb_used(d, t, share);
+}
+
+static double dcgm_util(const struct device *d, struct tenant *t, unsigned int share)
+{
+	(void)d;
+	return dcgm_share(t, share) * 100;
+}
+
+static double dcgm_active(const struct device *d, struct tenant *t, unsigned int share)
+{
+	(void)d;
+	return dcgm_share(t, share);
+}
+
+static const struct dcgm dcgm[] = {
+	{ "DCGM_FI_DEV_FB_USED", "Framebuffer memory that is held (in MiB).", dcgm_fb_used },
+	{ "DCGM_FI_DEV_FB_FREE", "Framebuffer memory that may still be held (in MiB).", dcgm_fb_free },
+	{ "DCGM_FI_DEV_GPU_UTIL", "The part of the device's time over the last 10 s (in %).", dcgm_util },
+	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "The same as a ratio.", dcgm_active },
+};
+
+static void write_dcgm_line(FILE *out, const struct dcgm *m, const struct device *d, struct tenant *t,
+			    unsigned int share)
+{
+	char uuid[DEVICE_UUID_TEXT], name[2 * DEVICE_NAME_BYTES];
+
+	fprintf(out, "%s{gpu=\"%u\",UUID=\"%s\",device=\"%s%u\",modelName=\"%s\",Hostname=\"%s\"", m->name, d->index,
+		device_uuid_format(d->uuid, uuid), d->kind == DEVICE_NVIDIA ? "nvidia" : "soft", d->index,
+		label(d->name, name), state_node());
+	if (t)
+		fprintf(out, ",tenant=\"%s\"", t->grant.name);
+	fprintf(out, "} %g\n", m->value(d, t, share));
+}
+
+static void write_dcgm(FILE *out, struct daemon *daemon)
+{
+	for (size_t k = 0; k < COUNT(dcgm); k++) {
+		head(out, dcgm[k].name, dcgm[k].help, false);
+		for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+			const struct device *d = &daemon->machine.device[i];
+			unsigned int lines = 0;
+
+			for (struct tenant *t = daemon->tenants; t; t = t->next)
+				for (unsigned int n = 0; n < t->grant.share_count; n++)
+					if (!memcmp(t->grant.share[n].device.uuid, d->uuid, DEVICE_UUID_BYTES)) {
+						write_dcgm_line(out, &dcgm[k], d, t, n);
+						lines++;
+					}
+			if (!lines)
+				write_dcgm_line(out, &dcgm[k], d, NULL, 0);
+		}
+	}
+}
+
+char *metrics_text(struct daemon *daemon, enum metrics_names names, size_t *ret_bytes)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_bytes);
+
+	if (!out)
+		return NULL;
+	telemetry_read(daemon);
+	if (names == METRICS_DCGM) {
+		write_dcgm(out, daemon);
+	} else {
+		write_node(out, daemon);
+		write_devices(out, daemon);
+		write_tenants(out, daemon);
+	}
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Value: -1: it is neither left out nor "dcgm". */
+static int names_of(const char *compat)
+{
+	if (!compat || !*compat)
+		return METRICS_METE;
+	return strcmp(compat, "dcgm") ? -1 : METRICS_DCGM;
+}
+
+enum verbs_result metrics_ask(struct ask *ask)
+{
+	const char *compat = json_string_value(json_object_get(ask->request, "compat"));
+	int names = names_of(compat);
+	enum verbs_result r;
+	size_t bytes = 0;
+	char *text;
+
+	if (names < 0 || (!compat && json_object_get(ask->request, "compat")))
+		return refuse(ask, "malformed", "\"compat\" %.32s: there is dcgm", compat ? compat : "");
+	text = metrics_text(ask->daemon, (enum metrics_names)names, &bytes);
+	r = answer(ask, text ? json_pack("{s:s}", "text", text) : NULL);
+	free(text);
+	return r;
+}

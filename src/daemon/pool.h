@@ -1,0 +1,58 @@
+/*
+ * pool.h: workers that wait, with the driver started and a context made on each device of a set.
+ *
+ * There is a pool for each set of devices that a walled grant has; without such grants there is none. A client takes a
+ * worker at once when one waits; others are started in the background up to POOL_IDLE. Where none waits the client
+ * does, for WALL_WAIT_NS at most.
+ */
+#pragma once
+
+#include "daemon/loop.h"
+#include "model/grant.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+struct handover;
+struct tenant;
+struct worker;
+
+#define POOL_IDLE 2u
+#define POOL_STARTING 4u   /* at once */
+#define POOL_WORKERS 1024u /* of one meted */
+#define POOL_WAITING 1024u /* clients that wait for a worker */
+
+struct knock;
+
+struct pool {
+	struct pool *next;
+	struct daemon *daemon;
+	unsigned int users; /* tenants */
+	enum device_kind kind;
+	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
+	unsigned int device_count;
+	uint8_t uuid[WIRE_MAX_DEVICES][DEVICE_UUID_BYTES]; /* in the grants' order */
+	struct knock *waiting;				   /* oldest first */
+	unsigned int waiting_count;
+	unsigned int failures; /* in a row */
+	struct timer *timer;   /* the next try, and the end of patience */
+	uint64_t rest_ns; /* since when more wait than are wanted; 0: not so, or clients come */
+	char why[256];	       /* of the last failure */
+};
+
+/* The pool of a grant's devices; one more user. NULL: no memory. */
+struct pool *pool_ref(struct daemon *daemon, const struct grant *grant);
+/* One user less; the last one takes the waiting workers along. */
+void pool_unref(struct pool *pool);
+/* A client has connected: takes the descriptor. */
+void pool_knock(struct pool *pool, struct tenant *tenant, int fd);
+/* The clients of this tenant that wait as JSON, and back: for the meted after this one. */
+json_t *pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h);
+void pool_restore(struct pool *pool, struct tenant *tenant, struct handover *h, const json_t *knocks);
+/* Those of this tenant that wait are told that it is over. */
+void pool_forget(struct pool *pool, struct tenant *tenant);
+/* Called by worker.c: it waits now; or it has gone, `why` NULL when it had a client. */
+void pool_idle(struct pool *pool, struct worker *worker);
+void pool_lost(struct pool *pool, const char *why);

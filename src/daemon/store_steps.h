@@ -1,0 +1,33 @@
+/*
+ * store_steps.h: the versions of the store's file, and the way from each to the next.
+ *
+ * The version stands in the file (PRAGMA user_version). Step n makes version n + 1 out of version n; a file of any
+ * earlier version goes through all steps from its own on, in one transaction. A step is never changed once it has been
+ * released: what is to be different is another step. A later version is refused: what an older meted does not know it
+ * would lose. A copy of the file as it was is kept beside it (mete.db.v3), which is the way back.
+ *
+ * Every step has a dump of the version before it in tests/daemon/stores.
+ */
+#pragma once
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+/* The steps, and how many there are: the version of files that this meted writes. */
+extern const char *const store_steps[];
+extern const unsigned int store_step_count;
+
+/* Value: 0, or -1 with the reason at the connection. */
+int store_version_of(sqlite3 *db, int *ret_version);
+
+/* In one transaction. Value: 0, or -1 with the reason at the connection, and the transaction still open. */
+int store_migrate(sqlite3 *db, int version);
+
+/* 0; -EPROTO: the version is later than this meted's, `error` says what to do about it. */
+int store_refuse_later(const char *path, int version, char *error, size_t size);
+
+/* Writes all of it. 0 or -errno. */
+int store_write(int fd, const void *data, size_t bytes);
+
+/* Writes PATH.vVERSION, what the database is now. Not for ":memory:". 0 or -errno, with the line for the user. */
+int store_keep_copy(sqlite3 *db, const char *path, int version, char *error, size_t size);

@@ -1,0 +1,275 @@
+/* telemetry.c: see telemetry.h. */
+#include "daemon/telemetry.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/account.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/tenant.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TICK_MS 1000
+#define JUMP_NS 2000000000ll /* the clock was set by more: an event */
+#define USERS 16u
+
+const char *refusal_name(enum refusal why)
+{
+	static const char *const names[REFUSALS] = { "memory", "attach", "protocol" };
+
+	return names[why];
+}
+
+/* Time. */
+
+static int64_t wall_offset(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)clock_now_ns();
+}
+
+int64_t telemetry_now(const struct daemon *daemon)
+{
+	return ((int64_t)clock_now_ns() + daemon->meter.offset_ns) / 1000000000;
+}
+
+static void watch_clock(struct daemon *daemon)
+{
+	int64_t offset = wall_offset(), jump = offset - daemon->meter.offset_ns;
+
+	if (jump < JUMP_NS && jump > -JUMP_NS)
+		return;
+	daemon->meter.offset_ns = offset;
+	journal_add(daemon, JOURNAL_DAEMON, NULL, NULL, "the clock jumped by %+.1f s: shares are not touched by it",
+		    (double)jump / 1e9);
+}
+
+/* Meters. */
+
+static void add_time(struct meter *m, enum meter_time which, uint64_t now_ns)
+{
+	/* It began anew: meted was restarted, or the policy was native for a while. */
+	uint64_t since = now_ns >= m->last_ns[which] ? now_ns - m->last_ns[which] : now_ns;
+
+	m->time_ns[which] += since;
+	m->last_ns[which] = now_ns;
+}
+
+static void read_share(struct daemon *daemon, struct tenant *t, unsigned int i)
+{
+	struct meter *m = &t->telemetry->share[i];
+	struct device_meter *d = telemetry_device(daemon, t->grant.share[i].device.uuid);
+	uint64_t before[METER_TIMES];
+	struct arbiter_reading r;
+
+	account_measure(t, i);
+	if (!arbitrate_totals(t, i, WIRE_COMPUTE, &r))
+		return;
+	memcpy(before, m->time_ns, sizeof(before));
+	add_time(m, METER_USED, r.charged_ns);
+	add_time(m, METER_ASKED, r.wanted_ns);
+	add_time(m, METER_WAITED, r.waited_ns);
+	for (unsigned int k = 0; d && k < METER_TIMES; k++)
+		d->meter.time_ns[k] += m->time_ns[k] - before[k];
+}
+
+void telemetry_read(struct daemon *daemon)
+{
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
+			read_share(daemon, t, i);
+		if (t->telemetry && t->clients)
+			t->telemetry->last_active = time(NULL);
+	}
+}
+
+struct device_meter *telemetry_device(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	struct node_meter *n = &daemon->meter;
+	struct device_meter *d = n->device;
+
+	while (d < n->device + n->device_count && memcmp(d->uuid, uuid, DEVICE_UUID_BYTES))
+		d++;
+	if (d < n->device + n->device_count)
+		return d;
+	if (n->device_count == TELEMETRY_DEVICES)
+		return NULL;
+	n->device_count++;
+	*d = (struct device_meter){ .meter.history = history_new(FIGURES) };
+	memcpy(d->uuid, uuid, DEVICE_UUID_BYTES);
+	return d;
+}
+
+/* The history. */
+
+/* Nanoseconds of the device within so many nanoseconds, in ppm. */
+static uint64_t part(uint64_t ns, uint64_t of_ns)
+{
+	return of_ns ? (uint64_t)((double)ns * 1e6 / (double)of_ns + 0.5) : 0;
+}
+
+static void draw(struct meter *m, int64_t now_s, uint64_t held, uint64_t promised, uint64_t since_ns, bool timed)
+{
+	uint64_t value[FIGURES] = { held, promised, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE };
+
+	for (unsigned int k = 0; k < METER_TIMES; k++) {
+		if (timed)
+			value[FIGURE_GOT + k] = part(m->time_ns[k] - m->drawn_ns[k], since_ns);
+		m->drawn_ns[k] = m->time_ns[k];
+	}
+	if (m->history)
+		history_add(m->history, now_s, value);
+}
+
+static void draw_devices(struct daemon *daemon, int64_t now_s, const uint64_t *held, uint64_t since_ns)
+{
+	for (unsigned int i = 0; i < daemon->meter.device_count; i++) {
+		struct device_meter *d = &daemon->meter.device[i];
+
+		draw(&d->meter, now_s, held[i], daemon_promised_bytes(daemon, d->uuid, NULL), since_ns, true);
+	}
+}
+
+static void draw_all(struct daemon *daemon, uint64_t since_ns)
+{
+	uint64_t held[TELEMETRY_DEVICES] = { 0 };
+	int64_t now_s = telemetry_now(daemon);
+
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++)
+		telemetry_device(daemon, daemon->machine.device[i].uuid);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
+			struct grant_share *s = &t->grant.share[i];
+			struct device_meter *d = telemetry_device(daemon, s->device.uuid);
+			uint64_t bytes = account_tenant_held(t, i) * WIRE_UNIT_BYTES;
+
+			draw(&t->telemetry->share[i], now_s, bytes, s->ledger.quota_units * WIRE_UNIT_BYTES, since_ns,
+			     s->compute.terms.gated);
+			if (d)
+				held[d - daemon->meter.device] += bytes;
+		}
+	draw_devices(daemon, now_s, held, since_ns);
+}
+
+static void on_tick(void *owner)
+{
+	struct daemon *daemon = owner;
+	uint64_t now = clock_now_ns();
+
+	watch_clock(daemon);
+	telemetry_read(daemon);
+	draw_all(daemon, now - daemon->meter.ticked_ns);
+	daemon->meter.ticked_ns = now;
+}
+
+/* Who comes and goes. */
+
+static void meter_deinit(struct meter *m)
+{
+	history_free(m->history);
+	m->history = NULL;
+}
+
+void telemetry_join(struct tenant *tenant)
+{
+	struct telemetry *t = calloc(1, sizeof(*t));
+
+	tenant->telemetry = t;
+	for (unsigned int i = 0; t && i < tenant->grant.share_count; i++)
+		t->share[i].history = history_new(FIGURES);
+}
+
+void telemetry_leave(struct tenant *tenant)
+{
+	struct telemetry *t = tenant->telemetry;
+
+	if (!t)
+		return;
+	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
+		if (!tenant->daemon->stopping)
+			read_share(tenant->daemon, tenant, i);
+		meter_deinit(&t->share[i]);
+	}
+	free(t);
+	tenant->telemetry = NULL;
+}
+
+void telemetry_refused(struct tenant *tenant, enum refusal why)
+{
+	if (tenant->telemetry)
+		tenant->telemetry->refused[why]++;
+}
+
+void telemetry_request_refused(struct daemon *daemon, const char *code)
+{
+	struct node_meter *n = &daemon->meter;
+	unsigned int i = 0;
+
+	while (i < n->code_count && strcmp(n->refused[i].code, code))
+		i++;
+	if (i == TELEMETRY_CODES)
+		return;
+	if (i == n->code_count) {
+		n->refused[i].code = code;
+		n->code_count++;
+	}
+	n->refused[i].count++;
+}
+
+int telemetry_start(struct daemon *daemon)
+{
+	daemon->meter.offset_ns = wall_offset();
+	daemon->meter.started = telemetry_now(daemon);
+	daemon->meter.ticked_ns = clock_now_ns();
+	daemon->meter.tick = timer_new(daemon->loop, on_tick, daemon);
+	if (!daemon->meter.tick)
+		return -ENOMEM;
+	timer_start(daemon->meter.tick, TICK_MS, TICK_MS);
+	return 0;
+}
+
+void telemetry_stop(struct daemon *daemon)
+{
+	timer_free(daemon->meter.tick);
+	daemon->meter.tick = NULL;
+	for (unsigned int i = 0; i < daemon->meter.device_count; i++)
+		meter_deinit(&daemon->meter.device[i].meter);
+	daemon->meter.device_count = 0;
+}
+
+/* Users. */
+
+const char *telemetry_user(uid_t uid, char text[GRANT_NAME_BYTES])
+{
+	static struct {
+		uid_t uid;
+		char name[GRANT_NAME_BYTES];
+	} known[USERS];
+	static unsigned int count, next;
+	_cleanup_fclose_ FILE *file = NULL;
+	struct passwd *entry;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (known[i].uid == uid)
+			return strcpy(text, known[i].name);
+	snprintf(text, GRANT_NAME_BYTES, "%u", (unsigned int)uid);
+	file = fopen("/etc/passwd", "re");
+	while (file && (entry = fgetpwent(file)))
+		if (entry->pw_uid == uid) {
+			snprintf(text, GRANT_NAME_BYTES, "%s", entry->pw_name);
+			break;
+		}
+	known[next].uid = uid;
+	strcpy(known[next].name, text);
+	next = (next + 1) % USERS;
+	count = count < USERS ? count + 1 : USERS;
+	return text;
+}

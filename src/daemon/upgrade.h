@@ -1,0 +1,46 @@
+/*
+ * upgrade.h: another meted takes this one's place while programs run.
+ *
+ * The file that this meted was started from, or another one, is asked whether it can take over (--check-upgrade): it
+ * starts, knows these options, reads this handover's format, and gets through a copy of the store. Then turns are
+ * stopped where they stand and the process becomes that program by execve(): same pid, same children, the same lock,
+ * sockets, connections and doorbells (handover.h), so that no client notices more than a late answer. Where the new one
+ * fails before it has touched anything, it becomes the old program again (the file may be gone: by its descriptor).
+ *
+ * Asked for by `mete upgrade`, or by SIGUSR2.
+ */
+#pragma once
+
+#include "daemon/control.h"
+
+struct daemon;
+struct handover;
+
+/* Options that the next meted is started with as well, in order; they are not copied. */
+void upgrade_keep_options(char **options, int count);
+/* Where this meted was started from. Before anything can have replaced the file. */
+void upgrade_remember_binary(void);
+
+/* Another file stands there now, or none: it has been installed anew. */
+bool upgrade_replaced(void);
+
+/*
+ * Begins; `binary` NULL: the file that this meted was started from. control: who is told how it went, or NULL. 0;
+ * -EALREADY: one is under way; -errno, with the line for the user.
+ */
+int upgrade_begin(struct daemon *daemon, const char *binary, bool check_only, struct control *control, char *error,
+		  size_t error_size);
+/* That connection has gone. */
+void upgrade_forget(struct daemon *daemon, const struct control *control);
+/* meted leaves. */
+void upgrade_stop(struct daemon *daemon);
+
+/* The side that comes: all is taken over. Writes the log's line. */
+void upgrade_taken(struct daemon *daemon);
+/* What the one who asked is told: {"version", "from", "pause_ms", "pid"}, or the refusal. */
+json_t *upgrade_answer(struct daemon *daemon);
+/* The side that comes cannot: becomes the one before again. Returns when that cannot be done either. */
+void upgrade_go_back(struct handover *h, const char *why);
+
+/* The child's side of the check: prints what this meted is as JSON and returns its exit status. */
+int upgrade_check_main(int store_snapshot);

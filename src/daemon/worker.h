@@ -1,0 +1,75 @@
+/*
+ * worker.h: a worker process, from its start to its end: it waits with the driver started, then has a client of a
+ * grant.
+ */
+#pragma once
+
+#include "daemon/loop.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WORKER_FOLDER "workers"
+
+struct daemon;
+struct handover;
+struct pool;
+struct tenant;
+
+enum worker_state {
+	WORKER_STARTING,
+	WORKER_IDLE,
+	WORKER_BUSY,
+};
+
+struct worker {
+	struct worker *next; /* of the daemon's */
+	struct daemon *daemon;
+	struct pool *pool; /* until it has a client; NULL afterwards, or when its pool has gone */
+	enum worker_state state;
+	uint64_t grant_id; /* busy: whose client it has */
+	pid_t pid;
+	int control_fd;
+	struct watch *watch;
+	uv_process_t process;
+	bool child; /* `process` is open: we have started it */
+	int pidfd; /* of a child that the meted before this one has started; -1: none */
+	struct watch *end;
+	uint64_t began_ns;
+	char place[64]; /* its socket in the runtime directory */
+};
+
+/* Starts one for the pool. 0 or -errno, with the reason. */
+int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size);
+/* Hands a client's connection over, and closes it here. False: the worker is gone, and the connection still the
+ * caller's. */
+bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd);
+/* Lets go of it: a waiting worker ends, one with a client goes on. */
+void worker_free(struct worker *worker);
+/* The one of this pid that has a client, or NULL. */
+struct worker *worker_find(struct daemon *daemon, pid_t pid);
+/* How many have a client of this grant. */
+unsigned int worker_count(struct daemon *daemon, uint64_t grant_id);
+/* The grant ends: so do the workers under it. */
+void worker_end(struct daemon *daemon, uint64_t grant_id);
+/* After a restart: finds the workers that have clients; or, where they were handed over, all that there are. */
+void worker_restore(struct daemon *daemon);
+/* All of them as JSON, for the meted after this one, which has the same children. */
+json_t *worker_save(const struct daemon *daemon, struct handover *h);
+/*
+ * One that another meted has started; takes the descriptor. NULL: no memory. If it is this process's child all the
+ * same, worker_take_child() makes us hear of its end.
+ */
+struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_t pid, const char *place,
+			    int take_control_fd);
+bool worker_take_child(struct worker *worker);
+/* Of a place in the runtime directory. */
+struct sockaddr_un;
+void worker_address(struct daemon *daemon, const char *place, struct sockaddr_un *ret);
+/* meted leaves. */
+void worker_leave(struct daemon *daemon);
+/* mete-worker beside meted, or "". */
+const char *worker_path(void);

@@ -1,0 +1,405 @@
+/* lt.c: the client's half of cuBLASLt; see lt.h. What a heuristic answers is asked once. */
+#include "remote/blas/lt.h"
+#include "remote/blas/blas.h"
+
+#include <stdlib.h>
+
+#define PROPERTY_VERSION 130000
+
+static struct lt_description *made(enum lt_kind kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	struct lt_description *new = calloc(1, sizeof(*new));
+
+	if (new)
+		*new = (struct lt_description){ .kind = kind, .made_with = { a, b, c, d } };
+	return new;
+}
+
+/* A description of the program's; NULL: none of this kind. */
+static struct lt_description *description(const void *handle, enum lt_kind kind)
+{
+	struct lt_description *d = (struct lt_description *)(uintptr_t)handle;
+
+	return d && d->kind == (uint32_t)kind ? d : NULL;
+}
+
+static cublasStatus_t set_attribute(struct lt_description *d, uint32_t number, const void *value, size_t bytes)
+{
+	struct lt_attribute *a = NULL;
+
+	if (!d || !value || !bytes || bytes > LT_ATTRIBUTE_BYTES)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!lt_attribute_known(d->kind, number)) {
+		forward_refused("an attribute of cuBLASLt");
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	}
+	for (uint32_t i = 0; i < d->count; i++)
+		if (d->attributes[i].number == number)
+			a = &d->attributes[i];
+	if (!a && d->count == LT_ATTRIBUTES)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!a)
+		a = &d->attributes[d->count++];
+	*a = (struct lt_attribute){ .number = number, .bytes = (uint32_t)bytes };
+	memcpy(a->value, value, bytes);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+/* What was set, or what it was made with; of others only the library knows what they are when nobody has set them. */
+static cublasStatus_t get_attribute(const struct lt_description *d, uint32_t number, uint64_t otherwise, void *value,
+				    size_t bytes, size_t *written)
+{
+	const struct lt_attribute *a = NULL;
+
+	if (!d || (bytes && !value) || (!bytes && !written))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	for (uint32_t i = 0; i < d->count; i++)
+		if (d->attributes[i].number == number)
+			a = &d->attributes[i];
+	if (written)
+		*written = a ? a->bytes : bytes;
+	if (!bytes)
+		return a ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+	if (a && bytes < a->bytes)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	memset(value, 0, bytes);
+	memcpy(value, a ? a->value : (const void *)&otherwise, a ? a->bytes : bytes < 8 ? bytes : 8);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+#define DESCRIPTION(name, type, kind_, attribute)                                                                      \
+	cublasStatus_t cublasLt##name##Destroy(type d)                                                                 \
+	{                                                                                                              \
+		if (!description(d, kind_))                                                                            \
+			return d ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;                                \
+		description(d, kind_)->kind = 0;                                                                       \
+		free(d);                                                                                               \
+		return CUBLAS_STATUS_SUCCESS;                                                                          \
+	}                                                                                                              \
+	cublasStatus_t cublasLt##name##SetAttribute(type d, attribute attr, const void *buf, size_t sizeInBytes)       \
+	{                                                                                                              \
+		return set_attribute(description(d, kind_), (uint32_t)attr, buf, sizeInBytes);                         \
+	}                                                                                                              \
+	cublasStatus_t cublasLt##name##GetAttribute(type d, attribute attr, void *buf, size_t sizeInBytes,             \
+						    size_t *sizeWritten)                                               \
+	{                                                                                                              \
+		const struct lt_description *given = description(d, kind_);                                            \
+														       \
+		return get_attribute(given, (uint32_t)attr, given ? default_of(given, (uint32_t)attr) : 0, buf,        \
+				     sizeInBytes, sizeWritten);                                                        \
+	}
+
+static uint64_t default_of(const struct lt_description *d, uint32_t number)
+{
+	if (d->kind == LT_PRODUCT && number <= CUBLASLT_MATMUL_DESC_SCALE_TYPE)
+		return d->made_with[number];
+	if (d->kind == LT_PRODUCT && number == CUBLASLT_MATMUL_DESC_EPILOGUE)
+		return 1;
+	if (d->kind == LT_TRANSFORM && number == CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE)
+		return d->made_with[0];
+	if (d->kind != LT_LAYOUT)
+		return 0;
+	switch (number) {
+	case CUBLASLT_MATRIX_LAYOUT_TYPE:
+		return d->made_with[0];
+	case CUBLASLT_MATRIX_LAYOUT_ROWS:
+		return d->made_with[1];
+	case CUBLASLT_MATRIX_LAYOUT_COLS:
+		return d->made_with[2];
+	case CUBLASLT_MATRIX_LAYOUT_LD:
+		return d->made_with[3];
+	case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+DESCRIPTION(MatmulDesc, cublasLtMatmulDesc_t, LT_PRODUCT, cublasLtMatmulDescAttributes_t)
+DESCRIPTION(MatrixLayout, cublasLtMatrixLayout_t, LT_LAYOUT, cublasLtMatrixLayoutAttribute_t)
+DESCRIPTION(MatmulPreference, cublasLtMatmulPreference_t, LT_PREFERENCE, cublasLtMatmulPreferenceAttributes_t)
+DESCRIPTION(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, LT_TRANSFORM, cublasLtMatrixTransformDescAttributes_t)
+
+static cublasStatus_t give(void **to, struct lt_description *d)
+{
+	if (!d)
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	*to = d;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc, cublasComputeType_t computeType,
+					cudaDataType_t scaleType)
+{
+	return matmulDesc ? give((void **)matmulDesc, made(LT_PRODUCT, computeType, scaleType, 0, 0))
+			  : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout, cudaDataType type, uint64_t rows,
+					  uint64_t cols, int64_t ld)
+{
+	return matLayout ? give((void **)matLayout, made(LT_LAYOUT, type, rows, cols, (uint64_t)ld))
+			 : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref)
+{
+	return pref ? give((void **)pref, made(LT_PREFERENCE, 0, 0, 0, 0)) : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t *transformDesc, cudaDataType scaleType)
+{
+	return transformDesc ? give((void **)transformDesc, made(LT_TRANSFORM, scaleType, 0, 0, 0))
+			     : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/* Calls. */
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
+{
+	return lightHandle ? forward_create((void **)lightHandle, BLAS_LT_HANDLE, CUBLAS_CALL_cublasLtCreate)
+			   : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t lightHandle)
+{
+	return forward_destroy(lightHandle, CUBLAS_CALL_cublasLtDestroy);
+}
+
+/* Absent ones travel as a description of no kind. */
+static void put_description(struct forward_call *c, const struct lt_description *d)
+{
+	static const struct lt_description none;
+
+	forward_put(c, d ? d : &none, lt_bytes(d ? d : &none));
+}
+
+static void put_scalar(struct forward_call *c, const void *value, size_t bytes, bool here)
+{
+	uint64_t place = here ? FORWARD_IN_HOST : FORWARD_IN_DEVICE;
+
+	forward_put(c, &place, sizeof(place));
+	if (here)
+		forward_put(c, value, bytes);
+	else
+		forward_put_address(c, value);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void *alpha,
+			      const void *A, cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc,
+			      const void *beta, const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
+			      cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo, void *workspace,
+			      size_t workspaceSizeInBytes, cudaStream_t stream)
+{
+	const struct lt_description *d = description(computeDesc, LT_PRODUCT);
+	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc }, *const matrices[] = { A, B, C, D };
+	uint64_t size = workspaceSizeInBytes, algorithm = 0;
+	struct forward_call c;
+
+	if (!d || !lt_scalar_bytes(d) || !alpha || (!beta && lt_pointer_mode(d) != LT_POINTERS_VECTOR_AND_ZERO) ||
+	    (algo && algo->data[0] != LT_ALGORITHM))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	for (size_t i = 0; i < 4; i++)
+		if (!description(layouts[i], LT_LAYOUT))
+			return CUBLAS_STATUS_INVALID_VALUE;
+	if (forward_begin(&c, lightHandle, CUBLAS_CALL_cublasLtMatmul, FORWARD_FORGET, 5 * sizeof(*d))) {
+		put_description(&c, d);
+		put_scalar(&c, alpha, lt_scalar_bytes(d), lt_alpha_here(d));
+		put_scalar(&c, beta, lt_scalar_bytes(d), lt_beta_here(d));
+		for (size_t i = 0; i < 4; i++) {
+			forward_put_address(&c, matrices[i]);
+			put_description(&c, description(layouts[i], LT_LAYOUT));
+		}
+		algorithm = algo ? algo->data[1] : 0;
+		forward_put(&c, &algorithm, sizeof(algorithm));
+		forward_put_address(&c, workspace);
+		forward_put(&c, &size, sizeof(size));
+		forward_put_stream(&c, stream);
+		forward_send(&c);
+	}
+	return forward_end(&c);
+}
+
+cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMatrixTransformDesc_t transformDesc,
+				       const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc, const void *beta,
+				       const void *B, cublasLtMatrixLayout_t Bdesc, void *C,
+				       cublasLtMatrixLayout_t Cdesc, cudaStream_t stream)
+{
+	const struct lt_description *d = description(transformDesc, LT_TRANSFORM), *a = description(Adesc, LT_LAYOUT),
+				    *b = description(Bdesc, LT_LAYOUT), *to = description(Cdesc, LT_LAYOUT);
+	const uint8_t zero[FORWARD_SCALAR_BYTES] = { 0 };
+	struct forward_call c;
+
+	if (!d || !lt_scalar_bytes(d) || !alpha || !a || !to || (B && !b))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (forward_begin(&c, lightHandle, CUBLAS_CALL_cublasLtMatrixTransform, FORWARD_FORGET, 4 * sizeof(*d))) {
+		put_description(&c, d);
+		put_scalar(&c, alpha, lt_scalar_bytes(d), lt_alpha_here(d));
+		put_scalar(&c, beta || !lt_beta_here(d) ? beta : zero, lt_scalar_bytes(d), lt_beta_here(d));
+		forward_put_address(&c, A);
+		put_description(&c, a);
+		forward_put_address(&c, B);
+		put_description(&c, b);
+		forward_put_address(&c, C);
+		put_description(&c, to);
+		forward_put_stream(&c, stream);
+		forward_send(&c);
+	}
+	return forward_end(&c);
+}
+
+/* Of addresses a heuristic sees how they are aligned, no more, so that it need not be asked anew for each. */
+static void hide_addresses(struct lt_description *d)
+{
+	static const uint8_t addresses[] = {
+		CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+		CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER,
+		CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER,
+	};
+
+	for (uint32_t i = 0; i < d->count; i++)
+		if (memchr(addresses, (int)d->attributes[i].number, sizeof(addresses))) {
+			uint64_t at = lt_number(d, d->attributes[i].number, 0);
+
+			at = at ? (at & 0xff) | 0x100 : 0;
+			memcpy(d->attributes[i].value, &at, sizeof(at));
+		}
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
+					      cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
+					      cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+					      cublasLtMatmulPreference_t preference, int requestedAlgoCount,
+					      cublasLtMatmulHeuristicResult_t *results, int *returnAlgoCount)
+{
+	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc };
+	const struct lt_description *d = description(operationDesc, LT_PRODUCT);
+	uint64_t id, number = CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic, wanted, count = 0;
+	struct lt_description asked;
+	struct forward_call c;
+
+	if (!d || requestedAlgoCount <= 0 || !results || !returnAlgoCount)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	for (size_t i = 0; i < 4; i++)
+		if (!description(layouts[i], LT_LAYOUT))
+			return CUBLAS_STATUS_INVALID_VALUE;
+	if (!blas_handle_find(lightHandle, BLAS_LT_HANDLE))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	asked = *d;
+	hide_addresses(&asked);
+	wanted = (uint64_t)requestedAlgoCount < LT_RESULTS ? (uint64_t)requestedAlgoCount : LT_RESULTS;
+	if (!forward_open(&c, CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic))
+		return forward_end(&c);
+	id = c.client->use(&c.call, KIND_FORWARDED, lightHandle);
+	if (!c.client->begin_memo(&c.call))
+		return forward_end(&c);
+	forward_put(&c, &number, sizeof(number));
+	forward_put(&c, &id, sizeof(id));
+	put_description(&c, &asked);
+	for (size_t i = 0; i < 4; i++)
+		put_description(&c, description(layouts[i], LT_LAYOUT));
+	put_description(&c, description(preference, LT_PREFERENCE));
+	forward_put(&c, &wanted, sizeof(wanted));
+	c.client->send(&c.call);
+	if (c.call.result == CUDA_SUCCESS) {
+		forward_get(&c, &count, sizeof(count));
+		for (uint64_t i = 0; i < count && i < wanted && !c.call.in.bad; i++) {
+			struct lt_result r = { 0 };
+
+			forward_get(&c, &r, sizeof(r));
+			results[i] = (cublasLtMatmulHeuristicResult_t){ .algo.data = { LT_ALGORITHM, r.algorithm },
+									.workspaceSize = r.workspace,
+									.state = (cublasStatus_t)r.state,
+									.wavesCount = r.waves };
+		}
+		*returnAlgoCount = (int)count;
+	}
+	return forward_end(&c);
+}
+
+/* Without a handle. */
+
+const char *cublasLtGetStatusName(cublasStatus_t status)
+{
+	return blas_status_name(status);
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+	return blas_status_text(status);
+}
+
+size_t cublasLtGetVersion(void)
+{
+	return PROPERTY_VERSION;
+}
+
+size_t cublasLtGetCudartVersion(void)
+{
+	return PROPERTY_VERSION / 10;
+}
+
+cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
+{
+	if (!value || (unsigned int)type > 2)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*value = type == 0   ? PROPERTY_VERSION / 10000
+		 : type == 1 ? PROPERTY_VERSION / 100 % 100
+			     : PROPERTY_VERSION % 100;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+unsigned int cublasLtDisableCpuInstructionsSetMask(unsigned int mask)
+{
+	return 0;
+}
+
+cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t *capacity)
+{
+	if (!capacity)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*capacity = 0;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerSetFile(void *file)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerOpenFile(const char *logFile)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerSetLevel(int level)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerSetMask(int mask)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtLoggerForceDisable(void)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,10 @@
+/* array_shape.h: an array's rows in bytes; asked for once. */
+#pragma once
+
+#include "cuda_table.h"
+
+struct array_shape {
+	size_t element_bytes, row_bytes, height, depth;
+};
+
+CUresult array_shape(CUarray array, struct array_shape *ret);

@@ -1,0 +1,742 @@
+/* context.c: see context.h. What softdev/context.c does, with the driver's contexts elsewhere. */
+#include "remote/client/context.h"
+
+#include "cuda_remote.h"
+#include "remote/client/pinned.h"
+#include "remote/client/ranges.h"
+#include "remote/client/unified.h"
+#include "remote/client/start.h"
+#include "remote/client/thread.h"
+#include "remote/client/visible.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards who retains, and the list */
+static struct context *primary[SESSION_DEVICES];
+static struct context *unused; /* of contexts that have ended: other threads may still hold the pointer */
+static _Atomic unsigned long long next_number;
+
+/* ---- life ---- */
+
+static struct context *context_new_locked(void)
+{
+	struct context *c = unused;
+
+	if (c)
+		unused = c->next_free;
+	else
+		c = calloc(1, sizeof *c);
+	return c;
+}
+
+/* Its handle, with everything that the client knows of it. */
+static struct context *context_make(struct session *s, CUdevice device, uint64_t *ret_id)
+{
+	struct context *c;
+	uint64_t handle;
+
+	pthread_mutex_lock(&lock);
+	c = context_new_locked();
+	pthread_mutex_unlock(&lock);
+	if (!c)
+		return NULL;
+	handle = handles_add(&s->handles, KIND_CONTEXT, 0, 0, ret_id);
+	if (!handle) {
+		free(c);
+		return NULL;
+	}
+	*c = (struct context){ .handle = handle,
+			       .id = *ret_id,
+			       .session = s,
+			       .device = device,
+			       .api_version = 3020,
+			       .shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE,
+			       .number = ++next_number };
+	client_keep((const void *)(uintptr_t)handle, c, NULL);
+	return c;
+}
+
+static void context_end(struct context *c)
+{
+	unified_drop_context(c->handle);
+	ranges_drop_context(c->handle, pinned_gone);
+	client_drop((const void *)(uintptr_t)c->handle);
+	pthread_mutex_lock(&lock);
+	c->next_free = unused;
+	unused = c;
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult context_open(void)
+{
+	for (int d = 0; d < session_devices; d++) {
+		int32_t local;
+		struct session *s = visible_find(d, &local);
+		uint64_t id;
+
+		primary[d] = context_make(s, d, &id);
+		if (!primary[d])
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		primary[d]->primary = true;
+		primary[d]->id = 0; /* until it is retained */
+	}
+	return CUDA_SUCCESS;
+}
+
+void context_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+}
+
+struct context *context_of(CUcontext handle)
+{
+	return client_kept(KIND_CONTEXT, handle);
+}
+
+CUdevice context_device(uint64_t handle)
+{
+	struct context *c = context_of((CUcontext)(uintptr_t)handle);
+
+	return c ? c->device : -1;
+}
+
+/* ---- current ---- */
+
+static bool usable(struct context *c)
+{
+	return !c->primary || atomic_load_explicit(&c->active, memory_order_acquire);
+}
+
+CUresult context_current(struct thread *t, struct context **ret)
+{
+	uint64_t handle = t->depth ? t->contexts[t->depth - 1] : 0;
+
+	if (!handle)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*ret = context_of((CUcontext)(uintptr_t)handle);
+	return *ret && usable(*ret) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* NULL means the current one. */
+static CUresult context_find(CUcontext handle, struct context **ret)
+{
+	struct thread *t;
+	CUresult r = start_ready();
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	t = thread_get();
+	if (!t)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (t->calls_back)
+		return CUDA_ERROR_NOT_PERMITTED;
+	if (!handle)
+		return context_current(t, ret);
+	*ret = context_of(handle);
+	if (!*ret)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return usable(*ret) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+static CUresult thread_ready(struct thread **ret)
+{
+	CUresult r = start_ready();
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	*ret = thread_get();
+	if (!*ret)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return (*ret)->calls_back ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+static CUresult push(struct thread *t, uint64_t handle)
+{
+	if (t->depth == THREAD_CONTEXTS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t->contexts[t->depth++] = handle;
+	return CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	struct thread *t;
+	CUresult r = thread_ready(&t);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	return context_of(ctx) ? push(t, (uint64_t)(uintptr_t)ctx) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult client_cuCtxPushCurrent(CUcontext ctx)
+{
+	return client_cuCtxPushCurrent_v2(ctx);
+}
+
+CUresult client_cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	struct thread *t;
+	CUresult r = thread_ready(&t);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!t->depth || !t->contexts[t->depth - 1])
+		return CUDA_ERROR_INVALID_CONTEXT;
+	t->depth--;
+	if (pctx)
+		*pctx = (CUcontext)(uintptr_t)t->contexts[t->depth];
+	return CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxPopCurrent(CUcontext *pctx)
+{
+	return client_cuCtxPopCurrent_v2(pctx);
+}
+
+CUresult client_cuCtxSetCurrent(CUcontext ctx)
+{
+	struct thread *t;
+	CUresult r = thread_ready(&t);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (ctx && !context_of(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (t->depth)
+		t->depth--;
+	return ctx ? push(t, (uint64_t)(uintptr_t)ctx) : CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxGetCurrent(CUcontext *pctx)
+{
+	struct thread *t;
+	CUresult r = thread_ready(&t);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = t->depth ? (CUcontext)(uintptr_t)t->contexts[t->depth - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+/* ---- primary contexts ---- */
+
+static CUresult primary_find(CUdevice device, struct context **ret)
+{
+	struct thread *t;
+	CUresult r = thread_ready(&t);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (device < 0 || device >= session_devices)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*ret = primary[device];
+	return CUDA_SUCCESS;
+}
+
+/* A call about a device's primary context. */
+static CUresult primary_call(enum cuda_call call, CUdevice device, uint64_t *ret_id)
+{
+	struct client_call c;
+	int32_t local;
+
+	client_call(&c, call);
+	local = client_use_device(&c, device);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &local, sizeof local);
+		client_send(&c);
+		if (ret_id && c.result == CUDA_SUCCESS)
+			remote_get(&c.in, ret_id, sizeof *ret_id);
+	}
+	return client_end(&c);
+}
+
+static CUresult retain_locked(struct context *p)
+{
+	CUresult r;
+
+	if (!p->active) {
+		r = primary_call(CUDA_CALL_cuDevicePrimaryCtxRetain, p->device, &p->id);
+		if (r != CUDA_SUCCESS)
+			return r;
+		handles_renew(&p->session->handles, p->handle, p->id);
+		/* Release: pairs with usable(). */
+		atomic_store_explicit(&p->active, true, memory_order_release);
+	}
+	p->retains++;
+	return CUDA_SUCCESS;
+}
+
+CUresult client_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+	struct context *p;
+	CUresult r = primary_find(dev, &p);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	r = retain_locked(p);
+	pthread_mutex_unlock(&lock);
+	if (r == CUDA_SUCCESS)
+		*pctx = (CUcontext)(uintptr_t)p->handle;
+	return r;
+}
+
+/* Everything that lives in it goes, here and there. */
+static CUresult primary_close_locked(struct context *p, enum cuda_call call)
+{
+	CUresult r = primary_call(call, p->device, NULL);
+
+	p->retains = 0;
+	atomic_store_explicit(&p->active, false, memory_order_release);
+	unified_drop_context(p->handle);
+	ranges_drop_context(p->handle, pinned_gone);
+	handles_renew(&p->session->handles, p->handle, 0);
+	return r;
+}
+
+CUresult client_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	struct context *p;
+	CUresult r = primary_find(dev, &p);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&lock);
+	if (!p->retains)
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	else if (p->retains > 1)
+		p->retains--;
+	else
+		r = primary_close_locked(p, CUDA_CALL_cuDevicePrimaryCtxRelease_v2);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult client_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return client_cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+CUresult client_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	struct context *p;
+	CUresult r = primary_find(dev, &p);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&lock);
+	if (p->active)
+		r = primary_close_locked(p, CUDA_CALL_cuDevicePrimaryCtxReset_v2);
+	p->flags = 0;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult client_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return client_cuDevicePrimaryCtxReset_v2(dev);
+}
+
+static bool flags_good(unsigned int flags)
+{
+	unsigned int sched = flags & CU_CTX_SCHED_MASK;
+
+	return !(flags & ~(unsigned int)CU_CTX_FLAGS_MASK) &&
+	       (sched <= CU_CTX_SCHED_YIELD || sched == CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
+/* How a thread of this process waits is not the worker's business: flags stay here. */
+CUresult client_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	struct context *p;
+	CUresult r = primary_find(dev, &p);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!flags_good(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	p->flags = flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult client_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+	return client_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}
+
+CUresult client_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+	struct context *p;
+	CUresult r = primary_find(dev, &p);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = p->flags;
+	*active = p->active;
+	return CUDA_SUCCESS;
+}
+
+/* ---- created contexts ---- */
+
+static CUresult context_create(CUcontext *ret, unsigned int flags, CUdevice dev, unsigned int api_version)
+{
+	struct context *context = NULL;
+	struct client_call c;
+	int32_t local;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuCtxCreate_v2);
+	local = client_use_device(&c, dev);
+	if (c.result == CUDA_SUCCESS && (!ret || !flags_good(flags)))
+		c.result = CUDA_ERROR_INVALID_VALUE;
+	if (c.result == CUDA_SUCCESS && c.thread->depth == THREAD_CONTEXTS)
+		c.result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (c.result == CUDA_SUCCESS && !(context = context_make(c.session, dev, &id)))
+		c.result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &local, sizeof local);
+		remote_put(&c.out, &id, sizeof id);
+		client_send(&c);
+	}
+	if (c.result == CUDA_SUCCESS) {
+		context->flags = flags;
+		context->api_version = api_version;
+		push(c.thread, context->handle);
+		*ret = (CUcontext)(uintptr_t)context->handle;
+	} else if (context) {
+		context_end(context);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return context_create(pctx, flags, dev, 3010);
+}
+
+CUresult client_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return context_create(pctx, flags, dev, 3020);
+}
+
+CUresult client_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+			       CUdevice dev)
+{
+	if (numParams < 0 || (numParams && !paramsArray))
+		return CUDA_ERROR_INVALID_VALUE;
+	return numParams ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : context_create(pctx, flags, dev, 3020);
+}
+
+CUresult client_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+{
+	if (params && params->cigParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return params ? client_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams, flags,
+					      dev)
+		      : context_create(pctx, flags, dev, 3020);
+}
+
+CUresult client_cuCtxDestroy_v2(CUcontext ctx)
+{
+	struct context *context = context_of(ctx);
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuCtxDestroy_v2);
+	if (c.result == CUDA_SUCCESS && (!context || context->primary))
+		c.result = CUDA_ERROR_INVALID_CONTEXT;
+	id = client_use(&c, KIND_CONTEXT, ctx);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof id);
+		client_send(&c);
+	}
+	if (c.result == CUDA_SUCCESS) {
+		if (c.thread->depth && c.thread->contexts[c.thread->depth - 1] == context->handle)
+			c.thread->depth--;
+		context_end(context);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxDestroy(CUcontext ctx)
+{
+	return client_cuCtxDestroy_v2(ctx);
+}
+
+CUresult client_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = (CUcontext)(uintptr_t)c->handle;
+	return CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxDetach(CUcontext ctx)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	return c->handle == (uint64_t)(uintptr_t)ctx && !c->primary ? client_cuCtxDestroy_v2(ctx)
+								    : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* ---- asking and setting ---- */
+
+/* The context that a call asks about, which has a place to answer to. */
+static CUresult asked(CUcontext handle, const void *place, struct context **ret)
+{
+	CUresult r = context_find(handle, ret);
+
+	return r == CUDA_SUCCESS && !place ? CUDA_ERROR_INVALID_VALUE : r;
+}
+
+CUresult client_cuCtxGetDevice(CUdevice *device)
+{
+	struct context *c;
+	CUresult r = asked(NULL, device, &c);
+
+	if (r == CUDA_SUCCESS)
+		*device = c->device;
+	return r;
+}
+
+CUresult client_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+	struct context *c;
+	CUresult r = asked(ctx, device, &c);
+
+	if (r == CUDA_SUCCESS)
+		*device = c->device;
+	return r;
+}
+
+CUresult client_cuCtxGetFlags(unsigned int *flags)
+{
+	struct context *c;
+	CUresult r = asked(NULL, flags, &c);
+
+	if (r == CUDA_SUCCESS)
+		*flags = c->flags;
+	return r;
+}
+
+CUresult client_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+	struct context *c;
+	CUresult r = asked(ctx, ctxId, &c);
+
+	if (r == CUDA_SUCCESS)
+		*ctxId = c->number;
+	return r;
+}
+
+CUresult client_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	struct context *c;
+	CUresult r = asked(ctx, version, &c);
+
+	if (r == CUDA_SUCCESS)
+		*version = c->api_version;
+	return r;
+}
+
+CUresult client_cuCtxGetCacheConfig(CUfunc_cache *pconfig)
+{
+	struct context *c;
+	CUresult r = asked(NULL, pconfig, &c);
+
+	if (r == CUDA_SUCCESS)
+		*pconfig = (CUfunc_cache)c->cache;
+	return r;
+}
+
+CUresult client_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+	struct context *c;
+	CUresult r = asked(NULL, pConfig, &c);
+
+	if (r == CUDA_SUCCESS)
+		*pConfig = (CUsharedconfig)c->shared_config;
+	return r;
+}
+
+CUresult client_cuCtxSetFlags(unsigned int flags)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!flags_good(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	c->flags = flags;
+	return CUDA_SUCCESS;
+}
+
+/* A number that concerns the current context and that nobody waits for. */
+static CUresult tell(enum cuda_call call, uint32_t value)
+{
+	struct client_call c;
+
+	client_call(&c, call);
+	if (client_begin(&c, false)) {
+		remote_put(&c.out, &value, sizeof value);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	c->cache = config;
+	return tell(CUDA_CALL_cuCtxSetCacheConfig, config);
+}
+
+/* No device that is sold has banks of another size; the call is deprecated, and changes nothing. */
+CUresult client_cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
+										: CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	return !pExecAffinity || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT ? CUDA_ERROR_INVALID_VALUE
+									: CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
+/* A call about the context alone, which is waited for. */
+static CUresult ask(enum cuda_call call, CUcontext ctx)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, call);
+	id = client_use(&c, KIND_CONTEXT, ctx);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof id);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxSynchronize(void)
+{
+	return client_cuCtxSynchronize_v2(NULL);
+}
+
+CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
+{
+	CUresult r = ask(CUDA_CALL_cuCtxSynchronize_v2, ctx);
+
+	if (r == CUDA_SUCCESS)
+		unified_waited(NULL, true);
+	return r;
+}
+
+CUresult client_cuCtxResetPersistingL2Cache(void)
+{
+	return ask(CUDA_CALL_cuCtxResetPersistingL2Cache, NULL);
+}
+
+CUresult client_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct client_call c;
+	uint64_t sent[2] = { limit, value };
+
+	client_call(&c, CUDA_CALL_cuCtxSetLimit);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, sent, sizeof sent);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+	struct client_call c;
+	uint64_t which = limit, value = 0;
+
+	client_call(&c, CUDA_CALL_cuCtxGetLimit);
+	if (c.result == CUDA_SUCCESS && client_use_current(&c) && !pvalue)
+		c.result = CUDA_ERROR_INVALID_VALUE;
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &which, sizeof which);
+		client_send(&c);
+		remote_get(&c.in, &value, sizeof value);
+	}
+	if (client_end(&c) == CUDA_SUCCESS)
+		*pvalue = value;
+	return c.result;
+}
+
+/* ---- peers ---- */
+
+static CUresult peer_call(enum cuda_call call, CUcontext peer, unsigned int flags)
+{
+	struct context *here, *there;
+	struct client_call c;
+	uint64_t id;
+	CUresult r = context_find(NULL, &here);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	there = context_of(peer);
+	if (!there || there == here)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (there->session != here->session)
+		return call == CUDA_CALL_cuCtxEnablePeerAccess ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+							       : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	client_call(&c, call);
+	id = client_use(&c, KIND_CONTEXT, peer);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof id);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+	return peer_call(CUDA_CALL_cuCtxEnablePeerAccess, peerContext, Flags);
+}
+
+CUresult client_cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+	return peer_call(CUDA_CALL_cuCtxDisablePeerAccess, peerContext, 0);
+}

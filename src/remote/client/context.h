@@ -1,0 +1,36 @@
+/*
+ * context.h: contexts as the program sees them: handles, the stack of each thread, primary contexts and who retains
+ * them. The driver's contexts are at the workers; the id of the current one goes with every request.
+ */
+#pragma once
+
+#include "cuda_table.h"
+#include "remote/client/call.h"
+#include "remote/client/session.h"
+
+#include <stdatomic.h>
+
+/* Kept with a context's handle; never given back, because other threads may have it current. */
+struct context {
+	uint64_t handle, id;
+	struct session *session;
+	CUdevice device; /* as the program numbers it */
+	bool primary;
+	_Atomic bool active; /* a primary one: somebody retains it */
+	uint32_t retains;
+	_Atomic unsigned int flags;
+	unsigned int api_version;
+	unsigned long long number; /* cuCtxGetId */
+	_Atomic int cache, shared_config;
+	struct context *next_free;
+};
+
+/* The calling thread's current context. CUDA_SUCCESS, _INVALID_CONTEXT or _CONTEXT_IS_DESTROYED. */
+CUresult context_current(struct thread *t, struct context **ret);
+/* A handle's context, or NULL. */
+struct context *context_of(CUcontext handle);
+/* The primary contexts' handles: once the sessions are open. */
+CUresult context_open(void);
+void context_forget(void);
+/* The device that a range or stream of this context lies on; -1 without. */
+CUdevice context_device(uint64_t handle);

@@ -1,0 +1,36 @@
+/*
+ * copy.h: a copy as the program asks for it, whatever the call: a box of bytes from one side to the other. copy_run()
+ * finds out what lies where, checks what can be checked here, and cuts it into requests (remote/copy.h).
+ */
+#pragma once
+
+#include "cuda_table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct session;
+
+struct copy_end {
+	CUmemorytype type;
+	uint64_t address;
+	CUarray array;
+	size_t x, y, z, lod;
+	size_t pitch, height; /* 0: rows, slices without gaps */
+};
+
+struct copy {
+	struct copy_end from, to;
+	size_t width, height, depth;
+	CUstream stream;
+	bool async;
+	struct session *at; /* device addresses are this worker's, whatever is known of them here; or NULL */
+	bool read_now; /* the source has been read when the call returns, pinned or not */
+};
+
+CUresult copy_run(const struct copy *copy);
+/* The same without looking at unified.h. */
+CUresult copy_plain(const struct copy *copy);
+/* What of it can be found wrong without sending anything. */
+CUresult copy_check(const struct copy *copy);

@@ -1,0 +1,133 @@
+/*
+ * events.c: events that are known to have been reached are not asked about again, until they are recorded anew. Each
+ * has a word with its handle: whether it has, and how often it was recorded, so that an answer about an older record
+ * is not taken for one about the present.
+ */
+#include "remote/client/events.h"
+
+#include "cuda_remote.h"
+#include "remote/client/context.h"
+#include "remote/client/session.h"
+#include "remote/client/unified.h"
+
+#define NO_STREAM ((CUstream)(uintptr_t)-1) /* an event does not say which has been waited for */
+
+#define REACHED 1u
+#define UNKNOWN 2u /* a graph records it: nobody here sees when */
+#define RECORD 4u  /* counts from here on */
+
+/* The word, and its value; what is remembered counts only while errors could not be missed. */
+static bool is_reached(struct client_call *c, CUevent event, _Atomic uint32_t **ret, uint32_t *ret_value)
+{
+	*ret = client_word(event);
+	*ret_value = *ret ? atomic_load_explicit(*ret, memory_order_acquire) : UNKNOWN;
+	return *ret_value & REACHED && !atomic_load_explicit(&c->session->faulted, memory_order_relaxed) &&
+	       !link_lost(&c->session->link);
+}
+
+static CUresult wait_for(enum cuda_call call, CUevent event)
+{
+	_Atomic uint32_t *word = NULL;
+	uint32_t value = UNKNOWN;
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, call);
+	id = client_use(&c, KIND_EVENT, event);
+	if (c.result == CUDA_SUCCESS && id && is_reached(&c, event, &word, &value) && !unified_any(c.session))
+		return client_end(&c);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof(id));
+		client_send(&c);
+	}
+	if (client_end(&c) == CUDA_SUCCESS && word && !(value & UNKNOWN))
+		atomic_compare_exchange_strong_explicit(word, &value, value | REACHED, memory_order_release,
+							memory_order_relaxed);
+	if (c.result == CUDA_SUCCESS && unified_any(c.session))
+		unified_end(c.session, NO_STREAM, false);
+	return c.result;
+}
+
+CUresult client_cuEventQuery(CUevent hEvent)
+{
+	return wait_for(CUDA_CALL_cuEventQuery, hEvent);
+}
+
+CUresult client_cuEventSynchronize(CUevent hEvent)
+{
+	return wait_for(CUDA_CALL_cuEventSynchronize, hEvent);
+}
+
+/* It is recorded, now or by a graph. */
+static void recorded(CUevent event, bool by_graph)
+{
+	_Atomic uint32_t *word = client_word(event);
+	uint32_t value, next;
+
+	if (!word)
+		return;
+	value = atomic_load_explicit(word, memory_order_relaxed);
+	do {
+		next = ((value & ~REACHED) + RECORD) | (by_graph ? UNKNOWN : 0);
+	} while (!atomic_compare_exchange_weak_explicit(word, &value, next, memory_order_acq_rel,
+							memory_order_relaxed));
+}
+
+void events_in_graph(CUevent event)
+{
+	recorded(event, true);
+}
+
+/* An event and the stream that it is recorded in are of one context. */
+static CUresult contexts_match(CUevent event, CUstream stream)
+{
+	bool named = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+	uint64_t of_event = client_context(event), of_stream = named ? client_context(stream) : 0;
+	struct client_call c;
+	struct context *context;
+
+	client_call(&c, CUDA_CALL_cuEventRecord);
+	if (c.result == CUDA_SUCCESS && !named && context_current(c.thread, &context) == CUDA_SUCCESS)
+		of_stream = context->handle;
+	return of_event && of_stream && of_event != of_stream ? CUDA_ERROR_INVALID_HANDLE : client_end(&c);
+}
+
+CUresult client_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	CUresult r = contexts_match(hEvent, hStream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	recorded(hEvent, false);
+	return client_plain_cuEventRecord(hEvent, hStream);
+}
+
+/* With flags it is for captures only, where it becomes part of a graph: the worker says whether it may. */
+CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	if (!flags)
+		return client_cuEventRecord(hEvent, hStream);
+	recorded(hEvent, true);
+	return client_plain_cuEventRecordWithFlags(hEvent, hStream, flags);
+}
+
+/* ---- nodes of graphs ---- */
+
+CUresult client_cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+					  size_t numDependencies, CUevent event)
+{
+	events_in_graph(event);
+	return client_plain_cuGraphAddEventRecordNode(phGraphNode, hGraph, dependencies, numDependencies, event);
+}
+
+CUresult client_cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+	events_in_graph(event);
+	return client_plain_cuGraphEventRecordNodeSetEvent(hNode, event);
+}
+
+CUresult client_cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	events_in_graph(event);
+	return client_plain_cuGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event);
+}

@@ -1,0 +1,428 @@
+/* graphs.c: calls about nodes whose parameters hold more than plain values; see remote/graph.h and nodes.h. */
+#include "remote/client/nodes.h"
+#include "remote/client/ranges.h"
+#include "remote/client/unified.h"
+#include "remote/client/context.h"
+
+#include "cuda_remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- adding ---- */
+
+struct adding {
+	CUgraph graph;
+	const CUgraphNode *need;
+	const CUgraphEdgeData *edge;
+	size_t count;
+	uint32_t flags;
+};
+
+static bool add_begin(struct client_call *c, const struct adding *a, const struct node_out *n, uint64_t id)
+{
+	struct graph_add head = { .id = id, .flags = a->flags, .dependencies = (uint32_t)a->count };
+	uint64_t *need;
+
+	head.graph = client_use(c, KIND_GRAPH, a->graph);
+	for (size_t i = 0; i < a->count; i++)
+		client_use(c, KIND_GRAPH_NODE, a->need[i]); /* errors before the request begins */
+	if (!client_begin_room(c, true, sizeof(head) + a->count * (sizeof(*need) + sizeof(*a->edge)) + n->room))
+		return false;
+	remote_put(&c->out, &head, sizeof(head));
+	need = remote_reserve(&c->out, a->count * sizeof(*need));
+	for (size_t i = 0; need && i < a->count; i++)
+		need[i] = client_use(c, KIND_GRAPH_NODE, a->need[i]);
+	if (a->flags & GRAPH_EDGES)
+		remote_put(&c->out, a->edge, a->count * sizeof(*a->edge));
+	node_out_put(c, n);
+	client_send(c);
+	return c->result == CUDA_SUCCESS;
+}
+
+/* An allocation's place, as long as the graph lives. */
+static void note_memory(struct client_call *c, const struct adding *a, CUdeviceptr at, size_t bytes)
+{
+	struct range range = { .begin = at,
+			       .bytes = bytes,
+			       .kind = RANGE_POOL,
+			       .session = c->session,
+			       .owner = (uint64_t)(uintptr_t)a->graph };
+	struct context *context;
+
+	atomic_store_explicit(&c->session->graph_memory, 1, memory_order_relaxed);
+	if (context_current(c->thread, &context) == CUDA_SUCCESS) {
+		range.context = context->handle;
+		range.device = context->device;
+	}
+	if (graph_kept(a->graph))
+		ranges_add(&range);
+}
+
+/* A condition's graphs live in an array that the program may look at as long as the node is there. */
+static void graphs_in(struct client_call *c, const struct adding *a, void *node, uint32_t count, CUgraph **ret)
+{
+	CUgraph *list = node_keep(c, node, count * sizeof(*list));
+
+	if (!list)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t id;
+
+		remote_get(&c->in, &id, sizeof(id));
+		list[i] = client_meet(c, KIND_GRAPH, a->graph, id);
+	}
+	*ret = list;
+}
+
+static CUresult add(enum cuda_call call, CUgraphNode *ret, const struct adding *a, CUgraphNodeParams *p)
+{
+	struct graph_added added = { 0 };
+	struct client_call c;
+	struct node_out n;
+	void *node = NULL;
+	uint64_t id;
+
+	client_call(&c, call);
+	c.call = CALL_GRAPH_ADD;
+	if (!client_use(&c, KIND_GRAPH, a->graph) || !ret || !p || a->count > GRAPH_DEPENDENCIES_MOST ||
+	    (a->count && !a->need))
+		c.result = c.result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : c.result;
+	if (c.result != CUDA_SUCCESS)
+		return client_end(&c);
+	if (node_out_prepare(&c, &n, p))
+		node = client_mint(&c, KIND_GRAPH_NODE, a->graph, &id);
+	if (node && add_begin(&c, a, &n, id)) {
+		remote_get(&c.in, &added, sizeof(added));
+		if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+			p->alloc.dptr = added.address;
+			note_memory(&c, a, added.address, p->alloc.bytesize);
+		}
+		if (n.copy.before || n.copy.after)
+			node_bounces(&c, node, &p->memcpy.copyParams);
+		if (added.graphs)
+			graphs_in(&c, a, node, added.graphs, &p->conditional.phGraph_out);
+	}
+	if (client_end(&c) == CUDA_SUCCESS) {
+		*ret = node;
+	} else {
+		node_out_void(&c, &n);
+		if (node)
+			client_drop(node);
+	}
+	return c.result;
+}
+
+CUresult client_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+					size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct adding a = { hGraph, dependencies, NULL, numDependencies, 0 };
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+	if (nodeParams)
+		memcpy(&p.kernel, nodeParams, sizeof(*nodeParams));
+	return add(CUDA_CALL_cuGraphAddKernelNode_v2, phGraphNode, &a, nodeParams ? &p : NULL);
+}
+
+CUresult client_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				     size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS wide = { 0 };
+
+	if (nodeParams)
+		memcpy(&wide, nodeParams, sizeof(*nodeParams)); /* the newer one begins with the older */
+	return client_cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies,
+					      nodeParams ? &wide : NULL);
+}
+
+CUresult client_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				     size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	struct adding a = { hGraph, dependencies, NULL, numDependencies, 0 };
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+	if (copyParams)
+		p.memcpy.copyParams = *copyParams;
+	p.memcpy.copyCtx = ctx;
+	return add(CUDA_CALL_cuGraphAddMemcpyNode, phGraphNode, &a, copyParams ? &p : NULL);
+}
+
+CUresult client_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				   size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct adding a = { hGraph, dependencies, NULL, numDependencies, 0 };
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+	if (nodeParams)
+		memcpy(&p.host, nodeParams, sizeof(*nodeParams));
+	return add(CUDA_CALL_cuGraphAddHostNode, phGraphNode, &a, nodeParams ? &p : NULL);
+}
+
+CUresult client_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				       size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
+{
+	struct adding a = { hGraph, dependencies, NULL, numDependencies, 0 };
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+	CUresult r;
+
+	if (nodeParams)
+		memcpy(&p.alloc, nodeParams, sizeof(*nodeParams));
+	r = add(CUDA_CALL_cuGraphAddMemAllocNode, phGraphNode, &a, nodeParams ? &p : NULL);
+	if (r == CUDA_SUCCESS)
+		nodeParams->dptr = p.alloc.dptr;
+	return r;
+}
+
+CUresult client_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+			       size_t numDependencies, CUgraphNodeParams *nodeParams)
+{
+	struct adding a = { hGraph, dependencies, NULL, numDependencies, GRAPH_GENERIC };
+
+	return add(CUDA_CALL_cuGraphAddNode, phGraphNode, &a, nodeParams);
+}
+
+CUresult client_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				  const CUgraphEdgeData *dependencyData, size_t numDependencies,
+				  CUgraphNodeParams *nodeParams)
+{
+	struct adding a = { hGraph, dependencies, dependencyData, numDependencies, GRAPH_GENERIC };
+
+	if (dependencyData && numDependencies)
+		a.flags |= GRAPH_EDGES;
+	return add(CUDA_CALL_cuGraphAddNode_v2, phGraphNode, &a, nodeParams);
+}
+
+/* ---- launching ---- */
+
+/* Nobody waits for it, unless there are graphs that take memory when they are launched: that may fail. */
+CUresult client_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+	struct client_call c;
+	uint64_t ids[2];
+	bool waits = !hGraph;
+
+	client_call(&c, CUDA_CALL_cuGraphLaunch);
+	ids[0] = client_use(&c, KIND_GRAPH_EXEC, hGraph);
+	ids[1] = client_use_stream(&c, hStream);
+	if (c.session)
+		waits |= atomic_load_explicit(&c.session->graph_memory, memory_order_relaxed);
+	if (c.result == CUDA_SUCCESS && unified_any(c.session))
+		unified_begin(c.session, hStream);
+	if (client_begin(&c, waits)) {
+		remote_put(&c.out, ids, sizeof(ids));
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+/* ---- changing ---- */
+
+static CUresult set(enum cuda_call call, CUgraphExec exec, bool of_exec, CUgraphNode node, uint32_t flags,
+		    const CUgraphNodeParams *p)
+{
+	struct graph_set head = { .type = p ? (uint32_t)p->type : 0, .flags = flags };
+	struct client_call c;
+	struct node_out n;
+
+	client_call(&c, call);
+	c.call = CALL_GRAPH_SET;
+	head.node = client_use(&c, KIND_GRAPH_NODE, node);
+	if (of_exec)
+		head.exec = client_use(&c, KIND_GRAPH_EXEC, exec);
+	if (c.result == CUDA_SUCCESS && (!head.node || (of_exec && !head.exec)))
+		c.result = CUDA_ERROR_INVALID_VALUE;
+	if (c.result != CUDA_SUCCESS || !node_out_prepare(&c, &n, p))
+		return client_end(&c);
+	if (client_begin_room(&c, true, sizeof(head) + n.room)) {
+		remote_put(&c.out, &head, sizeof(head));
+		node_out_put(&c, &n);
+		client_send(&c);
+	}
+	if (client_end(&c) != CUDA_SUCCESS)
+		node_out_void(&c, &n);
+	return c.result;
+}
+
+static CUresult set_kernel(enum cuda_call call, CUgraphExec exec, bool of_exec, CUgraphNode node, const void *params,
+			   size_t bytes)
+{
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+	if (params)
+		memcpy(&p.kernel, params, bytes);
+	return set(call, exec, of_exec, node, 0, params ? &p : NULL);
+}
+
+CUresult client_cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	return set_kernel(CUDA_CALL_cuGraphKernelNodeSetParams_v2, NULL, false, hNode, nodeParams, sizeof(*nodeParams));
+}
+
+CUresult client_cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	return set_kernel(CUDA_CALL_cuGraphKernelNodeSetParams, NULL, false, hNode, nodeParams, sizeof(*nodeParams));
+}
+
+CUresult client_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+						  const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	return set_kernel(CUDA_CALL_cuGraphExecKernelNodeSetParams_v2, hGraphExec, true, hNode, nodeParams,
+			  sizeof(*nodeParams));
+}
+
+CUresult client_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+					       const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	return set_kernel(CUDA_CALL_cuGraphExecKernelNodeSetParams, hGraphExec, true, hNode, nodeParams,
+			  sizeof(*nodeParams));
+}
+
+static CUresult set_copy(enum cuda_call call, CUgraphExec exec, bool of_exec, CUgraphNode node,
+			 const CUDA_MEMCPY3D *params, CUcontext context)
+{
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+	if (params)
+		p.memcpy.copyParams = *params;
+	p.memcpy.copyCtx = context;
+	return set(call, exec, of_exec, node, 0, params ? &p : NULL);
+}
+
+CUresult client_cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
+{
+	return set_copy(CUDA_CALL_cuGraphMemcpyNodeSetParams, NULL, false, hNode, nodeParams, NULL);
+}
+
+CUresult client_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+					       const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	return set_copy(CUDA_CALL_cuGraphExecMemcpyNodeSetParams, hGraphExec, true, hNode, copyParams, ctx);
+}
+
+static CUresult set_host(enum cuda_call call, CUgraphExec exec, bool of_exec, CUgraphNode node,
+			 const CUDA_HOST_NODE_PARAMS *params)
+{
+	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+	if (params)
+		memcpy(&p.host, params, sizeof(*params));
+	return set(call, exec, of_exec, node, 0, params ? &p : NULL);
+}
+
+CUresult client_cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	return set_host(CUDA_CALL_cuGraphHostNodeSetParams, NULL, false, hNode, nodeParams);
+}
+
+CUresult client_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+					     const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	return set_host(CUDA_CALL_cuGraphExecHostNodeSetParams, hGraphExec, true, hNode, nodeParams);
+}
+
+CUresult client_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	return set(CUDA_CALL_cuGraphNodeSetParams, NULL, false, hNode, GRAPH_GENERIC, nodeParams);
+}
+
+CUresult client_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	return set(CUDA_CALL_cuGraphExecNodeSetParams, hGraphExec, true, hNode, GRAPH_GENERIC, nodeParams);
+}
+
+/* ---- asking ---- */
+
+static CUresult get(enum cuda_call call, CUgraphNode node, CUgraphNodeType type, CUgraphNodeParams *ret, const void *to)
+{
+	struct graph_set head = { .type = (uint32_t)type };
+	struct client_call c;
+
+	client_call(&c, call);
+	c.call = CALL_GRAPH_GET;
+	head.node = client_use(&c, KIND_GRAPH_NODE, node);
+	if (c.result == CUDA_SUCCESS && (!head.node || !to))
+		c.result = CUDA_ERROR_INVALID_VALUE;
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &head, sizeof(head));
+		client_send(&c);
+		if (c.result == CUDA_SUCCESS)
+			node_in(&c, node, ret);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	CUgraphNodeParams p;
+	CUresult r = get(CUDA_CALL_cuGraphKernelNodeGetParams_v2, hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p, nodeParams);
+
+	if (r == CUDA_SUCCESS)
+		memcpy(nodeParams, &p.kernel, sizeof(*nodeParams));
+	return r;
+}
+
+CUresult client_cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUgraphNodeParams p;
+	CUresult r = get(CUDA_CALL_cuGraphKernelNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p, nodeParams);
+
+	if (r == CUDA_SUCCESS)
+		memcpy(nodeParams, &p.kernel, sizeof(*nodeParams));
+	return r;
+}
+
+CUresult client_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
+{
+	const CUDA_MEMCPY3D *bounced = node_bounced(hNode);
+	CUgraphNodeParams p;
+	CUresult r;
+
+	if (bounced && nodeParams) {
+		*nodeParams = *bounced;
+		return CUDA_SUCCESS;
+	}
+	r = get(CUDA_CALL_cuGraphMemcpyNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &p, nodeParams);
+	if (r == CUDA_SUCCESS)
+		*nodeParams = p.memcpy.copyParams;
+	return r;
+}
+
+CUresult client_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
+{
+	if (type && node_bounced(hNode)) {
+		*type = CU_GRAPH_NODE_TYPE_MEMCPY;
+		return CUDA_SUCCESS;
+	}
+	return client_plain_cuGraphNodeGetType(hNode, type);
+}
+
+CUresult client_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	CUgraphNodeParams p;
+	CUresult r = get(CUDA_CALL_cuGraphHostNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_HOST, &p, nodeParams);
+
+	if (r == CUDA_SUCCESS)
+		memcpy(nodeParams, &p.host, sizeof(*nodeParams));
+	return r;
+}
+
+CUresult client_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
+{
+	CUgraphNodeParams p;
+	CUresult r = get(CUDA_CALL_cuGraphMemAllocNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &p, params_out);
+
+	if (r == CUDA_SUCCESS)
+		memcpy(params_out, &p.alloc, sizeof(*params_out));
+	return r;
+}
+
+CUresult client_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+	CUgraphNodeParams p;
+	CUresult r = get(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p,
+			 nodeParams_out);
+
+	if (r == CUDA_SUCCESS)
+		memcpy(nodeParams_out, &p.memOp, sizeof(*nodeParams_out));
+	return r;
+}

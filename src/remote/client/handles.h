@@ -1,0 +1,62 @@
+/*
+ * handles.h: what the program holds in its hands: values that name objects of the workers.
+ *
+ * A handle says which session, kind, slot and how often the slot was used; it is looked up and never dereferenced, so
+ * any wrong value is found out here. It is no canonical address, so that a program that dereferences one is told at
+ * once. A lookup takes no lock: one load of the slot's present handle. Slots of ended objects are used again with the
+ * next generation.
+ */
+#pragma once
+
+#include "remote/kind.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HANDLES_CHUNK 1024u
+#define HANDLES_CHUNKS 1024u /* 1 M objects of a session at most */
+#define HANDLES_BUCKETS 8192u
+
+struct object {
+	_Atomic uint64_t handle; /* 0: free. Release when the rest is there; acquire by lookups */
+	uint64_t id;
+	_Atomic(void *) kept;
+	_Atomic uint32_t word; /* for whoever made it; 0 at first */
+	void (*gone)(void *kept);
+	uint64_t context; /* the handle of the context that it belongs to, or 0: what is sent when no other fits */
+	uint32_t owner, first, next, previous; /* slots, 0: none; under the lock, as the rest */
+	uint32_t chain;			       /* next with the same hash of an id of the worker's; or next free slot */
+	uint32_t generation;
+};
+
+struct handles {
+	pthread_mutex_t lock; /* for changes */
+	unsigned int session;
+	_Atomic(struct object *) chunk[HANDLES_CHUNKS];
+	uint32_t used;			  /* slots that were ever used; slot 0 never is */
+	uint32_t unused;		  /* first of the free ones, or 0 */
+	uint32_t bucket[HANDLES_BUCKETS]; /* of objects that the worker named */
+};
+
+void handles_init(struct handles *h, unsigned int session);
+/* Frees the slots; what is kept with objects is told that it goes. */
+void handles_deinit(struct handles *h);
+/* A new object. `id` 0: it is minted here, *ret_id names it. Value: the handle, or 0 without memory. */
+uint64_t handles_add(struct handles *h, enum remote_kind kind, uint64_t owner, uint64_t id, uint64_t *ret_id);
+/* The handle of an object that the worker named: found, or made when it is new. */
+uint64_t handles_meet(struct handles *h, enum remote_kind kind, uint64_t owner, uint64_t id);
+/* The object ends, with all that it owns. */
+void handles_drop(struct handles *h, uint64_t handle);
+/* What it owns ends; the object goes on and has another id from now on. */
+void handles_renew(struct handles *h, uint64_t handle, uint64_t id);
+/* What is kept with the object. False: it is no live object. */
+bool handles_keep(struct handles *h, uint64_t handle, void *data, void (*gone)(void *kept));
+/* The object of a live handle of this session, of any kind, or NULL. */
+struct object *handles_find(struct handles *h, uint64_t handle);
+
+/* Which session a value names; it may be none that exists. -1: the value is no handle. */
+int handle_session(uint64_t handle);
+enum remote_kind handle_kind(uint64_t handle);

@@ -1,0 +1,11 @@
+/* link_host.h: the thread that runs a program's host functions, and reads while one of them is expected. */
+#pragma once
+
+#include "remote/client/link.h"
+
+/* Of a notice HOST: copied, run later. False: none was expected, or no memory. */
+bool link_host_queue(struct link *link, const void *body, size_t bytes);
+/* It looks again whether the line is lost. */
+void link_host_wake(struct link *link);
+/* Ends the thread, after what it is running. */
+void link_host_end(struct link *link);

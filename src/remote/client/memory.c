@@ -1,0 +1,293 @@
+/*
+ * memory.c: device memory: plain, pitched, stream-ordered. An allocation waits for its answer, because only the worker
+ * knows addresses and what is left; a free does not. An address that is taken in this process is not given out: another
+ * one is asked for while the first is held.
+ */
+#include "cuda_remote.h"
+#include "remote/client/call.h"
+#include "remote/client/captures.h"
+#include "remote/client/context.h"
+#include "remote/client/ranges.h"
+#include "remote/client/thread.h"
+#include "remote/client/unified.h"
+
+#include <errno.h>
+
+#define TRIES 16u
+
+/*
+ * Nobody waits for it, unless the program has host functions: then the device may be waiting for this process, and
+ * a free that waits for the device must not keep the worker from what other threads ask for meanwhile.
+ */
+static CUresult free_now(struct session *s, uint64_t context, CUdeviceptr at)
+{
+	struct client_call c;
+
+	client_call(&c, CUDA_CALL_cuMemFree_v2);
+	c.session = s;
+	c.context = context;
+	if (client_begin(&c, __atomic_load_n(&s->link.host, __ATOMIC_ACQUIRE))) {
+		remote_put(&c.out, &at, sizeof at);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+/* One request for memory. `sent`: its values; *ret_pitch: a second result, where there is one. */
+struct want {
+	enum cuda_call call;
+	uint64_t sent[3];
+	size_t count;
+	CUstream stream; /* of stream-ordered ones */
+	CUmemoryPool pool;
+	bool ordered;
+};
+
+static CUresult ask(const struct want *w, struct range *ret, size_t *ret_pitch)
+{
+	struct context *context;
+	struct client_call c;
+	uint64_t ids[2] = { 0 };
+
+	client_call(&c, w->call);
+	if (w->ordered) {
+		ids[0] = client_use(&c, KIND_MEMORY_POOL, w->pool);
+		ids[1] = client_use_stream(&c, w->stream);
+	}
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, w->sent, w->count * sizeof *w->sent);
+		if (w->ordered)
+			remote_put(&c.out, ids, sizeof ids);
+		client_send(&c);
+	}
+	if (c.result == CUDA_SUCCESS && w->ordered && captures_any())
+		atomic_store_explicit(&c.session->graph_memory, 1, memory_order_relaxed);
+	if (c.result == CUDA_SUCCESS) {
+		remote_get(&c.in, &ret->begin, sizeof ret->begin);
+		if (ret_pitch)
+			remote_get(&c.in, ret_pitch, sizeof *ret_pitch);
+		ret->session = c.session;
+		ret->context = context_current(c.thread, &context) == CUDA_SUCCESS ? context->handle : 0;
+		ret->device = context_device(ret->context);
+	}
+	return client_end(&c);
+}
+
+/* Asks until an address comes that is free here too. */
+static CUresult get(const struct want *w, struct range *r, size_t *ret_pitch)
+{
+	struct range held[TRIES];
+	unsigned int count = 0;
+	CUresult e;
+	int a = 0;
+
+	do {
+		e = ask(w, r, ret_pitch);
+		if (e != CUDA_SUCCESS)
+			break;
+		if (ret_pitch)
+			r->bytes = *ret_pitch * w->sent[1];
+		a = ranges_add(r);
+		if (a)
+			held[count++] = *r;
+	} while (a == -EEXIST && count < TRIES);
+	if (e == CUDA_SUCCESS && a)
+		e = CUDA_ERROR_OUT_OF_MEMORY;
+	while (count--)
+		free_now(held[count].session, held[count].context, held[count].begin);
+	return e;
+}
+
+/* A context is current, and what the call gives out has a place to go. */
+static CUresult begin(bool good)
+{
+	CUcontext context;
+	CUresult r = client_cuCtxGetCurrent(&context);
+	CUdevice device;
+
+	if (r == CUDA_SUCCESS)
+		r = client_cuCtxGetDevice(&device);
+	return r != CUDA_SUCCESS ? r : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	struct want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
+	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize };
+	CUresult r = begin(dptr && bytesize);
+
+	if (r == CUDA_SUCCESS)
+		r = get(&w, &range, NULL);
+	if (r == CUDA_SUCCESS)
+		*dptr = range.begin;
+	return r;
+}
+
+CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+				   unsigned int ElementSizeBytes)
+{
+	struct want w = { .call = CUDA_CALL_cuMemAllocPitch_v2,
+			  .sent = { WidthInBytes, Height, ElementSizeBytes },
+			  .count = 3 };
+	struct range range = { .kind = RANGE_DEVICE };
+	size_t pitch = 0;
+	CUresult r = begin(dptr && pPitch && WidthInBytes && Height &&
+			   (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16));
+
+	if (r == CUDA_SUCCESS)
+		r = get(&w, &range, &pitch);
+	if (r != CUDA_SUCCESS)
+		return r;
+	*dptr = range.begin;
+	*pPitch = pitch;
+	return r;
+}
+
+/* Memory of the device; the program has as much at the same address. */
+CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+	bool good = dptr && bytesize && (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
+	struct want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
+	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize, .managed = true };
+	CUresult r = begin(good);
+
+	if (r == CUDA_SUCCESS)
+		r = get(&w, &range, NULL);
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = unified_add(&(struct unified_place){ .session = range.session,
+						 .context = range.context,
+						 .host = range.begin,
+						 .device = range.begin,
+						 .bytes = bytesize });
+	if (r == CUDA_SUCCESS)
+		*dptr = range.begin;
+	else
+		client_cuMemFree_v2(range.begin);
+	return r;
+}
+
+/* ---- advice about it: it lies on both sides already ---- */
+
+static bool is_managed(CUdeviceptr at, size_t bytes)
+{
+	struct range r;
+
+	return bytes && ranges_find(at, &r) && r.managed && ranges_cover(at, bytes, &r);
+}
+
+CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+				      CUstream hStream)
+{
+	return is_managed(devPtr, count) && !flags
+		       ? CUDA_SUCCESS
+		       : client_plain_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
+}
+
+CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+	return is_managed(devPtr, count) ? CUDA_SUCCESS
+					 : client_plain_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
+}
+
+CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
+{
+	return is_managed(devPtr, count) ? CUDA_SUCCESS
+					 : client_plain_cuMemAdvise_v2(devPtr, count, advice, location);
+}
+
+CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+	return is_managed(devPtr, count) ? CUDA_SUCCESS : client_plain_cuMemAdvise(devPtr, count, advice, device);
+}
+
+CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
+{
+	return is_managed(dptr, 1) && flags <= CU_MEM_ATTACH_SINGLE
+		       ? CUDA_SUCCESS
+		       : client_plain_cuStreamAttachMemAsync(hStream, dptr, length, flags);
+}
+
+static CUresult alloc_ordered(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream stream)
+{
+	struct want w = { .call = CUDA_CALL_cuMemAllocFromPoolAsync,
+			  .sent = { bytesize },
+			  .count = 1,
+			  .stream = stream,
+			  .pool = pool,
+			  .ordered = true };
+	struct range range = { .kind = RANGE_POOL, .bytes = bytesize };
+	CUresult r = begin(dptr && bytesize);
+
+	range.owner = (uint64_t)(uintptr_t)pool;
+	if (r == CUDA_SUCCESS)
+		r = get(&w, &range, NULL);
+	if (r == CUDA_SUCCESS)
+		*dptr = range.begin;
+	return r;
+}
+
+CUresult client_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	return alloc_ordered(dptr, bytesize, NULL, hStream);
+}
+
+CUresult client_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+	CUresult r = begin(pool);
+
+	return r == CUDA_SUCCESS ? alloc_ordered(dptr, bytesize, pool, hStream) : r;
+}
+
+#define FREED (1u << RANGE_DEVICE | 1u << RANGE_POOL)
+
+/* What is not known here may be memory of a graph: the worker judges, and is waited for. */
+CUresult client_cuMemFree_v2(CUdeviceptr dptr)
+{
+	struct client_call c;
+	struct range range;
+	CUresult r = begin(true);
+
+	if (r != CUDA_SUCCESS || !dptr)
+		return r;
+	if (ranges_take(dptr, FREED, &range)) {
+		if (range.managed)
+			unified_remove(dptr);
+		return free_now(range.session, range.context, dptr);
+	}
+	if (ranges_find(dptr, &range))
+		return CUDA_ERROR_INVALID_VALUE;
+	client_call(&c, CUDA_CALL_cuMemFree_v2);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &dptr, sizeof dptr);
+		client_send(&c);
+	}
+	return client_end(&c);
+}
+
+CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+	struct client_call c;
+	struct range range;
+	uint64_t stream;
+	bool known;
+	CUresult r = begin(dptr);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	client_call(&c, CUDA_CALL_cuMemFreeAsync);
+	stream = client_use_stream(&c, hStream);
+	if (c.result != CUDA_SUCCESS)
+		return client_end(&c);
+	known = ranges_take(dptr, FREED, &range);
+	if (known && !c.session) {
+		c.session = range.session;
+		c.context = range.context;
+	}
+	if (client_begin(&c, !known)) {
+		remote_put(&c.out, &dptr, sizeof dptr);
+		remote_put(&c.out, &stream, sizeof stream);
+		client_send(&c);
+	}
+	return client_end(&c);
+}

@@ -1,0 +1,239 @@
+/* session.c: see session.h. */
+#include "remote/client/session.h"
+
+#include "base/setting.h"
+#include "remote/client/hosts.h"
+#include "remote/client/images.h"
+
+#include "cuda_remote.h"
+#include "remote/client/call.h"
+#include "remote/client/start.h"
+#include "remote/client/thread.h"
+#include "remote/client/visible.h"
+#include "remote/snapshot.h"
+#include "shim/log.h"
+#include "wire/wall.h"
+
+#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_MS 30000u /* a worker that has to be started, a server that is far away */
+
+struct session *sessions[SESSIONS];
+unsigned int session_count;
+int session_devices;
+
+static char paths[4096]; /* METE_REMOTE, cut at its commas */
+
+bool session_wanted(void)
+{
+	const char *list = setting_get("METE_REMOTE");
+
+	return list && *list;
+}
+
+/* What a refusal is called in the API. */
+static CUresult refusal(int status)
+{
+	switch (status) {
+	case WALL_WRONG_VERSION:
+		return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+	case WALL_FULL:
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	case WALL_REFUSED:
+		return CUDA_ERROR_NOT_PERMITTED;
+	case WALL_NO_DEVICE:
+		return CUDA_ERROR_NO_DEVICE;
+	default:
+		return CUDA_ERROR_SYSTEM_NOT_READY;
+	}
+}
+
+static void on_retired(void *arg, uint64_t serial)
+{
+	struct session *s = arg;
+
+	arena_retired(&s->arena, serial);
+}
+
+static void on_mirror(void *arg, const struct call_payload *payload)
+{
+	struct session *s = arg;
+
+	mirrors_come(&s->mirrors, payload->offset, payload->bytes);
+}
+
+static void on_lost(void *arg, const char *why)
+{
+	struct session *s = arg;
+
+	log_line("%s: %s; every call from now on answers CUDA_ERROR_DEVICE_UNAVAILABLE", s->path, why);
+}
+
+static void on_host(void *arg, const void *body, size_t bytes)
+{
+	if (session_host)
+		session_host(arg, body, bytes);
+}
+
+/* What kernels print goes where the driver would have put it. */
+static void on_output(void *arg, const char *text, size_t bytes)
+{
+	int saved = errno;
+
+	fwrite(text, 1, bytes, stdout);
+	fflush(stdout);
+	errno = saved;
+}
+
+static const struct link_handlers handlers = { .retired = on_retired, .mirror = on_mirror, .host = on_host,
+					       .output = on_output, .lost = on_lost };
+
+static CUresult connect_to(struct session *s)
+{
+	int r = link_open(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, NULL, CONNECT_MS, &handlers, s);
+
+	if (r > 0) {
+		log_line("%s: %s", s->path, s->link.wall.welcome.text);
+		return refusal(r);
+	}
+	if (r < 0) {
+		log_line("METE_REMOTE=%s: %s; is the worker or relay behind this socket still there?", s->path,
+			 strerror(-r));
+		return CUDA_ERROR_SYSTEM_NOT_READY;
+	}
+	s->open = true;
+	s->coherent = s->link.wall.welcome.flags & WALL_COHERENT;
+	return arena_init(&s->arena, &s->link) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+/* The snapshot's answers go into the memo. False: malformed. */
+static bool snapshot_take(struct session *s, struct remote_reader *in)
+{
+	while (in->used < in->size) {
+		struct snapshot_entry e;
+		const void *request, *reply;
+		struct memo_key key;
+
+		remote_get(in, &e, sizeof e);
+		request = remote_take(in, e.request_bytes);
+		reply = remote_take(in, e.reply_bytes);
+		if (in->bad)
+			return false;
+		key = (struct memo_key){ .call = e.call, .bytes = request, .size = remote_padded(e.request_bytes) };
+		memo_add(&s->memo, &key, e.result, reply, remote_padded(e.reply_bytes), true);
+	}
+	return true;
+}
+
+static CUresult snapshot_ask(struct session *s)
+{
+	struct client_call c;
+	int32_t count = 0;
+
+	client_request_to(&c, CALL_OPEN, s);
+	if (client_begin(&c, true))
+		client_send(&c);
+	if (c.result == CUDA_SUCCESS && !snapshot_take(s, &c.in))
+		c.result = CLIENT_LOST;
+	if (client_end(&c) != CUDA_SUCCESS)
+		return c.result;
+	client_request_to(&c, CUDA_CALL_cuDeviceGetCount, s);
+	if (client_begin_memo(&c)) {
+		remote_put_present(&c.out, &count);
+		client_send(&c);
+	}
+	if (c.result == CUDA_SUCCESS)
+		remote_get(&c.in, &count, sizeof count);
+	visible_add(s, count);
+	return client_end(&c);
+}
+
+static void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	if (s->open) {
+		link_close(&s->link);
+		arena_deinit(&s->arena);
+	}
+	handles_deinit(&s->handles);
+	memo_clear(&s->memo);
+	free(s);
+}
+
+static CUresult session_open(const char *path, struct session **ret)
+{
+	struct session *s = calloc(1, sizeof *s);
+	CUresult r;
+
+	if (!s)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	s->index = session_count;
+	s->path = path;
+	handles_init(&s->handles, s->index);
+	memo_init(&s->memo);
+	r = connect_to(s);
+	if (r == CUDA_SUCCESS)
+		r = snapshot_ask(s);
+	if (r == CUDA_SUCCESS)
+		*ret = s;
+	else
+		session_free(s);
+	return r;
+}
+
+static void close_all(void)
+{
+	while (session_count)
+		session_free(sessions[--session_count]);
+	visible_forget();
+	session_devices = 0;
+}
+
+CUresult session_open_all(void)
+{
+	const char *list = setting_get("METE_REMOTE");
+	CUresult r = CUDA_SUCCESS;
+	char *at = paths, *next;
+
+	if (!list || !*list || strlen(list) >= sizeof paths) {
+		log_line("METE_REMOTE does not name the socket of a worker or relay; start the program with `mete run "
+			 "--remote` or `mete run --wall`");
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	strcpy(paths, list);
+	for (; r == CUDA_SUCCESS && at; at = next) {
+		next = strchr(at, ',');
+		if (next)
+			*next++ = 0;
+		if (session_count == SESSIONS) {
+			log_line("METE_REMOTE names more than %u servers", SESSIONS);
+			r = CUDA_ERROR_NO_DEVICE;
+		} else {
+			r = session_open(at, &sessions[session_count]);
+		}
+		session_count += r == CUDA_SUCCESS;
+	}
+	if (r == CUDA_SUCCESS)
+		session_devices = visible_choose();
+	if (r == CUDA_SUCCESS && !session_devices)
+		r = CUDA_ERROR_NO_DEVICE;
+	if (r != CUDA_SUCCESS)
+		close_all();
+	return r;
+}
+
+/* What the parent's threads may have been changing is left as it is. */
+void session_forget_all(void)
+{
+	for (unsigned int i = 0; i < session_count; i++)
+		link_abandon(&sessions[i]->link);
+	visible_forget();
+	images_forget();
+	hosts_forget();
+	session_count = 0;
+	session_devices = 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions. In a
+ * child made by fork after that every call answers CUDA_ERROR_NOT_INITIALIZED, as the vendor documents; a child of a
+ * parent that had not called cuInit starts afresh.
+ */
+#pragma once
+
+#include "cuda_table.h"
+
+#include <stdatomic.h>
+
+enum start_state { START_NEW, START_READY, START_FORKED };
+
+extern _Atomic int start_state; /* release when the sessions are there */
+
+/* CUDA_SUCCESS, or CUDA_ERROR_NOT_INITIALIZED. */
+static inline CUresult start_ready(void)
+{
+	/* Acquire: pairs with the release in start_open(). */
+	return atomic_load_explicit(&start_state, memory_order_acquire) == START_READY ? CUDA_SUCCESS
+										       : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/* Opens the sessions if that has not been done. */
+CUresult start_open(void);
+/* METE_REMOTE_WAIT=1: every call waits for its answer, so that each error comes with the call that made it. */
+extern _Bool start_waits;

@@ -1,0 +1,27 @@
+/*
+ * thread.h: what each thread of the program has here: its number for the worker, its stack of current contexts, room
+ * for a query that may be answered from the memo. Made when first asked for, gone with the thread; numbers are used
+ * again, so that what a worker keeps per thread does not grow.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define THREAD_CONTEXTS 128u
+#define THREAD_ROOM 4096u
+
+struct thread {
+	uint32_t number;		    /* from 1 */
+	uint32_t depth;			    /* of contexts[] */
+	bool calls_back;		    /* it runs a host function of the program: calls are refused there */
+	uint64_t contexts[THREAD_CONTEXTS]; /* handles */
+	_Alignas(8) uint8_t query[THREAD_ROOM];
+	struct thread *next_free;
+};
+
+/* The calling thread's; NULL without memory. */
+struct thread *thread_get(void);
+/* In the child of fork(): there is one thread, and it knows of nothing. */
+void thread_forget(void);

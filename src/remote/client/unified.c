@@ -1,0 +1,386 @@
+/*
+ * unified.c: see unified.h.
+ *
+ * Of each place a third copy is kept: what the device had when the two were last made equal. What differs from it here
+ * has been written by the program, what differs at the worker by the device; compared and moved are lines of LINE
+ * bytes, so that what one side writes does not undo what the other has written beside it. Signals and page faults are
+ * not used: this is a guest in somebody's process.
+ *
+ * The bytes go through a stream of their own, which waits for no other: it is used only when the program's have been
+ * waited for, or have not begun.
+ */
+#include "remote/client/unified.h"
+
+#include "cuda_remote.h"
+#include "remote/client/context.h"
+#include "remote/client/copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE UINT64_C(4096)
+#define LINE UINT64_C(64)
+#define PIECE (UINT64_C(1) << 20)
+
+struct unified {
+	struct unified *next;
+	struct unified_place place;
+	CUstream stream;
+	uint8_t *known; /* what the device had */
+};
+
+/* Held over round trips; whoever waits for the device does so only in this module's own streams. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and the bytes while they move */
+static struct unified *all;
+static __thread bool inside;
+
+static uint8_t *host_at(const struct unified *u, uint64_t offset)
+{
+	return (uint8_t *)(uintptr_t)u->place.host + offset;
+}
+
+/* ---- moving ---- */
+
+static CUresult move(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
+{
+	struct copy k = {
+		.width = bytes, .height = 1, .depth = 1, .stream = u->stream, .async = true, .at = u->place.session
+	};
+
+	*(out ? &k.to : &k.from) =
+		(struct copy_end){ .type = CU_MEMORYTYPE_DEVICE, .address = u->place.device + offset };
+	*(out ? &k.from : &k.to) =
+		(struct copy_end){ .type = CU_MEMORYTYPE_HOST, .address = (uint64_t)(uintptr_t)here };
+	return copy_plain(&k);
+}
+
+static uint64_t line_bytes(const struct unified *u, uint64_t offset)
+{
+	return u->place.bytes - offset < LINE ? u->place.bytes - offset : LINE;
+}
+
+/* Where the program's bytes begin to differ, from `offset` on; the end of the place when they do not. */
+static uint64_t differ(const struct unified *u, uint64_t offset)
+{
+	while (offset < u->place.bytes) {
+		uint64_t page = u->place.bytes - offset < PAGE ? u->place.bytes - offset : PAGE;
+
+		if (memcmp(host_at(u, offset), u->known + offset, page)) {
+			while (!memcmp(host_at(u, offset), u->known + offset, line_bytes(u, offset)))
+				offset += LINE;
+			return offset;
+		}
+		offset += page;
+	}
+	return u->place.bytes;
+}
+
+/* Whether anything had to go out. */
+static bool push(struct unified *u)
+{
+	bool any = false;
+
+	for (uint64_t at = differ(u, 0); at < u->place.bytes; at = differ(u, at)) {
+		uint64_t end = at;
+
+		while (end < u->place.bytes && end - at < PIECE &&
+		       memcmp(host_at(u, end), u->known + end, line_bytes(u, end)))
+			end += line_bytes(u, end);
+		memcpy(u->known + at, host_at(u, at), end - at);
+		if (move(u, at, u->known + at, end - at, true) != CUDA_SUCCESS)
+			return any;
+		any = true;
+		at = end;
+	}
+	return any;
+}
+
+static void take_line(struct unified *u, uint64_t offset, const uint8_t *from)
+{
+	uint64_t bytes = line_bytes(u, offset);
+
+	if (!memcmp(u->known + offset, from, bytes))
+		return;
+	memcpy(u->known + offset, from, bytes);
+	memcpy(host_at(u, offset), from, bytes);
+}
+
+static void pull(struct unified *u)
+{
+	uint64_t piece = u->place.bytes < PIECE ? u->place.bytes : PIECE;
+	uint8_t *room = malloc(piece);
+
+	for (uint64_t at = 0; room && at < u->place.bytes; at += piece) {
+		uint64_t bytes = u->place.bytes - at < piece ? u->place.bytes - at : piece;
+
+		if (move(u, at, room, bytes, false) != CUDA_SUCCESS)
+			break;
+		for (uint64_t i = 0; i < bytes; i += LINE)
+			take_line(u, at + i, room + i);
+	}
+	free(room);
+}
+
+/* For all places of a session, each in its own context. False: this thread is at it already. */
+static bool enter(void)
+{
+	if (inside)
+		return false;
+	pthread_mutex_lock(&lock);
+	inside = true;
+	return true;
+}
+
+static void leave(void)
+{
+	inside = false;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool context_enter(const struct unified *u)
+{
+	return client_cuCtxPushCurrent_v2((CUcontext)(uintptr_t)u->place.context) == CUDA_SUCCESS;
+}
+
+static void push_all(struct session *s)
+{
+	for (struct unified *u = all; u; u = u->next) {
+		if (u->place.session != s || !context_enter(u))
+			continue;
+		if (push(u))
+			client_plain_cuStreamSynchronize(u->stream);
+		client_cuCtxPopCurrent_v2(NULL);
+	}
+}
+
+static void pull_all(struct session *s)
+{
+	for (struct unified *u = all; u; u = u->next) {
+		if (u->place.session != s || !context_enter(u))
+			continue;
+		pull(u);
+		client_cuCtxPopCurrent_v2(NULL);
+	}
+}
+
+/* ---- when ---- */
+
+void unified_begin(struct session *s, CUstream stream)
+{
+	int saved = errno;
+
+	if (!enter())
+		return;
+	push_all(s);
+	s->unified_several |= s->unified_work && s->unified_stream != stream;
+	s->unified_stream = stream;
+	s->unified_work = true;
+	leave();
+	errno = saved;
+}
+
+void unified_end(struct session *s, CUstream stream, bool whole)
+{
+	int saved = errno;
+
+	if (!enter())
+		return;
+	if (s->unified_work) {
+		pull_all(s);
+		/* Work of other streams goes on: it is looked at again. */
+		s->unified_work = !whole && (s->unified_several || s->unified_stream != stream);
+		s->unified_several = s->unified_work;
+	}
+	leave();
+	errno = saved;
+}
+
+void unified_waited(CUstream stream, bool whole)
+{
+	for (unsigned int i = 0; i < session_count; i++)
+		if (unified_any(sessions[i]))
+			unified_end(sessions[i], stream, whole);
+}
+
+void unified_host_begin(struct session *s)
+{
+	if (!unified_any(s) || !enter())
+		return;
+	pull_all(s);
+	leave();
+}
+
+void unified_host_end(struct session *s)
+{
+	if (!unified_any(s) || !enter())
+		return;
+	push_all(s);
+	leave();
+}
+
+/* ---- places ---- */
+
+/* The pages are kept for this address (ranges.h) and readable by nobody until now. */
+static bool open_pages(const struct unified_place *p)
+{
+	uint64_t begin = p->host / PAGE * PAGE, end = (p->host + p->bytes + PAGE - 1) / PAGE * PAGE;
+
+	if (p->start == UNIFIED_FROM_HOST)
+		return true; /* pinned memory, which is open */
+	if (mprotect((void *)(uintptr_t)begin, end - begin, PROT_READ | PROT_WRITE))
+		return false;
+	memset((void *)(uintptr_t)p->host, 0, p->bytes < 2 * PAGE ? p->bytes : PAGE);
+	if (p->bytes >= 2 * PAGE) {
+		uint64_t inner = (p->host + PAGE - 1) / PAGE * PAGE, rest = end - PAGE;
+
+		memset((void *)(uintptr_t)rest, 0, p->host + p->bytes - rest);
+		if (rest > inner)
+			madvise((void *)(uintptr_t)inner, rest - inner, MADV_DONTNEED);
+	}
+	return true;
+}
+
+static void unified_free(struct unified *u)
+{
+	munmap(u->known, u->place.bytes);
+	free(u);
+}
+
+CUresult unified_add(const struct unified_place *place)
+{
+	struct unified *u = calloc(1, sizeof(*u));
+	int saved = errno;
+	CUresult r;
+
+	if (!u)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	u->place = *place;
+	u->known = mmap(NULL, place->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (u->known == MAP_FAILED || !open_pages(place)) {
+		if (u->known != MAP_FAILED)
+			munmap(u->known, place->bytes);
+		free(u);
+		errno = saved;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	errno = saved;
+	r = client_plain_cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING);
+	if (r == CUDA_SUCCESS && place->start == UNIFIED_ZERO)
+		r = client_cuMemsetD8Async(place->device, 0, place->bytes, u->stream);
+	if (r != CUDA_SUCCESS) {
+		unified_free(u);
+		return r;
+	}
+	pthread_mutex_lock(&lock);
+	inside = true;
+	if (place->start == UNIFIED_FROM_DEVICE)
+		pull(u);
+	else if (place->start == UNIFIED_FROM_HOST)
+		move(u, 0, u->known, place->bytes, false);
+	else
+		client_plain_cuStreamSynchronize(u->stream);
+	u->next = all;
+	all = u;
+	atomic_fetch_add_explicit(&place->session->unified, 1, memory_order_relaxed);
+	leave();
+	return CUDA_SUCCESS;
+}
+
+static bool of_host(const struct unified *u, uint64_t host)
+{
+	return u->place.host == host;
+}
+
+static bool of_context(const struct unified *u, uint64_t context)
+{
+	return u->place.context == context;
+}
+
+static bool of_owner(const struct unified *u, uint64_t owner)
+{
+	return u->place.owner == owner;
+}
+
+static void drop(bool (*which)(const struct unified *u, uint64_t arg), uint64_t arg, bool stream)
+{
+	struct unified **at = &all, *u;
+
+	if (!enter())
+		return;
+	while ((u = *at)) {
+		if (!which(u, arg)) {
+			at = &u->next;
+			continue;
+		}
+		*at = u->next;
+		atomic_fetch_sub_explicit(&u->place.session->unified, 1, memory_order_relaxed);
+		if (stream && context_enter(u)) {
+			client_cuStreamDestroy_v2(u->stream);
+			client_cuCtxPopCurrent_v2(NULL);
+		}
+		unified_free(u);
+	}
+	leave();
+}
+
+bool unified_has(uint64_t host)
+{
+	bool found = false;
+
+	if (!all || !enter())
+		return false;
+	for (struct unified *u = all; u && !found; u = u->next)
+		found = u->place.host == host;
+	leave();
+	return found;
+}
+
+void unified_remove(uint64_t host)
+{
+	if (all)
+		drop(of_host, host, true);
+}
+
+/* Its streams go with it. */
+void unified_drop_context(uint64_t context)
+{
+	if (all)
+		drop(of_context, context, false);
+}
+
+void unified_drop_owner(uint64_t owner)
+{
+	if (all)
+		drop(of_owner, owner, true);
+}
+
+void unified_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	all = NULL;
+	inside = false;
+}
+
+/* ---- calls that wait ---- */
+
+CUresult client_cuStreamSynchronize(CUstream hStream)
+{
+	CUresult r = client_plain_cuStreamSynchronize(hStream);
+
+	if (r == CUDA_SUCCESS)
+		unified_waited(hStream, false);
+	return r;
+}
+
+CUresult client_cuStreamQuery(CUstream hStream)
+{
+	CUresult r = client_plain_cuStreamQuery(hStream);
+
+	if (r == CUDA_SUCCESS)
+		unified_waited(hStream, false);
+	return r;
+}

@@ -1,0 +1,44 @@
+/*
+ * unified.h: memory that the program and the device both reach: managed memory, and pinned memory whose device is in
+ * another machine. Here it is ordinary memory, at the worker a device's (or pinned); the two are made equal where the
+ * documentation lets one side hand it to the other: before work is submitted, and when work has been waited for.
+ */
+#pragma once
+
+#include "remote/client/session.h"
+
+/* Whose bytes count at first. */
+enum unified_start { UNIFIED_ZERO, UNIFIED_FROM_DEVICE, UNIFIED_FROM_HOST };
+
+struct unified_place {
+	struct session *session;
+	uint64_t context; /* handle */
+	uint64_t owner;	  /* handle of the library of a variable, or 0 */
+	uint64_t host, device, bytes;
+	enum unified_start start;
+};
+
+/* CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY. The context is current. */
+CUresult unified_add(const struct unified_place *place);
+/* Whether one begins there. */
+bool unified_has(uint64_t host);
+/* What begins there; nothing happens when it is none. */
+void unified_remove(uint64_t host);
+void unified_drop_context(uint64_t context);
+void unified_drop_owner(uint64_t owner);
+void unified_forget(void);
+
+static inline bool unified_any(struct session *s)
+{
+	return s && atomic_load_explicit(&s->unified, memory_order_relaxed) > 0;
+}
+
+/* Work is submitted to the stream: what the program has written goes to the device. */
+void unified_begin(struct session *session, CUstream stream);
+/* A stream has been waited for; NULL with `whole`: the context. What the device has written comes here. */
+void unified_end(struct session *session, CUstream stream, bool whole);
+/* The same for whatever session the stream, or an event, is of. */
+void unified_waited(CUstream stream, bool whole);
+/* Around a function of the program in a stream. */
+void unified_host_begin(struct session *session);
+void unified_host_end(struct session *session);

@@ -1,0 +1,327 @@
+/*
+ * connect.c: the client's machine: a worker's socket whose worker is far away, see relay.h.
+ *
+ * Each program that connects gets a process of its own, which dials the server, makes an arena of the shape that the
+ * worker's has, and lets the program in when all is there; or says in the welcome why not.
+ */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "remote/relay/dial.h"
+#include "remote/relay/sandbox.h"
+#include "remote/relay/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define HELLO_MS 5000u
+#define BACKLOG 64
+#define REAP_MS 1000
+#define FDS 64u
+
+/* A program's process. */
+struct host {
+	const struct relay_target *target;
+	int client, stop;
+	struct dial dial;
+	struct wall wall;
+};
+
+/* ------------------------------------------------------------------------------------------------------ one program
+ * --- */
+
+static void say(const struct host *h, const char *text)
+{
+	fprintf(stderr, "mete-relay: %s: %s\n", h->dial.peer, text);
+}
+
+_Noreturn static void refuse(struct host *h, int status, const char *text)
+{
+	say(h, text);
+	wall_refuse(h->client, (enum wall_status)status, "%s", text);
+	_exit(1);
+}
+
+/* Any API may be spoken by both ends: its fingerprint is between the program and the worker. */
+static int receive_hello(int client, struct wall_hello *ret)
+{
+	int r = wall_receive_hello(client, 0, ret, HELLO_MS);
+
+	return r == WALL_WRONG_VERSION && ret->magic == WALL_MAGIC && ret->version == WALL_VERSION ? 0 : r;
+}
+
+static void make_wall(struct host *h)
+{
+	const struct wall_welcome *far = &h->dial.welcome.wall;
+	struct wall_shape shape = { .ring_bytes = far->ring_bytes,
+				    .in_bytes = far->in_bytes,
+				    .out_bytes = far->out_bytes };
+	const struct wall_welcome *near = &h->wall.welcome;
+	int r;
+
+	if (!frame_check_wall(far) || far->arena_bytes == far->heap_offset)
+		refuse(h, WALL_WRONG_VERSION,
+		       "the server's worker has memory of another kind; install the same mete on both");
+	shape.heap_bytes = far->arena_bytes - far->heap_offset;
+	r = wall_make(&h->wall, &shape);
+	if (r < 0)
+		refuse(h, WALL_FULL, "no memory for the rings of a session on this machine");
+	if (near->arena_bytes != far->arena_bytes || near->in_offset != far->in_offset ||
+	    near->out_offset != far->out_offset || near->heap_offset != far->heap_offset)
+		refuse(h, WALL_WRONG_VERSION,
+		       "the server's worker has memory of another kind; install the same mete on both");
+}
+
+static void let_in(struct host *h)
+{
+	struct wall_welcome more = h->dial.welcome.wall;
+
+	more.flags = 0; /* not coherent */
+	if (wall_welcome(&h->wall, h->client, &more) < 0)
+		_exit(1); /* the program has gone meanwhile */
+}
+
+static int run_session(struct host *h)
+{
+	struct relay_count count = { 0 };
+	char text[RELAY_TEXT_BYTES];
+	struct session_config c = {
+		.side = SESSION_CLIENT,
+		.wall = &h->wall,
+		.messages_in = h->dial.messages_in,
+		.messages_out = h->dial.first,
+		.lanes = h->dial.welcome.lanes,
+		.patience_ms = h->dial.welcome.patience_ms,
+		.count = &count,
+		.peer = h->dial.peer,
+		.stop = h->stop,
+	};
+	int status;
+
+	memcpy(c.payloads_in, h->dial.payloads_in, sizeof(c.payloads_in));
+	memcpy(c.payloads_out, h->dial.payloads_out, sizeof(c.payloads_out));
+	status = session_run(&c, text);
+	if (status)
+		say(h, text);
+	return status ? 1 : 0;
+}
+
+/* In the child. */
+_Noreturn static void host_run(const struct relay_target *target, int client, int stop)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	struct wall_hello hello;
+	int *kept[2], r;
+
+	if (!h)
+		_exit(1);
+	h->target = target;
+	h->client = client;
+	h->stop = stop;
+	kept[0] = &h->client;
+	kept[1] = &h->stop;
+	sandbox_keep(kept, 2, true);
+	r = receive_hello(h->client, &hello);
+	if (r < 0)
+		_exit(1);
+	r = r ? r : dial_init(&h->dial, target);
+	if (r)
+		refuse(h, r,
+		       h->dial.text[0] ? h->dial.text
+				       : "the program's library is of another version than this relay; install the "
+					 "same mete");
+	if (dial_open(&h->dial, &hello, 0))
+		refuse(h, (int)h->dial.status, h->dial.text);
+	make_wall(h);
+	if (dial_lanes(&h->dial))
+		refuse(h, (int)h->dial.status, h->dial.text);
+	let_in(h);
+	/* From here on the server is a stranger that could have been taken over; UCX opens files when it likes. */
+	if (!target->ucx && (sandbox_drop(getuid(), getgid(), FDS, false) < 0 || sandbox_close() < 0))
+		_exit(1);
+	_exit(run_session(h));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- many ---
+ */
+
+int relay_connect_listen(const char *path, char ret_text[RELAY_TEXT_BYTES])
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+	mode_t old;
+	int r;
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
+		snprintf(ret_text, RELAY_TEXT_BYTES, "the socket's path %.120s is too long: at most %zu characters",
+			 path, sizeof(address.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+	old = umask(0177);
+	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
+	umask(old);
+	if (r < 0) {
+		snprintf(ret_text, RELAY_TEXT_BYTES, "cannot listen on %s: %s", path, strerror(-r));
+		return r;
+	}
+	return steal_fd(&fd);
+}
+
+static void take_program(const struct relay_target *target, int listener, int stop)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	pid_t pid;
+
+	if (fd < 0)
+		return;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		host_run(target, fd, stop);
+	if (pid < 0)
+		wall_refuse(fd, WALL_FULL, "the relay cannot start one more process: %s", strerror(errno));
+	close(fd);
+}
+
+static void reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+int relay_connect_run(const struct relay_target *target, int listener, int stop)
+{
+	struct pollfd p[2] = { { .fd = listener, .events = POLLIN }, { .fd = stop, .events = POLLIN } };
+
+	for (;;) {
+		if (poll(p, 2, REAP_MS) < 0 && errno != EINTR)
+			return -errno;
+		if (p[1].revents)
+			break;
+		if (p[0].revents & (POLLERR | POLLHUP | POLLNVAL))
+			return -EPIPE;
+		if (p[0].revents & POLLIN)
+			take_program(target, listener, stop);
+		reap();
+	}
+	reap();
+	return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- probe ---
+ */
+
+#define ECHO_TIMES 8u
+#define FLOOD_STEP (UINT64_C(4) << 20)
+
+static uint64_t echo_ns(struct line *line)
+{
+	struct frame_head head = { .kind = FRAME_ECHO };
+	uint64_t since = clock_now_ns();
+
+	if (line_write(line, &head, sizeof(head)) < 0 || line_read_all(line, &head, sizeof(head)) < 0)
+		return 0;
+	return clock_now_ns() - since;
+}
+
+static uint64_t per_second(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
+}
+
+static uint64_t measure_up(struct line *line, uint8_t *buffer, uint64_t ns)
+{
+	struct frame_head head = { .kind = FRAME_SINK, .bytes = FRAME_BATCH_BYTES };
+	uint64_t since = clock_now_ns(), bytes = 0;
+
+	for (; clock_now_ns() - since < ns; bytes += head.bytes)
+		if (line_write_two(line, &head, sizeof(head), buffer, head.bytes) < 0)
+			return 0;
+	head.value = 1;
+	head.bytes = 0;
+	if (line_write(line, &head, sizeof(head)) < 0 || line_read_all(line, &head, sizeof(head)) < 0)
+		return 0;
+	return per_second(bytes, clock_now_ns() - since);
+}
+
+static uint64_t measure_down(struct line *line, uint8_t *buffer, uint64_t ns)
+{
+	uint64_t since = clock_now_ns(), bytes = 0, wanted = 0;
+	struct frame_head head;
+
+	while (clock_now_ns() - since < ns || bytes < wanted) {
+		/* Two steps on the way, so that the line does not run dry. */
+		while (wanted < bytes + 2 * FLOOD_STEP && clock_now_ns() - since < ns) {
+			head = (struct frame_head){ .kind = FRAME_FLOOD, .value = FLOOD_STEP };
+			wanted += FLOOD_STEP;
+			if (line_write(line, &head, sizeof(head)) < 0)
+				return 0;
+		}
+		if (line_read_all(line, &head, sizeof(head)) < 0 || head.bytes > FRAME_BATCH_BYTES ||
+		    line_read_all(line, buffer, head.bytes) < 0)
+			return 0;
+		bytes += head.bytes;
+	}
+	return per_second(bytes, clock_now_ns() - since);
+}
+
+static int read_about(struct dial *d, struct relay_probe *ret)
+{
+	uint32_t bytes = d->welcome.about_bytes;
+
+	memcpy(ret->server, d->welcome.wall.server, sizeof(ret->server));
+	if (bytes >= sizeof(ret->about) || line_read_all(d->first, ret->about, bytes) < 0) {
+		snprintf(d->text, sizeof(d->text), "%s does not speak as a mete server of this version", d->peer);
+		return WALL_BAD;
+	}
+	return 0;
+}
+
+static void measure(struct line *line, unsigned int measure_ms, struct relay_probe *ret)
+{
+	uint64_t ns = (uint64_t)measure_ms * 1000000, one;
+	_cleanup_free_ uint8_t *buffer = calloc(1, FRAME_BATCH_BYTES);
+
+	line->ops->until(line, clock_now_ns() + 4 * ns + UINT64_C(10000000000));
+	for (unsigned int i = 0; i < ECHO_TIMES; i++) {
+		one = echo_ns(line);
+		if (one && (!ret->round_trip_ns || one < ret->round_trip_ns))
+			ret->round_trip_ns = one;
+	}
+	if (!measure_ms || !buffer)
+		return;
+	ret->up_bytes_s = measure_up(line, buffer, ns);
+	ret->down_bytes_s = measure_down(line, buffer, ns);
+}
+
+int relay_probe(const struct relay_target *target, unsigned int measure_ms, struct relay_probe *ret,
+		char ret_text[RELAY_TEXT_BYTES])
+{
+	struct wall_hello hello = { .magic = WALL_MAGIC, .version = WALL_VERSION, .pid = getpid() };
+	struct dial d;
+	int r = dial_init(&d, target);
+
+	memset(ret, 0, sizeof(*ret));
+	if (!r)
+		r = dial_open(&d, &hello, FRAME_PROBE);
+	if (!r)
+		r = read_about(&d, ret);
+	if (!r)
+		measure(d.first, measure_ms, ret);
+	if (r)
+		memcpy(ret_text, d.text, RELAY_TEXT_BYTES);
+	dial_deinit(&d);
+	return r;
+}

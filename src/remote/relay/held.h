@@ -1,0 +1,32 @@
+/*
+ * held.h: messages for a program that came before the payloads that they speak of.
+ *
+ * They wait here, in the order in which they came; others pass. Bounded: who has too many to keep waits. Not locked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HELD_MOST_BYTES (1u << 20)
+
+struct held_message {
+	struct held_message *next;
+	uint64_t serial; /* what it waits for */
+	uint32_t bytes;
+	_Alignas(8) uint8_t message[];
+};
+
+struct held {
+	struct held_message *first, **last;
+	size_t bytes;
+};
+
+void held_init(struct held *h);
+void held_deinit(struct held *h);
+bool held_has_room(const struct held *h, size_t bytes); /* one message always has */
+/* A copy. 0 or -ENOMEM. */
+int held_add(struct held *h, uint64_t serial, const void *message, uint32_t bytes);
+/* The first that waits for nothing beyond `serial` any more, taken out: to be freed. NULL: none. */
+struct held_message *held_take(struct held *h, uint64_t serial);

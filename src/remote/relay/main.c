@@ -1,0 +1,446 @@
+/*
+ * main.c: mete-relay, for those who want one end without the rest of mete around it.
+ *
+ *	mete-relay connect HOST[:PORT] --socket PATH	programs that use PATH run on HOST's worker
+ *	mete-relay serve --listen ADDRESS:PORT --wall [OFFER=]PATH	offers the workers behind wall sockets
+ *	mete-relay probe HOST[:PORT]			who is there, how far, how fast
+ *
+ * Exit status: 0; 1 it cannot be done (one line says why); 2 the command line is wrong.
+ */
+#include "base/cleanup.h"
+#include "remote/relay/line.h"
+#include "remote/relay/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define LIST_MOST 64u
+
+struct options {
+	const char *verb, *where, *socket, *server_name, *offer;
+	struct relay_cert cert;
+	const char *keys[LIST_MOST + 1], *listen[LIST_MOST + 1], *walls[LIST_MOST + 1];
+	unsigned int key_count, listen_count, wall_count;
+	unsigned int lanes, patience_ms, connect_ms, sessions, measure_ms;
+	bool plain, ucx, no_probe;
+};
+
+enum option_number {
+	OPTION_SOCKET = 256,
+	OPTION_KEY,
+	OPTION_CERT,
+	OPTION_CERT_KEY,
+	OPTION_CA,
+	OPTION_SERVER_NAME,
+	OPTION_OFFER,
+	OPTION_PLAIN,
+	OPTION_UCX,
+	OPTION_LANES,
+	OPTION_PATIENCE,
+	OPTION_CONNECT,
+	OPTION_NO_PROBE,
+	OPTION_LISTEN,
+	OPTION_WALL,
+	OPTION_SESSIONS,
+	OPTION_MEASURE,
+};
+
+static const struct option option_table[] = {
+	{ "socket", required_argument, NULL, OPTION_SOCKET },
+	{ "key", required_argument, NULL, OPTION_KEY },
+	{ "cert", required_argument, NULL, OPTION_CERT },
+	{ "cert-key", required_argument, NULL, OPTION_CERT_KEY },
+	{ "ca", required_argument, NULL, OPTION_CA },
+	{ "server-name", required_argument, NULL, OPTION_SERVER_NAME },
+	{ "offer", required_argument, NULL, OPTION_OFFER },
+	{ "plain", no_argument, NULL, OPTION_PLAIN },
+	{ "ucx", no_argument, NULL, OPTION_UCX },
+	{ "lanes", required_argument, NULL, OPTION_LANES },
+	{ "patience", required_argument, NULL, OPTION_PATIENCE },
+	{ "connect-timeout", required_argument, NULL, OPTION_CONNECT },
+	{ "no-probe", no_argument, NULL, OPTION_NO_PROBE },
+	{ "listen", required_argument, NULL, OPTION_LISTEN },
+	{ "wall", required_argument, NULL, OPTION_WALL },
+	{ "sessions", required_argument, NULL, OPTION_SESSIONS },
+	{ "measure", required_argument, NULL, OPTION_MEASURE },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static int usage(FILE *to)
+{
+	fprintf(to,
+		"usage: mete-relay connect HOST[:PORT] --socket PATH [AUTH] [--offer NAME] [--lanes N] [--ucx] "
+		"[--no-probe]\n"
+		"       mete-relay serve --listen ADDRESS[:PORT] --wall [OFFER=]PATH [AUTH] [--sessions N] [--ucx]\n"
+		"       mete-relay probe HOST[:PORT] [AUTH] [--measure SECONDS]\n"
+		"AUTH:  --key FILE | --cert FILE --cert-key FILE --ca FILE [--server-name NAME] | --plain\n"
+		"       --patience SECONDS: a line without a word for so long is lost (10)\n"
+		"       --connect-timeout SECONDS (10)\n");
+	return to == stderr ? 2 : 0;
+}
+
+static int wrong(const char *what, const char *value)
+{
+	fprintf(stderr, "mete-relay: %s %s; see mete-relay --help\n", what, value);
+	return 2;
+}
+
+/* Seconds, with a fraction. False: not such a number, or not in 0.001 to 86400. */
+static bool read_ms(const char *text, unsigned int *ret)
+{
+	char *end;
+	double s = strtod(text, &end);
+
+	if (end == text || *end || !(s >= 0.001 && s <= 86400))
+		return false;
+	*ret = (unsigned int)(s * 1000);
+	return true;
+}
+
+static bool read_count(const char *text, unsigned int most, unsigned int *ret)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || !n || n > most)
+		return false;
+	*ret = (unsigned int)n;
+	return true;
+}
+
+static bool add(const char **list, unsigned int *count, const char *value)
+{
+	if (*count == LIST_MOST)
+		return false;
+	list[(*count)++] = value;
+	return true;
+}
+
+static bool take_option(struct options *o, int option, const char *value)
+{
+	switch (option) {
+	case OPTION_SOCKET:
+		o->socket = value;
+		return true;
+	case OPTION_KEY:
+		return add(o->keys, &o->key_count, value);
+	case OPTION_CERT:
+		o->cert.chain = value;
+		return true;
+	case OPTION_CERT_KEY:
+		o->cert.key = value;
+		return true;
+	case OPTION_CA:
+		o->cert.authority = value;
+		return true;
+	case OPTION_SERVER_NAME:
+		o->server_name = value;
+		return true;
+	case OPTION_OFFER:
+		o->offer = value;
+		return true;
+	case OPTION_PLAIN:
+		return o->plain = true;
+	case OPTION_UCX:
+		return o->ucx = true;
+	case OPTION_NO_PROBE:
+		return o->no_probe = true;
+	case OPTION_LANES:
+		return read_count(value, RELAY_LANES_MOST, &o->lanes);
+	case OPTION_PATIENCE:
+		return read_ms(value, &o->patience_ms);
+	case OPTION_CONNECT:
+		return read_ms(value, &o->connect_ms);
+	case OPTION_MEASURE:
+		return read_ms(value, &o->measure_ms);
+	case OPTION_SESSIONS:
+		return read_count(value, 65536, &o->sessions);
+	case OPTION_LISTEN:
+		return add(o->listen, &o->listen_count, value);
+	case OPTION_WALL:
+		return add(o->walls, &o->wall_count, value);
+	default:
+		return false;
+	}
+}
+
+/* 0; else the exit status, plus 1. */
+static int read_options(struct options *o, int argc, char **argv)
+{
+	int option, index = 0;
+
+	while ((option = getopt_long(argc, argv, "h", option_table, &index)) != -1) {
+		if (option == 'h')
+			return usage(stdout) + 1;
+		if (option == '?')
+			return usage(stderr) + 1;
+		if (!take_option(o, option, optarg))
+			return wrong(option_table[index].name, optarg ? optarg : "") + 1;
+	}
+	if (optind >= argc)
+		return usage(stderr) + 1;
+	o->verb = argv[optind++];
+	if (optind < argc)
+		o->where = argv[optind++];
+	if (optind < argc)
+		return wrong("what is", argv[optind]) + 1;
+	if (o->cert.chain || o->cert.key || o->cert.authority) {
+		if (!o->cert.chain || !o->cert.key || !o->cert.authority)
+			return wrong("a certificate needs all of", "--cert, --cert-key and --ca") + 1;
+	}
+	return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- the client ---
+ */
+
+/* "HOST[:PORT]", "[v6]:PORT": cut in two in place. */
+static void split_where(char *where, struct relay_target *t)
+{
+	char *colon = strrchr(where, ':'), *close = strchr(where, ']');
+
+	t->host = where;
+	if (*where == '[' && close) {
+		t->host = where + 1;
+		colon = close[1] == ':' ? close + 1 : NULL;
+		*close = 0;
+	} else if (colon && strchr(where, ':') != colon) {
+		colon = NULL;
+	}
+	if (colon) {
+		*colon = 0;
+		t->port = colon + 1;
+	}
+}
+
+/* 0, else the exit status. */
+static int make_target(const struct options *o, char *where, struct relay_target *t)
+{
+	char text[RELAY_TEXT_BYTES];
+
+	split_where(where, t);
+	t->cert = o->cert;
+	t->trust = o->cert.chain ? RELAY_CERT : RELAY_PLAIN;
+	t->server_name = o->server_name;
+	t->offer = o->offer;
+	t->plain = o->plain;
+	t->ucx = o->ucx;
+	t->lanes = o->lanes;
+	t->patience_ms = o->patience_ms;
+	t->connect_ms = o->connect_ms;
+	if (o->key_count > 1 || (o->key_count && o->cert.chain))
+		return wrong("a client proves itself in one way, by one", "--key or by --cert");
+	if (!o->key_count)
+		return 0;
+	t->trust = RELAY_KEY;
+	if (relay_key_read(o->keys[0], &t->key, text) < 0) {
+		fprintf(stderr, "mete-relay: %s\n", text);
+		return 1;
+	}
+	return 0;
+}
+
+static int signals_as_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int run_connect(const struct options *o, struct relay_target *t)
+{
+	char text[RELAY_TEXT_BYTES];
+	struct relay_probe probe;
+	int listener, signals, stop[2], r;
+	struct pollfd p;
+	pid_t child;
+
+	if (!o->socket)
+		return wrong("connect needs", "--socket PATH");
+	if (!o->no_probe && relay_probe(t, 0, &probe, text)) {
+		fprintf(stderr, "mete-relay: %s\n", text);
+		return 1;
+	}
+	listener = relay_connect_listen(o->socket, text);
+	if (listener < 0) {
+		fprintf(stderr, "mete-relay: %s\n", text);
+		return 1;
+	}
+	signals = signals_as_fd();
+	if (pipe2(stop, O_CLOEXEC) < 0 || signals < 0)
+		return 1;
+	printf("mete-relay: programs with METE_REMOTE=%s run on %s\n", o->socket, t->host);
+	fflush(stdout);
+	/* Signals in one process, programs in another: the end of this one, however, is the end of that one's pipe. */
+	child = fork();
+	if (!child) {
+		close(stop[1]);
+		close(signals);
+		r = relay_connect_run(t, listener, stop[0]);
+		_exit(r < 0 ? 1 : 0);
+	}
+	close(listener);
+	p = (struct pollfd){ .fd = signals, .events = POLLIN };
+	poll(&p, 1, -1);
+	unlink(o->socket);
+	return 0;
+}
+
+static int run_probe(const struct options *o, const struct relay_target *t)
+{
+	char text[RELAY_TEXT_BYTES];
+	struct relay_probe probe;
+
+	if (relay_probe(t, o->measure_ms, &probe, text)) {
+		fprintf(stderr, "mete-relay: %s\n", text);
+		return 1;
+	}
+	printf("server      %s\nround trip  %.1f us\n", probe.server, (double)probe.round_trip_ns / 1e3);
+	if (o->measure_ms)
+		printf("up          %.1f MB/s\ndown        %.1f MB/s\n", (double)probe.up_bytes_s / 1e6,
+		       (double)probe.down_bytes_s / 1e6);
+	if (probe.about[0])
+		printf("%s\n", probe.about);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- the server ---
+ */
+
+struct served {
+	const struct options *options;
+	struct relay_key keys[LIST_MOST];
+};
+
+static bool find_key(void *served, const char *name, uint8_t ret_key[RELAY_KEY_BYTES])
+{
+	const struct served *s = served;
+
+	for (unsigned int i = 0; i < s->options->key_count; i++)
+		if (!strcmp(s->keys[i].name, name)) {
+			memcpy(ret_key, s->keys[i].bytes, RELAY_KEY_BYTES);
+			return true;
+		}
+	return false;
+}
+
+/* "OFFER=PATH", or "PATH" for the default one. NULL: not this offer. */
+static const char *wall_of(const char *wall, const char *offer)
+{
+	size_t n = strlen(offer);
+
+	if (!n)
+		return strchr(wall, '=') ? NULL : wall;
+	return !strncmp(wall, offer, n) && wall[n] == '=' ? wall + n + 1 : NULL;
+}
+
+static int open_wall(void *served, const struct relay_session *session, enum wall_status *ret_status,
+		     char ret_text[RELAY_TEXT_BYTES])
+{
+	const struct options *o = ((const struct served *)served)->options;
+	const char *path = NULL;
+	int fd;
+
+	for (unsigned int i = 0; i < o->wall_count && !path; i++)
+		path = wall_of(o->walls[i], session->hello.name);
+	if (!path) {
+		*ret_status = WALL_REFUSED;
+		snprintf(ret_text, RELAY_TEXT_BYTES, "this server has no offer \"%s\"; ask what it offers: mete remote",
+			 session->hello.name);
+		return -1;
+	}
+	fd = relay_wall_dial(path);
+	if (fd < 0) {
+		*ret_status = WALL_NO_DEVICE;
+		snprintf(ret_text, RELAY_TEXT_BYTES, "no worker listens on the server: %s; see the server's log",
+			 strerror(-fd));
+		return -1;
+	}
+	return fd;
+}
+
+static void say(void *served, const char *line)
+{
+	fprintf(stderr, "mete-relay: %s\n", line);
+}
+
+static int run_serve(const struct options *o)
+{
+	static const struct relay_server_ops ops = { .find_key = find_key, .open = open_wall, .say = say };
+	struct relay_server_config config = {
+		.listen = o->listen,
+		.keys = o->key_count > 0,
+		.cert = o->cert,
+		.plain = o->plain,
+		.ucx = o->ucx,
+		.sessions_most = o->sessions,
+		.patience_ms = o->patience_ms,
+	};
+	struct served *served = calloc(1, sizeof(*served));
+	struct relay_server *server;
+	char text[RELAY_TEXT_BYTES];
+	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
+
+	if (!served)
+		return 1;
+	served->options = o;
+	if (!o->listen_count || !o->wall_count) {
+		free(served);
+		return wrong("serve needs", "--listen ADDRESS:PORT and --wall PATH");
+	}
+	for (unsigned int i = 0; i < o->key_count; i++)
+		if (relay_key_read(o->keys[i], &served->keys[i], text) < 0) {
+			fprintf(stderr, "mete-relay: %s\n", text);
+			free(served);
+			return 1;
+		}
+	if (relay_server_new(&server, &config, &ops, served, text) < 0) {
+		fprintf(stderr, "mete-relay: %s\n", text);
+		free(served);
+		return 1;
+	}
+	p[0].fd = signals_as_fd();
+	p[1].fd = relay_server_fd(server);
+	for (unsigned int i = 0; relay_server_address(server, i); i++)
+		printf("mete-relay: serving on %s\n", relay_server_address(server, i));
+	fflush(stdout);
+	while (poll(p, 2, 500) >= 0 && !p[0].revents)
+		relay_server_turn(server, 0);
+	relay_server_free(server);
+	free(served);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct relay_target target = { 0 };
+	_cleanup_free_ char *where = NULL;
+	int r = read_options(&o, argc, argv);
+
+	if (r)
+		return r - 1;
+	if (!strcmp(o.verb, "serve"))
+		return o.where ? wrong("what is", o.where) : run_serve(&o);
+	if (strcmp(o.verb, "connect") && strcmp(o.verb, "probe"))
+		return usage(stderr);
+	if (!o.where)
+		return wrong(o.verb, "needs HOST[:PORT]");
+	where = strdup(o.where);
+	r = where ? make_target(&o, where, &target) : 1;
+	if (r)
+		return r;
+	return strcmp(o.verb, "probe") ? run_connect(&o, &target) : run_probe(&o, &target);
+}

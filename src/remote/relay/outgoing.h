@@ -1,0 +1,37 @@
+/*
+ * outgoing.h: payloads on their way to the lanes: a queue of places in the arena, not of bytes.
+ *
+ * One thread adds, the lanes' threads take pieces, in order. The bytes stay where they are until they are sent: their
+ * owner does not use that room again before the other end has said that it is done with it. The queue is bounded; who
+ * adds to a full one waits, and with it the ring's writer.
+ */
+#pragma once
+
+#include "remote/relay/frame.h"
+
+#include <pthread.h>
+
+#define OUTGOING_MOST 1024u
+
+struct outgoing {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled, emptied;
+	/* guarded by mutex */
+	struct frame_piece queue[OUTGOING_MOST]; /* offset: of what is left */
+	uint64_t left;				 /* of the first one, not taken yet */
+	unsigned int first, count, takers;
+	bool over;
+};
+
+void outgoing_init(struct outgoing *o);
+void outgoing_deinit(struct outgoing *o);
+/* p: number, serial, offset, total. Waits for room. 0, or -EPIPE: it is over. */
+int outgoing_add(struct outgoing *o, const struct frame_piece *p);
+/*
+ * The next piece, of at most FRAME_PIECE_BYTES. Waits for `ns` at most. Value: 1; 0: none came; -EPIPE. The last piece
+ * of a payload is taken when it is given out, not when it is sent.
+ */
+int outgoing_take(struct outgoing *o, uint64_t ns, struct frame_piece *ret, uint32_t *ret_bytes);
+bool outgoing_empty(struct outgoing *o);
+/* Everybody wakes, nothing more is given out. */
+void outgoing_end(struct outgoing *o);

@@ -1,0 +1,179 @@
+/*
+ * relay.h: a ring that goes over a network, from a program's machine to a worker's.
+ *
+ *	program == wall == relay (client)  -- TCP, TLS 1.3, UCX --  relay (server) == wall == worker
+ *
+ * Towards the program the client's relay is a worker (wire/wall.h), towards the worker the server's relay is a program.
+ * Both take messages out of one ring and put them into the other's, in order, unchanged; payload bytes go on lanes of
+ * their own into the same places of the other arena. One process per session on either side: whatever a peer sends, it
+ * harms its own session only. Nothing is replayed: a lost line ends the session, with one line of text.
+ *
+ * Who a peer is, is proved by TLS 1.3: with a key that both have (a name and 32 bytes), or with certificates of one
+ * authority on both sides. Without TLS only on loopback, or where somebody asked for it by name.
+ *
+ * A text is one line for the user, without a full stop or newline: what went wrong and the remedy.
+ */
+#pragma once
+
+#include "wire/wall.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RELAY_PORT "7433"
+#define RELAY_NAME_BYTES 64u
+#define RELAY_KEY_BYTES 32u
+#define RELAY_TEXT_BYTES 256u
+#define RELAY_LANES_MOST 8u
+#define RELAY_PATIENCE_MS 10000u
+
+enum relay_trust {
+	RELAY_PLAIN, /* nobody proves anything */
+	RELAY_KEY,
+	RELAY_CERT,
+};
+
+struct relay_key {
+	char name[RELAY_NAME_BYTES];
+	uint8_t bytes[RELAY_KEY_BYTES];
+};
+
+/* PEM files; of a client or of a server. */
+struct relay_cert {
+	const char *authority, *chain, *key;
+};
+
+/*
+ * A key as a file: one line "mete-key 1 NAME 64-HEX-DIGITS". Others than its owner must not be able to read it.
+ * 0, or -errno with the text. NAME: letters, digits, ".", "_", "-", "@"; begins with neither "." nor "-".
+ */
+int relay_key_read(const char *path, struct relay_key *ret, char ret_text[RELAY_TEXT_BYTES]);
+/* Writes a new file, mode 0600; -EEXIST when there is one. */
+int relay_key_write(const char *path, const struct relay_key *key, char ret_text[RELAY_TEXT_BYTES]);
+/* A new one at random. 0 or -errno. */
+int relay_key_make(const char *name, struct relay_key *ret);
+bool relay_name_good(const char *name);
+
+/* Client
+ * -------------------------------------------------------------------------------------------------------------- */
+
+struct relay_target {
+	const char *host, *port; /* NULL port: RELAY_PORT */
+	enum relay_trust trust;
+	struct relay_key key;	  /* RELAY_KEY */
+	struct relay_cert cert;	  /* RELAY_CERT */
+	const char *server_name;  /* RELAY_CERT: the name or address in the server's certificate; NULL: host */
+	const char *offer;	  /* which of the server's offers; NULL: what the program's hello says */
+	bool plain;		  /* RELAY_PLAIN beyond loopback, and UCX, which encrypts nothing: asked for by name */
+	bool ucx;		  /* messages and payloads go by UCX */
+	unsigned int lanes;	  /* for payloads, per direction; 0: as many as there are cores for */
+	unsigned int patience_ms; /* after how long without a word the line is lost; 0: RELAY_PATIENCE_MS */
+	unsigned int connect_ms;  /* how long a server may take to answer; 0: 10 s */
+};
+
+/* What a server says of itself to whoever has proved who it is. */
+struct relay_probe {
+	char server[64];
+	char about[4096];		   /* what relay_server_ops.about wrote, say the offers as JSON */
+	uint64_t round_trip_ns;		   /* the least of some */
+	uint64_t up_bytes_s, down_bytes_s; /* payload per second, measured for `measure_ms` each; 0: not measured */
+};
+
+/* Proves and asks, without a session. 0; above 0 an enum wall_status, with the text. */
+int relay_probe(const struct relay_target *target, unsigned int measure_ms, struct relay_probe *ret,
+		char ret_text[RELAY_TEXT_BYTES]);
+
+/*
+ * `mete-relay connect`: takes clients from a listening SOCK_SEQPACKET socket, a process for each, until `stop` (a
+ * descriptor, or -1) is readable or closed; the sessions then end too. Single-threaded callers only. 0 or -errno.
+ */
+int relay_connect_run(const struct relay_target *target, int listener, int stop);
+/* Such a socket, mode 0600; a stale one is replaced. A descriptor, or -errno with the text. */
+int relay_connect_listen(const char *path, char ret_text[RELAY_TEXT_BYTES]);
+
+/* Server
+ * -------------------------------------------------------------------------------------------------------------- */
+
+struct relay_peer {
+	enum relay_trust trust;
+	char name[RELAY_NAME_BYTES]; /* of the key, or of the certificate's subject (CN); "" when nothing was proved */
+	char address[64];	     /* "192.0.2.1:4711", for people to read */
+};
+
+/* What a session has done so far; written by its process, read at any time. */
+struct relay_count {
+	uint64_t bytes_in, bytes_out; /* payload and messages, as the server sees it */
+	uint64_t messages_in, messages_out;
+	uint64_t round_trip_ns; /* as TCP sees it; 0: not known */
+};
+
+struct relay_session {
+	uint64_t number; /* 1, 2, ... */
+	int32_t pid;
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+	struct relay_peer peer;
+	struct wall_hello hello;
+	struct relay_count count;
+};
+
+#define RELAY_LATER (-2) /* of relay_server_ops.open */
+
+/*
+ * Called in the server's own process, from relay_server_turn(). The process that speaks with the peer has no access to
+ * files and no key but the one that the peer named; it asks for what is here. Each should answer in milliseconds:
+ * others wait meanwhile.
+ */
+struct relay_server_ops {
+	/* False: no such name. The peer cannot tell that from a wrong key. */
+	bool (*find_key)(void *user, const char *name, uint8_t ret_key[RELAY_KEY_BYTES]);
+	/*
+	 * An authenticated peer wants a session; session->hello.name is the offer that it asks for. Value: a connected
+	 * socket of a wall (relay_wall_dial()), taken over; or -1 with the reason, which the program's user will read;
+	 * or RELAY_LATER: relay_server_answer() will be called, within half a minute, with the one or the other.
+	 */
+	int (*open)(void *user, const struct relay_session *session, enum wall_status *ret_status,
+		    char ret_text[RELAY_TEXT_BYTES]);
+	/* Optional. Every open() that succeeded, at once or later, is followed by one of these. */
+	void (*closed)(void *user, const struct relay_session *session);
+	/* Optional: what `mete remote HOST` shows to this peer. */
+	void (*about)(void *user, const struct relay_peer *peer, char *ret, size_t size);
+	/* Optional: a line for the log. */
+	void (*say)(void *user, const char *line);
+};
+
+struct relay_server_config {
+	const char *const *listen; /* "ADDRESS[:PORT]", "[v6]:PORT", ":PORT"; NULL ends it */
+	bool keys;		   /* RELAY_KEY is accepted: find_key is asked */
+	struct relay_cert cert;	   /* RELAY_CERT is accepted when cert.chain is set */
+	bool plain;		   /* RELAY_PLAIN is accepted from anywhere; without TLS configured, from loopback */
+	bool ucx;
+	unsigned int sessions_most; /* 0: 256 */
+	unsigned int patience_ms;
+	uint32_t uid, gid; /* what a session's process becomes; when we are root; 0: nobody */
+};
+
+struct relay_server;
+
+/* Listens. 0 or -errno with the text. The process must be single-threaded: sessions are forked from it. */
+int relay_server_new(struct relay_server **ret, const struct relay_server_config *config,
+		     const struct relay_server_ops *ops, void *user, char ret_text[RELAY_TEXT_BYTES]);
+/* To be polled for reading; then relay_server_turn(). */
+int relay_server_fd(const struct relay_server *server);
+/* Does what there is to do, waiting for it for at most timeout_ms (-1: for ever). 0 or -errno. */
+int relay_server_turn(struct relay_server *server, int timeout_ms);
+/* "ADDRESS:PORT" of the i-th listening socket, NULL behind the last. */
+const char *relay_server_address(const struct relay_server *server, unsigned int i);
+/* Each session that is open. */
+void relay_server_each(struct relay_server *server, void (*each)(void *user, const struct relay_session *session),
+		       void *user);
+/* Of a session whose open() was RELAY_LATER; fd, status and text as there. False: it has ended meanwhile. */
+bool relay_server_answer(struct relay_server *server, uint64_t number, int take_fd, enum wall_status status,
+			 const char *text);
+/* Ends a session; false: there is none of this number. Its program sees a lost line, with this text. */
+bool relay_server_end(struct relay_server *server, uint64_t number, const char *text);
+/* Ends all of them. */
+void relay_server_free(struct relay_server *server);
+
+/* Connects to a wall's socket, for relay_server_ops.open. A descriptor or -errno. */
+int relay_wall_dial(const char *path);

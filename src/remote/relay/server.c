@@ -1,0 +1,658 @@
+/*
+ * server.c: the server's own process: listens, reads prefaces, forks a process per session, answers what these ask.
+ *
+ * Of what a stranger says it reads the 32 bytes of a preface, nothing else. Who has not said it after a while is
+ * dropped, and when too many have not, the oldest is. A lane is handed to the process of its session unread.
+ */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "remote/relay/broker.h"
+#include "remote/relay/guest.h"
+
+#include <errno.h>
+#include <openssl/rand.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define LISTENERS_MOST 16u
+#define PENDING_MOST 64u /* connections that have not said their preface */
+#define PENDING_NS UINT64_C(5000000000)
+#define UNPROVEN_MOST 64u /* processes whose peer has not been given a worker */
+#define SESSIONS_MOST 256u
+#define LANES_TRIES 2u /* as many times as many connections as a session needs are handed on to it */
+#define SWEEP_MS 500
+
+enum what {
+	LISTENER,
+	PENDING,
+	SEAT,
+};
+
+/* Begins each thing that epoll tells of. */
+struct source {
+	enum what what;
+};
+
+struct listener {
+	struct source source;
+	int fd;
+	char address[64];
+};
+
+struct pending {
+	struct source source;
+	int fd; /* -1: free */
+	uint64_t since_ns;
+	size_t used;
+	struct frame_preface preface;
+};
+
+/* A session's process. */
+struct seat {
+	struct source source;
+	struct seat *next;
+	struct relay_server *server;
+	struct relay_session session; /* but for its count */
+	struct relay_count *count;    /* a page that its process writes */
+	uint8_t route[FRAME_ROUTE_BYTES];
+	char key_name[RELAY_NAME_BYTES]; /* asked for */
+	int broker;
+	unsigned int lanes_left;
+	bool asked_key, asked_open, awaits, opened, gone;
+};
+
+struct relay_server {
+	struct relay_server_config config;
+	struct relay_server_ops ops;
+	void *user;
+	struct tls *tls; /* NULL: none is set up */
+	int epoll;
+	struct listener listeners[LISTENERS_MOST];
+	unsigned int listener_count;
+	struct pending pending[PENDING_MOST];
+	struct seat *seats;
+	unsigned int seat_count, unproven;
+	uint64_t last_number;
+};
+
+/* --------------------------------------------------------------------------------------------------------- small ---
+ */
+
+__attribute__((format(printf, 2, 3))) static void say(struct relay_server *s, const char *fmt, ...)
+{
+	char line[RELAY_TEXT_BYTES * 2];
+	va_list ap;
+
+	if (!s->ops.say)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	s->ops.say(s->user, line);
+}
+
+static int watch(struct relay_server *s, int fd, struct source *source)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+/* In the clear: nothing has been proved, and nothing more will be read. */
+__attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s, int fd, enum wall_status status,
+							 const char *fmt, ...)
+{
+	struct frame_welcome w = {
+		.magic = FRAME_MAGIC, .version = FRAME_VERSION, .size = sizeof(w), .status = status
+	};
+	char address[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(w.wall.text, sizeof(w.wall.text), fmt, ap);
+	va_end(ap);
+	tcp_peer_address(fd, address);
+	say(s, "%s: refused: %s", address, w.wall.text);
+	/* Unread bytes would turn the end into a reset, which takes the answer away. */
+	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	shutdown(fd, SHUT_WR);
+	for (char rest[4096]; recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0;)
+		;
+}
+
+/* --------------------------------------------------------------------------------------------------------- seats ---
+ */
+
+static void seat_free(struct seat *seat)
+{
+	if (seat->broker >= 0)
+		close(seat->broker);
+	if (seat->count)
+		munmap(seat->count, sizeof(*seat->count));
+	free(seat);
+}
+
+/* Its process has ended, or is not to go on. */
+static void seat_end(struct relay_server *s, struct seat *seat)
+{
+	struct seat **at = &s->seats;
+
+	while (*at != seat)
+		at = &(*at)->next;
+	*at = seat->next;
+	s->seat_count--;
+	if (!seat->opened)
+		s->unproven--;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, seat->broker, NULL);
+	if (seat->session.pid > 0) {
+		kill(seat->session.pid, SIGKILL);
+		while (waitpid(seat->session.pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	seat->session.count = *seat->count;
+	if (seat->opened && s->ops.closed)
+		s->ops.closed(s->user, &seat->session);
+	seat_free(seat);
+}
+
+static struct seat *seat_new(struct relay_server *s, int *ret_broker)
+{
+	struct seat *seat = calloc(1, sizeof(*seat));
+	int pair[2];
+
+	if (!seat)
+		return NULL;
+	seat->source.what = SEAT;
+	seat->server = s;
+	seat->broker = -1;
+	seat->count = mmap(NULL, sizeof(*seat->count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (seat->count == MAP_FAILED)
+		seat->count = NULL;
+	if (!seat->count || RAND_bytes(seat->route, sizeof(seat->route)) != 1 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		seat_free(seat);
+		return NULL;
+	}
+	seat->broker = pair[0];
+	*ret_broker = pair[1];
+	seat->session.number = ++s->last_number;
+	seat->session.since_ns = clock_now_ns();
+	seat->lanes_left = LANES_TRIES * (1 + 2 * RELAY_LANES_MOST);
+	return seat;
+}
+
+/* The connection stays the caller's. */
+static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust)
+{
+	_cleanup_close_ int broker = -1;
+	struct seat *seat = seat_new(s, &broker);
+	struct guest_config guest = {
+		.connection = fd,
+		.trust = trust,
+		.tls = trust == RELAY_PLAIN ? NULL : s->tls,
+		.ucx = s->config.ucx,
+		.patience_ms = s->config.patience_ms,
+		.uid = s->config.uid,
+		.gid = s->config.gid,
+	};
+
+	if (!seat || watch(s, seat->broker, &seat->source) < 0) {
+		refuse(s, fd, WALL_FULL, "the server has no memory for one more session; try again later");
+		if (seat)
+			seat_free(seat);
+		return;
+	}
+	seat->next = s->seats;
+	s->seats = seat;
+	s->seat_count++;
+	s->unproven++;
+	fflush(NULL);
+	seat->session.pid = fork();
+	if (!seat->session.pid) {
+		guest.broker = broker;
+		guest.count = seat->count;
+		guest_run(&guest);
+	}
+	if (seat->session.pid < 0) {
+		refuse(s, fd, WALL_FULL, "the server cannot start one more process; try again later");
+		seat_end(s, seat);
+	}
+}
+
+/* ---------------------------------------------------------------------------------------------------- what is asked
+ * --- */
+
+static void answer_key(struct relay_server *s, struct seat *seat, struct broker_message *m)
+{
+	bool found = !seat->asked_key && relay_name_good(m->peer.name) && s->ops.find_key &&
+		     s->ops.find_key(s->user, m->peer.name, m->key);
+
+	seat->asked_key = true;
+	m->status = found ? WALL_OK : WALL_REFUSED;
+	if (found)
+		memcpy(seat->key_name, m->peer.name, sizeof(seat->key_name));
+	else
+		memset(m->key, 0, sizeof(m->key));
+	broker_send(seat->broker, m, -1);
+	explicit_bzero(m->key, sizeof(m->key));
+}
+
+/* A process that lies about its peer can name no other key than the one that it was given. */
+static bool peer_good(const struct seat *seat, const struct relay_peer *peer)
+{
+	return peer->trust != RELAY_KEY || (seat->key_name[0] && !strcmp(seat->key_name, peer->name));
+}
+
+/* Whether the session gets a worker. The descriptor stays the caller's. */
+static void seat_answer(struct relay_server *s, struct seat *seat, int fd, enum wall_status status, const char *text)
+{
+	struct broker_message m = { .kind = BROKER_OPEN };
+
+	seat->awaits = false;
+	m.status = fd < 0 ? (status ? status : WALL_BAD) : WALL_OK;
+	snprintf(m.text, RELAY_TEXT_BYTES, "%s", text);
+	memcpy(m.route, seat->route, sizeof(m.route));
+	if (fd >= 0) {
+		seat->opened = true;
+		s->unproven--;
+	}
+	broker_send(seat->broker, &m, fd);
+}
+
+static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status *ret_status, char *text)
+{
+	unsigned int most = s->config.sessions_most ? s->config.sessions_most : SESSIONS_MOST;
+
+	*ret_status = WALL_BAD;
+	if (s->seat_count - s->unproven < most)
+		return s->ops.open(s->user, &seat->session, ret_status, text);
+	*ret_status = WALL_FULL;
+	snprintf(text, RELAY_TEXT_BYTES, "the server has %u sessions, which is all that it takes; try again later",
+		 most);
+	return -1;
+}
+
+static void answer_open(struct relay_server *s, struct seat *seat, const struct broker_message *m)
+{
+	char text[RELAY_TEXT_BYTES] = { 0 };
+	_cleanup_close_ int fd = -1;
+	enum wall_status status;
+	int r;
+
+	if (seat->asked_open || !peer_good(seat, &m->peer)) {
+		seat_end(s, seat);
+		return;
+	}
+	seat->asked_open = true;
+	seat->session.peer = m->peer;
+	seat->session.hello = m->hello;
+	r = open_wall(s, seat, &status, text);
+	seat->awaits = r == RELAY_LATER;
+	if (seat->awaits)
+		return;
+	fd = r;
+	seat_answer(s, seat, fd, status, text);
+}
+
+static void answer_about(struct relay_server *s, struct seat *seat, struct broker_message *m)
+{
+	memset(m->text, 0, sizeof(m->text));
+	if (s->ops.about && peer_good(seat, &m->peer))
+		s->ops.about(s->user, &m->peer, m->text, sizeof(m->text) - 1);
+	broker_send(seat->broker, m, -1);
+}
+
+static void seat_turn(struct relay_server *s, struct seat *seat)
+{
+	struct broker_message m;
+	int fd, r = broker_receive(seat->broker, &m, &fd, 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (r == -ETIMEDOUT || r == -EAGAIN)
+		return;
+	if (r < 0) {
+		seat_end(s, seat);
+		return;
+	}
+	switch (m.kind) {
+	case BROKER_KEY:
+		answer_key(s, seat, &m);
+		break;
+	case BROKER_OPEN:
+		answer_open(s, seat, &m);
+		break;
+	case BROKER_ABOUT:
+		answer_about(s, seat, &m);
+		break;
+	case BROKER_READY:
+		seat->lanes_left = 0;
+		break;
+	case BROKER_SAY:
+		for (char *c = m.text; *c; c++)
+			if ((unsigned char)*c < ' ')
+				*c = '?';
+		say(s, "%.500s", m.text);
+		break;
+	default:
+		seat_end(s, seat);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------ prefaces ---
+ */
+
+static void pending_end(struct pending *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* What a preface wants can be had? Else it is refused. */
+static bool trust_good(struct relay_server *s, int fd, enum relay_trust trust)
+{
+	bool keys = s->config.keys, certs = s->config.cert.chain != NULL;
+	const char *take = keys && certs ? "a key or a certificate" : keys ? "a key" : "a certificate";
+
+	switch (trust) {
+	case RELAY_PLAIN:
+		if (s->config.plain || (!s->tls && tcp_is_loopback(fd)))
+			return true;
+		if (s->tls)
+			refuse(s, fd, WALL_REFUSED, "this server wants to know who asks: give %s", take);
+		else
+			refuse(s, fd, WALL_REFUSED,
+			       "this server has no keys, and takes connections from its own machine alone");
+		return false;
+	case RELAY_KEY:
+		if (keys)
+			return true;
+		refuse(s, fd, WALL_REFUSED,
+		       certs ? "this server takes no keys: give a certificate"
+			     : "this server has no keys: it speaks without TLS only (--plain)");
+		return false;
+	default:
+		if (certs)
+			return true;
+		refuse(s, fd, WALL_REFUSED,
+		       keys ? "this server takes no certificates: give a key"
+			    : "this server has no certificate: it speaks without TLS only (--plain)");
+		return false;
+	}
+}
+
+static void hand_lane(struct relay_server *s, int fd, const uint8_t route[FRAME_ROUTE_BYTES])
+{
+	struct broker_message m = { .kind = BROKER_LANE };
+
+	for (struct seat *seat = s->seats; seat; seat = seat->next)
+		if (seat->opened && seat->lanes_left && !memcmp(seat->route, route, FRAME_ROUTE_BYTES)) {
+			seat->lanes_left--;
+			broker_send(seat->broker, &m, fd);
+			return;
+		}
+	refuse(s, fd, WALL_UNREACHABLE, "there is no such session any more; the program must be started again");
+}
+
+static void pending_done(struct relay_server *s, struct pending *p)
+{
+	char text[RELAY_TEXT_BYTES];
+	int status = frame_check_preface(&p->preface, text);
+
+	if (status)
+		refuse(s, p->fd, (enum wall_status)status, "%s", text);
+	else if (!trust_good(s, p->fd, (enum relay_trust)p->preface.trust))
+		;
+	else if (p->preface.purpose == FRAME_LANE)
+		hand_lane(s, p->fd, p->preface.route);
+	else if (s->unproven >= UNPROVEN_MOST)
+		refuse(s, p->fd, WALL_FULL, "too many programs connect to this server at once; try again in a moment");
+	else
+		seat_begin(s, p->fd, (enum relay_trust)p->preface.trust);
+}
+
+static void pending_turn(struct relay_server *s, struct pending *p)
+{
+	ssize_t n;
+
+	if (p->fd < 0)
+		return;
+	n = recv(p->fd, (uint8_t *)&p->preface + p->used, sizeof(p->preface) - p->used, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	p->used += n > 0 ? (size_t)n : 0;
+	/* Whoever speaks another protocol is told so at its first words. */
+	if (n > 0 && p->used < sizeof(p->preface) &&
+	    !(p->used >= sizeof(p->preface.magic) && p->preface.magic != FRAME_MAGIC))
+		return;
+	if (n > 0) {
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+		pending_done(s, p);
+	}
+	pending_end(p);
+}
+
+static void accept_one(struct relay_server *s, struct listener *l)
+{
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct pending *at = NULL;
+
+	if (fd < 0)
+		return;
+	for (unsigned int i = 0; i < PENDING_MOST; i++) {
+		struct pending *p = &s->pending[i];
+
+		if (!at || p->fd < 0 || (at->fd >= 0 && p->since_ns < at->since_ns))
+			at = p;
+		if (at->fd < 0)
+			break;
+	}
+	pending_end(at);
+	*at = (struct pending){ .source = { PENDING }, .fd = fd, .since_ns = clock_now_ns() };
+	if (watch(s, fd, &at->source) < 0)
+		pending_end(at);
+}
+
+static void sweep(struct relay_server *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (unsigned int i = 0; i < PENDING_MOST; i++)
+		if (s->pending[i].fd >= 0 && now - s->pending[i].since_ns > PENDING_NS)
+			pending_end(&s->pending[i]);
+}
+
+/* --------------------------------------------------------------------------------------------------------- server ---
+ */
+
+int relay_server_turn(struct relay_server *s, int timeout_ms)
+{
+	struct epoll_event event;
+	struct source *source;
+	uint64_t until = clock_now_ns() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * 1000000;
+	int n, nap;
+
+	for (;;) {
+		nap = timeout_ms < 0 || timeout_ms > SWEEP_MS ? SWEEP_MS : timeout_ms;
+		n = epoll_wait(s->epoll, &event, 1, nap);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		sweep(s);
+		if (n || (timeout_ms >= 0 && clock_now_ns() >= until))
+			break;
+	}
+	/* One at a time: what one does may be the end of another. */
+	source = n > 0 ? event.data.ptr : NULL;
+	if (source && source->what == LISTENER)
+		accept_one(s, (struct listener *)(void *)source);
+	else if (source && source->what == PENDING)
+		pending_turn(s, (struct pending *)(void *)source);
+	else if (source)
+		seat_turn(s, (struct seat *)(void *)source);
+	return 0;
+}
+
+static int listen_all(struct relay_server *s, char *text)
+{
+	for (const char *const *where = s->config.listen; *where; where++) {
+		struct listener *l = &s->listeners[s->listener_count];
+		int r;
+
+		if (s->listener_count == LISTENERS_MOST) {
+			snprintf(text, RELAY_TEXT_BYTES, "at most %u addresses can be listened on", LISTENERS_MOST);
+			return -EINVAL;
+		}
+		l->source.what = LISTENER;
+		l->fd = tcp_listen(*where, l->address, text);
+		if (l->fd < 0)
+			return -EADDRNOTAVAIL;
+		s->listener_count++;
+		r = watch(s, l->fd, &l->source);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int relay_server_new(struct relay_server **ret, const struct relay_server_config *config,
+		     const struct relay_server_ops *ops, void *user, char ret_text[RELAY_TEXT_BYTES])
+{
+	struct relay_server *s = calloc(1, sizeof(*s));
+	int r = 0;
+
+	*ret = NULL;
+	snprintf(ret_text, RELAY_TEXT_BYTES, "no memory");
+	if (!s)
+		return -ENOMEM;
+	s->config = *config;
+	s->ops = *ops;
+	s->user = user;
+	for (unsigned int i = 0; i < PENDING_MOST; i++)
+		s->pending[i] = (struct pending){ .source = { PENDING }, .fd = -1 };
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		r = -errno;
+	if (!r && config->ucx && !ucx_present()) {
+		snprintf(ret_text, RELAY_TEXT_BYTES, "this mete was built without UCX; leave --ucx out");
+		r = -ENOTSUP;
+	}
+	if (!r && (config->keys || config->cert.chain) &&
+	    tls_server_new(&s->tls, config->keys, &config->cert, ret_text))
+		r = -EINVAL;
+	if (!r)
+		r = listen_all(s, ret_text);
+	if (r < 0) {
+		relay_server_free(s);
+		return r;
+	}
+	ret_text[0] = 0;
+	*ret = s;
+	return 0;
+}
+
+int relay_server_fd(const struct relay_server *server)
+{
+	return server->epoll;
+}
+
+const char *relay_server_address(const struct relay_server *server, unsigned int i)
+{
+	return i < server->listener_count ? server->listeners[i].address : NULL;
+}
+
+void relay_server_each(struct relay_server *server, void (*each)(void *user, const struct relay_session *session),
+		       void *user)
+{
+	for (struct seat *seat = server->seats; seat; seat = seat->next)
+		if (seat->opened) {
+			seat->session.count = *seat->count;
+			each(user, &seat->session);
+		}
+}
+
+bool relay_server_answer(struct relay_server *server, uint64_t number, int take_fd, enum wall_status status,
+			 const char *text)
+{
+	_cleanup_close_ int fd = take_fd;
+
+	for (struct seat *seat = server->seats; seat; seat = seat->next)
+		if (seat->session.number == number && seat->awaits) {
+			seat_answer(server, seat, fd, status, text);
+			return true;
+		}
+	return false;
+}
+
+bool relay_server_end(struct relay_server *server, uint64_t number, const char *text)
+{
+	struct broker_message m = { .kind = BROKER_END };
+
+	snprintf(m.text, RELAY_TEXT_BYTES, "%s", text);
+	for (struct seat *seat = server->seats; seat; seat = seat->next)
+		if (seat->session.number == number && seat->opened) {
+			broker_send(seat->broker, &m, -1);
+			return true;
+		}
+	return false;
+}
+
+/* The sessions see their broker's end, tell their peers, and end; who does not is ended. */
+static void end_seats(struct relay_server *s)
+{
+	for (struct seat *seat = s->seats; seat; seat = seat->next)
+		shutdown(seat->broker, SHUT_RDWR);
+	for (unsigned int i = 0; i < 100 && s->seats; i++) {
+		for (struct seat *seat = s->seats, *next; seat; seat = next) {
+			next = seat->next;
+			if (waitpid(seat->session.pid, NULL, WNOHANG) == seat->session.pid) {
+				seat->session.pid = 0;
+				seat_end(s, seat);
+			}
+		}
+		if (s->seats)
+			usleep(20000);
+	}
+	while (s->seats)
+		seat_end(s, s->seats);
+}
+
+void relay_server_free(struct relay_server *s)
+{
+	if (!s)
+		return;
+	end_seats(s);
+	for (unsigned int i = 0; i < PENDING_MOST; i++)
+		pending_end(&s->pending[i]);
+	for (unsigned int i = 0; i < s->listener_count; i++)
+		close(s->listeners[i].fd);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	tls_free(s->tls);
+	free(s);
+}
+
+int relay_wall_dial(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	size_t length = strlen(path);
+
+	if (fd < 0)
+		return -errno;
+	if (!length || length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length + 1);
+	if (connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1)) <
+	    0)
+		return -errno;
+	return steal_fd(&fd);
+}

@@ -1,0 +1,16 @@
+/* hand.h: how meted hands a client to a waiting worker (wire/worker.h). */
+#pragma once
+
+#include "wire/worker.h"
+
+#include <stdbool.h>
+
+/* Tells meted that this worker waits; or, with `why`, that it cannot. False: meted is gone. */
+bool hand_ready(const char *why);
+/* Waits for a client. Value: its connection; -1: there will be none, meted is gone. */
+int hand_wait(struct worker_word *ret);
+/*
+ * From now on a restarted meted is let in: its connection takes the place of the last one's. To be called when
+ * WORKER_LISTEN_FD can be read.
+ */
+void hand_accept(void *unused);

@@ -1,0 +1,351 @@
+/*
+ * ids.c: see ids.h. Two tables of slots in chunks that stay where they are once made, and a hash from handle to entry
+ * for what the driver gives out.
+ *
+ * What owns is a tree by lists of children. An object goes with everything below it; the callbacks come afterwards,
+ * without the lock, from the leaves up.
+ */
+#include "remote/worker/ids.h"
+
+#include "wire/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SLOT_MASK 0x7fffffffu
+#define GENERATION_MASK 0xffffffu
+#define FIRST_BUCKETS 1024u
+
+int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges), void *owner)
+{
+	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .on_gone = on_gone, .owner = owner };
+	ids->bucket = calloc(FIRST_BUCKETS, sizeof(*ids->bucket));
+	if (!ids->bucket)
+		return -ENOMEM;
+	ids->buckets = FIRST_BUCKETS;
+	return 0;
+}
+
+void ids_deinit(struct ids *ids)
+{
+	for (unsigned int t = 0; t < 2; t++)
+		for (unsigned int i = 0; i < IDS_CHUNKS; i++) {
+			struct id_entry *chunk = atomic_load_explicit(&ids->chunk[t][i], memory_order_relaxed);
+
+			for (unsigned int k = 0; chunk && k < IDS_CHUNK; k++) {
+				void *kept = atomic_load_explicit(&chunk[k].kept, memory_order_relaxed);
+
+				if (kept && chunk[k].gone)
+					chunk[k].gone(kept);
+			}
+			free(chunk);
+		}
+	free(ids->bucket);
+	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER };
+}
+
+static bool slot_of(uint64_t id, unsigned int *ret_table, uint32_t *ret_slot)
+{
+	uint32_t slot = (uint32_t)id;
+
+	*ret_table = !!(slot & CALL_ID_WORKER);
+	*ret_slot = slot & SLOT_MASK;
+	return *ret_slot < IDS_CHUNK * IDS_CHUNKS;
+}
+
+static struct id_entry *entry_at(struct ids *ids, uint64_t id)
+{
+	struct id_entry *chunk;
+	unsigned int table;
+	uint32_t slot;
+
+	if (!slot_of(id, &table, &slot))
+		return NULL;
+	chunk = atomic_load_explicit(&ids->chunk[table][slot / IDS_CHUNK], memory_order_acquire);
+	return chunk ? &chunk[slot % IDS_CHUNK] : NULL;
+}
+
+struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id)
+{
+	enum remote_kind is = ids_kind(id);
+	struct id_entry *e;
+
+	if (is != kind && !(kind == KIND_FUNCTION && is == KIND_KERNEL))
+		return NULL;
+	e = id ? entry_at(ids, id) : NULL;
+	/* Acquire: pairs with publish(). */
+	return e && atomic_load_explicit(&e->id, memory_order_acquire) == id ? e : NULL;
+}
+
+static uint32_t bucket_of(const struct ids *ids, enum remote_kind kind, const void *handle)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)handle ^ (uint64_t)kind << 58) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32) & (ids->buckets - 1);
+}
+
+static void *handle_of(struct id_entry *e)
+{
+	return atomic_load_explicit(&e->handle, memory_order_relaxed);
+}
+
+static uint64_t id_of(struct id_entry *e)
+{
+	return atomic_load_explicit(&e->id, memory_order_relaxed);
+}
+
+static void hash_grow_locked(struct ids *ids)
+{
+	uint32_t old = ids->buckets;
+	struct id_entry **was = ids->bucket, **is = calloc(old * 2, sizeof(*is));
+
+	if (!is)
+		return;
+	ids->bucket = is;
+	ids->buckets = old * 2;
+	for (uint32_t i = 0; i < old; i++)
+		for (struct id_entry *e = was[i], *next; e; e = next) {
+			uint32_t b = bucket_of(ids, ids_kind(id_of(e)), handle_of(e));
+
+			next = e->same;
+			e->same = is[b];
+			is[b] = e;
+		}
+	free(was);
+}
+
+static void hash_remove_locked(struct ids *ids, struct id_entry *e)
+{
+	struct id_entry **at = &ids->bucket[bucket_of(ids, ids_kind(id_of(e)), handle_of(e))];
+
+	while (*at && *at != e)
+		at = &(*at)->same;
+	if (*at)
+		*at = e->same;
+	e->same = NULL;
+	ids->count--;
+}
+
+static struct id_entry *make_entry_locked(struct ids *ids, uint64_t id)
+{
+	struct id_entry *e = entry_at(ids, id), *chunk;
+	unsigned int table;
+	uint32_t slot;
+
+	if (e || !slot_of(id, &table, &slot))
+		return e;
+	chunk = calloc(IDS_CHUNK, sizeof(*chunk));
+	if (chunk)
+		atomic_store_explicit(&ids->chunk[table][slot / IDS_CHUNK], chunk, memory_order_release);
+	return chunk ? &chunk[slot % IDS_CHUNK] : NULL;
+}
+
+static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, void *handle, uint64_t owner)
+{
+	struct id_entry *parent = owner ? entry_at(ids, owner) : NULL;
+	uint32_t b;
+
+	if (ids->count >= ids->buckets)
+		hash_grow_locked(ids);
+	e->owner = owner;
+	e->parent = parent && id_of(parent) == owner ? parent : NULL;
+	e->before = NULL;
+	e->after = e->parent ? e->parent->child : NULL;
+	if (e->after)
+		e->after->before = e;
+	if (e->parent)
+		e->parent->child = e;
+	atomic_store_explicit(&e->handle, handle, memory_order_relaxed);
+	b = bucket_of(ids, ids_kind(id), handle);
+	e->same = ids->bucket[b];
+	ids->bucket[b] = e;
+	ids->count++;
+	atomic_store_explicit(&e->id, id, memory_order_release);
+}
+
+static int add_locked(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner)
+{
+	struct id_entry *e;
+	unsigned int table;
+	uint32_t slot;
+
+	if (ids_kind(id) != kind || kind == KIND_NONE || kind >= KIND_COUNT || id & CALL_ID_WORKER)
+		return -EPROTO;
+	if (!slot_of(id, &table, &slot))
+		return -ENOSPC;
+	e = make_entry_locked(ids, id);
+	if (!e)
+		return -ENOMEM;
+	if (id_of(e))
+		return -EPROTO;
+	publish_locked(ids, e, id, handle, owner);
+	return 0;
+}
+
+int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner)
+{
+	int r;
+
+	pthread_mutex_lock(&ids->lock);
+	r = add_locked(ids, kind, id, handle, owner);
+	pthread_mutex_unlock(&ids->lock);
+	return r;
+}
+
+static struct id_entry *find_handle_locked(struct ids *ids, enum remote_kind kind, const void *handle)
+{
+	struct id_entry *e = ids->bucket[bucket_of(ids, kind, handle)];
+
+	while (e && (handle_of(e) != handle || ids_kind(id_of(e)) != kind))
+		e = e->same;
+	return e;
+}
+
+static uint64_t make_name_locked(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner)
+{
+	struct id_entry *e = ids->unused;
+	uint32_t slot;
+	uint64_t id;
+
+	if (!e && ids->next >= IDS_CHUNK * IDS_CHUNKS)
+		return 0;
+	if (e) {
+		ids->unused = e->same;
+		/* A free slot keeps its number where its children would be counted from. */
+		slot = (uint32_t)e->owner;
+	} else {
+		slot = ids->next | CALL_ID_WORKER;
+		e = make_entry_locked(ids, slot);
+		if (!e)
+			return 0;
+		ids->next++;
+	}
+	e->generation++;
+	id = CALL_ID(kind, e->generation & GENERATION_MASK, slot);
+	publish_locked(ids, e, id, handle, owner);
+	return id;
+}
+
+uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner, bool *ret_new)
+{
+	struct id_entry *e;
+	uint64_t id;
+
+	*ret_new = false;
+	pthread_mutex_lock(&ids->lock);
+	e = find_handle_locked(ids, kind, handle);
+	if (e)
+		id = id_of(e);
+	else
+		*ret_new = (id = make_name_locked(ids, kind, handle, owner));
+	pthread_mutex_unlock(&ids->lock);
+	return id;
+}
+
+/* What a removed entry leaves to be told, as a list. */
+struct gone {
+	struct gone *next;
+	uint64_t id;
+	void *handle, *kept;
+	void (*fn)(void *data);
+	bool ranges;
+};
+
+static void unlink_locked(struct id_entry *e)
+{
+	if (e->before)
+		e->before->after = e->after;
+	else if (e->parent)
+		e->parent->child = e->after;
+	if (e->after)
+		e->after->before = e->before;
+	e->parent = e->before = e->after = NULL;
+}
+
+/* A leaf. `g` was allocated before, so that nothing is half gone without memory. */
+static void take_out_locked(struct ids *ids, struct id_entry *e, struct gone *g)
+{
+	uint64_t id = id_of(e);
+
+	*g = (struct gone){ .id = id,
+			    .handle = handle_of(e),
+			    .kept = atomic_load_explicit(&e->kept, memory_order_relaxed),
+			    .fn = e->gone,
+			    .ranges = e->ranges };
+	unlink_locked(e);
+	hash_remove_locked(ids, e);
+	atomic_store_explicit(&e->id, 0, memory_order_release);
+	atomic_store_explicit(&e->kept, NULL, memory_order_relaxed);
+	atomic_store_explicit(&e->deferred, 0, memory_order_relaxed);
+	e->gone = NULL;
+	e->ranges = false;
+	e->owner = 0;
+	if (id & CALL_ID_WORKER) {
+		e->owner = (uint32_t)id;
+		e->same = ids->unused;
+		ids->unused = e;
+	}
+}
+
+static struct gone *remove_locked(struct ids *ids, struct id_entry *root)
+{
+	struct gone *first = NULL, **end = &first;
+	bool last = false;
+
+	while (!last) {
+		struct id_entry *e = root;
+		struct gone *g = malloc(sizeof(*g));
+
+		if (!g)
+			break; /* what remains is found by no id of the client's any more when its context goes */
+		while (e->child)
+			e = e->child;
+		last = e == root;
+		take_out_locked(ids, e, g);
+		*end = g;
+		end = &g->next;
+	}
+	return first;
+}
+
+void ids_remove(struct ids *ids, uint64_t id)
+{
+	struct gone *list = NULL;
+	struct id_entry *e;
+
+	pthread_mutex_lock(&ids->lock);
+	e = id ? entry_at(ids, id) : NULL;
+	if (e && id_of(e) == id)
+		list = remove_locked(ids, e);
+	pthread_mutex_unlock(&ids->lock);
+	while (list) {
+		struct gone *g = list;
+
+		list = g->next;
+		if (ids->on_gone)
+			ids->on_gone(ids->owner, g->id, g->handle, g->ranges);
+		if (g->kept && g->fn)
+			g->fn(g->kept);
+		free(g);
+	}
+}
+
+void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data))
+{
+	void *old = data;
+	void (*old_gone)(void *data) = gone;
+	struct id_entry *e;
+
+	pthread_mutex_lock(&ids->lock);
+	e = id ? entry_at(ids, id) : NULL;
+	if (e && id_of(e) == id) {
+		old = atomic_load_explicit(&e->kept, memory_order_relaxed);
+		old_gone = e->gone;
+		e->gone = gone;
+		atomic_store_explicit(&e->kept, data, memory_order_release);
+	}
+	pthread_mutex_unlock(&ids->lock);
+	/* What stood there before; or, without such an object, the new data itself. */
+	if (old && old_gone)
+		old_gone(old);
+}

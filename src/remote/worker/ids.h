@@ -1,0 +1,63 @@
+/*
+ * ids.h: the objects of a session: which id stands for which handle of the driver, and what goes away with what.
+ *
+ * Ids come from the client (for what it creates) or are made here (for what the driver gave out by itself). A lookup
+ * takes no lock: it is part of every request. All else locks. A slot is used again only with another id, so that an old
+ * id is never taken for a new object.
+ */
+#pragma once
+
+#include "remote/kind.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IDS_CHUNK 1024u
+#define IDS_CHUNKS 1024u /* of each of the two tables: a session has 2 x 1 M objects at most */
+
+struct id_entry {
+	_Atomic uint64_t id; /* 0: free. Release when the rest is there; acquire by lookups */
+	_Atomic(void *) handle;
+	uint64_t owner;			 /* id, or 0 */
+	struct id_entry *parent;	 /* the owner's entry while it lives; this and the rest: under the lock */
+	struct id_entry *child;		 /* the last one that it was made the owner of */
+	struct id_entry *before, *after; /* the owner's other children */
+	struct id_entry *same;		 /* next in the bucket of handles; or in the list of free slots */
+	uint64_t generation;		 /* of ids made here: how often the slot was used */
+	_Atomic(void *) kept;
+	void (*gone)(void *data);
+	_Atomic int32_t deferred; /* contexts: the first error of a call that nobody waited for */
+	bool ranges;		  /* it owns some of ranges.h */
+};
+
+struct ids {
+	pthread_mutex_t lock;				 /* for changes */
+	_Atomic(struct id_entry *) chunk[2][IDS_CHUNKS]; /* [0]: the client's slots, [1]: the worker's */
+	struct id_entry **bucket;			 /* by handle and kind */
+	uint32_t buckets, count;
+	struct id_entry *unused; /* slots of the worker's that were used and are free */
+	uint32_t next;		 /* the worker's first slot that was never used */
+	/* Told of each id that goes, before its kept data; without the lock. */
+	void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges);
+	void *owner;
+};
+
+int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges), void *owner);
+void ids_deinit(struct ids *ids);
+
+/* The entry of a live object of this kind, or NULL. KIND_FUNCTION finds kernels as well. */
+struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id);
+/* 0; -EPROTO: malformed or taken; -ENOSPC; -ENOMEM. An owner that is not there (any more) is none. */
+int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
+/* Found, or made: 0 when there is no room. *ret_new says which. */
+uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner, bool *ret_new);
+/* The object and all that it owns go. An id that is not there is no error. */
+void ids_remove(struct ids *ids, uint64_t id);
+void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data));
+
+static inline enum remote_kind ids_kind(uint64_t id)
+{
+	return (enum remote_kind)(id >> 56);
+}

@@ -1,0 +1,87 @@
+/* ids_test.c: lookups, owners, used slots. */
+#include "base/tap.h"
+#include "remote/worker/ids.h"
+#include "wire/call.h"
+
+#include <errno.h>
+
+static int gone_ids, kept_gone;
+
+static void on_gone(void *owner, uint64_t id, void *handle, bool ranges)
+{
+	gone_ids++;
+}
+
+static void on_kept(void *data)
+{
+	kept_gone += *(int *)data;
+}
+
+static void *handle(uintptr_t n)
+{
+	return (void *)n;
+}
+
+static void test_add(struct ids *ids)
+{
+	uint64_t id = CALL_ID(KIND_STREAM, 1, 7);
+
+	is(ids_add(ids, KIND_STREAM, id, handle(100), 0), 0);
+	ok(ids_find(ids, KIND_STREAM, id) && ids_find(ids, KIND_STREAM, id)->handle == handle(100));
+	ok(!ids_find(ids, KIND_EVENT, id));
+	ok(!ids_find(ids, KIND_STREAM, CALL_ID(KIND_STREAM, 2, 7)));
+	is(ids_add(ids, KIND_STREAM, CALL_ID(KIND_STREAM, 2, 7), handle(101), 0), -EPROTO);
+	is(ids_add(ids, KIND_STREAM, CALL_ID(KIND_EVENT, 1, 8), handle(102), 0), -EPROTO);
+	is(ids_add(ids, KIND_STREAM, CALL_ID(KIND_STREAM, 1, CALL_ID_WORKER | 8), handle(102), 0), -EPROTO);
+	is(ids_add(ids, KIND_STREAM, CALL_ID(KIND_STREAM, 1, 0x7fffffff), handle(102), 0), -ENOSPC);
+	is(ids_add(ids, KIND_NONE, 5, handle(102), 0), -EPROTO);
+	ids_remove(ids, id);
+	ok(!ids_find(ids, KIND_STREAM, id));
+	is(ids_add(ids, KIND_EVENT, CALL_ID(KIND_EVENT, 2, 7), handle(103), 0), 0);
+	ids_remove(ids, CALL_ID(KIND_EVENT, 2, 7));
+	ids_remove(ids, 12345);
+}
+
+static void test_owners(struct ids *ids)
+{
+	uint64_t context = CALL_ID(KIND_CONTEXT, 1, 1), module = CALL_ID(KIND_MODULE, 1, 2), kernel;
+	int one = 1;
+	bool is_new;
+
+	gone_ids = kept_gone = 0;
+	is(ids_add(ids, KIND_CONTEXT, context, handle(1), 0), 0);
+	is(ids_add(ids, KIND_MODULE, module, handle(2), context), 0);
+	kernel = ids_name(ids, KIND_KERNEL, handle(3), module, &is_new);
+	ok(kernel & CALL_ID_WORKER && is_new);
+	is(ids_name(ids, KIND_KERNEL, handle(3), module, &is_new), kernel);
+	ok(!is_new);
+	ok(ids_name(ids, KIND_FUNCTION, handle(3), module, &is_new) != kernel);
+	ok(ids_find(ids, KIND_FUNCTION, kernel));
+	ids_keep(ids, kernel, &one, on_kept);
+	for (uint32_t i = 0; i < 5000; i++)
+		if (ids_add(ids, KIND_FUNCTION, CALL_ID(KIND_FUNCTION, 1, 100 + i), handle(1000 + i), module))
+			ok(false);
+	ids_remove(ids, CALL_ID(KIND_FUNCTION, 1, 2100));
+	is(gone_ids, 1);
+	ids_remove(ids, context);
+	is(gone_ids, 5000 + 4);
+	is(kept_gone, 1);
+	ok(!ids_find(ids, KIND_KERNEL, kernel) && !ids_find(ids, KIND_MODULE, module));
+	ok(ids_name(ids, KIND_KERNEL, handle(3), 0, &is_new) != kernel);
+	is(ids->count, 1);
+	/* What is kept of nothing goes at once. */
+	ids_keep(ids, kernel, &one, on_kept);
+	is(kept_gone, 2);
+}
+
+int main(void)
+{
+	struct ids ids;
+
+	tap_begin();
+	ok(!ids_init(&ids, on_gone, NULL));
+	test_add(&ids);
+	test_owners(&ids);
+	ids_deinit(&ids);
+	return tap_end();
+}

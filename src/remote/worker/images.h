@@ -1,0 +1,17 @@
+/*
+ * images.h: the images that have come, by their hash. What is known by its hash is the same for whoever names it, so
+ * the table belongs to the process. Any thread.
+ */
+#pragma once
+
+#include "remote/code.h"
+
+#include <stdbool.h>
+
+struct image;
+
+/* A whole image with this hash, looked after; NULL: there is none. */
+struct image *images_take(const uint8_t hash[SHA256_BYTES], uint64_t bytes);
+void images_give(struct image *image);
+/* Its bundle, aligned to 8. */
+const void *image_data(const struct image *image);

@@ -1,0 +1,54 @@
+/*
+ * inbox.h: whose turn it is to read the client's requests.
+ *
+ * Requests are executed in the order of the ring, by one thread at a time, which has the turn. Who is going to block
+ * gives it away (inbox_yield()) and goes on by itself; another thread, one that sleeps or a new one, then reads on. A
+ * thread that is done with what it had yielded for takes the turn again if it is free, and else sleeps.
+ *
+ * Nobody holds the turn while the ring is empty: all threads without work sleep on the ring's own bell, and the
+ * client's message wakes one of them, whichever it is. So giving the turn away costs no call to the kernel as long as
+ * nothing is there to read.
+ */
+#pragma once
+
+#include "wire/ring.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define INBOX_THREADS 1024u
+
+struct inbox_ops {
+	/* A thread begins: what it executes in, with room for the longest message. NULL: no memory. */
+	void *(*enter)(void *arg, uint8_t **ret_message);
+	void (*leave)(void *arg, void *room);
+	/* Executes the message of `size` bytes that has been copied there. 0, or below 0: the session ends. */
+	int (*execute)(void *arg, void *room, size_t size);
+};
+
+struct inbox {
+	struct ring_end *ring; /* belongs to who has the turn */
+	const struct inbox_ops *ops;
+	void *arg;
+	_Atomic bool turn; /* somebody has it */
+	_Atomic uint32_t idle; /* threads that execute nothing */
+	_Atomic int ended; /* below 0: why; the first reason stays */
+	pthread_mutex_t lock;
+	pthread_cond_t left;
+	uint32_t threads; /* guarded by `lock` */
+};
+
+void inbox_init(struct inbox *inbox, struct ring_end *ring, const struct inbox_ops *ops, void *arg);
+/*
+ * This thread takes part until the session ends. -EPIPE: the client closed it or is dead; -EPROTO: it broke the rules;
+ * -ENOMEM; or what execute() said. Other threads may still be executing.
+ */
+int inbox_run(struct inbox *inbox);
+/* The session ends: every thread leaves when it is done with its request. Any thread, several times. */
+void inbox_end(struct inbox *inbox, int why);
+/* After inbox_run(): waits until no other thread is left. */
+void inbox_deinit(struct inbox *inbox);
+
+/* In execute(): the turn is given away. False: there is no other thread that could take it, it is kept. */
+bool inbox_yield(struct inbox *inbox);

@@ -1,0 +1,224 @@
+/*
+ * main.c: mete-worker, which executes the calls of one client and ends with it.
+ *
+ * meted starts workers that wait (--wait) and hands clients to them. By hand, for trying out: --listen waits for one
+ * client at a socket of its own, outside any sandbox, and runs under the grant of METE_SOCKET when that is set, else
+ * without a limit.
+ */
+#include "remote/blas/blas_worker.h"
+#include "remote/worker/driver.h"
+#include "remote/worker/hand.h"
+#include "remote/worker/sandbox.h"
+#include "remote/worker/serve.h"
+#include "remote/worker/warm.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
+
+static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--ready-fd N]\n"
+			   "Executes the calls of one client on the driver; meted starts workers by itself.\n"
+			   "\n"
+			   "  --listen PATH    wait at this unix socket for one client\n"
+			   "  --driver FILE    the driver library; default: mete's shim, which uses METE_DRIVER\n"
+			   "                   under the grant of METE_SOCKET\n"
+			   "  --ready-fd N     write one byte to descriptor N, and close it, when the socket listens\n"
+			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for a client\n"
+			   "  --nodes          with --wait: the driver speaks to device nodes\n";
+
+struct options {
+	const char *listen, *driver, *wait;
+	int ready_fd;
+	bool nodes;
+};
+
+static int complain(const char *text)
+{
+	fprintf(stderr, "mete-worker: %s\n", text);
+	return EXIT_TROUBLE;
+}
+
+static int read_options(struct options *o, int argc, char **argv)
+{
+	static const struct option long_options[] = { { "listen", required_argument, NULL, 'l' },
+						      { "driver", required_argument, NULL, 'd' },
+						      { "ready-fd", required_argument, NULL, 'r' },
+						      { "wait", required_argument, NULL, 'w' },
+						      { "nodes", no_argument, NULL, 'n' },
+						      { "help", no_argument, NULL, 'h' },
+						      { 0 } };
+	int option;
+
+	*o = (struct options){ .ready_fd = -1 };
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
+		if (option == 'l')
+			o->listen = optarg;
+		else if (option == 'd')
+			o->driver = optarg;
+		else if (option == 'r')
+			o->ready_fd = atoi(optarg);
+		else if (option == 'w')
+			o->wait = optarg;
+		else if (option == 'n')
+			o->nodes = true;
+		else if (option == 'h')
+			return fputs(help, stdout), 0;
+		else
+			return EXIT_USAGE;
+	}
+	if (!o->listen != !o->wait && optind == argc)
+		return -1;
+	complain("it wants --listen PATH, or --wait DEVICES (mete-worker --help)");
+	return EXIT_USAGE;
+}
+
+static int start_driver(const struct options *o, struct cuda_table *driver)
+{
+	char path[PATH_MAX] = "", why[PATH_MAX + 256];
+	CUresult r;
+
+	if (o->driver)
+		snprintf(path, sizeof(path), "%s", o->driver);
+	else if (!driver_find_shim(path, sizeof(path)))
+		return complain("mete's shim (shim/libcuda.so.1) is not beside it: install mete whole, or set "
+				"METE_LIBDIR");
+	if (!driver_open(path, driver, why, sizeof(why)))
+		return complain(why);
+	r = driver->cuInit(0);
+	if (r == CUDA_SUCCESS)
+		return 0;
+	snprintf(why, sizeof(why), "the driver does not start: CUDA error %d", (int)r);
+	return complain(why);
+}
+
+/* Value: a client's socket, or -1. */
+static int wait_for_client(const struct options *o)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), client = -1;
+
+	if (strlen(o->listen) >= sizeof(address.sun_path)) {
+		complain("--listen: the path is too long for a socket");
+		return -1;
+	}
+	strcpy(address.sun_path, o->listen);
+	unlink(o->listen);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1)) {
+		complain(strerror(errno));
+		return -1;
+	}
+	if (o->ready_fd >= 0) {
+		ssize_t n = write(o->ready_fd, "\n", 1);
+
+		(void)n; /* who waited has gone */
+		close(o->ready_fd);
+	}
+	while (client < 0 && ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR))
+		;
+	close(fd);
+	unlink(o->listen);
+	return client;
+}
+
+static int listen_by_hand(const struct options *o)
+{
+	static struct cuda_table driver;
+	static struct wall wall;
+	int r = start_driver(o, &driver), client;
+
+	if (r)
+		return r;
+	forward_libraries_open();
+	client = wait_for_client(o);
+	if (client < 0)
+		return EXIT_TROUBLE;
+	r = serve_prepare(&wall);
+	if (r)
+		return complain(strerror(-r));
+	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL) : EXIT_TROUBLE;
+}
+
+/* Everything that needs files, sockets or privileges; then nothing does any more. */
+static bool make_ready(struct warm *warm, struct wall *wall, const struct options *o, char *why, size_t why_bytes)
+{
+	int r;
+
+	if (!warm_up(warm, o->wait, why, why_bytes))
+		return false;
+	forward_libraries_open();
+	r = serve_prepare(wall);
+	if (r || listen(WORKER_LISTEN_FD, 8)) {
+		snprintf(why, why_bytes, "the shared memory cannot be made: %s", strerror(r ? -r : errno));
+		return false;
+	}
+	setenv("METE_SOCKET", WORKER_SOCKET, 1);
+	setenv("METE_LOG", "stderr", 1);
+	/* Until here it goes with meted; from here it sees meted's end by the connection, and outlives it with a
+	 * client. */
+	prctl(PR_SET_PDEATHSIG, 0);
+	return sandbox_enter(o->nodes, why, why_bytes);
+}
+
+static int refuse(int client, const char *grant, CUresult r)
+{
+	if (r == CUDA_ERROR_OUT_OF_MEMORY)
+		wall_refuse(client, WALL_FULL,
+			    "grant %s has no room for a context: end other programs under it, or give it more memory",
+			    grant);
+	else
+		wall_refuse(client, WALL_NO_DEVICE, "grant %s: the driver does not start: CUDA error %d", grant,
+			    (int)r);
+	return EXIT_TROUBLE;
+}
+
+static int wait_for_meted(const struct options *o)
+{
+	static struct warm warm;
+	static struct wall wall;
+	struct worker_word word;
+	char why[256];
+	int client;
+	CUresult r;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!make_ready(&warm, &wall, o, why, sizeof(why))) {
+		hand_ready(why);
+		return complain(why);
+	}
+	if (!hand_ready(NULL))
+		return EXIT_TROUBLE;
+	client = hand_wait(&word);
+	if (client < 0)
+		return 0;
+	word.grant[sizeof(word.grant) - 1] = 0;
+	if (!serve_hear(client))
+		return EXIT_TROUBLE;
+	r = warm_take(&warm);
+	if (r != CUDA_SUCCESS)
+		return refuse(client, word.grant, r);
+	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	int r = read_options(&o, argc, argv);
+
+	if (r >= 0)
+		return r;
+	signal(SIGPIPE, SIG_IGN);
+	r = o.wait ? wait_for_meted(&o) : listen_by_hand(&o);
+	/* Not exit(): threads of the driver's may be at work. */
+	fflush(NULL);
+	_exit(r);
+}

@@ -1,0 +1,13 @@
+/* memory.h: device memory and pinned memory of the session, for the handlers beside memory.c. */
+#pragma once
+
+#include "remote/worker/worker.h"
+
+/* Whether [at, at + bytes) may be given to the driver as device memory: the session's, or its part of the arena. */
+bool memory_good(struct work *work, CUdeviceptr at, uint64_t bytes);
+/* What is answered for an address that is not: the context's own error if it has one. */
+CUresult memory_bad(struct work *work);
+
+/* CALL_PIN, CALL_UNPIN */
+int memory_pin(struct work *work);
+int memory_unpin(struct work *work);

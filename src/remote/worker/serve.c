@@ -1,0 +1,91 @@
+/* serve.c: see serve.h. */
+#include "remote/worker/serve.h"
+
+#include "cuda_remote.h"
+#include "remote/worker/guard.h"
+#include "remote/worker/output.h"
+#include "remote/worker/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define HELLO_MS 5000
+
+static bool relayed; /* the client is a relay: bytes that its program is to see have to be sent */
+
+int serve_prepare(struct wall *wall)
+{
+	struct wall_shape shape = { 0 };
+
+	return wall_make(wall, &shape);
+}
+
+/* As lists of processes show it: the client's own name. */
+static void take_name(const struct wall_hello *hello)
+{
+	char name[sizeof(hello->command)];
+
+	memcpy(name, hello->command, sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	for (char *p = name; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	if (*name)
+		prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+bool serve_hear(int client)
+{
+	struct wall_hello hello;
+	int r = wall_receive_hello(client, CUDA_REMOTE_FINGERPRINT, &hello, HELLO_MS);
+
+	if (r > 0) {
+		wall_refuse(client, (enum wall_status)r,
+			    r == WALL_WRONG_VERSION ? "the client and this worker are of different versions: install "
+						      "both from one release"
+						    : "this is no client of mete");
+		return false;
+	}
+	if (r)
+		return false;
+	take_name(&hello);
+	relayed = hello.flags & WALL_RELAYED;
+	return true;
+}
+
+static int let_in(struct wall *wall, int client, const char *grant)
+{
+	struct wall_welcome more = { .flags = relayed ? 0 : WALL_COHERENT, .fingerprint = CUDA_REMOTE_FINGERPRINT };
+
+	gethostname(more.server, sizeof(more.server) - 1);
+	snprintf(more.grant, sizeof(more.grant), "%s", grant);
+	return wall_welcome(wall, client, &more);
+}
+
+int serve(struct wall *wall, const struct cuda_table *driver, int client, const char *grant, int control,
+	  void (*on_control)(void *))
+{
+	static struct worker worker;
+	static struct guard guard;
+	int r = session_init(&worker, driver, wall);
+
+	if (!r)
+		r = let_in(wall, client, grant);
+	guard = (struct guard){
+		.client = client, .process = wall->bell.pidfd, .control = control, .on_control = on_control
+	};
+	if (!r)
+		r = guard_start(&guard);
+	wall->bell.watched = !r;
+	if (!r)
+		r = output_start(&worker);
+	if (!r)
+		r = session_run(&worker);
+	if (r && r != -EPIPE && r != -ECONNRESET)
+		worker_log("the session ends: %s", r == -EPROTO ? "the client sent what makes no sense" : strerror(-r));
+	wall_close(wall);
+	return r && r != -EPIPE;
+}

@@ -1,0 +1,132 @@
+/* warm.c: see warm.h. */
+#include "remote/worker/warm.h"
+
+#include "remote/worker/driver.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "GPU-xxxxxxxx-xxxx-..." as bytes. False: it is none. */
+static bool read_uuid(const char *text, size_t length, uint8_t ret[16])
+{
+	unsigned int n = 0;
+
+	for (size_t i = 4; i < length && n < 32; i++) {
+		int digit = text[i] >= '0' && text[i] <= '9'   ? text[i] - '0'
+			    : text[i] >= 'a' && text[i] <= 'f' ? text[i] - 'a' + 10
+							       : -1;
+
+		if (text[i] == '-')
+			continue;
+		if (digit < 0)
+			return false;
+		ret[n / 2] = (uint8_t)(n % 2 ? ret[n / 2] << 4 | digit : digit);
+		n++;
+	}
+	return n == 32;
+}
+
+static bool is_device(const struct cuda_table *driver, CUdevice device, const uint8_t wanted[16])
+{
+	CUuuid uuid;
+
+	if (driver->cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS &&
+	    driver->cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
+		return false;
+	return !memcmp(uuid.bytes, wanted, 16);
+}
+
+static bool find_device(const struct cuda_table *driver, const uint8_t wanted[16], CUdevice *ret)
+{
+	int count = 0;
+
+	if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (driver->cuDeviceGet(ret, i) == CUDA_SUCCESS && is_device(driver, *ret, wanted))
+			return true;
+	return false;
+}
+
+static bool make_contexts(struct warm *warm, const char *devices, char *why, size_t why_bytes)
+{
+	CUcontext context;
+	uint8_t uuid[16];
+	CUresult r;
+
+	for (const char *p = devices; *p; p += strspn(p, ",")) {
+		size_t length = strcspn(p, ",");
+
+		if (warm->count == WARM_DEVICES || !read_uuid(p, length, uuid) ||
+		    !find_device(&warm->driver, uuid, &warm->device[warm->count])) {
+			snprintf(why, why_bytes, "device %.*s is not there", (int)length, p);
+			return false;
+		}
+		r = warm->driver.cuDevicePrimaryCtxRetain(&context, warm->device[warm->count]);
+		if (r != CUDA_SUCCESS) {
+			snprintf(why, why_bytes, "no context can be made on device %.*s: CUDA error %d", (int)length, p,
+				 (int)r);
+			return false;
+		}
+		warm->count++;
+		p += length;
+	}
+	return true;
+}
+
+/* The library that the shim asks what the process holds: it opens files when it starts. */
+static void start_nvml(void)
+{
+	const char *path = getenv("METE_NVML");
+	void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	int (*init)(void) = NULL;
+
+	if (library)
+		*(void **)&init = dlsym(library, "nvmlInit_v2");
+	if (init)
+		init();
+}
+
+bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes)
+{
+	const char *path = getenv("METE_DRIVER");
+	char shim[PATH_MAX];
+	CUresult r;
+
+	memset(warm, 0, sizeof(*warm));
+	if (!path || !*path || !driver_open(path, &warm->driver, why, why_bytes)) {
+		if (!path || !*path)
+			snprintf(why, why_bytes, "METE_DRIVER names no driver");
+		return false;
+	}
+	if (!driver_find_shim(shim, sizeof(shim)) || !driver_open(shim, &warm->shim, why, why_bytes)) {
+		snprintf(why, why_bytes, "the shim is not beside mete-worker: install mete whole");
+		return false;
+	}
+	setenv("METE_SOFT_SEALED", "1", 1); /* the software device keeps open what it needs later */
+	r = warm->driver.cuInit(0);
+	if (r != CUDA_SUCCESS) {
+		snprintf(why, why_bytes, "the driver does not start: CUDA error %d", (int)r);
+		return false;
+	}
+	start_nvml();
+	return make_contexts(warm, devices, why, why_bytes);
+}
+
+CUresult warm_take(struct warm *warm)
+{
+	CUresult r = warm->shim.cuInit(0);
+	CUcontext context;
+	CUdevice device;
+
+	for (unsigned int i = 0; i < warm->count && r == CUDA_SUCCESS; i++) {
+		r = warm->shim.cuDeviceGet(&device, (int)i);
+		if (r == CUDA_SUCCESS)
+			r = warm->shim.cuDevicePrimaryCtxRetain(&context, device);
+	}
+	return r;
+}

@@ -1,0 +1,126 @@
+/*
+ * ring.h: a one-way queue of messages in memory that two sides share.
+ *
+ * Bytes in a power-of-two buffer; positions only grow. One side writes, the other reads; several threads of one side
+ * take turns by a lock of their own. A message lies in one piece: where it would wrap, a filler goes before it. What is
+ * in the shared memory is the other side's to change at any instant, so each side keeps its own position and the
+ * capacity in private memory, checks every position it reads, and the reader copies a message out before it looks at
+ * it. A position that cannot be is -EPROTO, for good. Nothing in the area is a pointer.
+ *
+ * Waiting: a short spin where that makes waits shorter, then the doorbell. The sleeper raises the lowest bit of
+ * `..._waits` and looks again; the other side publishes its position, then looks at that bit, and who sees it clears
+ * it and wakes: one of the two sees the other. The bits above it count how often it was
+ * raised, so that a sleeper that comes late finds another value. The
+ * bell is a futex on the shared word, or a hook where the two sides have no futex in common. Every sleep ends after
+ * RING_PATIENCE_NS at the latest, to ask `alive`: so the death of the other side at any instruction is known within a
+ * second, whatever it had begun.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RING_ALIGN 8u
+#define RING_LEAST_BYTES 4096u /* capacities are powers of two from here ... */
+#define RING_MOST_BYTES (1u << 30) /* ... to here */
+#define RING_PATIENCE_NS 200000000u
+#define RING_FOREVER UINT64_MAX
+
+/* In the shared memory; one cache line for what each side writes. */
+struct ring_shared {
+	_Alignas(64) uint64_t written; /* by the writer: seq_cst; the reader: acquire */
+	uint32_t reader_waits; /* raised by the reader before it sleeps, cleared by the writer, which then wakes it */
+	uint32_t closed; /* either side: no more will come */
+	_Alignas(64) uint64_t taken; /* by the reader: seq_cst; the writer: acquire */
+	uint32_t writer_waits; /* as reader_waits, the other way round */
+	uint32_t unused;
+	_Alignas(64) uint8_t bytes[];
+};
+
+struct ring_doorbell {
+	/* Sleeps while *word == value, RING_PATIENCE_NS or `ns` at most, whichever is less. May return early. */
+	void (*wait)(struct ring_doorbell *bell, uint32_t *word, uint32_t value, uint64_t ns);
+	/* Wakes one (or all) of those who sleep on the word, on either side. */
+	void (*wake)(struct ring_doorbell *bell, uint32_t *word, bool all);
+	/* Whether the other side lives. Any thread. */
+	bool (*alive)(struct ring_doorbell *bell);
+};
+
+/*
+ * Whether waits begin with a spin. It helps when the other side runs and answers soon; it harms when the other side
+ * wants the processor that spins. So now and then some waits are made the other way, and the way that had the shorter
+ * ones is kept; sleeping, unless spinning is better by a quarter.
+ */
+struct ring_spin {
+	bool never, on, trial;
+	uint32_t count; /* of waits: up to the next trial, or of this one */
+	uint32_t interval; /* between trials; doubles while they change nothing */
+	uint64_t since; /* when the wait that is going on began; 0: none is */
+	uint64_t mean_ns; /* of waits the present way; long ones count as RING_LONG_WAIT_NS */
+	uint64_t trial_ns; /* sum, of this trial's */
+};
+
+#define RING_LONG_WAIT_NS 50000u
+
+/* One side's end; private memory. */
+struct ring_end {
+	struct ring_shared *shared;
+	struct ring_doorbell *bell;
+	uint64_t at; /* own position: written or taken */
+	uint64_t other; /* the other side's, as last seen */
+	uint64_t told; /* reader: what the writer knows of `at`; it lags by an eighth of the capacity at most */
+	struct ring_spin spin;
+	uint32_t capacity; /* of bytes[], a power of two */
+	uint32_t filler; /* writer: bytes of filler before the message begun */
+	uint32_t held; /* reader: what the message that was given out takes */
+	bool bad; /* the other side broke the rules */
+};
+
+/* What a ring of this capacity takes in shared memory. */
+size_t ring_area_bytes(uint32_t capacity);
+/* The longest message: a quarter of the capacity, less 8 bytes. */
+size_t ring_longest(uint32_t capacity);
+/* Both sides: `shared` is all zero at first. Starts at position 0. */
+void ring_attach(struct ring_end *end, struct ring_shared *shared, uint32_t capacity, struct ring_doorbell *bell);
+
+/*
+ * Writer: room for a message of at most `size` bytes (<= ring_longest), aligned to RING_ALIGN; waits for it.
+ * 0; -EPIPE: the other side is gone or the ring is closed; -EPROTO; -EMSGSIZE.
+ */
+int ring_begin(struct ring_end *end, size_t size, void **ret_at);
+/* The same, for at most `ns`. Value: 1 there is room; 0 not in this time; or as above. */
+int ring_begin_within(struct ring_end *end, size_t size, uint64_t ns, void **ret_at);
+/* Publishes what was begun: `size` bytes, at most what was asked for; 0 publishes nothing. Wakes the reader. */
+void ring_commit(struct ring_end *end, size_t size);
+/* The same without waking; ring_wake() does it for several at once. */
+void ring_commit_quiet(struct ring_end *end, size_t size);
+void ring_wake(struct ring_end *end);
+
+/*
+ * Reader: the next message, where it lies (the other side can still change it: copy it first). Waits for at most `ns`:
+ * 0 only looks. Value: 1 there is one; 0 none came; -EPIPE: closed or dead, and nothing is left to read; -EPROTO.
+ */
+int ring_next(struct ring_end *end, const void **ret_at, size_t *ret_size, uint64_t ns);
+/* Gives back what ring_next() gave. Wakes the writer if it waits for room. */
+void ring_release(struct ring_end *end);
+
+/*
+ * Several threads that take turns as the reader sleep by these two instead, without holding the turn. Whoever has the
+ * turn raises, looks once more with ring_next(0), and gives the turn up; a thread without the turn reads the value with
+ * ring_bell(), then looks whether the turn is free. Each sleeps with its value, and wakes when the writer woke it or
+ * the value is not up to date any more.
+ */
+uint32_t ring_raise(struct ring_end *end);
+/* With the turn: spins as long as a wait of ring_next() would. Value: whether something came. */
+bool ring_spin(struct ring_end *end);
+uint32_t ring_bell(const struct ring_end *end);
+void ring_sleep(struct ring_end *end, uint32_t value, uint64_t ns);
+/* Takes it back: there was something after all. */
+void ring_lower(struct ring_end *end);
+/* Wakes one that sleeps, as the writer would. */
+void ring_nudge(struct ring_end *end);
+
+/* Either side, any thread: nothing more will be written or read; wakes everybody. What was published can be read. */
+void ring_close(struct ring_end *end);
+bool ring_closed(const struct ring_end *end);

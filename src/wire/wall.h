@@ -1,0 +1,156 @@
+/*
+ * wall.h: how a client of a worker (or of a relay, which stands in for one) begins: the memory both share, the
+ * handshake.
+ *
+ * One SOCK_SEQPACKET unix socket; a client connects, sends WALL_HELLO, gets WALL_WELCOME with the descriptors of the
+ * shared memory, and from then on everything goes through the rings. The socket stays open for as long as the session:
+ * its end is the death of the other side. Between two virtual machines that share memory there is no socket and no
+ * descriptor: the same structures lie at the beginning of the shared area, and a doorbell hook (ring.h) takes the place
+ * of the futex; that is why nothing here or in the area is a pointer.
+ *
+ *   control area  struct wall_area: its header, then the two rings (requests, replies)
+ *   arena         bytes that messages refer to by offset; the client alone gives out its parts:
+ *                   [0, 4096)                 the board: words that one side writes and the other reads
+ *                   [in_offset, +in_bytes)    staging of what goes to the device; registered with the driver by the
+ *                                             worker
+ *                   [out_offset, +out_bytes)  staging of what comes back; the same
+ *                   [heap_offset, end)        pinned host memory of the program, by the page; sparse
+ *
+ * Both are made by the worker (or relay) and sealed against any change of size, so neither side can be made to fault.
+ * The two ends of a network connection have arenas of the same size, and the relay makes parts of one equal to the
+ * other as the messages' payload words say.
+ *
+ * A side: wall_make(), wall_receive_hello(), wall_welcome() or wall_refuse() by the worker; wall_connect() by the
+ * client. errno is left as it was by all that the client calls.
+ */
+#pragma once
+
+#include "wire/ring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WALL_VERSION 1u
+#define WALL_MAGIC 0x6d657465u /* "mete" */
+
+enum wall_status {
+	WALL_OK = 0,
+	WALL_WRONG_VERSION, /* of this handshake, or another fingerprint of the API */
+	WALL_BAD, /* malformed */
+	WALL_FULL, /* no worker to be had: too many clients, or the quota leaves no room */
+	WALL_REFUSED, /* not allowed, by name or by key */
+	WALL_UNREACHABLE, /* relay: no such server, or the line was lost */
+	WALL_NO_DEVICE, /* the grant's device is gone, or the driver does not start */
+};
+
+enum wall_flag {
+	/* the worker sees the arena itself: no payload has to travel, host memory can be mapped */
+	WALL_COHERENT = 1 << 0,
+	WALL_NO_FUTEX = 1 << 1, /* the other side cannot be woken by futex */
+	WALL_RELAYED = 1 << 2,	/* hello: of a relay, whose program does not see this arena: it is not coherent */
+};
+
+struct wall_hello {
+	uint32_t magic, version;
+	uint32_t fingerprint; /* CUDA_REMOTE_FINGERPRINT of the client */
+	uint32_t flags;
+	int32_t pid; /* as the client sees it; for people to read, decides nothing */
+	char command[32]; /* /proc/self/comm */
+	char name[64]; /* relay only: which of a server's offers; "" the default one */
+};
+
+struct wall_welcome { /* with two descriptors when the status is WALL_OK: the control area, the arena */
+	uint32_t magic, version;
+	uint32_t status; /* enum wall_status */
+	uint32_t fingerprint;
+	uint32_t flags; /* enum wall_flag */
+	uint32_t ring_bytes; /* capacity of each of the two rings, a power of two */
+	uint64_t arena_bytes;
+	uint64_t in_offset, in_bytes, out_offset, out_bytes, heap_offset;
+	uint64_t base; /* where the worker has mapped the arena; the client maps it there too if it can */
+	char grant[64];
+	char server[64]; /* host name, for people to read */
+	char text[256]; /* what went wrong and the remedy: one line */
+};
+
+/* Words of the board, at these byte offsets of the arena. */
+/* uint64_t: payloads up to this serial are in the worker's arena (not coherent only) */
+#define WALL_BOARD_ARRIVED 0u
+/*
+ * uint32_t: how many threads of the worker sleep on the low half of ARRIVED by futex. Raised before they look at
+ * ARRIVED once more; the relay stores ARRIVED, then looks here, and wakes them all.
+ */
+#define WALL_BOARD_WAITERS 8u
+
+#define WALL_AREA_BYTES 4096u /* the header of the control area; the rings follow */
+
+/* Begins the control area. Written by its maker; the other side looks at it where there is no welcome to look at. */
+struct wall_area {
+	uint32_t magic, version, fingerprint, flags;
+	uint32_t ring_bytes, unused;
+	uint64_t requests_offset, replies_offset; /* of the struct ring_shared, in the control area */
+};
+
+/* The end of the other side, and how it is woken. */
+struct wall_bell {
+	struct ring_doorbell bell;
+	int socket, pidfd; /* -1: none */
+	uint64_t device, inode; /* what `socket` is, unless the program closed it under us */
+	/* Another thread ends this process when the other side ends: no sleep needs an end, nor a timer for it. */
+	bool watched;
+};
+
+/* One side of a session. It is not moved: its rings know where its bell is. */
+struct wall {
+	struct wall_bell bell;
+	uint8_t *control, *arena; /* NULL: not there */
+	uint64_t control_bytes, arena_bytes;
+	int control_fd, arena_fd; /* worker: until the client has them; else -1 */
+	struct wall_welcome welcome; /* checked */
+	struct ring_end requests, replies;
+};
+
+/* Zero is a good value for each: the default. */
+struct wall_shape {
+	uint32_t ring_bytes, flags; /* enum wall_flag */
+	uint64_t in_bytes, out_bytes, heap_bytes; /* multiples of the page */
+};
+
+/* Client
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Connects, says hello, takes the memory over: the arena at the worker's own address when that is free here. 0; above
+ * 0: refused, an enum wall_status with ret->welcome.text; -errno: no such socket, nobody answers in time, malformed.
+ */
+int wall_connect(struct wall *ret, const char *path, const struct wall_hello *hello, unsigned int timeout_ms);
+/* The same over a socket that is connected, taken over: for a process that has no files. */
+int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hello *hello, unsigned int timeout_ms);
+
+/* Worker, relay
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* The shared memory; there may be no client yet. 0 or -errno. */
+int wall_make(struct wall *ret, const struct wall_shape *shape);
+/* What a connected client says. 0; above 0: refuse it so (enum wall_status); -errno: it went away, or said nothing. */
+int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms);
+/*
+ * Lets the client in. Takes the socket over when this succeeds. `more`: grant, server, base and flags of the welcome;
+ * the rest is filled in here. 0 or -errno.
+ */
+int wall_welcome(struct wall *wall, int socket, const struct wall_welcome *more);
+/* Tells a client why not, in one line. The caller closes the socket. */
+__attribute__((format(printf, 3, 4))) void wall_refuse(int socket, enum wall_status status, const char *fmt, ...);
+
+/* Both
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+/* Closes the rings, which the other side learns at once, and gives back what is held. */
+void wall_close(struct wall *wall);
+/* In a child after fork(): gives back what is held and says nothing. */
+void wall_abandon(struct wall *wall);
+/* [offset, offset + bytes) of the arena, or NULL when it is not all in it. */
+void *wall_arena(const struct wall *wall, uint64_t offset, uint64_t bytes);
+/* The futex of this machine, or naps where the flags have WALL_NO_FUTEX; `alive` looks at the socket and the pidfd. */
+void wall_bell_init(struct wall_bell *bell, uint32_t flags);

@@ -1,0 +1,273 @@
+/* wall_connect.c: the client's half of the handshake, see wall.h. Nothing that the other side says is believed. */
+#include "wire/wall.h"
+#include "wire/wall_fd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#define PAGE 4096u
+#define PATIENCE_NAP_NS 5000000
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW 4
+#endif
+
+static uint64_t now_ms(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static long kernel(long r)
+{
+	return r < 0 ? -errno : r;
+}
+
+/* A high number, where programs rarely look. */
+static int move_high(int fd)
+{
+	struct rlimit limit = { 0 };
+	long least, high;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return fd;
+	least = limit.rlim_cur > 4096 ? 3072 : (long)limit.rlim_cur * 3 / 4;
+	high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least);
+	if (high < 0)
+		return fd;
+	wall_fd_close(fd);
+	return (int)high;
+}
+
+static int wait_readable(int fd, uint64_t until_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t now;
+	long r;
+
+	for (;;) {
+		now = now_ms();
+		if (now >= until_ms)
+			return -ETIMEDOUT;
+		r = kernel(syscall(SYS_ppoll, &p, 1,
+				   &(struct timespec){ (time_t)((until_ms - now) / 1000),
+						       (long)((until_ms - now) % 1000) * 1000000 },
+				   NULL, 0));
+		if (r > 0)
+			return 0;
+		if (r < 0 && r != -EINTR)
+			return (int)r;
+	}
+}
+
+/* A listener whose queue is full answers -EAGAIN: asked again until the time is over. */
+static int connect_to(const char *path, uint64_t until_ms)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(path);
+	long fd, r;
+
+	if (!length || length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length + 1);
+	fd = kernel(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (fd < 0)
+		return (int)fd;
+	for (;;) {
+		r = kernel(
+			syscall(SYS_connect, (int)fd, &address, offsetof(struct sockaddr_un, sun_path) + length + 1));
+		if (!r)
+			return move_high((int)fd);
+		if ((r != -EAGAIN && r != -EINTR) || now_ms() >= until_ms)
+			break;
+		syscall(SYS_nanosleep, &(struct timespec){ 0, PATIENCE_NAP_NS }, NULL);
+	}
+	wall_fd_close((int)fd);
+	return r == -EAGAIN ? -ETIMEDOUT : (int)r;
+}
+
+/* One packet with at most two descriptors; fds[] is -1 where none came. */
+static int receive_welcome(int socket, struct wall_welcome *ret, int fds[2])
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control = { 0 };
+	struct iovec io = { ret, sizeof(*ret) };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
+	long n = kernel(syscall(SYS_recvmsg, socket, &m, MSG_CMSG_CLOEXEC));
+	struct cmsghdr *c;
+
+	if (n < 0)
+		return (int)n;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+			size_t got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+			memcpy(fds, CMSG_DATA(c), (got < 2 ? got : 2) * sizeof(int));
+		}
+	if (!n)
+		return -ECONNRESET;
+	if (n >= (long)offsetof(struct wall_welcome, status) && ret->magic == WALL_MAGIC &&
+	    ret->version != WALL_VERSION)
+		return WALL_WRONG_VERSION;
+	return n == sizeof(*ret) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 0 : -EPROTO;
+}
+
+static bool part_good(uint64_t offset, uint64_t bytes, uint64_t least, uint64_t most)
+{
+	uint64_t end;
+
+	return !(offset % PAGE) && !(bytes % PAGE) && offset >= least && !__builtin_add_overflow(offset, bytes, &end) &&
+	       end <= most;
+}
+
+static bool welcome_good(const struct wall_welcome *w)
+{
+	return w->ring_bytes >= RING_LEAST_BYTES && w->ring_bytes <= RING_MOST_BYTES &&
+	       !(w->ring_bytes & (w->ring_bytes - 1)) && !(w->arena_bytes % PAGE) &&
+	       w->arena_bytes <= (UINT64_C(1) << 46) && part_good(w->in_offset, w->in_bytes, PAGE, w->arena_bytes) &&
+	       part_good(w->out_offset, w->out_bytes, w->in_offset + w->in_bytes, w->arena_bytes) &&
+	       part_good(w->heap_offset, 0, w->out_offset + w->out_bytes, w->arena_bytes);
+}
+
+/* The file can be neither shorter than it is to be, nor become so. */
+static bool sealed(int fd, uint64_t bytes)
+{
+	struct stat st;
+	long seals = syscall(SYS_fcntl, fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
+	       syscall(SYS_fstat, fd, &st) == 0 && (uint64_t)st.st_size == bytes;
+}
+
+static int map_both(struct wall *wall, int control, int arena)
+{
+	const struct wall_welcome *w = &wall->welcome;
+	void *at;
+
+	wall->control_bytes = WALL_AREA_BYTES + 2 * (uint64_t)ring_area_bytes(w->ring_bytes);
+	wall->control_bytes = (wall->control_bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	wall->arena_bytes = w->arena_bytes;
+	if (!sealed(control, wall->control_bytes) || !sealed(arena, wall->arena_bytes))
+		return -EPROTO;
+	at = mmap(NULL, wall->control_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, control, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	wall->control = at;
+	at = MAP_FAILED;
+	if (w->base && !(w->base % PAGE))
+		at = mmap((void *)(uintptr_t)w->base, wall->arena_bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
+	if (at == MAP_FAILED)
+		at = mmap(NULL, wall->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	wall->arena = at;
+	return 0;
+}
+
+static int enter(struct wall *wall, const int fds[2])
+{
+	const struct wall_welcome *w = &wall->welcome;
+	int r;
+
+	if (fds[0] < 0 || fds[1] < 0 || !welcome_good(w))
+		return -EPROTO;
+	r = map_both(wall, fds[0], fds[1]);
+	if (r < 0)
+		return r;
+	ring_attach(&wall->requests, (struct ring_shared *)(void *)(wall->control + WALL_AREA_BYTES), w->ring_bytes,
+		    &wall->bell.bell);
+	ring_attach(&wall->replies,
+		    (struct ring_shared *)(void *)(wall->control + WALL_AREA_BYTES + ring_area_bytes(w->ring_bytes)),
+		    w->ring_bytes, &wall->bell.bell);
+	return 0;
+}
+
+static int shake(struct wall *wall, const struct wall_hello *hello, uint64_t until_ms, int fds[2])
+{
+	struct wall_welcome *w = &wall->welcome;
+	int fd = wall->bell.socket;
+	long r;
+
+	r = kernel(syscall(SYS_sendto, fd, hello, sizeof(*hello), MSG_NOSIGNAL, NULL, 0));
+	if (r >= 0)
+		r = wait_readable(fd, until_ms);
+	if (r >= 0)
+		r = receive_welcome(fd, w, fds);
+	if (r < 0)
+		return (int)r;
+	w->grant[sizeof(w->grant) - 1] = w->server[sizeof(w->server) - 1] = w->text[sizeof(w->text) - 1] = 0;
+	if (r > 0)
+		return (int)r;
+	if (w->magic != WALL_MAGIC)
+		return -EPROTO;
+	if (w->status != WALL_OK)
+		return (int)(w->status <= WALL_NO_DEVICE ? w->status : WALL_BAD);
+	if (w->fingerprint != hello->fingerprint)
+		return WALL_WRONG_VERSION;
+	/* The bell that the flags ask for; the socket is the same. */
+	struct wall_bell old = wall->bell;
+
+	wall_bell_init(&wall->bell, w->flags);
+	wall->bell.socket = old.socket;
+	wall->bell.device = old.device;
+	wall->bell.inode = old.inode;
+	return enter(wall, fds);
+}
+
+/* `socket`: taken over; -errno when there is none. */
+static int enter_by(struct wall *ret, int socket, const struct wall_hello *hello, uint64_t until_ms)
+{
+	int fds[2] = { -1, -1 }, r = socket;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->control_fd = ret->arena_fd = -1;
+	wall_bell_init(&ret->bell, 0);
+	if (socket >= 0) {
+		ret->bell.socket = socket;
+		wall_fd_identify(socket, &ret->bell.device, &ret->bell.inode);
+		r = shake(ret, hello, until_ms, fds);
+	}
+	wall_fd_close(fds[0]);
+	wall_fd_close(fds[1]);
+	if (r)
+		wall_abandon(ret);
+	return r;
+}
+
+int wall_connect(struct wall *ret, const char *path, const struct wall_hello *hello, unsigned int timeout_ms)
+{
+	uint64_t until_ms = now_ms() + timeout_ms;
+	int saved = errno, r;
+
+	r = enter_by(ret, connect_to(path, until_ms), hello, until_ms);
+	errno = saved;
+	return r;
+}
+
+int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hello *hello, unsigned int timeout_ms)
+{
+	int saved = errno, r;
+
+	r = enter_by(ret, take_socket, hello, now_ms() + timeout_ms);
+	errno = saved;
+	return r;
+}

@@ -1,0 +1,39 @@
+/*
+ * worker.h: what meted and a worker process say to each other.
+ *
+ * meted starts a worker with a connected SOCK_SEQPACKET socket (WORKER_CONTROL_FD) and one that is bound but does not
+ * listen yet (WORKER_LISTEN_FD); the worker listens on it, so that the kernel names the worker to whoever connects.
+ * Each message is one struct worker_word; descriptors go along where it says so.
+ *
+ *   worker: READY when its driver has started and its contexts are made, or why not
+ *   meted:  TAKE with a client's connection; from then on the worker runs under that grant
+ *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
+ *   meted:  CONNECTED with one
+ *
+ * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define WORKER_VERSION 1u
+#define WORKER_CONTROL_FD 3
+#define WORKER_LISTEN_FD 4
+#define WORKER_SOCKET "fd:3" /* METE_SOCKET of the shim in a worker: CONNECT by that descriptor */
+
+enum worker_word_type {
+	WORKER_READY = 1,
+	WORKER_TAKE, /* one descriptor: the client's connection, accepted, nothing read */
+	WORKER_CONNECT,
+	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
+};
+
+struct worker_word {
+	uint32_t type; /* enum worker_word_type */
+	uint32_t version;
+	int32_t status; /* 0, or why not: -errno */
+	uint32_t unused;
+	uint64_t grant_id;
+	char grant[64];
+	char text[256]; /* READY: what went wrong, one line */
+};

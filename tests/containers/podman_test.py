@@ -1,0 +1,118 @@
+"""Shares in podman's containers: exact, the same from every side, and gone with the container."""
+import os
+import signal
+
+import containers
+from containers import ContainerTest, wait_for
+from place import MIB
+
+CYCLES = 100 if os.environ.get('METE_TEST_LONG') else 6
+
+
+class Podman(ContainerTest):
+    def assert_hungry(self, done, mib):
+        self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
+        self.assertIn(f'{mib}.0 of {mib}.0 MiB free', done.stdout)
+        self.assertIn('PASS', done.stdout)
+
+    def test_one_off(self):
+        device = self.create('--mem', '100M', '--cores', '50', '--name', 'once')
+        self.assertEqual(device, 'mete.io/grant=once')
+        self.assertIn('mete.io/grant=once', self.mete('cdi', 'list').stdout)
+        self.assert_hungry(self.run_in(device, '/bin/hungry'), 100)
+        self.assertTrue(self.nothing_left())
+        again = self.run_in(device, '/bin/hungry')
+        self.assertNotEqual(again.returncode, 0)
+        self.assertIn('unresolvable CDI device', again.stderr)
+
+    def test_share_from_every_side(self):
+        self.generate({'name': 'small', 'mem': '64M', 'cores': 25})
+        user = ('--user', '1000:1000', '--env', 'METE_SOCKET=/nowhere', '--env', 'METE_DRIVER=/nowhere')
+        self.begin_in('one', 'mete.io/share=small', '/bin/sleep', '1000', options=user)
+        self.begin_in('two', 'mete.io/share=small', '/bin/sleep', '1000')
+        self.assertEqual(len(self.grants()), 2)
+        self.assert_hungry(self.podman('exec', 'one', '/bin/hungry'), 64)
+        self.assert_hungry(self.podman('exec', 'one', '/bin/env', '-i', '/bin/hungry'), 64)
+        self.assert_hungry(self.podman('exec', '--user', '0', 'one', '/bin/env', '-i', '/bin/hungry'), 64)
+        self.podman('exec', '-d', 'two', '/bin/hungry', '--hold', '60')
+        holding = wait_for(lambda: [g for g in self.json('ps')['grants'] if g['processes']], 'a process holds memory')
+        process = holding[0]['processes'][0]
+        self.assertEqual(process['command'], 'hungry')
+        with open(f'/proc/{process["pid"]}/comm') as comm:
+            self.assertEqual(comm.read(), 'hungry\n', 'the pid is this machine\'s')
+        wait_for(lambda: self.grant(holding[0]['name'])['devices'][0]['held_bytes'] >= 63 * MIB, 'it holds its share')
+        self.assert_hungry(self.podman('exec', 'one', '/bin/hungry'), 64)
+        self.podman('rm', '-f', '-t', '0', 'one', 'two')
+        wait_for(self.nothing_left, 'the grants end with their containers')
+
+    def test_preload_of_the_image_is_kept(self):
+        with open(os.path.join(self.root, 'etc/ld.so.preload'), 'w') as file:
+            file.write('# mine\n/lib/mine.so')
+        device = self.create('--mem', '64M')
+        done = self.run_in(device, '/bin/cat', '/etc/ld.so.preload')
+        self.assertIn('/lib/mine.so', done.stdout)
+        self.assertTrue(done.stdout.startswith('/usr/lib/mete/shim/libcuda.so.1\n'), done.stdout)
+        with open(os.path.join(self.root, 'etc/ld.so.preload')) as file:
+            self.assertEqual(file.read(), '# mine\n/lib/mine.so')
+
+    def test_killed(self):
+        """Whatever is killed, and by whom: nothing is left."""
+        for i in range(CYCLES):
+            device = self.create('--mem', '64M', '--name', f'victim-{i}')
+            self.begin_in(f'victim-{i}', device, '/bin/hungry', '--hold', '600')
+            wait_for(lambda: self.json('ps')['grants'][0]['processes'], 'the program holds memory')
+            pid = int(self.inspect(f'victim-{i}', '.State.Pid'))
+            conmon = int(self.inspect(f'victim-{i}', '.State.ConmonPid'))
+            for victim in ((pid,), (conmon, pid), (pid, conmon))[i % 3]:
+                os.kill(victim, signal.SIGKILL)
+            wait_for(self.nothing_left, 'everything of it is gone')
+            self.podman('rm', '-f', '-t', '0', f'victim-{i}')
+        self.assertEqual(self.json('devices')['devices'][0]['promised_bytes'], 0)
+
+    def test_container_that_does_not_begin(self):
+        """Its grant goes with it; one that another container uses, or that is kept, does not."""
+        root = os.path.join(self.folder, 'empty')
+        os.mkdir(root)
+        for words, left in (((), []), (('--keep',), ['one'])):
+            device = self.create('--mem', '64M', '--name', 'one', *words)
+            done = self.run_in(device, '/bin/true', root=root)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn('has no C library', done.stderr)
+            self.assertEqual(self.grants(), left)
+        self.mete('cdi', 'remove', 'one')
+        device = self.create('--mem', '64M', '--name', 'two')
+        self.begin_in('first', device, '/bin/sleep', '1000')
+        done = self.run_in(device, '/bin/true')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('in use by the container', done.stderr)
+        self.assertEqual(self.grants(), ['two'])
+
+    def test_kept_grant(self):
+        device = self.create('--mem', '64M', '--name', 'team', '--keep')
+        for _ in range(2):
+            self.assert_hungry(self.run_in(device, '/bin/hungry'), 64)
+        self.assertEqual(self.grants(), ['team'])
+        self.assertEqual(self.mete('cdi', 'remove', 'team').returncode, 0)
+        self.assertTrue(self.nothing_left())
+
+    def test_meted_is_started_again(self):
+        device = self.create('--mem', '64M')
+        self.begin_in('long', device, '/bin/sleep', '1000')
+        self.assert_hungry(self.podman('exec', 'long', '/bin/hungry'), 64)
+        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.start_meted()
+        self.assert_hungry(self.podman('exec', 'long', '/bin/hungry'), 64)
+
+    def test_wall(self):
+        device = self.create('--mem', '64M', '--wall')
+        self.begin_in('walled', device, '/bin/sleep', '1000')
+        done = self.podman('exec', 'walled', '/bin/hungry')
+        self.assert_hungry(done, 64)
+        inside = self.podman('exec', 'walled', '/bin/sh', '-c', 'cat /proc/self/mountinfo').stdout
+        self.assertIn('/usr/lib/mete/remote', inside)
+        self.assertNotIn('/usr/lib/mete/soft', inside)
+        self.assertNotIn('/usr/lib/mete/shim', inside)
+
+
+if __name__ == '__main__':
+    containers.main()

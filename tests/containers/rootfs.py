@@ -1,0 +1,53 @@
+"""Root file systems for tests, put together from this machine's files: no network, no image."""
+import os
+import re
+import shutil
+import subprocess
+
+
+def libraries(program):
+    """What the loader would load for it, by absolute path; not the driver, which is not the image's."""
+    said = subprocess.run(['ldd', program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return [path for path in re.findall(r'(/\S+) \(0x', said) if 'libcuda.so' not in path]
+
+
+def put(root, source, target=None):
+    path = root + (target or source)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if not os.path.lexists(path):
+        shutil.copy(os.path.realpath(source), path)
+
+
+def put_program(root, source, target):
+    put(root, source, target)
+    for library in libraries(source):
+        put(root, library)
+
+
+def make(root, programs, tools=('sh', 'cat', 'sleep', 'id', 'env', 'true')):
+    """A root with glibc, a shell, the tools, and the programs (name to path on this machine) in /bin."""
+    for folder in ('etc', 'proc', 'sys', 'dev', 'tmp', 'run', 'usr/lib', 'root'):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    os.chmod(os.path.join(root, 'tmp'), 0o1777)
+    with open(os.path.join(root, 'etc/passwd'), 'w') as file:
+        file.write('root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n')
+    wanted = dict(programs)
+    wanted.update((tool, shutil.which(tool)) for tool in tools)
+    for name, program in wanted.items():
+        put_program(root, program, f'/bin/{name}')
+    # What mete's libraries need of the C library, as every image with glibc has it.
+    libdir = os.path.dirname(next(path for path in libraries(shutil.which('sh')) if 'libc.so' in path))
+    for name in ('libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'librt.so.1'):
+        put(root, os.path.join(libdir, name))
+    return root
+
+
+def make_static(root):
+    """A root with one statically linked program, busybox; None where that is not installed."""
+    busybox = shutil.which('busybox')
+    if not busybox or libraries(busybox):
+        return None
+    for folder in ('bin', 'etc', 'proc', 'sys', 'dev', 'tmp', 'run'):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    put(root, busybox, '/bin/sh')
+    return root

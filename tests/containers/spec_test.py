@@ -1,0 +1,115 @@
+"""CDI files: what is written, conflicts, broken ones, NVIDIA's merged. Needs neither root nor containers."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import place  # noqa: E402
+
+
+class Specs(place.MeteTest):
+    def setUp(self):
+        super().setUp()
+        self.dir = self.path('cdi')
+
+    def shares(self, text):
+        return self.program('shares.json', text if isinstance(text, str) else json.dumps({'shares': text}), 0o644)
+
+    def generate(self, *words):
+        done = self.mete('cdi', 'generate', '--dir', self.dir, *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        return done.stdout
+
+    def spec(self, name):
+        with open(os.path.join(self.dir, name)) as file:
+            return json.load(file)
+
+    def test_generate(self):
+        said = self.generate()
+        self.assertIn('mete.io/device=all', said)
+        share = self.spec('mete.io-share.json')
+        self.assertEqual((share['cdiVersion'], share['kind']), ('0.5.0', 'mete.io/share'))
+        self.assertEqual([device['name'] for device in share['devices']], ['small', 'medium', 'large'])
+        for spec in (share, self.spec('mete.io-device.json')):
+            self.assertLessEqual(set(spec), {'cdiVersion', 'kind', 'devices', 'containerEdits'})
+            for device in spec['devices']:
+                edits = device['containerEdits']
+                self.assertEqual(set(edits), {'mounts', 'hooks'})
+                for mount in edits['mounts']:
+                    self.assertTrue(os.path.isdir(mount['hostPath']))
+                    self.assertIn('ro', mount['options'])
+                self.assertEqual([hook['hookName'] for hook in edits['hooks']], ['createRuntime', 'poststop'])
+                self.assertTrue(all(os.access(hook['path'], os.X_OK) for hook in edits['hooks']))
+        self.assertEqual(sorted(os.listdir(self.dir)), ['mete.io-device.json', 'mete.io-share.json'])
+        self.assertEqual(len(self.json('cdi', 'generate')['specs']), 2)
+        listed = self.json('cdi', 'list', '--dir', self.dir)['cdi']['devices']
+        small = next(row for row in listed if row['name'] == 'mete.io/share=small')
+        self.assertIn('--mem 25% --cores 25', small['share'])
+
+    def test_remove(self):
+        self.generate()
+        self.assertEqual(self.mete('cdi', 'remove', '--dir', self.dir, 'mete.io/share=small').returncode, 0)
+        self.assertEqual(len(self.spec('mete.io-share.json')['devices']), 2)
+        for name in ('medium', 'large'):
+            self.assertEqual(self.mete('cdi', 'remove', '--dir', self.dir, f'mete.io/share={name}').returncode, 0)
+        self.assertEqual(os.listdir(self.dir), ['mete.io-device.json'])
+        self.refused(1, ['cdi', 'remove', '--dir', self.dir, 'nobody'], 'nobody', 'mete cdi list')
+
+    def test_create(self):
+        done = self.mete('cdi', 'create', '--dir', self.dir, '--mem', '64M', '--name', 'one')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, 'mete.io/grant=one\n', ''))
+        self.assertEqual(self.grant('one')['container']['spec'], os.path.join(self.dir, 'mete.io-grant-one.json'))
+        self.refused(1, ['cdi', 'create', '--dir', self.dir, '--name', 'one'], 'one', 'another name')
+        self.refused(1, ['cdi', 'create', '--dir', self.dir, '--mem', '5T'], '--mem 5T')
+        self.assertEqual(self.mete('cdi', 'remove', '--dir', self.dir, 'one').returncode, 0)
+        self.assertEqual((os.listdir(self.dir), self.json('ps')['grants']), ([], []))
+
+    def test_folder_that_cannot_be_written(self):
+        self.program('file', '')
+        self.refused(1, ['cdi', 'create', '--dir', self.path('file'), '--mem', '64M'], 'cannot be written', '--dir')
+        self.assertEqual(self.json('ps')['grants'], [], 'no grant without the file that leads to it')
+        self.refused(1, ['cdi', 'generate', '--dir', '/proc/nowhere'], 'cannot be written', '--dir')
+
+    def test_conflict(self):
+        self.generate()
+        other = os.path.join(self.dir, 'other.json')
+        with open(other, 'w') as file:
+            json.dump(self.spec('mete.io-share.json'), file)
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir], 'mete.io/share=small', other)
+        done = self.mete('cdi', 'list', '--dir', self.dir)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('runtimes find neither', done.stderr)
+
+    def test_broken_files(self):
+        self.generate()
+        for name, text, why in (('a.json', '{"cdiVersion": ', 'line 1'), ('b.yaml', 'kind: [', 'line'),
+                                ('c.yaml', '', 'empty'), ('d.json', '{"kind": "nobody"}', 'VENDOR/CLASS'),
+                                ('e.yaml', 'kind: a/b\nkind: a/b\n', 'twice'), ('f.yaml', 'a: &x 1\nb: *x\n', 'alias'),
+                                ('g.json', '{"cdiVersion": "0.5.0", "kind": "a/b", "devices": [{}]}', 'name')):
+            path = os.path.join(self.dir, name)
+            with open(path, 'w') as file:
+                file.write(text)
+            done = self.mete('cdi', 'list', '--dir', self.dir)
+            self.assertEqual(done.returncode, 1, name)
+            self.assert_line(done.stderr, path, why)
+            os.unlink(path)
+
+    def test_shares_file(self):
+        for text, *parts in (('{', 'line 1'), ('{"offers": []}', '"shares"'),
+                             ([{'name': 'a', 'mme': '4G'}], 'share a', 'did you mean "mem"'),
+                             ([{'name': 'a b'}], 'share 1', '"name"'), ([{'name': 'a'}, {'name': 'a'}], 'twice'),
+                             ([{'name': 'a', 'mem': []}, {'name': 'b', 'wall': 3}], 'true or false'),
+                             ([{'name': 'a', 'mem': '9T'}], '--mem 9T'), ([{'name': 'a', 'device': 7}], '--device 7')):
+            self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', self.shares(text)], *parts)
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', '/nowhere'], '/nowhere')
+
+    def test_hook_is_not_for_people(self):
+        for text in ('', '{}', '[]', '{"id": "x", "bundle": "relative"}', '{"id": "x", "pid": 1, "bundle": "/nowhere"}'):
+            done = self.mete('cdi', 'hook', '--share', 'x', 'create', input=text)
+            self.assertEqual(done.returncode, 1)
+            self.assert_line(done.stderr)
+        self.refused(1, ['cdi', 'hook', 'create'], '--share or --grant', input='{}')
+
+
+if __name__ == '__main__':
+    place.main()

@@ -1,0 +1,146 @@
+"""
+Metrics: what is served is what docs/metrics.md explains and what the alert rules and the dashboard ask for; a real
+Prometheus (when there is one) scrapes, and an alert fires; history.db keeps events and totals, and breaks without harm.
+"""
+import re
+import urllib.parse
+import urllib.request
+
+from http_client import Local, get
+from harness import *
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def read(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def names_in(text):
+    return set(re.findall(r"^# TYPE (\w+)", text, re.M))
+
+
+def test_documents(served, dcgm):
+    described = set(re.findall(r"^\| `((?:mete|DCGM)_\w+)`", read("docs/metrics.md"), re.M))
+    typed = set(re.findall(r"^# TYPE (\w+) ", served + dcgm, re.M))
+    same(sorted(described), sorted(typed), "docs/metrics.md has every metric, and no other")
+    for name in ("packaging/prometheus/mete.rules.yml", "packaging/grafana/mete.json"):
+        asked = {n for n in re.findall(r"\bmete_[a-z_]+", read(name)) if n != "mete_"}
+        same(sorted(asked - typed), [], f"{name} asks for what there is")
+    board = json.loads(read("packaging/grafana/mete.json"))
+    ok(board["uid"] and board["schemaVersion"] >= 38 and all(
+        p["title"] and p["type"] and p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 and
+        all(t["expr"] for t in p["targets"]) for p in board["panels"]), "the dashboard has what one needs")
+    same(len({p["id"] for p in board["panels"]}), len(board["panels"]), "its panels' ids are different")
+    ok("pid=" not in served + dcgm, "no metric is by process")
+    if not shutil.which("promtool"):
+        skip("promtool", "prometheus is not installed")
+        return
+    for text, what in ((served, "metrics"), (dcgm, "those of dcgm's names")):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        ok(done.returncode == 0 or what != "metrics", f"promtool check metrics: {what}", done.stderr)
+    done = subprocess.run(["promtool", "check", "rules", os.path.join(SOURCE, "packaging/prometheus/mete.rules.yml")],
+                          capture_output=True, text=True)
+    ok(done.returncode == 0, "promtool check rules", done.stderr)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def ask_prometheus(port, path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as f:
+            return json.load(f)["data"]
+    except OSError:
+        return None
+
+
+def test_prometheus(m, path):
+    """Scrapes each second; a refusal makes an alert fire."""
+    if not shutil.which("prometheus"):
+        skip("a real Prometheus", "prometheus is not installed")
+        return
+    target = m.control().ask("hello")["http"]
+    folder = os.path.join(m.dir, "prometheus")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "p.yml"), "w", encoding="utf-8") as f:
+        f.write(f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n"
+                f"rule_files: [{os.path.realpath(SOURCE)}/packaging/prometheus/mete.rules.yml]\n"
+                f"scrape_configs: [{{job_name: mete, static_configs: [{{targets: ['{target}']}}]}}]\n")
+    port = free_port()
+    p = subprocess.Popen(["prometheus", f"--config.file={folder}/p.yml", f"--storage.tsdb.path={folder}/data",
+                          f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        up = lambda: [r for r in (ask_prometheus(port, "query?query=up") or {}).get("result", []) if r["value"][1] == "1"]
+        ok(until(up, 60), "Prometheus scrapes meted")
+        held = urllib.parse.quote('mete_tenant_memory_held_bytes{tenant="one"}')
+        ok(until(lambda: (ask_prometheus(port, f"query?query={held}") or {}).get("result"), 30), "it has its figures")
+        client = m.client()
+        client.hello(path)
+        firing = lambda: [a for a in (ask_prometheus(port, "alerts") or {}).get("alerts", [])
+                          if a["labels"]["alertname"] == "MeteMemoryRefused" and a["state"] == "firing"]
+
+        def refused_and_firing():
+            client.reserve(0, 8 * GIB // UNIT)
+            time.sleep(0.2)
+            return firing()
+
+        alerts = until(refused_and_firing, 60)
+        ok(alerts and alerts[0]["labels"]["tenant"] == "one", "a refusal makes an alert fire, with the tenant's name")
+    finally:
+        p.kill()
+        p.wait()
+
+
+def test_kept():
+    """Events and totals outlive meted, also one that is killed; a broken file is moved away."""
+    m = Meted()
+    path = m.make("one", quota=GIB)
+    client = m.client()
+    client.hello(path)
+    client.reserve(0, 8 * GIB // UNIT)
+    last = m.control().ask("events")["last"]
+    refused = 'mete_tenant_refusals_total{tenant="one",reason="memory"} 1'
+    ok(refused in m.control().ask("metrics")["text"], "a refusal is counted")
+    m.kill(signal.SIGTERM)
+    m.start()
+    ok(refused in m.control().ask("metrics")["text"], "and still is by the next meted")
+    events = m.control().ask("events")["events"]
+    ok([e for e in events if e["kind"] == "refusal"] and events[-1]["id"] > last, "the events too; ids go on", events)
+    m.control().ask("grant_create", name="two", driver="soft", devices=[{"device": "0", "mem_bytes": 512}])
+    known = lambda: "two" in str(subprocess.run(
+        [sys.executable, "-c", "import sqlite3,sys;print(open(sys.argv[1],'rb').read())",
+         os.path.join(m.dir, "history.db")], capture_output=True, text=True).stdout)
+    ok(until(known, 20), "events are written within seconds")
+    m.kill()
+    m.start()
+    ok([e for e in m.control().ask("events")["events"] if e["tenant"] == "two"], "they survive a kill")
+    m.kill()
+    with open(os.path.join(m.dir, "history.db"), "wb") as f:
+        f.write(b"no database at all" * 100)
+    m.start()
+    ok(m.up and m.control().grant("one"), "a broken history.db stops nobody")
+    ok(os.path.exists(os.path.join(m.dir, "history.db.bad")), "it is moved away")
+    ok([e for e in m.control().ask("events")["events"] if e["kind"] == "fault"], "and that is an event")
+    m.close()
+
+
+m = Meted("--http", "127.0.0.1:0")
+path = m.make("one", devices=[{"device": "0", "mem_bytes": GIB, "cores": 20}])
+until(lambda: m.control().ask("devices")["devices"])
+served, dcgm = (m.control().ask("metrics", **compat)["text"] for compat in ({}, {"compat": "dcgm"}))
+same(m.control().ask("metrics", compat="x")["ok"], False, "other names there are none")
+connection = Local(m.dir)
+same(names_in(get(connection, "/metrics")[1].decode()), names_in(served), "the same over HTTP")
+same(get(connection, "/metrics?compat=dcgm")[1].decode(), dcgm, "those of dcgm's names too")
+same(get(connection, "/metrics?compat=x")[0], 400, "and no others")
+ok('DCGM_FI_DEV_FB_FREE' in dcgm and 'tenant="one"} 1024' in dcgm, "a tenant's own figures", dcgm)
+test_documents(served, dcgm)
+test_prometheus(m, path)
+m.close()
+test_kept()
+finish()

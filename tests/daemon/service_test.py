@@ -1,0 +1,60 @@
+"""meted under a service manager: it is given its control socket, says that it is ready, feeds the watchdog, and leaves the
+socket where it is when it ends. service_test.py BUILD"""
+from harness import *
+
+NOTIFY = tempfile.mkdtemp(prefix="mete-notify-", dir="/tmp")
+atexit.register(shutil.rmtree, NOTIFY, True)
+# Puts the descriptor behind its first word to the place where a service manager has the first one.
+START = ("import os, sys\n"
+         "fd = int(sys.argv[1])\n"
+         "os.dup2(fd, 99); os.close(fd); os.dup2(99, 3, inheritable=True)\n"
+         "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1')\n"
+         "os.execv(sys.argv[2], sys.argv[2:])\n")
+
+directory = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
+atexit.register(shutil.rmtree, directory, True)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(os.path.join(directory, "control.sock"))
+listener.listen(16)
+told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+told.bind(os.path.join(NOTIFY, "notify"))
+told.settimeout(30)
+
+# A request that is there before meted is.
+early = Control(directory)
+early.socket.sendall(b'{"op":"hello"}\n')
+
+
+def start():
+    env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k == "METE_LIBDIR"}
+    env.update(METE_SOFT_DIR=os.path.join(directory, "soft"), NOTIFY_SOCKET=os.path.join(NOTIFY, "notify"), WATCHDOG_USEC="200000")
+    return subprocess.Popen([sys.executable, "-c", START, str(listener.fileno()), METED, "--runtime-dir", directory,
+                             "--foreground"], env=env, pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE)
+
+
+def hears(word):
+    for _ in range(1000):
+        if told.recv(200).decode().split("=")[0] == word:
+            return True
+    return False
+
+
+for turn in ("first", "second"):
+    process = start()
+    atexit.register(process.kill)
+    ok(hears("READY"), f"the {turn} meted says that it is ready")
+    ok(hears("WATCHDOG") and hears("WATCHDOG") and hears("WATCHDOG"), "it feeds the watchdog")
+    if turn == "first":
+        answer = json.loads(early.file.readline())
+        ok(answer["ok"], "a request from before its start is answered")
+    c = Control(directory)
+    ok(c.ask("hello")["ok"], "it answers on the socket that it was given")
+    c.close()
+    process.send_signal(signal.SIGTERM)
+    ok(hears("STOPPING"), "it says that it leaves")
+    same(process.wait(30), 0, "it leaves with status 0")
+    ok(os.path.exists(os.path.join(directory, "control.sock")), "the socket stays: it is the service manager's")
+    process.stderr.close()
+
+finish()

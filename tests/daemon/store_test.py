@@ -1,0 +1,111 @@
+"""The store's versions: files of every earlier meted are brought up to date, a copy is kept, a later one is refused."""
+import glob
+import re
+import sqlite3
+
+from harness import *
+
+STORES = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "stores", "v*.sql")),
+                key=lambda path: int(re.findall(r"\d+", path)[-1]))
+
+
+def fill(path, text):
+    for old in glob.glob(path + "*"):
+        os.unlink(old)
+    db = sqlite3.connect(path)
+    db.executescript(text)
+    db.close()
+
+
+def shape(path):
+    """Version, and the columns of every table."""
+    db = sqlite3.connect(path)
+    tables = [name for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    columns = {t: [tuple(c[1:]) for c in db.execute(f"PRAGMA table_info({t})")] for t in tables}
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return version, columns
+
+
+def grants(m):
+    """What is served, in short."""
+    return {g["name"]: [(d["quota_bytes"] // UNIT, d.get("target_bytes", 0) // UNIT, d["policy"], d["class"]) for d in g["devices"]]
+            for g in m.control().ask("grants")["grants"]}
+
+
+def start(directory):
+    return Meted("--soft-only", directory=directory, expect=False)
+
+
+def test_step(directory, path, dump, fresh):
+    version = int(re.findall(r"\d+", dump)[-1])
+    fill(path, open(dump).read())
+    m = start(directory)
+    if not ok(m.up, f"version {version}: meted starts", m.up or m.wait() and m.error):
+        return
+    got = grants(m)
+    if version == 1:
+        same(got["first"], [(2097152, 0, "native", "normal")], "version 1: shares of memory alone")
+    else:
+        same(got["first"], [(2097152, 0, "fixed", "high")], f"version {version}: shares of time too")
+    ok(until(lambda: [d[0] for d in grants(m)["second"]] == [400, 77]), f"version {version}: a pending shrink is done", grants(m))
+    same(m.kill(signal.SIGTERM), 0, f"version {version}: it leaves")
+    same(shape(path), fresh, f"version {version}: the file is as a new one")
+    copy = f"{path}.v{version}"
+    if version == fresh[0]:
+        ok(not os.path.exists(copy), f"version {version}: nothing had to be done")
+        return
+    same(shape(copy)[0], version, f"version {version}: a copy is kept")
+
+
+def test_later(directory, path, fresh):
+    """Back to an older meted."""
+    fill(path, open(STORES[-1]).read())
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {fresh[0] + 1}")
+    db.close()
+    good = open(path, "rb").read()
+    for copy in (False, True):
+        if copy:
+            with open(f"{path}.v{fresh[0]}", "wb") as f:
+                f.write(good)
+        m = start(directory)
+        ok(not m.up, "a later file: meted does not start")
+        same(m.wait(), 1, "status 1")
+        ok(m.error.count("\n") == 1 and f"version {fresh[0] + 1} of the file, this one knows {fresh[0]}" in m.error, "one line", m.error)
+        ok((f"mv {path}.v{fresh[0]} {path}" if copy else "move the file away") in m.error, "with the remedy", m.error)
+        print("#", m.error.strip())
+        same(open(path, "rb").read(), good, "the file is as it was")
+
+
+def test_no_room(directory, path):
+    """The copy cannot be kept: nothing is changed."""
+    fill(path, open(STORES[0]).read())
+    good = open(path, "rb").read()
+    os.mkdir(f"{path}.v1")
+    m = start(directory)
+    ok(not m.up and m.wait() == 1, "no room for the copy: meted does not start")
+    ok("cannot keep a copy" in m.error and m.error.count("\n") == 1, "one line", m.error)
+    same(open(path, "rb").read(), good, "the file is as it was")
+    os.rmdir(f"{path}.v1")
+
+
+def main():
+    directory = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
+    path = os.path.join(directory, "mete.db")
+    try:
+        m = start(directory)
+        same(m.kill(signal.SIGTERM), 0, "a new store is made")
+        fresh = shape(path)
+        same([int(re.findall(r"\d+", s)[-1]) for s in STORES], list(range(1, fresh[0])) + [fresh[0]] * (len(STORES) == fresh[0]),
+             "there is a dump of every earlier version")
+        for dump in STORES:
+            test_step(directory, path, dump, fresh)
+        test_later(directory, path, fresh)
+        test_no_room(directory, path)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    finish()
+
+
+main()

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""
+The packages, installed in a fresh root under its own systemd, and docs/operating.md followed to the letter: every command
+of its blocks, in their order. operating_test.py SOURCE BUILD
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import fresh_root
+
+source, build = (os.path.abspath(p) for p in sys.argv[1:3])
+count = failed = 0
+
+
+def check(good, text, *details):
+    global count, failed
+    count += 1
+    failed += not good
+    if not good:
+        for d in details:
+            print("#", str(d).rstrip().replace("\n", "\n# "))
+    print(f"{'' if good else 'not '}ok {count} - {text}", flush=True)
+    return good
+
+
+def commands(path):
+    """The commands of the blocks that say sh, with the heading above them."""
+    heading, inside = "", False
+    with open(path, encoding="utf-8") as f:
+        for line in f.read().splitlines():
+            if line.startswith("```"):
+                inside = line == "```sh"
+            elif inside and line.strip():
+                yield heading, line
+            elif line.startswith("#"):
+                heading = line.lstrip("# ")
+
+
+def contents(packages):
+    """What must be in which package."""
+    names = {os.path.basename(p).split("_")[0]: p for p in packages}
+    for name, files in {"mete": ["./usr/bin/mete", "./usr/share/man/man1/mete-run.1.gz", "./lib/systemd/system/mete-serve.service"],
+                        "meted": ["./usr/bin/meted", "./etc/mete/meted.yaml", "./lib/systemd/system/meted.service",
+                                  "./lib/systemd/system/meted.socket", "./usr/lib/sysusers.d/meted.conf",
+                                  "./usr/share/man/man5/meted.yaml.5.gz", "./usr/share/man/man8/meted.8.gz"],
+                        "libmete-dev": ["./usr/include/mete/cuda/cuda.h"], "libmete-shim-dbgsym": [], "libmete-shim": []}.items():
+        if check(name in names, f"there is a package {name}", *packages) and files:
+            listed = fresh_root.output("dpkg-deb", "-c", names[name]).stdout
+            missing = [f for f in files if f" {f}\n" not in listed]
+            check(not missing, f"{name} has its files", *missing)
+
+
+def under_systemd(root):
+    """What the units promise, beside what the text says."""
+    main = root.run("systemctl show -p MainPID --value meted.service").stdout.strip()
+    caps = root.run(f"grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/{main}/status").stdout
+    check("NoNewPrivs:\t1" in caps and "Seccomp:\t2" in caps and "CapEff:\t000001ffffffffff" not in caps, "meted is in its sandbox", caps)
+    r = root.run("mete run --wall --mem 64M -- /usr/libexec/mete/examples/saxpy")
+    check(r.returncode == 0 and "PASS" in r.stdout, "a walled program runs under the system's meted", r.stdout)
+    root.run("useradd -m visitor")
+    r = root.run("runuser -u visitor -- mete run --mem 64M -- /usr/libexec/mete/examples/saxpy")
+    check(r.returncode == 0 and "PASS" in r.stdout, "another user's program runs under it", r.stdout)
+    root.run(f"kill -KILL {main}")
+    r = root.run("mete ps")
+    check(r.returncode == 0, "killed, it is back for the next who asks", r.stdout)
+
+
+def renew(root, packages):
+    """The same packages as a later version, in the place of the first ones; and a tenant that computes meanwhile."""
+    root.run("rm /root/packages/*")
+    with tempfile.TemporaryDirectory() as folder:
+        for package in packages:
+            tree = os.path.join(folder, "tree")
+            subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
+            control = os.path.join(tree, "DEBIAN/control")
+            with open(control, encoding="utf-8") as f:
+                text = f.read()
+            version = re.search(r"^Version: (.*)$", text, re.M).group(1)
+            with open(control, "w", encoding="utf-8") as f:
+                f.write(text.replace(f"Version: {version}\n", f"Version: {version}+next\n").replace(f"(= {version})", f"(= {version}+next)"))
+            later = os.path.join(folder, os.path.basename(package).replace(version, version + "+next"))
+            subprocess.run(["dpkg-deb", "-b", "--root-owner-group", "-Znone", tree, later], check=True, stdout=subprocess.DEVNULL)
+            root.put(later, "/root/packages")
+            shutil.rmtree(tree)
+    root.run("systemd-run --unit=tenant --property=StandardOutput=file:/root/tenant.log --property=StandardError=file:/root/tenant.log "
+             "mete run --grant team-a -- /usr/libexec/mete/examples/matmul --seconds 15")
+    for _ in range(200):
+        if "matmul" in root.run("mete ps").stdout:
+            return
+        time.sleep(0.1)
+    check(False, "a tenant computes", root.run("cat /root/tenant.log; mete ps").stdout)
+
+
+def renewed(root):
+    check(root.run("systemctl is-active tenant").stdout.strip() == "active", "the tenant has computed through the upgrade",
+          root.run("cat /root/tenant.log").stdout)
+    for _ in range(600):
+        if root.run("systemctl is-active tenant").stdout.strip() != "active":
+            break
+        time.sleep(0.1)
+    log = root.run("cat /root/tenant.log").stdout
+    check("PASS" in log and "FAIL" not in log, "and comes to its end without an error", log)
+    check("+next" in root.run("dpkg-query -W meted").stdout, "the later version is installed")
+
+
+def follow(root, packages):
+    where = None
+    for heading, line in commands(os.path.join(source, "docs/operating.md")):
+        if heading != where:
+            if where == "Settings":
+                under_systemd(root)
+            if where == "Upgrade":
+                renewed(root)
+            if heading == "Upgrade":
+                renew(root, packages)
+            where = heading
+        r = root.run(f"set -o pipefail; {line}", cwd="/root/packages")
+        if not check(r.returncode == 0, f"{heading}: {line}", f"status {r.returncode}", r.stdout):
+            print("# " + root.run("journalctl -u meted -n 15 --no-pager").stdout.replace("\n", "\n# "))
+
+
+def skip(why):
+    print(f"1..0 # SKIP {why}")
+    sys.exit(0)
+
+
+if not shutil.which("dh") or not shutil.which("dpkg-buildpackage"):
+    skip("debhelper or dpkg-dev is not installed")
+scratch = tempfile.mkdtemp(prefix="mete-packages-")
+root = None
+try:
+    made = subprocess.run([sys.executable, "-B", os.path.join(source, "packaging/debian/make.py"), source, build, scratch],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    packages = sorted(glob.glob(os.path.join(scratch, "*.deb")))
+    if check(made.returncode == 0, "the packages are made", made.stdout[-3000:]):
+        contents(packages)
+        try:
+            fresh_root.possible()
+            root = fresh_root.Root(fresh_root.make(os.path.join(build, "fresh-root"), packages))
+        except fresh_root.Impossible as why:
+            count += 1
+            print(f"ok {count} - docs/operating.md # SKIP no fresh root: {why}")
+        if root:
+            for package in packages:
+                root.put(package, "/root/packages")
+            follow(root, packages)
+            left = root.run("find / -xdev -name '*mete*' -not -path '/proc/*' -not -path '/root/*' -not -path '/var/log/*' "
+                            "-not -path '/var/lib/*' -not -path '/sys/*' -not -path '/home/*' -not -path '/tmp/*'").stdout.split()
+            left = [p for p in left if not re.search(r"/(parameters?|diameter)", p) and not p.startswith("/etc/")]
+            check(not left, "nothing is left of it", *left)
+finally:
+    if root:
+        root.close()
+    shutil.rmtree(scratch, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)

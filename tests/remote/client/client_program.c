@@ -1,0 +1,468 @@
+/*
+ * client_program.c: what a program sees through the remote client; client_test.py starts it with workers behind sockets
+ * in METE_REMOTE. client_program CASE prints TAP.
+ */
+#include <cuda.h>
+
+#include "base/tap.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#define KIB 1024u
+#define ROOM (3u << 20)
+
+static bool answers_(CUresult got, CUresult want, int line, const char *call)
+{
+	const char *name = NULL;
+
+	cuGetErrorName(got, &name);
+	return tap_ok(got == want, "line %d %s: %s", line, call, name ? name : "?");
+}
+
+#define answers(want, call) answers_((call), (want), __LINE__, #call)
+#define works(call) answers(CUDA_SUCCESS, call)
+
+static CUcontext context_of(CUdevice device)
+{
+	CUcontext c = NULL;
+
+	works(cuDevicePrimaryCtxRetain(&c, device));
+	works(cuCtxSetCurrent(c));
+	return c;
+}
+
+/* ---- copies ---- */
+
+static uint32_t state = 12345;
+
+static uint32_t random_below(uint32_t n)
+{
+	state = state * 1664525u + 1013904223u;
+	return (uint32_t)(((uint64_t)state * n) >> 32);
+}
+
+/* A length near one of the places where the way changes: inside the message, one piece, several. */
+static size_t length(void)
+{
+	static const size_t edges[] = { 1, 2048, 256 * KIB, 512 * KIB, 1536 * KIB };
+	size_t n = edges[random_below(5)] + random_below(9);
+
+	return n > 4 ? n - 4 : n;
+}
+
+/* What is on the device and what should be there. */
+struct twin {
+	CUdeviceptr device;
+	unsigned char *want, *host, *back;
+};
+
+static void noise(unsigned char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (unsigned char)(random_below(256));
+}
+
+static int differs(struct twin *t, CUstream stream, bool async)
+{
+	CUresult r;
+
+	memset(t->back, 0, ROOM);
+	r = async ? cuMemcpyDtoHAsync(t->back, t->device, ROOM, stream) : cuMemcpyDtoH(t->back, t->device, ROOM);
+	if (r == CUDA_SUCCESS && async)
+		r = cuStreamSynchronize(stream);
+	return r != CUDA_SUCCESS || memcmp(t->back, t->want, ROOM);
+}
+
+static int one_line(struct twin *t, CUstream stream)
+{
+	size_t n = length(), to = random_below((uint32_t)(ROOM - n)), from = random_below((uint32_t)(ROOM - n));
+	bool async = random_below(2);
+	CUresult r;
+
+	noise(t->host + from, n < 4096 ? n : 4096);
+	r = async ? cuMemcpyHtoDAsync(t->device + to, t->host + from, n, stream)
+		  : cuMemcpyHtoD(t->device + to, t->host + from, n);
+	memcpy(t->want + to, t->host + from, n);
+	if (async && r == CUDA_SUCCESS)
+		r = cuStreamSynchronize(stream);
+	return r != CUDA_SUCCESS;
+}
+
+/* A box of rows, in or out, with pitches and places of its own. */
+static int one_box(struct twin *t)
+{
+	size_t width = 1 + random_below(700), height = 1 + random_below(40), depth = 1 + random_below(6);
+	size_t host_pitch = width + random_below(50), device_pitch = width + random_below(50), wrong = 0;
+	CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = t->host,
+			    .srcPitch = host_pitch,
+			    .srcHeight = height + 1,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstDevice = t->device,
+			    .dstPitch = device_pitch,
+			    .dstHeight = height + 2,
+			    .dstXInBytes = random_below((uint32_t)(device_pitch - width + 1)),
+			    .dstY = random_below(3),
+			    .WidthInBytes = width,
+			    .Height = height,
+			    .Depth = depth };
+	CUDA_MEMCPY3D back;
+
+	noise(t->host, 4096);
+	if (cuMemcpy3D(&c))
+		return 1;
+	for (size_t z = 0; z < depth; z++)
+		for (size_t y = 0; y < height; y++)
+			memcpy(t->want + ((z * (height + 2) + c.dstY + y) * device_pitch + c.dstXInBytes),
+			       t->host + (z * (height + 1) + y) * host_pitch, width);
+	back = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+				.srcDevice = t->device,
+				.srcPitch = device_pitch,
+				.srcHeight = height + 2,
+				.srcXInBytes = c.dstXInBytes,
+				.srcY = c.dstY,
+				.dstMemoryType = CU_MEMORYTYPE_HOST,
+				.dstHost = t->back,
+				.dstPitch = host_pitch,
+				.dstHeight = height + 1,
+				.WidthInBytes = width,
+				.Height = height,
+				.Depth = depth };
+	if (cuMemcpy3D(&back))
+		return 1;
+	for (size_t z = 0; z < depth; z++)
+		for (size_t y = 0; y < height; y++)
+			wrong += memcmp(t->back + (z * (height + 1) + y) * host_pitch,
+					t->host + (z * (height + 1) + y) * host_pitch, width) != 0;
+	return wrong != 0;
+}
+
+static void copies_of(const char *what, bool pinned)
+{
+	struct twin t = { .want = calloc(1, ROOM) };
+	int failed = 0, wrong = 0;
+	CUstream stream;
+
+	works(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	works(cuMemAlloc(&t.device, ROOM));
+	works(cuMemsetD8(t.device, 0, ROOM));
+	works(cuCtxSynchronize());
+	if (pinned) {
+		works(cuMemAllocHost((void **)&t.host, ROOM));
+		works(cuMemAllocHost((void **)&t.back, ROOM));
+	} else {
+		t.host = calloc(1, ROOM);
+		t.back = calloc(1, ROOM);
+	}
+	for (int i = 0; i < 40; i++) {
+		failed += one_line(&t, stream);
+		if (i % 8 == 7)
+			wrong += differs(&t, stream, i & 8);
+	}
+	tap_ok(!failed && !wrong, "%s: 40 copies of lengths at every edge (%d failed, %d wrong)", what, failed, wrong);
+	for (int i = 0; i < 40; i++)
+		failed += one_box(&t);
+	tap_ok(!failed, "%s: 40 boxes come back as they went (%d did not)", what, failed);
+	tap_ok(!differs(&t, stream, false), "%s: and nothing beside them was touched", what);
+	works(cuMemFree(t.device));
+	works(cuStreamDestroy(stream));
+	if (pinned) {
+		works(cuMemFreeHost(t.host));
+		works(cuMemFreeHost(t.back));
+	} else {
+		free(t.host);
+		free(t.back);
+	}
+	free(t.want);
+}
+
+/* The first version of the call, which says where it failed. */
+static CUresult batch_v1(CUdeviceptr *dst, CUdeviceptr *src, size_t *bytes, size_t *failed, CUstream stream)
+{
+	CUresult (*call)(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *, size_t *, size_t,
+			 size_t *, CUstream) = NULL;
+	CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+	size_t first = 0;
+
+	works(cuGetProcAddress("cuMemcpyBatchAsync", (void **)&call, 12080, 0, NULL));
+	return call ? call(dst, src, bytes, 3, &how, &first, 1, failed, stream) : CUDA_ERROR_NOT_FOUND;
+}
+
+/* Into the device, within it, and back, in one call; then one that is refused before anything is copied. */
+static void batch(void)
+{
+	static unsigned char from[100000], to[sizeof(from)];
+	CUdeviceptr p, dst[3], src[3];
+	size_t bytes[] = { sizeof(from), 1000, sizeof(from) }, first = 0, failed = 7;
+	CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+	CUstream stream;
+
+	works(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	works(cuMemAlloc(&p, sizeof(from)));
+	noise(from, sizeof(from));
+	dst[0] = p;
+	src[0] = (CUdeviceptr)(uintptr_t)from;
+	dst[1] = p + 50000;
+	src[1] = p;
+	dst[2] = (CUdeviceptr)(uintptr_t)to;
+	src[2] = p;
+	works(cuMemcpyBatchAsync(dst, src, bytes, 3, &how, &first, 1, stream));
+	works(cuStreamSynchronize(stream));
+	memcpy(from + 50000, from, 1000);
+	ok(!memcmp(from, to, sizeof(from)));
+	memset(to, 0, sizeof(to));
+	bytes[1] = sizeof(from);
+	answers(CUDA_ERROR_INVALID_VALUE, batch_v1(dst, src, bytes, &failed, stream));
+	is(failed, 1);
+	works(cuStreamSynchronize(stream));
+	is(to[0] | to[50000], 0);
+	works(cuMemFree(p));
+	works(cuStreamDestroy(stream));
+}
+
+static void copies(void)
+{
+	works(cuInit(0));
+	context_of(0);
+	batch();
+	copies_of("pageable", false);
+	copies_of("pinned", true);
+}
+
+/* ---- two servers in one program ---- */
+
+static void servers(void)
+{
+	unsigned char *from = malloc(ROOM), *to = calloc(1, ROOM);
+	CUcontext a, b;
+	CUdeviceptr p, q;
+	CUstream stream;
+	int count = 0, can = 7, value = 7;
+	CUdevice device = -1;
+
+	works(cuInit(0));
+	works(cuDeviceGetCount(&count));
+	is(count, 2);
+	a = context_of(0);
+	works(cuMemAlloc(&p, ROOM));
+	works(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	b = context_of(1);
+	works(cuMemAlloc(&q, ROOM));
+	works(cuCtxGetDevice(&device));
+	is(device, 1);
+	works(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
+	is(value, 0);
+	works(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, q));
+	is(value, 1);
+	ok(p + ROOM <= q || q + ROOM <= p);
+	works(cuDeviceCanAccessPeer(&can, 0, 1));
+	is(can, 0);
+	answers(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, cuCtxEnablePeerAccess(a, 0));
+
+	noise(from, ROOM);
+	works(cuMemcpyHtoD(p, from, ROOM)); /* p is the other server's: addresses are one space */
+	works(cuMemcpyPeer(q, b, p, a, ROOM));
+	works(cuMemcpyDtoH(to, q, ROOM));
+	ok(!memcmp(from, to, ROOM));
+	works(cuMemsetD8(q, 0x5a, 100));
+	works(cuMemcpy(p + 1, q, 100));
+	works(cuMemcpyDtoH(to, p, 102));
+	ok(to[0] == from[0] && to[1] == 0x5a && to[100] == 0x5a && to[101] == from[101]);
+
+	/* A stream of one server and memory of the other do not go together. */
+	answers(CUDA_ERROR_INVALID_HANDLE, cuMemsetD8Async(q, 0, 10, stream));
+	works(cuMemFree(q));
+	works(cuMemFree(p));
+	works(cuDevicePrimaryCtxRelease(1));
+	answers(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
+	works(cuCtxSetCurrent(a));
+	works(cuStreamDestroy(stream));
+	free(from);
+	free(to);
+}
+
+/* ---- handles ---- */
+
+static void handles(void)
+{
+	unsigned int flags = 9;
+	CUcontext a, other;
+	CUstream s, again;
+	CUevent e;
+	int attribute = 5, dummy = 0;
+	const void *table = &dummy;
+	CUuuid id = { { 1 } };
+
+	answers(CUDA_ERROR_NOT_INITIALIZED, cuCtxSynchronize());
+	answers(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&attribute));
+	works(cuInit(0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuInit(1));
+	a = context_of(0);
+	works(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuStreamGetFlags(s, &flags));
+	is(flags, CU_STREAM_NON_BLOCKING);
+	answers(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize((CUstream)&dummy));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize((CUstream)((uintptr_t)s + 16)));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuEventQuery((CUevent)s));
+	answers(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent((CUcontext)s));
+	works(cuStreamDestroy(s));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(s));
+	works(cuStreamCreate(&again, 0));
+	ok(again != s);
+	works(cuEventCreate(&e, 0));
+	works(cuEventRecord(e, again));
+	works(cuEventSynchronize(e));
+
+	/* What a context has goes with it. */
+	works(cuCtxCreate_v2(&other, 0, 0));
+	works(cuStreamCreate(&s, 0));
+	works(cuCtxDestroy(other));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(s));
+	answers(CUDA_ERROR_INVALID_CONTEXT, cuCtxPushCurrent(other));
+	works(cuCtxSetCurrent(a));
+
+	works(cuDeviceGetAttribute(&attribute, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0));
+	is(attribute, 1);
+	works(cuDeviceGetAttribute(&attribute, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));
+	is(attribute, 0);
+	works(cuDeviceGetAttribute(&attribute, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0));
+	is(attribute, 1);
+	answers(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &id));
+	ok(table == NULL);
+	works(cuEventDestroy(e));
+	works(cuStreamDestroy(again));
+}
+
+/* ---- host functions ---- */
+
+static sem_t gate, inside;
+
+static void wait_at_gate(void *unused)
+{
+	sem_post(&inside);
+	while (sem_wait(&gate))
+		;
+}
+
+/* Opens the gate only after the worker has served it, while the other thread's free waits for the device. */
+static void *opens(void *unused)
+{
+	CUcontext c = NULL;
+	CUresult r;
+
+	while (sem_wait(&inside))
+		;
+	usleep(20000);
+	r = cuDevicePrimaryCtxRetain(&c, 0);
+	if (r == CUDA_SUCCESS)
+		r = cuCtxSetCurrent(c);
+	if (r == CUDA_SUCCESS)
+		r = cuStreamQuery(CU_STREAM_PER_THREAD);
+	if (r == CUDA_SUCCESS)
+		sem_post(&gate);
+	cuDevicePrimaryCtxRelease(0);
+	return (void *)(uintptr_t)r;
+}
+
+static void gated(void)
+{
+	CUdeviceptr p;
+	CUstream stream;
+	pthread_t thread;
+	void *r = NULL;
+
+	works(cuInit(0));
+	context_of(0);
+	sem_init(&gate, 0, 0);
+	sem_init(&inside, 0, 0);
+	works(cuMemAlloc(&p, 4096));
+	works(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	works(cuLaunchHostFunc(stream, wait_at_gate, NULL));
+	is(pthread_create(&thread, NULL, opens, NULL), 0);
+	works(cuMemFree(p)); /* waits for the device, which waits for the gate */
+	pthread_join(thread, &r);
+	is((uintptr_t)r, CUDA_SUCCESS);
+	works(cuStreamSynchronize(stream));
+	works(cuStreamDestroy(stream));
+}
+
+/* ---- the end of the worker ---- */
+
+/* Says on stdout that it works, waits for a line, and then finds its worker gone. */
+static void lost(void)
+{
+	char line[16];
+	CUdeviceptr p;
+
+	works(cuInit(0));
+	context_of(0);
+	works(cuMemAlloc(&p, 1 << 20));
+	works(cuCtxSynchronize());
+	printf("# ready\n");
+	fflush(stdout);
+	if (!fgets(line, sizeof line, stdin))
+		return;
+	answers(CUDA_ERROR_DEVICE_UNAVAILABLE, cuCtxSynchronize());
+	answers(CUDA_ERROR_DEVICE_UNAVAILABLE, cuMemAlloc(&p, 1 << 20));
+	answers(CUDA_ERROR_DEVICE_UNAVAILABLE, cuMemsetD8(p, 0, 1));
+	answers(CUDA_ERROR_DEVICE_UNAVAILABLE, cuMemcpyHtoD(p, line, 1));
+	works(cuCtxSetCurrent(NULL));
+}
+
+/* Nobody is behind the socket. */
+static void nobody(void)
+{
+	int count = 7;
+
+	answers(CUDA_ERROR_SYSTEM_NOT_READY, cuInit(0));
+	answers(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
+	answers(CUDA_ERROR_SYSTEM_NOT_READY, cuInit(0));
+}
+
+/* What fails at the worker and nobody waited for comes with the next call that waits, or at once when all wait. */
+static void late(void)
+{
+	bool waits = getenv("METE_REMOTE_WAIT");
+	CUmemGenericAllocationHandle h;
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+	CUdeviceptr p;
+
+	works(cuInit(0));
+	context_of(0);
+	works(cuMemAddressReserve(&p, 2 << 20, 0, 0, 0));
+	works(cuMemCreate(&h, 2 << 20, &prop, 0));
+	works(cuMemMap(p, 2 << 20, 0, h, 0));
+	/* Mapped, but nobody may access it: only the driver knows. */
+	answers(waits ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, cuMemsetD8(p, 1, 4096));
+	answers(waits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, cuCtxSynchronize());
+	works(cuCtxSynchronize());
+	works(cuMemUnmap(p, 2 << 20));
+	works(cuMemRelease(h));
+	works(cuMemAddressFree(p, 2 << 20));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "copies", copies }, { "gated", gated },   { "servers", servers }, { "handles", handles },
+	{ "lost", lost },     { "nobody", nobody }, { "late", late },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++) {
+		if (strcmp(cases[i].name, argv[1]))
+			continue;
+		cases[i].run();
+		tap_fds = tap_open_fds();
+		return tap_end();
+	}
+	fprintf(stderr, "client_program CASE\n");
+	return 2;
+}
