@@ -1,7 +1,7 @@
 /*
  * inside.h: how a container with a share looks from inside.
  *
- *   /run/mete            the grant's folder (src/daemon/container.h), read-only: grant.sock or wall.sock, settings;
+ *   /run/mete            the grant's folder (daemon/tenants/container.h), read-only: grant.sock or wall.sock, settings;
  *   /run/mete/soft       the software device's folder, where it is the device
  *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, remote
  *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim

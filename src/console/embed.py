@@ -53,7 +53,7 @@ def main(output, paths):
         table.append(f'\t{{ "{name}", "{kind}", "{hashlib.sha256(data).hexdigest()[:16]}", plain_{number}, gzip_{number}, '
                      f'sizeof(plain_{number}), sizeof(gzip_{number}) }},\n')
     with open(output, 'w', encoding='utf-8') as file:
-        file.write('/* The console\'s files, gzipped; made by src/console/embed.py. */\n#include "daemon/console_files.h"\n\n'
+        file.write('/* The console\'s files, gzipped; made by src/console/embed.py. */\n#include "daemon/http/console_files.h"\n\n'
                    + '\n'.join(arrays)
                    + '\nconst struct console_file console_files[] = {\n' + ''.join(table) + '};\n\n'
                    + f'const unsigned int console_file_count = {len(files)};\n')

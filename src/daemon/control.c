@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/handover.h"
+#include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
-#include "daemon/service.h"
-#include "daemon/upgrade.h"
+#include "daemon/settings/service.h"
+#include "daemon/upgrade/upgrade.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,15 +3,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/account.h"
-#include "daemon/client.h"
-#include "daemon/faults.h"
-#include "daemon/handover_tenants.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/client.h"
+#include "daemon/health/faults.h"
+#include "daemon/upgrade/handover_tenants.h"
 #include "daemon/log.h"
-#include "daemon/session.h"
-#include "daemon/store.h"
-#include "daemon/tenant.h"
-#include "daemon/worker.h"
+#include "daemon/tenants/session.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <dirent.h>
 #include <errno.h>

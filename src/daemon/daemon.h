@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/loop.h"
-#include "daemon/probe.h"
+#include "daemon/health/probe.h"
 #include "daemon/runtime.h"
 #include "daemon/telemetry.h"
 #include "model/quarantine.h"

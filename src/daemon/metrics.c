@@ -3,14 +3,14 @@
  */
 #include "daemon/metrics.h"
 
-#include "daemon/account.h"
+#include "daemon/tenants/account.h"
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/state.h"
-#include "daemon/tenant.h"
-#include "daemon/version.h"
-#include "daemon/worker.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/upgrade/version.h"
+#include "daemon/workers/worker.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "daemon/runtime.h"
 
 #include "base/cleanup.h"
-#include "daemon/handover.h"
+#include "daemon/upgrade/handover.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* state.c: see state.h. */
 #include "daemon/state.h"
 
-#include "daemon/client.h"
+#include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
-#include "daemon/faults.h"
-#include "daemon/health.h"
-#include "daemon/tenant.h"
+#include "daemon/health/faults.h"
+#include "daemon/health/health.h"
+#include "daemon/tenants/tenant.h"
 
 #include <stdbool.h>
 #include <sys/utsname.h>

@@ -3,10 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/account.h"
+#include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
-#include "daemon/tenant.h"
+#include "daemon/tenants/tenant.h"
 
 #include <errno.h>
 #include <pwd.h>

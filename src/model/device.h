@@ -1,7 +1,7 @@
 /*
  * device.h: an accelerator as a value: which one it is, how much memory it has, and how people name it.
  *
- * Pure: what a driver reports comes in as an argument (src/daemon/probe.c asks for it).
+ * Pure: what a driver reports comes in as an argument (src/daemon/health/probe.c asks for it).
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * grant.h: the right of a tenant to use shares of devices, as a value, and what the grants of a machine promise
  * together.
  *
- * Pure: kept by src/daemon/store.c, served by src/daemon/tenant.c.
+ * Pure: kept by src/daemon/store/store.c, served by src/daemon/tenants/tenant.c.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct grant_share {
 	struct grant_compute compute;
 };
 
-/* What a grant is to a container (src/daemon/container.h). */
+/* What a grant is to a container (src/daemon/tenants/container.h). */
 struct grant_container {
 	bool is; /* it has a folder that is mounted into a container */
 	bool keep; /* containers use it, and it outlives them */

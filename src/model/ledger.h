@@ -6,8 +6,8 @@
  * clients do in between. Credit is only lent: ledger_ask() says when to recall it from a tenant's other processes.
  *
  * Pure: no I/O, no clock. Units of WIRE_UNIT_BYTES. The caller moves the units on the clients' pages and books here
- * what it did; see src/daemon/account.c for the order that keeps both right when meted is killed in between. Invariant:
- * granted + objects <= quota, except while a shrink is pending (ledger_shrink_soon).
+ * what it did; see src/daemon/tenants/account.c for the order that keeps both right when meted is killed in between.
+ * Invariant: granted + objects <= quota, except while a shrink is pending (ledger_shrink_soon).
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * faults is printed and read back as the same settings. A libFuzzer target where FUZZ_ENGINE is defined, else a driver
  * of its own.
  */
-#include "daemon/config.h"
-#include "daemon/settings.h"
+#include "daemon/settings/config.h"
+#include "daemon/settings/settings.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -9,13 +9,13 @@
  * hold after every step: the ledger is the sum of the pages, nothing is granted above the quota, nothing crashes.
  */
 #include "base/cleanup.h"
-#include "daemon/account.h"
+#include "daemon/tenants/account.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
-#include "daemon/session.h"
-#include "daemon/store.h"
-#include "daemon/tenant.h"
+#include "daemon/tenants/session.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/tenant.h"
 
 #include <errno.h>
 #include <signal.h>

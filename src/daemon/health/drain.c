@@ -1,0 +1,95 @@
+/* drain.c: see drain.h. Who is there is looked at every LOOK_MS, which costs nothing while nothing is drained. */
+#include "daemon/health/drain.h"
+
+#include "base/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/tenants/end.h"
+#include "daemon/health/health.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#define LOOK_MS 100u
+
+uint64_t drain_deadline(uint64_t grace_s)
+{
+	return clock_now_ns() + grace_s * 1000000000u;
+}
+
+static void end_programs(struct daemon *daemon, struct tenant *tenant, const struct health *h)
+{
+	int number = h->asked > 1 ? SIGKILL : SIGTERM;
+
+	if (h->asked <= 2)
+		journal_add(daemon, JOURNAL_ACTION, tenant->grant.name, h->device.uuid,
+			    "%s its programs: device %u is being drained", number == SIGTERM ? "ending" : "killing",
+			    h->device.index);
+	end_tell(tenant, number);
+}
+
+static void over(struct daemon *daemon, struct health *h, unsigned int left)
+{
+	h->draining = false;
+	h->drained = !left;
+	health_keep(daemon, h, NULL, 0);
+	if (!left) {
+		log_line("device %u: drained", h->device.index);
+		journal_add(daemon, JOURNAL_DEVICE, NULL, h->device.uuid, "drained: nobody has a program on it");
+	} else {
+		log_line("device %u: not drained in time: tenants that are left: %u; it stays cordoned",
+			 h->device.index, left);
+		journal_add(daemon, JOURNAL_DEVICE, NULL, h->device.uuid,
+			    "not drained in time: tenants that are left: %u; it stays cordoned", left);
+	}
+}
+
+static void step(struct daemon *daemon, struct health *h)
+{
+	unsigned int left = health_tenants(daemon, h->device.uuid);
+
+	if (!left || (!h->ends && clock_now_ns() >= h->until_ns)) {
+		over(daemon, h, left);
+		return;
+	}
+	if (clock_now_ns() < h->until_ns)
+		return;
+	h->asked++;
+	h->until_ns = clock_now_ns() + (h->asked == 1 ? END_KILL_S : 1) * 1000000000u;
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (tenant_present(t) && grant_find_share(&t->grant, h->device.uuid))
+			end_programs(daemon, t, h);
+}
+
+static void on_look(void *owner)
+{
+	struct daemon *daemon = owner;
+	bool more = false;
+
+	for (struct health *h = daemon->health; h; h = h->next) {
+		if (h->draining)
+			step(daemon, h);
+		more |= h->draining;
+	}
+	if (!more)
+		timer_stop(daemon->drain);
+}
+
+void drain_begin(struct daemon *daemon, struct health *h)
+{
+	if (h->draining && !timer_running(daemon->drain))
+		timer_start(daemon->drain, 0, LOOK_MS);
+}
+
+int drain_start(struct daemon *daemon)
+{
+	daemon->drain = timer_new(daemon->loop, on_look, daemon);
+	return daemon->drain ? 0 : -ENOMEM;
+}
+
+void drain_stop(struct daemon *daemon)
+{
+	timer_free(daemon->drain);
+}

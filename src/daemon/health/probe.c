@@ -1,0 +1,431 @@
+/* probe.c: the parent's side of asking drivers. */
+#include "daemon/health/probe.h"
+
+#include "base/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/health/health.h"
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROBE_MS 10000
+#define OUTPUT_BYTES 65536u
+
+extern char **environ;
+
+struct machine_wait {
+	struct machine_wait *next;
+	machine_fn fn;
+	void *owner;
+};
+
+struct probe {
+	struct probe *next;
+	struct daemon *daemon;
+	struct driver driver; /* as far as known */
+	uv_process_t process;
+	uv_pipe_t pipe;
+	struct timer *timer;
+	bool late;
+	bool spawned;
+	unsigned int open; /* handles that still call back */
+	int64_t exit_status;
+	int signal;
+	size_t used;
+	char output[OUTPUT_BYTES];
+};
+
+__attribute__((format(printf, 2, 3))) static void status(struct driver *driver, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(driver->status, sizeof(driver->status), fmt, ap);
+	va_end(ap);
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Results. */
+
+static bool add_device(struct machine *machine, const struct driver *driver, json_t *json)
+{
+	struct device *d = &machine->device[machine->device_count];
+	const char *uuid = json_string_value(json_object_get(json, "uuid"));
+	json_t *used = json_object_get(json, "used_bytes");
+
+	if (machine->device_count == MACHINE_MAX_DEVICES || !uuid)
+		return false;
+	*d = (struct device){
+		.kind = driver->kind,
+		.index = (unsigned int)json_integer_value(json_object_get(json, "index")),
+		.total_bytes = (uint64_t)json_integer_value(json_object_get(json, "total_bytes")),
+		.used_bytes = (uint64_t)json_integer_value(used),
+		.used_known = json_is_integer(used),
+		.granule_bytes = device_kind_granule(driver->kind),
+	};
+	copy(d->name, sizeof(d->name), json_string_value(json_object_get(json, "name")));
+	if (device_uuid_parse(uuid, d->uuid) || !d->total_bytes)
+		return false;
+	machine->device_count++;
+	return true;
+}
+
+static void remove_devices(struct machine *machine, enum device_kind kind)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind != kind)
+			machine->device[kept++] = machine->device[i];
+	machine->device_count = kept;
+}
+
+static void take_result(struct machine *machine, struct driver *driver, json_t *json)
+{
+	json_t *devices = json_object_get(json, "devices"), *device;
+	unsigned int count = 0;
+	size_t i;
+
+	copy(driver->libcuda, sizeof(driver->libcuda), json_string_value(json_object_get(json, "libcuda")));
+	copy(driver->libnvml, sizeof(driver->libnvml), json_string_value(json_object_get(json, "libnvml")));
+	copy(driver->version, sizeof(driver->version), json_string_value(json_object_get(json, "version")));
+	if (json_object_get(json, "error")) {
+		status(driver, "%s", json_string_value(json_object_get(json, "error")));
+		return;
+	}
+	json_array_foreach(devices, i, device) count += add_device(machine, driver, device);
+	driver->usable = count > 0;
+	if (count)
+		status(driver, "%u device%s", count, count == 1 ? "" : "s");
+	else
+		status(driver, "the driver has no devices");
+}
+
+/* Lost devices stay in the list, and their driver is one that can be used: who asks for them is told why not. */
+static void judge_health(struct probe *probe, json_t *said, const struct device *old, unsigned int old_count)
+{
+	struct daemon *daemon = probe->daemon;
+	struct driver *driver = &probe->driver;
+	unsigned int count = 0, lost = 0;
+	json_t *entry;
+	size_t n;
+
+	json_array_foreach(json_object_get(said, "devices"), n, entry) if (json_object_get(entry, "lost"))
+		health_lose_index(daemon, driver->kind,
+				  (unsigned int)json_integer_value(json_object_get(entry, "index")), old, old_count);
+	health_probed(daemon, driver->kind, old, old_count);
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		const struct device *d = &daemon->machine.device[i];
+
+		count += d->kind == driver->kind;
+		lost += d->kind == driver->kind && health_state(daemon, d->uuid) == DEVICE_LOST;
+	}
+	if (!lost)
+		return;
+	driver->usable = true;
+	status(driver, "%u device%s, %u of them lost", count, count == 1 ? "" : "s", lost);
+}
+
+static void evaluate(struct probe *probe)
+{
+	struct machine *machine = &probe->daemon->machine;
+	struct driver *driver = &probe->driver;
+	struct device old[MACHINE_MAX_DEVICES];
+	unsigned int old_count = machine->device_count;
+	json_error_t why;
+	json_t *json = json_loadb(probe->output, probe->used, 0, &why);
+
+	memcpy(old, machine->device, sizeof(old));
+	remove_devices(machine, driver->kind);
+	if (probe->late)
+		status(driver, "the driver did not answer within %d s", PROBE_MS / 1000);
+	else if (probe->signal)
+		status(driver, "asking the driver ended with signal %d (%s)", probe->signal, strsignal(probe->signal));
+	else if (!json)
+		status(driver, "the driver's answer cannot be read: %s", why.text);
+	else
+		take_result(machine, driver, json);
+	if (json && !json_object_get(json, "error") && !probe->daemon->stopping)
+		judge_health(probe, json, old, old_count);
+	json_decref(json);
+	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
+		if (machine->driver[i].kind == driver->kind)
+			machine->driver[i] = *driver;
+}
+
+static void answer_waiting(struct daemon *daemon)
+{
+	struct machine_wait *waiting = daemon->machine.waiting;
+
+	daemon->machine.waiting = NULL;
+	daemon->machine.asked_ns = clock_now_ns();
+	while (waiting) {
+		struct machine_wait *w = waiting;
+
+		waiting = w->next;
+		if (w->fn)
+			w->fn(w->owner);
+		free(w);
+	}
+}
+
+/* Children. */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct probe *probe = handle->data, **at = &probe->daemon->machine.probes;
+	struct daemon *daemon = probe->daemon;
+
+	if (--probe->open)
+		return;
+	while (*at != probe)
+		at = &(*at)->next;
+	*at = probe->next;
+	timer_free(probe->timer);
+	if (probe->spawned)
+		evaluate(probe);
+	free(probe);
+	if (!--daemon->machine.running && !daemon->stopping)
+		answer_waiting(daemon);
+}
+
+static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
+{
+	struct probe *probe = process->data;
+
+	probe->exit_status = exit_status;
+	probe->signal = term_signal;
+	uv_close((uv_handle_t *)process, on_closed);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+	struct probe *probe = handle->data;
+
+	(void)suggested;
+	buf->base = probe->output + probe->used;
+	buf->len = OUTPUT_BYTES - probe->used;
+}
+
+static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct probe *probe = stream->data;
+
+	(void)buf;
+	if (n > 0)
+		probe->used += (size_t)n;
+	if (n < 0)
+		uv_close((uv_handle_t *)stream, on_closed);
+}
+
+static void on_late(void *owner)
+{
+	struct probe *probe = owner;
+
+	probe->late = true;
+	uv_process_kill(&probe->process, SIGKILL);
+}
+
+static bool unwanted(const char *entry)
+{
+	/* What an outer `mete run` has set leads to its shim, not to a driver. */
+	if (getenv("METE_SOCKET") && !strncmp(entry, "LD_LIBRARY_PATH=", 16))
+		return true;
+	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
+	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14);
+}
+
+char **machine_environment(void)
+{
+	size_t count = 0, kept = 0;
+	char **list;
+
+	while (environ[count])
+		count++;
+	list = calloc(count + 1, sizeof(*list));
+	for (size_t i = 0; list && i < count; i++)
+		if (!unwanted(environ[i]))
+			list[kept++] = environ[i];
+	return list;
+}
+
+static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
+{
+	char *args[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&probe->pipe },
+		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+	};
+	char **environment = machine_environment();
+	uv_process_options_t options = {
+		.file = args[0],
+		.args = args,
+		.env = environment,
+		.exit_cb = on_exit_child,
+		.stdio = stdio,
+		.stdio_count = 3,
+	};
+	int r = environment ? uv_spawn(probe->daemon->loop, &probe->process, &options) : UV_ENOMEM;
+
+	free(environment);
+	return r;
+}
+
+static int probe_start(struct daemon *daemon, enum device_kind kind, const char *libnvml, const char *libcuda)
+{
+	struct probe *probe = calloc(1, sizeof(*probe));
+	int r;
+
+	if (!probe)
+		return -ENOMEM;
+	probe->daemon = daemon;
+	probe->driver.kind = kind;
+	probe->timer = timer_new(daemon->loop, on_late, probe);
+	if (!probe->timer) {
+		free(probe);
+		return -ENOMEM;
+	}
+	probe->process.data = probe->pipe.data = probe;
+	probe->open = 2;
+	probe->next = daemon->machine.probes;
+	daemon->machine.probes = probe;
+	daemon->machine.running++;
+	uv_pipe_init(daemon->loop, &probe->pipe, 0);
+	r = spawn(probe, libnvml, libcuda);
+	if (r) {
+		log_line("cannot start the child that asks the %s driver: %s", device_kind_name(kind), uv_strerror(r));
+		uv_close((uv_handle_t *)&probe->process, on_closed);
+		uv_close((uv_handle_t *)&probe->pipe, on_closed);
+		return 0;
+	}
+	probe->spawned = true;
+	timer_start(probe->timer, PROBE_MS, 0);
+	uv_read_start((uv_stream_t *)&probe->pipe, on_room, on_output);
+	return 0;
+}
+
+void machine_stop(struct daemon *daemon)
+{
+	for (struct probe *p = daemon->machine.probes; p; p = p->next)
+		if (p->spawned && uv_is_active((uv_handle_t *)&p->process))
+			uv_process_kill(&p->process, SIGKILL);
+	for (struct machine_wait *w = daemon->machine.waiting, *next; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+	daemon->machine.waiting = NULL;
+}
+
+/* The software device's library: beside the installed or the built meted. */
+static bool soft_library(const char *name, char path[GRANT_PATH_BYTES])
+{
+	static const char *const places[] = { "%s/" METE_LIBDIR_FROM_BINDIR "/soft/%s",
+					      "%s/../lib/mete/soft/%s",
+					      "%s/../lib64/mete/soft/%s",
+					      "%s/../../lib/mete/soft/%s",
+					      "%s/../softdev/%s",
+					      "%s/../softdev/nvml/%s" };
+	const char *libdir = getenv("METE_LIBDIR");
+	char self[PATH_MAX - 256], tried[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	path[0] = 0;
+	if (libdir && *libdir) {
+		snprintf(tried, sizeof(tried), "%s/soft/%s", libdir, name);
+		if (realpath(tried, path))
+			return true;
+	}
+	if (n <= 0)
+		return false;
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(tried, sizeof(tried), places[i], self, name);
+#pragma GCC diagnostic pop
+		if (realpath(tried, path))
+			return true;
+	}
+	path[0] = 0;
+	return false;
+}
+
+static int refresh_soft(struct daemon *daemon)
+{
+	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
+	struct driver *driver = &daemon->machine.driver[1];
+
+	driver->kind = DEVICE_SOFT;
+	if (!soft_library("libcuda.so.1", libcuda)) {
+		driver->usable = false;
+		status(driver,
+		       "the software device's libcuda.so.1 is not beside meted: install it, or set METE_LIBDIR");
+		return 0;
+	}
+	soft_library("libnvidia-ml.so.1", libnvml);
+	return probe_start(daemon, DEVICE_SOFT, libnvml, libcuda);
+}
+
+static int refresh_nvidia(struct daemon *daemon)
+{
+	struct machine_options *options = &daemon->machine.options;
+	struct driver *driver = &daemon->machine.driver[0];
+
+	driver->kind = DEVICE_NVIDIA;
+	if (options->soft_only) {
+		status(driver, "not asked: meted was started with --soft-only");
+		return 0;
+	}
+	return probe_start(daemon, DEVICE_NVIDIA, options->libnvml ? options->libnvml : "",
+			   options->libcuda ? options->libcuda : "");
+}
+
+int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
+{
+	struct machine_wait *wait = calloc(1, sizeof(*wait));
+	int r = 0;
+
+	if (!wait)
+		return -ENOMEM;
+	*wait = (struct machine_wait){ .next = daemon->machine.waiting, .fn = fn, .owner = owner };
+	daemon->machine.waiting = wait;
+	if (daemon->machine.running)
+		return 0;
+	r = refresh_nvidia(daemon);
+	if (!r)
+		r = refresh_soft(daemon);
+	if (!daemon->machine.running)
+		answer_waiting(daemon);
+	return r;
+}
+
+void machine_forget(struct daemon *daemon, const void *owner)
+{
+	for (struct machine_wait *w = daemon->machine.waiting; w; w = w->next)
+		if (w->owner == owner)
+			w->fn = NULL;
+}
+
+const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
+{
+	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
+		if (kind ? machine->driver[i].kind == kind : machine->driver[i].usable)
+			return &machine->driver[i];
+	return NULL;
+}

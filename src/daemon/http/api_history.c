@@ -1,0 +1,158 @@
+/* api_history.c: /api/v1/history: what a device or a tenant has held and used in the last day. */
+#include "daemon/http/api.h"
+
+#include "daemon/daemon.h"
+#include "daemon/http/http.h"
+#include "daemon/tenants/tenant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPAN_DEFAULT_S 600u
+#define SPAN_MOST_S 86400u
+
+static const struct {
+	const char *name;
+	bool ppm;
+} figures[FIGURES] = {
+	[FIGURE_HELD] = { "held", false },    [FIGURE_PROMISED] = { "promised", false }, [FIGURE_GOT] = { "got", true },
+	[FIGURE_WANTED] = { "wanted", true }, [FIGURE_WAITED] = { "waited", true },
+};
+
+/* The figures that a list with commas names; all without one. Value: a bit each; 0: one is unknown. */
+static unsigned int read_series(const char *list, struct http_reply *reply)
+{
+	unsigned int wanted = 0;
+
+	if (!list || !*list)
+		return (1u << FIGURES) - 1;
+	while (*list) {
+		size_t n = strcspn(list, ",");
+		unsigned int i = 0;
+
+		while (i < FIGURES && (strlen(figures[i].name) != n || strncmp(figures[i].name, list, n)))
+			i++;
+		if (i == FIGURES) {
+			http_reply_error(reply, 400, "series %.32s: there are held, promised, got, wanted and waited",
+					 list);
+			return 0;
+		}
+		wanted |= 1u << i;
+		list += n + (list[n] == ',');
+	}
+	return wanted;
+}
+
+/* Adds a history's steps to what is there: a tenant of several devices is shown as one. */
+static void add(const struct history *h, unsigned int figure, unsigned int level, int64_t first, unsigned int count,
+		uint64_t *sum)
+{
+	uint64_t *value = h ? calloc(count, sizeof(*value)) : NULL;
+
+	if (!value)
+		return;
+	history_read(h, figure, level, first, count, value);
+	for (unsigned int i = 0; i < count; i++)
+		if (value[i] != HISTORY_NONE)
+			sum[i] = (sum[i] == HISTORY_NONE ? 0 : sum[i]) + value[i];
+	free(value);
+}
+
+static json_t *values_json(const uint64_t *value, unsigned int count, bool ppm)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < count; i++)
+		json_array_append_new(list, value[i] == HISTORY_NONE ? json_null()
+					    : ppm		     ? json_real((double)value[i] / 1e6)
+								     : json_integer((json_int_t)value[i]));
+	return list;
+}
+
+struct what {
+	const struct history *of[WIRE_MAX_DEVICES];
+	unsigned int count;
+};
+
+/* Value: false when it was refused. */
+static bool find(const struct http_request *request, struct http_reply *reply, struct what *ret)
+{
+	const char *device = http_query(request, "device"), *name = http_query(request, "tenant");
+	struct daemon *daemon = request->daemon;
+	struct tenant *t = name ? tenant_find(daemon, name) : NULL;
+	uint8_t uuid[DEVICE_UUID_BYTES];
+	struct device_meter *d = NULL;
+	int at;
+
+	if (!device == !name) {
+		http_reply_error(reply, 400, "give device=UUID or tenant=NAME, one of the two");
+		return false;
+	}
+	if (device) {
+		at = device_find(daemon->machine.device, daemon->machine.device_count, device);
+		if (at >= 0)
+			d = telemetry_device(daemon, daemon->machine.device[at].uuid);
+		else if (!device_uuid_parse(device, uuid))
+			for (unsigned int i = 0; i < daemon->meter.device_count; i++)
+				if (!memcmp(daemon->meter.device[i].uuid, uuid, DEVICE_UUID_BYTES))
+					d = &daemon->meter.device[i];
+	}
+	if (!d && !t) {
+		http_reply_error(reply, 404, device ? "there is no device %.64s: `mete devices` lists them"
+						    : "there is no tenant %.64s: `mete ps` lists them",
+				 device ? device : name);
+		return false;
+	}
+	if (d)
+		ret->of[ret->count++] = d->meter.history;
+	for (unsigned int i = 0; t && t->telemetry && i < t->grant.share_count; i++)
+		ret->of[ret->count++] = t->telemetry->share[i].history;
+	return true;
+}
+
+/* Value: 0 when it was refused. */
+static unsigned int read_span(const struct http_request *request, struct http_reply *reply)
+{
+	const char *text = http_query(request, "span");
+	unsigned long span = SPAN_DEFAULT_S;
+
+	if (text && *text)
+		span = strspn(text, "0123456789") == strlen(text) && strlen(text) < 9 ? strtoul(text, NULL, 10) : 0;
+	if (!span || span > SPAN_MOST_S) {
+		http_reply_error(reply, 400, "span %.32s: it must be a number of seconds from 1 to %u", text,
+				 SPAN_MOST_S);
+		return 0;
+	}
+	return (unsigned int)span;
+}
+
+void api_history(const struct http_request *request, struct http_reply *reply)
+{
+	unsigned int wanted = read_series(http_query(request, "series"), reply), span, level, step, count;
+	struct what what = { 0 };
+	uint64_t *sum;
+	json_t *series;
+	int64_t first;
+
+	if (!wanted || !(span = read_span(request, reply)) || !find(request, reply, &what))
+		return;
+	level = history_level(span);
+	step = history_step(level);
+	count = span / step ? span / step : 1;
+	first = telemetry_now(request->daemon) / step - count;
+	sum = calloc(count, sizeof(*sum));
+	series = json_object();
+	for (unsigned int i = 0; sum && i < FIGURES; i++) {
+		if (!(wanted >> i & 1))
+			continue;
+		for (unsigned int k = 0; k < count; k++)
+			sum[k] = HISTORY_NONE;
+		for (unsigned int k = 0; k < what.count; k++)
+			add(what.of[k], i, level, first, count, sum);
+		json_object_set_new(series, figures[i].name, values_json(sum, count, figures[i].ppm));
+	}
+	free(sum);
+	http_reply_json(reply, json_pack("{s:I s:i s:o}", "from", (json_int_t)(first * step), "step_s", (int)step,
+					 "series", series));
+}

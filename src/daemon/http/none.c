@@ -1,0 +1,27 @@
+/* http_none.c: a meted that was built without HTTP (-Dhttp=disabled). */
+#include "daemon/http/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int http_start(struct daemon *daemon, const struct http_options *o, char *error, size_t size)
+{
+	(void)daemon;
+	if (!o->listen)
+		return 0;
+	snprintf(error, size, "--http %.100s: this meted was built without HTTP: `mete metrics` prints the metrics",
+		 o->listen);
+	return -ENOTSUP;
+}
+
+void http_stop(struct daemon *daemon, bool leaving)
+{
+	(void)daemon;
+	(void)leaving;
+}
+
+const char *http_address(const struct daemon *daemon)
+{
+	(void)daemon;
+	return "";
+}

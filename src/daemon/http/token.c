@@ -1,0 +1,141 @@
+/* token.c: see token.h. */
+#include "daemon/http/token.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIGITS (TOKEN_BYTES - 1)
+
+__attribute__((format(printf, 4, 5))) static int fail(char *error, size_t size, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(error, size, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+static void place(const char *state_dir, const char *suffix, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/" TOKEN_FILE "%s", state_dir, suffix);
+}
+
+static int fill_random(char ret[TOKEN_BYTES])
+{
+	uint8_t bits[DIGITS / 2];
+
+	if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bits); i++)
+		snprintf(ret + 2 * i, 3, "%02x", bits[i]);
+	explicit_bzero(bits, sizeof(bits));
+	return 0;
+}
+
+/* Written beside its place and then put there, so that it is whole or not there. */
+static int write_file(const char *state_dir, const char *token)
+{
+	char path[PATH_MAX], beside[PATH_MAX];
+	_cleanup_close_ int fd = -1;
+
+	place(state_dir, "", path);
+	place(state_dir, ".new", beside);
+	unlink(beside);
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (dprintf(fd, "%s\n", token) != (int)DIGITS + 1 || fsync(fd) || rename(beside, path)) {
+		int r = errno ? -errno : -ENOSPC;
+
+		unlink(beside);
+		return r;
+	}
+	return 0;
+}
+
+int token_new(const char *state_dir, char ret[TOKEN_BYTES], char *error, size_t size)
+{
+	char token[TOKEN_BYTES];
+	int r = fill_random(token);
+
+	if (r)
+		return fail(error, size, r, "no random bits for a token: %s", strerror(-r));
+	errno = 0;
+	r = write_file(state_dir, token);
+	if (r)
+		return fail(error, size, r,
+			    "cannot write %s/" TOKEN_FILE ": %s: make room or give meted the right to write there",
+			    state_dir, strerror(-r));
+	memcpy(ret, token, TOKEN_BYTES);
+	return 0;
+}
+
+static bool well_formed(const char *text, ssize_t length)
+{
+	return length == (ssize_t)DIGITS + 1 && text[DIGITS] == '\n' && strspn(text, "0123456789abcdef") == DIGITS;
+}
+
+int token_read(const char *state_dir, char ret[TOKEN_BYTES], char *error, size_t size)
+{
+	char path[PATH_MAX], text[TOKEN_BYTES + 2] = "";
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	ssize_t n;
+
+	place(state_dir, "", path);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT)
+		return fail(error, size, -ENOENT, "there is no token yet: `mete token new` makes one");
+	if (fd < 0 || fstat(fd, &st))
+		return fail(error, size, -errno, "cannot read %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return fail(error, size, -EPERM,
+			    "%s can be read by others, so it is no secret: `mete token new` makes another", path);
+	n = read(fd, text, sizeof(text) - 1);
+	if (!well_formed(text, n))
+		return fail(error, size, -EBADMSG, "%s holds no token: `mete token new` makes one", path);
+	text[DIGITS] = 0;
+	memcpy(ret, text, TOKEN_BYTES);
+	return 0;
+}
+
+int token_revoke(const char *state_dir, char *error, size_t size)
+{
+	char path[PATH_MAX];
+
+	place(state_dir, "", path);
+	if (unlink(path) && errno != ENOENT)
+		return fail(error, size, -errno, "cannot remove %s: %s: remove it by hand", path, strerror(errno));
+	return 0;
+}
+
+bool token_right(const char *state_dir, const char *given, size_t length)
+{
+	char token[TOKEN_BYTES], error[PATH_MAX + 128];
+	unsigned int different = 0;
+
+	if (token_read(state_dir, token, error, sizeof(error)))
+		return false;
+	for (size_t i = 0; i < DIGITS; i++)
+		different |= (unsigned char)token[i] ^ (i < length ? (unsigned char)given[i] : 0xffu);
+	explicit_bzero(token, sizeof(token));
+	return !different && length == DIGITS;
+}
+
+bool token_exists(const char *state_dir)
+{
+	char token[TOKEN_BYTES], error[PATH_MAX + 128];
+
+	return !token_read(state_dir, token, error, sizeof(error));
+}

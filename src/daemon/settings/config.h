@@ -1,0 +1,28 @@
+/*
+ * config.h: reads meted.yaml: settings as YAML, one level of groups.
+ *
+ *   runtime_dir: /run/mete
+ *   driver:
+ *     libcuda: /opt/driver/libcuda.so.1
+ *
+ * Everything that is not understood is refused with its line: unknown keys with the nearest one, keys that are there
+ * twice, lists, anchors, values of the wrong kind. The file must be writable by nobody but root and its reader.
+ */
+#pragma once
+
+#include "daemon/settings/options.h"
+
+#include <stddef.h>
+
+#define CONFIG_BYTES 65536u /* a longer file is none of ours */
+#define CONFIG_LINE_BYTES 512u
+
+/* One line of what is wrong, "FILE:LINE: ...", with the remedy. */
+typedef void (*config_fault_fn)(void *user, const char *line);
+
+/* Adds the file's settings to those of the command line, which win. Value: the number of faults. */
+unsigned int config_read(struct options *o, const char *path, config_fault_fn fault, void *user);
+
+/* The same from memory. */
+unsigned int config_parse(struct options *o, const char *path, const char *text, size_t length, config_fault_fn fault,
+			  void *user);

@@ -1,0 +1,298 @@
+/* options.c: the command line, and what it and the file say together. */
+#include "daemon/settings/options.h"
+
+#include "daemon/settings/config.h"
+#include "daemon/log.h"
+#include "daemon/settings/settings.h"
+#include "daemon/upgrade/upgrade.h"
+#include "daemon/upgrade/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
+
+/* Options that are no settings. Settings are numbered from SETTING_BASE. */
+enum {
+	CONFIG = 256,
+	CHECK_CONFIG,
+	PRINT_CONFIG,
+	FOREGROUND,
+	READY_FD,
+	HANDOVER,
+	CHECK_UPGRADE,
+	VERSION,
+	HELP,
+	SETTING_BASE
+};
+
+static const struct option own_options[] = {
+	{ "config", required_argument, NULL, CONFIG },
+	{ "check-config", no_argument, NULL, CHECK_CONFIG },
+	{ "print-config", no_argument, NULL, PRINT_CONFIG },
+	{ "foreground", no_argument, NULL, FOREGROUND },
+	{ "ready-fd", required_argument, NULL, READY_FD },
+	{ "handover", required_argument, NULL, HANDOVER },
+	{ "check-upgrade", required_argument, NULL, CHECK_UPGRADE },
+	{ "version", no_argument, NULL, VERSION },
+	{ "help", no_argument, NULL, HELP },
+};
+
+#define OWN_OPTIONS (sizeof(own_options) / sizeof(*own_options))
+
+static const struct options nothing_said = { .ready_fd = -1,
+					     .handover_fd = -1,
+					     .check_fd = -1,
+					     .exit_when_idle_ns = OPTIONS_NEVER_NS,
+					     .faults = QUARANTINE_DEFAULT };
+
+static void print_help(void)
+{
+	fputs("Usage: meted [OPTION]...\n"
+	      "Serves grants of device memory and time to the programs of `mete run`; see meted(8), meted.yaml(5).\n"
+	      "\n"
+	      "  --config FILE          read settings from FILE (\"\": from none); default: " OPTIONS_CONFIG "\n"
+	      "                         with --system, if it is there. Options win over it.\n"
+	      "  --check-config         say what is wrong with it, and end\n"
+	      "  --print-config         print all settings as they are, in its form, and end\n"
+	      "  --foreground           write the log to standard error (meted never puts itself into the background)\n"
+	      "  --ready-fd N           write one byte to descriptor N, and close it, when the sockets listen\n"
+	      "  --probe LIBNVML LIBCUDA  ask these libraries for devices, print them as JSON, and end (\"\": where "
+	      "the\n"
+	      "                         loader looks)\n"
+	      "  --version, --help\n"
+	      "\n"
+	      "Settings, each a key of the file as well:\n",
+	      stdout);
+	settings_help(stdout);
+}
+
+static int usage(const char *what)
+{
+	fprintf(stderr, "meted: %s (meted --help)\n", what);
+	return EXIT_USAGE;
+}
+
+/* Value: -1 to go on, else the exit status. */
+static int take_setting(struct options *o, unsigned int i, const char *value)
+{
+	char why[400], text[500];
+
+	if (!setting_set(o, &settings[i], value ? value : "true", false, why, sizeof(why)))
+		return -1;
+	snprintf(text, sizeof(text), "--%s %s", settings[i].option, why);
+	return usage(text);
+}
+
+static int take_descriptor(int *to, const char *name, const char *value)
+{
+	char *end, text[64];
+	long n;
+
+	errno = 0;
+	n = strtol(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || n > INT_MAX || fcntl((int)n, F_GETFD) < 0) {
+		snprintf(text, sizeof(text), "--%s wants the number of an open descriptor", name);
+		return usage(text);
+	}
+	*to = (int)n;
+	fcntl(*to, F_SETFD, FD_CLOEXEC);
+	return -1;
+}
+
+/* Value: as above. */
+static int take_option(struct options *o, int option)
+{
+	switch (option) {
+	case CONFIG:
+		o->config = optarg;
+		return -1;
+	case CHECK_CONFIG:
+		o->action = ACTION_CHECK_CONFIG;
+		return -1;
+	case PRINT_CONFIG:
+		o->action = ACTION_PRINT_CONFIG;
+		return -1;
+	case FOREGROUND:
+		o->foreground = true;
+		return -1;
+	case READY_FD:
+		return take_descriptor(&o->ready_fd, "ready-fd", optarg);
+	case HANDOVER:
+		return take_descriptor(&o->handover_fd, "handover", optarg);
+	case CHECK_UPGRADE:
+		return take_descriptor(&o->check_fd, "check-upgrade", optarg);
+	case VERSION:
+		printf("meted %s\n", daemon_version());
+		return 0;
+	case HELP:
+		print_help();
+		return 0;
+	default:
+		return option >= SETTING_BASE ? take_setting(o, (unsigned int)(option - SETTING_BASE), optarg)
+					      : EXIT_USAGE;
+	}
+}
+
+static int read_command_line(struct options *o, int argc, char **argv)
+{
+	struct option all[OWN_OPTIONS + SETTINGS_MAX + 1] = { 0 };
+	unsigned int n = OWN_OPTIONS;
+	int option, r, from = optind;
+
+	memcpy(all, own_options, sizeof(own_options));
+	for (unsigned int i = 0; i < setting_count; i++)
+		if (settings[i].option)
+			all[n++] = (struct option){ settings[i].option,
+						    settings[i].operand ? required_argument : no_argument, NULL,
+						    (int)(SETTING_BASE + i) };
+	while ((option = getopt_long(argc, argv, "", all, NULL)) >= 0) {
+		r = take_option(o, option);
+		if (r >= 0)
+			return r;
+		/* The others are for this start alone. */
+		if (option != READY_FD && option != HANDOVER && option != CHECK_UPGRADE)
+			upgrade_keep_options(argv + from, optind - from);
+		from = optind;
+	}
+	if (optind < argc)
+		return usage("it takes options only");
+	if (o->log && o->foreground)
+		return usage("--log and --foreground exclude each other");
+	return -1;
+}
+
+const char *options_config(const struct options *o)
+{
+	const char *config = o->config || o->system ? o->config : getenv("METE_CONFIG");
+
+	if (config)
+		return *config ? config : NULL;
+	return o->system && !access(OPTIONS_CONFIG, F_OK) ? OPTIONS_CONFIG : NULL;
+}
+
+static void say_fault(void *user, const char *line)
+{
+	(void)user;
+	fprintf(stderr, "meted: %s\n", line);
+}
+
+struct first_fault {
+	char *text;
+	size_t size;
+};
+
+static void keep_first(void *user, const char *line)
+{
+	struct first_fault *first = user;
+
+	if (!*first->text)
+		snprintf(first->text, first->size, "%s", line);
+}
+
+int options_read(struct options *o, int argc, char **argv)
+{
+	unsigned int faults = 0;
+	const char *path;
+	int r;
+
+	*o = nothing_said;
+	r = read_command_line(o, argc, argv);
+	if (r >= 0)
+		return r;
+	path = options_config(o);
+	if (path)
+		faults = config_read(o, path, say_fault, NULL);
+	if (faults)
+		return EXIT_TROUBLE;
+	if (o->action == ACTION_SERVE)
+		return -1;
+	if (o->action == ACTION_PRINT_CONFIG)
+		settings_print(o, stdout);
+	else if (path)
+		printf("%s: nothing wrong; %d of %u settings are given in it\n", path, __builtin_popcountll(o->in_file),
+		       setting_count);
+	else
+		printf("no file is read: everything has its default (%s is read with --system, --config names "
+		       "another)\n",
+		       OPTIONS_CONFIG);
+	return 0;
+}
+
+int options_read_again(const struct options *o, struct options *ret, char *error, size_t size)
+{
+	const char *path = options_config(o);
+	struct first_fault first = { error, size };
+	char why[400];
+
+	*ret = nothing_said;
+	ret->config = o->config;
+	ret->foreground = o->foreground;
+	*error = 0;
+	for (unsigned int i = 0; i < setting_count; i++)
+		if (o->on_command_line >> i & 1 && setting_set(ret, &settings[i], o->text[i], false, why, sizeof(why)))
+			snprintf(error, size, "%s %s", settings[i].key, why);
+	if (!*error && path && config_read(ret, path, keep_first, &first) && !*error)
+		snprintf(error, size, "%s: cannot be read", path);
+	if (!*error)
+		return 0;
+	options_deinit(ret);
+	return -EINVAL;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static size_t field_bytes(const struct setting *s)
+{
+	switch (s->type) {
+	case SETTING_SWITCH:
+		return sizeof(bool);
+	case SETTING_PATH:
+	case SETTING_TEXT:
+		return sizeof(char *);
+	default:
+		return sizeof(uint64_t);
+	}
+}
+
+bool options_take(struct options *o, struct options *from)
+{
+	bool changed = false;
+
+	for (unsigned int i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+		char *text = o->text[i];
+
+		if (same(text, from->text[i]))
+			continue;
+		if (!s->reload) {
+			log_line("%s has changed from %s to %s: restart meted to make it so", s->key,
+				 text ? text : "its default", from->text[i] ? from->text[i] : "its default");
+			continue;
+		}
+		log_line("%s is %s now", s->key, from->text[i] ? from->text[i] : "as by default");
+		memcpy((char *)o + s->offset, (char *)from + s->offset, field_bytes(s));
+		o->text[i] = from->text[i];
+		from->text[i] = text;
+		o->in_file = (o->in_file & ~(UINT64_C(1) << i)) | (from->in_file & UINT64_C(1) << i);
+		changed = true;
+	}
+	options_deinit(from);
+	return changed;
+}
+
+void options_deinit(struct options *o)
+{
+	for (unsigned int i = 0; i < SETTINGS_MAX; i++)
+		free(o->text[i]);
+	*o = nothing_said;
+}

@@ -1,0 +1,71 @@
+/*
+ * options.h: how meted is to run: what the command line and the file meted.yaml say.
+ *
+ * Every setting is a row of the table in settings.c, whether it is given as an option or as a key; the command line
+ * wins over the file. Parts of meted read their settings from daemon->options when they need them; SIGHUP reads the
+ * file again, and what may change while meted runs (settings.h, `reload`) is then changed in place.
+ */
+#pragma once
+
+#include "daemon/http/http.h"
+#include "daemon/health/probe.h"
+#include "model/quarantine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIONS_CONFIG "/etc/mete/meted.yaml" /* read with --system when it is there and no other is named */
+#define SETTINGS_MAX 64u
+#define OPTIONS_NEVER_NS UINT64_MAX
+
+enum options_action {
+	ACTION_SERVE,
+	ACTION_CHECK_CONFIG,
+	ACTION_PRINT_CONFIG,
+};
+
+struct options {
+	/* Of the command line alone. */
+	enum options_action action;
+	const char *config; /* NULL: OPTIONS_CONFIG with --system, else METE_CONFIG; "": none */
+	bool foreground;
+	int ready_fd;
+	int handover_fd, check_fd; /* of meted for meted, see upgrade.h; -1: none */
+
+	/* Settings: one row each in settings.c. Texts are owned by `text` below. NULL: not said. */
+	bool system;
+	const char *runtime_dir;
+	const char *state_dir;
+	const char *log;
+	uint64_t exit_when_idle_ns;
+	struct machine_options machine;
+	struct http_options http;
+	struct quarantine_rule faults;
+
+	/* By the row's number in the table. */
+	uint64_t on_command_line; /* bit i: setting i is, and wins over the file */
+	uint64_t in_file;
+	char *text[SETTINGS_MAX]; /* the setting as it was written; NULL: default */
+};
+
+/*
+ * Reads the command line, then the file that it names. What is wrong is a line on standard error each. Value: -1 to go
+ * on, else the exit status (also of --help and --version, which it prints).
+ */
+int options_read(struct options *o, int argc, char **argv);
+
+/* Reads the file once more, under the same command line, into *ret. Value: 0, or -errno with the first line of what is
+ * wrong in `error`; then *ret holds nothing. */
+int options_read_again(const struct options *o, struct options *ret, char *error, size_t size);
+
+/*
+ * Takes over from `from` what may change at run time, and says in the log what would need a restart. Ends `from`.
+ * Value: whether anything has changed.
+ */
+bool options_take(struct options *o, struct options *from);
+
+void options_deinit(struct options *o);
+
+/* The path of the file that is read; NULL: none. */
+const char *options_config(const struct options *o);

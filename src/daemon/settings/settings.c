@@ -1,0 +1,432 @@
+/* settings.c: the table, and what can be done with any row of it. */
+#include "daemon/settings/settings.h"
+
+#include "base/size.h"
+#include "base/text_distance.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define TEXT_COLUMNS 110u
+#define HELP_COLUMN 25u
+
+#define FIELD(name) offsetof(struct options, name)
+
+const struct setting settings[] = {
+	{ .key = "system",
+	  .option = "system",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(system),
+	  .fallback = "false: serve the user it runs as",
+	  .example = "true",
+	  .text = "Serve all users." },
+	{ .key = "runtime_dir",
+	  .option = "runtime-dir",
+	  .operand = "DIR",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(runtime_dir),
+	  .fallback = "METE_RUNTIME_DIR, /run/mete with --system, $XDG_RUNTIME_DIR/mete, or /dev/shm/mete-UID",
+	  .example = "/run/mete",
+	  .text = "Where sockets, pages and the lock are. On tmpfs: it holds nothing that outlives a start of the "
+		  "machine." },
+	{ .key = "state_dir",
+	  .option = "state-dir",
+	  .operand = "DIR",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(state_dir),
+	  .fallback = "the runtime directory",
+	  .example = "/var/lib/mete",
+	  .text = "Where mete.db is kept, the store of grants. This is what a backup saves." },
+	{ .key = "log",
+	  .option = "log",
+	  .operand = "FILE",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(log),
+	  .reload = true,
+	  .fallback = "meted.log in the runtime directory; standard error with --foreground",
+	  .example = "/var/log/meted.log",
+	  .text = "Append the log to this file." },
+	{ .key = "exit_when_idle",
+	  .option = "exit-when-idle",
+	  .operand = "SECS",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(exit_when_idle_ns),
+	  .most = 1000000000,
+	  .reload = true,
+	  .fallback = "stay",
+	  .example = "600",
+	  .text = "End when there has been no grant and no connection for that long." },
+
+	{ .key = "driver.soft_only",
+	  .option = "soft-only",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(machine.soft_only),
+	  .reload = true,
+	  .fallback = "false",
+	  .example = "true",
+	  .text = "Offer the software device alone." },
+	{ .key = "driver.libcuda",
+	  .option = "libcuda",
+	  .operand = "FILE",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(machine.libcuda),
+	  .reload = true,
+	  .fallback = "where the loader looks",
+	  .example = "/opt/driver/lib/libcuda.so.1",
+	  .text = "NVIDIA's libcuda.so.1, where the loader does not find it." },
+	{ .key = "driver.libnvml",
+	  .option = "libnvml",
+	  .operand = "FILE",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(machine.libnvml),
+	  .reload = true,
+	  .fallback = "where the loader looks",
+	  .example = "/opt/driver/lib/libnvidia-ml.so.1",
+	  .text = "NVIDIA's libnvidia-ml.so.1, likewise." },
+
+	{ .key = "http.listen",
+	  .option = "http",
+	  .operand = "ADDR:PORT",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(http.listen),
+	  .fallback = "http.sock in the runtime directory alone",
+	  .example = "127.0.0.1:7480",
+	  .text = "Serve metrics and the console there too. Beyond loopback only with a certificate, its key and a "
+		  "token (mete token new)." },
+	{ .key = "http.cert",
+	  .option = "http-cert",
+	  .operand = "FILE",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(http.cert),
+	  .fallback = "none: HTTP without TLS",
+	  .example = "/etc/mete/http.crt",
+	  .text = "The certificate, in PEM, by which it is HTTPS." },
+	{ .key = "http.key",
+	  .option = "http-key",
+	  .operand = "FILE",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(http.key),
+	  .fallback = "none",
+	  .example = "/etc/mete/http.key",
+	  .text = "The key of the certificate, in PEM." },
+
+	{ .key = "faults.count",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(faults.count),
+	  .most = QUARANTINE_FAULTS,
+	  .reload = true,
+	  .fallback = "3",
+	  .example = "5",
+	  .text = "How many faults of its programs within faults.window quarantine a tenant: no process of it may "
+		  "begin for a while. 0: never." },
+	{ .key = "faults.window",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(faults.window_ns),
+	  .least = 1,
+	  .most = 604800,
+	  .reload = true,
+	  .fallback = "600",
+	  .example = "3600",
+	  .text = "The time, in seconds, in which they count together." },
+	{ .key = "faults.quarantine",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(faults.time_ns),
+	  .least = 1,
+	  .most = 604800,
+	  .reload = true,
+	  .fallback = "300",
+	  .example = "60",
+	  .text = "How long a first quarantine lasts, in seconds. One that follows soon lasts twice as long as the one "
+		  "before." },
+	{ .key = "faults.quarantine_most",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(faults.most_ns),
+	  .least = 1,
+	  .most = 604800,
+	  .reload = true,
+	  .fallback = "86400",
+	  .example = "3600",
+	  .text = "The longest that a quarantine lasts, in seconds." },
+};
+
+const unsigned int setting_count = sizeof(settings) / sizeof(*settings);
+
+_Static_assert(sizeof(settings) / sizeof(*settings) <= SETTINGS_MAX, "options.h has room for all settings");
+
+const struct setting *setting_find(const char *key)
+{
+	for (unsigned int i = 0; i < setting_count; i++)
+		if (!strcmp(settings[i].key, key))
+			return &settings[i];
+	return NULL;
+}
+
+static size_t group_length(const struct setting *s)
+{
+	const char *dot = strchr(s->key, '.');
+
+	return dot ? (size_t)(dot - s->key) : 0;
+}
+
+bool setting_is_group(const char *name)
+{
+	for (unsigned int i = 0; i < setting_count; i++)
+		if (group_length(&settings[i]) == strlen(name) && !strncmp(settings[i].key, name, strlen(name)))
+			return true;
+	return false;
+}
+
+/* A name in the wrong group, or in none, is nearest to the one that it is in another group. */
+static unsigned int key_distance(const char *key, const struct setting *s)
+{
+	const char *own = strrchr(key, '.'), *last = strrchr(s->key, '.');
+	unsigned int whole = text_distance(key, s->key);
+
+	return whole > 1 && !strcmp(own ? own + 1 : key, last ? last + 1 : s->key) ? 1 : whole;
+}
+
+const char *setting_nearest(const char *key)
+{
+	const char *nearest = NULL;
+	unsigned int best = 4;
+
+	for (unsigned int i = 0; i < setting_count; i++) {
+		unsigned int distance = key_distance(key, &settings[i]);
+
+		/* Half of a short name is not near it. */
+		if (distance < best && distance * 2 <= strlen(settings[i].key)) {
+			best = distance;
+			nearest = settings[i].key;
+		}
+	}
+	return nearest;
+}
+
+/* Values. */
+
+static int read_switch(const char *value, bool *ret)
+{
+	static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcasecmp(value, words[i])) {
+			*ret = i % 2;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int read_number(const struct setting *s, const char *value, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno)
+		return -EINVAL;
+	return *ret < s->least || (s->most && *ret > s->most) ? -ERANGE : 0;
+}
+
+static int refuse_number(const struct setting *s, int r, const char *value, char *why, size_t size)
+{
+	const char *what = s->type == SETTING_SECONDS ? "a number of seconds" : "a number";
+
+	if (r == -ERANGE && s->most)
+		snprintf(why, size, "wants %s from %llu to %llu, not %.80s", what, (unsigned long long)s->least,
+			 (unsigned long long)s->most, value);
+	else if (r == -ERANGE)
+		snprintf(why, size, "wants %s from %llu, not %.80s", what, (unsigned long long)s->least, value);
+	else
+		snprintf(why, size, "wants %s, not \"%.80s\"", what, value);
+	return -EINVAL;
+}
+
+static int set_number(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
+{
+	uint64_t *field = (uint64_t *)((char *)o + s->offset), n;
+	int r = read_number(s, value, &n);
+
+	if (r)
+		return refuse_number(s, r, value, why, size);
+	if (s->type == SETTING_SECONDS && __builtin_mul_overflow(n, UINT64_C(1000000000), &n))
+		return refuse_number(s, -EINVAL, value, why, size);
+	*field = n;
+	return 0;
+}
+
+static int set_size(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
+{
+	struct size bytes;
+	int r = size_parse(value, &bytes);
+
+	if (!r && bytes.pct != 0) {
+		snprintf(why, size, "wants an amount of memory such as 64M, not a percentage");
+		return -EINVAL;
+	}
+	if (r) {
+		snprintf(why, size, "wants an amount such as 64M: %s", size_fault_text(r));
+		return -EINVAL;
+	}
+	*(uint64_t *)((char *)o + s->offset) = bytes.bytes;
+	return 0;
+}
+
+static int set_value(struct options *o, const struct setting *s, const char *value, bool from_file, char *why,
+		     size_t size)
+{
+	switch (s->type) {
+	case SETTING_SWITCH:
+		if (!read_switch(value, (bool *)((char *)o + s->offset)))
+			return 0;
+		snprintf(why, size, "wants true or false, not \"%.80s\"", value);
+		return -EINVAL;
+	case SETTING_NUMBER:
+	case SETTING_SECONDS:
+		return set_number(o, s, value, why, size);
+	case SETTING_SIZE:
+		return set_size(o, s, value, why, size);
+	case SETTING_PATH:
+		/* Who starts meted from the file is in no folder that its writer knew. */
+		if (*value && (*value == '/' || !from_file))
+			return 0;
+		snprintf(why, size, *value ? "wants an absolute path, not \"%.200s\"" : "wants a path, not nothing%s",
+			 value);
+		return -EINVAL;
+	case SETTING_TEXT:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Control characters and line ends, also those of Unicode: logs and files are lines. */
+static bool has_control(const char *value)
+{
+	for (const unsigned char *c = (const unsigned char *)value; *c; c++)
+		if (*c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+			return true;
+	return strstr(value, "\xe2\x80\xa8") || strstr(value, "\xe2\x80\xa9") || strstr(value, "\xef\xbb\xbf");
+}
+
+int setting_set(struct options *o, const struct setting *s, const char *value, bool from_file, char *why, size_t size)
+{
+	unsigned int i = (unsigned int)(s - settings);
+	char *text;
+	int r = s->check ? s->check(value, why, size) : 0;
+
+	if (has_control(value)) {
+		snprintf(why, size, "holds a control character or a line's end: remove it");
+		return -EINVAL;
+	}
+	if (!r)
+		r = set_value(o, s, value, from_file, why, size);
+	if (r)
+		return r;
+	text = strdup(value);
+	if (!text) {
+		snprintf(why, size, "cannot be kept: no memory");
+		return -ENOMEM;
+	}
+	free(o->text[i]);
+	o->text[i] = text;
+	if (s->type == SETTING_PATH || s->type == SETTING_TEXT)
+		*(const char **)((char *)o + s->offset) = text;
+	if (from_file)
+		o->in_file |= UINT64_C(1) << i;
+	else
+		o->on_command_line |= UINT64_C(1) << i;
+	return 0;
+}
+
+/* For people. */
+
+/* Words, with the first line begun up to `column` and later ones beginning with `next`. */
+static void print_wrapped(FILE *out, const char *text, unsigned int column, unsigned int columns, const char *next)
+{
+	unsigned int at = column;
+	bool begun = false;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (begun && at + 1 + n > columns) {
+			fprintf(out, "\n%s", next);
+			at = column;
+			begun = false;
+		}
+		fprintf(out, "%s%.*s", begun ? " " : "", (int)n, text);
+		at += (unsigned int)n + begun;
+		begun = true;
+		text += n + (text[n] == ' ');
+	}
+	fputc('\n', out);
+}
+
+void settings_help(FILE *out)
+{
+	static const char margin[] = "                         ";
+	char head[64], text[1024];
+
+	for (unsigned int i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+
+		if (!s->option)
+			continue;
+		snprintf(head, sizeof(head), "  --%s%s%s", s->option, s->operand ? " " : "",
+			 s->operand ? s->operand : "");
+		snprintf(text, sizeof(text), "%s%s%s", s->text, s->operand ? " Default: " : "",
+			 s->operand ? s->fallback : "");
+		fprintf(out, "%-*s", (int)HELP_COLUMN, head);
+		if (strlen(head) >= HELP_COLUMN)
+			fprintf(out, "\n%s", margin);
+		print_wrapped(out, text, HELP_COLUMN, TEXT_COLUMNS, margin);
+	}
+}
+
+static const char *quote(const struct setting *s)
+{
+	return s->type == SETTING_PATH || s->type == SETTING_TEXT ? "\"" : "";
+}
+
+/* A value as YAML reads it back. */
+static void print_value(const struct setting *s, const char *value, FILE *out)
+{
+	fputs(quote(s), out);
+	for (const char *c = value; *c; c++)
+		fprintf(out, *quote(s) && (*c == '"' || *c == '\\') ? "\\%c" : "%c", *c);
+	fputs(quote(s), out);
+}
+
+static void print_setting(const struct options *o, unsigned int i, FILE *out)
+{
+	const struct setting *s = &settings[i];
+	size_t group = group_length(s);
+	const char *value = o->text[i], *name = s->key + (group ? group + 1 : 0), *margin = group ? "  # " : "# ";
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s Default: %s.%s", s->text, s->fallback,
+		 s->reload ? "" : " Changing it wants a restart.");
+	fputs(margin, out);
+	print_wrapped(out, text, (unsigned int)strlen(margin), TEXT_COLUMNS, margin);
+	fprintf(out, "%s%s%s: ", group ? "  " : "", value ? "" : "#", name);
+	print_value(s, value ? value : s->example, out);
+	fputc('\n', out);
+}
+
+void settings_print(const struct options *o, FILE *out)
+{
+	size_t length;
+
+	fputs("# meted.yaml: how meted runs. What is commented out has its default.\n"
+	      "# `meted --check-config` says what is wrong; meted reads the file again on SIGHUP (systemctl reload "
+	      "meted).\n",
+	      out);
+	for (unsigned int i = 0; i < setting_count; i++) {
+		length = group_length(&settings[i]);
+		fputc('\n', out);
+		if (length && (!i || strncmp(settings[i].key, settings[i - 1].key, length + 1)))
+			fprintf(out, "%.*s:\n", (int)length, settings[i].key);
+		print_setting(o, i, out);
+	}
+}

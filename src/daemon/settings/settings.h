@@ -1,0 +1,63 @@
+/*
+ * settings.h: the table of meted's settings, from which options, the keys of meted.yaml, --help, the sample file and
+ * the manual page meted.yaml(5) are made.
+ *
+ * To add one: a field in struct options, a row in settings.c. Rows of one group (http.listen, http.token) stand
+ * together.
+ */
+#pragma once
+
+#include "daemon/settings/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum setting_type {		     /* the field it is kept in */
+		    SETTING_SWITCH,  /* bool */
+		    SETTING_NUMBER,  /* uint64_t */
+		    SETTING_SECONDS, /* uint64_t, nanoseconds */
+		    SETTING_SIZE,    /* uint64_t, bytes; written as in base/size.h */
+		    SETTING_PATH,    /* const char *; absolute in a file */
+		    SETTING_TEXT,    /* const char * */
+};
+
+struct setting {
+	const char *key;     /* in the file; what stands before a dot is a group */
+	const char *option;  /* on the command line, without its dashes; NULL: in the file only */
+	const char *operand; /* what --help calls its value; NULL: a switch */
+	enum setting_type type;
+	size_t offset;	      /* in struct options */
+	uint64_t least, most; /* of a number, or of seconds; most 0: no bound */
+	bool reload;	      /* may change while meted runs */
+	const char *fallback; /* the default, for people */
+	const char *example;  /* a value for the sample file */
+	const char *text;     /* what it means: sentences */
+	/* What else must hold of a value; NULL: nothing. Value: 0, or -EINVAL with `why` ("wants ..."). */
+	int (*check)(const char *value, char *why, size_t size);
+};
+
+extern const struct setting settings[];
+extern const unsigned int setting_count;
+
+/* Value: the row, or NULL. */
+const struct setting *setting_find(const char *key);
+
+/* A key or a group's name that is like this one; NULL: none is. */
+const char *setting_nearest(const char *key);
+
+/* True: some key is in this group. */
+bool setting_is_group(const char *name);
+
+/*
+ * Takes a value as it was written. Value: 0, or -EINVAL (-ENOMEM) with what is wrong in `why`, to be put behind the
+ * option's or the key's name.
+ */
+int setting_set(struct options *o, const struct setting *s, const char *value, bool from_file, char *why, size_t size);
+
+/* The settings in the form of meted.yaml, each with its meaning; those that are not given are comments. */
+void settings_print(const struct options *o, FILE *out);
+
+/* The options of --help. */
+void settings_help(FILE *out);

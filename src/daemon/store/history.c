@@ -1,0 +1,512 @@
+/* history_store.c: see history_store.h. */
+#include "daemon/store/history.h"
+
+#include "base/cleanup.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+#define JOURNAL_MS 1000
+#define TICKS 30u /* of these, then histories are written too */
+#define KEY_BYTES (8u + DEVICE_UUID_BYTES) /* a grant's id, 0 for a device; a uuid */
+#define TOTALS_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS)
+
+/* A row to be written. */
+struct row {
+	struct row *next;
+	uint8_t key[KEY_BYTES];
+	int level; /* -1: totals */
+	int64_t chunk;
+	size_t bytes;
+	uint8_t data[];
+};
+
+struct history_store {
+	struct daemon *daemon;
+	sqlite3 *db; /* while a job is on its way it is the job's */
+	struct timer *tick;
+	uv_work_t work;
+	bool working, failed;
+	unsigned int ticks;
+	/* The job. */
+	struct row *rows;
+	struct journal_line *lines;
+	unsigned int line_count;
+	uint64_t first_line, last_line; /* what is before the first is forgotten */
+	bool prune;
+	int64_t now_s;
+	char error[256];
+};
+
+static const char schema[] =
+	"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
+	"CREATE TABLE IF NOT EXISTS journal (id INTEGER PRIMARY KEY, time INTEGER, first_time INTEGER, count INTEGER,"
+	" kind INTEGER, tenant TEXT, device BLOB, text TEXT);"
+	"CREATE TABLE IF NOT EXISTS history (key BLOB, level INTEGER, chunk INTEGER, data BLOB,"
+	" PRIMARY KEY (key, level, chunk)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS totals (key BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID;"
+	"PRAGMA user_version = 1;";
+
+static void cleanup_statement(sqlite3_stmt **s)
+{
+	sqlite3_finalize(*s);
+}
+
+#define _cleanup_statement_ _cleanup_(cleanup_statement)
+
+static bool run(sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Keys and numbers. */
+
+static void put_u64(uint8_t **at, uint64_t value)
+{
+	for (unsigned int i = 0; i < 8; i++)
+		*(*at)++ = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t take_u64(const uint8_t **at)
+{
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; i < 8; i++)
+		value |= (uint64_t)*(*at)++ << 8 * i;
+	return value;
+}
+
+static void make_key(uint8_t key[KEY_BYTES], uint64_t grant_id, const uint8_t *uuid)
+{
+	put_u64(&(uint8_t *){ key }, grant_id);
+	memcpy(key + 8, uuid, DEVICE_UUID_BYTES);
+}
+
+/* The copy that is written. */
+
+static struct row *add_row(struct history_store *s, const uint8_t *key, int level, int64_t chunk, size_t bytes)
+{
+	struct row *row = malloc(sizeof(*row) + bytes);
+
+	if (!row)
+		return NULL;
+	*row = (struct row){ .next = s->rows, .level = level, .chunk = chunk, .bytes = bytes };
+	memcpy(row->key, key, KEY_BYTES);
+	s->rows = row;
+	return row;
+}
+
+static void copy_totals(struct history_store *s, const uint8_t *key, const struct meter *m, const struct telemetry *t)
+{
+	struct row *row = add_row(s, key, -1, 0, TOTALS_BYTES);
+	uint8_t *at = row ? row->data : NULL;
+
+	for (unsigned int i = 0; row && i < METER_TIMES; i++) {
+		put_u64(&at, m->time_ns[i]);
+		put_u64(&at, m->last_ns[i]);
+	}
+	for (unsigned int i = 0; row && i < REFUSALS; i++)
+		put_u64(&at, t ? t->refused[i] : 0);
+}
+
+/* The chunk that is going on, and the one before while it may still have changed. */
+static void copy_history(struct history_store *s, const uint8_t *key, const struct history *h)
+{
+	for (unsigned int level = 1; h && level < HISTORY_LEVELS; level++) {
+		int64_t now = history_now(h, level), chunk = now / HISTORY_CHUNK;
+
+		for (int64_t c = now < 0 ? chunk + 1 : chunk - (now % HISTORY_CHUNK < 6); c <= chunk; c++) {
+			struct row *row = c < 0 ? NULL : add_row(s, key, (int)level, c, history_chunk_bytes(h));
+
+			if (row)
+				history_save(h, level, c, row->data);
+		}
+	}
+}
+
+static void copy_meters(struct history_store *s)
+{
+	struct daemon *d = s->daemon;
+	uint8_t key[KEY_BYTES];
+
+	for (unsigned int i = 0; i < d->meter.device_count; i++) {
+		make_key(key, 0, d->meter.device[i].uuid);
+		copy_totals(s, key, &d->meter.device[i].meter, NULL);
+		copy_history(s, key, d->meter.device[i].meter.history);
+	}
+	for (struct tenant *t = d->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
+			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
+			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
+			copy_history(s, key, t->telemetry->share[i].history);
+		}
+	s->prune = true;
+	s->now_s = telemetry_now(d);
+}
+
+static void copy_lines(struct history_store *s)
+{
+	const struct journal_line *l = NULL;
+	unsigned int n = 0;
+
+	if (!journal_settle(s->daemon->journal))
+		return;
+	s->lines = malloc(JOURNAL_LINES * sizeof(*s->lines));
+	if (!s->lines)
+		return;
+	l = journal_next(s->daemon->journal, NULL);
+	s->first_line = l->id;
+	for (; l; l = journal_next(s->daemon->journal, l))
+		if (l->stored_id != l->id)
+			s->lines[n++] = *l;
+	s->line_count = n;
+	s->last_line = journal_last(s->daemon->journal);
+}
+
+/* Writing, in the pool's thread: only the job is touched. */
+
+static bool write_line(sqlite3_stmt *insert, sqlite3_stmt *remove, const struct journal_line *l)
+{
+	if (l->stored_id) {
+		sqlite3_reset(remove);
+		sqlite3_bind_int64(remove, 1, (sqlite3_int64)l->stored_id);
+		if (sqlite3_step(remove) != SQLITE_DONE)
+			return false;
+	}
+	sqlite3_reset(insert);
+	sqlite3_bind_int64(insert, 1, (sqlite3_int64)l->id);
+	sqlite3_bind_int64(insert, 2, l->time);
+	sqlite3_bind_int64(insert, 3, l->first_time);
+	sqlite3_bind_int64(insert, 4, (sqlite3_int64)l->count);
+	sqlite3_bind_int(insert, 5, (int)l->kind);
+	sqlite3_bind_text(insert, 6, l->tenant, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(insert, 7, l->uuid, l->has_device ? (int)DEVICE_UUID_BYTES : 0, SQLITE_STATIC);
+	sqlite3_bind_text(insert, 8, l->text, -1, SQLITE_STATIC);
+	return sqlite3_step(insert) == SQLITE_DONE;
+}
+
+static bool write_lines(struct history_store *s)
+{
+	_cleanup_statement_ sqlite3_stmt *insert = NULL, *remove = NULL, *forget = NULL;
+
+	if (!s->line_count)
+		return true;
+	if (sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO journal VALUES (?,?,?,?,?,?,?,?)", -1, &insert, NULL) ||
+	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE id = ?", -1, &remove, NULL) ||
+	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE id < ?", -1, &forget, NULL))
+		return false;
+	for (unsigned int i = 0; i < s->line_count; i++)
+		if (!write_line(insert, remove, &s->lines[i]))
+			return false;
+	sqlite3_bind_int64(forget, 1, (sqlite3_int64)s->first_line);
+	return sqlite3_step(forget) == SQLITE_DONE;
+}
+
+static bool write_rows(struct history_store *s)
+{
+	_cleanup_statement_ sqlite3_stmt *chunk = NULL, *totals = NULL;
+
+	if (sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO history VALUES (?,?,?,?)", -1, &chunk, NULL) ||
+	    sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO totals VALUES (?,?)", -1, &totals, NULL))
+		return false;
+	for (struct row *r = s->rows; r; r = r->next) {
+		sqlite3_stmt *to = r->level < 0 ? totals : chunk;
+
+		sqlite3_reset(to);
+		sqlite3_bind_blob(to, 1, r->key, KEY_BYTES, SQLITE_STATIC);
+		if (r->level >= 0) {
+			sqlite3_bind_int(to, 2, r->level);
+			sqlite3_bind_int64(to, 3, r->chunk);
+		}
+		sqlite3_bind_blob(to, r->level < 0 ? 2 : 4, r->data, (int)r->bytes, SQLITE_STATIC);
+		if (sqlite3_step(to) != SQLITE_DONE)
+			return false;
+	}
+	return true;
+}
+
+/* What is older than the rings. */
+static bool forget_old(struct history_store *s)
+{
+	char sql[160];
+
+	for (unsigned int level = 1; s->prune && level < HISTORY_LEVELS; level++) {
+		int64_t step = history_step(level), kept = s->now_s / step - history_steps(level);
+
+		snprintf(sql, sizeof(sql), "DELETE FROM history WHERE level = %u AND chunk < %lld", level,
+			 (long long)(kept / (int64_t)HISTORY_CHUNK));
+		if (!run(s->db, sql))
+			return false;
+	}
+	return true;
+}
+
+static void on_work(uv_work_t *work)
+{
+	struct history_store *s = work->data;
+
+	*s->error = 0;
+	if (run(s->db, "BEGIN") && write_lines(s) && write_rows(s) && forget_old(s) && run(s->db, "COMMIT"))
+		return;
+	snprintf(s->error, sizeof(s->error), "%s", sqlite3_errmsg(s->db));
+	run(s->db, "ROLLBACK");
+}
+
+static void end_job(struct history_store *s)
+{
+	struct row *next;
+
+	if (!*s->error && s->last_line)
+		journal_stored(s->daemon->journal, s->last_line);
+	if (*s->error && !s->failed) {
+		log_line("history.db: %s", s->error);
+		journal_add(s->daemon, JOURNAL_FAULT, NULL, NULL,
+			    "history.db cannot be written: %s: free some room; shares are not touched by it", s->error);
+	}
+	if (s->failed && !*s->error)
+		log_line("history.db: written again");
+	s->failed = *s->error;
+	for (struct row *r = s->rows; r; r = next) {
+		next = r->next;
+		free(r);
+	}
+	free(s->lines);
+	s->rows = NULL;
+	s->lines = NULL;
+	s->line_count = 0;
+	s->last_line = 0;
+	s->prune = false;
+}
+
+static void on_worked(uv_work_t *work, int status)
+{
+	struct history_store *s = work->data;
+
+	(void)status;
+	s->working = false;
+	end_job(s);
+}
+
+static void on_tick(void *owner)
+{
+	struct history_store *s = owner;
+
+	if (s->working)
+		return;
+	copy_lines(s);
+	if (++s->ticks % TICKS == 0)
+		copy_meters(s);
+	if (!s->line_count && !s->rows)
+		return;
+	s->work.data = s;
+	s->working = !uv_queue_work(s->daemon->loop, &s->work, on_work, on_worked);
+	if (!s->working)
+		end_job(s);
+}
+
+/* Restoring. */
+
+static void restore_lines(struct history_store *s)
+{
+	_cleanup_statement_ sqlite3_stmt *q = NULL;
+
+	if (sqlite3_prepare_v2(s->db, "SELECT * FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1000) ORDER BY id",
+			       -1, &q, NULL))
+		return;
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		const unsigned char *tenant = sqlite3_column_text(q, 5), *text = sqlite3_column_text(q, 7);
+		struct journal_line l = { .id = (uint64_t)sqlite3_column_int64(q, 0),
+					  .time = sqlite3_column_int64(q, 1),
+					  .first_time = sqlite3_column_int64(q, 2),
+					  .count = (uint64_t)sqlite3_column_int64(q, 3),
+					  .kind = (enum journal_kind)sqlite3_column_int(q, 4),
+					  .has_device = sqlite3_column_bytes(q, 6) == DEVICE_UUID_BYTES };
+
+		if ((unsigned int)l.kind >= JOURNAL_KINDS || l.id > INT64_MAX / 2)
+			continue;
+		if (l.has_device)
+			memcpy(l.uuid, sqlite3_column_blob(q, 6), DEVICE_UUID_BYTES);
+		snprintf(l.tenant, sizeof(l.tenant), "%s", tenant ? (const char *)tenant : "");
+		snprintf(l.text, sizeof(l.text), "%s", text ? (const char *)text : "");
+		journal_restore(s->daemon->journal, &l);
+	}
+}
+
+/* Value: NULL: nothing of this daemon's. */
+static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes, struct telemetry **ret)
+{
+	uint64_t id;
+
+	*ret = NULL;
+	if (bytes != KEY_BYTES)
+		return NULL;
+	id = take_u64(&(const uint8_t *){ key });
+	if (!id) {
+		struct device_meter *m = telemetry_device(d, key + 8);
+
+		return m ? &m->meter : NULL;
+	}
+	for (struct tenant *t = d->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->grant.id == id && t->telemetry && i < t->grant.share_count; i++)
+			if (!memcmp(t->grant.share[i].device.uuid, key + 8, DEVICE_UUID_BYTES)) {
+				*ret = t->telemetry;
+				return &t->telemetry->share[i];
+			}
+	return NULL;
+}
+
+static void restore_totals(struct history_store *s)
+{
+	_cleanup_statement_ sqlite3_stmt *q = NULL;
+
+	if (sqlite3_prepare_v2(s->db, "SELECT key, data FROM totals", -1, &q, NULL))
+		return;
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		struct telemetry *t;
+		const uint8_t *key = sqlite3_column_blob(q, 0), *at = sqlite3_column_blob(q, 1);
+		struct meter *m = meter_of(s->daemon, key, (size_t)sqlite3_column_bytes(q, 0), &t);
+
+		if (!m || sqlite3_column_bytes(q, 1) != (int)TOTALS_BYTES)
+			continue;
+		for (unsigned int i = 0; i < METER_TIMES; i++) {
+			m->time_ns[i] = m->drawn_ns[i] = take_u64(&at);
+			m->last_ns[i] = take_u64(&at);
+		}
+		for (unsigned int i = 0; t && i < REFUSALS; i++)
+			t->refused[i] = take_u64(&at);
+	}
+}
+
+static void restore_histories(struct history_store *s)
+{
+	int64_t now_s = telemetry_now(s->daemon);
+	_cleanup_statement_ sqlite3_stmt *q = NULL;
+
+	if (sqlite3_prepare_v2(s->db, "SELECT key, level, chunk, data FROM history ORDER BY key, level, chunk", -1, &q,
+			       NULL))
+		return;
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		struct telemetry *t;
+		size_t bytes = (size_t)sqlite3_column_bytes(q, 0);
+		struct meter *m = meter_of(s->daemon, sqlite3_column_blob(q, 0), bytes, &t);
+		int level = sqlite3_column_int(q, 1);
+		int64_t chunk = sqlite3_column_int64(q, 2);
+
+		/* What a clock that has been set back says is in the future would keep the present out. */
+		if (!m || !m->history || level < 1 || level >= (int)HISTORY_LEVELS || chunk < 0 ||
+		    chunk > now_s / history_step((unsigned int)level) / (int64_t)HISTORY_CHUNK ||
+		    sqlite3_column_bytes(q, 3) != (int)history_chunk_bytes(m->history))
+			continue;
+		history_load(m->history, (unsigned int)level, chunk, sqlite3_column_blob(q, 3));
+	}
+}
+
+/* What is of grants that have ended meanwhile. */
+static void forget_ended(struct history_store *s)
+{
+	_cleanup_statement_ sqlite3_stmt *q = NULL, *totals = NULL, *history = NULL;
+
+	if (sqlite3_prepare_v2(s->db, "SELECT key FROM totals", -1, &q, NULL) ||
+	    sqlite3_prepare_v2(s->db, "DELETE FROM totals WHERE key = ?", -1, &totals, NULL) ||
+	    sqlite3_prepare_v2(s->db, "DELETE FROM history WHERE key = ?", -1, &history, NULL))
+		return;
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		struct telemetry *t;
+		sqlite3_stmt *const from[] = { totals, history };
+
+		if (meter_of(s->daemon, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0), &t))
+			continue;
+		for (unsigned int i = 0; i < 2; i++) {
+			sqlite3_reset(from[i]);
+			sqlite3_bind_value(from[i], 1, sqlite3_column_value(q, 0));
+			sqlite3_step(from[i]);
+		}
+	}
+}
+
+static int user_version(sqlite3 *db)
+{
+	_cleanup_statement_ sqlite3_stmt *q = NULL;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &q, NULL) || sqlite3_step(q) != SQLITE_ROW)
+		return -1;
+	return sqlite3_column_int(q, 0);
+}
+
+/* Value: whether it can be used. */
+static bool open_file(struct history_store *s, const char *path)
+{
+	int version;
+
+	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) ==
+	    SQLITE_OK) {
+		version = user_version(s->db);
+		if (version >= 0 && version <= VERSION && run(s->db, schema) &&
+		    run(s->db, "SELECT count(*) FROM journal; SELECT count(*) FROM totals"))
+			return true;
+	}
+	snprintf(s->error, sizeof(s->error), "%s", s->db ? sqlite3_errmsg(s->db) : "no memory");
+	sqlite3_close(s->db);
+	s->db = NULL;
+	return false;
+}
+
+void history_store_open(struct daemon *daemon)
+{
+	struct history_store *s = calloc(1, sizeof(*s));
+	char path[GRANT_PATH_BYTES], bad[GRANT_PATH_BYTES];
+
+	if (!s)
+		return;
+	daemon->history = s;
+	s->daemon = daemon;
+	snprintf(path, sizeof(path), "%.*s/history.db", (int)sizeof(path) - 32, daemon->state_dir);
+	snprintf(bad, sizeof(bad), "%.*s/history.db.bad", (int)sizeof(bad) - 32, daemon->state_dir);
+	if (!open_file(s, path)) {
+		log_line("%s: %s: it is moved to history.db.bad, and begun anew", path, s->error);
+		journal_add(daemon, JOURNAL_FAULT, NULL, NULL, "history.db could not be read (%s): begun anew",
+			    s->error);
+		rename(path, bad);
+		if (!open_file(s, path)) {
+			log_line("%s: %s: events and history end with this meted", path, s->error);
+			return;
+		}
+	}
+	*s->error = 0;
+	restore_lines(s);
+	restore_totals(s);
+	restore_histories(s);
+	forget_ended(s);
+	s->tick = timer_new(daemon->loop, on_tick, s);
+	if (s->tick)
+		timer_start(s->tick, JOURNAL_MS, JOURNAL_MS);
+}
+
+void history_store_close(struct daemon *daemon)
+{
+	struct history_store *s = daemon->history;
+
+	if (!s)
+		return;
+	timer_free(s->tick);
+	while (s->working)
+		uv_run(daemon->loop, UV_RUN_ONCE);
+	if (s->db) {
+		copy_lines(s);
+		copy_meters(s);
+		s->work.data = s;
+		on_work(&s->work);
+		end_job(s);
+		sqlite3_close(s->db);
+	}
+	free(s);
+	daemon->history = NULL;
+}

@@ -1,0 +1,406 @@
+/* store.c: grants in SQLite. */
+#include "daemon/store/store.h"
+
+#include "base/cleanup.h"
+#include "daemon/store/db.h"
+#include "daemon/store/health.h"
+#include "daemon/store/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The reason and the remedy. */
+int store_fail(struct store *store, const char *what, char *error, size_t size)
+{
+	int code = sqlite3_errcode(store->db);
+
+	if (code == SQLITE_FULL || sqlite3_extended_errcode(store->db) == SQLITE_IOERR_WRITE) {
+		snprintf(error, size,
+			 "cannot %s: no room to write %s: the disk is full or a limit is reached; free some room", what,
+			 store->path);
+		return -ENOSPC;
+	}
+	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+		snprintf(error, size,
+			 "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants "
+			 "in it",
+			 what, store->path);
+		return -EBADMSG;
+	}
+	snprintf(error, size, "cannot %s: %s: %s: check the file and its folder", what, store->path,
+		 sqlite3_errmsg(store->db));
+	return -EIO;
+}
+
+static int run(struct store *store, const char *sql)
+{
+	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+}
+
+/*
+ * A rollback journal, not a write-ahead log: that would map a file of which a full disk makes a SIGBUS. Exclusive: the
+ * runtime directory's lock says that there is only one meted, and no lock files are needed.
+ */
+static int prepare(struct store *store, bool copied, char *error, size_t size)
+{
+	int r, version;
+
+	if (run(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"
+		       "PRAGMA foreign_keys = ON;") ||
+	    store_version_of(store->db, &version))
+		return store_fail(store, "open the store", error, size);
+	if (version == (int)store_step_count)
+		return 0;
+	r = store_refuse_later(store->path, version, error, size);
+	if (!r && version && !copied)
+		r = store_keep_copy(store->db, store->path, version, error, size);
+	if (r)
+		return r;
+	if (store_migrate(store->db, version)) {
+		r = store_fail(store, "make the store", error, size);
+		if (!sqlite3_get_autocommit(store->db))
+			run(store, "ROLLBACK");
+	}
+	return r;
+}
+
+int store_open(const char *path, bool copied, struct store **ret, char *error, size_t size)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = -ENOMEM;
+
+	if (!store) {
+		snprintf(error, size, "no memory");
+		return r;
+	}
+	snprintf(store->path, sizeof(store->path), "%s", path);
+	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK)
+		r = store->db ? store_fail(store, "open the store", error, size) : -ENOMEM;
+	else
+		r = prepare(store, copied, error, size);
+	if (r) {
+		store_close(store);
+		return r;
+	}
+	*ret = store;
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	sqlite3_close(store->db);
+	free(store);
+}
+
+int store_step_done(sqlite3_stmt *s)
+{
+	return sqlite3_step(s) == SQLITE_DONE ? 0 : -1;
+}
+
+static int write_share(struct store *store, const struct grant *g, unsigned int i)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	const struct grant_share *share = &g->share[i];
+	const struct policy_wish *wish = &share->compute.wish;
+
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO shares VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+			       NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	sqlite3_bind_int64(s, 2, i);
+	sqlite3_bind_int64(s, 3, share->device.index);
+	sqlite3_bind_blob(s, 4, share->device.uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+	sqlite3_bind_text(s, 5, share->device.name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, (sqlite3_int64)share->device.total_bytes);
+	sqlite3_bind_int64(s, 7, share->device.granule_bytes);
+	sqlite3_bind_int64(s, 8, (sqlite3_int64)share->ledger.quota_units);
+	sqlite3_bind_int64(s, 9, (sqlite3_int64)share->ledger.target_units);
+	sqlite3_bind_text(s, 10, policy_name((enum policy)wish->policy), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 11, wish->class < 0 ? "" : policy_class_name((enum arbiter_class)wish->class), -1,
+			  SQLITE_STATIC);
+	sqlite3_bind_double(s, 12, wish->cores_pct);
+	sqlite3_bind_double(s, 13, wish->limit_pct);
+	sqlite3_bind_int64(s, 14, wish->weight);
+	sqlite3_bind_int64(s, 15, (sqlite3_int64)wish->turn_ns);
+	sqlite3_bind_int(s, 16, share->compute.terms.frozen);
+	return store_step_done(s);
+}
+
+static int write_grant(struct store *store, const struct grant *g)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+			       NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, g->uid);
+	sqlite3_bind_int64(s, 4, g->gid);
+	sqlite3_bind_int(s, 5, (int)g->kind);
+	sqlite3_bind_text(s, 6, g->libcuda, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 7, g->libnvml, -1, SQLITE_STATIC);
+	sqlite3_bind_int(s, 8, g->runner_pid);
+	sqlite3_bind_int64(s, 9, (sqlite3_int64)g->runner_start);
+	sqlite3_bind_int64(s, 10, g->created);
+	sqlite3_bind_int(s, 11, g->overcommit);
+	sqlite3_bind_int(s, 12, g->wall);
+	sqlite3_bind_int(s, 13, g->container.is);
+	sqlite3_bind_int(s, 14, g->container.keep);
+	sqlite3_bind_text(s, 15, g->container.spec, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 16, g->container.files, -1, SQLITE_STATIC);
+	if (store_step_done(s))
+		return -1;
+	for (unsigned int i = 0; i < g->share_count; i++)
+		if (write_share(store, g, i))
+			return -1;
+	return 0;
+}
+
+static int delete_grant(struct store *store, uint64_t id)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "DELETE FROM grants WHERE id = ?", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)id);
+	return store_step_done(s);
+}
+
+/* One transaction: deletes the grant `id`, and writes `g` unless it is NULL. */
+static int replace(struct store *store, uint64_t id, const struct grant *g, const char *what, char *error, size_t size)
+{
+	int r;
+
+	if (!run(store, "BEGIN IMMEDIATE") && !delete_grant(store, id) && (!g || !write_grant(store, g)) &&
+	    !run(store, "COMMIT"))
+		return 0;
+	r = store_fail(store, what, error, size);
+	if (!sqlite3_get_autocommit(store->db))
+		run(store, "ROLLBACK");
+	return r;
+}
+
+int store_add(struct store *store, const struct grant *grant, char *error, size_t size)
+{
+	return replace(store, grant->id, grant, "keep the grant", error, size);
+}
+
+int store_update(struct store *store, const struct grant *grant, char *error, size_t size)
+{
+	return replace(store, grant->id, grant, "keep the grant's new share", error, size);
+}
+
+int store_remove(struct store *store, uint64_t id, char *error, size_t size)
+{
+	store_drop_quarantine(store, id);
+	return replace(store, id, NULL, "remove the grant", error, size);
+}
+
+void store_read_text(sqlite3_stmt *s, int column, char *to, size_t size)
+{
+	const unsigned char *text = sqlite3_column_text(s, column);
+
+	snprintf(to, size, "%s", text ? (const char *)text : "");
+}
+
+static int read_compute(sqlite3_stmt *s, int column, struct grant_compute *c)
+{
+	struct policy_wish *w = &c->wish;
+	char policy[32], class[16];
+
+	store_read_text(s, column, policy, sizeof(policy));
+	store_read_text(s, column + 1, class, sizeof(class));
+	w->policy = policy_parse(policy, NULL);
+	w->class = *class ? policy_class_parse(class) : -1;
+	w->cores_pct = sqlite3_column_double(s, column + 2);
+	w->limit_pct = sqlite3_column_double(s, column + 3);
+	w->weight = (uint32_t)sqlite3_column_int64(s, column + 4);
+	w->turn_ns = (uint64_t)sqlite3_column_int64(s, column + 5);
+	if (w->policy < 0 || (*class && w->class < 0) || policy_terms(w, NULL, &c->terms, NULL, 0))
+		return -1;
+	c->terms.frozen = sqlite3_column_int(s, column + 6);
+	return 0;
+}
+
+static int read_shares(struct store *store, struct grant *g)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	int r;
+
+	if (sqlite3_prepare_v2(store->db,
+			       "SELECT device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units,"
+			       " policy, class, cores, cores_limit, weight, turn_ns, frozen"
+			       " FROM shares WHERE grant_id = ? ORDER BY place",
+			       -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
+	while ((r = sqlite3_step(s)) == SQLITE_ROW && g->share_count < WIRE_MAX_DEVICES) {
+		struct grant_share *share = &g->share[g->share_count++];
+
+		if (sqlite3_column_bytes(s, 1) != DEVICE_UUID_BYTES)
+			return -1;
+		share->device.kind = g->kind;
+		share->device.index = (unsigned int)sqlite3_column_int64(s, 0);
+		memcpy(share->device.uuid, sqlite3_column_blob(s, 1), DEVICE_UUID_BYTES);
+		store_read_text(s, 2, share->device.name, sizeof(share->device.name));
+		share->device.total_bytes = (uint64_t)sqlite3_column_int64(s, 3);
+		share->device.granule_bytes = (uint32_t)sqlite3_column_int64(s, 4);
+		ledger_init(&share->ledger, (uint64_t)sqlite3_column_int64(s, 5));
+		ledger_shrink_soon(&share->ledger, (uint64_t)sqlite3_column_int64(s, 6));
+		if (read_compute(s, 7, &share->compute))
+			return -1;
+	}
+	return r == SQLITE_DONE && g->share_count ? 0 : -1;
+}
+
+static void read_grant(sqlite3_stmt *s, struct grant *g)
+{
+	*g = (struct grant){
+		.id = (uint64_t)sqlite3_column_int64(s, 0),
+		.uid = (uid_t)sqlite3_column_int64(s, 2),
+		.gid = (gid_t)sqlite3_column_int64(s, 3),
+		.kind = sqlite3_column_int(s, 4),
+		.runner_pid = sqlite3_column_int(s, 7),
+		.runner_start = (uint64_t)sqlite3_column_int64(s, 8),
+		.created = sqlite3_column_int64(s, 9),
+		.overcommit = sqlite3_column_int(s, 10),
+		.wall = sqlite3_column_int(s, 11),
+		.container.is = sqlite3_column_int(s, 12),
+		.container.keep = sqlite3_column_int(s, 13),
+	};
+	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
+	store_read_text(s, 15, g->container.files, sizeof(g->container.files));
+	store_read_text(s, 1, g->name, sizeof(g->name));
+	store_read_text(s, 5, g->libcuda, sizeof(g->libcuda));
+	store_read_text(s, 6, g->libnvml, sizeof(g->libnvml));
+}
+
+int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	char name[32];
+
+	if (sqlite3_prepare_v2(store->db, "SELECT policy FROM defaults WHERE uuid = ?", -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+	if (sqlite3_step(s) != SQLITE_ROW)
+		return -1;
+	store_read_text(s, 0, name, sizeof(name));
+	return policy_parse(name, NULL);
+}
+
+int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], enum policy policy, char *error,
+		     size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO defaults VALUES (?,?)", -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+		sqlite3_bind_text(s, 2, policy_name(policy), -1, SQLITE_STATIC);
+		if (!store_step_done(s))
+			return 0;
+	}
+	return store_fail(store, "keep the device's policy", error, size);
+}
+
+int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
+	       size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	_cleanup_free_ struct grant *g = malloc(sizeof(*g));
+	int r, step;
+
+	if (!g)
+		return -ENOMEM;
+	if (sqlite3_prepare_v2(store->db, "SELECT * FROM grants ORDER BY id", -1, &s, NULL) != SQLITE_OK)
+		return store_fail(store, "read the grants", error, size);
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		read_grant(s, g);
+		if (!grant_name_valid(g->name) || read_shares(store, g)) {
+			snprintf(error, size,
+				 "%s is damaged at grant %s: move it away to begin without the grants in it",
+				 store->path, g->name);
+			return -EBADMSG;
+		}
+		r = fn(g, owner);
+		if (r)
+			return r;
+	}
+	return step == SQLITE_DONE ? 0 : store_fail(store, "read the grants", error, size);
+}
+
+/* Copies. */
+
+int store_snapshot(struct store *store)
+{
+	_cleanup_close_ int fd = memfd_create("mete-store", MFD_CLOEXEC);
+	sqlite3_int64 bytes = 0;
+	unsigned char *data;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	data = sqlite3_serialize(store->db, "main", &bytes, 0);
+	r = data ? store_write(fd, data, (size_t)bytes) : -ENOMEM;
+	sqlite3_free(data);
+	return r ? r : steal_fd(&fd);
+}
+
+int store_keep(struct store *store, char *error, size_t size)
+{
+	return store_keep_copy(store->db, store->path, (int)store_step_count, error, size);
+}
+
+/* Takes the copy into the connection's memory. */
+static int take_copy(struct store *store, int snapshot)
+{
+	off_t bytes = lseek(snapshot, 0, SEEK_END);
+	unsigned char *data = bytes > 0 ? sqlite3_malloc64((sqlite3_uint64)bytes) : NULL;
+
+	if (!data)
+		return bytes > 0 ? -ENOMEM : -EBADMSG;
+	if (pread(snapshot, data, (size_t)bytes, 0) != (ssize_t)bytes) {
+		sqlite3_free(data);
+		return -EIO;
+	}
+	return sqlite3_deserialize(store->db, "main", data, bytes, bytes,
+				   SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) == SQLITE_OK
+		       ? 0
+		       : -EBADMSG;
+}
+
+static int ignore(const struct grant *grant, void *owner)
+{
+	(void)grant;
+	(void)owner;
+	return 0;
+}
+
+int store_check(int snapshot, char *error, size_t size)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = -ENOMEM;
+
+	snprintf(error, size, "the copy of the store cannot be read");
+	if (!store)
+		return r;
+	strcpy(store->path, "the store");
+	if (sqlite3_open(":memory:", &store->db) == SQLITE_OK)
+		r = take_copy(store, snapshot);
+	if (!r)
+		r = prepare(store, true, error, size);
+	if (!r)
+		r = store_load(store, ignore, NULL, error, size);
+	store_close(store);
+	return r;
+}

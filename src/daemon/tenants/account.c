@@ -1,0 +1,532 @@
+/* account.c: ledgers and pages, moved together. */
+#include "daemon/tenants/account.h"
+
+#include "base/clock.h"
+#include "daemon/log.h"
+#include "daemon/tenants/tenant.h"
+#include "wire/decode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A process whose socket has closed, or that has ended, is believed to leave its account for this long. */
+#define ENDING_NS 1000000000u
+
+static struct ledger *ledger_of(struct tenant *tenant, unsigned int device)
+{
+	return &tenant->grant.share[device].ledger;
+}
+
+static struct wire_account *account_of(const struct client *client, unsigned int device)
+{
+	return &client->page.map->account[device];
+}
+
+static uint64_t word_of(const struct client *client, unsigned int device)
+{
+	return atomic_load_explicit(&account_of(client, device)->word, memory_order_acquire);
+}
+
+uint32_t account_held(const struct client *client, unsigned int device)
+{
+	/* a page that was cut short says nothing: what was granted is taken as held */
+	return client->page.broken ? client->granted_units[device] : wire_held(word_of(client, device));
+}
+
+uint32_t account_credit(const struct client *client, unsigned int device)
+{
+	uint64_t word = word_of(client, device);
+
+	if (client->page.broken || wire_held(word) > wire_granted(word))
+		return 0;
+	return wire_granted(word) - wire_held(word);
+}
+
+uint64_t account_tenant_held(struct tenant *tenant, unsigned int device)
+{
+	uint64_t held = ledger_of(tenant, device)->object_units;
+
+	for (struct client *c = tenant->clients; c; c = c->next)
+		held += account_held(c, device);
+	return held;
+}
+
+uint64_t account_measure(struct tenant *tenant, unsigned int device)
+{
+	struct ledger *ledger = ledger_of(tenant, device);
+	uint64_t held = account_tenant_held(tenant, device);
+
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (!c->page.broken && c->page.map->account[device].peak_units <= ledger->quota_units)
+			ledger_saw_held(ledger, c->page.map->account[device].peak_units);
+	ledger_saw_held(ledger, held);
+	return held;
+}
+
+/* Only meted raises the upper half. A client that did it itself is reported and charged with what it took. */
+static void check(struct client *client, unsigned int device)
+{
+	uint32_t granted = wire_granted(word_of(client, device));
+
+	if (!client->reported && (client->page.broken || granted != client->granted_units[device])) {
+		client->reported = true;
+		log_line("grant %s: %s has written into its account: its page is %s", client->tenant->grant.name,
+			 client_text(client), client->page.broken ? "cut short" : "not as meted left it");
+		event_add(&client->tenant->events, "%s has written into its account", client_text(client));
+	}
+	if (client->page.broken || granted <= client->granted_units[device])
+		return;
+	ledger_grant(ledger_of(client->tenant, device), granted - client->granted_units[device]);
+	client->granted_units[device] = granted;
+}
+
+static void grant(struct client *client, unsigned int device, uint32_t units)
+{
+	struct tenant *tenant = client->tenant;
+
+	if (units) {
+		client->granted_units[device] += units;
+		ledger_grant(ledger_of(tenant, device), units);
+		wire_grant(account_of(client, device), units);
+	}
+	ledger_saw_held(ledger_of(tenant, device), account_tenant_held(tenant, device));
+}
+
+static void ungrant(struct client *client, unsigned int device, uint32_t units)
+{
+	uint32_t own = client->granted_units[device];
+
+	if (units > own)
+		units = own; /* more than was granted can only come out of a page that was written by the client */
+	client->granted_units[device] = own - units;
+	ledger_ungrant(ledger_of(client->tenant, device), units);
+}
+
+static bool client_settling(const struct client *client, unsigned int device, unsigned int asking)
+{
+	uint32_t measuring = atomic_load_explicit(&account_of(client, device)->measuring, memory_order_acquire);
+
+	return measuring > tenant_waiting_all(client->tenant, client, device) + asking;
+}
+
+/* True while the memory of a process that is ending is about to come back. */
+static bool client_ending(struct client *client, unsigned int device)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!client->granted_units[device] && !client->object)
+		return false;
+	/* Its death may have come in the same turn of the loop, behind the request that is being decided. */
+	if (!client->ended_ns && process_ended(client->pidfd))
+		client->ended_ns = now;
+	if (client->ended_ns)
+		return now - client->ended_ns < ENDING_NS;
+	return !client->sessions && client->parted_ns && now - client->parted_ns < ENDING_NS;
+}
+
+bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
+{
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (client_settling(c, device, c == asking && all) || (c != asking && client_ending(c, device)))
+			return true;
+	return false;
+}
+
+static unsigned int client_count(const struct tenant *tenant)
+{
+	unsigned int n = 0;
+
+	for (struct client *c = tenant->clients; c; c = c->next)
+		n++;
+	return n;
+}
+
+uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except)
+{
+	unsigned int count = client_count(tenant), i = 0;
+	uint64_t *credit, *take, taken = 0;
+
+	if (!units || !count)
+		return 0;
+	credit = calloc(count, 2 * sizeof(*credit));
+	if (!credit)
+		return 0;
+	take = credit + count;
+	for (struct client *c = tenant->clients; c; c = c->next, i++)
+		if (c != except && !client_settling(c, device, 0))
+			credit[i] = account_credit(c, device);
+	ledger_recall_plan(credit, count, units, take);
+	i = 0;
+	for (struct client *c = tenant->clients; c; c = c->next, i++) {
+		uint32_t got = take[i] ? wire_recall(account_of(c, device), (uint32_t)take[i]) : 0;
+
+		ungrant(c, device, got);
+		taken += got;
+	}
+	free(credit);
+	return taken;
+}
+
+enum ledger_answer account_reserve(struct client *client, const struct account_request *request)
+{
+	struct tenant *tenant = client->tenant;
+	struct ledger *ledger = ledger_of(tenant, request->device);
+	struct ledger_request q = {
+		.need_units = request->need_units,
+		.want_units = request->want_units,
+		.all = request->all,
+	};
+	enum ledger_answer answer;
+	uint64_t units;
+
+	check(client, request->device);
+	if (client->page.broken)
+		return LEDGER_NO_ROOM;
+	/* Above a shrinking quota nobody's credit is worth anything, the asker's own included. */
+	if (ledger_excess(ledger))
+		account_recall(tenant, request->device, ledger_excess(ledger), NULL);
+	/* Looked at only where it matters: it looks at every client. */
+	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
+	for (;;) {
+		q.credit_units = account_credit(client, request->device);
+		answer = ledger_ask(ledger, &q, &units);
+		if (answer == LEDGER_NO_ROOM && account_settling(tenant, request->device, client, false))
+			answer = LEDGER_WAIT;
+		if (answer != LEDGER_RECALL)
+			break;
+		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
+		q.recalled = !account_recall(tenant, request->device, units, client);
+	}
+	if (answer == LEDGER_GRANT) {
+		uint64_t most = WIRE_MAX_UNITS - client->granted_units[request->device];
+
+		grant(client, request->device, (uint32_t)(units < most ? units : most));
+	}
+	return answer;
+}
+
+/* Objects. */
+
+static struct object **bucket_of(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])
+{
+	uint32_t hash = 2166136261u;
+
+	for (unsigned int i = 0; i < WIRE_KEY_BYTES; i++)
+		hash = (hash ^ key[i]) * 16777619u;
+	return &tenant->objects[hash % TENANT_BUCKETS];
+}
+
+static struct object *object_find(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])
+{
+	struct object *o = *bucket_of(tenant, key);
+
+	while (o && memcmp(o->key, key, WIRE_KEY_BYTES))
+		o = o->next;
+	return o;
+}
+
+static struct object *object_new(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES], uint32_t device,
+				 uint32_t units)
+{
+	struct object *o = calloc(1, sizeof(*o)), **bucket = bucket_of(tenant, key);
+
+	if (!o)
+		return NULL;
+	memcpy(o->key, key, WIRE_KEY_BYTES);
+	o->device = device;
+	o->units = units;
+	o->next = *bucket;
+	*bucket = o;
+	return o;
+}
+
+static void object_unref(struct tenant *tenant, struct object *object)
+{
+	struct object **at = bucket_of(tenant, object->key);
+
+	if (--object->references)
+		return;
+	while (*at != object)
+		at = &(*at)->next;
+	*at = object->next;
+	ledger_object_remove(ledger_of(tenant, object->device), object->units);
+	free(object);
+}
+
+/* The place of an object on the client's page (NULL: a free place). -1: none. */
+static int place_find(struct client *client, const struct object *object)
+{
+	if (!client->object)
+		client->object = calloc(WIRE_MAX_OBJECTS, sizeof(struct object *));
+	if (!client->object)
+		return -1;
+	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
+		if (client->object[i] == object)
+			return (int)i;
+	return -1;
+}
+
+/* Writes a place on the page. The units come last: with them the entry is there for a meted that reads it later. */
+static void place_write(struct client *client, int place, struct object *object, uint32_t flags)
+{
+	struct wire_object *entry = &client->page.map->object[place];
+
+	memcpy(entry->key, object->key, WIRE_KEY_BYTES);
+	entry->device = object->device | flags;
+	atomic_store_explicit(&entry->units, object->units, memory_order_release);
+	client->object[place] = object;
+	object->references++;
+}
+
+/* A free place with room for it. -1: none. */
+static int place_free(struct client *client)
+{
+	int place = place_find(client, NULL);
+
+	return place >= 0 && client_reserve_place(client, (unsigned int)place) ? -1 : place;
+}
+
+static void place_clear(struct client *client, int place)
+{
+	struct object *object = client->object[place];
+
+	atomic_store_explicit(&client->page.map->object[place].units, 0, memory_order_release);
+	client->object[place] = NULL;
+	object_unref(client->tenant, object);
+}
+
+static enum wire_status reference(struct client *client, struct object *object)
+{
+	int place = place_find(client, object);
+
+	if (place >= 0)
+		return WIRE_OK;
+	place = place_free(client);
+	if (place < 0)
+		return WIRE_FULL;
+	place_write(client, place, object, 0);
+	return WIRE_OK;
+}
+
+/*
+ * The move, in an order that a kill cannot part: the entry with the word's top bit as it will be; the word; the entry
+ * without the mark. A restarted meted that finds the mark compares the bits: equal, the move has happened.
+ */
+static enum wire_status share_new(struct client *client, const struct wire_object_request *request)
+{
+	struct wire_account *account = account_of(client, request->device);
+	uint32_t flags = WIRE_OBJECT_MOVING | (word_of(client, request->device) & WIRE_MOVED ? 0 : WIRE_OBJECT_MOVED);
+	struct object *object;
+	int place = place_free(client);
+
+	if (place < 0)
+		return WIRE_FULL;
+	object = object_new(client->tenant, request->key, request->device, request->units);
+	if (!object)
+		return WIRE_FULL;
+	place_write(client, place, object, flags);
+	if (!wire_move(account, request->units)) {
+		object->units = 0; /* not charged yet */
+		place_clear(client, place);
+		return WIRE_BAD;
+	}
+	client->page.map->object[place].device = request->device;
+	ungrant(client, request->device, request->units);
+	ledger_object_add(ledger_of(client->tenant, request->device), request->units);
+	return WIRE_OK;
+}
+
+enum wire_status account_share(struct client *client, const struct wire_object_request *request, uint32_t *ret_units)
+{
+	struct object *object = object_find(client->tenant, request->key);
+	enum wire_status status;
+
+	*ret_units = 0;
+	if (request->device >= client->tenant->grant.share_count || wire_key_empty(request->key) || !request->units)
+		return WIRE_BAD;
+	check(client, request->device);
+	if (client->page.broken)
+		return WIRE_BAD;
+	if (!object)
+		status = share_new(client, request);
+	else if (object->device != request->device || object->units != request->units)
+		status = WIRE_BAD;
+	else
+		status = reference(client, object); /* asked again, or exported by one who imported it */
+	if (status == WIRE_OK)
+		*ret_units = request->units;
+	return status;
+}
+
+enum wire_status account_import(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
+				uint32_t *ret_device)
+{
+	struct object *object = object_find(client->tenant, request->key);
+	enum wire_status status;
+
+	*ret_units = 0;
+	if (wire_key_empty(request->key) || client->page.broken)
+		return WIRE_BAD;
+	if (!object)
+		return WIRE_UNKNOWN_OBJECT;
+	status = reference(client, object);
+	*ret_device = object->device;
+	if (status == WIRE_OK)
+		*ret_units = object->units;
+	return status;
+}
+
+enum wire_status account_drop(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
+			      uint32_t *ret_last)
+{
+	struct object *object = object_find(client->tenant, request->key);
+	int place;
+
+	*ret_units = 0;
+	*ret_last = !object;
+	if (wire_key_empty(request->key))
+		return WIRE_BAD;
+	place = object && client->object ? place_find(client, object) : -1;
+	if (place < 0)
+		return WIRE_OK; /* asked again */
+	*ret_units = object->units;
+	*ret_last = object->references == 1;
+	place_clear(client, place);
+	return WIRE_OK;
+}
+
+/* Recovery. */
+
+/* A SHARE that was under way when meted was killed. True: the units have left the account word. */
+static bool move_done(const struct client *client, struct wire_object *entry, uint32_t device)
+{
+	return !!(word_of(client, device) & WIRE_MOVED) == !!(entry->device & WIRE_OBJECT_MOVED);
+}
+
+/* The object of an entry on a page, made when this is its first reference. NULL: the entry is to be dropped. */
+static struct object *recover_object(struct client *client, struct wire_object *entry, uint32_t units)
+{
+	struct tenant *tenant = client->tenant;
+	uint32_t device = entry->device & WIRE_OBJECT_DEVICE;
+	struct object *object;
+	uint8_t key[WIRE_KEY_BYTES];
+
+	memcpy(key, entry->key, WIRE_KEY_BYTES);
+	if (device >= tenant->grant.share_count || units > WIRE_MAX_UNITS || wire_key_empty(key))
+		return NULL;
+	if (entry->device & WIRE_OBJECT_MOVING && !move_done(client, entry, device))
+		return NULL; /* still in the account word; the client asks again */
+	entry->device = device;
+	object = object_find(tenant, key);
+	if (object)
+		return place_find(client, object) < 0 ? object : NULL;
+	object = object_new(tenant, key, device, units);
+	if (object)
+		ledger_object_add(ledger_of(tenant, device), units);
+	return object;
+}
+
+static void recover_place(struct client *client, unsigned int place)
+{
+	struct wire_object *entry = &client->page.map->object[place];
+	uint32_t units = atomic_load_explicit(&entry->units, memory_order_acquire);
+	struct object *object;
+
+	if (!units)
+		return;
+	place_find(client, NULL); /* makes the list of places */
+	object = client->object ? recover_object(client, entry, units) : NULL;
+	if (!object) {
+		atomic_store_explicit(&entry->units, 0, memory_order_release);
+		return;
+	}
+	client->object[place] = object;
+	object->references++;
+}
+
+void account_recover(struct client *client)
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		client->granted_units[d] = wire_granted(word_of(client, d));
+		ledger_grant(ledger_of(client->tenant, d), client->granted_units[d]);
+	}
+	for (unsigned int i = 0; i < client->page.map->object_places && i < WIRE_MAX_OBJECTS; i++)
+		recover_place(client, i);
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++)
+		ledger_saw_held(ledger_of(client->tenant, d), account_tenant_held(client->tenant, d));
+}
+
+void account_claim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES])
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		uint32_t units = held_units[d] < WIRE_MAX_UNITS ? held_units[d] : WIRE_MAX_UNITS;
+
+		if (!units)
+			continue;
+		grant(client, d, units);
+		wire_take(account_of(client, d), units);
+	}
+}
+
+/* Ends. */
+
+static void keep_peak(struct client *client, unsigned int device)
+{
+	struct ledger *ledger = ledger_of(client->tenant, device);
+	uint64_t peak = atomic_load_explicit(&account_of(client, device)->peak_units, memory_order_relaxed);
+
+	if (!client->page.broken && peak <= ledger->quota_units) /* the client wrote it: no more than it can be */
+		ledger_saw_held(ledger, peak);
+	ledger_saw_held(ledger, account_tenant_held(client->tenant, device));
+}
+
+void account_close(struct client *client)
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		keep_peak(client, d);
+		ungrant(client, d, client->granted_units[d]);
+	}
+	if (!client->object)
+		return;
+	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
+		if (client->object[i])
+			object_unref(client->tenant, client->object[i]);
+	free(client->object);
+	client->object = NULL;
+}
+
+void account_empty(struct client *client)
+{
+	if (client->object)
+		for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
+			if (client->object[i])
+				place_clear(client, (int)i);
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		struct wire_account *account = account_of(client, d);
+
+		keep_peak(client, d);
+		atomic_store_explicit(&account->word, 0, memory_order_release);
+		atomic_store_explicit(&account->measuring, 0, memory_order_relaxed);
+		atomic_store_explicit(&account->peak_units, 0, memory_order_relaxed);
+		ungrant(client, d, client->granted_units[d]);
+	}
+}
+
+void account_publish_to(struct client *client)
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		const struct ledger *ledger = ledger_of(client->tenant, d);
+		struct wire_account *account = account_of(client, d);
+
+		atomic_store_explicit(&account->quota_bytes, ledger->target_units * WIRE_UNIT_BYTES,
+				      memory_order_relaxed);
+		atomic_store_explicit(&account->tight, ledger_excess(ledger) > 0, memory_order_relaxed);
+	}
+}
+
+void account_publish(struct tenant *tenant)
+{
+	for (struct client *c = tenant->clients; c; c = c->next)
+		account_publish_to(c);
+}

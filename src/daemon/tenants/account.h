@@ -1,0 +1,66 @@
+/*
+ * account.h: a tenant's ledgers and its clients' pages, moved together.
+ *
+ * The page's account word is the truth and survives meted; the ledger is the sum that decides. Both are changed in one
+ * go here and nowhere else. Killed between any two instructions, the pages alone say what is charged: a grant is one
+ * word, an object is complete or not there, and a move between the two says whether it has happened (WIRE_MOVED).
+ */
+#pragma once
+
+#include "daemon/tenants/client.h"
+#include "model/ledger.h"
+
+/* Device memory that several clients may reference; charged to the grant while any does. */
+struct object {
+	struct object *next; /* in its tenant's bucket */
+	uint8_t key[WIRE_KEY_BYTES];
+	uint32_t device;
+	uint32_t units;
+	unsigned int references;
+};
+
+/* One request for credit. */
+struct account_request {
+	uint32_t device;
+	uint32_t need_units;
+	uint32_t want_units;
+	bool all;
+	bool waiting; /* it is in the tenant's list of those who wait */
+};
+
+/* Decides and carries out one request. Value: enum ledger_answer, never LEDGER_RECALL. */
+enum ledger_answer account_reserve(struct client *client, const struct account_request *request);
+
+/* What the client may take without asking. */
+uint32_t account_credit(const struct client *client, unsigned int device);
+
+/* What the client holds, and the whole tenant with its shared objects. */
+uint32_t account_held(const struct client *client, unsigned int device);
+uint64_t account_tenant_held(struct tenant *tenant, unsigned int device);
+/* The same; the ledger's peak is brought up to date. */
+uint64_t account_measure(struct tenant *tenant, unsigned int device);
+
+/* Takes back up to `units` of credit from all clients but `except`, and none from those that are settling. */
+uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except);
+
+/* True while a reservation of unknown size is being settled, or a process that held memory is just ending. */
+bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all);
+
+/* Objects. Value: enum wire_status; ret_units is the object's, ret_last that nobody references it any more. */
+enum wire_status account_share(struct client *client, const struct wire_object_request *request, uint32_t *ret_units);
+enum wire_status account_import(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
+				uint32_t *ret_device);
+enum wire_status account_drop(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
+			      uint32_t *ret_last);
+
+/* Books what a page says, after a restart, or what a client says of itself whose page is lost. */
+void account_recover(struct client *client);
+void account_claim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES]);
+
+/* Everything of the client goes back: its process has ended, or has become another program. */
+void account_close(struct client *client);
+void account_empty(struct client *client);
+
+/* Writes the tenant's quota and tightness on its clients' pages, or on one. */
+void account_publish(struct tenant *tenant);
+void account_publish_to(struct client *client);

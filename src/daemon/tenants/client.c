@@ -1,0 +1,239 @@
+/* client.c: processes of tenants, from HELLO to their end. */
+#include "daemon/tenants/client.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/tenants/account.h"
+#include "daemon/daemon.h"
+#include "daemon/health/faults.h"
+#include "daemon/log.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/turns/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *client_text(const struct client *client)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "pid %d (%s)", (int)client->process.pid, client->process.command);
+	return text;
+}
+
+struct client *client_find(struct tenant *tenant, const struct process *process)
+{
+	struct client *c = tenant->clients;
+
+	while (c && (c->process.pid != process->pid || c->process.start_time != process->start_time))
+		c = c->next;
+	return c;
+}
+
+static const char *name_of(const struct client *client, char name[PAGE_NAME_BYTES])
+{
+	return page_name(client->tenant->grant.id, client->process.pid, client->process.start_time, name);
+}
+
+static void close_if_over(struct client *client)
+{
+	struct tenant *tenant = client->tenant;
+
+	if (client->sessions || client->death)
+		return;
+	client_free(client, false);
+	tenant_retry(tenant);
+	daemon_reap_soon(tenant->daemon);
+}
+
+static void on_death(void *owner)
+{
+	struct client *client = owner;
+
+	if (!process_ended(client->pidfd))
+		return;
+	watch_free(client->death);
+	client->death = NULL;
+	arbitrate_detach(client, false);
+	close_if_over(client);
+}
+
+/* Everything but the page; takes the pidfd on success. */
+static int client_new(struct tenant *tenant, const struct process *process, int *take_pidfd, struct client **ret)
+{
+	struct client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return -ENOMEM;
+	client->tenant = tenant;
+	client->process = *process;
+	client->pidfd = *take_pidfd;
+	client->death = watch_new(tenant->daemon->loop, client->pidfd, on_death, client);
+	if (!client->death) {
+		free(client);
+		return -ENOMEM;
+	}
+	*take_pidfd = -1;
+	*ret = client;
+	return 0;
+}
+
+static void client_link(struct client *client)
+{
+	client->next = client->tenant->clients;
+	client->tenant->clients = client;
+}
+
+static void client_unlink(struct client *client)
+{
+	struct client **at = &client->tenant->clients;
+
+	while (*at && *at != client)
+		at = &(*at)->next;
+	if (*at)
+		*at = client->next;
+}
+
+static int make_page(struct client *client, const struct wire_hello *hello, int *ret_fd)
+{
+	char name[PAGE_NAME_BYTES];
+	struct wire_page head = {
+		.magic = WIRE_PAGE_MAGIC,
+		.version = WIRE_PAGE_VERSION,
+		.device_count = client->tenant->grant.share_count,
+		.pid = client->process.pid,
+		.start_time = client->process.start_time,
+		.grant_id = client->tenant->grant.id,
+		.image = hello->image,
+	};
+
+	memcpy(head.command, client->process.command, sizeof(head.command));
+	return page_create(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &head, &client->page,
+			   ret_fd);
+}
+
+static int resume(struct client *client, const struct wire_hello *hello, int *ret_fd)
+{
+	char name[PAGE_NAME_BYTES];
+	int fd = page_reopen(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
+
+	if (fd < 0)
+		return fd;
+	if (hello->image && client->page.map->image != hello->image) {
+		if (client->page.map->image)
+			account_empty(client);
+		client->page.map->image = hello->image;
+		arbitrate_hello(client, true);
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int client_attach(struct tenant *tenant, const struct process *process, int *take_pidfd, const struct wire_hello *hello,
+		  struct client **ret, int *ret_fd, bool *ret_resumed)
+{
+	struct client *client = client_find(tenant, process);
+	int r;
+
+	*ret_resumed = client;
+	if (client) {
+		r = resume(client, hello, ret_fd);
+		if (r)
+			return r;
+		memcpy(client->process.command, process->command, sizeof(client->process.command));
+		*ret = client;
+		return 0;
+	}
+	r = client_new(tenant, process, take_pidfd, &client);
+	if (r)
+		return r;
+	r = make_page(client, hello, ret_fd);
+	if (r) {
+		client_free(client, true);
+		return r;
+	}
+	client_link(client);
+	tenant->attached_total++;
+	account_claim(client, hello->held_units);
+	account_publish_to(client);
+	trace_attach(client);
+	arbitrate_attach(client, false);
+	*ret = client;
+	return 0;
+}
+
+int client_recover(struct tenant *tenant, const struct process *process, int *take_pidfd, const char *name,
+		   struct client **ret)
+{
+	struct client *client;
+	int fd, r;
+
+	r = client_new(tenant, process, take_pidfd, &client);
+	if (r)
+		return r;
+	r = page_open(tenant->daemon->runtime.pages_fd, name, &client->page, &fd);
+	if (r) {
+		client_free(client, true);
+		return r;
+	}
+	close(fd);
+	client_link(client);
+	account_recover(client);
+	account_publish_to(client);
+	trace_attach(client);
+	arbitrate_attach(client, true);
+	*ret = client;
+	return 0;
+}
+
+int client_reserve_place(struct client *client, unsigned int place)
+{
+	char name[PAGE_NAME_BYTES];
+	int r = page_reserve_objects(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
+
+	if (!r && client->page.map->object_places <= place)
+		client->page.map->object_places = place + 1;
+	return r;
+}
+
+int client_reserve_trace(struct client *client)
+{
+	char name[PAGE_NAME_BYTES];
+
+	return page_reserve_trace(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
+}
+
+void client_join(struct client *client)
+{
+	client->sessions++;
+	client->parted_ns = 0;
+}
+
+void client_part(struct client *client)
+{
+	if (--client->sessions)
+		return;
+	client->parted_ns = clock_now_ns();
+	close_if_over(client);
+}
+
+void client_free(struct client *client, bool leaving)
+{
+	char name[PAGE_NAME_BYTES];
+
+	client_unlink(client);
+	if (client->page.map) {
+		trace_forget(client);
+		account_close(client);
+		arbitrate_detach(client, false);
+		if (!leaving)
+			page_remove(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
+		page_close(&client->page);
+	}
+	if (!leaving)
+		faults_ended(client);
+	watch_free(client->death);
+	close(client->pidfd);
+	free(client);
+}

@@ -1,0 +1,60 @@
+/*
+ * client.h: one process of a tenant, with its page and its account on every device of the grant.
+ *
+ * A client exists from its first HELLO until its process has ended and its sockets are closed: only then has the driver
+ * its memory back. Between the two, and while meted restarts, a client has no session and keeps its account.
+ */
+#pragma once
+
+#include "daemon/turns/arbitrate.h"
+#include "daemon/loop.h"
+#include "daemon/tenants/page.h"
+#include "daemon/tenants/process.h"
+#include "wire/message.h"
+
+struct tenant;
+struct object;
+
+struct client {
+	struct tenant *tenant;
+	struct client *next;
+	struct process process;
+	int pidfd;
+	struct watch *death; /* NULL once the process has ended */
+	unsigned int sessions; /* sockets that said HELLO for this process */
+	uint64_t parted_ns; /* when the last of them closed; 0: not yet */
+	uint64_t ended_ns; /* when the process was first seen to have ended; 0: it lives */
+	struct page page;
+	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
+	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
+	struct traced *traced; /* recorder.h: the traces that follow it */
+	struct seats seats; /* its turns; guarded by arbitrate_lock(), and the next */
+	bool process_lives; /* its turns may be open */
+	bool reported; /* a page that was tampered with is reported once */
+};
+
+/* Finds the client of a process, or makes it with a fresh page. ret_fd is the page's descriptor, for the client. */
+int client_attach(struct tenant *tenant, const struct process *process, int *take_pidfd, const struct wire_hello *hello,
+		  struct client **ret, int *ret_fd, bool *ret_resumed);
+
+/* After a restart: the client of a page file that was found. The process is alive, `take_pidfd` is of it. */
+int client_recover(struct tenant *tenant, const struct process *process, int *take_pidfd, const char *name,
+		   struct client **ret);
+
+struct client *client_find(struct tenant *tenant, const struct process *process);
+
+/* A session of the client began or ended. The client may be gone after client_part(). */
+void client_join(struct client *client);
+void client_part(struct client *client);
+
+/* Ends the client and closes its account; the page's file is removed unless meted is leaving. */
+void client_free(struct client *client, bool leaving);
+
+/* Makes sure that the page has room for one more object at this place, and says so on it. Value: 0 or -errno. */
+int client_reserve_place(struct client *client, unsigned int place);
+
+/* Makes sure that the page has room for records of launches. Value: 0 or -errno. */
+int client_reserve_trace(struct client *client);
+
+/* "pid 123 (python)", in a static buffer. */
+const char *client_text(const struct client *client);

@@ -1,0 +1,150 @@
+/* container_ask.c: what is asked on the control socket about containers; see container.h. */
+#include "base/cleanup.h"
+#include "base/soft_dir.h"
+#include "daemon/ask.h"
+#include "daemon/tenants/container.h"
+#include "daemon/daemon.h"
+#include "daemon/tenants/process.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool file_fits(const char *name, json_t *text)
+{
+	return *name && !strpbrk(name, "/") && *name != '.' && strlen(name) < 32 && !strstr(name, ".sock") &&
+	       json_is_string(text);
+}
+
+/* {"keep": BOOL, "spec": PATH, "files": {NAME: TEXT}}, each of them optional. */
+bool container_read(struct ask *ask, struct grant *g)
+{
+	json_t *asked = json_object_get(ask->request, "container"), *files = json_object_get(asked, "files"), *text;
+	const char *spec = json_string_value(json_object_get(asked, "spec")), *name;
+	struct grant_container *c = &g->container;
+	size_t n;
+
+	if (!asked || json_is_null(asked))
+		return true;
+	if (!json_is_object(asked) || (files && !json_is_object(files))) {
+		refuse(ask, "malformed", "\"container\" and its \"files\" must be objects");
+		return false;
+	}
+	json_object_foreach (files, name, text)
+		if (!file_fits(name, text)) {
+			refuse(ask, "malformed", "\"files\" must be texts with plain names");
+			return false;
+		}
+	/* meted removes it at the end: only for those who could do so themselves. */
+	if (spec && ask->asker->uid && ask->asker->uid != geteuid()) {
+		refuse(ask, "not-yours", "only root may have meted remove a CDI file; ask without \"spec\"");
+		return false;
+	}
+	n = files ? json_dumpb(files, c->files, sizeof(c->files) - 1, JSON_COMPACT) : 0;
+	if (n >= sizeof(c->files) || (spec && (*spec != '/' || strlen(spec) >= sizeof(c->spec)))) {
+		refuse(ask, "malformed", "\"files\" or \"spec\" is too long, or \"spec\" is no absolute path");
+		return false;
+	}
+	c->files[n] = 0;
+	snprintf(c->spec, sizeof(c->spec), "%s", spec ? spec : "");
+	c->keep = json_is_true(json_object_get(asked, "keep"));
+	c->is = true;
+	return true;
+}
+
+json_t *container_json(const struct tenant *tenant)
+{
+	const struct grant *g = &tenant->grant;
+	char place[CONTAINER_PLACE_BYTES], soft[PATH_MAX] = "";
+
+	if (!g->container.is)
+		return json_null();
+	container_place(g, "", place);
+	place[strlen(place) - 1] = 0;
+	if (container_has_soft(g) && !soft_dir_find(soft, sizeof(soft)))
+		*soft = 0;
+	return json_pack("{s:o s:b s:o s:o}", "folder", json_sprintf("%s/%s", tenant->daemon->runtime.dir, place),
+			 "keep", g->container.keep, "spec",
+			 *g->container.spec ? json_string(g->container.spec) : json_null(), "soft_dir",
+			 *soft ? json_string(soft) : json_null());
+}
+
+bool container_read_runner(struct ask *ask, struct grant *g)
+{
+	json_t *given = json_object_get(ask->request, "runner_pid");
+	json_int_t pid = json_integer_value(given);
+	struct process process;
+	int fd;
+
+	if (!given || json_is_null(given))
+		return true;
+	if (!json_is_integer(given) || pid <= 0 || pid > INT32_MAX || process_find((pid_t)pid, &process, &fd)) {
+		refuse(ask, "malformed", "\"runner_pid\" names no living process");
+		return false;
+	}
+	close(fd);
+	g->runner_pid = (pid_t)pid;
+	g->runner_start = process.start_time;
+	return true;
+}
+
+/* The process that the grant ends with is known now. */
+static bool bind_runner(struct ask *ask, struct tenant *t)
+{
+	_cleanup_free_ struct grant *changed = malloc(sizeof(*changed));
+	char error[512];
+
+	if (!changed) {
+		refuse(ask, "runtime", "no memory");
+		return false;
+	}
+	*changed = t->grant;
+	if (!container_read_runner(ask, changed))
+		return false;
+	if (store_update(ask->daemon->store, changed, error, sizeof(error))) {
+		refuse(ask, "store", "%s", error);
+		return false;
+	}
+	t->grant.runner_pid = changed->runner_pid;
+	t->grant.runner_start = changed->runner_start;
+	tenant_watch_runner(t);
+	event_add(&t->events, "a container (process %d) begins", (int)t->grant.runner_pid);
+	return true;
+}
+
+bool container_bind(struct ask *ask, struct tenant *t)
+{
+	const struct grant_container *c = &t->grant.container;
+	json_t *files = json_object_get(ask->request, "files"), *text;
+	const char *name;
+	char error[512];
+
+	if (!c->is) {
+		refuse(ask, "bad-share", "grant %s was not made for containers: make one with `mete cdi create`",
+		       t->grant.name);
+		return false;
+	}
+	if (t->grant.runner_pid && !c->keep) {
+		refuse(ask, "busy",
+		       "grant %s is in use by the container with process %d: make another one (`mete cdi create`), or "
+		       "one "
+		       "that several use (--keep)",
+		       t->grant.name, (int)t->grant.runner_pid);
+		return false;
+	}
+	json_object_foreach (files, name, text) {
+		if (!file_fits(name, text)) {
+			refuse(ask, "malformed", "\"files\" must be texts with plain names");
+			return false;
+		}
+		if (container_write(t, name, json_string_value(text), error, sizeof(error))) {
+			refuse(ask, "runtime", "%s", error);
+			return false;
+		}
+	}
+	return c->keep || bind_runner(ask, t);
+}

@@ -1,0 +1,257 @@
+/*
+ * place.c: a tenant's share of an engine: its clients' wants as one, and its turn as one of theirs.
+ */
+#include "daemon/turns/state.h"
+
+#include "base/clock.h"
+#include "daemon/turns/log.h"
+
+#include <stdlib.h>
+
+#define SECOND_SAMPLES 32 /* 1 s in steps of SAMPLE_NS, and some */
+#define MINUTE_SAMPLES 68 /* 60 s in steps of 1 s, and some */
+#define PAUSES 1024u
+#define PAUSE_NS 150000ull /* a client that has its tenant's turn and nothing to do passes it on */
+#define PAUSE_PART 8u	   /* of the time since it was given the turn: a pause of the program's, not the machine's */
+#define TOGETHER_NS 1000000000ull
+#define SIT_NS 50000000ull   /* a client has its tenant's turn so long at most while others of it wait */
+#define ASLEEP_NS 1000000ull /* one that waits and does not move: stopped, perhaps */
+
+struct engine *engine_of(const struct place *p)
+{
+	return p->engine;
+}
+
+void place_sample(struct place *p, uint64_t now_ns, bool force)
+{
+	struct arbiter_reading r = arbiter_read(p->engine->arbiter, p->at, now_ns);
+	struct window_sample s = { .at_ns = now_ns, .total = { r.charged_ns, r.wanted_ns, r.waited_ns } };
+
+	window_add(p->second, &s, force);
+	window_add(p->minute, &s, false); /* many short processes would fill it */
+}
+
+struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->engine = e;
+	p->terms = *terms;
+	p->second = window_new(SECOND_SAMPLES, SAMPLE_NS);
+	p->minute = window_new(MINUTE_SAMPLES, 10 * SAMPLE_NS);
+	p->at = p->second && p->minute ? arbiter_join(e->arbiter, terms, now_ns) : -1;
+	if (p->at < 0) {
+		window_free(p->second);
+		window_free(p->minute);
+		free(p);
+		return NULL;
+	}
+	p->next = e->places;
+	e->places = p;
+	return p;
+}
+
+void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t now_ns)
+{
+	p->terms = *terms;
+	arbiter_change(p->engine->arbiter, p->at, terms, now_ns);
+	for (struct seat *s = p->seats; s; s = s->next)
+		seat_write_shares(p, s);
+}
+
+void engine_leave(struct place *p, uint64_t now_ns)
+{
+	struct place **at = &p->engine->places;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	arbiter_leave(p->engine->arbiter, p->at, now_ns);
+	window_free(p->second);
+	window_free(p->minute);
+	free(p);
+}
+
+/* What clients say. */
+
+/* Value: true when it has begun to want or to do something that the arbiter does not know of. */
+bool place_take_demand(struct place *p, uint64_t now_ns)
+{
+	struct arbiter_demand d = { 0 }, old = p->told;
+
+	p->active = 0;
+	for (struct seat *s = p->seats; s; s = s->next) {
+		seat_add_demand(s, now_ns, &d);
+		p->active += s->active;
+	}
+	p->told = d;
+	arbiter_demands(p->engine->arbiter, p->at, &d, now_ns);
+	return (d.waiting && !old.waiting) || (d.busy && !old.busy);
+}
+
+/* What the arbiter says. */
+
+void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns)
+{
+	for (struct seat *s = p->seats; s; s = s->next) {
+		atomic_store_explicit(&s->turn->charged_at_ns, now_ns, memory_order_relaxed);
+		atomic_store_explicit(&s->turn->charged_busy_ns,
+				      atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed),
+				      memory_order_relaxed);
+		if (s->charged_ns == r->charged_ns && s->lag_ns == r->lag_ns)
+			continue;
+		s->charged_ns = r->charged_ns;
+		s->lag_ns = r->lag_ns;
+		atomic_store_explicit(&s->turn->charged_ns, r->charged_ns, memory_order_relaxed);
+		atomic_store_explicit(&s->turn->lag_ns, r->lag_ns, memory_order_relaxed);
+	}
+}
+
+/* For traces. The turn that was before should have lasted until planned_ns. */
+static void note_turn(const struct place *p, const struct arbiter_turn *turn, uint64_t planned_ns)
+{
+	if (turn_log_on() && p->seats)
+		turn_log_turn(p->seats->turn, turn, planned_ns, p->terms.frozen, p->told.busy || p->told.waiting,
+			      arbiter_read(p->engine->arbiter, p->at, clock_now_ns()).lag_ns);
+}
+
+/* Who waits, and has waited since it was last given the turn, the longest; NULL: nobody. */
+static struct seat *longest_waiting(const struct place *p)
+{
+	struct seat *best = NULL;
+	uint64_t since = UINT64_MAX;
+
+	for (struct seat *s = p->seats; s; s = s->next) {
+		uint64_t at_ns = max_u64(s->since_ns, s->sat_ns);
+
+		if (s->waiting && at_ns < since) {
+			since = at_ns;
+			best = s;
+		}
+	}
+	return best;
+}
+
+/* It passes the turn on because it has nothing to do, for no small part of the time. */
+static bool pauses(const struct seat *s, uint64_t now_ns)
+{
+	return s->idle_ns && !s->waiting && (now_ns - s->edge_ns) * PAUSE_PART > now_ns - s->sat_ns;
+}
+
+/* Until when the one who has the turn keeps it from others that wait. */
+static uint64_t sits_until(const struct seat *s)
+{
+	if (!s->idle_ns)
+		return s->sat_ns + SIT_NS;
+	return max_u64(s->idle_ns, s->sat_ns) + (s->waiting ? ASLEEP_NS : PAUSE_NS);
+}
+
+/*
+ * A tenant's clients take its turns one after the other, as long as these have an end: side by side each slice of time
+ * would cost a change of context, and each client would fill what is left of the turn as if it had it for itself. But
+ * clients that pause for a good part of their time fill each other's pauses: when most of their turns end by that, all
+ * of them have the tenant's turns together for a second. Value: when to look again; UINT64_MAX: not necessary.
+ */
+uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns)
+{
+	struct seat *s = p->sits, *next;
+
+	/* What it has in flight is its alone, also behind a closed gate: that is what lengths are learnt from. */
+	if (!turn->open)
+		return UINT64_MAX;
+	if (!turn->until_ns || !p->seats || !p->seats->next || now_ns < p->together_ns) {
+		p->sits = NULL;
+		return UINT64_MAX;
+	}
+	next = longest_waiting(p);
+	if (!next)
+		return UINT64_MAX;
+	if (s && now_ns < sits_until(s))
+		return sits_until(s);
+	if (s)
+		p->pauses = p->pauses - p->pauses / 8 + (pauses(s, now_ns) ? PAUSES / 8 : 0);
+	p->sits = next;
+	next->sat_ns = now_ns;
+	if (p->pauses > PAUSES * 5 / 8) {
+		p->together_ns = now_ns + TOGETHER_NS;
+		p->pauses = PAUSES / 2;
+		p->sits = NULL;
+	}
+	return now_ns + ASLEEP_NS;
+}
+
+static struct arbiter_turn turn_of(const struct seat *s, const struct arbiter_turn *turn)
+{
+	const struct place *p = s->place;
+	struct arbiter_turn t = *turn;
+
+	if (!p->sits)
+		return t;
+	if (p->sits == s)
+		t.listen |= WIRE_ON_PAUSE; /* somebody else may use the rest of the turn */
+	else
+		t = (struct arbiter_turn){ .listen = turn->listen | WIRE_ON_DEMAND };
+	return t;
+}
+
+/* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
+bool place_write(struct place *p, bool opening)
+{
+	const struct arbiter_turn *turn = arbiter_turn(p->engine->arbiter, p->at);
+	uint64_t bound_ns = turn->bound_ns / (p->active && !p->sits ? p->active : 1);
+	uint64_t planned_ns = p->seats ? p->seats->until_ns : 0;
+	bool look = false, changed = false;
+
+	for (struct seat *s = p->seats; s; s = s->next) {
+		struct arbiter_turn t = turn_of(s, turn);
+
+		seat_write_beside(s, p->sits ? 1 : p->active);
+		look |= seat_write_listen(s, t.listen);
+		if (t.open == opening) {
+			look |= !opening && (s->gate & WIRE_OPEN);
+			changed |= seat_write_turn(s, &t, t.open ? bound_ns : 0);
+		}
+	}
+	if (changed)
+		note_turn(p, turn, planned_ns);
+	return look;
+}
+
+/* Reading. */
+
+static double rate(const struct place *p, const struct window_sample *now, enum window_total total, uint64_t seconds)
+{
+	double r;
+
+	return window_rate(seconds > 1 ? p->minute : p->second, now, total, seconds * 1000000000ull, &r) ? r : -1;
+}
+
+struct arbiter_reading engine_totals(const struct place *p, uint64_t now_ns)
+{
+	return arbiter_read(p->engine->arbiter, p->at, now_ns);
+}
+
+void engine_read(const struct place *p, uint64_t now_ns, struct engine_reading *ret)
+{
+	struct arbiter_reading r = arbiter_read(p->engine->arbiter, p->at, now_ns);
+	struct window_sample now = { .at_ns = now_ns, .total = { r.charged_ns, r.wanted_ns, r.waited_ns } };
+
+	*ret = (struct engine_reading){ .total = r, .longest_ns = p->longest_ns, .bypassed = p->bypassed };
+	ret->share_1s = rate(p, &now, WINDOW_CHARGED, 1);
+	ret->share_10s = rate(p, &now, WINDOW_CHARGED, 10);
+	ret->share_60s = rate(p, &now, WINDOW_CHARGED, 60);
+	ret->wanted_10s = rate(p, &now, WINDOW_WANTED, 10);
+	ret->waited_10s = rate(p, &now, WINDOW_WAITED, 10);
+	for (const struct seat *s = p->seats; s; s = s->next) {
+		uint32_t flags = atomic_load_explicit(&s->turn->flags, memory_order_relaxed);
+
+		ret->longest_ns =
+			max_u64(ret->longest_ns, atomic_load_explicit(&s->turn->longest_ns, memory_order_relaxed));
+		ret->bypassed += atomic_load_explicit(&s->turn->bypassed, memory_order_relaxed);
+		ret->is_long |= flags & WIRE_TURN_LONG;
+		ret->sliced += !!(flags & WIRE_TURN_SLICED);
+		ret->seats++;
+	}
+}

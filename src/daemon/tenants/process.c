@@ -1,0 +1,121 @@
+/* process.c: peers and their ends. */
+#include "daemon/tenants/process.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+bool process_ended(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP | POLLERR));
+}
+
+/* One read of /proc/PID/stat: "pid (command) S ppid ..."; the command may itself hold blanks and brackets. */
+static int read_stat(pid_t pid, struct process *ret)
+{
+	_cleanup_close_ int fd = -1;
+	char path[32], text[1024], *open_at, *close_at, *field;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return n < 0 ? -errno : -ESRCH;
+	text[n] = 0;
+	open_at = strchr(text, '(');
+	close_at = strrchr(text, ')');
+	if (!open_at || !close_at || close_at < open_at)
+		return -EBADMSG;
+	*close_at = 0;
+	snprintf(ret->command, sizeof(ret->command), "%s", open_at + 1);
+	field = close_at + 1;
+	for (int i = 3; field && i <= 22; i++)
+		field = strchr(field + 1, ' ');
+	/* `field` is the blank after field 22, or NULL at the end of a cut line */
+	if (!field)
+		return -EBADMSG;
+	while (field[-1] != ' ')
+		field--;
+	ret->start_time = strtoull(field, NULL, 10);
+	ret->pid = pid;
+	return 0;
+}
+
+/* The pidfd is held while the file is read, so that the pid cannot have gone to another process in between. */
+static int pinned_stat(pid_t pid, int pidfd, struct process *ret)
+{
+	int r = read_stat(pid, ret);
+
+	if (r < 0)
+		return r;
+	return process_ended(pidfd) ? -ESRCH : 0;
+}
+
+static int open_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int process_find(pid_t pid, struct process *ret, int *ret_pidfd)
+{
+	_cleanup_close_ int pidfd = -1;
+	struct process found = { 0 };
+	int r;
+
+	if (pid <= 0)
+		return -ESRCH;
+	pidfd = open_pidfd(pid);
+	if (pidfd < 0)
+		return pidfd;
+	r = pinned_stat(pid, pidfd, &found);
+	if (r < 0)
+		return r;
+	*ret = found;
+	*ret_pidfd = steal_fd(&pidfd);
+	return 0;
+}
+
+int process_of_peer(int fd, struct process *ret, int *ret_pidfd)
+{
+	_cleanup_close_ int pidfd = -1;
+	struct process found = { 0 };
+	struct ucred peer;
+	socklen_t size = sizeof(peer), fd_size = sizeof(pidfd);
+	int r;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return -errno;
+	if (peer.pid <= 0)
+		return -EXDEV;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &fd_size)) {
+		pidfd = open_pidfd(peer.pid); /* before Linux 6.5 */
+		if (pidfd < 0)
+			return pidfd;
+	}
+	r = pinned_stat(peer.pid, pidfd, &found);
+	if (r < 0)
+		return r;
+	found.uid = peer.uid;
+	found.gid = peer.gid;
+	*ret = found;
+	*ret_pidfd = steal_fd(&pidfd);
+	return 0;
+}

@@ -1,0 +1,433 @@
+/* session.c: messages of clients. */
+#include "daemon/tenants/session.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/tenants/account.h"
+#include "daemon/daemon.h"
+#include "daemon/turns/doorbell.h"
+#include "daemon/health/faults.h"
+#include "daemon/log.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define PACKETS_PER_TURN 16 /* then others have their turn */
+#define BAD_MAX 8 /* senseless messages, then the session ends */
+#define WAITING_MAX 64 /* requests of one session that wait for room */
+#define HELLO_NS 10000000000u /* time to say HELLO */
+
+static void on_readable(void *owner);
+
+struct session *session_new(struct tenant *tenant, int fd)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->watch = watch_new(tenant->daemon->loop, fd, on_readable, s);
+	if (!s || !s->watch) {
+		free(s);
+		close(fd);
+		return NULL;
+	}
+	s->tenant = tenant;
+	s->fd = fd;
+	s->began_ns = clock_now_ns();
+	s->next = tenant->sessions;
+	tenant->sessions = s;
+	tenant->session_count++;
+	return s;
+}
+
+void session_begin(struct session *session)
+{
+	on_readable(session);
+}
+
+void session_free(struct session *session)
+{
+	struct tenant *tenant = session->tenant;
+	struct session **at = &tenant->sessions;
+
+	while (*at != session)
+		at = &(*at)->next;
+	*at = session->next;
+	tenant->session_count--;
+	tenant_forget(session);
+	watch_free(session->watch);
+	close(session->fd);
+	if (session->client)
+		client_part(session->client);
+	else
+		daemon_reap_soon(tenant->daemon);
+	free(session);
+}
+
+/* Ends the session at its own next turn: the caller may be working through a list that it stands in. */
+static void end_soon(struct session *session)
+{
+	session->ending = true;
+	shutdown(session->fd, SHUT_RDWR);
+}
+
+static const char *peer_text(const struct session *session)
+{
+	return session->client ? client_text(session->client) : "a process that has not said HELLO";
+}
+
+/* The descriptors that come with WELCOME. */
+struct welcome_fds {
+	int page, doorbell;
+};
+
+static void send_with(struct session *session, const void *message, size_t size, const struct welcome_fds *fds)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(*fds))] = { 0 };
+	struct iovec io = { (void *)message, size };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	if (fds) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(*fds));
+		memcpy(CMSG_DATA(c), fds, sizeof(*fds));
+	}
+	if (sendmsg(session->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return;
+	if (errno == EAGAIN)
+		log_peer("grant %s: %s does not read its answers: connection closed", session->tenant->grant.name,
+			 peer_text(session));
+	end_soon(session);
+}
+
+void session_answer(struct session *session, void *message, size_t size)
+{
+	if (!session->ending)
+		send_with(session, message, size, NULL);
+}
+
+void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status)
+{
+	struct wire_reserved answer = { 0 };
+
+	wire_head(&answer.head, WIRE_RESERVED, sizeof(answer), serial, status);
+	if (device < session->tenant->grant.share_count && session->client)
+		answer.credit_units = account_credit(session->client, device);
+	session_answer(session, &answer, sizeof(answer));
+}
+
+/* A message that makes no sense: one line, and the end after a few. Value: false when the session is over. */
+static bool senseless(struct session *session, uint32_t type, const char *why)
+{
+	telemetry_refused(session->tenant, REFUSAL_PROTOCOL);
+	log_peer("grant %s: %s sent a %s that makes no sense: %s", session->tenant->grant.name, peer_text(session),
+		 wire_type_name(type), why);
+	if (++session->bad < BAD_MAX)
+		return true;
+	log_peer("grant %s: %s goes on sending nonsense: connection closed", session->tenant->grant.name,
+		 peer_text(session));
+	return false;
+}
+
+static bool refuse_hello(struct session *session, uint32_t serial, enum wire_status status)
+{
+	struct wire_welcome answer = { 0 };
+
+	if (status != WIRE_BAD)
+		telemetry_refused(session->tenant, status == WIRE_FULL ? REFUSAL_ATTACH : REFUSAL_PROTOCOL);
+	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), serial, status);
+	session_answer(session, &answer, sizeof(answer));
+	return false;
+}
+
+/* False: a process that is not attached yet may not begin now, and has been told. */
+static bool may_begin(struct session *session, const struct process *process, const struct wire_hello *hello)
+{
+	struct tenant *tenant = session->tenant;
+	struct wire_welcome answer = { 0 };
+	enum wire_status status;
+	char why[512];
+	bool ours;
+
+	if (client_find(tenant, process) || tenant_may_begin(tenant, &ours, &answer.wait_s, why, sizeof(why)))
+		return true;
+	log_peer("grant %s: pid %d (%s) is refused: %s", tenant->grant.name, (int)process->pid, process->command, why);
+	status = hello->version < 3 ? WIRE_FULL : ours ? WIRE_QUARANTINED : WIRE_OUT_OF_SERVICE;
+	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, status);
+	snprintf(answer.grant_name, sizeof(answer.grant_name), "%s", tenant->grant.name);
+	session_answer(session, &answer, sizeof(answer));
+	return false;
+}
+
+static void fill_welcome(const struct session *session, struct wire_welcome *w)
+{
+	const struct grant *grant = &session->tenant->grant;
+
+	w->device_count = grant->share_count;
+	w->host_pid = session->client->process.pid;
+	w->grant_id = grant->id;
+	snprintf(w->grant_name, sizeof(w->grant_name), "%s", grant->name);
+	for (unsigned int i = 0; i < grant->share_count; i++) {
+		const struct grant_share *share = &grant->share[i];
+
+		memcpy(w->device[i].uuid, share->device.uuid, sizeof(w->device[i].uuid));
+		w->device[i].quota_bytes = share->ledger.target_units * WIRE_UNIT_BYTES;
+		w->device[i].total_bytes = share->device.total_bytes;
+		w->device[i].granule_bytes = share->device.granule_bytes;
+		w->device[i].flags = share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0;
+	}
+}
+
+static bool on_hello(struct session *session, const void *packet)
+{
+	const struct wire_hello *hello = packet;
+	_cleanup_close_ int pidfd = -1, page_fd = -1, bell_fd = -1;
+	struct tenant *tenant = session->tenant;
+	struct wire_welcome answer = { 0 };
+	struct welcome_fds fds;
+	struct process process;
+	bool resumed;
+	int r;
+
+	if (hello->version < WIRE_VERSION_OLDEST || hello->version > WIRE_VERSION) {
+		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u to %u: %s",
+			 tenant->grant.name, hello->version, WIRE_VERSION_OLDEST, WIRE_VERSION,
+			 hello->version > WIRE_VERSION ? "it may come again with a lower one"
+						       : "restart the program");
+		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
+	}
+	if (session->client) {
+		senseless(session, WIRE_HELLO, "it has said HELLO before");
+		return refuse_hello(session, hello->head.serial, WIRE_BAD);
+	}
+	r = session->peer_pid ? process_find(session->peer_pid, &process, &pidfd)
+			      : process_of_peer(session->fd, &process, &pidfd);
+	if (r) {
+		log_peer("grant %s: a client cannot be named: %s", tenant->grant.name,
+			 r == -EXDEV ? "its pid namespace is not visible from meted's" : strerror(-r));
+		return refuse_hello(session, hello->head.serial, WIRE_BAD);
+	}
+	if (!may_begin(session, &process, hello))
+		return false;
+	r = client_attach(tenant, &process, &pidfd, hello, &session->client, &page_fd, &resumed);
+	if (r) {
+		log_peer("grant %s: no page for pid %d (%s) in %s/pages: %s", tenant->grant.name, (int)process.pid,
+			 process.command, tenant->daemon->runtime.dir, strerror(-r));
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	}
+	session->version = hello->version;
+	bell_fd = doorbell_for_client(tenant);
+	client_join(session->client);
+	arbitrate_hello(session->client, false);
+	if (bell_fd < 0) {
+		log_peer("grant %s: no doorbell for pid %d (%s): %s", tenant->grant.name, (int)process.pid,
+			 process.command, strerror(-bell_fd));
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	}
+	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, WIRE_OK);
+	answer.resumed = resumed;
+	fill_welcome(session, &answer);
+	fds = (struct welcome_fds){ page_fd, bell_fd };
+	send_with(session, &answer, sizeof(answer), &fds);
+	return true;
+}
+
+static bool device_known(const struct session *session, uint32_t device)
+{
+	return device < session->tenant->grant.share_count;
+}
+
+static bool on_reserve(struct session *session, const void *packet)
+{
+	const struct wire_reserve *q = packet;
+	struct account_request request = {
+		.device = q->device,
+		.need_units = q->need_units,
+		.want_units = q->want_units,
+		.all = q->flags & WIRE_RESERVE_ALL,
+	};
+	const char *why = NULL;
+
+	if (!device_known(session, q->device))
+		why = "no such device in the grant";
+	else if (q->flags & ~(uint32_t)WIRE_RESERVE_ALL)
+		why = "unknown flags";
+	else if (session->waiting >= WAITING_MAX)
+		why = "too many requests at once";
+	if (why) {
+		session_answer_reserved(session, q->head.serial, q->device, WIRE_BAD);
+		return senseless(session, q->head.type, why);
+	}
+	tenant_reserve(session, q->head.serial, &request);
+	return true;
+}
+
+static bool on_info(struct session *session, const void *packet)
+{
+	const struct wire_info *q = packet;
+	struct wire_info_is answer = { 0 };
+	bool known = device_known(session, q->device);
+
+	wire_head(&answer.head, WIRE_INFO_IS, sizeof(answer), q->head.serial, known ? WIRE_OK : WIRE_BAD);
+	if (known) {
+		answer.quota_bytes = session->tenant->grant.share[q->device].ledger.target_units * WIRE_UNIT_BYTES;
+		answer.held_bytes = account_tenant_held(session->tenant, q->device) * WIRE_UNIT_BYTES;
+	}
+	session_answer(session, &answer, sizeof(answer));
+	return known || senseless(session, q->head.type, "no such device in the grant");
+}
+
+static bool on_object(struct session *session, const void *packet)
+{
+	const struct wire_object_request *q = packet;
+	struct wire_shared answer = { .device = q->device };
+	enum wire_status status;
+
+	if (q->head.type == WIRE_SHARE)
+		status = account_share(session->client, q, &answer.units);
+	else if (q->head.type == WIRE_IMPORT)
+		status = account_import(session->client, q, &answer.units, &answer.device);
+	else
+		status = account_drop(session->client, q, &answer.units, &answer.last);
+	wire_head(&answer.head, WIRE_SHARED, sizeof(answer), q->head.serial, status);
+	session_answer(session, &answer, sizeof(answer));
+	if (status == WIRE_FULL)
+		event_add(&session->tenant->events, "%s shares more than %u allocations", client_text(session->client),
+			  WIRE_MAX_OBJECTS);
+	if (q->head.type == WIRE_DROP)
+		tenant_retry(session->tenant);
+	return status != WIRE_BAD || senseless(session, q->head.type, "its key, device or size do not fit");
+}
+
+static bool on_event(struct session *session, const void *packet)
+{
+	const struct wire_event *q = packet;
+	struct tenant *tenant = session->tenant;
+
+	if (!device_known(session, q->device))
+		return senseless(session, q->head.type, "no such device in the grant");
+	event_add(&tenant->events, "device %u: %s: %s", tenant->grant.share[q->device].device.index,
+		  client_text(session->client), q->text);
+	log_peer("grant %s: device %u: %s: %s", tenant->grant.name, tenant->grant.share[q->device].device.index,
+		 client_text(session->client), q->text);
+	return true;
+}
+
+static bool on_error(struct session *session, const void *packet)
+{
+	const struct wire_error *q = packet;
+
+	if (!device_known(session, q->device))
+		return senseless(session, q->head.type, "no such device in the grant");
+	faults_reported(session->client, q->device, q->error);
+	return true;
+}
+
+static bool on_processes(struct session *session, const void *packet)
+{
+	static struct wire_processes_are answer;
+	const struct wire_processes *q = packet;
+	bool known = device_known(session, q->device);
+	size_t size;
+
+	answer.count = 0;
+	for (struct client *c = session->tenant->clients; known && c && answer.count < WIRE_MAX_PROCESSES;
+	     c = c->next) {
+		uint32_t held = account_held(c, q->device);
+
+		if (held)
+			answer.process[answer.count++] = (struct wire_process){ c->process.pid, held };
+	}
+	size = offsetof(struct wire_processes_are, process) + answer.count * sizeof(answer.process[0]);
+	wire_head(&answer.head, WIRE_PROCESSES_ARE, size, q->head.serial, known ? WIRE_OK : WIRE_BAD);
+	session_answer(session, &answer, size);
+	return known || senseless(session, q->head.type, "no such device in the grant");
+}
+
+typedef bool (*handler_fn)(struct session *session, const void *packet);
+
+static const handler_fn handlers[] = {
+	[WIRE_HELLO] = on_hello,  [WIRE_RESERVE] = on_reserve,	   [WIRE_INFO] = on_info,
+	[WIRE_SHARE] = on_object, [WIRE_IMPORT] = on_object,	   [WIRE_DROP] = on_object,
+	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes, [WIRE_ERROR] = on_error,
+};
+
+/* A packet that is no message: answered when it has a header to answer to. */
+static bool malformed(struct session *session, const void *packet, size_t size, const char *why)
+{
+	struct wire_header head = { 0 };
+
+	if (size >= sizeof(head))
+		memcpy(&head, packet, sizeof(head));
+	log_peer("grant %s: %s sent a packet of %zu bytes (%s) that is %s: connection closed",
+		 session->tenant->grant.name, peer_text(session), size, wire_type_name(head.type), why);
+	wire_head(&head, WIRE_WELCOME, sizeof(head), head.serial, WIRE_BAD);
+	session_answer(session, &head, sizeof(head));
+	return false;
+}
+
+bool session_message(struct session *session, const void *packet, size_t size)
+{
+	enum wire_fault fault = wire_check_request(packet, size);
+	struct wire_header head;
+
+	if (fault)
+		return malformed(session, packet, size, wire_fault_text(fault));
+	memcpy(&head, packet, sizeof(head));
+	if (!session->client && head.type != WIRE_HELLO)
+		return malformed(session, packet, size, "sent before HELLO");
+	return handlers[head.type](session, packet) && !session->ending;
+}
+
+/* Descriptors that a peer sends are never wanted: without room for them the kernel closes them. */
+static void on_readable(void *owner)
+{
+	struct session *session = owner;
+	_Alignas(8) char packet[WIRE_MAX_REQUEST_BYTES + 1];
+
+	for (int i = 0; i < PACKETS_PER_TURN; i++) {
+		ssize_t n = recv(session->fd, packet, sizeof(packet), MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (session->ending || n < 0)
+			break;
+		if (!n) {
+			/* The end, or an empty packet: both are the end. */
+			break;
+		}
+		if (!session_message(session, packet, (size_t)n))
+			break;
+		if (i == PACKETS_PER_TURN - 1)
+			return;
+	}
+	session_free(session);
+}
+
+unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)
+{
+	struct session *next;
+	unsigned int waiting = 0;
+
+	for (struct session *s = tenant->sessions; s; s = next) {
+		next = s->next;
+		if (s->client)
+			continue;
+		if (now_ns - s->began_ns < HELLO_NS) {
+			waiting++;
+			continue;
+		}
+		log_peer("grant %s: a connection said no HELLO for %llu s: closed", tenant->grant.name,
+			 HELLO_NS / 1000000000ull);
+		session_free(s);
+	}
+	return waiting;
+}

@@ -1,0 +1,103 @@
+/*
+ * tenant.h: a grant that is being served: its socket, its clients, and those of their requests that wait.
+ */
+#pragma once
+
+#include "daemon/turns/arbitrate.h"
+#include "daemon/event.h"
+#include "daemon/loop.h"
+#include "daemon/runtime.h"
+#include "model/grant.h"
+#include "model/quarantine.h"
+#include "wire/message.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct account_request;
+struct client;
+struct daemon;
+struct object;
+struct pool;
+struct pending;
+struct session;
+
+#define TENANT_BUCKETS 256u
+
+struct tenant {
+	struct daemon *daemon;
+	struct tenant *next;
+	struct grant grant;
+	char socket[RUNTIME_DIR_BYTES + 130]; /* its path */
+	int listen_fd; /* -1: the socket could not be made */
+	struct watch *listen;
+	int wall_fd; /* the second socket, wall.h; -1: it is not walled */
+	struct watch *wall;
+	struct pool *pool; /* of workers; NULL: not walled */
+	struct client *clients;
+	struct session *sessions;
+	unsigned int session_count;
+	struct object *objects[TENANT_BUCKETS];
+	struct pending *waiting; /* requests for credit, oldest first */
+	struct timer *retry; /* runs while there are any */
+	struct timer *shrink; /* runs while a share shrinks */
+	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
+	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
+	struct watch *runner;
+	struct places places; /* its shares of the devices' time; guarded by arbitrate_lock() */
+	uint64_t attached_total; /* clients that there have been */
+	struct event_log events;
+	struct telemetry *telemetry; /* NULL: no memory */
+	uint64_t faults; /* of its programs' work, all together; faults.h */
+	bool faults_unsaved;
+	struct quarantine quarantine;
+};
+
+/* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */
+int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, struct tenant **ret, char *error,
+	       size_t error_size);
+
+/* Stops serving; clients that are attached keep their pages (leaving) or lose them. */
+void tenant_free(struct tenant *tenant, bool leaving);
+
+struct tenant *tenant_find(struct daemon *daemon, const char *name);
+struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id);
+
+/* The grant has a runner (again): it ends with it. */
+void tenant_watch_runner(struct tenant *tenant);
+
+/* True when the grant was made for a command, and that and all its processes are gone. */
+bool tenant_ended(const struct tenant *tenant);
+
+/* True when it has processes, or the command that it was made for lives and may have some yet. */
+bool tenant_present(const struct tenant *tenant);
+
+/*
+ * May a process of it begin? False: `why` is the reason; *ret_own: the tenant is quarantined, for so many seconds, else
+ * one of its devices is being taken out of service.
+ */
+bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s, char *why, size_t size);
+
+/* A client's request for credit: decided now, or kept until there is room. The session is answered in either case. */
+void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request);
+
+/* How many requests for everything that is left a client has waiting on a device. */
+unsigned int tenant_waiting_all(const struct tenant *tenant, const struct client *client, unsigned int device);
+
+/* Decides all waiting requests again: something has been given back. */
+void tenant_retry(struct tenant *tenant);
+
+/* The waiting requests of a session as JSON, and back: for the meted after this one. */
+json_t *tenant_waiting_json(const struct session *session);
+void tenant_waiting_restore(struct session *session, const json_t *list);
+
+/* Forgets the waiting requests of a session that ends. */
+void tenant_forget(struct session *session);
+
+/*
+ * Changes shares, all or none: quota_units[i] is the new quota of share i, 0: as it is; compute[i] its share of time.
+ * Value: 0; -EBUSY: more is held, `error` gives the figures (not with soon); -EAGAIN: a reservation is just being
+ * settled, ask again.
+ */
+int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES],
+		  const struct grant_compute compute[WIRE_MAX_DEVICES], bool soon, char *error, size_t error_size);

@@ -1,0 +1,55 @@
+/*
+ * arbitrate.h: the thread of meted that gives turns.
+ *
+ * Turns last milliseconds; the loop may be held up for longer, by a disk or by many requests. So turns are given by a
+ * thread of their own, at a higher priority where that is permitted, which sleeps until a client rings its doorbell or
+ * a turn ends. It knows engines, places and seats (engine.h) and the doorbells; all that happens to them happens under
+ * one lock, which the loop's thread takes for a few microseconds when tenants and clients come, go and change.
+ *
+ * That lock also guards the list of mapped pages (page.c), for a page that was cut short can be met by either thread.
+ */
+#pragma once
+
+#include "daemon/turns/engine.h"
+#include "wire/page.h"
+
+struct client;
+struct tenant;
+
+/* Places of a tenant and seats of a client, by device and engine. */
+struct places {
+	struct place *at[WIRE_MAX_DEVICES][WIRE_ENGINES];
+};
+
+struct seats {
+	struct seat *at[WIRE_MAX_DEVICES][WIRE_ENGINES];
+};
+
+void arbitrate_lock(void);
+void arbitrate_unlock(void);
+
+/* Value: 0 or -errno. */
+int arbitrate_start(void);
+void arbitrate_stop(void);
+
+/* "real-time", "nice -10" or "normal": how the thread runs. */
+const char *arbitrate_priority(void);
+
+/* The tenant's shares, or their terms, are new: makes, changes and ends its places. Value: 0; -errno: not all there. */
+int arbitrate_terms(struct tenant *tenant);
+/* The tenant ends; its clients have gone. */
+void arbitrate_leave(struct tenant *tenant);
+
+/* A client with its page is there. `found`: it is from before meted was started, and cannot ring yet. */
+void arbitrate_attach(struct client *client, bool found);
+/* It has a doorbell now; `renewed`: its process has become another program. */
+void arbitrate_hello(struct client *client, bool renewed);
+/* Its process has ended, or its page is about to go. */
+void arbitrate_detach(struct client *client, bool lives);
+
+/* Value: false when the share is not gated. */
+bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);
+/* Only what it has had in all. */
+bool arbitrate_totals(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct arbiter_reading *ret);
+/* Below 0: not known. */
+double arbitrate_client_share(struct client *client, unsigned int device);

@@ -1,0 +1,114 @@
+/* engine.c: one engine of one device, see engine.h: what is taken from its clients and written to them, and when. */
+#include "daemon/turns/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
+#define ROUNDS 4
+
+struct engine *engine_new(const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	memcpy(e->uuid, uuid, DEVICE_UUID_BYTES);
+	e->kind = kind;
+	e->arbiter = arbiter_new(NULL);
+	if (e->arbiter)
+		return e;
+	free(e);
+	return NULL;
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	arbiter_free(e->arbiter);
+	free(e);
+}
+
+bool engine_is(const struct engine *e, const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
+{
+	return e->kind == kind && !memcmp(e->uuid, uuid, DEVICE_UUID_BYTES);
+}
+
+bool engine_empty(const struct engine *e)
+{
+	return !e->places;
+}
+
+/*
+ * A turn ends and nobody has submitted anything in that instant, as both sides see it (turn.h); only then does another
+ * one begin. Who has done something meanwhile is taken into account first.
+ */
+static uint64_t decide(struct engine *e, uint64_t now_ns)
+{
+	uint64_t next_ns = arbiter_step(e->arbiter, now_ns), look_ns;
+
+	for (struct place *p = e->places; p; p = p->next) {
+		look_ns = place_choose_seat(p, arbiter_turn(e->arbiter, p->at), now_ns);
+		next_ns = look_ns < next_ns ? look_ns : next_ns;
+	}
+
+	for (int round = 0; round < ROUNDS; round++) {
+		bool again = false;
+
+		for (struct place *p = e->places; p; p = p->next)
+			if (place_write(p, false))
+				again |= place_take_demand(p, now_ns);
+		if (!again)
+			break;
+		look_ns = next_ns;
+		next_ns = arbiter_step(e->arbiter, now_ns);
+		next_ns = look_ns < next_ns ? look_ns : next_ns;
+	}
+	for (struct place *p = e->places; p; p = p->next)
+		place_write(p, true);
+	return next_ns;
+}
+
+static void account(struct engine *e, uint64_t now_ns)
+{
+	bool due = now_ns - e->sampled_ns >= SAMPLE_NS;
+
+	for (struct place *p = e->places; p; p = p->next) {
+		struct arbiter_reading r;
+
+		if (!p->seats)
+			continue;
+		r = arbiter_read(e->arbiter, p->at, now_ns);
+		place_write_account(p, &r, now_ns);
+		if (!due)
+			continue;
+		place_sample(p, now_ns, false);
+		for (struct seat *s = p->seats; s; s = s->next)
+			seat_sample(s, now_ns);
+	}
+	if (due)
+		e->sampled_ns = now_ns;
+}
+
+uint64_t engine_run(struct engine *e, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	if (!e->seats)
+		return next_ns;
+	if (now_ns < e->hold_ns)
+		return e->hold_ns;
+	for (struct place *p = e->places; p; p = p->next) {
+		for (struct seat *s = p->seats; s; s = s->next)
+			seat_take_edges(s, now_ns);
+		place_take_demand(p, now_ns);
+	}
+	next_ns = decide(e, now_ns);
+	account(e, now_ns);
+	if (next_ns > e->sampled_ns + SAMPLE_NS)
+		next_ns = e->sampled_ns + SAMPLE_NS;
+	if (e->deaf && next_ns > now_ns + DEAF_NS)
+		next_ns = now_ns + DEAF_NS;
+	return next_ns;
+}

@@ -1,0 +1,313 @@
+/*
+ * seat.c: a client's turn of an engine, on its page: what it says there, and what is written there for it.
+ */
+#include "daemon/turns/state.h"
+
+#include "daemon/turns/log.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SEAT_SAMPLE_NS 1000000000ull
+#define SEAT_SAMPLES 12
+#define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
+#define AWAY_NS 1000000000ull /* of the time without meted so much is charged at most for one launch */
+#define FAR_NS 60000000000ull /* no prediction reaches further */
+#define LONGER_NS 500000ull   /* a turn's end that moves by less can be found later */
+
+static void wake(struct wire_turn *turn)
+{
+	syscall(SYS_futex, &turn->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void seat_write_shares(const struct place *p, struct seat *s)
+{
+	atomic_store_explicit(&s->turn->guarantee_ppm, p->terms.guarantee_ppm, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->limit_ppm, p->terms.limit_ppm, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->weight, p->terms.weight, memory_order_relaxed);
+	atomic_store_explicit(&s->turn->class_1, 1 + (uint32_t)p->terms.class, memory_order_relaxed);
+}
+
+void seat_sample(struct seat *s, uint64_t now_ns)
+{
+	struct window_sample now = { .at_ns = now_ns };
+
+	now.total[WINDOW_CHARGED] = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
+	window_add(s->window, &now, false);
+}
+
+/* Who comes and goes. */
+
+/*
+ * What a client that was found has used since its account was written: what it has measured itself, or, of a launch
+ * that has run all the while, the time. It was without a meted then and kept to its guarantee: that goes to the account
+ * and is no debt.
+ */
+static uint64_t used_since(const struct seat *s, uint64_t now_ns)
+{
+	uint64_t at_ns = atomic_load_explicit(&s->turn->charged_at_ns, memory_order_relaxed);
+	uint64_t busy = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
+	uint64_t before = atomic_load_explicit(&s->turn->charged_busy_ns, memory_order_relaxed);
+	uint64_t most = at_ns && at_ns < now_ns ? now_ns - at_ns : 0;
+
+	if (busy > before)
+		return busy - before < most ? busy - before : most;
+	return !s->begun ? 0 : most < AWAY_NS ? most : AWAY_NS;
+}
+
+/*
+ * What was written down for the tenant, by a predecessor (`found`) or before it was native for a while; the latest of
+ * its clients' pages has it.
+ */
+static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
+{
+	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
+	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
+
+	if (found)
+		p->away_ns += used_since(s, now_ns);
+	if (charged >= p->resumed_ns) {
+		p->resumed_ns = charged;
+		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;
+	}
+	charged = p->resumed_ns + p->away_ns;
+	if (charged > arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns)
+		arbiter_resume(p->engine->arbiter, p->at, charged, p->resumed_lag_ns);
+	if (!found || !(s->gate & WIRE_OPEN) || until <= now_ns)
+		return;
+	until = until < now_ns + HOLD_NS ? until : now_ns + HOLD_NS;
+	if (until > p->engine->hold_ns)
+		p->engine->hold_ns = until;
+}
+
+/* The edges that a client has noted meanwhile are a part of what it has used; it may be busy now. */
+static void resume_edges(struct seat *s, uint64_t now_ns)
+{
+	uint32_t head = atomic_load_explicit(&s->turn->edge_head, memory_order_relaxed);
+
+	atomic_store_explicit(&s->turn->edge_tail, head, memory_order_release);
+	s->edge_ns = now_ns;
+	s->begun = head && atomic_load_explicit(&s->turn->edge[(head - 1) % WIRE_EDGES], memory_order_relaxed) & 1;
+}
+
+struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uint64_t now_ns)
+{
+	struct seat *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->window = window_new(SEAT_SAMPLES, SEAT_SAMPLE_NS);
+	if (!s->window) {
+		free(s);
+		return NULL;
+	}
+	s->place = p;
+	s->turn = turn;
+	s->gate = atomic_load_explicit(&turn->gate, memory_order_relaxed);
+	s->listen = ~0u;
+	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
+	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
+	if (found)
+		resume_edges(s, now_ns);
+	resume(p, s, found, now_ns);
+	if (s->begun)
+		arbiter_begins(p->engine->arbiter, p->at, now_ns);
+	place_sample(p, now_ns, true);
+	seat_sample(s, now_ns);
+	seat_write_shares(p, s);
+	s->next = p->seats;
+	p->seats = s;
+	p->engine->seats++;
+	return s;
+}
+
+static void end_edges(struct seat *s, uint64_t now_ns)
+{
+	if (s->begun)
+		arbiter_ends(s->place->engine->arbiter, s->place->at, now_ns);
+	if (s->begun)
+		turn_log_edge(s->turn, now_ns, false);
+	s->begun = false;
+	s->edge_ns = now_ns;
+}
+
+void engine_renew(struct seat *s, uint64_t now_ns)
+{
+	struct wire_turn *t = s->turn;
+
+	end_edges(s, now_ns);
+	atomic_store(&t->busy_since_ns, 0);
+	atomic_store(&t->done_by_ns, 0);
+	atomic_store(&t->waiting, 0);
+	atomic_store(&t->flags, 0);
+	atomic_store(&t->edge_tail, atomic_load(&t->edge_head));
+}
+
+void engine_deaf(struct seat *s, bool deaf)
+{
+	struct engine *e = s->place->engine;
+
+	if (s->deaf != deaf)
+		e->deaf += deaf ? 1u : -1u;
+	s->deaf = deaf;
+}
+
+void engine_pass(struct wire_turn *turn)
+{
+	uint32_t gate = atomic_load_explicit(&turn->gate, memory_order_relaxed);
+
+	if (!(gate & WIRE_GATED))
+		return;
+	gate = (gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL;
+	atomic_store(&turn->gate, gate);
+	wake(turn);
+}
+
+void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
+{
+	struct place *p = s->place;
+	struct seat **at = &p->seats;
+
+	end_edges(s, now_ns);
+	if (p->seats == s && !s->next && s->gate & WIRE_OPEN)
+		turn_log_turn(s->turn, &(struct arbiter_turn){ .open = false }, 0, false, false, 0);
+	engine_deaf(s, false);
+	p->longest_ns = max_u64(p->longest_ns, atomic_load_explicit(&s->turn->longest_ns, memory_order_relaxed));
+	p->bypassed += atomic_load_explicit(&s->turn->bypassed, memory_order_relaxed);
+	if (lives)
+		engine_pass(s->turn);
+	place_sample(p, now_ns, true);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (p->sits == s)
+		p->sits = NULL;
+	p->engine->seats--;
+	window_free(s->window);
+	free(s);
+}
+
+/* What clients say. */
+
+void seat_take_edges(struct seat *s, uint64_t now_ns)
+{
+	struct arbiter *a = s->place->engine->arbiter;
+	uint64_t at_ns;
+	bool begins;
+
+	/* No more than the ring holds: whoever writes faster than that is not waited for. */
+	for (unsigned int i = 0; i < WIRE_EDGES && wire_edge_get(s->turn, &at_ns, &begins); i++) {
+		if (begins == s->begun)
+			continue;
+		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
+		s->edge_ns = at_ns;
+		s->begun = begins;
+		turn_log_edge(s->turn, at_ns, begins);
+		if (begins)
+			arbiter_begins(a, s->place->at, at_ns);
+		else
+			arbiter_ends(a, s->place->at, at_ns);
+	}
+}
+
+void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
+{
+	struct wire_turn *t = s->turn;
+	bool waiting = atomic_load(&t->waiting), busy = atomic_load(&t->busy_since_ns);
+	uint64_t since = atomic_load_explicit(&t->waiting_since_ns, memory_order_relaxed);
+	uint64_t needs = atomic_load_explicit(&t->needs_ns, memory_order_relaxed);
+	uint64_t done = atomic_load_explicit(&t->done_by_ns, memory_order_relaxed);
+
+	if (busy)
+		s->idle_ns = 0;
+	else if (!s->idle_ns)
+		s->idle_ns = now_ns;
+	s->waiting = waiting;
+	s->active = waiting || busy;
+	if (waiting) {
+		since = since && since < now_ns ? since : now_ns;
+		s->since_ns = since;
+		d->since_ns = d->waiting && d->since_ns < since ? d->since_ns : since;
+		d->needs_ns = max_u64(d->needs_ns, needs < FAR_NS ? needs : FAR_NS);
+		d->waiting = true;
+	}
+	if (busy) {
+		d->done_by_ns = max_u64(d->done_by_ns, done < now_ns + FAR_NS ? done : now_ns + FAR_NS);
+		d->busy = true;
+	}
+}
+
+/* What the arbiter says. */
+
+/* Does the change have to be seen at once? */
+static bool concerns(const struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
+{
+	if (!(s->gate & WIRE_GATED) || turn->open != !!(s->gate & WIRE_OPEN))
+		return true;
+	if (!turn->open)
+		return false;
+	if (s->waiting)
+		return turn->until_ns != s->told_until_ns || bound_ns != s->told_bound_ns;
+	return s->told_until_ns && (!turn->until_ns || turn->until_ns > s->told_until_ns + LONGER_NS);
+}
+
+/*
+ * The gate takes another serial, and clients look at all of it again, when it opens or closes, when the turn goes on
+ * for longer, which is as good as another turn, and when somebody who waits may find a change. Ends that come nearer
+ * and bounds are found by whoever looks; what a client has let through before it looks again is a part of the bound.
+ * Value: it has taken another serial.
+ */
+bool seat_write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns)
+{
+	uint32_t bits = WIRE_GATED | (turn->open ? WIRE_OPEN : 0u);
+
+	if (s->until_ns != turn->until_ns)
+		atomic_store_explicit(&s->turn->until_ns, turn->until_ns, memory_order_relaxed);
+	if (s->bound_ns != bound_ns)
+		atomic_store_explicit(&s->turn->bound_ns, bound_ns, memory_order_relaxed);
+	s->until_ns = turn->until_ns;
+	s->bound_ns = bound_ns;
+	if (!concerns(s, turn, bound_ns))
+		return false;
+	s->told_until_ns = turn->until_ns;
+	s->told_bound_ns = bound_ns;
+	s->gate = ((s->gate & ~(uint32_t)(WIRE_GATED | WIRE_OPEN)) + WIRE_GATE_SERIAL) | bits;
+	atomic_store(&s->turn->gate, s->gate);
+	if (turn->open)
+		wake(s->turn);
+	return true;
+}
+
+void seat_write_beside(struct seat *s, uint32_t beside)
+{
+	if (s->beside == beside)
+		return;
+	s->beside = beside;
+	atomic_store_explicit(&s->turn->beside, beside, memory_order_relaxed);
+}
+
+bool seat_write_listen(struct seat *s, uint32_t listen)
+{
+	bool more = listen & ~s->listen;
+
+	if (s->listen == listen)
+		return false;
+	more |= s->listen == ~0u;
+	s->listen = listen;
+	atomic_store(&s->turn->listen, listen);
+	return more;
+}
+
+/* Reading. */
+
+double engine_seat_share(const struct seat *s, uint64_t now_ns)
+{
+	struct window_sample now = { .at_ns = now_ns };
+	double r;
+
+	now.total[WINDOW_CHARGED] = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
+	return window_rate(s->window, &now, WINDOW_CHARGED, 10000000000ull, &r) && r >= 0 ? r : -1;
+}

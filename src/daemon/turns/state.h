@@ -1,0 +1,85 @@
+/*
+ * engine_state.h: an engine's own state, for the files that it is made of: seat.c (a client's turn, on its page),
+ * place.c (a tenant's share, and which of its clients has its turn), engine.c (the engine, and when what is done).
+ * Nobody else includes it.
+ */
+#pragma once
+
+#include "daemon/turns/engine.h"
+
+struct seat {
+	struct seat *next; /* in its place */
+	struct place *place;
+	struct wire_turn *turn;
+	uint32_t gate; /* as it stands on the page, and so the others */
+	uint32_t listen;
+	uint64_t until_ns, bound_ns, charged_ns;
+	uint32_t beside;
+	uint64_t told_until_ns, told_bound_ns; /* when the gate last changed */
+	int64_t lag_ns;
+	bool begun;   /* the last edge was a begin */
+	bool waiting; /* somebody stands at the gate */
+	bool active;  /* that, or something is in flight */
+	bool deaf;
+	uint64_t edge_ns;  /* the last edge */
+	uint64_t since_ns; /* it waits */
+	uint64_t idle_ns;  /* it has had nothing in flight */
+	uint64_t sat_ns;   /* it was given its tenant's turn */
+	struct window *window;
+};
+
+struct place {
+	struct engine *engine;
+	struct place *next;
+	int at; /* the arbiter's number */
+	struct arbiter_terms terms;
+	struct seat *seats;
+	struct seat *sits;	    /* who has the tenant's turn; NULL: all of them */
+	uint64_t together_ns;	    /* all of them until then */
+	unsigned int pauses;	    /* of PAUSES times that it was passed on, lately: because who had it paused */
+	unsigned int active;	    /* seats */
+	struct arbiter_demand told; /* what the arbiter knows */
+	struct window *second, *minute; /* the last one, in steps of 0.1 s and of 1 s */
+	uint64_t longest_ns, bypassed; /* of clients that have gone */
+	uint64_t resumed_ns, away_ns;  /* charged by a predecessor, and used since */
+	int64_t resumed_lag_ns;
+};
+
+struct engine {
+	uint8_t uuid[DEVICE_UUID_BYTES];
+	enum wire_engine kind;
+	struct arbiter *arbiter;
+	struct place *places;
+	unsigned int seats, deaf;
+	uint64_t hold_ns; /* turns of an earlier meted last until then */
+	uint64_t sampled_ns;
+};
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+#define SAMPLE_NS 100000000ull /* of a tenant's windows */
+
+/* seat.c */
+void seat_write_shares(const struct place *p, struct seat *s);
+void seat_sample(struct seat *s, uint64_t now_ns);
+/* What the client has noted since: edges go to the arbiter, what it wants is added to `d`. */
+void seat_take_edges(struct seat *s, uint64_t now_ns);
+void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d);
+/* Value: the gate has taken another serial. */
+bool seat_write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns);
+void seat_write_beside(struct seat *s, uint32_t beside);
+/* Value: more is listened for than before. */
+bool seat_write_listen(struct seat *s, uint32_t listen);
+
+/* place.c */
+void place_sample(struct place *p, uint64_t now_ns, bool force);
+/* Value: true when it has begun to want or to do something that the arbiter does not know of. */
+bool place_take_demand(struct place *p, uint64_t now_ns);
+void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns);
+/* Which of its clients has the turn. Value: when to look again; UINT64_MAX: not necessary. */
+uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns);
+/* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
+bool place_write(struct place *p, bool opening);

@@ -1,0 +1,492 @@
+/*
+ * worker.c: see worker.h.
+ *
+ * The end of the control connection is the end of the worker as far as we are concerned; its memory stays until the
+ * kernel has told us of the process's end as well. What the worker holds of devices is a client's account like any
+ * other (client.c).
+ */
+#include "daemon/workers/worker.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/workers/pool.h"
+#include "daemon/tenants/session.h"
+#include "daemon/tenants/tenant.h"
+#include "wire/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SESSIONS_MOST 8u /* connections of one worker to its grant */
+
+extern char **environ;
+
+const char *worker_path(void)
+{
+	static const char *const places[] = { "../libexec/mete/mete-worker", "../lib/mete/mete-worker", "mete-worker",
+					      "../remote/worker/mete-worker" };
+	static char path[PATH_MAX];
+	char self[PATH_MAX - 64], *slash;
+	ssize_t n;
+
+	if (*path)
+		return path;
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[n > 0 ? n : 0] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
+		if (!access(path, X_OK))
+			return path;
+	}
+	*path = 0;
+	return path;
+}
+
+/* Sockets. */
+
+void worker_address(struct daemon *daemon, const char *place, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", daemon->runtime.dir_fd, place);
+}
+
+/* Bound, for the worker to listen on. */
+static int bind_place(struct worker *worker)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+
+	if (fd < 0)
+		return -errno;
+	if (mkdirat(worker->daemon->runtime.dir_fd, WORKER_FOLDER, 0700) && errno != EEXIST)
+		return -errno;
+	snprintf(worker->place, sizeof(worker->place), WORKER_FOLDER "/idle-%" PRIx64, daemon_new_id(worker->daemon));
+	worker_address(worker->daemon, worker->place, &address);
+	unlinkat(worker->daemon->runtime.dir_fd, worker->place, 0);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+		*worker->place = 0;
+		return -errno;
+	}
+	return steal_fd(&fd);
+}
+
+/* So that a meted after this one knows whose client it has. */
+static void name_place(struct worker *worker)
+{
+	char place[sizeof(worker->place)];
+
+	snprintf(place, sizeof(place), WORKER_FOLDER "/%" PRIx64 "-%d", worker->grant_id, (int)worker->pid);
+	if (!renameat(worker->daemon->runtime.dir_fd, worker->place, worker->daemon->runtime.dir_fd, place))
+		memcpy(worker->place, place, sizeof(place));
+}
+
+static bool say(struct worker *worker, const struct worker_word *word, int fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
+	struct iovec io = { (void *)(uintptr_t)word, sizeof(*word) };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(worker->control_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*word);
+}
+
+/* Lives. */
+
+static void unlink_worker(struct worker *worker)
+{
+	struct worker **at = &worker->daemon->workers;
+
+	while (*at && *at != worker)
+		at = &(*at)->next;
+	if (*at)
+		*at = worker->next;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct worker *worker = handle->data;
+
+	worker->child = false;
+	if (worker->control_fd < 0)
+		free(worker);
+}
+
+static void note_signal(struct worker *worker, int term_signal)
+{
+	struct tenant *tenant = tenant_find_id(worker->daemon, worker->grant_id);
+
+	if (worker->state == WORKER_BUSY && term_signal)
+		log_peer("grant %s: a worker (pid %d) ended with signal %d (%s)", tenant ? tenant->grant.name : "?",
+			 (int)worker->pid, term_signal, strsignal(term_signal));
+}
+
+static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
+{
+	(void)exit_status;
+	note_signal(process->data, term_signal);
+	uv_close((uv_handle_t *)process, on_closed);
+}
+
+/* The same for a child that the loop does not know, for the meted before this one has started it. */
+static void on_end(void *owner)
+{
+	struct worker *worker = owner;
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG) || !info.si_pid)
+		return;
+	note_signal(worker, info.si_code == CLD_EXITED ? 0 : info.si_status);
+	watch_free(worker->end);
+	worker->end = NULL;
+	close(worker->pidfd);
+	worker->pidfd = -1;
+	if (worker->control_fd < 0)
+		free(worker);
+}
+
+bool worker_take_child(struct worker *worker)
+{
+	worker->pidfd = (int)syscall(SYS_pidfd_open, worker->pid, 0);
+	if (worker->pidfd < 0)
+		return false;
+	worker->end = watch_new(worker->daemon->loop, worker->pidfd, on_end, worker);
+	if (worker->end)
+		return true;
+	close(worker->pidfd);
+	worker->pidfd = -1;
+	return false;
+}
+
+void worker_free(struct worker *worker)
+{
+	unlink_worker(worker);
+	watch_free(worker->watch);
+	worker->watch = NULL;
+	if (worker->control_fd >= 0)
+		close(worker->control_fd);
+	worker->control_fd = -1;
+	if (*worker->place && (worker->state != WORKER_BUSY || !worker->daemon->stopping))
+		unlinkat(worker->daemon->runtime.dir_fd, worker->place, 0);
+	if (worker->pidfd >= 0) {
+		if (worker->state != WORKER_BUSY)
+			kill(worker->pid, SIGKILL);
+		if (!worker->daemon->stopping)
+			return; /* on_end() */
+		watch_free(worker->end);
+		close(worker->pidfd);
+	}
+	if (!worker->child) {
+		free(worker);
+		return;
+	}
+	/* Not one that could not be started: it has no pid, and a signal to that would go to our whole group. */
+	if (worker->state != WORKER_BUSY && worker->pid > 0 && uv_is_active((uv_handle_t *)&worker->process))
+		uv_process_kill(&worker->process, SIGKILL);
+	if (worker->daemon->stopping && !uv_is_closing((uv_handle_t *)&worker->process))
+		uv_close((uv_handle_t *)&worker->process, on_closed);
+}
+
+struct worker *worker_find(struct daemon *daemon, pid_t pid)
+{
+	struct worker *w = daemon->workers;
+
+	while (w && (w->state != WORKER_BUSY || w->pid != pid))
+		w = w->next;
+	return w;
+}
+
+unsigned int worker_count(struct daemon *daemon, uint64_t grant_id)
+{
+	unsigned int n = 0;
+
+	for (struct worker *w = daemon->workers; w; w = w->next)
+		n += w->state == WORKER_BUSY && w->grant_id == grant_id;
+	return n;
+}
+
+void worker_end(struct daemon *daemon, uint64_t grant_id)
+{
+	/* Its connection still stands, so the process is still the one that we know. */
+	for (struct worker *w = daemon->workers; w; w = w->next)
+		if (w->state == WORKER_BUSY && w->grant_id == grant_id && w->pid > 0)
+			kill(w->pid, SIGKILL);
+}
+
+/* What it says. */
+
+static unsigned int sessions_of(const struct tenant *tenant, pid_t pid)
+{
+	unsigned int n = 0;
+
+	for (const struct session *s = tenant->sessions; s; s = s->next)
+		n += s->peer_pid == pid;
+	return n;
+}
+
+static int connect_grant(struct worker *worker, int *ret_fd)
+{
+	struct tenant *tenant = tenant_find_id(worker->daemon, worker->grant_id);
+	struct session *session;
+	int ends[2];
+
+	if (!tenant)
+		return -ENOENT;
+	if (sessions_of(tenant, worker->pid) >= SESSIONS_MOST)
+		return -EAGAIN;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || !(session = session_new(tenant, ends[0]))) {
+		close(ends[1]);
+		return -ENOMEM;
+	}
+	session->peer_pid = worker->pid;
+	daemon_sweep_soon(worker->daemon);
+	*ret_fd = ends[1];
+	return 0;
+}
+
+static bool on_connect(struct worker *worker)
+{
+	struct worker_word answer = { .type = WORKER_CONNECTED, .version = WORKER_VERSION };
+	_cleanup_close_ int fd = -1;
+
+	answer.status = worker->state == WORKER_BUSY ? connect_grant(worker, &fd) : -EPERM;
+	return say(worker, &answer, fd);
+}
+
+static void lost(struct worker *worker, const char *why)
+{
+	struct pool *pool = worker->state == WORKER_BUSY ? NULL : worker->pool;
+
+	worker_free(worker);
+	if (pool)
+		pool_lost(pool, why);
+}
+
+static bool on_ready(struct worker *worker, const struct worker_word *word)
+{
+	char why[sizeof(word->text) + 1] = "";
+
+	if (worker->state != WORKER_STARTING || !worker->pool)
+		return false;
+	if (word->status) {
+		memcpy(why, word->text, sizeof(word->text));
+		lost(worker, why);
+		return true;
+	}
+	worker->state = WORKER_IDLE;
+	pool_idle(worker->pool, worker);
+	return true;
+}
+
+static void on_word(void *owner)
+{
+	struct worker *worker = owner;
+	struct worker_word word;
+	bool good = false;
+	ssize_t n = recv(worker->control_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == sizeof(word) && word.version == WORKER_VERSION && word.type == WORKER_READY)
+		good = on_ready(worker, &word); /* which may be the end of it */
+	else if (n == sizeof(word) && word.version == WORKER_VERSION && word.type == WORKER_CONNECT)
+		good = on_connect(worker);
+	if (!good)
+		lost(worker, worker->state == WORKER_STARTING ? "a worker ended before its driver had started"
+							      : "a waiting worker ended");
+}
+
+/* Beginnings. */
+
+static struct worker *worker_new(struct daemon *daemon)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker)
+		return NULL;
+	worker->daemon = daemon;
+	worker->control_fd = worker->pidfd = -1;
+	worker->process.data = worker;
+	worker->began_ns = clock_now_ns();
+	worker->next = daemon->workers;
+	daemon->workers = worker;
+	return worker;
+}
+
+static bool unwanted(const char *entry)
+{
+	static const char *const names[] = { "LD_PRELOAD=",  "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=",
+					     "METE_SOCKET=", "METE_DRIVER=",	 "METE_NVML=",
+					     "METE_LOG=",    "METE_REMOTE=",	 "METE_TIER=",
+					     "METE_OPEN=",   "NOTIFY_SOCKET=" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(entry, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Ours, but for what would put a shim, or a choice of devices, into the worker. */
+static char **child_environment(char *driver, char *nvml)
+{
+	size_t count = 0, kept = 0;
+	char **list;
+
+	while (environ[count])
+		count++;
+	list = calloc(count + 3, sizeof(*list));
+	for (size_t i = 0; list && i < count; i++)
+		if (!unwanted(environ[i]))
+			list[kept++] = environ[i];
+	if (list) {
+		list[kept++] = driver;
+		list[kept++] = nvml;
+	}
+	return list;
+}
+
+static int spawn(struct worker *worker, int control_fd, int listen_fd)
+{
+	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
+	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
+	const struct pool *pool = worker->pool;
+	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL };
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_INHERIT_FD, .data.fd = log_descriptor() },
+		{ .flags = UV_INHERIT_FD, .data.fd = control_fd },
+		{ .flags = UV_INHERIT_FD, .data.fd = listen_fd },
+	};
+	uv_process_options_t options = {
+		.file = worker_path(),
+		.args = args,
+		.exit_cb = on_exit_child,
+		.flags = UV_PROCESS_DETACHED,
+		.stdio = stdio,
+		.stdio_count = 5,
+	};
+	int r;
+
+	for (unsigned int i = 0; i < pool->device_count; i++) {
+		size_t used = strlen(devices);
+
+		snprintf(devices + used, sizeof(devices) - used, "%s%s", i ? "," : "",
+			 device_uuid_format(pool->uuid[i], uuid));
+	}
+	if (pool->kind != DEVICE_SOFT)
+		args[3] = (char *)"--nodes";
+	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
+	snprintf(nvml, sizeof(nvml), "METE_NVML=%s", pool->libnvml);
+	options.env = child_environment(driver, nvml);
+	r = options.env ? uv_spawn(worker->daemon->loop, &worker->process, &options) : UV_ENOMEM;
+	free(options.env);
+	/* A handle that failed to start must be closed all the same. */
+	worker->child = options.env || r != UV_ENOMEM;
+	if (r && worker->child)
+		uv_close((uv_handle_t *)&worker->process, on_closed);
+	worker->pid = r ? 0 : worker->process.pid;
+	return r;
+}
+
+int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size)
+{
+	_cleanup_close_ int listen_fd = -1, theirs = -1;
+	struct worker *worker = *worker_path() ? worker_new(daemon) : NULL;
+	int ends[2], r;
+
+	if (!worker) {
+		snprintf(error, size, "%s",
+			 *worker_path() ? "no memory" : "mete-worker is not beside meted: install mete whole");
+		return *worker_path() ? -ENOMEM : -ENOENT;
+	}
+	worker->pool = pool;
+	r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) ? -errno : 0;
+	if (!r) {
+		worker->control_fd = ends[0];
+		theirs = ends[1];
+		listen_fd = bind_place(worker);
+		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd);
+	}
+	if (!r) {
+		worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
+		r = worker->watch ? 0 : -ENOMEM;
+	}
+	if (r) {
+		snprintf(error, size, "%s: cannot be started: %s", worker_path(), strerror(-r));
+		worker->pool = NULL;
+		worker_free(worker);
+		return r;
+	}
+	*ret = worker;
+	return 0;
+}
+
+bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd)
+{
+	struct worker_word word = { .type = WORKER_TAKE, .version = WORKER_VERSION, .grant_id = tenant->grant.id };
+
+	snprintf(word.grant, sizeof(word.grant), "%s", tenant->grant.name);
+	if (!say(worker, &word, client_fd))
+		return false;
+	worker->state = WORKER_BUSY;
+	worker->grant_id = tenant->grant.id;
+	worker->pool = NULL;
+	name_place(worker);
+	close(client_fd);
+	return true;
+}
+
+struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_t pid, const char *place,
+			    int control_fd)
+{
+	struct worker *worker = worker_new(daemon);
+
+	if (!worker) {
+		close(control_fd);
+		return NULL;
+	}
+	worker->state = state;
+	worker->pid = pid;
+	snprintf(worker->place, sizeof(worker->place), "%s", place);
+	worker->control_fd = control_fd;
+	worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
+	if (worker->watch)
+		return worker;
+	worker_free(worker);
+	return NULL;
+}
+
+void worker_leave(struct daemon *daemon)
+{
+	while (daemon->workers)
+		worker_free(daemon->workers);
+}
