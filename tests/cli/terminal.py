@@ -209,10 +209,17 @@ class Terminal:
     def until(self, condition, what, seconds=30):
         """Waits until the screen is as wanted; the condition gets its text."""
         end = time.monotonic() + seconds
-        while not condition(self.screen.text()):
+        while not (condition(self.screen.text()) and self.settle() and condition(self.screen.text())):
             if time.monotonic() > end or not self.read():
                 raise AssertionError(f'{what}; the screen:\n{self.screen.text()}')
         return self.screen.text()
+
+    def settle(self):
+        """Takes the rest of a picture of which a part has come, so that what is seen is not half of it. Always true."""
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end and select.select([self.fd], [], [], 0.03)[0] and self.read(0):
+            pass
+        return True
 
     def shows(self, *parts):
         return self.until(lambda text: all(part in text for part in parts), f'shows {parts}')

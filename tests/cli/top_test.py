@@ -104,8 +104,7 @@ class Top(place.MeteTest):
         self.grants('one', 'two', 'three')
         process = self.hold('two')
         terminal = self.top('-d', '0.3')
-        terminal.shows('one', 'two', 'three')
-        self.assertEqual(self.order(terminal), ['one', 'three', 'two'])
+        terminal.until(lambda _: self.order(terminal) == ['one', 'three', 'two'], 'by name')
         terminal.press('>>')  # from 10S to MEMORY
         terminal.until(lambda _: self.order(terminal) == ['two', 'one', 'three'], 'by memory')
         terminal.press('r')
@@ -120,8 +119,8 @@ class Top(place.MeteTest):
         terminal.press('/\r')
         terminal.until(lambda _: len(self.order(terminal)) == 3, 'all again')
         terminal.press(f'/{process.pid}abc\x1b')
-        terminal.until(lambda text: 'contains' not in text and HINTS in text, 'escape leaves all as it is')
-        self.assertEqual(len(self.order(terminal)), 3)
+        terminal.until(lambda text: 'contains' not in text and HINTS in text and len(self.order(terminal)) == 3,
+                       'escape leaves all as it is')
         terminal.press('\x1b[D\x1b[D\x1b[D')
         self.quit(terminal)
         self.mark('go')
