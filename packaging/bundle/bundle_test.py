@@ -2,7 +2,7 @@
 """
 The bundle keeps its promises: bundle_test.py TARBALL
 
-Nothing in it needs a glibc above 2.31 (the shim: 2.17), nothing needs a library that is neither in it nor part of libc,
+Nothing in it needs a glibc above 2.31 (what goes into programs: 2.17), nothing needs a library that is neither in it nor part of libc,
 nothing names a folder of the machine that built it; and it runs, moved, from a folder with a blank in its name, with an
 empty environment.
 """
@@ -46,7 +46,7 @@ def inspect(top):
     for path in binaries(top):
         seen += 1
         short = os.path.relpath(path, top)
-        newest = (2, 17) if "lib/mete/shim" in path else (2, 31)
+        newest = (2, 17) if "lib/mete/" in path else (2, 31)
         for line in run("objdump", "-T", path).stdout.decode().splitlines():
             m = re.search(r"\*UND\*.*GLIBC_(\d+)\.(\d+)", line)
             if m and (int(m.group(1)), int(m.group(2))) > newest:
@@ -60,7 +60,7 @@ def inspect(top):
         if m and int(m.group(1)) > 8 and "Shared library" in dynamic and not re.search(r"\(SONAME\)", dynamic):
             starting.append(f"{short}: {int(m.group(1)) // 8} constructors")
     check(seen > 10, f"{seen} binaries")
-    check(not young, "none needs a glibc above 2.31, the shim none above 2.17", young)
+    check(not young, "none needs a glibc above 2.31, what goes into programs none above 2.17", young)
     check(not missing, "none needs a library that is neither there nor part of libc", missing)
     check(not paths, "none names a folder to search", paths)
     check(not starting, "no program depends on constructors", starting)

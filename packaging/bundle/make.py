@@ -4,7 +4,7 @@ Makes the relocatable bundle: make.py SOURCE_ROOT BUILD_ROOT VERSION
 
 One tarball with mete, meted, the shim, the software device, the examples and the behaviour tests, which runs from any
 folder on glibc 2.31 or newer with nothing installed. Everything is built once more, in BUILD_ROOT/bundle: linked by
-oldlibc.py as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses, OpenSSL,
+packaging/oldlibc as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses, OpenSSL,
 libseccomp, libyaml) linked in,
 from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
@@ -117,5 +117,5 @@ def pack(top):
     print(f"{target}: {os.path.getsize(target) / 1e6:.1f} MB")
 
 
-subprocess.run([sys.executable, "-B", os.path.join(here, "oldlibc.py"), libc, OLDEST], check=True)
+subprocess.run([sys.executable, "-B", os.path.join(source, "packaging/oldlibc/oldlibc.py"), libc, OLDEST], check=True)
 pack(collect(compile_all()))

@@ -3,8 +3,7 @@
 What our libraries show and what they need: symbols.py BUILD_ROOT.
 
 The driver libraries, the shim's and the software device's, export the names of the spec and nothing else; the shim's
-need libc alone, and nothing of it that is younger than glibc 2.17. (That the bundle's software device needs nothing
-younger than 2.31 is tested there: it is linked for that.)
+need libc alone. None of them needs anything that is younger than glibc 2.17: they go into containers' images.
 """
 import os
 import re
@@ -52,15 +51,15 @@ def needed(library):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
 
 
-LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1)$")
+LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1)$")
 
 for folder, library, soname, header, prefix, newest in (
         ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
         ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
         ("src/remote/client", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
-        ("src/softdev", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", None),
-        ("src/softdev", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", None)):
+        ("src/softdev", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
+        ("src/softdev", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17))):
     path = os.path.join(build, folder, library)
     if not os.path.exists(path):
         check(False, f"{folder}/{library} is there")
@@ -99,6 +98,8 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     check(re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path)) == [soname], f"it is named {soname}")
     others = [n for n in needed(path) if not LIBC.match(n)]
     check(not others, f"{soname} needs libc alone", others)
+    young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > (2, 17)]
+    check(not young, f"{soname} needs no symbol above glibc 2.17", young)
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
 blas = names_in_table("cublas_table.h", "cublas")
 for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):

@@ -1,7 +1,7 @@
 /*
- * modern.c: functions that are younger than the oldest glibc on which the bundle runs (2.31), for code that was
- * compiled on a newer one. Each does what its manual says, by older means; none is visible outside the binary that
- * needs it.
+ * modern.c: functions that are younger than the oldest glibc on which libraries for containers (2.17) and the bundle
+ * (2.31) run, for code that was compiled on a newer one. Each does what its manual says, by older means; none is visible
+ * outside the binary that needs it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +17,39 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* 2.25 */
+ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
+{
+	return syscall(SYS_getrandom, buffer, size, flags);
+}
+
+/* 2.26 */
+void *reallocarray(void *old, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(old, bytes);
+}
+
+/* 2.28: fcntl() for locks whose offsets have 64 bits, as all have on machines of 64 bits. */
+extern int old_fcntl(int fd, int command, ...) __asm__("fcntl");
+int fcntl64(int fd, int command, ...);
+
+int fcntl64(int fd, int command, ...)
+{
+	va_list ap;
+	void *argument;
+
+	va_start(ap, command);
+	argument = va_arg(ap, void *); /* an int comes in the same register */
+	va_end(ap);
+	return old_fcntl(fd, command, argument);
+}
 
 /* 2.33: the stat family lost its version numbers. */
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Makes a folder to link against in place of this machine's C library: oldlibc.py FOLDER MAJOR.MINOR
+Makes a folder to link against in place of this machine's C library: oldlibc.py FOLDER MAJOR.MINOR [COMPILER...]
 
 A program that is linked on a new glibc asks for the newest version of every function, and then does not start on an
 older one. The libraries made here carry the names of this machine's glibc, but of each function only the newest version
@@ -17,7 +17,7 @@ import sys
 
 folder, wanted = sys.argv[1], tuple(int(n) for n in sys.argv[2].split("."))
 here = os.path.dirname(os.path.abspath(__file__))
-cc = os.environ.get("CC", "cc").split()
+cc = sys.argv[3:] or os.environ.get("CC", "cc").split()
 LIBRARIES = {"c": "libc.so.6", "pthread": "libpthread.so.0", "dl": "libdl.so.2", "rt": "librt.so.1", "m": "libm.so.6",
              "util": "libutil.so.1"}
 os.makedirs(folder, exist_ok=True)
