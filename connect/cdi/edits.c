@@ -111,17 +111,14 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 	return row;
 }
 
-/* "0.6.0" is later than "0.5.0". */
-static bool later(const char *a, const char *b)
+static bool only_gpu(const struct edits *e)
 {
-	int x[3] = { 0 }, y[3] = { 0 };
+	json_t *device;
+	size_t i, count = 0;
 
-	sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]);
-	sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2]);
-	for (int i = 0; i < 3; i++)
-		if (x[i] != y[i])
-			return x[i] > y[i];
-	return false;
+	json_array_foreach (json_object_get(e->machine, "devices"), i, device)
+		count += !strcmp(device_text(device, "driver"), "nvidia");
+	return count == 1;
 }
 
 static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edits, const char **version,
@@ -131,15 +128,15 @@ static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edi
 		json_t *device = s->choice.share[i].chosen, *vendor;
 		const char *needs = NULL;
 		char index[24];
+		struct vendor_gpu gpu = { device_text(device, "uuid"), index, only_gpu(e) };
 
 		snprintf(index, sizeof(index), "%lld", (long long)device_number(device, "index"));
-		vendor = vendor_edits(&e->vendors, &e->place, device_text(device, "uuid"), index, &needs, f);
+		vendor = vendor_edits(&e->vendors, &e->place, &gpu, &needs, f);
 		if (!vendor)
 			return -ENOENT;
 		vendor_merge(edits, vendor);
 		json_decref(vendor);
-		if (!*version || later(needs, *version))
-			*version = needs;
+		*version = spec_version_later(needs, *version ? *version : SPEC_VERSION);
 	}
 	return 0;
 }

@@ -43,12 +43,14 @@ static json_t *rows_of(const struct spec_list *list)
 			continue;
 		json_array_foreach (json_object_get(file->spec, "devices"), k, device) {
 			const char *kind = device_text(file->spec, "kind"), *name = device_text(device, "name");
-			const struct spec_file *other = spec_list_find(list, kind, name, file->path);
+			const struct spec_file *rival = spec_list_rival(list, file, name),
+					       *taken = spec_list_find(list, kind, name, NULL);
 
-			json_array_append_new(rows,
-					      json_pack("{s:o s:o s:s s:o}", "name", json_sprintf("%s=%s", kind, name),
-							"share", words_of(device), "file", file->path, "conflict",
-							other ? json_string(other->path) : json_null()));
+			json_array_append_new(
+				rows, json_pack("{s:o s:o s:s s:s? s:s?}", "name", json_sprintf("%s=%s", kind, name),
+						"share", words_of(device), "file", file->path, "conflict",
+						rival ? rival->path : NULL, "hidden_by",
+						taken->rank > file->rank ? taken->path : NULL));
 		}
 	}
 	return rows;
@@ -80,6 +82,33 @@ static void print_rows(json_t *rows)
 	}
 }
 
+/* What two files define, of whatever vendor: a grant of a GPU needs NVIDIA's. Value: there is something. */
+static bool warn_of_conflicts(const struct spec_list *list)
+{
+	bool any = false;
+	json_t *device;
+	size_t k;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct spec_file *file = &list->file[i];
+
+		json_array_foreach (json_object_get(file->spec, "devices"), k, device) {
+			const char *kind = device_text(file->spec, "kind"), *name = device_text(device, "name");
+			const struct spec_file *rival = spec_list_rival(list, file, name),
+					       *taken = spec_list_find(list, kind, name, NULL);
+
+			if (rival > file)
+				say_warning("%s=%s is defined in %s and in %s: runtimes find neither; remove one of them",
+					    kind, name, file->path, rival->path);
+			if (taken->rank > file->rank && is_ours(file->spec))
+				say_warning("%s=%s is defined in %s, but %s comes first: remove one of them", kind,
+					    name, file->path, taken->path);
+			any |= rival || (taken->rank > file->rank && is_ours(file->spec));
+		}
+	}
+	return any;
+}
+
 int verb_cdi_list(const struct command_line *line)
 {
 	json_t *rows, *broken, *row;
@@ -104,12 +133,7 @@ int verb_cdi_list(const struct command_line *line)
 			say_note("there are none: `mete cdi generate` makes the node's, `mete cdi create` one for a "
 				 "container");
 	}
-	json_array_foreach (rows, i, row)
-		if (*device_text(row, "conflict")) {
-			trouble = true;
-			say_warning("%s is defined in %s and in %s: runtimes find neither; remove one of them",
-				    device_text(row, "name"), device_text(row, "file"), device_text(row, "conflict"));
-		}
+	trouble |= warn_of_conflicts(&list);
 	json_array_foreach (broken, i, row)
 		say_warning("%s: %s; runtimes cannot read it: mend or remove it", device_text(row, "file"),
 			    device_text(row, "error"));

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/place.h"
+#include "connect/cdi/judge.h"
 #include "connect/cdi/yaml.h"
 
 #include <dirent.h>
@@ -10,8 +11,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define SPEC_VERSION "0.5.0" /* the lowest that has device names that begin with a digit */
 
 bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name)
 {
@@ -100,27 +99,6 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
-static void judge(struct spec_file *file)
-{
-	json_t *devices = json_object_get(file->spec, "devices"), *device;
-	const char *kind = json_string_value(json_object_get(file->spec, "kind"));
-	size_t i;
-
-	if (!kind || !strchr(kind, '/'))
-		snprintf(file->broken, sizeof(file->broken), "no \"kind\" of the form VENDOR/CLASS");
-	else if (!json_is_string(json_object_get(file->spec, "cdiVersion")))
-		snprintf(file->broken, sizeof(file->broken), "no \"cdiVersion\"");
-	else if (!json_is_array(devices) || !json_array_size(devices))
-		snprintf(file->broken, sizeof(file->broken), "no \"devices\"");
-	json_array_foreach (devices, i, device)
-		if (!*file->broken && !json_is_string(json_object_get(device, "name")))
-			snprintf(file->broken, sizeof(file->broken), "device %zu has no \"name\"", i + 1);
-	if (*file->broken) {
-		json_decref(file->spec);
-		file->spec = NULL;
-	}
-}
-
 static void read_spec(struct spec_file *file)
 {
 	json_error_t why;
@@ -132,11 +110,13 @@ static void read_spec(struct spec_file *file)
 	} else {
 		file->spec = yaml_load_file(file->path, file->broken, sizeof(file->broken));
 	}
-	if (file->spec)
-		judge(file);
+	if (file->spec && !judge_spec(file->spec, file->broken, sizeof(file->broken))) {
+		json_decref(file->spec);
+		file->spec = NULL;
+	}
 }
 
-static int read_dir(struct spec_list *list, const char *path, struct fault *f)
+static int read_dir(struct spec_list *list, const char *path, unsigned int rank, struct fault *f)
 {
 	struct dirent **entries;
 	int n = scandir(path, &entries, NULL, alphasort), r = 0;
@@ -152,7 +132,7 @@ static int read_dir(struct spec_list *list, const char *path, struct fault *f)
 			more = realloc(list->file, (list->count + 1) * sizeof(*more));
 			if (more) {
 				list->file = more;
-				more[list->count] = (struct spec_file){ 0 };
+				more[list->count] = (struct spec_file){ .rank = rank };
 				path_join(more[list->count].path, "%s/%s", path, name);
 				read_spec(&more[list->count++]);
 			} else {
@@ -171,9 +151,9 @@ int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
 
 	*list = (struct spec_list){ 0 };
 	if (dir)
-		return read_dir(list, dir, f);
-	r = read_dir(list, SPEC_STATIC_DIR, f);
-	return r ? r : read_dir(list, SPEC_DYNAMIC_DIR, f);
+		return read_dir(list, dir, 0, f);
+	r = read_dir(list, SPEC_STATIC_DIR, 0, f);
+	return r ? r : read_dir(list, SPEC_DYNAMIC_DIR, 1, f);
 }
 
 void spec_list_free(struct spec_list *list)
@@ -184,15 +164,46 @@ void spec_list_free(struct spec_list *list)
 	*list = (struct spec_list){ 0 };
 }
 
+static bool defines(const struct spec_file *file, const char *kind, const char *name)
+{
+	const char *is = json_string_value(json_object_get(file->spec, "kind"));
+
+	return is && !strcmp(is, kind) && spec_device(file->spec, name);
+}
+
 const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,
 				       const char *except)
 {
+	const struct spec_file *found = NULL;
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct spec_file *file = &list->file[i];
-		const char *is = json_string_value(json_object_get(file->spec, "kind"));
 
-		if (is && !strcmp(is, kind) && (!except || strcmp(file->path, except)) && spec_device(file->spec, name))
-			return file;
+		if ((!except || strcmp(file->path, except)) && (!found || file->rank > found->rank) &&
+		    defines(file, kind, name))
+			found = file;
 	}
+	return found;
+}
+
+const struct spec_file *spec_list_rival(const struct spec_list *list, const struct spec_file *file, const char *name)
+{
+	const char *kind = json_string_value(json_object_get(file->spec, "kind"));
+
+	for (size_t i = 0; i < list->count; i++)
+		if (&list->file[i] != file && list->file[i].rank == file->rank && defines(&list->file[i], kind, name))
+			return &list->file[i];
 	return NULL;
+}
+
+const char *spec_version_later(const char *a, const char *b)
+{
+	unsigned int x[3] = { 0 }, y[3] = { 0 };
+
+	sscanf(a, "%u.%u.%u", &x[0], &x[1], &x[2]);
+	sscanf(b, "%u.%u.%u", &y[0], &y[1], &y[2]);
+	for (int i = 0; i < 3; i++)
+		if (x[i] != y[i])
+			return x[i] > y[i] ? a : b;
+	return a;
 }

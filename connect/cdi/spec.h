@@ -16,6 +16,8 @@
 #define SPEC_STATIC_DIR "/etc/cdi"	/* for what stays */
 #define SPEC_DYNAMIC_DIR "/var/run/cdi" /* for what goes with a grant, or with a reboot */
 
+#define SPEC_VERSION "0.5.0" /* the lowest that has device names that begin with a digit */
+
 #define SPEC_DEVICE_KIND "mete.io/device"
 #define SPEC_SHARE_KIND "mete.io/share"
 #define SPEC_GRANT_KIND "mete.io/grant"
@@ -36,6 +38,7 @@ struct spec_file {
 	char path[PATH_MAX];
 	json_t *spec;	  /* owned; NULL: it is broken */
 	char broken[512]; /* why, one line */
+	unsigned int rank; /* of its folder: what it defines comes before what a folder of lower rank defines */
 };
 
 struct spec_list {
@@ -47,9 +50,14 @@ struct spec_list {
 int spec_list_read(struct spec_list *list, const char *dir, struct fault *f);
 void spec_list_free(struct spec_list *list);
 
-/* The file, other than `except`, that defines this device too: then runtimes find neither. NULL: none. */
+/* The file, other than `except`, from which runtimes take this device. NULL: none. */
 const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,
 				       const char *except);
+/* A file of the same folder that defines this device of the file too: then runtimes find neither. NULL: none. */
+const struct spec_file *spec_list_rival(const struct spec_list *list, const struct spec_file *file, const char *name);
+
+/* The later of two versions of CDI. */
+const char *spec_version_later(const char *a, const char *b);
 
 /* The device of that name in a spec; borrowed. NULL: none. */
 json_t *spec_device(json_t *spec, const char *name);

@@ -32,19 +32,33 @@ static bool next(struct reading *r, yaml_event_t *event)
 	return false;
 }
 
+/* Decimal, 0x1b6, 0o666, and 0666 as YAML 1.1 has it: a file's mode is written like that. */
+static bool integer(const char *text, json_int_t *ret)
+{
+	const char *digits = text + (*text == '-');
+	int base = !strncmp(digits, "0x", 2) ? 16 : *digits == '0' && digits[1] ? 8 : 10;
+	const char *set = base == 16 ? "0123456789abcdefABCDEF" : base == 8 ? "01234567" : "0123456789";
+
+	digits += base == 16 || !strncmp(digits, "0o", 2) ? 2 : 0;
+	if (!*digits || strlen(digits) > 15 || digits[strspn(digits, set)])
+		return false;
+	*ret = strtoll(digits, NULL, base) * (*text == '-' ? -1 : 1);
+	return true;
+}
+
 static json_t *scalar(const yaml_event_t *event)
 {
 	const char *text = (const char *)event->data.scalar.value;
-	size_t length = event->data.scalar.length, digits = strspn(text, "0123456789");
 	bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	json_int_t number;
 
 	if (plain && (!*text || !strcmp(text, "null") || !strcmp(text, "~")))
 		return json_null();
 	if (plain && (!strcmp(text, "true") || !strcmp(text, "false")))
 		return json_boolean(*text == 't');
-	if (plain && digits == length && length < 18 && (*text != '0' || length == 1))
-		return json_integer(strtoll(text, NULL, 10));
-	return json_stringn(text, length);
+	if (plain && integer(text, &number))
+		return json_integer(number);
+	return json_stringn(text, event->data.scalar.length);
 }
 
 static json_t *sequence(struct reading *r)

@@ -14,6 +14,7 @@ from place import BUILD, METE, alive, wait_for  # noqa: E402,F401
 METED = os.path.join(BUILD, 'src/daemon/meted')
 SKIP = 77
 INSIDE = 'METE_TEST_INSIDE'
+CDI = ('/etc/cdi', '/run/cdi')
 APART = ['unshare', '-m', '--propagation', 'private']
 PODMAN = ['--runtime', 'runc', '--cgroup-manager=cgroupfs', '--storage-driver=vfs', '--events-backend=file']
 RUN = ['--network=none', '--ulimit', 'nofile=4096:4096', '--ulimit', 'nproc=4096:4096', '--log-driver=none']
@@ -24,8 +25,29 @@ def skip(why):
     sys.exit(SKIP)
 
 
-def begin():
+def apart():
     """Goes on in a mount namespace of its own, in which nobody else's CDI files are."""
+    if os.geteuid():
+        skip('needs root: a view of /etc/cdi of its own')
+    if INSIDE not in os.environ:
+        tried = subprocess.run([*APART, 'true'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if tried.returncode:  # in a chroot, say
+            skip('no mounts of our own here: ' + tried.stdout.strip())
+        os.execvpe(APART[0], [*APART, sys.executable, '-B', *sys.argv],
+                   {**os.environ, INSIDE: '1'})
+    for folder in CDI:
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(['mount', '-t', 'tmpfs', 'none', folder], check=True)
+
+
+def empty_cdi():
+    for folder in CDI:
+        for entry in os.listdir(folder):
+            os.unlink(os.path.join(folder, entry))
+
+
+def begin():
+    """Where podman and runc work, apart from the rest of the machine."""
     if os.geteuid():
         skip('needs root: podman and runc of root')
     for program in ('podman', 'runc', 'conmon', 'unshare'):
@@ -33,15 +55,7 @@ def begin():
             skip(f'{program} is not installed')
     if place.SANITIZED:
         skip('the libraries of a sanitizer cannot be preloaded by a file')
-    if INSIDE not in os.environ:
-        tried = subprocess.run([*APART, 'true'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if tried.returncode:  # in a chroot, say
-            skip('no mounts of our own here: ' + tried.stdout.strip())
-        os.execvpe(APART[0], [*APART, sys.executable, '-B', *sys.argv],
-                   {**os.environ, INSIDE: '1'})
-    for folder in ('/etc/cdi', '/run/cdi'):
-        os.makedirs(folder, exist_ok=True)
-        subprocess.run(['mount', '-t', 'tmpfs', 'none', folder], check=True)
+    apart()
     tried = subprocess.run(['podman', *PODMAN, 'info'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if tried.returncode:
         skip('podman does not work here: ' + tried.stdout.strip().splitlines()[-1])
@@ -63,15 +77,14 @@ class ContainerTest(place.MeteTest):
         for name in self.containers:
             self.podman('rm', '-f', '-t', '0', name)
         self.podman('rm', '-f', '-a', '-t', '0')
-        for folder in ('/etc/cdi', '/run/cdi'):
-            for entry in os.listdir(folder):
-                os.unlink(os.path.join(folder, entry))
+        empty_cdi()
         super().tearDown()
 
-    def start_meted(self):
+    def start_meted(self, *driver):
         os.makedirs(self.runtime, mode=0o700, exist_ok=True)
         config = self.program('meted.yaml', self.SETTINGS, 0o644)
-        process = subprocess.Popen([METED, '--runtime-dir', self.runtime, '--soft-only', '--config', config], env=self.env,
+        process = subprocess.Popen([METED, '--runtime-dir', self.runtime, *(driver or ['--soft-only']), '--config',
+                                    config], env=self.env,
                                    start_new_session=True)
         self.started.append(process)
         wait_for(lambda: self.mete('ps').returncode == 0 and

@@ -3,7 +3,8 @@ import os
 import signal
 
 import containers
-from containers import ContainerTest, wait_for
+import nvidia
+from containers import BUILD, ContainerTest, wait_for
 from place import MIB
 
 CYCLES = 100 if os.environ.get('METE_TEST_LONG') else 6
@@ -102,6 +103,26 @@ class Podman(ContainerTest):
         os.kill(self.daemon_pid(), signal.SIGKILL)
         self.start_meted()
         self.assert_hungry(self.podman('exec', 'long', '/bin/hungry'), 64)
+
+    def test_merged_with_nvidia(self):
+        """A GPU, that is the software device as NVIDIA's driver, by a file of NVIDIA's form: driver, nodes and hooks go in."""
+        soft = nvidia.folder(BUILD)
+        self.end_meted_in(self.runtime)
+        self.start_meted('--libcuda', f'{soft}/libcuda.so.1', '--libnvml', f'{soft}/libnvidia-ml.so.1')
+        env = [f'{name}={self.env[name]}' for name in ('METE_SOFT_DIR', 'METE_SOFT_MEMORY', 'METE_SOFT_DEVICES')]
+        spec = nvidia.spec(soft, [('0', 0), ('1', 1)], env=['NVIDIA_VISIBLE_DEVICES=void', *env])
+        spec['containerEdits']['mounts'].append({**nvidia.mount(self.env['METE_SOFT_DIR']), 'options': ['rw', 'bind']})
+        nvidia.write('/etc/cdi/nvidia.yaml', spec)
+        device = self.create('--mem', '64M', '--cores', '50')
+        self.begin_in('gpu', device, '/bin/sleep', '1000')
+        self.assertEqual(self.grant(self.grants()[0])['driver']['kind'], 'nvidia')
+        self.assert_hungry(self.podman('exec', 'gpu', '/bin/hungry'), 64)
+        said = self.podman('exec', 'gpu', '/bin/sh', '-c', 'for n in /dev/nvidia*; do [ -c $n ] && : > $n && echo $n; done; '
+                           'cat /proc/self/mountinfo').stdout
+        self.assertEqual(said.splitlines()[:4], ['/dev/nvidia-uvm', '/dev/nvidia-uvm-tools', '/dev/nvidia0', '/dev/nvidiactl'])
+        self.assertIn(f'/libcuda.so.{nvidia.VERSION} ', said)
+        self.podman('rm', '-f', '-t', '0', 'gpu')
+        wait_for(self.nothing_left, 'the grant ends with its container')
 
     def test_wall(self):
         device = self.create('--mem', '64M', '--wall')
