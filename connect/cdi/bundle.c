@@ -131,8 +131,8 @@ static int note_node(json_t *note, json_t *node, struct fault *f)
 
 	host = *host ? host : path;
 	if (stat(host, &st) || !node_type(&st))
-		return fault_set(f, -ENODEV, "%s, which NVIDIA's CDI file names, is no device here: make that file anew",
-				 host);
+		return fault_set(f, -ENODEV,
+				 "%s, which NVIDIA's CDI file names, is no device here: make that file anew", host);
 	device = json_pack("{s:s s:s s:I s:I}", "path", path, "type", node_type(&st), "major",
 			   (json_int_t)major(st.st_rdev), "minor", (json_int_t)minor(st.st_rdev));
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)

@@ -1,6 +1,6 @@
 /*
- * bundle.h: edits in the config.json of an OCI bundle, in the way that a runtime which knows CDI would make them, and their
- * undoing: what was put in is noted in an annotation of the bundle, and exactly that is taken out again.
+ * bundle.h: edits in the config.json of an OCI bundle, in the way that a runtime which knows CDI would make them, and
+ * their undoing: what was put in is noted in an annotation of the bundle, and exactly that is taken out again.
  */
 #pragma once
 

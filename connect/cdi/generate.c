@@ -94,8 +94,8 @@ static int check_conflicts(struct generating *g, json_t *spec, const char *path,
 		other = r ? NULL : spec_list_find(&beside, kind, name, path);
 		if (other) {
 			r = fault_set(f, -EEXIST,
-				      "%s=%s is defined in %s too, and runtimes would find neither, or that one: remove it there, "
-				      "or that file",
+				      "%s=%s is defined in %s too, and runtimes would find neither, or that one: "
+				      "remove it there, or that file",
 				      kind, name, other->path);
 			break;
 		}

@@ -1,8 +1,8 @@
 /*
  * judge.h: whether a runtime takes a CDI file. It takes a whole file or none of it, and says little where it does not.
  *
- * The rules are those of the specification (SPEC.md of container-device-interface, 0.3.0 to 1.1.0): known words, each of
- * its type, with what it must have.
+ * The rules are those of the specification (SPEC.md of container-device-interface, 0.3.0 to 1.1.0): known words, each
+ * of its type, with what it must have.
  */
 #pragma once
 

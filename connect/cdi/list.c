@@ -98,7 +98,8 @@ static bool warn_of_conflicts(const struct spec_list *list)
 					       *taken = spec_list_find(list, kind, name, NULL);
 
 			if (rival > file)
-				say_warning("%s=%s is defined in %s and in %s: runtimes find neither; remove one of them",
+				say_warning("%s=%s is defined in %s and in %s: runtimes find neither; remove one of "
+					    "them",
 					    kind, name, file->path, rival->path);
 			if (taken->rank > file->rank && is_ours(file->spec))
 				say_warning("%s=%s is defined in %s, but %s comes first: remove one of them", kind,

@@ -2,8 +2,8 @@
  * vendor.h: what NVIDIA's own CDI file says that a container needs for a GPU, merged into ours.
  *
  * All of it is kept: device nodes, libraries, hooks, environment. But where its libcuda.so and libnvidia-ml.so would
- * stand there is the shim, under every name and path, and they are at INSIDE_DRIVER, where the shim looks for them. Those
- * of 32 bits, for which there is no shim, are left out.
+ * stand there is the shim, under every name and path, and they are at INSIDE_DRIVER, where the shim looks for them.
+ * Those of 32 bits, for which there is no shim, are left out.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * modern.c: functions that are younger than the oldest glibc on which libraries for containers (2.17) and the bundle
- * (2.31) run, for code that was compiled on a newer one. Each does what its manual says, by older means; none is visible
- * outside the binary that needs it.
+ * (2.31) run, for code that was compiled on a newer one. Each does what its manual says, by older means; none is
+ * visible outside the binary that needs it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
