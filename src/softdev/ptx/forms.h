@@ -1,4 +1,4 @@
-/* forms.h: between decode.c and forms.c: taking operands and adding steps. */
+/* forms.h: between decode.c and the files forms*.c: taking operands and adding steps. */
 #pragma once
 
 #include "softdev/ptx/decode.h"
@@ -45,6 +45,12 @@ struct address form_address(struct decoder *d, const struct operand *o, const st
 /* Tells the warp's loop that this is how threads wait for each other. */
 void form_strong(struct decoder *d);
 
+/* The type that an opcode ends in. */
+enum type form_last_type(struct name key);
+bool name_starts(struct name n, const char *with);
+/* A step with a result and two sources (LOC_NONE: one). */
+struct step *form_plain2(struct decoder *d, const char *row, uint32_t dest, uint32_t a, uint32_t b);
+
 void form_words(struct name opcode, struct form_words *ret);
 void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words);
 void form_matrix(struct decoder *d, const struct insn_match *m, const struct form_words *words);
@@ -53,7 +59,23 @@ void form_async(struct decoder *d, const struct insn_match *m, const struct form
 uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset);
 /* Why an instruction that is known to exist is not supported; NULL: it is not known. */
 const char *form_refusal(struct name opcode);
+/* forms_memory.c */
+void form_ld(struct decoder *d, const struct form_words *words);
+void form_st(struct decoder *d, const struct form_words *words);
+void form_atom(struct decoder *d, const struct insn_match *m, const struct form_words *words, bool red);
+void form_cvta(struct decoder *d, const struct form_words *words);
+void form_isspacep(struct decoder *d, const struct form_words *words);
+/* forms_compare.c */
+void form_setp(struct decoder *d, const struct row *row, const struct form_words *words);
+void form_set(struct decoder *d, const struct form_words *words);
+void form_setp_pair(struct decoder *d, const struct form_words *words);
+/* forms_control.c */
+void form_bra(struct decoder *d);
+void form_brx(struct decoder *d);
+void form_call(struct decoder *d);
 void form_return(struct decoder *d);
+void form_exit(struct decoder *d);
+void form_bar(struct decoder *d, const struct insn_match *m);
 /* forms_video.c */
 void form_video(struct decoder *d);
 void form_stack(struct decoder *d, const struct form_words *words);

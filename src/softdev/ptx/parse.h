@@ -1,4 +1,4 @@
-/* parse.h: the parser's state and the small steps that parse.c and body.c share. */
+/* parse.h: the parser's state and the small steps (parser.c) that parse.c, variable.c, function.c and body.c share. */
 #pragma once
 
 #include "softdev/ptx/lex.h"
@@ -40,11 +40,16 @@ void parse_expect(struct parser *p, char c);
 bool parse_dot(struct parser *p, const char *name); /* takes .name when it stands here */
 struct name parse_name(struct parser *p);
 uint64_t parse_int(struct parser *p);
+uint32_t parse_small(struct parser *p, uint64_t most, const char *what);
 enum type parse_type(struct parser *p);
 bool parse_remark(struct parser *p);
 void parse_enter(struct parser *p, struct symbol *s);
 void symbol_init(struct parser *p, struct symbol *s, struct name name, enum symbol_kind kind);
 struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind);
+/* Variables of one declaration at module level. */
+void parse_variable(struct parser *p, enum symbol_kind kind, enum ptx_variable_space space, enum linkage linkage);
+void parse_old_texture(struct parser *p, enum linkage linkage);
+void parse_function(struct parser *p, bool kernel, enum linkage linkage);
 struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool with_init);
 
 void body_parse(struct parser *p, struct body *b);
