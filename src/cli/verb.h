@@ -113,6 +113,7 @@ int verb_drain(const struct command_line *c);
 int verb_release(const struct command_line *c);
 int verb_soft_fault(const struct command_line *c);
 int verb_policy(const struct command_line *c);
+int verb_end(const struct command_line *c);
 int verb_delete(const struct command_line *c);
 int verb_top(const struct command_line *c);
 int verb_metrics(const struct command_line *c);

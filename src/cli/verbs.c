@@ -603,8 +603,33 @@ static const struct example oci_examples[] = {
 };
 
 static const char *const delete_details[] = { "Ends grants that were made with `mete create`. One under which "
-					      "processes still hold memory is not deleted; end them first.",
+					      "processes still hold memory is not deleted: end them first, or use "
+					      "`mete end`.",
 					      NULL };
+
+static const struct option_spec end_options[] = {
+	SWITCH("yes", 'y', "Do not ask whether it is meant."),
+	SWITCH("no-wait", 0, "Begin it, and do not wait until nothing runs any more."),
+	OPTION_JSON,
+	OPTION_END
+};
+
+static const char *const end_details[] = {
+	"Ends tenants as an operator does: their programs get SIGTERM, on this machine, in containers, behind a wall and "
+	"over the network alike, and SIGKILL ten seconds later; when nothing of them runs any more, their grants are "
+	"deleted and their memory is free. It returns when that is done.",
+	"At a terminal it says whom it would end, and asks; anywhere else it wants --yes. One's own tenants may be ended, "
+	"and by root all. It is in `mete events`; what root and the daemon's own user end is in `mete audit` as well, and "
+	"is not done where it cannot be written down.",
+	"Interrupted it goes on, unless meted is started anew before it is done; then ask again.",
+	NULL
+};
+
+static const struct example end_examples[] = {
+	{ "mete end train", "after a question" },
+	{ "mete end --yes train-1 train-2", "both at once, without one" },
+	EXAMPLE_END
+};
 
 static const struct option_spec serve_options[] = {
 	{ "config", 'f', "FILE",
@@ -857,6 +882,8 @@ const struct verb verbs[] = {
 	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
+	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples, verb_end,
+	  1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,

@@ -14,6 +14,7 @@
 #include "daemon/tenants/container.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/http/audit.h"
 #include "daemon/tenants/end.h"
 #include "daemon/http/http.h"
 #include "daemon/health/faults.h"
@@ -179,7 +180,7 @@ static const char *state_text(const struct tenant *t)
 
 	if (t->listen_fd < 0)
 		return "no socket";
-	if (t->grant.runner_pid && t->runner_fd < 0)
+	if ((t->grant.runner_pid && t->runner_fd < 0) || end_is_under_way(t))
 		return "ending";
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		if (health_state(t->daemon, t->grant.share[i].device.uuid) == DEVICE_LOST)
@@ -646,20 +647,43 @@ static enum verbs_result do_grant_delete(struct ask *ask)
 	return answer(ask, json_object());
 }
 
+/*
+ * An operator's word from the command line is written down like one from the console, whose asker has no connection
+ * here. A user's own, about what is theirs, is not: the log has no bound. Value: false when it was refused.
+ */
+static bool write_down_end(struct ask *ask, const struct tenant *t, const char *who, uint64_t *ret_id)
+{
+	struct audit_entry entry = { .who = who, .action = "end", .target = t->grant.name };
+	char error[512];
+
+	*ret_id = 0;
+	if (!ask->asker->control || (ask->asker->uid && ask->asker->uid != geteuid()))
+		return true;
+	if (!audit_begin(ask->daemon->state_dir, &entry, ret_id, error, sizeof(error)))
+		return true;
+	refuse(ask, "store", "%s", error);
+	return false;
+}
+
 static enum verbs_result do_grant_end(struct ask *ask)
 {
 	struct tenant *t = NULL;
 	char who[64];
+	uint64_t id;
+	int r;
 
 	find_grant(ask, &t);
 	if (!t)
 		return VERBS_ANSWERED;
 	if (!may_change(ask, t))
 		return refuse_other(ask, t);
-	snprintf(who, sizeof(who), "uid %u", (unsigned int)ask->asker->uid);
-	if (end_begin(t, who))
-		return refuse(ask, "runtime", "no memory");
-	return answer(ask, json_object());
+	snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
+	if (!write_down_end(ask, t, who, &id))
+		return VERBS_ANSWERED;
+	r = end_begin(t, who);
+	if (id)
+		audit_end(ask->daemon->state_dir, id, r ? "no memory" : "done");
+	return r ? refuse(ask, "runtime", "no memory") : answer(ask, json_object());
 }
 
 /* A quarantine protects others from the tenant, so it is not the tenant's to end. */

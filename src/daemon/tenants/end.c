@@ -90,14 +90,21 @@ static void on_look(void *owner)
 		timer_stop(daemon->end);
 }
 
+bool end_is_under_way(const struct tenant *tenant)
+{
+	for (struct ending *e = tenant->daemon->endings; e; e = e->next)
+		if (e->grant_id == tenant->grant.id)
+			return true;
+	return false;
+}
+
 int end_begin(struct tenant *tenant, const char *who)
 {
 	struct daemon *daemon = tenant->daemon;
 	struct ending *e;
 
-	for (e = daemon->endings; e; e = e->next)
-		if (e->grant_id == tenant->grant.id)
-			return 0;
+	if (end_is_under_way(tenant))
+		return 0;
 	if (!daemon->end)
 		daemon->end = timer_new(daemon->loop, on_look, daemon);
 	e = daemon->end ? calloc(1, sizeof(*e)) : NULL;

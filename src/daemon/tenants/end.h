@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #define END_KILL_S 10u
 
 struct daemon;
@@ -13,6 +15,9 @@ struct tenant;
 
 /* May be asked again at any time: nothing is begun anew. `who` is for the log. Value: 0 or -ENOMEM. */
 int end_begin(struct tenant *tenant, const char *who);
+
+/* It was asked for, and something of the tenant is still there. */
+bool end_is_under_way(const struct tenant *tenant);
 
 /* Sends the tenant's processes a signal: SIGTERM also to the command that the grant was made for, which passes it
  * on. */
