@@ -113,7 +113,7 @@ static int look(struct control *control, json_t *grant, json_t **ret, struct fau
 	return r;
 }
 
-/* Waits for its end; a meted that took the place of the one that was asked is asked too. Value: 0, or what went wrong. */
+/* Waits for its end; a meted that took the other's place is asked too. Value: 0, or what went wrong. */
 static int await(struct control *control, json_t *grant, uint64_t end_ns, struct fault *f)
 {
 	for (;;) {

@@ -615,12 +615,12 @@ static const struct option_spec end_options[] = {
 };
 
 static const char *const end_details[] = {
-	"Ends tenants as an operator does: their programs get SIGTERM, on this machine, in containers, behind a wall and "
-	"over the network alike, and SIGKILL ten seconds later; when nothing of them runs any more, their grants are "
-	"deleted and their memory is free. It returns when that is done.",
-	"At a terminal it says whom it would end, and asks; anywhere else it wants --yes. One's own tenants may be ended, "
-	"and by root all. It is in `mete events`; what root and the daemon's own user end is in `mete audit` as well, and "
-	"is not done where it cannot be written down.",
+	"Ends tenants as an operator does: their programs get SIGTERM, on this machine, in containers, behind a wall "
+	"and over the network alike, and SIGKILL ten seconds later; when nothing of them runs any more, their grants "
+	"are deleted and their memory is free. It returns when that is done.",
+	"At a terminal it says whom it would end, and asks; anywhere else it wants --yes. One's own tenants may be "
+	"ended, and by root all. It is in `mete events`; what root and the daemon's own user end is in `mete audit` as "
+	"well, and is not done where it cannot be written down.",
 	"Interrupted it goes on, unless meted is started anew before it is done; then ask again.",
 	NULL
 };
@@ -882,8 +882,8 @@ const struct verb verbs[] = {
 	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
-	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples, verb_end,
-	  1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
+	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples,
+	  verb_end, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,
