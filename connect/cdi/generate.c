@@ -2,16 +2,18 @@
 #include "base/cleanup.h"
 #include "cli/grants.h"
 #include "connect/cdi/edits.h"
+#include "connect/cdi/generate.h"
 #include "connect/cdi/shares.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct generating {
-	const struct command_line *line;
 	struct edits edits;
-	const char *dir;
-	const char *version; /* that a vendor's part needs; NULL: none */
+	bool soft;
+	const char *shares;	/* the file of named shares; NULL: the usual one */
+	const char *dir;	/* NULL: the usual ones */
+	const char *version;	/* that a vendor's part needs; NULL: none */
 };
 
 static int add(struct generating *g, json_t *spec, const char *name, const char *const *words, struct fault *f)
@@ -32,7 +34,7 @@ static int add(struct generating *g, json_t *spec, const char *name, const char 
 static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 {
 	json_t *devices = json_object_get(g->edits.machine, "devices"), *device;
-	bool soft = option_given(g->line, "soft");
+	bool soft = g->soft;
 	const char *driver = "soft";
 	size_t i;
 	int r = 0;
@@ -62,14 +64,14 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 
 static int add_shares(struct generating *g, json_t *spec, struct fault *f)
 {
-	json_t *shares = shares_read(option_value(g->line, "shares"), f), *list;
+	json_t *shares = shares_read(g->shares, f), *list;
 	const char *words[EDITS_WORDS_MOST + 1], *name;
 	int r = shares ? 0 : -EINVAL;
 
 	json_object_foreach (shares, name, list) {
 		if (r)
 			break;
-		if (option_given(g->line, "soft"))
+		if (g->soft)
 			json_array_append_new(list, json_string("--soft"));
 		shares_words(list, words, EDITS_WORDS_MOST + 1);
 		r = add(g, spec, name, words, f);
@@ -86,7 +88,7 @@ static int check_conflicts(struct generating *g, json_t *spec, const char *path,
 	const struct spec_file *other = NULL;
 	json_t *device;
 	size_t i;
-	int r = spec_list_read(&beside, option_value(g->line, "dir"), f);
+	int r = spec_list_read(&beside, g->dir, f);
 
 	json_array_foreach (json_object_get(spec, "devices"), i, device) {
 		const char *name = device_text(device, "name");
@@ -111,10 +113,9 @@ static const struct kind {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* One file's contents, judged. */
+/* One file's contents. */
 static int make_kind(struct generating *g, const struct kind *k, json_t **ret, struct fault *f)
 {
-	char path[PATH_MAX];
 	int r;
 
 	*ret = spec_new(k->kind);
@@ -122,9 +123,22 @@ static int make_kind(struct generating *g, const struct kind *k, json_t **ret, s
 	r = k->fill(g, *ret, f);
 	if (!r && g->version)
 		json_object_set_new(*ret, "cdiVersion", json_string(g->version));
-	if (!r && !spec_path(path, g->dir, k->kind, NULL))
-		r = fault_set(f, -ENAMETOOLONG, "--dir: the path is too long");
-	return r || option_given(g->line, "json") ? r : check_conflicts(g, *ret, path, f);
+	return r;
+}
+
+static int choose_path(const struct generating *g, json_t *spec, char path[PATH_MAX], struct fault *f)
+{
+	return spec_path(path, g->dir ? g->dir : SPEC_STATIC_DIR, device_text(spec, "kind"), NULL)
+		       ? 0
+		       : fault_set(f, -ENAMETOOLONG, "--dir: the path is too long");
+}
+
+static int check_kind(struct generating *g, json_t *spec, struct fault *f)
+{
+	char path[PATH_MAX];
+	int r = choose_path(g, spec, path, f);
+
+	return r ? r : check_conflicts(g, spec, path, f);
 }
 
 static int write_kind(struct generating *g, json_t *spec, struct fault *f)
@@ -133,10 +147,10 @@ static int write_kind(struct generating *g, json_t *spec, struct fault *f)
 	char path[PATH_MAX];
 	json_t *device;
 	size_t i;
-	int r;
+	int r = choose_path(g, spec, path, f);
 
-	spec_path(path, g->dir, kind, NULL);
-	r = spec_write(path, spec, f);
+	if (!r)
+		r = spec_write(path, spec, f);
 	if (r)
 		return r;
 	printf("%s:", path);
@@ -146,24 +160,46 @@ static int write_kind(struct generating *g, json_t *spec, struct fault *f)
 	return 0;
 }
 
+int generate_now(const char *kind, bool soft, json_t **ret, struct fault *f)
+{
+	struct generating g = { .edits = { .control = CONTROL_CLOSED }, .soft = soft };
+	int r = edits_open(&g.edits, f);
+
+	*ret = NULL;
+	for (size_t i = 0; !r && i < KINDS; i++)
+		if (!strcmp(kinds[i].kind, kind))
+			r = make_kind(&g, &kinds[i], ret, f);
+	if (r) {
+		json_decref(*ret);
+		*ret = NULL;
+	}
+	edits_close(&g.edits);
+	return r;
+}
+
 int verb_cdi_generate(const struct command_line *line)
 {
-	struct generating g = { .line = line, .edits = { .control = CONTROL_CLOSED } };
+	struct generating g = { .edits = { .control = CONTROL_CLOSED },
+				.soft = option_given(line, "soft"),
+				.shares = option_value(line, "shares"),
+				.dir = option_value(line, "dir") };
 	json_t *specs[KINDS] = { NULL }, *all = json_array();
+	bool print = option_given(line, "json");
 	struct fault f = { .text = "" };
 	int r;
 
-	g.dir = option_value(line, "dir") ? option_value(line, "dir") : SPEC_STATIC_DIR;
 	r = edits_open(&g.edits, &f);
 	for (size_t i = 0; !r && i < KINDS; i++) {
 		r = make_kind(&g, &kinds[i], &specs[i], &f);
 		json_array_append_new(all, specs[i]);
+		if (!r && !print)
+			r = check_kind(&g, specs[i], &f);
 	}
-	for (size_t i = 0; !r && !option_given(line, "json") && i < KINDS; i++)
+	for (size_t i = 0; !r && !print && i < KINDS; i++)
 		r = write_kind(&g, specs[i], &f);
 	if (r)
 		say_error("%s", f.text);
-	else if (option_given(line, "json"))
+	else if (print)
 		print_json("specs", json_incref(all));
 	json_decref(all);
 	edits_close(&g.edits);

@@ -247,8 +247,11 @@ static void check_daemon(struct doctor *d)
 	    "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
 	    (int)control.daemon_pid, control.dir, count,
 	    control.started ? " (started for this check, ends by itself)" : "");
+	doctor_check_devices(d, json_object_get(answer, "devices"));
 	json_decref(answer);
 	control_close(&control);
+	if (count)
+		doctor_check_containers(d);
 }
 
 static void check_runtime_dir(struct doctor *d)
@@ -477,6 +480,7 @@ int verb_doctor(const struct command_line *line)
 	check_tier(&d);
 	check_wall(&d);
 	check_remote(&d);
+	doctor_check_runtimes(&d);
 	say_enforcement(&d);
 	if (option_given(line, "json")) {
 		json_t *o = json_pack("{s:b, s:O}", "ok", !d.failed, "checks", d.checks);

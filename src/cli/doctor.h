@@ -29,5 +29,18 @@ void doctor_add(struct doctor *d, const char *name, enum status status, const ch
 /* What whoever runs a node wants to know: service, settings, store, clock, HTTP. doctor_node.c */
 void doctor_check_node(struct doctor *d);
 
+/*
+ * Runs a program and keeps the beginning of what it says, on both streams. Value: its exit status; -1: none, or late.
+ */
+int doctor_ask_program(const char *const argv[], char *said, size_t size);
+
+/* Containers: CDI files, the grants behind them, and the runtimes of this machine. connect/cdi/doctor_cdi.c */
+void doctor_check_containers(struct doctor *d);
+/* connect/cdi/doctor_runtimes.c */
+void doctor_check_runtimes(struct doctor *d);
+
+/* The devices that meted has, in its answer: those that are out of service. */
+void doctor_check_devices(struct doctor *d, json_t *devices);
+
 /* The same of a meted that answers; `hello` is its answer. */
 void doctor_check_meted(struct doctor *d, const struct control *control, json_t *hello);

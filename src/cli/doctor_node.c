@@ -32,9 +32,7 @@
 #define LITTLE_BYTES (UINT64_C(64) << 20)
 #define NOTHING_BYTES (UINT64_C(1) << 20)
 
-/* Runs a program and keeps the beginning of what it says, on both streams. Value: its exit status; -1: none, or late.
- */
-static int ask_program(const char *const argv[], char *said, size_t size)
+int doctor_ask_program(const char *const argv[], char *said, size_t size)
 {
 	_cleanup_close_ int out = -1;
 	size_t used = 0;
@@ -82,7 +80,7 @@ static int ask_program(const char *const argv[], char *said, size_t size)
 static bool systemctl_says(const char *what, const char *unit, char word[64])
 {
 	const char *const argv[] = { "systemctl", what, unit, NULL };
-	int r = ask_program(argv, word, 64);
+	int r = doctor_ask_program(argv, word, 64);
 
 	word[strcspn(word, "\n")] = 0;
 	return !r;
@@ -121,7 +119,7 @@ static void check_config(struct doctor *d)
 
 	if (access(CONFIG_FILE, F_OK) || !*d->place.meted)
 		return;
-	r = ask_program(argv, said, sizeof(said));
+	r = doctor_ask_program(argv, said, sizeof(said));
 	said[strcspn(said, "\n")] = 0;
 	if (!r)
 		doctor_add(d, "settings", STATUS_OK, NULL, "%s", said);
@@ -158,6 +156,34 @@ void doctor_check_node(struct doctor *d)
 	check_service(d);
 	check_config(d);
 	check_clock(d);
+}
+
+/* Devices. */
+
+static const char *remedy_of(const char *state, json_t *device)
+{
+	if (!strcmp(state, "lost"))
+		return "it comes back by itself when the driver has it again; dmesg says what became of it";
+	if (json_is_true(json_object_get(device, "drained")))
+		return "`mete uncordon` brings it back when the work on it is done";
+	return !strcmp(state, "draining") ? "it is empty when its last program has ended: `mete ps`"
+					  : "`mete uncordon` brings it back";
+}
+
+void doctor_check_devices(struct doctor *d, json_t *devices)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device) {
+		const char *state = device_text(device, "state"), *reason = device_text(device, "reason");
+
+		if (*state && strcmp(state, "active"))
+			doctor_add(d, "device", !strcmp(state, "lost") ? STATUS_WARNING : STATUS_NOTE,
+				   remedy_of(state, device), "device %lld (%s) is %s%s%s",
+				   (long long)device_number(device, "index"), device_text(device, "uuid"), state,
+				   *reason ? ": " : "", reason);
+	}
 }
 
 /* Folders of a meted that runs. */
