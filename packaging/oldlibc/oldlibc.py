@@ -81,7 +81,7 @@ for name, soname in LIBRARIES.items():
     path = run(*cc, "-print-file-name=" + soname).strip()
     made[name] = build(name, soname, symbols(path)) if os.path.isabs(path) else None
 
-modern = os.path.abspath(os.path.join(folder, "libmodern.a"))
+modern = os.path.abspath(os.path.join(folder, "modern.a"))
 subprocess.run([*cc, "-O2", "-fPIC", "-ffunction-sections", "-fvisibility=hidden", "-c", os.path.join(here, "modern.c"), "-o",
                 os.path.join(folder, "modern.o")], check=True)
 subprocess.run(["ar", "rcs", modern, os.path.join(folder, "modern.o")], check=True)
