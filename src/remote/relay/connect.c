@@ -26,6 +26,7 @@
 #define BACKLOG 64
 #define REAP_MS 1000
 #define FDS 64u
+#define UCX_FDS 1024u
 
 /* A program's process. */
 struct host {
@@ -114,6 +115,16 @@ static int run_session(struct host *h)
 	return status ? 1 : 0;
 }
 
+/* From here on the server is a stranger that could have been taken over. */
+static void close_in(const struct host *h)
+{
+	bool ucx = h->target->ucx;
+	enum sandbox_need need = !ucx ? SANDBOX_LINES : ucx_shares_memory() ? SANDBOX_UCX_SHARED : SANDBOX_UCX;
+
+	if (sandbox_drop(getuid(), getgid(), ucx ? UCX_FDS : FDS) < 0 || sandbox_close(need) < 0)
+		_exit(1);
+}
+
 /* In the child. */
 _Noreturn static void host_run(const struct relay_target *target, int client, int stop)
 {
@@ -144,9 +155,7 @@ _Noreturn static void host_run(const struct relay_target *target, int client, in
 	if (dial_lanes(&h->dial))
 		refuse(h, (int)h->dial.status, h->dial.text);
 	let_in(h);
-	/* From here on the server is a stranger that could have been taken over; UCX opens files when it likes. */
-	if (!target->ucx && (sandbox_drop(getuid(), getgid(), FDS, false) < 0 || sandbox_close() < 0))
-		_exit(1);
+	close_in(h);
 	_exit(run_session(h));
 }
 

@@ -408,8 +408,12 @@ static int settle(struct guest *g)
 
 	if (!r)
 		r = line_write(g->messages_out, &head, sizeof(head));
-	if (!r && g->welcome.flags & FRAME_UCX)
+	if (!r && g->welcome.flags & FRAME_UCX) {
 		r = change_to_ucx(g);
+		/* What UCX needed to connect, it needs no more. */
+		if (!r)
+			r = sandbox_close(ucx_shares_memory() ? SANDBOX_UCX_SHARED : SANDBOX_UCX);
+	}
 	if (!r)
 		r = g->first->ops->until(g->first, 0);
 	if (!r)
@@ -476,10 +480,9 @@ _Noreturn void guest_run(const struct guest_config *config)
 	pthread_mutex_init(&g->mutex, NULL);
 	if (pipe2(g->there, O_CLOEXEC) < 0)
 		_exit(1);
-	/* UCX finds its devices in files, and opens sockets of its own. */
-	r = sandbox_drop(config->uid, config->gid, config->ucx ? UCX_FDS : FDS, config->ucx);
-	if (!r && !config->ucx)
-		r = sandbox_close();
+	r = sandbox_drop(config->uid, config->gid, config->ucx ? UCX_FDS : FDS);
+	if (!r)
+		r = sandbox_close(config->ucx ? SANDBOX_UCX_SETUP : SANDBOX_LINES);
 	if (r < 0) {
 		say(g, "a session cannot be closed in: %s", strerror(-r));
 		_exit(1);
@@ -488,7 +491,7 @@ _Noreturn void guest_run(const struct guest_config *config)
 		tls_server_keys(g->config.tls, find_key, g);
 	prove(g);
 	read_hello(g);
-	if (config->ucx && !(g->hello.flags & FRAME_UCX) && sandbox_close() < 0)
+	if (config->ucx && !(g->hello.flags & FRAME_UCX) && sandbox_close(SANDBOX_LINES) < 0)
 		_exit(1);
 	if (g->hello.flags & FRAME_PROBE)
 		serve_probe(g);

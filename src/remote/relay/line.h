@@ -104,6 +104,8 @@ struct line *tls_line(struct tls *tls, int take_fd, bool server, uint64_t until_
 
 /* Whether it was built in. */
 bool ucx_present(void);
+/* Whether this process's environment lets it share memory with what else runs on its machine. */
+bool ucx_shares_memory(void);
 /*
  * Over a line that is there, `first` at one of its ends: both sides exchange their addresses on it, and go on by UCX.
  * The line is taken over when this succeeds: its end ends the new one. NULL, with the text.

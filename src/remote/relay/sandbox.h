@@ -9,12 +9,20 @@
  * standard streams become /dev/null, but for the standard error if `talk`.
  */
 void sandbox_keep(int *const *fds, unsigned int n, bool talk);
-/* Another user (when we are root), no new privileges, no core, nothing to be attached to (unless `attachable`), few
- * descriptors.
+/* Another user (when we are root), no new privileges, no core, nothing to be attached to, few descriptors.
  * 0 or -errno. */
-int sandbox_drop(uint32_t uid, uint32_t gid, unsigned int fds_most, bool attachable);
+int sandbox_drop(uint32_t uid, uint32_t gid, unsigned int fds_most);
+
+/* What a process has still to do. */
+enum sandbox_need {
+	SANDBOX_LINES,	   /* descriptors that are there, memory, threads, time */
+	SANDBOX_UCX,	    /* these, and what UCX asks for while it carries bytes: docs/remote.md says what */
+	SANDBOX_UCX_SHARED, /* these, and System V's shared memory of the same user */
+	SANDBOX_UCX_SETUP,  /* these, and files, sockets, devices and libraries: until UCX's connections stand */
+};
+
 /*
- * From now on: descriptors that are there, memory, threads, time; no files, no sockets, no programs, no other
- * processes. For all threads to come. 0 or -errno.
+ * From now on, for all threads: that, and no programs, no other processes, no signals. May be called again with less.
+ * 0 or -errno.
  */
-int sandbox_close(void);
+int sandbox_close(enum sandbox_need need);

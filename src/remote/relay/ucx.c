@@ -5,8 +5,12 @@
  * bytes go over UCX, and the old line only tells of the other side's end. UCX chooses the transport: of the fabric, of
  * shared memory on one machine, or TCP, which make this code run everywhere. It encrypts nothing.
  *
- * The library is opened when it is asked for: it changes a process a good deal (hooks in malloc(), handlers of
- * signals), which is nothing for programs that only might want it.
+ * The library is opened when it is asked for: it changes a process a good deal (hooks in malloc()), which is nothing
+ * for programs that only might want it.
+ *
+ * What it must do without, since its process is closed in once its connections stand (sandbox.h): files. So it is told
+ * to look up no routes, to handle no signals, and to ask nobody whether he is still there, which the base line knows.
+ * Shared memory it uses only where UCX_TLS in the environment says so: which memory that is, the other side names.
  */
 #include "base/clock.h"
 #include "remote/relay/line.h"
@@ -71,9 +75,20 @@ struct ucx_line {
 	uint64_t until_ns;
 };
 
+bool ucx_shares_memory(void)
+{
+	return getenv("UCX_TLS") != NULL;
+}
+
 static void open_library(void)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	void *library;
+
+	/* It reads them when it is loaded. */
+	setenv("UCX_HANDLE_ERRORS", "none", true);
+	setenv("UCX_TCP_PREFER_DEFAULT", "n", true);
+	setenv("UCX_WARN_UNUSED_ENV_VARS", "n", true);
+	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		return;
@@ -110,6 +125,9 @@ static void open_context(void)
 	open_library();
 	if (!ucx_there || ucx.ucp_config_read(NULL, NULL, &config) != UCS_OK)
 		return;
+	ucx.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
+	if (!ucx_shares_memory())
+		ucx.ucp_config_modify(config, "TLS", "^sm");
 	if (ucx.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context) != UCS_OK)
 		context = NULL;
 	ucx.ucp_config_release(config);
