@@ -1,19 +1,10 @@
 /* ring.c: see ring.h. */
-#include "wire/ring.h"
+#include "wire/ring_wait.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #define HEAD_BYTES 8u
-#define WAITS 1u /* of ..._waits */
-#define SPIN_LEAST_NS 2000u
-#define SPIN_MOST_NS 20000u
-#define TRIAL_WAITS 8u
-#define INTERVAL_LEAST 32u
-#define INTERVAL_MOST 4096u
-#define SPIN_LOOKS 32u /* between two looks at the clock */
 
 /* Before each message, and all that a filler is made of. */
 union ring_head {
@@ -27,42 +18,9 @@ union ring_head {
 _Static_assert(sizeof(union ring_head) == HEAD_BYTES, "messages stay aligned");
 _Static_assert(sizeof(struct ring_shared) == 128, "one line each");
 
-static uint64_t now_ns(void)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb" ::: "memory");
-#endif
-}
-
 static inline uint64_t padded(uint64_t size)
 {
 	return (size + RING_ALIGN - 1) & ~(uint64_t)(RING_ALIGN - 1);
-}
-
-/* On one processor the other side runs only when this one does not. */
-static bool alone_on_processor(void)
-{
-	cpu_set_t set;
-	int n = 0, saved = errno;
-
-	CPU_ZERO(&set);
-	if (sched_getaffinity(0, sizeof(set), &set)) {
-		errno = saved;
-		return false;
-	}
-	for (unsigned int i = 0; i < CPU_SETSIZE; i++)
-		n += !!CPU_ISSET(i, &set);
-	return n == 1;
 }
 
 size_t ring_area_bytes(uint32_t capacity)
@@ -78,112 +36,7 @@ size_t ring_longest(uint32_t capacity)
 void ring_attach(struct ring_end *end, struct ring_shared *shared, uint32_t capacity, struct ring_doorbell *bell)
 {
 	*end = (struct ring_end){ .shared = shared, .bell = bell, .capacity = capacity };
-	end->spin.never = alone_on_processor();
-	end->spin.interval = end->spin.count = INTERVAL_LEAST;
-}
-
-/* ----------------------------------------------------------------------------------------------------- waiting --- */
-
-static void spin_change(struct ring_spin *s, bool on, uint64_t mean_ns)
-{
-	s->interval = s->on == on ? s->interval * 2 : INTERVAL_LEAST;
-	if (s->interval > INTERVAL_MOST)
-		s->interval = INTERVAL_MOST;
-	if (s->on != on)
-		s->mean_ns = mean_ns;
-	s->on = on;
-	s->trial = false;
-	s->count = s->interval;
-}
-
-static void trial_wait(struct ring_spin *s, uint64_t took)
-{
-	uint64_t mean, spun, slept;
-
-	s->trial_ns += took;
-	/* No good: the rest of it is spared. */
-	if (s->trial_ns > TRIAL_WAITS * s->mean_ns) {
-		spin_change(s, s->on, 0);
-		return;
-	}
-	if (--s->count)
-		return;
-	mean = s->trial_ns / TRIAL_WAITS;
-	spun = s->on ? s->mean_ns : mean;
-	slept = s->on ? mean : s->mean_ns;
-	spin_change(s, spun < slept / 4 * 3, mean);
-}
-
-/* A wait is over. */
-static void spin_learn(struct ring_end *end)
-{
-	struct ring_spin *s = &end->spin;
-	uint64_t took = now_ns() - s->since;
-
-	s->since = 0;
-	if (took > RING_LONG_WAIT_NS)
-		took = RING_LONG_WAIT_NS;
-	if (s->trial) {
-		trial_wait(s, took);
-		return;
-	}
-	s->mean_ns = s->mean_ns ? s->mean_ns - s->mean_ns / 8 + took / 8 : took;
-	if (s->on && s->mean_ns > RING_LONG_WAIT_NS / 2)
-		spin_change(s, false, RING_LONG_WAIT_NS);
-	else if (--s->count == 0) {
-		s->trial = true;
-		s->trial_ns = 0;
-		s->count = TRIAL_WAITS;
-	}
-}
-
-/* Until *position is not `seen` any more. Value: whether that happened. */
-static bool spin(struct ring_end *end, const uint64_t *position, uint64_t seen, uint64_t ns)
-{
-	struct ring_spin *s = &end->spin;
-	uint64_t now, until, most = SPIN_MOST_NS;
-
-	if (s->never)
-		return false;
-	now = now_ns();
-	if (!s->since)
-		s->since = now;
-	if (s->on == s->trial)
-		return false;
-	if (s->on && s->mean_ns < SPIN_MOST_NS / 8)
-		most = s->mean_ns * 8 < SPIN_LEAST_NS ? SPIN_LEAST_NS : s->mean_ns * 8;
-	until = now + (ns < most ? ns : most);
-	do {
-		for (unsigned int i = 0; i < SPIN_LOOKS; i++) {
-			if (__atomic_load_n(position, __ATOMIC_RELAXED) != seen)
-				return true;
-			pause_briefly();
-		}
-	} while (now_ns() < until);
-	return false;
-}
-
-/*
- * Sequentially consistent with what follows: the sleeper raises the word, then looks at the position; the other side
- * publishes the position, then looks at the word.
- */
-static uint32_t raise_word(uint32_t *word)
-{
-	uint32_t old = __atomic_load_n(word, __ATOMIC_RELAXED), new;
-
-	do {
-		new = ((old & ~WAITS) + 2u) | WAITS;
-	} while (!__atomic_compare_exchange_n(word, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-	return new;
-}
-
-/* After something was published: whoever sleeps on the word is woken, by one of those who see it. */
-static inline void wake_word(struct ring_end *end, uint32_t *word)
-{
-	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & WAITS))
-		return;
-	if (__atomic_fetch_and(word, ~WAITS, __ATOMIC_SEQ_CST) & WAITS)
-		end->bell->wake(end->bell, word, false);
+	ring_wait_init(end);
 }
 
 bool ring_closed(const struct ring_end *end)
@@ -194,49 +47,10 @@ bool ring_closed(const struct ring_end *end)
 void ring_close(struct ring_end *end)
 {
 	__atomic_store_n(&end->shared->closed, 1, __ATOMIC_SEQ_CST);
-	raise_word(&end->shared->reader_waits);
-	raise_word(&end->shared->writer_waits);
+	ring_wait_raise(&end->shared->reader_waits);
+	ring_wait_raise(&end->shared->writer_waits);
 	end->bell->wake(end->bell, &end->shared->reader_waits, true);
 	end->bell->wake(end->bell, &end->shared->writer_waits, true);
-}
-
-/* A wait: from when on, until when (0: for ever), and when it was last asked whether the other side lives. */
-struct wait {
-	uint64_t ns, until, asked;
-};
-
-static struct wait wait_begin(uint64_t ns)
-{
-	uint64_t now = now_ns();
-
-	return (struct wait){ .ns = ns, .until = ns == RING_FOREVER ? 0 : now + ns, .asked = now };
-}
-
-/*
- * One sleep, when the position is still what who waits has `seen`.
- * Value: 1 go on looking; 0 the time is over; -EPIPE: nobody is there.
- */
-static int sleep_once(struct ring_end *end, struct wait *w, uint32_t *word, const uint64_t *position, uint64_t seen)
-{
-	uint64_t now = now_ns(), most = RING_PATIENCE_NS;
-	uint32_t value;
-
-	if (w->until) {
-		if (now >= w->until)
-			return 0;
-		if (w->until - now < most)
-			most = w->until - now;
-	}
-	value = raise_word(word);
-	if (__atomic_load_n(position, __ATOMIC_SEQ_CST) == seen && !ring_closed(end))
-		end->bell->wait(end->bell, word, value, most);
-	/* A bit that nobody cleared would cost the other side a call at its next message. */
-	__atomic_compare_exchange_n(word, &value, value & ~WAITS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	now = now_ns();
-	if (now - w->asked < RING_PATIENCE_NS)
-		return 1;
-	w->asked = now;
-	return end->bell->alive(end->bell) ? 1 : -EPIPE;
 }
 
 /* ------------------------------------------------------------------------------------------------------ writer --- */
@@ -256,8 +70,7 @@ static bool look_taken(struct ring_end *end)
 /* Value: 1 room; 0 not in this time; -EPIPE; -EPROTO. */
 static int wait_room(struct ring_end *end, uint64_t need, uint64_t ns)
 {
-	const uint64_t *position = &end->shared->taken;
-	struct wait w = { 0 };
+	struct ring_wait w = { 0 };
 	int r = 1;
 
 	for (bool first = true;; first = false) {
@@ -266,16 +79,16 @@ static int wait_room(struct ring_end *end, uint64_t need, uint64_t ns)
 		if (ring_closed(end))
 			return -EPIPE;
 		if (end->capacity - (end->at - end->other) >= need) {
-			if (end->spin.since)
-				spin_learn(end);
+			ring_wait_came(end);
 			return 1;
 		}
+		if (r <= 0 && ns)
+			ring_wait_given_up(end);
 		if (r <= 0 || !ns)
 			return r <= 0 ? r : 0;
 		if (first)
-			w = wait_begin(ns);
-		if (!spin(end, position, end->other, ns))
-			r = sleep_once(end, &w, &end->shared->writer_waits, position, end->other);
+			w = ring_wait_begin(&end->shared->taken, &end->shared->writer_waits, ns);
+		r = ring_wait_once(end, &w, end->other);
 	}
 }
 
@@ -330,7 +143,7 @@ void ring_commit_quiet(struct ring_end *end, size_t size)
 
 void ring_wake(struct ring_end *end)
 {
-	wake_word(end, &end->shared->reader_waits);
+	ring_wait_wake(end, &end->shared->reader_waits);
 }
 
 void ring_commit(struct ring_end *end, size_t size)
@@ -403,8 +216,7 @@ static int look(struct ring_end *end, const void **ret_at, size_t *ret_size)
 
 int ring_next(struct ring_end *end, const void **ret_at, size_t *ret_size, uint64_t ns)
 {
-	const uint64_t *position = &end->shared->written;
-	struct wait w = { 0 };
+	struct ring_wait w = { 0 };
 	int r = 1, found;
 	bool closed;
 
@@ -412,18 +224,19 @@ int ring_next(struct ring_end *end, const void **ret_at, size_t *ret_size, uint6
 		/* Looked at before the position: what was said before the ring was closed is read after it. */
 		closed = ring_closed(end);
 		found = look(end, ret_at, ret_size);
-		if (found > 0 && end->spin.since)
-			spin_learn(end);
+		if (found > 0)
+			ring_wait_came(end);
 		if (found)
 			return found;
 		if (closed)
 			return -EPIPE;
+		if (r <= 0 && ns)
+			ring_wait_given_up(end);
 		if (r <= 0 || !ns)
 			return r <= 0 ? r : 0;
 		if (first)
-			w = wait_begin(ns);
-		if (!spin(end, position, end->other, ns))
-			r = sleep_once(end, &w, &end->shared->reader_waits, position, end->other);
+			w = ring_wait_begin(&end->shared->written, &end->shared->reader_waits, ns);
+		r = ring_wait_once(end, &w, end->other);
 	}
 }
 
@@ -436,22 +249,25 @@ void ring_release(struct ring_end *end)
 		return;
 	end->told = end->at;
 	__atomic_store_n(&end->shared->taken, end->at, __ATOMIC_SEQ_CST);
-	wake_word(end, &end->shared->writer_waits);
+	ring_wait_wake(end, &end->shared->writer_waits);
 }
 
-bool ring_spin(struct ring_end *end)
+bool ring_spin(struct ring_end *end, uint64_t *ret_ns)
 {
-	return spin(end, &end->shared->written, end->other, RING_FOREVER);
+	bool came = ring_wait_spin(end, &end->shared->written, end->other, RING_FOREVER);
+
+	*ret_ns = came ? 0 : ring_wait_nap_ns(end);
+	return came;
 }
 
 uint32_t ring_raise(struct ring_end *end)
 {
-	return raise_word(&end->shared->reader_waits);
+	return ring_wait_raise(&end->shared->reader_waits);
 }
 
 void ring_lower(struct ring_end *end)
 {
-	__atomic_fetch_and(&end->shared->reader_waits, ~WAITS, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&end->shared->reader_waits, ~RING_WAITS, __ATOMIC_RELAXED);
 }
 
 uint32_t ring_bell(const struct ring_end *end)
@@ -466,5 +282,5 @@ void ring_sleep(struct ring_end *end, uint32_t value, uint64_t ns)
 
 void ring_nudge(struct ring_end *end)
 {
-	wake_word(end, &end->shared->reader_waits);
+	ring_wait_wake(end, &end->shared->reader_waits);
 }

@@ -7,7 +7,8 @@
  * capacity in private memory, checks every position it reads, and the reader copies a message out before it looks at
  * it. A position that cannot be is -EPROTO, for good. Nothing in the area is a pointer.
  *
- * Waiting: a short spin where that makes waits shorter, then the doorbell. The sleeper raises the lowest bit of
+ * Waiting: a short spin where that makes waits shorter, then the doorbell; a reader whose waits are all of much the
+ * same length wakes up shortly before it should ring and looks (forecast.h). The sleeper raises the lowest bit of
  * `..._waits` and looks again; the other side publishes its position, then looks at that bit, and who sees it clears
  * it and wakes: one of the two sees the other. The bits above it count how often it was
  * raised, so that a sleeper that comes late finds another value. The
@@ -16,6 +17,8 @@
  * second, whatever it had begun.
  */
 #pragma once
+
+#include "wire/forecast.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +74,9 @@ struct ring_end {
 	uint64_t other; /* the other side's, as last seen */
 	uint64_t told; /* reader: what the writer knows of `at`; it lags by an eighth of the capacity at most */
 	struct ring_spin spin;
+	struct forecast forecast; /* reader: of long waits */
+	struct forecast_window window; /* of the wait that is going on */
+	bool asleep, timed; /* who waits sleeps; until the window begins */
 	uint32_t capacity; /* of bytes[], a power of two */
 	uint32_t filler; /* writer: bytes of filler before the message begun */
 	uint32_t held; /* reader: what the message that was given out takes */
@@ -112,8 +118,11 @@ void ring_release(struct ring_end *end);
  * the value is not up to date any more.
  */
 uint32_t ring_raise(struct ring_end *end);
-/* With the turn: spins as long as a wait of ring_next() would. Value: whether something came. */
-bool ring_spin(struct ring_end *end);
+/*
+ * With the turn: spins and looks as a wait of ring_next() would. Value: whether something came; if not, *ret_ns: after
+ * how long one of them is to try again.
+ */
+bool ring_spin(struct ring_end *end, uint64_t *ret_ns);
 uint32_t ring_bell(const struct ring_end *end);
 void ring_sleep(struct ring_end *end, uint32_t value, uint64_t ns);
 /* Takes it back: there was something after all. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static _Thread_local bool has_turn; /* of this thread */
@@ -34,14 +35,14 @@ void inbox_end(struct inbox *inbox, int why)
 }
 
 /* Sleeps, without the turn. Nobody woke us in all this time: perhaps because nobody is there any more. */
-static void nap(struct inbox *inbox, uint32_t value)
+static void nap(struct inbox *inbox, uint32_t value, uint64_t most)
 {
 	struct ring_doorbell *bell = inbox->ring->bell;
 	struct timespec before, after;
 	int64_t ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &before);
-	ring_sleep(inbox->ring, value, RING_PATIENCE_NS);
+	ring_sleep(inbox->ring, value, most < RING_PATIENCE_NS ? most : RING_PATIENCE_NS);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	ns = (after.tv_sec - before.tv_sec) * INT64_C(1000000000) + after.tv_nsec - before.tv_nsec;
 	if (ns >= RING_PATIENCE_NS / 2 && !bell->alive(bell))
@@ -50,9 +51,9 @@ static void nap(struct inbox *inbox, uint32_t value)
 
 /*
  * With the turn: a copy of the next message. 0: none came within a short while; then the bell has been raised with
- * *value, and nothing has come since.
+ * *value, nothing has come since, and it is to be tried again after *ret_ns.
  */
-static int read_message(struct inbox *inbox, uint8_t *message, size_t *ret_size, uint32_t *value)
+static int read_message(struct inbox *inbox, uint8_t *message, size_t *ret_size, uint32_t *value, uint64_t *ret_ns)
 {
 	const void *at;
 	bool raised = false;
@@ -68,7 +69,7 @@ static int read_message(struct inbox *inbox, uint8_t *message, size_t *ret_size,
 			ring_lower(inbox->ring);
 		if (r || raised)
 			return r;
-		if (ring_spin(inbox->ring))
+		if (ring_spin(inbox->ring, ret_ns))
 			continue;
 		*value = ring_raise(inbox->ring);
 		raised = true;
@@ -78,15 +79,17 @@ static int read_message(struct inbox *inbox, uint8_t *message, size_t *ret_size,
 /* The next message, with the turn. Below 0: the session has ended. */
 static int next_message(struct inbox *inbox, uint8_t *message, size_t *ret_size)
 {
+	uint64_t most;
 	uint32_t value;
 	int r;
 
 	for (;;) {
+		most = RING_FOREVER;
 		value = ring_bell(inbox->ring);
 		if (atomic_load_explicit(&inbox->ended, memory_order_relaxed))
 			return atomic_load(&inbox->ended);
 		if (turn_take(inbox)) {
-			r = read_message(inbox, message, ret_size, &value);
+			r = read_message(inbox, message, ret_size, &value, &most);
 			if (r > 0)
 				return 0;
 			turn_leave(inbox);
@@ -95,7 +98,7 @@ static int next_message(struct inbox *inbox, uint8_t *message, size_t *ret_size)
 				continue;
 			}
 		}
-		nap(inbox, value);
+		nap(inbox, value, most);
 	}
 }
 
@@ -107,6 +110,7 @@ static void take_part(struct inbox *inbox)
 	int r = room ? 0 : -ENOMEM;
 
 	has_turn = false;
+	prctl(PR_SET_TIMERSLACK, 1); /* naps end when they are to */
 	while (!r && !next_message(inbox, message, &size)) {
 		atomic_fetch_sub(&inbox->idle, 1);
 		r = inbox->ops->execute(inbox->arg, room, size);

@@ -1,0 +1,47 @@
+/*
+ * forecast.h: when a wait is going to end, by how long the last ones took.
+ *
+ * A thread that sleeps is some 5 to 30 us late when what it waits for comes: its processor sleeps as well. Whoever
+ * waits for kernels of much the same length, one after the other, can wake up a little earlier by a timer and look, for
+ * as long as the waits differ. That time is bounded by a part of the wait, and there is none while waits are of all
+ * lengths, or while others want the processor. Pure: times come in, times go out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FORECAST_LEAST_NS 50000u /* waits that are shorter, or longer, are not learnt from */
+#define FORECAST_MOST_NS 50000000u
+#define FORECAST_SOON_NS 100000u
+#define FORECAST_SHARE 8u /* looking takes an eighth of a wait at most */
+/* Who gives the processor away and has it back only after this is not alone on it. */
+#define FORECAST_CROWDED_NS 100000u
+
+/* Zero is a good beginning. */
+struct forecast {
+	uint64_t mean_ns; /* of the waits */
+	uint64_t off_ns; /* how far they are from it, in the mean */
+	uint64_t late_ns; /* how late a sleeper wakes, in the mean */
+	uint64_t soon_ns; /* the mean of all waits, short ones too; each counts as FORECAST_SOON_NS at most */
+	uint32_t learnt; /* waits, up to a bound */
+	uint32_t strange; /* waits in a row that were of quite another length */
+	uint32_t rest; /* waits that are still to be made without looking */
+	uint32_t rests; /* how many they were the last time */
+};
+
+/* Since the wait began: when to wake, and until when to look then. until_ns 0: do not. */
+struct forecast_window {
+	uint64_t from_ns, until_ns;
+};
+
+/* A wait begins: for how long to look first, because most end soon; 0: not at all. */
+uint64_t forecast_soon(const struct forecast *f);
+/* A wait begins, or would go on behind that. */
+struct forecast_window forecast_begin(struct forecast *f);
+/* It has ended; `asleep`: who waited had to be woken for it. */
+void forecast_end(struct forecast *f, uint64_t took_ns, bool asleep);
+/* The timer that was to end the sleep at `from_ns` did so this much later. */
+void forecast_woke(struct forecast *f, uint64_t late_ns);
+/* Others wanted the processor while it was looked: the next waits are made without, more of them each time. */
+void forecast_crowded(struct forecast *f);
