@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define GOODBYE_NS UINT64_C(1000000000) /* for telling the program, or the peer, why */
@@ -261,6 +262,9 @@ int session_run(const struct session_config *config, char ret_text[RELAY_TEXT_BY
 		snprintf(ret_text, RELAY_TEXT_BYTES, "no memory for a session");
 		return WALL_FULL;
 	}
+	/* Sleeps of the threads that begin now end when they are to. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	config->messages_in->awaited = true;
 	if (start_threads(s))
 		watch(s);
 	drain(s);
