@@ -21,8 +21,8 @@ struct ring_wait {
 void ring_wait_init(struct ring_end *end);
 struct ring_wait ring_wait_begin(const uint64_t *position, uint32_t *word, uint64_t ns);
 /*
- * Spins, looks or sleeps once, unless the position has moved. Value: 1 look at it again; 0 the time is over; -EPIPE: the
- * other side is gone.
+ * Spins, looks or sleeps once, unless the position has moved. Value: 1 look at it again; 0 the time is over; -EPIPE:
+ * the other side is gone.
  */
 int ring_wait_once(struct ring_end *end, struct ring_wait *w, uint64_t seen);
 /* It has come, or is not waited for any more: what is to be learnt from that. */
