@@ -7,6 +7,7 @@
 #include "daemon/tenants/client.h"
 #include "daemon/health/faults.h"
 #include "daemon/upgrade/handover_tenants.h"
+#include "daemon/upgrade/upgrade.h"
 #include "daemon/log.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
@@ -178,6 +179,7 @@ int daemon_restore(struct daemon *daemon, char *error, size_t size)
 	if (r)
 		return r;
 	restore_pages(daemon);
+	upgrade_resumed();
 	worker_restore(daemon);
 	handover_sessions_restore(daemon, daemon->runtime.handover);
 	for (struct tenant *t = daemon->tenants; t; t = t->next, grants++)

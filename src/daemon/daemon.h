@@ -62,6 +62,7 @@ struct daemon {
 	uint64_t idle_since_ns; /* 0: not idle */
 	uint64_t last_id;
 	struct upgrade *upgrade; /* under way; NULL: none */
+	struct timer *ask; /* after an upgrade: begins to ask the drivers, when those who wait have been answered */
 	bool stopping;
 };
 

@@ -17,7 +17,10 @@
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
 #include "daemon/journal.h"
+#include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
+#include "daemon/upgrade/handover_windows.h"
+#include "daemon/upgrade/priority.h"
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
 #include "daemon/tenants/page.h"
@@ -43,6 +46,8 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define ASK_MS 20
 
 enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
 
@@ -165,6 +170,15 @@ static void on_asked(void *owner)
 			 daemon->machine.driver[i].status);
 }
 
+/* Starts children, which takes its time: after an upgrade those come first who wait for an answer. */
+static void ask_drivers(void *owner)
+{
+	struct daemon *daemon = owner;
+
+	machine_refresh(daemon, on_asked, daemon);
+	device_watch_update(daemon);
+}
+
 static void reload(struct daemon *daemon)
 {
 	struct options now;
@@ -261,7 +275,8 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	daemon->journal = journal_new();
 	daemon->reap = timer_new(daemon->loop, on_reap, daemon);
 	daemon->sweep = timer_new(daemon->loop, on_sweep, daemon);
-	if (!daemon->journal || !daemon->reap || !daemon->sweep)
+	daemon->ask = timer_new(daemon->loop, ask_drivers, daemon);
+	if (!daemon->journal || !daemon->reap || !daemon->sweep || !daemon->ask)
 		return -ENOMEM;
 	r = arbitrate_start();
 	if (r) {
@@ -278,8 +293,11 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 	struct handover *h = daemon->runtime.handover;
 	int r = daemon_restore(daemon, error, size);
 
-	if (!r)
+	if (!r) {
+		children_restore(daemon, handover_get(h, "children"));
+		handover_windows_restore(daemon, h);
 		r = telemetry_start(daemon);
+	}
 	if (!r)
 		history_store_open(daemon);
 	if (!r)
@@ -295,6 +313,7 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 	upgrade_taken(daemon);
 	control_restore(daemon, h);
 	daemon->runtime.handover = NULL;
+	priority_restore(handover_get(h, "priority"));
 	handover_free(h);
 	return 0;
 }
@@ -328,11 +347,13 @@ static void leave(struct daemon *daemon)
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
 	telemetry_stop(daemon);
+	children_forget();
 	worker_leave(daemon);
 	wall_leave();
 	arbitrate_stop();
 	timer_free(daemon->reap);
 	timer_free(daemon->sweep);
+	timer_free(daemon->ask);
 	health_stop(daemon);
 	uv_run(daemon->loop, UV_RUN_DEFAULT); /* until all handles are closed */
 	journal_free(daemon->journal);
@@ -372,7 +393,10 @@ static int serve(const struct options *o)
 		if (!inherited)
 			journal_add(&daemon, JOURNAL_DAEMON, NULL, NULL, "meted %s started (pid %d)", daemon_version(),
 				    (int)getpid());
-		machine_refresh(&daemon, on_asked, &daemon);
+		if (inherited)
+			timer_start(daemon.ask, ASK_MS, 0);
+		else
+			ask_drivers(&daemon);
 		tell_ready(o->ready_fd);
 		service_watch(&daemon);
 		daemon_reap_soon(&daemon);

@@ -165,6 +165,13 @@ void arbiter_resume(struct arbiter *a, int i, uint64_t charged_ns, int64_t lag_n
 	a->lags[pool_of(t)].of[i].ns = ns;
 	a->lags[pool_of(t)].of[i].left_ns = t->heard_ns;
 }
+
+void arbiter_resume_wants(struct arbiter *a, int i, uint64_t wanted_ns, uint64_t waited_ns)
+{
+	a->tenant[i].wanted_ns = wanted_ns;
+	a->tenant[i].waited_ns = waited_ns;
+}
+
 /* ---- what is reported ---- */
 
 static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)

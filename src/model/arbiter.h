@@ -97,6 +97,8 @@ void arbiter_demands(struct arbiter *a, int tenant, const struct arbiter_demand 
 
 /* Takes up what a predecessor wrote down (after a restart of meted). */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);
+/* The same for the time in which it had work, and had work and no turn: its totals go on from these. */
+void arbiter_resume_wants(struct arbiter *a, int tenant, uint64_t wanted_ns, uint64_t waited_ns);
 
 /*
  * Moves time on and decides. Value: when to call again at the latest, if nothing happens before. Turns that changed

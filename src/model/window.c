@@ -44,6 +44,40 @@ void window_add(struct window *w, const struct window_sample *sample, bool force
 		w->count++;
 }
 
+unsigned int window_save(const struct window *w, struct window_sample *ret, unsigned int most)
+{
+	unsigned int count = w->count < most ? w->count : most;
+
+	for (unsigned int i = 0; i < count; i++)
+		ret[i] = *newest(w, count - 1 - i);
+	return count;
+}
+
+/* One is put in front of the oldest. False: there is no room. */
+static bool add_oldest(struct window *w, const struct window_sample *sample)
+{
+	if (w->count == w->capacity)
+		return false;
+	if (!w->count)
+		w->next = 0;
+	w->count++;
+	w->sample[(w->next + w->capacity - w->count) % w->capacity] = *sample;
+	return true;
+}
+
+void window_load(struct window *w, const struct window_sample *before, unsigned int count)
+{
+	uint64_t end_ns = w->count ? newest(w, w->count - 1)->at_ns : UINT64_MAX;
+
+	while (count--) {
+		if (before[count].at_ns > end_ns)
+			continue;
+		end_ns = before[count].at_ns;
+		if (!add_oldest(w, &before[count]))
+			return;
+	}
+}
+
 static double between(const struct window_sample *a, const struct window_sample *b, enum window_total total,
 		      uint64_t at_ns)
 {

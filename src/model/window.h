@@ -37,3 +37,8 @@ void window_add(struct window *w, const struct window_sample *sample, bool force
  */
 bool window_rate(const struct window *w, const struct window_sample *now, enum window_total total, uint64_t length_ns,
 		 double *ret);
+
+/* The newest samples, oldest first, at most `most`. Value: how many. */
+unsigned int window_save(const struct window *w, struct window_sample *ret, unsigned int most);
+/* Samples from before all that there are, oldest first: what does not fit, or is not in order, is left out. */
+void window_load(struct window *w, const struct window_sample *before, unsigned int count);

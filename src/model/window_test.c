@@ -47,6 +47,39 @@ static void test_rates(void)
 	window_free(w);
 }
 
+/* From one meted to the next: what was and what has come meanwhile. */
+static void test_handed_over(void)
+{
+	struct window *a = window_new(16, S), *b = window_new(16, S);
+	struct window_sample s, all[20];
+
+	for (uint64_t t = 1; t <= 20; t++) {
+		s = at(t * S, t * 300 * MS);
+		window_add(a, &s, false);
+	}
+	ok(window_save(a, all, 20) == 16 && all[0].at_ns == 5 * S && all[15].at_ns == 20 * S); /* oldest first */
+	ok(window_save(a, all, 4) == 4 && all[0].at_ns == 17 * S);			       /* the newest */
+	window_save(a, all, 20);
+	s = at(21 * S, 6300 * MS);
+	window_add(b, &s, true);
+	window_load(b, all, 16);
+	ok(rate_is(b, at(22 * S, 6600 * MS), 10 * S, 0.3)); /* as if nothing had been */
+	s = at(30 * S, 6300 * MS);
+	window_add(b, &s, false);
+	ok(rate_is(b, at(30 * S, 6300 * MS), 9 * S, 0)); /* and on it goes, the oldest ones first to leave */
+	ok(window_save(b, all, 20) == 16 && all[0].at_ns == 7 * S && all[15].at_ns == 30 * S);
+	window_free(b);
+	/* What makes no sense: later than what there is, and back and forth. */
+	b = window_new(16, S);
+	s = at(10 * S, 0);
+	window_add(b, &s, false);
+	all[0] = at(9 * S, 0), all[1] = at(20 * S, 7), all[2] = at(8 * S, 0), all[3] = at(UINT64_MAX, 9);
+	window_load(b, all, 4);
+	ok(window_save(b, all, 20) == 2 && all[0].at_ns == 8 * S && all[1].at_ns == 10 * S);
+	window_free(a);
+	window_free(b);
+}
+
 static void test_ring(void)
 {
 	struct window *w = window_new(11, 100 * MS);
@@ -84,6 +117,7 @@ int main(void)
 	tap_begin();
 	test_rates();
 	test_ring();
+	test_handed_over();
 	test_gap();
 	return tap_end();
 }

@@ -243,7 +243,8 @@ static void update(struct daemon *daemon, enum device_kind kind)
 
 void device_watch_update(struct daemon *daemon)
 {
-	if (daemon->stopping)
+	/* While what a predecessor has left is being taken up, nobody gets a turn: children are for later. */
+	if (daemon->stopping || daemon->runtime.handover)
 		return;
 	update(daemon, DEVICE_NVIDIA);
 	update(daemon, DEVICE_SOFT);

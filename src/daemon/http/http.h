@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 struct daemon;
+struct handover;
 struct http_server;
 
 #define HTTP_ARGS 2u
@@ -91,5 +92,12 @@ struct http_options {
 int http_start(struct daemon *daemon, const struct http_options *options, char *error, size_t error_size);
 /* `leaving`: http.sock goes. */
 void http_stop(struct daemon *daemon, bool leaving);
+/* Requests are being read or answered: a handover would cut them. */
+bool http_busy(const struct daemon *daemon);
+/*
+ * What the next meted goes on with: sockets that listen (http.sock under "listeners"), and connections that are between
+ * two requests; http_start() takes them up.
+ */
+json_t *http_save(const struct daemon *daemon, struct handover *h);
 /* The address and port that are listened at, or "". */
 const char *http_address(const struct daemon *daemon);

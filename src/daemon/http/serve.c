@@ -11,18 +11,20 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/http/address.h"
 #include "daemon/http/token.h"
+#include "daemon/upgrade/handover.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <zlib.h>
 
 #define CONNECTIONS 128u      /* of a listener */
@@ -33,14 +35,14 @@
 #define SWEEP_MS 1000
 #define GZIP_FROM 1024u /* shorter bodies go as they are */
 #define PEM_BYTES 1048576u
-#define BACKLOG 64
 
 struct listener {
 	struct http_server *server;
 	struct MHD_Daemon *mhd;
 	struct watch *watch;
 	struct timer *timer;
-	bool unix_socket, loopback;
+	int fd; /* libmicrohttpd's */
+	bool unix_socket, loopback, tls;
 	bool closed; /* a connection has gone, and libmicrohttpd may not be listening yet for the next */
 };
 
@@ -50,6 +52,7 @@ struct link {
 	struct listener *listener;
 	struct MHD_Connection *connection;
 	uint64_t since_ns; /* it was accepted, or the last reply was read; with a reply: since it is on its way */
+	bool asked; /* the request's first line has come */
 	bool begun, replied, too_large;
 	char *body;
 	size_t bytes;
@@ -60,6 +63,7 @@ struct http_server {
 	struct listener local, net;
 	struct link *links;
 	struct timer *sweep;
+	const char *listen; /* as the settings say it; NULL: http.sock alone */
 	char address[INET6_ADDRSTRLEN + 16];
 };
 
@@ -82,16 +86,6 @@ const char *http_address(const struct daemon *daemon)
 
 /* Who asks. */
 
-static void write_address(const struct sockaddr *a, char *text, size_t size)
-{
-	char host[INET6_ADDRSTRLEN] = "?", port[16] = "?";
-	bool six = a->sa_family == AF_INET6;
-
-	getnameinfo(a, six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in), host, sizeof(host), port,
-		    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(text, size, six ? "[%s]:%s" : "%s:%s", host, port);
-}
-
 static void write_who(struct listener *l, struct MHD_Connection *connection, char *text, size_t size)
 {
 	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -100,7 +94,7 @@ static void write_who(struct listener *l, struct MHD_Connection *connection, cha
 	socklen_t length = sizeof(peer);
 
 	if (!l->unix_socket && from && from->client_addr)
-		write_address(from->client_addr, text, size);
+		address_write(from->client_addr, text, size);
 	else if (fd && !getsockopt(fd->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		snprintf(text, size, "uid %u (pid %d)", (unsigned int)peer.uid, (int)peer.pid);
 	else
@@ -257,13 +251,30 @@ static void treat(struct link *link, struct http_request *request, struct http_r
 		http_treat(request, reply);
 }
 
+static struct link *link_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void *on_first_line(void *owner, const char *uri, struct MHD_Connection *connection)
+{
+	struct link *link = link_of(connection);
+
+	(void)owner;
+	(void)uri;
+	if (link)
+		link->asked = true;
+	return NULL;
+}
+
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
 				  const char *version, const char *data, size_t *data_bytes, void **state)
 {
 	struct listener *l = owner;
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct link *link = info ? info->socket_context : NULL;
+	struct link *link = link_of(connection);
 	struct http_request request = { .daemon = l->server->daemon, .method = method, .path = url,
 					.connection = connection };
 	struct http_reply reply = { 0 };
@@ -316,7 +327,7 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 	free(link->body);
 	link->body = NULL;
 	link->bytes = 0;
-	link->begun = link->replied = link->too_large = false;
+	link->asked = link->begun = link->replied = link->too_large = false;
 	link->since_ns = clock_now_ns();
 }
 
@@ -424,6 +435,7 @@ static int open_listener(struct listener *l, int take_fd, const char *cert, cons
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
 				  MHD_OPTION_CONNECTION_TIMEOUT, QUIET_SECONDS, MHD_OPTION_NOTIFY_CONNECTION,
 				  on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
+				  MHD_OPTION_URI_LOG_CALLBACK, on_first_line, NULL,
 				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
 				  MHD_OPTION_ARRAY, cert ? tls : none, MHD_OPTION_END);
 	if (!l->mhd) {
@@ -433,6 +445,8 @@ static int open_listener(struct listener *l, int take_fd, const char *cert, cons
 					   : "cannot serve HTTP: no memory");
 		return -EINVAL;
 	}
+	l->fd = take_fd;
+	l->tls = cert;
 	info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
 	l->timer = timer_new(l->server->daemon->loop, on_ready, l);
 	l->watch = info ? watch_new(l->server->daemon->loop, info->epoll_fd, on_ready, l) : NULL;
@@ -453,78 +467,6 @@ static void close_listener(struct listener *l)
 	l->mhd = NULL;
 }
 
-/* An address and a port. */
-
-static int split_address(const char *text, char host[128], char port[8], char *error, size_t size)
-{
-	const char *colon = strrchr(text, ':');
-	size_t n = colon ? (size_t)(colon - text) : 0;
-
-	if (!colon || n >= 128 || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
-	    strtoul(colon + 1, NULL, 10) > 65535 || strlen(colon + 1) > 5) {
-		snprintf(error, size, "--http %.100s: it must be ADDRESS:PORT, as 127.0.0.1:7480 or [::1]:7480", text);
-		return -EINVAL;
-	}
-	if (n > 1 && *text == '[' && text[n - 1] == ']') {
-		text++;
-		n -= 2;
-	}
-	memcpy(host, text, n);
-	host[n] = 0;
-	if (!strcmp(host, "localhost"))
-		strcpy(host, "127.0.0.1");
-	if (!strcmp(host, "*"))
-		*host = 0;
-	strcpy(port, colon + 1);
-	return 0;
-}
-
-static bool is_loopback(const struct sockaddr *a)
-{
-	const struct sockaddr_in *four = (const void *)a;
-	const struct sockaddr_in6 *six = (const void *)a;
-
-	if (a->sa_family == AF_INET)
-		return ntohl(four->sin_addr.s_addr) >> 24 == 127;
-	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-}
-
-/* Value: the descriptor or -errno. */
-static int listen_at(const char *text, bool *ret_loopback, char *address, size_t address_size, char *error, size_t size)
-{
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-				  .ai_socktype = SOCK_STREAM };
-	struct sockaddr_storage bound;
-	socklen_t length = sizeof(bound);
-	struct addrinfo *found = NULL;
-	_cleanup_close_ int fd = -1;
-	char host[128], port[8];
-	int one = 1, r = split_address(text, host, port, error, size);
-
-	if (r)
-		return r;
-	if (getaddrinfo(*host ? host : NULL, port, &hints, &found)) {
-		snprintf(error, size, "--http %.100s: it must be an address of this machine and a port, in digits",
-			 text);
-		return -EINVAL;
-	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, BACKLOG) ||
-	    getsockname(fd, (struct sockaddr *)&bound, &length)) {
-		r = -errno;
-		snprintf(error, size, "--http %.100s: cannot listen there: %s: choose another address or port", text,
-			 strerror(-r));
-		freeaddrinfo(found);
-		return r;
-	}
-	*ret_loopback = is_loopback(found->ai_addr);
-	freeaddrinfo(found);
-	write_address((struct sockaddr *)&bound, address, address_size);
-	return steal_fd(&fd);
-}
-
 /* Value: the text, or NULL with the line for the user. */
 static char *read_pem(const char *what, const char *path, char *error, size_t size)
 {
@@ -542,6 +484,25 @@ static char *read_pem(const char *what, const char *path, char *error, size_t si
 	return NULL;
 }
 
+/* The socket that the meted before this one listened at, when that is where this one is to. -1: there is none. */
+static int take_net(struct http_server *server, const char *listen)
+{
+	struct handover *h = server->daemon->runtime.handover;
+	const json_t *part = handover_get(h, "http");
+	const char *before = json_string_value(json_object_get(part, "listen"));
+	struct sockaddr_storage bound;
+	socklen_t length = sizeof(bound);
+	int fd = before && !strcmp(before, listen) ? handover_take(h, json_object_get(part, "net")) : -1;
+
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &length)) {
+		cleanup_close(&fd);
+		return -1;
+	}
+	server->net.loopback = address_is_loopback((struct sockaddr *)&bound);
+	address_write((struct sockaddr *)&bound, server->address, sizeof(server->address));
+	return fd;
+}
+
 static int start_net(struct http_server *server, const struct http_options *o, char *error, size_t size)
 {
 	_cleanup_free_ char *cert = NULL, *key = NULL;
@@ -554,7 +515,10 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 	if (o->cert && (!(cert = read_pem("--http-cert", o->cert, error, size)) ||
 			!(key = read_pem("--http-key", o->key, error, size))))
 		return -EINVAL;
-	fd = listen_at(o->listen, &server->net.loopback, server->address, sizeof(server->address), error, size);
+	fd = take_net(server, o->listen);
+	if (fd < 0)
+		fd = address_listen(o->listen, &server->net.loopback, server->address, sizeof(server->address), error,
+				    size);
 	if (fd < 0)
 		return fd;
 	if (!server->net.loopback && (!cert || !token_exists(server->daemon->state_dir))) {
@@ -567,6 +531,66 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 		return -EACCES;
 	}
 	return open_listener(&server->net, fd, cert, key, error, size);
+}
+
+/* From one meted to the next. */
+
+bool http_busy(const struct daemon *daemon)
+{
+	for (const struct link *link = daemon->http ? daemon->http->links : NULL; link; link = link->next)
+		if (link->asked || link->begun)
+			return true;
+	return false;
+}
+
+/* Connections between two requests. What TLS has agreed on cannot be handed on. */
+static json_t *save_links(const struct http_server *server, struct handover *h)
+{
+	json_t *list = json_array();
+
+	for (const struct link *link = server->links; link; link = link->next) {
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		if (info && !link->asked && !link->begun && !link->listener->tls)
+			json_array_append_new(list, json_pack("{s:o s:b}", "fd", handover_give(h, info->connect_fd),
+							      "local", link->listener->unix_socket));
+	}
+	return list;
+}
+
+json_t *http_save(const struct daemon *daemon, struct handover *h)
+{
+	const struct http_server *server = daemon->http;
+
+	if (!server || !server->local.mhd)
+		return json_null();
+	json_object_set_new(handover_get(h, "listeners"), "http.sock", handover_give(h, server->local.fd));
+	return json_pack("{s:o s:s? s:o}", "net", handover_give(h, server->net.mhd ? server->net.fd : -1), "listen",
+			 server->listen, "links", save_links(server, h));
+}
+
+static void take_links(struct http_server *server)
+{
+	struct handover *h = server->daemon->runtime.handover;
+	json_t *list = json_object_get(handover_get(h, "http"), "links"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		struct listener *l = json_is_true(json_object_get(one, "local")) ? &server->local : &server->net;
+		int fd = l->mhd && !l->tls ? handover_take(h, json_object_get(one, "fd")) : -1;
+		struct sockaddr_storage peer = { 0 };
+		socklen_t length = sizeof(peer);
+
+		if (fd < 0)
+			continue;
+		if (getpeername(fd, (struct sockaddr *)&peer, &length))
+			close(fd);
+		else
+			MHD_add_connection(l->mhd, fd, (struct sockaddr *)&peer, length);
+		timer_start(l->timer, 0, 0);
+	}
 }
 
 int http_start(struct daemon *daemon, const struct http_options *o, char *error, size_t size)
@@ -594,6 +618,9 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 	r = open_listener(&server->local, fd, NULL, NULL, error, size);
 	if (!r && o->listen)
 		r = start_net(server, o, error, size);
+	server->listen = o->listen;
+	if (!r)
+		take_links(server);
 	if (!r && o->listen)
 		log_line("http: %s%s", server->address, o->cert ? ", TLS" : "");
 	return r;

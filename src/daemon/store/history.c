@@ -117,13 +117,18 @@ static void copy_totals(struct history_store *s, const uint8_t *key, const struc
 		put_u64(&at, t ? t->refused[i] : 0);
 }
 
-/* The chunk that is going on, and the one before while it may still have changed. */
-static void copy_history(struct history_store *s, const uint8_t *key, const struct history *h)
+/* How many chunks before the present one may not have been written yet. The finest level is when meted ends. */
+static int64_t chunks_before(unsigned int level, int64_t now)
 {
-	for (unsigned int level = 1; h && level < HISTORY_LEVELS; level++) {
+	return level ? now % HISTORY_CHUNK < 6 : history_steps(level) / HISTORY_CHUNK - 1;
+}
+
+static void copy_history(struct history_store *s, const uint8_t *key, const struct history *h, unsigned int from_level)
+{
+	for (unsigned int level = from_level; h && level < HISTORY_LEVELS; level++) {
 		int64_t now = history_now(h, level), chunk = now / HISTORY_CHUNK;
 
-		for (int64_t c = now < 0 ? chunk + 1 : chunk - (now % HISTORY_CHUNK < 6); c <= chunk; c++) {
+		for (int64_t c = now < 0 ? chunk + 1 : chunk - chunks_before(level, now); c <= chunk; c++) {
 			struct row *row = c < 0 ? NULL : add_row(s, key, (int)level, c, history_chunk_bytes(h));
 
 			if (row)
@@ -132,7 +137,7 @@ static void copy_history(struct history_store *s, const uint8_t *key, const stru
 	}
 }
 
-static void copy_meters(struct history_store *s)
+static void copy_meters(struct history_store *s, unsigned int from_level)
 {
 	struct daemon *d = s->daemon;
 	uint8_t key[KEY_BYTES];
@@ -140,13 +145,13 @@ static void copy_meters(struct history_store *s)
 	for (unsigned int i = 0; i < d->meter.device_count; i++) {
 		make_key(key, 0, d->meter.device[i].uuid);
 		copy_totals(s, key, &d->meter.device[i].meter, NULL);
-		copy_history(s, key, d->meter.device[i].meter.history);
+		copy_history(s, key, d->meter.device[i].meter.history, from_level);
 	}
 	for (struct tenant *t = d->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
 			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
 			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
-			copy_history(s, key, t->telemetry->share[i].history);
+			copy_history(s, key, t->telemetry->share[i].history, from_level);
 		}
 	s->prune = true;
 	s->now_s = telemetry_now(d);
@@ -238,7 +243,7 @@ static bool forget_old(struct history_store *s)
 {
 	char sql[160];
 
-	for (unsigned int level = 1; s->prune && level < HISTORY_LEVELS; level++) {
+	for (unsigned int level = 0; s->prune && level < HISTORY_LEVELS; level++) {
 		int64_t step = history_step(level), kept = s->now_s / step - history_steps(level);
 
 		snprintf(sql, sizeof(sql), "DELETE FROM history WHERE level = %u AND chunk < %lld", level,
@@ -303,7 +308,7 @@ static void on_tick(void *owner)
 		return;
 	copy_lines(s);
 	if (++s->ticks % TICKS == 0)
-		copy_meters(s);
+		copy_meters(s, 1);
 	if (!s->line_count && !s->rows)
 		return;
 	s->work.data = s;
@@ -401,7 +406,7 @@ static void restore_histories(struct history_store *s)
 		int64_t chunk = sqlite3_column_int64(q, 2);
 
 		/* What a clock that has been set back says is in the future would keep the present out. */
-		if (!m || !m->history || level < 1 || level >= (int)HISTORY_LEVELS || chunk < 0 ||
+		if (!m || !m->history || level < 0 || level >= (int)HISTORY_LEVELS || chunk < 0 ||
 		    chunk > now_s / history_step((unsigned int)level) / (int64_t)HISTORY_CHUNK ||
 		    sqlite3_column_bytes(q, 3) != (int)history_chunk_bytes(m->history))
 			continue;
@@ -490,6 +495,24 @@ void history_store_open(struct daemon *daemon)
 		timer_start(s->tick, JOURNAL_MS, JOURNAL_MS);
 }
 
+bool history_store_busy(const struct daemon *daemon)
+{
+	return daemon->history && daemon->history->working;
+}
+
+void history_store_flush(struct daemon *daemon)
+{
+	struct history_store *s = daemon->history;
+
+	if (!s || !s->db || s->working)
+		return;
+	copy_lines(s);
+	copy_meters(s, 0);
+	s->work.data = s;
+	on_work(&s->work);
+	end_job(s);
+}
+
 void history_store_close(struct daemon *daemon)
 {
 	struct history_store *s = daemon->history;
@@ -499,14 +522,8 @@ void history_store_close(struct daemon *daemon)
 	timer_free(s->tick);
 	while (s->working)
 		uv_run(daemon->loop, UV_RUN_ONCE);
-	if (s->db) {
-		copy_lines(s);
-		copy_meters(s);
-		s->work.data = s;
-		on_work(&s->work);
-		end_job(s);
-		sqlite3_close(s->db);
-	}
+	history_store_flush(daemon);
+	sqlite3_close(s->db);
 	free(s);
 	daemon->history = NULL;
 }

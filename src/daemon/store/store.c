@@ -399,6 +399,11 @@ int store_check(int snapshot, char *error, size_t size)
 		r = take_copy(store, snapshot);
 	if (!r)
 		r = prepare(store, true, error, size);
+	if (r == -EPROTO)
+		snprintf(error, size,
+			 "the store is of a later meted than this one: an older release takes over by a restart, with "
+			 "the copy of the store (mete.db.v%u) that was kept before the upgrade",
+			 store_step_count);
 	if (!r)
 		r = store_load(store, ignore, NULL, error, size);
 	store_close(store);

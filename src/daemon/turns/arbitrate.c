@@ -253,6 +253,8 @@ static int watch(int fd, uint64_t what)
 /* SIGBUS stays: a page may have been cut short. */
 static int start_thread(void)
 {
+	struct sched_param p = { .sched_priority = PRIORITY };
+	pthread_attr_t at_once;
 	sigset_t all, before;
 	int r;
 
@@ -263,7 +265,15 @@ static int start_thread(void)
 	sigdelset(&all, SIGFPE);
 	sigdelset(&all, SIGABRT);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&arb.thread, NULL, run, NULL);
+	/* At its priority from the first: where others have all cores it would wait for its turn to take it. */
+	pthread_attr_init(&at_once);
+	pthread_attr_setinheritsched(&at_once, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&at_once, SCHED_FIFO);
+	pthread_attr_setschedparam(&at_once, &p);
+	r = -pthread_create(&arb.thread, &at_once, run, NULL);
+	pthread_attr_destroy(&at_once);
+	if (r)
+		r = -pthread_create(&arb.thread, NULL, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }

@@ -22,6 +22,7 @@
 
 #define TICK_MS 5
 #define UNREAD_NS 10000000000u /* a trace that nobody reads for so long is given up */
+#define READ_NS 1000000000u    /* a reader that comes less often is not waited for */
 #define OTHER_NAME 0xffffu
 
 /* The queue. */
@@ -485,6 +486,26 @@ void trace_free(struct trace *t)
 	free(t->event);
 	free(t->name);
 	free(t);
+}
+
+void trace_end_all(struct daemon *daemon, const char *why)
+{
+	for (struct trace *t = daemon->traces; t; t = t->next) {
+		if (t->ended)
+			continue;
+		note(t, json_string(why));
+		trace_end(t);
+	}
+}
+
+bool trace_is_read(const struct daemon *daemon)
+{
+	uint64_t now = clock_now_ns();
+
+	for (const struct trace *t = daemon->traces; t; t = t->next)
+		if (now - t->read_ns < READ_NS)
+			return true;
+	return false;
 }
 
 void trace_close(struct daemon *daemon)

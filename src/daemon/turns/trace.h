@@ -23,6 +23,10 @@ struct tenant;
 void trace_attach(struct client *client);
 void trace_forget(struct client *client);
 
+/* Ends all recordings, with a line for their readers; what was recorded can still be read. */
+void trace_end_all(struct daemon *daemon, const char *why);
+/* There is one that somebody is reading. */
+bool trace_is_read(const struct daemon *daemon);
 /* meted leaves: nothing is recorded any more. */
 void trace_close(struct daemon *daemon);
 

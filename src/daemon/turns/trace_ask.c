@@ -180,7 +180,9 @@ static const char *read_trace(struct daemon *daemon, uid_t uid, json_t *request,
 
 	if (!t)
 		return refuse("unknown-trace", error, size,
-			      "there is no such trace%s: it has been read to its end, or given up", "");
+			      "there is no such trace%s: it has been read to its end or given up, or meted was "
+			      "started anew",
+			      "");
 	t->read_ns = clock_now_ns();
 	events = take_events(t);
 	done = t->ended && t->event_tail == t->event_head;

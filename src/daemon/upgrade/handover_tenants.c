@@ -4,6 +4,7 @@
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
+#include "daemon/turns/resume.h"
 #include "daemon/workers/pool.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
@@ -36,6 +37,23 @@ static json_t *shares_save(const struct tenant *t)
 	return list;
 }
 
+/* What turns have come to, by share and engine. */
+static json_t *times_save(struct tenant *t)
+{
+	json_t *list = json_array();
+	struct place_totals p;
+
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		for (unsigned int k = 0; k < WIRE_ENGINES; k++)
+			if (resume_totals_get(t, i, (enum wire_engine)k, &p))
+				json_array_append_new(
+					list, json_pack("[i, i, I, I, I, I, I, I]", (int)i, (int)k,
+							(json_int_t)p.charged_ns, (json_int_t)p.lag_ns,
+							(json_int_t)p.wanted_ns, (json_int_t)p.waited_ns,
+							(json_int_t)p.longest_ns, (json_int_t)p.bypassed));
+	return list;
+}
+
 static json_t *events_save(const struct tenant *t)
 {
 	json_t *list = json_array();
@@ -54,9 +72,10 @@ static json_t *tenant_save(struct handover *h, struct tenant *t)
 	for (struct session *s = t->sessions; s; s = s->next)
 		if (!s->ending)
 			json_array_insert_new(sessions, 0, session_save(h, s));
-	return json_pack("{s:o s:I s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
-			 (json_int_t)t->attached_total, "shares", shares_save(t), "events", events_save(t), "sessions",
-			 sessions, "knocks", t->pool ? pool_save(t->pool, t, h) : json_array());
+	return json_pack("{s:o s:I s:o s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
+			 (json_int_t)t->attached_total, "shares", shares_save(t), "times", times_save(t), "events",
+			 events_save(t), "sessions", sessions, "knocks",
+			 t->pool ? pool_save(t->pool, t, h) : json_array());
 }
 
 static void listener_save(struct handover *h, json_t *listeners, struct daemon *daemon, const char *path, int fd)
@@ -116,6 +135,28 @@ static void events_restore(struct tenant *t, const json_t *list)
 	}
 }
 
+static void times_restore(struct tenant *t, const json_t *list)
+{
+	struct place_totals p;
+	json_t *one;
+	size_t n;
+
+	json_array_foreach(list, n, one)
+	{
+		json_int_t value[8];
+
+		for (unsigned int i = 0; i < 8; i++)
+			value[i] = json_integer_value(json_array_get(one, i));
+		if (value[0] < 0 || value[0] >= (json_int_t)t->grant.share_count || value[1] < 0 ||
+		    value[1] >= (json_int_t)WIRE_ENGINES)
+			continue;
+		p = (struct place_totals){ .charged_ns = (uint64_t)value[2], .lag_ns = value[3],
+					   .wanted_ns = (uint64_t)value[4], .waited_ns = (uint64_t)value[5],
+					   .longest_ns = (uint64_t)value[6], .bypassed = (uint64_t)value[7] };
+		resume_totals_set(t, (unsigned int)value[0], (enum wire_engine)value[1], &p);
+	}
+}
+
 void handover_tenant_restore(struct handover *h, struct tenant *t)
 {
 	json_t *part = part_of(h, t), *shares = json_object_get(part, "shares");
@@ -131,6 +172,7 @@ void handover_tenant_restore(struct handover *h, struct tenant *t)
 		t->grant.share[i].ledger.refused = number(share, "refused");
 	}
 	events_restore(t, json_object_get(part, "events"));
+	times_restore(t, json_object_get(part, "times"));
 }
 
 static void session_restore(struct handover *h, struct tenant *t, const json_t *part)

@@ -7,13 +7,19 @@
 #include "daemon/daemon.h"
 #include "daemon/health/device_watch.h"
 #include "daemon/health/faults.h"
-#include "daemon/upgrade/handover.h"
-#include "daemon/upgrade/handover_tenants.h"
+#include "daemon/http/http.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
-#include "daemon/store/store.h"
+#include "daemon/store/history.h"
 #include "daemon/store/steps.h"
-#include "daemon/tenants/tenant.h"
+#include "daemon/store/store.h"
+#include "daemon/turns/trace.h"
+#include "daemon/upgrade/children.h"
+#include "daemon/upgrade/handover.h"
+#include "daemon/upgrade/handover_tenants.h"
+#include "daemon/upgrade/handover_windows.h"
+#include "daemon/upgrade/own.h"
+#include "daemon/upgrade/priority.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/worker.h"
 
@@ -31,7 +37,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OPTIONS_MOST 62
 #define CHECK_MS 15000	       /* for the next meted to say that it can */
 #define DRAIN_MS 2	       /* then again */
 #define DRAIN_NS 3000000000ull /* for answers that are on their way */
@@ -45,43 +50,11 @@ struct upgrade {
 	bool spawned, checking, check_only, stopped;
 	int said;     /* what the check has printed */
 	int own_file; /* the program that this meted is */
+	int windows;  /* handover_windows.h */
 	uint64_t deadline_ns;
 	json_t *next; /* what the next meted is */
 	char binary[PATH_MAX];
 };
-
-static struct {
-	char binary[PATH_MAX];
-	char *options[OPTIONS_MOST];
-	int count;
-} own;
-
-void upgrade_keep_options(char **options, int count)
-{
-	for (int i = 0; i < count && own.count < OPTIONS_MOST; i++)
-		own.options[own.count++] = options[i];
-}
-
-void upgrade_remember_binary(void)
-{
-	static const char gone[] = " (deleted)";
-	ssize_t n = readlink("/proc/self/exe", own.binary, sizeof(own.binary) - 1);
-	size_t end;
-
-	own.binary[n > 0 ? n : 0] = 0;
-	end = strlen(own.binary);
-	/* We have come back from a next one by our file's descriptor. */
-	if (end > strlen(gone) && !strcmp(own.binary + end - strlen(gone), gone))
-		own.binary[end - strlen(gone)] = 0;
-}
-
-bool upgrade_replaced(void)
-{
-	struct stat now, running;
-
-	return stat("/proc/self/exe", &running) == 0 &&
-	       (stat(own.binary, &now) || now.st_dev != running.st_dev || now.st_ino != running.st_ino);
-}
 
 /* Ends. */
 
@@ -99,6 +72,7 @@ static void upgrade_free(struct upgrade *u)
 	timer_free(u->timer);
 	cleanup_close(&u->said);
 	cleanup_close(&u->own_file);
+	cleanup_close(&u->windows);
 	json_decref(u->next);
 	if (u->spawned)
 		uv_close((uv_handle_t *)&u->check, on_closed);
@@ -146,17 +120,19 @@ void upgrade_stop(struct daemon *daemon)
 
 /* The handover. */
 
-static struct handover *collect(struct upgrade *u, int *ret_file, char *error, size_t size)
+static struct handover *collect(struct upgrade *u, json_t *take_priority, int *ret_file, char *error, size_t size)
 {
 	struct daemon *daemon = u->daemon;
 	struct handover *h = handover_new();
 
 	if (!h) {
+		json_decref(take_priority);
 		snprintf(error, size, "no memory for the handover");
 		return NULL;
 	}
+	handover_put(h, "priority", take_priority);
 	handover_put(h, "version", json_string(daemon_version()));
-	handover_put(h, "binary", json_string(own.binary));
+	handover_put(h, "binary", json_string(own_binary()));
 	handover_put(h, "lock", handover_give(h, daemon->runtime.lock_fd));
 	handover_put(h, "copied", json_boolean(true));
 	handover_put(h, "own_file", handover_give(h, u->own_file));
@@ -164,6 +140,9 @@ static struct handover *collect(struct upgrade *u, int *ret_file, char *error, s
 	handover_put(h, "workers", worker_save(daemon, h));
 	handover_put(h, "control_given", json_boolean(daemon->control_given));
 	handover_put(h, "controls", control_save(daemon, h));
+	handover_put(h, "http", http_save(daemon, h));
+	handover_put(h, "windows", handover_windows_save(daemon, h, &u->windows));
+	handover_put(h, "children", children_save());
 	*ret_file = handover_write(h);
 	if (*ret_file >= 0)
 		return h;
@@ -172,50 +151,64 @@ static struct handover *collect(struct upgrade *u, int *ret_file, char *error, s
 	return NULL;
 }
 
-/* Becomes `binary`, or the program behind `fd` where that is NULL. Returns when it cannot: -errno. */
-static int become(const char *binary, int fd, const char *name, int file)
+/* Everything that goes to a disk. 0 or -errno. */
+static int write_out(struct upgrade *u, char *error, size_t size)
 {
-	char *args[OPTIONS_MOST + 4], number[16];
-	int n = 0;
+	struct daemon *daemon = u->daemon;
 
-	snprintf(number, sizeof(number), "%d", file);
-	args[n++] = (char *)(uintptr_t)name;
-	for (int i = 0; i < own.count; i++)
-		args[n++] = own.options[i];
-	args[n++] = (char *)"--handover";
-	args[n++] = number;
-	args[n] = NULL;
-	if (binary)
-		execv(binary, args);
-	else
-		syscall(SYS_execveat, fd, "", args, environ, AT_EMPTY_PATH);
-	return -errno;
+	faults_flush(daemon);
+	history_store_flush(daemon);
+	if (json_integer_value(json_object_get(u->next, "store")) <= (json_int_t)store_step_count)
+		return 0;
+	return store_keep(daemon->store, error, size);
+}
+
+/* Between the two locks no turn is given. Value: -errno, for it has not come to pass. */
+static int leap(struct upgrade *u, struct handover *h, int file)
+{
+	int r;
+
+	arbitrate_lock(); /* the other thread ends here, and not within a change of turns */
+	handover_seal(h, file, clock_now_ns());
+	r = own_become(u->binary, -1, u->binary, file);
+	handover_unseal(h, file);
+	arbitrate_unlock();
+	return r;
 }
 
 static void go(struct upgrade *u)
 {
+	_cleanup_close_ int file = -1;
+	struct handover *h = NULL;
+	json_t *priority;
 	char error[1024];
-	struct handover *h;
-	int file, r = 0;
+	int r = write_out(u, error, sizeof(error));
 
-	faults_flush(u->daemon);
-	if (json_integer_value(json_object_get(u->next, "store")) > (json_int_t)store_step_count)
-		r = store_keep(u->daemon->store, error, sizeof(error));
-	h = r ? NULL : collect(u, &file, error, sizeof(error));
-	if (!h) {
+	if (r) {
 		give_up(u, "%s", error);
 		return;
 	}
 	log_line("meted %s goes, %s %s comes", daemon_version(), u->binary,
 		 json_string_value(json_object_get(u->next, "version")));
-	arbitrate_lock(); /* the other thread ends here, and not within a change of turns */
-	handover_seal(h, file, clock_now_ns());
-	r = become(u->binary, -1, u->binary, file);
-	handover_unseal(h, file);
-	arbitrate_unlock();
-	close(file);
+	priority = priority_raise();
+	h = collect(u, json_incref(priority), &file, error, sizeof(error));
+	r = h ? leap(u, h, file) : 0;
+	priority_restore(priority);
+	json_decref(priority);
 	handover_free(h);
-	give_up(u, "%s cannot be executed: %s", u->binary, strerror(-r));
+	if (r)
+		snprintf(error, sizeof(error), "%.900s cannot be executed: %s", u->binary, strerror(-r));
+	give_up(u, "%s", error);
+}
+
+/*
+ * What must come to its end first: children of ours that the next one knows nothing of, answers that have been begun,
+ * traces that are being read, and what another thread writes.
+ */
+static bool busy(const struct daemon *daemon)
+{
+	return daemon->machine.running || device_watch_runs(daemon) || control_writing(daemon) || http_busy(daemon) ||
+	       history_store_busy(daemon) || trace_is_read(daemon);
 }
 
 static void on_drain(void *owner)
@@ -224,9 +217,7 @@ static void on_drain(void *owner)
 
 	if (u->daemon->stopping)
 		return;
-	/* A child of ours that the next one knows nothing of; and answers that have been begun. */
-	if ((u->daemon->machine.running || device_watch_runs(u->daemon) || control_writing(u->daemon)) &&
-	    clock_now_ns() < u->deadline_ns) {
+	if (busy(u->daemon) && clock_now_ns() < u->deadline_ns) {
 		timer_start(u->timer, DRAIN_MS, 0);
 		return;
 	}
@@ -242,6 +233,9 @@ static void read_said(const struct upgrade *u, char text[SAID_BYTES])
 
 	text[n > 0 ? n : 0] = 0;
 	text[strcspn(text, "\n")] = 0;
+	for (char *c = text; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?'; /* whatever it is, it is shown to somebody */
 }
 
 static bool reads_ours(const json_t *next)
@@ -278,6 +272,7 @@ static void checked(struct upgrade *u, int64_t status, int sig)
 		upgrade_free(u);
 	} else {
 		device_watch_pause(u->daemon, true);
+		trace_end_all(u->daemon, "meted is being upgraded: the recording ends here");
 		u->deadline_ns = clock_now_ns() + DRAIN_NS;
 		timer_start(u->timer, 0, 0);
 	}
@@ -307,26 +302,31 @@ static void on_timer(void *owner)
 
 static int start_check(struct upgrade *u, char *error, size_t size)
 {
-	_cleanup_close_ int snapshot = store_snapshot(u->daemon->store);
+	_cleanup_close_ int snapshot = -1;
 	char *args[OPTIONS_MOST + 4];
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = u->said },
 		{ .flags = UV_INHERIT_FD, .data.fd = u->said },
-		{ .flags = UV_INHERIT_FD, .data.fd = snapshot },
+		{ .flags = UV_INHERIT_FD }, /* the snapshot */
 	};
 	uv_process_options_t options = {
 		.file = u->binary, .args = args, .exit_cb = on_checked, .stdio = stdio, .stdio_count = 4
 	};
 	int n = 0, r;
 
+	r = own_fits(u->binary);
+	if (r) {
+		snprintf(error, size, "%s cannot be executed: it is no program for this machine", u->binary);
+		return r;
+	}
+	snapshot = stdio[3].data.fd = store_snapshot(u->daemon->store);
 	if (snapshot < 0) {
 		snprintf(error, size, "the store cannot be copied: %s", strerror(-snapshot));
 		return snapshot;
 	}
 	args[n++] = u->binary;
-	for (int i = 0; i < own.count; i++)
-		args[n++] = own.options[i];
+	n += own_options(args + n);
 	args[n++] = (char *)"--check-upgrade";
 	args[n++] = (char *)"3";
 	args[n] = NULL;
@@ -364,12 +364,13 @@ int upgrade_begin(struct daemon *daemon, const char *binary, bool check_only, st
 		return -ENOMEM;
 	}
 	u->daemon = daemon;
+	u->said = u->own_file = u->windows = -1;
 	u->control = control;
 	u->check_only = check_only;
 	u->check.data = u;
 	u->said = memfd_create("mete-check", MFD_CLOEXEC);
 	u->own_file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	strcpy(u->binary, binary ? binary : own.binary);
+	strcpy(u->binary, binary ? binary : own_binary());
 	r = start_check(u, error, size);
 	if (r) {
 		upgrade_free(u);
@@ -377,58 +378,4 @@ int upgrade_begin(struct daemon *daemon, const char *binary, bool check_only, st
 	}
 	daemon->upgrade = u;
 	return 0;
-}
-
-/* The side that comes. */
-
-/* Why the next one could not take over and this is the one before again; NULL: it is not. */
-static const char *why_back(const struct daemon *daemon)
-{
-	return json_string_value(handover_get(daemon->runtime.handover, "back"));
-}
-
-static double stopped_ms(const struct daemon *daemon)
-{
-	return (double)(clock_now_ns() - handover_stopped_ns(daemon->runtime.handover)) / 1e6;
-}
-
-json_t *upgrade_answer(struct daemon *daemon)
-{
-	const char *from = json_string_value(handover_get(daemon->runtime.handover, "version"));
-
-	if (why_back(daemon))
-		return json_pack("{s:b s:s s:s}", "ok", 0, "code", "upgrade", "error", why_back(daemon));
-	return json_pack("{s:b s:s s:s s:f s:i}", "ok", 1, "version", daemon_version(), "from", from ? from : "",
-			 "pause_ms", stopped_ms(daemon), "pid", (int)getpid());
-}
-
-void upgrade_taken(struct daemon *daemon)
-{
-	const char *from = json_string_value(handover_get(daemon->runtime.handover, "version"));
-
-	if (why_back(daemon)) {
-		log_line("not upgraded: %s; meted %s goes on after %.1f ms", why_back(daemon), daemon_version(),
-			 stopped_ms(daemon));
-		journal_add(daemon, JOURNAL_DAEMON, NULL, NULL, "not upgraded: %s", why_back(daemon));
-		return;
-	}
-	log_line("meted %s has taken over from %s: no turns were given for %.1f ms", daemon_version(),
-		 from ? from : "?", stopped_ms(daemon));
-	journal_add(daemon, JOURNAL_DAEMON, NULL, NULL, "upgraded from meted %s to %s, no turns for %.1f ms",
-		    from ? from : "?", daemon_version(), stopped_ms(daemon));
-}
-
-void upgrade_go_back(struct handover *h, const char *why)
-{
-	const char *binary = json_string_value(handover_get(h, "binary"));
-	json_int_t fd = json_integer_value(handover_get(h, "own_file"));
-	char text[1200];
-	int file;
-
-	if (!binary || fd <= 0 || handover_get(h, "back"))
-		return;
-	snprintf(text, sizeof(text), "meted %s could not take over: %s", daemon_version(), why);
-	file = handover_return(h, text);
-	if (file >= 0)
-		become(NULL, (int)fd, binary, file);
 }

@@ -35,7 +35,9 @@ void upgrade_forget(struct daemon *daemon, const struct control *control);
 /* meted leaves. */
 void upgrade_stop(struct daemon *daemon);
 
-/* The side that comes: all is taken over. Writes the log's line. */
+/* The side that comes: turns are given again. */
+void upgrade_resumed(void);
+/* All is taken over. Writes the log's line. */
 void upgrade_taken(struct daemon *daemon);
 /* What the one who asked is told: {"version", "from", "pause_ms", "pid"}, or the refusal. */
 json_t *upgrade_answer(struct daemon *daemon);

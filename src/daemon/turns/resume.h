@@ -1,0 +1,39 @@
+/*
+ * resume.h: what the meted after this one is told of turns beyond what the pages say: totals, and the windows of which
+ * `mete ps` and `mete top` show rates.
+ *
+ * Charged time and lag stand on the pages of a tenant's clients; here they are for a tenant that has no client now.
+ */
+#pragma once
+
+#include "daemon/turns/arbitrate.h"
+#include "model/window.h"
+
+struct place_totals {
+	uint64_t charged_ns, wanted_ns, waited_ns;
+	int64_t lag_ns;
+	uint64_t longest_ns, bypassed; /* of clients that have gone */
+};
+
+/* False: the share is not gated. */
+bool resume_totals_get(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct place_totals *ret);
+/* Before the first client has its seat. */
+void resume_totals_set(struct tenant *tenant, unsigned int device, enum wire_engine engine,
+		       const struct place_totals *totals);
+
+#define RESUME_SAMPLES 80u /* no window has more */
+
+enum resume_window {
+	RESUME_SECOND, /* of a tenant's share */
+	RESUME_MINUTE,
+	RESUME_SEAT, /* of a client's */
+	RESUME_WINDOWS,
+};
+
+/* The samples of a window; client: NULL but for RESUME_SEAT. Value: how many, 0: there is no such window. */
+unsigned int resume_window_get(struct tenant *tenant, struct client *client, unsigned int device,
+			       enum wire_engine engine, enum resume_window which,
+			       struct window_sample ret[RESUME_SAMPLES]);
+/* Puts them before those that there are. */
+void resume_window_set(struct tenant *tenant, struct client *client, unsigned int device, enum wire_engine engine,
+		       enum resume_window which, const struct window_sample *sample, unsigned int count);

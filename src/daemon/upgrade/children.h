@@ -1,0 +1,16 @@
+/*
+ * children.h: processes that the meted before this one has started, and that nobody here knows: probes and watchers of
+ * devices that were just ending, workers whose client has gone. They are ours to reap.
+ */
+#pragma once
+
+#include <jansson.h>
+
+struct daemon;
+
+/* The pids of all children. */
+json_t *children_save(void);
+/* After the workers: each that is not one of them is reaped when it ends, and the drivers' are told to. */
+void children_restore(struct daemon *daemon, const json_t *list);
+/* meted leaves: they are init's. */
+void children_forget(void);
