@@ -2,8 +2,10 @@
 What a meted hands to the next beyond its clients: journal and history, HTTP, shares of the last minute, traces; and what
 must not pile up: children, descriptors, memory.
 """
+import struct
 import threading
 
+import harness
 import http_client
 from harness import *
 
@@ -215,6 +217,35 @@ def broken(m, name, change):
     return path
 
 
+def report_error(path, error):
+    """As a program one of whose contexts answers an error from now on."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path)
+    body = struct.pack("2I32s64sQ", 3, 1, b"faulty", bytes(64), 0)
+    s.sendall(struct.pack("4I", 1, 16 + len(body), 1, 0) + body)
+    same(struct.unpack_from("4I", s.recv(65536))[3], OK, "a program begins")
+    s.sendall(struct.pack("6I", 14, 24, 2, 0, 0, error))
+    return s
+
+
+def test_faults(m):
+    """Faults count for a tenant whichever meted has seen them."""
+    path = m.make("wild", UNIT)
+    report_error(path, 716).close()
+    upgrade(m, binary=NEXT)
+    ok(until(lambda: m.control().grant("wild")["faults"] == 1), "one before the upgrade")
+    report_error(path, 716).close()
+    ok(until(lambda: m.control().grant("wild")["faults"] == 2), "one after it")
+    same(m.control().grant("wild")["quarantined"], False, "are not too many")
+    m.kill(signal.SIGTERM)
+    harness.METED = NEXT
+    m.start()
+    harness.METED = METED
+    same(m.control().grant("wild")["faults"], 2, "a restart")
+    report_error(path, 716).close()
+    ok(until(lambda: m.control().grant("wild")["quarantined"]), "then the third, which is too many", m.control().grant("wild"))
+
+
 def test_broken_programs(m):
     """What is no program for this machine is refused before anything has happened."""
     machine = lambda data: data[:18] + b"\xf7\x00" + data[20:]
@@ -242,7 +273,7 @@ def test_broken_programs(m):
 def main():
     child = {"wrap": ("sh", "-c", 'sleep 0.1 & exec "$0" "$@"')}
     for test, options, extra in ((test_journal, (), {}), (test_http, ("--http", "127.0.0.1:0"), {}), (test_shares, (), {}),
-                                 (test_trace, (), {}), (test_nothing_piles_up, (), {}), (test_unknown_child, (), child),
+                                 (test_trace, (), {}), (test_nothing_piles_up, (), {}), (test_unknown_child, (), child), (test_faults, (), {}),
                                  (test_broken_programs, (), {})):
         m = Meted("--soft-only", *options, **extra)
         test(m)

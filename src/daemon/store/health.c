@@ -9,10 +9,15 @@
 #include "base/clock.h"
 #include "daemon/store/db.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define DRAIN_MOST_S 604800 /* a week */
+#define AGE_MOST_S 31536000 /* no window is as long */
+#define TIMES_BYTES (QUARANTINE_FAULTS * 21u + 1u)
 
 /* A moment of CLOCK_MONOTONIC, in seconds since 1970. 0 stays 0. */
 static int64_t to_wall(uint64_t at_ns)
@@ -27,6 +32,36 @@ static uint64_t from_wall(int64_t at_s, int64_t most_s)
 	int64_t left = at_s - time(NULL);
 
 	return !at_s ? 0 : clock_now_ns() + (uint64_t)(left < 0 ? 0 : left > most_s ? most_s : left) * 1000000000u;
+}
+
+/* The moments of faults, in seconds since 1970. A clock that has been set back makes the last ones new. */
+static void write_times(const struct quarantine *q, char text[TIMES_BYTES])
+{
+	uint64_t now = clock_now_ns();
+	int64_t wall = time(NULL);
+	size_t n = 0;
+
+	*text = 0;
+	for (unsigned int i = 0; i < q->faults; i++)
+		n += (size_t)snprintf(text + n, TIMES_BYTES - n, "%s%" PRId64, i ? " " : "",
+				      wall - (int64_t)((now - q->fault_ns[i]) / 1000000000u));
+}
+
+/* How long ago is what counts: a moment before the machine was started is one below 0, as a number without a sign. */
+static void read_times(const char *text, struct quarantine *q)
+{
+	uint64_t now = clock_now_ns();
+	int64_t wall = time(NULL), age;
+	char *end;
+
+	for (q->faults = 0; text && q->faults < QUARANTINE_FAULTS; q->faults++) {
+		age = wall - strtoll(text, &end, 10);
+		if (end == text)
+			return;
+		age = age < 0 ? 0 : age > AGE_MOST_S ? AGE_MOST_S : age;
+		q->fault_ns[q->faults] = now - (uint64_t)age * 1000000000u;
+		text = end;
+	}
 }
 
 int store_put_health(struct store *store, const struct health *h, char *error, size_t size)
@@ -102,14 +137,18 @@ int store_put_quarantine(struct store *store, uint64_t grant_id, uint64_t faults
 			 char *error, size_t size)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	char times[TIMES_BYTES];
 
-	if (sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO quarantines VALUES (?,?,?,?)", -1, &s, NULL) !=
+	write_times(q, times);
+	if (sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO quarantines VALUES (?,?,?,?,?,?)", -1, &s, NULL) !=
 	    SQLITE_OK)
 		return store_fail(store, "keep the tenant's quarantine", error, size);
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)grant_id);
 	sqlite3_bind_int64(s, 2, (sqlite3_int64)faults);
 	sqlite3_bind_int64(s, 3, q->level);
 	sqlite3_bind_int64(s, 4, to_wall(q->until_ns));
+	sqlite3_bind_text(s, 5, times, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, (sqlite3_int64)(q->length_ns / 1000000000u));
 	return store_step_done(s) ? store_fail(store, "keep the tenant's quarantine", error, size) : 0;
 }
 
@@ -117,17 +156,23 @@ void store_get_quarantine(struct store *store, uint64_t grant_id, uint64_t most_
 			  struct quarantine *ret)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	int64_t length;
 
-	if (sqlite3_prepare_v2(store->db, "SELECT faults, level, until FROM quarantines WHERE grant_id = ?", -1, &s,
+	if (sqlite3_prepare_v2(store->db,
+			       "SELECT faults, level, until, times, length FROM quarantines WHERE grant_id = ?", -1, &s,
 			       NULL) != SQLITE_OK)
 		return;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)grant_id);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		return;
 	*ret_faults = (uint64_t)sqlite3_column_int64(s, 0);
+	length = sqlite3_column_int64(s, 4);
 	*ret = (struct quarantine){ .level = (unsigned int)sqlite3_column_int64(s, 1),
 				    .until_ns = from_wall(sqlite3_column_int64(s, 2), (int64_t)(most_ns / 1000000000u)),
-				    .length_ns = most_ns };
+				    .length_ns = length > 0 && length < (int64_t)(most_ns / 1000000000u) ?
+							 (uint64_t)length * 1000000000u :
+							 most_ns };
+	read_times((const char *)sqlite3_column_text(s, 3), ret);
 }
 
 void store_drop_quarantine(struct store *store, uint64_t grant_id)
