@@ -37,6 +37,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -415,6 +416,16 @@ static int serve(const struct options *o)
 	return r;
 }
 
+/*
+ * What is large has pages of its own: they are not there before they are written to, as most of an arbiter's places
+ * never are, and go back when it ends, as answers to a scrape do. Threads of the pool share the other memory.
+ */
+static void spare_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 65536);
+	mallopt(M_ARENA_MAX, 1);
+}
+
 int main(int argc, char **argv)
 {
 	int r;
@@ -437,6 +448,7 @@ int main(int argc, char **argv)
 		signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
 		raise_descriptor_limit();
 		page_guard();
+		spare_memory();
 		r = serve(&options);
 	}
 	options_deinit(&options);

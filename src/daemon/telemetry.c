@@ -19,6 +19,8 @@
 #define JUMP_NS 2000000000ll /* the clock was set by more: an event */
 #define USERS 16u
 
+_Static_assert(FIGURES <= HISTORY_FIGURES, "a history has room for them");
+
 const char *refusal_name(enum refusal why)
 {
 	static const char *const names[REFUSALS] = { "memory", "attach", "protocol" };

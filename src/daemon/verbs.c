@@ -8,6 +8,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/kept_text.h"
 #include "base/size.h"
 #include "daemon/tenants/account.h"
 #include "daemon/ask.h"
@@ -422,9 +423,11 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		return false;
 	}
 	g->kind = driver->kind;
-	strcpy(g->libcuda, driver->libcuda);
-	strcpy(g->libnvml, driver->libnvml);
-	return true;
+	g->libcuda = kept_text(driver->libcuda);
+	g->libnvml = kept_text(driver->libnvml);
+	if (!g->libcuda || !g->libnvml)
+		refuse(ask, "no-driver", "no memory: ask again");
+	return g->libcuda && g->libnvml;
 }
 
 static bool fill_name(struct ask *ask, struct grant *g)

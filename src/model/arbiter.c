@@ -80,20 +80,31 @@ static void take_terms(struct arbiter *a, int i, const struct arbiter_terms *ter
 	busy_class(a->busy, (unsigned int)i, terms->class);
 }
 
-/* The one that has been free the longest: late edges of its last tenant are the least likely. */
-static int free_place(const struct arbiter *a)
+/*
+ * One that was used before, and has been free for so long that no edge of its last tenant is to come any more: so a
+ * device with few tenants keeps to a few places, and the memory of the others is never touched. Else one that nobody
+ * has had, or which has been free the longest.
+ */
+static int free_place(const struct arbiter *a, uint64_t now_ns)
 {
 	int best = NOBODY;
 
-	for (int i = 0; i < (int)ARBITER_TENANTS; i++)
-		if (!a->tenant[i].used && (best < 0 || a->tenant[i].left_ns < a->tenant[best].left_ns))
+	for (int i = 0; i < (int)ARBITER_TENANTS; i++) {
+		const struct tenant *t = &a->tenant[i];
+
+		if (t->used)
+			continue;
+		if (t->left_ns && t->left_ns + LATE_NS < now_ns)
+			return i;
+		if (best < 0 || t->left_ns < a->tenant[best].left_ns)
 			best = i;
+	}
 	return best;
 }
 
 int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t now_ns)
 {
-	int i = free_place(a);
+	int i = free_place(a, now_ns);
 	struct tenant *t;
 
 	if (i < 0)

@@ -44,6 +44,7 @@
 #define ABSENT_NS (1 * MS) /* who is opened and does nothing for so long is asleep, for all we know */
 #define ABSENT_MOST 2u	   /* and is given twice as long each time, so many times */
 #define ABSENT_REST 25u	   /* and left alone for so many times as long */
+#define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
 #define INBOX 4096u
 #define NOBODY (-1)
 

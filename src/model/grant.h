@@ -46,8 +46,8 @@ struct grant {
 	uid_t uid; /* whose it is */
 	gid_t gid;
 	enum device_kind kind;
-	char libcuda[GRANT_PATH_BYTES]; /* the driver's libraries, absolute paths; nvml may be "" */
-	char libnvml[GRANT_PATH_BYTES];
+	const char *libcuda; /* the driver's libraries, absolute paths; nvml may be ""; kept_text() has them */
+	const char *libnvml;
 	pid_t runner_pid; /* the command that it was made for ends it; 0: it stays until it is deleted */
 	uint64_t runner_start; /* start time of that process */
 	int64_t created; /* seconds since 1970 */

@@ -1,51 +1,62 @@
-/* history.c: rings of means; see history.h. */
+/*
+ * history.c: rings of means; see history.h.
+ *
+ * A level's steps lie in chunks of HISTORY_CHUNK, each of which is allocated when it gets its first value. A chunk that is
+ * over and has the same values all through, as of a tenant that does nothing, keeps one step for all.
+ */
 #include "model/history.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define CHUNKS_MOST 25u
 
 struct sum {
 	double total;
 	unsigned int count;
 };
 
+struct chunk {
+	int64_t number; /* of all chunks that there ever are */
+	unsigned int rows; /* HISTORY_CHUNK; 1: that one stands for all */
+	uint16_t code[]; /* row by row, the figures of each together */
+};
+
 struct level {
 	int64_t now; /* the step that is being added up; -1: none yet */
 	struct sum *sum; /* by figure */
-	uint16_t *code; /* step by step, the figures of each together */
+	struct chunk *chunk[CHUNKS_MOST]; /* a ring; NULL: nothing in it */
+	unsigned int open; /* the one that was last written to */
 };
 
 struct history {
 	unsigned int figures;
 	struct level level[HISTORY_LEVELS];
+	struct sum sum[];
 };
 
+/* One chunk more than the steps need, for the oldest and the newest are parts. */
 static const struct {
-	unsigned int step_s, steps;
-} levels[HISTORY_LEVELS] = { { 1, 600 }, { 10, 1080 }, { 60, 1440 } };
+	unsigned int step_s, steps, chunks;
+} levels[HISTORY_LEVELS] = { { 1, 600, 11 }, { 10, 1080, 19 }, { 60, 1440, 25 } };
 
 struct history *history_new(unsigned int figures)
 {
-	size_t sums = HISTORY_LEVELS * figures * sizeof(struct sum), codes = 0;
-	struct history *h;
-	uint16_t *code;
+	struct history *h = calloc(1, sizeof(*h) + HISTORY_LEVELS * figures * sizeof(struct sum));
 
-	for (unsigned int i = 0; i < HISTORY_LEVELS; i++)
-		codes += (size_t)levels[i].steps * figures;
-	h = calloc(1, sizeof(*h) + sums + codes * sizeof(*code));
 	if (!h)
 		return NULL;
 	h->figures = figures;
-	code = (uint16_t *)((char *)(h + 1) + sums);
-	for (unsigned int i = 0; i < HISTORY_LEVELS; i++) {
-		h->level[i] = (struct level){ .now = -1, .sum = (struct sum *)(h + 1) + i * figures, .code = code };
-		code += (size_t)levels[i].steps * figures;
-	}
+	for (unsigned int i = 0; i < HISTORY_LEVELS; i++)
+		h->level[i] = (struct level){ .now = -1, .sum = h->sum + i * figures };
 	return h;
 }
 
 void history_free(struct history *h)
 {
+	for (unsigned int i = 0; h && i < HISTORY_LEVELS; i++)
+		for (unsigned int k = 0; k < CHUNKS_MOST; k++)
+			free(h->level[i].chunk[k]);
 	free(h);
 }
 
@@ -96,28 +107,89 @@ uint64_t history_decode(uint16_t code)
 	return shift > 53 ? HISTORY_NONE - 1 : (uint64_t)rest << shift;
 }
 
-static uint16_t *slot(const struct history *h, unsigned int level, int64_t step)
+/* Chunks. */
+
+/* The codes of a step, or NULL: there are none. */
+static const uint16_t *row_find(const struct history *h, unsigned int level, int64_t step)
 {
-	return h->level[level].code + (size_t)(step % levels[level].steps) * h->figures;
+	const struct chunk *c = h->level[level].chunk[step / HISTORY_CHUNK % levels[level].chunks];
+
+	if (!c || c->number != step / HISTORY_CHUNK)
+		return NULL;
+	return c->code + (c->rows == 1 ? 0 : step % HISTORY_CHUNK * h->figures);
+}
+
+static struct chunk *chunk_new(const struct history *h, int64_t number, unsigned int rows)
+{
+	struct chunk *c = calloc(1, sizeof(*c) + (size_t)rows * h->figures * sizeof(c->code[0]));
+
+	if (c)
+		*c = (struct chunk){ .number = number, .rows = rows };
+	return c;
+}
+
+/* Puts `c` into the ring, in the place of what was there. */
+static void chunk_put(struct level *l, unsigned int at, struct chunk *c)
+{
+	free(l->chunk[at]);
+	l->chunk[at] = c;
+}
+
+/* One that is over: a row for all, where all are the same. */
+static void chunk_shorten(const struct history *h, struct level *l, unsigned int at)
+{
+	struct chunk *c = l->chunk[at], *one;
+	size_t row = h->figures * sizeof(c->code[0]);
+
+	if (!c || c->rows == 1 || memcmp(c->code, c->code + h->figures, (HISTORY_CHUNK - 1) * row))
+		return;
+	one = chunk_new(h, c->number, 1);
+	if (!one)
+		return;
+	memcpy(one->code, c->code, row);
+	chunk_put(l, at, one);
+}
+
+/* The chunk of a step, to be written to; NULL: no memory. */
+static struct chunk *chunk_open(const struct history *h, unsigned int level, int64_t step)
+{
+	struct level *l = (struct level *)&h->level[level];
+	unsigned int at = (unsigned int)(step / HISTORY_CHUNK % levels[level].chunks);
+	struct chunk *c = l->chunk[at], *full;
+
+	if (at != l->open)
+		chunk_shorten(h, l, l->open);
+	l->open = at;
+	if (c && c->number == step / HISTORY_CHUNK && c->rows == HISTORY_CHUNK)
+		return c;
+	full = chunk_new(h, step / HISTORY_CHUNK, HISTORY_CHUNK);
+	for (unsigned int i = 0; full && c && c->number == full->number && i < HISTORY_CHUNK; i++)
+		memcpy(full->code + i * h->figures, c->code, h->figures * sizeof(c->code[0]));
+	chunk_put(l, at, full);
+	return full;
+}
+
+static void row_write(struct history *h, unsigned int level, int64_t step, const uint16_t *code)
+{
+	struct chunk *c = chunk_open(h, level, step);
+
+	if (c)
+		memcpy(c->code + step % HISTORY_CHUNK * h->figures, code, h->figures * sizeof(*code));
 }
 
 /* The step that was going on is over, and those up to `step` had nothing. */
 static void close_steps(struct history *h, unsigned int level, int64_t step)
 {
 	struct level *l = &h->level[level];
-	uint16_t *at = slot(h, level, l->now);
-	int64_t first = l->now + 1;
+	uint16_t code[HISTORY_FIGURES];
 
 	for (unsigned int i = 0; i < h->figures; i++) {
 		struct sum *s = &l->sum[i];
 
-		at[i] = history_encode(s->count ? (uint64_t)(s->total / s->count + 0.5) : HISTORY_NONE);
+		code[i] = history_encode(s->count ? (uint64_t)(s->total / s->count + 0.5) : HISTORY_NONE);
 		*s = (struct sum){ 0 };
 	}
-	if (step - first > levels[level].steps)
-		first = step - levels[level].steps;
-	for (; first <= step; first++)
-		memset(slot(h, level, first), 0, h->figures * sizeof(*at));
+	row_write(h, level, l->now, code);
 	l->now = step;
 }
 
@@ -149,8 +221,11 @@ static bool kept(const struct history *h, unsigned int level, int64_t step)
 void history_read(const struct history *h, unsigned int figure, unsigned int level, int64_t first, unsigned int count,
 		  uint64_t *ret)
 {
-	for (unsigned int i = 0; i < count; i++)
-		ret[i] = kept(h, level, first + i) ? history_decode(slot(h, level, first + i)[figure]) : HISTORY_NONE;
+	for (unsigned int i = 0; i < count; i++) {
+		const uint16_t *row = kept(h, level, first + i) ? row_find(h, level, first + i) : NULL;
+
+		ret[i] = row ? history_decode(row[figure]) : HISTORY_NONE;
+	}
 }
 
 int64_t history_now(const struct history *h, unsigned int level)
@@ -169,9 +244,10 @@ void history_save(const struct history *h, unsigned int level, int64_t chunk, ui
 {
 	for (unsigned int i = 0; i < HISTORY_CHUNK; i++) {
 		int64_t step = chunk * (int64_t)HISTORY_CHUNK + i;
+		const uint16_t *row = kept(h, level, step) ? row_find(h, level, step) : NULL;
 
 		for (unsigned int k = 0; k < h->figures; k++) {
-			uint16_t code = kept(h, level, step) ? slot(h, level, step)[k] : 0;
+			uint16_t code = row ? row[k] : 0;
 
 			*ret++ = (uint8_t)code;
 			*ret++ = (uint8_t)(code >> 8);
@@ -182,20 +258,21 @@ void history_save(const struct history *h, unsigned int level, int64_t chunk, ui
 void history_load(struct history *h, unsigned int level, int64_t chunk, const uint8_t *data)
 {
 	struct level *l = &h->level[level];
+	uint16_t code[HISTORY_FIGURES];
 
 	for (unsigned int i = 0; i < HISTORY_CHUNK; i++) {
 		int64_t step = chunk * (int64_t)HISTORY_CHUNK + i;
 		bool any = false;
 
-		for (unsigned int k = 0; k < h->figures; k++)
-			any |= data[2 * (i * h->figures + k)] || data[2 * (i * h->figures + k) + 1];
+		for (unsigned int k = 0; k < h->figures; k++, data += 2) {
+			code[k] = (uint16_t)(data[0] | data[1] << 8);
+			any |= code[k] != 0;
+		}
 		if (!any || step < l->now)
 			continue;
 		if (l->now < 0)
 			l->now = step;
 		close_steps(h, level, step + 1);
-		for (unsigned int k = 0; k < h->figures; k++)
-			slot(h, level, step)[k] = (uint16_t)(data[2 * (i * h->figures + k)] |
-							     data[2 * (i * h->figures + k) + 1] << 8);
+		row_write(h, level, step, code);
 	}
 }

@@ -124,6 +124,30 @@ static void test_keeping(void)
 	history_free(again);
 }
 
+/* What stays the same is kept in less, and is the same when it is read; a value that changes late is seen. */
+static void test_same(void)
+{
+	struct history *h = history_new(2);
+	uint64_t value[2] = { 77, 0 };
+	int bad = 0;
+
+	for (int64_t t = 0; t < 600; t++) {
+		value[1] = t == 299 ? 5 : 0;
+		history_add(h, T0 + t, value);
+	}
+	for (int64_t t = 1; t < 599; t++)
+		bad += at(h, 0, 0, T0 + t) != 77 || at(h, 1, 0, T0 + t) != (t == 299 ? 5 : 0);
+	is(bad, 0);
+	ok(at(h, 0, 0, T0 - 1) == HISTORY_NONE);
+	for (int64_t t = 600; t < 1210; t++)
+		history_add(h, T0 + t, value);
+	ok(at(h, 1, 0, T0 + 299) == HISTORY_NONE); /* the ring has come round */
+	is(at(h, 0, 0, T0 + 700), 77);
+	is(at(h, 0, 1, T0 + 290), 77);
+	is(at(h, 1, 1, T0 + 290), 1); /* 0.5 */
+	history_free(h);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -132,5 +156,6 @@ int main(void)
 	test_gaps();
 	test_levels();
 	test_keeping();
+	test_same();
 	return tap_end();
 }

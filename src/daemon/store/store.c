@@ -2,6 +2,7 @@
 #include "daemon/store/store.h"
 
 #include "base/cleanup.h"
+#include "base/kept_text.h"
 #include "daemon/store/db.h"
 #include "daemon/store/health.h"
 #include "daemon/store/steps.h"
@@ -263,6 +264,17 @@ static int read_shares(struct store *store, struct grant *g)
 	return r == SQLITE_DONE && g->share_count ? 0 : -1;
 }
 
+/* Without memory: none, as of a driver that has gone. */
+static const char *read_path(sqlite3_stmt *s, int column)
+{
+	char path[GRANT_PATH_BYTES];
+	const char *kept;
+
+	store_read_text(s, column, path, sizeof(path));
+	kept = kept_text(path);
+	return kept ? kept : "";
+}
+
 static void read_grant(sqlite3_stmt *s, struct grant *g)
 {
 	*g = (struct grant){
@@ -281,8 +293,8 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
 	store_read_text(s, 15, g->container.files, sizeof(g->container.files));
 	store_read_text(s, 1, g->name, sizeof(g->name));
-	store_read_text(s, 5, g->libcuda, sizeof(g->libcuda));
-	store_read_text(s, 6, g->libnvml, sizeof(g->libnvml));
+	g->libcuda = read_path(s, 5);
+	g->libnvml = read_path(s, 6);
 }
 
 int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])

@@ -39,8 +39,8 @@ struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, u
 		return NULL;
 	p->engine = e;
 	p->terms = *terms;
-	p->second = window_new(SECOND_SAMPLES, SAMPLE_NS);
-	p->minute = window_new(MINUTE_SAMPLES, 10 * SAMPLE_NS);
+	p->second = window_new(SECOND_SAMPLES, SAMPLE_NS - SAMPLE_SLACK_NS);
+	p->minute = window_new(MINUTE_SAMPLES, 10 * SAMPLE_NS - SAMPLE_SLACK_NS);
 	p->at = p->second && p->minute ? arbiter_join(e->arbiter, terms, now_ns) : -1;
 	if (p->at < 0) {
 		window_free(p->second);

@@ -201,6 +201,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 	cleanup_close(&tenant->bell_fd);
 	timer_free(tenant->retry);
 	timer_free(tenant->shrink);
+	event_log_deinit(&tenant->events);
 	device_watch_update(tenant->daemon);
 	free(tenant);
 }

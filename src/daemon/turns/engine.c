@@ -88,7 +88,7 @@ static void account(struct engine *e, uint64_t now_ns)
 			seat_sample(s, now_ns);
 	}
 	if (due)
-		e->sampled_ns = now_ns;
+		e->sampled_ns = now_ns - now_ns % SAMPLE_NS; /* all engines at the same moments */
 }
 
 uint64_t engine_run(struct engine *e, uint64_t now_ns)

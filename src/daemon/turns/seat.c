@@ -99,7 +99,7 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 
 	if (!s)
 		return NULL;
-	s->window = window_new(SEAT_SAMPLES, SEAT_SAMPLE_NS);
+	s->window = window_new(SEAT_SAMPLES, SEAT_SAMPLE_NS - SAMPLE_SLACK_NS);
 	if (!s->window) {
 		free(s);
 		return NULL;

@@ -61,6 +61,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 }
 
 #define SAMPLE_NS 100000000ull /* of a tenant's windows */
+#define SAMPLE_SLACK_NS 20000000ull /* by so much a sample may be nearer to the one before */
 
 /* seat.c */
 void seat_write_shares(const struct place *p, struct seat *s);

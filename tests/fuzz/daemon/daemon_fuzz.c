@@ -157,7 +157,7 @@ static void peer_drain(struct peer *peer)
 
 static void world_begin(void)
 {
-	static struct grant grant = { .name = "fuzz", .kind = DEVICE_SOFT, .share_count = 2 };
+	static struct grant grant = { .name = "fuzz", .kind = DEVICE_SOFT, .libcuda = "", .libnvml = "", .share_count = 2 };
 	char error[512];
 
 	grant.id = daemon_new_id(&daemon_under_test);
