@@ -36,7 +36,7 @@ struct daemon {
 	struct http_server *http; /* NULL: not served */
 	struct node_meter meter;
 	struct history_store *history; /* NULL: nothing is kept */
-	struct journal *journal; /* what happened; NULL: not yet there */
+	struct journal *journal;       /* what happened; NULL: not yet there */
 	struct machine machine;
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
@@ -47,19 +47,20 @@ struct daemon {
 	int control_fd;
 	bool control_given; /* the service manager's: it stays when we leave */
 	struct watch *control_watch;
-	int spare_fd; /* given up for a moment to refuse a connection when there are no descriptors left */
+	int spare_fd;	       /* given up for a moment to refuse a connection when there are no descriptors left */
 	struct health *health; /* devices of which there is something to say */
 	struct timer *health_save, *health_again, *drain; /* health.c, drain.c */
 	unsigned int health_again_ms;
 	struct faults *faults; /* faults.c */
 	struct quarantine_rule fault_rule;
+	struct sensors *sensors;	     /* what devices say of themselves */
 	struct device_watch *device_watches; /* device_watch.c */
-	struct timer *reap; /* looks for grants that have ended, and for the end of an idle meted */
-	struct ending *endings; /* of tenants at an operator's word */
-	struct timer *end; /* runs while there are any; NULL: none has been */
-	struct timer *sweep; /* runs while there are connections that have not said who they are */
-	uint64_t idle_exit_ns; /* 0: stays */
-	uint64_t idle_since_ns; /* 0: not idle */
+	struct timer *reap;		     /* looks for grants that have ended, and for the end of an idle meted */
+	struct ending *endings;		     /* of tenants at an operator's word */
+	struct timer *end;		     /* runs while there are any; NULL: none has been */
+	struct timer *sweep;		     /* runs while there are connections that have not said who they are */
+	uint64_t idle_exit_ns;		     /* 0: stays */
+	uint64_t idle_since_ns;		     /* 0: not idle */
 	uint64_t last_id;
 	struct upgrade *upgrade; /* under way; NULL: none */
 	struct timer *ask; /* after an upgrade: begins to ask the drivers, when those who wait have been answered */

@@ -16,6 +16,7 @@
 #include "daemon/http/http.h"
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
+#include "daemon/health/sensors.h"
 #include "daemon/journal.h"
 #include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
@@ -349,6 +350,7 @@ static void leave(struct daemon *daemon)
 		tenant_free(daemon->tenants, true);
 	telemetry_stop(daemon);
 	children_forget();
+	sensors_free(daemon);
 	worker_leave(daemon);
 	wall_leave();
 	arbitrate_stop();

@@ -2,10 +2,12 @@
  * metrics.c: one table of families; a family is a name, what it means, over what it goes, and a function for its value.
  */
 #include "daemon/metrics.h"
+#include "daemon/metrics_text.h"
 
 #include "daemon/tenants/account.h"
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
+#include "daemon/health/sensors.h"
 #include "daemon/journal.h"
 #include "daemon/state.h"
 #include "daemon/tenants/tenant.h"
@@ -19,7 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_RATIO };
+enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_RATIO }; /* seconds: six digits */
 
 /* What a value is of; what does not apply is NULL. */
 struct subject {
@@ -112,6 +114,24 @@ VALUE(device_cores, daemon_promised_ppm(s->daemon, s->device->uuid, NULL) / 1e6)
 VALUE_IF(device_time_used, s->device_meter, s->device_meter->meter.time_ns[METER_USED] / 1e9)
 VALUE_IF(device_time_asked, s->device_meter, s->device_meter->meter.time_ns[METER_ASKED] / 1e9)
 VALUE_IF(device_time_waited, s->device_meter, s->device_meter->meter.time_ns[METER_WAITED] / 1e9)
+static bool sensor(const struct subject *s, enum sensor which, double unit, double *ret)
+{
+	unsigned int value;
+	bool known = sensors_get(s->daemon, s->device->uuid, which, &value);
+
+	*ret = known ? value * unit : 0;
+	return known;
+}
+
+#define SENSOR(name, which, unit)                                                                                      \
+	static bool name(const struct subject *s, double *ret)                                                         \
+	{                                                                                                              \
+		return sensor(s, which, unit, ret);                                                                    \
+	}
+
+SENSOR(device_power, SENSOR_POWER_MW, 1e-3)
+SENSOR(device_temperature, SENSOR_TEMPERATURE_C, 1)
+SENSOR(device_utilisation, SENSOR_UTILISATION_PCT, 1e-2)
 VALUE(device_faults, state_device_faults(s->daemon, s->device->uuid))
 
 static const struct family of_device[] = {
@@ -130,6 +150,13 @@ static const struct family of_device[] = {
 	{ "mete_device_compute_waited_seconds_total",
 	  "The sum over tenants of the time in which they had work waiting and no turn.", true, UNIT_SECONDS,
 	  device_time_waited },
+	{ "mete_device_power_watts", "What the device draws; absent where it does not say.", false, UNIT_SECONDS,
+	  device_power },
+	{ "mete_device_temperature_celsius", "The temperature of the device; absent where it does not say.", false,
+	  UNIT_COUNT, device_temperature },
+	{ "mete_device_utilisation_ratio",
+	  "The part of the last moments in which the device was at work, as its driver has it.", false, UNIT_RATIO,
+	  device_utilisation },
 	{ "mete_device_faults_total", "Errors that the device has reported.", true, UNIT_COUNT, device_faults },
 };
 
@@ -182,17 +209,16 @@ static const struct family of_share[] = {
 
 /* Writing. */
 
-static void head(FILE *out, const char *name, const char *help, bool counter)
+void metrics_head(FILE *out, const char *name, const char *help, bool counter)
 {
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, counter ? "counter" : "gauge");
 }
 
-/* The text of a label: quotes, backslashes and line ends are written by the format's rules. */
-static const char *label(const char *text, char out[2 * DEVICE_NAME_BYTES])
+const char *metrics_label(const char *text, char out[METRICS_LABEL_BYTES])
 {
 	char *to = out;
 
-	for (; *text && to < out + 2 * DEVICE_NAME_BYTES - 3; text++) {
+	for (; *text && to < out + METRICS_LABEL_BYTES - 3; text++) {
 		if (*text == '"' || *text == '\\')
 			*to++ = '\\';
 		*to++ = *text < ' ' || *text > '~' ? '?' : *text;
@@ -203,9 +229,9 @@ static const char *label(const char *text, char out[2 * DEVICE_NAME_BYTES])
 
 static void number(FILE *out, enum unit unit, double value)
 {
-	static const char *const form[] = { [UNIT_COUNT] = " %.0f\n",
-					    [UNIT_SECONDS] = " %.6f\n",
-					    [UNIT_RATIO] = " %g\n" };
+	static const char *const form[] = {
+		[UNIT_COUNT] = " %.0f\n", [UNIT_SECONDS] = " %.6f\n", [UNIT_RATIO] = " %g\n"
+	};
 
 	fprintf(out, form[unit], value);
 }
@@ -215,19 +241,20 @@ static void write_node(FILE *out, struct daemon *daemon)
 	struct subject s = { .daemon = daemon };
 	double value;
 
-	head(out, "mete_build_info", "The version of meted; always 1.", false);
+	metrics_head(out, "mete_build_info", "The version of meted; always 1.", false);
 	fprintf(out, "mete_build_info{version=\"%s\"} 1\n", daemon_version());
 	for (size_t i = 0; i < COUNT(of_node); i++) {
 		of_node[i].value(&s, &value);
-		head(out, of_node[i].name, of_node[i].help, of_node[i].counter);
+		metrics_head(out, of_node[i].name, of_node[i].help, of_node[i].counter);
 		fputs(of_node[i].name, out);
 		number(out, of_node[i].unit, value);
 	}
-	head(out, "mete_events_total", "Events by kind; those of all that repeats are counted.", true);
+	metrics_head(out, "mete_events_total", "Events by kind; those of all that repeats are counted.", true);
 	for (int i = 0; i < JOURNAL_KINDS; i++)
 		fprintf(out, "mete_events_total{kind=\"%s\"} %llu\n", journal_kind_name((enum journal_kind)i),
 			(unsigned long long)journal_count(daemon->journal, (enum journal_kind)i));
-	head(out, "mete_requests_refused_total", "Requests on the control socket that were refused, by reason.", true);
+	metrics_head(out, "mete_requests_refused_total", "Requests on the control socket that were refused, by reason.",
+		     true);
 	for (unsigned int i = 0; i < daemon->meter.code_count; i++)
 		fprintf(out, "mete_requests_refused_total{reason=\"%s\"} %llu\n", daemon->meter.refused[i].code,
 			(unsigned long long)daemon->meter.refused[i].count);
@@ -235,17 +262,17 @@ static void write_node(FILE *out, struct daemon *daemon)
 
 static void write_device_words(FILE *out, struct daemon *daemon)
 {
-	char uuid[DEVICE_UUID_TEXT], name[2 * DEVICE_NAME_BYTES];
+	char uuid[DEVICE_UUID_TEXT], name[METRICS_LABEL_BYTES];
 
-	head(out, "mete_device_info", "What the device is; always 1.", false);
+	metrics_head(out, "mete_device_info", "What the device is; always 1.", false);
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 		const struct device *d = &daemon->machine.device[i];
 
 		fprintf(out, "mete_device_info{device=\"%u\",uuid=\"%s\",name=\"%s\",driver=\"%s\"} 1\n", d->index,
-			device_uuid_format(d->uuid, uuid), label(d->name, name), device_kind_name(d->kind));
+			device_uuid_format(d->uuid, uuid), metrics_label(d->name, name), device_kind_name(d->kind));
 	}
-	head(out, "mete_device_state", "The state that the device is in: active, cordoned, draining or lost; always 1.",
-	     false);
+	metrics_head(out, "mete_device_state",
+		     "The state that the device is in: active, cordoned, draining or lost; always 1.", false);
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 		const struct device *d = &daemon->machine.device[i];
 
@@ -270,7 +297,7 @@ static void write_devices(FILE *out, struct daemon *daemon)
 					 .held_bytes = daemon_held_bytes(daemon, d->uuid) };
 	}
 	for (size_t k = 0; k < COUNT(of_device); k++) {
-		head(out, of_device[k].name, of_device[k].help, of_device[k].counter);
+		metrics_head(out, of_device[k].name, of_device[k].help, of_device[k].counter);
 		for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 			if (!of_device[k].value(&s[i], &value))
 				continue;
@@ -283,25 +310,57 @@ static void write_devices(FILE *out, struct daemon *daemon)
 
 static void write_tenant_words(FILE *out, struct daemon *daemon)
 {
-	char user[GRANT_NAME_BYTES], text[2 * DEVICE_NAME_BYTES];
+	char user[GRANT_NAME_BYTES], text[METRICS_LABEL_BYTES];
 
-	head(out, "mete_tenant_info", "Whose the grant is and how it is served; always 1.", false);
+	metrics_head(out, "mete_tenant_info", "Whose the grant is and how it is served; always 1.", false);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		fprintf(out,
 			"mete_tenant_info{tenant=\"%s\",user=\"%s\",driver=\"%s\",class=\"%s\","
 			"walled=\"%s\"} 1\n",
-			t->grant.name, label(telemetry_user(t->grant.uid, user), text),
-			device_kind_name(t->grant.kind),
-			policy_class_name(t->grant.share[0].compute.terms.class), t->grant.wall ? "true" : "false");
-	head(out, "mete_tenant_state", "The state of the tenant: running, frozen, quarantined or waiting; always 1.",
-	     false);
+			t->grant.name, metrics_label(telemetry_user(t->grant.uid, user), text),
+			device_kind_name(t->grant.kind), policy_class_name(t->grant.share[0].compute.terms.class),
+			t->grant.wall ? "true" : "false");
+	metrics_head(out, "mete_tenant_state",
+		     "The state of the tenant: running, frozen, quarantined or waiting; always 1.", false);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		fprintf(out, "mete_tenant_state{tenant=\"%s\",state=\"%s\"} 1\n", t->grant.name, state_tenant(t));
-	head(out, "mete_tenant_refusals_total", "What it was refused, by reason: memory, attach or protocol.", true);
+	metrics_head(out, "mete_tenant_refusals_total", "What it was refused, by reason: memory, attach or protocol.",
+		     true);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < REFUSALS; i++)
 			fprintf(out, "mete_tenant_refusals_total{tenant=\"%s\",reason=\"%s\"} %llu\n", t->grant.name,
 				refusal_name((enum refusal)i), (unsigned long long)t->telemetry->refused[i]);
+}
+
+/* A line for each way that the tenant's programs have come; none for those that never did. */
+static void write_remote(FILE *out, struct daemon *daemon)
+{
+	static const struct {
+		const char *name, *help;
+		int count; /* -1: the sessions that there are */
+	} families[] = {
+		{ "mete_tenant_remote_sessions", "Programs that are connected through a worker.", -1 },
+		{ "mete_tenant_remote_calls_total", "Requests that its workers have received.", WORKER_RECEIVED_CALLS },
+		{ "mete_tenant_remote_received_bytes_total",
+		  "Bytes that its workers have received, with what calls carry.", WORKER_RECEIVED_BYTES },
+		{ "mete_tenant_remote_sent_bytes_total", "Bytes that its workers have sent, with what calls carry.",
+		  WORKER_SENT_BYTES },
+	};
+
+	for (size_t k = 0; k < COUNT(families); k++) {
+		metrics_head(out, families[k].name, families[k].help, families[k].count >= 0);
+		for (struct tenant *t = daemon->tenants; t; t = t->next)
+			for (unsigned int way = 0; t->telemetry && way < TRAFFIC_WAYS; way++) {
+				const uint64_t *count = t->telemetry->remote[way];
+				unsigned int n = traffic_sessions(daemon, t->grant.id, (enum traffic_way)way);
+
+				if (n || count[WORKER_RECEIVED_CALLS])
+					fprintf(out, "%s{tenant=\"%s\",way=\"%s\"} %llu\n", families[k].name,
+						t->grant.name, traffic_way_name((enum traffic_way)way),
+						families[k].count < 0 ? n
+								      : (unsigned long long)count[families[k].count]);
+			}
+	}
 }
 
 static void write_tenants(FILE *out, struct daemon *daemon)
@@ -309,8 +368,9 @@ static void write_tenants(FILE *out, struct daemon *daemon)
 	double value;
 
 	write_tenant_words(out, daemon);
+	write_remote(out, daemon);
 	for (size_t k = 0; k < COUNT(of_tenant); k++) {
-		head(out, of_tenant[k].name, of_tenant[k].help, of_tenant[k].counter);
+		metrics_head(out, of_tenant[k].name, of_tenant[k].help, of_tenant[k].counter);
 		for (struct tenant *t = daemon->tenants; t; t = t->next) {
 			struct subject s = { .daemon = daemon, .tenant = t };
 
@@ -321,10 +381,12 @@ static void write_tenants(FILE *out, struct daemon *daemon)
 		}
 	}
 	for (size_t k = 0; k < COUNT(of_share); k++) {
-		head(out, of_share[k].name, of_share[k].help, of_share[k].counter);
+		metrics_head(out, of_share[k].name, of_share[k].help, of_share[k].counter);
 		for (struct tenant *t = daemon->tenants; t; t = t->next)
 			for (unsigned int i = 0; i < t->grant.share_count; i++) {
-				struct subject s = { .daemon = daemon, .tenant = t, .share = &t->grant.share[i],
+				struct subject s = { .daemon = daemon,
+						     .tenant = t,
+						     .share = &t->grant.share[i],
 						     .meter = t->telemetry ? &t->telemetry->share[i] : NULL };
 
 				if (!of_share[k].value(&s, &value))
@@ -336,91 +398,6 @@ static void write_tenants(FILE *out, struct daemon *daemon)
 	}
 }
 
-/*
- * Names of NVIDIA's exporter, as its documentation has them. A device that is shared has a line for each tenant with
- * the tenant's own figures, so that sums over a device are the device's; one without tenants has a line of its own.
- */
-
-#define MIB 1048576.0
-
-struct dcgm {
-	const char *name, *help;
-	double (*value)(const struct device *d, struct tenant *t, unsigned int share);
-};
-
-static double dcgm_share(struct tenant *t, unsigned int share)
-{
-	struct engine_reading r;
-
-	return t && arbitrate_read(t, share, WIRE_COMPUTE, &r) && r.share_10s > 0 ? r.share_10s : 0;
-}
-
-static double dcgm_fb_used(const struct device *d, struct tenant *t, unsigned int share)
-{
-	(void)d;
-	return t ? (double)(account_tenant_held(t, share) * WIRE_UNIT_BYTES) / MIB : 0;
-}
-
-static double dcgm_fb_free(const struct device *d, struct tenant *t, unsigned int share)
-{
-	double quota = t ? (double)(t->grant.share[share].ledger.quota_units * WIRE_UNIT_BYTES) / MIB
-			 : (double)d->total_bytes / MIB;
-
-	return quota - dcgm_fb_used(d, t, share);
-}
-
-static double dcgm_util(const struct device *d, struct tenant *t, unsigned int share)
-{
-	(void)d;
-	return dcgm_share(t, share) * 100;
-}
-
-static double dcgm_active(const struct device *d, struct tenant *t, unsigned int share)
-{
-	(void)d;
-	return dcgm_share(t, share);
-}
-
-static const struct dcgm dcgm[] = {
-	{ "DCGM_FI_DEV_FB_USED", "Framebuffer memory that is held (in MiB).", dcgm_fb_used },
-	{ "DCGM_FI_DEV_FB_FREE", "Framebuffer memory that may still be held (in MiB).", dcgm_fb_free },
-	{ "DCGM_FI_DEV_GPU_UTIL", "The part of the device's time over the last 10 s (in %).", dcgm_util },
-	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "The same as a ratio.", dcgm_active },
-};
-
-static void write_dcgm_line(FILE *out, const struct dcgm *m, const struct device *d, struct tenant *t,
-			    unsigned int share)
-{
-	char uuid[DEVICE_UUID_TEXT], name[2 * DEVICE_NAME_BYTES];
-
-	fprintf(out, "%s{gpu=\"%u\",UUID=\"%s\",device=\"%s%u\",modelName=\"%s\",Hostname=\"%s\"", m->name, d->index,
-		device_uuid_format(d->uuid, uuid), d->kind == DEVICE_NVIDIA ? "nvidia" : "soft", d->index,
-		label(d->name, name), state_node());
-	if (t)
-		fprintf(out, ",tenant=\"%s\"", t->grant.name);
-	fprintf(out, "} %g\n", m->value(d, t, share));
-}
-
-static void write_dcgm(FILE *out, struct daemon *daemon)
-{
-	for (size_t k = 0; k < COUNT(dcgm); k++) {
-		head(out, dcgm[k].name, dcgm[k].help, false);
-		for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
-			const struct device *d = &daemon->machine.device[i];
-			unsigned int lines = 0;
-
-			for (struct tenant *t = daemon->tenants; t; t = t->next)
-				for (unsigned int n = 0; n < t->grant.share_count; n++)
-					if (!memcmp(t->grant.share[n].device.uuid, d->uuid, DEVICE_UUID_BYTES)) {
-						write_dcgm_line(out, &dcgm[k], d, t, n);
-						lines++;
-					}
-			if (!lines)
-				write_dcgm_line(out, &dcgm[k], d, NULL, 0);
-		}
-	}
-}
-
 char *metrics_text(struct daemon *daemon, enum metrics_names names, size_t *ret_bytes)
 {
 	char *text = NULL;
@@ -428,9 +405,10 @@ char *metrics_text(struct daemon *daemon, enum metrics_names names, size_t *ret_
 
 	if (!out)
 		return NULL;
+	machine_keep_fresh(daemon);
 	telemetry_read(daemon);
 	if (names == METRICS_DCGM) {
-		write_dcgm(out, daemon);
+		metrics_write_dcgm(out, daemon);
 	} else {
 		write_node(out, daemon);
 		write_devices(out, daemon);

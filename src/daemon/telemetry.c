@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -83,8 +84,20 @@ static void read_share(struct daemon *daemon, struct tenant *t, unsigned int i)
 		d->meter.time_ns[k] += m->time_ns[k] - before[k];
 }
 
+/* What went through workers since. */
+static void read_remote(struct daemon *daemon)
+{
+	for (struct worker *w = daemon->workers; w; w = w->next) {
+		struct tenant *t = w->state == WORKER_BUSY ? tenant_find_id(daemon, w->grant_id) : NULL;
+
+		if (t && t->telemetry)
+			traffic_take(w, t->telemetry);
+	}
+}
+
 void telemetry_read(struct daemon *daemon)
 {
+	read_remote(daemon);
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
 			read_share(daemon, t, i);

@@ -11,9 +11,11 @@
 #pragma once
 
 #include "daemon/loop.h"
+#include "daemon/workers/traffic.h"
 #include "model/device.h"
 #include "model/grant.h"
 #include "model/history.h"
+#include "wire/worker.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,17 +38,18 @@ enum refusal {
 };
 
 struct meter {
-	uint64_t time_ns[METER_TIMES]; /* totals */
-	uint64_t last_ns[METER_TIMES]; /* what the arbiter said when they were last added to */
+	uint64_t time_ns[METER_TIMES];	/* totals */
+	uint64_t last_ns[METER_TIMES];	/* what the arbiter said when they were last added to */
 	uint64_t drawn_ns[METER_TIMES]; /* the totals when the history was last written */
-	struct history *history; /* NULL: no memory */
+	struct history *history;	/* NULL: no memory */
 };
 
 /* Of a tenant. */
 struct telemetry {
 	struct meter share[WIRE_MAX_DEVICES];
 	uint64_t refused[REFUSALS];
-	int64_t last_active; /* seconds since 1970 when it last had a process; 0: never */
+	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS]; /* of its clients that come through workers */
+	int64_t last_active;			      /* seconds since 1970 when it last had a process; 0: never */
 };
 
 /* Of a device; also of one whose tenants have all gone. */
@@ -61,8 +64,8 @@ struct device_meter {
 /* Of the node. */
 struct node_meter {
 	struct timer *tick;
-	int64_t offset_ns; /* of the wall clock to the monotonic one */
-	int64_t started; /* seconds since 1970 */
+	int64_t offset_ns;  /* of the wall clock to the monotonic one */
+	int64_t started;    /* seconds since 1970 */
 	uint64_t ticked_ns; /* the last time, by the monotonic clock */
 	struct device_meter device[TELEMETRY_DEVICES];
 	unsigned int device_count;

@@ -1,8 +1,8 @@
 /*
  * history.c: rings of means; see history.h.
  *
- * A level's steps lie in chunks of HISTORY_CHUNK, each of which is allocated when it gets its first value. A chunk that is
- * over and has the same values all through, as of a tenant that does nothing, keeps one step for all.
+ * A level's steps lie in chunks of HISTORY_CHUNK, each of which is allocated when it gets its first value. A chunk that
+ * is over and has the same values all through, as of a tenant that does nothing, keeps one step for all.
  */
 #include "model/history.h"
 
@@ -17,16 +17,16 @@ struct sum {
 };
 
 struct chunk {
-	int64_t number; /* of all chunks that there ever are */
+	int64_t number;	   /* of all chunks that there ever are */
 	unsigned int rows; /* HISTORY_CHUNK; 1: that one stands for all */
-	uint16_t code[]; /* row by row, the figures of each together */
+	uint16_t code[];   /* row by row, the figures of each together */
 };
 
 struct level {
-	int64_t now; /* the step that is being added up; -1: none yet */
-	struct sum *sum; /* by figure */
+	int64_t now;			  /* the step that is being added up; -1: none yet */
+	struct sum *sum;		  /* by figure */
 	struct chunk *chunk[CHUNKS_MOST]; /* a ring; NULL: nothing in it */
-	unsigned int open; /* the one that was last written to */
+	unsigned int open;		  /* the one that was last written to */
 };
 
 struct history {

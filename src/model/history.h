@@ -3,8 +3,8 @@
  * 10 s for 3 hours, of 1 minute for a day.
  *
  * Pure: time comes in as seconds of any clock that does not go back. A figure is kept in 16 bits, with 11 significant
- * ones: below 2048 exact, above to 0.05 %. A moment without a sample has none. 33 KB for five figures that change all the
- * time, 3 KB for those that stay.
+ * ones: below 2048 exact, above to 0.05 %. A moment without a sample has none. 33 KB for five figures that change all
+ * the time, 3 KB for those that stay.
  */
 #pragma once
 

@@ -10,15 +10,21 @@
  *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
  *   meted:  CONNECTED with one
  *
+ * Counts of what goes through a worker lie in a file that both map (struct worker_traffic, WORKER_TRAFFIC_FD, beside
+ * the worker's socket): they outlive either side. A worker that got none counts for nobody.
+ *
  * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define WORKER_VERSION 1u
 #define WORKER_CONTROL_FD 3
 #define WORKER_LISTEN_FD 4
+#define WORKER_TRAFFIC_FD 5
+#define WORKER_TRAFFIC_MAGIC 0x7466666172746d65u
 #define WORKER_SOCKET "fd:3" /* METE_SOCKET of the shim in a worker: CONNECT by that descriptor */
 
 enum worker_word_type {
@@ -36,4 +42,21 @@ struct worker_word {
 	uint64_t grant_id;
 	char grant[64];
 	char text[256]; /* READY: what went wrong, one line */
+};
+
+/* As the worker sees it: received is what its client has sent. Messages, and bytes of messages and of what they carry.
+ */
+enum worker_count {
+	WORKER_RECEIVED_CALLS,
+	WORKER_RECEIVED_BYTES,
+	WORKER_SENT_BYTES,
+	WORKER_COUNTS,
+};
+
+struct worker_traffic {
+	uint64_t magic;		  /* written by meted before the worker is started */
+	_Atomic uint32_t relayed; /* 1: the client is a relay; written by the worker */
+	uint32_t unused;
+	_Atomic uint64_t count[WORKER_COUNTS]; /* only grow; written by the worker, one thread at a time */
+	uint64_t taken[WORKER_COUNTS];	       /* so much of it is in the tenant's totals; meted's own */
 };

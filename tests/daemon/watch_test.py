@@ -17,6 +17,13 @@ class Watcher:
         self.text = b""
 
     def line(self, seconds=30):
+        """The next one; not what devices say of themselves every few seconds."""
+        while True:
+            said = self.any_line(seconds)
+            if not said or not {"power_mw", "temperature_c", "utilisation_pct"} & set(said):
+                return said
+
+    def any_line(self, seconds):
         end = time.monotonic() + seconds
         while b"\n" not in self.text:
             if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:

@@ -1,10 +1,10 @@
 /*
  * wall_client.c: a client of a wall without a driver's table: connects, pings, and stays for as long as its input.
  *
- *   wall_client SOCKET
+ *   wall_client SOCKET [relayed]      as a program; or as a relay
  *
- * Writes one line: "STATUS MILLISECONDS GRANT" or "STATUS MILLISECONDS TEXT" (-1: nobody answered), and for each line that it
- * reads: "p": "RESULT MICROSECONDS" of a ping (RESULT -1: the worker is gone).
+ * Writes one line: "STATUS MILLISECONDS GRANT" or "STATUS MILLISECONDS TEXT" (-1: nobody answered), and for each line
+ * that it reads: "p": "RESULT MICROSECONDS" of a ping (RESULT -1: the worker is gone).
  */
 #include "cuda_remote.h"
 #include "wire/call.h"
@@ -57,8 +57,9 @@ int main(int argc, char **argv)
 	char line[64];
 	int r;
 
-	if (argc != 2)
+	if (argc != 2 && argc != 3)
 		return 2;
+	hello.flags = argc == 3 ? WALL_RELAYED : 0;
 	r = wall_connect(&wall, argv[1], &hello, 20000);
 	if (!r && ask(&wall, CALL_PING))
 		r = -1;

@@ -7,6 +7,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/health/probe.h"
+#include "daemon/health/sensors.h"
 #include "daemon/tenants/tenant.h"
 
 #include <jansson.h>
@@ -58,8 +59,7 @@ static const struct device *device_of(struct daemon *daemon, enum device_kind ki
 static void take_line(struct device_watch *w)
 {
 	json_t *said = json_loads(w->line, 0, NULL), *xid = json_object_get(said, "xid");
-	const struct device *d =
-		device_of(w->daemon, w->kind, json_string_value(json_object_get(said, "uuid")));
+	const struct device *d = device_of(w->daemon, w->kind, json_string_value(json_object_get(said, "uuid")));
 
 	if (json_is_integer(xid) && d)
 		faults_xid(w->daemon, d, (uint32_t)json_integer_value(xid),
@@ -68,6 +68,8 @@ static void take_line(struct device_watch *w)
 		machine_refresh(w->daemon, NULL, w->daemon);
 	else if (json_object_get(said, "watching"))
 		w->again_ms = AGAIN_MS;
+	else if (d)
+		sensors_take(w->daemon, d->uuid, said);
 	json_decref(said);
 }
 

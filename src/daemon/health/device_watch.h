@@ -3,8 +3,9 @@
  *
  * NVML tells of errors as they happen, to a process that has it open and waits. As with probe.h that process is not
  * meted but a child, `meted --watch LIBNVML LOG`, one for each kind of device that somebody has a grant on. It prints a
- * JSON object a line, ends with meted, and is started again when it ends by itself. LOG is the kernel's log, in which
- * the driver says which process an error is about (on Linux /dev/kmsg; the software device has a file of its own).
+ * JSON object a line (an error, or every few seconds what sensors.h has), ends with meted, and is started again when it
+ * ends by itself. LOG is the kernel's log, in which the driver says which process an error is about (on Linux
+ * /dev/kmsg; the software device has a file of its own).
  */
 #pragma once
 

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "daemon/health/device_watch.h"
+#include "daemon/health/sensors.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,11 +25,12 @@
 
 #define DEVICES 64u
 #define NOTES 32u
-#define NOTE_NS 5000000000u /* so long a line and an event are of one error */
+#define NOTE_NS 5000000000u  /* so long a line and an event are of one error */
 #define ALONE_NS 1000000000u /* after this a line stands for itself */
 #define LAG_NS 20000000u     /* the kernel's log may be behind the event */
 #define WAIT_MS 1000u
 #define AGAIN_MS 2000u
+#define SENSE_NS 10000000000u
 #define XID_EVENT 0x8ull /* nvmlEventTypeXidCriticalError */
 #define TIMEOUT 10	 /* NVML_ERROR_TIMEOUT */
 
@@ -73,6 +75,8 @@ struct note {
 };
 
 static struct nvml nvml;
+static struct sensor_calls sensors;
+static uint64_t sensed_ns; /* 0: not yet */
 static void *set;
 static struct watched watched[DEVICES];
 static unsigned int watched_count;
@@ -105,6 +109,7 @@ static bool resolve(void *library)
 		if (!*wanted[i].to)
 			return false;
 	}
+	sensor_calls_find(library, &sensors);
 	return true;
 }
 
@@ -136,9 +141,8 @@ static struct note *note_find(unsigned int device, unsigned long long xid, bool 
 
 static void note_add(unsigned int device, unsigned long long xid, int pid, bool told)
 {
-	notes[notes_next++ % NOTES] = (struct note){
-		.at_ns = clock_now_ns(), .device = device, .xid = xid, .pid = pid, .told = told
-	};
+	notes[notes_next++ % NOTES] =
+		(struct note){ .at_ns = clock_now_ns(), .device = device, .xid = xid, .pid = pid, .told = told };
 }
 
 static void take_line(const char *line)
@@ -270,6 +274,7 @@ static bool begin(void)
 	char line[64];
 
 	watched_count = 0;
+	sensed_ns = 0;
 	if (nvml.init())
 		return false;
 	if (nvml.count(&count) || nvml.set_create(&set)) {
@@ -294,6 +299,29 @@ static bool listened_to(void)
 	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLERR | POLLHUP));
 }
 
+/* What the devices say of themselves, a line for each that says anything. */
+static void tell_sensors(void)
+{
+	struct sensor_reading reading;
+
+	if (sensed_ns && clock_now_ns() - sensed_ns < SENSE_NS)
+		return;
+	sensed_ns = clock_now_ns();
+	for (unsigned int i = 0; i < watched_count; i++) {
+		char line[256];
+		int n = snprintf(line, sizeof(line), "{\"uuid\":\"%s\"", watched[i].uuid);
+
+		if (!sensors_read(&sensors, watched[i].handle, &reading))
+			continue;
+		for (unsigned int k = 0; k < SENSORS; k++)
+			if (reading.known[k])
+				n += snprintf(line + n, sizeof(line) - (size_t)n, ",\"%s\":%u",
+					      sensor_key((enum sensor)k), reading.value[k]);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
+		say(line, (size_t)n);
+	}
+}
+
 /* Until NVML says that it cannot go on. */
 static void listen_on(void)
 {
@@ -301,6 +329,7 @@ static void listen_on(void)
 	int r = 0;
 
 	while ((!r || r == TIMEOUT) && listened_to()) {
+		tell_sensors();
 		memset(&e, 0, sizeof(e));
 		r = nvml.wait(set, &e, WAIT_MS);
 		if (!r && e.type & XID_EVENT)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
+#include "daemon/health/sensors.h"
 #include "daemon/log.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define PROBE_MS 10000
+#define STALE_NS 30000000000ull
 #define OUTPUT_BYTES 65536u
 
 extern char **environ;
@@ -59,8 +61,9 @@ static void copy(char *to, size_t size, const char *from)
 
 /* Results. */
 
-static bool add_device(struct machine *machine, const struct driver *driver, json_t *json)
+static bool add_device(struct daemon *daemon, const struct driver *driver, json_t *json)
 {
+	struct machine *machine = &daemon->machine;
 	struct device *d = &machine->device[machine->device_count];
 	const char *uuid = json_string_value(json_object_get(json, "uuid"));
 	json_t *used = json_object_get(json, "used_bytes");
@@ -78,6 +81,7 @@ static bool add_device(struct machine *machine, const struct driver *driver, jso
 	copy(d->name, sizeof(d->name), json_string_value(json_object_get(json, "name")));
 	if (device_uuid_parse(uuid, d->uuid) || !d->total_bytes)
 		return false;
+	sensors_take(daemon, d->uuid, json);
 	machine->device_count++;
 	return true;
 }
@@ -92,7 +96,7 @@ static void remove_devices(struct machine *machine, enum device_kind kind)
 	machine->device_count = kept;
 }
 
-static void take_result(struct machine *machine, struct driver *driver, json_t *json)
+static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
 {
 	json_t *devices = json_object_get(json, "devices"), *device;
 	unsigned int count = 0;
@@ -105,7 +109,7 @@ static void take_result(struct machine *machine, struct driver *driver, json_t *
 		status(driver, "%s", json_string_value(json_object_get(json, "error")));
 		return;
 	}
-	json_array_foreach(devices, i, device) count += add_device(machine, driver, device);
+	json_array_foreach(devices, i, device) count += add_device(daemon, driver, device);
 	driver->usable = count > 0;
 	if (count)
 		status(driver, "%u device%s", count, count == 1 ? "" : "s");
@@ -156,7 +160,7 @@ static void evaluate(struct probe *probe)
 	else if (!json)
 		status(driver, "the driver's answer cannot be read: %s", why.text);
 	else
-		take_result(machine, driver, json);
+		take_result(probe->daemon, driver, json);
 	if (json && !json_object_get(json, "error") && !probe->daemon->stopping)
 		judge_health(probe, json, old, old_count);
 	json_decref(json);
@@ -413,6 +417,12 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 	if (!daemon->machine.running)
 		answer_waiting(daemon);
 	return r;
+}
+
+void machine_keep_fresh(struct daemon *daemon)
+{
+	if (!daemon->machine.running && clock_now_ns() - daemon->machine.asked_ns > STALE_NS)
+		machine_refresh(daemon, NULL, daemon);
 }
 
 void machine_forget(struct daemon *daemon, const void *owner)

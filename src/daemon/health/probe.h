@@ -22,7 +22,7 @@ struct probe;
 
 struct driver {
 	enum device_kind kind;
-	bool usable; /* it has devices */
+	bool usable;			/* it has devices */
 	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
@@ -42,7 +42,7 @@ struct machine {
 	struct device device[MACHINE_MAX_DEVICES];
 	unsigned int device_count;
 	unsigned int running; /* probes */
-	uint64_t asked_ns; /* when the drivers last answered; 0: not yet */
+	uint64_t asked_ns;    /* when the drivers last answered; 0: not yet */
 	struct probe *probes;
 	struct machine_wait *waiting;
 };
@@ -51,6 +51,9 @@ typedef void (*machine_fn)(void *owner);
 
 /* Asks all drivers again and calls `fn` when they have answered; joins a question that is on its way. */
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
+
+/* Asks them in the background when they have not been asked for half a minute: for what shows their figures. */
+void machine_keep_fresh(struct daemon *daemon);
 
 /* `owner` no longer waits. */
 void machine_forget(struct daemon *daemon, const void *owner);

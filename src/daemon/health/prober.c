@@ -6,6 +6,7 @@
  * (MIG) are not listed one by one.
  */
 #include "daemon/health/probe.h"
+#include "daemon/health/sensors.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -40,6 +41,7 @@ struct nvml {
 	int (*memory_v2)(void *, struct nvml_memory_v2 *); /* may be NULL */
 	int (*version)(char *, unsigned int);
 	const char *(*error)(int);
+	struct sensor_calls sensors;
 };
 
 /* Where drivers are installed that the loader's cache does not know of: containers, WSL, NixOS. */
@@ -123,7 +125,21 @@ static bool nvml_resolve(void *library, struct nvml *n)
 			return false;
 	}
 	*(void **)&n->memory_v2 = dlsym(library, "nvmlDeviceGetMemoryInfo_v2");
+	sensor_calls_find(library, &n->sensors);
 	return true;
+}
+
+/* Of the device that was added last. */
+static void add_sensors(const struct nvml *n, void *handle, json_t *answer)
+{
+	json_t *list = json_object_get(answer, "devices"), *device = json_array_get(list, json_array_size(list) - 1);
+	struct sensor_reading reading;
+
+	sensors_read(&n->sensors, handle, &reading);
+	for (unsigned int i = 0; i < SENSORS; i++)
+		if (reading.known[i])
+			json_object_set_new(device, sensor_key((enum sensor)i),
+					    json_integer((json_int_t)reading.value[i]));
 }
 
 static int nvml_device(const struct nvml *n, unsigned int index, json_t *answer)
@@ -141,12 +157,15 @@ static int nvml_device(const struct nvml *n, unsigned int index, json_t *answer)
 		r = n->name(handle, name, sizeof(name));
 	if (!r && n->memory_v2 && !n->memory_v2(handle, &v2) && v2.reserved < v2.total) {
 		add_device(answer, index, uuid, name, v2.total - v2.reserved, json_integer((json_int_t)v2.used));
+		add_sensors(n, handle, answer);
 		return 0;
 	}
 	if (!r)
 		r = n->memory(handle, &v1);
-	if (!r)
+	if (!r) {
 		add_device(answer, index, uuid, name, v1.total, json_integer((json_int_t)v1.used));
+		add_sensors(n, handle, answer);
+	}
 	return r;
 }
 

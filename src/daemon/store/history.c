@@ -15,9 +15,10 @@
 
 #define VERSION 1
 #define JOURNAL_MS 1000
-#define TICKS 30u /* of these, then histories are written too */
-#define KEY_BYTES (8u + DEVICE_UUID_BYTES) /* a grant's id, 0 for a device; a uuid */
-#define TOTALS_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS)
+#define TICKS 30u						/* of these, then histories are written too */
+#define KEY_BYTES (8u + DEVICE_UUID_BYTES)			/* a grant's id, 0 for a device; a uuid */
+#define TOTALS_OLD_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS) /* without what went through workers */
+#define TOTALS_BYTES (TOTALS_OLD_BYTES + 8u * TRAFFIC_WAYS * WORKER_COUNTS)
 
 /* A row to be written. */
 struct row {
@@ -80,7 +81,7 @@ static uint64_t take_u64(const uint8_t **at)
 	uint64_t value = 0;
 
 	for (unsigned int i = 0; i < 8; i++)
-		value |= (uint64_t)*(*at)++ << 8 * i;
+		value |= (uint64_t) * (*at)++ << 8 * i;
 	return value;
 }
 
@@ -115,6 +116,8 @@ static void copy_totals(struct history_store *s, const uint8_t *key, const struc
 	}
 	for (unsigned int i = 0; row && i < REFUSALS; i++)
 		put_u64(&at, t ? t->refused[i] : 0);
+	for (unsigned int i = 0; row && i < TRAFFIC_WAYS * WORKER_COUNTS; i++)
+		put_u64(&at, t ? t->remote[i / WORKER_COUNTS][i % WORKER_COUNTS] : 0);
 }
 
 /* How many chunks before the present one may not have been written yet. The finest level is when meted ends. */
@@ -378,8 +381,9 @@ static void restore_totals(struct history_store *s)
 		struct telemetry *t;
 		const uint8_t *key = sqlite3_column_blob(q, 0), *at = sqlite3_column_blob(q, 1);
 		struct meter *m = meter_of(s->daemon, key, (size_t)sqlite3_column_bytes(q, 0), &t);
+		size_t bytes = (size_t)sqlite3_column_bytes(q, 1);
 
-		if (!m || sqlite3_column_bytes(q, 1) != (int)TOTALS_BYTES)
+		if (!m || (bytes != TOTALS_BYTES && bytes != TOTALS_OLD_BYTES))
 			continue;
 		for (unsigned int i = 0; i < METER_TIMES; i++) {
 			m->time_ns[i] = m->drawn_ns[i] = take_u64(&at);
@@ -387,6 +391,8 @@ static void restore_totals(struct history_store *s)
 		}
 		for (unsigned int i = 0; t && i < REFUSALS; i++)
 			t->refused[i] = take_u64(&at);
+		for (unsigned int i = 0; t && bytes == TOTALS_BYTES && i < TRAFFIC_WAYS * WORKER_COUNTS; i++)
+			t->remote[i / WORKER_COUNTS][i % WORKER_COUNTS] = take_u64(&at);
 	}
 }
 

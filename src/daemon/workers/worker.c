@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/workers/pool.h"
+#include "daemon/workers/traffic.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/worker.h"
@@ -93,6 +94,7 @@ static void name_place(struct worker *worker)
 	char place[sizeof(worker->place)];
 
 	snprintf(place, sizeof(place), WORKER_FOLDER "/%" PRIx64 "-%d", worker->grant_id, (int)worker->pid);
+	traffic_rename(worker, place);
 	if (!renameat(worker->daemon->runtime.dir_fd, worker->place, worker->daemon->runtime.dir_fd, place))
 		memcpy(worker->place, place, sizeof(place));
 }
@@ -184,6 +186,16 @@ bool worker_take_child(struct worker *worker)
 	return false;
 }
 
+/* With its last words. The next meted goes on with the file of one that has a client. */
+static void end_traffic(struct worker *worker)
+{
+	struct tenant *tenant = worker->daemon->stopping ? NULL : tenant_find_id(worker->daemon, worker->grant_id);
+
+	if (tenant && tenant->telemetry)
+		traffic_take(worker, tenant->telemetry);
+	traffic_end(worker, worker->state != WORKER_BUSY || !worker->daemon->stopping);
+}
+
 void worker_free(struct worker *worker)
 {
 	unlink_worker(worker);
@@ -192,6 +204,7 @@ void worker_free(struct worker *worker)
 	if (worker->control_fd >= 0)
 		close(worker->control_fd);
 	worker->control_fd = -1;
+	end_traffic(worker);
 	if (*worker->place && (worker->state != WORKER_BUSY || !worker->daemon->stopping))
 		unlinkat(worker->daemon->runtime.dir_fd, worker->place, 0);
 	if (worker->pidfd >= 0) {
@@ -373,7 +386,7 @@ static char **child_environment(char *driver, char *nvml)
 	return list;
 }
 
-static int spawn(struct worker *worker, int control_fd, int listen_fd)
+static int spawn(struct worker *worker, int control_fd, int listen_fd, int traffic_fd)
 {
 	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
 	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
@@ -385,6 +398,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd)
 		{ .flags = UV_INHERIT_FD, .data.fd = log_descriptor() },
 		{ .flags = UV_INHERIT_FD, .data.fd = control_fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = listen_fd },
+		{ .flags = UV_INHERIT_FD, .data.fd = traffic_fd },
 	};
 	uv_process_options_t options = {
 		.file = worker_path(),
@@ -392,7 +406,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd)
 		.exit_cb = on_exit_child,
 		.flags = UV_PROCESS_DETACHED,
 		.stdio = stdio,
-		.stdio_count = 5,
+		.stdio_count = traffic_fd < 0 ? 5 : 6,
 	};
 	int r;
 
@@ -419,7 +433,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd)
 
 int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size)
 {
-	_cleanup_close_ int listen_fd = -1, theirs = -1;
+	_cleanup_close_ int listen_fd = -1, theirs = -1, traffic_fd = -1;
 	struct worker *worker = *worker_path() ? worker_new(daemon) : NULL;
 	int ends[2], r;
 
@@ -434,7 +448,8 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 		worker->control_fd = ends[0];
 		theirs = ends[1];
 		listen_fd = bind_place(worker);
-		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd);
+		traffic_fd = listen_fd < 0 ? -1 : traffic_create(worker);
+		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd, traffic_fd);
 	}
 	if (!r) {
 		worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
@@ -479,6 +494,7 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 	snprintf(worker->place, sizeof(worker->place), "%s", place);
 	worker->control_fd = control_fd;
 	worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
+	traffic_find(worker);
 	if (worker->watch)
 		return worker;
 	worker_free(worker);

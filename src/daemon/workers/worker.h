@@ -18,6 +18,7 @@ struct daemon;
 struct handover;
 struct pool;
 struct tenant;
+struct worker_traffic;
 
 enum worker_state {
 	WORKER_STARTING,
@@ -36,10 +37,11 @@ struct worker {
 	struct watch *watch;
 	uv_process_t process;
 	bool child; /* `process` is open: we have started it */
-	int pidfd; /* of a child that the meted before this one has started; -1: none */
+	int pidfd;  /* of a child that the meted before this one has started; -1: none */
 	struct watch *end;
 	uint64_t began_ns;
-	char place[64]; /* its socket in the runtime directory */
+	char place[64];			/* its socket in the runtime directory */
+	struct worker_traffic *traffic; /* what goes through it; NULL: it is not counted */
 };
 
 /* Starts one for the pool. 0 or -errno, with the reason. */

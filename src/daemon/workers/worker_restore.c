@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/traffic.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ static void find_workers(struct daemon *daemon)
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (*entry->d_name != '.')
+		if (*entry->d_name != '.' && !strstr(entry->d_name, TRAFFIC_SUFFIX))
 			restore_one(daemon, entry->d_name);
 	if (dir)
 		closedir(dir);
@@ -118,6 +119,7 @@ void worker_restore(struct daemon *daemon)
 
 	if (!list) {
 		find_workers(daemon);
+		traffic_sweep(daemon);
 		return;
 	}
 	json_array_foreach(list, i, part) take_over(daemon, h, part);

@@ -11,6 +11,7 @@
 #include "remote/worker/output.h"
 #include "remote/worker/payload.h"
 #include "remote/worker/session.h"
+#include "remote/worker/traffic.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,6 +158,7 @@ int execute(struct worker *worker, struct execute_room *room, size_t size, bool 
 	*ret_yielded = false;
 	if (!begin(&work, room->request, size))
 		return -EPROTO;
+	traffic_received(size, work.payload.bytes);
 	r = handle(&work);
 	*ret_yielded = work.yielded;
 	return r ? r : answer(&work);

@@ -10,6 +10,7 @@
 #include "remote/worker/hand.h"
 #include "remote/worker/sandbox.h"
 #include "remote/worker/serve.h"
+#include "remote/worker/traffic.h"
 #include "remote/worker/warm.h"
 
 #include <errno.h>
@@ -191,6 +192,7 @@ static int wait_for_meted(const struct options *o)
 	CUresult r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	traffic_open();
 	if (!make_ready(&warm, &wall, o, why, sizeof(why))) {
 		hand_ready(why);
 		return complain(why);

@@ -5,6 +5,7 @@
 #include "remote/worker/guard.h"
 #include "remote/worker/output.h"
 #include "remote/worker/session.h"
+#include "remote/worker/traffic.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ bool serve_hear(int client)
 		return false;
 	take_name(&hello);
 	relayed = hello.flags & WALL_RELAYED;
+	traffic_relayed(relayed);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include "remote/worker/execute.h"
 #include "remote/worker/hosts.h"
 #include "remote/worker/payload.h"
+#include "remote/worker/traffic.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -116,6 +117,7 @@ int worker_reply(struct worker *worker, const struct call_reply *head, const str
 		if (bytes)
 			memcpy(to, body, bytes);
 		memset(to + bytes, 0, remote_padded(bytes) - bytes);
+		traffic_sent(size, sent.bytes);
 		ring_commit(&worker->wall->replies, size);
 	}
 	pthread_mutex_unlock(&worker->replies_lock);

@@ -36,7 +36,7 @@ enum step { STEP_PACKET, STEP_TAKE, STEP_GIVE, STEP_MEASURE, STEP_RECONNECT, STE
 
 struct peer {
 	struct session *session; /* meted's side */
-	int fd; /* the client's */
+	int fd;			 /* the client's */
 };
 
 static struct daemon daemon_under_test;
@@ -157,7 +157,9 @@ static void peer_drain(struct peer *peer)
 
 static void world_begin(void)
 {
-	static struct grant grant = { .name = "fuzz", .kind = DEVICE_SOFT, .libcuda = "", .libnvml = "", .share_count = 2 };
+	static struct grant grant = {
+		.name = "fuzz", .kind = DEVICE_SOFT, .libcuda = "", .libnvml = "", .share_count = 2
+	};
 	char error[512];
 
 	grant.id = daemon_new_id(&daemon_under_test);

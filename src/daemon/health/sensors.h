@@ -1,0 +1,49 @@
+/*
+ * sensors.h: what a device says of its power, temperature and utilisation, as NVML has them.
+ *
+ * The children that have NVML open read them: the prober when drivers are asked, the watcher every few seconds while
+ * there are tenants. What a device does not support is not known, and nobody is told 0 for it; neither is what nobody
+ * has said for a minute.
+ */
+#pragma once
+
+#include "model/device.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+
+enum sensor {
+	SENSOR_POWER_MW,
+	SENSOR_TEMPERATURE_C,
+	SENSOR_UTILISATION_PCT, /* of the last second or less: the time in which some kernel ran */
+	SENSORS,
+};
+
+/* One reading of a device. */
+struct sensor_reading {
+	bool known[SENSORS];
+	unsigned int value[SENSORS];
+};
+
+/* The child's side: NVML's functions, as far as a library has them. */
+struct sensor_calls {
+	int (*power)(void *device, unsigned int *milliwatts);
+	int (*temperature)(void *device, int sensor, unsigned int *celsius);
+	int (*utilisation)(void *device, void *ret);
+};
+
+void sensor_calls_find(void *library, struct sensor_calls *ret);
+/* False: the device says nothing. */
+bool sensors_read(const struct sensor_calls *calls, void *device, struct sensor_reading *ret);
+/* The keys of the children's JSON: "power_mw", ... */
+const char *sensor_key(enum sensor sensor);
+
+/* meted's side. What a child has said of a device: an object with those keys. */
+void sensors_take(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], const json_t *said);
+/* False: it is not known. */
+bool sensors_get(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], enum sensor sensor,
+		 unsigned int *ret);
+void sensors_free(struct daemon *daemon);

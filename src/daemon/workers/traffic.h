@@ -1,0 +1,40 @@
+/*
+ * traffic.h: what goes through a worker: its counts (wire/worker.h) become totals of its tenant.
+ *
+ * The file of a worker lies beside its socket, under the socket's name and TRAFFIC_SUFFIX, and says how much of it is
+ * in the totals: so nothing is counted twice, whoever of the two is started anew. What was taken since the totals were
+ * last kept is lost with a killed meted, as with all totals.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRAFFIC_SUFFIX ".traffic"
+
+struct daemon;
+struct telemetry;
+struct worker;
+struct worker_traffic;
+
+/* The way that a worker's client comes. */
+enum traffic_way { TRAFFIC_WALL, TRAFFIC_RELAY, TRAFFIC_WAYS };
+
+/* Makes the file and maps it. Value: the descriptor for the worker, or -errno: it goes without. */
+int traffic_create(struct worker *worker);
+/* That of a worker that another meted has started, if there is one. */
+void traffic_find(struct worker *worker);
+/* The worker's socket has another name now. */
+void traffic_rename(struct worker *worker, const char *place);
+/* Unmaps; `remove`: the file goes as well. */
+void traffic_end(struct worker *worker, bool remove);
+
+/* Adds what is new to the tenant's totals. */
+void traffic_take(const struct worker *worker, struct telemetry *totals);
+/* "wall" or "relay". */
+const char *traffic_way_name(enum traffic_way way);
+/* How many clients of the grant come this way now. */
+unsigned int traffic_sessions(const struct daemon *daemon, uint64_t grant_id, enum traffic_way way);
+
+/* Files of workers that are no more; all that are about have been found. */
+void traffic_sweep(struct daemon *daemon);

@@ -1,0 +1,14 @@
+/* traffic.h: what goes through this worker, counted where meted reads it (wire/worker.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Takes WORKER_TRAFFIC_FD over, if meted has given one. Before anything else opens a file. */
+void traffic_open(void);
+/* The client is a relay, or a program of this machine. */
+void traffic_relayed(bool relayed);
+/* A request of the client's, by whoever executes; a message to it, under the lock of the replies. */
+void traffic_received(size_t message, uint64_t payload);
+void traffic_sent(size_t message, uint64_t payload);

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""
+What goes through workers is counted for their tenant: calls and bytes, each way by itself, also when meted is killed or
+started anew, and when the worker has ended.
+
+    traffic_test.py BUILD
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../daemon"))
+sys.dont_write_bytecode = True
+from harness import *  # noqa: E402,F403
+from http_client import Local, get  # noqa: E402
+
+CLIENT = os.path.join(BUILD, "tests/remote/wall_client")
+CALL_BYTES = 24  # of a ping at least, and of its answer
+
+
+class Client:
+    def __init__(self, path, *words):
+        self.process = subprocess.Popen([CLIENT, path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.first = self.process.stdout.readline().split(" ", 2)
+
+    def ping(self, n):
+        for _ in range(n):
+            self.process.stdin.write("p\n")
+            self.process.stdin.flush()
+            if self.process.stdout.readline().split()[0] != "0":
+                raise SystemExit("Bail out! a ping is not answered")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def counted(m, tenant):
+    """{(name, way): value} of a tenant's remote metrics."""
+    c = m.control()
+    text = c.ask("metrics")["text"]
+    c.close()
+    return {(name, way): int(value) for name, way, value in re.findall(
+        rf'^mete_tenant_remote_(\w+){{tenant="{tenant}",way="(\w+)"}} (\d+)$', text, re.M)}
+
+
+def settled(m, tenant, way, calls):
+    """The counts once so many calls are among them."""
+    until(lambda: counted(m, tenant).get(("calls_total", way), 0) >= calls, 10)
+    return counted(m, tenant)
+
+
+def files(m):
+    folder = os.path.join(m.dir, "workers")
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def test_counts(m, walls):
+    same(counted(m, "a"), {}, "a tenant that never had a worker has no line")
+    local = Client(walls["a"])
+    local.ping(20)
+    got = settled(m, "a", "wall", 21)
+    same(got.get(("calls_total", "wall")), 21, "requests are counted, each once")
+    same(got.get(("sessions", "wall")), 1, "and who is connected")
+    ok(got[("received_bytes_total", "wall")] >= 21 * CALL_BYTES and got[("sent_bytes_total", "wall")] >= 21 * CALL_BYTES,
+       "bytes both ways", got)
+    before = got
+    relay = Client(walls["a"], "relayed")
+    relay.ping(5)
+    got = settled(m, "a", "relay", 6)
+    same((got.get(("calls_total", "relay")), got.get(("sessions", "relay"))), (6, 1), "a relay by itself")
+    same({k: v for k, v in got.items() if k[1] == "wall"}, before, "the other way is as it was")
+    same(counted(m, "b"), {}, "and so is another tenant")
+    node = json.loads(get(Local(m.dir), "/api/v1/node")[1])
+    remote = {t["name"]: t["remote"] for t in node["tenants"]}
+    same((remote["a"]["relay"]["calls"], remote["a"]["wall"]["sessions"], remote["b"]), (6, 1, {}), "the same in the node's JSON")
+    return local, relay
+
+
+def test_restarts(m, local, relay):
+    m.kill(signal.SIGTERM)
+    m.start()
+    got = settled(m, "a", "relay", 6)
+    same((got.get(("calls_total", "wall")), got.get(("calls_total", "relay"))), (21, 6), "the next meted goes on, and counts nothing twice")
+    m.kill()
+    m.start()
+    local.ping(10)
+    got = settled(m, "a", "wall", 10)
+    ok(10 <= got[("calls_total", "wall")] <= 31, "after a kill too", got)
+    until(lambda: counted(m, "a").get(("sessions", "relay")) == 1, 10)
+    same(counted(m, "a").get(("sessions", "relay")), 1, "its workers are found")
+    before = counted(m, "a")
+    relay.ping(3)
+    relay.end()
+    ok(until(lambda: counted(m, "a").get(("sessions", "relay")) == 0, 10), "a worker has ended", counted(m, "a"))
+    same(counted(m, "a")[("calls_total", "relay")] - before[("calls_total", "relay")], 3, "with all that went through it")
+
+
+def test_left(m, local):
+    """Nothing lies about: not of workers that ended, nor of those that ended while no meted was there."""
+    m.kill()
+    local.end()
+    with open(os.path.join(m.dir, "workers/idle-77.traffic"), "w", encoding="ascii") as f:
+        f.write("of a worker that is no more")
+    m.start()
+    ok(until(lambda: all(os.path.exists(os.path.join(m.dir, "workers", n.replace(".traffic", ""))) for n in files(m)), 10),
+       "no file without its worker", files(m))
+    c = m.control()
+    for name in ("a", "b"):
+        c.ask("grant_delete", name=name)
+    ok(until(lambda: not files(m), 20), "nothing is left when the grants are gone", files(m))
+    c.close()
+
+
+m = Meted("--soft-only")
+c = m.control()
+walls = {}
+for name in ("a", "b"):
+    answer = c.ask("grant_create", name=name, driver="soft", devices=[{"device": "0", "mem_bytes": 64 << 20}], wall=True)
+    walls[name] = answer["grant"]["wall"]
+c.close()
+local, relay = test_counts(m, walls)
+test_restarts(m, local, relay)
+test_left(m, local)
+m.close()
+finish()
