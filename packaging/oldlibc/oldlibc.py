@@ -7,8 +7,9 @@ older one. The libraries made here carry the names of this machine's glibc, but 
 that is not above the wanted one, and no code: they serve the linker alone. What the wanted version does not have at all is
 taken from modern.c, or the link fails and names it.
 
-Before 2.34 threads and dlopen lay in libraries of their own. So everything that is linked here asks for these as well;
-in newer ones they are there and empty.
+Before 2.34 threads and dlopen lay in libraries of their own. So everything that is linked here asks for these as well, and
+asks them for what was theirs: a loader before 2.30 does not look further than the library that it is told. In newer ones
+these libraries are there and empty, and their functions are found in libc.
 """
 import os
 import re
@@ -20,6 +21,8 @@ here = os.path.dirname(os.path.abspath(__file__))
 cc = sys.argv[3:] or os.environ.get("CC", "cc").split()
 LIBRARIES = {"c": "libc.so.6", "pthread": "libpthread.so.0", "dl": "libdl.so.2", "rt": "librt.so.1", "m": "libm.so.6",
              "util": "libutil.so.1"}
+# Where functions lay whose names begin so, before they came into libc.so.6.
+HOMES = {"dl": r"dl(?!iter)", "pthread": r"_*pthread_|sem_", "rt": r"aio_|lio_|mq_|__mq_|shm_|timer_", "util": r"openpty|forkpty|log"}
 os.makedirs(folder, exist_ok=True)
 
 
@@ -76,10 +79,31 @@ def build(name, soname, found):
     return os.path.abspath(os.path.join(folder, soname))
 
 
-made = {}
+def moved(path):
+    """What came into libc.so.6 with 2.32 to 2.34: functions that have got a second, younger version there."""
+    found = re.findall(r"\s(\w+)@@GLIBC_2\.3[234]$", run("readelf", "-W", "--dyn-syms", path), re.M)
+    return [(name, home) for name in found for home, mark in HOMES.items() if re.match(mark, name)]
+
+
+def send_home(parts, path):
+    """Gives the libraries back what was theirs."""
+    for name, home in moved(path):
+        if wanted < (2, 34) and name in parts["c"]:
+            parts[home][name] = parts["c"].pop(name)
+
+
+parts, paths, made = {}, {}, {}
 for name, soname in LIBRARIES.items():
-    path = run(*cc, "-print-file-name=" + soname).strip()
-    made[name] = build(name, soname, symbols(path)) if os.path.isabs(path) else None
+    paths[name] = run(*cc, "-print-file-name=" + soname).strip()
+    parts[name] = symbols(paths[name]) if os.path.isabs(paths[name]) else {}
+send_home(parts, paths["c"])
+# What every program gets from an archive beside libc.so.6 (pthread_atfork, atexit) is not asked of libc.so.6.
+rest = run(*cc, "-print-file-name=libc_nonshared.a").strip()
+for name in re.findall(r" [TtWi] (\w+)$", run("nm", "--defined-only", rest), re.M):
+    for part in parts.values():
+        part.pop(name, None)
+for name, soname in LIBRARIES.items():
+    made[name] = build(name, soname, parts[name]) if os.path.isabs(paths[name]) else None
 
 modern = os.path.abspath(os.path.join(folder, "modern.a"))
 subprocess.run([*cc, "-O2", "-fPIC", "-ffunction-sections", "-fvisibility=hidden", "-c", os.path.join(here, "modern.c"), "-o",
@@ -89,7 +113,6 @@ subprocess.run(["ar", "rcs", modern, os.path.join(folder, "modern.o")], check=Tr
 # The loader holds a few symbols of its own; its name stands in every program.
 interpreter = re.search(r"interpreter: (\S+?)\]", run("readelf", "-lW", os.path.realpath(sys.executable)))
 loader = f"AS_NEEDED({interpreter.group(1)})" if interpreter else ""
-rest = run(*cc, "-print-file-name=libc_nonshared.a").strip()
 with open(os.path.join(folder, "libc.so"), "w", encoding="utf-8") as f:
     f.write(f"GROUP({made['c']} {modern} {rest} {loader})\n")
 for name in LIBRARIES:

@@ -47,6 +47,20 @@ def versions(library):
     return [(int(a), int(b), name) for a, b, name in found]
 
 
+def misplaced(library):
+    """
+    Functions of libdl and libpthread that are not asked for there: a loader before glibc 2.30 does not find them. And
+    pthread_atfork(), which no library has for others.
+    """
+    homes, wanted = {}, set(re.findall(r"\*UND\*.*\s(dlopen|dlsym|pthread_create|pthread_once|pthread_setspecific)$",
+                                       run("objdump", "-T", library), re.M))
+    for name in wanted:
+        homes["libdl.so.2" if name.startswith("dl") else "libpthread.so.0"] = name
+    files = re.findall(r"File: (\S+)", run("readelf", "-VW", library))
+    atfork = re.findall(r"\*UND\*.*\s(pthread_atfork)$", run("objdump", "-T", library), re.M)
+    return [f"{name} of {home}" for home, name in homes.items() if home not in files] + atfork
+
+
 def needed(library):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
 
@@ -75,6 +89,8 @@ for folder, library, soname, header, prefix, newest in (
         check(found and not strange, f"{folder}/{library} exports {prefix}... and nothing else ({len(found)})", strange)
     name = re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path))
     check(name == [soname], f"{folder}/{library} is named {soname}", [] if name == [soname] else name)
+    lost = misplaced(path)
+    check(not lost, f"{folder}/{library} asks libdl and libpthread for what is theirs", lost)
     if newest:
         young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > newest]
         check(not young, f"{folder}/{library} needs no symbol above glibc {newest[0]}.{newest[1]}", young)
@@ -100,6 +116,8 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     check(not others, f"{soname} needs libc alone", others)
     young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > (2, 17)]
     check(not young, f"{soname} needs no symbol above glibc 2.17", young)
+    lost = misplaced(path)
+    check(not lost, f"{soname} asks libdl and libpthread for what is theirs", lost)
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
 blas = names_in_table("cublas_table.h", "cublas")
 for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):
