@@ -193,6 +193,10 @@ def shim_header(spec):
            "/* After shim_bind(): the driver does not export this call. */",
            f"bool shim_missing(enum {n}_call call);", ""]
     out += [f"{c.prototype('shim_' + c.symbol)};" for c in treated(spec)]
+    for name in spec.bodies:
+        out += ["", f"/* Every call with the generated body {name}. */",
+                " \\\n\t".join([f"#define {spec.upper}_TREATED_{name}(X)",
+                                *(f"X({c.symbol})" for c in spec.calls if c.treat == name)])]
     return "\n".join([*out, ""])
 
 
@@ -241,12 +245,23 @@ def failing(spec, call, kinds):
 
 
 def body(spec, call):
-    words = {"SYMBOL": call.symbol, "CALL": f"{spec.upper}_CALL_{call.symbol}", "REAL": f"shim_real.{call.symbol}",
+    mapped, told = mapping(spec, call)
+    words = {"MAPPED": mapped, "TOLD": told, "SYMBOL": call.symbol, "CALL": f"{spec.upper}_CALL_{call.symbol}", "REAL": f"shim_real.{call.symbol}",
              "ARGS": call.names(), "RETURNS": call.returns, "FAILURE": failure(spec, call),
              "BYTES": gate_bytes(call), "STREAM": call.stream or "NULL",
              "PER_THREAD": "true" if call.per_thread else "false"}
     text = spec.bodies[call.treat].substitute(words).strip("\n")
+    text = "\n".join(line for line in text.split("\n") if line != "\t")  # of a word that stands for nothing
     return [call.prototype("shim_" + call.symbol), "{", text, "}", ""]
+
+
+def mapping(spec, call):
+    """The arguments as the driver is to see them, and what is done afterwards with what it wrote."""
+    maps = spec.body_maps[call.treat]
+    args = [(a.name, a.type.removeprefix("const ")) for a in call.args]
+    seen = [maps["args"][ctype].substitute(ARG=name) if ctype in maps["args"] else name for name, ctype in args]
+    told = [maps["told"][ctype].substitute(ARG=name) for name, ctype in args if ctype in maps["told"]]
+    return ", ".join(seen), "\n\t".join(told)
 
 
 def gate_bytes(call):

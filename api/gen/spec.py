@@ -21,7 +21,7 @@ FLAGS = ("optional", "static", "creates", "destroys", "borrows", "always", "ordi
 VALUES = ("address", "user", "callback", "ignored", "device")  # pointers that are handed on as they are
 PER_THREAD = ("ptsz", "ptds")
 
-BODY_WORDS = {"REAL", "ARGS", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
+BODY_WORDS = {"REAL", "ARGS", "MAPPED", "TOLD", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
 CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "as",
              "check", "forgets", *PER_THREAD}
@@ -243,13 +243,15 @@ class Spec:
                 self.fault(where, f'unknown key "{k}"')
 
     def read_bodies(self, blocks):
-        self.bodies, self.body_includes = {}, []
+        self.bodies, self.body_maps, self.body_includes = {}, {}, []
         for name, block in blocks.items():
             where = f"body.{name}"
-            self.unknown_keys(where, block, {"code", "include"})
+            self.unknown_keys(where, block, {"code", "include", "args", "told"})
             if name in TREAT:
                 self.fault(where, f'"{name}" has a meaning already')
             self.bodies[name] = string.Template(block.get("code", ""))
+            self.body_maps[name] = {key: {ctype: string.Template(text) for ctype, text in block.get(key, {}).items()}
+                                    for key in ("args", "told")}
             if "include" in block and block["include"] not in self.body_includes:
                 self.body_includes.append(block["include"])
             if not self.bodies[name].is_valid() or not set(self.bodies[name].get_identifiers()) <= BODY_WORDS:
@@ -349,6 +351,7 @@ class Spec:
             block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
             self.check_args(where, block)
             self.check_gate(where, symbol, block)
+            self.check_maps(where, block)
             self.add_call(Call(symbol, block, self))
             for suffix in PER_THREAD:
                 if suffix in block:
@@ -441,6 +444,12 @@ class Spec:
             self.check_expr(gate[2], args, where, "gate")
         if gate and not gate[3] and block["treat"] in ("pass", "refuse"):
             self.fault(where, f'gate "{block["gate"]}" with treat "{block["treat"]}": nobody would gate it')
+
+    def check_maps(self, where, block):
+        maps = self.body_maps.get(block["treat"], {})
+        known = {*maps.get("args", {}), *maps.get("told", {})}
+        if known and not known & {a.type.removeprefix("const ") for a in block["_args"]}:
+            self.fault(where, f'treat "{block["treat"]}" maps {", ".join(sorted(known))}: no parameter is one')
 
     def check_type(self, ctype, where, name):
         if self.types:

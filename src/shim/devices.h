@@ -32,3 +32,10 @@ CUdevice devices_in(CUdevice seen);
 /* The driver's -> the program's; CU_DEVICE_INVALID and other negatives as they are; a device that is not shown becomes
  * CU_DEVICE_INVALID. */
 CUdevice devices_out(CUdevice real);
+
+/* The same for what a call that answered `r` wrote. */
+static inline void devices_tell(CUresult r, CUdevice *device)
+{
+	if (r == CUDA_SUCCESS && device)
+		*device = devices_out(*device);
+}

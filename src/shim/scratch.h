@@ -45,6 +45,15 @@ static inline CUmemLocation location_in(CUmemLocation l)
 	return l;
 }
 
+/* A location by its address, with the driver's number, in `room`; NULL stays NULL. */
+static inline CUmemLocation *location_seen(const CUmemLocation *l, CUmemLocation *room)
+{
+	if (!l)
+		return NULL;
+	*room = location_in(*l);
+	return room;
+}
+
 static inline CUmemLocation location_out(CUmemLocation l)
 {
 	if (l.type == CU_MEM_LOCATION_TYPE_DEVICE)

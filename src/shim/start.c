@@ -32,6 +32,7 @@ static void *bodies[CUDA_CALL_COUNT]; /* what shim_bind() put into shim_table */
 static const enum cuda_call device_calls[] = {
 #define X(symbol) CUDA_CALL_##symbol,
 #include "shim/device_calls.h"
+	CUDA_TREATED_devices(X)
 #undef X
 };
 static const enum cuda_call late_calls[] = {

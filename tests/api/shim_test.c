@@ -32,6 +32,12 @@ static tyresult driver_alloc_v2(tyaddress *address, size_t size)
 	return TY_OK;
 }
 
+static tyresult driver_alloc(unsigned int *address, unsigned int size)
+{
+	*address = size;
+	return TY_OK;
+}
+
 static tyresult driver_free(tyaddress address)
 {
 	freed = address;
@@ -54,6 +60,7 @@ static void *driver_find(void *arg, const char *symbol)
 		void *function;
 	} exports[] = {
 		{"tyInit", (void *)driver_init},
+		{"tyAlloc", (void *)driver_alloc},
 		{"tyAlloc_v2", (void *)driver_alloc_v2},
 		{"tyFree", (void *)driver_free},
 		{"tyMix", (void *)driver_mix},
@@ -153,7 +160,9 @@ static void test_first_call(const struct tiny_table *fresh)
 
 static void test_treatment(void)
 {
+	tyresult (*const tyAlloc_1)(unsigned int *, unsigned int) = shim_table.tyAlloc;
 	tyaddress address = 0;
+	unsigned int old = 0;
 	void *table = NULL;
 
 	is(tyInit(77), TY_OK);
@@ -162,8 +171,11 @@ static void test_treatment(void)
 	is(address, 42);
 	is(allocs, 1);
 	is(tyFree(address), TY_OK);
-	is(freed, 42);
+	is(freed, 42 ^ 15);
 	is(counted, TINY_CALL_tyFree);
+	is(tyAlloc_1(&old, 17), TY_OK);
+	is(old, 17 ^ 15);
+	is(counted, TINY_CALL_tyAlloc);
 	/* Refused although the driver has it; unknown to us and passed. */
 	is(shim_table.tyForeign(&table), TY_NOT_SUPPORTED);
 	ok(!shim_missing(TINY_CALL_tyForeign));
