@@ -399,6 +399,7 @@ static CUresult fetch_inline(const struct plan *p)
 	}
 	for (; from && all.z < p->depth; all.z++, from += p->width * p->height)
 		rows_move(&p->to.side, &all, (uint8_t *)(uintptr_t)from, false);
+	waited_note(&c, p->stream);
 	return client_end(&c);
 }
 

@@ -490,8 +490,11 @@ static void count_locked(struct link *link, size_t bytes)
 {
 	LINK_COUNT(link->counts->requests, 1);
 	LINK_COUNT(link->counts->request_bytes, bytes);
-	if (link->asked)
-		link->asked->asked = __atomic_add_fetch(&asked_all, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&link->sent, link->sent + 1, __ATOMIC_RELAXED);
+	if (!link->asked)
+		return;
+	link->asked->sent = link->sent;
+	link->asked->asked = __atomic_add_fetch(&asked_all, 1, __ATOMIC_RELAXED);
 }
 
 void link_send(struct link *link, size_t bytes)
@@ -508,6 +511,11 @@ void link_send(struct link *link, size_t bytes)
 	pthread_mutex_unlock(&link->writing);
 	if (bytes)
 		ring_wake(&link->wall.requests);
+}
+
+uint64_t link_sent(const struct link *link)
+{
+	return __atomic_load_n(&link->sent, __ATOMIC_RELAXED);
 }
 
 size_t link_longest(const struct link *link)

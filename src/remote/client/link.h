@@ -37,6 +37,7 @@ struct link_answer {
 	void *longer; /* what did not fit into `room` */
 	uint32_t ticket, done;
 	uint64_t asked; /* when, by a count of all such requests of the process */
+	uint64_t sent; /* of the link's requests, how many up to this one */
 	struct call_reply head; /* valid after link_wait() */
 	struct call_payload payload; /* zero without */
 	const uint8_t *body; /* behind head and payload; aligned to CALL_ALIGN; until link_done() */
@@ -93,6 +94,7 @@ struct link {
 	pthread_mutex_t writing; /* guards wall.requests, the ticket, the serial, most of the counts */
 	uint32_t ticket;
 	uint64_t serial;
+	uint64_t sent; /* requests; written under `writing`, also read without: link_sent() */
 	struct link_answer *asked; /* the answer to the request that is being written */
 	pthread_mutex_t lock; /* guards what follows; held for some instructions */
 	struct link_answer *answers; /* asked for, not come */
@@ -124,6 +126,8 @@ uint64_t link_serial(struct link *link, uint64_t payload_bytes);
 /* Hands over `bytes` of the room; 0: nothing after all, and no answer is waited for. */
 void link_send(struct link *link, size_t bytes);
 size_t link_longest(const struct link *link);
+/* How many requests have been sent. */
+uint64_t link_sent(const struct link *link);
 
 /* Until the reply is there. 0; -EPIPE: lost. link_done() follows in either case. */
 int link_wait(struct link *link, struct link_answer *answer);

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "remote/client/waited.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +19,7 @@ struct thread {
 	uint32_t depth;			    /* of contexts[] */
 	bool calls_back;		    /* it runs a host function of the program: calls are refused there */
 	uint64_t contexts[THREAD_CONTEXTS]; /* handles */
+	struct waited waited;
 	_Alignas(8) uint8_t query[THREAD_ROOM];
 	struct thread *next_free;
 };

@@ -14,6 +14,7 @@
 #include "cuda_remote.h"
 #include "remote/client/context.h"
 #include "remote/client/copy.h"
+#include "remote/client/waited.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -367,9 +368,26 @@ void unified_forget(void)
 
 /* ---- calls that wait ---- */
 
+static CUresult stream_wait(CUstream stream)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuStreamSynchronize);
+	id = client_use_stream(&c, stream);
+	if (c.result == CUDA_SUCCESS && waited_still(&c, id))
+		return client_end(&c);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof(id));
+		client_send(&c);
+	}
+	waited_note(&c, id);
+	return client_end(&c);
+}
+
 CUresult client_cuStreamSynchronize(CUstream hStream)
 {
-	CUresult r = client_plain_cuStreamSynchronize(hStream);
+	CUresult r = stream_wait(hStream);
 
 	if (r == CUDA_SUCCESS)
 		unified_waited(hStream, false);

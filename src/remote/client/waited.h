@@ -1,0 +1,23 @@
+/*
+ * waited.h: a stream that this thread has just waited for, when nothing has been sent since, needs no second wait: a
+ * copy that waits and a cuStreamSynchronize() behind it are one round trip.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client_call;
+struct session;
+
+/* Of a thread: its last wait. */
+struct waited {
+	const struct session *session; /* NULL: none */
+	uint64_t sent; /* requests of the session by then, that of the wait included */
+	uint64_t stream, context;
+};
+
+/* The call has succeeded and all in the stream was done. */
+void waited_note(const struct client_call *c, uint64_t stream);
+/* Whether all in this stream is known to be done. False as well where an error could be missed by that. */
+bool waited_still(const struct client_call *c, uint64_t stream);
