@@ -27,12 +27,14 @@ static cublasStatus_t set_attribute(struct lt_description *d, uint32_t number, c
 {
 	struct lt_attribute *a = NULL;
 
-	if (!d || !value || !bytes || bytes > LT_ATTRIBUTE_BYTES)
+	if (!d || !value || !bytes)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!lt_attribute_known(d->kind, number)) {
+	if (lt_attribute_form(d->kind, number) == LT_UNKNOWN) {
 		forward_refused("an attribute of cuBLASLt");
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	}
+	if (bytes != lt_form_bytes(lt_attribute_form(d->kind, number)))
+		return CUBLAS_STATUS_INVALID_VALUE;
 	for (uint32_t i = 0; i < d->count; i++)
 		if (d->attributes[i].number == number)
 			a = &d->attributes[i];
@@ -84,7 +86,7 @@ static cublasStatus_t get_attribute(const struct lt_description *d, uint32_t num
 						    size_t *sizeWritten)                                               \
 	{                                                                                                              \
 		const struct lt_description *given = description(d, kind_);                                            \
-														       \
+                                                                                                                       \
 		return get_attribute(given, (uint32_t)attr, given ? default_of(given, (uint32_t)attr) : 0, buf,        \
 				     sizeInBytes, sizeWritten);                                                        \
 	}
@@ -251,24 +253,11 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 /* Of addresses a heuristic sees how they are aligned, no more, so that it need not be asked anew for each. */
 static void hide_addresses(struct lt_description *d)
 {
-	static const uint8_t addresses[] = {
-		CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-		CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-		CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
-		CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
-		CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
-		CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
-		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER,
-		CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER,
-	};
-
 	for (uint32_t i = 0; i < d->count; i++)
-		if (memchr(addresses, (int)d->attributes[i].number, sizeof(addresses))) {
+		if (lt_attribute_form(d->kind, d->attributes[i].number) == LT_ADDRESS) {
 			uint64_t at = lt_number(d, d->attributes[i].number, 0);
 
-			at = at ? (at & 0xff) | 0x100 : 0;
+			at = at ? (at & 0xff) | LT_HIDDEN : 0;
 			memcpy(d->attributes[i].value, &at, sizeof(at));
 		}
 }

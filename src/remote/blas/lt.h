@@ -3,8 +3,8 @@
  *
  * A description is data of the program's process alone: what it was made with, and the attributes that were set. It
  * travels with every call that uses it, and the worker makes one of the real library's of it, or takes the one that it
- * made of the same bytes before. Attributes are values or addresses of device memory; the one that is an address of the
- * process is refused.
+ * made of the same bytes before. Attributes are values or addresses of device memory, which the worker checks as those
+ * of matrices; the one that is an address of the process is refused.
  */
 #pragma once
 
@@ -48,19 +48,20 @@ static inline uint64_t lt_number(const struct lt_description *d, uint32_t number
 	return otherwise;
 }
 
-static inline bool lt_attribute_known(uint32_t kind, uint32_t number)
-{
-	switch (kind) {
-	case LT_PRODUCT:
-		return number < CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR;
-	case LT_LAYOUT:
-		return number <= CUBLASLT_MATRIX_LAYOUT_BATCH_MODE;
-	case LT_PREFERENCE:
-		return number <= CUBLASLT_MATMUL_PREF_IMPL_MASK;
-	default:
-		return number <= CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB;
-	}
-}
+/* lt_attributes.c */
+
+enum lt_form {
+	LT_UNKNOWN, /* there is none of this number, or it is not forwarded */
+	LT_INT8,
+	LT_INT32, /* or a float */
+	LT_INT64,
+	LT_ADDRESS, /* of device memory */
+};
+
+enum lt_form lt_attribute_form(uint32_t kind, uint32_t number);
+size_t lt_form_bytes(enum lt_form form);
+/* Each attribute is known, has its own size, and comes once. At most LT_ATTRIBUTES of them. */
+bool lt_description_good(const struct lt_description *d);
 
 /* Where the two scalars of a product or transformation stand, by its pointer mode. */
 enum lt_pointer_mode {
@@ -97,6 +98,9 @@ static inline size_t lt_scalar_bytes(const struct lt_description *d)
 		d, d->kind == LT_PRODUCT ? CUBLASLT_MATMUL_DESC_SCALE_TYPE : CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE,
 		made));
 }
+
+/* In place of an address in what a heuristic is asked: this, and the address's lowest eight bits. */
+#define LT_HIDDEN UINT64_C(0x100)
 
 /* What a heuristic found, as the program has it: data[0] is LT_ALGORITHM and data[1] the worker's number for it. */
 #define LT_ALGORITHM UINT64_C(0x6c74616c676f0001)

@@ -6,6 +6,7 @@
  */
 #include "remote/blas/blas_worker.h"
 #include "remote/blas/lt.h"
+#include "remote/worker/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,9 +45,8 @@ static bool take(struct forward_work *w, enum lt_kind kind, bool optional, const
 		return true;
 	if (at->kind != (uint32_t)kind)
 		return !(r->bad = true);
-	for (uint32_t i = 0; i < at->count; i++)
-		if (at->attributes[i].bytes > LT_ATTRIBUTE_BYTES || !lt_attribute_known(kind, at->attributes[i].number))
-			return !(r->bad = true);
+	if (!lt_description_good(at))
+		return !(r->bad = true);
 	*d = at;
 	return true;
 }
@@ -173,6 +173,26 @@ static int addresses(struct forward_work *w, const uint64_t *at, size_t count)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+/* What a description says that kernels are to read and write: memory of the session, as the matrices. */
+static int described(struct forward_work *w, const struct lt_description *d)
+{
+	for (uint32_t i = 0; i < d->count; i++)
+		if (lt_attribute_form(d->kind, d->attributes[i].number) == LT_ADDRESS &&
+		    !forward_device_good(w, lt_number(d, d->attributes[i].number, 0)))
+			return CUBLAS_STATUS_EXECUTION_FAILED;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+/* A heuristic is told how addresses are aligned, and none that anything lies at. */
+static bool hidden(const struct lt_description *d)
+{
+	for (uint32_t i = 0; i < d->count; i++)
+		if (lt_attribute_form(d->kind, d->attributes[i].number) == LT_ADDRESS &&
+		    lt_number(d, d->attributes[i].number, 0) >= 2 * LT_HIDDEN)
+			return false;
+	return true;
+}
+
 static int product(struct forward_work *w)
 {
 	const struct lt_description *d, *layouts[4];
@@ -197,8 +217,10 @@ static int product(struct forward_work *w)
 	if (!sound(w) || algorithm > algorithms.count)
 		return -EPROTO;
 	w->status = addresses(w, matrices, 4);
+	if (w->status == CUBLAS_STATUS_SUCCESS && workspace && !memory_good(w->work, workspace, bytes ? bytes : 1))
+		w->status = CUBLAS_STATUS_EXECUTION_FAILED;
 	if (w->status == CUBLAS_STATUS_SUCCESS)
-		w->status = addresses(w, &workspace, 1);
+		w->status = described(w, d);
 	if (w->status == CUBLAS_STATUS_SUCCESS)
 		w->status = (int)real(d, &desc);
 	for (size_t i = 0; i < 4 && w->status == CUBLAS_STATUS_SUCCESS; i++)
@@ -276,7 +298,7 @@ static int heuristic(struct forward_work *w)
 	if (!take(w, LT_PREFERENCE, true, &preference))
 		return -EPROTO;
 	forward_get(w, &wanted, sizeof(wanted));
-	if (!sound(w) || !wanted || wanted > LT_RESULTS)
+	if (!sound(w) || !hidden(d) || !wanted || wanted > LT_RESULTS)
 		return -EPROTO;
 	w->status = (int)real(d, &desc);
 	for (size_t i = 0; i < 4 && w->status == CUBLAS_STATUS_SUCCESS; i++)

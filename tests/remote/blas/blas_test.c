@@ -216,6 +216,45 @@ static void test_vectors(cublasHandle_t handle)
 	ok(got[0] == 20 && got[1] == 40);
 }
 
+/* Attributes that are addresses: the session's memory, or nothing is computed. matrices: a, b, c, alpha, beta, any. */
+static void test_lt_addresses(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, const void *const matrices[6],
+			      cublasLtMatrixLayout_t first, cublasLtMatrixLayout_t second, cublasLtMatrixLayout_t to)
+{
+	static const cublasLtMatmulDescAttributes_t attributes[] = {
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+		CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER,
+		CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER,
+		CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+	};
+	void *c = (void *)(uintptr_t)matrices[2];
+
+	for (size_t i = 0; i < 2 * sizeof(attributes) / sizeof(attributes[0]); i++) {
+		bool good = i & 1;
+		uint64_t at = good ? (uintptr_t)matrices[5] : 4096;
+
+		is(cublasLtMatmulDescSetAttribute(desc, attributes[i / 2], &at, sizeof(at)), CUBLAS_STATUS_SUCCESS);
+		is(cublasLtMatmul(lt, desc, matrices[3], matrices[1], first, matrices[0], second, matrices[4], c, to, c,
+				  to, NULL, NULL, 0, NULL),
+		   CUBLAS_STATUS_SUCCESS);
+		tap_ok((cuda->cuCtxSynchronize() == CUDA_SUCCESS) == good, "attribute %d, %s", attributes[i / 2],
+		       good ? "memory of the session" : "none of the session's");
+	}
+	is(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &(uint32_t){ 0 }, 4),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	/* A workspace that ends beyond what was allocated. */
+	is(cublasLtMatmul(lt, desc, matrices[3], matrices[1], first, matrices[0], second, matrices[4], c, to, c, to,
+			  NULL, c, (size_t)1 << 40, NULL),
+	   CUBLAS_STATUS_SUCCESS);
+	ok(cuda->cuCtxSynchronize() != CUDA_SUCCESS);
+	is(cuda->cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
 static void test_lt(CUstream stream)
 {
 	const float one = 1, zero = 0, bias[2] = { 100, 200 };
@@ -273,6 +312,7 @@ static void test_lt(CUstream stream)
 	   CUBLAS_STATUS_SUCCESS);
 	read_back(c, dc, sizeof(c));
 	ok(near(c, (const float[]){ 158, 264, 239, 354 }, 4));
+	test_lt_addresses(lt, desc, (const void *const[]){ da, db, dc, d_one, d_zero, d_bias }, lb, la, lc);
 	/* What is not forwarded, and what no heuristic gave out. */
 	is(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR, &workspace, 8),
 	   CUBLAS_STATUS_NOT_SUPPORTED);
