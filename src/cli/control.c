@@ -47,8 +47,8 @@ static int check_peer(int fd, const char *dir, struct fault *f)
 	return 0;
 }
 
-/* Value: 0 with *ret_fd, CONTROL_NOBODY, or a negative errno. */
-static int connect_to(const char *dir, int *ret_fd, struct fault *f)
+/* Value: 0 with *ret_fd, CONTROL_NOBODY, or a negative errno; -EAGAIN: `flags` say that nothing may be waited for. */
+static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 {
 	_cleanup_close_ int fd = -1;
 	struct sockaddr_un a;
@@ -57,7 +57,7 @@ static int connect_to(const char *dir, int *ret_fd, struct fault *f)
 	r = address_set(&a, dir, f);
 	if (r)
 		return r;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	if (fd < 0)
 		return fault_set(f, -errno, "socket: %s; raise the limit of open files (ulimit -n)", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
@@ -111,7 +111,7 @@ int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 			return fault_set(f, -ENAMETOOLONG, "METE_RUNTIME_DIR: too long; set a shorter path");
 		return 0;
 	}
-	if (!connect_to(CONTROL_SYSTEM_DIR, &fd, &ignored)) {
+	if (!connect_to(CONTROL_SYSTEM_DIR, 0, &fd, &ignored)) {
 		close(fd);
 		*ret_system = true;
 		path_join(dir, "%s", CONTROL_SYSTEM_DIR);
@@ -130,28 +130,36 @@ static bool store_exists(const char *dir)
 	return path_join(path, "%s/mete.db", dir) && !access(path, R_OK);
 }
 
-static int say_hello(struct control *c, struct fault *f)
+static json_t *hello(void)
 {
-	json_t *answer;
-	int r;
+	return json_pack("{s:s}", "op", "hello");
+}
 
-	r = control_ask(c, json_pack("{s:s}", "op", "hello"), &answer, NULL, f);
-	if (r)
-		return r;
-	r = 0;
-	if (json_integer_value(json_object_get(answer, "protocol")) != 1)
+static int take_hello(struct control *c, json_t *take_answer, struct fault *f)
+{
+	int r = 0;
+
+	if (json_integer_value(json_object_get(take_answer, "protocol")) != 1)
 		r = fault_set(f, -EPROTO, "%s: this meted (%s) speaks another protocol; restart it with this version",
-			      c->dir, json_string_value(json_object_get(answer, "version")));
-	c->daemon_pid = (pid_t)json_integer_value(json_object_get(answer, "pid"));
-	json_decref(answer);
+			      c->dir, json_string_value(json_object_get(take_answer, "version")));
+	c->daemon_pid = (pid_t)json_integer_value(json_object_get(take_answer, "pid"));
+	json_decref(take_answer);
 	return r;
 }
 
-static int open_in_dir(struct control *c, enum control_how how, struct fault *f)
+static int say_hello(struct control *c, struct fault *f)
 {
-	int r;
+	json_t *answer;
+	int r = control_ask(c, hello(), &answer, NULL, f);
 
-	r = connect_to(c->dir, &c->fd, f);
+	return r ? r : take_hello(c, answer, f);
+}
+
+/* Connects, to a meted that is started if need be. */
+static int reach(struct control *c, enum control_how how, int flags, struct fault *f)
+{
+	int r = connect_to(c->dir, flags, &c->fd, f);
+
 	if (r == CONTROL_NOBODY && !c->system &&
 	    (how == CONTROL_START || (how == CONTROL_STORED && store_exists(c->dir)))) {
 		r = check_private_dir(c->dir, f);
@@ -159,16 +167,21 @@ static int open_in_dir(struct control *c, enum control_how how, struct fault *f)
 			r = start_meted(c->dir, f);
 		if (!r) {
 			c->started = true;
-			r = connect_to(c->dir, &c->fd, f);
+			r = connect_to(c->dir, flags, &c->fd, f);
 		}
 	}
+	return r;
+}
+
+static int open_in_dir(struct control *c, enum control_how how, struct fault *f)
+{
+	int r = reach(c, how, 0, f);
+
 	if (!r)
 		r = say_hello(c, f);
-	if (r) {
+	if (r)
 		control_close(c);
-		return r;
-	}
-	return 0;
+	return r;
 }
 
 int control_open(struct control *c, enum control_how how, struct fault *f)
@@ -176,6 +189,21 @@ int control_open(struct control *c, enum control_how how, struct fault *f)
 	int r = control_dir(c->dir, &c->system, f);
 
 	return r ? r : open_in_dir(c, how, f);
+}
+
+int control_begin(struct control *c, enum control_how how, struct fault *f)
+{
+	int r = control_dir(c->dir, &c->system, f);
+
+	if (!r)
+		r = reach(c, how, SOCK_NONBLOCK, f);
+	if (!r)
+		r = control_send(c, hello(), f);
+	if (r)
+		control_close(c);
+	else
+		c->greets = true;
+	return r;
 }
 
 int control_reopen(struct control *c, struct fault *f)
@@ -192,6 +220,7 @@ void control_close(struct control *c)
 	free(c->line);
 	c->line = NULL;
 	c->line_bytes = 0;
+	c->greets = false;
 }
 
 static int send_line(struct control *c, const char *text, struct fault *f)
@@ -305,9 +334,24 @@ int control_send(struct control *c, json_t *request, struct fault *f)
 	return send_line(c, line, f);
 }
 
+/* Value: as control_receive(); a meted that is none for us is as good as lost. */
+static int receive_hello(struct control *c, struct fault *f)
+{
+	json_t *answer = NULL;
+	int r = read_answer(c, 0, &answer, NULL, f);
+
+	if (!r)
+		r = take_hello(c, answer, f);
+	if (!r)
+		c->greets = false;
+	return r && r != -EAGAIN ? CONTROL_LOST : r;
+}
+
 int control_receive(struct control *c, json_t **ret, char code[64], struct fault *f)
 {
-	return read_answer(c, 0, ret, code, f);
+	int r = c->greets ? receive_hello(c, f) : 0;
+
+	return r ? r : read_answer(c, 0, ret, code, f);
 }
 
 int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f)

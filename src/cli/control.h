@@ -37,6 +37,7 @@ struct control {
 	pid_t daemon_pid;
 	bool system; /* the system's meted */
 	bool started; /* this process started it */
+	bool greets; /* the answer to the hello is still to come: control_begin() */
 };
 
 #define CONTROL_CLOSED ((struct control){ .fd = -1 })
@@ -61,6 +62,13 @@ int control_ask(struct control *c, json_t *request, json_t **ret, char code[64],
  */
 int control_send(struct control *c, json_t *request, struct fault *f);
 int control_receive(struct control *c, json_t **ret, char code[64], struct fault *f);
+
+/*
+ * control_open() for who cannot wait: meted's hello is taken by control_receive() before its first answer. -EAGAIN: a
+ * meted listens that takes no connection now; to be tried again later. (A private meted that has to be started is
+ * waited for.)
+ */
+int control_begin(struct control *c, enum control_how how, struct fault *f);
 
 /* Opens, asks, and when meted goes away in between does it again, a few times. */
 int control_ask_again(struct control *c, enum control_how how, json_t *request, json_t **ret, char code[64],

@@ -160,13 +160,13 @@ static json_t *request_of(const struct guest_ask *ask)
 	}
 }
 
-/* Value: as control_send(); a meted that is not there is started, which is waited for. */
+/* Value: as control_begin() and control_send(). What a meted has no place for just now was not tried. */
 static int ask_send(struct guests *g, struct guest_ask *ask, struct fault *f)
 {
-	int r = g->control.fd < 0 ? control_open(&g->control, CONTROL_START, f) : 0;
+	int r = g->control.fd < 0 ? control_begin(&g->control, CONTROL_START, f) : 0;
 
-	ask->tries++;
-	ask->until_ns = clock_now_ns() + ANSWER_NS;
+	if (r != -EAGAIN)
+		ask->tries++;
 	return r ? r : control_send(&g->control, request_of(ask), f);
 }
 
@@ -180,6 +180,7 @@ static bool ask(struct guests *g, struct guest *guest, enum ask_kind kind)
 		return false;
 	new->guest = guest;
 	new->kind = kind;
+	new->until_ns = clock_now_ns() + ANSWER_NS;
 	*g->last_ask = new;
 	g->last_ask = &new->next;
 	if (ask_send(g, new, &f))
@@ -289,8 +290,11 @@ static void answer_first(struct guests *g, int r, json_t *answer, const char *co
 	json_decref(answer);
 }
 
-/* Meted went away, or was never there: all is asked again, but for what was asked too often. */
-static void ask_again(struct guests *g, struct fault *f)
+/*
+ * Meted went away, or was never there: all is asked again, but for what was asked too often. False: not now, there is a
+ * meted that takes no connection.
+ */
+static bool ask_again(struct guests *g, struct fault *f)
 {
 	int r = 0;
 
@@ -300,10 +304,13 @@ static void ask_again(struct guests *g, struct fault *f)
 	for (struct guest_ask *a = g->asks; a && !r; a = a->next)
 		r = ask_send(g, a, f);
 	if (!r)
-		return;
+		return true;
 	control_close(&g->control);
+	if (r == -EAGAIN)
+		return false;
 	for (struct guest_ask *a = g->asks; a; a = a->next)
 		a->tries = ASK_TRIES;
+	return true;
 }
 
 /* Who has waited for too long is told so; the answer may come all the same, and is then for nobody. */
@@ -335,10 +342,10 @@ static void take_answers(struct guests *g)
 
 		if (r == -EAGAIN)
 			break;
-		if (r == CONTROL_LOST)
-			ask_again(g, &f);
-		else
+		if (r != CONTROL_LOST)
 			answer_first(g, r, answer, code, &f);
+		else if (!ask_again(g, &f))
+			break;
 	}
 	give_up_late(g);
 }

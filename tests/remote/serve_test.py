@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -259,6 +260,39 @@ class Shares(RemoteTest):
         self.assertEqual((out, err), (f'info {64 * MIB} {64 * MIB}\n', ''))
         wait_for(lambda: not server.grants(), 'the grants end')
         self.assertEqual(self.lines(server, 'bob', 'info'), [f'info {64 * MIB} {64 * MIB}'])
+        server.end()
+
+    def test_meted_that_is_silent(self):
+        """Another meted has taken its place, and listens, and says nothing: it is asked again, and nobody else waits."""
+        server = self.serve('--mem', '64M')
+        self.assertEqual(self.lines(server, 'alice', 'info'), [f'info {64 * MIB} {64 * MIB}'])
+        wait_for(lambda: not server.grants(), 'the grant ends')
+        path = os.path.join(server.runtime, 'control.sock')
+        os.kill(self.daemon_pid(server.runtime), signal.SIGKILL)
+        for backlog in (8, 0):  # hears what it is asked; has no place for one more connection
+            with socket.socket(socket.AF_UNIX) as silent:
+                if os.path.exists(path):
+                    os.unlink(path)
+                silent.bind(path)
+                silent.listen(backlog)
+                crowd = [socket.socket(socket.AF_UNIX) for _ in range(0 if backlog else 1)]
+                for one in crowd:
+                    one.connect(path)
+                alice = self.background(server, 'alice', 'info')
+                wait_for(lambda: own_children(server.process.pid), 'alice has come')
+                since = time.monotonic()
+                there = subprocess.run([place.METE, 'remote', server.address, '--key', self.key('carol'), '--json'],
+                                       env=self.client_env, stdout=subprocess.PIPE, timeout=60)
+                self.assertEqual(json.loads(there.stdout)['servers'][0]['about']['client'], 'carol')
+                self.assertLess(time.monotonic() - since, 15)
+                self.assertIsNone(alice.poll())
+                for one in crowd:
+                    one.close()
+                os.unlink(path)
+            out, err = alice.communicate(timeout=60)
+            self.assertEqual((out, err), (f'info {64 * MIB} {64 * MIB}\n', ''))
+            wait_for(lambda: not server.grants(), 'the grant ends')
+            os.kill(self.daemon_pid(server.runtime), signal.SIGKILL)
         server.end()
 
     def test_without_keys(self):

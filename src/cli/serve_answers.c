@@ -1,0 +1,176 @@
+/*
+ * serve_answers.c: what `mete serve` answers when the relay asks: keys, workers, what is offered; and what it says of
+ * who comes and goes, in lines on stdout: for people, or with --json an object each.
+ */
+#include "base/size.h"
+#include "cli/serve_state.h"
+#include "cli/verb.h"
+
+#include <string.h>
+
+void serve_put_json(json_t *take_event)
+{
+	json_dumpf(take_event, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(take_event);
+}
+
+void serve_client_name(const struct relay_peer *peer, char name[RELAY_NAME_BYTES])
+{
+	if (peer->trust != RELAY_PLAIN && *peer->name) {
+		snprintf(name, RELAY_NAME_BYTES, "%s", peer->name);
+		return;
+	}
+	snprintf(name, RELAY_NAME_BYTES, "at-%.48s", peer->address);
+	if (strrchr(name, ':'))
+		*strrchr(name, ':') = 0;
+	for (char *p = name; *p; p++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *p))
+			*p = '-';
+}
+
+static bool on_find_key(void *user, const char *name, uint8_t ret_key[RELAY_KEY_BYTES])
+{
+	struct serve *s = user;
+
+	return keys_find(&s->keys, name, ret_key);
+}
+
+void serve_offered_name(const struct relay_session *session, char *name, size_t size)
+{
+	snprintf(name, size, "%.*s", (int)sizeof(session->hello.name), session->hello.name);
+}
+
+static void say_refused(struct serve *s, const char *address, const char *client, const char *text)
+{
+	if (s->json)
+		serve_put_json(json_pack("{s:s, s:s, s:s, s:s}", "event", "refused", "client", client, "address",
+					 address, "text", text));
+	else
+		say_note("refused %s (%s): %s", client, address, text);
+}
+
+/* A program's guest has its grant: a worker. Value: as relay_server_ops.open. */
+static int enter(struct serve *s, struct guest *guest, const char *address, uint64_t number,
+		 enum wall_status *ret_status, struct fault *f)
+{
+	int fd = relay_wall_dial(guest->wall);
+
+	if (fd < 0) {
+		*ret_status = WALL_FULL;
+		fault_set(f, fd, "grant %s: no worker could be reached on the server (%s); try again", guest->grant,
+			  strerror(-fd));
+		return -1;
+	}
+	if (s->json)
+		serve_put_json(json_pack("{s:s, s:s, s:s, s:s, s:I}", "event", "opened", "client", guest->client,
+					 "grant", guest->grant, "address", address, "number", (json_int_t)number));
+	else if (s->verbose)
+		say_note("%s (%s) has come, grant %s", guest->client, address, guest->grant);
+	return fd;
+}
+
+static int on_open(void *user, const struct relay_session *session, enum wall_status *ret_status,
+		   char ret_text[RELAY_TEXT_BYTES])
+{
+	char client[RELAY_NAME_BYTES], offer[sizeof(session->hello.name) + 1];
+	struct serve *s = user;
+	struct fault f = { .text = "" };
+	struct guest *guest = NULL;
+	int fd = -1;
+
+	serve_client_name(&session->peer, client);
+	serve_offered_name(session, offer, sizeof(offer));
+	*ret_status = WALL_REFUSED;
+	if (!keys_check_name(client, &f))
+		*ret_status = guests_enter(&s->guests, client, offer, session, &guest, &f);
+	if (*ret_status == WALL_OK && !guest)
+		return RELAY_LATER;
+	if (guest)
+		fd = enter(s, guest, session->peer.address, session->number, ret_status, &f);
+	if (guest && fd < 0)
+		guests_leave(&s->guests, guest);
+	snprintf(ret_text, RELAY_TEXT_BYTES, "%.*s", (int)RELAY_TEXT_BYTES - 1, f.text);
+	if (fd < 0)
+		say_refused(s, session->peer.address, client, ret_text);
+	return fd;
+}
+
+/* The same for a program that has waited for its grant. */
+void serve_came(void *user, struct guest *guest, const struct guest_wait *wait, enum wall_status status,
+		const char *text)
+{
+	struct fault f = { .text = "" };
+	struct serve *s = user;
+	bool refused = status != WALL_OK, told;
+	int fd = -1;
+
+	if (refused)
+		fault_set(&f, 0, "%.*s", (int)RELAY_TEXT_BYTES - 1, text);
+	else
+		fd = enter(s, guest, wait->address, wait->number, &status, &f);
+	told = relay_server_answer(s->server, wait->number, fd, status, f.text);
+	if (fd < 0 && told)
+		say_refused(s, wait->address, guest->client, f.text);
+	/* A guest that was refused has been left already. */
+	if (!refused && (fd < 0 || !told))
+		guests_leave(&s->guests, guest);
+}
+
+static void on_closed(void *user, const struct relay_session *session)
+{
+	char client[RELAY_NAME_BYTES], offer[sizeof(session->hello.name) + 1];
+	char in[SIZE_TEXT_BYTES], out[SIZE_TEXT_BYTES];
+	struct serve *s = user;
+
+	serve_client_name(&session->peer, client);
+	serve_offered_name(session, offer, sizeof(offer));
+	guests_leave(&s->guests, guests_find(&s->guests, client, offer));
+	if (s->json)
+		serve_put_json(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "event", "closed", "client", client,
+					 "address", session->peer.address, "number", (json_int_t)session->number,
+					 "bytes_in", (json_int_t)session->count.bytes_in, "bytes_out",
+					 (json_int_t)session->count.bytes_out));
+	else if (s->verbose)
+		say_note("%s (%s) has gone: %s in, %s out", client, session->peer.address,
+			 size_format(session->count.bytes_in, in), size_format(session->count.bytes_out, out));
+}
+
+static void on_about(void *user, const struct relay_peer *peer, char *ret, size_t size)
+{
+	struct serve *s = user;
+	char client[RELAY_NAME_BYTES];
+	json_t *about, *list = json_array();
+
+	serve_client_name(peer, client);
+	for (size_t i = 0; i < s->offers.count; i++)
+		if (offer_allows(&s->offers.offer[i], client))
+			json_array_append_new(list, offer_json(&s->offers.offer[i]));
+	about = json_pack("{s:s, s:s, s:o}", "version", help_version_line, "client", client, "offers", list);
+	*ret = 0;
+	if (!about)
+		return;
+	if (json_dumpb(about, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) >= size)
+		json_array_clear(list); /* too many to tell */
+	ret[json_dumpb(about, ret, size - 1, JSON_COMPACT | JSON_ENSURE_ASCII)] = 0;
+	json_decref(about);
+}
+
+static void on_say(void *user, const char *line)
+{
+	struct serve *s = user;
+
+	if (s->json)
+		serve_put_json(json_pack("{s:s, s:s}", "event", "note", "text", line));
+	else
+		say_note("%s", line);
+}
+
+const struct relay_server_ops serve_ops = {
+	.find_key = on_find_key,
+	.open = on_open,
+	.closed = on_closed,
+	.about = on_about,
+	.say = on_say,
+};
