@@ -86,7 +86,7 @@ static cublasStatus_t get_attribute(const struct lt_description *d, uint32_t num
 						    size_t *sizeWritten)                                               \
 	{                                                                                                              \
 		const struct lt_description *given = description(d, kind_);                                            \
-                                                                                                                       \
+														       \
 		return get_attribute(given, (uint32_t)attr, given ? default_of(given, (uint32_t)attr) : 0, buf,        \
 				     sizeInBytes, sizeWritten);                                                        \
 	}
