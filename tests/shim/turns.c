@@ -634,8 +634,13 @@ static void case_room(void)
 		is(cu.cuLaunchKernel(busy, 1, 1, 1, block, 1, 1, 0, stream, params, NULL), CUDA_SUCCESS);
 		from = now_ns();
 		pthread_create(&thread, NULL, launch_one, &long_ns);
-		pthread_join(thread, NULL);
+		while (!atomic_load(&launched)) { /* a machine that was busy elsewhere lets the turn end before: another */
+			nap(1 * MS);
+			if (now_ns() - from > 500 * MS)
+				gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+		}
 		to = now_ns();
+		pthread_join(thread, NULL);
 		least = to - from < least ? to - from : least;
 		is(atomic_load(&launched), 1);
 		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
