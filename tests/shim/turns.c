@@ -634,7 +634,8 @@ static void case_room(void)
 		is(cu.cuLaunchKernel(busy, 1, 1, 1, block, 1, 1, 0, stream, params, NULL), CUDA_SUCCESS);
 		from = now_ns();
 		pthread_create(&thread, NULL, launch_one, &long_ns);
-		while (!atomic_load(&launched)) { /* a machine that was busy elsewhere lets the turn end before: another */
+		/* A machine that was busy elsewhere let the turn end before: then there is another. */
+		while (!atomic_load(&launched)) {
 			nap(1 * MS);
 			if (now_ns() - from > 500 * MS)
 				gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
