@@ -151,7 +151,11 @@ static void restore_page(struct daemon *daemon, const char *name)
 		return;
 	}
 	r = client_recover(tenant, &process, &pidfd, name, &client);
-	if (r)
+	if (r == -EPROTO)
+		log_line("grant %s: the page of pid %d (%s) is of another release than this meted, which cannot tell "
+			 "what it holds: end that program, or go back to the meted that it was started under",
+			 tenant->grant.name, (int)pid, process.command);
+	else if (r)
 		log_line("grant %s: the page of pid %d (%s) cannot be used: %s", tenant->grant.name, (int)pid,
 			 process.command, strerror(-r));
 }

@@ -445,6 +445,8 @@ int main(int argc, char **argv)
 		r = upgrade_check_main(options.check_fd);
 	} else if (r < 0) {
 		upgrade_remember_binary();
+		/* Beside the loop only the history's file is written; and execve() waits for threads. */
+		setenv("UV_THREADPOOL_SIZE", "1", 1);
 		umask(077);
 		signal(SIGPIPE, SIG_IGN);
 		signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */

@@ -344,27 +344,43 @@ static void hello_fill(struct wire_hello *hello)
 		hello->held_units[i] = wire_held(atomic_load_explicit(&page->account[i].word, memory_order_relaxed));
 }
 
+/*
+ * Is it a page as we know them? Looked at before it is mapped: what lies at the old one's place stays there otherwise.
+ * Value: 0, -EPROTO: it is none; -EPROTONOSUPPORT: it is one of another release.
+ */
+static int check_page(int fd)
+{
+	struct {
+		uint32_t magic, version, device_count;
+	} head;
+
+	if (kernel(syscall(SYS_pread64, fd, &head, sizeof head, 0L)) != (long)sizeof head ||
+	    head.magic != WIRE_PAGE_MAGIC)
+		return -EPROTO;
+	if (head.version != WIRE_PAGE_VERSION)
+		return -EPROTONOSUPPORT;
+	return head.device_count > WIRE_MAX_DEVICES ? -EPROTO : 0;
+}
+
 /* Maps the page of a WELCOME, over the old one where there is one, so that pointers into it stay good. */
 static int map_page_locked(int fd)
 {
 	struct wire_page *old = atomic_load_explicit(&attach.page, memory_order_relaxed);
 	struct identity is;
 	struct wire_page *page;
+	int r;
 
 	if (identify(fd, &is) < 0)
 		return -EPROTO;
 	if (old && same(&is, &attach.page_file))
 		return 0;
+	r = check_page(fd);
+	if (r < 0)
+		return r;
 	page = mmap(old, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | (old ? MAP_FIXED : 0), fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
 	attach.page_file = is;
-	if (page->magic != WIRE_PAGE_MAGIC || page->version != WIRE_PAGE_VERSION ||
-	    page->device_count > WIRE_MAX_DEVICES) {
-		if (!old)
-			munmap(page, PAGE_BYTES);
-		return -EPROTO;
-	}
 	atomic_store_explicit(&attach.page, page, memory_order_release);
 	return 0;
 }

@@ -27,7 +27,14 @@
 #define WIRE_MAX_UNITS 0x7fffffffu /* of either half: just under 1 TiB a device */
 #define WIRE_MOVED (1ull << 63) /* top bit of an account word: flips whenever meted moves held units to an object */
 #define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
+/*
+ * The layout of the page. It changes only together with WIRE_VERSION (message.h), and a meted that serves a client of
+ * the version before makes it a page as that knows it. A page of another layout is refused before anything in it is
+ * believed: by the client when it comes with a WELCOME, by meted when it finds it, and before an upgrade takes place.
+ */
+#ifndef WIRE_PAGE_VERSION /* a test builds a meted that makes others */
 #define WIRE_PAGE_VERSION 2u
+#endif
 #define WIRE_MAX_DEVICES 16u
 #define WIRE_MAX_OBJECTS 1024u
 #define WIRE_KEY_BYTES 32u

@@ -184,9 +184,10 @@ int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd)
 	r = map(fd, ret);
 	if (r)
 		return r;
-	if (ret->map->magic != WIRE_PAGE_MAGIC || ret->map->version != WIRE_PAGE_VERSION) {
+	r = ret->map->magic != WIRE_PAGE_MAGIC ? -EBADMSG : ret->map->version != WIRE_PAGE_VERSION ? -EPROTO : 0;
+	if (r) {
 		page_close(ret);
-		return -EBADMSG;
+		return r;
 	}
 	atomic_store(&ret->map->trace.on, 0); /* whoever read it was our predecessor */
 	*ret_fd = steal_fd(&fd);

@@ -16,7 +16,8 @@ int upgrade_check_main(int store_snapshot)
 		fprintf(stderr, "%s\n", error);
 		return 1;
 	}
-	printf("{\"version\":\"%s\",\"handover\":[%u,%u],\"store\":%u,\"wire\":[%u,%u]}\n", daemon_version(),
-	       HANDOVER_FORMAT_OLDEST, HANDOVER_FORMAT, store_step_count, WIRE_VERSION_OLDEST, WIRE_VERSION);
+	printf("{\"version\":\"%s\",\"handover\":[%u,%u],\"store\":%u,\"wire\":[%u,%u],\"page\":%u}\n",
+	       daemon_version(), HANDOVER_FORMAT_OLDEST, HANDOVER_FORMAT, store_step_count, WIRE_VERSION_OLDEST,
+	       WIRE_VERSION, WIRE_PAGE_VERSION);
 	return 0;
 }

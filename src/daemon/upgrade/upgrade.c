@@ -13,6 +13,7 @@
 #include "daemon/store/history.h"
 #include "daemon/store/steps.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
 #include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
@@ -246,6 +247,19 @@ static bool reads_ours(const json_t *next)
 	       json_integer_value(json_array_get(formats, 1)) >= HANDOVER_FORMAT;
 }
 
+/* The pages of programs that run are as it knows them; one that does not say is as ours. */
+static bool reads_pages(const struct upgrade *u)
+{
+	const json_t *page = json_object_get(u->next, "page");
+
+	if (!page || json_integer_value(page) == (json_int_t)WIRE_PAGE_VERSION)
+		return true;
+	for (const struct tenant *t = u->daemon->tenants; t; t = t->next)
+		if (t->clients)
+			return false;
+	return true;
+}
+
 static void checked(struct upgrade *u, int64_t status, int sig)
 {
 	char said[SAID_BYTES];
@@ -263,6 +277,11 @@ static void checked(struct upgrade *u, int64_t status, int sig)
 		give_up(u,
 			"%s (%s) does not know this handover: upgrade to a release between, or restart meted: "
 			"programs outlive that too",
+			u->binary, json_string_value(json_object_get(u->next, "version")));
+	else if (!reads_pages(u))
+		give_up(u,
+			"%s (%s) does not know what the programs that run share with this meted: upgrade to a release "
+			"between, or when no program runs (`mete ps`)",
 			u->binary, json_string_value(json_object_get(u->next, "version")));
 	else if (u->check_only) {
 		if (u->control)

@@ -319,22 +319,30 @@ static bool on_ready(struct worker *worker, const struct worker_word *word)
 	return true;
 }
 
+static const char *why_lost(const struct worker *worker, bool other_version)
+{
+	if (other_version)
+		return "mete-worker is of another release than this meted: install both from one";
+	return worker->state == WORKER_STARTING ? "a worker ended before its driver had started"
+						: "a waiting worker ended";
+}
+
 static void on_word(void *owner)
 {
 	struct worker *worker = owner;
 	struct worker_word word;
-	bool good = false;
+	bool good = false, other;
 	ssize_t n = recv(worker->control_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n == sizeof(word) && word.version == WORKER_VERSION && word.type == WORKER_READY)
+	other = n >= (ssize_t)offsetof(struct worker_word, status) && word.version != WORKER_VERSION;
+	if (n == sizeof(word) && !other && word.type == WORKER_READY)
 		good = on_ready(worker, &word); /* which may be the end of it */
-	else if (n == sizeof(word) && word.version == WORKER_VERSION && word.type == WORKER_CONNECT)
+	else if (n == sizeof(word) && !other && word.type == WORKER_CONNECT)
 		good = on_connect(worker);
 	if (!good)
-		lost(worker, worker->state == WORKER_STARTING ? "a worker ended before its driver had started"
-							      : "a waiting worker ended");
+		lost(worker, why_lost(worker, other));
 }
 
 /* Beginnings. */

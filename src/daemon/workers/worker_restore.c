@@ -8,6 +8,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/traffic.h"
+#include "wire/worker.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -77,10 +78,11 @@ json_t *worker_save(const struct daemon *daemon, struct handover *h)
 	for (const struct worker *w = daemon->workers; w; w = w->next)
 		json_array_insert_new(
 			list, 0,
-			json_pack("{s:o s:i s:i s:s s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd), "pid",
-				  (int)w->pid, "state", (int)w->state, "place", w->place, "child",
-				  w->child || w->pidfd >= 0, "grant", (json_int_t)w->grant_id, "pool_of",
-				  (json_int_t)pool_user(daemon, w->pool), "began", (json_int_t)w->began_ns));
+			json_pack("{s:o s:i s:i s:s s:i s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd), "pid",
+				  (int)w->pid, "state", (int)w->state, "place", w->place, "version",
+				  (int)WORKER_VERSION, "child", w->child || w->pidfd >= 0, "grant",
+				  (json_int_t)w->grant_id, "pool_of", (json_int_t)pool_user(daemon, w->pool), "began",
+				  (json_int_t)w->began_ns));
 	return list;
 }
 
@@ -95,10 +97,16 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 	const char *place = json_string_value(json_object_get(part, "place"));
 	enum worker_state state = (enum worker_state)number(part, "state");
 	struct tenant *tenant = tenant_find_id(daemon, number(part, "pool_of"));
+	const json_t *version = json_object_get(part, "version");
 	struct worker *w;
 
 	if (fd < 0)
 		return;
+	/* One that waits for a client would not understand that there is one; another is started in its place. */
+	if (state != WORKER_BUSY && version && json_integer_value(version) != (json_int_t)WORKER_VERSION) {
+		close(fd);
+		return;
+	}
 	w = worker_adopt(daemon, state, (pid_t)number(part, "pid"), place ? place : "", fd);
 	if (!w)
 		return;
