@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Brings what `meson install` put below FOLDER to where a Debian package has it: arrange.py FOLDER
+Brings what `meson install` put below FOLDER to where a Debian package has it: arrange.py FOLDER UNITDIR
 
 A build folder that was made for /usr/local can be packed as well: nothing in it knows its prefix but the units.
 """
@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 
-top = sys.argv[1]
+top, unitdir = sys.argv[1:3]
 
 
 def move(source, target):
@@ -27,12 +27,13 @@ def move(source, target):
 
 
 move("usr/local", "usr")
-move("usr/lib/systemd/system", "lib/systemd/system")
+for where in {"usr/lib/systemd/system", "lib/systemd/system"} - {unitdir}:
+    move(where, unitdir)
 move("usr/share/doc/mete/meted.yaml", "etc/mete/meted.yaml")
-for path in ("usr/lib/systemd", "usr/share/doc/mete", "usr/share/doc"):
+for path in ("usr/lib/systemd", "lib/systemd", "lib", "usr/share/doc/mete", "usr/share/doc"):
     if os.path.isdir(os.path.join(top, path)) and not os.listdir(os.path.join(top, path)):
         os.rmdir(os.path.join(top, path))
-units = os.path.join(top, "lib/systemd/system")
+units = os.path.join(top, unitdir)
 for name in os.listdir(units):
     path = os.path.join(units, name)
     with open(path, encoding="utf-8") as f:

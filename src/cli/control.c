@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,6 +32,36 @@ static int address_set(struct sockaddr_un *a, const char *dir, struct fault *f)
 	return 0;
 }
 
+static bool read_number(const char *path, const char *format, unsigned int *ret)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	return f && fscanf(f, format, ret) == 1;
+}
+
+/* A folder of somebody who has no name here, and in which nobody else may write. */
+static bool is_nameless(const char *path, uid_t overflow)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == overflow && !(st.st_mode & 022);
+}
+
+/*
+ * In the user namespace of a container runtime without root, where its hook runs, the machine's root has no name
+ * (user_namespaces(7), "unmapped user and group IDs"), and neither have other users. Only the machine's root can have
+ * made the system's folder in its place: whoever has no name and listens there is root.
+ */
+static bool is_nameless_root(uid_t uid, const char *dir)
+{
+	unsigned int overflow, mapped = 0;
+
+	return !strcmp(dir, CONTROL_SYSTEM_DIR) &&
+	       read_number("/proc/sys/kernel/overflowuid", "%u", &overflow) && uid == overflow &&
+	       read_number("/proc/self/uid_map", "%*u %*u %u", &mapped) && mapped != UINT32_MAX &&
+	       is_nameless("/run", overflow) && is_nameless(dir, overflow);
+}
+
 /* Who listens must be this user or root. */
 static int check_peer(int fd, const char *dir, struct fault *f)
 {
@@ -39,7 +71,7 @@ static int check_peer(int fd, const char *dir, struct fault *f)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return fault_set(f, -errno, "%s/control.sock: who listens is unknown (%s); remove the socket", dir,
 				 strerror(errno));
-	if (peer.uid && peer.uid != geteuid())
+	if (peer.uid && peer.uid != geteuid() && !is_nameless_root(peer.uid, dir))
 		return fault_set(f, -EPERM,
 				 "%s/control.sock: belongs to user %u, not to you; set METE_RUNTIME_DIR to a folder of "
 				 "your own",

@@ -32,7 +32,8 @@ if grep -q 'name=systemd' /proc/self/cgroup; then
 else
 	mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 fi
-for folder in run tmp dev; do mount -t tmpfs none "$root/$folder"; done
+for folder in run dev; do mount -t tmpfs -o mode=755 none "$root/$folder"; done
+mount -t tmpfs none "$root/tmp"
 for name in null zero full random urandom tty; do
 	touch "$root/dev/$name"
 	mount --bind "/dev/$name" "$root/dev/$name"

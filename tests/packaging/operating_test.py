@@ -45,14 +45,14 @@ def commands(path):
 def contents(packages):
     """What must be in which package."""
     names = {os.path.basename(p).split("_")[0]: p for p in packages}
-    for name, files in {"mete": ["./usr/bin/mete", "./usr/share/man/man1/mete-run.1.gz", "./lib/systemd/system/mete-serve.service"],
-                        "meted": ["./usr/bin/meted", "./etc/mete/meted.yaml", "./lib/systemd/system/meted.service",
-                                  "./lib/systemd/system/meted.socket", "./usr/lib/sysusers.d/meted.conf",
+    for name, files in {"mete": ["./usr/bin/mete", "./usr/share/man/man1/mete-run.1.gz", "/lib/systemd/system/mete-serve.service"],
+                        "meted": ["./usr/bin/meted", "./etc/mete/meted.yaml", "/lib/systemd/system/meted.service",
+                                  "/lib/systemd/system/meted.socket", "./usr/lib/sysusers.d/meted.conf",
                                   "./usr/share/man/man5/meted.yaml.5.gz", "./usr/share/man/man8/meted.8.gz"],
                         "libmete-dev": ["./usr/include/mete/cuda/cuda.h"], "libmete-shim-dbgsym": [], "libmete-shim": []}.items():
         if check(name in names, f"there is a package {name}", *packages) and files:
             listed = fresh_root.output("dpkg-deb", "-c", names[name]).stdout
-            missing = [f for f in files if f" {f}\n" not in listed]
+            missing = [f for f in files if f"{f}\n" not in listed]
             check(not missing, f"{name} has its files", *missing)
 
 
