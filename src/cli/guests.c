@@ -149,10 +149,11 @@ static json_t *request_of(const struct guest_ask *ask)
 
 	switch (ask->kind) {
 	case ASK_MAKE:
-		return json_pack("{s:s, s:s, s:s, s:o, s:b, s:i, s:b}", "op", "grant_create", "name", guest->grant,
-				 "driver", offer->choice.driver, "devices", choose_request(&offer->choice),
-				 "overcommit", option_given(&offer->line, "overcommit"), "runner_pid", (int)getpid(),
-				 "wall", 1);
+		return json_pack("{s:s, s:s, s:s, s:o, s:b, s:i, s:b, s:s*}", "op", "grant_create", "name",
+				 guest->grant, "driver", offer->choice.driver, "devices",
+				 choose_request(&offer->choice), "overcommit",
+				 option_given(&offer->line, "overcommit"), "runner_pid", (int)getpid(), "wall", 1,
+				 "images", *guest->images ? guest->images : NULL);
 	case ASK_LOOK:
 		return json_pack("{s:s, s:s}", "op", "grants", "name", guest->grant);
 	default:
@@ -377,7 +378,7 @@ static bool grant_gone(const struct guest *guest)
 	return guest->state == GUEST_HERE && !guest->programs && access(guest->wall, F_OK);
 }
 
-enum wall_status guests_enter(struct guests *g, const char *client, const char *name,
+enum wall_status guests_enter(struct guests *g, const char *client, const char *images, const char *name,
 			      const struct relay_session *session, struct guest **ret, struct fault *f)
 {
 	struct offer *offer = offers_find(g->offers, name, client);
@@ -420,6 +421,7 @@ enum wall_status guests_enter(struct guests *g, const char *client, const char *
 	snprintf(wait->address, sizeof(wait->address), "%s", session->peer.address);
 	wait->next = guest->waits;
 	guest->waits = wait;
+	snprintf(guest->images, sizeof(guest->images), "%s", images);
 	if (gone)
 		begin_making(g, guest);
 	return WALL_OK;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cli/control.h"
+#include "cli/image_owner.h"
 #include "cli/offers.h"
 #include "remote/relay/relay.h"
 
@@ -35,6 +36,7 @@ struct guest {
 	struct offer *offer;
 	char client[RELAY_NAME_BYTES];
 	char grant[RELAY_NAME_BYTES + OFFER_NAME_MOST + 2];
+	char images[IMAGE_OWNER_BYTES]; /* under what its images are kept; "": as long as the grant */
 	char wall[PATH_MAX]; /* the socket where its worker is */
 	unsigned int programs; /* those that wait too */
 	bool made;	       /* by us: ours to delete */
@@ -57,10 +59,10 @@ struct guests {
 
 void guests_init(struct guests *g, struct offers *offers);
 /*
- * A program of this client has come. Value: WALL_OK with its guest, counted; WALL_OK with NULL: it waits for `came`;
- * else why not, the fault has the line that the program's user reads.
+ * A program of this client, whose images are kept under `images`, has come. Value: WALL_OK with its guest, counted;
+ * WALL_OK with NULL: it waits for `came`; else why not, the fault has the line that the program's user reads.
  */
-enum wall_status guests_enter(struct guests *g, const char *client, const char *offer,
+enum wall_status guests_enter(struct guests *g, const char *client, const char *images, const char *offer,
 			      const struct relay_session *session, struct guest **ret, struct fault *f);
 void guests_leave(struct guests *g, struct guest *guest);
 /* By the client and the offer that it asked for; NULL: it is not here. */

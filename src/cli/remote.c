@@ -40,9 +40,40 @@ static const char *round_trip(json_int_t ns, char text[32])
 	return text;
 }
 
+/* What meted keeps of a client's images, beside its session. */
+static void add_images(json_t *session, json_t *grants)
+{
+	json_t *grant, *images;
+	size_t i;
+
+	json_array_foreach(grants, i, grant)
+	{
+		images = json_object_get(grant, "images");
+		if (images && !strcmp(device_text(grant, "name"), device_text(session, "grant")))
+			json_object_set(session, "images", images);
+	}
+}
+
+/* A meted that is not there keeps nothing. */
+static void add_all_images(json_t *servers)
+{
+	struct control c = CONTROL_CLOSED;
+	json_t *grants = NULL, *server, *session;
+	struct fault f;
+	size_t i, j;
+
+	if (!json_array_size(servers) || grants_get(&c, NULL, &grants, &f))
+		grants = NULL;
+	json_array_foreach(servers, i, server)
+		json_array_foreach(json_object_get(server, "sessions"), j, session) add_images(session, grants);
+	json_decref(grants);
+	control_close(&c);
+}
+
 static void add_session(struct table *t, json_t *s)
 {
-	char text[4][SIZE_TEXT_BYTES], when[32], trip[32];
+	json_t *images = json_object_get(s, "images");
+	char text[6][SIZE_TEXT_BYTES], when[32], trip[32];
 
 	table_cell(t, "%s", device_text(s, "client"));
 	table_cell(t, "%s", device_text(s, "offer"));
@@ -54,17 +85,21 @@ static void add_session(struct table *t, json_t *s)
 	table_cell(t, "%s/s", size_format((uint64_t)device_number(s, "bytes_out_s"), text[1]));
 	table_cell(t, "%s", size_format((uint64_t)device_number(s, "bytes_in"), text[2]));
 	table_cell(t, "%s", size_format((uint64_t)device_number(s, "bytes_out"), text[3]));
+	table_cell(t, "%s", images ? size_format((uint64_t)device_number(images, "kept_bytes"), text[4]) : "-");
+	table_cell(t, "%s", images ? size_format((uint64_t)device_number(images, "saved_bytes"), text[5]) : "-");
 	table_cell(t, "%s", device_text(s, "command"));
 }
 
 static int show_here(const struct command_line *line)
 {
-	static const char *const heads[] = { "CLIENT", "OFFER",	 "GRANT", "ADDRESS", ">SINCE",	">ROUND TRIP",
-					     ">IN/S",  ">OUT/S", ">IN",	  ">OUT",    "COMMAND", NULL };
+	static const char *const heads[] = { "CLIENT",	      "OFFER",	 "GRANT",   "ADDRESS", ">SINCE",
+					     ">ROUND TRIP",   ">IN/S",	 ">OUT/S",  ">IN",     ">OUT",
+					     ">IMAGES KEPT",  ">SAVED",	 "COMMAND", NULL };
 	json_t *all = serve_socket_ask_all(), *server, *session;
 	struct table t;
 	size_t i, j;
 
+	add_all_images(all);
 	if (option_given(line, "json"))
 		return print_json("servers", all);
 	if (!json_array_size(all)) {

@@ -74,7 +74,7 @@ static int enter(struct serve *s, struct guest *guest, const char *address, uint
 static int on_open(void *user, const struct relay_session *session, enum wall_status *ret_status,
 		   char ret_text[RELAY_TEXT_BYTES])
 {
-	char client[RELAY_NAME_BYTES], offer[sizeof(session->hello.name) + 1];
+	char client[RELAY_NAME_BYTES], offer[sizeof(session->hello.name) + 1], images[IMAGE_OWNER_BYTES];
 	struct serve *s = user;
 	struct fault f = { .text = "" };
 	struct guest *guest = NULL;
@@ -83,8 +83,10 @@ static int on_open(void *user, const struct relay_session *session, enum wall_st
 	serve_client_name(&session->peer, client);
 	serve_offered_name(session, offer, sizeof(offer));
 	*ret_status = WALL_REFUSED;
-	if (!keys_check_name(client, &f))
-		*ret_status = guests_enter(&s->guests, client, offer, session, &guest, &f);
+	if (!keys_check_name(client, &f)) {
+		image_owner(session->peer.trust, client, &s->keys, offers_value(&s->offers, s->line, "ca"), images);
+		*ret_status = guests_enter(&s->guests, client, images, offer, session, &guest, &f);
+	}
 	if (*ret_status == WALL_OK && !guest)
 		return RELAY_LATER;
 	if (guest)

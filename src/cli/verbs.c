@@ -711,7 +711,9 @@ static const char *const remote_details[] = { "Without HOST: who uses this machi
 					      "program, with the client's name, the offer, "
 					      "the grant, from where and SINCE when, the ROUND TRIP as TCP measures "
 					      "it, what flowed IN and OUT within the last "
-					      "second and in all.",
+					      "second and in all, how much memory the IMAGES of "
+					      "its kernels take that are KEPT for its next programs, and how many "
+					      "bytes these have SAVED.",
 					      "With HOST[:PORT]: what that server offers to this client, the round "
 					      "trip to it, and how much the line carries in "
 					      "each direction, measured for half a second each.",

@@ -20,6 +20,7 @@ struct http_server;
 struct faults;
 struct health;
 struct history_store;
+struct images;
 struct journal;
 struct pool;
 struct store;
@@ -44,6 +45,8 @@ struct daemon {
 	struct trace *traces;
 	struct pool *pools; /* of workers */
 	struct worker *workers;
+	struct images *images; /* kept for workers to come; NULL: none yet */
+	uint64_t images_most_bytes; /* 0: none are kept */
 	int control_fd;
 	bool control_given; /* the service manager's: it stays when we leave */
 	struct watch *control_watch;

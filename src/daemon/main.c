@@ -32,6 +32,7 @@
 #include "daemon/turns/trace.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 
@@ -202,6 +203,7 @@ static void reload(struct daemon *daemon)
 	daemon->idle_exit_ns = idle_exit_ns(&options);
 	daemon->machine.options = options.machine;
 	daemon->fault_rule = options.faults;
+	images_limit(daemon, options.images_bytes);
 	machine_refresh(daemon, on_asked, daemon);
 	daemon_reap_soon(daemon);
 }
@@ -352,6 +354,7 @@ static void leave(struct daemon *daemon)
 	children_forget();
 	sensors_free(daemon);
 	worker_leave(daemon);
+	images_stop(daemon);
 	wall_leave();
 	arbitrate_stop();
 	timer_free(daemon->reap);
@@ -379,6 +382,7 @@ static int serve(const struct options *o)
 				  .control_fd = -1,
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
+				  .images_most_bytes = o->images_bytes,
 				  .machine.options = o->machine };
 	read_handover(&daemon, o->handover_fd);
 	uv_loop_init(&loop);

@@ -12,6 +12,7 @@
 #include "daemon/state.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/worker.h"
 
 #include <stdbool.h>
@@ -94,6 +95,9 @@ VALUE(node_devices, s->daemon->machine.device_count)
 VALUE(node_tenants, tenants(s->daemon))
 VALUE(node_resident, resident_bytes())
 VALUE(node_cpu, cpu_seconds())
+VALUE(node_images, images_kept_bytes(s->daemon))
+VALUE(node_image_hits, images_hits(s->daemon))
+VALUE(node_image_saved, images_saved_bytes(s->daemon))
 
 static const struct family of_node[] = {
 	{ "mete_start_time_seconds", "When meted was started, in seconds since 1970.", false, UNIT_COUNT,
@@ -102,6 +106,12 @@ static const struct family of_node[] = {
 	{ "mete_tenants", "Grants that are being served.", false, UNIT_COUNT, node_tenants },
 	{ "mete_process_resident_memory_bytes", "Memory of meted.", false, UNIT_COUNT, node_resident },
 	{ "mete_process_cpu_seconds_total", "Time of processors that meted has used.", true, UNIT_SECONDS, node_cpu },
+	{ "mete_images_kept_bytes", "Images of kernels that are kept for remote and walled programs.", false,
+	  UNIT_COUNT, node_images },
+	{ "mete_images_hits_total", "Images that were there when a program wanted them.", true, UNIT_COUNT,
+	  node_image_hits },
+	{ "mete_images_saved_bytes_total", "Bytes of images that programs need not send.", true, UNIT_COUNT,
+	  node_image_saved },
 };
 
 /* Devices. */

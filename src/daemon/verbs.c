@@ -28,6 +28,7 @@
 #include "daemon/turns/trace.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 
@@ -208,6 +209,8 @@ static json_t *grant_json(struct tenant *t)
 			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
 			 (json_int_t)t->attached_total, "devices", devices, "processes", processes, "events",
 			 events_json(t));
+	if (t->grant.wall)
+		json_object_set_new(json, "images", images_json(t));
 	faults_json(t, json);
 	return json;
 }
@@ -455,8 +458,26 @@ static bool fill_name(struct ask *ask, struct grant *g)
 	return true;
 }
 
+/* "images": under what images are kept beyond the grant's end; letters and digits, so that it is part of a name. */
+static bool read_images(struct ask *ask, const char **ret)
+{
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	json_t *given = json_object_get(ask->request, "images");
+	struct tenant *t = NULL;
+
+	*ret = json_string_value(given);
+	if (!given || json_is_null(given))
+		return true;
+	if (*ret && strlen(*ret) < sizeof(t->images) && **ret &&
+	    strspn(*ret, letters) == strlen(*ret))
+		return true;
+	refuse(ask, "malformed", "\"images\" must be 1 to %zu letters and digits", sizeof(t->images) - 1);
+	return false;
+}
+
 static enum verbs_result create(struct ask *ask, struct grant *g)
 {
+	const char *images;
 	char error[512];
 	struct tenant *t;
 	int r;
@@ -472,8 +493,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
-	if (!fill_name(ask, g) || !container_read_runner(ask, g) || !container_read(ask, g) ||
-	    !fill_driver(ask, g) || !fill_shares(ask, g))
+	if (!read_images(ask, &images) || !fill_name(ask, g) || !container_read_runner(ask, g) ||
+	    !container_read(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
 		return VERBS_ANSWERED;
 	g->id = daemon_new_id(ask->daemon);
 	r = store_add(ask->daemon->store, g, error, sizeof(error));
@@ -489,6 +510,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 			container_remove(ask->daemon, g);
 		return refuse(ask, "runtime", "grant %s is not made: %s", g->name, error);
 	}
+	if (images)
+		strcpy(t->images, images);
 	ask->daemon->idle_since_ns = 0;
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
 	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device(s) of the %s driver",

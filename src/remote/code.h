@@ -2,9 +2,10 @@
  * code.h: messages about code: images, what is in them, launches. The same on both sides; see wire/call.h for the rest.
  *
  * An image travels once per session, as a bundle (image.h) in pieces that nobody waits for, and is known by its SHA-256
- * from then on. Loading names the hash; when the worker has no such image (any more) it says so, and the client sends
- * the pieces and asks again. The answer tells what is in the image: so names, attributes and parameters cost no round
- * trip later.
+ * from then on. What an earlier session of the same tenant has sent may be there still: the first reply says so, and it
+ * need not travel at all. Loading names the hash; when the worker has no such image (any more) it says so, and the
+ * client sends the pieces and asks again. The answer tells what is in the image: so names, attributes and parameters
+ * cost no round trip later.
  */
 #pragma once
 
@@ -20,11 +21,13 @@ enum code_call {
 	CALL_CODE_GLOBAL, /* struct code_ask, a name; answered with struct code_global */
 	CALL_CODE_LINK, /* struct code_link, struct code_option each; answered with struct code_loaded and logs */
 	CALL_CODE_LINK_READ, /* struct code_link: `at`; answered with bytes of the linked image, padded */
+	CALL_CODE_HELD, /* answered with the hashes of images that need not be sent; in the snapshot */
 };
 
 #define CODE_PIECE_BYTES (24u << 10)
 #define CODE_IMAGE_MOST (UINT64_C(2) << 30)
 #define CODE_NAME_MOST 4096u
+#define CODE_HELD_MOST 64u
 
 struct code_piece {
 	uint8_t hash[SHA256_BYTES];

@@ -1,7 +1,17 @@
-/* sha256.c: see sha256.h. Plain C: some 200 MB/s, which is little beside what loading an image takes. */
+/*
+ * sha256.c: see sha256.h. Plain C makes some 200 MB/s, the instructions of x86 (SHA extensions) six times as much: an
+ * image that need not be sent is still gone through on either side. SHA256_PLAIN leaves them away, for a test.
+ */
 #include "remote/sha256.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#if defined(__x86_64__) && !defined(SHA256_PLAIN)
+#include <cpuid.h>
+#include <immintrin.h>
+#define HAVE_SHA_CODE 1
+#endif
 
 static const uint32_t round_constant[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -44,6 +54,80 @@ static void add_block(uint32_t state[8], const uint8_t *block)
 		state[i] += v[i];
 }
 
+static void add_blocks_plain(uint32_t state[8], const uint8_t *block, size_t count)
+{
+	for (; count; count--, block += 64)
+		add_block(state, block);
+}
+
+#ifdef HAVE_SHA_CODE
+/* The instructions want the state as two halves, with A and C in the highest place. */
+__attribute__((target("sha,sse4.1"))) static void add_blocks_fast(uint32_t state[8], const uint8_t *block, size_t count)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i abef = _mm_set_epi32((int)state[0], (int)state[1], (int)state[4], (int)state[5]);
+	__m128i cdgh = _mm_set_epi32((int)state[2], (int)state[3], (int)state[6], (int)state[7]);
+
+	for (; count; count--, block += 64) {
+		const __m128i abef_before = abef, cdgh_before = cdgh;
+		__m128i w[4], next, sum;
+
+		for (unsigned i = 0; i < 4; i++)
+			w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), swap);
+		for (unsigned r = 0; r < 16; r++) {
+			sum = _mm_add_epi32(w[0], _mm_loadu_si128((const __m128i *)(round_constant + 4 * r)));
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_srli_si128(sum, 8));
+			next = _mm_add_epi32(_mm_sha256msg1_epu32(w[0], w[1]), _mm_alignr_epi8(w[3], w[2], 4));
+			next = _mm_sha256msg2_epu32(next, w[3]);
+			w[0] = w[1];
+			w[1] = w[2];
+			w[2] = w[3];
+			w[3] = next;
+		}
+		abef = _mm_add_epi32(abef, abef_before);
+		cdgh = _mm_add_epi32(cdgh, cdgh_before);
+	}
+	state[0] = (uint32_t)_mm_extract_epi32(abef, 3);
+	state[1] = (uint32_t)_mm_extract_epi32(abef, 2);
+	state[2] = (uint32_t)_mm_extract_epi32(cdgh, 3);
+	state[3] = (uint32_t)_mm_extract_epi32(cdgh, 2);
+	state[4] = (uint32_t)_mm_extract_epi32(abef, 1);
+	state[5] = (uint32_t)_mm_extract_epi32(abef, 0);
+	state[6] = (uint32_t)_mm_extract_epi32(cdgh, 1);
+	state[7] = (uint32_t)_mm_extract_epi32(cdgh, 0);
+}
+
+static bool processor_has_it(void)
+{
+	unsigned int a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1))
+		return false;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & 1u << 29; /* SHA */
+}
+
+static void add_blocks(uint32_t state[8], const uint8_t *block, size_t count)
+{
+	static int fast; /* 0: not known yet; else 1 or -1, whoever finds out */
+	int is = __atomic_load_n(&fast, __ATOMIC_RELAXED);
+
+	if (!is) {
+		is = processor_has_it() ? 1 : -1;
+		__atomic_store_n(&fast, is, __ATOMIC_RELAXED);
+	}
+	if (is > 0)
+		add_blocks_fast(state, block, count);
+	else
+		add_blocks_plain(state, block, count);
+}
+#else
+static void add_blocks(uint32_t state[8], const uint8_t *block, size_t count)
+{
+	add_blocks_plain(state, block, count);
+}
+#endif
+
 void sha256_begin(struct sha256 *s)
 {
 	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -68,10 +152,11 @@ void sha256_add(struct sha256 *s, const void *data, size_t bytes)
 		bytes -= part;
 		if (in_block + part < sizeof(s->block))
 			return;
-		add_block(s->state, s->block);
+		add_blocks(s->state, s->block, 1);
 	}
-	for (; bytes >= sizeof(s->block); bytes -= sizeof(s->block), from += sizeof(s->block))
-		add_block(s->state, from);
+	add_blocks(s->state, from, bytes / sizeof(s->block));
+	from += bytes - bytes % sizeof(s->block);
+	bytes %= sizeof(s->block);
 	if (bytes)
 		memcpy(s->block, from, bytes);
 }

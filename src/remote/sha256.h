@@ -1,4 +1,5 @@
-/* sha256.h: the hash by which images are known (FIPS 180-4). Needs nothing. */
+/* sha256.h: the hash by which images are known (FIPS 180-4). Needs nothing, and uses the processor's own instructions
+ * where it has them. */
 #pragma once
 
 #include <stddef.h>

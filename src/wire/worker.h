@@ -14,6 +14,13 @@
  * the worker's socket): they outlive either side. A worker that got none counts for nobody.
  *
  * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
+ *
+ * Images of kernels have a connection of their own (WORKER_IMAGES_FD, of a worker that was started with --images): each
+ * message is one struct worker_image, and the descriptor that goes along is sealed memory that holds the image and at
+ * least a page of zeroes behind it. Either side may go on without the other's end.
+ *
+ *   meted:  HELD for each image that is kept for the grant, before TAKE
+ *   worker: USED when one of them was asked for, KEEP with a new one whose hash it has worked out
  */
 #pragma once
 
@@ -27,6 +34,7 @@
 #define WORKER_LISTEN_FD 4
 #define WORKER_TRAFFIC_FD 5
 #define WORKER_TRAFFIC_MAGIC 0x7466666172746d65u
+#define WORKER_IMAGES_FD 6
 #define WORKER_SOCKET "fd:3" /* METE_SOCKET of the shim in a worker: CONNECT by that descriptor */
 
 enum worker_word_type {
@@ -62,3 +70,25 @@ struct worker_traffic {
 	_Atomic uint64_t count[WORKER_COUNTS]; /* only grow; written by the worker, one thread at a time */
 	uint64_t taken[WORKER_COUNTS];	       /* so much of it is in the tenant's totals; meted's own */
 };
+
+#define WORKER_IMAGE_VERSION 1u
+#define WORKER_IMAGE_LEAST 16384u /* bytes; smaller ones are sent again as fast as they are found */
+
+enum worker_image_type {
+	WORKER_IMAGE_HELD = 1,
+	WORKER_IMAGE_KEEP,
+	WORKER_IMAGE_USED,
+};
+
+struct worker_image {
+	uint32_t type; /* enum worker_image_type */
+	uint32_t version;
+	uint64_t bytes;
+	uint8_t hash[32]; /* SHA-256 */
+};
+
+/* The size of the memory that holds an image. */
+static inline uint64_t worker_image_room(uint64_t bytes)
+{
+	return (bytes + 4095) / 4096 * 4096 + 4096;
+}

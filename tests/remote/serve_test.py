@@ -15,6 +15,7 @@ import place  # noqa: E402
 from place import BUILD, CLIENT, MIB, alive, wait_for  # noqa: E402
 
 UNAVAILABLE = 46  # CUDA_ERROR_DEVICE_UNAVAILABLE
+IMAGE_CLIENT = os.path.join(BUILD, 'tests/remote/image_client')
 DELAY_LINE = os.path.join(BUILD, 'tests/remote/delay_line')
 
 
@@ -109,9 +110,9 @@ class RemoteTest(place.MeteTest):
         self.key('alice')
         return Server(self, '--soft', '--keys', self.keys, *words, **keywords)
 
-    def words(self, server, name, *program, more=()):
+    def words(self, server, name, *program, more=(), client=CLIENT):
         address = server if isinstance(server, str) else server.address
-        return ['run', '--remote', address, '--key', self.key(name), *more, '--', CLIENT, *program]
+        return ['run', '--remote', address, '--key', self.key(name), *more, '--', client, *program]
 
     def client(self, server, name, *program, more=()):
         """A client's program to its end: its lines."""
@@ -185,6 +186,39 @@ class Shares(RemoteTest):
         self.assertEqual(there['about']['offers'][0]['devices'][0]['mem_bytes'], 64 * MIB)
         self.assertGreater(there['round_trip_ns'], 0)
         self.assertGreater(min(there['up_bytes_s'], there['down_bytes_s']), MIB)
+        server.end()
+
+    def image(self, server, name):
+        """A program with an image of 1 MB, from its start to the end of its grant: the bytes that the client sent."""
+        words = self.words(server, name, 'one', str(1000000), client=IMAGE_CLIENT)
+        done = subprocess.run([place.METE, *words], env=self.client_env, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        event = {}
+        while event.get('event') != 'closed':
+            event = json.loads(server.process.stdout.readline())
+        wait_for(lambda: not server.grants(), 'the grant ends after its program')
+        return event['bytes_in']
+
+    def test_images_are_kept(self):
+        server = self.serve('--mem', '64M')
+        self.key('bob')
+        self.assertGreater(self.image(server, 'alice'), 1000000)
+        self.assertLess(self.image(server, 'alice'), 200000)  # beyond the end of its grant
+        self.assertGreater(self.image(server, 'bob'), 1000000)  # it is alice's
+        os.unlink(os.path.join(self.keys, 'alice.key'))
+        self.assertGreater(self.image(server, 'alice'), 1000000)  # another alice
+        program = subprocess.Popen([place.METE, *self.words(server, 'bob', 'one', str(1000000), 'wait', client=IMAGE_CLIENT)],
+                                   env=self.client_env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        self.started.append(program)
+        program.stdout.readline()
+        wait_for(lambda: server.sessions()[0].get('images', {}).get('hits') == 1, 'mete remote tells of it')
+        self.assertGreater(server.sessions()[0]['images']['saved_bytes'], 1000000)
+        table = self.mete('remote', env=server.env).stdout
+        self.assertIn('SAVED', table)
+        program.communicate('', timeout=60)
+        self.assertEqual(program.returncode, 0)
         server.end()
 
     def test_two_servers_in_one_program(self):

@@ -6,6 +6,7 @@
 #include "daemon/settings/settings.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/images.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,8 @@ static const struct options nothing_said = { .ready_fd = -1,
 					     .handover_fd = -1,
 					     .check_fd = -1,
 					     .exit_when_idle_ns = OPTIONS_NEVER_NS,
-					     .faults = QUARANTINE_DEFAULT };
+					     .faults = QUARANTINE_DEFAULT,
+					     .images_bytes = IMAGES_MOST_BYTES };
 
 static void print_help(void)
 {

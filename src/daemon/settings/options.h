@@ -42,6 +42,7 @@ struct options {
 	struct machine_options machine;
 	struct http_options http;
 	struct quarantine_rule faults;
+	uint64_t images_bytes;
 
 	/* By the row's number in the table. */
 	uint64_t on_command_line; /* bit i: setting i is, and wins over the file */

@@ -149,6 +149,15 @@ const struct setting settings[] = {
 	  .fallback = "86400",
 	  .example = "3600",
 	  .text = "The longest that a quarantine lasts, in seconds." },
+
+	{ .key = "images.keep",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(images_bytes),
+	  .reload = true,
+	  .fallback = "256M",
+	  .example = "1G",
+	  .text = "How much memory the images of kernels may take that remote and walled programs have sent, kept for "
+		  "the next programs of the same tenant. 0: none is kept." },
 };
 
 const unsigned int setting_count = sizeof(settings) / sizeof(*settings);
@@ -261,6 +270,10 @@ static int set_size(struct options *o, const struct setting *s, const char *valu
 	struct size bytes;
 	int r = size_parse(value, &bytes);
 
+	if (r == SIZE_ZERO) {
+		bytes = (struct size){ .bytes = 0 };
+		r = 0;
+	}
 	if (!r && bytes.pct != 0) {
 		snprintf(why, size, "wants an amount of memory such as 64M, not a percentage");
 		return -EINVAL;

@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 
@@ -180,8 +181,10 @@ void tenant_free(struct tenant *tenant, bool leaving)
 		at = &(*at)->next;
 	*at = tenant->next;
 	wall_shut(tenant, leaving);
-	if (!leaving)
+	if (!leaving) {
 		worker_end(tenant->daemon, tenant->grant.id);
+		images_leave(tenant);
+	}
 	watch_free(tenant->listen);
 	if (tenant->listen_fd >= 0) {
 		if (!leaving)

@@ -34,6 +34,7 @@ struct tenant {
 	int wall_fd; /* the second socket, wall.h; -1: it is not walled */
 	struct watch *wall;
 	struct pool *pool; /* of workers; NULL: not walled */
+	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
 	struct client *clients;
 	struct session *sessions;
 	unsigned int session_count;

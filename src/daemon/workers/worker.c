@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/traffic.h"
 #include "daemon/tenants/session.h"
@@ -201,6 +202,7 @@ void worker_free(struct worker *worker)
 	unlink_worker(worker);
 	watch_free(worker->watch);
 	worker->watch = NULL;
+	images_end(worker);
 	if (worker->control_fd >= 0)
 		close(worker->control_fd);
 	worker->control_fd = -1;
@@ -354,7 +356,7 @@ static struct worker *worker_new(struct daemon *daemon)
 	if (!worker)
 		return NULL;
 	worker->daemon = daemon;
-	worker->control_fd = worker->pidfd = -1;
+	worker->control_fd = worker->pidfd = worker->images_fd = -1;
 	worker->process.data = worker;
 	worker->began_ns = clock_now_ns();
 	worker->next = daemon->workers;
@@ -394,19 +396,22 @@ static char **child_environment(char *driver, char *nvml)
 	return list;
 }
 
-static int spawn(struct worker *worker, int control_fd, int listen_fd, int traffic_fd)
+static int spawn(struct worker *worker, int control_fd, int listen_fd, int traffic_fd,
+		 int images_fd)
 {
 	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
 	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
 	const struct pool *pool = worker->pool;
-	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL };
+	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL, NULL };
+	unsigned int arg = 3;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = log_descriptor() },
 		{ .flags = UV_INHERIT_FD, .data.fd = control_fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = listen_fd },
-		{ .flags = UV_INHERIT_FD, .data.fd = traffic_fd },
+		{ .flags = traffic_fd < 0 ? UV_IGNORE : UV_INHERIT_FD, .data.fd = traffic_fd },
+		{ .flags = UV_INHERIT_FD, .data.fd = images_fd },
 	};
 	uv_process_options_t options = {
 		.file = worker_path(),
@@ -414,7 +419,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 		.exit_cb = on_exit_child,
 		.flags = UV_PROCESS_DETACHED,
 		.stdio = stdio,
-		.stdio_count = traffic_fd < 0 ? 5 : 6,
+		.stdio_count = images_fd >= 0 ? 7 : traffic_fd >= 0 ? 6 : 5,
 	};
 	int r;
 
@@ -425,7 +430,9 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 			 device_uuid_format(pool->uuid[i], uuid));
 	}
 	if (pool->kind != DEVICE_SOFT)
-		args[3] = (char *)"--nodes";
+		args[arg++] = (char *)"--nodes";
+	if (images_fd >= 0)
+		args[arg++] = (char *)"--images";
 	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
 	snprintf(nvml, sizeof(nvml), "METE_NVML=%s", pool->libnvml);
 	options.env = child_environment(driver, nvml);
@@ -441,7 +448,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 
 int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size)
 {
-	_cleanup_close_ int listen_fd = -1, theirs = -1, traffic_fd = -1;
+	_cleanup_close_ int listen_fd = -1, theirs = -1, traffic_fd = -1, images_fd = -1;
 	struct worker *worker = *worker_path() ? worker_new(daemon) : NULL;
 	int ends[2], r;
 
@@ -457,7 +464,8 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 		theirs = ends[1];
 		listen_fd = bind_place(worker);
 		traffic_fd = listen_fd < 0 ? -1 : traffic_create(worker);
-		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd, traffic_fd);
+		images_fd = listen_fd < 0 ? -1 : images_begin(worker);
+		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd, traffic_fd, images_fd);
 	}
 	if (!r) {
 		worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
@@ -478,6 +486,7 @@ bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd)
 	struct worker_word word = { .type = WORKER_TAKE, .version = WORKER_VERSION, .grant_id = tenant->grant.id };
 
 	snprintf(word.grant, sizeof(word.grant), "%s", tenant->grant.name);
+	images_show(worker, tenant);
 	if (!say(worker, &word, client_fd))
 		return false;
 	worker->state = WORKER_BUSY;

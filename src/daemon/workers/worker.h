@@ -35,6 +35,8 @@ struct worker {
 	pid_t pid;
 	int control_fd;
 	struct watch *watch;
+	int images_fd; /* images.h; -1: it has no such connection */
+	struct watch *images;
 	uv_process_t process;
 	bool child; /* `process` is open: we have started it */
 	int pidfd;  /* of a child that the meted before this one has started; -1: none */

@@ -62,6 +62,14 @@ static bool note_sent(const struct session *session, const uint8_t hash[SHA256_B
 	return first;
 }
 
+void images_held(const struct session *session, const void *hashes, size_t bytes)
+{
+	const uint8_t *hash = hashes;
+
+	for (size_t at = 0; bytes - at >= SHA256_BYTES && at < CODE_HELD_MOST * SHA256_BYTES; at += SHA256_BYTES)
+		note_sent(session, hash + at);
+}
+
 /* ---- naming ---- */
 
 static void archs_of(const struct session *session, struct image_archs *ret)

@@ -17,6 +17,8 @@ struct image_source {
 bool images_name(struct session *session, struct image_source *s);
 /* Sends it, unless it has been sent and is not known to be missing (`again`). CUresult. */
 CUresult images_send(struct session *session, const struct image_source *s, bool again);
+/* The worker says that it has images of these hashes. */
+void images_held(const struct session *session, const void *hashes, size_t bytes);
 /* A whole file, with a NUL after it, as an image; *ret is to be freed. The documented errors. */
 CUresult images_file(const char *path, struct image_source *s, void **ret);
 /* In the child of fork(): nothing has been sent to its workers. */

@@ -109,7 +109,7 @@ static CUresult connect_to(struct session *s)
 	return arena_init(&s->arena, &s->link) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* The snapshot's answers go into the memo. False: malformed. */
+/* The snapshot's answers go into the memo, and what the worker has need not be sent. False: malformed. */
 static bool snapshot_take(struct session *s, struct remote_reader *in)
 {
 	while (in->used < in->size) {
@@ -122,6 +122,10 @@ static bool snapshot_take(struct session *s, struct remote_reader *in)
 		reply = remote_take(in, e.reply_bytes);
 		if (in->bad)
 			return false;
+		if (e.call == CALL_CODE_HELD) {
+			images_held(s, reply, e.reply_bytes);
+			continue;
+		}
 		key = (struct memo_key){ .call = e.call, .bytes = request, .size = remote_padded(e.request_bytes) };
 		memo_add(&s->memo, &key, e.result, reply, remote_padded(e.reply_bytes), true);
 	}

@@ -18,6 +18,8 @@ int worker_other_image(struct work *work)
 		return worker_code_link(work);
 	case CALL_CODE_LINK_READ:
 		return worker_code_link_read(work);
+	case CALL_CODE_HELD:
+		return worker_code_held(work);
 	default:
 		work->result = CUDA_ERROR_NOT_SUPPORTED;
 		return 0;

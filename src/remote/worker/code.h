@@ -4,6 +4,7 @@
 #include "remote/worker/worker.h"
 
 int worker_code_piece(struct work *work); /* images.c */
+int worker_code_held(struct work *work);
 int worker_code_tell(struct work *work);  /* functions.c */
 int worker_code_list(struct work *work);
 int worker_code_global(struct work *work);

@@ -4,20 +4,26 @@
  * Pieces come in order and are written where they belong; the hash is worked out once, when somebody first asks for the
  * whole, so that a name never stands for other bytes than it should. Beyond IMAGES_MOST bytes the images that were
  * asked for longest ago go, and are sent again when they are needed again.
+ *
+ * What meted holds for this tenant (keep.h) is as if it had come, in memory that is mapped when it is asked for; its
+ * hash is worked out all the same. The client is told of it when the session begins.
  */
 #include "remote/worker/images.h"
 #include "remote/worker/code.h"
+#include "remote/worker/keep.h"
 #include "remote/worker/worker.h"
+
+#include "wire/worker.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define IMAGES_MOST (UINT64_C(512) << 20) /* bytes that are kept though nobody uses them */
 #define IMAGES_COUNT_MOST 4096u
-#define PAGE 4096u
 
 struct image {
 	struct image *next;
@@ -26,6 +32,8 @@ struct image {
 	uint64_t asked; /* when, in calls */
 	unsigned int users;
 	bool good; /* the hash is that of the bytes */
+	bool held; /* by meted; `data` is NULL until it is asked for */
+	int fd; /* its memory, if meted is to get it or has given it; else -1 */
 	uint8_t *data; /* with a page of zeroes behind it */
 };
 
@@ -33,11 +41,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static struct image *images;
 static uint64_t asked, bytes_kept;
 static unsigned int count;
-
-static size_t mapped(uint64_t whole)
-{
-	return (whole + PAGE - 1) / PAGE * PAGE + PAGE;
-}
 
 static struct image **find(const uint8_t hash[SHA256_BYTES])
 {
@@ -53,9 +56,13 @@ static void drop(struct image **at)
 	struct image *i = *at;
 
 	*at = i->next;
-	bytes_kept -= i->whole;
 	count--;
-	munmap(i->data, mapped(i->whole));
+	if (i->data) {
+		bytes_kept -= i->whole;
+		munmap(i->data, worker_image_room(i->whole));
+	}
+	if (i->fd >= 0)
+		close(i->fd);
 	free(i);
 }
 
@@ -69,29 +76,86 @@ static struct image **oldest(void)
 	return old;
 }
 
-static struct image *make(const struct code_piece *p)
+static void make_room(uint64_t bytes)
 {
 	struct image **old;
-	struct image *i;
 
-	while (count && (count >= IMAGES_COUNT_MOST || bytes_kept + p->whole > IMAGES_MOST) && (old = oldest()))
+	while (count && (count >= IMAGES_COUNT_MOST || bytes_kept + bytes > IMAGES_MOST) && (old = oldest()))
 		drop(old);
-	i = count < IMAGES_COUNT_MOST ? calloc(1, sizeof(*i)) : NULL;
+}
+
+static struct image *add_image(const uint8_t hash[SHA256_BYTES], uint64_t whole, int fd)
+{
+	struct image *i = count < IMAGES_COUNT_MOST ? calloc(1, sizeof(*i)) : NULL;
+
 	if (!i)
 		return NULL;
-	i->data = mmap(NULL, mapped(p->whole), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (i->data == MAP_FAILED) {
-		free(i);
-		return NULL;
-	}
-	memcpy(i->hash, p->hash, sizeof(i->hash));
-	i->whole = p->whole;
+	memcpy(i->hash, hash, sizeof(i->hash));
+	i->whole = whole;
+	i->fd = fd;
 	i->asked = ++asked;
 	i->next = images;
 	images = i;
 	count++;
-	bytes_kept += i->whole;
 	return i;
+}
+
+static struct image *make(const struct code_piece *p)
+{
+	struct image *i;
+	void *data;
+	int fd;
+
+	make_room(p->whole);
+	data = keep_room(p->whole, &fd);
+	i = data ? add_image(p->hash, p->whole, fd) : NULL;
+	if (i) {
+		i->data = data;
+		bytes_kept += i->whole;
+		return i;
+	}
+	if (data)
+		munmap(data, worker_image_room(p->whole));
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+void images_hold(int meted)
+{
+	uint8_t hash[SHA256_BYTES];
+	struct image *i;
+	uint64_t bytes;
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	keep_open(meted);
+	while (keep_next(hash, &bytes, &fd)) {
+		i = bytes && bytes <= CODE_IMAGE_MOST && !*find(hash) ? add_image(hash, bytes, fd) : NULL;
+		if (i) {
+			i->held = true;
+			i->got = bytes;
+		} else {
+			close(fd);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int worker_code_held(struct work *work)
+{
+	unsigned int told = 0;
+
+	if (work->in.used != work->in.size)
+		return -EPROTO;
+	pthread_mutex_lock(&lock);
+	for (const struct image *i = images; i && told < CODE_HELD_MOST; i = i->next)
+		if (i->held) {
+			remote_put(&work->out, i->hash, sizeof(i->hash));
+			told++;
+		}
+	pthread_mutex_unlock(&lock);
+	return 0;
 }
 
 /* Nobody waits for it: whatever is wrong with a piece shows when the image is asked for and is not there. */
@@ -126,17 +190,39 @@ int worker_code_piece(struct work *work)
 	return 0;
 }
 
+/* What meted holds is there. */
+static bool is_mapped(struct image *i)
+{
+	if (i->data || !i->held)
+		return i->data;
+	i->data = (uint8_t *)(uintptr_t)keep_map(i->fd, i->whole);
+	close(i->fd);
+	i->fd = -1;
+	if (i->data)
+		bytes_kept += i->whole;
+	return i->data;
+}
+
+/* Works out the hash, once; then it is known whether an image has come or been held, and meted is told. */
 static bool is_good(struct image *i)
 {
 	uint8_t hash[SHA256_BYTES];
 	struct sha256 s;
 
-	if (!i->good) {
-		sha256_begin(&s);
-		sha256_add(&s, i->data, i->whole);
-		sha256_end(&s, hash);
-		i->good = !memcmp(hash, i->hash, sizeof(hash));
-	}
+	if (i->good)
+		return true;
+	if (!is_mapped(i))
+		return false;
+	sha256_begin(&s);
+	sha256_add(&s, i->data, i->whole);
+	sha256_end(&s, hash);
+	i->good = !memcmp(hash, i->hash, sizeof(hash));
+	if (i->good && i->held)
+		keep_used(i->hash, i->whole);
+	else if (i->good && i->fd >= 0)
+		keep_give(i->data, i->hash, i->whole, i->fd);
+	if (i->good)
+		i->fd = -1;
 	return i->good;
 }
 

@@ -10,6 +10,8 @@
 
 struct image;
 
+/* Those that meted holds for this tenant are there from now on; by this connection it gets new ones. */
+void images_hold(int meted);
 /* A whole image with this hash, looked after; NULL: there is none. */
 struct image *images_take(const uint8_t hash[SHA256_BYTES], uint64_t bytes);
 void images_give(struct image *image);

@@ -8,6 +8,7 @@
 #include "remote/blas/blas_worker.h"
 #include "remote/worker/driver.h"
 #include "remote/worker/hand.h"
+#include "remote/worker/images.h"
 #include "remote/worker/sandbox.h"
 #include "remote/worker/serve.h"
 #include "remote/worker/traffic.h"
@@ -35,12 +36,13 @@ static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--
 			   "                   under the grant of METE_SOCKET\n"
 			   "  --ready-fd N     write one byte to descriptor N, and close it, when the socket listens\n"
 			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for a client\n"
-			   "  --nodes          with --wait: the driver speaks to device nodes\n";
+			   "  --nodes          with --wait: the driver speaks to device nodes\n"
+			   "  --images         with --wait: meted keeps images of kernels\n";
 
 struct options {
 	const char *listen, *driver, *wait;
 	int ready_fd;
-	bool nodes;
+	bool nodes, images;
 };
 
 static int complain(const char *text)
@@ -56,6 +58,7 @@ static int read_options(struct options *o, int argc, char **argv)
 						      { "ready-fd", required_argument, NULL, 'r' },
 						      { "wait", required_argument, NULL, 'w' },
 						      { "nodes", no_argument, NULL, 'n' },
+						      { "images", no_argument, NULL, 'i' },
 						      { "help", no_argument, NULL, 'h' },
 						      { 0 } };
 	int option;
@@ -72,6 +75,8 @@ static int read_options(struct options *o, int argc, char **argv)
 			o->wait = optarg;
 		else if (option == 'n')
 			o->nodes = true;
+		else if (option == 'i')
+			o->images = true;
 		else if (option == 'h')
 			return fputs(help, stdout), 0;
 		else
@@ -203,6 +208,8 @@ static int wait_for_meted(const struct options *o)
 	if (client < 0)
 		return 0;
 	word.grant[sizeof(word.grant) - 1] = 0;
+	if (o->images)
+		images_hold(WORKER_IMAGES_FD);
 	if (!serve_hear(client))
 		return EXIT_TROUBLE;
 	r = warm_take(&warm);

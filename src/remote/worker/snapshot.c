@@ -5,6 +5,7 @@
  */
 #include "remote/snapshot.h"
 
+#include "remote/code.h"
 #include "remote/worker/worker.h"
 
 #include <errno.h>
@@ -119,6 +120,8 @@ int worker_other_open(struct work *work)
 	q->work = work;
 	query_plain(q, CUDA_CALL_cuDriverGetVersion, NULL);
 	query_plain(q, CUDA_CALL_cuDeviceGetCount, &count);
+	query_begin(q, (enum cuda_call)CALL_CODE_HELD);
+	query_end(q, NULL);
 	for (int32_t i = 0; i < count; i++)
 		device_queries(q, i);
 	free(q);

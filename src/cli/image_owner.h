@@ -1,0 +1,15 @@
+/* image_owner.h: under what meted keeps a client's images of kernels for its next programs (grant_create, "images"). */
+#pragma once
+
+#include "cli/keys.h"
+#include "remote/relay/relay.h"
+#include "remote/sha256.h"
+
+#define IMAGE_OWNER_BYTES (2 * SHA256_BYTES + 1)
+
+/*
+ * A word that only the holder of this client's proof gets: of its key, or of its name under this authority. "" for who
+ * proves nothing: what it sends is kept as long as its grant is there.
+ */
+void image_owner(enum relay_trust trust, const char *client, const struct keys *keys, const char *authority,
+		 char ret[IMAGE_OWNER_BYTES]);

@@ -1,0 +1,285 @@
+/* images.c: see images.h. */
+#include "daemon/workers/images.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
+#include "model/shelf.h"
+#include "wire/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STALE_NS UINT64_C(3600000000000) /* without use */
+#define LOOK_MS 60000
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+_Static_assert(sizeof(((struct worker_image *)NULL)->hash) == SHELF_HASH_BYTES, "the same hash");
+
+struct images {
+	struct shelf shelf;
+	struct timer *look; /* runs while something is kept */
+	uint64_t hits, saved_bytes;
+};
+
+static void remove_image(struct images *images, struct shelf_image *image)
+{
+	close(image->item);
+	shelf_remove(&images->shelf, image);
+}
+
+static void on_look(void *owner)
+{
+	struct images *images = owner;
+	uint64_t now_ns = clock_now_ns();
+	struct shelf_image *image;
+
+	while (now_ns > STALE_NS && (image = shelf_stale(&images->shelf, now_ns - STALE_NS)))
+		remove_image(images, image);
+	if (!images->shelf.count)
+		timer_stop(images->look);
+}
+
+static struct images *images_of(struct daemon *daemon)
+{
+	struct images *images = daemon->images;
+
+	if (images)
+		return images;
+	images = calloc(1, sizeof(*images));
+	if (images)
+		images->look = timer_new(daemon->loop, on_look, images);
+	if (!images || !images->look) {
+		free(images);
+		return NULL;
+	}
+	images->shelf.most_bytes = daemon->images_most_bytes;
+	daemon->images = images;
+	return images;
+}
+
+/* Neither form can be taken for the other: a uid is a number. */
+static const char *owner_name(const struct tenant *tenant, char name[SHELF_NAME_BYTES])
+{
+	if (*tenant->images)
+		snprintf(name, SHELF_NAME_BYTES, "%u/%s", (unsigned int)tenant->grant.uid, tenant->images);
+	else
+		snprintf(name, SHELF_NAME_BYTES, "grant/%" PRIx64, tenant->grant.id);
+	return name;
+}
+
+static struct shelf_owner *owner_of(const struct tenant *tenant)
+{
+	char name[SHELF_NAME_BYTES];
+
+	return tenant->daemon->images ? shelf_owner(&tenant->daemon->images->shelf, owner_name(tenant, name)) : NULL;
+}
+
+/* What workers say. */
+
+static bool is_sealed(int fd, uint64_t bytes)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, &st) && st.st_size >= 0 &&
+	       (uint64_t)st.st_size == worker_image_room(bytes);
+}
+
+static void keep(struct tenant *tenant, const struct worker_image *word, int *fd)
+{
+	struct images *images = images_of(tenant->daemon);
+	struct shelf_image *victim;
+	char name[SHELF_NAME_BYTES];
+
+	owner_name(tenant, name);
+	if (!images || word->bytes > images->shelf.most_bytes || !is_sealed(*fd, word->bytes) ||
+	    !shelf_wants(&images->shelf, name, word->hash, word->bytes))
+		return;
+	while ((victim = shelf_victim(&images->shelf, name, word->bytes)))
+		remove_image(images, victim);
+	if (!shelf_add(&images->shelf, name, word->hash, word->bytes, clock_now_ns(), *fd))
+		return;
+	steal_fd(fd);
+	if (!timer_running(images->look))
+		timer_start(images->look, LOOK_MS, LOOK_MS);
+}
+
+static void use(struct tenant *tenant, const struct worker_image *word)
+{
+	struct shelf_image *image = shelf_find(owner_of(tenant), word->hash);
+
+	if (!image)
+		return;
+	shelf_use(image, clock_now_ns());
+	tenant->daemon->images->hits++;
+	tenant->daemon->images->saved_bytes += image->bytes;
+}
+
+/* Value: as recvmsg(); *ret_fd: the caller's, or -1. */
+static ssize_t receive(int socket, struct worker_image *ret, int *ret_fd)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+	struct iovec io = { ret, sizeof(*ret) };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
+	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	*ret_fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	/* The room is aligned, and so has place for one more. */
+	if (*ret_fd >= 0 && c->cmsg_len >= CMSG_LEN(2 * sizeof(int))) {
+		int other;
+
+		memcpy(&other, CMSG_DATA(c) + sizeof(int), sizeof(int));
+		close(other);
+	}
+	return n;
+}
+
+static void on_word(void *owner)
+{
+	struct worker *worker = owner;
+	_cleanup_close_ int fd = -1;
+	struct worker_image word;
+	struct tenant *tenant;
+	ssize_t n = receive(worker->images_fd, &word, &fd);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(word) || word.version != WORKER_IMAGE_VERSION || worker->state != WORKER_BUSY) {
+		images_end(worker);
+		return;
+	}
+	tenant = tenant_find_id(worker->daemon, worker->grant_id);
+	if (tenant && word.type == WORKER_IMAGE_KEEP && fd >= 0)
+		keep(tenant, &word, &fd);
+	else if (tenant && word.type == WORKER_IMAGE_USED)
+		use(tenant, &word);
+}
+
+/* What workers are told. */
+
+int images_begin(struct worker *worker)
+{
+	_cleanup_close_ int theirs = -1;
+	int ends[2];
+
+	if (!worker->daemon->images_most_bytes || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -1;
+	worker->images_fd = ends[0];
+	theirs = ends[1];
+	worker->images = watch_new(worker->daemon->loop, worker->images_fd, on_word, worker);
+	if (worker->images)
+		return steal_fd(&theirs);
+	images_end(worker);
+	return -1;
+}
+
+static bool show_one(const struct worker *worker, const struct shelf_image *image)
+{
+	struct worker_image word = { .type = WORKER_IMAGE_HELD,
+				     .version = WORKER_IMAGE_VERSION,
+				     .bytes = image->bytes };
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec io = { &word, sizeof(word) };
+	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	memcpy(word.hash, image->hash, sizeof(word.hash));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &image->item, sizeof(int));
+	return sendmsg(worker->images_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(word);
+}
+
+void images_show(struct worker *worker, const struct tenant *tenant)
+{
+	const struct shelf_owner *owner = owner_of(tenant);
+
+	for (const struct shelf_image *i = owner ? owner->images : NULL; i && worker->images_fd >= 0; i = i->next)
+		if (!show_one(worker, i))
+			return; /* what it is not shown it is sent */
+}
+
+void images_end(struct worker *worker)
+{
+	watch_free(worker->images);
+	worker->images = NULL;
+	if (worker->images_fd >= 0)
+		close(worker->images_fd);
+	worker->images_fd = -1;
+}
+
+/* Ends and limits. */
+
+void images_leave(const struct tenant *tenant)
+{
+	struct shelf_owner *owner = *tenant->images ? NULL : owner_of(tenant);
+	unsigned int count = owner ? owner->count : 0;
+
+	for (; count; count--)
+		remove_image(tenant->daemon->images, owner->images); /* the last one takes the owner along */
+}
+
+void images_limit(struct daemon *daemon, uint64_t most_bytes)
+{
+	struct shelf_image *image;
+
+	daemon->images_most_bytes = most_bytes;
+	if (!daemon->images)
+		return;
+	daemon->images->shelf.most_bytes = most_bytes;
+	while ((image = shelf_excess(&daemon->images->shelf)))
+		remove_image(daemon->images, image);
+}
+
+void images_stop(struct daemon *daemon)
+{
+	struct images *images = daemon->images;
+
+	if (!images)
+		return;
+	while (images->shelf.owners)
+		remove_image(images, images->shelf.owners->images);
+	timer_free(images->look);
+	free(images);
+	daemon->images = NULL;
+}
+
+/* Figures. */
+
+json_t *images_json(const struct tenant *tenant)
+{
+	const struct shelf_owner *o = owner_of(tenant);
+
+	return json_pack("{s:i s:I s:I s:I}", "kept", o ? (int)o->count : 0, "kept_bytes",
+			 o ? (json_int_t)o->bytes : 0, "hits", o ? (json_int_t)o->hits : 0, "saved_bytes",
+			 o ? (json_int_t)o->saved_bytes : 0);
+}
+
+uint64_t images_kept_bytes(const struct daemon *daemon)
+{
+	return daemon->images ? daemon->images->shelf.bytes : 0;
+}
+
+uint64_t images_hits(const struct daemon *daemon)
+{
+	return daemon->images ? daemon->images->hits : 0;
+}
+
+uint64_t images_saved_bytes(const struct daemon *daemon)
+{
+	return daemon->images ? daemon->images->saved_bytes : 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * images.h: images of kernels that clients have sent, kept for the next workers of the same tenant.
+ *
+ * A worker that has got an image and worked out its hash hands it over in sealed memory, and meted shows it to the
+ * workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where whoever made the
+ * grant said so (`images` of grant_create), their uid and that word, and then what is kept outlives the grant. Nobody
+ * sees, or can ask for, what another owner has.
+ *
+ * meted does not look into images: a worker works out the hash of what it is shown before it uses it. All of this may
+ * fail, or be lost with meted, at any time: images are then sent once more.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct daemon;
+struct tenant;
+struct worker;
+
+#define IMAGES_MOST_BYTES (UINT64_C(256) << 20) /* unless meted.yaml says otherwise */
+
+/* The connection of a worker that is to be started. Value: its end, the caller's; -1: it gets none. */
+int images_begin(struct worker *worker);
+/* Shows the worker what is kept for this tenant. */
+void images_show(struct worker *worker, const struct tenant *tenant);
+void images_end(struct worker *worker);
+/* The tenant ends: what was kept for it alone goes. */
+void images_leave(const struct tenant *tenant);
+/* How much may be kept from now on. */
+void images_limit(struct daemon *daemon, uint64_t most_bytes);
+void images_stop(struct daemon *daemon);
+/* What is kept for this tenant, and what that has saved: a new reference. */
+json_t *images_json(const struct tenant *tenant);
+/* Of all: bytes that are kept; times that an image was there, and their bytes, since meted was started. */
+uint64_t images_kept_bytes(const struct daemon *daemon);
+uint64_t images_hits(const struct daemon *daemon);
+uint64_t images_saved_bytes(const struct daemon *daemon);

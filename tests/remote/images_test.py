@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""
+Images of kernels that outlive the programs that sent them: for whom, how long, how many, and what is left when something ends.
+
+    images_test.py BUILD
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../daemon"))
+sys.dont_write_bytecode = True
+from harness import *  # noqa: E402,F403
+
+PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
+LIBRARY = os.path.join(BUILD, "src/remote/client")
+LARGE = 200000  # bytes
+QUOTA = 64 << 20
+
+
+def grant(c, name, **fields):
+    answer = c.ask("grant_create", name=name, driver="soft", devices=[{"device": "0", "mem_bytes": QUOTA}], wall=True, **fields)
+    if not answer["ok"]:
+        raise SystemExit(f"Bail out! {answer}")
+    return answer["grant"]["wall"]
+
+
+def delete(c, name):
+    """When its last worker has ended."""
+    ok(until(lambda: c.ask("grant_delete", name=name)["ok"], 10), f"grant {name} ends")
+
+
+def program(m, wall, *words, **more):
+    env = dict(m.env, LD_LIBRARY_PATH=LIBRARY, METE_REMOTE=wall)
+    return subprocess.Popen([PROGRAM, *map(str, words)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+
+
+def run(m, wall, image, size=LARGE):
+    """A program to its end: its status."""
+    p = program(m, wall, image, size)
+    p.communicate(timeout=120)
+    return p.returncode
+
+
+def kept(c, name):
+    i = c.grant(name)["images"]
+    return i["kept"], i["hits"]
+
+
+def soon(c, name, expected, what):
+    """What a worker says of images comes beside its answers."""
+    until(lambda: kept(c, name) == expected, 10)
+    same(kept(c, name), expected, what)
+
+
+def test_second_start(m, c):
+    wall = grant(c, "a")
+    same(kept(c, "a"), (0, 0), "of a new grant nothing is kept")
+    same(run(m, wall, "one"), 0, "a program computes")
+    soon(c, "a", (1, 0), "its image is kept")
+    same(run(m, wall, "one"), 0, "it starts again")
+    soon(c, "a", (1, 1), "the image was there")
+    images = c.grant("a")["images"]
+    ok(LARGE < images["kept_bytes"] < LARGE + 1000, "its size is told", images)
+    same(images["saved_bytes"], images["kept_bytes"], "and what that has saved")
+    same(run(m, wall, "other"), 0, "a program with another image")
+    soon(c, "a", (2, 1), "whose image is kept beside it")
+    same(run(m, wall, "small", 0), 0, "a program with a small image")
+    same(kept(c, "a"), (2, 1), "which is sent each time")
+
+
+def test_owners(m, c):
+    wall = grant(c, "b")
+    same(run(m, wall, "one"), 0, "another tenant has the same image")
+    soon(c, "b", (1, 0), "it has to send it: what the first has is not for it")
+    same(kept(c, "a"), (2, 1), "nor is it the first one's")
+    delete(c, "b")
+    same(run(m, grant(c, "b"), "one"), 0, "a grant of that name that is made anew")
+    soon(c, "b", (1, 0), "begins with nothing")
+    delete(c, "b")
+
+
+def test_words(m, c):
+    wall = grant(c, "w", images="theword1")
+    run(m, wall, "one")
+    soon(c, "w", (1, 0), "under a word of the grant's maker an image is kept")
+    delete(c, "w")
+    wall = grant(c, "x", images="theword1")
+    same(kept(c, "x"), (1, 0), "beyond the grant's end, for the next one of this word")
+    run(m, wall, "one")
+    soon(c, "x", (1, 1), "where it is found")
+    wall = grant(c, "y", images="theword2")
+    same(kept(c, "y"), (0, 0), "another word is another owner")
+    for word in ("", "a" * 65, "a/b", 7, "grant/1"):
+        answer = c.ask("grant_create", name="z", driver="soft", wall=True, images=word,
+                       devices=[{"device": "0", "mem_bytes": QUOTA}])
+        same(answer.get("code", answer["ok"]), "malformed", f"no word: {word!r}")
+    for name in "xy":
+        delete(c, name)
+
+
+def test_bounds(m, c, config):
+    """Room for two images and a half: the one that was used longest ago goes."""
+    wall = grant(c, "few")
+    for image in ("one", "two", "one", "three", "one"):
+        same(run(m, wall, image), 0, f"image {image}")
+    soon(c, "few", (2, 2), "two have room, and the one that is used stays")
+    with open(config, "w", encoding="ascii") as f:
+        f.write("images:\n  keep: 0\n")
+    m.process.send_signal(signal.SIGHUP)
+    soon(c, "few", (0, 0), "none has, when meted is told so")
+    same(run(m, wall, "one"), 0, "programs need none")
+    same(kept(c, "few"), (0, 0), "and none is kept")
+
+
+def test_kills(m, c):
+    wall = grant(c, "k")
+    holder = program(m, wall, "one", LARGE, "wait")
+    holder.stdout.readline()
+    soon(c, "k", (1, 0), "an image is kept while its program runs")
+    os.kill(c.grant("k")["processes"][0]["pid"], signal.SIGKILL)
+    holder.kill()
+    holder.communicate()
+    same(run(m, wall, "one"), 0, "its worker is killed, and another one")
+    soon(c, "k", (1, 1), "has the image")
+    holder = program(m, wall, "one", LARGE, "wait")
+    holder.stdout.readline()
+    soon(c, "k", (1, 2), "a program has it")
+    c.close()
+    m.kill()
+    m.start()
+    c = m.control()
+    holder.communicate("", timeout=60)
+    same(holder.returncode, 0, "meted is killed, and the program goes on to its end")
+    same(run(m, wall, "one"), 0, "the next one is served by another meted")
+    soon(c, "k", (1, 0), "which has got the image anew")
+    return c
+
+
+def main():
+    m = Meted("--soft-only", env={"METE_SOFT_CONTEXT_MEMORY": "3M"})
+    c = m.control()
+    test_second_start(m, c)
+    test_words(m, c)
+    before = m.descriptors()
+    test_owners(m, c)
+    ok(until(lambda: m.descriptors() <= before, 10), "what a tenant had is gone with it", before, m.descriptors())
+    c = test_kills(m, c)
+    c.close()
+    m.close()
+
+    config = os.path.join(tempfile.mkdtemp(prefix="mete-images-", dir="/tmp"), "meted.yaml")
+    with open(config, "w", encoding="ascii") as f:
+        f.write(f"images:\n  keep: {LARGE * 5 // 2}\n")
+    m = Meted("--soft-only", "--config", config, env={"METE_SOFT_CONTEXT_MEMORY": "3M"})
+    c = m.control()
+    test_bounds(m, c, config)
+    c.close()
+    m.close()
+    shutil.rmtree(os.path.dirname(config))
+    finish()
+
+
+if __name__ == "__main__":
+    main()
