@@ -6,6 +6,7 @@
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
 #include "remote/client/thread.h"
+#include "remote/client/twins.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -86,6 +87,16 @@ static struct object *find(enum remote_kind kind, uint64_t handle, struct sessio
 }
 
 uint64_t client_use(struct client_call *c, enum remote_kind kind, const void *handle)
+{
+	enum remote_kind of = handle_kind((uint64_t)(uintptr_t)handle);
+
+	/* A call that takes a kernel as such says by its device where. */
+	if (of == KIND_LIBRARY || (of == KIND_KERNEL && kind == KIND_FUNCTION))
+		handle = twin_here(c, handle);
+	return client_use_first(c, kind, handle);
+}
+
+uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const void *handle)
 {
 	struct session *s;
 	struct object *o;

@@ -74,6 +74,8 @@ void client_request_to(struct client_call *c, uint16_t number, struct session *s
  * NULL is sent as 0, and it is the driver that judges it.
  */
 uint64_t client_use(struct client_call *c, enum remote_kind kind, const void *handle);
+/* The same of a library or kernel where the program has it from, never of its twin (twins.h) where the call goes. */
+uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const void *handle);
 /* Streams may be NULL, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD as well. NULL means legacy. */
 uint64_t client_use_stream(struct client_call *c, CUstream stream);
 /* The worker's ordinal of a device of this program. */

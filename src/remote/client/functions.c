@@ -5,6 +5,7 @@
 #include "remote/client/globals.h"
 #include "remote/client/ranges.h"
 #include "remote/client/thread.h"
+#include "remote/client/twins.h"
 #include "remote/client/unified.h"
 
 #include <stdlib.h>
@@ -156,6 +157,7 @@ static void code_gone(void *data)
 	unified_drop_owner((uint64_t)(uintptr_t)code->handle);
 	ranges_drop_owner((uint64_t)(uintptr_t)code->handle);
 	globals_free(atomic_load(&code->globals));
+	twins_free(code->twins);
 	pthread_mutex_destroy(&code->lock);
 	free(code);
 }
@@ -178,7 +180,7 @@ struct code *code_new(struct session *session, enum remote_kind kind, void *hand
 
 struct code *code_use(struct client_call *c, enum remote_kind kind, const void *handle)
 {
-	uint64_t id = client_use(c, kind, handle);
+	uint64_t id = client_use_first(c, kind, handle);
 	struct code *code;
 
 	if (c->result != CUDA_SUCCESS)
@@ -338,13 +340,17 @@ struct function *function_use(struct client_call *c, const void *handle)
 {
 	struct function *f = client_kept(KIND_FUNCTION, handle);
 
-	if (!f)
+	if (!f) {
+		handle = twin_here(c, handle);
 		f = client_kept(KIND_KERNEL, handle);
+	}
 	return c->result == CUDA_SUCCESS ? use(c, KIND_FUNCTION, f, handle) : NULL;
 }
 
 struct function *kernel_use(struct client_call *c, const void *handle)
 {
+	if (c->session)
+		handle = twin_of(c, c->session, handle);
 	return c->result == CUDA_SUCCESS ? use(c, KIND_KERNEL, client_kept(KIND_KERNEL, handle), handle) : NULL;
 }
 
@@ -359,13 +365,19 @@ static struct function *kernel_function_find(struct function *kernel, uint64_t c
 
 struct function *kernel_function(struct client_call *c, struct function *kernel)
 {
-	struct code_ask what = { .owner = kernel->id };
+	struct code_ask what = { .owner = 0 };
 	struct context *context;
 	struct function *f;
 
 	c->result = context_current(thread_get(), &context);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	if (kernel->session != context->session) {
+		kernel = client_kept(KIND_KERNEL, twin_of(c, context->session, kernel->handle));
+		if (!kernel)
+			return NULL;
+	}
+	what.owner = kernel->id;
 	f = kernel_function_find(kernel, context->id);
 	if (f)
 		return f;

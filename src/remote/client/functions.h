@@ -36,6 +36,7 @@ struct function {
 #define CODE_BUCKETS 64u
 
 struct global; /* globals.c */
+struct twins;  /* twins.c */
 
 /* A module or library: kept with its handle. */
 struct code {
@@ -47,6 +48,8 @@ struct code {
 	_Atomic uint32_t count, told; /* functions in it, CODE_COUNT_UNKNOWN; functions in buckets */
 	_Atomic(struct function *) bucket[CODE_BUCKETS];
 	_Atomic(struct global *) globals;
+	struct twins *twins;		   /* of a library that may be loaded elsewhere too, or NULL */
+	struct code *twin_of, *next_twin; /* of a twin */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include "remote/client/context.h"
 #include "remote/client/ranges.h"
 #include "remote/client/thread.h"
+#include "remote/client/twins.h"
 #include "remote/client/unified.h"
 
 #include "cuda_remote.h"
@@ -120,7 +121,7 @@ static CUresult global_of(CUdeviceptr *dptr, size_t *bytes, enum remote_kind kin
 	client_call(&c, kind == KIND_MODULE ? CUDA_CALL_cuModuleGetGlobal_v2 : CUDA_CALL_cuLibraryGetGlobal);
 	if (kind == KIND_LIBRARY && c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
-	code = code_use(&c, kind, handle);
+	code = code_use(&c, kind, kind == KIND_LIBRARY ? twin_here(&c, handle) : handle);
 	if (code && (!name || (kind == KIND_MODULE && (!name[0] || (!dptr && !bytes)))))
 		c.result = CUDA_ERROR_INVALID_VALUE;
 	else if (code && strlen(name) >= CODE_NAME_MOST - 1)

@@ -5,6 +5,7 @@
 #include "remote/client/context.h"
 #include "remote/client/functions.h"
 #include "remote/client/thread.h"
+#include "remote/client/twins.h"
 
 #include "cuda_remote.h"
 
@@ -121,7 +122,7 @@ CUresult client_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 	else if (k && !k->code)
 		c.result = CUDA_ERROR_NOT_SUPPORTED; /* a driver's own kernel, out of a graph that a library made */
 	if (c.result == CUDA_SUCCESS)
-		*pLib = k->code->handle;
+		*pLib = twin_first(k->code)->handle;
 	return client_end(&c);
 }
 
@@ -266,7 +267,7 @@ CUresult client_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUker
 		*pi = __atomic_load_n(&a->value[attrib], __ATOMIC_RELAXED);
 	if (client_end(&c) != CUDA_SUCCESS || a)
 		return c.result;
-	return client_plain_cuKernelGetAttribute(pi, attrib, kernel, dev);
+	return client_plain_cuKernelGetAttribute(pi, attrib, k ? k->handle : kernel, dev);
 }
 
 CUresult client_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
@@ -284,12 +285,28 @@ CUresult client_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib
 	return client_end(&c);
 }
 
+/* The kernel as the device's worker has it. */
+static CUresult kernel_on(CUkernel *kernel, CUdevice device)
+{
+	struct client_call c;
+	struct function *k;
+
+	client_call(&c, CUDA_CALL_cuKernelSetAttribute);
+	client_use_device(&c, device);
+	k = kernel_use(&c, *kernel);
+	if (k)
+		*kernel = k->handle;
+	return client_end(&c);
+}
+
 CUresult client_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
 	struct client_call c;
 	struct function *k;
-	CUresult r = client_plain_cuKernelSetAttribute(attrib, val, kernel, dev);
+	CUresult r = kernel_on(&kernel, dev);
 
+	if (r == CUDA_SUCCESS)
+		r = client_plain_cuKernelSetAttribute(attrib, val, kernel, dev);
 	if (r != CUDA_SUCCESS)
 		return r;
 	client_call(&c, CUDA_CALL_cuKernelSetAttribute);
@@ -297,4 +314,11 @@ CUresult client_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUker
 	if (k)
 		attribute_changed(&c, k);
 	return client_end(&c);
+}
+
+CUresult client_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+	CUresult r = kernel_on(&kernel, dev);
+
+	return r == CUDA_SUCCESS ? client_plain_cuKernelSetCacheConfig(kernel, config, dev) : r;
 }

@@ -1,14 +1,18 @@
 /*
  * loads.c: modules and libraries come. See remote/code.h.
  *
- * A library belongs to no context. With several workers it is loaded by that of the current context, or by the first.
+ * A library belongs to no context. With several workers it is loaded by that of the current context, or by the first;
+ * by others when it is used there (twins.h).
  */
+#include "remote/client/loads.h"
+
 #include "remote/client/context.h"
 #include "remote/client/functions.h"
 #include "remote/client/images.h"
 #include "remote/client/jit.h"
 #include "remote/client/start.h"
 #include "remote/client/thread.h"
+#include "remote/client/twins.h"
 
 #include "cuda_remote.h"
 
@@ -195,9 +199,20 @@ static CUresult load_library(CUlibrary *ret, struct load *l, CUlibraryOption *op
 	if (!images_name(session, &l->source))
 		return CUDA_ERROR_INVALID_IMAGE;
 	r = load_into(session, KIND_LIBRARY, l, CLIENT_ALONE, &library);
-	if (r == CUDA_SUCCESS)
-		*ret = library;
-	return r;
+	if (r != CUDA_SUCCESS)
+		return r;
+	twins_keep(client_kept(KIND_LIBRARY, library), l->source.image, l->source.bound);
+	*ret = library;
+	return CUDA_SUCCESS;
+}
+
+CUresult load_bundle(struct session *session, const void *bundle, size_t bytes, void **ret)
+{
+	struct load l = { .source = { .image = bundle, .bound = bytes, .plain = true } };
+
+	if (!images_name(session, &l.source))
+		return CUDA_ERROR_INVALID_IMAGE;
+	return load_into(session, KIND_LIBRARY, &l, CLIENT_ALONE, ret);
 }
 
 CUresult client_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,

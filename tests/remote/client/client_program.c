@@ -235,6 +235,85 @@ static void copies(void)
 
 /* ---- two servers in one program ---- */
 
+static const char stamp_ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+				".visible .global .align 4 .u32 word = 7;\n"
+				".visible .entry stamp(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n"
+				"mov.u64 %rd1, word;\nld.global.u32 %r1, [%rd1];\nld.param.u64 %rd2, [p];\n"
+				"st.global.u32 [%rd2], %r1;\nret;\n}\n";
+
+/* What the kernel writes in the current context: the variable as it is there. */
+static unsigned int stamped(CUfunction f)
+{
+	unsigned int got = 0;
+	CUdeviceptr at;
+	void *params[] = { &at };
+
+	works(cuMemAlloc(&at, 4));
+	works(cuMemsetD32(at, 99, 1));
+	works(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	works(cuMemcpyDtoH(&got, at, 4));
+	works(cuMemFree(at));
+	return got;
+}
+
+/* A library is loaded once by the program, and used on devices of both servers, in whatever order. */
+static void library_of_two(CUcontext a, CUcontext b)
+{
+	char image[sizeof(stamp_ptx)];
+	CUdeviceptr word_a = 0, word_b = 0;
+	CUlibrary library, of;
+	CUfunction f_a, f_b;
+	CUkernel kernel;
+	CUmodule module;
+	size_t bytes = 0;
+	int value = 0;
+
+	memcpy(image, stamp_ptx, sizeof(image));
+	works(cuCtxSetCurrent(a));
+	works(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+	memset(image, 'x', sizeof(image)); /* it is the program's again */
+	works(cuLibraryGetKernel(&kernel, library, "stamp"));
+	is(stamped((CUfunction)kernel), 7);
+	works(cuCtxSetCurrent(b));
+	is(stamped((CUfunction)kernel), 7);
+	works(cuLibraryGetGlobal(&word_b, &bytes, library, "word"));
+	is(bytes, 4);
+	works(cuMemsetD32(word_b, 8, 1));
+	works(cuKernelGetFunction(&f_b, kernel));
+	is(stamped(f_b), 8);
+	works(cuFuncGetModule(&module, f_b));
+	works(cuKernelGetLibrary(&of, kernel));
+	ok(of == library);
+	works(cuLibraryGetKernel(&kernel, library, "stamp"));
+	works(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 1));
+	ok(value > 0);
+	works(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024, kernel, 1));
+	works(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2048, kernel, 0));
+	works(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 1));
+	is(value, 1024);
+	works(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0));
+	works(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 1));
+
+	/* The other one's variable is another variable, and a function stays where it is. */
+	works(cuCtxSetCurrent(a));
+	works(cuLibraryGetGlobal(&word_a, NULL, library, "word"));
+	ok(word_a != word_b);
+	is(stamped((CUfunction)kernel), 7);
+	works(cuKernelGetFunction(&f_a, kernel));
+	ok(f_a != f_b);
+	is(stamped(f_a), 7);
+	answers(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f_b, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &word_a }, NULL));
+
+	/* Wherever the program is when it ends: with all that was made of it. */
+	works(cuCtxSetCurrent(b));
+	works(cuLibraryUnload(library));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetKernel(&kernel, library, "stamp"));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f_b, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &word_b }, NULL));
+	works(cuCtxSetCurrent(a));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f_a, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &word_a }, NULL));
+	works(cuCtxSetCurrent(b));
+}
+
 static void servers(void)
 {
 	unsigned char *from = malloc(ROOM), *to = calloc(1, ROOM);
@@ -272,6 +351,8 @@ static void servers(void)
 	works(cuMemcpy(p + 1, q, 100));
 	works(cuMemcpyDtoH(to, p, 102));
 	ok(to[0] == from[0] && to[1] == 0x5a && to[100] == 0x5a && to[101] == from[101]);
+
+	library_of_two(a, b);
 
 	/* A stream of one server and memory of the other do not go together. */
 	answers(CUDA_ERROR_INVALID_HANDLE, cuMemsetD8Async(q, 0, 10, stream));
