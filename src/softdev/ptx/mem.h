@@ -431,32 +431,112 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 
 /*
  * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see
- * whole.
+ * whole. That holds for vectors up to 16 bytes as well: PTX does not promise it, devices do it, and programs (scans that
+ * look back at their neighbours' state and value in one load, cub's among them) are built on it.
  */
+typedef u64 vec16 __attribute__((vector_size(16), may_alias));
+
+static inline void whole_16_load(void *to, const void *from)
+{
+	vec16 v;
+
+#if defined(__x86_64__)
+	__asm__ volatile("movdqa %1, %0" : "=x"(v) : "m"(*(const vec16 *)from) : "memory");
+#else
+	v = *(const volatile vec16 *)from;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+	memcpy(to, &v, sizeof(v));
+}
+
+static inline void whole_16_store(void *to, const void *from)
+{
+	vec16 v;
+
+	memcpy(&v, from, sizeof(v));
+#if defined(__x86_64__)
+	__asm__ volatile("movdqa %1, %0" : "=m"(*(vec16 *)to) : "x"(v) : "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	*(volatile vec16 *)to = v;
+#endif
+}
+
+#define WHOLE_LOAD(t, to, from)                                                                                        \
+	do {                                                                                                           \
+		t whole = __atomic_load_n((const t *)(from), __ATOMIC_ACQUIRE);                                        \
+		memcpy(to, &whole, sizeof(whole));                                                                     \
+	} while (0)
+#define WHOLE_STORE(t, to, from)                                                                                       \
+	do {                                                                                                           \
+		t whole;                                                                                               \
+		memcpy(&whole, from, sizeof(whole));                                                                   \
+		__atomic_store_n((t *)(to), whole, __ATOMIC_RELEASE);                                                  \
+	} while (0)
+
+/* `bytes` is a constant where these are called; an address is a multiple of it. */
+static inline void whole_load(void *to, u64 address, u32 bytes)
+{
+	const u8 *from = (const u8 *)address;
+
+	switch (bytes) {
+	case 1: WHOLE_LOAD(u8, to, from); break;
+	case 2: WHOLE_LOAD(u16, to, from); break;
+	case 4: WHOLE_LOAD(u32, to, from); break;
+	case 8: WHOLE_LOAD(u64, to, from); break;
+	default:
+		for (u32 k = 0; k < bytes; k += 16)
+			whole_16_load((u8 *)to + k, from + k);
+	}
+}
+
+static inline void whole_store(u64 address, const void *from, u32 bytes)
+{
+	u8 *to = (u8 *)address;
+
+	switch (bytes) {
+	case 1: WHOLE_STORE(u8, to, from); break;
+	case 2: WHOLE_STORE(u16, to, from); break;
+	case 4: WHOLE_STORE(u32, to, from); break;
+	case 8: WHOLE_STORE(u64, to, from); break;
+	default:
+		for (u32 k = 0; k < bytes; k += 16)
+			whole_16_store(to + k, (const u8 *)from + k);
+	}
+}
+
 #define STRONG_N(t, N)                                                                                                 \
 	static void ldv_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct access x;                                                                                       \
-		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
-		for (u32 k = 0; k < N; k++) {                                                                          \
-			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
-			for (u32 i = 0; i < LANES; i++)                                                                \
-				if (w->mask & lane_bit[i])                                                             \
-					d[i] = !x.good ? 0                                                             \
-						       : (LANE_##t)__atomic_load_n((MEM_##t *)x.address[i] + k,        \
-										   __ATOMIC_ACQUIRE);                  \
+		LANE_##t *d[N];                                                                                        \
+		MEM_##t value[N] = { 0 };                                                                              \
+		find_access(w, o, o->a, sizeof(value), sizeof(value), false, &x);                                      \
+		for (u32 k = 0; k < N; k++)                                                                            \
+			d[k] = at(w, *element_loc(o, k, false));                                                       \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			if (x.good)                                                                                    \
+				whole_load(value, x.address[i], sizeof(value));                                        \
+			for (u32 k = 0; k < N; k++)                                                                    \
+				d[k][i] = (LANE_##t)value[k];                                                          \
 		}                                                                                                      \
 	}                                                                                                              \
 	static void stv_##t##_##N(struct warp *w, const struct op *o)                                                  \
 	{                                                                                                              \
 		struct access x;                                                                                       \
-		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
-		for (u32 k = 0; x.good && k < N; k++) {                                                                \
-			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
-			for (u32 i = 0; i < LANES; i++)                                                                \
-				if (w->mask & lane_bit[i])                                                             \
-					__atomic_store_n((MEM_##t *)x.address[i] + k, (MEM_##t)s[i],                   \
-							 __ATOMIC_RELEASE);                                            \
+		const LANE_##t *s[N];                                                                                  \
+		MEM_##t value[N];                                                                                      \
+		find_access(w, o, o->a, sizeof(value), sizeof(value), true, &x);                                       \
+		for (u32 k = 0; k < N; k++)                                                                            \
+			s[k] = at(w, *element_loc(o, k, true));                                                        \
+		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
+			if (!(w->mask & lane_bit[i]))                                                                  \
+				continue;                                                                              \
+			for (u32 k = 0; k < N; k++)                                                                    \
+				value[k] = (MEM_##t)s[k][i];                                                           \
+			whole_store(x.address[i], value, sizeof(value));                                               \
 		}                                                                                                      \
 	}
 
