@@ -166,28 +166,45 @@ static int sleep_once(struct ucx_line *l)
 	return 0;
 }
 
-/* Until the request is done; frees it. 0 or -errno. */
+/* Whether to go on: not past the time, and not long after the base line's end. *last_ns: when that is over. */
+static int judge(struct ucx_line *l, uint64_t *last_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (l->until_ns && now >= l->until_ns)
+		return -ETIMEDOUT;
+	/* What was sent before the end is still to be read. */
+	if (!*last_ns && base_ended(l))
+		*last_ns = now + LAST_NS;
+	return *last_ns && now > *last_ns ? -EPIPE : 0;
+}
+
+/*
+ * Until the request is done; frees it. 0 or -errno. A transport whose other side is gone may report progress for ever,
+ * so that is no reason to put off what ends the wait.
+ */
 static int await(struct ucx_line *l, ucs_status_ptr_t request)
 {
 	uint64_t last_ns = 0;
-	unsigned int spins = 0;
+	unsigned int spins = 0, busy = 0;
 	ucs_status_t status = UCS_OK;
 	int r = 0;
 
 	if (!UCS_PTR_IS_PTR(request))
 		return UCS_PTR_STATUS(request) == UCS_OK ? 0 : -EPIPE;
 	while (!r && (status = ucx.ucp_request_check_status(request)) == UCS_INPROGRESS) {
-		if (ucx.ucp_worker_progress(l->worker)) {
+		if (__atomic_load_n(&l->cut, __ATOMIC_RELAXED)) {
+			r = -EPIPE;
+		} else if (ucx.ucp_worker_progress(l->worker)) {
 			spins = 0;
-		} else if (__atomic_load_n(&l->cut, __ATOMIC_RELAXED) || l->broken) {
+			if (++busy % SPINS == 0)
+				r = judge(l, &last_ns);
+		} else if (l->broken) {
 			r = -EPIPE;
 		} else if (++spins > SPINS) {
 			r = sleep_once(l);
-			/* What was sent before the end is still to be read. */
-			if (!r && !last_ns && base_ended(l))
-				last_ns = clock_now_ns() + LAST_NS;
-			if (!r && last_ns && clock_now_ns() > last_ns)
-				r = -EPIPE;
+			if (!r)
+				r = judge(l, &last_ns);
 		}
 	}
 	if (r < 0) {
@@ -280,6 +297,7 @@ static void ucx_end(struct ucx_line *l)
 	ucp_request_param_t params = { .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE };
 
 	l->until_ns = clock_now_ns() + LAST_NS;
+	__atomic_store_n(&l->cut, false, __ATOMIC_RELAXED); /* closing has its own bound */
 	if (l->ep)
 		await(l, ucx.ucp_ep_close_nbx(l->ep, &params));
 	if (l->worker)
@@ -393,7 +411,7 @@ static int await_word(struct ucx_line *l)
 	ssize_t n;
 
 	do {
-		while (ucx.ucp_worker_progress(l->worker))
+		for (unsigned int i = 0; i < SPINS && ucx.ucp_worker_progress(l->worker); i++)
 			;
 		if (clock_now_ns() >= l->until_ns)
 			return -ETIMEDOUT;
