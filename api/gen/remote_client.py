@@ -146,8 +146,10 @@ def put_tail(spec, r):
 def client_body(spec, c):
     """Checks and translates, sends, and for all but fire-and-forget takes the results."""
     order = in_order(c)
-    # What is given no object is wrong as a rule: then the driver's answer is waited for.
+    # What is given no object is wrong as a rule, and what would end an object that it did not make: then the driver's
+    # answer is waited for.
     empty = [f"!{a.name}" for a in c.args if passed_as(spec, a) == "handle"]
+    empty += [f"{a.name}_id_ & CALL_ID_WORKER" for a in c.args if "destroys" in a.flags and passed_as(spec, a) == "handle"]
     waits = "true" if c.sync != "forget" else " || ".join(empty) or "false"
     outs = [a for a in order if a.direction in ("out", "inout") and a.pointer and not mints(spec, a)]
     made = [a for a in order if mints(spec, a)]

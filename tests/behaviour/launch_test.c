@@ -142,6 +142,38 @@ static void per_thread_stream(CUmodule module, CUdeviceptr p)
 	is(got, 5);
 }
 
+static const char pairs_ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+				".visible .entry pairs()\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n{\nret;\n}\n";
+
+/* Asked of a kernel with parameters; and a kernel made for clusters of two takes whole clusters alone. */
+static void clusters(CUmodule module)
+{
+	CUlaunchAttribute pair = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 2, 1, 1 } };
+	CUlaunchConfig c = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1,
+			     .attrs = &pair, .numAttrs = 1 };
+	int able = 0, count = 0;
+	CUmodule made;
+	CUfunction f;
+
+	works(cuDeviceGetAttribute(&able, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, kit.dev));
+	if (!able) {
+		kit_skip("clusters", "not there on this device");
+		return;
+	}
+	f = kit_kernel(module, "fill");
+	works(cuOccupancyMaxActiveClusters(&count, f, &c));
+	ok(count > 0);
+	count = 0;
+	works(cuOccupancyMaxPotentialClusterSize(&count, f, &c));
+	ok(count >= 2);
+	needs(cuModuleLoadData(&made, pairs_ptx));
+	f = kit_kernel(made, "pairs");
+	ok(cuLaunchKernel(f, 3, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS);
+	works(cuLaunchKernel(f, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	works(cuCtxSynchronize());
+	works(cuModuleUnload(made));
+}
+
 int main(void)
 {
 	CUmodule module;
@@ -156,6 +188,7 @@ int main(void)
 	refused(module, p);
 	extended(module, p);
 	per_thread_stream(module, p);
+	clusters(module);
 	works(cuMemFree(p));
 	works(cuModuleUnload(module));
 	return kit_end();

@@ -139,6 +139,9 @@ static void libraries(CUdeviceptr p)
 		wrong += host[i] != 18;
 	is(wrong, 0);
 	works(module(&m, library));
+	if (kit.soft) /* the library's, not the program's */
+		answers(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(m));
+	ok(kit_kernel(m, "fill") != NULL);
 	works(unload(library));
 
 	needs(load(&library, globals_ptx, NULL, NULL, 0, NULL, NULL, 0));

@@ -233,6 +233,58 @@ static void destroyed_early(CUdeviceptr p)
 	is(first_word(p), 21);
 }
 
+/* A capture that goes wrong says so with the call that made it wrong, and leaves nothing for the next one. */
+static void bad_captures(CUdeviceptr p)
+{
+	unsigned int n = 8, v = 3;
+	void *args[] = { &p, &n, &v };
+	CUgraph graph = (CUgraph)&n;
+	CUstream s, other;
+	CUevent fork;
+
+	needs(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	needs(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	answers(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
+	answers(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+	ok(!graph);
+
+	graph = (CUgraph)&n;
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	works(cuEventRecord(fork, s));
+	works(cuStreamWaitEvent(other, fork, 0));
+	works(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, other, args, NULL));
+	answers(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
+	ok(!graph);
+
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	works(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, s, args, NULL));
+	works(cuStreamEndCapture(s, &graph));
+	ok(graph != NULL);
+	works(cuGraphDestroy(graph));
+	works(cuEventDestroy(fork));
+	works(cuStreamDestroy(other));
+	works(cuStreamDestroy(s));
+}
+
+static void capture_modes(void)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	works(cuThreadExchangeStreamCaptureMode(&mode));
+	is(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+	works(cuThreadExchangeStreamCaptureMode(&mode));
+	is(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+	mode = (CUstreamCaptureMode)3;
+	answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
+	answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
+	mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+	works(cuThreadExchangeStreamCaptureMode(&mode));
+	is(mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+}
+
 int main(void)
 {
 	CUmodule module;
@@ -251,6 +303,8 @@ int main(void)
 	callbacks();
 	properties();
 	destroyed_early(p);
+	bad_captures(p);
+	capture_modes();
 	works(cuMemFree(p));
 	works(cuModuleUnload(module));
 	return kit_end();

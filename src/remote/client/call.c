@@ -1,6 +1,6 @@
 /* call.c: see call.h. */
 #include "remote/client/call.h"
-
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
@@ -120,8 +120,10 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 
 uint64_t client_use_stream(struct client_call *c, CUstream stream)
 {
-	if (!stream || stream == CU_STREAM_LEGACY)
+	if (!stream || stream == CU_STREAM_LEGACY) {
+		c->implicit = captures_any();
 		return ID_STREAM_LEGACY;
+	}
 	if (stream == CU_STREAM_PER_THREAD)
 		return ID_STREAM_PER_THREAD;
 	return client_use(c, KIND_STREAM, stream);
@@ -335,7 +337,7 @@ bool client_begin_room(struct client_call *c, bool waits, size_t bytes)
 {
 	if (!choose(c))
 		return false;
-	return send_begin(c, waits || start_waits || c->homeless, bytes);
+	return send_begin(c, waits || start_waits || c->homeless || c->implicit, bytes);
 }
 
 bool client_begin(struct client_call *c, bool waits)

@@ -3,6 +3,8 @@
 
 #include "cuda_remote.h"
 #include "remote/client/ranges.h"
+#include "remote/client/start.h"
+#include "remote/client/thread.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -41,13 +43,36 @@ CUresult client_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, co
 							      numDependencies, mode));
 }
 
+/* Invalid or unjoined, it has ended as well, and there is no graph. */
 CUresult client_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	CUresult r = client_plain_cuStreamEndCapture(hStream, phGraph);
+	bool failed = r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 
-	if ((r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) && captures_any())
+	if (failed && phGraph)
+		*phGraph = NULL;
+	if ((r == CUDA_SUCCESS || failed) && captures_any())
 		atomic_fetch_sub_explicit(&begun, 1, memory_order_relaxed);
 	return r;
+}
+
+/* The worker's captures are relaxed whatever their mode (see worker/captures.h): a thread's is kept here. */
+CUresult client_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	struct thread *t = thread_get();
+	CUstreamCaptureMode before;
+	CUresult r = start_open();
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!t)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	before = (CUstreamCaptureMode)t->capture_mode;
+	t->capture_mode = (uint8_t)*mode;
+	*mode = before;
+	return CUDA_SUCCESS;
 }
 
 /* ---- copies ---- */

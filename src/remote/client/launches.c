@@ -3,7 +3,7 @@
  *
  * Nobody waits for a launch. What the driver would refuse at once has to be refused at once, though: so shapes are
  * checked here, and a launch that what is known of the function makes doubtful (more threads or shared memory than its
- * attributes allow, a cooperative grid or a cluster of a shape not launched before) is waited for, and the driver says
+ * attributes allow, a cooperative grid, a cluster or a kernel made for one of a shape not launched before) is waited for, and the driver says
  * what it thinks.
  */
 #include "remote/client/launches.h"
@@ -163,7 +163,7 @@ bool launch_put(struct client_call *c, const struct launch *l, uint64_t stream)
 	to = remote_reserve(&c->out, l->param_bytes);
 	if (to && l->packed)
 		memcpy(to, l->packed, l->param_bytes);
-	else if (to)
+	else if (to && l->params) /* a question about a shape has none */
 		for (uint32_t i = 0; i < f->params; i++)
 			memcpy(to + f->param[i].offset, l->params[i], f->param[i].bytes);
 	for (unsigned int i = 0; i < l->attribute_count; i++)
@@ -213,6 +213,14 @@ static bool exceeds(struct client_call *c, struct function *f, int device, CUfun
 	return !a || asked > (uint64_t)(int64_t)__atomic_load_n(&a->value[attribute], __ATOMIC_RELAXED);
 }
 
+/* Kernels that are made for clusters take grids of whole clusters alone. */
+static bool clustered(struct client_call *c, struct function *f, int device)
+{
+	struct code_attributes *a = function_attribute(c, f, device, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+
+	return a && __atomic_load_n(&a->value[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], __ATOMIC_RELAXED) > 0;
+}
+
 /* 0: it is not doubtful; else the shape, to be remembered when it has been taken. */
 static uint64_t doubtful(struct client_call *c, const struct launch *l)
 {
@@ -220,7 +228,7 @@ static uint64_t doubtful(struct client_call *c, const struct launch *l)
 	int device = device_here(c, f);
 	uint64_t shape;
 
-	if (l->kind == CODE_LAUNCH_PLAIN &&
+	if (l->kind == CODE_LAUNCH_PLAIN && !clustered(c, f, device) &&
 	    !exceeds(c, f, device, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
 		     (uint64_t)l->block[0] * l->block[1] * l->block[2]) &&
 	    !exceeds(c, f, device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, l->shared_bytes))

@@ -18,6 +18,7 @@ static void ended(void *data)
 	struct thread *t = data;
 
 	t->depth = 0;
+	t->capture_mode = 0;
 	t->calls_back = false;
 	pthread_mutex_lock(&lock);
 	t->next_free = unused;

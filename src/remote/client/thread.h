@@ -17,6 +17,7 @@
 struct thread {
 	uint32_t number;		    /* from 1 */
 	uint32_t depth;			    /* of contexts[] */
+	uint8_t capture_mode;		    /* CUstreamCaptureMode; global at first */
 	bool calls_back;		    /* it runs a host function of the program: calls are refused there */
 	uint64_t contexts[THREAD_CONTEXTS]; /* handles */
 	struct waited waited;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define CAPTURES 256u /* begun at a time; more count as relaxed */
-#define THREADS 256u  /* of the client's that have changed their mode */
 
 struct capture {
 	CUstream stream; /* NULL: a free place */
@@ -14,14 +13,8 @@ struct capture {
 	CUstreamCaptureMode mode;
 };
 
-struct mode {
-	uint32_t thread; /* 0: a free place */
-	CUstreamCaptureMode mode;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both lists; never held over a call of the driver */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; never held over a call of the driver */
 static struct capture captures[CAPTURES];
-static struct mode modes[THREADS];
 static const struct cuda_table *real;
 static _Thread_local uint32_t thread_now;
 
@@ -106,40 +99,15 @@ static CUresult end(CUstream stream, CUgraph *ret)
 	if (!may_end(stream))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	r = real->cuStreamEndCapture(stream, ret);
-	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
 		remember(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
 	return r;
-}
-
-static CUresult exchange(CUstreamCaptureMode *mode)
-{
-	CUstreamCaptureMode before = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	struct mode *m = NULL;
-
-	if (!mode || !known(*mode))
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		if (!modes[i].thread && !m)
-			m = &modes[i];
-		if (modes[i].thread != thread_now)
-			continue;
-		m = &modes[i];
-		before = m->mode;
-		break;
-	}
-	if (m)
-		*m = (struct mode){ *mode == CU_STREAM_CAPTURE_MODE_GLOBAL ? 0 : thread_now, *mode };
-	pthread_mutex_unlock(&lock);
-	*mode = before;
-	return CUDA_SUCCESS;
 }
 
 void captures_forget(void)
 {
 	pthread_mutex_lock(&lock);
 	memset(captures, 0, sizeof(captures));
-	memset(modes, 0, sizeof(modes));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -151,5 +119,4 @@ void captures_wrap(struct cuda_table *ret, const struct cuda_table *driver)
 	ret->cuStreamBeginCapture_v2 = begin;
 	ret->cuStreamBeginCaptureToGraph = begin_to_graph;
 	ret->cuStreamEndCapture = end;
-	ret->cuThreadExchangeStreamCaptureMode = exchange;
 }
