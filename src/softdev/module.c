@@ -341,7 +341,9 @@ CUresult soft_cuModuleUnload(CUmodule h)
 		return e;
 	if (m->library || !handle_retire(m))
 		return CUDA_ERROR_INVALID_HANDLE;
-	stream_wait_device(m->context->device);
+	/* Waits for no work that cannot be using it: the shim measures images by loading and unloading them. */
+	if (atomic_load(&m->asked))
+		stream_wait_device(m->context->device);
 	module_free(m);
 	return CUDA_SUCCESS;
 }
@@ -363,6 +365,7 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 
 	if (!k)
 		return CUDA_ERROR_NOT_FOUND;
+	atomic_store(&m->asked, true);
 	pthread_mutex_lock(&module_mutex);
 	for (f = m->functions; f && f->kernel != k; f = f->next)
 		;
@@ -432,6 +435,7 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, siz
 	/* Found without .visible as well: compilers leave it away in whole-program mode, and programs look them up. */
 	if (!v || v->space >= PTX_TEXREF || (managed && !v->managed))
 		return CUDA_ERROR_NOT_FOUND;
+	atomic_store(&m->asked, true);
 	if (ret)
 		*ret = v->address;
 	if (ret_bytes)

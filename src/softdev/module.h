@@ -13,6 +13,8 @@
 #include "softdev/memory.h"
 #include "softdev/ptx/ptx.h"
 
+#include <stdatomic.h>
+
 struct library;
 
 /* The PTX texts of an image, kept for loading them again. */
@@ -29,6 +31,7 @@ struct module {
 	struct source source;	   /* of a module that was loaded by itself, while reports are asked for */
 	struct range **variable;   /* one per variable of the engine's module ... */
 	struct texref **reference; /* ... but for those that are references */
+	_Atomic bool asked;	   /* somebody has a function or an address of it: work may be using it */
 	/* module_mutex (module.c) guards the following */
 	struct function *functions;
 	struct module *next; /* of the library's modules */

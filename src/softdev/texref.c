@@ -114,6 +114,7 @@ static CUresult module_reference(CUmodule h, const char *name, enum ptx_variable
 	v = ptx_module_variable_find(m->ptx, name);
 	if (!v || v->space != kind)
 		return CUDA_ERROR_NOT_FOUND;
+	atomic_store(&m->asked, true);
 	*ret = (void *)(uintptr_t)v->address;
 	return CUDA_SUCCESS;
 }
