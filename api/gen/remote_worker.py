@@ -325,8 +325,10 @@ def give_out(spec, c, order):
     always = any("always" in a.flags for a in outs)
     gone = [a for a in c.args if "destroys" in a.flags and not a.pointer and conversion(spec, a.type) in ("handle", "stream")]
     if c.sync == "forget":
-        # Nobody waits: the client's handle has ended, whatever the driver says.
-        out += [f"\tworker_remove(work_, {a.name}_id_);" for a in gone]
+        # Nobody waits: the client's handle has ended, whatever the driver says. For what it did not make it waits.
+        for a in gone:
+            out += [f"\tif (work_->result == {spec.success} || !({a.name}_id_ & CALL_ID_WORKER))",
+                    f"\t\tworker_remove(work_, {a.name}_id_);"]
     out += at_all
     if outs and not always:
         out += [f"\tif (work_->result != {spec.success}) {{", "\t\tw_->used = start_; /* what a failed call left behind is"

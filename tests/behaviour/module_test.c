@@ -153,6 +153,36 @@ static void libraries(CUdeviceptr p)
 		is(kit_free(), before);
 }
 
+/* Loading code waits for no work of others: here work that waits for a kernel that is yet to be loaded. */
+static void loaded_beside_work(CUdeviceptr p)
+{
+	CUresult (*load)(CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **,
+			 unsigned int);
+	CUresult (*unload)(CUlibrary);
+	CUlibrary library;
+	CUmodule m;
+	CUstream s;
+
+	*(void **)&load = kit_find("cuLibraryLoadData", 12000);
+	*(void **)&unload = kit_find("cuLibraryUnload", 12000);
+	if (!load || !kit.soft) {
+		kit_skip("loading beside work that waits", "this driver may wait for it");
+		return;
+	}
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuMemsetD32(p, 0, 1));
+	works(cuCtxSynchronize());
+	needs(cuStreamWaitValue32(s, p, 1, CU_STREAM_WAIT_VALUE_EQ));
+	works(load(&library, globals_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	works(cuModuleLoadData(&m, basic_ptx));
+	answers(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
+	works(cuMemcpyHtoDAsync(p, &(unsigned int){ 1 }, 4, CU_STREAM_PER_THREAD));
+	works(cuStreamSynchronize(s));
+	works(unload(library));
+	works(cuModuleUnload(m));
+	works(cuStreamDestroy(s));
+}
+
 int main(void)
 {
 	CUdeviceptr p;
@@ -164,6 +194,7 @@ int main(void)
 	from_file();
 	bad_text();
 	libraries(p);
+	loaded_beside_work(p);
 	works(cuMemFree(p));
 	return kit_end();
 }
