@@ -149,8 +149,14 @@ static const char pairs_ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n
 static void clusters(CUmodule module)
 {
 	CUlaunchAttribute pair = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 2, 1, 1 } };
-	CUlaunchConfig c = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1,
-			     .attrs = &pair, .numAttrs = 1 };
+	CUlaunchConfig c = { .gridDimX = 8,
+			     .gridDimY = 1,
+			     .gridDimZ = 1,
+			     .blockDimX = 64,
+			     .blockDimY = 1,
+			     .blockDimZ = 1,
+			     .attrs = &pair,
+			     .numAttrs = 1 };
 	int able = 0, count = 0;
 	CUmodule made;
 	CUfunction f;

@@ -3,8 +3,8 @@
  *
  * Nobody waits for a launch. What the driver would refuse at once has to be refused at once, though: so shapes are
  * checked here, and a launch that what is known of the function makes doubtful (more threads or shared memory than its
- * attributes allow, a cooperative grid, a cluster or a kernel made for one of a shape not launched before) is waited for, and the driver says
- * what it thinks.
+ * attributes allow, a cooperative grid, a cluster or a kernel made for one of a shape not launched before) is waited
+ * for, and the driver says what it thinks.
  */
 #include "remote/client/launches.h"
 

@@ -431,8 +431,8 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 
 /*
  * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see
- * whole. That holds for vectors up to 16 bytes as well: PTX does not promise it, devices do it, and programs (scans that
- * look back at their neighbours' state and value in one load, cub's among them) are built on it.
+ * whole. That holds for vectors up to 16 bytes as well: PTX does not promise it, devices do it, and programs (scans
+ * that look back at their neighbours' state and value in one load, cub's among them) are built on it.
  */
 typedef u64 vec16 __attribute__((vector_size(16), may_alias));
 
