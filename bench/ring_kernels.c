@@ -1,9 +1,10 @@
 /*
  * ring_kernels.c: a program whose kernels are said to last 1 ms, on whatever way to a device it is started.
  *
- *   ring_kernels BATCHES
+ *   ring_kernels BATCHES [ROW]
  *
- * Prints one JSON object per row, nanoseconds per kernel, least, median and most of all batches of 100 kernels:
+ * Prints one JSON object per row, nanoseconds per kernel, least, median and most of all batches of 100 kernels, and
+ * "cpu", the processor's time of this process as a part of the time that it ran:
  * "queued": all launched, then one cuCtxSynchronize; "waited": cuStreamSynchronize after each; "event": an event behind
  * each, which is waited for; "copied": a word copied back after each.
  */
@@ -12,8 +13,10 @@
 
 #include <cuda.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCHES_MOST 1001
 #define KERNELS 100
@@ -21,7 +24,7 @@
 enum row { QUEUED, WAITED, EVENT, COPIED, ROWS };
 
 static const char *const names[] = { "queued", "waited", "event", "copied" };
-static double result[ROWS][BATCHES_MOST];
+static double result[ROWS][BATCHES_MOST], cpu_ns[ROWS], all_ns[ROWS];
 static CUfunction kernel;
 static CUstream stream;
 static CUevent event;
@@ -69,14 +72,26 @@ static void one(enum row row)
 	}
 }
 
+static double process_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static double batch(enum row row)
 {
+	double cpu = process_cpu_ns(), took;
 	uint64_t begin = clock_now_ns();
 
 	for (int i = 0; i < KERNELS; i++)
 		one(row);
 	must(cuCtxSynchronize(), "cuCtxSynchronize");
-	return (double)(clock_now_ns() - begin) / KERNELS;
+	took = (double)(clock_now_ns() - begin);
+	all_ns[row] += took;
+	cpu_ns[row] += process_cpu_ns() - cpu;
+	return took / KERNELS;
 }
 
 static int by_size(const void *a, const void *b)
@@ -88,21 +103,26 @@ static int by_size(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	int batches = argc == 2 ? atoi(argv[1]) : 0;
+	int batches = argc == 2 || argc == 3 ? atoi(argv[1]) : 0;
+	const char *only = argc == 3 ? argv[2] : NULL;
 
 	if (batches < 1 || batches > BATCHES_MOST) {
-		fprintf(stderr, "usage: ring_kernels BATCHES\n");
+		fprintf(stderr, "usage: ring_kernels BATCHES [ROW]\n");
 		return 2;
 	}
 	prepare();
 	batch(QUEUED);
 	for (int i = 0; i < batches; i++)
 		for (enum row row = 0; row < ROWS; row++)
-			result[row][i] = batch(row);
+			if (!only || !strcmp(only, names[row]))
+				result[row][i] = batch(row);
 	for (enum row row = 0; row < ROWS; row++) {
+		if (only && strcmp(only, names[row]))
+			continue;
 		qsort(result[row], (size_t)batches, sizeof(double), by_size);
-		printf("{\"row\": \"%s\", \"min\": %.0f, \"median\": %.0f, \"max\": %.0f}\n", names[row],
-		       result[row][0], result[row][batches / 2], result[row][batches - 1]);
+		printf("{\"row\": \"%s\", \"min\": %.0f, \"median\": %.0f, \"max\": %.0f, \"cpu\": %.4f}\n",
+		       names[row], result[row][0], result[row][batches / 2], result[row][batches - 1],
+		       cpu_ns[row] / all_ns[row]);
 	}
 	return 0;
 }
