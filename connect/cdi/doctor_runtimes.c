@@ -67,8 +67,8 @@ static const struct runtime runtimes[] = {
 	  "put \"features\": {\"cdi\": true} into /etc/docker/daemon.json and restart docker",
 	  "install Docker 25 or later, or run containers with podman" },
 	{ "containerd", "containerd", RELEASE(1, 7), RELEASE(2, 0), containerd_asked,
-	  "set enable_cdi = true in the CRI plugin's part of /etc/containerd/config.toml and restart containerd; ctr "
-	  "takes --device without that",
+	  "set enable_cdi = true in the CRI plugin's part of /etc/containerd/config.toml and restart containerd; for "
+	  "ctr `mete oci BUNDLE` and `ctr run --config BUNDLE/config.json`",
 	  OCI_REMEDY },
 	{ "crio", "CRI-O", RELEASE(1, 23), RELEASE(1, 23), NULL, NULL, OCI_REMEDY },
 };

@@ -66,6 +66,9 @@ def under_systemd(root):
     root.run("useradd -m visitor")
     r = root.run("runuser -u visitor -- mete run --mem 64M -- /usr/libexec/mete/examples/saxpy")
     check(r.returncode == 0 and "PASS" in r.stdout, "another user's program runs under it", r.stdout)
+    # As a container runtime without root runs a hook: in a user namespace in which root has no name.
+    r = root.run("runuser -u visitor -- unshare -Ur mete ps")
+    check(r.returncode == 0, "the system's meted is known as such in a user namespace", r.stdout)
     root.run(f"kill -KILL {main}")
     r = root.run("mete ps")
     check(r.returncode == 0, "killed, it is back for the next who asks", r.stdout)
