@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """
 meted is killed, and replaced, again and again while tenants compute: storm.py --build FOLDER [--kills N] [--upgrades N]
+[--burners N]
 
 Tenants: two whose memory and time are shared out, one of memory alone, and one behind a wall; each with programs that
 launch kernels, take and give memory. Whenever they stand still, the accounts must agree to the byte: what the programs
 believe to hold, what meted says of grants and of processes, and what the device has given out. No program may have seen
-an error, and none may have ended. After each upgrade the longest time that a launch took is noted.
+an error, and none may have ended. After each upgrade the longest time that a launch took is noted. Burners are programs
+that would have a core each.
 """
 import argparse
 import json
@@ -250,11 +252,13 @@ def main():
     p.add_argument("--build", required=True)
     p.add_argument("--kills", type=int, default=1000 if long else 30)
     p.add_argument("--upgrades", type=int, default=10)
+    p.add_argument("--burners", type=int, default=0)
     p.add_argument("--seed", type=int, default=int(time.time()))
     args = p.parse_args()
     print(f"# seed {args.seed}", flush=True)
     dice = random.Random(args.seed)
     storm = Storm(args)
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(args.burners)]
     try:
         storm.tenants()
         wrong = storm.compare()
@@ -267,6 +271,9 @@ def main():
         check(storm.wait(lambda: sum(storm.figures()[1:3]) == 0), "in the end all is given back", storm.figures())
     finally:
         storm.close()
+        for b in burners:
+            b.kill()
+            b.wait()
     print(f"1..{count}")
     return 1 if failed else 0
 
