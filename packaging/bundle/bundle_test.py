@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from http.client import HTTPConnection
 
 tarball = sys.argv[1]
 LIBC = re.compile(r"^(lib(c|m|pthread|dl|rt|util)\.so\.\d|ld-linux[-\w]*\.so\.\d|libcuda\.so\.1)$")
@@ -66,6 +67,39 @@ def inspect(top):
     check(not starting, "no program depends on constructors", starting)
 
 
+def http(mete, home, env):
+    """meted's console and figures; HTTPS, which the bundle has not, is refused with a line."""
+    state = os.path.join(home, "console")
+    os.mkdir(state, 0o700)
+    meted = [os.path.join(os.path.dirname(mete), "meted"), "--runtime-dir", state, "--soft-only", "--foreground"]
+    read_end, write_end = os.pipe()
+    server = subprocess.Popen([*meted, "--http", "127.0.0.1:0", "--ready-fd", str(write_end)], env=env, pass_fds=[write_end],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    os.close(write_end)
+    up = os.read(read_end, 1)
+    os.close(read_end)
+    address = None
+    while up and not address:
+        line = server.stderr.readline()
+        address = re.search(rb"http: 127\.0\.0\.1:(\d+)", line)
+        if not line:
+            break
+    check(address, "meted serves HTTP")
+    for path, words in (("/", b"<title>mete"), ("/console/main.js", b"overview"), ("/metrics", b"mete_"), ("/api/v1/node", b'"devices"')):
+        if not address:
+            break
+        connection = HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        check(answer.status == 200 and words in answer.read(), f"GET {path}", [f"status {answer.status}"])
+        connection.close()
+    server.terminate()
+    server.communicate(timeout=30)
+    check(server.returncode == 0, "meted with a console ends as it is told", [f"status {server.returncode}"])
+    r = run(*meted, "--http", "127.0.0.1:0", "--http-cert", "/c.pem", "--http-key", "/k.pem", env=env, timeout=60)
+    check(r.returncode == 1 and b"has no TLS" in r.stdout, "HTTPS is refused with a line", [r.stdout.decode(errors="replace")])
+
+
 def remote(works, mete, program, home, env):
     """A server with a key, and a program on its device, over TLS."""
     keys = os.path.join(home, "keys")
@@ -103,6 +137,7 @@ def programs(top, home):
     works("an exit status comes through", mete, "run", "--soft", "--mem", "64M", "--", "/bin/sh", "-c", "exit 7", want=7)
     works("mete run --wall", mete, "run", "--soft", "--wall", "--mem", "64M", "--", os.path.join(top, "examples/saxpy"), "64K",
           words=b"PASS")
+    http(mete, home, env)
     remote(works, mete, os.path.join(top, "examples/hungry"), home, env)
     works("tests/gpu/run --soft", os.path.join(top, "tests/gpu/run"), "--soft", "--quick", "--report", os.path.join(home, "report"),
           words=b" 0 failed")

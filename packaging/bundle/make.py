@@ -5,7 +5,7 @@ Makes the relocatable bundle: make.py SOURCE_ROOT BUILD_ROOT VERSION
 One tarball with mete, meted, the shim, the software device, the examples and the behaviour tests, which runs from any
 folder on glibc 2.31 or newer with nothing installed. Everything is built once more, in BUILD_ROOT/bundle: linked by
 packaging/oldlibc as for glibc 2.31, and with the libraries beyond libc (libuv, SQLite, jansson, zstd, lz4, ncurses, OpenSSL,
-libseccomp, libyaml) linked in,
+libseccomp, libyaml, zlib, and libmicrohttpd without its TLS) linked in,
 from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
 """
@@ -30,7 +30,7 @@ cc = os.environ.get("CC", "cc").split()
 # Names of pkg-config, and of the archive where it is not lib<name>.a.
 LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
              "libzstd": ("libzstd.a",), "liblz4": ("liblz4.a",), "ncursesw": ("libncursesw.a",), "openssl": ("libssl.a",),
-             "libseccomp": ("libseccomp.a",), "yaml-0.1": ("libyaml.a",)}
+             "libseccomp": ("libseccomp.a",), "yaml-0.1": ("libyaml.a",), "zlib": ("libz.a",)}
 # What an archive needs in addition.
 NEEDS = {"ncursesw": ("libtinfo.a",), "openssl": ("libcrypto.a",)}
 
@@ -47,9 +47,32 @@ def archive(names):
     raise SystemExit(f"bundle: no {' or '.join(names)}; install the development package that holds it (packaging/packages)")
 
 
+def http_archive():
+    """
+    libmicrohttpd without its constructor, which an older glibc would not run (meted calls it), and without GnuTLS, of which
+    not all comes as archives: meted refuses HTTPS before any of it is asked for, so what stands in for it ends the program.
+    """
+    plain, stand_in = os.path.join(work, "libmicrohttpd.a"), os.path.join(work, "without_tls")
+    removed = [f"--remove-section={kind}{name}" for name in (".init_array", ".fini_array") for kind in ("", ".rela")]
+    subprocess.run(["objcopy", *removed, archive(("libmicrohttpd.a",)), plain], check=True)
+    symbols = {line.split()[-1] for line in output("nm", "-u", plain).splitlines() if line.split()}
+    wanted = sorted(s for s in symbols if s.startswith("gnutls_"))
+    with open(stand_in + ".c", "w", encoding="utf-8") as f:
+        f.write("int gnutls_global_init(void)\n{\n\treturn 0;\n}\n")
+        for s in wanted:
+            if s != "gnutls_global_init":
+                f.write(f"void {s}(void)\n{{\n\t__builtin_trap();\n}}\n")
+    subprocess.run([*cc, "-O2", "-fPIC", "-fvisibility=hidden", "-c", stand_in + ".c", "-o", stand_in + ".o"], check=True)
+    subprocess.run(["ar", "r", plain, stand_in + ".o"], check=True)
+    return plain
+
+
 def describe_archives():
     """pkg-config files that name archives in place of shared libraries."""
     os.makedirs(packages, exist_ok=True)
+    with open(os.path.join(packages, "libmicrohttpd.pc"), "w", encoding="utf-8") as f:
+        f.write(f"Name: libmicrohttpd\nDescription: libmicrohttpd, as an archive\n"
+                f"Version: {output('pkg-config', '--modversion', 'libmicrohttpd')}\nLibs: {http_archive()} -lpthread\n")
     for n, names in LIBRARIES.items():
         more = archive(NEEDS[n]) if n in NEEDS else ""
         with open(os.path.join(packages, n + ".pc"), "w", encoding="utf-8") as f:
@@ -65,7 +88,7 @@ def compile_all():
     env.pop("MESONINTROSPECT", None)
     meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
     options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
-               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
+               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp_tls=false", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
     if os.path.exists(os.path.join(tree, "build.ninja")):
         subprocess.run([meson, "setup", "--reconfigure", tree, source, *options], env=env, check=True)
     else:

@@ -59,6 +59,7 @@ const kinds = {
 	},
 	freeze: (t) => ({ title: `Freeze ${t.name}?`, verb: "Freeze", path: tenantPath(t, "freeze"), text: `Nothing new of its ${plural(t.clients, "process", "processes")} starts on the device until it is thawed. What it holds stays.` }),
 	thaw: (t) => ({ title: `Thaw ${t.name}?`, verb: "Thaw", path: tenantPath(t, "thaw"), text: "Its work goes on." }),
+	release: (t) => ({ title: `Release ${t.name}?`, verb: "Release", path: tenantPath(t, "release"), text: "Its quarantine ends: its programs may begin again, and the faults that led to it are forgotten." }),
 	end: (t) => ({ title: `End ${t.name}?`, verb: "End it", bad: true, path: tenantPath(t, "end"), text: `Its ${plural(t.clients, "process", "processes")} are asked to end, and killed when they do not within ten seconds; the grant is deleted. ${bytes(t.held)} of device memory is freed. This cannot be undone.` }),
 	cordon: (d) => withReason({ title: `Cordon device ${d.index}?`, verb: "Cordon", path: devicePath(d, "cordon"), text: `It takes no new grants. Its ${plural(d.tenants, "tenant")} go on.` }),
 	drain: (d) => withReason({ title: `Drain device ${d.index}?`, verb: "Drain", path: devicePath(d, "drain"), text: `It takes no new grants and is waited for until its ${plural(d.tenants, "tenant")} have left.` }),
@@ -142,6 +143,8 @@ function open(action) {
 	trouble = "";
 	render();
 	if (!dialog.open) dialog.showModal();
+	const typed = dialog.querySelector("#token");
+	if (typed) typed.value = ""; // not the one that was refused
 	dialog.querySelector("input,button.strong")?.focus();
 }
 

@@ -79,6 +79,7 @@ function shareRow(s, m) {
 
 function tenantActions(t, act) {
 	return h("div", { class: "actions" },
+		t.state === "quarantined" ? button("Release …", () => act("release", t)) : null,
 		button("Resize …", () => act("resize", t)),
 		t.state === "frozen" ? button("Thaw …", () => act("thaw", t)) : button("Freeze …", () => act("freeze", t)),
 		button("End …", () => act("end", t), { class: "bad" }));

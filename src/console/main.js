@@ -74,7 +74,7 @@ function view(at) {
 	const does = (kind, row) => act(kind, row, m);
 	const told = () => eventsAbout(at.view, at.name);
 	const views = {
-		overview: () => overview(m, feed.events, chosen.key, !drawn),
+		overview: () => overview(m, feed.events, at.query, chosen.key, !drawn),
 		devices: () => devicesView(m, at.query, chosen.key, save),
 		tenants: () => tenantsView(m, at.query, chosen.key, save),
 		events: () => eventsView(m, feed.events, at.query, chosen.key, save),

@@ -4,6 +4,7 @@ import { memoryBar, timeBar } from "./bars.js";
 import { h } from "./dom.js";
 import { badge, current, tenantsOn } from "./lists.js";
 import { DEVICE_STATES, STATES } from "./model.js";
+import { SPANS, history, memoryTrend, timeTrend } from "./plots.js";
 import { bytes, bytesOf, clock, count, part, plural } from "./units.js";
 
 const share = (x, all) => (all ? x / all : 0);
@@ -87,13 +88,30 @@ function legend() {
 
 const AT_FIRST = 32; // cards, more than a window shows; the others follow in the next frame
 
+const USUAL_SPAN = "3600";
+
+/* What the node has promised and what was used of it, over time. */
+function trends(m, query) {
+	const span = query.get("span") || USUAL_SPAN;
+	const entry = history("node=1", span);
+	const button = ([value, text]) => h("button", { key: value, class: "quiet", "aria-pressed": String(span === value), onclick: () => address.change({ span: value === USUAL_SPAN ? "" : value }) }, text);
+	return h("section", { class: "trends", key: "trends", "aria-labelledby": "trends" },
+		h("div", { class: "row" }, h("h2", { id: "trends" }, "The node over time"),
+			h("div", { class: "spans", role: "group", "aria-label": "Time shown" }, SPANS.map(button))),
+		h("div", { class: "pair" }, memoryTrend(entry), timeTrend(entry, m.devices.length || 1)));
+}
+
+/* Their room, so that nothing moves when they come. */
+const noTrends = () => h("section", { class: "trends waiting", key: "waiting", "aria-hidden": "true" });
+
 /* `first`: the page has shown nothing yet, and is to show at once what is seen of it. */
-export function overview(m, events, chosen, first) {
+export function overview(m, events, query, chosen, first) {
 	const shown = first ? m.devices.slice(0, AT_FIRST) : m.devices;
 	Object.assign(current, { name: "devices", rows: m.devices, columns: [], key: (d) => d.uuid, open: (d) => address.go("device", d.uuid) });
 	return [
 		h("h1", { class: "hidden" }, "Overview"),
 		h("div", { class: "tiles" }, memoryTile(m.totals), wasteTile(m.totals), timeTile(m), peopleTile(m), devicesTile(m)),
+		m.devices.length ? first ? noTrends() : trends(m, query) : null,
 		h("div", { class: "columns" },
 			h("section", { class: "fleet", key: "fleet", "aria-labelledby": "fleet" },
 				h("div", { class: "row" }, h("h2", { id: "fleet" }, "Shares, drawn to scale"), legend()),

@@ -63,22 +63,35 @@ function load() {
 	return library;
 }
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/* A colour of the page as a canvas takes it: what the variable is in the light or the dark of now. */
+function colour(name) {
+	const probe = document.createElement("i");
+	probe.style.color = `var(${name})`;
+	document.body.append(probe);
+	const found = getComputedStyle(probe).color;
+	probe.remove();
+	return found;
+}
 
 function axes(value) {
 	const text = colour("--muted");
 	const line = { stroke: colour("--line"), width: 1 };
 	const font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
 	return [
-		{ stroke: text, font, grid: line, ticks: line, space: 70, values: (u, at, i, space, step) => at.map((t) => (step < 60 ? clock(t) : clock(t).slice(0, 5))) },
-		{ stroke: text, font, grid: line, ticks: line, size: 74, values: (u, at) => at.map((v) => value(v)) },
+		{ stroke: text, font, grid: line, ticks: line, space: 70, size: 34, values: (u, at, i, space, step) => at.map((t) => (step < 60 ? clock(t) : clock(t).slice(0, 5))) },
+		{ stroke: text, font, grid: line, ticks: line, size: 74, space: 30, values: (u, at) => at.map((v) => value(v)) },
 	];
 }
 
 function series({ label, colour: name, fill, dash, value }) {
 	const stroke = colour(name);
-	return { label, stroke, width: 1.5, fill: fill ? stroke + "2e" : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v) => (v === null || v === undefined ? "–" : value(v)) };
+	return { label, stroke, width: 1.5, fill: fill ? stroke.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)") : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v) => (v === null || v === undefined ? "–" : value(v)) };
 }
+
+const ground = () => getComputedStyle(document.body).backgroundColor;
+
+const HIGH = 190;
+const LOW = 132; // without a legend of its own: its heading has one
 
 /* Steps that are round in bytes, and in parts. */
 const BYTE_STEPS = Array.from({ length: 50 }, (x, i) => 2 ** i);
@@ -86,20 +99,21 @@ const BYTE_STEPS = Array.from({ length: 50 }, (x, i) => 2 ** i);
 function make(el, plot) {
 	const u = new uPlot({
 		width: Math.max(200, el.clientWidth),
-		height: 190,
-		legend: { live: true },
+		height: plot.height,
+		padding: [10, 12, 0, 0],
+		legend: { show: plot.height >= HIGH, live: true },
 		cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "mete" } },
 		scales: { x: { time: true }, y: { range: (x, low, high) => [0, Math.max(plot.least, (high || 0) * 1.08)] } },
 		axes: axes(plot.value).map((a, i) => (i && plot.value === bytes ? { ...a, incrs: BYTE_STEPS } : a)),
 		series: [{ value: (x, t) => (t ? clock(t) : "–") }, ...plot.lines.map((l) => series({ ...l, value: plot.value }))],
 	}, plot.data, el);
 	el.$plot = u;
-	el.$theme = colour("--surface");
-	new ResizeObserver(() => u.root.isConnected && u.setSize({ width: Math.max(200, el.clientWidth), height: 190 })).observe(el);
+	el.$theme = ground();
+	new ResizeObserver(() => u.root.isConnected && u.setSize({ width: Math.max(200, el.clientWidth), height: plot.height })).observe(el);
 }
 
 function draw(el, plot) {
-	if (el.$plot && el.$theme !== colour("--surface")) {
+	if (el.$plot && el.$theme !== ground()) {
 		el.$plot.destroy();
 		el.$plot = null;
 	}
@@ -108,11 +122,13 @@ function draw(el, plot) {
 	el.$data = plot.source;
 }
 
-function columns(data, names) {
+function columns(data, lines) {
+	const names = lines.map((l) => l.name);
 	const known = names.map((n) => data.series[n]).filter(Boolean);
 	const length = Math.max(0, ...known.map((k) => k.length));
 	const time = Array.from({ length }, (x, i) => data.from + i * data.step_s);
-	return [time, ...names.map((n) => data.series[n] || new Array(length).fill(null))];
+	const scaled = ({ name, of = 1 }) => (data.series[name] || new Array(length).fill(null)).map((v) => (v === null ? v : v / of));
+	return [time, ...lines.map(scaled)];
 }
 
 function summary(title, lines, data, value) {
@@ -120,28 +136,42 @@ function summary(title, lines, data, value) {
 	return `${title}: ${now.map(([label, v]) => `${label} ${value(v)}`).join(", ") || "no data yet"}`;
 }
 
+function canvas(key, title, entry, lines, value, least, height) {
+	if (!entry.data) return h("p", { class: "plot empty", key: "none" }, entry.error || "…");
+	const data = columns(entry.data, lines);
+	if (!data[0].length) return h("p", { class: "plot empty", key: "none" }, "Nothing was recorded in this time.");
+	const p = { data, lines, value, least, height, source: entry.data };
+	const later = (el) => load().then(() => requestAnimationFrame(() => el.isConnected && draw(el, p)), () => {});
+	return h("div", { class: "plot", key, own: true, role: "img", "aria-label": summary(title, lines, data, value), made: later, kept: later });
+}
+
 export function plot(key, title, entry, lines, value, least) {
-	const body = !entry.data
-		? h("p", { class: "empty", key: "none" }, entry.error || "…")
-		: (() => {
-			const data = columns(entry.data, lines.map((l) => l.name));
-			if (!data[0].length) return h("p", { class: "empty", key: "none" }, "Nothing was recorded in this time.");
-			const p = { data, lines, value, least, source: entry.data };
-			const later = (el) => load().then(() => requestAnimationFrame(() => el.isConnected && draw(el, p)), () => {});
-			return h("div", { class: "plot", key, own: true, role: "img", "aria-label": summary(title, lines, data, value), made: later, kept: later });
-		})();
-	return h("section", { class: "panel", key }, h("h2", {}, title), body, entry.data && entry.error ? h("p", { class: "empty" }, entry.error) : null);
+	return h("section", { class: "panel", key }, h("h2", {}, title), canvas(key, title, entry, lines, value, least, HIGH),
+		entry.data && entry.error ? h("p", { class: "empty" }, entry.error) : null);
+}
+
+/* A low one, whose heading says what its lines are. */
+function trend(key, title, entry, lines, value, least) {
+	return h("section", { class: "panel trend", key },
+		h("div", { class: "row" }, h("h2", {}, title), h("p", { class: "legend" }, lines.map((l) => h("span", { key: l.name, class: `key ${l.mark}` }, l.label.toLowerCase())))),
+		canvas(key, title, entry, lines, value, least, LOW));
 }
 
 export const memoryLines = [
-	{ name: "promised", label: "Promised", colour: "--idle-line", dash: [5, 4] },
-	{ name: "held", label: "Held", colour: "--held", fill: true },
+	{ name: "promised", label: "Promised", colour: "--idle-line", dash: [5, 4], mark: "promised" },
+	{ name: "held", label: "Held", colour: "--held", fill: true, mark: "held" },
 ];
 export const timeLines = [
-	{ name: "wanted", label: "Wanted", colour: "--idle-line", dash: [5, 4] },
-	{ name: "got", label: "Got", colour: "--got", fill: true },
+	{ name: "wanted", label: "Wanted", colour: "--idle-line", dash: [5, 4], mark: "promised" },
+	{ name: "got", label: "Got", colour: "--got", fill: true, mark: "got" },
 	{ name: "waited", label: "Waited", colour: "--warn" },
 ];
 
 export const memoryPlot = (key, entry) => plot(key, "Memory", entry, memoryLines, bytes, 1 << 20);
-export const timePlot = (key, entry) => plot(key, "Time", entry, timeLines, (v) => part(v, v && v < 0.1 ? 1 : 0), 0.05);
+const timePart = (v) => part(v, v && v < 0.1 ? 1 : 0);
+export const timePlot = (key, entry) => plot(key, "Time", entry, timeLines, timePart, 0.05);
+
+/* Of the node: what is promised and held of all devices, and which part of their time. */
+export const memoryTrend = (entry) => trend("node-memory", "Memory, allocated and used", entry, memoryLines, bytes, 1 << 20);
+export const timeTrend = (entry, devices) =>
+	trend("node-time", "Time, wanted and got", entry, timeLines.slice(0, 2).map((l) => ({ ...l, of: devices })), timePart, 0.05);

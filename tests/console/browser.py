@@ -130,6 +130,10 @@ class Page:
     def dark(self, on):
         self.ask('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': 'dark' if on else 'light'}])
 
+    def trust_all(self):
+        """Certificates are not looked at."""
+        self.ask('Security.setIgnoreCertificateErrors', ignore=True)
+
     def open(self, url):
         self.ask('Page.navigate', url=url)
 

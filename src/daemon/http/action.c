@@ -52,6 +52,7 @@ static const struct action tenant_actions[] = {
 	{ "freeze", "grant_set", { NULL }, about_frozen },
 	{ "thaw", "grant_set", { NULL }, about_frozen },
 	{ "end", "grant_end", { NULL }, about_tenant },
+	{ "release", "grant_release", { NULL }, about_tenant },
 	{ 0 },
 };
 

@@ -1,4 +1,4 @@
-/* api_history.c: /api/v1/history: what a device or a tenant has held and used in the last day. */
+/* api_history.c: /api/v1/history: what a device, a tenant or the node has held and used in the last day. */
 #include "daemon/http/api.h"
 
 #include "daemon/daemon.h"
@@ -71,23 +71,40 @@ static json_t *values_json(const uint64_t *value, unsigned int count, bool ppm)
 }
 
 struct what {
-	const struct history *of[WIRE_MAX_DEVICES];
+	const struct history *of[TELEMETRY_DEVICES];
 	unsigned int count;
 };
+_Static_assert(TELEMETRY_DEVICES >= WIRE_MAX_DEVICES && TELEMETRY_DEVICES >= MACHINE_MAX_DEVICES, "all have room");
+
+/* All devices that are there. */
+static void find_node(struct daemon *daemon, struct what *ret)
+{
+	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
+		struct device_meter *d = telemetry_device(daemon, daemon->machine.device[i].uuid);
+
+		if (d)
+			ret->of[ret->count++] = d->meter.history;
+	}
+}
 
 /* Value: false when it was refused. */
 static bool find(const struct http_request *request, struct http_reply *reply, struct what *ret)
 {
 	const char *device = http_query(request, "device"), *name = http_query(request, "tenant");
+	const char *node = http_query(request, "node");
 	struct daemon *daemon = request->daemon;
 	struct tenant *t = name ? tenant_find(daemon, name) : NULL;
 	uint8_t uuid[DEVICE_UUID_BYTES];
 	struct device_meter *d = NULL;
 	int at;
 
-	if (!device == !name) {
-		http_reply_error(reply, 400, "give device=UUID or tenant=NAME, one of the two");
+	if (!!device + !!name + !!node != 1) {
+		http_reply_error(reply, 400, "give device=UUID, tenant=NAME or node=1, one of the three");
 		return false;
+	}
+	if (node) {
+		find_node(daemon, ret);
+		return true;
 	}
 	if (device) {
 		at = device_find(daemon->machine.device, daemon->machine.device_count, device);

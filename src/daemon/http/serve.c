@@ -503,6 +503,28 @@ static int take_net(struct http_server *server, const char *listen)
 	return fd;
 }
 
+/*
+ * libmicrohttpd as an archive begins with a constructor, which a C library before 2.34 does not run for a program that
+ * was linked on a newer one; packaging/bundle/make.py takes it out, and it is called here. A shared one has done so by
+ * itself, and shows no such name.
+ */
+extern void MHD_init(void) __attribute__((weak));
+
+static void begin_library(void)
+{
+	static bool begun;
+
+	if (MHD_init && !begun)
+		MHD_init();
+	begun = true;
+}
+
+#ifdef METE_HTTP_WITHOUT_TLS
+#define WITH_TLS false
+#else
+#define WITH_TLS true
+#endif
+
 static int start_net(struct http_server *server, const struct http_options *o, char *error, size_t size)
 {
 	_cleanup_free_ char *cert = NULL, *key = NULL;
@@ -511,6 +533,13 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 	if (!o->cert != !o->key) {
 		snprintf(error, size, "--http-cert and --http-key go together: give both, or none");
 		return -EINVAL;
+	}
+	if (o->cert && !WITH_TLS) {
+		snprintf(error, size,
+			 "--http-cert %.200s: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it with "
+			 "`ssh -L`",
+			 o->cert);
+		return -ENOTSUP;
 	}
 	if (o->cert && (!(cert = read_pem("--http-cert", o->cert, error, size)) ||
 			!(key = read_pem("--http-key", o->key, error, size))))
@@ -602,6 +631,7 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 		snprintf(error, size, "no memory");
 		return -ENOMEM;
 	}
+	begin_library();
 	daemon->http = server;
 	server->daemon = daemon;
 	server->local.server = server->net.server = server;
