@@ -536,8 +536,8 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 	}
 	if (o->cert && !WITH_TLS) {
 		snprintf(error, size,
-			 "--http-cert %.200s: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it with "
-			 "`ssh -L`",
+			 "--http-cert %.200s: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it "
+			 "with `ssh -L`",
 			 o->cert);
 		return -ENOTSUP;
 	}
