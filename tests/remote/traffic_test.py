@@ -108,7 +108,7 @@ def test_left(m, local):
        "no file without its worker", files(m))
     c = m.control()
     for name in ("a", "b"):
-        c.ask("grant_delete", name=name)
+        ok(until(lambda: c.ask("grant_delete", name=name)["ok"], 20), f"{name} is deleted")
     ok(until(lambda: not files(m), 20), "nothing is left when the grants are gone", files(m))
     c.close()
 
