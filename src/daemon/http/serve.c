@@ -54,6 +54,7 @@ struct link {
 	uint64_t since_ns; /* it was accepted, or the last reply was read; with a reply: since it is on its way */
 	bool asked; /* the request's first line has come */
 	bool begun, replied, too_large;
+	bool cut; /* its line has a %00: what libmicrohttpd hands on as a text ends there */
 	char *body;
 	size_t bytes;
 };
@@ -244,6 +245,8 @@ static void treat(struct link *link, struct http_request *request, struct http_r
 
 	if (link->too_large)
 		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
+	else if (link->cut)
+		http_reply_error(reply, 400, "a %%00 is no part of a path or of a value");
 	else if (l->loopback && !host_is_loopback(http_header(request, "Host")))
 		http_reply_error(reply, 403, "this address is asked for as localhost, 127.0.0.1 or [::1], not %.64s",
 				 http_header(request, "Host") ? http_header(request, "Host") : "without a Host");
@@ -264,9 +267,10 @@ static void *on_first_line(void *owner, const char *uri, struct MHD_Connection *
 	struct link *link = link_of(connection);
 
 	(void)owner;
-	(void)uri;
-	if (link)
-		link->asked = true;
+	if (!link)
+		return NULL;
+	link->asked = true;
+	link->cut = strstr(uri, "%00");
 	return NULL;
 }
 
@@ -327,7 +331,7 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 	free(link->body);
 	link->body = NULL;
 	link->bytes = 0;
-	link->asked = link->begun = link->replied = link->too_large = false;
+	link->asked = link->begun = link->replied = link->too_large = link->cut = false;
 	link->since_ns = clock_now_ns();
 }
 
