@@ -196,3 +196,24 @@ enum program_kind program_inspect(const char *path, struct fault *f)
 {
 	return inspect(path, 0, f);
 }
+
+const char *program_warning(const char *path, const char *what, struct fault *f)
+{
+	switch (program_inspect(path, f)) {
+	case PROGRAM_STATIC:
+		fault_set(f, 0, "the program is statically linked: it may not find %s; link it dynamically", what);
+		break;
+	case PROGRAM_OTHER_LIBC:
+		fault_set(f, 0, "the program is built for another C library than glibc: it does not find %s", what);
+		break;
+	case PROGRAM_OTHER_MACHINE:
+		fault_set(f, 0, "the program is built for another machine: it does not find %s", what);
+		break;
+	case PROGRAM_PRIVILEGED:
+		fault_set(f, 0, "the program gains privileges when it starts: it does not find %s", what);
+		break;
+	default:
+		return NULL;
+	}
+	return f->text;
+}

@@ -88,35 +88,17 @@ static void say_start(const struct remote_run *run)
 	}
 }
 
-/* Why the program's calls would not come to the server. */
-static const char *warning(const struct remote_run *run)
-{
-	struct fault unused;
-
-	switch (program_inspect(run->path, &unused)) {
-	case PROGRAM_STATIC:
-		return "the program is statically linked: it does not find the server's devices; link it dynamically";
-	case PROGRAM_OTHER_LIBC:
-		return "the program is built for another C library than glibc: it does not find the server's devices";
-	case PROGRAM_OTHER_MACHINE:
-		return "the program is built for another machine: it does not find the server's devices";
-	case PROGRAM_PRIVILEGED:
-		return "the program gains privileges when it starts: it does not find the server's devices";
-	default:
-		return NULL;
-	}
-}
-
 static int run_program(struct remote_run *run, struct fault *f, int *ret_status)
 {
 	struct control none = CONTROL_CLOSED;
+	struct fault note;
 	struct supervision s = {
 		.argv = run->line->args,
 		.path = run->path,
 		.remote = &run->env,
 		.control = &none,
 		.log = &run->log,
-		.warning = warning(run),
+		.warning = program_warning(run->path, "the server's devices", &note),
 		.verbose = option_given(run->line, "verbose"),
 	};
 	int r;
@@ -125,10 +107,7 @@ static int run_program(struct remote_run *run, struct fault *f, int *ret_status)
 		say_start(run);
 	r = supervise(&s, ret_status, f);
 	tenant_log_show(&run->log, true);
-	if (r == SUPERVISE_NOT_FOUND)
-		run->failure = EXIT_RUN_NOT_FOUND;
-	else if (r == SUPERVISE_NOT_EXECUTABLE)
-		run->failure = EXIT_RUN_NOT_EXECUTABLE;
+	run->failure = supervise_failure(r, run->failure);
 	return r;
 }
 

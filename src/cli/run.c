@@ -343,10 +343,7 @@ static int run_program(struct run *run, struct fault *f, int *ret_status)
 	tenant_log_show(&run->log, true);
 	if (!r && run->verbose)
 		say_end(run);
-	if (r == SUPERVISE_NOT_FOUND)
-		run->failure = EXIT_RUN_NOT_FOUND;
-	else if (r == SUPERVISE_NOT_EXECUTABLE)
-		run->failure = EXIT_RUN_NOT_EXECUTABLE;
+	run->failure = supervise_failure(r, run->failure);
 	return r;
 }
 

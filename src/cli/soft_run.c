@@ -128,41 +128,21 @@ static int prepare(struct soft_run *run, struct fault *f)
 	return r;
 }
 
-static const char *warning(const struct soft_run *run)
-{
-	struct fault unused;
-
-	switch (program_inspect(run->path, &unused)) {
-	case PROGRAM_STATIC:
-		return "the program is statically linked: it may not find the software device; link it dynamically";
-	case PROGRAM_OTHER_LIBC:
-		return "the program is built for another C library than glibc: it does not find the software device";
-	case PROGRAM_OTHER_MACHINE:
-		return "the program is built for another machine: it does not find the software device";
-	case PROGRAM_PRIVILEGED:
-		return "the program gains privileges when it starts: it does not find the software device";
-	default:
-		return NULL;
-	}
-}
-
 static int run_program(struct soft_run *run, struct fault *f, int *ret_status)
 {
 	struct control none = CONTROL_CLOSED;
+	struct fault note;
 	struct tenant_log no_log = { .fd = -1 };
 	struct supervision s = {
 		.argv = run->line->args,
 		.path = run->path,
 		.control = &none,
 		.log = &no_log,
-		.warning = warning(run),
+		.warning = program_warning(run->path, "the software device", &note),
 	};
 	int r = supervise(&s, ret_status, f);
 
-	if (r == SUPERVISE_NOT_FOUND)
-		run->failure = EXIT_RUN_NOT_FOUND;
-	else if (r == SUPERVISE_NOT_EXECUTABLE)
-		run->failure = EXIT_RUN_NOT_EXECUTABLE;
+	run->failure = supervise_failure(r, run->failure);
 	return r;
 }
 

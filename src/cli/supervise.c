@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/program.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -251,6 +252,13 @@ int supervise(const struct supervision *s, int *ret_status, struct fault *f)
 	signals_restore(&w);
 	*ret_status = w.status;
 	return r;
+}
+
+int supervise_failure(int r, int otherwise)
+{
+	return r == SUPERVISE_NOT_FOUND	       ? EXIT_RUN_NOT_FOUND
+	       : r == SUPERVISE_NOT_EXECUTABLE ? EXIT_RUN_NOT_EXECUTABLE
+					       : otherwise;
 }
 
 int end_like(int status)

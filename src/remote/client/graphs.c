@@ -351,24 +351,25 @@ static CUresult get(enum cuda_call call, CUgraphNode node, CUgraphNodeType type,
 	return client_end(&c);
 }
 
-CUresult client_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+/* The part of one kind of node, which begins where the union does; as the older calls give it out. */
+static CUresult get_into(enum cuda_call call, CUgraphNode node, CUgraphNodeType type, void *ret, size_t bytes)
 {
 	CUgraphNodeParams p;
-	CUresult r = get(CUDA_CALL_cuGraphKernelNodeGetParams_v2, hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p, nodeParams);
+	CUresult r = get(call, node, type, &p, ret);
 
 	if (r == CUDA_SUCCESS)
-		memcpy(nodeParams, &p.kernel, sizeof(*nodeParams));
+		memcpy(ret, &p.reserved1, bytes);
 	return r;
+}
+
+CUresult client_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams_v2, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-	CUgraphNodeParams p;
-	CUresult r = get(CUDA_CALL_cuGraphKernelNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p, nodeParams);
-
-	if (r == CUDA_SUCCESS)
-		memcpy(nodeParams, &p.kernel, sizeof(*nodeParams));
-	return r;
+	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
@@ -398,31 +399,15 @@ CUresult client_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 
 CUresult client_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-	CUgraphNodeParams p;
-	CUresult r = get(CUDA_CALL_cuGraphHostNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_HOST, &p, nodeParams);
-
-	if (r == CUDA_SUCCESS)
-		memcpy(nodeParams, &p.host, sizeof(*nodeParams));
-	return r;
+	return get_into(CUDA_CALL_cuGraphHostNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams, sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
-	CUgraphNodeParams p;
-	CUresult r = get(CUDA_CALL_cuGraphMemAllocNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &p, params_out);
-
-	if (r == CUDA_SUCCESS)
-		memcpy(params_out, &p.alloc, sizeof(*params_out));
-	return r;
+	return get_into(CUDA_CALL_cuGraphMemAllocNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params_out, sizeof(*params_out));
 }
 
 CUresult client_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
-	CUgraphNodeParams p;
-	CUresult r = get(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p,
-			 nodeParams_out);
-
-	if (r == CUDA_SUCCESS)
-		memcpy(nodeParams_out, &p.memOp, sizeof(*nodeParams_out));
-	return r;
+	return get_into(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out, sizeof(*nodeParams_out));
 }

@@ -12,18 +12,26 @@ static bool whole(const struct work *work)
 	return !work->in.bad && work->in.used == work->in.size;
 }
 
+/* The device that the message names, its primary context. 0, with work->result; -EPROTO. */
+static int retain(struct work *work, int32_t *ret_device, CUcontext *ret)
+{
+	remote_get(&work->in, ret_device, sizeof(*ret_device));
+	if (!whole(work))
+		return -EPROTO;
+	work->result = work->driver->cuDevicePrimaryCtxRetain(ret, *ret_device);
+	return 0;
+}
+
 int worker_cuDevicePrimaryCtxRetain(struct work *work)
 {
 	CUcontext context;
 	uint64_t id;
 	int32_t device;
+	int r;
 
-	remote_get(&work->in, &device, sizeof(device));
-	if (!whole(work))
-		return -EPROTO;
-	work->result = work->driver->cuDevicePrimaryCtxRetain(&context, device);
-	if (work->result != CUDA_SUCCESS)
-		return 0;
+	r = retain(work, &device, &context);
+	if (r || work->result != CUDA_SUCCESS)
+		return r;
 	id = worker_name(work, KIND_CONTEXT, context, 0);
 	if (!id) {
 		work->driver->cuDevicePrimaryCtxRelease_v2(device);
@@ -40,13 +48,11 @@ static int primary_end(struct work *work)
 	CUcontext context;
 	int32_t device;
 	uint64_t id;
+	int r;
 
-	remote_get(&work->in, &device, sizeof(device));
-	if (!whole(work))
-		return -EPROTO;
-	work->result = work->driver->cuDevicePrimaryCtxRetain(&context, device);
-	if (work->result != CUDA_SUCCESS)
-		return 0;
+	r = retain(work, &device, &context);
+	if (r || work->result != CUDA_SUCCESS)
+		return r;
 	id = worker_name(work, KIND_CONTEXT, context, 0);
 	worker_yield(work);
 	work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);

@@ -5,8 +5,8 @@
  */
 #include "daemon/settings/config.h"
 #include "daemon/settings/settings.h"
+#include "text_fuzz.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +44,6 @@ static void read_back(const struct options *o)
 	free(text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
 	struct options o = { .ready_fd = -1 };
@@ -81,69 +79,15 @@ static const char *const corpus[] = {
 	"\xef\xbb\xbfsystem: true\n",
 };
 
-static uint32_t next_random(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
-/* One to six edits: a byte replaced, inserted or removed, or a piece of another text. */
-static size_t mutate(uint8_t *data, size_t length, size_t size, uint32_t *state)
-{
-	static const char likely[] = ":-[]{}#&*!|>'\"%@?, \n\n  \tatrue/019.";
-
-	for (uint32_t edits = 1 + next_random(state) % 6; edits; edits--) {
-		size_t at = length ? next_random(state) % length : 0;
-		const char *other = corpus[next_random(state) % (sizeof(corpus) / sizeof(*corpus))];
-		uint8_t byte = (uint8_t)(next_random(state) % 6 ? likely[next_random(state) % (sizeof(likely) - 1)]
-								: (char)next_random(state));
-
-		switch (next_random(state) % 4) {
-		case 0:
-			if (length)
-				data[at] = byte;
-			break;
-		case 1:
-			if (length < size) {
-				memmove(data + at + 1, data + at, length - at);
-				data[at] = byte;
-				length++;
-			}
-			break;
-		case 2:
-			if (length)
-				memmove(data + at, data + at + 1, --length - at);
-			break;
-		default:
-			if (length + strlen(other) <= size) {
-				memcpy(data + length, other, strlen(other));
-				length += strlen(other);
-			}
-		}
-	}
-	return length;
-}
-
 int main(int argc, char **argv)
 {
-	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 40000;
-	size_t texts = sizeof(corpus) / sizeof(*corpus);
-	uint32_t state = 2463534242u;
+	struct text_fuzz f = { .name = "config_fuzz",
+			       .corpus = corpus,
+			       .texts = sizeof(corpus) / sizeof(*corpus),
+			       .likely = ":-[]{}#&*!|>'\"%@?, \n\n  \tatrue/019.",
+			       .most = 512,
+			       .rounds = 40000 };
 
-	for (size_t i = 0; i < texts; i++)
-		LLVMFuzzerTestOneInput((const uint8_t *)corpus[i], strlen(corpus[i]));
-	for (unsigned long i = 0; i < rounds; i++) {
-		const char *seed = corpus[next_random(&state) % texts];
-		uint8_t data[512];
-		size_t length = strlen(seed);
-
-		memcpy(data, seed, length);
-		length = mutate(data, length, sizeof(data), &state);
-		LLVMFuzzerTestOneInput(data, length);
-	}
-	printf("config_fuzz: %zu texts and %lu mutations, no violation\n", texts, rounds);
-	return 0;
+	return text_fuzz_main(f, argc, argv);
 }
 #endif
