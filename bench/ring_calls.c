@@ -7,16 +7,11 @@
  * that went before; the others: gibibytes per second, least, median and most of all batches, by turns with memcpy of as
  * many bytes between two places of this process.
  */
-#include "stamp_ptx.h"
+#include "ring_program.h"
 
-#include <cuda.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define BATCHES_MOST 1001
 #define LAUNCHES 20000
 #define BYTES ((size_t)64 << 20)
 
@@ -29,17 +24,8 @@ static const char *const names[] = { "launch",
 				     "to the device, pinned",
 				     "from the device, pinned" };
 static double result[ROWS][BATCHES_MOST];
-static CUfunction kernel;
 static CUdeviceptr device;
 static char *host, *other, *pinned;
-
-static void must(CUresult r, const char *what)
-{
-	if (r == CUDA_SUCCESS)
-		return;
-	fprintf(stderr, "ring_calls: %s: error %d\n", what, (int)r);
-	exit(1);
-}
 
 static double now(void)
 {
@@ -51,14 +37,7 @@ static double now(void)
 
 static void prepare(void)
 {
-	CUcontext context;
-	CUmodule module;
-
-	must(cuInit(0), "cuInit");
-	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-	must(cuModuleLoadData(&module, stamp_ptx), "cuModuleLoadData");
-	must(cuModuleGetFunction(&kernel, module, "stamp"), "cuModuleGetFunction");
+	prepare_kernel();
 	must(cuMemAlloc(&device, BYTES), "cuMemAlloc");
 	must(cuMemHostAlloc((void **)&pinned, BYTES, 0), "cuMemHostAlloc");
 	host = malloc(BYTES);
@@ -108,13 +87,6 @@ static double copy(enum row row)
 		must(cuMemcpyDtoH(pinned, device, BYTES), "cuMemcpyDtoH");
 	}
 	return (double)BYTES / (double)(1 << 30) / ((now() - begin) / 1e9);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)

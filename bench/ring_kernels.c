@@ -9,45 +9,24 @@
  * each, which is waited for; "copied": a word copied back after each.
  */
 #include "base/clock.h"
-#include "stamp_ptx.h"
+#include "ring_program.h"
 
-#include <cuda.h>
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define BATCHES_MOST 1001
 #define KERNELS 100
 
 enum row { QUEUED, WAITED, EVENT, COPIED, ROWS };
 
 static const char *const names[] = { "queued", "waited", "event", "copied" };
 static double result[ROWS][BATCHES_MOST], cpu_ns[ROWS], all_ns[ROWS];
-static CUfunction kernel;
 static CUstream stream;
 static CUevent event;
 static CUdeviceptr device;
 
-static void must(CUresult r, const char *what)
-{
-	if (r == CUDA_SUCCESS)
-		return;
-	fprintf(stderr, "ring_kernels: %s: error %d\n", what, (int)r);
-	exit(1);
-}
-
 static void prepare(void)
 {
-	CUcontext context;
-	CUmodule module;
-
-	must(cuInit(0), "cuInit");
-	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-	must(cuModuleLoadData(&module, stamp_ptx), "cuModuleLoadData");
-	must(cuModuleGetFunction(&kernel, module, "stamp"), "cuModuleGetFunction");
+	prepare_kernel();
 	must(cuMemAlloc(&device, 4096), "cuMemAlloc");
 	must(cuStreamCreate(&stream, 0), "cuStreamCreate");
 	must(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
@@ -92,13 +71,6 @@ static double batch(enum row row)
 	all_ns[row] += took;
 	cpu_ns[row] += process_cpu_ns() - cpu;
 	return took / KERNELS;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)

@@ -37,7 +37,7 @@ enum supervise_outcome {
  */
 int supervise(const struct supervision *s, int *ret_status, struct fault *f);
 
-/* Mete's own exit status for a program that was not started: supervise()'s value, or `otherwise` for what is our own. */
+/* Mete's exit status for a program that was not started, by supervise()'s value; `otherwise` for what is our own. */
 int supervise_failure(int r, int otherwise);
 
 /* Ends this process as the program ended: with its exit status or by its signal. */

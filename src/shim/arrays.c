@@ -4,6 +4,7 @@
  */
 #include "cuda_shim.h"
 #include "shim/account.h"
+#include "shim/array_format.h"
 #include "shim/charge.h"
 #include "shim/measured.h"
 #include "shim/records.h"
@@ -15,26 +16,6 @@
 #define ARRAY_SPARSE 0x40u   /* CUDA_ARRAY3D_SPARSE: addresses only */
 #define ARRAY_DEFERRED 0x80u /* CUDA_ARRAY3D_DEFERRED_MAPPING: likewise */
 
-/* Bytes of one channel; 0: a format whose elements are packed otherwise, and then nothing is known at least. */
-static unsigned int channel_bytes(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0;
-	}
-}
-
 static uint64_t least_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	uint64_t bytes = d->Width;
@@ -43,7 +24,7 @@ static uint64_t least_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 		return 0;
 	if (__builtin_mul_overflow(bytes, (uint64_t)(d->Height ? d->Height : 1), &bytes) ||
 	    __builtin_mul_overflow(bytes, (uint64_t)(d->Depth ? d->Depth : 1), &bytes) ||
-	    __builtin_mul_overflow(bytes, (uint64_t)d->NumChannels * channel_bytes(d->Format), &bytes))
+	    __builtin_mul_overflow(bytes, (uint64_t)d->NumChannels * array_channel_bytes(d->Format), &bytes))
 		return UINT64_MAX;
 	return bytes;
 }

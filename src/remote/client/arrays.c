@@ -6,37 +6,7 @@
 #include "remote/client/array_shape.h"
 #include "remote/client/call.h"
 #include "remote/client/copy.h"
-
-#define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
-
-#define AT_ONCE(symbol, parameters, function, ...)                                                                     \
-	CUresult client_##symbol parameters                                                                            \
-	{                                                                                                              \
-		return function(__VA_ARGS__, NULL, false);                                                             \
-	}                                                                                                              \
-	CUresult client_##symbol##_ptds parameters                                                                     \
-	{                                                                                                              \
-		return function(__VA_ARGS__, CU_STREAM_PER_THREAD, false);                                             \
-	}
-
-static size_t format_bytes(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0;
-	}
-}
+#include "shim/array_format.h"
 
 CUresult array_shape(CUarray array, struct array_shape *ret)
 {
@@ -46,7 +16,7 @@ CUresult array_shape(CUarray array, struct array_shape *ret)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	element = format_bytes(d.Format) * d.NumChannels;
+	element = (size_t)array_channel_bytes(d.Format) * d.NumChannels;
 	*ret = (struct array_shape){ element, d.Width * element, d.Height ? d.Height : 1, d.Depth ? d.Depth : 1 };
 	return ret->row_bytes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -59,21 +59,10 @@ CUresult client_cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAtt
 	return attribute(&c, CALL_GRAPH_ATTRIBUTE_SET, node, attr, value, NULL, true);
 }
 
-static uint64_t stream_use(struct client_call *c, enum cuda_call call, CUstream stream)
-{
-	uint64_t id;
-
-	client_call(c, call);
-	id = client_use_stream(c, stream);
-	if (!c->session)
-		client_use_current(c);
-	return id;
-}
-
 CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
 	struct client_call c;
-	uint64_t stream = stream_use(&c, CUDA_CALL_cuStreamGetAttribute, hStream);
+	uint64_t stream = client_call_stream(&c, CUDA_CALL_cuStreamGetAttribute, hStream);
 
 	return attribute(&c, CALL_GRAPH_ATTRIBUTE_GET, stream, attr, NULL, value, true);
 }
@@ -81,7 +70,7 @@ CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUst
 CUresult client_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
 	struct client_call c;
-	uint64_t stream = stream_use(&c, CUDA_CALL_cuStreamSetAttribute, hStream);
+	uint64_t stream = client_call_stream(&c, CUDA_CALL_cuStreamSetAttribute, hStream);
 
 	return attribute(&c, CALL_GRAPH_ATTRIBUTE_SET, stream, attr, param, NULL, true);
 }
@@ -165,7 +154,7 @@ static void capture_in(struct client_call *c, const struct capture_out *out)
 static CUresult capture(enum cuda_call call, CUstream stream, const struct capture_out *out)
 {
 	struct client_call c;
-	uint64_t id = stream_use(&c, call, stream);
+	uint64_t id = client_call_stream(&c, call, stream);
 
 	c.call = CALL_GRAPH_CAPTURE;
 	if (c.result == CUDA_SUCCESS && !out->status)

@@ -163,6 +163,17 @@ bool client_use_current(struct client_call *c)
 	return true;
 }
 
+uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream)
+{
+	uint64_t id;
+
+	client_call(c, call);
+	id = client_use_stream(c, stream);
+	if (!c->session)
+		client_use_current(c);
+	return id;
+}
+
 void *client_mint(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id)
 {
 	uint64_t handle;

@@ -85,6 +85,8 @@ int32_t client_use_device(struct client_call *c, CUdevice device);
  * begin() does
  * it for a call that named nothing. */
 bool client_use_current(struct client_call *c);
+/* Begins a call for the stream's session, or that of the current context. Value: the stream's id. */
+uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream);
 
 /* As an owner: the object goes away with nothing. It is no handle. */
 #define CLIENT_ALONE ((const void *)1)

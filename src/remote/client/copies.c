@@ -11,18 +11,6 @@
 #define HOST CU_MEMORYTYPE_HOST
 #define DEVICE CU_MEMORYTYPE_DEVICE
 #define UNIFIED CU_MEMORYTYPE_UNIFIED
-#define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
-
-/* Calls that copy at once do it in the null stream: the twin's is the thread's own. */
-#define AT_ONCE(symbol, parameters, function, ...)                                                                     \
-	CUresult client_##symbol parameters                                                                            \
-	{                                                                                                              \
-		return function(__VA_ARGS__, NULL, false);                                                             \
-	}                                                                                                              \
-	CUresult client_##symbol##_ptds parameters                                                                     \
-	{                                                                                                              \
-		return function(__VA_ARGS__, CU_STREAM_PER_THREAD, false);                                             \
-	}
 
 static CUresult copy_line(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
 			  CUstream stream, bool async)

@@ -34,3 +34,16 @@ CUresult copy_run(const struct copy *copy);
 CUresult copy_plain(const struct copy *copy);
 /* What of it can be found wrong without sending anything. */
 CUresult copy_check(const struct copy *copy);
+
+#define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
+
+/* Calls that copy at once do it in the null stream: the twin's is the thread's own. */
+#define AT_ONCE(symbol, parameters, function, ...)                                                                     \
+	CUresult client_##symbol parameters                                                                            \
+	{                                                                                                              \
+		return function(__VA_ARGS__, NULL, false);                                                             \
+	}                                                                                                              \
+	CUresult client_##symbol##_ptds parameters                                                                     \
+	{                                                                                                              \
+		return function(__VA_ARGS__, CU_STREAM_PER_THREAD, false);                                             \
+	}

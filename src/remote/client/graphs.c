@@ -364,12 +364,14 @@ static CUresult get_into(enum cuda_call call, CUgraphNode node, CUgraphNodeType 
 
 CUresult client_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
-	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams_v2, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
+	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams_v2, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams,
+			sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
+	return get_into(CUDA_CALL_cuGraphKernelNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams,
+			sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
@@ -399,15 +401,18 @@ CUresult client_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 
 CUresult client_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-	return get_into(CUDA_CALL_cuGraphHostNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams, sizeof(*nodeParams));
+	return get_into(CUDA_CALL_cuGraphHostNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams,
+			sizeof(*nodeParams));
 }
 
 CUresult client_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
-	return get_into(CUDA_CALL_cuGraphMemAllocNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params_out, sizeof(*params_out));
+	return get_into(CUDA_CALL_cuGraphMemAllocNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params_out,
+			sizeof(*params_out));
 }
 
 CUresult client_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
-	return get_into(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out, sizeof(*nodeParams_out));
+	return get_into(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+			nodeParams_out, sizeof(*nodeParams_out));
 }

@@ -223,18 +223,6 @@ static void launch_put(struct client_call *c, uint64_t stream, uint64_t token, u
 	client_send(c);
 }
 
-/* Begun for the stream's session, or the current one. */
-static uint64_t stream_use(struct client_call *c, enum cuda_call call, CUstream stream)
-{
-	uint64_t id;
-
-	client_call(c, call);
-	id = client_use_stream(c, stream);
-	if (!c->session)
-		client_use_current(c);
-	return id;
-}
-
 bool hosts_send_in_order(struct session *session, uint64_t context, uint64_t stream, uint64_t offset, uint64_t bytes,
 			 CUresult *ret)
 {
@@ -260,7 +248,7 @@ CUresult client_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 	uint64_t stream, token = 0;
 	struct client_call c;
 
-	stream = stream_use(&c, CUDA_CALL_cuLaunchHostFunc, hStream);
+	stream = client_call_stream(&c, CUDA_CALL_cuLaunchHostFunc, hStream);
 	if (c.result == CUDA_SUCCESS && !fn)
 		c.result = CUDA_ERROR_INVALID_VALUE;
 	if (c.result != CUDA_SUCCESS)
@@ -281,7 +269,7 @@ CUresult client_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback,
 	uint64_t stream, token = 0;
 	struct client_call c;
 
-	stream = stream_use(&c, CUDA_CALL_cuStreamAddCallback, hStream);
+	stream = client_call_stream(&c, CUDA_CALL_cuStreamAddCallback, hStream);
 	if (c.result == CUDA_SUCCESS && (!callback || flags))
 		c.result = CUDA_ERROR_INVALID_VALUE;
 	if (c.result == CUDA_SUCCESS && !(token = token_expected(c.session, &h)))
