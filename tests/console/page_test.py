@@ -226,6 +226,19 @@ def test_accessible(page, node):
     page.size(1440, 900)
 
 
+def keeps_place(page, control, name, index):
+    """In the whole table, scrolled and with a word selected, while a row changes."""
+    show(page, '#/tenants')
+    page.until('document.querySelectorAll("tbody tr").length === 500')
+    held = page.do(f"""(() => {{ const row = document.querySelector('tr[data-key="{name}"]'); row.scrollIntoView({{block: "center"}});
+        getSelection().selectAllChildren(row.querySelector("a")); return [scrollY, getSelection().toString()]; }})()""")
+    control.ask('grant_set', name=name, devices=[{'device': index, 'mem_bytes': 125 << 20}])
+    page.until(f"""document.querySelector('tr[data-key="{name}"]').innerText.includes("125 MiB")""")
+    same(page.do('[scrollY, getSelection().toString()]'), held, 'place and selection stay')
+    ok(held[0] > 1000 and held[1] == name, 'where they were', held)
+    page.do('getSelection().removeAllRanges()')
+
+
 def test_live(page, node, control):
     name = node.get('/api/v1/node')['tenants'][450]['name']
     page.do('import("/console/feed.js").then((m) => m.hold(false))')
@@ -236,6 +249,8 @@ def test_live(page, node, control):
     control.ask('grant_set', name=name, devices=[{'device': str(index), 'mem_bytes': 123 << 20}])
     page.until('document.querySelector("tbody tr").innerText.includes("123 MiB")')
     ok(page.do('document.querySelector("tbody tr").mine'), 'what changes is shown, in the same row')
+    keeps_place(page, control, name, str(index))
+    show(page, f'#/tenants?q={name}')
     control.ask('grant_delete', name=name)
     page.until('document.querySelector("main").innerText.includes("No tenant is like that")')
     ok(True, 'a tenant that ends goes')
