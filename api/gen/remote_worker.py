@@ -34,7 +34,7 @@ static inline bool covers_(struct work *work_, uint64_t at, uint64_t row, uint64
 	if (!row || !rows)
 		return true;
 	size = remote_add(&bad, remote_mul(&bad, rows - 1, pitch), row);
-	return !bad && worker_range(work_, at, size);
+	return !bad && worker_reaches(work_, at, size);
 }
 """
 

@@ -63,7 +63,7 @@ static bool place_is(const void *handle)
 	return (const char *)handle >= place && (const char *)handle < place + places;
 }
 
-bool worker_range(struct work *work, CUdeviceptr at, size_t bytes)
+bool worker_reaches(struct work *work, CUdeviceptr at, size_t bytes)
 {
 	return at >= DEVICE_BASE && at - DEVICE_BASE <= sizeof(device_memory) &&
 	       bytes <= sizeof(device_memory) - (at - DEVICE_BASE);

@@ -61,7 +61,7 @@ tyqueue worker_find_stream(struct work *work, uint64_t id, bool *known)
 #define DEVICE_BASE 4096u
 #define DEVICE_BYTES 4096u
 
-bool worker_range(struct work *work, tyaddress at, size_t bytes)
+bool worker_reaches(struct work *work, tyaddress at, size_t bytes)
 {
 	return at >= DEVICE_BASE && at - DEVICE_BASE <= DEVICE_BYTES && bytes <= DEVICE_BYTES - (at - DEVICE_BASE);
 }

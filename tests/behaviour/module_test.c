@@ -109,8 +109,10 @@ static void libraries(CUdeviceptr p)
 			 unsigned int);
 	CUresult (*unload)(CUlibrary), (*get)(CUkernel *, CUlibrary, const char *), (*function)(CUfunction *, CUkernel);
 	CUresult (*module)(CUmodule *, CUlibrary), (*global)(CUdeviceptr *, size_t *, CUlibrary, const char *);
+	CUresult (*name_of)(const char **, CUfunction);
 	unsigned int host[256], wrong = 0;
 	size_t before = kit_free(), size;
+	const char *name = NULL;
 	CUfunction f = NULL;
 	CUmodule m = NULL;
 	CUlibrary library;
@@ -133,6 +135,8 @@ static void libraries(CUdeviceptr p)
 	works(cuMemsetD32(p, 5, 256));
 	works(kit_launch((CUfunction)k, p, 256, 6, NULL));
 	works(function(&f, k));
+	*(void **)&name_of = kit_find("cuFuncGetName", 12030);
+	ok(!name_of || (name_of(&name, f) == CUDA_SUCCESS && !strcmp(name, "add")));
 	works(kit_launch(f, p, 256, 7, NULL));
 	works(cuMemcpyDtoH(host, p, sizeof host));
 	for (int i = 0; i < 256; i++)

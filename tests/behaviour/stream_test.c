@@ -268,6 +268,27 @@ static void bad_captures(CUdeviceptr p)
 	works(cuStreamDestroy(s));
 }
 
+/* Words in memory that host and device share are written and awaited by streams as well. */
+static void host_values(CUdeviceptr p)
+{
+	unsigned int *word;
+	CUdeviceptr at;
+	CUstream s;
+
+	needs(cuMemHostAlloc((void **)&word, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+	needs(cuMemHostGetDevicePointer(&at, word, 0));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	word[0] = 1;
+	word[1] = 2;
+	works(cuMemsetD32(p, 0, 1)); /* through a relay, the word goes along with work */
+	works(cuStreamWriteValue32(s, at, 99, 0));
+	works(cuStreamWaitValue32(s, at + 4, 2, CU_STREAM_WAIT_VALUE_EQ));
+	works(cuStreamSynchronize(s));
+	is(word[0], 99);
+	works(cuStreamDestroy(s));
+	works(cuMemFreeHost(word));
+}
+
 static void capture_modes(void)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -303,6 +324,7 @@ int main(void)
 	callbacks();
 	properties();
 	destroyed_early(p);
+	host_values(p);
 	bad_captures(p);
 	capture_modes();
 	works(cuMemFree(p));

@@ -221,7 +221,7 @@ static int set_workspace(struct forward_work *w)
 
 	forward_get(w, &at, sizeof(at));
 	forward_get(w, &bytes, sizeof(bytes));
-	if (!w->work->in.bad && at && !worker_range(w->work, at, bytes))
+	if (!w->work->in.bad && at && !worker_reaches(w->work, at, bytes))
 		w->unsound = true;
 	if (!forward_ready(w))
 		return forward_refuse(w);

@@ -135,8 +135,9 @@ static CUresult name_of(enum cuda_call call, enum remote_kind kind, const void *
 	f = kind == KIND_KERNEL ? kernel_use(&c, handle) : function_use(&c, handle);
 	if (f && !ret)
 		c.result = CUDA_ERROR_INVALID_VALUE;
+	/* A kernel's function was asked for without its name. */
 	if (c.result == CUDA_SUCCESS)
-		*ret = f->name;
+		*ret = f->name[0] || !f->kernel ? f->name : f->kernel->name;
 	return client_end(&c);
 }
 

@@ -44,6 +44,11 @@ bool memory_good(struct work *work, CUdeviceptr at, uint64_t bytes)
 	return at && (worker_range(work, at, bytes) || in_heap(work, at, bytes) || driver_knows(work, at, bytes));
 }
 
+bool worker_reaches(struct work *work, CUdeviceptr at, size_t bytes)
+{
+	return memory_good(work, at, bytes);
+}
+
 CUresult memory_bad(struct work *work)
 {
 	size_t unused[2];

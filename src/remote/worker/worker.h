@@ -12,7 +12,7 @@
  *
  * The client is not trusted. Sizes were checked by the decoder; ids are looked up here; addresses of device
  * memory are
- * checked by worker_range(). No value from a message reaches the driver as a pointer into this process.
+ * checked by worker_reaches(). No value from a message reaches the driver as a pointer into this process.
  */
 #pragma once
 
@@ -105,6 +105,8 @@ void worker_remove(struct work *work, uint64_t id);
  * is the id that it goes away with (a context, a module, ...), or 0.
  */
 bool worker_range(struct work *work, CUdeviceptr at, size_t bytes);
+/* The same, or memory that the client shares with the device, or that came without our doing: of graphs, of modules. */
+bool worker_reaches(struct work *work, CUdeviceptr at, size_t bytes);
 int worker_range_add(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner);
 /* Value: its size; 0: none begins there. */
 size_t worker_range_remove(struct work *work, CUdeviceptr at);
