@@ -74,7 +74,10 @@ def main():
     ok(until(lambda: descriptors(m.process.pid) <= fds, 5), "no descriptor of meted is left open",
        fds, descriptors(m.process.pid))
     same(len(os.listdir(os.path.join(m.dir, "pages"))), 0, "no page is left")
-    ok(until(lambda: len(os.listdir(os.path.join(m.dir, "workers"))) == 2, 5), "no socket of a worker is left")
+    left = lambda: os.listdir(os.path.join(m.dir, "workers"))
+    sockets = lambda: [n for n in left() if not n.endswith(".traffic")]
+    ok(until(lambda: len(sockets()) == 2, 5), "no socket of a worker is left", left())
+    ok(until(lambda: all(n.replace(".traffic", "") in sockets() for n in left()), 5), "nor what counts beside it", left())
     grown = resident(m.process.pid) - kib
     # A sanitizer keeps what has been freed.
     ok(grown < 4096 or PATIENCE > 1, f"meted has not grown ({grown} KiB)")
