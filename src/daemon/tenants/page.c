@@ -75,6 +75,8 @@ static int map(int fd, struct page *ret)
 
 	if (at == MAP_FAILED)
 		return -errno;
+	/* What is used of it is a few pages, far apart: on a disk the kernel would read what lies between as well. */
+	madvise(at, sizeof(struct wire_page), MADV_RANDOM);
 	*ret = (struct page){ .map = at, .next = pages };
 	arbitrate_lock();
 	pages = ret;
