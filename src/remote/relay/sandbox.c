@@ -9,6 +9,8 @@
  */
 #include "remote/relay/sandbox.h"
 
+#include "remote/owner_filter.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -293,9 +295,13 @@ int sandbox_close(enum sandbox_need need)
 #ifdef SANITIZED
 	return 0; /* the sanitizers need files and more */
 #else
+	static bool owners_refused; /* once is enough */
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
+	if (!r && !owners_refused)
+		r = owner_filter_set();
+	owners_refused = owners_refused || !r;
 	if (!r)
 		r = add_rules(f, need);
 	if (!r)

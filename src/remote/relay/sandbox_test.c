@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -103,6 +104,18 @@ static long signal_parent(void)
 	return kill(getppid(), 0);
 }
 
+/* The kernel would send it what the process chooses. */
+static long own_by_fcntl(void)
+{
+	return fcntl(stream, F_SETOWN, getppid());
+}
+
+static long choose_signal(void)
+{
+	return syscall(SYS_fcntl, stream, UINT64_C(1) << 32 | 10,
+		       SIGKILL); /* F_SETSIG; the upper half does not count */
+}
+
 static long start_process(void)
 {
 	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -136,6 +149,8 @@ static const struct {
 	{ "epoll", wait_by_epoll, { REFUSED, LEFT, LEFT, LEFT } },
 	{ "shared memory", share_memory, { REFUSED, REFUSED, LEFT, LEFT } },
 	{ "a signal to another", signal_parent, { REFUSED, REFUSED, REFUSED, REFUSED } },
+	{ "an owner of a descriptor", own_by_fcntl, { REFUSED, REFUSED, REFUSED, REFUSED } },
+	{ "a signal for it", choose_signal, { REFUSED, REFUSED, REFUSED, REFUSED } },
 	{ "a process", start_process, { REFUSED, REFUSED, REFUSED, REFUSED } },
 	{ "a program", start_program, { KILLED, KILLED, KILLED, KILLED } },
 	{ "tracing", trace, { KILLED, KILLED, KILLED, KILLED } },

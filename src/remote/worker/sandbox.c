@@ -9,6 +9,8 @@
  */
 #include "remote/worker/sandbox.h"
 
+#include "remote/owner_filter.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -168,6 +170,8 @@ static int filter_calls(bool devices)
 		r = allow_all(filter);
 	if (!r)
 		r = allow_some(filter, devices);
+	if (!r)
+		r = owner_filter_set();
 	if (!r)
 		r = seccomp_load(filter);
 	seccomp_release(filter);
