@@ -527,12 +527,50 @@ static void late(void)
 	works(cuMemAddressFree(p, 2 << 20));
 }
 
+/* A graph as a file, which the client writes; the worker has none. */
+static void graphs(void)
+{
+	char path[64], text[4096] = { 0 };
+	CUDA_MEMSET_NODE_PARAMS fill = { .elementSize = 4, .width = 16, .height = 1, .value = 7 };
+	CUgraphNode first, second, inner;
+	CUgraph graph, child;
+	CUcontext context;
+	FILE *f;
+
+	works(cuInit(0));
+	context = context_of(0);
+	works(cuMemAlloc(&fill.dst, 64));
+	works(cuGraphCreate(&child, 0));
+	works(cuGraphAddMemsetNode(&inner, child, NULL, 0, &fill, context));
+	works(cuGraphCreate(&graph, 0));
+	works(cuGraphAddEmptyNode(&first, graph, NULL, 0));
+	works(cuGraphAddChildGraphNode(&second, graph, &first, 1, child));
+	snprintf(path, sizeof path, "/tmp/mete-dot-%d", (int)getpid());
+	works(cuGraphDebugDotPrint(graph, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
+	f = fopen(path, "r");
+	ok(f && fread(text, 1, sizeof text - 1, f));
+	if (f)
+		fclose(f);
+	unlink(path);
+	ok(!strncmp(text, "digraph dot {", 13) && strstr(text, "EMPTY") && strstr(text, "CHILD GRAPH"));
+	ok(strstr(text, "\"graph_0_node_0\" -> \"graph_0_node_1\";"));
+	ok(strstr(text, "value 7\\n16 x 1 elements of 4 bytes"));
+	ok(strstr(text, "\"graph_0_node_1\" -> \"graph_1_begin\""));
+	answers(CUDA_ERROR_OPERATING_SYSTEM, cuGraphDebugDotPrint(graph, "/nowhere/at/all", 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuGraphDebugDotPrint(graph, NULL, 0));
+	works(cuGraphDestroy(graph));
+	answers(CUDA_ERROR_INVALID_VALUE, cuGraphDebugDotPrint(graph, path, 0));
+	ok(access(path, F_OK));
+	works(cuGraphDestroy(child));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
 	{ "copies", copies }, { "gated", gated },   { "servers", servers }, { "handles", handles },
 	{ "lost", lost },     { "nobody", nobody }, { "late", late },
+	{ "graphs", graphs },
 };
 
 int main(int argc, char **argv)

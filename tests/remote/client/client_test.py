@@ -96,6 +96,7 @@ check(not lines and ended(workers), "two workers end with their client, and noth
 run("gated")
 run("late")
 run("late", METE_REMOTE_WAIT="1")
+run("graphs")
 
 place = Place(1)
 try:
