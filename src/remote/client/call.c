@@ -2,6 +2,7 @@
 #include "remote/client/call.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
+#include "remote/client/grave.h"
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
@@ -35,6 +36,8 @@ void client_request(struct client_call *c, uint16_t number)
 		c->result = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (c->thread->calls_back)
 		c->result = CUDA_ERROR_NOT_PERMITTED;
+	c->looks = c->thread;
+	grave_look(c->thread);
 }
 
 void client_request_to(struct client_call *c, uint16_t number, struct session *session)
@@ -223,12 +226,15 @@ void *client_kept(enum remote_kind kind, const void *handle)
 {
 	struct session *s = session_of((uint64_t)(uintptr_t)handle);
 	struct object *o;
+	void *kept;
 
 	if (!s || handle_kind((uint64_t)(uintptr_t)handle) != kind)
 		return NULL;
 	o = handles_find(&s->handles, (uint64_t)(uintptr_t)handle);
 	/* Acquire: pairs with the release in handles_keep(). */
-	return o ? atomic_load_explicit(&o->kept, memory_order_acquire) : NULL;
+	kept = o ? atomic_load_explicit(&o->kept, memory_order_acquire) : NULL;
+	/* Its place may have become another object's in between, and what is kept that one's. */
+	return o && handles_find(&s->handles, (uint64_t)(uintptr_t)handle) == o ? kept : NULL;
 }
 
 static struct object *object_of(const void *handle)
@@ -470,6 +476,9 @@ CUresult client_end(struct client_call *c)
 	if (c->begun && !c->memo)
 		link_send(&c->session->link, 0);
 	link_done(&c->answer);
+	if (c->looks)
+		grave_leave(c->thread);
+	c->looks = false;
 	if (c->in.bad && c->result == CUDA_SUCCESS)
 		c->result = CLIENT_LOST;
 	return c->result;

@@ -24,12 +24,6 @@ static unsigned int bucket_of(const char *name)
 	return (h ^ h >> 16) % CODE_BUCKETS;
 }
 
-/*
- * A launch by another thread may be reading the record of a function that is unloaded just now: so the latest ones stay
- * readable, until as many more have gone as no thread sleeps through.
- */
-#define GRAVES 16384u
-
 static void function_free(struct function *f)
 {
 	if (!f)
@@ -38,13 +32,17 @@ static void function_free(struct function *f)
 	free(f);
 }
 
+static void function_end(struct grave *grave)
+{
+	function_free((struct function *)grave);
+}
+
+/* A launch by another thread may be reading the record. */
 static void function_gone(void *data)
 {
-	static _Atomic(struct function *) grave[GRAVES];
-	static atomic_uint next;
-	unsigned int i = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % GRAVES;
+	struct function *f = data;
 
-	function_free(atomic_exchange(&grave[i], (struct function *)data));
+	grave_bury(&f->grave, function_end);
 }
 
 /* What was told of it, copied into one piece of memory. */
@@ -150,16 +148,23 @@ static void code_add(struct code *code, struct function *f)
 
 /* ---- modules and libraries ---- */
 
+static void code_end(struct grave *grave)
+{
+	struct code *code = (struct code *)grave;
+
+	globals_free(atomic_load(&code->globals));
+	twins_free(code->twins);
+	pthread_mutex_destroy(&code->lock);
+	free(code);
+}
+
 static void code_gone(void *data)
 {
 	struct code *code = data;
 
 	unified_drop_owner((uint64_t)(uintptr_t)code->handle);
 	ranges_drop_owner((uint64_t)(uintptr_t)code->handle);
-	globals_free(atomic_load(&code->globals));
-	twins_free(code->twins);
-	pthread_mutex_destroy(&code->lock);
-	free(code);
+	grave_bury(&code->grave, code_end);
 }
 
 struct code *code_new(struct session *session, enum remote_kind kind, void *handle, uint64_t id)

@@ -3,18 +3,21 @@
  * load; the rest is asked for once.
  *
  * Lists only grow while their module or library lives, so names are looked up without a lock, and a function's record
- * stays where it is until its handle ends.
+ * stays where it is until its handle has ended and nobody looks who can have found it. Who uses one between
+ * client_call() and client_end() need do nothing; who uses it beyond says LOOKING.
  */
 #pragma once
 
 #include "remote/client/call.h"
+#include "remote/client/grave.h"
 #include "remote/code.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A function, or a kernel of a library: kept with its handle. */
+/* A function, or a kernel of a library: kept with its handle, and read on by who found it in time (grave.h). */
 struct function {
+	struct grave grave; /* the first member */
 	struct function *next; /* in its code's bucket; or of the same kernel */
 	struct code *code;
 	struct function *kernel; /* whose function in some context this is, or NULL */
@@ -38,8 +41,9 @@ struct function {
 struct global; /* globals.c */
 struct twins;  /* twins.c */
 
-/* A module or library: kept with its handle. */
+/* A module or library: kept in the same way. */
 struct code {
+	struct grave grave; /* the first member */
 	pthread_mutex_t lock; /* for adding */
 	struct session *session;
 	uint64_t id;

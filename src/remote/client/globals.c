@@ -111,6 +111,7 @@ static void share(struct code *code, const struct code_global *found)
 static CUresult global_of(CUdeviceptr *dptr, size_t *bytes, enum remote_kind kind, const void *handle, bool managed,
 			  const char *name)
 {
+	LOOKING;
 	struct client_call c, asking;
 	struct context *context = NULL;
 	struct code_global found = { 0 };

@@ -154,6 +154,7 @@ CUresult client_cuFuncGetName(const char **name, CUfunction hfunc)
 /* The library's module in the current context, for a function of a kernel. */
 CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
+	LOOKING;
 	struct client_call c;
 	struct function *f;
 	struct code *code;

@@ -239,6 +239,7 @@ static uint64_t doubtful(struct client_call *c, const struct launch *l)
 
 static CUresult launch(enum cuda_call call, struct launch *l, const void *function, CUstream stream)
 {
+	LOOKING;
 	struct client_call c;
 	uint64_t to, shape;
 

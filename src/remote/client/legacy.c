@@ -108,6 +108,7 @@ CUresult client_cuParamSetf(CUfunction hfunc, int offset, float value)
 
 CUresult client_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
+	LOOKING;
 	struct client_call c;
 	struct legacy *l = legacy_use(&c, CUDA_CALL_cuLaunchGridAsync, f);
 	size_t bytes = l ? l->param_bytes : 0;

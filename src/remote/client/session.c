@@ -2,6 +2,7 @@
 #include "remote/client/session.h"
 
 #include "base/setting.h"
+#include "remote/client/grave.h"
 #include "remote/client/hosts.h"
 #include "remote/client/images.h"
 
@@ -238,6 +239,7 @@ void session_forget_all(void)
 	visible_forget();
 	images_forget();
 	hosts_forget();
+	grave_forget();
 	session_count = 0;
 	session_devices = 0;
 }

@@ -7,6 +7,7 @@
 
 #include "remote/client/waited.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,10 +23,14 @@ struct thread {
 	uint64_t contexts[THREAD_CONTEXTS]; /* handles */
 	struct waited waited;
 	_Alignas(8) uint8_t query[THREAD_ROOM];
-	struct thread *next_free;
+	struct thread *next_free, *next; /* next: of all that ever were */
+	uint32_t looks; /* grave.h */
+	_Atomic uint64_t looking; /* since when; 0: it does not */
 };
 
 /* The calling thread's; NULL without memory. */
 struct thread *thread_get(void);
+/* The least `looking` of those that look; UINT64_MAX: nobody does. */
+uint64_t thread_oldest_look(void);
 /* In the child of fork(): there is one thread, and it knows of nothing. */
 void thread_forget(void);

@@ -564,13 +564,84 @@ static void graphs(void)
 	works(cuGraphDestroy(child));
 }
 
+/* ---- modules that go while others use them ---- */
+
+#define UNLOADS 300
+
+static const char two_kernels[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				  ".global .u32 place;\n"
+				  ".visible .entry one() { ret; }\n.visible .entry two() { ret; }\n";
+
+static _Atomic(CUmodule) shared_module;
+static _Atomic(CUfunction) shared_function;
+static _Atomic int unloading, strange;
+static CUcontext shared_context;
+
+/* What has just gone is answered with one of the documented errors, or still there; never anything else. */
+static void note(CUresult r)
+{
+	if (r != CUDA_SUCCESS && r != CUDA_ERROR_INVALID_HANDLE && r != CUDA_ERROR_NOT_FOUND)
+		strange++;
+}
+
+static void *use_modules(void *arg)
+{
+	const char *name;
+	CUdeviceptr at;
+	CUfunction f;
+	CUmodule m;
+	size_t bytes;
+	int n;
+
+	cuCtxSetCurrent(shared_context);
+	while (unloading) {
+		note(cuModuleGetFunction(&f, shared_module, "two"));
+		note(cuModuleGetGlobal(&at, &bytes, shared_module, "place"));
+		note(cuFuncGetName(&name, shared_function));
+		note(cuFuncGetModule(&m, shared_function));
+		note(cuFuncGetAttribute(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, shared_function));
+		note(cuLaunchKernel(shared_function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	}
+	cuCtxSetCurrent(NULL);
+	return arg;
+}
+
+static void unloads(void)
+{
+	CUmodule module, old = NULL;
+	pthread_t user[2];
+	CUfunction f;
+	int bad = 0;
+
+	works(cuInit(0));
+	shared_context = context_of(0);
+	for (int i = 0; i < UNLOADS; i++) {
+		bad += cuModuleLoadData(&module, two_kernels) || cuModuleGetFunction(&f, module, "one");
+		shared_module = module;
+		shared_function = f;
+		unloading = 1;
+		for (int t = 0; !i && t < 2; t++)
+			ok(!pthread_create(&user[t], NULL, use_modules, NULL));
+		if (old)
+			bad += cuModuleUnload(old) != CUDA_SUCCESS;
+		old = module;
+	}
+	unloading = 0;
+	for (int t = 0; t < 2; t++)
+		pthread_join(user[t], NULL);
+	tap_ok(!bad && !strange, "%d modules go while two threads use them: %d, %d", UNLOADS, bad, strange);
+	cuCtxSynchronize(); /* what a launch of something gone has left */
+	works(cuModuleUnload(old));
+	works(cuCtxSynchronize());
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
 	{ "copies", copies }, { "gated", gated },   { "servers", servers }, { "handles", handles },
 	{ "lost", lost },     { "nobody", nobody }, { "late", late },
-	{ "graphs", graphs },
+	{ "graphs", graphs }, { "unloads", unloads },
 };
 
 int main(int argc, char **argv)

@@ -97,6 +97,7 @@ run("gated")
 run("late")
 run("late", METE_REMOTE_WAIT="1")
 run("graphs")
+run("unloads")
 
 place = Place(1)
 try:
