@@ -20,6 +20,12 @@ __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, 
 /* The answer is this object, with "ok":true; NULL: no memory. */
 enum verbs_result answer(struct ask *ask, json_t *take_answer);
 
+/* A path as JSON, null when there is none. NULL: no memory. */
+json_t *ask_path_json(const char *path);
+
+/* Who is in a hurry takes what the drivers said at any time before ("known": true): a container that begins. */
+bool ask_is_known(const struct ask *ask);
+
 /* "token_new", "token_show", "token_revoke", "audit". */
 enum verbs_result console_ask(struct ask *ask);
 

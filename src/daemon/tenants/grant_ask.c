@@ -1,0 +1,213 @@
+/* grant_ask.c: what is asked about grants that there are: showing, changing, binding, deleting, ending, releasing. */
+#include "daemon/daemon.h"
+#include "daemon/health/faults.h"
+#include "daemon/http/audit.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/container.h"
+#include "daemon/tenants/end.h"
+#include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/turns/terms.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum verbs_result grants_ask(struct ask *ask)
+{
+	struct tenant *only = NULL;
+	json_t *grants;
+
+	if (json_is_string(json_object_get(ask->request, "name"))) {
+		grant_asked(ask, &only);
+		if (!only)
+			return VERBS_ANSWERED;
+	}
+	grants = json_array();
+	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		if (!only || t == only)
+			json_array_insert_new(grants, 0, grant_json(t)); /* the oldest first */
+	return answer(ask, json_pack("{s:o}", "grants", grants));
+}
+
+/* What a request asks for a share of the grant that it names; quota 0: as it is. Value: false when it was refused. */
+static bool read_quota(struct ask *ask, struct tenant *t, unsigned int i, json_t *entry, uint64_t *ret_units)
+{
+	const struct grant_share *share = &t->grant.share[i];
+	uint64_t bytes, others = daemon_promised_bytes(ask->daemon, share->device.uuid, t);
+
+	if (!grant_entry_bytes(ask, entry, &share->device, 0, &bytes))
+		return false;
+	/* What it has promised already it may keep, whatever others were promised on top of it. */
+	if (bytes > share->ledger.quota_units * WIRE_UNIT_BYTES &&
+	    !grant_check_fit(ask, &share->device, others, bytes, t->grant.overcommit))
+		return false;
+	*ret_units = bytes / WIRE_UNIT_BYTES;
+	return true;
+}
+
+static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units[WIRE_MAX_DEVICES],
+			 struct grant_compute compute[WIRE_MAX_DEVICES])
+{
+	json_t *entries = json_object_get(ask->request, "devices"), *entry;
+	struct device list[WIRE_MAX_DEVICES];
+	bool named[WIRE_MAX_DEVICES] = { 0 };
+	size_t n;
+
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		list[i] = t->grant.share[i].device;
+	if (!json_is_array(entries) || !json_array_size(entries)) {
+		refuse(ask, "malformed", "\"devices\" must be a list of at least one entry");
+		return false;
+	}
+	json_array_foreach(entries, n, entry)
+	{
+		unsigned int i;
+
+		if (!grant_entry_device(ask, entry, list, t->grant.share_count, "the grant", &i))
+			return false;
+		if (named[i]) {
+			refuse(ask, "malformed", "device %u is named twice: name every device once", list[i].index);
+			return false;
+		}
+		named[i] = true;
+		if (!read_quota(ask, t, i, entry, &quota_units[i]) ||
+		    !terms_read(ask, entry, &list[i], &compute[i], t->grant.overcommit, t, &compute[i]))
+			return false;
+		if (!quota_units[i] && !terms_given(entry)) {
+			refuse(ask, "malformed", "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
+			       list[i].index);
+			return false;
+		}
+	}
+	return true;
+}
+
+enum verbs_result grant_set_ask(struct ask *ask)
+{
+	struct grant_compute compute[WIRE_MAX_DEVICES];
+	uint64_t quota_units[WIRE_MAX_DEVICES] = { 0 };
+	struct tenant *t = NULL;
+	char error[512] = "";
+	int r;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		compute[i] = t->grant.share[i].compute;
+	if (!read_changes(ask, t, quota_units, compute))
+		return VERBS_ANSWERED;
+	r = tenant_change(t, quota_units, compute, json_is_true(json_object_get(ask->request, "soon")), error,
+			  sizeof(error));
+	if (r == -EAGAIN && ask->turn != VERBS_LAST)
+		return VERBS_LATER;
+	if (r == -EAGAIN)
+		return refuse(ask, "busy",
+			      "grant %s: a program is taking memory right now: try again, or ask with --soon",
+			      t->grant.name);
+	if (r)
+		return refuse(ask, r == -EBUSY ? "busy" : "store", "%s", error);
+	log_line("grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}
+
+/* A container of the grant begins. */
+enum verbs_result grant_bind_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	return container_bind(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
+}
+
+enum verbs_result grant_delete_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+	char error[512];
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	if (t->clients || t->sessions)
+		return refuse(ask, "busy", "grant %s has running programs (%s is one): end them first", t->grant.name,
+			      t->clients ? client_text(t->clients) : "one that is just starting");
+	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
+		return refuse(ask, "busy", "grant %s belongs to the running command with pid %d: it ends with it",
+			      t->grant.name, (int)t->grant.runner_pid);
+	if (store_remove(ask->daemon->store, t->grant.id, error, sizeof(error)))
+		return refuse(ask, "store", "%s", error);
+	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	journal_add(ask->daemon, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
+		    (unsigned int)ask->asker->uid);
+	tenant_free(t, false);
+	daemon_reap_soon(ask->daemon);
+	return answer(ask, json_object());
+}
+
+/*
+ * An operator's word from the command line is written down like one from the console, whose asker has no connection
+ * here. A user's own, about what is theirs, is not: the log has no bound. Value: false when it was refused.
+ */
+static bool write_down_end(struct ask *ask, const struct tenant *t, const char *who, uint64_t *ret_id)
+{
+	struct audit_entry entry = { .who = who, .action = "end", .target = t->grant.name };
+	char error[512];
+
+	*ret_id = 0;
+	if (!ask->asker->control || (ask->asker->uid && ask->asker->uid != geteuid()))
+		return true;
+	if (!audit_begin(ask->daemon->state_dir, &entry, ret_id, error, sizeof(error)))
+		return true;
+	refuse(ask, "store", "%s", error);
+	return false;
+}
+
+enum verbs_result grant_end_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+	char who[64];
+	uint64_t id;
+	int r;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
+	if (!write_down_end(ask, t, who, &id))
+		return VERBS_ANSWERED;
+	r = end_begin(t, who);
+	if (id)
+		audit_end(ask->daemon->state_dir, id, r ? "no memory" : "done");
+	return r ? refuse(ask, "runtime", "no memory") : answer(ask, json_object());
+}
+
+/* A quarantine protects others from the tenant, so it is not the tenant's to end. */
+enum verbs_result grant_release_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours", "only root and uid %u may end a quarantine", (unsigned int)geteuid());
+	faults_release(t);
+	log_line("grant %s: released by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	journal_add(ask->daemon, JOURNAL_ACTION, t->grant.name, NULL, "released by uid %u: programs may begin",
+		    (unsigned int)ask->asker->uid);
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}

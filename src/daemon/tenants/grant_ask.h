@@ -1,0 +1,36 @@
+/* grant_ask.h: what is asked on the control socket about grants, and what its files share. */
+#pragma once
+
+#include "daemon/ask.h"
+
+struct device;
+struct tenant;
+
+#define GRANT_FRESH_NS 5000000000u /* what the drivers said is believed for this long when a grant is made */
+
+/* grant_json.c; NULL: no memory. */
+json_t *grant_json(struct tenant *t);
+
+/*
+ * grant_entry.c. What says false or leaves its result empty has refused the request. The grant that is named; whether
+ * who asks may change it, and the answer when not.
+ */
+enum verbs_result grant_asked(struct ask *ask, struct tenant **ret);
+bool grant_may_change(const struct ask *ask, const struct tenant *t);
+enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t);
+/* The device that an entry of "devices" names, in a list; "device" may be left out where the list, `where`, has one. */
+bool grant_entry_device(struct ask *ask, json_t *entry, const struct device *list, unsigned int count,
+			const char *where, unsigned int *ret);
+/* The bytes that an entry asks of a device; `rest` when it names none. */
+bool grant_entry_bytes(struct ask *ask, json_t *entry, const struct device *device, uint64_t rest, uint64_t *ret);
+/* Whether a device has that many bytes beside what `others` were promised. */
+bool grant_check_fit(struct ask *ask, const struct device *d, uint64_t others, uint64_t bytes, bool overcommit);
+
+/* grant_create.c, grant_ask.c: the verbs. */
+enum verbs_result grant_create_ask(struct ask *ask);
+enum verbs_result grants_ask(struct ask *ask);
+enum verbs_result grant_set_ask(struct ask *ask);
+enum verbs_result grant_bind_ask(struct ask *ask);
+enum verbs_result grant_delete_ask(struct ask *ask);
+enum verbs_result grant_end_ask(struct ask *ask);
+enum verbs_result grant_release_ask(struct ask *ask);

@@ -1,0 +1,211 @@
+/* grant_create.c: "grant_create": a grant as asked for, in the store and served. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/kept_text.h"
+#include "daemon/daemon.h"
+#include "daemon/health/health.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/container.h"
+#include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/turns/terms.h"
+#include "daemon/workers/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static unsigned int devices_of(const struct machine *machine, enum device_kind kind, struct device *ret)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind == kind)
+			ret[n++] = machine->device[i];
+	return n;
+}
+
+static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count)
+{
+	uint64_t others, bytes;
+	char error[512];
+	unsigned int at;
+
+	if (!grant_entry_device(ask, entry, list, count, "the driver", &at))
+		return false;
+	if (grant_find_share(g, list[at].uuid)) {
+		refuse(ask, "malformed", "device %u is named twice: name every device once", list[at].index);
+		return false;
+	}
+	if (!health_admits(ask->daemon, &list[at], error, sizeof(error))) {
+		refuse(ask, "out-of-service", "%s", error);
+		return false;
+	}
+	others = daemon_promised_bytes(ask->daemon, list[at].uuid, NULL);
+	bytes = list[at].total_bytes > others ? list[at].total_bytes - others : 0;
+	if (!bytes && g->overcommit)
+		bytes = list[at].total_bytes;
+	if (bytes > GRANT_MAX_BYTES)
+		bytes = GRANT_MAX_BYTES;
+	bytes = bytes / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
+	if (!grant_entry_bytes(ask, entry, &list[at], bytes, &bytes) ||
+	    !grant_check_fit(ask, &list[at], others, bytes, g->overcommit))
+		return false;
+	if (!terms_read(ask, entry, &list[at], NULL, g->overcommit, NULL, &g->share[g->share_count].compute))
+		return false;
+	g->share[g->share_count].device = list[at];
+	ledger_init(&g->share[g->share_count].ledger, bytes / WIRE_UNIT_BYTES);
+	g->share_count++;
+	return true;
+}
+
+static bool fill_shares(struct ask *ask, struct grant *g)
+{
+	struct device list[MACHINE_MAX_DEVICES];
+	unsigned int count = devices_of(&ask->daemon->machine, g->kind, list);
+	json_t *entries = json_object_get(ask->request, "devices"), *entry;
+	size_t i;
+
+	if (!json_is_array(entries) || !json_array_size(entries) || json_array_size(entries) > WIRE_MAX_DEVICES) {
+		refuse(ask, "malformed", "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
+		return false;
+	}
+	json_array_foreach(entries, i, entry) if (!add_share(ask, g, entry, list, count)) return false;
+	return true;
+}
+
+static bool fill_driver(struct ask *ask, struct grant *g)
+{
+	const char *word = json_string_value(json_object_get(ask->request, "driver"));
+	const struct machine *machine = &ask->daemon->machine;
+	const struct driver *driver = NULL;
+
+	if (!word || !strcmp(word, "auto"))
+		driver = machine_driver(machine, 0);
+	else if (!strcmp(word, "soft"))
+		driver = machine_driver(machine, DEVICE_SOFT);
+	else if (!strcmp(word, "nvidia"))
+		driver = machine_driver(machine, DEVICE_NVIDIA);
+	else
+		refuse(ask, "no-driver", "driver %.32s: it must be auto, soft or nvidia", word);
+	if (ask->answer)
+		return false;
+	if (!driver || !driver->usable) {
+		if (driver)
+			refuse(ask, "no-driver", "the %s driver cannot be used: %s", device_kind_name(driver->kind),
+			       driver->status);
+		else
+			refuse(ask, "no-driver", "no driver can be used: nvidia: %s; soft: %s",
+			       machine->driver[0].status, machine->driver[1].status);
+		return false;
+	}
+	g->kind = driver->kind;
+	g->libcuda = kept_text(driver->libcuda);
+	g->libnvml = kept_text(driver->libnvml);
+	if (!g->libcuda || !g->libnvml)
+		refuse(ask, "no-driver", "no memory: ask again");
+	return g->libcuda && g->libnvml;
+}
+
+static bool fill_name(struct ask *ask, struct grant *g)
+{
+	json_t *named = json_object_get(ask->request, "name");
+	const char *name = json_string_value(named);
+
+	if (!named || json_is_null(named)) {
+		for (unsigned int n = 1; !*g->name || tenant_find(ask->daemon, g->name); n++)
+			snprintf(g->name, sizeof(g->name), "grant-%u", n);
+		return true;
+	}
+	if (!name || !grant_name_valid(name)) {
+		refuse(ask, "bad-name",
+		       "a grant's name is 1 to %u letters, digits, '.', '_' and '-', and begins with neither '.' nor "
+		       "'-'",
+		       GRANT_NAME_BYTES - 1);
+		return false;
+	}
+	if (tenant_find(ask->daemon, name)) {
+		refuse(ask, "name-taken", "there is a grant %s already: choose another name, or delete that one", name);
+		return false;
+	}
+	strcpy(g->name, name);
+	return true;
+}
+
+/* "images": under what images are kept beyond the grant's end; letters and digits, so that it is part of a name. */
+static bool read_images(struct ask *ask, const char **ret)
+{
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	json_t *given = json_object_get(ask->request, "images");
+	struct tenant *t = NULL;
+
+	*ret = json_string_value(given);
+	if (!given || json_is_null(given))
+		return true;
+	if (*ret && strlen(*ret) < sizeof(t->images) && **ret && strspn(*ret, letters) == strlen(*ret))
+		return true;
+	refuse(ask, "malformed", "\"images\" must be 1 to %zu letters and digits", sizeof(t->images) - 1);
+	return false;
+}
+
+static enum verbs_result create(struct ask *ask, struct grant *g)
+{
+	const char *images;
+	char error[512];
+	struct tenant *t;
+	int r;
+
+	g->uid = ask->asker->uid;
+	g->gid = ask->asker->gid;
+	g->created = time(NULL);
+	g->overcommit = json_is_true(json_object_get(ask->request, "overcommit"));
+	g->wall = json_is_true(json_object_get(ask->request, "wall"));
+	if (g->wall && !*worker_path())
+		return refuse(ask, "runtime",
+			      "a grant behind a wall needs mete-worker, which is not beside meted: "
+			      "install mete whole");
+	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
+		return refuse(ask, "not-yours",
+			      "only root may promise more than a device has, where all users are served");
+	if (!read_images(ask, &images) || !fill_name(ask, g) || !container_read_runner(ask, g) ||
+	    !container_read(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
+		return VERBS_ANSWERED;
+	g->id = daemon_new_id(ask->daemon);
+	r = store_add(ask->daemon->store, g, error, sizeof(error));
+	if (r)
+		return refuse(ask, "store", "grant %s is not made: %s", g->name, error);
+	r = tenant_new(ask->daemon, g, true, &t, error, sizeof(error));
+	if (r) {
+		char also[512];
+
+		if (store_remove(ask->daemon->store, g->id, also, sizeof(also)))
+			log_line("grant %s: %s", g->name, also);
+		if (g->container.is)
+			container_remove(ask->daemon, g);
+		return refuse(ask, "runtime", "grant %s is not made: %s", g->name, error);
+	}
+	if (images)
+		strcpy(t->images, images);
+	ask->daemon->idle_since_ns = 0;
+	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
+	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device(s) of the %s driver",
+		    (unsigned int)g->uid, g->share_count, device_kind_name(g->kind));
+	log_line("grant %s made for uid %u: %u device(s) of the %s driver", g->name, (unsigned int)g->uid,
+		 g->share_count, device_kind_name(g->kind));
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}
+
+enum verbs_result grant_create_ask(struct ask *ask)
+{
+	_cleanup_free_ struct grant *g = NULL;
+
+	if (ask->turn == VERBS_FIRST && clock_now_ns() - ask->daemon->machine.asked_ns > GRANT_FRESH_NS &&
+	    !ask_is_known(ask))
+		return VERBS_ASK_MACHINE;
+	g = calloc(1, sizeof(*g));
+	return g ? create(ask, g) : refuse(ask, "runtime", "no memory");
+}

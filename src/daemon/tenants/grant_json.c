@@ -1,0 +1,118 @@
+/* grant_json.c: a grant as `mete ps --json` and the console see it. */
+#include "daemon/daemon.h"
+#include "daemon/health/faults.h"
+#include "daemon/health/health.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/container.h"
+#include "daemon/tenants/end.h"
+#include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/turns/terms.h"
+#include "daemon/workers/images.h"
+#include "daemon/workers/wall.h"
+#include "daemon/workers/worker.h"
+
+#include <string.h>
+
+static json_t *bytes_json(uint64_t units)
+{
+	return json_integer((json_int_t)(units * WIRE_UNIT_BYTES));
+}
+
+static json_t *driver_json(const struct grant *g)
+{
+	return json_pack("{s:s s:o s:o}", "kind", device_kind_name(g->kind), "libcuda", ask_path_json(g->libcuda),
+			 "nvml", ask_path_json(g->libnvml));
+}
+
+static json_t *share_json(struct tenant *t, unsigned int i)
+{
+	struct grant_share *share = &t->grant.share[i];
+	uint64_t held = account_measure(t, i);
+	char uuid[DEVICE_UUID_TEXT];
+	json_t *json;
+
+	json = json_pack("{s:i s:s s:s s:I s:o s:o s:o s:o s:o s:I}", "index", (int)share->device.index, "uuid",
+			 device_uuid_format(share->device.uuid, uuid), "name", share->device.name, "total_bytes",
+			 (json_int_t)share->device.total_bytes, "quota_bytes", bytes_json(share->ledger.quota_units),
+			 "held_bytes", bytes_json(held), "granted_bytes", bytes_json(share->ledger.granted_units),
+			 "shared_bytes", bytes_json(share->ledger.object_units), "peak_bytes",
+			 bytes_json(share->ledger.peak_units), "refused", (json_int_t)share->ledger.refused);
+	if (json && ledger_shrink_pending(&share->ledger))
+		json_object_set_new(json, "target_bytes", bytes_json(share->ledger.target_units));
+	terms_json(t, i, json);
+	return json;
+}
+
+static json_t *client_json(struct tenant *t, struct client *c)
+{
+	json_t *devices = json_array();
+	char command[PROCESS_COMMAND_BYTES];
+
+	for (unsigned int i = 0; i < t->grant.share_count; i++) {
+		json_t *held =
+			json_pack("{s:i s:o s:o s:o}", "index", (int)t->grant.share[i].device.index, "held_bytes",
+				  bytes_json(account_held(c, i)), "credit_bytes", bytes_json(account_credit(c, i)),
+				  "peak_bytes", bytes_json(c->page.map->account[i].peak_units));
+
+		if (held)
+			terms_client_json(c, i, held);
+		json_array_append_new(devices, held);
+	}
+	memcpy(command, c->process.command, sizeof(command));
+	for (char *k = command; *k; k++)
+		if (*k < ' ' || *k > '~')
+			*k = '?';
+	return json_pack("{s:i s:s s:b s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached",
+			 c->sessions > 0, "worker", worker_find(t->daemon, c->process.pid) != NULL, "devices", devices);
+}
+
+static json_t *events_json(const struct tenant *t)
+{
+	json_t *events = json_array();
+	const struct event *e;
+
+	for (unsigned int i = 0; (e = event_get(&t->events, i)); i++)
+		json_array_append_new(events, json_pack("{s:I s:I s:s}", "time", (json_int_t)e->time, "count",
+							(json_int_t)e->count, "text", e->text));
+	return events;
+}
+
+static const char *state_text(const struct tenant *t)
+{
+	uint32_t wait_s;
+
+	if (t->listen_fd < 0)
+		return "no socket";
+	if ((t->grant.runner_pid && t->runner_fd < 0) || end_is_under_way(t))
+		return "ending";
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		if (health_state(t->daemon, t->grant.share[i].device.uuid) == DEVICE_LOST)
+			return "lost";
+	if (!faults_let_begin(t, &wait_s))
+		return "quarantined";
+	return t->clients ? "active" : "idle";
+}
+
+json_t *grant_json(struct tenant *t)
+{
+	char wall[sizeof(t->socket) + 16];
+	json_t *devices = json_array(), *processes = json_array(), *json;
+
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		json_array_append_new(devices, share_json(t, i));
+	for (struct client *c = t->clients; c; c = c->next)
+		json_array_append_new(processes, client_json(t, c));
+	json = json_pack("{s:s s:I s:i s:o s:s s:s s:o s:o s:o s:I s:b s:I s:o s:o s:o}", "name", t->grant.name, "id",
+			 (json_int_t)t->grant.id, "uid", (int)t->grant.uid, "driver", driver_json(&t->grant), "state",
+			 state_text(t), "socket", t->socket, "wall", ask_path_json(wall_path(t, wall, sizeof(wall))),
+			 "container", container_json(t), "runner_pid",
+			 t->grant.runner_pid ? json_integer(t->grant.runner_pid) : json_null(), "created",
+			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
+			 (json_int_t)t->attached_total, "devices", devices, "processes", processes, "events",
+			 events_json(t));
+	if (t->grant.wall)
+		json_object_set_new(json, "images", images_json(t));
+	faults_json(t, json);
+	return json;
+}
