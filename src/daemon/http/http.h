@@ -2,7 +2,7 @@
  * http.h: what meted serves over HTTP: a table of routes, and what a route is given and gives back.
  *
  * Listeners: http.sock in the runtime directory (always; the folder's users), and with --http an address and port. On
- * the loop, without a thread; connections, headers, bodies and the time for each are bounded (http_serve.c).
+ * the loop, without a thread; connections, headers, bodies and the time for each are bounded (serve.c, link.c).
  *
  * Who may do what: HTTP_OPEN routes (the console's page, /healthz) everybody; HTTP_READ routes everybody on http.sock
  * and on a loopback address, beyond loopback whoever has the token; HTTP_ACT routes whoever has the token. The token is
@@ -61,7 +61,7 @@ struct http_route {
 	enum http_access access;
 };
 
-/* http_routes.c */
+/* routes.c */
 extern const struct http_route http_routes[];
 extern const size_t http_route_count;
 
@@ -82,7 +82,7 @@ void http_reply_deinit(struct http_reply *reply);
 /* Finds the route, checks who asks, and calls it. The request's arg[] are written. */
 void http_treat(struct http_request *request, struct http_reply *reply);
 
-/* http_serve.c */
+/* serve.c */
 struct http_options {
 	const char *listen; /* ADDRESS:PORT; NULL: http.sock alone */
 	const char *cert, *key; /* files in PEM, for TLS; NULL: none */

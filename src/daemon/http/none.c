@@ -1,4 +1,4 @@
-/* http_none.c: a meted that was built without HTTP (-Dhttp=disabled). */
+/* none.c: a meted that was built without HTTP (-Dhttp=disabled). */
 #include "daemon/http/http.h"
 
 #include <errno.h>

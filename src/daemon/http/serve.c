@@ -1,14 +1,12 @@
 /*
- * http_serve.c: connections, by libmicrohttpd on meted's loop.
+ * serve.c: the listeners, by libmicrohttpd on meted's loop.
  *
  * libmicrohttpd has no thread here: its epoll descriptor is one more that the loop watches, and what it has to do at a
- * time is a timer. A connection that has not sent a whole request in REQUEST_NS, or not read its reply in REPLY_NS, is
- * closed whatever it sends meanwhile.
+ * time is a timer.
  */
-#include "daemon/http/http.h"
+#include "daemon/http/server.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/http/address.h"
@@ -17,362 +15,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <zlib.h>
 
-#define CONNECTIONS 128u      /* of a listener */
-#define HEADER_BYTES 32768u   /* with what libmicrohttpd needs for a connection */
-#define QUIET_SECONDS 20u     /* a connection that says nothing is closed */
-#define REQUEST_NS 15000000000ull
-#define REPLY_NS 60000000000ull
-#define SWEEP_MS 1000
-#define GZIP_FROM 1024u /* shorter bodies go as they are */
+#define CONNECTIONS 128u    /* of a listener */
+#define HEADER_BYTES 32768u /* with what libmicrohttpd needs for a connection */
+#define QUIET_SECONDS 20u   /* a connection that says nothing is closed */
 #define PEM_BYTES 1048576u
-
-struct listener {
-	struct http_server *server;
-	struct MHD_Daemon *mhd;
-	struct watch *watch;
-	struct timer *timer;
-	int fd; /* libmicrohttpd's */
-	bool unix_socket, loopback, tls;
-	bool closed; /* a connection has gone, and libmicrohttpd may not be listening yet for the next */
-};
-
-/* A connection, and its request when there is one. */
-struct link {
-	struct link *next, *prev;
-	struct listener *listener;
-	struct MHD_Connection *connection;
-	uint64_t since_ns; /* it was accepted, or the last reply was read; with a reply: since it is on its way */
-	bool asked; /* the request's first line has come */
-	bool begun, replied, too_large;
-	bool cut; /* its line has a %00: what libmicrohttpd hands on as a text ends there */
-	char *body;
-	size_t bytes;
-};
-
-struct http_server {
-	struct daemon *daemon;
-	struct listener local, net;
-	struct link *links;
-	struct timer *sweep;
-	const char *listen; /* as the settings say it; NULL: http.sock alone */
-	char address[INET6_ADDRSTRLEN + 16];
-};
-
-/* What a route asks. */
-
-const char *http_query(const struct http_request *request, const char *key)
-{
-	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, key);
-}
-
-const char *http_header(const struct http_request *request, const char *name)
-{
-	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
 
 const char *http_address(const struct daemon *daemon)
 {
 	return daemon->http ? daemon->http->address : "";
 }
-
-/* Who asks. */
-
-static void write_who(struct listener *l, struct MHD_Connection *connection, char *text, size_t size)
-{
-	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	if (!l->unix_socket && from && from->client_addr)
-		address_write(from->client_addr, text, size);
-	else if (fd && !getsockopt(fd->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		snprintf(text, size, "uid %u (pid %d)", (unsigned int)peer.uid, (int)peer.pid);
-	else
-		snprintf(text, size, "?");
-}
-
-static bool bearer_right(struct daemon *daemon, const char *given)
-{
-	return given && !strncasecmp(given, "Bearer ", 7) &&
-	       token_right(daemon->state_dir, given + 7, strlen(given + 7));
-}
-
-/* A name that stands for this machine and for no other. */
-static bool host_is_loopback(const char *host)
-{
-	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-
-	for (size_t i = 0; host && i < sizeof(names) / sizeof(*names); i++) {
-		size_t n = strlen(names[i]);
-
-		if (!strncasecmp(host, names[i], n) && (!host[n] || host[n] == ':'))
-			return true;
-	}
-	return false;
-}
-
-/* Replies. */
-
-static bool accepts_gzip(struct MHD_Connection *connection)
-{
-	const char *said = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
-	const char *at = said ? strstr(said, "gzip") : NULL;
-
-	return at && strncmp(at, "gzip;q=0", 8);
-}
-
-/* Value: the compressed form, or NULL when there is no memory. */
-static char *compress_body(const char *body, size_t bytes, size_t *ret_bytes)
-{
-	z_stream z = { 0 };
-	size_t most;
-	char *out;
-
-	if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return NULL;
-	most = deflateBound(&z, bytes);
-	out = malloc(most);
-	z.next_in = (Bytef *)body;
-	z.avail_in = (uInt)bytes;
-	z.next_out = (Bytef *)out;
-	z.avail_out = (uInt)most;
-	if (out && deflate(&z, Z_FINISH) != Z_STREAM_END) {
-		free(out);
-		out = NULL;
-	}
-	*ret_bytes = most - z.avail_out;
-	deflateEnd(&z);
-	return out;
-}
-
-static bool client_has(struct MHD_Connection *connection, const char *etag)
-{
-	const char *said = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
-	char quoted[48];
-
-	snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
-	return *etag && said && strstr(said, quoted);
-}
-
-static void add_headers(struct MHD_Response *response, const struct http_reply *reply, bool gzip)
-{
-	static const char *const fixed[][2] = {
-		{ "Content-Security-Policy",
-		  "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
-		{ "X-Content-Type-Options", "nosniff" },
-		{ "X-Frame-Options", "DENY" },
-		{ "Referrer-Policy", "no-referrer" },
-		{ "Cross-Origin-Resource-Policy", "same-origin" },
-		{ "Vary", "Accept-Encoding" },
-	};
-	char etag[48];
-
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-		MHD_add_response_header(response, fixed[i][0], fixed[i][1]);
-	MHD_add_response_header(response, "Cache-Control", reply->keep || *reply->etag ? "no-cache" : "no-store");
-	if (reply->type)
-		MHD_add_response_header(response, "Content-Type", reply->type);
-	if (gzip)
-		MHD_add_response_header(response, "Content-Encoding", "gzip");
-	if (reply->status == 401)
-		MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"mete\"");
-	snprintf(etag, sizeof(etag), "\"%s\"", reply->etag);
-	if (*reply->etag)
-		MHD_add_response_header(response, "ETag", etag);
-}
-
-/* The body's own memory goes to the response, or a compressed one in its place. */
-static struct MHD_Response *make_response(struct MHD_Connection *connection, struct http_reply *reply, bool *ret_gzip)
-{
-	bool wanted = accepts_gzip(connection);
-	size_t bytes = 0;
-	char *packed;
-
-	*ret_gzip = true;
-	if (wanted && reply->gzip)
-		return MHD_create_response_from_buffer(reply->gzip_bytes, (void *)reply->gzip, MHD_RESPMEM_PERSISTENT);
-	packed = wanted && reply->bytes >= GZIP_FROM ? compress_body(reply->body, reply->bytes, &bytes) : NULL;
-	if (packed)
-		return MHD_create_response_from_buffer(bytes, packed, MHD_RESPMEM_MUST_FREE);
-	*ret_gzip = false;
-	bytes = reply->bytes;
-	packed = reply->body;
-	if (!reply->owned)
-		return MHD_create_response_from_buffer(bytes, packed, MHD_RESPMEM_PERSISTENT);
-	reply->owned = false;
-	return MHD_create_response_from_buffer(bytes, packed, MHD_RESPMEM_MUST_FREE);
-}
-
-static enum MHD_Result send_reply(struct link *link, struct http_reply *reply)
-{
-	struct MHD_Response *response;
-	enum MHD_Result r = MHD_NO;
-	bool gzip = false;
-
-	link->replied = true;
-	link->since_ns = clock_now_ns();
-	if (client_has(link->connection, reply->etag)) {
-		response = MHD_create_response_from_buffer(0, (char[]){ "" }, MHD_RESPMEM_MUST_COPY);
-		reply->status = 304;
-	} else {
-		response = make_response(link->connection, reply, &gzip);
-	}
-	if (response) {
-		add_headers(response, reply, gzip);
-		r = MHD_queue_response(link->connection, reply->status ? reply->status : 200, response);
-		MHD_destroy_response(response);
-	}
-	http_reply_deinit(reply);
-	return r;
-}
-
-/* Requests. */
-
-static void treat(struct link *link, struct http_request *request, struct http_reply *reply)
-{
-	struct listener *l = link->listener;
-
-	if (link->too_large)
-		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
-	else if (link->cut)
-		http_reply_error(reply, 400, "a %%00 is no part of a path or of a value");
-	else if (l->loopback && !host_is_loopback(http_header(request, "Host")))
-		http_reply_error(reply, 403, "this address is asked for as localhost, 127.0.0.1 or [::1], not %.64s",
-				 http_header(request, "Host") ? http_header(request, "Host") : "without a Host");
-	else
-		http_treat(request, reply);
-}
-
-static struct link *link_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
-}
-
-static void *on_first_line(void *owner, const char *uri, struct MHD_Connection *connection)
-{
-	struct link *link = link_of(connection);
-
-	(void)owner;
-	if (!link)
-		return NULL;
-	link->asked = true;
-	link->cut = strstr(uri, "%00");
-	return NULL;
-}
-
-static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
-				  const char *version, const char *data, size_t *data_bytes, void **state)
-{
-	struct listener *l = owner;
-	struct link *link = link_of(connection);
-	struct http_request request = { .daemon = l->server->daemon, .method = method, .path = url,
-					.connection = connection };
-	struct http_reply reply = { 0 };
-
-	(void)version;
-	if (!link)
-		return MHD_NO;
-	if (!*state) { /* the headers are there; the body, if any, follows */
-		*state = link;
-		link->begun = true;
-		return MHD_YES;
-	}
-	if (*data_bytes) {
-		char *body = link->too_large || link->bytes + *data_bytes > HTTP_BODY_BYTES
-				     ? NULL
-				     : realloc(link->body, link->bytes + *data_bytes + 1);
-
-		if (body) {
-			memcpy(body + link->bytes, data, *data_bytes);
-			link->body = body;
-			link->bytes += *data_bytes;
-			body[link->bytes] = 0;
-		} else {
-			link->too_large = true;
-		}
-		*data_bytes = 0;
-		return MHD_YES;
-	}
-	request.method = strcmp(method, "HEAD") ? method : "GET";
-	request.body = link->body ? link->body : "";
-	request.body_bytes = link->bytes;
-	request.local = l->unix_socket || l->loopback;
-	request.token = bearer_right(request.daemon, http_header(&request, "Authorization"));
-	write_who(l, connection, request.who, sizeof(request.who));
-	treat(link, &request, &reply);
-	return send_reply(link, &reply);
-}
-
-static void on_completed(void *owner, struct MHD_Connection *connection, void **state,
-			 enum MHD_RequestTerminationCode why)
-{
-	struct link *link = *state;
-
-	(void)owner;
-	(void)connection;
-	(void)why;
-	*state = NULL;
-	if (!link)
-		return;
-	free(link->body);
-	link->body = NULL;
-	link->bytes = 0;
-	link->asked = link->begun = link->replied = link->too_large = link->cut = false;
-	link->since_ns = clock_now_ns();
-}
-
-static void on_connection(void *owner, struct MHD_Connection *connection, void **socket_state,
-			  enum MHD_ConnectionNotificationCode what)
-{
-	struct listener *l = owner;
-	struct http_server *server = l->server;
-	struct link *link = *socket_state;
-
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		link = calloc(1, sizeof(*link));
-		*socket_state = link;
-		if (!link)
-			return;
-		link->listener = l;
-		link->connection = connection;
-		link->since_ns = clock_now_ns();
-		link->next = server->links;
-		if (server->links)
-			server->links->prev = link;
-		server->links = link;
-		if (!timer_running(server->sweep))
-			timer_start(server->sweep, SWEEP_MS, SWEEP_MS);
-		return;
-	}
-	l->closed = true;
-	if (link) {
-		if (link->prev)
-			link->prev->next = link->next;
-		else
-			server->links = link->next;
-		if (link->next)
-			link->next->prev = link->prev;
-		free(link->body);
-		free(link);
-		*socket_state = NULL;
-	}
-}
-
-/* The loop. */
 
 static void run(struct listener *l)
 {
@@ -391,25 +48,6 @@ static void run(struct listener *l)
 static void on_ready(void *owner)
 {
 	run(owner);
-}
-
-static void on_sweep(void *owner)
-{
-	struct http_server *server = owner;
-	uint64_t now = clock_now_ns();
-
-	for (struct link *link = server->links; link; link = link->next) {
-		const union MHD_ConnectionInfo *fd;
-
-		if (now - link->since_ns < (link->replied ? REPLY_NS : REQUEST_NS))
-			continue;
-		fd = MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (fd)
-			shutdown(fd->connect_fd, SHUT_RDWR);
-		link->since_ns = now;
-	}
-	if (!server->links)
-		timer_stop(server->sweep);
 }
 
 static void on_log(void *owner, const char *fmt, va_list ap)
@@ -434,19 +72,19 @@ static int open_listener(struct listener *l, int take_fd, const char *cert, cons
 	const union MHD_DaemonInfo *info;
 
 	l->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (cert ? MHD_USE_TLS : 0), 0, NULL, NULL,
-				  on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
-				  take_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
-				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
-				  MHD_OPTION_CONNECTION_TIMEOUT, QUIET_SECONDS, MHD_OPTION_NOTIFY_CONNECTION,
-				  on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
-				  MHD_OPTION_URI_LOG_CALLBACK, on_first_line, NULL,
+				  link_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+				  take_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				  (size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, QUIET_SECONDS,
+				  MHD_OPTION_NOTIFY_CONNECTION, link_changed, l, MHD_OPTION_NOTIFY_COMPLETED,
+				  link_completed, l, MHD_OPTION_URI_LOG_CALLBACK, link_first_line, NULL,
 				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
 				  MHD_OPTION_ARRAY, cert ? tls : none, MHD_OPTION_END);
 	if (!l->mhd) {
 		close(take_fd);
-		snprintf(error, size, cert ? "cannot serve HTTPS: check that the certificate and the key are in PEM "
-					     "and belong together"
-					   : "cannot serve HTTP: no memory");
+		snprintf(error, size,
+			 cert ? "cannot serve HTTPS: check that the certificate and the key are in PEM "
+				"and belong together"
+			      : "cannot serve HTTP: no memory");
 		return -EINVAL;
 	}
 	l->fd = take_fd;
@@ -556,10 +194,11 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 		return fd;
 	if (!server->net.loopback && (!cert || !token_exists(server->daemon->state_dir))) {
 		close(fd);
-		snprintf(error, size, !cert ? "--http %.100s: beyond loopback only with TLS: give --http-cert and "
-					      "--http-key, or listen at 127.0.0.1"
-					    : "--http %.100s: beyond loopback only with a token: make one with `mete "
-					      "token new`",
+		snprintf(error, size,
+			 !cert ? "--http %.100s: beyond loopback only with TLS: give --http-cert and "
+				 "--http-key, or listen at 127.0.0.1"
+			       : "--http %.100s: beyond loopback only with a token: make one with `mete "
+				 "token new`",
 			 o->listen);
 		return -EACCES;
 	}
@@ -640,7 +279,7 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 	server->daemon = daemon;
 	server->local.server = server->net.server = server;
 	server->local.unix_socket = true;
-	server->sweep = timer_new(daemon->loop, on_sweep, server);
+	server->sweep = timer_new(daemon->loop, link_sweep, server);
 	if (!server->sweep) {
 		snprintf(error, size, "no memory");
 		return -ENOMEM;

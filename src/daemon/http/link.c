@@ -1,0 +1,219 @@
+/*
+ * link.c: a connection and its requests: who asks, what is asked, and what is too slow or too large.
+ *
+ * A connection that has not sent a whole request in REQUEST_NS, or not read its reply in REPLY_NS, is closed whatever
+ * it sends meanwhile.
+ */
+#include "daemon/http/server.h"
+
+#include "base/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/http/address.h"
+#include "daemon/http/token.h"
+#include "daemon/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#define REQUEST_NS 15000000000ull
+#define REPLY_NS 60000000000ull
+#define SWEEP_MS 1000
+
+const char *http_query(const struct http_request *request, const char *key)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, key);
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+static void write_who(struct listener *l, struct MHD_Connection *connection, char *text, size_t size)
+{
+	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (!l->unix_socket && from && from->client_addr)
+		address_write(from->client_addr, text, size);
+	else if (fd && !getsockopt(fd->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		snprintf(text, size, "uid %u (pid %d)", (unsigned int)peer.uid, (int)peer.pid);
+	else
+		snprintf(text, size, "?");
+}
+
+static bool bearer_right(struct daemon *daemon, const char *given)
+{
+	return given && !strncasecmp(given, "Bearer ", 7) &&
+	       token_right(daemon->state_dir, given + 7, strlen(given + 7));
+}
+
+/* A name that stands for this machine and for no other. */
+static bool host_is_loopback(const char *host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+
+	for (size_t i = 0; host && i < sizeof(names) / sizeof(*names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncasecmp(host, names[i], n) && (!host[n] || host[n] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static void treat(struct link *link, struct http_request *request, struct http_reply *reply)
+{
+	struct listener *l = link->listener;
+
+	if (link->too_large)
+		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
+	else if (link->cut)
+		http_reply_error(reply, 400, "a %%00 is no part of a path or of a value");
+	else if (l->loopback && !host_is_loopback(http_header(request, "Host")))
+		http_reply_error(reply, 403, "this address is asked for as localhost, 127.0.0.1 or [::1], not %.64s",
+				 http_header(request, "Host") ? http_header(request, "Host") : "without a Host");
+	else
+		http_treat(request, reply);
+}
+
+static struct link *link_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+void *link_first_line(void *owner, const char *uri, struct MHD_Connection *connection)
+{
+	struct link *link = link_of(connection);
+
+	(void)owner;
+	if (!link)
+		return NULL;
+	link->asked = true;
+	link->cut = strstr(uri, "%00");
+	return NULL;
+}
+
+enum MHD_Result link_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
+			     const char *version, const char *data, size_t *data_bytes, void **state)
+{
+	struct listener *l = owner;
+	struct link *link = link_of(connection);
+	struct http_request request = {
+		.daemon = l->server->daemon, .method = method, .path = url, .connection = connection
+	};
+	struct http_reply reply = { 0 };
+
+	(void)version;
+	if (!link)
+		return MHD_NO;
+	if (!*state) { /* the headers are there; the body, if any, follows */
+		*state = link;
+		link->begun = true;
+		return MHD_YES;
+	}
+	if (*data_bytes) {
+		char *body = link->too_large || link->bytes + *data_bytes > HTTP_BODY_BYTES
+				     ? NULL
+				     : realloc(link->body, link->bytes + *data_bytes + 1);
+
+		if (body) {
+			memcpy(body + link->bytes, data, *data_bytes);
+			link->body = body;
+			link->bytes += *data_bytes;
+			body[link->bytes] = 0;
+		} else {
+			link->too_large = true;
+		}
+		*data_bytes = 0;
+		return MHD_YES;
+	}
+	request.method = strcmp(method, "HEAD") ? method : "GET";
+	request.body = link->body ? link->body : "";
+	request.body_bytes = link->bytes;
+	request.local = l->unix_socket || l->loopback;
+	request.token = bearer_right(request.daemon, http_header(&request, "Authorization"));
+	write_who(l, connection, request.who, sizeof(request.who));
+	treat(link, &request, &reply);
+	return send_reply(link, &reply);
+}
+
+void link_completed(void *owner, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct link *link = *state;
+
+	(void)owner;
+	(void)connection;
+	(void)why;
+	*state = NULL;
+	if (!link)
+		return;
+	free(link->body);
+	link->body = NULL;
+	link->bytes = 0;
+	link->asked = link->begun = link->replied = link->too_large = link->cut = false;
+	link->since_ns = clock_now_ns();
+}
+
+void link_changed(void *owner, struct MHD_Connection *connection, void **socket_state,
+		  enum MHD_ConnectionNotificationCode what)
+{
+	struct listener *l = owner;
+	struct http_server *server = l->server;
+	struct link *link = *socket_state;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		link = calloc(1, sizeof(*link));
+		*socket_state = link;
+		if (!link)
+			return;
+		link->listener = l;
+		link->connection = connection;
+		link->since_ns = clock_now_ns();
+		link->next = server->links;
+		if (server->links)
+			server->links->prev = link;
+		server->links = link;
+		if (!timer_running(server->sweep))
+			timer_start(server->sweep, SWEEP_MS, SWEEP_MS);
+		return;
+	}
+	l->closed = true;
+	if (link) {
+		if (link->prev)
+			link->prev->next = link->next;
+		else
+			server->links = link->next;
+		if (link->next)
+			link->next->prev = link->prev;
+		free(link->body);
+		free(link);
+		*socket_state = NULL;
+	}
+}
+
+void link_sweep(void *owner)
+{
+	struct http_server *server = owner;
+	uint64_t now = clock_now_ns();
+
+	for (struct link *link = server->links; link; link = link->next) {
+		const union MHD_ConnectionInfo *fd;
+
+		if (now - link->since_ns < (link->replied ? REPLY_NS : REQUEST_NS))
+			continue;
+		fd = MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (fd)
+			shutdown(fd->connect_fd, SHUT_RDWR);
+		link->since_ns = now;
+	}
+	if (!server->links)
+		timer_stop(server->sweep);
+}
