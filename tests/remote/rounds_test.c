@@ -219,7 +219,7 @@ static uint64_t waits(cudaStream_t stream)
 static void waited(void)
 {
 	static float z[2];
-	cudaStream_t one, two;
+	cudaStream_t one = NULL, two = NULL;
 	pthread_t thread;
 	void *failed;
 

@@ -39,8 +39,8 @@ const char *const store_steps[] = {
 	"ALTER TABLE grants ADD COLUMN spec TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE grants ADD COLUMN files TEXT NOT NULL DEFAULT '';",
 	/* 6: when a tenant's last faults were, and how long its last quarantine was */
-	"ALTER TABLE quarantines ADD COLUMN times TEXT NOT NULL DEFAULT '';"
-	"ALTER TABLE quarantines ADD COLUMN length INTEGER NOT NULL DEFAULT 0;",
+	("ALTER TABLE quarantines ADD COLUMN times TEXT NOT NULL DEFAULT '';"
+	 "ALTER TABLE quarantines ADD COLUMN length INTEGER NOT NULL DEFAULT 0;"),
 #ifdef METE_TEST_STEP
 	METE_TEST_STEP, /* what tests take for the next release has one more */
 #endif
