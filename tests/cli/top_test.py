@@ -291,7 +291,7 @@ class Top(place.MeteTest):
             self.assertEqual(len(document['devices']), 2)
         times = [document['time'] for document in documents]
         self.assertEqual(times, sorted(times))
-        self.assertGreater(times[2] - times[0], 0.2)  # one may be late, on a busy machine
+        self.assertGreater(times[2] - times[0], 0.1)  # two may be late, on a busy machine
         process = self.start('top', '--json', '-d', '0.1')
         for _ in range(3):
             json.loads(process.stdout.readline())

@@ -98,8 +98,12 @@ def quiet(m, path):
 
 
 def kill_meted(m, path):
+    begun = time.monotonic()
+    m.kill()
+    m.start()
+    # As long as so many deaths take here; those of sanitized programs take longer.
     hammers = Hammers(m, path, 600)
-    hammers.seconds = 2.5 + meted_deaths * 0.045
+    hammers.seconds = 2.5 + min(meted_deaths * max(0.045, 1.5 * (time.monotonic() - begun)), 15)
     for slot in range(PROCESSES):
         hammers.start(slot)
     deaths = 0
