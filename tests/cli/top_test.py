@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 import termios
 
 import place
@@ -281,7 +282,9 @@ class Top(place.MeteTest):
 
     def test_json(self):
         self.grants('team')
+        begun = time.monotonic()
         done = self.mete('top', '--json', '-d', '0.2', '-n', '3')
+        self.assertGreater(time.monotonic() - begun, 0.39)
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         documents = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(len(documents), 3)
@@ -291,7 +294,6 @@ class Top(place.MeteTest):
             self.assertEqual(len(document['devices']), 2)
         times = [document['time'] for document in documents]
         self.assertEqual(times, sorted(times))
-        self.assertGreater(times[2] - times[0], 0.1)  # two may be late, on a busy machine
         process = self.start('top', '--json', '-d', '0.1')
         for _ in range(3):
             json.loads(process.stdout.readline())

@@ -82,7 +82,17 @@ class Storm:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.blow()
+        self.calm(60 * PATIENCE)
         self.end()
+
+    def calm(self, seconds):
+        """Nobody is killed any more: who still runs comes to an end, and some do so well, new ones where none is left."""
+        end = time.monotonic() + seconds
+        while (self.running or not self.ends["done"]) and time.monotonic() < end:
+            if not self.running:
+                self.running.append(self.start())
+            self.reap()
+            time.sleep(0.02)
 
     def end(self):
         for p in self.running:
