@@ -107,12 +107,13 @@ class Ucx(unittest.TestCase):
 
     def closed_in(self, pids):
         """Both relays: all threads, UCX's own among them, are behind a filter, and nobody of this user looks in."""
-        for pid in pids:
-            for thread in os.listdir(f'/proc/{pid}/task'):
-                with open(f'/proc/{pid}/task/{thread}/status', encoding='ascii') as f:
-                    status = f.read()
-                self.assertIn('NoNewPrivs:\t1', status)
-                self.assertIn('Seccomp:\t2', status)
+        def closed(pid, thread):
+            with open(f'/proc/{pid}/task/{thread}/status', encoding='ascii') as f:
+                status = f.read()
+            return 'NoNewPrivs:\t1' in status and 'Seccomp:\t2' in status
+
+        for pid in pids:  # a session is there a moment before it closes itself in
+            wait_for(lambda: all(closed(pid, thread) for thread in os.listdir(f'/proc/{pid}/task')), 'it is closed in')
             # What is not to be attached to belongs to root in /proc.
             self.assertEqual(os.stat(f'/proc/{pid}/environ').st_uid, 0)
 
