@@ -101,13 +101,18 @@ uint64_t client_use(struct client_call *c, enum remote_kind kind, const void *ha
 
 uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const void *handle)
 {
+	const uint64_t named = (uint64_t)(uintptr_t)handle;
+	uint64_t id, context;
 	struct session *s;
 	struct object *o;
 
 	if (c->result != CUDA_SUCCESS || !handle)
 		return 0;
-	o = find(kind, (uint64_t)(uintptr_t)handle, &s);
-	if (!o) {
+	o = find(kind, named, &s);
+	id = o ? o->id : 0;
+	context = kind == KIND_CONTEXT || !o ? named : o->context;
+	/* Another thread may have ended it meanwhile, and what was read may be of the next object in its place. */
+	if (!o || atomic_load_explicit(&o->handle, memory_order_acquire) != named) {
 		c->result = wrong(kind);
 		return 0;
 	}
@@ -117,8 +122,8 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 	}
 	c->session = s;
 	if (!c->context)
-		c->context = kind == KIND_CONTEXT ? (uint64_t)(uintptr_t)handle : o->context;
-	return o->id;
+		c->context = context;
+	return id;
 }
 
 uint64_t client_use_stream(struct client_call *c, CUstream stream)

@@ -22,11 +22,12 @@
 
 struct object {
 	_Atomic uint64_t handle; /* 0: free. Release when the rest is there; acquire by lookups */
-	uint64_t id;
+	_Atomic uint64_t id; /* this and the context: believed when the handle is still the same afterwards */
 	_Atomic(void *) kept;
 	_Atomic uint32_t word; /* for whoever made it; 0 at first */
 	void (*gone)(void *kept);
-	uint64_t context; /* the handle of the context that it belongs to, or 0: what is sent when no other fits */
+	/* The handle of the context that it belongs to, or 0: what is sent when no other fits. */
+	_Atomic uint64_t context;
 	uint32_t owner, first, next, previous; /* slots, 0: none; under the lock, as the rest */
 	uint32_t chain;			       /* next with the same hash of an id of the worker's; or next free slot */
 	uint32_t generation;
