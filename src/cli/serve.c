@@ -49,23 +49,6 @@ static int find_keys(struct serve *s, bool others, struct fault *f)
 	return 0;
 }
 
-static int check_cert(struct relay_cert *cert, struct fault *f)
-{
-	const char *const name[] = { "cert", "cert-key", "ca" };
-	const char *const file[] = { cert->chain, cert->key, cert->authority };
-
-	for (int i = 0; i < 3; i++) {
-		if (!file[i])
-			return fault_set(f, -EINVAL,
-					 "--cert, --cert-key and --ca belong together: give --%s too (this side's "
-					 "certificate, its key, the authority of the other side's)",
-					 name[i]);
-		if (access(file[i], R_OK))
-			return fault_set(f, -errno, "--%s %s: %s; name a PEM file", name[i], file[i], strerror(errno));
-	}
-	return 0;
-}
-
 static size_t listen_list(const struct serve *s, const char *list[LISTEN_MOST + 1])
 {
 	const struct command_line *line = option_given(s->line, "listen") ? s->line : &s->offers.file;
@@ -93,7 +76,7 @@ static int start_server(struct serve *s, struct fault *f)
 	};
 	char text[RELAY_TEXT_BYTES] = "";
 	bool cert = config.cert.authority || config.cert.chain || config.cert.key;
-	int r = cert ? check_cert(&config.cert, f) : 0;
+	int r = cert ? target_check_cert(&config.cert, f) : 0;
 
 	if (!r)
 		r = patience_read(offers_value(&s->offers, s->line, "patience"), &config.patience_ms, f);

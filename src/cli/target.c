@@ -67,13 +67,12 @@ static bool loopback(const char *host)
 	return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
 }
 
-static int read_cert(struct relay_target *all, const struct command_line *line, struct fault *f)
+int target_check_cert(const struct relay_cert *cert, struct fault *f)
 {
 	const char *const name[] = { "cert", "cert-key", "ca" };
-	const char *file[3];
+	const char *const file[] = { cert->chain, cert->key, cert->authority };
 
 	for (int i = 0; i < 3; i++) {
-		file[i] = option_value(line, name[i]);
 		if (!file[i])
 			return fault_set(f, -EINVAL,
 					 "--cert, --cert-key and --ca belong together: give --%s too (this side's "
@@ -82,8 +81,20 @@ static int read_cert(struct relay_target *all, const struct command_line *line, 
 		if (access(file[i], R_OK))
 			return fault_set(f, -errno, "--%s %s: %s; name a PEM file", name[i], file[i], strerror(errno));
 	}
+	return 0;
+}
+
+static int read_cert(struct relay_target *all, const struct command_line *line, struct fault *f)
+{
+	const struct relay_cert cert = { .authority = option_value(line, "ca"),
+					 .chain = option_value(line, "cert"),
+					 .key = option_value(line, "cert-key") };
+	int r = target_check_cert(&cert, f);
+
+	if (r)
+		return r;
 	all->trust = RELAY_CERT;
-	all->cert = (struct relay_cert){ .authority = file[2], .chain = file[0], .key = file[1] };
+	all->cert = cert;
 	return 0;
 }
 

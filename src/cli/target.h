@@ -19,6 +19,9 @@ struct targets {
 /* "HOST[:PORT]", "[v6]:PORT", several with commas. Value: 0 or a negative errno. */
 int targets_read(struct targets *t, const char *list, const struct command_line *line, struct fault *f);
 
+/* --cert, --cert-key and --ca: whether all three are given and can be read. Value: 0 or a negative errno. */
+int target_check_cert(const struct relay_cert *cert, struct fault *f);
+
 /* --patience in milliseconds; NULL: 0, the usual. Value: 0 or -EINVAL. */
 int patience_read(const char *text, unsigned int *ret_ms, struct fault *f);
 
