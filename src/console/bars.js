@@ -4,8 +4,9 @@ import { bytes, part } from "./units.js";
 
 const pct = (x) => `${Math.round(Math.max(0, x) * 1e4) / 100}%`;
 
+/* What is nothing is no element: a node has hundreds of shares, and the first picture pays for each of their boxes. */
 function box(cls, x, width, extra) {
-	return h("rect", { class: cls, x: pct(x), width: pct(width), ...extra });
+	return width > 0 ? h("rect", { class: cls, x: pct(x), width: pct(width), ...extra }) : null;
 }
 
 /*
@@ -18,18 +19,16 @@ export function memoryBar(d, height) {
 	let at = 0;
 
 	for (const { tenant, share } of d.shares) {
-		const tip = { "data-tenant": tenant.name, "data-device": d.uuid, key: tenant.id };
 		kids.push(
-			h("g", { ...tip, class: `share ${tenant.state}` },
-				box("quota", at / all, share.quota_bytes / all, { y: 0, height }),
-				box("held", at / all, share.held_bytes / all, { y: 0, height }),
-				box("edge", at / all, share.quota_bytes / all, { y: 0, height })));
+			h("g", { class: `share ${tenant.state}`, "data-tenant": tenant.name, key: tenant.id },
+				box("quota", at / all, share.quota_bytes / all, { height }),
+				box("held", at / all, share.held_bytes / all, { height })));
 		at += share.quota_bytes;
 	}
 	if (d.promised_bytes > d.total_bytes)
-		kids.push(box("limit", d.total_bytes / all, 0, { y: 0, height, width: 2, key: "limit" }));
+		kids.push(h("rect", { class: "limit", x: pct(d.total_bytes / all), height, width: 2, key: "limit" }));
 	const said = `Memory: ${bytes(d.promised_bytes)} of ${bytes(d.total_bytes)} promised to ${d.tenants} tenants, ${bytes(d.held_bytes)} held`;
-	return h("svg", { class: "bar memory", role: "img", "aria-label": said, height, width: "100%" }, kids);
+	return h("svg", { class: "bar memory", "data-device": d.uuid, role: "img", "aria-label": said, height, width: "100%" }, kids);
 }
 
 /* Time: what each tenant got in the last ten seconds, filled; above it a line as long as what is guaranteed. */
@@ -42,15 +41,14 @@ export function timeBar(d, height) {
 	for (const { tenant, share } of d.shares) {
 		const cores = share.cores / 100;
 		kids.push(
-			h("g", { class: `share ${tenant.state}`, "data-tenant": tenant.name, "data-device": d.uuid, key: tenant.id },
-				box("cores", guaranteed / all, cores / all, { y: 0, height: 3 }),
-				box("got", at / all, share.got_10s / all, { y: 4, height: height - 4 }),
-				box("edge", at / all, share.got_10s / all, { y: 4, height: height - 4 })));
+			h("g", { class: `share ${tenant.state}`, "data-tenant": tenant.name, key: tenant.id },
+				box("cores", guaranteed / all, cores / all, { height: 3 }),
+				box("got", at / all, share.got_10s / all, { y: 4, height: height - 4 })));
 		at += share.got_10s;
 		guaranteed += cores;
 	}
 	const said = `Time: ${part(d.got_10s)} got, ${part(d.wanted_10s)} wanted, ${Math.round(d.promised_cores)} % guaranteed`;
-	return h("svg", { class: "bar time", role: "img", "aria-label": said, height, width: "100%" }, kids);
+	return h("svg", { class: "bar time", "data-device": d.uuid, role: "img", "aria-label": said, height, width: "100%" }, kids);
 }
 
 /* A plain meter for a row of a table: `filled` and `marked` of 1. */

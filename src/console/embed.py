@@ -2,20 +2,22 @@
 """
 Makes the console's files a part of meted: embed.py OUTPUT.c FILE...
 
-Each file becomes two C arrays, as it is and compressed, for a browser takes the latter; index.html gets a line for each module, so that a browser asks
-for all of them at once. The same input gives the same output. A file of a kind that is not known is refused.
+Each file becomes two C arrays, as it is and compressed, for a browser takes the latter; the modules become one script, console.js (bundle.py). The same
+input gives the same output. A file of a kind that is not known is refused.
 """
 import gzip
 import hashlib
 import os
 import sys
 
+from bundle import bundle
+
 TYPES = {'.html': 'text/html; charset=utf-8', '.css': 'text/css; charset=utf-8', '.js': 'text/javascript; charset=utf-8',
          '.svg': 'image/svg+xml'}
 # Vendored files, by the names that the page asks for.
 NAMES = {'uPlot.iife.js': 'uplot.js', 'uPlot.min.css': 'uplot.css'}
 CLASSIC = {'first.js', 'uplot.js'}  # scripts that are no modules
-MARK = b'<!-- modules -->'
+BUNDLE = 'console.js'
 
 
 def read(path):
@@ -27,11 +29,11 @@ def read(path):
         return name, TYPES[kind], file.read()
 
 
-def link_modules(index, names):
-    if index.count(MARK) != 1:
-        sys.exit(f'embed.py: index.html must have {MARK.decode()} once')
-    modules = [n for n in names if n.endswith('.js') and n not in CLASSIC]
-    return index.replace(MARK, '\n'.join(f'<link rel="modulepreload" href="console/{n}">' for n in modules).encode())
+def join_modules(files):
+    """The files with one script in the place of the modules."""
+    modules = {name: data.decode() for name, _, data in files if name.endswith('.js') and name not in CLASSIC}
+    script = bundle({os.path.splitext(name)[0]: source for name, source in modules.items()})
+    return [f for f in files if f[0] not in modules] + [(BUNDLE, TYPES['.js'], script.encode())]
 
 
 def array(name, data):
@@ -40,14 +42,12 @@ def array(name, data):
 
 
 def main(output, paths):
-    files = sorted(map(read, paths))
+    files = sorted(join_modules(list(map(read, paths))))
     names = [name for name, _, _ in files]
     if len(set(names)) != len(names):
         sys.exit('embed.py: two files have one name')
     arrays, table = [], []
     for number, (name, kind, data) in enumerate(files):
-        if name == 'index.html':
-            data = link_modules(data, names)
         packed = gzip.compress(data, 9, mtime=0)
         arrays += [array(f'plain_{number}', data), array(f'gzip_{number}', packed)]
         table.append(f'\t{{ "{name}", "{kind}", "{hashlib.sha256(data).hexdigest()[:16]}", plain_{number}, gzip_{number}, '

@@ -17,19 +17,31 @@ import { clock } from "./units.js";
 
 const body = document.getElementById("page");
 let planned = false;
-let drawn = false;
+let drawn = false; // the first picture of a node
+let painted = false; // and it is on the screen
 let shownAt = "";
 
-/* Once per frame, whatever happened. */
+// Nothing is painted while the page is hidden, but what it says must be true when it is seen again.
+const nextFrame = (f) => (document.hidden ? setTimeout(f, 0) : requestAnimationFrame(f));
+
+/* Once per frame, whatever happened; the first picture at once, and nothing else until it is seen. */
 function render() {
-	if (planned) return;
+	if (planned || (drawn && !painted)) return;
 	planned = true;
-	const now = () => {
+	(feed.node && !drawn ? queueMicrotask : nextFrame)(() => {
 		planned = false;
-		draw();
-	};
-	// Nothing is painted while the page is hidden, but what it says must be true when it is seen again.
-	document.hidden ? setTimeout(now, 0) : requestAnimationFrame(now);
+		if (!drawn || painted) draw();
+	});
+}
+
+function firstDrawn() {
+	drawn = true;
+	performance.mark("mete-drawn");
+	nextFrame(() => setTimeout(() => {
+		performance.mark("mete-painted");
+		painted = true;
+		render();
+	}, 0));
 }
 
 const tabs = [["overview", "Overview"], ["devices", "Devices"], ["tenants", "Tenants"], ["events", "Events"]];
@@ -97,12 +109,7 @@ function draw() {
 	title(at);
 	if (here !== shownAt) scrollTo(0, 0);
 	shownAt = here;
-	if (feed.node && !drawn) {
-		drawn = true;
-		performance.mark("mete-drawn");
-		requestAnimationFrame(render);
-		requestAnimationFrame(() => setTimeout(() => performance.mark("mete-painted"), 0));
-	}
+	if (feed.node && !drawn) firstDrawn();
 }
 
 function nextTheme() {

@@ -86,7 +86,14 @@ function legend() {
 		item("got", "time got"), item("cores", "time guaranteed"));
 }
 
-const AT_FIRST = 32; // cards, more than a window shows; the others follow in the next frame
+/*
+ * So many cards as the window shows before anybody scrolls, or a row more: above them stands what is some 380 px high,
+ * beside them, in a wide window, the lists. The others follow in the next frame.
+ */
+function seenAtFirst() {
+	const rows = Math.max(1, Math.ceil((innerHeight - 380) / 111));
+	return rows * Math.max(1, Math.floor((innerWidth - (innerWidth > 1100 ? 400 : 40)) / 248));
+}
 
 const USUAL_SPAN = "3600";
 
@@ -106,7 +113,7 @@ const noTrends = () => h("section", { class: "trends waiting", key: "waiting", "
 
 /* `first`: the page has shown nothing yet, and is to show at once what is seen of it. */
 export function overview(m, events, query, chosen, first) {
-	const shown = first ? m.devices.slice(0, AT_FIRST) : m.devices;
+	const shown = first ? m.devices.slice(0, seenAtFirst()) : m.devices;
 	Object.assign(current, { name: "devices", rows: m.devices, columns: [], key: (d) => d.uuid, open: (d) => address.go("device", d.uuid) });
 	return [
 		h("h1", { class: "hidden" }, "Overview"),

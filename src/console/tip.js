@@ -19,7 +19,7 @@ export function start(tip, model) {
 	const share = (e) => (e.target instanceof Element ? e.target.closest("[data-tenant]") : null);
 	document.addEventListener("pointermove", (e) => {
 		const at = share(e);
-		const said = at && text(model(), at.dataset.tenant, at.dataset.device);
+		const said = at && text(model(), at.dataset.tenant, at.closest("[data-device]").dataset.device);
 		tip.hidden = !said;
 		if (!said) return;
 		patch(tip, said);

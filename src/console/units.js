@@ -26,8 +26,9 @@ export function part(x, digits = 0) {
 	return x === null || x === undefined ? "–" : `${(x * 100).toFixed(digits)} %`;
 }
 
+/* A whole number, in groups of three; written by hand, for a browser's own way costs the first picture 20 ms. */
 export function count(n) {
-	return n === null || n === undefined ? "–" : n.toLocaleString("en").replaceAll(",", " ");
+	return n === null || n === undefined ? "–" : String(n).replace(/\B(?=(\d{3})+$)/g, " ");
 }
 
 export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;

@@ -46,7 +46,7 @@ def test_first_view(node, chrome):
     page = opened(node, chrome)
     # What is asked again later is not of the first view; the node's history and what draws it are.
     page.until('document.querySelectorAll(".trends .plot canvas").length === 2')
-    page.do('import("/console/feed.js").then((m) => m.hold(true))')
+    page.do('mete.feed.hold(true)')
     wire = page.wire_bytes()
     ok(wire <= WIRE_BYTES, f'the first view takes {wire} bytes over the wire, at most {WIRE_BYTES}')
     described = node.get('/api/v1/node')
@@ -108,7 +108,7 @@ def test_tenants(page, node):
     show(page, '#/tenants?q=train&sort=-quota')
     got = rows(page)
     ok(got and all(r[0].startswith('train') for r in got), 'a search from the address', got[:3])
-    order = page.do('import("/console/lists.js").then((m) => m.current.rows.map((r) => r.quota))')
+    order = page.do('mete.lists.current.rows.map((r) => r.quota)')
     same(order, sorted(order, reverse=True), 'sorted as the address says')
     page.click_text('th button', 'Held')
     page.until('location.hash.includes("sort=-held")')
@@ -156,10 +156,10 @@ def test_detail(page, node):
 
 def test_export(page):
     show(page, '#/tenants?q=infer')
-    text = page.do('import("/console/export.js").then((m) => m.csv())')
+    text = page.do('mete.export.csv()')
     lines = text.strip().split('\r\n')
     ok(lines[0].startswith('name,state,user') and len(lines) == 1 + len(rows(page)), 'the rows that are shown, as CSV', lines[:2])
-    exported = json.loads(page.do('import("/console/export.js").then((m) => m.json())'))
+    exported = json.loads(page.do('mete.export.json()'))
     ok(exported['tenants'][0]['shares'][0]['uuid'], 'and as JSON')
 
 
@@ -241,7 +241,7 @@ def keeps_place(page, control, name, index):
 
 def test_live(page, node, control):
     name = node.get('/api/v1/node')['tenants'][450]['name']
-    page.do('import("/console/feed.js").then((m) => m.hold(false))')
+    page.do('mete.feed.hold(false)')
     show(page, f'#/tenants?q={name}')
     page.until('document.querySelectorAll("tbody tr").length === 1')
     page.do('document.querySelector("tbody tr").mine = true')
