@@ -1,6 +1,10 @@
-/* api_node.c: /api/v1/node: this node as it is now, its devices and its tenants. */
+/*
+ * api_node.c: /api/v1/node: this node as it is now, its devices and its tenants. Every console asks for it every two
+ * seconds, and its first picture waits for it: written as text, tenant after tenant (json_text.h).
+ */
 #include "daemon/http/api.h"
 
+#include "base/json_text.h"
 #include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
 #include "daemon/health/sensors.h"
@@ -12,63 +16,30 @@
 #include "daemon/workers/worker.h"
 #include "daemon/upgrade/version.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define PART_DECIMALS 6u  /* of the device's time: ppm */
+#define CORES_DECIMALS 4u /* percent, of ppm */
 
 /* Sums over the tenants of a device. */
 struct device_sum {
-	uint64_t held_bytes;
+	uint64_t held_bytes, promised_bytes;
+	uint32_t promised_ppm;
 	double got_10s, wanted_10s;
 };
 
-static json_t *part(double x)
+static void add_part(struct json_text *j, const char *key, bool known, double x)
 {
-	return x < 0 ? json_null() : json_real(x);
+	if (known && x >= 0)
+		json_text_fixed(j, key, x, PART_DECIMALS);
+	else
+		json_text_null(j, key);
 }
 
-static json_t *bytes(uint64_t units)
+static void add_bytes(struct json_text *j, const char *key, uint64_t units)
 {
-	return json_integer((json_int_t)(units * WIRE_UNIT_BYTES));
-}
-
-static void add_times(json_t *json, const struct engine_reading *r, bool gated)
-{
-	const struct {
-		const char *name;
-		double value;
-	} row[] = { { "got_1s", r->share_1s },
-		    { "got_10s", r->share_10s },
-		    { "got_60s", r->share_60s },
-		    { "wanted_10s", r->wanted_10s },
-		    { "waited_10s", r->waited_10s } };
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
-		json_object_set_new(json, row[i].name, gated ? part(row[i].value) : json_null());
-}
-
-static json_t *share_json(struct tenant *t, unsigned int i, struct device_sum *sum)
-{
-	struct grant_share *s = &t->grant.share[i];
-	const struct arbiter_terms *terms = &s->compute.terms;
-	uint64_t held = account_measure(t, i);
-	struct engine_reading r = { 0 };
-	bool gated = arbitrate_read(t, i, WIRE_COMPUTE, &r);
-	char uuid[DEVICE_UUID_TEXT];
-	json_t *json = json_pack("{s:s s:i s:o s:o s:o s:f s:f s:s s:s s:i s:b s:I}", "uuid",
-				 device_uuid_format(s->device.uuid, uuid), "index", (int)s->device.index, "quota_bytes",
-				 bytes(s->ledger.quota_units), "held_bytes", bytes(held), "peak_bytes",
-				 bytes(s->ledger.peak_units), "cores", terms->guarantee_ppm / 1e4, "cores_limit",
-				 terms->limit_ppm / 1e4, "policy", policy_name((enum policy)s->compute.wish.policy),
-				 "class", policy_class_name(terms->class), "weight", (int)terms->weight, "frozen",
-				 terms->frozen, "refused", (json_int_t)s->ledger.refused);
-
-	if (json)
-		add_times(json, &r, gated);
-	if (sum) {
-		sum->held_bytes += held * WIRE_UNIT_BYTES;
-		sum->got_10s += gated && r.share_10s > 0 ? r.share_10s : 0;
-		sum->wanted_10s += gated && r.wanted_10s > 0 ? r.wanted_10s : 0;
-	}
-	return json;
+	json_text_integer(j, key, (int64_t)(units * WIRE_UNIT_BYTES));
 }
 
 /* By the machine's list; NULL: the device has gone. */
@@ -80,94 +51,185 @@ static struct device_sum *sum_of(struct daemon *daemon, struct device_sum *sums,
 	return NULL;
 }
 
-static json_t *refusals_json(const struct tenant *t)
+static void add_up(struct device_sum *sum, const struct grant_share *s, uint64_t held, bool gated,
+		   const struct engine_reading *r)
 {
-	json_t *json = json_object();
+	sum->held_bytes += held * WIRE_UNIT_BYTES;
+	sum->promised_bytes += s->ledger.quota_units * WIRE_UNIT_BYTES;
+	sum->promised_ppm += s->compute.terms.guarantee_ppm;
+	sum->got_10s += gated && r->share_10s > 0 ? r->share_10s : 0;
+	sum->wanted_10s += gated && r->wanted_10s > 0 ? r->wanted_10s : 0;
+}
 
+static void add_share(struct json_text *j, struct tenant *t, unsigned int i, struct device_sum *sum)
+{
+	struct grant_share *s = &t->grant.share[i];
+	const struct arbiter_terms *terms = &s->compute.terms;
+	uint64_t held = account_measure(t, i);
+	struct engine_reading r = { 0 };
+	bool gated = arbitrate_read(t, i, WIRE_COMPUTE, &r);
+	char uuid[DEVICE_UUID_TEXT];
+
+	json_text_open(j, NULL, '{');
+	json_text_string(j, "uuid", device_uuid_format(s->device.uuid, uuid));
+	json_text_integer(j, "index", s->device.index);
+	add_bytes(j, "quota_bytes", s->ledger.quota_units);
+	add_bytes(j, "held_bytes", held);
+	add_bytes(j, "peak_bytes", s->ledger.peak_units);
+	json_text_fixed(j, "cores", terms->guarantee_ppm / 1e4, CORES_DECIMALS);
+	json_text_fixed(j, "cores_limit", terms->limit_ppm / 1e4, CORES_DECIMALS);
+	json_text_string(j, "policy", policy_name((enum policy)s->compute.wish.policy));
+	json_text_string(j, "class", policy_class_name(terms->class));
+	json_text_integer(j, "weight", terms->weight);
+	json_text_bool(j, "frozen", terms->frozen);
+	json_text_integer(j, "refused", (int64_t)s->ledger.refused);
+	add_part(j, "got_1s", gated, r.share_1s);
+	add_part(j, "got_10s", gated, r.share_10s);
+	add_part(j, "got_60s", gated, r.share_60s);
+	add_part(j, "wanted_10s", gated, r.wanted_10s);
+	add_part(j, "waited_10s", gated, r.waited_10s);
+	json_text_close(j, '}');
+	if (sum)
+		add_up(sum, s, held, gated, &r);
+}
+
+static void add_refusals(struct json_text *j, const struct tenant *t)
+{
+	json_text_open(j, "refusals", '{');
 	for (unsigned int i = 0; t->telemetry && i < REFUSALS; i++)
-		json_object_set_new(json, refusal_name((enum refusal)i),
-				    json_integer((json_int_t)t->telemetry->refused[i]));
-	return json;
+		json_text_integer(j, refusal_name((enum refusal)i), (int64_t)t->telemetry->refused[i]);
+	json_text_close(j, '}');
 }
 
 /* By way; only those that there have been. */
-static json_t *remote_json(const struct tenant *t)
+static void add_remote(struct json_text *j, const struct tenant *t)
 {
-	json_t *json = json_object();
-
+	json_text_open(j, "remote", '{');
 	for (unsigned int way = 0; t->telemetry && way < TRAFFIC_WAYS; way++) {
 		const uint64_t *count = t->telemetry->remote[way];
 		unsigned int sessions = traffic_sessions(t->daemon, t->grant.id, (enum traffic_way)way);
 
-		if (sessions || count[WORKER_RECEIVED_CALLS])
-			json_object_set_new(json, traffic_way_name((enum traffic_way)way),
-					    json_pack("{s:i s:I s:I s:I}", "sessions", (int)sessions, "calls",
-						      (json_int_t)count[WORKER_RECEIVED_CALLS], "received_bytes",
-						      (json_int_t)count[WORKER_RECEIVED_BYTES], "sent_bytes",
-						      (json_int_t)count[WORKER_SENT_BYTES]));
+		if (!sessions && !count[WORKER_RECEIVED_CALLS])
+			continue;
+		json_text_open(j, traffic_way_name((enum traffic_way)way), '{');
+		json_text_integer(j, "sessions", sessions);
+		json_text_integer(j, "calls", (int64_t)count[WORKER_RECEIVED_CALLS]);
+		json_text_integer(j, "received_bytes", (int64_t)count[WORKER_RECEIVED_BYTES]);
+		json_text_integer(j, "sent_bytes", (int64_t)count[WORKER_SENT_BYTES]);
+		json_text_close(j, '}');
 	}
-	return json;
+	json_text_close(j, '}');
 }
 
-static json_t *tenant_json(struct tenant *t, struct device_sum *sums)
+static void add_tenant(struct json_text *j, struct tenant *t, struct device_sum *sums)
 {
-	json_t *shares = json_array();
 	char user[GRANT_NAME_BYTES];
 
+	json_text_open(j, NULL, '{');
+	json_text_string(j, "name", t->grant.name);
+	json_text_integer(j, "id", (int64_t)t->grant.id);
+	json_text_integer(j, "uid", (int)t->grant.uid);
+	json_text_string(j, "user", telemetry_user(t->grant.uid, user));
+	json_text_integer(j, "created", t->grant.created);
+	json_text_string(j, "state", state_tenant(t));
+	json_text_string(j, "class", policy_class_name(t->grant.share[0].compute.terms.class));
+	json_text_bool(j, "walled", t->grant.wall);
+	json_text_integer(j, "clients", state_clients(t));
+	json_text_integer(j, "workers", worker_count(t->daemon, t->grant.id));
+	json_text_open(j, "shares", '[');
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		json_array_append_new(shares, share_json(t, i, sum_of(t->daemon, sums, t->grant.share[i].device.uuid)));
-	return json_pack("{s:s s:I s:i s:s s:I s:s s:s s:b s:i s:i s:o s:o s:o s:i s:o}", "name", t->grant.name, "id",
-			 (json_int_t)t->grant.id, "uid", (int)t->grant.uid, "user", telemetry_user(t->grant.uid, user),
-			 "created", (json_int_t)t->grant.created, "state", state_tenant(t), "class",
-			 policy_class_name(t->grant.share[0].compute.terms.class), "walled", t->grant.wall, "clients",
-			 (int)state_clients(t), "workers", (int)worker_count(t->daemon, t->grant.id), "shares", shares,
-			 "refusals", refusals_json(t), "remote", remote_json(t), "faults", (int)state_tenant_faults(t),
-			 "last_active",
-			 t->telemetry && t->telemetry->last_active ? json_integer(t->telemetry->last_active)
-								   : json_null());
+		add_share(j, t, i, sum_of(t->daemon, sums, t->grant.share[i].device.uuid));
+	json_text_close(j, ']');
+	add_refusals(j, t);
+	add_remote(j, t);
+	json_text_integer(j, "faults", state_tenant_faults(t));
+	if (t->telemetry && t->telemetry->last_active)
+		json_text_integer(j, "last_active", t->telemetry->last_active);
+	else
+		json_text_null(j, "last_active");
+	json_text_close(j, '}');
 }
 
-static json_t *sensor_json(struct daemon *daemon, const struct device *d, enum sensor sensor, double unit)
+static void add_sensor(struct json_text *j, const char *key, struct daemon *daemon, const struct device *d,
+		       enum sensor sensor, double unit)
 {
 	unsigned int value;
 
-	return sensors_get(daemon, d->uuid, sensor, &value) ? json_real(value * unit) : json_null();
+	if (sensors_get(daemon, d->uuid, sensor, &value))
+		json_text_fixed(j, key, value * unit, 3);
+	else
+		json_text_null(j, key);
 }
 
-static json_t *device_json(struct daemon *daemon, const struct device *d, const struct device_sum *sum)
+static void add_device(struct json_text *j, struct daemon *daemon, const struct device *d, const struct device_sum *sum)
 {
-	const char *why = state_device_reason(daemon, d->uuid);
 	char uuid[DEVICE_UUID_TEXT];
 
-	return json_pack("{s:i s:s s:s s:s s:I s:I s:I s:o s:s s:f s:f s:f s:s s:o s:i s:o s:o s:o}", "index",
-			 (int)d->index, "uuid", device_uuid_format(d->uuid, uuid), "name", d->name, "driver",
-			 device_kind_name(d->kind), "total_bytes", (json_int_t)d->total_bytes, "promised_bytes",
-			 (json_int_t)daemon_promised_bytes(daemon, d->uuid, NULL), "held_bytes",
-			 (json_int_t)sum->held_bytes, "used_bytes",
-			 d->used_known ? json_integer((json_int_t)d->used_bytes) : json_null(), "policy",
-			 policy_name(terms_default(daemon, d->uuid)), "promised_cores",
-			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4, "got_10s", sum->got_10s, "wanted_10s",
-			 sum->wanted_10s, "state", state_device(daemon, d->uuid), "reason",
-			 why ? json_string(why) : json_null(), "faults", (int)state_device_faults(daemon, d->uuid),
-			 "power_w", sensor_json(daemon, d, SENSOR_POWER_MW, 1e-3), "temperature_c",
-			 sensor_json(daemon, d, SENSOR_TEMPERATURE_C, 1), "utilisation",
-			 sensor_json(daemon, d, SENSOR_UTILISATION_PCT, 1e-2));
+	json_text_open(j, NULL, '{');
+	json_text_integer(j, "index", d->index);
+	json_text_string(j, "uuid", device_uuid_format(d->uuid, uuid));
+	json_text_string(j, "name", d->name);
+	json_text_string(j, "driver", device_kind_name(d->kind));
+	json_text_integer(j, "total_bytes", (int64_t)d->total_bytes);
+	json_text_integer(j, "promised_bytes", (int64_t)sum->promised_bytes);
+	json_text_integer(j, "held_bytes", (int64_t)sum->held_bytes);
+	if (d->used_known)
+		json_text_integer(j, "used_bytes", (int64_t)d->used_bytes);
+	else
+		json_text_null(j, "used_bytes");
+	json_text_string(j, "policy", policy_name(terms_default(daemon, d->uuid)));
+	json_text_fixed(j, "promised_cores", sum->promised_ppm / 1e4, CORES_DECIMALS);
+	json_text_fixed(j, "got_10s", sum->got_10s, PART_DECIMALS);
+	json_text_fixed(j, "wanted_10s", sum->wanted_10s, PART_DECIMALS);
+	json_text_string(j, "state", state_device(daemon, d->uuid));
+	json_text_string(j, "reason", state_device_reason(daemon, d->uuid));
+	json_text_integer(j, "faults", state_device_faults(daemon, d->uuid));
+	add_sensor(j, "power_w", daemon, d, SENSOR_POWER_MW, 1e-3);
+	add_sensor(j, "temperature_c", daemon, d, SENSOR_TEMPERATURE_C, 1);
+	add_sensor(j, "utilisation", daemon, d, SENSOR_UTILISATION_PCT, 1e-2);
+	json_text_close(j, '}');
+}
+
+/* The oldest first: the list of the daemon has them the other way round. */
+static void add_tenants(struct json_text *j, struct daemon *daemon, struct device_sum *sums)
+{
+	struct tenant **list;
+	size_t count = 0, n = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		count++;
+	list = calloc(count + 1, sizeof(struct tenant *));
+	j->failed |= !list;
+	for (struct tenant *t = daemon->tenants; list && t; t = t->next)
+		list[n++] = t;
+	json_text_open(j, "tenants", '[');
+	while (n)
+		add_tenant(j, list[--n], sums);
+	json_text_close(j, ']');
+	free(list);
 }
 
 void api_node(const struct http_request *request, struct http_reply *reply)
 {
 	struct daemon *daemon = request->daemon;
 	struct device_sum sums[MACHINE_MAX_DEVICES] = { 0 };
-	json_t *devices = json_array(), *tenants = json_array();
-	const char *host = state_node();
+	struct json_text j = { 0 };
+	size_t bytes;
+	char *text;
 
 	machine_keep_fresh(daemon);
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		json_array_insert_new(tenants, 0, tenant_json(t, sums)); /* the oldest first */
+	json_text_open(&j, NULL, '{');
+	json_text_string(&j, "version", daemon_version());
+	json_text_string(&j, "node", state_node());
+	json_text_integer(&j, "time", telemetry_now(daemon));
+	json_text_integer(&j, "started", daemon->meter.started);
+	add_tenants(&j, daemon, sums);
+	json_text_open(&j, "devices", '[');
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++)
-		json_array_append_new(devices, device_json(daemon, &daemon->machine.device[i], &sums[i]));
-	http_reply_json(reply, json_pack("{s:s s:s s:I s:I s:o s:o s:I}", "version", daemon_version(), "node", host,
-					 "time", (json_int_t)telemetry_now(daemon), "started",
-					 (json_int_t)daemon->meter.started, "devices", devices, "tenants", tenants,
-					 "last_event", (json_int_t)journal_last(daemon->journal)));
+		add_device(&j, daemon, &daemon->machine.device[i], &sums[i]);
+	json_text_close(&j, ']');
+	json_text_integer(&j, "last_event", (int64_t)journal_last(daemon->journal));
+	json_text_close(&j, '}');
+	text = json_text_take(&j, &bytes);
+	http_reply_text(reply, "application/json", text, bytes);
 }
