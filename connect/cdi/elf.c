@@ -80,7 +80,22 @@ static void read_defined(const struct file *f, const Elf64_Shdr *section, uint64
 	}
 }
 
-static void read_versions(const struct file *f, const Elf64_Ehdr *head, struct elf *ret)
+static void read_libraries(const struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
+{
+	const Elf64_Dyn *entry;
+	uint64_t count = section->sh_size / sizeof(*entry);
+
+	for (uint64_t i = 0; i < count && i < LIST_MOST && ret->library_count < ELF_LIBRARIES; i++) {
+		entry = RECORDS_AT(f, section->sh_offset + i * sizeof(*entry), entry, 1);
+		if (!entry || entry->d_tag == DT_NULL)
+			return;
+		if (entry->d_tag == DT_NEEDED)
+			snprintf(ret->libraries[ret->library_count++], ELF_NAME_BYTES, "%s",
+				 text_at(f, texts + entry->d_un.d_val));
+	}
+}
+
+static void read_sections(const struct file *f, const Elf64_Ehdr *head, struct elf *ret)
 {
 	const Elf64_Shdr *sections = RECORDS_AT(f, head->e_shoff, sections, head->e_shnum);
 
@@ -93,6 +108,8 @@ static void read_versions(const struct file *f, const Elf64_Ehdr *head, struct e
 			read_needed(f, s, sections[s->sh_link].sh_offset, ret);
 		if (s->sh_type == SHT_GNU_verdef)
 			read_defined(f, s, sections[s->sh_link].sh_offset, ret);
+		if (s->sh_type == SHT_DYNAMIC)
+			read_libraries(f, s, sections[s->sh_link].sh_offset, ret);
 	}
 }
 
@@ -112,7 +129,7 @@ static int read_file(const struct file *f, struct elf *ret)
 			snprintf(ret->interpreter, sizeof(ret->interpreter), "%s", text_at(f, part[i].p_offset));
 		ret->dynamic |= part[i].p_type == PT_DYNAMIC;
 	}
-	read_versions(f, head, ret);
+	read_sections(f, head, ret);
 	return 0;
 }
 

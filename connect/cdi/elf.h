@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #define ELF_GLIBC(major, minor) ((major)*1000u + (minor))
+#define ELF_LIBRARIES 16 /* of what a file is linked against, those that are kept */
+#define ELF_NAME_BYTES 48
 
 struct elf {
 	uint16_t machine;	    /* EM_X86_64, ... */
@@ -13,6 +15,8 @@ struct elf {
 	char interpreter[128];	    /* the loader that it asks for; "": none */
 	unsigned int glibc_needed;  /* the youngest GLIBC_x.y that it asks for, as ELF_GLIBC(); 0: none */
 	unsigned int glibc_defined; /* the youngest that it defines: it is glibc itself */
+	char libraries[ELF_LIBRARIES][ELF_NAME_BYTES]; /* by name, as the loader looks for them; longer names are cut */
+	unsigned int library_count;
 };
 
 /* Reads an open file; its position does not matter. Value: 0, -ENOEXEC when it is no such file, or another -errno. */

@@ -141,13 +141,40 @@ void image_close(struct image *im)
 	im->fd = -1;
 }
 
-/* The glibc that a library of this machine needs; 0: it cannot be read, and then nothing is said against it. */
-static unsigned int glibc_of(const char *library)
+/* What a library of this machine needs; of one that cannot be read nothing, and then nothing is said against it. */
+static struct elf needs_of(const char *library)
 {
 	_cleanup_close_ int fd = open(library, O_RDONLY | O_CLOEXEC);
-	struct elf elf;
+	struct elf elf = { 0 };
 
-	return fd < 0 || elf_read(fd, &elf) ? 0 : elf.glibc_needed;
+	return fd < 0 || elf_read(fd, &elf) ? (struct elf){ 0 } : elf;
+}
+
+static bool image_has(const struct image *im, const char *library)
+{
+	char path[sizeof(im->libdir) + ELF_NAME_BYTES];
+	bool there = false;
+
+	for (size_t i = 0; i < sizeof(libdirs) / sizeof(*libdirs) && !there; i++) {
+		_cleanup_close_ int fd = -1;
+
+		snprintf(path, sizeof(path), "%s/%s", libdirs[i], library);
+		fd = image_open_at(im, path, O_PATH);
+		there = fd >= 0;
+	}
+	return there;
+}
+
+/*
+ * The first of them that the image has not, put together from what some program needs; NULL: it has all. A library that
+ * is to be preloaded and lacks one is left out by the loader, with a remark, and the program goes on without its share.
+ */
+static const char *image_lacks(const struct image *im, const struct elf *needs)
+{
+	for (unsigned int i = 0; i < needs->library_count; i++)
+		if (!image_has(im, needs->libraries[i]))
+			return needs->libraries[i];
+	return NULL;
 }
 
 static int judge_kind(const struct image *im, struct fault *f)
@@ -170,27 +197,45 @@ static int judge_kind(const struct image *im, struct fault *f)
 	return 0;
 }
 
+/* One of mete's libraries, and what to do where it is too young for the image. */
+static int judge_needs(const struct image *im, const struct elf *needs, const char *what, const char *remedy,
+		       struct fault *f)
+{
+	const char *lacking = image_lacks(im, needs);
+	char has[16], wanted[16];
+
+	if (im->glibc < needs->glibc_needed)
+		return fault_set(f, -ENOEXEC, "the image %s has glibc up to %s, and %s %s: %s", im->root,
+				 elf_glibc_text(im->glibc, has), what, elf_glibc_text(needs->glibc_needed, wanted),
+				 remedy);
+	if (lacking)
+		return fault_set(f, -ENOEXEC,
+				 "the image %s has no %s, and %s it: copy it to %s from where the image's libc.so.6 is "
+				 "from",
+				 im->root, lacking, what, im->libdir);
+	return 0;
+}
+
 int image_judge(const struct image *im, const struct image_parts *parts, bool *ret_runtime, struct fault *f)
 {
-	char has[16], needs[16];
-	unsigned int needed;
+	struct elf needs;
 	int r = judge_kind(im, f);
 
 	*ret_runtime = false;
 	if (r)
 		return r;
-	needed = glibc_of(parts->first);
-	if (im->glibc < needed)
-		return fault_set(f, -ENOEXEC,
-				 "the image %s has glibc up to %s, and mete's libraries need %s: use a younger image",
-				 im->root, elf_glibc_text(im->glibc, has), elf_glibc_text(needed, needs));
-	needed = parts->driver ? glibc_of(parts->driver) : 0;
-	if (im->glibc < needed)
-		return fault_set(f, -ENOEXEC,
-				 "the image %s has glibc up to %s, and the software device needs %s: use a younger "
-				 "image, or a share "
-				 "behind a wall (--wall), where the device stays outside",
-				 im->root, elf_glibc_text(im->glibc, has), elf_glibc_text(needed, needs));
-	*ret_runtime = parts->runtime && im->glibc >= glibc_of(parts->runtime);
+	needs = needs_of(parts->first);
+	r = judge_needs(im, &needs, "mete's libraries need", "use a younger image", f);
+	if (!r && parts->driver) {
+		needs = needs_of(parts->driver);
+		r = judge_needs(im, &needs, "the software device needs",
+				"use a younger image, or a share behind a wall (--wall), where the device stays "
+				"outside",
+				f);
+	}
+	if (r)
+		return r;
+	needs = parts->runtime ? needs_of(parts->runtime) : (struct elf){ 0 };
+	*ret_runtime = parts->runtime && im->glibc >= needs.glibc_needed && !image_lacks(im, &needs);
 	return 0;
 }

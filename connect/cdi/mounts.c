@@ -10,6 +10,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -46,10 +47,62 @@ static int open_in(int root, const char *path, int flags, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A file system that the container's user namespace has mounted (a tmpfs at /run, say) takes no files of users whom
+ * that does not know, and the machine's root may be one: then the owner of the folder makes them. Value: whether it was
+ * so, and the owner is who makes files until become_self().
+ */
+static bool become_owner(int r, int folder)
+{
+	struct stat st;
+
+	if (r != -EOVERFLOW || folder < 0 || fstat(folder, &st))
+		return false;
+	setfsgid(st.st_gid);
+	setfsuid(st.st_uid);
+	return true;
+}
+
+static void become_self(void)
+{
+	setfsuid(geteuid());
+	setfsgid(getegid());
+}
+
+static int make_folder(int above, const char *name)
+{
+	int r = mkdirat(above, name, 0755) ? -errno : 0;
+
+	if (become_owner(r, above)) {
+		r = mkdirat(above, name, 0755) ? -errno : 0;
+		become_self();
+	}
+	return r == -EEXIST ? 0 : r;
+}
+
+static int make_file(int root, const char *path)
+{
+	_cleanup_close_ int above = -1;
+	char folder[PATH_MAX];
+	int fd = open_in(root, path, O_WRONLY | O_CREAT, 0644);
+
+	if (fd == -EOVERFLOW && path_join(folder, "%s", path))
+		above = open_in(root, dirname(folder), O_PATH | O_DIRECTORY, 0);
+	if (become_owner(fd, above)) {
+		fd = open_in(root, path, O_WRONLY | O_CREAT, 0644);
+		become_self();
+	}
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
 /* Makes the folders on the way to `path`, and itself when it is to be one. */
 static int make_way(int root, const char *path, bool folder)
 {
 	char at[PATH_MAX];
+	int r;
 
 	for (const char *p = path + 1; *p; p++) {
 		const char *slash = strchrnul(p, '/');
@@ -64,8 +117,9 @@ static int make_way(int root, const char *path, bool folder)
 			snprintf(name, sizeof(name), "%.*s", (int)(slash - p), p);
 			snprintf(at, sizeof(at), "%.*s", (int)(p - path), path);
 			above = open_in(root, at, O_PATH | O_DIRECTORY, 0);
-			if (above < 0 || (mkdirat(above, name, 0755) && errno != EEXIST))
-				return above < 0 ? above : -errno;
+			r = above < 0 ? above : make_folder(above, name);
+			if (r)
+				return r;
 		}
 		if (!*slash)
 			break;
@@ -82,12 +136,9 @@ static int open_target(int root, const char *target, bool folder)
 	if (fd != -ENOENT)
 		return fd;
 	r = make_way(root, target, folder);
-	if (r)
-		return r;
-	fd = folder ? -1 : open_in(root, target, O_WRONLY | O_CREAT, 0644);
-	if (fd >= 0)
-		close(fd);
-	return open_in(root, target, O_PATH, 0);
+	if (!r && !folder)
+		r = make_file(root, target);
+	return r ? r : open_in(root, target, O_PATH, 0);
 }
 
 static int mount_one(int root, const struct mount_wish *w)

@@ -4,6 +4,9 @@ import re
 import shutil
 import subprocess
 
+# What mete's libraries need of the C library besides libc.so.6, as every distribution's image has it.
+OF_METE = ('libm.so.6', 'libdl.so.2', 'libpthread.so.0')
+
 
 def libraries(program):
     """What the loader would load for it, by absolute path; not the driver, which is not the image's."""
@@ -24,6 +27,17 @@ def put_program(root, source, target):
         put(root, library)
 
 
+def libdir():
+    """Where this machine's C library lies."""
+    return os.path.dirname(next(path for path in libraries(shutil.which('sh')) if 'libc.so' in path))
+
+
+def put_libraries(root, names):
+    """Libraries that come with the C library."""
+    for name in names:
+        put(root, os.path.join(libdir(), name))
+
+
 def make(root, programs, tools=('sh', 'cat', 'sleep', 'id', 'env', 'true')):
     """A root with glibc, a shell, the tools, and the programs (name to path on this machine) in /bin."""
     for folder in ('etc', 'proc', 'sys', 'dev', 'tmp', 'run', 'usr/lib', 'root'):
@@ -35,10 +49,17 @@ def make(root, programs, tools=('sh', 'cat', 'sleep', 'id', 'env', 'true')):
     wanted.update((tool, shutil.which(tool)) for tool in tools)
     for name, program in wanted.items():
         put_program(root, program, f'/bin/{name}')
-    # What mete's libraries need of the C library, as every image with glibc has it.
-    libdir = os.path.dirname(next(path for path in libraries(shutil.which('sh')) if 'libc.so' in path))
-    for name in ('libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'librt.so.1'):
-        put(root, os.path.join(libdir, name))
+    put_libraries(root, (*OF_METE, 'librt.so.1'))
+    return root
+
+
+def make_bare(root, program, target, names):
+    """A root with one program and its libraries; of those that come with the C library the named ones alone."""
+    put_program(root, program, target)
+    put_libraries(root, names)
+    for folder, _, files in os.walk(root):
+        for name in set(files) & set(OF_METE) - set(names):
+            os.unlink(os.path.join(folder, name))
     return root
 
 
