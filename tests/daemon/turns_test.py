@@ -165,6 +165,31 @@ def test_idle(m):
     c.close()
 
 
+def wakes(m, seconds):
+    """How often threads of meted have slept, but its first one."""
+    def slept():
+        texts = []
+        for tid in os.listdir(f"/proc/{m.process.pid}/task"):
+            if tid != str(m.process.pid):
+                with open(f"/proc/{m.process.pid}/task/{tid}/status", encoding="ascii", errors="replace") as f:
+                    texts.append(f.read())
+        return sum(int(t.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for t in texts)
+    before = slept()
+    time.sleep(seconds)
+    return slept() - before
+
+
+def test_still(m):
+    """Programs that do nothing are looked at once a second; what one does then is seen as ever."""
+    c = Case(m, dict(cores=50), dict(policy="fair"), pause_us=60_000_000, seconds=600)
+    counts = []
+    ok(until(lambda: counts.append(wakes(m, 2)) or counts[-1] < 10, 20), "two idle programs hardly wake it", counts)
+    c.close()
+    c = Case(m, dict(cores=90), kernel_us=300_000, pause_us=700_000)
+    ok(until(lambda: 20 < (c.share(0)["share_1s"] or 0) < 40, 12), "what is done between pauses is measured", c.share(0))
+    c.close()
+
+
 def test_cheat(m):
     c = Case(m, dict(policy="fair"), dict(policy="fair"))
     c.workers[0].end()
@@ -247,8 +272,8 @@ def test_restart(m):
 
 
 m = Meted("--soft-only")
-for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_cheat, test_restart,
-             test_restart_while_busy, test_restart_owes_nothing]:
+for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_still, test_cheat,
+             test_restart, test_restart_while_busy, test_restart_owes_nothing]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
+#define STILL_NS 1000000000ull /* how often totals are sampled that do not change */
 #define ROUNDS 4
 
 struct engine *engine_new(const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
@@ -70,6 +71,19 @@ static uint64_t decide(struct engine *e, uint64_t now_ns)
 	return next_ns;
 }
 
+/* Nobody uses it or waits for it, so that no total changes until a doorbell is rung (set_listen() asks for that). */
+static bool is_quiet(const struct engine *e)
+{
+	for (const struct place *p = e->places; p; p = p->next) {
+		if (p->told.busy || p->told.waiting)
+			return false;
+		for (const struct seat *s = p->seats; s; s = s->next)
+			if (s->begun)
+				return false;
+	}
+	return true;
+}
+
 static void account(struct engine *e, uint64_t now_ns)
 {
 	bool due = now_ns - e->sampled_ns >= SAMPLE_NS;
@@ -87,13 +101,15 @@ static void account(struct engine *e, uint64_t now_ns)
 		for (struct seat *s = p->seats; s; s = s->next)
 			seat_sample(s, now_ns);
 	}
-	if (due)
-		e->sampled_ns = now_ns - now_ns % SAMPLE_NS; /* all engines at the same moments */
+	if (!due)
+		return;
+	e->sampled_ns = now_ns - now_ns % SAMPLE_NS; /* all engines at the same moments */
+	e->still = is_quiet(e);
 }
 
 uint64_t engine_run(struct engine *e, uint64_t now_ns)
 {
-	uint64_t next_ns = UINT64_MAX;
+	uint64_t next_ns = UINT64_MAX, sample_ns;
 
 	if (!e->seats)
 		return next_ns;
@@ -106,8 +122,9 @@ uint64_t engine_run(struct engine *e, uint64_t now_ns)
 	}
 	next_ns = decide(e, now_ns);
 	account(e, now_ns);
-	if (next_ns > e->sampled_ns + SAMPLE_NS)
-		next_ns = e->sampled_ns + SAMPLE_NS;
+	sample_ns = e->sampled_ns + (e->still && is_quiet(e) ? STILL_NS : SAMPLE_NS);
+	if (next_ns > sample_ns)
+		next_ns = sample_ns;
 	if (e->deaf && next_ns > now_ns + DEAF_NS)
 		next_ns = now_ns + DEAF_NS;
 	return next_ns;

@@ -53,6 +53,7 @@ struct engine {
 	unsigned int seats, deaf;
 	uint64_t hold_ns; /* turns of an earlier meted last until then */
 	uint64_t sampled_ns;
+	bool still; /* all totals are as they were then, unless it is in use now */
 };
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
