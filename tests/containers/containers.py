@@ -94,9 +94,12 @@ class ContainerTest(place.MeteTest):
         os.close(ready)
         return process
 
-    def podman(self, *words, **keywords):
+    def podman_words(self, *words):
         storage = ['--root', self.path('storage'), '--runroot', self.path('runroot'), '--tmpdir', self.path('podman')]
-        return subprocess.run(['podman', *PODMAN, *storage, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        return ['podman', *PODMAN, *storage, *words]
+
+    def podman(self, *words, **keywords):
+        return subprocess.run(self.podman_words(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               stdin=subprocess.DEVNULL, text=True, timeout=120, **keywords)
 
     def run_in(self, device, *program, root=None, options=()):

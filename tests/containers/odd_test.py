@@ -3,6 +3,8 @@ Images that nobody would have thought of: without a shell, with nothing but what
 own, with links where folders are wanted, imported ones with words in their environment.
 """
 import os
+import shlex
+import shutil
 import subprocess
 
 import containers
@@ -76,6 +78,31 @@ class Odd(ContainerTest):
                    f'LD_PRELOAD={own}', program=('/bin/hungry',))
         with open(os.path.join(root, 'etc/ld.so.preload')) as file:
             self.assertEqual(file.read(), own)
+
+    def test_ssh(self):
+        """Who comes in through sshd, which gives its sessions an environment of their own, has the container's share."""
+        sshd, ssh, keygen = (shutil.which(name, path=os.environ['PATH'] + ':/usr/sbin') for name in ('sshd', 'ssh', 'ssh-keygen'))
+        if not (sshd and ssh and keygen):
+            self.skipTest('sshd, ssh and ssh-keygen are not installed')
+        root = rootfs.make(self.path('ssh'), {'hungry': HUNGRY, 'sshd': sshd}, tools=('sh', 'sleep'))
+        os.makedirs(os.path.join(root, 'run/sshd'))
+        with open(os.path.join(root, 'etc/passwd'), 'a') as file:
+            file.write('sshd:x:100:65534::/run/sshd:/bin/sh\n')
+        with open(os.path.join(root, 'etc/shadow'), 'w') as file:
+            file.write('root:*:1::::::\n')
+        open(os.path.join(root, 'etc/sshd_config'), 'w').close()
+        subprocess.run([keygen, '-q', '-t', 'ed25519', '-N', '', '-f', self.path('key')], check=True)
+        for source, target in (('key', 'etc/host_key'), ('key.pub', 'etc/keys')):
+            shutil.copy(self.path(source), os.path.join(root, target))
+        self.begin_in('reached', 'mete.io/share=soft', '/bin/sleep', '1000', root=root)
+        inside = self.podman_words('exec', '-i', 'reached', '/bin/sshd', '-i', '-f', '/etc/sshd_config', '-h', '/etc/host_key',
+                                   '-o', 'UsePAM=no', '-o', 'StrictModes=no', '-o', 'AuthorizedKeysFile=/etc/keys')
+        done = subprocess.run([ssh, '-F', 'none', '-i', self.path('key'), '-o', 'ProxyCommand=' + shlex.join(inside), '-o',
+                               'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'BatchMode=yes', '-o',
+                               'LogLevel=ERROR', 'root@reached', '/bin/hungry'], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
+        self.assertIn('64.0 of 64.0 MiB free', done.stdout)
 
     def test_imported(self):
         """An image of podman's store, with words of its own in the environment, and programs that execute others."""

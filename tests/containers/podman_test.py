@@ -16,6 +16,9 @@ class Podman(ContainerTest):
         self.assertIn(f'{mib}.0 of {mib}.0 MiB free', done.stdout)
         self.assertIn('PASS', done.stdout)
 
+    def held(self, name):
+        return self.grant(name)['devices'][0]['held_bytes']
+
     def test_one_off(self):
         device = self.create('--mem', '100M', '--cores', '50', '--name', 'once')
         self.assertEqual(device, 'mete.io/grant=once')
@@ -56,19 +59,41 @@ class Podman(ContainerTest):
         with open(os.path.join(self.root, 'etc/ld.so.preload')) as file:
             self.assertEqual(file.read(), '# mine\n/lib/mine.so')
 
+    def end_somehow(self, name, way):
+        """One of six ways in which a container ends: its own processes and those of podman are killed, podman is asked."""
+        pid, conmon = (int(self.inspect(name, f'.State.{field}')) for field in ('Pid', 'ConmonPid'))
+        for victim in ((pid,), (conmon, pid), (pid, conmon), (), (conmon,), ())[way]:
+            os.kill(victim, signal.SIGKILL)
+        words = {3: ('stop', '-t', '0'), 4: ('rm', '-f', '-t', '0'), 5: ('rm', '-f', '-t', '0')}.get(way)
+        if words:
+            self.podman(*words, name)
+
     def test_killed(self):
         """Whatever is killed, and by whom: nothing is left."""
         for i in range(CYCLES):
-            device = self.create('--mem', '64M', '--name', f'victim-{i}')
-            self.begin_in(f'victim-{i}', device, '/bin/hungry', '--hold', '600')
+            name = f'victim-{i}'
+            self.begin_in(name, self.create('--mem', '64M', '--name', name), '/bin/hungry', '--hold', '600')
             wait_for(lambda: self.json('ps')['grants'][0]['processes'], 'the program holds memory')
-            pid = int(self.inspect(f'victim-{i}', '.State.Pid'))
-            conmon = int(self.inspect(f'victim-{i}', '.State.ConmonPid'))
-            for victim in ((pid,), (conmon, pid), (pid, conmon))[i % 3]:
-                os.kill(victim, signal.SIGKILL)
-            wait_for(self.nothing_left, 'everything of it is gone')
-            self.podman('rm', '-f', '-t', '0', f'victim-{i}')
+            self.end_somehow(name, i % 6)
+            wait_for(self.nothing_left, f'everything of it is gone, way {i % 6}')
+            self.podman('rm', '-f', '-t', '0', name)
         self.assertEqual(self.json('devices')['devices'][0]['promised_bytes'], 0)
+
+    def test_ended(self):
+        """`mete end`: all of the container's programs end, and its grant; behind a wall as well."""
+        for words in ((), ('--wall',)):
+            with self.subTest(words=words):
+                device = self.create('--mem', '64M', '--name', 'ended', *words)
+                # The first process of a container is not reached by a signal that it does not catch, but by SIGKILL.
+                self.begin_in('ended', device, '/bin/sh', '-c', 'trap exit TERM; sleep 1000 & wait')
+                self.assertEqual(self.podman('exec', '-d', 'ended', '/bin/hungry', '--hold', '600').returncode, 0)
+                wait_for(lambda: self.held('ended') >= 63 * MIB, 'the program holds memory')
+                done = self.mete('end', 'ended', '--yes')
+                self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
+                wait_for(self.nothing_left, 'everything of it is gone')
+                wait_for(lambda: self.inspect('ended', '.State.Running') == 'false', 'the container is over')
+                self.assertEqual(self.json('devices')['devices'][0]['held_bytes'], 0)
+                self.podman('rm', '-f', '-t', '0', 'ended')
 
     def test_container_that_does_not_begin(self):
         """Its grant goes with it; one that another container uses, or that is kept, does not."""

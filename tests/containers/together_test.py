@@ -35,12 +35,11 @@ class Together(ContainerTest):
 
     def test_behaviour(self):
         options = [word for name, value in self.device_env().items() for word in ('--env', f'{name}={value}')]
-        storage = ['--root', self.path('storage'), '--runroot', self.path('runroot'), '--tmpdir', self.path('podman')]
         running = []
         for i in range(2):
             device = self.create('--device', '0', '--mem', MEM[0], '--device', '1', '--mem', MEM[1], '--name', f'b{i}')
-            command = ['podman', *containers.PODMAN, *storage, 'run', '--rm', *containers.RUN, *options, '--tmpfs', '/tmp',
-                       '--device', device, '--rootfs', self.root, '/bin/sh', '-c', ALL]
+            command = self.podman_words('run', '--rm', *containers.RUN, *options, '--tmpfs', '/tmp', '--device', device,
+                                        '--rootfs', self.root, '/bin/sh', '-c', ALL)
             running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         for process in running:
             out = process.communicate(timeout=250)[0]
