@@ -43,10 +43,10 @@ static uint64_t period_begin_locked(const struct pace *p, uint64_t begin_ns)
 	return begin_ns;
 }
 
-/* Writes an edge. A page whose ring is full loses an end and the begin after it: the time between counts as busy. */
+/* Writes an edge; a begin also where an end has been lost, that had found the ring full. */
 static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
 {
-	if (p->edge_open != begins && wire_edge_put(p->wire, at_ns, begins))
+	if ((begins || p->edge_open) && wire_edge_put(p->wire, at_ns, begins))
 		p->edge_open = begins;
 }
 

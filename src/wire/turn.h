@@ -101,8 +101,9 @@ struct wire_turn {
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*
 	 * When the engine began and ceased to be busy with this client's work, by turns: CLOCK_MONOTONIC ns; the lowest
-	 * bit is 1 where it begins. Ascending. A client that finds the ring full leaves out an end and the begin after
-	 * it, together: the time between is charged.
+	 * bit is 1 where it begins. Ascending. A client that finds the ring full loses what it would have written: two
+	 * begins can follow each other, and the time between them is charged, but after the last end it is told by
+	 * busy_since_ns, which is written after the end, that nothing is in flight.
 	 */
 	_Alignas(64) _Atomic uint64_t edge[WIRE_EDGES];
 	struct wire_cut cut[WIRE_CUTS]; /* the last of them; written by tier T3, read by the same process's shim */

@@ -17,6 +17,7 @@ import time
 
 BUILD = os.path.abspath(sys.argv[1])
 METED = os.path.join(BUILD, "src/daemon/meted")
+PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))  # ./check says how much slower a sanitizer may be
 WIRE_CLIENT = os.path.join(BUILD, "tests/daemon/wire_client")
 
 UNIT = 512
@@ -64,8 +65,8 @@ def skip(what, why):
 
 
 def until(what, seconds=5.0):
-    """Waits for a condition; its value."""
-    end = time.monotonic() + seconds
+    """Waits for a condition, longer where a sanitizer slows everything down; its value."""
+    end = time.monotonic() + seconds * PATIENCE
     while True:
         value = what()
         if value or time.monotonic() > end:

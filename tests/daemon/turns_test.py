@@ -7,18 +7,17 @@ must hold in any case. How exact shares are is measured elsewhere.
 from harness import *
 
 TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
-PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))  # ./check says how much slower a sanitizer may be
 
 
 class Worker:
-    def __init__(self, path, seconds=20, kernel_us=1000, pause_us=0):
+    def __init__(self, path, seconds=600, kernel_us=1000, pause_us=0):
         command = [TURN_CLIENT, path, "0", str(kernel_us), str(pause_us), str(seconds)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.ready = self.process.stdout.readline()
 
-    def busy_ms(self):
+    def busy_ms(self, word="?"):
         """What it has computed so far."""
-        self.process.stdin.write("?\n")
+        self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         return int(line.split()[1]) / 1000 if line.startswith("at") else None
@@ -238,7 +237,7 @@ def test_restart_owes_nothing(m):
         time.sleep(0.2)
     ok(worked > 300, "it works on through its open gate", worked)
     done = c.workers[0].busy_ms()
-    ok(until(lambda: c.workers[0].busy_ms() > done + 20, 3 * PATIENCE), "it goes on")
+    ok(until(lambda: c.workers[0].busy_ms() > done + 20), "it goes on")
     took = time.monotonic() - back
     ok(took < 0.4 * PATIENCE, "and has no debt to wait for", took)
     c.reconnect()
@@ -260,7 +259,7 @@ def test_restart(m):
         after = [c.share(i)["charged_ms"] for i in (0, 1)]
         # What ran when it was killed had been counted up to that moment, and is charged when it ends: a kernel.
         ok(all(b > a - 2 for a, b in zip(before, after)), "nothing of the account is lost", before, after)
-        ok(until(lambda: all(w.busy_ms() > d + 20 for w, d in zip(c.workers, done)), 3), "everybody goes on", done)
+        ok(until(lambda: all(w.busy_ms() > d + 20 for w, d in zip(c.workers, done))), "everybody goes on", done)
     ok(c.soon(lambda a, b: a < 0.36 and b > 0.25, 0.7, 0, 1), "with their shares")
     attached = [p["attached"] for i in (0, 1) for p in c.control.grant(f"t{i}")["processes"]]
     same(attached, [True, True], "connected again")
@@ -271,9 +270,27 @@ def test_restart(m):
     c.close()
 
 
+def test_lost_end(m):
+    """The end of a kernel found the ring of edges full, when meted was away or did not look: nobody computes for ever."""
+    c = Case(m, dict(cores=30), dict(policy="weighted", weight=50), kernel_us=1000)
+    time.sleep(0.3)
+    for _ in range(3):
+        m.kill()
+        done = c.workers[0].busy_ms("fill")
+        m.start()
+        c.reconnect()
+        ok(until(lambda: c.workers[0].busy_ms() > done + 20), "it goes on under the next meted", done)
+        m.process.send_signal(signal.SIGSTOP)
+        done = c.workers[0].busy_ms("fill")
+        m.process.send_signal(signal.SIGCONT)
+        ok(until(lambda: c.workers[0].busy_ms() > done + 20), "and under one that had not looked", done)
+    ok(c.soon(lambda a, b: a < 0.36 and b > 0.25, 0.7, 0, 1), "with their shares")
+    c.close()
+
+
 m = Meted("--soft-only")
 for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_still, test_cheat,
-             test_restart, test_restart_while_busy, test_restart_owes_nothing]:
+             test_restart, test_restart_while_busy, test_restart_owes_nothing, test_lost_end]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()

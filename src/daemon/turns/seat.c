@@ -83,6 +83,12 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 		p->engine->hold_ns = until;
 }
 
+/* A client notes its end before it says that nothing of it is in flight. */
+static bool in_flight(const struct seat *s)
+{
+	return atomic_load(&s->turn->busy_since_ns);
+}
+
 /* The edges that a client has noted meanwhile are a part of what it has used; it may be busy now. */
 static void resume_edges(struct seat *s, uint64_t now_ns)
 {
@@ -90,7 +96,8 @@ static void resume_edges(struct seat *s, uint64_t now_ns)
 
 	atomic_store_explicit(&s->turn->edge_tail, head, memory_order_release);
 	s->edge_ns = now_ns;
-	s->begun = head && atomic_load_explicit(&s->turn->edge[(head - 1) % WIRE_EDGES], memory_order_relaxed) & 1;
+	s->begun = head && atomic_load_explicit(&s->turn->edge[(head - 1) % WIRE_EDGES], memory_order_relaxed) & 1 &&
+		   in_flight(s);
 }
 
 struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uint64_t now_ns)
@@ -198,6 +205,9 @@ void seat_take_edges(struct seat *s, uint64_t now_ns)
 	uint64_t at_ns;
 	bool begins;
 
+	/* Before its edges are read: what is then in flight may have begun with one of them. */
+	bool idle = !in_flight(s);
+
 	/* No more than the ring holds: whoever writes faster than that is not waited for. */
 	for (unsigned int i = 0; i < WIRE_EDGES && wire_edge_get(s->turn, &at_ns, &begins); i++) {
 		if (begins == s->begun)
@@ -211,6 +221,9 @@ void seat_take_edges(struct seat *s, uint64_t now_ns)
 		else
 			arbiter_ends(a, s->place->at, at_ns);
 	}
+	/* The ring was full, and the end did not find a place there. */
+	if (s->begun && idle && !in_flight(s))
+		end_edges(s, now_ns);
 }
 
 void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
