@@ -90,6 +90,14 @@ function refusals(t) {
 	return list.length ? h("section", { class: "panel", key: "refusals" }, h("h2", {}, "Refusals"), h("dl", { class: "facts" }, list.map(([why, n]) => fact(why.replaceAll("_", " ").replaceAll("-", " "), count(n))))) : null;
 }
 
+/* What went through workers, by the way that its programs come. */
+function remote(t) {
+	const ways = Object.entries(t.remote || {});
+	return ways.length ? h("section", { class: "panel", key: "remote" }, h("h2", {}, "Remote traffic"),
+		ways.map(([way, w]) => h("dl", { class: "facts", key: way, "data-way": way },
+			fact("Way", way), fact("Connected now", count(w.sessions)), fact("Calls", count(w.calls)), fact("Received", bytes(w.received_bytes)), fact("Sent", bytes(w.sent_bytes))))) : null;
+}
+
 export function tenantView(m, events, name, query, act) {
 	const t = m.tenants.find((x) => x.name === name);
 	if (!t) return gone("tenant " + name, "tenants").concat(eventList(m, events, "What happened to it"));
@@ -101,6 +109,7 @@ export function tenantView(m, events, name, query, act) {
 			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? `${span(Math.max(0, m.node.time - t.last_active))} ago` : "–")),
 		h("div", { class: "pair", key: "shares" }, t.shares.map((s) => shareRow(s, m))),
 		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query),
+		remote(t),
 		refusals(t),
 		eventList(m, events, "Its last events"),
 	];

@@ -24,6 +24,7 @@ export const tenantColumns = [
 	{ id: "waited", title: "Waited", num: true, value: (t) => t.waited, cell: (t) => part(t.waited), hint: "Time in which its work waited for a turn, over the last 10 seconds" },
 	{ id: "refused", title: "Refused", num: true, value: (t) => t.refused, cell: (t) => dash(t.refused), hint: "Requests that were refused" },
 	{ id: "clients", title: "Processes", num: true, value: (t) => t.clients, cell: (t) => dash(t.clients) },
+	{ id: "remote", title: "Remote", num: true, value: (t) => t.traffic, cell: (t) => dash(t.traffic, bytes), hint: "What its workers have received and sent, with what calls carry" },
 ];
 
 export const deviceColumns = [

@@ -21,6 +21,7 @@ function tenantRow(t) {
 		wanted: sum(t.shares, (s) => s.wanted_10s),
 		waited: sum(t.shares, (s) => s.waited_10s),
 		refused: sum(Object.values(t.refusals || {}), (n) => n),
+		traffic: sum(Object.values(t.remote || {}), (w) => w.received_bytes + w.sent_bytes),
 		on: t.shares.map((s) => s.index).join(", "),
 		words: [t.name, t.user, t.state, t.class, t.walled ? "walled" : ""].join(" ").toLowerCase(),
 	};

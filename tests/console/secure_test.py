@@ -12,6 +12,7 @@ from node import *
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 METE = os.path.join(BUILD, 'src/cli/mete')
+WALL_CLIENT = os.path.join(BUILD, 'tests/remote/wall_client')
 PROGRAM = os.path.join(BUILD, 'tests/cli/mete_client')
 AXE = [os.environ.get('METE_AXE', ''), *glob.glob(os.path.join(HERE, '../../node_modules/axe-core/axe.min.js')),
        '/usr/share/javascript/axe-core/axe.min.js', '/usr/lib/node_modules/axe-core/axe.min.js']
@@ -106,6 +107,26 @@ def test_trends(page):
     ok(True, 'the node over time: what is promised and held; the time shown stands in the address')
 
 
+def test_remote(page, node):
+    """A program behind a wall: what goes through its worker."""
+    grant = node.control().ask('grant_create', name='walled', driver='soft', devices=[{'device': '0', 'mem_bytes': GIB}], wall=True)['grant']
+    client = subprocess.Popen([WALL_CLIENT, grant['wall']], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    client.stdout.readline()
+    client.stdin.write('p\n')
+    client.stdin.flush()
+    client.stdout.readline()
+    show(page, '#/tenant/walled')
+    page.until('/Connected now\\s*1\\s*Calls\\s*2\\b/.test(document.querySelector("[data-way=wall]")?.innerText)')
+    ok(True, 'its connections, calls and bytes, by the way that it comes')
+    show(page, '#/tenants?sort=-remote')
+    page.until('/\\d+ (B|KiB)$/.test(document.querySelector("tr[data-key=walled]").cells[13].innerText)')
+    same(page.do('[...document.querySelectorAll("tbody tr")].map((r) => r.cells[13].innerText === "–")'), [False, True, True, True],
+         'the tenants by their traffic')
+    client.stdin.close()
+    client.wait()
+    client.stdout.close()
+
+
 def test_devices(page, node):
     uuid = next(d for d in node.control().ask('devices')['devices'] if d['driver'] == 'soft' and d['index'] == 1)['uuid']
     client = node.client()
@@ -163,7 +184,7 @@ def test_axe(page, node):
     with open(path, encoding='utf-8') as file:
         page.do(file.read() + '; 0')
     uuid = next(d for d in node.control().ask('devices')['devices'] if d['driver'] == 'soft')['uuid']
-    views = ('#/', '#/devices', '#/tenants', '#/events', f'#/device/{uuid}', '#/tenant/left', '#/tenants?q=nobody', '#/tenant/gone')
+    views = ('#/', '#/devices', '#/tenants', '#/events', f'#/device/{uuid}', '#/tenant/left', '#/tenant/walled', '#/tenants?q=nobody', '#/tenant/gone')
     for dark in (False, True):
         page.dark(dark)
         for where in views:
@@ -186,6 +207,7 @@ try:
     page.dark(False)
     test_token(page, url, token)
     test_trends(page)
+    test_remote(page, node)
     test_devices(page, node)
     test_release(page, node)
     test_written_down(node)
