@@ -192,6 +192,7 @@ struct exec {
 	_Atomic uint32_t *value; /* of the conditions */
 	struct plan *plan;	 /* of the next launch; launch_mutex guards it */
 	struct point last;	 /* of the launch before; likewise */
+	struct object_use *displaced; /* by updates, while launches from before them are queued; likewise */
 };
 
 struct launch_wait {
@@ -258,6 +259,10 @@ CUresult kernel_attribute_set(struct node *n, CUlaunchAttributeID id, const CUla
 
 CUresult object_use_copy(const struct object_use *from, struct object_use **ret);
 void object_use_free(struct object_use *u);
+/* All of `more` goes to the list. */
+void object_use_append(struct object_use **list, struct object_use *more);
+/* What was displaced is let go if there are just so many references: no launch is queued that may need it. */
+void exec_settle(struct exec *x, unsigned int references);
 
 /* ---- memory (graph_memory.c) ---- */
 

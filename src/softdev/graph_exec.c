@@ -152,11 +152,27 @@ struct plan *exec_plan_locked(struct exec *x)
 
 /* ---- life ---- */
 
+void exec_settle(struct exec *x, unsigned int references)
+{
+	struct object_use *gone = NULL;
+
+	/* A launch that could not be submitted ends with the lock held: the next one that ends makes up for it. */
+	if (pthread_mutex_trylock(&graph_launch_mutex))
+		return;
+	if (atomic_load(&x->references) == references) {
+		gone = x->displaced;
+		x->displaced = NULL;
+	}
+	pthread_mutex_unlock(&graph_launch_mutex);
+	object_use_free(gone);
+}
+
 static void exec_unref(struct exec *x)
 {
 	if (atomic_fetch_sub(&x->references, 1) != 1)
 		return;
 	plan_unref(x->plan);
+	object_use_free(x->displaced);
 	program_deinit(&x->program);
 	for (uint32_t i = 0; x->gate && i < x->record_count; i++)
 		stream_gate_free(x->gate[i]);
@@ -444,6 +460,7 @@ void graph_launch_done(struct graph_launch *l)
 		work_deinit(&l->record[i].work);
 	}
 	graph_memory_settle(l->plan->memory, l->plan->memory_count);
+	exec_settle(l->exec, 2);
 	launch_free(l);
 }
 

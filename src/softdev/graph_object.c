@@ -128,6 +128,13 @@ void object_use_free(struct object_use *u)
 	}
 }
 
+void object_use_append(struct object_use **list, struct object_use *more)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = more;
+}
+
 /* ---- calls ---- */
 
 static CUresult object_find(CUuserObject h, struct user_object **ret)

@@ -381,6 +381,28 @@ static void conditions_become(struct plan *p, struct graph *old, const struct gr
 	}
 }
 
+/* As documented, copies of what the new graph refers to take the place of what the old one referred to. */
+static CUresult objects_become(struct exec *x, struct graph *old, const struct graph *new)
+{
+	struct object_use *objects = NULL;
+	CUresult e = object_use_copy(new->objects, &objects);
+
+	if (e) {
+		object_use_free(objects);
+		return e;
+	}
+	object_use_append(&x->displaced, old->objects);
+	old->objects = objects;
+	for (struct node *n = old->first; n && !e; n = n->next) {
+		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			e = objects_become(x, n->child, n->copied_to->child);
+		for (uint32_t i = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && i < n->conditional.count && !e; i++)
+			e = objects_become(x, (struct graph *)n->conditional.body[i],
+					   (const struct graph *)n->copied_to->conditional.body[i]);
+	}
+	return e;
+}
+
 static CUresult become(struct exec *x, struct graph *old, struct graph *new)
 {
 	struct plan *p;
@@ -394,7 +416,10 @@ static CUresult become(struct exec *x, struct graph *old, struct graph *new)
 	}
 	if (!e)
 		e = plan_memory(p, x);
+	if (!e)
+		e = objects_become(x, old, new);
 	pthread_mutex_unlock(&graph_launch_mutex);
+	exec_settle(x, 1);
 	return e;
 }
 

@@ -5,11 +5,8 @@
  */
 #pragma once
 
+#include "model/advice.h"
 #include "softdev/memory.h"
-
-struct advice;
 
 /* cuMemAllocManaged's, or a module's managed variable. */
 bool range_managed(const struct range *r);
-/* What was advised about a range that goes. */
-void advice_free(struct range *r);

@@ -119,7 +119,7 @@ void range_free(struct range *r)
 	if (r->object)
 		share_withdraw_locked(r);
 	shared = r->object;
-	advice_free(r);
+	advice_free(r->advice);
 	if (check_exact()) {
 		grave_bury_locked(r);
 	} else {

@@ -136,6 +136,35 @@ static void user_objects(void)
 	wait_destroyed(2);
 }
 
+/* An update brings the new graph's along, and lets go of the old one's when no launch needs them any more. */
+static void updated_objects(void)
+{
+	CUgraphExecUpdateResultInfo info;
+	void *worth[] = { (void *)1, (void *)10 };
+	CUuserObject o;
+	CUgraphExec x;
+	CUgraph g[2];
+
+	destroyed = 0;
+	for (int i = 0; i < 2; i++) {
+		CU(cuGraphCreate(&g[i], 0));
+		launch(g[i], NULL, 0, "nothing");
+		CU(cuUserObjectCreate(&o, worth[i], destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+		CU(cuGraphRetainUserObject(g[i], o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+	}
+	CU(cuGraphInstantiate(&x, g[0], 0));
+	CU(cuGraphDestroy(g[0]));
+	CU(cuGraphExecUpdate_v2(x, g[1], &info));
+	wait_destroyed(1);
+	CU(cuGraphDestroy(g[1]));
+	usleep(20000);
+	CU(cuGraphLaunch(x, NULL));
+	CU(cuStreamSynchronize(NULL));
+	is(destroyed, 1);
+	CU(cuGraphExecDestroy(x));
+	wait_destroyed(11);
+}
+
 static void dot(void)
 {
 	char path[128], text[4096] = { 0 };
@@ -345,6 +374,7 @@ int main(void)
 	attributes();
 	circle();
 	user_objects();
+	updated_objects();
 	dot();
 	forbidden();
 	into_graph();
