@@ -42,13 +42,12 @@ void serve_offered_name(const struct relay_session *session, char *name, size_t 
 	snprintf(name, size, "%.*s", (int)sizeof(session->hello.name), session->hello.name);
 }
 
-static void say_refused(struct serve *s, const char *address, const char *client, const char *text)
+/* As an event; the session's own process has said it in the log. */
+static void tell_refused(struct serve *s, const char *address, const char *client, const char *text)
 {
 	if (s->json)
 		serve_put_json(json_pack("{s:s, s:s, s:s, s:s}", "event", "refused", "client", client, "address",
 					 address, "text", text));
-	else
-		say_note("refused %s (%s): %s", client, address, text);
 }
 
 /* A program's guest has its grant: a worker. Value: as relay_server_ops.open. */
@@ -95,7 +94,7 @@ static int on_open(void *user, const struct relay_session *session, enum wall_st
 		guests_leave(&s->guests, guest);
 	snprintf(ret_text, RELAY_TEXT_BYTES, "%.*s", (int)RELAY_TEXT_BYTES - 1, f.text);
 	if (fd < 0)
-		say_refused(s, session->peer.address, client, ret_text);
+		tell_refused(s, session->peer.address, client, ret_text);
 	return fd;
 }
 
@@ -114,7 +113,7 @@ void serve_came(void *user, struct guest *guest, const struct guest_wait *wait, 
 		fd = enter(s, guest, wait->address, wait->number, &status, &f);
 	told = relay_server_answer(s->server, wait->number, fd, status, f.text);
 	if (fd < 0 && told)
-		say_refused(s, wait->address, guest->client, f.text);
+		tell_refused(s, wait->address, guest->client, f.text);
 	/* A guest that was refused has been left already. */
 	if (!refused && (fd < 0 || !told))
 		guests_leave(&s->guests, guest);

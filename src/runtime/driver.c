@@ -47,13 +47,15 @@ static void end(void)
 static cudaError_t find_locked(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	cudaError_t e;
 	int version = 0;
 
 	if (!library)
 		return cudaErrorInsufficientDriver;
 	fill(library);
-	if (rt_driver.cuDriverGetVersion(&version))
-		return cudaErrorInsufficientDriver;
+	e = rt_error(rt_driver.cuDriverGetVersion(&version));
+	if (e)
+		return e; /* a server that refuses says why; a driver of this machine always answers */
 	rt_driver_version = version;
 	atexit(end);
 	atomic_store_explicit(&found, true, memory_order_release); /* pairs with rt_find */

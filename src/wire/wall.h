@@ -70,7 +70,7 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 	uint64_t in_offset, in_bytes, out_offset, out_bytes, heap_offset;
 	uint64_t base; /* where the worker has mapped the arena; the client maps it there too if it can */
 	char grant[64];
-	char server[64]; /* host name, for people to read */
+	char server[64]; /* for people to read: of a worker its host's name, of a relay what the user calls the server */
 	char text[256]; /* what went wrong and the remedy: one line */
 };
 
@@ -142,6 +142,8 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
 int wall_welcome(struct wall *wall, int socket, const struct wall_welcome *more);
 /* Tells a client why not, in one line. The caller closes the socket. */
 __attribute__((format(printf, 3, 4))) void wall_refuse(int socket, enum wall_status status, const char *fmt, ...);
+/* The same by a relay: `server` is whose line it is. */
+void wall_refuse_of(int socket, const char *server, enum wall_status status, const char *text);
 
 /* Both
  * ---------------------------------------------------------------------------------------------------------------- */

@@ -241,3 +241,12 @@ void wall_refuse(int socket, enum wall_status status, const char *fmt, ...)
 	va_end(ap);
 	send_welcome(socket, &w, NULL, 0);
 }
+
+void wall_refuse_of(int socket, const char *server, enum wall_status status, const char *text)
+{
+	struct wall_welcome w = { .magic = WALL_MAGIC, .version = WALL_VERSION, .status = status };
+
+	snprintf(w.server, sizeof(w.server), "%.63s", server);
+	snprintf(w.text, sizeof(w.text), "%.255s", text);
+	send_welcome(socket, &w, NULL, 0);
+}

@@ -66,11 +66,23 @@ static void on_mirror(void *arg, const struct call_payload *payload)
 	mirrors_come(&s->mirrors, payload->offset, payload->bytes);
 }
 
+/* Whose line it is: the server as the user calls it, which the relay knows; else the socket. "" when `text` says it. */
+static const char *whose(const struct session *s, const char *text)
+{
+	const struct wall_welcome *w = &s->link.wall.welcome;
+	const char *name = w->server[0] && !(w->flags & WALL_COHERENT) ? w->server : s->path, *port = strrchr(name, ':');
+	char host[sizeof w->server] = "";
+
+	if (name == w->server && port)
+		memcpy(host, name, (size_t)(port - name));
+	return *host && strstr(text, host) ? "" : name;
+}
+
 static void on_lost(void *arg, const char *why)
 {
-	struct session *s = arg;
+	const char *name = whose(arg, why);
 
-	log_line("%s: %s; every call from now on answers CUDA_ERROR_DEVICE_UNAVAILABLE", s->path, why);
+	log_line("%s%s%s; every call from now on answers CUDA_ERROR_DEVICE_UNAVAILABLE", name, *name ? ": " : "", why);
 }
 
 static void on_host(void *arg, const void *body, size_t bytes)
@@ -94,10 +106,15 @@ static const struct link_handlers handlers = { .retired = on_retired, .mirror = 
 
 static CUresult connect_to(struct session *s)
 {
+	const char *name, *text;
 	int r = link_open(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, NULL, CONNECT_MS, &handlers, s);
 
 	if (r > 0) {
-		log_line("%s: %s", s->path, s->link.wall.welcome.text);
+		text = s->link.wall.welcome.text;
+		if (!*text)
+			text = "this library and the worker are of different versions; install the same mete on both";
+		name = whose(s, text);
+		log_line("%s%s%s", name, *name ? ": " : "", text);
 		return refusal(r);
 	}
 	if (r < 0) {

@@ -47,7 +47,7 @@ static void say(const struct host *h, const char *text)
 _Noreturn static void refuse(struct host *h, int status, const char *text)
 {
 	say(h, text);
-	wall_refuse(h->client, (enum wall_status)status, "%s", text);
+	wall_refuse_of(h->client, h->dial.peer, (enum wall_status)status, text);
 	_exit(1);
 }
 
@@ -86,6 +86,7 @@ static void let_in(struct host *h)
 	struct wall_welcome more = h->dial.welcome.wall;
 
 	more.flags = 0; /* not coherent */
+	snprintf(more.server, sizeof(more.server), "%.63s", h->dial.peer);
 	if (wall_welcome(&h->wall, h->client, &more) < 0)
 		_exit(1); /* the program has gone meanwhile */
 }

@@ -9,6 +9,7 @@
  * holds. What the peer says wrong becomes one line of text with its remedy (explain).
  */
 #include "base/cleanup.h"
+#include "remote/relay/certificate.h"
 #include "remote/relay/line.h"
 
 #include <arpa/inet.h>
@@ -45,6 +46,8 @@ struct tls_line {
 	bool server, begun; /* begun: the other side has said something */
 	struct relay_peer peer;
 	uint64_t until_ns;
+	char asked[RELAY_NAME_BYTES];	/* server: the key's name that the client says, good to print */
+	char names[128];		/* client: those that the server's certificate has, when it is not for `host` */
 	enum wall_status status; /* explained by `text` */
 	char text[RELAY_TEXT_BYTES];
 	size_t out_used;
@@ -183,12 +186,24 @@ static void explain_verify(struct tls_line *l, const char *whose, const char *re
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
 		explained(l, WALL_REFUSED,
-			  "the server's certificate is not for %s; say the name that it is for (--server-name)", whose);
+			  "the server's certificate is not for %s but for %s; call the server by a name that is in it",
+			  whose, l->names);
 		break;
 	default:
 		explained(l, WALL_REFUSED, "the certificate of %s is not trusted (%s); check the authority's file",
 			  whose, X509_verify_cert_error_string(v));
 	}
+}
+
+/* Keeps what can be told of a certificate for somebody else; the verdict stays. */
+static int see_names(int good, X509_STORE_CTX *verifying)
+{
+	SSL *ssl = X509_STORE_CTX_get_ex_data(verifying, SSL_get_ex_data_X509_STORE_CTX_idx());
+	struct tls_line *l = ssl ? SSL_get_app_data(ssl) : NULL;
+
+	if (!good && l && X509_STORE_CTX_get_error_depth(verifying) == 0)
+		certificate_names(X509_STORE_CTX_get_current_cert(verifying), l->names, sizeof(l->names));
+	return good;
 }
 
 static void explain_key(struct tls_line *l)
@@ -197,6 +212,26 @@ static void explain_key(struct tls_line *l)
 		  "%s does not accept the key %s: it knows no such name or has another key for it; ask for the right "
 		  "file",
 		  l->tls->host, l->tls->key.name);
+}
+
+/* Our certificate did not pass; an alert says little, but our side of it can be looked at. */
+static void explain_own_certificate(struct tls_line *l, int alert)
+{
+	const char *host = l->tls->host;
+
+	if (certificate_is_early(SSL_get_certificate(l->ssl)))
+		explained(l, WALL_REFUSED,
+			  "our certificate is not valid yet, says %s too; check the clock of this machine, or wait",
+			  host);
+	else if (alert == SSL_AD_UNSUPPORTED_CERTIFICATE)
+		explained(l, WALL_REFUSED, "%s says that our certificate is not for clients; have one made for that",
+			  host);
+	else if (alert == SSL_AD_BAD_CERTIFICATE)
+		explained(l, WALL_REFUSED,
+			  "%s does not take our certificate: not valid yet by its clock, or too weak; see its log", host);
+	else
+		explained(l, WALL_REFUSED, "%s does not trust our certificate; it must be of the server's authority",
+			  host);
 }
 
 /* What the server said when it gave up on us. */
@@ -214,8 +249,7 @@ static void explain_alert(struct tls_line *l, int alert)
 	case SSL_AD_CERTIFICATE_REVOKED:
 	case SSL_AD_CERTIFICATE_UNKNOWN:
 	case SSL_AD_ACCESS_DENIED:
-		explained(l, WALL_REFUSED, "%s does not trust our certificate; it must be of the server's authority",
-			  host);
+		explain_own_certificate(l, alert);
 		break;
 	case SSL_AD_CERTIFICATE_REQUIRED:
 		explained(l, WALL_REFUSED, "%s wants a certificate; give one, or a key", host);
@@ -227,6 +261,18 @@ static void explain_alert(struct tls_line *l, int alert)
 		explained(l, WALL_REFUSED, "%s refuses the connection (TLS alert %d: %s)", host, alert,
 			  SSL_alert_desc_string_long(alert));
 	}
+}
+
+/* For the server's log. */
+static void explain_client(struct tls_line *l, int reason, const char *error)
+{
+	if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
+		explained(l, WALL_REFUSED, "a client that calls itself %s has another key than ours, or we have none",
+			  l->asked[0] ? l->asked : "what is no name");
+	else if (reason > SSL_AD_REASON_OFFSET)
+		explained(l, WALL_REFUSED, "the client does not accept our certificate: %s", error);
+	else
+		explained(l, WALL_REFUSED, "TLS with the client failed: %s", error);
 }
 
 /* An operation of OpenSSL failed: why, if that can be said. */
@@ -244,9 +290,10 @@ static void explain_error(struct tls_line *l)
 			       l->server ? "the client's machine" : "the server");
 	else if (!l->server && reason > SSL_AD_REASON_OFFSET)
 		explain_alert(l, reason - SSL_AD_REASON_OFFSET);
+	else if (l->server)
+		explain_client(l, reason, ERR_reason_error_string(e));
 	else
-		explained(l, WALL_REFUSED, l->server ? "TLS with the client failed: %s%s" : "TLS with %s failed: %s",
-			  l->server ? "" : l->tls->host, ERR_reason_error_string(e));
+		explained(l, WALL_REFUSED, "TLS with %s failed: %s", l->tls->host, ERR_reason_error_string(e));
 }
 
 static int tls_explain(struct line *line, char ret_text[RELAY_TEXT_BYTES])
@@ -398,7 +445,9 @@ static int find_key(SSL *ssl, const unsigned char *name, size_t bytes, SSL_SESSI
 		return 0;
 	if (bytes < sizeof(text)) {
 		memcpy(text, name, bytes);
-		if (relay_name_good(text) && l->tls->find && l->tls->find(l->tls->find_user, text, key))
+		if (relay_name_good(text))
+			memcpy(l->asked, text, sizeof(text));
+		if (l->asked[0] && l->tls->find && l->tls->find(l->tls->find_user, text, key))
 			memcpy(l->peer.name, text, sizeof(text));
 	}
 	*ret_session = session_of_key(ssl, key);
@@ -475,7 +524,7 @@ int tls_client_new(struct tls **ret, const struct relay_target *target, char ret
 		return WALL_BAD;
 	}
 	snprintf(t->host, sizeof(t->host), "%s", target->server_name ? target->server_name : target->host);
-	SSL_CTX_set_verify(t->context, SSL_VERIFY_PEER, NULL);
+	SSL_CTX_set_verify(t->context, SSL_VERIFY_PEER, see_names);
 	t->keys = target->trust == RELAY_KEY;
 	t->certs = !t->keys;
 	if (t->keys) {

@@ -42,7 +42,7 @@ def alive(pid):
 
 
 class Certificates:
-    """Two authorities; a server, clients; some that have expired."""
+    """Two authorities; a server, clients; some that have expired, some that are not valid yet."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -57,6 +57,9 @@ class Certificates:
         self.leaf('stranger', '/CN=alice', 'other', 'extendedKeyUsage=clientAuth')
         self.sign('alice', 'alice-old', 'ca', 'extendedKeyUsage=clientAuth', -1)
         self.sign('server', 'server-old', 'ca', host, -1)
+        self.sign_for_later('alice', 'alice-early', 'extendedKeyUsage=clientAuth')
+        self.sign_for_later('server', 'server-early', host)
+        self.leaf('usage', '/CN=alice', 'ca', 'extendedKeyUsage=serverAuth')
 
     def openssl(self, *args):
         subprocess.run(['openssl', *args], cwd=self.folder, check=True, timeout=60, stdout=subprocess.DEVNULL,
@@ -75,6 +78,21 @@ class Certificates:
             f.write(extension + '\n')
         self.openssl('x509', '-req', '-in', f'{request}.csr', '-CA', f'{authority}.pem', '-CAkey', f'{authority}.key',
                      '-CAcreateserial', '-out', f'{name}.pem', '-days', str(days), '-extfile', 'extension')
+
+    def sign_for_later(self, request, name, extension):
+        """Valid from a day in 2090 on; `openssl x509` can only begin today."""
+        folder = os.path.join(self.folder, 'register')
+        os.makedirs(folder, exist_ok=True)
+        config = {'register/index.txt': '', 'register/serial': '01\n', 'extension': extension + '\n',
+                  'register/config': '[ca]\ndefault_ca=it\n[it]\ndatabase=register/index.txt\nserial=register/serial\n'
+                                     'new_certs_dir=register\ndefault_md=sha256\nunique_subject=no\npolicy=any\n'
+                                     '[any]\ncommonName=supplied\n'}
+        for path, text in config.items():
+            with open(os.path.join(self.folder, path), 'w', encoding='ascii') as f:
+                f.write(text)
+        self.openssl('ca', '-batch', '-config', 'register/config', '-cert', 'ca.pem', '-keyfile', 'ca.key', '-notext',
+                     '-startdate', '20900101000000Z', '-enddate', '20910101000000Z', '-extfile', 'extension',
+                     '-in', f'{request}.csr', '-out', f'{name}.pem')
 
     def auth(self, key, chain=None, authority='ca'):
         path = self.folder + '/'

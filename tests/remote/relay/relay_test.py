@@ -156,6 +156,12 @@ class Refusals(unittest.TestCase):
         self.refused(4, 'does not accept the key alice.*ask for the right file',
                      ['--key', self.place.key('alice')], ['--key', self.place.key('alice', 'other')])
 
+    def test_key_in_the_log(self):
+        with Relay(self.place, serve=['--key', self.place.key('alice')],
+                   connect=['--no-probe', '--key', self.place.key('bob')]) as relay:
+            self.assertEqual(relay.play('none')[0], REFUSED)
+            wait_for(lambda: 'calls itself bob has another key' in relay.server_log(), 'the log says who')
+
     def test_key_that_nobody_knows(self):
         self.refused(4, 'does not accept the key bob',
                      ['--key', self.place.key('alice')], ['--key', self.place.key('bob')])
@@ -174,7 +180,11 @@ class Refusals(unittest.TestCase):
                 ('does not trust our certificate', good, c.auth('stranger')),
                 ('our certificate has expired', good, c.auth('alice', 'alice-old')),
                 ('certificate of 127.0.0.1 has expired; renew', c.auth('server', 'server-old'), c.auth('alice')),
-                ('is not for elsewhere.example', good, c.auth('alice') + ['--server-name', 'elsewhere.example']),
+                ('our certificate is not valid yet.*clock', good, c.auth('alice', 'alice-early')),
+                ('certificate of 127.0.0.1 is not valid yet; check the clocks', c.auth('server', 'server-early'),
+                 c.auth('alice')),
+                ('our certificate is not for clients', good, c.auth('usage')),
+                ('is not for elsewhere.example but for localhost, 127.0.0.1, 10.77.0.2', good, c.auth('alice') + ['--server-name', 'elsewhere.example']),
                 ('is not trusted', good, c.auth('alice', authority='other')),
                 ('takes no keys: give a certificate', good, ['--key', self.place.key('alice')]),
                 ('takes no certificates: give a key', ['--key', self.place.key('alice')], c.auth('alice')),
