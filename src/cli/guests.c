@@ -107,7 +107,8 @@ static int take_existing(struct guest *guest, json_t *answer, struct fault *f)
 
 static enum wall_status status_of(int r, const char *code)
 {
-	if (r == CONTROL_REFUSED && (!strcmp(code, "over-promised") || !strcmp(code, "over-device")))
+	if (r == CONTROL_REFUSED &&
+	    (!strcmp(code, "over-promised") || !strcmp(code, "over-device") || !strcmp(code, "out-of-service")))
 		return WALL_FULL;
 	if (r == CONTROL_REFUSED && (!strcmp(code, "no-driver") || !strcmp(code, "unknown-device")))
 		return WALL_NO_DEVICE;

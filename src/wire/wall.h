@@ -70,7 +70,7 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 	uint64_t in_offset, in_bytes, out_offset, out_bytes, heap_offset;
 	uint64_t base; /* where the worker has mapped the arena; the client maps it there too if it can */
 	char grant[64];
-	char server[64]; /* for people to read: of a worker its host's name, of a relay what the user calls the server */
+	char server[64]; /* for people to read: the host's name; from a relay, what the user calls the server */
 	char text[256]; /* what went wrong and the remedy: one line */
 };
 

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../cli'))
 sys.dont_write_bytecode = True
 import place  # noqa: E402
-from place import BUILD, CLIENT, MIB, alive, wait_for  # noqa: E402
+from place import BUILD, CLIENT, MIB, SANITIZED, alive, wait_for  # noqa: E402
 
 UNAVAILABLE = 46  # CUDA_ERROR_DEVICE_UNAVAILABLE
 IMAGE_CLIENT = os.path.join(BUILD, 'tests/remote/image_client')
@@ -262,6 +262,30 @@ class Shares(RemoteTest):
             self.assertEqual((process.returncode, err), (0, ''))
         server.end()
 
+    @unittest.skipIf(SANITIZED, 'python has no sanitizer in it')
+    def test_refused_program_sees(self):
+        """The same error from the driver's and the runtime's interface, again and again, and one line."""
+        path = self.path('serve.json')
+        with open(path, 'w') as file:
+            json.dump({'offers': [{'name': 'team', 'soft': True, 'mem': '64M', 'clients': ['alice'],
+                                   'max-programs': 1}]}, file)
+        self.key('alice')
+        server = Server(self, '--keys', self.keys, '--config', path)
+        held = self.background(server, 'alice', 'count', 'mark', self.path('held'), 'hold', self.path('go'))
+        wait_for(lambda: os.path.exists(self.path('held')), 'alice has her program')
+        see = ('import ctypes; n = ctypes.byref(ctypes.c_int()); driver = ctypes.CDLL("libcuda.so.1");'
+               'runtime = ctypes.CDLL("libcudart.so.12");'
+               'print(driver.cuInit(0), runtime.cudaGetDeviceCount(n), runtime.cudaGetDeviceCount(n))')
+        for name, error, text in (('eve', 800, 'nothing is offered to eve'), ('alice', 46, 'alice runs 1 programs')):
+            words = self.words(server, name, '-c', see, client=sys.executable)
+            done = subprocess.run([place.METE, *words], env=self.client_env, text=True, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            self.assertEqual(done.stdout, f'{error} {error} {error}\n', done.stderr)
+            self.assert_line(done.stderr, f'{server.address}: ', text)
+        self.mark('go')
+        held.communicate(timeout=60)
+        server.end()
+
     def test_grants_that_exist(self):
         server = self.serve('--mem', '16M')
         for words in (['create', 'alice', '--wall', '--soft', '--mem', '32M'], ['create', 'bob', '--soft', '--mem', '32M']):
@@ -469,6 +493,28 @@ class Ends(RemoteTest):
         self.ended(program, 10)
         out, err = neighbour.communicate(timeout=60)
         self.assertEqual((out, err), ('copy 0\n', ''))
+
+    def test_device_lost(self):
+        """Who uses it is told, and who comes; who uses another one notices nothing."""
+        path = self.path('serve.json')
+        with open(path, 'w') as file:
+            json.dump({'offers': [{'name': 'zero', 'soft': True, 'mem': '64M'},
+                                  {'name': 'one', 'soft': True, 'device': 1, 'mem': '64M'}]}, file)
+        self.key('alice')
+        server = Server(self, '--keys', self.keys, '--config', path)
+        neighbour = self.copying(server, 'alice', '4', more=('--offer', 'one'))
+        program = self.copying(server, 'alice')
+        self.assertEqual(self.mete('soft', 'fault', '0', '--lost', env=server.env).returncode, 0)
+        self.ended(program, 10, server.address, 'it has lost the device', 'mete devices')
+        wait_for(lambda: server.json('devices')['devices'][0]['state'] == 'lost', 'meted knows')
+        done = self.refused_there(server, 'bob', server.address, 'device 0', 'is lost')
+        self.assertIn(f'failed: {UNAVAILABLE}\n', done.stdout)
+        out, err = neighbour.communicate(timeout=60)
+        self.assertEqual((out, err), ('copy 0\n', ''))
+        self.assertEqual(self.mete('soft', 'fault', '0', '--back', env=server.env).returncode, 0)
+        wait_for(lambda: server.json('devices')['devices'][0]['state'] == 'active', 'it is back')
+        self.assertEqual(self.lines(server, 'bob', 'info'), [f'info {64 * MIB} {64 * MIB}'])
+        server.end()
 
     def test_client_killed(self):
         server = self.serve('--mem', '64M')

@@ -406,6 +406,8 @@ static void reply_take(struct client_call *c)
 	answered(c, a->head.result ? a->head.result : a->head.deferred, a->body, a->bytes);
 	if (stays(c->result))
 		atomic_store_explicit(&c->session->faulted, 1, memory_order_relaxed);
+	else if (c->result == CUDA_ERROR_DEVICE_UNAVAILABLE)
+		session_tell_unavailable(c->session);
 }
 
 void client_post(struct client_call *c)

@@ -70,10 +70,11 @@ static void on_mirror(void *arg, const struct call_payload *payload)
 static const char *whose(const struct session *s, const char *text)
 {
 	const struct wall_welcome *w = &s->link.wall.welcome;
-	const char *name = w->server[0] && !(w->flags & WALL_COHERENT) ? w->server : s->path, *port = strrchr(name, ':');
+	bool far = w->server[0] && !(w->flags & WALL_COHERENT);
+	const char *name = far ? w->server : s->path, *port = strrchr(name, ':');
 	char host[sizeof w->server] = "";
 
-	if (name == w->server && port)
+	if (far && port)
 		memcpy(host, name, (size_t)(port - name));
 	return *host && strstr(text, host) ? "" : name;
 }
@@ -83,6 +84,14 @@ static void on_lost(void *arg, const char *why)
 	const char *name = whose(arg, why);
 
 	log_line("%s%s%s; every call from now on answers CUDA_ERROR_DEVICE_UNAVAILABLE", name, *name ? ": " : "", why);
+}
+
+void session_tell_unavailable(struct session *s)
+{
+	if (!atomic_exchange_explicit(&s->unavailable, 1, memory_order_relaxed))
+		log_line("%s: the driver answers CUDA_ERROR_DEVICE_UNAVAILABLE: it has lost the device, or gives it to "
+			 "nobody; `mete devices` there says which",
+			 whose(s, ""));
 }
 
 static void on_host(void *arg, const void *body, size_t bytes)

@@ -29,6 +29,7 @@ struct session {
 	bool open;
 	bool coherent;	   /* the worker sees this process's arena */
 	_Atomic int faulted; /* a kernel has faulted: from then on every call waits, and so tells the driver's error */
+	_Atomic int unavailable; /* it was told that the driver answers CUDA_ERROR_DEVICE_UNAVAILABLE */
 	_Atomic int graph_memory; /* there are graphs that allocate: launches of graphs may find no memory */
 	_Atomic int functions; /* of the program, that the worker may call */
 	struct mirrors mirrors; /* copies to pinned memory whose bytes have not come */
@@ -50,5 +51,7 @@ __attribute__((weak, visibility("hidden"))) void session_host(struct session *se
 bool session_wanted(void);
 /* Opens all. CUDA_SUCCESS, or the documented error, after one line in the log; then none is open. */
 CUresult session_open_all(void);
+/* The worker answers, but its driver says CUDA_ERROR_DEVICE_UNAVAILABLE: one line in the log, once for each session. */
+void session_tell_unavailable(struct session *session);
 /* In the child of fork(): the parent's sessions are not the child's. */
 void session_forget_all(void);

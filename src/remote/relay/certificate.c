@@ -27,25 +27,19 @@ static void add(char *list, size_t size, const char *name)
 
 static void add_one(const GENERAL_NAME *name, char *list, size_t size)
 {
+	bool host = name->type == GEN_DNS;
+	const ASN1_STRING *value = host ? name->d.dNSName : name->type == GEN_IPADD ? name->d.iPAddress : NULL;
+	size_t bytes = value ? (size_t)ASN1_STRING_length(value) : 0;
 	char text[254] = "";
-	int bytes;
 
-	if (name->type == GEN_DNS) {
-		bytes = ASN1_STRING_length(name->d.dNSName);
-		if (bytes <= 0 || (size_t)bytes >= sizeof(text))
-			return;
-		memcpy(text, ASN1_STRING_get0_data(name->d.dNSName), (size_t)bytes);
-		if (!host_like(text, (size_t)bytes))
-			return;
-	} else if (name->type == GEN_IPADD) {
-		bytes = ASN1_STRING_length(name->d.iPAddress);
-		if ((bytes != 4 && bytes != 16) ||
-		    !inet_ntop(bytes == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof(text)))
-			return;
-	} else {
+	if (!bytes || bytes >= sizeof(text))
 		return;
-	}
-	add(list, size, text);
+	if (host)
+		memcpy(text, ASN1_STRING_get0_data(value), bytes);
+	else if (bytes == 4 || bytes == 16)
+		inet_ntop(bytes == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(value), text, sizeof(text));
+	if (*text && (!host || host_like(text, bytes)))
+		add(list, size, text);
 }
 
 void certificate_names(X509 *certificate, char *ret, size_t size)

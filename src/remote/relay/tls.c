@@ -47,7 +47,7 @@ struct tls_line {
 	struct relay_peer peer;
 	uint64_t until_ns;
 	char asked[RELAY_NAME_BYTES];	/* server: the key's name that the client says, good to print */
-	char names[128];		/* client: those that the server's certificate has, when it is not for `host` */
+	char names[128];		/* client: those in the server's certificate, when it did not pass */
 	enum wall_status status; /* explained by `text` */
 	char text[RELAY_TEXT_BYTES];
 	size_t out_used;
@@ -228,7 +228,8 @@ static void explain_own_certificate(struct tls_line *l, int alert)
 			  host);
 	else if (alert == SSL_AD_BAD_CERTIFICATE)
 		explained(l, WALL_REFUSED,
-			  "%s does not take our certificate: not valid yet by its clock, or too weak; see its log", host);
+			  "%s does not take our certificate: not valid yet by its clock, or too weak; see its log",
+			  host);
 	else
 		explained(l, WALL_REFUSED, "%s does not trust our certificate; it must be of the server's authority",
 			  host);
