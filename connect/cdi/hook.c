@@ -20,9 +20,11 @@
 #include "connect/cdi/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NAME_BYTES 64
 #define END_TRIES 400
@@ -121,21 +123,39 @@ static int check_alone(const struct hook *h, struct fault *f)
 		"this container has a share of mete already: give it one, of several devices where it needs them");
 }
 
+/*
+ * The names of the driver in the loader's folder, where the driver is not NVIDIA's: programs that open or preload it by
+ * its path find mete's library there. One that the image brings along itself is covered.
+ */
+static size_t wish_driver(struct hook *h, const char *library, char path[2][96], struct mount_wish *wish)
+{
+	int own;
+	size_t n = 0;
+
+	snprintf(path[0], sizeof(path[0]), "%s/libcuda.so", h->image.libdir);
+	wish[n++] = (struct mount_wish){ library, path[0], false };
+	snprintf(path[1], sizeof(path[1]), "%s/libcuda.so.1", h->image.libdir);
+	own = image_open_at(&h->image, path[1], O_PATH);
+	if (own < 0)
+		return n;
+	close(own);
+	wish[n++] = (struct mount_wish){ library, path[1], false };
+	return n;
+}
+
 static int mount_all(struct hook *h, struct fault *f)
 {
-	char folder[PATH_MAX], preload[PATH_MAX], soft_at[PATH_MAX], library[PATH_MAX], bare[96];
+	char folder[PATH_MAX], preload[PATH_MAX], soft_at[PATH_MAX], library[PATH_MAX], driver[2][96];
 	const char *soft = device_text(json_object_get(h->grant, "container"), "soft_dir");
-	struct mount_wish wish[4];
+	struct mount_wish wish[5];
 	size_t n = 0;
 
 	wish[n++] = (struct mount_wish){ folder_path(h, "", folder), SETTING_DIR, false };
 	wish[n++] = (struct mount_wish){ folder_path(h, "preload", preload), IMAGE_PRELOAD, false };
 	if (*soft && path_join(soft_at, SETTING_DIR "/soft"))
 		wish[n++] = (struct mount_wish){ soft, soft_at, true };
-	if (h->way != INSIDE_SHIM && path_join(library, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way))) {
-		snprintf(bare, sizeof(bare), "%s/libcuda.so", h->image.libdir);
-		wish[n++] = (struct mount_wish){ library, bare, false };
-	}
+	if (h->way != INSIDE_SHIM && path_join(library, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way)))
+		n += wish_driver(h, library, driver, &wish[n]);
 	return mounts_make(h->state.pid, h->state.root, wish, n, f);
 }
 

@@ -69,15 +69,17 @@ class Odd(ContainerTest):
         root = rootfs.make(self.path('own'), {'hungry': HUNGRY}, tools=('sh', 'env', 'cat', 'sleep'))
         libdir = rootfs.libdir()
         for folder in (libdir, '/usr/local/cuda/lib64/stubs', '/usr/local/cuda/compat'):
-            rootfs.put(root, os.path.join(libdir, 'libdl.so.2'), folder + '/libcuda.so.1')
-            os.symlink('libcuda.so.1', root + folder + '/libcuda.so')
-        own = f'{libdir}/libm.so.6'
+            rootfs.put(root, os.path.join(BUILD, 'src/softdev/libcuda.so.1'), folder + '/libcuda.so.535.1')
+            os.symlink('libcuda.so.535.1', f'{root}{folder}/libcuda.so.1')
+        own = f'{libdir}/libm.so.6\n{libdir}/libcuda.so.1'
         with open(os.path.join(root, 'etc/ld.so.preload'), 'w') as file:
             file.write(own)
         self.works(root, '--env', 'LD_LIBRARY_PATH=/usr/local/cuda/compat:/usr/local/cuda/lib64/stubs', '--env',
-                   f'LD_PRELOAD={own}', program=('/bin/hungry',))
+                   f'LD_PRELOAD={libdir}/libcuda.so.1', program=('/bin/hungry',))
         with open(os.path.join(root, 'etc/ld.so.preload')) as file:
             self.assertEqual(file.read(), own)
+        with open(f'{root}{libdir}/libcuda.so.1', 'rb') as file, open(os.path.join(BUILD, 'src/softdev/libcuda.so.1'), 'rb') as same:
+            self.assertEqual(file.read(), same.read())
 
     def test_ssh(self):
         """Who comes in through sshd, which gives its sessions an environment of their own, has the container's share."""
