@@ -21,6 +21,12 @@
 #define ANSWER_MS 20000
 #define ANSWER_LIMIT_BYTES (64u << 20)
 
+/* Where systemd is told to start the system's meted with the machine. */
+static const char *const wanted_units[] = {
+	"/etc/systemd/system/sockets.target.wants/meted.socket",
+	"/etc/systemd/system/multi-user.target.wants/meted.service",
+};
+
 static int address_set(struct sockaddr_un *a, const char *dir, struct fault *f)
 {
 	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -128,12 +134,28 @@ static int check_private_dir(const char *dir, struct fault *f)
 	return 0;
 }
 
+/*
+ * This machine's shares are the system's meted's: one that is down for now is not to be stood in for, since nobody
+ * would know what running programs hold, and each device would be promised twice.
+ */
+static bool is_service(void)
+{
+	struct stat st;
+
+	if (stat("/run/systemd/system", &st))
+		return false;
+	for (size_t i = 0; i < sizeof(wanted_units) / sizeof(*wanted_units); i++)
+		if (!lstat(wanted_units[i], &st))
+			return true;
+	return false;
+}
+
 int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 {
 	const char *set = getenv("METE_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
-	struct fault ignored;
+	struct fault no_system;
 	struct stat st;
-	int fd;
+	int fd, r;
 
 	*ret_system = false;
 	if (set && *set) {
@@ -141,9 +163,15 @@ int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 			return fault_set(f, -EINVAL, "METE_RUNTIME_DIR=%s: not an absolute path; begin it with /", set);
 		if (!path_join(dir, "%s", set))
 			return fault_set(f, -ENAMETOOLONG, "METE_RUNTIME_DIR: too long; set a shorter path");
+		*ret_system = !strcmp(dir, CONTROL_SYSTEM_DIR) && is_service();
 		return 0;
 	}
-	if (!connect_to(CONTROL_SYSTEM_DIR, 0, &fd, &ignored)) {
+	r = connect_to(CONTROL_SYSTEM_DIR, 0, &fd, &no_system);
+	if (r == CONTROL_NOBODY && is_service())
+		return fault_set(f, -EHOSTDOWN,
+				 "the system's meted does not run: `systemctl status meted` says why, `systemctl start "
+				 "meted` starts it; METE_RUNTIME_DIR names a folder for one of your own");
+	if (!r) {
 		close(fd);
 		*ret_system = true;
 		path_join(dir, "%s", CONTROL_SYSTEM_DIR);

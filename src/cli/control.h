@@ -2,7 +2,8 @@
  * control.h: mete's connection to meted.
  *
  * One JSON object per line over the unix socket control.sock in meted's runtime directory, answers in order.
- * The runtime directory: METE_RUNTIME_DIR if set; else /run/mete when a system meted listens there; else
+ * The runtime directory: METE_RUNTIME_DIR if set; else /run/mete when a system meted listens there (one that is to
+ * start with the machine and does not run is a fault, -EHOSTDOWN); else
  * $XDG_RUNTIME_DIR/mete; else /dev/shm/mete-UID. A folder or a socket that belongs to somebody else (root apart) is
  * refused: whoever answers there would learn what is run and hand out the grant.
  */

@@ -57,10 +57,15 @@ enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
 static struct options options;
 
 /* What was refused is a line on standard error, for whoever starts us, and in the log. */
-static int complain(const char *text)
+static void complain(const char *text)
 {
 	fprintf(stderr, "meted: %s\n", text);
-	return EXIT_TROUBLE;
+}
+
+/* The store is damaged, or of a later meted: it will be so at the next start as well. */
+static bool wants_mending(int r)
+{
+	return r == -EBADMSG || r == -EPROTO;
 }
 
 static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
@@ -416,7 +421,8 @@ static int serve(const struct options *o)
 	if (r) {
 		if (log_is_file())
 			log_line("not started: %s", error);
-		r = complain(error);
+		complain(error);
+		r = wants_mending(r) ? OPTIONS_EXIT_MEND : EXIT_TROUBLE;
 	}
 	log_close();
 	return r;

@@ -63,7 +63,7 @@ for path, words in (("/nowhere/meted.yaml", "cannot be opened"), (place, "is a f
     status, _, err = meted("--config", path, "--check-config")
     ok(status == 1 and words in err, f"a file that {words}", err)
 status, _, err = meted("--config", write("zebra: 1\n"), "--runtime-dir", os.path.join(place, "run"))
-ok(status == 1 and "unknown key zebra" in err, "meted does not start from a file with faults", err)
+ok(status == 3 and "unknown key zebra" in err, "meted does not start from a file with faults", err)
 os.path.exists(os.path.join(place, "run")) and ok(False, "and makes no runtime directory")
 
 # What is right.

@@ -71,7 +71,7 @@ def test_later(directory, path, fresh):
                 f.write(good)
         m = start(directory)
         ok(not m.up, "a later file: meted does not start")
-        same(m.wait(), 1, "status 1")
+        same(m.wait(), 3, "status 3: no further start helps")
         ok(m.error.count("\n") == 1 and f"version {fresh[0] + 1} of the file, this one knows {fresh[0]}" in m.error, "one line", m.error)
         ok((f"mv {path}.v{fresh[0]} {path}" if copy else "move the file away") in m.error, "with the remedy", m.error)
         print("#", m.error.strip())

@@ -74,6 +74,29 @@ def under_systemd(root):
     check(r.returncode == 0, "killed, it is back for the next who asks", r.stdout)
 
 
+def mistyped(root):
+    """A fault in the settings: who starts meted is told, nobody gets another meted in its place, and what is mended starts at once."""
+    good = root.run("cat /etc/mete/meted.yaml").stdout
+    root.run("mete create before --mem 1G; sed -i s/soft_only/soft_onl/ /etc/mete/meted.yaml")
+    r = root.run("systemctl reload meted")
+    check(r.returncode != 0 and root.run("mete show before").returncode == 0, "a reload with a typo is refused, and meted goes on", r.stdout)
+    root.run("systemctl restart meted")
+    for command in ("mete ps", "mete create after --mem 1G", "mete run --mem 64M -- /usr/libexec/mete/examples/saxpy"):
+        for _ in range(100):
+            r = root.run(command)
+            if "does not run" in r.stdout:
+                break
+            time.sleep(0.1)
+        check(r.returncode != 0 and "the system's meted does not run" in r.stdout, f"no other meted is started by {command}", r.stdout)
+    r = root.run("mete doctor")
+    check("soft_onl;" in r.stdout and "started for this check" not in r.stdout, "mete doctor names the typo", r.stdout)
+    r = root.run("journalctl -u meted -n 5000 --no-pager | grep -c 'unknown key driver.soft_onl'")
+    check(0 < int(r.stdout) < 60, "it was not tried over and over", r.stdout)
+    r = root.run("sed -i s/soft_onl:/soft_only:/ /etc/mete/meted.yaml && systemctl restart meted && mete show before && mete delete before")
+    check(r.returncode == 0, "mended, it starts at once, with what it had", r.stdout, root.run("systemctl status meted meted.socket").stdout)
+    check(root.run("cat /etc/mete/meted.yaml").stdout == good, "the settings are as they were")
+
+
 def renew(root, packages):
     """The same packages as a later version, in the place of the first ones; and a tenant that computes meanwhile."""
     root.run("rm /root/packages/*")
@@ -81,6 +104,10 @@ def renew(root, packages):
         for package in packages:
             tree = os.path.join(folder, "tree")
             subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
+            settings = os.path.join(tree, "etc/mete/meted.yaml")
+            if os.path.exists(settings):  # dpkg asks about a file that both sides have changed
+                with open(settings, "a", encoding="utf-8") as f:
+                    f.write("# Of the later version.\n")
             control = os.path.join(tree, "DEBIAN/control")
             with open(control, encoding="utf-8") as f:
                 text = f.read()
@@ -110,6 +137,7 @@ def renewed(root):
     log = root.run("cat /root/tenant.log").stdout
     check("PASS" in log and "FAIL" not in log, "and comes to its end without an error", log)
     check("+next" in root.run("dpkg-query -W meted").stdout, "the later version is installed")
+    check("\n  soft_only: true" in root.run("cat /etc/mete/meted.yaml").stdout, "the settings are the operator's")
 
 
 def follow(root, packages):
@@ -118,6 +146,7 @@ def follow(root, packages):
         if heading != where:
             if where == "Settings":
                 under_systemd(root)
+                mistyped(root)
             if where == "Upgrade":
                 renewed(root)
             if heading == "Upgrade":

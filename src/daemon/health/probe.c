@@ -393,7 +393,7 @@ static int refresh_nvidia(struct daemon *daemon)
 
 	driver->kind = DEVICE_NVIDIA;
 	if (options->soft_only) {
-		status(driver, "not asked: meted was started with --soft-only");
+		status(driver, "not asked: driver.soft_only (--soft-only) is set");
 		return 0;
 	}
 	return probe_start(daemon, DEVICE_NVIDIA, options->libnvml ? options->libnvml : "",

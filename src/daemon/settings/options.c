@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
+enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 }; /* and OPTIONS_EXIT_MEND */
 
 /* Options that are no settings. Settings are numbered from SETTING_BASE. */
 enum {
@@ -212,7 +212,7 @@ int options_read(struct options *o, int argc, char **argv)
 	if (path)
 		faults = config_read(o, path, say_fault, NULL);
 	if (faults)
-		return EXIT_TROUBLE;
+		return o->action == ACTION_SERVE ? OPTIONS_EXIT_MEND : EXIT_TROUBLE;
 	if (o->action == ACTION_SERVE)
 		return -1;
 	if (o->action == ACTION_PRINT_CONFIG)

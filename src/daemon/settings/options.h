@@ -19,6 +19,9 @@
 #define SETTINGS_MAX 64u
 #define OPTIONS_NEVER_NS UINT64_MAX
 
+/* Exit status of a meted that no further start will help until somebody has mended its settings or its store. */
+#define OPTIONS_EXIT_MEND 3
+
 enum options_action {
 	ACTION_SERVE,
 	ACTION_CHECK_CONFIG,
