@@ -48,8 +48,9 @@ struct meter {
 struct telemetry {
 	struct meter share[WIRE_MAX_DEVICES];
 	uint64_t refused[REFUSALS];
-	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS]; /* of its clients that come through workers */
-	int64_t last_active;			      /* seconds since 1970 when it last had a process; 0: never */
+	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS];	   /* of its clients that come through workers */
+	uint64_t remote_kept[TRAFFIC_WAYS][WORKER_COUNTS]; /* so much of it is on its way to the store */
+	int64_t last_active;				   /* seconds since 1970 when it last had a process; 0: never */
 };
 
 /* Of a device; also of one whose tenants have all gone. */

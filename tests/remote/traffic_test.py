@@ -97,6 +97,23 @@ def test_restarts(m, local, relay):
     same(counted(m, "a")[("calls_total", "relay")] - before[("calls_total", "relay")], 3, "with all that went through it")
 
 
+def keeps(m, local):
+    """Value: a kill, once what was counted has been written down, loses nothing of it."""
+    store = os.path.join(m.dir, "history.db")
+    local.ping(5)
+    before = settled(m, "a", "wall", counted(m, "a")[("calls_total", "wall")])
+    counted_ns = time.time_ns()
+    ok_written = until(lambda: os.stat(store).st_mtime_ns > counted_ns, 10)
+    m.kill()
+    m.start()
+    return ok_written and counted(m, "a")[("calls_total", "wall")] >= before[("calls_total", "wall")]
+
+
+def test_kept(m, local):
+    """Within a second, not with the next history; a write that was on its way then may be the one that is seen."""
+    ok(any(keeps(m, local) for _ in range(3)), "what is counted is soon kept", counted(m, "a"))
+
+
 def test_left(m, local):
     """Nothing lies about: not of workers that ended, nor of those that ended while no meted was there."""
     m.kill()
@@ -122,6 +139,7 @@ for name in ("a", "b"):
 c.close()
 local, relay = test_counts(m, walls)
 test_restarts(m, local, relay)
+test_kept(m, local)
 test_left(m, local)
 m.close()
 finish()

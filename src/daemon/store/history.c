@@ -160,6 +160,21 @@ static void copy_meters(struct history_store *s, unsigned int from_level)
 	s->now_s = telemetry_now(d);
 }
 
+/* Of tenants whose traffic has grown: what was taken from a worker's counts is in the totals alone. */
+static void copy_traffic(struct history_store *s)
+{
+	uint8_t key[KEY_BYTES];
+
+	for (struct tenant *t = s->daemon->tenants; t; t = t->next) {
+		if (!t->telemetry || !traffic_moved(t->telemetry))
+			continue;
+		for (unsigned int i = 0; i < t->grant.share_count; i++) {
+			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
+			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
+		}
+	}
+}
+
 static void copy_lines(struct history_store *s)
 {
 	const struct journal_line *l = NULL;
@@ -312,6 +327,8 @@ static void on_tick(void *owner)
 	copy_lines(s);
 	if (++s->ticks % TICKS == 0)
 		copy_meters(s, 1);
+	else
+		copy_traffic(s);
 	if (!s->line_count && !s->rows)
 		return;
 	s->work.data = s;

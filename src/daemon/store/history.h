@@ -3,8 +3,9 @@
  *
  * It is a convenience: without it, or when it breaks (full disk, damaged file), meted serves on and says so in one
  * event. A damaged file is moved to history.db.bad. It is written by a thread of libuv's pool, from a copy that the
- * loop has made, so that no disk holds the loop up: events every second, the rest every 30 s. What a killed meted had
- * not written yet is lost; one that leaves, or is replaced, writes all of it, the finest resolution too.
+ * loop has made, so that no disk holds the loop up: events, and totals of tenants with remote traffic, every second,
+ * the rest every 30 s. What a killed meted had not written yet is lost; one that leaves, or is replaced, writes all of
+ * it, the finest resolution too.
  */
 #pragma once
 

@@ -110,6 +110,14 @@ void traffic_take(const struct worker *worker, struct telemetry *totals)
 	}
 }
 
+bool traffic_moved(struct telemetry *totals)
+{
+	bool moved = memcmp(totals->remote_kept, totals->remote, sizeof(totals->remote));
+
+	memcpy(totals->remote_kept, totals->remote, sizeof(totals->remote));
+	return moved;
+}
+
 const char *traffic_way_name(enum traffic_way way)
 {
 	return way == TRAFFIC_RELAY ? "relay" : "wall";

@@ -3,7 +3,7 @@
  *
  * The file of a worker lies beside its socket, under the socket's name and TRAFFIC_SUFFIX, and says how much of it is
  * in the totals: so nothing is counted twice, whoever of the two is started anew. What was taken since the totals were
- * last kept is lost with a killed meted, as with all totals.
+ * last kept, within a second, is lost with a killed meted.
  */
 #pragma once
 
@@ -31,6 +31,8 @@ void traffic_end(struct worker *worker, bool remove);
 
 /* Adds what is new to the tenant's totals. */
 void traffic_take(const struct worker *worker, struct telemetry *totals);
+/* Value: the totals have grown since this was last asked. */
+bool traffic_moved(struct telemetry *totals);
 /* "wall" or "relay". */
 const char *traffic_way_name(enum traffic_way way);
 /* How many clients of the grant come this way now. */
