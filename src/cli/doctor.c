@@ -234,7 +234,9 @@ static void check_daemon(struct doctor *d)
 		    d->place.exe_dir);
 	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
 	if (r) {
-		doctor_add(d, "daemon", STATUS_FAILED, "see the line above; METE_RUNTIME_DIR names another folder",
+		doctor_add(d, "daemon", STATUS_FAILED,
+			   r == -EHOSTDOWN ? "see the line \"service\" above" :
+					     "see the line above; METE_RUNTIME_DIR names another folder",
 			   "%s", f.text);
 		control_close(&control);
 		return;
@@ -261,8 +263,11 @@ static void check_runtime_dir(struct doctor *d)
 	struct fault f;
 	struct stat st;
 	bool system;
+	int r = control_dir(dir, &system, &f);
 
-	if (control_dir(dir, &system, &f)) {
+	if (r == -EHOSTDOWN) /* said of the daemon */
+		return;
+	if (r) {
 		doctor_add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s",
 		    f.text);
 		return;

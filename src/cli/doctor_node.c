@@ -102,7 +102,7 @@ static void check_service(struct doctor *d)
 	else if (!runs)
 		doctor_add(d, "service", STATUS_WARNING,
 			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl restart meted"
-						     : "systemctl enable --now meted",
+						     : "systemctl enable --now meted.socket meted",
 			   "meted.service is %s", active);
 	else if (!starts)
 		doctor_add(d, "service", STATUS_WARNING, "systemctl enable meted",

@@ -45,10 +45,12 @@ def commands(path):
 def contents(packages):
     """What must be in which package."""
     names = {os.path.basename(p).split("_")[0]: p for p in packages}
-    for name, files in {"mete": ["./usr/bin/mete", "./usr/share/man/man1/mete-run.1.gz", "/lib/systemd/system/mete-serve.service"],
+    for name, files in {"mete": ["./usr/bin/mete", "./usr/share/man/man1/mete-run.1.gz", "/lib/systemd/system/mete-serve.service",
+                                 "./usr/share/doc/mete/README.md", "./usr/share/doc/mete/docs/operating.md"],
                         "meted": ["./usr/bin/meted", "./etc/mete/meted.yaml", "/lib/systemd/system/meted.service",
                                   "/lib/systemd/system/meted.socket", "./usr/lib/sysusers.d/meted.conf",
-                                  "./usr/share/man/man5/meted.yaml.5.gz", "./usr/share/man/man8/meted.8.gz"],
+                                  "./usr/share/man/man5/meted.yaml.5.gz", "./usr/share/man/man8/meted.8.gz",
+                                  "./usr/share/mete/prometheus/mete.rules.yml", "./usr/share/mete/grafana/mete.json"],
                         "libmete-dev": ["./usr/include/mete/cuda/cuda.h"], "libmete-shim-dbgsym": [], "libmete-shim": []}.items():
         if check(name in names, f"there is a package {name}", *packages) and files:
             listed = fresh_root.output("dpkg-deb", "-c", names[name]).stdout
@@ -89,7 +91,7 @@ def mistyped(root):
             time.sleep(0.1)
         check(r.returncode != 0 and "the system's meted does not run" in r.stdout, f"no other meted is started by {command}", r.stdout)
     r = root.run("mete doctor")
-    check("soft_onl;" in r.stdout and "started for this check" not in r.stdout, "mete doctor names the typo", r.stdout)
+    check("soft_onl;" in r.stdout and "failed   daemon: the system's meted does not run" in r.stdout, "mete doctor names the typo", r.stdout)
     r = root.run("journalctl -u meted -n 5000 --no-pager | grep -c 'unknown key driver.soft_onl'")
     check(0 < int(r.stdout) < 60, "it was not tried over and over", r.stdout)
     r = root.run("sed -i s/soft_onl:/soft_only:/ /etc/mete/meted.yaml && systemctl restart meted && mete show before && mete delete before")
