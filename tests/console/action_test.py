@@ -127,6 +127,12 @@ def test_audit(node, token):
 
 def test_no_room(node, token):
     log = os.path.join(node.dir, 'audit.log')
+    before = len(node.audit())
+    answer = node.request('POST', '/api/v1/devices/0/cordon', {'reason': 'x' * 20000}, token)
+    ok(answer[0] == 413 and 'too long' in error_of(answer), 'what is too long to be written down', answer)
+    answer = node.request('POST', '/api/v1/devices/%FF/cordon', {}, token)
+    ok(answer[0] == 404 and 'no device' in error_of(answer), 'a name that is no text', answer)
+    same(len(node.audit()), before, 'neither is an action')
     with open(log, 'a', encoding='utf-8') as file:
         file.write('{"id": 5, "half a li')
     same(node.request('POST', '/api/v1/tenants/a/thaw', None, token)[0], 200, 'half a line of before is no obstacle')

@@ -8,6 +8,7 @@
 #include "daemon/journal.h"
 #include "daemon/tenants/tenant.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,9 +156,10 @@ static void act(const struct http_request *request, struct http_reply *reply, co
 	const char *outcome;
 	uint64_t id;
 	json_t *op;
+	int r = audit_begin(request->daemon->state_dir, &entry, &id, text, sizeof(text));
 
-	if (audit_begin(request->daemon->state_dir, &entry, &id, text, sizeof(text))) {
-		http_reply_error(reply, 507, "%s", text);
+	if (r) {
+		http_reply_error(reply, r == -EMSGSIZE ? 413 : 507, "%s", text);
 		return;
 	}
 	op = action->request(request, action);
@@ -196,7 +198,14 @@ void action_tenant(const struct http_request *request, struct http_reply *reply)
 		find_and_act(request, reply, tenant_actions);
 }
 
+/* A name that is no UTF-8 is no device's, and cannot be written down. */
 void action_device(const struct http_request *request, struct http_reply *reply)
 {
-	find_and_act(request, reply, device_actions);
+	json_t *name = json_string(request->arg[0]);
+
+	if (!name)
+		http_reply_error(reply, 404, "there is no device %.64s: `mete devices` lists them", request->arg[0]);
+	else
+		find_and_act(request, reply, device_actions);
+	json_decref(name);
 }

@@ -83,6 +83,11 @@ int audit_begin(const char *state_dir, const struct audit_entry *e, uint64_t *re
 						(double)now / 1e6, "who", e->who, "action", e->action, "target",
 						e->target, "request", e->request));
 
+	if (r == -EMSGSIZE) {
+		snprintf(error, size, "nothing was done: what was asked is too long for the audit log: say less than %u KiB",
+			 LINE_BYTES / 1024);
+		return r;
+	}
 	if (r) {
 		snprintf(error, size,
 			 "nothing was done: it cannot be written down in %.200s/" AUDIT_FILE

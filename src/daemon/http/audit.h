@@ -23,7 +23,7 @@ struct audit_entry {
 	json_t *request; /* NULL: nothing was said */
 };
 
-/* Value: 0 with the entry's id, or -errno with the line for the user. */
+/* Value: 0 with the entry's id, or -errno with the line for the user; -EMSGSIZE: the request is too long to be kept. */
 int audit_begin(const char *state_dir, const struct audit_entry *entry, uint64_t *ret_id, char *error,
 		size_t error_size);
 /* `outcome`: "done", or the line of the refusal. One that cannot be written is a line in the log. */
