@@ -108,6 +108,8 @@ static bool same_origin(const struct journal_line *a, const struct journal_line 
 
 static bool repeats(const struct journal_line *old, const struct journal_line *new)
 {
+	if (new->time < old->time)
+		return false; /* the clock was set back: who counts on would say that it was earlier than it began */
 	if (!strcmp(old->text, new->text))
 		return true;
 	return (new->kind == JOURNAL_REFUSAL || new->kind == JOURNAL_FAULT) && new->time - old->time < REPEAT_S;

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
+#include "daemon/health/health.h"
 #include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/store/history.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
 
@@ -44,15 +47,51 @@ int64_t telemetry_now(const struct daemon *daemon)
 	return ((int64_t)clock_now_ns() + daemon->meter.offset_ns) / 1000000000;
 }
 
+/* What machine sleep adds to the wall clock is no setting of it. */
+static int64_t slept_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)clock_now_ns();
+}
+
+/* All that is known by the wall clock's time is as long ago as before. */
+static void shift_all(struct daemon *daemon, int64_t from_s, int64_t to_s)
+{
+	for (unsigned int i = 0; i < daemon->meter.device_count; i++)
+		if (daemon->meter.device[i].meter.history)
+			history_shift(daemon->meter.device[i].meter.history, from_s, to_s);
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
+			if (t->telemetry->share[i].history)
+				history_shift(t->telemetry->share[i].history, from_s, to_s);
+		if (t->telemetry && t->telemetry->last_active)
+			t->telemetry->last_active += to_s - from_s;
+	}
+	daemon->meter.started += to_s - from_s;
+	history_store_shifted(daemon);
+	health_clock_set(daemon, to_s - from_s);
+}
+
 static void watch_clock(struct daemon *daemon)
 {
-	int64_t offset = wall_offset(), jump = offset - daemon->meter.offset_ns;
+	int64_t offset = wall_offset(), slept = slept_ns(), from_s = telemetry_now(daemon);
+	int64_t asleep = slept - daemon->meter.slept_ns, jump = offset - daemon->meter.offset_ns - asleep;
 
-	if (jump < JUMP_NS && jump > -JUMP_NS)
+	if (asleep < JUMP_NS && jump < JUMP_NS && jump > -JUMP_NS)
 		return;
 	daemon->meter.offset_ns = offset;
+	daemon->meter.slept_ns = slept;
+	if (asleep >= JUMP_NS)
+		journal_add(daemon, JOURNAL_DAEMON, NULL, NULL, "the machine was asleep for %.1f s",
+			    (double)asleep / 1e9);
+	if (jump < JUMP_NS && jump > -JUMP_NS)
+		return;
+	shift_all(daemon, from_s + asleep / 1000000000, telemetry_now(daemon));
 	journal_add(daemon, JOURNAL_DAEMON, NULL, NULL, "the clock jumped by %+.1f s: shares are not touched by it",
 		    (double)jump / 1e9);
+	log_line("the clock jumped by %+.1f s: shares are not touched by it", (double)jump / 1e9);
 }
 
 /* Meters. */
@@ -242,6 +281,7 @@ void telemetry_request_refused(struct daemon *daemon, const char *code)
 int telemetry_start(struct daemon *daemon)
 {
 	daemon->meter.offset_ns = wall_offset();
+	daemon->meter.slept_ns = slept_ns();
 	daemon->meter.started = telemetry_now(daemon);
 	daemon->meter.ticked_ns = clock_now_ns();
 	daemon->meter.tick = timer_new(daemon->loop, on_tick, daemon);

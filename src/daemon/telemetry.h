@@ -5,8 +5,8 @@
  * Once a second all is read and written down (model/history.h); totals are read when they are asked for. Both are kept
  * over restarts in history.db (history_store.h): of a tenant under its grant's id, which no other one ever has.
  *
- * Time is the monotonic clock plus one offset, taken at the start: a clock that is set moves nothing here, and is one
- * event in the journal.
+ * Time is the monotonic clock plus one offset. When the wall clock is set, by years even, the offset follows, histories
+ * and times move with it, so that all is as long ago as before, and the journal gets one event.
  */
 #pragma once
 
@@ -66,6 +66,7 @@ struct device_meter {
 struct node_meter {
 	struct timer *tick;
 	int64_t offset_ns;  /* of the wall clock to the monotonic one */
+	int64_t slept_ns;   /* the machine was asleep, altogether */
 	int64_t started;    /* seconds since 1970 */
 	uint64_t ticked_ns; /* the last time, by the monotonic clock */
 	struct device_meter device[TELEMETRY_DEVICES];

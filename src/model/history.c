@@ -213,6 +213,41 @@ void history_add(struct history *h, int64_t at_s, const uint64_t *value)
 	}
 }
 
+static int64_t step_of(unsigned int level, int64_t at_s)
+{
+	int64_t step_s = levels[level].step_s;
+
+	return at_s / step_s - (at_s % step_s < 0);
+}
+
+static void shift_level(struct history *h, unsigned int level, int64_t steps)
+{
+	struct level old = h->level[level], *l = &h->level[level];
+	int64_t first = old.now - (int64_t)levels[level].steps;
+
+	if (old.now < 0 || !steps)
+		return;
+	/* Of its own, so that the old one is read while the new one is written. */
+	*l = (struct level){ .now = old.now + steps < 0 ? -1 : old.now + steps, .sum = old.sum };
+	for (int64_t step = first < 0 ? 0 : first; step < old.now; step++) {
+		const struct chunk *c = old.chunk[step / HISTORY_CHUNK % levels[level].chunks];
+
+		if (c && c->number == step / HISTORY_CHUNK && step + steps >= 0)
+			row_write(h, level, step + steps,
+				  c->code + (c->rows == 1 ? 0 : step % HISTORY_CHUNK * h->figures));
+	}
+	for (unsigned int i = 0; i < CHUNKS_MOST; i++)
+		free(old.chunk[i]);
+	for (unsigned int i = 0; l->now < 0 && i < h->figures; i++)
+		l->sum[i] = (struct sum){ 0 };
+}
+
+void history_shift(struct history *h, int64_t from_s, int64_t to_s)
+{
+	for (unsigned int i = 0; i < HISTORY_LEVELS; i++)
+		shift_level(h, i, step_of(i, to_s) - step_of(i, from_s));
+}
+
 static bool kept(const struct history *h, unsigned int level, int64_t step)
 {
 	return step >= 0 && step < h->level[level].now && step > h->level[level].now - (int64_t)levels[level].steps;

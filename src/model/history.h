@@ -2,9 +2,9 @@
  * history.h: what a few figures were in the last hours, at three resolutions: a ring of means of 1 s for 10 minutes, of
  * 10 s for 3 hours, of 1 minute for a day.
  *
- * Pure: time comes in as seconds of any clock that does not go back. A figure is kept in 16 bits, with 11 significant
- * ones: below 2048 exact, above to 0.05 %. A moment without a sample has none. 33 KB for five figures that change all
- * the time, 3 KB for those that stay.
+ * Pure: time comes in as seconds of any clock that does not go back (history_shift() where one was set). A figure is
+ * kept in 16 bits, with 11 significant ones: below 2048 exact, above to 0.05 %. A moment without a sample has none. 33
+ * KB for five figures that change all the time, 3 KB for those that stay.
  */
 #pragma once
 
@@ -31,6 +31,12 @@ unsigned int history_level(uint64_t span_s);
 
 /* What the figures are at a time. Times before the last one given are left out. */
 void history_add(struct history *h, int64_t at_s, const uint64_t *value);
+
+/*
+ * The clock was set: what it called `from_s` it calls `to_s` now. All that is kept is as long ago as before, to a step.
+ * What would lie before the clock's 0 is lost, and so is a chunk for which there is no memory.
+ */
+void history_shift(struct history *h, int64_t from_s, int64_t to_s);
 
 /*
  * `count` steps of one figure, from step number `first` on (a time divided by the level's step). Steps that are not

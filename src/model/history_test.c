@@ -148,6 +148,56 @@ static void test_same(void)
 	history_free(h);
 }
 
+/* A clock that is set moves what is kept along, by years and back, and what comes then follows on it. */
+static void test_shift(void)
+{
+	const int64_t end = T0 + 3000, to[] = { end + 10ll * 365 * 86400 + 7, end - 86400 * 3 - 1, end };
+	struct history *h = history_new(2), *never = history_new(2);
+	uint64_t value[2];
+	int64_t now = end;
+	int bad = 0;
+
+	for (int64_t t = 0; t <= 3000; t++) {
+		value[0] = (uint64_t)t;
+		value[1] = t < 1000 ? 3 : HISTORY_NONE;
+		history_add(h, T0 + t, value);
+		history_add(never, T0 + t, value);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		history_shift(h, now, to[i]);
+		now = to[i];
+		for (int64_t ago = 1; ago < 599; ago++)
+			bad += at(h, 0, 0, now - ago) != history_decode(history_encode((uint64_t)(3000 - ago)));
+		/* The coarser ones: to a step. */
+		for (int64_t ago = 120; ago < 2900; ago += 10) {
+			uint64_t v = at(h, 0, 1, now - ago);
+
+			bad += v < (uint64_t)(3000 - ago - 20) || v > (uint64_t)(3000 - ago + 20);
+		}
+		is(bad, 0);
+		is(at(h, 1, 2, now - 2500), 3);
+		ok(at(h, 1, 2, now - 1000) == HISTORY_NONE);
+	}
+	for (int64_t ago = 0; ago < 2900; ago += 60)
+		bad += at(h, 0, 2, now - ago) != at(never, 0, 2, now - ago);
+	is(bad, 0);
+	value[0] = 42;
+	history_add(h, now + 1, value);
+	history_add(h, now + 2, value);
+	is(at(h, 0, 0, now + 1), 42);
+	is(at(h, 1, 2, now - 2500), 3);
+	history_shift(h, now + 2, 100); /* into the first minutes of 1970: what is older than the clock is lost */
+	is(at(h, 0, 0, 99), 42);
+	is(at(h, 0, 0, 50), 2952); /* 3000 - 48 */
+	history_shift(h, 100, -5);
+	ok(at(h, 0, 0, 0) == HISTORY_NONE && history_now(h, 0) < 0);
+	history_add(h, T0, value);
+	history_add(h, T0 + 1, value);
+	is(at(h, 0, 0, T0), 42);
+	history_free(h);
+	history_free(never);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -157,5 +207,6 @@ int main(void)
 	test_levels();
 	test_keeping();
 	test_same();
+	test_shift();
 	return tap_end();
 }

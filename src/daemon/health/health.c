@@ -164,6 +164,17 @@ void health_save(struct daemon *daemon)
 	faults_save(daemon);
 }
 
+void health_clock_set(struct daemon *daemon, int64_t by_s)
+{
+	for (struct health *h = daemon->health; h; h = h->next) {
+		h->since += h->since ? by_s : 0;
+		h->unsaved = true;
+	}
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		t->faults_unsaved |= t->quarantine.faults || t->quarantine.until_ns;
+	health_save(daemon);
+}
+
 static void on_save(void *owner)
 {
 	health_save(owner);

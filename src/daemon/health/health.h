@@ -87,6 +87,8 @@ void health_count(struct daemon *daemon, const struct device *device);
 /* Writes what the store has not yet, the tenants' counts as well: now; or in a few seconds. */
 void health_save(struct daemon *daemon);
 void health_save_soon(struct daemon *daemon);
+/* The wall clock was set by so many seconds: what is kept by it is written anew. */
+void health_clock_set(struct daemon *daemon, int64_t by_s);
 /* The driver cannot reach it any more. */
 void health_lose(struct daemon *daemon, const struct device *device, const char *why);
 

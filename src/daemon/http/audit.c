@@ -84,7 +84,8 @@ int audit_begin(const char *state_dir, const struct audit_entry *e, uint64_t *re
 						e->target, "request", e->request));
 
 	if (r == -EMSGSIZE) {
-		snprintf(error, size, "nothing was done: what was asked is too long for the audit log: say less than %u KiB",
+		snprintf(error, size,
+			 "nothing was done: what was asked is too long for the audit log: say less than %u KiB",
 			 LINE_BYTES / 1024);
 		return r;
 	}

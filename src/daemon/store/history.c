@@ -36,13 +36,14 @@ struct history_store {
 	struct timer *tick;
 	uv_work_t work;
 	bool working, failed;
+	bool shifted; /* nothing of the histories in the file is true any more */
 	unsigned int ticks;
 	/* The job. */
 	struct row *rows;
 	struct journal_line *lines;
 	unsigned int line_count;
 	uint64_t first_line, last_line; /* what is before the first is forgotten */
-	bool prune;
+	bool prune, clear;
 	int64_t now_s;
 	char error[256];
 };
@@ -121,9 +122,9 @@ static void copy_totals(struct history_store *s, const uint8_t *key, const struc
 }
 
 /* How many chunks before the present one may not have been written yet. The finest level is when meted ends. */
-static int64_t chunks_before(unsigned int level, int64_t now)
+static int64_t chunks_before(const struct history_store *s, unsigned int level, int64_t now)
 {
-	return level ? now % HISTORY_CHUNK < 6 : history_steps(level) / HISTORY_CHUNK - 1;
+	return level && !s->shifted ? now % HISTORY_CHUNK < 6 : history_steps(level) / HISTORY_CHUNK - 1;
 }
 
 static void copy_history(struct history_store *s, const uint8_t *key, const struct history *h, unsigned int from_level)
@@ -131,7 +132,7 @@ static void copy_history(struct history_store *s, const uint8_t *key, const stru
 	for (unsigned int level = from_level; h && level < HISTORY_LEVELS; level++) {
 		int64_t now = history_now(h, level), chunk = now / HISTORY_CHUNK;
 
-		for (int64_t c = now < 0 ? chunk + 1 : chunk - chunks_before(level, now); c <= chunk; c++) {
+		for (int64_t c = now < 0 ? chunk + 1 : chunk - chunks_before(s, level, now); c <= chunk; c++) {
 			struct row *row = c < 0 ? NULL : add_row(s, key, (int)level, c, history_chunk_bytes(h));
 
 			if (row)
@@ -157,6 +158,8 @@ static void copy_meters(struct history_store *s, unsigned int from_level)
 			copy_history(s, key, t->telemetry->share[i].history, from_level);
 		}
 	s->prune = true;
+	s->clear = s->shifted;
+	s->shifted = false;
 	s->now_s = telemetry_now(d);
 }
 
@@ -256,16 +259,17 @@ static bool write_rows(struct history_store *s)
 	return true;
 }
 
-/* What is older than the rings. */
+/* What is older than the rings, or of a time that is yet to come: the clock was set back while no meted ran. */
 static bool forget_old(struct history_store *s)
 {
 	char sql[160];
 
 	for (unsigned int level = 0; s->prune && level < HISTORY_LEVELS; level++) {
-		int64_t step = history_step(level), kept = s->now_s / step - history_steps(level);
+		int64_t step = history_step(level), now = s->now_s / step, kept = now - history_steps(level);
 
-		snprintf(sql, sizeof(sql), "DELETE FROM history WHERE level = %u AND chunk < %lld", level,
-			 (long long)(kept / (int64_t)HISTORY_CHUNK));
+		snprintf(sql, sizeof(sql), "DELETE FROM history WHERE level = %u AND (chunk < %lld OR chunk > %lld)",
+			 level, (long long)(kept / (int64_t)HISTORY_CHUNK),
+			 (long long)(now / (int64_t)HISTORY_CHUNK + 1));
 		if (!run(s->db, sql))
 			return false;
 	}
@@ -277,7 +281,8 @@ static void on_work(uv_work_t *work)
 	struct history_store *s = work->data;
 
 	*s->error = 0;
-	if (run(s->db, "BEGIN") && write_lines(s) && write_rows(s) && forget_old(s) && run(s->db, "COMMIT"))
+	if (run(s->db, "BEGIN") && (!s->clear || run(s->db, "DELETE FROM history")) && write_lines(s) &&
+	    write_rows(s) && forget_old(s) && run(s->db, "COMMIT"))
 		return;
 	snprintf(s->error, sizeof(s->error), "%s", sqlite3_errmsg(s->db));
 	run(s->db, "ROLLBACK");
@@ -296,6 +301,7 @@ static void end_job(struct history_store *s)
 	}
 	if (s->failed && !*s->error)
 		log_line("history.db: written again");
+	s->shifted |= s->clear && *s->error;
 	s->failed = *s->error;
 	for (struct row *r = s->rows; r; r = next) {
 		next = r->next;
@@ -306,7 +312,7 @@ static void end_job(struct history_store *s)
 	s->lines = NULL;
 	s->line_count = 0;
 	s->last_line = 0;
-	s->prune = false;
+	s->prune = s->clear = false;
 }
 
 static void on_worked(uv_work_t *work, int status)
@@ -325,7 +331,7 @@ static void on_tick(void *owner)
 	if (s->working)
 		return;
 	copy_lines(s);
-	if (++s->ticks % TICKS == 0)
+	if (++s->ticks % TICKS == 0 || s->shifted)
 		copy_meters(s, 1);
 	else
 		copy_traffic(s);
@@ -516,6 +522,12 @@ void history_store_open(struct daemon *daemon)
 	s->tick = timer_new(daemon->loop, on_tick, s);
 	if (s->tick)
 		timer_start(s->tick, JOURNAL_MS, JOURNAL_MS);
+}
+
+void history_store_shifted(struct daemon *daemon)
+{
+	if (daemon->history)
+		daemon->history->shifted = true;
 }
 
 bool history_store_busy(const struct daemon *daemon)

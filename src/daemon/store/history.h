@@ -16,6 +16,8 @@ struct history_store;
 
 /* Opens the file and restores what it has; after the grants and before the journal is added to. */
 void history_store_open(struct daemon *daemon);
+/* Histories were moved to other times: what the file has of them is void, and all of them are written anew. */
+void history_store_shifted(struct daemon *daemon);
 /* The other thread is writing. */
 bool history_store_busy(const struct daemon *daemon);
 /* Writes what there is, unless the other thread is at it; waits for the disk. */

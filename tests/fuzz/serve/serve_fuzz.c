@@ -249,8 +249,8 @@ static void check_statuses(size_t length)
 			continue;
 		check(status < 600);
 		statuses[status]++;
-		if (status != 100 && status != 200 && status != 304 && (status < 400 || status > 499) && status != 501 &&
-		    status != 503 && status != 505) {
+		if (status != 100 && status != 200 && status != 304 && (status < 400 || status > 499) &&
+		    status != 501 && status != 503 && status != 505) {
 			fprintf(stderr, "serve_fuzz: status %u: %s\n", status, answer);
 			abort();
 		}
