@@ -90,6 +90,61 @@ def test_no_room(directory, path):
     os.rmdir(f"{path}.v1")
 
 
+def refused_state(state, what, part):
+    """A state directory that cannot be used."""
+    m = Meted("--soft-only", "--state-dir", state, expect=False)
+    ok(not m.up and m.wait() == 1, f"{what}: meted does not start")
+    ok(m.error.count("\n") == 1 and f"{state}/mete.db" in m.error and part in m.error, f"{what}: one line that says so", m.error)
+    shutil.rmtree(m.dir)
+
+
+def test_state_dir(directory):
+    refused_state(os.path.join(directory, "none"), "a state directory that is not there", "No such file or directory")
+    with open(os.path.join(directory, "file"), "w"):
+        pass
+    refused_state(os.path.join(directory, "file"), "a file in its place", "Not a directory")
+    small = os.path.join(directory, "small")
+    os.mkdir(small)
+    for options, what, part in (("ro", "a read-only one", "Read-only file system"), ("size=4k", "a full one", "free some room")):
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", small], stderr=subprocess.DEVNULL).returncode:
+            skip(what, "no mount may be made here")
+            continue
+        try:
+            refused_state(small, what, part)
+        finally:
+            subprocess.run(["umount", "-l", small], check=True)
+
+
+def test_removed(directory):
+    """The state directory goes while a program runs."""
+    state, aside = os.path.join(directory, "state"), os.path.join(directory, "aside")
+    os.mkdir(state)
+    m = Meted("--soft-only", "--state-dir", state)
+    path = m.make("a", quota=1000 * UNIT)
+    a, c = m.client(), m.control()
+    a.hello(path)
+    a.hold(0, 100)
+    new = dict(name="b", driver="soft", devices=[{"device": "0", "mem_bytes": 512}])
+    os.rename(state, aside)
+    for what in ("moved away", "another in its place"):
+        answer = c.ask("grant_create", **new)
+        ok(not answer["ok"] and f"{state}/mete.db was moved away or removed" in answer["error"], f"{what}: what could not be kept is refused", answer)
+        answer = c.ask("grant_set", name="a", devices=[{"device": "0", "mem_bytes": 2000 * UNIT}])
+        ok(not answer["ok"] and c.share("a")["quota_bytes"] == 1000 * UNIT, f"{what}: and not done", answer)
+        same(a.reserve(0, 100), [OK, 100], f"{what}: who runs goes on")
+        if what == "moved away":
+            os.mkdir(state)
+            shutil.copy(os.path.join(aside, "mete.db"), state)
+    shutil.rmtree(state)
+    os.rename(aside, state)
+    ok(c.ask("grant_create", **new)["ok"], "put back: grants are made")
+    c.close()
+    m.kill()
+    m.start()
+    same(sorted(grants(m)), ["a", "b"], "and all of them are kept")
+    m.close()
+
+
 def main():
     directory = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
     path = os.path.join(directory, "mete.db")
@@ -103,6 +158,8 @@ def main():
             test_step(directory, path, dump, fresh)
         test_later(directory, path, fresh)
         test_no_room(directory, path)
+        test_state_dir(directory)
+        test_removed(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     finish()

@@ -5,10 +5,13 @@
 #include "daemon/store/store.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 struct store {
 	sqlite3 *db;
 	char path[GRANT_PATH_BYTES];
+	dev_t device;
+	ino_t inode; /* of the file that was opened; 0: in memory */
 };
 
 static inline void cleanup_statement(sqlite3_stmt **statement)

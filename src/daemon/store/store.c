@@ -14,7 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* SQLite says that it cannot, and tries again for reading: what the first try met is asked for here. */
+static const char *why_not_open(const struct store *store)
+{
+	_cleanup_close_ int fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd < 0 ? strerror(errno) : sqlite3_errmsg(store->db);
+}
 
 /* The reason and the remedy. */
 int store_fail(struct store *store, const char *what, char *error, size_t size)
@@ -35,8 +44,25 @@ int store_fail(struct store *store, const char *what, char *error, size_t size)
 		return -EBADMSG;
 	}
 	snprintf(error, size, "cannot %s: %s: %s: check the file and its folder", what, store->path,
-		 sqlite3_errmsg(store->db));
+		 code == SQLITE_CANTOPEN ? why_not_open(store) : sqlite3_errmsg(store->db));
 	return -EIO;
+}
+
+/* The file has a name: what is written to one that was removed under us would be gone with this meted. */
+static bool stands(const struct store *store)
+{
+	struct stat st;
+
+	return !store->inode || (!stat(store->path, &st) && st.st_ino == store->inode && st.st_dev == store->device);
+}
+
+static int fail_gone(const struct store *store, const char *what, char *error, size_t size)
+{
+	snprintf(error, size,
+		 "cannot %s: %s was moved away or removed while meted ran: put it back, or restart meted, which then "
+		 "begins without the grants in it",
+		 what, store->path);
+	return -ENOENT;
 }
 
 static int run(struct store *store, const char *sql)
@@ -74,6 +100,7 @@ static int prepare(struct store *store, bool copied, char *error, size_t size)
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t size)
 {
 	struct store *store = calloc(1, sizeof(*store));
+	struct stat st;
 	int r = -ENOMEM;
 
 	if (!store) {
@@ -89,6 +116,10 @@ int store_open(const char *path, bool copied, struct store **ret, char *error, s
 	if (r) {
 		store_close(store);
 		return r;
+	}
+	if (!stat(path, &st)) {
+		store->device = st.st_dev;
+		store->inode = st.st_ino;
 	}
 	*ret = store;
 	return 0;
@@ -182,6 +213,8 @@ static int replace(struct store *store, uint64_t id, const struct grant *g, cons
 {
 	int r;
 
+	if (g && !stands(store))
+		return fail_gone(store, what, error, size);
 	if (!run(store, "BEGIN IMMEDIATE") && !delete_grant(store, id) && (!g || !write_grant(store, g)) &&
 	    !run(store, "COMMIT"))
 		return 0;
