@@ -43,6 +43,7 @@ static void out_of_memory_passes(void)
 
 static const char *faulty_kernel;
 static CUdeviceptr faulty_address;
+static char faulty_memory[8192];
 
 /* In a process of its own: runs the faulty kernel; every later call must answer the same error. */
 static int fault(void)
@@ -52,12 +53,13 @@ static int fault(void)
 	CUmodule module;
 	CUdeviceptr p = 0;
 	CUfunction f;
-	void *args[] = { &faulty_address };
+	void *args[] = { &faulty_address }, *pinned = NULL;
 	CUresult first, then;
 	int bad = 0;
 
 	if (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context) ||
-	    cuModuleLoadData(&module, basic_ptx) || cuModuleGetFunction(&f, module, faulty_kernel)) {
+	    cuModuleLoadData(&module, basic_ptx) || cuModuleGetFunction(&f, module, faulty_kernel) ||
+	    cuMemHostAlloc(&pinned, 4096, 0)) {
 		printf("# the child cannot begin\n");
 		return 1;
 	}
@@ -75,6 +77,10 @@ static int fault(void)
 	bad += then != first;
 	then = cuMemsetD8((CUdeviceptr)512, 0, 1);
 	bad += then != first;
+	if (kit_is_soft(dev)) { /* what a client of a worker answers by itself, too */
+		bad += cuMemFreeHost(pinned) != first;
+		bad += cuMemHostRegister(faulty_memory, sizeof(faulty_memory), 0) != first;
+	}
 	/* What needs no context still works. */
 	bad += cuDeviceGetCount(&(int){ 0 }) != CUDA_SUCCESS;
 	return bad;

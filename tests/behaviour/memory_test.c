@@ -161,6 +161,47 @@ static void managed(CUmodule module)
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&p, 0, CU_MEM_ATTACH_GLOBAL));
 }
 
+static int said(CUmem_range_attribute attribute, CUdeviceptr p, size_t bytes)
+{
+	int value = -77;
+
+	works(cuMemRangeGetAttribute(&value, sizeof(value), attribute, p, bytes));
+	return value;
+}
+
+/* What is advised is known afterwards, page by page, whoever keeps it; of other memory nothing can be. */
+static void advised(void)
+{
+	CUmem_range_attribute both[] = { CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+					 CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION };
+	int value[2] = { -77, -77 };
+	void *data[] = { &value[0], &value[1] };
+	size_t sizes[] = { sizeof(int), sizeof(int) };
+	CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = kit.dev };
+	CUdeviceptr p, plain;
+
+	if (!kit.soft)
+		return; /* where the device has no concurrent access a driver may refuse advice */
+	needs(cuMemAllocManaged(&p, 1 * MIB, CU_MEM_ATTACH_GLOBAL));
+	needs(cuMemAlloc(&plain, 1 * MIB));
+	is(said(both[0], p, 1 * MIB), 0);
+	works(cuMemAdvise(p, MIB / 2, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+	works(cuMemAdvise(p, 1 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here));
+	is(said(both[0], p, MIB / 2), 1);
+	is(said(both[0], p, 1 * MIB), 0);
+	works(cuMemRangeGetAttributes(data, sizes, both, 2, p + 4096, 4096));
+	is(value[0], 1);
+	is(value[1], kit.dev);
+	works(cuMemPrefetchAsync(p, 1 * MIB, here, 0, NULL));
+	is(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 1 * MIB), kit.dev);
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(plain, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(p, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync(plain, 4096, here, 0, NULL));
+	works(cuCtxSynchronize()); /* nothing comes late */
+	works(cuMemFree(plain));
+	works(cuMemFree(p));
+}
+
 /* Many small pieces, freed in another order. */
 static void many(void)
 {
@@ -190,6 +231,7 @@ int main(void)
 	pitched();
 	host();
 	managed(module);
+	advised();
 	many();
 	works(cuModuleUnload(module));
 	return kit_end();

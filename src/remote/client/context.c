@@ -141,6 +141,17 @@ static CUresult context_find(CUcontext handle, struct context **ret)
 	return usable(*ret) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+CUresult context_sound(void)
+{
+	struct context *c;
+	CUresult r = context_find(NULL, &c);
+	size_t free_bytes, total;
+
+	if (r != CUDA_SUCCESS || !atomic_load_explicit(&c->session->faulted, memory_order_relaxed))
+		return r;
+	return client_cuMemGetInfo_v2(&free_bytes, &total);
+}
+
 static CUresult thread_ready(struct thread **ret)
 {
 	CUresult r = start_ready();

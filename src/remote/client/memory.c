@@ -167,38 +167,13 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned i
 	return r;
 }
 
-/* ---- advice about it: it lies on both sides already ---- */
+/* ---- whose it is: it lies on both sides already; advice about it: advice.c ---- */
 
 static bool is_managed(CUdeviceptr at, size_t bytes)
 {
 	struct range r;
 
 	return bytes && ranges_find(at, &r) && r.managed && ranges_cover(at, bytes, &r);
-}
-
-CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
-				      CUstream hStream)
-{
-	return is_managed(devPtr, count) && !flags
-		       ? CUDA_SUCCESS
-		       : client_plain_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
-}
-
-CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-	return is_managed(devPtr, count) ? CUDA_SUCCESS
-					 : client_plain_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
-}
-
-CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
-{
-	return is_managed(devPtr, count) ? CUDA_SUCCESS
-					 : client_plain_cuMemAdvise_v2(devPtr, count, advice, location);
-}
-
-CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
-{
-	return is_managed(devPtr, count) ? CUDA_SUCCESS : client_plain_cuMemAdvise(devPtr, count, advice, device);
 }
 
 CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)

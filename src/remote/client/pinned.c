@@ -170,6 +170,8 @@ CUresult client_cuMemFreeHost(void *p)
 	client_call(&c, CUDA_CALL_cuMemFreeHost);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = context_sound();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!ranges_take((uint64_t)(uintptr_t)p, 1u << RANGE_HOST, &r))
@@ -229,6 +231,8 @@ CUresult client_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flag
 	client_call(&c, CUDA_CALL_cuMemHostRegister_v2);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = context_sound();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!p || !bytesize || begin + bytesize < begin || Flags & ~(unsigned int)REGISTER_FLAGS)
@@ -263,6 +267,8 @@ CUresult client_cuMemHostUnregister(void *p)
 	client_call(&c, CUDA_CALL_cuMemHostUnregister);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = context_sound();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!p)
@@ -292,6 +298,8 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 	client_call(&c, CUDA_CALL_cuMemHostGetDevicePointer_v2);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = context_sound();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!pdptr || Flags || !host_find(p, &r))
@@ -312,6 +320,8 @@ CUresult client_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	client_call(&c, CUDA_CALL_cuMemHostGetFlags);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = context_sound();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!pFlags || !host_find(p, &r))

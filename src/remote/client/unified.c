@@ -30,6 +30,7 @@ struct unified {
 	struct unified_place place;
 	CUstream stream;
 	uint8_t *known; /* what the device had */
+	struct advice *advice; /* owned */
 };
 
 /* Held over round trips; whoever waits for the device does so only in this module's own streams. */
@@ -246,6 +247,7 @@ static bool open_pages(const struct unified_place *p)
 static void unified_free(struct unified *u)
 {
 	munmap(u->known, u->place.bytes);
+	advice_free(u->advice);
 	free(u);
 }
 
@@ -336,6 +338,28 @@ bool unified_has(uint64_t host)
 		found = u->place.host == host;
 	leave();
 	return found;
+}
+
+struct advice **unified_advice_enter(struct advice_span part, struct advice_span *ret_whole)
+{
+	if (!all || !part.bytes || !enter())
+		return NULL;
+	for (struct unified *u = all; u; u = u->next) {
+		const struct unified_place *p = &u->place;
+
+		if (p->start == UNIFIED_FROM_HOST || part.begin < p->host || part.begin - p->host >= p->bytes ||
+		    part.bytes > p->bytes - (part.begin - p->host))
+			continue;
+		*ret_whole = (struct advice_span){ p->host, p->bytes };
+		return &u->advice;
+	}
+	leave();
+	return NULL;
+}
+
+void unified_advice_leave(void)
+{
+	leave();
 }
 
 void unified_remove(uint64_t host)

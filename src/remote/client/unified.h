@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "model/advice.h"
 #include "remote/client/session.h"
 
 /* Whose bytes count at first. */
@@ -26,6 +27,12 @@ bool unified_has(uint64_t host);
 void unified_remove(uint64_t host);
 void unified_drop_context(uint64_t context);
 void unified_drop_owner(uint64_t owner);
+/*
+ * What has been advised about the managed memory `whole` in which the part lies; to be left soon. NULL: it does not lie
+ * in any.
+ */
+struct advice **unified_advice_enter(struct advice_span part, struct advice_span *ret_whole);
+void unified_advice_leave(void);
 void unified_forget(void);
 
 static inline bool unified_any(struct session *s)
