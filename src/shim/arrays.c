@@ -61,6 +61,25 @@ static void unmake(void *made, const struct make *m)
 		shim_real.cuArrayDestroy(made);
 }
 
+/*
+ * Why an array that has no room is refused. What is larger than the whole device the driver refuses as well, and
+ * for a better reason where it has one: a shape that no array can have.
+ */
+static CUresult refusal(const struct make *m, uint64_t least)
+{
+	size_t free_bytes, total = 0;
+	void *made = NULL;
+	CUresult r;
+
+	if (shim_real.cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS || least <= total)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = ask_driver(&made, m);
+	if (r != CUDA_SUCCESS)
+		return r;
+	unmake(made, m);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* Charged and made; `least`: what its elements need. */
 static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
@@ -77,7 +96,7 @@ static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DE
 	if (charge_current(&context, &device) == CHARGE_REFUSED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (measured_begin(&m, device, wire_units(least_bytes(shape)), MEASURED_UNKNOWN) != MEASURED_READY)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return refusal(make, least_bytes(shape));
 	r = ask_driver(&made, make);
 	if (r != CUDA_SUCCESS) {
 		measured_cancel(&m);

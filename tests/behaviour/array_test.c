@@ -127,6 +127,9 @@ static void refused(void)
 	CUarray a;
 
 	answers(CUDA_ERROR_INVALID_VALUE, cuArrayCreate(&a, &d));
+	d.Width = 1ull << 40; /* no array is so wide, whatever room there is */
+	if (kit.soft)
+		answers(CUDA_ERROR_INVALID_VALUE, cuArrayCreate(&a, &d));
 	d.Width = 16;
 	d.NumChannels = 3;
 	ok(cuArrayCreate(&a, &d) != CUDA_SUCCESS);

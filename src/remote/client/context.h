@@ -28,8 +28,8 @@ struct context {
 /* The calling thread's current context. CUDA_SUCCESS, _INVALID_CONTEXT or _CONTEXT_IS_DESTROYED. */
 CUresult context_current(struct thread *t, struct context **ret);
 /*
- * The same for calls that are answered here. When a kernel has faulted the driver is asked: from then on each call of its
- * context gets the error.
+ * The same for calls that are answered here. When a kernel has faulted the driver is asked: from then on each call of
+ * its context gets the error.
  */
 CUresult context_sound(void);
 /* A handle's context, or NULL. */
