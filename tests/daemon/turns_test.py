@@ -165,14 +165,17 @@ def test_idle(m):
 
 
 def wakes(m, seconds):
-    """How often threads of meted have slept, but its first one."""
+    """How often the thread that gives turns has slept."""
+    folder = f"/proc/{m.process.pid}/task"
+
+    def read(tid, name):
+        with open(f"{folder}/{tid}/{name}", encoding="ascii", errors="replace") as f:
+            return f.read()
+
     def slept():
-        texts = []
-        for tid in os.listdir(f"/proc/{m.process.pid}/task"):
-            if tid != str(m.process.pid):
-                with open(f"/proc/{m.process.pid}/task/{tid}/status", encoding="ascii", errors="replace") as f:
-                    texts.append(f.read())
-        return sum(int(t.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for t in texts)
+        threads = [t for t in os.listdir(folder) if read(t, "comm") == "meted turns\n"]
+        return int(read(threads[0], "status").split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
     before = slept()
     time.sleep(seconds)
     return slept() - before

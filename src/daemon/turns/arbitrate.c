@@ -236,6 +236,7 @@ static void *run(void *unused)
 	struct epoll_event events[EVENTS];
 	bool stop = false;
 
+	prctl(PR_SET_NAME, "meted turns");
 	take_priority();
 	while (!stop) {
 		uint64_t before_ns = clock_now_ns();
