@@ -1,6 +1,7 @@
 """`mete serve` and `mete run --remote` together: who gets what, who is refused and how, and who notices whose end."""
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ from place import BUILD, CLIENT, MIB, SANITIZED, alive, wait_for  # noqa: E402
 
 UNAVAILABLE = 46  # CUDA_ERROR_DEVICE_UNAVAILABLE
 IMAGE_CLIENT = os.path.join(BUILD, 'tests/remote/image_client')
+HOSTILE_CLIENT = os.path.join(BUILD, 'tests/remote/hostile_client')
 DELAY_LINE = os.path.join(BUILD, 'tests/remote/delay_line')
 
 
@@ -523,6 +525,25 @@ class Ends(RemoteTest):
         program.communicate()
         wait_for(lambda: not server.grants(), 'what it held is free')
         self.assertEqual(self.lines(server, 'alice', 'info'), [f'info {64 * MIB} {64 * MIB}'])
+
+    def test_hostile_client(self):
+        """Whoever names others' objects and memory, or says what is no request, harms his own sessions alone."""
+        server = self.serve('--mem', '64M')
+        meted = self.daemon_pid(server.runtime)
+        neighbour = self.copying(server, 'alice', '5')
+        words = self.words(server, 'eve', str(random.randrange(1000)), '20', client=HOSTILE_CLIENT)
+        done = subprocess.run([place.METE, *words], env=self.client_env, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(done.returncode, 0, (words, done.stderr))
+        sessions, requests, _, _ = map(int, done.stdout.split())
+        self.assertEqual(sessions, 20, words)
+        self.assertGreater(requests, 20, words)
+        out, err = neighbour.communicate(timeout=60)
+        self.assertEqual((out, err), ('copy 0\n', ''), words)
+        wait_for(lambda: not server.grants() and not server.sessions(), 'all that it had is free')
+        self.assertEqual(self.daemon_pid(server.runtime), meted, words)
+        self.assertEqual(self.lines(server, 'eve', 'info'), [f'info {64 * MIB} {64 * MIB}'])
+        server.end()
 
     def test_nothing_stays(self):
         server = self.serve('--mem', '64M')

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """
 A kill storm over TLS: programs under `mete run --remote` that work and die at random, with all that belongs to them or
-alone; whose relay does, or their session on the server, or their worker. Afterwards nothing may be left, on either side:
-no grant, no memory of the device, no process, no socket, no descriptor, and neither meted nor `mete serve` grown.
+alone; whose relay does, or their session on the server, or their worker; in the long storm also `mete serve` and meted,
+which are started again. Afterwards nothing may be left, on either side: no grant, no memory of the device, no process, no
+socket, no descriptor, and neither meted nor `mete serve` grown.
 
     storm_remote_test.py BUILD
 """
@@ -35,14 +36,43 @@ class Place:
         env = dict(self.m.env, METE_RUNTIME_DIR=self.m.dir)
         for i in range(NAMES):
             subprocess.run([METE, "key", "new", f"client{i}", "--keys", self.keys], env=env, check=True, stdout=subprocess.DEVNULL)
-        self.server = subprocess.Popen([METE, "serve", "--soft", "--mem", "64M", "--overcommit", "--keys", self.keys, "--listen",
-                                        "127.0.0.1:0", "--json"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL)
-        self.address = json.loads(self.server.stdout.readline())["listen"][0]
+        self.server_env, self.address = env, "127.0.0.1:0"
         self.events = open(os.devnull, "wb")
-        self.drain = subprocess.Popen(["cat"], stdin=self.server.stdout, stdout=self.events)
+        self.serve()
         self.client_env = {k: v for k, v in self.m.env.items() if not k.startswith("METE_")}
         self.client_env["XDG_RUNTIME_DIR"] = self.sockets
+
+    def serve(self):
+        """Starts the server, where it was before if it was."""
+        self.server = subprocess.Popen([METE, "serve", "--soft", "--mem", "64M", "--overcommit", "--keys", self.keys, "--listen",
+                                        self.address, "--json"], env=self.server_env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        line = self.server.stdout.readline()
+        if not line:
+            self.server.stdout.close()
+            self.server.wait()
+            return False
+        self.address = json.loads(line)["listen"][0]
+        self.drain = subprocess.Popen(["cat"], stdin=self.server.stdout, stdout=self.events)
+        return True
+
+    def server_ended(self):
+        self.server.wait()
+        self.drain.wait()
+        self.server.stdout.close()
+
+    def kill_server(self):
+        self.server.kill()
+        self.server_ended()
+        if not until(self.serve, 20):  # another program may have got its port for a moment
+            raise SystemExit("Bail out! mete serve does not start again")
+        return True
+
+    def kill_meted(self):
+        self.m.process.kill()
+        self.m.process.wait()
+        self.m.process.stderr.close()
+        return self.m.start()
 
     def start(self):
         key = os.path.join(self.keys, f"client{random.randrange(NAMES)}.key")
@@ -76,8 +106,7 @@ class Place:
     def end(self):
         self.server.terminate()
         same(self.server.wait(20), 0, "the server ends as it is told")
-        self.drain.wait()
-        self.server.stdout.close()
+        self.server_ended()
         self.events.close()
         self.m.process.terminate()
         self.m.process.wait()
@@ -110,6 +139,8 @@ def main():
 
     winds = [(0.1, "worker killed", p.kill_worker), (0.1, "session killed", p.kill_session),
              (0.1, "part of a client killed", lambda: part_of_client(storm))]
+    if LONG:
+        winds += [(0.005, "server killed", p.kill_server), (0.005, "meted killed", p.kill_meted)]
     storm = Storm(CLIENTS, p.start, winds, STATUSES)
     for _ in range(5 * CLIENTS):  # so that what is grown once is grown
         storm.blow()
@@ -120,7 +151,8 @@ def main():
     used = p.used()
     storm.rage(SECONDS)
     print(f"# {storm.ends}")
-    ok(all(storm.ends[w] for w in ("done", "killed", "worker killed", "session killed", "part of a client killed")),
+    meted, server = p.m.process.pid, p.server.pid  # perhaps others than before
+    ok(all(storm.ends[w] for w in ("done", "killed", *(name for _, name, _ in winds))),
        "the storm had all its winds", storm.ends)
     same(storm.ends["wrong"], 0, "no client got a wrong answer")
     ok(p.quiet(), "nobody is there any more, and no grant", p.grants(), children(server), children(meted))
