@@ -122,12 +122,17 @@ static void give_back(struct wall *wall)
 	errno = saved;
 }
 
+void wall_hang_up(struct wall *wall)
+{
+	if (!wall->control)
+		return;
+	ring_close(&wall->requests);
+	ring_close(&wall->replies);
+}
+
 void wall_close(struct wall *wall)
 {
-	if (wall->control) {
-		ring_close(&wall->requests);
-		ring_close(&wall->replies);
-	}
+	wall_hang_up(wall);
 	give_back(wall);
 }
 

@@ -148,7 +148,9 @@ void wall_refuse_of(int socket, const char *server, enum wall_status status, con
 /* Both
  * ---------------------------------------------------------------------------------------------------------------- */
 
-/* Closes the rings, which the other side learns at once, and gives back what is held. */
+/* Closes the rings, which the other side learns at once. What is held stays: for a process that is about to end. */
+void wall_hang_up(struct wall *wall);
+/* The same, and gives back what is held; no other thread may use it any more. */
 void wall_close(struct wall *wall);
 /* In a child after fork(): gives back what is held and says nothing. */
 void wall_abandon(struct wall *wall);

@@ -535,7 +535,8 @@ class Ends(RemoteTest):
         done = subprocess.run([place.METE, *words], env=self.client_env, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         self.assertEqual(done.returncode, 0, (words, done.stderr))
-        sessions, requests, _, _ = map(int, done.stdout.split())
+        sessions, requests, _, granted = map(int, done.stdout.split())
+        self.assertGreater(granted, 0, words)  # they were sessions
         self.assertEqual(sessions, 20, words)
         self.assertGreater(requests, 20, words)
         out, err = neighbour.communicate(timeout=60)

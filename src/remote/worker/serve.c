@@ -88,6 +88,7 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 		r = session_run(&worker);
 	if (r && r != -EPIPE && r != -ECONNRESET)
 		worker_log("the session ends: %s", r == -EPROTO ? "the client sent what makes no sense" : strerror(-r));
-	wall_close(wall);
+	/* Threads that read, wait or execute still use the memory: it goes with the process, which ends now. */
+	wall_hang_up(wall);
 	return r && r != -EPIPE;
 }
