@@ -2,6 +2,7 @@
 The wall clock is set forward by years and back by days while tenants compute: one event each time, nothing is lost, all is
 as long ago as before, a drain keeps its patience over a kill, and nobody's turns or accounts notice.
 """
+import atexit
 import sqlite3
 import struct
 
@@ -45,6 +46,7 @@ class Computing:
         self.process = subprocess.Popen([TURN_CLIENT, path, "0", "1000", "0", "600"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
+        atexit.register(self.end)  # also when the test stops half-way
 
     def busy_us(self):
         self.process.stdin.write("?\n")
