@@ -103,7 +103,7 @@ static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 			return fault_set(f, CONTROL_NOBODY,
 					 "no meted listens in %s; start one with `mete run` or meted", dir);
 		return fault_set(f, -errno, "%s/control.sock: %s; %s", dir, strerror(errno),
-				 errno == EACCES ? "ask its owner for access, or set METE_RUNTIME_DIR" :
+				 errno == EACCES ? "ask its owner, or set METE_RUNTIME_DIR to a folder of your own" :
 						   "remove it, or set METE_RUNTIME_DIR");
 	}
 	r = check_peer(fd, dir, f);
@@ -171,6 +171,11 @@ int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 		return fault_set(f, -EHOSTDOWN,
 				 "the system's meted does not run: `systemctl status meted` says why, `systemctl start "
 				 "meted` starts it; METE_RUNTIME_DIR names a folder for one of your own");
+	/* There is one, for others: as above. */
+	if (r == -EACCES) {
+		*f = no_system;
+		return r;
+	}
 	if (!r) {
 		close(fd);
 		*ret_system = true;

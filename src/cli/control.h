@@ -3,7 +3,7 @@
  *
  * One JSON object per line over the unix socket control.sock in meted's runtime directory, answers in order.
  * The runtime directory: METE_RUNTIME_DIR if set; else /run/mete when a system meted listens there (one that is to
- * start with the machine and does not run is a fault, -EHOSTDOWN); else
+ * start with the machine and does not run is a fault, -EHOSTDOWN, and one that this user may not ask is -EACCES); else
  * $XDG_RUNTIME_DIR/mete; else /dev/shm/mete-UID. A folder or a socket that belongs to somebody else (root apart) is
  * refused: whoever answers there would learn what is run and hand out the grant.
  */

@@ -241,6 +241,21 @@ class Surroundings(place.MeteTest):
         listener.stdout.readline()
         self.refused(125, ['run', 'true'], 'control.sock', 'belongs to user 65534')
 
+    def test_no_permission(self):
+        """A system's meted that this user may not ask: no other one is started beside it."""
+        script = ('mount -t tmpfs tmpfs /run && mkdir /run/mete && chmod 755 /run/mete && '
+                  '"$0" -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/run/mete/control.sock\')" && '
+                  'chmod 600 /run/mete/control.sock && shift && exec setpriv --reuid 65534 --clear-groups "$@"')
+        if os.geteuid() or subprocess.run(['unshare', '--mount', 'true'], capture_output=True).returncode:
+            self.skipTest('needs the right to mount')
+        os.chmod(self.folder, 0o755)
+        env = {k: v for k, v in self.env.items() if k != 'METE_RUNTIME_DIR'}
+        for status, words in ((125, ['run', 'true']), (1, ['ps']), (1, ['create', 'x', '--mem', '1M'])):
+            done = subprocess.run(['unshare', '--mount', 'sh', '-c', script, sys.executable, '-', METE, *words],
+                                  capture_output=True, text=True, env=env, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (status, ''), done.stderr)
+            self.assert_line(done.stderr, '/run/mete/control.sock: Permission denied', 'METE_RUNTIME_DIR')
+
     def test_file_at_the_socket(self):
         os.mkdir(self.runtime, 0o700)
         with open(os.path.join(self.runtime, 'control.sock'), 'w'):
