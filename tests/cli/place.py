@@ -48,7 +48,8 @@ class MeteTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix='mt-', dir='/tmp')
         self.runtime = os.path.join(self.folder, 'run')
         self.env = {name: value for name, value in os.environ.items()
-                    if not name.startswith('METE_') and name not in ('CUDA_VISIBLE_DEVICES', 'LD_PRELOAD')}
+                    if not name.startswith('METE_')
+                    and name not in ('CUDA_VISIBLE_DEVICES', 'LD_PRELOAD', 'LD_LIBRARY_PATH')}
         self.env.update(METE_RUNTIME_DIR=self.runtime, METE_SOFT_DIR=os.path.join(self.folder, 'soft'),
                         METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C')
         os.mkdir(self.env['METE_SOFT_DIR'])
