@@ -85,7 +85,7 @@ def http(mete, home, env):
         if not line:
             break
     check(address, "meted serves HTTP")
-    for path, words in (("/", b"<title>mete"), ("/console/main.js", b"overview"), ("/metrics", b"mete_"), ("/api/v1/node", b'"devices"')):
+    for path, words in (("/", b"<title>mete"), ("/console/console.js", b"overview"), ("/metrics", b"mete_"), ("/api/v1/node", b'"devices"')):
         if not address:
             break
         connection = HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
