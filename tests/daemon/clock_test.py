@@ -116,9 +116,21 @@ def refuse(m, client, more, what):
     ok(all(e["first_time"] <= e["time"] for e in found), f"{what}: none begins after its end", found)
 
 
+def written(m):
+    """What meted knows by now is in the file, once it has been written twice: the first time may have begun before."""
+    path = os.path.join(m.dir, "history.db")
+    for i in range(2):
+        before = os.stat(path).st_mtime_ns
+        m.make(f"written{i}", UNIT)
+        m.control().ask("grant_delete", name=f"written{i}")
+        until(lambda: os.stat(path).st_mtime_ns != before and not os.stat(f"{path}-journal").st_size, PATIENCE)
+
+
 def restart(m, clock, number, what):
     """With what was kept."""
     before = samples(m)
+    if number == signal.SIGKILL:
+        written(m)
     m.kill(number)
     db = sqlite3.connect(os.path.join(m.dir, "history.db"))
     chunks = [n for n, in db.execute("SELECT chunk FROM history WHERE level = 1")]

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #define MS 1000000u
+#define TRIES 5 /* of what is late where others have the processor */
 
 static const char text[] = ".version 7.0\n"
 			   ".target sm_70\n"
@@ -177,26 +178,37 @@ static void declared(CUevent a, CUevent b)
 	CU(cuStreamQuery(NULL));
 }
 
+/* How long kernels of so many blocks take in four streams, from the first one's submission. */
+static float four_ms(const CUstream s[4], unsigned blocks, CUevent done, CUevent a, CUevent b)
+{
+	CU(cuCtxSynchronize());
+	CU(cuEventRecord(a, s[0]));
+	for (int i = 0; i < 4; i++)
+		CU(launch("_Z5twicePf", blocks, 32, s[i]));
+	for (int i = 1; i < 4; i++) {
+		CU(cuEventRecord(done, s[i]));
+		CU(cuStreamWaitEvent(s[0], done, 0));
+	}
+	CU(cuEventRecord(b, s[0]));
+	return elapsed_ms(a, b);
+}
+
 static void overlapping(CUevent a, CUevent b)
 {
 	CUstream s[4];
 	CUevent done;
-	float ms;
+	float ms = 0;
 
 	CU(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
 	for (int i = 0; i < 4; i++)
 		CU(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
 	for (unsigned blocks = 1; blocks <= 2048; blocks *= 2048) {
-		CU(cuCtxSynchronize());
-		CU(cuEventRecord(a, s[0]));
-		for (int i = 0; i < 4; i++)
-			CU(launch("_Z5twicePf", blocks, 32, s[i]));
-		for (int i = 1; i < 4; i++) {
-			CU(cuEventRecord(done, s[i]));
-			CU(cuStreamWaitEvent(s[0], done, 0));
+		/* Small ones begin when they are submitted: a few tries, where others have the processor in between. */
+		for (int tries = 0; tries < TRIES; tries++) {
+			ms = four_ms(s, blocks, done, a, b);
+			if (blocks > 1 || ms < 24)
+				break;
 		}
-		CU(cuEventRecord(b, s[0]));
-		ms = elapsed_ms(a, b);
 		if (blocks == 1)
 			tap_ok(ms >= 7.99 && ms < 24, "small kernels of 8 ms run side by side: %.3f ms", ms);
 		else
@@ -280,7 +292,7 @@ static void in_branches(CUevent a, CUevent b)
 	CUgraph graph;
 	CUstream s, side[8];
 	CUevent fork, join;
-	float ms;
+	float ms = 30;
 
 	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CU(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
@@ -298,10 +310,12 @@ static void in_branches(CUevent a, CUevent b)
 	CU(launch("ms1", 1, 32, s));
 	CU(cuStreamEndCapture(s, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
-	CU(cuEventRecord(a, s));
-	CU(cuGraphLaunch(exec, s));
-	CU(cuEventRecord(b, s));
-	ms = elapsed_ms(a, b);
+	for (int tries = 0; tries < TRIES && ms >= 30; tries++) {
+		CU(cuEventRecord(a, s));
+		CU(cuGraphLaunch(exec, s));
+		CU(cuEventRecord(b, s));
+		ms = elapsed_ms(a, b);
+	}
 	tap_ok(ms >= 9.99 && ms < 30, "a graph with 8 branches: %.3f ms", ms);
 	CU(cuGraphExecDestroy(exec));
 	CU(cuGraphDestroy(graph));

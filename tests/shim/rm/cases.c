@@ -319,9 +319,10 @@ static void gate(void)
 	ok(within(5000, off_of(&s, &more) == 2));
 	is(rm_gone(s.fd, s.client, more.handle), RM_OK);
 	/* A free that is refused leaves the channel ours to switch on. */
-	model_shared()->refuse[0] = (struct model_refusal){ .command = RM_ESC_FREE, .status = 0x40 };
+	model_shared()->refuse[0].status = 0x40;
+	__atomic_store_n(&model_shared()->refuse[0].command, RM_ESC_FREE, __ATOMIC_RELEASE);
 	is(rm_gone(s.fd, s.client, g.channels[1]), 0x40);
-	model_shared()->refuse[0].command = 0;
+	__atomic_store_n(&model_shared()->refuse[0].command, 0, __ATOMIC_RELEASE);
 	gate_set(t, WIRE_GATED | WIRE_OPEN);
 	ok(within(5000, off_in_all() == 0));
 	ok(sliced(0, WIRE_COMPUTE));

@@ -258,7 +258,8 @@ static int refused(struct model *m, uint32_t command)
 	for (int i = 0; i < MODEL_REFUSALS; i++) {
 		struct model_refusal *r = &m->refuse[i];
 
-		if (r->command != command)
+		/* Cases change it under the worker's calls. */
+		if (__atomic_load_n(&r->command, __ATOMIC_ACQUIRE) != command)
 			continue;
 		if (!r->after)
 			return r->status;
