@@ -135,7 +135,7 @@ static int check_private_dir(const char *dir, struct fault *f)
 }
 
 /*
- * This machine's shares are the system's meted's: one that is down for now is not to be stood in for, since nobody
+ * This machine's shares are the system's meted's: no other stands in for one that is down, since nobody
  * would know what running programs hold, and each device would be promised twice.
  */
 static bool is_service(void)

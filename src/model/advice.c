@@ -69,20 +69,36 @@ static struct advice *pieces(struct advice **list, struct advice_span whole, str
 
 /* ---- places ---- */
 
-CUresult advice_place_check(const CUmemLocation *place, unsigned int device_count, bool node_there)
+CUresult advice_place_check(const CUmemLocation *place, struct advice_places there)
 {
 	switch ((int)place->type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
-		return place->id >= 0 && (unsigned int)place->id < device_count ? CUDA_SUCCESS
-										: CUDA_ERROR_INVALID_DEVICE;
+		return place->id >= 0 && (unsigned int)place->id < there.device_count ? CUDA_SUCCESS
+										      : CUDA_ERROR_INVALID_DEVICE;
 	case CU_MEM_LOCATION_TYPE_HOST:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
 		return CUDA_SUCCESS;
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-		return node_there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		return there.node_there(place->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+}
+
+CUresult advice_places_check(const CUmemLocation *place, const size_t *from, size_t count, size_t ranges,
+			     struct advice_places there)
+{
+	if (!place || !from || !count || count > ranges || from[0])
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		CUresult r = advice_place_check(&place[i], there);
+
+		if (r != CUDA_SUCCESS)
+			return r;
+		if (i && (from[i] <= from[i - 1] || from[i] >= ranges))
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
 }
 
 CUmemLocation advice_place_of(CUdevice ordinal)
@@ -96,7 +112,7 @@ CUmemLocation advice_place_of(CUdevice ordinal)
 	return l;
 }
 
-CUresult advice_check(CUmem_advise what, const CUmemLocation *place, unsigned int device_count, bool node_there)
+CUresult advice_check(CUmem_advise what, const CUmemLocation *place, struct advice_places there)
 {
 	bool by = what == CU_MEM_ADVISE_SET_ACCESSED_BY || what == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
 	CUresult r = CUDA_SUCCESS;
@@ -105,7 +121,7 @@ CUresult advice_check(CUmem_advise what, const CUmemLocation *place, unsigned in
 		return CUDA_ERROR_INVALID_VALUE;
 	/* The other two forget a place or never had one: theirs is ignored. */
 	if (by || what == CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
-		r = advice_place_check(place, device_count, node_there);
+		r = advice_place_check(place, there);
 	if (!r && by && place->type != CU_MEM_LOCATION_TYPE_DEVICE && place->type != CU_MEM_LOCATION_TYPE_HOST)
 		r = CUDA_ERROR_INVALID_VALUE; /* of hosts, only the whole one */
 	return r;
@@ -139,8 +155,16 @@ static void set(struct advice *a, CUmem_advise advice, const CUmemLocation *l)
 	}
 }
 
-CUresult advice_give(struct advice **list, struct advice_span whole, struct advice_span part, CUmem_advise what,
-		     const CUmemLocation *place)
+static void set_prefetched(struct advice *a, CUmem_advise unused, const CUmemLocation *l)
+{
+	(void)unused;
+	a->prefetched = *l;
+}
+
+/* Of all pieces of the part, which are cut where it begins and ends. */
+static CUresult change(struct advice **list, struct advice_span whole, struct advice_span part,
+		       void (*one)(struct advice *, CUmem_advise, const CUmemLocation *), CUmem_advise what,
+		       const CUmemLocation *place)
 {
 	uint64_t end;
 	struct advice *a = pieces(list, whole, part, &end);
@@ -148,21 +172,20 @@ CUresult advice_give(struct advice **list, struct advice_span whole, struct advi
 	if (!a)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (; a && a->begin < end; a = a->next)
-		set(a, what, place);
+		one(a, what, place);
 	return CUDA_SUCCESS;
+}
+
+CUresult advice_give(struct advice **list, struct advice_span whole, struct advice_span part, CUmem_advise what,
+		     const CUmemLocation *place)
+{
+	return change(list, whole, part, set, what, place);
 }
 
 CUresult advice_prefetched(struct advice **list, struct advice_span whole, struct advice_span part,
 			   const CUmemLocation *place)
 {
-	uint64_t end;
-	struct advice *a = pieces(list, whole, part, &end);
-
-	if (!a)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (; a && a->begin < end; a = a->next)
-		a->prefetched = *place;
-	return CUDA_SUCCESS;
+	return change(list, whole, part, set_prefetched, 0, place);
 }
 
 /* ---- queries ---- */

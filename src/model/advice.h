@@ -21,12 +21,24 @@ struct advice_span {
 
 void advice_free(struct advice *list);
 
-/* Whether there is such a place: device_count devices, and node_there of the NUMA node that it names. */
-CUresult advice_place_check(const CUmemLocation *place, unsigned int device_count, bool node_there);
+/* What there is: the devices, and whether there is such a NUMA node. */
+struct advice_places {
+	unsigned int device_count;
+	bool (*node_there)(int node);
+};
+
+/* Whether there is such a place. */
+CUresult advice_place_check(const CUmemLocation *place, struct advice_places there);
+/*
+ * The places of a batch of so many ranges: each is meant from the range whose index `from` has to the next place's. All
+ * of them are there, and the indices begin at 0 and go up.
+ */
+CUresult advice_places_check(const CUmemLocation *place, const size_t *from, size_t count, size_t ranges,
+			     struct advice_places there);
 /* How the older calls name a place: an ordinal, or CU_DEVICE_CPU. */
 CUmemLocation advice_place_of(CUdevice ordinal);
 /* Whether the advice is one, and its place there where it counts; the values as of advice_place_check(). */
-CUresult advice_check(CUmem_advise what, const CUmemLocation *place, unsigned int device_count, bool node_there);
+CUresult advice_check(CUmem_advise what, const CUmemLocation *place, struct advice_places there);
 
 /* About the part of the range `whole`, rounded outwards to pages. CUDA_SUCCESS or _OUT_OF_MEMORY: nothing changed. */
 CUresult advice_give(struct advice **list, struct advice_span whole, struct advice_span part, CUmem_advise what,

@@ -1,12 +1,10 @@
 /* managed.c: see managed.h. Advice, prefetches, and the queries of both. */
 #include "softdev/managed.h"
 
+#include "base/numa_node.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
 #include "softdev/stream.h"
-
-#include <stdio.h>
-#include <unistd.h>
 
 bool range_managed(const struct range *r)
 {
@@ -22,24 +20,9 @@ static CUresult managed_locked(CUdeviceptr address, size_t bytes, struct range *
 
 /* ---- places ---- */
 
-static bool numa_node_there(int node)
+static struct advice_places there(void)
 {
-	char path[64];
-
-	if (node < 0)
-		return false;
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", node);
-	return !node || !access(path, F_OK);
-}
-
-static bool place_node_there(const CUmemLocation *l)
-{
-	return l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && numa_node_there(l->id);
-}
-
-static CUresult location_check(const CUmemLocation *l)
-{
-	return advice_place_check(l, driver.device_count, place_node_there(l));
+	return (struct advice_places){ driver.device_count, numa_node_there };
 }
 
 static struct advice_span whole(const struct range *r)
@@ -56,7 +39,7 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise adv
 	CUresult e = context_current(&c);
 
 	if (!e)
-		e = advice_check(advice, &location, driver.device_count, place_node_there(&location));
+		e = advice_check(advice, &location, there());
 	if (e)
 		return e;
 	pthread_mutex_lock(&memory_mutex);
@@ -98,7 +81,7 @@ CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLoca
 	if (!e && flags)
 		e = CUDA_ERROR_INVALID_VALUE;
 	if (!e)
-		e = location_check(&location);
+		e = advice_place_check(&location, there());
 	if (e)
 		return e;
 	pthread_mutex_lock(&memory_mutex);
@@ -110,22 +93,6 @@ CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLoca
 CUresult soft_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
 {
 	return soft_cuMemPrefetchAsync_v2(address, bytes, advice_place_of(device), 0, stream);
-}
-
-/* Which entry of a list of places is meant for range i: each holds from its own index to the next one's. */
-static CUresult places_check(const CUmemLocation *place, const size_t *from, size_t count, size_t ranges)
-{
-	if (!place || !from || !count || count > ranges || from[0])
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++) {
-		CUresult e = location_check(&place[i]);
-
-		if (e)
-			return e;
-		if (i && (from[i] <= from[i - 1] || from[i] >= ranges))
-			return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
 }
 
 /* All ranges are checked before anything changes. */
@@ -155,7 +122,7 @@ CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *address, size_t *bytes, size_
 	CUresult e = batch_check(address, bytes, count, flags, stream);
 
 	if (!e)
-		e = places_check(place, from, places, count);
+		e = advice_places_check(place, from, places, count, there());
 	if (e)
 		return e;
 	pthread_mutex_lock(&memory_mutex);

@@ -4,38 +4,21 @@
  */
 #include "model/advice.h"
 
+#include "base/numa_node.h"
 #include "cuda_remote.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/unified.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
-static bool node_there(const CUmemLocation *l)
-{
-	int saved = errno;
-	char path[64];
-	bool there;
-
-	if (l->type != CU_MEM_LOCATION_TYPE_HOST_NUMA || l->id < 0)
-		return false;
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", l->id);
-	there = !l->id || !access(path, F_OK);
-	errno = saved;
-	return there;
-}
-
-/* A context is current and sound; *ret: how many devices the program has. */
-static CUresult begin(unsigned int *ret)
+/* A context is current and sound; *ret: what the program has. */
+static CUresult begin(struct advice_places *ret)
 {
 	CUresult r = context_sound();
 	int count = 0;
 
 	if (r == CUDA_SUCCESS)
 		r = client_cuDeviceGetCount(&count);
-	*ret = (unsigned int)count;
+	*ret = (struct advice_places){ (unsigned int)count, numa_node_there };
 	return r;
 }
 
@@ -45,11 +28,11 @@ CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise ad
 {
 	struct advice_span whole, part = { devPtr, count };
 	struct advice **list;
-	unsigned int devices;
-	CUresult r = begin(&devices);
+	struct advice_places there;
+	CUresult r = begin(&there);
 
 	if (r == CUDA_SUCCESS)
-		r = advice_check(advice, &location, devices, node_there(&location));
+		r = advice_check(advice, &location, there);
 	if (r != CUDA_SUCCESS)
 		return r;
 	list = unified_advice_enter(part, &whole);
@@ -99,15 +82,15 @@ static CUresult prefetch(CUdeviceptr at, size_t bytes, const CUmemLocation *loca
 CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
 				      CUstream hStream)
 {
-	unsigned int devices;
-	CUresult r = begin(&devices);
+	struct advice_places there;
+	CUresult r = begin(&there);
 
 	if (r == CUDA_SUCCESS)
 		r = stream_check(hStream);
 	if (r == CUDA_SUCCESS && flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r == CUDA_SUCCESS)
-		r = advice_place_check(&location, devices, node_there(&location));
+		r = advice_place_check(&location, there);
 	return r == CUDA_SUCCESS ? prefetch(devPtr, count, &location) : r;
 }
 
@@ -116,28 +99,11 @@ CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice ds
 	return client_cuMemPrefetchAsync_v2(devPtr, count, advice_place_of(dstDevice), 0, hStream);
 }
 
-/* Which place is meant for each range: each holds from its own index to the next one's. */
-static CUresult places_check(const CUmemLocation *place, const size_t *from, size_t count, size_t ranges,
-			     unsigned int devices)
-{
-	if (!place || !from || !count || count > ranges || from[0])
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++) {
-		CUresult r = advice_place_check(&place[i], devices, node_there(&place[i]));
-
-		if (r != CUDA_SUCCESS)
-			return r;
-		if (i && (from[i] <= from[i - 1] || from[i] >= ranges))
-			return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
-}
-
 /* All ranges are checked before anything changes. */
 static CUresult batch_check(const CUdeviceptr *at, const size_t *bytes, size_t count, unsigned long long flags,
-			    CUstream stream, unsigned int *ret_devices)
+			    CUstream stream, struct advice_places *ret_there)
 {
-	CUresult r = begin(ret_devices);
+	CUresult r = begin(ret_there);
 
 	if (r == CUDA_SUCCESS)
 		r = stream_check(stream);
@@ -158,11 +124,11 @@ CUresult client_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_
 					size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
 					CUstream hStream)
 {
-	unsigned int devices;
-	CUresult r = batch_check(dptrs, sizes, count, flags, hStream, &devices);
+	struct advice_places there;
+	CUresult r = batch_check(dptrs, sizes, count, flags, hStream, &there);
 
 	if (r == CUDA_SUCCESS)
-		r = places_check(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count, devices);
+		r = advice_places_check(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count, there);
 	for (size_t i = 0, at = 0; r == CUDA_SUCCESS && i < count; i++) {
 		if (at + 1 < numPrefetchLocs && prefetchLocIdxs[at + 1] == i)
 			at++;
@@ -175,9 +141,9 @@ CUresult client_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_
 CUresult client_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags,
 				       CUstream hStream)
 {
-	unsigned int devices;
+	struct advice_places there;
 
-	return batch_check(dptrs, sizes, count, flags, hStream, &devices);
+	return batch_check(dptrs, sizes, count, flags, hStream, &there);
 }
 
 CUresult client_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
@@ -195,8 +161,8 @@ CUresult client_cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_ra
 {
 	struct advice_span whole, part = { devPtr, count };
 	struct advice **list;
-	unsigned int devices;
-	CUresult r = begin(&devices);
+	struct advice_places there;
+	CUresult r = begin(&there);
 
 	if (r != CUDA_SUCCESS)
 		return r;
@@ -205,7 +171,7 @@ CUresult client_cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_ra
 	list = unified_advice_enter(part, &whole);
 	if (!list)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = advice_query(list, whole, part, devices, data, dataSizes, attributes, numAttributes);
+	r = advice_query(list, whole, part, there.device_count, data, dataSizes, attributes, numAttributes);
 	unified_advice_leave();
 	return r;
 }
