@@ -2,6 +2,7 @@
 #include "remote/relay/session_state.h"
 
 #include "base/clock.h"
+#include "base/lock_within.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -202,15 +203,6 @@ static void watch(struct session *s)
 }
 
 /* ------------------------------------------------------------------------------------------------------ goodbye --- */
-
-static bool lock_within(pthread_mutex_t *mutex, uint64_t ns)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += (time_t)(ns / 1000000000u);
-	return pthread_mutex_timedlock(mutex, &t) == 0;
-}
 
 /* The program learns why its calls fail from now on. */
 static void tell_program(struct session *s)
