@@ -62,7 +62,7 @@ static void complain(const char *text)
 	fprintf(stderr, "meted: %s\n", text);
 }
 
-/* The store is damaged, or of a later meted: it will be so at the next start as well. */
+/* The store is damaged, in others' hands, or of a later meted: it will be so at the next start as well. */
 static bool wants_mending(int r)
 {
 	return r == -EBADMSG || r == -EPROTO;

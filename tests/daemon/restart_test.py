@@ -273,12 +273,12 @@ def test_broken_store(m):
     m.kill()
     store = f"{m.dir}/mete.db"
     good = open(store, "rb").read()
-    for what, data in (("a text", b"this is no database, but long enough to look like a file of some kind" * 100),
+    for what, data in (("empty", b""), ("cut in half", good[:len(good) // 2]), ("a text", b"this is no database, but long enough to look like a file of some kind" * 100),
                        ("noise in the middle", good[:4096] + os.urandom(4096) + good[8192:])):
         with open(store, "wb") as f:
             f.write(data)
         line = start_fails(m, f"the store is {what}", status=MEND)
-        ok("mete.db" in line and "move it away" in line, "the line names file and remedy")
+        ok(f"mv {store} {store}.bad" in line and line.count("\n") == 1, "one line that names file and remedy", line)
         same(open(store, "rb").read(), data, "and the file is as it was")
     with open(store, "wb") as f:
         f.write(good[:60] + struct.pack(">I", 99) + good[64:])

@@ -73,7 +73,7 @@ def test_later(directory, path, fresh):
         ok(not m.up, "a later file: meted does not start")
         same(m.wait(), 3, "status 3: no further start helps")
         ok(m.error.count("\n") == 1 and f"version {fresh[0] + 1} of the file, this one knows {fresh[0]}" in m.error, "one line", m.error)
-        ok((f"mv {path}.v{fresh[0]} {path}" if copy else "move the file away") in m.error, "with the remedy", m.error)
+        ok((f"mv {path}.v{fresh[0]} {path}" if copy else f"mv {path} {path}.v{fresh[0] + 1}") in m.error, "with the remedy", m.error)
         print("#", m.error.strip())
         same(open(path, "rb").read(), good, "the file is as it was")
 
@@ -106,13 +106,47 @@ def test_state_dir(directory):
     small = os.path.join(directory, "small")
     os.mkdir(small)
     for options, what, part in (("ro", "a read-only one", "Read-only file system"), ("size=4k", "a full one", "free some room")):
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", small], stderr=subprocess.DEVNULL).returncode:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=700,{options}", "tmpfs", small], stderr=subprocess.DEVNULL).returncode:
             skip(what, "no mount may be made here")
             continue
         try:
             refused_state(small, what, part)
         finally:
             subprocess.run(["umount", "-l", small], check=True)
+
+
+def test_hands(directory, path):
+    """A store that others may write gives no shares."""
+    fill(path, open(STORES[-1]).read())
+    good = open(path, "rb").read()
+    for what, name in (("the folder", directory), ("the file", path)):
+        before = os.stat(name)
+        for change in ("mode", "owner"):
+            if change == "owner" and os.geteuid():
+                skip(f"{what} of somebody else", "only root can give it away")
+                continue
+            os.chmod(name, 0o777) if change == "mode" else os.chown(name, 12345, -1)
+            m = start(directory) if name != directory else Meted("--soft-only", "--state-dir", directory, expect=False)
+            ok(not m.up and m.wait() == 3, f"{what}, {change}: meted does not start")
+            ok(m.error.count("\n") == 1 and f"chown {os.geteuid()} {name}; chmod" in m.error, f"{what}, {change}: one line with the remedy", m.error)
+            os.chown(name, before.st_uid, -1), os.chmod(name, before.st_mode & 0o7777)
+            if m.dir != directory:
+                shutil.rmtree(m.dir)
+    print("#", m.error.strip())
+    same(open(path, "rb").read(), good, "the file is as it was")
+
+
+def test_journal(directory, path):
+    """What was begun before the file was put aside is not done to the next one."""
+    fill(path, open(STORES[-1]).read())
+    with open(f"{path}-journal", "wb") as f:
+        f.write(b"begun")
+    os.rename(path, f"{path}.bad")
+    m = start(directory)
+    ok(m.up and not grants(m), "without the file meted begins anew", m.up or m.error)
+    same(m.kill(signal.SIGTERM), 0, "it leaves")
+    same(open(f"{path}-journal.bad", "rb").read(), b"begun", "a journal that was left over is put aside")
+    ok(not os.path.exists(f"{path}.new"), "nothing half made is left")
 
 
 def test_removed(directory):
@@ -159,6 +193,8 @@ def main():
         test_later(directory, path, fresh)
         test_no_room(directory, path)
         test_state_dir(directory)
+        test_hands(directory, path)
+        test_journal(directory, path)
         test_removed(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

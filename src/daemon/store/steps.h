@@ -28,6 +28,8 @@ int store_refuse_later(const char *path, int version, char *error, size_t size);
 
 /* Writes all of it. 0 or -errno. */
 int store_write(int fd, const void *data, size_t bytes);
+/* A file with that in it, on the disk; what was there is replaced. 0 or -errno. */
+int store_write_file(const char *path, const void *data, size_t bytes);
 
 /* Writes PATH.vVERSION, what the database is now. Not for ":memory:". 0 or -errno, with the line for the user. */
 int store_keep_copy(sqlite3 *db, const char *path, int version, char *error, size_t size);

@@ -5,6 +5,7 @@
 #include "base/kept_text.h"
 #include "daemon/store/db.h"
 #include "daemon/store/health.h"
+#include "daemon/store/site.h"
 #include "daemon/store/steps.h"
 
 #include <errno.h>
@@ -37,10 +38,7 @@ int store_fail(struct store *store, const char *what, char *error, size_t size)
 		return -ENOSPC;
 	}
 	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-		snprintf(error, size,
-			 "cannot %s: %s is no store of meted or is damaged: move it away to begin without the grants "
-			 "in it",
-			 what, store->path);
+		site_say_damaged(store->path, sqlite3_errmsg(store->db), error, size);
 		return -EBADMSG;
 	}
 	snprintf(error, size, "cannot %s: %s: %s: check the file and its folder", what, store->path,
@@ -70,21 +68,49 @@ static int run(struct store *store, const char *sql)
 	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
+/* Every page of it makes sense. */
+static int check_pages(struct store *store, char *error, size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	const char *said;
+	char why[200];
+
+	if (sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW)
+		return store_fail(store, "check the store", error, size);
+	said = (const char *)sqlite3_column_text(s, 0);
+	if (said && !strcmp(said, "ok"))
+		return 0;
+	snprintf(why, sizeof(why), "%s", said ? said : "it cannot be checked");
+	for (char *c = why; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = ' ';
+	site_say_damaged(store->path, why, error, size);
+	return -EBADMSG;
+}
+
 /*
  * A rollback journal, not a write-ahead log: that would map a file of which a full disk makes a SIGBUS. Exclusive: the
  * runtime directory's lock says that there is only one meted, and no lock files are needed.
  */
 static int prepare(struct store *store, bool copied, char *error, size_t size)
 {
+	bool in_memory = !strcmp(store->path, ":memory:");
 	int r, version;
 
 	if (run(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"
 		       "PRAGMA foreign_keys = ON;") ||
 	    store_version_of(store->db, &version))
 		return store_fail(store, "open the store", error, size);
-	if (version == (int)store_step_count)
-		return 0;
+	if (version <= 0 && !in_memory) {
+		site_say_damaged(store->path, "it has no version", error, size);
+		return -EBADMSG;
+	}
 	r = store_refuse_later(store->path, version, error, size);
+	if (!r && version && !copied)
+		r = check_pages(store, error, size);
+	if (r || version == (int)store_step_count)
+		return r;
 	if (!r && version && !copied)
 		r = store_keep_copy(store->db, store->path, version, error, size);
 	if (r)
@@ -100,14 +126,23 @@ static int prepare(struct store *store, bool copied, char *error, size_t size)
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t size)
 {
 	struct store *store = calloc(1, sizeof(*store));
+	bool missing = false;
 	struct stat st;
-	int r = -ENOMEM;
+	int r = 0;
 
 	if (!store) {
 		snprintf(error, size, "no memory");
-		return r;
+		return -ENOMEM;
 	}
 	snprintf(store->path, sizeof(store->path), "%s", path);
+	if (strcmp(path, ":memory:"))
+		r = site_check(path, &missing, error, size);
+	if (!r && missing)
+		r = site_make(path, error, size);
+	if (r) {
+		store_close(store);
+		return r;
+	}
 	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		r = store->db ? store_fail(store, "open the store", error, size) : -ENOMEM;
@@ -363,6 +398,7 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 	_cleanup_free_ struct grant *g = malloc(sizeof(*g));
+	char why[128];
 	int r, step;
 
 	if (!g)
@@ -372,9 +408,8 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
 		read_grant(s, g);
 		if (!grant_name_valid(g->name) || read_shares(store, g)) {
-			snprintf(error, size,
-				 "%s is damaged at grant %s: move it away to begin without the grants in it",
-				 store->path, g->name);
+			snprintf(why, sizeof(why), "at grant %s", grant_name_valid(g->name) ? g->name : "?");
+			site_say_damaged(store->path, why, error, size);
 			return -EBADMSG;
 		}
 		r = fn(g, owner);

@@ -54,7 +54,8 @@ int store_refuse_later(const char *path, int version, char *error, size_t size)
 		return 0;
 	copy_name(path, (int)store_step_count, "", copy, sizeof(copy));
 	if (access(copy, F_OK))
-		strcpy(back, "move the file away");
+		snprintf(back, sizeof(back), "put it aside and begin without the grants in it: mv %s %s.v%d", path,
+			 path, version);
 	else
 		snprintf(back, sizeof(back), "go back to how it was before the upgrade: mv %s %s", copy, path);
 	snprintf(error, size,
@@ -77,7 +78,7 @@ int store_write(int fd, const void *data, size_t bytes)
 	return 0;
 }
 
-static int write_file(const char *path, const void *data, size_t bytes)
+int store_write_file(const char *path, const void *data, size_t bytes)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
@@ -100,7 +101,7 @@ int store_keep_copy(sqlite3 *db, const char *path, int version, char *error, siz
 	copy_name(path, version, "", name, sizeof(name));
 	copy_name(path, version, ".new", unfinished, sizeof(unfinished));
 	data = sqlite3_serialize(db, "main", &bytes, 0);
-	r = data ? write_file(unfinished, data, (size_t)bytes) : -ENOMEM;
+	r = data ? store_write_file(unfinished, data, (size_t)bytes) : -ENOMEM;
 	sqlite3_free(data);
 	if (!r && rename(unfinished, name))
 		r = -errno;

@@ -1,0 +1,124 @@
+/* site.c: see site.h. */
+#include "daemon/store/site.h"
+
+#include "daemon/store/steps.h"
+#include "model/grant.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_BYTES (GRANT_PATH_BYTES + 16)
+
+void site_say_damaged(const char *path, const char *why, char *error, size_t size)
+{
+	snprintf(error, size,
+		 "%s is no store of meted or is damaged (%s): restore the backup, or put it aside and begin without "
+		 "the grants in it: mv %s %s.bad",
+		 path, why, path, path);
+}
+
+static int check_owner(const char *path, const struct stat *st, const char *mode, char *error, size_t size)
+{
+	unsigned int own = (unsigned int)geteuid();
+
+	if ((st->st_uid == own || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH)))
+		return 0;
+	snprintf(error, size,
+		 "%s belongs to uid %u with mode %04o: who may write there gives shares, so it must be ours and "
+		 "writable by nobody else: look at what is in it, then chown %u %s; chmod %s %s",
+		 path, (unsigned int)st->st_uid, (unsigned int)(st->st_mode & 07777), own, path, mode, path);
+	return -EBADMSG;
+}
+
+static int check_folder(const char *path, char *error, size_t size)
+{
+	char folder[NAME_BYTES];
+	char *end;
+	struct stat st;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	end = strrchr(folder, '/');
+	if (!end || end == folder)
+		return 0;
+	*end = 0;
+	return stat(folder, &st) ? 0 : check_owner(folder, &st, "700", error, size);
+}
+
+int site_check(const char *path, bool *ret_missing, char *error, size_t size)
+{
+	struct stat st;
+	int r = check_folder(path, error, size);
+
+	*ret_missing = false;
+	if (r)
+		return r;
+	if (stat(path, &st)) {
+		*ret_missing = errno == ENOENT;
+		return 0;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(error, size, "cannot open the store: %s: %s: move it away", path,
+			 S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a file");
+		return -EBADMSG;
+	}
+	r = check_owner(path, &st, "600", error, size);
+	if (!r && !st.st_size) {
+		site_say_damaged(path, "it is empty", error, size);
+		r = -EBADMSG;
+	}
+	return r;
+}
+
+/* A journal without its store would be taken for the new one's. */
+static int put_journal_aside(const char *path)
+{
+	char journal[NAME_BYTES], bad[NAME_BYTES + 16];
+	struct stat st;
+
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	snprintf(bad, sizeof(bad), "%s.bad", journal);
+	if (stat(journal, &st))
+		return errno == ENOENT ? 0 : -errno;
+	return (st.st_size ? rename(journal, bad) : unlink(journal)) ? -errno : 0;
+}
+
+static int write_empty(const char *name)
+{
+	sqlite3_int64 bytes = 0;
+	unsigned char *data = NULL;
+	sqlite3 *db = NULL;
+	int r = -ENOMEM;
+
+	if (sqlite3_open(":memory:", &db) == SQLITE_OK && !store_migrate(db, 0))
+		data = sqlite3_serialize(db, "main", &bytes, 0);
+	if (data)
+		r = store_write_file(name, data, (size_t)bytes);
+	sqlite3_free(data);
+	sqlite3_close(db);
+	return r;
+}
+
+int site_make(const char *path, char *error, size_t size)
+{
+	char unfinished[NAME_BYTES];
+	bool full;
+	int r;
+
+	snprintf(unfinished, sizeof(unfinished), "%s.new", path);
+	r = put_journal_aside(path);
+	if (!r)
+		r = write_empty(unfinished);
+	if (!r && rename(unfinished, path))
+		r = -errno;
+	if (!r)
+		return 0;
+	unlink(unfinished);
+	full = r == -ENOSPC || r == -EFBIG;
+	snprintf(error, size, "cannot make the store: %s: %s: %s", path, strerror(-r),
+		 full ? "the disk is full or a limit is reached; free some room" : "check the file and its folder");
+	return r;
+}

@@ -1,0 +1,23 @@
+/*
+ * site.h: the store's file and its folder, before they are trusted.
+ *
+ * Who may write there gives shares: folder and file must be ours or root's, and writable by nobody else. A new file
+ * comes into being complete, under another name first, so that an empty one is never one that was being made: it has
+ * been cut short, and the grants in it are not silently forgotten.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * 0: the file can be opened, or ret_missing says that there is none. -EBADMSG: it is not safe, or no store, and `error`
+ * is the line for the user. What else is wrong is found when it is opened.
+ */
+int site_check(const char *path, bool *ret_missing, char *error, size_t size);
+
+/* Makes a store of this version without grants; what is there meanwhile is replaced. 0 or -errno, with the line. */
+int site_make(const char *path, char *error, size_t size);
+
+/* The line about a file that cannot be read: why, and how to put it aside. */
+void site_say_damaged(const char *path, const char *why, char *error, size_t size);
