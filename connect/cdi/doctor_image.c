@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
 static const struct way {
 	enum inside_way way;
 	const char *name, *what;
@@ -52,16 +54,19 @@ static void print_all(const struct image *im, json_t *list)
 	json_t *way;
 	size_t i;
 
-	if (im->libc == IMAGE_GLIBC)
-		printf("ok       C library: glibc %s in %s\n", elf_glibc_text(im->glibc, version), im->libdir);
+	for (unsigned int k = 0; k < im->library_count; k++)
+		printf("ok       C library: glibc %s in %s\n", elf_glibc_text(im->library[k].glibc, version),
+		       im->library[k].libdir);
 	if (*im->preload)
-		printf("note     %s names libraries of the image's own; they are kept, behind mete's\n", IMAGE_PRELOAD);
+		printf("note     %s names libraries of the image's own; they are kept, behind mete's\n",
+		       im->library[0].preload_file);
 	json_array_foreach (list, i, way)
 		print_way(way);
 }
 
 int verb_doctor_image(const struct command_line *line)
 {
+	struct image_program program = { option_value(line, "program"), DEFAULT_PATH };
 	struct image image = IMAGE_CLOSED;
 	struct fault f = { .text = "" };
 	struct place place;
@@ -72,7 +77,7 @@ int verb_doctor_image(const struct command_line *line)
 
 	r = place_find(&place, &f);
 	if (!r)
-		r = image_open(&image, option_value(line, "image"), &f);
+		r = image_open(&image, option_value(line, "image"), program.name ? &program : NULL, &f);
 	if (r) {
 		say_error("%s", f.text);
 		json_decref(list);

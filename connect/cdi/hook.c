@@ -49,22 +49,30 @@ static const char *folder_path(struct hook *h, const char *name, char path[PATH_
 	return path;
 }
 
+static int open_image(struct hook *h, struct fault *f)
+{
+	struct state_program program;
+	int r = state_root(h->state.bundle, h->state.root, &program, f);
+
+	return r ? r
+		 : image_open(&h->image, h->state.root, &(struct image_program){ program.name, program.path }, f);
+}
+
 /* Judges the image before anything is asked of anybody. */
 static int look(struct hook *h, struct fault *f)
 {
 	bool with_runtime;
 	int r;
 
-	r = state_root(h->state.bundle, h->state.root, f);
-	if (!r)
-		r = image_open(&h->image, h->state.root, f);
+	r = open_image(h, f);
 	if (r)
 		return r;
 	r = inside_judge(&h->place, h->way, &h->image, &with_runtime, f);
 	if (r)
 		return r;
 	if (!inside_preload(&h->place, h->way, with_runtime, h->image.preload, h->preload, sizeof(h->preload)))
-		return fault_set(f, -E2BIG, "%s" IMAGE_PRELOAD " is too long", h->state.root);
+		return fault_set(f, -E2BIG, "%s%s is too long", h->state.root,
+				 h->image.library[0].preload_file);
 	return 0;
 }
 
@@ -123,40 +131,62 @@ static int check_alone(const struct hook *h, struct fault *f)
 		"this container has a share of mete already: give it one, of several devices where it needs them");
 }
 
+#define WISHES_MOST (3 + 3 * IMAGE_LIBRARIES)
+
+/* What is to be mounted; the paths are its own. */
+struct wishes {
+	struct mount_wish wish[WISHES_MOST];
+	char source[WISHES_MOST][PATH_MAX], target[WISHES_MOST][IMAGE_PATH_BYTES + 32];
+	size_t count;
+};
+
+static void wish(struct wishes *w, const char *source, const char *target, bool writable)
+{
+	snprintf(w->source[w->count], PATH_MAX, "%s", source);
+	snprintf(w->target[w->count], sizeof(*w->target), "%s", target);
+	w->wish[w->count] = (struct mount_wish){ w->source[w->count], w->target[w->count], writable };
+	w->count++;
+}
+
 /*
  * The names of the driver in the loader's folder, where the driver is not NVIDIA's: programs that open or preload it by
  * its path find mete's library there. One that the image brings along itself is covered.
  */
-static size_t wish_driver(struct hook *h, const char *library, char path[2][96], struct mount_wish *wish)
+static void wish_driver(struct hook *h, const struct image_library *l, const char *library, struct wishes *w)
 {
+	char path[IMAGE_PATH_BYTES + 32];
 	int own;
-	size_t n = 0;
 
-	snprintf(path[0], sizeof(path[0]), "%s/libcuda.so", h->image.libdir);
-	wish[n++] = (struct mount_wish){ library, path[0], false };
-	snprintf(path[1], sizeof(path[1]), "%s/libcuda.so.1", h->image.libdir);
-	own = image_open_at(&h->image, path[1], O_PATH);
+	snprintf(path, sizeof(path), "%s/libcuda.so", l->libdir);
+	wish(w, library, path, false);
+	snprintf(path, sizeof(path), "%s/libcuda.so.1", l->libdir);
+	own = image_open_at(&h->image, path, O_PATH);
 	if (own < 0)
-		return n;
+		return;
 	close(own);
-	wish[n++] = (struct mount_wish){ library, path[1], false };
-	return n;
+	wish(w, library, path, false);
 }
 
 static int mount_all(struct hook *h, struct fault *f)
 {
-	char folder[PATH_MAX], preload[PATH_MAX], soft_at[PATH_MAX], library[PATH_MAX], driver[2][96];
-	const char *soft = device_text(json_object_get(h->grant, "container"), "soft_dir");
-	struct mount_wish wish[5];
-	size_t n = 0;
+	const char *soft = device_text(json_object_get(h->grant, "container"), "soft_dir"), *file, *before = "";
+	static struct wishes w; /* of tens of KiB */
+	char path[PATH_MAX];
 
-	wish[n++] = (struct mount_wish){ folder_path(h, "", folder), SETTING_DIR, false };
-	wish[n++] = (struct mount_wish){ folder_path(h, "preload", preload), IMAGE_PRELOAD, false };
-	if (*soft && path_join(soft_at, SETTING_DIR "/soft"))
-		wish[n++] = (struct mount_wish){ soft, soft_at, true };
-	if (h->way != INSIDE_SHIM && path_join(library, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way)))
-		n += wish_driver(h, library, driver, &wish[n]);
-	return mounts_make(h->state.pid, h->state.root, wish, n, f);
+	w.count = 0;
+	wish(&w, folder_path(h, "", path), SETTING_DIR, false);
+	if (*soft)
+		wish(&w, soft, SETTING_DIR "/soft", true);
+	for (unsigned int i = 0; i < h->image.library_count; i++) {
+		file = h->image.library[i].preload_file;
+		if (strcmp(file, before))
+			wish(&w, folder_path(h, "preload", path), file, false);
+		before = file;
+		if (h->way != INSIDE_SHIM &&
+		    path_join(path, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way)))
+			wish_driver(h, &h->image.library[i], path, &w);
+	}
+	return mounts_make(h->state.pid, h->state.root, w.wish, w.count, f);
 }
 
 /*
@@ -200,19 +230,21 @@ static int create(struct hook *h, struct fault *f)
 /* What the mounts stood on, where the root stays. From the innermost on. */
 static void sweep(struct hook *h, struct fault *f)
 {
-	static const char *const targets[] = { IMAGE_PRELOAD,	      SETTING_DIR,
-					       INSIDE_LIB "/shim",    INSIDE_LIB "/soft",
-					       INSIDE_LIB "/runtime", INSIDE_LIB "/remote",
-					       INSIDE_LIB "/driver",  INSIDE_LIB };
-	char bare[96];
-	const char *library = bare;
+	static const char *const targets[] = { SETTING_DIR,	      INSIDE_LIB "/shim",   INSIDE_LIB "/soft",
+					       INSIDE_LIB "/runtime", INSIDE_LIB "/remote", INSIDE_LIB "/driver",
+					       INSIDE_LIB };
+	char path[IMAGE_PATH_BYTES + 16];
+	const char *library = path, *preload;
 
-	if (state_root(h->state.bundle, h->state.root, f) || image_open(&h->image, h->state.root, f))
+	if (open_image(h, f))
 		return;
 	mounts_sweep(h->state.root, targets, sizeof(targets) / sizeof(*targets));
-	snprintf(bare, sizeof(bare), "%s/libcuda.so", h->image.libdir);
-	if (*h->image.libdir)
+	for (unsigned int i = 0; i < h->image.library_count; i++) {
+		preload = h->image.library[i].preload_file;
+		snprintf(path, sizeof(path), "%s/libcuda.so", h->image.library[i].libdir);
+		mounts_sweep(h->state.root, &preload, 1);
 		mounts_sweep(h->state.root, &library, 1);
+	}
 }
 
 static int end(struct hook *h, struct fault *f)

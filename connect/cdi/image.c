@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "connect/cdi/elf.h"
+#include "connect/cdi/loader.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,22 +62,64 @@ int image_open_at(const struct image *im, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Programs of which an image has one, by whose loader it is told. */
+static const struct image_program shells[] = { { "/bin/sh", "" }, { "/usr/bin/env", "" }, { "/bin/bash", "" } };
+
+/* The C library of a folder, if there is one; the same as another one's is none. Value: whether there is one more. */
+static bool add_glibc(struct image *im, const char *libdir, const char *preload_file)
+{
+	struct image_library *l = &im->library[im->library_count];
+	char path[IMAGE_PATH_BYTES + 16];
+	_cleanup_close_ int fd = -1;
+	struct elf elf;
+
+	snprintf(path, sizeof(path), "%s/libc.so.6", libdir);
+	fd = image_open_at(im, path, O_RDONLY | O_NONBLOCK);
+	if (im->library_count == IMAGE_LIBRARIES || fd < 0 || elf_read(fd, &elf) || !elf.glibc_defined)
+		return false;
+	*l = (struct image_library){ .glibc = elf.glibc_defined, .machine = elf.machine };
+	snprintf(l->libdir, sizeof(l->libdir), "%s", libdir);
+	snprintf(l->preload_file, sizeof(l->preload_file), "%s", preload_file);
+	im->library_count++;
+	im->libc = IMAGE_GLIBC;
+	return true;
+}
+
 static void find_glibc(struct image *im)
 {
-	for (size_t i = 0; i < sizeof(libdirs) / sizeof(*libdirs) && im->libc != IMAGE_GLIBC; i++) {
-		_cleanup_close_ int fd = -1;
-		struct elf elf;
-		char path[96];
+	for (size_t i = 0; i < sizeof(libdirs) / sizeof(*libdirs) && !im->library_count; i++)
+		add_glibc(im, libdirs[i], IMAGE_PRELOAD);
+}
 
-		snprintf(path, sizeof(path), "%s/libc.so.6", libdirs[i]);
-		fd = image_open_at(im, path, O_RDONLY);
-		if (fd < 0 || elf_read(fd, &elf) || !elf.glibc_defined)
-			continue;
-		im->libc = IMAGE_GLIBC;
-		im->glibc = elf.glibc_defined;
-		im->machine = elf.machine;
-		snprintf(im->libdir, sizeof(im->libdir), "%s", libdirs[i]);
+static bool same_file(const struct image *im, const char *libdir, const char *other)
+{
+	char path[IMAGE_PATH_BYTES + 16];
+	struct stat st[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		_cleanup_close_ int fd = -1;
+
+		snprintf(path, sizeof(path), "%s/libc.so.6", i ? other : libdir);
+		fd = image_open_at(im, path, O_PATH);
+		if (fd < 0 || fstat(fd, &st[i]))
+			return false;
 	}
+	return st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
+}
+
+/* The C library of a program that names a loader of its own. Value: whether the program says which it is. */
+static bool find_own(struct image *im, const struct image_program *program)
+{
+	struct loader loader;
+
+	loader_find(im, program->name, program->path, &loader);
+	if (!*loader.program)
+		return false;
+	memcpy(im->program, loader.program, sizeof(im->program));
+	memcpy(im->loader, loader.asked, sizeof(im->loader));
+	if (*loader.dir && !(im->library_count && same_file(im, im->library[0].libdir, loader.dir)))
+		add_glibc(im, loader.dir, loader.preload);
+	return *loader.asked;
 }
 
 static void find_musl(struct image *im)
@@ -84,11 +128,20 @@ static void find_musl(struct image *im)
 		_cleanup_close_ int fd = image_open_at(im, musl_loaders[i], O_RDONLY);
 		struct elf elf;
 
-		if (fd < 0 || elf_read(fd, &elf))
-			continue;
-		im->libc = IMAGE_MUSL;
-		im->machine = elf.machine;
+		if (fd >= 0 && !elf_read(fd, &elf))
+			im->libc = IMAGE_MUSL;
 	}
+}
+
+static void find_libraries(struct image *im, const struct image_program *program)
+{
+	bool known;
+
+	find_glibc(im);
+	known = program && find_own(im, program);
+	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells) && !known && !im->library_count; i++)
+		known = find_own(im, &shells[i]);
+	find_musl(im);
 }
 
 static bool is_ours(const char *word, size_t length)
@@ -99,12 +152,12 @@ static bool is_ours(const char *word, size_t length)
 }
 
 /* The file's words: the loader takes blanks and colons between them, and "#" begins a comment. */
-static void read_preload(struct image *im)
+static void read_preload(struct image *im, const char *path)
 {
-	_cleanup_close_ int fd = image_open_at(im, IMAGE_PRELOAD, O_RDONLY | O_NONBLOCK);
+	_cleanup_close_ int fd = image_open_at(im, path, O_RDONLY | O_NONBLOCK);
+	size_t used = strlen(im->preload);
 	char text[sizeof(im->preload)];
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	size_t used = 0;
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1 - used);
 
 	text[n < 0 ? 0 : n] = 0;
 	for (char *comment = strchr(text, '#'); comment; comment = strchr(comment, '#'))
@@ -119,7 +172,7 @@ static void read_preload(struct image *im)
 	}
 }
 
-int image_open(struct image *im, const char *root, struct fault *f)
+int image_open(struct image *im, const char *root, const struct image_program *program, struct fault *f)
 {
 	*im = IMAGE_CLOSED;
 	if (!realpath(root, im->root))
@@ -129,9 +182,10 @@ int image_open(struct image *im, const char *root, struct fault *f)
 	if (im->fd < 0)
 		return fault_set(f, -errno, "%s: %s; name the folder of an unpacked root file system", root,
 				 strerror(errno));
-	find_glibc(im);
-	find_musl(im);
-	read_preload(im);
+	find_libraries(im, program);
+	for (unsigned int i = 0; i < im->library_count; i++)
+		if (!i || strcmp(im->library[i].preload_file, im->library[0].preload_file))
+			read_preload(im, im->library[i].preload_file);
 	return 0;
 }
 
@@ -150,92 +204,126 @@ static struct elf needs_of(const char *library)
 	return fd < 0 || elf_read(fd, &elf) ? (struct elf){ 0 } : elf;
 }
 
-static bool image_has(const struct image *im, const char *library)
+static bool lies_in(const struct image *im, const char *folder, const char *library)
 {
-	char path[sizeof(im->libdir) + ELF_NAME_BYTES];
-	bool there = false;
+	char path[IMAGE_PATH_BYTES + ELF_NAME_BYTES];
+	_cleanup_close_ int fd = -1;
 
-	for (size_t i = 0; i < sizeof(libdirs) / sizeof(*libdirs) && !there; i++) {
-		_cleanup_close_ int fd = -1;
+	snprintf(path, sizeof(path), "%s/%s", folder, library);
+	fd = image_open_at(im, path, O_PATH);
+	return fd >= 0;
+}
 
-		snprintf(path, sizeof(path), "%s/%s", libdirs[i], library);
-		fd = image_open_at(im, path, O_PATH);
-		there = fd >= 0;
-	}
-	return there;
+/* A C library of a usual folder is one of several that the loader looks into. */
+static bool image_has(const struct image *im, const struct image_library *l, const char *library)
+{
+	bool usual = false;
+
+	if (lies_in(im, l->libdir, library))
+		return true;
+	for (size_t i = 0; i < sizeof(libdirs) / sizeof(*libdirs); i++)
+		usual |= !strcmp(libdirs[i], l->libdir);
+	for (size_t i = 0; usual && i < sizeof(libdirs) / sizeof(*libdirs); i++)
+		if (lies_in(im, libdirs[i], library))
+			return true;
+	return false;
 }
 
 /*
  * The first of them that the image has not, put together from what some program needs; NULL: it has all. A library that
  * is to be preloaded and lacks one is left out by the loader, with a remark, and the program goes on without its share.
  */
-static const char *image_lacks(const struct image *im, const struct elf *needs)
+static const char *image_lacks(const struct image *im, const struct image_library *l, const struct elf *needs)
 {
 	for (unsigned int i = 0; i < needs->library_count; i++)
-		if (!image_has(im, needs->libraries[i]))
+		if (!image_has(im, l, needs->libraries[i]))
 			return needs->libraries[i];
 	return NULL;
 }
 
-static int judge_kind(const struct image *im, struct fault *f)
+/* There is no C library in the image; what its program says to that. */
+static int judge_none(const struct image *im, struct fault *f)
 {
+	static const char remedy[] = "statically linked programs cannot load a GPU's driver; use an image with glibc";
+
 	if (im->libc == IMAGE_MUSL)
 		return fault_set(
 			f, -ENOEXEC,
 			"the image %s uses musl, and mete's libraries and CUDA's need glibc: use an image that has "
 			"it (Debian's, Ubuntu's, Fedora's), not Alpine's",
 			im->root);
-	if (im->libc == IMAGE_NO_LIBC)
-		return fault_set(
-			f, -ENOEXEC,
-			"the image %s has no C library (libc.so.6): statically linked programs cannot load a GPU's "
-			"driver; use an image with glibc",
-			im->root);
-	if (im->machine != OUR_MACHINE)
+	if (*im->program && *im->loader)
+		return fault_set(f, -ENOEXEC,
+				 "the image %s has no C library (libc.so.6) beside %s, by which its program %s is "
+				 "loaded; use an image with glibc",
+				 im->root, im->loader, im->program);
+	if (*im->program)
+		return fault_set(f, -ENOEXEC,
+				 "the image %s has no C library (libc.so.6), and its program %s is linked statically: "
+				 "%s",
+				 im->root, im->program, remedy);
+	return fault_set(f, -ENOEXEC, "the image %s has no C library (libc.so.6): %s", im->root, remedy);
+}
+
+static int judge_kind(const struct image *im, const struct image_library *l, struct fault *f)
+{
+	if (l->machine != OUR_MACHINE)
 		return fault_set(f, -ENOEXEC, "the image %s is for %s, this machine is %s: use an image for that",
-				 im->root, machine_name(im->machine), machine_name(OUR_MACHINE));
+				 im->root, machine_name(l->machine), machine_name(OUR_MACHINE));
+	if (!*l->preload_file)
+		return fault_set(f, -ENOEXEC,
+				 "the image %s: %s, by which its program %s is loaded, reads no file that says what is "
+				 "to be loaded first, as glibc's does; use an image with the loader of glibc",
+				 im->root, im->loader, im->program);
 	return 0;
 }
 
 /* One of mete's libraries, and what to do where it is too young for the image. */
-static int judge_needs(const struct image *im, const struct elf *needs, const char *what, const char *remedy,
-		       struct fault *f)
+static int judge_needs(const struct image *im, const struct image_library *l, const struct elf *needs, const char *what,
+		       const char *remedy, struct fault *f)
 {
-	const char *lacking = image_lacks(im, needs);
+	const char *lacking = image_lacks(im, l, needs);
 	char has[16], wanted[16];
 
-	if (im->glibc < needs->glibc_needed)
+	if (l->glibc < needs->glibc_needed)
 		return fault_set(f, -ENOEXEC, "the image %s has glibc up to %s, and %s %s: %s", im->root,
-				 elf_glibc_text(im->glibc, has), what, elf_glibc_text(needs->glibc_needed, wanted),
+				 elf_glibc_text(l->glibc, has), what, elf_glibc_text(needs->glibc_needed, wanted),
 				 remedy);
 	if (lacking)
 		return fault_set(f, -ENOEXEC,
 				 "the image %s has no %s, and %s it: copy it to %s from where the image's libc.so.6 is "
 				 "from",
-				 im->root, lacking, what, im->libdir);
+				 im->root, lacking, what, l->libdir);
 	return 0;
 }
 
-int image_judge(const struct image *im, const struct image_parts *parts, bool *ret_runtime, struct fault *f)
+static int judge_library(const struct image *im, const struct image_library *l, const struct image_parts *parts,
+			 bool *runtime, struct fault *f)
 {
-	struct elf needs;
-	int r = judge_kind(im, f);
+	struct elf needs = needs_of(parts->first);
+	int r = judge_kind(im, l, f);
 
-	*ret_runtime = false;
-	if (r)
-		return r;
-	needs = needs_of(parts->first);
-	r = judge_needs(im, &needs, "mete's libraries need", "use a younger image", f);
+	if (!r)
+		r = judge_needs(im, l, &needs, "mete's libraries need", "use a younger image", f);
 	if (!r && parts->driver) {
 		needs = needs_of(parts->driver);
-		r = judge_needs(im, &needs, "the software device needs",
+		r = judge_needs(im, l, &needs, "the software device needs",
 				"use a younger image, or a share behind a wall (--wall), where the device stays "
 				"outside",
 				f);
 	}
-	if (r)
-		return r;
 	needs = parts->runtime ? needs_of(parts->runtime) : (struct elf){ 0 };
-	*ret_runtime = parts->runtime && im->glibc >= needs.glibc_needed && !image_lacks(im, &needs);
-	return 0;
+	*runtime &= !r && parts->runtime && l->glibc >= needs.glibc_needed && !image_lacks(im, l, &needs);
+	return r;
+}
+
+int image_judge(const struct image *im, const struct image_parts *parts, bool *ret_runtime, struct fault *f)
+{
+	int r = im->library_count ? 0 : judge_none(im, f);
+
+	*ret_runtime = !r;
+	for (unsigned int i = 0; !r && i < im->library_count; i++)
+		r = judge_library(im, &im->library[i], parts, ret_runtime, f);
+	*ret_runtime &= !r;
+	return r;
 }

@@ -20,20 +20,41 @@ enum image_libc {
 	IMAGE_MUSL,
 };
 
+#define IMAGE_PATH_BYTES 256
+#define IMAGE_NAME_BYTES 64
+#define IMAGE_LIBRARIES 2 /* C libraries of one image: the usual one, and that of the program that it is for */
+
+struct image_library {
+	unsigned int glibc;	       /* as ELF_GLIBC() */
+	uint16_t machine;
+	char libdir[IMAGE_PATH_BYTES]; /* where libc.so.6 lies: the loader looks there without being told */
+	char preload_file[IMAGE_NAME_BYTES]; /* what its loader reads: IMAGE_PRELOAD, or what the loader says */
+};
+
+/* The program that a container begins with, as its configuration says it. */
+struct image_program {
+	const char *name; /* a path, or a name to be looked for in the folders of `path` */
+	const char *path;
+};
+
 struct image {
 	int fd; /* of the root; -1: closed */
 	char root[PATH_MAX];
 	enum image_libc libc;
-	unsigned int glibc; /* as ELF_GLIBC() */
-	uint16_t machine;   /* of the C library */
-	char libdir[64];    /* where libc.so.6 lies: the loader looks there without being told */
-	char preload[4096]; /* what the image's own preload file names, without mete's lines */
+	struct image_library library[IMAGE_LIBRARIES];
+	unsigned int library_count; /* 0, unless it has glibc */
+	char program[IMAGE_PATH_BYTES]; /* that was looked at; "": none was found */
+	char loader[IMAGE_PATH_BYTES];	/* that this program asks for; "": it is linked statically */
+	char preload[4096]; /* what the image's own preload files name, without mete's lines */
 };
 
 #define IMAGE_CLOSED ((struct image){ .fd = -1 })
 
-/* Value: 0, or a negative errno with a fault when there is no such folder or it cannot be read. */
-int image_open(struct image *im, const char *root, struct fault *f);
+/*
+ * `program`: what containers of the image begin with; NULL: not known, then its shell. Value: 0, or a negative errno
+ * with a fault when there is no such folder or it cannot be read.
+ */
+int image_open(struct image *im, const char *root, const struct image_program *program, struct fault *f);
 void image_close(struct image *im);
 
 /* Opens a path in the image; links stay within it. Value: a descriptor or -errno. */

@@ -80,7 +80,7 @@ static int edit(const struct command_line *line, struct fault *f)
 	char path[PATH_MAX], root[PATH_MAX];
 	json_t *config;
 	struct stat st;
-	int r = state_root(line->args[0], root, f);
+	int r = state_root(line->args[0], root, NULL, f);
 
 	if (r)
 		return r;

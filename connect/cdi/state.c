@@ -16,7 +16,31 @@ static const char *text_of(json_t *object, const char *key)
 	return text ? text : "";
 }
 
-int state_root(const char *bundle, char root[PATH_MAX], struct fault *f)
+static const char *word_of(json_t *list, size_t at)
+{
+	const char *text = json_string_value(json_array_get(list, at));
+
+	return text ? text : "";
+}
+
+/* What cannot be understood is left empty: the runtime will say so. */
+static void read_program(json_t *process, struct state_program *p)
+{
+	json_t *args = json_object_get(process, "args"), *env = json_object_get(process, "env");
+	const char *name = word_of(args, !strcmp(word_of(args, 1), "--") ? 2 : 0);
+	size_t count = json_array_size(env);
+
+	*p = (struct state_program){ .path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
+	if (*name == '/' || !strchr(name, '/'))
+		snprintf(p->name, sizeof(p->name), "%s", name);
+	else if (!path_join(p->name, "%s/%s", text_of(process, "cwd"), name))
+		*p->name = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(word_of(env, i), "PATH=", 5))
+			snprintf(p->path, sizeof(p->path), "%s", word_of(env, i) + 5);
+}
+
+int state_root(const char *bundle, char root[PATH_MAX], struct state_program *program, struct fault *f)
 {
 	char path[PATH_MAX];
 	json_error_t why;
@@ -33,6 +57,8 @@ int state_root(const char *bundle, char root[PATH_MAX], struct fault *f)
 	if (!*named)
 		named = "rootfs";
 	fits = *named == '/' ? path_join(root, "%s", named) : path_join(root, "%s/%s", bundle, named);
+	if (program)
+		read_program(json_object_get(config, "process"), program);
 	json_decref(config);
 	return fits ? 0 : fault_set(f, -ENAMETOOLONG, "%s: the root's path is too long", path);
 }

@@ -18,8 +18,14 @@ struct state {
 /* From standard input. Value: 0 or a negative errno. */
 int state_read(struct state *s, struct fault *f);
 
-/* The root of a bundle, from its config.json. Value: 0 or a negative errno. */
-int state_root(const char *bundle, char root[PATH_MAX], struct fault *f);
+/* What a container begins with. */
+struct state_program {
+	char name[PATH_MAX]; /* of its program, behind an init with "--"; without a slash it is to be looked for */
+	char path[PATH_MAX]; /* in these folders, with colons between */
+};
+
+/* The root of a bundle and its program (NULL: not wanted), from its config.json. Value: 0 or a negative errno. */
+int state_root(const char *bundle, char root[PATH_MAX], struct state_program *program, struct fault *f);
 
 /* The name of the grant of a container with a named share: "small.4f6c0a..."; the same whenever it is asked. */
 void state_grant_name(const struct state *s, const char *share, char *name, size_t size);

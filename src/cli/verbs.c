@@ -801,6 +801,9 @@ static const struct option_spec doctor_options[] = {
 	{ "image", 'i', "DIR",
 	  "Look at an unpacked root file system instead: whether containers of that image can have a share.",
 	  COMPLETE_FILE, false },
+	{ "program", 0, "PROGRAM",
+	  "What containers of that image begin with, where it has no /bin/sh and no C library at a usual place.",
+	  COMPLETE_NOTHING, false },
 	OPTION_JSON,
 	OPTION_END
 };

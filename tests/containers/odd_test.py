@@ -121,6 +121,47 @@ class Odd(ContainerTest):
             self.assertIn('64.0 of 64.0 MiB free', done.stdout)
         wait_for(self.nothing_left, 'nothing is left')
 
+    def test_store(self):
+        """Nix's: the C library is where the program's loader is, and that reads another preload file. With a usual one beside it, too."""
+        root = self.path('store')
+        if not rootfs.put_in_store(root, HUNGRY, '/app'):
+            self.skipTest("this machine's loader is not Debian's for x86-64")
+        told = self.mete('doctor', '--image', root, '--program', '/app')
+        self.assertEqual((told.returncode, told.stderr), (0, ''), told.stdout)
+        self.assertIn(rootfs.STORE, told.stdout)
+        self.assertIn('has no C library', self.mete('doctor', '--image', root).stdout)
+        self.works(root)
+        self.works(root, '--read-only', '--env', 'PATH=/nowhere:/', program=('app',), ways=('soft',))
+        for name, text in (('one', '#!/usr/bin/env -S two'), ('two', '#!/bin/env three'), ('three', '#! /app')):
+            self.put_script(root, name, text)
+        for program, good in (('three', True), ('two', True), ('one', False), ('/usr/bin/three', True), ('four', False)):
+            self.assertEqual(self.mete('doctor', '--image', root, '--program', program).returncode, 0 if good else 1, program)
+        for name in ('usr/lib/mete', 'run/mete', 'etc/ldnix.preload', 'etc/ld.so.preload', rootfs.STORE[1:] + '/libcuda.so'):
+            self.assertFalse(os.path.lexists(os.path.join(root, name)), name)
+        rootfs.make(root, {'hungry': HUNGRY}, tools=('sh', 'sleep'))
+        self.begin_in('both', 'mete.io/share=soft', '/bin/sleep', '1000', root=root)
+        self.assertIn('64.0 of 64.0 MiB free', self.podman('exec', 'both', '/bin/hungry').stdout)
+        self.podman('rm', '-f', '-t', '0', 'both')
+        self.begin_in('both', 'mete.io/share=soft', '/app', '--hold', '1000', root=root)
+        wait_for(lambda: [g for g in self.json('ps')['grants'] if g['processes']], 'the program of the store is a process of the grant')
+        self.podman('rm', '-f', '-t', '0', 'both')
+        wait_for(self.nothing_left, 'nothing is left')
+
+    def put_script(self, root, name, text):
+        os.makedirs(root + '/usr/bin', exist_ok=True)
+        with open(f'{root}/usr/bin/{name}', 'w') as file:
+            file.write(text)
+
+    def test_loader_that_is_not_there(self):
+        root = self.bare('lost')
+        for folder, _, files in os.walk(root):
+            for name in files:
+                if name.startswith('libc.so'):
+                    os.unlink(os.path.join(folder, name))
+        done = self.run_in('mete.io/share=soft', '/app', root=root)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('has no C library (libc.so.6) beside /lib64/ld-linux', done.stderr)
+
     def test_parts_of_glibc_are_missing(self):
         """The loader would go on without the shim, and the program would have the whole device: such a container does not begin."""
         for missing in rootfs.OF_METE if LONG else ('libdl.so.2', 'libm.so.6'):

@@ -63,6 +63,39 @@ def make_bare(root, program, target, names):
     return root
 
 
+STORE = '/nix/store/cglibc/lib'
+STORE_PRELOAD = '/etc/ldnix.preload'
+
+
+def put_in_store(root, program, target):
+    """
+    A program as Nix makes them: it names a loader in the store, which looks for libraries beside itself, and reads a preload file
+    of another name. Made of this machine's by putting other texts of the same length into them. None where those are not there.
+    """
+    loader = '/lib64/ld-linux-x86-64.so.2'
+    changed = {loader: '/nix/store/c/ld-linux.so.2', '/lib/x86_64-linux-gnu/': STORE + '/', '/etc/ld.so.preload': STORE_PRELOAD}
+
+    def write(source, path, *texts):
+        with open(source, 'rb') as file:
+            data = file.read()
+        for text in texts:
+            if text.encode() not in data:
+                return None
+            data = data.replace(text.encode(), changed[text].encode().ljust(len(text), b'\0'))
+        os.makedirs(os.path.dirname(root + path), exist_ok=True)
+        with open(root + path, 'wb') as file:
+            file.write(data)
+        os.chmod(root + path, 0o755)
+        return path
+
+    for library in {os.path.join(libdir(), name) for name in OF_METE} | {path for path in libraries(program) if path != loader}:
+        put(root, library, f'{STORE}/{os.path.basename(library)}')
+    os.makedirs(root + '/nix/store/c', exist_ok=True)
+    os.symlink('../cglibc/lib/ld-linux-x86-64.so.2', root + changed[loader])
+    return (write(loader, STORE + '/ld-linux-x86-64.so.2', '/lib/x86_64-linux-gnu/', '/etc/ld.so.preload') and
+            write(program, target, loader))
+
+
 def make_static(root):
     """A root with one statically linked program, busybox; None where that is not installed."""
     busybox = shutil.which('busybox')
