@@ -56,17 +56,25 @@ static int64_t slept_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)clock_now_ns();
 }
 
+static void shift(struct history *h, int64_t from_s, int64_t to_s)
+{
+	if (h)
+		history_shift(h, from_s, to_s);
+}
+
 /* All that is known by the wall clock's time is as long ago as before. */
 static void shift_all(struct daemon *daemon, int64_t from_s, int64_t to_s)
 {
 	for (unsigned int i = 0; i < daemon->meter.device_count; i++)
-		if (daemon->meter.device[i].meter.history)
-			history_shift(daemon->meter.device[i].meter.history, from_s, to_s);
+		shift(daemon->meter.device[i].meter.history, from_s, to_s);
+	shift(daemon->meter.flow.history, from_s, to_s);
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
-		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
-			if (t->telemetry->share[i].history)
-				history_shift(t->telemetry->share[i].history, from_s, to_s);
-		if (t->telemetry && t->telemetry->last_active)
+		if (!t->telemetry)
+			continue;
+		for (unsigned int i = 0; i < t->grant.share_count; i++)
+			shift(t->telemetry->share[i].history, from_s, to_s);
+		shift(t->telemetry->flow.history, from_s, to_s);
+		if (t->telemetry->last_active)
 			t->telemetry->last_active += to_s - from_s;
 	}
 	daemon->meter.started += to_s - from_s;
@@ -213,6 +221,27 @@ static void draw_all(struct daemon *daemon, uint64_t since_ns)
 	draw_devices(daemon, now_s, held, since_ns);
 }
 
+/* What has gone through the tenant's workers since it was last written down is the node's, too. */
+static void add_flow(struct daemon *daemon, const struct telemetry *t, uint64_t total[FLOWS])
+{
+	flow_total(t, total);
+	for (unsigned int i = 0; t->flow.known && i < FLOWS; i++)
+		daemon->meter.flowed[i] += total[i] - t->flow.drawn[i];
+}
+
+static void draw_flows(struct daemon *daemon, uint64_t since_ns)
+{
+	int64_t now_s = telemetry_now(daemon);
+	uint64_t total[FLOWS];
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t->telemetry) {
+			add_flow(daemon, t->telemetry, total);
+			flow_draw(&t->telemetry->flow, total, now_s, since_ns);
+		}
+	flow_draw(&daemon->meter.flow, daemon->meter.flowed, now_s, since_ns);
+}
+
 static void on_tick(void *owner)
 {
 	struct daemon *daemon = owner;
@@ -221,6 +250,7 @@ static void on_tick(void *owner)
 	watch_clock(daemon);
 	telemetry_read(daemon);
 	draw_all(daemon, now - daemon->meter.ticked_ns);
+	draw_flows(daemon, now - daemon->meter.ticked_ns);
 	daemon->meter.ticked_ns = now;
 }
 
@@ -239,6 +269,9 @@ void telemetry_join(struct tenant *tenant)
 	tenant->telemetry = t;
 	for (unsigned int i = 0; t && i < tenant->grant.share_count; i++)
 		t->share[i].history = history_new(FIGURES);
+	/* One of before this meted has totals, which are read from the store later. */
+	if (t)
+		t->flow.known = tenant->daemon->meter.tick;
 }
 
 void telemetry_leave(struct tenant *tenant)
@@ -252,6 +285,8 @@ void telemetry_leave(struct tenant *tenant)
 			read_share(tenant->daemon, tenant, i);
 		meter_deinit(&t->share[i]);
 	}
+	add_flow(tenant->daemon, t, (uint64_t[FLOWS]){ 0 });
+	flow_deinit(&t->flow);
 	free(t);
 	tenant->telemetry = NULL;
 }
@@ -284,6 +319,7 @@ int telemetry_start(struct daemon *daemon)
 	daemon->meter.slept_ns = slept_ns();
 	daemon->meter.started = telemetry_now(daemon);
 	daemon->meter.ticked_ns = clock_now_ns();
+	daemon->meter.flow.known = true;
 	daemon->meter.tick = timer_new(daemon->loop, on_tick, daemon);
 	if (!daemon->meter.tick)
 		return -ENOMEM;
@@ -297,6 +333,7 @@ void telemetry_stop(struct daemon *daemon)
 	daemon->meter.tick = NULL;
 	for (unsigned int i = 0; i < daemon->meter.device_count; i++)
 		meter_deinit(&daemon->meter.device[i].meter);
+	flow_deinit(&daemon->meter.flow);
 	daemon->meter.device_count = 0;
 }
 

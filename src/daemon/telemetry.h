@@ -11,6 +11,7 @@
 #pragma once
 
 #include "daemon/loop.h"
+#include "daemon/workers/flow.h"
 #include "daemon/workers/traffic.h"
 #include "model/device.h"
 #include "model/grant.h"
@@ -50,6 +51,7 @@ struct telemetry {
 	uint64_t refused[REFUSALS];
 	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS];	   /* of its clients that come through workers */
 	uint64_t remote_kept[TRAFFIC_WAYS][WORKER_COUNTS]; /* so much of it is on its way to the store */
+	struct flow flow;
 	int64_t last_active;				   /* seconds since 1970 when it last had a process; 0: never */
 };
 
@@ -69,6 +71,8 @@ struct node_meter {
 	int64_t slept_ns;   /* the machine was asleep, altogether */
 	int64_t started;    /* seconds since 1970 */
 	uint64_t ticked_ns; /* the last time, by the monotonic clock */
+	struct flow flow;   /* of all tenants, with those that have gone */
+	uint64_t flowed[FLOWS]; /* bytes that went through since this meted began */
 	struct device_meter device[TELEMETRY_DEVICES];
 	unsigned int device_count;
 	struct {

@@ -135,7 +135,8 @@ def test_data(m, connection):
     ok(until(drawn, 20), "its history")
     for query, status in (("device=1", 200), (f"device={device['uuid']}&span=86400", 200), ("device=9", 404),
                           ("tenant=nobody", 404), ("", 400), ("device=1&tenant=shown", 400), ("device=1&span=0", 400),
-                          ("device=1&span=86401", 400), ("device=1&series=held,,got", 400), ("device=1&series=got", 200)):
+                          ("device=1&span=86401", 400), ("device=1&series=held,,got", 400), ("device=1&series=got", 200),
+                          ("device=1&series=sent", 400), ("node=1&series=received,sent", 200)):
         same(get(connection, f"/api/v1/history?{query}")[0], status, f"history?{query}: {status}")
 
 

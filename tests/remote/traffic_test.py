@@ -78,11 +78,32 @@ def test_counts(m, walls):
     return local, relay
 
 
+def drawn(m, what):
+    """The seconds of the last ten minutes in which something went through, as (received, sent) bytes a second."""
+    series = json.loads(get(Local(m.dir), f"/api/v1/history?{what}&series=received,sent&span=600")[1])["series"]
+    return [(r, s) for r, s in zip(series["received"], series["sent"]) if r or s]
+
+
+def test_flow(m):
+    """The history: what there was in each second, of the tenant, of nobody else, and of the node."""
+    ok(until(lambda: drawn(m, "tenant=a"), 10), "what goes through is in the tenant's history")
+    got = counted(m, "a")
+    total = sum(got[("received_bytes_total", way)] for way in ("wall", "relay"))
+    seen = sum(r for r, _ in drawn(m, "tenant=a"))
+    ok(until(lambda: total * 0.8 < sum(r for r, _ in drawn(m, "tenant=a")) < total * 1.2, 10), "in bytes a second", seen, total)
+    same(drawn(m, "node=1"), drawn(m, "tenant=a"), "and in the node's")
+    same(drawn(m, "tenant=b"), [], "not in another tenant's")
+    same(get(Local(m.dir), "/api/v1/history?device=0&series=received")[0], 400, "a device has none")
+    return drawn(m, "node=1")
+
+
 def test_restarts(m, local, relay):
+    before = test_flow(m)
     m.kill(signal.SIGTERM)
     m.start()
     got = settled(m, "a", "relay", 6)
     same((got.get(("calls_total", "wall")), got.get(("calls_total", "relay"))), (21, 6), "the next meted goes on, and counts nothing twice")
+    same([drawn(m, what)[:len(before)] for what in ("tenant=a", "node=1")], [before, before], "and knows what was when")
     m.kill()
     m.start()
     local.ping(10)

@@ -12,29 +12,39 @@
 #define SPAN_DEFAULT_S 600u
 #define SPAN_MOST_S 86400u
 
+/* The first ones are of devices and shares, the others (flow.h) of tenants and of the node. */
+#define SERIES (FIGURES + FLOWS)
+
 static const struct {
 	const char *name;
 	bool ppm;
-} figures[FIGURES] = {
-	[FIGURE_HELD] = { "held", false },    [FIGURE_PROMISED] = { "promised", false }, [FIGURE_GOT] = { "got", true },
-	[FIGURE_WANTED] = { "wanted", true }, [FIGURE_WAITED] = { "waited", true },
+} figures[SERIES] = {
+	[FIGURE_HELD] = { "held", false },
+	[FIGURE_PROMISED] = { "promised", false },
+	[FIGURE_GOT] = { "got", true },
+	[FIGURE_WANTED] = { "wanted", true },
+	[FIGURE_WAITED] = { "waited", true },
+	[FIGURES + FLOW_RECEIVED] = { "received", false },
+	[FIGURES + FLOW_SENT] = { "sent", false },
 };
 
-/* The figures that a list with commas names; all without one. Value: a bit each; 0: one is unknown. */
-static unsigned int read_series(const char *list, struct http_reply *reply)
+/* The figures that a list with commas names; all `of` them without one. Value: a bit each; 0: one is unknown. */
+static unsigned int read_series(const char *list, unsigned int of, struct http_reply *reply)
 {
 	unsigned int wanted = 0;
 
 	if (!list || !*list)
-		return (1u << FIGURES) - 1;
+		return (1u << of) - 1;
 	while (*list) {
 		size_t n = strcspn(list, ",");
 		unsigned int i = 0;
 
-		while (i < FIGURES && (strlen(figures[i].name) != n || strncmp(figures[i].name, list, n)))
+		while (i < of && (strlen(figures[i].name) != n || strncmp(figures[i].name, list, n)))
 			i++;
-		if (i == FIGURES) {
-			http_reply_error(reply, 400, "series %.32s: there are held, promised, got, wanted and waited",
+		if (i == of) {
+			http_reply_error(reply, 400,
+					 "series %.32s: there are held, promised, got, wanted and waited, and of tenants "
+					 "and the node received and sent",
 					 list);
 			return 0;
 		}
@@ -73,6 +83,7 @@ static json_t *values_json(const uint64_t *value, unsigned int count, bool ppm)
 struct what {
 	const struct history *of[TELEMETRY_DEVICES];
 	unsigned int count;
+	const struct history *flow;
 };
 _Static_assert(TELEMETRY_DEVICES >= WIRE_MAX_DEVICES && TELEMETRY_DEVICES >= MACHINE_MAX_DEVICES, "all have room");
 
@@ -85,6 +96,7 @@ static void find_node(struct daemon *daemon, struct what *ret)
 		if (d)
 			ret->of[ret->count++] = d->meter.history;
 	}
+	ret->flow = daemon->meter.flow.history;
 }
 
 /* Value: false when it was refused. */
@@ -125,6 +137,8 @@ static bool find(const struct http_request *request, struct http_reply *reply, s
 		ret->of[ret->count++] = d->meter.history;
 	for (unsigned int i = 0; t && t->telemetry && i < t->grant.share_count; i++)
 		ret->of[ret->count++] = t->telemetry->share[i].history;
+	if (t && t->telemetry)
+		ret->flow = t->telemetry->flow.history;
 	return true;
 }
 
@@ -144,9 +158,21 @@ static unsigned int read_span(const struct http_request *request, struct http_re
 	return (unsigned int)span;
 }
 
+static void add_all(const struct what *what, unsigned int series, unsigned int level, int64_t first, unsigned int count,
+		    uint64_t *sum)
+{
+	for (unsigned int k = 0; k < count; k++)
+		sum[k] = HISTORY_NONE;
+	if (series >= FIGURES)
+		add(what->flow, series - FIGURES, level, first, count, sum);
+	for (unsigned int i = 0; series < FIGURES && i < what->count; i++)
+		add(what->of[i], series, level, first, count, sum);
+}
+
 void api_history(const struct http_request *request, struct http_reply *reply)
 {
-	unsigned int wanted = read_series(http_query(request, "series"), reply), span, level, step, count;
+	unsigned int of = http_query(request, "device") ? FIGURES : SERIES, span, level, step, count;
+	unsigned int wanted = read_series(http_query(request, "series"), of, reply);
 	struct what what = { 0 };
 	uint64_t *sum;
 	json_t *series;
@@ -160,13 +186,10 @@ void api_history(const struct http_request *request, struct http_reply *reply)
 	first = telemetry_now(request->daemon) / step - count;
 	sum = calloc(count, sizeof(*sum));
 	series = json_object();
-	for (unsigned int i = 0; sum && i < FIGURES; i++) {
+	for (unsigned int i = 0; sum && i < SERIES; i++) {
 		if (!(wanted >> i & 1))
 			continue;
-		for (unsigned int k = 0; k < count; k++)
-			sum[k] = HISTORY_NONE;
-		for (unsigned int k = 0; k < what.count; k++)
-			add(what.of[k], i, level, first, count, sum);
+		add_all(&what, i, level, first, count, sum);
 		json_object_set_new(series, figures[i].name, values_json(sum, count, figures[i].ppm));
 	}
 	free(sum);

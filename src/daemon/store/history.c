@@ -1,51 +1,28 @@
-/* history_store.c: see history_store.h. */
+/* history.c: history.db is opened and written; see history.h and history_file.h. */
 #include "daemon/store/history.h"
 
-#include "base/cleanup.h"
-#include "daemon/daemon.h"
-#include "daemon/journal.h"
 #include "daemon/log.h"
+#include "daemon/store/history_file.h"
 #include "daemon/tenants/tenant.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION 1
 #define JOURNAL_MS 1000
-#define TICKS 30u						/* of these, then histories are written too */
-#define KEY_BYTES (8u + DEVICE_UUID_BYTES)			/* a grant's id, 0 for a device; a uuid */
-#define TOTALS_OLD_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS) /* without what went through workers */
-#define TOTALS_BYTES (TOTALS_OLD_BYTES + 8u * TRAFFIC_WAYS * WORKER_COUNTS)
+#define TICKS 30u /* of these, then histories are written too */
 
 /* A row to be written. */
 struct row {
 	struct row *next;
 	uint8_t key[KEY_BYTES];
+	size_t key_bytes;
 	int level; /* -1: totals */
 	int64_t chunk;
 	size_t bytes;
 	uint8_t data[];
-};
-
-struct history_store {
-	struct daemon *daemon;
-	sqlite3 *db; /* while a job is on its way it is the job's */
-	struct timer *tick;
-	uv_work_t work;
-	bool working, failed;
-	bool shifted; /* nothing of the histories in the file is true any more */
-	unsigned int ticks;
-	/* The job. */
-	struct row *rows;
-	struct journal_line *lines;
-	unsigned int line_count;
-	uint64_t first_line, last_line; /* what is before the first is forgotten */
-	bool prune, clear;
-	int64_t now_s;
-	char error[256];
 };
 
 static const char schema[] =
@@ -56,13 +33,6 @@ static const char schema[] =
 	" PRIMARY KEY (key, level, chunk)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS totals (key BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID;"
 	"PRAGMA user_version = 1;";
-
-static void cleanup_statement(sqlite3_stmt **s)
-{
-	sqlite3_finalize(*s);
-}
-
-#define _cleanup_statement_ _cleanup_(cleanup_statement)
 
 static bool run(sqlite3 *db, const char *sql)
 {
@@ -77,15 +47,6 @@ static void put_u64(uint8_t **at, uint64_t value)
 		*(*at)++ = (uint8_t)(value >> 8 * i);
 }
 
-static uint64_t take_u64(const uint8_t **at)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < 8; i++)
-		value |= (uint64_t) * (*at)++ << 8 * i;
-	return value;
-}
-
 static void make_key(uint8_t key[KEY_BYTES], uint64_t grant_id, const uint8_t *uuid)
 {
 	put_u64(&(uint8_t *){ key }, grant_id);
@@ -94,21 +55,24 @@ static void make_key(uint8_t key[KEY_BYTES], uint64_t grant_id, const uint8_t *u
 
 /* The copy that is written. */
 
-static struct row *add_row(struct history_store *s, const uint8_t *key, int level, int64_t chunk, size_t bytes)
+static struct row *add_row(struct history_store *s, const uint8_t *key, size_t key_bytes, int level, int64_t chunk,
+			   size_t bytes)
 {
 	struct row *row = malloc(sizeof(*row) + bytes);
 
 	if (!row)
 		return NULL;
-	*row = (struct row){ .next = s->rows, .level = level, .chunk = chunk, .bytes = bytes };
-	memcpy(row->key, key, KEY_BYTES);
+	*row = (struct row){
+		.next = s->rows, .key_bytes = key_bytes, .level = level, .chunk = chunk, .bytes = bytes
+	};
+	memcpy(row->key, key, key_bytes);
 	s->rows = row;
 	return row;
 }
 
 static void copy_totals(struct history_store *s, const uint8_t *key, const struct meter *m, const struct telemetry *t)
 {
-	struct row *row = add_row(s, key, -1, 0, TOTALS_BYTES);
+	struct row *row = add_row(s, key, KEY_BYTES, -1, 0, TOTALS_BYTES);
 	uint8_t *at = row ? row->data : NULL;
 
 	for (unsigned int i = 0; row && i < METER_TIMES; i++) {
@@ -127,18 +91,38 @@ static int64_t chunks_before(const struct history_store *s, unsigned int level, 
 	return level && !s->shifted ? now % HISTORY_CHUNK < 6 : history_steps(level) / HISTORY_CHUNK - 1;
 }
 
-static void copy_history(struct history_store *s, const uint8_t *key, const struct history *h, unsigned int from_level)
+static void copy_history(struct history_store *s, const uint8_t *key, size_t key_bytes, const struct history *h,
+			 unsigned int from_level)
 {
 	for (unsigned int level = from_level; h && level < HISTORY_LEVELS; level++) {
 		int64_t now = history_now(h, level), chunk = now / HISTORY_CHUNK;
 
 		for (int64_t c = now < 0 ? chunk + 1 : chunk - chunks_before(s, level, now); c <= chunk; c++) {
-			struct row *row = c < 0 ? NULL : add_row(s, key, (int)level, c, history_chunk_bytes(h));
+			struct row *row = NULL;
 
+			if (c >= 0)
+				row = add_row(s, key, key_bytes, (int)level, c, history_chunk_bytes(h));
 			if (row)
 				history_save(h, level, c, row->data);
 		}
 	}
+}
+
+static void copy_flow(struct history_store *s, uint64_t grant_id, const struct flow *flow, unsigned int from_level)
+{
+	uint8_t key[FLOW_KEY_BYTES];
+
+	put_u64(&(uint8_t *){ key }, grant_id);
+	copy_history(s, key, sizeof(key), flow->history, from_level);
+}
+
+/* How fast data went through workers. */
+static void copy_flows(struct history_store *s, unsigned int from_level)
+{
+	copy_flow(s, 0, &s->daemon->meter.flow, from_level);
+	for (struct tenant *t = s->daemon->tenants; t; t = t->next)
+		if (t->telemetry)
+			copy_flow(s, t->grant.id, &t->telemetry->flow, from_level);
 }
 
 static void copy_meters(struct history_store *s, unsigned int from_level)
@@ -149,14 +133,15 @@ static void copy_meters(struct history_store *s, unsigned int from_level)
 	for (unsigned int i = 0; i < d->meter.device_count; i++) {
 		make_key(key, 0, d->meter.device[i].uuid);
 		copy_totals(s, key, &d->meter.device[i].meter, NULL);
-		copy_history(s, key, d->meter.device[i].meter.history, from_level);
+		copy_history(s, key, KEY_BYTES, d->meter.device[i].meter.history, from_level);
 	}
 	for (struct tenant *t = d->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
 			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
 			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
-			copy_history(s, key, t->telemetry->share[i].history, from_level);
+			copy_history(s, key, KEY_BYTES, t->telemetry->share[i].history, from_level);
 		}
+	copy_flows(s, from_level);
 	s->prune = true;
 	s->clear = s->shifted;
 	s->shifted = false;
@@ -247,7 +232,7 @@ static bool write_rows(struct history_store *s)
 		sqlite3_stmt *to = r->level < 0 ? totals : chunk;
 
 		sqlite3_reset(to);
-		sqlite3_bind_blob(to, 1, r->key, KEY_BYTES, SQLITE_STATIC);
+		sqlite3_bind_blob(to, 1, r->key, (int)r->key_bytes, SQLITE_STATIC);
 		if (r->level >= 0) {
 			sqlite3_bind_int(to, 2, r->level);
 			sqlite3_bind_int64(to, 3, r->chunk);
@@ -343,129 +328,6 @@ static void on_tick(void *owner)
 		end_job(s);
 }
 
-/* Restoring. */
-
-static void restore_lines(struct history_store *s)
-{
-	_cleanup_statement_ sqlite3_stmt *q = NULL;
-
-	if (sqlite3_prepare_v2(s->db, "SELECT * FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1000) ORDER BY id",
-			       -1, &q, NULL))
-		return;
-	while (sqlite3_step(q) == SQLITE_ROW) {
-		const unsigned char *tenant = sqlite3_column_text(q, 5), *text = sqlite3_column_text(q, 7);
-		struct journal_line l = { .id = (uint64_t)sqlite3_column_int64(q, 0),
-					  .time = sqlite3_column_int64(q, 1),
-					  .first_time = sqlite3_column_int64(q, 2),
-					  .count = (uint64_t)sqlite3_column_int64(q, 3),
-					  .kind = (enum journal_kind)sqlite3_column_int(q, 4),
-					  .has_device = sqlite3_column_bytes(q, 6) == DEVICE_UUID_BYTES };
-
-		if ((unsigned int)l.kind >= JOURNAL_KINDS || l.id > INT64_MAX / 2)
-			continue;
-		if (l.has_device)
-			memcpy(l.uuid, sqlite3_column_blob(q, 6), DEVICE_UUID_BYTES);
-		snprintf(l.tenant, sizeof(l.tenant), "%s", tenant ? (const char *)tenant : "");
-		snprintf(l.text, sizeof(l.text), "%s", text ? (const char *)text : "");
-		journal_restore(s->daemon->journal, &l);
-	}
-}
-
-/* Value: NULL: nothing of this daemon's. */
-static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes, struct telemetry **ret)
-{
-	uint64_t id;
-
-	*ret = NULL;
-	if (bytes != KEY_BYTES)
-		return NULL;
-	id = take_u64(&(const uint8_t *){ key });
-	if (!id) {
-		struct device_meter *m = telemetry_device(d, key + 8);
-
-		return m ? &m->meter : NULL;
-	}
-	for (struct tenant *t = d->tenants; t; t = t->next)
-		for (unsigned int i = 0; t->grant.id == id && t->telemetry && i < t->grant.share_count; i++)
-			if (!memcmp(t->grant.share[i].device.uuid, key + 8, DEVICE_UUID_BYTES)) {
-				*ret = t->telemetry;
-				return &t->telemetry->share[i];
-			}
-	return NULL;
-}
-
-static void restore_totals(struct history_store *s)
-{
-	_cleanup_statement_ sqlite3_stmt *q = NULL;
-
-	if (sqlite3_prepare_v2(s->db, "SELECT key, data FROM totals", -1, &q, NULL))
-		return;
-	while (sqlite3_step(q) == SQLITE_ROW) {
-		struct telemetry *t;
-		const uint8_t *key = sqlite3_column_blob(q, 0), *at = sqlite3_column_blob(q, 1);
-		struct meter *m = meter_of(s->daemon, key, (size_t)sqlite3_column_bytes(q, 0), &t);
-		size_t bytes = (size_t)sqlite3_column_bytes(q, 1);
-
-		if (!m || (bytes != TOTALS_BYTES && bytes != TOTALS_OLD_BYTES))
-			continue;
-		for (unsigned int i = 0; i < METER_TIMES; i++) {
-			m->time_ns[i] = m->drawn_ns[i] = take_u64(&at);
-			m->last_ns[i] = take_u64(&at);
-		}
-		for (unsigned int i = 0; t && i < REFUSALS; i++)
-			t->refused[i] = take_u64(&at);
-		for (unsigned int i = 0; t && bytes == TOTALS_BYTES && i < TRAFFIC_WAYS * WORKER_COUNTS; i++)
-			t->remote[i / WORKER_COUNTS][i % WORKER_COUNTS] = take_u64(&at);
-	}
-}
-
-static void restore_histories(struct history_store *s)
-{
-	int64_t now_s = telemetry_now(s->daemon);
-	_cleanup_statement_ sqlite3_stmt *q = NULL;
-
-	if (sqlite3_prepare_v2(s->db, "SELECT key, level, chunk, data FROM history ORDER BY key, level, chunk", -1, &q,
-			       NULL))
-		return;
-	while (sqlite3_step(q) == SQLITE_ROW) {
-		struct telemetry *t;
-		size_t bytes = (size_t)sqlite3_column_bytes(q, 0);
-		struct meter *m = meter_of(s->daemon, sqlite3_column_blob(q, 0), bytes, &t);
-		int level = sqlite3_column_int(q, 1);
-		int64_t chunk = sqlite3_column_int64(q, 2);
-
-		/* What a clock that has been set back says is in the future would keep the present out. */
-		if (!m || !m->history || level < 0 || level >= (int)HISTORY_LEVELS || chunk < 0 ||
-		    chunk > now_s / history_step((unsigned int)level) / (int64_t)HISTORY_CHUNK ||
-		    sqlite3_column_bytes(q, 3) != (int)history_chunk_bytes(m->history))
-			continue;
-		history_load(m->history, (unsigned int)level, chunk, sqlite3_column_blob(q, 3));
-	}
-}
-
-/* What is of grants that have ended meanwhile. */
-static void forget_ended(struct history_store *s)
-{
-	_cleanup_statement_ sqlite3_stmt *q = NULL, *totals = NULL, *history = NULL;
-
-	if (sqlite3_prepare_v2(s->db, "SELECT key FROM totals", -1, &q, NULL) ||
-	    sqlite3_prepare_v2(s->db, "DELETE FROM totals WHERE key = ?", -1, &totals, NULL) ||
-	    sqlite3_prepare_v2(s->db, "DELETE FROM history WHERE key = ?", -1, &history, NULL))
-		return;
-	while (sqlite3_step(q) == SQLITE_ROW) {
-		struct telemetry *t;
-		sqlite3_stmt *const from[] = { totals, history };
-
-		if (meter_of(s->daemon, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0), &t))
-			continue;
-		for (unsigned int i = 0; i < 2; i++) {
-			sqlite3_reset(from[i]);
-			sqlite3_bind_value(from[i], 1, sqlite3_column_value(q, 0));
-			sqlite3_step(from[i]);
-		}
-	}
-}
-
 static int user_version(sqlite3 *db)
 {
 	_cleanup_statement_ sqlite3_stmt *q = NULL;
@@ -515,10 +377,7 @@ void history_store_open(struct daemon *daemon)
 		}
 	}
 	*s->error = 0;
-	restore_lines(s);
-	restore_totals(s);
-	restore_histories(s);
-	forget_ended(s);
+	history_restore(s);
 	s->tick = timer_new(daemon->loop, on_tick, s);
 	if (s->tick)
 		timer_start(s->tick, JOURNAL_MS, JOURNAL_MS);

@@ -1,0 +1,46 @@
+/*
+ * history_file.h: history.db as its writer (history.c) and its reader (history_restore.c) see it.
+ *
+ * A key is a grant's id, 0 for a device, and a uuid; of what goes through workers it is the id alone, 0 for the node. Numbers
+ * are little-endian. A meted that does not know a length leaves what has it alone.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+
+#include <sqlite3.h>
+
+#define KEY_BYTES (8u + DEVICE_UUID_BYTES)
+#define FLOW_KEY_BYTES 8u
+#define TOTALS_OLD_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS) /* without what went through workers */
+#define TOTALS_BYTES (TOTALS_OLD_BYTES + 8u * TRAFFIC_WAYS * WORKER_COUNTS)
+
+struct history_store {
+	struct daemon *daemon;
+	sqlite3 *db; /* while a job is on its way it is the job's */
+	struct timer *tick;
+	uv_work_t work;
+	bool working, failed;
+	bool shifted; /* nothing of the histories in the file is true any more */
+	unsigned int ticks;
+	/* The job. */
+	struct row *rows;
+	struct journal_line *lines;
+	unsigned int line_count;
+	uint64_t first_line, last_line; /* what is before the first is forgotten */
+	bool prune, clear;
+	int64_t now_s;
+	char error[256];
+};
+
+static inline void cleanup_statement(sqlite3_stmt **s)
+{
+	sqlite3_finalize(*s);
+}
+
+#define _cleanup_statement_ _cleanup_(cleanup_statement)
+
+/* Everything that the file has of what is there now; what is of grants that have ended goes. */
+void history_restore(struct history_store *s);
