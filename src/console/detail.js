@@ -4,7 +4,7 @@ import { memoryBar, timeBar } from "./bars.js";
 import { h } from "./dom.js";
 import { badge, current, tenantColumns, tenantTable } from "./lists.js";
 import { eventList } from "./overview.js";
-import { SPANS, history, memoryPlot, timePlot } from "./plots.js";
+import { SPANS, history, memoryPlot, timePlot, trafficPlot } from "./plots.js";
 import { sorted } from "./tables.js";
 import { bytes, count, moment, part, plural, span } from "./units.js";
 
@@ -16,11 +16,11 @@ function spans(query) {
 		SPANS.map(([value, text]) => h("button", { key: value, class: "quiet", "aria-pressed": String(on === value), onclick: () => address.change({ span: value === "600" ? "" : value }) }, text)));
 }
 
-function plots(what, key, query) {
+function plots(what, key, query, traffic) {
 	const entry = history(what, query.get("span") || "600");
 	return [
 		h("div", { class: "row", key: "spans" }, h("h2", {}, "History"), spans(query)),
-		h("div", { class: "pair", key: "plots" }, memoryPlot(`${key}-memory`, entry), timePlot(`${key}-time`, entry)),
+		h("div", { class: "pair", key: "plots" }, memoryPlot(`${key}-memory`, entry), timePlot(`${key}-time`, entry), trafficPlot(`${key}-traffic`, entry, traffic)),
 	];
 }
 
@@ -108,7 +108,7 @@ export function tenantView(m, events, name, query, act) {
 			fact("User", `${t.user || "–"} (uid ${t.uid})`), fact("Made", moment(t.created)), fact("Processes", count(t.clients)), t.workers ? fact("Workers", count(t.workers)) : null,
 			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? `${span(Math.max(0, m.node.time - t.last_active))} ago` : "–")),
 		h("div", { class: "pair", key: "shares" }, t.shares.map((s) => shareRow(s, m))),
-		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query),
+		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query, t.traffic > 0),
 		remote(t),
 		refusals(t),
 		eventList(m, events, "Its last events"),

@@ -58,6 +58,7 @@ export function model(node) {
 		wanted: sum(devices, (d) => d.wanted_10s),
 		largest: Math.max(1, ...devices.map((d) => d.total_bytes)),
 		faults: sum(devices, (d) => d.faults),
+		traffic: sum(tenants, (t) => t.traffic),
 	};
 	last = node;
 	made = { node, devices, tenants, totals };

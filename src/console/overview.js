@@ -4,7 +4,7 @@ import { memoryBar, timeBar } from "./bars.js";
 import { h } from "./dom.js";
 import { badge, current, tenantsOn } from "./lists.js";
 import { DEVICE_STATES, STATES } from "./model.js";
-import { SPANS, history, memoryTrend, timeTrend } from "./plots.js";
+import { SPANS, history, memoryTrend, timeTrend, trafficTrend } from "./plots.js";
 import { bytes, bytesOf, clock, count, part, plural } from "./units.js";
 
 const share = (x, all) => (all ? x / all : 0);
@@ -105,11 +105,11 @@ function trends(m, query) {
 	return h("section", { class: "trends", key: "trends", "aria-labelledby": "trends" },
 		h("div", { class: "row" }, h("h2", { id: "trends" }, "The node over time"),
 			h("div", { class: "spans", role: "group", "aria-label": "Time shown" }, SPANS.map(button))),
-		h("div", { class: "pair" }, memoryTrend(entry), timeTrend(entry, m.devices.length || 1)));
+		h("div", { class: "pair" }, memoryTrend(entry), timeTrend(entry, m.devices.length || 1), trafficTrend(entry, m.totals.traffic > 0)));
 }
 
 /* Their room, so that nothing moves when they come. */
-const noTrends = () => h("section", { class: "trends waiting", key: "waiting", "aria-hidden": "true" });
+const noTrends = (m) => h("section", { class: `trends waiting ${m.totals.traffic ? "three" : ""}`, key: "waiting", "aria-hidden": "true" });
 
 /* `first`: the page has shown nothing yet, and is to show at once what is seen of it. */
 export function overview(m, events, query, chosen, first) {
@@ -118,7 +118,7 @@ export function overview(m, events, query, chosen, first) {
 	return [
 		h("h1", { class: "hidden" }, "Overview"),
 		h("div", { class: "tiles" }, memoryTile(m.totals), wasteTile(m.totals), timeTile(m), peopleTile(m), devicesTile(m)),
-		m.devices.length ? first ? noTrends() : trends(m, query) : null,
+		m.devices.length ? first ? noTrends(m) : trends(m, query) : null,
 		h("div", { class: "columns" },
 			h("section", { class: "fleet", key: "fleet", "aria-labelledby": "fleet" },
 				h("div", { class: "row" }, h("h2", { id: "fleet" }, "Shares, drawn to scale"), legend()),

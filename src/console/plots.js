@@ -4,7 +4,7 @@
  */
 import { h } from "./dom.js";
 import { get } from "./feed.js";
-import { bytes, clock, part } from "./units.js";
+import { bytes, clock, moment, part, rate } from "./units.js";
 
 export const SPANS = [["600", "10 min"], ["3600", "1 h"], ["10800", "3 h"], ["86400", "24 h"]];
 
@@ -73,20 +73,31 @@ function colour(name) {
 	return found;
 }
 
+/* Midnight is said by its day. */
+function tick(t, step) {
+	const said = clock(t);
+	if (step < 60) return said;
+	return said === "00:00:00" ? moment(t).slice(5, 10) : said.slice(0, 5);
+}
+
 function axes(value) {
 	const text = colour("--muted");
 	const line = { stroke: colour("--line"), width: 1 };
 	const font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
 	return [
-		{ stroke: text, font, grid: line, ticks: line, space: 70, size: 34, values: (u, at, i, space, step) => at.map((t) => (step < 60 ? clock(t) : clock(t).slice(0, 5))) },
+		{ stroke: text, font, grid: line, ticks: line, space: 70, size: 34, values: (u, at, i, space, step) => at.map((t) => tick(t, step)) },
 		{ stroke: text, font, grid: line, ticks: line, size: 74, space: 30, values: (u, at) => at.map((v) => value(v)) },
 	];
 }
 
 function series({ label, colour: name, fill, dash, value }) {
 	const stroke = colour(name);
-	return { label, stroke, width: 1.5, fill: fill ? stroke.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)") : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v) => (v === null || v === undefined ? "–" : value(v)) };
+	return { label, stroke, width: 1.5, fill: fill ? stroke.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)") : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v, i, at) => said(at === null ? latest(u.data[i]) : v, value) };
 }
+
+/* Without a pointer the legend says what is last known. */
+const latest = (column) => column?.findLast((v) => v !== null);
+const said = (v, value) => (v === null || v === undefined ? "–" : value(v));
 
 const ground = () => getComputedStyle(document.body).backgroundColor;
 
@@ -104,8 +115,8 @@ function make(el, plot) {
 		legend: { show: plot.height >= HIGH, live: true },
 		cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "mete" } },
 		scales: { x: { time: true }, y: { range: (x, low, high) => [0, Math.max(plot.least, (high || 0) * 1.08)] } },
-		axes: axes(plot.value).map((a, i) => (i && plot.value === bytes ? { ...a, incrs: BYTE_STEPS } : a)),
-		series: [{ value: (x, t) => (t ? clock(t) : "–") }, ...plot.lines.map((l) => series({ ...l, value: plot.value }))],
+		axes: axes(plot.value).map((a, i) => (i && plot.value !== timePart ? { ...a, incrs: BYTE_STEPS } : a)),
+		series: [{ value: (u, t, i, at) => said(at === null ? latest(u.data[0]) : t, clock) }, ...plot.lines.map((l) => series({ ...l, value: plot.value }))],
 	}, plot.data, el);
 	el.$plot = u;
 	el.$theme = ground();
@@ -167,11 +178,22 @@ export const timeLines = [
 	{ name: "waited", label: "Waited", colour: "--warn" },
 ];
 
+export const trafficLines = [
+	{ name: "received", label: "Received", colour: "--received", fill: true, mark: "received" },
+	{ name: "sent", label: "Sent", colour: "--sent", mark: "sent" },
+];
+
 export const memoryPlot = (key, entry) => plot(key, "Memory", entry, memoryLines, bytes, 1 << 20);
 const timePart = (v) => part(v, v && v < 0.1 ? 1 : 0);
 export const timePlot = (key, entry) => plot(key, "Time", entry, timeLines, timePart, 0.05);
+
+/* Whether there was remote traffic in what is shown; `ever`: there has been some. */
+const flows = (entry, ever) => ever || !!entry.data?.series.received?.some((v) => v);
+export const trafficPlot = (key, entry, ever) => (flows(entry, ever) ? plot(key, "Remote traffic", entry, trafficLines, rate, 1024) : null);
 
 /* Of the node: what is promised and held of all devices, and which part of their time. */
 export const memoryTrend = (entry) => trend("node-memory", "Memory, allocated and used", entry, memoryLines, bytes, 1 << 20);
 export const timeTrend = (entry, devices) =>
 	trend("node-time", "Time, wanted and got", entry, timeLines.slice(0, 2).map((l) => ({ ...l, of: devices })), timePart, 0.05);
+export const trafficTrend = (entry, ever) =>
+	flows(entry, ever) ? trend("node-traffic", "Remote traffic", entry, trafficLines, rate, 1024) : null;

@@ -15,6 +15,8 @@ export function bytes(n) {
 	return `${figures(n)} ${NAMES[i]}`;
 }
 
+export const rate = (n) => (n === null || n === undefined ? "–" : `${bytes(n)}/s`);
+
 /* Two sizes in the unit of the second: "26.3 of 80 GiB". */
 export function bytesOf(n, all) {
 	const i = all ? Math.min(NAMES.length - 1, Math.floor(Math.log2(all) / 10)) : 0;

@@ -118,6 +118,12 @@ def test_remote(page, node):
     show(page, '#/tenant/walled')
     page.until('/Connected now\\s*1\\s*Calls\\s*2\\b/.test(document.querySelector("[data-way=wall]")?.innerText)')
     ok(True, 'its connections, calls and bytes, by the way that it comes')
+    page.until('document.querySelectorAll(".plot canvas").length === 3')
+    page.until('/Received \\d.*B\\/s, Sent \\d.*B\\/s/.test(document.querySelector(".plot[aria-label^=Remote]")?.getAttribute("aria-label"))')
+    ok(True, 'what goes through a second, over time')
+    show(page, '#/')
+    page.until('document.querySelectorAll(".trends .plot canvas").length === 3')
+    ok(True, 'and of the node')
     show(page, '#/tenants?sort=-remote')
     page.until('/\\d+ (B|KiB)$/.test(document.querySelector("tr[data-key=walled]").cells[13].innerText)')
     same(page.do('[...document.querySelectorAll("tbody tr")].map((r) => r.cells[13].innerText === "–")'), [False, True, True, True],

@@ -43,8 +43,8 @@ static unsigned int read_series(const char *list, unsigned int of, struct http_r
 			i++;
 		if (i == of) {
 			http_reply_error(reply, 400,
-					 "series %.32s: there are held, promised, got, wanted and waited, and of tenants "
-					 "and the node received and sent",
+					 "series %.32s: there are held, promised, got, wanted and waited, "
+					 "and of tenants and the node received and sent",
 					 list);
 			return 0;
 		}

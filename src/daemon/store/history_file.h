@@ -1,8 +1,8 @@
 /*
  * history_file.h: history.db as its writer (history.c) and its reader (history_restore.c) see it.
  *
- * A key is a grant's id, 0 for a device, and a uuid; of what goes through workers it is the id alone, 0 for the node. Numbers
- * are little-endian. A meted that does not know a length leaves what has it alone.
+ * A key is a grant's id, 0 for a device, and a uuid; of what goes through workers it is the id alone, 0 for the node.
+ * Numbers are little-endian. A meted that does not know the length of a key leaves its rows alone.
  */
 #pragma once
 
