@@ -6,7 +6,7 @@ import { badge, current, tenantColumns, tenantTable } from "./lists.js";
 import { eventList } from "./overview.js";
 import { SPANS, history, memoryPlot, timePlot, trafficPlot } from "./plots.js";
 import { sorted } from "./tables.js";
-import { bytes, count, moment, part, plural, span } from "./units.js";
+import { ago, bytes, count, moment, part, plural } from "./units.js";
 
 const fact = (title, ...value) => h("div", { key: title }, h("dt", {}, title), h("dd", {}, value));
 
@@ -72,9 +72,9 @@ function shareRow(s, m) {
 		h("dl", { class: "facts" },
 			fact("Held", bytes(s.held_bytes)), fact("Peak", bytes(s.peak_bytes)), fact("Quota", bytes(s.quota_bytes)),
 			fact("Not used", h("span", { class: s.held_bytes * 2 < s.quota_bytes ? "waste" : "" }, bytes(Math.max(0, s.quota_bytes - s.held_bytes)))),
-			fact("Got", `${part(s.got_10s)} (1 s ${part(s.got_1s)}, 60 s ${part(s.got_60s)})`), fact("Wanted", part(s.wanted_10s)), fact("Waited", part(s.waited_10s)),
+			fact("Got", s.got_10s === null ? "–" : `${part(s.got_10s)} (1 s ${part(s.got_1s)}, 60 s ${part(s.got_60s)})`), fact("Wanted", part(s.wanted_10s)), fact("Waited", part(s.waited_10s)),
 			fact("Guaranteed", s.cores ? `${+s.cores.toFixed(1)} %` : "nothing"), fact("At most", s.cores_limit ? `${+s.cores_limit.toFixed(1)} %` : "100 %"), fact("Policy", s.policy),
-			fact("Class", s.class), fact("Weight", count(s.weight)), fact("Refused", count(s.refused))));
+			fact("Class", s.class), s.weight ? fact("Weight", count(s.weight)) : null, fact("Refused", count(s.refused))));
 }
 
 function tenantActions(t, act) {
@@ -106,7 +106,7 @@ export function tenantView(m, events, name, query, act) {
 		h("div", { class: "row", key: "title" }, h("h1", {}, t.name), badge(t.state), t.walled ? badge("walled") : null, tenantActions(t, act)),
 		h("dl", { class: "facts", key: "facts" },
 			fact("User", `${t.user || "–"} (uid ${t.uid})`), fact("Made", moment(t.created)), fact("Processes", count(t.clients)), t.workers ? fact("Workers", count(t.workers)) : null,
-			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? `${span(Math.max(0, m.node.time - t.last_active))} ago` : "–")),
+			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? ago(m.node.time - t.last_active) : "–")),
 		h("div", { class: "pair", key: "shares" }, t.shares.map((s) => shareRow(s, m))),
 		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query, t.traffic > 0),
 		remote(t),

@@ -4,16 +4,16 @@ import { meter } from "./bars.js";
 import { h } from "./dom.js";
 import { DEVICE_STATES, KINDS, STATES, matches } from "./model.js";
 import { sorted, table } from "./tables.js";
-import { bytes, count, moment, part, plural, span } from "./units.js";
+import { ago, bytes, count, moment, part, plural, zone } from "./units.js";
 
 export const badge = (state) => h("span", { class: `badge ${state}` }, state);
 const figure = (text) => h("span", { class: "figure" }, text);
 const dash = (n, f = count) => (n ? f(n) : h("span", { class: "faint" }, "–"));
 
 export const tenantColumns = [
-	{ id: "name", title: "Tenant", value: (t) => t.name, cell: (t) => h("a", { href: address.to("tenant", t.name) }, t.name) },
+	{ id: "name", title: "Tenant", value: (t) => t.name, cell: (t) => h("a", { class: "name", title: t.name.length > 28 ? t.name : null, href: address.to("tenant", t.name) }, t.name) },
 	{ id: "state", title: "State", value: (t) => t.state, cell: (t) => badge(t.state) },
-	{ id: "user", title: "User", value: (t) => t.user || String(t.uid) },
+	{ id: "user", title: "User", value: (t) => t.user || String(t.uid), cell: (t) => h("span", { class: "name user", title: `uid ${t.uid}` }, t.user || String(t.uid)) },
 	{ id: "device", title: "Device", value: (t) => t.on },
 	{ id: "held", title: "Held", num: true, value: (t) => t.held, cell: (t) => bytes(t.held), hint: "Device memory in use" },
 	{ id: "quota", title: "Quota", num: true, value: (t) => t.quota, cell: (t) => [meter(t.quota ? t.held / t.quota : 0, null), figure(bytes(t.quota))], hint: "Device memory promised; the bar shows how much of it is held" },
@@ -45,9 +45,9 @@ export const deviceColumns = [
 ];
 
 export const eventColumns = (m) => [
-	{ id: "time", title: "Time", num: false, value: (e) => e.id, cell: (e) => h("time", { datetime: new Date(e.time * 1000).toISOString(), title: `${span(Date.now() / 1000 - e.time)} ago` }, moment(e.time)) },
+	{ id: "time", title: "Time", num: false, value: (e) => e.id, cell: (e) => h("time", { datetime: new Date(e.time * 1000).toISOString(), title: ago(Date.now() / 1000 - e.time) }, moment(e.time)) },
 	{ id: "kind", title: "Kind", value: (e) => e.kind, cell: (e) => badge(e.kind) },
-	{ id: "tenant", title: "Tenant", value: (e) => e.tenant || "", cell: (e) => (e.tenant ? h("a", { href: address.to("tenant", e.tenant) }, e.tenant) : "") },
+	{ id: "tenant", title: "Tenant", value: (e) => e.tenant || "", cell: (e) => (e.tenant ? h("a", { class: "name", title: e.tenant.length > 28 ? e.tenant : null, href: address.to("tenant", e.tenant) }, e.tenant) : "") },
 	{ id: "device", title: "Device", value: (e) => deviceName(m, e.device), cell: (e) => (e.device ? h("a", { href: address.to("device", e.device) }, deviceName(m, e.device)) : "") },
 	{ id: "text", title: "What", value: (e) => e.text, cell: (e) => [e.text, e.count > 1 ? h("span", { class: "times" }, `×${count(e.count)}`) : null] },
 ];
@@ -71,14 +71,15 @@ function searchField(query, what) {
 		h("input", { type: "search", id: "search", placeholder: what, autocomplete: "off", spellcheck: "false", value: query.get("q") || "", oninput: (e) => address.change({ q: e.target.value }, true) }));
 }
 
-function bar(query, shown, all, exportAs, ...fields) {
+function bar(query, shown, all, what, exportAs, ...fields) {
 	const filtered = [...query.keys()].some((k) => k !== "sort");
 	return h("form", { class: "filters", role: "search", onsubmit: (e) => e.preventDefault() },
 		fields,
-		h("span", { class: "shown", role: "status" }, shown === all ? count(all) : `${count(shown)} of ${count(all)}`),
+		h("span", { class: "shown", role: "status" }, shown === all ? plural(all, what) : `${count(shown)} of ${plural(all, what)}`),
 		filtered ? h("a", { class: "button quiet", href: address.to(address.read().view) }, "Clear") : null,
-		h("button", { type: "button", class: "quiet", onclick: () => exportAs("csv") }, "CSV"),
-		h("button", { type: "button", class: "quiet", onclick: () => exportAs("json") }, "JSON"));
+		h("span", { class: "exports", role: "group", "aria-label": "Export" },
+			h("button", { type: "button", class: "quiet", onclick: () => exportAs("csv") }, "CSV"),
+			h("button", { type: "button", class: "quiet", onclick: () => exportAs("json") }, "JSON")));
 }
 
 /* What the views share with the keyboard and the export: the rows as they are shown now. */
@@ -103,7 +104,7 @@ export function tenantsView(m, query, chosen, exportAs) {
 	show("tenants", rows, tenantColumns, query, "name", (t) => t.name, (t) => address.go("tenant", t.name));
 	return [
 		h("h1", {}, "Tenants"),
-		bar(query, rows.length, m.tenants.length, exportAs,
+		bar(query, rows.length, m.tenants.length, "tenant", exportAs,
 			searchField(query, "name, user, state …"),
 			choice(query, "state", "State", STATES), choice(query, "class", "Class", ["high", "normal", "low"]),
 			choice(query, "user", "User", users), choice(query, "device", "Device", m.devices.map((d) => String(d.index)))),
@@ -118,7 +119,7 @@ export function devicesView(m, query, chosen, exportAs) {
 	show("devices", rows, deviceColumns, query, "index", (d) => d.uuid, open);
 	return [
 		h("h1", {}, "Devices"),
-		bar(query, rows.length, m.devices.length, exportAs, searchField(query, "number, UUID, name …"), choice(query, "state", "State", DEVICE_STATES)),
+		bar(query, rows.length, m.devices.length, "device", exportAs, searchField(query, "number, UUID, name …"), choice(query, "state", "State", DEVICE_STATES)),
 		table({ rows, columns: deviceColumns, order: query.get("sort"), usual: "index", key: (d) => d.uuid, chosen, caption: "Devices", open,
 			empty: m.devices.length ? "No device is like that." : "This node has no device. `mete doctor` says why." }),
 	];
@@ -132,10 +133,10 @@ export function eventsView(m, events, query, chosen, exportAs) {
 		q.every((w) => `${e.text} ${e.tenant || ""} ${e.kind}`.toLowerCase().includes(w)));
 	show("events", rows, columns, query, "-time", (e) => String(e.id), null);
 	return [
-		h("h1", {}, "Events"),
-		bar(query, rows.length, events.length, exportAs, searchField(query, "text or tenant"), choice(query, "kind", "Kind", KINDS),
+		h("h1", {}, "Events ", h("small", {}, `times are ${zone()}`)),
+		bar(query, rows.length, events.length, "event", exportAs, searchField(query, "text or tenant"), choice(query, "kind", "Kind", KINDS),
 			choice(query, "device", "Device", m.devices.map((d) => String(d.index)))),
-		table({ rows, columns, order: query.get("sort"), usual: "-time", key: (e) => String(e.id), chosen, caption: "Events",
+		table({ rows, columns, order: query.get("sort"), usual: "-time", key: (e) => String(e.id), chosen, caption: "Events", cls: "events",
 			empty: events.length ? "No event is like that." : "Nothing has happened yet." }),
 	];
 }

@@ -13,7 +13,7 @@ import { start as startPlots } from "./plots.js";
 import * as theme from "./theme.js";
 import { start as startTip } from "./tip.js";
 import { token } from "./token.js";
-import { clock } from "./units.js";
+import { clock, zone } from "./units.js";
 
 const body = document.getElementById("page");
 let planned = false;
@@ -50,7 +50,7 @@ const parent = { device: "devices", tenant: "tenants" };
 function live() {
 	if (feed.since) return h("span", { class: "live lost" }, "not connected");
 	if (!feed.node) return h("span", { class: "live" }, "…");
-	return h("span", { class: feed.paused ? "live" : "live on" }, feed.paused ? "held" : clock(feed.node.time));
+	return h("span", { class: feed.paused ? "live" : "live on", title: `Times are ${zone()}, as this browser has it` }, feed.paused ? "held" : clock(feed.node.time));
 }
 
 function header(at) {
@@ -68,8 +68,7 @@ function banner() {
 	if (feed.locked) return h("div", { class: "banner", key: "banner", role: "alert" }, h("span", {}, feed.error), h("button", { onclick: askToken }, "Give the token"));
 	if (!feed.since) return null;
 	return h("div", { class: "banner", key: "banner", role: "alert" },
-		`${feed.error[0].toUpperCase()}${feed.error.slice(1)} since ${clock(feed.since)}. `,
-		feed.node ? `What is shown is of ${clock(feed.node.time)}. ` : "", "It is asked again and again.");
+		h("span", {}, `${feed.error} since ${clock(feed.since)}. `, feed.node ? `What is shown is of ${clock(feed.node.time)}. ` : "", "This page goes on asking."));
 }
 
 function tenantAct(kind) {

@@ -24,7 +24,7 @@ function wasteTile(t) {
 	const idle = share(t.idle, t.promised);
 	return tile("waste", "Promised, not used", [h("span", { class: idle > 0.5 ? "waste" : "" }, bytes(t.idle)), h("small", {}, ` ${part(idle)} of promises`)],
 		`${bytes(Math.max(0, t.total - t.promised))} promised to nobody`,
-		h("a", { href: address.to("tenants", "", { sort: "-idle" }) }, "Who does not use it"));
+		t.idle ? h("a", { href: address.to("tenants", "", { sort: "-idle" }) }, "Who does not use it") : null);
 }
 
 function timeTile(m) {
@@ -70,7 +70,7 @@ function wasteList(m) {
 	return h("section", { class: "panel", key: "worst" }, h("h2", {}, "Most promised and not used"),
 		worst.length ? h("ol", { class: "rank" }, worst.map((t) => h("li", { key: t.name }, h("a", { href: address.to("tenant", t.name) }, t.name),
 			h("span", {}, h("b", {}, bytes(t.idle)), h("span", { class: "faint" }, ` of ${bytes(t.quota)}`)))))
-			: h("p", { class: "empty" }, "Everything that is promised is used."));
+			: h("p", { class: "empty" }, m.totals.promised ? "Everything that is promised is used." : "Nothing is promised."));
 }
 
 export function eventList(m, events, title) {
@@ -121,8 +121,8 @@ export function overview(m, events, query, chosen, first) {
 		m.devices.length ? first ? noTrends(m) : trends(m, query) : null,
 		h("div", { class: "columns" },
 			h("section", { class: "fleet", key: "fleet", "aria-labelledby": "fleet" },
-				h("div", { class: "row" }, h("h2", { id: "fleet" }, "Shares, drawn to scale"), legend()),
-				m.devices.length ? h("ul", { class: "cards" }, shown.map((d) => card(d, m.totals.largest, chosen)))
+				h("div", { class: "row" }, h("h2", { id: "fleet" }, "Shares, drawn to scale"), m.devices.length ? legend() : null),
+				m.devices.length ? h("ul", { class: m.devices.length < 5 ? "cards few" : "cards" }, shown.map((d) => card(d, m.totals.largest, chosen)))
 					: h("p", { class: "empty" }, "This node has no device. ", h("code", {}, "mete doctor"), " says why.")),
 			h("aside", { key: "aside" }, wasteList(m), eventList(m, events.slice(-12).reverse(), "Latest events"))),
 	];

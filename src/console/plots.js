@@ -90,9 +90,16 @@ function axes(value) {
 	];
 }
 
+/* The values with none beside them, which no line shows. */
+function alone(u, i) {
+	const v = u.data[i];
+	const none = (k) => v[k] === null || v[k] === undefined;
+	return v.map((x, k) => k).filter((k) => !none(k) && none(k - 1) && none(k + 1));
+}
+
 function series({ label, colour: name, fill, dash, value }) {
 	const stroke = colour(name);
-	return { label, stroke, width: 1.5, fill: fill ? stroke.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)") : undefined, dash, points: { show: false }, spanGaps: false, value: (u, v, i, at) => said(at === null ? latest(u.data[i]) : v, value) };
+	return { label, stroke, width: 1.5, fill: fill ? stroke.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)") : undefined, dash, points: { show: true, size: 4, fill: stroke, filter: alone }, spanGaps: false, value: (u, v, i, at) => said(at === null ? latest(u.data[i]) : v, value) };
 }
 
 /* Without a pointer the legend says what is last known. */
@@ -111,7 +118,7 @@ function make(el, plot) {
 	const u = new uPlot({
 		width: Math.max(200, el.clientWidth),
 		height: plot.height,
-		padding: [10, 12, 0, 0],
+		padding: [10, 20, 0, 0],
 		legend: { show: plot.height >= HIGH, live: true },
 		cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "mete" } },
 		scales: { x: { time: true }, y: { range: (x, low, high) => [0, Math.max(plot.least, (high || 0) * 1.08)] } },

@@ -35,13 +35,13 @@ function heading(c, order, usual) {
 			c.title, h("span", { class: "arrow", "aria-hidden": "true" }, on ? (down ? "↓" : "↑") : "")));
 }
 
-/* `open(row)`: what Enter and a click do; `key(row)`: what a row is known by. */
-export function table({ rows, columns, order, usual, key, open, chosen, caption, empty }) {
+/* `cls`: a class of the table, if any; `open(row)`: what Enter and a click do; `key(row)`: what a row is known by. */
+export function table({ rows, columns, order, usual, key, open, chosen, caption, empty, cls = null }) {
 	const list = sorted(rows, columns, order, usual);
 	const shown = list.slice(0, ROWS_MAX);
 	if (!rows.length) return h("p", { class: "empty" }, empty);
 	return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-		h("table", { "data-rows": list.length },
+		h("table", { class: cls, "data-rows": list.length },
 			h("caption", { class: "hidden" }, caption),
 			h("thead", {}, h("tr", {}, columns.map((c) => heading(c, order, usual)))),
 			h("tbody", {}, shown.map((row) =>

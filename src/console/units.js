@@ -2,7 +2,7 @@
 const NAMES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 function figures(x) {
-	return x >= 100 || Number.isInteger(x) ? Math.round(x).toString() : x >= 10 ? x.toFixed(1) : x.toFixed(2);
+	return (x >= 100 ? Math.round(x).toString() : x.toFixed(x >= 10 ? 1 : 2)).replace(/\.0+$/, "");
 }
 
 export function bytes(n) {
@@ -48,12 +48,21 @@ export function moment(seconds) {
 	return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${clock(seconds)}`;
 }
 
+/* The zone that clock() and moment() speak of: "UTC+01:00". */
+export function zone() {
+	const ahead = -new Date().getTimezoneOffset();
+	const size = Math.abs(ahead);
+	return ahead ? `UTC${ahead < 0 ? "−" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}` : "UTC";
+}
+
 const STEPS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
 export function span(seconds) {
 	for (const [size, name] of STEPS) if (seconds >= size) return `${Math.floor(seconds / size)} ${name}`;
 	return "0 s";
 }
+
+export const ago = (seconds) => (seconds < 1 ? "now" : `${span(seconds)} ago`);
 
 /*
  * A size as a person types it: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% of `total`, or bytes.

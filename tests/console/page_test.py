@@ -99,6 +99,10 @@ def test_time(node, chrome):
 def test_tenants(page, node):
     show(page, '#/tenants')
     same(len(rows(page)), 500, 'a row for each tenant')
+    page.do('scrollTo(0, 5000)')
+    page.until('Math.abs(document.querySelector("thead th").getBoundingClientRect().top - document.querySelector("header").offsetHeight) < 2')
+    page.do('scrollTo(0, 0)')
+    ok(True, 'what its columns are stays in sight')
     page.do('document.querySelector("[data-filter=state]").value = "frozen";'
             'document.querySelector("[data-filter=state]").dispatchEvent(new Event("change"))')
     page.until('location.hash.includes("state=frozen")')
@@ -223,6 +227,9 @@ def test_accessible(page, node):
     page.size(390, 844)
     show(page, '#/')
     ok(page.do('document.documentElement.scrollWidth <= innerWidth + 1'), 'it fits on a narrow screen')
+    page.ask('Emulation.setEmulatedMedia', media='print')
+    ok(page.do('!document.querySelector("nav").checkVisibility() && document.querySelectorAll(".card").length === 64'), 'paper gets no controls')
+    page.ask('Emulation.setEmulatedMedia', media='')
     page.size(1440, 900)
 
 
@@ -254,6 +261,16 @@ def test_live(page, node, control):
     control.ask('grant_delete', name=name)
     page.until('document.querySelector("main").innerText.includes("No tenant is like that")')
     ok(True, 'a tenant that ends goes')
+
+
+def test_still(page):
+    """While nothing happens the page is asked for again and again, and nothing of it is made anew."""
+    show(page, '#/')
+    page.until('document.querySelectorAll(".trends .plot canvas").length === 2')
+    page.do("""window.made = []; window.watcher = new MutationObserver((all) => all.forEach((m) => made.push(m.type + " " + m.target.nodeName)));
+        watcher.observe(document.querySelector("main"), {subtree: true, childList: true}); window.began = mete.feed.feed.node.time""")
+    page.until('mete.feed.feed.node.time > began + 4')
+    same(page.do('watcher.disconnect(), made'), [], 'nothing flickers')
 
 
 def dialog(page, button, submit, token=None):
@@ -333,6 +350,7 @@ try:
     test_themes(page)
     test_accessible(page, node)
     test_live(page, node, control)
+    test_still(page)
     test_actions(page, node, control)
     # The browser reports refused requests; the page itself must not complain.
     same([c for c in page.complaints() if '401' not in c and '/history' not in c], [], 'the page complains of nothing')

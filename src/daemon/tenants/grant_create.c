@@ -192,10 +192,10 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 		strcpy(t->images, images);
 	ask->daemon->idle_since_ns = 0;
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
-	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device(s) of the %s driver",
-		    (unsigned int)g->uid, g->share_count, device_kind_name(g->kind));
-	log_line("grant %s made for uid %u: %u device(s) of the %s driver", g->name, (unsigned int)g->uid,
-		 g->share_count, device_kind_name(g->kind));
+	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device%s of the %s driver",
+		    (unsigned int)g->uid, g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
+	log_line("grant %s made for uid %u: %u device%s of the %s driver", g->name, (unsigned int)g->uid,
+		 g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
