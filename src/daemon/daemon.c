@@ -7,8 +7,10 @@
 #include "daemon/tenants/client.h"
 #include "daemon/health/faults.h"
 #include "daemon/upgrade/handover_tenants.h"
+#include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/log.h"
+#include "daemon/turns/arbitrate.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/tenant.h"
@@ -17,6 +19,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -175,6 +178,24 @@ static void restore_pages(struct daemon *daemon)
 	closedir(dir);
 }
 
+/* Pages are mapped and everybody is known: what is left is what no turns can be given meanwhile. */
+static int take_turns(struct daemon *daemon, char *error, size_t size)
+{
+	int r;
+
+	keeper_stop(daemon->runtime.handover);
+	r = arbitrate_start();
+	if (r) {
+		snprintf(error, size, "cannot start the thread that gives turns: %s", strerror(-r));
+		return r;
+	}
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (struct client *c = t->clients; c; c = c->next)
+			arbitrate_attach(c, true);
+	upgrade_resumed();
+	return 0;
+}
+
 int daemon_restore(struct daemon *daemon, char *error, size_t size)
 {
 	unsigned int grants = 0, clients = 0;
@@ -183,7 +204,9 @@ int daemon_restore(struct daemon *daemon, char *error, size_t size)
 	if (r)
 		return r;
 	restore_pages(daemon);
-	upgrade_resumed();
+	r = take_turns(daemon, error, size);
+	if (r)
+		return r;
 	worker_restore(daemon);
 	handover_sessions_restore(daemon, daemon->runtime.handover);
 	for (struct tenant *t = daemon->tenants; t; t = t->next, grants++)

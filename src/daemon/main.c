@@ -21,6 +21,7 @@
 #include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/handover_windows.h"
+#include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/priority.h"
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
@@ -277,6 +278,8 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	}
 	snprintf(daemon->state_dir, sizeof(daemon->state_dir), "%s", o->state_dir ? o->state_dir : daemon->runtime.dir);
 	snprintf(path, sizeof(path), "%.*s/mete.db", (int)sizeof(path) - 16, daemon->state_dir);
+	if (handover_get(daemon->runtime.handover, "back"))
+		store_take_back(path);
 	r = store_open(path, json_is_true(handover_get(daemon->runtime.handover, "copied")), &daemon->store, error,
 		       size);
 	if (r)
@@ -287,11 +290,6 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	daemon->ask = timer_new(daemon->loop, ask_drivers, daemon);
 	if (!daemon->journal || !daemon->reap || !daemon->sweep || !daemon->ask)
 		return -ENOMEM;
-	r = arbitrate_start();
-	if (r) {
-		snprintf(error, size, "cannot start the thread that gives turns: %s", strerror(-r));
-		return r;
-	}
 	r = health_start(daemon, error, size);
 	return r ? r : faults_start(daemon, error, size);
 }
@@ -301,6 +299,7 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 {
 	struct handover *h = daemon->runtime.handover;
 	int r = daemon_restore(daemon, error, size);
+	pid_t keeper;
 
 	if (!r) {
 		children_restore(daemon, handover_get(h, "children"));
@@ -322,6 +321,9 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 	upgrade_taken(daemon);
 	control_restore(daemon, h);
 	daemon->runtime.handover = NULL;
+	keeper = keeper_end();
+	if (keeper)
+		children_adopt(daemon, keeper);
 	priority_restore(handover_get(h, "priority"));
 	handover_free(h);
 	return 0;
@@ -332,8 +334,11 @@ static void read_handover(struct daemon *daemon, int fd)
 {
 	int r = fd < 0 ? 0 : handover_read(fd, &daemon->runtime.handover);
 
-	if (!r)
+	if (!r) {
+		if (daemon->runtime.handover)
+			keeper_find(daemon->runtime.handover);
 		return;
+	}
 	log_line("the handover cannot be read (%s): programs connect again", strerror(-r));
 	for (int i = 3; i < 65536; i++)
 		close(i);

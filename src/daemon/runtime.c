@@ -77,14 +77,24 @@ static bool inherit_lock(struct runtime *runtime)
 	return true;
 }
 
+static bool write_pid(int fd)
+{
+	char pid[16];
+	int n = snprintf(pid, sizeof(pid), "%d", (int)getpid());
+
+	return !ftruncate(fd, 0) && pwrite(fd, pid, (size_t)n, 0) == n;
+}
+
 static int lock(struct runtime *runtime, char *error, size_t size)
 {
 	_cleanup_close_ int fd = -1;
 	char pid[16] = "";
 	int n, r;
 
-	if (inherit_lock(runtime))
+	if (inherit_lock(runtime)) {
+		write_pid(runtime->lock_fd); /* another one where a keeper has become meted again; only a hint */
 		return 0;
+	}
 	fd = openat(runtime->dir_fd, "meted.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot open %s/meted.lock: %s", runtime->dir, strerror(errno));
@@ -97,8 +107,7 @@ static int lock(struct runtime *runtime, char *error, size_t size)
 			    "a meted (pid %s) already serves %s: stop it first, or name another --runtime-dir",
 			    n > 0 ? pid : "?", runtime->dir);
 	}
-	n = snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, pid, (size_t)n, 0) != n)
+	if (!write_pid(fd))
 		return fail(error, size, -EIO, "cannot write %s/meted.lock: %s", runtime->dir, strerror(errno));
 	runtime->lock_fd = steal_fd(&fd);
 	return 0;

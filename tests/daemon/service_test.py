@@ -40,6 +40,39 @@ def hears(word):
     return False
 
 
+def main_pid():
+    """What the manager is told next of who the main process is; what else is told meanwhile is passed over."""
+    for _ in range(1000):
+        text, rights, *_ = socket.recv_fds(told, 200, 1)
+        for fd in rights:
+            os.close(fd)
+        if text.startswith(b"MAINPID="):
+            return int(text.split(b"=")[1])
+    return None
+
+
+def barrier():
+    for _ in range(1000):
+        text, rights, *_ = socket.recv_fds(told, 200, 1)
+        if text == b"BARRIER=1":
+            return rights[0]
+    return None
+
+
+def upgrades(c):
+    """While one meted becomes the next, its keeper is the service's main process: it is there whatever the next one does."""
+    own = c.ask("hello")["pid"]
+    answer = c.ask("upgrade")
+    ok(answer["ok"] and answer["pid"] == own, "it is upgraded", answer)
+    keeper = main_pid()
+    ok(keeper not in (None, own) and os.path.exists(f"/proc/{keeper}"), "the keeper was the main process", keeper)
+    same(main_pid(), own, "and then meted is again")
+    fd = barrier()
+    ok(fd is not None and os.path.exists(f"/proc/{keeper}"), "the keeper is there until that has been heard")
+    os.close(fd)
+    ok(until(lambda: not os.path.exists(f"/proc/{keeper}")), "then it ends")
+
+
 for turn in ("first", "second"):
     process = start()
     atexit.register(process.kill)
@@ -50,6 +83,8 @@ for turn in ("first", "second"):
         ok(answer["ok"], "a request from before its start is answered")
     c = Control(directory)
     ok(c.ask("hello")["ok"], "it answers on the socket that it was given")
+    if turn == "first":
+        upgrades(c)
     c.close()
     process.send_signal(signal.SIGTERM)
     ok(hears("STOPPING"), "it says that it leaves")

@@ -5,6 +5,7 @@ import sqlite3
 from harness import *
 
 NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
+DOOMED = os.path.join(BUILD, "tests/daemon/meted_doomed")
 VERSION = subprocess.run([METED, "--version"], stdout=subprocess.PIPE, text=True).stdout.split()[1]
 
 
@@ -154,6 +155,57 @@ def test_goes_back(m):
     ok(m.control().ask("grant_delete", name="back")["ok"], "delete")
 
 
+def test_dies(m):
+    """The next one dies on its way: the one before is there again, under another pid, with everything."""
+    script = os.path.join(m.dir, "script")
+    with open(script, "w") as f:
+        f.write(f'#!/bin/sh\ncase "$*" in *--check-upgrade*) exec {METED} "$@";; esac\nkill -9 $$\n')
+    os.chmod(script, 0o700)
+    path = m.make("dies", 1000 * UNIT)
+    a = m.client()
+    a.hello(path)
+    a.hold(0, 300)
+    before, other, store = figures(m, "dies"), m.control(), store_version(m)
+    first = m.process.pid
+    for what, binary in (("at once", script), ("when its store is of the next version and turns are its", DOOMED), ("once more", script)):
+        answer = m.control().ask("upgrade", binary=binary)
+        print("#", answer)
+        ok(answer and not answer["ok"] and "ended before it served" in answer["error"], f"{what}: it says so", answer, m.log())
+        hello = other.ask("hello")
+        ok(hello["pid"] != first and hello["version"] == VERSION, f"{what}: the one before serves, on a connection from before", hello)
+        same(open(f"{m.dir}/meted.lock").read(), str(hello["pid"]), f"{what}: and says so to whoever looks for it")
+        same(figures(m, "dies"), before, f"{what}: nothing is lost")
+        same(a.reserve(0, 10), [OK, 10], f"{what}: a client asks on the connection that it has")
+        before = figures(m, "dies")
+        same(store_version(m), store, f"{what}: the store is as it was")
+        first = hello["pid"]
+        os.kill(first, 0)
+    ok(m.control().ask("grant_create", name="new", driver="soft", devices=[{"device": "0", "mem_bytes": 512}])["ok"], "it makes grants")
+    same(upgrade(m, binary=NEXT)["pid"], first, "a good one takes over from it")
+    a.kill()
+    ok(until(lambda: not m.control().grant("dies")["processes"]), "deaths are seen")
+    children = f"/proc/{first}/task/{first}/children"
+    ok(until(lambda: open(children).read() == ""), "no child is left over", open(children).read())
+    os.kill(first, signal.SIGTERM)
+    ok(until(lambda: not os.path.exists(f"/proc/{first}")), "it leaves")
+
+
+def test_hangs(m):
+    """The next one does nothing at all."""
+    if "METE_TEST_LONG" not in os.environ:
+        return skip("a next one that hangs", "it is given 15 s (METE_TEST_LONG)")
+    script = os.path.join(m.dir, "script")
+    with open(script, "w") as f:
+        f.write(f'#!/bin/sh\ncase "$*" in *--check-upgrade*) exec {METED} "$@";; esac\nkill -STOP $$\n')
+    os.chmod(script, 0o700)
+    answer = m.control().ask("upgrade", binary=script)
+    print("#", answer)
+    ok(answer and "did not serve in time" in answer["error"], "it is ended, and the one before goes on", answer)
+    pid = m.control().ask("hello")["pid"]
+    os.kill(pid, signal.SIGTERM)
+    ok(until(lambda: not os.path.exists(f"/proc/{pid}")), "it leaves")
+
+
 def test_many(m):
     """Ten in a row, with processes that come and go as fast as they can."""
     path = m.make("many", 4096 * UNIT)
@@ -182,7 +234,7 @@ def test_many(m):
 
 
 def main():
-    for test in (test_taken_over, test_waiting, test_half_a_request, test_refused, test_signal, test_goes_back, test_many):
+    for test in (test_taken_over, test_waiting, test_half_a_request, test_refused, test_signal, test_goes_back, test_dies, test_hangs, test_many):
         m = Meted("--soft-only")
         test(m)
         m.close()

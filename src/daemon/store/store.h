@@ -20,6 +20,8 @@ struct store;
  */
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t error_size);
 void store_close(struct store *store);
+/* A later meted has brought the file to its version and then not served: the copy from before is put in its place. */
+void store_take_back(const char *path);
 
 /*
  * What the file holds now, in a memory file. Value: its descriptor or -errno. store_check() tries such a copy: brings

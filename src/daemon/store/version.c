@@ -2,6 +2,7 @@
 #include "daemon/store/steps.h"
 
 #include "base/cleanup.h"
+#include "daemon/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,4 +113,28 @@ int store_keep_copy(sqlite3 *db, const char *path, int version, char *error, siz
 		 "cannot keep a copy of %s as %s before its upgrade: %s: free some room, or check the folder", path,
 		 name, strerror(-r));
 	return r;
+}
+
+static int version_in(const char *path)
+{
+	sqlite3 *db = NULL;
+	int version = -1;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+	    store_version_of(db, &version))
+		version = -1;
+	sqlite3_close(db);
+	return version;
+}
+
+void store_take_back(const char *path)
+{
+	char copy[PATH_MAX], journal[PATH_MAX];
+
+	copy_name(path, (int)store_step_count, "", copy, sizeof(copy));
+	if (version_in(path) <= (int)store_step_count || access(copy, F_OK))
+		return;
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	unlink(journal); /* what it would undo is no more */
+	rename(copy, path);
 }

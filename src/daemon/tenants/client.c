@@ -182,7 +182,6 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	account_recover(client);
 	account_publish_to(client);
 	trace_attach(client);
-	arbitrate_attach(client, true);
 	*ret = client;
 	return 0;
 }

@@ -32,7 +32,7 @@
 #define NO_WAIT_NS 5000ull
 
 /* What epoll says has happened: these, or the id of the grant whose doorbell was rung. */
-enum { EVENT_TIMER, EVENT_POKE, EVENT_GRANT };
+enum { EVENT_TIMER, EVENT_POKE, EVENT_END, EVENT_GRANT };
 
 struct due {
 	struct due *next;
@@ -183,6 +183,8 @@ static void treat(const struct epoll_event *event, uint64_t now_ns)
 	} else if (event->data.u64 == EVENT_TIMER) {
 		drain(arb.timer);
 		arb.armed_ns = UINT64_MAX;
+	} else if (event->data.u64 == EVENT_END) {
+		arb.stop = true;
 	} else {
 		rung(event->data.u64, now_ns);
 	}
@@ -231,26 +233,33 @@ static void rest(uint64_t before_ns, uint64_t woke_ns)
 		usleep((useconds_t)((from_ns + WORK_NS - now_ns) / 1000));
 }
 
-static void *run(void *unused)
+/* What has happened within so many ms. Value: whether that is all. */
+static bool run_once(int timeout_ms)
 {
 	struct epoll_event events[EVENTS];
-	bool stop = false;
+	uint64_t before_ns = clock_now_ns(), now_ns;
+	int n = epoll_wait(arb.epoll, events, EVENTS, timeout_ms);
+	bool stop;
 
+	now_ns = clock_now_ns();
+	arbitrate_lock();
+	for (int i = 0; i < n; i++)
+		treat(&events[i], now_ns);
+	if (!arb.stop)
+		run_engines();
+	stop = arb.stop;
+	arbitrate_unlock();
+	if (!stop)
+		rest(before_ns, now_ns);
+	return stop;
+}
+
+static void *run(void *unused)
+{
 	prctl(PR_SET_NAME, "meted turns");
 	take_priority();
-	while (!stop) {
-		uint64_t before_ns = clock_now_ns();
-		int n = epoll_wait(arb.epoll, events, EVENTS, -1);
-		uint64_t now_ns = clock_now_ns();
-
-		arbitrate_lock();
-		for (int i = 0; i < n; i++)
-			treat(&events[i], now_ns);
-		run_engines();
-		stop = arb.stop;
-		arbitrate_unlock();
-		rest(before_ns, now_ns);
-	}
+	while (!run_once(-1))
+		;
 	return unused;
 }
 
@@ -289,6 +298,14 @@ static int start_thread(void)
 	return r;
 }
 
+static void poke(void)
+{
+	static const uint64_t one = 1;
+	ssize_t r = arb.poke < 0 ? 0 : write(arb.poke, &one, sizeof(one));
+
+	(void)r; /* a full one has been poked */
+}
+
 int arbitrate_start(void)
 {
 	int r;
@@ -305,15 +322,48 @@ int arbitrate_start(void)
 	if (!r)
 		r = start_thread();
 	arb.running = !r;
+	if (arb.running)
+		poke(); /* tenants may be there already */
 	return r;
 }
 
-static void poke(void)
+/* What the parent waits with is its own. */
+static bool begin_anew(int fd)
 {
-	static const uint64_t one = 1;
-	ssize_t r = arb.poke < 0 ? 0 : write(arb.poke, &one, sizeof(one));
+	make_lock();
+	close(arb.epoll);
+	close(arb.timer);
+	close(arb.poke);
+	arb.poke = -1;
+	arb.epoll = epoll_create1(EPOLL_CLOEXEC);
+	arb.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	arb.armed_ns = UINT64_MAX;
+	if (arb.epoll < 0 || arb.timer < 0 || watch(arb.timer, EVENT_TIMER) || watch(fd, EVENT_END))
+		return false;
+	for (struct bell *b = arb.bells; b; b = b->next) {
+		b->muted = false;
+		watch(b->tenant->bell_fd, b->tenant->grant.id);
+	}
+	for (struct due *d = arb.engines; d; d = d->next)
+		d->at_ns = 0;
+	return true;
+}
 
-	(void)r; /* a full one has been poked */
+bool arbitrate_keep(int fd, uint64_t until_ns)
+{
+	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
+	struct sched_param param = { 0 };
+	uint64_t now_ns;
+
+	if (!begin_anew(fd))
+		return false;
+	sched_getparam(0, &param);
+	take_priority();
+	while ((now_ns = clock_now_ns()) < until_ns && !run_once((int)((until_ns - now_ns) / 1000000u) + 1))
+		;
+	sched_setscheduler(0, policy, &param);
+	setpriority(PRIO_PROCESS, 0, nice);
+	return arb.stop;
 }
 
 void arbitrate_stop(void)

@@ -32,6 +32,12 @@ void arbitrate_unlock(void);
 int arbitrate_start(void);
 void arbitrate_stop(void);
 
+/*
+ * In a child that was forked with the lock held: gives turns as the parent's thread did, until `fd` can be read (true)
+ * or the time is up (false). The parent gives none meanwhile.
+ */
+bool arbitrate_keep(int fd, uint64_t until_ns);
+
 /* "real-time", "nice -10" or "normal": how the thread runs. */
 const char *arbitrate_priority(void);
 

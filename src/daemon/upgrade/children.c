@@ -83,7 +83,7 @@ static bool asks_drivers(pid_t pid)
 	return option < text + bytes && (!strcmp(option, "--watch") || !strcmp(option, "--probe"));
 }
 
-static void adopt(struct daemon *daemon, pid_t pid)
+void children_adopt(struct daemon *daemon, pid_t pid)
 {
 	struct child *c = calloc(1, sizeof(*c));
 
@@ -124,6 +124,6 @@ void children_restore(struct daemon *daemon, const json_t *list)
 			continue;
 		if (asks_drivers(pid))
 			kill(pid, SIGKILL);
-		adopt(daemon, pid);
+		children_adopt(daemon, pid);
 	}
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <sys/types.h>
 
 struct daemon;
 
@@ -12,5 +13,7 @@ struct daemon;
 json_t *children_save(void);
 /* After the workers: each that is not one of them is reaped when it ends, and the drivers' are told to. */
 void children_restore(struct daemon *daemon, const json_t *list);
+/* A child that is about to end. */
+void children_adopt(struct daemon *daemon, pid_t pid);
 /* meted leaves: they are init's. */
 void children_forget(void);

@@ -124,6 +124,13 @@ void handover_unseal(struct handover *h, int file)
 	keep_open(h, file, false);
 }
 
+int handover_write_back(struct handover *h, int file, const char *why)
+{
+	handover_put(h, "back", json_string(why));
+	handover_put(h, "keeper", json_null());
+	return ftruncate(file, 0) ? -errno : write_root(h, file);
+}
+
 /* The side that comes. */
 
 static char *read_text(int file, size_t *ret_bytes)
@@ -229,6 +236,11 @@ int handover_return(struct handover *h, const char *why)
 uint64_t handover_stopped_ns(const struct handover *h)
 {
 	return h->stopped_ns;
+}
+
+void handover_set_stopped(struct handover *h, uint64_t stopped_ns)
+{
+	h->stopped_ns = stopped_ns;
 }
 
 void handover_free(struct handover *h)

@@ -34,6 +34,11 @@ int handover_write(struct handover *h);
 void handover_seal(struct handover *h, int file, uint64_t now_ns);
 /* execve() has failed. */
 void handover_unseal(struct handover *h, int file);
+/*
+ * What the next one has not served: the side that went takes it itself, and finds `why` as the part "back". 0 or
+ * -errno.
+ */
+int handover_write_back(struct handover *h, int file, const char *why);
 
 /*
  * The side that comes. Takes the descriptor. 0; -EPROTO: another format, -errno: it cannot be read; who cannot read it
@@ -48,6 +53,8 @@ int handover_take(struct handover *h, const json_t *number);
 int handover_take_listener(struct handover *h, const char *place);
 /* When turns were stopped, CLOCK_MONOTONIC. */
 uint64_t handover_stopped_ns(const struct handover *h);
+/* They went on until then. */
+void handover_set_stopped(struct handover *h, uint64_t stopped_ns);
 /*
  * The side that comes leaves all of it, while it has taken nothing but the lock, to the one that it came from, which
  * finds `why` as the part "back". Value: the file's descriptor, or -errno.

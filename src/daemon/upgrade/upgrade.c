@@ -19,6 +19,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/handover_tenants.h"
 #include "daemon/upgrade/handover_windows.h"
+#include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/own.h"
 #include "daemon/upgrade/priority.h"
 #include "daemon/upgrade/version.h"
@@ -144,6 +145,8 @@ static struct handover *collect(struct upgrade *u, json_t *take_priority, int *r
 	handover_put(h, "http", http_save(daemon, h));
 	handover_put(h, "windows", handover_windows_save(daemon, h, &u->windows));
 	handover_put(h, "children", children_save());
+	if (json_integer_value(json_object_get(u->next, "keeper")) == KEEPER_VERSION)
+		handover_put(h, "keeper", keeper_prepare(h));
 	*ret_file = handover_write(h);
 	if (*ret_file >= 0)
 		return h;
@@ -164,15 +167,17 @@ static int write_out(struct upgrade *u, char *error, size_t size)
 	return store_keep(daemon->store, error, size);
 }
 
-/* Between the two locks no turn is given. Value: -errno, for it has not come to pass. */
+/* Between the two locks turns are the keeper's, or nobody's. Value: -errno, for it has not come to pass. */
 static int leap(struct upgrade *u, struct handover *h, int file)
 {
 	int r;
 
 	arbitrate_lock(); /* the other thread ends here, and not within a change of turns */
 	handover_seal(h, file, clock_now_ns());
+	keeper_begin(h, file, u->own_file);
 	r = own_become(u->binary, -1, u->binary, file);
 	handover_unseal(h, file);
+	keeper_dismiss();
 	arbitrate_unlock();
 	return r;
 }
