@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 struct generating {
 	struct edits edits;
@@ -141,6 +142,16 @@ static int check_kind(struct generating *g, json_t *spec, struct fault *f)
 	return r ? r : check_conflicts(g, spec, path, f);
 }
 
+/* Runtimes reject a file without devices. */
+static int take_away(const char *path, struct fault *f)
+{
+	if (!unlink(path))
+		printf("%s: removed, there is nothing to be given by it\n", path);
+	else if (errno != ENOENT)
+		return fault_set(f, -errno, "%s cannot be removed: %s; run this as root", path, strerror(errno));
+	return 0;
+}
+
 static int write_kind(struct generating *g, json_t *spec, struct fault *f)
 {
 	const char *kind = device_text(spec, "kind");
@@ -149,6 +160,8 @@ static int write_kind(struct generating *g, json_t *spec, struct fault *f)
 	size_t i;
 	int r = choose_path(g, spec, path, f);
 
+	if (!r && !json_array_size(json_object_get(spec, "devices")))
+		return take_away(path, f);
 	if (!r)
 		r = spec_write(path, spec, f);
 	if (r)

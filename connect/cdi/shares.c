@@ -1,9 +1,11 @@
 /* shares.c: see shares.h. */
 #include "connect/cdi/shares.h"
 
+#include "base/cleanup.h"
 #include "base/text_distance.h"
 #include "cli/grants.h"
 #include "cli/verb.h"
+#include "connect/cdi/plain_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -140,14 +142,20 @@ static int read_share(const char *path, json_t *entry, size_t at, json_t *shares
 json_t *shares_read(const char *path, struct fault *f)
 {
 	json_t *file, *list, *entry, *shares;
+	_cleanup_free_ char *text = NULL;
+	char trouble[256] = "";
 	json_error_t why;
+	size_t i, size;
 	int r = 0;
-	size_t i;
 
 	if (!path && access(SHARES_FILE, F_OK))
 		return usual_shares();
 	path = path ? path : SHARES_FILE;
-	file = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	if (plain_file_read(path, &text, &size, trouble, sizeof(trouble))) {
+		fault_set(f, -EINVAL, "%s: %s", path, trouble);
+		return NULL;
+	}
+	file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 	list = json_object_get(file, "shares");
 	if (!file || !json_is_array(list) || json_object_size(file) != 1) {
 		if (!file)

@@ -4,11 +4,13 @@
 #include "base/cleanup.h"
 #include "cli/place.h"
 #include "connect/cdi/judge.h"
+#include "connect/cdi/plain_file.h"
 #include "connect/cdi/yaml.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -45,12 +47,18 @@ json_t *spec_device(json_t *spec, const char *name)
 	return NULL;
 }
 
+static const char *remedy_of(int r)
+{
+	if (r == -EACCES || r == -EPERM || r == -EROFS)
+		return "run this as root, or name another folder with --dir";
+	if (r == -ENOSPC || r == -EDQUOT)
+		return "make room there, or name another folder with --dir";
+	return "check the folder, or name another one with --dir";
+}
+
 static int fail(struct fault *f, const char *path, int r)
 {
-	return fault_set(f, r, "%s cannot be written: %s; %s", path, strerror(-r),
-			 r == -EACCES || r == -EPERM || r == -EROFS
-				 ? "run this as root, or name another folder with --dir"
-				 : "check the folder, or name another one with --dir");
+	return fault_set(f, r, "%s cannot be written: %s; %s", path, strerror(-r), remedy_of(r));
 }
 
 static int write_all(int fd, const char *text, size_t size)
@@ -76,11 +84,11 @@ int spec_write(const char *path, json_t *spec, struct fault *f)
 	int r;
 
 	if (!text || !path_join(dir, "%.*s", (int)(strrchr(path, '/') - path), path) ||
-	    !path_join(aside, "%s.new", path))
+	    !path_join(aside, "%s.XXXXXX", path))
 		return fail(f, path, -ENOMEM);
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return fail(f, path, -errno);
-	fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = mkostemp(aside, O_CLOEXEC);
 	if (fd < 0)
 		return fail(f, path, -errno);
 	r = write_all(fd, text, strlen(text));
@@ -99,21 +107,36 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
+static void take_names(struct spec_file *file)
+{
+	json_t *device;
+	size_t i;
+
+	file->names = json_object();
+	json_array_foreach (json_object_get(file->spec, "devices"), i, device)
+		json_object_set(file->names, json_string_value(json_object_get(device, "name")), device);
+}
+
 static void read_spec(struct spec_file *file)
 {
+	_cleanup_free_ char *text = NULL;
 	json_error_t why;
+	size_t size;
 
+	if (plain_file_read(file->path, &text, &size, file->broken, sizeof(file->broken)))
+		return;
 	if (ends_with(file->path, ".json")) {
-		file->spec = json_load_file(file->path, JSON_REJECT_DUPLICATES, &why);
+		file->spec = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 		if (!file->spec)
 			snprintf(file->broken, sizeof(file->broken), "line %d: %s", why.line, why.text);
 	} else {
-		file->spec = yaml_load_file(file->path, file->broken, sizeof(file->broken));
+		file->spec = yaml_load(text, size, file->broken, sizeof(file->broken));
 	}
 	if (file->spec && !judge_spec(file->spec, file->broken, sizeof(file->broken))) {
 		json_decref(file->spec);
 		file->spec = NULL;
 	}
+	take_names(file);
 }
 
 static int read_dir(struct spec_list *list, const char *path, unsigned int rank, struct fault *f)
@@ -158,8 +181,10 @@ int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
 
 void spec_list_free(struct spec_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; i < list->count; i++) {
 		json_decref(list->file[i].spec);
+		json_decref(list->file[i].names);
+	}
 	free(list->file);
 	*list = (struct spec_list){ 0 };
 }
@@ -168,7 +193,7 @@ static bool defines(const struct spec_file *file, const char *kind, const char *
 {
 	const char *is = json_string_value(json_object_get(file->spec, "kind"));
 
-	return is && !strcmp(is, kind) && spec_device(file->spec, name);
+	return is && !strcmp(is, kind) && json_object_get(file->names, name);
 }
 
 const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,

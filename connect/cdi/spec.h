@@ -37,6 +37,7 @@ int spec_write(const char *path, json_t *spec, struct fault *f);
 struct spec_file {
 	char path[PATH_MAX];
 	json_t *spec;	  /* owned; NULL: it is broken */
+	json_t *names;	  /* of its devices, to be found at once; owned */
 	char broken[512]; /* why, one line */
 	unsigned int rank; /* of its folder: what it defines comes before what a folder of lower rank defines */
 };

@@ -1,9 +1,6 @@
 /* yaml.c: see yaml.h. libyaml says what is in the file; this puts it together. */
 #include "connect/cdi/yaml.h"
 
-#include "base/cleanup.h"
-
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <yaml.h>
@@ -137,17 +134,16 @@ static json_t *document(struct reading *r)
 	return value;
 }
 
-json_t *yaml_load_file(const char *path, char *why, size_t size)
+json_t *yaml_load(const char *text, size_t bytes, char *why, size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	struct reading r = { 0 };
 	json_t *value;
 
-	if (!file || !yaml_parser_initialize(&r.parser)) {
-		snprintf(why, size, "%s", strerror(errno));
+	if (!yaml_parser_initialize(&r.parser)) {
+		snprintf(why, size, "no memory");
 		return NULL;
 	}
-	yaml_parser_set_input_file(&r.parser, file);
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, bytes);
 	value = document(&r);
 	if (r.trouble) {
 		snprintf(why, size, "line %zu: %s", r.line, r.trouble);

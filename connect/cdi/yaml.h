@@ -9,5 +9,5 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* The first document of the file. NULL: it cannot be read; one line says why. */
-json_t *yaml_load_file(const char *path, char *why, size_t size);
+/* The first document of a text of so many bytes. NULL: it cannot be read; one line says why. */
+json_t *yaml_load(const char *text, size_t bytes, char *why, size_t size);

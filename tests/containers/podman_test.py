@@ -1,6 +1,8 @@
 """Shares in podman's containers: exact, the same from every side, and gone with the container."""
+import contextlib
 import os
 import signal
+import subprocess
 
 import containers
 import nvidia
@@ -94,6 +96,28 @@ class Podman(ContainerTest):
                 wait_for(lambda: self.inspect('ended', '.State.Running') == 'false', 'the container is over')
                 self.assertEqual(self.json('devices')['devices'][0]['held_bytes'], 0)
                 self.podman('rm', '-f', '-t', '0', 'ended')
+
+    def test_full_disk(self):
+        """No room for a CDI file: no grant without one, what was there before is whole, and nothing half-written stays."""
+        self.generate({'name': 'small', 'mem': '64M'})
+        with open('/etc/cdi/mete.io-share.json') as file:
+            before = file.read()
+        shares = self.write_shares(*({'name': f's{i}', 'mem': '64M'} for i in range(40)))
+        for folder, words in (('/run/cdi', ('create', '--mem', '64M', '--name', 'one')), ('/etc/cdi', ('generate', '--shares', shares))):
+            subprocess.run(['mount', '-o', 'remount,size=64k', folder], check=True)
+            with open(folder + '/fill', 'wb', buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(1024)):
+                    pass
+            was = sorted(os.listdir(folder))
+            done = self.mete('cdi', *words)
+            self.assertEqual(done.returncode, 1)
+            self.assert_line(done.stderr, folder, 'No space left', 'make room')
+            self.assertEqual((self.grants(), sorted(os.listdir(folder))), ([], was))
+            os.unlink(folder + '/fill')
+            subprocess.run(['mount', '-o', 'remount,size=50%', folder], check=True)
+        with open('/etc/cdi/mete.io-share.json') as file:
+            self.assertEqual(file.read(), before)
+        self.assert_hungry(self.run_in('mete.io/share=small', '/bin/hungry'), 64)
 
     def test_container_that_does_not_begin(self):
         """Its grant goes with it; one that another container uses, or that is kept, does not."""

@@ -7,6 +7,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import place  # noqa: E402
 
 
+def spec(version='0.5.0', kind='a/b', name='x', edits=None, devices=None):
+    return json.dumps({'cdiVersion': version, 'kind': kind, 'devices': devices or [{'name': name, 'containerEdits': edits or {}}]})
+
+
 class Specs(place.MeteTest):
     def setUp(self):
         super().setUp()
@@ -85,7 +89,12 @@ class Specs(place.MeteTest):
         for name, text, why in (('a.json', '{"cdiVersion": ', 'line 1'), ('b.yaml', 'kind: [', 'line'),
                                 ('c.yaml', '', 'empty'), ('d.json', '{"kind": "nobody"}', 'VENDOR/CLASS'),
                                 ('e.yaml', 'kind: a/b\nkind: a/b\n', 'twice'), ('f.yaml', 'a: &x 1\nb: *x\n', 'alias'),
-                                ('g.json', '{"cdiVersion": "0.5.0", "kind": "a/b", "devices": [{}]}', 'name')):
+                                ('g.json', '{"cdiVersion": "0.5.0", "kind": "a/b", "devices": [{}]}', 'name'),
+                                ('h.json', spec(kind='a b/c'), 'letter'), ('i.json', spec(kind='0a/b'), 'letter'),
+                                ('j.json', spec(name='x y'), "device's name"), ('k.json', spec(name='x-'), "device's name"),
+                                ('l.json', spec(edits={'future': []}), 'no word of CDI'),
+                                ('m.json', spec(version='9.8.7', edits={'future': []}), 'younger mete'),
+                                ('n.json', spec(version='new'), 'no version')):
             path = os.path.join(self.dir, name)
             with open(path, 'w') as file:
                 file.write(text)
@@ -93,6 +102,51 @@ class Specs(place.MeteTest):
             self.assertEqual(done.returncode, 1, name)
             self.assert_line(done.stderr, path, why)
             os.unlink(path)
+
+    def test_files_that_are_none(self):
+        """Nobody waits for what a pipe will say; what else lies there is named, and why."""
+        self.generate()
+        self.program('large.json', '', 0o644)
+        os.truncate(self.path('large.json'), 3 << 30)
+        for name, make, why in (('pipe.json', os.mkfifo, 'no plain file'), ('folder.yaml', os.mkdir, 'no plain file'),
+                                ('lost.json', lambda path: os.symlink('/nowhere/x', path), 'No such file'),
+                                ('loop.json', lambda path: os.symlink(path, path), 'symbolic links'),
+                                ('large.json', lambda path: os.symlink(self.path('large.json'), path), '64 MiB')):
+            path = os.path.join(self.dir, name)
+            make(path)
+            done = self.mete('cdi', 'list', '--dir', self.dir)
+            self.assertEqual(done.returncode, 1, name)
+            self.assert_line(done.stderr, path, why)
+            self.generate()
+            (os.rmdir if name.startswith('folder') else os.unlink)(path)
+        pipe = self.path('shares.pipe')
+        os.mkfifo(pipe)
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', pipe], pipe, 'no plain file')
+
+    def test_many_devices(self):
+        """Of somebody's machine with tens of thousands; that it ends is the test."""
+        os.mkdir(self.dir)
+        with open(os.path.join(self.dir, 'many.json'), 'w') as file:
+            file.write(spec(devices=[{'name': f'd{i}', 'containerEdits': {'env': ['A=B']}} for i in range(40000)]))
+        self.generate()
+        self.assertEqual(self.mete('cdi', 'list', '--dir', self.dir).returncode, 0)
+
+    def test_no_shares(self):
+        """A file without devices is one that runtimes reject: there is none, then."""
+        self.generate('--shares', self.shares([{'name': 'a', 'mem': '64M'}]))
+        said = self.generate('--shares', self.shares([]))
+        self.assertIn('removed', said)
+        self.assertEqual(os.listdir(self.dir), ['mete.io-device.json'])
+        self.generate('--shares', self.shares([]))
+
+    def test_link_in_the_way(self):
+        """What is written goes to a file of its own, never through a link that lies there."""
+        os.mkdir(self.dir)
+        for name in ('mete.io-share.json', 'mete.io-share.json.new'):
+            os.symlink(self.path('elsewhere'), os.path.join(self.dir, name))
+        self.generate()
+        self.assertFalse(os.path.lexists(self.path('elsewhere')))
+        self.assertFalse(os.path.islink(os.path.join(self.dir, 'mete.io-share.json')))
 
     def test_shares_file(self):
         for text, *parts in (('{', 'line 1'), ('{"offers": []}', '"shares"'),
