@@ -45,8 +45,8 @@ static void wait_for_the_memory_of_children(void)
 
 int main(void)
 {
+	CUdeviceptr p, q = 0;
 	size_t before;
-	CUdeviceptr p;
 
 	for (int i = 0; i < 3; i++)
 		tap_ok(kit_child(uses_the_device) == 0, "child %d uses the device before its parent does", i);
@@ -56,10 +56,14 @@ int main(void)
 	works(cuMemsetD8(p, 5, 4096));
 	before = kit_free();
 	for (int i = 0; i < 3; i++) {
+		/* Freed in the stream's order: the child ends with it still in this process's hands. */
+		needs(cuMemAllocAsync(&q, MIB, NULL));
+		works(cuMemFreeAsync(q, NULL));
 		tap_ok(kit_child(is_refused) == 0, "child %d of a process with a context is refused", i);
 		tap_ok(kit_child(does_nothing) == 0, "child %d that does nothing ends well", i);
 	}
 	/* The parent lost nothing by its children's ends. */
+	works(cuCtxSynchronize());
 	is(kit_free(), before);
 	works(cuMemsetD8(p, 6, 4096));
 	works(cuCtxSynchronize());

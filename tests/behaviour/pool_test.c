@@ -2,6 +2,8 @@
 #include "kit.h"
 #include "basic_ptx.h"
 
+#include <pthread.h>
+
 static unsigned long long figure(CUmemoryPool pool, CUmemPool_attribute which)
 {
 	unsigned long long v = ~0ull;
@@ -111,6 +113,199 @@ static void reuse(void)
 		is(kit_free(), before);
 }
 
+#define PIECES 6
+
+/* A step of a loop: its pieces at once, each written with its own number and read back, and freed. */
+static unsigned int step(CUstream s, unsigned int number, unsigned int pieces, CUdeviceptr *p)
+{
+	unsigned int v[PIECES] = { 0 }, failed = 0;
+
+	for (unsigned int i = 0; i < pieces; i++) {
+		failed += cuMemAllocAsync(&p[i], (1 + i / 2) * MIB, s) != CUDA_SUCCESS;
+		failed += cuMemsetD32Async(p[i], number * PIECES + i, 1024, s) != CUDA_SUCCESS;
+	}
+	for (unsigned int i = 0; i < pieces; i++)
+		failed += cuMemcpyDtoHAsync(&v[i], p[i] + 4 * 1023, 4, s) != CUDA_SUCCESS;
+	for (unsigned int i = 0; i < pieces; i++)
+		failed += cuMemFreeAsync(p[i], s) != CUDA_SUCCESS;
+	failed += cuStreamSynchronize(s) != CUDA_SUCCESS;
+	for (unsigned int i = 0; i < pieces; i++)
+		failed += v[i] != number * PIECES + i;
+	return failed;
+}
+
+static void reset_marks(CUmemoryPool pool)
+{
+	unsigned long long none = 0;
+
+	works(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &none));
+	works(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &none));
+}
+
+/* Whatever keeps a loop's memory for it, nobody can tell: figures, pointers, errors. */
+static void loop_figures(CUmemoryPool pool, size_t before, CUstream s)
+{
+	CUdeviceptr p[PIECES], q, base = 0;
+	unsigned int failed = 0;
+	size_t bytes;
+
+	reset_marks(pool);
+	for (unsigned int i = 0; i < 6; i++)
+		failed += step(s, i, PIECES, p);
+	is(failed, 0);
+	if (kit.soft) {
+		is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 12 * MIB);
+		is(figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 12 * MIB);
+		is(figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+		is(kit_free(), before);
+	}
+	/* In the middle of a step: two pieces, one of them freed. */
+	needs(cuMemAllocAsync(&p[0], 1 * MIB, s));
+	needs(cuMemAllocAsync(&p[1], 1 * MIB, s));
+	works(cuMemFreeAsync(p[1], s));
+	is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1 * MIB);
+	works(cuMemGetAddressRange(&base, &bytes, p[0] + 5));
+	ok(base == p[0] && bytes == 1 * MIB);
+	needs(cuMemAllocAsync(&p[1], 1 * MIB, s));
+	works(cuMemFreeAsync(p[1], s));
+	answers(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&base, &bytes, p[1]));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p[1], s));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemFree(p[1]));
+	for (unsigned int i = 0; i < 3 && kit.soft; i++) {
+		needs(cuMemAllocAsync(&q, 1 * MIB, s));
+		works(cuMemFreeAsync(q, s));
+		answers(CUDA_ERROR_INVALID_VALUE, i == 0   ? cuMemsetD32Async(q + 64, 1, 4, s)
+						  : i == 1 ? cuMemcpyDtoHAsync(&bytes, q + 64, 4, s)
+							   : cuMemcpyHtoDAsync(q + 64, &bytes, 4, s));
+	}
+	/* As much in a stream that waits for this one is other memory, or the same once it has come so far. */
+	needs(cuMemAllocAsync(&q, 1 * MIB, NULL));
+	ok(q != p[0]);
+	works(cuMemFreeAsync(q, NULL));
+	works(cuMemFreeAsync(p[0], s));
+	works(cuCtxSynchronize());
+	is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+	if (kit.soft) {
+		is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 12 * MIB);
+		is(kit_free(), before);
+	}
+}
+
+/* Loops of little by little more and less, beside memory of other kinds that needs what the loop has freed. */
+static void loop_room(size_t before, CUstream s)
+{
+	size_t most = before / 8 * 5;
+	unsigned int v[2] = { 0 };
+	CUdeviceptr p, q;
+	CUstream other;
+
+	needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	for (unsigned int i = 0; i < 32; i++) {
+		needs(cuMemAllocAsync(&p, most, s));
+		works(cuMemsetD32Async(p + most - 4, i, 1, s));
+		works(cuMemcpyDtoHAsync(&v[0], p + most - 4, 4, s));
+		works(cuMemFreeAsync(p, s));
+		if (i % 8 == 3)
+			works(cuStreamSynchronize(s));
+		if (i % 8 == 5) {
+			works(cuStreamSynchronize(s));
+			needs(cuMemAllocAsync(&q, most + MIB, s));
+			works(cuMemFreeAsync(q, s));
+		}
+		if (i % 8 == 5 || i % 8 == 7) {
+			works(cuStreamSynchronize(s));
+			is(v[0], i);
+			needs(cuMemAllocAsync(&q, most, other));
+			works(cuMemFreeAsync(q, other));
+			works(cuStreamSynchronize(other));
+		}
+		if (i % 8 == 7) {
+			needs(cuMemAlloc(&q, most));
+			works(cuMemFree(q));
+		}
+	}
+	works(cuCtxSynchronize());
+	works(cuStreamDestroy(other));
+	if (kit.soft)
+		is(kit_free(), before);
+}
+
+/* A step becomes a graph in between, and its stream ends with memory that was just freed in it. */
+static void loop_captured(size_t before)
+{
+	CUdeviceptr p[PIECES], q;
+	unsigned int failed = 0;
+	CUgraphExec exec;
+	CUgraph graph;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (unsigned int i = 0; i < 3; i++)
+		failed += step(s, i, 3, p);
+	needs(cuMemAllocAsync(&q, 1 * MIB, s));
+	works(cuMemFreeAsync(q, s));
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	needs(cuMemAllocAsync(&q, 1 * MIB, s));
+	works(cuMemsetD32Async(q, 7, 1024, s));
+	works(cuMemFreeAsync(q, s));
+	needs(cuStreamEndCapture(s, &graph));
+	needs(cuGraphInstantiate(&exec, graph, 0));
+	for (unsigned int i = 0; i < 3; i++) {
+		needs(cuMemAllocAsync(&p[0], 1 * MIB, s));
+		works(cuGraphLaunch(exec, s));
+		works(cuMemFreeAsync(p[0], s));
+		failed += step(s, i, 3, p);
+	}
+	is(failed, 0);
+	works(cuGraphExecDestroy(exec));
+	works(cuGraphDestroy(graph));
+	works(cuDeviceGraphMemTrim(kit.dev));
+	needs(cuMemAllocAsync(&q, 1 * MIB, s));
+	works(cuMemFreeAsync(q, s));
+	works(cuStreamDestroy(s));
+	works(cuCtxSynchronize());
+	if (kit.soft)
+		is(kit_free(), before);
+}
+
+static void *loop_thread(void *number)
+{
+	unsigned int first = (unsigned int)(uintptr_t)number * 1000, failed = 0;
+	CUdeviceptr p[PIECES];
+	CUstream s;
+
+	failed += cuCtxSetCurrent(kit.context) != CUDA_SUCCESS;
+	failed += cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS;
+	for (unsigned int i = 0; i < 20 && !failed; i++)
+		failed += step(s, first + i, 2 + i % 5, p);
+	failed += cuStreamDestroy(s) != CUDA_SUCCESS;
+	return (void *)(uintptr_t)failed;
+}
+
+static void loop(void)
+{
+	size_t before = kit_free();
+	pthread_t threads[3];
+	CUmemoryPool pool;
+	void *failed;
+	CUstream s;
+
+	needs(cuDeviceGetDefaultMemPool(&pool, kit.dev));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	loop_figures(pool, before, s);
+	loop_room(before, s);
+	works(cuStreamDestroy(s));
+	loop_captured(before);
+	for (uintptr_t i = 0; i < 3; i++)
+		ok(!pthread_create(&threads[i], NULL, loop_thread, (void *)i));
+	for (unsigned int i = 0; i < 3; i++)
+		ok(!pthread_join(threads[i], &failed) && !failed);
+	works(cuCtxSynchronize());
+	is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+	if (kit.soft)
+		is(kit_free(), before);
+}
+
 static void refused(void)
 {
 	CUmemoryPool pool;
@@ -133,6 +328,7 @@ int main(void)
 	own_pool();
 	reuse();
 	refused();
+	loop();
 	works(cuModuleUnload(module));
 	return kit_end();
 }

@@ -201,6 +201,57 @@ static void training(void)
 	   !cudaEventDestroy(ready));
 }
 
+#define SCRATCH 10 /* pieces of memory in a step */
+
+static cudaError_t scratch_step(float *a, float *b, unsigned int step, cudaStream_t stream)
+{
+	float *piece[SCRATCH], result = -1;
+	cudaError_t e = cudaSuccess;
+
+	for (unsigned int i = 0; i < SCRATCH && !e; i++) {
+		e = cudaMallocAsync((void **)&piece[i], (1 + i / 2) * sizeof(float) * ELEMENTS, stream);
+		e = e ? e : cudaMemsetAsync(piece[i], 0, sizeof(float) * ELEMENTS, stream);
+		e = e ? e : launch(a, i ? piece[i - 1] : b, piece[i], ELEMENTS, stream);
+	}
+	e = e ? e : cudaMemcpyAsync(&result, piece[SCRATCH - 1], sizeof(result), cudaMemcpyDeviceToHost, stream);
+	for (unsigned int i = 0; i < SCRATCH && !e; i++)
+		e = cudaFreeAsync(piece[i], stream);
+	e = e ? e : cudaStreamSynchronize(stream);
+	if (result != SCRATCH * (float)step)
+		ok(!"the right result");
+	return e;
+}
+
+/* A loop that asks for its memory in each step: two steps show what it is, then a step asks once. */
+static void scratch(void)
+{
+	static float ones[ELEMENTS];
+	struct link_counts counted = { 0 };
+	float *a = NULL, *b = NULL;
+	size_t before, after, total;
+	cudaError_t e = cudaSuccess;
+	cudaStream_t stream;
+
+	ok(!cudaMalloc((void **)&a, sizeof(ones)) && !cudaMalloc((void **)&b, sizeof(ones)));
+	ok(!cudaMemset(b, 0, sizeof(ones)) && !cudaStreamCreate(&stream) && !cudaMemGetInfo(&before, &total));
+	for (unsigned int step = 0; step < STEPS && !e; step++) {
+		if (step == 2)
+			counted = counts();
+		for (unsigned int i = 0; i < ELEMENTS; i++)
+			ones[i] = (float)step;
+		e = cudaMemcpyAsync(a, ones, sizeof(ones), cudaMemcpyHostToDevice, stream);
+		e = e ? e : scratch_step(a, b, step, stream);
+	}
+	is(e, 0);
+	show("a loop of 18 steps with ten pieces of memory each", &counted);
+	tap_ok(rounds() - counted.round_trips <= 2 * (STEPS - 2), "a step takes 2 round trips at most (%.1f)",
+	       (double)(rounds() - counted.round_trips) / (STEPS - 2));
+	/* The last wait has given everything back. */
+	ok(!cudaMemGetInfo(&after, &total));
+	is(after, before);
+	ok(!cudaStreamDestroy(stream) && !cudaFree(a) && !cudaFree(b));
+}
+
 /* What another thread submits meanwhile is waited for. */
 static void *launch_beside(void *stream)
 {
@@ -261,6 +312,7 @@ static int client(void)
 	__cudaRegisterFatBinaryEnd(handle);
 	vector_addition();
 	training();
+	scratch();
 	waited();
 	__cudaUnregisterFatBinary(handle);
 	unlink(file);

@@ -3,6 +3,7 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/grave.h"
+#include "remote/client/parked.h"
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
@@ -23,6 +24,8 @@ static void clear(struct client_call *c, uint16_t number, struct session *sessio
 void client_call(struct client_call *c, enum cuda_call call)
 {
 	client_request(c, (uint16_t)call);
+	if (c->result == CUDA_SUCCESS)
+		parked_look(call);
 }
 
 void client_request(struct client_call *c, uint16_t number)
@@ -265,14 +268,14 @@ uint64_t client_context(const void *handle)
 
 /* ---- the request ---- */
 
-/* The thread's current context if it is in the chosen session, else that of the first object. */
+/* The thread's current context if it is in the chosen session, else that of the first object; `there`: that one. */
 static uint64_t context_id(struct client_call *c)
 {
 	struct context *context;
 	struct session *s;
 	struct object *o;
 
-	if (context_current(c->thread, &context) == CUDA_SUCCESS && context->session == c->session)
+	if (!c->there && context_current(c->thread, &context) == CUDA_SUCCESS && context->session == c->session)
 		return context->id;
 	o = c->context ? find(KIND_CONTEXT, c->context, &s) : NULL;
 	return o && s == c->session ? o->id : 0;

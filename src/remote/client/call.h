@@ -56,6 +56,7 @@ struct client_call {
 	bool memo;		   /* `out` is the thread's own room: looked up before it is sent */
 	bool implicit;		   /* the legacy stream, and another may be in capture: may be refused at once */
 	bool looks;		   /* grave.h */
+	bool there;		   /* in `context`, whichever is current */
 	bool homeless;		   /* nothing was named and no context is current */
 	bool chose_current;	   /* nothing was named: the memo's answer is for the current context alone */
 	uint64_t payload_serial;   /* of the request that was begun */

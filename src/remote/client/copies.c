@@ -2,6 +2,7 @@
 #include "cuda_remote.h"
 #include "remote/client/call.h"
 #include "remote/client/copy.h"
+#include "remote/client/parked.h"
 #include "remote/client/ranges.h"
 #include "remote/client/unified.h"
 #include "remote/copy.h"
@@ -246,6 +247,8 @@ static CUresult fill(CUdeviceptr at, size_t pitch, uint32_t value, uint32_t elem
 		client_end(&c);
 		return fill_here(&q, at, stream);
 	}
+	if (!known)
+		parked_doubt(at);
 	if (c.result == CUDA_SUCCESS && unified_any(c.session))
 		unified_begin(c.session, stream);
 	if (client_begin(&c, !known)) {

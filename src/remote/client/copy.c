@@ -13,6 +13,7 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/hosts.h"
+#include "remote/client/parked.h"
 #include "remote/client/ranges.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
@@ -82,6 +83,7 @@ static CUresult find_device(struct found *f)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!ranges_find(f->span_at, &r)) {
 		f->doubtful = true;
+		parked_doubt(f->span_at);
 		return CUDA_SUCCESS;
 	}
 	/* What the driver would reach there is copied as what it is. */

@@ -1,13 +1,13 @@
 /*
- * memory.c: device memory: plain, pitched, stream-ordered. An allocation waits for its answer, because only the worker
- * knows addresses and what is left; a free does not. An address that is taken in this process is not given out: another
- * one is asked for while the first is held.
+ * memory.c: device memory: plain, pitched, managed; stream-ordered memory is ordered.c. An allocation waits for its
+ * answer, because only the worker knows addresses and what is left; a free does not. An address that is taken in this
+ * process is not given out: another one is asked for while the first is held.
  */
 #include "cuda_remote.h"
 #include "remote/client/call.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
-#include "remote/client/ranges.h"
+#include "remote/client/memory.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
 
@@ -33,17 +33,7 @@ static CUresult free_now(struct session *s, uint64_t context, CUdeviceptr at)
 	return client_end(&c);
 }
 
-/* One request for memory. `sent`: its values; *ret_pitch: a second result, where there is one. */
-struct want {
-	enum cuda_call call;
-	uint64_t sent[3];
-	size_t count;
-	CUstream stream; /* of stream-ordered ones */
-	CUmemoryPool pool;
-	bool ordered;
-};
-
-static CUresult ask(const struct want *w, struct range *ret, size_t *ret_pitch)
+static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_pitch)
 {
 	struct context *context;
 	struct client_call c;
@@ -73,8 +63,7 @@ static CUresult ask(const struct want *w, struct range *ret, size_t *ret_pitch)
 	return client_end(&c);
 }
 
-/* Asks until an address comes that is free here too. */
-static CUresult get(const struct want *w, struct range *r, size_t *ret_pitch)
+CUresult memory_get(const struct memory_want *w, struct range *r, size_t *ret_pitch)
 {
 	struct range held[TRIES];
 	unsigned int count = 0;
@@ -98,8 +87,7 @@ static CUresult get(const struct want *w, struct range *r, size_t *ret_pitch)
 	return e;
 }
 
-/* A context is current, and what the call gives out has a place to go. */
-static CUresult begin(bool good)
+CUresult memory_begin(bool good)
 {
 	CUcontext context;
 	CUresult r = client_cuCtxGetCurrent(&context);
@@ -112,12 +100,12 @@ static CUresult begin(bool good)
 
 CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
-	struct want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
+	struct memory_want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
 	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize };
-	CUresult r = begin(dptr && bytesize);
+	CUresult r = memory_begin(dptr && bytesize);
 
 	if (r == CUDA_SUCCESS)
-		r = get(&w, &range, NULL);
+		r = memory_get(&w, &range, NULL);
 	if (r == CUDA_SUCCESS)
 		*dptr = range.begin;
 	return r;
@@ -126,16 +114,16 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
 				   unsigned int ElementSizeBytes)
 {
-	struct want w = { .call = CUDA_CALL_cuMemAllocPitch_v2,
+	struct memory_want w = { .call = CUDA_CALL_cuMemAllocPitch_v2,
 			  .sent = { WidthInBytes, Height, ElementSizeBytes },
 			  .count = 3 };
 	struct range range = { .kind = RANGE_DEVICE };
 	size_t pitch = 0;
-	CUresult r = begin(dptr && pPitch && WidthInBytes && Height &&
+	CUresult r = memory_begin(dptr && pPitch && WidthInBytes && Height &&
 			   (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16));
 
 	if (r == CUDA_SUCCESS)
-		r = get(&w, &range, &pitch);
+		r = memory_get(&w, &range, &pitch);
 	if (r != CUDA_SUCCESS)
 		return r;
 	*dptr = range.begin;
@@ -147,12 +135,12 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
 	bool good = dptr && bytesize && (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
-	struct want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
+	struct memory_want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
 	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize, .managed = true };
-	CUresult r = begin(good);
+	CUresult r = memory_begin(good);
 
 	if (r == CUDA_SUCCESS)
-		r = get(&w, &range, NULL);
+		r = memory_get(&w, &range, NULL);
 	if (r != CUDA_SUCCESS)
 		return r;
 	r = unified_add(&(struct unified_place){ .session = range.session,
@@ -183,51 +171,20 @@ CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_
 		       : client_plain_cuStreamAttachMemAsync(hStream, dptr, length, flags);
 }
 
-static CUresult alloc_ordered(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream stream)
-{
-	struct want w = { .call = CUDA_CALL_cuMemAllocFromPoolAsync,
-			  .sent = { bytesize },
-			  .count = 1,
-			  .stream = stream,
-			  .pool = pool,
-			  .ordered = true };
-	struct range range = { .kind = RANGE_POOL, .bytes = bytesize };
-	CUresult r = begin(dptr && bytesize);
-
-	range.owner = (uint64_t)(uintptr_t)pool;
-	if (r == CUDA_SUCCESS)
-		r = get(&w, &range, NULL);
-	if (r == CUDA_SUCCESS)
-		*dptr = range.begin;
-	return r;
-}
-
-CUresult client_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
-{
-	return alloc_ordered(dptr, bytesize, NULL, hStream);
-}
-
-CUresult client_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
-{
-	CUresult r = begin(pool);
-
-	return r == CUDA_SUCCESS ? alloc_ordered(dptr, bytesize, pool, hStream) : r;
-}
-
-#define FREED (1u << RANGE_DEVICE | 1u << RANGE_POOL)
-
 /* What is not known here may be memory of a graph: the worker judges, and is waited for. */
 CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct client_call c;
 	struct range range;
-	CUresult r = begin(true);
+	CUresult r = memory_begin(true);
 
 	if (r != CUDA_SUCCESS || !dptr)
 		return r;
-	if (ranges_take(dptr, FREED, &range)) {
+	if (ranges_take(dptr, MEMORY_FREED, &range)) {
 		if (range.managed)
 			unified_remove(dptr);
+		if (range.kind == RANGE_POOL)
+			ordered_gone(&range);
 		return free_now(range.session, range.context, dptr);
 	}
 	if (ranges_find(dptr, &range))
@@ -235,33 +192,6 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 	client_call(&c, CUDA_CALL_cuMemFree_v2);
 	if (client_begin(&c, true)) {
 		remote_put(&c.out, &dptr, sizeof dptr);
-		client_send(&c);
-	}
-	return client_end(&c);
-}
-
-CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
-{
-	struct client_call c;
-	struct range range;
-	uint64_t stream;
-	bool known;
-	CUresult r = begin(dptr);
-
-	if (r != CUDA_SUCCESS)
-		return r;
-	client_call(&c, CUDA_CALL_cuMemFreeAsync);
-	stream = client_use_stream(&c, hStream);
-	if (c.result != CUDA_SUCCESS)
-		return client_end(&c);
-	known = ranges_take(dptr, FREED, &range);
-	if (known && !c.session) {
-		c.session = range.session;
-		c.context = range.context;
-	}
-	if (client_begin(&c, !known)) {
-		remote_put(&c.out, &dptr, sizeof dptr);
-		remote_put(&c.out, &stream, sizeof stream);
 		client_send(&c);
 	}
 	return client_end(&c);

@@ -5,6 +5,7 @@
 #include "remote/client/grave.h"
 #include "remote/client/hosts.h"
 #include "remote/client/images.h"
+#include "remote/client/parked.h"
 
 #include "cuda_remote.h"
 #include "remote/client/call.h"
@@ -266,6 +267,7 @@ void session_forget_all(void)
 	images_forget();
 	hosts_forget();
 	grave_forget();
+	parked_forget();
 	session_count = 0;
 	session_devices = 0;
 }

@@ -395,17 +395,22 @@ void unified_forget(void)
 static CUresult stream_wait(CUstream stream)
 {
 	struct client_call c;
+	bool freed;
 	uint64_t id;
 
 	client_call(&c, CUDA_CALL_cuStreamSynchronize);
 	id = client_use_stream(&c, stream);
 	if (c.result == CUDA_SUCCESS && waited_still(&c, id))
 		return client_end(&c);
-	if (client_begin(&c, true)) {
+	freed = c.result == CUDA_SUCCESS && waited_but_freed(&c, id);
+	if (client_begin(&c, !freed)) {
 		remote_put(&c.out, &id, sizeof(id));
 		client_send(&c);
 	}
-	waited_note(&c, id);
+	if (c.waits)
+		waited_note(&c, id);
+	else
+		waited_sent(&c);
 	return client_end(&c);
 }
 

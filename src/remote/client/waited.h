@@ -14,6 +14,7 @@ struct session;
 struct waited {
 	const struct session *session; /* NULL: none */
 	uint64_t sent; /* requests of the session by then, that of the wait included */
+	uint64_t freed; /* requests since, which free stream-ordered memory and nothing else */
 	uint64_t stream, context;
 };
 
@@ -21,3 +22,11 @@ struct waited {
 void waited_note(const struct client_call *c, uint64_t stream);
 /* Whether all in this stream is known to be done. False as well where an error could be missed by that. */
 bool waited_still(const struct client_call *c, uint64_t stream);
+/* It frees stream-ordered memory, and has just been sent. */
+void waited_freed(const struct client_call *c);
+/*
+ * Whether all in this stream is known to be done but frees: a wait is sent then, behind which the worker's driver gives
+ * back what was freed, but there is nothing to wait for. waited_sent(): that wait has been sent.
+ */
+bool waited_but_freed(const struct client_call *c, uint64_t stream);
+void waited_sent(const struct client_call *c);

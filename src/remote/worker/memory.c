@@ -177,6 +177,27 @@ int worker_cuMemFreeAsync(struct work *work)
 	return 0;
 }
 
+/*
+ * Nobody waits for the end of a stream in which all is done but frees: pools give back at a wait what they keep. What
+ * the client sends next comes behind it.
+ */
+int worker_cuStreamSynchronize(struct work *work)
+{
+	uint64_t stream_id;
+	CUstream stream;
+	bool known;
+
+	if (work->head.ticket)
+		return worker_plain_cuStreamSynchronize(work);
+	remote_get(&work->in, &stream_id, sizeof(stream_id));
+	if (!whole(work))
+		return -EPROTO;
+	stream = worker_find_stream(work, stream_id, &known);
+	if (known)
+		work->result = work->driver->cuStreamSynchronize(stream);
+	return 0;
+}
+
 /* ---- pinned ---- */
 
 static bool pin_take(struct work *work, struct pin_request *ret, void **ret_at)
