@@ -1,10 +1,10 @@
 /*
- * ring_attach.c: how long a program takes until it has a device: from before its first call to a context that is current.
+ * ring_attach.c: how long a program takes until it has a device: from before its first call to a current context.
  *
  *   ring_attach TIMES
  *
- * Each time is a process of its own, forked before any call of the driver, one after the other with a pause in which what
- * was used up (a worker of the pool) can be made again. Prints one JSON object, nanoseconds: least, median, most.
+ * Each time is a process of its own, forked before any call of the driver, one after the other with a pause in which
+ * what was used up (a worker of the pool) can be made again. Prints a JSON object, nanoseconds: least, median, most.
  */
 #include "base/clock.h"
 #include "ring_program.h"
