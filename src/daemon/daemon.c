@@ -14,6 +14,7 @@
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/worker.h"
 
 #include <dirent.h>
@@ -207,6 +208,7 @@ int daemon_restore(struct daemon *daemon, char *error, size_t size)
 	r = take_turns(daemon, error, size);
 	if (r)
 		return r;
+	images_restore(daemon, daemon->runtime.handover);
 	worker_restore(daemon);
 	handover_sessions_restore(daemon, daemon->runtime.handover);
 	for (struct tenant *t = daemon->tenants; t; t = t->next, grants++)

@@ -14,6 +14,7 @@ from harness import *  # noqa: E402,F403
 
 PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
+NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
 LARGE = 200000  # bytes
 QUOTA = 64 << 20
 
@@ -51,6 +52,10 @@ def soon(c, name, expected, what):
     """What a worker says of images comes beside its answers."""
     until(lambda: kept(c, name) == expected, 10)
     same(kept(c, name), expected, what)
+
+
+def metrics(c):
+    return [line for line in c.ask("metrics")["text"].splitlines() if line.startswith("mete_images_")]
 
 
 def test_second_start(m, c):
@@ -137,6 +142,27 @@ def test_kills(m, c):
     return c
 
 
+def test_upgrade(m, c):
+    """Images go from one meted to the next, and so do the connections on which they come."""
+    wall = grant(c, "u")
+    holder = program(m, wall, "one", LARGE, "wait")
+    holder.stdout.readline()
+    soon(c, "u", (1, 0), "an image is kept")
+    before, figures = c.grant("u")["images"], metrics(c)
+    ok(len(figures) == 3, "images are in the metrics", figures)
+    ok(c.ask("upgrade")["ok"], "meted is replaced")
+    same(c.grant("u")["images"], before, "it is kept by the next one")
+    same(metrics(c), figures, "which goes on counting")
+    same(run(m, wall, "one"), 0, "the program starts again")
+    soon(c, "u", (1, 1), "and has the image")
+    ok(c.ask("upgrade", binary=NEXT)["ok"], "meted is replaced by a later one")
+    soon(c, "u", (1, 1), "which keeps it")
+    holder.communicate("", timeout=60)
+    same(holder.returncode, 0, "the first program ends")
+    same(run(m, wall, "other"), 0, "a program with another image")
+    soon(c, "u", (2, 1), "which is kept beside it")
+
+
 def main():
     m = Meted("--soft-only", env={"METE_SOFT_CONTEXT_MEMORY": "3M"})
     c = m.control()
@@ -146,6 +172,7 @@ def main():
     test_owners(m, c)
     ok(until(lambda: m.descriptors() <= before, 10), "what a tenant had is gone with it", before, m.descriptors())
     c = test_kills(m, c)
+    test_upgrade(m, c)
     c.close()
     m.close()
 

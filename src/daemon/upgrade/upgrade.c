@@ -23,6 +23,7 @@
 #include "daemon/upgrade/own.h"
 #include "daemon/upgrade/priority.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/worker.h"
 
 #include <errno.h>
@@ -140,6 +141,7 @@ static struct handover *collect(struct upgrade *u, json_t *take_priority, int *r
 	handover_put(h, "own_file", handover_give(h, u->own_file));
 	handover_tenants_save(daemon, h);
 	handover_put(h, "workers", worker_save(daemon, h));
+	handover_put(h, "images", images_save(daemon, h));
 	handover_put(h, "control_given", json_boolean(daemon->control_given));
 	handover_put(h, "controls", control_save(daemon, h));
 	handover_put(h, "http", http_save(daemon, h));

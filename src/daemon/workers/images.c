@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/upgrade/handover.h"
 #include "daemon/workers/worker.h"
 #include "model/shelf.h"
 #include "wire/worker.h"
@@ -204,6 +205,16 @@ static bool show_one(const struct worker *worker, const struct shelf_image *imag
 	return sendmsg(worker->images_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(word);
 }
 
+void images_resume(struct worker *worker, int take_fd)
+{
+	worker->images_fd = take_fd;
+	if (take_fd < 0)
+		return;
+	worker->images = watch_new(worker->daemon->loop, worker->images_fd, on_word, worker);
+	if (!worker->images)
+		images_end(worker);
+}
+
 void images_show(struct worker *worker, const struct tenant *tenant)
 {
 	const struct shelf_owner *owner = owner_of(tenant);
@@ -256,6 +267,105 @@ void images_stop(struct daemon *daemon)
 	timer_free(images->look);
 	free(images);
 	daemon->images = NULL;
+}
+
+/* A handover. */
+
+static json_t *owner_save(const struct shelf_owner *o, struct handover *h)
+{
+	json_t *list = json_array();
+
+	/* The last one first, as they are put before each other. */
+	for (const struct shelf_image *i = o->images; i; i = i->next) {
+		char hash[2 * SHELF_HASH_BYTES + 1];
+
+		for (unsigned int k = 0; k < SHELF_HASH_BYTES; k++)
+			snprintf(hash + (size_t)(2 * k), 3, "%02x", i->hash[k]);
+		json_array_insert_new(list, 0, json_pack("{s:s s:I s:I s:o}", "hash", hash, "bytes",
+							 (json_int_t)i->bytes, "used", (json_int_t)i->used_ns, "fd",
+							 handover_give(h, i->item)));
+	}
+	return json_pack("{s:s s:I s:I s:o}", "name", o->name, "hits", (json_int_t)o->hits, "saved",
+			 (json_int_t)o->saved_bytes, "images", list);
+}
+
+json_t *images_save(const struct daemon *daemon, struct handover *h)
+{
+	const struct images *images = daemon->images;
+	json_t *owners = json_array();
+
+	for (const struct shelf_owner *o = images ? images->shelf.owners : NULL; o; o = o->next)
+		json_array_insert_new(owners, 0, owner_save(o, h));
+	return json_pack("{s:I s:I s:o}", "hits", images ? (json_int_t)images->hits : 0, "saved",
+			 images ? (json_int_t)images->saved_bytes : 0, "owners", owners);
+}
+
+static uint64_t number(const json_t *part, const char *name)
+{
+	json_int_t n = json_integer_value(json_object_get(part, name));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool read_hash(const char *text, uint8_t ret[SHELF_HASH_BYTES])
+{
+	unsigned int byte;
+
+	if (!text || strlen(text) != (size_t)(2 * SHELF_HASH_BYTES))
+		return false;
+	for (unsigned int k = 0; k < SHELF_HASH_BYTES; k++) {
+		if (sscanf(text + (size_t)(2 * k), "%2x", &byte) != 1)
+			return false;
+		ret[k] = (uint8_t)byte;
+	}
+	return true;
+}
+
+static void image_restore(struct images *images, const char *name, const json_t *part, struct handover *h)
+{
+	_cleanup_close_ int fd = handover_take(h, json_object_get(part, "fd"));
+	uint64_t bytes = number(part, "bytes");
+	uint8_t hash[SHELF_HASH_BYTES];
+
+	if (fd < 0 || !read_hash(json_string_value(json_object_get(part, "hash")), hash) || !is_sealed(fd, bytes) ||
+	    !shelf_wants(&images->shelf, name, hash, bytes))
+		return;
+	if (shelf_add(&images->shelf, name, hash, bytes, number(part, "used"), fd))
+		steal_fd(&fd);
+}
+
+static void owner_restore(struct images *images, const json_t *part, struct handover *h)
+{
+	const char *name = json_string_value(json_object_get(part, "name"));
+	struct shelf_owner *owner;
+	json_t *image;
+	size_t i;
+
+	if (!name || strlen(name) >= SHELF_NAME_BYTES)
+		return;
+	json_array_foreach(json_object_get(part, "images"), i, image) image_restore(images, name, image, h);
+	owner = shelf_owner(&images->shelf, name);
+	if (!owner)
+		return;
+	owner->hits = number(part, "hits");
+	owner->saved_bytes = number(part, "saved");
+}
+
+void images_restore(struct daemon *daemon, struct handover *h)
+{
+	const json_t *part = handover_get(h, "images");
+	struct images *images = part && daemon->images_most_bytes ? images_of(daemon) : NULL;
+	json_t *owner;
+	size_t i;
+
+	if (!images)
+		return;
+	images->hits = number(part, "hits");
+	images->saved_bytes = number(part, "saved");
+	json_array_foreach(json_object_get(part, "owners"), i, owner) owner_restore(images, owner, h);
+	images_limit(daemon, daemon->images_most_bytes);
+	if (images->shelf.count)
+		timer_start(images->look, LOOK_MS, LOOK_MS);
 }
 
 /* Figures. */

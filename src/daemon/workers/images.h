@@ -7,7 +7,7 @@
  * sees, or can ask for, what another owner has.
  *
  * meted does not look into images: a worker works out the hash of what it is shown before it uses it. All of this may
- * fail, or be lost with meted, at any time: images are then sent once more.
+ * fail, or be lost with a meted that is killed, at any time: images are then sent once more.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct daemon;
+struct handover;
 struct tenant;
 struct worker;
 
@@ -25,11 +26,16 @@ int images_begin(struct worker *worker);
 /* Shows the worker what is kept for this tenant. */
 void images_show(struct worker *worker, const struct tenant *tenant);
 void images_end(struct worker *worker);
+/* The end of a worker's connection that another meted began; takes it. Below 0: there is none. */
+void images_resume(struct worker *worker, int take_fd);
 /* The tenant ends: what was kept for it alone goes. */
 void images_leave(const struct tenant *tenant);
 /* How much may be kept from now on. */
 void images_limit(struct daemon *daemon, uint64_t most_bytes);
 void images_stop(struct daemon *daemon);
+/* From one meted to the next ("images"): all that is kept, by its descriptors. */
+json_t *images_save(const struct daemon *daemon, struct handover *h);
+void images_restore(struct daemon *daemon, struct handover *h);
 /* What is kept for this tenant, and what that has saved: a new reference. */
 json_t *images_json(const struct tenant *tenant);
 /* Of all: bytes that are kept; times that an image was there, and their bytes, since meted was started. */

@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/images.h"
 #include "daemon/workers/traffic.h"
 #include "wire/worker.h"
 
@@ -78,11 +79,11 @@ json_t *worker_save(const struct daemon *daemon, struct handover *h)
 	for (const struct worker *w = daemon->workers; w; w = w->next)
 		json_array_insert_new(
 			list, 0,
-			json_pack("{s:o s:i s:i s:s s:i s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd), "pid",
-				  (int)w->pid, "state", (int)w->state, "place", w->place, "version",
-				  (int)WORKER_VERSION, "child", w->child || w->pidfd >= 0, "grant",
-				  (json_int_t)w->grant_id, "pool_of", (json_int_t)pool_user(daemon, w->pool), "began",
-				  (json_int_t)w->began_ns));
+			json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
+				  "images", handover_give(h, w->images_fd), "pid", (int)w->pid, "state",
+				  (int)w->state, "place", w->place, "version", (int)WORKER_VERSION, "child",
+				  w->child || w->pidfd >= 0, "grant", (json_int_t)w->grant_id, "pool_of",
+				  (json_int_t)pool_user(daemon, w->pool), "began", (json_int_t)w->began_ns));
 	return list;
 }
 
@@ -112,6 +113,7 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 		return;
 	w->grant_id = number(part, "grant");
 	w->began_ns = number(part, "began");
+	images_resume(w, handover_take(h, json_object_get(part, "images")));
 	w->pool = state != WORKER_BUSY && tenant ? tenant->pool : NULL;
 	if (json_is_true(json_object_get(part, "child")))
 		worker_take_child(w);
