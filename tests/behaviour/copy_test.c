@@ -1,6 +1,8 @@
 /* copy_test.c: copies in every direction, whole and in boxes, at once and in a stream. */
 #include "kit.h"
 
+#include <time.h>
+
 #define BYTES 100000u
 
 static unsigned char from[BYTES], to[BYTES];
@@ -218,6 +220,56 @@ static void batches(CUdeviceptr a, CUdeviceptr b)
 	works(cuStreamDestroy(s));
 }
 
+static void CUDA_CB sleeps(void *data)
+{
+	const struct timespec t = { .tv_nsec = 30000000 };
+
+	(void)data;
+	nanosleep(&t, NULL);
+}
+
+/*
+ * Copies of memory that is not pinned wait for a function of the program that stands before them. As the first copies
+ * of their context: what a worker does once for a context must not wait as well.
+ */
+static void behind_function(int way)
+{
+	unsigned char *h = malloc(BYTES);
+	CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			      .srcHost = h,
+			      .srcPitch = 64,
+			      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .dstPitch = 128,
+			      .WidthInBytes = 64,
+			      .Height = 16 };
+	CUcontext c = NULL;
+	CUdeviceptr p;
+	CUstream s;
+
+	needs(cuCtxCreate(&c, NULL, 0, kit.dev));
+	needs(cuMemAlloc(&p, BYTES));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuMemsetD8(p, 7, BYTES));
+	works(cuCtxSynchronize());
+	memset(h, 9, BYTES);
+	works(cuLaunchHostFunc(s, sleeps, NULL));
+	box.dstDevice = p;
+	if (way == 0)
+		works(cuMemcpyDtoHAsync(h, p, BYTES, s));
+	else if (way == 1)
+		works(cuMemcpyHtoDAsync(p, h, BYTES, s));
+	else
+		works(cuMemcpy2DAsync(&box, s));
+	works(cuStreamSynchronize(s));
+	if (way)
+		works(cuMemcpyDtoH(h, p, BYTES));
+	is(h[0], way ? 9 : 7);
+	is(h[BYTES - 1], way == 1 ? 9 : 7);
+	works(cuCtxDestroy(c));
+	needs(cuCtxSetCurrent(kit.context));
+	free(h);
+}
+
 int main(void)
 {
 	CUdeviceptr a, b;
@@ -232,6 +284,8 @@ int main(void)
 	between_devices(a);
 	batches(a, b);
 	refused(a);
+	for (int way = 0; way < 3; way++)
+		behind_function(way);
 	works(cuMemFree(a));
 	works(cuMemFree(b));
 	return kit_end();

@@ -93,6 +93,7 @@ static CUresult find_device(struct found *f)
 	f->context = r.context;
 	if (!ranges_cover(f->span_at, f->bytes, &r))
 		return CUDA_ERROR_INVALID_VALUE;
+	f->doubtful = range_closed(&r);
 	if (r.kind == RANGE_HOST) /* its address at the worker */
 		f->side.at = r.other + (f->span_at - r.begin);
 	return CUDA_SUCCESS;
@@ -314,6 +315,15 @@ static CUresult run_whole(const struct plan *p)
 	return e;
 }
 
+/*
+ * The driver may wait for the stream with several rows of memory that is not pinned, and a function of the program may
+ * stand in it: then the worker has to take other requests meanwhile, which it does while this thread waits.
+ */
+static bool rows_behind_function(const struct plan *p)
+{
+	return (p->height > 1 || p->depth > 1) && __atomic_load_n(&p->session->link.host, __ATOMIC_ACQUIRE);
+}
+
 static CUresult send_inline(const struct plan *p, bool done)
 {
 	struct part all = { .width = p->width, .rows = p->height };
@@ -325,7 +335,7 @@ static CUresult send_inline(const struct plan *p, bool done)
 	r.flags = done ? COPY_DONE : 0;
 	r.source = (struct copy_side){ .kind = COPY_INLINE };
 	call_begin(&c, p);
-	if (client_begin(&c, done || p->to.doubtful)) {
+	if (client_begin(&c, done || p->to.doubtful || rows_behind_function(p))) {
 		request_put(&c, &r);
 		to = remote_reserve(&c.out, p->width * p->height * p->depth);
 		for (; to && all.z < p->depth; all.z++, to += p->width * p->height)

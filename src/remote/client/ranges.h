@@ -43,6 +43,12 @@ struct range {
 	bool managed; /* the program reaches it as well: unified.h */
 };
 
+/* Mapped, but not open to reading and writing: a call that touches it may be refused. */
+static inline bool range_closed(const struct range *r)
+{
+	return r->kind == RANGE_MAPPED && r->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
 /*
  * 0; -EEXIST: the place is taken, by something of this program or of another session: the worker is to be asked for
  * another one. -ENOMEM.

@@ -160,13 +160,28 @@ static CUresult copy(struct work *work, const struct copy_request *r, void *insi
 	if ((staged(work, &r->source, from.offset) || staged(work, &r->target, to->offset)) && captured(work, stream))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (from.bytes && r->source.kind == COPY_ARENA) {
-		payload_register(work);
 		e = worker_payload_before(work, stream);
 		if (e != CUDA_SUCCESS)
 			return e;
 	}
 	return linear(r, &from) && linear(r, to) ? copy_line(work->driver, r, &from, to, stream)
 						 : copy_box(work->driver, r, &from, to, stream);
+}
+
+/*
+ * Whether the driver may wait for the stream inside the call, as it does for memory that is not pinned, and for host
+ * functions that stand in the stream. A small source in one piece is put aside. Where the client's thread does not wait
+ * the next request could overtake this one, so the role cannot be given away.
+ */
+static bool may_wait(struct work *work, const struct copy_request *r)
+{
+	bool arena = r->source.kind == COPY_ARENA || r->target.kind == COPY_ARENA;
+
+	if (arena && !payload_register(work))
+		return work->head.ticket;
+	if (!work->head.ticket)
+		return false;
+	return r->target.kind == COPY_INLINE || (r->source.kind == COPY_INLINE && (r->height > 1 || r->depth > 1));
 }
 
 static int copy_handle(struct work *work)
@@ -193,8 +208,7 @@ static int copy_handle(struct work *work)
 	if (work->out.bad)
 		return -EMSGSIZE;
 	stream = worker_find_stream(work, r.stream, &known);
-	/* Copies to memory that is not pinned wait for their end inside the call. */
-	if (known && r.target.kind == COPY_INLINE)
+	if (known && may_wait(work, &r))
 		worker_yield(work);
 	if (known) {
 		work->result = copy(work, &r, inside, stream, &to);

@@ -407,20 +407,23 @@ void worker_payload_reply(struct work *work, uint64_t offset, uint64_t bytes)
 	work->reply_payload = (struct call_payload){ .offset = offset, .bytes = bytes };
 }
 
-/* Without it copies work as well, but wait. It goes with the context in which it was done. */
-void payload_register(struct work *work)
+/* It goes with the context in which it was done. */
+bool payload_register(struct work *work)
 {
 	const struct wall_welcome *w = worker_welcome(work->worker);
 	bool done, known;
 
 	if (!work->head.context)
-		return;
+		return false;
 	pthread_mutex_lock(&later.lock);
 	done = later.registered && worker_find(work, KIND_CONTEXT, later.registered, &known);
 	if (!done && work->driver->cuMemHostRegister_v2(worker_arena(work, 0, w->heap_offset), w->heap_offset,
 							CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) ==
-			     CUDA_SUCCESS)
+			     CUDA_SUCCESS) {
 		later.registered = work->head.context;
+		done = true;
+	}
 	pthread_mutex_unlock(&later.lock);
 	work->result = CUDA_SUCCESS;
+	return done;
 }

@@ -14,5 +14,8 @@ void payload_settle(struct worker *worker);
 void payload_arrive(struct worker *worker, uint64_t serial);
 /* The session has ended: its client is told nothing more. What waited is forgotten; its events end with the driver. */
 void payload_end(void);
-/* Makes the staging and the board known to the driver, so that copies from and to them are asynchronous. */
-void payload_register(struct work *work);
+/*
+ * Makes the staging and the board known to the driver, so that copies from and to them are asynchronous. False: they
+ * work, but the driver waits inside the call.
+ */
+bool payload_register(struct work *work);
