@@ -420,7 +420,7 @@ CUresult soft_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAcces
 		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		if (device_find(desc[i].location.id, &d))
-			return CUDA_ERROR_INVALID_VALUE;
+			return CUDA_ERROR_INVALID_DEVICE;
 		if (desc[i].flags != 0 && desc[i].flags != 1 && desc[i].flags != 3)
 			return CUDA_ERROR_INVALID_VALUE;
 		flags |= (unsigned)desc[i].flags;
@@ -448,8 +448,10 @@ CUresult soft_cuMemGetAccess(unsigned long long *ret, const CUmemLocation *locat
 
 	if (e)
 		return e;
-	if (!ret || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || device_find(location->id, &d))
+	if (!ret || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (device_find(location->id, &d))
+		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
 	if (r && r->kind == RANGE_MAPPED)

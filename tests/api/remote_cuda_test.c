@@ -31,6 +31,11 @@ uint64_t client_use_stream(struct client_call *c, CUstream stream)
 	return !stream || stream == CU_STREAM_LEGACY ? ID_STREAM_LEGACY : client_use(c, KIND_STREAM, stream);
 }
 
+bool client_doubts(uint64_t address, uint64_t bytes)
+{
+	return !address || !bytes;
+}
+
 int32_t client_use_device(struct client_call *c, CUdevice device)
 {
 	if (device < 0 || device > 2)

@@ -280,7 +280,6 @@ static void host_values(CUdeviceptr p)
 	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	word[0] = 1;
 	word[1] = 2;
-	works(cuMemsetD32(p, 0, 1)); /* through a relay, the word goes along with work */
 	works(cuStreamWriteValue32(s, at, 99, 0));
 	works(cuStreamWaitValue32(s, at + 4, 2, CU_STREAM_WAIT_VALUE_EQ));
 	works(cuStreamSynchronize(s));
@@ -306,6 +305,88 @@ static void capture_modes(void)
 	is(mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 }
 
+/* A capture that has begun in this mode, and what a call that is unsafe meanwhile makes of it. */
+static void unsafe_call(CUstreamCaptureMode mode, bool refused)
+{
+	CUresult expected = refused ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+	CUdeviceptr p = 0;
+	CUgraph g = NULL;
+	CUevent e;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	needs(cuEventCreate(&e, 0));
+	works(cuStreamBeginCapture(s, mode));
+	answers(expected, cuMemAlloc(&p, 4096));
+	answers(expected, cuEventQuery(e));
+	answers(refused ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS, cuStreamEndCapture(s, &g));
+	works(cuMemFree(p));
+	if (g)
+		works(cuGraphDestroy(g));
+	works(cuEventDestroy(e));
+	works(cuStreamDestroy(s));
+}
+
+static void *unsafe_elsewhere(void *arg)
+{
+	CUdeviceptr *p = arg;
+
+	cuCtxSetCurrent(kit.context);
+	return (void *)(intptr_t)cuMemAlloc(p, 4096);
+}
+
+/* Another thread's capture forbids it only where that is for all threads. */
+static void unsafe_thread(CUstreamCaptureMode mode, CUresult expected)
+{
+	void *ret = NULL;
+	CUdeviceptr p = 0;
+	CUgraph g = NULL;
+	pthread_t t;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuStreamBeginCapture(s, mode));
+	ok(pthread_create(&t, NULL, unsafe_elsewhere, &p) == 0 && pthread_join(t, &ret) == 0);
+	is((CUresult)(intptr_t)ret, expected);
+	cuStreamEndCapture(s, &g);
+	if (g)
+		works(cuGraphDestroy(g));
+	works(cuMemFree(p));
+	works(cuStreamDestroy(s));
+}
+
+static void unsafe_calls(void)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	unsafe_call(CU_STREAM_CAPTURE_MODE_GLOBAL, true);
+	unsafe_call(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, true);
+	unsafe_call(CU_STREAM_CAPTURE_MODE_RELAXED, false);
+	works(cuThreadExchangeStreamCaptureMode(&mode));
+	unsafe_call(CU_STREAM_CAPTURE_MODE_GLOBAL, false);
+	works(cuThreadExchangeStreamCaptureMode(&mode));
+	unsafe_thread(CU_STREAM_CAPTURE_MODE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	unsafe_thread(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CUDA_SUCCESS);
+}
+
+/* What is wrong with a value that a stream is to write or await is said by the call itself. */
+static void bad_values(CUdeviceptr p)
+{
+	const CUdeviceptr nowhere = 0xdead0000;
+	CUstreamBatchMemOpParams op = { .operation = CU_STREAM_MEM_OP_BARRIER };
+
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(NULL, p + 1, 0, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue64(NULL, p + 4, 0, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(NULL, p, 0, 8));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(NULL, nowhere, 0, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(NULL, nowhere, 0, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue64(NULL, p + 4, 0, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 0, &op, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 257, &op, 0));
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 1, NULL, 0));
+	works(cuStreamSynchronize(NULL));
+}
+
 int main(void)
 {
 	CUmodule module;
@@ -327,6 +408,8 @@ int main(void)
 	host_values(p);
 	bad_captures(p);
 	capture_modes();
+	unsafe_calls();
+	bad_values(p);
 	works(cuMemFree(p));
 	works(cuModuleUnload(module));
 	return kit_end();

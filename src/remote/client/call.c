@@ -4,6 +4,7 @@
 #include "remote/client/context.h"
 #include "remote/client/grave.h"
 #include "remote/client/parked.h"
+#include "remote/client/ranges.h"
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
@@ -53,11 +54,17 @@ void client_request_to(struct client_call *c, uint16_t number, struct session *s
 
 /* ---- objects ---- */
 
-static CUresult wrong(enum remote_kind kind)
+/* Of a stream the driver asks first whether a context is current. */
+static CUresult wrong(const struct client_call *c, enum remote_kind kind)
 {
+	struct context *context;
+
 	switch (kind) {
 	case KIND_CONTEXT:
 		return CUDA_ERROR_INVALID_CONTEXT;
+	case KIND_STREAM:
+		return context_current(c->thread, &context) == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT
+											   : CUDA_ERROR_INVALID_HANDLE;
 	case KIND_GRAPH:
 	case KIND_GRAPH_NODE:
 	case KIND_GRAPH_EXEC:
@@ -116,7 +123,7 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 	context = kind == KIND_CONTEXT || !o ? named : o->context;
 	/* Another thread may have ended it meanwhile, and what was read may be of the next object in its place. */
 	if (!o || atomic_load_explicit(&o->handle, memory_order_acquire) != named) {
-		c->result = wrong(kind);
+		c->result = wrong(c, kind);
 		return 0;
 	}
 	if (c->session && c->session != s) {
@@ -172,6 +179,13 @@ bool client_use_current(struct client_call *c)
 	c->chose_current = !c->session;
 	c->session = context->session;
 	return true;
+}
+
+bool client_doubts(uint64_t address, uint64_t bytes)
+{
+	struct range r;
+
+	return !ranges_cover(address, bytes, &r) || range_closed(&r);
 }
 
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream)

@@ -87,6 +87,8 @@ int32_t client_use_device(struct client_call *c, CUdevice device);
  * begin() does
  * it for a call that named nothing. */
 bool client_use_current(struct client_call *c);
+/* Whether a call that touches this memory may be refused, and is waited for: not all of it is known, or not open. */
+bool client_doubts(uint64_t address, uint64_t bytes);
 /* Begins a call for the stream's session, or that of the current context. Value: the stream's id. */
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream);
 

@@ -2,37 +2,132 @@
 #include "remote/client/captures.h"
 
 #include "cuda_remote.h"
+#include "remote/client/call.h"
 #include "remote/client/ranges.h"
 #include "remote/client/start.h"
 #include "remote/client/thread.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define FORBIDDING 64u /* captures that forbid calls, at a time; more count as relaxed */
+
+/* What the program's threads may not do meanwhile: the worker's captures are relaxed, because its threads are others.
+ */
+struct forbidding {
+	CUstream stream; /* NULL: a free place */
+	uint32_t thread; /* that began it */
+	CUstreamCaptureMode mode;
+};
+
 /* Begun and not ended, or more: a capture that ends with its stream stays counted. */
 static atomic_uint begun;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; never held over a call */
+static struct forbidding list[FORBIDDING];
 
 bool captures_any(void)
 {
 	return atomic_load_explicit(&begun, memory_order_relaxed);
 }
 
-static CUresult began(CUresult r)
+void captures_forget(void)
 {
-	if (r == CUDA_SUCCESS)
-		atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	memset(list, 0, sizeof(list));
+	atomic_store_explicit(&begun, 0, memory_order_relaxed);
+}
+
+static void forbid(CUstream stream, CUstreamCaptureMode mode)
+{
+	struct thread *t = thread_get();
+
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; t && i < FORBIDDING; i++)
+		if (!list[i].stream) {
+			list[i] = (struct forbidding){ stream, t->number, mode };
+			break;
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+static void allow(CUstream stream)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < FORBIDDING; i++)
+		if (list[i].stream == stream)
+			list[i].stream = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whether this capture forbids unsafe calls in this thread. */
+static bool forbids(const struct forbidding *f, const struct thread *t)
+{
+	if (!f->stream || t->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return false;
+	return f->thread == t->number ||
+	       (f->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && t->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+/* To ask a stream in capture whether it is done spoils the capture. Value: it was in one. */
+static bool spoil(CUstream stream)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_request(&c, CUDA_CALL_cuStreamQuery);
+	id = client_use_stream(&c, stream);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof(id));
+		client_send(&c);
+	}
+	client_end(&c);
+	return c.result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || c.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
+CUresult captures_unsafe(void)
+{
+	struct forbidding copy[FORBIDDING];
+	CUresult r = CUDA_SUCCESS;
+	struct thread *t;
+
+	if (!captures_any() || !(t = thread_get()))
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&lock);
+	memcpy(copy, list, sizeof(copy));
+	pthread_mutex_unlock(&lock);
+	for (unsigned int i = 0; i < FORBIDDING; i++) {
+		if (!forbids(&copy[i], t))
+			continue;
+		if (spoil(copy[i].stream))
+			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		else
+			allow(copy[i].stream); /* it has ended with its stream */
+	}
+	return r;
+}
+
+static CUresult began(CUresult r, CUstream stream, CUstreamCaptureMode mode)
+{
+	if (r != CUDA_SUCCESS)
+		return r;
+	atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+	if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+		forbid(stream, mode);
 	return r;
 }
 
 CUresult client_cuStreamBeginCapture(CUstream hStream)
 {
-	return began(client_plain_cuStreamBeginCapture(hStream));
+	return began(client_plain_cuStreamBeginCapture(hStream), hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 CUresult client_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-	return began(client_plain_cuStreamBeginCapture_v2(hStream, mode));
+	return began(client_plain_cuStreamBeginCapture_v2(hStream, mode), hStream, mode);
 }
 
 CUresult client_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -40,7 +135,8 @@ CUresult client_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, co
 					    CUstreamCaptureMode mode)
 {
 	return began(client_plain_cuStreamBeginCaptureToGraph(hStream, hGraph, dependencies, dependencyData,
-							      numDependencies, mode));
+							      numDependencies, mode),
+		     hStream, mode);
 }
 
 /* Invalid or unjoined, it has ended as well, and there is no graph. */
@@ -51,6 +147,8 @@ CUresult client_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 
 	if (failed && phGraph)
 		*phGraph = NULL;
+	if (r == CUDA_SUCCESS || failed)
+		allow(hStream);
 	if ((r == CUDA_SUCCESS || failed) && captures_any())
 		atomic_fetch_sub_explicit(&begun, 1, memory_order_relaxed);
 	return r;

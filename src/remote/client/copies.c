@@ -1,6 +1,7 @@
 /* copies.c: the calls that copy or fill memory, each as what it comes down to: see copy.h. */
 #include "cuda_remote.h"
 #include "remote/client/call.h"
+#include "remote/client/captures.h"
 #include "remote/client/copy.h"
 #include "remote/client/parked.h"
 #include "remote/client/ranges.h"
@@ -61,8 +62,10 @@ CUresult client_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevic
 /* What is queued in a context comes first, as with the driver. */
 static CUresult peers_settle(CUcontext a, CUcontext b)
 {
-	CUresult r = client_cuCtxSynchronize_v2(a);
+	CUresult r = captures_unsafe();
 
+	if (r == CUDA_SUCCESS)
+		r = client_cuCtxSynchronize_v2(a);
 	if (r == CUDA_SUCCESS && b != a)
 		r = client_cuCtxSynchronize_v2(b);
 	return r;
@@ -251,7 +254,7 @@ static CUresult fill(CUdeviceptr at, size_t pitch, uint32_t value, uint32_t elem
 		parked_doubt(at);
 	if (c.result == CUDA_SUCCESS && unified_any(c.session))
 		unified_begin(c.session, stream);
-	if (client_begin(&c, !known)) {
+	if (client_begin(&c, !known || range_closed(&r))) {
 		remote_put(&c.out, &q, sizeof q);
 		client_send(&c);
 	}

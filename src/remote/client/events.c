@@ -6,6 +6,7 @@
 #include "remote/client/events.h"
 
 #include "cuda_remote.h"
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/session.h"
 #include "remote/client/unified.h"
@@ -25,13 +26,27 @@ static bool is_reached(struct client_call *c, CUevent event, _Atomic uint32_t **
 	       !link_lost(&c->session->link);
 }
 
+/* An event of a capture is refused as such, others as any unsafe call. */
+static CUresult unsafe(CUevent event)
+{
+	CUresult r;
+
+	if (!captures_any())
+		return CUDA_SUCCESS;
+	r = client_plain_cuEventQuery(event);
+	return r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_READY ? captures_unsafe() : r;
+}
+
 static CUresult wait_for(enum cuda_call call, CUevent event)
 {
 	_Atomic uint32_t *word = NULL;
 	uint32_t value = UNKNOWN;
 	struct client_call c;
 	uint64_t id;
+	CUresult r = unsafe(event);
 
+	if (r != CUDA_SUCCESS)
+		return r;
 	client_call(&c, call);
 	id = client_use(&c, KIND_EVENT, event);
 	if (c.result == CUDA_SUCCESS && id && is_reached(&c, event, &word, &value) && !unified_any(c.session))

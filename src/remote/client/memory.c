@@ -98,11 +98,21 @@ CUresult memory_begin(bool good)
 	return r != CUDA_SUCCESS ? r : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The same of calls that are not allowed while something is in capture. */
+static CUresult begin_unsafe(bool good)
+{
+	CUresult r = memory_begin(true);
+
+	if (r == CUDA_SUCCESS)
+		r = captures_unsafe();
+	return r != CUDA_SUCCESS ? r : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	struct memory_want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
 	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize };
-	CUresult r = memory_begin(dptr && bytesize);
+	CUresult r = begin_unsafe(dptr && bytesize);
 
 	if (r == CUDA_SUCCESS)
 		r = memory_get(&w, &range, NULL);
@@ -119,8 +129,8 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 			  .count = 3 };
 	struct range range = { .kind = RANGE_DEVICE };
 	size_t pitch = 0;
-	CUresult r = memory_begin(dptr && pPitch && WidthInBytes && Height &&
-			   (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16));
+	CUresult r = begin_unsafe(dptr && pPitch && WidthInBytes && Height &&
+				  (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16));
 
 	if (r == CUDA_SUCCESS)
 		r = memory_get(&w, &range, &pitch);
@@ -137,7 +147,7 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned i
 	bool good = dptr && bytesize && (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
 	struct memory_want w = { .call = CUDA_CALL_cuMemAlloc_v2, .sent = { bytesize }, .count = 1 };
 	struct range range = { .kind = RANGE_DEVICE, .bytes = bytesize, .managed = true };
-	CUresult r = memory_begin(good);
+	CUresult r = begin_unsafe(good);
 
 	if (r == CUDA_SUCCESS)
 		r = memory_get(&w, &range, NULL);
@@ -176,7 +186,7 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct client_call c;
 	struct range range;
-	CUresult r = memory_begin(true);
+	CUresult r = begin_unsafe(true);
 
 	if (r != CUDA_SUCCESS || !dptr)
 		return r;

@@ -2,6 +2,7 @@
 #include "remote/client/pinned.h"
 
 #include "cuda_remote.h"
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/unified.h"
 #include "remote/copy.h"
@@ -103,6 +104,8 @@ static CUresult host_alloc(void **ret, size_t bytes, unsigned int flags)
 	client_request(&c, CALL_PIN);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_current(c.thread, &context);
+	if (c.result == CUDA_SUCCESS)
+		c.result = captures_unsafe();
 	if (c.result == CUDA_SUCCESS &&
 	    (!ret || !bytes || flags & ~(unsigned int)ALLOC_FLAGS || __builtin_add_overflow(bytes, PAGE - 1, &rounded)))
 		c.result = CUDA_ERROR_INVALID_VALUE;
@@ -172,6 +175,8 @@ CUresult client_cuMemFreeHost(void *p)
 		c.result = context_current(c.thread, &context);
 	if (c.result == CUDA_SUCCESS)
 		c.result = context_sound();
+	if (c.result == CUDA_SUCCESS)
+		c.result = captures_unsafe();
 	if (c.result != CUDA_SUCCESS)
 		return client_end(&c);
 	if (!ranges_take((uint64_t)(uintptr_t)p, 1u << RANGE_HOST, &r))

@@ -3,6 +3,7 @@
 
 #include "cuda_remote.h"
 #include "remote/client/call.h"
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/ranges.h"
 #include "remote/client/session.h"
@@ -37,6 +38,7 @@ static void in_child(void)
 		context_forget();
 		ranges_forget();
 		unified_forget();
+		captures_forget();
 	}
 	errno = saved;
 }

@@ -3,7 +3,7 @@
  *
  * To the driver every capture is relaxed, because it would compare threads of ours otherwise. What the client asked for
  * is kept here: a capture that is not relaxed ends in the client's thread that began it. What the modes forbid in the
- * meantime (calls that are potentially unsafe during a capture) is not forbidden here.
+ * meantime (calls that are potentially unsafe during a capture) the client refuses by itself.
  */
 #pragma once
 
