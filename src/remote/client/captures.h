@@ -7,7 +7,8 @@
 bool captures_any(void);
 /*
  * Before a call that is potentially unsafe during a capture, such as those that take memory or ask an event. Where the
- * mode of a capture, and of the calling thread, forbid it, the capture is spoilt: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+ * mode of a capture, and of the calling thread, forbid it, the capture is spoilt, and this is
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
  */
 CUresult captures_unsafe(void);
 /*
