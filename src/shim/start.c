@@ -5,6 +5,7 @@
  * libcuda.so.1. A path that leads back to the shim is recognised by the address of its cuInit and passed over.
  */
 #include "shim/start.h"
+#include "base/own_note.h"
 #include "base/setting.h"
 #include "shim/account.h"
 #include "shim/attach.h"
@@ -19,6 +20,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+OWN_NOTE("the shim");
 
 _Atomic bool start_metered;
 

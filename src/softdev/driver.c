@@ -1,6 +1,7 @@
 /* driver.c: see driver.h. cuInit, versions, visible devices, calls that do not exist. */
 #include "softdev/driver.h"
 
+#include "base/own_note.h"
 #include "softdev/arena.h"
 #include "softdev/check.h"
 #include "softdev/context.h"
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+OWN_NOTE("the software device");
 
 #define DRIVER_VERSION 13000
 

@@ -60,10 +60,25 @@ def test_soft():
     m.close()
 
 
+def test_own_in_path():
+    """Our own libraries, where the linker looks for a vendor's: they are no driver, and their devices are not there twice."""
+    for library, what in (("src/softdev", "the software device"), ("src/shim", "the shim"), ("src/remote/client", "the remote client")):
+        m = Meted(env={"LD_LIBRARY_PATH": os.path.join(BUILD, library)})
+        until(lambda: m.control().ask("devices", refresh=True)["devices"], 20)
+        answer = m.control().ask("devices")
+        vendor = next(d for d in answer["drivers"] if d["kind"] != "soft")
+        if not vendor["usable"]:
+            ok(f"{library}/libcuda.so.1 is {what} of mete, not a vendor's driver" in vendor["status"], f"{what}: refused by name", vendor)
+        ok(not [d for d in answer["devices"] if d["driver"] != "soft" and "software" in d["name"]], f"{what}: no device of it is a vendor's",
+           answer["devices"])
+        m.close()
+
+
 folder = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
 try:
     test_nvidia(folder)
     test_soft()
+    test_own_in_path()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
 finish()

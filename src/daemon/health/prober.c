@@ -6,6 +6,7 @@
  * (MIG) are not listed one by one.
  */
 #include "daemon/health/probe.h"
+#include "daemon/health/own_library.h"
 #include "daemon/health/sensors.h"
 
 #include <dlfcn.h>
@@ -56,17 +57,44 @@ static const char *const places[] = {
 	"/usr/lib64",
 };
 
+/* What is searched for is a vendor's: of ours there may be one where the linker looks, and then it is met twice. */
+static void *load_foreign(const char *name, char *why, size_t size)
+{
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map = NULL;
+	const char *own;
+
+	if (!library) {
+		snprintf(why, size, "%s", dlerror());
+		return NULL;
+	}
+	own = dlinfo(library, RTLD_DI_LINKMAP, &map) || !map ? NULL : own_library(map);
+	if (!own)
+		return library;
+	snprintf(why, size,
+		 "%s is %s of mete, not a vendor's driver: take its folder out of meted's library path "
+		 "(LD_LIBRARY_PATH, /etc/ld.so.conf)",
+		 map->l_name, own);
+	dlclose(library);
+	return NULL;
+}
+
 /* The library at `path`, or where the loader or we know to look. What went wrong first stays in `why`. */
 static void *load(const char *path, const char *soname, char *why, size_t size)
 {
-	void *library = dlopen(*path ? path : soname, RTLD_NOW | RTLD_LOCAL);
-	char tried[256];
+	char tried[256], later[512];
+	void *library;
 
-	if (!library)
-		snprintf(why, size, "%s", dlerror());
-	for (size_t i = 0; !library && !*path && i < sizeof(places) / sizeof(places[0]); i++) {
+	if (*path) {
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			snprintf(why, size, "%s", dlerror());
+		return library;
+	}
+	library = load_foreign(soname, why, size);
+	for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(tried, sizeof(tried), "%s/%s", places[i], soname);
-		library = dlopen(tried, RTLD_NOW | RTLD_LOCAL);
+		library = load_foreign(tried, later, sizeof(later));
 	}
 	return library;
 }

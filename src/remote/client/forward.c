@@ -1,7 +1,10 @@
 /* forward.c: the table that forwarded libraries find by its name; see forward.h. */
 #include "remote/client/forward.h"
+#include "base/own_note.h"
 #include "cuda_remote.h"
 #include "shim/log.h"
+
+OWN_NOTE("the remote client");
 
 __attribute__((visibility("default"))) extern const struct forward_calls mete_remote_forward;
 

@@ -6,6 +6,7 @@
  * has a function for every name that NVML ever had; one that this driver has not answers NVML_ERROR_FUNCTION_NOT_FOUND.
  */
 #include "shim/nvml/shim.h"
+#include "base/own_note.h"
 #include "base/setting.h"
 #include "shim/log.h"
 
@@ -13,6 +14,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+OWN_NOTE("the shim");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool bound; /* guarded by the lock */

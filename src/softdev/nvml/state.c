@@ -1,6 +1,7 @@
 /* state.c: see state.h. */
 #include "softdev/nvml/state.h"
 
+#include "base/own_note.h"
 #include "cuda_types.h"
 #include "softdev/segment_fault.h"
 
@@ -9,6 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+OWN_NOTE("the software device");
 
 static struct {
 	pthread_mutex_t lock; /* guards all below */
