@@ -17,6 +17,11 @@ enum verbs_result health_ask(struct ask *ask);
 /* The answer is a refusal: a code for programs (verbs.c lists them), a line with the remedy for people. */
 __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...);
 
+/* Root, or whoever runs this meted. */
+bool ask_is_owner(const struct ask *ask);
+/* Those, in a line that refuses somebody else: "only root", "only root and uid 1000". */
+const char *ask_owners(void);
+
 /* The answer is this object, with "ok":true; NULL: no memory. */
 enum verbs_result answer(struct ask *ask, json_t *take_answer);
 

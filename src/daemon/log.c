@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,16 +59,35 @@ bool log_is_file(void)
 	return log_fd >= 0;
 }
 
+/* Standard error is the journal, as whoever has connected it says: sd_journal_stream_fd(3). */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return log_fd < 0 && stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+}
+
+/* The journal knows whose line it is, and when it was written. Value: its length. */
+static size_t begin_line(char *line, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (is_journal())
+		return 0;
+	localtime_r(&now, &tm);
+	return strftime(line, size, "meted: %F %T ", &tm);
+}
+
 static void write_line(const char *fmt, va_list ap)
 {
 	char line[LINE_BYTES];
-	time_t now = time(NULL);
-	struct tm tm;
-	size_t n;
+	size_t n = begin_line(line, sizeof(line));
 	ssize_t written;
 
-	localtime_r(&now, &tm);
-	n = strftime(line, sizeof(line), "meted: %F %T ", &tm);
 	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)

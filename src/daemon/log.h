@@ -1,5 +1,6 @@
 /*
- * log.h: what meted writes for the operator, one line each: to standard error, or appended to a file.
+ * log.h: what meted writes for the operator, one line each: to standard error, or appended to a file. With the time,
+ * unless that is the journal, which has its own.
  *
  * A line is one write, so that several writers share a file. log_peer() is for what others cause by what they send:
  * more than a few lines a second are counted instead of written, so that no peer can fill a disk or slow meted down.

@@ -26,6 +26,7 @@
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
 #include "daemon/tenants/page.h"
+#include "daemon/tenants/remember.h"
 #include "daemon/settings/service.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
@@ -306,8 +307,10 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 		handover_windows_restore(daemon, h);
 		r = telemetry_start(daemon);
 	}
-	if (!r)
+	if (!r) {
 		history_store_open(daemon);
+		remember_events(daemon);
+	}
 	if (!r)
 		r = http_start(daemon, &o->http, error, size);
 	if (r && h) { /* the programs matter more */

@@ -57,6 +57,21 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 	return json;
 }
 
+bool ask_is_owner(const struct ask *ask)
+{
+	return !ask->asker->uid || ask->asker->uid == geteuid();
+}
+
+const char *ask_owners(void)
+{
+	static char text[40];
+
+	if (!geteuid())
+		return "only root";
+	snprintf(text, sizeof(text), "only root and uid %u", (unsigned int)geteuid());
+	return text;
+}
+
 json_t *ask_path_json(const char *path)
 {
 	json_t *json = *path ? json_string(path) : NULL;
@@ -99,9 +114,8 @@ static enum verbs_result do_policy_set(struct ask *ask)
 
 	if (ask->turn == VERBS_FIRST && clock_now_ns() - machine->asked_ns > GRANT_FRESH_NS)
 		return VERBS_ASK_MACHINE;
-	if (ask->asker->uid && ask->asker->uid != geteuid())
-		return refuse(ask, "not-yours", "only root and uid %u may set a device's policy",
-			      (unsigned int)geteuid());
+	if (!ask_is_owner(ask))
+		return refuse(ask, "not-yours", "%s may set a device's policy", ask_owners());
 	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at))
 		terms_set_default(ask, &machine->device[at]);
 	return ask->answer ? VERBS_ANSWERED
@@ -122,8 +136,8 @@ static enum verbs_result do_stop(struct ask *ask)
 {
 	unsigned int grants = 0;
 
-	if (ask->asker->uid && ask->asker->uid != geteuid())
-		return refuse(ask, "not-yours", "only root and uid %u may stop this meted", (unsigned int)geteuid());
+	if (!ask_is_owner(ask))
+		return refuse(ask, "not-yours", "%s may stop this meted", ask_owners());
 	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
 		grants++;
 	if (grants)
@@ -142,8 +156,8 @@ static enum verbs_result do_upgrade(struct ask *ask)
 		ask->answer = upgrade_answer(ask->daemon);
 		return VERBS_ANSWERED;
 	}
-	if (ask->asker->uid && ask->asker->uid != geteuid())
-		return refuse(ask, "not-yours", "only root and uid %u may upgrade this meted", (unsigned int)geteuid());
+	if (!ask_is_owner(ask))
+		return refuse(ask, "not-yours", "%s may upgrade this meted", ask_owners());
 	if (binary && !json_is_string(binary))
 		return refuse(ask, "malformed", "\"binary\" must be a path");
 	if (upgrade_begin(ask->daemon, json_string_value(binary), json_is_true(json_object_get(ask->request, "check")),

@@ -59,6 +59,31 @@ def test_refusals(m):
     ok(c.ask("events", limit=10 ** 15)["ok"], "a large limit is none")
 
 
+def test_restart(directory):
+    """What happened under a grant is known to the next meted too; not what happened under another one of its name."""
+    m = Meted("--soft-only", directory=directory)
+    m.make("one", quota=GIB)
+    m.control().ask("grant_set", name="one", devices=[{"mem_bytes": 3 * GIB}])
+    m.control().ask("grant_delete", name="one")
+    time.sleep(1.1)  # a grant's time has whole seconds
+    path = m.make("one", quota=GIB)
+    client = m.client()
+    client.hello(path)
+    for _ in range(5):
+        client.reserve(0, 8 * GIB // UNIT)
+    client.kill()
+    events = [(e["text"], e["count"]) for e in m.control().grant("one")["events"]]
+    ok(len(events) >= 2, "there are events", events)
+    same(m.kill(signal.SIGTERM), 0, "meted leaves")
+    m.start()
+    after = [(e["text"], e["count"]) for e in m.control().grant("one")["events"]]
+    same(after[-1], events[-1], "after a restart the last one is there")
+    ok(after[0][0].startswith(events[0][0]) and len(after) == len(events), "and the first, of this grant", after)
+    m.close()
+
+
+with tempfile.TemporaryDirectory(prefix="mete-t-", dir="/tmp") as folder:
+    test_restart(folder)
 m = Meted()
 until(lambda: m.control().ask("devices")["devices"])
 test_repeats(m, test_lines(m))

@@ -1,5 +1,7 @@
 """meted under a service manager: it is given its control socket, says that it is ready, feeds the watchdog, and leaves the
 socket where it is when it ends. service_test.py BUILD"""
+import re
+
 from harness import *
 
 NOTIFY = tempfile.mkdtemp(prefix="mete-notify-", dir="/tmp")
@@ -59,6 +61,23 @@ def barrier():
     return None
 
 
+def test_journal_stream():
+    """The journal has the time of each line already; a file that is not the journal gets it, whatever the environment says."""
+    log = os.path.join(directory, "log")
+    for what, other, expected in (("the journal", 0, r"meted \S+ serves .*"), ("no journal", 1, r"meted: \d+-\d+-\d+ \d+:\d+:\d+ meted \S+ serves .*")):
+        with open(log, "w+b") as f:
+            st = os.fstat(f.fileno())
+            env = dict(os.environ, METE_SOFT_DIR=os.path.join(directory, "soft"), JOURNAL_STREAM=f"{st.st_dev}:{st.st_ino + other}")
+            os.makedirs(os.path.join(directory, "own"), 0o700, exist_ok=True)
+            p = subprocess.Popen([METED, "--runtime-dir", os.path.join(directory, "own"), "--foreground", "--soft-only"], env=env, stderr=f)
+            atexit.register(p.kill)
+            ok(until(lambda: b"serves" in open(log, "rb").read()), f"{what}: it starts")
+            p.send_signal(signal.SIGTERM)
+            same(p.wait(30), 0, f"{what}: it leaves")
+        line = open(log).readline().rstrip("\n")
+        ok(re.fullmatch(expected, line), f"{what}: the line", line)
+
+
 def upgrades(c):
     """While one meted becomes the next, its keeper is the service's main process: it is there whatever the next one does."""
     own = c.ask("hello")["pid"]
@@ -92,4 +111,5 @@ for turn in ("first", "second"):
     ok(os.path.exists(os.path.join(directory, "control.sock")), "the socket stays: it is the service manager's")
     process.stderr.close()
 
+test_journal_stream()
 finish()

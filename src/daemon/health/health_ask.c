@@ -99,9 +99,8 @@ enum verbs_result health_ask(struct ask *ask)
 
 	if (ask->turn == VERBS_FIRST && (!looks || !ask->daemon->machine.asked_ns))
 		return VERBS_ASK_MACHINE;
-	if (!looks && ask->asker->uid && ask->asker->uid != geteuid())
-		return refuse(ask, "not-yours", "only root and uid %u may take devices out and bring them back",
-			      (unsigned int)geteuid());
+	if (!looks && !ask_is_owner(ask))
+		return refuse(ask, "not-yours", "%s may take devices out and bring them back", ask_owners());
 	if (!find(ask, &d))
 		return VERBS_ANSWERED;
 	r = looks ? 0 : act(ask, op, &d, error, sizeof(error));

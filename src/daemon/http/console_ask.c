@@ -15,10 +15,9 @@
 /* Who has the token may do everything, so only those who may anyway get it. */
 static bool may(struct ask *ask)
 {
-	if (!ask->asker->uid || ask->asker->uid == geteuid())
+	if (ask_is_owner(ask))
 		return true;
-	refuse(ask, "not-yours", "only root and uid %u may see the console's token and its log",
-	       (unsigned int)geteuid());
+	refuse(ask, "not-yours", "%s may see the console's token and its log", ask_owners());
 	return false;
 }
 

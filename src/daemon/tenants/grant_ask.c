@@ -166,7 +166,7 @@ static bool write_down_end(struct ask *ask, const struct tenant *t, const char *
 	char error[512];
 
 	*ret_id = 0;
-	if (!ask->asker->control || (ask->asker->uid && ask->asker->uid != geteuid()))
+	if (!ask->asker->control || !ask_is_owner(ask))
 		return true;
 	if (!audit_begin(ask->daemon->state_dir, &entry, ret_id, error, sizeof(error)))
 		return true;
@@ -203,8 +203,8 @@ enum verbs_result grant_release_ask(struct ask *ask)
 	grant_asked(ask, &t);
 	if (!t)
 		return VERBS_ANSWERED;
-	if (ask->asker->uid && ask->asker->uid != geteuid())
-		return refuse(ask, "not-yours", "only root and uid %u may end a quarantine", (unsigned int)geteuid());
+	if (!ask_is_owner(ask))
+		return refuse(ask, "not-yours", "%s may end a quarantine", ask_owners());
 	faults_release(t);
 	log_line("grant %s: released by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	journal_add(ask->daemon, JOURNAL_ACTION, t->grant.name, NULL, "released by uid %u: programs may begin",

@@ -27,6 +27,8 @@ bool grant_may_change(const struct ask *ask, const struct tenant *t)
 
 enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t)
 {
+	if (!t->grant.uid)
+		return refuse(ask, "not-yours", "grant %s is root's: only root may change it", t->grant.name);
 	return refuse(ask, "not-yours", "grant %s belongs to uid %u: only they and root may change it", t->grant.name,
 		      (unsigned int)t->grant.uid);
 }

@@ -192,11 +192,10 @@ static bool fits(struct ask *ask, const struct device *device, const struct gran
 
 static bool may_class(struct ask *ask, enum arbiter_class class)
 {
-	if (class != ARBITER_HIGH || !ask->asker->uid || ask->asker->uid == geteuid())
+	if (class != ARBITER_HIGH || ask_is_owner(ask))
 		return true;
 	refuse(ask, "not-yours",
-	       "class high: only root and uid %u may give it: ask them, or use class normal with --cores",
-	       (unsigned int)geteuid());
+	       "class high: %s may give it: ask them, or use class normal with --cores", ask_owners());
 	return false;
 }
 
