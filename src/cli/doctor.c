@@ -5,6 +5,7 @@
  * broken driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
  */
 #include "base/cleanup.h"
+#include "base/clean_text.h"
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/control.h"
@@ -40,7 +41,7 @@ void doctor_add(struct doctor *d, const char *name, enum status status, const ch
 	va_end(ap);
 	d->failed |= status == STATUS_FAILED;
 	json_array_append_new(d->checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "status", status_name[status],
-						   "detail", text_clean(detail), "remedy", remedy));
+						   "detail", clean_text_line(detail), "remedy", remedy));
 }
 
 static void check_parts(struct doctor *d)

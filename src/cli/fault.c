@@ -1,6 +1,8 @@
 /* fault.c: see fault.h. A line is one write, so that lines of several programs do not mix. */
 #include "cli/fault.h"
 
+#include "base/clean_text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,21 +26,13 @@ bool colour_wanted(FILE *stream)
 	return (!no || !*no) && isatty(fileno(stream)) && term && strcmp(term, "dumb");
 }
 
-char *text_clean(char *text)
-{
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	return text;
-}
-
 static void say(const char *colour, const char *fmt, va_list ap)
 {
 	char text[1280], line[1400];
 	int n;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	text_clean(text);
+	clean_text_line(text);
 	if (colour_wanted(stderr))
 		n = snprintf(line, sizeof(line), "\033[%smmete:\033[0m %s\n", colour, text);
 	else

@@ -24,6 +24,3 @@ void say_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Colours are allowed on this stream: a terminal that is not "dumb", and NO_COLOR unset or empty. */
 bool colour_wanted(FILE *stream);
-
-/* Replaces control characters by '?', in place. Value: text. */
-char *text_clean(char *text);

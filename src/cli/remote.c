@@ -3,6 +3,7 @@
  * what the line to it is worth.
  */
 #include "base/size.h"
+#include "base/clean_text.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/serve_socket.h"
@@ -168,7 +169,7 @@ static int probe_one(const struct relay_target *target, json_t *list, struct fau
 	target_name(target, name);
 	if (r)
 		return fault_set(f, -ECONNREFUSED, strstr(text, target->host) ? "%.0s%s" : "%s: %s", name, text);
-	text_clean(p.server);
+	clean_text_line(p.server);
 	about = json_loads(p.about, 0, NULL);
 	if (list)
 		json_array_append_new(list,

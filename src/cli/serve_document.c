@@ -1,5 +1,6 @@
 /* serve_document.c: who is here and what flows: the document that `mete remote` gets. See serve_state.h. */
 #include "base/clock.h"
+#include "base/clean_text.h"
 #include "cli/serve_state.h"
 #include "cli/verb.h"
 
@@ -83,7 +84,7 @@ static void tell_one(void *user, const struct relay_session *session)
 			  "number", (json_int_t)session->number, "client", client, "trust",
 			  session->peer.trust < 3 ? trusts[session->peer.trust] : "?", "address", session->peer.address,
 			  "offer", guest ? guest->offer->name : offer, "grant", guest ? guest->grant : "", "command",
-			  text_clean(command), "pid", (int)session->hello.pid, "relay_pid", (int)session->pid,
+			  clean_text_line(command), "pid", (int)session->hello.pid, "relay_pid", (int)session->pid,
 			  "since_s", (json_int_t)((clock_now_ns() - session->since_ns) / 1000000000u), "bytes_in",
 			  (json_int_t)session->count.bytes_in, "bytes_out", (json_int_t)session->count.bytes_out,
 			  "bytes_in_s", (json_int_t)(rate ? rate->in_s : 0), "bytes_out_s",

@@ -1,5 +1,6 @@
 /* show.c: `mete show NAME`: everything about one grant. */
 #include "base/size.h"
+#include "base/clean_text.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/table.h"
@@ -117,7 +118,7 @@ static void time_text(json_t *value, char *text, size_t size)
 		snprintf(text, size, "%s", json_string_value(value));
 	else if (!seconds || !localtime_r(&seconds, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm))
 		snprintf(text, size, "-");
-	text_clean(text);
+	clean_text_line(text);
 }
 
 static void print_events(json_t *grant)
@@ -135,7 +136,7 @@ static void print_events(json_t *grant)
 		time_text(json_object_get(event, "time"), when, sizeof(when));
 		snprintf(text, sizeof(text), "%s",
 			 json_is_string(event) ? json_string_value(event) : device_text(event, "text"));
-		printf("%s  %s", when, text_clean(text));
+		printf("%s  %s", when, clean_text_line(text));
 		if (count > 1)
 			printf(" (%lld times)", (long long)count);
 		putchar('\n');

@@ -1,5 +1,6 @@
 /* table.c: see table.h. No memory for a cell: the cell is "?", the table stays a table. */
 #include "cli/table.h"
+#include "base/clean_text.h"
 #include "cli/fault.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@ void table_cell(struct table *t, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	t->cells[t->count++] = text ? text_clean(text) : NULL;
+	t->cells[t->count++] = text ? clean_text_line(text) : NULL;
 }
 
 /* Letters, not bytes: UTF-8 continuation bytes take no place. */

@@ -1,6 +1,7 @@
 /* tenant_log.c: see tenant_log.h. */
 #include "cli/tenant_log.h"
 
+#include "base/clean_text.h"
 #include "base/cleanup.h"
 #include "cli/place.h"
 
@@ -108,7 +109,7 @@ static bool line_known(struct tenant_log *l, const char *line)
 
 static void show_line(struct tenant_log *l, char *line)
 {
-	text_clean(line);
+	clean_text_line(line);
 	if (!strncmp(line, "mete: ", 6))
 		line += 6;
 	if (!*line)

@@ -9,6 +9,7 @@
  */
 #include "cli/top_screen.h"
 
+#include "base/clean_text.h"
 #include "base/clock.h"
 #include "cli/choose.h"
 
@@ -64,7 +65,7 @@ static void on_end(int number)
 static void say_below(struct screen *s, const char *text)
 {
 	snprintf(s->note, sizeof(s->note), "%s", text);
-	text_clean(s->note);
+	clean_text_line(s->note);
 	s->note_ns = clock_now_ns() + NOTE_NS;
 }
 

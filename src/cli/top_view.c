@@ -1,6 +1,7 @@
 /* top_view.c: see top_view.h. */
 #include "cli/top_view.h"
 
+#include "base/clean_text.h"
 #include "cli/choose.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static const char *word_or_dash(json_t *object, const char *key)
 static void put_text(struct top_row *row, enum top_column column, const char *text)
 {
 	snprintf(row->text[column], TOP_TEXT, "%s", text);
-	text_clean(row->text[column]);
+	clean_text_line(row->text[column]);
 }
 
 static void put_percent(struct top_row *row, enum top_column column, double pct)
@@ -336,7 +337,7 @@ static void who_text(const struct use *use, char *text, size_t size)
 			used += (size_t)snprintf(text + used, size - used, "%s%s %.0f", comma, use->by[i].name,
 						 use->by[i].got);
 	}
-	text_clean(text);
+	clean_text_line(text);
 }
 
 static void arrange_device(const struct top_view *view, json_t *json, struct top_device *device)
@@ -351,7 +352,7 @@ static void arrange_device(const struct top_view *view, json_t *json, struct top
 				       .full_pct = total > 0 ? use.held_bytes * 100 / total : NAN };
 	snprintf(device->index, sizeof(device->index), "%lld", (long long)device_number(json, "index"));
 	snprintf(device->name, sizeof(device->name), "%s", device_text(json, "name"));
-	text_clean(device->name);
+	clean_text_line(device->name);
 	memory_text(use.held_bytes, total, device->memory, sizeof(device->memory));
 	percent_text(promised, device->promised, sizeof(device->promised));
 	percent_text(use.busy_pct, device->busy, sizeof(device->busy));

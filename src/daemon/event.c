@@ -1,6 +1,8 @@
 /* event.c: a ring of lines. */
 #include "daemon/event.h"
 
+#include "base/clean_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +33,7 @@ void event_add(struct event_log *log, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?'; /* clients send texts, readers expect UTF-8 */
+	clean_text_ascii(text);
 	if (newest && !strcmp(newest->text, text)) {
 		newest->time = time(NULL);
 		newest->count++;

@@ -5,6 +5,7 @@
  */
 #include "daemon/journal.h"
 
+#include "base/clean_text.h"
 #include "daemon/daemon.h"
 
 #include <stdarg.h>
@@ -126,13 +127,6 @@ static struct journal_line *find_repeated(struct journal *j, const struct journa
 	return NULL;
 }
 
-static void clean(char *text)
-{
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?'; /* clients send texts, readers expect UTF-8 */
-}
-
 static void add(struct journal *j, const struct journal_line *new)
 {
 	struct journal_line *old = find_repeated(j, new);
@@ -167,7 +161,7 @@ void journal_add(struct daemon *daemon, enum journal_kind kind, const char *tena
 	va_start(ap, fmt);
 	vsnprintf(line.text, sizeof(line.text), fmt, ap);
 	va_end(ap);
-	clean(line.text);
+	clean_text_ascii(line.text);
 	add(daemon->journal, &line);
 }
 
@@ -199,7 +193,7 @@ void journal_restore(struct journal *j, const struct journal_line *line)
 	j->line[at] = *line;
 	j->line[at].stored_id = line->id;
 	j->line[at].counted = false;
-	clean(j->line[at].text);
+	clean_text_ascii(j->line[at].text);
 	link_newest(j, at);
 	j->stored_id = line->id;
 	j->last_id = line->id + RESTART_GAP;

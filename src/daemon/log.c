@@ -1,6 +1,7 @@
 /* log.c: lines for the operator. */
 #include "daemon/log.h"
 
+#include "base/clean_text.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -89,9 +90,7 @@ static void write_line(const char *fmt, va_list ap)
 	ssize_t written;
 
 	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	clean_text_line(line);
 	n = strlen(line);
 	line[n] = '\n';
 	written = write(log_fd >= 0 ? log_fd : STDERR_FILENO, line, n + 1);

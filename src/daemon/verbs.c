@@ -23,14 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum verbs_result answer(struct ask *ask, json_t *take_answer)
-{
-	if (take_answer)
-		json_object_set_new(take_answer, "ok", json_true());
-	ask->answer = take_answer;
-	return VERBS_ANSWERED;
-}
-
 static enum verbs_result do_hello(struct ask *ask)
 {
 	return answer(ask, json_pack("{s:s s:i s:i s:s s:b s:s s:s s:s s:b}", "version", daemon_version(), "protocol",
@@ -55,33 +47,6 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4);
 	health_json(daemon, d->uuid, json);
 	return json;
-}
-
-bool ask_is_owner(const struct ask *ask)
-{
-	return !ask->asker->uid || ask->asker->uid == geteuid();
-}
-
-const char *ask_owners(void)
-{
-	static char text[40];
-
-	if (!geteuid())
-		return "only root";
-	snprintf(text, sizeof(text), "only root and uid %u", (unsigned int)geteuid());
-	return text;
-}
-
-json_t *ask_path_json(const char *path)
-{
-	json_t *json = *path ? json_string(path) : NULL;
-
-	return json ? json : json_null();
-}
-
-bool ask_is_known(const struct ask *ask)
-{
-	return json_is_true(json_object_get(ask->request, "known")) && ask->daemon->machine.asked_ns;
 }
 
 static enum verbs_result do_devices(struct ask *ask)

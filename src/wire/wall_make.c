@@ -1,5 +1,6 @@
 /* wall_make.c: the worker's (and the relay's) half of the handshake, see wall.h. */
 #include "base/cleanup.h"
+#include "base/send_fds.h"
 #include "wire/wall.h"
 #include "wire/wall_fd.h"
 
@@ -166,26 +167,9 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
 	return ret->fingerprint == fingerprint ? 0 : WALL_WRONG_VERSION;
 }
 
-static int send_welcome(int socket, const struct wall_welcome *w, const int *fds, size_t n)
+static int send_welcome(int socket, const struct wall_welcome *w, const int *fds, unsigned int n)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control = { 0 };
-	struct iovec io = { (void *)(uintptr_t)w, sizeof(*w) };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (n) {
-		m.msg_control = &control;
-		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	}
-	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*w) ? 0 : -errno;
+	return send_fds(socket, w, sizeof(*w), fds, n, MSG_DONTWAIT) == (ssize_t)sizeof(*w) ? 0 : -errno;
 }
 
 /* The client's process, or -1: its end is then seen by the socket alone. */

@@ -1,6 +1,7 @@
 /* health.c: see health.h. drain.c has what takes time. */
 #include "daemon/health/health.h"
 
+#include "base/clean_text.h"
 #include "daemon/daemon.h"
 #include "daemon/health/device_watch.h"
 #include "daemon/health/drain.h"
@@ -241,9 +242,7 @@ void health_stop(struct daemon *daemon)
 static void set_text(char to[HEALTH_REASON_BYTES], const char *from)
 {
 	snprintf(to, HEALTH_REASON_BYTES, "%s", from);
-	for (char *c = to; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	clean_text_ascii(to);
 }
 
 /* Makes the change when the store takes it. */

@@ -1,6 +1,7 @@
 /* http.c: routes and replies; see http.h. Knows nothing of sockets. */
 #include "daemon/http/http.h"
 
+#include "base/clean_text.h"
 #include "daemon/daemon.h"
 #include "daemon/http/token.h"
 
@@ -62,9 +63,7 @@ void http_reply_error(struct http_reply *reply, unsigned int status, const char 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	clean_text_ascii(text);
 	http_reply_json(reply, json_pack("{s:s}", "error", text));
 	reply->status = status;
 }

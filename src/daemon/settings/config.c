@@ -6,6 +6,7 @@
  */
 #include "daemon/settings/config.h"
 
+#include "base/clean_text.h"
 #include "base/cleanup.h"
 #include "daemon/settings/settings.h"
 
@@ -44,9 +45,7 @@ __attribute__((format(printf, 3, 4))) static void complain(struct reader *r, siz
 	va_start(ap, fmt);
 	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	clean_text_line(text);
 	r->faults++;
 	r->fault(r->user, text);
 }

@@ -1,5 +1,6 @@
 /* grant_json.c: a grant as `mete ps --json` and the console see it. */
 #include "daemon/daemon.h"
+#include "base/clean_text.h"
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
 #include "daemon/tenants/account.h"
@@ -60,9 +61,7 @@ static json_t *client_json(struct tenant *t, struct client *c)
 		json_array_append_new(devices, held);
 	}
 	memcpy(command, c->process.command, sizeof(command));
-	for (char *k = command; *k; k++)
-		if (*k < ' ' || *k > '~')
-			*k = '?';
+	clean_text_ascii(command);
 	return json_pack("{s:i s:s s:b s:b s:o}", "pid", (int)c->process.pid, "command", command, "attached",
 			 c->sessions > 0, "worker", worker_find(t->daemon, c->process.pid) != NULL, "devices", devices);
 }

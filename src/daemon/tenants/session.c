@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/send_fds.h"
 #include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
 #include "daemon/turns/doorbell.h"
@@ -78,29 +79,12 @@ static const char *peer_text(const struct session *session)
 	return session->client ? client_text(session->client) : "a process that has not said HELLO";
 }
 
-/* The descriptors that come with WELCOME. */
-struct welcome_fds {
-	int page, doorbell;
-};
+/* The descriptors that come with WELCOME: the page, the doorbell. */
+#define WELCOME_FDS 2
 
-static void send_with(struct session *session, const void *message, size_t size, const struct welcome_fds *fds)
+static void send_with(struct session *session, const void *message, size_t size, const int *fds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(*fds))] = { 0 };
-	struct iovec io = { (void *)message, size };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
-
-	if (fds) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(*fds));
-		memcpy(CMSG_DATA(c), fds, sizeof(*fds));
-	}
-	if (sendmsg(session->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+	if (send_fds(session->fd, message, size, fds, fds ? WELCOME_FDS : 0, MSG_DONTWAIT) >= 0)
 		return;
 	if (errno == EAGAIN)
 		log_peer("grant %s: %s does not read its answers: connection closed", session->tenant->grant.name,
@@ -192,7 +176,6 @@ static bool on_hello(struct session *session, const void *packet)
 	_cleanup_close_ int pidfd = -1, page_fd = -1, bell_fd = -1;
 	struct tenant *tenant = session->tenant;
 	struct wire_welcome answer = { 0 };
-	struct welcome_fds fds;
 	struct process process;
 	bool resumed;
 	int r;
@@ -235,8 +218,7 @@ static bool on_hello(struct session *session, const void *packet)
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, WIRE_OK);
 	answer.resumed = resumed;
 	fill_welcome(session, &answer);
-	fds = (struct welcome_fds){ page_fd, bell_fd };
-	send_with(session, &answer, sizeof(answer), &fds);
+	send_with(session, &answer, sizeof(answer), (const int[WELCOME_FDS]){ page_fd, bell_fd });
 	return true;
 }
 

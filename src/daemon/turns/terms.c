@@ -1,48 +1,17 @@
 /* terms.c: shares of a device's time in requests and answers. */
 #include "daemon/turns/terms.h"
 
-#include "base/cleanup.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
-#include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/tenant.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *const words[] = { "policy", "cores", "cores_limit", "weight", "class", "turn_ms", "frozen" };
-
-/* What was asked of the machine and not given is an event; a slip of the pen is none. */
-static void note_refused(struct ask *ask, const char *code, const char *text)
-{
-	const char *op = json_string_value(json_object_get(ask->request, "op"));
-	const char *name = json_string_value(json_object_get(ask->request, "name"));
-
-	if (op && !strncmp(op, "grant_", 6) && (!strncmp(code, "over-", 5) || !strcmp(code, "store")))
-		journal_add(ask->daemon, JOURNAL_REFUSAL, name && grant_name_valid(name) ? name : NULL, NULL,
-			    "uid %u: %s", (unsigned int)ask->asker->uid, text);
-}
-
-enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	ask->answer = json_pack("{s:b s:s s:s}", "ok", 0, "code", code, "error", text);
-	telemetry_request_refused(ask->daemon, code);
-	note_refused(ask, code, text);
-	return VERBS_ANSWERED;
-}
 
 bool terms_given(json_t *entry)
 {

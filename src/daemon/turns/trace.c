@@ -7,6 +7,7 @@
  */
 #include "daemon/turns/trace.h"
 
+#include "base/clean_text.h"
 #include "base/clock.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
@@ -87,9 +88,7 @@ static void clean_name(char name[48])
 	size_t n = strnlen(name, 47);
 
 	memset(name + n, 0, 48 - n);
-	for (size_t i = 0; i < n; i++)
-		if (name[i] < ' ' || name[i] > '~')
-			name[i] = '?';
+	clean_text_ascii(name);
 }
 
 static uint16_t name_number(struct trace *t, const char name[48])

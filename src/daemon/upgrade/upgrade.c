@@ -1,6 +1,7 @@
 /* upgrade.c: see upgrade.h. */
 #include "daemon/upgrade/upgrade.h"
 
+#include "base/clean_text.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/turns/arbitrate.h"
@@ -241,9 +242,7 @@ static void read_said(const struct upgrade *u, char text[SAID_BYTES])
 
 	text[n > 0 ? n : 0] = 0;
 	text[strcspn(text, "\n")] = 0;
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?'; /* whatever it is, it is shown to somebody */
+	clean_text_ascii(text);
 }
 
 static bool reads_ours(const json_t *next)

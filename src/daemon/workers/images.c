@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/send_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/upgrade/handover.h"
@@ -192,17 +193,9 @@ static bool show_one(const struct worker *worker, const struct shelf_image *imag
 	struct worker_image word = { .type = WORKER_IMAGE_HELD,
 				     .version = WORKER_IMAGE_VERSION,
 				     .bytes = image->bytes };
-	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec io = { &word, sizeof(word) };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	memcpy(word.hash, image->hash, sizeof(word.hash));
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &image->item, sizeof(int));
-	return sendmsg(worker->images_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(word);
+	return send_fd(worker->images_fd, &word, sizeof(word), image->item, MSG_DONTWAIT) == (ssize_t)sizeof(word);
 }
 
 void images_resume(struct worker *worker, int take_fd)

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/send_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/workers/images.h"
@@ -102,22 +103,7 @@ static void name_place(struct worker *worker)
 
 static bool say(struct worker *worker, const struct worker_word *word, int fd)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
-	struct iovec io = { (void *)(uintptr_t)word, sizeof(*word) };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	return sendmsg(worker->control_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*word);
+	return send_fd(worker->control_fd, word, sizeof(*word), fd, MSG_DONTWAIT) == (ssize_t)sizeof(*word);
 }
 
 /* Lives. */

@@ -1,6 +1,8 @@
 /* broker.c: see broker.h. */
 #include "remote/relay/broker.h"
 
+#include "base/send_fds.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,23 +15,10 @@ union broker_control {
 
 int broker_send(int socket, const struct broker_message *m, int fd)
 {
-	union broker_control control = { 0 };
-	struct iovec part = { (void *)(uintptr_t)m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &part, .msg_iovlen = 1 };
-	struct cmsghdr *c;
 	ssize_t n;
 
-	if (fd >= 0) {
-		h.msg_control = &control;
-		h.msg_controllen = sizeof(control.room);
-		c = CMSG_FIRSTHDR(&h);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
 	do {
-		n = sendmsg(socket, &h, MSG_NOSIGNAL);
+		n = send_fd(socket, m, sizeof(*m), fd, 0);
 	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;
 }

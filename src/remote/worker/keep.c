@@ -6,6 +6,7 @@
  */
 #include "remote/worker/keep.h"
 
+#include "base/send_fds.h"
 #include "wire/worker.h"
 
 #include <errno.h>
@@ -83,24 +84,10 @@ const void *keep_map(int fd, uint64_t bytes)
 static void say(enum worker_image_type type, const uint8_t hash[SHA256_BYTES], uint64_t bytes, int fd)
 {
 	struct worker_image word = { .type = type, .version = WORKER_IMAGE_VERSION, .bytes = bytes };
-	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec io = { &word, sizeof(word) };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
 
 	memcpy(word.hash, hash, SHA256_BYTES);
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = room;
-		msg.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
 	/* Whether it arrives makes no difference here. */
-	if (meted >= 0 && sendmsg(meted, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE) {
+	if (meted >= 0 && send_fd(meted, &word, sizeof(word), fd, MSG_DONTWAIT) < 0 && errno == EPIPE) {
 		close(meted);
 		meted = -1;
 	}
