@@ -21,6 +21,7 @@
 
 #define TICK_MS 1000
 #define JUMP_NS 2000000000ll /* the clock was set by more: an event */
+#define LATE_MOST_S 10	     /* seconds without a tick that are no gap in the histories */
 #define USERS 16u
 
 _Static_assert(FIGURES <= HISTORY_FIGURES, "a history has room for them");
@@ -78,6 +79,7 @@ static void shift_all(struct daemon *daemon, int64_t from_s, int64_t to_s)
 			t->telemetry->last_active += to_s - from_s;
 	}
 	daemon->meter.started += to_s - from_s;
+	daemon->meter.drawn_s += daemon->meter.drawn_s ? to_s - from_s : 0;
 	history_store_shifted(daemon);
 	health_clock_set(daemon, to_s - from_s);
 }
@@ -178,32 +180,37 @@ static uint64_t part(uint64_t ns, uint64_t of_ns)
 	return of_ns ? (uint64_t)((double)ns * 1e6 / (double)of_ns + 0.5) : 0;
 }
 
-static void draw(struct meter *m, int64_t now_s, uint64_t held, uint64_t promised, uint64_t since_ns, bool timed)
+/* What has passed since the last tick. */
+struct lapse {
+	int64_t from_s, to_s; /* the seconds that are drawn now */
+	uint64_t ns;
+};
+
+static void draw(struct meter *m, const struct lapse *lapse, uint64_t held, uint64_t promised, bool timed)
 {
 	uint64_t value[FIGURES] = { held, promised, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE };
 
 	for (unsigned int k = 0; k < METER_TIMES; k++) {
 		if (timed)
-			value[FIGURE_GOT + k] = part(m->time_ns[k] - m->drawn_ns[k], since_ns);
+			value[FIGURE_GOT + k] = part(m->time_ns[k] - m->drawn_ns[k], lapse->ns);
 		m->drawn_ns[k] = m->time_ns[k];
 	}
 	if (m->history)
-		history_add(m->history, now_s, value);
+		history_add_span(m->history, lapse->from_s, lapse->to_s, value);
 }
 
-static void draw_devices(struct daemon *daemon, int64_t now_s, const uint64_t *held, uint64_t since_ns)
+static void draw_devices(struct daemon *daemon, const struct lapse *lapse, const uint64_t *held)
 {
 	for (unsigned int i = 0; i < daemon->meter.device_count; i++) {
 		struct device_meter *d = &daemon->meter.device[i];
 
-		draw(&d->meter, now_s, held[i], daemon_promised_bytes(daemon, d->uuid, NULL), since_ns, true);
+		draw(&d->meter, lapse, held[i], daemon_promised_bytes(daemon, d->uuid, NULL), true);
 	}
 }
 
-static void draw_all(struct daemon *daemon, uint64_t since_ns)
+static void draw_all(struct daemon *daemon, const struct lapse *lapse)
 {
 	uint64_t held[TELEMETRY_DEVICES] = { 0 };
-	int64_t now_s = telemetry_now(daemon);
 
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++)
 		telemetry_device(daemon, daemon->machine.device[i].uuid);
@@ -213,12 +220,12 @@ static void draw_all(struct daemon *daemon, uint64_t since_ns)
 			struct device_meter *d = telemetry_device(daemon, s->device.uuid);
 			uint64_t bytes = account_tenant_held(t, i) * WIRE_UNIT_BYTES;
 
-			draw(&t->telemetry->share[i], now_s, bytes, s->ledger.quota_units * WIRE_UNIT_BYTES, since_ns,
+			draw(&t->telemetry->share[i], lapse, bytes, s->ledger.quota_units * WIRE_UNIT_BYTES,
 			     s->compute.terms.gated);
 			if (d)
 				held[d - daemon->meter.device] += bytes;
 		}
-	draw_devices(daemon, now_s, held, since_ns);
+	draw_devices(daemon, lapse, held);
 }
 
 /* What has gone through the tenant's workers since it was last written down is the node's, too. */
@@ -229,29 +236,41 @@ static void add_flow(struct daemon *daemon, const struct telemetry *t, uint64_t 
 		daemon->meter.flowed[i] += total[i] - t->flow.drawn[i];
 }
 
-static void draw_flows(struct daemon *daemon, uint64_t since_ns)
+static void draw_flows(struct daemon *daemon, const struct lapse *lapse)
 {
-	int64_t now_s = telemetry_now(daemon);
 	uint64_t total[FLOWS];
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		if (t->telemetry) {
 			add_flow(daemon, t->telemetry, total);
-			flow_draw(&t->telemetry->flow, total, now_s, since_ns);
+			flow_draw(&t->telemetry->flow, total, lapse->from_s, lapse->to_s, lapse->ns);
 		}
-	flow_draw(&daemon->meter.flow, daemon->meter.flowed, now_s, since_ns);
+	flow_draw(&daemon->meter.flow, daemon->meter.flowed, lapse->from_s, lapse->to_s, lapse->ns);
+}
+
+/* A tick that comes late, as all do by a little, is of the seconds that it has missed as well. */
+static struct lapse lapse_end(struct node_meter *m, int64_t now_s)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct lapse lapse = { .from_s = now_s, .to_s = now_s, .ns = now_ns - m->ticked_ns };
+
+	if (m->drawn_s && m->drawn_s < now_s && now_s - m->drawn_s <= LATE_MOST_S)
+		lapse.from_s = m->drawn_s + 1;
+	m->drawn_s = now_s;
+	m->ticked_ns = now_ns;
+	return lapse;
 }
 
 static void on_tick(void *owner)
 {
 	struct daemon *daemon = owner;
-	uint64_t now = clock_now_ns();
+	struct lapse lapse;
 
 	watch_clock(daemon);
 	telemetry_read(daemon);
-	draw_all(daemon, now - daemon->meter.ticked_ns);
-	draw_flows(daemon, now - daemon->meter.ticked_ns);
-	daemon->meter.ticked_ns = now;
+	lapse = lapse_end(&daemon->meter, telemetry_now(daemon));
+	draw_all(daemon, &lapse);
+	draw_flows(daemon, &lapse);
 }
 
 /* Who comes and goes. */

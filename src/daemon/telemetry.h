@@ -71,6 +71,7 @@ struct node_meter {
 	int64_t slept_ns;   /* the machine was asleep, altogether */
 	int64_t started;    /* seconds since 1970 */
 	uint64_t ticked_ns; /* the last time, by the monotonic clock */
+	int64_t drawn_s;    /* the last second that is in the histories; 0: none yet */
 	struct flow flow;   /* of all tenants, with those that have gone */
 	uint64_t flowed[FLOWS]; /* bytes that went through since this meted began */
 	struct device_meter device[TELEMETRY_DEVICES];

@@ -213,6 +213,12 @@ void history_add(struct history *h, int64_t at_s, const uint64_t *value)
 	}
 }
 
+void history_add_span(struct history *h, int64_t from_s, int64_t to_s, const uint64_t *value)
+{
+	for (int64_t at = from_s; at <= to_s; at++)
+		history_add(h, at, value);
+}
+
 static int64_t step_of(unsigned int level, int64_t at_s)
 {
 	int64_t step_s = levels[level].step_s;

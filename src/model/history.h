@@ -31,6 +31,8 @@ unsigned int history_level(uint64_t span_s);
 
 /* What the figures are at a time. Times before the last one given are left out. */
 void history_add(struct history *h, int64_t at_s, const uint64_t *value);
+/* The same from one time to another, both with it: who adds every second and comes late leaves no gap. */
+void history_add_span(struct history *h, int64_t from_s, int64_t to_s, const uint64_t *value);
 
 /*
  * The clock was set: what it called `from_s` it calls `to_s` now. All that is kept is as long ago as before, to a step.

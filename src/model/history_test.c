@@ -80,6 +80,20 @@ static void test_gaps(void)
 	history_free(h);
 }
 
+static void test_span(void)
+{
+	struct history *h = history_new(1);
+	uint64_t value = 7, got[5];
+
+	history_add(h, T0, &value);
+	value = 9;
+	history_add_span(h, T0 + 1, T0 + 3, &value);
+	history_add_span(h, T0 + 4, T0 + 4, &value);
+	history_read(h, 0, 0, T0, 5, got);
+	tap_ok(got[0] == 7 && got[1] == 9 && got[2] == 9 && got[3] == 9 && got[4] == HISTORY_NONE, "a span has no gap");
+	history_free(h);
+}
+
 static void test_levels(void)
 {
 	is(history_level(60), 0);
@@ -204,6 +218,7 @@ int main(void)
 	test_codes();
 	test_means();
 	test_gaps();
+	test_span();
 	test_levels();
 	test_keeping();
 	test_same();

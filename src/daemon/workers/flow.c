@@ -33,7 +33,7 @@ static uint64_t rate(uint64_t bytes, uint64_t since_ns)
 	return since_ns ? (uint64_t)((double)bytes * 1e9 / (double)since_ns + 0.5) : 0;
 }
 
-void flow_draw(struct flow *flow, const uint64_t total[FLOWS], int64_t now_s, uint64_t since_ns)
+void flow_draw(struct flow *flow, const uint64_t total[FLOWS], int64_t from_s, int64_t to_s, uint64_t since_ns)
 {
 	uint64_t value[FLOWS];
 	bool any = false;
@@ -47,5 +47,5 @@ void flow_draw(struct flow *flow, const uint64_t total[FLOWS], int64_t now_s, ui
 	if (any)
 		flow_open(flow);
 	if (flow->history)
-		history_add(flow->history, now_s, value);
+		history_add_span(flow->history, from_s, to_s, value);
 }
