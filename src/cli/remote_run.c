@@ -53,7 +53,7 @@ static int prepare(struct remote_run *run, struct fault *f)
 		return r;
 	r = program_find(run->line->args[0], run->path, f);
 	if (r) {
-		run->failure = r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
+		run->failure = program_failure(r);
 		return r;
 	}
 	r = place_find_remote(&run->place, f);

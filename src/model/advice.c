@@ -101,6 +101,11 @@ CUresult advice_places_check(const CUmemLocation *place, const size_t *from, siz
 	return CUDA_SUCCESS;
 }
 
+size_t advice_place_next(const size_t *from, size_t count, size_t at, size_t range)
+{
+	return at + 1 < count && from[at + 1] == range ? at + 1 : at;
+}
+
 CUmemLocation advice_place_of(CUdevice ordinal)
 {
 	CUmemLocation l = { .type = CU_MEM_LOCATION_TYPE_DEVICE };

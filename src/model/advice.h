@@ -35,6 +35,8 @@ CUresult advice_place_check(const CUmemLocation *place, struct advice_places the
  */
 CUresult advice_places_check(const CUmemLocation *place, const size_t *from, size_t count, size_t ranges,
 			     struct advice_places there);
+/* The place that range number `range` is meant for, when that before it was meant for number `at`; 0 for the first. */
+size_t advice_place_next(const size_t *from, size_t count, size_t at, size_t range);
 /* How the older calls name a place: an ordinal, or CU_DEVICE_CPU. */
 CUmemLocation advice_place_of(CUdevice ordinal);
 /* Whether the advice is one, and its place there where it counts; the values as of advice_place_check(). */

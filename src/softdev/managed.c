@@ -128,8 +128,7 @@ CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *address, size_t *bytes, size_
 	pthread_mutex_lock(&memory_mutex);
 	e = ranges_check_locked(address, bytes, count);
 	for (size_t i = 0, at = 0; i < count && !e; i++) {
-		if (at + 1 < places && from[at + 1] == i)
-			at++;
+		at = advice_place_next(from, places, at, i);
 		e = prefetch_locked(address[i], bytes[i], &place[at]);
 	}
 	pthread_mutex_unlock(&memory_mutex);

@@ -130,8 +130,7 @@ CUresult client_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_
 	if (r == CUDA_SUCCESS)
 		r = advice_places_check(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count, there);
 	for (size_t i = 0, at = 0; r == CUDA_SUCCESS && i < count; i++) {
-		if (at + 1 < numPrefetchLocs && prefetchLocIdxs[at + 1] == i)
-			at++;
+		at = advice_place_next(prefetchLocIdxs, numPrefetchLocs, at, i);
 		r = prefetch(dptrs[i], sizes[i], &prefetchLocs[at]);
 	}
 	return r;

@@ -9,6 +9,7 @@
 #include "remote/client/session.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Kept with a context's handle; never given back, because other threads may have it current. */
 struct context {
@@ -27,6 +28,11 @@ struct context {
 
 /* The calling thread's current context. CUDA_SUCCESS, _INVALID_CONTEXT or _CONTEXT_IS_DESTROYED. */
 CUresult context_current(struct thread *t, struct context **ret);
+/* That of a handle, for a call that may be made here and now; NULL means the current one. The same values, and others.
+ */
+CUresult context_find(CUcontext handle, struct context **ret);
+/* Of cuCtxCreate() and those that set them later. */
+bool context_flags_good(unsigned int flags);
 /*
  * The same for calls that are answered here. When a kernel has faulted the driver is asked: from then on each call of
  * its context gets the error.

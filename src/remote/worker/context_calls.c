@@ -142,7 +142,8 @@ int worker_cuCtxSynchronize_v2(struct work *work)
 	return 0;
 }
 
-int worker_cuCtxResetPersistingL2Cache(struct work *work)
+/* A call about the context that is named, which nobody else waits for. */
+static int about(struct work *work, CUresult (*call)(const struct work *work, CUcontext context))
 {
 	CUcontext context;
 	uint64_t id;
@@ -150,8 +151,39 @@ int worker_cuCtxResetPersistingL2Cache(struct work *work)
 	if (!take_context(work, &id, &context))
 		return -EPROTO;
 	if (context)
-		work->result = work->driver->cuCtxResetPersistingL2Cache();
+		work->result = call(work, context);
 	return 0;
+}
+
+static CUresult reset_cache(const struct work *work, CUcontext context)
+{
+	(void)context;
+	return work->driver->cuCtxResetPersistingL2Cache();
+}
+
+static CUresult enable_peer(const struct work *work, CUcontext context)
+{
+	return work->driver->cuCtxEnablePeerAccess(context, 0);
+}
+
+static CUresult disable_peer(const struct work *work, CUcontext context)
+{
+	return work->driver->cuCtxDisablePeerAccess(context);
+}
+
+int worker_cuCtxResetPersistingL2Cache(struct work *work)
+{
+	return about(work, reset_cache);
+}
+
+int worker_cuCtxEnablePeerAccess(struct work *work)
+{
+	return about(work, enable_peer);
+}
+
+int worker_cuCtxDisablePeerAccess(struct work *work)
+{
+	return about(work, disable_peer);
 }
 
 int worker_cuCtxSetLimit(struct work *work)
@@ -187,29 +219,5 @@ int worker_cuCtxSetCacheConfig(struct work *work)
 	if (!whole(work))
 		return -EPROTO;
 	work->result = work->driver->cuCtxSetCacheConfig((CUfunc_cache)config);
-	return 0;
-}
-
-int worker_cuCtxEnablePeerAccess(struct work *work)
-{
-	CUcontext context;
-	uint64_t id;
-
-	if (!take_context(work, &id, &context))
-		return -EPROTO;
-	if (context)
-		work->result = work->driver->cuCtxEnablePeerAccess(context, 0);
-	return 0;
-}
-
-int worker_cuCtxDisablePeerAccess(struct work *work)
-{
-	CUcontext context;
-	uint64_t id;
-
-	if (!take_context(work, &id, &context))
-		return -EPROTO;
-	if (context)
-		work->result = work->driver->cuCtxDisablePeerAccess(context);
 	return 0;
 }
