@@ -29,5 +29,5 @@ void flow_total(const struct telemetry *telemetry, uint64_t ret[FLOWS]);
 struct history *flow_open(struct flow *flow);
 void flow_deinit(struct flow *flow);
 
-/* Writes down how fast the totals have grown in the last `since_ns`, for the seconds from one to another, both with it. */
+/* Writes down how fast the totals have grown in the last `since_ns`, for the seconds from one to the other. */
 void flow_draw(struct flow *flow, const uint64_t total[FLOWS], int64_t from_s, int64_t to_s, uint64_t since_ns);
