@@ -84,6 +84,8 @@ _Noreturn static void become_meted(const char *meted, const char *dir, int ready
 		_exit(127);
 	tenant_env_leave();
 	setenv("METE_RUNTIME_DIR", dir, 1);
+	unsetenv("NOTIFY_SOCKET"); /* whoever waits there waits for the program */
+	unsetenv("WATCHDOG_USEC");
 	execv(meted, (char *const *)(uintptr_t)argv);
 	dprintf(2, "%s: %s\n", meted, strerror(errno));
 	_exit(127);

@@ -1,6 +1,7 @@
 """mete run and its daemon: started when absent, replaced when killed, and nothing stays behind."""
 import os
 import signal
+import socket
 import subprocess
 
 import place
@@ -44,6 +45,15 @@ class Daemon(place.MeteTest):
         if pid:
             wait_for(lambda: not alive(pid), 'meted ends when it is idle')
         self.assertEqual(self.leftovers(), [])
+
+    def test_says_nothing_to_a_service_manager(self):
+        """Whoever waits there waits for the program: a meted that is started on the way is not the service."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.bind(self.path('notify'))
+            self.env['NOTIFY_SOCKET'] = self.path('notify')
+            r = self.mete('run', '-m', '1M', 'printenv', 'NOTIFY_SOCKET')
+            self.assertEqual(r.stdout.strip(), self.path('notify'), 'the program may use it')
+            self.assertRaises(BlockingIOError, told.recv, 100, socket.MSG_DONTWAIT)
 
     def test_is_nobodys_child_and_holds_nothing(self):
         process = self.holding()
