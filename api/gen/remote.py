@@ -168,7 +168,7 @@ def remote_header(spec):
     out += ["", "/* Generated, whoever handles the call. */"]
     out += [f"int worker_plain_{c.symbol}(struct work *work);" for c in travellers(spec)]
     out += ["", "enum remote_trait {", "\tREMOTE_FORGET = 1 << 0, /* nobody waits for the call's answer */",
-            "\tREMOTE_REPORTS = 1 << 1, /* its answer may be about calls that nobody waited for: it creates nothing */", "};", "",
+            "\tREMOTE_REPORTS = 1 << 1, /* its answer may be about calls that nobody waited for: it creates and ends nothing */", "};", "",
             "/* enum remote_trait of every call. */", f"extern const uint8_t {n}_remote_traits[{up}_CALL_COUNT];", ""]
     return "\n".join(out)
 

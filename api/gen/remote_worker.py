@@ -62,7 +62,8 @@ def dispatch_source(spec):
             "\t\treturn handlers[call];", "\treturn worker_other_find(call);", "}", "", f"const uint8_t {n}_remote_traits[{up}_CALL_COUNT] = {{"]
     for c in spec.calls:
         traits = ["REMOTE_FORGET"] if c.sync == "forget" else []
-        if c.sync in ("blocking", "round") and not any("creates" in a.flags or "borrows" in a.flags for a in c.args):
+        changes = any(f in a.flags for a in c.args for f in ("creates", "borrows", "destroys"))
+        if c.sync in ("blocking", "round") and c.reports and not changes:
             traits.append("REMOTE_REPORTS")
         if traits and c.travel != "none" and not c.per_thread:
             out.append(f"\t[{up}_CALL_{c.symbol}] = {' | '.join(traits)},")

@@ -24,7 +24,7 @@ PER_THREAD = ("ptsz", "ptds")
 BODY_WORDS = {"REAL", "ARGS", "MAPPED", "TOLD", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
 CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "as",
-             "check", "forgets", *PER_THREAD}
+             "check", "forgets", "reports", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
             "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
@@ -142,6 +142,7 @@ class Call:
         self.goes_as = block.get("as", "")  # the call that goes over the wire in this one's place
         self.checks = block.get("check", {})  # C condition -> what the client answers at once when it holds
         self.forgets = block.get("forgets", "")
+        self.reports = block.get("reports", True)
         gate = GATE.match(block.get("gate", ""))
         self.gate = ("copy" if gate[2] else gate[1] or "not") if gate else "not"  # the engine that the call submits to
         self.gate_bytes = gate[2] if gate else ""

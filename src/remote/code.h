@@ -120,6 +120,7 @@ struct code_link {
 
 struct code_global {
 	uint64_t address, bytes;
+	uint64_t managed; /* a module's variable that the program reaches, too; workers of older releases do not say */
 };
 
 /* A launch: this, the parameters packed as the kernel has them, struct code_launch_attribute each. */

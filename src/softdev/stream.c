@@ -442,9 +442,13 @@ static int implicit_points_locked(struct stream *s, struct point **ret)
 static CUresult submit_locked(struct stream *s, struct work *w, const struct point *point, uint32_t extra,
 			      struct point *ret)
 {
-	struct operation *o = calloc(1, sizeof(*o));
-	int count = o ? implicit_points_locked(s, &o->point) : -1;
+	struct operation *o;
+	int count;
 
+	if (s->dying) /* another thread has destroyed it since it was looked up */
+		return CUDA_ERROR_INVALID_HANDLE;
+	o = calloc(1, sizeof(*o));
+	count = o ? implicit_points_locked(s, &o->point) : -1;
 	if (count < 0) {
 		free(o);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -46,6 +46,37 @@ static void variables(void)
 		is(kit_free(), before);
 }
 
+static const char managed_ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+				  ".visible .global .attribute(.managed) .align 4 .b8 both[256];\n"
+				  ".visible .entry twice()\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<3>;\n"
+				  "mov.u64 %rd1, both;\nld.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r1, %r1;\n"
+				  "st.global.u32 [%rd1], %r2;\nret;\n}\n";
+
+/* A variable of a module that the program's own instructions reach. */
+static void managed_variable(void)
+{
+	volatile unsigned int *both;
+	unsigned int managed = 0;
+	CUdeviceptr at = 0;
+	size_t bytes = 0;
+	CUfunction f;
+	CUmodule m;
+
+	needs(cuModuleLoadData(&m, managed_ptx));
+	needs(cuModuleGetGlobal(&at, &bytes, m, "both"));
+	needs(cuModuleGetFunction(&f, m, "twice"));
+	is(bytes, 256);
+	works(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, at));
+	is(managed, 1);
+	both = (volatile unsigned int *)(uintptr_t)at;
+	is(both[0], 0);
+	both[0] = 21;
+	works(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	works(cuCtxSynchronize());
+	is(both[0], 42);
+	works(cuModuleUnload(m));
+}
+
 static void functions(void)
 {
 	CUmodule m;
@@ -194,6 +225,7 @@ int main(void)
 	kit_begin();
 	needs(cuMemAlloc(&p, 4096));
 	variables();
+	managed_variable();
 	functions();
 	from_file();
 	bad_text();

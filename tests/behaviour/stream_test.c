@@ -387,6 +387,27 @@ static void bad_values(CUdeviceptr p)
 	works(cuStreamSynchronize(NULL));
 }
 
+/*
+ * What nobody waited for fails in a stream whose capture is spoilt, and the next capture begins all the same: what a call
+ * has done is never hidden by an older failure.
+ */
+static void begun_after_failure(CUdeviceptr p)
+{
+	CUgraph g = NULL;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	answers(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s));
+	cuMemsetD32Async(p, 1, 1, s);
+	answers(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	works(cuMemsetD32Async(p, 1, 1, s));
+	works(cuStreamEndCapture(s, &g));
+	works(cuGraphDestroy(g));
+	works(cuStreamDestroy(s));
+}
+
 int main(void)
 {
 	CUmodule module;
@@ -410,6 +431,7 @@ int main(void)
 	capture_modes();
 	unsafe_calls();
 	bad_values(p);
+	begun_after_failure(p);
 	works(cuMemFree(p));
 	works(cuModuleUnload(module));
 	return kit_end();

@@ -9,6 +9,7 @@
 
 #include "cuda_remote.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,19 +69,21 @@ static void ask(struct client_call *c, struct code *code, bool managed, const ch
 	remote_put_string(&c->out, name);
 	client_send(c);
 	if (c->result == CUDA_SUCCESS)
-		remote_get(&c->in, ret, sizeof(*ret));
+		remote_get(&c->in, ret, offsetof(struct code_global, managed));
+	if (c->result == CUDA_SUCCESS && c->in.used + sizeof(ret->managed) <= c->in.size)
+		remote_get(&c->in, &ret->managed, sizeof(ret->managed));
 	if (c->result == CUDA_SUCCESS && c->in.bad)
 		c->result = CLIENT_LOST;
 }
 
 /* Where it lies becomes known to copies and to queries about pointers. */
-static void note(struct code *code, const struct context *context, const struct code_global *found, bool managed)
+static void note(struct code *code, const struct context *context, const struct code_global *found)
 {
 	struct range range = { .begin = found->address,
 			       .bytes = found->bytes,
 			       .kind = RANGE_VARIABLE,
 			       .session = code->session,
-			       .managed = managed,
+			       .managed = found->managed,
 			       .owner = (uint64_t)(uintptr_t)code->handle };
 
 	if (!found->bytes || (!context && context_current(thread_get(), (struct context **)&context) != CUDA_SUCCESS))
@@ -137,11 +140,12 @@ static CUresult global_of(CUdeviceptr *dptr, size_t *bytes, enum remote_kind kin
 		if (client_end(&asking) != CUDA_SUCCESS)
 			return asking.result;
 		add(code, id, managed, name, &found);
-		note(code, context, &found, managed);
-		if (managed && found.bytes)
+		found.managed |= managed;
+		note(code, context, &found);
+		if (found.managed && found.bytes)
 			share(code, &found);
 	} else {
-		found = (struct code_global){ g->address, g->bytes };
+		found = (struct code_global){ .address = g->address, .bytes = g->bytes };
 	}
 	if (dptr)
 		*dptr = found.address;

@@ -176,7 +176,9 @@ static bool is_managed(CUdeviceptr at, size_t bytes)
 
 CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
-	return is_managed(dptr, 1) && flags <= CU_MEM_ATTACH_SINGLE
+	bool one = flags == CU_MEM_ATTACH_SINGLE && hStream && hStream != CU_STREAM_LEGACY;
+
+	return is_managed(dptr, 1) && (one || flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST)
 		       ? CUDA_SUCCESS
 		       : client_plain_cuStreamAttachMemAsync(hStream, dptr, length, flags);
 }

@@ -81,8 +81,9 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute, const st
 		*(unsigned int *)data = r->kind == RANGE_MAPPED ? r->flags : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(CUmemoryPool *)data = r->kind == RANGE_POOL ? (CUmemoryPool)(uintptr_t)r->owner : NULL;
-		return CUDA_SUCCESS;
+		*(CUmemoryPool *)data = (CUmemoryPool)(uintptr_t)(r->kind == RANGE_POOL ? r->owner : 0);
+		/* It came from the device's present one, as far as is known. */
+		return r->kind == RANGE_POOL && !r->owner ? client_cuDeviceGetMemPool(data, r->device) : CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}

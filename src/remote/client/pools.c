@@ -67,12 +67,16 @@ static CUresult location(CUresult r)
 	return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
-/* Pools that other processes could open are not made. */
+#define HANDLE_TYPES                                                                                                   \
+	(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT |          \
+	 CU_MEM_HANDLE_TYPE_FABRIC)
+
+/* Pools that other processes could open are not made. What is no such type the driver refuses. */
 CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
 	CUmemPoolProps own;
 
-	if (!poolProps || !poolProps->handleTypes)
+	if (!poolProps || !poolProps->handleTypes || poolProps->handleTypes & ~(unsigned int)(HANDLE_TYPES))
 		return location(client_plain_cuMemPoolCreate(pool, poolProps));
 	client_refused(CUDA_CALL_cuMemPoolExportToShareableHandle);
 	own = *poolProps;

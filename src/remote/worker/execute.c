@@ -67,10 +67,13 @@ static _Atomic int32_t *deferred_place(const struct work *work)
 	return e ? &e->deferred : &work->worker->deferred;
 }
 
+/* That a capture was spoilt before is said by the end of the capture. */
 static void defer(struct work *work)
 {
 	int32_t none = CUDA_SUCCESS;
 
+	if (work->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+		return;
 	atomic_compare_exchange_strong_explicit(deferred_place(work), &none, work->result, memory_order_relaxed,
 						memory_order_relaxed);
 }

@@ -253,6 +253,14 @@ int worker_code_list(struct work *work)
 	return 0;
 }
 
+static bool managed_at(struct work *work, CUdeviceptr at)
+{
+	unsigned int managed = 0;
+
+	return work->driver->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, at) == CUDA_SUCCESS &&
+	       managed;
+}
+
 static CUresult global_find(struct work *work, const struct code_ask *ask, void *owner, const char *name,
 			    struct code_global *ret)
 {
@@ -266,7 +274,7 @@ static CUresult global_find(struct work *work, const struct code_ask *ask, void 
 		r = work->driver->cuLibraryGetManaged(&at, &bytes, owner, name);
 	else
 		r = work->driver->cuLibraryGetGlobal(&at, &bytes, owner, name);
-	*ret = (struct code_global){ at, bytes };
+	*ret = (struct code_global){ at, bytes, r == CUDA_SUCCESS && bytes && managed_at(work, at) };
 	return r;
 }
 
