@@ -114,6 +114,24 @@ static void limits(void)
 	ok(cuCtxGetLimit(&v, (CUlimit)0x7777) != CUDA_SUCCESS);
 }
 
+/* A function is of the context in which its module was loaded. */
+static void foreign_function(void)
+{
+	CUcontext other = NULL;
+	CUfunction f;
+	CUmodule m;
+
+	needs(cuModuleLoadData(&m, ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"));
+	needs(cuModuleGetFunction(&f, m, "k"));
+	works(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	needs(cuCtxCreate(&other, NULL, 0, kit.dev));
+	answers(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	works(cuCtxDestroy(other));
+	needs(cuCtxSetCurrent(kit.context));
+	works(cuCtxSynchronize());
+	works(cuModuleUnload(m));
+}
+
 int main(void)
 {
 	kit_begin();
@@ -123,5 +141,6 @@ int main(void)
 	shared_addresses();
 	again();
 	limits();
+	foreign_function();
 	return kit_end();
 }

@@ -4,13 +4,23 @@
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
+#include "remote/client/thread.h"
 #include "remote/snapshot.h"
 
 #include <string.h>
 
-CUresult client_cuDeviceGetCount(int *count)
+/* What is answered here is refused in a host function as well. */
+static CUresult ready(void)
 {
 	CUresult r = start_ready();
+	struct thread *t = r == CUDA_SUCCESS ? thread_get() : NULL;
+
+	return t && t->calls_back ? CUDA_ERROR_NOT_PERMITTED : r;
+}
+
+CUresult client_cuDeviceGetCount(int *count)
+{
+	CUresult r = ready();
 
 	if (r != CUDA_SUCCESS)
 		return r;
@@ -22,7 +32,7 @@ CUresult client_cuDeviceGetCount(int *count)
 
 CUresult client_cuDeviceGet(CUdevice *device, int ordinal)
 {
-	CUresult r = start_ready();
+	CUresult r = ready();
 
 	if (r != CUDA_SUCCESS)
 		return r;

@@ -237,6 +237,16 @@ static uint64_t doubtful(struct client_call *c, const struct launch *l)
 	return atomic_load_explicit(&f->passed, memory_order_relaxed) == shape ? 0 : shape;
 }
 
+/* A stream without a name is the current context's, and its function has to be of that one, too. */
+static bool of_another_context(const struct client_call *c, uint64_t stream, const void *function)
+{
+	bool unnamed = stream == ID_STREAM_LEGACY || stream == ID_STREAM_PER_THREAD;
+	uint64_t of = unnamed ? client_context(function) : 0;
+	struct context *context;
+
+	return of && context_current(c->thread, &context) == CUDA_SUCCESS && context->handle != of;
+}
+
 static CUresult launch(enum cuda_call call, struct launch *l, const void *function, CUstream stream)
 {
 	LOOKING;
@@ -249,6 +259,10 @@ static CUresult launch(enum cuda_call call, struct launch *l, const void *functi
 		client_use_current(&c);
 	if (!launch_check(&c, l, function))
 		return client_end(&c);
+	if (of_another_context(&c, to, function)) {
+		c.result = CUDA_ERROR_INVALID_HANDLE;
+		return client_end(&c);
+	}
 	if (unified_any(c.session))
 		unified_begin(c.session, stream);
 	shape = doubtful(&c, l);

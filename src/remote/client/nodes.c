@@ -187,8 +187,12 @@ bool node_out_prepare(struct client_call *c, struct node_out *n, const CUgraphNo
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		break;
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+		c->result = CUDA_ERROR_NOT_SUPPORTED;
+		break;
 	default:
-		c->result = CUDA_ERROR_NOT_SUPPORTED; /* semaphores of other APIs */
+		c->result = CUDA_ERROR_INVALID_VALUE;
 		break;
 	}
 	return c->result == CUDA_SUCCESS;
