@@ -388,8 +388,8 @@ static void bad_values(CUdeviceptr p)
 }
 
 /*
- * What nobody waited for fails in a stream whose capture is spoilt, and the next capture begins all the same: what a call
- * has done is never hidden by an older failure.
+ * What nobody waited for fails in a stream whose capture is spoilt, and the next capture begins all the same: what a
+ * call has done is never hidden by an older failure.
  */
 static void begun_after_failure(CUdeviceptr p)
 {
