@@ -1,301 +1,21 @@
-/*
- * segment.c: see segment.h.
- *
- * Order: lock_mutex (threads of this process), then segment->lock (processes). Nothing is called out with them held but
- * system calls on the segment's own files.
- */
+/* segment.c: who is in the segment, and what they are charged; see segment.h. */
 #include "softdev/segment.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/setting.h"
-#include "base/soft_dir.h"
 #include "softdev/config.h"
+#include "softdev/segment_file.h"
+#include "softdev/segment_lock.h"
 #include "softdev/segment_time.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define TOKEN_BASE (INT64_C(1) << 40) /* byte TOKEN_BASE + i of the segment's file is the lock of place i */
 #define PID_SPACE_BITS 24
 #define PID_ELSEWHERE 0x40000000u /* above every pid */
-#define LOCK_PATIENCE_NS 2000000u     /* after this a waiter asks whether the holder lives */
-
-static pthread_mutex_t lock_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-/* ---- files ---- */
-
-/*
- * Ours, and nobody else can write to it; or a common one, as /tmp is (sticky), of ours or of root: meted opens the
- * folder like that for containers, whose programs may be of any user.
- */
-static bool dir_fits(const struct stat *st)
-{
-	if (!S_ISDIR(st->st_mode))
-		return false;
-	if (st->st_mode & 022)
-		return st->st_mode & S_ISVTX && (!st->st_uid || st->st_uid == geteuid() || setting_inside());
-	return st->st_uid == geteuid();
-}
-
-static int dir_open(const char *dir, char *why, size_t why_bytes)
-{
-	struct stat st;
-
-	if (mkdir(dir, 0700) && errno != EEXIST) {
-		int r = -errno;
-
-		snprintf(why, why_bytes, "software device: cannot make %s: %s", dir, strerror(-r));
-		return r;
-	}
-	if (lstat(dir, &st) || !dir_fits(&st)) {
-		snprintf(why, why_bytes,
-			 "software device: %s is not a directory of this user alone; remove it or set METE_SOFT_DIR",
-			 dir);
-		return -EPERM;
-	}
-	return 0;
-}
-
-static int dir_find(char dir[200], char *why, size_t why_bytes)
-{
-	const char *asked = setting_get("METE_SOFT_DIR");
-
-	if (asked && asked[0] && (strlen(asked) >= 160 || asked[0] != '/')) {
-		snprintf(why, why_bytes,
-			 "software device: METE_SOFT_DIR=%.60s: give an absolute path of at most 159 bytes", asked);
-		return -EINVAL;
-	}
-	soft_dir_find(dir, 200);
-	return dir_open(dir, why, why_bytes);
-}
-
-/*
- * The segment's file in a process that is going to lose the right to open files (METE_SOFT_SEALED=1: a worker behind a
- * wall), to ask who lives. Elsewhere no descriptor is kept in somebody's process.
- */
-static _Atomic int kept_fd = -1;
-
-static int segment_open_file(const char *dir)
-{
-	char path[PATH_MAX];
-	int fd, kept = atomic_load_explicit(&kept_fd, memory_order_relaxed);
-
-	snprintf(path, sizeof(path), "%s/segment", dir);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno == ENOENT)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 && kept >= 0 && (errno == EPERM || errno == EACCES))
-		fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
-	return fd;
-}
-
-static void segment_keep_file(const char *dir)
-{
-	const char *sealed = getenv("METE_SOFT_SEALED");
-
-	if (sealed && !strcmp(sealed, "1") && atomic_load_explicit(&kept_fd, memory_order_relaxed) < 0)
-		atomic_store_explicit(&kept_fd, segment_open_file(dir), memory_order_relaxed);
-}
-
-static void object_path(const char *dir, uint64_t id, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%s/object-%llu", dir, (unsigned long long)id);
-}
-
-/* Whether a lock of somebody else lies on [start, start + length). */
-static bool file_locked(int fd, int64_t start, int64_t length)
-{
-	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length };
-
-	return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
-}
-
-static int file_lock(int fd, short type, int64_t start)
-{
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1 };
-
-	return fcntl(fd, F_OFD_SETLK, &l) ? -errno : 0;
-}
-
-/* ---- who lives ---- */
-
-static bool place_alive(int fd, uint32_t index)
-{
-	return file_locked(fd, TOKEN_BASE + index, 1);
-}
-
-bool segment_alive(const struct segment_place *p, uint32_t index)
-{
-	_cleanup_close_ int fd = segment_open_file(p->dir);
-
-	return fd < 0 || place_alive(fd, index);
-}
-
-static bool object_alive(const char *dir, uint64_t id)
-{
-	char path[PATH_MAX];
-	_cleanup_close_ int fd = -1;
-
-	object_path(dir, id, path);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return errno != ENOENT; /* no descriptor to be had is no proof of death */
-	return file_locked(fd, 0, 1);
-}
-
-/* The file of the segment, if it is still the one that is mapped. Value: a descriptor or -1. */
-static int segment_probe(const struct segment_place *p)
-{
-	return segment_open_file(p->dir);
-}
-
-/* ---- totals and recovery; all with the lock held ---- */
-
-static void recount_locked(struct segment *s)
-{
-	uint64_t used[SEGMENT_MAX_DEVICES] = { 0 };
-
-	for (uint32_t i = 0; i < s->places; i++)
-		for (uint32_t d = 0; d < s->device_count; d++)
-			used[d] += s->process[i].share[d].held_units;
-	for (uint32_t i = 0; i < s->objects; i++)
-		if (s->object[i].id)
-			used[s->object[i].device % SEGMENT_MAX_DEVICES] += s->object[i].units;
-	for (uint32_t d = 0; d < s->device_count; d++)
-		s->device[d].used_units = used[d];
-}
-
-static void process_clear_locked(struct segment_place *p, uint32_t place)
-{
-	struct segment_process *q = &p->segment->process[place];
-
-	for (uint32_t d = 0; d < SEGMENT_MAX_DEVICES; d++) {
-		q->share[d].held_units = 0;
-		q->share[d].peak_units = 0;
-		q->share[d].contexts = 0;
-		q->share[d].running = 0;
-	}
-	segment_time_clear(p, place);
-	q->pid = 0;
-	q->kind = SEGMENT_FREE;
-}
-
-static void reap_locked(struct segment_place *p)
-{
-	struct segment *s = p->segment;
-	bool changed = false;
-	int fd = -1;
-
-	for (uint32_t i = 0; i < s->places; i++) {
-		if (i == p->index || !s->process[i].kind)
-			continue;
-		if (fd < 0 && (fd = segment_probe(p)) < 0)
-			break;
-		if (!place_alive(fd, i)) {
-			process_clear_locked(p, i);
-			changed = true;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	for (uint32_t i = 0; i < s->objects; i++) {
-		uint64_t id = s->object[i].id;
-		char path[PATH_MAX];
-
-		if (!id || object_alive(p->dir, id))
-			continue;
-		object_path(p->dir, id, path);
-		unlink(path);
-		s->object[i].id = 0;
-		changed = true;
-	}
-	if (changed)
-		recount_locked(s);
-}
-
-/* ---- the lock ---- */
-
-#define WORD_PLACE_BITS 11u /* SEGMENT_MAX_PROCESSES and one */
-_Static_assert(SEGMENT_MAX_PROCESSES < 1u << WORD_PLACE_BITS, "a place fits into the word");
-
-static uint32_t word_make(uint32_t index, uint32_t owner)
-{
-	return owner << WORD_PLACE_BITS | (index + 1);
-}
-
-/*
- * Whether who left this word in the lock is dead. The place alone would not do: somebody new may have it by now, and by
- * the time that a waiter acts on what it learnt may hold the lock with the same number.
- */
-bool segment_word_dead(const struct segment_place *p, uint32_t word)
-{
-	uint32_t index = (word & ((1u << WORD_PLACE_BITS) - 1)) - 1;
-
-	return word != word_make(index, atomic_load(&p->segment->process[index % SEGMENT_MAX_PROCESSES].owner)) ||
-	       !segment_alive(p, index);
-}
-
-static bool lock_try(_Atomic uint32_t *lock, uint32_t *holder, uint32_t mine)
-{
-	*holder = 0;
-	/* acquire: pairs with the release of the last holder */
-	return atomic_compare_exchange_strong_explicit(lock, holder, mine, memory_order_acquire, memory_order_relaxed);
-}
-
-bool segment_lock_wait(struct segment_place *p, _Atomic uint32_t *lock, uint32_t mine, uint64_t patience_ns)
-{
-	uint64_t asked = 0, since = 0;
-	uint32_t holder, before = 0;
-
-	for (unsigned spins = 0; !lock_try(lock, &holder, mine); spins++) {
-		uint64_t now;
-		bool dead;
-
-		if (spins < 100)
-			continue;
-		if (spins < 200)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-		now = clock_now_ns();
-		if (holder != before) {
-			before = holder;
-			asked = since = now;
-		}
-		if (now - asked < LOCK_PATIENCE_NS)
-			continue;
-		asked = now;
-		dead = segment_word_dead(p, holder);
-		if (!dead && now - since < patience_ns)
-			continue;
-		if (atomic_compare_exchange_strong_explicit(lock, &holder, mine, memory_order_acquire,
-							    memory_order_relaxed)) {
-			p->segment->recoveries += dead;
-			return dead;
-		}
-	}
-	return false;
-}
-
-static void segment_lock(struct segment_place *p)
-{
-	pthread_mutex_lock(&lock_mutex);
-	if (segment_lock_wait(p, &p->segment->lock, p->word, UINT64_MAX))
-		recount_locked(p->segment);
-}
-
-static void segment_unlock(struct segment_place *p)
-{
-	atomic_store_explicit(&p->segment->lock, 0, memory_order_release);
-	pthread_mutex_unlock(&lock_mutex);
-}
 
 /* ---- attach ---- */
 
@@ -363,7 +83,7 @@ static int segment_make(int fd, struct segment *s, const char *dir, char *why, s
 
 		if (!s->object[i].id)
 			continue;
-		object_path(dir, s->object[i].id, path);
+		segment_object_path(dir, s->object[i].id, path);
 		unlink(path);
 	}
 	/* A lost device is one until somebody says that it is back. */
@@ -392,7 +112,7 @@ static bool object_any_alive(const struct segment *s, const char *dir)
 	if (s->magic != SEGMENT_MAGIC)
 		return false;
 	for (uint32_t i = 0; i < SEGMENT_MAX_OBJECTS; i++)
-		if (s->object[i].id && object_alive(dir, s->object[i].id))
+		if (s->object[i].id && segment_object_alive(dir, s->object[i].id))
 			return true;
 	return false;
 }
@@ -401,7 +121,7 @@ static bool object_any_alive(const struct segment *s, const char *dir)
 static int place_take(int fd)
 {
 	for (uint32_t i = 0; i < SEGMENT_MAX_PROCESSES; i++) {
-		int r = file_lock(fd, F_WRLCK, TOKEN_BASE + i);
+		int r = segment_file_lock(fd, F_WRLCK, SEGMENT_TOKEN_BASE + i);
 
 		if (!r)
 			return (int)i;
@@ -419,7 +139,8 @@ static int segment_map(int fd, struct segment **ret, char *why, size_t why_bytes
 
 	if (fstat(fd, &st))
 		return -errno;
-	if ((uint64_t)st.st_size != sizeof(struct segment) && file_locked(fd, TOKEN_BASE, SEGMENT_MAX_PROCESSES)) {
+	if ((uint64_t)st.st_size != sizeof(struct segment) &&
+	    segment_file_locked(fd, SEGMENT_TOKEN_BASE, SEGMENT_MAX_PROCESSES)) {
 		snprintf(why, why_bytes,
 			 "software device: another version of mete lives in the segment; wait for its "
 			 "programs to end or set METE_SOFT_DIR");
@@ -466,7 +187,8 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 
 	if (r)
 		return r;
-	if (!file_locked(fd, TOKEN_BASE, SEGMENT_MAX_PROCESSES) && !object_any_alive(p->segment, p->dir)) {
+	if (!segment_file_locked(fd, SEGMENT_TOKEN_BASE, SEGMENT_MAX_PROCESSES) &&
+	    !object_any_alive(p->segment, p->dir)) {
 		r = segment_make(fd, p->segment, p->dir, why, why_bytes);
 		if (r)
 			return r;
@@ -482,20 +204,20 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 	if (index < 0)
 		return index;
 	p->index = (uint32_t)index;
-	p->word = word_make(p->index, ++p->segment->process[index].owner);
+	p->word = segment_word_make(p->index, ++p->segment->process[index].owner);
 	r = token_map(token, &p->token);
 	if (r)
 		return r;
 	segment_lock(p);
 	if (p->segment->places <= p->index)
 		p->segment->places = p->index + 1;
-	process_clear_locked(p, p->index);
+	segment_clear_locked(p, p->index);
 	p->segment->process[p->index].pid = getpid();
 	p->segment->process[p->index].start_time = own_start_time();
 	own_command(p->segment->process[p->index].command);
 	p->segment->process[p->index].kind = kind;
-	recount_locked(p->segment);
-	reap_locked(p);
+	segment_recount_locked(p->segment);
+	segment_reap_locked(p);
 	segment_unlock(p);
 	return 0;
 }
@@ -507,17 +229,17 @@ int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why,
 	int r;
 
 	why[0] = 0;
-	r = dir_find(p.dir, why, why_bytes);
+	r = segment_dir_find(p.dir, why, why_bytes);
 	if (r)
 		return r;
-	fd = segment_open_file(p.dir);
-	token = segment_open_file(p.dir);
+	fd = segment_file_open(p.dir);
+	token = segment_file_open(p.dir);
 	if (fd < 0 || token < 0) {
 		r = -errno;
 		snprintf(why, why_bytes, "software device: cannot open %s/segment: %s", p.dir, strerror(-r));
 		return r;
 	}
-	segment_keep_file(p.dir);
+	segment_file_keep(p.dir);
 	while (flock(fd, LOCK_EX))
 		if (errno != EINTR)
 			return -errno;
@@ -542,8 +264,8 @@ void segment_detach(struct segment_place *p)
 	if (!p->segment)
 		return;
 	segment_lock(p);
-	process_clear_locked(p, p->index);
-	recount_locked(p->segment);
+	segment_clear_locked(p, p->index);
+	segment_recount_locked(p->segment);
 	segment_unlock(p);
 	munmap(p->token, 4096);
 	munmap(p->segment, sizeof(*p->segment));
@@ -557,7 +279,7 @@ const struct segment *segment_peek(void)
 	struct stat st;
 	void *m;
 
-	if (dir_find(dir, why, sizeof(why)))
+	if (segment_dir_find(dir, why, sizeof(why)))
 		return NULL;
 	snprintf(path, sizeof(path), "%s/segment", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -575,13 +297,6 @@ void segment_unpeek(const struct segment *s)
 
 /* ---- charging ---- */
 
-static bool room_locked(const struct segment_device *dev, uint64_t units)
-{
-	uint64_t total = dev->config.total_bytes / SEGMENT_UNIT_BYTES;
-
-	return dev->used_units <= total && units <= total - dev->used_units;
-}
-
 int segment_charge(struct segment_place *p, uint32_t device, uint64_t units)
 {
 	struct segment_device *dev = &p->segment->device[device];
@@ -589,9 +304,9 @@ int segment_charge(struct segment_place *p, uint32_t device, uint64_t units)
 	int r = 0;
 
 	segment_lock(p);
-	if (!room_locked(dev, units))
-		reap_locked(p);
-	if (room_locked(dev, units)) {
+	if (!segment_room_locked(dev, units))
+		segment_reap_locked(p);
+	if (segment_room_locked(dev, units)) {
 		share->held_units += units;
 		dev->used_units += units;
 		if (share->held_units > share->peak_units)
@@ -619,7 +334,7 @@ uint64_t segment_free_units(struct segment_place *p, uint32_t device)
 	uint64_t total = dev->config.total_bytes / SEGMENT_UNIT_BYTES, used;
 
 	segment_lock(p);
-	reap_locked(p);
+	segment_reap_locked(p);
 	used = dev->used_units;
 	segment_unlock(p);
 	return used < total ? total - used : 0;
@@ -628,7 +343,7 @@ uint64_t segment_free_units(struct segment_place *p, uint32_t device)
 void segment_reap(struct segment_place *p)
 {
 	segment_lock(p);
-	reap_locked(p);
+	segment_reap_locked(p);
 	segment_unlock(p);
 }
 
@@ -642,124 +357,4 @@ void segment_context_add(struct segment_place *p, uint32_t device)
 void segment_context_remove(struct segment_place *p, uint32_t device)
 {
 	p->segment->process[p->index].share[device].contexts--;
-}
-
-/* ---- shared objects ---- */
-
-static struct segment_object *object_take_locked(struct segment *s)
-{
-	for (uint32_t i = 0; i < SEGMENT_MAX_OBJECTS; i++)
-		if (!s->object[i].id) {
-			if (s->objects <= i)
-				s->objects = i + 1;
-			return &s->object[i];
-		}
-	return NULL;
-}
-
-/* A descriptor of the object's file that holds it alive. Value: descriptor or -errno. */
-static int object_hold(const char *path, int flags)
-{
-	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	/* In a container the tenant's processes may be of several users. Others see it too: a device for tests. */
-	if (flags & O_CREAT && setting_inside() && fchmod(fd, 0666))
-		return -errno;
-	r = file_lock(fd, F_RDLCK, 0);
-	return r ? r : steal_fd(&fd);
-}
-
-static int object_new_locked(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id)
-{
-	struct segment_device *dev = &p->segment->device[wish->device];
-	struct segment_process *self = &p->segment->process[p->index];
-	struct segment_object *o;
-	_cleanup_close_ int fd = -1;
-	char path[PATH_MAX];
-	uint64_t id;
-
-	if (!wish->charged && !room_locked(dev, wish->units))
-		reap_locked(p);
-	if (!wish->charged && !room_locked(dev, wish->units))
-		return -ENOMEM;
-	o = object_take_locked(p->segment);
-	if (!o)
-		return -ENOSPC;
-	o->units = wish->units;
-	o->device = wish->device;
-	o->kind = wish->kind;
-	o->owner_pid = self->pid;
-	o->owner_start_time = self->start_time;
-	do { /* a file that is there already belongs to a segment that was deleted: its number is passed over */
-		id = ++p->segment->next_object;
-		object_path(p->dir, id, path);
-		o->id = id; /* from here on a kill leaves an object without a living file, which the next reap clears */
-		fd = object_hold(path, O_CREAT | O_EXCL);
-	} while (fd == -EEXIST);
-	if (fd < 0 || ftruncate(fd, (off_t)wish->bytes)) {
-		int r = fd < 0 ? fd : -errno;
-
-		unlink(path);
-		o->id = 0;
-		return r;
-	}
-	if (wish->charged) {
-		self->share[wish->device].held_units -= wish->units;
-	} else {
-		dev->used_units += wish->units;
-		if (dev->used_units > dev->peak_units)
-			dev->peak_units = dev->used_units;
-	}
-	*ret_id = id;
-	return steal_fd(&fd);
-}
-
-int segment_object_new(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id)
-{
-	int r;
-
-	segment_lock(p);
-	r = object_new_locked(p, wish, ret_id);
-	segment_unlock(p);
-	return r;
-}
-
-int segment_object_open(struct segment_place *p, uint64_t id)
-{
-	char path[PATH_MAX];
-
-	object_path(p->dir, id, path);
-	return object_hold(path, 0);
-}
-
-int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,
-			uint32_t *ret_device, uint64_t *ret_units)
-{
-	struct segment *s = p->segment;
-	struct stat given, st;
-	char path[PATH_MAX];
-	int r = -EINVAL;
-
-	if (fstat(fd, &given))
-		return -EINVAL;
-	segment_lock(p);
-	for (uint32_t i = 0; i < s->objects; i++) {
-		uint64_t id = s->object[i].id;
-
-		if (!id || s->object[i].kind != kind)
-			continue;
-		object_path(p->dir, id, path);
-		if (stat(path, &st) || st.st_ino != given.st_ino || st.st_dev != given.st_dev)
-			continue;
-		*ret_id = id;
-		*ret_device = s->object[i].device;
-		*ret_units = s->object[i].units;
-		r = 0;
-		break;
-	}
-	segment_unlock(p);
-	return r;
 }

@@ -10,6 +10,8 @@
  */
 #include "softdev/segment_time.h"
 
+#include "softdev/segment_lock.h"
+
 #include "base/clock.h"
 
 #include <limits.h>

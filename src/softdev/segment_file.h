@@ -1,0 +1,35 @@
+/*
+ * segment_file.h: the folder of the segment, its file and those of the objects; and who lives, as the locks on them
+ * say.
+ */
+#pragma once
+
+#include "softdev/segment.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEGMENT_TOKEN_BASE                                                                                             \
+	(INT64_C(1) << 40) /* byte SEGMENT_TOKEN_BASE + i of the segment's file is the lock of place i */
+
+/* The folder, made if it is not there. 0, or -errno with a line for the user. */
+int segment_dir_find(char dir[200], char *why, size_t why_bytes);
+
+/* Value: a descriptor, or -1 with errno. The file may be empty. */
+int segment_file_open(const char *dir);
+/* Once, where the right to open files is going to be lost. */
+void segment_file_keep(const char *dir);
+
+/* The path of an object's file, whether there is one or not. */
+void segment_object_path(const char *dir, uint64_t id, char path[PATH_MAX]);
+
+/* Whether a lock of somebody else lies on [start, start + length). */
+bool segment_file_locked(int fd, int64_t start, int64_t length);
+/* The lock of one byte: F_RDLCK, F_WRLCK. 0 or -errno. */
+int segment_file_lock(int fd, short type, int64_t start);
+
+/* Whether somebody has the place; `fd`: the segment's file, opened anew. */
+bool segment_place_alive(int fd, uint32_t index);
+bool segment_object_alive(const char *dir, uint64_t id);
