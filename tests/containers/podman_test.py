@@ -97,6 +97,38 @@ class Podman(ContainerTest):
                 self.assertEqual(self.json('devices')['devices'][0]['held_bytes'], 0)
                 self.podman('rm', '-f', '-t', '0', 'ended')
 
+    def test_lives(self):
+        """Stopped in mid-life, renamed, looked after by a health check and begun again by a policy: the same share."""
+        self.generate({'name': 'small', 'mem': '700M'})
+        checked = ('--health-cmd', '/bin/hungry', '--health-interval', 'disable')
+        self.begin_in('old', 'mete.io/share=small', '/bin/sleep', '1000', options=checked)
+        grant = self.grants()
+        for words in (('pause', 'old'), ('unpause', 'old'), ('rename', 'old', 'new'), ('healthcheck', 'run', 'new')):
+            done = self.podman(*words)
+            self.assertEqual((done.returncode, done.stderr, self.grants()), (0, '', grant), words)
+        self.containers.append('new')
+        self.podman('rm', '-f', '-t', '0', 'new')
+        wait_for(self.nothing_left, 'the grant ends with its container')
+        # Each try wants more than half of the device: that of the one before has to be gone.
+        self.begin_in('tries', 'mete.io/share=small', '/bin/sh', '-c', '/bin/hungry >/dev/null && exit 3',
+                      options=('--restart=on-failure:3',))
+        wait_for(lambda: self.inspect('tries', '.State.Status') == 'exited', 'it was begun three times more')
+        self.assertEqual((self.inspect('tries', '.RestartCount'), self.inspect('tries', '.State.ExitCode')), ('3', '3'))
+        wait_for(self.nothing_left, 'nothing is left')
+
+    def test_ended_under_a_container(self):
+        """Where the container outlives its grant, programs have no device from then on, neither a share nor all of it."""
+        for way in ((), ('--wall',)):
+            device = self.create('--mem', '64M', '--name', 'team', '--keep', *way)
+            self.begin_in('left', device, '/bin/sleep', '1000')
+            self.assert_hungry(self.podman('exec', 'left', '/bin/hungry'), 64)
+            self.assertEqual(self.mete('end', 'team', '--yes').returncode, 0)
+            done = self.podman('exec', 'left', '/bin/hungry')
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn('cuInit(0)', done.stdout + done.stderr)
+            self.podman('rm', '-f', '-t', '0', 'left')
+            wait_for(self.nothing_left, 'nothing is left')
+
     def test_full_disk(self):
         """No room for a CDI file: no grant without one, what was there before is whole, and nothing half-written stays."""
         self.generate({'name': 'small', 'mem': '64M'})
