@@ -150,6 +150,13 @@ void context_fault(struct context *c, CUresult error)
 		fault_report(c, error);
 }
 
+void context_cut(struct context *c)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&c->sticky, &none, CUDA_ERROR_DEINITIALIZED);
+}
+
 CUresult context_sticky(struct context *c)
 {
 	int none = 0;

@@ -51,5 +51,7 @@ CUresult context_current(struct context **ret);
 CUresult context_find(CUcontext h, struct context **ret);
 /* The first fault wins, and is reported as an error of the device. */
 void context_fault(struct context *c, CUresult error);
+/* Work of the context is left undone since the process exits: who waits for it is told so, and not that it is done. */
+void context_cut(struct context *c);
 /* The sticky error, 0 for none; also one that has just come from outside. */
 CUresult context_sticky(struct context *c);

@@ -285,8 +285,10 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 	CUresult e;
 	int r;
 
-	if (driver.ending)
+	if (driver.ending) {
+		context_cut(c);
 		return true;
+	}
 	if (!k) {
 		log_line("a kernel is launched whose module has been unloaded meanwhile");
 		context_fault(c, CUDA_ERROR_LAUNCH_FAILED);
@@ -310,6 +312,8 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		return ended;
 	if (!ended)
 		pace_remove(pace);
+	if (driver.ending)
+		context_cut(c);
 	if (driver.ending || (r > 0 && l.fault.kind == PTX_FAULT_CANCELLED))
 		return true;
 	e = r > 0 ? fault_error(l.fault.kind) : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;

@@ -388,11 +388,13 @@ static int limit_endless(void)
 
 static void unload_endless(void)
 {
+	if (cuCtxSynchronize() != CUDA_ERROR_DEINITIALIZED)
+		_exit(no("at the exit, what was cut", CUDA_SUCCESS));
 	cuModuleUnload(endless_module);
 	cuDevicePrimaryCtxReset(0);
 }
 
-/* The program's own handler comes later than the device's and must not wait for ever. */
+/* The program's own handler comes later than the device's and must neither wait for ever nor be told that all is done. */
 static int exit_endless(void)
 {
 	atexit(unload_endless);
