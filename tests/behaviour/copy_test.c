@@ -270,6 +270,19 @@ static void behind_function(int way)
 	free(h);
 }
 
+/* What has been freed is no memory of the program either. */
+static void freed(void)
+{
+	CUdeviceptr p;
+
+	needs(cuMemAlloc(&p, BYTES));
+	works(cuMemFree(p));
+	if (!kit.soft)
+		return;
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpy((CUdeviceptr)(uintptr_t)to, p, BYTES));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpy(p, (CUdeviceptr)(uintptr_t)from, BYTES));
+}
+
 int main(void)
 {
 	CUdeviceptr a, b;
@@ -286,6 +299,7 @@ int main(void)
 	refused(a);
 	for (int way = 0; way < 3; way++)
 		behind_function(way);
+	freed();
 	works(cuMemFree(a));
 	works(cuMemFree(b));
 	return kit_end();

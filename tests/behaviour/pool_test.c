@@ -306,6 +306,34 @@ static void loop(void)
 		is(kit_free(), before);
 }
 
+/* Memory of a pool lies on the pool's device, whatever is current. */
+static void elsewhere(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+	CUmemoryPool pool[2];
+	CUdevice other, on;
+	CUdeviceptr p;
+	CUstream s;
+
+	if (cuDeviceGet(&other, 1) != CUDA_SUCCESS)
+		return;
+	props.location.id = other;
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	needs(cuMemPoolCreate(&pool[0], &props));
+	needs(cuDeviceGetDefaultMemPool(&pool[1], other));
+	for (int i = 0; i < 2; i++) {
+		works(cuMemAllocFromPoolAsync(&p, 4096, pool[i], s));
+		works(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
+		is(on, other);
+		works(cuMemFreeAsync(p, s));
+		works(cuStreamSynchronize(s));
+	}
+	works(cuMemPoolDestroy(pool[0]));
+	works(cuMemPoolTrimTo(pool[1], 0));
+	works(cuStreamDestroy(s));
+}
+
 static void refused(void)
 {
 	CUmemoryPool pool;
@@ -327,6 +355,7 @@ int main(void)
 	default_pool(module);
 	own_pool();
 	reuse();
+	elsewhere();
 	refused();
 	loop();
 	works(cuModuleUnload(module));

@@ -107,7 +107,9 @@ static CUresult find_host(struct found *f)
 	f->side.kind = COPY_HOST;
 	if (!f->side.at)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!ranges_find(f->span_at, &r) || r.kind == RANGE_REGISTERED)
+	if (!ranges_find(f->span_at, &r)) /* memory of a device that has been freed is none of the program's */
+		return ranges_kept(f->span_at) ? find_device(f) : CUDA_SUCCESS;
+	if (r.kind == RANGE_REGISTERED)
 		return CUDA_SUCCESS;
 	if (r.kind != RANGE_HOST)
 		return find_device(f);

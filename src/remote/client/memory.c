@@ -8,6 +8,7 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/memory.h"
+#include "remote/client/pools.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
 
@@ -31,6 +32,16 @@ static CUresult free_now(struct session *s, uint64_t context, CUdeviceptr at)
 		client_send(&c);
 	}
 	return client_end(&c);
+}
+
+/* Stream-ordered memory is its pool's, or its stream's: not always the current context's. */
+static CUdevice device_of(const struct memory_want *w, const struct client_call *c, uint64_t current)
+{
+	CUdevice device = w->ordered ? pools_device(w->pool) : -1;
+
+	if (device < 0 && w->ordered && c->context)
+		device = context_device(c->context);
+	return device < 0 ? context_device(current) : device;
 }
 
 static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_pitch)
@@ -58,7 +69,7 @@ static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_
 			remote_get(&c.in, ret_pitch, sizeof *ret_pitch);
 		ret->session = c.session;
 		ret->context = context_current(c.thread, &context) == CUDA_SUCCESS ? context->handle : 0;
-		ret->device = context_device(ret->context);
+		ret->device = device_of(w, &c, ret->context);
 	}
 	return client_end(&c);
 }

@@ -1,4 +1,6 @@
-/* pools.c: attributes of pools, whose size depends on which it is; streams that the legacy stream does not wait for. */
+/* pools.c: see pools.h; attributes of pools, whose size depends on which it is; streams that the legacy stream does not wait for. */
+#include "remote/client/pools.h"
+
 #include "cuda_remote.h"
 #include "remote/client/call.h"
 #include "remote/client/handles.h"
@@ -61,6 +63,48 @@ CUresult client_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 	return attribute(CUDA_CALL_cuMemPoolGetAttribute, pool, attr, value, false);
 }
 
+/* ---- where they lie ---- */
+
+static CUresult lies_on(CUresult r, const CUmemoryPool *pool, CUdevice device)
+{
+	_Atomic uint32_t *word = r == CUDA_SUCCESS ? client_word(*pool) : NULL;
+
+	if (word)
+		atomic_store_explicit(word, (uint32_t)device + 1, memory_order_relaxed);
+	return r;
+}
+
+CUdevice pools_device(CUmemoryPool pool)
+{
+	const _Atomic uint32_t *word = pool ? client_word(pool) : NULL;
+
+	return word ? (CUdevice)atomic_load_explicit(word, memory_order_relaxed) - 1 : -1;
+}
+
+CUresult client_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+	return lies_on(client_plain_cuDeviceGetDefaultMemPool(pool_out, dev), pool_out, dev);
+}
+
+CUresult client_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	return lies_on(client_plain_cuDeviceGetMemPool(pool, dev), pool, dev);
+}
+
+CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUresult r = client_plain_cuMemGetDefaultMemPool(pool_out, location, type);
+
+	return r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? lies_on(r, pool_out, location->id) : r;
+}
+
+CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUresult r = client_plain_cuMemGetMemPool(pool, location, type);
+
+	return r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? lies_on(r, pool, location->id) : r;
+}
+
 /* A location that is no device is a wrong value. */
 static CUresult location(CUresult r)
 {
@@ -75,13 +119,16 @@ static CUresult location(CUresult r)
 CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
 	CUmemPoolProps own;
+	CUresult r;
 
-	if (!poolProps || !poolProps->handleTypes || poolProps->handleTypes & ~(unsigned int)(HANDLE_TYPES))
+	if (!poolProps || poolProps->handleTypes & ~(unsigned int)(HANDLE_TYPES))
 		return location(client_plain_cuMemPoolCreate(pool, poolProps));
-	client_refused(CUDA_CALL_cuMemPoolExportToShareableHandle);
+	if (poolProps->handleTypes)
+		client_refused(CUDA_CALL_cuMemPoolExportToShareableHandle);
 	own = *poolProps;
 	own.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
-	return location(client_plain_cuMemPoolCreate(pool, &own));
+	r = location(client_plain_cuMemPoolCreate(pool, &own));
+	return own.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? lies_on(r, pool, own.location.id) : r;
 }
 
 CUresult client_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)

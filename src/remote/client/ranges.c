@@ -177,6 +177,16 @@ bool ranges_find(uint64_t address, struct range *ret)
 	return r;
 }
 
+bool ranges_kept(uint64_t address)
+{
+	bool kept;
+
+	pthread_mutex_lock(&lock);
+	kept = extent_find(places, address);
+	pthread_mutex_unlock(&lock);
+	return kept;
+}
+
 bool ranges_find_reserved(uint64_t address, struct range *ret)
 {
 	struct extent *e;
