@@ -190,9 +190,83 @@ static void waited(void)
 		ok(!cudaFree(beside[i]));
 }
 
+/* Who has waited for all that a context does waits for none of its streams again. */
+static void waited_whole(void)
+{
+	static float z[2];
+	cudaStream_t s = NULL;
+	uint64_t before;
+
+	for (int i = 0; i < 3; i++)
+		ok(!cudaMalloc((void **)&beside[i], ELEMENTS * sizeof(float)));
+	ok(!cudaStreamCreate(&s));
+	ok(!launch(beside[0], beside[1], beside[2], ELEMENTS, s));
+	before = rounds();
+	ok(!cudaDeviceSynchronize());
+	is(rounds() - before, 1);
+	is(waits(s), 0);
+	is(waits(NULL), 0);
+	ok(!launch(beside[0], beside[1], beside[2], ELEMENTS, s));
+	before = rounds();
+	ok(!cudaMemcpy(z, beside[2], sizeof(z), cudaMemcpyDeviceToHost)); /* behind all blocking streams */
+	ok(!cudaDeviceSynchronize());
+	is(waits(s), 0);
+	is(rounds() - before, 1);
+	ok(!launch(beside[0], beside[1], beside[2], ELEMENTS, s));
+	is(waits(s), 1);
+	is(waits(NULL), 1);
+	ok(!cudaStreamDestroy(s));
+	for (int i = 0; i < 3; i++)
+		ok(!cudaFree(beside[i]));
+}
+
+#define MANAGED 12
+#define MANAGED_ELEMENTS 4096
+
+/* Memory that both sides reach, in several pieces: what is written goes out unwaited, all comes back at once. */
+static void managed(void)
+{
+	float *m[MANAGED], *plain, x = 0;
+	struct link_counts before;
+	cudaError_t e = cudaSuccess;
+	unsigned int good = 0;
+	cudaStream_t s;
+
+	for (int i = 0; i < MANAGED; i++)
+		ok(!cudaMallocManaged((void **)&m[i], MANAGED_ELEMENTS * sizeof(float), cudaMemAttachGlobal));
+	ok(!cudaMalloc((void **)&plain, ELEMENTS * sizeof(float)) && !cudaStreamCreate(&s));
+	ok(!cudaMemset(plain, 0, ELEMENTS * sizeof(float)) && !cudaDeviceSynchronize());
+	before = counts();
+	for (unsigned int step = 0; step < STEPS && !e; step++) {
+		for (int i = 0; i < MANAGED; i += 3)
+			m[i][step] = m[i + 1][MANAGED_ELEMENTS - 1 - step] = (float)step + 1;
+		for (int i = 0; i < MANAGED && !e; i += 3)
+			e = launch(m[i], m[i + 1], m[i + 2], MANAGED_ELEMENTS, i % 2 ? s : NULL);
+		e = e ? e : cudaDeviceSynchronize();
+		for (int i = 0; i < MANAGED; i += 3)
+			good += m[i + 2][step] == (float)step + 1 &&
+				m[i + 2][MANAGED_ELEMENTS - 1 - step] == (float)step + 1;
+	}
+	is(e, 0);
+	is(good, STEPS * MANAGED / 3);
+	show("20 steps with managed memory", &before);
+	tap_ok(rounds() - before.round_trips <= 2 * STEPS, "a step takes 2 round trips at most (%.1f)",
+	       (double)(rounds() - before.round_trips) / STEPS);
+	before = counts();
+	for (unsigned int step = 0; step < STEPS && !e; step++)
+		e = cudaMemcpy(plain, &x, sizeof(x), cudaMemcpyHostToDevice);
+	is(e, 0);
+	is(rounds() - before.round_trips, 0); /* copies of other memory */
+	ok(!cudaStreamDestroy(s) && !cudaFree(plain));
+	for (int i = 0; i < MANAGED; i++)
+		ok(!cudaFree(m[i]));
+}
+
 static void rounds_client(void)
 {
 	vector_addition();
+	waited_whole();
+	managed();
 	training();
 	scratch();
 	waited();

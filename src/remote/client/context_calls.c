@@ -3,6 +3,7 @@
 
 #include "cuda_remote.h"
 #include "remote/client/unified.h"
+#include "remote/client/waited.h"
 
 /* The context that a call asks about, which has a place to answer to. */
 static CUresult asked(CUcontext handle, const void *place, struct context **ret)
@@ -154,6 +155,23 @@ static CUresult ask(enum cuda_call call, CUcontext ctx)
 	return client_end(&c);
 }
 
+static CUresult wait_for_all(CUcontext ctx)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuCtxSynchronize_v2);
+	id = client_use(&c, KIND_CONTEXT, ctx);
+	if (c.result == CUDA_SUCCESS && waited_still_context(&c))
+		return client_end(&c);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof id);
+		client_send(&c);
+	}
+	waited_note_context(&c);
+	return client_end(&c);
+}
+
 CUresult client_cuCtxSynchronize(void)
 {
 	return client_cuCtxSynchronize_v2(NULL);
@@ -161,7 +179,7 @@ CUresult client_cuCtxSynchronize(void)
 
 CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	CUresult r = ask(CUDA_CALL_cuCtxSynchronize_v2, ctx);
+	CUresult r = wait_for_all(ctx);
 
 	if (r == CUDA_SUCCESS)
 		unified_waited(NULL, true);

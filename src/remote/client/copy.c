@@ -20,6 +20,7 @@
 #include "remote/copy.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COPY_HOST 100u /* memory of the program that is not pinned: never sent as such */
@@ -419,19 +420,20 @@ static CUresult fetch_inline(const struct plan *p)
 
 /* A piece that has been asked for. */
 struct flight {
+	const struct plan *plan;
 	struct client_call c;
 	struct part part;
 	struct arena_piece piece;
 };
 
-static CUresult fetch_begin(const struct plan *p, struct flight *f, bool more)
+static CUresult fetch_begin(struct flight *f, bool more)
 {
-	struct copy_request r = request_of(p, &f->part);
+	struct copy_request r = request_of(f->plan, &f->part);
 
 	r.flags = COPY_DONE | (more ? COPY_PIPED : 0);
-	r.source = side_of(&p->from.side, &f->part);
+	r.source = side_of(&f->plan->from.side, &f->part);
 	r.target = packed_side(COPY_ARENA, f->piece.offset, &f->part);
-	call_begin(&f->c, p);
+	call_begin(&f->c, f->plan);
 	if (client_begin(&f->c, true)) {
 		request_put(&f->c, &r);
 		client_post(&f->c);
@@ -439,65 +441,83 @@ static CUresult fetch_begin(const struct plan *p, struct flight *f, bool more)
 	return f->c.result;
 }
 
-static CUresult fetch_end(const struct plan *p, struct flight *f)
+static CUresult fetch_end(struct flight *f)
 {
 	CUresult r;
 
 	client_wait(&f->c);
 	if (f->c.result == CUDA_SUCCESS)
-		rows_move(&p->to.side, &f->part, f->piece.at, false);
+		rows_move(&f->plan->to.side, &f->part, f->piece.at, false);
 	r = client_end(&f->c);
-	arena_give(&p->session->arena, &f->piece);
+	arena_give(&f->plan->session->arena, &f->piece);
 	return r;
 }
 
 /* Room for one more piece; whoever holds some does not wait for others that do. */
-static int fetch_room(const struct plan *p, struct flight *f, bool holds)
+static int fetch_room(struct flight *f, bool holds)
 {
+	struct arena *arena = &f->plan->session->arena;
 	size_t bytes = f->part.width * f->part.rows;
 
-	return holds ? arena_try(&p->session->arena, ARENA_OUT, bytes, &f->piece)
-		     : arena_take(&p->session->arena, ARENA_OUT, bytes, &f->piece);
+	return holds ? arena_try(arena, ARENA_OUT, bytes, &f->piece) : arena_take(arena, ARENA_OUT, bytes, &f->piece);
 }
 
-static CUresult run_out(const struct plan *p)
+/* The part behind this one, of this plan or the next. False: that was the last. */
+static bool fetch_next(struct flight *at, const struct plan *end)
 {
-	struct flight flight[FLIGHT];
-	unsigned int first = 0, count = 0;
+	if (part_next(at->plan, ARENA_PIECE, &at->part))
+		return true;
+	if (++at->plan == end)
+		return false;
+	part_first(at->plan, ARENA_PIECE, &at->part);
+	return true;
+}
+
+/* All of one session. */
+static CUresult run_flights(const struct plan *plans, size_t count)
+{
+	struct flight flight[FLIGHT], at = { .plan = plans };
+	unsigned int first = 0, flying = 0;
 	CUresult r = CUDA_SUCCESS, e;
-	struct part part;
-	uint64_t bytes;
 	bool more = true;
 
-	if (!__builtin_mul_overflow(p->width, p->height, &bytes) && !__builtin_mul_overflow(bytes, p->depth, &bytes) &&
-	    bytes <= COPY_INLINE_BYTES)
-		return fetch_inline(p);
-	part_first(p, ARENA_PIECE, &part);
-	while (count || (more && r == CUDA_SUCCESS)) {
-		struct flight *f = &flight[(first + count) % FLIGHT];
+	part_first(plans, ARENA_PIECE, &at.part);
+	while (flying || (more && r == CUDA_SUCCESS)) {
+		struct flight *f = &flight[(first + flying) % FLIGHT];
 		int room = -EAGAIN;
 
 		/* With all in flight `f` is the oldest of them. */
-		if (more && r == CUDA_SUCCESS && count < FLIGHT) {
-			f->part = part;
-			room = fetch_room(p, f, count);
+		if (more && r == CUDA_SUCCESS && flying < FLIGHT) {
+			f->plan = at.plan;
+			f->part = at.part;
+			room = fetch_room(f, flying);
 		}
 		if (!room) {
-			more = part_next(p, ARENA_PIECE, &part);
-			e = fetch_begin(p, f, more || count);
-			count++;
+			more = fetch_next(&at, plans + count);
+			e = fetch_begin(f, more || flying);
+			flying++;
 		} else if (room != -EAGAIN) {
 			e = CLIENT_LOST;
 			more = false;
 		} else {
-			e = fetch_end(p, &flight[first]);
+			e = fetch_end(&flight[first]);
 			first = (first + 1) % FLIGHT;
-			count--;
+			flying--;
 		}
 		if (r == CUDA_SUCCESS)
 			r = e;
 	}
 	return r;
+}
+
+static CUresult run_out(const struct plan *p)
+{
+	uint64_t bytes;
+
+	if (!__builtin_mul_overflow(p->width, p->height, &bytes) && !__builtin_mul_overflow(bytes, p->depth, &bytes) &&
+	    bytes <= COPY_INLINE_BYTES)
+		return fetch_inline(p);
+	return run_flights(p, 1);
 }
 
 /* ---- within this process, and between two sessions ---- */
@@ -661,16 +681,54 @@ CUresult copy_plain(const struct copy *k)
 	return run_found(&p, p.session);
 }
 
-/* Such memory is read and written here as the device's, and the program may look at once at what a copy has written. */
+CUresult copy_out_all(const struct copy *copies, size_t count)
+{
+	struct plan *plans = calloc(count, sizeof *plans);
+	CUresult r = plans ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	bool empty;
+
+	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
+		r = plan_make(&copies[i], &plans[i], &empty);
+		if (r == CUDA_SUCCESS && (empty || plans[i].to.side.kind != COPY_HOST || captures_any()))
+			r = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (r == CUDA_SUCCESS)
+		r = run_flights(plans, count);
+	free(plans);
+	return r;
+}
+
+/* One side of a copy, roughly: it may be said to reach further than it does. */
+static bool touches(const struct copy_end *e, const struct copy *k)
+{
+	uint64_t pitch = e->pitch ? e->pitch : e->x + k->width, height = e->height ? e->height : e->y + k->height;
+	uint64_t bytes;
+
+	if (e->type == CU_MEMORYTYPE_ARRAY)
+		return false;
+	if (__builtin_mul_overflow(pitch, height, &bytes) || __builtin_mul_overflow(bytes, e->z + k->depth, &bytes))
+		return true;
+	return unified_touches(e->address, bytes);
+}
+
+/*
+ * Memory that both sides reach is read and written here as the device's, and the program may look at once at what a
+ * copy has written; after a copy that waits for the work before it, also at what that has written.
+ */
 CUresult copy_run(const struct copy *k)
 {
 	struct context *context = NULL;
 	struct thread *t = thread_get();
 	CUresult r;
+	bool mine;
 
 	if (!t || context_current(t, &context) != CUDA_SUCCESS || !unified_any(context->session))
 		return copy_plain(k);
-	unified_begin(context->session, k->stream);
+	mine = touches(&k->from, k) || touches(&k->to, k);
+	if (mine)
+		unified_begin(context->session, k->stream);
 	r = copy_plain(k);
-	return r == CUDA_SUCCESS && !k->async ? client_cuStreamSynchronize(k->stream) : r;
+	if (r != CUDA_SUCCESS || k->async || !(mine || unified_pending(context->session)))
+		return r;
+	return client_cuStreamSynchronize(k->stream);
 }

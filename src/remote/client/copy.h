@@ -32,6 +32,11 @@ struct copy {
 CUresult copy_run(const struct copy *copy);
 /* The same without looking at unified.h. */
 CUresult copy_plain(const struct copy *copy);
+/*
+ * Several, each from a device to pageable memory of this process without gaps: all are asked for before any is waited
+ * for. All are done, or the first error.
+ */
+CUresult copy_out_all(const struct copy *copies, size_t count);
 /* What of it can be found wrong without sending anything. */
 CUresult copy_check(const struct copy *copy);
 

@@ -34,8 +34,7 @@ static CUresult free_now(struct session *s, uint64_t context, CUdeviceptr at)
 	return client_end(&c);
 }
 
-/* Stream-ordered memory is its pool's, or its stream's: not always the current context's. */
-static CUdevice device_of(const struct memory_want *w, const struct client_call *c, uint64_t current)
+CUdevice memory_device(const struct memory_want *w, const struct client_call *c, uint64_t current)
 {
 	CUdevice device = w->ordered ? pools_device(w->pool) : -1;
 
@@ -69,7 +68,7 @@ static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_
 			remote_get(&c.in, ret_pitch, sizeof *ret_pitch);
 		ret->session = c.session;
 		ret->context = context_current(c.thread, &context) == CUDA_SUCCESS ? context->handle : 0;
-		ret->device = device_of(w, &c, ret->context);
+		ret->device = memory_device(w, &c, ret->context);
 	}
 	return client_end(&c);
 }

@@ -19,6 +19,13 @@ struct memory_want {
 	bool ordered;
 };
 
+struct client_call;
+
+/*
+ * Where it lies: stream-ordered memory is its pool's or its stream's, not always that of the context `current`. The
+ * call has used both.
+ */
+CUdevice memory_device(const struct memory_want *want, const struct client_call *c, uint64_t current);
 /* A context is current, and what the call gives out has a place to go. */
 CUresult memory_begin(bool good);
 /*

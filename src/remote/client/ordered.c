@@ -42,7 +42,7 @@ static bool kind_wanted(const struct memory_want *w, struct range *range, struct
 	if (good) {
 		range->session = context->session;
 		range->context = context->handle;
-		range->device = context->device;
+		range->device = memory_device(w, &c, context->handle);
 		*ret = kind_of(range, stream);
 	}
 	client_end(&c);

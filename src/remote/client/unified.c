@@ -7,11 +7,13 @@
  * not used: this is a guest in somebody's process.
  *
  * The bytes go through a stream of their own, which waits for no other: it is used only when the program's have been
- * waited for, or have not begun.
+ * waited for, or have not begun. Nobody here waits for what goes out: the streams that work is submitted to do. What
+ * comes back from several places is asked for at once.
  */
 #include "remote/client/unified.h"
 
 #include "cuda_remote.h"
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/copy.h"
 #include "remote/client/waited.h"
@@ -24,11 +26,16 @@
 #define PAGE UINT64_C(4096)
 #define LINE UINT64_C(64)
 #define PIECE (UINT64_C(1) << 20)
+#define TOGETHER 64u
+#define TOGETHER_BYTES (UINT64_C(4) << 20)
 
 struct unified {
 	struct unified *next;
 	struct unified_place place;
 	CUstream stream;
+	CUevent gone_out; /* recorded in it behind what goes out; NULL: not made yet */
+	CUstream waits;	  /* the last stream that waits for it, while `going_out` */
+	bool going_out;
 	uint8_t *known; /* what the device had */
 	struct advice *advice; /* owned */
 };
@@ -45,7 +52,7 @@ static uint8_t *host_at(const struct unified *u, uint64_t offset)
 
 /* ---- moving ---- */
 
-static CUresult move(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
+static struct copy copy_of(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
 {
 	struct copy k = {
 		.width = bytes, .height = 1, .depth = 1, .stream = u->stream, .async = true, .at = u->place.session
@@ -55,6 +62,13 @@ static CUresult move(const struct unified *u, uint64_t offset, void *here, uint6
 		(struct copy_end){ .type = CU_MEMORYTYPE_DEVICE, .address = u->place.device + offset };
 	*(out ? &k.from : &k.to) =
 		(struct copy_end){ .type = CU_MEMORYTYPE_HOST, .address = (uint64_t)(uintptr_t)here };
+	return k;
+}
+
+static CUresult move(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
+{
+	struct copy k = copy_of(u, offset, here, bytes, out);
+
 	return copy_plain(&k);
 }
 
@@ -109,6 +123,12 @@ static void take_line(struct unified *u, uint64_t offset, const uint8_t *from)
 	memcpy(host_at(u, offset), from, bytes);
 }
 
+static void take(struct unified *u, uint64_t at, const uint8_t *from, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i += LINE)
+		take_line(u, at + i, from + i);
+}
+
 static void pull(struct unified *u)
 {
 	uint64_t piece = u->place.bytes < PIECE ? u->place.bytes : PIECE;
@@ -119,10 +139,40 @@ static void pull(struct unified *u)
 
 		if (move(u, at, room, bytes, false) != CUDA_SUCCESS)
 			break;
-		for (uint64_t i = 0; i < bytes; i += LINE)
-			take_line(u, at + i, room + i);
+		take(u, at, room, bytes);
 	}
 	free(room);
+}
+
+/* Places that come back together. */
+struct together {
+	struct unified *place[TOGETHER];
+	unsigned int count;
+	uint64_t bytes;
+};
+
+static void pull_together(struct together *t)
+{
+	struct copy k[TOGETHER];
+	uint8_t *room = t->count > 1 ? malloc(t->bytes) : NULL;
+	uint64_t at = 0;
+	bool good;
+
+	for (unsigned int i = 0; room && i < t->count; i++) {
+		k[i] = copy_of(t->place[i], 0, room + at, t->place[i]->place.bytes, false);
+		at += t->place[i]->place.bytes;
+	}
+	good = room && copy_out_all(k, t->count) == CUDA_SUCCESS;
+	at = 0;
+	for (unsigned int i = 0; i < t->count; i++) {
+		if (good)
+			take(t->place[i], 0, room + at, t->place[i]->place.bytes);
+		else
+			pull(t->place[i]); /* each by itself: the others need not suffer */
+		at += t->place[i]->place.bytes;
+	}
+	free(room);
+	*t = (struct together){ .count = 0 };
 }
 
 /* For all places of a session, each in its own context. False: this thread is at it already. */
@@ -146,23 +196,62 @@ static bool context_enter(const struct unified *u)
 	return client_cuCtxPushCurrent_v2((CUcontext)(uintptr_t)u->place.context) == CUDA_SUCCESS;
 }
 
-static void push_all(struct session *s)
+/* The stream waits for what goes out. False: it cannot. */
+static bool follow(struct unified *u, CUstream stream, bool new)
+{
+	if (!u->gone_out && client_plain_cuEventCreate(&u->gone_out, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+		return false;
+	if (new && client_cuEventRecord(u->gone_out, u->stream) != CUDA_SUCCESS)
+		return false;
+	if (!new && u->waits == stream)
+		return true;
+	u->waits = stream;
+	u->going_out = client_cuStreamWaitEvent(stream, u->gone_out, 0) == CUDA_SUCCESS;
+	return u->going_out;
+}
+
+/* `stream`: what is to wait for it; NULL: this thread. A stream in capture would make it part of the graph. */
+static void push_place(struct unified *u, const CUstream *stream)
+{
+	bool new = push(u);
+
+	if ((!new && !u->going_out) || (stream && !captures_any() && follow(u, *stream, new)))
+		return;
+	client_plain_cuStreamSynchronize(u->stream);
+	u->going_out = false;
+}
+
+static void push_all(struct session *s, const CUstream *stream)
 {
 	for (struct unified *u = all; u; u = u->next) {
 		if (u->place.session != s || !context_enter(u))
 			continue;
-		if (push(u))
-			client_plain_cuStreamSynchronize(u->stream);
+		push_place(u, stream);
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 }
 
 static void pull_all(struct session *s)
 {
+	struct together t = { .count = 0 };
+
 	for (struct unified *u = all; u; u = u->next) {
-		if (u->place.session != s || !context_enter(u))
+		if (u->place.session != s)
 			continue;
-		pull(u);
+		if (!context_enter(u))
+			continue;
+		if (u->place.bytes > PIECE)
+			pull(u);
+		else
+			t.place[t.count++] = u;
+		t.bytes += u->place.bytes > PIECE ? 0 : u->place.bytes;
+		if (t.count == TOGETHER || t.bytes > TOGETHER_BYTES)
+			pull_together(&t);
+		u->going_out = false;
+		client_cuCtxPopCurrent_v2(NULL);
+	}
+	if (t.count && context_enter(t.place[0])) {
+		pull_together(&t);
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 }
@@ -175,7 +264,7 @@ void unified_begin(struct session *s, CUstream stream)
 
 	if (!enter())
 		return;
-	push_all(s);
+	push_all(s, &stream);
 	s->unified_several |= s->unified_work && s->unified_stream != stream;
 	s->unified_stream = stream;
 	s->unified_work = true;
@@ -218,8 +307,19 @@ void unified_host_end(struct session *s)
 {
 	if (!unified_any(s) || !enter())
 		return;
-	push_all(s);
+	push_all(s, NULL);
 	leave();
+}
+
+bool unified_pending(const struct session *s)
+{
+	bool pending;
+
+	if (!enter())
+		return false;
+	pending = s->unified_work;
+	leave();
+	return pending;
 }
 
 /* ---- places ---- */
@@ -320,6 +420,8 @@ static void drop(bool (*which)(const struct unified *u, uint64_t arg), uint64_t 
 		*at = u->next;
 		atomic_fetch_sub_explicit(&u->place.session->unified, 1, memory_order_relaxed);
 		if (stream && context_enter(u)) {
+			if (u->gone_out)
+				client_cuEventDestroy_v2(u->gone_out);
 			client_cuStreamDestroy_v2(u->stream);
 			client_cuCtxPopCurrent_v2(NULL);
 		}
@@ -336,6 +438,24 @@ bool unified_has(uint64_t host)
 		return false;
 	for (struct unified *u = all; u && !found; u = u->next)
 		found = u->place.host == host;
+	leave();
+	return found;
+}
+
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+	return a < b ? b - a < a_bytes : a - b < b_bytes;
+}
+
+bool unified_touches(uint64_t address, uint64_t bytes)
+{
+	bool found = false;
+
+	if (!all || !enter())
+		return false;
+	for (struct unified *u = all; u && !found; u = u->next)
+		found = overlap(address, bytes, u->place.host, u->place.bytes) ||
+			overlap(address, bytes, u->place.device, u->place.bytes);
 	leave();
 	return found;
 }

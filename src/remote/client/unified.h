@@ -40,6 +40,11 @@ static inline bool unified_any(struct session *s)
 	return s && atomic_load_explicit(&s->unified, memory_order_relaxed) > 0;
 }
 
+/* Whether a copy reads or writes any of it, or may. */
+bool unified_touches(uint64_t address, uint64_t bytes);
+/* Work has been submitted that may write it, and that nobody has waited for. */
+bool unified_pending(const struct session *session);
+
 /* Work is submitted to the stream: what the program has written goes to the device. */
 void unified_begin(struct session *session, CUstream stream);
 /* A stream has been waited for; NULL with `whole`: the context. What the device has written comes here. */
