@@ -394,7 +394,7 @@ static void unload_endless(void)
 	cuDevicePrimaryCtxReset(0);
 }
 
-/* The program's own handler comes later than the device's and must neither wait for ever nor be told that all is done. */
+/* The program's own handler comes later than the device's. It neither waits for ever nor is told that all is done. */
 static int exit_endless(void)
 {
 	atexit(unload_endless);

@@ -1,4 +1,7 @@
-/* pools.c: see pools.h; attributes of pools, whose size depends on which it is; streams that the legacy stream does not wait for. */
+/*
+ * pools.c: see pools.h; attributes of pools, whose size depends on which it is; streams that the legacy stream does not
+ * wait for.
+ */
 #include "remote/client/pools.h"
 
 #include "cuda_remote.h"
@@ -95,14 +98,18 @@ CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *lo
 {
 	CUresult r = client_plain_cuMemGetDefaultMemPool(pool_out, location, type);
 
-	return r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? lies_on(r, pool_out, location->id) : r;
+	if (r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+		lies_on(r, pool_out, location->id);
+	return r;
 }
 
 CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
 	CUresult r = client_plain_cuMemGetMemPool(pool, location, type);
 
-	return r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? lies_on(r, pool, location->id) : r;
+	if (r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+		lies_on(r, pool, location->id);
+	return r;
 }
 
 /* A location that is no device is a wrong value. */

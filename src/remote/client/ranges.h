@@ -56,7 +56,7 @@ static inline bool range_closed(const struct range *r)
 int ranges_add(const struct range *range);
 /* The one that contains the address. */
 bool ranges_find(uint64_t address, struct range *ret);
-/* The workers' addresses around it are kept in this process: it is no memory of the program, whether anything is there. */
+/* The workers' addresses around it are kept in this process: it is no memory of the program, known or not. */
 bool ranges_kept(uint64_t address);
 /* The reserved addresses around it. */
 bool ranges_find_reserved(uint64_t address, struct range *ret);
