@@ -92,15 +92,6 @@ void attach_fault(uint32_t device, uint32_t error);
 void attach_forget(bool keep_socket);
 
 /*
- * Rings meted's doorbell (turn.h): one write that never waits, and an fstat(), because the program may have closed the
- * descriptor and put something of its own in its place. Nothing happens while meted is away. Takes no lock.
- */
-void attach_ring(void);
-
-/* The doorbell's descriptor; -1: not attached, or no longer ours. To wait for nothing: it is only ever written. */
-int attach_doorbell(void);
-
-/*
  * meted holds the other end of the connection, which is made anew where it was lost. Does not wait for another thread's
  * request: while there is one, the answer is yes.
  */
@@ -111,8 +102,5 @@ bool attach_alive(void);
  * Takes no lock while it waits. Not for long: a program that closes our descriptor is not seen to have done so.
  */
 bool attach_wait_end(unsigned int patience_ms);
-
-/* Moves a descriptor of ours out of the program's way. Value: the one to use, also when it could not be moved. */
-int attach_move_high(int fd);
 
 #define ATTACH_PATIENCE_MS 5000u

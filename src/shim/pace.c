@@ -9,8 +9,8 @@
  */
 #include "shim/pace.h"
 #include "cuda_shim.h"
-#include "shim/attach.h"
 #include "shim/away.h"
+#include "shim/bell.h"
 #include "shim/capture.h"
 #include "shim/launches.h"
 #include "shim/markers.h"
@@ -54,7 +54,7 @@ struct asker {
 void pace_ring(const struct pace *p, uint32_t about)
 {
 	if (atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & about)
-		attach_ring();
+		bell_ring();
 }
 
 void pace_ring_end(const struct pace *p, bool idle)
@@ -65,7 +65,7 @@ void pace_ring_end(const struct pace *p, bool idle)
 	if (idle && atomic_load_explicit(&p->wire->waiting, memory_order_relaxed))
 		about |= WIRE_ON_PAUSE;
 	if (wire_edge_many(p->wire))
-		attach_ring();
+		bell_ring();
 	else
 		pace_ring(p, about);
 }

@@ -4,6 +4,7 @@
 #include "shim/account.h"
 #include "shim/attach.h"
 #include "shim/charge.h"
+#include "shim/connection.h"
 #include "shim/gate.h"
 #include "shim/records.h"
 #include "shim/start.h"
@@ -209,7 +210,7 @@ static int watch_open(int fd)
 	errno = saved;
 	if (own < 0)
 		return 0;
-	own = attach_move_high((int)own);
+	own = connection_move_high((int)own);
 	errno = saved;
 	return (int)own + 1;
 }

@@ -1,0 +1,21 @@
+/* file_identity.h: what a descriptor is, whatever number it has. */
+#pragma once
+
+#include "wire/wall_fd.h"
+
+#include <errno.h>
+
+struct file_identity {
+	uint64_t device, inode;
+};
+
+/* 0, or -EBADF: nothing is there. */
+static inline int file_identify(int fd, struct file_identity *ret)
+{
+	return fd >= 0 && wall_fd_identify(fd, &ret->device, &ret->inode) ? 0 : -EBADF;
+}
+
+static inline bool file_same(const struct file_identity *a, const struct file_identity *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
