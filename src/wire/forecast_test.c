@@ -130,6 +130,10 @@ static void test_soon(void)
 	for (unsigned int i = 0; i < 50; i++)
 		forecast_end(&f, 8 * US, false);
 	ok(forecast_soon(&f) >= 8 * US && forecast_soon(&f) < 40 * US);
+	/* a round trip through two relays that cipher */
+	for (unsigned int i = 0; i < 50; i++)
+		forecast_end(&f, 30 * US, false);
+	ok(forecast_soon(&f) >= 30 * US && forecast_soon(&f) < 100 * US);
 	for (unsigned int i = 0; i < 50; i++)
 		forecast_end(&f, 400 * US, false);
 	is(forecast_soon(&f), 0);
