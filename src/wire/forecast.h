@@ -8,24 +8,23 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "wire/usual.h"
 
 #define FORECAST_LEAST_NS 50000u /* waits that are shorter, or longer, are not learnt from */
 #define FORECAST_MOST_NS 50000000u
 #define FORECAST_SOON_NS 100000u
 #define FORECAST_SHARE 8u /* looking takes an eighth of a wait at most */
-/* Who gives the processor away and has it back only after this is not alone on it. */
-#define FORECAST_CROWDED_NS 100000u
+/*
+ * Who gives the processor away and has it back only after this is not alone on it: what computes has it for
+ * milliseconds. Those of one chain that look side by side, and what they do when it comes, take less.
+ */
+#define FORECAST_CROWDED_NS 300000u
 
 /* Zero is a good beginning. */
 struct forecast {
-	uint64_t mean_ns; /* of the waits */
-	uint64_t off_ns; /* how far they are from it, in the mean */
+	struct usual usual; /* waits */
 	uint64_t late_ns; /* how late a sleeper wakes, in the mean */
 	uint64_t soon_ns; /* the mean of all waits, short ones too; each counts as FORECAST_SOON_NS at most */
-	uint32_t learnt; /* waits, up to a bound */
-	uint32_t strange; /* waits in a row that were of quite another length */
 	uint32_t rest; /* waits that are still to be made without looking */
 	uint32_t rests; /* how many they were the last time */
 };

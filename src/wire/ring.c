@@ -284,3 +284,9 @@ void ring_nudge(struct ring_end *end)
 {
 	ring_wait_wake(end, &end->shared->reader_waits);
 }
+
+void ring_expect(struct ring_end *end, bool wake)
+{
+	if (ring_wait_expect(end) && wake)
+		ring_nudge(end);
+}

@@ -8,7 +8,8 @@
  * it. A position that cannot be is -EPROTO, for good. Nothing in the area is a pointer.
  *
  * Waiting: a short spin where that makes waits shorter, then the doorbell; a reader whose waits are all of much the
- * same length wakes up shortly before it should ring and looks (forecast.h). The sleeper raises the lowest bit of
+ * same length wakes up shortly before it should ring and looks (forecast.h), and so does one whose messages follow
+ * something that this side knows of (sequel.h). The sleeper raises the lowest bit of
  * `..._waits` and looks again; the other side publishes its position, then looks at that bit, and who sees it clears
  * it and wakes: one of the two sees the other. The bits above it count how often it was
  * raised, so that a sleeper that comes late finds another value. The
@@ -19,6 +20,7 @@
 #pragma once
 
 #include "wire/forecast.h"
+#include "wire/sequel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,6 +77,7 @@ struct ring_end {
 	uint64_t told; /* reader: what the writer knows of `at`; it lags by an eighth of the capacity at most */
 	struct ring_spin spin;
 	struct forecast forecast; /* reader: of long waits */
+	struct sequel sequel; /* reader: of what follows something that others have told of */
 	struct forecast_window window; /* of the wait that is going on */
 	bool asleep, timed; /* who waits sleeps; until the window begins */
 	uint32_t capacity; /* of bytes[], a power of two */
@@ -129,6 +132,12 @@ void ring_sleep(struct ring_end *end, uint32_t value, uint64_t ns);
 void ring_lower(struct ring_end *end);
 /* Wakes one that sleeps, as the writer would. */
 void ring_nudge(struct ring_end *end);
+
+/*
+ * Reader's side, any thread: something has happened that a message usually follows, say the reply to the last one
+ * (sequel.h). `wake`: a thread that sleeps is to look for it; else the caller itself is about to read.
+ */
+void ring_expect(struct ring_end *end, bool wake);
 
 /* Either side, any thread: nothing more will be written or read; wakes everybody. What was published can be read. */
 void ring_close(struct ring_end *end);

@@ -145,6 +145,7 @@ static bool look_for(struct ring_end *end, uint64_t until, const uint64_t *posit
 		now = now_ns();
 		if (now - then > FORECAST_CROWDED_NS) {
 			forecast_crowded(&end->forecast);
+			sequel_crowded(&end->sequel, now);
 			end->window.until_ns = 0;
 			break;
 		}
@@ -162,6 +163,25 @@ static bool window_open(struct ring_end *end, uint64_t now)
 		forecast_woke(&end->forecast, took - end->window.from_ns);
 	end->timed = false;
 	return took < end->window.until_ns;
+}
+
+bool ring_wait_expect(struct ring_end *end)
+{
+	return sequel_cause(&end->sequel, now_ns());
+}
+
+/* For what follows something that others have told of. */
+static bool look_for_sequel(struct ring_end *end, uint64_t now, const uint64_t *position, uint64_t seen)
+{
+	struct forecast_window w = sequel_window(&end->sequel, now);
+	bool came;
+
+	if (!w.until_ns || now < w.from_ns)
+		return false;
+	came = look_for(end, w.until_ns, position, seen);
+	sequel_looked(&end->sequel, now_ns() - now);
+	end->asleep = false;
+	return came;
 }
 
 bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t seen, uint64_t ns)
@@ -184,6 +204,8 @@ bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t see
 			return true;
 		now = now_ns();
 	}
+	if (reader && look_for_sequel(end, now, position, seen))
+		return true;
 	if (!window_open(end, now))
 		return false;
 	end->asleep = false;
@@ -192,17 +214,26 @@ bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t see
 
 uint64_t ring_wait_nap_ns(struct ring_end *end)
 {
-	uint64_t took = now_ns() - end->spin.since;
+	uint64_t now = now_ns(), took = now - end->spin.since, nap = RING_FOREVER;
+	struct forecast_window w = sequel_window(&end->sequel, now);
 
 	end->asleep = true;
 	end->timed = end->spin.since && took < end->window.from_ns;
-	return end->timed ? end->window.from_ns - took : RING_FOREVER;
+	if (end->timed)
+		nap = end->window.from_ns - took;
+	if (w.until_ns && now < w.from_ns && w.from_ns - now < nap) {
+		end->timed = false;
+		nap = w.from_ns - now;
+	}
+	return nap;
 }
 
 void ring_wait_came(struct ring_end *end)
 {
 	uint64_t took;
 
+	if (sequel_open(&end->sequel))
+		sequel_follows(&end->sequel, now_ns(), end->spin.since && end->asleep);
 	if (!end->spin.since)
 		return;
 	took = now_ns() - end->spin.since;
@@ -237,13 +268,16 @@ struct ring_wait ring_wait_begin(const uint64_t *position, uint32_t *word, uint6
 	};
 }
 
-/* A sleep that a timer is to end exactly; a program's own thread gets its timers' slack back. */
+/*
+ * A sleep that a timer is to end exactly; a program's own thread gets its timers' slack back. Where the slack may not
+ * be read (a relay's or a worker's filter of calls) the thread has seen to it already.
+ */
 static void wait_exactly(struct ring_end *end, uint32_t *word, uint32_t value, uint64_t ns)
 {
 	int saved = errno;
 	long slack = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0);
 
-	if (slack != 1)
+	if (slack > 1)
 		syscall(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	end->bell->wait(end->bell, word, value, ns);
 	if (slack > 1)

@@ -28,6 +28,8 @@ int ring_wait_once(struct ring_end *end, struct ring_wait *w, uint64_t seen);
 /* It has come, or is not waited for any more: what is to be learnt from that. */
 void ring_wait_came(struct ring_end *end);
 void ring_wait_given_up(struct ring_end *end);
+/* As sequel_cause(), now. */
+bool ring_wait_expect(struct ring_end *end);
 /* Spins or looks, if it is the time for that. Value: whether the position has moved. */
 bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t seen, uint64_t ns);
 /* For how long to sleep at most before the next ring_wait_spin(). */

@@ -7,8 +7,8 @@
  */
 #pragma once
 
+#include "remote/relay/await.h"
 #include "remote/relay/frame.h"
-#include "wire/forecast.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,9 +39,8 @@ struct line_ops {
 
 struct line {
 	const struct line_ops *ops;
-	/* A program waits for what comes on it: its reader looks for it when it is due, and sleeps until then. */
-	bool awaited;
-	struct forecast forecast; /* the reader's */
+	/* A program waits for what comes on it: its reader looks for it when it is due. NULL: it sleeps until it comes. */
+	struct await *await;
 	uint64_t waits_since_ns; /* a thread waits for bytes since then; 0: nobody does. Relaxed: for the watch only */
 };
 
@@ -82,8 +81,6 @@ uint64_t tcp_round_trip_ns(int fd);
 /* Writes all; the deadline 0: blocks. */
 int tcp_write(int fd, uint64_t until_ns, const struct iovec *parts, unsigned int n);
 ssize_t tcp_read(int fd, uint64_t until_ns, void *at, size_t bytes);
-/* The same on a socket that blocks, for a line that is awaited. */
-ssize_t tcp_read_awaited(int fd, struct forecast *f, void *at, size_t bytes);
 
 /* TLS 1.3, tls.c
  * ------------------------------------------------------------------------------------------------------ */

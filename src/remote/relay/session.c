@@ -69,6 +69,14 @@ void session_line_failed(struct session *s, struct line *line, int r)
 			    s->config.peer, strerror(-r));
 }
 
+void session_replied(struct session *s)
+{
+	if (s->config.side == SESSION_CLIENT)
+		ring_expect(s->source, true);
+	else
+		await_cause(&s->await);
+}
+
 /* -------------------------------------------------------------------------------------------------------- begin --- */
 
 static bool start_thread(struct session *s, struct line *line, void *(*body)(void *))
@@ -106,7 +114,12 @@ struct session *session_new(const struct session_config *config)
 	bool client = config->side == SESSION_CLIENT;
 	struct session *s = calloc(1, sizeof(*s));
 
-	if (!s || pipe2(s->wake, O_CLOEXEC) < 0) {
+	if (!s || await_init(&s->await) < 0) {
+		free(s);
+		return NULL;
+	}
+	if (pipe2(s->wake, O_CLOEXEC) < 0) {
+		await_deinit(&s->await);
 		free(s);
 		return NULL;
 	}
@@ -137,6 +150,7 @@ void session_free(struct session *s)
 	pthread_mutex_destroy(&s->end_mutex);
 	close(s->wake[0]);
 	close(s->wake[1]);
+	await_deinit(&s->await);
 	free(s);
 }
 
@@ -256,7 +270,7 @@ int session_run(const struct session_config *config, char ret_text[RELAY_TEXT_BY
 	}
 	/* Sleeps of the threads that begin now end when they are to. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	config->messages_in->awaited = true;
+	config->messages_in->await = &s->await;
 	if (start_threads(s))
 		watch(s);
 	drain(s);

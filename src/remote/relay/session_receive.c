@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,10 @@ static int deliver_frame(struct session *s, const uint8_t *at, size_t bytes)
 	r = deliver_frame_locked(s, at, bytes);
 	ring_wake(s->sink);
 	pthread_mutex_unlock(&s->sink_mutex);
+	if (s->config.side == SESSION_CLIENT)
+		session_replied(s);
+	/* Whoever it is for may be waiting for this processor. */
+	sched_yield();
 	return r;
 }
 

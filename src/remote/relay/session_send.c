@@ -102,6 +102,8 @@ static int flush(struct session *s, struct line *line, struct batch *b)
 	pthread_mutex_unlock(&s->out_mutex);
 	__atomic_fetch_add(&s->config.count->bytes_out, b->used, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->config.count->messages_out, b->count, __ATOMIC_RELAXED);
+	if (b->count && s->config.side == SESSION_SERVER)
+		session_replied(s);
 	b->used = b->count = 0;
 	return r;
 }

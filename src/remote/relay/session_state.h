@@ -21,6 +21,7 @@ struct session {
 	struct ring_end *source, *sink; /* what is read here and what is written */
 	size_t longest;			/* message */
 	uint64_t arena_bytes, beat_ns;
+	struct await await; /* messages_in's */
 	struct outgoing outgoing;
 	struct arrival arrival;
 
@@ -49,6 +50,9 @@ __attribute__((format(printf, 3, 4))) void session_end(struct session *s, int st
 /* A line failed with this -errno (0 or -EPIPE: the peer ended it). */
 void session_line_failed(struct session *s, struct line *line, int r);
 bool session_ended(struct session *s);
+
+/* A reply goes to the program: what it asks for next is going to come soon, from there. Any thread. */
+void session_replied(struct session *s);
 
 /* Bodies of the threads. */
 void *session_send_messages(void *session_lane);

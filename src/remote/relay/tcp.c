@@ -15,7 +15,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,72 +67,6 @@ ssize_t tcp_read(int fd, uint64_t until_ns, void *at, size_t bytes)
 		if (r < 0)
 			return r;
 	}
-}
-
-/* Looks again and again; whoever else wants the processor has it meanwhile. Value: as tcp_read(); -EAGAIN: nothing. */
-static ssize_t look_until(int fd, struct forecast *f, uint64_t until_ns, void *at, size_t bytes)
-{
-	uint64_t now = clock_now_ns(), then;
-	ssize_t n;
-
-	do {
-		n = recv(fd, at, bytes, MSG_DONTWAIT);
-		if (n >= 0 || errno != EAGAIN)
-			return n < 0 ? -errno : n;
-		then = now;
-		sched_yield();
-		now = clock_now_ns();
-		if (now - then > FORECAST_CROWDED_NS) {
-			forecast_crowded(f);
-			break;
-		}
-	} while (now < until_ns);
-	return -EAGAIN;
-}
-
-/* Sleeps until shortly before something is due, and looks then. Value: as look_until(). */
-static ssize_t read_when_due(int fd, struct forecast *f, uint64_t since, void *at, size_t bytes, bool *ret_asleep)
-{
-	uint64_t soon = forecast_soon(f), now, from;
-	struct forecast_window w = forecast_begin(f);
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct timespec t;
-	ssize_t n = -EAGAIN;
-
-	if (soon)
-		n = look_until(fd, f, since + soon, at, bytes);
-	if (n != -EAGAIN || !w.until_ns)
-		return n;
-	now = clock_now_ns();
-	from = since + w.from_ns;
-	if (now < from) {
-		t = (struct timespec){ (time_t)((from - now) / 1000000000u), (long)((from - now) % 1000000000u) };
-		*ret_asleep = ppoll(&p, 1, &t, NULL) != 0;
-		if (*ret_asleep)
-			return -EAGAIN;
-		now = clock_now_ns();
-		forecast_woke(f, now > from ? now - from : 0);
-	}
-	return now < since + w.until_ns ? look_until(fd, f, since + w.until_ns, at, bytes) : -EAGAIN;
-}
-
-ssize_t tcp_read_awaited(int fd, struct forecast *f, void *at, size_t bytes)
-{
-	ssize_t n = recv(fd, at, bytes, MSG_DONTWAIT);
-	bool asleep = false;
-	uint64_t since;
-
-	if (n >= 0 || errno != EAGAIN)
-		return n < 0 && errno == EINTR ? tcp_read(fd, 0, at, bytes) : n < 0 ? -errno : n;
-	since = clock_now_ns();
-	n = read_when_due(fd, f, since, at, bytes, &asleep);
-	if (n == -EAGAIN || n == -EINTR) {
-		n = tcp_read(fd, 0, at, bytes);
-		asleep = true;
-	}
-	if (n > 0)
-		forecast_end(f, clock_now_ns() - since, asleep);
-	return n;
 }
 
 /* Takes what was written off the parts. Value: how many parts are done with. */
@@ -395,8 +328,8 @@ static struct tcp_line *of(struct line *line)
 
 static ssize_t plain_read(struct line *line, void *at, size_t bytes)
 {
-	if (line->awaited && !of(line)->until_ns)
-		return tcp_read_awaited(of(line)->fd, &line->forecast, at, bytes);
+	if (line->await && !of(line)->until_ns)
+		return await_read(line->await, of(line)->fd, at, bytes);
 	return tcp_read(of(line)->fd, of(line)->until_ns, at, bytes);
 }
 

@@ -118,8 +118,8 @@ static void read_refusal(struct tls_line *l, const uint8_t *at, size_t bytes)
 static int bio_read(BIO *bio, char *at, int bytes)
 {
 	struct tls_line *l = BIO_get_data(bio);
-	ssize_t n = l->line.awaited && !l->until_ns
-			    ? tcp_read_awaited(l->fd, &l->line.forecast, at, (size_t)bytes)
+	ssize_t n = l->line.await && !l->until_ns
+			    ? await_read(l->line.await, l->fd, at, (size_t)bytes)
 			    : tcp_read(l->fd, l->until_ns, at, (size_t)bytes);
 
 	if (n < 0) {

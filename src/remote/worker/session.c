@@ -119,6 +119,9 @@ int worker_reply(struct worker *worker, const struct call_reply *head, const str
 		memset(to + bytes, 0, remote_padded(bytes) - bytes);
 		traffic_sent(size, sent.bytes);
 		ring_commit(&worker->wall->replies, size);
+		/* Whoever is not executing looks for what the client asks next. */
+		if (head->ticket)
+			ring_expect(&worker->wall->requests, false);
 	}
 	pthread_mutex_unlock(&worker->replies_lock);
 	return r ? -EPIPE : 0;

@@ -1,0 +1,28 @@
+/*
+ * await.h: reads from a socket what a program waits for.
+ *
+ * Who sleeps until bytes come is late: by the time that his processor takes to wake up. So who knows when they are due
+ * looks for them then: by how long the last waits took (wire/forecast.h), or by something of this side that they
+ * usually follow (wire/sequel.h), which another thread tells of. One thread reads; any other may tell.
+ */
+#pragma once
+
+#include "wire/sequel.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct await {
+	struct forecast forecast;
+	struct sequel sequel;
+	int stir[2]; /* a pipe that ends a sleep */
+	bool sleeps; /* atomic: the reader, or it is about to */
+};
+
+/* 0 or -errno. */
+int await_init(struct await *a);
+void await_deinit(struct await *a);
+/* On a socket that blocks. At least 1 byte; 0: its end; -errno. */
+ssize_t await_read(struct await *a, int fd, void *at, size_t bytes);
+/* Any thread: something has happened that they usually follow. */
+void await_cause(struct await *a);

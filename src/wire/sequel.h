@@ -1,0 +1,46 @@
+/*
+ * sequel.h: how soon after one thing another follows: a request after the reply that its program has waited for.
+ *
+ * A forecast (forecast.h) knows waits that are all of one length. But what a program does when a reply has come takes
+ * much the same time however long its kernel was. So whoever passes a reply on says so (the cause), and whoever waits
+ * for the request that follows is awake then, and looks for as long as such requests usually take to come; if that is
+ * long, as over a long line, he sleeps for the most of it. Looking takes a part of all time at most, and rests for a
+ * while when others want the processor. Pure: times come in, times go out.
+ *
+ * Causes are told by any thread, all else by the one that waits.
+ */
+#pragma once
+
+#include "wire/forecast.h"
+#include "wire/usual.h"
+
+#define SEQUEL_MOST_NS FORECAST_MOST_NS /* what follows later is not waited for */
+#define SEQUEL_SHARE 8u /* looking takes an eighth of all time at most */
+#define SEQUEL_SPARE_NS 400000u /* as much can be saved up */
+#define SEQUEL_AWAKE_NS 100000u /* for less it is not slept */
+#define SEQUEL_REST_NS 50000000u /* when others want the processor */
+
+/* Zero is a good beginning. */
+struct sequel {
+	uint64_t cause_ns; /* atomic: of the last cause that nothing has followed yet; 0: none */
+	uint32_t wanted; /* atomic: whether it is worth waking who waits */
+	struct usual usual; /* how soon it follows */
+	uint64_t spare_ns; /* time for looking */
+	uint64_t filled_ns; /* when that was last reckoned */
+};
+
+/* Any thread: the cause. Value: who waits should look for what follows, and be woken for that if he sleeps. */
+bool sequel_cause(struct sequel *s, uint64_t now_ns);
+/* When to look, by the clock; until_ns 0: not for now. */
+struct forecast_window sequel_window(struct sequel *s, uint64_t now_ns);
+/* So much time was looked. */
+void sequel_looked(struct sequel *s, uint64_t ns);
+/* Others wanted the processor meanwhile. */
+void sequel_crowded(struct sequel *s, uint64_t now_ns);
+/* Whether there is a cause that nothing has followed yet. */
+static inline bool sequel_open(const struct sequel *s)
+{
+	return __atomic_load_n(&s->cause_ns, __ATOMIC_RELAXED) != 0;
+}
+/* What was waited for has come; `asleep`: who waited had to be woken for it. */
+void sequel_follows(struct sequel *s, uint64_t now_ns, bool asleep);
