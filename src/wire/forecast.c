@@ -22,16 +22,30 @@ uint64_t forecast_soon(const struct forecast *f)
 
 struct forecast_window forecast_begin(struct forecast *f)
 {
-	uint64_t off = 2 * f->usual.off_ns, before = BEFORE_NS + off, after = AFTER_NS + off, mean = f->usual.mean_ns, sleep;
+	uint64_t mean = f->usual.mean_ns, off = 2 * f->usual.off_ns, share = mean / FORECAST_SHARE, most, sleep;
 
 	if (f->rest) {
 		f->rest--;
 		return (struct forecast_window){ 0 };
 	}
-	sleep = before + late(f);
-	if (f->usual.learnt < LEARN_LEAST || before + after > mean / FORECAST_SHARE || sleep >= mean)
+	if (f->usual.learnt < LEARN_LEAST || BEFORE_NS + AFTER_NS > share)
 		return (struct forecast_window){ 0 };
-	return (struct forecast_window){ mean - sleep, mean + after };
+	/* Those that are somewhat too far off are not all looked for. */
+	most = (share - BEFORE_NS - AFTER_NS) / 2;
+	if (off > most + most / 4)
+		return (struct forecast_window){ 0 };
+	off = off < most ? off : most;
+	sleep = BEFORE_NS + off + late(f);
+	if (sleep >= mean)
+		return (struct forecast_window){ 0 };
+	return (struct forecast_window){ mean - sleep, mean + AFTER_NS + off };
+}
+
+struct forecast_window forecast_earlier(const struct forecast *f, struct forecast_window w, uint64_t ns)
+{
+	if (w.until_ns && ns <= f->usual.mean_ns / FORECAST_EARLY_SHARE)
+		w.from_ns -= ns;
+	return w;
 }
 
 void forecast_end(struct forecast *f, uint64_t took_ns, bool asleep)

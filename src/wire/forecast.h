@@ -14,6 +14,7 @@
 #define FORECAST_MOST_NS 50000000u
 #define FORECAST_SOON_NS 100000u
 #define FORECAST_SHARE 8u /* looking takes an eighth of a wait at most */
+#define FORECAST_EARLY_SHARE 12u /* and what is done before, a twelfth */
 /*
  * Who gives the processor away and has it back only after this is not alone on it: what computes has it for
  * milliseconds. Those of one chain that look side by side, and what they do when it comes, take less.
@@ -38,6 +39,8 @@ struct forecast_window {
 uint64_t forecast_soon(const struct forecast *f);
 /* A wait begins, or would go on behind that. */
 struct forecast_window forecast_begin(struct forecast *f);
+/* The same, beginning `ns` earlier, for what is to be done before; unchanged where that is too much of a wait. */
+struct forecast_window forecast_earlier(const struct forecast *f, struct forecast_window w, uint64_t ns);
 /* It has ended; `asleep`: who waited had to be woken for it. */
 void forecast_end(struct forecast *f, uint64_t took_ns, bool asleep);
 /* The timer that was to end the sleep at `from_ns` did so this much later. */

@@ -139,6 +139,38 @@ static void test_soon(void)
 	is(forecast_soon(&f), 0);
 }
 
+/* What is to be done before makes a window begin earlier, unless the waits are too short for that. */
+static void test_earlier(void)
+{
+	struct forecast f = { 0 }, brief = { 0 };
+	uint64_t looked = 0;
+	struct forecast_window w, e;
+
+	is(forecast_earlier(&f, forecast_begin(&f), 60 * US).until_ns, 0);
+	for (unsigned int i = 0; i < 50; i++) {
+		wait_once(&f, 1000 * US, 10 * US, &looked);
+		wait_once(&brief, 300 * US, 10 * US, &looked);
+	}
+	w = forecast_begin(&f);
+	e = forecast_earlier(&f, w, 60 * US);
+	ok(w.until_ns);
+	is(e.from_ns, w.from_ns - 60 * US);
+	is(e.until_ns, w.until_ns);
+	w = forecast_begin(&brief);
+	ok(w.until_ns);
+	is(forecast_earlier(&brief, w, 60 * US).from_ns, w.from_ns);
+}
+
+/* Waits that differ by more than all can be looked for: most are, and no more time is taken than may be. */
+static void test_wide(void)
+{
+	double share;
+	uint64_t left = lateness(1000 * US, 150 * US, 20 * US, &share);
+
+	ok(left < 20 * US);
+	ok(share > 0 && share < 0.125);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -147,5 +179,7 @@ int main(void)
 	test_change();
 	test_crowded();
 	test_soon();
+	test_earlier();
+	test_wide();
 	return tap_end();
 }

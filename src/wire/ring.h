@@ -68,6 +68,13 @@ struct ring_spin {
 
 #define RING_LONG_WAIT_NS 50000u
 
+/* Of a reader that has something to do shortly before the next message comes. */
+struct ring_ahead {
+	void (*due)(void *arg); /* called by the thread that waits, once in a wait at most; NULL: there is nothing */
+	void *arg;
+	uint64_t ns; /* how much earlier than it would wake up by the forecast */
+};
+
 /* One side's end; private memory. */
 struct ring_end {
 	struct ring_shared *shared;
@@ -79,7 +86,9 @@ struct ring_end {
 	struct forecast forecast; /* reader: of long waits */
 	struct sequel sequel; /* reader: of what follows something that others have told of */
 	struct forecast_window window; /* of the wait that is going on */
+	struct ring_ahead ahead;
 	bool asleep, timed; /* who waits sleeps; until the window begins */
+	bool early; /* it begins early enough for what is to be done ahead, which has not been done */
 	uint32_t capacity; /* of bytes[], a power of two */
 	uint32_t filler; /* writer: bytes of filler before the message begun */
 	uint32_t held; /* reader: what the message that was given out takes */

@@ -184,6 +184,16 @@ static bool look_for_sequel(struct ring_end *end, uint64_t now, const uint64_t *
 	return came;
 }
 
+/* A wait begins: what the forecast says of it. */
+static void open_window(struct ring_end *end, bool reader)
+{
+	struct forecast_window w = reader ? forecast_begin(&end->forecast) : (struct forecast_window){ 0 };
+
+	end->window = reader && end->ahead.due ? forecast_earlier(&end->forecast, w, end->ahead.ns) : w;
+	end->early = end->window.from_ns != w.from_ns;
+	end->asleep = end->timed = false;
+}
+
 bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t seen, uint64_t ns)
 {
 	struct ring_spin *s = &end->spin;
@@ -195,8 +205,7 @@ bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t see
 	now = now_ns();
 	if (!s->since) {
 		s->since = now;
-		end->window = reader ? forecast_begin(&end->forecast) : (struct forecast_window){ 0 };
-		end->asleep = end->timed = false;
+		open_window(end, reader);
 		if (s->on != s->trial)
 			return spin_first(s, position, seen, ns);
 		soon = reader ? forecast_soon(&end->forecast) : 0;
@@ -208,6 +217,9 @@ bool ring_wait_spin(struct ring_end *end, const uint64_t *position, uint64_t see
 		return true;
 	if (!window_open(end, now))
 		return false;
+	if (end->early)
+		end->ahead.due(end->ahead.arg);
+	end->early = false;
 	end->asleep = false;
 	return look_for(end, s->since + end->window.until_ns, position, seen);
 }

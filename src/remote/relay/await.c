@@ -87,7 +87,7 @@ static ssize_t look_when_due(struct wait *w)
 	if (s.until_ns && now >= s.from_ns) {
 		n = look_until(w, s.until_ns);
 		sequel_looked(&w->await->sequel, clock_now_ns() - now);
-	} else if (w->window.until_ns && now >= w->since_ns + w->window.from_ns && now < w->since_ns + w->window.until_ns) {
+	} else if (now >= w->since_ns + w->window.from_ns && now < w->since_ns + w->window.until_ns) {
 		n = look_until(w, w->since_ns + w->window.until_ns);
 	}
 	if (n != -EAGAIN)

@@ -89,12 +89,17 @@ struct frame_lane {
 enum frame_kind {
 	FRAME_MESSAGES = 1, /* `bytes` of messages of wire/call.h, one behind the other */
 	FRAME_PIECE,	    /* struct frame_piece and its bytes */
-	FRAME_BEAT,	    /* the line lives; `value`: nothing */
+	FRAME_BEAT,	    /* the line lives; `value`: enum frame_beat */
 	FRAME_READY,	    /* the first to the client: all lanes are there */
 	FRAME_BYE,	    /* the session ends; `bytes` of text say why, `value` an enum wall_status */
 	FRAME_ECHO,	    /* probe: send it back, with its bytes */
 	FRAME_FLOOD,	    /* probe: send `value` bytes of frames back */
 	FRAME_SINK,	    /* probe: throw its bytes away; `value` 1: and say READY */
+};
+
+enum frame_beat {
+	FRAME_LIVES,
+	FRAME_DUE, /* messages are expected here soon: whoever gets them should be awake. May be ignored */
 };
 
 struct frame_head {

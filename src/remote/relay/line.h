@@ -39,7 +39,7 @@ struct line_ops {
 
 struct line {
 	const struct line_ops *ops;
-	/* A program waits for what comes on it: its reader looks for it when it is due. NULL: it sleeps until it comes. */
+	/* A program waits for what comes on it: its reader looks for it when it is due. NULL: he sleeps until then. */
 	struct await *await;
 	uint64_t waits_since_ns; /* a thread waits for bytes since then; 0: nobody does. Relaxed: for the watch only */
 };

@@ -148,6 +148,17 @@ static void sink_ended(struct session *s, int r)
 	/* -EPIPE: its end is seen by whoever reads from it, after what it said last. */
 }
 
+/*
+ * Messages are expected: this thread looks for them. At the program's end its next request is not far either, and its
+ * way is made warm too.
+ */
+static void heard_due(struct session *s)
+{
+	await_cause(&s->await);
+	if (s->config.side == SESSION_CLIENT)
+		session_say_due(s);
+}
+
 /* One frame. False: the thread is to end, which has been said. */
 static bool receive_frame(struct session *s, struct line *line, uint8_t *buffer, size_t room)
 {
@@ -170,6 +181,9 @@ static bool receive_frame(struct session *s, struct line *line, uint8_t *buffer,
 	__atomic_fetch_add(&s->config.count->bytes_in, head.bytes + sizeof(head), __ATOMIC_RELAXED);
 	switch (head.kind) {
 	case FRAME_BEAT:
+		if (head.value == FRAME_DUE && line == s->config.messages_in)
+			heard_due(s);
+		return true;
 	case FRAME_PIECE:
 		return true;
 	case FRAME_BYE:

@@ -2,6 +2,7 @@
 #include "remote/relay/session_state.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,21 @@ static int beat(struct session *s, struct line *line)
 	r = line_write(line, &head, sizeof(head));
 	pthread_mutex_unlock(&s->out_mutex);
 	return r;
+}
+
+void session_say_due(void *session)
+{
+	struct session *s = session;
+	struct line *line = s->config.messages_out;
+	struct pollfd p = { .fd = line->ops->fd(line), .events = POLLOUT };
+	struct frame_head head = { .kind = FRAME_BEAT, .value = FRAME_DUE };
+
+	/* A thread that receives must not wait for the peer to receive. A line that fails is seen by what follows. */
+	if (pthread_mutex_trylock(&s->out_mutex))
+		return;
+	if (poll(&p, 1, 0) == 1 && p.revents == POLLOUT)
+		line_write(line, &head, sizeof(head));
+	pthread_mutex_unlock(&s->out_mutex);
 }
 
 /* The other side of the wall has gone, or broke its rules. */

@@ -54,6 +54,9 @@ bool session_ended(struct session *s);
 /* A reply goes to the program: what it asks for next is going to come soon, from there. Any thread. */
 void session_replied(struct session *s);
 
+/* Messages are going to follow soon: says so, if the line takes it at once. Any thread. */
+void session_say_due(void *session);
+
 /* Bodies of the threads. */
 void *session_send_messages(void *session_lane);
 void *session_receive_messages(void *session_lane);

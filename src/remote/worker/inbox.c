@@ -69,6 +69,8 @@ static int read_message(struct inbox *inbox, uint8_t *message, size_t *ret_size,
 			ring_lower(inbox->ring);
 		if (r || raised)
 			return r;
+		/* Nobody else need be woken for what comes while this one looks. */
+		ring_lower(inbox->ring);
 		if (ring_spin(inbox->ring, ret_ns))
 			continue;
 		*value = ring_raise(inbox->ring);

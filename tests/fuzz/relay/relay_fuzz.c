@@ -53,7 +53,15 @@ static int memory_explain(struct line *line, char ret_text[RELAY_TEXT_BYTES])
 	return 0;
 }
 
-static const struct line_ops memory_ops = { .name = "memory", .read = memory_read, .explain = memory_explain };
+/* None: nothing can be written at once. */
+static int memory_fd(struct line *line)
+{
+	return -1;
+}
+
+static const struct line_ops memory_ops = {
+	.name = "memory", .read = memory_read, .fd = memory_fd, .explain = memory_explain
+};
 
 static struct wall wall;
 
@@ -105,6 +113,7 @@ static void receive(enum session_side side, bool payloads, const uint8_t *data, 
 		.side = side,
 		.wall = &wall,
 		.messages_in = &line.line,
+		.messages_out = &line.line,
 		.patience_ms = 1000,
 		.count = &count,
 		.peer = "peer",
@@ -208,7 +217,8 @@ static void put_messages(struct stream *s, bool replies)
 /* kind: the first byte. */
 static void make(struct stream *s, uint8_t kind)
 {
-	struct frame_head beat = { FRAME_BEAT, 0, 0 }, bye = { FRAME_BYE, 5, WALL_NO_DEVICE };
+	struct frame_head beat = { FRAME_BEAT, 0, FRAME_LIVES }, due = { FRAME_BEAT, 0, FRAME_DUE };
+	struct frame_head bye = { FRAME_BYE, 5, WALL_NO_DEVICE };
 	struct frame_hello hello = { FRAME_MAGIC, FRAME_VERSION, 0, sizeof(hello),
 				     2,		  1000,		 0, { .magic = WALL_MAGIC, .version = WALL_VERSION } };
 
@@ -219,6 +229,7 @@ static void make(struct stream *s, uint8_t kind)
 		return;
 	}
 	put(s, &beat, sizeof(beat));
+	put(s, &due, sizeof(due));
 	put_piece(s, 2, 36864, 100, 100);
 	if (!(kind & 2))
 		put_messages(s, kind & 1);

@@ -301,6 +301,96 @@ static void death(void)
 	is(hear(0), 500);
 }
 
+/* ---- what is done before a message comes, and what follows something ---- */
+
+static unsigned int dues;
+
+static void count_due(void *arg)
+{
+	dues++;
+	if (arg != &dues)
+		abort();
+}
+
+static bool enough; /* atomic */
+
+/* A message each 2 ms. */
+static void *write_steadily(void *arg)
+{
+	void *at;
+
+	for (unsigned int i = 0; i < 5000 && !__atomic_load_n(&enough, __ATOMIC_RELAXED); i++) {
+		usleep(2000);
+		if (ring_begin(&writer, 8, &at))
+			return NULL;
+		ring_commit(&writer, 8);
+	}
+	ring_close(&writer);
+	return arg;
+}
+
+/* At most once for a message, and often enough once it is known when they come. */
+static void ahead(void)
+{
+	unsigned int messages = 0;
+	pthread_t thread;
+	const void *at;
+	size_t size;
+
+	fresh(0);
+	__atomic_store_n(&enough, false, __ATOMIC_RELAXED);
+	reader.ahead = (struct ring_ahead){ count_due, &dues, 100000 };
+	pthread_create(&thread, NULL, write_steadily, NULL);
+	while (ring_next(&reader, &at, &size, RING_FOREVER) > 0) {
+		ring_release(&reader);
+		messages++;
+		__atomic_store_n(&enough, dues >= 5, __ATOMIC_RELAXED);
+	}
+	pthread_join(thread, NULL);
+	ok(dues >= 5 || reader.spin.never);
+	ok(dues <= messages);
+}
+
+static uint32_t heard; /* atomic */
+
+static void *hear_all(void *arg)
+{
+	const void *at;
+	size_t size;
+
+	while (ring_next(&reader, &at, &size, RING_FOREVER) > 0) {
+		ring_release(&reader);
+		__atomic_fetch_add(&heard, 1, __ATOMIC_RELEASE);
+	}
+	return arg;
+}
+
+/* Causes that something follows soon, late or not at all, told while the reader sleeps, looks or reads. */
+static void sequels(void)
+{
+	const uint32_t rounds = 1000;
+	pthread_t thread;
+	void *at;
+
+	fresh(0);
+	__atomic_store_n(&heard, 0, __ATOMIC_RELAXED);
+	pthread_create(&thread, NULL, hear_all, NULL);
+	for (uint32_t i = 0; i < rounds; i++) {
+		ring_expect(&reader, i % 4);
+		if (i % 16 == 7)
+			usleep(300);
+		if (ring_begin(&writer, 8, &at))
+			break;
+		ring_commit(&writer, 8);
+		while (i % 3 && __atomic_load_n(&heard, __ATOMIC_ACQUIRE) <= i)
+			usleep(20);
+	}
+	ring_close(&writer);
+	pthread_join(thread, NULL);
+	is(heard, rounds);
+	ok(reader.sequel.usual.learnt > 0);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -314,6 +404,8 @@ int main(void)
 	many(0);
 	many(WALL_NO_FUTEX);
 	death();
+	ahead();
+	sequels();
 	free(shared);
 	return tap_end();
 }
