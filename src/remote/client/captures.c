@@ -3,6 +3,8 @@
 
 #include "cuda_remote.h"
 #include "remote/client/call.h"
+#include "remote/client/graphs.h"
+#include "remote/client/handles.h"
 #include "remote/client/ranges.h"
 #include "remote/client/start.h"
 #include "remote/client/thread.h"
@@ -125,9 +127,22 @@ CUresult client_cuStreamBeginCapture(CUstream hStream)
 	return began(client_plain_cuStreamBeginCapture(hStream), hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
+/* A stream of the program's own begins without a doubt while none is in capture: nobody waits for it. */
 CUresult client_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-	return began(client_plain_cuStreamBeginCapture_v2(hStream, mode), hStream, mode);
+	bool sure = handle_kind((uint64_t)(uintptr_t)hStream) == KIND_STREAM && !captures_any() &&
+		    (unsigned int)mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuStreamBeginCapture_v2);
+	id = client_use_stream(&c, hStream);
+	if (client_begin(&c, !sure)) {
+		remote_put(&c.out, &id, sizeof id);
+		remote_put(&c.out, &mode, sizeof mode);
+		client_send(&c);
+	}
+	return began(client_end(&c), hStream, mode);
 }
 
 CUresult client_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -147,6 +162,8 @@ CUresult client_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 
 	if (failed && phGraph)
 		*phGraph = NULL;
+	else if (r == CUDA_SUCCESS && phGraph)
+		graphs_own(*phGraph);
 	if (r == CUDA_SUCCESS || failed)
 		allow(hStream);
 	if ((r == CUDA_SUCCESS || failed) && captures_any())

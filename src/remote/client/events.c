@@ -10,6 +10,7 @@
 #include "remote/client/context.h"
 #include "remote/client/session.h"
 #include "remote/client/unified.h"
+#include "remote/client/waited.h"
 
 #define NO_STREAM ((CUstream)(uintptr_t)-1) /* an event does not say which has been waited for */
 
@@ -55,6 +56,8 @@ static CUresult wait_for(enum cuda_call call, CUevent event)
 		remote_put(&c.out, &id, sizeof(id));
 		client_send(&c);
 	}
+	if (c.result == CUDA_SUCCESS)
+		waited_idle(&c);
 	if (client_end(&c) == CUDA_SUCCESS && word && !(value & UNKNOWN))
 		atomic_compare_exchange_strong_explicit(word, &value, value | REACHED, memory_order_release,
 							memory_order_relaxed);

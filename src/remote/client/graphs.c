@@ -1,4 +1,5 @@
 /* graphs.c: calls about nodes whose parameters hold more than plain values; see remote/graph.h and nodes.h. */
+#include "remote/client/graphs.h"
 #include "remote/client/nodes.h"
 #include "remote/client/ranges.h"
 #include "remote/client/unified.h"
@@ -415,4 +416,36 @@ CUresult client_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM
 {
 	return get_into(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 			nodeParams_out, sizeof(*nodeParams_out));
+}
+
+/* ---- ending ---- */
+
+#define OWN 1u /* the word of its handle */
+
+void graphs_own(CUgraph graph)
+{
+	_Atomic uint32_t *word = client_word(graph);
+
+	if (word)
+		atomic_store_explicit(word, OWN, memory_order_relaxed);
+}
+
+/* Of a graph that the worker named it alone knows whether it is part of another one, unless it came from a capture. */
+CUresult client_cuGraphDestroy(CUgraph hGraph)
+{
+	_Atomic uint32_t *word = NULL;
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuGraphDestroy);
+	id = client_use(&c, KIND_GRAPH, hGraph);
+	if (id)
+		word = client_word(hGraph);
+	if (client_begin(&c, !id || (id & CALL_ID_WORKER && (!word || atomic_load(word) != OWN)))) {
+		remote_put(&c.out, &id, sizeof(id));
+		client_send(&c);
+	}
+	if (c.result == CUDA_SUCCESS)
+		client_drop(hGraph);
+	return client_end(&c);
 }

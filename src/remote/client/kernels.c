@@ -272,12 +272,25 @@ CUresult client_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUker
 	return client_plain_cuKernelGetAttribute(pi, attrib, k ? k->handle : kernel, dev);
 }
 
+/* Libraries set these before each launch; what has the value already need not be set. */
+static bool is_set(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+	int present;
+
+	return (attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+		attrib == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) &&
+	       client_cuFuncGetAttribute(&present, attrib, hfunc) == CUDA_SUCCESS && present == value;
+}
+
 CUresult client_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
 	struct client_call c;
 	struct function *f;
-	CUresult r = client_plain_cuFuncSetAttribute(hfunc, attrib, value);
+	CUresult r;
 
+	if (context_sound() == CUDA_SUCCESS && is_set(hfunc, attrib, value))
+		return CUDA_SUCCESS;
+	r = client_plain_cuFuncSetAttribute(hfunc, attrib, value);
 	if (r != CUDA_SUCCESS)
 		return r;
 	client_call(&c, CUDA_CALL_cuFuncSetAttribute);

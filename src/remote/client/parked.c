@@ -121,7 +121,7 @@ static void send_free(const struct reuse_block *b)
 		remote_put(&c.out, &b->at, sizeof b->at);
 		remote_put(&c.out, &b->kind.stream, sizeof b->kind.stream);
 		client_send(&c);
-		waited_freed(&c);
+		waited_idle(&c);
 	}
 	client_end(&c);
 }

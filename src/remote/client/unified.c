@@ -515,15 +515,15 @@ void unified_forget(void)
 static CUresult stream_wait(CUstream stream)
 {
 	struct client_call c;
-	bool freed;
 	uint64_t id;
+	bool done;
 
 	client_call(&c, CUDA_CALL_cuStreamSynchronize);
 	id = client_use_stream(&c, stream);
 	if (c.result == CUDA_SUCCESS && waited_still(&c, id))
 		return client_end(&c);
-	freed = c.result == CUDA_SUCCESS && waited_but_freed(&c, id);
-	if (client_begin(&c, !freed)) {
+	done = c.result == CUDA_SUCCESS && waited_done(&c, id);
+	if (client_begin(&c, !done)) {
 		remote_put(&c.out, &id, sizeof(id));
 		client_send(&c);
 	}
@@ -543,9 +543,26 @@ CUresult client_cuStreamSynchronize(CUstream hStream)
 	return r;
 }
 
+static CUresult stream_ask(CUstream stream)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_call(&c, CUDA_CALL_cuStreamQuery);
+	id = client_use_stream(&c, stream);
+	if (c.result == CUDA_SUCCESS && waited_done(&c, id))
+		return client_end(&c);
+	if (client_begin(&c, true)) {
+		remote_put(&c.out, &id, sizeof(id));
+		client_send(&c);
+	}
+	waited_asked(&c, id);
+	return client_end(&c);
+}
+
 CUresult client_cuStreamQuery(CUstream hStream)
 {
-	CUresult r = client_plain_cuStreamQuery(hStream);
+	CUresult r = stream_ask(hStream);
 
 	if (r == CUDA_SUCCESS)
 		unified_waited(hStream, false);

@@ -43,6 +43,15 @@ void waited_note_context(const struct client_call *c)
 		c->thread->waited.whole = true;
 }
 
+void waited_asked(const struct client_call *c, uint64_t stream)
+{
+	waited_note(c, stream);
+	if (c->result == CUDA_SUCCESS && c->session && c->thread) {
+		c->thread->waited.asked = true;
+		c->thread->waited.whole = false;
+	}
+}
+
 /* The stream's session, or that of the current context. */
 static struct session *session_of(const struct client_call *c)
 {
@@ -53,49 +62,50 @@ static struct session *session_of(const struct client_call *c)
 	return c->session;
 }
 
-/*
- * This thread's last wait, when it was for something of the call's context and nothing has been sent since. `more`: but
- * for so many requests that change nothing.
- */
-static const struct waited *last_wait(const struct client_call *c, uint64_t more)
+/* This thread's last wait, when it was for something of the call's context and nothing has got work to do since. */
+static const struct waited *last_wait(const struct client_call *c)
 {
 	const struct waited *w = &c->thread->waited;
 	struct session *s = session_of(c);
-	bool good = s && w->session == s && link_sent(&s->link) == w->sent + more && context_meant(c) == w->context &&
+	bool good = s && w->session == s && link_sent(&s->link) == w->sent + w->idle && context_meant(c) == w->context &&
 		    !start_waits && !link_lost(&s->link) && !atomic_load_explicit(&s->faulted, memory_order_relaxed);
 
 	return good ? w : NULL;
 }
 
-bool waited_still(const struct client_call *c, uint64_t stream)
+/* Nothing is left to be done by a wait either. */
+static bool is_final(const struct waited *w)
 {
-	const struct waited *w = last_wait(c, 0);
+	return !w->idle && !w->asked;
+}
+
+bool waited_done(const struct client_call *c, uint64_t stream)
+{
+	const struct waited *w = last_wait(c);
 
 	return w && ((w->whole && !captures_any()) || w->stream == stream);
 }
 
-bool waited_still_context(const struct client_call *c)
+bool waited_still(const struct client_call *c, uint64_t stream)
 {
-	const struct waited *w = last_wait(c, 0);
-
-	return w && w->whole && !captures_any();
+	return waited_done(c, stream) && is_final(&c->thread->waited);
 }
 
-bool waited_but_freed(const struct client_call *c, uint64_t stream)
+bool waited_still_context(const struct client_call *c)
 {
-	const struct waited *w = c->thread->waited.freed ? last_wait(c, c->thread->waited.freed) : NULL;
+	const struct waited *w = last_wait(c);
 
-	return w && w->stream == stream;
+	return w && is_final(w) && w->whole && !captures_any();
 }
 
 /* What another thread has sent meanwhile makes the numbers differ, now and from now on. */
-void waited_freed(const struct client_call *c)
+void waited_idle(const struct client_call *c)
 {
 	struct waited *w = &c->thread->waited;
 
 	if (c->result == CUDA_SUCCESS && w->session == c->session &&
-	    link_sent(&c->session->link) == w->sent + w->freed + 1)
-		w->freed++;
+	    link_sent(&c->session->link) == w->sent + w->idle + 1)
+		w->idle++;
 }
 
 void waited_sent(const struct client_call *c)
@@ -104,7 +114,8 @@ void waited_sent(const struct client_call *c)
 
 	if (c->result == CUDA_SUCCESS && w->session == c->session)
 		*w = (struct waited){ .session = w->session,
-				      .sent = w->sent + w->freed + 1,
+				      .sent = w->sent + w->idle + 1,
 				      .stream = w->stream,
-				      .context = w->context };
+				      .context = w->context,
+				      .whole = w->whole };
 }

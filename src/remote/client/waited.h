@@ -15,24 +15,28 @@ struct session;
 struct waited {
 	const struct session *session; /* NULL: none */
 	uint64_t sent; /* requests of the session by then, that of the wait included */
-	uint64_t freed; /* requests since, which free stream-ordered memory and nothing else */
+	uint64_t idle; /* requests since, which gave no stream anything to do */
 	uint64_t stream, context;
 	bool whole; /* all of the context */
+	bool asked; /* it was not waited for, but found to be done */
 };
 
 /* The call has succeeded and all in the stream was done. */
 void waited_note(const struct client_call *c, uint64_t stream);
 /* The call has succeeded and all in its context (c->context; 0: the current one) was done. */
 void waited_note_context(const struct client_call *c);
-/* Whether all in this stream is known to be done. False as well where an error could be missed by that. */
+/* The same of a stream that was asked (cuStreamQuery): a wait does more in the driver, and is still to be sent. */
+void waited_asked(const struct client_call *c, uint64_t stream);
+/* Whether all in this stream has been waited for. False as well where an error could be missed by that. */
 bool waited_still(const struct client_call *c, uint64_t stream);
 /* The same of all streams of its context. */
 bool waited_still_context(const struct client_call *c);
-/* It frees stream-ordered memory, and has just been sent. */
-void waited_freed(const struct client_call *c);
+/* Whether all in this stream is known to be done, but for frees of memory. */
+bool waited_done(const struct client_call *c, uint64_t stream);
+/* It asks about an event or frees stream-ordered memory, and has just been sent. */
+void waited_idle(const struct client_call *c);
 /*
- * Whether all in this stream is known to be done but frees: a wait is sent then, behind which the worker's driver gives
- * back what was freed, but there is nothing to wait for. waited_sent(): that wait has been sent.
+ * A wait for a stream where waited_done() has been sent: behind it the worker's driver gives back what was freed, but
+ * there is nothing to wait for here.
  */
-bool waited_but_freed(const struct client_call *c, uint64_t stream);
 void waited_sent(const struct client_call *c);
