@@ -232,7 +232,7 @@ struct cluster {
 
 struct block {
 	const struct ptx_launch *launch;
-	struct run *run; /* of launch.c */
+	struct run *run; /* run.h */
 	uint64_t number; /* of the grid, x first */
 	uint32_t id[3];
 	uint32_t warp_count, threads, live_threads;
