@@ -373,6 +373,37 @@ static void count_steps(const struct shape *s)
 		show(s->name, &before);
 }
 
+static uint64_t requests(void)
+{
+	return counts().requests;
+}
+
+static void *launch_in_thread(void *unused)
+{
+	uint64_t before = requests();
+
+	(void)unused;
+	if (launch(have.managed, have.b, have.c, FEW, cudaStreamPerThread))
+		return NULL;
+	return (void *)(uintptr_t)(requests() - before);
+}
+
+/* What the program has written goes out once, and each thread's own stream waits for it. */
+static void managed_threads(void)
+{
+	pthread_t thread[2];
+	void *sent;
+
+	have.managed[2] += 1;
+	ok(!launch(have.managed, have.b, have.c, FEW, cudaStreamPerThread));
+	for (int i = 0; i < 2; i++) {
+		ok(!pthread_create(&thread[i], NULL, launch_in_thread, NULL));
+		ok(!pthread_join(thread[i], &sent));
+		is((uintptr_t)sent, 2);
+	}
+	ok(!cudaDeviceSynchronize());
+}
+
 static void rounds_client(void)
 {
 	set_up();
@@ -380,6 +411,7 @@ static void rounds_client(void)
 		count_steps(s);
 	ok(!cudaMallocManaged((void **)&have.managed, BYTES, cudaMemAttachGlobal));
 	count_steps(&with_managed);
+	managed_threads();
 	ok(!cudaFree(have.managed));
 	tear_down();
 }

@@ -16,6 +16,8 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/copy.h"
+#include "remote/client/handles.h"
+#include "remote/client/thread.h"
 #include "remote/client/waited.h"
 
 #include <errno.h>
@@ -203,7 +205,8 @@ static bool follow(struct unified *u, CUstream stream, bool new)
 		return false;
 	if (new && client_cuEventRecord(u->gone_out, u->stream) != CUDA_SUCCESS)
 		return false;
-	if (!new && u->waits == stream)
+	/* The stream of a thread without a name is another one in each. */
+	if (!new && u->waits == stream && stream != CU_STREAM_PER_THREAD)
 		return true;
 	u->waits = stream;
 	u->going_out = client_cuStreamWaitEvent(stream, u->gone_out, 0) == CUDA_SUCCESS;
@@ -221,12 +224,24 @@ static void push_place(struct unified *u, const CUstream *stream)
 	u->going_out = false;
 }
 
+/* Whether the stream means the same in the place's context: those without a handle are of the current one. */
+static bool is_here(const struct unified *u, CUstream stream)
+{
+	struct thread *t = thread_get();
+	struct context *context;
+
+	return handle_kind((uint64_t)(uintptr_t)stream) == KIND_STREAM ||
+	       (t && context_current(t, &context) == CUDA_SUCCESS && context->handle == u->place.context);
+}
+
 static void push_all(struct session *s, const CUstream *stream)
 {
 	for (struct unified *u = all; u; u = u->next) {
+		bool here = u->place.session == s && stream && is_here(u, *stream);
+
 		if (u->place.session != s || !context_enter(u))
 			continue;
-		push_place(u, stream);
+		push_place(u, here ? stream : NULL);
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 }
