@@ -97,10 +97,11 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Tells the service manager, and whoever waits on --ready-fd. */
-static void tell_ready(int ready_fd)
+/* Tells the service manager, which knows of one that has `taken_over`, and whoever waits on --ready-fd. */
+static void tell_ready(int ready_fd, bool taken_over)
 {
-	notify_tell("READY=1");
+	if (!taken_over)
+		notify_tell("READY=1");
 	if (ready_fd >= 0) {
 		ssize_t n = write(ready_fd, "\n", 1);
 
@@ -417,8 +418,8 @@ static int serve(const struct options *o)
 			timer_start(daemon.ask, ASK_MS, 0);
 		else
 			ask_drivers(&daemon);
-		tell_ready(o->ready_fd);
-		service_watch(&daemon);
+		tell_ready(o->ready_fd, inherited);
+		service_watch(&daemon, inherited);
 		daemon_reap_soon(&daemon);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		watch_free(signals);

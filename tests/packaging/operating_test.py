@@ -76,6 +76,25 @@ def under_systemd(root):
     check(r.returncode == 0, "killed, it is back for the next who asks", r.stdout)
 
 
+def broken_release(root):
+    """A release that dies when it takes over: the one before goes on as the service's main process, watched and reloadable."""
+    good, bad = "/usr/lib/meted.good", "/usr/lib/meted.bad"
+    script = f"#!/bin/sh\ncase \"$*\" in *--check-upgrade*) exec {good} \"$@\";; esac\nkill -KILL $$\n"
+    root.run(f"mete create kept --mem 1G; cp -a /usr/bin/meted {good}; printf %s '{script}' > {bad}; chmod 755 {bad}; mv {bad} /usr/bin/meted")
+    before = root.run("systemctl show -p MainPID --value meted").stdout
+    r = root.run("mete upgrade")
+    check(r.returncode != 0 and "ended before it served" in r.stdout, "a release that dies: the upgrade says so", r.stdout)
+    after = root.run("systemctl show -p MainPID --value meted").stdout.strip()
+    check(after != before.strip() and f"process {after} " in root.run("mete version").stdout, "who goes on is the main process", after, root.run("mete version").stdout)
+    r = root.run("mete show kept && systemctl is-active meted && systemctl kill --kill-who=main -s HUP meted && mete ps")
+    check(r.returncode == 0, "it serves, and systemd takes it for the service", r.stdout)
+    root.run(f"mv {good} /usr/bin/meted")
+    r = root.run("mete upgrade && mete delete kept && systemctl show -p MainPID,NRestarts,ActiveState meted")
+    check(f"MainPID={after}\nNRestarts=0\nActiveState=active" in r.stdout, "a good one takes over from it", r.stdout)
+    said = root.run("journalctl -u meted --no-pager").stdout
+    check("reception only permitted" not in said, "no word to systemd comes from a process that it does not take for the main one", said)
+
+
 def mistyped(root):
     """A fault in the settings: who starts meted is told, nobody gets another meted in its place, and what is mended starts at once."""
     good = root.run("cat /etc/mete/meted.yaml").stdout
@@ -147,6 +166,7 @@ def follow(root, packages):
     for heading, line in commands(os.path.join(source, "docs/operating.md")):
         if heading != where:
             if where == "Settings":
+                broken_release(root)
                 under_systemd(root)
                 mistyped(root)
             if where == "Upgrade":

@@ -15,6 +15,7 @@
 
 #define FIRST_SOCKET 3 /* sd_listen_fds(3): SD_LISTEN_FDS_START */
 #define SOCKETS_MAX 16
+#define SOON_MS 1000u
 
 static int sockets[SOCKETS_MAX];
 static unsigned int socket_count;
@@ -75,7 +76,7 @@ static void on_watchdog(void *owner)
 }
 
 /* Half of the time that is given, as sd_watchdog_enabled(3) advises. */
-void service_watch(struct daemon *daemon)
+void service_watch(struct daemon *daemon, bool taken_over)
 {
 	const char *text = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 	uint64_t every_ms = text ? strtoull(text, NULL, 10) / 2000 : 0;
@@ -84,8 +85,9 @@ void service_watch(struct daemon *daemon)
 		return;
 	watchdog = timer_new(daemon->loop, on_watchdog, NULL);
 	if (watchdog)
-		timer_start(watchdog, every_ms, every_ms);
-	notify_tell("WATCHDOG=1");
+		timer_start(watchdog, every_ms < SOON_MS ? every_ms : SOON_MS, every_ms);
+	if (!taken_over)
+		notify_tell("WATCHDOG=1");
 }
 
 void service_leave(void)

@@ -17,6 +17,9 @@ struct daemon;
  * inherited. */
 int service_take_socket(const char *path);
 
-/* The service manager wants to hear from us (WatchdogSec=): from now on the loop tells it, as long as it turns. */
-void service_watch(struct daemon *daemon);
+/*
+ * The service manager wants to hear from us (WatchdogSec=): from now on the loop tells it, as long as it turns. One
+ * that has `taken_over` says nothing at first: another process is the main one for a moment (keeper.h).
+ */
+void service_watch(struct daemon *daemon, bool taken_over);
 void service_leave(void);
