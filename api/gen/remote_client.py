@@ -152,6 +152,7 @@ def client_body(spec, c):
     empty += [f"{a.name}_id_ & CALL_ID_WORKER" for a in c.args if "destroys" in a.flags and passed_as(spec, a) == "handle"]
     # So may memory that is not known or not open.
     empty += [f"client_doubts({a.name}, (uint64_t)({a.range[0]}))" for a in c.args if len(a.range) == 1 and not a.pointer]
+    empty += ["client_has_functions(&c_)"] if c.settles else []
     waits = "true" if c.sync != "forget" else " || ".join(empty) or "false"
     outs = [a for a in order if a.direction in ("out", "inout") and a.pointer and not mints(spec, a)]
     made = [a for a in order if mints(spec, a)]

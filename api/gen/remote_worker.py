@@ -193,6 +193,8 @@ def handler(spec, c):
         body += look_up(spec, a, c, "goto refused_;" if gives else "return 0;")
     if c.sync == "blocking":
         body.append("\tworker_yield(work_);")
+    elif c.settles:
+        body += ["\tif (work_->head.ticket)", "\t\tworker_yield(work_);"]
     body += [f"\twork_->result = (int32_t)work_->driver->{c.symbol}({', '.join(argument(a) for a in c.args)});"]
     body += give_out(spec, c, order)
     head = [f"int worker_plain_{c.symbol}(struct work *work_)", "{", "\tstruct remote_reader *r_ = &work_->in;",

@@ -24,7 +24,7 @@ PER_THREAD = ("ptsz", "ptds")
 BODY_WORDS = {"REAL", "ARGS", "MAPPED", "TOLD", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
 CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "as",
-             "check", "forgets", "reports", *PER_THREAD}
+             "check", "forgets", "reports", "settles", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
             "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
@@ -143,6 +143,7 @@ class Call:
         self.checks = block.get("check", {})  # C condition -> what the client answers at once when it holds
         self.forgets = block.get("forgets", "")
         self.reports = block.get("reports", True)
+        self.settles = block.get("settles", False)
         gate = GATE.match(block.get("gate", ""))
         self.gate = ("copy" if gate[2] else gate[1] or "not") if gate else "not"  # the engine that the call submits to
         self.gate_bytes = gate[2] if gate else ""

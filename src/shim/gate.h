@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define GATE_CLOSED (1u << 31)
@@ -27,6 +28,15 @@ static inline void gate_enter(void)
 	/* Acquire: pairs with the release in gate_open(). */
 	if (atomic_fetch_add_explicit(&gate_state, 1, memory_order_acquire) & GATE_CLOSED)
 		gate_enter_slow();
+}
+
+/* False: somebody has it to himself, and this thread is not inside. */
+static inline bool gate_try(void)
+{
+	if (!(atomic_fetch_add_explicit(&gate_state, 1, memory_order_acquire) & GATE_CLOSED))
+		return true;
+	atomic_fetch_sub_explicit(&gate_state, 1, memory_order_release);
+	return false;
 }
 
 static inline void gate_leave(void)

@@ -162,9 +162,8 @@ void graphs_settle(void)
 {
 	uint32_t none = 0;
 
-	if (!atomic_load_explicit(&used, memory_order_acquire))
+	if (!atomic_load_explicit(&used, memory_order_acquire) || !gate_try()) /* see settled() in pools.c */
 		return;
-	gate_enter();
 	for (unsigned int d = 0; d < account_count; d++)
 		settle(d, &none);
 	gate_leave();

@@ -173,12 +173,12 @@ static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 	return 0;
 }
 
-static void settle(struct pool *p)
+/* Inside the gate, which it leaves. */
+static void settle_and_leave(struct pool *p)
 {
 	uint32_t none = 0, missing;
 	unsigned int device;
 
-	gate_enter();
 	pthread_mutex_lock(&p->lock);
 	missing = settle_locked(p, &none);
 	device = p->device;
@@ -187,6 +187,12 @@ static void settle(struct pool *p)
 	if (missing)
 		attach_event(device, "a memory pool has grown by %llu bytes that no allocation asked for",
 			     (unsigned long long)missing * WIRE_UNIT_BYTES);
+}
+
+static void settle(struct pool *p)
+{
+	gate_enter();
+	settle_and_leave(p);
 }
 
 void pools_settle(unsigned int device)
@@ -571,10 +577,17 @@ CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 	return r;
 }
 
+/*
+ * After a wait. Nobody waits here for one who has the gate to himself: the driver may make that one wait for a function
+ * of the program, and behind a wall this may be a copy that the function needs. The next wait settles.
+ */
 static CUresult settled(CUresult r)
 {
-	for (unsigned int d = 0; atomic_load_explicit(&pool_count, memory_order_relaxed) && d < account_count; d++)
-		pools_settle(d);
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (pools[i].used && gate_try())
+			settle_and_leave(&pools[i]);
 	graphs_settle();
 	return r;
 }

@@ -36,6 +36,11 @@ bool client_doubts(uint64_t address, uint64_t bytes)
 	return !address || !bytes;
 }
 
+bool client_has_functions(const struct client_call *c)
+{
+	return !c->session;
+}
+
 int32_t client_use_device(struct client_call *c, CUdevice device)
 {
 	if (device < 0 || device > 2)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <time.h>
 
 #define N 1024u
 
@@ -408,6 +409,48 @@ static void begun_after_failure(CUdeviceptr p)
 	works(cuStreamDestroy(s));
 }
 
+static void CUDA_CB sleeps(void *data)
+{
+	const struct timespec t = { .tv_nsec = 20000000 };
+
+	(void)data;
+	nanosleep(&t, NULL);
+}
+
+/*
+ * What ends something may wait for a function of the program in a stream. Behind a wall the function's answer has to
+ * come through meanwhile, and the managed memory that is made equal before it runs.
+ */
+static void ended_behind_function(void)
+{
+	const CUDA_ARRAY_DESCRIPTOR shape = { 64, 64, CU_AD_FORMAT_FLOAT, 1 };
+	const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				       .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = kit.dev } };
+	CUdeviceptr managed, pooled;
+	CUmemoryPool pool;
+	CUarray array;
+	CUmodule m;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	needs(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+	needs(cuMemPoolCreate(&pool, &props));
+	needs(cuMemAllocFromPoolAsync(&pooled, 4096, pool, s));
+	needs(cuModuleLoadData(&m, basic_ptx));
+	needs(cuArrayCreate(&array, &shape));
+	works(cuMemsetD8Async(managed, 1, 4096, s));
+	works(cuLaunchHostFunc(s, sleeps, NULL));
+	works(cuArrayDestroy(array));
+	works(cuLaunchHostFunc(s, sleeps, NULL));
+	works(cuModuleUnload(m));
+	works(cuLaunchHostFunc(s, sleeps, NULL));
+	works(cuMemFree(managed));
+	works(cuMemFreeAsync(pooled, s));
+	works(cuStreamSynchronize(s));
+	works(cuMemPoolDestroy(pool));
+	works(cuStreamDestroy(s));
+}
+
 int main(void)
 {
 	CUmodule module;
@@ -432,6 +475,7 @@ int main(void)
 	unsafe_calls();
 	bad_values(p);
 	begun_after_failure(p);
+	ended_behind_function();
 	works(cuMemFree(p));
 	works(cuModuleUnload(module));
 	return kit_end();

@@ -188,6 +188,11 @@ bool client_doubts(uint64_t address, uint64_t bytes)
 	return !ranges_cover(address, bytes, &r) || range_closed(&r);
 }
 
+bool client_has_functions(const struct client_call *c)
+{
+	return c->session && __atomic_load_n(&c->session->link.host, __ATOMIC_ACQUIRE);
+}
+
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream)
 {
 	uint64_t id;

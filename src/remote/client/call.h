@@ -89,6 +89,8 @@ int32_t client_use_device(struct client_call *c, CUdevice device);
 bool client_use_current(struct client_call *c);
 /* Whether a call that touches this memory may be refused, and is waited for: not all of it is known, or not open. */
 bool client_doubts(uint64_t address, uint64_t bytes);
+/* Whether functions of the program may stand in streams of the call's session. */
+bool client_has_functions(const struct client_call *c);
 /* Begins a call for the stream's session, or that of the current context. Value: the stream's id. */
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream);
 
