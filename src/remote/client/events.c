@@ -8,6 +8,7 @@
 #include "cuda_remote.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
+#include "remote/client/handles.h"
 #include "remote/client/session.h"
 #include "remote/client/unified.h"
 #include "remote/client/waited.h"
@@ -75,6 +76,49 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
 {
 	return wait_for(CUDA_CALL_cuEventSynchronize, hEvent);
 }
+
+/* ---- streams that wait ---- */
+
+/* Whether the event is another server's than the stream, or the current context where the stream has no name. */
+static bool is_elsewhere(const struct client_call *c, CUstream stream, CUevent event)
+{
+	bool named = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+	int from = handle_session((uint64_t)(uintptr_t)event), at = handle_session((uint64_t)(uintptr_t)stream);
+	struct context *context;
+
+	if (!named)
+		at = context_current(c->thread, &context) == CUDA_SUCCESS ? (int)context->session->index : -1;
+	return from >= 0 && at >= 0 && from != at;
+}
+
+/* No server hears of another's events: this thread waits, and what it submits afterwards comes behind. */
+static CUresult wait_between(CUstream stream, CUevent event, unsigned int flags)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult r = client_cuStreamIsCapturing(stream, &status);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return status == CU_STREAM_CAPTURE_STATUS_NONE ? wait_for(CUDA_CALL_cuEventSynchronize, event)
+						       : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+}
+
+CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	struct client_call c;
+	bool elsewhere = false;
+
+	if (session_count > 1) {
+		client_call(&c, CUDA_CALL_cuStreamWaitEvent);
+		elsewhere = c.result == CUDA_SUCCESS && is_elsewhere(&c, hStream, hEvent);
+		client_end(&c);
+	}
+	return elsewhere ? wait_between(hStream, hEvent, Flags) : client_plain_cuStreamWaitEvent(hStream, hEvent, Flags);
+}
+
+/* ---- recording ---- */
 
 /* It is recorded, now or by a graph. */
 static void recorded(CUevent event, bool by_graph)

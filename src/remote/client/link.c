@@ -76,6 +76,15 @@ static void lose(struct link *link, const char *why)
 		link->handlers->lost(link->arg, why);
 }
 
+bool link_alive(struct link *link)
+{
+	struct ring_doorbell *bell = &link->wall.bell.bell;
+
+	if (!link_lost(link) && !bell->alive(bell))
+		lose(link, "the worker is gone");
+	return !link_lost(link);
+}
+
 static void lose_by(struct link *link, int error)
 {
 	if (error == -EPROTO)

@@ -114,6 +114,8 @@ void link_close(struct link *link);
 /* In a child after fork(): the parent's session is not touched; the link is lost here. */
 void link_abandon(struct link *link);
 bool link_lost(const struct link *link);
+/* Looks after the worker now. False: it is gone, and the link is lost. */
+bool link_alive(struct link *link);
 
 /*
  * Room for a request of at most `bytes` (aligned to CALL_ALIGN); no other thread writes until link_send(). `answer`:

@@ -8,8 +8,10 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KIB 1024u
@@ -314,6 +316,61 @@ static void library_of_two(CUcontext a, CUcontext b)
 	works(cuCtxSetCurrent(b));
 }
 
+static void CUDA_CB come_late(void *told)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	atomic_store((atomic_int *)told, 1);
+}
+
+struct seen {
+	atomic_int told, at[2];
+};
+
+static void CUDA_CB look_first(void *arg)
+{
+	struct seen *s = arg;
+
+	s->at[0] = s->told;
+}
+
+static void CUDA_CB look_second(void *arg)
+{
+	struct seen *s = arg;
+
+	s->at[1] = s->told;
+}
+
+/* A stream of one server waits for an event of the other, by its name and as the current context's own. */
+static void event_of_two(CUcontext a, CUcontext b, CUstream in_a)
+{
+	CUstream in_b;
+	CUevent event, never;
+
+	works(cuCtxSetCurrent(b));
+	works(cuStreamCreate(&in_b, CU_STREAM_NON_BLOCKING));
+	works(cuCtxSetCurrent(a));
+	works(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	works(cuEventCreate(&never, CU_EVENT_DISABLE_TIMING));
+	for (int named = 0; named < 2; named++) {
+		struct seen seen = { 0 };
+
+		works(cuCtxSetCurrent(a));
+		works(cuLaunchHostFunc(in_a, come_late, &seen.told));
+		works(cuEventRecord(event, in_a));
+		works(cuCtxSetCurrent(b));
+		works(cuStreamWaitEvent(named ? in_b : NULL, event, 0));
+		works(cuLaunchHostFunc(named ? in_b : NULL, look_first, &seen));
+		works(cuLaunchHostFunc(named ? in_b : NULL, look_second, &seen));
+		works(cuCtxSynchronize());
+		ok(seen.at[0] == 1 && seen.at[1] == 1);
+	}
+	works(cuStreamWaitEvent(in_b, never, 0)); /* never recorded */
+	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(in_b, event, 8));
+	works(cuEventDestroy(never));
+	works(cuEventDestroy(event));
+	works(cuStreamDestroy(in_b));
+}
+
 static void servers(void)
 {
 	unsigned char *from = malloc(ROOM), *to = calloc(1, ROOM);
@@ -353,6 +410,7 @@ static void servers(void)
 	ok(to[0] == from[0] && to[1] == 0x5a && to[100] == 0x5a && to[101] == from[101]);
 
 	library_of_two(a, b);
+	event_of_two(a, b, stream);
 
 	/* A stream of one server and memory of the other do not go together. */
 	answers(CUDA_ERROR_INVALID_HANDLE, cuMemsetD8Async(q, 0, 10, stream));
