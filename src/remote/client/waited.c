@@ -68,8 +68,8 @@ static const struct waited *last_wait(const struct client_call *c)
 	const struct waited *w = &c->thread->waited;
 	struct session *s = session_of(c);
 	bool good = s && w->session == s && link_sent(&s->link) == w->sent + w->idle &&
-		    context_meant(c) == w->context && !start_waits && !atomic_load_explicit(&s->faulted, memory_order_relaxed) &&
-		    link_alive(&s->link);
+		    context_meant(c) == w->context && !start_waits &&
+		    !atomic_load_explicit(&s->faulted, memory_order_relaxed) && link_alive(&s->link);
 
 	return good ? w : NULL;
 }

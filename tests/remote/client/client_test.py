@@ -116,6 +116,7 @@ try:
     while program.stdout.readline() not in ("# ready\n", ""):
         pass
     place.workers[0].kill()
+    place.workers[0].wait()  # what has been waited for before is done until then, and may be said to be
     began = time.monotonic()
     program.stdin.write("go\n")
     program.stdin.flush()
