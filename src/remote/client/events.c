@@ -115,7 +115,8 @@ CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int
 		elsewhere = c.result == CUDA_SUCCESS && is_elsewhere(&c, hStream, hEvent);
 		client_end(&c);
 	}
-	return elsewhere ? wait_between(hStream, hEvent, Flags) : client_plain_cuStreamWaitEvent(hStream, hEvent, Flags);
+	return elsewhere ? wait_between(hStream, hEvent, Flags)
+			 : client_plain_cuStreamWaitEvent(hStream, hEvent, Flags);
 }
 
 /* ---- recording ---- */
