@@ -129,7 +129,6 @@ static void leave(struct stream *s, struct operation *o)
 			s->tail_shared--;
 		}
 	}
-	flight_deinit(&o->flight);
 	work_deinit(w);
 }
 
@@ -163,6 +162,7 @@ void tail_release(struct operation *o)
 {
 	if (--o->holds || !o->left)
 		return;
+	flight_deinit(&o->flight); /* not before: who holds it may be asleep until one of these kernels ends */
 	free(o->point);
 	free(o);
 }
