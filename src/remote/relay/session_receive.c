@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +112,6 @@ static int deliver_frame(struct session *s, const uint8_t *at, size_t bytes)
 	pthread_mutex_unlock(&s->sink_mutex);
 	if (s->config.side == SESSION_CLIENT)
 		session_replied(s);
-	/* Whoever it is for may be waiting for this processor. */
-	sched_yield();
 	return r;
 }
 
