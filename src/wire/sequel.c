@@ -58,8 +58,13 @@ void sequel_looked(struct sequel *s, uint64_t ns)
 
 void sequel_crowded(struct sequel *s, uint64_t now_ns)
 {
+	/* Soon after the last rest: it was too short. */
+	bool again = s->rest_ns && now_ns < s->crowded_ns + 3 * s->rest_ns;
+
+	s->rest_ns = again && s->rest_ns < SEQUEL_REST_MOST_NS ? 2 * s->rest_ns : again ? s->rest_ns : SEQUEL_REST_NS;
+	s->crowded_ns = now_ns;
 	s->spare_ns = 0;
-	s->filled_ns = now_ns + SEQUEL_REST_NS;
+	s->filled_ns = now_ns + s->rest_ns;
 }
 
 void sequel_follows(struct sequel *s, uint64_t now_ns, bool asleep)

@@ -18,7 +18,8 @@
 #define SEQUEL_SHARE 8u /* looking takes an eighth of all time at most */
 #define SEQUEL_SPARE_NS 400000u /* as much can be saved up */
 #define SEQUEL_AWAKE_NS 100000u /* for less it is not slept */
-#define SEQUEL_REST_NS 50000000u /* when others want the processor */
+#define SEQUEL_REST_NS 50000000u /* when others want the processor; twice as long each time, up to ... */
+#define SEQUEL_REST_MOST_NS 1600000000u
 
 /* Zero is a good beginning. */
 struct sequel {
@@ -26,7 +27,8 @@ struct sequel {
 	uint32_t wanted; /* atomic: whether it is worth waking who waits */
 	struct usual usual; /* how soon it follows */
 	uint64_t spare_ns; /* time for looking */
-	uint64_t filled_ns; /* when that was last reckoned */
+	uint64_t filled_ns; /* when that was last reckoned; in a rest: when it ends */
+	uint64_t rest_ns, crowded_ns; /* how long the last rest was, and when it began */
 };
 
 /* Any thread: the cause. Value: who waits should look for what follows, and be woken for that if he sleeps. */

@@ -122,6 +122,17 @@ static void test_crowded(void)
 		once(&s, &now, 40 * US, 15 * US, &seen);
 	}
 	ok(seen.looked_ns > 0);
+	/* again and again: ever less of the time */
+	for (since = now; now < since + 20000000 * US; sequel_crowded(&s, now))
+		for (seen.looked_ns = 0; !seen.looked_ns;) {
+			now += 1000 * US;
+			once(&s, &now, 40 * US, 15 * US, &seen);
+		}
+	is(s.rest_ns, SEQUEL_REST_MOST_NS);
+	/* and after a calm time as at first */
+	now += 10 * (uint64_t)SEQUEL_REST_MOST_NS;
+	sequel_crowded(&s, now);
+	is(s.rest_ns, SEQUEL_REST_NS);
 }
 
 /* Nothing follows: what does not belong to a cause is not learnt from, and nobody looks. */
