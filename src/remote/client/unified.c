@@ -545,7 +545,7 @@ static CUresult stream_wait(CUstream stream)
 	if (c.waits)
 		waited_note(&c, id);
 	else
-		waited_sent(&c);
+		waited_sent(&c, id);
 	return client_end(&c);
 }
 

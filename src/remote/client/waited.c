@@ -109,14 +109,14 @@ void waited_idle(const struct client_call *c)
 		w->idle++;
 }
 
-void waited_sent(const struct client_call *c)
+/* Of the other streams something may be left to be done by a wait: they are waited for when that is asked. */
+void waited_sent(const struct client_call *c, uint64_t stream)
 {
 	struct waited *w = &c->thread->waited;
 
 	if (c->result == CUDA_SUCCESS && w->session == c->session)
 		*w = (struct waited){ .session = w->session,
 				      .sent = w->sent + w->idle + 1,
-				      .stream = w->stream,
-				      .context = w->context,
-				      .whole = w->whole };
+				      .stream = stream,
+				      .context = w->context };
 }

@@ -39,4 +39,4 @@ void waited_idle(const struct client_call *c);
  * A wait for a stream where waited_done() has been sent: behind it the worker's driver gives back what was freed, but
  * there is nothing to wait for here.
  */
-void waited_sent(const struct client_call *c);
+void waited_sent(const struct client_call *c, uint64_t stream);
