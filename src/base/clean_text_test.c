@@ -16,7 +16,7 @@ int main(void)
 	all[255] = 0;
 	clean_text_ascii(all);
 	tap_ok(strlen(all) == 255 && strspn(all, "?") == 31 && all[31] == ' ' && all['~' - 1] == '~' &&
-		       strspn(all + '~', "?") == 129,
+		       strspn(&all['~'], "?") == 129,
 	       "each by itself");
 	return tap_end();
 }
