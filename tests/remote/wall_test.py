@@ -13,6 +13,7 @@ import harness  # noqa: E402
 from harness import *  # noqa: E402,F403
 
 CLIENT = os.path.join(BUILD, "tests/remote/wall_client")
+METE = os.path.join(BUILD, "src/cli/mete")
 CONTEXT = 3 << 20
 
 
@@ -161,6 +162,25 @@ def test_restart(m, c, grant):
     return c
 
 
+def test_away(m, c, grant):
+    """A device that was lost is back: no client gets a worker whose context is from before."""
+    def state(name):
+        return lambda: c.ask("devices")["devices"][0]["state"] == name
+
+    def fault(word):
+        same(subprocess.run([METE, "soft", "fault", "0", word], env=m.env).returncode, 0, f"mete soft fault 0 {word}")
+
+    before = set(workers(m))
+    fault("--lost")
+    ok(until(state("lost"), 10), "the device is lost")
+    fault("--back")
+    ok(until(state("active"), 20), "and back")
+    ok(until(lambda: len(workers(m)) == 2 and not before & set(workers(m)), 10), "the workers that wait are new", before, workers(m))
+    one = Client(grant["wall"])
+    same((one.status, one.ping()), (0, 0), "a client gets one of them")
+    one.end()
+
+
 def test_refusals(m, c):
     small = grant_made(m, "small", 2 << 20)
     one = Client(small["wall"])
@@ -236,6 +256,7 @@ def main():
     test_deaths(m, c, grant)
     test_attach_time(m, c, grant)
     c = test_restart(m, c, grant)
+    test_away(m, c, grant)
     test_refusals(m, c)
     c.ask("grant_delete", name="a")
     c.ask("grant_delete", name="small")

@@ -11,6 +11,7 @@
 #include "daemon/store/store.h"
 #include "daemon/store/health.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -397,6 +398,7 @@ static void back(struct daemon *daemon, struct health *h)
 	h->since = time(NULL);
 	health_keep(daemon, h, NULL, 0);
 	device_watch_renew(daemon, h->device.kind);
+	pool_renew(daemon, h->device.uuid);
 	log_line("device %u is back: %s", h->device.index, device_state_name(health_state_of(h)));
 	journal_add(daemon, JOURNAL_DEVICE, NULL, h->device.uuid, "back: %s", device_state_name(health_state_of(h)));
 }

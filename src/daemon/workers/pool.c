@@ -98,6 +98,25 @@ static void drop_workers(struct pool *pool)
 	}
 }
 
+static bool has_device(const struct pool *pool, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	for (unsigned int i = 0; i < pool->device_count; i++)
+		if (!memcmp(pool->uuid[i], uuid, DEVICE_UUID_BYTES))
+			return true;
+	return false;
+}
+
+void pool_renew(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	for (struct pool *pool = daemon->pools; pool; pool = pool->next) {
+		if (!has_device(pool, uuid))
+			continue;
+		drop_workers(pool);
+		pool->failures = 0;
+		timer_start(pool->timer, 0, 0);
+	}
+}
+
 void pool_unref(struct pool *pool)
 {
 	struct pool **at;

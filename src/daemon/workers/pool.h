@@ -46,6 +46,8 @@ struct pool {
 struct pool *pool_ref(struct daemon *daemon, const struct grant *grant);
 /* One user less; the last one takes the waiting workers along. */
 void pool_unref(struct pool *pool);
+/* The device was away: its waiting workers, whose contexts went with it, are replaced. */
+void pool_renew(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* A client has connected: takes the descriptor. */
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd);
 /* The clients of this tenant that wait as JSON, and back: for the meted after this one. */
