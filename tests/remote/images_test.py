@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../daemon"))
 sys.dont_write_bytecode = True
 from harness import *  # noqa: E402,F403
+from storm import descriptors, descriptors_at_rest  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
@@ -163,23 +164,15 @@ def test_upgrade(m, c):
     soon(c, "u", (2, 1), "which is kept beside it")
 
 
-def descriptors_at_rest(m):
-    """The most in a second: with all workers that wait, the last of which may just be starting."""
-    seen = []
-    for _ in range(10):
-        seen.append(m.descriptors())
-        time.sleep(0.1)
-    return max(seen)
-
-
 def main():
     m = Meted("--soft-only", env={"METE_SOFT_CONTEXT_MEMORY": "3M"})
     c = m.control()
     test_second_start(m, c)
     test_words(m, c)
-    before = descriptors_at_rest(m)
+    before = descriptors_at_rest(m.process.pid)
     test_owners(m, c)
-    ok(until(lambda: m.descriptors() <= before, 10), "what a tenant had is gone with it", before, m.descriptors())
+    ok(until(lambda: descriptors(m.process.pid) <= before, 10), "what a tenant had is gone with it", before,
+       descriptors(m.process.pid))
     c = test_kills(m, c)
     test_upgrade(m, c)
     c.close()

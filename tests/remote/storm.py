@@ -17,6 +17,15 @@ def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def descriptors_at_rest(pid):
+    """The most in a second: with those of all workers that wait, the last of which may just be starting."""
+    seen = []
+    for _ in range(10):
+        seen.append(descriptors(pid))
+        time.sleep(0.1)
+    return max(seen)
+
+
 def resident(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))

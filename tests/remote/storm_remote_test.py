@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../daemon"), HERE]
 sys.dont_write_bytecode = True
 from harness import *  # noqa: E402,F403
-from storm import LONG, PATIENCE, STATUS, Storm, children, descriptors, kill_one, resident  # noqa: E402
+from storm import LONG, PATIENCE, STATUS, Storm, children, descriptors, descriptors_at_rest, kill_one, resident  # noqa: E402
 
 SECONDS, CLIENTS, NAMES = (300, 100, 8) if LONG else (8, 8, 3)
 METE = os.path.join(BUILD, "src/cli/mete")
@@ -147,7 +147,7 @@ def main():
     storm.end()
     ok(p.quiet(), "after some clients nobody is there", p.grants(), children(p.server.pid), children(p.m.process.pid))
     meted, server = p.m.process.pid, p.server.pid
-    before = [(descriptors(pid), resident(pid)) for pid in (meted, server)]
+    before = [(descriptors_at_rest(pid), resident(pid)) for pid in (meted, server)]
     used = p.used()
     storm.rage(SECONDS)
     print(f"# {storm.ends}")

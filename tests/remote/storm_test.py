@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../daemon"), HERE]
 sys.dont_write_bytecode = True
 from harness import *  # noqa: E402,F403
-from storm import LONG, PATIENCE, Storm, children, descriptors, kill_one, resident  # noqa: E402
+from storm import LONG, PATIENCE, Storm, children, descriptors, descriptors_at_rest, kill_one, resident  # noqa: E402
 
 SECONDS, CLIENTS = (300, 200) if LONG else (6, 12)
 PROGRAM = os.path.join(BUILD, "tests/remote/storm_client")
@@ -62,7 +62,7 @@ def main():
         storm.blow()
     storm.end()
     ok(quiet(m), "after some clients only workers that wait are left", children(m.process.pid))
-    fds, kib, used = descriptors(m.process.pid), resident(m.process.pid), device_used(m)
+    fds, kib, used = descriptors_at_rest(m.process.pid), resident(m.process.pid), device_used(m)
     storm.rage(SECONDS)
     print(f"# {storm.ends}")
     ok(storm.ends["done"] and storm.ends["killed"] and storm.ends["worker killed"], "the storm had all its winds", storm.ends)
