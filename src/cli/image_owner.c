@@ -1,7 +1,8 @@
 /* image_owner.c: see image_owner.h. A key that was made anew under the same name is another client. */
 #include "cli/image_owner.h"
 
-#include <stdio.h>
+#include "base/hex.h"
+
 #include <string.h>
 
 /* With its NUL, so that no two rows of texts are one. */
@@ -33,6 +34,5 @@ void image_owner(enum relay_trust trust, const char *client, const struct keys *
 	}
 	sha256_end(&s, hash);
 	explicit_bzero(&s, sizeof(s));
-	for (unsigned int i = 0; i < SHA256_BYTES; i++)
-		snprintf(ret + 2 * i, 3, "%02x", hash[i]);
+	hex_write(hash, SHA256_BYTES, ret);
 }

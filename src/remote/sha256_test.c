@@ -1,6 +1,7 @@
 /* sha256_test.c: hashes by the standard's examples, and the same whatever pieces the bytes come in. */
 #include "remote/sha256.h"
 
+#include "base/hex.h"
 #include "base/tap.h"
 
 #include <string.h>
@@ -15,8 +16,7 @@ static void hash_is(const char *text, size_t times, const char *want)
 	for (size_t i = 0; i < times; i++)
 		sha256_add(&s, text, strlen(text));
 	sha256_end(&s, hash);
-	for (unsigned int i = 0; i < SHA256_BYTES; i++)
-		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+	hex_write(hash, SHA256_BYTES, hex);
 	tap_ok(!strcmp(hex, want), "SHA-256 of %zu x %.16s", times, text);
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/http/token.h"
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +38,7 @@ static int fill_random(char ret[TOKEN_BYTES])
 
 	if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
 		return -EIO;
-	for (size_t i = 0; i < sizeof(bits); i++)
-		snprintf(ret + 2 * i, 3, "%02x", bits[i]);
+	hex_write(bits, sizeof(bits), ret);
 	explicit_bzero(bits, sizeof(bits));
 	return 0;
 }

@@ -44,6 +44,8 @@ static void restore_lines(struct history_store *s)
 /* Value: NULL: nothing of this daemon's. */
 static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes, struct telemetry **ret)
 {
+	struct grant_share *share;
+	struct tenant *t;
 	uint64_t id;
 
 	*ret = NULL;
@@ -55,13 +57,12 @@ static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes
 
 		return m ? &m->meter : NULL;
 	}
-	for (struct tenant *t = d->tenants; t; t = t->next)
-		for (unsigned int i = 0; t->grant.id == id && t->telemetry && i < t->grant.share_count; i++)
-			if (!memcmp(t->grant.share[i].device.uuid, key + 8, DEVICE_UUID_BYTES)) {
-				*ret = t->telemetry;
-				return &t->telemetry->share[i];
-			}
-	return NULL;
+	t = tenant_find_id(d, id);
+	share = t && t->telemetry ? grant_find_share(&t->grant, key + 8) : NULL;
+	if (!share)
+		return NULL;
+	*ret = t->telemetry;
+	return &t->telemetry->share[share - t->grant.share];
 }
 
 static void restore_totals(struct history_store *s)

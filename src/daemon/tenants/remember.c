@@ -8,22 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As the tenant's own events name the device. Value: -1: the grant has no share of it. */
-static int index_of(const struct tenant *t, const uint8_t uuid[DEVICE_UUID_BYTES])
-{
-	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		if (!memcmp(t->grant.share[i].device.uuid, uuid, DEVICE_UUID_BYTES))
-			return (int)t->grant.share[i].device.index;
-	return -1;
-}
-
+/* A device is named as the tenant's own events name it. */
 static void remember(struct tenant *t, const struct journal_line *line)
 {
-	int device = line->has_device ? index_of(t, line->uuid) : -1;
+	const struct grant_share *share = line->has_device ? grant_find_share(&t->grant, line->uuid) : NULL;
 	char text[JOURNAL_TEXT_BYTES + 32]; /* cut short where it is kept */
 
-	if (device >= 0)
-		snprintf(text, sizeof(text), "device %d: %s", device, line->text);
+	if (share)
+		snprintf(text, sizeof(text), "device %u: %s", share->device.index, line->text);
 	else
 		snprintf(text, sizeof(text), "%s", line->text);
 	event_restore(&t->events, line->time, line->count, text);

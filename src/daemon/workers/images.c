@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/send_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/tenant.h"
@@ -272,8 +273,7 @@ static json_t *owner_save(const struct shelf_owner *o, struct handover *h)
 	for (const struct shelf_image *i = o->images; i; i = i->next) {
 		char hash[2 * SHELF_HASH_BYTES + 1];
 
-		for (unsigned int k = 0; k < SHELF_HASH_BYTES; k++)
-			snprintf(hash + (size_t)(2 * k), 3, "%02x", i->hash[k]);
+		hex_write(i->hash, SHELF_HASH_BYTES, hash);
 		json_array_insert_new(list, 0, json_pack("{s:s s:I s:I s:o}", "hash", hash, "bytes",
 							 (json_int_t)i->bytes, "used", (json_int_t)i->used_ns, "fd",
 							 handover_give(h, i->item)));
@@ -300,27 +300,14 @@ static uint64_t number(const json_t *part, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static bool read_hash(const char *text, uint8_t ret[SHELF_HASH_BYTES])
-{
-	unsigned int byte;
-
-	if (!text || strlen(text) != (size_t)(2 * SHELF_HASH_BYTES))
-		return false;
-	for (unsigned int k = 0; k < SHELF_HASH_BYTES; k++) {
-		if (sscanf(text + (size_t)(2 * k), "%2x", &byte) != 1)
-			return false;
-		ret[k] = (uint8_t)byte;
-	}
-	return true;
-}
-
 static void image_restore(struct images *images, const char *name, const json_t *part, struct handover *h)
 {
 	_cleanup_close_ int fd = handover_take(h, json_object_get(part, "fd"));
+	const char *hash_text = json_string_value(json_object_get(part, "hash"));
 	uint64_t bytes = number(part, "bytes");
 	uint8_t hash[SHELF_HASH_BYTES];
 
-	if (fd < 0 || !read_hash(json_string_value(json_object_get(part, "hash")), hash) || !is_sealed(fd, bytes) ||
+	if (fd < 0 || !hash_text || !hex_read(hash_text, hash, SHELF_HASH_BYTES) || !is_sealed(fd, bytes) ||
 	    !shelf_wants(&images->shelf, name, hash, bytes))
 		return;
 	if (shelf_add(&images->shelf, name, hash, bytes, number(part, "used"), fd))

@@ -190,7 +190,7 @@ bool client_doubts(uint64_t address, uint64_t bytes)
 
 bool client_has_functions(const struct client_call *c)
 {
-	return c->session && __atomic_load_n(&c->session->link.host, __ATOMIC_ACQUIRE);
+	return c->session && link_expects_host(&c->session->link);
 }
 
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream)

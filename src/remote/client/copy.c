@@ -324,7 +324,7 @@ static CUresult run_whole(const struct plan *p)
  */
 static bool rows_behind_function(const struct plan *p)
 {
-	return (p->height > 1 || p->depth > 1) && __atomic_load_n(&p->session->link.host, __ATOMIC_ACQUIRE);
+	return (p->height > 1 || p->depth > 1) && link_expects_host(&p->session->link);
 }
 
 static CUresult send_inline(const struct plan *p, bool done)

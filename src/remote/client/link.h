@@ -151,6 +151,11 @@ void link_stir(struct link *link);
  * more. While there is any the service thread reads. 0, or -errno: there is no service thread.
  */
 int link_expect_host(struct link *link, bool more);
+/* Whether any were ever expected. */
+static inline bool link_expects_host(const struct link *link)
+{
+	return __atomic_load_n(&link->host, __ATOMIC_ACQUIRE);
+}
 
 /* Writes what was counted, for whoever asks (`mete remote`, tests). */
 void link_read_counts(const struct link *link, struct link_counts *ret);

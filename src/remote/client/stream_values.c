@@ -15,53 +15,21 @@ static void values_begin(CUstream stream)
 		unified_begin(c.session, stream);
 }
 
-CUresult client_cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWriteValue32(stream, addr, value, flags);
-}
+#define VALUE_CALL(name, word)                                                                                         \
+	CUresult client_##name(CUstream stream, CUdeviceptr addr, word value, unsigned int flags)                      \
+	{                                                                                                              \
+		values_begin(stream);                                                                                  \
+		return client_plain_##name(stream, addr, value, flags);                                                \
+	}
 
-CUresult client_cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWriteValue32_v2(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWriteValue64(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWriteValue64_v2(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWaitValue32(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWaitValue32_v2(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWaitValue64(stream, addr, value, flags);
-}
-
-CUresult client_cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	values_begin(stream);
-	return client_plain_cuStreamWaitValue64_v2(stream, addr, value, flags);
-}
+VALUE_CALL(cuStreamWriteValue32, cuuint32_t)
+VALUE_CALL(cuStreamWriteValue32_v2, cuuint32_t)
+VALUE_CALL(cuStreamWriteValue64, cuuint64_t)
+VALUE_CALL(cuStreamWriteValue64_v2, cuuint64_t)
+VALUE_CALL(cuStreamWaitValue32, cuuint32_t)
+VALUE_CALL(cuStreamWaitValue32_v2, cuuint32_t)
+VALUE_CALL(cuStreamWaitValue64, cuuint64_t)
+VALUE_CALL(cuStreamWaitValue64_v2, cuuint64_t)
 
 CUresult client_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
 				   unsigned int flags)

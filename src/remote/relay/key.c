@@ -5,6 +5,7 @@
  * over the line in the clear (it is TLS's PSK identity), the key never does.
  */
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "remote/relay/relay.h"
 
 #include <errno.h>
@@ -39,30 +40,6 @@ int relay_key_make(const char *name, struct relay_key *ret)
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
-/* False: not exactly so many digits. */
-static bool hex_decode(const char *text, uint8_t *ret, size_t bytes)
-{
-	if (strlen(text) != bytes * 2)
-		return false;
-	for (size_t i = 0; i < bytes; i++) {
-		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		ret[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
-}
-
 static int refuse(const char *path, char ret_text[RELAY_TEXT_BYTES], const char *why)
 {
 	snprintf(ret_text, RELAY_TEXT_BYTES, "key %.120s: %s", path, why);
@@ -84,7 +61,7 @@ static int parse(const char *path, char *line, struct relay_key *ret, char ret_t
 		return refuse(path, ret_text,
 			      "a key file of another version; make a new one with this version of mete");
 	if (!name || !hex || strtok_r(NULL, " ", &save) || !relay_name_good(name) ||
-	    !hex_decode(hex, ret->bytes, sizeof(ret->bytes)))
+	    !hex_read(hex, ret->bytes, sizeof(ret->bytes)))
 		return refuse(path, ret_text, "this key file is damaged; copy it again from where it was made");
 	memcpy(ret->name, name, strlen(name) + 1);
 	return 0;
@@ -143,8 +120,8 @@ static int write_fresh(const char *fresh, const struct relay_key *key)
 	if (fd < 0)
 		return -errno;
 	n = snprintf(line, sizeof(line), KEY_WORD KEY_VERSION " %s ", key->name);
-	for (size_t i = 0; i < sizeof(key->bytes); i++)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%02x", key->bytes[i]);
+	hex_write(key->bytes, sizeof(key->bytes), line + n);
+	n += (int)(2 * sizeof(key->bytes));
 	line[n++] = '\n';
 	errno = 0;
 	if (write(fd, line, (size_t)n) != n || fsync(fd))
