@@ -1,0 +1,98 @@
+"""
+What the attacks share: a system's meted of root on software devices, and other users who act against it.
+
+Every test here is one line of docs/threats.md. The attacker is an unprivileged user (UID, or another one), who has what a
+local user has: the sockets of meted, the folders that all may enter, and programs of his own. Only root can become
+another user: elsewhere the test is skipped, with the reason.
+"""
+import os
+import pickle
+import signal
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+import harness  # noqa: E402
+from harness import *  # noqa: E402,F401,F403
+
+UID = 61001    # the attacker
+VICTIM = 61002  # another user of the same machine
+
+
+def root_only(what):
+    """Ends the test, skipped, where it cannot become another user."""
+    if os.getuid() == 0:
+        return
+    harness.skip(what, "only root can become another user")
+    harness.finish()
+
+
+class Child:
+    """A process of `uid` that runs `act(*given)`; value() waits for it and returns what act returned."""
+
+    def __init__(self, uid, act, *given):
+        self.read, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(write)
+            return
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            answer = (True, act(*given))
+        except BaseException:
+            answer = (False, traceback.format_exc())
+        with os.fdopen(write, "wb") as out:
+            pickle.dump(answer, out)
+        os._exit(0)
+
+    def value(self):
+        with os.fdopen(self.read, "rb") as answer:
+            text = answer.read()
+        os.waitpid(self.pid, 0)
+        if not text:
+            raise RuntimeError("the attacker's process has died")
+        good, value = pickle.loads(text)
+        if not good:
+            raise RuntimeError(value)
+        return value
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.close(self.read)
+        os.waitpid(self.pid, 0)
+
+
+def as_user(uid, act, *given):
+    """Runs act(*given) in a process of another user and returns its value."""
+    return Child(uid, act, *given).value()
+
+
+def ask_as(uid, directory, *requests):
+    """The answers to requests on the control socket, asked by a user on one connection; None: it was closed."""
+    def act():
+        c = harness.Control(directory)
+        answers = [c.ask(**r) for r in requests]
+        c.close()
+        return answers
+    return as_user(uid, act)
+
+
+def system(*options, **more):
+    """A meted as the service is, with software devices only."""
+    return harness.Meted("--system", "--soft-only", *options, **more)
+
+
+def soft(mem="1G", name=None, **fields):
+    """A request for a grant on software device 0."""
+    return {"op": "grant_create", **({"name": name} if name else {}), "driver": "soft",
+            "devices": [{"device": "0", "mem_bytes": size_bytes(mem)}], **fields}
+
+
+def size_bytes(text):
+    if isinstance(text, int):
+        return text
+    return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]]

@@ -1,0 +1,14 @@
+"""A local user asks for what is not his: grants, settings, ends."""
+from ground import *
+
+root_only("a local user")
+s = system()
+s.make("roots", GIB)
+answers = ask_as(UID, s.dir, soft("1G", "mine"), {"op": "grant_delete", "name": "roots"},
+                 {"op": "grant_end", "name": "roots"}, {"op": "stop"}, {"op": "grant_delete", "name": "mine"})
+ok(answers[0]["ok"], "a user may make a grant", answers[0])
+same([a["code"] for a in answers[1:4]], ["not-yours"] * 3, "ends nobody else's, and not meted")
+ok(answers[4]["ok"], "and may end the own one", answers[4])
+ok(ask_as(VICTIM, s.dir, {"op": "hello"})[0]["ok"], "others are served")
+s.close()
+finish()
