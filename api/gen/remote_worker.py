@@ -195,6 +195,7 @@ def handler(spec, c):
         body.append("\tworker_yield(work_);")
     elif c.settles:
         body += ["\tif (work_->head.ticket)", "\t\tworker_yield(work_);"]
+    body += [f"\tworker_ending(work_, {a.name}_id_);" for a in ending(spec, c)]
     body += [f"\twork_->result = (int32_t)work_->driver->{c.symbol}({', '.join(argument(a) for a in c.args)});"]
     body += give_out(spec, c, order)
     head = [f"int worker_plain_{c.symbol}(struct work *work_)", "{", "\tstruct remote_reader *r_ = &work_->in;",
@@ -318,6 +319,10 @@ def look_up(spec, a, c, fail):
             *("\t\t" + s for s in finding(spec, a.target, f"{a.name}[i_]", fail)), "\t}"]
 
 
+def ending(spec, c):
+    return [a for a in c.args if "destroys" in a.flags and not a.pointer and conversion(spec, a.type) in ("handle", "stream")]
+
+
 def give_out(spec, c, order):
     """After the driver's call: what it created and named gets ids, what it ended loses its own."""
     out, at_all = [], []
@@ -326,12 +331,14 @@ def give_out(spec, c, order):
             at_all += [f"\tif ({a.name}_at_)", f"\t\tmemcpy({a.name}_at_, {a.name}, sizeof(*{a.name}));"]
     outs = [a for a in order if a.pointer and not a.value and a.direction != "in" and not mints(spec, a)]
     always = any("always" in a.flags for a in outs)
-    gone = [a for a in c.args if "destroys" in a.flags and not a.pointer and conversion(spec, a.type) in ("handle", "stream")]
+    gone = ending(spec, c)
     if c.sync == "forget":
         # Nobody waits: the client's handle has ended, whatever the driver says. For what it did not make it waits.
         for a in gone:
             out += [f"\tif (work_->result == {spec.success} || !({a.name}_id_ & CALL_ID_WORKER))",
                     f"\t\tworker_remove(work_, {a.name}_id_);"]
+    for a in gone:
+        out += [f"\tif (work_->result != {spec.success})", f"\t\tworker_stays(work_, {a.name}_id_);"]
     out += at_all
     if outs and not always:
         out += [f"\tif (work_->result != {spec.success}) {{", "\t\tw_->used = start_; /* what a failed call left behind is"

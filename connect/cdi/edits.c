@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOOK_SECONDS 30
-
 /* Words of the hook that say what a share is; the others say whose. */
 static const char *const share_words[] = { "mem",   "device", "cores", "cores-limit", "policy",
 					   "class", "weight", "turn",  "overcommit" };
@@ -105,7 +103,7 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 		add_option(words, "wall", NULL);
 	add_word(words, create ? "create" : "end");
 	row = json_pack("{s:s s:o s:o s:i}", "hookName", when, "path", json_sprintf("%s/mete", e->place.exe_dir),
-			"args", words, "timeout", HOOK_SECONDS);
+			"args", words, "timeout", EDITS_HOOK_SECONDS);
 	if (libdir && *libdir)
 		json_object_set_new(row, "env", json_pack("[o]", json_sprintf("METE_LIBDIR=%s", libdir)));
 	return row;

@@ -12,6 +12,7 @@
 #include "connect/cdi/inside.h"
 #include "connect/cdi/spec.h"
 
+#define EDITS_HOOK_SECONDS 30 /* how long a runtime waits for mete's hooks */
 #define EDITS_WORDS_MOST 96
 
 /* Who makes edits, and of what. */

@@ -1,36 +1,58 @@
-/* elf.c: see elf.h. The file is mapped, and every offset in it is checked before it is followed. */
+/*
+ * elf.c: see elf.h. The file may be anybody's: it is read piece by piece and never mapped, so that it may shrink
+ * meanwhile; every piece has a bound, and so has their number.
+ */
 #include "connect/cdi/elf.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define LIST_MOST 1000u /* entries of a list of versions; the C library itself has some dozens */
+#define STEPS_MOST 20000u   /* pieces that are read of one file; libraries of distributions need some hundreds */
+#define SECTIONS_MOST 4096u /* a linked file has some dozens */
+#define PARTS_MOST 256u
+#define VERSION_BYTES 32u
 
 struct file {
-	const uint8_t *bytes;
+	const uint8_t *bytes; /* NULL: it is read from `fd` */
+	int fd;
 	size_t size;
+	unsigned int steps;
 };
 
-/* `size` bytes at `offset`; NULL when the file has fewer, or they do not lie as records of that alignment do. */
-static const void *at(const struct file *f, uint64_t offset, uint64_t size, unsigned int align)
+/* What there is of `size` bytes at `offset`. Value: how many were copied; 0 also when too much has been read. */
+static size_t take_some(struct file *f, uint64_t offset, void *ret, size_t size)
 {
-	bool there = offset <= f->size && size <= f->size - offset;
+	ssize_t n;
 
-	return there && (uintptr_t)(f->bytes + offset) % align == 0 ? f->bytes + offset : NULL;
+	if (offset >= f->size || ++f->steps > STEPS_MOST)
+		return 0;
+	if (size > f->size - offset)
+		size = f->size - offset;
+	if (f->bytes) {
+		memcpy(ret, f->bytes + offset, size);
+		return size;
+	}
+	n = pread(f->fd, ret, size, (off_t)offset);
+	return n < 0 ? 0 : (size_t)n;
 }
 
-#define RECORDS_AT(f, offset, record, count)                                                                           \
-	at(f, offset, (uint64_t)(count) * sizeof(*(record)), _Alignof(__typeof__(*(record))))
-
-/* A text that ends within the file; "" when it does not. */
-static const char *text_at(const struct file *f, uint64_t offset)
+static bool take(struct file *f, uint64_t offset, void *ret, size_t size)
 {
-	return offset < f->size && memchr(f->bytes + offset, 0, f->size - offset) ? (const char *)f->bytes + offset
-										  : "";
+	return take_some(f, offset, ret, size) == size;
+}
+
+/* A text, as much of it as fits; "" when the file ends before it. */
+static void take_text(struct file *f, uint64_t offset, char *ret, size_t size)
+{
+	size_t n = take_some(f, offset, ret, size - 1);
+
+	ret[n] = 0;
+	if (n < size - 1 && strlen(ret) == n)
+		*ret = 0;
 }
 
 static void take_version(const char *name, unsigned int *youngest)
@@ -41,122 +63,115 @@ static void take_version(const char *name, unsigned int *youngest)
 		*youngest = ELF_GLIBC(major, minor);
 }
 
-static void read_needed(const struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
+static void read_needed(struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
 {
 	uint64_t offset = section->sh_offset, next;
-	const Elf64_Verneed *need;
-	const Elf64_Vernaux *aux;
+	char name[VERSION_BYTES];
+	Elf64_Verneed need;
+	Elf64_Vernaux aux;
 
-	for (unsigned int i = 0; i < section->sh_info && i < LIST_MOST; i++) {
-		need = RECORDS_AT(f, offset, need, 1);
-		if (!need)
-			return;
-		next = offset + need->vn_aux;
-		for (unsigned int k = 0; k < need->vn_cnt && k < LIST_MOST; k++) {
-			aux = RECORDS_AT(f, next, aux, 1);
-			if (!aux)
-				break;
-			take_version(text_at(f, texts + aux->vna_name), &ret->glibc_needed);
-			next += aux->vna_next;
+	for (unsigned int i = 0; i < section->sh_info && take(f, offset, &need, sizeof(need)); i++) {
+		next = offset + need.vn_aux;
+		for (unsigned int k = 0; k < need.vn_cnt && take(f, next, &aux, sizeof(aux)); k++) {
+			take_text(f, texts + aux.vna_name, name, sizeof(name));
+			take_version(name, &ret->glibc_needed);
+			next += aux.vna_next;
 		}
-		offset += need->vn_next;
+		offset += need.vn_next;
 	}
 }
 
-static void read_defined(const struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
+static void read_defined(struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
 {
 	uint64_t offset = section->sh_offset;
-	const Elf64_Verdaux *aux;
-	const Elf64_Verdef *def;
+	char name[VERSION_BYTES];
+	Elf64_Verdaux aux;
+	Elf64_Verdef def;
 
-	for (unsigned int i = 0; i < section->sh_info && i < LIST_MOST; i++) {
-		def = RECORDS_AT(f, offset, def, 1);
-		if (!def)
+	for (unsigned int i = 0; i < section->sh_info && take(f, offset, &def, sizeof(def)); i++) {
+		if (take(f, offset + def.vd_aux, &aux, sizeof(aux))) {
+			take_text(f, texts + aux.vda_name, name, sizeof(name));
+			take_version(name, &ret->glibc_defined);
+		}
+		offset += def.vd_next;
+	}
+}
+
+static void read_libraries(struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
+{
+	uint64_t count = section->sh_size / sizeof(Elf64_Dyn);
+	Elf64_Dyn entry;
+
+	for (uint64_t i = 0; i < count && ret->library_count < ELF_LIBRARIES; i++) {
+		if (!take(f, section->sh_offset + i * sizeof(entry), &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
 			return;
-		aux = RECORDS_AT(f, offset + def->vd_aux, aux, 1);
-		if (aux)
-			take_version(text_at(f, texts + aux->vda_name), &ret->glibc_defined);
-		offset += def->vd_next;
+		if (entry.d_tag == DT_NEEDED)
+			take_text(f, texts + entry.d_un.d_val, ret->libraries[ret->library_count++], ELF_NAME_BYTES);
 	}
 }
 
-static void read_libraries(const struct file *f, const Elf64_Shdr *section, uint64_t texts, struct elf *ret)
+static void read_section(struct file *f, const Elf64_Ehdr *head, const Elf64_Shdr *s, struct elf *ret)
 {
-	const Elf64_Dyn *entry;
-	uint64_t count = section->sh_size / sizeof(*entry);
+	bool wanted = s->sh_type == SHT_GNU_verneed || s->sh_type == SHT_GNU_verdef || s->sh_type == SHT_DYNAMIC;
+	Elf64_Shdr texts;
 
-	for (uint64_t i = 0; i < count && i < LIST_MOST && ret->library_count < ELF_LIBRARIES; i++) {
-		entry = RECORDS_AT(f, section->sh_offset + i * sizeof(*entry), entry, 1);
-		if (!entry || entry->d_tag == DT_NULL)
+	if (!wanted || s->sh_link >= head->e_shnum ||
+	    !take(f, head->e_shoff + (uint64_t)s->sh_link * sizeof(texts), &texts, sizeof(texts)))
+		return;
+	if (s->sh_type == SHT_GNU_verneed)
+		read_needed(f, s, texts.sh_offset, ret);
+	if (s->sh_type == SHT_GNU_verdef)
+		read_defined(f, s, texts.sh_offset, ret);
+	if (s->sh_type == SHT_DYNAMIC)
+		read_libraries(f, s, texts.sh_offset, ret);
+}
+
+static void read_parts(struct file *f, const Elf64_Ehdr *head, struct elf *ret)
+{
+	Elf64_Phdr part;
+
+	for (unsigned int i = 0; i < head->e_phnum && i < PARTS_MOST; i++) {
+		if (!take(f, head->e_phoff + i * sizeof(part), &part, sizeof(part)))
 			return;
-		if (entry->d_tag == DT_NEEDED)
-			snprintf(ret->libraries[ret->library_count++], ELF_NAME_BYTES, "%s",
-				 text_at(f, texts + entry->d_un.d_val));
+		if (part.p_type == PT_INTERP)
+			take_text(f, part.p_offset, ret->interpreter, sizeof(ret->interpreter));
+		ret->dynamic |= part.p_type == PT_DYNAMIC;
 	}
 }
 
-static void read_sections(const struct file *f, const Elf64_Ehdr *head, struct elf *ret)
+static int read_file(struct file *f, struct elf *ret)
 {
-	const Elf64_Shdr *sections = RECORDS_AT(f, head->e_shoff, sections, head->e_shnum);
+	Elf64_Ehdr head;
+	Elf64_Shdr section;
 
-	for (unsigned int i = 0; sections && i < head->e_shnum; i++) {
-		const Elf64_Shdr *s = &sections[i];
-
-		if (s->sh_link >= head->e_shnum)
-			continue;
-		if (s->sh_type == SHT_GNU_verneed)
-			read_needed(f, s, sections[s->sh_link].sh_offset, ret);
-		if (s->sh_type == SHT_GNU_verdef)
-			read_defined(f, s, sections[s->sh_link].sh_offset, ret);
-		if (s->sh_type == SHT_DYNAMIC)
-			read_libraries(f, s, sections[s->sh_link].sh_offset, ret);
-	}
-}
-
-static int read_file(const struct file *f, struct elf *ret)
-{
-	const Elf64_Ehdr *head = RECORDS_AT(f, 0, head, 1);
-	const Elf64_Phdr *part;
-
-	if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_phentsize != sizeof(*part) ||
-	    (head->e_shnum && head->e_shentsize != sizeof(Elf64_Shdr)))
+	*ret = (struct elf){ 0 };
+	if (!take(f, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    head.e_phentsize != sizeof(Elf64_Phdr) || (head.e_shnum && head.e_shentsize != sizeof(section)))
 		return -ENOEXEC;
-	ret->machine = head->e_machine;
-	part = RECORDS_AT(f, head->e_phoff, part, head->e_phnum);
-	for (unsigned int i = 0; part && i < head->e_phnum; i++) {
-		if (part[i].p_type == PT_INTERP)
-			snprintf(ret->interpreter, sizeof(ret->interpreter), "%s", text_at(f, part[i].p_offset));
-		ret->dynamic |= part[i].p_type == PT_DYNAMIC;
-	}
-	read_sections(f, head, ret);
-	return 0;
+	ret->machine = head.e_machine;
+	read_parts(f, &head, ret);
+	for (unsigned int i = 0; i < head.e_shnum && i < SECTIONS_MOST; i++)
+		if (take(f, head.e_shoff + i * sizeof(section), &section, sizeof(section)))
+			read_section(f, &head, &section, ret);
+	return f->steps > STEPS_MOST ? -ENOEXEC : 0;
 }
 
 int elf_read_bytes(const void *bytes, size_t size, struct elf *ret)
 {
-	struct file f = { .bytes = bytes, .size = size };
-
-	*ret = (struct elf){ 0 };
-	return read_file(&f, ret);
+	return read_file(&(struct file){ .bytes = bytes, .fd = -1, .size = size }, ret);
 }
 
 int elf_read(int fd, struct elf *ret)
 {
 	struct stat st;
-	void *map;
-	int r;
 
+	*ret = (struct elf){ 0 };
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
+	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	r = elf_read_bytes(map, (size_t)st.st_size, ret);
-	munmap(map, (size_t)st.st_size);
-	return r;
+	return read_file(&(struct file){ .fd = fd, .size = (size_t)st.st_size }, ret);
 }
 
 const char *elf_glibc_text(unsigned int version, char text[16])

@@ -19,7 +19,10 @@ struct elf {
 	unsigned int library_count;
 };
 
-/* Reads an open file; its position does not matter. Value: 0, -ENOEXEC when it is no such file, or another -errno. */
+/*
+ * Reads an open file, whoever has made it; its position does not matter. Takes some ten milliseconds at most. Value: 0,
+ * -ENOEXEC when it is no such file, or none that a linker would have made, or another -errno.
+ */
 int elf_read(int fd, struct elf *ret);
 /* The same of a file that is in memory. */
 int elf_read_bytes(const void *bytes, size_t size, struct elf *ret);

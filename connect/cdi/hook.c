@@ -14,6 +14,8 @@
 #include "cli/grants.h"
 #include "cli/place.h"
 #include "cli/verb.h"
+#include "connect/cdi/deadline.h"
+#include "connect/cdi/edits.h"
 #include "connect/cdi/image.h"
 #include "connect/cdi/inside.h"
 #include "connect/cdi/mounts.h"
@@ -27,8 +29,10 @@
 #include <unistd.h>
 
 #define NAME_BYTES 64
+#define SECONDS_MOST (EDITS_HOOK_SECONDS - 10) /* for all of it; then the runtime would kill it without a word */
 #define END_TRIES 400
 #define END_PAUSE_US 5000
+#define END_SECONDS 5 /* to give back what a hook that was killed had made */
 
 struct hook {
 	const struct command_line *line;
@@ -54,8 +58,7 @@ static int open_image(struct hook *h, struct fault *f)
 	struct state_program program;
 	int r = state_root(h->state.bundle, h->state.root, &program, f);
 
-	return r ? r
-		 : image_open(&h->image, h->state.root, &(struct image_program){ program.name, program.path }, f);
+	return r ? r : image_open(&h->image, h->state.root, &(struct image_program){ program.name, program.path }, f);
 }
 
 /* Judges the image before anything is asked of anybody. */
@@ -71,8 +74,7 @@ static int look(struct hook *h, struct fault *f)
 	if (r)
 		return r;
 	if (!inside_preload(&h->place, h->way, with_runtime, h->image.preload, h->preload, sizeof(h->preload)))
-		return fault_set(f, -E2BIG, "%s%s is too long", h->state.root,
-				 h->image.library[0].preload_file);
+		return fault_set(f, -E2BIG, "%s%s is too long", h->state.root, h->image.library[0].preload_file);
 	return 0;
 }
 
@@ -117,14 +119,18 @@ static int take_grant(struct hook *h, struct fault *f)
 	return 0;
 }
 
-/* The container's file system has a share already. */
+/* The container's file system has a share already; looked for within its root, whatever links it has. */
 static int check_alone(const struct hook *h, struct fault *f)
 {
+	struct image root = IMAGE_CLOSED;
+	_cleanup_close_ int fd = -1, found = -1;
 	char path[PATH_MAX];
-	struct stat st;
 
-	if (!path_join(path, "/proc/%d/root%s" SETTING_DIR "/settings", (int)h->state.pid, h->state.root) ||
-	    stat(path, &st))
+	if (!path_join(path, "/proc/%d/root%s", (int)h->state.pid, h->state.root))
+		return 0;
+	fd = root.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	found = fd < 0 ? fd : image_open_at(&root, SETTING_DIR "/settings", O_PATH);
+	if (found < 0)
 		return 0;
 	return fault_set(
 		f, -EEXIST,
@@ -182,8 +188,7 @@ static int mount_all(struct hook *h, struct fault *f)
 		if (strcmp(file, before))
 			wish(&w, folder_path(h, "preload", path), file, false);
 		before = file;
-		if (h->way != INSIDE_SHIM &&
-		    path_join(path, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way)))
+		if (h->way != INSIDE_SHIM && path_join(path, "%s/libcuda.so.1", inside_library_dir(&h->place, h->way)))
 			wish_driver(h, &h->image.library[i], path, &w);
 	}
 	return mounts_make(h->state.pid, h->state.root, w.wish, w.count, f);
@@ -230,9 +235,10 @@ static int create(struct hook *h, struct fault *f)
 /* What the mounts stood on, where the root stays. From the innermost on. */
 static void sweep(struct hook *h, struct fault *f)
 {
-	static const char *const targets[] = { SETTING_DIR,	      INSIDE_LIB "/shim",   INSIDE_LIB "/soft",
-					       INSIDE_LIB "/runtime", INSIDE_LIB "/remote", INSIDE_LIB "/driver",
-					       INSIDE_LIB };
+	static const char *const targets[] = {
+		SETTING_DIR,	      INSIDE_LIB "/shim",   INSIDE_LIB "/soft", INSIDE_LIB "/runtime",
+		INSIDE_LIB "/remote", INSIDE_LIB "/driver", INSIDE_LIB
+	};
 	char path[IMAGE_PATH_BYTES + 16];
 	const char *library = path, *preload;
 
@@ -274,14 +280,11 @@ static int end(struct hook *h, struct fault *f)
 
 static int prepare(struct hook *h, struct fault *f)
 {
-	const char *dir = option_value(h->line, "runtime-dir"), *share = option_value(h->line, "share"),
-		   *grant = option_value(h->line, "grant");
+	const char *share = option_value(h->line, "share"), *grant = option_value(h->line, "grant");
 	int r;
 
 	if (!share == !grant)
 		return fault_set(f, -EINVAL, "give either --share or --grant");
-	if (dir)
-		setenv("METE_RUNTIME_DIR", dir, 1);
 	r = place_find(&h->place, f);
 	if (!r)
 		r = state_read(&h->state, f);
@@ -297,22 +300,52 @@ static int prepare(struct hook *h, struct fault *f)
 	return 0;
 }
 
-int verb_cdi_hook(const struct command_line *line)
+static int run(void *owner)
 {
-	struct hook h = { .line = line, .control = CONTROL_CLOSED, .image = IMAGE_CLOSED };
+	struct hook *h = owner;
 	struct fault f = { .text = "" };
-	int r;
+	bool begins = !strcmp(h->line->args[0], "create");
+	int r = prepare(h, &f) ?: begins ? create(h, &f) : end(h, &f);
 
-	if (!strcmp(line->args[0], "create"))
-		r = prepare(&h, &f) ?: create(&h, &f);
-	else if (!strcmp(line->args[0], "end"))
-		r = prepare(&h, &f) ?: end(&h, &f);
-	else
-		r = fault_set(&f, -EINVAL, "cdi hook %s: no such hook; there are create and end", line->args[0]);
-	control_close(&h.control);
-	image_close(&h.image);
-	json_decref(h.grant);
+	control_close(&h->control);
+	image_close(&h->image);
+	json_decref(h->grant);
 	if (r)
 		say_error("%s", f.text);
 	return r ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The child was ended in the middle: what it had made for this container goes, as far as it is known by name. */
+static int ended(struct hook *h, enum deadline why)
+{
+	snprintf(h->name, sizeof(h->name), "%s", option_given(h->line, "grant") ? option_value(h->line, "grant") : "");
+	if (why == DEADLINE_PASSED)
+		say_error("cdi hook %s: not done after %d s, and given up: is the container's image on a file system "
+			  "that answers (ls its root), and does meted answer (mete ps)?",
+			  h->line->args[0], SECONDS_MOST);
+	else
+		say_error("cdi hook %s: was killed, or there is no memory for a process: see the kernel's log (dmesg)",
+			  h->line->args[0]);
+	alarm(END_SECONDS);
+	if (!strcmp(h->line->args[0], "create"))
+		give_up(h);
+	control_close(&h->control);
+	return EXIT_FAILED;
+}
+
+int verb_cdi_hook(const struct command_line *line)
+{
+	struct hook h = { .line = line, .control = CONTROL_CLOSED, .image = IMAGE_CLOSED };
+	const char *dir = option_value(line, "runtime-dir");
+	enum deadline kept;
+	int r = 0;
+
+	if (strcmp(line->args[0], "create") && strcmp(line->args[0], "end")) {
+		say_error("cdi hook %s: no such hook; there are create and end", line->args[0]);
+		return EXIT_FAILED;
+	}
+	if (dir)
+		setenv("METE_RUNTIME_DIR", dir, 1);
+	kept = deadline_do(run, &h, SECONDS_MOST, &r);
+	return kept == DEADLINE_KEPT ? r : ended(&h, kept);
 }

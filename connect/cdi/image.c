@@ -62,6 +62,25 @@ int image_open_at(const struct image *im, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Opening a device or a pipe does something, or waits: what it is, is looked at before. */
+int image_open_plain(const struct image *im, const char *path)
+{
+	_cleanup_close_ int fd = image_open_at(im, path, O_PATH);
+	char link[32];
+	struct stat st;
+	int plain;
+
+	if (fd < 0)
+		return steal_fd(&fd);
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	plain = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return plain < 0 ? -errno : plain;
+}
+
 /* Programs of which an image has one, by whose loader it is told. */
 static const struct image_program shells[] = { { "/bin/sh", "" }, { "/usr/bin/env", "" }, { "/bin/bash", "" } };
 
@@ -74,7 +93,7 @@ static bool add_glibc(struct image *im, const char *libdir, const char *preload_
 	struct elf elf;
 
 	snprintf(path, sizeof(path), "%s/libc.so.6", libdir);
-	fd = image_open_at(im, path, O_RDONLY | O_NONBLOCK);
+	fd = image_open_plain(im, path);
 	if (im->library_count == IMAGE_LIBRARIES || fd < 0 || elf_read(fd, &elf) || !elf.glibc_defined)
 		return false;
 	*l = (struct image_library){ .glibc = elf.glibc_defined, .machine = elf.machine };
@@ -125,7 +144,7 @@ static bool find_own(struct image *im, const struct image_program *program)
 static void find_musl(struct image *im)
 {
 	for (size_t i = 0; i < sizeof(musl_loaders) / sizeof(*musl_loaders) && im->libc == IMAGE_NO_LIBC; i++) {
-		_cleanup_close_ int fd = image_open_at(im, musl_loaders[i], O_RDONLY);
+		_cleanup_close_ int fd = image_open_plain(im, musl_loaders[i]);
 		struct elf elf;
 
 		if (fd >= 0 && !elf_read(fd, &elf))
@@ -154,7 +173,7 @@ static bool is_ours(const char *word, size_t length)
 /* The file's words: the loader takes blanks and colons between them, and "#" begins a comment. */
 static void read_preload(struct image *im, const char *path)
 {
-	_cleanup_close_ int fd = image_open_at(im, path, O_RDONLY | O_NONBLOCK);
+	_cleanup_close_ int fd = image_open_plain(im, path);
 	size_t used = strlen(im->preload);
 	char text[sizeof(im->preload)];
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1 - used);

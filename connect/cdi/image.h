@@ -25,9 +25,9 @@ enum image_libc {
 #define IMAGE_LIBRARIES 2 /* C libraries of one image: the usual one, and that of the program that it is for */
 
 struct image_library {
-	unsigned int glibc;	       /* as ELF_GLIBC() */
+	unsigned int glibc; /* as ELF_GLIBC() */
 	uint16_t machine;
-	char libdir[IMAGE_PATH_BYTES]; /* where libc.so.6 lies: the loader looks there without being told */
+	char libdir[IMAGE_PATH_BYTES];	     /* where libc.so.6 lies: the loader looks there without being told */
 	char preload_file[IMAGE_NAME_BYTES]; /* what its loader reads: IMAGE_PRELOAD, or what the loader says */
 };
 
@@ -42,10 +42,10 @@ struct image {
 	char root[PATH_MAX];
 	enum image_libc libc;
 	struct image_library library[IMAGE_LIBRARIES];
-	unsigned int library_count; /* 0, unless it has glibc */
+	unsigned int library_count;	/* 0, unless it has glibc */
 	char program[IMAGE_PATH_BYTES]; /* that was looked at; "": none was found */
 	char loader[IMAGE_PATH_BYTES];	/* that this program asks for; "": it is linked statically */
-	char preload[4096]; /* what the image's own preload files name, without mete's lines */
+	char preload[4096];		/* what the image's own preload files name, without mete's lines */
 };
 
 #define IMAGE_CLOSED ((struct image){ .fd = -1 })
@@ -59,6 +59,9 @@ void image_close(struct image *im);
 
 /* Opens a path in the image; links stay within it. Value: a descriptor or -errno. */
 int image_open_at(const struct image *im, const char *path, int flags);
+
+/* Opens a plain file of the image for reading. Value: a descriptor; -EINVAL: it is none; or another -errno. */
+int image_open_plain(const struct image *im, const char *path);
 
 /* mete's parts that are to go in: what of it the container needs. */
 struct image_parts {

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/place.h"
+#include "connect/cdi/bind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,12 +85,12 @@ static int make_file(int root, const char *path)
 {
 	_cleanup_close_ int above = -1;
 	char folder[PATH_MAX];
-	int fd = open_in(root, path, O_WRONLY | O_CREAT, 0644);
+	int fd = open_in(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
 
 	if (fd == -EOVERFLOW && path_join(folder, "%s", path))
 		above = open_in(root, dirname(folder), O_PATH | O_DIRECTORY, 0);
 	if (become_owner(fd, above)) {
-		fd = open_in(root, path, O_WRONLY | O_CREAT, 0644);
+		fd = open_in(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
 		become_self();
 	}
 	if (fd < 0)
@@ -141,19 +142,25 @@ static int open_target(int root, const char *target, bool folder)
 	return r ? r : open_in(root, target, O_PATH, 0);
 }
 
-static int mount_one(int root, const struct mount_wish *w)
+static bool is_same(int fd, const struct stat *st)
+{
+	struct stat its;
+
+	return !fstat(fd, &its) && its.st_dev == st->st_dev && its.st_ino == st->st_ino;
+}
+
+/*
+ * Linux before 5.12: the mount is made, and then found again by its path to set its flags. Somebody who moves folders
+ * about in a file system that he shares with the container may be in between: then what is found is not the source, and
+ * the container does not begin.
+ */
+static int mount_by_path(int root, const struct mount_wish *w, int target, const struct stat *source)
 {
 	unsigned long flags = MS_NOSUID | MS_NODEV | (w->writable ? 0 : MS_RDONLY);
-	_cleanup_close_ int target = -1, mounted = -1;
+	_cleanup_close_ int mounted = -1;
 	struct statvfs vfs;
 	char path[64];
-	struct stat st;
 
-	if (stat(w->source, &st))
-		return -errno;
-	target = open_target(root, w->target, S_ISDIR(st.st_mode));
-	if (target < 0)
-		return target;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
 	if (mount(w->source, path, NULL, MS_BIND, NULL))
 		return -errno;
@@ -161,11 +168,28 @@ static int mount_one(int root, const struct mount_wish *w)
 	mounted = open_in(root, w->target, O_PATH, 0);
 	if (mounted < 0)
 		return mounted;
+	if (!is_same(mounted, source))
+		return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", mounted);
 	/* In a user namespace the flags of the source's own mount may not be taken away. */
 	if (!fstatvfs(mounted, &vfs))
 		flags |= vfs.f_flag & (ST_NOEXEC | ST_NOATIME | ST_NODIRATIME);
 	return mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | flags, NULL) ? -errno : 0;
+}
+
+static int mount_one(int root, const struct mount_wish *w)
+{
+	_cleanup_close_ int target = -1;
+	struct stat st;
+	int r;
+
+	if (stat(w->source, &st))
+		return -errno;
+	target = open_target(root, w->target, S_ISDIR(st.st_mode));
+	if (target < 0)
+		return target;
+	r = bind_make(w->source, target, w->writable);
+	return r == -ENOSYS ? mount_by_path(root, w, target, &st) : r;
 }
 
 int mounts_make(pid_t pid, const char *root, const struct mount_wish *wish, size_t count, struct fault *f)

@@ -1,10 +1,16 @@
-/* soft_dir.h: where the software devices of a user have their shared state. */
+/*
+ * soft_dir.h: where the software devices of a user have their shared state.
+ *
+ * Containers have devices of their own, in a folder beside it, which is open to programs of any user. Nobody outside
+ * attaches himself there: a process trusts what lies in the shared state, so whoever can write there can take it over.
+ */
 #pragma once
 
 #include "base/setting.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,4 +25,18 @@ static inline bool soft_dir_find(char *dir, size_t size)
 		return snprintf(dir, size, "%s", asked) < (int)size;
 	shm = !stat("/dev/shm", &st) && S_ISDIR(st.st_mode) && !access("/dev/shm", W_OK | X_OK);
 	return snprintf(dir, size, "%s/mete-soft-%u", shm ? "/dev/shm" : "/tmp", (unsigned)geteuid()) < (int)size;
+}
+
+#define SOFT_DIR_OF_CONTAINERS "-containers"
+
+/* The same for containers. */
+static inline bool soft_dir_find_for_containers(char *dir, size_t size)
+{
+	size_t n;
+
+	if (!soft_dir_find(dir, size))
+		return false;
+	for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
+		;
+	return snprintf(dir + n, size - n, SOFT_DIR_OF_CONTAINERS) < (int)(size - n);
 }

@@ -65,7 +65,7 @@ static void check_library(struct doctor *d, const char *name, const char *dir, c
 		doctor_add(d, name, STATUS_FAILED, "install mete whole and for this machine", "%s", p.error);
 	else if (p.missing)
 		doctor_add(d, name, STATUS_FAILED, "install mete whole; this copy was built or installed wrongly",
-		    "%s lacks %u of %u functions, %s among them", path, p.missing, p.functions, p.first_missing);
+			   "%s lacks %u of %u functions, %s among them", path, p.missing, p.functions, p.first_missing);
 	else
 		doctor_add(d, name, STATUS_OK, NULL, "%s, all %u functions", path, p.functions);
 }
@@ -100,21 +100,36 @@ static void check_driver(struct doctor *d)
 	d->has_driver = p.loaded && !p.result && p.devices > 0;
 	if (!p.loaded && *module)
 		doctor_add(d, "driver", STATUS_WARNING, "install the driver's user part of the same version (libcuda1)",
-		    "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
+			   "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
 	else if (!p.loaded)
 		doctor_add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
-		    named ? "unset METE_DRIVER, or correct it"
-			  : "install NVIDIA's driver to use a GPU; without one the software device is used",
-		    named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
+			   named ? "unset METE_DRIVER, or correct it"
+				 : "install NVIDIA's driver to use a GPU; without one the software device is used",
+			   named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
 	else if (p.result)
 		doctor_add(d, "driver", STATUS_WARNING,
-		    p.result == 100 ? "no GPU answers; check the hardware, or in a container pass the device nodes in"
-				    : "check that the driver's module is loaded and of the same version (dmesg)",
-		    "%s: cuInit answers %d%s", p.path, p.result, *module ? "" : "; the kernel's module is not loaded");
+			   p.result == 100
+				   ? "no GPU answers; check the hardware, or in a container pass the device nodes in"
+				   : "check that the driver's module is loaded and of the same version (dmesg)",
+			   "%s: cuInit answers %d%s", p.path, p.result,
+			   *module ? "" : "; the kernel's module is not loaded");
 	else
 		doctor_add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
-		    p.soft ? "software device" : "real driver", p.cuda_version / 1000, p.cuda_version % 1000 / 10,
-		    p.devices, *module ? ", kernel module " : "", module);
+			   p.soft ? "software device" : "real driver", p.cuda_version / 1000,
+			   p.cuda_version % 1000 / 10, p.devices, *module ? ", kernel module " : "", module);
+}
+
+/* uvm_disable_hmm: a parameter of NVIDIA's open kernel module nvidia-uvm. */
+static void check_pageable(struct doctor *d)
+{
+	char word[8] = "";
+
+	if (d->has_driver && read_line("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", word, sizeof(word)) &&
+	    *word == 'N')
+		doctor_add(d, "walls", STATUS_NOTE,
+			   "`options nvidia-uvm uvm_disable_hmm=1` in /etc/modprobe.d settles it for all programs",
+			   "nvidia-uvm may let kernels reach all memory of a process (HMM); workers ask it not to, and "
+			   "say so in meted's log where that did not help");
 }
 
 static void check_soft(struct doctor *d)
@@ -133,8 +148,8 @@ static void check_soft(struct doctor *d)
 			   p.error);
 	else if (p.result)
 		doctor_add(d, "software device", STATUS_WARNING,
-		    "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable", "%s: cuInit answers %d",
-		    p.path, p.result);
+			   "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable",
+			   "%s: cuInit answers %d", p.path, p.result);
 	else
 		doctor_add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path,
 			   p.cuda_version / 1000, p.cuda_version % 1000 / 10, p.devices);
@@ -144,7 +159,7 @@ static void check_some_driver(struct doctor *d)
 {
 	if (!d->has_driver && !d->has_soft)
 		doctor_add(d, "device", STATUS_FAILED, "install mete whole (software device), or NVIDIA's driver",
-		    "neither a GPU nor the software device can be used");
+			   "neither a GPU nor the software device can be used");
 }
 
 static void check_nodes(struct doctor *d)
@@ -158,16 +173,16 @@ static void check_nodes(struct doctor *d)
 		there++;
 		if (access(nodes[i], R_OK | W_OK))
 			doctor_add(d, "device nodes", STATUS_WARNING,
-			    "give this user access (a group, or udev), or pass the nodes in", "%s: %s", nodes[i],
-			    strerror(errno));
+				   "give this user access (a group, or udev), or pass the nodes in", "%s: %s", nodes[i],
+				   strerror(errno));
 	}
 	if (!there)
 		doctor_add(d, "device nodes", STATUS_NOTE, NULL,
-		    "no /dev/nvidia*: this machine, or this container, has no GPU");
+			   "no /dev/nvidia*: this machine, or this container, has no GPU");
 	else if (there < sizeof(nodes) / sizeof(*nodes))
 		doctor_add(d, "device nodes", STATUS_WARNING,
-		    "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
-		    "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
+			   "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
+			   "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
 	else
 		doctor_add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
 }
@@ -184,8 +199,8 @@ static void check_turns(struct doctor *d, struct control *control)
 	priority = device_text(answer, "turns");
 	if (!strcmp(priority, "normal"))
 		doctor_add(d, "turns", STATUS_NOTE,
-		    "allow meted real-time priority: run it as root, or give its user rtprio (limits.conf)",
-		    "given at normal priority: shares are less exact while the machine's cores are busy");
+			   "allow meted real-time priority: run it as root, or give its user rtprio (limits.conf)",
+			   "given at normal priority: shares are less exact while the machine's cores are busy");
 	else if (*priority)
 		doctor_add(d, "turns", STATUS_OK, NULL, "given at priority: %s", priority);
 	json_decref(answer);
@@ -213,10 +228,10 @@ static void check_versions(struct doctor *d, struct control *control)
 	version = device_text(answer, "version");
 	if (strcmp(version, own))
 		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` replaces it while programs go on",
-		    "this is mete %s, the meted that runs is %s", own, version);
+			   "this is mete %s, the meted that runs is %s", own, version);
 	else if (json_is_true(json_object_get(answer, "replaced")))
 		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` takes the new one while programs go on",
-		    "meted's file has been replaced since it was started");
+			   "meted's file has been replaced since it was started");
 	else
 		doctor_add(d, "versions", STATUS_OK, NULL, "mete and the meted that runs are both %s", own);
 	json_decref(answer);
@@ -232,12 +247,12 @@ static void check_daemon(struct doctor *d)
 
 	if (!*d->place.meted)
 		doctor_add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
-		    d->place.exe_dir);
+			   d->place.exe_dir);
 	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
 	if (r) {
 		doctor_add(d, "daemon", STATUS_FAILED,
-			   r == -EHOSTDOWN ? "see the line \"service\" above" :
-					     "see the line above; METE_RUNTIME_DIR names another folder",
+			   r == -EHOSTDOWN ? "see the line \"service\" above"
+					   : "see the line above; METE_RUNTIME_DIR names another folder",
 			   "%s", f.text);
 		control_close(&control);
 		return;
@@ -247,9 +262,9 @@ static void check_daemon(struct doctor *d)
 	check_versions(d, &control);
 	count = json_array_size(json_object_get(answer, "devices"));
 	doctor_add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
-	    "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
-	    (int)control.daemon_pid, control.dir, count,
-	    control.started ? " (started for this check, ends by itself)" : "");
+		   "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
+		   (int)control.daemon_pid, control.dir, count,
+		   control.started ? " (started for this check, ends by itself)" : "");
 	doctor_check_devices(d, json_object_get(answer, "devices"));
 	json_decref(answer);
 	control_close(&control);
@@ -270,7 +285,7 @@ static void check_runtime_dir(struct doctor *d)
 		return;
 	if (r) {
 		doctor_add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder of your own", "%s",
-		    f.text);
+			   f.text);
 		return;
 	}
 	if (system || stat(dir, &st) || statvfs(dir, &vfs)) {
@@ -280,13 +295,13 @@ static void check_runtime_dir(struct doctor *d)
 	size_format((uint64_t)vfs.f_bavail * vfs.f_frsize, free_text);
 	if (access(dir, W_OK))
 		doctor_add(d, "runtime directory", STATUS_FAILED, "set METE_RUNTIME_DIR to a folder that you can write",
-		    "%s: %s", dir, strerror(errno));
+			   "%s: %s", dir, strerror(errno));
 	else if ((uint64_t)vfs.f_bavail * vfs.f_frsize < (1u << 20))
 		doctor_add(d, "runtime directory", STATUS_FAILED, "free space on it, or set METE_RUNTIME_DIR",
-		    "%s: its file system is full (%s left)", dir, free_text);
+			   "%s: its file system is full (%s left)", dir, free_text);
 	else
 		doctor_add(d, "runtime directory", STATUS_OK, NULL, "%s, mode %03o, %s free", dir,
-		    (unsigned int)st.st_mode & 0777, free_text);
+			   (unsigned int)st.st_mode & 0777, free_text);
 }
 
 static void check_limits(struct doctor *d)
@@ -300,14 +315,14 @@ static void check_limits(struct doctor *d)
 		size_format(locked.rlim_cur, text);
 	if (files.rlim_cur < 256)
 		doctor_add(d, "limits", STATUS_WARNING, "raise it: ulimit -n 1024", "only %llu open files are allowed",
-		    (unsigned long long)files.rlim_cur);
+			   (unsigned long long)files.rlim_cur);
 	else if (d->has_driver && locked.rlim_cur < (64u << 20))
 		doctor_add(d, "limits", STATUS_NOTE,
 			   "raise it (ulimit -l) where programs use RDMA or register host memory",
 			   "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
 	else
 		doctor_add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s",
-		    (unsigned long long)files.rlim_cur, text);
+			   (unsigned long long)files.rlim_cur, text);
 }
 
 static void check_surroundings(struct doctor *d)
@@ -316,12 +331,12 @@ static void check_surroundings(struct doctor *d)
 
 	if (getenv("METE_SOCKET"))
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
-		    "this is inside a `mete run`; the drivers above are seen through its shim");
+			   "this is inside a `mete run`; the drivers above are seen through its shim");
 	else if (preload && *preload)
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
 	if (visible)
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
-		    "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
+			   "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
 }
 
 static void count_key(void *user, const char *name, const char *path)
@@ -343,24 +358,27 @@ static void check_remote(struct doctor *d)
 	struct fault f;
 
 	if (!*d->place.remote_dir)
-		doctor_add(d, "remote", STATUS_NOTE, "install mete whole",
-		    "the client's library (remote/libcuda.so.1) is not installed: --remote and --wall do not work");
+		doctor_add(
+			d, "remote", STATUS_NOTE, "install mete whole",
+			"the client's library (remote/libcuda.so.1) is not installed: --remote and --wall do not work");
 	else if (!*d->place.runtime_dir)
 		doctor_add(d, "remote", STATUS_WARNING, "install mete whole",
-		    "mete's CUDA runtime library is not installed: behind --remote and --wall only programs that use "
-		    "the "
-		    "driver's interface alone work");
+			   "mete's CUDA runtime library is not installed: behind --remote and --wall only programs "
+			   "that use "
+			   "the "
+			   "driver's interface alone work");
 	else
 		doctor_add(d, "remote", STATUS_OK, NULL, "`mete run --remote HOST` works: %s", d->place.remote_dir);
 	if (keys_open(&keys, NULL, false, &f) || keys_each(&keys, count_key, count, &f) <= 0)
 		doctor_add(d, "serve", STATUS_NOTE, "`mete key new NAME` makes a key for a client",
-		    "`mete serve` has no client: there is no key in %s", *keys.dir ? keys.dir : "the folder of keys");
+			   "`mete serve` has no client: there is no key in %s",
+			   *keys.dir ? keys.dir : "the folder of keys");
 	else if (count[1])
 		doctor_add(d, "serve", STATUS_WARNING, "`mete key list` says which and why",
-		    "%u of %u keys in %s cannot be used", count[1], count[0], keys.dir);
+			   "%u of %u keys in %s cannot be used", count[1], count[0], keys.dir);
 	else
 		doctor_add(d, "serve", STATUS_OK, NULL, "`mete serve` knows %u client(s) by the keys in %s", count[0],
-		    keys.dir);
+			   keys.dir);
 }
 
 /* What meted knows of tier T3 in the grants that there are: the last word of each. */
@@ -397,13 +415,13 @@ static void check_tier(struct doctor *d)
 		return;
 	if (!tier_installed(d->place.shim_dir))
 		doctor_add(d, "tier", STATUS_NOTE, "install mete whole to try tier T3", "T2; %s is not installed",
-		    TIER_LIBRARY);
+			   TIER_LIBRARY);
 	else if (tier_doubt(doubt, sizeof(doubt)))
 		doctor_add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not to be had: %s", doubt);
 	else
 		doctor_add(d, "tier", STATUS_NOTE, NULL,
-		    "T2; `mete run --tier T3` tries hardware time slices and steps back to T2 where the driver "
-		    "refuses; unproven on hardware (docs/tiers.md)");
+			   "T2; `mete run --tier T3` tries hardware time slices and steps back to T2 where the driver "
+			   "refuses; unproven on hardware (docs/tiers.md)");
 	tier_news(d);
 }
 
@@ -417,31 +435,38 @@ static void check_wall(struct doctor *d)
 		doctor_add(d, "wall", STATUS_WARNING, remedy, "`mete run --wall` cannot work: %s", doubt);
 	else
 		doctor_add(d, "wall", STATUS_OK, NULL,
-		    "workers have no files, no sockets and no processes (seccomp), and %s; what this protects against, "
-		    "and what not, is said in docs/remote.md",
-		    geteuid() ? "run as this user, where meted is private to it" : "are not root");
+			   "workers have no files, no sockets and no processes (seccomp), and %s; what this protects "
+			   "against, "
+			   "and what not, is said in docs/remote.md",
+			   geteuid() ? "run as this user, where meted is private to it"
+				     : "are not root, in an empty root folder");
 }
 
 static void say_enforcement(struct doctor *d)
 {
-	doctor_add(d, "memory", STATUS_NOTE, NULL,
-	    "enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
-	    "programs that use the driver's interface; not a wall against a program written to get around it");
+	doctor_add(
+		d, "memory", STATUS_NOTE, NULL,
+		"enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
+		"programs that use the driver's interface; not a wall against a program written to get around it");
 	doctor_add(d, "compute", STATUS_NOTE, NULL,
-	    "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
-	    "device's "
-	    "clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn runs to its end "
-	    "and "
-	    "is paid for afterwards; not held to turns is work that bypasses the shim (static linking, direct ioctl, a "
-	    "page written by the program)");
+		   "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
+		   "device's "
+		   "clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn runs to "
+		   "its end "
+		   "and "
+		   "is paid for afterwards; not held to turns is work that bypasses the shim (static linking, direct "
+		   "ioctl, a "
+		   "page written by the program)");
 	doctor_add(d, "programs", STATUS_NOTE, NULL,
-	    "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
-	    "32-bit, and those that gain privileges when they start (`mete run` warns)");
+		   "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
+		   "32-bit, and those that gain privileges when they start (`mete run` warns)");
 	if (!d->has_driver)
-		doctor_add(d, "programs", STATUS_NOTE, NULL,
-		    "on the software device a program that uses the CUDA runtime gets mete's runtime library; one that "
-		    "has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts NVIDIA's "
-		    "driver only");
+		doctor_add(
+			d, "programs", STATUS_NOTE, NULL,
+			"on the software device a program that uses the CUDA runtime gets mete's runtime library; one "
+			"that "
+			"has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts NVIDIA's "
+			"driver only");
 }
 
 static void print_checks(json_t *checks)
@@ -475,6 +500,7 @@ int verb_doctor(const struct command_line *line)
 	check_parts(&d);
 	check_shim(&d);
 	check_driver(&d);
+	check_pageable(&d);
 	check_nodes(&d);
 	check_soft(&d);
 	check_some_driver(&d);

@@ -175,7 +175,8 @@ void doctor_check_devices(struct doctor *d, json_t *devices)
 	json_t *device;
 	size_t i;
 
-	json_array_foreach (devices, i, device) {
+	json_array_foreach(devices, i, device)
+	{
 		const char *state = device_text(device, "state"), *reason = device_text(device, "reason");
 
 		if (*state && strcmp(state, "active"))
@@ -183,6 +184,11 @@ void doctor_check_devices(struct doctor *d, json_t *devices)
 				   remedy_of(state, device), "device %lld (%s) is %s%s%s",
 				   (long long)device_number(device, "index"), device_text(device, "uuid"), state,
 				   *reason ? ": " : "", reason);
+		if (!strcmp(device_text(device, "native"), "allow"))
+			doctor_add(
+				d, "shares of time", STATUS_NOTE, "`mete policy DEVICE --native hold` holds them back",
+				"device %lld (%s): programs of policy native run unheld, so no share can be guaranteed",
+				(long long)device_number(device, "index"), device_text(device, "uuid"));
 	}
 }
 

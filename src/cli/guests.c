@@ -36,12 +36,13 @@ void guests_init(struct guests *g, struct offers *offers)
 	g->last_ask = &g->asks;
 }
 
-static void name_grant(const struct guests *g, struct guest *guest)
+static void name_grant(const struct guests *g, const char *client, const struct offer *offer,
+		       char name[GUEST_GRANT_BYTES])
 {
 	if (g->offers->count > 1)
-		snprintf(guest->grant, sizeof(guest->grant), "%s.%s", guest->client, guest->offer->name);
+		snprintf(name, GUEST_GRANT_BYTES, "%s.%s", client, offer->name);
 	else
-		snprintf(guest->grant, sizeof(guest->grant), "%s", guest->client);
+		snprintf(name, GUEST_GRANT_BYTES, "%s", client);
 }
 
 static struct guest *find(struct guests *g, const char *client, const struct offer *offer)
@@ -50,6 +51,23 @@ static struct guest *find(struct guests *g, const char *client, const struct off
 		if (guest->offer == offer && !strcmp(guest->client, client))
 			return guest;
 	return NULL;
+}
+
+/*
+ * Whoever shares a grant shares its memory's limit, and learns which kernels the other has. Two may come to one name:
+ * "a" with offer "b.c" and "a.b" with offer "c"; a key, a certificate and an earlier key of one name, which have images
+ * of their own.
+ */
+static bool is_anothers(const struct guests *g, const char *client, const struct offer *offer, const char *images)
+{
+	char grant[GUEST_GRANT_BYTES];
+
+	name_grant(g, client, offer, grant);
+	for (const struct guest *guest = g->list; guest; guest = guest->next)
+		if (!strcmp(guest->grant, grant) && (guest->offer != offer || strcmp(guest->client, client) ||
+						     strcmp(guest->images, images)))
+			return true;
+	return false;
 }
 
 struct guest *guests_find(struct guests *g, const char *client, const char *name)
@@ -367,7 +385,7 @@ static struct guest *add(struct guests *g, struct offer *offer, const char *clie
 		return NULL;
 	guest->offer = offer;
 	snprintf(guest->client, sizeof(guest->client), "%s", client);
-	name_grant(g, guest);
+	name_grant(g, client, offer, guest->grant);
 	guest->next = g->list;
 	g->list = guest;
 	return guest;
@@ -395,6 +413,13 @@ enum wall_status guests_enter(struct guests *g, const char *client, const char *
 			fault_set(f, 0, "no offer %.40s for %s; there are: %s", name, client, list);
 		else
 			fault_set(f, 0, "nothing is offered to %s; ask whoever runs the server", client);
+		return WALL_REFUSED;
+	}
+	if (is_anothers(g, client, offer, images)) {
+		fault_set(f, 0,
+			  "another client has the name %.40s on the server: try again a moment after its programs have "
+			  "ended; there, rename a key or an offer",
+			  client);
 		return WALL_REFUSED;
 	}
 	guest = find(g, client, offer);

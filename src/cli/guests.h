@@ -22,6 +22,8 @@ enum guest_state {
 	GUEST_DELETING,
 };
 
+#define GUEST_GRANT_BYTES (RELAY_NAME_BYTES + OFFER_NAME_MOST + 2)
+
 /* A program whose guest has no grant yet. */
 struct guest_wait {
 	struct guest_wait *next;
@@ -35,7 +37,7 @@ struct guest {
 	struct guest_wait *waits;
 	struct offer *offer;
 	char client[RELAY_NAME_BYTES];
-	char grant[RELAY_NAME_BYTES + OFFER_NAME_MOST + 2];
+	char grant[GUEST_GRANT_BYTES];
 	char images[IMAGE_OWNER_BYTES]; /* under what its images are kept; "": as long as the grant */
 	char wall[PATH_MAX]; /* the socket where its worker is */
 	unsigned int programs; /* those that wait too */

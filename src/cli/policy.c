@@ -33,7 +33,7 @@ static void print_policies(void)
 
 static void print_devices(json_t *devices)
 {
-	static const char *const heads[] = { ">DEVICE", "DRIVER", "DEFAULT", ">GUARANTEED", "NAME", NULL };
+	static const char *const heads[] = { ">DEVICE", "DRIVER", "DEFAULT", ">GUARANTEED", "NATIVE", "NAME", NULL };
 	struct table t;
 	json_t *device;
 	char text[16];
@@ -46,6 +46,7 @@ static void print_devices(json_t *devices)
 		table_cell(&t, "%s", device_text(device, "driver"));
 		table_cell(&t, "%s", device_text(device, "policy"));
 		table_cell(&t, "%s", terms_percent(device, "promised_cores", text));
+		table_cell(&t, "%s", strcmp(device_text(device, "native"), "allow") ? "held" : "unheld");
 		table_cell(&t, "%s", device_text(device, "name"));
 	}
 	table_end(&t);
@@ -73,12 +74,17 @@ static int list(struct control *control, const struct command_line *line, struct
 
 static int set(struct control *control, const struct command_line *line, struct fault *f)
 {
-	const char *word = line->args[0], *name = line->args[1];
+	const char *word = line->args[0], *name = line->arg_count > 1 ? line->args[1] : NULL;
+	const char *native = option_value(line, "native");
 	json_t *answer, *device, *request;
 	int policy;
 
-	if (terms_policy(name, "policy", &policy, f))
+	if (name && terms_policy(name, "policy", &policy, f))
 		return EXIT_USAGE;
+	if (native && strcmp(native, "allow") && strcmp(native, "hold")) {
+		fault_set(f, 0, "--native %s: it must be allow or hold", native);
+		return EXIT_USAGE;
+	}
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
 		return EXIT_FAILED;
 	device = device_named(json_object_get(answer, "devices"), word, option_given(line, "soft"));
@@ -87,8 +93,11 @@ static int set(struct control *control, const struct command_line *line, struct 
 		fault_set(f, 0, "%s: no such device; `mete devices` lists them", word);
 		return EXIT_FAILED;
 	}
-	request = json_pack("{s:s, s:s, s:s}", "op", "policy_set", "device", device_text(device, "uuid"), "policy",
-			    policy_name((enum policy)policy));
+	request = json_pack("{s:s, s:s}", "op", "policy_set", "device", device_text(device, "uuid"));
+	if (name)
+		json_object_set_new(request, "policy", json_string(policy_name((enum policy)policy)));
+	if (native)
+		json_object_set_new(request, "native", json_string(native));
 	json_decref(answer);
 	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
 		return EXIT_FAILED;
@@ -96,7 +105,10 @@ static int set(struct control *control, const struct command_line *line, struct 
 	if (option_given(line, "json"))
 		print_json("device", json_incref(device));
 	else
-		printf("device %lld: %s\n", (long long)device_number(device, "index"), device_text(device, "policy"));
+		printf("device %lld: %s%s\n", (long long)device_number(device, "index"), device_text(device, "policy"),
+		       !native			 ? ""
+		       : strcmp(native, "allow") ? ", native programs are held back for guarantees"
+						 : ", native programs run unheld: no share can be guaranteed");
 	json_decref(answer);
 	return EXIT_DONE;
 }
@@ -107,7 +119,11 @@ int verb_policy(const struct command_line *line)
 	struct fault f = { .text = "" };
 	int status;
 
-	if (line->arg_count == 1) {
+	if (!line->arg_count && option_given(line, "native")) {
+		say_error("--native: and of which device? `mete policy DEVICE --native allow` says it");
+		return EXIT_USAGE;
+	}
+	if (line->arg_count == 1 && !option_given(line, "native")) {
 		say_error("policy %s: and which policy? `mete policy DEVICE NAME` sets it", line->args[0]);
 		return EXIT_USAGE;
 	}

@@ -33,7 +33,8 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	table_cell(t, "%s", terms_percent(share, "share_10s", got));
 	table_cell(t, "%s", terms_percent(share, "wait_10s", wait));
 	table_cell(t, "%s", frozen ? "frozen" : device_text(share, "class"));
-	table_cell(t, "%s", device_text(share, "policy"));
+	table_cell(t, "%s%s", device_text(share, "policy"),
+		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));
 	table_cell(t, "%s%s", process ? device_text(process, "command") : "-", walled(grant, process) ? " (wall)" : "");
 }
@@ -43,9 +44,8 @@ static json_t *share_of(json_t *grant, json_t *device)
 	json_t *share;
 	size_t i;
 
-	json_array_foreach (json_object_get(grant, "devices"), i, share)
-		if (device_number(share, "index") == device_number(device, "index"))
-			return share;
+	json_array_foreach(json_object_get(grant, "devices"), i,
+			   share) if (device_number(share, "index") == device_number(device, "index")) return share;
 	return device;
 }
 
@@ -54,15 +54,15 @@ static void add_grant(struct table *t, json_t *grant)
 	json_t *process, *device;
 	size_t i, j, rows = 0;
 
-	json_array_foreach (json_object_get(grant, "processes"), i, process)
-		json_array_foreach (json_object_get(process, "devices"), j, device) {
-			add_row(t, grant, process, device, share_of(grant, device));
-			rows++;
-		}
+	json_array_foreach(json_object_get(grant, "processes"), i, process)
+		json_array_foreach(json_object_get(process, "devices"), j, device)
+	{
+		add_row(t, grant, process, device, share_of(grant, device));
+		rows++;
+	}
 	if (rows)
 		return;
-	json_array_foreach (json_object_get(grant, "devices"), j, device)
-		add_row(t, grant, NULL, NULL, device);
+	json_array_foreach(json_object_get(grant, "devices"), j, device) add_row(t, grant, NULL, NULL, device);
 }
 
 static int print_names(json_t *grants)
@@ -70,16 +70,15 @@ static int print_names(json_t *grants)
 	json_t *grant;
 	size_t i;
 
-	json_array_foreach (grants, i, grant)
-		puts(device_text(grant, "name"));
+	json_array_foreach(grants, i, grant) puts(device_text(grant, "name"));
 	json_decref(grants);
 	return EXIT_DONE;
 }
 
 int verb_ps(const struct command_line *line)
 {
-	static const char *const heads[] = { "NAME", ">PID", ">DEVICE", ">HELD", ">QUOTA", ">PEAK", ">ASKED",
-					     ">GOT", ">WAIT", "CLASS", "POLICY", "TIER", "COMMAND", NULL };
+	static const char *const heads[] = { "NAME", ">PID",  ">DEVICE", ">HELD",  ">QUOTA", ">PEAK",	">ASKED",
+					     ">GOT", ">WAIT", "CLASS",	 "POLICY", "TIER",   "COMMAND", NULL };
 	struct control control = CONTROL_CLOSED;
 	struct table t;
 	struct fault f;
@@ -97,8 +96,7 @@ int verb_ps(const struct command_line *line)
 	if (option_given(line, "quiet"))
 		return print_names(grants);
 	table_begin(&t, heads);
-	json_array_foreach (grants, i, grant)
-		add_grant(&t, grant);
+	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
 	json_decref(grants);
 	return EXIT_DONE;

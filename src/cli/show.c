@@ -64,7 +64,8 @@ static void print_compute(json_t *grant)
 	json_array_foreach(devices, i, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));
-		table_cell(&t, "%s", device_text(device, "policy"));
+		table_cell(&t, "%s%s", device_text(device, "policy"),
+			   json_is_true(json_object_get(device, "held_back")) ? " (held)" : "");
 		table_cell(&t, "%s",
 			   json_is_true(json_object_get(device, "frozen")) ? "frozen" : device_text(device, "class"));
 		table_cell(&t, "%s", terms_asked(device, text));

@@ -138,6 +138,7 @@ static int run_program(struct soft_run *run, struct fault *f, int *ret_status)
 		.path = run->path,
 		.control = &none,
 		.log = &no_log,
+		.together = true,
 		.warning = program_warning(run->path, "the software device", &note),
 	};
 	int r = supervise(&s, ret_status, f);

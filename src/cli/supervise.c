@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/program.h"
 #include "cli/verb.h"
+#include "cli/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@ struct watch {
 	int signals; /* signalfd */
 	int pidfd; /* of meted; -1: the connection is watched instead, or there is none */
 	pid_t child;
+	struct waker waker;
 	bool ended;
 	int status;
 	uint64_t reopen_at_ns; /* 0: connected */
@@ -72,12 +74,14 @@ static void signals_restore(struct watch *w)
 }
 
 /* In the child: becomes the program, or reports why not through `tell`. */
-_Noreturn static void become_program(struct watch *w, int tell)
+_Noreturn static void become_program(struct watch *w, int tell, pid_t mete)
 {
 	struct fault f = { .text = "" };
 	int r;
 
 	signals_restore(w);
+	if (w->s->together && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != mete))
+		_exit(125);
 	r = w->s->remote ? remote_env_enter(w->s->remote, &f) : w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
 	if (!r) {
 		/* By its path, as found before; argv[0] stays as it was written. */
@@ -97,18 +101,20 @@ static int start_child(struct watch *w, struct fault *f)
 {
 	_cleanup_close_ int hear = -1, tell = -1;
 	int ends[2], why = 0;
+	pid_t mete;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return fault_set(f, -errno, "pipe: %s; raise the limit of open files (ulimit -n)", strerror(errno));
 	hear = ends[0];
 	tell = ends[1];
 	fflush(NULL);
+	mete = getpid();
 	w->child = fork();
 	if (w->child < 0)
 		return fault_set(f, -errno, "%s: cannot be started: %s; raise the limit of processes (ulimit -u)",
 				 w->s->argv[0], strerror(errno));
 	if (!w->child)
-		become_program(w, tell);
+		become_program(w, tell, mete);
 	close(steal_fd(&tell));
 	while (read(hear, &why, sizeof(why)) < 0 && errno == EINTR)
 		;
@@ -125,6 +131,17 @@ static int start_child(struct watch *w, struct fault *f)
 			 w->s->argv[0], strerror(-why));
 }
 
+/* Until a shell continues the job, somebody us, or somebody the program. */
+static void stop_with_child(struct watch *w)
+{
+	tenant_log_show(w->s->log, false);
+	waker_start(&w->waker, w->child);
+	kill(getpid(), SIGSTOP);
+	/* The shell continues the whole job; a lone kill -CONT us alone. */
+	if (!waker_end(&w->waker))
+		kill(w->child, SIGCONT);
+}
+
 /* A child changed state. Stops with the program when it stopped; as process 1 of a container it reaps others too. */
 static void reap(struct watch *w)
 {
@@ -139,10 +156,7 @@ static void reap(struct watch *w)
 			w->status = status;
 			return;
 		}
-		tenant_log_show(w->s->log, false);
-		kill(getpid(), SIGSTOP);
-		/* Here again after SIGCONT. The shell continues the whole job; a lone kill -CONT only us. */
-		kill(w->child, SIGCONT);
+		stop_with_child(w);
 	}
 	if (pid < 0 && errno == ECHILD) {
 		w->ended = true;
@@ -154,8 +168,10 @@ static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_signo == SIGCHLD)
 		return reap(w);
-	/* What the kernel sends for the terminal it sends to the program too; what the program sent, it has. */
-	if (info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == w->child)
+	/* What the kernel sends for the terminal it sends to the program too; what the program sent, it has; and the
+	 * waker only says that the program goes on. */
+	if (info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == w->child ||
+	    (w->waker.pid > 0 && (pid_t)info->ssi_pid == w->waker.pid))
 		return;
 	kill(w->child, (int)info->ssi_signo);
 }

@@ -5,7 +5,7 @@
  * program and for whoever started mete it is as if mete were not there:
  *   - terminal, descriptors, signal mask, dispositions, umask and folder are the program's as they were mete's;
  *   - signals sent to mete go on to the program; those that the terminal sends reach the program by themselves;
- *   - when the program stops (^Z), mete stops, and continues with it;
+ *   - when the program stops (^Z), mete stops, and continues with it, whichever of the two is continued (waker.h);
  *   - when the program dies of a signal, mete ends by the same one.
  */
 #pragma once
@@ -24,6 +24,7 @@ struct supervision {
 	struct tenant_log *log;
 	const char *warning; /* to be said once the program runs; NULL: none */
 	bool verbose;
+	bool together; /* the program is killed with mete: nobody else would end what it needs */
 };
 
 enum supervise_outcome {

@@ -394,7 +394,16 @@ static const struct example create_examples[] = { { "mete create team-a --mem 50
 						  { "mete run --grant team-a -- python train.py", "" },
 						  EXAMPLE_END };
 
-static const struct option_spec policy_options[] = { OPTION_SOFT, OPTION_JSON, OPTION_END };
+#define OPTION_NATIVE                                                                                                  \
+	{                                                                                                              \
+		"native", 0, "allow|hold",                                                                             \
+			"Whether programs of policy native run unheld on the device. hold, the default: while others " \
+			"are guaranteed a share, they get what is left. allow: they are never held up, and no share "  \
+			"can be guaranteed. Root and meted's owner may say it.",                                       \
+			COMPLETE_NOTHING, false                                                                        \
+	}
+
+static const struct option_spec policy_options[] = { OPTION_NATIVE, OPTION_SOFT, OPTION_JSON, OPTION_END };
 
 static const char *const policy_details[] = {
 	"Without operands: the policies, ways of sharing a device's time, and each device's default, which holds for "
@@ -402,12 +411,15 @@ static const char *const policy_details[] = {
 	"A share is a part of the device's time in which there is work, measured. fixed never gives more than --cores; "
 	"burst and elastic lend what is idle and take it back within milliseconds; fair and weighted divide; "
 	"besteffort "
-	"takes what is left; exclusive gives the whole device in long turns; native leaves time alone.",
+	"takes what is left; exclusive gives the whole device in long turns; native leaves time alone, but on a device "
+	"where others are guaranteed a share it gets what they leave, as fair does.",
 	NULL
 };
 
 static const struct example policy_examples[] = { { "mete policy", "" },
 						  { "mete policy 0 fair", "grants on device 0 share its time equally" },
+						  { "mete policy 0 --native allow",
+						    "whoever asks for no share is not held up" },
 						  EXAMPLE_END };
 
 #define OPTION_REASON                                                                                                  \
@@ -609,9 +621,7 @@ static const char *const delete_details[] = { "Ends grants that were made with `
 
 static const struct option_spec end_options[] = {
 	SWITCH("yes", 'y', "Do not ask whether it is meant."),
-	SWITCH("no-wait", 0, "Begin it, and do not wait until nothing runs any more."),
-	OPTION_JSON,
-	OPTION_END
+	SWITCH("no-wait", 0, "Begin it, and do not wait until nothing runs any more."), OPTION_JSON, OPTION_END
 };
 
 static const char *const end_details[] = {
@@ -621,15 +631,12 @@ static const char *const end_details[] = {
 	"At a terminal it says whom it would end, and asks; anywhere else it wants --yes. One's own tenants may be "
 	"ended, and by root all. It is in `mete events`; what root and the daemon's own user end is in `mete audit` as "
 	"well, and is not done where it cannot be written down.",
-	"Interrupted it goes on, unless meted is started anew before it is done; then ask again.",
-	NULL
+	"Interrupted it goes on, unless meted is started anew before it is done; then ask again.", NULL
 };
 
-static const struct example end_examples[] = {
-	{ "mete end train", "after a question" },
-	{ "mete end --yes train-1 train-2", "both at once, without one" },
-	EXAMPLE_END
-};
+static const struct example end_examples[] = { { "mete end train", "after a question" },
+					       { "mete end --yes train-1 train-2", "both at once, without one" },
+					       EXAMPLE_END };
 
 static const struct option_spec serve_options[] = {
 	{ "config", 'f', "FILE",
@@ -754,19 +761,19 @@ static const char *const metrics_details[] = {
 	NULL
 };
 
-static const struct example metrics_examples[] = {
-	{ "mete metrics", "" },
-	{ "curl --unix-socket /run/mete/http.sock http://localhost/metrics", "the same over HTTP" },
-	EXAMPLE_END
-};
+static const struct example metrics_examples[] = { { "mete metrics", "" },
+						   { "curl --unix-socket /run/mete/http.sock http://localhost/metrics",
+						     "the same over HTTP" },
+						   EXAMPLE_END };
 
-static const struct example events_examples[] = {
-	{ "mete events -n 20", "" }, { "mete events --follow --kind refusal", "who runs against a quota" }, EXAMPLE_END
-};
+static const struct example events_examples[] = { { "mete events -n 20", "" },
+						  { "mete events --follow --kind refusal", "who runs against a quota" },
+						  EXAMPLE_END };
 
 static const struct option_spec audit_options[] = {
 	{ "limit", 'n', "N", "At most N actions, the newest, 1 to 10000. Default: 10000.", COMPLETE_NOTHING, false },
-	OPTION_JSON, OPTION_END
+	OPTION_JSON,
+	OPTION_END
 };
 
 static const char *const audit_details[] = {
@@ -818,7 +825,9 @@ static const char *const doctor_details[] = {
 static const struct option_spec upgrade_options[] = {
 	{ "binary", 'b', "FILE", "The meted to upgrade to. Default: the file that the running one was started from.",
 	  COMPLETE_FILE, false },
-	SWITCH("check", 0, "Only ask whether it could take over; nothing happens."), OPTION_JSON, OPTION_END
+	SWITCH("check", 0, "Only ask whether it could take over; nothing happens."),
+	OPTION_JSON,
+	OPTION_END
 };
 
 static const char *const upgrade_details[] = {

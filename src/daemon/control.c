@@ -3,10 +3,12 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/settings/service.h"
 #include "daemon/upgrade/upgrade.h"
+#include "model/admission.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,21 +21,31 @@
 #define AGAIN_MS 5
 #define AGAIN_NS 2000000000u /* then what cannot be done yet is refused */
 #define CONTROLS_MAX 256u
-#define UNREAD_BYTES (8u << 20) /* answers that a peer leaves unread */
+#define CONTROLS_KEPT 64u /* for owners */
+#define CONTROLS_OF_UID 64u
+#define ACCEPTS_PER_TURN 32	   /* then those who were accepted are heard */
+#define LINE_NS 10000000000u	   /* for a whole line */
+#define UNREAD_NS 30000000000u	   /* for reading an answer */
+#define UNREAD_BUSY_NS 2000000000u /* so long a place is kept for it */
+#define UNREAD_BYTES (64u << 20)   /* of all answers that others than owners leave unread */
 
 struct control {
 	struct control *next;
 	struct daemon *daemon;
 	struct asker asker;
+	gid_t *groups;
 	uv_pipe_t pipe;
 	json_t *request;     /* that is being treated; NULL: none */
 	struct timer *again; /* runs when it is to be treated again */
 	uint64_t began_ns;
 	bool reading;
-	bool held; /* the answer will come by control_answer() */
+	bool held;     /* the answer will come by control_answer() */
 	bool in_lines; /* treat_lines() is at work and goes on by itself */
 	bool closing;
+	bool owner;
 	unsigned int writing; /* answers on their way */
+	uint64_t line_ns;     /* when a line began that has not ended; 0: none has */
+	uint64_t idle_ns;     /* when it was answered last, or accepted */
 	size_t used;
 	char line[LINE_BYTES];
 };
@@ -54,6 +66,7 @@ static void on_closed(uv_handle_t *handle)
 	c->daemon->control_count--;
 	daemon_reap_soon(c->daemon);
 	json_decref(c->request);
+	free(c->groups);
 	free(c);
 }
 
@@ -68,15 +81,46 @@ static void end(struct control *c)
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
 
+static size_t unread(const struct control *c)
+{
+	return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
+}
+
+static void treat_lines(struct control *c);
+
 static void on_written(uv_write_t *write, int status)
 {
 	struct answer *a = write->data;
+	struct control *c = a->control;
 
-	a->control->writing--;
+	c->writing--;
 	if (status)
-		end(a->control);
+		end(c);
 	free(a->text);
 	free(a);
+	treat_lines(c);
+}
+
+/* What all others than owners leave unread has a bound: who has left something for longest is dropped. */
+static void bound_unread(struct daemon *daemon)
+{
+	for (;;) {
+		struct control *oldest = NULL;
+		size_t bytes = 0;
+
+		for (struct control *c = daemon->controls; c; c = c->next) {
+			if (c->owner || c->closing || !unread(c))
+				continue;
+			bytes += unread(c);
+			if (!oldest || c->idle_ns < oldest->idle_ns)
+				oldest = c;
+		}
+		if (bytes <= UNREAD_BYTES)
+			return;
+		log_peer("control: answers of more than %u MiB are not read: that to uid %u (pid %d) is dropped",
+			 UNREAD_BYTES >> 20, (unsigned int)oldest->asker.uid, (int)oldest->asker.pid);
+		end(oldest);
+	}
 }
 
 static void send_text(struct control *c, char *take_text)
@@ -84,7 +128,7 @@ static void send_text(struct control *c, char *take_text)
 	struct answer *a = calloc(1, sizeof(*a));
 	uv_buf_t buffer;
 
-	if (!a || !take_text || c->closing || uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > UNREAD_BYTES) {
+	if (!a || !take_text || c->closing) {
 		free(a);
 		free(take_text);
 		end(c);
@@ -95,11 +139,15 @@ static void send_text(struct control *c, char *take_text)
 	a->write.data = a;
 	buffer = uv_buf_init(take_text, (unsigned int)strlen(take_text));
 	c->writing++;
+	c->idle_ns = clock_now_ns();
 	if (uv_write(&a->write, (uv_stream_t *)&c->pipe, &buffer, 1, on_written)) {
 		c->writing--;
 		free(a->text);
 		free(a);
 		end(c);
+	} else if (unread(c)) {
+		daemon_sweep_soon(c->daemon);
+		bound_unread(c->daemon);
 	}
 }
 
@@ -130,7 +178,6 @@ static void refuse(struct control *c, const char *why)
 	       json_pack("{s:b s:s s:o}", "ok", 0, "code", "malformed", "error", json_sprintf("the request %s", why)));
 }
 
-static void treat_lines(struct control *c);
 static void treat(struct control *c, enum verbs_turn turn);
 
 static void on_machine(void *owner)
@@ -176,6 +223,7 @@ static void treat_line(struct control *c, size_t length)
 	json_error_t why;
 
 	c->began_ns = clock_now_ns();
+	c->line_ns = 0;
 	c->request = json_loadb(c->line, length, JSON_REJECT_DUPLICATES, &why);
 	c->used -= length + 1;
 	memmove(c->line, c->line + length + 1, c->used);
@@ -190,6 +238,21 @@ static void treat_line(struct control *c, size_t length)
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 
+/* Nothing more is read: a request is under way, or its answer has not been read. */
+static bool is_held_up(const struct control *c)
+{
+	return c->request || unread(c);
+}
+
+/* A part of a line is there: the rest must come in time. */
+static void await_rest(struct control *c)
+{
+	if (!c->used || c->line_ns)
+		return;
+	c->line_ns = clock_now_ns();
+	daemon_sweep_soon(c->daemon);
+}
+
 /* Treats what has arrived, one request at a time; while one is not answered, nothing more is read. */
 static void treat_lines(struct control *c)
 {
@@ -198,19 +261,22 @@ static void treat_lines(struct control *c)
 	if (c->in_lines)
 		return;
 	c->in_lines = true;
-	while (!c->request && !c->closing && (end_of_line = memchr(c->line, '\n', c->used)))
+	while (!c->closing && !is_held_up(c) && (end_of_line = memchr(c->line, '\n', c->used)))
 		treat_line(c, (size_t)(end_of_line - c->line));
 	c->in_lines = false;
 	if (c->closing)
 		return;
-	if (!c->request && c->used == LINE_BYTES) {
+	if (is_held_up(c)) {
+		if (c->reading)
+			uv_read_stop((uv_stream_t *)&c->pipe);
+		c->reading = false;
+	} else if (c->used == LINE_BYTES) {
 		refuse(c, "is longer than 64 KiB");
 		end(c);
-	} else if (c->request && c->reading) {
-		uv_read_stop((uv_stream_t *)&c->pipe);
-		c->reading = false;
-	} else if (!c->request && !c->reading) {
-		c->reading = !uv_read_start((uv_stream_t *)&c->pipe, on_room, on_text);
+	} else {
+		await_rest(c);
+		if (!c->reading)
+			c->reading = !uv_read_start((uv_stream_t *)&c->pipe, on_room, on_text);
 	}
 }
 
@@ -257,20 +323,47 @@ static void resume(struct control *c, const json_t *saved)
 		treat(c, json_is_true(json_object_get(saved, "held")) ? VERBS_TAKEN_OVER : VERBS_FIRST);
 }
 
+static bool peer_of(int fd, struct ucred *ret)
+{
+	socklen_t size = sizeof(*ret);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size);
+}
+
+/* The kernel's word (SO_PEERGROUPS, since Linux 4.13); without it the one group that it always says. */
+static void read_groups(struct control *c, int fd)
+{
+	socklen_t size = 0;
+	unsigned int n = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) && errno == ERANGE)
+		n = size / sizeof(gid_t);
+	c->groups = calloc(n + 1, sizeof(gid_t));
+	if (!c->groups)
+		return;
+	if (n && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, c->groups, &size))
+		n = 0;
+	c->groups[n] = c->asker.gid;
+	c->asker.groups = c->groups;
+	c->asker.group_count = n + 1;
+}
+
 /* saved: NULL, or how control_save() has found it. */
 static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct ucred peer;
-	socklen_t size = sizeof(peer);
 
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
+	if (!c || !peer_of(fd, &peer)) {
 		free(c);
 		close(fd);
 		return;
 	}
 	c->daemon = daemon;
+	c->owner = descriptors_owner(peer.uid);
+	c->idle_ns = clock_now_ns();
 	c->asker = (struct asker){ .uid = peer.uid, .gid = peer.gid, .pid = peer.pid, .control = c };
+	read_groups(c, fd);
 	c->pipe.data = c;
 	uv_pipe_init(daemon->loop, &c->pipe, 0);
 	c->again = timer_new(daemon->loop, on_again, c);
@@ -335,19 +428,95 @@ void control_restore(struct daemon *daemon, struct handover *h)
 	}
 }
 
+/* An answer that is not read in time keeps no place. */
+static bool is_busy(const struct control *c, uint64_t now_ns)
+{
+	return c->request || (unread(c) && now_ns - c->idle_ns < UNREAD_BUSY_NS);
+}
+
+static unsigned int list_places(const struct daemon *daemon, struct admission there[CONTROLS_MAX])
+{
+	uint64_t now_ns = clock_now_ns();
+	unsigned int n = 0;
+
+	for (struct control *c = daemon->controls; c && n < CONTROLS_MAX; c = c->next)
+		if (!c->closing)
+			there[n++] = (struct admission){ .uid = c->asker.uid,
+							 .owner = c->owner,
+							 .busy = is_busy(c, now_ns),
+							 .idle_since_ns = c->idle_ns,
+							 .who = c };
+	return n;
+}
+
+/* Value: there is a place for a connection of this user, perhaps one that another has just lost. */
+static bool make_place(struct daemon *daemon, uid_t uid)
+{
+	static const struct admission_rule rule = { CONTROLS_MAX, CONTROLS_KEPT, CONTROLS_OF_UID };
+	static const struct admission_rule own = { CONTROLS_MAX, 0, CONTROLS_MAX };
+	struct admission there[CONTROLS_MAX];
+	unsigned int count = list_places(daemon, there);
+	const struct admission *yields;
+
+	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, uid, descriptors_owner(uid),
+			      &yields)) {
+	case ADMISSION_FREE:
+		return true;
+	case ADMISSION_YIELDS:
+		log_peer("control: no place for one more connection of uid %u: an idle one of uid %u is closed",
+			 (unsigned int)uid, (unsigned int)yields->uid);
+		end(yields->who);
+		return true;
+	case ADMISSION_NONE:
+		break;
+	}
+	log_peer("control: more than %u connections, or %u of uid %u, all with requests: one is refused", CONTROLS_MAX,
+		 CONTROLS_OF_UID, (unsigned int)uid);
+	return false;
+}
+
 static void on_connect(void *owner)
 {
 	struct daemon *daemon = owner;
-	int fd;
+	struct ucred peer;
 
-	while ((fd = daemon_accept(daemon, daemon->control_fd)) >= 0) {
-		if (daemon->control_count < CONTROLS_MAX) {
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = daemon_accept(daemon, daemon->control_fd, 0);
+
+		if (fd < 0)
+			return;
+		if (peer_of(fd, &peer) && !daemon_keeps_back(daemon, peer.uid) && make_place(daemon, peer.uid))
 			control_new(daemon, fd, NULL);
-			continue;
-		}
-		log_peer("control: more than %u connections: one is refused", CONTROLS_MAX);
-		close(fd);
+		else
+			close(fd);
 	}
+}
+
+/* Value: whether it has something to do in a time. */
+static bool sweep(struct control *c, uint64_t now_ns)
+{
+	bool slow = unread(c) && now_ns - c->idle_ns >= UNREAD_NS;
+
+	if (c->closing || (!unread(c) && !c->line_ns))
+		return false;
+	if (!is_held_up(c) && c->line_ns && now_ns - c->line_ns >= LINE_NS) {
+		refuse(c, "has not ended within 10 s");
+		end(c);
+	} else if (slow) {
+		log_peer("control: uid %u (pid %d) does not read its answer: connection closed",
+			 (unsigned int)c->asker.uid, (int)c->asker.pid);
+		end(c);
+	}
+	return !c->closing;
+}
+
+unsigned int control_sweep(struct daemon *daemon, uint64_t now_ns)
+{
+	unsigned int n = 0;
+
+	for (struct control *c = daemon->controls; c; c = c->next)
+		n += sweep(c, now_ns);
+	return n;
 }
 
 int control_listen(struct daemon *daemon, char *error, size_t size)

@@ -2,14 +2,19 @@
  * control.h: the control socket: `mete` and other programs of users ask in JSON, one object per line, answered in
  * order.
  *
- * Who asks is the kernel's word (SO_PEERCRED). A meted started with --system lets any user make grants and see all;
- * one's own grants may be changed, by root and by meted's own user all. Other meteds serve their own user and root.
+ * Who asks is the kernel's word (SO_PEERCRED). A meted started with --system lets any user make grants, within limits
+ * (tenants/limit.h), and see all; one's own grants may be changed, by root and by meted's own user all. Other meteds
+ * serve their own user and root.
+ *
+ * Connections have places by model/admission.h. One that has sent a part of a line must send the rest, and one that has
+ * been answered must read the answer, within a time; and no more is read from it before it has.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct daemon;
@@ -21,12 +26,17 @@ struct asker {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
+	const gid_t *groups; /* with gid */
+	unsigned int group_count;
 	struct control *control; /* where the answer goes */
 };
 
 /* Listens; `error` is the line for the user. */
 int control_listen(struct daemon *daemon, char *error, size_t error_size);
 void control_close(struct daemon *daemon, bool leaving);
+
+/* Ends connections that are too slow; how many have something to do in a time. For a timer. */
+unsigned int control_sweep(struct daemon *daemon, uint64_t now_ns);
 
 /* Answers are on their way: a handover would part them. */
 bool control_writing(const struct daemon *daemon);
@@ -39,16 +49,16 @@ void control_answer(struct control *control, json_t *take_answer);
 enum verbs_turn {
 	VERBS_FIRST,
 	VERBS_MACHINE_ASKED, /* again, after the drivers were asked */
-	VERBS_AGAIN, /* again, a moment later */
-	VERBS_LAST, /* again, and what cannot be done now is refused */
-	VERBS_TAKEN_OVER, /* it was held by the meted before this one */
+	VERBS_AGAIN,	     /* again, a moment later */
+	VERBS_LAST,	     /* again, and what cannot be done now is refused */
+	VERBS_TAKEN_OVER,    /* it was held by the meted before this one */
 };
 
 enum verbs_result {
 	VERBS_ANSWERED,
 	VERBS_ASK_MACHINE, /* call again when the drivers have been asked */
-	VERBS_LATER, /* call again in a moment */
-	VERBS_HELD, /* control_answer() will be called */
+	VERBS_LATER,	   /* call again in a moment */
+	VERBS_HELD,	   /* control_answer() will be called */
 };
 
 /* verbs.c: treats one request. *ret_answer is written with VERBS_ANSWERED; NULL: no memory. */

@@ -3,9 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/descriptors.h"
 #include "daemon/tenants/account.h"
+#include "daemon/tenants/book.h"
 #include "daemon/tenants/client.h"
+#include "daemon/tenants/holder.h"
 #include "daemon/health/faults.h"
+#include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/handover_tenants.h"
 #include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/upgrade.h"
@@ -24,6 +28,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SWEEP_MS 1000
 
@@ -45,10 +50,25 @@ void daemon_stop(struct daemon *daemon)
 	uv_stop(daemon->loop);
 }
 
-int daemon_accept(struct daemon *daemon, int listen_fd)
+bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
+{
+	if (descriptors_left(daemon, uid))
+		return false;
+	log_peer("the descriptors that are left are kept for %s: something of uid %u is refused; raise the limit of "
+		 "open "
+		 "files (LimitNOFILE= of meted.service, ulimit -n)",
+		 geteuid() ? "root and meted's own user" : "root", (unsigned int)uid);
+	return true;
+}
+
+int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid)
 {
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	if (fd >= 0 && daemon_keeps_back(daemon, uid)) {
+		close(fd);
+		return -EAGAIN;
+	}
 	if (fd >= 0)
 		return fd;
 	if (errno != EMFILE && errno != ENFILE)
@@ -127,9 +147,10 @@ static int restore_grant(const struct grant *grant, void *owner)
 	return tenant_new(daemon, grant, false, &tenant, error, sizeof(error));
 }
 
-static void restore_page(struct daemon *daemon, const char *name)
+/* A page that the holder has given, or where that is -1 a file. */
+static void restore_page(struct daemon *daemon, const char *name, int take_sealed)
 {
-	_cleanup_close_ int pidfd = -1;
+	_cleanup_close_ int pidfd = -1, sealed = take_sealed;
 	struct process process;
 	struct tenant *tenant;
 	struct client *client;
@@ -138,13 +159,13 @@ static void restore_page(struct daemon *daemon, const char *name)
 	int r;
 
 	if (!strncmp(name, ".new-", 5)) {
-		page_remove(daemon->runtime.pages_fd, name);
+		page_remove(&daemon->runtime, name);
 		return;
 	}
 	if (!page_name_parse(name, &grant_id, &pid, &start_time))
 		return;
 	if (process_find(pid, &process, &pidfd) || process.start_time != start_time) {
-		page_remove(daemon->runtime.pages_fd, name);
+		page_remove(&daemon->runtime, name);
 		return;
 	}
 	tenant = tenant_find_id(daemon, grant_id);
@@ -154,7 +175,10 @@ static void restore_page(struct daemon *daemon, const char *name)
 			(int)pid, process.command);
 		return;
 	}
-	r = client_recover(tenant, &process, &pidfd, name, &client);
+	r = client_recover(tenant, &process, &pidfd, name, steal_fd(&sealed), &client);
+	/* Kept as it is, for the meted that made it. */
+	if (r == -EPROTO)
+		book_remove(book_find(daemon->book, grant_id, pid, start_time));
 	if (r == -EPROTO)
 		log_line("grant %s: the page of pid %d (%s) is of another release than this meted, which cannot tell "
 			 "what it holds: end that program, or go back to the meted that it was started under",
@@ -162,6 +186,60 @@ static void restore_page(struct daemon *daemon, const char *name)
 	else if (r)
 		log_line("grant %s: the page of pid %d (%s) cannot be used: %s", tenant->grant.name, (int)pid,
 			 process.command, strerror(-r));
+}
+
+static void restore_held(void *owner, const char *name, int fd)
+{
+	restore_page(owner, name, fd);
+}
+
+/* A meted from before the book has served meanwhile: what stands there is old. */
+static bool is_outdated(const struct handover *handover)
+{
+	return handover && !handover_get(handover, "book");
+}
+
+/* Where others come in a page must be of fixed size. */
+static void find_holder(struct daemon *daemon)
+{
+	int r = daemon->runtime.system ? holder_connect(&daemon->runtime) : -ENOTSUP;
+
+	if (!r)
+		r = holder_list(&daemon->runtime, restore_held, daemon);
+	if (r && daemon->runtime.system)
+		log_line("nobody holds sealed pages (%s): pages are files, which a process of a tenant can grow until "
+			 "%s is full; restart meted where it may start a process of its own",
+			 strerror(-r), daemon->runtime.dir);
+}
+
+/* A process that has an entry and no client: its page is lost, or cannot be read. */
+static void restore_entry(struct daemon *daemon, struct book_entry *entry)
+{
+	_cleanup_close_ int pidfd = -1;
+	struct tenant *tenant = tenant_find_id(daemon, entry->grant_id);
+	struct process process;
+	int r;
+
+	if (!tenant || process_find(entry->pid, &process, &pidfd) || process.start_time != entry->start_time) {
+		book_remove(entry);
+		return;
+	}
+	if (client_find(tenant, &process))
+		return;
+	r = client_recover_lost(tenant, &process, &pidfd, entry);
+	if (r)
+		log_line("grant %s: no page for pid %d (%s): %s: what it holds is not known", tenant->grant.name,
+			 (int)process.pid, process.command, strerror(-r));
+}
+
+static void restore_lost(struct daemon *daemon)
+{
+	struct book_entry *next, *e = daemon->book ? book_next(daemon->book, NULL) : NULL;
+
+	for (; e; e = next) {
+		next = book_next(daemon->book, e);
+		restore_entry(daemon, e);
+	}
 }
 
 static void restore_pages(struct daemon *daemon)
@@ -175,7 +253,7 @@ static void restore_pages(struct daemon *daemon)
 		return;
 	}
 	while ((entry = readdir(dir)))
-		restore_page(daemon, entry->d_name);
+		restore_page(daemon, entry->d_name, -1);
 	closedir(dir);
 }
 
@@ -204,7 +282,10 @@ int daemon_restore(struct daemon *daemon, char *error, size_t size)
 
 	if (r)
 		return r;
+	daemon->book = book_open(&daemon->runtime, is_outdated(daemon->runtime.handover));
 	restore_pages(daemon);
+	find_holder(daemon);
+	restore_lost(daemon);
 	r = take_turns(daemon, error, size);
 	if (r)
 		return r;

@@ -1,6 +1,7 @@
 /* daemon.h: what the parts of meted share: the loop, the runtime directory, the tenants, the machine and the store. */
 #pragma once
 
+#include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/health/probe.h"
 #include "daemon/runtime.h"
@@ -13,6 +14,7 @@
 
 #define DAEMON_PROTOCOL 1
 
+struct book;
 struct control;
 struct device_watch;
 struct ending;
@@ -22,6 +24,7 @@ struct health;
 struct history_store;
 struct images;
 struct journal;
+struct limits;
 struct pool;
 struct store;
 struct tenant;
@@ -39,14 +42,18 @@ struct daemon {
 	struct history_store *history; /* NULL: nothing is kept */
 	struct journal *journal;       /* what happened; NULL: not yet there */
 	struct machine machine;
+	struct book *book; /* what clients may hold, beside their pages; NULL: there is none */
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;
 	struct trace *traces;
 	struct pool *pools; /* of workers */
 	struct worker *workers;
+	struct log_limit worker_lines; /* of workers without a client, in the log */
 	struct images *images; /* kept for workers to come; NULL: none yet */
+	bool observe_devices; /* of workers: unknown commands to device nodes are logged, not refused */
 	uint64_t images_most_bytes; /* 0: none are kept */
+	const struct limits *limits; /* of users who are no owners; NULL: none */
 	int control_fd;
 	bool control_given; /* the service manager's: it stays when we leave */
 	struct watch *control_watch;
@@ -61,7 +68,7 @@ struct daemon {
 	struct timer *reap;		     /* looks for grants that have ended, and for the end of an idle meted */
 	struct ending *endings;		     /* of tenants at an operator's word */
 	struct timer *end;		     /* runs while there are any; NULL: none has been */
-	struct timer *sweep;		     /* runs while there are connections that have not said who they are */
+	struct timer *sweep;		     /* runs while there are connections with too little time left */
 	uint64_t idle_exit_ns;		     /* 0: stays */
 	uint64_t idle_since_ns;		     /* 0: not idle */
 	uint64_t last_id;
@@ -73,12 +80,15 @@ struct daemon {
 /* Ends grants whose command and processes are gone, at the next turn of the loop. */
 void daemon_reap_soon(struct daemon *daemon);
 
-/* A connection has been accepted that has not yet said who it is. */
+/* There is a connection that has not said who it is, or what it wants, or has not read its answer. */
 void daemon_sweep_soon(struct daemon *daemon);
 
-/* Accepts one connection. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no descriptor for
- * it. */
-int daemon_accept(struct daemon *daemon, int listen_fd);
+/* Accepts one connection for a user. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no
+ * descriptor for it. */
+int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid);
+
+/* True: the descriptors that are left are not for this user's things; a line of the log says so. */
+bool daemon_keeps_back(struct daemon *daemon, uid_t uid);
 
 /* Serves the grants of the store, and gives the pages of living processes back to their tenants. */
 int daemon_restore(struct daemon *daemon, char *error, size_t error_size);

@@ -16,6 +16,8 @@
 
 #define LINE_BYTES 1024
 #define PEER_LINES_PER_SECOND 20
+#define LIMITED_MOST 20u
+#define LIMITED_EACH_NS UINT64_C(5000000000)
 
 static int log_fd = -1;
 static char log_path[4096];
@@ -123,6 +125,38 @@ void log_peer(const char *fmt, ...)
 		peer_dropped++;
 		return;
 	}
+	va_start(ap, fmt);
+	write_line(fmt, ap);
+	va_end(ap);
+}
+
+static bool limit_admits(struct log_limit *limit)
+{
+	uint64_t now = clock_now_ns(), more = (now - limit->since_ns) / LIMITED_EACH_NS;
+
+	if (!limit->since_ns || more >= LIMITED_MOST) {
+		limit->left = LIMITED_MOST;
+		limit->since_ns = now;
+	} else {
+		limit->left += (unsigned int)more;
+		limit->left = limit->left < LIMITED_MOST ? limit->left : LIMITED_MOST;
+		limit->since_ns += more * LIMITED_EACH_NS;
+	}
+	if (limit->left)
+		return limit->left--;
+	limit->dropped++;
+	return false;
+}
+
+void log_limited(struct log_limit *limit, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!limit_admits(limit))
+		return;
+	if (limit->dropped)
+		log_line("%u lines like the next one were left out", limit->dropped);
+	limit->dropped = 0;
 	va_start(ap, fmt);
 	write_line(fmt, ap);
 	va_end(ap);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Appends to `path` from now on. Value: 0 or -errno; on an error the log stays where it was. */
 int log_open(const char *path);
@@ -19,5 +20,13 @@ bool log_is_file(void);
 /* Where lines go: for a child that writes its own. */
 int log_descriptor(void);
 
+/* How many lines somebody may still cause; zero is its beginning. */
+struct log_limit {
+	uint64_t since_ns; /* when the last one was added to what is left */
+	unsigned int left, dropped;
+};
+
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);
+/* 20 lines at once, one more every 5 seconds; how many were left out is said with the next one. */
+__attribute__((format(printf, 2, 3))) void log_limited(struct log_limit *limit, const char *fmt, ...);

@@ -10,6 +10,7 @@
 #include "daemon/turns/arbitrate.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/health/device_watch.h"
 #include "daemon/tenants/end.h"
 #include "daemon/store/history.h"
@@ -25,6 +26,8 @@
 #include "daemon/upgrade/priority.h"
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
+#include "daemon/tenants/book.h"
+#include "daemon/tenants/holder.h"
 #include "daemon/tenants/page.h"
 #include "daemon/tenants/remember.h"
 #include "daemon/settings/service.h"
@@ -35,7 +38,6 @@
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/images.h"
-#include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 
 #include <errno.h>
@@ -47,7 +49,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,17 +85,6 @@ static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
 		snprintf(dir, size, "%s/mete", xdg);
 	else
 		fallback_dir(dir, size);
-}
-
-/* Every client costs two descriptors, every grant three. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Tells the service manager, which knows of one that has `taken_over`, and whoever waits on --ready-fd. */
@@ -159,6 +149,7 @@ static void on_sweep(void *owner)
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		waiting += session_sweep(t, clock_now_ns());
+	waiting += control_sweep(daemon, clock_now_ns());
 	if (!waiting)
 		timer_stop(daemon->sweep);
 }
@@ -212,6 +203,7 @@ static void reload(struct daemon *daemon)
 	daemon->machine.options = options.machine;
 	daemon->fault_rule = options.faults;
 	images_limit(daemon, options.images_bytes);
+	daemon->observe_devices = options.observe_devices;
 	machine_refresh(daemon, on_asked, daemon);
 	daemon_reap_soon(daemon);
 }
@@ -364,12 +356,12 @@ static void leave(struct daemon *daemon)
 	history_store_close(daemon);
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
+	book_close(daemon->book);
 	telemetry_stop(daemon);
 	children_forget();
 	sensors_free(daemon);
 	worker_leave(daemon);
 	images_stop(daemon);
-	wall_leave();
 	arbitrate_stop();
 	timer_free(daemon->reap);
 	timer_free(daemon->sweep);
@@ -397,6 +389,8 @@ static int serve(const struct options *o)
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
 				  .images_most_bytes = o->images_bytes,
+				  .limits = &o->limits,
+				  .observe_devices = o->observe_devices,
 				  .machine.options = o->machine };
 	read_handover(&daemon, o->handover_fd);
 	uv_loop_init(&loop);
@@ -453,6 +447,8 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "--watch"))
 		return device_watcher_main(argv[2], argv[3]);
+	if (argc == 3 && !strcmp(argv[1], "--hold-pages"))
+		return holder_main(argv[2]);
 	if (argc >= 2 && !strcmp(argv[1], "--probe")) {
 		if (argc == 4)
 			return prober_main(argv[2], argv[3]);
@@ -469,7 +465,7 @@ int main(int argc, char **argv)
 		umask(077);
 		signal(SIGPIPE, SIG_IGN);
 		signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk */
-		raise_descriptor_limit();
+		descriptors_raise_limit();
 		page_guard();
 		spare_memory();
 		r = serve(&options);

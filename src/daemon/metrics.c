@@ -188,7 +188,7 @@ static const struct family of_tenant[] = {
 
 /* Shares. */
 
-#define TIMED (s->meter && s->share->compute.terms.gated)
+#define TIMED (s->meter && s->tenant->places.at[s->share - s->tenant->grant.share][WIRE_COMPUTE])
 
 VALUE(share_quota, s->share->ledger.quota_units *WIRE_UNIT_BYTES)
 VALUE(share_held, account_tenant_held(s->tenant, (unsigned int)(s->share - s->tenant->grant.share)) * WIRE_UNIT_BYTES)

@@ -2,6 +2,7 @@
 #include "daemon/runtime.h"
 
 #include "base/cleanup.h"
+#include "daemon/folder.h"
 #include "daemon/upgrade/handover.h"
 
 #include <errno.h>
@@ -147,75 +148,129 @@ void runtime_close(struct runtime *runtime)
 	cleanup_close(&runtime->pages_fd);
 	cleanup_close(&runtime->dir_fd);
 	cleanup_close(&runtime->lock_fd);
+	cleanup_close(&runtime->holder_fd);
 	*runtime = RUNTIME_NONE;
 }
 
-static int check_place(struct runtime *runtime, const char *place, char *error, size_t size)
+/* A place of one of our sockets: the folder that it lies in, which is ours alone, and its name there. */
+struct place {
+	int folder_fd;
+	const char *name;
+};
+
+static void place_close(struct place *p)
+{
+	cleanup_close(&p->folder_fd);
+}
+
+static int place_open(struct runtime *runtime, const char *path, struct place *ret, char *error, size_t size)
+{
+	int fd = folder_open_above(runtime->dir_fd, path, &ret->name);
+
+	ret->folder_fd = fd < 0 ? -1 : fd;
+	return fd < 0 ? fail(error, size, fd,
+			     "%s/%s: its folder cannot be used: %s: it must be uid %u's and writable by nobody else; "
+			     "move "
+			     "it away",
+			     runtime->dir, path, strerror(-fd), (unsigned int)geteuid())
+		      : 0;
+}
+
+static int check_place(struct runtime *runtime, const char *path, const struct place *p, char *error, size_t size)
 {
 	struct stat st;
 
-	if (fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW))
+	if (fstatat(p->folder_fd, p->name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0
-				       : fail(error, size, -errno, "%s/%s: %s", runtime->dir, place, strerror(errno));
+				       : fail(error, size, -errno, "%s/%s: %s", runtime->dir, path, strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
 		return fail(error, size, -EEXIST, "%s/%s is in the way and is not a socket: move it away", runtime->dir,
-			    place);
+			    path);
 	if (st.st_uid != geteuid() && geteuid())
 		return fail(error, size, -EEXIST, "%s/%s is a socket of uid %u, not ours: move it away", runtime->dir,
-			    place, (unsigned int)st.st_uid);
+			    path, (unsigned int)st.st_uid);
 	return 0;
 }
 
 /* Nobody has taken its file away. */
-static bool stands(struct runtime *runtime, const char *place)
+static bool stands(const struct place *p)
 {
 	struct stat st;
 
-	return !fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+	return !fstatat(p->folder_fd, p->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+}
+
+/* Mode and owner of a socket's file, by a descriptor of it. Value: 0 or -errno. */
+static int give(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid)
+{
+	_cleanup_close_ int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[32];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fchmodat(AT_FDCWD, path, mode, 0) || (uid != geteuid() && fchownat(fd, "", uid, gid, AT_EMPTY_PATH)))
+		return -errno;
+	return 0;
+}
+
+/* Bound aside and renamed, so that there is no moment without a socket, or with one that nobody may use yet. */
+static int bind_at(struct runtime *runtime, const struct place *p, int fd, int type, mode_t mode, uid_t uid, gid_t gid)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char unfinished[24];
+	int r;
+
+	snprintf(unfinished, sizeof(unfinished), ".new-%d.sock", type);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", runtime->dir_fd, unfinished);
+	unlinkat(runtime->dir_fd, unfinished, 0);
+	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG)
+		    ? -errno
+		    : give(runtime->dir_fd, unfinished, mode, uid, gid);
+	if (!r && renameat(runtime->dir_fd, unfinished, p->folder_fd, p->name))
+		r = -errno;
+	if (r)
+		unlinkat(runtime->dir_fd, unfinished, 0);
+	return r;
 }
 
 int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
 		   size_t size)
 {
 	_cleanup_close_ int fd = -1;
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	char unfinished[24], path[sizeof(runtime->dir) + 128];
+	_cleanup_(place_close) struct place p = { .folder_fd = -1 };
+	char path[sizeof(runtime->dir) + 128];
 	int r;
 
 	snprintf(path, sizeof(path), "%s/%s", runtime->dir, place);
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return fail(error, size, -ENAMETOOLONG,
 			    "%s is too long for a socket's path (%zu characters at most): choose a shorter name", path,
-			    sizeof(address.sun_path) - 1);
-	r = check_place(runtime, place, error, size);
+			    sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+	r = place_open(runtime, place, &p, error, size);
+	if (!r)
+		r = check_place(runtime, place, &p, error, size);
 	if (r)
 		return r;
 	fd = handover_take_listener(runtime->handover, place);
-	if (fd >= 0 && stands(runtime, place))
+	if (fd >= 0 && stands(&p))
 		return steal_fd(&fd);
 	cleanup_close(&fd);
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot make a socket: %s", strerror(errno));
-	/* Bound aside and renamed, so that there is no moment without a socket, or with one that nobody may use yet. */
-	snprintf(unfinished, sizeof(unfinished), ".new-%d.sock", type);
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", runtime->dir_fd, unfinished);
-	unlinkat(runtime->dir_fd, unfinished, 0);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG) ||
-	    fchmodat(runtime->dir_fd, unfinished, mode, 0) ||
-	    (uid != geteuid() && fchownat(runtime->dir_fd, unfinished, uid, gid, AT_SYMLINK_NOFOLLOW)) ||
-	    renameat(runtime->dir_fd, unfinished, runtime->dir_fd, place)) {
-		r = fail(error, size, -errno, "cannot listen at %s: %s", path, strerror(errno));
-		unlinkat(runtime->dir_fd, unfinished, 0);
-		return r;
-	}
-	return steal_fd(&fd);
+	r = bind_at(runtime, &p, fd, type, mode, uid, gid);
+	return r ? fail(error, size, r, "cannot listen at %s: %s", path, strerror(-r)) : steal_fd(&fd);
 }
 
 void runtime_remove(struct runtime *runtime, const char *place)
 {
-	struct stat st;
+	_cleanup_(place_close) struct place p = { .folder_fd = -1 };
 
-	if (!fstatat(runtime->dir_fd, place, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode))
-		unlinkat(runtime->dir_fd, place, 0);
+	p.folder_fd = folder_open_above(runtime->dir_fd, place, &p.name);
+	if (p.folder_fd >= 0 && stands(&p))
+		unlinkat(p.folder_fd, p.name, 0);
 }

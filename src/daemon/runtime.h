@@ -21,12 +21,13 @@ struct runtime {
 	int dir_fd;
 	int pages_fd;
 	int lock_fd;
+	int holder_fd; /* tenants/holder.h; -1: none, and pages are files */
 };
 
 #define RUNTIME_NONE                                                                                                   \
 	(struct runtime)                                                                                               \
 	{                                                                                                              \
-		.dir_fd = -1, .pages_fd = -1, .lock_fd = -1                                                            \
+		.dir_fd = -1, .pages_fd = -1, .lock_fd = -1, .holder_fd = -1                                           \
 	}
 
 /* Makes and locks the directory. Value: 0 or -errno, with the line for the user in `error`. handover: may be NULL. */

@@ -221,7 +221,7 @@ static void draw_all(struct daemon *daemon, const struct lapse *lapse)
 			uint64_t bytes = account_tenant_held(t, i) * WIRE_UNIT_BYTES;
 
 			draw(&t->telemetry->share[i], lapse, bytes, s->ledger.quota_units * WIRE_UNIT_BYTES,
-			     s->compute.terms.gated);
+			     t->places.at[i][WIRE_COMPUTE]);
 			if (d)
 				held[d - daemon->meter.device] += bytes;
 		}

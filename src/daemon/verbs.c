@@ -4,8 +4,8 @@
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, bad-share, over-device, over-promised, out-of-service, lost, no-driver, store, busy, not-yours, runtime;
- * and those of traces, trace_ask.c.
+ * bad-size, bad-share, over-device, over-promised, over-limit, out-of-service, lost, no-driver, store, busy, full,
+ * not-yours, runtime; and those of traces, trace_ask.c.
  */
 #include "base/clock.h"
 #include "daemon/ask.h"
@@ -13,6 +13,7 @@
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
 #include "daemon/http/http.h"
+#include "daemon/store/store.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
@@ -37,14 +38,15 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 	char uuid[DEVICE_UUID_TEXT];
 	json_t *json;
 
-	json = json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f}", "driver", device_kind_name(d->kind), "index",
-			 (int)d->index, "uuid", device_uuid_format(d->uuid, uuid), "name", d->name, "total_bytes",
-			 (json_int_t)d->total_bytes, "promised_bytes",
+	json = json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f s:s}", "driver", device_kind_name(d->kind),
+			 "index", (int)d->index, "uuid", device_uuid_format(d->uuid, uuid), "name", d->name,
+			 "total_bytes", (json_int_t)d->total_bytes, "promised_bytes",
 			 (json_int_t)daemon_promised_bytes(daemon, d->uuid, NULL), "held_bytes",
 			 json_integer((json_int_t)daemon_held_bytes(daemon, d->uuid)), "used_bytes",
 			 d->used_known ? json_integer((json_int_t)d->used_bytes) : json_null(), "granule_bytes",
 			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
-			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4);
+			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4, "native",
+			 store_native(daemon->store, d->uuid) ? "allow" : "hold");
 	health_json(daemon, d->uuid, json);
 	return json;
 }
@@ -81,8 +83,13 @@ static enum verbs_result do_policy_set(struct ask *ask)
 		return VERBS_ASK_MACHINE;
 	if (!ask_is_owner(ask))
 		return refuse(ask, "not-yours", "%s may set a device's policy", ask_owners());
-	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at))
-		terms_set_default(ask, &machine->device[at]);
+	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at)) {
+		if (json_object_get(ask->request, "native"))
+			terms_set_native(ask, &machine->device[at]);
+		if (!ask->answer &&
+		    (json_object_get(ask->request, "policy") || !json_object_get(ask->request, "native")))
+			terms_set_default(ask, &machine->device[at]);
+	}
 	return ask->answer ? VERBS_ANSWERED
 			   : answer(ask, json_pack("{s:o}", "device", device_json(ask->daemon, &machine->device[at])));
 }

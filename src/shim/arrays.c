@@ -1,15 +1,21 @@
 /*
- * arrays.c: arrays and mipmaps. How a driver lays them out is its own affair, so they are measured; what their elements
- * need at least is known, and refuses the hopeless ones before the driver is asked.
+ * arrays.c: arrays and mipmaps. The software device says what one takes (wire/soft_usage.h), so there it is charged
+ * like a plain allocation. How a real driver lays them out is its own affair, so they are measured; what their elements
+ * need at least is known, and refuses the hopeless ones before the driver is asked. What they may need at most is a
+ * guess at first: only where it was too small is everything set aside.
  */
 #include "cuda_shim.h"
 #include "shim/account.h"
 #include "shim/array_format.h"
 #include "shim/charge.h"
+#include "shim/figure.h"
+#include "shim/gate.h"
 #include "shim/measured.h"
+#include "shim/memory.h"
 #include "shim/records.h"
 #include "shim/start.h"
 #include "shim/vmm.h"
+#include "wire/soft_usage.h"
 
 #include <stdbool.h>
 
@@ -80,40 +86,120 @@ static CUresult refusal(const struct make *m, uint64_t least)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Charged and made; `least`: what its elements need. */
-static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+/* Tiles of a real driver are no larger than this, and a mipmap adds at most its first level again. */
+#define TILE_ROW_BYTES 512u
+#define TILE_ROWS 128u
+
+static uint64_t round_up(uint64_t value, uint64_t step)
 {
-	struct record record = { .kind = RECORD_ARRAY };
-	struct measured m;
-	unsigned int device;
-	CUcontext context;
-	uint32_t units = 0;
-	void *made = NULL;
+	return (value + step - 1) / step * step;
+}
+
+/* Where a real driver's array is likely to fit, in units; MEASURED_UNKNOWN: no idea. */
+static uint64_t likely_units(const CUDA_ARRAY3D_DESCRIPTOR *d, const struct make *make, unsigned int device)
+{
+	uint64_t bytes = least_bytes(d), rows = d->Height ? d->Height : 1, layers = d->Depth ? d->Depth : 1, row;
+
+	if (!bytes || bytes > (uint64_t)WIRE_MAX_UNITS * WIRE_UNIT_BYTES)
+		return MEASURED_UNKNOWN;
+	row = bytes / layers / rows;
+	if (__builtin_mul_overflow(round_up(row, TILE_ROW_BYTES), round_up(rows, TILE_ROWS), &bytes) ||
+	    __builtin_mul_overflow(bytes, make->levels > 1 ? layers * 2 : layers, &bytes))
+		return MEASURED_UNKNOWN;
+	return charge_units(device, bytes) + accounts[device].granule_units;
+}
+
+static bool remember(void *made, CUcontext context, unsigned int device, uint32_t units, uint8_t flags)
+{
+	return records_add(&(struct record){ .key = record_handle(made),
+					     .context = context,
+					     .units = units,
+					     .kind = RECORD_ARRAY,
+					     .flags = flags,
+					     .device = (uint8_t)device });
+}
+
+/* What an array takes is known to the byte. */
+static CUresult create_exact(void **ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+			     struct charge *c, uint64_t bytes)
+{
 	CUresult r;
 
-	if (!ret || !shape || charge_current(&context, &device) == CHARGE_NOT_OURS)
-		return ask_driver(ret, make);
-	if (charge_current(&context, &device) == CHARGE_REFUSED)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (measured_begin(&m, device, wire_units(least_bytes(shape)), MEASURED_UNKNOWN) != MEASURED_READY)
+	if (charge_begin_units(c, c->device, wire_units(bytes)) != CHARGE_HELD)
 		return refusal(make, least_bytes(shape));
-	r = ask_driver(&made, make);
-	if (r != CUDA_SUCCESS) {
+	r = ask_driver(ret, make);
+	if (r == CUDA_SUCCESS && !remember(*ret, c->context, c->device, c->units, RECORD_EXACT)) {
+		unmake(*ret, make);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r == CUDA_SUCCESS)
+		gate_leave();
+	else
+		charge_cancel(c);
+	return r;
+}
+
+/* Measured, with at most `most` units set aside. False: the array took more, and is gone again. */
+static bool create_within(void **ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+			  const struct charge *c, uint64_t most, CUresult *ret_r)
+{
+	uint64_t least = measured_least_units(c->device, least_bytes(shape));
+	struct measured m;
+	uint32_t units = 0;
+
+	if (measured_begin(&m, c->device, least, most) != MEASURED_READY) {
+		*ret_r = refusal(make, least_bytes(shape));
+		return true;
+	}
+	m.floor_units = (uint32_t)least;
+	*ret_r = ask_driver(ret, make);
+	if (*ret_r != CUDA_SUCCESS) {
 		measured_cancel(&m);
-		return r;
+		return true;
 	}
 	if (measured_end(&m, &units) == MEASURED_OVER) {
-		unmake(made, make);
+		unmake(*ret, make);
 		measured_cancel(&m);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
+		return false;
 	}
-	record.key = record_handle(made);
-	record.context = context;
-	record.units = units;
-	record.device = (uint8_t)device;
-	records_add(&record);
-	*(void **)ret = made;
-	return CUDA_SUCCESS;
+	remember(*ret, c->context, c->device, units, 0);
+	return true;
+}
+
+static CUresult create_measured(void **ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+				const struct charge *c)
+{
+	uint64_t most = likely_units(shape, make, c->device);
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!create_within(ret, make, shape, c, most, &r) && most != MEASURED_UNKNOWN)
+		create_within(ret, make, shape, c, MEASURED_UNKNOWN, &r);
+	return r;
+}
+
+/* Charged and made. */
+static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+	const struct soft_usage_table *soft;
+	struct charge c = { 0 };
+	uint64_t bytes = 0;
+	void *made = NULL;
+	CUresult r;
+	int found;
+
+	found = ret && shape ? charge_current(&c.context, &c.device) : CHARGE_NOT_OURS;
+	if (found == CHARGE_NOT_OURS)
+		return ask_driver(ret, make);
+	if (found == CHARGE_REFUSED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	soft = figure_soft(c.device);
+	if (soft)
+		bytes = soft->array_bytes(shape, make->levels);
+	r = bytes ? create_exact(&made, make, shape, &c, bytes) : create_measured(&made, make, shape, &c);
+	if (r == CUDA_SUCCESS)
+		*(void **)ret = made;
+	return r;
 }
 
 static CUDA_ARRAY3D_DESCRIPTOR flat(size_t width, size_t height, CUarray_format format, unsigned int channels)
@@ -178,15 +264,25 @@ static CUresult destroy(void *array, CUresult (*real)(void *))
 {
 	struct record record;
 	struct measured m;
+	bool exact;
 	CUresult r;
 
 	if (!array || !records_take(record_handle(array), &record))
 		return real(array);
-	measured_begin_release(&m, record.device);
+	exact = record.flags & RECORD_EXACT;
+	if (exact)
+		gate_enter();
+	else
+		measured_begin_release(&m, record.device);
 	r = real(array);
 	if (r != CUDA_SUCCESS)
 		records_add(&record);
-	measured_end_release(&m, 0, r == CUDA_SUCCESS ? record.units : 0);
+	else if (exact)
+		memory_refund(&record);
+	if (exact)
+		gate_leave();
+	else
+		measured_end_release(&m, 0, r == CUDA_SUCCESS ? record.units : 0);
 	if (r == CUDA_SUCCESS)
 		vmm_array_gone(array);
 	return r;

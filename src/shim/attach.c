@@ -1,6 +1,7 @@
 /* attach.c: see attach.h. */
 #include "shim/attach.h"
 
+#include "base/connect_remedy.h"
 #include "base/setting.h"
 #include "shim/bell.h"
 #include "shim/connection.h"
@@ -251,13 +252,14 @@ bool attach_may_run_open(void)
 
 static const char *remedy(int r)
 {
+	if (connect_remedy(r))
+		return connect_remedy(r);
 	switch (-r) {
 	case EPROTONOSUPPORT:
 		return "meted and this library are of different versions; install both from one release";
 	case EPROTO:
 		return "whoever listens there is not meted, or is damaged; check METE_SOCKET";
 	case EACCES:
-	case EPERM:
 		return "the socket belongs to another user; run under a grant of your own (mete run)";
 	case EHOSTDOWN:
 		return "a device of the grant is being taken out of service; wait for `mete uncordon`, or use another "
@@ -282,15 +284,33 @@ static void tell(int r)
 		log_line("cannot attach to meted at %s: %s; %s", attach.path, strerror(-r), remedy(r));
 }
 
-int attach_open(void)
+/* meted has been there, and is about to be again: it was killed, or is being replaced. */
+static bool is_away(int r)
 {
-	int saved = errno, told, r = 0;
+	return r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
+}
 
-	if (!attach_wanted())
-		return -ENOENT;
+static int open_once(void)
+{
+	int r = 0;
+
 	pthread_mutex_lock(&attach.lock);
 	if (!atomic_load_explicit(&attach.page, memory_order_relaxed) || !connection_stands(&attach.connection))
 		r = attach_locked();
+	pthread_mutex_unlock(&attach.lock);
+	return r;
+}
+
+int attach_open(void)
+{
+	uint64_t deadline = now_ms() + ATTACH_PATIENCE_MS;
+	int saved = errno, told, r;
+
+	if (!attach_wanted())
+		return -ENOENT;
+	while (is_away(r = open_once()) && now_ms() < deadline)
+		sleep_ms(20);
+	pthread_mutex_lock(&attach.lock);
 	told = attach.told;
 	attach.told = r;
 	pthread_mutex_unlock(&attach.lock);

@@ -1,6 +1,7 @@
 /* connection.c: see connection.h. */
 #include "shim/connection.h"
 
+#include "base/connect_remedy.h"
 #include "wire/worker.h"
 
 #include <errno.h>
@@ -129,7 +130,7 @@ int connection_open(struct connection *c, const char *path)
 	memcpy(address.sun_path, path, length + 1);
 	fd = kernel(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (fd < 0)
-		return (int)fd;
+		return connect_socket_error((int)fd);
 	fd = connection_move_high((int)fd);
 	do
 		r = kernel(syscall(SYS_connect, (int)fd, &address, sizeof address));
@@ -176,6 +177,7 @@ static int receive(struct connection *c, void *buffer, size_t size, int *ret_fds
 	};
 	int fds[CONNECTION_FDS] = { -1, -1 };
 	struct cmsghdr *h;
+	bool lost;
 	long r;
 
 	do {
@@ -187,12 +189,16 @@ static int receive(struct connection *c, void *buffer, size_t size, int *ret_fds
 	h = CMSG_FIRSTHDR(&message);
 	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len >= CMSG_LEN(sizeof(int)))
 		memcpy(fds, CMSG_DATA(h), h->cmsg_len < CMSG_LEN(sizeof fds) ? sizeof(int) : sizeof fds);
+	/* The kernel gives no more of them than the process may have open. */
+	lost = message.msg_flags & MSG_CTRUNC && fds[CONNECTION_FDS - 1] < 0;
+	if (!ret_fds || lost)
+		connection_close_fds(fds);
 	if (ret_fds)
 		memcpy(ret_fds, fds, sizeof fds);
-	else
-		connection_close_fds(fds);
 	if (r == 0)
 		return -ECONNRESET;
+	if (ret_fds && lost)
+		return -EMFILE;
 	if (message.msg_flags & MSG_TRUNC)
 		return -EPROTO;
 	return (int)r;

@@ -5,6 +5,7 @@
 #include "shim/charge.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
+#include "shim/figure.h"
 #include "shim/gate.h"
 #include "shim/launches.h"
 #include "shim/map.h"
@@ -16,6 +17,7 @@
 #include "shim/sharing.h"
 #include "shim/start.h"
 #include "wire/page.h"
+#include "wire/soft_usage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +26,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
 static struct map contexts;
 static CUcontext primary[WIRE_MAX_DEVICES];
-static _Atomic(CUcontext) sole; /* written with the lock held */
+static pthread_mutex_t limits = PTHREAD_MUTEX_INITIALIZER; /* held while a limit changes; taken before the gate */
+static _Atomic(CUcontext) sole;				   /* written with the lock held */
 
 /* Which symbol, and what it was called with. */
 struct create {
@@ -91,6 +94,29 @@ static void remember(void *made, const struct create *a, unsigned int device, ui
 	pthread_mutex_unlock(&lock);
 }
 
+/* What its creation took is known. It may be gone already. */
+static void remember_units(const void *made, uint32_t units)
+{
+	struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)made);
+	if (e)
+		e->value[1] = units;
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget(const void *context, unsigned int device)
+{
+	pthread_mutex_lock(&lock);
+	map_remove(&contexts, (uint64_t)(uintptr_t)context, NULL);
+	atomic_store_explicit(&sole, NULL, memory_order_release);
+	if (primary[device] == context)
+		primary[device] = NULL;
+	pthread_mutex_unlock(&lock);
+	faults_forget(context);
+}
+
 static bool primary_active(CUdevice device)
 {
 	unsigned int flags;
@@ -143,11 +169,21 @@ static bool retain_again(void *ret, const struct create *a, unsigned int device,
 
 static void take_back(void *made, const struct create *a);
 
+/* Units that a context takes; MEASURED_UNKNOWN: only the software device says it beforehand. */
+static uint64_t context_units(const struct create *a, unsigned int device)
+{
+	const struct soft_usage_table *soft = figure_soft(device);
+
+	return soft && a->call != CUDA_CALL_cuGreenCtxCreate ? wire_units(soft->context_bytes(a->device))
+							     : MEASURED_UNKNOWN;
+}
+
 static CUresult create(void *ret, const struct create *a)
 {
 	struct measured m;
 	unsigned int device;
 	void *made = NULL;
+	uint64_t most;
 	uint32_t units;
 	CUresult r;
 
@@ -155,19 +191,22 @@ static CUresult create(void *ret, const struct create *a)
 		return ask_driver(ret, a);
 	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain && retain_again(ret, a, device, &r))
 		return r;
-	if (measured_begin(&m, device, 0, MEASURED_UNKNOWN) != MEASURED_READY)
+	most = context_units(a, device);
+	if (measured_begin(&m, device, most == MEASURED_UNKNOWN ? 0 : most, most) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = ask_driver(&made, a);
 	if (r != CUDA_SUCCESS) {
 		measured_cancel(&m);
 		return r;
 	}
+	remember(made, a, device, 0); /* before the gate is open: nobody else ends what is not known here */
 	if (measured_end(&m, &units) == MEASURED_OVER) {
+		forget(made, device);
 		undo(made, a);
 		measured_cancel(&m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	remember(made, a, device, units);
+	remember_units(made, units);
 	if (a->call != CUDA_CALL_cuGreenCtxCreate && !modules_enter(made)) {
 		take_back(made, a);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -269,7 +308,7 @@ static bool inherit(const struct record *r, void *data)
 	if ((r->flags & RECORD_SHARED || r->kind == RECORD_IMPORTED) && estate->object_count < WIRE_MAX_OBJECTS)
 		estate->objects[estate->object_count++] = r->extra;
 	estate->refunded_units += memory_refund(r);
-	if (r->kind == RECORD_ARRAY)
+	if (r->kind == RECORD_ARRAY && !(r->flags & RECORD_EXACT))
 		estate->known_units += r->units;
 	return true;
 }
@@ -309,17 +348,6 @@ static bool if_uncounted(const struct leaving *l)
 	return last;
 }
 
-static void forget(const struct leaving *l)
-{
-	pthread_mutex_lock(&lock);
-	map_remove(&contexts, (uint64_t)(uintptr_t)l->context, NULL);
-	atomic_store_explicit(&sole, NULL, memory_order_release);
-	if (primary[l->device] == l->context)
-		primary[l->device] = NULL;
-	pthread_mutex_unlock(&lock);
-	faults_forget(l->context);
-}
-
 static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct leaving *l))
 {
 	struct estate estate = { .context = l->context };
@@ -329,6 +357,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	CUresult r;
 
 	launches_leave(l->context);
+	modules_hold();
 	measured_begin_release(&m, l->device);
 	r = call(l);
 	gone = r == CUDA_SUCCESS && l->goes(l);
@@ -336,9 +365,10 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	if (gone) {
 		records_sweep(inherit, &estate);
 		known = l->known_units + estate.known_units + modules_forget(l->context);
-		forget(l);
+		forget(l->context, l->device);
 	}
 	measured_end_release(&m, estate.refunded_units, known);
+	modules_release();
 	for (unsigned int i = 0; i < estate.object_count; i++)
 		sharing_drop(estate.objects[i]);
 	pools_settle(l->device);
@@ -382,32 +412,45 @@ static CUresult destroy_green(const struct leaving *l)
 	return shim_real.cuGreenCtxDestroy(l->context);
 }
 
+/*
+ * One that is not known may be on its way: made by the driver, under a number that was another's, and not remembered
+ * yet. With the gate closed there is none of those.
+ */
+static CUresult leave(struct leaving *l, CUresult (*call)(const struct leaving *l))
+{
+	CUresult r = CUDA_SUCCESS;
+	bool known;
+
+	if (!start_is_metered())
+		return call(l);
+	if (find_context(l->context, l))
+		return leave_context(l, call);
+	gate_close();
+	known = find_context(l->context, l);
+	if (!known)
+		r = call(l);
+	gate_open();
+	return known ? leave_context(l, call) : r;
+}
+
 CUresult shim_cuCtxDestroy(CUcontext ctx)
 {
-	struct leaving l = { .goes = always };
-
-	return find_context(ctx, &l) ? leave_context(&l, destroy_v1) : shim_real.cuCtxDestroy(ctx);
+	return leave(&(struct leaving){ .context = ctx, .goes = always }, destroy_v1);
 }
 
 CUresult shim_cuCtxDestroy_v2(CUcontext ctx)
 {
-	struct leaving l = { .goes = always };
-
-	return find_context(ctx, &l) ? leave_context(&l, destroy_v2) : shim_real.cuCtxDestroy_v2(ctx);
+	return leave(&(struct leaving){ .context = ctx, .goes = always }, destroy_v2);
 }
 
 CUresult shim_cuCtxDetach(CUcontext ctx)
 {
-	struct leaving l = { .goes = if_uncounted };
-
-	return find_context(ctx, &l) ? leave_context(&l, detach) : shim_real.cuCtxDetach(ctx);
+	return leave(&(struct leaving){ .context = ctx, .goes = if_uncounted }, detach);
 }
 
 CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
-	struct leaving l = { .goes = always };
-
-	return find_context(hCtx, &l) ? leave_context(&l, destroy_green) : shim_real.cuGreenCtxDestroy(hCtx);
+	return leave(&(struct leaving){ .context = hCtx, .goes = always }, destroy_green);
 }
 
 CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)
@@ -531,30 +574,16 @@ bool contexts_device(const void *context, unsigned int *ret_device)
 	return e;
 }
 
-/* Heap, printf buffer and stacks lie in device memory. */
-CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
+/* A limit that is no lower than `old`: what more of it takes is measured. */
+static CUresult raise_limit(CUlimit limit, size_t value, size_t old, unsigned int device)
 {
+	/* Of the heap for malloc in kernels it is known what more of it takes. */
+	uint64_t least = limit == CU_LIMIT_MALLOC_HEAP_SIZE ? wire_units(value - old) : 0;
 	struct measured m;
-	unsigned int device;
-	uint64_t least = 0;
-	CUcontext context;
 	uint32_t units;
-	size_t old = 0;
 	CUresult r;
 
-	if (!start_is_metered() || charge_current(&context, &device) != CHARGE_HELD ||
-	    shim_real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
-		return shim_real.cuCtxSetLimit(limit, value);
-	if (value < old) {
-		measured_begin_release(&m, device);
-		r = shim_real.cuCtxSetLimit(limit, value);
-		measured_end_release(&m, 0, 0);
-		return r;
-	}
-	/* Of the heap for malloc in kernels it is known what more of it takes. */
-	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > old)
-		least = wire_units(value - old);
-	if (least > WIRE_MAX_UNITS || measured_begin(&m, device, least, MEASURED_UNKNOWN) != MEASURED_READY)
+	if (measured_begin(&m, device, least, figure_soft(device) ? least : MEASURED_UNKNOWN) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = shim_real.cuCtxSetLimit(limit, value);
 	if (r == CUDA_SUCCESS && measured_end(&m, &units) == MEASURED_READY)
@@ -567,11 +596,41 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
 	return r;
 }
 
+static CUresult lower_limit(CUlimit limit, size_t value, unsigned int device)
+{
+	struct measured m;
+	CUresult r;
+
+	measured_begin_release(&m, device);
+	r = shim_real.cuCtxSetLimit(limit, value);
+	measured_end_release(&m, 0, MEASURED_UNKNOWN);
+	return r;
+}
+
+/* Heap, printf buffer and stacks lie in device memory. Of two threads each sees what the other has set. */
+CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	unsigned int device;
+	CUcontext context;
+	size_t old = 0;
+	CUresult r;
+
+	if (!start_is_metered() || charge_current(&context, &device) != CHARGE_HELD)
+		return shim_real.cuCtxSetLimit(limit, value);
+	pthread_mutex_lock(&limits);
+	if (shim_real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
+		r = shim_real.cuCtxSetLimit(limit, value);
+	else
+		r = value < old ? lower_limit(limit, value, device) : raise_limit(limit, value, old, device);
+	pthread_mutex_unlock(&limits);
+	return r;
+}
+
 void contexts_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = unlocked;
+	lock = limits = unlocked;
 	map_clear(&contexts);
 	atomic_store_explicit(&sole, NULL, memory_order_relaxed);
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)

@@ -8,6 +8,7 @@
 #include "shim/devices.h"
 #include "shim/log.h"
 #include "shim/start.h"
+#include "wire/soft_usage.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -108,14 +109,39 @@ static void read_process(unsigned int device, void *handle, struct figure *ret)
 		}
 }
 
+const struct soft_usage_table *figure_soft(unsigned int device)
+{
+	static const CUuuid id = { SOFT_USAGE_ID };
+	const void *table = NULL;
+
+	if (!accounts[device].soft || shim_real.cuGetExportTable(&table, &id) != CUDA_SUCCESS || !table)
+		return NULL;
+	return SOFT_USAGE_HAS((const struct soft_usage_table *)table, array_bytes) ? table : NULL;
+}
+
+/* What a software device says that this process holds. False: it does not. */
+static bool read_soft(unsigned int device, struct figure *ret)
+{
+	const struct soft_usage_table *table = figure_soft(device);
+	CUdevice real;
+
+	if (!table || !devices_real(device, &real) || table->held(real, &ret->process_bytes) != CUDA_SUCCESS)
+		return false;
+	ret->listed = ret->found = true;
+	return true;
+}
+
 void figure_read(unsigned int device, struct figure *ret)
 {
 	struct nvml_memory memory;
 	size_t free, total;
 	CUdevice current, real;
-	void *handle = nvml_device(device);
+	void *handle;
 
 	memset(ret, 0, sizeof *ret);
+	if (read_soft(device, ret))
+		return;
+	handle = nvml_device(device);
 	if (handle)
 		read_process(device, handle, ret);
 	if (ret->listed)

@@ -3,11 +3,15 @@
  *
  * The driver's per-process figure comes from NVML (METE_NVML, the driver's own library). Where NVML does not list this
  * process (a container that hides process ids) the device's figure stands in, and then others' allocations blur it.
+ * NVML counts memory that was exported to its maker, and it goes when the last importer does, in another process too:
+ * no gate holds that up. The software device says what a process has without it (wire/soft_usage.h).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct soft_usage_table;
 
 struct figure {
 	bool listed; /* NVML lists processes here; this one is not in the list before its first context */
@@ -23,5 +27,7 @@ void figure_read(unsigned int device, struct figure *ret);
 void figure_assume(struct figure *f, uint64_t bytes);
 /* What was taken between two readings, in units; negative: given back. */
 int64_t figure_difference(const struct figure *before, const struct figure *after);
+/* The software device's own figures; NULL: a real driver, or a software device of another release. */
+const struct soft_usage_table *figure_soft(unsigned int device);
 /* In the child of fork(). */
 void figure_reset(void);

@@ -30,15 +30,20 @@ struct exec_need {
 	uint64_t units[WIRE_MAX_DEVICES];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
 static struct map execs;				 /* exec -> for up to three devices units << 8 | 1 + device */
 static uint32_t charged_units[WIRE_MAX_DEVICES];
+static struct {
+	uint64_t expected; /* the most that the launches under way take */
+	uint64_t units;	   /* held for them and not yet needed */
+} under_way[WIRE_MAX_DEVICES];
 static _Atomic bool used; /* some graph of this process has allocation nodes */
 
 static const enum cuda_call launch_calls[] = {
-	CUDA_CALL_cuGraphUpload,      CUDA_CALL_cuGraphUpload_ptsz,
+	CUDA_CALL_cuGraphUpload,       CUDA_CALL_cuGraphUpload_ptsz,
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
-	CUDA_CALL_cuCtxSynchronize,   CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,
+	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
+	CUDA_CALL_cuEventSynchronize,
 };
 
 static bool add_node(CUgraphNode node, struct exec_need *need, int depth);
@@ -126,10 +131,13 @@ uint64_t graphs_reserved(unsigned int device)
 	return atomic_load_explicit(&used, memory_order_acquire) ? reserved_units(device) : 0;
 }
 
-/* As a pool's (pools.c): pays growth from *ret_units, then from the credit at hand. Value: units that are missing. */
-static uint32_t settle_locked(unsigned int device, uint32_t *ret_units)
+/*
+ * As a pool's (pools.c): pays growth from what is held for launches, then from the credit at hand. Value: units that
+ * are missing.
+ */
+static uint32_t settle_locked(unsigned int device)
 {
-	uint64_t units = reserved_units(device);
+	uint64_t units = reserved_units(device), *held = &under_way[device].units;
 	uint32_t growth;
 
 	if (units <= charged_units[device]) {
@@ -138,40 +146,35 @@ static uint32_t settle_locked(unsigned int device, uint32_t *ret_units)
 		return 0;
 	}
 	growth = (uint32_t)(units - charged_units[device]);
-	if (growth > *ret_units) {
-		if (!account_take(device, growth - *ret_units, false))
-			return growth - *ret_units;
-		*ret_units = growth;
+	if (growth > *held) {
+		if (!account_take(device, growth - (uint32_t)*held, false))
+			return growth - (uint32_t)*held;
+		*held = growth;
 	}
-	*ret_units -= growth;
+	*held -= growth;
 	charged_units[device] += growth;
 	return 0;
 }
 
-static uint32_t settle(unsigned int device, uint32_t *ret_units)
+static void settle(unsigned int device)
 {
-	uint32_t missing;
-
 	pthread_mutex_lock(&lock);
-	missing = settle_locked(device, ret_units);
+	settle_locked(device);
 	pthread_mutex_unlock(&lock);
-	return missing;
 }
 
 void graphs_settle(void)
 {
-	uint32_t none = 0;
-
 	if (!atomic_load_explicit(&used, memory_order_acquire) || !gate_try()) /* see settled() in pools.c */
 		return;
 	for (unsigned int d = 0; d < account_count; d++)
-		settle(d, &none);
+		settle(d);
 	gate_leave();
 }
 
 bool graphs_shrink(unsigned int device)
 {
-	uint32_t before, none = 0;
+	uint32_t before;
 	CUdevice real;
 	bool shrunk;
 
@@ -182,7 +185,7 @@ bool graphs_shrink(unsigned int device)
 	before = charged_units[device];
 	if (before)
 		shim_real.cuDeviceGraphMemTrim(real);
-	settle_locked(device, &none);
+	settle_locked(device);
 	shrunk = charged_units[device] < before;
 	pthread_mutex_unlock(&lock);
 	gate_leave();
@@ -263,31 +266,59 @@ static bool hold(struct charge *c, unsigned int device, uint64_t units, enum cud
 	return false;
 }
 
-/* Settles one device after the launch. False: it grew beyond the quota. Inside the gate. */
+/*
+ * What is held for the launches under way is one sum: the reservation says how far it has grown, not by which of them.
+ * Inside the gate.
+ */
+static void expect(const struct charge *c)
+{
+	pthread_mutex_lock(&lock);
+	under_way[c->device].expected += c->units;
+	under_way[c->device].units += c->units;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Settles one device after a launch for which `units` were held. Value: units that are missing. */
+static uint32_t settle_launched(unsigned int device, uint64_t units)
+{
+	uint64_t *held = &under_way[device].units, rest;
+	uint32_t missing;
+
+	pthread_mutex_lock(&lock);
+	missing = settle_locked(device);
+	under_way[device].expected -= units;
+	rest = *held > under_way[device].expected ? *held - under_way[device].expected : 0;
+	*held -= rest;
+	pthread_mutex_unlock(&lock);
+	account_give(device, (uint32_t)rest);
+	return missing;
+}
+
+/* False: it grew beyond the quota. Inside the gate. */
 static bool pay(struct charge *c)
 {
-	uint32_t left = c->units, missing;
+	uint64_t units = c->units;
+	uint32_t missing;
 
-	while ((missing = settle(c->device, &left))) {
-		c->units = left;
+	while ((missing = settle_launched(c->device, units))) {
+		c->units = 0;
 		if (!charge_more(c, missing))
 			return false;
-		left = c->units;
+		units = c->units;
+		expect(c);
 	}
-	c->units = left;
 	return true;
 }
 
 /* A launch cannot be taken back: it is waited for, and the driver returns the memory that no graph uses. */
 static void withdraw(unsigned int device, enum cuda_call call, CUstream stream)
 {
-	uint32_t none = 0;
 	CUdevice real;
 
 	wait_for(call, stream);
 	if (devices_real(device, &real))
 		shim_real.cuDeviceGraphMemTrim(real);
-	settle(device, &none);
+	settle(device);
 }
 
 static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream stream, const struct map_entry *e)
@@ -306,15 +337,15 @@ static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream s
 		n++;
 	}
 	gate_enter();
+	for (unsigned int i = 0; i < n; i++)
+		expect(&charge[i]);
 	if (n == 3 || !e->value[n])
 		r = ask_driver(call, exec, stream);
-	for (unsigned int i = 0; i < n; i++) {
-		if (r == CUDA_SUCCESS && !pay(&charge[i])) {
+	for (unsigned int i = 0; i < n; i++)
+		if (!pay(&charge[i])) {
 			withdraw(charge[i].device, call, stream);
 			paid = false;
 		}
-		account_give(charge[i].device, charge[i].units);
-	}
 	gate_leave();
 	if (r == CUDA_SUCCESS && !paid) {
 		attach_event(charge[0].device,
@@ -450,5 +481,6 @@ void graphs_reset(void)
 	lock = unlocked;
 	map_clear(&execs);
 	memset(charged_units, 0, sizeof charged_units);
+	memset(under_way, 0, sizeof under_way);
 	atomic_store_explicit(&used, false, memory_order_relaxed);
 }

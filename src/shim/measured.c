@@ -7,8 +7,9 @@
  * in synchronising calls, which no gate can hold up. So it is read along, and left out of every difference.
  *
  * The truth check: with the gate closed nothing of ours is on its way, so what the driver says we occupy should be what
- * we hold. A difference is reported to meted once per value. On a driver with large blocks, what it occupies beyond our
- * account (code loaded late, local memory grown by a launch) is taken into the account as overhead when there is room.
+ * we hold. What it occupies beyond our account (code loaded late, local memory grown by a launch) is taken into the
+ * account as overhead when there is room; what there is no room for is reported to meted once per value. On the
+ * software device, whose figure is exact, overhead goes back when the account turns out to hold more.
  */
 #include "shim/measured.h"
 #include "shim/account.h"
@@ -74,6 +75,16 @@ static bool settle(const struct measured *m, uint32_t units)
 	return true;
 }
 
+/* Takes up to `units` out of a part of the tally. Value: how many it had. */
+static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
+{
+	if (units > *part)
+		units = *part;
+	*part -= units;
+	account_give(device, (uint32_t)units);
+	return units;
+}
+
 static void check_truth(struct measured *m, struct report *report)
 {
 	int64_t held = held_before(m), difference;
@@ -83,7 +94,9 @@ static void check_truth(struct measured *m, struct report *report)
 	if (!m->before.found)
 		return;
 	difference = (int64_t)wire_units(m->before.process_bytes) - held;
-	if (difference > 0 && accounts[m->device].granule_units > 1) {
+	if (difference < 0 && accounts[m->device].soft)
+		give_from(&tally[m->device].overhead_units, (uint64_t)-difference, m->device);
+	if (difference > 0) {
 		uint32_t take = difference < m->reserved_units ? (uint32_t)difference : m->reserved_units;
 
 		if (m->asked_all && !account_take(m->device, take, true))
@@ -154,6 +167,15 @@ static bool hold_all(struct measured *m, uint64_t least)
 	}
 }
 
+uint64_t measured_least_units(unsigned int device, uint64_t bytes)
+{
+	uint64_t granule = accounts[device].granule_units, units = wire_units(bytes);
+
+	if (granule == 1)
+		return units;
+	return units > granule ? (units - granule) / granule * granule : 0;
+}
+
 int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most)
 {
 	memset(m, 0, sizeof *m);
@@ -184,8 +206,8 @@ int measured_end(struct measured *m, uint32_t *ret_units)
 	int64_t grown;
 
 	grown = taken(m, &after);
-	if (grown < 0)
-		grown = 0;
+	if (grown < (int64_t)m->floor_units)
+		grown = m->floor_units;
 	if (grown > (int64_t)WIRE_MAX_UNITS || !settle(m, (uint32_t)grown))
 		return MEASURED_OVER;
 	tally[m->device].measured_units += (uint64_t)grown;
@@ -218,27 +240,39 @@ void measured_begin_release(struct measured *m, unsigned int device)
 	read_figure(device, &m->before, &m->before_kept_units);
 }
 
-/* Takes up to `units` out of a part of the tally. Value: how many it had. */
-static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
+void measured_give(unsigned int device, uint64_t units)
 {
-	if (units > *part)
-		units = *part;
-	*part -= units;
-	account_give(device, (uint32_t)units);
-	return units;
+	give_from(&tally[device].measured_units, units, device);
+}
+
+/*
+ * On a real driver the figure also shrinks by what other processes let go of, and does not shrink where a call found
+ * room in a block that was there. So of what is known all goes back that leaves no less charged than the driver counts.
+ */
+static uint64_t known_part(const struct measured *m, const struct figure *after, uint64_t rest, uint64_t known)
+{
+	uint64_t held = account_held_units(m->device), counted = wire_units(after->process_bytes);
+
+	if (known == MEASURED_UNKNOWN || accounts[m->device].soft)
+		return rest;
+	if (held > counted && held - counted > rest)
+		rest = held - counted;
+	return rest < known ? rest : known;
 }
 
 void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known)
 {
 	struct figure after;
 	int64_t shrunk = -taken(m, &after);
-	uint64_t rest = known;
+	uint64_t rest = known == MEASURED_UNKNOWN ? 0 : known, part = rest;
 
 	if (m->before.found && after.found) {
 		rest = shrunk > (int64_t)refunded ? (uint64_t)shrunk - refunded : 0;
+		part = known_part(m, &after, rest, known);
 	}
-	rest -= give_from(&tally[m->device].measured_units, rest, m->device);
-	give_from(&tally[m->device].overhead_units, rest, m->device);
+	part = give_from(&tally[m->device].measured_units, part, m->device);
+	if (rest > part)
+		give_from(&tally[m->device].overhead_units, rest - part, m->device);
 	finish(m);
 }
 

@@ -154,7 +154,7 @@ uint32_t memory_refund(const struct record *r)
 {
 	uint32_t granule = accounts[r->device].granule_units, units = r->units;
 
-	if (r->kind != RECORD_PLAIN || r->flags & RECORD_SHARED)
+	if (r->flags & RECORD_SHARED || (r->kind != RECORD_PLAIN && !(r->flags & RECORD_EXACT)))
 		return 0;
 	if (granule > 1)
 		units = blocks_leave(r->key, (uint64_t)r->size_units * WIRE_UNIT_BYTES, granule);
@@ -238,7 +238,12 @@ CUresult shim_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 
 CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
-	return memory_free(FREE_IPC, dptr, NULL);
+	CUresult r;
+
+	sharing_openings_lock();
+	r = memory_free(FREE_IPC, dptr, NULL);
+	sharing_openings_unlock();
+	return r;
 }
 
 CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)

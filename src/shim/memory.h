@@ -3,5 +3,6 @@
 
 #include "shim/records.h"
 
-/* Gives back what a plain allocation was charged on its device, after the driver has let go. Value: units. */
+/* Gives back what a plain allocation, or an array of known size, was charged on its device, after the driver has let
+ * go. Value: units. */
 uint32_t memory_refund(const struct record *r);

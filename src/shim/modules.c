@@ -39,33 +39,37 @@ static struct map modules, libraries, instances;
 
 enum library_flags {
 	LIBRARY_VARIABLES = 1 << 0, /* it has some, or it is not known */
-	LIBRARY_OUT = 1 << 1, /* the program has kernels of it */
+	LIBRARY_OUT = 1 << 1,	    /* the program has kernels of it */
 };
 
 #define LIST_MOST 512u /* contexts, or libraries, that are gone through at once */
 
-/* Held while a library comes into a context, so that it does so once. Taken before everything else here. */
+/*
+ * Held while a library comes into a context, so that it does so once, and while a library or a context goes, so that
+ * what came into it is known. Taken before everything else here, and before the gate.
+ */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 struct need {
 	uint64_t least, most; /* units */
+	uint32_t floor;	      /* what is charged at least */
 };
 
 /* What the device that `image` is for can be expected to take. */
 static struct need need_of(const struct image_need *image, unsigned int device)
 {
-	uint64_t granule_bytes = (uint64_t)accounts[device].granule_units * WIRE_UNIT_BYTES;
-	struct need need = { 0, MEASURED_UNKNOWN };
+	struct need need = { 0, MEASURED_UNKNOWN, 0 };
 
 	if (!image->known)
 		return need;
 	if (accounts[device].soft) {
 		need.least = image->least_units;
 		need.most = image->most_units;
-	} else if (image->least_bytes > granule_bytes) {
-		/* the first part may find room in a block that is there already */
-		need.least = (image->least_bytes - granule_bytes) / granule_bytes * accounts[device].granule_units;
+	} else {
+		need.least = measured_least_units(device, image->least_bytes);
 	}
+	if (need.least <= WIRE_MAX_UNITS) /* else it is refused */
+		need.floor = (uint32_t)need.least;
 	return need;
 }
 
@@ -101,6 +105,7 @@ static CUresult load_measured(struct load *l, struct need need)
 	}
 	if (measured_begin(&m, l->device, need.least, need.most) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	m.floor_units = need.floor;
 	r = l->make(l);
 	if (r == CUDA_SUCCESS && measured_end(&m, &l->units) == MEASURED_READY)
 		return r;
@@ -233,8 +238,12 @@ CUresult shim_cuModuleUnload(CUmodule hmod)
 	pthread_mutex_lock(&lock);
 	ours = hmod && map_remove(&modules, (uint64_t)(uintptr_t)hmod, &e);
 	pthread_mutex_unlock(&lock);
-	if (!ours || (!e.value[1] && accounts[e.value[2]].soft))
-		return shim_real.cuModuleUnload(hmod);
+	if (!ours || (!e.value[1] && accounts[e.value[2]].soft)) {
+		gate_enter();
+		r = shim_real.cuModuleUnload(hmod);
+		gate_leave();
+		return r;
+	}
 	measured_begin_release(&m, (unsigned int)e.value[2]);
 	r = shim_real.cuModuleUnload(hmod);
 	if (r != CUDA_SUCCESS) {
@@ -294,7 +303,7 @@ static CUresult probe_need(const struct load *l, struct image_need *image)
 	if (charge_current(&context, &probe.device) != CHARGE_HELD && contexts_list((void **)&context, 1))
 		pushed = shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
 	if (charge_current(&context, &probe.device) == CHARGE_HELD)
-		r = load_measured(&probe, (struct need){ 0, MEASURED_UNKNOWN });
+		r = load_measured(&probe, (struct need){ 0, MEASURED_UNKNOWN, 0 });
 	if (r == CUDA_SUCCESS) {
 		measured_begin_release(&m, probe.device);
 		unmake_module(&probe);
@@ -310,7 +319,7 @@ static CUresult probe_need(const struct load *l, struct image_need *image)
 static CUresult load_library(CUlibrary *ret, struct load *l)
 {
 	struct image_need image;
-	struct need need = { 0, 0 };
+	struct need need = { 0 };
 	CUcontext context = NULL;
 	CUresult r;
 
@@ -331,7 +340,7 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 	if (need.most == 0)
 		r = load_measured(l, need);
 	else
-		r = load_measured(l, (struct need){ accounts[l->device].soft ? 0 : need.least, need.most });
+		r = load_measured(l, (struct need){ accounts[l->device].soft ? 0 : need.least, need.most, 0 });
 	if (r != CUDA_SUCCESS)
 		return r;
 	*ret = l->made;
@@ -427,7 +436,7 @@ static CUresult instantiate(CUlibrary library)
 	there = map_find(&instances, instance_key(library, context));
 	pthread_mutex_unlock(&lock);
 	if (found.value[2] & LIBRARY_VARIABLES && !there) {
-		r = load_measured(&l, (struct need){ found.value[0], found.value[1] });
+		r = load_measured(&l, (struct need){ found.value[0], found.value[1], (uint32_t)found.value[0] });
 		if (r == CUDA_SUCCESS)
 			add_instance(library, context, l.units, l.device);
 	}
@@ -575,27 +584,34 @@ static bool of_library(const struct map_entry *e, void *data)
 	return true;
 }
 
-/* A library may have come to several devices: the figure of one does not tell, so what was charged is given back. */
+static void forget_library(struct library_sweep *sweep)
+{
+	pthread_mutex_lock(&lock);
+	if (map_remove(&libraries, (uint64_t)(uintptr_t)sweep->library, NULL))
+		map_sweep(&instances, of_library, sweep);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * A library may have come to several devices: the figure of one does not tell, so what was charged is given back. The
+ * gate is closed from the driver's call on, or a call that is measured beside it would take the difference for its own.
+ */
 CUresult shim_cuLibraryUnload(CUlibrary library)
 {
 	struct library_sweep sweep = { .library = library };
-	struct measured m;
 	CUresult r;
 
 	if (!start_is_metered())
 		return shim_real.cuLibraryUnload(library);
-	pthread_mutex_lock(&lock);
-	if (!map_remove(&libraries, (uint64_t)(uintptr_t)library, NULL))
-		sweep.library = NULL;
-	map_sweep(&instances, of_library, &sweep);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&making);
+	gate_close();
 	r = shim_real.cuLibraryUnload(library);
-	for (unsigned int d = 0; r == CUDA_SUCCESS && d < account_count; d++)
-		if (sweep.units[d]) {
-			measured_begin_release(&m, d);
-			m.before.found = false;
-			measured_end_release(&m, 0, sweep.units[d]);
-		}
+	if (r == CUDA_SUCCESS)
+		forget_library(&sweep);
+	for (unsigned int d = 0; d < account_count; d++)
+		measured_give(d, sweep.units[d]);
+	gate_open();
+	pthread_mutex_unlock(&making);
 	return r;
 }
 
@@ -621,6 +637,16 @@ static bool instance_of_context(const struct map_entry *e, void *data)
 		return false;
 	sweep->units += e->value[2] >> 8;
 	return true;
+}
+
+void modules_hold(void)
+{
+	pthread_mutex_lock(&making);
+}
+
+void modules_release(void)
+{
+	pthread_mutex_unlock(&making);
 }
 
 uint64_t modules_forget(const void *context)

@@ -22,6 +22,7 @@
 #include "shim/launches.h"
 #include "shim/records.h"
 #include "shim/scratch.h"
+#include "shim/sharing.h"
 #include "shim/start.h"
 
 #include <pthread.h>
@@ -38,7 +39,8 @@ struct pool {
 	unsigned int device;
 	bool used;    /* the slot is taken */
 	bool created; /* by the program, which may destroy it */
-	bool dying;   /* destroyed by the program; by the driver only once it has nothing reserved */
+	bool exportable;
+	bool dying; /* destroyed by the program; by the driver only once it has nothing reserved */
 	uint32_t charged_units;
 	uint32_t piece_units; /* it grows by multiples of this */
 	uint64_t live_bytes;  /* allocated and not released by the program */
@@ -101,6 +103,7 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool crea
 		p->piece_units = accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
 		p->live_bytes = 0;
 		p->created = created;
+		p->exportable = false;
 		p->dying = false;
 		p->used = true;
 		pthread_mutex_unlock(&p->lock);
@@ -122,9 +125,9 @@ static uint64_t reserved_locked(const struct pool *p)
 
 	if (r == CUDA_SUCCESS)
 		return bytes;
-	return r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_INVALID_HANDLE ?
-		       0 :
-		       (uint64_t)p->charged_units * WIRE_UNIT_BYTES;
+	return r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_INVALID_HANDLE
+		       ? 0
+		       : (uint64_t)p->charged_units * WIRE_UNIT_BYTES;
 }
 
 /* A destroyed pool that has nothing left. */
@@ -211,7 +214,8 @@ uint64_t pools_reserved(unsigned int device)
 
 	for (uint32_t i = 0; i < count; i++) {
 		pthread_mutex_lock(&pools[i].lock);
-		if (pools[i].used && pools[i].device == device)
+		if (pools[i].used && pools[i].device == device &&
+		    !(pools[i].exportable && accounts[device].soft)) /* figure.h: its memory is shared objects */
 			units += wire_units(reserved_locked(&pools[i]));
 		pthread_mutex_unlock(&pools[i].lock);
 	}
@@ -365,12 +369,14 @@ static uint64_t least_units(struct pool *p, size_t bytes)
 	return least > reserved ? wire_units(least - reserved) : 0;
 }
 
-/* What it can make the pool grow by at most. */
+/* What it can make the pool grow by at most. The software device shares memory by whole pages. */
 static uint64_t most_units(struct pool *p, size_t bytes)
 {
-	uint64_t units = charge_units(p->device, bytes);
+	uint64_t units = charge_units(p->device, bytes), piece = p->piece_units;
 
-	return (units + p->piece_units - 1) / p->piece_units * p->piece_units;
+	if (p->exportable && accounts[p->device].soft && piece < SOFT_PAGE_UNITS)
+		piece = SOFT_PAGE_UNITS;
+	return (units + piece - 1) / piece * piece;
 }
 
 static void wait_for(enum pool_call call, CUstream stream)
@@ -511,6 +517,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 {
 	CUmemPoolProps props;
 	unsigned int device;
+	struct pool *p;
 	CUresult r;
 
 	if (!poolProps || !start_is_metered() || poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -520,8 +527,11 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	r = shim_real.cuMemPoolCreate(pool, &props);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (devices_find(props.location.id, &device) && pool_get(*pool, device, true))
+	p = devices_find(props.location.id, &device) ? pool_get(*pool, device, true) : NULL;
+	if (p) {
+		p->exportable = props.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
 		return r;
+	}
 	shim_real.cuMemPoolDestroy(*pool);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -565,6 +575,39 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
 	if (again)
 		return CUDA_ERROR_INVALID_VALUE;
 	return ours ? CUDA_SUCCESS : shim_real.cuMemPoolDestroy(pool);
+}
+
+/*
+ * Memory of another process's pool. It stays charged there, by what the pool has reserved, and is charged here too:
+ * when that process ends or gives it up it lives on for this one, and nobody is told. So memory that two processes have
+ * counts twice while both have it.
+ */
+CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+	struct charge c = { 0 };
+	CUdeviceptr made = 0, base;
+	size_t bytes = 0;
+	CUresult r;
+
+	if (!ptr || !start_is_metered())
+		return shim_real.cuMemPoolImportPointer(ptr, pool, data);
+	r = shim_real.cuMemPoolImportPointer(&made, pool, data);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (shim_real.cuMemGetAddressRange_v2(&base, &bytes, made) != CUDA_SUCCESS)
+		bytes = 0;
+	switch (bytes ? charge_begin(&c, bytes) : CHARGE_NOT_OURS) {
+	case CHARGE_HELD:
+		r = charge_end(&c, r, made, bytes);
+		break;
+	case CHARGE_REFUSED:
+		shim_real.cuMemFree_v2(made);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+		break;
+	}
+	if (r == CUDA_SUCCESS)
+		*ptr = made;
+	return r;
 }
 
 CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)

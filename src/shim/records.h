@@ -12,12 +12,13 @@
 enum record_kind {
 	RECORD_PLAIN = 1, /* cuMemAlloc and its like: charged by blocks of the driver's granule */
 	RECORD_POOL,	  /* stream-ordered: the charge lies with the pool, `extra` */
-	RECORD_ARRAY,	  /* array or mipmap: measured */
+	RECORD_ARRAY,	  /* array or mipmap: measured, or RECORD_EXACT */
 	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra` */
 };
 
 enum record_flags {
 	RECORD_SHARED = 1 << 0, /* exported: the charge moved to the object `extra` */
+	RECORD_EXACT = 1 << 1,	/* an array whose size was known beforehand: its units are what goes back */
 };
 
 struct record {

@@ -32,6 +32,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object objects[WIRE_MAX_OBJECTS]; /* guarded by lock */
 static _Atomic unsigned int lingering;		/* changed with the lock held */
 
+/*
+ * A driver answers further openings of a handle with the same address and counts them. Held over an opening and over a
+ * closing, so that its count and the record's stay the same. Taken before the gate.
+ */
+static pthread_mutex_t openings = PTHREAD_MUTEX_INITIALIZER;
+
+void sharing_openings_lock(void)
+{
+	pthread_mutex_lock(&openings);
+}
+
+void sharing_openings_unlock(void)
+{
+	pthread_mutex_unlock(&openings);
+}
+
 static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uint32_t units, struct wire_shared *ret)
 {
 	struct wire_object_request request = { .head = { .type = type, .size = sizeof request },
@@ -249,18 +265,42 @@ void sharing_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = unlocked;
+	lock = openings = unlocked;
 	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
 		unwatch(o);
 	atomic_store_explicit(&lingering, 0, memory_order_relaxed);
 	memset(objects, 0, sizeof objects);
 }
 
+/*
+ * The software device numbers its objects' files, and no number comes twice. An inode's does, and at once: while the
+ * one process has yet to tell meted that an object is gone, another's may be under its number. 0: no such file.
+ */
+static uint64_t file_number(int fd)
+{
+	char path[32], target[512];
+	const char *name;
+	uint64_t number = 0;
+	long n;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof target - 1);
+	if (n <= 0)
+		return 0;
+	target[n] = 0;
+	name = strrchr(target, '/');
+	if (!name || strncmp(name, "/object-", 8) != 0)
+		return 0;
+	for (name += 8; *name >= '0' && *name <= '9'; name++)
+		number = number * 10 + (uint64_t)(*name - '0');
+	return number;
+}
+
 bool sharing_key_of_fd(int fd, uint8_t *ret_key)
 {
 	struct stat st;
 	int saved = errno;
-	uint64_t name[2];
+	uint64_t name[3];
 
 	memset(ret_key, 0, WIRE_KEY_BYTES);
 	if (syscall(SYS_fstat, fd, &st) < 0) {
@@ -271,6 +311,8 @@ bool sharing_key_of_fd(int fd, uint8_t *ret_key)
 		return false;
 	name[0] = st.st_dev;
 	name[1] = st.st_ino;
+	name[2] = file_number(fd);
+	errno = saved;
 	memcpy(ret_key, "fd", 2);
 	memcpy(ret_key + 8, name, sizeof name);
 	return true;
@@ -292,23 +334,28 @@ void sharing_key_of_bytes(const void *bytes, size_t size, uint8_t *ret_key)
 
 /*
  * The handle names a whole allocation. On a driver with large blocks an allocation that shares a block with others
- * cannot move its charge; then it stays with us, and is missing after our death while the importer lives.
+ * cannot move its charge; then it stays with us, and is missing after our death while the importer lives. So does the
+ * software device's own count for what is smaller than a page.
  */
 CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
-	CUresult r = shim_real.cuIpcGetMemHandle(pHandle, dptr);
 	uint8_t key[WIRE_KEY_BYTES];
 	struct record record;
 	CUdeviceptr base;
 	size_t size;
 	uint32_t granule;
 	int id;
+	CUresult r;
 
+	gate_enter(); /* a driver may count the memory elsewhere from now on */
+	r = shim_real.cuIpcGetMemHandle(pHandle, dptr);
+	gate_leave();
 	if (r != CUDA_SUCCESS || shim_real.cuMemGetAddressRange_v2(&base, &size, dptr) != CUDA_SUCCESS ||
 	    !records_find(record_pointer(base), &record) || record.kind != RECORD_PLAIN || record.flags & RECORD_SHARED)
 		return r;
 	granule = accounts[record.device].granule_units;
-	if (base % ((uint64_t)granule * WIRE_UNIT_BYTES) || record.size_units % granule)
+	if (base % ((uint64_t)granule * WIRE_UNIT_BYTES) || record.size_units % granule ||
+	    (accounts[record.device].soft && record.size_units < SOFT_PAGE_UNITS))
 		return r;
 	sharing_key_of_bytes(pHandle, sizeof *pHandle, key);
 	id = sharing_share(key, record.device, record.units);
@@ -317,7 +364,7 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	return r;
 }
 
-static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
+static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
 {
 	struct record record = { .kind = RECORD_IMPORTED };
 	uint8_t key[WIRE_KEY_BYTES];
@@ -336,7 +383,7 @@ static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 		sharing_drop((uint32_t)id);
 		return r;
 	}
-	/* The driver may answer a second opening with the same address: `units` counts further ones. */
+	/* `units` counts further openings */
 	if (records_take(record_pointer(*pdptr), &record)) {
 		record.units++;
 		sharing_drop((uint32_t)id);
@@ -345,6 +392,16 @@ static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 		record.extra = (uint32_t)id;
 	}
 	records_add(&record);
+	return r;
+}
+
+static CUresult open_handle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
+{
+	CUresult r;
+
+	sharing_openings_lock();
+	r = open_locked(pdptr, handle, flags, second);
+	sharing_openings_unlock();
 	return r;
 }
 

@@ -13,9 +13,13 @@
  */
 #pragma once
 
+#include "wire/message.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define SOFT_PAGE_UNITS (4096 / WIRE_UNIT_BYTES) /* the software device shares memory by whole pages of the host */
 
 #define SHARING_NONE (-1)
 #define SHARING_UNKNOWN (-2) /* SHARING_NONE because nobody has exported it under this grant */
@@ -26,6 +30,9 @@ int sharing_share(const uint8_t *key, unsigned int device, uint32_t units);
 int sharing_import(const uint8_t *key);
 /* One of our holds is gone; the driver has let go already. */
 void sharing_drop(uint32_t id);
+/* Held while an imported pointer is closed, as while one is opened. Before the gate. */
+void sharing_openings_lock(void);
+void sharing_openings_unlock(void);
 /* The object is what this descriptor names: watches its file, if it lies on the software device. */
 void sharing_watch(uint32_t id, int fd);
 /* Lets go of lingering objects that nobody holds any more. True: there were some, so there is more room. */

@@ -31,6 +31,12 @@
 /* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static struct map allocations, handles, ranges;
+/*
+ * Held from the driver's call to the change of the tables, so that of two threads that map and unmap one range, or
+ * create and release one handle, at the same time the tables and the driver see the same one first. Taken inside the
+ * gate; these calls do not call back. Nobody asks meted with it.
+ */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_id;
 static uint64_t last_array_range;
 
@@ -111,16 +117,21 @@ static uint64_t name_of(CUmemGenericAllocationHandle handle)
 static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
 			       unsigned long long flags, unsigned int device)
 {
+	CUmemGenericAllocationHandle made = 0;
 	struct charge c = { 0 };
 	CUresult r;
 
 	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = shim_real.cuMemCreate(handle, size, prop, flags);
-	if (r == CUDA_SUCCESS && !add(name_of(*handle), device, c.units, 0)) {
-		shim_real.cuMemRelease(*handle);
+	pthread_mutex_lock(&calls);
+	r = shim_real.cuMemCreate(&made, size, prop, flags);
+	if (r == CUDA_SUCCESS && !add(name_of(made), device, c.units, 0)) {
+		shim_real.cuMemRelease(made);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	pthread_mutex_unlock(&calls);
+	if (r == CUDA_SUCCESS)
+		*handle = made;
 	if (r == CUDA_SUCCESS)
 		gate_leave();
 	else
@@ -183,12 +194,14 @@ CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
 
 	sharing_look();
 	gate_enter();
+	pthread_mutex_lock(&calls);
 	id = take_reference(handle);
 	r = shim_real.cuMemRelease(handle);
 	if (id && r == CUDA_SUCCESS)
 		gone = change(id, -1, 0);
 	else if (id)
 		add_reference(handle, id);
+	pthread_mutex_unlock(&calls);
 	gate_leave();
 	refund(&gone);
 	return r;
@@ -215,6 +228,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 
 	sharing_look();
 	gate_enter();
+	pthread_mutex_lock(&calls);
 	id = id_of_handle(handle);
 	if (id)
 		change(id, 0, 1);
@@ -226,6 +240,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	} else if (id) {
 		gone = change(id, 0, -1);
 	}
+	pthread_mutex_unlock(&calls);
 	gate_leave();
 	refund(&gone);
 	return r;
@@ -297,10 +312,12 @@ CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 
 	sharing_look();
 	gate_enter();
+	pthread_mutex_lock(&calls);
 	if (take_ranges(ptr, ptr + size, &taken))
 		r = shim_real.cuMemUnmap(ptr, size);
 	if (r != CUDA_SUCCESS)
 		put_ranges(&taken);
+	pthread_mutex_unlock(&calls);
 	gate_leave();
 	if (r == CUDA_SUCCESS)
 		refund_ranges(&taken);
@@ -328,6 +345,7 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 
 	sharing_look();
 	gate_enter();
+	pthread_mutex_lock(&calls);
 	pthread_mutex_lock(&lock);
 	map_sweep(&ranges, covers, &l);
 	if (l.id)
@@ -338,6 +356,7 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 		add_reference(*handle, l.id);
 	else if (l.id)
 		gone = change(l.id, -1, 0);
+	pthread_mutex_unlock(&calls);
 	gate_leave();
 	refund(&gone);
 	return r;
@@ -350,28 +369,32 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 static void share(CUmemGenericAllocationHandle handle, const uint8_t *key, int fd)
 {
 	struct map_entry *e, found;
-	uint64_t id = id_of_handle(handle);
-	int object;
+	struct gone gone;
+	uint64_t id;
+	int object = SHARING_NONE;
 
 	pthread_mutex_lock(&lock);
+	e = map_find(&handles, name_of(handle));
+	id = e ? e->value[0] : 0;
 	e = map_find(&allocations, id);
-	if (e)
+	if (e) {
 		found = *e;
+		count_locked(id, 1, 0); /* its charge does not go twice when it is released meanwhile */
+	}
 	pthread_mutex_unlock(&lock);
-	if (!e || found.value[2])
+	if (!e)
 		return;
-	object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
-	if (object == SHARING_NONE)
-		return;
-	if (fd >= 0)
+	if (!found.value[2])
+		object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
+	if (object != SHARING_NONE && fd >= 0)
 		sharing_watch((uint32_t)object, fd);
 	pthread_mutex_lock(&lock);
 	e = map_find(&allocations, id);
-	if (e)
+	if (e && object != SHARING_NONE)
 		e->value[2] = (uint64_t)object + 1;
+	gone = count_locked(id, -1, 0);
 	pthread_mutex_unlock(&lock);
-	if (!e)
-		sharing_drop((uint32_t)object);
+	refund(&gone);
 }
 
 CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
@@ -478,6 +501,7 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 {
 	uint8_t key[WIRE_KEY_BYTES];
 	int object = SHARING_NONE, fd = (int)(intptr_t)osHandle;
+	bool added;
 	CUresult r;
 
 	sharing_look();
@@ -493,8 +517,11 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 		sharing_key_of_bytes(osHandle, sizeof(CUmemFabricHandle), key);
 		object = sharing_import(key);
 	}
+	pthread_mutex_lock(&calls);
 	r = shim_real.cuMemImportFromShareableHandle(handle, osHandle, shHandleType);
-	if (object >= 0 && (r != CUDA_SUCCESS || !add_import(*handle, (unsigned int)object)))
+	added = object >= 0 && r == CUDA_SUCCESS && add_import(*handle, (unsigned int)object);
+	pthread_mutex_unlock(&calls);
+	if (object >= 0 && !added)
 		sharing_drop((uint32_t)object);
 	return r;
 }
@@ -564,7 +591,7 @@ void vmm_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = unlocked;
+	lock = calls = unlocked;
 	map_clear(&allocations);
 	map_clear(&handles);
 	map_clear(&ranges);

@@ -60,7 +60,8 @@ uint64_t arena_alloc(struct arena *a, uint64_t bytes, void *owner)
 {
 	struct extent *e;
 
-	if (bytes < ARENA_PAGE)
+	/* what is charged a whole page has it to itself, and so can be handed to other processes as one */
+	if (bytes <= ARENA_PAGE - ARENA_ALIGN)
 		e = extent_take(&a->small, (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN, owner);
 	else
 		e = extent_take(&a->large, (bytes + ARENA_PAGE - 1) / ARENA_PAGE * ARENA_PAGE, owner);

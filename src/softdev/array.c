@@ -172,6 +172,24 @@ static unsigned levels_most(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return levels < MIPMAP_LEVELS ? levels : MIPMAP_LEVELS;
 }
 
+uint64_t array_need_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
+{
+	uint64_t bytes = 0;
+
+	if (descriptor_check(d))
+		return 0;
+	if (levels > levels_most(d))
+		levels = levels_most(d);
+	for (unsigned level = 0; level < (levels ? levels : 1); level++) {
+		CUDA_ARRAY3D_DESCRIPTOR l = level_descriptor(d, level);
+		struct array a;
+
+		array_shape(&a, &l);
+		bytes += array_bytes(&a);
+	}
+	return bytes;
+}
+
 static void mipmap_free(struct mipmap *m)
 {
 	for (unsigned i = 0; i < m->levels; i++)

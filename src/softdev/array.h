@@ -31,5 +31,7 @@ struct mipmap {
 };
 
 CUresult array_find(CUarray h, struct array **ret);
+/* Bytes that an array of this shape takes, or with `levels` above 0 a mipmap; 0: there is none of this shape. */
+uint64_t array_need_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels);
 /* All arrays of the context, without their memory, which goes with its ranges. */
 void array_free_all(struct context *c);

@@ -10,6 +10,7 @@
 #include "softdev/arena.h"
 #include "softdev/array.h"
 #include "softdev/check.h"
+#include "softdev/fence.h"
 #include "softdev/graph.h"
 #include "softdev/memory.h"
 #include "softdev/stream.h"
@@ -70,18 +71,29 @@ static bool device_good(uint64_t address, size_t bytes, bool write, bool later)
 	return good;
 }
 
-/* An address that may be the program's own memory: only what the driver knows can be judged. */
+/* The program's own memory: only what the driver knows can be judged, and what stands behind a fence. */
+static bool program_good_locked(uint64_t address, size_t bytes, const struct range *known, bool write)
+{
+	if (!address || address + bytes < address)
+		return false;
+	if (known && known->kind != RANGE_REGISTERED && address_good_locked(address, bytes, write, false))
+		return true;
+	return fence_allows(address, bytes);
+}
+
+/* An address that may be the program's own memory, or the driver's. */
 static bool host_good(uint64_t address, size_t bytes, bool write, bool later, bool *ret_pageable)
 {
-	bool good = address && address + bytes >= address;
-	bool ours = false;
+	const struct range *known;
+	bool good, ours = false;
 
 	pthread_mutex_lock(&memory_mutex);
 	for (uint32_t i = 0; i < driver.device_count; i++)
 		ours |= arena_covers(driver.device[i].arena, address);
-	*ret_pageable = !ours && !range_find_locked(address);
-	if (ours)
-		good = address_good_locked(address, bytes, write, later);
+	known = range_find_locked(address);
+	*ret_pageable = !ours && !known;
+	good = ours ? address_good_locked(address, bytes, write, later)
+		    : program_good_locked(address, bytes, known, write);
 	pthread_mutex_unlock(&memory_mutex);
 	return good;
 }

@@ -95,12 +95,15 @@ CUresult soft_cuLibraryUnload(CUlibrary h)
 		return CUDA_ERROR_INVALID_HANDLE;
 	for (uint32_t i = 0; i < driver.device_count; i++)
 		stream_wait_device(&driver.device[i]);
+	pthread_mutex_lock(&module_ending); /* a context that ends beside it has the same modules */
 	while (l->modules) {
 		struct module *m = l->modules;
 
 		l->modules = m->next;
-		module_free(m);
+		if (handle_retire(m))
+			module_free(m);
 	}
+	pthread_mutex_unlock(&module_ending);
 	while (l->kernels) {
 		struct kernel *k = l->kernels;
 

@@ -1,7 +1,7 @@
 /*
  * module.c: see module.h. Loading, and the calls on modules.
  *
- * Order: module_mutex, then what range_new() takes. The engine is called without a lock.
+ * Order: module_ending, module_mutex, then what range_new() takes. The engine is called without a lock.
  */
 #include "softdev/module.h"
 
@@ -22,6 +22,7 @@
 #define FILE_MOST (INT64_C(1) << 31)
 
 pthread_mutex_t module_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t module_ending = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- images ---- */
 
@@ -245,7 +246,7 @@ static void module_end(void *object, void *context)
 {
 	struct module *m = object;
 
-	if (m->context != context)
+	if (m->context != context || !handle_retire(m))
 		return;
 	if (m->library)
 		library_forget(m);
@@ -254,7 +255,9 @@ static void module_end(void *object, void *context)
 
 void module_free_all(struct context *c)
 {
+	pthread_mutex_lock(&module_ending);
 	handle_each(HANDLE_MODULE, module_end, c);
+	pthread_mutex_unlock(&module_ending);
 }
 
 static CUresult module_find(CUmodule h, struct module **ret)
@@ -339,13 +342,18 @@ CUresult soft_cuModuleUnload(CUmodule h)
 		e = module_find(h, &m);
 	if (e)
 		return e;
-	if (m->library || !handle_retire(m))
+	if (m->library)
 		return CUDA_ERROR_INVALID_HANDLE;
 	/* Waits for no work that cannot be using it: the shim measures images by loading and unloading them. */
 	if (atomic_load(&m->asked))
 		stream_wait_device(m->context->device);
-	module_free(m);
-	return CUDA_SUCCESS;
+	pthread_mutex_lock(&module_ending);
+	if (handle_retire(m))
+		module_free(m);
+	else
+		e = CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_unlock(&module_ending);
+	return e;
 }
 
 CUresult soft_cuModuleGetLoadingMode(CUmoduleLoadingMode *ret)

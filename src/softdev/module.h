@@ -95,6 +95,8 @@ void source_deinit(struct source *s);
 CUresult image_read_file(const char *path, char **ret, size_t *ret_bytes);
 
 extern pthread_mutex_t module_mutex;
+/* Held while modules go: one of a library goes with it or with its context, whichever ends first. */
+extern pthread_mutex_t module_ending;
 
 /* A module in the context from a decoded one, which it takes over, also on failure. */
 CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret);

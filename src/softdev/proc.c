@@ -10,6 +10,7 @@
 #include "cuda_procs.h"
 #include "softdev/log.h"
 #include "softdev/fault.h"
+#include "softdev/fence.h"
 #include "softdev/usage.h"
 
 #include <string.h>
@@ -62,6 +63,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 	*ret = usage_table(id);
 	if (!*ret)
 		*ret = fault_table(id);
+	if (!*ret)
+		*ret = fence_table(id);
 	if (*ret)
 		return CUDA_SUCCESS;
 	if (!atomic_exchange(&told, true))

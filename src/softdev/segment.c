@@ -328,6 +328,11 @@ void segment_refund(struct segment_place *p, uint32_t device, uint64_t units)
 	segment_unlock(p);
 }
 
+uint64_t segment_held_units(struct segment_place *p, uint32_t device)
+{
+	return atomic_load(&p->segment->process[p->index].share[device].held_units);
+}
+
 uint64_t segment_free_units(struct segment_place *p, uint32_t device)
 {
 	struct segment_device *dev = &p->segment->device[device];

@@ -185,6 +185,8 @@ void segment_unpeek(const struct segment *s);
 /* Takes `units` of a device for this process. Value: 0, or -ENOMEM when they are not free; then nothing has changed. */
 int segment_charge(struct segment_place *p, uint32_t device, uint64_t units);
 void segment_refund(struct segment_place *p, uint32_t device, uint64_t units);
+/* What this process holds, without shared objects. */
+uint64_t segment_held_units(struct segment_place *p, uint32_t device);
 /* The device's free units, after the dead have been cleared. */
 uint64_t segment_free_units(struct segment_place *p, uint32_t device);
 /* Clears the places of the dead and objects that nobody holds. */

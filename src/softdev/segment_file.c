@@ -11,15 +11,16 @@
 #include <sys/stat.h>
 
 /*
- * Ours, and nobody else can write to it; or a common one, as /tmp is (sticky), of ours or of root: meted opens the
- * folder like that for containers, whose programs may be of any user.
+ * Ours, and nobody else can write to it. In a container it may be a common one, as /tmp is (sticky): meted makes the
+ * folder like that, because an image's programs may be of any user. Elsewhere it may not: what is read there is trusted
+ * (base/soft_dir.h).
  */
 static bool dir_fits(const struct stat *st)
 {
 	if (!S_ISDIR(st->st_mode))
 		return false;
 	if (st->st_mode & 022)
-		return st->st_mode & S_ISVTX && (!st->st_uid || st->st_uid == geteuid() || setting_inside());
+		return st->st_mode & S_ISVTX && setting_inside();
 	return st->st_uid == geteuid();
 }
 

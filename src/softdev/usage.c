@@ -1,7 +1,8 @@
-/* usage.c: a device's time for tools: see wire/soft_usage.h. */
+/* usage.c: a device's time and memory for tools: see wire/soft_usage.h. */
 #include "softdev/usage.h"
 
 #include "base/clock.h"
+#include "softdev/array.h"
 #include "softdev/driver.h"
 #include "wire/soft_usage.h"
 
@@ -62,9 +63,26 @@ static int usage(int ordinal, struct soft_usage *ret, struct soft_usage_process 
 	return CUDA_SUCCESS;
 }
 
+static int held(int ordinal, uint64_t *ret_bytes)
+{
+	struct device *d;
+	CUresult e = device_find(ordinal, &d);
+
+	if (!e)
+		*ret_bytes = segment_held_units(&driver.place, d->index) * SEGMENT_UNIT_BYTES;
+	return (int)e;
+}
+
+static uint64_t context_bytes(int ordinal)
+{
+	struct device *d;
+
+	return device_find(ordinal, &d) ? 0 : d->config->context_bytes;
+}
+
 const void *usage_table(const CUuuid *id)
 {
-	static const struct soft_usage_table table = { sizeof(table), usage };
+	static const struct soft_usage_table table = { sizeof(table), usage, held, context_bytes, array_need_bytes };
 	static const char mine[16] = SOFT_USAGE_ID;
 
 	return memcmp(id, mine, sizeof(mine)) ? NULL : &table;

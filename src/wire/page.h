@@ -1,10 +1,11 @@
 /*
  * page.h: the page that a client and meted share, and the account word in it.
  *
- * One page per client, a file in the daemon's runtime directory (tmpfs), made by meted and handed to the client as a
- * descriptor. Per device there is one 64-bit account word: the upper half is what meted has granted to this client,
- * the lower half what the client holds, both in units of WIRE_UNIT_BYTES. Both change it with compare-and-swap, so
- * it is consistent after a kill -9 of either side at any instruction, and a restarted meted reads the truth from it.
+ * One page per client, made by meted and handed to the client as a descriptor: sealed memory, or a file in the daemon's
+ * runtime directory (tmpfs), see src/daemon/tenants/page.h. Per device there is one 64-bit account word: the upper half
+ * is what meted has granted to this client, the lower half what the client holds, both in units of WIRE_UNIT_BYTES.
+ * Both change it with compare-and-swap, so it is consistent after a kill -9 of either side at any instruction, and a
+ * restarted meted reads the truth from it.
  *
  *   meted alone changes `granted` (raises it on RESERVE, lowers it, never below `held`, when it recalls credit);
  *   the client alone changes `held` (raises it before it asks the driver, lowers it after the driver has let go);

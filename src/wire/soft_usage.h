@@ -1,6 +1,6 @@
 /*
- * soft_usage.h: what a software device tells of its time, through cuGetExportTable() of its driver, to whoever asks
- * with SOFT_USAGE_ID: exact figures, where NVML has percentages.
+ * soft_usage.h: what a software device tells of its time and memory, through cuGetExportTable() of its driver, to
+ * whoever asks with SOFT_USAGE_ID: exact figures, where NVML has percentages.
  */
 #pragma once
 
@@ -10,6 +10,8 @@
 /* clang-format off */
 #define SOFT_USAGE_ID { 'm', 'e', 't', 'e', 's', 'o', 'f', 't', 'u', 's', 'a', 'g', 'e', 0, 0, 1 }
 /* clang-format on */
+
+struct CUDA_ARRAY3D_DESCRIPTOR_st;
 
 struct soft_usage_process {
 	int32_t pid;
@@ -30,4 +32,17 @@ struct soft_usage_table {
 	size_t bytes; /* of this struct */
 	/* A device by its ordinal, and up to `room` of its processes. Value: a CUresult. */
 	int (*usage)(int device, struct soft_usage *ret, struct soft_usage_process *process, uint32_t room);
+	/*
+	 * Bytes that this process holds of a device by its ordinal, without objects that other processes may hold too
+	 * (NVML counts those to their maker): only calls of this process change it. Value: a CUresult.
+	 */
+	int (*held)(int device, uint64_t *ret_bytes);
+	/* Bytes that a context takes of a device by its ordinal, without what is loaded and allocated in it. */
+	uint64_t (*context_bytes)(int device);
+	/* Bytes that an array (`levels` 0) or a mipmap of such a shape takes exactly; 0: there is none. */
+	uint64_t (*array_bytes)(const struct CUDA_ARRAY3D_DESCRIPTOR_st *shape, unsigned int levels);
 };
+
+/* Whether a table from another release has this function. */
+#define SOFT_USAGE_HAS(table, function)                                                                                \
+	((table)->bytes >= offsetof(struct soft_usage_table, function) + sizeof((table)->function))

@@ -136,6 +136,11 @@ int wall_make(struct wall *ret, const struct wall_shape *shape);
 /* What a connected client says. 0; above 0: refuse it so (enum wall_status); -errno: it went away, or said nothing. */
 int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms);
 /*
+ * Whether what has arrived looks like a hello; leaves it there for wall_receive_hello(). 0; above 0: refuse it so;
+ * -EAGAIN: nothing is there yet; another -errno: it went away.
+ */
+int wall_peek_hello(int socket);
+/*
  * Lets the client in. Takes the socket over when this succeeds. `more`: grant, server, base and flags of the welcome;
  * the rest is filled in here. 0 or -errno.
  */

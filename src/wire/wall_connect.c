@@ -1,4 +1,5 @@
 /* wall_connect.c: the client's half of the handshake, see wall.h. Nothing that the other side says is believed. */
+#include "base/connect_remedy.h"
 #include "wire/wall.h"
 #include "wire/wall_fd.h"
 
@@ -86,7 +87,7 @@ static int connect_to(const char *path, uint64_t until_ms)
 	memcpy(address.sun_path, path, length + 1);
 	fd = kernel(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
-		return (int)fd;
+		return connect_socket_error((int)fd);
 	for (;;) {
 		r = kernel(
 			syscall(SYS_connect, (int)fd, &address, offsetof(struct sockaddr_un, sun_path) + length + 1));
@@ -124,6 +125,9 @@ static int receive_welcome(int socket, struct wall_welcome *ret, int fds[2])
 		}
 	if (!n)
 		return -ECONNRESET;
+	/* The kernel gives no more descriptors than the process may have open. */
+	if (m.msg_flags & MSG_CTRUNC && fds[1] < 0)
+		return -EMFILE;
 	if (n >= (long)offsetof(struct wall_welcome, status) && ret->magic == WALL_MAGIC &&
 	    ret->version != WALL_VERSION)
 		return WALL_WRONG_VERSION;

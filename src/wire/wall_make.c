@@ -142,6 +142,26 @@ int wall_make(struct wall *ret, const struct wall_shape *shape)
 	return 0;
 }
 
+/* What a hello of `n` bytes is worth, the fingerprint aside. 0, or an enum wall_status. */
+static int judge_hello(const struct wall_hello *hello, ssize_t n)
+{
+	if ((size_t)n < offsetof(struct wall_hello, fingerprint) || hello->magic != WALL_MAGIC)
+		return WALL_BAD;
+	if (hello->version != WALL_VERSION)
+		return WALL_WRONG_VERSION;
+	return n == sizeof(*hello) ? 0 : WALL_BAD;
+}
+
+int wall_peek_hello(int socket)
+{
+	struct wall_hello hello = { 0 };
+	ssize_t n = recv(socket, &hello, sizeof(hello), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+
+	if (n <= 0)
+		return n < 0 ? -errno : -ECONNRESET;
+	return judge_hello(&hello, n);
+}
+
 int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms)
 {
 	struct pollfd p = { .fd = socket, .events = POLLIN };
@@ -158,12 +178,9 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
 	if (n <= 0)
 		return n < 0 ? -errno : -ECONNRESET;
 	ret->command[sizeof(ret->command) - 1] = ret->name[sizeof(ret->name) - 1] = 0;
-	if ((size_t)n < offsetof(struct wall_hello, fingerprint) || ret->magic != WALL_MAGIC)
-		return WALL_BAD;
-	if (ret->version != WALL_VERSION)
-		return WALL_WRONG_VERSION;
-	if (n != sizeof(*ret))
-		return WALL_BAD;
+	r = judge_hello(ret, n);
+	if (r)
+		return r;
 	return ret->fingerprint == fingerprint ? 0 : WALL_WRONG_VERSION;
 }
 

@@ -5,8 +5,9 @@
  * listen yet (WORKER_LISTEN_FD); the worker listens on it, so that the kernel names the worker to whoever connects.
  * Each message is one struct worker_word; descriptors go along where it says so.
  *
- *   worker: READY when its driver has started and its contexts are made, or why not
- *   meted:  TAKE with a client's connection; from then on the worker runs under that grant
+ *   worker: READY when its driver has started and its contexts are made, with what they take; or why not
+ *   meted:  TAKE with a client's connection; from then on the worker runs under that grant. The grant has been charged
+ *           for the contexts before
  *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
  *   meted:  CONNECTED with one
  *
@@ -30,6 +31,7 @@
 #ifndef WORKER_VERSION /* a test builds a meted that speaks otherwise */
 #define WORKER_VERSION 1u
 #endif
+#define WORKER_DEVICES 32u
 #define WORKER_CONTROL_FD 3
 #define WORKER_LISTEN_FD 4
 #define WORKER_TRAFFIC_FD 5
@@ -39,7 +41,7 @@
 
 enum worker_word_type {
 	WORKER_READY = 1,
-	WORKER_TAKE, /* one descriptor: the client's connection, accepted, nothing read */
+	WORKER_TAKE, /* one descriptor: the client's connection; its hello lies there unread */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
 };
@@ -51,7 +53,11 @@ struct worker_word {
 	uint32_t unused;
 	uint64_t grant_id;
 	char grant[64];
-	char text[256]; /* READY: what went wrong, one line */
+	union {
+		char text[256];				/* READY with a status: what went wrong, one line */
+		uint64_t context_bytes[WORKER_DEVICES]; /* READY without: per device, in the pool's order; 0: not known
+							 */
+	};
 };
 
 /* As the worker sees it: received is what its client has sent. Messages, and bytes of messages and of what they carry.

@@ -288,6 +288,15 @@ uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uin
 	return end_name(kind, id, handle, owner) ? 0 : id;
 }
 
+bool worker_ending(struct work *work, uint64_t id)
+{
+	return true;
+}
+
+void worker_stays(struct work *work, uint64_t id)
+{
+}
+
 void worker_remove(struct work *work, uint64_t id)
 {
 	for (size_t i = 0; id && i < END_OBJECTS; i++) {

@@ -20,6 +20,8 @@ void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *k
 tyqueue worker_find_stream(struct work *work, uint64_t id, bool *known);
 int worker_add(struct work *work, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner);
+bool worker_ending(struct work *work, uint64_t id);
+void worker_stays(struct work *work, uint64_t id);
 void worker_remove(struct work *work, uint64_t id);
 bool worker_reaches(struct work *work, tyaddress at, size_t bytes);
 void worker_yield(struct work *work);

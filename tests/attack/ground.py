@@ -7,6 +7,7 @@ another user: elsewhere the test is skipped, with the reason.
 """
 import os
 import pickle
+import re
 import signal
 import sys
 import traceback
@@ -18,6 +19,7 @@ from harness import *  # noqa: E402,F401,F403
 
 UID = 61001    # the attacker
 VICTIM = 61002  # another user of the same machine
+WALL_CLIENT = os.path.join(harness.BUILD, "tests/remote/wall_client")
 
 
 def root_only(what):
@@ -31,6 +33,8 @@ def root_only(what):
 class Child:
     """A process of `uid` that runs `act(*given)`; value() waits for it and returns what act returned."""
 
+    groups = []  # of the process, besides that of the same number
+
     def __init__(self, uid, act, *given):
         self.read, write = os.pipe()
         self.pid = os.fork()
@@ -39,7 +43,7 @@ class Child:
             return
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.setgroups([])
+            os.setgroups(self.groups)
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
             answer = (True, act(*given))
@@ -96,3 +100,19 @@ def size_bytes(text):
     if isinstance(text, int):
         return text
     return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]]
+
+
+class Program:
+    """A program behind a wall: status() waits until it has its worker, or not; ms, text: after how long, the line."""
+
+    def __init__(self, path):
+        self.process = harness.subprocess.Popen([WALL_CLIENT, path], stdin=harness.subprocess.PIPE, stdout=harness.subprocess.PIPE, text=True)
+
+    def status(self):
+        words = self.process.stdout.readline().split(" ", 2)
+        self.ms, self.text = float(words[1]), words[-1].strip()
+        return int(words[0])
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()

@@ -255,6 +255,22 @@ class Terminal(place.MeteTest):
         self.read_until(terminal, 'went on with input')
         self.assertEqual(self.wait(pid), 0)
 
+    def test_the_program_alone_is_stopped_and_continued(self):
+        count = ('import signal, time\nn = 0\ndef on(*_):\n    global n\n    n += 1\n    print(f"n={n}", flush=True)\n'
+                 'signal.signal(signal.SIGCONT, on)\nprint("ready", flush=True)\nwhile n < 3: time.sleep(0.05)\n'
+                 'time.sleep(0.5)')
+        pid, terminal = self.spawn(*SMALL, 'python3', '-c', count)
+        self.read_until(terminal, 'ready')
+        child = children(pid)[0]
+        for n in range(3):
+            os.kill(child, signal.SIGSTOP)
+            wait_for(lambda: state(pid) == 'T', 'mete stops with its program')
+            self.assertEqual(state(child), 'T')
+            os.kill(child, signal.SIGCONT)
+            wait_for(lambda: state(pid) != 'T', 'mete continues with its program')
+            self.read_until(terminal, f'n={n + 1}')
+        self.assertEqual(self.wait(pid), 0)
+
     def test_job_control_of_a_shell(self):
         pid, terminal = pty.fork()
         if not pid:
@@ -267,10 +283,44 @@ class Terminal(place.MeteTest):
         self.read_until(terminal, 'begun')
         os.write(terminal, b'\x1a')
         self.read_until(terminal, 'Stopped')
+        os.write(terminal, b'bg; sleep 0.2; kill -TSTP %1; sleep 0.5; jobs\n')
+        self.read_until(terminal, 'Stopped')
         os.write(terminal, b'fg\n')
         self.read_until(terminal, 'done')
         os.write(terminal, b'exit\n')
         self.wait(pid)
+
+
+NO_SOCKETS = """import ctypes, os, platform, struct, sys
+call = {'x86_64': 41, 'aarch64': 198}[platform.machine()]
+code = struct.pack('HBBIHBBIHBBIHBBI', 0x20, 0, 0, 0, 0x15, 0, 1, call, 0x06, 0, 0, 0x50001, 0x06, 0, 0, 0x7fff0000)
+room = ctypes.create_string_buffer(code)
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert not libc.prctl(22, 2, struct.pack('HxxxxxxP', 4, ctypes.addressof(room)), 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class NoConnection(place.MeteTest):
+    """A process that cannot connect: the line says what it lacks, and what helps."""
+
+    def refused(self, *words):
+        done = self.mete('run', *words)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_no_more_open_files(self):
+        for way in ((), ('--wall',)):
+            line = self.refused(*way, '-m', '64M', 'sh', '-c', f'ulimit -n 4; exec {CLIENT} info')
+            self.assertIn('ulimit -n', line)
+            self.assertNotIn('not meted', line)
+
+    def test_no_sockets(self):
+        for way in ((), ('--wall',)):
+            line = self.refused(*way, '-m', '64M', 'python3', '-c', NO_SOCKETS, CLIENT, 'info')
+            self.assertIn('sandbox of this process (seccomp)', line)
+            self.assertNotIn('another user', line)
 
 
 class Shares(place.MeteTest):

@@ -91,6 +91,12 @@ class Running(Soft):
         self.assertLess(time.monotonic() - begin, 10)
         self.assertEqual(self.left(process.pid), [])
 
+    def test_killed_together(self):
+        run = self.start('soft', 'run', '--', 'sh', '-c', 'echo $$; exec sleep 60')
+        program = int(run.stdout.readline())
+        run.kill()
+        place.wait_for(lambda: not place.alive(program), 'the program ends with mete')
+
 
 class Checking(Soft):
     def test_off(self):

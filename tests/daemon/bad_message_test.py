@@ -97,6 +97,11 @@ def test_malformed(m, path):
     ok("speaks version 7" in m.log(), "with a line")
     r = Raw(path)
     same(r.send(hello()), (WELCOME, BAD), "a second HELLO is refused")
+    more = [Raw(path, greet=False) for _ in range(17)]
+    said = [x.send(hello()) for x in more]
+    same(said, [(WELCOME, OK)] * 16 + [(WELCOME, FULL)], "a process has 16 connections")
+    for x in more:
+        x.close()
     r.close()
     r = Raw(path)
     r.s.send(b"")

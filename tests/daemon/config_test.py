@@ -55,6 +55,14 @@ refused("a:\n\t- b\n", (2, "this is not YAML"))
 refused('state_dir: "/a\\0b"\n', (1, "state_dir holds a zero byte"))
 refused("state_dir: |\n  /a\n  /b\n", (1, "state_dir holds a control character"))
 refused("a\x01: 1\n", (1, "this is not YAML"))
+refused("limits:\n  grant: 5\n", (2, "unknown key limits.grant; did you mean limits.grants?"))
+refused("limits: {mem: 101, users: 5, groups: [a]}\n", (1, "limits.mem wants a number from 0 to 100, not 101"),
+        (1, "limits.users is a group: names"), (1, "limits.groups is a group: names"))
+refused("limits:\n  users:\n    no-such-user:\n      mem: 5\n", (3, "limits.users.no-such-user: this machine has no such user"))
+refused("limits:\n  users:\n    bin: 7\n    root: {mem: x, mem: 7}\n    a b:\n    [c]: 1\n", (3, "limits.users.bin is a group"),
+        (4, 'limits.users.root.mem wants a number, not "x"'), (5, "limits.users.a b is no name of a user"), (6, "a key must be"))
+refused("limits:\n  groups: {bin: {all_grants: 7, cores: [1], mem: 5, mem: 6}}\n", (2, "unknown key limits.groups.bin.all_grants; grants,"),
+        (2, "limits.groups.bin.cores wants one value"), (2, "limits.groups.bin.mem is given twice"))
 status, _, err = meted("--config", write("x" * 70000), "--check-config")
 ok(status == 1 and "is longer than 65536 bytes" in err, "a file that is too long is refused", err)
 status, _, err = meted("--config", write("system: true\n", 0o666), "--check-config")
@@ -67,6 +75,11 @@ ok(status == 3 and "unknown key zebra" in err, "meted does not start from a file
 os.path.exists(os.path.join(place, "run")) and ok(False, "and makes no runtime directory")
 
 # What is right.
+LIMITS = "limits:\n  grants: 9\n  users:\n    bin: {mem: 30, cores: 20}\n    4711: {grants: 3}\n  groups:\n    bin:\n      waiting: 8\n"
+status, out, err = meted("--config", write(LIMITS), "--check-config")
+ok((status, err) == (0, ""), "limits of users and groups", out, err)
+printed = meted("--config", FILE, "--print-config")[1]
+same(meted("--config", write(printed), "--print-config")[1], printed, "they are printed as they are read")
 status, out, err = meted("--config", write("system: true\ndriver: {soft_only: On}\n"), "--check-config")
 ok((status, err) == (0, "") and "nothing wrong; 2 of" in out, "a good file", out, err)
 for text in ("", "# nothing\n", "---\n", "driver:\n"):

@@ -87,6 +87,7 @@ def test_share_cut_in_two(m):
             if moved:
                 f.seek(WORD)
                 f.write(struct.pack("Q", MOVED | 200 << 32 | 200))
+        os.unlink(os.path.join(m.dir, "accounts"))  # a kill there would have left it between the steps
         m.start()
         same(words(m, "cut")[1:], [300, held, shared], f"{step}: charged once")
         same(a.ask("hello", path)[:2], [OK, 1], f"{step}: back")
@@ -98,6 +99,101 @@ def test_share_cut_in_two(m):
         a.kill()
         until(lambda: not m.control().grant("cut")["processes"])
     m.control().ask("grant_delete", name="cut")
+
+
+def damage(m, pid, how):
+    page = page_of(m, pid)
+    if how == "unlinked":
+        return os.unlink(page)
+    if how == "cut short":
+        return os.truncate(page, 100)
+    with open(page, "r+b") as f:
+        if how == "without magic":
+            return f.write(bytes(4))
+        f.seek(WORD)
+        word = struct.unpack("Q", f.read(8))[0]
+        f.seek(WORD)
+        word = {"granted lost bits": word & ~(0xff << 32), "all lost": 0, "held lost its top": 5,
+                "granted in the sky": word | 1 << 61, "all noise": 0xfedcba9876543210}[how]
+        f.write(struct.pack("Q", word))
+
+
+def test_damaged_page(m):
+    """What a process may hold counts, whatever has become of its page: its neighbour must not be lent that."""
+    path = m.make("damage", 1000 * UNIT)
+    for how in ("granted lost bits", "all lost", "held lost its top", "granted in the sky", "all noise", "cut short",
+                "without magic", "unlinked"):
+        for shared in (0, 100):
+            a, b = m.client(), m.client()
+            a.hello(path), b.hello(path)
+            a.reserve(0, 600, 650)
+            a.ask("take", 0, 600)
+            if shared:
+                a.ask("share", "k", 0, shared)
+            m.kill()
+            damage(m, a.pid, how)
+            m.start()
+            what = f"{how}, {shared} shared"
+            same(b.hello(path), OK, f"{what}: a neighbour comes back")
+            same(b.reserve(0, 401)[0], NO_ROOM, f"{what}: and is not lent what the process holds")
+            same(m.control().share("damage")["granted_bytes"] + m.control().share("damage")["shared_bytes"] >= 650 * UNIT,
+                 True, f"{what}: all that it may hold counts")
+            ok("is not as meted left it" in m.log() or "is lost" in m.log(), f"{what}: it is logged", m.log())
+            os.truncate(f"{m.dir}/meted.log", 0)
+            again(m)
+            same(b.hello(path), OK, f"{what}: killed again")
+            same(b.reserve(0, 401)[0], NO_ROOM, f"{what}: it is remembered")
+            claim = 600 - shared
+            a.ask("claim", 0, claim)
+            same(a.hello(path), OK, f"{what}: the process comes back")
+            same(b.reserve(0, 401)[0], NO_ROOM, f"{what}: what it holds counts still")
+            a.kill()
+            ok(until(lambda: words(m, "damage")[2:] == [0, 0]), f"{what}: and ends with it", words(m, "damage"))
+            b.kill()
+            until(lambda: not m.control().grant("damage")["processes"])
+    m.control().ask("grant_delete", name="damage")
+
+
+def test_objects_lost(m):
+    """The shared memory of a page that says nothing of it."""
+    path = m.make("objects", 1000 * UNIT)
+    a, b = m.client(), m.client()
+    a.hello(path), b.hello(path)
+    a.hold(0, 300)
+    a.ask("share", "k", 0, 200)
+    m.kill()
+    with open(page_of(m, a.pid), "r+b") as f:
+        f.seek(OBJECT + 36)
+        f.write(bytes(4))
+    m.start()
+    b.hello(path)
+    same(b.reserve(0, 701)[0], NO_ROOM, "an object that a page has lost stays charged")
+    same(b.reserve(0, 700)[0], OK, "once")
+    a.kill(), b.kill()
+    ok(until(lambda: words(m, "objects")[2:] == [0, 0]), "until its process ends")
+    m.control().ask("grant_delete", name="objects")
+
+
+def test_book(m):
+    """The book itself damaged, cut short or lost: pages are believed, or more counts than is held; never less."""
+    path = m.make("book", 1000 * UNIT)
+    a, b = m.client(), m.client()
+    a.hello(path), b.hello(path)
+    a.hold(0, 300)
+    a.ask("share", "k", 0, 50)
+    book = f"{m.dir}/accounts"
+    for what, change in (("noise", lambda: open(book, "r+b").write(os.urandom(8000))), ("cut short", lambda: os.truncate(book, 70)),
+                         ("empty", lambda: os.truncate(book, 0)), ("lost", lambda: os.unlink(book))):
+        m.kill()
+        change()
+        m.start()
+        ok(m.control().ask("hello")["ok"], f"the book is {what}: meted serves")
+        b.hello(path), a.hello(path)
+        same(words(m, "book")[1:], [300, 250, 50], f"the book is {what}: the pages are believed")
+        same(b.reserve(0, 701)[0], NO_ROOM, f"the book is {what}: and no more lent than there is")
+    a.kill(), b.kill()
+    until(lambda: not m.control().grant("book")["processes"])
+    m.control().ask("grant_delete", name="book")
 
 
 def test_pages_of_others(m):
@@ -408,7 +504,7 @@ m = Meted("--soft-only")
 for number in (signal.SIGKILL, signal.SIGTERM):
     print(f"# test_resume {number.name}", flush=True)
     test_resume(m, number)
-for test in [test_share_cut_in_two, test_pages_of_others, test_random_page, test_soon_survives, test_runner_gone,
+for test in [test_share_cut_in_two, test_damaged_page, test_objects_lost, test_book, test_pages_of_others, test_random_page, test_soon_survives, test_runner_gone,
              test_second, test_leaving, test_places, test_socket_taken, test_broken_store]:
     print(f"# {test.__name__}", flush=True)
     test(m)

@@ -209,6 +209,7 @@ class Shares(RemoteTest):
         self.assertLess(self.image(server, 'alice'), 200000)  # beyond the end of its grant
         self.assertGreater(self.image(server, 'bob'), 1000000)  # it is alice's
         os.unlink(os.path.join(self.keys, 'alice.key'))
+        wait_for(lambda: not server.grants(), 'the first alice has gone')
         self.assertGreater(self.image(server, 'alice'), 1000000)  # another alice
         program = subprocess.Popen([place.METE, *self.words(server, 'bob', 'one', str(1000000), 'wait', client=IMAGE_CLIENT)],
                                    env=self.client_env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -422,6 +423,29 @@ class Proofs(RemoteTest):
             self.assertEqual((done.returncode, done.stdout), (125, ''), proof)
             self.assert_line(done.stderr, '127.0.0.1')
         self.assertIn('mete: ', run(self.certificate('ours', 'b b')).stderr)
+        server.end()
+
+    @unittest.skipUnless(shutil.which('openssl'), 'no openssl command')
+    def test_one_name_of_two(self):
+        """Whoever comes to the name of another client's grant does not come into it."""
+        path = self.path('serve.json')
+        with open(path, 'w') as file:
+            json.dump({'offers': [{'name': 'b.c', 'soft': True, 'mem': '64M'}, {'name': 'c', 'soft': True, 'mem': '16M'}]}, file)
+        self.key('a')
+        self.authority('ours')
+        server = Server(self, '--keys', self.keys, '--config', path, *self.certificate('ours', 'server', more='subjectAltName=IP:127.0.0.1'))
+        held = self.background(server, 'a', 'count', 'mark', self.path('mark'), 'hold', self.path('go'), more=('--offer', 'b.c'))
+        wait_for(lambda: os.path.exists(self.path('mark')), 'a is there')
+        self.assertEqual(list(server.grants()), ['a.b.c'])
+        self.refused_there(server, 'a.b', 'another client', more=('--offer', 'c'))
+        done = subprocess.run([place.METE, 'run', '--remote', server.address, *self.certificate('ours', 'a'), '--offer', 'b.c',
+                               '--', CLIENT, 'count'], env=self.client_env, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assert_line(done.stderr, 'another client')
+        self.assertEqual(self.lines(server, 'a', 'info', more=('--offer', 'c')), [f'info {16 * MIB} {16 * MIB}'])
+        self.mark('go')
+        self.assertEqual(held.wait(60), 0)
         server.end()
 
 

@@ -1,10 +1,12 @@
 /*
  * worker_test.c: the worker as a process of its own, driven by hand-made messages over the real handshake and rings.
  *
- *   worker_test WORKER DRIVER
+ *   worker_test WORKER DRIVER [--trusting]	the worker believes what it is told: the driver is to refuse
  */
 #include "base/tap.h"
 #include "cuda_remote.h"
+#include "remote/copy.h"
+#include "remote/graph.h"
 #include "remote/worker/worker.h"
 #include "wire/wall.h"
 
@@ -202,17 +204,295 @@ static void test_versions(void)
 	is(wait_end(pid, 2), 1);
 }
 
+/* ---- a client that lies about what it copies ---- */
+
+#define ALLOCATED 65536u
+#define FAR (UINT64_C(1) << 63)
+
+struct liar {
+	struct wall wall;
+	uint64_t context, device, array;
+	pid_t pid;
+};
+
+static uint64_t given(const struct message *reply)
+{
+	uint64_t value;
+
+	memcpy(&value, reply->bytes + sizeof(struct call_reply), sizeof(value));
+	return value;
+}
+
+static void liar_begin(struct liar *l)
+{
+	CUDA_ARRAY3D_DESCRIPTOR shape = {
+		.Width = 64, .Height = 4, .Depth = 4, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1
+	};
+	uint64_t device = 0, bytes = ALLOCATED, made[3 + sizeof(shape) / 8] = { 1, CALL_ID(KIND_ARRAY, 1, 1), 1 };
+	struct message reply;
+
+	l->pid = start_worker();
+	is(connect_wall(&l->wall), 0);
+	is(ask(&l->wall, CALL_OPEN, 0, NULL, 0, &reply), CUDA_SUCCESS);
+	is(ask(&l->wall, CUDA_CALL_cuDevicePrimaryCtxRetain, 0, &device, sizeof(device), &reply), CUDA_SUCCESS);
+	l->context = given(&reply);
+	is(ask(&l->wall, CUDA_CALL_cuMemAlloc_v2, l->context, &bytes, sizeof(bytes), &reply), CUDA_SUCCESS);
+	l->device = given(&reply);
+	memcpy(made + 3, &shape, sizeof(shape));
+	is(ask(&l->wall, CUDA_CALL_cuArray3DCreate_v2, l->context, made, sizeof(made), &reply), CUDA_SUCCESS);
+	l->array = made[1];
+}
+
+/* The worker is there and has nothing against this client. */
+static void liar_end(struct liar *l)
+{
+	struct message reply;
+
+	is(ask(&l->wall, CALL_PING, 0, NULL, 0, &reply), CUDA_SUCCESS);
+	wall_close(&l->wall);
+	is(wait_end(l->pid, 2), 0);
+}
+
+static struct copy_side honest(const struct liar *l, uint32_t kind)
+{
+	struct copy_side s = { .kind = kind, .pitch = 64, .height = 4 };
+
+	s.at = kind == COPY_DEVICE  ? l->device
+	       : kind == COPY_ARENA ? l->wall.welcome.heap_offset
+	       : kind == COPY_ARRAY ? l->array
+				    : 0;
+	return s;
+}
+
+static int copy(struct liar *l, const struct copy_side *from, const struct copy_side *to, const uint64_t box[3])
+{
+	struct copy_request r = {
+		.flags = COPY_DONE, .width = box[0], .height = box[1], .depth = box[2], .source = *from, .target = *to
+	};
+	struct message reply;
+
+	return ask(&l->wall, CALL_COPY, l->context, &r, sizeof(r), &reply);
+}
+
+/* What is told of one side: 0 stands for what an honest client says. */
+static const struct lie {
+	const char *name;
+	uint64_t box[3];
+	struct copy_side said;
+	bool no_height, no_pitch;
+} lies[] = {
+	{ "slices without rows, all in one place", { 64, 4, 4 }, { .pitch = 64 }, .no_height = true },
+	{ "slices of one row without rows", { 64, 1, 4 }, { .pitch = 64 }, .no_height = true },
+	{ "slices without rows, far apart", { 8, 1, 2 }, { .pitch = FAR }, .no_height = true },
+	{ "rows that lie nowhere", { 64, 4, 1 }, { 0 }, .no_pitch = true },
+	{ "fewer rows than are copied", { 64, 4, 4 }, { .height = 3 } },
+	{ "a pitch below the width", { 64, 4, 1 }, { .pitch = 63 } },
+	{ "an x that wraps", { 64, 1, 1 }, { .x = UINT64_MAX - 15 } },
+	{ "a y that wraps", { 64, 2, 1 }, { .y = UINT64_MAX } },
+	{ "a z that wraps", { 64, 4, 2 }, { .z = UINT64_MAX } },
+	{ "a y whose rows wrap", { 64, 1, 1 }, { .y = UINT64_C(1) << 58, .pitch = 64 } },
+	{ "a z whose slices wrap", { 64, 4, 1 }, { .z = UINT64_C(1) << 56 } },
+	{ "a pitch that wraps", { 64, 3, 1 }, { .pitch = FAR } },
+	{ "a level", { 64, 4, 1 }, { .lod = 1 } },
+};
+
+static struct copy_side told(const struct liar *l, const struct lie *lie, uint32_t kind)
+{
+	struct copy_side s = honest(l, kind);
+
+	s.x = lie->said.x;
+	s.y = lie->said.y;
+	s.z = lie->said.z;
+	s.lod = lie->said.lod;
+	s.pitch = lie->no_pitch ? 0 : lie->said.pitch ? lie->said.pitch : s.pitch;
+	s.height = lie->no_height ? 0 : lie->said.height ? lie->said.height : s.height;
+	return s;
+}
+
+static void test_lying_copies(void)
+{
+	static const uint32_t kinds[] = { COPY_DEVICE, COPY_ARENA };
+	static const uint64_t whole[3] = { 64, 4, 4 };
+	struct copy_side from, to;
+	struct liar l;
+
+	liar_begin(&l);
+	for (unsigned int k = 0; k < 2; k++) {
+		from = honest(&l, kinds[k]);
+		to = honest(&l, kinds[!k]);
+		is(copy(&l, &from, &to, whole), CUDA_SUCCESS);
+		to = honest(&l, COPY_ARRAY);
+		is(copy(&l, &from, &to, whole), CUDA_SUCCESS);
+	}
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
+		for (unsigned int k = 0; k < 2; k++) {
+			to = honest(&l, kinds[!k]);
+			from = told(&l, &lies[i], kinds[k]);
+			tap_ok(copy(&l, &from, &to, lies[i].box) == CUDA_ERROR_INVALID_VALUE, "from a %s: %s",
+			       k ? "host" : "device", lies[i].name);
+			from = honest(&l, kinds[!k]);
+			to = told(&l, &lies[i], kinds[k]);
+			tap_ok(copy(&l, &from, &to, lies[i].box) == CUDA_ERROR_INVALID_VALUE, "to a %s: %s",
+			       k ? "host" : "device", lies[i].name);
+		}
+	liar_end(&l);
+}
+
+/* Calls whose bytes lie in the message: a driver would be told where, and a graph would remember it. */
+static void test_bytes_in_messages(void)
+{
+	uint64_t to_device[] = { 0, 8, 0, 1, 42 }, to_host[] = { 0, 8, 0, 1 };
+	struct message reply;
+	struct liar l;
+
+	liar_begin(&l);
+	to_device[0] = to_host[0] = l.device;
+	is(ask(&l.wall, CUDA_CALL_cuMemcpyHtoDAsync_v2, l.context, to_device, sizeof(to_device), &reply),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	is(ask(&l.wall, CUDA_CALL_cuMemcpyDtoHAsync_v2, l.context, to_host, sizeof(to_host), &reply),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	liar_end(&l);
+}
+
+/* ---- the same as nodes of a graph ---- */
+
+struct node_request {
+	struct graph_add add;
+	struct graph_params params;
+	struct graph_copy copy;
+};
+
+static int add_node(struct liar *l, uint64_t graph, const struct graph_copy *copy)
+{
+	static uint32_t slot = 2; /* those before are an array and a graph */
+	struct node_request r = { .add = { .id = CALL_ID(KIND_GRAPH_NODE, 1, ++slot), .graph = graph },
+				  .params = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = l->context },
+				  .copy = *copy };
+	struct message reply;
+
+	return ask(&l->wall, CALL_GRAPH_ADD, l->context, &r, sizeof(r), &reply);
+}
+
+/* From pinned memory to the device, or the other way round; `s`: what is told of the host's side. */
+static struct graph_copy node_of(const struct liar *l, const struct copy_side *s, const uint64_t box[3], bool back)
+{
+	struct graph_copy g = { .copy = { .WidthInBytes = box[0], .Height = box[1], .Depth = box[2] } };
+	CUDA_MEMCPY3D *c = &g.copy;
+
+	c->srcMemoryType = back ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	c->dstMemoryType = back ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	if (back) {
+		c->srcDevice = l->device;
+		c->dstXInBytes = s->x, c->dstY = s->y, c->dstZ = s->z;
+		c->dstLOD = s->lod, c->dstPitch = s->pitch, c->dstHeight = s->height;
+		c->srcPitch = 64, c->srcHeight = 4;
+		g.to = GRAPH_PLACE_ARENA, g.to_offset = l->wall.welcome.heap_offset, g.to_bytes = 4096;
+	} else {
+		c->dstDevice = l->device;
+		c->srcXInBytes = s->x, c->srcY = s->y, c->srcZ = s->z;
+		c->srcLOD = s->lod, c->srcPitch = s->pitch, c->srcHeight = s->height;
+		c->dstPitch = 64, c->dstHeight = 4;
+		g.from = GRAPH_PLACE_ARENA, g.from_offset = l->wall.welcome.heap_offset, g.from_bytes = 4096;
+	}
+	return g;
+}
+
+static void test_lying_nodes(void)
+{
+	static const uint64_t whole[3] = { 64, 4, 4 };
+	uint64_t made[] = { 0, 1, CALL_ID(KIND_GRAPH, 1, 2) };
+	struct graph_copy g;
+	struct message reply;
+	struct copy_side s;
+	struct liar l;
+
+	liar_begin(&l);
+	is(ask(&l.wall, CUDA_CALL_cuGraphCreate, l.context, made, sizeof(made), &reply), CUDA_SUCCESS);
+	for (unsigned int back = 0; back < 2; back++) {
+		s = honest(&l, COPY_ARENA);
+		g = node_of(&l, &s, whole, back);
+		is(add_node(&l, made[2], &g), CUDA_SUCCESS);
+		/* A pitch and a height of 0 are what a driver fills in. */
+		s.pitch = s.height = 0;
+		g = node_of(&l, &s, whole, back);
+		is(add_node(&l, made[2], &g), CUDA_SUCCESS);
+		g.to_bytes = g.from_bytes = 1023;
+		is(add_node(&l, made[2], &g), CUDA_ERROR_INVALID_VALUE);
+		for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+			if (lies[i].no_height || lies[i].no_pitch)
+				continue;
+			s = told(&l, &lies[i], COPY_ARENA);
+			g = node_of(&l, &s, lies[i].box, back);
+			tap_ok(add_node(&l, made[2], &g) == CUDA_ERROR_INVALID_VALUE, "a node %s the host: %s",
+			       back ? "to" : "from", lies[i].name);
+		}
+		g = node_of(&l, &s, whole, back);
+		g.copy.dstMemoryType = (CUmemorytype)77;
+		is(add_node(&l, made[2], &g), CUDA_ERROR_INVALID_VALUE);
+	}
+	liar_end(&l);
+}
+
+/* ---- the driver behind a worker that believes everything ---- */
+
+/* A box of `width` bytes in each of `slices` slices from an offset of the arena on, or to there. */
+static int reach(struct liar *l, uint64_t offset, const struct copy_side *how, const uint64_t box[3], bool back)
+{
+	struct copy_side host = *how, device = honest(l, COPY_DEVICE);
+
+	host.kind = COPY_ARENA;
+	host.at = offset;
+	device.pitch = box[0];
+	device.height = box[1];
+	return back ? copy(l, &device, &host, box) : copy(l, &host, &device, box);
+}
+
+static void test_second_line(void)
+{
+	static const uint64_t pages[3] = { 4096, 1, 16 }, rows[3] = { 4096, 16, 1 }, line[3] = { ALLOCATED, 1, 1 };
+	uint64_t last;
+	struct liar l;
+
+	liar_begin(&l);
+	last = l.wall.welcome.arena_bytes - 4096;
+	for (unsigned int back = 0; back < 2; back++) {
+		is(reach(&l, last, &(struct copy_side){ .pitch = 4096, .height = 1 }, (uint64_t[]){ 4096, 1, 1 }, back),
+		   CUDA_SUCCESS);
+		is(reach(&l, last - ALLOCATED, &(struct copy_side){ .pitch = 4096, .height = 1 }, pages, back),
+		   CUDA_SUCCESS);
+		/* beyond the end: by slices that the driver gives rows, by slices and rows as told, in one piece */
+		is(reach(&l, last, &(struct copy_side){ .pitch = 4096 }, pages, back), CUDA_ERROR_INVALID_VALUE);
+		is(reach(&l, last, &(struct copy_side){ .pitch = 4096, .height = 1 }, pages, back),
+		   CUDA_ERROR_INVALID_VALUE);
+		is(reach(&l, last, &(struct copy_side){ .pitch = 4096, .height = 16 }, rows, back),
+		   CUDA_ERROR_INVALID_VALUE);
+		is(reach(&l, last, &(struct copy_side){ .pitch = ALLOCATED, .height = 1 }, line, back),
+		   CUDA_ERROR_INVALID_VALUE);
+		/* far away */
+		is(reach(&l, last, &(struct copy_side){ .pitch = UINT64_C(1) << 40, .height = 1 }, pages, back),
+		   CUDA_ERROR_INVALID_VALUE);
+	}
+	liar_end(&l);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
 	worker_path = argv[1];
 	driver_path = argv[2];
 	snprintf(socket_path, sizeof(socket_path), "/tmp/worker-test-%d.sock", (int)getpid());
 	tap_begin();
+	if (argc > 3) {
+		test_second_line();
+		return tap_end();
+	}
 	test_ping();
 	test_malformed();
 	test_deaths();
 	test_versions();
+	test_lying_copies();
+	test_bytes_in_messages();
+	test_lying_nodes();
 	return tap_end();
 }

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/http/address.h"
+#include "daemon/http/source.h"
 #include "daemon/http/token.h"
+#include "daemon/log.h"
 #include "daemon/loop.h"
 
 #include <stdio.h>
@@ -21,6 +23,11 @@
 #define REQUEST_NS 15000000000ull
 #define REPLY_NS 60000000000ull
 #define SWEEP_MS 1000
+#define LINKS_OF_SOURCE 32u
+#define LINKS_KEPT 16u /* for sources that have shown the token, and as many for others */
+
+/* Of one source without the token. */
+static const struct rate_rule asking = { .each_second = 100, .at_once = 400 };
 
 const char *http_query(const struct http_request *request, const char *key)
 {
@@ -67,11 +74,28 @@ static bool host_is_loopback(const char *host)
 	return false;
 }
 
+/* Whoever shows the token, or need not, may ask as often as it likes. */
+static bool may_ask(struct link *link, bool token)
+{
+	struct http_server *server = link->listener->server;
+
+	if (token && !link->listener->unix_socket) {
+		link->proven = true;
+		unproven_remember(&server->known, &link->source, clock_now_ns());
+	}
+	return token || link->owner || link->listener->unix_socket ||
+	       rate_admits(&server->rate, &asking, &link->source, clock_now_ns());
+}
+
 static void treat(struct link *link, struct http_request *request, struct http_reply *reply)
 {
 	struct listener *l = link->listener;
 
-	if (link->too_large)
+	if (!may_ask(link, request->token))
+		http_reply_error(reply, 429,
+				 "without the token no more than %u requests a second: ask less often, or send it",
+				 asking.each_second);
+	else if (link->too_large)
 		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
 	else if (link->cut)
 		http_reply_error(reply, 400, "a %%00 is no part of a path or of a value");
@@ -162,6 +186,58 @@ void link_completed(void *owner, struct MHD_Connection *connection, void **state
 	link->since_ns = clock_now_ns();
 }
 
+enum MHD_Result link_admit(void *owner, const struct sockaddr *peer, socklen_t size)
+{
+	struct listener *l = owner;
+
+	(void)peer;
+	(void)size;
+	return !l->unix_socket && daemon_keeps_back(l->server->daemon, (uid_t)-1) ? MHD_NO : MHD_YES;
+}
+
+/* Who has no user on this machine, or none that is known, has no place among owners'. */
+static void read_source(struct link *link)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *from =
+		MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	if (fd && !link->listener->unix_socket)
+		link->source = source_of(fd->connect_fd, from ? from->client_addr : NULL, &link->owner);
+	link->proven = link->owner || unproven_knows(&link->listener->server->known, &link->source);
+}
+
+static void hang_up(struct link *link)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	link->gone = true;
+	if (fd)
+		shutdown(fd->connect_fd, SHUT_RDWR);
+}
+
+/* A newcomer at the port takes the place of who has had one for longest without asking, when all are taken. */
+static void make_place(const struct link *newcomer)
+{
+	static const struct unproven_rule rule = { .most = LINKS_MOST,
+						   .per_source = LINKS_OF_SOURCE,
+						   .kept = LINKS_KEPT };
+	struct unproven there[LINKS_MOST];
+	const struct unproven *yields;
+	unsigned int n = 0;
+
+	for (struct link *l = newcomer->listener->server->links; l && n < LINKS_MOST; l = l->next)
+		if (l != newcomer && l->listener == newcomer->listener && !l->gone)
+			there[n++] = (struct unproven){ l->source, l->since_ns, l->proven, l };
+	yields = unproven_yields(&rule, there, n, &newcomer->source, newcomer->proven);
+	if (!yields)
+		return;
+	log_peer("http: no place for one more connection: one is closed that has had its place for longest");
+	hang_up(yields->who);
+}
+
 void link_changed(void *owner, struct MHD_Connection *connection, void **socket_state,
 		  enum MHD_ConnectionNotificationCode what)
 {
@@ -181,6 +257,9 @@ void link_changed(void *owner, struct MHD_Connection *connection, void **socket_
 		if (server->links)
 			server->links->prev = link;
 		server->links = link;
+		read_source(link);
+		if (!l->unix_socket)
+			make_place(link);
 		if (!timer_running(server->sweep))
 			timer_start(server->sweep, SWEEP_MS, SWEEP_MS);
 		return;
@@ -205,13 +284,9 @@ void link_sweep(void *owner)
 	uint64_t now = clock_now_ns();
 
 	for (struct link *link = server->links; link; link = link->next) {
-		const union MHD_ConnectionInfo *fd;
-
 		if (now - link->since_ns < (link->replied ? REPLY_NS : REQUEST_NS))
 			continue;
-		fd = MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (fd)
-			shutdown(fd->connect_fd, SHUT_RDWR);
+		hang_up(link);
 		link->since_ns = now;
 	}
 	if (!server->links)

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define CONNECTIONS 128u    /* of a listener */
+#define CONNECTIONS (LINKS_MOST + 32) /* with those that are just losing their place */
 #define HEADER_BYTES 32768u /* with what libmicrohttpd needs for a connection */
 #define QUIET_SECONDS 20u   /* a connection that says nothing is closed */
 #define PEM_BYTES 1048576u
@@ -71,7 +71,7 @@ static int open_listener(struct listener *l, int take_fd, const char *cert, cons
 	struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 	const union MHD_DaemonInfo *info;
 
-	l->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (cert ? MHD_USE_TLS : 0), 0, NULL, NULL,
+	l->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (cert ? MHD_USE_TLS : 0), 0, link_admit, l,
 				  link_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
 				  take_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				  (size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, QUIET_SECONDS,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "daemon/http/http.h"
+#include "model/rate.h"
+#include "model/unproven.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -23,7 +25,11 @@ struct link {
 	struct listener *listener;
 	struct MHD_Connection *connection;
 	uint64_t since_ns; /* it was accepted, or the last reply was read; with a reply: since it is on its way */
-	bool asked;	   /* the request's first line has come */
+	struct unproven_source source;
+	bool owner;  /* of root on this machine, or of who meted runs as */
+	bool proven; /* with the token, or an owner's */
+	bool gone;   /* its place is another's */
+	bool asked;  /* the request's first line has come */
 	bool begun, replied, too_large;
 	bool cut; /* its line has a %00: what libmicrohttpd hands on as a text ends there */
 	char *body;
@@ -35,11 +41,16 @@ struct http_server {
 	struct listener local, net;
 	struct link *links;
 	struct timer *sweep;
+	struct unproven_known known; /* sources that have shown the token */
+	struct rate rate;
 	const char *listen; /* as the settings say it; NULL: http.sock alone */
 	char address[INET6_ADDRSTRLEN + 16];
 };
 
+#define LINKS_MOST 128u /* connections of a listener */
+
 /* link.c: what libmicrohttpd calls. `owner`: the listener. */
+enum MHD_Result link_admit(void *owner, const struct sockaddr *peer, socklen_t size);
 void *link_first_line(void *owner, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result link_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
 			     const char *version, const char *data, size_t *data_bytes, void **state);

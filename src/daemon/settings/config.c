@@ -1,13 +1,15 @@
 /*
  * config.c: meted.yaml.
  *
- * libyaml's events are taken one by one; there are two levels and one kind of value, so nothing nests and nothing is
- * kept. What is wrong is said, and reading goes on behind it, so that all faults are seen at once.
+ * libyaml's events are taken one by one; there are two levels, below limits.users and limits.groups four, and one kind
+ * of value, so nothing nests and nothing is kept. What is wrong is said, and reading goes on behind it, so that all
+ * faults are seen at once.
  */
 #include "daemon/settings/config.h"
 
 #include "base/clean_text.h"
 #include "base/cleanup.h"
+#include "daemon/settings/limit_words.h"
 #include "daemon/settings/settings.h"
 
 #include <errno.h>
@@ -125,6 +127,66 @@ static void take_scalar(struct reader *r, const struct setting *s, const yaml_ev
 
 static void take_group(struct reader *r, const char *group);
 
+/* Reads the keys of a mapping that has begun, and gives what stands behind each, up to its end. */
+static void take_keys(struct reader *r, const char *group,
+		      void (*take)(struct reader *r, const char *group, const char *name, size_t line,
+				   yaml_event_t *event))
+{
+	yaml_event_t event;
+	char name[KEY_BYTES];
+
+	while (next(r, &event)) {
+		bool word = event.type == YAML_SCALAR_EVENT;
+		size_t line = event.start_mark.line + 1;
+
+		if (event.type == YAML_MAPPING_END_EVENT) {
+			yaml_event_delete(&event);
+			return;
+		}
+		if (word)
+			snprintf(name, sizeof(name), "%s", value_of(&event));
+		else
+			complain(r, line, "a key must be a word");
+		skip(r, &event);
+		if (!next(r, &event))
+			return;
+		if (word)
+			take(r, group, name, line, &event);
+		else
+			skip(r, &event);
+	}
+}
+
+/* limits.users.NAME.WORD: a figure. */
+static void take_limit(struct reader *r, const char *of, const char *word, size_t line, yaml_event_t *event)
+{
+	char why[400];
+
+	if (event->type != YAML_SCALAR_EVENT || event->data.scalar.anchor)
+		complain(r, line, "%s.%.40s wants one value", of, word);
+	else if (limit_words_set(&r->options->limits, of, word, value_of(event), why, sizeof(why)))
+		complain(r, line, "%s", why);
+	skip(r, event);
+}
+
+/* limits.users.NAME: a group of figures. */
+static void take_limited(struct reader *r, const char *group, const char *name, size_t line, yaml_event_t *event)
+{
+	char of[KEY_BYTES + 32], why[400];
+
+	snprintf(of, sizeof(of), "%s.%s", group, name);
+	if (limit_words_name(&r->options->limits, of, r->options->action == ACTION_CHECK_CONFIG, why, sizeof(why))) {
+		complain(r, line, "%s", why);
+	} else if (event->type == YAML_MAPPING_START_EVENT) {
+		yaml_event_delete(event);
+		take_keys(r, of, take_limit);
+		return;
+	} else if (event->type != YAML_SCALAR_EVENT || !is_nothing(event)) {
+		complain(r, line, "%.100s is a group: its keys stand below it, indented", of);
+	}
+	skip(r, event);
+}
+
 /* What stands behind a key. Ends the event. */
 static void take_value(struct reader *r, const char *key, size_t line, bool may_be_group, yaml_event_t *event)
 {
@@ -133,6 +195,13 @@ static void take_value(struct reader *r, const char *key, size_t line, bool may_
 
 	if (event->type == YAML_ALIAS_EVENT || (event->type == YAML_SCALAR_EVENT && event->data.scalar.anchor)) {
 		complain(r, line, "%s: anchors and aliases are not taken here: write the value itself", key);
+	} else if (limit_words_are(key) && event->type == YAML_MAPPING_START_EVENT) {
+		yaml_event_delete(event);
+		take_keys(r, key, take_limited);
+		return;
+	} else if (limit_words_are(key)) {
+		if (event->type != YAML_SCALAR_EVENT || !is_nothing(event))
+			complain(r, line, "%s is a group: names stand below it, indented", key);
 	} else if (!s && !group) {
 		unknown_key(r, line, key);
 	} else if (group && event->type == YAML_MAPPING_START_EVENT) {

@@ -52,7 +52,8 @@ static const struct options nothing_said = { .ready_fd = -1,
 					     .check_fd = -1,
 					     .exit_when_idle_ns = OPTIONS_NEVER_NS,
 					     .faults = QUARANTINE_DEFAULT,
-					     .images_bytes = IMAGES_MOST_BYTES };
+					     .images_bytes = IMAGES_MOST_BYTES,
+					     .limits = LIMITS_DEFAULT };
 
 static void print_help(void)
 {
@@ -288,6 +289,17 @@ bool options_take(struct options *o, struct options *from)
 		o->in_file = (o->in_file & ~(UINT64_C(1) << i)) | (from->in_file & UINT64_C(1) << i);
 		changed = true;
 	}
+	if (!limits_same_entries(&o->limits, &from->limits)) {
+		struct limits_entry *entry = o->limits.entry;
+		unsigned int count = o->limits.count;
+
+		log_line("limits.users and limits.groups have changed");
+		o->limits.entry = from->limits.entry;
+		o->limits.count = from->limits.count;
+		from->limits.entry = entry;
+		from->limits.count = count;
+		changed = true;
+	}
 	options_deinit(from);
 	return changed;
 }
@@ -296,5 +308,6 @@ void options_deinit(struct options *o)
 {
 	for (unsigned int i = 0; i < SETTINGS_MAX; i++)
 		free(o->text[i]);
+	limits_deinit(&o->limits);
 	*o = nothing_said;
 }

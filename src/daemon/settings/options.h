@@ -9,6 +9,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/health/probe.h"
+#include "model/limits.h"
 #include "model/quarantine.h"
 
 #include <stdbool.h>
@@ -46,6 +47,8 @@ struct options {
 	struct http_options http;
 	struct quarantine_rule faults;
 	uint64_t images_bytes;
+	bool observe_devices;
+	struct limits limits;
 
 	/* By the row's number in the table. */
 	uint64_t on_command_line; /* bit i: setting i is, and wins over the file */

@@ -3,6 +3,7 @@
 
 #include "base/size.h"
 #include "base/text_distance.h"
+#include "daemon/settings/limit_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -158,6 +159,74 @@ const struct setting settings[] = {
 	  .example = "1G",
 	  .text = "How much memory the images of kernels may take that remote and walled programs have sent, kept for "
 		  "the next programs of the same tenant. 0: none is kept." },
+
+	{ .key = "workers.observe_devices",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(observe_devices),
+	  .reload = true,
+	  .fallback = "false",
+	  .example = "true",
+	  .text = "Let a worker give NVIDIA's device nodes commands that are not in its list, and log them (in the "
+		  "kernel's log) instead of refusing them: for a driver that wants more than the list has." },
+
+	{ .key = "limits.grants",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_GRANTS]),
+	  .most = 100000,
+	  .reload = true,
+	  .fallback = "64",
+	  .example = "16",
+	  .text = "How many grants a user may have. This and what follows do not bound root, nor who meted runs as." },
+	{ .key = "limits.processes",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_PROCESSES]),
+	  .most = 100000,
+	  .reload = true,
+	  .fallback = "1024",
+	  .example = "64",
+	  .text = "How many processes of a user's grant may use its devices at once." },
+	{ .key = "limits.mem",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_MEM]),
+	  .most = 100,
+	  .reload = true,
+	  .fallback = "100",
+	  .example = "50",
+	  .text = "How much of each device's memory may be promised to the grants of a user, in percent." },
+	{ .key = "limits.cores",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_CORES]),
+	  .most = 100,
+	  .reload = true,
+	  .fallback = "100",
+	  .example = "50",
+	  .text = "How much of each device's time may be guaranteed to them, in percent." },
+	{ .key = "limits.waiting",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_WAITING]),
+	  .most = 1000000,
+	  .reload = true,
+	  .fallback = "4096",
+	  .example = "256",
+	  .text = "How many requests for memory of a user's programs may wait for others; one more is decided at "
+		  "once." },
+	{ .key = "limits.sockets",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.most[LIMIT_SOCKETS]),
+	  .most = 200000,
+	  .reload = true,
+	  .fallback = "128",
+	  .example = "32",
+	  .text = "How many sockets meted listens at for a user's grants: one for each, and one more for each behind a "
+		  "wall." },
+	{ .key = "limits.all_grants",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(limits.all_grants),
+	  .most = 1000000,
+	  .reload = true,
+	  .fallback = "1024",
+	  .example = "4096",
+	  .text = "How many grants all these users may have together." },
 };
 
 const unsigned int setting_count = sizeof(settings) / sizeof(*settings);
@@ -252,13 +321,20 @@ static int refuse_number(const struct setting *s, int r, const char *value, char
 	return -EINVAL;
 }
 
+int setting_number(const struct setting *s, const char *value, uint64_t *ret, char *why, size_t size)
+{
+	int r = read_number(s, value, ret);
+
+	return r ? refuse_number(s, r, value, why, size) : 0;
+}
+
 static int set_number(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
 {
 	uint64_t *field = (uint64_t *)((char *)o + s->offset), n;
-	int r = read_number(s, value, &n);
+	int r = setting_number(s, value, &n, why, size);
 
 	if (r)
-		return refuse_number(s, r, value, why, size);
+		return r;
 	if (s->type == SETTING_SECONDS && __builtin_mul_overflow(n, UINT64_C(1000000000), &n))
 		return refuse_number(s, -EINVAL, value, why, size);
 	*field = n;
@@ -442,4 +518,5 @@ void settings_print(const struct options *o, FILE *out)
 			fprintf(out, "%.*s:\n", (int)length, settings[i].key);
 		print_setting(o, i, out);
 	}
+	limit_words_print(&o->limits, out);
 }

@@ -56,6 +56,9 @@ bool setting_is_group(const char *name);
  */
 int setting_set(struct options *o, const struct setting *s, const char *value, bool from_file, char *why, size_t size);
 
+/* A number as it was written, within the setting's bounds. Value: as above. */
+int setting_number(const struct setting *s, const char *value, uint64_t *ret, char *why, size_t size);
+
 /* The settings in the form of meted.yaml, each with its meaning; those that are not given are comments. */
 void settings_print(const struct options *o, FILE *out);
 

@@ -41,6 +41,8 @@ const char *const store_steps[] = {
 	/* 6: when a tenant's last faults were, and how long its last quarantine was */
 	("ALTER TABLE quarantines ADD COLUMN times TEXT NOT NULL DEFAULT '';"
 	 "ALTER TABLE quarantines ADD COLUMN length INTEGER NOT NULL DEFAULT 0;"),
+	/* 7: devices where programs without a share run unheld */
+	"CREATE TABLE natives (uuid BLOB PRIMARY KEY) STRICT;",
 #ifdef METE_TEST_STEP
 	METE_TEST_STEP, /* what tests take for the next release has one more */
 #endif

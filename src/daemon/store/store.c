@@ -393,6 +393,29 @@ int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES],
 	return store_fail(store, "keep the device's policy", error, size);
 }
 
+bool store_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "SELECT 1 FROM natives WHERE uuid = ?", -1, &s, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+	return sqlite3_step(s) == SQLITE_ROW;
+}
+
+int store_set_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], bool allowed, char *error, size_t size)
+{
+	const char *text = allowed ? "INSERT OR REPLACE INTO natives VALUES (?)" : "DELETE FROM natives WHERE uuid = ?";
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(store->db, text, -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_blob(s, 1, uuid, DEVICE_UUID_BYTES, SQLITE_STATIC);
+		if (!store_step_done(s))
+			return 0;
+	}
+	return store_fail(store, "keep whether the device lets native run", error, size);
+}
+
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
 	       size_t size)
 {

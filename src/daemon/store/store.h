@@ -41,6 +41,11 @@ int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES]);
 int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], enum policy policy, char *error,
 		     size_t error_size);
 
+/* Whether tenants of policy native run unheld on a device although others may want a share. Default: false. */
+bool store_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES]);
+int store_set_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], bool allowed, char *error,
+		     size_t error_size);
+
 /* Calls `fn` for every grant. A grant that cannot be read is an error. */
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
 	       size_t error_size);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "daemon/log.h"
+#include "daemon/daemon.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/decode.h"
 
@@ -79,6 +80,36 @@ static void check(struct client *client, unsigned int device)
 		return;
 	ledger_grant(ledger_of(client->tenant, device), granted - client->granted_units[device]);
 	client->granted_units[device] = granted;
+	book_set(client->entry, device, BOOK_GRANTED, granted);
+}
+
+/* The book is told before the page changes, and afterwards. */
+
+static void granted_changes(struct client *client, unsigned int device, uint32_t less, uint32_t more)
+{
+	uint32_t now = client->granted_units[device];
+
+	book_expect(client->entry, device, BOOK_GRANTED, now > less ? now - less : 0, now + more);
+}
+
+static void granted_changed(struct client *client, unsigned int device)
+{
+	book_set(client->entry, device, BOOK_GRANTED, client->granted_units[device]);
+}
+
+static void objects_change(struct client *client, unsigned int device, uint32_t less, uint32_t more)
+{
+	uint32_t now = book_most(client->entry, device, BOOK_OBJECTS);
+
+	book_expect(client->entry, device, BOOK_OBJECTS, now > less ? now - less : 0, now + more);
+}
+
+static void objects_changed(struct client *client, unsigned int device, bool gone)
+{
+	uint32_t units =
+		gone ? book_least(client->entry, device, BOOK_OBJECTS) : book_most(client->entry, device, BOOK_OBJECTS);
+
+	book_set(client->entry, device, BOOK_OBJECTS, units);
 }
 
 static void grant(struct client *client, unsigned int device, uint32_t units)
@@ -86,9 +117,11 @@ static void grant(struct client *client, unsigned int device, uint32_t units)
 	struct tenant *tenant = client->tenant;
 
 	if (units) {
+		granted_changes(client, device, 0, units);
 		client->granted_units[device] += units;
 		ledger_grant(ledger_of(tenant, device), units);
 		wire_grant(account_of(client, device), units);
+		granted_changed(client, device);
 	}
 	ledger_saw_held(ledger_of(tenant, device), account_tenant_held(tenant, device));
 }
@@ -100,6 +133,7 @@ static void ungrant(struct client *client, unsigned int device, uint32_t units)
 	if (units > own)
 		units = own; /* more than was granted can only come out of a page that was written by the client */
 	client->granted_units[device] = own - units;
+	granted_changed(client, device);
 	ledger_ungrant(ledger_of(client->tenant, device), units);
 }
 
@@ -142,7 +176,8 @@ static unsigned int client_count(const struct tenant *tenant)
 	return n;
 }
 
-uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except)
+uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except,
+			bool *ret_settling)
 {
 	unsigned int count = client_count(tenant), i = 0;
 	uint64_t *credit, *take, taken = 0;
@@ -153,14 +188,23 @@ uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t uni
 	if (!credit)
 		return 0;
 	take = credit + count;
-	for (struct client *c = tenant->clients; c; c = c->next, i++)
-		if (c != except && !client_settling(c, device, 0))
+	for (struct client *c = tenant->clients; c; c = c->next, i++) {
+		if (c == except)
+			continue;
+		if (!client_settling(c, device, 0))
 			credit[i] = account_credit(c, device);
+		else if (ret_settling)
+			*ret_settling = true;
+	}
 	ledger_recall_plan(credit, count, units, take);
 	i = 0;
 	for (struct client *c = tenant->clients; c; c = c->next, i++) {
-		uint32_t got = take[i] ? wire_recall(account_of(c, device), (uint32_t)take[i]) : 0;
+		uint32_t got;
 
+		if (!take[i])
+			continue;
+		granted_changes(c, device, (uint32_t)take[i], 0);
+		got = wire_recall(account_of(c, device), (uint32_t)take[i]);
 		ungrant(c, device, got);
 		taken += got;
 	}
@@ -178,6 +222,7 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		.all = request->all,
 	};
 	enum ledger_answer answer;
+	bool left_out = false;
 	uint64_t units;
 
 	check(client, request->device);
@@ -185,18 +230,22 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		return LEDGER_NO_ROOM;
 	/* Above a shrinking quota nobody's credit is worth anything, the asker's own included. */
 	if (ledger_excess(ledger))
-		account_recall(tenant, request->device, ledger_excess(ledger), NULL);
+		account_recall(tenant, request->device, ledger_excess(ledger), NULL, NULL);
 	/* Looked at only where it matters: it looks at every client. */
 	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
 	for (;;) {
 		q.credit_units = account_credit(client, request->device);
 		answer = ledger_ask(ledger, &q, &units);
-		if (answer == LEDGER_NO_ROOM && account_settling(tenant, request->device, client, false))
+		/*
+		 * Who was settling when credit was recalled kept all of his, and may have settled since: only once
+		 * nobody was left out is there no room.
+		 */
+		if (answer == LEDGER_NO_ROOM && (left_out || account_settling(tenant, request->device, client, false)))
 			answer = LEDGER_WAIT;
 		if (answer != LEDGER_RECALL)
 			break;
 		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
-		q.recalled = !account_recall(tenant, request->device, units, client);
+		q.recalled = !account_recall(tenant, request->device, units, client, &left_out);
 	}
 	if (answer == LEDGER_GRANT) {
 		uint64_t most = WIRE_MAX_UNITS - client->granted_units[request->device];
@@ -204,6 +253,42 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		grant(client, request->device, (uint32_t)(units < most ? units : most));
 	}
 	return answer;
+}
+
+/* Pledges. */
+
+enum ledger_answer account_pledge(struct tenant *tenant, unsigned int device, uint32_t units)
+{
+	struct ledger *ledger = ledger_of(tenant, device);
+	struct ledger_request q = { .need_units = units };
+	enum ledger_answer answer;
+	bool left_out = false;
+	uint64_t grant_units;
+
+	for (;;) {
+		answer = ledger_ask(ledger, &q, &grant_units);
+		if (answer != LEDGER_RECALL)
+			break;
+		q.recalled = !account_recall(tenant, device, grant_units, NULL, &left_out);
+	}
+	if (answer == LEDGER_GRANT)
+		ledger_grant(ledger, units);
+	else if (left_out || account_settling(tenant, device, NULL, false))
+		answer = LEDGER_WAIT;
+	return answer;
+}
+
+void account_unpledge(struct tenant *tenant, unsigned int device, uint32_t units)
+{
+	ledger_ungrant(ledger_of(tenant, device), units);
+}
+
+void account_redeem(struct client *client, unsigned int device, uint32_t units)
+{
+	uint64_t most = WIRE_MAX_UNITS - client->granted_units[device];
+
+	account_unpledge(client->tenant, device, units);
+	grant(client, device, units < most ? units : (uint32_t)most);
 }
 
 /* Objects. */
@@ -272,9 +357,12 @@ static void place_write(struct client *client, int place, struct object *object,
 {
 	struct wire_object *entry = &client->page.map->object[place];
 
+	objects_change(client, object->device, 0, object->units);
 	memcpy(entry->key, object->key, WIRE_KEY_BYTES);
 	entry->device = object->device | flags;
 	atomic_store_explicit(&entry->units, object->units, memory_order_release);
+	if (!(flags & WIRE_OBJECT_MOVING))
+		objects_changed(client, object->device, false);
 	client->object[place] = object;
 	object->references++;
 }
@@ -291,7 +379,9 @@ static void place_clear(struct client *client, int place)
 {
 	struct object *object = client->object[place];
 
+	objects_change(client, object->device, object->units, 0);
 	atomic_store_explicit(&client->page.map->object[place].units, 0, memory_order_release);
+	objects_changed(client, object->device, true);
 	client->object[place] = NULL;
 	object_unref(client->tenant, object);
 }
@@ -326,13 +416,17 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 	if (!object)
 		return WIRE_FULL;
 	place_write(client, place, object, flags);
+	granted_changes(client, request->device, request->units, 0);
 	if (!wire_move(account, request->units)) {
+		objects_changed(client, request->device, true);
 		object->units = 0; /* not charged yet */
 		place_clear(client, place);
+		granted_changed(client, request->device);
 		return WIRE_BAD;
 	}
 	client->page.map->object[place].device = request->device;
 	ungrant(client, request->device, request->units);
+	objects_changed(client, request->device, false);
 	ledger_object_add(ledger_of(client->tenant, request->device), request->units);
 	return WIRE_OK;
 }
@@ -445,16 +539,133 @@ static void recover_place(struct client *client, unsigned int place)
 	object->references++;
 }
 
+static void report_damage(struct client *client, unsigned int device, uint32_t page_units, uint32_t units)
+{
+	const char *name = client->tenant->grant.name;
+
+	log_line("grant %s: the page of %s is not as meted left it: device %u: it says %llu bytes, and %llu count from "
+		 "now "
+		 "on, until that process ends",
+		 name, client_text(client), client->tenant->grant.share[device].device.index,
+		 (unsigned long long)page_units * WIRE_UNIT_BYTES, (unsigned long long)units * WIRE_UNIT_BYTES);
+	event_add(&client->tenant->events, "the page of %s was damaged while meted was away", client_text(client));
+}
+
+static void set_held(struct client *client, unsigned int device, uint32_t units)
+{
+	uint64_t moved = word_of(client, device) & WIRE_MOVED;
+
+	atomic_store_explicit(&account_of(client, device)->word, wire_word(units, units) | moved, memory_order_release);
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What counts of a page's account word. A figure that the quota does not allow is noise. */
+static uint32_t judge_word(struct client *client, unsigned int device)
+{
+	uint64_t word = word_of(client, device), quota = ledger_of(client->tenant, device)->quota_units;
+	uint32_t granted = wire_granted(word), held = wire_held(word), units;
+
+	if (!client->entry || (granted >= book_least(client->entry, device, BOOK_GRANTED) &&
+			       granted <= book_most(client->entry, device, BOOK_GRANTED) && held <= granted))
+		return granted;
+	units = book_most(client->entry, device, BOOK_GRANTED);
+	if (granted <= quota)
+		units = larger(units, granted);
+	if (held <= quota)
+		units = larger(units, held);
+	report_damage(client, device, granted, units);
+	set_held(client, device, units);
+	return units;
+}
+
+static uint32_t objects_found(const struct client *client, unsigned int device)
+{
+	uint64_t units = 0;
+
+	for (unsigned int i = 0; client->object && i < WIRE_MAX_OBJECTS; i++)
+		if (client->object[i] && client->object[i]->device == device)
+			units += client->object[i]->units;
+	return units < WIRE_MAX_UNITS ? (uint32_t)units : WIRE_MAX_UNITS;
+}
+
+/* Objects that the book has and the page has not stay charged, to the client. */
+static void judge_objects(struct client *client, unsigned int device)
+{
+	uint32_t found = objects_found(client, device), most = book_most(client->entry, device, BOOK_OBJECTS);
+
+	if (found < book_least(client->entry, device, BOOK_OBJECTS)) {
+		report_damage(client, device, found, most);
+		grant(client, device, most - found);
+		wire_take(account_of(client, device), most - found);
+	}
+	book_set(client->entry, device, BOOK_OBJECTS, found);
+}
+
+/* From now on the book follows the page. */
+static void begin_entry(struct client *client)
+{
+	const struct process *p = &client->process;
+
+	if (!client->entry)
+		client->entry = book_add(client->tenant->daemon->book, client->tenant->grant.id, p->pid, p->start_time);
+}
+
 void account_recover(struct client *client)
 {
-	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
-		client->granted_units[d] = wire_granted(word_of(client, d));
-		ledger_grant(ledger_of(client->tenant, d), client->granted_units[d]);
+	struct tenant *tenant = client->tenant;
+
+	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {
+		client->granted_units[d] = judge_word(client, d);
+		ledger_grant(ledger_of(tenant, d), client->granted_units[d]);
 	}
 	for (unsigned int i = 0; i < client->page.map->object_places && i < WIRE_MAX_OBJECTS; i++)
 		recover_place(client, i);
-	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++)
-		ledger_saw_held(ledger_of(client->tenant, d), account_tenant_held(client->tenant, d));
+	begin_entry(client);
+	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {
+		granted_changed(client, d);
+		judge_objects(client, d);
+		ledger_saw_held(ledger_of(tenant, d), account_tenant_held(tenant, d));
+	}
+}
+
+void account_recover_lost(struct client *client)
+{
+	struct tenant *tenant = client->tenant;
+
+	log_line("grant %s: the page of %s is lost: all that it may hold counts as held until it connects again",
+		 tenant->grant.name, client_text(client));
+	event_add(&tenant->events, "the page of %s was lost while meted was away", client_text(client));
+	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {
+		uint32_t units = book_most(client->entry, d, BOOK_GRANTED);
+
+		units += book_most(client->entry, d, BOOK_OBJECTS);
+		if (units > WIRE_MAX_UNITS)
+			units = WIRE_MAX_UNITS;
+		client->granted_units[d] = units;
+		ledger_grant(ledger_of(tenant, d), units);
+		set_held(client, d, units);
+		ledger_saw_held(ledger_of(tenant, d), account_tenant_held(tenant, d));
+	}
+}
+
+/* The book keeps its two figures apart until now; objects stay charged, to the client, for nobody can drop them. */
+void account_reclaim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES])
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
+		uint64_t units = (uint64_t)held_units[d] + book_most(client->entry, d, BOOK_OBJECTS);
+		uint32_t own = client->granted_units[d];
+
+		if (units < own) {
+			set_held(client, d, (uint32_t)units);
+			ungrant(client, d, own - (uint32_t)units);
+		}
+		granted_changed(client, d);
+		book_set(client->entry, d, BOOK_OBJECTS, 0);
+	}
 }
 
 void account_claim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES])
@@ -483,17 +694,19 @@ static void keep_peak(struct client *client, unsigned int device)
 
 void account_close(struct client *client)
 {
+	struct book_entry *entry = client->entry;
+
+	client->entry = NULL; /* what stands in it is removed with it, or for the meted that comes */
 	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++) {
 		keep_peak(client, d);
 		ungrant(client, d, client->granted_units[d]);
 	}
-	if (!client->object)
-		return;
-	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
+	for (unsigned int i = 0; client->object && i < WIRE_MAX_OBJECTS; i++)
 		if (client->object[i])
 			object_unref(client->tenant, client->object[i]);
 	free(client->object);
 	client->object = NULL;
+	client->entry = entry;
 }
 
 void account_empty(struct client *client)
@@ -506,6 +719,7 @@ void account_empty(struct client *client)
 		struct wire_account *account = account_of(client, d);
 
 		keep_peak(client, d);
+		granted_changes(client, d, client->granted_units[d], 0);
 		atomic_store_explicit(&account->word, 0, memory_order_release);
 		atomic_store_explicit(&account->measuring, 0, memory_order_relaxed);
 		atomic_store_explicit(&account->peak_units, 0, memory_order_relaxed);

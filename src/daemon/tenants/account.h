@@ -4,6 +4,8 @@
  * The page's account word is the truth and survives meted; the ledger is the sum that decides. Both are changed in one
  * go here and nowhere else. Killed between any two instructions, the pages alone say what is charged: a grant is one
  * word, an object is complete or not there, and a move between the two says whether it has happened (WIRE_MOVED).
+ * Whether a page still says what it said is seen by the book (book.h), which is written here before and after each
+ * change.
  */
 #pragma once
 
@@ -40,11 +42,23 @@ uint64_t account_tenant_held(struct tenant *tenant, unsigned int device);
 /* The same; the ledger's peak is brought up to date. */
 uint64_t account_measure(struct tenant *tenant, unsigned int device);
 
-/* Takes back up to `units` of credit from all clients but `except`, and none from those that are settling. */
-uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except);
+/*
+ * Takes back up to `units` of credit from all clients but `except`, and none from those that are settling;
+ * *ret_settling (or NULL) says whether there were any.
+ */
+uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except,
+			bool *ret_settling);
 
 /* True while a reservation of unknown size is being settled, or a process that held memory is just ending. */
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all);
+
+/*
+ * Charges units to the tenant before there is a client that holds them (workers/pledge.h), or gives them back; or makes
+ * them credit of the client that has come. Value: as account_reserve().
+ */
+enum ledger_answer account_pledge(struct tenant *tenant, unsigned int device, uint32_t units);
+void account_unpledge(struct tenant *tenant, unsigned int device, uint32_t units);
+void account_redeem(struct client *client, unsigned int device, uint32_t units);
 
 /* Objects. Value: enum wire_status; ret_units is the object's, ret_last that nobody references it any more. */
 enum wire_status account_share(struct client *client, const struct wire_object_request *request, uint32_t *ret_units);
@@ -54,7 +68,11 @@ enum wire_status account_drop(struct client *client, const struct wire_object_re
 			      uint32_t *ret_last);
 
 /* Books what a page says, after a restart, or what a client says of itself whose page is lost. */
+/* A page that is not as the book has it is logged, and counted as the larger of what the two say, all of it as held. */
 void account_recover(struct client *client);
+/* The same for a client whose page is lost: the book alone counts; and when it has said what it holds. */
+void account_recover_lost(struct client *client);
+void account_reclaim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES]);
 void account_claim(struct client *client, const uint32_t held_units[WIRE_MAX_DEVICES]);
 
 /* Everything of the client goes back: its process has ended, or has become another program. */

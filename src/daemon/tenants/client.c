@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
 
@@ -109,17 +110,19 @@ static int make_page(struct client *client, const struct wire_hello *hello, int 
 	};
 
 	memcpy(head.command, client->process.command, sizeof(head.command));
-	return page_create(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &head, &client->page,
-			   ret_fd);
+	return page_create(&client->tenant->daemon->runtime, name_of(client, name), &head, &client->page, ret_fd);
 }
 
 static int resume(struct client *client, const struct wire_hello *hello, int *ret_fd)
 {
-	char name[PAGE_NAME_BYTES];
-	int fd = page_reopen(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
+	int fd = page_reopen(&client->tenant->daemon->runtime, &client->page);
 
 	if (fd < 0)
 		return fd;
+	if (client->lost) {
+		client->lost = false;
+		account_reclaim(client, hello->held_units);
+	}
 	if (hello->image && client->page.map->image != hello->image) {
 		if (client->page.map->image)
 			account_empty(client);
@@ -142,9 +145,12 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 		if (r)
 			return r;
 		memcpy(client->process.command, process->command, sizeof(client->process.command));
+		client->process.uid = process->uid;
 		*ret = client;
 		return 0;
 	}
+	if (!limit_admits_process(tenant))
+		return -EDQUOT;
 	r = client_new(tenant, process, take_pidfd, &client);
 	if (r)
 		return r;
@@ -154,6 +160,7 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 		return r;
 	}
 	client_link(client);
+	client->entry = book_add(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
 	tenant->attached_total++;
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
@@ -164,21 +171,22 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 }
 
 int client_recover(struct tenant *tenant, const struct process *process, int *take_pidfd, const char *name,
-		   struct client **ret)
+		   int take_sealed, struct client **ret)
 {
+	_cleanup_close_ int sealed = take_sealed;
 	struct client *client;
-	int fd, r;
+	int r;
 
 	r = client_new(tenant, process, take_pidfd, &client);
 	if (r)
 		return r;
-	r = page_open(tenant->daemon->runtime.pages_fd, name, &client->page, &fd);
+	r = page_open(&tenant->daemon->runtime, name, steal_fd(&sealed), &client->page);
 	if (r) {
 		client_free(client, true);
 		return r;
 	}
-	close(fd);
 	client_link(client);
+	client->entry = book_find(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
 	account_recover(client);
 	account_publish_to(client);
 	trace_attach(client);
@@ -186,10 +194,32 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	return 0;
 }
 
+int client_recover_lost(struct tenant *tenant, const struct process *process, int *take_pidfd, struct book_entry *entry)
+{
+	_cleanup_close_ int fd = -1;
+	struct client *client;
+	int r;
+
+	r = client_new(tenant, process, take_pidfd, &client);
+	if (r)
+		return r;
+	r = make_page(client, &(struct wire_hello){ 0 }, &fd);
+	if (r) {
+		client_free(client, true);
+		return r;
+	}
+	client_link(client);
+	client->entry = entry;
+	client->lost = true;
+	account_recover_lost(client);
+	account_publish_to(client);
+	trace_attach(client);
+	return 0;
+}
+
 int client_reserve_place(struct client *client, unsigned int place)
 {
-	char name[PAGE_NAME_BYTES];
-	int r = page_reserve_objects(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
+	int r = page_reserve_objects(&client->tenant->daemon->runtime, &client->page);
 
 	if (!r && client->page.map->object_places <= place)
 		client->page.map->object_places = place + 1;
@@ -198,9 +228,7 @@ int client_reserve_place(struct client *client, unsigned int place)
 
 int client_reserve_trace(struct client *client)
 {
-	char name[PAGE_NAME_BYTES];
-
-	return page_reserve_trace(client->tenant->daemon->runtime.pages_fd, name_of(client, name), &client->page);
+	return page_reserve_trace(&client->tenant->daemon->runtime, &client->page);
 }
 
 void client_join(struct client *client)
@@ -227,7 +255,9 @@ void client_free(struct client *client, bool leaving)
 		account_close(client);
 		arbitrate_detach(client, false);
 		if (!leaving)
-			page_remove(client->tenant->daemon->runtime.pages_fd, name_of(client, name));
+			book_remove(client->entry);
+		if (!leaving)
+			page_remove(&client->tenant->daemon->runtime, name_of(client, name));
 		page_close(&client->page);
 	}
 	if (!leaving)

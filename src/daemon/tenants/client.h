@@ -8,6 +8,7 @@
 
 #include "daemon/turns/arbitrate.h"
 #include "daemon/loop.h"
+#include "daemon/tenants/book.h"
 #include "daemon/tenants/page.h"
 #include "daemon/tenants/process.h"
 #include "wire/message.h"
@@ -20,26 +21,35 @@ struct client {
 	struct client *next;
 	struct process process;
 	int pidfd;
-	struct watch *death; /* NULL once the process has ended */
+	struct watch *death;   /* NULL once the process has ended */
 	unsigned int sessions; /* sockets that said HELLO for this process */
-	uint64_t parted_ns; /* when the last of them closed; 0: not yet */
-	uint64_t ended_ns; /* when the process was first seen to have ended; 0: it lives */
+	uint64_t parted_ns;    /* when the last of them closed; 0: not yet */
+	uint64_t ended_ns;     /* when the process was first seen to have ended; 0: it lives */
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
+	struct book_entry *entry;		  /* the same, for the meted after this one; NULL: none */
+	bool lost;		/* its page was; it counts what stood in the book until it says HELLO */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
-	struct traced *traced; /* recorder.h: the traces that follow it */
-	struct seats seats; /* its turns; guarded by arbitrate_lock(), and the next */
-	bool process_lives; /* its turns may be open */
-	bool reported; /* a page that was tampered with is reported once */
+	struct traced *traced;	/* recorder.h: the traces that follow it */
+	struct seats seats;	/* its turns; guarded by arbitrate_lock(), and the next */
+	bool process_lives;	/* its turns may be open */
+	bool reported;		/* a page that was tampered with is reported once */
 };
 
 /* Finds the client of a process, or makes it with a fresh page. ret_fd is the page's descriptor, for the client. */
 int client_attach(struct tenant *tenant, const struct process *process, int *take_pidfd, const struct wire_hello *hello,
 		  struct client **ret, int *ret_fd, bool *ret_resumed);
 
-/* After a restart: the client of a page file that was found. The process is alive, `take_pidfd` is of it. */
+/* After a restart: the client of a page that was found, sealed or (-1) a file. `take_pidfd` is of the process. */
 int client_recover(struct tenant *tenant, const struct process *process, int *take_pidfd, const char *name,
-		   struct client **ret);
+		   int take_sealed, struct client **ret);
+
+/*
+ * After a restart: the client of an entry in the book whose page is lost. It gets another page with everything held
+ * that it may hold.
+ */
+int client_recover_lost(struct tenant *tenant, const struct process *process, int *take_pidfd,
+			struct book_entry *entry);
 
 struct client *client_find(struct tenant *tenant, const struct process *process);
 

@@ -5,10 +5,10 @@
 #include "base/setting.h"
 #include "base/soft_dir.h"
 #include "daemon/daemon.h"
+#include "daemon/folder.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <fcntl.h>
@@ -33,43 +33,62 @@ const char *container_place(const struct grant *g, const char *file, char place[
 	return place;
 }
 
-/* Makes a folder below the runtime directory, with exactly this mode and owner. */
-static int make_folder(int dir_fd, const char *path, mode_t mode, uid_t uid, gid_t gid)
-{
-	struct stat st;
-
-	if (mkdirat(dir_fd, path, 0700) && errno != EEXIST)
-		return -errno;
-	if (fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if ((st.st_mode & 07777) != mode && fchmodat(dir_fd, path, mode, 0))
-		return -errno;
-	if (uid != geteuid() && st.st_uid != uid && fchownat(dir_fd, path, uid, gid, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	return 0;
-}
-
 static int fail(const struct tenant *tenant, const char *place, int r, char *error, size_t size)
 {
-	snprintf(error, size, "cannot make %s/%s: %s: check the runtime directory", tenant->daemon->runtime.dir, place,
-		 strerror(-r));
+	const char *remedy = r == -EOPNOTSUPP ? "it must be on a file system with access lists, as a tmpfs is"
+			     : r == -EPERM || r == -ELOOP || r == -ENOTDIR
+				     ? "what is there is not meted's own: remove it, as root, and ask again"
+				     : "check the runtime directory";
+
+	snprintf(error, size, "cannot make %s/%s: %s: %s", tenant->daemon->runtime.dir, place, strerror(-r), remedy);
 	return r;
+}
+
+/*
+ * The folder of all folders of the grant's owner. It is meted's own, so that nobody else can put something else into
+ * the place of what meted writes there; the owner, and no other user, may pass through it. Value: a descriptor or
+ * -errno.
+ */
+static int make_owner_folder(const struct tenant *tenant)
+{
+	const struct runtime *runtime = &tenant->daemon->runtime;
+	uid_t uid = tenant->grant.uid;
+	bool admit = runtime->system && uid && uid != geteuid();
+	_cleanup_close_ int all = folder_make(runtime->dir_fd, "containers", runtime->system ? 0711 : 0700), fd = -1;
+	char name[16];
+	int r;
+
+	if (all < 0)
+		return steal_fd(&all);
+	snprintf(name, sizeof(name), "%u", (unsigned int)uid);
+	r = folder_take_back(all, name, uid);
+	if (r)
+		return r;
+	fd = folder_make(all, name, admit ? 0710 : 0700);
+	r = fd >= 0 && admit ? folder_admit(fd, uid) : 0;
+	return r ? r : steal_fd(&fd);
+}
+
+bool container_knows(const char *file)
+{
+	static const char *const files[] = { "settings", "preload" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (!strcmp(files[i], file))
+			return true;
+	return false;
 }
 
 int container_write(struct tenant *tenant, const char *file, const char *text, char *error, size_t size)
 {
-	char place[CONTAINER_PLACE_BYTES], aside[CONTAINER_PLACE_BYTES];
-	int dir_fd = tenant->daemon->runtime.dir_fd;
-	_cleanup_close_ int fd = -1;
-	size_t length = strlen(text);
+	_cleanup_close_ int folder = -1;
+	char place[CONTAINER_PLACE_BYTES];
+	int r;
 
+	folder = folder_open(tenant->daemon->runtime.dir_fd, folder_of(&tenant->grant, place));
 	container_place(&tenant->grant, file, place);
-	container_place(&tenant->grant, ".new", aside);
-	fd = openat(dir_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0 || fchmod(fd, 0644) || write(fd, text, length) != (ssize_t)length ||
-	    renameat(dir_fd, aside, dir_fd, place))
-		return fail(tenant, place, errno ? -errno : -EIO, error, size);
-	return 0;
+	r = folder < 0 ? folder : container_knows(file) ? folder_write(folder, file, text) : -EINVAL;
+	return r ? fail(tenant, place, r, error, size) : 0;
 }
 
 static int write_files(struct tenant *tenant, char *error, size_t size)
@@ -78,27 +97,61 @@ static int write_files(struct tenant *tenant, char *error, size_t size)
 	const char *name;
 	int r = 0;
 
-	json_object_foreach (files, name, text)
-		if (!r)
-			r = container_write(tenant, name, json_string_value(text), error, size);
+	/* The store may hold a name of an earlier version's. */
+	json_object_foreach(files, name, text) if (!r && container_knows(name)) r =
+		container_write(tenant, name, json_string_value(text), error, size);
 	json_decref(files);
 	return r;
 }
 
-/*
- * The software device's folder becomes a common one, as /tmp is: programs of an image may be of any user. Nothing in it
- * is secret: it is a device for tests.
- */
-static int open_soft(void)
+/* A file or folder of this user's own gets a mode, by a descriptor: whoever else may write to the folder, it is this
+ * one. */
+static int open_up(int at, const char *name, mode_t type, mode_t mode)
 {
-	char dir[PATH_MAX], segment[PATH_MAX + 16];
+	_cleanup_close_ int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[32];
+	struct stat st;
 
-	if (!soft_dir_find(dir, sizeof(dir)))
-		return -EINVAL;
-	snprintf(segment, sizeof(segment), "%s/segment", dir);
-	if (chmod(dir, 01777) || (chmod(segment, 0666) && errno != ENOENT))
+	if (fd < 0 || fstat(fd, &st))
 		return -errno;
-	return 0;
+	if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() || (type == S_IFREG && st.st_nlink != 1))
+		return -EPERM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, mode) ? -errno : 0;
+}
+
+/* An empty one is as good as none to whoever comes first: segment_attach() in softdev/segment.c. */
+static int make_segment(int dir)
+{
+	_cleanup_close_ int fd = openat(dir, "segment", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 && errno != EEXIST ? -errno : open_up(dir, "segment", S_IFREG, 0666);
+}
+
+/*
+ * The folder of the containers' software devices is a common one, as /tmp is: programs of an image may be of any user.
+ * Nothing in it is secret, and nobody but containers uses it: they are devices for tests.
+ */
+static int open_soft(char *error, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	char dir[PATH_MAX];
+	int r;
+
+	if (!soft_dir_find_for_containers(dir, sizeof(dir)))
+		return -EINVAL;
+	r = mkdir(dir, 0700) && errno != EEXIST ? -errno : open_up(AT_FDCWD, dir, S_IFDIR, 01777);
+	if (!r) {
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = fd < 0 ? -errno : make_segment(fd);
+	}
+	if (r)
+		snprintf(
+			error, size,
+			"the software device's %s cannot be opened to containers: %s: it must be uid %u's, and so must "
+			"\"segment\" in it: remove what is not",
+			dir, strerror(-r), (unsigned int)geteuid());
+	return r;
 }
 
 bool container_has_soft(const struct grant *g)
@@ -110,17 +163,21 @@ bool container_has_soft(const struct grant *g)
 static int write_soft(struct tenant *tenant, char *error, size_t size)
 {
 	char place[CONTAINER_PLACE_BYTES], text[CONTAINER_SETTINGS_BYTES];
+	_cleanup_close_ int fd = -1, inner = -1;
 	const char *before;
 	json_t *files;
 	size_t used;
 	int r;
 
+	fd = folder_open(tenant->daemon->runtime.dir_fd, folder_of(&tenant->grant, place));
+	inner = fd < 0 ? fd : folder_make(fd, CONTAINER_SOFT, 0755);
 	container_place(&tenant->grant, CONTAINER_SOFT, place);
-	r = make_folder(tenant->daemon->runtime.dir_fd, place, 0755, geteuid(), 0);
-	if (!r)
-		r = open_soft();
+	if (inner < 0)
+		return fail(tenant, place, inner, error, size);
+	*error = 0;
+	r = open_soft(error, size);
 	if (r)
-		return fail(tenant, place, r, error, size);
+		return *error ? r : fail(tenant, place, r, error, size);
 	files = json_loads(tenant->grant.container.files, 0, NULL);
 	before = json_string_value(json_object_get(files, "settings"));
 	used = (size_t)snprintf(text, sizeof(text), "%sMETE_SOFT_DIR=%s/%s\n", before ? before : "", SETTING_DIR,
@@ -135,45 +192,26 @@ static int write_soft(struct tenant *tenant, char *error, size_t size)
 
 int container_open(struct tenant *tenant, char *error, size_t size)
 {
-	int dir_fd = tenant->daemon->runtime.dir_fd, r;
-	char owner[48], place[CONTAINER_PLACE_BYTES];
+	_cleanup_close_ int owner = make_owner_folder(tenant), folder = -1;
+	char place[CONTAINER_PLACE_BYTES];
+	int r;
 
-	snprintf(owner, sizeof(owner), "containers/%u", (unsigned int)tenant->grant.uid);
-	folder_of(&tenant->grant, place);
-	r = make_folder(dir_fd, "containers", tenant->daemon->runtime.system ? 0711 : 0700, geteuid(), 0);
-	if (!r)
-		r = make_folder(dir_fd, owner, 0700, tenant->grant.uid, tenant->grant.gid);
-	if (!r)
-		r = make_folder(dir_fd, place, 0755, geteuid(), 0);
-	if (r)
-		return fail(tenant, place, r, error, size);
+	folder = owner < 0 ? owner : folder_make(owner, tenant->grant.name, 0755);
+	if (folder < 0)
+		return fail(tenant, folder_of(&tenant->grant, place), folder, error, size);
 	r = write_files(tenant, error, size);
 	return !r && container_has_soft(&tenant->grant) ? write_soft(tenant, error, size) : r;
-}
-
-/* A folder of meted's own; the one folder in it is where the software device's is mounted. */
-static void remove_folder(int dir_fd, const char *place)
-{
-	int fd = openat(dir_fd, place, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!dir) {
-		cleanup_close(&fd);
-		return;
-	}
-	while ((entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			unlinkat(fd, entry->d_name, strcmp(entry->d_name, CONTAINER_SOFT) ? 0 : AT_REMOVEDIR);
-	closedir(dir);
-	unlinkat(dir_fd, place, AT_REMOVEDIR);
 }
 
 void container_remove(struct daemon *daemon, const struct grant *g)
 {
 	char place[CONTAINER_PLACE_BYTES];
+	_cleanup_close_ int above = -1;
+	const char *name;
 
-	remove_folder(daemon->runtime.dir_fd, folder_of(g, place));
+	above = folder_open_above(daemon->runtime.dir_fd, folder_of(g, place), &name);
+	if (above >= 0)
+		folder_remove(above, name);
 	if (*g->container.spec && unlink(g->container.spec) && errno != ENOENT)
 		log_line("grant %s has ended, and its CDI file %s cannot be removed: %s", g->name, g->container.spec,
 			 strerror(errno));

@@ -4,8 +4,8 @@
  * RUNTIME/containers/UID/NAME/, which a hook mounts into the container at /run/mete: the grant's socket (grant.sock, or
  * wall.sock and no other when the grant is walled), and files for the injected libraries (settings, preload). The
  * folder stays the same over restarts of meted, so that a mount of it leads to the new sockets. The sockets are open to
- * every user, because an image's programs may be of any; the folder above, the owner's alone, keeps other users of the
- * machine out. Nothing in the folder can be written by anybody but meted.
+ * every user, because an image's programs may be of any; the folder above lets the owner through and no other user of
+ * the machine. Nothing in these folders can be written, renamed or removed by anybody but meted.
  */
 #pragma once
 
@@ -31,7 +31,10 @@ bool container_has_soft(const struct grant *g);
 /* Makes the folder and its files, where they are not there. Value: 0 or -errno, with the line for the user. */
 int container_open(struct tenant *tenant, char *error, size_t size);
 
-/* One file of the folder. Value: 0 or -errno. */
+/* A file that the folder may have at somebody's word: "settings" or "preload". */
+bool container_knows(const char *file);
+
+/* One file of the folder, of those. Value: 0 or -errno. */
 int container_write(struct tenant *tenant, const char *file, const char *text, char *error, size_t size);
 
 /* The grant has ended: removes the folder, and the CDI file that named it. */

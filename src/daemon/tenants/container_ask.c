@@ -5,6 +5,7 @@
 #include "daemon/tenants/container.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/process.h"
+#include "daemon/tenants/sender.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/tenant.h"
 
@@ -16,8 +17,7 @@
 
 static bool file_fits(const char *name, json_t *text)
 {
-	return *name && !strpbrk(name, "/") && *name != '.' && strlen(name) < 32 && !strstr(name, ".sock") &&
-	       json_is_string(text);
+	return container_knows(name) && json_is_string(text);
 }
 
 /* {"keep": BOOL, "spec": PATH, "files": {NAME: TEXT}}, each of them optional. */
@@ -34,11 +34,11 @@ bool container_read(struct ask *ask, struct grant *g)
 		refuse(ask, "malformed", "\"container\" and its \"files\" must be objects");
 		return false;
 	}
-	json_object_foreach (files, name, text)
-		if (!file_fits(name, text)) {
-			refuse(ask, "malformed", "\"files\" must be texts with plain names");
-			return false;
-		}
+	json_object_foreach(files, name, text) if (!file_fits(name, text))
+	{
+		refuse(ask, "malformed", "\"files\" must be texts, called \"settings\" or \"preload\"");
+		return false;
+	}
 	/* meted removes it at the end: only for those who could do so themselves. */
 	if (spec && ask->asker->uid && ask->asker->uid != geteuid()) {
 		refuse(ask, "not-yours", "only root may have meted remove a CDI file; ask without \"spec\"");
@@ -65,7 +65,7 @@ json_t *container_json(const struct tenant *tenant)
 		return json_null();
 	container_place(g, "", place);
 	place[strlen(place) - 1] = 0;
-	if (container_has_soft(g) && !soft_dir_find(soft, sizeof(soft)))
+	if (container_has_soft(g) && !soft_dir_find_for_containers(soft, sizeof(soft)))
 		*soft = 0;
 	return json_pack("{s:o s:b s:o s:o}", "folder", json_sprintf("%s/%s", tenant->daemon->runtime.dir, place),
 			 "keep", g->container.keep, "spec",
@@ -73,12 +73,23 @@ json_t *container_json(const struct tenant *tenant)
 			 *soft ? json_string(soft) : json_null());
 }
 
+/* meted signals the process when the grant is ended: only who could do so himself may name it. */
+static bool may_name(const struct ask *ask, pid_t pid, int pidfd)
+{
+	struct sender_target target = { pid, pidfd, ask->asker->uid, 0 };
+
+	if (ask_is_owner(ask) || sender_is_of(pid, pidfd, ask->asker->uid))
+		return true;
+	sender_tell(&target, 1, SENDER_CHECK);
+	return !target.result;
+}
+
 bool container_read_runner(struct ask *ask, struct grant *g)
 {
 	json_t *given = json_object_get(ask->request, "runner_pid");
 	json_int_t pid = json_integer_value(given);
 	struct process process;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	if (!given || json_is_null(given))
 		return true;
@@ -86,7 +97,13 @@ bool container_read_runner(struct ask *ask, struct grant *g)
 		refuse(ask, "malformed", "\"runner_pid\" names no living process");
 		return false;
 	}
-	close(fd);
+	if (!may_name(ask, process.pid, fd)) {
+		refuse(ask, "not-yours",
+		       "\"runner_pid\" %d is not a process of uid %u, nor in a user namespace that uid %u has made: "
+		       "name one that is",
+		       (int)pid, (unsigned int)ask->asker->uid, (unsigned int)ask->asker->uid);
+		return false;
+	}
 	g->runner_pid = (pid_t)pid;
 	g->runner_start = process.start_time;
 	return true;
@@ -111,6 +128,7 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 	}
 	t->grant.runner_pid = changed->runner_pid;
 	t->grant.runner_start = changed->runner_start;
+	t->runner_is_roots = ask_is_owner(ask);
 	tenant_watch_runner(t);
 	event_add(&t->events, "a container (process %d) begins", (int)t->grant.runner_pid);
 	return true;
@@ -136,9 +154,10 @@ bool container_bind(struct ask *ask, struct tenant *t)
 		       t->grant.name, (int)t->grant.runner_pid);
 		return false;
 	}
-	json_object_foreach (files, name, text) {
+	json_object_foreach(files, name, text)
+	{
 		if (!file_fits(name, text)) {
-			refuse(ask, "malformed", "\"files\" must be texts with plain names");
+			refuse(ask, "malformed", "\"files\" must be texts, called \"settings\" or \"preload\"");
 			return false;
 		}
 		if (container_write(t, name, json_string_value(text), error, sizeof(error))) {

@@ -1,18 +1,20 @@
 /* end.c: see end.h. Who is there is looked at every LOOK_MS while somebody is being ended. */
 #include "daemon/tenants/end.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/sender.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,19 +28,51 @@ struct ending {
 	unsigned int asked;
 };
 
-static void tell(struct tenant *tenant, int pidfd, int number)
+static void complain(struct tenant *tenant, pid_t pid, int r)
 {
-	if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) < 0 && errno != ESRCH)
-		log_line("grant %s: a process cannot be ended: %s", tenant->grant.name, strerror(errno));
+	if (r == -EPERM)
+		log_peer("grant %s: process %d is not ended: it does not belong to uid %u: end it as root (kill %d)",
+			 tenant->grant.name, (int)pid, (unsigned int)tenant->grant.uid, (int)pid);
+	else if (r && r != -ESRCH)
+		log_peer("grant %s: process %d cannot be ended: %s", tenant->grant.name, (int)pid, strerror(-r));
+}
+
+/* What was named by root, by meted's own user, or is meted's own child, is told with meted's rights. */
+static uid_t rights_over(const struct tenant *tenant, bool ours)
+{
+	return ours || !tenant->grant.uid ? geteuid() : tenant->grant.uid;
+}
+
+/* A process that has attached itself and has not changed its user since may be told whosever it is. */
+static uid_t rights_over_client(const struct client *c)
+{
+	const struct process *p = &c->process;
+
+	if (p->uid != PROCESS_NO_UID && sender_is_of(p->pid, c->pidfd, p->uid))
+		return p->uid;
+	return rights_over(c->tenant, worker_find(c->tenant->daemon, p->pid));
 }
 
 /* The command that the grant was made for passes SIGTERM on; killed it could not. */
 void end_tell(struct tenant *tenant, int number)
 {
+	_cleanup_free_ struct sender_target *targets = NULL;
+	size_t count = 0;
+
 	for (struct client *c = tenant->clients; c; c = c->next)
-		tell(tenant, c->pidfd, number);
-	if (number == SIGTERM || !tenant->clients)
-		tell(tenant, tenant->runner_fd, number);
+		count++;
+	targets = calloc(count + 1, sizeof(*targets));
+	if (!targets)
+		return;
+	count = 0;
+	for (struct client *c = tenant->clients; c; c = c->next)
+		targets[count++] = (struct sender_target){ c->process.pid, c->pidfd, rights_over_client(c), 0 };
+	if (tenant->runner_fd >= 0 && (number == SIGTERM || !tenant->clients))
+		targets[count++] = (struct sender_target){ tenant->grant.runner_pid, tenant->runner_fd,
+							   rights_over(tenant, tenant->runner_is_roots), 0 };
+	sender_tell(targets, count, number);
+	for (size_t i = 0; i < count; i++)
+		complain(tenant, targets[i].pid, targets[i].result);
 }
 
 static void remove_grant(struct tenant *tenant)

@@ -9,6 +9,7 @@
 #include "daemon/tenants/container.h"
 #include "daemon/tenants/end.h"
 #include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
 
@@ -43,7 +44,8 @@ static bool read_quota(struct ask *ask, struct tenant *t, unsigned int i, json_t
 		return false;
 	/* What it has promised already it may keep, whatever others were promised on top of it. */
 	if (bytes > share->ledger.quota_units * WIRE_UNIT_BYTES &&
-	    !grant_check_fit(ask, &share->device, others, bytes, t->grant.overcommit))
+	    (!limit_check_bytes(ask, &share->device, bytes, t) ||
+	     !grant_check_fit(ask, &share->device, others, bytes, t->grant.overcommit)))
 		return false;
 	*ret_units = bytes / WIRE_UNIT_BYTES;
 	return true;

@@ -9,6 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/tenants/container.h"
 #include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/worker.h"
@@ -51,8 +52,11 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 		bytes = list[at].total_bytes;
 	if (bytes > GRANT_MAX_BYTES)
 		bytes = GRANT_MAX_BYTES;
+	if (bytes > limit_rest_bytes(ask, &list[at], NULL))
+		bytes = limit_rest_bytes(ask, &list[at], NULL);
 	bytes = bytes / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
 	if (!grant_entry_bytes(ask, entry, &list[at], bytes, &bytes) ||
+	    !limit_check_bytes(ask, &list[at], bytes, NULL) ||
 	    !grant_check_fit(ask, &list[at], others, bytes, g->overcommit))
 		return false;
 	if (!terms_read(ask, entry, &list[at], NULL, g->overcommit, NULL, &g->share[g->share_count].compute))
@@ -171,9 +175,14 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
-	if (!read_images(ask, &images) || !fill_name(ask, g) || !container_read_runner(ask, g) ||
-	    !container_read(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
+	if (!limit_admits(ask, g) || !read_images(ask, &images) || !fill_name(ask, g) ||
+	    !container_read_runner(ask, g) || !container_read(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
 		return VERBS_ANSWERED;
+	if (daemon_keeps_back(ask->daemon, g->uid))
+		return refuse(
+			ask, "full",
+			"meted has no descriptors left for one more grant: end programs, delete grants, or let root "
+			"raise LimitNOFILE= of meted.service");
 	g->id = daemon_new_id(ask->daemon);
 	r = store_add(ask->daemon->store, g, error, sizeof(error));
 	if (r)

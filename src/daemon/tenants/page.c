@@ -1,7 +1,10 @@
-/* page.c: page files and the guard of their mappings. */
+/* page.c: what is behind pages, and the guard of their mappings. */
 #include "daemon/tenants/page.h"
 
 #include "base/cleanup.h"
+#include "daemon/log.h"
+#include "daemon/runtime.h"
+#include "daemon/tenants/holder.h"
 #include "daemon/turns/arbitrate.h"
 
 #include <errno.h>
@@ -69,7 +72,7 @@ bool page_name_parse(const char *name, uint64_t *ret_grant_id, pid_t *ret_pid, u
 	return true;
 }
 
-static int map(int fd, struct page *ret)
+static int map(int fd, const char *name, struct page *ret)
 {
 	void *at = mmap(NULL, sizeof(struct wire_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -77,7 +80,8 @@ static int map(int fd, struct page *ret)
 		return -errno;
 	/* What is used of it is a few pages, far apart: on a disk the kernel would read what lies between as well. */
 	madvise(at, sizeof(struct wire_page), MADV_RANDOM);
-	*ret = (struct page){ .map = at, .next = pages };
+	*ret = (struct page){ .map = at, .sealed_fd = -1, .next = pages };
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
 	arbitrate_lock();
 	pages = ret;
 	arbitrate_unlock();
@@ -110,22 +114,78 @@ static int create_file(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-int page_create(int dir_fd, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd)
+/* Without SEAL_SEAL the client could seal it against meted's next mapping. */
+#define SEALS (F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+/* Hands a page to the holder; to another one, with all others, when that has died. */
+static int hold(struct runtime *runtime, const char *name, int fd)
 {
-	_cleanup_close_ int fd = create_file(dir_fd, name);
+	int r = holder_keep(runtime, name, fd);
+
+	if (!r)
+		return 0;
+	r = holder_connect(runtime);
+	if (r)
+		return r;
+	log_line("the process that holds pages has ended: another one has been started");
+	for (const struct page *p = pages; p && !r; p = p->next)
+		r = p->sealed_fd < 0 ? 0 : holder_keep(runtime, p->name, p->sealed_fd);
+	return r ? r : holder_keep(runtime, name, fd);
+}
+
+/* Of its full size. Value: the descriptor or -errno. */
+static int create_sealed(struct runtime *runtime, const char *name)
+{
+	_cleanup_close_ int fd = memfd_create("mete-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int r;
 
+	if (fd < 0 || fchmod(fd, 0600) || ftruncate(fd, sizeof(struct wire_page)) || fcntl(fd, F_ADD_SEALS, SEALS))
+		return -errno;
+	r = hold(runtime, name, fd);
+	return r ? r : steal_fd(&fd);
+}
+
+static int create(struct runtime *runtime, const char *name, bool *ret_sealed)
+{
+	_cleanup_close_ int fd = runtime->holder_fd >= 0 ? create_sealed(runtime, name) : -1;
+
+	*ret_sealed = fd >= 0;
+	if (fd >= 0)
+		return steal_fd(&fd);
+	if (runtime->system)
+		log_peer("page %s is a file that its process can grow: there is nobody to hold sealed pages", name);
+	fd = create_file(runtime->pages_fd, name);
+	if (fd >= 0 && ftruncate(fd, sizeof(struct wire_page)))
+		return -errno;
+	return steal_fd(&fd);
+}
+
+/* The room of a new page, and its mapping. */
+static int fill(int fd, const char *name, unsigned int devices, struct page *ret)
+{
+	int r = -posix_fallocate(fd, 0, FIRST_BYTES);
+
+	if (!r)
+		r = reserve_turns(fd, devices);
+	return r ? r : map(fd, name, ret);
+}
+
+int page_create(struct runtime *runtime, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1, own_fd = -1;
+	bool sealed;
+	int r;
+
+	fd = create(runtime, name, &sealed);
 	if (fd < 0)
 		return fd;
-	r = ftruncate(fd, sizeof(*head)) ? -errno : -posix_fallocate(fd, 0, FIRST_BYTES);
-	if (!r)
-		r = reserve_turns(fd, head->device_count);
-	if (!r)
-		r = map(fd, ret);
+	own_fd = sealed ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+	r = sealed && own_fd < 0 ? -errno : fill(fd, name, head->device_count, ret);
 	if (r) {
-		unlinkat(dir_fd, name, 0);
+		page_remove(runtime, name);
 		return r;
 	}
+	ret->sealed_fd = steal_fd(&own_fd);
 	memcpy((char *)ret->map + sizeof(head->magic), (const char *)head + sizeof(head->magic),
 	       offsetof(struct wire_page, account) - sizeof(head->magic));
 	atomic_thread_fence(memory_order_release);
@@ -134,56 +194,69 @@ int page_create(int dir_fd, const char *name, const struct wire_page *head, stru
 	return 0;
 }
 
-int page_reserve_objects(int dir_fd, const char *name, struct page *page)
+static int reserve(const struct runtime *runtime, const struct page *page, size_t at, size_t bytes)
 {
-	_cleanup_close_ int fd = -1;
-	int r;
+	_cleanup_close_ int fd = page_reopen(runtime, page);
 
-	if (page->objects_reserved)
-		return 0;
-	fd = page_reopen(dir_fd, name);
-	if (fd < 0)
-		return fd;
-	r = -posix_fallocate(fd, 0, offsetof(struct wire_page, turn));
+	return fd < 0 ? fd : -posix_fallocate(fd, (off_t)at, (off_t)bytes);
+}
+
+int page_reserve_objects(const struct runtime *runtime, struct page *page)
+{
+	int r = page->objects_reserved ? 0 : reserve(runtime, page, 0, offsetof(struct wire_page, turn));
+
 	page->objects_reserved = !r;
 	return r;
 }
 
-int page_reserve_trace(int dir_fd, const char *name, struct page *page)
+int page_reserve_trace(const struct runtime *runtime, struct page *page)
 {
-	_cleanup_close_ int fd = -1;
-	int r;
+	int r = page->trace_reserved
+			? 0
+			: reserve(runtime, page, offsetof(struct wire_page, trace), sizeof(struct wire_trace));
 
-	if (page->trace_reserved)
-		return 0;
-	fd = page_reopen(dir_fd, name);
-	if (fd < 0)
-		return fd;
-	r = -posix_fallocate(fd, offsetof(struct wire_page, trace), sizeof(struct wire_trace));
 	page->trace_reserved = !r;
 	return r;
 }
 
-int page_reopen(int dir_fd, const char *name)
+static int open_file(const struct runtime *runtime, const char *name)
 {
-	int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(runtime->pages_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd)
+int page_reopen(const struct runtime *runtime, const struct page *page)
 {
-	_cleanup_close_ int fd = page_reopen(dir_fd, name);
-	struct stat st;
-	int r;
+	int fd;
 
-	if (fd < 0)
-		return fd;
+	if (page->sealed_fd < 0)
+		return open_file(runtime, page->name);
+	fd = fcntl(page->sealed_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
+}
+
+static int check_kind(int fd, bool sealed)
+{
+	struct stat st;
+
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size != sizeof(struct wire_page))
 		return -EBADMSG;
-	r = map(fd, ret);
+	return sealed && fcntl(fd, F_GET_SEALS) != SEALS ? -EBADMSG : 0;
+}
+
+int page_open(struct runtime *runtime, const char *name, int take_sealed, struct page *ret)
+{
+	_cleanup_close_ int fd = take_sealed >= 0 ? take_sealed : open_file(runtime, name);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = check_kind(fd, take_sealed >= 0);
+	if (!r)
+		r = map(fd, name, ret);
 	if (r)
 		return r;
 	r = ret->map->magic != WIRE_PAGE_MAGIC ? -EBADMSG : ret->map->version != WIRE_PAGE_VERSION ? -EPROTO : 0;
@@ -192,7 +265,8 @@ int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd)
 		return r;
 	}
 	atomic_store(&ret->map->trace.on, 0); /* whoever read it was our predecessor */
-	*ret_fd = steal_fd(&fd);
+	if (take_sealed >= 0)
+		ret->sealed_fd = steal_fd(&fd);
 	return 0;
 }
 
@@ -210,9 +284,12 @@ void page_close(struct page *page)
 	arbitrate_unlock();
 	munmap(page->map, sizeof(*page->map));
 	page->map = NULL;
+	cleanup_close(&page->sealed_fd);
+	page->sealed_fd = -1;
 }
 
-void page_remove(int dir_fd, const char *name)
+void page_remove(struct runtime *runtime, const char *name)
 {
-	unlinkat(dir_fd, name, 0);
+	unlinkat(runtime->pages_fd, name, 0);
+	holder_drop(runtime, name);
 }

@@ -1,13 +1,15 @@
 /*
  * page.h: the files behind the pages of src/wire/page.h.
  *
- * A page is a file in <runtime>/pages, named by grant, pid and start time of its process. Its magic number is written
- * last and the client gets it after that: a file without it holds nothing. The room for the accounts and the turns is
- * reserved on the disk when the file is made, the room for objects when there are any: a full disk is an error and no
- * SIGBUS.
- * The client has a descriptor of the file and can cut it short; meted then does meet SIGBUS on its mapping:
- * page_guard() puts an empty page in its place and marks it broken, so that the account goes on with meted's own
- * figures.
+ * Under a system's meted a page is sealed memory: its client, who is another user, can make it neither longer nor
+ * shorter. It is held by a process that outlives meted (holder.h). Under a user's own meted, and where there is no
+ * holder, a page is a file in <runtime>/pages: there the client has the same rights in that folder anyway.
+ *
+ * Either is named by grant, pid and start time of its process. Its magic number is written last and the client gets it
+ * after that: a page without it holds nothing. The room for the accounts and the turns is reserved when the page is
+ * made, the room for objects when there are any: a full disk is an error and no SIGBUS. A file can be cut short by its
+ * client; meted then does meet SIGBUS on its mapping: page_guard() puts an empty page in its place and marks it broken,
+ * so that the account goes on with meted's own figures.
  */
 #pragma once
 
@@ -19,8 +21,12 @@
 
 #define PAGE_NAME_BYTES 64u
 
+struct runtime;
+
 struct page {
 	struct wire_page *map; /* NULL: none */
+	int sealed_fd;	       /* of sealed memory; -1: it is a file */
+	char name[PAGE_NAME_BYTES];
 	_Atomic bool broken;
 	bool objects_reserved;
 	bool trace_reserved;
@@ -35,22 +41,25 @@ const char *page_name(uint64_t grant_id, pid_t pid, uint64_t start_time, char na
 /* Value: true when `name` is one that page_name() makes. */
 bool page_name_parse(const char *name, uint64_t *ret_grant_id, pid_t *ret_pid, uint64_t *ret_start_time);
 
-/* Makes the file with the header of `head` and everything after it zero; maps it. ret_fd is for the client. */
-int page_create(int dir_fd, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd);
+/* Makes the page with the header of `head` and everything after it zero; maps it. ret_fd is for the client. */
+int page_create(struct runtime *runtime, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd);
 
-/* Maps a file that is there. -EBADMSG: it is not a page of this version. */
-int page_open(int dir_fd, const char *name, struct page *ret, int *ret_fd);
+/*
+ * Maps a page that is there: what the holder has given (take_sealed), or where that is -1 a file. -EBADMSG: it is no
+ * page; -EPROTO: it is one of another version.
+ */
+int page_open(struct runtime *runtime, const char *name, int take_sealed, struct page *ret);
 
-/* A descriptor of a mapped page's file for a client that connects again. */
-int page_reopen(int dir_fd, const char *name);
+/* A descriptor of a mapped page for a client that connects again. */
+int page_reopen(const struct runtime *runtime, const struct page *page);
 
 /* Reserves the room for all objects of the page. */
-int page_reserve_objects(int dir_fd, const char *name, struct page *page);
+int page_reserve_objects(const struct runtime *runtime, struct page *page);
 
 /* Reserves the room for the records of launches; `trace.on` has its room from the beginning. */
-int page_reserve_trace(int dir_fd, const char *name, struct page *page);
+int page_reserve_trace(const struct runtime *runtime, struct page *page);
 
-/* Unmaps; the file stays. */
+/* Unmaps; what is behind it stays. */
 void page_close(struct page *page);
 
-void page_remove(int dir_fd, const char *name);
+void page_remove(struct runtime *runtime, const char *name);

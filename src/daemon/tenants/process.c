@@ -12,10 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
-
 bool process_ended(int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
@@ -88,6 +84,7 @@ int process_find(pid_t pid, struct process *ret, int *ret_pidfd)
 	r = pinned_stat(pid, pidfd, &found);
 	if (r < 0)
 		return r;
+	found.uid = PROCESS_NO_UID;
 	*ret = found;
 	*ret_pidfd = steal_fd(&pidfd);
 	return 0;

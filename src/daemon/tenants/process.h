@@ -10,11 +10,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
 #define PROCESS_COMMAND_BYTES 20u
+#define PROCESS_NO_UID ((uid_t)-1)
 
 struct process {
 	pid_t pid;
-	uid_t uid; /* of the peer when it connected; only process_of_peer() knows it */
+	uid_t uid; /* of the peer when it connected; PROCESS_NO_UID: only process_of_peer() knows it */
 	gid_t gid;
 	uint64_t start_time; /* field 22 of /proc/PID/stat, clock ticks since boot */
 	char command[PROCESS_COMMAND_BYTES];

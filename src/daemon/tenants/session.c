@@ -10,15 +10,18 @@
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define PACKETS_PER_TURN 16 /* then others have their turn */
-#define BAD_MAX 8 /* senseless messages, then the session ends */
-#define WAITING_MAX 64 /* requests of one session that wait for room */
+#define PACKETS_PER_TURN 16   /* then others have their turn */
+#define BAD_MAX 8	      /* senseless messages, then the session ends */
+#define WAITING_MAX 64	      /* requests of one session that wait for room */
+#define SILENT_MAX 64	      /* of a grant that have not said HELLO */
+#define SESSIONS_OF_CLIENT 16 /* of one process */
 #define HELLO_NS 10000000000u /* time to say HELLO */
 
 static void on_readable(void *owner);
@@ -41,6 +44,23 @@ struct session *session_new(struct tenant *tenant, int fd)
 	tenant->sessions = s;
 	tenant->session_count++;
 	return s;
+}
+
+void session_make_room(struct tenant *tenant)
+{
+	struct session *oldest = NULL;
+	unsigned int silent = 0;
+
+	for (struct session *s = tenant->sessions; s; s = s->next) {
+		if (s->client)
+			continue;
+		silent++;
+		oldest = s; /* the newest come first */
+	}
+	if (silent < SILENT_MAX)
+		return;
+	log_peer("grant %s: %u connections have said no HELLO: the oldest is closed", tenant->grant.name, silent);
+	session_free(oldest);
 }
 
 void session_begin(struct session *session)
@@ -170,6 +190,26 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 	}
 }
 
+/* A worker's contexts were charged before it had a client. */
+static void redeem(struct session *session)
+{
+	struct worker *worker = session->peer_pid ? worker_find(session->tenant->daemon, session->peer_pid) : NULL;
+
+	if (worker)
+		pledge_redeem(&worker->pledge, session->client);
+}
+
+static bool has_many(const struct session *session, const struct process *process)
+{
+	const struct client *client = client_find(session->tenant, process);
+
+	if (!client || client->sessions < SESSIONS_OF_CLIENT)
+		return false;
+	log_peer("grant %s: pid %d (%s) has %u connections already: one more is refused", session->tenant->grant.name,
+		 (int)process->pid, process->command, client->sessions);
+	return true;
+}
+
 static bool on_hello(struct session *session, const void *packet)
 {
 	const struct wire_hello *hello = packet;
@@ -183,8 +223,7 @@ static bool on_hello(struct session *session, const void *packet)
 	if (hello->version < WIRE_VERSION_OLDEST || hello->version > WIRE_VERSION) {
 		log_peer("grant %s: a client speaks version %u of the protocol, this meted speaks %u to %u: %s",
 			 tenant->grant.name, hello->version, WIRE_VERSION_OLDEST, WIRE_VERSION,
-			 hello->version > WIRE_VERSION ? "it may come again with a lower one"
-						       : "restart the program");
+			 hello->version > WIRE_VERSION ? "it may come again with a lower one" : "restart the program");
 		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
 	}
 	if (session->client) {
@@ -200,12 +239,15 @@ static bool on_hello(struct session *session, const void *packet)
 	}
 	if (!may_begin(session, &process, hello))
 		return false;
+	if (has_many(session, &process))
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	r = client_attach(tenant, &process, &pidfd, hello, &session->client, &page_fd, &resumed);
 	if (r) {
 		log_peer("grant %s: no page for pid %d (%s) in %s/pages: %s", tenant->grant.name, (int)process.pid,
 			 process.command, tenant->daemon->runtime.dir, strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	}
+	redeem(session);
 	session->version = hello->version;
 	bell_fd = doorbell_for_client(tenant);
 	client_join(session->client);

@@ -35,6 +35,9 @@ struct session {
 struct session *session_new(struct tenant *tenant, int fd);
 void session_free(struct session *session);
 
+/* Makes room for one more connection: of too many that have not said HELLO the oldest is closed. */
+void session_make_room(struct tenant *tenant);
+
 /* Reads what has come already: HELLO is usually there. The session may be gone afterwards. */
 void session_begin(struct session *session);
 

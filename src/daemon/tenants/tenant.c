@@ -12,9 +12,11 @@
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
 #include "daemon/log.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
 #include "daemon/workers/images.h"
+#include "daemon/workers/pool.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 
@@ -44,10 +46,11 @@ static void on_connect(void *owner)
 	struct session *session;
 
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int fd = daemon_accept(tenant->daemon, tenant->listen_fd);
+		int fd = daemon_accept(tenant->daemon, tenant->listen_fd, tenant->grant.uid);
 
 		if (fd < 0)
 			return;
+		session_make_room(tenant);
 		session = session_new(tenant, fd);
 		if (!session)
 			continue;
@@ -168,6 +171,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 		if (ledger_shrink_pending(&grant->share[i].ledger))
 			timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
 	device_watch_update(daemon);
+	pool_make_room(daemon);
 	*ret = tenant;
 	return 0;
 }
@@ -322,6 +326,7 @@ static bool wait_for_room(struct session *session, uint32_t serial, const struct
 		at = &(*at)->next;
 	*at = pending;
 	session->waiting++;
+	tenant->waiting_count++;
 	if (!timer_running(tenant->retry))
 		timer_start(tenant->retry, 1, RETRY_MS);
 	return true;
@@ -331,7 +336,8 @@ void tenant_reserve(struct session *session, uint32_t serial, const struct accou
 {
 	if (decide(session, serial, request, false))
 		return;
-	if (!wait_for_room(session, serial, request, clock_now_ns() + WAIT_NS))
+	if (!limit_admits_waiting(session->tenant) ||
+	    !wait_for_room(session, serial, request, clock_now_ns() + WAIT_NS))
 		decide(session, serial, request, true);
 }
 
@@ -342,8 +348,7 @@ json_t *tenant_waiting_json(const struct session *session)
 	for (const struct pending *p = session->tenant->waiting; p; p = p->next)
 		if (p->session == session)
 			json_array_append_new(list, json_pack("[I, i, I, I, b, I]", (json_int_t)p->serial,
-							      (int)p->request.device,
-							      (json_int_t)p->request.need_units,
+							      (int)p->request.device, (json_int_t)p->request.need_units,
 							      (json_int_t)p->request.want_units, p->request.all,
 							      (json_int_t)p->deadline_ns));
 	return list;
@@ -382,6 +387,7 @@ void tenant_retry(struct tenant *tenant)
 		}
 		*at = p->next;
 		p->session->waiting--;
+		tenant->waiting_count--;
 		free(p);
 	}
 	if (!tenant->waiting)
@@ -398,6 +404,7 @@ void tenant_forget(struct session *session)
 			continue;
 		}
 		*at = p->next;
+		session->tenant->waiting_count--;
 		free(p);
 	}
 	session->waiting = 0;
@@ -415,7 +422,7 @@ static void shrink_step(struct tenant *tenant)
 
 		if (!ledger_shrink_pending(ledger))
 			continue;
-		account_recall(tenant, i, ledger_excess(ledger), NULL);
+		account_recall(tenant, i, ledger_excess(ledger), NULL, NULL);
 		if (ledger_shrink_done(ledger)) {
 			note(tenant, i, JOURNAL_GRANT, "the quota is %s now",
 			     size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
@@ -447,7 +454,7 @@ static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_u
 	char held[SIZE_TEXT_BYTES], asked[SIZE_TEXT_BYTES];
 
 	if (charged > quota_units)
-		charged -= account_recall(tenant, share, charged - quota_units, NULL);
+		charged -= account_recall(tenant, share, charged - quota_units, NULL, NULL);
 	if (charged <= quota_units)
 		return 0;
 	if (account_settling(tenant, share, NULL, false))
@@ -524,6 +531,7 @@ int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 		     size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
 	}
 	arbitrate_terms(tenant);
+	pool_make_room(tenant->daemon);
 	shrink_step(tenant);
 	tenant_retry(tenant);
 	return 0;

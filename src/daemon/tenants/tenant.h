@@ -5,6 +5,7 @@
 
 #include "daemon/turns/arbitrate.h"
 #include "daemon/event.h"
+#include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
 #include "model/grant.h"
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 
 struct account_request;
+struct caller;
 struct client;
 struct daemon;
 struct object;
@@ -34,17 +36,23 @@ struct tenant {
 	int wall_fd; /* the second socket, wall.h; -1: it is not walled */
 	struct watch *wall;
 	struct pool *pool; /* of workers; NULL: not walled */
+	struct caller *callers; /* at the wall, who have said nothing yet: workers/caller.h */
+	unsigned int caller_count;
+	struct log_limit worker_lines; /* what its workers may say in the log */
+	uint64_t worker_turn; /* the number of the pool's gift that it got last */
 	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
 	struct client *clients;
 	struct session *sessions;
 	unsigned int session_count;
 	struct object *objects[TENANT_BUCKETS];
 	struct pending *waiting; /* requests for credit, oldest first */
+	unsigned int waiting_count;
 	struct timer *retry; /* runs while there are any */
 	struct timer *shrink; /* runs while a share shrinks */
 	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
 	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
 	struct watch *runner;
+	bool runner_is_roots; /* root has named it, for a grant of another user's; not known any more after a restart */
 	struct places places; /* its shares of the devices' time; guarded by arbitrate_lock() */
 	uint64_t attached_total; /* clients that there have been */
 	struct event_log events;

@@ -1,11 +1,13 @@
 /* arbitrate.c: the thread that gives turns, see arbitrate.h. */
-#include "daemon/turns/arbitrate.h"
-
 #include "base/clock.h"
-#include "daemon/tenants/client.h"
-#include "daemon/turns/doorbell.h"
+#include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/client.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/turns/arbitrate.h"
+#include "daemon/turns/doorbell.h"
+#include "model/policy.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +30,7 @@
 #define RINGS_MAX 40 /* of one tenant in RINGS_NS; then it is not heard until they are over */
 #define RINGS_NS 1000000ull
 #define GRID_NS 100000000ull /* of moments for what is far off */
-#define WORK_NS 4000000ull /* half of which the thread may be at work */
+#define WORK_NS 4000000ull   /* half of which the thread may be at work */
 #define NO_WAIT_NS 5000ull
 
 /* What epoll says has happened: these, or the id of the grant whose doorbell was rung. */
@@ -505,9 +507,21 @@ static void drop_place(struct tenant *t, unsigned int i, int k)
 	t->places.at[i][k] = NULL;
 }
 
-static int take_terms(struct tenant *t, unsigned int i, int k)
+/* What the tenant is held to: native ones, too, where others were promised a share and this device does not let them.
+ */
+static struct arbiter_terms terms_of(const struct tenant *t, unsigned int i, const struct tenant *except)
 {
-	const struct arbiter_terms *terms = &t->grant.share[i].compute.terms;
+	const struct policy_wish left_over = { .policy = POLICY_FAIR, .class = -1 };
+	struct arbiter_terms terms = t->grant.share[i].compute.terms;
+	const uint8_t *uuid = t->grant.share[i].device.uuid;
+
+	if (!terms.gated && daemon_promised_ppm(t->daemon, uuid, except) && !store_native(t->daemon->store, uuid))
+		policy_terms(&left_over, NULL, &terms, NULL, 0);
+	return terms;
+}
+
+static int take_terms(struct tenant *t, unsigned int i, int k, const struct arbiter_terms *terms)
+{
 	struct place **p = &t->places.at[i][k];
 	struct engine *e;
 
@@ -532,23 +546,68 @@ static int take_terms(struct tenant *t, unsigned int i, int k)
 	return 0;
 }
 
+static int take_share(struct tenant *t, unsigned int i, const struct tenant *except)
+{
+	const struct arbiter_terms terms = terms_of(t, i, except);
+	int r = 0;
+
+	for (int k = 0; k < WIRE_ENGINES; k++)
+		r = take_terms(t, i, k, &terms) ? -EMFILE : r;
+	return r;
+}
+
+/* The lock is held. */
+static int take_natives(struct daemon *daemon, const struct tenant *except)
+{
+	int r = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; t != except && i < t->grant.share_count; i++) {
+			if (t->grant.share[i].compute.terms.gated)
+				continue;
+			r = take_share(t, i, except) ? -EMFILE : r;
+			listen_to(t);
+			tenant_soon(t);
+		}
+	return r;
+}
+
+static void tell_missing(const char *name)
+{
+	log_line("grant %s: the device has %u tenants already, or there is no memory: this one is not held to "
+		 "its share of time",
+		 name, ARBITER_TENANTS);
+}
+
 int arbitrate_terms(struct tenant *t)
 {
 	int r = 0;
 
 	arbitrate_lock();
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		for (int k = 0; k < WIRE_ENGINES; k++)
-			r = take_terms(t, i, k) ? -EMFILE : r;
+		r = take_share(t, i, NULL) ? -EMFILE : r;
 	listen_to(t);
 	tenant_soon(t);
+	r = take_natives(t->daemon, NULL) ? -EMFILE : r;
 	arbitrate_unlock();
 	poke();
 	if (r)
-		log_line("grant %s: the device has %u tenants already, or there is no memory: this one is not held to "
-			 "its share of time",
-			 t->grant.name, ARBITER_TENANTS);
+		tell_missing(t->grant.name);
 	return r;
+}
+
+void arbitrate_natives(struct daemon *daemon, const struct tenant *except)
+{
+	arbitrate_lock();
+	if (take_natives(daemon, except))
+		tell_missing("(policy native)");
+	arbitrate_unlock();
+	poke();
+}
+
+bool arbitrate_holds_native(const struct tenant *t, unsigned int i)
+{
+	return !t->grant.share[i].compute.terms.gated && t->places.at[i][WIRE_COMPUTE];
 }
 
 void arbitrate_leave(struct tenant *t)
@@ -560,6 +619,7 @@ void arbitrate_leave(struct tenant *t)
 			drop_place(t, i, k);
 	arbitrate_unlock();
 	poke();
+	arbitrate_natives(t->daemon, t);
 }
 
 /* Clients. */

@@ -14,6 +14,7 @@
 #include "wire/page.h"
 
 struct client;
+struct daemon;
 struct tenant;
 
 /* Places of a tenant and seats of a client, by device and engine. */
@@ -41,7 +42,11 @@ bool arbitrate_keep(int fd, uint64_t until_ns);
 /* "real-time", "nice -10" or "normal": how the thread runs. */
 const char *arbitrate_priority(void);
 
-/* The tenant's shares, or their terms, are new: makes, changes and ends its places. Value: 0; -errno: not all there. */
+/*
+ * The tenant's shares, or their terms, are new: makes, changes and ends its places. Value: 0; -errno: not all there.
+ * A tenant of policy native has a place while others are guaranteed a share of the device, and gets what they leave,
+ * as policy fair does; unless the device lets native run (store_native).
+ */
 int arbitrate_terms(struct tenant *tenant);
 /* The tenant ends; its clients have gone. */
 void arbitrate_leave(struct tenant *tenant);
@@ -52,6 +57,11 @@ void arbitrate_attach(struct client *client, bool found);
 void arbitrate_hello(struct client *client, bool renewed);
 /* Its process has ended, or its page is about to go. */
 void arbitrate_detach(struct client *client, bool lives);
+
+/* What `except` (or NULL) was guaranteed no longer counts, or a device lets native run now, or no more. */
+void arbitrate_natives(struct daemon *daemon, const struct tenant *except);
+/* The share's policy is native, and it is held back for others' guarantees. */
+bool arbitrate_holds_native(const struct tenant *tenant, unsigned int device);
 
 /* Value: false when the share is not gated. */
 bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);

@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 
 #include <stdio.h>
@@ -159,12 +160,25 @@ static bool fits(struct ask *ask, const struct device *device, const struct gran
 	return false;
 }
 
+/* Where programs without a share run unheld nobody's share can be held, so none is promised. */
+static bool native_runs(struct ask *ask, const struct device *device, bool overcommit)
+{
+	if (overcommit || !store_native(ask->daemon->store, device->uuid))
+		return false;
+	refuse(ask, "native-runs",
+	       "device %u (%s): programs of policy native run unheld here (`mete policy`), so no share of its time can "
+	       "be guaranteed: have the operator say `mete policy %u --native hold`, use another device, or ask for "
+	       "no --cores",
+	       device->index, device->name, device->index);
+	return true;
+}
+
 static bool may_class(struct ask *ask, enum arbiter_class class)
 {
 	if (class != ARBITER_HIGH || ask_is_owner(ask))
 		return true;
-	refuse(ask, "not-yours",
-	       "class high: %s may give it: ask them, or use class normal with --cores", ask_owners());
+	refuse(ask, "not-yours", "class high: %s may give it: ask them, or use class normal with --cores",
+	       ask_owners());
 	return false;
 }
 
@@ -201,7 +215,9 @@ bool terms_read(struct ask *ask, json_t *entry, const struct device *device, con
 	/* What it has it may keep, whoever asks and whatever others were guaranteed on top of it. */
 	if ((!old || c.terms.class != old->terms.class) && !may_class(ask, c.terms.class))
 		return false;
-	if ((!old || c.terms.guarantee_ppm > old->terms.guarantee_ppm) && !fits(ask, device, &c, overcommit, self))
+	if (c.terms.guarantee_ppm > (old ? old->terms.guarantee_ppm : 0) &&
+	    (native_runs(ask, device, overcommit) || !limit_check_ppm(ask, device, c.terms.guarantee_ppm, self) ||
+	     !fits(ask, device, &c, overcommit, self)))
 		return false;
 	*ret = c;
 	return true;
@@ -215,8 +231,10 @@ static json_t *percent(double part)
 }
 
 /* What the tier in force cannot do for this tenant. */
-static const char *tier_note(const struct engine_reading *r)
+static const char *tier_note(const struct engine_reading *r, bool native)
 {
+	if (native)
+		return "policy native, but others are guaranteed a share of this device: it gets what they leave";
 	if (r->bypassed)
 		return "some launches passed a closed gate: work that others wait for is not held up for ever";
 	if (r->sliced && r->sliced == r->seats)
@@ -240,12 +258,13 @@ static void got_json(struct tenant *tenant, unsigned int i, json_t *json)
 		return;
 	}
 	got = json_pack("{s:s s:s s:o s:o s:o s:o s:o s:f s:f s:f s:I s:f s:I}", "tier",
-			r.sliced && r.sliced == r.seats ? "T3" : "T2", "tier_note", tier_note(&r), "share_1s",
-			percent(r.share_1s), "share_10s", percent(r.share_10s), "share_60s", percent(r.share_60s),
-			"wanted_10s", percent(r.wanted_10s), "wait_10s", percent(r.waited_10s), "wait_ms_total",
-			(double)r.total.waited_ns / 1e6, "charged_ms", (double)r.total.charged_ns / 1e6, "longest_ms",
-			(double)r.longest_ns / 1e6, "bypassed", (json_int_t)r.bypassed, "lag_ms",
-			(double)r.total.lag_ns / 1e6, "turns", (json_int_t)r.total.turns);
+			r.sliced && r.sliced == r.seats ? "T3" : "T2", "tier_note",
+			tier_note(&r, arbitrate_holds_native(tenant, i)), "share_1s", percent(r.share_1s), "share_10s",
+			percent(r.share_10s), "share_60s", percent(r.share_60s), "wanted_10s", percent(r.wanted_10s),
+			"wait_10s", percent(r.waited_10s), "wait_ms_total", (double)r.total.waited_ns / 1e6,
+			"charged_ms", (double)r.total.charged_ns / 1e6, "longest_ms", (double)r.longest_ns / 1e6,
+			"bypassed", (json_int_t)r.bypassed, "lag_ms", (double)r.total.lag_ns / 1e6, "turns",
+			(json_int_t)r.total.turns);
 	if (got)
 		json_object_update(json, got);
 	json_decref(got);
@@ -255,11 +274,12 @@ void terms_json(struct tenant *tenant, unsigned int i, json_t *json)
 {
 	const struct grant_compute *c = &tenant->grant.share[i].compute;
 	json_t *said = json_pack(
-		"{s:s s:o s:f s:o s:s s:o s:b}", "policy", policy_name((enum policy)c->wish.policy), "cores",
+		"{s:s s:o s:f s:o s:s s:o s:b s:b}", "policy", policy_name((enum policy)c->wish.policy), "cores",
 		c->terms.guarantee_ppm ? json_real(c->terms.guarantee_ppm / 1e4) : json_null(), "cores_limit",
 		c->terms.limit_ppm / 1e4, "weight", c->terms.weight ? json_integer(c->terms.weight) : json_null(),
 		"class", policy_class_name(c->terms.class), "turn_ms",
-		c->terms.turn_ns ? json_real((double)c->terms.turn_ns / 1e6) : json_null(), "frozen", c->terms.frozen);
+		c->terms.turn_ns ? json_real((double)c->terms.turn_ns / 1e6) : json_null(), "frozen", c->terms.frozen,
+		"held_back", arbitrate_holds_native(tenant, i));
 
 	if (said)
 		json_object_update(json, said);
@@ -298,4 +318,32 @@ void terms_set_default(struct ask *ask, const struct device *device)
 	}
 	log_line("device %u: policy %s for grants that name none, by uid %u", device->index,
 		 policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
+}
+
+void terms_set_native(struct ask *ask, const struct device *device)
+{
+	const char *word = json_string_value(json_object_get(ask->request, "native"));
+	uint32_t promised = daemon_promised_ppm(ask->daemon, device->uuid, NULL);
+	bool allow = word && !strcmp(word, "allow");
+	char error[512];
+
+	if (!allow && (!word || strcmp(word, "hold"))) {
+		refuse(ask, "malformed", "\"native\" must be \"allow\" or \"hold\"");
+		return;
+	}
+	if (allow && promised) {
+		refuse(ask, "over-promised",
+		       "device %u (%s): %.4g %% of its time is guaranteed to grants, which nobody could hold if native "
+		       "ran unheld: end or change those first (`mete ps`)",
+		       device->index, device->name, promised / 1e4);
+		return;
+	}
+	if (store_set_native(ask->daemon->store, device->uuid, allow, error, sizeof(error))) {
+		refuse(ask, "store", "%s", error);
+		return;
+	}
+	arbitrate_natives(ask->daemon, NULL);
+	log_line("device %u: programs of policy native %s, by uid %u", device->index,
+		 allow ? "run unheld, and no share can be guaranteed" : "are held back for others' guarantees",
+		 (unsigned int)ask->asker->uid);
 }

@@ -31,3 +31,6 @@ enum policy terms_default(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_
 
 /* "policy" of the request becomes the device's default. Nothing is answered unless it was refused. */
 void terms_set_default(struct ask *ask, const struct device *device);
+
+/* "native" of the request: "allow" or "hold" (store_native). Nothing is answered unless it was refused. */
+void terms_set_native(struct ask *ask, const struct device *device);

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/turns/recorder.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
@@ -56,11 +57,27 @@ static const char *check_names(struct daemon *daemon, uid_t uid, json_t *names, 
 	return NULL;
 }
 
+/* Owners find a place whatever other users hold. Value: NULL or the code. */
+static const char *find_place(const struct daemon *daemon, uid_t uid, char *error, size_t size)
+{
+	unsigned int of_kind = 0, own = 0;
+
+	for (const struct trace *t = daemon->traces; t; t = t->next) {
+		of_kind += descriptors_owner(t->uid) == descriptors_owner(uid);
+		own += t->uid == uid;
+	}
+	if (of_kind >= TRACES_MAX)
+		return refuse("busy", error, size, "%s traces are being taken already: wait until one has ended", "8");
+	if (own >= TRACES_OF_UID && !descriptors_owner(uid))
+		return refuse("busy", error, size, "you are taking %s traces already: wait until one has ended", "2");
+	return NULL;
+}
+
 static const char *start(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
 {
 	json_t *names = json_object_get(request, "grants"), *wanted = NULL;
 	double seconds = json_number_value(json_object_get(request, "seconds"));
-	unsigned int left_out = 0, traces = 0;
+	unsigned int left_out = 0;
 	const char *code = check_names(daemon, uid, names, error, size);
 	struct trace *t;
 
@@ -68,10 +85,9 @@ static const char *start(struct daemon *daemon, uid_t uid, json_t *request, json
 		return code;
 	if (!(seconds > 0 && seconds <= TRACE_MAX_SECONDS))
 		return refuse("malformed", error, size, "\"seconds\" must be above 0 and at most %s", "3600");
-	for (t = daemon->traces; t; t = t->next)
-		traces++;
-	if (traces >= TRACES_MAX)
-		return refuse("busy", error, size, "%s traces are being taken already: wait until one has ended", "8");
+	code = find_place(daemon, uid, error, size);
+	if (code)
+		return code;
 	for (struct tenant *tenant = daemon->tenants; tenant; tenant = tenant->next)
 		left_out += !may_see(uid, tenant);
 	if (json_array_size(names))

@@ -5,7 +5,6 @@
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/turns/resume.h"
-#include "daemon/workers/pool.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/wall.h"
@@ -75,7 +74,7 @@ static json_t *tenant_save(struct handover *h, struct tenant *t)
 	return json_pack("{s:o s:I s:o s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
 			 (json_int_t)t->attached_total, "shares", shares_save(t), "times", times_save(t), "events",
 			 events_save(t), "sessions", sessions, "knocks",
-			 t->pool ? pool_save(t->pool, t, h) : json_array());
+			 wall_save(t, h));
 }
 
 static void listener_save(struct handover *h, json_t *listeners, struct daemon *daemon, const char *path, int fd)
@@ -213,7 +212,6 @@ void handover_sessions_restore(struct daemon *daemon, struct handover *h)
 		json_t *part = part_of(h, t);
 
 		json_array_foreach(json_object_get(part, "sessions"), i, session) session_restore(h, t, session);
-		if (t->pool)
-			pool_restore(t->pool, t, h, json_object_get(part, "knocks"));
+		wall_restore(t, h, json_object_get(part, "knocks"));
 	}
 }

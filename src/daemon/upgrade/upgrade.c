@@ -23,6 +23,7 @@
 #include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/own.h"
 #include "daemon/upgrade/priority.h"
+#include "daemon/upgrade/trusted.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/worker.h"
@@ -135,6 +136,7 @@ static struct handover *collect(struct upgrade *u, json_t *take_priority, int *r
 		return NULL;
 	}
 	handover_put(h, "priority", take_priority);
+	handover_put(h, "book", json_true()); /* what stands there is up to date */
 	handover_put(h, "version", json_string(daemon_version()));
 	handover_put(h, "binary", json_string(own_binary()));
 	handover_put(h, "lock", handover_give(h, daemon->runtime.lock_fd));
@@ -325,6 +327,21 @@ static void on_timer(void *owner)
 		on_drain(u);
 }
 
+/* What will be executed, without links: nobody can change now where they lead. */
+static int find_binary(struct upgrade *u, char *error, size_t size)
+{
+	char path[PATH_MAX];
+	int r;
+
+	if (!realpath(u->binary, path)) {
+		r = -errno;
+		snprintf(error, size, "%s cannot be executed: %s", u->binary, strerror(-r));
+		return r;
+	}
+	strcpy(u->binary, path);
+	return trusted_check(u->binary, error, size);
+}
+
 static int start_check(struct upgrade *u, char *error, size_t size)
 {
 	_cleanup_close_ int snapshot = -1;
@@ -340,6 +357,9 @@ static int start_check(struct upgrade *u, char *error, size_t size)
 	};
 	int n = 0, r;
 
+	r = find_binary(u, error, size);
+	if (r)
+		return r;
 	r = own_fits(u->binary);
 	if (r) {
 		snprintf(error, size, "%s cannot be executed: it is no program for this machine", u->binary);

@@ -6,6 +6,8 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/pledge.h"
+#include "daemon/workers/spare.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 #include "wire/wall.h"
@@ -24,6 +26,8 @@
 #define BACKOFF_MS 200u
 #define BACKOFF_MOST_MS 10000u
 #define CLIENTS_OF_GRANT 512u
+#define UNSETTLED_MS 20			    /* a client's, for its grant's account to settle */
+#define CONTEXT_GUESS (UINT64_C(512) << 20) /* where a driver does not say: more than a context of today's takes */
 
 /* A client that waits for a worker. */
 struct knock {
@@ -31,6 +35,7 @@ struct knock {
 	struct tenant *tenant;
 	int fd;
 	uint64_t deadline_ns;
+	struct pledge pledge;
 };
 
 static bool same_devices(const struct pool *pool, const struct grant *g)
@@ -77,8 +82,11 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	strcpy(pool->libcuda, g->libcuda);
 	strcpy(pool->libnvml, g->libnvml);
 	pool->device_count = g->share_count;
-	for (unsigned int i = 0; i < g->share_count; i++)
+	for (unsigned int i = 0; i < g->share_count; i++) {
 		memcpy(pool->uuid[i], g->share[i].device.uuid, DEVICE_UUID_BYTES);
+		pool->total_bytes[i] = g->share[i].device.total_bytes;
+		pool->context_bytes[i] = g->kind == DEVICE_SOFT ? 0 : CONTEXT_GUESS;
+	}
 	pool->next = daemon->pools;
 	daemon->pools = pool;
 	timer_start(pool->timer, 0, 0);
@@ -140,13 +148,40 @@ static void drop_knock(struct pool *pool, struct knock **at)
 
 	*at = k->next;
 	pool->waiting_count--;
+	pool->charged_count -= k->pledge.made;
+	pledge_release(&k->pledge, k->tenant);
 	free(k);
 }
 
 static void turn_away(struct pool *pool, struct knock **at, enum wall_status status, const char *text)
 {
-	wall_turn_away(pool->daemon, (*at)->fd, status, text);
+	if (pool->daemon->stopping)
+		close((*at)->fd);
+	else
+		wall_turn_away((*at)->fd, status, text);
 	drop_knock(pool, at);
+}
+
+/* A client that has gone needs no worker. */
+static bool hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+static void drop_gone(struct pool *pool)
+{
+	struct knock **at = &pool->waiting;
+
+	while (*at) {
+		if (!hung_up((*at)->fd)) {
+			at = &(*at)->next;
+			continue;
+		}
+		close((*at)->fd);
+		drop_knock(pool, at);
+	}
 }
 
 static void expire(struct pool *pool)
@@ -154,6 +189,7 @@ static void expire(struct pool *pool)
 	uint64_t now = clock_now_ns();
 	char text[400];
 
+	drop_gone(pool);
 	while (pool->waiting && pool->failures >= FAILURES_MOST) {
 		snprintf(text, sizeof(text), "no worker can be started: %s", pool->why);
 		turn_away(pool, &pool->waiting, WALL_NO_DEVICE, text);
@@ -173,45 +209,76 @@ void pool_forget(struct pool *pool, struct tenant *tenant)
 			at = &(*at)->next;
 }
 
-json_t *pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h)
+void pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h, json_t *list)
 {
-	json_t *knocks = json_array();
-
 	for (const struct knock *k = pool->waiting; k; k = k->next)
 		if (k->tenant == tenant)
-			json_array_append_new(knocks, json_pack("{s:o s:I}", "fd", handover_give(h, k->fd), "deadline",
-								(json_int_t)k->deadline_ns));
-	return knocks;
+			json_array_append_new(list, json_pack("{s:o}", "fd", handover_give(h, k->fd)));
 }
 
-static struct knock *add_knock(struct pool *pool, struct tenant *tenant, int fd, uint64_t deadline_ns)
+static struct knock *add_knock(struct pool *pool, struct tenant *tenant, int fd)
 {
 	struct knock *k = calloc(1, sizeof(*k)), **at = &pool->waiting;
 
 	if (!k)
 		return NULL;
-	*k = (struct knock){ .tenant = tenant, .fd = fd, .deadline_ns = deadline_ns };
-	while (*at && (*at)->deadline_ns <= deadline_ns)
+	*k = (struct knock){ .tenant = tenant, .fd = fd, .deadline_ns = clock_now_ns() + WAIT_NS };
+	while (*at)
 		at = &(*at)->next;
-	k->next = *at;
 	*at = k;
 	pool->waiting_count++;
 	return k;
 }
 
-void pool_restore(struct pool *pool, struct tenant *tenant, struct handover *h, const json_t *knocks)
+static void refuse_context(struct pool *pool, struct knock **at)
 {
-	json_t *knock;
-	size_t i;
+	struct tenant *tenant = (*at)->tenant;
+	char text[256];
 
-	json_array_foreach(knocks, i, knock)
-	{
-		int fd = handover_take(h, json_object_get(knock, "fd"));
-		json_int_t deadline_ns = json_integer_value(json_object_get(knock, "deadline"));
+	telemetry_refused(tenant, REFUSAL_MEMORY);
+	event_add(&tenant->events, "a program behind the wall was refused: there is no room for its context");
+	snprintf(text, sizeof(text),
+		 "grant %s has no room for a context: end other programs under it, or give it more memory",
+		 tenant->grant.name);
+	turn_away(pool, at, WALL_FULL, text);
+}
 
-		if (fd >= 0 && !add_knock(pool, tenant, fd, (uint64_t)deadline_ns))
-			close(fd);
+/* Charges the grants of those who wait. Who does not fit is told so. */
+static void charge(struct pool *pool)
+{
+	const struct tenant *unsettled = NULL; /* its others would get the same answer */
+	struct knock **at = &pool->waiting;
+	enum ledger_answer answer;
+
+	while (pool->measured && *at) {
+		struct knock *k = *at;
+
+		answer = LEDGER_GRANT;
+		if (!k->pledge.made && k->tenant != unsettled)
+			answer = pledge_make(&k->pledge, k->tenant, pool->context_bytes);
+		if (answer == LEDGER_NO_ROOM) {
+			refuse_context(pool, at);
+			continue;
+		}
+		if (answer == LEDGER_WAIT)
+			unsettled = k->tenant;
+		at = &k->next;
 	}
+	pool->unsettled = unsettled;
+	pool->charged_count = 0;
+	for (const struct knock *k = pool->waiting; k; k = k->next)
+		pool->charged_count += k->pledge.made;
+}
+
+/* Whose turn it is: of those that are charged the grant which got a worker longest ago. */
+static struct knock **next_knock(struct pool *pool)
+{
+	struct knock **best = NULL;
+
+	for (struct knock **at = &pool->waiting; *at; at = &(*at)->next)
+		if ((*at)->pledge.made && (!best || (*at)->tenant->worker_turn < (*best)->tenant->worker_turn))
+			best = at;
+	return best;
 }
 
 /* Workers. */
@@ -249,14 +316,26 @@ static unsigned int pause_ms(const struct pool *pool)
 	return ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS;
 }
 
+static unsigned int least(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/* How many are to wait or to start. */
+static unsigned int wanted(const struct pool *pool)
+{
+	if (!pool->measured)
+		return pool->waiting || spare_room(pool);
+	return pool->charged_count + least(POOL_IDLE, spare_room(pool));
+}
+
 static void start_workers(struct pool *pool)
 {
 	unsigned int starting = count(pool, WORKER_STARTING), idle = count(pool, WORKER_IDLE);
 	struct worker *worker;
 	char why[256];
 
-	while (starting < POOL_STARTING && starting + idle < POOL_IDLE + pool->waiting_count &&
-	       count_all(pool->daemon) < POOL_WORKERS) {
+	while (starting < POOL_STARTING && starting + idle < wanted(pool) && count_all(pool->daemon) < POOL_WORKERS) {
 		if (worker_start(pool->daemon, pool, &worker, why, sizeof(why))) {
 			failed(pool, why);
 			return;
@@ -265,21 +344,49 @@ static void start_workers(struct pool *pool)
 	}
 }
 
-/* After a rush more wait than are wanted; they go when it is over. */
-static void trim(struct pool *pool)
+/* Ends workers without a client until `most` are left: those that wait first, then those that start. */
+static void trim(struct pool *pool, unsigned int most)
 {
-	unsigned int idle = count(pool, WORKER_IDLE);
+	unsigned int idle = count(pool, WORKER_IDLE), all = idle + count(pool, WORKER_STARTING);
 	struct worker *next;
 
-	for (struct worker *w = pool->daemon->workers; w && idle > POOL_IDLE; w = next) {
+	for (struct worker *w = pool->daemon->workers; w && all > most; w = next) {
 		next = w->next;
-		if (w->pool != pool || w->state != WORKER_IDLE)
+		if (w->pool != pool || (idle && w->state != WORKER_IDLE))
 			continue;
+		idle -= w->state == WORKER_IDLE;
+		all--;
 		w->pool = NULL;
 		worker_free(w);
-		idle--;
 	}
 }
+
+/* What waits for nobody gives way to what is promised. */
+static void keep_promises(struct pool *pool)
+{
+	unsigned int room = spare_room(pool);
+
+	if (pool->measured && spare_count(pool) > room)
+		trim(pool, pool->charged_count + room);
+}
+
+void pool_make_room(struct daemon *daemon)
+{
+	for (struct pool *pool = daemon->pools; pool; pool = pool->next)
+		keep_promises(pool);
+}
+
+/* After a rush more wait than are wanted; they go when it is over. */
+static void rest(struct pool *pool)
+{
+	if (pool->rest_ns && clock_now_ns() - pool->rest_ns >= REST_NS)
+		trim(pool, wanted(pool));
+	else if (!pool->rest_ns)
+		pool->rest_ns = clock_now_ns();
+	timer_start(pool->timer, TICK_MS, 0);
+}
+
+static void serve(struct pool *pool);
 
 static void fill(struct pool *pool)
 {
@@ -287,46 +394,38 @@ static void fill(struct pool *pool)
 
 	if (pool->daemon->stopping)
 		return;
+	serve(pool);
+	keep_promises(pool);
 	start_workers(pool);
 	if (pool->failures > before) {
 		timer_start(pool->timer, pause_ms(pool), 0);
 	} else if (pool->waiting) {
-		timer_start(pool->timer, TICK_MS, 0);
+		timer_start(pool->timer, pool->unsettled ? UNSETTLED_MS : TICK_MS, 0);
 	} else if (count(pool, WORKER_IDLE) > POOL_IDLE) {
-		if (pool->rest_ns && clock_now_ns() - pool->rest_ns >= REST_NS)
-			trim(pool);
-		else if (!pool->rest_ns)
-			pool->rest_ns = clock_now_ns();
-		timer_start(pool->timer, TICK_MS, 0);
+		rest(pool);
 	} else {
 		pool->rest_ns = 0;
 	}
 }
 
-/* A client that has gone needs no worker. */
-static bool hung_up(int fd)
+static void give(struct pool *pool, struct worker *worker, struct knock **at)
 {
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0;
-}
-
-static void give(struct pool *pool, struct worker *worker)
-{
-	struct knock *k = pool->waiting;
+	struct knock *k = *at;
 
 	if (hung_up(k->fd)) {
 		close(k->fd);
-		drop_knock(pool, &pool->waiting);
+		drop_knock(pool, at);
 		return;
 	}
 	pool->rest_ns = 0;
-	if (worker_give(worker, k->tenant, k->fd)) {
-		drop_knock(pool, &pool->waiting);
+	if (!worker_give(worker, k->tenant, k->fd, &k->pledge)) {
+		/* Its end is on its way to us; it is not waiting any more. */
+		worker->state = WORKER_STARTING;
 		return;
 	}
-	/* Its end is on its way to us; it is not waiting any more. */
-	worker->state = WORKER_STARTING;
+	k->tenant->worker_turn = ++pool->turn;
+	pool->charged_count--; /* the pledge is the worker's */
+	drop_knock(pool, at);
 }
 
 static struct worker *find_idle(const struct pool *pool)
@@ -341,9 +440,19 @@ static struct worker *find_idle(const struct pool *pool)
 static void serve(struct pool *pool)
 {
 	struct worker *worker;
+	struct knock **at;
 
-	while (pool->waiting && (worker = find_idle(pool)))
-		give(pool, worker);
+	charge(pool);
+	while ((worker = find_idle(pool)) && (at = next_knock(pool)))
+		give(pool, worker, at);
+}
+
+void pool_measured(struct pool *pool, const uint64_t *context_bytes)
+{
+	for (unsigned int i = 0; i < pool->device_count; i++)
+		if (context_bytes[i])
+			pool->context_bytes[i] = context_bytes[i];
+	pool->measured = true;
 }
 
 void pool_idle(struct pool *pool, struct worker *worker)
@@ -361,18 +470,34 @@ void pool_lost(struct pool *pool, const char *why)
 	timer_start(pool->timer, pool->failures > 1 ? pause_ms(pool) : 0, 0);
 }
 
+/* Each grant may have half of what the others leave, so that there is always a place for one more. */
+static bool may_have(unsigned int own, unsigned int all, unsigned int most)
+{
+	return own < CLIENTS_OF_GRANT && all < most && own < most - all;
+}
+
+static unsigned int knocks_of(const struct pool *pool, const struct tenant *tenant)
+{
+	unsigned int n = 0;
+
+	for (const struct knock *k = pool->waiting; k; k = k->next)
+		n += k->tenant == tenant;
+	return n;
+}
+
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 {
+	unsigned int clients = worker_count(pool->daemon, tenant->grant.id);
 	char text[160];
 
-	snprintf(text, sizeof(text), "grant %s has %u clients, as many as it may: end some", tenant->grant.name,
-		 CLIENTS_OF_GRANT);
-	if (worker_count(pool->daemon, tenant->grant.id) >= CLIENTS_OF_GRANT) {
-		wall_turn_away(pool->daemon, fd, WALL_FULL, text);
+	if (!may_have(clients, worker_count_all(pool->daemon), POOL_WORKERS)) {
+		snprintf(text, sizeof(text), "grant %s has %u clients, as many as it may: end some", tenant->grant.name,
+			 clients);
+		wall_turn_away(fd, WALL_FULL, text);
 		return;
 	}
-	if (pool->waiting_count >= POOL_WAITING || !add_knock(pool, tenant, fd, clock_now_ns() + WAIT_NS)) {
-		wall_turn_away(pool->daemon, fd, WALL_FULL, "too many clients wait for a worker: try again later");
+	if (!may_have(knocks_of(pool, tenant), pool->waiting_count, POOL_WAITING) || !add_knock(pool, tenant, fd)) {
+		wall_turn_away(fd, WALL_FULL, "too many clients wait for a worker: try again later");
 		return;
 	}
 	serve(pool);

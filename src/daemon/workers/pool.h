@@ -4,6 +4,12 @@
  * There is a pool for each set of devices that a walled grant has; without such grants there is none. A client takes a
  * worker at once when one waits; others are started in the background up to POOL_IDLE. Where none waits the client
  * does, for WALL_WAIT_NS at most.
+ *
+ * Contexts take memory of the devices. A client's grant is charged for them before it gets a worker (pledge.h), and no
+ * more workers wait than fit into what a device has promised to nobody (spare.h). What a context takes is known from
+ * the first worker on; until then one is started at a time.
+ *
+ * Grants take their turns: the next worker goes to that one which got one longest ago.
  */
 #pragma once
 
@@ -22,7 +28,7 @@ struct worker;
 #define POOL_IDLE 2u
 #define POOL_STARTING 4u   /* at once */
 #define POOL_WORKERS 1024u /* of one meted */
-#define POOL_WAITING 1024u /* clients that wait for a worker */
+#define POOL_WAITING 4096u /* clients that wait for a worker */
 
 struct knock;
 
@@ -34,12 +40,17 @@ struct pool {
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
 	unsigned int device_count;
 	uint8_t uuid[WIRE_MAX_DEVICES][DEVICE_UUID_BYTES]; /* in the grants' order */
+	uint64_t total_bytes[WIRE_MAX_DEVICES];		   /* of memory of each */
+	uint64_t context_bytes[WIRE_MAX_DEVICES];	   /* what a worker's context takes there */
+	bool measured;					   /* the workers have said what that is */
 	struct knock *waiting;				   /* oldest first */
-	unsigned int waiting_count;
-	unsigned int failures; /* in a row */
-	struct timer *timer;   /* the next try, and the end of patience */
+	unsigned int waiting_count, charged_count;	   /* of them their grants are charged already */
+	bool unsettled;					   /* of them one waits for its grant's account */
+	uint64_t turn;					   /* workers given */
+	unsigned int failures;				   /* in a row */
+	struct timer *timer;				   /* the next try, and the end of patience */
 	uint64_t rest_ns; /* since when more wait than are wanted; 0: not so, or clients come */
-	char why[256];	       /* of the last failure */
+	char why[256];	  /* of the last failure */
 };
 
 /* The pool of a grant's devices; one more user. NULL: no memory. */
@@ -50,11 +61,14 @@ void pool_unref(struct pool *pool);
 void pool_renew(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* A client has connected: takes the descriptor. */
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd);
-/* The clients of this tenant that wait as JSON, and back: for the meted after this one. */
-json_t *pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h);
-void pool_restore(struct pool *pool, struct tenant *tenant, struct handover *h, const json_t *knocks);
+/* Adds the clients of this tenant that wait to a list, for the meted after this one. */
+void pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h, json_t *list);
 /* Those of this tenant that wait are told that it is over. */
 void pool_forget(struct pool *pool, struct tenant *tenant);
+/* More has been promised: workers that wait make room for it. */
+void pool_make_room(struct daemon *daemon);
+/* What a worker's contexts take, by its own word; 0: not known. */
+void pool_measured(struct pool *pool, const uint64_t *context_bytes);
 /* Called by worker.c: it waits now; or it has gone, `why` NULL when it had a client. */
 void pool_idle(struct pool *pool, struct worker *worker);
 void pool_lost(struct pool *pool, const char *why);

@@ -1,96 +1,35 @@
-/* wall.c: see wall.h. What a client says is read by its worker alone; we only pass connections on. */
+/*
+ * wall.c: see wall.h. What a client says is read by its worker alone; we look whether it has said anything, and pass
+ * the connection on.
+ */
 #include "daemon/workers/wall.h"
 
 #include "base/cleanup.h"
 #include "daemon/tenants/container.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/upgrade/handover.h"
+#include "daemon/workers/caller.h"
 #include "daemon/workers/pool.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/wall.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPTS_PER_TURN 64
-#define FAREWELLS 256u
-#define FAREWELL_MS 2000
 
-/*
- * A client that is turned away, until it has said its hello: a socket that is closed with a message unread takes the
- * answer back, and the client would see a broken connection and no reason.
- */
-struct farewell {
-	struct farewell *next;
-	int fd;
-	struct watch *watch;
-	struct timer *timer;
-	unsigned int status;
-	char text[sizeof(((struct wall_welcome *)NULL)->text)];
-};
-
-static struct farewell *farewells;
-static unsigned int farewell_count;
-
-static void farewell_free(struct farewell *f)
+void wall_turn_away(int fd, unsigned int status, const char *text)
 {
-	struct farewell **at = &farewells;
-
-	while (*at && *at != f)
-		at = &(*at)->next;
-	if (*at) {
-		*at = f->next;
-		farewell_count--;
-	}
-	watch_free(f->watch);
-	timer_free(f->timer);
-	close(f->fd);
-	free(f);
-}
-
-static void on_hello(void *owner)
-{
-	struct farewell *f = owner;
 	struct wall_hello hello;
 
-	if (recv(f->fd, &hello, sizeof(hello), MSG_DONTWAIT) > 0)
-		wall_refuse(f->fd, (enum wall_status)f->status, "%s", f->text);
-	farewell_free(f);
-}
-
-static void on_late(void *owner)
-{
-	farewell_free(owner);
-}
-
-void wall_turn_away(struct daemon *daemon, int fd, unsigned int status, const char *text)
-{
-	struct farewell *f = farewell_count < FAREWELLS && !daemon->stopping ? calloc(1, sizeof(*f)) : NULL;
-
-	if (!f) {
-		close(fd);
-		return;
-	}
-	*f = (struct farewell){ .next = farewells, .fd = fd, .status = status };
-	snprintf(f->text, sizeof(f->text), "%s", text);
-	farewells = f;
-	farewell_count++;
-	f->watch = watch_new(daemon->loop, fd, on_hello, f);
-	f->timer = timer_new(daemon->loop, on_late, f);
-	if (!f->watch || !f->timer)
-		farewell_free(f);
-	else
-		timer_start(f->timer, FAREWELL_MS, 0);
-}
-
-void wall_leave(void)
-{
-	while (farewells)
-		farewell_free(farewells);
+	/* A socket that is closed with a message unread takes the answer back: the client would see no reason. */
+	if (recv(fd, &hello, sizeof(hello), MSG_DONTWAIT) > 0)
+		wall_refuse(fd, (enum wall_status)status, "%s", text);
+	close(fd);
 }
 
 static const char *place_of(const struct tenant *tenant, char place[CONTAINER_PLACE_BYTES])
@@ -111,24 +50,61 @@ const char *wall_path(const struct tenant *tenant, char *path, size_t size)
 	return path;
 }
 
-static void on_connect(void *owner)
+void wall_hear(struct tenant *tenant, int fd, unsigned int said)
 {
-	struct tenant *tenant = owner;
 	char why[sizeof(((struct wall_welcome *)NULL)->text)];
 	uint32_t wait_s;
 	bool quarantined;
 
+	if (said) {
+		wall_turn_away(fd, said,
+			       said == WALL_WRONG_VERSION ? "the client and meted are of different versions: "
+							    "install both from one release"
+							  : "this is no client of mete");
+	} else if (!tenant_may_begin(tenant, &quarantined, &wait_s, why, sizeof(why))) {
+		log_peer("grant %s: a program behind the wall is refused: %s", tenant->grant.name, why);
+		wall_turn_away(fd, quarantined ? WALL_REFUSED : WALL_NO_DEVICE, why);
+	} else {
+		pool_knock(tenant->pool, tenant, fd);
+	}
+}
+
+static void on_connect(void *owner)
+{
+	struct tenant *tenant = owner;
+
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int fd = daemon_accept(tenant->daemon, tenant->wall_fd);
+		int fd = daemon_accept(tenant->daemon, tenant->wall_fd, tenant->grant.uid);
 
 		if (fd < 0)
 			return;
-		if (!tenant_may_begin(tenant, &quarantined, &wait_s, why, sizeof(why))) {
-			log_peer("grant %s: a program behind the wall is refused: %s", tenant->grant.name, why);
-			wall_turn_away(tenant->daemon, fd, quarantined ? WALL_REFUSED : WALL_NO_DEVICE, why);
-			continue;
-		}
-		pool_knock(tenant->pool, tenant, fd);
+		caller_new(tenant, fd, true);
+	}
+}
+
+json_t *wall_save(const struct tenant *tenant, struct handover *h)
+{
+	json_t *list = json_array();
+
+	if (tenant->pool)
+		pool_save(tenant->pool, tenant, h, list);
+	caller_save(tenant, h, list);
+	return list;
+}
+
+void wall_restore(struct tenant *tenant, struct handover *h, const json_t *list)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		int fd = handover_take(h, json_object_get(one, "fd"));
+
+		if (fd >= 0 && tenant->pool)
+			caller_new(tenant, fd, false);
+		else if (fd >= 0)
+			close(fd);
 	}
 }
 
@@ -156,6 +132,7 @@ void wall_shut(struct tenant *tenant, bool leaving)
 
 	watch_free(tenant->wall);
 	tenant->wall = NULL;
+	caller_drop_all(tenant);
 	if (tenant->pool) {
 		pool_forget(tenant->pool, tenant);
 		pool_unref(tenant->pool);

@@ -1,10 +1,11 @@
 /* wall.h: the second socket of a grant that may be walled: who connects there gets a worker, not the grant. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-struct daemon;
+struct handover;
 struct tenant;
 
 /* Starts to listen at grants/NAME@wall.sock, which is no other grant's. 0 or -errno, with the reason. */
@@ -12,7 +13,10 @@ int wall_open(struct tenant *tenant, char *error, size_t size);
 void wall_shut(struct tenant *tenant, bool leaving);
 /* Its path, or "". */
 const char *wall_path(const struct tenant *tenant, char *path, size_t size);
-/* One line to a client that gets no worker; takes the connection and closes it then. `status`: enum wall_status. */
-void wall_turn_away(struct daemon *daemon, int fd, unsigned int status, const char *text);
-/* meted leaves: nobody is waited for. */
-void wall_leave(void);
+/* A caller has spoken; takes the connection. `said`: 0: a hello; else it is refused so, an enum wall_status. */
+void wall_hear(struct tenant *tenant, int take_fd, unsigned int said);
+/* One line to a client that has said its hello and gets no worker; closes the connection. `status`: wall_status. */
+void wall_turn_away(int take_fd, unsigned int status, const char *text);
+/* Connections that have no worker yet as JSON, and back: for the meted after this one. */
+json_t *wall_save(const struct tenant *tenant, struct handover *h);
+void wall_restore(struct tenant *tenant, struct handover *h, const json_t *list);

@@ -2,8 +2,9 @@
  * worker.c: see worker.h.
  *
  * The end of the control connection is the end of the worker as far as we are concerned; its memory stays until the
- * kernel has told us of the process's end as well. What the worker holds of devices is a client's account like any
- * other (client.c).
+ * kernel has told us of the process's end as well. With a client, the process's end is the worker's too, whoever holds
+ * its connections: a worker that was taken over can hand them on, and its number goes to another process. What the
+ * worker holds of devices is a client's account like any other (client.c).
  */
 #include "daemon/workers/worker.h"
 
@@ -15,6 +16,8 @@
 #include "daemon/workers/images.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/traffic.h"
+#include "daemon/workers/words.h"
+#include "daemon/tenants/process.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/worker.h"
@@ -35,6 +38,7 @@
 #include <unistd.h>
 
 #define SESSIONS_MOST 8u /* connections of one worker to its grant */
+#define WAIT_PIDFD 3	 /* P_PIDFD of Linux 5.4, which older headers lack */
 
 extern char **environ;
 
@@ -136,33 +140,69 @@ static void note_signal(struct worker *worker, int term_signal)
 			 (int)worker->pid, term_signal, strsignal(term_signal));
 }
 
+/* Its connections to the grant that have not said who they are: they would be taken for whoever has its number next. */
+static void end_sessions(struct worker *worker)
+{
+	struct tenant *tenant = tenant_find_id(worker->daemon, worker->grant_id);
+	struct session *next;
+
+	for (struct session *s = tenant ? tenant->sessions : NULL; s; s = next) {
+		next = s->next;
+		if (s->peer_pid == worker->pid && !s->client)
+			session_free(s);
+	}
+}
+
+/* The process is gone. One that waits may have said why, which is still to be read. */
+static void process_gone(struct worker *worker, int term_signal)
+{
+	note_signal(worker, term_signal);
+	if (worker->control_fd < 0 || worker->state != WORKER_BUSY)
+		return;
+	end_sessions(worker);
+	worker_free(worker);
+}
+
 static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
 {
 	(void)exit_status;
-	note_signal(process->data, term_signal);
+	process_gone(process->data, term_signal);
 	uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* The same for a child that the loop does not know, for the meted before this one has started it. */
+/* Value: whether it has ended; what it was ended by is known of children alone. */
+static bool has_ended(const struct worker *worker, int *ret_signal)
+{
+	siginfo_t info = { 0 };
+
+	*ret_signal = 0;
+	if (waitid((idtype_t)WAIT_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG))
+		return process_ended(worker->pidfd);
+	*ret_signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+	return info.si_pid;
+}
+
+/* The same for a process that the loop does not know, for another meted has started it. */
 static void on_end(void *owner)
 {
 	struct worker *worker = owner;
-	siginfo_t info = { 0 };
+	bool over = worker->control_fd < 0;
+	int term_signal;
 
-	if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG) || !info.si_pid)
+	if (!has_ended(worker, &term_signal))
 		return;
-	note_signal(worker, info.si_code == CLD_EXITED ? 0 : info.si_status);
 	watch_free(worker->end);
 	worker->end = NULL;
 	close(worker->pidfd);
 	worker->pidfd = -1;
-	if (worker->control_fd < 0)
+	process_gone(worker, term_signal); /* which is the end of one that has a client */
+	if (over)
 		free(worker);
 }
 
-bool worker_take_child(struct worker *worker)
+bool worker_watch_process(struct worker *worker, int take_pidfd)
 {
-	worker->pidfd = (int)syscall(SYS_pidfd_open, worker->pid, 0);
+	worker->pidfd = take_pidfd;
 	if (worker->pidfd < 0)
 		return false;
 	worker->end = watch_new(worker->daemon->loop, worker->pidfd, on_end, worker);
@@ -189,6 +229,8 @@ void worker_free(struct worker *worker)
 	watch_free(worker->watch);
 	worker->watch = NULL;
 	images_end(worker);
+	words_end(worker);
+	pledge_release(&worker->pledge, tenant_find_id(worker->daemon, worker->grant_id));
 	if (worker->control_fd >= 0)
 		close(worker->control_fd);
 	worker->control_fd = -1;
@@ -229,6 +271,15 @@ unsigned int worker_count(struct daemon *daemon, uint64_t grant_id)
 
 	for (struct worker *w = daemon->workers; w; w = w->next)
 		n += w->state == WORKER_BUSY && w->grant_id == grant_id;
+	return n;
+}
+
+unsigned int worker_count_all(struct daemon *daemon)
+{
+	unsigned int n = 0;
+
+	for (struct worker *w = daemon->workers; w; w = w->next)
+		n += w->state == WORKER_BUSY;
 	return n;
 }
 
@@ -303,6 +354,7 @@ static bool on_ready(struct worker *worker, const struct worker_word *word)
 		return true;
 	}
 	worker->state = WORKER_IDLE;
+	pool_measured(worker->pool, word->context_bytes);
 	pool_idle(worker->pool, worker);
 	return true;
 }
@@ -382,18 +434,17 @@ static char **child_environment(char *driver, char *nvml)
 	return list;
 }
 
-static int spawn(struct worker *worker, int control_fd, int listen_fd, int traffic_fd,
-		 int images_fd)
+static int spawn(struct worker *worker, int error_fd, int control_fd, int listen_fd, int traffic_fd, int images_fd)
 {
 	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
 	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
 	const struct pool *pool = worker->pool;
-	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL, NULL };
+	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL, NULL, NULL };
 	unsigned int arg = 3;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
-		{ .flags = UV_INHERIT_FD, .data.fd = log_descriptor() },
+		{ .flags = UV_INHERIT_FD, .data.fd = error_fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = control_fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = listen_fd },
 		{ .flags = traffic_fd < 0 ? UV_IGNORE : UV_INHERIT_FD, .data.fd = traffic_fd },
@@ -405,7 +456,9 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 		.exit_cb = on_exit_child,
 		.flags = UV_PROCESS_DETACHED,
 		.stdio = stdio,
-		.stdio_count = images_fd >= 0 ? 7 : traffic_fd >= 0 ? 6 : 5,
+		.stdio_count = images_fd >= 0	 ? 7
+			       : traffic_fd >= 0 ? 6
+						 : 5,
 	};
 	int r;
 
@@ -417,6 +470,8 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 	}
 	if (pool->kind != DEVICE_SOFT)
 		args[arg++] = (char *)"--nodes";
+	if (worker->daemon->observe_devices)
+		args[arg++] = (char *)"--observe";
 	if (images_fd >= 0)
 		args[arg++] = (char *)"--images";
 	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
@@ -434,7 +489,7 @@ static int spawn(struct worker *worker, int control_fd, int listen_fd, int traff
 
 int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size)
 {
-	_cleanup_close_ int listen_fd = -1, theirs = -1, traffic_fd = -1, images_fd = -1;
+	_cleanup_close_ int listen_fd = -1, theirs = -1, traffic_fd = -1, images_fd = -1, error_fd = -1;
 	struct worker *worker = *worker_path() ? worker_new(daemon) : NULL;
 	int ends[2], r;
 
@@ -448,10 +503,11 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 	if (!r) {
 		worker->control_fd = ends[0];
 		theirs = ends[1];
-		listen_fd = bind_place(worker);
+		error_fd = words_begin(worker);
+		listen_fd = error_fd < 0 ? error_fd : bind_place(worker);
 		traffic_fd = listen_fd < 0 ? -1 : traffic_create(worker);
 		images_fd = listen_fd < 0 ? -1 : images_begin(worker);
-		r = listen_fd < 0 ? listen_fd : spawn(worker, theirs, listen_fd, traffic_fd, images_fd);
+		r = listen_fd < 0 ? listen_fd : spawn(worker, error_fd, theirs, listen_fd, traffic_fd, images_fd);
 	}
 	if (!r) {
 		worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
@@ -467,7 +523,7 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 	return 0;
 }
 
-bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd)
+bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, struct pledge *pledge)
 {
 	struct worker_word word = { .type = WORKER_TAKE, .version = WORKER_VERSION, .grant_id = tenant->grant.id };
 
@@ -478,6 +534,8 @@ bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd)
 	worker->state = WORKER_BUSY;
 	worker->grant_id = tenant->grant.id;
 	worker->pool = NULL;
+	worker->pledge = *pledge;
+	pledge->made = false;
 	name_place(worker);
 	close(client_fd);
 	return true;

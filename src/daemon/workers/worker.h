@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/loop.h"
+#include "daemon/workers/pledge.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct daemon;
 struct handover;
 struct pool;
 struct tenant;
+struct words;
 struct worker_traffic;
 
 enum worker_state {
@@ -39,24 +41,28 @@ struct worker {
 	struct watch *images;
 	uv_process_t process;
 	bool child; /* `process` is open: we have started it */
-	int pidfd;  /* of a child that the meted before this one has started; -1: none */
+	int pidfd;  /* of one that a meted before this one has started; -1: none */
 	struct watch *end;
 	uint64_t began_ns;
 	char place[64];			/* its socket in the runtime directory */
+	struct words *words;		/* what it writes; NULL: nobody listens */
+	struct pledge pledge;		/* busy: of its contexts, until it attaches */
 	struct worker_traffic *traffic; /* what goes through it; NULL: it is not counted */
 };
 
 /* Starts one for the pool. 0 or -errno, with the reason. */
 int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, char *error, size_t size);
-/* Hands a client's connection over, and closes it here. False: the worker is gone, and the connection still the
- * caller's. */
-bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd);
+/* Hands a client's connection over, closes it here, and takes the pledge. False: the worker is gone, and both are still
+ * the caller's. */
+bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, struct pledge *pledge);
 /* Lets go of it: a waiting worker ends, one with a client goes on. */
 void worker_free(struct worker *worker);
 /* The one of this pid that has a client, or NULL. */
 struct worker *worker_find(struct daemon *daemon, pid_t pid);
 /* How many have a client of this grant. */
 unsigned int worker_count(struct daemon *daemon, uint64_t grant_id);
+/* How many have a client. */
+unsigned int worker_count_all(struct daemon *daemon);
 /* The grant ends: so do the workers under it. */
 void worker_end(struct daemon *daemon, uint64_t grant_id);
 /* After a restart: finds the workers that have clients; or, where they were handed over, all that there are. */
@@ -64,12 +70,12 @@ void worker_restore(struct daemon *daemon);
 /* All of them as JSON, for the meted after this one, which has the same children. */
 json_t *worker_save(const struct daemon *daemon, struct handover *h);
 /*
- * One that another meted has started; takes the descriptor. NULL: no memory. If it is this process's child all the
- * same, worker_take_child() makes us hear of its end.
+ * One that another meted has started; takes the descriptor. NULL: no memory. worker_watch_process() makes us hear of
+ * the process's end, be it our child or not; it takes the pidfd.
  */
 struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_t pid, const char *place,
 			    int take_control_fd);
-bool worker_take_child(struct worker *worker);
+bool worker_watch_process(struct worker *worker, int take_pidfd);
 /* Of a place in the runtime directory. */
 struct sockaddr_un;
 void worker_address(struct daemon *daemon, const char *place, struct sockaddr_un *ret);

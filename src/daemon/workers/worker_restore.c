@@ -6,22 +6,44 @@
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
+#include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/images.h"
+#include "daemon/workers/pool.h"
 #include "daemon/workers/traffic.h"
+#include "daemon/workers/words.h"
 #include "wire/worker.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Of the process that listens, whose number may be another's by now. Value: -1 where it has ended. */
+static int process_of(int fd, pid_t pid)
+{
+	socklen_t size = sizeof(pid_t);
+	int pidfd = -1;
+
+	/* Before Linux 6.5 the number has to do. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) && errno == ENOPROTOOPT)
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0 && process_ended(pidfd)) {
+		close(pidfd);
+		pidfd = -1;
+	}
+	return pidfd;
+}
+
 static void restore_one(struct daemon *daemon, const char *name)
 {
+	_cleanup_close_ int pidfd = -1;
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char place[sizeof(((struct worker *)NULL)->place)];
 	struct sockaddr_un address;
@@ -37,13 +59,15 @@ static void restore_one(struct daemon *daemon, const char *name)
 	if (sscanf(name, "%" SCNx64 "-%d", &grant_id, &pid) != 2 || fd < 0 ||
 	    connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid != pid ||
-	    !tenant_find_id(daemon, grant_id)) {
+	    (pidfd = process_of(fd, pid)) < 0 || !tenant_find_id(daemon, grant_id)) {
 		unlinkat(daemon->runtime.dir_fd, place, 0);
 		return;
 	}
 	worker = worker_adopt(daemon, WORKER_BUSY, pid, place, steal_fd(&fd));
-	if (worker)
-		worker->grant_id = grant_id;
+	if (!worker)
+		return;
+	worker->grant_id = grant_id;
+	worker_watch_process(worker, steal_fd(&pidfd));
 }
 
 static void find_workers(struct daemon *daemon)
@@ -72,18 +96,39 @@ static uint64_t pool_user(const struct daemon *daemon, const struct pool *pool)
 	return t ? t->grant.id : 0;
 }
 
+static json_t *contexts_save(const struct pool *pool)
+{
+	json_t *list = pool && pool->measured ? json_array() : NULL;
+
+	for (unsigned int i = 0; list && i < pool->device_count; i++)
+		json_array_append_new(list, json_integer((json_int_t)pool->context_bytes[i]));
+	return list;
+}
+
+static void contexts_restore(struct pool *pool, const json_t *list)
+{
+	uint64_t bytes[WIRE_MAX_DEVICES] = { 0 };
+
+	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
+		bytes[i] = (uint64_t)json_integer_value(json_array_get(list, i));
+	pool_measured(pool, bytes);
+}
+
 json_t *worker_save(const struct daemon *daemon, struct handover *h)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *one;
 
-	for (const struct worker *w = daemon->workers; w; w = w->next)
-		json_array_insert_new(
-			list, 0,
-			json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
-				  "images", handover_give(h, w->images_fd), "pid", (int)w->pid, "state",
-				  (int)w->state, "place", w->place, "version", (int)WORKER_VERSION, "child",
-				  w->child || w->pidfd >= 0, "grant", (json_int_t)w->grant_id, "pool_of",
-				  (json_int_t)pool_user(daemon, w->pool), "began", (json_int_t)w->began_ns));
+	for (const struct worker *w = daemon->workers; w; w = w->next) {
+		one = json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
+				"images", handover_give(h, w->images_fd), "pid", (int)w->pid, "state", (int)w->state,
+				"place", w->place, "version", (int)WORKER_VERSION, "child", w->child || w->pidfd >= 0,
+				"grant", (json_int_t)w->grant_id, "pool_of", (json_int_t)pool_user(daemon, w->pool),
+				"began", (json_int_t)w->began_ns);
+		json_object_set_new(one, "contexts", contexts_save(w->pool));
+		json_object_set_new(one, "words", words_save(w, h));
+		json_object_set_new(one, "pledge", pledge_save(&w->pledge));
+		json_array_insert_new(list, 0, one);
+	}
 	return list;
 }
 
@@ -113,10 +158,14 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 		return;
 	w->grant_id = number(part, "grant");
 	w->began_ns = number(part, "began");
+	words_restore(w, handover_take(h, json_object_get(part, "words")));
 	images_resume(w, handover_take(h, json_object_get(part, "images")));
 	w->pool = state != WORKER_BUSY && tenant ? tenant->pool : NULL;
 	if (json_is_true(json_object_get(part, "child")))
-		worker_take_child(w);
+		worker_watch_process(w, (int)syscall(SYS_pidfd_open, w->pid, 0));
+	pledge_restore(&w->pledge, tenant_find_id(daemon, w->grant_id), json_object_get(part, "pledge"));
+	if (state == WORKER_IDLE && w->pool)
+		contexts_restore(w->pool, json_object_get(part, "contexts"));
 	if (state != WORKER_BUSY && !w->pool)
 		worker_free(w);
 }

@@ -1,6 +1,7 @@
 /* worker.c: a forwarded call at the worker; see blas_worker.h. */
 #include "remote/blas/blas_worker.h"
 
+#include "remote/worker/fence.h"
 #include "remote/worker/memory.h"
 
 #include <dlfcn.h>
@@ -314,7 +315,9 @@ int worker_other_library(struct work *work)
 			return 0;
 		}
 	}
+	fence_lift(true);
 	r = run(&w);
+	fence_lift(false);
 	if (r)
 		return r;
 	if (work->out.bad)

@@ -1,6 +1,7 @@
 /* session.c: see session.h. */
 #include "remote/client/session.h"
 
+#include "base/connect_remedy.h"
 #include "base/setting.h"
 #include "remote/client/grave.h"
 #include "remote/client/hosts.h"
@@ -128,8 +129,9 @@ static CUresult connect_to(struct session *s)
 		return refusal(r);
 	}
 	if (r < 0) {
-		log_line("METE_REMOTE=%s: %s; is the worker or relay behind this socket still there?", s->path,
-			 strerror(-r));
+		text = connect_remedy(r);
+		log_line("METE_REMOTE=%s: %s; %s", s->path, strerror(-r),
+			 text ? text : "is the worker or relay behind this socket still there?");
 		return CUDA_ERROR_SYSTEM_NOT_READY;
 	}
 	s->open = true;

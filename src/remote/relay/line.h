@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "model/unproven.h"
 #include "remote/relay/await.h"
 #include "remote/relay/frame.h"
 
@@ -77,6 +78,8 @@ bool tcp_is_loopback(int fd);
  */
 void tcp_tune(int fd);
 void tcp_peer_address(int fd, char ret[64]);
+/* The same as one that its connections are counted by; all that cannot be told apart are one. */
+struct unproven_source tcp_peer_source(int fd);
 uint64_t tcp_round_trip_ns(int fd);
 /* Writes all; the deadline 0: blocks. */
 int tcp_write(int fd, uint64_t until_ns, const struct iovec *parts, unsigned int n);

@@ -1,11 +1,14 @@
 /*
  * server.c: the server's own process: listens, reads prefaces, forks a process per session, answers what these ask.
  *
- * Of what a stranger says it reads the 32 bytes of a preface, nothing else. Who has not said it after a while is
- * dropped, and when too many have not, the oldest is. A lane is handed to the process of its session unread.
+ * Of what a stranger says it reads the 32 bytes of a preface, nothing else; and sees whether more has come, before a
+ * process is begun for it. Who has not said so much within two seconds is dropped. Connections, and processes whose
+ * peer has not proved who it is, have few places, which model/unproven.h gives out: to each source some, and some to
+ * those that have proved themselves before. A lane is handed to the process of its session unread.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "model/chatter.h"
 #include "remote/relay/broker.h"
 #include "remote/relay/guest.h"
 
@@ -23,12 +26,19 @@
 #include <sys/wait.h>
 
 #define LISTENERS_MOST 16u
-#define PENDING_MOST 64u /* connections that have not said their preface */
-#define PENDING_NS UINT64_C(5000000000)
-#define UNPROVEN_MOST 64u /* processes whose peer has not been given a worker */
+#define PENDING_MOST 256u /* connections that have not said their preface, and something behind it */
+#define PENDING_NS UINT64_C(2000000000)
+#define SEATS_UNPROVEN 64u /* processes whose peer has not proved who it is */
 #define SESSIONS_MOST 256u
 #define LANES_TRIES 2u /* as many times as many connections as a session needs are handed on to it */
 #define SWEEP_MS 500
+
+static const struct unproven_rule pending_rule = { .most = PENDING_MOST, .per_source = 64, .kept = 64 };
+static const struct unproven_rule unproven_rule = { .most = SEATS_UNPROVEN, .per_source = 32, .kept = 16 };
+
+/* Lines of the log about one address, in a minute; and about all. Those who have proved who they are say more. */
+static const struct chatter_rule strangers_rule = { .lines = 5, .all = 60, .window_ns = UINT64_C(60000000000) };
+static const struct chatter_rule proven_rule = { .lines = 60, .all = 600, .window_ns = UINT64_C(60000000000) };
 
 enum what {
 	LISTENER,
@@ -50,7 +60,10 @@ struct listener {
 struct pending {
 	struct source source;
 	int fd; /* -1: free */
+	struct unproven_source from;
 	uint64_t since_ns;
+	bool known; /* somebody from there has proved who he is */
+	bool said;  /* the preface, which is good */
 	size_t used;
 	struct frame_preface preface;
 };
@@ -62,11 +75,15 @@ struct seat {
 	struct relay_server *server;
 	struct relay_session session; /* but for its count */
 	struct relay_count *count;    /* a page that its process writes */
+	struct unproven_source from;
+	char address[64];
+	enum relay_trust trust; /* as the preface said; this server takes it */
 	uint8_t route[FRAME_ROUTE_BYTES];
 	char key_name[RELAY_NAME_BYTES]; /* asked for */
 	int broker;
 	unsigned int lanes_left;
-	bool asked_key, asked_open, awaits, opened, gone;
+	bool known; /* as of struct pending */
+	bool asked_key, asked_open, awaits, proven, opened, gone;
 };
 
 struct relay_server {
@@ -80,6 +97,9 @@ struct relay_server {
 	struct pending pending[PENDING_MOST];
 	struct seat *seats;
 	unsigned int seat_count, unproven;
+	struct unproven_known known;	  /* sources that have proved who they are */
+	struct chatter strangers, proven; /* lines about them */
+	uint64_t heard_ns;		  /* when what was held back was last looked for */
 	uint64_t last_number;
 };
 
@@ -99,6 +119,35 @@ __attribute__((format(printf, 2, 3))) static void say(struct relay_server *s, co
 	s->ops.say(s->user, line);
 }
 
+/* A line about a peer, or one less: whoever can cause lines does not fill the log. */
+__attribute__((format(printf, 5, 6))) static void say_of(struct relay_server *s, const struct unproven_source *from,
+							 const char *address, bool proven, const char *fmt, ...)
+{
+	char line[RELAY_TEXT_BYTES * 2], host[64];
+	va_list ap;
+
+	snprintf(host, sizeof(host), "%.63s", address);
+	if (strrchr(host, ':')) /* its next connection has another port */
+		*strrchr(host, ':') = 0;
+	if (!chatter_may(proven ? &s->proven : &s->strangers, proven ? &proven_rule : &strangers_rule, from, host,
+			 clock_now_ns()))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	say(s, "%s", line);
+}
+
+static void tell_held(struct relay_server *s, struct chatter *c, const struct chatter_rule *rule, uint64_t now_ns)
+{
+	char name[CHATTER_NAME_BYTES];
+	uint64_t hidden;
+
+	while (chatter_held(c, rule, now_ns, name, &hidden))
+		say(s, "%s: %llu more lines within a minute", *name ? name : "other addresses",
+		    (unsigned long long)hidden);
+}
+
 static int watch(struct relay_server *s, int fd, struct source *source)
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
@@ -113,6 +162,7 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s,
 	struct frame_welcome w = {
 		.magic = FRAME_MAGIC, .version = FRAME_VERSION, .size = sizeof(w), .status = status
 	};
+	struct unproven_source from;
 	char address[64];
 	va_list ap;
 
@@ -120,7 +170,8 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s,
 	vsnprintf(w.wall.text, sizeof(w.wall.text), fmt, ap);
 	va_end(ap);
 	tcp_peer_address(fd, address);
-	say(s, "%s: refused: %s", address, w.wall.text);
+	from = tcp_peer_source(fd);
+	say_of(s, &from, address, false, "%s: refused: %s", address, w.wall.text);
 	/* Unread bytes would turn the end into a reset, which takes the answer away. */
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(fd, SHUT_WR);
@@ -149,7 +200,7 @@ static void seat_end(struct relay_server *s, struct seat *seat)
 		at = &(*at)->next;
 	*at = seat->next;
 	s->seat_count--;
-	if (!seat->opened)
+	if (!seat->proven)
 		s->unproven--;
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, seat->broker, NULL);
 	if (seat->session.pid > 0) {
@@ -189,8 +240,32 @@ static struct seat *seat_new(struct relay_server *s, int *ret_broker)
 	return seat;
 }
 
+/* A newcomer from there needs a place: somebody's who has not proved who it is, when there is no other. */
+static void seat_yield(struct relay_server *s, const struct unproven_source *from, bool known)
+{
+	struct unproven there[SEATS_UNPROVEN];
+	const struct unproven *gone;
+	unsigned int n = 0;
+	struct seat *last;
+
+	for (struct seat *seat = s->seats; seat && n < SEATS_UNPROVEN; seat = seat->next)
+		if (!seat->proven)
+			there[n++] = (struct unproven){ .source = seat->from,
+							.since_ns = seat->session.since_ns,
+							.known = seat->known,
+							.who = seat };
+	gone = unproven_yields(&unproven_rule, there, n, from, known);
+	if (!gone)
+		return;
+	last = gone->who;
+	say_of(s, &last->from, last->address, false,
+	       "%s: dropped: others want its place, and it has not said who it is", last->address);
+	seat_end(s, last);
+}
+
 /* The connection stays the caller's. */
-static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust)
+static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust, const struct unproven_source *from,
+		       bool known)
 {
 	_cleanup_close_ int broker = -1;
 	struct seat *seat = seat_new(s, &broker);
@@ -210,6 +285,10 @@ static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust)
 			seat_free(seat);
 		return;
 	}
+	seat->from = *from;
+	seat->known = known;
+	seat->trust = trust;
+	tcp_peer_address(fd, seat->address);
 	seat->next = s->seats;
 	s->seats = seat;
 	s->seat_count++;
@@ -232,7 +311,7 @@ static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust)
 
 static void answer_key(struct relay_server *s, struct seat *seat, struct broker_message *m)
 {
-	bool found = !seat->asked_key && relay_name_good(m->peer.name) && s->ops.find_key &&
+	bool found = seat->trust == RELAY_KEY && !seat->asked_key && relay_name_good(m->peer.name) && s->ops.find_key &&
 		     s->ops.find_key(s->user, m->peer.name, m->key);
 
 	seat->asked_key = true;
@@ -245,10 +324,28 @@ static void answer_key(struct relay_server *s, struct seat *seat, struct broker_
 	explicit_bzero(m->key, sizeof(m->key));
 }
 
-/* A process that lies about its peer can name no other key than the one that it was given. */
+/*
+ * What a process says of its peer, which has perhaps taken it over: how it was to prove itself is known here since the
+ * preface, a key is the one that was asked for, and where it comes from is what the connection says.
+ */
 static bool peer_good(const struct seat *seat, const struct relay_peer *peer)
 {
-	return peer->trust != RELAY_KEY || (seat->key_name[0] && !strcmp(seat->key_name, peer->name));
+	if (peer->trust != seat->trust)
+		return false;
+	switch (seat->trust) {
+	case RELAY_KEY:
+		return seat->key_name[0] && !strcmp(seat->key_name, peer->name);
+	case RELAY_CERT:
+		return relay_name_good(peer->name);
+	default:
+		return !peer->name[0];
+	}
+}
+
+static void seat_peer(struct seat *seat, const struct relay_peer *peer)
+{
+	seat->session.peer = *peer;
+	memcpy(seat->session.peer.address, seat->address, sizeof(seat->session.peer.address));
 }
 
 /* Whether the session gets a worker. The descriptor stays the caller's. */
@@ -260,10 +357,7 @@ static void seat_answer(struct relay_server *s, struct seat *seat, int fd, enum 
 	m.status = fd < 0 ? (status ? status : WALL_BAD) : WALL_OK;
 	snprintf(m.text, RELAY_TEXT_BYTES, "%s", text);
 	memcpy(m.route, seat->route, sizeof(m.route));
-	if (fd >= 0) {
-		seat->opened = true;
-		s->unproven--;
-	}
+	seat->opened = fd >= 0;
 	broker_send(seat->broker, &m, fd);
 }
 
@@ -272,12 +366,32 @@ static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status
 	unsigned int most = s->config.sessions_most ? s->config.sessions_most : SESSIONS_MOST;
 
 	*ret_status = WALL_BAD;
-	if (s->seat_count - s->unproven < most)
+	if (s->seat_count - s->unproven <= most) /* with this one */
 		return s->ops.open(s->user, &seat->session, ret_status, text);
 	*ret_status = WALL_FULL;
 	snprintf(text, RELAY_TEXT_BYTES, "the server has %u sessions, which is all that it takes; try again later",
 		 most);
 	return -1;
+}
+
+/* For those from there that come, and those that have. */
+static void know_source(struct relay_server *s, const struct unproven_source *from)
+{
+	unproven_remember(&s->known, from, clock_now_ns());
+	for (struct seat *seat = s->seats; seat; seat = seat->next)
+		seat->known |= unproven_same(&seat->from, from);
+	for (unsigned int i = 0; i < PENDING_MOST; i++)
+		s->pending[i].known |= unproven_same(&s->pending[i].from, from);
+}
+
+/* Its place among those that have not is free, and where it comes from is remembered. */
+static void seat_proven(struct relay_server *s, struct seat *seat)
+{
+	seat->proven = true;
+	s->unproven--;
+	/* Without TLS whoever comes is let in: that proves nothing. */
+	if (seat->trust != RELAY_PLAIN)
+		know_source(s, &seat->from);
 }
 
 static void answer_open(struct relay_server *s, struct seat *seat, const struct broker_message *m)
@@ -292,7 +406,9 @@ static void answer_open(struct relay_server *s, struct seat *seat, const struct 
 		return;
 	}
 	seat->asked_open = true;
-	seat->session.peer = m->peer;
+	if (!seat->proven)
+		seat_proven(s, seat);
+	seat_peer(seat, &m->peer);
 	seat->session.hello = m->hello;
 	r = open_wall(s, seat, &status, text);
 	seat->awaits = r == RELAY_LATER;
@@ -304,9 +420,15 @@ static void answer_open(struct relay_server *s, struct seat *seat, const struct 
 
 static void answer_about(struct relay_server *s, struct seat *seat, struct broker_message *m)
 {
+	bool good = peer_good(seat, &m->peer);
+
 	memset(m->text, 0, sizeof(m->text));
-	if (s->ops.about && peer_good(seat, &m->peer))
-		s->ops.about(s->user, &m->peer, m->text, sizeof(m->text) - 1);
+	if (good && !seat->proven)
+		seat_proven(s, seat);
+	if (good)
+		seat_peer(seat, &m->peer);
+	if (s->ops.about && good)
+		s->ops.about(s->user, &seat->session.peer, m->text, sizeof(m->text) - 1);
 	broker_send(seat->broker, m, -1);
 }
 
@@ -340,7 +462,7 @@ static void seat_turn(struct relay_server *s, struct seat *seat)
 		for (char *c = m.text; *c; c++)
 			if ((unsigned char)*c < ' ')
 				*c = '?';
-		say(s, "%.500s", m.text);
+		say_of(s, &seat->from, seat->address, seat->proven, "%.500s", m.text);
 		break;
 	default:
 		seat_end(s, seat);
@@ -403,7 +525,8 @@ static void hand_lane(struct relay_server *s, int fd, const uint8_t route[FRAME_
 	refuse(s, fd, WALL_UNREACHABLE, "there is no such session any more; the program must be started again");
 }
 
-static void pending_done(struct relay_server *s, struct pending *p)
+/* The preface is there. Value: it is one of a session, which is begun when more comes. */
+static bool pending_said(struct relay_server *s, struct pending *p)
 {
 	char text[RELAY_TEXT_BYTES];
 	int status = frame_check_preface(&p->preface, text);
@@ -414,10 +537,25 @@ static void pending_done(struct relay_server *s, struct pending *p)
 		;
 	else if (p->preface.purpose == FRAME_LANE)
 		hand_lane(s, p->fd, p->preface.route);
-	else if (s->unproven >= UNPROVEN_MOST)
-		refuse(s, p->fd, WALL_FULL, "too many programs connect to this server at once; try again in a moment");
 	else
-		seat_begin(s, p->fd, (enum relay_trust)p->preface.trust);
+		return true;
+	return false;
+}
+
+/* What comes behind the preface is for the session's process. */
+static void pending_begins(struct relay_server *s, struct pending *p)
+{
+	char byte;
+	ssize_t n = recv(p->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+		seat_yield(s, &p->from, p->known);
+		seat_begin(s, p->fd, (enum relay_trust)p->preface.trust, &p->from, p->known);
+	}
+	pending_end(p);
 }
 
 static void pending_turn(struct relay_server *s, struct pending *p)
@@ -426,6 +564,10 @@ static void pending_turn(struct relay_server *s, struct pending *p)
 
 	if (p->fd < 0)
 		return;
+	if (p->said) {
+		pending_begins(s, p);
+		return;
+	}
 	n = recv(p->fd, (uint8_t *)&p->preface + p->used, sizeof(p->preface) - p->used, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -434,30 +576,51 @@ static void pending_turn(struct relay_server *s, struct pending *p)
 	if (n > 0 && p->used < sizeof(p->preface) &&
 	    !(p->used >= sizeof(p->preface.magic) && p->preface.magic != FRAME_MAGIC))
 		return;
-	if (n > 0) {
-		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
-		pending_done(s, p);
+	p->said = n > 0 && pending_said(s, p);
+	if (!p->said)
+		pending_end(p);
+}
+
+/* A place for one from there. */
+static struct pending *pending_place(struct relay_server *s, const struct unproven_source *from, bool known)
+{
+	struct unproven there[PENDING_MOST];
+	const struct unproven *gone;
+	struct pending *free_place = NULL;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < PENDING_MOST; i++) {
+		struct pending *p = &s->pending[i];
+
+		if (p->fd < 0)
+			free_place = p;
+		else
+			there[n++] = (struct unproven){
+				.source = p->from, .since_ns = p->since_ns, .known = p->known, .who = p
+			};
 	}
-	pending_end(p);
+	gone = unproven_yields(&pending_rule, there, n, from, known);
+	if (!gone)
+		return free_place;
+	pending_end(gone->who);
+	return gone->who;
 }
 
 static void accept_one(struct relay_server *s, struct listener *l)
 {
 	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct pending *at = NULL;
+	struct unproven_source from;
+	struct pending *at;
+	bool known;
 
 	if (fd < 0)
 		return;
-	for (unsigned int i = 0; i < PENDING_MOST; i++) {
-		struct pending *p = &s->pending[i];
-
-		if (!at || p->fd < 0 || (at->fd >= 0 && p->since_ns < at->since_ns))
-			at = p;
-		if (at->fd < 0)
-			break;
-	}
-	pending_end(at);
-	*at = (struct pending){ .source = { PENDING }, .fd = fd, .since_ns = clock_now_ns() };
+	from = tcp_peer_source(fd);
+	known = unproven_knows(&s->known, &from);
+	at = pending_place(s, &from, known);
+	*at = (struct pending){
+		.source = { PENDING }, .fd = fd, .from = from, .known = known, .since_ns = clock_now_ns()
+	};
 	if (watch(s, fd, &at->source) < 0)
 		pending_end(at);
 }
@@ -469,6 +632,11 @@ static void sweep(struct relay_server *s)
 	for (unsigned int i = 0; i < PENDING_MOST; i++)
 		if (s->pending[i].fd >= 0 && now - s->pending[i].since_ns > PENDING_NS)
 			pending_end(&s->pending[i]);
+	if (now - s->heard_ns < SWEEP_MS * UINT64_C(1000000))
+		return;
+	s->heard_ns = now;
+	tell_held(s, &s->strangers, &strangers_rule, now);
+	tell_held(s, &s->proven, &proven_rule, now);
 }
 
 /* --------------------------------------------------------------------------------------------------------- server ---

@@ -171,6 +171,24 @@ void tcp_peer_address(int fd, char ret[64])
 		write_address((struct sockaddr *)&a, size, ret);
 }
 
+struct unproven_source tcp_peer_source(int fd)
+{
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = { 0 };
+	socklen_t size = sizeof(a);
+
+	if (getpeername(fd, (struct sockaddr *)&a, &size) < 0)
+		return (struct unproven_source){ 0 };
+	if (a.any.ss_family == AF_INET)
+		return unproven_source_of((const uint8_t *)&a.v4.sin_addr, 4);
+	if (a.any.ss_family == AF_INET6)
+		return unproven_source_of((const uint8_t *)&a.v6.sin6_addr, 16);
+	return (struct unproven_source){ 0 };
+}
+
 /* ------------------------------------------------------------------------------------------------------ dialling ---
  */
 

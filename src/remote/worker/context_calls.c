@@ -55,6 +55,8 @@ static int primary_end(struct work *work)
 		return r;
 	id = worker_name(work, KIND_CONTEXT, context, 0);
 	worker_yield(work);
+	if (id)
+		worker_ending(work, id);
 	work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);
 	if (id)
 		worker_remove(work, id);
@@ -117,6 +119,10 @@ int worker_cuCtxDestroy_v2(struct work *work)
 	if (!context)
 		return 0;
 	worker_yield(work);
+	if (!worker_ending(work, id)) {
+		work->result = CUDA_ERROR_INVALID_CONTEXT;
+		return 0;
+	}
 	work->result = work->driver->cuCtxDestroy_v2(context);
 	worker_remove(work, id);
 	return 0;

@@ -2,69 +2,92 @@
  * copies.c: copies and fills, as copy.h describes them. The client has cut them into boxes that fit; here every address
  * is looked at again, because the driver takes host addresses where it takes device addresses.
  */
+#include "cuda_remote.h"
 #include "remote/copy.h"
 
+#include "remote/worker/box.h"
 #include "remote/worker/memory.h"
 #include "remote/worker/payload.h"
 
 #include <errno.h>
+#include <string.h>
 
-/* Bytes from the first to the last of a box in linear memory, and where it begins. False: they do not fit. */
-static bool side_span(const struct copy_side *s, const struct copy_request *r, uint64_t *ret_at, uint64_t *ret_bytes)
-{
-	uint64_t slice, y, z, at, rows, slices;
-
-	if ((r->height > 1 || r->depth > 1) && s->pitch < r->width)
-		return false;
-	if (__builtin_mul_overflow(s->pitch, s->height, &slice) || __builtin_mul_overflow(s->pitch, s->y, &y) ||
-	    __builtin_mul_overflow(slice, s->z, &z) || __builtin_add_overflow(s->at, y, &at) ||
-	    __builtin_add_overflow(at, z, &at) || __builtin_add_overflow(at, s->x, &at))
-		return false;
-	if (__builtin_mul_overflow(s->pitch, r->height - 1, &rows) ||
-	    __builtin_mul_overflow(slice, r->depth - 1, &slices) || __builtin_add_overflow(rows, slices, &rows) ||
-	    __builtin_add_overflow(rows, r->width, ret_bytes))
-		return false;
-	*ret_at = at;
-	return at + *ret_bytes >= at;
-}
-
-/* One side as the driver takes it. `inside`: the bytes of the message, for COPY_INLINE. */
+/* One side as the driver takes it. */
 struct placed {
 	CUmemorytype type;
-	uint64_t at;		/* of the box: x, y and z are in it, but for arrays */
+	uint64_t at;		/* where the box begins: x, y and z are in it, but for arrays */
 	uint64_t offset, bytes; /* of COPY_ARENA */
 	CUarray array;
-	size_t pitch, height;
+	struct box_place place; /* as the driver is told it */
 };
 
-static bool place(struct work *work, const struct copy_side *s, const struct copy_request *r, void *inside,
-		  struct placed *ret)
+static struct box box_of(const struct copy_request *r)
 {
+	return (struct box){ r->width, r->height, r->depth };
+}
+
+static struct box_place place_of(const struct copy_side *s)
+{
+	return (struct box_place){ s->x, s->y, s->z, s->pitch, s->height };
+}
+
+/* Linear memory: the first byte, and how many there are to the last. What the driver is told begins there. */
+static bool place_linear(const struct copy_side *s, const struct copy_request *r, struct placed *ret,
+			 uint64_t *ret_first)
+{
+	struct box_place place = place_of(s);
+	struct box box = box_of(r);
+	struct box_span span;
+
+	if (!box_span(&box, &place, &span) || __builtin_add_overflow(s->at, span.first, ret_first))
+		return false;
+	ret->bytes = span.bytes;
+	place.x = place.y = place.z = 0;
+	ret->place = box_plain(&box, &place);
+	return true;
+}
+
+static bool place_array(struct work *work, const struct copy_side *s, const struct copy_request *r, struct placed *ret)
+{
+	struct box box = box_of(r);
 	bool known;
+
+	ret->type = CU_MEMORYTYPE_ARRAY;
+	ret->place = (struct box_place){ .x = s->x, .y = s->y, .z = s->z };
+	ret->array = worker_find(work, KIND_ARRAY, s->at, &known);
+	return ret->array && box_sums(&box, &ret->place);
+}
+
+static bool place_arena(struct work *work, const struct copy_side *s, const struct copy_request *r, struct placed *ret)
+{
 	void *arena;
 
-	*ret = (struct placed){ .pitch = s->pitch, .height = s->height };
+	ret->type = CU_MEMORYTYPE_HOST;
+	if (!place_linear(s, r, ret, &ret->offset) || ret->offset < 4096)
+		return false;
+	arena = worker_arena(work, ret->offset, ret->bytes);
+	ret->at = (uint64_t)(uintptr_t)arena;
+	return arena;
+}
+
+static bool place(struct work *work, const struct copy_side *s, const struct copy_request *r, struct placed *ret)
+{
+	*ret = (struct placed){ 0 };
+	if (s->lod) /* there are no levels in what is copied */
+		return false;
 	switch (s->kind) {
 	case COPY_ARRAY:
-		ret->type = CU_MEMORYTYPE_ARRAY;
-		ret->array = worker_find(work, KIND_ARRAY, s->at, &known);
-		return ret->array;
+		return place_array(work, s, r, ret);
 	case COPY_DEVICE:
 		ret->type = CU_MEMORYTYPE_DEVICE;
-		return side_span(s, r, &ret->at, &ret->bytes) && memory_good(work, ret->at, ret->bytes);
+		return place_linear(s, r, ret, &ret->at) && memory_good(work, ret->at, ret->bytes);
 	case COPY_ARENA:
-		ret->type = CU_MEMORYTYPE_HOST;
-		if (!side_span(s, r, &ret->offset, &ret->bytes))
-			return false;
-		arena = worker_arena(work, ret->offset, ret->bytes);
-		ret->at = (uint64_t)(uintptr_t)arena;
-		return arena && ret->offset >= 4096;
+		return place_arena(work, s, r, ret);
 	case COPY_INLINE:
 		ret->type = CU_MEMORYTYPE_HOST;
-		ret->at = (uint64_t)(uintptr_t)inside;
-		ret->pitch = r->width;
-		ret->height = r->height;
-		return inside;
+		ret->at = (uint64_t)(uintptr_t)work->inside;
+		ret->place = (struct box_place){ .pitch = r->width, .height = r->height };
+		return true;
 	default:
 		return false;
 	}
@@ -92,28 +115,25 @@ static CUresult copy_line(const struct cuda_table *d, const struct copy_request 
 static CUresult copy_box(const struct cuda_table *d, const struct copy_request *r, const struct placed *from,
 			 const struct placed *to, CUstream stream)
 {
-	bool from_array = from->type == CU_MEMORYTYPE_ARRAY, to_array = to->type == CU_MEMORYTYPE_ARRAY;
 	CUDA_MEMCPY3D c = {
-		.srcXInBytes = from_array ? r->source.x : 0,
-		.srcY = from_array ? r->source.y : 0,
-		.srcZ = from_array ? r->source.z : 0,
-		.srcLOD = r->source.lod,
+		.srcXInBytes = from->place.x,
+		.srcY = from->place.y,
+		.srcZ = from->place.z,
 		.srcMemoryType = from->type,
 		.srcHost = from->type == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)from->at : NULL,
 		.srcDevice = from->type == CU_MEMORYTYPE_DEVICE ? from->at : 0,
 		.srcArray = from->array,
-		.srcPitch = from->pitch,
-		.srcHeight = from->height,
-		.dstXInBytes = to_array ? r->target.x : 0,
-		.dstY = to_array ? r->target.y : 0,
-		.dstZ = to_array ? r->target.z : 0,
-		.dstLOD = r->target.lod,
+		.srcPitch = from->place.pitch,
+		.srcHeight = from->place.height,
+		.dstXInBytes = to->place.x,
+		.dstY = to->place.y,
+		.dstZ = to->place.z,
 		.dstMemoryType = to->type,
 		.dstHost = to->type == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)to->at : NULL,
 		.dstDevice = to->type == CU_MEMORYTYPE_DEVICE ? to->at : 0,
 		.dstArray = to->array,
-		.dstPitch = to->pitch,
-		.dstHeight = to->height,
+		.dstPitch = to->place.pitch,
+		.dstHeight = to->place.height,
 		.WidthInBytes = r->width,
 		.Height = r->height,
 		.Depth = r->depth,
@@ -150,12 +170,12 @@ static CUresult finish(struct work *work, CUstream stream)
 	return work->driver->cuStreamSynchronize(stream);
 }
 
-static CUresult copy(struct work *work, const struct copy_request *r, void *inside, CUstream stream, struct placed *to)
+static CUresult copy(struct work *work, const struct copy_request *r, CUstream stream, struct placed *to)
 {
 	struct placed from;
 	CUresult e;
 
-	if (!place(work, &r->source, r, inside, &from) || !place(work, &r->target, r, inside, to))
+	if (!place(work, &r->source, r, &from) || !place(work, &r->target, r, to))
 		return work->result != CUDA_SUCCESS ? (CUresult)work->result : memory_bad(work);
 	if ((staged(work, &r->source, from.offset) || staged(work, &r->target, to->offset)) && captured(work, stream))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -184,25 +204,45 @@ static bool may_wait(struct work *work, const struct copy_request *r)
 	return r->target.kind == COPY_INLINE || (r->source.kind == COPY_INLINE && (r->height > 1 || r->depth > 1));
 }
 
+/* The bytes of the message, where the driver may read them. */
+static bool take_inside(struct work *work, uint64_t bytes)
+{
+	const void *from = bytes <= COPY_INLINE_BYTES ? remote_take(&work->in, bytes) : NULL;
+
+	if (from)
+		memcpy(work->inside, from, bytes);
+	return from;
+}
+
+/* Where in the reply they go when they are there. */
+static void *reserve_inside(struct work *work, uint64_t bytes)
+{
+	if (bytes > COPY_INLINE_BYTES)
+		work->out.bad = true;
+	return remote_reserve(&work->out, bytes);
+}
+
 static int copy_handle(struct work *work)
 {
 	struct copy_request r;
 	struct placed to = { 0 };
-	void *inside = NULL;
+	void *given = NULL;
+	struct box box;
 	uint64_t bytes;
 	CUstream stream;
 	bool known;
 
 	remote_get(&work->in, &r, sizeof(r));
-	if (work->in.bad || !r.width || !r.height || !r.depth || __builtin_mul_overflow(r.width, r.height, &bytes) ||
-	    __builtin_mul_overflow(bytes, r.depth, &bytes) || !side_good(&r.source, true, &r) ||
-	    !side_good(&r.target, false, &r) || (r.source.kind == COPY_INLINE && r.target.kind == COPY_INLINE) ||
+	box = box_of(&r);
+	if (work->in.bad || !box_good(&box) || !side_good(&r.source, true, &r) || !side_good(&r.target, false, &r) ||
+	    (r.source.kind == COPY_INLINE && r.target.kind == COPY_INLINE) ||
 	    (r.flags & COPY_DONE && !work->head.ticket) || (r.flags & COPY_RETIRE && !work->payload.serial))
 		return -EPROTO;
-	if (r.source.kind == COPY_INLINE)
-		inside = (void *)(uintptr_t)remote_take(&work->in, bytes);
+	bytes = r.width * r.height * r.depth;
+	if (r.source.kind == COPY_INLINE && !take_inside(work, bytes))
+		return -EPROTO;
 	if (r.target.kind == COPY_INLINE)
-		inside = remote_reserve(&work->out, bytes);
+		given = reserve_inside(work, bytes);
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
 	if (work->out.bad)
@@ -211,7 +251,7 @@ static int copy_handle(struct work *work)
 	if (known && may_wait(work, &r))
 		worker_yield(work);
 	if (known) {
-		work->result = copy(work, &r, inside, stream, &to);
+		work->result = copy(work, &r, stream, &to);
 		if (work->result == CUDA_SUCCESS && r.flags & COPY_DONE && !(r.flags & COPY_PIPED))
 			work->result = finish(work, stream);
 		if (r.flags & COPY_RETIRE)
@@ -223,6 +263,8 @@ static int copy_handle(struct work *work)
 		work->out.used = 0;
 		return 0;
 	}
+	if (given)
+		memcpy(given, work->inside, bytes);
 	if (r.target.kind == COPY_ARENA && !(r.flags & COPY_DONE))
 		return worker_mirror_after(work, stream, to.offset, to.bytes), 0;
 	if (!(r.flags & COPY_DONE))
@@ -270,6 +312,33 @@ static int fill_handle(struct work *work)
 		work->result = work->driver->cuMemsetD32Async(r.at, r.value, r.width, stream);
 	return 0;
 }
+
+/*
+ * Copies from and to host memory that are calls of the API, with their bytes in the message: no client sends them, they
+ * all come as CALL_COPY. A stream that is captured would remember where the message lay.
+ */
+#define NOT_SO(call)                                                                                                   \
+	int worker_##call(struct work *work)                                                                           \
+	{                                                                                                              \
+		work->result = CUDA_ERROR_NOT_SUPPORTED;                                                               \
+		return 0;                                                                                              \
+	}
+NOT_SO(cuMemcpyHtoD)
+NOT_SO(cuMemcpyHtoD_v2)
+NOT_SO(cuMemcpyHtoDAsync)
+NOT_SO(cuMemcpyHtoDAsync_v2)
+NOT_SO(cuMemcpyDtoH)
+NOT_SO(cuMemcpyDtoH_v2)
+NOT_SO(cuMemcpyDtoHAsync)
+NOT_SO(cuMemcpyDtoHAsync_v2)
+NOT_SO(cuMemcpyHtoA)
+NOT_SO(cuMemcpyHtoA_v2)
+NOT_SO(cuMemcpyHtoAAsync)
+NOT_SO(cuMemcpyHtoAAsync_v2)
+NOT_SO(cuMemcpyAtoH)
+NOT_SO(cuMemcpyAtoH_v2)
+NOT_SO(cuMemcpyAtoHAsync)
+NOT_SO(cuMemcpyAtoHAsync_v2)
 
 int worker_other_memory(struct work *work)
 {

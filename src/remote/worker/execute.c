@@ -7,7 +7,9 @@
 #include "remote/worker/execute.h"
 
 #include "cuda_remote.h"
+#include "remote/copy.h"
 #include "remote/worker/captures.h"
+#include "remote/worker/inbox.h"
 #include "remote/worker/output.h"
 #include "remote/worker/payload.h"
 #include "remote/worker/session.h"
@@ -19,12 +21,18 @@
 
 #define DEPTH_MOST 2 /* a request within a request (worker_ask) and no further */
 
-int execute_room_init(struct execute_room *room, size_t bytes)
+int execute_rooms_init(struct rooms *rooms)
 {
-	*room = (struct execute_room){ .bytes = bytes };
+	return rooms_init(rooms, COPY_INLINE_BYTES, INBOX_THREADS + 1);
+}
+
+int execute_room_init(struct execute_room *room, struct rooms *rooms, size_t bytes)
+{
+	*room = (struct execute_room){ .bytes = bytes, .rooms = rooms };
 	room->request = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 	room->out = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-	if (room->request && room->out)
+	room->inside = rooms_take(rooms);
+	if (room->request && room->out && room->inside)
 		return 0;
 	execute_room_deinit(room);
 	return -ENOMEM;
@@ -34,6 +42,7 @@ void execute_room_deinit(struct execute_room *room)
 {
 	free(room->request);
 	free(room->out);
+	rooms_give(room->rooms, room->inside);
 	*room = (struct execute_room){ 0 };
 }
 
@@ -153,6 +162,7 @@ int execute(struct worker *worker, struct execute_room *room, size_t size, bool 
 {
 	struct work work = { .worker = worker,
 			     .driver = worker->driver,
+			     .inside = room->inside,
 			     .out = { .data = room->out,
 				      .capacity =
 					      room->bytes - sizeof(struct call_reply) - sizeof(struct call_payload) } };
@@ -171,7 +181,7 @@ size_t worker_ask(struct work *work, const void *request, size_t size, void *rep
 {
 	static _Thread_local unsigned int depth;
 	struct call_reply head = { 0 };
-	struct work inner = { .worker = work->worker, .driver = work->driver };
+	struct work inner = { .worker = work->worker, .driver = work->driver, .inside = work->inside };
 	int r;
 
 	if (reply_capacity < sizeof(head) || depth >= DEPTH_MOST)

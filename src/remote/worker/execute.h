@@ -1,15 +1,21 @@
 /* execute.h: one request: its head, its context, its handler, its reply. */
 #pragma once
 
+#include "remote/worker/rooms.h"
 #include "remote/worker/worker.h"
 
-/* The room that a thread executes in: the request's private copy, and what the call gives out. */
+/* What a thread executes in: the request's private copy, and what the call gives out. */
 struct execute_room {
 	uint8_t *request, *out; /* of `bytes` each, aligned to CALL_ALIGN */
 	size_t bytes;
+	void *inside;	     /* for bytes of copies that are in messages: COPY_INLINE_BYTES */
+	struct rooms *rooms; /* where that came from */
 };
 
-int execute_room_init(struct execute_room *room, size_t bytes);
+/* Rooms for all threads that may execute at once. 0 or -errno. */
+int execute_rooms_init(struct rooms *rooms);
+/* For messages of up to `bytes`. 0, or -ENOMEM. */
+int execute_room_init(struct execute_room *room, struct rooms *rooms, size_t bytes);
 void execute_room_deinit(struct execute_room *room);
 
 /*

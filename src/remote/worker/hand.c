@@ -9,12 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-bool hand_ready(const char *why)
+bool hand_ready(const char *why, const uint64_t *context_bytes, unsigned int count)
 {
 	struct worker_word word = { .type = WORKER_READY, .version = WORKER_VERSION, .status = why ? -EIO : 0 };
 
 	if (why)
 		snprintf(word.text, sizeof(word.text), "%s", why);
+	for (unsigned int i = 0; !why && i < count && i < WORKER_DEVICES; i++)
+		word.context_bytes[i] = context_bytes[i];
 	return send(WORKER_CONTROL_FD, &word, sizeof(word), MSG_NOSIGNAL) == (ssize_t)sizeof(word);
 }
 

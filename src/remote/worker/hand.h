@@ -5,8 +5,11 @@
 
 #include <stdbool.h>
 
-/* Tells meted that this worker waits; or, with `why`, that it cannot. False: meted is gone. */
-bool hand_ready(const char *why);
+/*
+ * Tells meted that this worker waits, with what its contexts take on each of `count` devices; or, with `why`, that it
+ * cannot wait. False: meted is gone.
+ */
+bool hand_ready(const char *why, const uint64_t *context_bytes, unsigned int count);
 /* Waits for a client. Value: its connection; -1: there will be none, meted is gone. */
 int hand_wait(struct worker_word *ret);
 /*

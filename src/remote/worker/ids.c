@@ -114,6 +114,19 @@ static void hash_grow_locked(struct ids *ids)
 	free(was);
 }
 
+static void hash_add_locked(struct ids *ids, struct id_entry *e)
+{
+	struct id_entry **at;
+
+	if (ids->count >= ids->buckets)
+		hash_grow_locked(ids);
+	at = &ids->bucket[bucket_of(ids, ids_kind(id_of(e)), handle_of(e))];
+	e->same = *at;
+	*at = e;
+	e->hidden = false;
+	ids->count++;
+}
+
 static void hash_remove_locked(struct ids *ids, struct id_entry *e)
 {
 	struct id_entry **at = &ids->bucket[bucket_of(ids, ids_kind(id_of(e)), handle_of(e))];
@@ -143,10 +156,7 @@ static struct id_entry *make_entry_locked(struct ids *ids, uint64_t id)
 static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, void *handle, uint64_t owner)
 {
 	struct id_entry *parent = owner ? entry_at(ids, owner) : NULL;
-	uint32_t b;
 
-	if (ids->count >= ids->buckets)
-		hash_grow_locked(ids);
 	e->owner = owner;
 	e->parent = parent && id_of(parent) == owner ? parent : NULL;
 	e->before = NULL;
@@ -156,11 +166,8 @@ static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, voi
 	if (e->parent)
 		e->parent->child = e;
 	atomic_store_explicit(&e->handle, handle, memory_order_relaxed);
-	b = bucket_of(ids, ids_kind(id), handle);
-	e->same = ids->bucket[b];
-	ids->bucket[b] = e;
-	ids->count++;
 	atomic_store_explicit(&e->id, id, memory_order_release);
+	hash_add_locked(ids, e);
 }
 
 static int add_locked(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner)
@@ -273,7 +280,9 @@ static void take_out_locked(struct ids *ids, struct id_entry *e, struct gone *g)
 			    .fn = e->gone,
 			    .ranges = e->ranges };
 	unlink_locked(e);
-	hash_remove_locked(ids, e);
+	if (!e->hidden)
+		hash_remove_locked(ids, e);
+	e->hidden = false;
 	atomic_store_explicit(&e->id, 0, memory_order_release);
 	atomic_store_explicit(&e->kept, NULL, memory_order_relaxed);
 	atomic_store_explicit(&e->deferred, 0, memory_order_relaxed);
@@ -306,6 +315,49 @@ static struct gone *remove_locked(struct ids *ids, struct id_entry *root)
 		end = &g->next;
 	}
 	return first;
+}
+
+/* The next one below `root`, parents first; NULL: that was the last. */
+static struct id_entry *next_below(struct id_entry *e, const struct id_entry *root)
+{
+	if (e->child)
+		return e->child;
+	while (e != root && !e->after)
+		e = e->parent;
+	return e == root ? NULL : e->after;
+}
+
+static bool set_hidden(struct ids *ids, uint64_t id, bool hidden)
+{
+	struct id_entry *root;
+	bool changed;
+
+	pthread_mutex_lock(&ids->lock);
+	root = id ? entry_at(ids, id) : NULL;
+	if (root && id_of(root) != id)
+		root = NULL;
+	changed = root && root->hidden != hidden;
+	for (struct id_entry *e = root; e; e = next_below(e, root)) {
+		if (e->hidden == hidden)
+			continue;
+		if (hidden)
+			hash_remove_locked(ids, e);
+		else
+			hash_add_locked(ids, e);
+		e->hidden = hidden;
+	}
+	pthread_mutex_unlock(&ids->lock);
+	return changed;
+}
+
+bool ids_hide(struct ids *ids, uint64_t id)
+{
+	return set_hidden(ids, id, true);
+}
+
+void ids_show(struct ids *ids, uint64_t id)
+{
+	set_hidden(ids, id, false);
 }
 
 void ids_remove(struct ids *ids, uint64_t id)

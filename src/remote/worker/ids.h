@@ -30,6 +30,7 @@ struct id_entry {
 	void (*gone)(void *data);
 	_Atomic int32_t deferred; /* contexts: the first error of a call that nobody waited for */
 	bool ranges;		  /* it owns some of ranges.h */
+	bool hidden;		  /* in no bucket: see ids_hide() */
 };
 
 struct ids {
@@ -53,6 +54,13 @@ struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id);
 int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 /* Found, or made: 0 when there is no room. *ret_new says which. */
 uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner, bool *ret_new);
+/*
+ * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
+ * may give them to another thread's objects before it answers. Their ids stay until ids_remove(); or ids_show(), where
+ * the driver has refused.
+ */
+bool ids_hide(struct ids *ids, uint64_t id);
+void ids_show(struct ids *ids, uint64_t id);
 /* The object and all that it owns go. An id that is not there is no error. */
 void ids_remove(struct ids *ids, uint64_t id);
 void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data));

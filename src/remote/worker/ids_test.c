@@ -74,6 +74,30 @@ static void test_owners(struct ids *ids)
 	is(kept_gone, 2);
 }
 
+/* The driver gives a handle away again before the id that it had is removed. */
+static void test_handle_again(struct ids *ids)
+{
+	uint64_t old = CALL_ID(KIND_MODULE, 1, 20), new = CALL_ID(KIND_MODULE, 1, 21), was, is_now;
+	bool is_new;
+
+	is(ids_add(ids, KIND_MODULE, old, handle(20), 0), 0);
+	was = ids_name(ids, KIND_FUNCTION, handle(21), old, &is_new);
+	ok(ids_hide(ids, old) && !ids_hide(ids, old));
+	ok(ids_find(ids, KIND_FUNCTION, was) && ids_find(ids, KIND_MODULE, old));
+	is(ids_add(ids, KIND_MODULE, new, handle(20), 0), 0);
+	is_now = ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new);
+	ok(is_new && is_now != was);
+	ids_remove(ids, old);
+	ok(!ids_find(ids, KIND_FUNCTION, was) && ids_find(ids, KIND_FUNCTION, is_now));
+	is(ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new), is_now);
+	is(ids_name(ids, KIND_MODULE, handle(20), 0, &is_new), new);
+	/* The driver has refused to end it. */
+	ids_hide(ids, new);
+	ids_show(ids, new);
+	is(ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new), is_now);
+	ids_remove(ids, new);
+}
+
 int main(void)
 {
 	struct ids ids;
@@ -82,6 +106,7 @@ int main(void)
 	ok(!ids_init(&ids, on_gone, NULL));
 	test_add(&ids);
 	test_owners(&ids);
+	test_handle_again(&ids);
 	ids_deinit(&ids);
 	return tap_end();
 }

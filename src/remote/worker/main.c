@@ -9,12 +9,15 @@
 #include "remote/worker/driver.h"
 #include "remote/worker/hand.h"
 #include "remote/worker/images.h"
+#include "remote/worker/output.h"
 #include "remote/worker/sandbox.h"
 #include "remote/worker/serve.h"
+#include "remote/worker/standing.h"
 #include "remote/worker/traffic.h"
 #include "remote/worker/warm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -23,6 +26,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -37,12 +41,13 @@ static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--
 			   "  --ready-fd N     write one byte to descriptor N, and close it, when the socket listens\n"
 			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for a client\n"
 			   "  --nodes          with --wait: the driver speaks to device nodes\n"
+			   "  --observe        with --nodes: unknown commands to them are logged, not refused\n"
 			   "  --images         with --wait: meted keeps images of kernels\n";
 
 struct options {
 	const char *listen, *driver, *wait;
 	int ready_fd;
-	bool nodes, images;
+	bool nodes, observe, images;
 };
 
 static int complain(const char *text)
@@ -58,6 +63,7 @@ static int read_options(struct options *o, int argc, char **argv)
 						      { "ready-fd", required_argument, NULL, 'r' },
 						      { "wait", required_argument, NULL, 'w' },
 						      { "nodes", no_argument, NULL, 'n' },
+						      { "observe", no_argument, NULL, 'o' },
 						      { "images", no_argument, NULL, 'i' },
 						      { "help", no_argument, NULL, 'h' },
 						      { 0 } };
@@ -75,6 +81,8 @@ static int read_options(struct options *o, int argc, char **argv)
 			o->wait = optarg;
 		else if (option == 'n')
 			o->nodes = true;
+		else if (option == 'o')
+			o->observe = true;
 		else if (option == 'i')
 			o->images = true;
 		else if (option == 'h')
@@ -149,9 +157,20 @@ static int listen_by_hand(const struct options *o)
 	if (client < 0)
 		return EXIT_TROUBLE;
 	r = serve_prepare(&wall);
+	if (!r)
+		r = output_open();
 	if (r)
 		return complain(strerror(-r));
 	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL) : EXIT_TROUBLE;
+}
+
+/* What it writes to standard error goes to meted by a pipe. It waits for nobody there: a line is lost instead. */
+static void write_without_waiting(void)
+{
+	struct stat st;
+
+	if (!fstat(STDERR_FILENO, &st) && S_ISFIFO(st.st_mode))
+		fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
 }
 
 /* Everything that needs files, sockets or privileges; then nothing does any more. */
@@ -163,6 +182,8 @@ static bool make_ready(struct warm *warm, struct wall *wall, const struct option
 		return false;
 	forward_libraries_open();
 	r = serve_prepare(wall);
+	if (!r)
+		r = output_open();
 	if (r || listen(WORKER_LISTEN_FD, 8)) {
 		snprintf(why, why_bytes, "the shared memory cannot be made: %s", strerror(r ? -r : errno));
 		return false;
@@ -172,7 +193,8 @@ static bool make_ready(struct warm *warm, struct wall *wall, const struct option
 	/* Until here it goes with meted; from here it sees meted's end by the connection, and outlives it with a
 	 * client. */
 	prctl(PR_SET_PDEATHSIG, 0);
-	return sandbox_enter(o->nodes, why, why_bytes);
+	write_without_waiting();
+	return sandbox_enter(!o->nodes ? SANDBOX_NONE : o->observe ? SANDBOX_OBSERVED : SANDBOX_LISTED, why, why_bytes);
 }
 
 static int refuse(int client, const char *grant, CUresult r)
@@ -197,12 +219,13 @@ static int wait_for_meted(const struct options *o)
 	CUresult r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	standing_reset();
 	traffic_open();
 	if (!make_ready(&warm, &wall, o, why, sizeof(why))) {
-		hand_ready(why);
+		hand_ready(why, NULL, 0);
 		return complain(why);
 	}
-	if (!hand_ready(NULL))
+	if (!hand_ready(NULL, warm.context_bytes, warm.count))
 		return EXIT_TROUBLE;
 	client = hand_wait(&word);
 	if (client < 0)

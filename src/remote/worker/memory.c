@@ -64,7 +64,7 @@ static void give_out(struct work *work, CUdeviceptr at, size_t bytes)
 {
 	if (work->result != CUDA_SUCCESS)
 		return;
-	if (worker_range_add(work, at, bytes, work->head.context)) {
+	if (worker_range_put(work, at, bytes, work->head.context)) {
 		work->driver->cuMemFree_v2(at);
 		work->result = CUDA_ERROR_OUT_OF_MEMORY;
 		return;

@@ -1,6 +1,7 @@
 /* node_params.c: see graphs.h. */
 #include "remote/worker/graphs.h"
 
+#include "remote/worker/box.h"
 #include "remote/worker/memory.h"
 
 #include <errno.h>
@@ -47,22 +48,6 @@ static int read_kernel(struct work *work, struct node_params *p, CUcontext conte
 	return 0;
 }
 
-/* Bytes from the first to behind the last that one side of a copy touches in linear memory; false: too many. */
-static bool extent(const CUDA_MEMCPY3D *c, size_t pitch, size_t height, size_t x, size_t y, size_t z, uint64_t *ret)
-{
-	uint64_t rows, last;
-
-	if (!c->WidthInBytes || !c->Height || !c->Depth) {
-		*ret = 0;
-		return true;
-	}
-	pitch = pitch ? pitch : c->WidthInBytes + x;
-	height = height ? height : c->Height + y;
-	return !__builtin_mul_overflow(z + c->Depth - 1, height, &rows) &&
-	       !__builtin_add_overflow(rows, y + c->Height - 1, &rows) &&
-	       !__builtin_mul_overflow(rows, pitch, &last) && !__builtin_add_overflow(last, x + c->WidthInBytes, ret);
-}
-
 /* An address of device memory, of which `bytes` are touched: the driver would take one of this process as well. */
 static void touches(struct work *work, CUdeviceptr at, uint64_t bytes)
 {
@@ -70,56 +55,130 @@ static void touches(struct work *work, CUdeviceptr at, uint64_t bytes)
 		work->result = CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The linear device memory of one side of a copy: `needed` bytes from its base on, without what lies before the box. */
-static void copy_touches(struct work *work, CUdeviceptr base, uint64_t needed, uint64_t first)
+/* One side of a copy, its fields by name. What is not used of them is zero when a driver gets it. */
+struct end {
+	CUmemorytype type;
+	void *host;
+	CUdeviceptr device;
+	CUarray array;
+	size_t lod;
+	struct box_place place;
+};
+
+/*
+ * Where host memory of a copy lies here: `offset` is that of its description, of which `bytes` are the copy's. Not in
+ * the staging, whose bytes are others by the time that the graph runs.
+ */
+static void *host_place(struct work *work, uint32_t place, uint64_t offset, uint64_t bytes, const struct box_span *span)
 {
-	if (needed)
-		touches(work, base + first, needed > first && base + needed >= base ? needed - first : UINT64_MAX);
+	uint64_t needed;
+
+	if (place != GRAPH_PLACE_ARENA || offset < worker_welcome(work->worker)->heap_offset ||
+	    __builtin_add_overflow(span->first, span->bytes, &needed) || needed > bytes)
+		return NULL;
+	return worker_arena(work, offset, bytes);
 }
 
-/* Where host memory of a copy lies here. */
-static void *host_place(struct work *work, uint32_t place, uint64_t offset, uint64_t bytes, uint64_t needed)
+/* What a driver would fill in for a pitch or a height that is not told. */
+static void fill_in(const struct box *box, struct box_place *place)
 {
-	void *at = place == GRAPH_PLACE_ARENA && needed <= bytes ? worker_arena(work, offset, bytes) : NULL;
+	if (!place->pitch && __builtin_add_overflow(place->x, box->width, &place->pitch))
+		place->pitch = 0;
+	if (!place->height && __builtin_add_overflow(place->y, box->height, &place->height))
+		place->height = 0;
+}
 
-	if (!at)
+/* A side in linear memory. `host`: where it lies in the arena, if it does. */
+static bool place_linear(struct work *work, const struct box *box, struct end *end, const struct call_payload *host,
+			 uint32_t place)
+{
+	struct box_span span;
+	CUdeviceptr at;
+
+	end->array = NULL;
+	fill_in(box, &end->place);
+	if (!box_span(box, &end->place, &span))
+		return false;
+	if (end->type == CU_MEMORYTYPE_HOST) {
+		end->device = 0;
+		end->host = host_place(work, place, host->offset, host->bytes, &span);
+		return end->host;
+	}
+	end->type = CU_MEMORYTYPE_DEVICE; /* the client says what lies there */
+	end->host = NULL;
+	return !__builtin_add_overflow(end->device, span.first, &at) && memory_good(work, at, span.bytes);
+}
+
+static bool place_array(struct work *work, const struct box *box, struct end *end)
+{
+	bool known;
+
+	end->host = NULL;
+	end->device = 0;
+	end->place.pitch = end->place.height = 0;
+	end->array = worker_find(work, KIND_ARRAY, (uint64_t)(uintptr_t)end->array, &known);
+	return end->array && box_sums(box, &end->place);
+}
+
+static void place_end(struct work *work, const struct box *box, struct end *end, const struct call_payload *host,
+		      uint32_t place)
+{
+	bool good = false;
+
+	if (work->result != CUDA_SUCCESS)
+		return;
+	if (end->type == CU_MEMORYTYPE_ARRAY)
+		good = place_array(work, box, end);
+	else if (end->type == CU_MEMORYTYPE_HOST || end->type == CU_MEMORYTYPE_DEVICE ||
+		 end->type == CU_MEMORYTYPE_UNIFIED)
+		good = place_linear(work, box, end, host, place);
+	if ((!good || end->lod) && work->result == CUDA_SUCCESS)
 		work->result = CUDA_ERROR_INVALID_VALUE;
-	return at;
 }
 
-static void read_copy_ends(struct work *work, const struct graph_copy *g, CUDA_MEMCPY3D *c)
+/* The copy as the client describes it becomes one of numbers that were looked at, and of nothing else. */
+static void read_copy_ends(struct work *work, const struct graph_copy *g, CUDA_MEMCPY3D *ret)
 {
-	uint64_t pitch, height, needed;
+	const CUDA_MEMCPY3D *c = &g->copy;
+	struct box box = { c->WidthInBytes, c->Height, c->Depth };
+	struct end from = { .type = c->srcMemoryType,
+			    .device = c->srcDevice,
+			    .array = c->srcArray,
+			    .lod = c->srcLOD,
+			    .place = { c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight } };
+	struct end to = { .type = c->dstMemoryType,
+			  .device = c->dstDevice,
+			  .array = c->dstArray,
+			  .lod = c->dstLOD,
+			  .place = { c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight } };
+	struct call_payload read = { .offset = g->from_offset, .bytes = g->from_bytes };
+	struct call_payload written = { .offset = g->to_offset, .bytes = g->to_bytes };
 
-	c->srcHost = NULL;
-	c->dstHost = NULL;
-	c->reserved0 = c->reserved1 = NULL;
-	c->srcArray = object(work, KIND_ARRAY, (uint64_t)(uintptr_t)c->srcArray);
-	c->dstArray = object(work, KIND_ARRAY, (uint64_t)(uintptr_t)c->dstArray);
-	if (c->srcMemoryType == CU_MEMORYTYPE_HOST) {
-		if (!extent(c, c->srcPitch, c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ, &needed))
-			needed = UINT64_MAX;
-		c->srcHost = host_place(work, g->from, g->from_offset, g->from_bytes, needed);
-	} else if (c->srcMemoryType == CU_MEMORYTYPE_UNIFIED || c->srcMemoryType == CU_MEMORYTYPE_DEVICE) {
-		c->srcMemoryType = CU_MEMORYTYPE_DEVICE; /* the client says what lies there */
-		if (!extent(c, c->srcPitch, c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ, &needed))
-			needed = UINT64_MAX;
-		pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes + c->srcXInBytes;
-		height = c->srcHeight ? c->srcHeight : c->Height + c->srcY;
-		copy_touches(work, c->srcDevice, needed, (c->srcZ * height + c->srcY) * pitch + c->srcXInBytes);
-	}
-	if (c->dstMemoryType == CU_MEMORYTYPE_HOST) {
-		if (!extent(c, c->dstPitch, c->dstHeight, c->dstXInBytes, c->dstY, c->dstZ, &needed))
-			needed = UINT64_MAX;
-		c->dstHost = host_place(work, g->to, g->to_offset, g->to_bytes, needed);
-	} else if (c->dstMemoryType == CU_MEMORYTYPE_UNIFIED || c->dstMemoryType == CU_MEMORYTYPE_DEVICE) {
-		c->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-		if (!extent(c, c->dstPitch, c->dstHeight, c->dstXInBytes, c->dstY, c->dstZ, &needed))
-			needed = UINT64_MAX;
-		pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes + c->dstXInBytes;
-		height = c->dstHeight ? c->dstHeight : c->Height + c->dstY;
-		copy_touches(work, c->dstDevice, needed, (c->dstZ * height + c->dstY) * pitch + c->dstXInBytes);
-	}
+	place_end(work, &box, &from, &read, g->from);
+	place_end(work, &box, &to, &written, g->to);
+	*ret = (CUDA_MEMCPY3D){
+		.srcXInBytes = from.place.x,
+		.srcY = from.place.y,
+		.srcZ = from.place.z,
+		.srcMemoryType = from.type,
+		.srcHost = from.host,
+		.srcDevice = from.device,
+		.srcArray = from.array,
+		.srcPitch = from.place.pitch,
+		.srcHeight = from.place.height,
+		.dstXInBytes = to.place.x,
+		.dstY = to.place.y,
+		.dstZ = to.place.z,
+		.dstMemoryType = to.type,
+		.dstHost = to.host,
+		.dstDevice = to.device,
+		.dstArray = to.array,
+		.dstPitch = to.place.pitch,
+		.dstHeight = to.place.height,
+		.WidthInBytes = box.width,
+		.Height = box.height,
+		.Depth = box.depth,
+	};
 }
 
 static int read_copy(struct work *work, struct node_params *p, CUcontext context)
@@ -131,10 +190,10 @@ static int read_copy(struct work *work, struct node_params *p, CUcontext context
 		return -EPROTO;
 	p->before = g.before;
 	p->after = g.after;
-	p->result = (struct call_payload){ .offset = g.to_offset, .bytes = g.to_bytes };
 	p->driver.memcpy.copyCtx = context;
-	p->driver.memcpy.copyParams = g.copy;
 	read_copy_ends(work, &g, &p->driver.memcpy.copyParams);
+	if (p->driver.memcpy.copyParams.dstHost) /* it was looked at */
+		p->result = (struct call_payload){ .offset = g.to_offset, .bytes = g.to_bytes };
 	return 0;
 }
 
@@ -190,8 +249,12 @@ static void operation_touches(struct work *work, const CUstreamBatchMemOpParams 
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
 		touches(work, p->writeValue.address, sizeof(cuuint64_t));
 		break;
-	default:
+	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+	case CU_STREAM_MEM_OP_BARRIER:
 		break; /* no address */
+	default:       /* nobody knows whether there is one */
+		if (work->result == CUDA_SUCCESS)
+			work->result = CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
 
@@ -228,6 +291,8 @@ static int read_memset(struct work *work, struct node_params *p, CUcontext conte
 	p->driver.memset.ctx = context;
 	if (work->in.bad)
 		return -EPROTO;
+	if (m->elementSize != 1 && m->elementSize != 2 && m->elementSize != 4)
+		work->result = CUDA_ERROR_INVALID_VALUE;
 	if (!m->width || !m->height)
 		return 0;
 	if (__builtin_mul_overflow(m->width, (uint64_t)m->elementSize, &row) ||

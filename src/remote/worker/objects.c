@@ -93,6 +93,20 @@ void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id)
 	return e && ids_kind(id) == kind ? atomic_load_explicit(&e->kept, memory_order_acquire) : NULL;
 }
 
+bool worker_ending(struct work *work, uint64_t id)
+{
+	struct id_entry *e = ids_find(&work->worker->ids, ids_kind(id), id);
+
+	if (e && e->ranges)
+		ranges_remove_owner(&work->worker->ranges, id);
+	return ids_hide(&work->worker->ids, id);
+}
+
+void worker_stays(struct work *work, uint64_t id)
+{
+	ids_show(&work->worker->ids, id);
+}
+
 void worker_remove(struct work *work, uint64_t id)
 {
 	ids_remove(&work->worker->ids, id);
@@ -111,6 +125,17 @@ int worker_range_add(struct work *work, CUdeviceptr at, size_t bytes, uint64_t o
 	if (e)
 		e->ranges = true;
 	return ranges_add(&work->worker->ranges, at, bytes, e ? owner : 0);
+}
+
+int worker_range_put(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner)
+{
+	int r = worker_range_add(work, at, bytes, owner);
+	struct id_entry *e;
+
+	if (r != -EEXIST)
+		return r;
+	e = owner ? ids_find(&work->worker->ids, ids_kind(owner), owner) : NULL;
+	return ranges_put(&work->worker->ranges, at, bytes, e ? owner : 0);
 }
 
 size_t worker_range_remove(struct work *work, CUdeviceptr at)

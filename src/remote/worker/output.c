@@ -14,7 +14,7 @@
 #define PIECE 4096u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the order of what is sent */
-static int from = -1;
+static int from = -1, to = -1;
 
 void output_flush(struct worker *worker)
 {
@@ -46,21 +46,25 @@ static void *empty(void *arg)
 	return NULL;
 }
 
-int output_start(struct worker *worker)
+int output_open(void)
 {
-	pthread_t thread;
-	int ends[2], r;
+	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || dup2(ends[1], STDOUT_FILENO) < 0) {
-		r = -errno;
-		close(ends[0]);
-		close(ends[1]);
-		return r;
-	}
-	close(ends[1]);
 	from = ends[0];
+	to = ends[1];
+	return fcntl(from, F_SETFL, O_NONBLOCK) ? -errno : 0;
+}
+
+int output_start(struct worker *worker)
+{
+	pthread_t thread;
+	int r;
+
+	if (dup3(to, STDOUT_FILENO, 0) < 0)
+		return -errno;
+	close(to);
 	r = pthread_create(&thread, NULL, empty, worker);
 	if (!r)
 		pthread_detach(thread);

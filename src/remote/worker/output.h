@@ -3,6 +3,8 @@
 
 #include "remote/worker/worker.h"
 
+/* Makes the pipe: before the sandbox is entered. 0 or -errno. */
+int output_open(void);
 /* Standard output goes to the client of this session from now on. 0 or -errno. */
 int output_start(struct worker *worker);
 /* What has been printed so far is sent before anything else is. */

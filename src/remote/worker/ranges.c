@@ -127,6 +127,22 @@ static uint64_t remove_locked(struct ranges *ranges, uint64_t begin)
 	return bytes;
 }
 
+int ranges_put(struct ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t owner)
+{
+	struct range_node *node;
+	uint64_t end;
+	int r;
+
+	if (!begin || !bytes || __builtin_add_overflow(begin, bytes, &end))
+		return -EINVAL;
+	pthread_mutex_lock(&ranges->lock);
+	while ((node = floor_of(ranges->root, end - 1)) && node->end > begin)
+		remove_locked(ranges, node->begin);
+	r = add_locked(ranges, begin, end, owner);
+	pthread_mutex_unlock(&ranges->lock);
+	return r;
+}
+
 uint64_t ranges_remove(struct ranges *ranges, uint64_t begin)
 {
 	uint64_t bytes;

@@ -25,6 +25,8 @@ void ranges_init(struct ranges *ranges);
 void ranges_deinit(struct ranges *ranges);
 /* 0; -EEXIST: overlaps one that is there; -EINVAL; -ENOSPC; -ENOMEM. */
 int ranges_add(struct ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t owner);
+/* The same for what the driver has just given out: what else is known of these addresses is untrue now, and goes. */
+int ranges_put(struct ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t owner);
 /* The one that begins there. Value: its size, 0: there is none. */
 uint64_t ranges_remove(struct ranges *ranges, uint64_t begin);
 void ranges_remove_owner(struct ranges *ranges, uint64_t owner);

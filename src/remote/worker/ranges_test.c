@@ -32,6 +32,14 @@ static void model_set(unsigned int at, unsigned int bytes, uint8_t owner)
 	begins[at] = owner ? (uint16_t)bytes : 0;
 }
 
+/* All that lies in [at, at + bytes), and what reaches into it. */
+static void model_clear(unsigned int at, unsigned int bytes)
+{
+	for (unsigned int i = 0; i < at + bytes && i < SPAN; i++)
+		if (begins[i] && i + begins[i] > at)
+			model_set(i, begins[i], 0);
+}
+
 static int step(struct ranges *r)
 {
 	unsigned int at = (unsigned int)rand() % SPAN, bytes = 1 + (unsigned int)rand() % 16;
@@ -39,7 +47,7 @@ static int step(struct ranges *r)
 
 	if (at + bytes > SPAN)
 		bytes = SPAN - at;
-	switch (rand() % 8) {
+	switch (rand() % 9) {
 	case 0:
 	case 1:
 	case 2:
@@ -53,6 +61,12 @@ static int step(struct ranges *r)
 			return 1;
 		if (begins[at])
 			model_set(at, begins[at], 0);
+		return 0;
+	case 8:
+		if (ranges_put(r, BASE + at, bytes, owner))
+			return 1;
+		model_clear(at, bytes);
+		model_set(at, bytes, owner);
 		return 0;
 	case 4:
 		if (rand() % 64)

@@ -3,15 +3,19 @@
  *
  * A call that is not in the list fails with EPERM instead of ending the process: drivers look for files that need not
  * be there. Calls that would be harmless in one form only are let through in that form: clone() makes threads, prctl()
- * names them, tgkill() reaches ourselves.
+ * names them, tgkill() reaches ourselves, fcntl() changes no descriptor's mode. What only a driver with device nodes
+ * may want is left to such a one.
  *
  * No path is ever let through, so sockets need none either: connections come as descriptors over those that are there.
  */
 #include "remote/worker/sandbox.h"
 
 #include "remote/owner_filter.h"
+#include "remote/worker/device_filter.h"
+#include "remote/worker/empty_root.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sched.h>
@@ -33,35 +37,21 @@ static const int allowed[] = {
 	/* what is open already */
 	SCMP_SYS(read),
 	SCMP_SYS(write),
-	SCMP_SYS(readv),
 	SCMP_SYS(writev),
 	SCMP_SYS(pread64),
-	SCMP_SYS(pwrite64),
 	SCMP_SYS(lseek),
 	SCMP_SYS(close),
 	SCMP_SYS(fstat),
-	SCMP_SYS(dup),
-	SCMP_SYS(dup2),
 	SCMP_SYS(dup3),
-	SCMP_SYS(fcntl),
 	SCMP_SYS(flock),
 	SCMP_SYS(ftruncate),
-	SCMP_SYS(fallocate),
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
-	SCMP_SYS(select),
-	SCMP_SYS(pselect6),
-	SCMP_SYS(epoll_create1),
-	SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_wait),
-	SCMP_SYS(epoll_pwait),
-	SCMP_SYS(eventfd2),
 	SCMP_SYS(pipe2),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(recvmsg),
 	SCMP_SYS(sendto),
 	SCMP_SYS(recvfrom),
-	SCMP_SYS(shutdown),
 	SCMP_SYS(accept4),
 	SCMP_SYS(getsockopt),
 	/* memory */
@@ -70,20 +60,14 @@ static const int allowed[] = {
 	SCMP_SYS(mprotect),
 	SCMP_SYS(mremap),
 	SCMP_SYS(madvise),
-	SCMP_SYS(mlock),
-	SCMP_SYS(munlock),
 	SCMP_SYS(mincore),
-	SCMP_SYS(msync),
 	SCMP_SYS(brk),
 	SCMP_SYS(membarrier),
 	SCMP_SYS(memfd_create),
-	SCMP_SYS(get_mempolicy),
-	SCMP_SYS(mbind),
 	/* threads and time */
 	SCMP_SYS(futex),
 	SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_setaffinity),
 	SCMP_SYS(getcpu),
 	SCMP_SYS(set_robust_list),
 	SCMP_SYS(get_robust_list),
@@ -95,7 +79,6 @@ static const int allowed[] = {
 	SCMP_SYS(nanosleep),
 	SCMP_SYS(gettimeofday),
 	SCMP_SYS(time),
-	SCMP_SYS(times),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
@@ -104,13 +87,9 @@ static const int allowed[] = {
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(sigaltstack),
-	SCMP_SYS(timerfd_create),
-	SCMP_SYS(timerfd_settime),
-	SCMP_SYS(timerfd_gettime),
 	/* who we are */
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
-	SCMP_SYS(getppid),
 	SCMP_SYS(getuid),
 	SCMP_SYS(geteuid),
 	SCMP_SYS(getgid),
@@ -121,16 +100,50 @@ static const int allowed[] = {
 	SCMP_SYS(sysinfo),
 };
 
-static int allow_all(scmp_filter_ctx filter)
+/* Of a driver that speaks to device nodes: its threads wait for events, and say where their memory is to lie. */
+static const int allowed_driver[] = {
+	SCMP_SYS(readv),	   SCMP_SYS(pwrite64),	      SCMP_SYS(dup),	     SCMP_SYS(dup2),
+	SCMP_SYS(select),	   SCMP_SYS(pselect6),	      SCMP_SYS(eventfd2),    SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),	   SCMP_SYS(epoll_wait),      SCMP_SYS(epoll_pwait), SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime), SCMP_SYS(timerfd_gettime), SCMP_SYS(mlock),	     SCMP_SYS(munlock),
+	SCMP_SYS(msync),	   SCMP_SYS(get_mempolicy),   SCMP_SYS(mbind),	     SCMP_SYS(times),
+	SCMP_SYS(getppid),	   SCMP_SYS(ioctl),
+};
+
+/* What fcntl() may be asked: about a descriptor, and its copies; locks of open files, by which the software device and
+ * the shim see who lives; the seals of memory. */
+static const int fcntl_commands[] = { F_DUPFD,	   F_DUPFD_CLOEXEC, F_GETFD,	 F_SETFD,    F_GETFL,
+				      F_OFD_GETLK, F_OFD_SETLK,	    F_ADD_SEALS, F_GET_SEALS };
+
+static int allow_all(scmp_filter_ctx filter, const int *calls, size_t count)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed) && !r; i++)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	for (size_t i = 0; i < count && !r; i++)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
 	return r;
 }
 
-static int allow_some(scmp_filter_ctx filter, bool devices)
+/* The kernel looks at the lower half alone. */
+static int allow_fcntl(scmp_filter_ctx filter, int command)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+				SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, (scmp_datum_t)command));
+}
+
+static int allow_driver(scmp_filter_ctx filter)
+{
+	int r = allow_all(filter, allowed_driver, sizeof(allowed_driver) / sizeof(*allowed_driver));
+
+	if (!r)
+		r = allow_fcntl(filter, F_SETFL);
+	/* Of this thread. Other workers have the same user, and are nobody's to move about. */
+	if (!r)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 1, SCMP_A0(SCMP_CMP_EQ, 0));
+	return r;
+}
+
+static int allow_some(scmp_filter_ctx filter)
 {
 	static const unsigned long names[] = { PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_SET_TIMERSLACK };
 	int r;
@@ -149,12 +162,12 @@ static int allow_some(scmp_filter_ctx filter, bool devices)
 	if (!r)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
 				     SCMP_A2(SCMP_CMP_EQ, 0));
-	if (!r && devices)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 0);
+	for (size_t i = 0; i < sizeof(fcntl_commands) / sizeof(*fcntl_commands) && !r; i++)
+		r = allow_fcntl(filter, fcntl_commands[i]);
 	return r;
 }
 
-static int filter_calls(bool devices)
+static int filter_calls(enum sandbox_devices devices)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r;
@@ -167,9 +180,13 @@ static int filter_calls(bool devices)
 	if (r == -EINVAL || r == -EOPNOTSUPP)
 		r = 0;
 	if (!r)
-		r = allow_all(filter);
+		r = allow_all(filter, allowed, sizeof(allowed) / sizeof(*allowed));
 	if (!r)
-		r = allow_some(filter, devices);
+		r = allow_some(filter);
+	if (!r && devices)
+		r = allow_driver(filter);
+	if (!r && devices)
+		r = device_filter_set(devices == SANDBOX_OBSERVED);
 	if (!r)
 		r = owner_filter_set();
 	if (!r)
@@ -200,14 +217,16 @@ static bool leave_root(void)
 
 	if (geteuid() && getuid())
 		return true;
+	empty_root_enter(); /* after the last file that we read; the filter stands without it */
 	return !setgroups(0, NULL) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid);
 }
 
-bool sandbox_enter(bool devices, char *why, size_t why_bytes)
+bool sandbox_enter(enum sandbox_devices devices, char *why, size_t why_bytes)
 {
 	int r;
 
 	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_RTPRIO, 0); /* meted's */
 	limit(RLIMIT_NOFILE, DESCRIPTORS);
 	if (!leave_root()) {
 		snprintf(why, why_bytes, "the worker cannot give up root: %s", strerror(errno));

@@ -2,6 +2,7 @@
 #include "remote/worker/serve.h"
 
 #include "cuda_remote.h"
+#include "remote/worker/fence.h"
 #include "remote/worker/guard.h"
 #include "remote/worker/output.h"
 #include "remote/worker/session.h"
@@ -13,7 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define HELLO_MS 5000
+#define HELLO_MS 1000 /* meted hands over who has said it already; by hand it follows on the connection at once */
 
 static bool relayed; /* the client is a relay: bytes that its program is to see have to be sent */
 
@@ -67,6 +68,16 @@ static int let_in(struct wall *wall, int client, const char *grant)
 	return wall_welcome(wall, client, &more);
 }
 
+/* What copies for this client may touch of the process's memory: what both share, and the bytes of its messages. */
+static void fence_session(const struct worker *worker)
+{
+	const struct rooms *rooms = &worker->rooms;
+
+	fence_allow(worker->driver, wall_arena(worker->wall, 0, worker->wall->welcome.arena_bytes),
+		    worker->wall->welcome.arena_bytes);
+	fence_allow(worker->driver, rooms->begin, rooms->most * rooms->room_bytes);
+}
+
 int serve(struct wall *wall, const struct cuda_table *driver, int client, const char *grant, int control,
 	  void (*on_control)(void *))
 {
@@ -74,6 +85,8 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 	static struct guard guard;
 	int r = session_init(&worker, driver, wall);
 
+	if (!r)
+		fence_session(&worker);
 	if (!r)
 		r = let_in(wall, client, grant);
 	guard = (struct guard){

@@ -28,7 +28,7 @@ static void *enter(void *arg, uint8_t **ret_message)
 	struct worker *worker = arg;
 	struct execute_room *room = malloc(sizeof(*room));
 
-	if (!room || execute_room_init(room, ring_longest(worker->wall->welcome.ring_bytes)) < 0) {
+	if (!room || execute_room_init(room, &worker->rooms, ring_longest(worker->wall->welcome.ring_bytes)) < 0) {
 		free(room);
 		return NULL;
 	}
@@ -65,13 +65,14 @@ int session_init(struct worker *worker, const struct cuda_table *driver, struct 
 	ranges_init(&worker->ranges);
 	contexts_init(&worker->contexts);
 	inbox_init(&worker->inbox, &wall->requests, &inbox_ops, worker);
-	r = ids_init(&worker->ids, on_gone, worker);
-	return r;
+	r = execute_rooms_init(&worker->rooms);
+	return r ? r : ids_init(&worker->ids, on_gone, worker);
 }
 
 void session_deinit(struct worker *worker)
 {
 	inbox_deinit(&worker->inbox);
+	rooms_deinit(&worker->rooms);
 	ids_deinit(&worker->ids);
 	contexts_deinit(&worker->contexts);
 	ranges_deinit(&worker->ranges);

@@ -9,6 +9,7 @@
 #include "remote/worker/ids.h"
 #include "remote/worker/inbox.h"
 #include "remote/worker/ranges.h"
+#include "remote/worker/rooms.h"
 #include "remote/worker/worker.h"
 #include "wire/wall.h"
 
@@ -20,6 +21,7 @@ struct worker {
 	const struct cuda_table *driver; /* that */
 	struct wall *wall; /* its requests belong to the inbox */
 	struct inbox inbox;
+	struct rooms rooms; /* of the threads that execute */
 	pthread_mutex_t replies_lock; /* guards wall->replies and the next two */
 	uint64_t payloads;	      /* sent, which is the serial of the last one */
 	uint32_t fence; /* serial of the last MIRROR: what is said after it is not to overtake its bytes */

@@ -2,8 +2,9 @@
 #include "remote/worker/warm.h"
 
 #include "remote/worker/driver.h"
+#include "remote/worker/occupied.h"
+#include "remote/worker/pageable.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -72,23 +73,15 @@ static bool make_contexts(struct warm *warm, const char *devices, char *why, siz
 				 (int)r);
 			return false;
 		}
-		warm->count++;
+		if (pageable_reached(&warm->driver, warm->device[warm->count]))
+			fprintf(stderr,
+				"device %.*s reaches this worker's own memory (HMM or shared page tables), so its wall "
+				"holds against honest tenants only: load nvidia-uvm with uvm_disable_hmm=1\n",
+				(int)length, p);
+		warm->context_bytes[warm->count++] = occupied_bytes(p, length);
 		p += length;
 	}
 	return true;
-}
-
-/* The library that the shim asks what the process holds: it opens files when it starts. */
-static void start_nvml(void)
-{
-	const char *path = getenv("METE_NVML");
-	void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-	int (*init)(void) = NULL;
-
-	if (library)
-		*(void **)&init = dlsym(library, "nvmlInit_v2");
-	if (init)
-		init();
 }
 
 bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes)
@@ -113,7 +106,7 @@ bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes
 		snprintf(why, why_bytes, "the driver does not start: CUDA error %d", (int)r);
 		return false;
 	}
-	start_nvml();
+	occupied_open();
 	return make_contexts(warm, devices, why, why_bytes);
 }
 

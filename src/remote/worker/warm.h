@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define WARM_DEVICES 16u
 
@@ -18,6 +19,7 @@ struct warm {
 	struct cuda_table driver, shim;
 	CUdevice device[WARM_DEVICES]; /* the driver's */
 	unsigned int count;
+	uint64_t context_bytes[WARM_DEVICES]; /* what the contexts take; 0: the driver does not say */
 };
 
 /* `devices`: UUIDs, separated by ",". False: `why` says it in one line. */

@@ -37,6 +37,7 @@ struct work {
 	struct call_payload payload;	   /* zero without */
 	struct remote_reader in;	   /* the arguments, a private copy */
 	struct remote_writer out;	   /* what the call gives out */
+	void *inside;			   /* bytes of a copy that are in the message, for the driver: rooms.h */
 	struct call_payload reply_payload; /* bytes > 0: goes along with the reply */
 	uint32_t fence;			   /* of the reply */
 	int32_t result;			   /* CUresult */
@@ -90,6 +91,14 @@ uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uin
 /* What whoever made an object keeps with its id; `gone` gets it when the id is removed. NULL: nothing of this kind. */
 void worker_keep(struct work *work, uint64_t id, void *data, void (*gone)(void *data));
 void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id);
+/*
+ * The object is about to go: its ranges leave the table, and its handle and those of all that it owns name nothing any
+ * more, because the driver may give addresses and handles to what another thread makes before it answers.
+ * False: another thread is ending it already, or has.
+ */
+bool worker_ending(struct work *work, uint64_t id);
+/* The driver has refused to end it. */
+void worker_stays(struct work *work, uint64_t id);
 /* The object is gone, with all that it owns. */
 void worker_remove(struct work *work, uint64_t id);
 
@@ -108,6 +117,8 @@ bool worker_range(struct work *work, CUdeviceptr at, size_t bytes);
 /* The same, or memory that the client shares with the device, or that came without our doing: of graphs, of modules. */
 bool worker_reaches(struct work *work, CUdeviceptr at, size_t bytes);
 int worker_range_add(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner);
+/* The same for memory that the driver has just given out. */
+int worker_range_put(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner);
 /* Value: its size; 0: none begins there. */
 size_t worker_range_remove(struct work *work, CUdeviceptr at);
 /* The range that contains `at`. */

@@ -144,13 +144,14 @@ static enum type bits_type(uint32_t bytes)
 
 static void form_mov(struct decoder *d, const struct form_words *words)
 {
-	const struct operand *to = d->insn->operand, *from = to + 1;
+	const struct operand *to = d->insn->operand, *from;
 	enum type t = form_last_type(words->key), part;
 	uint32_t bytes = type_bytes(t), loc[4], source, count;
 	struct step *s;
 
 	if (!decode_count(d, 2, 2))
 		return;
+	from = to + 1;
 	if (to->kind != OPD_VECTOR && from->kind != OPD_VECTOR) {
 		source = decode_source(d, from, t);
 		s = decode_step(d, decode_row(d, t == TY_pred ? "%mov.pred"

@@ -97,8 +97,13 @@ static void pair_of_child(int ret[2])
 		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
 	};
 
+	ssize_t n;
+
 	check(write(maker_fd, &byte, 1) == 1);
-	check(recvmsg(maker_fd, &msg, MSG_CMSG_CLOEXEC) == 1);
+	do /* the engine has a timer */
+		n = recvmsg(maker_fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	check(n == 1);
 	memcpy(ret, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 2 * sizeof(int));
 }
 

@@ -24,7 +24,6 @@
 #include "daemon/turns/trace.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/workers/images.h"
-#include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 #include "text_fuzz.h"
 
@@ -422,7 +421,6 @@ static void leave(struct daemon *d)
 	telemetry_stop(d);
 	worker_leave(d);
 	images_stop(d);
-	wall_leave();
 	arbitrate_stop();
 	timer_free(d->reap);
 	timer_free(d->sweep);

@@ -280,19 +280,39 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* What the session leaves in the driver goes with the process; here by hand. */
-static void clean_driver(struct worker *worker)
+/* A driver that was told of it already says no. */
+static void destroy(enum remote_kind kind, void *handle)
 {
-	int count = 0;
+	if (kind == KIND_CONTEXT)
+		driver.cuCtxDestroy_v2(handle);
+	else if (kind == KIND_LIBRARY)
+		driver.cuLibraryUnload(handle);
+	else if (kind == KIND_GRAPH_EXEC)
+		driver.cuGraphExecDestroy(handle);
+	else if (kind == KIND_GRAPH)
+		driver.cuGraphDestroy(handle);
+}
 
+static void clean_kind(struct worker *worker, enum remote_kind kind)
+{
 	for (unsigned int t = 0; t < 2; t++)
 		for (unsigned int i = 0; i < IDS_CHUNKS && worker->ids.chunk[t][i]; i++)
 			for (unsigned int k = 0; k < IDS_CHUNK; k++) {
 				struct id_entry *e = &worker->ids.chunk[t][i][k];
 
-				if (e->id && ids_kind(e->id) == KIND_CONTEXT)
-					driver.cuCtxDestroy_v2(e->handle);
+				if (e->id && ids_kind(e->id) == kind)
+					destroy(kind, e->handle);
 			}
+}
+
+/* What the session leaves in the driver goes with the process; here by hand. */
+static void clean_driver(struct worker *worker)
+{
+	static const enum remote_kind kinds[] = { KIND_GRAPH_EXEC, KIND_GRAPH, KIND_LIBRARY, KIND_CONTEXT };
+	int count = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		clean_kind(worker, kinds[i]);
 	driver.cuDeviceGetCount(&count);
 	for (int i = 0; i < count; i++)
 		driver.cuDevicePrimaryCtxReset_v2(i);
@@ -406,7 +426,7 @@ static void *record_enter(void *arg, uint8_t **ret_message)
 	struct worker *worker = arg;
 	struct execute_room *room = malloc(sizeof(*room));
 
-	check(room && !execute_room_init(room, ring_longest(worker->wall->welcome.ring_bytes)));
+	check(room && !execute_room_init(room, &worker->rooms, ring_longest(worker->wall->welcome.ring_bytes)));
 	*ret_message = room->request;
 	return room;
 }

@@ -402,6 +402,41 @@ class Ends(unittest.TestCase):
             self.assertEqual(relay.play('ping', 3)[0], DONE)
 
 
+class Flood:
+    """Connects again and again, from several addresses, says something and waits to be thrown out."""
+
+    def __init__(self, port, words, sources=8, rate=100, most=800):
+        self.port, self.words, self.rate = port, words, rate
+        self.sources = [f'127.0.0.{2 + n}' for n in range(sources)]
+        self.open, self.most = [], most
+        self.made, self.ended = 0, False
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.ended:
+            try:
+                s = socket.create_connection(('127.0.0.1', self.port), timeout=2,
+                                             source_address=(self.sources[self.made % len(self.sources)], 0))
+                s.sendall(self.words)
+                self.open.append(s)
+            except OSError:
+                pass
+            self.made += 1
+            if len(self.open) > self.most:
+                self.open.pop(0).close()
+            time.sleep(1 / self.rate)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended = True
+        self.thread.join()
+        for s in self.open:
+            s.close()
+
+
 class Strangers(unittest.TestCase):
     """Whoever connects and says anything harms himself alone."""
 
@@ -461,6 +496,34 @@ class Strangers(unittest.TestCase):
             self.assertEqual(relay.play('ping', 3)[0], DONE)
             for s in quiet:
                 s.close()
+
+    def test_flood(self):
+        """Connections of several addresses that say the least that is believed, and stay: programs begin beside them."""
+        key = ['--key', self.place.key('flood')]
+        silence, record, hello = b'', b'\x16\x03\x01\x02\x00', b'mtrl\1\0'
+        # With a key the address is known from before; without, all are strangers.
+        for trust, options, words in ((1, key, silence), (1, key, record), (0, [], silence), (0, [], hello)):
+            preface = struct.pack('<IHBB16sQ', 0x6c72746d, 1, 1, trust, b'', 0)
+            with Relay(self.place, serve=options, connect=options) as relay:
+                with Flood(relay.port, preface + words) as flood:
+                    wait_for(lambda: flood.made > 200, 'a flood')
+                    programs = [relay.start('ping', 3) for _ in range(12)]
+                    results = [(p.communicate(timeout=60)[0], p.returncode) for p in programs]
+                self.assertEqual([r for _, r in results], [DONE] * 12, results)
+                wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
+
+    def test_lines(self):
+        """Whoever comes again and again has some lines of the log, and no more."""
+        key = ['--key', self.place.key('lines')]
+        record = b'\x16\x03\x01\x02\x00' + b'\xff' * 40
+        with Relay(self.place, serve=key, connect=key) as relay:
+            for _ in range(60):
+                self.say(relay.port, b'GET / HTTP/1.1\r\n\r\n')
+                self.say(relay.port, struct.pack('<IHBB16sQ', 0x6c72746d, 1, 1, 1, b'', 0) + record, 0.2)
+            self.assertEqual(relay.play('ping', 3)[0], DONE)
+            lines = [line for line in relay.server_log().splitlines() if '127.0.0.1:' in line]
+            self.assertGreaterEqual(len(lines), 5)
+            self.assertLess(len(lines), 12, lines)
 
     def test_sandbox(self):
         """The process that listens to a stranger: nobody, no new privileges, a filter, no files."""

@@ -1,0 +1,28 @@
+/*
+ * limit_words.h: limits.users.NAME and limits.groups.NAME of meted.yaml: what one user or group may have.
+ *
+ *   limits:
+ *     users:
+ *       alice:
+ *         grants: 256
+ *
+ * A name is one of this machine, or a number. meted starts with a name that it does not find, as when the users of a
+ * network are not there yet, and does not use what is said of it; --check-config refuses it.
+ */
+#pragma once
+
+#include "model/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* "limits.users" or "limits.groups". */
+bool limit_words_are(const char *key);
+
+/* of: "limits.users.alice". Value: 0, or -EINVAL with a line in `why`. */
+int limit_words_name(struct limits *l, const char *of, bool must_be, char *why, size_t size);
+int limit_words_set(struct limits *l, const char *of, const char *word, const char *value, char *why, size_t size);
+
+/* As they stand in the file; without any an example as a comment. */
+void limit_words_print(const struct limits *l, FILE *out);

@@ -1,0 +1,75 @@
+/*
+ * book.h: meted's own record of what each client may hold, beside the pages and in nobody else's hands.
+ *
+ * The page has the truth, and can be damaged, cut short or lost while meted is down. Then a restarted meted would lend
+ * memory to others that a process still holds. So what meted alone changes, a client's grant and its objects, stands a
+ * second time in the file `accounts` of the runtime directory, one entry a client. Each figure is a range of two halves
+ * of one word: before meted changes a page the range covers both what it is and what it will be, and afterwards only
+ * that. So after a kill at any instruction a page that nobody has damaged lies within the range.
+ * Without a book (no room, or a meted from before it) pages are believed as they are.
+ */
+#pragma once
+
+#include "daemon/tenants/process.h"
+#include "wire/page.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct book;
+struct runtime;
+
+enum book_figure {
+	BOOK_GRANTED, /* the upper half of the account word */
+	BOOK_OBJECTS, /* what the objects on the page take */
+	BOOK_FIGURES
+};
+
+struct book_entry {
+	uint64_t grant_id;
+	uint64_t start_time;
+	_Atomic int32_t pid; /* 0: a free place; written last */
+	uint32_t unused;
+	_Atomic uint64_t range[WIRE_MAX_DEVICES][BOOK_FIGURES]; /* the most << 32, the least; in units */
+};
+
+/* Maps the file, making it where there is none. anew: what stands in it is not believed. NULL: a line says why. */
+struct book *book_open(struct runtime *runtime, bool anew);
+void book_close(struct book *book);
+
+/* The entry of a client; find: NULL where there is none; add: with all figures 0, NULL where there is no room. */
+struct book_entry *book_find(struct book *book, uint64_t grant_id, pid_t pid, uint64_t start_time);
+struct book_entry *book_add(struct book *book, uint64_t grant_id, pid_t pid, uint64_t start_time);
+void book_remove(struct book_entry *entry);
+
+/* The entry after `last` (NULL: the first) that is in use; NULL: no more. */
+struct book_entry *book_next(struct book *book, struct book_entry *last);
+
+/* Of no entry (NULL) nothing is written, and nothing is known. */
+static inline uint32_t book_most(const struct book_entry *e, unsigned int device, enum book_figure figure)
+{
+	return e ? (uint32_t)(atomic_load_explicit(&e->range[device][figure], memory_order_relaxed) >> 32) &
+			       WIRE_MAX_UNITS
+		 : 0;
+}
+
+static inline uint32_t book_least(const struct book_entry *e, unsigned int device, enum book_figure figure)
+{
+	return e ? (uint32_t)atomic_load_explicit(&e->range[device][figure], memory_order_relaxed) & WIRE_MAX_UNITS : 0;
+}
+
+/* The figure is `units`. Release: what was done to the page before is done. */
+static inline void book_set(struct book_entry *e, unsigned int device, enum book_figure figure, uint32_t units)
+{
+	if (e)
+		atomic_store_explicit(&e->range[device][figure], wire_word(units, units), memory_order_release);
+}
+
+/* The figure is about to change, and will be between `least` and `most`. Before anything else. */
+static inline void book_expect(struct book_entry *e, unsigned int device, enum book_figure figure, uint32_t least,
+			       uint32_t most)
+{
+	if (e)
+		atomic_store_explicit(&e->range[device][figure], wire_word(most, least), memory_order_seq_cst);
+}

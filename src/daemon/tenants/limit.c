@@ -1,0 +1,204 @@
+/* limit.c: see limit.h. */
+#include "daemon/tenants/limit.h"
+
+#include "base/size.h"
+#include "daemon/ask.h"
+#include "daemon/daemon.h"
+#include "daemon/descriptors.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/tenant.h"
+
+#include <stdio.h>
+
+#define KEY_BYTES 128u
+
+static const char *word_of(enum limit what)
+{
+	static const char *const words[LIMITS] = {
+		[LIMIT_GRANTS] = "grants", [LIMIT_PROCESSES] = "processes", [LIMIT_MEM] = "mem",
+		[LIMIT_CORES] = "cores",   [LIMIT_WAITING] = "waiting",	    [LIMIT_SOCKETS] = "sockets"
+	};
+
+	return words[what];
+}
+
+/* The key of meted.yaml that a figure follows from. */
+static void write_key(char key[KEY_BYTES], enum limit what, const struct limits_entry *entry)
+{
+	snprintf(key, KEY_BYTES, "limits.%s%s%s%s", entry ? (entry->group ? "groups." : "users.") : "",
+		 entry ? entry->name : "", entry ? "." : "", word_of(what));
+}
+
+/* UINT64_MAX: no bound. */
+static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYTES])
+{
+	const struct limits *l = ask->daemon->limits;
+	const struct limits_entry *entry;
+	uint64_t most;
+
+	if (!l || descriptors_owner(ask->asker->uid))
+		return UINT64_MAX;
+	most = limits_most(l, what, ask->asker->uid, ask->asker->groups, ask->asker->group_count, &entry);
+	write_key(key, what, entry);
+	return most;
+}
+
+static uint64_t most_of_tenant(const struct tenant *tenant, enum limit what, char key[KEY_BYTES])
+{
+	const struct limits *l = tenant->daemon->limits;
+	const struct grant *g = &tenant->grant;
+	const struct limits_entry *entry;
+	uint64_t most;
+
+	if (!l || descriptors_owner(g->uid))
+		return UINT64_MAX;
+	most = limits_most(l, what, g->uid, &g->gid, 1, &entry);
+	write_key(key, what, entry);
+	return most;
+}
+
+/* Creating. */
+
+struct made {
+	unsigned int grants, sockets, all; /* all: of all users that are no owners */
+};
+
+static struct made count_made(const struct daemon *daemon, uid_t uid)
+{
+	struct made n = { 0 };
+
+	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
+		n.all += !descriptors_owner(t->grant.uid);
+		if (t->grant.uid != uid)
+			continue;
+		n.grants++;
+		n.sockets += 1 + t->grant.wall;
+	}
+	return n;
+}
+
+static bool refuse_count(struct ask *ask, const char *key, unsigned int have, uint64_t most, const char *what)
+{
+	refuse(ask, "over-limit",
+	       "uid %u has %u %s, and may have %llu: delete some (`mete ps`, `mete delete`), or let root raise %s in "
+	       "meted.yaml",
+	       (unsigned int)ask->asker->uid, have, what, (unsigned long long)most, key);
+	return false;
+}
+
+bool limit_admits(struct ask *ask, const struct grant *g)
+{
+	struct made made = count_made(ask->daemon, ask->asker->uid);
+	char key[KEY_BYTES];
+	uint64_t most;
+
+	most = most_of(ask, LIMIT_GRANTS, key);
+	if (made.grants >= most)
+		return refuse_count(ask, key, made.grants, most, "grants");
+	most = most_of(ask, LIMIT_SOCKETS, key);
+	if (made.sockets + 1 + g->wall > most)
+		return refuse_count(ask, key, made.sockets, most, "sockets of grants");
+	if (!ask->daemon->limits || descriptors_owner(ask->asker->uid) || made.all < ask->daemon->limits->all_grants)
+		return true;
+	refuse(ask, "over-limit",
+	       "the users of this machine have %u grants, and may have %llu together: wait, or let root end some or "
+	       "raise "
+	       "limits.all_grants in meted.yaml",
+	       made.all, (unsigned long long)ask->daemon->limits->all_grants);
+	return false;
+}
+
+/* Promising. */
+
+static uint64_t bytes_of_user(const struct ask *ask, const struct device *device, const struct tenant *except)
+{
+	uint64_t bytes = 0;
+
+	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		if (t != except && t->grant.uid == ask->asker->uid)
+			bytes += grant_promised_bytes(&t->grant, device->uuid);
+	return bytes;
+}
+
+static uint64_t most_bytes(const struct ask *ask, const struct device *device, char key[KEY_BYTES])
+{
+	uint64_t pct = most_of(ask, LIMIT_MEM, key);
+
+	return pct >= 100 ? UINT64_MAX : device->total_bytes / 100 * pct + device->total_bytes % 100 * pct / 100;
+}
+
+uint64_t limit_rest_bytes(struct ask *ask, const struct device *device, const struct tenant *except)
+{
+	char key[KEY_BYTES];
+	uint64_t most = most_bytes(ask, device, key), have = bytes_of_user(ask, device, except);
+
+	return most > have ? most - have : 0;
+}
+
+bool limit_check_bytes(struct ask *ask, const struct device *device, uint64_t bytes, const struct tenant *except)
+{
+	char key[KEY_BYTES], asked[SIZE_TEXT_BYTES], had[SIZE_TEXT_BYTES], most_text[SIZE_TEXT_BYTES];
+	uint64_t most = most_bytes(ask, device, key), have = bytes_of_user(ask, device, except);
+
+	if (most == UINT64_MAX || (have <= most && bytes && bytes <= most - have))
+		return true;
+	size_format(bytes, asked);
+	size_format(have, had);
+	size_format(most, most_text);
+	refuse(ask, "over-limit",
+	       "device %u (%s): uid %u may have %s of it promised, other grants of it have %s, asked were %s: ask for "
+	       "less, shrink or delete a grant (`mete ps`), or let root raise %s in meted.yaml",
+	       device->index, device->name, (unsigned int)ask->asker->uid, most_text, had, asked, key);
+	return false;
+}
+
+bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm, const struct tenant *except)
+{
+	char key[KEY_BYTES];
+	uint64_t most = most_of(ask, LIMIT_CORES, key), have = 0;
+
+	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		if (t != except && t->grant.uid == ask->asker->uid)
+			have += grant_promised_ppm(&t->grant, device->uuid);
+	if (!ppm || most >= 100 || have + ppm <= most * 10000)
+		return true;
+	refuse(ask, "over-limit",
+	       "device %u (%s): uid %u may have %llu %% of its time guaranteed, other grants of it have %.4g %%, asked "
+	       "were %.4g %%: ask for less, lower or delete a grant (`mete ps`), or let root raise %s in meted.yaml",
+	       device->index, device->name, (unsigned int)ask->asker->uid, (unsigned long long)most, (double)have / 1e4,
+	       ppm / 1e4, key);
+	return false;
+}
+
+/* What programs do. */
+
+bool limit_admits_process(const struct tenant *tenant)
+{
+	char key[KEY_BYTES];
+	uint64_t most = most_of_tenant(tenant, LIMIT_PROCESSES, key), have = 0;
+
+	for (const struct client *c = tenant->clients; c; c = c->next)
+		have++;
+	if (have < most)
+		return true;
+	log_peer("grant %s: it has %llu processes, and may have no more: end some, or raise %s in meted.yaml",
+		 tenant->grant.name, (unsigned long long)have, key);
+	return false;
+}
+
+bool limit_admits_waiting(const struct tenant *tenant)
+{
+	char key[KEY_BYTES];
+	uint64_t most = most_of_tenant(tenant, LIMIT_WAITING, key), have = 0;
+
+	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
+		if (t->grant.uid == tenant->grant.uid)
+			have += t->waiting_count;
+	if (have < most)
+		return true;
+	log_peer(
+		"grant %s: %llu requests for memory of uid %u wait, and no more may (%s in meted.yaml): one is decided "
+		"at once",
+		tenant->grant.name, (unsigned long long)have, (unsigned int)tenant->grant.uid, key);
+	return false;
+}

@@ -1,0 +1,27 @@
+/*
+ * sender.h: signals of meted to processes that somebody else has named, with no more rights than he has.
+ *
+ * The kernel decides, in the moment of the signal: it is sent by a child that has become that user. So it reaches what
+ * he could end himself: his own processes, and those in user namespaces that he has made (containers without root). A
+ * process whose user ids differ from each other is executing a set-user-id program: it is nobody's here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SENDER_CHECK 0 /* the signal that is none: only whether it would be sent */
+
+struct sender_target {
+	pid_t pid;
+	int pidfd;  /* of the same process */
+	uid_t uid;  /* with whose rights; those of meted's own user are meted's */
+	int result; /* 0; -EPERM: it is not that user's; -ESRCH: it has ended; or another -errno */
+};
+
+/* Sends all of them a signal, and says what became of each. Blocks for about a millisecond. */
+void sender_tell(struct sender_target *targets, size_t count, int number);
+
+/* True when all of the process's user ids are this one. */
+bool sender_is_of(pid_t pid, int pidfd, uid_t uid);

@@ -1,0 +1,11 @@
+/*
+ * trusted.h: whether anybody but root and meted's own user could change a program before it is executed: its file, or a
+ * folder on the way to it.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* `path`: absolute, without links. Value: 0; -EPERM: somebody could, with a line that names him and the remedy; or
+ * -errno. */
+int trusted_check(const char *path, char *error, size_t error_size);

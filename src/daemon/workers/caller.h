@@ -1,0 +1,24 @@
+/*
+ * caller.h: a connection to a wall that has not said who it is yet.
+ *
+ * A client says its hello in the moment in which it connects. Until that is there nothing is done for it: no worker, no
+ * place among those who wait, no memory of a device. Who says nothing for CALLER_SILENT_MS is dropped, and of more than
+ * CALLERS_OF_GRANT the one that has been silent for longest.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct handover;
+struct tenant;
+
+#define CALLER_SILENT_MS 1000u
+#define CALLERS_OF_GRANT 64u
+
+/* Takes the connection. `look`: at once whether its hello is there; else at the loop's next turn. */
+void caller_new(struct tenant *tenant, int take_fd, bool look);
+/* None of the tenant's is waited for any more. */
+void caller_drop_all(struct tenant *tenant);
+/* Adds them to a list, for the meted after this one. */
+void caller_save(const struct tenant *tenant, struct handover *h, json_t *list);

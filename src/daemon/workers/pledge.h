@@ -1,0 +1,33 @@
+/*
+ * pledge.h: what a client's contexts will take, charged to its grant before it gets a worker that has them.
+ *
+ * A waiting worker's contexts are nobody's. From the pledge on they are the grant's: it stays while the client waits
+ * and while its worker attaches, and becomes the credit of the worker's account then. Whose quota has no room for it
+ * gets no worker, so no number of clients makes a grant take more of a device than it was promised.
+ */
+#pragma once
+
+#include "model/ledger.h"
+#include "wire/page.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct tenant;
+
+struct pledge {
+	bool made;
+	uint32_t units[WIRE_MAX_DEVICES]; /* of the grant's devices */
+};
+
+/* For contexts of these sizes. LEDGER_GRANT: made; LEDGER_WAIT: ask again; LEDGER_NO_ROOM. */
+enum ledger_answer pledge_make(struct pledge *pledge, struct tenant *tenant, const uint64_t *context_bytes);
+/* The contexts went another way, or will not be. `tenant` may be NULL: it has ended, its ledger with it. */
+void pledge_release(struct pledge *pledge, struct tenant *tenant);
+/* The worker has attached: it is charged now. */
+void pledge_redeem(struct pledge *pledge, struct client *client);
+/* As JSON, for the meted after this one, which charges it again; NULL: there is none. */
+json_t *pledge_save(const struct pledge *pledge);
+void pledge_restore(struct pledge *pledge, struct tenant *tenant, const json_t *saved);

@@ -1,0 +1,12 @@
+/*
+ * spare.h: for how many waiting workers there is room: their contexts are charged to no grant, so they may take of a
+ * device only what it has promised to nobody.
+ */
+#pragma once
+
+struct pool;
+
+/* Workers of this pool, besides those whose contexts a grant is charged for. UINT_MAX: their contexts take nothing. */
+unsigned int spare_room(const struct pool *pool);
+/* How many there are: waiting or starting, and of no client that is charged already. */
+unsigned int spare_count(const struct pool *pool);

@@ -1,0 +1,198 @@
+/* sandbox_test.c: what the filter leaves to a worker, on a driver without and with device nodes. */
+#include "base/tap.h"
+#include "remote/worker/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int stream, parent;
+
+/* Each tries one call; value: its own. */
+static long end_stream(void)
+{
+	return shutdown(stream, SHUT_RDWR);
+}
+
+static long change_mode(void)
+{
+	return fcntl(stream, F_SETFL, O_NONBLOCK);
+}
+
+static long ask_mode(void)
+{
+	return fcntl(stream, F_GETFL);
+}
+
+static long lock_file(void)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+
+	return fcntl(stream, F_SETLK, &lock);
+}
+
+static long seal(void)
+{
+	return fcntl(memfd_create("x", MFD_ALLOW_SEALING), F_ADD_SEALS, F_SEAL_GROW);
+}
+
+static long move_self(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) || sched_setaffinity(0, sizeof(set), &set) ? -1 : 0;
+}
+
+static long move_other(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) || sched_setaffinity(parent, sizeof(set), &set) ? -1 : 0;
+}
+
+static long ask_socket(void)
+{
+	int waiting;
+
+	return ioctl(stream, FIONREAD, &waiting);
+}
+
+/* Commands to NVIDIA's nodes: a socket knows none of them, and says so when they are left. */
+static long allocate(void)
+{
+	return ioctl(stream, _IOWR('F', 0x2b, char[48]), NULL);
+}
+
+static long change_registry(void)
+{
+	return ioctl(stream, _IOWR('F', 0x4d, char[48]), NULL);
+}
+
+static long allocate_by_another_letter(void)
+{
+	return ioctl(stream, _IOWR('G', 0x2b, char[48]), NULL);
+}
+
+static long register_memory(void)
+{
+	return ioctl(stream, 37, NULL);
+}
+
+static long begin_memory(void)
+{
+	return ioctl(stream, 0x30000001, NULL);
+}
+
+static long write_other_process(void)
+{
+	return ioctl(stream, 63, NULL);
+}
+
+static long open_file(void)
+{
+	return open("/dev/null", O_RDONLY);
+}
+
+static long make_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long end_other(void)
+{
+	return kill(parent, 0);
+}
+
+static const struct {
+	const char *name;
+	long (*call)(void);
+	bool left[3]; /* to a worker with such devices */
+} tries[] = {
+	{ "ending a connection for all who share it", end_stream, { false, false, false } },
+	{ "changing a descriptor's mode", change_mode, { false, true, true } },
+	{ "asking for it", ask_mode, { true, true, true } },
+	{ "locking a file for the process", lock_file, { false, false, false } },
+	{ "sealing memory", seal, { true, true, true } },
+	{ "choosing processors for itself", move_self, { false, true, true } },
+	{ "choosing them for another process", move_other, { false, false, false } },
+	{ "asking a socket by ioctl", ask_socket, { false, false, true } },
+	{ "allocating on a GPU", allocate, { false, true, true } },
+	{ "changing the driver's registry", change_registry, { false, false, true } },
+	{ "a known number under another letter", allocate_by_another_letter, { false, false, true } },
+	{ "registering with unified memory", register_memory, { false, true, true } },
+	{ "beginning with it", begin_memory, { false, true, true } },
+	{ "writing another process's memory by its tools", write_other_process, { false, false, true } },
+	{ "opening a file", open_file, { false, false, false } },
+	{ "making a socket", make_socket, { false, false, false } },
+	{ "sending a signal", end_other, { false, false, false } },
+};
+
+static const char *const names[] = { "no device nodes", "listed commands", "observed commands" };
+
+#define TRIES (sizeof(tries) / sizeof(*tries))
+
+/* In a child: value: a bit for each that was not refused, or -1. */
+static long try_all(enum sandbox_devices devices)
+{
+	char why[256];
+	long left = 0;
+
+	if (!sandbox_enter(devices, why, sizeof(why)))
+		return -1;
+	for (unsigned int i = 0; i < TRIES; i++) {
+		errno = 0;
+		if (tries[i].call() >= 0 || errno != EPERM)
+			left |= 1l << i;
+	}
+	return left;
+}
+
+static void check(enum sandbox_devices devices)
+{
+	long left = -1;
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends))
+		exit(1);
+	child = fork();
+	if (!child) {
+		left = try_all(devices);
+		_exit(write(ends[1], &left, sizeof(left)) != sizeof(left));
+	}
+	close(ends[1]);
+	tap_ok(read(ends[0], &left, sizeof(left)) == sizeof(left) && left >= 0, "a filter is set");
+	waitpid(child, NULL, 0);
+	close(ends[0]);
+	for (unsigned int i = 0; i < TRIES; i++) {
+		bool wanted = tries[i].left[devices];
+
+		tap_ok(!!(left & 1l << i) == wanted, "%s: %s is %s", names[devices], tries[i].name,
+		       wanted ? "left" : "refused");
+	}
+}
+
+int main(void)
+{
+	int ends[2];
+
+	tap_begin();
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		return 1;
+	stream = ends[0];
+	parent = getpid();
+	check(SANDBOX_NONE);
+	check(SANDBOX_LISTED);
+	check(SANDBOX_OBSERVED);
+	close(ends[0]);
+	close(ends[1]);
+	return tap_end();
+}

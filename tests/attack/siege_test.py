@@ -1,0 +1,329 @@
+"""
+Everything at once, as an unprivileged user beside two working tenants: what the control socket, the user's own grants and
+walls, others' sockets and `mete serve` accept, malformed and well formed, at full speed.
+
+The two keep their memory (by the device's own count), their time (by the device's own clock) and their latency; root can
+always act; meted's memory and descriptors stay bounded; after it nothing is left. Calm and siege take turns, so that what
+else the machine does falls on both. The attackers run at the lowest priority: processor time is the system's to share
+out, not mete's. METE_TEST_LONG=1: ten minutes instead of half a minute; METE_SIEGE_SECONDS: as many.
+"""
+import random
+
+from ground import *
+
+SECONDS = float(os.environ.get("METE_SIEGE_SECONDS", 600 if os.environ.get("METE_TEST_LONG") else 30))
+ROUNDS = max(4, int(SECONDS / 10))  # of a calm and a siege each
+KEPT = 0.95 if SECONDS >= 300 else 0.9  # a few seconds on a machine that does other things are no measure of more
+METE = os.path.join(BUILD, "src/cli/mete")
+LOAD = os.path.join(BUILD, "bench/share_load")
+LOADER = os.path.join(BUILD, "tests/kill/loader")
+HELD = 64 << 20
+
+
+class Worker:
+    """
+    A tenant's programs: kernels of 5 ms, several in flight; and one launch after another, each waited for. Behind a wall,
+    where both tenants are on one software device: without, each user has one of his own.
+    """
+
+    def __init__(self, s, uid, name):
+        self.uid, self.name = uid, name
+        self.folder = tempfile.mkdtemp(prefix="siege-", dir="/tmp")
+        os.chmod(self.folder, 0o755)
+        times = os.path.join(self.folder, "times")
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.fill(times, now.to_bytes(8, "little") + (now + 3600 * 10**9).to_bytes(8, "little"))
+        self.state = os.path.join(self.folder, "state")
+        self.fill(self.state, b"")
+        env = {**s.env, "METE_RUNTIME_DIR": s.dir}
+        self.processes = [self.start(env, [LOAD, os.path.join(self.folder, "report"), times, "kernel=5ms", "window=8"]),
+                          self.start(env, [LOADER, self.state, "7", str(HELD // 8)])]
+
+    def fill(self, path, data):
+        with open(path, "wb") as f:
+            f.write(data.ljust(4096, b"\0"))
+        os.chown(path, self.uid, self.uid)
+        os.chown(self.folder, self.uid, self.uid)
+
+    def start(self, env, command):
+        return subprocess.Popen([METE, "run", "--grant", self.name, "--wall", "--", *command], env=env, stdout=subprocess.DEVNULL,
+                                user=self.uid, group=self.uid, extra_groups=[], start_new_session=True)
+
+    def launches(self):
+        """How many launches were made and waited for, one after the other."""
+        with open(self.state, "rb") as f:
+            return int.from_bytes(f.read(64)[28:32], "little")
+
+    def error(self):
+        with open(self.state, "rb") as f:
+            return int.from_bytes(f.read(64)[24:28], "little")
+
+    def end(self):
+        for p in self.processes:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# ---- the attackers: each for ever, whatever it is answered ----
+
+def connect(path, kind=socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.settimeout(2)
+    s.connect(path)
+    return s
+
+
+def hold_connections(run):
+    """All the connections that there are, silent or in the middle of a line."""
+    held = []
+    while True:
+        try:
+            s = connect(os.path.join(run, "control.sock"))
+            s.setblocking(False)
+            s.send(random.choice([b"", b'{"op":', b" " * 1000]) or b"{")
+            held.append(s)
+        except OSError:
+            time.sleep(0.01)
+        if len(held) > 900:
+            held = held[450:]
+
+
+def talk_nonsense(run):
+    while True:
+        try:
+            s = connect(os.path.join(run, "control.sock"))
+            for _ in range(20):
+                s.sendall(random.choice([os.urandom(200) + b"\n", b"[" * 5000 + b"\n", b'{"op":"grants","name":' + b'"x' * 3000 + b"\n",
+                                         b'{"op":"events","after":-9223372036854775808}\n', b"{}\n" * 300, b"x" * 70000]))
+        except OSError:
+            pass
+
+
+def never_read(run):
+    """Asks for much and reads nothing of it."""
+    held = []
+    while True:
+        try:
+            s = connect(os.path.join(run, "control.sock"))
+            s.settimeout(0.2)
+            held = held[-50:] + [s]
+            while True:
+                s.sendall(b'{"op":"devices"}\n{"op":"grants"}\n{"op":"events"}\n' * 50)
+        except OSError:
+            pass
+
+
+def make_grants(run):
+    """As many as it may, of all kinds; every second one ended again. All hang on this process, or would hang on root's."""
+    n = 0
+    while True:
+        try:
+            c = harness.Control(run)
+            while True:
+                n += 1
+                name = f"mine{os.getpid()}-{n}"
+                a = c.ask("grant_create", name=name, driver="soft", wall=n % 3 == 0, runner_pid=1 if n % 7 == 0 else os.getpid(),
+                          devices=[{"device": "0", "mem_bytes": random.choice([1, 512, 1 << 20, 64 << 20])}])
+                if a and a["ok"] and n % 2:
+                    c.ask("grant_delete", name=name)
+                elif a is None:
+                    break
+        except (OSError, ValueError):
+            pass
+
+
+def enter_grants(run):
+    """The own grants' sockets: nonsense, half a hello, many at once."""
+    held = []
+    while True:
+        for folder in ("grants", "containers", "walls"):
+            try:
+                names = os.listdir(os.path.join(run, folder))
+            except OSError:
+                continue
+            for name in names[:30]:
+                try:
+                    s = connect(os.path.join(run, folder, name), socket.SOCK_SEQPACKET)
+                    s.send(random.choice([b"", b"x", os.urandom(64), b"\1\0\0\0" * 30, b"\0" * 4000]) or b"\0")
+                    held = held[-200:] + [s]
+                except OSError:
+                    pass
+
+
+def knock_at_wall(path):
+    """The own wall: connects and says nothing, says nonsense, leaves at once."""
+    held = []
+    while True:
+        try:
+            s = connect(path, socket.SOCK_SEQPACKET)
+            word = random.choice([None, os.urandom(40), b"\0" * 200])
+            if word:
+                s.send(word)
+                held = held[-100:] + [s]
+        except OSError:
+            time.sleep(0.001)
+
+
+def knock_at_server(port):
+    held = []
+    while True:
+        try:
+            s = socket.create_connection(("127.0.0.1", port), 2)
+            s.sendall(random.choice([b"x", os.urandom(32), b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(100),
+                                     b"GET / HTTP/1.1\r\n\r\n"]))
+            held = held[-100:] + [s]
+        except OSError:
+            time.sleep(0.001)
+
+
+class Attack:
+    """All attackers, as processes of UID that can be stopped and continued."""
+
+    def __init__(self, run, wall, port):
+        acts = [(hold_connections, run), (talk_nonsense, run), (never_read, run), (make_grants, run), (enter_grants, run),
+                (knock_at_wall, wall), (knock_at_server, port)]
+        self.children = [Child(UID, self.act, *a) for a in acts]
+        self.pause()
+
+    @staticmethod
+    def act(do, *given):
+        os.nice(19)
+        try:
+            harness.resource.setrlimit(harness.resource.RLIMIT_NOFILE, (4096, 4096))
+        except (AttributeError, ValueError):
+            pass
+        do(*given)
+
+    def signal(self, number):
+        for c in self.children:
+            os.kill(c.pid, number)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.signal(signal.SIGCONT)
+
+    def end(self):
+        for c in self.children:
+            c.kill()
+
+
+def served(s, control, names):
+    """Device time of each tenant's processes, by the device's clock."""
+    out = subprocess.run([METE, "soft", "devices", "--json"], env=s.env, stdout=subprocess.PIPE, check=True).stdout
+    by_pid = {p["pid"]: p["served_ns"] for p in json.loads(out)["devices"][0]["time"]["processes"]}
+    return [sum(by_pid.get(p["pid"], 0) for p in control.grant(name)["processes"]) for name in names]
+
+
+def meted_takes(s):
+    with open(f"/proc/{s.process.pid}/status") as f:
+        rss = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) << 10
+    return rss, s.descriptors()
+
+
+def ps(s):
+    """Root's `mete ps`, and how long it took."""
+    began = time.monotonic()
+    try:
+        done = subprocess.run([METE, "ps", "--json"], env={**s.env, "METE_RUNTIME_DIR": s.dir}, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=10)
+    except subprocess.TimeoutExpired:
+        return False, 10
+    return done.returncode == 0, time.monotonic() - began
+
+
+def serve(s):
+    keys = os.path.join(s.dir, "keys")
+    env = {**s.env, "METE_RUNTIME_DIR": s.dir}
+    subprocess.run([METE, "key", "new", "friend", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+    server = subprocess.Popen([METE, "serve", "--soft", "--keys", keys, "--listen", "127.0.0.1:0", "--json", "--device", "1", "--mem",
+                               "1G"], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    address = json.loads(server.stdout.readline())["listen"][0]
+    return server, address, os.path.join(keys, "friend.key")
+
+
+def honest_start(address, key):
+    """A client with a key, while strangers knock."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("METE_")}
+    try:
+        return subprocess.run([METE, "run", "--remote", address, "--key", key, "--", "true"], env=env, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=30).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def main():
+    root_only("a siege")
+    s = system(env={"METE_SOFT_CONTEXT_MEMORY": "16M", "METE_SOFT_DURATION": "spin_*=5ms,turn=200us"})
+    c = s.control()
+    server, address, key = serve(s)
+    names = ["north", "south"]
+    for uid, name in zip((VICTIM, VICTIM + 1), names):
+        a = ask_as(uid, s.dir, {**soft("1G", name, wall=True), "devices": [{"device": "0", "mem_bytes": GIB, "policy": "fixed", "cores": 40}]})
+        if not a[0]["ok"]:
+            raise SystemExit(f"Bail out! {a}")
+    victims = [Worker(s, uid, name) for uid, name in zip((VICTIM, VICTIM + 1), names)]
+    ok(until(lambda: all(len(c.grant(n)["processes"]) == 2 for n in names) and all(v.launches() for v in victims), 30), "both work")
+    wall = ask_as(UID, s.dir, soft("256M", "besieger", wall=True))[0]["grant"]["wall"]
+    attack = Attack(s.dir, wall, int(address.rsplit(":", 1)[1]))
+    time.sleep(1)
+    before = meted_takes(s)
+    work, pace, most, acts, starts = {False: [], True: []}, {False: [], True: []}, [0, 0], [], []
+    for _ in range(ROUNDS):
+        for siege in (False, True):
+            if siege:
+                attack.go_on()
+            time.sleep(0.3)
+            from_ns, from_launches, at = served(s, c, names), [v.launches() for v in victims], time.monotonic()
+            end = at + SECONDS / ROUNDS / 2
+            while time.monotonic() < end:
+                if siege:
+                    acts.append(ps(s))
+                    most = [max(m, n) for m, n in zip(most, meted_takes(s))]
+                    starts += [honest_start(address, key)] if len(starts) < len(acts) / 4 else []
+                else:
+                    ps(s)
+                    time.sleep(0.05)
+            lapse = time.monotonic() - at
+            work[siege].append([(b - a) / lapse for a, b in zip(from_ns, served(s, c, names))])
+            pace[siege].append([(v.launches() - n) / lapse for v, n in zip(victims, from_launches)])
+            if siege:
+                attack.pause()
+    for i, name in enumerate(names):
+        calm, under = median([w[i] for w in work[False]]), median([w[i] for w in work[True]])
+        ok(under >= KEPT * calm, f"{name} keeps its time: {under / max(calm, 1):.3f} of what it had", work)
+        calm, under = median([p[i] for p in pace[False]]), median([p[i] for p in pace[True]])
+        ok(under * 2 >= calm, f"{name}'s launches take {calm / max(under, 1e-9):.2f} times as long", pace)
+        share = c.share(name)
+        ok(share["quota_bytes"] == GIB and not victims[i].error(), f"{name} keeps its memory", share, victims[i].error())
+    ok(all(good for good, _ in acts), f"root can always act: {len(acts)} times `mete ps`, {max(t for _, t in acts):.2f} s at most",
+       [i for i, (good, _) in enumerate(acts) if not good])
+    ok(all(starts), f"clients with a key are served: {sum(starts)} of {len(starts)}")
+    ok(most[0] < before[0] + (96 << 20), f"meted's memory is bounded: {before[0] >> 20} MiB, {most[0] >> 20} MiB at most")
+    ok(most[1] < 2048, f"meted's descriptors are bounded: {before[1]}, {most[1]} at most")
+    attack.end()
+    ok(until(lambda: all(g["name"] in names + ["besieger"] or g["uid"] != UID for g in c.ask("grants")["grants"]), 20),
+       "the attackers' grants end with them", [g["name"] for g in c.ask("grants")["grants"]][:20])
+    ok(until(lambda: s.descriptors() <= before[1] + 16, 30), "their descriptors are given back", before[1], s.descriptors())
+    for v in victims:
+        v.end()
+    server.terminate()
+    server.wait()
+    for name in names + ["besieger"]:
+        until(lambda: c.ask("grant_delete", name=name)["ok"], 10)
+    same(c.ask("grants")["grants"], [], "nothing is left of grants")
+    ok(until(lambda: c.ask("devices")["devices"][0]["used_bytes"] in (0, 2 * (16 << 20)), 20), "nor of the device's memory",
+       c.ask("devices")["devices"][0])
+    same(s.pages(), [], "nor of pages")
+    c.close()
+    s.close()
+    finish()
+
+
+main()

@@ -1,0 +1,339 @@
+"""
+Memory is taken and given in every way that there is, by 8 processes of 4 threads at once, and by a few ways against each
+other: mix_test.py BUILD [local|wall|remote ...|price]
+
+`price` measures instead what kinds of memory cost.
+
+The judge is the device's own count, asked about a thousand times a second: it is never above the quota. With kills of
+programs and of meted. Whenever all stand still, the account equals the device's count; in the end both are 0. Where the
+quota has room for everything, no call is told "out of memory". METE_TEST_LONG=1: ten minutes instead of a quarter of one;
+METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
+nothing else.
+"""
+import ctypes
+import json
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
+if len(sys.argv) > 1 and sys.argv[1] == "--nest":  # tells what `mete run` gives a program, and keeps it
+    print(json.dumps(dict(os.environ)), flush=True)
+    sys.stdin.read()
+    sys.exit(0)
+from harness import BUILD, Meted, finish, ok, same, skip, until  # noqa: E402
+
+LONG = bool(os.environ.get("METE_TEST_LONG"))
+SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
+SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 20))
+METE = os.path.join(BUILD, "src/cli/mete")
+MIXER = os.path.join(BUILD, "tests/kill/mixer")
+STATE = struct.Struct("<IIQIIQI")  # struct state of mixer.c
+PAUSE, PAUSED, CALLS, ERROR, ERROR_WAY, REFUSED, REFUSED_WAY = range(7)
+ALL = "pmqayjlkesoichgfnvbxruwzt"
+ALONE = "pmqayjlkchgfvxruwzt"  # without what several processes may hold
+MIB = 1 << 20
+dice = random.Random(SEED)
+
+
+class Device:
+    """The device's own count, by its NVML, in a thread that keeps the most that it saw."""
+
+    def __init__(self, folder):
+        os.environ["METE_SOFT_DIR"] = folder
+        self.nvml = ctypes.CDLL(os.path.join(BUILD, "src/softdev/libnvidia-ml.so.1"))
+        self.handle = ctypes.c_void_p()
+        if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.handle)):
+            raise SystemExit("Bail out! no NVML of the software device")
+        self.most = self.looks = 0
+        self.running = True
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def used(self):
+        memory = (ctypes.c_uint64 * 3)()
+        if self.nvml.nvmlDeviceGetMemoryInfo(self.handle, memory):
+            raise SystemExit("Bail out! NVML of the software device does not answer")
+        return memory[2]
+
+    def watch(self):
+        while self.running:
+            self.most = max(self.most, self.used())
+            self.looks += 1
+            time.sleep(0.0007)
+
+    def close(self):
+        self.running = False
+        self.thread.join()
+        self.nvml.nvmlShutdown()
+
+
+class Mixer:
+    number = 0
+
+    def __init__(self, place, ways, piece, threads):
+        Mixer.number += 1
+        self.path = os.path.join(place.folder, f"state-{Mixer.number}")
+        with open(self.path, "wb") as f:
+            f.write(b"\0" * 4096)
+        with open(self.path, "r+b") as f:
+            self.map = mmap.mmap(f.fileno(), 4096)
+        self.process = subprocess.Popen([MIXER, self.path, str(dice.getrandbits(24)), str(piece), str(threads), ways],
+                                        env={**place.inside, "MIXER_SHELF": place.shelf, **place.manner})
+
+    def state(self):
+        return STATE.unpack_from(self.map)
+
+    def ask(self, odd):
+        struct.pack_into("<I", self.map, 0, (self.state()[PAUSE] | 1) + (not odd))
+
+    def still(self):
+        """Also one that waits for room for its context."""
+        s = self.state()
+        return not s[CALLS] or s[PAUSE] % 2 == 1 and s[PAUSE] == s[PAUSED]
+
+    def trouble(self):
+        s = self.state()
+        if s[ERROR]:
+            return f"a mixer was told error {s[ERROR]} (way {chr(s[ERROR_WAY])})"
+        return f"a mixer has ended: {self.process.returncode}" if self.process.poll() is not None else None
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.map.close()
+        os.unlink(self.path)
+
+
+class Place:
+    """A software device with nothing else on it, a meted, a grant, and what a program of the tenant has in its environment."""
+
+    def __init__(self, way, quota, careless=False):
+        self.way, self.quota = way, quota
+        self.manner = {"MIXER_CARELESS": "1"} if careless else {}
+        context = "1M" if way == "local" else "0"  # waiting workers have contexts that are no tenant's yet
+        self.meted = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "6G", "METE_SOFT_CONTEXT_MEMORY": context})
+        self.folder = tempfile.mkdtemp(prefix="mix-", dir=self.meted.dir)
+        self.shelf = os.path.join(self.folder, "shelf")
+        with open(self.shelf, "wb") as f:
+            f.write(b"\0" * 65536)
+        self.server = None
+        env = {**self.meted.env, "METE_RUNTIME_DIR": self.meted.dir}
+        if way == "remote":
+            command, env = self.serve(env)
+        else:
+            self.meted.make("mix", quota, wall=way == "wall")
+            command = [METE, "run", "--grant", "mix"] + (["--wall"] if way == "wall" else [])
+        self.nest = subprocess.Popen(command + ["--", sys.executable, "-B", os.path.abspath(__file__), "--nest"], env=env,
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.inside = json.loads(self.nest.stdout.readline())
+        if way == "local":
+            self.leave_nest()  # it would start a meted itself when there is none
+        self.device = Device(self.meted.env["METE_SOFT_DIR"])
+        self.mixers = []
+
+    def serve(self, env):
+        keys = os.path.join(self.folder, "keys")
+        subprocess.run([METE, "key", "new", "tester", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+        self.server = subprocess.Popen([METE, "serve", "--soft", "--keys", keys, "--listen", "127.0.0.1:0", "--json", "--device", "0",
+                                        "--mem", str(self.quota)], env=env, stdout=subprocess.PIPE)
+        address = json.loads(self.server.stdout.readline())["listen"][0]
+        return ([METE, "run", "--remote", address, "--key", os.path.join(keys, "tester.key")],
+                {k: v for k, v in env.items() if not k.startswith("METE_")})
+
+    def leave_nest(self):
+        if self.nest:
+            self.nest.stdin.close()
+            self.nest.wait()
+        self.nest = None
+
+    def start(self, count, *what):
+        self.what = what
+        for _ in range(count):
+            self.mixers.append(Mixer(self, *what))
+
+    def replace(self, i):
+        self.mixers[i].end()
+        self.mixers[i] = Mixer(self, *self.what)
+
+    def trouble(self):
+        return [t for t in (m.trouble() for m in self.mixers) if t]
+
+    def refused(self):
+        return [(m.state()[REFUSED], chr(m.state()[REFUSED_WAY])) for m in self.mixers if m.state()[REFUSED]]
+
+    def calls(self):
+        return sum(m.state()[CALLS] for m in self.mixers)
+
+    def ask(self, op):
+        end = time.monotonic() + 20
+        while True:
+            try:
+                c = self.meted.control()
+                try:
+                    return c.ask(op)
+                finally:
+                    c.close()
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+
+    def figures(self):
+        """What the grants hold, and what the device has given out."""
+        return [sum(d["held_bytes"] for g in self.ask("grants")["grants"] for d in g["devices"]), self.device.used()]
+
+    def settled(self, seconds=15):
+        end = time.monotonic() + seconds
+        while True:
+            figures = self.figures()
+            if len(set(figures)) == 1 or time.monotonic() > end:
+                return figures
+            time.sleep(0.02)
+
+    def compare(self):
+        """None, or what does not agree."""
+        for m in self.mixers:
+            m.ask(True)
+        if not until(lambda: self.trouble() or all(m.still() for m in self.mixers), 60):
+            return f"{sum(not m.still() for m in self.mixers)} mixers do not stand still"
+        figures = self.settled()
+        for m in self.mixers:
+            m.ask(False)
+        return None if len(set(figures)) == 1 else "grants {}, device {} bytes".format(*figures)
+
+    def kill_meted(self, i):
+        """A program begins while it is away."""
+        self.meted.kill()
+        self.replace(i)
+        time.sleep(dice.random() * 0.3)
+        self.meted.start()
+
+    def close(self):
+        for m in self.mixers:
+            m.end()
+        self.mixers = []
+        left = until(lambda: self.figures() == [0, 0], 20) or self.figures()
+        self.leave_nest()
+        if self.server:
+            self.server.terminate()
+            self.server.wait()
+        self.device.close()
+        self.meted.close()
+        return left
+
+
+def within(place, what, *shown):
+    ok(place.device.most <= place.quota, f"{what}: the device never counts more than the quota ({place.device.most} of {place.quota} "
+       f"bytes, {place.device.looks} looks)", *shown)
+
+
+def against(way, ways, seconds, careless=False):
+    """A few ways against each other, in one process, where the quota has room for few of them. Careless: behind a wall, where
+    a hostile program's threads may do anything at any moment."""
+    place = Place(way, 96 * MIB, careless)
+    place.start(1, ways, 12 * MIB, 4)
+    until(lambda: place.trouble() or place.calls() > 200, 20)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not place.trouble():
+        time.sleep(0.05)
+    trouble, calls, apart = place.trouble(), place.calls(), place.compare()
+    ways += " carelessly" if careless else ""
+    ok(not trouble and not apart, f"{way}, {ways}: {calls} calls, and the account is the device's count", trouble, apart)
+    within(place, f"{way}, {ways}")
+    same(place.close(), True, f"{way}, {ways}: nothing is left")
+
+
+def storm(way, ways, seconds, quota, piece, roomy):
+    """8 processes of 4 threads. Kills of programs; locally of meted too."""
+    place = Place(way, quota)
+    what = f"{way}, {'room for all' if roomy else 'a tight quota'}"
+    place.start(8, ways, piece, 4)
+    until(lambda: place.trouble() or all(m.state()[CALLS] for m in place.mixers), 60)
+    end, killed, restarts, compared, calls, refused, wrong = time.monotonic() + seconds, 0, 0, 0, 0, [], []
+    while time.monotonic() < end and not wrong:
+        time.sleep(dice.random() ** 2 * 0.5)
+        refused += place.refused() if roomy else []
+        if dice.random() < 0.6:
+            i = dice.randrange(len(place.mixers))
+            if all(m.state()[CALLS] for m in place.mixers):
+                calls += place.mixers[i].state()[CALLS]
+                place.replace(i)
+                killed += 1
+        elif dice.random() < 0.3 and way == "local" and all(m.state()[CALLS] for m in place.mixers):
+            i = dice.randrange(len(place.mixers))
+            calls += place.mixers[i].state()[CALLS]
+            place.kill_meted(i)
+            restarts += 1
+        elif all(m.state()[CALLS] for m in place.mixers):
+            wrong.append(place.compare())
+            compared += 1
+        wrong = [w for w in wrong + place.trouble() if w]
+    calls += place.calls()
+    refused += place.refused() if roomy else []
+    wrong = [w for w in wrong + [place.compare()] + place.trouble() if w]
+    ok(not wrong, f"{what}: {calls} calls, {killed} kills of programs, {restarts} of meted; the account was the device's count "
+       f"{compared + 1} times", *wrong)
+    if roomy:
+        same(refused[:8], [], f"{what}: no call was told out of memory")
+    within(place, what)
+    same(place.close(), True, f"{what}: nothing is left")
+
+
+def price():
+    """What kinds of memory cost with mete, against the bare software device, in turns: a ratio of calls in the same time."""
+    place = Place("local", 4096 * MIB)
+    metered = place.inside
+    bare = {**{k: v for k, v in metered.items() if not k.startswith(("METE_", "LD_"))}, **place.meted.env,
+            "LD_LIBRARY_PATH": os.path.join(BUILD, "src/softdev")}
+    for processes, threads in ((1, 1), (1, 4), (8, 4)):
+        for ways, what in (("p", "plain"), ("py", "plain beside mipmaps"), ("a", "arrays"), ("pj", "plain beside modules")):
+            rates = {False: [], True: []}
+            for _ in range(3):
+                for limited in (False, True):
+                    place.inside = metered if limited else bare
+                    place.start(processes, ways, MIB // 4, threads)
+                    until(lambda: all(m.state()[CALLS] for m in place.mixers), 20)
+                    before, began = place.calls(), time.monotonic()
+                    time.sleep(0.7)
+                    rates[limited].append((place.calls() - before) / (time.monotonic() - began))
+                    for m in place.mixers:
+                        m.end()
+                    place.mixers = []
+            ratio = sorted(rates[False])[1] / sorted(rates[True])[1]
+            print(f"# {processes} processes of {threads} threads, {what}: {ratio:.2f} times the bare device's time", flush=True)
+    place.inside = metered
+    same(place.close(), True, "nothing is left")
+
+
+def main():
+    print(f"# seed {SEED}", flush=True)
+    if sys.argv[2:] == ["price"]:
+        price()
+        finish()
+    wanted = sys.argv[2:] or ["local", "wall"]
+    for way in wanted:
+        few = ["jes", "joi", "kj", "lch", "ayp", "g", "fnv", "xbl"] if way == "local" else ["kj", "ayp", "gfv"]
+        for ways in os.environ["METE_MIX_WAYS"].split(",") if os.environ.get("METE_MIX_WAYS") else few:
+            against(way, ways, SECONDS / 30)
+        wild = ["c"] if way == "local" else ["v", "c", "pqayjlkchgfvxuwzt"]
+        if os.environ.get("METE_MIX_WAYS"):
+            wild = []
+        for ways in os.environ["METE_MIX_CARELESS"].split(",") if os.environ.get("METE_MIX_CARELESS") else wild:
+            against(way, ways, SECONDS / 30, True)
+        if os.environ.get("METE_MIX_WAYS") or os.environ.get("METE_MIX_CARELESS"):
+            continue
+        kinds = ALL if way == "local" else ALONE
+        storm(way, kinds, SECONDS / 2 / len(wanted), 4096 * MIB, MIB, True)
+        storm(way, kinds, SECONDS / 2 / len(wanted), 96 * MIB, 6 * MIB, False)
+    finish()
+
+
+main()

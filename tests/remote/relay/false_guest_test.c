@@ -1,0 +1,126 @@
+/*
+ * false_guest_test.c: what the server's own process believes of a session's process that has been taken over before the
+ * peer proved anything. The real server; in place of guest_run() (--wrap) one that says what the test wants.
+ */
+#include "base/tap.h"
+#include "remote/relay/broker.h"
+#include "remote/relay/guest.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 3000
+
+_Noreturn void __wrap_guest_run(const struct guest_config *config);
+
+/* What the taken process claims; its copy is made by fork(). */
+static struct claim {
+	const char *name;
+	enum relay_trust said, trust; /* in the preface, to the server */
+	const char *peer, *key;	      /* the name that it claims, the key that it asks for first */
+	bool good;
+} claim;
+
+static unsigned int opened, asked;
+static struct relay_peer seen;
+
+_Noreturn void __wrap_guest_run(const struct guest_config *config)
+{
+	struct broker_message m = { .kind = BROKER_KEY };
+	int fd;
+
+	if (claim.key) {
+		snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.key);
+		broker_send(config->broker, &m, -1);
+		broker_receive(config->broker, &m, &fd, PATIENCE_MS);
+	}
+	m = (struct broker_message){ .kind = BROKER_OPEN, .peer = { .trust = claim.trust } };
+	snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.peer);
+	snprintf(m.peer.address, sizeof(m.peer.address), "192.0.2.9:1");
+	broker_send(config->broker, &m, -1);
+	broker_receive(config->broker, &m, &fd, PATIENCE_MS);
+	_exit(0);
+}
+
+static bool find_key(void *user, const char *name, uint8_t ret_key[RELAY_KEY_BYTES])
+{
+	(void)user;
+	(void)name;
+	asked++;
+	memset(ret_key, 7, RELAY_KEY_BYTES);
+	return true;
+}
+
+static int open_one(void *user, const struct relay_session *session, enum wall_status *ret_status,
+		    char ret_text[RELAY_TEXT_BYTES])
+{
+	(void)user;
+	opened++;
+	seen = session->peer;
+	*ret_status = WALL_REFUSED;
+	snprintf(ret_text, RELAY_TEXT_BYTES, "not today");
+	return -1;
+}
+
+static int connect_to(struct relay_server *server)
+{
+	struct frame_preface p = {
+		.magic = FRAME_MAGIC, .version = FRAME_VERSION, .purpose = FRAME_SESSION, .trust = (uint8_t)claim.said
+	};
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	a.sin_port = htons((uint16_t)atoi(strrchr(relay_server_address(server, 0), ':') + 1));
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) || send(fd, &p, sizeof(p), 0) != sizeof(p) ||
+	    send(fd, "\x16", 1, 0) != 1)
+		return -1;
+	return fd;
+}
+
+static void try_claim(const struct claim *c)
+{
+	static const char *const listen[] = { "127.0.0.1:0", NULL };
+	struct relay_server_config config = { .listen = listen, .keys = c->said == RELAY_KEY };
+	static const struct relay_server_ops ops = { .find_key = find_key, .open = open_one };
+	char text[RELAY_TEXT_BYTES];
+	struct relay_server *server;
+	int fd;
+
+	claim = *c;
+	opened = 0;
+	if (relay_server_new(&server, &config, &ops, NULL, text)) {
+		tap_ok(false, "%s", text);
+		return;
+	}
+	fd = connect_to(server);
+	ok(fd >= 0);
+	for (unsigned int i = 0; i < 60 && !opened; i++)
+		relay_server_turn(server, 10);
+	tap_ok(opened == c->good, "%s: %s", c->name, c->good ? "believed" : "not believed");
+	if (opened)
+		ok(!strncmp(seen.address, "127.0.0.1:", 10));
+	close(fd);
+	relay_server_free(server);
+}
+
+int main(void)
+{
+	static const struct claim claims[] = {
+		{ "the key that it was given", RELAY_KEY, RELAY_KEY, "alice", "alice", true },
+		{ "a key that it was not given", RELAY_KEY, RELAY_KEY, "root", "alice", false },
+		{ "a key without asking", RELAY_KEY, RELAY_KEY, "alice", NULL, false },
+		{ "a certificate, where it was to show a key", RELAY_KEY, RELAY_CERT, "alice", NULL, false },
+		{ "nothing, where it was to show a key", RELAY_KEY, RELAY_PLAIN, "", NULL, false },
+		{ "nothing, as it was said", RELAY_PLAIN, RELAY_PLAIN, "", NULL, true },
+		{ "a name, where nobody proves one", RELAY_PLAIN, RELAY_PLAIN, "alice", NULL, false },
+		{ "a key, where nobody proves one", RELAY_PLAIN, RELAY_KEY, "alice", "alice", false },
+	};
+
+	tap_begin();
+	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
+		try_claim(&claims[i]);
+	is(asked, 2);
+	return tap_end();
+}
