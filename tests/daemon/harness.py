@@ -17,6 +17,7 @@ import time
 
 BUILD = os.path.abspath(sys.argv[1])
 METED = os.path.join(BUILD, "src/daemon/meted")
+SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))  # a sanitizer keeps freed memory, and takes more of everything
 PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))  # ./check says how much slower a sanitizer may be
 WIRE_CLIENT = os.path.join(BUILD, "tests/daemon/wire_client")
 
