@@ -6,6 +6,7 @@
 #include "daemon/health/probe.h"
 #include "daemon/runtime.h"
 #include "daemon/telemetry.h"
+#include "daemon/workers/fence.h"
 #include "model/quarantine.h"
 
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #define DAEMON_PROTOCOL 1
 
 struct book;
+struct cgroups;
 struct control;
 struct device_watch;
 struct ending;
@@ -51,7 +53,11 @@ struct daemon {
 	struct worker *workers;
 	struct log_limit worker_lines; /* of workers without a client, in the log */
 	struct images *images; /* kept for workers to come; NULL: none yet */
-	bool observe_devices; /* of workers: unknown commands to device nodes are logged, not refused */
+	struct fence_options fence; /* what closes workers in */
+	uint32_t fence_held;	    /* of the last worker that came: WORKER_FENCE_* */
+	bool fence_known;	    /* one has come */
+	unsigned int next_uid;	    /* fence_choose_uid() */
+	struct cgroups *cgroups;    /* NULL: not looked for yet */
 	uint64_t images_most_bytes; /* 0: none are kept */
 	const struct limits *limits; /* of users who are no owners; NULL: none */
 	int control_fd;

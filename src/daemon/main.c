@@ -37,6 +37,7 @@
 #include "daemon/turns/trace.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
+#include "daemon/workers/cgroup.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/worker.h"
 
@@ -203,7 +204,8 @@ static void reload(struct daemon *daemon)
 	daemon->machine.options = options.machine;
 	daemon->fault_rule = options.faults;
 	images_limit(daemon, options.images_bytes);
-	daemon->observe_devices = options.observe_devices;
+	daemon->fence = options.fence;
+	cgroup_limit(daemon);
 	machine_refresh(daemon, on_asked, daemon);
 	daemon_reap_soon(daemon);
 }
@@ -361,6 +363,7 @@ static void leave(struct daemon *daemon)
 	children_forget();
 	sensors_free(daemon);
 	worker_leave(daemon);
+	cgroup_leave(daemon);
 	images_stop(daemon);
 	arbitrate_stop();
 	timer_free(daemon->reap);
@@ -390,7 +393,7 @@ static int serve(const struct options *o)
 				  .fault_rule = o->faults,
 				  .images_most_bytes = o->images_bytes,
 				  .limits = &o->limits,
-				  .observe_devices = o->observe_devices,
+				  .fence = o->fence,
 				  .machine.options = o->machine };
 	read_handover(&daemon, o->handover_fd);
 	uv_loop_init(&loop);

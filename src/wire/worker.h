@@ -6,7 +6,8 @@
  * Each message is one struct worker_word; descriptors go along where it says so.
  *
  *   worker: READY when its driver has started and its contexts are made, with what they take; or why not
- *   meted:  TAKE with a client's connection; from then on the worker runs under that grant. The grant has been charged
+ *   meted:  TAKE with a client's connection, and to a worker that said so with its grant's cgroup, which it enters;
+ *           from then on the worker runs under that grant. The grant has been charged
  *           for the contexts before
  *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
  *   meted:  CONNECTED with one
@@ -41,16 +42,29 @@
 
 enum worker_word_type {
 	WORKER_READY = 1,
-	WORKER_TAKE, /* one descriptor: the client's connection; its hello lies there unread */
+	WORKER_TAKE, /* the client's connection, its hello lies there unread; and a cgroup.procs to write "0" to, if any */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
+};
+
+/* What closes a worker in besides its filter of system calls, where the machine has it. */
+enum worker_fence {
+	WORKER_FENCE_USER = 1,	   /* a user namespace: no privilege outside */
+	WORKER_FENCE_NETWORK = 2,  /* a network of its own, with nothing in it */
+	WORKER_FENCE_IPC = 4,	   /* System V objects and message queues of its own */
+	WORKER_FENCE_MOUNTS = 8,   /* a namespace of mounts */
+	WORKER_FENCE_FILES = 16,   /* an empty root */
+	WORKER_FENCE_ID = 32,	   /* a user id that nothing else has */
+	WORKER_FENCE_SCOPE = 64,   /* rules: no signals to others, no sockets without a file, no TCP */
+	WORKER_FENCE_RULES = 128,  /* rules: no files */
+	WORKER_FENCE_CGROUP = 256, /* it would enter a cgroup that comes with TAKE */
 };
 
 struct worker_word {
 	uint32_t type; /* enum worker_word_type */
 	uint32_t version;
 	int32_t status; /* 0, or why not: -errno */
-	uint32_t unused;
+	uint32_t fence; /* READY: enum worker_fence */
 	uint64_t grant_id;
 	char grant[64];
 	union {

@@ -53,6 +53,7 @@ static const struct options nothing_said = { .ready_fd = -1,
 					     .exit_when_idle_ns = OPTIONS_NEVER_NS,
 					     .faults = QUARANTINE_DEFAULT,
 					     .images_bytes = IMAGES_MOST_BYTES,
+					     .fence = FENCE_DEFAULT,
 					     .limits = LIMITS_DEFAULT };
 
 static void print_help(void)

@@ -9,6 +9,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/health/probe.h"
+#include "daemon/workers/fence.h"
 #include "model/limits.h"
 #include "model/quarantine.h"
 
@@ -47,7 +48,7 @@ struct options {
 	struct http_options http;
 	struct quarantine_rule faults;
 	uint64_t images_bytes;
-	bool observe_devices;
+	struct fence_options fence;
 	struct limits limits;
 
 	/* By the row's number in the table. */

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "base/text_distance.h"
 #include "daemon/settings/limit_words.h"
+#include "daemon/workers/fence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -162,12 +163,55 @@ const struct setting settings[] = {
 
 	{ .key = "workers.observe_devices",
 	  .type = SETTING_SWITCH,
-	  .offset = FIELD(observe_devices),
+	  .offset = FIELD(fence.observe_devices),
 	  .reload = true,
 	  .fallback = "false",
 	  .example = "true",
 	  .text = "Let a worker give NVIDIA's device nodes commands that are not in its list, and log them (in the "
 		  "kernel's log) instead of refusing them: for a driver that wants more than the list has." },
+	{ .key = "workers.first_uid",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(fence.first_uid),
+	  .most = 4294900000,
+	  .reload = true,
+	  .fallback = "69632",
+	  .example = "1879048192",
+	  .text = "Each worker has a user id of its own, of the 4096 from this number on; no user and no container may "
+		  "have them. 0: all workers become the user mete-worker. For a meted of root." },
+	{ .key = "workers.cgroup",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(fence.cgroup),
+	  .fallback = FENCE_AUTO,
+	  .example = "/sys/fs/cgroup/mete",
+	  .text = "Where each grant's workers get a cgroup (version 2): a folder without processes that meted may "
+		  "write; \"auto\": that of its service, if that is delegated to it; \"off\": nowhere.",
+	  .check = fence_check_cgroup },
+	{ .key = "workers.memory",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(fence.memory_bytes),
+	  .reload = true,
+	  .fallback = "0, half of the machine's",
+	  .example = "16G",
+	  .text = "How much of the machine's memory the workers of a grant may take together (memory.max of its "
+		  "cgroup). On software devices that is what their memory is made of." },
+	{ .key = "workers.tasks",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(fence.tasks),
+	  .most = 4194304,
+	  .reload = true,
+	  .fallback = "16384",
+	  .example = "2048",
+	  .text = "How many threads the workers of a grant may have together (pids.max of its cgroup). 0: no bound." },
+	{ .key = "workers.demand",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(fence.demand),
+	  .reload = true,
+	  .fallback = "nothing",
+	  .example = "network,files,uid,cgroup",
+	  .text = "What workers must have, with commas between: user, network, ipc, mounts (namespaces), files (an "
+		  "empty root), uid, scope, landlock, cgroup. One that the machine does not give it to serves nobody. "
+		  "`mete doctor` says what they have.",
+	  .check = fence_check_words },
 
 	{ .key = "limits.grants",
 	  .type = SETTING_NUMBER,

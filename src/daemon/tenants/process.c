@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#define STATUS_BYTES 4096
+
 bool process_ended(int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
@@ -115,4 +117,21 @@ int process_of_peer(int fd, struct process *ret, int *ret_pidfd)
 	*ret = found;
 	*ret_pidfd = steal_fd(&pidfd);
 	return 0;
+}
+
+/* The four user ids in /proc/PID/status: real, effective, saved, of files. */
+int process_uids(pid_t pid, unsigned int uids[4])
+{
+	_cleanup_close_ int fd = -1;
+	char path[32], text[STATUS_BYTES], *line;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	text[n] = 0;
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) == 4 ? 0 : -EBADMSG;
 }

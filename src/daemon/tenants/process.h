@@ -34,5 +34,8 @@ int process_of_peer(int fd, struct process *ret, int *ret_pidfd);
 /* The living process with this pid, and a pidfd of it. -ESRCH: none. */
 int process_find(pid_t pid, struct process *ret, int *ret_pidfd);
 
+/* Its user ids: real, effective, saved, of files. 0 or -errno. */
+int process_uids(pid_t pid, unsigned int uids[4]);
+
 /* True when the process behind a pidfd has ended. */
 bool process_ended(int pidfd);

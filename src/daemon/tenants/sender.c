@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define STATUS_BYTES 4096
 #define NOBODYS_UID ((uid_t)0xfffffff0u)
 #define WAIT_MS 100
 
@@ -23,28 +22,11 @@ static int send_number(int pidfd, int number)
 	return syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) ? -errno : 0;
 }
 
-/* The four user ids in /proc/PID/status: real, effective, saved, of files. */
-static int read_uids(pid_t pid, unsigned int uids[4])
-{
-	_cleanup_close_ int fd = -1;
-	char path[32], text[STATUS_BYTES], *line;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	text[n] = 0;
-	line = strstr(text, "\nUid:");
-	return line && sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) == 4 ? 0 : -EBADMSG;
-}
-
 /* The one user id that it has, or -EPERM while it executes a set-user-id program. */
 static int read_uid(pid_t pid, int pidfd, uid_t *ret)
 {
 	unsigned int uids[4];
-	int r = read_uids(pid, uids);
+	int r = process_uids(pid, uids);
 
 	if (r)
 		return r;

@@ -15,6 +15,7 @@
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
+#include "daemon/workers/cgroup.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/wall.h"
@@ -187,6 +188,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 	wall_shut(tenant, leaving);
 	if (!leaving) {
 		worker_end(tenant->daemon, tenant->grant.id);
+		cgroup_end(tenant->daemon, tenant->grant.id);
 		images_leave(tenant);
 	}
 	watch_free(tenant->listen);

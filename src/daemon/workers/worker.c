@@ -13,6 +13,8 @@
 #include "base/send_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/workers/cgroup.h"
+#include "daemon/workers/fence.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/traffic.h"
@@ -108,6 +110,17 @@ static void name_place(struct worker *worker)
 static bool say(struct worker *worker, const struct worker_word *word, int fd)
 {
 	return send_fd(worker->control_fd, word, sizeof(*word), fd, MSG_DONTWAIT) == (ssize_t)sizeof(*word);
+}
+
+/* With its grant's cgroup, if it has one: the worker enters before it serves. */
+static bool say_take(struct worker *worker, const struct worker_word *word, int client_fd)
+{
+	_cleanup_close_ int cgroup_fd =
+		worker->fence & WORKER_FENCE_CGROUP ? cgroup_open(worker->daemon, word->grant_id) : -1;
+	int fds[] = { client_fd, cgroup_fd };
+
+	return send_fds(worker->control_fd, word, sizeof(*word), fds, cgroup_fd < 0 ? 1 : 2, MSG_DONTWAIT) ==
+	       (ssize_t)sizeof(*word);
 }
 
 /* Lives. */
@@ -353,6 +366,11 @@ static bool on_ready(struct worker *worker, const struct worker_word *word)
 		lost(worker, why);
 		return true;
 	}
+	worker->fence = word->fence;
+	if (!fence_take(worker->daemon, word->fence, why, sizeof(why))) {
+		lost(worker, why);
+		return true;
+	}
 	worker->state = WORKER_IDLE;
 	pool_measured(worker->pool, word->context_bytes);
 	pool_idle(worker->pool, worker);
@@ -439,7 +457,7 @@ static int spawn(struct worker *worker, int error_fd, int control_fd, int listen
 	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
 	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
 	const struct pool *pool = worker->pool;
-	char *args[] = { (char *)"mete-worker", (char *)"--wait", devices, NULL, NULL, NULL, NULL };
+	char *args[10] = { (char *)"mete-worker", (char *)"--wait", devices }, uid[16];
 	unsigned int arg = 3;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
@@ -470,10 +488,16 @@ static int spawn(struct worker *worker, int error_fd, int control_fd, int listen
 	}
 	if (pool->kind != DEVICE_SOFT)
 		args[arg++] = (char *)"--nodes";
-	if (worker->daemon->observe_devices)
+	if (worker->daemon->fence.observe_devices)
 		args[arg++] = (char *)"--observe";
 	if (images_fd >= 0)
 		args[arg++] = (char *)"--images";
+	worker->uid = fence_choose_uid(worker->daemon);
+	if (worker->uid) {
+		snprintf(uid, sizeof(uid), "%u", (unsigned int)worker->uid);
+		args[arg++] = (char *)"--uid";
+		args[arg++] = uid;
+	}
 	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
 	snprintf(nvml, sizeof(nvml), "METE_NVML=%s", pool->libnvml);
 	options.env = child_environment(driver, nvml);
@@ -529,7 +553,7 @@ bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, st
 
 	snprintf(word.grant, sizeof(word.grant), "%s", tenant->grant.name);
 	images_show(worker, tenant);
-	if (!say(worker, &word, client_fd))
+	if (!say_take(worker, &word, client_fd))
 		return false;
 	worker->state = WORKER_BUSY;
 	worker->grant_id = tenant->grant.id;
@@ -545,6 +569,7 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 			    int control_fd)
 {
 	struct worker *worker = worker_new(daemon);
+	unsigned int uids[4];
 
 	if (!worker) {
 		close(control_fd);
@@ -552,6 +577,8 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 	}
 	worker->state = state;
 	worker->pid = pid;
+	if (!geteuid() && !process_uids(pid, uids))
+		worker->uid = uids[0];
 	snprintf(worker->place, sizeof(worker->place), "%s", place);
 	worker->control_fd = control_fd;
 	worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);

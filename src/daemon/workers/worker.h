@@ -35,6 +35,8 @@ struct worker {
 	enum worker_state state;
 	uint64_t grant_id; /* busy: whose client it has */
 	pid_t pid;
+	uid_t uid;	/* that it has alone; 0: it is mete-worker's, or meted's own */
+	uint32_t fence; /* what it said it has */
 	int control_fd;
 	struct watch *watch;
 	int images_fd; /* images.h; -1: it has no such connection */

@@ -19,47 +19,79 @@
 /* The driver looks at the number alone, not at the letter; its own libraries give this one. */
 #define LETTER ((uint32_t)'F' << 8)
 
-/* Of /dev/nvidiactl and /dev/nvidiaN: the numbers of commands with that letter. */
-static const uint8_t frontend[] = {
-	0x27, /* RM_ALLOC_MEMORY */
-	0x28, /* RM_ALLOC_OBJECT */
-	0x29, /* RM_FREE */
-	0x2a, /* RM_CONTROL */
-	0x2b, /* RM_ALLOC */
-	0x34, /* RM_DUP_OBJECT */
-	0x35, /* RM_SHARE */
-	0x41, /* RM_IDLE_CHANNELS */
-	0x4a, /* RM_VID_HEAP_CONTROL */
-	0x4e, /* RM_MAP_MEMORY */
-	0x4f, /* RM_UNMAP_MEMORY */
-	0x52, /* RM_GET_EVENT_DATA */
-	0x54, /* RM_ALLOC_CONTEXT_DMA2 */
-	0x57, /* RM_MAP_MEMORY_DMA */
-	0x58, /* RM_UNMAP_MEMORY_DMA */
-	0x59, /* RM_BIND_CONTEXT_DMA */
-	0x5c, /* RM_EXPORT_OBJECT_TO_FD */
-	0x5d, /* RM_IMPORT_OBJECT_FROM_FD */
-	0x5e, /* RM_UPDATE_DEVICE_MAPPING_INFO */
-	200,  /* CARD_INFO */
-	201,  /* REGISTER_FD */
-	206,  /* ALLOC_OS_EVENT */
-	207,  /* FREE_OS_EVENT */
-	209,  /* STATUS_CODE */
-	210,  /* CHECK_VERSION_STR */
-	212,  /* ATTACH_GPUS_TO_FD */
-	214,  /* SYS_PARAMS */
-	215,  /* NUMA_INFO */
-	217,  /* EXPORT_TO_DMABUF_FD */
-	218,  /* WAIT_OPEN_COMPLETE */
+struct command {
+	uint32_t number;
+	unsigned int since; /* the first branch that has it; 0: all that are known */
 };
 
-/* Of /dev/nvidia-uvm: plain numbers up to here, but for those of tools; and its two of its own. */
-#define UVM_END 128u
-static const uint8_t uvm_tools[] = { 56, 57, 58, 59, 60, 61, 62, 63, 64, 67, 76, 77 };
-static const uint32_t uvm_begin_end[] = { 0x30000001u, 0x30000002u };
+/* Of /dev/nvidiactl and /dev/nvidiaN: the numbers of commands with that letter. */
+static const struct command frontend[] = {
+	{ 0x27, 0 },  /* RM_ALLOC_MEMORY */
+	{ 0x29, 0 },  /* RM_FREE */
+	{ 0x2a, 0 },  /* RM_CONTROL */
+	{ 0x2b, 0 },  /* RM_ALLOC */
+	{ 0x34, 0 },  /* RM_DUP_OBJECT */
+	{ 0x35, 0 },  /* RM_SHARE */
+	{ 0x41, 0 },  /* RM_IDLE_CHANNELS */
+	{ 0x4a, 0 },  /* RM_VID_HEAP_CONTROL */
+	{ 0x4e, 0 },  /* RM_MAP_MEMORY */
+	{ 0x4f, 0 },  /* RM_UNMAP_MEMORY */
+	{ 0x54, 0 },  /* RM_ALLOC_CONTEXT_DMA2 */
+	{ 0x57, 0 },  /* RM_MAP_MEMORY_DMA */
+	{ 0x58, 0 },  /* RM_UNMAP_MEMORY_DMA */
+	{ 0x5e, 0 },  /* RM_UPDATE_DEVICE_MAPPING_INFO */
+	{ 200, 0 },   /* CARD_INFO */
+	{ 201, 0 },   /* REGISTER_FD */
+	{ 206, 0 },   /* ALLOC_OS_EVENT */
+	{ 207, 0 },   /* FREE_OS_EVENT */
+	{ 210, 0 },   /* CHECK_VERSION_STR */
+	{ 212, 0 },   /* ATTACH_GPUS_TO_FD */
+	{ 214, 0 },   /* SYS_PARAMS */
+	{ 215, 0 },   /* NUMA_INFO */
+	{ 217, 0 },   /* EXPORT_TO_DMABUF_FD */
+	{ 218, 550 }, /* WAIT_OPEN_COMPLETE */
+};
+
+/* Of /dev/nvidia-uvm: plain numbers. */
+static const struct command uvm[] = {
+	{ 0x30000001, 0 }, /* INITIALIZE */
+	{ 0x30000002, 0 }, /* DEINITIALIZE */
+	{ 23, 0 },	   /* CREATE_RANGE_GROUP */
+	{ 24, 0 },	   /* DESTROY_RANGE_GROUP */
+	{ 25, 0 },	   /* REGISTER_GPU_VASPACE */
+	{ 26, 0 },	   /* UNREGISTER_GPU_VASPACE */
+	{ 27, 0 },	   /* REGISTER_CHANNEL */
+	{ 28, 0 },	   /* UNREGISTER_CHANNEL */
+	{ 29, 0 },	   /* ENABLE_PEER_ACCESS */
+	{ 30, 0 },	   /* DISABLE_PEER_ACCESS */
+	{ 31, 0 },	   /* SET_RANGE_GROUP */
+	{ 33, 0 },	   /* MAP_EXTERNAL_ALLOCATION */
+	{ 34, 0 },	   /* FREE */
+	{ 37, 0 },	   /* REGISTER_GPU */
+	{ 38, 0 },	   /* UNREGISTER_GPU */
+	{ 39, 0 },	   /* PAGEABLE_MEM_ACCESS */
+	{ 42, 0 },	   /* SET_PREFERRED_LOCATION */
+	{ 43, 0 },	   /* UNSET_PREFERRED_LOCATION */
+	{ 44, 0 },	   /* ENABLE_READ_DUPLICATION */
+	{ 45, 0 },	   /* DISABLE_READ_DUPLICATION */
+	{ 46, 0 },	   /* SET_ACCESSED_BY */
+	{ 47, 0 },	   /* UNSET_ACCESSED_BY */
+	{ 51, 0 },	   /* MIGRATE */
+	{ 53, 0 },	   /* MIGRATE_RANGE_GROUP */
+	{ 65, 0 },	   /* MAP_DYNAMIC_PARALLELISM_REGION */
+	{ 66, 0 },	   /* UNMAP_EXTERNAL */
+	{ 68, 0 },	   /* ALLOC_SEMAPHORE_POOL */
+	{ 70, 0 },	   /* PAGEABLE_MEM_ACCESS_ON_GPU */
+	{ 72, 0 },	   /* VALIDATE_VA_RANGE */
+	{ 73, 0 },	   /* CREATE_EXTERNAL_RANGE */
+	{ 74, 0 },	   /* MAP_EXTERNAL_SPARSE: not nvproxy's; a range of the program's own */
+	{ 75, 535 },	   /* MM_INITIALIZE */
+};
+
+#define COMMANDS(list) (sizeof(list) / sizeof(*(list)))
 
 struct program {
-	struct sock_filter step[160];
+	struct sock_filter step[2 * (COMMANDS(frontend) + COMMANDS(uvm)) + 8];
 	unsigned short count;
 };
 
@@ -90,34 +122,33 @@ static size_t command_at(void)
 	return offsetof(struct seccomp_data, args[1]) + (order.low ? 0 : sizeof(uint32_t));
 }
 
-static void write_program(struct program *p, uint32_t refused)
+static void allow_each(struct program *p, const struct command *list, size_t count, uint32_t letter, unsigned int branch)
 {
-	const uint32_t allowed = SECCOMP_RET_ALLOW;
+	for (size_t i = 0; i < count; i++)
+		if (!branch || branch >= list[i].since)
+			verdict_if(p, letter | list[i].number, SECCOMP_RET_ALLOW);
+}
 
+static void write_program(struct program *p, unsigned int branch, uint32_t refused)
+{
 	load(p, offsetof(struct seccomp_data, nr));
 	add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 1, 0);
-	add(p, BPF_RET | BPF_K, allowed, 0, 0);
+	add(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	load(p, command_at());
-	for (size_t i = 0; i < sizeof(uvm_begin_end) / sizeof(*uvm_begin_end); i++)
-		verdict_if(p, uvm_begin_end[i], allowed);
-	for (size_t i = 0; i < sizeof(uvm_tools); i++)
-		verdict_if(p, uvm_tools[i], refused);
-	add(p, BPF_JMP | BPF_JGE | BPF_K, UVM_END, 1, 0);
-	add(p, BPF_RET | BPF_K, allowed, 0, 0);
+	allow_each(p, uvm, COMMANDS(uvm), 0, branch);
 	add(p, BPF_ALU | BPF_AND | BPF_K, 0xffff, 0, 0); /* without the size and the direction */
-	for (size_t i = 0; i < sizeof(frontend); i++)
-		verdict_if(p, LETTER | frontend[i], allowed);
+	allow_each(p, frontend, COMMANDS(frontend), LETTER, branch);
 	add(p, BPF_RET | BPF_K, refused, 0, 0);
 }
 
-int device_filter_set(bool observe)
+int device_filter_set(unsigned int branch, bool observe)
 {
 	static struct program program;
 	struct sock_fprog given = { .filter = program.step };
 	long r;
 
 	program.count = 0;
-	write_program(&program, observe ? SECCOMP_RET_LOG : SECCOMP_RET_ERRNO | EPERM);
+	write_program(&program, branch, observe ? SECCOMP_RET_LOG : SECCOMP_RET_ERRNO | EPERM);
 	given.len = program.count;
 	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG, &given);
 	if (r < 0 && errno == EINVAL) /* a kernel before 4.14: refused without a word */

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 /*
- * For all threads of the process, which share their root. False: it is not permitted (only root may), or no folder can
- * be made; paths lead where they did.
+ * For all threads of the process, which share their root. With a namespace of mounts (`mounts`) nothing else is mounted
+ * in it any more, so that no descriptor leads up to anything; without one the folder is the root, which takes the
+ * privilege for that. False: it has neither, or no folder can be made; paths lead where they did.
  */
-bool empty_root_enter(void);
+bool empty_root_enter(bool mounts);

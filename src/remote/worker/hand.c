@@ -9,9 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-bool hand_ready(const char *why, const uint64_t *context_bytes, unsigned int count)
+bool hand_ready(const char *why, uint32_t fence, const uint64_t *context_bytes, unsigned int count)
 {
-	struct worker_word word = { .type = WORKER_READY, .version = WORKER_VERSION, .status = why ? -EIO : 0 };
+	struct worker_word word = { .type = WORKER_READY, .version = WORKER_VERSION, .status = why ? -EIO : 0,
+				    .fence = fence };
 
 	if (why)
 		snprintf(word.text, sizeof(word.text), "%s", why);
@@ -20,27 +21,39 @@ bool hand_ready(const char *why, const uint64_t *context_bytes, unsigned int cou
 	return send(WORKER_CONTROL_FD, &word, sizeof(word), MSG_NOSIGNAL) == (ssize_t)sizeof(word);
 }
 
-int hand_wait(struct worker_word *ret)
+int hand_wait(struct worker_word *ret, int *ret_cgroup)
 {
-	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))];
 	struct iovec io = { ret, sizeof(*ret) };
 	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room };
 	struct cmsghdr *c;
+	int fds[2] = { -1, -1 };
 	ssize_t n;
-	int fd = -1;
 
 	do {
 		msg.msg_controllen = sizeof(room);
 		n = recvmsg(WORKER_CONTROL_FD, &msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len <= CMSG_LEN(sizeof(fds)))
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	*ret_cgroup = fds[1];
 	if (n == sizeof(*ret) && ret->type == WORKER_TAKE && ret->version == WORKER_VERSION)
-		return fd;
-	if (fd >= 0)
-		close(fd);
+		return fds[0];
+	for (unsigned int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	return -1;
+}
+
+/* The kernel asks what whoever opened it may do, which is meted. */
+void hand_enter(int take_cgroup)
+{
+	if (take_cgroup < 0)
+		return;
+	if (write(take_cgroup, "0", 1) != 1)
+		fprintf(stderr, "its grant's cgroup cannot be entered: %s\n", strerror(errno));
+	close(take_cgroup);
 }
 
 void hand_accept(void *unused)

@@ -42,11 +42,13 @@ static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--
 			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for a client\n"
 			   "  --nodes          with --wait: the driver speaks to device nodes\n"
 			   "  --observe        with --nodes: unknown commands to them are logged, not refused\n"
-			   "  --images         with --wait: meted keeps images of kernels\n";
+			   "  --images         with --wait: meted keeps images of kernels\n"
+			   "  --uid N          with --wait: the user to become, if root; default: mete-worker\n";
 
 struct options {
 	const char *listen, *driver, *wait;
 	int ready_fd;
+	uid_t uid; /* 0: none chosen */
 	bool nodes, observe, images;
 };
 
@@ -65,6 +67,7 @@ static int read_options(struct options *o, int argc, char **argv)
 						      { "nodes", no_argument, NULL, 'n' },
 						      { "observe", no_argument, NULL, 'o' },
 						      { "images", no_argument, NULL, 'i' },
+						      { "uid", required_argument, NULL, 'u' },
 						      { "help", no_argument, NULL, 'h' },
 						      { 0 } };
 	int option;
@@ -85,6 +88,8 @@ static int read_options(struct options *o, int argc, char **argv)
 			o->observe = true;
 		else if (option == 'i')
 			o->images = true;
+		else if (option == 'u')
+			o->uid = (uid_t)strtoul(optarg, NULL, 10);
 		else if (option == 'h')
 			return fputs(help, stdout), 0;
 		else
@@ -174,11 +179,12 @@ static void write_without_waiting(void)
 }
 
 /* Everything that needs files, sockets or privileges; then nothing does any more. */
-static bool make_ready(struct warm *warm, struct wall *wall, const struct options *o, char *why, size_t why_bytes)
+static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *sandbox, const char *devices, char *why,
+		       size_t why_bytes)
 {
 	int r;
 
-	if (!warm_up(warm, o->wait, why, why_bytes))
+	if (!warm_up(warm, devices, why, why_bytes))
 		return false;
 	forward_libraries_open();
 	r = serve_prepare(wall);
@@ -194,7 +200,7 @@ static bool make_ready(struct warm *warm, struct wall *wall, const struct option
 	 * client. */
 	prctl(PR_SET_PDEATHSIG, 0);
 	write_without_waiting();
-	return sandbox_enter(!o->nodes ? SANDBOX_NONE : o->observe ? SANDBOX_OBSERVED : SANDBOX_LISTED, why, why_bytes);
+	return sandbox_enter(sandbox, why, why_bytes);
 }
 
 static int refuse(int client, const char *grant, CUresult r)
@@ -213,23 +219,26 @@ static int wait_for_meted(const struct options *o)
 {
 	static struct warm warm;
 	static struct wall wall;
+	static struct sandbox sandbox;
 	struct worker_word word;
 	char why[256];
-	int client;
+	int client, cgroup;
 	CUresult r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	standing_reset();
 	traffic_open();
-	if (!make_ready(&warm, &wall, o, why, sizeof(why))) {
-		hand_ready(why, NULL, 0);
+	sandbox_begin(&sandbox, !o->nodes ? SANDBOX_NONE : o->observe ? SANDBOX_OBSERVED : SANDBOX_LISTED, o->uid);
+	if (!make_ready(&warm, &wall, &sandbox, o->wait, why, sizeof(why))) {
+		hand_ready(why, 0, NULL, 0);
 		return complain(why);
 	}
-	if (!hand_ready(NULL, warm.context_bytes, warm.count))
+	if (!hand_ready(NULL, sandbox.fence | WORKER_FENCE_CGROUP, warm.context_bytes, warm.count))
 		return EXIT_TROUBLE;
-	client = hand_wait(&word);
+	client = hand_wait(&word, &cgroup);
 	if (client < 0)
 		return 0;
+	hand_enter(cgroup);
 	word.grant[sizeof(word.grant) - 1] = 0;
 	if (o->images)
 		images_hold(WORKER_IMAGES_FD);

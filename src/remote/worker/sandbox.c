@@ -13,11 +13,13 @@
 #include "remote/owner_filter.h"
 #include "remote/worker/device_filter.h"
 #include "remote/worker/empty_root.h"
+#include "remote/worker/landlock.h"
+#include "remote/worker/rights.h"
+#include "remote/worker/spaces.h"
+#include "wire/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -30,8 +32,10 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-#define NOBODY 65534u
 #define DESCRIPTORS 4096u
+#define THREADS 4096u /* of a worker whose user nobody else is */
+
+#define LATE_NODE "/dev/nvidia-uvm" /* made by the driver when it starts, if it is not there */
 
 static const int allowed[] = {
 	/* what is open already */
@@ -167,7 +171,7 @@ static int allow_some(scmp_filter_ctx filter)
 	return r;
 }
 
-static int filter_calls(enum sandbox_devices devices)
+static int filter_calls(const struct sandbox *sandbox)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r;
@@ -183,10 +187,10 @@ static int filter_calls(enum sandbox_devices devices)
 		r = allow_all(filter, allowed, sizeof(allowed) / sizeof(*allowed));
 	if (!r)
 		r = allow_some(filter);
-	if (!r && devices)
+	if (!r && sandbox->devices)
 		r = allow_driver(filter);
-	if (!r && devices)
-		r = device_filter_set(devices == SANDBOX_OBSERVED);
+	if (!r && sandbox->devices)
+		r = device_filter_set(sandbox->branch, sandbox->devices == SANDBOX_OBSERVED);
 	if (!r)
 		r = owner_filter_set();
 	if (!r)
@@ -208,27 +212,52 @@ static void limit(int what, rlim_t most)
 	setrlimit(what, &now);
 }
 
-/* All threads change: the C library sees to it. */
-static bool leave_root(void)
+/* Whether the driver can start without the machine's privileges: its nodes are there. */
+static bool can_part(enum sandbox_devices devices)
 {
-	const struct passwd *user = getpwnam("mete-worker");
-	uid_t uid = user ? user->pw_uid : NOBODY;
-	gid_t gid = user ? user->pw_gid : NOBODY;
-
-	if (geteuid() && getuid())
-		return true;
-	empty_root_enter(); /* after the last file that we read; the filter stands without it */
-	return !setgroups(0, NULL) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid);
+	return !devices || !access(LATE_NODE, F_OK);
 }
 
-bool sandbox_enter(enum sandbox_devices devices, char *why, size_t why_bytes)
+void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, uid_t uid)
+{
+	*sandbox = (struct sandbox){ .devices = devices, .branch = devices ? device_branch() : 0 };
+	identity_choose(&sandbox->identity, uid);
+	if (!can_part(devices))
+		return;
+	sandbox->fence = spaces_enter(&sandbox->identity);
+	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && landlock_scope())
+		sandbox->fence |= WORKER_FENCE_SCOPE;
+	if (!sandbox->identity.leaves && (sandbox->fence & WORKER_FENCE_USER || !geteuid()))
+		rights_keep();
+}
+
+static bool leave_files(void *mounts)
+{
+	return empty_root_enter(mounts);
+}
+
+static bool leave_user(struct sandbox *sandbox)
+{
+	if (!sandbox->identity.own)
+		return !identity_take(&sandbox->identity);
+	limit(RLIMIT_NPROC, THREADS);
+	if (identity_take(&sandbox->identity))
+		return false;
+	sandbox->fence |= WORKER_FENCE_ID;
+	return true;
+}
+
+bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes)
 {
 	int r;
 
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_RTPRIO, 0); /* meted's */
 	limit(RLIMIT_NOFILE, DESCRIPTORS);
-	if (!leave_root()) {
+	/* After the last file that we read. */
+	if (rights_use(leave_files, sandbox->fence & WORKER_FENCE_MOUNTS ? sandbox : NULL))
+		sandbox->fence |= WORKER_FENCE_FILES;
+	if (!leave_user(sandbox)) {
 		snprintf(why, why_bytes, "the worker cannot give up root: %s", strerror(errno));
 		return false;
 	}
@@ -236,7 +265,9 @@ bool sandbox_enter(enum sandbox_devices devices, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "the worker cannot give up privileges: %s", strerror(errno));
 		return false;
 	}
-	r = filter_calls(devices);
+	if (landlock_files())
+		sandbox->fence |= WORKER_FENCE_RULES;
+	r = filter_calls(sandbox);
 	if (!r)
 		return true;
 	snprintf(why, why_bytes, "no filter of system calls (seccomp) can be set: %s; a kernel that has it is needed",

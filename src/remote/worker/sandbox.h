@@ -1,14 +1,18 @@
 /*
  * sandbox.h: what a worker gives up before it hears a word of its client.
  *
- * Its own session, another user and an empty root folder where it was root, no new privileges, no core, a filter of
- * system calls (seccomp) that leaves it neither files nor sockets nor processes nor other processes' memory. What the
- * driver wants of these it has to have by then.
+ * First, before the driver is started, what a process with threads cannot give up any more: its part in the machine's
+ * namespaces. Then, when the driver has all that it wants: its files, its user, what the kernel's rules (Landlock) can
+ * take, new privileges, cores, and by a filter of system calls (seccomp) files, sockets, processes and other processes'
+ * memory. The filter must hold, and giving up root; what else the machine refuses is left out, and said.
  */
 #pragma once
 
+#include "remote/worker/identity.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum sandbox_devices {
 	SANDBOX_NONE,	  /* the driver talks to no device nodes */
@@ -16,5 +20,14 @@ enum sandbox_devices {
 	SANDBOX_OBSERVED, /* it gives any, and those that are not in the list are logged */
 };
 
+struct sandbox {
+	enum sandbox_devices devices;
+	unsigned int branch; /* of NVIDIA's driver; 0: not known */
+	struct identity identity;
+	uint32_t fence; /* what holds: WORKER_FENCE_* (wire/worker.h) */
+};
+
+/* Before the first thread. `uid`: the user that meted has chosen; 0: none. */
+void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, uid_t uid);
 /* For all threads, for good. False: `why` says what is missing, and the worker must not serve. */
-bool sandbox_enter(enum sandbox_devices devices, char *why, size_t why_bytes);
+bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes);

@@ -91,6 +91,27 @@ static long begin_memory(void)
 	return ioctl(stream, 0x30000001, NULL);
 }
 
+/* Of branch 535 on, and of 550 on. */
+static long begin_processes_memory(void)
+{
+	return ioctl(stream, 75, NULL);
+}
+
+static long wait_for_open(void)
+{
+	return ioctl(stream, _IOWR('F', 218, char[8]), NULL);
+}
+
+static long debug_memory(void)
+{
+	return ioctl(stream, 36, NULL);
+}
+
+static long wrap_command(void)
+{
+	return ioctl(stream, _IOWR('F', 211, char[16]), NULL);
+}
+
 static long write_other_process(void)
 {
 	return ioctl(stream, 63, NULL);
@@ -114,38 +135,47 @@ static long end_other(void)
 static const struct {
 	const char *name;
 	long (*call)(void);
-	bool left[3]; /* to a worker with such devices */
+	bool left[4]; /* to a worker with such devices */
 } tries[] = {
-	{ "ending a connection for all who share it", end_stream, { false, false, false } },
-	{ "changing a descriptor's mode", change_mode, { false, true, true } },
-	{ "asking for it", ask_mode, { true, true, true } },
-	{ "locking a file for the process", lock_file, { false, false, false } },
-	{ "sealing memory", seal, { true, true, true } },
-	{ "choosing processors for itself", move_self, { false, true, true } },
-	{ "choosing them for another process", move_other, { false, false, false } },
-	{ "asking a socket by ioctl", ask_socket, { false, false, true } },
-	{ "allocating on a GPU", allocate, { false, true, true } },
-	{ "changing the driver's registry", change_registry, { false, false, true } },
-	{ "a known number under another letter", allocate_by_another_letter, { false, false, true } },
-	{ "registering with unified memory", register_memory, { false, true, true } },
-	{ "beginning with it", begin_memory, { false, true, true } },
-	{ "writing another process's memory by its tools", write_other_process, { false, false, true } },
-	{ "opening a file", open_file, { false, false, false } },
-	{ "making a socket", make_socket, { false, false, false } },
-	{ "sending a signal", end_other, { false, false, false } },
+	{ "ending a connection for all who share it", end_stream, { false, false, false, false } },
+	{ "changing a descriptor's mode", change_mode, { false, true, true, true } },
+	{ "asking for it", ask_mode, { true, true, true, true } },
+	{ "locking a file for the process", lock_file, { false, false, false, false } },
+	{ "sealing memory", seal, { true, true, true, true } },
+	{ "choosing processors for itself", move_self, { false, true, true, true } },
+	{ "choosing them for another process", move_other, { false, false, false, false } },
+	{ "asking a socket by ioctl", ask_socket, { false, false, true, false } },
+	{ "allocating on a GPU", allocate, { false, true, true, true } },
+	{ "changing the driver's registry", change_registry, { false, false, true, false } },
+	{ "a known number under another letter", allocate_by_another_letter, { false, false, true, false } },
+	{ "registering with unified memory", register_memory, { false, true, true, true } },
+	{ "beginning with it", begin_memory, { false, true, true, true } },
+	{ "what branch 535 has begun with", begin_processes_memory, { false, true, true, false } },
+	{ "what branch 550 has begun with", wait_for_open, { false, true, true, false } },
+	{ "looking into a program as debuggers do", debug_memory, { false, false, true, false } },
+	{ "a command inside of a command", wrap_command, { false, false, true, false } },
+	{ "writing another process's memory by its tools", write_other_process, { false, false, true, false } },
+	{ "opening a file", open_file, { false, false, false, false } },
+	{ "making a socket", make_socket, { false, false, false, false } },
+	{ "sending a signal", end_other, { false, false, false, false } },
 };
 
-static const char *const names[] = { "no device nodes", "listed commands", "observed commands" };
+#define OLD 3 /* column: a driver of branch 525 */
+
+static const char *const names[] = { "no device nodes", "listed commands", "observed commands", "an old driver" };
 
 #define TRIES (sizeof(tries) / sizeof(*tries))
 
 /* In a child: value: a bit for each that was not refused, or -1. */
-static long try_all(enum sandbox_devices devices)
+static long try_all(int column)
 {
+	struct sandbox sandbox;
 	char why[256];
 	long left = 0;
 
-	if (!sandbox_enter(devices, why, sizeof(why)))
+	sandbox_begin(&sandbox, column == OLD ? SANDBOX_LISTED : (enum sandbox_devices)column, 0);
+	sandbox.branch = column == OLD ? 525 : 550;
+	if (!sandbox_enter(&sandbox, why, sizeof(why)))
 		return -1;
 	for (unsigned int i = 0; i < TRIES; i++) {
 		errno = 0;
@@ -155,7 +185,7 @@ static long try_all(enum sandbox_devices devices)
 	return left;
 }
 
-static void check(enum sandbox_devices devices)
+static void check(int column)
 {
 	long left = -1;
 	int ends[2];
@@ -165,7 +195,7 @@ static void check(enum sandbox_devices devices)
 		exit(1);
 	child = fork();
 	if (!child) {
-		left = try_all(devices);
+		left = try_all(column);
 		_exit(write(ends[1], &left, sizeof(left)) != sizeof(left));
 	}
 	close(ends[1]);
@@ -173,9 +203,9 @@ static void check(enum sandbox_devices devices)
 	waitpid(child, NULL, 0);
 	close(ends[0]);
 	for (unsigned int i = 0; i < TRIES; i++) {
-		bool wanted = tries[i].left[devices];
+		bool wanted = tries[i].left[column];
 
-		tap_ok(!!(left & 1l << i) == wanted, "%s: %s is %s", names[devices], tries[i].name,
+		tap_ok(!!(left & 1l << i) == wanted, "%s: %s is %s", names[column], tries[i].name,
 		       wanted ? "left" : "refused");
 	}
 }
@@ -192,6 +222,7 @@ int main(void)
 	check(SANDBOX_NONE);
 	check(SANDBOX_LISTED);
 	check(SANDBOX_OBSERVED);
+	check(OLD);
 	close(ends[0]);
 	close(ends[1]);
 	return tap_end();

@@ -1,0 +1,29 @@
+/*
+ * cgroup.h: a cgroup (version 2) for the workers of each grant, which bounds their memory and their threads.
+ *
+ * The folder in which they are made is meted's to divide: it is the one above meted's own where the service manager says
+ * so (Delegate=, with DelegateSubgroup=meted), or one that the settings name. No process may stand in it. Where there is
+ * none, or it cannot be written, workers have no cgroups; the log says so once.
+ *
+ * A cgroup has its grant's id as its name, so the meted after this one finds it. A worker enters by itself, by a
+ * descriptor that it gets with its client: nobody else could name it without a race for its number.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+
+/* Whether grants' workers get cgroups; finds out the first time. */
+bool cgroup_there(struct daemon *daemon);
+/* To be written "0" to by who enters; the cgroup is made with its limits when it is not there. -1: there are none. */
+int cgroup_open(struct daemon *daemon, uint64_t grant_id);
+/* The grant has ended: what is still in its cgroup is killed, and the cgroup removed as soon as it is empty. */
+void cgroup_end(struct daemon *daemon, uint64_t grant_id);
+/* Removes the cgroups of grants that there are no more; those that are not empty yet soon again. */
+void cgroup_sweep(struct daemon *daemon);
+/* The settings have changed. */
+void cgroup_limit(struct daemon *daemon);
+/* meted leaves: cgroups with workers stay. */
+void cgroup_leave(struct daemon *daemon);

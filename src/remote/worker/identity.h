@@ -1,0 +1,22 @@
+/*
+ * identity.h: which user a worker becomes.
+ *
+ * Where meted is root each worker has a number of its own, which no user of the machine has (meted chooses it); else it
+ * becomes mete-worker, or nobody. Where it is nobody's to change users it stays what it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	bool leaves; /* it becomes that user */
+	bool own;    /* which nothing else runs as */
+};
+
+/* `wanted`: the number that meted has chosen; 0: none. Says in a line when a user of the machine has that number. */
+void identity_choose(struct identity *ret, uid_t wanted);
+/* For all threads, whose privileges go with it. 0 or -errno. */
+int identity_take(const struct identity *identity);
