@@ -304,9 +304,41 @@ static void check_http(struct doctor *d, const struct control *control, const ch
 			   *address ? " and " : "", address);
 }
 
+static void list_words(const json_t *words, char *text, size_t size)
+{
+	size_t i, used = 0;
+	json_t *word;
+
+	*text = 0;
+	json_array_foreach(words, i, word)
+	{
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+						 json_string_value(word));
+	}
+}
+
+/* Of workers, which come with the first program behind a wall. */
+static void check_fence(struct doctor *d, json_t *fence)
+{
+	char held[200], missing[200];
+
+	if (!json_is_object(fence))
+		return;
+	list_words(json_object_get(fence, "held"), held, sizeof(held));
+	list_words(json_object_get(fence, "missing"), missing, sizeof(missing));
+	if (*missing)
+		doctor_add(d, "workers' fence", STATUS_NOTE,
+			   "docs/protection.md says what each is; meted's log why; workers.demand makes it a must",
+			   "a filter of system calls%s%s; not: %s", *held ? ", " : "", held, missing);
+	else
+		doctor_add(d, "workers' fence", STATUS_OK, NULL, "a filter of system calls, %s", held);
+}
+
 void doctor_check_meted(struct doctor *d, const struct control *control, json_t *hello)
 {
 	check_modes(d, control);
 	check_store(d, device_text(hello, "state_dir"));
 	check_http(d, control, device_text(hello, "http"));
+	check_fence(d, json_object_get(hello, "fence"));
 }

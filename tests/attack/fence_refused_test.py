@@ -24,19 +24,21 @@ def serve(folder, *options, system_wide=False, **more):
     return harness.Meted(*(["--system"] if system_wide else []), "--soft-only", *options, directory=folder, **more)
 
 
-def walled(m, what):
+def walled(m, what, who=0):
     """A program behind a wall of that meted: it, its worker and what meted says of the fence."""
-    c = m.control()
-    answer = c.ask("grant_create", **{k: v for k, v in soft("256M", "mine", wall=True).items() if k != "op"})
+    answer = ask_as(who, m.dir, soft("256M", "mine", wall=True))[0]
+    if not answer["ok"]:
+        raise SystemExit(f"Bail out! {answer}")
     client = Program(answer["grant"]["wall"])
     same(client.status(), 0, what)
+    c = m.control()
     return client, worker_of(c, "mine"), c.ask("hello")["fence"]
 
 
 # A user's own meted.
 with place(UID) as folder:
     m = serve(folder, wrap=USER)
-    client, worker, fence = walled(m, "a program behind a private meted's wall has a worker")
+    client, worker, fence = walled(m, "a program behind a private meted's wall has a worker", UID)
     status = list(tasks(worker))
     same({t[key] for t in status for key in ("CapPrm", "CapEff")}, {"0" * 16}, "none of its threads has a privilege")
     if as_user(UID, lambda: libc.unshare(SPACES["user"] | SPACES["network"])) == 0 and not TSAN:
@@ -87,7 +89,7 @@ with place() as folder:
     write("files, cgroup")
     m = serve(folder, "--config", config, system_wide=True)
     c = m.control()
-    client = Program(c.ask("grant_create", **{k: v for k, v in soft("256M", "mine", wall=True).items() if k != "op"})["grant"]["wall"])
+    client = Program(ask_as(0, m.dir, soft("256M", "mine", wall=True))[0]["grant"]["wall"])
     ok(client.status() != 0 and "workers.demand" in client.text and "cgroup" in client.text, "no worker without what is demanded", client.text)
     client.end()
     write("files, uid")

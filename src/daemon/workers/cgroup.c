@@ -19,13 +19,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define PREFIX "grant-"
+#define PREFIX "grant-%08x-" /* with the meted that it is of: several may share a folder */
 #define OWN "meted"
-#define NAME_BYTES 32u
+#define NAME_BYTES 40u
 #define SWEEP_MS 100
 
 struct cgroups {
 	int folder_fd; /* -1: there are none */
+	uint32_t tag;  /* of this meted and those after it: its runtime directory */
 	struct timer *sweep;
 	unsigned int later; /* cgroups that could not be removed yet */
 	char why[512];	    /* there are none; said when the first is wanted */
@@ -153,6 +154,16 @@ static int find_folder(struct daemon *daemon, char *why, size_t why_bytes)
 	return fd;
 }
 
+/* FNV-1a. */
+static uint32_t make_tag(const char *text)
+{
+	uint32_t hash = 2166136261u;
+
+	while (*text)
+		hash = (hash ^ (unsigned char)*text++) * 16777619u;
+	return hash;
+}
+
 static void on_sweep(void *owner)
 {
 	cgroup_sweep(owner);
@@ -168,6 +179,7 @@ static struct cgroups *get(struct daemon *daemon)
 	if (!c)
 		return NULL;
 	c->folder_fd = find_folder(daemon, c->why, sizeof(c->why));
+	c->tag = make_tag(daemon->runtime.dir);
 	c->sweep = timer_new(daemon->loop, on_sweep, daemon);
 	daemon->cgroups = c;
 	return c;
@@ -211,9 +223,9 @@ static int open_one(const struct cgroups *c, const char *name)
 	return openat(c->folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void write_name(char name[NAME_BYTES], uint64_t grant_id)
+static void write_name(const struct cgroups *c, char name[NAME_BYTES], uint64_t grant_id)
 {
-	snprintf(name, NAME_BYTES, PREFIX "%016" PRIx64, grant_id);
+	snprintf(name, NAME_BYTES, PREFIX "%016" PRIx64, c->tag, grant_id);
 }
 
 int cgroup_open(struct daemon *daemon, uint64_t grant_id)
@@ -226,7 +238,7 @@ int cgroup_open(struct daemon *daemon, uint64_t grant_id)
 
 	if (!c || c->folder_fd < 0)
 		return -1;
-	write_name(name, grant_id);
+	write_name(c, name, grant_id);
 	fresh = !mkdirat(c->folder_fd, name, 0755);
 	folder_fd = open_one(c, name);
 	if (folder_fd >= 0 && fresh)
@@ -256,10 +268,11 @@ static void each(struct daemon *daemon, void (*act)(struct daemon *, const char 
 	int fd = openat(daemon->cgroups->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	unsigned int tag;
 	uint64_t id;
 
 	while (dir && (entry = readdir(dir)))
-		if (sscanf(entry->d_name, PREFIX "%16" SCNx64, &id) == 1)
+		if (sscanf(entry->d_name, "grant-%8x-%16" SCNx64, &tag, &id) == 2 && tag == daemon->cgroups->tag)
 			act(daemon, entry->d_name, tenant_find_id(daemon, id));
 	if (dir)
 		closedir(dir);
@@ -292,7 +305,7 @@ void cgroup_end(struct daemon *daemon, uint64_t grant_id)
 
 	if (!c || c->folder_fd < 0)
 		return;
-	write_name(name, grant_id);
+	write_name(c, name, grant_id);
 	if (!remove_one(c, name) && c->sweep)
 		timer_start(c->sweep, SWEEP_MS, 0);
 }

@@ -5,7 +5,7 @@
  * so (Delegate=, with DelegateSubgroup=meted), or one that the settings name. No process may stand in it. Where there is
  * none, or it cannot be written, workers have no cgroups; the log says so once.
  *
- * A cgroup has its grant's id as its name, so the meted after this one finds it. A worker enters by itself, by a
+ * A cgroup's name has its grant's id and the runtime directory in it, so the meted after this one finds it. A worker enters by itself, by a
  * descriptor that it gets with its client: nobody else could name it without a race for its number.
  */
 #pragma once

@@ -9,6 +9,7 @@
 #include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/cgroup.h"
+#include "daemon/workers/fence.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/traffic.h"
@@ -145,6 +146,7 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 	enum worker_state state = (enum worker_state)number(part, "state");
 	struct tenant *tenant = tenant_find_id(daemon, number(part, "pool_of"));
 	const json_t *version = json_object_get(part, "version");
+	char why[256];
 	struct worker *w;
 
 	if (fd < 0)
@@ -168,7 +170,8 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 	pledge_restore(&w->pledge, tenant_find_id(daemon, w->grant_id), json_object_get(part, "pledge"));
 	if (state == WORKER_IDLE && w->pool)
 		contexts_restore(w->pool, json_object_get(part, "contexts"));
-	if (state != WORKER_BUSY && !w->pool)
+	if ((state != WORKER_BUSY && !w->pool) ||
+	    (state == WORKER_IDLE && !fence_take(daemon, w->fence, why, sizeof(why))))
 		worker_free(w);
 }
 
