@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,14 +47,35 @@ int hand_wait(struct worker_word *ret, int *ret_cgroup)
 	return -1;
 }
 
+static struct {
+	pthread_t thread;
+	bool enters;
+	int cgroup;
+} way;
+
 /* The kernel asks what whoever opened it may do, which is meted. */
+static void *enter(void *unused)
+{
+	(void)unused;
+	if (write(way.cgroup, "0", 1) != 1)
+		fprintf(stderr, "its grant's cgroup cannot be entered: %s\n", strerror(errno));
+	close(way.cgroup);
+	return NULL;
+}
+
 void hand_enter(int take_cgroup)
 {
-	if (take_cgroup < 0)
-		return;
-	if (write(take_cgroup, "0", 1) != 1)
-		fprintf(stderr, "its grant's cgroup cannot be entered: %s\n", strerror(errno));
-	close(take_cgroup);
+	way.cgroup = take_cgroup;
+	way.enters = take_cgroup >= 0 && !pthread_create(&way.thread, NULL, enter, NULL);
+	if (take_cgroup >= 0 && !way.enters)
+		enter(NULL);
+}
+
+void hand_entered(void)
+{
+	if (way.enters)
+		pthread_join(way.thread, NULL);
+	way.enters = false;
 }
 
 void hand_accept(void *unused)

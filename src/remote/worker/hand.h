@@ -15,8 +15,12 @@ bool hand_ready(const char *why, uint32_t fence, const uint64_t *context_bytes, 
  * to be entered, -1: none.
  */
 int hand_wait(struct worker_word *ret, int *ret_cgroup);
-/* Enters it, with all threads; takes the descriptor. Says in a line when it cannot. */
+/*
+ * Enters it, with all threads; takes the descriptor. The kernel takes its time for that, some ms: a thread waits for it,
+ * and hand_entered() for that thread, before anything of the client's is executed. Says in a line when it cannot.
+ */
 void hand_enter(int take_cgroup);
+void hand_entered(void);
 /*
  * From now on a restarted meted is let in: its connection takes the place of the last one's. To be called when
  * WORKER_LISTEN_FD can be read.

@@ -166,7 +166,7 @@ static int listen_by_hand(const struct options *o)
 		r = output_open();
 	if (r)
 		return complain(strerror(-r));
-	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL) : EXIT_TROUBLE;
+	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL, NULL) : EXIT_TROUBLE;
 }
 
 /* What it writes to standard error goes to meted by a pipe. It waits for nobody there: a line is lost instead. */
@@ -247,7 +247,7 @@ static int wait_for_meted(const struct options *o)
 	r = warm_take(&warm);
 	if (r != CUDA_SUCCESS)
 		return refuse(client, word.grant, r);
-	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept);
+	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept, hand_entered);
 }
 
 int main(int argc, char **argv)
