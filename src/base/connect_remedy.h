@@ -1,10 +1,20 @@
 /*
- * connect_remedy.h: what the process itself lacks when a connection to a local socket cannot be made, and what helps.
+ * connect_remedy.h: why a connection to a local socket cannot be made: the other side is away for a moment, or the
+ * process itself lacks something, and what helps.
  */
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#define CONNECT_PATIENCE_MS 5000u /* how long a program that begins waits for a meted that is away */
+
+/* The other side has been there, and is about to be again: it was killed, or is being replaced. */
+static inline bool connect_is_away(int r)
+{
+	return r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
+}
 
 /*
  * A failed socket() as an error that says who is to blame: a process that may make no socket has EPERM, whatever its

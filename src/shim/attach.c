@@ -284,12 +284,6 @@ static void tell(int r)
 		log_line("cannot attach to meted at %s: %s; %s", attach.path, strerror(-r), remedy(r));
 }
 
-/* meted has been there, and is about to be again: it was killed, or is being replaced. */
-static bool is_away(int r)
-{
-	return r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
-}
-
 static int open_once(void)
 {
 	int r = 0;
@@ -303,12 +297,12 @@ static int open_once(void)
 
 int attach_open(void)
 {
-	uint64_t deadline = now_ms() + ATTACH_PATIENCE_MS;
+	uint64_t deadline = now_ms() + CONNECT_PATIENCE_MS;
 	int saved = errno, told, r;
 
 	if (!attach_wanted())
 		return -ENOENT;
-	while (is_away(r = open_once()) && now_ms() < deadline)
+	while (connect_is_away(r = open_once()) && now_ms() < deadline)
 		sleep_ms(20);
 	pthread_mutex_lock(&attach.lock);
 	told = attach.told;

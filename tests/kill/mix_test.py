@@ -134,7 +134,7 @@ class Place:
         self.nest = subprocess.Popen(command + ["--", sys.executable, "-B", os.path.abspath(__file__), "--nest"], env=env,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.inside = json.loads(self.nest.stdout.readline())
-        if way == "local":
+        if way != "remote":
             self.leave_nest()  # it would start a meted itself when there is none
         self.device = Device(self.meted.env["METE_SOFT_DIR"])
         self.mixers = []
@@ -267,7 +267,7 @@ def storm(way, ways, seconds, quota, piece, roomy):
                 calls += place.mixers[i].state()[CALLS]
                 place.replace(i)
                 killed += 1
-        elif dice.random() < 0.3 and way == "local" and all(m.state()[CALLS] for m in place.mixers):
+        elif dice.random() < 0.3 and way != "remote" and all(m.state()[CALLS] for m in place.mixers):
             i = dice.randrange(len(place.mixers))
             calls += place.mixers[i].state()[CALLS]
             place.kill_meted(i)

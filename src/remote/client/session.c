@@ -21,8 +21,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define CONNECT_MS 30000u /* a worker that has to be started, a server that is far away */
+#define AWAY_PAUSE_MS 20u
 
 struct session *sessions[SESSIONS];
 unsigned int session_count;
@@ -115,11 +119,25 @@ static void on_output(void *arg, const char *text, size_t bytes)
 static const struct link_handlers handlers = { .retired = on_retired, .mirror = on_mirror, .host = on_host,
 					       .output = on_output, .lost = on_lost };
 
+/* A meted, or a relay, that is away is waited for, as it is where there is no wall. */
+static int open_link(struct session *s)
+{
+	int r = -EAGAIN;
+
+	for (unsigned int waited = 0; connect_is_away(r) && waited <= CONNECT_PATIENCE_MS; waited += AWAY_PAUSE_MS) {
+		if (waited)
+			syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = AWAY_PAUSE_MS * 1000000L }, NULL);
+		r = link_open(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, NULL, CONNECT_MS, &handlers, s);
+	}
+	return r;
+}
+
 static CUresult connect_to(struct session *s)
 {
 	const char *name, *text;
-	int r = link_open(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, NULL, CONNECT_MS, &handlers, s);
+	int saved = errno, r = open_link(s);
 
+	errno = saved;
 	if (r > 0) {
 		text = s->link.wall.welcome.text;
 		if (!*text)
