@@ -15,6 +15,7 @@
 #define GIVE_UP_NS 20000000000u
 #define ANSWER_NS 20000000000u
 #define ASK_TRIES 3
+#define WALL_TRIES 8
 
 enum ask_kind {
 	ASK_MAKE,
@@ -243,7 +244,7 @@ static void settle(struct guests *g, struct guest *guest, enum wall_status statu
 		g->came(g->user, guest, wait, status, text);
 		free(wait);
 	}
-	if (status)
+	if (status && !guest->programs) /* else those that have their workers go on */
 		unlist(g, guest);
 }
 
@@ -451,6 +452,24 @@ enum wall_status guests_enter(struct guests *g, const char *client, const char *
 	if (gone)
 		begin_making(g, guest);
 	return WALL_OK;
+}
+
+bool guests_wait_again(struct guests *g, struct guest *guest, const struct guest_wait *wait)
+{
+	struct guest_wait *again = wait->tries < WALL_TRIES ? malloc(sizeof(*again)) : NULL;
+
+	if (!again)
+		return false;
+	if (guest->state == GUEST_HERE && !ask(g, guest, ASK_LOOK)) {
+		free(again);
+		return false;
+	}
+	guest->state = GUEST_MAKING;
+	*again = *wait;
+	again->tries++;
+	again->next = guest->waits;
+	guest->waits = again;
+	return true;
 }
 
 void guests_leave(struct guests *g, struct guest *guest)

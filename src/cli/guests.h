@@ -29,6 +29,7 @@ struct guest_wait {
 	struct guest_wait *next;
 	uint64_t number; /* of the session */
 	char address[64];
+	unsigned int tries; /* so often has its wall not answered */
 };
 
 struct guest {
@@ -67,6 +68,11 @@ void guests_init(struct guests *g, struct offers *offers);
 enum wall_status guests_enter(struct guests *g, const char *client, const char *images, const char *offer,
 			      const struct relay_session *session, struct guest **ret, struct fault *f);
 void guests_leave(struct guests *g, struct guest *guest);
+/*
+ * The wall of a counted program's guest does not answer: meted is away, or has been replaced. The program waits for
+ * `came` until meted has said that the grant is there. `wait`: copied. False: it has waited often enough, or no memory.
+ */
+bool guests_wait_again(struct guests *g, struct guest *guest, const struct guest_wait *wait);
 /* By the client and the offer that it asked for; NULL: it is not here. */
 struct guest *guests_find(struct guests *g, const char *client, const char *offer);
 

@@ -2,6 +2,7 @@
  * serve_answers.c: what `mete serve` answers when the relay asks: keys, workers, what is offered; and what it says of
  * who comes and goes, in lines on stdout: for people, or with --json an object each.
  */
+#include "base/connect_remedy.h"
 #include "base/size.h"
 #include "cli/serve_state.h"
 #include "cli/verb.h"
@@ -51,11 +52,13 @@ static void tell_refused(struct serve *s, const char *address, const char *clien
 }
 
 /* A program's guest has its grant: a worker. Value: as relay_server_ops.open. */
-static int enter(struct serve *s, struct guest *guest, const char *address, uint64_t number,
-		 enum wall_status *ret_status, struct fault *f)
+static int enter(struct serve *s, struct guest *guest, const struct guest_wait *wait, enum wall_status *ret_status,
+		 struct fault *f)
 {
 	int fd = relay_wall_dial(guest->wall);
 
+	if (connect_is_away(fd) && guests_wait_again(&s->guests, guest, wait))
+		return RELAY_LATER;
 	if (fd < 0) {
 		*ret_status = WALL_FULL;
 		fault_set(f, fd, "grant %s: no worker could be reached on the server (%s); try again", guest->grant,
@@ -64,9 +67,10 @@ static int enter(struct serve *s, struct guest *guest, const char *address, uint
 	}
 	if (s->json)
 		serve_put_json(json_pack("{s:s, s:s, s:s, s:s, s:I}", "event", "opened", "client", guest->client,
-					 "grant", guest->grant, "address", address, "number", (json_int_t)number));
+					 "grant", guest->grant, "address", wait->address, "number",
+					 (json_int_t)wait->number));
 	else if (s->verbose)
-		say_note("%s (%s) has come, grant %s", guest->client, address, guest->grant);
+		say_note("%s (%s) has come, grant %s", guest->client, wait->address, guest->grant);
 	return fd;
 }
 
@@ -75,10 +79,12 @@ static int on_open(void *user, const struct relay_session *session, enum wall_st
 {
 	char client[RELAY_NAME_BYTES], offer[sizeof(session->hello.name) + 1], images[IMAGE_OWNER_BYTES];
 	struct serve *s = user;
+	struct guest_wait wait = { .number = session->number };
 	struct fault f = { .text = "" };
 	struct guest *guest = NULL;
 	int fd = -1;
 
+	snprintf(wait.address, sizeof(wait.address), "%s", session->peer.address);
 	serve_client_name(&session->peer, client);
 	serve_offered_name(session, offer, sizeof(offer));
 	*ret_status = WALL_REFUSED;
@@ -89,7 +95,9 @@ static int on_open(void *user, const struct relay_session *session, enum wall_st
 	if (*ret_status == WALL_OK && !guest)
 		return RELAY_LATER;
 	if (guest)
-		fd = enter(s, guest, session->peer.address, session->number, ret_status, &f);
+		fd = enter(s, guest, &wait, ret_status, &f);
+	if (fd == RELAY_LATER)
+		return fd;
 	if (guest && fd < 0)
 		guests_leave(&s->guests, guest);
 	snprintf(ret_text, RELAY_TEXT_BYTES, "%.*s", (int)RELAY_TEXT_BYTES - 1, f.text);
@@ -110,7 +118,9 @@ void serve_came(void *user, struct guest *guest, const struct guest_wait *wait, 
 	if (refused)
 		fault_set(&f, 0, "%.*s", (int)RELAY_TEXT_BYTES - 1, text);
 	else
-		fd = enter(s, guest, wait->address, wait->number, &status, &f);
+		fd = enter(s, guest, wait, &status, &f);
+	if (fd == RELAY_LATER)
+		return;
 	told = relay_server_answer(s->server, wait->number, fd, status, f.text);
 	if (fd < 0 && told)
 		tell_refused(s, wait->address, guest->client, f.text);
