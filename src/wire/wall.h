@@ -42,7 +42,10 @@ enum wall_status {
 	WALL_REFUSED, /* not allowed, by name or by key */
 	WALL_UNREACHABLE, /* relay: no such server, or the line was lost */
 	WALL_NO_DEVICE, /* the grant's device is gone, or the driver does not start */
+	WALL_AWAY, /* relay: meted or the worker went away meanwhile: another try may find the next one */
 };
+
+#define WALL_STATUS_MOST WALL_AWAY
 
 enum wall_flag {
 	/* the worker sees the arena itself: no payload has to travel, host memory can be mapped */

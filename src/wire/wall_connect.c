@@ -224,7 +224,7 @@ static int shake(struct wall *wall, const struct wall_hello *hello, uint64_t unt
 	if (w->magic != WALL_MAGIC)
 		return -EPROTO;
 	if (w->status != WALL_OK)
-		return (int)(w->status <= WALL_NO_DEVICE ? w->status : WALL_BAD);
+		return (int)(w->status <= WALL_STATUS_MOST ? w->status : WALL_BAD);
 	if (w->fingerprint != hello->fingerprint)
 		return WALL_WRONG_VERSION;
 	/* The bell that the flags ask for; the socket is the same. */

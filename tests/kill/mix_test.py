@@ -4,14 +4,13 @@ other: mix_test.py BUILD [local|wall|remote ...|price]
 
 `price` measures instead what kinds of memory cost.
 
-The judge is the device's own count, asked about a thousand times a second: it is never above the quota. With kills of
+The judge is the device's own count, asked some thousand times a second: it is never above the quota. With kills of
 programs and of meted. Whenever all stand still, the account equals the device's count; in the end both are 0. Where the
 quota has room for everything, no call is told "out of memory". METE_TEST_LONG=1: ten minutes instead of a quarter of one;
 METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
-nothing else.
+nothing else; METE_MIX_STORM: nothing but the 8 processes.
 """
 import atexit
-import ctypes
 import json
 import mmap
 import os
@@ -21,7 +20,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
@@ -29,7 +27,8 @@ if len(sys.argv) > 1 and sys.argv[1] == "--nest":  # tells what `mete run` gives
     print(json.dumps(dict(os.environ)), flush=True)
     sys.stdin.read()
     sys.exit(0)
-from harness import BUILD, Meted, finish, ok, same, skip, until  # noqa: E402
+from device import Device  # noqa: E402
+from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
@@ -42,38 +41,6 @@ ALL = "pmqayjlkesoichgfnvbxruwzt"
 ALONE = "pmqayjlkchgfvxruwzt"  # without what several processes may hold
 MIB = 1 << 20
 dice = random.Random(SEED)
-
-
-class Device:
-    """The device's own count, by its NVML, in a thread that keeps the most that it saw."""
-
-    def __init__(self, folder):
-        os.environ["METE_SOFT_DIR"] = folder
-        self.nvml = ctypes.CDLL(os.path.join(BUILD, "src/softdev/libnvidia-ml.so.1"))
-        self.handle = ctypes.c_void_p()
-        if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.handle)):
-            raise SystemExit("Bail out! no NVML of the software device")
-        self.most = self.looks = 0
-        self.running = True
-        self.thread = threading.Thread(target=self.watch, daemon=True)
-        self.thread.start()
-
-    def used(self):
-        memory = (ctypes.c_uint64 * 3)()
-        if self.nvml.nvmlDeviceGetMemoryInfo(self.handle, memory):
-            raise SystemExit("Bail out! NVML of the software device does not answer")
-        return memory[2]
-
-    def watch(self):
-        while self.running:
-            self.most = max(self.most, self.used())
-            self.looks += 1
-            time.sleep(0.0007)
-
-    def close(self):
-        self.running = False
-        self.thread.join()
-        self.nvml.nvmlShutdown()
 
 
 class Mixer:
@@ -137,7 +104,7 @@ class Place:
         self.inside = json.loads(self.nest.stdout.readline())
         if way != "remote":
             self.leave_nest()  # it would start a meted itself when there is none
-        self.device = Device(self.meted.env["METE_SOFT_DIR"])
+        self.device = Device(self.meted.env["METE_SOFT_DIR"], os.path.join(self.folder, "sight"))
         self.mixers = []
         places.append(self)
 
@@ -220,8 +187,9 @@ class Place:
         self.replace(i)
         time.sleep(dice.random() * 0.3)
         while not self.meted.start(expect=False):  # `mete serve` has been quicker
-            os.kill(self.ask("hello")["pid"], signal.SIGKILL)
             self.meted.wait()
+            print("#", self.meted.error.strip(), flush=True)
+            os.kill(self.ask("hello")["pid"], signal.SIGKILL)
 
     def close(self):
         for m in self.mixers:
@@ -340,10 +308,12 @@ def main():
     wanted = sys.argv[2:] or ["local", "wall"]
     for way in wanted:
         few = ["jes", "joi", "kj", "lch", "ayp", "g", "fnv", "xbl"] if way == "local" else ["kj", "ayp", "gfv"]
+        if os.environ.get("METE_MIX_STORM"):
+            few = []
         for ways in os.environ["METE_MIX_WAYS"].split(",") if os.environ.get("METE_MIX_WAYS") else few:
             against(way, ways, SECONDS / 30)
         wild = ["c"] if way == "local" else ["v", "c", "pqayjlkchgfvxuwzt"]
-        if os.environ.get("METE_MIX_WAYS"):
+        if os.environ.get("METE_MIX_WAYS") or os.environ.get("METE_MIX_STORM"):
             wild = []
         for ways in os.environ["METE_MIX_CARELESS"].split(",") if os.environ.get("METE_MIX_CARELESS") else wild:
             against(way, ways, SECONDS / 30, True)

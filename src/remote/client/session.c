@@ -27,6 +27,7 @@
 
 #define CONNECT_MS 30000u /* a worker that has to be started, a server that is far away */
 #define AWAY_PAUSE_MS 20u
+#define AWAY_TRIES 4
 
 struct session *sessions[SESSIONS];
 unsigned int session_count;
@@ -119,17 +120,24 @@ static void on_output(void *arg, const char *text, size_t bytes)
 static const struct link_handlers handlers = { .retired = on_retired, .mirror = on_mirror, .host = on_host,
 					       .output = on_output, .lost = on_lost };
 
-/* A meted, or a relay, that is away is waited for, as it is where there is no wall. */
+/*
+ * A meted, or a relay, that is away is waited for, as it is where there is no wall. One that was there and went, which a
+ * worker that fails does as well, is tried a few times.
+ */
 static int open_link(struct session *s)
 {
-	int r = -EAGAIN;
+	unsigned int waited = 0, tries = 0;
+	int r;
 
-	for (unsigned int waited = 0; connect_is_away(r) && waited <= CONNECT_PATIENCE_MS; waited += AWAY_PAUSE_MS) {
-		if (waited)
-			syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = AWAY_PAUSE_MS * 1000000L }, NULL);
+	for (;;) {
 		r = link_open(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, NULL, CONNECT_MS, &handlers, s);
+		if (r != WALL_AWAY && !connect_is_away(r))
+			return r;
+		if (waited >= CONNECT_PATIENCE_MS || (r != -ECONNREFUSED && ++tries > AWAY_TRIES))
+			return r;
+		waited += AWAY_PAUSE_MS;
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = AWAY_PAUSE_MS * 1000000L }, NULL);
 	}
-	return r;
 }
 
 static CUresult connect_to(struct session *s)

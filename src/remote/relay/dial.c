@@ -230,7 +230,7 @@ static int await_ready(struct dial *d)
 	if (head.kind == FRAME_READY && !head.bytes)
 		return 0;
 	if (head.kind == FRAME_BYE && head.bytes < sizeof(text) &&
-	    line_read_all(d->messages_in, text, head.bytes) == 0 && head.value && head.value <= WALL_NO_DEVICE)
+	    line_read_all(d->messages_in, text, head.bytes) == 0 && head.value && head.value <= WALL_STATUS_MOST)
 		return fail(d, (enum wall_status)head.value, "%s", text);
 	return fail(d, WALL_BAD, "%s sent what the protocol does not allow; install the same mete on both", d->peer);
 }

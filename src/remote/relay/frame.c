@@ -69,7 +69,7 @@ bool frame_check_welcome(struct frame_welcome *w)
 	for (char *c = w->wall.text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
-	return w->magic == FRAME_MAGIC && w->status <= WALL_NO_DEVICE &&
+	return w->magic == FRAME_MAGIC && w->status <= WALL_STATUS_MOST &&
 	       (w->status || (w->version == FRAME_VERSION && w->size == sizeof(*w) && w->lanes >= 1 &&
 			      w->lanes <= RELAY_LANES_MOST));
 }

@@ -7,6 +7,7 @@
 #include "remote/relay/guest.h"
 
 #include "base/clock.h"
+#include "base/connect_remedy.h"
 #include "remote/relay/broker.h"
 #include "remote/relay/sandbox.h"
 #include "remote/relay/session.h"
@@ -259,14 +260,14 @@ static void open_wall(struct guest *g)
 	if (r < 0)
 		_exit(1);
 	if (m.status || fd < 0)
-		refuse(g, m.status && m.status <= WALL_NO_DEVICE ? m.status : WALL_BAD, m.text);
+		refuse(g, m.status && m.status <= WALL_STATUS_MOST ? m.status : WALL_BAD, m.text);
 	memcpy(g->welcome.route, m.route, sizeof(m.route));
 	g->hello.wall.flags |= WALL_RELAYED;
 	r = wall_connect_socket(&g->wall, fd, &g->hello.wall, WORKER_MS);
 	if (!r)
 		return;
 	text = r > 0 && g->wall.welcome.text[0] ? g->wall.welcome.text : worker_failed(r);
-	refuse(g, r > 0 ? (enum wall_status)r : WALL_NO_DEVICE, text);
+	refuse(g, r > 0 ? (enum wall_status)r : connect_is_away(r) ? WALL_AWAY : WALL_NO_DEVICE, text);
 }
 
 static void send_welcome(struct guest *g)

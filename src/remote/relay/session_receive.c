@@ -124,7 +124,7 @@ static void said_bye(struct session *s, const struct frame_head *head, const cha
 	for (; n < head->bytes && n < sizeof(line) - 1; n++)
 		line[n] = (unsigned char)text[n] >= ' ' && text[n] != 0x7f ? text[n] : '?';
 	line[n] = 0;
-	session_end(s, head->value <= WALL_NO_DEVICE ? (int)head->value : WALL_UNREACHABLE, "%s",
+	session_end(s, head->value <= WALL_STATUS_MOST ? (int)head->value : WALL_UNREACHABLE, "%s",
 		    n ? line : "the other side has ended the session without a reason");
 }
 
