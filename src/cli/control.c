@@ -7,6 +7,7 @@
 #include "cli/start.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 
 #define ANSWER_MS 20000
 #define ANSWER_LIMIT_BYTES (64u << 20)
+#define REFUSAL_FILE "refused" /* daemon/settings/refusal.h */
+#define NOT_STARTED "not-started"
 
 /* Where systemd is told to start the system's meted with the machine. */
 static const char *const wanted_units[] = {
@@ -85,6 +88,33 @@ static int check_peer(int fd, const char *dir, struct fault *f)
 	return 0;
 }
 
+/*
+ * A meted of a service manager has said why it does not start, and will not be started again before somebody has mended
+ * that: to connect would start it in vain. Value: 0, or -EHOSTDOWN with its line.
+ */
+static int check_refusal(const char *dir, struct fault *f)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX], *end;
+	struct fault said;
+	struct stat st;
+	ssize_t n;
+
+	if (!path_join(path, "%s/" REFUSAL_FILE, dir))
+		return 0;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || (st.st_uid && st.st_uid != geteuid()))
+		return 0;
+	n = read(fd, said.text, sizeof(said.text) - 1);
+	if (n <= 0)
+		return 0;
+	said.text[n] = 0;
+	end = strchr(said.text, '\n');
+	if (end)
+		*end = 0;
+	return fault_set(f, -EHOSTDOWN, "%s", said.text);
+}
+
 /* Value: 0 with *ret_fd, CONTROL_NOBODY, or a negative errno; -EAGAIN: `flags` say that nothing may be waited for. */
 static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 {
@@ -93,6 +123,8 @@ static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 	int r;
 
 	r = address_set(&a, dir, f);
+	if (!r)
+		r = check_refusal(dir, f);
 	if (r)
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
@@ -101,7 +133,11 @@ static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
 			return fault_set(f, CONTROL_NOBODY,
-					 "no meted listens in %s; start one with `mete run` or meted", dir);
+					 strcmp(dir, CONTROL_SYSTEM_DIR) ?
+						 "no meted listens in %s; start one with `mete run` or meted" :
+						 "no meted listens in %s; `systemctl start meted.socket meted` starts the "
+						 "system's",
+					 dir);
 		return fault_set(f, -errno, "%s/control.sock: %s; %s", dir, strerror(errno),
 				 errno == EACCES ? "ask its owner, or set METE_RUNTIME_DIR to a folder of your own" :
 						   "remove it, or set METE_RUNTIME_DIR");
@@ -169,10 +205,11 @@ int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f)
 	r = connect_to(CONTROL_SYSTEM_DIR, 0, &fd, &no_system);
 	if (r == CONTROL_NOBODY && is_service())
 		return fault_set(f, -EHOSTDOWN,
-				 "the system's meted does not run: `systemctl status meted` says why, `systemctl start "
-				 "meted` starts it; METE_RUNTIME_DIR names a folder for one of your own");
-	/* There is one, for others: as above. */
-	if (r == -EACCES) {
+				 "the system's meted does not run: `systemctl status meted` says why, `systemctl "
+				 "reset-failed meted.service meted.socket` and `systemctl start meted.socket meted` "
+				 "start it; METE_RUNTIME_DIR names a folder for one of your own");
+	/* There is one, for others, or it does not start: as above. */
+	if (r == -EACCES || r == -EHOSTDOWN) {
 		*f = no_system;
 		return r;
 	}
@@ -215,8 +252,11 @@ static int take_hello(struct control *c, json_t *take_answer, struct fault *f)
 static int say_hello(struct control *c, struct fault *f)
 {
 	json_t *answer;
-	int r = control_ask(c, hello(), &answer, NULL, f);
+	char code[64];
+	int r = control_ask(c, hello(), &answer, code, f);
 
+	if (r == CONTROL_REFUSED && !strcmp(code, NOT_STARTED))
+		return -EHOSTDOWN;
 	return r ? r : take_hello(c, answer, f);
 }
 

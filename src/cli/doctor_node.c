@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -101,7 +102,8 @@ static void check_service(struct doctor *d)
 			   "no meted.service here: `mete run` starts a private meted for its user");
 	else if (!runs)
 		doctor_add(d, "service", STATUS_WARNING,
-			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl restart meted"
+			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl reset-failed meted.service "
+						       "meted.socket; systemctl restart meted.socket meted"
 						     : "systemctl enable --now meted.socket meted",
 			   "meted.service is %s", active);
 	else if (!starts)
@@ -130,6 +132,117 @@ static void check_config(struct doctor *d)
 			"%s", strncmp(said, "meted: ", 7) ? said : said + 7);
 }
 
+/* What the unit's sandbox takes away: what it says, as systemd has put the file and its drop-ins together. */
+struct unit {
+	char said[4096];
+};
+
+static bool unit_read(struct unit *u)
+{
+	const char *const argv[] = { "systemctl", "show", "-p", "MainPID", "-p", "IPAddressAllow", "-p",
+				     "IPAddressDeny", "-p", "ProtectHome", "-p", "PrivateTmp", "meted.service", NULL };
+
+	return !doctor_ask_program(argv, u->said, sizeof(u->said));
+}
+
+/* The words behind "NAME=", up to the line's end; NULL: it is not said. */
+static const char *unit_value(const struct unit *u, const char *name, char value[1024])
+{
+	size_t n = strlen(name);
+
+	for (const char *line = u->said; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+		if (!strncmp(line, name, n) && line[n] == '=') {
+			snprintf(value, 1024, "%.*s", (int)strcspn(line + n + 1, "\n"), line + n + 1);
+			return value;
+		}
+	return NULL;
+}
+
+static bool unit_is(const struct unit *u, const char *name, const char *words)
+{
+	char value[1024];
+
+	return unit_value(u, name, value) && *value && strstr(words, value);
+}
+
+static bool begins_with_one(const char *text, const char *const *beginnings)
+{
+	for (; *beginnings; beginnings++)
+		if (!strncmp(text, *beginnings, strlen(*beginnings)))
+			return true;
+	return false;
+}
+
+/* Every address is denied, and nothing is allowed but this machine's own. */
+static bool is_shut_off(const struct unit *u)
+{
+	static const char *const loopback[] = { "127.", "::1", NULL };
+	char deny[1024], allow[1024], *save = NULL;
+
+	if (!unit_value(u, "IPAddressDeny", deny) || (!strstr(deny, "0.0.0.0/0") && !strstr(deny, "::/0")))
+		return false;
+	if (!unit_value(u, "IPAddressAllow", allow))
+		*allow = 0;
+	for (char *word = strtok_r(allow, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		if (!begins_with_one(word, loopback))
+			return false;
+	return true;
+}
+
+static void check_network(struct doctor *d, const struct control *control, const char *address)
+{
+	static const char *const loopback[] = { "127.", "[::1]", NULL };
+	struct unit u;
+	char pid[1024];
+
+	if (!*address || begins_with_one(address, loopback) || !unit_read(&u) || !unit_value(&u, "MainPID", pid) ||
+	    strtol(pid, NULL, 10) != (long)control->daemon_pid || !is_shut_off(&u))
+		return;
+	doctor_add(d, "network", STATUS_WARNING,
+		   "say who may come: printf '[Service]\\nIPAddressAllow=10.0.0.0/8\\n' > "
+		   "/etc/systemd/system/meted.service.d/network.conf (mkdir -p the folder), systemctl daemon-reload, "
+		   "systemctl restart meted",
+		   "HTTP is served at %s, but meted.service lets in no address beyond this machine: connections from "
+		   "elsewhere time out",
+		   address);
+}
+
+/* A file that a setting names, as `meted --print-config` writes it: `  cert: "/etc/mete/http.crt"`. */
+static void check_hidden(struct doctor *d, const struct unit *u, char *line)
+{
+	static const char *const homes[] = { "/home/", "/root/", "/run/user/", NULL };
+	static const char *const temporary[] = { "/tmp/", "/var/tmp/", NULL };
+	char *path = strstr(line, ": \"/"), *key = line + strspn(line, " ");
+	const char *by = NULL;
+
+	if (!path || *key == '#')
+		return;
+	*path = 0;
+	path += 3;
+	path[strcspn(path, "\"")] = 0;
+	if (begins_with_one(path, homes) && unit_is(u, "ProtectHome", "yes tmpfs"))
+		by = "ProtectHome";
+	else if (begins_with_one(path, temporary) && unit_is(u, "PrivateTmp", "yes"))
+		by = "PrivateTmp";
+	if (by)
+		doctor_add(d, "settings", STATUS_WARNING, "move the file to /etc/mete, and name it there",
+			   "%s %s: meted.service does not see that folder (%s=)", key, path, by);
+}
+
+static void check_files(struct doctor *d)
+{
+	const char *const argv[] = { d->place.meted, "--system", "--print-config", NULL };
+	static char said[65536];
+	char *save = NULL;
+	struct unit u;
+
+	if (access(CONFIG_FILE, F_OK) || !*d->place.meted || !unit_read(&u) ||
+	    doctor_ask_program(argv, said, sizeof(said)))
+		return;
+	for (char *line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		check_hidden(d, &u, line);
+}
+
 static void check_clock(struct doctor *d)
 {
 	struct timex timex = { 0 };
@@ -155,6 +268,7 @@ void doctor_check_node(struct doctor *d)
 {
 	check_service(d);
 	check_config(d);
+	check_files(d);
 	check_clock(d);
 }
 
@@ -341,4 +455,5 @@ void doctor_check_meted(struct doctor *d, const struct control *control, json_t 
 	check_store(d, device_text(hello, "state_dir"));
 	check_http(d, control, device_text(hello, "http"));
 	check_fence(d, json_object_get(hello, "fence"));
+	check_network(d, control, device_text(hello, "http"));
 }

@@ -1,9 +1,32 @@
 /* token.c: `mete token new`, `show`, `revoke`: the secret that lets the console act. */
 #include "cli/control.h"
 #include "cli/grants.h"
+#include "cli/place.h"
 #include "cli/verb.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * No meted runs: the next one wants a token before it serves beyond loopback. meted itself makes it, where it would look
+ * for it. Does not come back unless it fails.
+ */
+static void become_maker(const char *dir, struct fault *f)
+{
+	bool system = !strcmp(dir, CONTROL_SYSTEM_DIR);
+	const char *const argv[] = { "meted", "--new-token", system ? "--system" : "--runtime-dir", system ? NULL : dir,
+				     NULL };
+	struct place place;
+
+	place_find(&place, f);
+	if (!*place.meted)
+		fault_set(f, -ENOENT, "meted: not beside mete (%s) and not in PATH; install mete whole", place.exe_dir);
+	else if (execv(place.meted, (char *const *)(uintptr_t)argv))
+		fault_set(f, -errno, "%s: %s; install mete whole", place.meted, strerror(errno));
+}
 
 static int ask(const struct command_line *line, const char *op)
 {
@@ -12,6 +35,8 @@ static int ask(const struct command_line *line, const char *op)
 	struct fault f;
 	int r = control_ask_again(&control, CONTROL_FIND, json_pack("{s:s}", "op", op), &answer, NULL, &f);
 
+	if ((r == CONTROL_NOBODY || r == -EHOSTDOWN) && !strcmp(op, "token_new") && !option_given(line, "json"))
+		become_maker(*control.dir ? control.dir : CONTROL_SYSTEM_DIR, &f);
 	if (r == CONTROL_NOBODY)
 		say_error("no meted runs in %s: start it first; each has a token of its own", control.dir);
 	else if (r)

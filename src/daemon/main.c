@@ -5,7 +5,6 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fallback_dir.h"
 #include "base/notify.h"
 #include "daemon/turns/arbitrate.h"
 #include "daemon/control.h"
@@ -26,6 +25,7 @@
 #include "daemon/upgrade/priority.h"
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
+#include "daemon/settings/refusal.h"
 #include "daemon/tenants/book.h"
 #include "daemon/tenants/holder.h"
 #include "daemon/tenants/page.h"
@@ -66,26 +66,16 @@ static void complain(const char *text)
 	fprintf(stderr, "meted: %s\n", text);
 }
 
-/* The store is damaged, in others' hands, or of a later meted: it will be so at the next start as well. */
+/* It may be otherwise in a moment: no memory or descriptors, or another meted that is just leaving. Whatever else keeps
+ * it from starting will do so at the next start as well. */
 static bool wants_mending(int r)
 {
-	return r == -EBADMSG || r == -EPROTO;
-}
+	static const int passing[] = { -ENOMEM, -EAGAIN, -EINTR, -EMFILE, -ENFILE, -EBUSY };
 
-static void choose_runtime_dir(const struct options *o, char *dir, size_t size)
-{
-	const char *env = getenv("METE_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
-
-	if (o->runtime_dir)
-		snprintf(dir, size, "%s", o->runtime_dir);
-	else if (env && *env)
-		snprintf(dir, size, "%s", env);
-	else if (o->system)
-		snprintf(dir, size, "/run/mete");
-	else if (xdg && *xdg == '/')
-		snprintf(dir, size, "%s/mete", xdg);
-	else
-		fallback_dir(dir, size);
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		if (r == passing[i])
+			return false;
+	return true;
 }
 
 /* Tells the service manager, which knows of one that has `taken_over`, and whoever waits on --ready-fd. */
@@ -189,7 +179,7 @@ static void reload(struct daemon *daemon)
 	char error[512];
 	int r;
 
-	if (options_read_again(&options, &now, error, sizeof(error))) {
+	if (options_read_again(&options, http_address(daemon), &now, error, sizeof(error))) {
 		log_line("settings stay as they were: %s", error);
 		return;
 	}
@@ -262,17 +252,18 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	char path[GRANT_PATH_BYTES], dir[PATH_MAX];
 	int r;
 
-	choose_runtime_dir(o, dir, sizeof(dir));
+	options_runtime_dir(o, dir, sizeof(dir));
 	r = runtime_open(&daemon->runtime, daemon->runtime.handover, dir, o->system, error, size);
 	if (r)
 		return r;
+	refusal_forget(o);
 	snprintf(path, sizeof(path), "%s/meted.log", daemon->runtime.dir);
 	r = o->foreground ? 0 : log_open(o->log ? o->log : path);
 	if (r) {
 		snprintf(error, size, "cannot write the log %.900s: %s", o->log ? o->log : path, strerror(-r));
 		return r;
 	}
-	snprintf(daemon->state_dir, sizeof(daemon->state_dir), "%s", o->state_dir ? o->state_dir : daemon->runtime.dir);
+	options_state_dir(o, daemon->state_dir, sizeof(daemon->state_dir));
 	snprintf(path, sizeof(path), "%.*s/mete.db", (int)sizeof(path) - 16, daemon->state_dir);
 	if (handover_get(daemon->runtime.handover, "back"))
 		store_take_back(path);
@@ -428,6 +419,8 @@ static int serve(const struct options *o)
 		if (log_is_file())
 			log_line("not started: %s", error);
 		complain(error);
+		if (wants_mending(r))
+			refusal_tell(o, error);
 		r = wants_mending(r) ? OPTIONS_EXIT_MEND : EXIT_TROUBLE;
 	}
 	log_close();

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define BACKLOG 4096
 #define LEAVING_MS 20
@@ -141,6 +142,44 @@ int runtime_open(struct runtime *runtime, struct handover *handover, const char 
 	if (r)
 		runtime_close(runtime);
 	return r;
+}
+
+/* The folder that it would be made in. */
+static int try_parent(const char *dir, char *error, size_t size)
+{
+	char parent[RUNTIME_DIR_BYTES];
+	char *slash;
+
+	snprintf(parent, sizeof(parent), "%s", dir);
+	slash = strrchr(parent, '/');
+	slash[slash == parent] = 0;
+	if (!access(parent, W_OK | X_OK))
+		return 0;
+	return fail(error, size, -errno, "it cannot be made in %s: %s: make the folder, or name another one", parent,
+		    strerror(errno));
+}
+
+int runtime_try(const char *dir, bool system, char *error, size_t size)
+{
+	uid_t own = system && geteuid() ? 0 : geteuid();
+	struct stat st;
+
+	if (strlen(dir) >= RUNTIME_DIR_BYTES || *dir != '/')
+		return fail(error, size, -ENAMETOOLONG,
+			    "it must be an absolute path of at most %u characters, for the sockets in it",
+			    RUNTIME_DIR_BYTES - 1);
+	if (lstat(dir, &st) && errno == ENOENT)
+		return system && geteuid() ? 0 : try_parent(dir, error, size);
+	if (lstat(dir, &st))
+		return fail(error, size, -errno, "%s: correct the path", strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fail(error, size, -ENOTDIR, "%s is not a folder: move it away, or name another one", dir);
+	if ((st.st_uid == own || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return 0;
+	return fail(error, size, -EPERM,
+		    "%s belongs to uid %u with mode %04o: it must be uid %u's and writable by nobody else: chown and "
+		    "chmod go-w it, or name another one",
+		    dir, (unsigned int)st.st_uid, (unsigned int)(st.st_mode & 07777), (unsigned int)own);
 }
 
 void runtime_close(struct runtime *runtime)

@@ -34,6 +34,8 @@ struct runtime {
 int runtime_open(struct runtime *runtime, struct handover *handover, const char *dir, bool system, char *error,
 		 size_t error_size);
 void runtime_close(struct runtime *runtime);
+/* Whether runtime_open() would do, but for the lock; nothing is made. `error`: what is wrong, and the remedy. */
+int runtime_try(const char *dir, bool system, char *error, size_t error_size);
 
 /*
  * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner

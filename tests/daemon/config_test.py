@@ -89,6 +89,14 @@ sample = meted("--config", "", "--print-config")[1]
 keys = re.findall(r"^ *#(\w+): .", sample, re.M)
 same(meted("--config", write(sample), "--check-config")[::2], (0, ""), "the sample file is a good one")
 full = re.sub(r"^( *)#(\w+: \S)", r"\1\2", sample, flags=re.M)
+if shutil.which("openssl"):  # what the sample names is there
+    cert, key = os.path.join(place, "http.crt"), os.path.join(place, "http.key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+                    "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
+    names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": key,
+             "/opt/driver/lib/libnvidia-ml.so.1": key, "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
+             "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0"}
+    full = re.sub('"(' + "|".join(names) + ')"', lambda m: f'"{names[m.group(1)]}"', full)
 status, out, err = meted("--config", write(full), "--check-config")
 ok(status == 0 and f"{len(keys)} of {len(keys)} settings" in out, "so it is with every key of it given", out, err)
 same(re.sub(r"^( *)#(\w+: \S)", r"\1\2", meted("--config", FILE, "--print-config")[1], flags=re.M), full,
@@ -120,7 +128,7 @@ def reread(text, words, name="first.log"):
 
 ok(reread("driver: {soft_only: perhaps}\n", "settings stay as they were"), "a file with faults changes nothing on SIGHUP")
 ok(c.ask("devices")["ok"], "and meted goes on")
-ok(reread(f"state_dir: /elsewhere\nlog: {place}/first.log\n", "state_dir has changed"), "what needs a restart is said")
+ok(reread(f"state_dir: /\nlog: {place}/first.log\n", "state_dir has changed"), "what needs a restart is said")
 ok(logged("restart meted to make it so"), "with the remedy")
 ok(reread(f"log: {place}/second.log\n", "driver", "second.log"), "the log moves")
 ok(c.ask("devices")["ok"], "meted still answers")

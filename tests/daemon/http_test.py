@@ -56,13 +56,13 @@ def test_host(port):
 
 def test_refused_starts():
     for options, part in ((["--http", "nonsense"], "ADDRESS:PORT"), (["--http", "127.0.0.1:99999"], "--http"),
-                          (["--http", "example.com:80"], "in digits"), (["--http", "0.0.0.0:0"], "--http-cert"),
-                          (["--http", "127.0.0.1:0", "--http-cert", "/x"], "go together"),
+                          (["--http", "example.com:80"], "in digits"), (["--http", "0.0.0.0:0"], "give http.cert and http.key"),
+                          (["--http", "127.0.0.1:0", "--http-cert", "/x"], "give both, or none"),
                           (["--http", "127.0.0.1:0", "--http-cert", "/x", "--http-key", "/x"], "/x"),
-                          (["--http", "192.0.2.1:80"], "cannot listen")):
+                          (["--http", "192.0.2.1:80"], "--http 192.0.2.1:80: this machine has no such address")):
         m = Meted(*options, expect=False)
         m.wait()
-        ok(not m.up and m.process.returncode == 1 and part in m.error and m.error.count("\n") == 1,
+        ok(not m.up and m.process.returncode == 3 and part in m.error and m.error.count("\n") == 1,
            f"{' '.join(options)} is refused", m.error)
         m.close()
 

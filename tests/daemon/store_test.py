@@ -84,7 +84,7 @@ def test_no_room(directory, path):
     good = open(path, "rb").read()
     os.mkdir(f"{path}.v1")
     m = start(directory)
-    ok(not m.up and m.wait() == 1, "no room for the copy: meted does not start")
+    ok(not m.up and m.wait() == 3, "no room for the copy: meted does not start")
     ok("cannot keep a copy" in m.error and m.error.count("\n") == 1, "one line", m.error)
     same(open(path, "rb").read(), good, "the file is as it was")
     os.rmdir(f"{path}.v1")
@@ -93,8 +93,8 @@ def test_no_room(directory, path):
 def refused_state(state, what, part):
     """A state directory that cannot be used."""
     m = Meted("--soft-only", "--state-dir", state, expect=False)
-    ok(not m.up and m.wait() == 1, f"{what}: meted does not start")
-    ok(m.error.count("\n") == 1 and f"{state}/mete.db" in m.error and part in m.error, f"{what}: one line that says so", m.error)
+    ok(not m.up and m.wait() == 3, f"{what}: meted does not start")
+    ok(m.error.count("\n") == 1 and state in m.error and part in m.error, f"{what}: one line that says so", m.error)
     shutil.rmtree(m.dir)
 
 
@@ -102,7 +102,7 @@ def test_state_dir(directory):
     refused_state(os.path.join(directory, "none"), "a state directory that is not there", "No such file or directory")
     with open(os.path.join(directory, "file"), "w"):
         pass
-    refused_state(os.path.join(directory, "file"), "a file in its place", "Not a directory")
+    refused_state(os.path.join(directory, "file"), "a file in its place", "it is not a folder")
     small = os.path.join(directory, "small")
     os.mkdir(small)
     for options, what, part in (("ro", "a read-only one", "Read-only file system"), ("size=4k", "a full one", "free some room")):

@@ -88,6 +88,19 @@ struct http_options {
 	const char *cert, *key; /* files in PEM, for TLS; NULL: none */
 };
 
+/* The setting that is at fault. */
+enum http_fault { HTTP_FAULT_NONE, HTTP_FAULT_LISTEN, HTTP_FAULT_CERT, HTTP_FAULT_KEY };
+
+/* "http.listen" */
+const char *http_fault_key(enum http_fault fault);
+
+/*
+ * Whether http_start() would do with these; nothing stays open. `own`: where the meted that runs listens, which is not
+ * in its own way; "": nowhere. What is wrong, and the remedy, is in `why`, to be put behind the setting's value.
+ */
+enum http_fault http_try(const struct http_options *options, const char *state_dir, const char *own, char *why,
+			 size_t size);
+
 /* Starts to listen. Value: 0 or -errno, with the line for the user in `error`. */
 int http_start(struct daemon *daemon, const struct http_options *options, char *error, size_t error_size);
 /* `leaving`: http.sock goes. */

@@ -4,6 +4,21 @@
 #include <errno.h>
 #include <stdio.h>
 
+const char *http_fault_key(enum http_fault fault)
+{
+	return fault ? "http.listen" : "";
+}
+
+enum http_fault http_try(const struct http_options *o, const char *state_dir, const char *own, char *why, size_t size)
+{
+	(void)state_dir;
+	(void)own;
+	if (!o->listen)
+		return HTTP_FAULT_NONE;
+	snprintf(why, size, "this meted was built without HTTP: `mete metrics` prints the metrics");
+	return HTTP_FAULT_LISTEN;
+}
+
 int http_start(struct daemon *daemon, const struct http_options *o, char *error, size_t size)
 {
 	(void)daemon;

@@ -109,20 +109,22 @@ static void close_listener(struct listener *l)
 	l->mhd = NULL;
 }
 
-/* Value: the text, or NULL with the line for the user. */
-static char *read_pem(const char *what, const char *path, char *error, size_t size)
+/* A file in PEM with a block of that name. Value: its text, or NULL with what is wrong in `why`. */
+static char *read_pem(const char *path, const char *block, char *why, size_t size)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_free_ char *text = NULL;
 	struct stat st;
-	char *text = NULL;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= PEM_BYTES)
+	if (fd < 0 || fstat(fd, &st)) {
+		snprintf(why, size, "cannot be opened: %s: correct the path, or let meted read it", strerror(errno));
+		return NULL;
+	}
+	if (S_ISREG(st.st_mode) && st.st_size <= PEM_BYTES)
 		text = calloc(1, (size_t)st.st_size + 1);
-	if (text && read(fd, text, (size_t)st.st_size) == st.st_size)
-		return text;
-	snprintf(error, size, "%s %.300s: %s", what, path,
-		 fd < 0 ? strerror(errno) : "it must be a file in PEM of less than 1 MiB");
-	free(text);
+	if (text && read(fd, text, (size_t)st.st_size) == st.st_size && strstr(text, block))
+		return steal_ptr(text);
+	snprintf(why, size, "is no file in PEM with a %s of less than 1 MiB: name the right one", block);
 	return NULL;
 }
 
@@ -167,42 +169,113 @@ static void begin_library(void)
 #define WITH_TLS true
 #endif
 
+/* A server without a socket, for what libmicrohttpd says of the two. */
+static bool is_pair(const char *cert, const char *key)
+{
+	struct MHD_Daemon *mhd = MHD_start_daemon(MHD_USE_NO_LISTEN_SOCKET | MHD_USE_TLS, 0, NULL, NULL, link_request,
+						  NULL, MHD_OPTION_HTTPS_MEM_CERT, cert, MHD_OPTION_HTTPS_MEM_KEY, key,
+						  MHD_OPTION_END);
+
+	if (mhd)
+		MHD_stop_daemon(mhd);
+	return mhd;
+}
+
+/* What of the certificate and its key is wrong. *ret_cert and *ret_key: texts, to be freed; NULL without TLS. */
+static enum http_fault read_tls(const struct http_options *o, char **ret_cert, char **ret_key, char *why, size_t size)
+{
+	if (!o->cert && !o->key)
+		return HTTP_FAULT_NONE;
+	if (!o->cert != !o->key) {
+		snprintf(why, size, "wants %s as well: give both, or none", o->cert ? "the key of it (http.key)"
+										    : "its certificate (http.cert)");
+		return o->cert ? HTTP_FAULT_CERT : HTTP_FAULT_KEY;
+	}
+	if (!WITH_TLS) {
+		snprintf(why, size,
+			 "cannot be used: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it with "
+			 "`ssh -L`");
+		return HTTP_FAULT_CERT;
+	}
+	*ret_cert = read_pem(o->cert, "CERTIFICATE", why, size);
+	if (!*ret_cert)
+		return HTTP_FAULT_CERT;
+	*ret_key = read_pem(o->key, "PRIVATE KEY", why, size);
+	if (!*ret_key)
+		return HTTP_FAULT_KEY;
+	if (is_pair(*ret_cert, *ret_key))
+		return HTTP_FAULT_NONE;
+	snprintf(why, size, "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey "
+			    "-noout` and `openssl pkey -pubout` must print the same",
+		 o->cert);
+	return HTTP_FAULT_KEY;
+}
+
+/* What reaches beyond this machine proves who it is, and lets in nobody without a token. */
+static enum http_fault check_beyond(const struct http_options *o, const char *state_dir, char *why, size_t size)
+{
+	if (!o->cert)
+		snprintf(why, size,
+			 "beyond loopback only with TLS: give http.cert and http.key, or listen at 127.0.0.1");
+	else if (!token_exists(state_dir))
+		snprintf(why, size,
+			 "beyond loopback only with a token: make one with `mete token new`, which needs no meted that "
+			 "runs");
+	else
+		return HTTP_FAULT_NONE;
+	return HTTP_FAULT_LISTEN;
+}
+
+enum http_fault http_try(const struct http_options *o, const char *state_dir, const char *own, char *why, size_t size)
+{
+	_cleanup_free_ char *cert = NULL, *key = NULL;
+	enum http_fault fault;
+	bool loopback;
+
+	begin_library();
+	fault = read_tls(o, &cert, &key, why, size);
+	if (fault || !o->listen)
+		return fault;
+	if (address_try(o->listen, own, &loopback, why, size))
+		return HTTP_FAULT_LISTEN;
+	return loopback ? HTTP_FAULT_NONE : check_beyond(o, state_dir, why, size);
+}
+
+const char *http_fault_key(enum http_fault fault)
+{
+	static const char *const keys[] = { "", "http.listen", "http.cert", "http.key" };
+
+	return keys[fault];
+}
+
+static const char *value_of(const struct http_options *o, enum http_fault fault)
+{
+	return fault == HTTP_FAULT_CERT ? o->cert : fault == HTTP_FAULT_KEY ? o->key : o->listen;
+}
+
 static int start_net(struct http_server *server, const struct http_options *o, char *error, size_t size)
 {
 	_cleanup_free_ char *cert = NULL, *key = NULL;
-	int fd;
+	enum http_fault fault;
+	char why[600];
+	int fd = -1;
 
-	if (!o->cert != !o->key) {
-		snprintf(error, size, "--http-cert and --http-key go together: give both, or none");
-		return -EINVAL;
-	}
-	if (o->cert && !WITH_TLS) {
-		snprintf(error, size,
-			 "--http-cert %.200s: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it "
-			 "with `ssh -L`",
-			 o->cert);
-		return -ENOTSUP;
-	}
-	if (o->cert && (!(cert = read_pem("--http-cert", o->cert, error, size)) ||
-			!(key = read_pem("--http-key", o->key, error, size))))
-		return -EINVAL;
-	fd = take_net(server, o->listen);
-	if (fd < 0)
-		fd = address_listen(o->listen, &server->net.loopback, server->address, sizeof(server->address), error,
-				    size);
-	if (fd < 0)
-		return fd;
-	if (!server->net.loopback && (!cert || !token_exists(server->daemon->state_dir))) {
+	fault = read_tls(o, &cert, &key, why, sizeof(why));
+	if (!fault)
+		fd = take_net(server, o->listen);
+	if (!fault && fd < 0)
+		fd = address_listen(o->listen, &server->net.loopback, server->address, sizeof(server->address), why,
+				    sizeof(why));
+	if (!fault && fd < 0)
+		fault = HTTP_FAULT_LISTEN;
+	if (!fault && !server->net.loopback)
+		fault = check_beyond(o, server->daemon->state_dir, why, sizeof(why));
+	if (!fault)
+		return open_listener(&server->net, fd, cert, key, error, size);
+	if (fd >= 0)
 		close(fd);
-		snprintf(error, size,
-			 !cert ? "--http %.100s: beyond loopback only with TLS: give --http-cert and "
-				 "--http-key, or listen at 127.0.0.1"
-			       : "--http %.100s: beyond loopback only with a token: make one with `mete "
-				 "token new`",
-			 o->listen);
-		return -EACCES;
-	}
-	return open_listener(&server->net, fd, cert, key, error, size);
+	snprintf(error, size, "%s %.200s: %s", http_fault_key(fault), value_of(o, fault), why);
+	return -EINVAL;
 }
 
 /* From one meted to the next. */

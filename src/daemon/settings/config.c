@@ -104,6 +104,19 @@ static void unknown_key(struct reader *r, size_t line, const char *key)
 		complain(r, line, "unknown key %.100s; meted --print-config lists the keys", key);
 }
 
+/* What the command line has said holds; a value in the file must be one all the same. */
+static int set_or_judge(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
+{
+	struct options aside = { 0 };
+	int r;
+
+	if (!(o->on_command_line >> (s - settings) & 1))
+		return setting_set(o, s, value, true, why, size);
+	r = setting_set(&aside, s, value, true, why, size);
+	options_deinit(&aside);
+	return r;
+}
+
 static void take_scalar(struct reader *r, const struct setting *s, const yaml_event_t *event)
 {
 	size_t line = event->start_mark.line + 1;
@@ -115,13 +128,14 @@ static void take_scalar(struct reader *r, const struct setting *s, const yaml_ev
 		return;
 	}
 	r->line_of[i] = (unsigned int)line;
+	if (!(r->options->on_command_line >> i & 1))
+		r->options->line[i] = (unsigned int)line;
 	if (is_nothing(event))
 		complain(r, line, "%s has no value: write one, or remove the line for the default (%s)", s->key,
 			 s->fallback);
 	else if (event->data.scalar.length != strlen(value_of(event)))
 		complain(r, line, "%s holds a zero byte: remove it", s->key);
-	else if (!(r->options->on_command_line >> i & 1) &&
-		 setting_set(r->options, s, value_of(event), true, why, sizeof(why)))
+	else if (set_or_judge(r->options, s, value_of(event), why, sizeof(why)))
 		complain(r, line, "%s %s", s->key, why);
 }
 

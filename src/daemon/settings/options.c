@@ -1,9 +1,13 @@
 /* options.c: the command line, and what it and the file say together. */
 #include "daemon/settings/options.h"
 
+#include "base/fallback_dir.h"
+#include "daemon/http/token.h"
 #include "daemon/settings/config.h"
 #include "daemon/log.h"
+#include "daemon/settings/refusal.h"
 #include "daemon/settings/settings.h"
+#include "daemon/settings/trial.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/images.h"
@@ -24,6 +28,7 @@ enum {
 	CONFIG = 256,
 	CHECK_CONFIG,
 	PRINT_CONFIG,
+	NEW_TOKEN,
 	FOREGROUND,
 	READY_FD,
 	HANDOVER,
@@ -37,6 +42,7 @@ static const struct option own_options[] = {
 	{ "config", required_argument, NULL, CONFIG },
 	{ "check-config", no_argument, NULL, CHECK_CONFIG },
 	{ "print-config", no_argument, NULL, PRINT_CONFIG },
+	{ "new-token", no_argument, NULL, NEW_TOKEN },
 	{ "foreground", no_argument, NULL, FOREGROUND },
 	{ "ready-fd", required_argument, NULL, READY_FD },
 	{ "handover", required_argument, NULL, HANDOVER },
@@ -63,8 +69,9 @@ static void print_help(void)
 	      "\n"
 	      "  --config FILE          read settings from FILE (\"\": from none); default: " OPTIONS_CONFIG "\n"
 	      "                         with --system, if it is there. Options win over it.\n"
-	      "  --check-config         say what is wrong with it, and end\n"
+	      "  --check-config         say what is wrong with it and with what it names, and end\n"
 	      "  --print-config         print all settings as they are, in its form, and end\n"
+	      "  --new-token            make the console's token, print it, and end; the one before is void\n"
 	      "  --foreground           write the log to standard error (meted never puts itself into the background)\n"
 	      "  --ready-fd N           write one byte to descriptor N, and close it, when the sockets listen\n"
 	      "  --probe LIBNVML LIBCUDA  ask these libraries for devices, print them as JSON, and end (\"\": where "
@@ -122,6 +129,9 @@ static int take_option(struct options *o, int option)
 		return -1;
 	case PRINT_CONFIG:
 		o->action = ACTION_PRINT_CONFIG;
+		return -1;
+	case NEW_TOKEN:
+		o->action = ACTION_NEW_TOKEN;
 		return -1;
 	case FOREGROUND:
 		o->foreground = true;
@@ -181,10 +191,98 @@ const char *options_config(const struct options *o)
 	return o->system && !access(OPTIONS_CONFIG, F_OK) ? OPTIONS_CONFIG : NULL;
 }
 
+void options_runtime_dir(const struct options *o, char *dir, size_t size)
+{
+	const char *env = getenv("METE_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+
+	if (o->runtime_dir)
+		snprintf(dir, size, "%s", o->runtime_dir);
+	else if (env && *env)
+		snprintf(dir, size, "%s", env);
+	else if (o->system)
+		snprintf(dir, size, OPTIONS_SYSTEM_RUNTIME_DIR);
+	else if (xdg && *xdg == '/')
+		snprintf(dir, size, "%s/mete", xdg);
+	else
+		fallback_dir(dir, size);
+}
+
+/* The system's service has a folder of its own, which is there when it is installed. */
+void options_state_dir(const struct options *o, char *dir, size_t size)
+{
+	options_runtime_dir(o, dir, size);
+	if (o->state_dir)
+		snprintf(dir, size, "%s", o->state_dir);
+	else if (o->system && !strcmp(dir, OPTIONS_SYSTEM_RUNTIME_DIR) && !access(OPTIONS_SYSTEM_STATE_DIR, F_OK))
+		snprintf(dir, size, "%s", OPTIONS_SYSTEM_STATE_DIR);
+}
+
+/* What keeps it from starting, line by line: on standard error, and the first for whoever asks. */
+struct said {
+	char first[CONFIG_LINE_BYTES * 3];
+};
+
 static void say_fault(void *user, const char *line)
 {
-	(void)user;
+	struct said *said = user;
+
+	if (!*said->first)
+		snprintf(said->first, sizeof(said->first), "%s", line);
 	fprintf(stderr, "meted: %s\n", line);
+}
+
+static int refuse_to_start(const struct options *o, const struct said *said)
+{
+	refusal_tell(o, said->first);
+	return OPTIONS_EXIT_MEND;
+}
+
+static int make_token(const struct options *o)
+{
+	char dir[PATH_MAX], token[TOKEN_BYTES], error[PATH_MAX + 256];
+
+	options_state_dir(o, dir, sizeof(dir));
+	if (token_new(dir, token, error, sizeof(error))) {
+		fprintf(stderr, "meted: %s\n", error);
+		return EXIT_TROUBLE;
+	}
+	puts(token);
+	explicit_bzero(token, sizeof(token));
+	return 0;
+}
+
+static int say_good(const struct options *o, const char *path)
+{
+	if (path)
+		printf("%s: nothing wrong; %d of %u settings are given in it\n", path,
+		       __builtin_popcountll(o->in_file), setting_count);
+	else
+		printf("no file is read: everything has its default (%s is read with --system, --config names "
+		       "another)\n",
+		       OPTIONS_CONFIG);
+	return 0;
+}
+
+/* After the file was read without a fault. Value: -1 to go on, else the exit status. */
+static int act(struct options *o, const char *path)
+{
+	struct said said = { "" };
+
+	switch (o->action) {
+	case ACTION_PRINT_CONFIG:
+		settings_print(o, stdout);
+		return 0;
+	case ACTION_NEW_TOKEN:
+		return make_token(o);
+	case ACTION_CHECK_CONFIG:
+		return trial_run(o, TRIAL_CHECK, NULL, say_fault, &said) ? EXIT_TROUBLE : say_good(o, path);
+	case ACTION_SERVE:
+		break;
+	}
+	/* Who takes over has the sockets already, and programs matter more than what has become of a file. */
+	if (o->handover_fd < 0 && o->check_fd < 0 && trial_run(o, TRIAL_START, "", say_fault, &said))
+		return refuse_to_start(o, &said);
+	return -1;
 }
 
 struct first_fault {
@@ -202,6 +300,7 @@ static void keep_first(void *user, const char *line)
 
 int options_read(struct options *o, int argc, char **argv)
 {
+	struct said said = { "" };
 	unsigned int faults = 0;
 	const char *path;
 	int r;
@@ -212,24 +311,13 @@ int options_read(struct options *o, int argc, char **argv)
 		return r;
 	path = options_config(o);
 	if (path)
-		faults = config_read(o, path, say_fault, NULL);
-	if (faults)
-		return o->action == ACTION_SERVE ? OPTIONS_EXIT_MEND : EXIT_TROUBLE;
-	if (o->action == ACTION_SERVE)
-		return -1;
-	if (o->action == ACTION_PRINT_CONFIG)
-		settings_print(o, stdout);
-	else if (path)
-		printf("%s: nothing wrong; %d of %u settings are given in it\n", path, __builtin_popcountll(o->in_file),
-		       setting_count);
-	else
-		printf("no file is read: everything has its default (%s is read with --system, --config names "
-		       "another)\n",
-		       OPTIONS_CONFIG);
-	return 0;
+		faults = config_read(o, path, say_fault, &said);
+	if (!faults || (o->action == ACTION_NEW_TOKEN))
+		return act(o, path);
+	return o->action == ACTION_SERVE ? refuse_to_start(o, &said) : EXIT_TROUBLE;
 }
 
-int options_read_again(const struct options *o, struct options *ret, char *error, size_t size)
+int options_read_again(const struct options *o, const char *listens, struct options *ret, char *error, size_t size)
 {
 	const char *path = options_config(o);
 	struct first_fault first = { error, size };
@@ -244,7 +332,7 @@ int options_read_again(const struct options *o, struct options *ret, char *error
 			snprintf(error, size, "%s %s", settings[i].key, why);
 	if (!*error && path && config_read(ret, path, keep_first, &first) && !*error)
 		snprintf(error, size, "%s: cannot be read", path);
-	if (!*error)
+	if (!*error && !trial_run(ret, TRIAL_RELOAD, listens, keep_first, &first))
 		return 0;
 	options_deinit(ret);
 	return -EINVAL;
@@ -286,6 +374,7 @@ bool options_take(struct options *o, struct options *from)
 		log_line("%s is %s now", s->key, from->text[i] ? from->text[i] : "as by default");
 		memcpy((char *)o + s->offset, (char *)from + s->offset, field_bytes(s));
 		o->text[i] = from->text[i];
+		o->line[i] = from->line[i];
 		from->text[i] = text;
 		o->in_file = (o->in_file & ~(UINT64_C(1) << i)) | (from->in_file & UINT64_C(1) << i);
 		changed = true;

@@ -21,6 +21,10 @@
 #define SETTINGS_MAX 64u
 #define OPTIONS_NEVER_NS UINT64_MAX
 
+/* The system's meted, where no other folder is named. */
+#define OPTIONS_SYSTEM_RUNTIME_DIR "/run/mete"
+#define OPTIONS_SYSTEM_STATE_DIR "/var/lib/mete"
+
 /* Exit status of a meted that no further start will help until somebody has mended its settings or its store. */
 #define OPTIONS_EXIT_MEND 3
 
@@ -28,6 +32,7 @@ enum options_action {
 	ACTION_SERVE,
 	ACTION_CHECK_CONFIG,
 	ACTION_PRINT_CONFIG,
+	ACTION_NEW_TOKEN,
 };
 
 struct options {
@@ -55,6 +60,7 @@ struct options {
 	uint64_t on_command_line; /* bit i: setting i is, and wins over the file */
 	uint64_t in_file;
 	char *text[SETTINGS_MAX]; /* the setting as it was written; NULL: default */
+	unsigned int line[SETTINGS_MAX]; /* of the file, where it was given there */
 };
 
 /*
@@ -63,9 +69,12 @@ struct options {
  */
 int options_read(struct options *o, int argc, char **argv);
 
-/* Reads the file once more, under the same command line, into *ret. Value: 0, or -errno with the first line of what is
- * wrong in `error`; then *ret holds nothing. */
-int options_read_again(const struct options *o, struct options *ret, char *error, size_t size);
+/*
+ * Reads the file once more, under the same command line, into *ret, and tries what it says (trial.h). `listens`: the
+ * address that HTTP is served at now. Value: 0, or -errno with the first line of what is wrong in `error`; then *ret holds
+ * nothing.
+ */
+int options_read_again(const struct options *o, const char *listens, struct options *ret, char *error, size_t size);
 
 /*
  * Takes over from `from` what may change at run time, and says in the log what would need a restart. Ends `from`.
@@ -74,6 +83,10 @@ int options_read_again(const struct options *o, struct options *ret, char *error
 bool options_take(struct options *o, struct options *from);
 
 void options_deinit(struct options *o);
+
+/* Where this meted lives, and where it keeps what outlives a start of the machine. */
+void options_runtime_dir(const struct options *o, char *dir, size_t size);
+void options_state_dir(const struct options *o, char *dir, size_t size);
 
 /* The path of the file that is read; NULL: none. */
 const char *options_config(const struct options *o);

@@ -18,6 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRY_TIMES 5
+#define TRY_PAUSE_US 20000
+
 /* SQLite says that it cannot, and tries again for reading: what the first try met is asked for here. */
 static const char *why_not_open(const struct store *store)
 {
@@ -510,5 +513,76 @@ int store_check(int snapshot, char *error, size_t size)
 	if (!r)
 		r = store_load(store, ignore, NULL, error, size);
 	store_close(store);
+	return r;
+}
+
+/* Reads the file into a memory file. Value: its descriptor or -errno. */
+static int copy_file(const char *path)
+{
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int to = memfd_create("mete-store", MFD_CLOEXEC);
+	char part[65536];
+	ssize_t n;
+	int r = 0;
+
+	if (from < 0 || to < 0)
+		return -errno;
+	while (!r && (n = read(from, part, sizeof(part))) > 0)
+		r = store_write(to, part, (size_t)n);
+	return r ? r : n < 0 ? -errno : steal_fd(&to);
+}
+
+/* Something is being written, or was when its writer died: the file alone says nothing then. */
+static bool has_journal(const char *path)
+{
+	char journal[GRANT_PATH_BYTES + 16];
+	struct stat st;
+
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	return !stat(journal, &st) && st.st_size;
+}
+
+static int try_copy(const char *path, int snapshot, char *error, size_t size)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = -ENOMEM;
+
+	if (!store)
+		return r;
+	snprintf(store->path, sizeof(store->path), "%s", path);
+	if (sqlite3_open(":memory:", &store->db) == SQLITE_OK)
+		r = take_copy(store, snapshot);
+	if (r == -EBADMSG)
+		site_say_damaged(path, "it cannot be read", error, size);
+	if (!r)
+		r = check_pages(store, error, size);
+	if (!r)
+		r = prepare(store, true, error, size);
+	if (!r)
+		r = store_load(store, ignore, NULL, error, size);
+	store_close(store);
+	return r;
+}
+
+int store_try(const char *path, char *error, size_t size)
+{
+	_cleanup_close_ int snapshot = -1;
+	bool missing = false;
+	int r = site_check(path, &missing, error, size);
+
+	for (int i = 0; !r && !missing && i < TRY_TIMES; i++) {
+		cleanup_close(&snapshot);
+		snapshot = copy_file(path);
+		if (snapshot < 0) {
+			snprintf(error, size, "%s cannot be read: %s: check the file and its folder", path,
+				 strerror(-snapshot));
+			return snapshot;
+		}
+		r = try_copy(path, snapshot, error, size);
+		if (!r || !has_journal(path))
+			break;
+		usleep(TRY_PAUSE_US);
+		r = 0;
+	}
 	return r;
 }

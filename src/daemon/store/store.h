@@ -20,6 +20,8 @@ struct store;
  */
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t error_size);
 void store_close(struct store *store);
+/* Whether store_open() would do. Nothing is made or changed, and another meted may have it open. Value: as there. */
+int store_try(const char *path, char *error, size_t error_size);
 /* A later meted has brought the file to its version and then not served: the copy from before is put in its place. */
 void store_take_back(const char *path);
 

@@ -1,0 +1,242 @@
+/* trial.c: see trial.h. One row for each setting that something of this machine has to fit. */
+#include "daemon/settings/trial.h"
+
+#include "base/clean_text.h"
+#include "base/cleanup.h"
+#include "daemon/http/http.h"
+#include "daemon/runtime.h"
+#include "daemon/settings/settings.h"
+#include "daemon/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ASK_SECONDS 2
+#define ANSWER_BYTES 4096
+#define WHY_BYTES 1024
+
+struct trial {
+	const struct options *o;
+	const char *listens;
+	config_fault_fn fault;
+	void *user;
+	unsigned int faults;
+	char runtime_dir[PATH_MAX], state_dir[PATH_MAX];
+};
+
+/* The place where a setting was said, and its value. */
+static void say_place(const struct trial *t, const char *key, char *text, size_t size)
+{
+	const struct setting *s = setting_find(key);
+	unsigned int i = (unsigned int)(s - settings);
+	const char *value = t->o->text[i];
+
+	if (!value)
+		snprintf(text, size, "%s (default)", key);
+	else if (t->o->on_command_line >> i & 1)
+		snprintf(text, size, "--%s %.300s", s->option, value);
+	else
+		snprintf(text, size, "%.300s:%u: %s %.300s", options_config(t->o), t->o->line[i], key, value);
+}
+
+__attribute__((format(printf, 3, 4))) static void complain(struct trial *t, const char *key, const char *fmt, ...)
+{
+	char text[WHY_BYTES + 800];
+	va_list ap;
+	size_t n;
+
+	say_place(t, key, text, sizeof(text));
+	n = strlen(text);
+	n += (size_t)snprintf(text + n, sizeof(text) - n, ": ");
+	va_start(ap, fmt);
+	vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	va_end(ap);
+	clean_text_line(text);
+	t->faults++;
+	t->fault(t->user, text);
+}
+
+/* Another user than the one who would serve looks: what only that one may see is no fault. */
+static bool is_hidden(const struct trial *t, int error)
+{
+	return error == EACCES && t->o->system && geteuid();
+}
+
+/* Folders. */
+
+static void try_runtime_dir(struct trial *t)
+{
+	char why[WHY_BYTES];
+
+	if (runtime_try(t->runtime_dir, t->o->system, why, sizeof(why)))
+		complain(t, "runtime_dir", "%s", why);
+}
+
+/* The runtime directory is made when it is not there; this one holds what a backup saves, and is not. */
+static void try_state_dir(struct trial *t)
+{
+	struct stat st;
+
+	if (!t->o->state_dir)
+		return;
+	if (stat(t->state_dir, &st)) {
+		if (!is_hidden(t, errno))
+			complain(t, "state_dir", "%s: make it (mkdir -m 700 %s), or correct the path", strerror(errno),
+				 t->state_dir);
+	} else if (!S_ISDIR(st.st_mode)) {
+		complain(t, "state_dir", "it is not a folder: name one");
+	} else if (access(t->state_dir, W_OK | X_OK) && !is_hidden(t, errno)) {
+		complain(t, "state_dir", "meted cannot write there: %s: give it the right, or name another folder",
+			 strerror(errno));
+	}
+}
+
+/* A file that is there is not written to, and none is made. */
+static void try_log(struct trial *t)
+{
+	_cleanup_close_ int fd = -1;
+	char folder[PATH_MAX], *slash;
+
+	if (!t->o->log || t->o->foreground)
+		return;
+	fd = open(t->o->log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 || is_hidden(t, errno))
+		return;
+	if (errno != ENOENT) {
+		complain(t, "log", "it cannot be written: %s: name another file", strerror(errno));
+		return;
+	}
+	snprintf(folder, sizeof(folder), "%s", t->o->log);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	if (access(slash ? folder : ".", W_OK | X_OK) && !is_hidden(t, errno))
+		complain(t, "log", "no file can be made in its folder: %s: make the folder, or name another file",
+			 strerror(errno));
+}
+
+/* HTTP. */
+
+/* A meted serves from that directory: it holds the lock. One that does not may be started by whoever connects. */
+static bool somebody_serves(const char *dir)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/meted.lock", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
+/* What the meted of that directory says of its address; "" where none answers. */
+static void ask_listens(const char *dir, char *ret, size_t size)
+{
+	static const char request[] = "{\"op\":\"hello\"}\n";
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = { .tv_sec = ASK_SECONDS };
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	char answer[ANSWER_BYTES];
+	json_t *hello = NULL;
+	ssize_t n = 0, used = 0;
+	int length;
+
+	*ret = 0;
+	if (fd < 0 || !somebody_serves(dir))
+		return;
+	length = snprintf(a.sun_path, sizeof(a.sun_path), "%s/control.sock", dir);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (length >= (int)sizeof(a.sun_path) || connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0)
+		return;
+	while (used < ANSWER_BYTES && !memchr(answer, '\n', (size_t)used) &&
+	       (n = recv(fd, answer + used, ANSWER_BYTES - (size_t)used, 0)) > 0)
+		used += n;
+	hello = json_loadb(answer, (size_t)used, JSON_DISABLE_EOF_CHECK, NULL);
+	if (json_is_string(json_object_get(hello, "http")))
+		snprintf(ret, size, "%s", json_string_value(json_object_get(hello, "http")));
+	json_decref(hello);
+}
+
+static bool can_read(const char *path)
+{
+	return !path || !access(path, R_OK) || errno != EACCES;
+}
+
+static void try_http(struct trial *t)
+{
+	const struct http_options *o = &t->o->http;
+	enum http_fault fault;
+	char own[128] = "", why[WHY_BYTES];
+
+	if (t->o->system && geteuid() && !(can_read(o->cert) && can_read(o->key) && can_read(t->state_dir)))
+		return;
+	if (!t->listens && o->listen)
+		ask_listens(t->runtime_dir, own, sizeof(own));
+	fault = http_try(o, t->state_dir, t->listens ? t->listens : own, why, sizeof(why));
+	if (fault)
+		complain(t, http_fault_key(fault), "%s", why);
+}
+
+/* What meted does without. */
+
+static void try_library(struct trial *t, const char *key, const char *path)
+{
+	struct stat st;
+
+	if (!path)
+		return;
+	if (stat(path, &st))
+		complain(t, key, "%s: correct the path, or leave the setting out and the loader looks for it",
+			 strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		complain(t, key, "it is not a file: name the library itself");
+}
+
+/* The store of a meted that runs is that meted's, and is looked at all the same. */
+static void try_store(struct trial *t)
+{
+	char path[PATH_MAX + 16], why[WHY_BYTES];
+
+	if (t->faults) /* of the folder, perhaps */
+		return;
+	snprintf(path, sizeof(path), "%s/mete.db", t->state_dir);
+	if (access(path, F_OK) && is_hidden(t, errno))
+		return;
+	if (!store_try(path, why, sizeof(why)))
+		return;
+	if (access(path, R_OK) && is_hidden(t, errno))
+		return;
+	t->faults++;
+	t->fault(t->user, why);
+}
+
+unsigned int trial_run(const struct options *o, enum trial_depth depth, const char *listens, config_fault_fn fault,
+		       void *user)
+{
+	struct trial t = { .o = o, .listens = listens, .fault = fault, .user = user };
+
+	options_runtime_dir(o, t.runtime_dir, sizeof(t.runtime_dir));
+	options_state_dir(o, t.state_dir, sizeof(t.state_dir));
+	try_runtime_dir(&t);
+	try_state_dir(&t);
+	try_log(&t);
+	try_http(&t);
+	if (depth == TRIAL_START)
+		return t.faults;
+	try_library(&t, "driver.libcuda", o->machine.libcuda);
+	try_library(&t, "driver.libnvml", o->machine.libnvml);
+	if (depth == TRIAL_CHECK)
+		try_store(&t);
+	return t.faults;
+}
