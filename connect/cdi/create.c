@@ -1,4 +1,5 @@
 /* create.c: `mete cdi create`: a grant for one container, and the CDI file by which the container gets it. */
+#include "cli/expires.h"
 #include "cli/grants.h"
 #include "connect/cdi/edits.h"
 
@@ -12,6 +13,7 @@ struct making {
 	struct edits edits;
 	struct edits_share share;
 	json_t *grant;	     /* owned */
+	long expires_s;	     /* -1: not said */
 	char path[PATH_MAX]; /* of the CDI file */
 };
 
@@ -19,7 +21,7 @@ struct making {
 static size_t take_words(const struct command_line *line, char words[EDITS_WORDS_MOST][64],
 			 const char *list[EDITS_WORDS_MOST + 1])
 {
-	static const char *const not_words[] = { "name", "keep", "dir", "json" };
+	static const char *const not_words[] = { "name", "keep", "dir", "json", "expires" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < line->given_count && n + 2 <= EDITS_WORDS_MOST; i++) {
@@ -54,6 +56,7 @@ static int ask_grant(struct making *m, const char *name, bool spec, struct fault
 			    m->share.choice.driver, "devices", choose_request(&m->share.choice), "overcommit",
 			    option_given(line, "overcommit"), "wall", m->share.way == INSIDE_WALL, "container",
 			    container);
+	expires_request(request, m->expires_s);
 	r = control_ask(&m->edits.control, request, &answer, NULL, f);
 	if (r)
 		return r;
@@ -116,7 +119,9 @@ static int make(struct making *m, struct fault *f)
 	int r;
 
 	take_words(m->line, words, list);
-	r = edits_open(&m->edits, f);
+	r = expires_parse(m->line, &m->expires_s, f);
+	if (!r)
+		r = edits_open(&m->edits, f);
 	if (!r)
 		r = edits_share_read(&m->edits, &m->share, list, f);
 	if (!r)

@@ -4,6 +4,7 @@
  * meted drains; here somebody watches. Interrupted, the drain ends and the cordon stays; killed, the drain goes on.
  */
 #include "cli/choose.h"
+#include "cli/duration.h"
 #include "cli/grants.h"
 #include "cli/verb.h"
 
@@ -63,12 +64,12 @@ static json_t *request_for(const char *op, const char *uuid, const struct comman
 
 static int tell(const struct command_line *line, json_t *device, const char *more)
 {
-	const char *reason = device_text(device, "reason");
+	const char *reason = device_text(device, "reason"), *who = device_text(device, "who");
 
 	if (option_given(line, "json"))
 		return print_json("device", json_incref(device));
-	printf("device %lld: %s%s%s%s\n", (long long)device_number(device, "index"), device_text(device, "state"),
-	       *reason ? ": " : "", reason, more);
+	printf("device %lld: %s%s%s%s%s%s%s\n", (long long)device_number(device, "index"), device_text(device, "state"),
+	       *reason ? ": " : "", reason, *who ? " (by " : "", who, *who ? ")" : "", more);
 	return EXIT_DONE;
 }
 
@@ -100,28 +101,6 @@ int verb_cordon(const struct command_line *line)
 int verb_uncordon(const struct command_line *line)
 {
 	return simple(line, "device_uncordon");
-}
-
-/* "90", "90s", "5m", "1h", at most a week. False: it is none of these. */
-static bool read_time(const char *text, long *ret_s)
-{
-	static const struct {
-		const char *unit;
-		long seconds;
-	} units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } };
-	char *end;
-	long n;
-
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || errno || n > 604800)
-		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (!strcmp(end, units[i].unit)) {
-			*ret_s = n * units[i].seconds;
-			return *ret_s <= 604800;
-		}
-	return false;
 }
 
 /* "train-1 (2 processes), b (1 process)" */
@@ -234,7 +213,7 @@ int verb_drain(const struct command_line *line)
 	int r, status;
 	char uuid[64];
 
-	if (option_given(line, "grace") && !read_time(option_value(line, "grace"), &grace_s)) {
+	if (option_given(line, "grace") && !duration_parse(option_value(line, "grace"), 604800, &grace_s)) {
 		say_error("--grace %s: give a time such as 90s, 5m or 1h, at most 7d", option_value(line, "grace"));
 		return EXIT_USAGE;
 	}

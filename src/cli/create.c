@@ -1,6 +1,7 @@
 /* create.c: `mete create NAME`: a grant that outlives commands; `mete run --grant NAME` runs programs under it. */
 #include "base/size.h"
 #include "cli/choose.h"
+#include "cli/expires.h"
 #include "cli/grants.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
@@ -27,9 +28,10 @@ static void print_grant(json_t *grant)
 static int create(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
 {
 	json_t *answer, *request;
+	long expires_s;
 	int r;
 
-	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f))
+	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f) || expires_parse(line, &expires_s, f))
 		return EXIT_USAGE;
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
 	    choose_devices(ch, line, answer, f))
@@ -37,6 +39,7 @@ static int create(struct control *control, const struct command_line *line, stru
 	request = json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "op", "grant_create", "name", line->args[0], "driver",
 			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"),
 			    "wall", option_given(line, "wall"));
+	expires_request(request, expires_s);
 	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
 		return EXIT_FAILED;
 	r = EXIT_DONE;

@@ -27,12 +27,13 @@ static void add_row(struct table *t, json_t *device)
 /* Why a device is not in service. */
 static void say_state(json_t *device)
 {
-	const char *reason = device_text(device, "reason");
+	const char *reason = device_text(device, "reason"), *who = device_text(device, "who");
 
 	if (*reason)
-		printf("device %lld: %s%s: %s\n", (long long)device_number(device, "index"),
+		printf("device %lld: %s%s: %s%s%s%s\n", (long long)device_number(device, "index"),
 		       device_text(device, "state"),
-		       json_is_true(json_object_get(device, "drained")) ? " and drained" : "", reason);
+		       json_is_true(json_object_get(device, "drained")) ? " and drained" : "", reason,
+		       *who ? " (by " : "", who, *who ? ")" : "");
 }
 
 int verb_devices(const struct command_line *line)

@@ -2,6 +2,7 @@
 #include "base/size.h"
 #include "base/clean_text.h"
 #include "cli/choose.h"
+#include "cli/expires.h"
 #include "cli/grants.h"
 #include "cli/table.h"
 #include "cli/terms.h"
@@ -148,7 +149,7 @@ static void print_grant(json_t *grant)
 {
 	json_t *driver = json_object_get(grant, "driver");
 	json_int_t runner = device_number(grant, "runner_pid");
-	char when[64];
+	char when[64], expires[96];
 
 	time_text(json_object_get(grant, "created"), when, sizeof(when));
 	printf("NAME     %s\n", device_text(grant, "name"));
@@ -164,6 +165,8 @@ static void print_grant(json_t *grant)
 		printf("FAULTS   %lld\n", (long long)device_number(grant, "faults"));
 	if (runner > 0)
 		printf("ENDS     with process %lld\n\n", (long long)runner);
+	else if (*expires_text(grant, expires))
+		printf("ENDS     %s\n\n", expires + strlen("ends "));
 	else
 		printf("ENDS     with mete delete %s\n\n", device_text(grant, "name"));
 	print_devices(grant);

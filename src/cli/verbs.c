@@ -374,6 +374,14 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 					       { "mete set train-1 --device 1 --mem 2G --soon", "" },
 					       EXAMPLE_END };
 
+#define EXPIRES_WORDS                                                                                                  \
+	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to "  \
+	"nobody. "
+#define OPTION_EXPIRES(words)                                                                                          \
+	{                                                                                                              \
+		"expires", 0, "TIME", EXPIRES_WORDS words, COMPLETE_NOTHING, false                                     \
+	}
+
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
@@ -381,6 +389,7 @@ static const struct option_spec create_options[] = {
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),
+	OPTION_EXPIRES("Default: never."),
 	OPTION_JSON,
 	OPTION_END
 };
@@ -532,6 +541,7 @@ static const struct option_spec cdi_create_options[] = {
 	       "The grant outlives containers, and several may use it together, until `mete cdi remove`. Default: it "
 	       "is "
 	       "for one container and ends with it."),
+	OPTION_EXPIRES("Default: 10m, or what containers.expires of meted.yaml says; with --keep never."),
 	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi."),
 	OPTION_JSON,
 	OPTION_END

@@ -44,6 +44,15 @@ enum verbs_result answer(struct ask *ask, json_t *take_answer)
 	return VERBS_ANSWERED;
 }
 
+const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES])
+{
+	if (ask->asker->who)
+		snprintf(text, ASK_WHO_BYTES, "%s", ask->asker->who);
+	else
+		snprintf(text, ASK_WHO_BYTES, "uid %u", (unsigned int)ask->asker->uid);
+	return text;
+}
+
 bool ask_is_owner(const struct ask *ask)
 {
 	return !ask->asker->uid || ask->asker->uid == geteuid();

@@ -17,6 +17,11 @@ enum verbs_result health_ask(struct ask *ask);
 /* The answer is a refusal: a code for programs (verbs.c lists them), a line with the remedy for people. */
 __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...);
 
+#define ASK_WHO_BYTES 112u
+
+/* Who asks, for logs and events: "uid 1000", or what HTTP knows of the asker. Value: `text`. */
+const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES]);
+
 /* Root, or whoever runs this meted. */
 bool ask_is_owner(const struct ask *ask);
 /* Those, in a line that refuses somebody else: "only root", "only root and uid 1000". */

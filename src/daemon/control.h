@@ -28,7 +28,8 @@ struct asker {
 	pid_t pid;
 	const gid_t *groups; /* with gid */
 	unsigned int group_count;
-	struct control *control; /* where the answer goes */
+	struct control *control; /* where the answer goes; NULL: it was asked by HTTP */
+	const char *who; /* by HTTP: "token, 127.0.0.1:4711" */
 };
 
 /* Listens; `error` is the line for the user. */

@@ -69,6 +69,7 @@ struct daemon {
 	unsigned int health_again_ms;
 	struct faults *faults; /* faults.c */
 	struct quarantine_rule fault_rule;
+	uint64_t container_expires_ns; /* of a container's grant that no container has begun with; 0: it stays */
 	struct sensors *sensors;	     /* what devices say of themselves */
 	struct device_watch *device_watches; /* device_watch.c */
 	struct timer *reap;		     /* looks for grants that have ended, and for the end of an idle meted */

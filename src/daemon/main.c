@@ -96,15 +96,14 @@ static void tell_ready(int ready_fd, bool taken_over)
 static void end_grants(struct daemon *daemon)
 {
 	struct tenant *next;
-	char error[512];
+	char why[128], error[512];
 
 	for (struct tenant *t = daemon->tenants; t; t = next) {
 		next = t->next;
-		if (!tenant_ended(t))
+		if (!tenant_ended(t, why, sizeof(why)))
 			continue;
-		log_line("grant %s ends with its command (pid %d)", t->grant.name, (int)t->grant.runner_pid);
-		journal_add(daemon, JOURNAL_GRANT, t->grant.name, NULL, "ends with its command (pid %d)",
-			    (int)t->grant.runner_pid);
+		log_line("grant %s %s", t->grant.name, why);
+		journal_add(daemon, JOURNAL_GRANT, t->grant.name, NULL, "%s", why);
 		/* A store that cannot be written keeps a grant whose command is gone: the next meted drops it. */
 		if (store_remove(daemon->store, t->grant.id, error, sizeof(error)))
 			log_line("grant %s: %s", t->grant.name, error);
@@ -193,6 +192,7 @@ static void reload(struct daemon *daemon)
 	daemon->idle_exit_ns = idle_exit_ns(&options);
 	daemon->machine.options = options.machine;
 	daemon->fault_rule = options.faults;
+	daemon->container_expires_ns = options.container_expires_ns;
 	images_limit(daemon, options.images_bytes);
 	daemon->fence = options.fence;
 	cgroup_limit(daemon);
@@ -382,6 +382,7 @@ static int serve(const struct options *o)
 				  .control_fd = -1,
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
+				  .container_expires_ns = o->container_expires_ns,
 				  .images_most_bytes = o->images_bytes,
 				  .limits = &o->limits,
 				  .fence = o->fence,

@@ -82,6 +82,7 @@ static void shift_all(struct daemon *daemon, int64_t from_s, int64_t to_s)
 	daemon->meter.drawn_s += daemon->meter.drawn_s ? to_s - from_s : 0;
 	history_store_shifted(daemon);
 	health_clock_set(daemon, to_s - from_s);
+	tenant_clock_set(daemon);
 }
 
 static void watch_clock(struct daemon *daemon)

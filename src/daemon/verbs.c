@@ -13,6 +13,7 @@
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
 #include "daemon/http/http.h"
+#include "daemon/operator.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/tenant.h"
@@ -73,6 +74,21 @@ static enum verbs_result do_devices(struct ask *ask)
 	return answer(ask, json_pack("{s:o s:o}", "devices", devices, "drivers", drivers));
 }
 
+static void set_policy(struct ask *ask, const struct device *device)
+{
+	bool native = json_object_get(ask->request, "native"), policy = json_object_get(ask->request, "policy");
+	char uuid[DEVICE_UUID_TEXT];
+	uint64_t id;
+
+	if (!operator_begin(ask, "policy", device_uuid_format(device->uuid, uuid), &id))
+		return;
+	if (native)
+		terms_set_native(ask, device);
+	if (!ask->answer && (policy || !native))
+		terms_set_default(ask, device);
+	operator_end(ask, id, ask->answer ? json_string_value(json_object_get(ask->answer, "error")) : NULL);
+}
+
 /* The devices' default policies. */
 static enum verbs_result do_policy_set(struct ask *ask)
 {
@@ -83,13 +99,8 @@ static enum verbs_result do_policy_set(struct ask *ask)
 		return VERBS_ASK_MACHINE;
 	if (!ask_is_owner(ask))
 		return refuse(ask, "not-yours", "%s may set a device's policy", ask_owners());
-	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at)) {
-		if (json_object_get(ask->request, "native"))
-			terms_set_native(ask, &machine->device[at]);
-		if (!ask->answer &&
-		    (json_object_get(ask->request, "policy") || !json_object_get(ask->request, "native")))
-			terms_set_default(ask, &machine->device[at]);
-	}
+	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at))
+		set_policy(ask, &machine->device[at]);
 	return ask->answer ? VERBS_ANSWERED
 			   : answer(ask, json_pack("{s:o}", "device", device_json(ask->daemon, &machine->device[at])));
 }

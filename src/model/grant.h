@@ -51,6 +51,7 @@ struct grant {
 	pid_t runner_pid; /* the command that it was made for ends it; 0: it stays until it is deleted */
 	uint64_t runner_start; /* start time of that process */
 	int64_t created; /* seconds since 1970 */
+	int64_t expires; /* likewise: it ends then unless a process or a container has joined it; 0: never */
 	bool overcommit;
 	bool wall; /* programs may have its devices through workers */
 	struct grant_container container;

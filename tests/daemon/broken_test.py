@@ -72,6 +72,7 @@ KEYS = {
     "faults.quarantine": ("300", NUMBER + ["0"]),
     "faults.quarantine_most": ("86400", NUMBER + ["0"]),
     "images.keep": ("256M", SIZE),
+    "containers.expires": ("600", NUMBER + ["604801"]),
     "workers.observe_devices": ("false", SWITCH),
     "limits.grants": ("64", NUMBER + ["100001"]),
     "limits.processes": ("1024", NUMBER),

@@ -304,7 +304,7 @@ def test_leaving(m):
 MEND = 3  # no further start helps until somebody has mended something: systemd does not try again
 
 
-def start_fails(m, what, status=1, options=(), **more):
+def start_fails(m, what, status=MEND, options=(), **more):
     """A meted in m's directory that must not start; its one line."""
     x = Meted("--soft-only", *options, directory=m.dir, expect=False, **more)
     if x.up:
@@ -474,9 +474,9 @@ def test_options():
         code, out, err = run(*options)
         ok(code == 2 and err and not out, f"{' '.join(options)}: status 2 and a line", code, err)
     code, out, err = run("--runtime-dir", "/tmp/" + "x" * 100)
-    ok(code == 1 and "at most" in err, "a runtime directory that is too long for sockets", err)
+    ok(code == 3 and "at most" in err, "a runtime directory that is too long for sockets", err)
     code, out, err = run("--runtime-dir", "/proc/none/there")
-    ok(code == 1 and "/proc/none/there" in err, "one that cannot be made", err)
+    ok(code == 3 and "/proc/none/there" in err, "one that cannot be made", err)
     code, out, err = run("--probe", "", "/nonexistent/libcuda.so.1")
     ok(code == 0 and "error" in json.loads(out), "--probe of nothing says so in JSON", out)
 

@@ -99,6 +99,7 @@ void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], j
 		return;
 	json_object_set_new(json, "state", json_string(device_state_name(health_state_of(h))));
 	json_object_set_new(json, "reason", json_string(reason_of(h)));
+	json_object_set_new(json, "who", h && h->cordoned && *h->who ? json_string(h->who) : json_null());
 	json_object_set_new(json, "since", h && h->since ? json_integer(h->since) : json_null());
 	json_object_set_new(json, "faults", json_integer(h ? (json_int_t)h->faults : 0));
 	json_object_set_new(json, "drained", json_boolean(h && h->drained));
@@ -265,6 +266,7 @@ static int change(struct daemon *daemon, const struct device *device, const stru
 	h->until_ns = want->until_ns;
 	h->asked = 0;
 	set_text(h->reason, want->reason);
+	memcpy(h->who, want->who, sizeof(h->who));
 	if (health_state_of(h) != health_state_of(&before))
 		h->since = time(NULL);
 	r = health_keep(daemon, h, error, size);
@@ -273,47 +275,62 @@ static int change(struct daemon *daemon, const struct device *device, const stru
 	return r;
 }
 
-static const char *reason_or(const char *reason, const char *otherwise)
+/* What was given, else what was given before, else what can be said. */
+static void choose_reason(char to[HEALTH_REASON_BYTES], const char *reason, const struct health *before)
 {
-	return reason && *reason ? reason : otherwise;
+	if (reason && *reason)
+		set_text(to, reason);
+	else if (before && before->cordoned && *before->reason)
+		set_text(to, before->reason);
+	else
+		set_text(to, "taken out by an operator");
 }
 
-int health_cordon(struct daemon *daemon, const struct device *device, const char *reason, char *error, size_t size)
+static void set_who(struct health *h, const char *who)
+{
+	snprintf(h->who, sizeof(h->who), "%s", who);
+	clean_text_ascii(h->who);
+}
+
+int health_cordon(struct daemon *daemon, const struct device *device, const char *who, const char *reason, char *error,
+		  size_t size)
 {
 	struct health want = { .cordoned = true }, *h = health_find(daemon, device->uuid);
 	int r;
 
 	want.drained = h && h->drained; /* a drained device stays so */
-	set_text(want.reason,
-		 reason_or(reason, h && h->cordoned && *h->reason ? h->reason : "taken out by an operator"));
+	choose_reason(want.reason, reason, h);
+	set_who(&want, who);
 	r = change(daemon, device, &want, error, size);
 	if (r)
 		return r;
-	log_line("device %u: cordoned: %s", device->index, want.reason);
-	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "cordoned: %s", want.reason);
+	log_line("device %u: cordoned by %s: %s", device->index, want.who, want.reason);
+	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "cordoned by %s: %s", want.who, want.reason);
 	return 0;
 }
 
-int health_drain(struct daemon *daemon, const struct device *device, const char *reason, uint64_t grace_s, bool end,
-		 char *error, size_t size)
+int health_drain(struct daemon *daemon, const struct device *device, const char *who, const char *reason,
+		 uint64_t grace_s, bool end, char *error, size_t size)
 {
 	struct health want = { .cordoned = true, .draining = true, .ends = end };
 	int r;
 
 	want.until_ns = drain_deadline(grace_s);
-	set_text(want.reason, reason_or(reason, "taken out by an operator"));
+	choose_reason(want.reason, reason, health_find(daemon, device->uuid));
+	set_who(&want, who);
 	r = change(daemon, device, &want, error, size);
 	if (r)
 		return r;
-	log_line("device %u: draining: tenants with programs on it: %u", device->index,
+	log_line("device %u: draining, by %s: tenants with programs on it: %u", device->index, want.who,
 		 health_tenants(daemon, device->uuid));
-	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "draining: %s: tenants with programs on it: %u",
-		    want.reason, health_tenants(daemon, device->uuid));
+	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid,
+		    "draining, by %s: %s: tenants with programs on it: %u%s", want.who, want.reason,
+		    health_tenants(daemon, device->uuid), end ? ", who will be ended" : "");
 	drain_begin(daemon, health_find(daemon, device->uuid));
 	return 0;
 }
 
-int health_uncordon(struct daemon *daemon, const struct device *device, char *error, size_t size)
+int health_uncordon(struct daemon *daemon, const struct device *device, const char *who, char *error, size_t size)
 {
 	struct health want = { 0 }, *h = health_find(daemon, device->uuid);
 	int r;
@@ -330,8 +347,8 @@ int health_uncordon(struct daemon *daemon, const struct device *device, char *er
 	r = change(daemon, device, &want, error, size);
 	if (r)
 		return r;
-	log_line("device %u: in service again", device->index);
-	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "in service again");
+	log_line("device %u: in service again, by %s", device->index, who);
+	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "in service again, by %s", who);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define HEALTH_REASON_BYTES 160u
+#define HEALTH_WHO_BYTES 64u
 
 struct daemon;
 struct grant;
@@ -42,6 +43,7 @@ struct health {
 	bool lost;
 	char reason[HEALTH_REASON_BYTES];      /* of the cordon, one line */
 	char lost_reason[HEALTH_REASON_BYTES]; /* of the loss */
+	char who[HEALTH_WHO_BYTES];	       /* has taken it out last: "uid 0"; "": nobody, or not known */
 	int64_t since;			       /* seconds since 1970: of the state that it is in */
 	uint64_t faults;		       /* errors that the device reported, all together */
 	/* of a drain */
@@ -61,7 +63,7 @@ const char *health_reason(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_
 int64_t health_since(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* How many errors the device has reported. */
 uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
-/* Adds "state", "reason", "since", "faults" and "drained" to a description. */
+/* Adds "state", "reason", "who", "since", "faults" and "drained" to a description. */
 void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], json_t *json);
 
 /* May there be a new grant on it? False: `error` is the line for the user. */
@@ -70,14 +72,15 @@ bool health_admits(struct daemon *daemon, const struct device *device, char *err
 bool health_lets_begin(struct tenant *tenant, char *error, size_t size);
 
 /*
- * By an operator. `reason` may be NULL. Value: 0, or -errno with the line for the user: -ENODEV: a lost device is not
+ * By an operator, `who`. `reason` may be NULL: the one that was given before, if there is one. Value: 0, or -errno with the line for the user: -ENODEV: a lost device is not
  * brought back by words.
  */
-int health_cordon(struct daemon *daemon, const struct device *device, const char *reason, char *error, size_t size);
-int health_uncordon(struct daemon *daemon, const struct device *device, char *error, size_t size);
+int health_cordon(struct daemon *daemon, const struct device *device, const char *who, const char *reason, char *error,
+		  size_t size);
+int health_uncordon(struct daemon *daemon, const struct device *device, const char *who, char *error, size_t size);
 /* Cordons, and waits `grace_s` for tenants to leave; then, with `end`, ends those that are left. */
-int health_drain(struct daemon *daemon, const struct device *device, const char *reason, uint64_t grace_s, bool end,
-		 char *error, size_t size);
+int health_drain(struct daemon *daemon, const struct device *device, const char *who, const char *reason,
+		 uint64_t grace_s, bool end, char *error, size_t size);
 
 /* How many tenants have programs on it, or may have some yet (tenant_present()). */
 unsigned int health_tenants(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);

@@ -4,6 +4,7 @@
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
+#include "daemon/operator.h"
 #include "daemon/tenants/tenant.h"
 
 #include <errno.h>
@@ -76,17 +77,32 @@ static bool read_grace(struct ask *ask, uint64_t *ret_s)
 
 static int act(struct ask *ask, const char *op, const struct device *d, char *error, size_t size)
 {
+	char who[ASK_WHO_BYTES];
 	const char *reason = json_string_value(json_object_get(ask->request, "reason"));
 	uint64_t grace_s;
 
 	if (!strcmp(op, "device_cordon"))
-		return health_cordon(ask->daemon, d, reason, error, size);
+		return health_cordon(ask->daemon, d, ask_who(ask, who), reason, error, size);
 	if (!strcmp(op, "device_uncordon"))
-		return health_uncordon(ask->daemon, d, error, size);
+		return health_uncordon(ask->daemon, d, ask_who(ask, who), error, size);
 	if (!read_grace(ask, &grace_s))
 		return -EINVAL;
-	return health_drain(ask->daemon, d, reason, grace_s, json_is_true(json_object_get(ask->request, "end")), error,
-			    size);
+	return health_drain(ask->daemon, d, ask_who(ask, who), reason, grace_s,
+			    json_is_true(json_object_get(ask->request, "end")), error, size);
+}
+
+/* An operator's act, written down before and after. */
+static int act_noted(struct ask *ask, const char *op, const struct device *d, char *error, size_t size)
+{
+	char uuid[DEVICE_UUID_TEXT];
+	uint64_t id;
+	int r;
+
+	if (!operator_begin(ask, op + strlen("device_"), device_uuid_format(d->uuid, uuid), &id))
+		return -EIO;
+	r = act(ask, op, d, error, size);
+	operator_end(ask, id, r ? error : NULL);
+	return r;
 }
 
 enum verbs_result health_ask(struct ask *ask)
@@ -103,7 +119,7 @@ enum verbs_result health_ask(struct ask *ask)
 		return refuse(ask, "not-yours", "%s may take devices out and bring them back", ask_owners());
 	if (!find(ask, &d))
 		return VERBS_ANSWERED;
-	r = looks ? 0 : act(ask, op, &d, error, sizeof(error));
+	r = looks ? 0 : act_noted(ask, op, &d, error, sizeof(error));
 	if (r && !ask->answer)
 		return refuse(ask, r == -ENODEV ? "lost" : "store", "%s", error);
 	return ask->answer ? VERBS_ANSWERED : answer(ask, json_pack("{s:o}", "device", describe(ask->daemon, &d)));

@@ -117,9 +117,10 @@ static json_t *read_body(const struct http_request *request, const struct action
 }
 
 /* Does it. Value: the outcome for the audit log, in `text` when it was refused. */
-static const char *perform(struct daemon *daemon, json_t *op, struct http_reply *reply, char text[ERROR_BYTES])
+static const char *perform(struct daemon *daemon, const char *who, json_t *op, struct http_reply *reply,
+			   char text[ERROR_BYTES])
 {
-	const struct asker self = { .uid = geteuid(), .gid = getegid() };
+	const struct asker self = { .uid = geteuid(), .gid = getegid(), .who = who };
 	json_t *answer = NULL;
 
 	verbs_treat(daemon, &self, op, VERBS_LAST, &answer);
@@ -166,7 +167,7 @@ static void act(const struct http_request *request, struct http_reply *reply, co
 	for (unsigned int i = 0; i < KEYS_MAX && action->keys[i]; i++)
 		if (json_object_get(body, action->keys[i]))
 			json_object_set(op, action->keys[i], json_object_get(body, action->keys[i]));
-	outcome = perform(request->daemon, op, reply, text);
+	outcome = perform(request->daemon, request->who, op, reply, text);
 	json_decref(op);
 	audit_end(request->daemon->state_dir, id, outcome);
 	note(request, action, outcome);

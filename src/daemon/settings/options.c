@@ -60,6 +60,7 @@ static const struct options nothing_said = { .ready_fd = -1,
 					     .faults = QUARANTINE_DEFAULT,
 					     .images_bytes = IMAGES_MOST_BYTES,
 					     .fence = FENCE_DEFAULT,
+					     .container_expires_ns = OPTIONS_CONTAINER_EXPIRES_NS,
 					     .limits = LIMITS_DEFAULT };
 
 static void print_help(void)

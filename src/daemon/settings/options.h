@@ -20,6 +20,7 @@
 #define OPTIONS_CONFIG "/etc/mete/meted.yaml" /* read with --system when it is there and no other is named */
 #define SETTINGS_MAX 64u
 #define OPTIONS_NEVER_NS UINT64_MAX
+#define OPTIONS_CONTAINER_EXPIRES_NS UINT64_C(600000000000)
 
 /* The system's meted, where no other folder is named. */
 #define OPTIONS_SYSTEM_RUNTIME_DIR "/run/mete"
@@ -54,6 +55,7 @@ struct options {
 	struct quarantine_rule faults;
 	uint64_t images_bytes;
 	struct fence_options fence;
+	uint64_t container_expires_ns;
 	struct limits limits;
 
 	/* By the row's number in the table. */

@@ -161,6 +161,16 @@ const struct setting settings[] = {
 	  .text = "How much memory the images of kernels may take that remote and walled programs have sent, kept for "
 		  "the next programs of the same tenant. 0: none is kept." },
 
+	{ .key = "containers.expires",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(container_expires_ns),
+	  .most = 604800,
+	  .reload = true,
+	  .fallback = "600",
+	  .example = "3600",
+	  .text = "How long a grant of `mete cdi create` waits for its container, in seconds; then it ends. 0: for "
+		  "ever. --expires says it for one grant; one with --keep waits for ever." },
+
 	{ .key = "workers.observe_devices",
 	  .type = SETTING_SWITCH,
 	  .offset = FIELD(fence.observe_devices),

@@ -66,7 +66,7 @@ static void read_times(const char *text, struct quarantine *q)
 
 int store_put_health(struct store *store, const struct health *h, char *error, size_t size)
 {
-	static const char sql[] = "INSERT OR REPLACE INTO devices VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+	static const char sql[] = "INSERT OR REPLACE INTO devices VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 	const struct device *d = &h->device;
 
@@ -88,6 +88,7 @@ int store_put_health(struct store *store, const struct health *h, char *error, s
 	sqlite3_bind_text(s, 14, h->lost_reason, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 15, h->since);
 	sqlite3_bind_int64(s, 16, (sqlite3_int64)h->faults);
+	sqlite3_bind_text(s, 17, h->who, -1, SQLITE_STATIC);
 	return store_step_done(s) ? store_fail(store, "keep the device's state", error, size) : 0;
 }
 
@@ -115,6 +116,7 @@ static bool read_health(sqlite3_stmt *s, struct health *h)
 	d->granule_bytes = (uint32_t)sqlite3_column_int64(s, 5);
 	store_read_text(s, 12, h->reason, sizeof(h->reason));
 	store_read_text(s, 13, h->lost_reason, sizeof(h->lost_reason));
+	store_read_text(s, 16, h->who, sizeof(h->who));
 	return true;
 }
 

@@ -43,6 +43,9 @@ const char *const store_steps[] = {
 	 "ALTER TABLE quarantines ADD COLUMN length INTEGER NOT NULL DEFAULT 0;"),
 	/* 7: devices where programs without a share run unheld */
 	"CREATE TABLE natives (uuid BLOB PRIMARY KEY) STRICT;",
+	/* 8: grants that wait for their first process, and who has taken a device out */
+	"ALTER TABLE grants ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE devices ADD COLUMN who TEXT NOT NULL DEFAULT '';",
 #ifdef METE_TEST_STEP
 	METE_TEST_STEP, /* what tests take for the next release has one more */
 #endif

@@ -209,7 +209,7 @@ static int write_grant(struct store *store, const struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
 			       NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
@@ -228,6 +228,7 @@ static int write_grant(struct store *store, const struct grant *g)
 	sqlite3_bind_int(s, 14, g->container.keep);
 	sqlite3_bind_text(s, 15, g->container.spec, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 16, g->container.files, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 17, g->expires);
 	if (store_step_done(s))
 		return -1;
 	for (unsigned int i = 0; i < g->share_count; i++)
@@ -360,6 +361,7 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 		.wall = sqlite3_column_int(s, 11),
 		.container.is = sqlite3_column_int(s, 12),
 		.container.keep = sqlite3_column_int(s, 13),
+		.expires = sqlite3_column_int64(s, 16),
 	};
 	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
 	store_read_text(s, 15, g->container.files, sizeof(g->container.files));

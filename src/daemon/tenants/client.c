@@ -162,6 +162,7 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 	client_link(client);
 	client->entry = book_add(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
 	tenant->attached_total++;
+	tenant_joined(tenant);
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
 	trace_attach(client);
@@ -187,6 +188,7 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	}
 	client_link(client);
 	client->entry = book_find(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
+	tenant_joined(tenant);
 	account_recover(client);
 	account_publish_to(client);
 	trace_attach(client);
@@ -211,6 +213,7 @@ int client_recover_lost(struct tenant *tenant, const struct process *process, in
 	client_link(client);
 	client->entry = entry;
 	client->lost = true;
+	tenant_joined(tenant);
 	account_recover_lost(client);
 	account_publish_to(client);
 	trace_attach(client);

@@ -165,5 +165,8 @@ bool container_bind(struct ask *ask, struct tenant *t)
 			return false;
 		}
 	}
-	return c->keep || bind_runner(ask, t);
+	if (!c->keep && !bind_runner(ask, t))
+		return false;
+	tenant_joined(t);
+	return true;
 }

@@ -1,9 +1,9 @@
 /* grant_ask.c: what is asked about grants that there are: showing, changing, binding, deleting, ending, releasing. */
 #include "daemon/daemon.h"
 #include "daemon/health/faults.h"
-#include "daemon/http/audit.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
+#include "daemon/operator.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/container.h"
@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#define NOTED "noted" /* in a request that is treated again: the entry of the log that it has */
 
 enum verbs_result grants_ask(struct ask *ask)
 {
@@ -88,12 +90,27 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 	return true;
 }
 
+/* Written down once, also when it is tried several times. */
+static bool set_noted(struct ask *ask, const struct tenant *t, uint64_t *ret_id)
+{
+	bool good = true;
+
+	if (ask->turn == VERBS_FIRST) {
+		json_object_del(ask->request, NOTED);
+		good = operator_begin_other(ask, "set", t, ret_id);
+		json_object_set_new(ask->request, NOTED, json_integer((json_int_t)*ret_id));
+	}
+	*ret_id = (uint64_t)json_integer_value(json_object_get(ask->request, NOTED));
+	return good;
+}
+
 enum verbs_result grant_set_ask(struct ask *ask)
 {
 	struct grant_compute compute[WIRE_MAX_DEVICES];
 	uint64_t quota_units[WIRE_MAX_DEVICES] = { 0 };
 	struct tenant *t = NULL;
 	char error[512] = "";
+	uint64_t id;
 	int r;
 
 	grant_asked(ask, &t);
@@ -103,12 +120,13 @@ enum verbs_result grant_set_ask(struct ask *ask)
 		return grant_refuse_other(ask, t);
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		compute[i] = t->grant.share[i].compute;
-	if (!read_changes(ask, t, quota_units, compute))
+	if (!read_changes(ask, t, quota_units, compute) || !set_noted(ask, t, &id))
 		return VERBS_ANSWERED;
 	r = tenant_change(t, quota_units, compute, json_is_true(json_object_get(ask->request, "soon")), error,
 			  sizeof(error));
 	if (r == -EAGAIN && ask->turn != VERBS_LAST)
 		return VERBS_LATER;
+	operator_end(ask, id, r == -EAGAIN ? "a program was taking memory" : r ? error : NULL);
 	if (r == -EAGAIN)
 		return refuse(ask, "busy",
 			      "grant %s: a program is taking memory right now: try again, or ask with --soon",
@@ -136,6 +154,7 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
 	char error[512];
+	uint64_t id;
 
 	grant_asked(ask, &t);
 	if (!t)
@@ -148,8 +167,13 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
 		return refuse(ask, "busy", "grant %s belongs to the running command with pid %d: it ends with it",
 			      t->grant.name, (int)t->grant.runner_pid);
-	if (store_remove(ask->daemon->store, t->grant.id, error, sizeof(error)))
+	if (!operator_begin_other(ask, "delete", t, &id))
+		return VERBS_ANSWERED;
+	if (store_remove(ask->daemon->store, t->grant.id, error, sizeof(error))) {
+		operator_end(ask, id, error);
 		return refuse(ask, "store", "%s", error);
+	}
+	operator_end(ask, id, NULL);
 	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	journal_add(ask->daemon, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
 		    (unsigned int)ask->asker->uid);
@@ -158,28 +182,10 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	return answer(ask, json_object());
 }
 
-/*
- * An operator's word from the command line is written down like one from the console, whose asker has no connection
- * here. A user's own, about what is theirs, is not: the log has no bound. Value: false when it was refused.
- */
-static bool write_down_end(struct ask *ask, const struct tenant *t, const char *who, uint64_t *ret_id)
-{
-	struct audit_entry entry = { .who = who, .action = "end", .target = t->grant.name };
-	char error[512];
-
-	*ret_id = 0;
-	if (!ask->asker->control || !ask_is_owner(ask))
-		return true;
-	if (!audit_begin(ask->daemon->state_dir, &entry, ret_id, error, sizeof(error)))
-		return true;
-	refuse(ask, "store", "%s", error);
-	return false;
-}
-
 enum verbs_result grant_end_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
-	char who[64];
+	char who[ASK_WHO_BYTES + 32];
 	uint64_t id;
 	int r;
 
@@ -188,12 +194,14 @@ enum verbs_result grant_end_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!grant_may_change(ask, t))
 		return grant_refuse_other(ask, t);
-	snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
-	if (!write_down_end(ask, t, who, &id))
+	if (ask->asker->who)
+		ask_who(ask, who);
+	else
+		snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
+	if (!operator_begin(ask, "end", t->grant.name, &id))
 		return VERBS_ANSWERED;
 	r = end_begin(t, who);
-	if (id)
-		audit_end(ask->daemon->state_dir, id, r ? "no memory" : "done");
+	operator_end(ask, id, r ? "no memory" : NULL);
 	return r ? refuse(ask, "runtime", "no memory") : answer(ask, json_object());
 }
 
@@ -201,13 +209,17 @@ enum verbs_result grant_end_ask(struct ask *ask)
 enum verbs_result grant_release_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
+	uint64_t id;
 
 	grant_asked(ask, &t);
 	if (!t)
 		return VERBS_ANSWERED;
 	if (!ask_is_owner(ask))
 		return refuse(ask, "not-yours", "%s may end a quarantine", ask_owners());
+	if (!operator_begin(ask, "release", t->grant.name, &id))
+		return VERBS_ANSWERED;
 	faults_release(t);
+	operator_end(ask, id, NULL);
 	log_line("grant %s: released by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	journal_add(ask->daemon, JOURNAL_ACTION, t->grant.name, NULL, "released by uid %u: programs may begin",
 		    (unsigned int)ask->asker->uid);

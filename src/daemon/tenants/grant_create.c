@@ -156,6 +156,25 @@ static bool read_images(struct ask *ask, const char **ret)
 	return false;
 }
 
+#define EXPIRES_MOST_S 31536000
+
+/* "expires_s": how long it waits for its first process; 0: for ever. Who makes it for one container may leave it out. */
+static bool read_expires(struct ask *ask, struct grant *g)
+{
+	json_t *given = json_object_get(ask->request, "expires_s");
+	json_int_t s = json_integer_value(given);
+
+	if (!given && g->container.is && !g->container.keep && !g->runner_pid)
+		s = (json_int_t)(ask->daemon->container_expires_ns / 1000000000u);
+	if ((given && !json_is_integer(given)) || s < 0 || s > EXPIRES_MOST_S) {
+		refuse(ask, "malformed", "\"expires_s\" must be a whole number of seconds, 0 to %d", EXPIRES_MOST_S);
+		return false;
+	}
+	/* One that has a command ends with that. */
+	g->expires = s && !g->runner_pid ? g->created + s : 0;
+	return true;
+}
+
 static enum verbs_result create(struct ask *ask, struct grant *g)
 {
 	const char *images;
@@ -176,7 +195,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
 	if (!limit_admits(ask, g) || !read_images(ask, &images) || !fill_name(ask, g) ||
-	    !container_read_runner(ask, g) || !container_read(ask, g) || !fill_driver(ask, g) || !fill_shares(ask, g))
+	    !container_read_runner(ask, g) || !container_read(ask, g) || !read_expires(ask, g) || !fill_driver(ask, g) ||
+	    !fill_shares(ask, g))
 		return VERBS_ANSWERED;
 	if (daemon_keeps_back(ask->daemon, g->uid))
 		return refuse(

@@ -1,6 +1,7 @@
 /* grant_json.c: a grant as `mete ps --json` and the console see it. */
 #include "daemon/daemon.h"
 #include "base/clean_text.h"
+#include "base/clock.h"
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
 #include "daemon/tenants/account.h"
@@ -93,6 +94,16 @@ static const char *state_text(const struct tenant *t)
 	return t->clients ? "active" : "idle";
 }
 
+/* null: it waits for nobody. */
+static json_t *expires_in(const struct tenant *t)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!t->expires_ns)
+		return json_null();
+	return json_integer(t->expires_ns > now ? (json_int_t)((t->expires_ns - now + 999999999u) / 1000000000u) : 0);
+}
+
 json_t *grant_json(struct tenant *t)
 {
 	char wall[sizeof(t->socket) + 16];
@@ -110,6 +121,9 @@ json_t *grant_json(struct tenant *t)
 			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
 			 (json_int_t)t->attached_total, "devices", devices, "processes", processes, "events",
 			 events_json(t));
+	json_object_set_new(json, "gid", json_integer((json_int_t)t->grant.gid));
+	json_object_set_new(json, "expires", t->grant.expires ? json_integer(t->grant.expires) : json_null());
+	json_object_set_new(json, "expires_in_s", expires_in(t));
 	if (t->grant.wall)
 		json_object_set_new(json, "images", images_json(t));
 	faults_json(t, json);

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define RETRY_MS 2
 #define SHRINK_MS 10
@@ -126,6 +127,8 @@ static void on_retry(void *owner)
 	tenant_retry(owner);
 }
 
+static void on_expiry(void *owner);
+static void begin_expiry(struct tenant *tenant);
 static void shrink_step(struct tenant *tenant);
 
 static void on_shrink(void *owner)
@@ -150,9 +153,10 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	snprintf(tenant->socket, sizeof(tenant->socket), "%s/%s", daemon->runtime.dir, place_of(tenant, place));
 	tenant->retry = timer_new(daemon->loop, on_retry, tenant);
 	tenant->shrink = timer_new(daemon->loop, on_shrink, tenant);
+	tenant->expiry = timer_new(daemon->loop, on_expiry, tenant);
 	tenant->next = daemon->tenants;
 	daemon->tenants = tenant;
-	r = !tenant->retry || !tenant->shrink ? -ENOMEM : 0;
+	r = !tenant->retry || !tenant->shrink || !tenant->expiry ? -ENOMEM : 0;
 	if (r)
 		snprintf(error, size, "no memory for grant %s", grant->name);
 	else if (listen && grant->container.is)
@@ -167,6 +171,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	}
 	telemetry_join(tenant);
 	tenant_watch_runner(tenant);
+	begin_expiry(tenant);
 	arbitrate_terms(tenant);
 	for (unsigned int i = 0; i < grant->share_count; i++)
 		if (ledger_shrink_pending(&grant->share[i].ledger))
@@ -210,6 +215,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 	cleanup_close(&tenant->bell_fd);
 	timer_free(tenant->retry);
 	timer_free(tenant->shrink);
+	timer_free(tenant->expiry);
 	event_log_deinit(&tenant->events);
 	device_watch_update(tenant->daemon);
 	free(tenant);
@@ -233,10 +239,72 @@ struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id)
 	return t;
 }
 
-bool tenant_ended(const struct tenant *tenant)
+bool tenant_ended(const struct tenant *tenant, char *why, size_t size)
 {
-	return (tenant->grant.runner_pid || container_orphaned(tenant)) && tenant->runner_fd < 0 && !tenant->clients &&
-	       !tenant->sessions;
+	if (tenant->clients || tenant->sessions || tenant->runner_fd >= 0)
+		return false;
+	if (tenant->grant.runner_pid || container_orphaned(tenant)) {
+		snprintf(why, size, "ends with its command (pid %d)", (int)tenant->grant.runner_pid);
+		return true;
+	}
+	if (!tenant->expires_ns || clock_now_ns() < tenant->expires_ns)
+		return false;
+	snprintf(why, size, "ends: no program has joined it within %lld s",
+		 (long long)(tenant->grant.expires - tenant->grant.created));
+	return true;
+}
+
+/* Waiting for somebody to join. */
+
+static void on_expiry(void *owner)
+{
+	struct tenant *tenant = owner;
+
+	daemon_reap_soon(tenant->daemon);
+}
+
+/* The clock may have been set, and the machine off, since the grant was made: it waits no longer than it was to. */
+static void begin_expiry(struct tenant *tenant)
+{
+	int64_t left = tenant->grant.expires - time(NULL), most = tenant->grant.expires - tenant->grant.created;
+
+	if (!tenant->grant.expires)
+		return;
+	left = left > most ? most : left < 0 ? 0 : left;
+	tenant->expires_ns = clock_now_ns() + (uint64_t)left * 1000000000u;
+	/* A millisecond later, so that it has expired then. */
+	timer_start(tenant->expiry, (uint64_t)left * 1000 + 1, 0);
+}
+
+void tenant_joined(struct tenant *tenant)
+{
+	char error[512];
+
+	if (!tenant->grant.expires)
+		return;
+	tenant->grant.expires = 0;
+	tenant->expires_ns = 0;
+	timer_stop(tenant->expiry);
+	if (store_update(tenant->daemon->store, &tenant->grant, error, sizeof(error)))
+		log_line("grant %s: that it has been joined is not kept: %s", tenant->grant.name, error);
+}
+
+void tenant_clock_set(struct daemon *daemon)
+{
+	uint64_t now = clock_now_ns();
+	char error[512];
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		int64_t left = t->expires_ns > now ? (int64_t)((t->expires_ns - now) / 1000000000u) : 0;
+		int64_t most = t->grant.expires - t->grant.created;
+
+		if (!t->expires_ns)
+			continue;
+		t->grant.expires = time(NULL) + left;
+		t->grant.created = t->grant.expires - most;
+		if (store_update(daemon->store, &t->grant, error, sizeof(error)))
+			log_line("grant %s: %s", t->grant.name, error);
+	}
 }
 
 /* What happened to a share: an event of the tenant's, and a line in the journal. */

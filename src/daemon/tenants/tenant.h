@@ -55,6 +55,8 @@ struct tenant {
 	bool runner_is_roots; /* root has named it, for a grant of another user's; not known any more after a restart */
 	struct places places; /* its shares of the devices' time; guarded by arbitrate_lock() */
 	uint64_t attached_total; /* clients that there have been */
+	uint64_t expires_ns; /* it ends then if nobody has joined it; 0: not */
+	struct timer *expiry;
 	struct event_log events;
 	struct telemetry *telemetry; /* NULL: no memory */
 	uint64_t faults; /* of its programs' work, all together; faults.h */
@@ -75,8 +77,17 @@ struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id);
 /* The grant has a runner (again): it ends with it. */
 void tenant_watch_runner(struct tenant *tenant);
 
-/* True when the grant was made for a command, and that and all its processes are gone. */
-bool tenant_ended(const struct tenant *tenant);
+/*
+ * True when the grant was made for a command, and that and all its processes are gone; or when nobody has joined it in
+ * the time that it was to wait. `why`: which.
+ */
+bool tenant_ended(const struct tenant *tenant, char *why, size_t size);
+
+/* A process has attached itself, or a container has begun: the grant waits for nobody any more. */
+void tenant_joined(struct tenant *tenant);
+
+/* The wall clock was set: what is kept by it is written anew. */
+void tenant_clock_set(struct daemon *daemon);
 
 /* True when it has processes, or the command that it was made for lives and may have some yet. */
 bool tenant_present(const struct tenant *tenant);

@@ -3,6 +3,7 @@
 
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
+#include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/limit.h"
@@ -318,6 +319,8 @@ void terms_set_default(struct ask *ask, const struct device *device)
 	}
 	log_line("device %u: policy %s for grants that name none, by uid %u", device->index,
 		 policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
+	journal_add(ask->daemon, JOURNAL_ACTION, NULL, device->uuid, "policy %s for grants that name none, by uid %u",
+		    policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
 }
 
 void terms_set_native(struct ask *ask, const struct device *device)
@@ -343,6 +346,8 @@ void terms_set_native(struct ask *ask, const struct device *device)
 		return;
 	}
 	arbitrate_natives(ask->daemon, NULL);
+	journal_add(ask->daemon, JOURNAL_ACTION, NULL, device->uuid, "programs of policy native %s, by uid %u",
+		    allow ? "run unheld" : "are held back", (unsigned int)ask->asker->uid);
 	log_line("device %u: programs of policy native %s, by uid %u", device->index,
 		 allow ? "run unheld, and no share can be guaranteed" : "are held back for others' guarantees",
 		 (unsigned int)ask->asker->uid);
