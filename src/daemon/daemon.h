@@ -27,6 +27,7 @@ struct history_store;
 struct images;
 struct journal;
 struct limits;
+struct meters;
 struct pool;
 struct store;
 struct tenant;
@@ -45,6 +46,7 @@ struct daemon {
 	struct journal *journal;       /* what happened; NULL: not yet there */
 	struct machine machine;
 	struct book *book; /* what clients may hold, beside their pages; NULL: there is none */
+	struct meters *meters; /* the counters, for the meted after this one; NULL: they may fall */
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;

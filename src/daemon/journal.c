@@ -219,6 +219,11 @@ uint64_t journal_count(const struct journal *j, enum journal_kind kind)
 	return j->count[kind];
 }
 
+void journal_counted(struct journal *j, enum journal_kind kind, uint64_t count)
+{
+	j->count[kind] += count;
+}
+
 const struct journal_line *journal_next(const struct journal *j, const struct journal_line *line)
 {
 	uint16_t at = line ? line->newer : j->oldest;

@@ -62,6 +62,8 @@ __attribute__((format(printf, 5, 6))) void journal_add(struct daemon *daemon, en
 
 /* How many events of a kind there have been since meted was started. */
 uint64_t journal_count(const struct journal *journal, enum journal_kind kind);
+/* So many were counted by the meted before this one: it is counted on from there. */
+void journal_counted(struct journal *journal, enum journal_kind kind, uint64_t count);
 
 /* The newest id; 0: there is no line. */
 uint64_t journal_last(const struct journal *journal);

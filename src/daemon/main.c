@@ -13,6 +13,7 @@
 #include "daemon/health/device_watch.h"
 #include "daemon/tenants/end.h"
 #include "daemon/store/history.h"
+#include "daemon/store/meters.h"
 #include "daemon/http/http.h"
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
@@ -295,6 +296,7 @@ static int restore(struct daemon *daemon, const struct options *o, char *error, 
 	}
 	if (!r) {
 		history_store_open(daemon);
+		telemetry_resume(daemon);
 		remember_events(daemon);
 	}
 	if (!r)
@@ -346,10 +348,13 @@ static void leave(struct daemon *daemon)
 	http_stop(daemon, true);
 	trace_close(daemon);
 	end_stop(daemon);
+	telemetry_read(daemon);
 	history_store_close(daemon);
 	while (daemon->tenants)
 		tenant_free(daemon->tenants, true);
 	book_close(daemon->book);
+	meters_close(daemon->meters);
+	daemon->meters = NULL;
 	telemetry_stop(daemon);
 	children_forget();
 	sensors_free(daemon);

@@ -9,6 +9,7 @@
 #include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/store/history.h"
+#include "daemon/store/meters_keep.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
 
@@ -25,6 +26,9 @@
 #define USERS 16u
 
 _Static_assert(FIGURES <= HISTORY_FIGURES, "a history has room for them");
+_Static_assert((int)METER_TIMES == (int)WINDOW_TOTALS && (int)METER_USED == (int)WINDOW_CHARGED &&
+		       (int)METER_ASKED == (int)WINDOW_WANTED && (int)METER_WAITED == (int)WINDOW_WAITED,
+	       "they are the same");
 
 const char *refusal_name(enum refusal why)
 {
@@ -80,6 +84,8 @@ static void shift_all(struct daemon *daemon, int64_t from_s, int64_t to_s)
 	}
 	daemon->meter.started += to_s - from_s;
 	daemon->meter.drawn_s += daemon->meter.drawn_s ? to_s - from_s : 0;
+	daemon->meter.step_s += to_s - from_s;
+	daemon->meter.saved_s += to_s - from_s;
 	history_store_shifted(daemon);
 	health_clock_set(daemon, to_s - from_s);
 	tenant_clock_set(daemon);
@@ -107,31 +113,38 @@ static void watch_clock(struct daemon *daemon)
 
 /* Meters. */
 
-static void add_time(struct meter *m, enum meter_time which, uint64_t now_ns)
-{
-	/* It began anew: meted was restarted, or the policy was native for a while. */
-	uint64_t since = now_ns >= m->last_ns[which] ? now_ns - m->last_ns[which] : now_ns;
-
-	m->time_ns[which] += since;
-	m->last_ns[which] = now_ns;
-}
-
 static void read_share(struct daemon *daemon, struct tenant *t, unsigned int i)
 {
 	struct meter *m = &t->telemetry->share[i];
 	struct device_meter *d = telemetry_device(daemon, t->grant.share[i].device.uuid);
-	uint64_t before[METER_TIMES];
-	struct arbiter_reading r;
+	uint64_t since[METER_TIMES];
 
 	account_measure(t, i);
-	if (!arbitrate_totals(t, i, WIRE_COMPUTE, &r))
-		return;
-	memcpy(before, m->time_ns, sizeof(before));
-	add_time(m, METER_USED, r.charged_ns);
-	add_time(m, METER_ASKED, r.wanted_ns);
-	add_time(m, METER_WAITED, r.waited_ns);
-	for (unsigned int k = 0; d && k < METER_TIMES; k++)
-		d->meter.time_ns[k] += m->time_ns[k] - before[k];
+	arbitrate_count(t, i, WIRE_COMPUTE, since, m->last_ns);
+	for (unsigned int k = 0; k < METER_TIMES; k++) {
+		m->time_ns[k] += since[k];
+		if (d)
+			d->meter.time_ns[k] += since[k];
+	}
+}
+
+static void each_meter(struct daemon *daemon, void (*fn)(struct meter *m))
+{
+	for (unsigned int i = 0; i < daemon->meter.device_count; i++)
+		fn(&daemon->meter.device[i].meter);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
+			fn(&t->telemetry->share[i]);
+}
+
+static void end_step_of(struct meter *m)
+{
+	memcpy(m->step_ns, m->drawn_ns, sizeof(m->step_ns));
+}
+
+static void save_step_of(struct meter *m)
+{
+	memcpy(m->saved_ns, m->step_ns, sizeof(m->saved_ns));
 }
 
 /* What went through workers since. */
@@ -154,6 +167,30 @@ void telemetry_read(struct daemon *daemon)
 		if (t->telemetry && t->clients)
 			t->telemetry->last_active = time(NULL);
 	}
+	meters_keep(daemon);
+}
+
+static void begin_step_of(struct meter *m)
+{
+	end_step_of(m);
+	save_step_of(m);
+}
+
+/* Of a tenant that is not new, and of which nothing is known, nothing is counted that was before this meted. */
+void telemetry_resume(struct daemon *daemon)
+{
+	meters_restore(daemon);
+	if (!daemon->meter.saved_s) {
+		daemon->meter.step_s = daemon->meter.saved_s = telemetry_now(daemon);
+		daemon->meter.step_ns = daemon->meter.saved_ns = daemon->meter.ticked_ns;
+		each_meter(daemon, begin_step_of);
+	}
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
+			struct meter *m = &t->telemetry->share[i];
+
+			arbitrate_counted(t, i, WIRE_COMPUTE, m->known ? m->last_ns : NULL);
+		}
 }
 
 struct device_meter *telemetry_device(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
@@ -175,8 +212,7 @@ struct device_meter *telemetry_device(struct daemon *daemon, const uint8_t uuid[
 
 /* The history. */
 
-/* Nanoseconds of the device within so many nanoseconds, in ppm. */
-static uint64_t part(uint64_t ns, uint64_t of_ns)
+uint64_t telemetry_part(uint64_t ns, uint64_t of_ns)
 {
 	return of_ns ? (uint64_t)((double)ns * 1e6 / (double)of_ns + 0.5) : 0;
 }
@@ -193,7 +229,7 @@ static void draw(struct meter *m, const struct lapse *lapse, uint64_t held, uint
 
 	for (unsigned int k = 0; k < METER_TIMES; k++) {
 		if (timed)
-			value[FIGURE_GOT + k] = part(m->time_ns[k] - m->drawn_ns[k], lapse->ns);
+			value[FIGURE_GOT + k] = telemetry_part(m->time_ns[k] - m->drawn_ns[k], lapse->ns);
 		m->drawn_ns[k] = m->time_ns[k];
 	}
 	if (m->history)
@@ -249,6 +285,30 @@ static void draw_flows(struct daemon *daemon, const struct lapse *lapse)
 	flow_draw(&daemon->meter.flow, daemon->meter.flowed, lapse->from_s, lapse->to_s, lapse->ns);
 }
 
+/* When another step has ended meanwhile it is left to the next time: more is filled then than need be. */
+void telemetry_saved(struct daemon *daemon, int64_t step_s)
+{
+	if (daemon->meter.step_s != step_s)
+		return;
+	daemon->meter.saved_s = step_s;
+	daemon->meter.saved_ns = daemon->meter.step_ns;
+	each_meter(daemon, save_step_of);
+}
+
+/* The second that was drawn last is the last one of a step of the next level: what is there then can be kept. */
+static void on_step(struct daemon *daemon)
+{
+	if ((daemon->meter.drawn_s + 1) % history_step(1) == 0)
+		telemetry_end_step(daemon);
+}
+
+void telemetry_end_step(struct daemon *daemon)
+{
+	daemon->meter.step_s = daemon->meter.drawn_s;
+	daemon->meter.step_ns = daemon->meter.ticked_ns;
+	each_meter(daemon, end_step_of);
+}
+
 /* A tick that comes late, as all do by a little, is of the seconds that it has missed as well. */
 static struct lapse lapse_end(struct node_meter *m, int64_t now_s)
 {
@@ -272,6 +332,8 @@ static void on_tick(void *owner)
 	lapse = lapse_end(&daemon->meter, telemetry_now(daemon));
 	draw_all(daemon, &lapse);
 	draw_flows(daemon, &lapse);
+	on_step(daemon);
+	meters_keep(daemon);
 }
 
 /* Who comes and goes. */
@@ -317,7 +379,16 @@ void telemetry_refused(struct tenant *tenant, enum refusal why)
 		tenant->telemetry->refused[why]++;
 }
 
-void telemetry_request_refused(struct daemon *daemon, const char *code)
+void telemetry_memory_refused(struct tenant *tenant, unsigned int share)
+{
+	struct device_meter *d = telemetry_device(tenant->daemon, tenant->grant.share[share].device.uuid);
+
+	telemetry_refused(tenant, REFUSAL_MEMORY);
+	if (d)
+		d->refused++;
+}
+
+void telemetry_requests_count(struct daemon *daemon, const char *code, uint64_t more)
 {
 	struct node_meter *n = &daemon->meter;
 	unsigned int i = 0;
@@ -327,10 +398,15 @@ void telemetry_request_refused(struct daemon *daemon, const char *code)
 	if (i == TELEMETRY_CODES)
 		return;
 	if (i == n->code_count) {
-		n->refused[i].code = code;
+		snprintf(n->refused[i].code, sizeof(n->refused[i].code), "%s", code);
 		n->code_count++;
 	}
-	n->refused[i].count++;
+	n->refused[i].count += more;
+}
+
+void telemetry_request_refused(struct daemon *daemon, const char *code)
+{
+	telemetry_requests_count(daemon, code, 1);
 }
 
 int telemetry_start(struct daemon *daemon)

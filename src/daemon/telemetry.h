@@ -3,7 +3,8 @@
  * last day.
  *
  * Once a second all is read and written down (model/history.h); totals are read when they are asked for. Both are kept
- * over restarts in history.db (history_store.h): of a tenant under its grant's id, which no other one ever has.
+ * over restarts in history.db (history_store.h): of a tenant under its grant's id, which no other one ever has. Totals
+ * are counters: they never fall and never jump, also when meted is killed (meters.h).
  *
  * Time is the monotonic clock plus one offset. When the wall clock is set, by years even, the offset follows, histories
  * and times move with it, so that all is as long ago as before, and the journal gets one event.
@@ -40,9 +41,12 @@ enum refusal {
 
 struct meter {
 	uint64_t time_ns[METER_TIMES];	/* totals */
-	uint64_t last_ns[METER_TIMES];	/* what the arbiter said when they were last added to */
+	uint64_t last_ns[METER_TIMES];	/* how far the arbiter's totals are counted in them (arbitrate_count) */
 	uint64_t drawn_ns[METER_TIMES]; /* the totals when the history was last written */
+	uint64_t step_ns[METER_TIMES];	/* drawn_ns at the end of the last step of 10 s */
+	uint64_t saved_ns[METER_TIMES]; /* and of the last one that is in history.db */
 	struct history *history;	/* NULL: no memory */
+	bool known;			/* last_ns is a predecessor's, or the tenant is new */
 };
 
 /* Of a tenant. */
@@ -59,10 +63,12 @@ struct telemetry {
 struct device_meter {
 	uint8_t uuid[DEVICE_UUID_BYTES];
 	struct meter meter;
+	uint64_t refused; /* requests for memory, of all tenants that there ever were */
 };
 
 #define TELEMETRY_DEVICES 128u
 #define TELEMETRY_CODES 32u
+#define TELEMETRY_CODE_BYTES 32u
 
 /* Of the node. */
 struct node_meter {
@@ -72,15 +78,19 @@ struct node_meter {
 	int64_t started;    /* seconds since 1970 */
 	uint64_t ticked_ns; /* the last time, by the monotonic clock */
 	int64_t drawn_s;    /* the last second that is in the histories; 0: none yet */
+	int64_t step_s;     /* the last second of the last step of 10 s that is over; 0: none yet */
+	int64_t saved_s;    /* and of the last one that is in history.db */
+	uint64_t step_ns, saved_ns; /* when those were, by the monotonic clock */
 	struct flow flow;   /* of all tenants, with those that have gone */
 	uint64_t flowed[FLOWS]; /* bytes that went through since this meted began */
 	struct device_meter device[TELEMETRY_DEVICES];
 	unsigned int device_count;
 	struct {
-		const char *code; /* of a refusal on the control socket */
+		char code[TELEMETRY_CODE_BYTES]; /* of a refusal on the control socket */
 		uint64_t count;
 	} refused[TELEMETRY_CODES];
 	unsigned int code_count;
+	uint64_t image_hits, image_saved_bytes; /* workers/images.h */
 };
 
 /* Value: 0 or -ENOMEM. After the grants have been restored. */
@@ -91,15 +101,28 @@ void telemetry_stop(struct daemon *daemon);
 void telemetry_join(struct tenant *tenant);
 void telemetry_leave(struct tenant *tenant);
 
-/* A request of the tenant was refused; one on the control socket was, by its code (a constant). */
+/* A request of the tenant was refused; memory of a share was; a request on the control socket was, by its code. */
 void telemetry_refused(struct tenant *tenant, enum refusal why);
+void telemetry_memory_refused(struct tenant *tenant, unsigned int share);
 void telemetry_request_refused(struct daemon *daemon, const char *code);
+void telemetry_requests_count(struct daemon *daemon, const char *code, uint64_t more);
 const char *refusal_name(enum refusal why);
+
+/* Nanoseconds of the device within so many nanoseconds, in ppm. */
+uint64_t telemetry_part(uint64_t ns, uint64_t of_ns);
 
 /* Seconds since 1970 by the clock of the history. */
 int64_t telemetry_now(const struct daemon *daemon);
 
-/* Brings totals and peaks up to date. */
+/* What a meted before this one has counted is there: it is gone on from. After history_store_open(). */
+void telemetry_resume(struct daemon *daemon);
+
+/* A step ends with what was drawn last: all of it is about to be in history.db. */
+void telemetry_end_step(struct daemon *daemon);
+/* The histories are in history.db up to the step that ended at this second. */
+void telemetry_saved(struct daemon *daemon, int64_t step_s);
+
+/* Brings totals and peaks up to date, and keeps them: what is told after that never falls. */
 void telemetry_read(struct daemon *daemon);
 
 /* NULL: nothing is known of it. */

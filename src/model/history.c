@@ -177,18 +177,24 @@ static void row_write(struct history *h, unsigned int level, int64_t step, const
 		memcpy(c->code + step % HISTORY_CHUNK * h->figures, code, h->figures * sizeof(*code));
 }
 
+/* The means of the step that is going on, as far as it has gone. */
+static void write_means(const struct history *h, unsigned int level, uint16_t code[HISTORY_FIGURES])
+{
+	for (unsigned int i = 0; i < h->figures; i++) {
+		const struct sum *s = &h->level[level].sum[i];
+
+		code[i] = history_encode(s->count ? (uint64_t)(s->total / s->count + 0.5) : HISTORY_NONE);
+	}
+}
+
 /* The step that was going on is over, and those up to `step` had nothing. */
 static void close_steps(struct history *h, unsigned int level, int64_t step)
 {
 	struct level *l = &h->level[level];
 	uint16_t code[HISTORY_FIGURES];
 
-	for (unsigned int i = 0; i < h->figures; i++) {
-		struct sum *s = &l->sum[i];
-
-		code[i] = history_encode(s->count ? (uint64_t)(s->total / s->count + 0.5) : HISTORY_NONE);
-		*s = (struct sum){ 0 };
-	}
+	write_means(h, level, code);
+	memset(l->sum, 0, h->figures * sizeof(*l->sum));
 	row_write(h, level, l->now, code);
 	l->now = step;
 }
@@ -283,10 +289,16 @@ size_t history_chunk_bytes(const struct history *h)
 
 void history_save(const struct history *h, unsigned int level, int64_t chunk, uint8_t *ret)
 {
+	uint16_t present[HISTORY_FIGURES];
+
+	/* Of the finest level the step that is going on has all that it will have. */
+	write_means(h, level, present);
 	for (unsigned int i = 0; i < HISTORY_CHUNK; i++) {
 		int64_t step = chunk * (int64_t)HISTORY_CHUNK + i;
 		const uint16_t *row = kept(h, level, step) ? row_find(h, level, step) : NULL;
 
+		if (!level && step == h->level[level].now)
+			row = present;
 		for (unsigned int k = 0; k < h->figures; k++) {
 			uint16_t code = row ? row[k] : 0;
 

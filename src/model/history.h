@@ -55,6 +55,7 @@ int64_t history_now(const struct history *h, unsigned int level);
  * bytes is the same for all.
  */
 size_t history_chunk_bytes(const struct history *h);
+/* Of the finest level with the step that is going on. */
 void history_save(const struct history *h, unsigned int level, int64_t chunk, uint8_t *ret);
 /* Before anything is added, oldest chunk first. The last step in it that has something is the newest. */
 void history_load(struct history *h, unsigned int level, int64_t chunk, const uint8_t *data);

@@ -91,6 +91,16 @@ uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYT
 	return h ? h->faults : 0;
 }
 
+void health_count_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], uint64_t most)
+{
+	struct health *h = health_find(daemon, uuid);
+
+	if (!h || h->faults >= most)
+		return;
+	h->faults = most;
+	h->unsaved = true;
+}
+
 void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], json_t *json)
 {
 	struct health *h = health_find(daemon, uuid);

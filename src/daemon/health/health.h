@@ -63,6 +63,8 @@ const char *health_reason(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_
 int64_t health_since(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* How many errors the device has reported. */
 uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* It has reported so many, if it is known that it has reported any. */
+void health_count_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], uint64_t most);
 /* Adds "state", "reason", "who", "since", "faults" and "drained" to a description. */
 void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], json_t *json);
 

@@ -54,15 +54,44 @@ static unsigned int read_series(const char *list, unsigned int of, struct http_r
 	return wanted;
 }
 
+struct what {
+	const struct history *of[TELEMETRY_DEVICES];
+	unsigned int count;
+	const struct history *flow;
+	int64_t before_s; /* this meted began */
+};
+
+/*
+ * The fine steps of a meted that was killed are lost: for those of before this one the next level's means are there. The
+ * first step of that after nothing is left out: it is the mean of a part.
+ */
+static void coarsen(const struct history *h, unsigned int figure, unsigned int level, int64_t first, unsigned int count,
+		    const struct what *what, uint64_t *value)
+{
+	int64_t step_s = history_step(level);
+
+	for (unsigned int i = 0; i < count && level + 1 < HISTORY_LEVELS; i++) {
+		int64_t at_s = (first + i) * step_s;
+		uint64_t coarse[2];
+
+		if (value[i] != HISTORY_NONE || at_s >= what->before_s)
+			continue;
+		history_read(h, figure, level + 1, at_s / history_step(level + 1) - 1, 2, coarse);
+		if (coarse[0] != HISTORY_NONE)
+			value[i] = coarse[1];
+	}
+}
+
 /* Adds a history's steps to what is there: a tenant of several devices is shown as one. */
 static void add(const struct history *h, unsigned int figure, unsigned int level, int64_t first, unsigned int count,
-		uint64_t *sum)
+		const struct what *what, uint64_t *sum)
 {
 	uint64_t *value = h ? calloc(count, sizeof(*value)) : NULL;
 
 	if (!value)
 		return;
 	history_read(h, figure, level, first, count, value);
+	coarsen(h, figure, level, first, count, what, value);
 	for (unsigned int i = 0; i < count; i++)
 		if (value[i] != HISTORY_NONE)
 			sum[i] = (sum[i] == HISTORY_NONE ? 0 : sum[i]) + value[i];
@@ -80,11 +109,6 @@ static json_t *values_json(const uint64_t *value, unsigned int count, bool ppm)
 	return list;
 }
 
-struct what {
-	const struct history *of[TELEMETRY_DEVICES];
-	unsigned int count;
-	const struct history *flow;
-};
 _Static_assert(TELEMETRY_DEVICES >= WIRE_MAX_DEVICES && TELEMETRY_DEVICES >= MACHINE_MAX_DEVICES, "all have room");
 
 /* All devices that are there. */
@@ -164,16 +188,16 @@ static void add_all(const struct what *what, unsigned int series, unsigned int l
 	for (unsigned int k = 0; k < count; k++)
 		sum[k] = HISTORY_NONE;
 	if (series >= FIGURES)
-		add(what->flow, series - FIGURES, level, first, count, sum);
+		add(what->flow, series - FIGURES, level, first, count, what, sum);
 	for (unsigned int i = 0; series < FIGURES && i < what->count; i++)
-		add(what->of[i], series, level, first, count, sum);
+		add(what->of[i], series, level, first, count, what, sum);
 }
 
 void api_history(const struct http_request *request, struct http_reply *reply)
 {
 	unsigned int of = http_query(request, "device") ? FIGURES : SERIES, span, level, step, count;
 	unsigned int wanted = read_series(http_query(request, "series"), of, reply);
-	struct what what = { 0 };
+	struct what what = { .before_s = request->daemon->meter.started };
 	uint64_t *sum;
 	json_t *series;
 	int64_t first;

@@ -51,6 +51,18 @@ static struct device_sum *sum_of(struct daemon *daemon, struct device_sum *sums,
 	return NULL;
 }
 
+/* What was counted; null where nothing ever was, for a tenant that is not measured has not used 0 s. */
+static void add_seconds(struct json_text *j, const struct meter *m, bool gated)
+{
+	static const char *const keys[METER_TIMES] = { "used_seconds", "asked_seconds", "waited_seconds" };
+
+	for (unsigned int i = 0; i < METER_TIMES; i++)
+		if (m && (gated || m->time_ns[i]))
+			json_text_fixed(j, keys[i], (double)m->time_ns[i] / 1e9, PART_DECIMALS);
+		else
+			json_text_null(j, keys[i]);
+}
+
 static void add_up(struct device_sum *sum, const struct grant_share *s, uint64_t held, bool gated,
 		   const struct engine_reading *r)
 {
@@ -88,6 +100,7 @@ static void add_share(struct json_text *j, struct tenant *t, unsigned int i, str
 	add_part(j, "got_60s", gated, r.share_60s);
 	add_part(j, "wanted_10s", gated, r.wanted_10s);
 	add_part(j, "waited_10s", gated, r.waited_10s);
+	add_seconds(j, t->telemetry ? &t->telemetry->share[i] : NULL, gated);
 	json_text_close(j, '}');
 	if (sum)
 		add_up(sum, s, held, gated, &r);
@@ -163,6 +176,7 @@ static void add_sensor(struct json_text *j, const char *key, struct daemon *daem
 
 static void add_device(struct json_text *j, struct daemon *daemon, const struct device *d, const struct device_sum *sum)
 {
+	const struct device_meter *meter = telemetry_device(daemon, d->uuid);
 	char uuid[DEVICE_UUID_TEXT];
 
 	json_text_open(j, NULL, '{');
@@ -181,6 +195,7 @@ static void add_device(struct json_text *j, struct daemon *daemon, const struct 
 	json_text_fixed(j, "promised_cores", sum->promised_ppm / 1e4, CORES_DECIMALS);
 	json_text_fixed(j, "got_10s", sum->got_10s, PART_DECIMALS);
 	json_text_fixed(j, "wanted_10s", sum->wanted_10s, PART_DECIMALS);
+	add_seconds(j, meter ? &meter->meter : NULL, true);
 	json_text_string(j, "state", state_device(daemon, d->uuid));
 	json_text_string(j, "reason", state_device_reason(daemon, d->uuid));
 	json_text_integer(j, "faults", state_device_faults(daemon, d->uuid));
@@ -218,6 +233,7 @@ void api_node(const struct http_request *request, struct http_reply *reply)
 	char *text;
 
 	machine_keep_fresh(daemon);
+	telemetry_read(daemon);
 	json_text_open(&j, NULL, '{');
 	json_text_string(&j, "version", daemon_version());
 	json_text_string(&j, "node", state_node());

@@ -2,6 +2,7 @@
 #include "daemon/store/history.h"
 
 #include "daemon/log.h"
+#include "daemon/store/meters_keep.h"
 #include "daemon/store/history_file.h"
 #include "daemon/tenants/tenant.h"
 
@@ -70,7 +71,8 @@ static struct row *add_row(struct history_store *s, const uint8_t *key, size_t k
 	return row;
 }
 
-static void copy_totals(struct history_store *s, const uint8_t *key, const struct meter *m, const struct telemetry *t)
+static void copy_totals(struct history_store *s, const uint8_t *key, const struct meter *m, const uint64_t *refused,
+			const struct telemetry *t)
 {
 	struct row *row = add_row(s, key, KEY_BYTES, -1, 0, TOTALS_BYTES);
 	uint8_t *at = row ? row->data : NULL;
@@ -80,7 +82,7 @@ static void copy_totals(struct history_store *s, const uint8_t *key, const struc
 		put_u64(&at, m->last_ns[i]);
 	}
 	for (unsigned int i = 0; row && i < REFUSALS; i++)
-		put_u64(&at, t ? t->refused[i] : 0);
+		put_u64(&at, refused[i]);
 	for (unsigned int i = 0; row && i < TRAFFIC_WAYS * WORKER_COUNTS; i++)
 		put_u64(&at, t ? t->remote[i / WORKER_COUNTS][i % WORKER_COUNTS] : 0);
 }
@@ -132,16 +134,18 @@ static void copy_meters(struct history_store *s, unsigned int from_level)
 
 	for (unsigned int i = 0; i < d->meter.device_count; i++) {
 		make_key(key, 0, d->meter.device[i].uuid);
-		copy_totals(s, key, &d->meter.device[i].meter, NULL);
+		copy_totals(s, key, &d->meter.device[i].meter,
+			    (uint64_t[REFUSALS]){ [REFUSAL_MEMORY] = d->meter.device[i].refused }, NULL);
 		copy_history(s, key, KEY_BYTES, d->meter.device[i].meter.history, from_level);
 	}
 	for (struct tenant *t = d->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++) {
 			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
-			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
+			copy_totals(s, key, &t->telemetry->share[i], t->telemetry->refused, t->telemetry);
 			copy_history(s, key, KEY_BYTES, t->telemetry->share[i].history, from_level);
 		}
 	copy_flows(s, from_level);
+	s->step_s = d->meter.step_s;
 	s->prune = true;
 	s->clear = s->shifted;
 	s->shifted = false;
@@ -158,7 +162,7 @@ static void copy_traffic(struct history_store *s)
 			continue;
 		for (unsigned int i = 0; i < t->grant.share_count; i++) {
 			make_key(key, t->grant.id, t->grant.share[i].device.uuid);
-			copy_totals(s, key, &t->telemetry->share[i], t->telemetry);
+			copy_totals(s, key, &t->telemetry->share[i], t->telemetry->refused, t->telemetry);
 		}
 	}
 }
@@ -298,6 +302,9 @@ static void end_job(struct history_store *s)
 	s->line_count = 0;
 	s->last_line = 0;
 	s->prune = s->clear = false;
+	if (!*s->error && s->step_s)
+		telemetry_saved(s->daemon, s->step_s);
+	s->step_s = 0;
 }
 
 static void on_worked(uv_work_t *work, int status)
@@ -401,10 +408,12 @@ void history_store_flush(struct daemon *daemon)
 	if (!s || !s->db || s->working)
 		return;
 	copy_lines(s);
+	telemetry_end_step(daemon);
 	copy_meters(s, 0);
 	s->work.data = s;
 	on_work(&s->work);
 	end_job(s);
+	meters_keep(daemon);
 }
 
 void history_store_close(struct daemon *daemon)

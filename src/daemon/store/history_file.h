@@ -31,6 +31,7 @@ struct history_store {
 	unsigned int line_count;
 	uint64_t first_line, last_line; /* what is before the first is forgotten */
 	bool prune, clear;
+	int64_t step_s; /* the job has the histories up to here (telemetry.h); 0: it has none */
 	int64_t now_s;
 	char error[256];
 };

@@ -41,6 +41,11 @@ static void restore_lines(struct history_store *s)
 	}
 }
 
+static struct device_meter *device_of(struct daemon *d, const uint8_t *key)
+{
+	return telemetry_device(d, key + 8);
+}
+
 /* Value: NULL: nothing of this daemon's. */
 static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes, struct telemetry **ret)
 {
@@ -53,7 +58,7 @@ static struct meter *meter_of(struct daemon *d, const uint8_t *key, size_t bytes
 		return NULL;
 	id = take_u64(&(const uint8_t *){ key });
 	if (!id) {
-		struct device_meter *m = telemetry_device(d, key + 8);
+		struct device_meter *m = device_of(d, key);
 
 		return m ? &m->meter : NULL;
 	}
@@ -72,6 +77,7 @@ static void restore_totals(struct history_store *s)
 	if (sqlite3_prepare_v2(s->db, "SELECT key, data FROM totals", -1, &q, NULL))
 		return;
 	while (sqlite3_step(q) == SQLITE_ROW) {
+		uint64_t refused[REFUSALS];
 		struct telemetry *t;
 		const uint8_t *key = sqlite3_column_blob(q, 0), *at = sqlite3_column_blob(q, 1);
 		struct meter *m = meter_of(s->daemon, key, (size_t)sqlite3_column_bytes(q, 0), &t);
@@ -83,8 +89,13 @@ static void restore_totals(struct history_store *s)
 			m->time_ns[i] = m->drawn_ns[i] = take_u64(&at);
 			m->last_ns[i] = take_u64(&at);
 		}
-		for (unsigned int i = 0; t && i < REFUSALS; i++)
-			t->refused[i] = take_u64(&at);
+		m->known = true;
+		for (unsigned int i = 0; i < REFUSALS; i++)
+			refused[i] = take_u64(&at);
+		if (t)
+			memcpy(t->refused, refused, sizeof(t->refused));
+		else
+			device_of(s->daemon, key)->refused = refused[REFUSAL_MEMORY];
 		for (unsigned int i = 0; t && bytes == TOTALS_BYTES && i < TRAFFIC_WAYS * WORKER_COUNTS; i++)
 			t->remote[i / WORKER_COUNTS][i % WORKER_COUNTS] = take_u64(&at);
 	}

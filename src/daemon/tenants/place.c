@@ -219,6 +219,66 @@ bool place_write(struct place *p, bool opening)
 	return look;
 }
 
+/* Counting. */
+
+static void read_totals(const struct place *p, uint64_t now_ns, uint64_t total[WINDOW_TOTALS])
+{
+	struct arbiter_reading r = arbiter_read(p->engine->arbiter, p->at, now_ns);
+
+	total[WINDOW_CHARGED] = r.charged_ns;
+	total[WINDOW_WANTED] = r.wanted_ns;
+	total[WINDOW_WAITED] = r.waited_ns;
+}
+
+void place_count(struct place *p, uint64_t now_ns, uint64_t since_ns[WINDOW_TOTALS])
+{
+	uint64_t total[WINDOW_TOTALS];
+
+	read_totals(p, now_ns, total);
+	for (unsigned int i = 0; i < WINDOW_TOTALS; i++) {
+		if (total[i] <= p->counted_ns[i])
+			continue;
+		since_ns[i] += total[i] - p->counted_ns[i];
+		p->counted_ns[i] = total[i];
+	}
+}
+
+uint64_t place_counted(const struct place *p, enum window_total total)
+{
+	return p->counted_ns[total];
+}
+
+void place_count_skip(struct place *p, uint64_t charged_before_ns, uint64_t now_ns)
+{
+	uint64_t total[WINDOW_TOTALS];
+
+	read_totals(p, now_ns, total);
+	if (total[WINDOW_CHARGED] > charged_before_ns)
+		p->counted_ns[WINDOW_CHARGED] += total[WINDOW_CHARGED] - charged_before_ns;
+}
+
+void place_count_known(struct place *p, uint64_t now_ns)
+{
+	uint64_t total[WINDOW_TOTALS];
+
+	read_totals(p, now_ns, total);
+	for (unsigned int i = 0; i < WINDOW_TOTALS; i++) {
+		uint64_t known = p->known_ns[i] < total[i] ? p->known_ns[i] : total[i];
+
+		p->counted_ns[i] = max_u64(p->counted_ns[i], known);
+	}
+}
+
+void place_count_from(struct place *p, const uint64_t at_ns[WINDOW_TOTALS], uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
+		p->known_ns[i] = at_ns ? at_ns[i] : UINT64_MAX;
+	place_count_known(p, now_ns);
+	/* Those who come to a tenant that nothing is known of begin at 0. */
+	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
+		p->known_ns[i] = at_ns ? at_ns[i] : 0;
+}
+
 /* Reading. */
 
 static double rate(const struct place *p, const struct window_sample *now, enum window_total total, uint64_t seconds)

@@ -357,7 +357,7 @@ static void refuse(struct session *session, const struct account_request *reques
 	char asked[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES];
 
 	ledger->refused++;
-	telemetry_refused(tenant, REFUSAL_MEMORY);
+	telemetry_memory_refused(tenant, request->device);
 	note(tenant, request->device, JOURNAL_REFUSAL, "%s was refused %s: %s of %s are held",
 	     client_text(session->client), size_format((uint64_t)request->need_units * WIRE_UNIT_BYTES, asked),
 	     size_format(account_tenant_held(tenant, request->device) * WIRE_UNIT_BYTES, held),

@@ -501,6 +501,7 @@ static void drop_place(struct tenant *t, unsigned int i, int k)
 	for (struct client *c = t->clients; c; c = c->next)
 		rise(c, i, k, true);
 	e = engine_of(p);
+	place_count(p, clock_now_ns(), t->places.since_ns[i][k]);
 	engine_leave(p, clock_now_ns());
 	run_soon(e);
 	drop_engine(e);
@@ -680,15 +681,32 @@ bool arbitrate_read(struct tenant *t, unsigned int device, enum wire_engine engi
 	return p;
 }
 
-bool arbitrate_totals(struct tenant *t, unsigned int device, enum wire_engine engine, struct arbiter_reading *ret)
+void arbitrate_count(struct tenant *t, unsigned int device, enum wire_engine engine,
+		     uint64_t ret_since_ns[WINDOW_TOTALS], uint64_t ret_at_ns[WINDOW_TOTALS])
+{
+	struct place *p = t->places.at[device][engine];
+	uint64_t *since = t->places.since_ns[device][engine];
+
+	arbitrate_lock();
+	if (p)
+		place_count(p, clock_now_ns(), since);
+	for (unsigned int i = 0; i < WINDOW_TOTALS; i++) {
+		ret_since_ns[i] = since[i];
+		ret_at_ns[i] = p ? place_counted(p, (enum window_total)i) : 0;
+		since[i] = 0;
+	}
+	arbitrate_unlock();
+}
+
+void arbitrate_counted(struct tenant *t, unsigned int device, enum wire_engine engine,
+		       const uint64_t at_ns[WINDOW_TOTALS])
 {
 	struct place *p = t->places.at[device][engine];
 
 	arbitrate_lock();
 	if (p)
-		*ret = engine_totals(p, clock_now_ns());
+		place_count_from(p, at_ns, clock_now_ns());
 	arbitrate_unlock();
-	return p;
 }
 
 double arbitrate_client_share(struct client *c, unsigned int device)

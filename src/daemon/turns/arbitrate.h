@@ -20,6 +20,7 @@ struct tenant;
 /* Places of a tenant and seats of a client, by device and engine. */
 struct places {
 	struct place *at[WIRE_MAX_DEVICES][WIRE_ENGINES];
+	uint64_t since_ns[WIRE_MAX_DEVICES][WIRE_ENGINES][WINDOW_TOTALS]; /* of places that went, not counted yet */
 };
 
 struct seats {
@@ -65,7 +66,15 @@ bool arbitrate_holds_native(const struct tenant *tenant, unsigned int device);
 
 /* Value: false when the share is not gated. */
 bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);
-/* Only what it has had in all. */
-bool arbitrate_totals(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct arbiter_reading *ret);
+/*
+ * What the share has had since this was last asked, and (ret_at) how far its totals have been counted, which the meted
+ * after this one is told with arbitrate_counted(). Readings are estimates that are taken back in part when a measurement
+ * arrives; what is counted here is counted once, and never taken back. Also of a share that is not gated any more.
+ */
+void arbitrate_count(struct tenant *tenant, unsigned int device, enum wire_engine engine,
+		     uint64_t ret_since_ns[WINDOW_TOTALS], uint64_t ret_at_ns[WINDOW_TOTALS]);
+/* After a restart: the meted before this one counted up to here; NULL: nobody knows, and it is counted from now on. */
+void arbitrate_counted(struct tenant *tenant, unsigned int device, enum wire_engine engine,
+		       const uint64_t at_ns[WINDOW_TOTALS]);
 /* Below 0: not known. */
 double arbitrate_client_share(struct client *client, unsigned int device);

@@ -62,6 +62,13 @@ void engine_pass(struct wire_turn *turn);
 /* Value: when to call again at the latest. */
 uint64_t engine_run(struct engine *e, uint64_t now_ns);
 
+/* Adds what has come to the tenant's totals since they were last counted; what an estimate had too much is not. */
+void place_count(struct place *p, uint64_t now_ns, uint64_t since_ns[WINDOW_TOTALS]);
+/* How far they have been counted. */
+uint64_t place_counted(const struct place *p, enum window_total total);
+/* They have been counted up to here by a meted before this one; NULL: up to now. */
+void place_count_from(struct place *p, const uint64_t at_ns[WINDOW_TOTALS], uint64_t now_ns);
+
 struct arbiter_reading engine_totals(const struct place *p, uint64_t now_ns);
 void engine_read(const struct place *p, uint64_t now_ns, struct engine_reading *ret);
 /* The client's part of the last ten seconds; below 0: not known. */

@@ -64,6 +64,7 @@ static uint64_t used_since(const struct seat *s, uint64_t now_ns)
  */
 static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 {
+	uint64_t before = arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns;
 	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
 	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
 
@@ -74,8 +75,13 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;
 	}
 	charged = p->resumed_ns + p->away_ns;
-	if (charged > arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns)
+	if (charged > before) {
 		arbiter_resume(p->engine->arbiter, p->at, charged, p->resumed_lag_ns);
+		if (found)
+			place_count_known(p, now_ns);
+		else
+			place_count_skip(p, before, now_ns);
+	}
 	if (!found || !(s->gate & WIRE_OPEN) || until <= now_ns)
 		return;
 	until = until < now_ns + HOLD_NS ? until : now_ns + HOLD_NS;

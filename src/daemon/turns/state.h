@@ -43,6 +43,8 @@ struct place {
 	uint64_t longest_ns, bypassed; /* of clients that have gone */
 	uint64_t resumed_ns, away_ns;  /* charged by a predecessor, and used since */
 	int64_t resumed_lag_ns;
+	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
+	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
 };
 
 struct engine {
@@ -77,6 +79,10 @@ void seat_write_beside(struct seat *s, uint32_t beside);
 bool seat_write_listen(struct seat *s, uint32_t listen);
 
 /* place.c */
+/* The totals have moved on by what is no new use, from what they were before. */
+void place_count_skip(struct place *p, uint64_t charged_before_ns, uint64_t now_ns);
+/* They have been resumed: what the meted before this one has counted is not counted again. */
+void place_count_known(struct place *p, uint64_t now_ns);
 void place_sample(struct place *p, uint64_t now_ns, bool force);
 /* Value: true when it has begun to want or to do something that the arbiter does not know of. */
 bool place_take_demand(struct place *p, uint64_t now_ns);

@@ -31,7 +31,6 @@ _Static_assert(sizeof(((struct worker_image *)NULL)->hash) == SHELF_HASH_BYTES, 
 struct images {
 	struct shelf shelf;
 	struct timer *look; /* runs while something is kept */
-	uint64_t hits, saved_bytes;
 };
 
 static void remove_image(struct images *images, struct shelf_image *image)
@@ -124,8 +123,8 @@ static void use(struct tenant *tenant, const struct worker_image *word)
 	if (!image)
 		return;
 	shelf_use(image, clock_now_ns());
-	tenant->daemon->images->hits++;
-	tenant->daemon->images->saved_bytes += image->bytes;
+	tenant->daemon->meter.image_hits++;
+	tenant->daemon->meter.image_saved_bytes += image->bytes;
 }
 
 /* Value: as recvmsg(); *ret_fd: the caller's, or -1. */
@@ -289,8 +288,8 @@ json_t *images_save(const struct daemon *daemon, struct handover *h)
 
 	for (const struct shelf_owner *o = images ? images->shelf.owners : NULL; o; o = o->next)
 		json_array_insert_new(owners, 0, owner_save(o, h));
-	return json_pack("{s:I s:I s:o}", "hits", images ? (json_int_t)images->hits : 0, "saved",
-			 images ? (json_int_t)images->saved_bytes : 0, "owners", owners);
+	return json_pack("{s:I s:I s:o}", "hits", (json_int_t)images_hits(daemon), "saved",
+			 (json_int_t)images_saved_bytes(daemon), "owners", owners);
 }
 
 static uint64_t number(const json_t *part, const char *name)
@@ -340,8 +339,7 @@ void images_restore(struct daemon *daemon, struct handover *h)
 
 	if (!images)
 		return;
-	images->hits = number(part, "hits");
-	images->saved_bytes = number(part, "saved");
+	images_counted(daemon, number(part, "hits"), number(part, "saved"));
 	json_array_foreach(json_object_get(part, "owners"), i, owner) owner_restore(images, owner, h);
 	images_limit(daemon, daemon->images_most_bytes);
 	if (images->shelf.count)
@@ -364,12 +362,21 @@ uint64_t images_kept_bytes(const struct daemon *daemon)
 	return daemon->images ? daemon->images->shelf.bytes : 0;
 }
 
+/* From the handover and from the file of meters: the same. */
+void images_counted(struct daemon *daemon, uint64_t hits, uint64_t saved_bytes)
+{
+	struct node_meter *n = &daemon->meter;
+
+	n->image_hits = hits > n->image_hits ? hits : n->image_hits;
+	n->image_saved_bytes = saved_bytes > n->image_saved_bytes ? saved_bytes : n->image_saved_bytes;
+}
+
 uint64_t images_hits(const struct daemon *daemon)
 {
-	return daemon->images ? daemon->images->hits : 0;
+	return daemon->meter.image_hits;
 }
 
 uint64_t images_saved_bytes(const struct daemon *daemon)
 {
-	return daemon->images ? daemon->images->saved_bytes : 0;
+	return daemon->meter.image_saved_bytes;
 }

@@ -40,5 +40,7 @@ void images_restore(struct daemon *daemon, struct handover *h);
 json_t *images_json(const struct tenant *tenant);
 /* Of all: bytes that are kept; times that an image was there, and their bytes, since meted was started. */
 uint64_t images_kept_bytes(const struct daemon *daemon);
+/* So many were counted by the meted before this one. */
+void images_counted(struct daemon *daemon, uint64_t hits, uint64_t saved_bytes);
 uint64_t images_hits(const struct daemon *daemon);
 uint64_t images_saved_bytes(const struct daemon *daemon);

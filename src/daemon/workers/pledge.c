@@ -27,6 +27,7 @@ enum ledger_answer pledge_make(struct pledge *pledge, struct tenant *tenant, con
 		answer = account_pledge(tenant, i, pledge->units[i]);
 		if (answer != LEDGER_GRANT) {
 			give_back(pledge, tenant, i);
+			pledge->lacks = i;
 			return answer;
 		}
 	}

@@ -20,6 +20,7 @@ struct tenant;
 struct pledge {
 	bool made;
 	uint32_t units[WIRE_MAX_DEVICES]; /* of the grant's devices */
+	unsigned int lacks;		  /* LEDGER_NO_ROOM: the device that had none */
 };
 
 /* For contexts of these sizes. LEDGER_GRANT: made; LEDGER_WAIT: ask again; LEDGER_NO_ROOM. */

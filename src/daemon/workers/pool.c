@@ -235,7 +235,7 @@ static void refuse_context(struct pool *pool, struct knock **at)
 	struct tenant *tenant = (*at)->tenant;
 	char text[256];
 
-	telemetry_refused(tenant, REFUSAL_MEMORY);
+	telemetry_memory_refused(tenant, (*at)->pledge.lacks);
 	event_add(&tenant->events, "a program behind the wall was refused: there is no room for its context");
 	snprintf(text, sizeof(text),
 		 "grant %s has no room for a context: end other programs under it, or give it more memory",

@@ -1,0 +1,48 @@
+/*
+ * meters.h: the file `meters` of the runtime directory: all counters as they were last told to anybody.
+ *
+ * A counter that falls is taken for one that began anew, and all that it has counted for use of the last minute. So what
+ * has been told must still be there after a kill at any instruction. The file is mapped, and has two tables: one is
+ * written while the other one counts, and one store makes it the one that counts. What is written between two of these
+ * stores belongs together. It lasts as long as the runtime directory; history.db (history.h) has the same, half a minute
+ * old, for longer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define METERS_KEY_BYTES 48u
+#define METERS_VALUES 24u
+
+struct meters;
+struct runtime;
+
+struct meters_entry {
+	uint8_t key[METERS_KEY_BYTES];
+	uint64_t value[METERS_VALUES];
+};
+
+/* Of all entries of a table. */
+struct meters_clock {
+	uint64_t ticked_ns; /* CLOCK_MONOTONIC: the histories were last written */
+	int64_t offset_ns;  /* of the wall clock to that */
+	int64_t drawn_s;    /* the last second that is in the histories */
+	int64_t saved_s;    /* and that is in history.db */
+	uint64_t saved_ns;  /* CLOCK_MONOTONIC: when that was */
+};
+
+/* Maps the file, making it where there is none. NULL: a line says why, and counters may fall when meted is killed. */
+struct meters *meters_open(struct runtime *runtime);
+void meters_close(struct meters *meters);
+
+/* What the table that counts has. find: NULL where there is none. Value of clock: false when nothing was written yet. */
+const struct meters_entry *meters_find(const struct meters *meters, const uint8_t key[METERS_KEY_BYTES]);
+void meters_each(const struct meters *meters, void (*fn)(const struct meters_entry *e, void *owner), void *owner);
+bool meters_clock(const struct meters *meters, struct meters_clock *ret);
+
+/* Begins the other table; adds an entry, NULL where there is no room; makes it the one that counts. */
+void meters_begin(struct meters *meters);
+struct meters_entry *meters_add(struct meters *meters, const uint8_t key[METERS_KEY_BYTES]);
+void meters_end(struct meters *meters, const struct meters_clock *clock);
