@@ -129,6 +129,51 @@ def test_kept():
     m.close()
 
 
+def counter(m, series):
+    found = re.search(rf"^{re.escape(series)} (\S+)$", m.control().ask("metrics")["text"], re.M)
+    return float(found[1]) if found else None
+
+
+def test_corrected():
+    """
+    A program that is stopped with work in flight is charged by estimate, and when it goes on for what it had: what was
+    charged is taken back, and a counter does not count it again.
+    """
+    m = Meted()
+    path = m.make("one", devices=[{"device": "0", "mem_bytes": 1 << 20, "cores": 90}])
+    command = [os.path.join(BUILD, "tests/daemon/turn_client"), path, "0", "30000", "0", "600"]
+    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    worker.stdout.readline()
+    worker.stdin.write("exact\n")
+    worker.stdin.flush()
+    worker.stdout.readline()
+    used = 'mete_tenant_compute_used_seconds_total{tenant="one",device="0"}'
+    seen, began = [], time.monotonic()
+
+    def look():
+        seen.append((counter(m, used), m.control().share("one")["charged_ms"] / 1e3))
+        return seen[-1]
+
+    corrected = lambda: sum(b[1] < a[1] - 1e-3 for a, b in zip(seen, seen[1:]))
+    until(lambda: look()[0], 10)
+    for _ in range(100):
+        worker.send_signal(signal.SIGSTOP)
+        until(lambda: not look(), 0.08)
+        worker.send_signal(signal.SIGCONT)
+        until(lambda: not look(), 0.05)
+        if corrected() >= 5:
+            break
+    ok(corrected() >= 5, "what was charged by estimate was taken back", seen[-20:])
+    ok(all(b[0] >= a[0] for a, b in zip(seen, seen[1:])), "the counter never falls", seen[-20:])
+    ok(seen[-1][0] <= time.monotonic() - began + 0.5, "and is no more than the time that has passed", seen[-1])
+    ok(until(lambda: abs(look()[0] - seen[-1][1]) < 0.1, 10), "and what was charged in the end", seen[-1])
+    worker.kill()
+    worker.wait()
+    worker.stdin.close()
+    worker.stdout.close()
+    m.close()
+
+
 m = Meted("--http", "127.0.0.1:0")
 path = m.make("one", devices=[{"device": "0", "mem_bytes": GIB, "cores": 20}])
 until(lambda: m.control().ask("devices")["devices"])
@@ -143,4 +188,5 @@ test_documents(served, dcgm)
 test_prometheus(m, path)
 m.close()
 test_kept()
+test_corrected()
 finish()

@@ -7,7 +7,8 @@
  *   turn_client SOCKET DEVICE cheat 0 SECONDS
  *
  * Launches a kernel, waits for its end, pauses, and so on, for so long. When meted goes away it connects again. Prints
- * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one;
+ * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one,
+ * and "exact" says that kernels end from now on when they should, as by a device's clock, however late that is noticed;
  * and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
  * A cheat writes what comes to hand over its half of the turns, and rings all the time.
  */
@@ -35,6 +36,7 @@ static struct wire_page *page;
 static struct wire_turn *turn;
 static unsigned int device;
 static uint64_t busy_ns;
+static bool exact;
 
 static int hello(const char *path)
 {
@@ -111,6 +113,7 @@ static void say_progress(void)
 		return;
 	if (!strcmp(line, "fill\n"))
 		fill_edges();
+	exact |= !strcmp(line, "exact\n");
 	printf("at %" PRIu64 "\n", busy_ns / 1000);
 	fflush(stdout);
 }
@@ -152,7 +155,7 @@ static void wait_for_turn(const char *path, uint64_t length_ns, uint64_t end_ns)
 /* Value: false when the gate has closed in the same instant. */
 static bool submit(uint64_t length_ns)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), end;
 
 	atomic_store(&turn->done_by_ns, now + length_ns);
 	atomic_store(&turn->busy_since_ns, now);
@@ -164,8 +167,9 @@ static bool submit(uint64_t length_ns)
 	ring(WIRE_ON_DEMAND);
 	wire_edge_put(turn, now, true);
 	sleep_until(now + length_ns);
-	wire_edge_put(turn, clock_now_ns(), false);
-	atomic_fetch_add(&turn->busy_ns, clock_now_ns() - now);
+	end = exact ? now + length_ns : clock_now_ns();
+	wire_edge_put(turn, end, false);
+	atomic_fetch_add(&turn->busy_ns, end - now);
 	atomic_store(&turn->busy_since_ns, 0);
 	ring(WIRE_ON_IDLE | WIRE_ON_PAUSE | WIRE_ON_EDGE);
 	return true;

@@ -269,11 +269,27 @@ void place_count_known(struct place *p, uint64_t now_ns)
 	}
 }
 
+/*
+ * What a place's clients have measured while there was no meted was not shared out: where several were at work at once
+ * each has the whole time. All together they had no more than the time that passed. Value: what the place has too much.
+ */
+static uint64_t away_too_much(const struct place *p)
+{
+	uint64_t sum = 0, absent = 0;
+
+	for (const struct place *q = p->engine->places; q; q = q->next) {
+		sum += q->away_ns;
+		absent = max_u64(absent, q->absent_ns);
+	}
+	return sum > absent ? p->away_ns - (uint64_t)((double)p->away_ns * (double)absent / (double)sum) : 0;
+}
+
 void place_count_from(struct place *p, const uint64_t at_ns[WINDOW_TOTALS], uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
 		p->known_ns[i] = at_ns ? at_ns[i] : UINT64_MAX;
 	place_count_known(p, now_ns);
+	p->counted_ns[WINDOW_CHARGED] += away_too_much(p);
 	/* Those who come to a tenant that nothing is known of begin at 0. */
 	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
 		p->known_ns[i] = at_ns ? at_ns[i] : 0;

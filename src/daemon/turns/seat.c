@@ -46,12 +46,10 @@ void seat_sample(struct seat *s, uint64_t now_ns)
  * that has run all the while, the time. It was without a meted then and kept to its guarantee: that goes to the account
  * and is no debt.
  */
-static uint64_t used_since(const struct seat *s, uint64_t now_ns)
+static uint64_t used_since(const struct seat *s, uint64_t most)
 {
-	uint64_t at_ns = atomic_load_explicit(&s->turn->charged_at_ns, memory_order_relaxed);
 	uint64_t busy = atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed);
 	uint64_t before = atomic_load_explicit(&s->turn->charged_busy_ns, memory_order_relaxed);
-	uint64_t most = at_ns && at_ns < now_ns ? now_ns - at_ns : 0;
 
 	if (busy > before)
 		return busy - before < most ? busy - before : most;
@@ -67,9 +65,13 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 	uint64_t before = arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns;
 	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
 	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
+	uint64_t at_ns = atomic_load_explicit(&s->turn->charged_at_ns, memory_order_relaxed);
+	uint64_t absent = at_ns && at_ns < now_ns ? now_ns - at_ns : 0;
 
-	if (found)
-		p->away_ns += used_since(s, now_ns);
+	if (found) {
+		p->away_ns += used_since(s, absent);
+		p->absent_ns = max_u64(p->absent_ns, absent);
+	}
 	if (charged >= p->resumed_ns) {
 		p->resumed_ns = charged;
 		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;

@@ -42,6 +42,7 @@ struct place {
 	struct window *second, *minute; /* the last one, in steps of 0.1 s and of 1 s */
 	uint64_t longest_ns, bypassed; /* of clients that have gone */
 	uint64_t resumed_ns, away_ns;  /* charged by a predecessor, and used since */
+	uint64_t absent_ns;	       /* for so long there was no meted */
 	int64_t resumed_lag_ns;
 	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
 	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
