@@ -11,7 +11,7 @@
 
 static void print_grant(json_t *grant)
 {
-	char quota[SIZE_TEXT_BYTES], asked[48];
+	char quota[SIZE_TEXT_BYTES], requested[48];
 	json_t *device;
 	size_t i;
 
@@ -19,7 +19,7 @@ static void print_grant(json_t *grant)
 		printf("%s: device %lld: %s", device_text(grant, "name"), (long long)device_number(device, "index"),
 		       size_format((uint64_t)device_number(device, "quota_bytes"), quota));
 		if (strcmp(device_text(device, "policy"), "native"))
-			printf(", %s %s", device_text(device, "policy"), terms_asked(device, asked));
+			printf(", %s %s", device_text(device, "policy"), terms_requested(device, requested));
 		putchar('\n');
 	}
 }

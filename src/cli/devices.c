@@ -40,6 +40,7 @@ int verb_devices(const struct command_line *line)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
 					     ">USED",	"STATE",  "UUID",   "NAME", NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 0, 0, 1, 0 };
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *device;
 	struct table t;
@@ -59,6 +60,8 @@ int verb_devices(const struct command_line *line)
 		return r;
 	}
 	table_begin(&t, heads);
+	if (!option_given(line, "wide"))
+		table_fit(&t, ranks);
 	json_array_foreach (json_object_get(answer, "devices"), i, device)
 		add_row(&t, device);
 	table_end(&t);

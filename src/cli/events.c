@@ -1,14 +1,21 @@
-/* events.c: `mete events`: what happened on this node. */
+/*
+ * events.c: `mete events`: what happened on this node. An event is a line; on a terminal, a paragraph.
+ */
+#include "base/clean_text.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
-#include "cli/table.h"
+#include "cli/output.h"
+#include "cli/refusals.h"
 #include "cli/verb.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define POLL_NS 500000000l
+#define TEXT_COLUMN 30 /* behind the time and the kind */
 
 static json_t *request(const struct command_line *line, json_int_t after)
 {
@@ -34,29 +41,37 @@ static const char *moment(json_int_t seconds, char text[32])
 	return text;
 }
 
+/* "device 0: " */
+static void device_words(json_t *event, json_t *names, char *text, size_t size)
+{
+	const char *uuid = json_string_value(json_object_get(event, "device"));
+	json_t *index = uuid ? json_object_get(names, uuid) : NULL;
+
+	*text = 0;
+	if (index)
+		snprintf(text, size, "device %lld: ", (long long)json_integer_value(index));
+	else if (uuid)
+		snprintf(text, size, "device %s: ", uuid);
+}
+
 static void print_text(json_t *events, json_t *names)
 {
-	json_t *e, *name;
+	json_t *list = refusals_fold(events), *e;
+	char when[32], times[64], device[96], text[768];
 	size_t i;
 
-	json_array_foreach(events, i, e)
+	json_array_foreach(list, i, e)
 	{
-		const char *uuid = json_string_value(json_object_get(e, "device"));
-		json_int_t count = device_number(e, "count");
-		char when[32], times[48] = "";
+		const char *tenant = device_text(e, "tenant");
 
-		if (count > 1)
-			snprintf(times, sizeof(times), " (%lld times)", (long long)count);
+		device_words(e, names, device, sizeof(device));
+		snprintf(text, sizeof(text), "%s%s%s%s%s", tenant, *tenant ? ": " : "", device, device_text(e, "text"),
+			 refusals_times(e, times));
 		printf("%s  %-7s  ", moment(device_number(e, "time"), when), device_text(e, "kind"));
-		if (json_is_string(json_object_get(e, "tenant")))
-			printf("%s: ", device_text(e, "tenant"));
-		name = uuid ? json_object_get(names, uuid) : NULL;
-		if (name)
-			printf("device %lld: ", (long long)json_integer_value(name));
-		else if (uuid)
-			printf("device %s: ", uuid);
-		printf("%s%s\n", device_text(e, "text"), times);
+		output_words(clean_text_line(text), TEXT_COLUMN, TEXT_COLUMN,
+			     isatty(STDOUT_FILENO) ? output_columns() : INT_MAX);
 	}
+	json_decref(list);
 }
 
 static void print_lines(json_t *events)

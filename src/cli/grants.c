@@ -13,12 +13,12 @@ int grant_name_check(const char *name, struct fault *f)
 	if (!*name)
 		return fault_set(f, -EINVAL, "a grant's name cannot be empty; give one like train-1");
 	if (strlen(name) > NAME_MOST)
-		return fault_set(f, -EINVAL, "%.20s...: a grant's name has at most %d letters; give a shorter one",
+		return fault_set(f, -EINVAL, "%.20s...: a grant's name has at most %d characters; give a shorter one",
 				 name, NAME_MOST);
 	for (const char *p = name; *p; p++)
 		if (!(isalnum((unsigned char)*p) && !(*p & 0x80)) && (p == name || !strchr("._-", *p)) && *p != '_')
 			return fault_set(f, -EINVAL,
-					 "%s: a grant's name has letters, digits, \".\", \"_\" and \"-\" and begins "
+					 "%s: a grant's name has ASCII letters, digits, \".\", \"_\" and \"-\" and begins "
 					 "with a letter or digit; give one like train-1",
 					 name);
 	return 0;

@@ -5,6 +5,7 @@
  * (exit codes, environment, files) stands here once, for help and manual.
  */
 #include "cli/fault.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define MANUAL_DATE "November 20, 2026"
-#define LINE_COLUMNS 96
+#define LINE_COLUMNS OUTPUT_USUAL_COLUMNS
 
 struct term {
 	const char *word; /* NULL ends a list */
@@ -41,7 +42,7 @@ static const struct term exit_codes[] = {
 
 static const struct term run_exit_codes[] = {
 	{ "125", "mete itself failed: a wrong command line, no grant, no daemon; the program was not started." },
-	{ "126", "The program was found but cannot be executed." },
+	{ "126", "The program was found but cannot be executed; with --strict also: the shim cannot reach it." },
 	{ "127", "The program was not found." },
 	{ "other",
 	  "The program's own status. When the program died of a signal, mete ends by the same signal, so that a shell "
@@ -50,6 +51,7 @@ static const struct term run_exit_codes[] = {
 };
 
 static const struct term environment[] = {
+	{ "COLUMNS", "How wide tables are where the output is no terminal. Default: 80." },
 	{ "CUDA_VISIBLE_DEVICES", "Which devices programs see, with its usual meaning; also the default of --device." },
 	{ "METE_CONFIG", "The settings of a private daemon, a file as meted.yaml(5) has it. Default: none." },
 	{ "METE_DRIVER",
@@ -85,27 +87,6 @@ static const struct term files[] = {
 	{ NULL, NULL },
 };
 
-/* Prints words, wrapped, every line after `indent` blanks; the first line is already at column `at`. */
-static void print_wrapped(const char *text, int indent, int at)
-{
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (at > indent && at + 1 + (int)word > LINE_COLUMNS) {
-			printf("\n%*s", indent, "");
-			at = indent;
-		} else if (at > indent) {
-			putchar(' ');
-			at++;
-		}
-		printf("%.*s", (int)word, text);
-		at += (int)word;
-		text += word;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
-
 static void print_term(const char *word, const char *text, int indent)
 {
 	int n = printf("  %s", word);
@@ -115,7 +96,7 @@ static void print_term(const char *word, const char *text, int indent)
 		n = 0;
 	}
 	n += printf("%*s", indent - n, "");
-	print_wrapped(text, indent, n);
+	output_words(text, indent, n, LINE_COLUMNS);
 }
 
 static void print_terms(const char *title, const struct term *terms, int indent)
@@ -147,7 +128,7 @@ void help_overview(void)
 		print_term(v->name, v->summary, 16);
 	printf("\n");
 	for (const char *const *p = overview; *p; p++) {
-		print_wrapped(*p, 0, 0);
+		output_words(*p, 0, 0, LINE_COLUMNS);
 		printf("\n");
 	}
 	printf("`mete VERB --help` lists a verb's options; so does the manual, mete(1) and mete-VERB(1).\n");
@@ -171,13 +152,26 @@ bool help_beginning(const char *word)
 	return any;
 }
 
+/* What it does stands behind the command, or before it where both do not fit into a line. */
+static void print_example(const struct example *e)
+{
+	size_t length = strlen(e->command) + strlen(e->what) + strlen("      # ");
+
+	if (!*e->what)
+		printf("  %s\n", e->command);
+	else if (length <= LINE_COLUMNS)
+		printf("  %s    # %s\n", e->command, e->what);
+	else
+		printf("  # %s\n  %s\n", e->what, e->command);
+}
+
 void help_verb(const struct verb *v)
 {
 	char text[64];
 
 	printf("Usage: mete %s [OPTIONS]%s%s%s\n\n", v->name, dashes(v), *v->operands ? " " : "", v->operands);
 	for (const char *const *p = v->details; *p; p++) {
-		print_wrapped(*p, 0, 0);
+		output_words(*p, 0, 0, LINE_COLUMNS);
 		printf("\n");
 	}
 	printf("Options:\n");
@@ -187,7 +181,7 @@ void help_verb(const struct verb *v)
 	if (v->examples) {
 		printf("\nExamples:\n");
 		for (const struct example *e = v->examples; e->command; e++)
-			printf("  %s%s%s\n", e->command, *e->what ? "    # " : "", e->what);
+			print_example(e);
 	}
 	print_terms("Exit status", v->program ? run_exit_codes : exit_codes, 10);
 }

@@ -4,9 +4,11 @@
 #include "cli/verb.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int say_unknown_verb(const char *word)
 {
@@ -32,15 +34,40 @@ static int say_unknown_verb(const char *word)
 	return EXIT_USAGE;
 }
 
+/* What to do about an output that cannot be written. */
+static const char *output_remedy(int why)
+{
+	switch (why) {
+	case EBADF:
+		return "standard output is closed; start mete with one, such as >/dev/null";
+	case ENOSPC:
+	case EDQUOT:
+		return "free space, or write elsewhere";
+	default:
+		return "write elsewhere";
+	}
+}
+
 /* A full disk or a closed pipe under stdout must not look like success. */
 static int finish(int status)
 {
 	if ((fflush(stdout) || ferror(stdout)) && status == EXIT_DONE) {
 		if (errno != EPIPE)
-			say_error("cannot write the output: %s; free space or write elsewhere", strerror(errno));
+			say_error("cannot write the output: %s; %s", strerror(errno), output_remedy(errno));
 		return EXIT_FAILED;
 	}
 	return status;
+}
+
+/*
+ * A standard stream that is closed stays so for what mete writes, and its number is not given to a file or a socket of
+ * mete's, into which the output would then go. Programs that mete starts have it closed, as mete had.
+ */
+static void hold_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
 }
 
 int main(int argc, char **argv)
@@ -49,6 +76,7 @@ int main(int argc, char **argv)
 	struct command_line c;
 	int r, status, words;
 
+	hold_streams();
 	if (argc < 2) {
 		say_error("which verb? `mete help` lists them; try `mete run -- PROGRAM` or `mete doctor`");
 		return EXIT_USAGE;

@@ -303,7 +303,7 @@ static int judge(struct offers *o, size_t at, struct fault *f)
 	if (grant_name_check(name, &ignored) || strlen(name) > OFFER_NAME_MOST)
 		return fault_set(
 			f, -EINVAL,
-			"--name %.40s: an offer's name has 1 to %d letters, digits, \".\", \"_\" and \"-\" and "
+			"--name %.40s: an offer's name has 1 to %d ASCII letters, digits, \".\", \"_\" and \"-\" and "
 			"begins with a letter or digit; give one like half",
 			*name ? name : "\"\"", OFFER_NAME_MOST);
 	snprintf(offer->name, sizeof(offer->name), "%s", name);

@@ -203,6 +203,16 @@ enum program_kind program_inspect(const char *path, struct fault *f)
 	return inspect(path, 0, f);
 }
 
+int program_reachable(const char *path, struct fault *f)
+{
+	struct fault why;
+	enum program_kind kind = program_inspect(path, &why);
+
+	if (kind == PROGRAM_REACHED || kind == PROGRAM_UNKNOWN)
+		return 0;
+	return fault_set(f, -EACCES, "%s; with --strict it is not started", why.text);
+}
+
 const char *program_warning(const char *path, const char *what, struct fault *f)
 {
 	switch (program_inspect(path, f)) {

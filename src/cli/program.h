@@ -34,5 +34,7 @@ bool program_is_text(const char *path);
 
 /* Looks at the file. Unless it is reached or unknown, *f says what follows and what to do. */
 enum program_kind program_inspect(const char *path, struct fault *f);
+/* Value: 0; or -EACCES with a fault for a program that cannot be reached, where that is to be refused (--strict). */
+int program_reachable(const char *path, struct fault *f);
 /* The same for a program that is to find `what` ("the server's devices") instead. NULL: nothing is to be said. */
 const char *program_warning(const char *path, const char *what, struct fault *f);

@@ -1,8 +1,13 @@
-/* ps.c: `mete ps`: who holds how much: one row per process and device, and one for a grant that has no process. */
+/*
+ * ps.c: `mete ps`: who holds how much: one row per process and device, and one for a grant that has no process.
+ *
+ * Columns that the output has no room for are left out; --wide prints all, --json everything.
+ */
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/table.h"
+#include "cli/tenant_of.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
 
@@ -16,11 +21,13 @@ static bool walled(json_t *grant, json_t *process)
 
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
-	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], asked[48], got[16], wait[16];
+	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], requested[48], measured[16];
+	char user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
 	bool frozen = json_is_true(json_object_get(share, "frozen"));
 	json_t *holder = device ? device : share;
 
 	table_cell(t, "%s", device_text(grant, "name"));
+	table_cell(t, "%s", tenant_of_user(grant, user));
 	if (process)
 		table_cell(t, "%lld", (long long)device_number(process, "pid"));
 	else
@@ -29,13 +36,14 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "held_bytes"), held));
 	table_cell(t, "%s", size_format((uint64_t)device_number(share, "quota_bytes"), quota));
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "peak_bytes"), peak));
-	table_cell(t, "%s", terms_asked(share, asked));
-	table_cell(t, "%s", terms_percent(share, "share_10s", got));
+	table_cell(t, "%s", terms_requested(share, requested));
+	table_cell(t, "%s", terms_percent(share, "share_10s", measured));
 	table_cell(t, "%s", terms_percent(share, "wait_10s", wait));
 	table_cell(t, "%s", frozen ? "frozen" : device_text(share, "class"));
 	table_cell(t, "%s%s", device_text(share, "policy"),
 		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));
+	table_cell(t, "%s", tenant_of_container(grant, container));
 	table_cell(t, "%s%s", process ? device_text(process, "command") : "-", walled(grant, process) ? " (wall)" : "");
 }
 
@@ -75,10 +83,13 @@ static int print_names(json_t *grants)
 	return EXIT_DONE;
 }
 
+static const char *const heads[] = { "NAME",  "USER",  ">PID",	 ">DEV", ">HELD",	 ">QUOTA",  ">PEAK", ">REQUESTED",
+				     ">MEASURED", ">WAIT", "CLASS", "POLICY",  "TIER", "CONTAINER", "COMMAND", NULL };
+/* What is left out first where the output is narrow (table_fit). */
+static const unsigned char ranks[] = { 0, 7, 0, 0, 0, 0, 4, 0, 8, 5, 3, 6, 1, 2, 0 };
+
 int verb_ps(const struct command_line *line)
 {
-	static const char *const heads[] = { "NAME", ">PID",  ">DEVICE", ">HELD",  ">QUOTA", ">PEAK",	">ASKED",
-					     ">GOT", ">WAIT", "CLASS",	 "POLICY", "TIER",   "COMMAND", NULL };
 	struct control control = CONTROL_CLOSED;
 	struct table t;
 	struct fault f;
@@ -96,6 +107,8 @@ int verb_ps(const struct command_line *line)
 	if (option_given(line, "quiet"))
 		return print_names(grants);
 	table_begin(&t, heads);
+	if (!option_given(line, "wide"))
+		table_fit(&t, ranks);
 	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
 	json_decref(grants);

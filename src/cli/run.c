@@ -298,6 +298,8 @@ static int prepare(struct run *run, struct fault *f)
 	if (r)
 		return r;
 	r = program_find(run->line->args[0], run->path, f);
+	if (!r && option_given(run->line, "strict"))
+		r = program_reachable(run->path, f);
 	if (r) {
 		run->failure = program_failure(r);
 		return r;

@@ -80,7 +80,7 @@ static int make_request(const struct command_line *line, struct choice *ch, json
 
 static void print_shares(const char *name, json_t *grant)
 {
-	char quota[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES], asked[48];
+	char quota[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES], requested[48];
 	json_t *device;
 	size_t i;
 
@@ -91,7 +91,7 @@ static void print_shares(const char *name, json_t *grant)
 			printf(", %s as memory is freed",
 			       size_format((uint64_t)device_number(device, "target_bytes"), target));
 		if (strcmp(device_text(device, "policy"), "native"))
-			printf(", %s %s", device_text(device, "policy"), terms_asked(device, asked));
+			printf(", %s %s", device_text(device, "policy"), terms_requested(device, requested));
 		if (json_is_true(json_object_get(device, "frozen")))
 			printf(", frozen");
 		putchar('\n');

@@ -4,7 +4,10 @@
 #include "cli/choose.h"
 #include "cli/expires.h"
 #include "cli/grants.h"
+#include "cli/output.h"
+#include "cli/refusals.h"
 #include "cli/table.h"
+#include "cli/tenant_of.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
 
@@ -12,15 +15,20 @@
 #include <string.h>
 #include <time.h>
 
+#define EVENT_COLUMN 21 /* behind the time */
+#define NOTE_INDENT 2
+
 static void print_devices(json_t *grant)
 {
-	static const char *const heads[] = { ">DEVICE", ">QUOTA", ">HELD", ">PEAK", ">REFUSED", "UUID", "NOTE", NULL };
+	static const char *const heads[] = { ">DEVICE", ">QUOTA", ">HELD", ">PEAK", ">REFUSED", "NOTE", NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 0 };
 	char quota[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], target[SIZE_TEXT_BYTES];
 	struct table t;
 	json_t *device;
 	size_t i;
 
 	table_begin(&t, heads);
+	table_fit(&t, ranks);
 	json_array_foreach(json_object_get(grant, "devices"), i, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));
@@ -28,7 +36,6 @@ static void print_devices(json_t *grant)
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
 		table_cell(&t, "%lld", (long long)device_number(device, "refused"));
-		table_cell(&t, "%s", device_text(device, "uuid"));
 		if (json_is_integer(json_object_get(device, "target_bytes")))
 			table_cell(&t, "shrinks to %s as memory is freed",
 				   size_format((uint64_t)device_number(device, "target_bytes"), target));
@@ -49,16 +56,15 @@ static const char *milliseconds(json_t *share, const char *key, char text[24])
 	return text;
 }
 
-/* The device's time. */
-static void print_compute(json_t *grant)
+/* What is requested of the device's time, and what was measured. */
+static void print_shares(json_t *devices)
 {
-	static const char *const heads[] = { ">DEVICE", "POLICY", "CLASS",   ">ASKED", ">GOT 1 S",
-					     ">10 S",	">60 S",  ">WANTED", ">WAIT",  ">LONGEST",
-					     ">TURNS",	">LAG",	  ">PASSED", "TIER",   NULL };
-	static const char *const rates[] = { "share_1s", "share_10s", "share_60s", "wanted_10s", "wait_10s", NULL };
-	json_t *devices = json_object_get(grant, "devices"), *device;
+	static const char *const heads[] = { ">DEVICE", "POLICY",      "CLASS", ">REQUESTED",
+					     ">MEASURED 1 S", ">10 S", ">60 S", NULL };
+	static const char *const rates[] = { "share_1s", "share_10s", "share_60s", NULL };
 	char text[48], figure[24];
 	struct table t;
+	json_t *device;
 	size_t i;
 
 	table_begin(&t, heads);
@@ -69,9 +75,29 @@ static void print_compute(json_t *grant)
 			   json_is_true(json_object_get(device, "held_back")) ? " (held)" : "");
 		table_cell(&t, "%s",
 			   json_is_true(json_object_get(device, "frozen")) ? "frozen" : device_text(device, "class"));
-		table_cell(&t, "%s", terms_asked(device, text));
+		table_cell(&t, "%s", terms_requested(device, text));
 		for (const char *const *rate = rates; *rate; rate++)
 			table_cell(&t, "%s", terms_percent(device, *rate, figure));
+	}
+	table_end(&t);
+}
+
+/* How it was given its turns. */
+static void print_turns(json_t *devices)
+{
+	static const char *const heads[] = { ">DEVICE", ">WANTED", ">WAIT", ">LONGEST", ">TURNS",
+					     ">LAG",	">PASSED", "TIER",  NULL };
+	char figure[24];
+	struct table t;
+	json_t *device;
+	size_t i;
+
+	table_begin(&t, heads);
+	json_array_foreach(devices, i, device)
+	{
+		table_cell(&t, "%lld", (long long)device_number(device, "index"));
+		table_cell(&t, "%s", terms_percent(device, "wanted_10s", figure));
+		table_cell(&t, "%s", terms_percent(device, "wait_10s", figure));
 		table_cell(&t, "%s", milliseconds(device, "longest_ms", figure));
 		table_cell(&t, "%lld", (long long)device_number(device, "turns"));
 		table_cell(&t, "%s", milliseconds(device, "lag_ms", figure));
@@ -79,15 +105,38 @@ static void print_compute(json_t *grant)
 		table_cell(&t, "%s", device_text(device, "tier"));
 	}
 	table_end(&t);
-	json_array_foreach(devices, i, device) printf("device %lld: %s\n", (long long)device_number(device, "index"),
-						      device_text(device, "tier_note"));
+}
+
+/* "device 0: GPU-...: what its tier cannot do" */
+static void print_notes(json_t *devices)
+{
+	char text[512];
+	json_t *device;
+	size_t i;
+
+	json_array_foreach(devices, i, device)
+	{
+		snprintf(text, sizeof(text), "device %lld: %s: %s", (long long)device_number(device, "index"),
+			 device_text(device, "uuid"), device_text(device, "tier_note"));
+		output_words(clean_text_line(text), NOTE_INDENT, 0, output_columns());
+	}
+}
+
+static void print_compute(json_t *grant)
+{
+	json_t *devices = json_object_get(grant, "devices");
+
+	print_shares(devices);
+	putchar('\n');
+	print_turns(devices);
+	print_notes(devices);
 }
 
 static void print_processes(json_t *grant)
 {
 	static const char *const heads[] = { ">PID",  ">DEVICE",   ">HELD",   ">CREDIT",
-					     ">PEAK", ">GOT 10 S", "COMMAND", NULL };
-	char got[16], held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
+					     ">PEAK", ">MEASURED 10 S", "COMMAND", NULL };
+	char measured[16], held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
 	json_t *processes = json_object_get(grant, "processes"), *process, *device;
 	struct table t;
 	size_t i, j;
@@ -104,7 +153,7 @@ static void print_processes(json_t *grant)
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "credit_bytes"), credit));
 		table_cell(&t, "%s", size_format((uint64_t)device_number(device, "peak_bytes"), peak));
-		table_cell(&t, "%s", terms_percent(device, "share_10s", got));
+		table_cell(&t, "%s", terms_percent(device, "share_10s", measured));
 		table_cell(&t, "%s%s", device_text(process, "command"),
 			   json_is_false(json_object_get(process, "attached")) ? " (not connected)" : "");
 	}
@@ -125,34 +174,35 @@ static void time_text(json_t *value, char *text, size_t size)
 
 static void print_events(json_t *grant)
 {
-	json_t *events = json_object_get(grant, "events"), *event;
-	char when[64], text[512];
+	json_t *events = refusals_fold(json_object_get(grant, "events")), *event;
+	char when[64], text[512], times[64];
 	size_t i;
 
 	if (json_array_size(events))
 		puts("\nEVENTS");
 	json_array_foreach(events, i, event)
 	{
-		json_int_t count = device_number(event, "count");
-
 		time_text(json_object_get(event, "time"), when, sizeof(when));
-		snprintf(text, sizeof(text), "%s",
-			 json_is_string(event) ? json_string_value(event) : device_text(event, "text"));
-		printf("%s  %s", when, clean_text_line(text));
-		if (count > 1)
-			printf(" (%lld times)", (long long)count);
-		putchar('\n');
+		snprintf(text, sizeof(text), "%s%s",
+			 json_is_string(event) ? json_string_value(event) : device_text(event, "text"),
+			 refusals_times(event, times));
+		printf("%s  ", when);
+		output_words(clean_text_line(text), EVENT_COLUMN, EVENT_COLUMN, output_columns());
 	}
+	json_decref(events);
 }
 
 static void print_grant(json_t *grant)
 {
 	json_t *driver = json_object_get(grant, "driver");
 	json_int_t runner = device_number(grant, "runner_pid");
-	char when[64], expires[96];
+	char when[64], expires[96], who[TENANT_OF_BYTES];
 
 	time_text(json_object_get(grant, "created"), when, sizeof(when));
 	printf("NAME     %s\n", device_text(grant, "name"));
+	printf("USER     %s\n", tenant_of_user(grant, who));
+	if (strcmp(tenant_of_container(grant, who), "-"))
+		printf("IN       container %s\n", who);
 	printf("STATE    %s\n", device_text(grant, "state"));
 	printf("DRIVER   %s\n", json_is_string(driver) ? json_string_value(driver) : device_text(driver, "libcuda"));
 	printf("SOCKET   %s\n", device_text(grant, "socket"));

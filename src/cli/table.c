@@ -2,11 +2,15 @@
 #include "cli/table.h"
 #include "base/clean_text.h"
 #include "cli/fault.h"
+#include "cli/output.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define GAP 2	      /* blanks between columns */
+#define LEAST_WIDTH 8 /* to which a column of text is cut */
 
 void table_begin(struct table *t, const char *const *heads)
 {
@@ -41,21 +45,86 @@ static int text_width(const char *text)
 	return n;
 }
 
+void table_fit(struct table *t, const unsigned char *rank)
+{
+	t->rank = rank;
+	t->room = output_columns();
+}
+
+/* Bytes of the first `width` letters. */
+static int bytes_of(const char *text, int width)
+{
+	const char *p = text;
+
+	for (; *p; p++) {
+		width -= ((unsigned char)*p & 0xc0) != 0x80;
+		if (width < 0)
+			break;
+	}
+	return (int)(p - text);
+}
+
+static void print_cell(const char *text, int width, bool right, bool last)
+{
+	int all = text_width(text), pad = width - all;
+
+	if (pad < 0) {
+		printf("%.*s+", bytes_of(text, width - 1), text);
+		pad = 0;
+	} else {
+		printf("%*s%s", right ? pad : 0, "", text);
+	}
+	if (!last)
+		printf("%*s", (right ? 0 : pad) + GAP, "");
+}
+
 static void print_row(const struct table *t, const int *width, char *const *cells, const char *colour)
 {
-	fputs(colour, stdout);
-	for (size_t c = 0; c < t->columns; c++) {
-		const char *text = cells ? (cells[c] ? cells[c] : "?") : t->heads[c] + (*t->heads[c] == '>');
-		int pad = width[c] - text_width(text);
-		bool right = *t->heads[c] == '>', last = c + 1 == t->columns;
+	size_t last = t->columns;
 
-		if (last && !*text)
-			pad = 0;
-		printf("%*s%s%*s", right ? pad : 0, "", text, right || last ? 0 : pad, "");
-		if (!last)
-			fputs("  ", stdout);
+	while (last && width[last - 1] < 0)
+		last--;
+	fputs(colour, stdout);
+	for (size_t c = 0; c < last; c++) {
+		const char *text = cells ? (cells[c] ? cells[c] : "?") : t->heads[c] + (*t->heads[c] == '>');
+
+		if (width[c] >= 0)
+			print_cell(text, width[c], *t->heads[c] == '>', c + 1 == last);
 	}
 	puts(*colour ? "\033[0m" : "");
+}
+
+static int sum_of(const struct table *t, const int *width)
+{
+	int sum = -GAP;
+
+	for (size_t c = 0; c < t->columns; c++)
+		sum += width[c] < 0 ? 0 : width[c] + GAP;
+	return sum;
+}
+
+/* The widest column of text that can be made narrower; NULL: there is none. */
+static int *find_widest(const struct table *t, int *width)
+{
+	int *widest = NULL;
+
+	for (size_t c = 0; c < t->columns; c++)
+		if (*t->heads[c] != '>' && width[c] > LEAST_WIDTH && (!widest || width[c] >= *widest))
+			widest = &width[c];
+	return widest;
+}
+
+/* -1: left out. */
+static void fit_widths(const struct table *t, int *width)
+{
+	int *widest;
+
+	for (unsigned int rank = 1; rank <= t->columns && sum_of(t, width) > t->room; rank++)
+		for (size_t c = 0; c < t->columns; c++)
+			if (t->rank[c] == rank)
+				width[c] = -1;
+	while (sum_of(t, width) > t->room && (widest = find_widest(t, width)))
+		(*widest)--;
 }
 
 void table_end(struct table *t)
@@ -68,6 +137,8 @@ void table_end(struct table *t)
 			if (t->cells[i] && text_width(t->cells[i]) > width[c])
 				width[c] = text_width(t->cells[i]);
 	}
+	if (t->rank)
+		fit_widths(t, width);
 	print_row(t, width, NULL, colour_wanted(stdout) ? "\033[1m" : "");
 	for (size_t i = 0; i + t->columns <= t->count; i += t->columns)
 		print_row(t, width, t->cells + i, "");

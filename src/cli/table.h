@@ -14,10 +14,19 @@ struct table {
 	size_t columns;
 	char **cells; /* row by row */
 	size_t count;
+	const unsigned char *rank; /* see table_fit(); NULL: as wide as it needs to be */
+	int room;		   /* columns of the output */
 };
 
 void table_begin(struct table *t, const char *const *heads);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Has the table fit into the output (output.h). rank[c] says which columns are left out where it is too narrow: those of
+ * rank 1 first, those of rank 0 never. What is then still too wide is cut, the widest columns of text first; a cell that
+ * was cut ends in '+'. `rank` must live until table_end().
+ */
+void table_fit(struct table *t, const unsigned char *rank);
 
 /* Prints on stdout and frees. Without a row only the heads are printed. */
 void table_end(struct table *t);

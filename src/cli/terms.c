@@ -158,7 +158,7 @@ void terms_request(const struct policy_wish *w, json_t *row)
 		json_object_set_new(row, "turn_ms", json_real((double)w->turn_ns / 1e6));
 }
 
-const char *terms_asked(json_t *share, char text[48])
+const char *terms_requested(json_t *share, char text[48])
 {
 	double cores = json_number_value(json_object_get(share, "cores"));
 	double limit = json_number_value(json_object_get(share, "cores_limit"));

@@ -19,8 +19,8 @@ void terms_request(const struct policy_wish *wish, json_t *row);
 /* The name of a policy; *ret: enum policy. Value: 0 or -EINVAL. */
 int terms_policy(const char *name, const char *option, int *ret, struct fault *f);
 
-/* "30 %", "30 % to 60 %", "weight 100", "-": what a share of the answer was promised. */
-const char *terms_asked(json_t *share, char text[48]);
+/* "30 %", "30-60 %", "<= 60 %", "weight 100", "-": the requested share of the device's time. */
+const char *terms_requested(json_t *share, char text[48]);
 
 /* A figure of the answer in percent; "-" when it is not known. */
 const char *terms_percent(json_t *share, const char *key, char text[16]);

@@ -18,6 +18,7 @@
 		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
 	}
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
+#define OPTION_WIDE SWITCH("wide", 'W', "Print all columns, however wide the output is.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_MEM(words)                                                                                              \
@@ -134,6 +135,9 @@ static const struct option_spec run_options[] = {
 	  "T2 stays. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("wall", 0, RUN_WALL_WORDS),
+	SWITCH("strict", 0,
+	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start it "
+	       "without a limit, with a warning."),
 	{ "remote", 'R', "HOST[:PORT]",
 	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
 	  "order. "
@@ -164,8 +168,9 @@ static const char *const run_details[] = {
 	"shared CUDA runtime library. docs/remote.md says how this works, what it protects and what it cannot do.",
 	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
 	"again, and the program goes on with what it holds.",
-	"A program that is statically linked, built for another C library than glibc, or that gains privileges when it "
-	"starts cannot be reached: mete warns and runs it without a limit.",
+	"The shim cannot reach a program that is statically linked, built for another C library than glibc, or that "
+	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with --strict it "
+	"does not start it. Only PROGRAM itself is examined (and the interpreter of a script), not what it starts.",
 	NULL
 };
 
@@ -255,18 +260,21 @@ static const char *const soft_devices_details[] = {
 
 static const struct option_spec ps_options[] = {
 	OPTION_JSON,
+	OPTION_WIDE,
 	SWITCH("quiet", 'q', "Print names only."),
 	OPTION_END,
 };
 
 static const char *const ps_details[] = {
-	"One line for each process and device: the grant's NAME, PID, DEVICE, what the process holds (HELD), what the "
-	"grant may hold (QUOTA), the most that the process has held (PEAK), what the grant was promised of the "
-	"device's "
-	"time (ASKED) and has got of it over the last ten seconds (GOT), all its processes together, how much of them "
-	"it "
-	"stood waiting at the gate (WAIT), its CLASS and POLICY, how the share is enforced (TIER) and the process's "
-	"COMMAND. A grant without processes has one line for each of its devices.",
+	"Prints one line for each process and device. NAME is the grant's name, USER its owner, DEV the device's number. "
+	"HELD is the memory that the process holds, PEAK the most that it has held, QUOTA what the grant may hold. "
+	"REQUESTED is the share of the device's time that the grant was made with, MEASURED the share that all its "
+	"processes together had over the last ten seconds, WAIT the part of that time in which they waited at the gate. "
+	"TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant without "
+	"processes has one line for each of its devices.",
+	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where the "
+	"output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so does "
+	"--json, for programs.",
 	NULL
 };
 
@@ -281,15 +289,17 @@ static const struct option_spec top_options[] = {
 };
 
 static const char *const top_details[] = {
-	"A live table on the whole terminal. Above, the devices: memory held of all, guarantees promised, how BUSY the "
-	"compute engine was over the last second, in percent, and with WHOSE work. Below, a line for each tenant and "
-	"device: the policy, the class, the share ASKED for, the share that it got over 1, 10 and 60 seconds (1S, 10S, "
-	"60S), in percent of the device's time, the memory held and its quota, the time that it stood waiting at the "
-	"gate, how shares are enforced (TIER), processes (N) and the command. Where a figure is not known there is "
-	"a dash.",
-	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
-	"freezes it and thaws it, Enter shows its processes, h explains, q ends. On a narrow terminal columns are left "
+	"A live table on the whole terminal. Above, the devices: a bar of the time in which the compute engine was BUSY "
+	"with tenants' work over the last second, in percent; the HISTORY of the last minute, a column for every two "
+	"seconds; memory held of all; the sum of the guarantees (GUARANTEED), in percent; and WHO uses the device. Below, "
+	"a line for each tenant and device: the policy, the class, the REQUESTED share, the share measured over 1, 10 and "
+	"60 seconds (1S, 10S, 60S) in percent of the device's time, its history over the last minute, the memory held and "
+	"the quota, the part of the time in which it waited at the gate (WAIT), the TIER, the number of processes (N) and "
+	"the command. A dash stands for a figure that is not known. Columns that the terminal has no room for are left "
 	"out.",
+	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
+	"freezes it and thaws it, e ends it after a confirmation, as `mete end` does; Enter shows its processes, h "
+	"explains the keys and the columns, q ends.",
 	NULL
 };
 
@@ -322,28 +332,28 @@ static const struct example trace_examples[] = { { "mete trace", "everything, fo
 						 { "mete trace train-1 infer --for 2s -o both.json", "" },
 						 EXAMPLE_END };
 
-static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_END };
+static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const devices_details[] = {
-	"One line for each device: its number, which DRIVER it belongs to (nvidia, or soft for the software device), "
-	"its memory (TOTAL), what grants may take of it together (PROMISED), what they hold (HELD), what the driver "
-	"itself says is in use, by whomever (USED), UUID and NAME.",
+	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, or soft for the software "
+	"device), its memory (TOTAL), the sum of the quotas of all grants on it (PROMISED), the memory that they hold "
+	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), STATE, UUID and NAME.",
+	"Without --wide the UUID is left out where the output is too narrow for it.",
 	NULL
 };
 
 static const struct option_spec show_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const show_details[] = {
-	"Everything about one grant: devices with quota, held, peak and refused allocations; processes with what they "
-	"hold and their CREDIT (memory that they may take without asking meted); the last events. Of the device's "
-	"time: "
-	"what was ASKED for, what it GOT over the last 1, 10 and 60 seconds, how much of ten seconds it had work "
-	"(WANTED) "
-	"and stood waiting for its turn (WAIT), its LONGEST launch, the number of TURNS, by how much it is behind its "
-	"share "
-	"(LAG, below 0: ahead), launches that PASSED a closed gate, how the share is enforced (TIER) and what that "
-	"cannot "
-	"do.",
+	"Prints everything about one grant. Of memory: each device's quota, what is held, the peak, and how many "
+	"allocations were refused; of each process what it holds, and its CREDIT, the memory that it may take without "
+	"asking meted.",
+	"Of the device's time: the REQUESTED share; the share MEASURED over the last 1, 10 and 60 seconds; the part of "
+	"ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; the number "
+	"of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed gate; the "
+	"TIER that enforces the share, and what that cannot do.",
+	"Of events: the last ones. The refusals of one process are one line, with their number; `mete show --json` lists "
+	"each.",
 	NULL
 };
 
@@ -754,8 +764,9 @@ static const struct option_spec events_options[] = {
 
 static const char *const events_details[] = {
 	"Prints what happened on this node, the oldest first: grants that were made, changed and ended, memory that "
-	"was refused, faults, what happened to devices, what operators did, and starts of meted. What repeats itself "
-	"is one line with a count. Events outlive meted.",
+	"was refused, faults, what happened to devices, what operators did, and starts of meted. Equal events are one "
+	"line with their number, and so are the refusals of one process; --json does not fold these. Events outlive "
+	"meted.",
 	NULL
 };
 
