@@ -29,6 +29,32 @@ int output_columns(void)
 	return n ? n : OUTPUT_USUAL_COLUMNS;
 }
 
+static int begins_letter(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+int output_letters(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += begins_letter(*text);
+	return n;
+}
+
+int output_bytes(const char *text, int letters)
+{
+	const char *p = text;
+
+	for (; *p; p++) {
+		letters -= begins_letter(*p);
+		if (letters < 0)
+			break;
+	}
+	return (int)(p - text);
+}
+
 void output_words(const char *text, int indent, int at, int columns)
 {
 	while (*text) {

@@ -36,10 +36,10 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "held_bytes"), held));
 	table_cell(t, "%s", size_format((uint64_t)device_number(share, "quota_bytes"), quota));
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "peak_bytes"), peak));
-	table_cell(t, "%s", terms_requested(share, requested));
+	table_cell(t, "%s", frozen ? "frozen" : terms_requested(share, requested));
 	table_cell(t, "%s", terms_percent(share, "share_10s", measured));
 	table_cell(t, "%s", terms_percent(share, "wait_10s", wait));
-	table_cell(t, "%s", frozen ? "frozen" : device_text(share, "class"));
+	table_cell(t, "%s", device_text(share, "class"));
 	table_cell(t, "%s%s", device_text(share, "policy"),
 		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));

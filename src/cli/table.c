@@ -35,41 +35,18 @@ void table_cell(struct table *t, const char *fmt, ...)
 	t->cells[t->count++] = text ? clean_text_line(text) : NULL;
 }
 
-/* Letters, not bytes: UTF-8 continuation bytes take no place. */
-static int text_width(const char *text)
-{
-	int n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
-
 void table_fit(struct table *t, const unsigned char *rank)
 {
 	t->rank = rank;
 	t->room = output_columns();
 }
 
-/* Bytes of the first `width` letters. */
-static int bytes_of(const char *text, int width)
-{
-	const char *p = text;
-
-	for (; *p; p++) {
-		width -= ((unsigned char)*p & 0xc0) != 0x80;
-		if (width < 0)
-			break;
-	}
-	return (int)(p - text);
-}
-
 static void print_cell(const char *text, int width, bool right, bool last)
 {
-	int all = text_width(text), pad = width - all;
+	int all = output_letters(text), pad = width - all;
 
 	if (pad < 0) {
-		printf("%.*s+", bytes_of(text, width - 1), text);
+		printf("%.*s+", output_bytes(text, width - 1), text);
 		pad = 0;
 	} else {
 		printf("%*s%s", right ? pad : 0, "", text);
@@ -132,10 +109,10 @@ void table_end(struct table *t)
 	int width[TABLE_COLUMNS];
 
 	for (size_t c = 0; c < t->columns; c++) {
-		width[c] = text_width(t->heads[c] + (*t->heads[c] == '>'));
+		width[c] = output_letters(t->heads[c] + (*t->heads[c] == '>'));
 		for (size_t i = c; i < t->count; i += t->columns)
-			if (t->cells[i] && text_width(t->cells[i]) > width[c])
-				width[c] = text_width(t->cells[i]);
+			if (t->cells[i] && output_letters(t->cells[i]) > width[c])
+				width[c] = output_letters(t->cells[i]);
 	}
 	if (t->rank)
 		fit_widths(t, width);

@@ -34,39 +34,52 @@ static int read_number(const struct command_line *line, const char *option, doub
 	return 0;
 }
 
-static void print_devices(const struct top_view *view)
+static void print_devices(const struct top_view *view, bool wide)
 {
-	static const char *const heads[] = { "DEV", "NAME", ">MEMORY", ">PROMISED", ">BUSY", "WHO", NULL };
+	static const char *const heads[] = { "DEV", "NAME", ">MEMORY", ">GUARANTEED", ">BUSY", "WHO", NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 1, 0, 0 };
 	struct table t;
 
 	table_begin(&t, heads);
+	if (!wide)
+		table_fit(&t, ranks);
 	for (size_t i = 0; i < view->device_count; i++) {
 		const struct top_device *d = &view->device[i];
 
 		table_cell(&t, "%s", d->index);
 		table_cell(&t, "%s", d->name);
 		table_cell(&t, "%s", d->memory);
-		table_cell(&t, "%s", d->promised);
+		table_cell(&t, "%s", d->guaranteed);
 		table_cell(&t, "%s", d->busy);
 		table_cell(&t, "%s", d->who);
 	}
 	table_end(&t);
 }
 
-static void print_tenants(const struct top_view *view)
+/* A table has no history: it is one reading. */
+static void print_tenants(const struct top_view *view, bool wide)
 {
 	char head[TOP_COLUMNS][16];
 	const char *heads[TOP_COLUMNS + 1] = { NULL };
+	unsigned char ranks[TOP_COLUMNS];
+	enum top_column column[TOP_COLUMNS];
+	unsigned int count = 0;
 	struct table t;
 
 	for (unsigned int c = 0; c < TOP_COLUMNS; c++) {
+		if (c == TOP_HISTORY)
+			continue;
 		snprintf(head[c], sizeof(head[c]), "%s%s", top_heads[c].number ? ">" : "", top_heads[c].name);
-		heads[c] = head[c];
+		heads[count] = head[c];
+		ranks[count] = top_heads[c].dropped;
+		column[count++] = c;
 	}
 	table_begin(&t, heads);
+	if (!wide)
+		table_fit(&t, ranks);
 	for (size_t i = 0; i < view->row_count; i++)
-		for (unsigned int c = 0; c < TOP_COLUMNS; c++)
-			table_cell(&t, "%s", view->row[i].text[c]);
+		for (unsigned int c = 0; c < count; c++)
+			table_cell(&t, "%s", view->row[i].text[column[c]]);
 	table_end(&t);
 }
 
@@ -92,10 +105,11 @@ static void sleep_until(uint64_t ns)
 }
 
 /* Prints `count` tables or documents; 0: until it is ended. */
-static int print_all(struct top_view *view, struct control *control, const struct top_pace *pace, bool json,
-		     struct fault *f)
+static int print_all(struct top_view *view, struct control *control, const struct top_pace *pace,
+		     const struct command_line *line, struct fault *f)
 {
 	static const struct top_choice all = { .by = TOP_NAME };
+	bool json = option_given(line, "json"), wide = option_given(line, "wide");
 	uint64_t next_ns = clock_now_ns(), asked_ns = 0;
 	int r;
 
@@ -113,9 +127,9 @@ static int print_all(struct top_view *view, struct control *control, const struc
 			print_document(view);
 		} else {
 			top_arrange(view, &all);
-			print_devices(view);
+			print_devices(view, wide);
 			putchar('\n');
-			print_tenants(view);
+			print_tenants(view, wide);
 		}
 		if (fflush(stdout))
 			return 0; /* main() sees it */
@@ -148,7 +162,7 @@ int verb_top(const struct command_line *line)
 	}
 	pace.interval_ns = (uint64_t)(seconds * 1e9);
 	pace.count = option_given(line, "once") ? 1 : (unsigned long)count;
-	r = screen ? top_screen(&view, &control, &pace, &f) : print_all(&view, &control, &pace, json, &f);
+	r = screen ? top_screen(&view, &control, &pace, &f) : print_all(&view, &control, &pace, line, &f);
 	top_view_free(&view);
 	control_close(&control);
 	if (!r)

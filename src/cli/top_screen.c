@@ -11,29 +11,40 @@
 
 #include "base/clean_text.h"
 #include "base/clock.h"
+#include "base/size.h"
 #include "cli/choose.h"
+#include "cli/output.h"
+#include "cli/top_help.h"
 
 #include <errno.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <math.h>
 #include <ncurses.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define NOTE_NS UINT64_C(8000000000) /* what is said at the bottom stays for so long, or until a key */
-#define COMMAND_COLUMNS 7	     /* at least */
+#define COMMAND_COLUMNS 11	     /* at least */
 #define LINES_MAX 4		     /* of what is said at the bottom */
+#define NAME_COLUMNS 20		     /* at most */
+#define BAR_COLUMNS 10
+#define WIDE_COLUMNS 120 /* from which on the history has all its columns */
 
 enum mode { MODE_TABLE, MODE_HELP, MODE_PROMPT };
 enum colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD, COLOUR_COLD };
 
-/* What a prompt asks for. */
+/* What a prompt asks for. The tenant is the one that was selected when it was asked. */
 struct question {
-	const char *key; /* of grant_set; NULL: the filter */
-	const char *words;
+	const char *key; /* of grant_set; END_KEY: to end it; NULL: the filter */
+	char words[192];
+	char name[TOP_TEXT], uuid[TOP_TEXT];
 };
+
+static const char END_KEY[] = "end";
 
 struct screen {
 	struct top_view *view;
@@ -51,7 +62,9 @@ struct screen {
 	uint64_t note_ns;
 	uint64_t next_ns, machine_ns;
 	unsigned long shown;
-	bool colours, ending;
+	struct top_help help;
+	unsigned int help_first;
+	bool colours, utf8, ending;
 };
 
 static volatile sig_atomic_t asked_to_end;
@@ -114,7 +127,9 @@ static void refresh_view(struct screen *s)
 
 	if (top_fetch(s->view, s->control, machine, &f))
 		say_below(s, f.text);
-	else if (machine)
+	else
+		top_remember(s->view, now, s->pace->interval_ns);
+	if (machine && s->view->devices)
 		s->machine_ns = clock_now_ns() + TOP_MACHINE_NS;
 	arrange(s);
 	s->next_ns = now + s->pace->interval_ns;
@@ -138,7 +153,7 @@ static void colour_off(const struct screen *s, enum colour colour)
 /* Text in `width` columns from x on, what is longer is cut. Nothing outside the window is drawn. */
 static void put(int y, int x, int width, bool right, const char *text)
 {
-	int length = (int)strlen(text);
+	int length = output_letters(text);
 
 	if (x + width > COLS)
 		width = COLS - x;
@@ -146,7 +161,7 @@ static void put(int y, int x, int width, bool right, const char *text)
 		return;
 	if (right && length < width)
 		x += width - length;
-	mvaddnstr(y, x, text, width);
+	mvaddnstr(y, x, text, output_bytes(text, width));
 }
 
 __attribute__((format(printf, 3, 4))) static void put_line(int y, attr_t look, const char *fmt, ...)
@@ -183,38 +198,114 @@ static int longest(const char *head, const char *text, size_t stride, size_t cou
 	size_t most = strlen(head);
 
 	for (size_t i = 0; i < count; i++)
-		if (strlen(text + i * stride) > most)
-			most = strlen(text + i * stride);
+		if ((size_t)output_letters(text + i * stride) > most)
+			most = (size_t)output_letters(text + i * stride);
 	return (int)most;
+}
+
+/*
+ * Widths by the room that there is: columns are dropped by rank, 1 first, until the rest fits; -1: dropped. What is over goes
+ * to the last column.
+ */
+static void fit(int *width, const unsigned char *dropped, unsigned int count)
+{
+	int total = -1;
+
+	for (unsigned int c = 0; c < count; c++)
+		total += width[c] + 1;
+	for (unsigned int rank = 1; total > COLS && rank <= count; rank++)
+		for (unsigned int c = 0; c < count; c++)
+			if (dropped[c] == rank) {
+				total -= width[c] + 1;
+				width[c] = -1;
+			}
+	if (total < COLS)
+		width[count - 1] += COLS - total;
+}
+
+/* A minute in 30 columns where there is room, else in 15. */
+static int history_columns(void)
+{
+	return COLS >= WIDE_COLUMNS ? (int)TOP_HISTORY_SLOTS : (int)TOP_HISTORY_SLOTS / 2;
+}
+
+static enum colour colour_of_percent(double pct)
+{
+	return pct >= 50 ? COLOUR_GOOD : COLOUR_NONE;
+}
+
+enum device_column { DEVICE_INDEX, DEVICE_NAME, DEVICE_MEMORY, DEVICE_GUARANTEED, DEVICE_BUSY, DEVICE_BAR, DEVICE_HISTORY,
+		     DEVICE_WHO, DEVICE_COLUMNS };
+
+static const struct {
+	const char *name;
+	bool number;
+} device_heads[DEVICE_COLUMNS] = {
+	{ "DEV", true },  { "NAME", false }, { "MEMORY", true },   { "GUARANTEED", true },
+	{ "BUSY", true }, { "", false },     { "HISTORY", false }, { "WHO", false },
+};
+
+static void fit_devices(const struct screen *s, int width[DEVICE_COLUMNS])
+{
+	static const unsigned char dropped[DEVICE_COLUMNS] = { 0, 4, 0, 1, 0, 2, 3, 0 };
+	const struct top_device *d = s->view->device;
+	size_t count = s->view->device_count;
+
+	width[DEVICE_INDEX] = 3;
+	width[DEVICE_NAME] = d ? longest("NAME", d->name, sizeof(*d), count) : 4;
+	width[DEVICE_MEMORY] = d ? longest("MEMORY", d->memory, sizeof(*d), count) : 6;
+	width[DEVICE_GUARANTEED] = 10;
+	width[DEVICE_BUSY] = 5;
+	width[DEVICE_BAR] = BAR_COLUMNS;
+	width[DEVICE_HISTORY] = history_columns();
+	width[DEVICE_WHO] = COMMAND_COLUMNS;
+	if (width[DEVICE_NAME] > NAME_COLUMNS)
+		width[DEVICE_NAME] = NAME_COLUMNS;
+	fit(width, dropped, DEVICE_COLUMNS);
+}
+
+static void draw_device(const struct screen *s, int y, const int width[DEVICE_COLUMNS], const struct top_device *d)
+{
+	enum colour full = d->full_pct >= 95 ? COLOUR_BAD : d->full_pct >= 80 ? COLOUR_WARN : COLOUR_NONE;
+	char bar[TOP_HISTORY_BYTES], history[TOP_HISTORY_BYTES];
+	const char *text[DEVICE_COLUMNS] = { d->index, d->name, d->memory, d->guaranteed, d->busy, bar, history, d->who };
+	int x = 0;
+
+	top_bar_draw(d->busy_pct, BAR_COLUMNS, s->utf8, bar);
+	top_history_draw(d->history, (unsigned int)history_columns(), s->utf8, history);
+	for (unsigned int c = 0; c < DEVICE_COLUMNS; c++) {
+		enum colour colour = c == DEVICE_MEMORY			   ? full :
+				     c >= DEVICE_BUSY && c != DEVICE_WHO ? colour_of_percent(d->busy_pct) :
+									     COLOUR_NONE;
+
+		if (width[c] < 0)
+			continue;
+		colour_on(s, colour);
+		put(y, x, width[c], device_heads[c].number, text[c]);
+		colour_off(s, colour);
+		x += width[c] + 1;
+	}
 }
 
 /* Value: the line below. */
 static int draw_devices(const struct screen *s, int y)
 {
-	const struct top_device *d = s->view->device;
 	size_t count = s->view->device_count, most = LINES > 9 ? (size_t)(LINES - 6) / 3 : 1;
-	int name = d ? longest("NAME", d->name, sizeof(*d), count) : 4, memory, x;
+	int width[DEVICE_COLUMNS], x = 0;
 
-	if (name > COLS / 3)
-		name = COLS / 3;
-	memory = d ? longest("MEMORY", d->memory, sizeof(*d), count) : 6;
-	put_line(y, A_REVERSE, "DEV %-*s %*s %8s %5s WHO", name, "NAME", memory, "MEMORY", "PROMISED", "BUSY");
-	y++;
-	for (size_t i = 0; i < count && i < most; i++, y++, d++) {
-		enum colour full = d->full_pct >= 95 ? COLOUR_BAD : d->full_pct >= 80 ? COLOUR_WARN : COLOUR_NONE;
-
-		put(y, 0, 3, true, d->index);
-		put(y, 4, name, false, d->name);
-		x = 5 + name;
-		colour_on(s, full);
-		put(y, x, memory, true, d->memory);
-		colour_off(s, full);
-		put(y, x + memory + 1, 8, true, d->promised);
-		colour_on(s, d->busy_pct >= 50 ? COLOUR_GOOD : COLOUR_NONE);
-		put(y, x + memory + 10, 5, true, d->busy);
-		colour_off(s, d->busy_pct >= 50 ? COLOUR_GOOD : COLOUR_NONE);
-		put(y, x + memory + 16, COLS, false, d->who);
+	fit_devices(s, width);
+	put_line(y, A_REVERSE, " ");
+	attron(A_REVERSE);
+	for (unsigned int c = 0; c < DEVICE_COLUMNS; c++) {
+		if (width[c] < 0)
+			continue;
+		put(y, x, width[c], device_heads[c].number, device_heads[c].name);
+		x += width[c] + 1;
 	}
+	attroff(A_REVERSE);
+	y++;
+	for (size_t i = 0; i < count && i < most; i++)
+		draw_device(s, y++, width, &s->view->device[i]);
 	if (count > most)
 		put_line(y++, 0, "    and %zu more", count - most);
 	return y;
@@ -223,26 +314,19 @@ static int draw_devices(const struct screen *s, int y)
 /* Widths of the columns; -1: dropped. The command gets the rest. */
 static void fit_columns(const struct screen *s, int width[TOP_COLUMNS])
 {
-	int total = 0, dropped = 1;
+	unsigned char dropped[TOP_COLUMNS];
 
 	for (unsigned int c = 0; c < TOP_COLUMNS; c++) {
+		dropped[c] = top_heads[c].dropped;
 		width[c] = s->view->row_count ? longest(top_heads[c].name, s->view->row->text[c], sizeof(*s->view->row),
 							s->view->row_count)
 					      : (int)strlen(top_heads[c].name);
-		if (c == TOP_NAME && width[c] > 20)
-			width[c] = COLS < 100 ? 14 : 20;
-		if (c == TOP_COMMAND)
-			width[c] = COMMAND_COLUMNS;
-		total += width[c] + 1;
 	}
-	for (; total - 1 > COLS && dropped < TOP_COLUMNS; dropped++)
-		for (unsigned int c = 0; c < TOP_COLUMNS; c++)
-			if (top_heads[c].dropped == dropped) {
-				total -= width[c] + 1;
-				width[c] = -1;
-			}
-	if (total - 1 < COLS)
-		width[TOP_COMMAND] += COLS - total + 1;
+	if (width[TOP_NAME] > NAME_COLUMNS)
+		width[TOP_NAME] = COLS < 100 ? 14 : NAME_COLUMNS;
+	width[TOP_HISTORY] = history_columns();
+	width[TOP_COMMAND] = COMMAND_COLUMNS;
+	fit(width, dropped, TOP_COLUMNS);
 }
 
 static void draw_heads(const struct screen *s, int y, const int width[TOP_COLUMNS])
@@ -262,10 +346,23 @@ static void draw_heads(const struct screen *s, int y, const int width[TOP_COLUMN
 	}
 }
 
+static bool is_frozen(const struct top_row *row)
+{
+	return !strcmp(row->text[TOP_CLASS], "frozen");
+}
+
+/* That a tenant is frozen is said even where the column that says it is dropped. */
+static const char *text_of(const struct top_row *row, unsigned int column, const int width[TOP_COLUMNS])
+{
+	return column == TOP_REQUESTED && width[TOP_CLASS] < 0 && is_frozen(row) ? "frozen" : row->text[column];
+}
+
 static enum colour colour_of(const struct top_row *row, unsigned int column)
 {
-	if (!strcmp(row->text[TOP_CLASS], "frozen"))
+	if (is_frozen(row))
 		return COLOUR_COLD;
+	if (column == TOP_HISTORY)
+		return COLOUR_GOOD;
 	if (column == TOP_WAIT && row->value[TOP_WAIT] >= 50)
 		return COLOUR_WARN;
 	if ((column == TOP_1S || column == TOP_10S) && row->value[column] >= 1)
@@ -276,8 +373,10 @@ static enum colour colour_of(const struct top_row *row, unsigned int column)
 static void draw_row(const struct screen *s, int y, const int width[TOP_COLUMNS], const struct top_row *row,
 		     bool selected)
 {
+	char history[TOP_HISTORY_BYTES];
 	int x = 0;
 
+	top_history_draw(row->history, (unsigned int)history_columns(), s->utf8, history);
 	if (selected) {
 		attron(A_REVERSE);
 		mvhline(y, 0, ' ', COLS);
@@ -288,7 +387,7 @@ static void draw_row(const struct screen *s, int y, const int width[TOP_COLUMNS]
 		if (width[c] < 0)
 			continue;
 		colour_on(s, colour);
-		put(y, x, width[c], top_heads[c].number, row->text[c]);
+		put(y, x, width[c], top_heads[c].number, c == TOP_HISTORY ? history : text_of(row, c, width));
 		colour_off(s, colour);
 		x += width[c] + 1;
 	}
@@ -319,53 +418,70 @@ static void draw_tenants(struct screen *s, int y, int below)
 				      : "no tenant; `mete run` and `mete create` make some");
 }
 
-static void draw_help(void)
+/* How many lines of the help there is room for. */
+static unsigned int help_room(void)
 {
-	static const char *const keys[][2] = {
-		{ "up, down, j, k", "select a row; page up, page down, home, end as usual" },
-		{ "<, >, left, right", "sort by the column before or after; r the other way round" },
-		{ "/", "show only what contains a text: name, command, policy, pid" },
-		{ "c, l, w", "change the tenant's guarantee, limit (percent) or weight" },
-		{ "f", "freeze the tenant: no more turns until f thaws it" },
-		{ "Enter, p", "show the tenant's processes, or those of all" },
-		{ "h, ?", "this text;  q  ends" },
-	};
-	int y = 0;
-
-	put_line(y++, A_BOLD, "mete top: keys");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		put_line(y++, 0, "  %-18s %s", keys[i][0], keys[i][1]);
-	y++;
-	put_line(y++, A_BOLD, "columns");
-	for (unsigned int c = 0; c < TOP_COLUMNS; c++)
-		put_line(y++, 0, "  %-10s %s", top_heads[c].name, top_heads[c].what);
-	put_line(LINES - 1, A_REVERSE, "any key goes back");
+	return LINES > 1 ? (unsigned int)LINES - 1 : 1;
 }
 
-/* What is said at the bottom, over as many lines as it needs. Value: the first of them. */
-static int draw_below(const struct screen *s)
+static void scroll_help(struct screen *s, long long lines)
 {
-	int y = LINES - 1, lines;
+	unsigned int room = help_room(), last = s->help.count > room ? s->help.count - room : 0;
+	long long first = (long long)s->help_first + lines;
 
-	if (s->mode == MODE_PROMPT) {
-		put_line(y, A_BOLD, "%s: %s", s->question.words, s->typed);
-		return y;
+	s->help_first = first < 0 ? 0 : first > last ? last : (unsigned int)first;
+}
+
+static void draw_help(struct screen *s)
+{
+	unsigned int room = help_room();
+
+	top_help_make(&s->help, COLS);
+	scroll_help(s, 0);
+	for (unsigned int i = 0; i < room && s->help_first + i < s->help.count; i++) {
+		const char *line = s->help.line[s->help_first + i];
+
+		put_line((int)i, *line && *line != ' ' ? A_BOLD : 0, "%s", line);
 	}
-	if (!*s->note) {
-		put_line(y, 0, "q quit  h help  < > sort  / filter  c share  f freeze  Enter processes");
-		return y;
-	}
-	lines = ((int)strlen(s->note) + COLS - 1) / COLS;
+	if (s->help.count > room)
+		put_line(LINES - 1, A_REVERSE, "%u-%u of %u: up, down scroll; another key goes back", s->help_first + 1,
+			 s->help_first + room < s->help.count ? s->help_first + room : s->help.count, s->help.count);
+	else
+		put_line(LINES - 1, A_REVERSE, "any key goes back");
+}
+
+/* At the bottom, over as many lines as it needs. Value: the first of them. */
+static int put_lines(const char *text)
+{
+	int lines = (output_letters(text) + COLS - 1) / COLS, y;
+
 	if (lines > LINES_MAX)
 		lines = LINES_MAX;
 	if (lines > LINES)
 		lines = LINES;
 	y = LINES - lines;
 	attron(A_BOLD);
-	for (int i = 0; i < lines; i++)
-		put(y + i, 0, COLS, false, s->note + i * COLS);
+	for (int i = 0; i < lines; i++, text += output_bytes(text, COLS))
+		put(y + i, 0, COLS, false, text);
 	attroff(A_BOLD);
 	return y;
+}
+
+/* What is said at the bottom. Value: the first of its lines. */
+static int draw_below(const struct screen *s)
+{
+	char text[sizeof(s->question.words) + sizeof(s->typed) + 2];
+	int y = LINES - 1;
+
+	if (s->mode == MODE_PROMPT) {
+		snprintf(text, sizeof(text), "%s: %s", s->question.words, s->typed);
+		return put_lines(text);
+	}
+	if (!*s->note) {
+		put_line(y, 0, "q quit  h help  < > sort  / filter  c share  f freeze  e end  Enter processes");
+		return y;
+	}
+	return put_lines(s->note);
 }
 
 static void draw(struct screen *s)
@@ -374,7 +490,7 @@ static void draw(struct screen *s)
 
 	erase();
 	if (s->mode == MODE_HELP) {
-		draw_help();
+		draw_help(s);
 	} else {
 		below = draw_below(s);
 		draw_title(s);
@@ -383,28 +499,20 @@ static void draw(struct screen *s)
 	}
 	curs_set(s->mode == MODE_PROMPT);
 	if (s->mode == MODE_PROMPT)
-		move(LINES - 1, (int)(strlen(s->question.words) + 2 + strlen(s->typed)));
+		move(LINES - 1, (output_letters(s->question.words) + 2 + (int)strlen(s->typed)) % COLS);
 	refresh();
 }
 
 /* What keys do. */
 
-/* Changes one thing of the selected tenant on the device of its row. */
-static void change(struct screen *s, const char *key, json_t *take_value, const char *done)
+/* Asks meted for something about the tenant `name`, and says what came of it. Takes the reference to the request. */
+static void act(struct screen *s, const char *name, json_t *take_request, const char *done)
 {
-	const struct top_row *row = s->selected < s->view->row_count ? &s->view->row[s->selected] : NULL;
-	char name[TOP_TEXT], text[256];
-	json_t *request, *entry, *answer;
+	char text[256];
+	json_t *answer;
 	struct fault f;
 
-	if (!row) {
-		json_decref(take_value);
-		return;
-	}
-	snprintf(name, sizeof(name), "%s", device_text(row->grant, "name"));
-	entry = json_pack("{s:s, s:o}", "device", device_text(row->share, "uuid"), key, take_value);
-	request = json_pack("{s:s, s:s, s:[o]}", "op", "grant_set", "name", name, "devices", entry);
-	if (control_ask_again(s->control, CONTROL_START, request, &answer, NULL, &f)) {
+	if (control_ask_again(s->control, CONTROL_START, take_request, &answer, NULL, &f)) {
 		say_below(s, f.text);
 		return;
 	}
@@ -414,36 +522,84 @@ static void change(struct screen *s, const char *key, json_t *take_value, const 
 	s->next_ns = 0;
 }
 
+/* Changes one thing of a tenant on a device. */
+static void change(struct screen *s, const struct question *q, json_t *take_value, const char *done)
+{
+	json_t *entry = json_pack("{s:s, s:o}", "device", q->uuid, q->key, take_value);
+
+	act(s, q->name, json_pack("{s:s, s:s, s:[o]}", "op", "grant_set", "name", q->name, "devices", entry), done);
+}
+
+static const struct top_row *selected_row(const struct screen *s)
+{
+	return s->selected < s->view->row_count ? &s->view->row[s->selected] : NULL;
+}
+
+/* The tenant of the selected row on its device. Value: false: none is selected. */
+static bool about_selected(const struct screen *s, struct question *q, const char *key)
+{
+	const struct top_row *row = selected_row(s);
+
+	*q = (struct question){ .key = key };
+	if (!row)
+		return false;
+	snprintf(q->name, sizeof(q->name), "%s", device_text(row->grant, "name"));
+	snprintf(q->uuid, sizeof(q->uuid), "%s", device_text(row->share, "uuid"));
+	return true;
+}
+
 static void freeze(struct screen *s)
 {
+	struct question q;
 	bool frozen;
 
-	if (s->selected >= s->view->row_count)
+	if (!about_selected(s, &q, "frozen"))
 		return;
-	frozen = json_is_true(json_object_get(s->view->row[s->selected].share, "frozen"));
-	change(s, "frozen", json_boolean(!frozen), frozen ? "thawed" : "frozen");
+	frozen = json_is_true(json_object_get(selected_row(s)->share, "frozen"));
+	change(s, &q, json_boolean(!frozen), frozen ? "thawed" : "frozen");
 }
 
 static void ask(struct screen *s, const char *key, const char *words)
 {
-	if (key && s->selected >= s->view->row_count)
+	if (!about_selected(s, &s->question, key) && key)
 		return;
-	s->question = (struct question){ key, words };
+	snprintf(s->question.words, sizeof(s->question.words), "%s", words);
 	s->typed[0] = 0;
 	s->mode = MODE_PROMPT;
 }
 
-static void answered(struct screen *s)
+/* As `mete end` asks. */
+static void ask_end(struct screen *s)
+{
+	const struct top_row *row = selected_row(s);
+	char words[sizeof(s->question.words)], held[SIZE_TEXT_BYTES];
+	json_int_t bytes = 0;
+	size_t count, i;
+	json_t *share;
+
+	if (!row)
+		return;
+	json_array_foreach(json_object_get(row->grant, "devices"), i, share) bytes += device_number(share, "held_bytes");
+	count = json_array_size(json_object_get(row->grant, "processes"));
+	snprintf(words, sizeof(words), "End %s (%zu process%s, %s held)? What they compute is lost. Type yes",
+		 device_text(row->grant, "name"), count, count == 1 ? "" : "es", size_format((uint64_t)bytes, held));
+	ask(s, END_KEY, words);
+}
+
+static void answered_end(struct screen *s)
+{
+	if (strcasecmp(s->typed, "y") && strcasecmp(s->typed, "yes")) {
+		say_below(s, "nothing was ended");
+		return;
+	}
+	act(s, s->question.name, json_pack("{s:s, s:s}", "op", "grant_end", "name", s->question.name), "is being ended");
+}
+
+static void answered_number(struct screen *s)
 {
 	char *end, text[128];
 	double number;
 
-	s->mode = MODE_TABLE;
-	if (!s->question.key) {
-		memcpy(s->choice.filter, s->typed, sizeof(s->choice.filter));
-		arrange(s);
-		return;
-	}
 	if (!*s->typed)
 		return;
 	number = strtod(s->typed, &end);
@@ -455,9 +611,22 @@ static void answered(struct screen *s)
 		return;
 	}
 	snprintf(text, sizeof(text), "%s is now %g", s->question.key, number);
-	change(s, s->question.key,
+	change(s, &s->question,
 	       number == floor(number) && fabs(number) < 1e9 ? json_integer((json_int_t)number) : json_real(number),
 	       text);
+}
+
+static void answered(struct screen *s)
+{
+	s->mode = MODE_TABLE;
+	if (s->question.key == END_KEY) {
+		answered_end(s);
+	} else if (s->question.key) {
+		answered_number(s);
+	} else {
+		memcpy(s->choice.filter, s->typed, sizeof(s->choice.filter));
+		arrange(s);
+	}
 }
 
 static void prompt_key(struct screen *s, int key)
@@ -492,7 +661,9 @@ static void prompt_key(struct screen *s, int key)
 
 static void sort_by(struct screen *s, int step)
 {
-	s->choice.by = (enum top_column)(((int)s->choice.by + step + TOP_COLUMNS) % TOP_COLUMNS);
+	do
+		s->choice.by = (enum top_column)(((int)s->choice.by + step + TOP_COLUMNS) % TOP_COLUMNS);
+	while (s->choice.by == TOP_HISTORY);
 	arrange(s);
 }
 
@@ -537,6 +708,37 @@ static bool move_key(struct screen *s, int key)
 	}
 }
 
+/* Whatever does not scroll goes back. */
+static void help_key(struct screen *s, int key)
+{
+	long long page = help_room();
+
+	switch (key) {
+	case KEY_UP:
+	case 'k':
+		scroll_help(s, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		scroll_help(s, 1);
+		break;
+	case KEY_PPAGE:
+		scroll_help(s, -page);
+		break;
+	case KEY_NPAGE:
+		scroll_help(s, page);
+		break;
+	case KEY_HOME:
+		scroll_help(s, -(long long)TOP_HELP_LINES);
+		break;
+	case KEY_END:
+		scroll_help(s, TOP_HELP_LINES);
+		break;
+	default:
+		s->mode = MODE_TABLE;
+	}
+}
+
 static void table_key(struct screen *s, int key)
 {
 	switch (key) {
@@ -547,6 +749,7 @@ static void table_key(struct screen *s, int key)
 	case 'h':
 	case '?':
 		s->mode = MODE_HELP;
+		s->help_first = 0;
 		break;
 	case '<':
 	case KEY_LEFT:
@@ -575,6 +778,9 @@ static void table_key(struct screen *s, int key)
 	case 'f':
 		freeze(s);
 		break;
+	case 'e':
+		ask_end(s);
+		break;
 	case '\n':
 	case '\r':
 	case ' ':
@@ -600,7 +806,7 @@ static void press(struct screen *s, int key)
 	}
 	s->note[0] = 0;
 	if (s->mode == MODE_HELP)
-		s->mode = MODE_TABLE;
+		help_key(s, key);
 	else
 		table_key(s, key);
 }
@@ -653,7 +859,9 @@ int top_screen(struct top_view *view, struct control *control, const struct top_
 	if (r)
 		return r;
 	s.machine_ns = clock_now_ns() + TOP_MACHINE_NS;
+	top_remember(view, clock_now_ns(), pace->interval_ns);
 	setlocale(LC_CTYPE, "");
+	s.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
 		return fault_set(f, -ENOTTY,

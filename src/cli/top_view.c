@@ -13,16 +13,18 @@
 const struct top_head top_heads[TOP_COLUMNS] = {
 	[TOP_NAME] = { "NAME", "the grant; below it, when expanded, its processes by their pids", false, 0 },
 	[TOP_DEVICE] = { "DEV", "the device's number", false, 0 },
-	[TOP_POLICY] = { "POLICY", "how its time is given out (mete policy)", false, 4 },
-	[TOP_CLASS] = { "CLASS", "high, normal or low; or \"frozen\"", false, 6 },
-	[TOP_ASKED] = { "ASKED", "percent of the device: guarantee, or guarantee-limit; wN: by weight", true, 0 },
-	[TOP_1S] = { "1S", "percent that it got over the last second", true, 3 },
-	[TOP_10S] = { "10S", "over 10 seconds", true, 0 },
-	[TOP_60S] = { "60S", "over 60 seconds", true, 1 },
+	[TOP_POLICY] = { "POLICY", "how the device's time is shared (mete policy)", false, 7 },
+	[TOP_CLASS] = { "CLASS", "high, normal or low; or \"frozen\"", false, 2 },
+	[TOP_REQUESTED] = { "REQUESTED", "requested share in percent: guarantee, or guarantee-limit; wN: weight", true,
+			    0 },
+	[TOP_1S] = { "1S", "measured share of the last second, in percent of the device's time", true, 6 },
+	[TOP_10S] = { "10S", "measured share of the last 10 seconds", true, 0 },
+	[TOP_60S] = { "60S", "measured share of the last 60 seconds", true, 4 },
+	[TOP_HISTORY] = { "HISTORY", "measured share over the last minute, the newest to the right", false, 5 },
 	[TOP_MEMORY] = { "MEMORY", "device memory: held/quota", true, 0 },
-	[TOP_WAIT] = { "WAIT", "percent of the last 10 seconds in which it stood at the gate", true, 7 },
-	[TOP_TIER] = { "TIER", "how shares are enforced: T2 bounded work, T3 hardware time slices", false, 2 },
-	[TOP_PROCESSES] = { "N", "processes", true, 5 },
+	[TOP_WAIT] = { "WAIT", "percent of the last 10 seconds in which it waited at the gate", true, 8 },
+	[TOP_TIER] = { "TIER", "how shares are enforced: T2 bounded work, T3 hardware time slices", false, 1 },
+	[TOP_PROCESSES] = { "N", "processes", true, 3 },
 	[TOP_COMMAND] = { "COMMAND", "what runs", false, 0 },
 };
 
@@ -85,13 +87,13 @@ static void put_percent(struct top_row *row, enum top_column column, double pct)
 	percent_text(pct, row->text[column], TOP_TEXT);
 }
 
-static void put_asked(struct top_row *row, json_t *share)
+static void put_requested(struct top_row *row, json_t *share)
 {
 	double cores = top_figure(share, "cores"), limit = top_figure(share, "cores_limit");
 	double weight = top_figure(share, "weight");
-	char *text = row->text[TOP_ASKED];
+	char *text = row->text[TOP_REQUESTED];
 
-	row->value[TOP_ASKED] = cores;
+	row->value[TOP_REQUESTED] = cores;
 	if (cores > 0 && limit > cores && limit < 100)
 		snprintf(text, TOP_TEXT, "%.4g-%.4g", cores, limit);
 	else if (cores > 0)
@@ -124,7 +126,7 @@ static void fill_tenant(struct top_row *row, json_t *grant, json_t *share)
 	put_text(row, TOP_POLICY, word_or_dash(share, "policy"));
 	put_text(row, TOP_CLASS,
 		 json_is_true(json_object_get(share, "frozen")) ? "frozen" : word_or_dash(share, "class"));
-	put_asked(row, share);
+	put_requested(row, share);
 	put_percent(row, TOP_1S, top_figure(share, "share_1s"));
 	put_percent(row, TOP_10S, top_figure(share, "share_10s"));
 	put_percent(row, TOP_60S, top_figure(share, "share_60s"));
@@ -164,6 +166,13 @@ static void fill_process(struct top_row *row, json_t *grant, json_t *share, json
 	put_text(row, TOP_COMMAND, word_or_dash(process, "command"));
 	if (json_is_false(json_object_get(process, "attached")))
 		put_text(row, TOP_TIER, "away");
+}
+
+/* What the history of a tenant on a device, or with "" of the device, is found by. */
+static const char *series_key(const char *name, const char *uuid, char text[160])
+{
+	snprintf(text, 160, "%s/%s", name, uuid);
+	return text;
 }
 
 /* The tenants' rows. */
@@ -247,6 +256,7 @@ static void arrange_tenants(struct top_view *view, const struct top_choice *choi
 {
 	json_t *grant, *share;
 	struct top_row row;
+	char key[160];
 	size_t i, j;
 
 	free(view->row);
@@ -261,6 +271,8 @@ static void arrange_tenants(struct top_view *view, const struct top_choice *choi
 			struct top_row *place;
 
 			fill_tenant(&row, grant, share);
+			row.history = top_history_find(&view->history, series_key(device_text(grant, "name"),
+										  device_text(share, "uuid"), key));
 			if (*choice->filter && !matches(&row, grant, choice->filter))
 				continue;
 			place = add_row(view);
@@ -282,7 +294,7 @@ struct use {
 		double got;
 	} by[32];
 	size_t count;
-	double busy_pct, held_bytes, promised_pct;
+	double busy_pct, held_bytes, guaranteed_pct;
 };
 
 static void use_add(struct use *use, const char *name, double got)
@@ -305,7 +317,7 @@ static void find_use(const struct top_view *view, const char *uuid, struct use *
 	json_t *grant, *share;
 	size_t i, j;
 
-	*use = (struct use){ .busy_pct = NAN, .promised_pct = NAN };
+	*use = (struct use){ .busy_pct = NAN, .guaranteed_pct = NAN };
 	json_array_foreach(view->grants, i, grant) json_array_foreach(json_object_get(grant, "devices"), j, share)
 	{
 		double got = top_figure(share, "share_1s"), held = top_figure(share, "held_bytes");
@@ -316,7 +328,7 @@ static void find_use(const struct top_view *view, const char *uuid, struct use *
 		if (!isnan(got))
 			use->busy_pct = (isnan(use->busy_pct) ? 0 : use->busy_pct) + got;
 		if (!isnan(cores))
-			use->promised_pct = (isnan(use->promised_pct) ? 0 : use->promised_pct) + cores;
+			use->guaranteed_pct = (isnan(use->guaranteed_pct) ? 0 : use->guaranteed_pct) + cores;
 		use->held_bytes += isnan(held) ? 0 : held;
 		if (json_array_size(json_object_get(grant, "processes")) || got > 0)
 			use_add(use, device_text(grant, "name"), got);
@@ -342,19 +354,22 @@ static void who_text(const struct use *use, char *text, size_t size)
 
 static void arrange_device(const struct top_view *view, json_t *json, struct top_device *device)
 {
-	double total = top_figure(json, "total_bytes"), promised = top_figure(json, "promised_cores");
+	double total = top_figure(json, "total_bytes"), guaranteed = top_figure(json, "promised_cores");
+	char key[160];
 	struct use use;
 
 	find_use(view, device_text(json, "uuid"), &use);
-	if (!isnan(use.promised_pct)) /* newer than the answer about devices */
-		promised = use.promised_pct;
+	if (!isnan(use.guaranteed_pct)) /* newer than the answer about devices */
+		guaranteed = use.guaranteed_pct;
 	*device = (struct top_device){ .busy_pct = use.busy_pct,
-				       .full_pct = total > 0 ? use.held_bytes * 100 / total : NAN };
+				       .full_pct = total > 0 ? use.held_bytes * 100 / total : NAN,
+				       .history = top_history_find(&view->history,
+								   series_key("", device_text(json, "uuid"), key)) };
 	snprintf(device->index, sizeof(device->index), "%lld", (long long)device_number(json, "index"));
 	snprintf(device->name, sizeof(device->name), "%s", device_text(json, "name"));
 	clean_text_line(device->name);
 	memory_text(use.held_bytes, total, device->memory, sizeof(device->memory));
-	percent_text(promised, device->promised, sizeof(device->promised));
+	percent_text(guaranteed, device->guaranteed, sizeof(device->guaranteed));
 	percent_text(use.busy_pct, device->busy, sizeof(device->busy));
 	who_text(&use, device->who, sizeof(device->who));
 }
@@ -378,12 +393,35 @@ void top_arrange(struct top_view *view, const struct top_choice *choice)
 	arrange_tenants(view, choice);
 }
 
+void top_remember(struct top_view *view, uint64_t now_ns, uint64_t interval_ns)
+{
+	struct top_history *h = &view->history;
+	json_t *grant, *share, *device;
+	char key[160];
+	struct use use;
+	size_t i, j;
+
+	top_history_begin(h);
+	json_array_foreach(view->devices, i, device)
+	{
+		find_use(view, device_text(device, "uuid"), &use);
+		top_history_add(h, series_key("", device_text(device, "uuid"), key), use.busy_pct, now_ns, interval_ns);
+	}
+	json_array_foreach(view->grants, i, grant) json_array_foreach(json_object_get(grant, "devices"), j, share)
+	{
+		series_key(device_text(grant, "name"), device_text(share, "uuid"), key);
+		top_history_add(h, key, top_figure(share, "share_1s"), now_ns, interval_ns);
+	}
+	top_history_end(h);
+}
+
 void top_view_free(struct top_view *view)
 {
 	json_decref(view->devices);
 	json_decref(view->grants);
 	free(view->device);
 	free(view->row);
+	top_history_free(&view->history);
 	*view = TOP_VIEW_NONE;
 }
 

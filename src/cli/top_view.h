@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cli/control.h"
+#include "cli/top_history.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +17,11 @@ enum top_column {
 	TOP_DEVICE,
 	TOP_POLICY,
 	TOP_CLASS,
-	TOP_ASKED,
+	TOP_REQUESTED,
 	TOP_1S,
 	TOP_10S,
 	TOP_60S,
+	TOP_HISTORY, /* is drawn, and has no text */
 	TOP_MEMORY,
 	TOP_WAIT,
 	TOP_TIER,
@@ -43,11 +45,13 @@ struct top_row {
 	json_t *grant, *share, *process; /* borrowed from the view; process NULL: the tenant's row on a device */
 	char text[TOP_COLUMNS][TOP_TEXT];
 	double value[TOP_COLUMNS];
+	const struct top_series *history; /* of a tenant's row; NULL: none. Valid until the next top_remember() */
 };
 
 struct top_device {
-	char index[16], name[TOP_TEXT], memory[32], promised[16], busy[16], who[256];
+	char index[16], name[TOP_TEXT], memory[32], guaranteed[16], busy[16], who[256];
 	double busy_pct, full_pct; /* NAN: unknown */
+	const struct top_series *history;
 };
 
 struct top_view {
@@ -57,6 +61,7 @@ struct top_view {
 	struct top_row *row;
 	size_t row_count;
 	size_t tenants, processes; /* before the filter */
+	struct top_history history;
 };
 
 /* What is to be shown of it. */
@@ -75,6 +80,9 @@ struct top_choice {
  * Value: 0, or as control_ask(); the view then stays as it was.
  */
 int top_fetch(struct top_view *view, struct control *control, bool machine, struct fault *f);
+
+/* Takes the figures of the last answer into the history; `interval_ns`: how often that is done. Then arrange. */
+void top_remember(struct top_view *view, uint64_t now_ns, uint64_t interval_ns);
 
 /* Makes the rows anew. */
 void top_arrange(struct top_view *view, const struct top_choice *choice);

@@ -284,6 +284,7 @@ static const struct option_spec top_options[] = {
 	{ "count", 'n', "N", "End after N times. Default: as long as it is not ended; 1 where there is no terminal.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("once", '1', "Print one table and end; so it is where the output is no terminal."),
+	OPTION_WIDE,
 	SWITCH("json", 'j', "Print a JSON document a line, every interval: the time, the devices, the grants."),
 	OPTION_END
 };

@@ -14,6 +14,7 @@ import struct
 import termios
 import time
 
+PLAIN = (None, False, False, False)  # colour (0 to 7, None: usual), bold, reverse, underlined
 CSI = re.compile(rb'\x1b\[([?>]?)([0-9;]*)([@A-Za-z])')
 
 
@@ -23,6 +24,8 @@ class Screen:
     def __init__(self, rows, columns):
         self.rows, self.columns = rows, columns
         self.cells = [[' '] * columns for _ in range(rows)]
+        self.looks = [[PLAIN] * columns for _ in range(rows)]  # of each cell, as far as pictures need it
+        self.look = PLAIN
         self.y = self.x = 0
         self.top, self.bottom = 0, rows - 1
         self.alternate = self.coloured = False
@@ -32,8 +35,9 @@ class Screen:
         self.last = ' '
 
     def resize(self, rows, columns):
-        self.cells = [(line + [' '] * columns)[:columns] for line in self.cells[:rows]]
-        self.cells += [[' '] * columns for _ in range(rows - len(self.cells))]
+        for grid, blank in ((self.cells, ' '), (self.looks, PLAIN)):
+            grid[:] = [(line + [blank] * columns)[:columns] for line in grid[:rows]]
+            grid += [[blank] * columns for _ in range(rows - len(grid))]
         self.rows, self.columns, self.top, self.bottom = rows, columns, 0, rows - 1
         self.y, self.x = min(self.y, rows - 1), min(self.x, columns - 1)
 
@@ -48,25 +52,47 @@ class Screen:
             self.x = 0
             self.down()
         self.cells[self.y][self.x] = self.last = letter
+        self.looks[self.y][self.x] = self.look
         self.x += 1
+
+    def shift(self, leaves, comes):
+        """A line goes, and an empty one comes."""
+        for grid, blank in ((self.cells, ' '), (self.looks, PLAIN)):
+            del grid[leaves]
+            grid.insert(comes, [blank] * self.columns)
 
     def down(self):
         if self.y == self.bottom:
-            del self.cells[self.top]
-            self.cells.insert(self.bottom, [' '] * self.columns)
+            self.shift(self.top, self.bottom)
         elif self.y < self.rows - 1:
             self.y += 1
 
     def up(self):
         if self.y == self.top:
-            del self.cells[self.bottom]
-            self.cells.insert(self.top, [' '] * self.columns)
+            self.shift(self.bottom, self.top)
         elif self.y:
             self.y -= 1
 
     def blank(self, y, begin, end):
         for x in range(begin, min(end, self.columns)):
             self.cells[y][x] = ' '
+            self.looks[y][x] = self.look if self.look[2] else PLAIN
+
+    def paint(self, numbers):
+        """Colours and the like (SGR), as far as they are shown here."""
+        colour, bold, reverse, under = self.look
+        for n in numbers:
+            if n == 0:
+                colour, bold, reverse, under = PLAIN
+            elif n in (1, 22):
+                bold = n == 1
+            elif n in (7, 27):
+                reverse = n == 7
+            elif n in (4, 24):
+                under = n == 4
+            elif 30 <= n <= 37 or n == 39:
+                colour = None if n == 39 else n - 30
+        self.look = (colour, bold, reverse, under)
 
     def feed(self, data):
         data = self.rest + data
@@ -90,8 +116,15 @@ class Screen:
                 self.x = max(0, min(self.x, self.columns - 1) - 1)
             elif byte == 9:
                 self.x = min(self.columns - 1, (self.x // 8 + 1) * 8)
-            elif byte >= 32:
+            elif byte < 0x80 and byte >= 32:
                 self.letter(chr(byte))
+            elif byte >= 0xc0:  # a letter of UTF-8
+                more = 1 if byte < 0xe0 else 2 if byte < 0xf0 else 3
+                if len(data) < at + more:
+                    self.rest = data[at - 1:]
+                    return
+                self.letter(data[at - 1:at + more].decode(errors='replace'))
+                at += more
 
     def escape(self, data, at):
         """Treats the sequence at this place; its length, 0 when more of it is to come."""
@@ -149,23 +182,24 @@ class Screen:
             for _ in range(n):
                 self.letter(self.last)
         elif letter == '@':
-            self.cells[self.y][self.x:] = ([' '] * n + self.cells[self.y][self.x:])[:self.columns - self.x]
+            for grid, blank in ((self.cells, ' '), (self.looks, PLAIN)):
+                grid[self.y][self.x:] = ([blank] * n + grid[self.y][self.x:])[:self.columns - self.x]
         elif letter == 'P':
-            self.cells[self.y][self.x:] = (self.cells[self.y][self.x + n:] + [' '] * n)[:self.columns - self.x]
+            for grid, blank in ((self.cells, ' '), (self.looks, PLAIN)):
+                grid[self.y][self.x:] = (grid[self.y][self.x + n:] + [blank] * n)[:self.columns - self.x]
         elif letter in 'LM':
             for _ in range(n):
-                del self.cells[self.bottom if letter == 'L' else self.y]
-                self.cells.insert(self.y if letter == 'L' else self.bottom, [' '] * self.columns)
+                self.shift(self.bottom if letter == 'L' else self.y, self.y if letter == 'L' else self.bottom)
         elif letter in 'ST':
             for _ in range(n):
-                del self.cells[self.top if letter == 'S' else self.bottom]
-                self.cells.insert(self.bottom if letter == 'S' else self.top, [' '] * self.columns)
+                self.shift(self.top if letter == 'S' else self.bottom, self.bottom if letter == 'S' else self.top)
         elif letter == 'r':
             self.top, self.bottom = n - 1, (numbers[1] if len(numbers) > 1 and numbers[1] else self.rows) - 1
             self.y = self.x = 0
         elif letter == 'Z':
             self.x = max(0, (self.x - 1) // 8 * 8)
         elif letter == 'm':
+            self.paint(numbers)
             self.coloured |= any(30 <= c <= 37 or 40 <= c <= 47 or 90 <= c <= 107 for c in numbers)
         elif letter not in 'tl':
             self.unknown.append(f'{numbers}{letter}')

@@ -74,9 +74,9 @@ class Top(place.MeteTest):
             else:
                 terminal.until(lambda text: text.strip(), 'something is drawn')
             if columns >= 80:
-                terminal.shows('60S', 'TIER', 'COMMAND', 'software device')
+                terminal.shows('REQUESTED', '10S', 'HISTORY', 'WAIT', 'COMMAND', 'software device')
             if columns >= 200:
-                terminal.shows('mete_client')
+                terminal.shows('mete_client', '60S', 'TIER', 'GUARANTEED')
             terminal.resize(30, 100)
             terminal.until(lambda text: HINTS in text.split('\n')[-1] and '40M/64M' in text, 'drawn anew')
             terminal.resize(12, 50)
@@ -142,7 +142,7 @@ class Top(place.MeteTest):
         terminal.shows(pid)
         terminal.press('jjjjk')
         terminal.press('?')
-        terminal.shows('mete top: keys', 'freeze the tenant', 'any key goes back')
+        terminal.shows('mete top: keys', 'freeze the tenant', 'another key goes back')
         terminal.press(' ')
         terminal.shows(HINTS, pid)
         self.mark('go')
@@ -191,6 +191,101 @@ class Top(place.MeteTest):
         worker.wait()
         worker.stdin.close()
         worker.stdout.close()
+
+    def test_help_on_a_small_terminal(self):
+        """60 x 20: every word of the help can be read by scrolling, none is cut, and a resize is wrapped anew."""
+        terminal = self.top(rows=20, columns=60)
+        terminal.shows(HINTS)
+        terminal.press('h')
+        terminal.shows('mete top: keys', '1-19 of ', 'scroll')
+        seen = []
+        for _ in range(60):
+            lines = terminal.screen.lines()
+            seen += [line for line in lines[:-1] if line not in seen]
+            first, last, count = map(int, re.match(r'(\d+)-(\d+) of (\d+)', lines[-1]).groups())
+            if last == count:
+                break
+            terminal.press('j')
+            terminal.until(lambda text: f'{first + 1}-{last + 1} of' in text, 'one line further')
+        text = ' '.join(' '.join(seen).split())
+        for words in ('change the tenant\'s guarantee, limit (in percent) or weight', 'asks first', 'GUARANTEED sum of the guarantees',
+                      'what runs', 'percent of the last 10 seconds in which it waited at the gate'):
+            self.assertIn(words, text)
+        terminal.press(b'\x1b[5~\x1b[5~\x1b[5~\x1b[5~')
+        terminal.shows('1-19 of ', 'mete top: keys')
+        terminal.resize(50, 160)
+        terminal.shows('what runs', 'any key goes back', 'change the tenant\'s guarantee, limit (in percent) or weight')
+        terminal.press(' ')
+        terminal.shows(HINTS)
+        self.quit(terminal)
+
+    def test_end(self):
+        """e asks whether it is meant; only a yes ends the tenant, and then its programs end."""
+        self.grants('one', 'two')
+        process = self.hold('two')
+        terminal = self.top('-d', '0.2')
+        terminal.shows('one', 'two', '40M/64M')
+        terminal.press('je')
+        terminal.shows('End two (1 process, 40 MiB held)? What they compute is lost. Type yes:')
+        for no in ('\r', 'n\r', '\x1b', 'yesterday\r'):
+            terminal.press('e' if no != '\r' else '')
+            terminal.shows('End two')
+            terminal.press(no)
+            terminal.until(lambda text: 'End two' not in text, 'the question is gone')
+        self.assertIsNone(process.poll())
+        self.assertEqual(self.grant('two')['state'], 'active')
+        terminal.press('eyes\r')
+        terminal.shows('two: is being ended')
+        self.assertNotEqual(process.wait(place.WAIT_S), 0)
+        terminal.until(lambda text: not re.search('^two ', text, re.M), 'it is gone')
+        terminal.shows('one ')
+        self.assertIn('one', self.mete('ps', '-q').stdout)
+        self.quit(terminal)
+
+    def test_question_is_about_who_was_selected(self):
+        """A tenant that ends while a question about it stands is not replaced by the one that takes its row."""
+        self.grants('one', 'two')
+        terminal = self.top('-d', '0.2')
+        terminal.shows('one', 'two')
+        terminal.press('e')
+        terminal.shows('End one')
+        self.assertEqual(self.mete('delete', 'one').returncode, 0)
+        terminal.until(lambda text: not re.search('^one ', text, re.M), 'one is gone')
+        terminal.press('yes\r')
+        terminal.shows('one', 'mete ps')
+        self.assertEqual(self.mete('ps', '-q').stdout, 'two\n')
+        self.quit(terminal)
+
+    def test_bars_and_history(self):
+        """The device's bar and a minute of history rise and fall with what is used, in blocks and in ASCII."""
+        self.assertEqual(self.mete('create', 'team', '-m', '64M', '--cores', '100').returncode, 0)
+        terminals = [self.top('-d', '0.2', columns=columns, env={'LC_ALL': locale})
+                     for columns, locale in ((80, 'C.UTF-8'), (140, 'C.UTF-8'), (80, 'C'))]
+        for terminal in terminals:
+            terminal.shows('HISTORY', 'team')
+            self.assertNotRegex(terminal.screen.text(), '[█#@]')
+        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '6'], env=self.env,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        worker.stdout.readline()
+        device = r'^ *0 mete software device .*'
+        for terminal, bar, marks in zip(terminals, ('██', '██', '##'), ('[▁-█]', '[▁-█]', '[.:=+*#@-]')):
+            terminal.until(lambda text: re.search(device + bar, text, re.M), 'the bar')
+            terminal.until(lambda text: re.search(rf'^team .* {marks}+ +0B/64M', text, re.M), 'its history')
+        self.assertEqual(worker.wait(place.WAIT_S), 0)
+        for terminal, marks in zip(terminals, ('[▁-█]', '[▁-█]', '[.:=+*#@-]')):
+            terminal.until(lambda text: not re.search(device + '(██|##)', text, re.M), 'the bar is empty again')
+            terminal.until(lambda text: re.search(rf'^team .* {marks}+ +0B/64M', text, re.M), 'history stays')
+            self.quit(terminal)
+        worker.stdin.close()
+        worker.stdout.close()
+
+    def test_frozen_is_said_on_a_narrow_terminal(self):
+        self.assertEqual(self.mete('create', 'team', '-m', '64M', '--cores', '30').returncode, 0)
+        self.assertEqual(self.mete('set', 'team', '--freeze').returncode, 0)
+        for columns in (50, 80, 160):
+            terminal = self.top(columns=columns, term='vt100')
+            terminal.shows('team', 'frozen')
+            self.quit(terminal)
 
     def percent(self, terminal, column):
         """A figure in the tenant's row; 0 when it is not known."""
@@ -259,18 +354,20 @@ class Top(place.MeteTest):
     def test_table(self):
         self.grants('team')
         process = self.hold('team')
-        for words in ((), ('--once',), ('-1',)):
+        for words in (('--wide',), ('--once', '--wide'), ('-1W',)):
             done = self.mete('top', *words)
             self.assertEqual((done.returncode, done.stderr), (0, ''))
             self.assertNotIn('\033', done.stdout)
             devices, tenants = [block.splitlines() for block in done.stdout.split('\n\n')]
-            self.assertEqual(devices[0].split(), ['DEV', 'NAME', 'MEMORY', 'PROMISED', 'BUSY', 'WHO'])
+            self.assertEqual(devices[0].split(), ['DEV', 'NAME', 'MEMORY', 'GUARANTEED', 'BUSY', 'WHO'])
             self.assertEqual(len(devices), 3)
-            self.assertEqual(tenants[0].split(), ['NAME', 'DEV', 'POLICY', 'CLASS', 'ASKED', '1S', '10S', '60S', 'MEMORY',
-                                                  'WAIT', 'TIER', 'N', 'COMMAND'])
+            self.assertEqual(tenants[0].split(), ['NAME', 'DEV', 'POLICY', 'CLASS', 'REQUESTED', '1S', '10S', '60S',
+                                                  'MEMORY', 'WAIT', 'TIER', 'N', 'COMMAND'])
             self.assertEqual(tenants[1].split()[0], 'team')
             self.assertIn('40M/64M', tenants[1])
             self.assertTrue(tenants[1].endswith('mete_client'), tenants)
+        for line in self.mete('top').stdout.splitlines():
+            self.assertLessEqual(len(line), 80, line)
         done = self.mete('top', '-n', '2', '-d', '0.1')
         self.assertEqual(done.stdout.count('COMMAND'), 2)
         terminal = self.top('--once')

@@ -62,7 +62,7 @@ def guarantee_holds(m):
     ok(free >= 0.15, f"who has none gets what is left ({free:.3f})", paid, free)
     share = c.share("free")
     same((share["policy"], share["held_back"], share["tier"] != "none"), ("native", True, True), "it is shown as held back")
-    ok("native (held)" in subprocess.run([METE, "ps"], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdout=subprocess.PIPE,
+    ok("native (held)" in subprocess.run([METE, "ps", "--wide"], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdout=subprocess.PIPE,
                                          text=True).stdout, "mete ps shows it")
     answer = c.ask("policy_set", device="0", native="allow")
     same((answer["ok"], answer.get("code")), (False, "over-promised"), "native cannot be let run over a guarantee")
