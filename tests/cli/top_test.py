@@ -264,18 +264,20 @@ class Top(place.MeteTest):
         for terminal in terminals:
             terminal.shows('HISTORY', 'team')
             self.assertNotRegex(terminal.screen.text(), '[█#@]')
-        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '6'], env=self.env,
+        worker = subprocess.Popen([TURN_CLIENT, self.grant('team')['socket'], '0', '1000', '0', '60'], env=self.env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         worker.stdout.readline()
         device = r'^ *0 mete software device .*'
         for terminal, bar, marks in zip(terminals, ('██', '██', '##'), ('[▁-█]', '[▁-█]', '[.:=+*#@-]')):
             terminal.until(lambda text: re.search(device + bar, text, re.M), 'the bar')
             terminal.until(lambda text: re.search(rf'^team .* {marks}+ +0B/64M', text, re.M), 'its history')
-        self.assertEqual(worker.wait(place.WAIT_S), 0)
+        self.assertEqual(self.mete('set', 'team', '--freeze').returncode, 0)
         for terminal, marks in zip(terminals, ('[▁-█]', '[▁-█]', '[.:=+*#@-]')):
             terminal.until(lambda text: not re.search(device + '(██|##)', text, re.M), 'the bar is empty again')
             terminal.until(lambda text: re.search(rf'^team .* {marks}+ +0B/64M', text, re.M), 'history stays')
             self.quit(terminal)
+        worker.kill()
+        worker.wait()
         worker.stdin.close()
         worker.stdout.close()
 
