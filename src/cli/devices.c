@@ -40,7 +40,7 @@ int verb_devices(const struct command_line *line)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
 					     ">USED",	"STATE",  "UUID",   "NAME", NULL };
-	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 0, 0, 1, 0 };
+	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 2, 3, 1, 0 };
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *device;
 	struct table t;

@@ -131,7 +131,7 @@ void help_overview(void)
 		output_words(*p, 0, 0, LINE_COLUMNS);
 		printf("\n");
 	}
-	printf("`mete VERB --help` lists a verb's options; so does the manual, mete(1) and mete-VERB(1).\n");
+	printf("`mete VERB --help` lists a verb's options; so do mete(1) and mete-VERB(1).\n");
 	printf("On a machine that is new to you: mete doctor\n");
 }
 

@@ -1,12 +1,15 @@
 /* policy.c: `mete policy`: the ways of sharing a device's time, and each device's default. */
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define NAME_COLUMNS 12
 
 static json_t *policies_json(void)
 {
@@ -20,26 +23,25 @@ static json_t *policies_json(void)
 
 static void print_policies(void)
 {
-	static const char *const heads[] = { "POLICY", "WHAT IT DOES", NULL };
-	struct table t;
-
-	table_begin(&t, heads);
+	printf("%s%-*s%s%s\n", colour_wanted(stdout) ? "\033[1m" : "", NAME_COLUMNS, "POLICY", "WHAT IT DOES",
+	       colour_wanted(stdout) ? "\033[0m" : "");
 	for (int i = 0; i < POLICIES; i++) {
-		table_cell(&t, "%s", policy_name((enum policy)i));
-		table_cell(&t, "%s", policy_describe((enum policy)i));
+		printf("%-*s", NAME_COLUMNS, policy_name((enum policy)i));
+		output_words(policy_describe((enum policy)i), NAME_COLUMNS, NAME_COLUMNS, output_columns());
 	}
-	table_end(&t);
 }
 
 static void print_devices(json_t *devices)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", "DEFAULT", ">GUARANTEED", "NATIVE", "NAME", NULL };
+	static const unsigned char ranks[] = { 0, 2, 0, 0, 1, 0 };
 	struct table t;
 	json_t *device;
 	char text[16];
 	size_t i;
 
 	table_begin(&t, heads);
+	table_fit(&t, ranks);
 	json_array_foreach(devices, i, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));

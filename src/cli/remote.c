@@ -96,6 +96,7 @@ static int show_here(const struct command_line *line)
 	static const char *const heads[] = { "CLIENT",	      "OFFER",	 "GRANT",   "ADDRESS", ">SINCE",
 					     ">ROUND TRIP",   ">IN/S",	 ">OUT/S",  ">IN",     ">OUT",
 					     ">IMAGES KEPT",  ">SAVED",	 "COMMAND", NULL };
+	static const unsigned char ranks[] = { 0, 6, 7, 0, 5, 0, 8, 9, 3, 4, 1, 2, 0 };
 	json_t *all = serve_socket_ask_all(), *server, *session;
 	struct table t;
 	size_t i, j;
@@ -110,6 +111,8 @@ static int show_here(const struct command_line *line)
 		return EXIT_FAILED;
 	}
 	table_begin(&t, heads);
+	if (!option_given(line, "wide"))
+		table_fit(&t, ranks);
 	json_array_foreach(all, i, server) json_array_foreach(json_object_get(server, "sessions"), j, session)
 		add_session(&t, session);
 	table_end(&t);

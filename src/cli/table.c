@@ -91,17 +91,34 @@ static int *find_widest(const struct table *t, int *width)
 	return widest;
 }
 
-/* -1: left out. */
-static void fit_widths(const struct table *t, int *width)
+/* Leaves out columns of ranks `from` to `to` while there is not enough room. */
+static void drop(const struct table *t, int *width, unsigned int from, unsigned int to)
 {
-	int *widest;
-
-	for (unsigned int rank = 1; rank <= t->columns && sum_of(t, width) > t->room; rank++)
+	for (unsigned int rank = from; rank <= to && sum_of(t, width) > t->room; rank++)
 		for (size_t c = 0; c < t->columns; c++)
 			if (t->rank[c] == rank)
 				width[c] = -1;
+}
+
+static void cut(const struct table *t, int *width)
+{
+	int *widest;
+
 	while (sum_of(t, width) > t->room && (widest = find_widest(t, width)))
 		(*widest)--;
+}
+
+/* -1: left out. Texts are cut before the column of the highest rank goes, which matters more than a name's end. */
+static void fit_widths(const struct table *t, int *width)
+{
+	unsigned int highest = 0;
+
+	for (size_t c = 0; c < t->columns; c++)
+		if (t->rank[c] > highest)
+			highest = t->rank[c];
+	drop(t, width, 1, highest ? highest - 1 : 0);
+	cut(t, width);
+	drop(t, width, highest, highest);
 }
 
 void table_end(struct table *t)

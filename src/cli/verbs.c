@@ -733,7 +733,7 @@ static const char *const key_remove_details[] = {
 	"Removes keys: no program comes with them any more. Programs that are here stay until they end.", NULL
 };
 
-static const struct option_spec remote_options[] = { OPTION_PROOF, OPTION_JSON, OPTION_END };
+static const struct option_spec remote_options[] = { OPTION_PROOF, OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const remote_details[] = { "Without HOST: who uses this machine by `mete serve`: a line for each "
 					      "program, with the client's name, the offer, "

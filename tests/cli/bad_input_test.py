@@ -48,6 +48,8 @@ class CommandLine(place.MeteTest):
             self.refused(125, ['run', f'--name={name}', 'true'], 'name')
         self.refused(2, ['show', 'a/b'], 'a/b')
         self.refused(2, ['delete', '..'], '..')
+        self.refused(125, ['run', '--name=größe', 'true'], 'ASCII letters')
+        self.refused(2, ['key', 'new', 'größe', '--keys', self.path('keys')], 'ASCII letters')
 
 
 class Sizes(place.MeteTest):
@@ -134,6 +136,18 @@ class Programs(place.MeteTest):
         script = self.program('through-env', '#!/usr/bin/env tool\n')
         done = self.mete('run', '-m', '1M', script, env={'PATH': f'{self.folder}:{os.environ["PATH"]}'})
         self.assert_line(done.stderr, 'statically linked')
+
+    def test_strict(self):
+        """A program that the shim cannot reach is not started, and a script can see it; no meted is started for it."""
+        if not os.path.exists(STATIC):
+            self.skipTest('no static libc on this machine')
+        script = self.program('script', f'#!{STATIC}\n')
+        for words in ((STATIC,), (script,), ('--wall', STATIC)):
+            self.refused(126, ['run', '--strict', '-m', '1M', *words], STATIC, 'statically linked', '--strict')
+        self.refused(126, ['run', '--strict', '--remote', '127.0.0.1:1', '--plain', STATIC], 'statically linked')
+        self.assertFalse(os.path.exists(self.runtime))
+        done = self.mete('run', '--strict', '-m', '64M', '--', place.CLIENT, 'info')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, 'info 67108864 67108864\n', ''))
 
     def test_other_libc(self):
         with open('/bin/true', 'rb') as file:
@@ -335,6 +349,20 @@ class Surroundings(place.MeteTest):
         self.refused(125, ['run', '--name', 'somebody', '--mem', '1M', 'true'], 'somebody')
         self.refused(125, ['run', '--grant', 'somebody', '--mem', '1M', 'true'], '--mem', 'mete set')
         self.assertEqual(self.mete('delete', 'somebody').returncode, 0)
+
+    def test_closed_output(self):
+        """Its remedy is another one than a full disk's; and no file or socket of mete's takes its number."""
+        for verb in ('help', 'version', 'ps', 'devices', 'doctor'):
+            done = subprocess.run(['sh', '-c', f'exec "{METE}" {verb} >&-'], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env, timeout=60)
+            self.assertEqual(done.returncode, 1, verb)
+            self.assert_line(done.stderr, 'standard output is closed', '/dev/null')
+        self.assertEqual(subprocess.run(['sh', '-c', f'exec "{METE}" devices 2>&- <&-'], stdout=subprocess.DEVNULL,
+                                        env=self.env, timeout=60).returncode, 0)
+        # A program that is run has it closed as well.
+        done = subprocess.run(['sh', '-c', f'exec "{METE}" run -m 1M -- sh -c "echo x" >&-'], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
 
     def test_full_output(self):
         if not os.path.exists('/dev/full'):

@@ -1,11 +1,13 @@
 """ps, devices, show, set, create, delete: what they print, their JSON, and what they change in running programs."""
 import json
 import os
+import pwd
 import re
 import subprocess
 
 import place
-from place import CLIENT, GIB, MIB, OUT_OF_MEMORY, wait_for
+from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
+from terminal import Terminal
 
 
 class Schema:
@@ -53,10 +55,10 @@ class Lists(place.MeteTest):
 
     def test_empty(self):
         self.assertEqual(self.json('ps'), {'grants': []})
-        done = self.mete('ps')
+        done = self.mete('ps', '--wide')
         self.assertEqual((done.returncode, done.stdout.split()),
-                         (0, ['NAME', 'PID', 'DEVICE', 'HELD', 'QUOTA', 'PEAK', 'ASKED', 'GOT', 'WAIT', 'CLASS',
-                                               'POLICY', 'TIER', 'COMMAND']))
+                         (0, ['NAME', 'USER', 'PID', 'DEV', 'HELD', 'QUOTA', 'PEAK', 'REQUESTED', 'MEASURED', 'WAIT', 'CLASS',
+                              'POLICY', 'TIER', 'CONTAINER', 'COMMAND']))
         self.assertFalse(os.path.exists(self.runtime), 'ps starts no daemon where there is nothing')
 
     def test_devices(self):
@@ -66,7 +68,7 @@ class Lists(place.MeteTest):
             check(self, Schema.DEVICE, device)
         soft = [device for device in devices if device['driver'] == 'soft']
         self.assertEqual([(d['total_bytes'], d['promised_bytes'], d['held_bytes']) for d in soft], [(GIB, 0, 0)] * 2)
-        lines = self.mete('devices').stdout.splitlines()
+        lines = self.mete('devices', '-W').stdout.splitlines()
         self.assertEqual(lines[0].split(), ['DEVICE', 'DRIVER', 'TOTAL', 'PROMISED', 'HELD', 'USED', 'STATE', 'UUID', 'NAME'])
         self.assertEqual(len(lines), 1 + len(devices))
         self.assertIn('1 GiB', lines[1])
@@ -87,11 +89,14 @@ class Lists(place.MeteTest):
                           for one in grant['processes']], [('mete_client', True, 20 * MIB)])
         devices = self.json('devices')['devices']
         self.assertEqual((devices[0]['promised_bytes'], devices[0]['held_bytes']), (64 * MIB, 20 * MIB))
-        lines = self.mete('ps').stdout.splitlines()
+        lines = self.mete('ps', '--wide').stdout.splitlines()
         pid = str(grant['processes'][0]['pid'])
+        user = pwd.getpwuid(os.getuid()).pw_name
+        container = lines[1].split()[-2]  # a test may run in one
+        self.assertRegex(container, '^(-|[0-9a-f]{12})$')
         self.assertEqual(lines[1].split(),
-                         ['job', pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', '-', '-', '-', 'normal', 'native',
-                          'none', 'mete_client'])
+                         ['job', user, pid, '0', '20', 'MiB', '64', 'MiB', '30', 'MiB', '-', '-', '-', 'normal', 'native',
+                          'none', container, 'mete_client'])
         # Aligned: the end of every right-aligned head is the end of its cells.
         for head in ('HELD', 'QUOTA', 'PEAK'):
             self.assertEqual(lines[1][:lines[0].index(head) + len(head)][-3:], 'MiB')
@@ -100,6 +105,100 @@ class Lists(place.MeteTest):
         for part in ('job', '64 MiB', '20 MiB', '30 MiB', 'mete_client', f'ends     with process {process.pid}'):
             self.assertIn(part.lower(), shown.lower())
         self.finish(process)
+
+    def test_tables_fit(self):
+        """80 columns, or as many as the terminal or COLUMNS say: columns are left out by rank, the rest is cut; --wide has all."""
+        name = 'a-tenant-with-a-name-that-is-longer-than-it-should-be-0123456'
+        process = self.run_client('alloc', str(20 * MIB), name=name)
+        self.assertEqual(self.mete('create', 'b', '-m', '1M', '--cores', '12.5', '--cores-limit', '60').returncode, 0)
+        for verb in (['ps'], ['devices'], ['top'], ['show', name], ['policy']):
+            for columns in (60, 80, 100, 250)[verb[0] == 'show':]:
+                lines = self.mete(*verb, env={'COLUMNS': str(columns)}).stdout.splitlines()
+                self.assertGreater(len(lines), 1)
+                for line in lines:
+                    if not re.match('DRIVER|SOCKET', line):
+                        self.assertLessEqual(len(line), columns, (verb, line))
+            done = self.mete(*verb)
+            self.assertLessEqual(max(len(line) for line in done.stdout.splitlines() if not re.match('DRIVER|SOCKET', line)),
+                                 80, verb)
+        usual = self.mete('ps').stdout.splitlines()
+        self.assertEqual(usual[0].split()[:1] + usual[0].split()[-1:], ['NAME', 'COMMAND'])
+        for head in ('PID', 'DEV', 'HELD', 'QUOTA', 'REQUESTED', 'MEASURED'):
+            self.assertIn(head, usual[0])
+        for head in ('TIER', 'CONTAINER', 'PEAK'):
+            self.assertNotIn(head, usual[0])
+        self.assertRegex(usual[1], r'^a-tenant-with-[\w-]*\+ ')
+        self.assertIn(' 20 MiB ', usual[1])
+        self.assertIn('12.5-60 %', usual[2])
+        wide = self.mete('ps', '--wide', env={'COLUMNS': '40'}).stdout
+        for part in (name, 'TIER', 'CONTAINER', 'USER', 'mete_client'):
+            self.assertIn(part, wide)
+        self.assertNotIn('GPU-', self.mete('devices').stdout)
+        self.assertIn('GPU-', self.mete('devices', '--wide').stdout)
+        terminal = Terminal([METE, 'ps'], self.env, 24, 200)
+        self.assertEqual(terminal.wait(), 0)
+        terminal.close()
+        self.assertIn(name, terminal.screen.text())
+        self.assertIn('CONTAINER', terminal.screen.text())
+        self.finish(process, name)
+
+    def test_container(self):
+        """The container that the control group's name tells; a grant of a container without a process says yes."""
+        self.assertEqual(self.mete('create', 'team', '-m', '64M').returncode, 0)
+        group, folder = 'f0' * 32, self.control_group()
+        if not folder:
+            self.skipTest('no control group can be made here')
+        folder = os.path.join(folder, f'mete-test-{os.getpid()}-{group}.scope')
+        os.mkdir(folder)
+        self.addCleanup(os.rmdir, folder)
+        process = self.start('run', '-g', 'team', CLIENT, 'info', 'mark', self.path('at'), 'hold', self.path('go'))
+        wait_for(lambda: os.path.exists(self.path('at')), 'it runs')
+        pid = self.grant('team')['processes'][0]['pid']
+        with open(os.path.join(folder, 'cgroup.procs'), 'w') as file:
+            file.write(str(pid))
+        self.assertIn(f' {group[:12]} ', self.mete('ps', '--wide').stdout)
+        self.assertIn(f'container {group[:12]}', self.mete('show', 'team').stdout)
+        self.mark('go')
+        self.assertEqual(process.wait(place.WAIT_S), 0)
+
+    @staticmethod
+    def control_group():
+        """A folder in which this user can make a control group that a process can be moved to; '': none."""
+        if os.geteuid():
+            return ''
+        for folder in ('/sys/fs/cgroup', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/memory'):
+            trial = os.path.join(folder, f'mete-trial-{os.getpid()}')
+            try:
+                os.mkdir(trial)
+                usable = os.path.exists(os.path.join(trial, 'cgroup.procs'))
+                os.rmdir(trial)
+            except OSError:
+                continue
+            if usable:
+                return folder
+        return ''
+
+    def test_refusals_are_folded(self):
+        """A program that is refused again and again is a line in `show` and in `events`, and hides nothing else."""
+        words = [word for n in range(1, 21) for word in ('alloc', str((100 + n) * MIB))]
+        process = self.run_client(*words)
+        pid = self.grant('job')['processes'][0]['pid']
+        other = self.start('run', '-g', 'job', CLIENT, *words, 'mark', self.path('other-at'), 'hold', self.path('job-go'))
+        wait_for(lambda: os.path.exists(self.path('other-at')), 'the other one is there')
+        self.assertEqual(self.mete('set', 'job', '-m', '65M').returncode, 0)
+        for verb in (['show', 'job'], ['events']):
+            lines = [line for line in self.mete(*verb, env={'COLUMNS': '300'}).stdout.splitlines() if 'was refused' in line]
+            self.assertIn(len(lines), (1, 2), lines)  # meted's own journal joins what comes within ten seconds
+            self.assertRegex(lines[0], r'\((20|40) times')
+        shown = self.mete('show', 'job', env={'COLUMNS': '300'}).stdout
+        refused = [line for line in shown.splitlines() if 'was refused' in line]
+        self.assertEqual(len(refused), 2, shown)
+        self.assertIn(f'pid {pid} ', ' '.join(refused))
+        self.assertEqual(sum('20 times' in line for line in refused), 2)
+        self.assertIn('made by uid', shown)
+        self.assertGreater(sum('was refused' in event['text'] for event in self.grant('job')['events']), 30)
+        self.finish(process)
+        self.assertEqual(other.wait(place.WAIT_S), 0)
 
     def test_no_colours_in_a_pipe(self):
         self.assertNotIn('\033', self.mete('devices', env={'TERM': 'xterm'}).stdout)
@@ -200,6 +299,15 @@ class Words(place.MeteTest):
             self.assertEqual((done.returncode, done.stderr), (0, ''))
             self.assertEqual(done.stdout, self.mete('help', *verb.split()).stdout)
             self.assertIn(f'Usage: mete {verb}', done.stdout)
+            for line in done.stdout.splitlines():
+                self.assertLessEqual(len(line), 80, (verb, line))
+
+    def test_help_fits(self):
+        for program in ('cli/mete', 'daemon/meted', 'remote/relay/mete-relay', 'remote/worker/mete-worker'):
+            done = subprocess.run([os.path.join(place.BUILD, 'src', program), '--help'], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ''), program)
+            for line in done.stdout.splitlines():
+                self.assertLessEqual(len(line), 80, (program, line))
 
     def test_manual_and_completion_say_the_same(self):
         """Every option of every verb's help stands in its manual page and in the completion."""

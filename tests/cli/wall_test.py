@@ -28,11 +28,11 @@ class Wall(place.MeteTest):
 
     def test_grant_and_mark(self):
         self.assertEqual(self.mete('create', 'team', '--wall', '--mem', '64M', '--soft').returncode, 0)
-        self.assertIn('- (wall)', self.mete('ps').stdout)
+        self.assertIn('- (wall)', self.mete('ps', '--wide').stdout)
         self.start('run', '--wall', '--grant', 'team', CLIENT, 'alloc', str(8 * MIB), 'mark', self.path('on'), 'hold',
                    self.path('go'))
         wait_for(lambda: os.path.exists(self.path('on')), 'the program holds memory')
-        row = [line for line in self.mete('ps').stdout.splitlines() if line.startswith('team')][0]
+        row = [line for line in self.mete('ps', '--wide').stdout.splitlines() if line.startswith('team')][0]
         self.assertIn('mete_client (wall)', row)
         process = self.grant('team')['processes'][0]
         self.assertTrue(process['worker'])

@@ -178,7 +178,7 @@ class Shares(RemoteTest):
         self.assertEqual(session['command'], 'mete_client')
         self.assertGreater(session['bytes_in'], 8 * MIB)
         self.assertGreater(session['bytes_out'], 8 * MIB)
-        table = self.mete('remote', env=server.env).stdout
+        table = self.mete('remote', '--wide', env=server.env).stdout
         self.assertIn('mete_client', table)
         self.mark('go')
         program.communicate(timeout=60)
@@ -218,7 +218,7 @@ class Shares(RemoteTest):
         program.stdout.readline()
         wait_for(lambda: server.sessions()[0].get('images', {}).get('hits') == 1, 'mete remote tells of it')
         self.assertGreater(server.sessions()[0]['images']['saved_bytes'], 1000000)
-        table = self.mete('remote', env=server.env).stdout
+        table = self.mete('remote', '--wide', env=server.env).stdout
         self.assertIn('SAVED', table)
         program.communicate('', timeout=60)
         self.assertEqual(program.returncode, 0)

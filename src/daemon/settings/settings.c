@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #define TEXT_COLUMNS 110u
+#define HELP_COLUMNS 80 /* of the help */
 #define HELP_COLUMN 25u
 
 #define FIELD(name) offsetof(struct options, name)
@@ -523,7 +524,7 @@ void settings_help(FILE *out)
 		fprintf(out, "%-*s", (int)HELP_COLUMN, head);
 		if (strlen(head) >= HELP_COLUMN)
 			fprintf(out, "\n%s", margin);
-		print_wrapped(out, text, HELP_COLUMN, TEXT_COLUMNS, margin);
+		print_wrapped(out, text, HELP_COLUMN, HELP_COLUMNS, margin);
 	}
 }
 

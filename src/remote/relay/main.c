@@ -77,11 +77,13 @@ static const struct option option_table[] = {
 static int usage(FILE *to)
 {
 	fprintf(to,
-		"usage: mete-relay connect HOST[:PORT] --socket PATH [AUTH] [--offer NAME] [--lanes N] [--ucx] "
-		"[--no-probe]\n"
-		"       mete-relay serve --listen ADDRESS[:PORT] --wall [OFFER=]PATH [AUTH] [--sessions N] [--ucx]\n"
+		"usage: mete-relay connect HOST[:PORT] --socket PATH [AUTH] [--offer NAME]\n"
+		"                  [--lanes N] [--ucx] [--no-probe]\n"
+		"       mete-relay serve --listen ADDRESS[:PORT] --wall [OFFER=]PATH [AUTH]\n"
+		"                  [--sessions N] [--ucx]\n"
 		"       mete-relay probe HOST[:PORT] [AUTH] [--measure SECONDS]\n"
-		"AUTH:  --key FILE | --cert FILE --cert-key FILE --ca FILE [--server-name NAME] | --plain\n"
+		"AUTH:  --key FILE | --cert FILE --cert-key FILE --ca FILE [--server-name NAME]\n"
+		"       | --plain\n"
 		"       --patience SECONDS: a line without a word for so long is lost (10)\n"
 		"       --connect-timeout SECONDS (10)\n");
 	return to == stderr ? 2 : 0;

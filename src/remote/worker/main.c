@@ -36,14 +36,18 @@ static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--
 			   "Executes the calls of one client on the driver; meted starts workers by itself.\n"
 			   "\n"
 			   "  --listen PATH    wait at this unix socket for one client\n"
-			   "  --driver FILE    the driver library; default: mete's shim, which uses METE_DRIVER\n"
-			   "                   under the grant of METE_SOCKET\n"
-			   "  --ready-fd N     write one byte to descriptor N, and close it, when the socket listens\n"
-			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for a client\n"
+			   "  --driver FILE    the driver library; default: mete's shim, which uses\n"
+			   "                   METE_DRIVER under the grant of METE_SOCKET\n"
+			   "  --ready-fd N     write one byte to descriptor N, and close it, when the socket\n"
+			   "                   listens\n"
+			   "  --wait DEVICES   as meted starts it: contexts on these devices, then wait for\n"
+			   "                   a client\n"
 			   "  --nodes          with --wait: the driver speaks to device nodes\n"
-			   "  --observe        with --nodes: unknown commands to them are logged, not refused\n"
+			   "  --observe        with --nodes: unknown commands to them are logged, not\n"
+			   "                   refused\n"
 			   "  --images         with --wait: meted keeps images of kernels\n"
-			   "  --uid N          with --wait: the user to become, if root; default: mete-worker\n";
+			   "  --uid N          with --wait: the user to become, if root; default:\n"
+			   "                   mete-worker\n";
 
 struct options {
 	const char *listen, *driver, *wait;
