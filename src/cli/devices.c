@@ -39,7 +39,7 @@ static void say_state(json_t *device)
 int verb_devices(const struct command_line *line)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
-					     ">USED",	"STATE",  "UUID",   "NAME", NULL };
+					     ">USED",	"STATE",  "UUID",   "NAME",	 NULL };
 	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 2, 3, 1, 0 };
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *device;
@@ -62,8 +62,7 @@ int verb_devices(const struct command_line *line)
 	table_begin(&t, heads);
 	if (!option_given(line, "wide"))
 		table_fit(&t, ranks);
-	json_array_foreach (json_object_get(answer, "devices"), i, device)
-		add_row(&t, device);
+	json_array_foreach(json_object_get(answer, "devices"), i, device) add_row(&t, device);
 	table_end(&t);
 	json_array_foreach(json_object_get(answer, "devices"), i, device) say_state(device);
 	if (!i)

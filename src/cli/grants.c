@@ -17,10 +17,11 @@ int grant_name_check(const char *name, struct fault *f)
 				 name, NAME_MOST);
 	for (const char *p = name; *p; p++)
 		if (!(isalnum((unsigned char)*p) && !(*p & 0x80)) && (p == name || !strchr("._-", *p)) && *p != '_')
-			return fault_set(f, -EINVAL,
-					 "%s: a grant's name has ASCII letters, digits, \".\", \"_\" and \"-\" and begins "
-					 "with a letter or digit; give one like train-1",
-					 name);
+			return fault_set(
+				f, -EINVAL,
+				"%s: a grant's name has ASCII letters, digits, \".\", \"_\" and \"-\" and begins "
+				"with a letter or digit; give one like train-1",
+				name);
 	return 0;
 }
 
@@ -35,8 +36,8 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 	if (r == CONTROL_NOBODY) {
 		if (name)
 			return fault_set(f, CONTROL_REFUSED,
-					 "no grant named %s: no meted runs in %s; `mete create` makes a grant",
-					 name, c->dir);
+					 "no grant named %s: no meted runs in %s; `mete create` makes a grant", name,
+					 c->dir);
 		*ret = json_array();
 		return 0;
 	}
@@ -73,7 +74,7 @@ json_int_t devices_sum(json_t *holder, const char *key)
 	json_int_t sum = 0;
 	size_t i;
 
-	json_array_foreach (json_object_get(holder, "devices"), i, device)
-		sum += json_integer_value(json_object_get(device, key));
+	json_array_foreach(json_object_get(holder, "devices"), i, device) sum +=
+		json_integer_value(json_object_get(device, key));
 	return sum;
 }

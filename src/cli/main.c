@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		return finish(EXIT_DONE);
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		argv[1] = (char *)(uintptr_t)"version";
+		argv[1] = (char *)(uintptr_t) "version";
 	verb = verb_find_words(argc - 1, argv + 1, &words);
 	if (!verb && argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h")) && help_beginning(argv[1]))
 		return finish(EXIT_DONE);

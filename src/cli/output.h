@@ -15,7 +15,7 @@ int output_letters(const char *text);
 int output_bytes(const char *text, int letters);
 
 /*
- * Prints words in lines of at most `columns` columns and ends the last line. Every line begins after `indent` blanks; the
- * first one is already at column `at`. A word that is longer than a line is not broken.
+ * Prints words in lines of at most `columns` columns and ends the last line. Every line begins after `indent` blanks;
+ * the first one is already at column `at`. A word that is longer than a line is not broken.
  */
 void output_words(const char *text, int indent, int at, int columns);

@@ -83,8 +83,9 @@ static int print_names(json_t *grants)
 	return EXIT_DONE;
 }
 
-static const char *const heads[] = { "NAME",  "USER",  ">PID",	 ">DEV", ">HELD",	 ">QUOTA",  ">PEAK", ">REQUESTED",
-				     ">MEASURED", ">WAIT", "CLASS", "POLICY",  "TIER", "CONTAINER", "COMMAND", NULL };
+static const char *const heads[] = { "NAME",  "USER",	    ">PID",	 ">DEV",  ">HELD", ">QUOTA",
+				     ">PEAK", ">REQUESTED", ">MEASURED", ">WAIT", "CLASS", "POLICY",
+				     "TIER",  "CONTAINER",  "COMMAND",	 NULL };
 /* What is left out first where the output is narrow (table_fit). */
 static const unsigned char ranks[] = { 0, 7, 0, 0, 0, 0, 4, 0, 8, 5, 3, 6, 1, 2, 0 };
 

@@ -59,8 +59,8 @@ static const char *milliseconds(json_t *share, const char *key, char text[24])
 /* What is requested of the device's time, and what was measured. */
 static void print_shares(json_t *devices)
 {
-	static const char *const heads[] = { ">DEVICE", "POLICY",      "CLASS", ">REQUESTED",
-					     ">MEASURED 1 S", ">10 S", ">60 S", NULL };
+	static const char *const heads[] = { ">DEVICE",	      "POLICY", "CLASS", ">REQUESTED",
+					     ">MEASURED 1 S", ">10 S",	">60 S", NULL };
 	static const char *const rates[] = { "share_1s", "share_10s", "share_60s", NULL };
 	char text[48], figure[24];
 	struct table t;
@@ -134,7 +134,7 @@ static void print_compute(json_t *grant)
 
 static void print_processes(json_t *grant)
 {
-	static const char *const heads[] = { ">PID",  ">DEVICE",   ">HELD",   ">CREDIT",
+	static const char *const heads[] = { ">PID",  ">DEVICE",	">HELD",   ">CREDIT",
 					     ">PEAK", ">MEASURED 10 S", "COMMAND", NULL };
 	char measured[16], held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
 	json_t *processes = json_object_get(grant, "processes"), *process, *device;

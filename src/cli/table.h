@@ -22,9 +22,9 @@ void table_begin(struct table *t, const char *const *heads);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Has the table fit into the output (output.h). rank[c] says which columns are left out where it is too narrow: those of
- * rank 1 first, those of rank 0 never. Texts are cut, the widest columns first, before the highest rank is left out; a cell
- * that was cut ends in '+'. `rank` must live until table_end().
+ * Has the table fit into the output (output.h). rank[c] says which columns are left out where it is too narrow: those
+ * of rank 1 first, those of rank 0 never. Texts are cut, the widest columns first, before the highest rank is left out;
+ * a cell that was cut ends in '+'. `rank` must live until table_end().
  */
 void table_fit(struct table *t, const unsigned char *rank);
 

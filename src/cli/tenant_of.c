@@ -1,4 +1,5 @@
-/* tenant_of.c: see tenant_of.h. The form of control groups' names: cgroups(7), and the runtimes' 64 hexadecimal digits. */
+/* tenant_of.c: see tenant_of.h. The form of control groups' names: cgroups(7), and the runtimes' 64 hexadecimal digits.
+ */
 #include "cli/tenant_of.h"
 #include "base/clean_text.h"
 #include "base/cleanup.h"
@@ -70,9 +71,8 @@ const char *tenant_of_container(json_t *grant, char text[TENANT_OF_BYTES])
 		clean_text_ascii(text);
 		return text;
 	}
-	json_array_foreach(json_object_get(grant, "processes"), i, process)
-		if (id_of_process(device_number(process, "pid"), text))
-			return text;
+	json_array_foreach(json_object_get(grant, "processes"), i,
+			   process) if (id_of_process(device_number(process, "pid"), text)) return text;
 	snprintf(text, TENANT_OF_BYTES, "%s", json_is_object(container) ? "yes" : "-");
 	return text;
 }

@@ -65,8 +65,8 @@ static void add_entry(struct top_help *help, const char *word, const char *meani
 			snprintf(line, TOP_HELP_COLUMNS, "%*s", WORD_COLUMNS, "");
 			at = WORD_COLUMNS;
 		}
-		snprintf(line + at, TOP_HELP_COLUMNS - at, "%s%.*s", at > WORD_COLUMNS || at == strlen(word) + 2 ? " " : "",
-			 (int)n, meaning);
+		snprintf(line + at, TOP_HELP_COLUMNS - at, "%s%.*s",
+			 at > WORD_COLUMNS || at == strlen(word) + 2 ? " " : "", (int)n, meaning);
 		meaning += n;
 		meaning += strspn(meaning, " ");
 	}

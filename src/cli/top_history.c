@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* From nothing to full. Block elements: U+2581 to U+2588. */
-static const char *const blocks[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
+static const char *const blocks[] = { " ",	"\u2581", "\u2582", "\u2583", "\u2584",
+				      "\u2585", "\u2586", "\u2587", "\u2588" };
 static const char *const letters[] = { " ", ".", ":", "-", "=", "+", "*", "#", "@" };
 #define HEIGHTS (sizeof(blocks) / sizeof(*blocks) - 1)
 

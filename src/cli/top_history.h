@@ -1,6 +1,6 @@
 /*
- * top_history.h: what `mete top` has seen of the last minute: a series for each device and each tenant's share, in slots of
- * two seconds, and how it is drawn in a line.
+ * top_history.h: what `mete top` has seen of the last minute: a series for each device and each tenant's share, in
+ * slots of two seconds, and how it is drawn in a line.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 #define TOP_HISTORY_BYTES (TOP_HISTORY_SLOTS * 3 + 1) /* of a drawing */
 
 struct top_series {
-	char *key;			   /* owned */
-	double value[TOP_HISTORY_SLOTS];   /* in percent, the newest last; NAN: not seen */
-	unsigned int samples;		   /* in the newest slot, of which it is the mean */
-	uint64_t slot;			   /* the number of the newest */
-	bool seen;			   /* since top_history_begin() */
+	char *key;			 /* owned */
+	double value[TOP_HISTORY_SLOTS]; /* in percent, the newest last; NAN: not seen */
+	unsigned int samples;		 /* in the newest slot, of which it is the mean */
+	uint64_t slot;			 /* the number of the newest */
+	bool seen;			 /* since top_history_begin() */
 };
 
 struct top_history {
@@ -39,8 +39,8 @@ void top_history_free(struct top_history *h);
 const struct top_series *top_history_find(const struct top_history *h, const char *key);
 
 /*
- * The series as a line of `columns` marks, the newest to the right; each stands for as many slots as that makes, by their
- * mean. A mark's height says how much of 100 percent it was. `utf8`: by block elements, else by ASCII.
+ * The series as a line of `columns` marks, the newest to the right; each stands for as many slots as that makes, by
+ * their mean. A mark's height says how much of 100 percent it was. `utf8`: by block elements, else by ASCII.
  */
 void top_history_draw(const struct top_series *series, unsigned int columns, bool utf8, char text[TOP_HISTORY_BYTES]);
 

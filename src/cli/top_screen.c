@@ -204,8 +204,8 @@ static int longest(const char *head, const char *text, size_t stride, size_t cou
 }
 
 /*
- * Widths by the room that there is: columns are dropped by rank, 1 first, until the rest fits; -1: dropped. What is over goes
- * to the last column.
+ * Widths by the room that there is: columns are dropped by rank, 1 first, until the rest fits; -1: dropped. What is
+ * over goes to the last column.
  */
 static void fit(int *width, const unsigned char *dropped, unsigned int count)
 {
@@ -234,8 +234,17 @@ static enum colour colour_of_percent(double pct)
 	return pct >= 50 ? COLOUR_GOOD : COLOUR_NONE;
 }
 
-enum device_column { DEVICE_INDEX, DEVICE_NAME, DEVICE_MEMORY, DEVICE_GUARANTEED, DEVICE_BUSY, DEVICE_BAR, DEVICE_HISTORY,
-		     DEVICE_WHO, DEVICE_COLUMNS };
+enum device_column {
+	DEVICE_INDEX,
+	DEVICE_NAME,
+	DEVICE_MEMORY,
+	DEVICE_GUARANTEED,
+	DEVICE_BUSY,
+	DEVICE_BAR,
+	DEVICE_HISTORY,
+	DEVICE_WHO,
+	DEVICE_COLUMNS
+};
 
 static const struct {
 	const char *name;
@@ -268,15 +277,17 @@ static void draw_device(const struct screen *s, int y, const int width[DEVICE_CO
 {
 	enum colour full = d->full_pct >= 95 ? COLOUR_BAD : d->full_pct >= 80 ? COLOUR_WARN : COLOUR_NONE;
 	char bar[TOP_HISTORY_BYTES], history[TOP_HISTORY_BYTES];
-	const char *text[DEVICE_COLUMNS] = { d->index, d->name, d->memory, d->guaranteed, d->busy, bar, history, d->who };
+	const char *text[DEVICE_COLUMNS] = {
+		d->index, d->name, d->memory, d->guaranteed, d->busy, bar, history, d->who
+	};
 	int x = 0;
 
 	top_bar_draw(d->busy_pct, BAR_COLUMNS, s->utf8, bar);
 	top_history_draw(d->history, (unsigned int)history_columns(), s->utf8, history);
 	for (unsigned int c = 0; c < DEVICE_COLUMNS; c++) {
-		enum colour colour = c == DEVICE_MEMORY			   ? full :
-				     c >= DEVICE_BUSY && c != DEVICE_WHO ? colour_of_percent(d->busy_pct) :
-									     COLOUR_NONE;
+		enum colour colour = c == DEVICE_MEMORY			   ? full
+				     : c >= DEVICE_BUSY && c != DEVICE_WHO ? colour_of_percent(d->busy_pct)
+									   : COLOUR_NONE;
 
 		if (width[c] < 0)
 			continue;
@@ -579,7 +590,8 @@ static void ask_end(struct screen *s)
 
 	if (!row)
 		return;
-	json_array_foreach(json_object_get(row->grant, "devices"), i, share) bytes += device_number(share, "held_bytes");
+	json_array_foreach(json_object_get(row->grant, "devices"), i, share) bytes +=
+		device_number(share, "held_bytes");
 	count = json_array_size(json_object_get(row->grant, "processes"));
 	snprintf(words, sizeof(words), "End %s (%zu process%s, %s held)? What they compute is lost. Type yes",
 		 device_text(row->grant, "name"), count, count == 1 ? "" : "es", size_format((uint64_t)bytes, held));
@@ -592,7 +604,8 @@ static void answered_end(struct screen *s)
 		say_below(s, "nothing was ended");
 		return;
 	}
-	act(s, s->question.name, json_pack("{s:s, s:s}", "op", "grant_end", "name", s->question.name), "is being ended");
+	act(s, s->question.name, json_pack("{s:s, s:s}", "op", "grant_end", "name", s->question.name),
+	    "is being ended");
 }
 
 static void answered_number(struct screen *s)

@@ -136,7 +136,8 @@ static const struct option_spec run_options[] = {
 	  COMPLETE_NOTHING, false },
 	SWITCH("wall", 0, RUN_WALL_WORDS),
 	SWITCH("strict", 0,
-	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start it "
+	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start "
+	       "it "
 	       "without a limit, with a warning."),
 	{ "remote", 'R', "HOST[:PORT]",
 	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
@@ -169,7 +170,8 @@ static const char *const run_details[] = {
 	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
 	"again, and the program goes on with what it holds.",
 	"The shim cannot reach a program that is statically linked, built for another C library than glibc, or that "
-	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with --strict it "
+	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with --strict "
+	"it "
 	"does not start it. Only PROGRAM itself is examined (and the interpreter of a script), not what it starts.",
 	NULL
 };
@@ -266,13 +268,16 @@ static const struct option_spec ps_options[] = {
 };
 
 static const char *const ps_details[] = {
-	"Prints one line for each process and device. NAME is the grant's name, USER its owner, DEV the device's number. "
+	"Prints one line for each process and device. NAME is the grant's name, USER its owner, DEV the device's "
+	"number. "
 	"HELD is the memory that the process holds, PEAK the most that it has held, QUOTA what the grant may hold. "
 	"REQUESTED is the share of the device's time that the grant was made with, MEASURED the share that all its "
-	"processes together had over the last ten seconds, WAIT the part of that time in which they waited at the gate. "
+	"processes together had over the last ten seconds, WAIT the part of that time in which they waited at the "
+	"gate. "
 	"TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant without "
 	"processes has one line for each of its devices.",
-	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where the "
+	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where "
+	"the "
 	"output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so does "
 	"--json, for programs.",
 	NULL
@@ -290,12 +295,17 @@ static const struct option_spec top_options[] = {
 };
 
 static const char *const top_details[] = {
-	"A live table on the whole terminal. Above, the devices: a bar of the time in which the compute engine was BUSY "
+	"A live table on the whole terminal. Above, the devices: a bar of the time in which the compute engine was "
+	"BUSY "
 	"with tenants' work over the last second, in percent; the HISTORY of the last minute, a column for every two "
-	"seconds; memory held of all; the sum of the guarantees (GUARANTEED), in percent; and WHO uses the device. Below, "
-	"a line for each tenant and device: the policy, the class, the REQUESTED share, the share measured over 1, 10 and "
-	"60 seconds (1S, 10S, 60S) in percent of the device's time, its history over the last minute, the memory held and "
-	"the quota, the part of the time in which it waited at the gate (WAIT), the TIER, the number of processes (N) and "
+	"seconds; memory held of all; the sum of the guarantees (GUARANTEED), in percent; and WHO uses the device. "
+	"Below, "
+	"a line for each tenant and device: the policy, the class, the REQUESTED share, the share measured over 1, 10 "
+	"and "
+	"60 seconds (1S, 10S, 60S) in percent of the device's time, its history over the last minute, the memory held "
+	"and "
+	"the quota, the part of the time in which it waited at the gate (WAIT), the TIER, the number of processes (N) "
+	"and "
 	"the command. A dash stands for a figure that is not known. Columns that the terminal has no room for are left "
 	"out.",
 	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
@@ -339,8 +349,7 @@ static const char *const devices_details[] = {
 	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, or soft for the software "
 	"device), its memory (TOTAL), the sum of the quotas of all grants on it (PROMISED), the memory that they hold "
 	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), STATE, UUID and NAME.",
-	"Without --wide the UUID is left out where the output is too narrow for it.",
-	NULL
+	"Without --wide the UUID is left out where the output is too narrow for it.", NULL
 };
 
 static const struct option_spec show_options[] = { OPTION_JSON, OPTION_END };
@@ -350,10 +359,13 @@ static const char *const show_details[] = {
 	"allocations were refused; of each process what it holds, and its CREDIT, the memory that it may take without "
 	"asking meted.",
 	"Of the device's time: the REQUESTED share; the share MEASURED over the last 1, 10 and 60 seconds; the part of "
-	"ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; the number "
-	"of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed gate; the "
+	"ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; the "
+	"number "
+	"of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed gate; "
+	"the "
 	"TIER that enforces the share, and what that cannot do.",
-	"Of events: the last ones. The refusals of one process are one line, with their number; `mete show --json` lists "
+	"Of events: the last ones. The refusals of one process are one line, with their number; `mete show --json` "
+	"lists "
 	"each.",
 	NULL
 };

@@ -127,7 +127,8 @@ static bool fill_name(struct ask *ask, struct grant *g)
 	}
 	if (!name || !grant_name_valid(name)) {
 		refuse(ask, "bad-name",
-		       "a grant's name is 1 to %u ASCII letters, digits, '.', '_' and '-', and begins with neither '.' nor "
+		       "a grant's name is 1 to %u ASCII letters, digits, '.', '_' and '-', and begins with neither '.' "
+		       "nor "
 		       "'-'",
 		       GRANT_NAME_BYTES - 1);
 		return false;
