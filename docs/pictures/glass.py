@@ -1,4 +1,5 @@
 """A terminal's glass (tests/cli/terminal.py) as a picture in SVG: text that can be searched, and nothing that moves."""
+import re
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, MARGIN = 8.4, 18, 12  # of a letter, of a line, round all; in pixels
@@ -24,12 +25,12 @@ def line(y, letters, looks):
         if reverse:
             out.append(f'<rect x="{left:.1f}" y="{top}" width="{len(text) * WIDTH:.1f}" height="{HEIGHT}" fill="{ink}"/>')
             ink = PAPER
-        if not text.strip():
-            continue
         more = ' font-weight="bold"' if bold else ''
         more += ' text-decoration="underline"' if under else ''
-        out.append(f'<text x="{left:.1f}" y="{top + 13.5:.1f}" fill="{ink}" textLength="{len(text) * WIDTH:.1f}"{more}>'
-                   f'{escape(text)}</text>')
+        # Word by word, each in its place: browsers fold blanks.
+        for word in re.finditer(r'\S+', text):
+            out.append(f'<text x="{left + word.start() * WIDTH:.1f}" y="{top + 13.5:.1f}" fill="{ink}" '
+                       f'textLength="{len(word[0]) * WIDTH:.1f}"{more}>{escape(word[0])}</text>')
     return out
 
 
@@ -37,7 +38,7 @@ def svg(screen, title):
     """The picture of what stands on a Screen."""
     width, height = screen.columns * WIDTH + 2 * MARGIN, screen.rows * HEIGHT + 2 * MARGIN
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" '
-           f'font-family="{FONT}" font-size="14" xml:space="preserve" role="img">', f'<title>{escape(title)}</title>',
+           f'font-family="{FONT}" font-size="14" role="img">', f'<title>{escape(title)}</title>',
            f'<rect width="100%" height="100%" rx="8" fill="{PAPER}"/>']
     for y, (letters, looks) in enumerate(zip(screen.cells, screen.looks)):
         out += line(y, letters, looks)
