@@ -111,9 +111,5 @@ static inline void catalogue_row(struct catalogue *c, const struct row *row)
 /* The i-th row of the engine: those of an instruction set, then those that all have in common. NULL: no more. */
 static inline const struct row *engine_row(size_t i)
 {
-	const struct isa *isa = isa_find(NULL);
-
-	if (i < isa->row_count)
-		return &isa->row[i];
-	return i - isa->row_count < once_row_count ? &once_row[i - isa->row_count] : NULL;
+	return isa_row(isa_find(NULL), i);
 }

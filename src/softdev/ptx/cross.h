@@ -5,6 +5,7 @@
 #pragma once
 
 #include "softdev/ptx/vec.h"
+#include "softdev/ptx/text.h"
 
 #include <time.h>
 
@@ -197,24 +198,6 @@ static void nothing(struct warp *w, const struct op *o)
 static void trap(struct warp *w, const struct op *o)
 {
 	warp_fault(w, PTX_FAULT_TRAP, o, (u32)__builtin_ctz(w->mask), 0);
-}
-
-static void testp_32(struct warp *w, const struct op *o)
-{
-	const f32 *a = at(w, o->a);
-	u32 *d = at(w, o->d);
-
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = w->mask & lane_bit[i] ? P(testp_f32(a[i], (u32)o->imm)) : d[i];
-}
-
-static void testp_64(struct warp *w, const struct op *o)
-{
-	const f64 *a = at(w, o->a);
-	u32 *d = at(w, o->d);
-
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = w->mask & lane_bit[i] ? P(testp_f64(a[i], (u32)o->imm)) : d[i];
 }
 
 static void dynamic_shared(struct warp *w, const struct op *o)

@@ -312,22 +312,28 @@ struct row {
 	uint8_t type[6]; /* enum type: d, a, b, c, ... */
 };
 
-/* A build of exec.c for one instruction set. */
+struct rows {
+	const struct row *row;
+	size_t count;
+};
+
+/* once.c: the rows of instructions that are built once, for all instruction sets. */
+extern const struct rows rows_once;
+
+#define ISA_ROWS 6
+
+/* A build of exec.c and the exec_*.c files for one instruction set. */
 struct isa {
 	const char *name;
-	const struct row *row;
-	size_t row_count;
+	const struct rows *rows[ISA_ROWS];
 	exec_fn *guarded; /* runs op.inner under the guard */
 	exec_fn *multiply; /* of matrix.c */
 	/* Runs a warp until it waits, ends, faults or has used its quantum. */
 	void (*warp_run)(struct warp *w, uint32_t quantum);
 };
 
-/* once.c: the rows of instructions that are built once, for all instruction sets. */
-extern const struct row once_row[];
-extern const size_t once_row_count;
-
 const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */
+const struct row *isa_row(const struct isa *isa, size_t i); /* NULL: it has fewer */
 
 /* warp.c: control that does not depend on the instruction set. */
 void warp_bar_release(struct block *b); /* completes the barriers that are full */

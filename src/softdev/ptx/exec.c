@@ -1,154 +1,9 @@
 /*
- * exec.c: executes operations. Built once per instruction set of the host, with PTX_ISA as its name; isa.c chooses.
- *
- * The rows_*.h files are read twice: first the macros R1 ... R4 make two functions of each row, one for all 32 lanes
- * and one
- * for the lanes of a mask, then they make the table of rows. A new instruction that computes lane by lane is one
- * line there.
+ * exec.c: the loop that executes operations, and the instructions that move the loop itself. Built once per instruction
+ * set of the host, as are the exec_*.c files with the other instructions; isa.c chooses.
  */
+#include "softdev/ptx/isa.h"
 #include "softdev/ptx/lane.h"
-#include "softdev/ptx/text.h"
-
-#include "softdev/ptx/int.h"
-#include "softdev/ptx/fp.h"
-#include "softdev/ptx/cvt.h"
-#include "softdev/ptx/mem.h"
-#include "softdev/ptx/cross.h"
-
-static __attribute__((noinline, cold)) void settle_nan(f32 *d)
-{
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = settled(d[i]);
-}
-
-/*
- * The compiler may compute an expression for inactive lanes too and then drop the result: expressions must be
- * harmless for
- * any bits (division guards zero).
- */
-#define LOOPS(name, td, sources, values, expr, settle, settle_masked)                                          \
-	static void name##_full(struct warp *w, const struct op *o)                                                   \
-	{                                                                                                              \
-		ST_##td *d = at(w, o->d);                                                                              \
-		sources EACH_LANE                                                                                      \
-		{                                                                                                      \
-			values d[i] = (ST_##td)(expr);                                                                 \
-		}                                                                                                      \
-		settle                                                                                                 \
-	}                                                                                                              \
-	static void name##_masked(struct warp *w, const struct op *o)                                                 \
-	{                                                                                                              \
-		ST_##td *d = at(w, o->d);                                                                              \
-		const u32 *m = w->lanes;                                                                               \
-		sources EACH_LANE                                                                                      \
-		{                                                                                                      \
-			values ST_##td r_ = (ST_##td)(expr);                                                           \
-			settle_masked d[i] = m[i] ? r_ : d[i];                                                         \
-		}                                                                                                      \
-	}
-#define SOURCE(x, t) const ST_##t *p##x = at(w, o->x);
-#define VALUE(x, t) const VT_##t x __attribute__((unused)) = (VT_##t)p##x[i];
-
-#define R1(pattern, name, td, ta, ...) LOOPS(name, td, SOURCE(a, ta), VALUE(a, ta), (__VA_ARGS__), , )
-#define R2(pattern, name, td, ta, tb, ...)                                                                            \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__), , )
-#define R2F(pattern, name, form, td, ta, tb, ...) R2(pattern, name, td, ta, tb, __VA_ARGS__)
-#define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
-	      (__VA_ARGS__), , )
-#define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc) SOURCE(e, te),                                       \
-	      VALUE(a, ta) VALUE(b, tb) VALUE(c, tc) VALUE(e, te), (__VA_ARGS__), , )
-
-/*
- * f32 whose NaN is the canonical one. The host's own differs, and is so rare that results are looked at after they have
- * been stored: nothing waits for it.
- */
-#define SETTLE                                                                                                        \
-	if (__builtin_expect(any_nan(d), 0))                                                                           \
-		settle_nan(d);
-#define SETTLE_MASKED r_ = settled(r_);
-#define N1(pattern, name, td, ta, ...)                                                                                \
-	LOOPS(name, td, SOURCE(a, ta), VALUE(a, ta), (__VA_ARGS__), SETTLE, SETTLE_MASKED)
-#define N2(pattern, name, td, ta, tb, ...)                                                                            \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__), SETTLE, SETTLE_MASKED)
-#define N3(pattern, name, td, ta, tb, tc, ...)                                                                        \
-	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
-	      (__VA_ARGS__), SETTLE, SETTLE_MASKED)
-
-#define SETTLED_f32(x) settled(x)
-#define SETTLED_f64(x) (x)
-
-/* Under another rounding mode: the values pass through volatiles, so that nothing is computed before or after. */
-#define ROUNDED(name, td, sources, values, expr)                                                                      \
-	static void name##_masked(struct warp *w, const struct op *o)                                                 \
-	{                                                                                                              \
-		ST_##td *d = at(w, o->d), r_[LANES];                                                                   \
-		sources round_begin(o->imm);                                                                           \
-		for (u32 i = 0; i < LANES; i++) {                                                                      \
-			values *(volatile ST_##td *)&r_[i] = SETTLED_##td(expr);                                    \
-		}                                                                                                      \
-		round_end();                                                                                           \
-		for (u32 i = 0; i < LANES; i++)                                                                        \
-			d[i] = w->mask & lane_bit[i] ? r_[i] : d[i];                                                   \
-	}
-#define VOLATILE(x, t) const VT_##t x = (VT_##t) * (const volatile ST_##t *)&p##x[i];
-#define RR1(pattern, name, td, ta, ...) ROUNDED(name, td, SOURCE(a, ta), VOLATILE(a, ta), (__VA_ARGS__))
-#define RR2(pattern, name, td, ta, tb, ...)                                                                           \
-	ROUNDED(name, td, SOURCE(a, ta) SOURCE(b, tb), VOLATILE(a, ta) VOLATILE(b, tb), (__VA_ARGS__))
-#define RR3(pattern, name, td, ta, tb, tc, ...)                                                                       \
-	ROUNDED(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc),                                                   \
-		VOLATILE(a, ta) VOLATILE(b, tb) VOLATILE(c, tc), (__VA_ARGS__))
-#define RH(...)
-#define RF(...)
-
-#include "softdev/ptx/rows_int.h"
-#include "softdev/ptx/rows_float.h"
-#include "softdev/ptx/rows_cvt.h"
-#include "softdev/ptx/rows_mem.h"
-#include "softdev/ptx/rows_tex.h"
-
-#undef N1
-#undef N2
-#undef N3
-#undef R1
-#undef R2
-#undef R2F
-#undef R3
-#undef R4
-#undef RR1
-#undef RR2
-#undef RR3
-#undef RH
-#undef RF
-
-#define R1(pattern, name, td, ta, ...) { pattern, name##_full, name##_masked, FORM_PLAIN, 2, { TY_##td, TY_##ta } },
-#define R2(pattern, name, td, ta, tb, ...)                                                                            \
-	{ pattern, name##_full, name##_masked, FORM_PLAIN, 3, { TY_##td, TY_##ta, TY_##tb } },
-#define R2F(pattern, name, form, td, ta, tb, ...)                                                                     \
-	{ pattern, name##_full, name##_masked, form, 3, { TY_##td, TY_##ta, TY_##tb } },
-#define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
-	{ pattern, name##_full, name##_masked, FORM_PLAIN, 4, { TY_##td, TY_##ta, TY_##tb, TY_##tc } },
-#define N1 R1
-#define N2 R2
-#define N3 R3
-#define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
-	{ pattern, name##_full, name##_masked, FORM_PLAIN, 5, { TY_##td, TY_##ta, TY_##tb, TY_##tc, TY_##te } },
-#define RR1(pattern, name, td, ta, ...) { pattern, name##_masked, name##_masked, FORM_PLAIN, 2, { TY_##td, TY_##ta } },
-#define RR2(pattern, name, td, ta, tb, ...)                                                                           \
-	{ pattern, name##_masked, name##_masked, FORM_PLAIN, 3, { TY_##td, TY_##ta, TY_##tb } },
-#define RR3(pattern, name, td, ta, tb, tc, ...)                                                                       \
-	{ pattern, name##_masked, name##_masked, FORM_PLAIN, 4, { TY_##td, TY_##ta, TY_##tb, TY_##tc } },
-#define RH(pattern, fn, form, count, ...) { pattern, fn, fn, form, count, { __VA_ARGS__ } },
-#define RF(pattern, form, count, ...) { pattern, NULL, NULL, form, count, { __VA_ARGS__ } },
-
-static const struct row rows[] = {
-#include "softdev/ptx/rows_int.h"
-#include "softdev/ptx/rows_float.h"
-#include "softdev/ptx/rows_cvt.h"
-#include "softdev/ptx/rows_mem.h"
-#include "softdev/ptx/rows_tex.h"
-};
 
 static u32 guard_mask(const struct warp *w, const struct op *o)
 {
@@ -364,21 +219,15 @@ static void warp_run(struct warp *w, uint32_t quantum)
 	}
 }
 
-#define NAME_(isa) isa_##isa
-#define NAME(isa) NAME_(isa)
-#define TEXT_(isa) #isa
-#define TEXT(isa) TEXT_(isa)
-
-#define MULTIPLY_(isa) matrix_multiply_##isa
-#define MULTIPLY(isa) MULTIPLY_(isa)
-
-extern exec_fn MULTIPLY(PTX_ISA);
-extern const struct isa NAME(PTX_ISA);
-const struct isa NAME(PTX_ISA) = {
-	.name = TEXT(PTX_ISA),
-	.row = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+extern exec_fn ISA_NAME(matrix_multiply);
+extern const struct rows ISA_NAME(rows_int), ISA_NAME(rows_float), ISA_NAME(rows_half), ISA_NAME(rows_cvt),
+	ISA_NAME(rows_mem);
+extern const struct isa ISA_NAME(isa);
+const struct isa ISA_NAME(isa) = {
+	.name = ISA_TEXT,
+	.rows = { &ISA_NAME(rows_int), &ISA_NAME(rows_float), &ISA_NAME(rows_half), &ISA_NAME(rows_cvt),
+		  &ISA_NAME(rows_mem), &rows_once },
 	.guarded = guarded,
-	.multiply = MULTIPLY(PTX_ISA),
+	.multiply = ISA_NAME(matrix_multiply),
 	.warp_run = warp_run,
 };

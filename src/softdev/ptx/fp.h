@@ -336,3 +336,17 @@ static inline void round_end(void)
 	COMPAREF(t, "geu", names, geu, !(x < y))                                                                       \
 	COMPAREF(t, "num", names, num, x == x && y == y)                                                               \
 	COMPAREF(t, "nan", names, nan, x != x || y != y)
+
+/* How two floats stand to each other, as a bit; and the relations for which each comparison holds, in the same order. */
+enum { RELATION_LESS = 1, RELATION_EQUAL = 2, RELATION_GREATER = 4, RELATION_NONE = 8 };
+
+static inline u32 float_relation(f32 x, f32 y)
+{
+	const u32 r = x < y ? RELATION_LESS : RELATION_NONE, q = x == y ? RELATION_EQUAL : r;
+
+	return x > y ? RELATION_GREATER : q;
+}
+
+static const u8 comparison_relations[14] __attribute__((unused)) = {
+	2, 5, 1, 3, 4, 6, 10, 13, 9, 11, 12, 14, 7, 8,
+};

@@ -218,14 +218,13 @@ static struct insn_table *table_new(const struct isa *isa)
 {
 	struct insn_table *t = calloc(1, sizeof(*t));
 	char text[OPCODE_BYTES_MAX + 1];
+	const struct row *row;
 
 	if (!t)
 		return NULL;
 	t->isa = isa;
-	for (size_t i = 0; i < isa->row_count && !t->bad; i++)
-		pattern_expand(t, isa->row[i].pattern, text, 0, (struct insn_match){ .row = &isa->row[i] });
-	for (size_t i = 0; i < once_row_count && !t->bad; i++)
-		pattern_expand(t, once_row[i].pattern, text, 0, (struct insn_match){ .row = &once_row[i] });
+	for (size_t i = 0; (row = isa_row(isa, i)) && !t->bad; i++)
+		pattern_expand(t, row->pattern, text, 0, (struct insn_match){ .row = row });
 	if (t->bad) {
 		for (uint32_t i = 0; i < t->room; i++)
 			free(t->slot[i].name);

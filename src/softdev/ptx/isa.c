@@ -3,36 +3,63 @@
 
 #include <string.h>
 
-extern const struct isa isa_base;
-#ifdef PTX_HAVE_X86
-extern const struct isa isa_avx2, isa_avx512;
-#endif
+extern const struct isa isa_base, isa_avx2, isa_avx512;
 
-static bool runs_here(const struct isa *isa)
+static __attribute__((unused)) bool runs_avx2(void)
 {
-#ifdef PTX_HAVE_X86
+#if defined(__x86_64__)
 	__builtin_cpu_init();
-	if (isa == &isa_avx512)
-		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-		       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	if (isa == &isa_avx2)
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+	return false;
 #endif
-	return isa == &isa_base;
 }
+
+static __attribute__((unused)) bool runs_avx512(void)
+{
+#if defined(__x86_64__)
+	return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+	return false;
+#endif
+}
+
+static __attribute__((unused)) bool runs_base(void)
+{
+	return true;
+}
+
+/* Those that were built, the best one first. */
+static const struct {
+	const struct isa *isa;
+	bool (*runs)(void);
+} built[] = {
+#ifdef PTX_HAVE_AVX512
+	{ &isa_avx512, runs_avx512 },
+#endif
+#ifdef PTX_HAVE_AVX2
+	{ &isa_avx2, runs_avx2 },
+#endif
+#ifdef PTX_HAVE_BASE
+	{ &isa_base, runs_base },
+#endif
+};
 
 const struct isa *isa_find(const char *name)
 {
-	static const struct isa *const all[] = {
-#ifdef PTX_HAVE_X86
-		&isa_avx512, &isa_avx2,
-#endif
-		&isa_base
-	};
+	for (size_t i = 0; i < sizeof(built) / sizeof(built[0]); i++)
+		if ((!name || !strcmp(name, built[i].isa->name)) && built[i].runs())
+			return built[i].isa;
+	return NULL;
+}
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if ((!name || !strcmp(name, all[i]->name)) && runs_here(all[i]))
-			return all[i];
+const struct row *isa_row(const struct isa *isa, size_t i)
+{
+	for (size_t k = 0; k < ISA_ROWS; k++) {
+		if (i < isa->rows[k]->count)
+			return &isa->rows[k]->row[i];
+		i -= isa->rows[k]->count;
+	}
 	return NULL;
 }

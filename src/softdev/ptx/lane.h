@@ -1,5 +1,5 @@
 /*
- * lane.h: how an operation of exec.c reads and writes its 32 lanes, and the macros that make a loop of an expression.
+ * lane.h: how an operation reads and writes its 32 lanes, and the macros that make a loop of an expression.
  *
  * Every type of PTX has a storage type (what a lane holds) and a value type (what the expression sees): a u16 lives in
  * a 32-bit lane whose upper half is not defined, so reading it truncates.

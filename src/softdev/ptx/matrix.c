@@ -8,6 +8,7 @@
  * wrap, or clamp at the end with .satfinite.
  */
 #include "softdev/ptx/fp.h"
+#include "softdev/ptx/isa.h"
 #include "softdev/ptx/matrix.h"
 #include "softdev/ptx/narrow.h"
 
@@ -352,11 +353,8 @@ static void multiply_volta(struct warp *w, const struct op_list *l, const struct
 	}
 }
 
-#define NAME_(isa) matrix_multiply_##isa
-#define NAME(isa) NAME_(isa)
-
-extern exec_fn NAME(PTX_ISA);
-void NAME(PTX_ISA)(struct warp *w, const struct op *o)
+extern exec_fn ISA_NAME(matrix_multiply);
+void ISA_NAME(matrix_multiply)(struct warp *w, const struct op *o)
 {
 	const struct matrix_use *u = o->list->what;
 

@@ -547,11 +547,12 @@ EACH_STRONG(STRONG_ALL)
 #define EACH_WIDTH(LOAD, STORE)                                                                                        \
 	LOAD(s8)                                                                                                       \
 	LOAD(s16)                                                                                                      \
-	LOAD(u8) STORE(u8) LOAD(u16) STORE(u16) LOAD(b32) STORE(b32) LOAD(b64) STORE(b64) LOAD(b128) STORE(b128)
+	LOAD(u8) STORE(u8) LOAD(u16) STORE(u16) LOAD(b32) STORE(b32) LOAD(b64) STORE(b64)
 
 #define LOAD_ALL(t) LOAD_N(t, 1) LOAD_N(t, 2) LOAD_N(t, 4)
 #define STORE_ALL(t) STORE_N(t, 1) STORE_N(t, 2) STORE_N(t, 4)
 EACH_WIDTH(LOAD_ALL, STORE_ALL)
+LOAD_N(b128, 1) STORE_N(b128, 1) /* PTX has no vectors of it */
 
 /* Addresses. */
 static void local_address(struct warp *w, const struct op *o)

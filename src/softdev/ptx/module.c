@@ -497,7 +497,10 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 	m->quantum = options->quantum ? options->quantum : 32;
 	m->isa = isa_find(options->isa);
 	if (!m->isa) {
-		complain(&complaint, PTX_INVALID, 0, NULL, "no instruction set %s on this machine", options->isa);
+		complain(&complaint, PTX_INVALID, 0, NULL,
+			 "mete was built for another processor (%s is not there): "
+			 "build it on this machine, or with -Disa=all",
+			 options->isa ? options->isa : "its instruction set");
 		r = PTX_INVALID;
 	} else {
 		r = load(m, &p, text, count);

@@ -1,6 +1,6 @@
 /*
  * once.c: the rows of instructions that are built once and not per instruction set of the host: what is rare, or does
- * its work in larger pieces than a lane. Rows are written as in exec.c; a loop here serves full and partial masks.
+ * its work in larger pieces than a lane. Rows are written as for rows.h; a loop here serves full and partial masks.
  */
 #include "softdev/ptx/children.h"
 #include "softdev/ptx/cvt.h"
@@ -144,15 +144,43 @@ static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 	LOOP(name, td, SOURCE(a, ta) SOURCE(b, tb), VALUE(a, ta) VALUE(b, tb), (__VA_ARGS__))
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                         \
 	LOOP(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc), (__VA_ARGS__))
+#define SETTLED_f32(x) settled(x)
+#define SETTLED_f64(x) (x)
+
+/* Under another rounding mode: the values pass through volatiles, so that nothing is computed before or after. */
+#define ROUNDED(name, td, sources, values, expr)                                                                      \
+	static void name(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		ST_##td *d = at(w, o->d), r_[LANES];                                                                   \
+		sources round_begin(o->imm);                                                                           \
+		for (u32 i = 0; i < LANES; i++) {                                                                      \
+			values *(volatile ST_##td *)&r_[i] = SETTLED_##td(expr);                                    \
+		}                                                                                                      \
+		round_end();                                                                                           \
+		for (u32 i = 0; i < LANES; i++)                                                                        \
+			d[i] = w->mask & lane_bit[i] ? r_[i] : d[i];                                                   \
+	}
+#define VOLATILE(x, t) const VT_##t x = (VT_##t) * (const volatile ST_##t *)&p##x[i];
+#define RR1(pattern, name, td, ta, ...) ROUNDED(name, td, SOURCE(a, ta), VOLATILE(a, ta), (__VA_ARGS__))
+#define RR2(pattern, name, td, ta, tb, ...)                                                                           \
+	ROUNDED(name, td, SOURCE(a, ta) SOURCE(b, tb), VOLATILE(a, ta) VOLATILE(b, tb), (__VA_ARGS__))
+#define RR3(pattern, name, td, ta, tb, tc, ...)                                                                       \
+	ROUNDED(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc),                                                   \
+		VOLATILE(a, ta) VOLATILE(b, tb) VOLATILE(c, tc), (__VA_ARGS__))
 #define RH(...)
 #define RF(...)
 
 #include "softdev/ptx/rows_narrow.h"
 #include "softdev/ptx/rows_rare.h"
+#include "softdev/ptx/rows_round.h"
+#include "softdev/ptx/rows_clamp.h"
 
 #undef R1
 #undef R2
 #undef R3
+#undef RR1
+#undef RR2
+#undef RR3
 #undef RH
 #undef RF
 
@@ -160,14 +188,20 @@ static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 #define R2(pattern, name, td, ta, tb, ...) { pattern, name, name, FORM_PLAIN, 3, { TY_##td, TY_##ta, TY_##tb } },
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                         \
 	{ pattern, name, name, FORM_PLAIN, 4, { TY_##td, TY_##ta, TY_##tb, TY_##tc } },
+#define RR1 R1
+#define RR2 R2
+#define RR3 R3
 #define RH(pattern, fn, form, count, ...) { pattern, fn, fn, form, count, { __VA_ARGS__ } },
 #define RF(pattern, form, count, ...) { pattern, NULL, NULL, form, count, { __VA_ARGS__ } },
 
-const struct row once_row[] = {
+static const struct row rows[] = {
 #include "softdev/ptx/rows_narrow.h"
 #include "softdev/ptx/rows_rare.h"
+#include "softdev/ptx/rows_round.h"
+#include "softdev/ptx/rows_clamp.h"
 #include "softdev/ptx/rows_video.h"
 #include "softdev/ptx/rows_matrix.h"
 #include "softdev/ptx/rows_async.h"
+#include "softdev/ptx/rows_tex.h"
 };
-const size_t once_row_count = sizeof(once_row) / sizeof(once_row[0]);
+const struct rows rows_once = { rows, sizeof(rows) / sizeof(rows[0]) };

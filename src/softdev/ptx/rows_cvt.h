@@ -1,60 +1,35 @@
 /*
- * rows_cvt.h: conversions, one row per pair of types. Read twice by exec.c, see lane.h.
+ * rows_cvt.h: conversions, one row per pair of types. Read twice by rows.h.
  *
  * A conversion to a narrow integer leaves the value extended in its 32-bit lane, for a register may be wider than the
  * type.
  */
 
-/* Between integers: truncation or extension; .sat clamps. */
-#define TO_INT(from)                                                                                                  \
-	R1("cvt.u8." #from, cvt_u8_##from, u32, from, (u8)a)                                                           \
-	R1("cvt.s8." #from, cvt_s8_##from, s32, from, (s8)a)                                                           \
-	R1("cvt.u16." #from, cvt_u16_##from, u32, from, (u16)a)                                                        \
-	R1("cvt.s16." #from, cvt_s16_##from, s32, from, (s16)a)                                                        \
-	R1("cvt.u32." #from, cvt_u32_##from, u32, from, (u32)a)                                                        \
-	R1("cvt.s32." #from, cvt_s32_##from, s32, from, (s32)a)                                                        \
-	R1("cvt.u64." #from, cvt_u64_##from, u64, from, (u64)a)                                                        \
-	R1("cvt.s64." #from, cvt_s64_##from, s64, from, (s64)a)
-#define TO_INT_SAT(from, W)                                                                                           \
-	R1("cvt.sat.u8." #from, cvt_sat_u8_##from, u32, from, (u32)clamp_##W(a, 0, UINT8_MAX))                         \
-	R1("cvt.sat.s8." #from, cvt_sat_s8_##from, s32, from, (s32)clamp_##W(a, INT8_MIN, INT8_MAX))                   \
-	R1("cvt.sat.u16." #from, cvt_sat_u16_##from, u32, from, (u32)clamp_##W(a, 0, UINT16_MAX))                      \
-	R1("cvt.sat.s16." #from, cvt_sat_s16_##from, s32, from, (s32)clamp_##W(a, INT16_MIN, INT16_MAX))               \
-	R1("cvt.sat.u32." #from, cvt_sat_u32_##from, u32, from, (u32)clamp_##W(a, 0, UINT32_MAX))                      \
-	R1("cvt.sat.s32." #from, cvt_sat_s32_##from, s32, from, (s32)clamp_##W(a, INT32_MIN, INT32_MAX))               \
-	R1("cvt.sat.u64." #from, cvt_sat_u64_##from, u64, from, (u64)clamp_##W(a, 0, INT64_MAX))                       \
-	R1("cvt.sat.s64." #from, cvt_sat_s64_##from, s64, from, (s64)clamp_##W(a, INT64_MIN, INT64_MAX))
-TO_INT(u8)
-TO_INT(s8)
-TO_INT(u16)
-TO_INT(s16)
-TO_INT(u32)
-TO_INT(s32)
-TO_INT(u64)
-TO_INT(s64)
-TO_INT_SAT(u8, s64)
-TO_INT_SAT(s8, s64)
-TO_INT_SAT(u16, s64)
-TO_INT_SAT(s16, s64)
-TO_INT_SAT(u32, s64)
-TO_INT_SAT(s32, s64)
-TO_INT_SAT(s64, s64)
-R1("cvt.sat.u8.u64", cvt_sat_u8_u64, u32, u64, (u32)(a > UINT8_MAX ? UINT8_MAX : a))
-R1("cvt.sat.s8.u64", cvt_sat_s8_u64, s32, u64, (s32)(a > INT8_MAX ? INT8_MAX : a))
-R1("cvt.sat.u16.u64", cvt_sat_u16_u64, u32, u64, (u32)(a > UINT16_MAX ? UINT16_MAX : a))
-R1("cvt.sat.s16.u64", cvt_sat_s16_u64, s32, u64, (s32)(a > INT16_MAX ? INT16_MAX : a))
-R1("cvt.sat.u32.u64", cvt_sat_u32_u64, u32, u64, (u32)(a > UINT32_MAX ? UINT32_MAX : a))
-R1("cvt.sat.s32.u64", cvt_sat_s32_u64, s32, u64, (s32)(a > INT32_MAX ? INT32_MAX : a))
-R1("cvt.sat.u64.u64", cvt_sat_u64_u64, u64, u64, a)
-R1("cvt.sat.s64.u64", cvt_sat_s64_u64, s64, u64, (s64)(a > INT64_MAX ? INT64_MAX : a))
-R2("cvt.pack.sat.u16.s32", cvt_pack_u16, u32, s32, s32, (u32)clamp_s64(a, 0, UINT16_MAX) << 16
-	| (u32)clamp_s64(b, 0, UINT16_MAX))
-R2("cvt.pack.sat.s16.s32", cvt_pack_s16, u32, s32, s32, (u32)clamp_s64(a, INT16_MIN, INT16_MAX) << 16
-	| ((u32)clamp_s64(b, INT16_MIN, INT16_MAX) & 0xffff))
-R3("cvt.pack.sat.u8.s32.b32", cvt_pack_u8, u32, s32, s32, u32, c << 16 | (u32)clamp_s64(a, 0,
-	UINT8_MAX) << 8 | (u32)clamp_s64(b, 0, UINT8_MAX))
-R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)clamp_s64(a, INT8_MIN,
-	INT8_MAX) & 255) << 8 | ((u32)clamp_s64(b, INT8_MIN, INT8_MAX) & 255))
+/*
+ * Between integers: truncation or extension. Types of one size are one row where the sign makes no difference.
+ * With .sat: rows_clamp.h.
+ */
+#define TO_NARROW(from, names)                                                                                        \
+	R1("cvt.u8." names, cvt_u8_##from, u32, from, (u8)a)                                                           \
+	R1("cvt.s8." names, cvt_s8_##from, s32, from, (s8)a)                                                           \
+	R1("cvt.u16." names, cvt_u16_##from, u32, from, (u16)a)                                                        \
+	R1("cvt.s16." names, cvt_s16_##from, s32, from, (s16)a)
+#define TO_WIDE(from, names)                                                                                          \
+	R1("cvt.{u32,s32}." names, cvt_u32_##from, u32, from, (u32)a)                                                  \
+	R1("cvt.{u64,s64}." names, cvt_u64_##from, u64, from, (u64)a)
+TO_NARROW(u8, "u8")
+TO_NARROW(s8, "s8")
+TO_NARROW(u16, "{u16,s16}")
+TO_NARROW(u32, "{u32,s32}")
+TO_NARROW(u64, "{u64,s64}")
+TO_WIDE(u8, "u8")
+TO_WIDE(s8, "s8")
+TO_WIDE(u16, "u16")
+TO_WIDE(s16, "s16")
+R1("cvt.{u32,s32}.{u32,s32}", cvt_u32_u32, u32, u32, a)
+R1("cvt.{u64,s64}.u32", cvt_u64_u32, u64, u32, a)
+R1("cvt.{u64,s64}.s32", cvt_u64_s32, u64, s32, (u64)a)
+TO_WIDE(u64, "{u64,s64}")
 
 /* Integers to floats. */
 #define FROM_INT(from)                                                                                                \
@@ -62,9 +37,7 @@ R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)c
 	R1("cvt.rn.f64." #from, cvt_f64_##from, f64, from, (f64)a)                                                     \
 	R1("cvt.rn.sat.f32." #from, cvt_sat_f32_##from, f32, from, sat_f32((f32)a))                                    \
 	R1("cvt.rn.f16." #from, cvt_f16_##from, u32, from, f2h(int_odd(a)))                                            \
-	R1("cvt.rn.bf16." #from, cvt_bf16_##from, u32, from, f2b(int_odd(a)))                                          \
-	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, int_directed(f32, a))                            \
-	RR1("cvt.<rz,rm,rp>.f64." #from, cvt_r_f64_##from, f64, from, int_directed(f64, a))
+	R1("cvt.rn.bf16." #from, cvt_bf16_##from, u32, from, f2b(int_odd(a)))
 FROM_INT(u8)
 FROM_INT(s8)
 FROM_INT(u16)
@@ -74,40 +47,45 @@ FROM_INT(s32)
 FROM_INT(u64)
 FROM_INT(s64)
 
-/* Floats to integers: rounded as the opcode says, then clamped. */
+/*
+ * Floats to integers: rounded as the opcode says, then clamped. Down and up to fewer than 32 bits, and 16-bit floats to
+ * 8 bits: rows_clamp.h.
+ */
+#define FLOAT_TO(rnd, ftz_, from, v, F)                                                                                \
+	R1("cvt." #rnd ftz_ "{,.sat}.u32." #from, cvt_##rnd##_u32_##from, u32, from, to_u32_##F(v))                    \
+	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v))                    \
+	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v))                    \
+	R1("cvt." #rnd ftz_ "{,.sat}.s64." #from, cvt_##rnd##_s64_##from, s64, from, to_s64_##F(v))
+#define FLOAT_TO_16(rnd, ftz_, from, v, F)                                                                             \
+	R1("cvt." #rnd ftz_ "{,.sat}.u16." #from, cvt_##rnd##_u16_##from, u32, from, (u32)to_int_##F(v, 0, 65535))     \
+	R1("cvt." #rnd ftz_ "{,.sat}.s16." #from, cvt_##rnd##_s16_##from, s32, from, to_int_##F(v, -32768, 32767))
+#define FLOAT_TO_8(rnd, ftz_, from, v, F)                                                                              \
+	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255))         \
+	R1("cvt." #rnd ftz_ "{,.sat}.s8." #from, cvt_##rnd##_s8_##from, s32, from, to_int_##F(v, -128, 127))
 #define FLOAT_TO_INT(rnd, ftz_, rf, rd)                                                                               \
 	FLOAT_TO(rnd, ftz_, f32, rf(a), f32)                                                                           \
 	FLOAT_TO(rnd, "", f64, rd(a), f64)                                                                             \
 	FLOAT_TO(rnd, "", f16, rf(h2f(a)), f32)                                                                        \
 	FLOAT_TO(rnd, "", bf16, rf(b2f(a)), f32)
-#define FLOAT_TO(rnd, ftz_, from, v, F)                                                                               \
-	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.s8." #from, cvt_##rnd##_s8_##from, s32, from, to_int_##F(v, -128, 127)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.u16." #from, cvt_##rnd##_u16_##from, u32, from, (u32)to_int_##F(v, 0, 65535)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.s16." #from, cvt_##rnd##_s16_##from, s32, from, to_int_##F(v, -32768, 32767)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.u32." #from, cvt_##rnd##_u32_##from, u32, from, to_u32_##F(v)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.s32." #from, cvt_##rnd##_s32_##from, s32, from, to_s32_##F(v)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.u64." #from, cvt_##rnd##_u64_##from, u64, from, to_u64_##F(v)) \
-	R1("cvt." #rnd ftz_ "{,.sat}.s64." #from, cvt_##rnd##_s64_##from, s64, from, to_s64_##F(v))
+#define FLOAT_TO_NARROW(rnd, ftz_, rf, rd)                                                                            \
+	FLOAT_TO_8(rnd, ftz_, f32, rf(a), f32)                                                                         \
+	FLOAT_TO_8(rnd, "", f64, rd(a), f64)                                                                           \
+	FLOAT_TO_16(rnd, ftz_, f32, rf(a), f32)                                                                        \
+	FLOAT_TO_16(rnd, "", f64, rd(a), f64)                                                                          \
+	FLOAT_TO_16(rnd, "", f16, rf(h2f(a)), f32)                                                                     \
+	FLOAT_TO_16(rnd, "", bf16, rf(b2f(a)), f32)
 FLOAT_TO_INT(rni, "{,.ftz}", rintf, rint)
 FLOAT_TO_INT(rzi, "{,.ftz}", truncf, trunc)
 FLOAT_TO_INT(rmi, "", floorf, floor)
 FLOAT_TO_INT(rpi, "", ceilf, ceil)
-#undef FLOAT_TO
+FLOAT_TO_NARROW(rni, "{,.ftz}", rintf, rint)
+FLOAT_TO_NARROW(rzi, "{,.ftz}", truncf, trunc)
 /* Only these two make something else than zero of a subnormal. */
-#define FLOAT_TO(rnd, v) \
-	R1("cvt." #rnd ".ftz{,.sat}.u8.f32", cvt_##rnd##_ftz_u8, u32, f32, (u32)to_int_f32(v, 0, 255)) \
-	R1("cvt." #rnd ".ftz{,.sat}.s8.f32", cvt_##rnd##_ftz_s8, s32, f32, to_int_f32(v, -128, 127)) \
-	R1("cvt." #rnd ".ftz{,.sat}.u16.f32", cvt_##rnd##_ftz_u16, u32, f32, (u32)to_int_f32(v, 0, 65535)) \
-	R1("cvt." #rnd ".ftz{,.sat}.s16.f32", cvt_##rnd##_ftz_s16, s32, f32, to_int_f32(v, -32768, 32767)) \
-	R1("cvt." #rnd ".ftz{,.sat}.u32.f32", cvt_##rnd##_ftz_u32, u32, f32, to_u32_f32(v)) \
-	R1("cvt." #rnd ".ftz{,.sat}.s32.f32", cvt_##rnd##_ftz_s32, s32, f32, to_s32_f32(v)) \
-	R1("cvt." #rnd ".ftz{,.sat}.u64.f32", cvt_##rnd##_ftz_u64, u64, f32, to_u64_f32(v)) \
-	R1("cvt." #rnd ".ftz{,.sat}.s64.f32", cvt_##rnd##_ftz_s64, s64, f32, to_s64_f32(v))
-FLOAT_TO(rmi, floorf(ftz(a)))
-FLOAT_TO(rpi, ceilf(ftz(a)))
-#undef FLOAT_TO
-#undef FLOAT_TO_INT
+#define FLUSHED_TO(rnd, v)                                                                                            \
+	R1("cvt." #rnd ".ftz{,.sat}.u32.f32", cvt_##rnd##_ftz_u32, u32, f32, to_u32_f32(v))                            \
+	R1("cvt." #rnd ".ftz{,.sat}.s32.f32", cvt_##rnd##_ftz_s32, s32, f32, to_s32_f32(v))
+FLUSHED_TO(rmi, floorf(ftz(a)))
+FLUSHED_TO(rpi, ceilf(ftz(a)))
 
 /* Between floats. */
 N1("cvt{,.rn}.f32.f32", cvt_f32_f32, f32, f32, a)
@@ -137,7 +115,6 @@ N1("cvt.rn.f32.f64", cvt_f32_f64, f32, f64, (f32)a)
 N1("cvt.rn.ftz.f32.f64", cvt_ftz_f32_f64, f32, f64, ftz((f32)a))
 R1("cvt.rn.sat.f32.f64", cvt_sat_f32_f64, f32, f64, sat_f32((f32)a))
 R1("cvt.rn.ftz.sat.f32.f64", cvt_ftz_sat_f32_f64, f32, f64, sat_f32(ftz((f32)a)))
-RR1("cvt.<rz,rm,rp>.f32.f64", cvt_r_f32_f64, f32, f64, (f32)a)
 N1("cvt{,.ftz}.f32.f16", cvt_f32_f16, f32, f16, h2f(a))
 N1("cvt.f32.bf16", cvt_f32_bf16, f32, bf16, b2f(a))
 R1("cvt.f64.f16", cvt_f64_f16, f64, f16, (f64)h2f(a))

@@ -1,5 +1,5 @@
 /*
- * rows_int.h: integer and bit instructions, one row each. Read twice by exec.c, see lane.h.
+ * rows_int.h: integer and bit instructions, one row each. Read twice by rows.h.
  */
 
 /* Arithmetic. Signed and unsigned addition are one operation; sums wrap. */

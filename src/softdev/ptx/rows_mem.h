@@ -1,35 +1,40 @@
 /*
- * rows_mem.h: memory, atomics, warp-wide instructions, control. Read twice by exec.c, see lane.h. The rows with a % in
- * front
- * are what forms.c chooses when it has seen the operands; the plain names above them say what may be written.
+ * rows_mem.h: memory, atomics, warp-wide instructions, control. Read twice by rows.h. The rows with a % in front are
+ * what forms.c chooses when it has seen the operands; the plain names above them say what may be written.
  */
 
 RF("{ld,ldu}.{b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,b64,u64,s64,f64,b128}", FORM_LD, 0)
 RF("st.{b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,b64,u64,s64,f64,b128}", FORM_ST, 0)
-#define LOAD_ROWS(t)                                                                                                  \
+#define LOAD_ROW(t)                                                                                                    \
 	RH("%ld." #t, ld_##t##_1, FORM_INTERNAL, 0)                                                                    \
+	RH("%ld.shared." #t, lds_##t##_1, FORM_INTERNAL, 0)                                                            \
+	RH("%ld.kparam." #t, ldk_##t##_1, FORM_INTERNAL, 0)                                                            \
+	RH("%ld.frame." #t, ldf_##t##_1, FORM_INTERNAL, 0)
+#define LOAD_ROWS(t)                                                                                                  \
+	LOAD_ROW(t)                                                                                                    \
 	RH("%ld.v2." #t, ld_##t##_2, FORM_INTERNAL, 0)                                                                 \
 	RH("%ld.v4." #t, ld_##t##_4, FORM_INTERNAL, 0)                                                                 \
-	RH("%ld.shared." #t, lds_##t##_1, FORM_INTERNAL, 0)                                                            \
 	RH("%ld.shared.v2." #t, lds_##t##_2, FORM_INTERNAL, 0)                                                         \
 	RH("%ld.shared.v4." #t, lds_##t##_4, FORM_INTERNAL, 0)                                                         \
-	RH("%ld.kparam." #t, ldk_##t##_1, FORM_INTERNAL, 0)                                                            \
 	RH("%ld.kparam.v2." #t, ldk_##t##_2, FORM_INTERNAL, 0)                                                         \
 	RH("%ld.kparam.v4." #t, ldk_##t##_4, FORM_INTERNAL, 0)                                                         \
-	RH("%ld.frame." #t, ldf_##t##_1, FORM_INTERNAL, 0)                                                             \
 	RH("%ld.frame.v2." #t, ldf_##t##_2, FORM_INTERNAL, 0)                                                          \
 	RH("%ld.frame.v4." #t, ldf_##t##_4, FORM_INTERNAL, 0)
-#define STORE_ROWS(t)                                                                                                 \
+#define STORE_ROW(t)                                                                                                   \
 	RH("%st." #t, st_##t##_1, FORM_INTERNAL, 0)                                                                    \
+	RH("%st.shared." #t, sts_##t##_1, FORM_INTERNAL, 0)                                                            \
+	RH("%st.frame." #t, stf_##t##_1, FORM_INTERNAL, 0)
+#define STORE_ROWS(t)                                                                                                 \
+	STORE_ROW(t)                                                                                                   \
 	RH("%st.v2." #t, st_##t##_2, FORM_INTERNAL, 0)                                                                 \
 	RH("%st.v4." #t, st_##t##_4, FORM_INTERNAL, 0)                                                                 \
-	RH("%st.shared." #t, sts_##t##_1, FORM_INTERNAL, 0)                                                            \
 	RH("%st.shared.v2." #t, sts_##t##_2, FORM_INTERNAL, 0)                                                         \
 	RH("%st.shared.v4." #t, sts_##t##_4, FORM_INTERNAL, 0)                                                         \
-	RH("%st.frame." #t, stf_##t##_1, FORM_INTERNAL, 0)                                                             \
 	RH("%st.frame.v2." #t, stf_##t##_2, FORM_INTERNAL, 0)                                                          \
 	RH("%st.frame.v4." #t, stf_##t##_4, FORM_INTERNAL, 0)
 EACH_WIDTH(LOAD_ROWS, STORE_ROWS)
+LOAD_ROW(b128)
+STORE_ROW(b128)
 
 #define STRONG_ROWS(t)                                                                                                \
 	RH("%ld.strong." #t, ldv_##t##_1, FORM_INTERNAL, 0)                                                            \

@@ -66,3 +66,7 @@ RH("%launch.device", launch_device, FORM_INTERNAL, 0)
 RH("%launch.error", launch_error, FORM_INTERNAL, 0)
 RH("%launch.handle", launch_handle, FORM_INTERNAL, 0)
 RH("%launch.nothing", launch_nothing, FORM_INTERNAL, 0)
+
+/* What kind of number a float is. */
+R1("testp.<finite,infinite,number,notanumber,normal,subnormal>.f32", testp_32, pred, f32, P(testp_f32(a, (u32)o->imm)))
+R1("testp.<finite,infinite,number,notanumber,normal,subnormal>.f64", testp_64, pred, f64, P(testp_f64(a, (u32)o->imm)))

@@ -1,5 +1,5 @@
 /*
- * rows_tex.h: textures and surfaces, read twice by exec.c, see lane.h. The count of a row says which of forms_tex.c's
+ * rows_tex.h: textures and surfaces. The count of a row says which of forms_tex.c's
  * shapes its operands have; the numbers of the <a,b> alternatives tell the rest.
  */
 

@@ -1,0 +1,39 @@
+/*
+ * rows_round.h: arithmetic and conversions with a rounding other than to nearest. Built once: the host's rounding mode
+ * is switched around a loop that the compiler cannot look through, so that no instruction set makes it faster. The
+ * number of the rounding goes to round_begin().
+ */
+
+RR2("add.<rz,rm,rp>.f32", add_r_f32, f32, f32, f32, a + b)
+RR2("add.<rz,rm,rp>.ftz.f32", add_r_ftz, f32, f32, f32, ftz(ftz(a) + ftz(b)))
+RR2("add.<rz,rm,rp>.f64", add_r_f64, f64, f64, f64, a + b)
+RR2("sub.<rz,rm,rp>.f32", sub_r_f32, f32, f32, f32, a - b)
+RR2("sub.<rz,rm,rp>.ftz.f32", sub_r_ftz, f32, f32, f32, ftz(ftz(a) - ftz(b)))
+RR2("sub.<rz,rm,rp>.f64", sub_r_f64, f64, f64, f64, a - b)
+RR2("mul.<rz,rm,rp>.f32", mul_r_f32, f32, f32, f32, a * b)
+RR2("mul.<rz,rm,rp>.ftz.f32", mul_r_ftz, f32, f32, f32, ftz(ftz(a) * ftz(b)))
+RR2("mul.<rz,rm,rp>.f64", mul_r_f64, f64, f64, f64, a * b)
+RR3("{fma,mad}.<rz,rm,rp>.f32", fma_r_f32, f32, f32, f32, f32, fmaf(a, b, c))
+RR3("{fma,mad}.<rz,rm,rp>.ftz.f32", fma_r_ftz, f32, f32, f32, f32, ftz(fmaf(ftz(a), ftz(b), ftz(c))))
+RR3("{fma,mad}.<rz,rm,rp>.f64", fma_r_f64, f64, f64, f64, f64, fma(a, b, c))
+RR2("div.<rz,rm,rp>.f32", div_r_f32, f32, f32, f32, a / b)
+RR2("div.<rz,rm,rp>.ftz.f32", div_r_ftz, f32, f32, f32, ftz(ftz(a) / ftz(b)))
+RR2("div.<rz,rm,rp>.f64", div_r_f64, f64, f64, f64, a / b)
+RR1("rcp.<rz,rm,rp>.f32", rcp_r_f32, f32, f32, 1.0f / a)
+RR1("rcp.<rz,rm,rp>.ftz.f32", rcp_r_ftz, f32, f32, ftz(1.0f / ftz(a)))
+RR1("rcp.<rz,rm,rp>.f64", rcp_r_f64, f64, f64, 1.0 / a)
+RR1("sqrt.<rz,rm,rp>.f32", sqrt_r_f32, f32, f32, sqrtf(a))
+RR1("sqrt.<rz,rm,rp>.ftz.f32", sqrt_r_ftz, f32, f32, sqrtf(ftz(a)))
+RR1("sqrt.<rz,rm,rp>.f64", sqrt_r_f64, f64, f64, sqrt(a))
+RR1("cvt.<rz,rm,rp>.f32.f64", cvt_r_f32_f64, f32, f64, (f32)a)
+#define DIRECTED_FROM(from)                                                                                            \
+	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, int_directed(f32, a))                            \
+	RR1("cvt.<rz,rm,rp>.f64." #from, cvt_r_f64_##from, f64, from, int_directed(f64, a))
+DIRECTED_FROM(u8)
+DIRECTED_FROM(s8)
+DIRECTED_FROM(u16)
+DIRECTED_FROM(s16)
+DIRECTED_FROM(u32)
+DIRECTED_FROM(s32)
+DIRECTED_FROM(u64)
+DIRECTED_FROM(s64)
