@@ -27,11 +27,12 @@
 
 static enum verbs_result do_hello(struct ask *ask)
 {
-	return answer(ask, json_pack("{s:s s:i s:i s:s s:b s:s s:s s:s s:b s:o}", "version", daemon_version(), "protocol",
-				     DAEMON_PROTOCOL, "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir,
-				     "system", ask->daemon->runtime.system, "turns", arbitrate_priority(), "http",
-				     http_address(ask->daemon), "state_dir", ask->daemon->state_dir, "replaced",
-				     upgrade_replaced(), "fence", fence_json(ask->daemon)));
+	return answer(ask,
+		      json_pack("{s:s s:i s:i s:s s:b s:s s:s s:s s:b s:o}", "version", daemon_version(), "protocol",
+				DAEMON_PROTOCOL, "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir,
+				"system", ask->daemon->runtime.system, "turns", arbitrate_priority(), "http",
+				http_address(ask->daemon), "state_dir", ask->daemon->state_dir, "replaced",
+				upgrade_replaced(), "fence", fence_json(ask->daemon)));
 }
 
 static json_t *device_json(struct daemon *daemon, const struct device *d)

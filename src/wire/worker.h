@@ -42,7 +42,8 @@
 
 enum worker_word_type {
 	WORKER_READY = 1,
-	WORKER_TAKE, /* the client's connection, its hello lies there unread; and a cgroup.procs to write "0" to, if any */
+	WORKER_TAKE, /* the client's connection, its hello lies there unread; and a cgroup.procs to write "0" to, if any
+		      */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
 };

@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 source, build = (os.path.abspath(p) for p in sys.argv[1:3])
-MOST = {"meted.service": 4.0, "mete-serve.service": 3.0}  # systemd-analyze's exposure, 10 is the worst
+# systemd-analyze's exposure, 10 is the worst. 0.8 of meted's is what its workers close themselves in with: namespaces, mounts.
+MOST = {"meted.service": 4.3, "mete-serve.service": 3.0}
 count = failed = 0
 
 
@@ -31,6 +32,7 @@ def analyze(*words):
 if not shutil.which("systemd-analyze"):
     print("1..0 # SKIP no systemd-analyze here")
     sys.exit(0)
+version = int(re.search(r"\d+", analyze("--version")[1]).group())
 folder = tempfile.mkdtemp(prefix="mete-units-")
 try:
     bindir = os.path.join(folder, "bin")
@@ -43,6 +45,9 @@ try:
             text = f.read().replace("@BINDIR@", bindir)
         # What manual pages this machine has is not the unit's fault.
         text = re.sub(r"^Documentation=.*\n", "", text, flags=re.M)
+        # Nor what an older systemd does not know, and leaves out.
+        if version < 254:
+            text = re.sub(r"^DelegateSubgroup=.*\n", "", text, flags=re.M)
         paths.append(os.path.join(folder, name))
         with open(paths[-1], "w", encoding="utf-8") as f:
             f.write(text)

@@ -1,12 +1,13 @@
 /*
  * cgroup.h: a cgroup (version 2) for the workers of each grant, which bounds their memory and their threads.
  *
- * The folder in which they are made is meted's to divide: it is the one above meted's own where the service manager says
- * so (Delegate=, with DelegateSubgroup=meted), or one that the settings name. No process may stand in it. Where there is
- * none, or it cannot be written, workers have no cgroups; the log says so once.
+ * The folder in which they are made is meted's to divide: it is the one above meted's own where the service manager
+ * says so (Delegate=, with DelegateSubgroup=meted), or one that the settings name. No process may stand in it. Where
+ * there is none, or it cannot be written, workers have no cgroups; the log says so once.
  *
- * A cgroup's name has its grant's id and the runtime directory in it, so the meted after this one finds it. A worker enters by itself, by a
- * descriptor that it gets with its client: nobody else could name it without a race for its number.
+ * A cgroup's name has its grant's id and the runtime directory in it, so the meted after this one finds it. A worker
+ * enters by itself, by a descriptor that it gets with its client: nobody else could name it without a race for its
+ * number.
  */
 #pragma once
 

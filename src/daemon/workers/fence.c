@@ -76,7 +76,8 @@ int fence_check_cgroup(const char *value, char *why, size_t size)
 {
 	if (!strcmp(value, FENCE_AUTO) || !strcmp(value, FENCE_OFF) || *value == '/')
 		return 0;
-	snprintf(why, size, "wants " FENCE_AUTO ", " FENCE_OFF " or the path of a cgroup's folder, not \"%.80s\"", value);
+	snprintf(why, size, "wants " FENCE_AUTO ", " FENCE_OFF " or the path of a cgroup's folder, not \"%.80s\"",
+		 value);
 	return -EINVAL;
 }
 
@@ -135,9 +136,10 @@ static void say(struct daemon *daemon, uint32_t held)
 	if (!list(lacks, sizeof(lacks), wanted() & ~held))
 		log_line("workers are closed in by their filter of system calls and: %s", has);
 	else
-		log_line("workers are closed in by their filter of system calls%s%s; not by: %s, which this machine, or "
-			 "meted's rights, do not give",
-			 *has ? " and: " : "", has, lacks);
+		log_line(
+			"workers are closed in by their filter of system calls%s%s; not by: %s, which this machine, or "
+			"meted's rights, do not give",
+			*has ? " and: " : "", has, lacks);
 	daemon->fence_held = held;
 	daemon->fence_known = true;
 }

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FENCE_UIDS 4096u /* numbers from first_uid on: more than there are workers, so that none comes again at once */
+#define FENCE_UIDS 4096u /* numbers from first_uid on: more than there are workers, so that none comes again at once   \
+			  */
 #define FENCE_AUTO "auto"
 #define FENCE_OFF "off"
 
@@ -21,15 +22,18 @@ struct worker;
 
 /* Settings: meted.yaml, workers. */
 struct fence_options {
-	bool observe_devices;	 /* unknown commands to device nodes are logged, not refused */
-	uint64_t first_uid;	 /* 0: all workers become mete-worker */
-	const char *cgroup;	 /* FENCE_AUTO (also NULL), FENCE_OFF or a folder */
-	uint64_t memory_bytes;	 /* of a grant's workers; 0: half of the machine's */
-	uint64_t tasks;		 /* 0: no bound */
-	const char *demand;	 /* words, separated by commas; NULL: none */
+	bool observe_devices;  /* unknown commands to device nodes are logged, not refused */
+	uint64_t first_uid;    /* 0: all workers become mete-worker */
+	const char *cgroup;    /* FENCE_AUTO (also NULL), FENCE_OFF or a folder */
+	uint64_t memory_bytes; /* of a grant's workers; 0: half of the machine's */
+	uint64_t tasks;	       /* 0: no bound */
+	const char *demand;    /* words, separated by commas; NULL: none */
 };
 
-#define FENCE_DEFAULT { .first_uid = 69632, .tasks = 16384 }
+#define FENCE_DEFAULT                                                                                                  \
+	{                                                                                                              \
+		.first_uid = 69632, .tasks = 16384                                                                     \
+	}
 
 /* Words of WORKER_FENCE_* (wire/worker.h). Value: the bits, or 0 with the word that is none in `why`. */
 uint32_t fence_read(const char *words, char *why, size_t size);

@@ -122,7 +122,8 @@ static size_t command_at(void)
 	return offsetof(struct seccomp_data, args[1]) + (order.low ? 0 : sizeof(uint32_t));
 }
 
-static void allow_each(struct program *p, const struct command *list, size_t count, uint32_t letter, unsigned int branch)
+static void allow_each(struct program *p, const struct command *list, size_t count, uint32_t letter,
+		       unsigned int branch)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!branch || branch >= list[i].since)

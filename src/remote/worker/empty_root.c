@@ -1,6 +1,6 @@
 /*
- * empty_root.c: see empty_root.h. Where no file system can be mounted a folder does that has been removed while it is in
- * use: it stays empty for ever.
+ * empty_root.c: see empty_root.h. Where no file system can be mounted a folder does that has been removed while it is
+ * in use: it stays empty for ever.
  */
 #include "remote/worker/empty_root.h"
 

@@ -12,8 +12,9 @@
 
 bool hand_ready(const char *why, uint32_t fence, const uint64_t *context_bytes, unsigned int count)
 {
-	struct worker_word word = { .type = WORKER_READY, .version = WORKER_VERSION, .status = why ? -EIO : 0,
-				    .fence = fence };
+	struct worker_word word = {
+		.type = WORKER_READY, .version = WORKER_VERSION, .status = why ? -EIO : 0, .fence = fence
+	};
 
 	if (why)
 		snprintf(word.text, sizeof(word.text), "%s", why);

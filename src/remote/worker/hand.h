@@ -16,8 +16,8 @@ bool hand_ready(const char *why, uint32_t fence, const uint64_t *context_bytes, 
  */
 int hand_wait(struct worker_word *ret, int *ret_cgroup);
 /*
- * Enters it, with all threads; takes the descriptor. The kernel takes its time for that, some ms: a thread waits for it,
- * and hand_entered() for that thread, before anything of the client's is executed. Says in a line when it cannot.
+ * Enters it, with all threads; takes the descriptor. The kernel takes its time for that, some ms: a thread waits for
+ * it, and hand_entered() for that thread, before anything of the client's is executed. Says in a line when it cannot.
  */
 void hand_enter(int take_cgroup);
 void hand_entered(void);

@@ -1,5 +1,6 @@
 /*
- * landlock.c: see landlock.h. Numbers and layout are those of the kernel's <linux/landlock.h>, which older systems lack.
+ * landlock.c: see landlock.h. Numbers and layout are those of the kernel's <linux/landlock.h>, which older systems
+ * lack.
  */
 #include "remote/worker/landlock.h"
 

@@ -22,6 +22,7 @@
 
 static pid_t other; /* sleeps, outside of all rules */
 static char abstract_name[64];
+static int listens = -1;
 
 static long signal_other(void)
 {
@@ -143,13 +144,13 @@ static int in_child(size_t i)
 static void listen_abstract(void)
 {
 	struct sockaddr_un own = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(abstract_name, sizeof(abstract_name), "mete-landlock-test-%d", (int)getpid());
 	memcpy(own.sun_path + 1, abstract_name, strlen(abstract_name));
-	if (bind(fd, (struct sockaddr *)&own,
+	if (bind(listens, (struct sockaddr *)&own,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract_name))) ||
-	    listen(fd, 16))
+	    listen(listens, 16))
 		_exit(1);
 }
 
@@ -173,5 +174,7 @@ int main(void)
 	}
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
+	close(kept);
+	close(listens);
 	return tap_end();
 }

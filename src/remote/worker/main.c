@@ -64,16 +64,13 @@ static int complain(const char *text)
 
 static int read_options(struct options *o, int argc, char **argv)
 {
-	static const struct option long_options[] = { { "listen", required_argument, NULL, 'l' },
-						      { "driver", required_argument, NULL, 'd' },
-						      { "ready-fd", required_argument, NULL, 'r' },
-						      { "wait", required_argument, NULL, 'w' },
-						      { "nodes", no_argument, NULL, 'n' },
-						      { "observe", no_argument, NULL, 'o' },
-						      { "images", no_argument, NULL, 'i' },
-						      { "uid", required_argument, NULL, 'u' },
-						      { "help", no_argument, NULL, 'h' },
-						      { 0 } };
+	static const struct option long_options[] = {
+		{ "listen", required_argument, NULL, 'l' },   { "driver", required_argument, NULL, 'd' },
+		{ "ready-fd", required_argument, NULL, 'r' }, { "wait", required_argument, NULL, 'w' },
+		{ "nodes", no_argument, NULL, 'n' },	      { "observe", no_argument, NULL, 'o' },
+		{ "images", no_argument, NULL, 'i' },	      { "uid", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' },	      { 0 }
+	};
 	int option;
 
 	*o = (struct options){ .ready_fd = -1 };
