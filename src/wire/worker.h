@@ -9,6 +9,7 @@
  *   meted:  TAKE with a client's connection, and to a worker that said so with its grant's cgroup, which it enters;
  *           from then on the worker runs under that grant. The grant has been charged
  *           for the contexts before
+ *   meted:  ENTER with a cgroup to one that waits: of the grant that will probably be the next to want it
  *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
  *   meted:  CONNECTED with one
  *
@@ -46,6 +47,7 @@ enum worker_word_type {
 		      */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
+	WORKER_ENTER, /* one descriptor: as the second one of TAKE; it goes on waiting */
 };
 
 /* What closes a worker in besides its filter of system calls, where the machine has it. */

@@ -63,6 +63,16 @@ write("3G", 900)
 s = system("--config", config)
 c = s.control()
 wall, other = (ask_as(who, s.dir, soft("512M", name, wall=True))[0]["grant"]["wall"] for name, who in (("mine", UID), ("theirs", VICTIM)))
+
+
+def waiting():
+    """The cgroups of workers without a client."""
+    with open(f"/proc/{s.process.pid}/task/{s.process.pid}/children", encoding="ascii") as f:
+        pids = f.read().split()
+    return {os.path.basename(cgroup_of(pid)) for pid in pids if os.path.exists(f"/proc/{pid}/cgroup")}
+
+
+ok(until(lambda: set(groups()) <= waiting() and groups(), 20), "workers wait in the cgroups of those who may want one next", waiting())
 clients = [Program(wall), Program(wall), Program(other)]
 same([p.status() for p in clients], [0, 0, 0], "programs of two tenants have workers")
 mine = [p["pid"] for p in c.grant("mine")["processes"]]
@@ -109,6 +119,7 @@ same(more.status(), 0, "a program comes")
 same(len({cgroup_of(p["pid"]) for p in c.grant("mine")["processes"]}), 1, "into the cgroup that is there")
 ok(ask_as(UID, s.dir, {"op": "grant_end", "name": "mine"})[0]["ok"], "a grant ends")
 ok(until(lambda: len(groups()) == 1, 15), "and its cgroup", groups())
+ok("a waiting worker ended" not in s.log(), "but no worker that waits", s.log())
 for p in (*clients, more):
     p.end()
 ok(until(lambda: not c.grant("theirs")["processes"]), "the other's program ends")

@@ -40,6 +40,7 @@ struct tenant {
 	unsigned int caller_count;
 	struct log_limit worker_lines; /* what its workers may say in the log */
 	uint64_t worker_turn; /* the number of the pool's gift that it got last */
+	uint64_t worker_wish; /* the larger, the more probable is it that it wants a worker soon */
 	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
 	struct client *clients;
 	struct session *sessions;

@@ -22,13 +22,14 @@
 #define PREFIX "grant-%08x-" /* with the meted that it is of: several may share a folder */
 #define OWN "meted"
 #define NAME_BYTES 40u
-#define SWEEP_MS 100
+#define SWEEP_MS 500
 
 struct cgroups {
 	int folder_fd; /* -1: there are none */
 	uint32_t tag;  /* of this meted and those after it: its runtime directory */
 	struct timer *sweep;
 	unsigned int later; /* cgroups that could not be removed yet */
+	bool kills;	    /* what is in them, when this sweep finds them */
 	char why[512];	    /* there are none; said when the first is wanted */
 };
 
@@ -164,10 +165,7 @@ static uint32_t make_tag(const char *text)
 	return hash;
 }
 
-static void on_sweep(void *owner)
-{
-	cgroup_sweep(owner);
-}
+static void on_sweep(void *owner);
 
 static struct cgroups *get(struct daemon *daemon)
 {
@@ -252,14 +250,16 @@ int cgroup_open(struct daemon *daemon, uint64_t grant_id)
 /* Value: whether it is gone. */
 static bool remove_one(const struct cgroups *c, const char *name)
 {
-	_cleanup_close_ int fd = -1;
+	return !unlinkat(c->folder_fd, name, AT_REMOVEDIR) || errno == ENOENT;
+}
 
-	if (!unlinkat(c->folder_fd, name, AT_REMOVEDIR) || errno == ENOENT)
-		return true;
-	fd = open_one(c, name);
+/* Linux 5.14. */
+static void kill_one(const struct cgroups *c, const char *name)
+{
+	_cleanup_close_ int fd = open_one(c, name);
+
 	if (fd >= 0)
-		write_at(fd, "cgroup.kill", "1"); /* Linux 5.14 */
-	return false;
+		write_at(fd, "cgroup.kill", "1");
 }
 
 /* Calls `act` with each cgroup and the grant that it is of; NULL: there is none. */
@@ -282,20 +282,37 @@ static void each(struct daemon *daemon, void (*act)(struct daemon *, const char 
 
 static void sweep_one(struct daemon *daemon, const char *name, const struct tenant *tenant)
 {
-	if (!tenant && !remove_one(daemon->cgroups, name))
-		daemon->cgroups->later++;
+	struct cgroups *c = daemon->cgroups;
+
+	if (tenant || remove_one(c, name))
+		return;
+	c->later++;
+	if (c->kills)
+		kill_one(c, name);
 }
 
-void cgroup_sweep(struct daemon *daemon)
+/* Workers that wait leave by themselves, and what has been killed takes a moment; whatever is left after it is killed. */
+static void sweep(struct daemon *daemon, bool kills)
 {
 	struct cgroups *c = get(daemon);
 
 	if (!c || c->folder_fd < 0)
 		return;
 	c->later = 0;
+	c->kills = kills;
 	each(daemon, sweep_one);
 	if (c->later && c->sweep)
 		timer_start(c->sweep, SWEEP_MS, 0);
+}
+
+static void on_sweep(void *owner)
+{
+	sweep(owner, true);
+}
+
+void cgroup_sweep(struct daemon *daemon)
+{
+	sweep(daemon, false);
 }
 
 void cgroup_end(struct daemon *daemon, uint64_t grant_id)

@@ -20,9 +20,9 @@ struct daemon;
 bool cgroup_there(struct daemon *daemon);
 /* To be written "0" to by who enters; the cgroup is made with its limits when it is not there. -1: there are none. */
 int cgroup_open(struct daemon *daemon, uint64_t grant_id);
-/* The grant has ended: what is still in its cgroup is killed, and the cgroup removed as soon as it is empty. */
+/* The grant has ended: its cgroup is removed as soon as it is empty; what is in it still after a moment is killed. */
 void cgroup_end(struct daemon *daemon, uint64_t grant_id);
-/* Removes the cgroups of grants that there are no more; those that are not empty yet soon again. */
+/* The same for the cgroups of all grants that there are no more. */
 void cgroup_sweep(struct daemon *daemon);
 /* The settings have changed. */
 void cgroup_limit(struct daemon *daemon);

@@ -129,8 +129,13 @@ void pool_unref(struct pool *pool)
 {
 	struct pool **at;
 
-	if (!pool || --pool->users)
+	if (!pool)
 		return;
+	if (--pool->users) {
+		if (!pool->daemon->stopping)
+			pool_aim(pool);
+		return;
+	}
 	at = &pool->daemon->pools;
 	while (*at != pool)
 		at = &(*at)->next;
@@ -428,13 +433,15 @@ static void give(struct pool *pool, struct worker *worker, struct knock **at)
 	drop_knock(pool, at);
 }
 
-static struct worker *find_idle(const struct pool *pool)
+/* One that waits, in that tenant's cgroup if there is such a one. */
+static struct worker *find_idle(const struct pool *pool, const struct tenant *tenant)
 {
-	struct worker *w = pool->daemon->workers;
+	struct worker *found = NULL;
 
-	while (w && (w->pool != pool || w->state != WORKER_IDLE))
-		w = w->next;
-	return w;
+	for (struct worker *w = pool->daemon->workers; w; w = w->next)
+		if (w->pool == pool && w->state == WORKER_IDLE && (!found || w->entered == tenant->grant.id))
+			found = w;
+	return found;
 }
 
 static void serve(struct pool *pool)
@@ -443,8 +450,63 @@ static void serve(struct pool *pool)
 	struct knock **at;
 
 	charge(pool);
-	while ((worker = find_idle(pool)) && (at = next_knock(pool)))
+	while ((at = next_knock(pool)) && (worker = find_idle(pool, (*at)->tenant)))
 		give(pool, worker, at);
+}
+
+/* To enter a cgroup takes the kernel some ms, which the next client shall not wait. */
+
+/* Of the pool's tenants the one with the largest wish below this. */
+static struct tenant *next_wish(const struct pool *pool, uint64_t below)
+{
+	struct tenant *found = NULL;
+
+	for (struct tenant *t = pool->daemon->tenants; t; t = t->next)
+		if (t->pool == pool && t->worker_wish < below && (!found || t->worker_wish > found->worker_wish))
+			found = t;
+	return found;
+}
+
+/* One that waits in no cgroup of those whose wishes are this large. */
+static struct worker *find_aimless(const struct pool *pool, uint64_t least_wish)
+{
+	for (struct worker *w = pool->daemon->workers; w; w = w->next) {
+		const struct tenant *t = w->entered ? tenant_find_id(pool->daemon, w->entered) : NULL;
+
+		if (w->pool == pool && w->state == WORKER_IDLE && (!t || t->worker_wish < least_wish))
+			return w;
+	}
+	return NULL;
+}
+
+static bool is_aimed(const struct pool *pool, const struct tenant *tenant)
+{
+	const struct worker *w = find_idle(pool, tenant);
+
+	return w && w->entered == tenant->grant.id;
+}
+
+void pool_aim(struct pool *pool)
+{
+	unsigned int idle = least(count(pool, WORKER_IDLE), POOL_IDLE);
+	struct tenant *wants[POOL_IDLE], *t = NULL;
+	unsigned int n = 0;
+
+	while (n < idle && (t = next_wish(pool, t ? t->worker_wish : UINT64_MAX)))
+		wants[n++] = t;
+	for (unsigned int i = 0; i < n; i++) {
+		struct worker *w =
+			is_aimed(pool, wants[i]) ? NULL : find_aimless(pool, wants[n - 1]->worker_wish);
+
+		if (w)
+			worker_aim(w, wants[i]);
+	}
+}
+
+void pool_wish(struct pool *pool, struct tenant *tenant)
+{
+	tenant->worker_wish = ++pool->wish;
+	pool_aim(pool);
 }
 
 void pool_measured(struct pool *pool, const uint64_t *context_bytes)
@@ -460,6 +522,7 @@ void pool_idle(struct pool *pool, struct worker *worker)
 	(void)worker;
 	pool->failures = 0;
 	serve(pool);
+	pool_aim(pool);
 	timer_start(pool->timer, pool->waiting ? 0 : REFILL_MS, 0);
 }
 
@@ -500,6 +563,7 @@ void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 		wall_turn_away(fd, WALL_FULL, "too many clients wait for a worker: try again later");
 		return;
 	}
+	tenant->worker_wish = ++pool->wish;
 	serve(pool);
 	if (pool->failures < FAILURES_MOST || !timer_running(pool->timer))
 		timer_start(pool->timer, pool->waiting ? 0 : REFILL_MS, 0);

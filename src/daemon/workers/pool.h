@@ -47,6 +47,7 @@ struct pool {
 	unsigned int waiting_count, charged_count;	   /* of them their grants are charged already */
 	bool unsettled;					   /* of them one waits for its grant's account */
 	uint64_t turn;					   /* workers given */
+	uint64_t wish;					   /* walls opened, and clients come */
 	unsigned int failures;				   /* in a row */
 	struct timer *timer;				   /* the next try, and the end of patience */
 	uint64_t rest_ns; /* since when more wait than are wanted; 0: not so, or clients come */
@@ -59,6 +60,9 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *grant);
 void pool_unref(struct pool *pool);
 /* The device was away: its waiting workers, whose contexts went with it, are replaced. */
 void pool_renew(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
+/* A tenant of its has come, or gone: workers that wait do so in the cgroups of those who may want one next. */
+void pool_wish(struct pool *pool, struct tenant *tenant);
+void pool_aim(struct pool *pool);
 /* A client has connected: takes the descriptor. */
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd);
 /* Adds the clients of this tenant that wait to a list, for the meted after this one. */

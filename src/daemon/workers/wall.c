@@ -120,8 +120,10 @@ int wall_open(struct tenant *tenant, char *error, size_t size)
 		return tenant->wall_fd;
 	tenant->pool = pool_ref(daemon, &tenant->grant);
 	tenant->wall = tenant->pool ? watch_new(daemon->loop, tenant->wall_fd, on_connect, tenant) : NULL;
-	if (tenant->wall)
+	if (tenant->wall) {
+		pool_wish(tenant->pool, tenant);
 		return 0;
+	}
 	snprintf(error, size, "no memory to watch %s", place);
 	return -ENOMEM;
 }

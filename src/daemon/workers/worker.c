@@ -112,15 +112,31 @@ static bool say(struct worker *worker, const struct worker_word *word, int fd)
 	return send_fd(worker->control_fd, word, sizeof(*word), fd, MSG_DONTWAIT) == (ssize_t)sizeof(*word);
 }
 
-/* With its grant's cgroup, if it has one: the worker enters before it serves. */
+/* Of a grant, for a worker that is not in it. Value: -1: there is none, or it is. */
+static int open_cgroup(struct worker *worker, uint64_t grant_id)
+{
+	if (!(worker->fence & WORKER_FENCE_CGROUP) || worker->entered == grant_id)
+		return -1;
+	return cgroup_open(worker->daemon, grant_id);
+}
+
+/* With its grant's cgroup: the worker enters before it serves. */
 static bool say_take(struct worker *worker, const struct worker_word *word, int client_fd)
 {
-	_cleanup_close_ int cgroup_fd =
-		worker->fence & WORKER_FENCE_CGROUP ? cgroup_open(worker->daemon, word->grant_id) : -1;
+	_cleanup_close_ int cgroup_fd = open_cgroup(worker, word->grant_id);
 	int fds[] = { client_fd, cgroup_fd };
 
 	return send_fds(worker->control_fd, word, sizeof(*word), fds, cgroup_fd < 0 ? 1 : 2, MSG_DONTWAIT) ==
 	       (ssize_t)sizeof(*word);
+}
+
+void worker_aim(struct worker *worker, struct tenant *tenant)
+{
+	struct worker_word word = { .type = WORKER_ENTER, .version = WORKER_VERSION, .grant_id = tenant->grant.id };
+	_cleanup_close_ int cgroup_fd = open_cgroup(worker, tenant->grant.id);
+
+	if (cgroup_fd >= 0 && say(worker, &word, cgroup_fd))
+		worker->entered = tenant->grant.id;
 }
 
 /* Lives. */

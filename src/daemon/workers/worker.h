@@ -37,6 +37,7 @@ struct worker {
 	pid_t pid;
 	uid_t uid;	/* that it has alone; 0: it is mete-worker's, or meted's own */
 	uint32_t fence; /* what it said it has */
+	uint64_t entered; /* the grant whose cgroup it is in; 0: none */
 	int control_fd;
 	struct watch *watch;
 	int images_fd; /* images.h; -1: it has no such connection */
@@ -57,6 +58,8 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 /* Hands a client's connection over, closes it here, and takes the pledge. False: the worker is gone, and both are still
  * the caller's. */
 bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, struct pledge *pledge);
+/* It waits in this tenant's cgroup from now on. */
+void worker_aim(struct worker *worker, struct tenant *tenant);
 /* Lets go of it: a waiting worker ends, one with a client goes on. */
 void worker_free(struct worker *worker);
 /* The one of this pid that has a client, or NULL. */

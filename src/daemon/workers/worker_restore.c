@@ -121,11 +121,11 @@ json_t *worker_save(const struct daemon *daemon, struct handover *h)
 	json_t *list = json_array(), *one;
 
 	for (const struct worker *w = daemon->workers; w; w = w->next) {
-		one = json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
+		one = json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
 				"images", handover_give(h, w->images_fd), "pid", (int)w->pid, "state", (int)w->state,
 				"place", w->place, "version", (int)WORKER_VERSION, "child", w->child || w->pidfd >= 0,
 				"grant", (json_int_t)w->grant_id, "pool_of", (json_int_t)pool_user(daemon, w->pool),
-				"began", (json_int_t)w->began_ns, "fence", (json_int_t)w->fence);
+				"began", (json_int_t)w->began_ns, "fence", (json_int_t)w->fence, "entered", (json_int_t)w->entered);
 		json_object_set_new(one, "contexts", contexts_save(w->pool));
 		json_object_set_new(one, "words", words_save(w, h));
 		json_object_set_new(one, "pledge", pledge_save(&w->pledge));
@@ -162,6 +162,7 @@ static void take_over(struct daemon *daemon, struct handover *h, const json_t *p
 	w->grant_id = number(part, "grant");
 	w->began_ns = number(part, "began");
 	w->fence = (uint32_t)number(part, "fence");
+	w->entered = number(part, "entered");
 	words_restore(w, handover_take(h, json_object_get(part, "words")));
 	images_resume(w, handover_take(h, json_object_get(part, "images")));
 	w->pool = state != WORKER_BUSY && tenant ? tenant->pool : NULL;

@@ -11,16 +11,10 @@
  */
 bool hand_ready(const char *why, uint32_t fence, const uint64_t *context_bytes, unsigned int count);
 /*
- * Waits for a client. Value: its connection; -1: there will be none, meted is gone. `ret_cgroup`: of the cgroup that is
- * to be entered, -1: none.
+ * Waits for a client, and enters the cgroup of its grant: when meted guesses whose it will be, else now. Value: its
+ * connection; -1: there will be none, meted is gone.
  */
-int hand_wait(struct worker_word *ret, int *ret_cgroup);
-/*
- * Enters it, with all threads; takes the descriptor. The kernel takes its time for that, some ms: a thread waits for
- * it, and hand_entered() for that thread, before anything of the client's is executed. Says in a line when it cannot.
- */
-void hand_enter(int take_cgroup);
-void hand_entered(void);
+int hand_wait(struct worker_word *ret);
 /*
  * From now on a restarted meted is let in: its connection takes the place of the last one's. To be called when
  * WORKER_LISTEN_FD can be read.

@@ -167,7 +167,7 @@ static int listen_by_hand(const struct options *o)
 		r = output_open();
 	if (r)
 		return complain(strerror(-r));
-	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL, NULL) : EXIT_TROUBLE;
+	return serve_hear(client) ? serve(&wall, &driver, client, "", -1, NULL) : EXIT_TROUBLE;
 }
 
 /* What it writes to standard error goes to meted by a pipe. It waits for nobody there: a line is lost instead. */
@@ -223,7 +223,7 @@ static int wait_for_meted(const struct options *o)
 	static struct sandbox sandbox;
 	struct worker_word word;
 	char why[256];
-	int client, cgroup;
+	int client;
 	CUresult r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -236,10 +236,9 @@ static int wait_for_meted(const struct options *o)
 	}
 	if (!hand_ready(NULL, sandbox.fence | WORKER_FENCE_CGROUP, warm.context_bytes, warm.count))
 		return EXIT_TROUBLE;
-	client = hand_wait(&word, &cgroup);
+	client = hand_wait(&word);
 	if (client < 0)
 		return 0;
-	hand_enter(cgroup);
 	word.grant[sizeof(word.grant) - 1] = 0;
 	if (o->images)
 		images_hold(WORKER_IMAGES_FD);
@@ -248,7 +247,7 @@ static int wait_for_meted(const struct options *o)
 	r = warm_take(&warm);
 	if (r != CUDA_SUCCESS)
 		return refuse(client, word.grant, r);
-	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept, hand_entered);
+	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept);
 }
 
 int main(int argc, char **argv)

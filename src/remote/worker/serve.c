@@ -79,7 +79,7 @@ static void fence_session(const struct worker *worker)
 }
 
 int serve(struct wall *wall, const struct cuda_table *driver, int client, const char *grant, int control,
-	  void (*on_control)(void *), void (*before)(void))
+	  void (*on_control)(void *))
 {
 	static struct worker worker;
 	static struct guard guard;
@@ -97,8 +97,6 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 	wall->bell.watched = !r;
 	if (!r)
 		r = output_start(&worker);
-	if (before)
-		before();
 	if (!r)
 		r = session_run(&worker);
 	if (r && r != -EPIPE && r != -ECONNRESET)

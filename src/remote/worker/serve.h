@@ -12,7 +12,7 @@ int serve_prepare(struct wall *wall);
 bool serve_hear(int client);
 /*
  * Lets the client in and executes its calls until it ends. `control`: a descriptor that `on_control` is called for when
- * it can be read, -1: none. `before`: called before the first call is executed, NULL: nothing. Value: an exit status.
+ * it can be read, -1: none. Value: an exit status.
  */
 int serve(struct wall *wall, const struct cuda_table *driver, int client, const char *grant, int control,
-	  void (*on_control)(void *), void (*before)(void));
+	  void (*on_control)(void *));
