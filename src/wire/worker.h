@@ -47,7 +47,7 @@ enum worker_word_type {
 		      */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
-	WORKER_ENTER, /* one descriptor: as the second one of TAKE; it goes on waiting */
+	WORKER_ENTER,	  /* one descriptor: as the second one of TAKE; it goes on waiting */
 };
 
 /* What closes a worker in besides its filter of system calls, where the machine has it. */

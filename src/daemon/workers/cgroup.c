@@ -23,14 +23,18 @@
 #define OWN "meted"
 #define NAME_BYTES 40u
 #define SWEEP_MS 500
+#define EXPECTED_MOST 64u
+#define LEAVE_TRIES 200u /* 5 ms apart */
 
 struct cgroups {
 	int folder_fd; /* -1: there are none */
 	uint32_t tag;  /* of this meted and those after it: its runtime directory */
 	struct timer *sweep;
-	unsigned int later; /* cgroups that could not be removed yet */
-	bool kills;	    /* what is in them, when this sweep finds them */
-	char why[512];	    /* there are none; said when the first is wanted */
+	unsigned int later;		  /* cgroups that could not be removed yet */
+	bool kills;			  /* what is in them, when this sweep finds them */
+	uint64_t expected[EXPECTED_MOST]; /* to be empty soon: meted leaves */
+	unsigned int expected_count;
+	char why[512]; /* there are none; said when the first is wanted */
 };
 
 /* Files of a few words. */
@@ -291,7 +295,8 @@ static void sweep_one(struct daemon *daemon, const char *name, const struct tena
 		kill_one(c, name);
 }
 
-/* Workers that wait leave by themselves, and what has been killed takes a moment; whatever is left after it is killed. */
+/* Workers that wait leave by themselves, and what has been killed takes a moment; whatever is left after it is killed.
+ */
 static void sweep(struct daemon *daemon, bool kills)
 {
 	struct cgroups *c = get(daemon);
@@ -348,6 +353,26 @@ static void leave_one(struct daemon *daemon, const char *name, const struct tena
 	unlinkat(daemon->cgroups->folder_fd, name, AT_REMOVEDIR);
 }
 
+void cgroup_expect(struct daemon *daemon, uint64_t grant_id)
+{
+	struct cgroups *c = daemon->cgroups;
+
+	if (c && c->expected_count < EXPECTED_MOST)
+		c->expected[c->expected_count++] = grant_id;
+}
+
+static bool remove_expected(const struct cgroups *c)
+{
+	char name[NAME_BYTES];
+	bool all = true;
+
+	for (unsigned int i = 0; i < c->expected_count; i++) {
+		write_name(c, name, c->expected[i]);
+		all &= remove_one(c, name);
+	}
+	return all;
+}
+
 void cgroup_leave(struct daemon *daemon)
 {
 	struct cgroups *c = daemon->cgroups;
@@ -355,6 +380,8 @@ void cgroup_leave(struct daemon *daemon)
 	if (!c)
 		return;
 	if (c->folder_fd >= 0) {
+		for (unsigned int i = 0; i < LEAVE_TRIES && !remove_expected(c); i++)
+			usleep(5000);
 		each(daemon, leave_one);
 		close(c->folder_fd);
 	}

@@ -26,5 +26,9 @@ void cgroup_end(struct daemon *daemon, uint64_t grant_id);
 void cgroup_sweep(struct daemon *daemon);
 /* The settings have changed. */
 void cgroup_limit(struct daemon *daemon);
-/* meted leaves: cgroups with workers stay. */
+/*
+ * meted leaves: cgroups with workers stay. cgroup_expect() comes before, with the grants in whose cgroups there are
+ * only workers that end now: those are waited for, a second at most.
+ */
+void cgroup_expect(struct daemon *daemon, uint64_t grant_id);
 void cgroup_leave(struct daemon *daemon);

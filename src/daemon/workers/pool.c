@@ -495,8 +495,7 @@ void pool_aim(struct pool *pool)
 	while (n < idle && (t = next_wish(pool, t ? t->worker_wish : UINT64_MAX)))
 		wants[n++] = t;
 	for (unsigned int i = 0; i < n; i++) {
-		struct worker *w =
-			is_aimed(pool, wants[i]) ? NULL : find_aimless(pool, wants[n - 1]->worker_wish);
+		struct worker *w = is_aimed(pool, wants[i]) ? NULL : find_aimless(pool, wants[n - 1]->worker_wish);
 
 		if (w)
 			worker_aim(w, wants[i]);

@@ -121,11 +121,12 @@ json_t *worker_save(const struct daemon *daemon, struct handover *h)
 	json_t *list = json_array(), *one;
 
 	for (const struct worker *w = daemon->workers; w; w = w->next) {
-		one = json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I s:I s:I}", "fd", handover_give(h, w->control_fd),
-				"images", handover_give(h, w->images_fd), "pid", (int)w->pid, "state", (int)w->state,
-				"place", w->place, "version", (int)WORKER_VERSION, "child", w->child || w->pidfd >= 0,
-				"grant", (json_int_t)w->grant_id, "pool_of", (json_int_t)pool_user(daemon, w->pool),
-				"began", (json_int_t)w->began_ns, "fence", (json_int_t)w->fence, "entered", (json_int_t)w->entered);
+		one = json_pack("{s:o s:o s:i s:i s:s s:i s:b s:I s:I s:I s:I s:I}", "fd",
+				handover_give(h, w->control_fd), "images", handover_give(h, w->images_fd), "pid",
+				(int)w->pid, "state", (int)w->state, "place", w->place, "version", (int)WORKER_VERSION,
+				"child", w->child || w->pidfd >= 0, "grant", (json_int_t)w->grant_id, "pool_of",
+				(json_int_t)pool_user(daemon, w->pool), "began", (json_int_t)w->began_ns, "fence",
+				(json_int_t)w->fence, "entered", (json_int_t)w->entered);
 		json_object_set_new(one, "contexts", contexts_save(w->pool));
 		json_object_set_new(one, "words", words_save(w, h));
 		json_object_set_new(one, "pledge", pledge_save(&w->pledge));
