@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -266,8 +267,8 @@ static void kill_one(const struct cgroups *c, const char *name)
 		write_at(fd, "cgroup.kill", "1");
 }
 
-/* Calls `act` with each cgroup and the grant that it is of; NULL: there is none. */
-static void each(struct daemon *daemon, void (*act)(struct daemon *, const char *, const struct tenant *))
+/* Calls `act` with the name of each cgroup and the grant that it is of. */
+static void each(struct daemon *daemon, void (*act)(struct daemon *, const char *, uint64_t))
 {
 	int fd = openat(daemon->cgroups->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -277,18 +278,18 @@ static void each(struct daemon *daemon, void (*act)(struct daemon *, const char 
 
 	while (dir && (entry = readdir(dir)))
 		if (sscanf(entry->d_name, "grant-%8x-%16" SCNx64, &tag, &id) == 2 && tag == daemon->cgroups->tag)
-			act(daemon, entry->d_name, tenant_find_id(daemon, id));
+			act(daemon, entry->d_name, id);
 	if (dir)
 		closedir(dir);
 	else
 		cleanup_close(&fd);
 }
 
-static void sweep_one(struct daemon *daemon, const char *name, const struct tenant *tenant)
+static void sweep_one(struct daemon *daemon, const char *name, uint64_t grant_id)
 {
 	struct cgroups *c = daemon->cgroups;
 
-	if (tenant || remove_one(c, name))
+	if (tenant_find_id(daemon, grant_id) || remove_one(c, name))
 		return;
 	c->later++;
 	if (c->kills)
@@ -332,9 +333,9 @@ void cgroup_end(struct daemon *daemon, uint64_t grant_id)
 		timer_start(c->sweep, SWEEP_MS, 0);
 }
 
-static void limit_one(struct daemon *daemon, const char *name, const struct tenant *tenant)
+static void limit_one(struct daemon *daemon, const char *name, uint64_t grant_id)
 {
-	_cleanup_close_ int fd = tenant ? open_one(daemon->cgroups, name) : -1;
+	_cleanup_close_ int fd = tenant_find_id(daemon, grant_id) ? open_one(daemon->cgroups, name) : -1;
 
 	if (fd >= 0)
 		set_limits(daemon, fd, name);
@@ -347,18 +348,25 @@ void cgroup_limit(struct daemon *daemon)
 }
 
 /* Also of grants that stay: the next meted makes them again. One with a worker in it is not removed. */
-static void leave_one(struct daemon *daemon, const char *name, const struct tenant *tenant)
+static void leave_one(struct daemon *daemon, const char *name, uint64_t grant_id)
 {
-	(void)tenant;
+	(void)grant_id;
 	unlinkat(daemon->cgroups->folder_fd, name, AT_REMOVEDIR);
 }
 
-void cgroup_expect(struct daemon *daemon, uint64_t grant_id)
+static void expect_one(struct daemon *daemon, const char *name, uint64_t grant_id)
 {
 	struct cgroups *c = daemon->cgroups;
 
-	if (c && c->expected_count < EXPECTED_MOST)
+	(void)name;
+	if (!worker_count(daemon, grant_id) && c->expected_count < EXPECTED_MOST)
 		c->expected[c->expected_count++] = grant_id;
+}
+
+void cgroup_expect(struct daemon *daemon)
+{
+	if (daemon->cgroups && daemon->cgroups->folder_fd >= 0)
+		each(daemon, expect_one);
 }
 
 static bool remove_expected(const struct cgroups *c)

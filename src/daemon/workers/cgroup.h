@@ -27,8 +27,8 @@ void cgroup_sweep(struct daemon *daemon);
 /* The settings have changed. */
 void cgroup_limit(struct daemon *daemon);
 /*
- * meted leaves: cgroups with workers stay. cgroup_expect() comes before, with the grants in whose cgroups there are
- * only workers that end now: those are waited for, a second at most.
+ * meted leaves: cgroups with workers that have clients stay. cgroup_expect() comes before the end of the other workers:
+ * cgroup_leave() waits for that end, a second at most.
  */
-void cgroup_expect(struct daemon *daemon, uint64_t grant_id);
+void cgroup_expect(struct daemon *daemon);
 void cgroup_leave(struct daemon *daemon);

@@ -607,9 +607,7 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 
 void worker_leave(struct daemon *daemon)
 {
-	for (struct worker *w = daemon->workers; w; w = w->next)
-		if (w->state != WORKER_BUSY && w->entered && !worker_count(daemon, w->entered))
-			cgroup_expect(daemon, w->entered);
+	cgroup_expect(daemon);
 	while (daemon->workers)
 		worker_free(daemon->workers);
 }
