@@ -33,33 +33,34 @@ uint64_t ledger_excess(const struct ledger *l)
 	return less(charged(l), min_u64(l->quota_units, l->target_units));
 }
 
-static enum ledger_answer ask_all(const struct ledger *l, const struct ledger_request *q, uint64_t *ret_units)
+static enum ledger_answer ask_all(const struct ledger *l, const struct ledger_request *q, struct ledger_units *ret)
 {
 	if (q->settling)
 		return LEDGER_WAIT;
 	if (!q->recalled) {
-		*ret_units = UINT64_MAX;
+		ret->units = UINT64_MAX;
 		return LEDGER_RECALL;
 	}
-	*ret_units = ledger_room(l);
+	ret->units = ledger_room(l);
 	return LEDGER_GRANT;
 }
 
-enum ledger_answer ledger_ask(const struct ledger *l, const struct ledger_request *q, uint64_t *ret_units)
+enum ledger_answer ledger_ask(const struct ledger *l, const struct ledger_request *q, struct ledger_units *ret)
 {
 	uint64_t room = ledger_room(l);
 	uint64_t short_units = less(q->need_units, q->credit_units);
 	uint64_t want = q->want_units > q->need_units ? q->want_units : q->need_units;
 
-	*ret_units = 0;
+	*ret = (struct ledger_units){ 0 };
 	if (q->all)
-		return ask_all(l, q, ret_units);
+		return ask_all(l, q, ret);
 	if (short_units <= room) {
-		*ret_units = min_u64(less(want, q->credit_units), room);
+		ret->units = min_u64(less(want, q->credit_units), room);
 		return LEDGER_GRANT;
 	}
 	if (!q->recalled && q->need_units <= min_u64(l->quota_units, l->target_units)) {
-		*ret_units = short_units - room + ledger_excess(l);
+		ret->units = short_units - room + ledger_excess(l);
+		ret->comfort_units = less(want, q->credit_units) - short_units;
 		return LEDGER_RECALL;
 	}
 	return q->settling ? LEDGER_WAIT : LEDGER_NO_ROOM;
@@ -120,9 +121,20 @@ bool ledger_shrink_done(struct ledger *l)
 	return ledger_shrink_pending(l) && ledger_resize(l, l->target_units);
 }
 
-uint64_t ledger_recall_plan(const uint64_t *credit, unsigned int count, uint64_t units, uint64_t *ret_take)
+/* Without more than there is. */
+static uint64_t with_comfort(const uint64_t *credit, unsigned int count, const struct ledger_units *want)
 {
-	uint64_t left = units;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		sum += credit[i];
+	return min_u64(want->units, sum) + min_u64(want->comfort_units, less(sum, want->units) / 2);
+}
+
+uint64_t ledger_recall_plan(const uint64_t *credit, unsigned int count, const struct ledger_units *want,
+			    uint64_t *ret_take)
+{
+	uint64_t units = with_comfort(credit, count, want), left = units;
 
 	memset(ret_take, 0, count * sizeof(*ret_take));
 	while (left) {

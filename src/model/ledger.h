@@ -35,7 +35,7 @@ struct ledger_request {
 
 enum ledger_answer {
 	LEDGER_GRANT = 0, /* grant `units` more (may be 0: the credit is enough) */
-	LEDGER_RECALL, /* recall up to `units` of other clients' credit, book it, ask again */
+	LEDGER_RECALL, /* recall other clients' credit, book it, ask again */
 	LEDGER_WAIT, /* ask again when something has changed */
 	LEDGER_NO_ROOM,
 };
@@ -48,8 +48,13 @@ uint64_t ledger_room(const struct ledger *l);
 /* By how much grants and objects exceed what the tenant may have: credit to recall. 0 but for a pending shrink. */
 uint64_t ledger_excess(const struct ledger *l);
 
+struct ledger_units {
+	uint64_t units; /* GRANT: to grant; RECALL: to recall, where there is as much */
+	uint64_t comfort_units; /* RECALL: what else would be good to have for the next requests */
+};
+
 /* Decides one request; changes nothing. */
-enum ledger_answer ledger_ask(const struct ledger *l, const struct ledger_request *request, uint64_t *ret_units);
+enum ledger_answer ledger_ask(const struct ledger *l, const struct ledger_request *request, struct ledger_units *ret);
 
 /* Booking. Units granted to a client; taken back, or lost with the client. */
 void ledger_grant(struct ledger *l, uint64_t units);
@@ -74,7 +79,10 @@ bool ledger_shrink_pending(const struct ledger *l);
 bool ledger_shrink_done(struct ledger *l);
 
 /*
- * From whom to recall: takes `units` out of the clients' credit, the largest first, so that few processes lose theirs.
- * credit[i] is what client i could give; ret_take[i] what it should. Value: the sum of ret_take.
+ * From whom to recall: takes want->units out of the clients' credit, the largest first, so that few processes lose
+ * theirs. Comfort as well, but no more than half of what is left then: of two processes that grow by turns neither takes
+ * from the other all that it has just got. credit[i] is what client i could give; ret_take[i] what it should. Value: the
+ * sum of ret_take.
  */
-uint64_t ledger_recall_plan(const uint64_t *credit, unsigned int count, uint64_t units, uint64_t *ret_take);
+uint64_t ledger_recall_plan(const uint64_t *credit, unsigned int count, const struct ledger_units *want,
+			    uint64_t *ret_take);

@@ -7,7 +7,11 @@
 
 static enum ledger_answer ask(const struct ledger *l, struct ledger_request q, uint64_t *units)
 {
-	return ledger_ask(l, &q, units);
+	struct ledger_units u;
+	enum ledger_answer answer = ledger_ask(l, &q, &u);
+
+	*units = u.units;
+	return answer;
 }
 
 static void test_room(void)
@@ -77,17 +81,42 @@ static void test_objects_and_resize(void)
 	is(l.peak_units, 20);
 }
 
+static uint64_t plan(const uint64_t *credit, unsigned int count, uint64_t units, uint64_t comfort, uint64_t *take)
+{
+	return ledger_recall_plan(credit, count, &(struct ledger_units){ units, comfort }, take);
+}
+
 static void test_plan(void)
 {
 	uint64_t credit[] = { 5, 0, 40, 7 }, take[4];
 
-	is(ledger_recall_plan(credit, 4, 10, take), 10);
+	is(plan(credit, 4, 10, 0, take), 10);
 	is(take[2], 10);
 	is(take[0] + take[1] + take[3], 0);
-	is(ledger_recall_plan(credit, 4, 45, take), 45);
+	is(plan(credit, 4, 45, 0, take), 45);
 	is(take[3], 5);
-	is(ledger_recall_plan(credit, 4, UINT64_MAX, take), 52);
-	is(ledger_recall_plan(credit, 0, 10, take), 0);
+	is(plan(credit, 4, UINT64_MAX, 0, take), 52);
+	is(plan(credit, 0, 10, 5, take), 0);
+	is(plan(credit, 4, 10, 7, take), 17);
+	is(plan(credit, 4, 10, 30, take), 31); /* half of the rest */
+	is(plan(credit, 4, 60, 30, take), 52);
+}
+
+/* What is recalled for one request serves the next ones too. */
+static void test_comfort(void)
+{
+	struct ledger_request q = { .need_units = 30, .want_units = 80, .credit_units = 10 };
+	struct ledger_units u;
+	struct ledger l;
+
+	ledger_init(&l, 1000);
+	ledger_grant(&l, 995);
+	is(ledger_ask(&l, &q, &u), LEDGER_RECALL);
+	is(u.units, 15);
+	is(u.comfort_units, 50);
+	ledger_ungrant(&l, 65);
+	is(ledger_ask(&l, &q, &u), LEDGER_GRANT);
+	is(u.units, 70);
 }
 
 /* A world of clients on account words, served as meted serves them. */
@@ -132,13 +161,13 @@ static uint64_t granted_sum(struct world *w)
 	return sum;
 }
 
-static void recall(struct world *w, unsigned int except, uint64_t units)
+static void recall(struct world *w, unsigned int except, const struct ledger_units *want)
 {
 	uint64_t credit[CLIENTS], take[CLIENTS];
 
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		credit[i] = i == except ? 0 : wire_granted(word(w, i)) - wire_held(word(w, i));
-	ledger_recall_plan(credit, CLIENTS, units, take);
+	ledger_recall_plan(credit, CLIENTS, want, take);
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		if (take[i])
 			ledger_ungrant(&w->ledger, wire_recall(&w->account[i], (uint32_t)take[i]));
@@ -148,20 +177,20 @@ static bool reserve(struct world *w, unsigned int i, uint32_t need, uint32_t wan
 {
 	struct ledger_request q = { .need_units = need, .want_units = want };
 	enum ledger_answer answer;
-	uint64_t units;
+	struct ledger_units u;
 
 	do {
 		q.credit_units = wire_granted(word(w, i)) - wire_held(word(w, i));
-		answer = ledger_ask(&w->ledger, &q, &units);
+		answer = ledger_ask(&w->ledger, &q, &u);
 		if (answer == LEDGER_RECALL) {
-			recall(w, i, units);
+			recall(w, i, &u);
 			q.recalled = true;
 		}
 	} while (answer == LEDGER_RECALL);
 	if (answer != LEDGER_GRANT)
 		return false;
-	wire_grant(&w->account[i], (uint32_t)units);
-	ledger_grant(&w->ledger, units);
+	wire_grant(&w->account[i], (uint32_t)u.units);
+	ledger_grant(&w->ledger, u.units);
 	return true;
 }
 
@@ -211,7 +240,7 @@ static bool step(struct world *w)
 static void recall_excess(struct world *w)
 {
 	if (ledger_excess(&w->ledger))
-		recall(w, CLIENTS, ledger_excess(&w->ledger));
+		recall(w, CLIENTS, &(struct ledger_units){ ledger_excess(&w->ledger), 0 });
 }
 
 static void maybe_resize(struct world *w)
@@ -254,6 +283,7 @@ int main(void)
 	test_all();
 	test_objects_and_resize();
 	test_plan();
+	test_comfort();
 	test_random();
 	return tap_end();
 }

@@ -2,7 +2,8 @@
  * account.c: see account.h.
  *
  * Comfort: whoever asks takes some credit for the next calls along (COMFORT), so that small allocations do not ask each
- * time. meted takes it back when another process of the tenant needs it, so comfort costs nobody room.
+ * time. meted takes it back when another process of the tenant needs it, so comfort costs nobody room. After a call that
+ * had everything set aside no more than that is kept: else each of the others' allocations would have to be asked for.
  */
 #include "shim/account.h"
 #include "shim/attach.h"
@@ -130,16 +131,20 @@ static int attach_again(void)
 	return account_attached() ? 0 : account_attach();
 }
 
+static uint64_t comfort_units(unsigned int device)
+{
+	uint64_t comfort = account_quota_bytes(device) / COMFORT_PART;
+
+	return (comfort < COMFORT_BYTES ? comfort : COMFORT_BYTES) / WIRE_UNIT_BYTES;
+}
+
 int account_ask(unsigned int device, uint64_t units)
 {
 	uint64_t comfort;
 
 	if (units > WIRE_MAX_UNITS || attach_again() < 0)
 		return ACCOUNT_NO_ROOM;
-	comfort = account_quota_bytes(device) / COMFORT_PART;
-	if (comfort > COMFORT_BYTES)
-		comfort = COMFORT_BYTES;
-	comfort /= WIRE_UNIT_BYTES;
+	comfort = comfort_units(device);
 	return verdict(device, reserve(device, (uint32_t)units, (uint32_t)(units > comfort ? units : comfort), 0,
 				       ATTACH_PATIENCE_MS));
 }
@@ -161,7 +166,7 @@ void account_measured(unsigned int device)
 	if (!account_attached())
 		return;
 	attach_uncount(&accounts[device].wire->measuring);
-	reserve(device, 0, 0, 0, 0);
+	reserve(device, 0, (uint32_t)comfort_units(device), 0, 0);
 }
 
 uint64_t account_quota_bytes(unsigned int device)

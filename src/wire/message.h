@@ -101,7 +101,11 @@ struct wire_reserve {
 	struct wire_header head;
 	uint32_t device;
 	uint32_t flags; /* enum wire_reserve_flags */
-	uint32_t need_units; /* credit wanted at least; 0 with WIRE_RESERVE_ALL */
+	/*
+	 * Credit wanted at least. 0 with WIRE_RESERVE_ALL; 0 without it: what was so reserved is settled, and meted
+	 * takes back what is beyond want_units.
+	 */
+	uint32_t need_units;
 	uint32_t want_units; /* and this much, where there is room: credit for the next calls */
 };
 

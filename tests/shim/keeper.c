@@ -111,6 +111,8 @@ static int reserve(struct client *c, const struct wire_reserve *q)
 	uint64_t promised = total(q->device, false), free_units, need, want;
 	bool all = q->flags & WIRE_RESERVE_ALL, somebody = false;
 
+	if (!q->need_units && !all) /* settled: the rest goes back */
+		credit -= wire_recall(a, credit > q->want_units ? (uint32_t)credit - q->want_units : 0);
 	need = q->need_units > credit ? q->need_units - credit : 0;
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		if (clients[i].page && &clients[i] != c && settling(&clients[i], q->device))

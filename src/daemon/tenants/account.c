@@ -176,13 +176,23 @@ static unsigned int client_count(const struct tenant *tenant)
 	return n;
 }
 
-uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t units, const struct client *except,
-			bool *ret_settling)
+static uint32_t recall_from(struct client *client, unsigned int device, uint32_t most)
+{
+	uint32_t got;
+
+	granted_changes(client, device, most, 0);
+	got = wire_recall(account_of(client, device), most);
+	ungrant(client, device, got);
+	return got;
+}
+
+uint64_t account_recall(struct tenant *tenant, unsigned int device, const struct ledger_units *want,
+			const struct client *except, bool *ret_settling)
 {
 	unsigned int count = client_count(tenant), i = 0;
 	uint64_t *credit, *take, taken = 0;
 
-	if (!units || !count)
+	if (!want->units || !count)
 		return 0;
 	credit = calloc(count, 2 * sizeof(*credit));
 	if (!credit)
@@ -196,20 +206,23 @@ uint64_t account_recall(struct tenant *tenant, unsigned int device, uint64_t uni
 		else if (ret_settling)
 			*ret_settling = true;
 	}
-	ledger_recall_plan(credit, count, units, take);
+	ledger_recall_plan(credit, count, want, take);
 	i = 0;
 	for (struct client *c = tenant->clients; c; c = c->next, i++) {
-		uint32_t got;
-
-		if (!take[i])
-			continue;
-		granted_changes(c, device, (uint32_t)take[i], 0);
-		got = wire_recall(account_of(c, device), (uint32_t)take[i]);
-		ungrant(c, device, got);
-		taken += got;
+		if (take[i])
+			taken += recall_from(c, device, (uint32_t)take[i]);
 	}
 	free(credit);
 	return taken;
+}
+
+/* A call whose size was not known has ended: what is beyond the comfort that is asked for is others' again. */
+static void give_back(struct client *client, const struct account_request *request)
+{
+	uint32_t credit = account_credit(client, request->device);
+
+	if (credit > request->want_units && !client_settling(client, request->device, 0))
+		recall_from(client, request->device, credit - request->want_units);
 }
 
 enum ledger_answer account_reserve(struct client *client, const struct account_request *request)
@@ -222,15 +235,19 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		.all = request->all,
 	};
 	enum ledger_answer answer;
+	struct ledger_units units;
 	bool left_out = false;
-	uint64_t units;
 
 	check(client, request->device);
 	if (client->page.broken)
 		return LEDGER_NO_ROOM;
+	if (!request->need_units && !request->all) {
+		give_back(client, request);
+		return LEDGER_GRANT;
+	}
 	/* Above a shrinking quota nobody's credit is worth anything, the asker's own included. */
 	if (ledger_excess(ledger))
-		account_recall(tenant, request->device, ledger_excess(ledger), NULL, NULL);
+		account_recall(tenant, request->device, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);
 	/* Looked at only where it matters: it looks at every client. */
 	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
 	for (;;) {
@@ -245,12 +262,12 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		if (answer != LEDGER_RECALL)
 			break;
 		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
-		q.recalled = !account_recall(tenant, request->device, units, client, &left_out);
+		q.recalled = !account_recall(tenant, request->device, &units, client, &left_out);
 	}
 	if (answer == LEDGER_GRANT) {
 		uint64_t most = WIRE_MAX_UNITS - client->granted_units[request->device];
 
-		grant(client, request->device, (uint32_t)(units < most ? units : most));
+		grant(client, request->device, (uint32_t)(units.units < most ? units.units : most));
 	}
 	return answer;
 }
@@ -262,14 +279,14 @@ enum ledger_answer account_pledge(struct tenant *tenant, unsigned int device, ui
 	struct ledger *ledger = ledger_of(tenant, device);
 	struct ledger_request q = { .need_units = units };
 	enum ledger_answer answer;
+	struct ledger_units want;
 	bool left_out = false;
-	uint64_t grant_units;
 
 	for (;;) {
-		answer = ledger_ask(ledger, &q, &grant_units);
+		answer = ledger_ask(ledger, &q, &want);
 		if (answer != LEDGER_RECALL)
 			break;
-		q.recalled = !account_recall(tenant, device, grant_units, NULL, &left_out);
+		q.recalled = !account_recall(tenant, device, &want, NULL, &left_out);
 	}
 	if (answer == LEDGER_GRANT)
 		ledger_grant(ledger, units);

@@ -492,7 +492,7 @@ static void shrink_step(struct tenant *tenant)
 
 		if (!ledger_shrink_pending(ledger))
 			continue;
-		account_recall(tenant, i, ledger_excess(ledger), NULL, NULL);
+		account_recall(tenant, i, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);
 		if (ledger_shrink_done(ledger)) {
 			note(tenant, i, JOURNAL_GRANT, "the quota is %s now",
 			     size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
@@ -524,7 +524,7 @@ static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_u
 	char held[SIZE_TEXT_BYTES], asked[SIZE_TEXT_BYTES];
 
 	if (charged > quota_units)
-		charged -= account_recall(tenant, share, charged - quota_units, NULL, NULL);
+		charged -= account_recall(tenant, share, &(struct ledger_units){ charged - quota_units, 0 }, NULL, NULL);
 	if (charged <= quota_units)
 		return 0;
 	if (account_settling(tenant, share, NULL, false))
