@@ -9,6 +9,7 @@
 #include "shim/attach.h"
 #include "shim/gate.h"
 #include "shim/log.h"
+#include "shim/others.h"
 #include "shim/pace.h"
 
 #include <string.h>
@@ -59,6 +60,7 @@ bool account_attached(void)
 
 void account_forget(void)
 {
+	others_forget(true);
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
 		accounts[i].wire = &nothing;
 	atomic_store_explicit(&nothing.word, 0, memory_order_relaxed);
@@ -183,7 +185,13 @@ void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_
 {
 	struct wire_info ask = { .head = { .type = WIRE_INFO, .size = sizeof ask }, .device = device };
 	struct wire_info_is got;
+	uint64_t units;
 
+	if (account_attached() && others_held(device, &units)) {
+		*ret_quota_bytes = account_quota_bytes(device);
+		*ret_held_bytes = units * WIRE_UNIT_BYTES;
+		return;
+	}
 	if (attach_again() == 0 && attach_ask(&ask, &got, sizeof got, 200) == WIRE_OK) {
 		*ret_quota_bytes = got.quota_bytes;
 		*ret_held_bytes = got.held_bytes;

@@ -360,8 +360,8 @@ const struct wire_welcome *attach_welcome(void)
  * While a request waits for its answer it keeps the lock, and meted may let it wait for those whose `counter` is
  * raised: so nobody raises it before it has the lock, and nobody waits for the lock with it raised and unanswered.
  */
-int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
-		       _Atomic uint32_t *counter)
+static int ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
+	       _Atomic uint32_t *counter, int *ret_fds)
 {
 	uint64_t deadline = 0;
 	unsigned int pause = 5;
@@ -375,11 +375,13 @@ int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsi
 		if (r == 0) {
 			if (counter)
 				atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-			r = connection_ask(&attach.connection, request, ret_answer, answer_size, NULL);
+			r = connection_ask(&attach.connection, request, ret_answer, answer_size, ret_fds);
 			if (r < 0)
 				connection_close(&attach.connection);
 			if (r < 0 && counter)
 				attach_uncount(counter);
+			if (r < 0 && ret_fds)
+				connection_close_fds(ret_fds);
 		}
 		pthread_mutex_unlock(&attach.lock);
 		if (r >= 0 || r == -EPROTONOSUPPORT)
@@ -395,9 +397,26 @@ int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsi
 	return r;
 }
 
+int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
+		       _Atomic uint32_t *counter)
+{
+	return ask(request, ret_answer, answer_size, patience_ms, counter, NULL);
+}
+
 int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms)
 {
-	return attach_ask_counted(request, ret_answer, answer_size, patience_ms, NULL);
+	return ask(request, ret_answer, answer_size, patience_ms, NULL, NULL);
+}
+
+int attach_ask_fd(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms, int *ret_fd)
+{
+	int fds[CONNECTION_FDS] = { -1, -1 };
+	int r = ask(request, ret_answer, answer_size, patience_ms, NULL, fds);
+
+	*ret_fd = fds[0];
+	fds[0] = -1;
+	connection_close_fds(fds);
+	return r;
 }
 
 /* One message that is not answered; a meted that speaks less than the version it came with is not told. */

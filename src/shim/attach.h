@@ -65,6 +65,9 @@ const struct wire_welcome *attach_welcome(void);
  */
 int attach_ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms);
 
+/* The same, for an answer that comes with one descriptor: -1: none; the caller's. */
+int attach_ask_fd(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms, int *ret_fd);
+
 /* The same; *counter, on the page, is raised when the request is sent, and stays raised when there is an answer. */
 int attach_ask_counted(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
 		       _Atomic uint32_t *counter);

@@ -27,6 +27,8 @@ static const struct row rows[] = {
 	[WIRE_EVENT] = { "EVENT", sizeof(struct wire_event), true, TEXT(wire_event, text) },
 	[WIRE_PROCESSES] = { "PROCESSES", sizeof(struct wire_processes), true, 0, 0 },
 	[WIRE_ERROR] = { "ERROR", sizeof(struct wire_error), true, 0, 0 },
+	[WIRE_PEER] = { "PEER", sizeof(struct wire_peer), true, 0, 0 },
+	[WIRE_PEER_IS] = { "PEER_IS", sizeof(struct wire_peer_is), false, 0, 0 },
 	[WIRE_PROCESSES_ARE] = { "PROCESSES_ARE", sizeof(struct wire_processes_are), false, 0, 0 },
 };
 

@@ -40,6 +40,8 @@ enum wire_type {
 	WIRE_PROCESSES, /* -> PROCESSES_ARE: the tenant's processes, for NVML's process lists */
 	WIRE_PROCESSES_ARE,
 	WIRE_ERROR, /* no answer: a context of mine on a device answers an error from now on, whatever it is asked */
+	WIRE_PEER, /* -> PEER_IS: the page of another process of the tenant, to read its accounts */
+	WIRE_PEER_IS,
 };
 
 enum wire_status {
@@ -175,6 +177,21 @@ struct wire_processes {
 	uint32_t device;
 	uint32_t unused;
 };
+
+/* Asked only by whom the page has told of others (wire_account.others_count). */
+struct wire_peer {
+	struct wire_header head;
+	uint32_t index; /* below others_count */
+	uint32_t unused;
+};
+
+struct wire_peer_is { /* carries one descriptor when the status is WIRE_OK: of the page, for reading alone */
+	struct wire_header head;
+	uint32_t crew; /* others_crew: indices mean the same as long as it is the same */
+	uint32_t unused;
+};
+
+#define WIRE_PEER_BYTES 4096u /* of the page that need to be mapped: all accounts lie in them */
 
 #define WIRE_MAX_PROCESSES 512u
 

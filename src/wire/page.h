@@ -53,7 +53,16 @@ struct wire_account {
 	 */
 	_Atomic uint32_t measuring;
 	_Atomic uint32_t tight; /* 1: held is above the quota, take nothing without asking; written by meted */
-	uint64_t reserved[4];
+	/*
+	 * What the tenant holds beside this client's `word`, so that it need not ask: written by meted, which raises
+	 * others_serial before and after. Odd or 0: it does not stand now, meted knows. What other processes hold is in
+	 * their words (WIRE_PEER).
+	 */
+	_Atomic uint32_t others_serial;
+	_Atomic uint32_t others_crew; /* another number whenever a process of the tenant has come or gone */
+	_Atomic uint32_t others_count; /* the tenant's other processes */
+	_Atomic uint32_t object_units; /* of its shared objects */
+	uint64_t reserved[2];
 };
 
 /*

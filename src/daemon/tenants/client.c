@@ -8,6 +8,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/tenants/limit.h"
+#include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
 
@@ -119,6 +120,7 @@ static int resume(struct client *client, const struct wire_hello *hello, int *re
 
 	if (fd < 0)
 		return fd;
+	others_change(client->tenant);
 	if (client->lost) {
 		client->lost = false;
 		account_reclaim(client, hello->held_units);
@@ -129,6 +131,7 @@ static int resume(struct client *client, const struct wire_hello *hello, int *re
 		client->page.map->image = hello->image;
 		arbitrate_hello(client, true);
 	}
+	others_publish(client->tenant, false);
 	*ret_fd = fd;
 	return 0;
 }
@@ -163,8 +166,10 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 	client->entry = book_add(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
 	tenant->attached_total++;
 	tenant_joined(tenant);
+	others_change(tenant);
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
+	others_publish(tenant, true);
 	trace_attach(client);
 	arbitrate_attach(client, false);
 	*ret = client;
@@ -189,8 +194,10 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	client_link(client);
 	client->entry = book_find(tenant->daemon->book, tenant->grant.id, process->pid, process->start_time);
 	tenant_joined(tenant);
+	others_change(tenant);
 	account_recover(client);
 	account_publish_to(client);
+	others_publish(tenant, true);
 	trace_attach(client);
 	*ret = client;
 	return 0;
@@ -214,8 +221,10 @@ int client_recover_lost(struct tenant *tenant, const struct process *process, in
 	client->entry = entry;
 	client->lost = true;
 	tenant_joined(tenant);
+	others_change(tenant);
 	account_recover_lost(client);
 	account_publish_to(client);
+	others_publish(tenant, true);
 	trace_attach(client);
 	return 0;
 }
@@ -252,6 +261,8 @@ void client_free(struct client *client, bool leaving)
 {
 	char name[PAGE_NAME_BYTES];
 
+	if (client->page.map && !leaving)
+		others_change(client->tenant);
 	client_unlink(client);
 	if (client->page.map) {
 		trace_forget(client);
@@ -262,6 +273,8 @@ void client_free(struct client *client, bool leaving)
 		if (!leaving)
 			page_remove(&client->tenant->daemon->runtime, name_of(client, name));
 		page_close(&client->page);
+		if (!leaving)
+			others_publish(client->tenant, true);
 	}
 	if (!leaving)
 		faults_ended(client);

@@ -236,6 +236,19 @@ int page_reopen(const struct runtime *runtime, const struct page *page)
 	return fd < 0 ? -errno : fd;
 }
 
+int page_open_to_read(const struct runtime *runtime, const struct page *page)
+{
+	char path[32];
+	int fd;
+
+	if (page->sealed_fd < 0 && runtime->system)
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", page->sealed_fd);
+	fd = page->sealed_fd >= 0 ? open(path, O_RDONLY | O_CLOEXEC)
+				  : openat(runtime->pages_fd, page->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 static int check_kind(int fd, bool sealed)
 {
 	struct stat st;

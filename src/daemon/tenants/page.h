@@ -53,6 +53,9 @@ int page_open(struct runtime *runtime, const char *name, int take_sealed, struct
 /* A descriptor of a mapped page for a client that connects again. */
 int page_reopen(const struct runtime *runtime, const struct page *page);
 
+/* One for reading alone, for other processes of its tenant. -EACCES: who has it could cut it short under them. */
+int page_open_to_read(const struct runtime *runtime, const struct page *page);
+
 /* Reserves the room for all objects of the page. */
 int page_reserve_objects(const struct runtime *runtime, struct page *page);
 

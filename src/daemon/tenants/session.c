@@ -9,6 +9,7 @@
 #include "daemon/turns/doorbell.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
+#include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
 
@@ -102,9 +103,9 @@ static const char *peer_text(const struct session *session)
 /* The descriptors that come with WELCOME: the page, the doorbell. */
 #define WELCOME_FDS 2
 
-static void send_with(struct session *session, const void *message, size_t size, const int *fds)
+static void send_with(struct session *session, const void *message, size_t size, const int *fds, unsigned int count)
 {
-	if (send_fds(session->fd, message, size, fds, fds ? WELCOME_FDS : 0, MSG_DONTWAIT) >= 0)
+	if (send_fds(session->fd, message, size, fds, count, MSG_DONTWAIT) >= 0)
 		return;
 	if (errno == EAGAIN)
 		log_peer("grant %s: %s does not read its answers: connection closed", session->tenant->grant.name,
@@ -115,7 +116,7 @@ static void send_with(struct session *session, const void *message, size_t size,
 void session_answer(struct session *session, void *message, size_t size)
 {
 	if (!session->ending)
-		send_with(session, message, size, NULL);
+		send_with(session, message, size, NULL, 0);
 }
 
 void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status)
@@ -260,7 +261,7 @@ static bool on_hello(struct session *session, const void *packet)
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, WIRE_OK);
 	answer.resumed = resumed;
 	fill_welcome(session, &answer);
-	send_with(session, &answer, sizeof(answer), (const int[WELCOME_FDS]){ page_fd, bell_fd });
+	send_with(session, &answer, sizeof(answer), (const int[WELCOME_FDS]){ page_fd, bell_fd }, WELCOME_FDS);
 	return true;
 }
 
@@ -309,18 +310,32 @@ static bool on_info(struct session *session, const void *packet)
 	return known || senseless(session, q->head.type, "no such device in the grant");
 }
 
+static bool on_peer(struct session *session, const void *packet)
+{
+	const struct wire_peer *q = packet;
+	struct wire_peer_is answer = { 0 };
+	_cleanup_close_ int fd = others_open(session->client, q->index, &answer.crew);
+
+	wire_head(&answer.head, WIRE_PEER_IS, sizeof(answer), q->head.serial, fd < 0 ? WIRE_BAD : WIRE_OK);
+	if (!session->ending)
+		send_with(session, &answer, sizeof(answer), &fd, fd >= 0);
+	return true;
+}
+
 static bool on_object(struct session *session, const void *packet)
 {
 	const struct wire_object_request *q = packet;
 	struct wire_shared answer = { .device = q->device };
 	enum wire_status status;
 
+	others_change(session->tenant);
 	if (q->head.type == WIRE_SHARE)
 		status = account_share(session->client, q, &answer.units);
 	else if (q->head.type == WIRE_IMPORT)
 		status = account_import(session->client, q, &answer.units, &answer.device);
 	else
 		status = account_drop(session->client, q, &answer.units, &answer.last);
+	others_publish(session->tenant, false);
 	wire_head(&answer.head, WIRE_SHARED, sizeof(answer), q->head.serial, status);
 	session_answer(session, &answer, sizeof(answer));
 	if (status == WIRE_FULL)
@@ -382,6 +397,7 @@ static const handler_fn handlers[] = {
 	[WIRE_HELLO] = on_hello,  [WIRE_RESERVE] = on_reserve,	   [WIRE_INFO] = on_info,
 	[WIRE_SHARE] = on_object, [WIRE_IMPORT] = on_object,	   [WIRE_DROP] = on_object,
 	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes, [WIRE_ERROR] = on_error,
+	[WIRE_PEER] = on_peer,
 };
 
 /* A packet that is no message: answered when it has a header to answer to. */
