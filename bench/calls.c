@@ -10,11 +10,14 @@
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BATCHES_MOST 201
 #define LIVE 50000
@@ -39,7 +42,9 @@ struct result {
 static struct wire_page *page;	       /* of this process: the shim's mapping of it */
 static void (*prepare)(bool on_shim); /* before a batch is timed */
 static unsigned int batches = 61;
+static unsigned int calls_most = 1u << 23; /* of one batch */
 static volatile CUresult sink;
+static const struct driver *grower; /* the shim, in rows of memory that grows */
 
 static double now(void)
 {
@@ -124,6 +129,38 @@ static void find(const struct driver *d, unsigned int n)
 		sink = d->find("cuMemAlloc", &f, 12000, 0, &status);
 }
 
+/* Memory that grows: what was taken is given back when the row is done. */
+#define GROWN_MOST (1u << 19)
+#define GROWN_BYTES 4096
+
+static CUdeviceptr *grown[2];
+static unsigned int grown_count[2];
+
+static void grow(const struct driver *d, unsigned int n)
+{
+	int side = d == grower;
+	CUdeviceptr *p = grown[side] + grown_count[side];
+
+	if (n > GROWN_MOST - grown_count[side]) {
+		fprintf(stderr, "calls: one row grows too far\n");
+		exit(1);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (d->alloc(&p[i], GROWN_BYTES)) {
+			fprintf(stderr, "calls: an allocation failed\n");
+			exit(1);
+		}
+	grown_count[side] += n;
+}
+
+static void shrink(const struct driver *d)
+{
+	int side = d == grower;
+
+	while (grown_count[side])
+		d->free(grown[side][--grown_count[side]]);
+}
+
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -157,7 +194,7 @@ static void row(const char *name, void (*work)(const struct driver *, unsigned i
 		t = now();
 		work(shim, n);
 		t = now() - t;
-		if (t > 5e5 || n > 1u << 22)
+		if (t > 5e5 || n * 2 > calls_most)
 			break;
 		n *= 2;
 	}
@@ -233,6 +270,74 @@ static CUdeviceptr *live(const struct driver *d, unsigned int n)
 	return p;
 }
 
+/* Other processes of the tenant: each has a context and some memory, and waits until its standard input ends. */
+#define OTHERS_MOST 7
+
+static int other_input[OTHERS_MOST];
+static unsigned int others;
+
+static int hold(void)
+{
+	struct driver shim = driver_open("libcuda.so.1");
+	CUcontext context;
+	CUdeviceptr p;
+	char byte;
+
+	if (shim.init(0) || shim.retain(&context, 0) || shim.set_current(context) || shim.alloc(&p, 65536))
+		return 1;
+	return write(STDOUT_FILENO, "r", 1) == 1 && read(STDIN_FILENO, &byte, 1) == 0 ? 0 : 1;
+}
+
+static void start_other(const char *path)
+{
+	int input[2], output[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(input, O_CLOEXEC) || pipe2(output, O_CLOEXEC))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		dup2(input[0], STDIN_FILENO);
+		dup2(output[1], STDOUT_FILENO);
+		execl("/proc/self/exe", "calls", path, "hold", (char *)NULL);
+		_exit(1);
+	}
+	close(input[0]);
+	close(output[1]);
+	if (pid < 0 || read(output[0], &byte, 1) != 1) {
+		fprintf(stderr, "calls: another process cannot be started\n");
+		exit(1);
+	}
+	close(output[0]);
+	other_input[others++] = input[1];
+}
+
+static void stop_others(void)
+{
+	while (others)
+		close(other_input[--others]);
+	while (wait(NULL) > 0)
+		;
+}
+
+/* Growth and what is free, with so many processes in the tenant. */
+static void rows_beside(unsigned int processes, const char *path, const struct driver *driver, const struct driver *shim)
+{
+	char name[64];
+
+	while (others + 1 < processes)
+		start_other(path);
+	calls_most = GROWN_MOST / (batches + 4);
+	snprintf(name, sizeof name, "growing, %u process%s", processes, processes > 1 ? "es" : "");
+	row(name, grow, driver, shim);
+	shrink(driver);
+	shrink(shim);
+	calls_most = 1u << 23;
+	snprintf(name, sizeof name, "cuMemGetInfo, %u process%s", processes, processes > 1 ? "es" : "");
+	row(name, info, driver, shim);
+}
+
 int main(int argc, char **argv)
 {
 	struct driver driver, shim;
@@ -243,6 +348,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: calls DRIVER [BATCHES]; bench/run starts it under mete\n");
 		return 2;
 	}
+	if (argc > 2 && !strcmp(argv[2], "hold"))
+		return hold();
 	if (argc > 2)
 		batches = (unsigned int)atoi(argv[2]);
 	if (batches < 3 || batches > BATCHES_MOST)
@@ -269,7 +376,13 @@ int main(int argc, char **argv)
 			return 1;
 	free(on_driver);
 	free(on_shim);
-	row("cuMemGetInfo", info, &driver, &shim);
+	grower = &shim;
+	grown[0] = calloc(GROWN_MOST, sizeof *grown[0]);
+	grown[1] = calloc(GROWN_MOST, sizeof *grown[1]);
+	rows_beside(1, argv[1], &driver, &shim);
+	rows_beside(2, argv[1], &driver, &shim);
+	rows_beside(OTHERS_MOST + 1, argv[1], &driver, &shim);
+	stop_others();
 	row("cuGetProcAddress", find, &driver, &shim);
 	find_page();
 	if (!page) {
