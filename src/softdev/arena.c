@@ -5,7 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 #define ARENA_PAGE 4096u
 #define ARENA_GRANULE (UINT64_C(2) << 20)
@@ -17,12 +22,46 @@ struct arena {
 	struct extent *small, *large;
 };
 
+/*
+ * Where no system puts programs, libraries, stacks and heaps, nor a sanitizer its shadow. A worker's client has the
+ * same addresses for what it is given (remote/client/ranges.h), and what is its own would be in the way there.
+ */
+#define PLACES_BEGIN UINT64_C(0x120000000000)
+#define PLACES_END UINT64_C(0x4a0000000000)
+#define PLACES_TRIES 8
+
+static uint64_t place_at_random(unsigned int try)
+{
+	const unsigned char *seed = (const unsigned char *)(uintptr_t)getauxval(AT_RANDOM);
+	uint64_t random = 0;
+
+	if (seed)
+		memcpy(&random, seed, sizeof(random));
+	random = (random + try) * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return PLACES_BEGIN + (random >> 16) % ((PLACES_END - PLACES_BEGIN) / ARENA_GRANULE) * ARENA_GRANULE;
+}
+
+static void *map_somewhere(uint64_t bytes)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	for (unsigned int i = 0; i < PLACES_TRIES; i++) {
+		void *wish = (void *)(uintptr_t)place_at_random(i);
+		void *m = mmap(wish, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (m == wish)
+			return m;
+		if (m != MAP_FAILED)
+			munmap(m, bytes);
+	}
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
 /* Whole granules of address space; what the machine does not give in full may be had in part. */
 static uint64_t arena_reserve(uint64_t *bytes)
 {
 	for (; *bytes >= ARENA_GRANULE; *bytes = *bytes / 2 / ARENA_GRANULE * ARENA_GRANULE) {
-		void *m = mmap(NULL, *bytes + ARENA_GRANULE, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *m = map_somewhere(*bytes + ARENA_GRANULE);
 		uint64_t begin;
 
 		if (m == MAP_FAILED)

@@ -1,7 +1,9 @@
 /*
  * memory.c: device memory: plain, pitched, managed; stream-ordered memory is ordered.c. An allocation waits for its
  * answer, because only the worker knows addresses and what is left; a free does not. An address that is taken in this
- * process is not given out: another one is asked for while the first is held.
+ * process is not given out: another one is asked for while the first is held, and with it twice as much each time. A
+ * driver gives out the lowest address that is free: so it comes past what is in the way, however large that is, as far
+ * as the quota reaches.
  */
 #include "cuda_remote.h"
 #include "remote/client/call.h"
@@ -11,10 +13,11 @@
 #include "remote/client/pools.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
+#include "shim/log.h"
 
 #include <errno.h>
 
-#define TRIES 16u
+#define TRIES 48u
 
 /*
  * Nobody waits for it, unless the program has host functions: then the device may be waiting for this process, and
@@ -73,25 +76,43 @@ static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_
 	return client_end(&c);
 }
 
+/* Twice as much as the last time: columns of it, where there are any. False: there is not as much, or it is too much. */
+static bool get_more(struct memory_want *more, struct range *ret, size_t *ret_pitch)
+{
+	uint64_t *size = &more->sent[ret_pitch ? 1 : 0];
+
+	return !__builtin_mul_overflow(*size, 2, size) && ask(more, ret, ret_pitch) == CUDA_SUCCESS;
+}
+
 CUresult memory_get(const struct memory_want *w, struct range *r, size_t *ret_pitch)
 {
+	struct memory_want more = *w;
 	struct range held[TRIES];
 	unsigned int count = 0;
+	bool growing = true;
 	CUresult e;
 	int a = 0;
 
-	do {
+	for (;;) {
 		e = ask(w, r, ret_pitch);
 		if (e != CUDA_SUCCESS)
 			break;
 		if (ret_pitch)
 			r->bytes = *ret_pitch * w->sent[1];
 		a = ranges_add(r);
-		if (a)
-			held[count++] = *r;
-	} while (a == -EEXIST && count < TRIES);
-	if (e == CUDA_SUCCESS && a)
+		if (!a)
+			break;
+		held[count++] = *r;
+		if (a != -EEXIST || count + 1 >= TRIES)
+			break;
+		growing = growing && get_more(&more, &held[count], ret_pitch);
+		count += growing;
+	}
+	if (e == CUDA_SUCCESS && a) {
 		e = CUDA_ERROR_OUT_OF_MEMORY;
+		log_line("the device has memory at addresses alone where this program has something itself; give it a "
+			 "larger quota, or start it again");
+	}
 	while (count--)
 		free_now(held[count].session, held[count].context, held[count].begin);
 	return e;

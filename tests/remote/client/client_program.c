@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -343,6 +344,9 @@ static void CUDA_CB look_second(void *arg)
 /* A stream of one server waits for an event of the other, by its name and as the current context's own. */
 static void event_of_two(CUcontext a, CUcontext b, CUstream in_a)
 {
+	/* Each round its own: that the first one's functions have run is told to this thread by another process, which no
+	 * thread sanitizer sees. */
+	static struct seen rounds[2];
 	CUstream in_b;
 	CUevent event, never;
 
@@ -352,17 +356,17 @@ static void event_of_two(CUcontext a, CUcontext b, CUstream in_a)
 	works(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	works(cuEventCreate(&never, CU_EVENT_DISABLE_TIMING));
 	for (int named = 0; named < 2; named++) {
-		struct seen seen = { 0 };
+		struct seen *seen = &rounds[named];
 
 		works(cuCtxSetCurrent(a));
-		works(cuLaunchHostFunc(in_a, come_late, &seen.told));
+		works(cuLaunchHostFunc(in_a, come_late, &seen->told));
 		works(cuEventRecord(event, in_a));
 		works(cuCtxSetCurrent(b));
 		works(cuStreamWaitEvent(named ? in_b : NULL, event, 0));
-		works(cuLaunchHostFunc(named ? in_b : NULL, look_first, &seen));
-		works(cuLaunchHostFunc(named ? in_b : NULL, look_second, &seen));
+		works(cuLaunchHostFunc(named ? in_b : NULL, look_first, seen));
+		works(cuLaunchHostFunc(named ? in_b : NULL, look_second, seen));
 		works(cuCtxSynchronize());
-		ok(seen.at[0] == 1 && seen.at[1] == 1);
+		ok(seen->at[0] == 1 && seen->at[1] == 1);
 	}
 	works(cuStreamWaitEvent(in_b, never, 0)); /* never recorded */
 	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(in_b, event, 8));
@@ -684,6 +688,37 @@ static void unloads(void)
 	works(cuCtxSynchronize());
 }
 
+/* ---- addresses ---- */
+
+#define PIECE (UINT64_C(32) << 20) /* RANGES_PIECE: the client keeps addresses by that much */
+#define MIB (1u << 20)
+
+/* What the program has itself where the device's memory would come next: as large as one wants, it is not in the way. */
+static void obstacle(void)
+{
+	CUdeviceptr p, piece[80];
+	unsigned int got = 0, freed = 0;
+	uint64_t place;
+	size_t unused, total;
+
+	works(cuInit(0));
+	context_of(0);
+	works(cuMemAlloc(&p, 20 * MIB));
+	place = (p + 20 * MIB + PIECE - 1) / PIECE * PIECE;
+	ok(mmap((void *)(uintptr_t)place, 3 * PIECE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		0) == (void *)(uintptr_t)place);
+	works(cuMemFree(p));
+	while (got < 80 && cuMemAlloc(&piece[got], MIB) == CUDA_SUCCESS)
+		got++;
+	is(got, 80);
+	for (unsigned int i = 0; i < got; i++)
+		freed += (piece[i] + MIB <= place || piece[i] >= place + 3 * PIECE) &&
+			 cuMemsetD8(piece[i], 1, MIB) == CUDA_SUCCESS && cuMemFree(piece[i]) == CUDA_SUCCESS;
+	is(freed, 80);
+	works(cuMemGetInfo(&unused, &total));
+	ok(total - unused < 16 * MIB); /* what was held meanwhile is given back */
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -691,6 +726,7 @@ static const struct {
 	{ "copies", copies }, { "gated", gated },   { "servers", servers }, { "handles", handles },
 	{ "lost", lost },     { "nobody", nobody }, { "late", late },
 	{ "graphs", graphs }, { "unloads", unloads },
+	{ "obstacle", obstacle },
 };
 
 int main(int argc, char **argv)

@@ -98,6 +98,8 @@ run("late")
 run("late", METE_REMOTE_WAIT="1")
 run("graphs")
 run("unloads")
+lines, workers = run("obstacle")
+check(not lines, "memory beside what the program has itself: nothing had to be said")
 
 place = Place(1)
 try:
