@@ -316,12 +316,34 @@ static int expand_all(struct choice *ch, struct fault *f)
 	return 0;
 }
 
+/* One that meted chooses; the largest has to be large enough. */
+static int check_any(const struct choice *ch, const struct share *s, struct fault *f)
+{
+	char have[SIZE_TEXT_BYTES];
+	uint64_t most = 0;
+	json_t *device;
+	size_t i;
+
+	if (!ch->takes_any)
+		return fault_set(f, -EINVAL,
+				 "--device any: not here; name the device (`mete devices` lists them). `mete run` and "
+				 "`mete create` take any");
+	json_array_foreach (ch->list, i, device)
+		if (of_driver(device, ch->driver) && (uint64_t)device_number(device, "total_bytes") > most)
+			most = (uint64_t)device_number(device, "total_bytes");
+	return s->mem.bytes <= most ? 0 :
+				      fault_set(f, -EINVAL, "--mem %s: more than any device has (%s); give at most that",
+						s->mem_text, size_format(most, have));
+}
+
 static int choose_one(struct choice *ch, size_t at, struct fault *f)
 {
 	struct share *s = &ch->share[at];
 	uint64_t total_bytes;
 	char known[512], have[SIZE_TEXT_BYTES];
 
+	if (is_word(s, "any"))
+		return check_any(ch, s, f);
 	if (!s->device) {
 		int r = first_visible(ch, &s->chosen, f);
 
@@ -369,7 +391,7 @@ json_t *choose_request(const struct choice *ch)
 
 	for (size_t i = 0; i < ch->count; i++) {
 		const struct share *s = &ch->share[i];
-		json_t *row = json_pack("{s:s}", "device", device_text(s->chosen, "uuid"));
+		json_t *row = json_pack("{s:s}", "device", s->chosen ? device_text(s->chosen, "uuid") : "any");
 
 		if (s->mem.bytes)
 			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));

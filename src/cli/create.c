@@ -5,6 +5,7 @@
 #include "cli/grants.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
+#include "cli/waiting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +29,15 @@ static void print_grant(json_t *grant)
 static int create(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
 {
 	json_t *answer, *request;
+	struct waiting w;
+	char code[64];
 	long expires_s;
 	int r;
 
-	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f) || expires_parse(line, &expires_s, f))
+	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f) || expires_parse(line, &expires_s, f) ||
+	    waiting_parse(&w, line, f))
 		return EXIT_USAGE;
+	ch->takes_any = true;
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
 	    choose_devices(ch, line, answer, f))
 		return EXIT_FAILED;
@@ -40,7 +45,12 @@ static int create(struct control *control, const struct command_line *line, stru
 			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"),
 			    "wall", option_given(line, "wall"));
 	expires_request(request, expires_s);
-	if (control_ask_again(control, CONTROL_START, request, &answer, NULL, f))
+	waiting_request(&w, request);
+	do {
+		r = control_ask_again(control, CONTROL_START, json_incref(request), &answer, code, f);
+	} while (waiting_again(&w, request, r, code, f));
+	json_decref(request);
+	if (r)
 		return EXIT_FAILED;
 	r = EXIT_DONE;
 	if (option_given(line, "json"))

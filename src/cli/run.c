@@ -15,6 +15,7 @@
 #include "cli/supervise.h"
 #include "cli/tier.h"
 #include "cli/verb.h"
+#include "cli/waiting.h"
 #include "cli/wall_env.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct run {
 	struct place place;
 	struct choice choice;
 	struct control control;
+	struct waiting waiting;
 	json_t *grant; /* meted's row; owned */
 	struct tenant_log log;
 	struct tenant_env env;
@@ -60,7 +62,7 @@ static int check_local(const struct command_line *line, struct fault *f)
 static int check_options(struct run *run, struct fault *f)
 {
 	static const char *const making[] = { "mem",    "device", "soft",  "name", "overcommit", "cores", "cores-limit",
-					    "policy", "class",  "weight", "turn" };
+					    "policy", "class",  "weight", "turn",	  "wait" };
 	const char *name = option_value(run->line, "name"), *grant = option_value(run->line, "grant");
 	int r;
 
@@ -71,6 +73,9 @@ static int check_options(struct run *run, struct fault *f)
 					 "with `mete set`",
 					 grant, making[i], making[i]);
 	r = check_local(run->line, f);
+	if (r)
+		return r;
+	r = waiting_parse(&run->waiting, run->line, f);
 	if (r)
 		return r;
 	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
@@ -103,6 +108,7 @@ static bool find_own(struct run *run)
 static int ask_grant(struct run *run, json_t *request, struct fault *f)
 {
 	json_t *answer;
+	char code[64];
 	int r = CONTROL_LOST;
 
 	for (int tries = 0; r == CONTROL_LOST && tries < 6; tries++) {
@@ -111,7 +117,12 @@ static int ask_grant(struct run *run, json_t *request, struct fault *f)
 		else
 			r = 0;
 		if (!r)
-			r = control_ask(&run->control, json_incref(request), &answer, NULL, f);
+			r = control_ask(&run->control, json_incref(request), &answer, code, f);
+		if (waiting_again(&run->waiting, request, r, code, f)) {
+			tries = -1;
+			r = CONTROL_LOST;
+			continue;
+		}
 		if (r != CONTROL_LOST)
 			break;
 		control_close(&run->control);
@@ -138,6 +149,7 @@ static int make_grant(struct run *run, struct fault *f)
 	r = control_ask_again(&run->control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f);
 	if (r)
 		return r;
+	run->choice.takes_any = true;
 	r = choose_devices(&run->choice, run->line, answer, f);
 	if (r)
 		return r;
@@ -147,6 +159,7 @@ static int make_grant(struct run *run, struct fault *f)
 			    (int)getpid());
 	if (request && name)
 		json_object_set_new(request, "name", json_string(name));
+	waiting_request(&run->waiting, request);
 	return ask_grant(run, request, f);
 }
 
@@ -229,14 +242,18 @@ static void set_tier(struct run *run)
 /* The program would see none of its devices. */
 static void warn_hidden(struct run *run)
 {
-	for (size_t i = 0; i < run->choice.count; i++) {
-		const struct share *s = &run->choice.share[i];
+	json_t *share;
+	size_t i;
+
+	json_array_foreach (json_object_get(run->grant, "devices"), i, share) {
+		const char *uuid = device_text(share, "uuid");
+		json_t *device = device_find(run->choice.list, run->choice.driver, uuid, strlen(uuid));
 		bool set;
 
-		if (!visible_shows(run->choice.list, run->choice.driver, s->chosen, &set))
+		if (device && !visible_shows(run->choice.list, run->choice.driver, device, &set))
 			say_warning(
 				"CUDA_VISIBLE_DEVICES=%s: hides device %lld of this grant from the program; unset it",
-				getenv("CUDA_VISIBLE_DEVICES"), (long long)device_number(s->chosen, "index"));
+				getenv("CUDA_VISIBLE_DEVICES"), (long long)device_number(device, "index"));
 	}
 }
 

@@ -115,15 +115,28 @@
 	"the words of "                                                                                                \
 	"`mete create`. Default: /etc/mete/shares.json, where there is one."
 
+#define WAIT_WORDS                                                                                                     \
+	"Wait in a queue until there is room, instead of failing: for memory or time of the device that is promised " \
+	"to others, for a ceiling of one's own, or for a device that is out of service. Who waits is said what for, "  \
+	"and how many are before; an interrupt leaves the queue."
+#define OPTION_WAIT                                                                                                    \
+	SWITCH("wait", 0, WAIT_WORDS),                                                                                 \
+	{                                                                                                              \
+		"timeout", 0, "TIME", "With --wait: give up after 90s, 10m, 2h. Default: never.", COMPLETE_NOTHING,    \
+			false                                                                                          \
+	}
+
 static const struct option_spec run_options[] = {
 	OPTION_MEM(
 		"Device memory that the program may hold: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% "
 		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
 		"that is not promised to others."),
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
-		      "DEVICE:SIZE. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
+		      "DEVICE:SIZE. \"any\": one with most memory that is not promised, of several the one with fewest "
+		      "tenants. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
 	OPTION_TERMS,
 	OPTION_SOFT,
+	OPTION_WAIT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
 	  COMPLETE_NOTHING, false },
 	{ "grant", 'g', "NAME", "Run under this grant, made with `mete create`, instead of a new one.", COMPLETE_GRANT,
@@ -413,6 +426,7 @@ static const struct option_spec create_options[] = {
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),
 	OPTION_EXPIRES("Default: never."),
+	OPTION_WAIT,
 	OPTION_JSON,
 	OPTION_END
 };

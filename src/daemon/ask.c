@@ -16,7 +16,7 @@ static void note_refused(struct ask *ask, const char *code, const char *text)
 	const char *op = json_string_value(json_object_get(ask->request, "op"));
 	const char *name = json_string_value(json_object_get(ask->request, "name"));
 
-	if (op && !strncmp(op, "grant_", 6) && (!strncmp(code, "over-", 5) || !strcmp(code, "store")))
+	if (op && text && !strncmp(op, "grant_", 6) && (!strncmp(code, "over-", 5) || !strcmp(code, "queued") || !strcmp(code, "store")))
 		journal_add(ask->daemon, JOURNAL_REFUSAL, name && grant_name_valid(name) ? name : NULL, NULL,
 			    "uid %u: %s", (unsigned int)ask->asker->uid, text);
 }
@@ -31,9 +31,16 @@ enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...
 	va_end(ap);
 	clean_text_ascii(text);
 	ask->answer = json_pack("{s:b s:s s:s}", "ok", 0, "code", code, "error", text);
-	telemetry_request_refused(ask->daemon, code);
-	note_refused(ask, code, text);
+	ask->code = code;
+	if (!ask->quiet)
+		refuse_aloud(ask);
 	return VERBS_ANSWERED;
+}
+
+void refuse_aloud(struct ask *ask)
+{
+	telemetry_request_refused(ask->daemon, ask->code);
+	note_refused(ask, ask->code, json_string_value(json_object_get(ask->answer, "error")));
 }
 
 enum verbs_result answer(struct ask *ask, json_t *take_answer)

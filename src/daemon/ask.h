@@ -9,6 +9,8 @@ struct ask {
 	json_t *request;
 	enum verbs_turn turn;
 	json_t *answer;
+	const char *code; /* of the refusal; a constant */
+	bool quiet; /* what is refused is tried otherwise, or again: it is no event yet, and counted nowhere */
 };
 
 /* health_ask.c: device_cordon, device_uncordon, device_drain, device_health. */
@@ -18,6 +20,9 @@ enum verbs_result health_ask(struct ask *ask);
 __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...);
 
 #define ASK_WHO_BYTES 112u
+
+/* A refusal that was quiet counts after all, and is an event. */
+void refuse_aloud(struct ask *ask);
 
 /* Who asks, for logs and events: "uid 1000", or what HTTP knows of the asker. Value: `text`. */
 const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES]);

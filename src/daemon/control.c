@@ -7,6 +7,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/settings/service.h"
+#include "daemon/tenants/waiting.h"
 #include "daemon/upgrade/upgrade.h"
 #include "model/admission.h"
 
@@ -77,6 +78,7 @@ static void end(struct control *c)
 	c->closing = true;
 	machine_forget(c->daemon, c);
 	upgrade_forget(c->daemon, c);
+	waiting_leave(c->daemon, c);
 	timer_free(c->again);
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
@@ -381,9 +383,16 @@ static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 		end(c);
 		return;
 	}
-	if (saved)
+	if (saved) {
+		waiting_restore(daemon, c, json_object_get(saved, "waits"));
 		resume(c, saved);
+	}
 	treat_lines(c);
+}
+
+const struct asker *control_asker(const struct control *c)
+{
+	return &c->asker;
 }
 
 bool control_writing(const struct daemon *daemon)
@@ -406,7 +415,8 @@ json_t *control_save(const struct daemon *daemon, struct handover *h)
 			json_decref(line);
 			continue;
 		}
-		one = json_pack("{s:o s:o s:b}", "fd", handover_give(h, fd), "line", line, "held", c->held);
+		one = json_pack("{s:o s:o s:b s:o}", "fd", handover_give(h, fd), "line", line, "held", c->held,
+				"waits", waiting_save(daemon, c));
 		if (one && c->request)
 			json_object_set(one, "request", c->request);
 		json_array_insert_new(list, 0, one);

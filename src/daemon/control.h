@@ -44,6 +44,7 @@ bool control_writing(const struct daemon *daemon);
 /* The connections as JSON, with what has been read of them and not been answered, and back. */
 json_t *control_save(const struct daemon *daemon, struct handover *h);
 void control_restore(struct daemon *daemon, struct handover *h);
+const struct asker *control_asker(const struct control *control);
 /* A request that was left VERBS_HELD is answered. */
 void control_answer(struct control *control, json_t *take_answer);
 

@@ -11,6 +11,7 @@
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/waiting.h"
 #include "daemon/turns/terms.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ enum verbs_result grants_ask(struct ask *ask)
 	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
 		if (!only || t == only)
 			json_array_insert_new(grants, 0, grant_json(t)); /* the oldest first */
-	return answer(ask, json_pack("{s:o}", "grants", grants));
+	return answer(ask, json_pack("{s:o s:o}", "grants", grants, "waiting", waiting_json(ask->daemon)));
 }
 
 /* What a request asks for a share of the grant that it names; quota 0: as it is. Value: false when it was refused. */

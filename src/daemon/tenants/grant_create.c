@@ -11,8 +11,10 @@
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/waiting.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/worker.h"
+#include "model/placement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,44 +32,111 @@ static unsigned int devices_of(const struct machine *machine, enum device_kind k
 	return n;
 }
 
-static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count)
+/* Value: false when it was refused. */
+static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const struct device *device)
 {
+	struct grant_share *share = &g->share[g->share_count];
 	uint64_t others, bytes;
 	char error[512];
-	unsigned int at;
 
-	if (!grant_entry_device(ask, entry, list, count, "the driver", &at))
-		return false;
-	if (grant_find_share(g, list[at].uuid)) {
-		refuse(ask, "malformed", "device %u is named twice: name every device once", list[at].index);
-		return false;
-	}
-	if (!health_admits(ask->daemon, &list[at], error, sizeof(error))) {
+	if (!health_admits(ask->daemon, device, error, sizeof(error))) {
 		refuse(ask, "out-of-service", "%s", error);
 		return false;
 	}
-	others = daemon_promised_bytes(ask->daemon, list[at].uuid, NULL);
-	bytes = list[at].total_bytes > others ? list[at].total_bytes - others : 0;
+	if (!waiting_lets_pass(ask, device))
+		return false;
+	others = daemon_promised_bytes(ask->daemon, device->uuid, NULL);
+	bytes = device->total_bytes > others ? device->total_bytes - others : 0;
 	if (!bytes && g->overcommit)
-		bytes = list[at].total_bytes;
+		bytes = device->total_bytes;
 	if (bytes > GRANT_MAX_BYTES)
 		bytes = GRANT_MAX_BYTES;
-	if (bytes > limit_rest_bytes(ask, &list[at], NULL))
-		bytes = limit_rest_bytes(ask, &list[at], NULL);
+	if (bytes > limit_rest_bytes(ask, device, NULL))
+		bytes = limit_rest_bytes(ask, device, NULL);
 	bytes = bytes / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
-	if (!grant_entry_bytes(ask, entry, &list[at], bytes, &bytes) ||
-	    !limit_check_bytes(ask, &list[at], bytes, NULL) ||
-	    !grant_check_fit(ask, &list[at], others, bytes, g->overcommit))
+	if (!grant_entry_bytes(ask, entry, device, bytes, &bytes) || !limit_check_bytes(ask, device, bytes, NULL) ||
+	    !grant_check_fit(ask, device, others, bytes, g->overcommit) ||
+	    !terms_read(ask, entry, device, NULL, g->overcommit, NULL, &share->compute))
 		return false;
-	if (!terms_read(ask, entry, &list[at], NULL, g->overcommit, NULL, &g->share[g->share_count].compute))
-		return false;
-	g->share[g->share_count].device = list[at];
-	ledger_init(&g->share[g->share_count].ledger, bytes / WIRE_UNIT_BYTES);
+	share->device = *device;
+	ledger_init(&share->ledger, bytes / WIRE_UNIT_BYTES);
 	g->share_count++;
 	return true;
 }
 
-static bool fill_shares(struct ask *ask, struct grant *g)
+static bool add_named(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count,
+		      uint64_t *wanted)
+{
+	unsigned int at;
+
+	if (!grant_entry_device(ask, entry, list, count, "the driver", &at))
+		return false;
+	*wanted |= waiting_bit(ask->daemon, list[at].uuid);
+	if (!grant_find_share(g, list[at].uuid))
+		return add_share(ask, g, entry, &list[at]);
+	refuse(ask, "malformed", "device %u is named twice: name every device once", list[at].index);
+	return false;
+}
+
+static unsigned int count_tenants(const struct daemon *daemon, const uint8_t *uuid)
+{
+	unsigned int n = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		n += grant_find_share(&t->grant, uuid) != NULL;
+	return n;
+}
+
+/* "any": the best of the devices that the grant has not yet, and when that cannot be, the next one. */
+static bool add_any(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count,
+		    uint64_t *wanted)
+{
+	struct placement candidates[MACHINE_MAX_DEVICES];
+	const struct device *devices[MACHINE_MAX_DEVICES];
+	unsigned int order[MACHINE_MAX_DEVICES], n = 0;
+	bool quiet = ask->quiet;
+
+	for (unsigned int i = 0; i < count; i++) {
+		uint64_t promised = daemon_promised_bytes(ask->daemon, list[i].uuid, NULL);
+
+		if (grant_find_share(g, list[i].uuid))
+			continue;
+		devices[n] = &list[i];
+		candidates[n++] = (struct placement){
+			list[i].total_bytes > promised ? list[i].total_bytes - promised : 0,
+			count_tenants(ask->daemon, list[i].uuid),
+		};
+	}
+	placement_order(candidates, n, order);
+	for (unsigned int i = 0; i < n; i++) {
+		ask->quiet = true;
+		if (add_share(ask, g, entry, devices[order[i]])) {
+			ask->quiet = quiet;
+			return true;
+		}
+		json_decref(ask->answer);
+		ask->answer = NULL;
+	}
+	ask->quiet = quiet;
+	if (!n) {
+		refuse(ask, "unknown-device", "device any: the driver has %u: ask for fewer", count);
+		return false;
+	}
+	/* Of the best one it is said what is in the way. */
+	*wanted |= waiting_bit(ask->daemon, devices[order[0]]->uuid);
+	add_share(ask, g, entry, devices[order[0]]);
+	return false;
+}
+
+static bool is_any(json_t *entry)
+{
+	const char *word = json_string_value(json_object_get(entry, "device"));
+
+	return word && !strcmp(word, "any");
+}
+
+/* Devices that are named come first, so that any other is another one. *ret_wanted: bits of what it waits for. */
+static bool fill_shares(struct ask *ask, struct grant *g, uint64_t *ret_wanted)
 {
 	struct device list[MACHINE_MAX_DEVICES];
 	unsigned int count = devices_of(&ask->daemon->machine, g->kind, list);
@@ -78,7 +147,12 @@ static bool fill_shares(struct ask *ask, struct grant *g)
 		refuse(ask, "malformed", "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
 		return false;
 	}
-	json_array_foreach(entries, i, entry) if (!add_share(ask, g, entry, list, count)) return false;
+	json_array_foreach(entries, i, entry)
+		if (!is_any(entry) && !add_named(ask, g, entry, list, count, ret_wanted))
+			return false;
+	json_array_foreach(entries, i, entry)
+		if (is_any(entry) && !add_any(ask, g, entry, list, count, ret_wanted))
+			return false;
 	return true;
 }
 
@@ -176,9 +250,18 @@ static bool read_expires(struct ask *ask, struct grant *g)
 	return true;
 }
 
+/* What was asked, in full. *ret_wanted: bits of the devices that it waits for, where it was refused. */
+static bool fill(struct ask *ask, struct grant *g, const char **ret_images, uint64_t *ret_wanted)
+{
+	return limit_admits(ask, g) && read_images(ask, ret_images) && fill_name(ask, g) &&
+	       container_read_runner(ask, g) && container_read(ask, g) && read_expires(ask, g) && fill_driver(ask, g) &&
+	       fill_shares(ask, g, ret_wanted);
+}
+
 static enum verbs_result create(struct ask *ask, struct grant *g)
 {
 	const char *images;
+	uint64_t wanted = 0;
 	char error[512];
 	struct tenant *t;
 	int r;
@@ -195,10 +278,13 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
-	if (!limit_admits(ask, g) || !read_images(ask, &images) || !fill_name(ask, g) ||
-	    !container_read_runner(ask, g) || !container_read(ask, g) || !read_expires(ask, g) || !fill_driver(ask, g) ||
-	    !fill_shares(ask, g))
+	ask->quiet = json_is_true(json_object_get(ask->request, "wait"));
+	if (!fill(ask, g, &images, &wanted)) {
+		if (ask->quiet)
+			waiting_refused(ask, wanted);
 		return VERBS_ANSWERED;
+	}
+	ask->quiet = false;
 	if (daemon_keeps_back(ask->daemon, g->uid))
 		return refuse(
 			ask, "full",
@@ -221,6 +307,7 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (images)
 		strcpy(t->images, images);
 	ask->daemon->idle_since_ns = 0;
+	waiting_leave(ask->daemon, ask->asker->control);
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
 	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device%s of the %s driver",
 		    (unsigned int)g->uid, g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
