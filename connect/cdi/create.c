@@ -95,7 +95,10 @@ static int choose_name(struct making *m, char name[64], struct fault *f)
 static int choose_path(struct making *m, const char *name, struct fault *f)
 {
 	const char *dir = option_value(m->line, "dir");
-	char here[PATH_MAX];
+	char here[PATH_MAX], own[PATH_MAX];
+
+	if (!dir && spec_own_dir(own))
+		dir = own;
 
 	if (!dir || *dir == '/')
 		*here = 0;
@@ -107,6 +110,45 @@ static int choose_path(struct making *m, const char *name, struct fault *f)
 	    spec_path(m->path, here, SPEC_GRANT_KIND, name))
 		return 0;
 	return fault_set(f, -ENAMETOOLONG, "--dir %s: the path is too long", dir ? dir : SPEC_DYNAMIC_DIR);
+}
+
+/* The system's meted removes no file for a user without root: those of grants that are gone go with the next one. */
+static void sweep_gone(struct making *m)
+{
+	char own[PATH_MAX];
+	struct spec_list list;
+	json_t *grants = NULL, *known = json_object(), *grant;
+	struct fault f;
+	size_t i;
+
+	if (!spec_own_dir(own) || grants_get(&m->edits.control, NULL, &grants, &f) || spec_list_read(&list, own, &f)) {
+		json_decref(grants);
+		json_decref(known);
+		return;
+	}
+	json_array_foreach (grants, i, grant)
+		json_object_set(known, device_text(grant, "name"), grant);
+	for (i = 0; i < list.count; i++) {
+		json_t *device = json_array_get(json_object_get(list.file[i].spec, "devices"), 0);
+
+		if (!strcmp(device_text(list.file[i].spec, "kind"), SPEC_GRANT_KIND) && device &&
+		    !json_object_get(known, device_text(device, "name")))
+			unlink(list.file[i].path);
+	}
+	spec_list_free(&list);
+	json_decref(grants);
+	json_decref(known);
+}
+
+/* Where the runtime has to be told of the folder. */
+static void say_where(const struct making *m)
+{
+	char own[PATH_MAX];
+
+	if (!option_given(m->line, "dir") && spec_own_dir(own))
+		say_note("written to %s, which podman reads with --cdi-spec-dir %s; docs/containers.md says what else "
+			 "works without root",
+			 own, own);
 }
 
 static int make(struct making *m, struct fault *f)
@@ -142,6 +184,7 @@ static int make(struct making *m, struct fault *f)
 		json_object_set_new(spec, "cdiVersion", json_string(version));
 	spec_add(spec, name, edits);
 	/* The system's meted removes files for root alone. */
+	sweep_gone(m);
 	r = ask_grant(m, name, !m->edits.control.system || !geteuid(), f);
 	if (!r) {
 		r = spec_write(m->path, spec, f);
@@ -163,6 +206,8 @@ int verb_cdi_create(const struct command_line *line)
 	else if (option_given(line, "json"))
 		print_json("grant", json_incref(m.grant));
 	else
+		say_where(&m);
+	if (!r && !option_given(line, "json"))
 		printf(SPEC_GRANT_KIND "=%s\n", device_text(m.grant, "name"));
 	json_decref(m.grant);
 	edits_share_free(&m.share);

@@ -76,6 +76,8 @@ static int add_shares(struct generating *g, json_t *spec, struct fault *f)
 			json_array_append_new(list, json_string("--soft"));
 		shares_words(list, words, EDITS_WORDS_MOST + 1);
 		r = add(g, spec, name, words, f);
+		if (r)
+			shares_fault(g->shares, name, r, f);
 	}
 	json_decref(shares);
 	return r;

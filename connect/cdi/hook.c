@@ -212,6 +212,22 @@ static void give_up(struct hook *h)
 	json_decref(grants);
 }
 
+/* `mete run` would start one that ends with its program: no container can rely on that. */
+static int open_control(struct hook *h, struct fault *f)
+{
+	int r = control_open(&h->control, CONTROL_FIND, f);
+
+	if (r == CONTROL_NOBODY)
+		return fault_set(f, r,
+				 "no meted serves in %s, so the container cannot have its share: %s, and start the "
+				 "container again",
+				 h->control.dir,
+				 strcmp(h->control.dir, CONTROL_SYSTEM_DIR) ?
+					 "start meted for this user (`meted &`, or a user unit)" :
+					 "`systemctl start meted.socket meted`");
+	return r;
+}
+
 static int create(struct hook *h, struct fault *f)
 {
 	struct choice choice = { 0 };
@@ -223,7 +239,7 @@ static int create(struct hook *h, struct fault *f)
 	if (!r)
 		r = check_alone(h, f);
 	if (!r)
-		r = control_open(&h->control, CONTROL_FIND, f);
+		r = open_control(h, f);
 	if (!r)
 		r = option_given(h->line, "grant") ? take_grant(h, f) : make_grant(h, &choice, f);
 	choose_deinit(&choice);

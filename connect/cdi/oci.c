@@ -34,6 +34,8 @@ static int share_of(const struct command_line *line, struct edits *e, struct edi
 			fault_set(f, -ENOENT, "--share %s: there is none of that name; `mete cdi list` shows them",
 				  share);
 		r = list ? edits_share_read(e, s, words, f) : -ENOENT;
+		if (r && list)
+			shares_fault(option_value(line, "shares"), share, r, f);
 		json_decref(shares);
 		return r;
 	}

@@ -176,6 +176,15 @@ json_t *shares_read(const char *path, struct fault *f)
 	return NULL;
 }
 
+int shares_fault(const char *path, const char *name, int r, struct fault *f)
+{
+	const struct fault own = *f;
+
+	if (!path && access(SHARES_FILE, F_OK))
+		return fault_set(f, r, "share %s, which is there without a file: %.800s", name, own.text);
+	return fault_set(f, r, "%s: share %s: %.800s", path ? path : SHARES_FILE, name, own.text);
+}
+
 void shares_words(json_t *list, const char **ret, size_t most)
 {
 	json_t *word;

@@ -23,5 +23,8 @@
  */
 json_t *shares_read(const char *path, struct fault *f);
 
+/* What is wrong with a named share, behind the file's and the share's name. Value: r. */
+int shares_fault(const char *path, const char *name, int r, struct fault *f);
+
 /* A list of words as C has it, in `ret`, NULL-terminated; they are the list's. */
 void shares_words(json_t *list, const char **ret, size_t most);

@@ -14,6 +14,29 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool spec_own_dir(char path[PATH_MAX])
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (!geteuid())
+		return false;
+	if (config && *config == '/')
+		return path_join(path, "%s/cdi", config);
+	return home && *home == '/' && path_join(path, "%s/.config/cdi", home);
+}
+
+/* With the folder above, which a new user's home has not. */
+static int make_dir(const char *dir)
+{
+	char above[PATH_MAX];
+
+	if (!mkdir(dir, 0755) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || !path_join(above, "%.*s", (int)(strrchr(dir, '/') - dir), dir) || mkdir(above, 0755))
+		return -1;
+	return mkdir(dir, 0755);
+}
+
 bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name)
 {
 	const char *class = strchr(kind, '/');
@@ -86,7 +109,7 @@ int spec_write(const char *path, json_t *spec, struct fault *f)
 	if (!text || !path_join(dir, "%.*s", (int)(strrchr(path, '/') - path), path) ||
 	    !path_join(aside, "%s.XXXXXX", path))
 		return fail(f, path, -ENOMEM);
-	if (mkdir(dir, 0755) && errno != EEXIST)
+	if (make_dir(dir))
 		return fail(f, path, -errno);
 	fd = mkostemp(aside, O_CLOEXEC);
 	if (fd < 0)
@@ -170,13 +193,16 @@ static int read_dir(struct spec_list *list, const char *path, unsigned int rank,
 
 int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
 {
+	char own[PATH_MAX];
 	int r;
 
 	*list = (struct spec_list){ 0 };
 	if (dir)
 		return read_dir(list, dir, 0, f);
 	r = read_dir(list, SPEC_STATIC_DIR, 0, f);
-	return r ? r : read_dir(list, SPEC_DYNAMIC_DIR, 1, f);
+	if (!r)
+		r = read_dir(list, SPEC_DYNAMIC_DIR, 1, f);
+	return r || !spec_own_dir(own) ? r : read_dir(list, own, 2, f);
 }
 
 void spec_list_free(struct spec_list *list)

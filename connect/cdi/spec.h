@@ -22,6 +22,12 @@
 #define SPEC_SHARE_KIND "mete.io/share"
 #define SPEC_GRANT_KIND "mete.io/grant"
 
+/*
+ * The folder of a user who may not write in those: $XDG_CONFIG_HOME/cdi or ~/.config/cdi. Runtimes read it where they are
+ * told to (podman --cdi-spec-dir). False: root, or a user without a home.
+ */
+bool spec_own_dir(char path[PATH_MAX]);
+
 /* DIR/mete.io-share.json, DIR/mete.io-grant-NAME.json (name NULL: none). Value: false when it does not fit. */
 bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name);
 
@@ -47,7 +53,7 @@ struct spec_list {
 	size_t count;
 };
 
-/* Reads all of dir, or of the two usual folders when it is NULL, files that are not ours too. */
+/* Reads all of dir, or of the usual folders and the user's own when it is NULL, files that are not ours too. */
 int spec_list_read(struct spec_list *list, const char *dir, struct fault *f);
 void spec_list_free(struct spec_list *list);
 

@@ -443,9 +443,10 @@ static const struct example create_examples[] = { { "mete create team-a --mem 50
 #define OPTION_NATIVE                                                                                                  \
 	{                                                                                                              \
 		"native", 0, "allow|hold",                                                                             \
-			"Whether programs of policy native run unheld on the device. hold, the default: while others " \
-			"are guaranteed a share, they get what is left. allow: they are never held up, and no share "  \
-			"can be guaranteed. Root and meted's owner may say it.",                                       \
+			"Whether programs of policy native run unheld on the device. hold, the default: where its "    \
+			"time is shared out, by a grant's policy or by the device's default, they get what "           \
+			"guarantees leave, as policy fair does. allow: they are never held up, and no share can be "   \
+			"guaranteed. Root and meted's owner may say it.",                                              \
 			COMPLETE_NOTHING, false                                                                        \
 	}
 
@@ -458,7 +459,7 @@ static const char *const policy_details[] = {
 	"burst and elastic lend what is idle and take it back within milliseconds; fair and weighted divide; "
 	"besteffort "
 	"takes what is left; exclusive gives the whole device in long turns; native leaves time alone, but on a device "
-	"where others are guaranteed a share it gets what they leave, as fair does.",
+	"whose time is shared out it gets what guarantees leave, as fair does.",
 	NULL
 };
 
@@ -579,7 +580,8 @@ static const struct option_spec cdi_create_options[] = {
 	       "is "
 	       "for one container and ends with it."),
 	OPTION_EXPIRES("Default: 10m, or what containers.expires of meted.yaml says; with --keep never."),
-	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi."),
+	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi; without root ~/.config/cdi, which podman "
+		       "reads with --cdi-spec-dir."),
 	OPTION_JSON,
 	OPTION_END
 };
@@ -598,7 +600,7 @@ static const struct example cdi_create_examples[] = {
 };
 
 static const struct option_spec cdi_list_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi."), OPTION_JSON, OPTION_END
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."), OPTION_JSON, OPTION_END
 };
 
 static const char *const cdi_list_details[] = { "What containers can be given with --device, and what each gets. Ends "
@@ -607,7 +609,7 @@ static const char *const cdi_list_details[] = { "What containers can be given wi
 						NULL };
 
 static const struct option_spec cdi_remove_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi."), OPTION_END
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."), OPTION_END
 };
 
 static const char *const cdi_remove_details[] = {

@@ -127,6 +127,17 @@ uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const s
 	return ppm;
 }
 
+bool daemon_shares_time(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except)
+{
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		const struct grant_share *share = t == except ? NULL : grant_find_share(&t->grant, uuid);
+
+		if (share && share->compute.terms.gated)
+			return true;
+	}
+	return false;
+}
+
 /* Restoring. */
 
 static int restore_grant(const struct grant *grant, void *owner)

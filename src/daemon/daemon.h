@@ -116,5 +116,8 @@ uint64_t daemon_held_bytes(struct daemon *daemon, const uint8_t *uuid);
 /* What all grants are guaranteed of a device's time together, in ppm, but for `except` (may be NULL). */
 uint32_t daemon_promised_ppm(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
 
+/* Some grant's policy shares the device's time out, but for `except` (may be NULL). */
+bool daemon_shares_time(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except);
+
 /* Ends the loop after this turn. */
 void daemon_stop(struct daemon *daemon);

@@ -1,6 +1,7 @@
 """CDI files: what is written, conflicts, broken ones, NVIDIA's merged. Needs neither root nor containers."""
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
@@ -67,6 +68,48 @@ class Specs(place.MeteTest):
         self.refused(1, ['cdi', 'create', '--dir', self.dir, '--mem', '5T'], '--mem 5T')
         self.assertEqual(self.mete('cdi', 'remove', '--dir', self.dir, 'one').returncode, 0)
         self.assertEqual((os.listdir(self.dir), self.json('ps')['grants']), ([], []))
+
+    def test_expires(self):
+        """A grant that no container ever takes ends."""
+        for words, most in (([], 600), (['--expires', '2h'], 7200), (['--keep'], None), (['--expires', 'never'], None)):
+            done = self.mete('cdi', 'create', '--dir', self.dir, '--mem', '1M', '--json', *words)
+            left = json.loads(done.stdout)['grant']['expires_in_s']
+            self.assertTrue(left is None if most is None else most - 60 < left <= most, (words, left))
+        self.refused(1, ['cdi', 'create', '--dir', self.dir, '--expires', 'soon'], '--expires soon', '10m')
+
+    def test_wrong_share(self):
+        """What is wrong with a share is said with the file and the share."""
+        path = self.shares([{'name': 'good', 'mem': '1G'}, {'name': 'bad', 'mem': '4Q'}])
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', path], path, 'share bad', '--mem 4Q')
+        path = self.shares([{'name': 'far', 'device': '9', 'mem': '1G'}])
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', path], path, 'share far', '--device 9')
+        path = self.shares([{'name': 'any', 'device': 'any', 'mem': '1G'}])
+        self.refused(1, ['cdi', 'generate', '--dir', self.dir, '--shares', path], path, 'share any', 'name the device')
+
+    def test_without_root(self):
+        """A user without root has CDI files of their own, by a meted of their own."""
+        home = self.path('home')
+        os.mkdir(home)
+        who = {}
+        if not os.geteuid():
+            os.chmod(self.path(''), 0o755)
+            os.chown(home, 12345, 12345)
+            who = {'user': 12345, 'group': 12345, 'extra_groups': []}
+        env = {**self.env, 'HOME': home, 'METE_RUNTIME_DIR': os.path.join(home, 'run'), 'METE_SOFT_DIR': os.path.join(home, 'soft')}
+        env.pop('XDG_CONFIG_HOME', None)
+
+        def mete(*words):
+            return subprocess.run([place.METE, *words], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **who)
+        if mete('version').returncode:
+            self.skipTest('another user cannot reach the programs of this build')
+        done = mete('cdi', 'create', '--mem', '64M', '--name', 'mine')
+        self.assertEqual((done.returncode, done.stdout), (0, 'mete.io/grant=mine\n'), done.stderr)
+        self.assertIn('--cdi-spec-dir', done.stderr)
+        path = os.path.join(home, '.config/cdi/mete.io-grant-mine.json')
+        self.assertTrue(os.path.exists(path))
+        self.assertIn('mete.io/grant=mine', mete('cdi', 'list').stdout)
+        self.assertEqual(mete('cdi', 'remove', 'mine').returncode, 0)
+        self.assertFalse(os.path.exists(path), 'it goes with its grant')
 
     def test_folder_that_cannot_be_written(self):
         self.program('file', '')
@@ -163,6 +206,15 @@ class Specs(place.MeteTest):
             self.assertEqual(done.returncode, 1)
             self.assert_line(done.stderr)
         self.refused(1, ['cdi', 'hook', 'create'], '--share or --grant', input='{}')
+
+    def test_hook_without_meted(self):
+        """What helps a container is a meted that serves, not `mete run`."""
+        self.program('config.json', json.dumps({'ociVersion': '1.0.2', 'root': {'path': '/'}, 'process': {'args': ['/bin/sh'], 'cwd': '/'}}))
+        state = json.dumps({'ociVersion': '1.0.2', 'id': 'x', 'status': 'created', 'pid': os.getpid(), 'bundle': self.folder})
+        done = self.mete('cdi', 'hook', '--grant', 'x', '--soft', 'create', input=state)
+        self.assertEqual(done.returncode, 1)
+        self.assert_line(done.stderr, 'no meted serves in', 'start meted for this user')
+        self.assertNotIn('mete run', done.stderr)
 
 
 if __name__ == '__main__':

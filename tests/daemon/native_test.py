@@ -75,6 +75,43 @@ def guarantee_holds(m):
     c.close()
 
 
+def fair_holds(m):
+    """Beside policy fair as well, and where the operator has said that the device's time is shared, whatever a user asks for."""
+    c = m.control()
+    m.make("equal", devices=[{"device": "0", "mem_bytes": GIB, "policy": "fair"}])
+    m.make("free", GIB)
+    loads = [Load(m, "free", 4), Load(m, "equal", 1)]
+    ok(busy(c, "free", 4) and busy(c, "equal", 1), "both compute")
+    time.sleep(2)
+    equal, free = parts(m, c, ("equal", "free"), 6)
+    ok(abs(equal - free) < 0.1, f"a tenant of policy fair has as much as four processes without a share ({equal:.3f})", equal, free)
+    same(c.share("free")["held_back"], True, "who is held back")
+    for load in loads:
+        load.end()
+    ok(until(lambda: c.ask("grant_delete", name="equal")["ok"], 10), "it ends")
+    same(c.share("free")["held_back"], False, "nobody shares the time out any more")
+    env = {**m.env, "METE_RUNTIME_DIR": m.dir}
+    same(subprocess.run([METE, "policy", "0", "fair"], env=env, stdout=subprocess.PIPE).returncode, 0, "mete policy 0 fair")
+    same(c.share("free")["held_back"], True, "holds who is there")
+    c.ask("grant_create", name="asks", driver="soft", devices=[{"device": "0", "mem_bytes": GIB, "policy": "native"}])
+    same((c.share("asks")["policy"], c.share("asks")["held_back"]), ("native", True), "and whoever asks for --policy native")
+    same(c.ask("grant_create", name="beside", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])["grant"]["devices"][0]["held_back"],
+         False, "not on another device")
+    m.kill()
+    m.start()
+    c.close()
+    c = m.control()
+    same(c.share("asks")["held_back"], True, "also after a restart")
+    same(c.ask("policy_set", device="0", native="allow")["ok"], True, "unless the operator lets them run")
+    same(c.share("asks")["held_back"], False, "then they are not held")
+    c.ask("policy_set", device="0", native="hold")
+    same(subprocess.run([METE, "policy", "0", "native"], env=env, stdout=subprocess.PIPE).returncode, 0, "mete policy 0 native")
+    same(c.share("asks")["held_back"], False, "nor where nothing is shared out")
+    for name in ("free", "asks", "beside"):
+        until(lambda: c.ask("grant_delete", name=name)["ok"], 10)
+    c.close()
+
+
 def native_allowed(m):
     c = m.control()
     device = c.ask("policy_set", device="0", native="allow")["device"]
@@ -100,6 +137,7 @@ def native_allowed(m):
 
 m = Meted("--soft-only", env={"METE_SOFT_DURATION": "spin_*=5ms"})
 guarantee_holds(m)
+fair_holds(m)
 native_allowed(m)
 m.close()
 finish()

@@ -6,6 +6,7 @@
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/arbitrate.h"
+#include "daemon/turns/terms.h"
 #include "daemon/turns/doorbell.h"
 #include "model/policy.h"
 
@@ -508,15 +509,21 @@ static void drop_place(struct tenant *t, unsigned int i, int k)
 	t->places.at[i][k] = NULL;
 }
 
-/* What the tenant is held to: native ones, too, where others were promised a share and this device does not let them.
- */
+/* The operator has said how the device's time is shared, or somebody's grant has, and not that native runs beside. */
+static bool holds_natives(struct daemon *daemon, const uint8_t *uuid, const struct tenant *except)
+{
+	return (daemon_shares_time(daemon, uuid, except) || terms_default(daemon, uuid) != POLICY_NATIVE) &&
+	       !store_native(daemon->store, uuid);
+}
+
+/* What the tenant is held to: native ones, too, where time is shared out. */
 static struct arbiter_terms terms_of(const struct tenant *t, unsigned int i, const struct tenant *except)
 {
 	const struct policy_wish left_over = { .policy = POLICY_FAIR, .class = -1 };
 	struct arbiter_terms terms = t->grant.share[i].compute.terms;
 	const uint8_t *uuid = t->grant.share[i].device.uuid;
 
-	if (!terms.gated && daemon_promised_ppm(t->daemon, uuid, except) && !store_native(t->daemon->store, uuid))
+	if (!terms.gated && holds_natives(t->daemon, uuid, except))
 		policy_terms(&left_over, NULL, &terms, NULL, 0);
 	return terms;
 }

@@ -235,7 +235,7 @@ static json_t *percent(double part)
 static const char *tier_note(const struct engine_reading *r, bool native)
 {
 	if (native)
-		return "policy native, but others are guaranteed a share of this device: it gets what they leave";
+		return "policy native, but this device's time is shared out: it gets what guarantees leave, as policy fair does";
 	if (r->bypassed)
 		return "some launches passed a closed gate: work that others wait for is not held up for ever";
 	if (r->sliced && r->sliced == r->seats)
@@ -317,6 +317,7 @@ void terms_set_default(struct ask *ask, const struct device *device)
 		refuse(ask, "store", "%s", error);
 		return;
 	}
+	arbitrate_natives(ask->daemon, NULL);
 	log_line("device %u: policy %s for grants that name none, by uid %u", device->index,
 		 policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
 	journal_add(ask->daemon, JOURNAL_ACTION, NULL, device->uuid, "policy %s for grants that name none, by uid %u",
@@ -349,6 +350,6 @@ void terms_set_native(struct ask *ask, const struct device *device)
 	journal_add(ask->daemon, JOURNAL_ACTION, NULL, device->uuid, "programs of policy native %s, by uid %u",
 		    allow ? "run unheld" : "are held back", (unsigned int)ask->asker->uid);
 	log_line("device %u: programs of policy native %s, by uid %u", device->index,
-		 allow ? "run unheld, and no share can be guaranteed" : "are held back for others' guarantees",
+		 allow ? "run unheld, and no share can be guaranteed" : "are held back where time is shared out",
 		 (unsigned int)ask->asker->uid);
 }
