@@ -111,6 +111,7 @@ int verb_cordon(const struct command_line *c);
 int verb_uncordon(const struct command_line *c);
 int verb_drain(const struct command_line *c);
 int verb_release(const struct command_line *c);
+int verb_limits(const struct command_line *c);
 int verb_soft_fault(const struct command_line *c);
 int verb_policy(const struct command_line *c);
 int verb_end(const struct command_line *c);

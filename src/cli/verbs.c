@@ -523,6 +523,16 @@ static const char *const release_details[] = {
 	NULL
 };
 
+static const struct option_spec limits_options[] = { OPTION_JSON, OPTION_END };
+
+static const char *const limits_details[] = {
+	"What this user has (HAVE), and may have (MOST): grants, sockets that meted listens at for them, requests for memory that "
+	"wait, processes of each grant, and of each device the memory that may be promised (mem) and the time that may "
+	"be guaranteed (cores) to all grants of the user together. KEY is the setting of meted.yaml that the figure "
+	"follows from: of this user, of a group of theirs, or of everybody.",
+	NULL
+};
+
 static const struct option_spec soft_fault_options[] = {
 	{ "xid", 'x', "NUMBER", "The error that the device reports, by its number in NVIDIA's list. Default: 31.",
 	  COMPLETE_NOTHING, false },
@@ -946,6 +956,8 @@ const struct verb verbs[] = {
 	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
+	{ "limits", "list what this user may take, and has taken", "", limits_details, limits_options, NULL, verb_limits, 0,
+	  0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples,
 	  verb_end, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,

@@ -17,6 +17,7 @@
 #include "daemon/operator.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
 #include "daemon/turns/trace.h"
@@ -185,6 +186,7 @@ static const struct {
 	{ "device_drain", health_ask },
 	{ "device_health", health_ask },
 	{ "grant_release", grant_release_ask },
+	{ "limits", limits_ask },
 	{ "events", journal_ask },
 	{ "metrics", metrics_ask },
 	{ "upgrade", do_upgrade },

@@ -90,6 +90,23 @@ Child.groups = [GROUP]
 same([code(a) for a in ask_as(VICTIM, s.dir, soft("1M"), soft("1M"), soft("1M"))], ["ok", "ok", "over-limit"],
      "the members of a group what the group has")
 same(code(ask_as(UID, s.dir, soft("1M"))[0]), "over-limit", "a user's own word comes before the groups'")
+
+
+def seen(uid, limit, of="user"):
+    """What a user is told of a bound: how much there is, how much may be, and by which setting."""
+    rows = ask_as(uid, s.dir, {"op": "limits"})[0]["limits"]
+    return [(r["have"], r["most"], r["key"]) for r in rows if r["limit"] == limit and r["of"] == of][0]
+
+
+same(seen(UID, "grants"), (4, 4, f"limits.users.{UID}.grants"), "a user sees what holds for them")
+same(seen(VICTIM, "grants"), (5, 5, f"limits.groups.{GROUP}.grants"), "also by a group")
+reload("  mem: 25\n  cores: 40\n")
+same(seen(VICTIM, "mem", "device 0 (soft)"), (5 << 20, 4 << 30, "limits.mem"), "memory, of each device")
+same(seen(VICTIM, "cores", "device 1 (soft)"), (0, 40, "limits.cores"), "and time")
+same(seen(0, "grants")[1], None, "root has no bound")
+answer = ask_as(VICTIM, s.dir, soft("8G", wait=True))[0]
+same((answer["code"], answer["for"], answer["place"]), ("waiting", "over-limit", 1), "who is at a bound may wait for their own")
+same(c.ask("grants")["waiting"], [], "as long as they are connected")
 c.close()
 s.close()
 finish()

@@ -36,6 +36,7 @@ static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYT
 	const struct limits_entry *entry;
 	uint64_t most;
 
+	write_key(key, what, NULL);
 	if (!l || descriptors_owner(ask->asker->uid))
 		return UINT64_MAX;
 	most = limits_most(l, what, ask->asker->uid, ask->asker->groups, ask->asker->group_count, &entry);
@@ -168,6 +169,59 @@ bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm,
 	       device->index, device->name, (unsigned int)ask->asker->uid, (unsigned long long)most, (double)have / 1e4,
 	       ppm / 1e4, key);
 	return false;
+}
+
+/* What there is. */
+
+/* UINT64_MAX: no bound. have -1: it is counted for each grant by itself. */
+static void add_row(json_t *rows, const char *limit, const char *of, json_int_t have, uint64_t most, const char *key)
+{
+	json_array_append_new(rows, json_pack("{s:s s:s s:o s:o s:s}", "limit", limit, "of", of, "have",
+					      have < 0 ? json_null() : json_integer(have), "most",
+					      most == UINT64_MAX ? json_null() : json_integer((json_int_t)most), "key",
+					      key));
+}
+
+static void add_device_rows(struct ask *ask, const struct device *d, json_t *rows)
+{
+	char key[KEY_BYTES], of[64];
+	uint64_t most = most_bytes(ask, d, key), ppm = 0;
+
+	snprintf(of, sizeof(of), "device %u (%s)", d->index, device_kind_name(d->kind));
+	add_row(rows, "mem", of, (json_int_t)bytes_of_user(ask, d, NULL),
+		most == UINT64_MAX ? d->total_bytes : most, key);
+	most = most_of(ask, LIMIT_CORES, key);
+	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		if (t->grant.uid == ask->asker->uid)
+			ppm += grant_promised_ppm(&t->grant, d->uuid);
+	add_row(rows, "cores", of, (json_int_t)(ppm / 10000), most > 100 ? 100 : most, key);
+}
+
+enum verbs_result limits_ask(struct ask *ask)
+{
+	struct made made = count_made(ask->daemon, ask->asker->uid);
+	const struct limits *l = ask->daemon->limits;
+	bool bounded = l && !descriptors_owner(ask->asker->uid);
+	json_t *rows = json_array();
+	json_int_t waiting = 0;
+	char key[KEY_BYTES];
+	uint64_t most;
+
+	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		if (t->grant.uid == ask->asker->uid)
+			waiting += t->waiting_count;
+	most = most_of(ask, LIMIT_GRANTS, key);
+	add_row(rows, "grants", "user", made.grants, most, key);
+	most = most_of(ask, LIMIT_SOCKETS, key);
+	add_row(rows, "sockets", "user", made.sockets, most, key);
+	most = most_of(ask, LIMIT_WAITING, key);
+	add_row(rows, "waiting", "user", waiting, most, key);
+	most = most_of(ask, LIMIT_PROCESSES, key);
+	add_row(rows, "processes", "grant", -1, most, key);
+	for (unsigned int i = 0; i < ask->daemon->machine.device_count; i++)
+		add_device_rows(ask, &ask->daemon->machine.device[i], rows);
+	add_row(rows, "grants", "all users", made.all, bounded ? l->all_grants : UINT64_MAX, "limits.all_grants");
+	return answer(ask, json_pack("{s:i s:b s:o}", "uid", (int)ask->asker->uid, "bounded", bounded, "limits", rows));
 }
 
 /* What programs do. */

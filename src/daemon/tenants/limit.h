@@ -8,6 +8,8 @@
 
 #include "model/limits.h"
 
+#include "daemon/control.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +25,9 @@ bool limit_admits(struct ask *ask, const struct grant *g);
 uint64_t limit_rest_bytes(struct ask *ask, const struct device *device, const struct tenant *except);
 bool limit_check_bytes(struct ask *ask, const struct device *device, uint64_t bytes, const struct tenant *except);
 bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm, const struct tenant *except);
+
+/* "limits": {"limits":[{"limit","of","have","most","key"}]}: what bounds the asker; a bound of null is none. */
+enum verbs_result limits_ask(struct ask *ask);
 
 /* May one more process begin in the grant; may one more request of its programs wait. A line of the log says why not.
  */
