@@ -126,8 +126,7 @@ static void sweep_gone(struct making *m)
 		json_decref(known);
 		return;
 	}
-	json_array_foreach (grants, i, grant)
-		json_object_set(known, device_text(grant, "name"), grant);
+	json_array_foreach(grants, i, grant) json_object_set(known, device_text(grant, "name"), grant);
 	for (i = 0; i < list.count; i++) {
 		json_t *device = json_array_get(json_object_get(list.file[i].spec, "devices"), 0);
 

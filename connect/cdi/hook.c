@@ -222,9 +222,9 @@ static int open_control(struct hook *h, struct fault *f)
 				 "no meted serves in %s, so the container cannot have its share: %s, and start the "
 				 "container again",
 				 h->control.dir,
-				 strcmp(h->control.dir, CONTROL_SYSTEM_DIR) ?
-					 "start meted for this user (`meted &`, or a user unit)" :
-					 "`systemctl start meted.socket meted`");
+				 strcmp(h->control.dir, CONTROL_SYSTEM_DIR)
+					 ? "start meted for this user (`meted &`, or a user unit)"
+					 : "`systemctl start meted.socket meted`");
 	return r;
 }
 

@@ -23,8 +23,8 @@
 #define SPEC_GRANT_KIND "mete.io/grant"
 
 /*
- * The folder of a user who may not write in those: $XDG_CONFIG_HOME/cdi or ~/.config/cdi. Runtimes read it where they are
- * told to (podman --cdi-spec-dir). False: root, or a user without a home.
+ * The folder of a user who may not write in those: $XDG_CONFIG_HOME/cdi or ~/.config/cdi. Runtimes read it where they
+ * are told to (podman --cdi-spec-dir). False: root, or a user without a home.
  */
 bool spec_own_dir(char path[PATH_MAX]);
 

@@ -328,12 +328,13 @@ static int check_any(const struct choice *ch, const struct share *s, struct faul
 		return fault_set(f, -EINVAL,
 				 "--device any: not here; name the device (`mete devices` lists them). `mete run` and "
 				 "`mete create` take any");
-	json_array_foreach (ch->list, i, device)
-		if (of_driver(device, ch->driver) && (uint64_t)device_number(device, "total_bytes") > most)
-			most = (uint64_t)device_number(device, "total_bytes");
-	return s->mem.bytes <= most ? 0 :
-				      fault_set(f, -EINVAL, "--mem %s: more than any device has (%s); give at most that",
-						s->mem_text, size_format(most, have));
+	json_array_foreach(ch->list, i, device) if (of_driver(device, ch->driver) &&
+						    (uint64_t)device_number(device, "total_bytes") > most) most =
+		(uint64_t)device_number(device, "total_bytes");
+	return s->mem.bytes <= most
+		       ? 0
+		       : fault_set(f, -EINVAL, "--mem %s: more than any device has (%s); give at most that",
+				   s->mem_text, size_format(most, have));
 }
 
 static int choose_one(struct choice *ch, size_t at, struct fault *f)

@@ -3,10 +3,10 @@
  * meted is asked.
  *
  * --mem and --device are paired in order; one --mem holds for every --device; DEVICE:SIZE says both at once; "all" is
- * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the device's time (terms.h) is paired likewise.
- * Without --device it is the first device that CUDA_VISIBLE_DEVICES shows, or device 0.
- * Without --mem it is all that is not promised yet.
- * The driver is the real one when it has a device, else the software device; --soft asks for the latter.
+ * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the
+ * device's time (terms.h) is paired likewise. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows,
+ * or device 0. Without --mem it is all that is not promised yet. The driver is the real one when it has a device, else
+ * the software device; --soft asks for the latter.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct share {
 	char mem_text[48]; /* as written; "": all that is left */
 	struct size mem;
 	struct policy_wish wish; /* of the device's time */
-	json_t *chosen; /* the device's row in the list; borrowed; NULL: any */
+	json_t *chosen;		 /* the device's row in the list; borrowed; NULL: any */
 };
 
 struct choice {

@@ -135,8 +135,8 @@ static int connect_to(const char *dir, int flags, int *ret_fd, struct fault *f)
 			return fault_set(f, CONTROL_NOBODY,
 					 strcmp(dir, CONTROL_SYSTEM_DIR) ?
 						 "no meted listens in %s; start one with `mete run` or meted" :
-						 "no meted listens in %s; `systemctl start meted.socket meted` starts the "
-						 "system's",
+						 "no meted listens in %s; `systemctl start meted.socket meted` starts "
+						 "the system's",
 					 dir);
 		return fault_set(f, -errno, "%s/control.sock: %s; %s", dir, strerror(errno),
 				 errno == EACCES ? "ask its owner, or set METE_RUNTIME_DIR to a folder of your own" :

@@ -251,8 +251,9 @@ static void check_daemon(struct doctor *d)
 	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
 	if (r) {
 		doctor_add(d, "daemon", STATUS_FAILED,
-			   r == -EHOSTDOWN ? "mend what the line says, then `systemctl restart meted`; where it was tried "
-					     "too often, `systemctl reset-failed meted.service meted.socket` first"
+			   r == -EHOSTDOWN ? "mend what the line says, then `systemctl restart meted`; where it was "
+					     "tried too often, `systemctl reset-failed meted.service meted.socket` "
+					     "first"
 					   : "see the line above; METE_RUNTIME_DIR names another folder",
 			   "%s", f.text);
 		control_close(&control);

@@ -102,8 +102,8 @@ static void check_service(struct doctor *d)
 			   "no meted.service here: `mete run` starts a private meted for its user");
 	else if (!runs)
 		doctor_add(d, "service", STATUS_WARNING,
-			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl reset-failed meted.service "
-						       "meted.socket; systemctl restart meted.socket meted"
+			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl reset-failed "
+						       "meted.service meted.socket; systemctl restart meted.socket meted"
 						     : "systemctl enable --now meted.socket meted",
 			   "meted.service is %s", active);
 	else if (!starts)

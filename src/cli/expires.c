@@ -20,7 +20,8 @@ int expires_parse(const struct command_line *line, long *ret_s, struct fault *f)
 		*ret_s = 0;
 	if (*ret_s == 0 || (duration_parse(value, MOST_S, ret_s) && *ret_s > 0))
 		return 0;
-	return fault_set(f, -EINVAL, "--expires %s: give a time such as 90s, 10m, 1h or 7d, at most 365d, or never", value);
+	return fault_set(f, -EINVAL, "--expires %s: give a time such as 90s, 10m, 1h or 7d, at most 365d, or never",
+			 value);
 }
 
 void expires_request(json_t *request, long s)

@@ -32,7 +32,8 @@ static void print_rows(json_t *answer)
 	size_t i;
 
 	table_begin(&t, heads);
-	json_array_foreach (json_object_get(answer, "limits"), i, row) {
+	json_array_foreach(json_object_get(answer, "limits"), i, row)
+	{
 		table_cell(&t, "%s", device_text(row, "limit"));
 		table_cell(&t, "%s", device_text(row, "of"));
 		add_figure(&t, row, "have", "-");

@@ -61,8 +61,8 @@ static int check_local(const struct command_line *line, struct fault *f)
 /* The options that say what a new grant is; they contradict --grant. */
 static int check_options(struct run *run, struct fault *f)
 {
-	static const char *const making[] = { "mem",    "device", "soft",  "name", "overcommit", "cores", "cores-limit",
-					    "policy", "class",  "weight", "turn",	  "wait" };
+	static const char *const making[] = { "mem",	     "device", "soft",	"name",	  "overcommit", "cores",
+					      "cores-limit", "policy", "class", "weight", "turn",	"wait" };
 	const char *name = option_value(run->line, "name"), *grant = option_value(run->line, "grant");
 	int r;
 
@@ -245,7 +245,8 @@ static void warn_hidden(struct run *run)
 	json_t *share;
 	size_t i;
 
-	json_array_foreach (json_object_get(run->grant, "devices"), i, share) {
+	json_array_foreach(json_object_get(run->grant, "devices"), i, share)
+	{
 		const char *uuid = device_text(share, "uuid");
 		json_t *device = device_find(run->choice.list, run->choice.driver, uuid, strlen(uuid));
 		bool set;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * No meted runs: the next one wants a token before it serves beyond loopback. meted itself makes it, where it would look
- * for it. Does not come back unless it fails.
+ * No meted runs: the next one wants a token before it serves beyond loopback. meted itself makes it, where it would
+ * look for it. Does not come back unless it fails.
  */
 static void become_maker(const char *dir, struct fault *f)
 {

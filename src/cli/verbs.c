@@ -116,7 +116,7 @@
 	"`mete create`. Default: /etc/mete/shares.json, where there is one."
 
 #define WAIT_WORDS                                                                                                     \
-	"Wait in a queue until there is room, instead of failing: for memory or time of the device that is promised " \
+	"Wait in a queue until there is room, instead of failing: for memory or time of the device that is promised "  \
 	"to others, for a ceiling of one's own, or for a device that is out of service. Who waits is said what for, "  \
 	"and how many are before; an interrupt leaves the queue."
 #define OPTION_WAIT                                                                                                    \
@@ -526,7 +526,8 @@ static const char *const release_details[] = {
 static const struct option_spec limits_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const limits_details[] = {
-	"What this user has (HAVE), and may have (MOST): grants, sockets that meted listens at for them, requests for memory that "
+	"What this user has (HAVE), and may have (MOST): grants, sockets that meted listens at for them, requests for "
+	"memory that "
 	"wait, processes of each grant, and of each device the memory that may be promised (mem) and the time that may "
 	"be guaranteed (cores) to all grants of the user together. KEY is the setting of meted.yaml that the figure "
 	"follows from: of this user, of a group of theirs, or of everybody.",
@@ -610,7 +611,8 @@ static const struct example cdi_create_examples[] = {
 };
 
 static const struct option_spec cdi_list_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."), OPTION_JSON, OPTION_END
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."),
+	OPTION_JSON, OPTION_END
 };
 
 static const char *const cdi_list_details[] = { "What containers can be given with --device, and what each gets. Ends "
@@ -619,7 +621,8 @@ static const char *const cdi_list_details[] = { "What containers can be given wi
 						NULL };
 
 static const struct option_spec cdi_remove_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."), OPTION_END
+	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."),
+	OPTION_END
 };
 
 static const char *const cdi_remove_details[] = {
@@ -956,8 +959,8 @@ const struct verb verbs[] = {
 	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
-	{ "limits", "list what this user may take, and has taken", "", limits_details, limits_options, NULL, verb_limits, 0,
-	  0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "limits", "list what this user may take, and has taken", "", limits_details, limits_options, NULL,
+	  verb_limits, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples,
 	  verb_end, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,

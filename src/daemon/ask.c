@@ -16,7 +16,8 @@ static void note_refused(struct ask *ask, const char *code, const char *text)
 	const char *op = json_string_value(json_object_get(ask->request, "op"));
 	const char *name = json_string_value(json_object_get(ask->request, "name"));
 
-	if (op && text && !strncmp(op, "grant_", 6) && (!strncmp(code, "over-", 5) || !strcmp(code, "queued") || !strcmp(code, "store")))
+	if (op && text && !strncmp(op, "grant_", 6) &&
+	    (!strncmp(code, "over-", 5) || !strcmp(code, "queued") || !strcmp(code, "store")))
 		journal_add(ask->daemon, JOURNAL_REFUSAL, name && grant_name_valid(name) ? name : NULL, NULL,
 			    "uid %u: %s", (unsigned int)ask->asker->uid, text);
 }

@@ -10,7 +10,7 @@ struct ask {
 	enum verbs_turn turn;
 	json_t *answer;
 	const char *code; /* of the refusal; a constant */
-	bool quiet; /* what is refused is tried otherwise, or again: it is no event yet, and counted nowhere */
+	bool quiet;	  /* what is refused is tried otherwise, or again: it is no event yet, and counted nowhere */
 };
 
 /* health_ask.c: device_cordon, device_uncordon, device_drain, device_health. */

@@ -415,8 +415,8 @@ json_t *control_save(const struct daemon *daemon, struct handover *h)
 			json_decref(line);
 			continue;
 		}
-		one = json_pack("{s:o s:o s:b s:o}", "fd", handover_give(h, fd), "line", line, "held", c->held,
-				"waits", waiting_save(daemon, c));
+		one = json_pack("{s:o s:o s:b s:o}", "fd", handover_give(h, fd), "line", line, "held", c->held, "waits",
+				waiting_save(daemon, c));
 		if (one && c->request)
 			json_object_set(one, "request", c->request);
 		json_array_insert_new(list, 0, one);

@@ -71,7 +71,7 @@ struct daemon {
 	struct timer *health_save, *health_again, *drain; /* health.c, drain.c */
 	unsigned int health_again_ms;
 	struct faults *faults; /* faults.c */
-	struct queue queue; /* of those who wait for room: tenants/waiting.h */
+	struct queue queue;    /* of those who wait for room: tenants/waiting.h */
 	struct quarantine_rule fault_rule;
 	uint64_t container_expires_ns; /* of a container's grant that no container has begun with; 0: it stays */
 	struct sensors *sensors;	     /* what devices say of themselves */

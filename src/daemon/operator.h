@@ -1,6 +1,7 @@
 /*
- * operator.h: what an operator does from the command line is written down, like what is done from the console: audit.log
- * in the state directory (http/audit.h), before it is done and when it is. What cannot be written down is not done.
+ * operator.h: what an operator does from the command line is written down, like what is done from the console:
+ * audit.log in the state directory (http/audit.h), before it is done and when it is. What cannot be written down is not
+ * done.
  *
  * An operator is root, or who meted runs as. A user's own acts, about what is theirs, are not written down: the log has
  * no bound. HTTP writes its own (http/action.c).

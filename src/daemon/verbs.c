@@ -4,9 +4,9 @@
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, bad-share, over-device, over-promised, over-limit, queued, waiting (with "place" and "for", the code that it
- * would be otherwise), native-runs, out-of-service, lost, no-driver, store, busy, full, not-yours, runtime; and those of
- * traces, trace_ask.c.
+ * bad-size, bad-share, over-device, over-promised, over-limit, queued, waiting (with "place" and "for", the code that
+ * it would be otherwise), native-runs, out-of-service, lost, no-driver, store, busy, full, not-yours, runtime; and
+ * those of traces, trace_ask.c.
  */
 #include "base/clock.h"
 #include "daemon/ask.h"

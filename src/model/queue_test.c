@@ -15,10 +15,10 @@ static void in_order(void)
 	is(queue_before(&q, NULL, 1), 0);
 	is(queue_wait(&q, &who[0], 1, QUEUE_ROOM, S), 1);
 	is(queue_wait(&q, &who[1], 1, QUEUE_ROOM, S), 2);
-	is(queue_wait(&q, &who[2], 2, QUEUE_ROOM, S), 1); /* another device */
-	is(queue_wait(&q, &who[3], 3, QUEUE_ROOM, S), 4); /* both */
+	is(queue_wait(&q, &who[2], 2, QUEUE_ROOM, S), 1);     /* another device */
+	is(queue_wait(&q, &who[3], 3, QUEUE_ROOM, S), 4);     /* both */
 	is(queue_wait(&q, &who[1], 1, QUEUE_ROOM, 2 * S), 2); /* asks again */
-	is(queue_before(&q, NULL, 1), 3); /* somebody new */
+	is(queue_before(&q, NULL, 1), 3);		      /* somebody new */
 	is(queue_before(&q, NULL, 2), 2);
 	is(queue_before(&q, NULL, 4), 0);
 	queue_leave(&q, &who[0]);
@@ -51,7 +51,9 @@ static void patience(void)
 
 static void handed_on(void)
 {
-	struct queue_entry e[3] = { { &who[2], 1, 30, S, QUEUE_ROOM }, { &who[0], 1, 10, S, QUEUE_ROOM }, { &who[1], 1, 20, S, QUEUE_ROOM } };
+	struct queue_entry e[3] = { { &who[2], 1, 30, S, QUEUE_ROOM },
+				    { &who[0], 1, 10, S, QUEUE_ROOM },
+				    { &who[1], 1, 20, S, QUEUE_ROOM } };
 
 	q.count = 0;
 	for (int i = 0; i < 3; i++)

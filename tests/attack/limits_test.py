@@ -101,7 +101,8 @@ def seen(uid, limit, of="user"):
 same(seen(UID, "grants"), (4, 4, f"limits.users.{UID}.grants"), "a user sees what holds for them")
 same(seen(VICTIM, "grants"), (5, 5, f"limits.groups.{GROUP}.grants"), "also by a group")
 reload("  mem: 25\n  cores: 40\n")
-same(seen(VICTIM, "mem", "device 0 (soft)"), (5 << 20, 4 << 30, "limits.mem"), "memory, of each device")
+own = sum(d["quota_bytes"] for g in c.ask("grants")["grants"] for d in g["devices"] if g["uid"] == VICTIM and d["index"] == 0)
+same(seen(VICTIM, "mem", "device 0 (soft)"), (own, 4 << 30, "limits.mem"), "memory, of each device")
 same(seen(VICTIM, "cores", "device 1 (soft)"), (0, 40, "limits.cores"), "and time")
 same(seen(0, "grants")[1], None, "root has no bound")
 answer = ask_as(VICTIM, s.dir, soft("8G", wait=True))[0]

@@ -51,13 +51,13 @@ class Cordon(FaultsTest):
     def test_cordon(self):
         running = self.client('before', 'alloc', '4096')
         done = self.mete('cordon', '0', '--soft', '--reason', 'a fan is broken')
-        self.assertEqual((done.returncode, done.stdout), (0, 'device 0: cordoned: a fan is broken\n'))
+        self.assertEqual((done.returncode, done.stdout), (0, f'device 0: cordoned: a fan is broken (by uid {os.geteuid()})\n'))
         self.assertEqual((self.device()['state'], self.device()['reason']), ('cordoned', 'a fan is broken'))
         for words in (('run', '--mem', '64M', '--', 'true'), ('create', 'x', '--mem', '64M')):
             self.refused(125 if words[0] == 'run' else 1, words, 'device 0', 'a fan is broken', 'mete uncordon 0')
         self.assertEqual(self.mete('run', '--device', '1', '--mem', '64M', '--', 'true').returncode, 0)
         self.assertIn('alloc 4096 0', self.go(running, 'before'))
-        self.wait_event('device', 'cordoned: a fan is broken')
+        self.wait_event('device', f'cordoned by uid {os.geteuid()}: a fan is broken')
         os.kill(self.daemon_pid(), signal.SIGKILL)
         self.assertEqual(self.device()['reason'], 'a fan is broken')
         self.assertEqual(self.mete('uncordon', '0').stdout, 'device 0: active\n')

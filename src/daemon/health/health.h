@@ -74,8 +74,8 @@ bool health_admits(struct daemon *daemon, const struct device *device, char *err
 bool health_lets_begin(struct tenant *tenant, char *error, size_t size);
 
 /*
- * By an operator, `who`. `reason` may be NULL: the one that was given before, if there is one. Value: 0, or -errno with the line for the user: -ENODEV: a lost device is not
- * brought back by words.
+ * By an operator, `who`. `reason` may be NULL: the one that was given before, if there is one. Value: 0, or -errno with
+ * the line for the user: -ENODEV: a lost device is not brought back by words.
  */
 int health_cordon(struct daemon *daemon, const struct device *device, const char *who, const char *reason, char *error,
 		  size_t size);

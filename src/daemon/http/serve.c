@@ -205,8 +205,9 @@ static enum http_fault read_tls(const struct http_options *o, char **ret_cert, c
 		return HTTP_FAULT_KEY;
 	if (is_pair(*ret_cert, *ret_key))
 		return HTTP_FAULT_NONE;
-	snprintf(why, size, "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey "
-			    "-noout` and `openssl pkey -pubout` must print the same",
+	snprintf(why, size,
+		 "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey -noout` "
+		 "and `openssl pkey -pubout` must print the same",
 		 o->cert);
 	return HTTP_FAULT_KEY;
 }

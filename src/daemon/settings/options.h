@@ -73,8 +73,8 @@ int options_read(struct options *o, int argc, char **argv);
 
 /*
  * Reads the file once more, under the same command line, into *ret, and tries what it says (trial.h). `listens`: the
- * address that HTTP is served at now. Value: 0, or -errno with the first line of what is wrong in `error`; then *ret holds
- * nothing.
+ * address that HTTP is served at now. Value: 0, or -errno with the first line of what is wrong in `error`; then *ret
+ * holds nothing.
  */
 int options_read_again(const struct options *o, const char *listens, struct options *ret, char *error, size_t size);
 

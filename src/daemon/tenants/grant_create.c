@@ -147,12 +147,10 @@ static bool fill_shares(struct ask *ask, struct grant *g, uint64_t *ret_wanted)
 		refuse(ask, "malformed", "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
 		return false;
 	}
-	json_array_foreach(entries, i, entry)
-		if (!is_any(entry) && !add_named(ask, g, entry, list, count, ret_wanted))
-			return false;
-	json_array_foreach(entries, i, entry)
-		if (is_any(entry) && !add_any(ask, g, entry, list, count, ret_wanted))
-			return false;
+	json_array_foreach(entries, i, entry) if (!is_any(entry) &&
+						  !add_named(ask, g, entry, list, count, ret_wanted)) return false;
+	json_array_foreach(entries, i,
+			   entry) if (is_any(entry) && !add_any(ask, g, entry, list, count, ret_wanted)) return false;
 	return true;
 }
 
@@ -233,7 +231,7 @@ static bool read_images(struct ask *ask, const char **ret)
 
 #define EXPIRES_MOST_S 31536000
 
-/* "expires_s": how long it waits for its first process; 0: for ever. Who makes it for one container may leave it out. */
+/* "expires_s": how long it waits for its first process; 0: for ever. It may be left out, also of a container's. */
 static bool read_expires(struct ask *ask, struct grant *g)
 {
 	json_t *given = json_object_get(ask->request, "expires_s");

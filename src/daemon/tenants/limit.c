@@ -176,10 +176,10 @@ bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm,
 /* UINT64_MAX: no bound. have -1: it is counted for each grant by itself. */
 static void add_row(json_t *rows, const char *limit, const char *of, json_int_t have, uint64_t most, const char *key)
 {
-	json_array_append_new(rows, json_pack("{s:s s:s s:o s:o s:s}", "limit", limit, "of", of, "have",
-					      have < 0 ? json_null() : json_integer(have), "most",
-					      most == UINT64_MAX ? json_null() : json_integer((json_int_t)most), "key",
-					      key));
+	json_array_append_new(rows,
+			      json_pack("{s:s s:s s:o s:o s:s}", "limit", limit, "of", of, "have",
+					have < 0 ? json_null() : json_integer(have), "most",
+					most == UINT64_MAX ? json_null() : json_integer((json_int_t)most), "key", key));
 }
 
 static void add_device_rows(struct ask *ask, const struct device *d, json_t *rows)
@@ -188,8 +188,8 @@ static void add_device_rows(struct ask *ask, const struct device *d, json_t *row
 	uint64_t most = most_bytes(ask, d, key), ppm = 0;
 
 	snprintf(of, sizeof(of), "device %u (%s)", d->index, device_kind_name(d->kind));
-	add_row(rows, "mem", of, (json_int_t)bytes_of_user(ask, d, NULL),
-		most == UINT64_MAX ? d->total_bytes : most, key);
+	add_row(rows, "mem", of, (json_int_t)bytes_of_user(ask, d, NULL), most == UINT64_MAX ? d->total_bytes : most,
+		key);
 	most = most_of(ask, LIMIT_CORES, key);
 	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
 		if (t->grant.uid == ask->asker->uid)

@@ -30,7 +30,8 @@ bool waiting_lets_pass(struct ask *ask, const struct device *device)
 	if (!before)
 		return true;
 	refuse(ask, "queued",
-	       "device %u (%s): %u request%s for it came before and wait%s: stand behind them (--wait), or take another "
+	       "device %u (%s): %u request%s for it came before and wait%s: stand behind them (--wait), or take "
+	       "another "
 	       "device",
 	       device->index, device->name, before, before == 1 ? "" : "s", before == 1 ? "s" : "");
 	return false;
@@ -41,7 +42,7 @@ static const struct {
 	const char *code;
 	enum queue_hold hold;
 } passing[] = {
-	{ "over-promised", QUEUE_ROOM }, { "queued", QUEUE_ROOM },    { "over-limit", QUEUE_OTHER },
+	{ "over-promised", QUEUE_ROOM },   { "queued", QUEUE_ROOM },	   { "over-limit", QUEUE_OTHER },
 	{ "out-of-service", QUEUE_OTHER }, { "native-runs", QUEUE_OTHER },
 };
 
@@ -113,7 +114,8 @@ void waiting_restore(struct daemon *daemon, const struct control *control, const
 				  .devices = (uint64_t)json_integer_value(json_object_get(saved, "devices")),
 				  .since_ns = (uint64_t)json_integer_value(json_object_get(saved, "since")),
 				  .seen_ns = clock_now_ns(),
-				  .hold = json_integer_value(json_object_get(saved, "hold")) ? QUEUE_OTHER : QUEUE_ROOM });
+				  .hold = json_integer_value(json_object_get(saved, "hold")) ? QUEUE_OTHER
+											     : QUEUE_ROOM });
 }
 
 static json_t *devices_json(const struct daemon *daemon, uint64_t devices)
@@ -137,11 +139,11 @@ json_t *waiting_json(struct daemon *daemon)
 		const struct queue_entry *e = &q->entry[i];
 		const struct asker *a = control_asker(e->who);
 
-		json_array_append_new(
-			list, json_pack("{s:i s:i s:i s:b s:o s:I}", "pid", (int)a->pid, "uid", (int)a->uid, "place",
-					(int)queue_before(q, e->who, e->devices) + 1, "room", e->hold == QUEUE_ROOM,
-					"devices", devices_json(daemon, e->devices), "waited_s",
-					(json_int_t)((now_ns - e->since_ns) / 1000000000u)));
+		json_array_append_new(list,
+				      json_pack("{s:i s:i s:i s:b s:o s:I}", "pid", (int)a->pid, "uid", (int)a->uid,
+						"place", (int)queue_before(q, e->who, e->devices) + 1, "room",
+						e->hold == QUEUE_ROOM, "devices", devices_json(daemon, e->devices),
+						"waited_s", (json_int_t)((now_ns - e->since_ns) / 1000000000u)));
 	}
 	return list;
 }

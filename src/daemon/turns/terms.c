@@ -235,7 +235,8 @@ static json_t *percent(double part)
 static const char *tier_note(const struct engine_reading *r, bool native)
 {
 	if (native)
-		return "policy native, but this device's time is shared out: it gets what guarantees leave, as policy fair does";
+		return "policy native, but this device's time is shared out: it gets what guarantees leave, as policy "
+		       "fair does";
 	if (r->bypassed)
 		return "some launches passed a closed gate: work that others wait for is not held up for ever";
 	if (r->sliced && r->sliced == r->seats)
