@@ -44,9 +44,17 @@ cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t widt
 	return rt_done(e);
 }
 
+/* Some rows, in a stream, or with the call that waits where the memory is the host's. */
+static cudaError_t fill_rows(CUdeviceptr p, size_t pitch, int value, size_t width, size_t rows,
+			     const cudaStream_t *stream)
+{
+	return rt_error(stream ? rt_driver.cuMemsetD2D8Async(p, pitch, (unsigned char)value, width, rows, *stream)
+			       : RT_TWIN(cuMemsetD2D8_v2, ptds)(p, pitch, (unsigned char)value, width, rows));
+}
+
 /* Slice by slice: the rows between two slices belong to nobody else only when the extent is as high as the allocation.
  */
-static cudaError_t fill3d(struct cudaPitchedPtr p, int value, struct cudaExtent x, cudaStream_t stream)
+static cudaError_t fill3d(struct cudaPitchedPtr p, int value, struct cudaExtent x, const cudaStream_t *stream)
 {
 	cudaError_t e = rt_ready();
 	size_t slice;
@@ -56,21 +64,19 @@ static cudaError_t fill3d(struct cudaPitchedPtr p, int value, struct cudaExtent 
 	if (!e && __builtin_mul_overflow(p.pitch, p.ysize, &slice))
 		e = cudaErrorInvalidValue;
 	if (!e && p.ysize == x.height)
-		return rt_error(rt_driver.cuMemsetD2D8Async(address_of(p.ptr), p.pitch, (unsigned char)value, x.width,
-							    x.height * x.depth, stream));
+		return fill_rows(address_of(p.ptr), p.pitch, value, x.width, x.height * x.depth, stream);
 	for (size_t z = 0; !e && z < x.depth; z++)
-		e = rt_error(rt_driver.cuMemsetD2D8Async(address_of(p.ptr) + z * slice, p.pitch, (unsigned char)value,
-							 x.width, x.height, stream));
+		e = fill_rows(address_of(p.ptr) + z * slice, p.pitch, value, x.width, x.height, stream);
 	return e;
 }
 
 cudaError_t cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent)
 {
-	return rt_done(fill3d(pitchedDevPtr, value, extent, rt_default_stream()));
+	return rt_done(fill3d(pitchedDevPtr, value, extent, NULL));
 }
 
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent,
 			      cudaStream_t stream)
 {
-	return rt_done(fill3d(pitchedDevPtr, value, extent, stream));
+	return rt_done(fill3d(pitchedDevPtr, value, extent, &stream));
 }

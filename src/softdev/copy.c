@@ -12,6 +12,7 @@
 #include "softdev/check.h"
 #include "softdev/fence.h"
 #include "softdev/graph.h"
+#include "softdev/managed.h"
 #include "softdev/memory.h"
 #include "softdev/stream.h"
 
@@ -604,10 +605,14 @@ CUresult soft_cuMemcpyAtoA_v2(CUarray to, size_t to_offset, CUarray from, size_t
 	return e ? e : copy_array(target, source, bytes, NULL, true);
 }
 
-/* ---- fills: a fill of device memory does not wait for its end, as documented ---- */
+/*
+ * ---- fills ----
+ * A fill of device memory does not wait for its end, as documented; one of memory that the program reads itself does,
+ * unless its call takes a stream.
+ */
 
-static CUresult fill(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height,
-		     CUstream stream)
+static CUresult fill_async(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t element, size_t width,
+			   size_t height, CUstream stream)
 {
 	struct work w;
 	CUresult e = usable();
@@ -617,64 +622,86 @@ static CUresult fill(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t 
 	return e ? e : copy_submit(&w, stream, false);
 }
 
+static bool host_reads(CUdeviceptr target)
+{
+	const struct range *r;
+	bool reads;
+
+	pthread_mutex_lock(&memory_mutex);
+	r = range_find_locked(target);
+	reads = r && (range_on_host(r) || range_managed(r) || r->sync_memops);
+	pthread_mutex_unlock(&memory_mutex);
+	return reads;
+}
+
+static CUresult fill(CUdeviceptr target, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height)
+{
+	struct work w;
+	CUresult e = usable();
+
+	if (!e)
+		e = fill_describe(target, pitch, value, element, width, height, captures(NULL), &w);
+	return e ? e : copy_submit(&w, NULL, !captures(NULL) && host_reads(target));
+}
+
 CUresult soft_cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 {
-	return fill(to, 0, value, 1, count, 1, NULL);
+	return fill(to, 0, value, 1, count, 1);
 }
 
 CUresult soft_cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
 {
-	return fill(to, 0, value, 2, count, 1, NULL);
+	return fill(to, 0, value, 2, count, 1);
 }
 
 CUresult soft_cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count)
 {
-	return fill(to, 0, value, 4, count, 1, NULL);
+	return fill(to, 0, value, 4, count, 1);
 }
 
 CUresult soft_cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height)
 {
-	return fill(to, pitch, value, 1, width, height, NULL);
+	return fill(to, pitch, value, 1, width, height);
 }
 
 CUresult soft_cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height)
 {
-	return fill(to, pitch, value, 2, width, height, NULL);
+	return fill(to, pitch, value, 2, width, height);
 }
 
 CUresult soft_cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height)
 {
-	return fill(to, pitch, value, 4, width, height, NULL);
+	return fill(to, pitch, value, 4, width, height);
 }
 
 CUresult soft_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream s)
 {
-	return fill(to, 0, value, 1, count, 1, s);
+	return fill_async(to, 0, value, 1, count, 1, s);
 }
 
 CUresult soft_cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream s)
 {
-	return fill(to, 0, value, 2, count, 1, s);
+	return fill_async(to, 0, value, 2, count, 1, s);
 }
 
 CUresult soft_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream s)
 {
-	return fill(to, 0, value, 4, count, 1, s);
+	return fill_async(to, 0, value, 4, count, 1, s);
 }
 
 CUresult soft_cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
 				CUstream s)
 {
-	return fill(to, pitch, value, 1, width, height, s);
+	return fill_async(to, pitch, value, 1, width, height, s);
 }
 
 CUresult soft_cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
 				 CUstream s)
 {
-	return fill(to, pitch, value, 2, width, height, s);
+	return fill_async(to, pitch, value, 2, width, height, s);
 }
 
 CUresult soft_cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height, CUstream s)
 {
-	return fill(to, pitch, value, 4, width, height, s);
+	return fill_async(to, pitch, value, 4, width, height, s);
 }

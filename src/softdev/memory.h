@@ -65,6 +65,12 @@ CUresult range_new(struct device *d, struct context *c, enum range_kind kind, ui
 /* The same without a charge: what counts as the context's overhead. */
 CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
 			     struct range **ret);
+/* Pinned or registered host memory. */
+static inline bool range_on_host(const struct range *r)
+{
+	return r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED;
+}
+
 /* Gives it back; NULL is nothing. Nobody may use it any more. */
 void range_free(struct range *r);
 /* Its contents become zero and take no memory of the host. */

@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static bool on_host(const struct range *r)
-{
-	return r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED;
-}
-
 /* The value of an attribute of the range at `address`. Value: CUDA_ERROR_INVALID_VALUE where it has none. */
 static CUresult attribute_locked(void *data, CUpointer_attribute attribute, const struct range *r, CUdeviceptr address)
 {
@@ -22,13 +17,13 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(CUcontext *)data = (CUcontext)r->context;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned *)data = on_host(r) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		*(unsigned *)data = range_on_host(r) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*(CUdeviceptr *)data = address;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!on_host(r) && !range_managed(r))
+		if (!range_on_host(r) && !range_managed(r))
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)address;
 		return CUDA_SUCCESS;

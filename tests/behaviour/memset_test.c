@@ -16,6 +16,35 @@ static int wrong_outside(CUdeviceptr p, size_t begin, size_t end, const unsigned
 	return wrong;
 }
 
+/* A fill whose call takes no stream has ended when it returns, if the memory is the program's to read. */
+static void fill_of_host_memory(void)
+{
+	enum { LARGE = 8 << 20 };
+	unsigned char *pinned;
+	CUdeviceptr managed;
+	int late = 0;
+
+	needs(cuMemAllocHost((void **)&pinned, LARGE));
+	for (int i = 1; i <= 20; i++) {
+		works(cuMemsetD8((CUdeviceptr)(uintptr_t)pinned, (unsigned char)i, LARGE));
+		late += pinned[LARGE - 1] != i;
+		works(cuMemsetD32((CUdeviceptr)(uintptr_t)pinned, (unsigned)i << 8, LARGE / 4));
+		late += pinned[LARGE - 3] != i;
+		works(cuMemsetD2D16((CUdeviceptr)(uintptr_t)pinned, LARGE / 4, (unsigned short)i, LARGE / 8, 4));
+		late += pinned[LARGE - 2] != i;
+	}
+	is(late, 0);
+	works(cuMemFreeHost(pinned));
+	if (cuMemAllocManaged(&managed, LARGE, CU_MEM_ATTACH_GLOBAL) != CUDA_SUCCESS)
+		return;
+	for (int i = 1; i <= 20; i++) {
+		works(cuMemsetD8(managed, (unsigned char)i, LARGE));
+		late += ((volatile unsigned char *)(uintptr_t)managed)[LARGE - 1] != i;
+	}
+	is(late, 0);
+	works(cuMemFree(managed));
+}
+
 int main(void)
 {
 	const unsigned char one[] = { 0x12 }, two[] = { 0x34, 0x12 }, four[] = { 0x78, 0x56, 0x34, 0x12 };
@@ -57,6 +86,7 @@ int main(void)
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(p + 2, 0, 4));
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemsetD16(p + 1, 0, 4));
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(0, 0, 4));
+	fill_of_host_memory();
 	works(cuStreamDestroy(s));
 	works(cuMemFree(p));
 	return kit_end();

@@ -167,6 +167,36 @@ static void test_formats(void)
 
 #define HALVES_OF(x, k) ((int16_t)((x) >> (k)*16))
 
+/* What is too large for a power of two is the largest one with .satfinite, and not a number without. */
+static void test_large_scales(void)
+{
+	static const struct {
+		uint32_t a, rz, rp, rz_fin, rp_fin;
+	} row[] = {
+		{ 0x7f800000, 255, 255, 254, 254 }, /* infinity */
+		{ 0x7f7fffff, 254, 255, 254, 254 }, /* the largest number */
+		{ 0x7f000000, 254, 254, 254, 254 }, /* 2^127 */
+		{ 0x7f000001, 254, 255, 254, 254 },
+		{ 0x7fc00000, 255, 255, 255, 255 },
+	};
+	const uint32_t rows = sizeof(row) / sizeof(row[0]);
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < LANES_MAX; i++)
+		word_a[i] = word_b[i] = row[i % rows].a;
+	ok(words_run("cvt.rz.ue8m0x2.f32 %h0, %f, %g; cvt.rp.ue8m0x2.f32 %h1, %f, %g; mov.b32 %d, {%h0, %h1};"));
+	for (unsigned i = 0; i < rows; i++)
+		wrong += word_d[i] != (row[i].rz * 0x101 | row[i].rp * 0x1010000u);
+	ok(words_run("cvt.rz.satfinite.ue8m0x2.f32 %h0, %f, %g; cvt.rp.satfinite.ue8m0x2.f32 %h1, %f, %g; mov.b32 %d, {%h0, %h1};"));
+	for (unsigned i = 0; i < rows; i++)
+		wrong += word_d[i] != (row[i].rz_fin * 0x101 | row[i].rp_fin * 0x1010000u);
+	for (unsigned i = 0; i < LANES_MAX; i++)
+		word_a[i] = (row[i % rows].a >> 16) | (row[i % rows].a & 0xffff0000u);
+	ok(words_run("cvt.rz.ue8m0x2.bf16x2 %h0, %a; cvt.rp.satfinite.ue8m0x2.bf16x2 %h1, %a; mov.b32 %d, {%h0, %h1};"));
+	wrong += word_d[0] != (255u * 0x101 | 254u * 0x1010000u);
+	is(wrong, 0);
+}
+
 static void test_others(void)
 {
 	int wrong = 0;
@@ -240,6 +270,7 @@ static void test_others(void)
 				 ldexpf(0.5f, (int)up - 127) >= a;
 	}
 	is(wrong, 0);
+	test_large_scales();
 	/* not a number wins with .NaN, loses without */
 	for (unsigned i = 0; i < LANES_MAX; i++) {
 		word_a[i] = i & 1 ? 0x7fff3f80 : 0x40003f80;

@@ -172,6 +172,56 @@ static void test_linking(void)
 	ptx_module_free(m);
 }
 
+/*
+ * The texts disagree about a function: what the definition does not give is 0, what it does not take is dropped, and
+ * nothing beside the values is read or written.
+ */
+static void test_calls_that_lie(void)
+{
+	static const char one[] = HEAD ".extern .func (.param .b64 r) nothing(.param .b64 a, .param .b64 b);\n"
+		".extern .func (.param .b32 r) more();\n"
+		".visible .entry k(.param .u64 out) { .reg .b64 %d<4>; .reg .b32 %r; .param .b64 a; .param .b64 b; .param .b64 r; .param .b32 s;\n"
+		"ld.param.u64 %d1, [out]; st.param.b64 [a], %d1; st.param.b64 [b], %d1; mov.u64 %d2, 77; st.param.b64 [r], %d2;\n"
+		"call (r), nothing, (a, b); ld.param.b64 %d2, [r]; st.global.u64 [%d1+8], %d2;\n"
+		"call (s), more; ld.param.b32 %r, [s]; st.global.u32 [%d1+16], %r; ret; }\n";
+	static const char two[] = HEAD ".visible .func nothing(.param .b64 a) { .reg .b64 %d; ld.param.b64 %d, [a]; st.global.u64 [%d], 5; ret; }\n"
+		".visible .func (.param .b32 r) more(.param .b32 a, .param .align 8 .b8 b[64]) { .reg .b32 %r<3>; ld.param.b32 %r1, [a]; ld.param.b32 %r2, [b+60];\n"
+		"add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, 9; st.param.b32 [r], %r1; ret; }\n";
+	const struct ptx_text text[] = { { one, sizeof(one) - 1 }, { two, sizeof(two) - 1 } };
+	struct ptx_module *m = NULL;
+	uint64_t *out = device_alloc(24);
+
+	is(ptx_module_load(text, 2, NULL, &m, message, sizeof(message)), 0);
+	if (!m)
+		return;
+	is(ptx_module_bind(m, ARGS(0)), 0);
+	is(launch(m, "k", DIM(1), DIM(64), ARGS(PTR(out))), 0);
+	is(out[0], 5);
+	is(out[1], 0);
+	is(out[2], 9);
+	ptx_module_free(m);
+}
+
+/* Compilers read what lies beside a value in shared memory; devices give it out in granules. A checked launch is exact. */
+static void test_shared_granule(void)
+{
+	static const char text[] = HEAD ".extern .shared .align 16 .b8 s[];\n.visible .entry k() { .reg .b32 %r<6>; mov.u32 %r5, s;\n"
+		"ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r5+16]; ret; }\n"
+		".visible .entry far() { .reg .b32 %r<6>; mov.u32 %r5, s; ld.shared.u32 %r1, [%r5+128]; ret; }\n";
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, NULL);
+
+	ok(m != NULL);
+	if (!m)
+		return;
+	for (int exact = 0; exact < 2; exact++) {
+		struct ptx_launch l = { .shared_bytes = 28, .exact = exact }, far = l;
+
+		is(launch_with(&l, m, "k", DIM(1), DIM(32), ARGS(0)), exact);
+		is(launch_with(&far, m, "far", DIM(1), DIM(32), ARGS(0)), 1);
+	}
+	ptx_module_free(m);
+}
+
 /* Functions of the old style take and give registers; a guarded call leaves the others alone. */
 static void test_register_calls(void)
 {
@@ -225,6 +275,8 @@ int main(int argc, char **argv)
 	test_spellings();
 	test_attributes();
 	test_linking();
+	test_calls_that_lie();
+	test_shared_granule();
 	test_register_calls();
 	test_truncated(argv[1]);
 	device_close();

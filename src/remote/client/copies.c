@@ -212,7 +212,7 @@ static CUresult fill_here(const struct fill_request *q, CUdeviceptr at, CUstream
 }
 
 static CUresult fill(CUdeviceptr at, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height,
-		     CUstream stream)
+		     CUstream stream, bool async)
 {
 	struct fill_request q = {
 		.at = at, .pitch = pitch, .width = width, .height = height, .value = value, .element = element
@@ -220,7 +220,7 @@ static CUresult fill(CUdeviceptr at, size_t pitch, uint32_t value, uint32_t elem
 	uint64_t row, bytes = 0;
 	struct client_call c;
 	struct range r;
-	bool known = false;
+	bool known = false, waits;
 
 	client_request(&c, CALL_FILL);
 	q.stream = client_use_stream(&c, stream);
@@ -254,42 +254,55 @@ static CUresult fill(CUdeviceptr at, size_t pitch, uint32_t value, uint32_t elem
 		parked_doubt(at);
 	if (c.result == CUDA_SUCCESS && unified_any(c.session))
 		unified_begin(c.session, stream);
+	waits = !async && ((known && r.kind == RANGE_HOST) || unified_touches(at, bytes));
 	if (client_begin(&c, !known || range_closed(&r))) {
 		remote_put(&c.out, &q, sizeof q);
 		client_send(&c);
 	}
-	return client_end(&c);
+	c.result = client_end(&c);
+	return waits && c.result == CUDA_SUCCESS ? client_cuStreamSynchronize(stream) : c.result;
 }
+
+/* What waits for memory that the program reads itself. */
+AT_ONCE(cuMemsetD8_v2, (CUdeviceptr dstDevice, unsigned char uc, size_t N), fill, dstDevice, 0, uc, 1, N, 1)
+AT_ONCE(cuMemsetD16_v2, (CUdeviceptr dstDevice, unsigned short us, size_t N), fill, dstDevice, 0, us, 2, N, 1)
+AT_ONCE(cuMemsetD32_v2, (CUdeviceptr dstDevice, unsigned int ui, size_t N), fill, dstDevice, 0, ui, 4, N, 1)
+AT_ONCE(cuMemsetD2D8_v2, (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), fill,
+	dstDevice, dstPitch, uc, 1, Width, Height)
+AT_ONCE(cuMemsetD2D16_v2, (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height),
+	fill, dstDevice, dstPitch, us, 2, Width, Height)
+AT_ONCE(cuMemsetD2D32_v2, (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), fill,
+	dstDevice, dstPitch, ui, 4, Width, Height)
 
 CUresult client_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
-	return fill(dstDevice, 0, uc, 1, N, 1, hStream);
+	return fill(dstDevice, 0, uc, 1, N, 1, hStream, true);
 }
 
 CUresult client_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
 {
-	return fill(dstDevice, 0, us, 2, N, 1, hStream);
+	return fill(dstDevice, 0, us, 2, N, 1, hStream, true);
 }
 
 CUresult client_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
 {
-	return fill(dstDevice, 0, ui, 4, N, 1, hStream);
+	return fill(dstDevice, 0, ui, 4, N, 1, hStream, true);
 }
 
 CUresult client_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
 				  CUstream hStream)
 {
-	return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream);
+	return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream, true);
 }
 
 CUresult client_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
 				   size_t Height, CUstream hStream)
 {
-	return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream);
+	return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream, true);
 }
 
 CUresult client_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
 				   CUstream hStream)
 {
-	return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream);
+	return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream, true);
 }

@@ -62,6 +62,18 @@ static void block_shape(struct block *b, const uint32_t shape[3])
 	}
 }
 
+/*
+ * What a block may use: its own and the dynamic memory, in the granules that devices give out. Compilers rely on the
+ * granule: they read what lies beside a value together with it. A launch that is checked ends at the byte.
+ */
+static uint32_t shared_bytes(const struct ptx_launch *l)
+{
+	const uint32_t own = l->kernel->shared_bytes;
+	const uint32_t bytes = l->shared_bytes ? (own + 15) / 16 * 16 + l->shared_bytes : own;
+
+	return l->exact ? bytes : (bytes + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
+}
+
 /* Sets up what is the same for every block of the launch. */
 static void block_attach(struct block *b, struct run *run)
 {
@@ -87,8 +99,7 @@ static void block_attach(struct block *b, struct run *run)
 		*w->entry_frame = (struct frame){ .function = run->function, .made_for = run->function };
 	}
 	b->shared = b->buffer + round_up((size_t)(at - b->buffer), SHARED_ALIGN);
-	b->shared_bytes =
-		l->shared_bytes ? (l->kernel->shared_bytes + 15) / 16 * 16 + l->shared_bytes : l->kernel->shared_bytes;
+	b->shared_bytes = shared_bytes(l);
 	b->local_stride = stride;
 	b->local = b->shared + round_up((size_t)l->kernel->shared_bytes + 16 + l->shared_bytes, SHARED_ALIGN);
 	memset(b->range, 0, sizeof(b->range));

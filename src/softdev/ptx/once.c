@@ -22,18 +22,18 @@ static u32 narrow_relu(u32 x, u32 bits, u32 sign_at, bool relu)
 	return relu && x >> (sign_at - 1) & 1 ? 0 : x;
 }
 
-/* A power of two: e8m0, 255 is not a number. */
-static u32 scale_of(f32 v, bool up)
+/* A power of two: e8m0. 255 is not a number, and stands for what is too large, unless `finite` asks for the largest. */
+static u32 scale_of(f32 v, bool up, bool finite)
 {
 	const u32 b = bits32(v) & 0x7fffffffu, e = b >> 23;
+	u32 r;
 
 	if (b > 0x7f800000u)
 		return 255;
-	if (b == 0x7f800000u)
-		return 254;
 	if (!e) /* below the smallest normal number: 2^-127 is half of it */
 		return up && b > 0x400000u ? 1 : 0;
-	return up && b & 0x7fffffu && e < 254 ? e + 1 : e;
+	r = up && b & 0x7fffffu ? e + 1 : e;
+	return finite && r > 254 ? 254 : r;
 }
 
 static u32 scale_value(u32 e)

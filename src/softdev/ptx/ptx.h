@@ -186,7 +186,8 @@ struct ptx_launch {
 	const void *params;	   /* packed: kernel->param_bytes bytes */
 	uint32_t stack_bytes;	   /* per thread, for recursive functions; 0: 16 KiB */
 	bool cooperative;	   /* all blocks advance together: a grid-wide barrier ends */
-	bool exact;		   /* local memory is checked per thread and call, atomics for their space */
+	bool exact;		   /* shared memory ends at the byte; local memory is checked per thread and call,
+				      atomics for their space */
 	uint32_t sm_count;	   /* %nsmid, and %smid counts below it; 0: 16 */
 	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */

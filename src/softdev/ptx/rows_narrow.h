@@ -22,12 +22,15 @@ NARROW_PAIR(e5m2, 8)
 NARROW_PAIR(e2m3, 8)
 NARROW_PAIR(e3m2, 8)
 NARROW_PAIR(e2m1, 4)
-R2("cvt.rz{,.satfinite}.ue8m0x2.f32", cvt_rz_ue8m0_f32, u32, f32, f32, scale_of(a, false) << 8 | scale_of(b, false))
-R2("cvt.rp{,.satfinite}.ue8m0x2.f32", cvt_rp_ue8m0_f32, u32, f32, f32, scale_of(a, true) << 8 | scale_of(b, true))
-R1("cvt.rz{,.satfinite}.ue8m0x2.bf16x2", cvt_rz_ue8m0_bf16x2, u32, u32,
-   scale_of(b2f(a >> 16), false) << 8 | scale_of(b2f(a & 0xffff), false))
-R1("cvt.rp{,.satfinite}.ue8m0x2.bf16x2", cvt_rp_ue8m0_bf16x2, u32, u32,
-   scale_of(b2f(a >> 16), true) << 8 | scale_of(b2f(a & 0xffff), true))
+#define SCALE_PAIR(words, name, up, finite)                                                                            \
+	R2("cvt." words ".ue8m0x2.f32", cvt_##name##_ue8m0_f32, u32, f32, f32,                                         \
+	   scale_of(a, up, finite) << 8 | scale_of(b, up, finite))                                                     \
+	R1("cvt." words ".ue8m0x2.bf16x2", cvt_##name##_ue8m0_bf16x2, u32, u32,                                        \
+	   scale_of(b2f(a >> 16), up, finite) << 8 | scale_of(b2f(a & 0xffff), up, finite))
+SCALE_PAIR("rz", rz, false, false)
+SCALE_PAIR("rp", rp, true, false)
+SCALE_PAIR("rz.satfinite", rz_fin, false, true)
+SCALE_PAIR("rp.satfinite", rp_fin, true, true)
 R1("cvt.rn.bf16x2.ue8m0x2", cvt_bf16x2_ue8m0, u32, u32, scale_value(a >> 8 & 255) << 16 | scale_value(a & 255))
 
 /* Integers to 16-bit floats, rounded as asked. */

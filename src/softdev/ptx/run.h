@@ -14,6 +14,7 @@
 
 #define THREADS_MAX 256u
 #define SHARED_ALIGN 1024u
+#define SHARED_GRANULE 128u /* bytes, since compute capability 7.0 */
 
 struct run {
 	struct ptx_launch *launch;

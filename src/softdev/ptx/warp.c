@@ -329,6 +329,36 @@ static void pass_value(struct warp *w, const struct frame *from, const struct ca
 	}
 }
 
+static void clear_value(struct warp *w, const struct frame *to, const struct call_value *b, uint32_t lanes)
+{
+	for (; lanes; lanes &= lanes - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
+
+		memset(b->loc == LOC_NONE ? local_of(w, to, i) + b->offset
+					  : (uint8_t *)to->regs + b->loc + (size_t)i * b->lane_bytes,
+		       0, b->bytes);
+	}
+}
+
+struct values {
+	const struct call_value *at;
+	uint32_t count;
+};
+
+/*
+ * Moves the values of a call to their places. The text of a call and the definition that the linker found for it may
+ * differ in how many there are: what is too much is dropped, what is missing is 0.
+ */
+static void pass_values(struct warp *w, const struct frame *from, struct values a, const struct frame *to,
+			struct values b, uint32_t lanes)
+{
+	for (uint32_t k = 0; k < b.count; k++)
+		if (k < a.count)
+			pass_value(w, from, &a.at[k], to, &b.at[k], lanes);
+		else
+			clear_value(w, to, &b.at[k], lanes);
+}
+
 static const struct function *call_target(struct warp *w, const struct op *o, uint32_t lanes, uint32_t *ret_lanes)
 {
 	const struct function *f = o->call->function;
@@ -381,8 +411,8 @@ void warp_enter(struct warp *w, const struct op *o, uint32_t lanes)
 	frame->local_offset = offset + (f->local_bytes ? 0 : 16);
 	frame->return_pc = w->pc + 1;
 	frame->mask = together;
-	for (uint32_t k = 0; k < o->call->arg_count; k++)
-		pass_value(w, caller, &o->call->arg[k], frame, &f->param[k], together);
+	pass_values(w, caller, (struct values){ o->call->arg, o->call->arg_count }, frame,
+		    (struct values){ f->param, f->param_count }, together);
 	if (lanes & ~together) {
 		warp_save(w, lanes & ~together, w->pc);
 		w->other = (w->key_base | w->pc) < w->other ? (w->key_base | w->pc) : w->other;
@@ -401,8 +431,8 @@ void warp_return(struct warp *w, uint32_t lanes)
 		return;
 	}
 	call = frame->call->call;
-	for (uint32_t k = 0; k < call->result_count; k++)
-		pass_value(w, frame, &frame->function->result[k], up, &call->result[k], lanes);
+	pass_values(w, frame, (struct values){ frame->function->result, frame->function->result_count }, up,
+		    (struct values){ call->result, call->result_count }, lanes);
 	if (rest)
 		warp_save(w, rest, w->pc + 1);
 	warp_set_group(w, up, frame->return_pc, lanes);
