@@ -179,8 +179,6 @@ void capture_abandon(struct stream *s)
 		return;
 	pthread_mutex_lock(&captures.lock);
 	t = capture_tail_find_locked(&s->head);
-	if (t)
-		t->capture->spoilt = true;
 	if (t && t->capture->origin == s) {
 		struct graph *g = t->capture->given ? NULL : t->capture->graph;
 

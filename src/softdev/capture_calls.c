@@ -126,7 +126,8 @@ static bool all_joined(const struct capture *c, const struct capture_tail *t)
 	return true;
 }
 
-static CUresult end_locked(struct stream *s, struct graph **ret)
+/* `unnamed`: the caller does not ask for the graph, which must be its own then. */
+static CUresult end_locked(struct stream *s, bool unnamed, struct graph **ret)
 {
 	struct capture_tail *t = capture_tail_find_locked(&s->head);
 	struct capture *c;
@@ -135,6 +136,8 @@ static CUresult end_locked(struct stream *s, struct graph **ret)
 	if (!t)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	c = t->capture;
+	if (unnamed && !c->given)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (c->origin != s)
 		return capture_spoil_locked(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
 	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
@@ -158,12 +161,11 @@ CUresult soft_cuStreamEndCapture(CUstream h, CUgraph *ret)
 
 	if (e)
 		return e;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&captures.lock);
-	e = end_locked(s, &g);
+	e = end_locked(s, !ret, &g);
 	pthread_mutex_unlock(&captures.lock);
-	*ret = e ? NULL : (CUgraph)g;
+	if (ret)
+		*ret = e ? NULL : (CUgraph)g;
 	return e;
 }
 

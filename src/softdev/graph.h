@@ -346,7 +346,10 @@ void capture_event_recorded(struct event *e);
 /* cuEventRecord and cuStreamWaitEvent with a capture on either side. */
 CUresult capture_record(struct stream *s, struct event *e, unsigned flags);
 CUresult capture_wait(struct stream *s, struct event *e, unsigned flags);
-/* The stream goes; its capture with it. */
+/*
+ * The stream goes, and the capture that began on it. One that only joined leaves its tail behind: the capture must still
+ * come to what was done there.
+ */
 void capture_abandon(struct stream *s);
 /* cuMemAllocAsync and cuMemFreeAsync in a capture: memory of the graph. */
 CUresult capture_alloc(struct stream *s, struct mempool *p, size_t bytes, CUdeviceptr *ret);

@@ -200,6 +200,7 @@ void pace_begin(struct pace_kernel *k, uint32_t device, struct pace_kernel *afte
 			added = true;
 		}
 		k->began_ns = p->now->now_ns;
+		k->idle_ns = timeline_idle_ns(p->now);
 	} while (!commit_locked(p, &c));
 	if (duration_ns == OVERLAP_OPEN && others(p))
 		k->cpu_ns = thread_cpu_ns();
@@ -209,6 +210,17 @@ void pace_begin(struct pace_kernel *k, uint32_t device, struct pace_kernel *afte
 _Atomic uint64_t *pace_beat(const struct pace_kernel *k)
 {
 	return k->timed ? &sleeper_of(&paces[k->device])->beat_ns : NULL;
+}
+
+/*
+ * How long a kernel took whose length nobody knew: beside others the thread's own time; else that on the clock, without
+ * what passed while it stalled. The device was idle then, and nobody is to wait for that again.
+ */
+static uint64_t measured_locked(const struct pace *p, const struct pace_kernel *k)
+{
+	if (k->cpu_ns)
+		return thread_cpu_ns() - k->cpu_ns;
+	return p->now->now_ns - k->began_ns - (timeline_idle_ns(p->now) - k->idle_ns);
 }
 
 bool pace_executed(struct pace_kernel *k, uint64_t duration_ns)
@@ -228,7 +240,7 @@ bool pace_executed(struct pace_kernel *k, uint64_t duration_ns)
 		was_open = k->overlap.duration_ns == OVERLAP_OPEN;
 		if (was_open) {
 			if (duration_ns == OVERLAP_OPEN)
-				duration_ns = k->cpu_ns ? thread_cpu_ns() - k->cpu_ns : p->now->now_ns - k->began_ns;
+				duration_ns = measured_locked(p, k);
 			overlap_known(&p->overlap, &k->overlap, duration_ns);
 			ends_note_locked(p);
 		}

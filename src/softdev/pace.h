@@ -18,6 +18,7 @@ struct pace_kernel {
 	bool timed; /* on the timeline; else it ends when it has been executed */
 	bool executed;
 	uint64_t began_ns;	 /* when it came */
+	uint64_t idle_ns;	 /* how long the device had been idle then */
 	uint64_t cpu_ns;	 /* of the thread by then; 0: nobody else was there */
 	_Atomic uint64_t end_ns; /* when it ended on the timeline, CLOCK_MONOTONIC; 0: it has not */
 };

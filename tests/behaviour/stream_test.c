@@ -269,6 +269,53 @@ static void bad_captures(CUdeviceptr p)
 	works(cuStreamDestroy(s));
 }
 
+/* A stream that joined a capture may go before it ends: come back it is no loss, not come back the capture fails. */
+static void joined_stream_goes(CUdeviceptr p)
+{
+	CUgraph graph = NULL, own;
+	CUgraphExec x;
+	CUstream s, other;
+	CUevent fork, join;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	needs(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+	needs(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+	for (int back = 0; back < 2; back++) {
+		needs(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+		works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+		works(cuEventRecord(fork, s));
+		works(cuStreamWaitEvent(other, fork, 0));
+		works(cuMemsetD32Async(p, 77, N, other));
+		works(cuEventRecord(join, other));
+		works(cuStreamDestroy(other));
+		if (back)
+			works(cuStreamWaitEvent(s, join, 0));
+		answers(back ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
+	}
+	fill_words(p, 0, N);
+	needs(cuGraphInstantiate(&x, graph, 0));
+	works(cuGraphLaunch(x, s));
+	works(cuStreamSynchronize(s));
+	is(first_word(p), 77);
+	works(cuGraphExecDestroy(x));
+	works(cuGraphDestroy(graph));
+
+	/* a capture into the program's own graph need not be given it */
+	needs(cuGraphCreate(&own, 0));
+	works(cuStreamBeginCaptureToGraph(s, own, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+	works(cuMemsetD32Async(p, 78, N, s));
+	works(cuStreamEndCapture(s, NULL));
+	needs(cuGraphInstantiate(&x, own, 0));
+	works(cuGraphLaunch(x, s));
+	works(cuStreamSynchronize(s));
+	is(first_word(p), 78);
+	works(cuGraphExecDestroy(x));
+	works(cuGraphDestroy(own));
+	works(cuEventDestroy(fork));
+	works(cuEventDestroy(join));
+	works(cuStreamDestroy(s));
+}
+
 /* Words in memory that host and device share are written and awaited by streams as well. */
 static void host_values(CUdeviceptr p)
 {
@@ -471,6 +518,7 @@ int main(void)
 	destroyed_early(p);
 	host_values(p);
 	bad_captures(p);
+	joined_stream_goes(p);
 	capture_modes();
 	unsafe_calls();
 	bad_values(p);

@@ -273,6 +273,32 @@ static void *cancel_soon(void *arg)
 	return NULL;
 }
 
+/* Blocks that are too short to look at the clock themselves: their thread looks, and the launch can be ended. */
+static void test_small_blocks(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+		".visible .entry small(.param .u64 p) { .reg .u32 %r<3>; .reg .pred %p; mov.u32 %r1, 500;\n"
+		"L: sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra L; ret; }\n";
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, NULL);
+	_Atomic uint64_t beat = 0;
+	atomic_bool cancel = true;
+	struct ptx_launch l = { .beat_ns = &beat };
+
+	ok(m != NULL);
+	if (!m)
+		return;
+	is(launch_with(&l, m, "small", DIM(400), DIM(32), ARGS(0)), 0);
+	ok(atomic_load(&beat) > 0);
+	l.timeout_ns = 1000000;
+	is(launch_with(&l, m, "small", DIM(1u << 30), DIM(32), ARGS(0)), 1);
+	is(l.fault.kind, PTX_FAULT_TIMEOUT);
+	l.timeout_ns = 0;
+	l.cancel = &cancel;
+	is(launch_with(&l, m, "small", DIM(1u << 30), DIM(32), ARGS(0)), 1);
+	is(l.fault.kind, PTX_FAULT_CANCELLED);
+	ptx_module_free(m);
+}
+
 static void test_faults(struct ptx_module *m)
 {
 	int *p = device_alloc(4096);
@@ -403,6 +429,7 @@ int main(int argc, char **argv)
 		ptx_module_free(m);
 	}
 	test_late();
+	test_small_blocks();
 	device_close();
 	return tap_end();
 }

@@ -89,6 +89,40 @@ static int child_main(const char *kernel)
 	}
 }
 
+/*
+ * Alone on the device, the process is stopped for 300 ms while its kernel is executed. Its exit status: tens of
+ * milliseconds from the kernel's last instruction to its end.
+ */
+static int stalled_main(void)
+{
+	const pid_t self = getpid();
+	uint64_t at;
+	uint32_t *flag;
+	void *params[] = { &flag };
+	CUcontext c;
+	pid_t stopper;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuModuleLoadData(&module, text) ||
+	    cuMemHostAlloc((void **)&flag, 4096, CU_MEMHOSTALLOC_DEVICEMAP) ||
+	    cuLaunchKernel(function("until"), 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL))
+		return 250;
+	nap(20);
+	stopper = fork();
+	if (!stopper) {
+		kill(self, SIGSTOP);
+		nap(300);
+		kill(self, SIGCONT);
+		_exit(0);
+	}
+	waitpid(stopper, NULL, 0);
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	at = clock_now_ns();
+	if (cuCtxSynchronize())
+		return 251;
+	at = (clock_now_ns() - at) / (10 * MS);
+	return at < 200 ? (int)at : 200;
+}
+
 static pid_t child_start(const char *kernel)
 {
 	int ready[2];
@@ -438,6 +472,27 @@ static void stopped(void)
 	child_kill(other);
 }
 
+/* A kernel that stalled, with nobody else there, has ended when it has been executed. */
+static void stalled(void)
+{
+	int status = -1;
+
+	for (int i = 0; i < TRIES && status; i++) {
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			execl("/proc/self/exe", "time_test", "stalled", (char *)NULL);
+			_exit(127);
+		}
+		waitpid(pid, &status, 0);
+		status = WIFEXITED(status) && WEXITSTATUS(status) < 20 ? 0 : status;
+	}
+	tap_ok(status == 0, "a stall is not waited for again (status 0x%x)", (unsigned)status);
+	segment_reap(&observer);
+}
+
 /* Death and stops at any moment: who is left goes on. */
 static void any_moment(void)
 {
@@ -507,6 +562,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3)
 		return child_main(argv[2]);
+	if (argc == 2)
+		return stalled_main();
 	soft_begin("1", "64M");
 	setenv("METE_SOFT_DURATION", "ms1=1ms,ms2=0.002s,twi?e=8ms", 1);
 	setenv("METE_SOFT_COPY_RATE", "1G", 1);
@@ -527,6 +584,7 @@ int main(int argc, char **argv)
 	copies(a, b);
 	equals();
 	stopped();
+	stalled();
 	any_moment();
 	segment_detach(&observer);
 	return soft_end();

@@ -3,7 +3,8 @@
 
 #include "base/clock.h"
 
-#define CHECK_OPERATIONS 8192u /* between looks at the clock and the cancel flag */
+/* Of one thread, over however many blocks, between its looks at the clock and the cancel flag. */
+#define CHECK_OPERATIONS 8192u
 
 /* Where the first thread stands that has not ended, or the first of those that wait at a barrier, who are counted. */
 static void fault_where(struct block *b, bool waits)
@@ -40,9 +41,9 @@ static bool out_of_time(struct block *b)
 	return b->fault.kind != PTX_FAULT_NONE;
 }
 
-enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum)
+enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, uint64_t *unchecked)
 {
-	uint64_t spent = 0, checked = 0, waited = b->waits;
+	uint64_t spent = 0, waited = b->waits;
 
 	while (b->live_threads) {
 		uint64_t round = 0;
@@ -64,8 +65,9 @@ enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum)
 			return SLICE_FAULT;
 		}
 		spent += round;
-		if (spent - checked >= CHECK_OPERATIONS) {
-			checked = spent;
+		*unchecked += round;
+		if (*unchecked >= CHECK_OPERATIONS) {
+			*unchecked = 0;
 			if (out_of_time(b))
 				return SLICE_FAULT;
 			if (b->waits - waited > CHECK_OPERATIONS / 64 && b->live_threads)

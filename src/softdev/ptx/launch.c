@@ -220,13 +220,13 @@ void run_work(struct run *run)
 	const uint32_t quantum = module_quantum(run->launch->kernel->module);
 	struct share share = { 0 };
 	struct block *b, *spare = NULL;
-	uint64_t id = 0;
+	uint64_t id = 0, unchecked = 0;
 	bool fresh;
 
 	while ((b = run_take(run, &share, &spare, &id, &fresh))) {
 		if (fresh && run->cluster_count == 1)
 			block_start(b, id);
-		switch (block_run(b, isa, quantum)) {
+		switch (block_run(b, isa, quantum, &unchecked)) {
 		case SLICE_OVER:
 			run_park(run, b, false);
 			continue;

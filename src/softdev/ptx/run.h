@@ -75,8 +75,11 @@ void block_start(struct block *b, uint64_t id);
 void block_drop_frames(struct block *b);
 
 enum slice { SLICE_ENDED, SLICE_OVER, SLICE_WAITS, SLICE_FAULT };
-/* Runs the warps of a block in turns. */
-enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum);
+/*
+ * Runs the warps of a block in turns. `unchecked` counts the thread's operations since it last looked at the clock and
+ * the cancel flag: blocks may be too short to look themselves.
+ */
+enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, uint64_t *unchecked);
 
 /* Whoever comes works on the run until nothing is left to begin or to go on with. */
 void run_work(struct run *run);
