@@ -12,9 +12,17 @@ def gate(call):
 def travel(call):
     if call.goes_as:
         return f", as {call.goes_as}"
-    if call.travel == "plain" and call.sync == "local":
+    if call.generated and call.sync == "local":
         return ", asked once"
     return f", {call.travel}" if call.travel != "none" else ""
+
+
+def heads(spec):
+    return ["call", "since", "software device", "shim", "charge", *(["gate"] if spec.stream else []), "remote"]
+
+
+def row(cells, blank=" "):
+    return "|" + "|".join(f"{blank}{cell}{blank}" for cell in cells) + "|"
 
 
 def page(spec, soft_list):
@@ -32,18 +40,20 @@ def page(spec, soft_list):
            "- **shim**: `pass` goes straight to the driver, `custom` to a body written by hand, `refuse` answers not supported,"
            " other words are generated bodies",
            "- **charge**: how the memory ledger accounts for it: a number of bytes that the arguments give, `measured` after"
-           " the driver took it, `pool`, `release`, `import`, `reference`",
+           " the driver took it, `pool`, `release`, `import`, `reference`; `not` and why, for calls that take memory and pass",
            *(["- **gate**: which engine's turn the call waits for, with compute shares; `not` and why, for calls that submit"
               " work to a stream and pass without waiting"] if spec.stream else []),
            "- **remote**: what a caller waits for when the device is on another machine; behind it how the call travels: `plain`"
-           " by generated bodies, `custom` by bodies written by hand, `as` another call, `asked once` and remembered", "",
-           "| call | since | software device | shim | charge | remote |", "|---|---|---|---|---|---|"]
+           " by generated bodies, `around` by a body written by hand round the generated one, `custom` by bodies written by"
+           " hand, `as` another call, `asked once` and remembered", "",
+           row(heads(spec)), row(["---" for _ in heads(spec)], "")]
     for c in calls:
         since = f"{c.since // 1000}.{c.since % 1000 // 10}" if spec.version and c.since else ""
         since += " per-thread" if c.per_thread else ""
         charge = "" if c.charge == "none" else c.charge
-        out.append(f"| {c.symbol} | {since} | {'yes' if c.symbol in soft else ''} | {c.treat} | {charge} |"
-                   f"{f' {gate(c)} |' if spec.stream else ''} {c.sync}{travel(c)} |")
+        cells = [c.symbol, since, "yes" if c.symbol in soft else "", c.treat, charge, *([gate(c)] if spec.stream else []),
+                 f"{c.sync}{travel(c)}"]
+        out.append(row(cells))
     return "\n".join([*out, ""])
 
 

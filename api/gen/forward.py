@@ -16,7 +16,7 @@ from .text import banner, failure, ret
 
 
 def forwarded(spec):
-    return [c for c in spec.calls if c.travel == "plain"]
+    return [c for c in spec.calls if c.generated]
 
 
 def libraries(spec):
@@ -71,8 +71,8 @@ def client_source(spec, header):
            f'#include "{spec.forward}"', ""]
     for c in spec.calls:
         if c.header == header:
-            out += ["__attribute__((weak)) " + c.prototype(), "{",
-                    *(client_body(spec, c) if c.travel == "plain" else refusal(spec, c)), "}", ""]
+            out += [("__attribute__((weak)) " if c.replaceable else "") + c.prototype(), "{",
+                    *(client_body(spec, c) if c.generated else refusal(spec, c)), "}", ""]
     return "\n".join(out)
 
 

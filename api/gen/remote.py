@@ -1,7 +1,7 @@
 """<api>_remote.h, <api>_remote_exports.c: a remote client and its worker; what both ends agree on.
 
 Bodies of the client are written by remote_client.py over the header that [api] names as `client`, handlers of the worker by
-remote_worker.py over that of `worker`; both are about calls whose travel is "plain".
+remote_worker.py over that of `worker`; both are about calls whose travel is "plain" or "around".
 
 Order on the wire, the same for both ends: the arguments by value; then the pointers to one object or to a string; then
 those whose length is an expression, which may use all before. A pointer is preceded by whether it is there, so that a NULL
@@ -20,7 +20,7 @@ from .text import banner, failure, ret
 
 def travellers(spec):
     """The calls whose numbers travel by generated bodies; twins and those that go `as` another have none of their own."""
-    return [c for c in spec.calls if c.travel == "plain" and not c.per_thread and not c.goes_as]
+    return [c for c in spec.calls if c.generated and not c.per_thread and not c.goes_as]
 
 
 def streams_of(spec, call):
@@ -29,7 +29,7 @@ def streams_of(spec, call):
 
 def twin_of_its_own(spec, call):
     """A plain twin without a stream among its parameters: only a stream inside a record tells it from its call."""
-    return bool(call.per_thread) and call.travel == "plain" and not call.goes_as and not streams_of(spec, call)
+    return bool(call.per_thread) and call.generated and not call.goes_as and not streams_of(spec, call)
 
 
 def in_order(call):
@@ -157,13 +157,13 @@ def remote_header(spec):
     n, up = spec.name, spec.upper
     out = [banner(spec, f"the {n} API over a link"), "#pragma once", "", f'#include "{n}_table.h"', '#include "remote.h"', "",
            "/* Both ends must have the same. */", f"#define {up}_REMOTE_FINGERPRINT UINT32_C({fingerprint(spec):#010x})", "",
-           "/* Every call of the client: written by hand, or generated as a weak symbol. */"]
+           "/* Every call of the client: generated (travel \"plain\"), or written by hand in the place of a weak symbol. */"]
     out += [f"{c.prototype('client_' + c.symbol)};" for c in spec.calls]
     out += ["", "/* Generated, whoever answers the call. */"]
     out += [f"{c.prototype('client_plain_' + c.symbol)};" for c in spec.calls if c in travellers(spec) or twin_of_its_own(spec, c)]
     out += ["", "/* client_<symbol> of every call; what lookups by name hand out. */",
             f"extern const struct {n}_table {n}_remote_table;", "", "struct work;", "",
-            "/* Every handler of the worker: written by hand, or generated as a weak symbol, or not there. */"]
+            "/* Every handler of the worker: generated (travel \"plain\"), or written by hand, or not there. */"]
     out += [f"int worker_{c.symbol}(struct work *work);" for c in spec.calls if c.travel != "none" and not c.per_thread]
     out += ["", "/* Generated, whoever handles the call. */"]
     out += [f"int worker_plain_{c.symbol}(struct work *work);" for c in travellers(spec)]

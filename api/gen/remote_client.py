@@ -1,5 +1,5 @@
-"""<api>_remote_client.c: the client's bodies of the calls whose travel is "plain", and what every other call does when
-nobody has written it by hand. What they are made of: client/call.h in src/remote; the order on the wire: remote.py."""
+"""<api>_remote_client.c: the client's bodies of the calls whose travel is "plain" or "around", and what every other call
+does when nobody has written it by hand. What they are made of: client/call.h in src/remote; the order on the wire: remote.py."""
 
 from .remote import (byte_length, condition, conversion, converted_records, elements, in_order, kind_name, mints, owner_of,
                      passed_as, plain_type, record_type, refusal, streams_of, tails, travellers, twin_of_its_own)
@@ -27,7 +27,8 @@ def client_source(spec):
         if c in travellers(spec) or twin_of_its_own(spec, c):
             out += client_body(spec, c)
     for c in spec.calls:
-        out += [f"__attribute__((weak)) {c.prototype('client_' + c.symbol)}", "{", *by_default(spec, c), "}", ""]
+        weak = "__attribute__((weak)) " if c.replaceable else ""
+        out += [f"{weak}{c.prototype('client_' + c.symbol)}", "{", *by_default(spec, c), "}", ""]
     return "\n".join(out)
 
 

@@ -54,7 +54,8 @@ def dispatch_source(spec):
     mine = travellers(spec)
     others = [c for c in spec.calls if c.travel != "none" and not c.per_thread and c not in mine and not c.goes_as]
     for c in mine:
-        out += [f"__attribute__((weak)) int worker_{c.symbol}(struct work *work_)", "{", f"\treturn worker_plain_{c.symbol}(work_);", "}", ""]
+        weak = "__attribute__((weak)) " if c.replaceable else ""
+        out += [f"{weak}int worker_{c.symbol}(struct work *work_)", "{", f"\treturn worker_plain_{c.symbol}(work_);", "}", ""]
     out += [f"extern __typeof__(worker_{c.symbol}) worker_{c.symbol} __attribute__((weak));" for c in others]
     out += ["", f"static const worker_handler handlers[{up}_CALL_COUNT] = {{"]
     out += [f"\t[{up}_CALL_{c.symbol}] = worker_{c.symbol}," for c in mine + others]

@@ -12,8 +12,10 @@ import tomllib
 from . import length
 
 SYNC = ("local", "forget", "round", "blocking", "refused")
-TRAVEL = ("none", "plain", "custom")
-CHARGE = ("none", "measured", "pool", "release", "import", "reference")  # and bytes(EXPRESSION)
+TRAVEL = ("none", "plain", "around", "custom")
+GENERATED = ("plain", "around")  # travels of which the generator writes both ends
+CHARGE = ("none", "measured", "pool", "release", "import", "reference")  # and bytes(EXPRESSION), "not: REASON"
+UNCHARGED = re.compile(r"not: \S.*$")
 TREAT = ("pass", "custom", "refuse")  # and the names of [body.*]
 GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: (\S.*)$")
 DIRECTIONS = ("in", "out", "inout")
@@ -136,6 +138,8 @@ class Call:
         self.block = block
         self.sync, self.charge = block["sync"], block["charge"]
         self.treat, self.travel = block["treat"], block["travel"]
+        self.generated = self.travel in GENERATED
+        self.replaceable = self.travel != "plain"  # by a body written by hand
         self.macro, self.header = block.get("macro"), block.get("header")
         self.otherwise = block.get("otherwise", "")
         self.untyped = block.get("untyped", False)  # nothing but the name is known
@@ -245,13 +249,14 @@ class Spec:
                 self.fault(where, f'unknown key "{k}"')
 
     def read_bodies(self, blocks):
-        self.bodies, self.body_maps, self.body_includes = {}, {}, []
+        self.bodies, self.body_maps, self.body_includes, self.body_charges = {}, {}, [], {}
         for name, block in blocks.items():
             where = f"body.{name}"
-            self.unknown_keys(where, block, {"code", "include", "args", "told"})
+            self.unknown_keys(where, block, {"code", "include", "args", "told", "charges"})
             if name in TREAT:
                 self.fault(where, f'"{name}" has a meaning already')
             self.bodies[name] = string.Template(block.get("code", ""))
+            self.body_charges[name] = block.get("charges", False)
             self.body_maps[name] = {key: {ctype: string.Template(text) for ctype, text in block.get(key, {}).items()}
                                     for key in ("args", "told")}
             if "include" in block and block["include"] not in self.body_includes:
@@ -348,8 +353,8 @@ class Spec:
                 self.fault(where, f'"travel" is missing: a call of class "{block["sync"]}" goes over the wire')
             block.setdefault("travel", "none")
             self.check_words(where, block)
-            if block.get("as") and block["travel"] != "plain":
-                self.fault(where, '"as" is for calls whose travel is "plain"')
+            if block.get("as") and block["travel"] not in GENERATED:
+                self.fault(where, '"as" is for calls whose travel is "plain" or "around"')
             block["_args"] = [Arg(a, where, self.fault) for a in block.get("args", [])]
             self.check_args(where, block)
             self.check_gate(where, symbol, block)
@@ -395,8 +400,8 @@ class Spec:
         word("sync", SYNC)
         word("travel", TRAVEL)
         word("treat", TREAT + tuple(self.bodies))
-        if not re.fullmatch(r"bytes\(.+\)", block["charge"]):
-            word("charge", CHARGE, ", bytes(EXPRESSION)")
+        if not re.fullmatch(r"bytes\(.+\)", block["charge"]) and not UNCHARGED.match(block["charge"]):
+            word("charge", CHARGE, ', bytes(EXPRESSION), "not: REASON"')
         if block.get("returns", self.result) != self.result and "otherwise" not in block:
             self.fault(where, f'returns "{block["returns"]}", so "otherwise" must say what is returned when it cannot run')
 
@@ -421,16 +426,24 @@ class Spec:
                 self.fault(where, f'parameter "{a.name}": range(BYTES) or range(ROW, ROWS, PITCH), of an address in device memory')
             for e in a.range:
                 self.check_expr(e, args, where, f'range of "{a.name}"')
+        self.check_charge(where, block)
         charge = re.fullmatch(r"bytes\((.+)\)", block["charge"])
         if charge:
             self.check_expr(charge[1], args, where, "charge")
         if block.get("forgets") and block["forgets"] not in args:
             self.fault(where, f'forgets "{block["forgets"]}", which is no parameter')
-        if block["travel"] == "plain" and not block.get("as"):
+        if block["travel"] in GENERATED and not block.get("as"):
             for a in block["_args"]:
                 why = self.not_plain(a)
                 if why:
-                    self.fault(where, f'travel "plain" cannot carry parameter "{a.name}": {why}')
+                    self.fault(where, f'travel "{block["travel"]}" cannot carry parameter "{a.name}": {why}')
+
+    def check_charge(self, where, block):
+        """Only a body written by hand, or a generated one that says so, charges; the driver itself charges nobody."""
+        says = block["charge"]
+        charged = block["treat"] == "custom" or self.body_charges.get(block["treat"], False)
+        if not charged and (says in CHARGE[1:] or says.startswith("bytes(")) and block["treat"] in TREAT + tuple(self.bodies):
+            self.fault(where, f'charge "{says}" with treat "{block["treat"]}": nobody would charge it; treat it, or say "not: REASON"')
 
     def check_gate(self, where, symbol, block):
         args = {a.name: a for a in block["_args"]}

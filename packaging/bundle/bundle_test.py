@@ -4,7 +4,7 @@ The bundle keeps its promises: bundle_test.py TARBALL
 
 Nothing in it needs a glibc above 2.31 (what goes into programs: 2.17), nothing needs a library that is neither in it nor part of libc,
 nothing names a folder of the machine that built it; and it runs, moved, from a folder with a blank in its name, with an
-empty environment.
+empty environment. The two commands that README begins with lead from an empty folder to a program under a quota in 30 s.
 """
 import os
 import re
@@ -13,9 +13,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from http.client import HTTPConnection
 
-tarball = sys.argv[1]
+tarball = os.path.abspath(sys.argv[1])
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")
+FIRST_PROGRAM_S = 30
 LIBC = re.compile(r"^(lib(c|m|pthread|dl|rt|util)\.so\.\d|ld-linux[-\w]*\.so\.\d|libcuda\.so\.1)$")
 count = failed = 0
 
@@ -117,6 +120,24 @@ def remote(works, mete, program, home, env):
     check(server.returncode == 0, "mete serve ends as it is told", [f"status {server.returncode}"])
 
 
+def first_program(folder):
+    """What README's first block of commands says, by a shell, in a folder with nothing but the bundle in it."""
+    with open(README, encoding="utf-8") as file:
+        block = re.search(r"^```\n(.*?)^```", file.read(), re.M | re.S)[1]
+    commands = [line for line in block.splitlines() if line and not line.startswith("#")]
+    check(len(commands) == 2, f"README begins with two commands: {commands}")
+    shutil.copy(tarball, folder)
+    env = {"PATH": "/usr/bin:/bin", "HOME": folder, "METE_RUNTIME_DIR": os.path.join(folder, "run"),
+           "METE_SOFT_DIR": os.path.join(folder, "soft")}
+    begun = time.monotonic()
+    r = run("/bin/sh", "-ec", "\n".join(commands), env=env, cwd=folder, timeout=120)
+    took = time.monotonic() - begun
+    words = r.stdout.decode(errors="replace")
+    check(r.returncode == 0 and "CUDA_ERROR_OUT_OF_MEMORY" in words and "PASS" in words,
+          "they run a program that gets its share to the last byte", words)
+    check(took <= FIRST_PROGRAM_S, f"in {took:.1f} s, of {FIRST_PROGRAM_S}")
+
+
 def programs(top, home):
     """As a stranger's shell would: nothing in the environment."""
     env = {"PATH": "/usr/bin:/bin", "HOME": home, "METE_RUNTIME_DIR": os.path.join(home, "run"),
@@ -156,6 +177,9 @@ try:
     shutil.move(first, moved)
     home = os.path.join(scratch, "home")
     os.mkdir(home)
+    empty = os.path.join(scratch, "empty")
+    os.mkdir(empty)
+    first_program(empty)
     inspect(moved)
     programs(moved, home)
 finally:
