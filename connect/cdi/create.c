@@ -194,7 +194,7 @@ static int make(struct making *m, struct fault *f)
 	return r;
 }
 
-int verb_cdi_create(const struct command_line *line)
+VERB(cdi_create)
 {
 	struct making m = { .line = line, .edits = { .control = CONTROL_CLOSED } };
 	struct fault f = { .text = "" };

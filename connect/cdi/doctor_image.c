@@ -64,7 +64,7 @@ static void print_all(const struct image *im, json_t *list)
 		print_way(way);
 }
 
-int verb_doctor_image(const struct command_line *line)
+VERB(doctor_image)
 {
 	struct image_program program = { option_value(line, "program"), DEFAULT_PATH };
 	struct image image = IMAGE_CLOSED;

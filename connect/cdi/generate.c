@@ -192,7 +192,7 @@ int generate_now(const char *kind, bool soft, json_t **ret, struct fault *f)
 	return r;
 }
 
-int verb_cdi_generate(const struct command_line *line)
+VERB(cdi_generate)
 {
 	struct generating g = { .edits = { .control = CONTROL_CLOSED },
 				.soft = option_given(line, "soft"),

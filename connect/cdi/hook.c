@@ -349,7 +349,7 @@ static int ended(struct hook *h, enum deadline why)
 	return EXIT_FAILED;
 }
 
-int verb_cdi_hook(const struct command_line *line)
+VERB(cdi_hook)
 {
 	struct hook h = { .line = line, .control = CONTROL_CLOSED, .image = IMAGE_CLOSED };
 	const char *dir = option_value(line, "runtime-dir");

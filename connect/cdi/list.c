@@ -110,7 +110,7 @@ static bool warn_of_conflicts(const struct spec_list *list)
 	return any;
 }
 
-int verb_cdi_list(const struct command_line *line)
+VERB(cdi_list)
 {
 	json_t *rows, *broken, *row;
 	struct spec_list list;

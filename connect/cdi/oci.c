@@ -101,7 +101,7 @@ static int edit(const struct command_line *line, struct fault *f)
 	return r;
 }
 
-int verb_oci(const struct command_line *line)
+VERB(oci)
 {
 	struct fault f = { .text = "" };
 

@@ -79,7 +79,7 @@ static int remove_one(struct control *control, const char *dir, const char *word
 	return r;
 }
 
-int verb_cdi_remove(const struct command_line *line)
+VERB(cdi_remove)
 {
 	struct control control = CONTROL_CLOSED;
 	struct fault f;

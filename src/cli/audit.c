@@ -46,7 +46,7 @@ static void print_table(json_t *actions)
 	table_end(&t);
 }
 
-int verb_audit(const struct command_line *line)
+VERB(audit)
 {
 	const char *limit = option_value(line, "limit");
 	struct control control = CONTROL_CLOSED;

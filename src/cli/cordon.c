@@ -93,12 +93,12 @@ static int simple(const struct command_line *line, const char *op)
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
-int verb_cordon(const struct command_line *line)
+VERB(cordon)
 {
 	return simple(line, "device_cordon");
 }
 
-int verb_uncordon(const struct command_line *line)
+VERB(uncordon)
 {
 	return simple(line, "device_uncordon");
 }
@@ -204,7 +204,7 @@ static int watch(struct control *control, const struct command_line *line, const
 	return status;
 }
 
-int verb_drain(const struct command_line *line)
+VERB(drain)
 {
 	struct control control = CONTROL_CLOSED;
 	struct fault f = { .text = "" };

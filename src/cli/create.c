@@ -61,7 +61,7 @@ static int create(struct control *control, const struct command_line *line, stru
 	return r;
 }
 
-int verb_create(const struct command_line *line)
+VERB(create)
 {
 	struct control control = CONTROL_CLOSED;
 	struct choice choice = { 0 };

@@ -3,7 +3,7 @@
 #include "cli/grants.h"
 #include "cli/verb.h"
 
-int verb_delete(const struct command_line *line)
+VERB(delete)
 {
 	struct control control = CONTROL_CLOSED;
 	struct fault f;

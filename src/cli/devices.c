@@ -36,7 +36,7 @@ static void say_state(json_t *device)
 		       *who ? " (by " : "", who, *who ? ")" : "");
 }
 
-int verb_devices(const struct command_line *line)
+VERB(devices)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
 					     ">USED",	"STATE",  "UUID",   "NAME",	 NULL };

@@ -492,7 +492,7 @@ static void print_checks(json_t *checks)
 	}
 }
 
-int verb_doctor(const struct command_line *line)
+VERB(doctor)
 {
 	struct doctor d = { 0 };
 

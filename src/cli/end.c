@@ -177,7 +177,7 @@ static int end_all(struct control *control, const struct command_line *line, jso
 	return status;
 }
 
-int verb_end(const struct command_line *line)
+VERB(end)
 {
 	json_t *grants = json_array(), *ended = json_array();
 	struct control control = CONTROL_CLOSED;

@@ -142,7 +142,7 @@ static int check_limit(const struct command_line *line)
 	return -1;
 }
 
-int verb_events(const struct command_line *line)
+VERB(events)
 {
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *names;

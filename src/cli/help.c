@@ -488,7 +488,7 @@ static void completion(void)
 	       "\telse\n\t\tCOMPREPLY=($(compgen -W \"$operands\" -- \"$cur\"))\n\tfi\n}\n\ncomplete -F _mete mete\n");
 }
 
-int verb_help(const struct command_line *line)
+VERB(help)
 {
 	int words = 0;
 	const struct verb *v = line->arg_count ? verb_find_words(line->arg_count, line->args, &words) : NULL;

@@ -143,21 +143,21 @@ static int finish(int status, const struct fault *f)
 	return status;
 }
 
-int verb_key_new(const struct command_line *line)
+VERB(key_new)
 {
 	struct fault f = { .text = "" };
 
 	return finish(new_key(line, &f), &f);
 }
 
-int verb_key_list(const struct command_line *line)
+VERB(key_list)
 {
 	struct fault f = { .text = "" };
 
 	return finish(list_keys(line, &f), &f);
 }
 
-int verb_key_remove(const struct command_line *line)
+VERB(key_remove)
 {
 	struct fault f = { .text = "" };
 

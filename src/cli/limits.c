@@ -45,7 +45,7 @@ static void print_rows(json_t *answer)
 		puts("The settings bound neither root nor the user that meted runs as.");
 }
 
-int verb_limits(const struct command_line *line)
+VERB(limits)
 {
 	struct control control = CONTROL_CLOSED;
 	json_t *answer = NULL;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-int verb_metrics(const struct command_line *line)
+VERB(metrics)
 {
 	struct control control = CONTROL_CLOSED;
 	json_t *request = json_pack("{s:s}", "op", "metrics"), *answer;

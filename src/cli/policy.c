@@ -115,7 +115,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 	return EXIT_DONE;
 }
 
-int verb_policy(const struct command_line *line)
+VERB(policy)
 {
 	struct control control = CONTROL_CLOSED;
 	struct fault f = { .text = "" };

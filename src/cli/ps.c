@@ -89,7 +89,7 @@ static const char *const heads[] = { "NAME",  "USER",	    ">PID",	 ">DEV",  ">HE
 /* What is left out first where the output is narrow (table_fit). */
 static const unsigned char ranks[] = { 0, 7, 0, 0, 0, 0, 4, 0, 8, 5, 3, 6, 1, 2, 0 };
 
-int verb_ps(const struct command_line *line)
+VERB(ps)
 {
 	struct control control = CONTROL_CLOSED;
 	struct table t;

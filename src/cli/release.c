@@ -28,7 +28,7 @@ static int release(struct control *control, const struct command_line *line, con
 	return EXIT_DONE;
 }
 
-int verb_release(const struct command_line *line)
+VERB(release)
 {
 	struct control control = CONTROL_CLOSED;
 	int status = EXIT_DONE;

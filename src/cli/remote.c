@@ -205,7 +205,7 @@ static int show_there(const struct command_line *line)
 	return list ? print_json("servers", list) : EXIT_DONE;
 }
 
-int verb_remote(const struct command_line *line)
+VERB(remote)
 {
 	return line->arg_count ? show_there(line) : show_here(line);
 }

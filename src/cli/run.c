@@ -367,7 +367,7 @@ static int run_program(struct run *run, struct fault *f, int *ret_status)
 	return r;
 }
 
-int verb_run(const struct command_line *line)
+VERB(run)
 {
 	struct run run = {
 		.line = line,

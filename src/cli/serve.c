@@ -204,7 +204,7 @@ static void deinit(struct serve *s)
 		close(s->signals);
 }
 
-int verb_serve(const struct command_line *line)
+VERB(serve)
 {
 	struct serve s = {
 		.line = line,

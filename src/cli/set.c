@@ -133,7 +133,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 	return r;
 }
 
-int verb_set(const struct command_line *line)
+VERB(set)
 {
 	struct control control = CONTROL_CLOSED;
 	struct choice choice;

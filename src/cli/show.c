@@ -227,7 +227,7 @@ static void print_grant(json_t *grant)
 	print_events(grant);
 }
 
-int verb_show(const struct command_line *line)
+VERB(show)
 {
 	struct control control = CONTROL_CLOSED;
 	struct fault f;

@@ -99,7 +99,7 @@ static void print_table(json_t *list)
 	table_end(&t);
 }
 
-int verb_soft_devices(const struct command_line *line)
+VERB(soft_devices)
 {
 	json_t *list = json_array();
 	struct soft_driver d;

@@ -56,7 +56,7 @@ static int bring_about(const struct soft_fault_table *table, const struct wish *
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
-int verb_soft_fault(const struct command_line *line)
+VERB(soft_fault)
 {
 	static const char id[16] = SOFT_FAULT_ID;
 	const struct soft_fault_table *table = NULL;

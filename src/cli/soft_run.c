@@ -147,7 +147,7 @@ static int run_program(struct soft_run *run, struct fault *f, int *ret_status)
 	return r;
 }
 
-int verb_soft_run(const struct command_line *line)
+VERB(soft_run)
 {
 	struct soft_run run = { .line = line, .failure = EXIT_RUN_FAILED };
 	bool reported;

@@ -50,17 +50,17 @@ static int ask(const struct command_line *line, const char *op)
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
-int verb_token_new(const struct command_line *line)
+VERB(token_new)
 {
 	return ask(line, "token_new");
 }
 
-int verb_token_show(const struct command_line *line)
+VERB(token_show)
 {
 	return ask(line, "token_show");
 }
 
-int verb_token_revoke(const struct command_line *line)
+VERB(token_revoke)
 {
 	return ask(line, "token_revoke");
 }

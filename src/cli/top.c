@@ -146,7 +146,7 @@ static bool screen_wanted(const struct command_line *line)
 	       !option_given(line, "json") && term && *term && strcmp(term, "dumb");
 }
 
-int verb_top(const struct command_line *line)
+VERB(top)
 {
 	struct control control = CONTROL_CLOSED;
 	struct top_view view = TOP_VIEW_NONE;

@@ -332,7 +332,7 @@ static int trace(struct control *control, const struct command_line *line, doubl
 	return k;
 }
 
-int verb_trace(const struct command_line *line)
+VERB(trace)
 {
 	const char *length = option_value(line, "for"), *path = option_value(line, "output");
 	struct sigaction action = { .sa_handler = on_interrupt };

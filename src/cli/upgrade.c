@@ -39,7 +39,7 @@ static void print_answer(json_t *answer, bool check)
 		       from, (long long)device_number(answer, "pid"), json_number_value(pause));
 }
 
-int verb_upgrade(const struct command_line *line)
+VERB(upgrade)
 {
 	struct control control = CONTROL_CLOSED;
 	json_t *answer = NULL, *request;

@@ -92,52 +92,14 @@ void command_line_deinit(struct command_line *c);
 bool option_given(const struct command_line *c, const char *name);
 const char *option_value(const struct command_line *c, const char *name); /* the last one; NULL: not given */
 
+/* Begins the definition of a verb in its file: VERB(ps) { ... }. `line`: operands and options. Value: the exit status. */
+#define VERB(name)                                                                                                     \
+	int verb_##name(const struct command_line *line);                                                              \
+	int verb_##name(const struct command_line *line)
+
 /* help.c: what is generated from the table. */
 void help_overview(void);
 void help_verb(const struct verb *verb);
 /* The verbs that begin with this word. Value: false when there are none, and nothing is printed. */
 bool help_beginning(const char *word);
 extern const char *const help_version_line;
-
-int verb_run(const struct command_line *c);
-int verb_ps(const struct command_line *c);
-int verb_devices(const struct command_line *c);
-int verb_show(const struct command_line *c);
-int verb_soft_run(const struct command_line *c);
-int verb_soft_devices(const struct command_line *c);
-int verb_set(const struct command_line *c);
-int verb_create(const struct command_line *c);
-int verb_cordon(const struct command_line *c);
-int verb_uncordon(const struct command_line *c);
-int verb_drain(const struct command_line *c);
-int verb_release(const struct command_line *c);
-int verb_limits(const struct command_line *c);
-int verb_soft_fault(const struct command_line *c);
-int verb_policy(const struct command_line *c);
-int verb_end(const struct command_line *c);
-int verb_delete(const struct command_line *c);
-int verb_top(const struct command_line *c);
-int verb_metrics(const struct command_line *c);
-int verb_events(const struct command_line *c);
-int verb_audit(const struct command_line *c);
-int verb_token_new(const struct command_line *c);
-int verb_token_show(const struct command_line *c);
-int verb_token_revoke(const struct command_line *c);
-int verb_trace(const struct command_line *c);
-int verb_serve(const struct command_line *c);
-int verb_key_new(const struct command_line *c);
-int verb_key_list(const struct command_line *c);
-int verb_key_remove(const struct command_line *c);
-int verb_remote(const struct command_line *c);
-int verb_doctor(const struct command_line *c);
-/* In connect/cdi. */
-int verb_doctor_image(const struct command_line *c);
-int verb_cdi_generate(const struct command_line *c);
-int verb_cdi_create(const struct command_line *c);
-int verb_cdi_list(const struct command_line *c);
-int verb_cdi_remove(const struct command_line *c);
-int verb_cdi_hook(const struct command_line *c);
-int verb_oci(const struct command_line *c);
-int verb_upgrade(const struct command_line *line);
-int verb_version(const struct command_line *c);
-int verb_help(const struct command_line *c);

@@ -920,6 +920,49 @@ static const char *const help_details[] = {
 	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.", NULL
 };
 
+/* Each is in a file of its own, most in src/cli/NAME.c; those of containers in connect/cdi. */
+int verb_run(const struct command_line *line);
+int verb_ps(const struct command_line *line);
+int verb_devices(const struct command_line *line);
+int verb_show(const struct command_line *line);
+int verb_soft_run(const struct command_line *line);
+int verb_soft_devices(const struct command_line *line);
+int verb_set(const struct command_line *line);
+int verb_create(const struct command_line *line);
+int verb_cordon(const struct command_line *line);
+int verb_uncordon(const struct command_line *line);
+int verb_drain(const struct command_line *line);
+int verb_release(const struct command_line *line);
+int verb_limits(const struct command_line *line);
+int verb_soft_fault(const struct command_line *line);
+int verb_policy(const struct command_line *line);
+int verb_end(const struct command_line *line);
+int verb_delete(const struct command_line *line);
+int verb_top(const struct command_line *line);
+int verb_metrics(const struct command_line *line);
+int verb_events(const struct command_line *line);
+int verb_audit(const struct command_line *line);
+int verb_token_new(const struct command_line *line);
+int verb_token_show(const struct command_line *line);
+int verb_token_revoke(const struct command_line *line);
+int verb_trace(const struct command_line *line);
+int verb_serve(const struct command_line *line);
+int verb_key_new(const struct command_line *line);
+int verb_key_list(const struct command_line *line);
+int verb_key_remove(const struct command_line *line);
+int verb_remote(const struct command_line *line);
+int verb_doctor(const struct command_line *line);
+int verb_doctor_image(const struct command_line *line);
+int verb_cdi_generate(const struct command_line *line);
+int verb_cdi_create(const struct command_line *line);
+int verb_cdi_list(const struct command_line *line);
+int verb_cdi_remove(const struct command_line *line);
+int verb_cdi_hook(const struct command_line *line);
+int verb_oci(const struct command_line *line);
+int verb_upgrade(const struct command_line *line);
+int verb_version(const struct command_line *line);
+int verb_help(const struct command_line *line);
+
 const struct verb verbs[] = {
 	{ "run", "run a program under a share of device memory", "PROGRAM [ARGUMENT...]", run_details, run_options,
 	  run_examples, verb_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },

@@ -7,7 +7,7 @@
 
 const char *const help_version_line = "mete " METE_VERSION;
 
-int verb_version(const struct command_line *line)
+VERB(version)
 {
 	struct control control = CONTROL_CLOSED;
 	json_t *answer = NULL;
