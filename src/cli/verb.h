@@ -92,7 +92,9 @@ void command_line_deinit(struct command_line *c);
 bool option_given(const struct command_line *c, const char *name);
 const char *option_value(const struct command_line *c, const char *name); /* the last one; NULL: not given */
 
-/* Begins the definition of a verb in its file: VERB(ps) { ... }. `line`: operands and options. Value: the exit status. */
+/*
+ * Begins the definition of a verb in its file: VERB(ps) { ... }. `line`: operands and options. Value: the exit status.
+ */
 #define VERB(name)                                                                                                     \
 	int verb_##name(const struct command_line *line);                                                              \
 	int verb_##name(const struct command_line *line)
@@ -103,3 +105,6 @@ void help_verb(const struct verb *verb);
 /* The verbs that begin with this word. Value: false when there are none, and nothing is printed. */
 bool help_beginning(const char *word);
 extern const char *const help_version_line;
+
+/* `mete doctor --image`; in connect/cdi. */
+int verb_doctor_image(const struct command_line *line);

@@ -952,7 +952,6 @@ int verb_key_list(const struct command_line *line);
 int verb_key_remove(const struct command_line *line);
 int verb_remote(const struct command_line *line);
 int verb_doctor(const struct command_line *line);
-int verb_doctor_image(const struct command_line *line);
 int verb_cdi_generate(const struct command_line *line);
 int verb_cdi_create(const struct command_line *line);
 int verb_cdi_list(const struct command_line *line);

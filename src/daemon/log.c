@@ -52,11 +52,6 @@ void log_close(void)
 	log_fd = -1;
 }
 
-int log_descriptor(void)
-{
-	return log_fd >= 0 ? log_fd : STDERR_FILENO;
-}
-
 bool log_is_file(void)
 {
 	return log_fd >= 0;

@@ -17,8 +17,6 @@ void log_close(void);
 /* Opens the file anew under its name: it has been rotated. */
 void log_reopen(void);
 bool log_is_file(void);
-/* Where lines go: for a child that writes its own. */
-int log_descriptor(void);
 
 /* How many lines somebody may still cause; zero is its beginning. */
 struct log_limit {

@@ -3,8 +3,8 @@
  * last day.
  *
  * Once a second all is read and written down (model/history.h); totals are read when they are asked for. Both are kept
- * over restarts in history.db (history_store.h): of a tenant under its grant's id, which no other one ever has. Totals
- * are counters: they never fall and never jump, also when meted is killed (meters.h).
+ * over restarts in history.db (store/history.h): of a tenant under its grant's id, which no other one ever has. Totals
+ * are counters: they never fall and never jump, also when meted is killed (store/meters.h).
  *
  * Time is the monotonic clock plus one offset. When the wall clock is set, by years even, the offset follows, histories
  * and times move with it, so that all is as long ago as before, and the journal gets one event.

@@ -1,9 +1,8 @@
 /*
  * kind.h: kinds of objects that ids of a remote session name; the same on both sides.
  *
- * The words are those of the spec ([handle] and [kind] of api/cuda.toml). Texture and surface objects and
- * memory handles
- * are numbers in the API but objects of the driver all the same, and named by ids like the rest.
+ * The words are those of the spec ([handle] and [kind] of api/cuda.toml). Texture and surface objects and memory
+ * handles are numbers in the API but objects of the driver all the same, and named by ids like the rest.
  */
 #pragma once
 

@@ -1,18 +1,14 @@
 /*
  * call.h: the messages of a remote session: requests of the client, replies and notices of the worker.
  *
- * They go through the rings of wall.h, in order; a relay carries them unchanged. A request is a head, perhaps
- * a payload,
- * and the call's arguments; a reply the same with what the call gave out. Each value begins on a multiple of 8
- * bytes.
- * Both ends are little-endian with 64-bit pointers and have compared CUDA_REMOTE_FINGERPRINT: call numbers and
- * layouts
- * mean something between equal fingerprints only.
+ * They go through the rings of wall.h, in order; a relay carries them unchanged. A request is a head, perhaps a
+ * payload, and the call's arguments; a reply the same with what the call gave out. Each value begins on a multiple
+ * of 8 bytes. Both ends are little-endian with 64-bit pointers and have compared CUDA_REMOTE_FINGERPRINT: call
+ * numbers and layouts mean something between equal fingerprints only.
  *
  * Handles never travel: an object is named by an id, a number that its maker chose (the client for what a call
- * creates, the worker for what it finds, with CALL_ID_WORKER set). The worker's table of ids is the only way
- * to a handle
- * of the driver.
+ * creates, the worker for what it finds, with CALL_ID_WORKER set). The worker's table of ids is the only way to a
+ * handle of the driver.
  */
 #pragma once
 
@@ -53,12 +49,10 @@ struct call_reply {
 };
 
 /*
- * Bytes of the arena (wire/wall.h) that belong to a message. A relay makes them equal at the far end before
- * (towards
- * the client) or while (towards the worker) the message is delivered; with a coherent arena nothing has to be
- * done. Each
- * direction counts its payloads from 1; they arrive in that order. What the worker does when a payload is not there
- * yet: see worker/payload.h.
+ * Bytes of the arena (wire/wall.h) that belong to a message. A relay makes them equal at the far end before (towards
+ * the client) or while (towards the worker) the message is delivered; with a coherent arena nothing has to be done.
+ * Each direction counts its payloads from 1; they arrive in that order. What the worker does when a payload is not
+ * there yet: see worker/payload.h.
  */
 struct call_payload {
 	uint64_t offset, bytes;

@@ -71,5 +71,15 @@ rule("C is indented by tabs", ((r, n) for r, n, line in each_line(CODE) if line 
                                and not re.match(r"\t+ *", line)))
 rule("sources begin with a comment that says what they are",
      ((r, 1) for r in files if r.endswith(CODE) and not text(r).lstrip().startswith((b"/*", b"//"))))
+
+
+def named(relative):
+    """The file that the head of a source names, if it names one."""
+    match = re.match(rb"/\*\s*(?:\* )?([\w.-]+\.[ch])\b", text(relative))
+    return match[1].decode() if match else os.path.basename(relative)
+
+
+rule("a head that names a file names its own",
+     ((r, 1) for r in files if r.endswith((".c", ".h")) and named(r) != os.path.basename(r)))
 print(f"1..{count}")
 sys.exit(1 if failed else 0)

@@ -77,13 +77,6 @@ const char *health_reason(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_
 	return reason_of(health_find(daemon, uuid));
 }
 
-int64_t health_since(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
-{
-	struct health *h = health_find(daemon, uuid);
-
-	return h ? h->since : 0;
-}
-
 uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
 {
 	struct health *h = health_find(daemon, uuid);

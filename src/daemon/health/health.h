@@ -59,8 +59,6 @@ const char *device_state_name(enum device_state state);
 enum device_state health_state(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* Why it is in that state; "" of an active one. */
 const char *health_reason(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
-/* Since when, in seconds since 1970; 0: always. */
-int64_t health_since(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* How many errors the device has reported. */
 uint64_t health_faults(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 /* It has reported so many, if it is known that it has reported any. */

@@ -1,4 +1,4 @@
-/* http_routes.c: what is served over HTTP: the table of routes. */
+/* routes.c: what is served over HTTP: the table of routes. */
 #include "daemon/http/http.h"
 
 #include "daemon/http/action.h"

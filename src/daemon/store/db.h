@@ -1,4 +1,4 @@
-/* store_db.h: the store's database, for the files that keep something in it. */
+/* db.h: the store's database, for the files that keep something in it. */
 #pragma once
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /*
- * store_health.c: see store_health.h.
+ * health.c: see health.h.
  *
  * Times ahead are kept by the wall clock. When that has jumped, or the machine was off, what is left of them is at most
  * what it could have been.

@@ -1,4 +1,4 @@
-/* store_health.h: the state of devices and of tenants that were quarantined, in the store. */
+/* health.h: the state of devices and of tenants that were quarantined, in the store. */
 #pragma once
 
 #include "daemon/health/health.h"

@@ -1,5 +1,5 @@
 /*
- * history_store.h: history.db in the state directory: the journal, and the totals and histories of telemetry.h.
+ * history.h: history.db in the state directory: the journal, and the totals and histories of telemetry.h.
  *
  * It is a convenience: without it, or when it breaks (full disk, damaged file), meted serves on and says so in one
  * event. A damaged file is moved to history.db.bad. It is written by a thread of libuv's pool, from a copy that the

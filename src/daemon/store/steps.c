@@ -1,4 +1,4 @@
-/* store_steps.c: the steps, see store_steps.h. */
+/* steps.c: the steps, see steps.h. */
 #include "daemon/store/steps.h"
 
 const char *const store_steps[] = {

@@ -1,5 +1,5 @@
 /*
- * store_steps.h: the versions of the store's file, and the way from each to the next.
+ * steps.h: the versions of the store's file, and the way from each to the next.
  *
  * The version stands in the file (PRAGMA user_version). Step n makes version n + 1 out of version n; a file of any
  * earlier version goes through all steps from its own on, in one transaction. A step is never changed once it has been

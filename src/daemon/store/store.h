@@ -15,7 +15,7 @@
 struct store;
 
 /*
- * Opens or makes the file, and brings one of an earlier version to this one's (store_steps.h); before that a copy is
+ * Opens or makes the file, and brings one of an earlier version to this one's (steps.h); before that a copy is
  * kept beside it, unless the predecessor has made one (`copied`). Refuses one that is broken or of a later version.
  */
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t error_size);

@@ -1,4 +1,4 @@
-/* store_version.c: from one version of the store to the next, see store_steps.h. */
+/* version.c: from one version of the store to the next, see steps.h. */
 #include "daemon/store/steps.h"
 
 #include "base/cleanup.h"

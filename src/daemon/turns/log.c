@@ -1,4 +1,4 @@
-/* turn_log.c: see turn_log.h. */
+/* log.c: see log.h. */
 #include "daemon/turns/log.h"
 
 #include "base/clock.h"

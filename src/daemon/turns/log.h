@@ -1,5 +1,5 @@
 /*
- * turn_log.h: what the arbitration did, noted for traces: turns that were given and taken away, edges that were taken.
+ * log.h: what the arbitration did, noted for traces: turns that were given and taken away, edges that were taken.
  *
  * The arbitrating thread must not wait, allocate or know of traces; so it notes what it does in a ring of fixed length,
  * and the loop's thread reads it (trace.c). Writers hold the lock of the arbitration; there is one reader. While nobody

@@ -1,5 +1,5 @@
 /*
- * engine_state.h: an engine's own state, for the files that it is made of: seat.c (a client's turn, on its page),
+ * state.h: an engine's own state, for the files that it is made of: seat.c (a client's turn, on its page),
  * place.c (a tenant's share, and which of its clients has its turn), engine.c (the engine, and when what is done).
  * Nobody else includes it.
  */

@@ -2,7 +2,7 @@
  * trace.h: what happened in a span of time, for `mete trace`: launches, turns, and when engines were busy with whom.
  *
  * Launches are written by clients into the ring on their page (struct wire_trace) while `on` is set, and drained from
- * there before they are overwritten; turns and edges are noted by the arbitration (turn_log.h). All of it goes into one
+ * there before they are overwritten; turns and edges are noted by the arbitration (log.h). All of it goes into one
  * queue of bounded length per trace, in the order in which meted learns of it, and out of it by the reads of whoever
  * asked for the trace. What does not fit is counted, not waited for.
  *

@@ -1,4 +1,4 @@
-/* upgrade_check.c: `meted --check-upgrade`: could this meted take over from the one that asks? */
+/* check.c: `meted --check-upgrade`: could this meted take over from the one that asks? */
 #include "daemon/upgrade/handover.h"
 #include "daemon/store/store.h"
 #include "daemon/store/steps.h"

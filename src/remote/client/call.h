@@ -1,14 +1,10 @@
 /*
- * call.h: one call of the program on its way to a worker: what generated and hand-written client bodies are
- * made of.
+ * call.h: one call of the program on its way to a worker: what generated and hand-written client bodies are made of.
  *
  * A body does, in this order: checks and translates its arguments (client_use and friends: the first object or
- * device
- * decides the session, else the thread's current context does), begins, puts values, sends, and for most calls
- * waits and
- * takes the results. What is wrong with an argument is answered here, without a message; what fails later at
- * the worker
- * is latched there and comes with the next call that reports.
+ * device decides the session, else the thread's current context does), begins, puts values, sends, and for most
+ * calls waits and takes the results. What is wrong with an argument is answered here, without a message; what fails
+ * later at the worker is latched there and comes with the next call that reports.
  *
  *	struct client_call c;
  *	uint64_t stream, event;
@@ -23,9 +19,8 @@
  *	}
  *	return client_end(&c);
  *
- * A call that creates something mints the id and the handle first (client_mint), sends the id, and gives the
- * handle out
- * when the call has succeeded (at once, if nobody waits for it); client_drop() takes a minted handle back.
+ * A call that creates something mints the id and the handle first (client_mint), sends the id, and gives the handle
+ * out when the call has succeeded (at once, if nobody waits for it); client_drop() takes a minted handle back.
  */
 #pragma once
 
@@ -135,10 +130,9 @@ void client_wait(struct client_call *c);
 CUresult client_end(struct client_call *c);
 
 /*
- * Memo: calls whose answer never changes in a session ("local" in the spec, and the occupancy calls) are asked
- * once. The
- * request's bytes behind the head are the key. Found: the reply is in c->in as if it had just come; nothing
- * was sent.
+ * Memo: calls whose answer never changes in a session ("local" in the spec, and the occupancy calls) are asked once.
+ * The request's bytes behind the head are the key. Found: the reply is in c->in as if it had just come; nothing was
+ * sent.
  */
 bool client_begin_memo(struct client_call *c);
 /* What was remembered of this object (its id) may have changed. */

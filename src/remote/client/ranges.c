@@ -250,16 +250,6 @@ bool ranges_cover(uint64_t address, uint64_t bytes, struct range *ret)
 	return good;
 }
 
-bool ranges_overlap(uint64_t address, uint64_t bytes)
-{
-	bool r;
-
-	pthread_mutex_lock(&lock);
-	r = overlaps(there, address, bytes);
-	pthread_mutex_unlock(&lock);
-	return r;
-}
-
 /* All that `which` says go; one at a time, because the map changes. */
 static void drop(bool (*which)(const struct range *r, uint64_t arg), uint64_t arg, void (*told)(const struct range *r))
 {

@@ -70,7 +70,5 @@ void ranges_drop_context(uint64_t context, void (*host)(const struct range *rang
 void ranges_drop_owner(uint64_t owner);
 /* False: nothing contains the address. */
 bool ranges_set_sync(uint64_t address, bool sync);
-/* Whether anything that is known lies in it. */
-bool ranges_overlap(uint64_t address, uint64_t bytes);
 void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags);
 void ranges_forget(void);

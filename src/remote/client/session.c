@@ -35,13 +35,6 @@ int session_devices;
 
 static char paths[4096]; /* METE_REMOTE, cut at its commas */
 
-bool session_wanted(void)
-{
-	const char *list = setting_get("METE_REMOTE");
-
-	return list && *list;
-}
-
 /* What a refusal is called in the API. */
 static CUresult refusal(int status)
 {

@@ -47,8 +47,6 @@ extern int session_devices; /* that the program sees */
 /* CALL_NOTICE_HOST, on the link's service thread; written by whoever runs host functions. */
 __attribute__((weak, visibility("hidden"))) void session_host(struct session *session, const void *body, size_t bytes);
 
-/* METE_REMOTE is set. */
-bool session_wanted(void);
 /* Opens all. CUDA_SUCCESS, or the documented error, after one line in the log; then none is open. */
 CUresult session_open_all(void);
 /* The worker answers, but its driver says CUDA_ERROR_DEVICE_UNAVAILABLE: one line in the log, once for each session. */

@@ -170,8 +170,6 @@ void relay_server_each(struct relay_server *server, void (*each)(void *user, con
 /* Of a session whose open() was RELAY_LATER; fd, status and text as there. False: it has ended meanwhile. */
 bool relay_server_answer(struct relay_server *server, uint64_t number, int take_fd, enum wall_status status,
 			 const char *text);
-/* Ends a session; false: there is none of this number. Its program sees a lost line, with this text. */
-bool relay_server_end(struct relay_server *server, uint64_t number, const char *text);
 /* Ends all of them. */
 void relay_server_free(struct relay_server *server);
 

@@ -760,19 +760,6 @@ bool relay_server_answer(struct relay_server *server, uint64_t number, int take_
 	return false;
 }
 
-bool relay_server_end(struct relay_server *server, uint64_t number, const char *text)
-{
-	struct broker_message m = { .kind = BROKER_END };
-
-	snprintf(m.text, RELAY_TEXT_BYTES, "%s", text);
-	for (struct seat *seat = server->seats; seat; seat = seat->next)
-		if (seat->session.number == number && seat->opened) {
-			broker_send(seat->broker, &m, -1);
-			return true;
-		}
-	return false;
-}
-
 /* The sessions see their broker's end, tell their peers, and end; who does not is ended. */
 static void end_seats(struct relay_server *s)
 {
