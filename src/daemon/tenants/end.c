@@ -9,6 +9,7 @@
 #include "daemon/log.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/sender.h"
+#include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
 
@@ -75,6 +76,16 @@ void end_tell(struct tenant *tenant, int number)
 		complain(tenant, targets[i].pid, targets[i].result);
 }
 
+/* No signal reaches who holds a connection of a process that has ended; nor does the grant wait for it. */
+static void hang_up(struct tenant *tenant)
+{
+	unsigned int left = session_end_left(tenant);
+
+	if (left)
+		log_peer("grant %s: %u connections of processes that have ended are held by others: closed",
+			 tenant->grant.name, left);
+}
+
 static void remove_grant(struct tenant *tenant)
 {
 	struct daemon *daemon = tenant->daemon;
@@ -102,6 +113,8 @@ static bool step(struct daemon *daemon, struct ending *e)
 	if (clock_now_ns() < e->again_ns)
 		return true;
 	e->again_ns = clock_now_ns() + (e->asked ? 1 : END_KILL_S) * (uint64_t)SECOND_NS;
+	if (e->asked)
+		hang_up(tenant);
 	end_tell(tenant, e->asked++ ? SIGKILL : SIGTERM);
 	return true;
 }

@@ -95,6 +95,19 @@ static void end_soon(struct session *session)
 	shutdown(session->fd, SHUT_RDWR);
 }
 
+unsigned int session_end_left(struct tenant *tenant)
+{
+	unsigned int n = 0;
+
+	for (struct session *s = tenant->sessions; s; s = s->next) {
+		if (!s->client || s->client->death || s->ending)
+			continue;
+		end_soon(s);
+		n++;
+	}
+	return n;
+}
+
 static const char *peer_text(const struct session *session)
 {
 	return session->client ? client_text(session->client) : "a process that has not said HELLO";

@@ -35,6 +35,9 @@ struct session {
 struct session *session_new(struct tenant *tenant, int fd);
 void session_free(struct session *session);
 
+/* Ends the connections of processes that have ended: somebody else has them now. Value: how many. */
+unsigned int session_end_left(struct tenant *tenant);
+
 /* Makes room for one more connection: of too many that have not said HELLO the oldest is closed. */
 void session_make_room(struct tenant *tenant);
 
