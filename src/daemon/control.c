@@ -10,6 +10,7 @@
 #include "daemon/tenants/waiting.h"
 #include "daemon/upgrade/upgrade.h"
 #include "model/admission.h"
+#include "model/spent.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@
 #define LINE_NS 10000000000u	   /* for a whole line */
 #define UNREAD_NS 30000000000u	   /* for reading an answer */
 #define UNREAD_BUSY_NS 2000000000u /* so long a place is kept for it */
+#define TIME_PART 4		   /* of the loop's time: what one user's requests may take */
+#define TIME_AT_ONCE_NS 100000000u
 #define UNREAD_BYTES (64u << 20)   /* of all answers that others than owners leave unread */
 
 struct control {
@@ -41,6 +44,7 @@ struct control {
 	uint64_t began_ns;
 	bool reading;
 	bool held;     /* the answer will come by control_answer() */
+	bool waits;    /* its user has had more than his part of the loop's time */
 	bool in_lines; /* treat_lines() is at work and goes on by itself */
 	bool closing;
 	bool owner;
@@ -165,6 +169,29 @@ static char *to_line(json_t *json)
 	return text;
 }
 
+/* Of the loop's time: a request may take a while (a change is written to the disk), and others must have theirs. */
+static const struct spent_rule time_rule = { .part = TIME_PART, .at_once_ns = TIME_AT_ONCE_NS };
+
+static void spend(struct control *c, uint64_t since_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (!c->owner)
+		spent_add(&c->daemon->control_time, &time_rule, c->asker.uid, now_ns - since_ns, now_ns);
+}
+
+static bool must_wait(struct control *c)
+{
+	uint64_t wait_ns =
+		c->owner ? 0 : spent_wait_ns(&c->daemon->control_time, &time_rule, c->asker.uid, clock_now_ns());
+
+	if (!wait_ns)
+		return false;
+	c->waits = true;
+	timer_start(c->again, wait_ns / 1000000 + 1, 0);
+	return true;
+}
+
 static void answer(struct control *c, json_t *take_answer)
 {
 	send_text(c, to_line(take_answer));
@@ -194,12 +221,15 @@ static void on_again(void *owner)
 {
 	struct control *c = owner;
 
-	treat(c, clock_now_ns() - c->began_ns < AGAIN_NS ? VERBS_AGAIN : VERBS_LAST);
+	if (!c->waits)
+		treat(c, clock_now_ns() - c->began_ns < AGAIN_NS ? VERBS_AGAIN : VERBS_LAST);
+	c->waits = false;
 	treat_lines(c);
 }
 
 static void treat(struct control *c, enum verbs_turn turn)
 {
+	uint64_t since_ns = clock_now_ns();
 	json_t *ret = NULL;
 
 	switch (verbs_treat(c->daemon, &c->asker, c->request, turn, &ret)) {
@@ -217,6 +247,7 @@ static void treat(struct control *c, enum verbs_turn turn)
 		c->held = true;
 		break;
 	}
+	spend(c, since_ns);
 }
 
 /* Takes the first line, of `length` bytes, out of the buffer and treats it. */
@@ -229,21 +260,21 @@ static void treat_line(struct control *c, size_t length)
 	c->request = json_loadb(c->line, length, JSON_REJECT_DUPLICATES, &why);
 	c->used -= length + 1;
 	memmove(c->line, c->line + length + 1, c->used);
-	if (!c->request)
-		refuse(c, "is no JSON");
-	else if (!json_is_object(c->request))
-		refuse(c, "is no JSON object");
-	else
+	if (c->request && json_is_object(c->request)) {
 		treat(c, VERBS_FIRST);
+		return;
+	}
+	refuse(c, c->request ? "is no JSON object" : "is no JSON");
+	spend(c, c->began_ns);
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 
-/* Nothing more is read: a request is under way, or its answer has not been read. */
+/* Nothing more is read: a request is under way, or waits, or its answer has not been read. */
 static bool is_held_up(const struct control *c)
 {
-	return c->request || unread(c);
+	return c->request || c->waits || unread(c);
 }
 
 /* A part of a line is there: the rest must come in time. */
@@ -263,7 +294,7 @@ static void treat_lines(struct control *c)
 	if (c->in_lines)
 		return;
 	c->in_lines = true;
-	while (!c->closing && !is_held_up(c) && (end_of_line = memchr(c->line, '\n', c->used)))
+	while (!c->closing && !is_held_up(c) && (end_of_line = memchr(c->line, '\n', c->used)) && !must_wait(c))
 		treat_line(c, (size_t)(end_of_line - c->line));
 	c->in_lines = false;
 	if (c->closing)

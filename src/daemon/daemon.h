@@ -9,6 +9,7 @@
 #include "daemon/workers/fence.h"
 #include "model/quarantine.h"
 #include "model/queue.h"
+#include "model/spent.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,6 +52,7 @@ struct daemon {
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;
+	struct spent control_time; /* what requests of users who are no owners have taken */
 	struct trace *traces;
 	struct pool *pools; /* of workers */
 	struct worker *workers;

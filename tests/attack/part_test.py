@@ -1,0 +1,53 @@
+"""
+Users who ask for what takes meted long, without an end: one has a quarter of its time, all together half, and nobody else
+waits for that.
+"""
+from ground import *
+
+SECONDS = 3
+
+
+def crowd(connections):
+    """Many connections, each with a question under way."""
+    ends = [harness.Control(s.dir) for _ in range(connections)]
+    end = time.monotonic() + SECONDS
+    asked = 0
+    while time.monotonic() < end:
+        for c in ends:
+            c.socket.sendall(b'{"op":"grants"}\n')
+        for c in ends:
+            asked += bool(c.file.readline())
+    return asked
+
+
+def wanted_ns():
+    """How long meted's loop has run, or has wanted to: what else the machine does is not in it."""
+    with open(f"/proc/{s.process.pid}/task/{s.process.pid}/schedstat") as f:
+        return sum(map(int, f.read().split()[:2]))
+
+
+def attack(*uids):
+    """The part of its time that meted's loop is busy with these users, and what they are answered."""
+    many = [Child(uid, crowd, 40) for uid in uids]
+    time.sleep(0.5)
+    began, before = time.monotonic_ns(), wanted_ns()
+    time.sleep(SECONDS - 1)
+    part = (wanted_ns() - before) / (time.monotonic_ns() - began)
+    return part, [child.value() for child in many]
+
+
+root_only("users who take meted's time")
+if not os.path.exists("/proc/self/schedstat"):
+    harness.skip("users who take meted's time", "this kernel does not say how long a process wanted to run")
+    finish()
+s = system()
+for i in range(100):
+    s.make(f"grant-{i}", 1 << 20)
+part, asked = attack(UID)
+ok(part < 0.5, "one user asks on 40 connections without an end: meted has most of its time left", part, asked)
+ok(all(n >= 40 for n in asked), "and he is answered", asked)
+part, asked = attack(*range(UID, UID + 4))
+ok(part < 0.75, "four users: it has time left", part, asked)
+ok(all(n >= 40 for n in asked), "and all are answered", asked)
+s.close()
+finish()
