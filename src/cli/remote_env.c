@@ -10,7 +10,7 @@
 
 int remote_env_enter(const struct remote_env *e, struct fault *f)
 {
-	_cleanup_free_ char *runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir) : strdup("");
+	_cleanup_free_ char *runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, e->soft) : strdup("");
 	_cleanup_free_ char *preload = NULL, *path = NULL;
 
 	if (!runtime ||
@@ -22,6 +22,7 @@ int remote_env_enter(const struct remote_env *e, struct fault *f)
 	tenant_env_leave();
 	if (!preload || !path || !tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") || setenv("METE_REMOTE", e->sockets, 1) ||
+	    (e->runtime_dir && e->soft && !runtime_env_tools(e->runtime_dir)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) || unsetenv("METE_TIER"))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;

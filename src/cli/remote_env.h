@@ -19,6 +19,7 @@ struct remote_env {
 	const char *sockets; /* separated by ",": their devices are 0 ... n - 1 in this order */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library; NULL: the program keeps its own */
+	bool soft; /* the devices are software devices, so that assemblers and linkers give PTX (runtime_env.h) */
 };
 
 /* Changes the environment of this process (the child, before it becomes the program). Value: 0 or a negative errno. */

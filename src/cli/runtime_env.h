@@ -7,12 +7,16 @@
  * for each of the three versions in every process that is started (0.65 ms with the shim alone), on this path only;
  * programs on a real driver keep their own runtime. What it cannot reach: a runtime linked in statically, and one that
  * is opened by its whole path.
+ *
+ * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is PTX on
+ * the software device.
  */
 #pragma once
 
 #include "cli/fault.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 /*
  * Writes the folder beside that of the shim (or of the software device), "runtime", as it stands in trees of every
@@ -20,8 +24,21 @@
  */
 bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 
-/* The libraries in the folder, separated by ":", as LD_PRELOAD wants them; allocated. NULL: no memory. */
-char *runtime_env_preload(const char *dir);
+/*
+ * The libraries in the folder, and with `fronts` those of src/fronts beside it, separated by ":", as LD_PRELOAD wants
+ * them; allocated. NULL: no memory.
+ */
+char *runtime_env_preload(const char *dir, bool fronts);
 
-/* Is this an entry of LD_PRELOAD or LD_LIBRARY_PATH that one of the above made? */
+/*
+ * The programs of fronts/bin: a folder in PATH, and variables by which frameworks find an assembler, where the user has
+ * not set them. False: no memory.
+ */
+bool runtime_env_tools(const char *dir);
+/* Takes out what the above set. */
+void runtime_env_leave_tools(void);
+/* What of all this a program gets, as notes for --verbose; to be called where the program's environment is not set yet. */
+void runtime_env_say(const char *dir);
+
+/* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH or PATH that one of the above made? */
 bool runtime_env_is_entry(const char *entry, size_t length);

@@ -64,7 +64,7 @@ static int set_preload(const struct place *p, struct fault *f)
 
 	if (!*p->runtime_dir || strpbrk(p->runtime_dir, " \t\n"))
 		return 0;
-	libraries = runtime_env_preload(p->runtime_dir);
+	libraries = runtime_env_preload(p->runtime_dir, true);
 	if (!libraries || asprintf(&value, "%s%s%s", libraries, old && *old ? ":" : "", old ? old : "") < 0)
 		value = NULL;
 	free(libraries);
@@ -87,6 +87,8 @@ int soft_env_enter(const struct place *p, const struct command_line *line, struc
 	r = set_library_path(p, f);
 	if (!r)
 		r = set_preload(p, f);
+	if (!r && *p->runtime_dir && !runtime_env_tools(p->runtime_dir))
+		r = fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	for (size_t i = 0; !r && i < sizeof(variables) / sizeof(*variables); i++)
 		if (option_given(line, variables[i].option))
 			r = set(variables[i].variable, option_value(line, variables[i].option), f);

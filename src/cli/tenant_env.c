@@ -129,7 +129,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 		nvml = NULL;
 	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
 	has_nvml = has_nvml && !access(nvml + 1, R_OK);
-	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir) : NULL;
+	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true) : NULL;
 	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
 		rm = NULL;
 	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
@@ -142,7 +142,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	tenant_env_leave();
 	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
-	    setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
+	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
@@ -158,4 +158,5 @@ void tenant_env_leave(void)
 		unsetenv(own_variables[i]);
 	tenant_env_put_first("LD_PRELOAD", "", ": ");
 	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
+	runtime_env_leave_tools();
 }

@@ -29,7 +29,8 @@ int wall_env_fill(struct remote_env *ret, struct place *place, json_t *grant, co
 	r = tenant_env_detour(place->remote_dir, dir, f);
 	if (r)
 		return r;
-	*ret = (struct remote_env){ .client_dir = place->remote_dir, .sockets = socket };
+	*ret = (struct remote_env){ .client_dir = place->remote_dir, .sockets = socket,
+				    .soft = !strcmp(device_text(json_object_get(grant, "driver"), "kind"), "soft") };
 	if (*place->runtime_dir && snprintf(runtime, PATH_MAX, "%s", place->runtime_dir) < PATH_MAX)
 		ret->runtime_dir = runtime;
 	return 0;

@@ -2,15 +2,13 @@
 #include "softdev/link.h"
 
 #include "base/cleanup.h"
-#include "softdev/image/image.h"
+#include "softdev/image/object.h"
+#include "softdev/image/write.h"
 #include "softdev/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ENTRY_HEAD 80u /* 64 bytes and the name */
-#define NAME_BYTES 16u
 
 static CUresult link_find(CUlinkState h, struct link **ret)
 {
@@ -63,22 +61,40 @@ static CUresult link_add_text(struct link *l, const char *text, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-static CUresult link_add_image(struct link *l, const void *data, size_t bytes)
+struct adding {
+	struct link *link;
+	bool library; /* a member without PTX adds nothing and spoils nothing */
+	CUresult error;
+};
+
+static int link_add_piece(void *ctx, const void *data, size_t bytes)
 {
 	const struct segment_config *d = driver.device[0].config;
+	struct adding *a = ctx;
 	struct image_ptx ptx = { 0 };
 	char why[512] = "";
-	CUresult e = CUDA_SUCCESS;
+	int r = image_find_ptx_bounded(data, bytes, d->cc_major * 10 + d->cc_minor, &ptx, why, sizeof(why));
 
-	if (image_find_ptx_bounded(data, bytes, d->cc_major * 10 + d->cc_minor, &ptx, why, sizeof(why))) {
-		jit_report(&l->jit, why, NULL);
+	if (r == IMAGE_NO_PTX && a->library)
+		return 0;
+	if (r) {
+		jit_report(&a->link->jit, why, NULL);
 		log_line("link: %s", why);
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+		a->error = CUDA_ERROR_NO_BINARY_FOR_GPU;
+		return 1;
 	}
-	for (size_t i = 0; !e && i < ptx.count; i++)
-		e = link_add_text(l, ptx.text[i].text, ptx.text[i].bytes);
+	for (size_t i = 0; !a->error && i < ptx.count; i++)
+		a->error = link_add_text(a->link, ptx.text[i].text, ptx.text[i].bytes);
 	image_ptx_deinit(&ptx);
-	return e;
+	return a->error ? 1 : 0;
+}
+
+static CUresult link_add_image(struct link *l, const void *data, size_t bytes, bool library)
+{
+	struct adding a = { .link = l, .library = library };
+	int r = library ? object_each(data, bytes, link_add_piece, &a) : link_add_piece(&a, data, bytes);
+
+	return a.error ? a.error : r ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
 CUresult soft_cuLinkAddData_v2(CUlinkState h, CUjitInputType type, void *data, size_t bytes, const char *name,
@@ -99,9 +115,10 @@ CUresult soft_cuLinkAddData_v2(CUlinkState h, CUjitInputType type, void *data, s
 		return link_add_text(l, data, bytes);
 	case CU_JIT_INPUT_CUBIN:
 	case CU_JIT_INPUT_FATBINARY:
+		return link_add_image(l, data, bytes, false);
 	case CU_JIT_INPUT_OBJECT:
 	case CU_JIT_INPUT_LIBRARY:
-		return link_add_image(l, data, bytes);
+		return link_add_image(l, data, bytes, true);
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -135,52 +152,18 @@ CUresult soft_cuLinkAddFile(CUlinkState h, CUjitInputType type, const char *path
 	return soft_cuLinkAddFile_v2(h, type, path, count, option, value);
 }
 
-/* ---- the image: fields as in facts about fat binaries, written byte by byte ---- */
-
-static void put(unsigned char *p, unsigned bytes, uint64_t value)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		p[i] = (unsigned char)(value >> 8 * i);
-}
-
-static size_t padded(size_t bytes)
-{
-	return (bytes + 8) / 8 * 8; /* with a NUL at least */
-}
-
-static void entry_write(unsigned char *p, const struct ptx_text *t, size_t index, const struct segment_config *d)
-{
-	put(p, 2, 1); /* PTX */
-	put(p + 2, 2, 0x101);
-	put(p + 4, 4, ENTRY_HEAD);
-	put(p + 8, 8, padded(t->bytes));
-	put(p + 28, 4, d->cc_major * 10 + d->cc_minor);
-	put(p + 32, 4, 64);
-	put(p + 36, 4, (uint64_t)snprintf((char *)p + 64, NAME_BYTES, "linked %u", (unsigned)index));
-	put(p + 40, 8, 0x11); /* 64 bit, linux */
-	memcpy(p + ENTRY_HEAD, t->text, t->bytes);
-}
-
 static void *image_make(const struct source *s, size_t *ret_bytes)
 {
-	size_t bytes = 16, at = 16;
-	unsigned char *p;
+	const struct segment_config *d = driver.device[0].config;
+	struct image_text *text = calloc(s->count, sizeof(*text));
+	void *image = NULL;
 
-	for (size_t i = 0; i < s->count; i++)
-		bytes += ENTRY_HEAD + padded(s->text[i].bytes);
-	p = calloc(1, bytes);
-	if (!p)
-		return NULL;
-	put(p, 4, 0xba55ed50u);
-	put(p + 4, 2, 1);
-	put(p + 6, 2, 16);
-	put(p + 8, 8, bytes - 16);
-	for (size_t i = 0; i < s->count; i++) {
-		entry_write(p + at, &s->text[i], i, driver.device[0].config);
-		at += ENTRY_HEAD + padded(s->text[i].bytes);
-	}
-	*ret_bytes = bytes;
-	return p;
+	for (size_t i = 0; text && i < s->count; i++)
+		text[i] = (struct image_text){ .text = s->text[i].text, .bytes = s->text[i].bytes };
+	if (text)
+		image = image_write(text, s->count, d->cc_major * 10 + d->cc_minor, ret_bytes);
+	free(text);
+	return image;
 }
 
 CUresult soft_cuLinkComplete(CUlinkState h, void **ret, size_t *ret_bytes)
