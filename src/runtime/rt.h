@@ -56,6 +56,9 @@ struct rt_thread {
 
 extern __thread struct rt_thread rt_thread;
 
+/* The generated per-thread twins of calls without a stream stand between these. */
+void rt_per_thread_begin(void);
+void rt_per_thread_end(void);
 
 static inline cudaStream_t rt_stream_of_thread(cudaStream_t stream)
 {

@@ -4,6 +4,16 @@
 
 __thread struct rt_thread rt_thread;
 
+void rt_per_thread_begin(void)
+{
+	rt_thread.per_thread++;
+}
+
+void rt_per_thread_end(void)
+{
+	rt_thread.per_thread--;
+}
+
 cudaError_t cudaGetLastError(void)
 {
 	cudaError_t e = rt_thread.last;
