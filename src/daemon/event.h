@@ -8,7 +8,7 @@
 
 struct event {
 	int64_t time; /* seconds since 1970, of the last occurrence */
-	uint64_t count; /* how often in a row */
+	uint64_t count; /* how often; see event_add() */
 	char text[]; /* shorter than EVENT_BYTES */
 };
 
@@ -18,7 +18,10 @@ struct event_log {
 	uint64_t added; /* the newest is event[(added - 1) % EVENT_COUNT] */
 };
 
-/* A line that repeats the newest one is counted instead of added; one for which there is no memory is lost. */
+/*
+ * A line that repeats the newest one is counted instead of added, and so are the refusals of memory of one process on one
+ * device, of which the newest one's words stay. A line for which there is no memory is lost.
+ */
 __attribute__((format(printf, 2, 3))) void event_add(struct event_log *log, const char *fmt, ...);
 
 /* A line of a meted before this one. */
