@@ -411,7 +411,7 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 					       EXAMPLE_END };
 
 #define EXPIRES_WORDS                                                                                                  \
-	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to "  \
+	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to " \
 	"nobody. "
 #define OPTION_EXPIRES(words)                                                                                          \
 	{                                                                                                              \

@@ -50,8 +50,8 @@ static size_t refusal_of(const char *text)
 }
 
 /*
- * A program that is refused again and again would drive everything else out: the refusals of a process on a device are one
- * line, the newest one, with their number.
+ * A program that is refused again and again would drive everything else out: the refusals of a process on a device are
+ * one line, the newest one, with their number.
  */
 static bool fold_refusal(struct event_log *log, const char *text)
 {

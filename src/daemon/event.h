@@ -7,9 +7,9 @@
 #define EVENT_BYTES 208u
 
 struct event {
-	int64_t time; /* seconds since 1970, of the last occurrence */
+	int64_t time;	/* seconds since 1970, of the last occurrence */
 	uint64_t count; /* how often; see event_add() */
-	char text[]; /* shorter than EVENT_BYTES */
+	char text[];	/* shorter than EVENT_BYTES */
 };
 
 /* Zero is an empty one. Each line takes the room that its text needs: most tenants have few. */
@@ -19,8 +19,8 @@ struct event_log {
 };
 
 /*
- * A line that repeats the newest one is counted instead of added, and so are the refusals of memory of one process on one
- * device, of which the newest one's words stay. A line for which there is no memory is lost.
+ * A line that repeats the newest one is counted instead of added, and so are the refusals of memory of one process on
+ * one device, of which the newest one's words stay. A line for which there is no memory is lost.
  */
 __attribute__((format(printf, 2, 3))) void event_add(struct event_log *log, const char *fmt, ...);
 
