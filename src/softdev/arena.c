@@ -76,7 +76,7 @@ static uint64_t arena_reserve(uint64_t *bytes)
 
 struct arena *arena_new(uint64_t device_bytes)
 {
-	uint64_t bytes = (device_bytes + ARENA_GRANULE) / ARENA_GRANULE * ARENA_GRANULE * 8;
+	uint64_t bytes = (device_bytes + 2 * ARENA_GRANULE) / ARENA_GRANULE * ARENA_GRANULE * 8;
 	struct arena *a = calloc(1, sizeof(*a));
 
 	if (!a)
@@ -86,7 +86,10 @@ struct arena *arena_new(uint64_t device_bytes)
 		goto fail;
 	a->end = a->begin + bytes;
 	a->middle = a->begin + bytes / 4 / ARENA_GRANULE * ARENA_GRANULE;
-	if (!extent_add(&a->small, a->begin, a->middle - a->begin, NULL) ||
+	if (a->middle - a->begin < 3 * ARENA_GRANULE)
+		goto fail;
+	/* the first granule of the small half and the last one, which lies before the large half, stay the driver's */
+	if (!extent_add(&a->small, a->begin + ARENA_GRANULE, a->middle - a->begin - 2 * ARENA_GRANULE, NULL) ||
 	    !extent_add(&a->large, a->middle, a->end - a->middle, NULL))
 		goto fail;
 	return a;
@@ -160,6 +163,12 @@ bool arena_used(const struct arena *a, uint64_t begin, uint64_t end)
 		if (e->owner && e->begin + e->bytes > begin)
 			return true;
 	return false;
+}
+
+bool arena_is_front(const struct arena *a, uint64_t address)
+{
+	return (address >= a->begin && address - a->begin < ARENA_GRANULE) ||
+	       (address < a->middle && a->middle - address <= ARENA_GRANULE);
 }
 
 void arena_neighbours(const struct arena *a, uint64_t address, void **ret_before, void **ret_behind)

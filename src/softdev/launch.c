@@ -41,8 +41,8 @@ static CUresult shape_check(const struct launch *l, const struct function *f, co
 		return CUDA_ERROR_INVALID_VALUE;
 	if (required[0] && (l->block[0] != required[0] || l->block[1] != required[1] || l->block[2] != required[2]))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (threads > k->max_threads)
-		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (threads > k->max_threads) /* .maxntid: devices say so, though it sounds like a lack of registers */
+		return CUDA_ERROR_INVALID_VALUE;
 	if (l->shared_bytes > function_shared_most(k, f->settings.dynamic_shared_most))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (l->cooperative) {

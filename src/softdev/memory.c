@@ -275,7 +275,7 @@ static bool granule_accessible_locked(const struct device *d, uint64_t address, 
 	uint64_t begin = address / granule * granule, end = begin + granule;
 
 	arena_bounds(d->arena, &begin, &end);
-	if (!found && !arena_used(d->arena, begin, end))
+	if (!found && !arena_used(d->arena, begin, end) && !arena_is_front(d->arena, address))
 		return false;
 	if (!found || begin < ret->begin)
 		ret->begin = begin;

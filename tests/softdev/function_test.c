@@ -191,7 +191,7 @@ static void shapes(void)
 	FAILS(launch("none", 1, 1, 1, 1, 1, 65, 0), CUDA_ERROR_INVALID_VALUE);
 	FAILS(launch("none", 1, 1, 1, 33, 32, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	CU(launch("none", 1, 1, 1, 4, 4, 64, 0));
-	FAILS(launch("bounded", 1, 1, 1, 257, 1, 1, 0), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	FAILS(launch("bounded", 1, 1, 1, 257, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	CU(launch("bounded", 1, 1, 1, 16, 16, 1, 0));
 	CU(launch("exact", 1, 1, 1, 32, 2, 1, 0));
 	FAILS(launch("exact", 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);

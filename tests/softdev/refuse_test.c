@@ -182,7 +182,7 @@ static void launches(void)
 		FAILS(cuLaunchKernel(plain, shapes[i].grid[0], shapes[i].grid[1], shapes[i].grid[2], shapes[i].block[0],
 				     shapes[i].block[1], shapes[i].block[2], shapes[i].shared, NULL, params, NULL),
 		      shapes[i].error);
-	FAILS(cuLaunchKernel(bound, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	FAILS(cuLaunchKernel(bound, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	FAILS(cuLaunchKernel(exactly, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	CU(cuLaunchKernel(exactly, 1, 1, 1, 32, 2, 1, 0, NULL, NULL, NULL));
 	CU(cuCtxSynchronize());
