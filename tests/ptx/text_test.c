@@ -58,7 +58,6 @@ static void test_refusals(void)
 	refused(KERNEL("{ L: } bra L;"), PTX_INVALID, "unknown label L");
 	refused(KERNEL("call nothing, ();"), PTX_INVALID, "unknown name nothing");
 	refused(HEAD ".extern .func f(.param .b32 a);\n.visible .entry k()\n{ .param .b32 a; call f, (a); ret; }", PTX_UNRESOLVED, "no function f");
-	refused(HEAD ".extern .global .u32 g;\n.visible .entry k()\n{ .reg .b64 %a; mov.u64 %a, g; ret; }", PTX_UNRESOLVED, "no variable g");
 	refused(KERNEL("ld.param.u64 %rd1, [p+8];"), PTX_INVALID, "outside p");
 	refused(KERNEL("ld.param.u64 %rd1, [p+-1];"), PTX_INVALID, "outside p");
 	refused(KERNEL("st.param.u64 [p], %rd1;"), PTX_INVALID, "cannot be written");
@@ -80,6 +79,8 @@ static void test_refusals(void)
 	refused(KERNEL("sust.b.1d.v4.b64.trap [%rd1, {%r1}], {%rd1,%rd1,%rd1,%rd1};"), PTX_INVALID, "16 bytes");
 	refused(KERNEL("ld.global.u32 %r1, [%rd1, {%r1}];"), PTX_INVALID, "address");
 	refused("/* no end", PTX_INVALID, "no .version");
+	refused(".version 9.9\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ future.b32; ret; }", PTX_INVALID,
+		"unknown instruction future.b32: the text is of PTX 9.9, and this device knows the instructions up to 9.5");
 }
 
 static void test_spellings(void)
@@ -106,6 +107,68 @@ static void test_spellings(void)
 	taken(HEAD ".visible .entry k() { .reg .b32 %r; .reg .b64 %t; mov.u32 %r, 1; ts: .branchtargets A, B; brx.idx %r, ts; A: trap; B: ret; }", "an indexed branch");
 	taken(HEAD ".global .u32 x; .visible .entry k(); .global .align 8 .u64 t[3] = {k, generic(x)+4, x}; .visible .entry k() { ret; }",
 	      "addresses as initial values");
+}
+
+/* What compilers of today write, beyond what nvcc does. */
+static void test_newer_spellings(void)
+{
+	taken(".version 9.5\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }", "PTX 9.5");
+	taken(".version 9.9\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }", "a version that is not known yet");
+	taken(KERNEL("createpolicy.fractional.L2::evict_first.b64 %rd1, 1.0; createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd1, 0.5;"
+		     "createpolicy.range.global.L2::evict_last.b64 %rd1, [%rd2], 64, 128; ld.global.L1::evict_first.L2::cache_hint.b32 %r1, [%rd2], %rd1;"),
+	      "cache policies");
+	taken(HEAD ".visible .entry k() { .reg .b16 %h<3>; cvt.bf16.f16 %h1, %h2; cvt.f16.bf16 %h1, %h2; cvt.rn.bf16.f16 %h1, %h2; ret; }", "exact words left away");
+}
+
+/*
+ * Variables that a lone text declares as external, with a size, are its own; the addresses of locals and parameters in
+ * 32 bits, loaded, stored, widened and handed to a function; an element of an array as an operand.
+ */
+static void test_short_addresses(void)
+{
+	static const char text[] = HEAD ".extern .shared .align 8 .b8 area[512];\n.extern .global .align 4 .u32 counted[4];\n"
+		".func (.param .b32 r) sum(.param .b64 p) { .reg .b64 %d; .reg .b32 %r<4>; .local .align 4 .b32 own[2]; .reg .b32 %s;\n"
+		"mov.b32 %s, own; ld.param.b64 %d, [p]; ld.b32 %r1, [%d]; st.local.b32 [%s+4], %r1; ld.b32 %r2, [%d+8]; ld.local.b32 %r3, [%s+4];\n"
+		"add.u32 %r1, %r3, %r2; st.param.b32 [r], %r1; ret; }\n"
+		".visible .entry k(.param .u64 out, .param .align 4 .b8 pair[8])\n"
+		"{ .local .align 16 .b32 depot[4]; .reg .b32 %s<3>; .reg .b64 %d<8>; .reg .b32 %r<9>; .param .b64 p; .param .b32 r;\n"
+		"ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 16; add.s64 %d1, %d1, %d2;\n"
+		"mov.b32 %s1, depot; st.local.v2.b32 [%s1], {%r1, 7}; add.u32 %s2, %s1, 8; st.local.b32 [%s2], 100;\n"
+		"cvt.u64.u32 %d3, %s1; cvta.local.u64 %d4, %d3; st.param.b64 [p], %d4; call (r), sum, (p); ld.param.b32 %r2, [r]; st.global.u32 [%d1], %r2;\n"
+		"mov.u64 %d5, depot[1]; ld.b32 %r3, [%d5]; st.global.u32 [%d1+4], %r3;\n"
+		"mov.b32 %s1, pair; cvt.u64.u32 %d3, %s1; cvta.param.u64 %d6, %d3; ld.b32 %r4, [%d6+4]; st.global.u32 [%d1+8], %r4;\n"
+		"cvta.to.local.u64 %d5, %d4; cvt.u32.u64 %s2, %d5; ld.local.b32 %r5, [%s2+8]; st.global.u32 [%d1+12], %r5;\n"
+		"mov.u32 %r6, area; st.shared.u32 [%r6+508], %r5; mov.u64 %d7, counted; atom.global.add.u32 %r7, [%d7+12], 1; ret; }\n";
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, NULL);
+	uint32_t *out = device_alloc(64 * 16), wrong[4] = { 0 };
+
+	ok(m != NULL);
+	if (!m)
+		return;
+	is(ptx_module_kernel_find(m, "k")->shared_bytes, 512);
+	is(ptx_module_variable_find(m, "counted")->bytes, 16);
+	is(launch(m, "k", DIM(1), DIM(64), ARGS(PTR(out), 5ull << 32)), 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		wrong[0] += out[4 * i] != i + 100;
+		wrong[1] += out[4 * i + 1] != 7;
+		wrong[2] += out[4 * i + 2] != 5;
+		wrong[3] += out[4 * i + 3] != 100;
+	}
+	for (int k = 0; k < 4; k++)
+		is(wrong[k], 0);
+	ptx_module_free(m);
+}
+
+/* Of texts that come together, what nobody defines is missing. */
+static void test_undefined(void)
+{
+	static const char one[] = HEAD ".extern .global .u32 g;\n.visible .entry k()\n{ .reg .b64 %a; mov.u64 %a, g; ret; }";
+	static const char two[] = HEAD;
+	const struct ptx_text text[] = { { one, sizeof(one) - 1 }, { two, sizeof(two) - 1 } };
+	struct ptx_module *m = NULL;
+
+	is(ptx_module_load(text, 2, NULL, &m, message, sizeof(message)), PTX_UNRESOLVED);
+	ok(strstr(message, "no variable g") != NULL);
 }
 
 static void test_attributes(void)
@@ -273,6 +336,9 @@ int main(int argc, char **argv)
 	device_open(2);
 	test_refusals();
 	test_spellings();
+	test_newer_spellings();
+	test_short_addresses();
+	test_undefined();
 	test_attributes();
 	test_linking();
 	test_calls_that_lie();

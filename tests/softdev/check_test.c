@@ -237,6 +237,8 @@ static const struct wrong kernels[] = {
 	{ "barrier_count", NULL, 48, 64, 0, CUDA_ERROR_ILLEGAL_INSTRUCTION, { "barrier for 48 threads, which is no multiple of 32" } },
 	{ "barrier_count", NULL, 96, 64, 0, CUDA_ERROR_LAUNCH_TIMEOUT, { "deadlock: 64 threads of the block wait at barriers that cannot complete", "at barrier.sync 1, %r1;" } },
 	{ "barrier_divergent", NULL, 0, 64, 0, CUDA_SUCCESS, { 0 } },
+	{ "syncthreads_divergent", NULL, 0, 64, 0, CUDA_ERROR_ILLEGAL_INSTRUCTION, { "barrier in divergent code: other threads of the warp wait at another barrier", "at bar.sync 0;" } },
+	{ "syncthreads_together", NULL, 0, 64, 0, CUDA_SUCCESS, { 0 } },
 };
 
 static void wrong_kernels(void)

@@ -164,6 +164,15 @@ static void parse_offset(struct parser *p, struct operand *o)
 	}
 }
 
+/* x[3]: the address of an element. */
+static void parse_element(struct parser *p, struct operand *o)
+{
+	if (!parse_accept(p, '['))
+		return;
+	o->value += parse_int(p) * type_bytes((enum type)o->symbol->element);
+	parse_expect(p, ']');
+}
+
 static bool is_branch(struct name opcode)
 {
 	return opcode.bytes >= 3 && opcode.p[0] == 'b' && opcode.p[1] == 'r' &&
@@ -281,8 +290,10 @@ static struct operand parse_operand(struct parser *p, struct name opcode, uint32
 	if (p->lex.now.kind == TOK_NAME && (!minus || opcode.p[0] == 'v')) {
 		o = parse_named(p, opcode);
 		o.negate = minus;
-		if (o.kind == OPD_SYMBOL)
+		if (o.kind == OPD_SYMBOL) {
+			parse_element(p, &o);
 			parse_offset(p, &o);
+		}
 		parse_pair(p, opcode, &o);
 		return o;
 	}

@@ -355,11 +355,15 @@ static uint32_t symbol_address(struct decoder *d, struct symbol *symbol, uint64_
 	case SYM_LOCAL:
 	case SYM_PARAM:
 	case SYM_KERNEL_PARAM:
-		if (type_lane_bytes(t) != 8)
+		if (type_lane_bytes(t) > 8)
 			break;
-		temp = decode_temp(d, TY_u64);
-		s = step_before(d, decode_row(d, symbol->kind == SYM_KERNEL_PARAM ? "%param_address.b64"
-										  : "%local_address.b64"));
+		/* in 32 bits: the offset from where the thread's local memory, or the kernel's parameters, begin */
+		if (type_lane_bytes(t) == 4 && symbol->kind == SYM_KERNEL_PARAM)
+			return decode_constant(d, (uint32_t)(def->offset + offset), 4);
+		temp = decode_temp(d, type_lane_bytes(t) == 4 ? TY_u32 : TY_u64);
+		s = step_before(d, decode_row(d, type_lane_bytes(t) == 4	  ? "%local_offset.b32"
+						 : symbol->kind == SYM_KERNEL_PARAM ? "%param_address.b64"
+										    : "%local_address.b64"));
 		step_def(s, 0, temp);
 		s->imm = def->offset + offset;
 		return temp;
@@ -484,6 +488,22 @@ void decode_plain(struct decoder *d, const struct row *row, uint32_t variant)
 	s->control = row->form == FORM_SYNC ? CTL_SYNC : CTL_NONE;
 }
 
+static void unknown_instruction(struct decoder *d)
+{
+	const char *reason = form_refusal(d->insn->opcode);
+	const uint32_t version = d->body->version, bytes = d->insn->opcode.bytes;
+	char newer[128] = "";
+
+	if (!reason && version > PTX_VERSION_KNOWN)
+		snprintf(newer, sizeof(newer),
+			 "the text is of PTX %u.%u, and this device knows the instructions up to %u.%u", version / 10, version % 10,
+			 PTX_VERSION_KNOWN / 10, PTX_VERSION_KNOWN % 10);
+	if (*newer)
+		reason = newer;
+	decode_fail(d, "%s instruction %.*s%s%s", reason && !*newer ? "unsupported" : "unknown",
+		    (int)(bytes > 80 ? 80 : bytes), d->insn->opcode.p, reason ? ": " : "", reason ? reason : "");
+}
+
 static void decode_insn(struct decoder *d)
 {
 	struct insn_match m;
@@ -491,11 +511,7 @@ static void decode_insn(struct decoder *d)
 
 	form_words(d->insn->opcode, &words);
 	if (!insn_find(d->table, words.key, &m)) {
-		const char *reason = form_refusal(d->insn->opcode);
-
-		decode_fail(d, "%s instruction %.*s%s%s", reason ? "unsupported" : "unknown",
-			    (int)(d->insn->opcode.bytes > 80 ? 80 : d->insn->opcode.bytes), d->insn->opcode.p,
-			    reason ? ": " : "", reason ? reason : "");
+		unknown_instruction(d);
 		return;
 	}
 	words.key = m.name;

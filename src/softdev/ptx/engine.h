@@ -122,6 +122,7 @@ enum bar_kind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 struct barrier_use {
 	enum bar_kind kind;
 	bool negate; /* of the source predicate */
+	bool aligned; /* all threads of a warp must execute the same one */
 };
 
 struct function {
@@ -287,6 +288,7 @@ enum form {
 	FORM_VIDEO,    /* parts of registers: forms_video.c */
 	FORM_STACK,    /* local memory taken at run time */
 	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
+	FORM_POLICY,   /* gives a cache policy, for caches that are not there */
 	FORM_INTERNAL, /* made by the decoder, has no spelling */
 };
 

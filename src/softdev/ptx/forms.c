@@ -190,6 +190,16 @@ static void form_mov(struct decoder *d, const struct form_words *words)
 		decode_fail(d, "%.*s with %u elements", (int)d->insn->opcode.bytes, d->insn->opcode.p, count);
 }
 
+static void form_policy(struct decoder *d)
+{
+	uint32_t dest;
+
+	if (!decode_count(d, 1, 4))
+		return;
+	dest = decode_dest(d, &d->insn->operand[0], TY_u64);
+	form_plain2(d, "%mov.b64", dest, decode_constant(d, 0, 8), LOC_NONE);
+}
+
 void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words)
 {
 	switch ((enum form)m->row->form) {
@@ -255,6 +265,9 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case FORM_STACK:
 		form_stack(d, words);
+		break;
+	case FORM_POLICY:
+		form_policy(d);
 		break;
 	default:
 		decode_fail(d, "%.*s is not supported", (int)d->insn->opcode.bytes, d->insn->opcode.p);

@@ -35,6 +35,11 @@ struct address form_address(struct decoder *d, const struct operand *o, const st
 		a.loc = decode_source(d, &base, TY_u32);
 		if (words->cluster && !d->failed)
 			a = (struct address){ "", form_shared_generic(d, a.loc, a.imm), 0 };
+	} else if ((space == 'l' || space == 'p') && base.kind == OPD_REG && d->reg_lane[base.reg] == 4) {
+		const uint32_t source = decode_source(d, &base, TY_u32);
+
+		a.loc = decode_temp(d, TY_u64);
+		form_plain2(d, space == 'l' ? "%local_widen.b32" : "%param_widen.b32", a.loc, source, LOC_NONE);
 	} else {
 		a.loc = decode_source(d, &base, TY_u64);
 	}
@@ -227,9 +232,11 @@ void form_cvta(struct decoder *d, const struct form_words *words)
 		form_plain2(d, words->to ? "cvt.u64.u32" : "%shared.generic", dest, low, LOC_NONE);
 		return;
 	}
-	s = decode_step(d, decode_row(d, words->space != 's' ? "%mov.b64"
-					 : words->to	     ? "%cvta.to.shared.u64"
-							     : "%cvta.shared.u64"));
+	s = decode_step(d, decode_row(d, words->space == 's' ? words->to ? "%cvta.to.shared.u64" : "%cvta.shared.u64"
+					 : words->to	     ? "%mov.b64"
+					 : words->space == 'l' ? "%local_widen.u64"
+					 : words->space == 'p' ? "%param_widen.u64"
+							     : "%mov.b64"));
 	step_def(s, 0, decode_dest(d, &d->insn->operand[0], TY_u64));
 	step_use(s, 1, source);
 }

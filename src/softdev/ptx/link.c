@@ -48,11 +48,18 @@ static void link_resolve(struct linker *l, struct symbol *s)
 		s->definition = e->symbol;
 }
 
-/* Builtins are resolved by the decoder; functions that are only declared and never called do not matter. */
-static int link_check(struct linker *l, const struct symbol *s)
+/*
+ * Builtins are resolved by the decoder; functions that are only declared and never called do not matter. A text that
+ * comes alone is the whole program: what it declares as external it has, as compilers of PTX take it, with a warning.
+ */
+static int link_check(struct linker *l, struct symbol *s)
 {
 	if (symbol_is_definition(s->definition) || s->kind == SYM_FUNCTION || !s->used || s->open_array)
 		return 0;
+	if (l->program->text == 1 && s->bytes) { /* texts that have been read */
+		s->linkage = LINK_VISIBLE;
+		return 0;
+	}
 	complain(l->program->complaint, PTX_UNRESOLVED, s->line, NULL, "no variable %.*s in this module",
 		 (int)s->name.bytes, s->name.p);
 	return PTX_UNRESOLVED;

@@ -571,6 +571,25 @@ static void param_address(struct warp *w, const struct op *o)
 	EACH_LANE d[i] = w->mask & lane_bit[i] ? v : d[i];
 }
 
+/* Where a lane's own local memory begins, whatever function it is in. */
+static inline u64 local_begin(const struct warp *w, u32 lane)
+{
+	return (uintptr_t)w->block->local + ((u64)w->index * LANES + lane) * w->local_stride;
+}
+
+static inline u64 params_begin(const struct warp *w)
+{
+	return w->block->range[2].begin;
+}
+
+static void local_offset(struct warp *w, const struct op *o)
+{
+	u32 *d = at(w, o->d);
+	const u32 v = (u32)((u64)(uintptr_t)w->local - local_begin(w, 0) + o->imm);
+
+	EACH_LANE d[i] = w->mask & lane_bit[i] ? v : d[i];
+}
+
 static void isspacep(struct warp *w, const struct op *o)
 {
 	const struct block *b = w->block;

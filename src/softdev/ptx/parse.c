@@ -28,8 +28,8 @@ static void parse_version(struct parser *p)
 	lex_next(&p->lex);
 	if (p->version > PTX_VERSION_MAX) {
 		complain(p->program->complaint, PTX_TOO_NEW_VERSION, p->lex.now.line, NULL,
-			 "PTX version %u.%u is newer than %u.%u, the newest that this device reads", p->version / 10,
-			 p->version % 10, PTX_VERSION_MAX / 10, PTX_VERSION_MAX % 10);
+			 "PTX version %u.%u is newer than %u.x, the newest that this device reads", p->version / 10,
+			 p->version % 10, PTX_VERSION_MAX / 10);
 		parse_stop(p);
 	}
 }

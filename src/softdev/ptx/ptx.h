@@ -30,7 +30,8 @@ enum ptx_outcome {
 	PTX_UNRESOLVED = 4,	 /* an extern that no text defines: CUDA_ERROR_INVALID_PTX (a linker would say 209) */
 };
 
-#define PTX_VERSION_MAX 90u /* PTX ISA 9.0 */
+#define PTX_VERSION_KNOWN 95u /* PTX ISA 9.5: a newer text is read all the same, and refused by its instructions */
+#define PTX_VERSION_MAX 99u   /* of this major version, whose grammar is known */
 
 struct ptx_text {
 	const char *text;
@@ -145,6 +146,7 @@ enum ptx_fault_kind {
 	PTX_FAULT_ADDRESS_SPACE,       /* an atomic on local memory or parameters: CUDA_ERROR_INVALID_ADDRESS_SPACE */
 	PTX_FAULT_BARRIER_NUMBER,      /* `address` is it: CUDA_ERROR_ILLEGAL_INSTRUCTION */
 	PTX_FAULT_BARRIER_COUNT,       /* of threads, no multiple of 32; likewise */
+	PTX_FAULT_BARRIER_DIVERGENT,   /* others of its warp wait elsewhere; in exact launches; likewise */
 	PTX_FAULT_HANDLE,	       /* `address` is no live texture or surface: CUDA_ERROR_ILLEGAL_ADDRESS */
 	PTX_FAULT_SURFACE,	       /* outside, with .trap; `address` is x, signed: CUDA_ERROR_LAUNCH_FAILED */
 	PTX_FAULT_TIMEOUT,	       /* CUDA_ERROR_LAUNCH_TIMEOUT */

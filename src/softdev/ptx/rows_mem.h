@@ -52,6 +52,14 @@ R1("%cvta.shared.u64", cvta_shared, u64, u64, a + (u64)(uintptr_t)w->block->shar
 R1("%cvta.to.shared.u64", cvta_to_shared, u64, u64, a - (u64)(uintptr_t)w->block->shared)
 RH("%local_address.b64", local_address, FORM_INTERNAL, 0)
 RH("%param_address.b64", param_address, FORM_INTERNAL, 0)
+/* 32-bit addresses of local memory and parameters, which only compilers with short pointers write. */
+RH("%local_offset.b32", local_offset, FORM_INTERNAL, 0)
+R1("%local_widen.u64", local_widen, u64, u64, a < w->local_stride ? local_begin(w, i) + a : a)
+R1("%local_widen.b32", local_widen_32, u64, u32,
+   local_begin(w, i) + (a < w->local_stride ? a : (u32)(a - (u32)local_begin(w, i))))
+R1("%param_widen.u64", param_widen, u64, u64, a < w->block->launch->kernel->param_bytes ? params_begin(w) + a : a)
+R1("%param_widen.b32", param_widen_32, u64, u32,
+   params_begin(w) + (a < w->block->launch->kernel->param_bytes ? a : (u32)(a - (u32)params_begin(w))))
 RH("%dynamic_shared.b32", dynamic_shared, FORM_INTERNAL, 0)
 RH("%special.b32", special_32, FORM_INTERNAL, 0)
 RH("%special.b64", special_64, FORM_INTERNAL, 0)
@@ -97,6 +105,10 @@ RH("membar.{cta,gl,sys}", fence, FORM_PLAIN, 1, TY_none)
 RH("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", fence, FORM_PLAIN, 1, TY_none)
 RF("{prefetch,prefetchu}{,.tensormap}", FORM_NOTHING, 0)
 RF("{discard.b32,discard,applypriority,nanosleep.u32,pmevent,brkpt}", FORM_NOTHING, 0)
+#define PRIORITY "L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64"
+RF("createpolicy.fractional." PRIORITY, FORM_POLICY, 0)
+RF("createpolicy.range{,.global}." PRIORITY, FORM_POLICY, 0)
+RF("createpolicy.cvt.L2.b64", FORM_POLICY, 0)
 RF("griddepcontrol.{wait,launch_dependents}", FORM_NOTHING, 0)
 RF("setmaxnreg.{inc,dec}.sync.aligned.u32", FORM_NOTHING, 0)
 

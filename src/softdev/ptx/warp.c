@@ -528,6 +528,17 @@ void warp_bar_release(struct block *b)
 	}
 }
 
+/* Whether other lanes of the warp wait at a barrier elsewhere in the code. */
+static bool others_wait_elsewhere(const struct warp *w)
+{
+	const uint64_t here = w->key_base | (w->pc + 1);
+
+	for (uint32_t left = w->wait_bar; left; left &= left - 1)
+		if (w->lane_key[__builtin_ctz(left)] != here)
+			return true;
+	return false;
+}
+
 void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 {
 	const uint32_t lead = (uint32_t)__builtin_ctz(lanes);
@@ -538,6 +549,10 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 
 	if (id >= BARRIERS) {
 		warp_fault(w, PTX_FAULT_BARRIER_NUMBER, o, lead, id);
+		return;
+	}
+	if (o->bar->aligned && b->launch->exact && others_wait_elsewhere(w)) {
+		warp_fault(w, PTX_FAULT_BARRIER_DIVERGENT, o, lead, id);
 		return;
 	}
 	if (o->b != LOC_NONE) {
