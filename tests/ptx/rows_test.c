@@ -27,7 +27,7 @@ static const struct {
 	  "generator.c" },
 	{ " ue8m0x2 ", "narrow_test.c" },
 	{ " alloca stacksave stackrestore rs vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vset2 vset4 ", "rare_test.c" },
-	{ " trap ", "text_test.c" },
+	{ " trap createpolicy ", "text_test.c" },
 	{ " tex tld4 suld sust ", "../softdev/kernels/texture.ptx" },
 	{ " txq suq sured istypep ", "../softdev/surface_test.c" },
 	{ " mma wmma ldmatrix stmatrix movmatrix ", "matrix_test.c" },

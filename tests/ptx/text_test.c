@@ -115,7 +115,7 @@ static void test_newer_spellings(void)
 	taken(".version 9.5\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }", "PTX 9.5");
 	taken(".version 9.9\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }", "a version that is not known yet");
 	taken(KERNEL("createpolicy.fractional.L2::evict_first.b64 %rd1, 1.0; createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd1, 0.5;"
-		     "createpolicy.range.global.L2::evict_last.b64 %rd1, [%rd2], 64, 128; ld.global.L1::evict_first.L2::cache_hint.b32 %r1, [%rd2], %rd1;"),
+		     "createpolicy.range.global.L2::evict_last.b64 %rd1, [%rd2], 64, 128; createpolicy.cvt.L2.b64 %rd1, 0x10000000; ld.global.L1::evict_first.L2::cache_hint.b32 %r1, [%rd2], %rd1;"),
 	      "cache policies");
 	taken(HEAD ".visible .entry k() { .reg .b16 %h<3>; cvt.bf16.f16 %h1, %h2; cvt.f16.bf16 %h1, %h2; cvt.rn.bf16.f16 %h1, %h2; ret; }", "exact words left away");
 }
