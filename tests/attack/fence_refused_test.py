@@ -79,6 +79,20 @@ if not TSAN:
         unit = re.search(r"^CapabilityBoundingSet=(.*)$", f.read(), re.M).group(1)
     same(sorted(unit.lower().split()), sorted(CAPS.split()), "which are those of its unit")
 
+# What is left out by settings is not missed.
+with place() as folder:
+    with open(os.path.join(folder, "meted.yaml"), "w", encoding="ascii") as f:
+        f.write("workers:\n  namespaces: false\n  first_uid: 0\n  cgroup: off\n")
+    m = serve(folder, "--config", os.path.join(folder, "meted.yaml"), system_wide=True)
+    client, worker, fence = walled(m, "without namespaces, by a setting, a program has a worker")
+    same([name for name in SPACES if space(worker, name) != space(m.process.pid, name)], [], "in meted's own")
+    same(os.listdir(f"/proc/{worker}/root"), [], "without files all the same")
+    same(set(fence["missing"]) - {"scope", "landlock"}, set(), "nothing is missed")
+    ok(uid(worker) != 0, "nor is it root", uid(worker))
+    same(os.stat(f"/proc/{worker}/root").st_nlink, 0, "its root has been removed")
+    client.end()
+    m.close()
+
 # What is demanded.
 with place() as folder:
     config = os.path.join(folder, "meted.yaml")

@@ -48,6 +48,10 @@ ok(uid(mine) != UID and uid(mine) != VICTIM, "nor is any user of the machine")
 same(set(as_user(uid(mine), touch, theirs).values()), {"EPERM", "EACCES"},
      "as that user nobody signals, traces or reads another tenant's worker")
 same(os.path.exists(f"/proc/{theirs}"), True, "which is still there")
+said = harness.subprocess.run([os.path.join(harness.BUILD, "src/cli/mete"), "doctor", "--json"], capture_output=True, text=True,
+                              env={**s.env, "METE_RUNTIME_DIR": s.dir})
+line = [check for check in json.loads(said.stdout)["checks"] if check["name"] == "workers' fence"]
+ok(len(line) == 1 and all(word in line[0]["detail"] for word in held), "mete doctor says what they have", said.stdout, said.stderr)
 for p in clients:
     p.end()
 ok(until(lambda: not c.grant("mine")["processes"]), "their programs' end is theirs")

@@ -180,6 +180,14 @@ const struct setting settings[] = {
 	  .example = "true",
 	  .text = "Let a worker give NVIDIA's device nodes commands that are not in its list, and log them (in the "
 		  "kernel's log) instead of refusing them: for a driver that wants more than the list has." },
+	{ .key = "workers.namespaces",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(fence.namespaces),
+	  .reload = true,
+	  .fallback = "true",
+	  .example = "false",
+	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that does "
+		  "not start in them." },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(fence.first_uid),

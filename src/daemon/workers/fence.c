@@ -117,14 +117,21 @@ static size_t list(char *text, size_t size, uint32_t bits)
 	return used;
 }
 
-/* What this meted could have. */
-static uint32_t wanted(void)
+/* What this meted could have, and its settings do not leave out. */
+static uint32_t wanted(const struct daemon *daemon)
 {
+	const struct fence_options *o = &daemon->fence;
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < PARTS; i++)
 		if (!geteuid() || !parts[i].root_only)
 			bits |= parts[i].bit;
+	if (!o->namespaces)
+		bits &= ~(uint32_t)(WORKER_FENCE_USER | WORKER_FENCE_NETWORK | WORKER_FENCE_IPC | WORKER_FENCE_MOUNTS);
+	if (!o->first_uid)
+		bits &= ~(uint32_t)WORKER_FENCE_ID;
+	if (o->cgroup && !strcmp(o->cgroup, FENCE_OFF))
+		bits &= ~(uint32_t)WORKER_FENCE_CGROUP;
 	return bits;
 }
 
@@ -133,7 +140,7 @@ static void say(struct daemon *daemon, uint32_t held)
 	char has[512], lacks[512];
 
 	list(has, sizeof(has), held);
-	if (!list(lacks, sizeof(lacks), wanted() & ~held))
+	if (!list(lacks, sizeof(lacks), wanted(daemon) & ~held))
 		log_line("workers are closed in by their filter of system calls and: %s", has);
 	else
 		log_line(
@@ -171,7 +178,7 @@ json_t *fence_json(const struct daemon *daemon)
 	for (size_t i = 0; i < PARTS; i++)
 		if (daemon->fence_held & parts[i].bit)
 			json_array_append_new(held, json_string(parts[i].word));
-		else if (wanted() & parts[i].bit)
+		else if (wanted(daemon) & parts[i].bit)
 			json_array_append_new(missing, json_string(parts[i].word));
 	return json_pack("{s:o s:o}", "held", held, "missing", missing);
 }

@@ -12,8 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FENCE_UIDS 4096u /* numbers from first_uid on: more than there are workers, so that none comes again at once   \
-			  */
+#define FENCE_UIDS                                                                                                     \
+	4096u /* numbers from first_uid on: more than there are workers, so that none comes again at once              \
+	       */
 #define FENCE_AUTO "auto"
 #define FENCE_OFF "off"
 
@@ -23,6 +24,7 @@ struct worker;
 /* Settings: meted.yaml, workers. */
 struct fence_options {
 	bool observe_devices;  /* unknown commands to device nodes are logged, not refused */
+	bool namespaces;       /* workers make some for themselves */
 	uint64_t first_uid;    /* 0: all workers become mete-worker */
 	const char *cgroup;    /* FENCE_AUTO (also NULL), FENCE_OFF or a folder */
 	uint64_t memory_bytes; /* of a grant's workers; 0: half of the machine's */
@@ -32,7 +34,7 @@ struct fence_options {
 
 #define FENCE_DEFAULT                                                                                                  \
 	{                                                                                                              \
-		.first_uid = 69632, .tasks = 16384                                                                     \
+		.namespaces = true, .first_uid = 69632, .tasks = 16384                                                 \
 	}
 
 /* Words of WORKER_FENCE_* (wire/worker.h). Value: the bits, or 0 with the word that is none in `why`. */

@@ -471,9 +471,12 @@ static struct tenant *next_wish(const struct pool *pool, uint64_t below)
 static struct worker *find_aimless(const struct pool *pool, uint64_t least_wish)
 {
 	for (struct worker *w = pool->daemon->workers; w; w = w->next) {
-		const struct tenant *t = w->entered ? tenant_find_id(pool->daemon, w->entered) : NULL;
+		const struct tenant *t;
 
-		if (w->pool == pool && w->state == WORKER_IDLE && (!t || t->worker_wish < least_wish))
+		if (w->pool != pool || w->state != WORKER_IDLE)
+			continue;
+		t = tenant_find_id(pool->daemon, w->entered);
+		if (!t || t->worker_wish < least_wish)
 			return w;
 	}
 	return NULL;

@@ -508,6 +508,8 @@ static int spawn(struct worker *worker, int error_fd, int control_fd, int listen
 		args[arg++] = (char *)"--observe";
 	if (images_fd >= 0)
 		args[arg++] = (char *)"--images";
+	if (!worker->daemon->fence.namespaces)
+		args[arg++] = (char *)"--no-namespaces";
 	worker->uid = fence_choose_uid(worker->daemon);
 	if (worker->uid) {
 		snprintf(uid, sizeof(uid), "%u", (unsigned int)worker->uid);

@@ -46,6 +46,7 @@ static const char help[] = "Usage: mete-worker --listen PATH [--driver FILE] [--
 			   "  --observe        with --nodes: unknown commands to them are logged, not\n"
 			   "                   refused\n"
 			   "  --images         with --wait: meted keeps images of kernels\n"
+			   "  --no-namespaces  with --wait: stay in the machine's namespaces\n"
 			   "  --uid N          with --wait: the user to become, if root; default:\n"
 			   "                   mete-worker\n";
 
@@ -53,7 +54,7 @@ struct options {
 	const char *listen, *driver, *wait;
 	int ready_fd;
 	uid_t uid; /* 0: none chosen */
-	bool nodes, observe, images;
+	bool nodes, observe, images, no_namespaces;
 };
 
 static int complain(const char *text)
@@ -64,13 +65,17 @@ static int complain(const char *text)
 
 static int read_options(struct options *o, int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "listen", required_argument, NULL, 'l' },   { "driver", required_argument, NULL, 'd' },
-		{ "ready-fd", required_argument, NULL, 'r' }, { "wait", required_argument, NULL, 'w' },
-		{ "nodes", no_argument, NULL, 'n' },	      { "observe", no_argument, NULL, 'o' },
-		{ "images", no_argument, NULL, 'i' },	      { "uid", required_argument, NULL, 'u' },
-		{ "help", no_argument, NULL, 'h' },	      { 0 }
-	};
+	static const struct option long_options[] = { { "listen", required_argument, NULL, 'l' },
+						      { "driver", required_argument, NULL, 'd' },
+						      { "ready-fd", required_argument, NULL, 'r' },
+						      { "wait", required_argument, NULL, 'w' },
+						      { "nodes", no_argument, NULL, 'n' },
+						      { "observe", no_argument, NULL, 'o' },
+						      { "images", no_argument, NULL, 'i' },
+						      { "uid", required_argument, NULL, 'u' },
+						      { "no-namespaces", no_argument, NULL, 's' },
+						      { "help", no_argument, NULL, 'h' },
+						      { 0 } };
 	int option;
 
 	*o = (struct options){ .ready_fd = -1 };
@@ -89,6 +94,8 @@ static int read_options(struct options *o, int argc, char **argv)
 			o->observe = true;
 		else if (option == 'i')
 			o->images = true;
+		else if (option == 's')
+			o->no_namespaces = true;
 		else if (option == 'u')
 			o->uid = (uid_t)strtoul(optarg, NULL, 10);
 		else if (option == 'h')
@@ -229,7 +236,11 @@ static int wait_for_meted(const struct options *o)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	standing_reset();
 	traffic_open();
-	sandbox_begin(&sandbox, !o->nodes ? SANDBOX_NONE : o->observe ? SANDBOX_OBSERVED : SANDBOX_LISTED, o->uid);
+	sandbox_begin(&sandbox,
+		      !o->nodes	   ? SANDBOX_NONE
+		      : o->observe ? SANDBOX_OBSERVED
+				   : SANDBOX_LISTED,
+		      !o->no_namespaces, o->uid);
 	if (!make_ready(&warm, &wall, &sandbox, o->wait, why, sizeof(why))) {
 		hand_ready(why, 0, NULL, 0);
 		return complain(why);

@@ -218,13 +218,14 @@ static bool can_part(enum sandbox_devices devices)
 	return !devices || !access(LATE_NODE, F_OK);
 }
 
-void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, uid_t uid)
+void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, bool spaces, uid_t uid)
 {
 	*sandbox = (struct sandbox){ .devices = devices, .branch = devices ? device_branch() : 0 };
 	identity_choose(&sandbox->identity, uid);
 	if (!can_part(devices))
 		return;
-	sandbox->fence = spaces_enter(&sandbox->identity);
+	if (spaces)
+		sandbox->fence = spaces_enter(&sandbox->identity);
 	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && landlock_scope())
 		sandbox->fence |= WORKER_FENCE_SCOPE;
 	if (!sandbox->identity.leaves && (sandbox->fence & WORKER_FENCE_USER || !geteuid()))

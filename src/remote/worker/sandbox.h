@@ -27,7 +27,7 @@ struct sandbox {
 	uint32_t fence; /* what holds: WORKER_FENCE_* (wire/worker.h) */
 };
 
-/* Before the first thread. `uid`: the user that meted has chosen; 0: none. */
-void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, uid_t uid);
+/* Before the first thread. `uid`: the user that meted has chosen; 0: none. `spaces`: with namespaces of its own. */
+void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, bool spaces, uid_t uid);
 /* For all threads, for good. False: `why` says what is missing, and the worker must not serve. */
 bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes);

@@ -173,7 +173,7 @@ static long try_all(int column)
 	char why[256];
 	long left = 0;
 
-	sandbox_begin(&sandbox, column == OLD ? SANDBOX_LISTED : (enum sandbox_devices)column, 0);
+	sandbox_begin(&sandbox, column == OLD ? SANDBOX_LISTED : (enum sandbox_devices)column, true, 0);
 	sandbox.branch = column == OLD ? 525 : 550;
 	if (!sandbox_enter(&sandbox, why, sizeof(why)))
 		return -1;
