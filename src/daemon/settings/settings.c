@@ -186,7 +186,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "true",
 	  .example = "false",
-	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that does "
+	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that "
+		  "does "
 		  "not start in them." },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,
@@ -196,7 +197,8 @@ const struct setting settings[] = {
 	  .fallback = "69632",
 	  .example = "1879048192",
 	  .text = "Each worker has a user id of its own, of the 4096 from this number on; no user and no container may "
-		  "have them. 0: all workers become the user mete-worker. For a meted of root." },
+		  "have them. 0: all workers become the user mete-worker. For a meted of root.",
+	  .check = fence_check_uid },
 	{ .key = "workers.cgroup",
 	  .type = SETTING_TEXT,
 	  .offset = FIELD(fence.cgroup),

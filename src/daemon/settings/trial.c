@@ -7,6 +7,7 @@
 #include "daemon/runtime.h"
 #include "daemon/settings/settings.h"
 #include "daemon/store/store.h"
+#include "daemon/workers/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,6 +204,17 @@ static void try_library(struct trial *t, const char *key, const char *path)
 		complain(t, key, "it is not a file: name the library itself");
 }
 
+static void try_cgroup(struct trial *t)
+{
+	const char *path = t->o->fence.cgroup;
+	char why[WHY_BYTES];
+
+	if (!path || *path != '/' || (t->o->system && geteuid()) || !cgroup_try(path, why, sizeof(why)))
+		return;
+	complain(t, "workers.cgroup", "%s: name a folder of cgroups of version 2 that meted may write, or \"" FENCE_AUTO "\"",
+		 why);
+}
+
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
 static void try_store(struct trial *t)
 {
@@ -234,6 +246,7 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_http(&t);
 	if (depth == TRIAL_START)
 		return t.faults;
+	try_cgroup(&t);
 	try_library(&t, "driver.libcuda", o->machine.libcuda);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
 	if (depth == TRIAL_CHECK)

@@ -125,6 +125,15 @@ static int open_folder(const char *path, char *why, size_t why_bytes)
 	return steal_fd(&fd);
 }
 
+int cgroup_try(const char *path, char *why, size_t why_bytes)
+{
+	int fd = open_folder(path, why, why_bytes);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
 /* For the cgroups in it. What a controller does not do is said; the others go on. */
 static void enable(int folder_fd, const char *path)
 {

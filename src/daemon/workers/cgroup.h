@@ -12,10 +12,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct daemon;
 
+/* Whether a folder that the settings name can be used; if not, why: a negative value. */
+int cgroup_try(const char *path, char *why, size_t why_bytes);
 /* Whether grants' workers get cgroups; finds out the first time. */
 bool cgroup_there(struct daemon *daemon);
 /* To be written "0" to by who enters; the cgroup is made with its limits when it is not there. -1: there are none. */

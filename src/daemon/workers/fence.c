@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static const struct {
 	{ WORKER_FENCE_CGROUP, "cgroup", "cgroup", true },
 };
 
+#define FENCE_LEAST_UID 1000u
 #define PARTS (sizeof(parts) / sizeof(*parts))
 
 static uint32_t bit_of(const char *word, size_t length)
@@ -69,6 +71,18 @@ int fence_check_words(const char *value, char *why, size_t size)
 	used = (size_t)snprintf(why, size, "knows no \"%s\"; its words are", word);
 	for (size_t i = 0; i < PARTS && used < size; i++)
 		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", parts[i].word);
+	return -EINVAL;
+}
+
+/* What is no number the setting itself refuses. */
+int fence_check_uid(const char *value, char *why, size_t size)
+{
+	unsigned long long uid = strtoull(value, NULL, 10);
+
+	if (!uid || uid >= FENCE_LEAST_UID)
+		return 0;
+	snprintf(why, size, "wants 0, or a number from %u on, below which users of the system are, not %.40s",
+		 FENCE_LEAST_UID, value);
 	return -EINVAL;
 }
 

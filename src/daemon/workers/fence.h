@@ -41,6 +41,7 @@ struct fence_options {
 uint32_t fence_read(const char *words, char *why, size_t size);
 /* For settings: 0 or -EINVAL with `why`. */
 int fence_check_words(const char *value, char *why, size_t size);
+int fence_check_uid(const char *value, char *why, size_t size);
 int fence_check_cgroup(const char *value, char *why, size_t size);
 
 /* A user that no living worker has; 0: it stays with mete-worker. */
