@@ -13,6 +13,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
+#include "daemon/health/sensors.h"
 #include "daemon/http/http.h"
 #include "daemon/operator.h"
 #include "daemon/store/store.h"
@@ -37,6 +38,14 @@ static enum verbs_result do_hello(struct ask *ask)
 				upgrade_replaced(), "fence", fence_json(ask->daemon)));
 }
 
+/* The part of the last moments in which it was at work, whoever's that was; null: it does not say. */
+static json_t *utilisation_json(const struct daemon *daemon, const struct device *d)
+{
+	unsigned int pct;
+
+	return sensors_get(daemon, d->uuid, SENSOR_UTILISATION_PCT, &pct) ? json_real(pct / 100.0) : json_null();
+}
+
 static json_t *device_json(struct daemon *daemon, const struct device *d)
 {
 	char uuid[DEVICE_UUID_TEXT];
@@ -51,6 +60,7 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
 			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4, "native",
 			 store_native(daemon->store, d->uuid) ? "allow" : "hold");
+	json_object_set_new(json, "utilisation", utilisation_json(daemon, d));
 	health_json(daemon, d->uuid, json);
 	return json;
 }
@@ -62,6 +72,8 @@ static enum verbs_result do_devices(struct ask *ask)
 
 	if (ask->turn == VERBS_FIRST && !ask_is_known(ask))
 		return VERBS_ASK_MACHINE;
+	if (ask->turn != VERBS_FIRST && ask->turn != VERBS_LAST && machine_sensors_pending(ask->daemon))
+		return VERBS_LATER;
 	devices = json_array();
 	drivers = json_array();
 	for (unsigned int i = 0; i < machine->device_count; i++)

@@ -38,6 +38,7 @@ struct probe {
 	struct timer *timer;
 	bool late;
 	bool spawned;
+	bool answered; /* the first line has been evaluated */
 	unsigned int open; /* handles that still call back */
 	int64_t exit_status;
 	int signal;
@@ -81,7 +82,6 @@ static bool add_device(struct daemon *daemon, const struct driver *driver, json_
 	copy(d->name, sizeof(d->name), json_string_value(json_object_get(json, "name")));
 	if (device_uuid_parse(uuid, d->uuid) || !d->total_bytes)
 		return false;
-	sensors_take(daemon, d->uuid, json);
 	machine->device_count++;
 	return true;
 }
@@ -142,6 +142,32 @@ static void judge_health(struct probe *probe, json_t *said, const struct device 
 	status(driver, "%u device%s, %u of them lost", count, count == 1 ? "" : "s", lost);
 }
 
+/* The first line, without its end when that is there. */
+static size_t line_bytes(const struct probe *probe)
+{
+	const char *end = memchr(probe->output, '\n', probe->used);
+
+	return end ? (size_t)(end - probe->output) : probe->used;
+}
+
+/* The second line: what devices say of themselves. */
+static void take_sensors(const struct probe *probe)
+{
+	size_t first = line_bytes(probe), i;
+	json_t *list = first < probe->used ? json_loadb(probe->output + first, probe->used - first, 0, NULL) : NULL;
+	json_t *said;
+
+	json_array_foreach(list, i, said)
+	{
+		const char *text = json_string_value(json_object_get(said, "uuid"));
+		uint8_t uuid[DEVICE_UUID_BYTES];
+
+		if (text && !device_uuid_parse(text, uuid))
+			sensors_take(probe->daemon, uuid, said);
+	}
+	json_decref(list);
+}
+
 static void evaluate(struct probe *probe)
 {
 	struct machine *machine = &probe->daemon->machine;
@@ -149,7 +175,7 @@ static void evaluate(struct probe *probe)
 	struct device old[MACHINE_MAX_DEVICES];
 	unsigned int old_count = machine->device_count;
 	json_error_t why;
-	json_t *json = json_loadb(probe->output, probe->used, 0, &why);
+	json_t *json = json_loadb(probe->output, line_bytes(probe), 0, &why);
 
 	memcpy(old, machine->device, sizeof(old));
 	remove_devices(machine, driver->kind);
@@ -187,10 +213,20 @@ static void answer_waiting(struct daemon *daemon)
 
 /* Children. */
 
+static void take_answer(struct probe *probe)
+{
+	struct daemon *daemon = probe->daemon;
+
+	probe->answered = true;
+	if (probe->spawned)
+		evaluate(probe);
+	if (!--daemon->machine.running && !daemon->stopping)
+		answer_waiting(daemon);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct probe *probe = handle->data, **at = &probe->daemon->machine.probes;
-	struct daemon *daemon = probe->daemon;
 
 	if (--probe->open)
 		return;
@@ -198,11 +234,10 @@ static void on_closed(uv_handle_t *handle)
 		at = &(*at)->next;
 	*at = probe->next;
 	timer_free(probe->timer);
-	if (probe->spawned)
-		evaluate(probe);
+	if (!probe->answered)
+		take_answer(probe);
+	take_sensors(probe);
 	free(probe);
-	if (!--daemon->machine.running && !daemon->stopping)
-		answer_waiting(daemon);
 }
 
 static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
@@ -230,6 +265,8 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	(void)buf;
 	if (n > 0)
 		probe->used += (size_t)n;
+	if (n > 0 && !probe->answered && line_bytes(probe) < probe->used)
+		take_answer(probe);
 	if (n < 0)
 		uv_close((uv_handle_t *)stream, on_closed);
 }
@@ -417,6 +454,16 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 	if (!daemon->machine.running)
 		answer_waiting(daemon);
 	return r;
+}
+
+bool machine_sensors_pending(const struct daemon *daemon)
+{
+	const struct machine *m = &daemon->machine;
+	bool recent = true;
+
+	for (unsigned int i = 0; i < m->device_count; i++)
+		recent &= sensors_are_recent(daemon, m->device[i].uuid);
+	return m->probes && !recent;
 }
 
 void machine_keep_fresh(struct daemon *daemon)

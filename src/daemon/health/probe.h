@@ -2,8 +2,8 @@
  * probe.h: which drivers this machine has and which devices they drive.
  *
  * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived
- * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object and ends; see prober.c. It is given
- * ten seconds.
+ * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object, then what devices say of themselves
+ * (sensors.h), and ends; see prober.c. It is given ten seconds.
  */
 #pragma once
 
@@ -51,6 +51,9 @@ typedef void (*machine_fn)(void *owner);
 
 /* Asks all drivers again and calls `fn` when they have answered; joins a question that is on its way. */
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
+
+/* What devices say of themselves is being asked for, and of some of them nothing is known of the last 15 seconds. */
+bool machine_sensors_pending(const struct daemon *daemon);
 
 /* Asks them in the background when they have not been asked for half a minute: for what shows their figures. */
 void machine_keep_fresh(struct daemon *daemon);

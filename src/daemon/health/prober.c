@@ -157,17 +157,23 @@ static bool nvml_resolve(void *library, struct nvml *n)
 	return true;
 }
 
-/* Of the device that was added last. */
-static void add_sensors(const struct nvml *n, void *handle, json_t *answer)
+/* What it says of itself; its answer may take a sixth of a second, the shortest time of which NVML has a utilisation. */
+static json_t *read_sensors(const struct nvml *n, unsigned int index)
 {
-	json_t *list = json_object_get(answer, "devices"), *device = json_array_get(list, json_array_size(list) - 1);
+	char uuid[96] = "";
 	struct sensor_reading reading;
+	json_t *said;
+	void *handle;
 
+	if (n->by_index(index, &handle) || n->uuid(handle, uuid, sizeof(uuid)))
+		return NULL;
+	said = json_pack("{s:s}", "uuid", uuid);
 	sensors_read(&n->sensors, handle, &reading);
 	for (unsigned int i = 0; i < SENSORS; i++)
 		if (reading.known[i])
-			json_object_set_new(device, sensor_key((enum sensor)i),
+			json_object_set_new(said, sensor_key((enum sensor)i),
 					    json_integer((json_int_t)reading.value[i]));
+	return said;
 }
 
 static int nvml_device(const struct nvml *n, unsigned int index, json_t *answer)
@@ -185,40 +191,37 @@ static int nvml_device(const struct nvml *n, unsigned int index, json_t *answer)
 		r = n->name(handle, name, sizeof(name));
 	if (!r && n->memory_v2 && !n->memory_v2(handle, &v2) && v2.reserved < v2.total) {
 		add_device(answer, index, uuid, name, v2.total - v2.reserved, json_integer((json_int_t)v2.used));
-		add_sensors(n, handle, answer);
 		return 0;
 	}
 	if (!r)
 		r = n->memory(handle, &v1);
-	if (!r) {
+	if (!r)
 		add_device(answer, index, uuid, name, v1.total, json_integer((json_int_t)v1.used));
-		add_sensors(n, handle, answer);
-	}
 	return r;
 }
 
 /* 0: answered; -1: the library cannot be used this way, ask the driver API. */
-static int ask_nvml(void *library, json_t *answer)
+static int ask_nvml(const struct nvml *n, json_t *answer)
 {
-	struct nvml n;
 	unsigned int count = 0;
 	char version[80] = "";
 	int r;
 
-	if (!nvml_resolve(library, &n) || n.init())
+	if (n->init())
 		return -1;
-	r = n.count(&count);
+	r = n->count(&count);
 	for (unsigned int i = 0; !r && i < count; i++) {
-		r = nvml_device(&n, i, answer);
+		r = nvml_device(n, i, answer);
 		if (r != NVML_ERROR_GPU_IS_LOST)
 			continue;
 		json_array_append_new(json_object_get(answer, "devices"),
 				      json_pack("{s:i s:b}", "index", (int)i, "lost", 1));
 		r = 0;
 	}
-	if (!r && !n.version(version, sizeof(version)))
+	if (!r && !n->version(version, sizeof(version)))
 		json_object_set_new(answer, "version", json_string(version));
-	n.shutdown();
+	if (r)
+		n->shutdown();
 	if (r)
 		json_array_clear(json_object_get(answer, "devices"));
 	return r ? -1 : 0;
@@ -311,10 +314,36 @@ static int ask_cuda(void *library, json_t *answer)
 	return 0;
 }
 
+static void print_line(const json_t *json)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+
+	if (text)
+		dprintf(STDOUT_FILENO, "%s\n", text);
+	free(text);
+}
+
+/* A second line: whoever wants to know the devices does not wait for it. */
+static void print_sensors(const struct nvml *n, unsigned int count)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < count; i++) {
+		json_t *said = read_sensors(n, i);
+
+		if (said)
+			json_array_append_new(list, said);
+	}
+	print_line(list);
+	json_decref(list);
+}
+
 int prober_main(const char *libnvml, const char *libcuda)
 {
 	json_t *answer = json_pack("{s:[]}", "devices");
 	char why[512] = "";
+	struct nvml calls = { 0 };
+	bool said = false;
 	void *nvml, *cuda;
 
 	if (!answer)
@@ -327,11 +356,14 @@ int prober_main(const char *libnvml, const char *libcuda)
 		nvml = NULL;
 		if (*libnvml || !*libcuda)
 			nvml = open_library(libnvml, "libnvidia-ml.so.1", answer, "libnvml", why, sizeof(why));
-		if (!nvml || ask_nvml(nvml, answer))
+		said = nvml && nvml_resolve(nvml, &calls) && !ask_nvml(&calls, answer);
+		if (!said)
 			ask_cuda(cuda, answer);
 	}
-	/* Written in one go; a library's exit handlers are not run. */
-	json_dumpfd(answer, STDOUT_FILENO, JSON_COMPACT);
+	/* Each line is written in one go; a library's exit handlers are not run. */
+	print_line(answer);
+	if (said)
+		print_sensors(&calls, (unsigned int)json_array_size(json_object_get(answer, "devices")));
 	json_decref(answer);
 	_exit(0);
 }

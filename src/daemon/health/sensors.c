@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define STALE_NS 65000000000ull
+#define RECENT_NS 15000000000ull
 
 struct sensors {
 	struct sensors *next;
@@ -68,6 +69,13 @@ bool sensors_get(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYT
 		return false;
 	*ret = s->reading.value[sensor];
 	return true;
+}
+
+bool sensors_are_recent(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES])
+{
+	const struct sensors *s = find(daemon, uuid);
+
+	return s && clock_now_ns() - s->at_ns < RECENT_NS;
 }
 
 void sensors_free(struct daemon *daemon)

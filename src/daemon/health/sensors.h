@@ -46,4 +46,6 @@ void sensors_take(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], 
 /* False: it is not known. */
 bool sensors_get(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], enum sensor sensor,
 		 unsigned int *ret);
+/* It has said something in the last 15 s. */
+bool sensors_are_recent(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 void sensors_free(struct daemon *daemon);
