@@ -91,8 +91,9 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 		r = choose_devices(ch, h->line, answer, f);
 	if (r)
 		return r;
-	request = json_pack("{s:s s:s s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name", h->name,
-			    "driver", ch->driver, "devices", choose_request(ch), "overcommit",
+	request = json_pack("{s:s s:s s:o s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name",
+			    h->name, "labels", state_labels(&h->state), "driver", ch->driver, "devices",
+			    choose_request(ch), "overcommit",
 			    option_given(h->line, "overcommit"), "wall", h->way == INSIDE_WALL, "runner_pid",
 			    (int)h->state.pid, "known", 1, "container", "files", "settings", inside_settings(h->way),
 			    "preload", h->preload);
@@ -108,8 +109,9 @@ static int take_grant(struct hook *h, struct fault *f)
 {
 	json_t *answer;
 	int r = control_ask(&h->control,
-			    json_pack("{s:s s:s s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "runner_pid",
-				      (int)h->state.pid, "files", "preload", h->preload),
+			    json_pack("{s:s s:s s:o s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "labels",
+				      state_labels(&h->state), "runner_pid", (int)h->state.pid, "files", "preload",
+				      h->preload),
 			    &answer, NULL, f);
 
 	if (r)

@@ -2,6 +2,7 @@
 #include "connect/cdi/state.h"
 
 #include "cli/place.h"
+#include "model/grant.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -63,6 +64,25 @@ int state_root(const char *bundle, char root[PATH_MAX], struct state_program *pr
 	return fits ? 0 : fault_set(f, -ENAMETOOLONG, "%s: the root's path is too long", path);
 }
 
+/*
+ * containerd's names (its documentation, "cri annotations") and CRI-O's (its documentation, "annotations"). What would
+ * not fit is left out.
+ */
+static void read_pod(json_t *annotations, struct state *s)
+{
+	static const struct {
+		const char *pod, *space;
+	} rows[] = {
+		{ "io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.sandbox-namespace" },
+		{ "io.kubernetes.pod.name", "io.kubernetes.pod.namespace" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && !*s->pod; i++) {
+		snprintf(s->pod, sizeof(s->pod), "%s", text_of(annotations, rows[i].pod));
+		snprintf(s->space, sizeof(s->space), "%s", text_of(annotations, rows[i].space));
+	}
+}
+
 int state_read(struct state *s, struct fault *f)
 {
 	json_error_t why;
@@ -80,8 +100,21 @@ int state_read(struct state *s, struct fault *f)
 	if (!*text_of(state, "id") || !path_join(s->bundle, "%s", text_of(state, "bundle")) || *s->bundle != '/' ||
 	    snprintf(s->id, sizeof(s->id), "%s", text_of(state, "id")) >= (int)sizeof(s->id))
 		r = fault_set(f, -EINVAL, "the container's state has no \"id\" or no absolute \"bundle\"");
+	read_pod(json_object_get(state, "annotations"), s);
 	json_decref(state);
 	return r;
+}
+
+/* NULL: meted would not take it, and the container begins without. */
+static const char *label(const char *text)
+{
+	return grant_label_valid(text) ? text : NULL;
+}
+
+json_t *state_labels(const struct state *s)
+{
+	return json_pack("{s:s* s:s* s:s*}", "container", label(s->id), "pod", label(s->pod), "namespace",
+			 label(s->space));
 }
 
 void state_grant_name(const struct state *s, const char *share, char *name, size_t size)

@@ -11,6 +11,7 @@
 struct state {
 	char id[256];
 	pid_t pid; /* of the container's first process; 0: it is not there any more */
+	char pod[256], space[256]; /* of Kubernetes, as its runtimes note them; "": none */
 	char bundle[PATH_MAX];
 	char root[PATH_MAX]; /* of its file system, as the runtime sees it before the container begins */
 };
@@ -26,6 +27,9 @@ struct state_program {
 
 /* The root of a bundle and its program (NULL: not wanted), from its config.json. Value: 0 or a negative errno. */
 int state_root(const char *bundle, char root[PATH_MAX], struct state_program *program, struct fault *f);
+
+/* What the container's work is known by elsewhere: "labels" of a grant. */
+json_t *state_labels(const struct state *s);
 
 /* The name of the grant of a container with a named share: "small.4f6c0a..."; the same whenever it is asked. */
 void state_grant_name(const struct state *s, const char *share, char *name, size_t size);

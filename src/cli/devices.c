@@ -10,6 +10,7 @@
 static void add_row(struct table *t, json_t *device)
 {
 	char total[SIZE_TEXT_BYTES], promised[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], used[SIZE_TEXT_BYTES] = "-";
+	json_t *utilisation = json_object_get(device, "utilisation");
 
 	if (json_is_integer(json_object_get(device, "used_bytes")))
 		size_format((uint64_t)device_number(device, "used_bytes"), used);
@@ -19,6 +20,10 @@ static void add_row(struct table *t, json_t *device)
 	table_cell(t, "%s", size_format((uint64_t)device_number(device, "promised_bytes"), promised));
 	table_cell(t, "%s", size_format((uint64_t)device_number(device, "held_bytes"), held));
 	table_cell(t, "%s", used);
+	if (json_is_number(utilisation))
+		table_cell(t, "%.0f%%", 100 * json_number_value(utilisation));
+	else
+		table_cell(t, "-");
 	table_cell(t, "%s", device_text(device, "state"));
 	table_cell(t, "%s", device_text(device, "uuid"));
 	table_cell(t, "%s", device_text(device, "name"));
@@ -38,9 +43,10 @@ static void say_state(json_t *device)
 
 VERB(devices)
 {
-	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD",
-					     ">USED",	"STATE",  "UUID",   "NAME",	 NULL };
-	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 2, 3, 1, 0 };
+	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD", ">USED",
+					     ">UTIL",	"STATE",  "UUID",   "NAME",	 NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 2, 3, 4, 1, 0 };
+	bool per_user = false;
 	struct control control = CONTROL_CLOSED;
 	json_t *answer, *device;
 	struct table t;
@@ -64,7 +70,14 @@ VERB(devices)
 		table_fit(&t, ranks);
 	json_array_foreach(json_object_get(answer, "devices"), i, device) add_row(&t, device);
 	table_end(&t);
-	json_array_foreach(json_object_get(answer, "devices"), i, device) say_state(device);
+	json_array_foreach(json_object_get(answer, "devices"), i, device)
+	{
+		say_state(device);
+		per_user |= json_is_true(json_object_get(device, "per_user"));
+	}
+	if (per_user)
+		puts("Software devices are each user's own: what they do for users is not seen here, but for what "
+		     "tenants hold.");
 	if (!i)
 		say_warning("no device, not even the software one; `mete doctor` says what is missing");
 	json_decref(answer);

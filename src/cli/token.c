@@ -1,4 +1,4 @@
-/* token.c: `mete token new`, `show`, `revoke`: the secret that lets the console act. */
+/* token.c: `mete token new`, `show`, `revoke`: the secret that lets the console act, and the one that reads alone. */
 #include "cli/control.h"
 #include "cli/grants.h"
 #include "cli/place.h"
@@ -33,9 +33,12 @@ static int ask(const struct command_line *line, const char *op)
 	struct control control = CONTROL_CLOSED;
 	json_t *answer = NULL;
 	struct fault f;
-	int r = control_ask_again(&control, CONTROL_FIND, json_pack("{s:s}", "op", op), &answer, NULL, &f);
+	bool reads = option_given(line, "read");
+	int r = control_ask_again(&control, CONTROL_FIND, json_pack("{s:s s:b}", "op", op, "read", reads), &answer,
+				  NULL, &f);
 
-	if ((r == CONTROL_NOBODY || r == -EHOSTDOWN) && !strcmp(op, "token_new") && !option_given(line, "json"))
+	if ((r == CONTROL_NOBODY || r == -EHOSTDOWN) && !strcmp(op, "token_new") && !reads &&
+	    !option_given(line, "json"))
 		become_maker(*control.dir ? control.dir : CONTROL_SYSTEM_DIR, &f);
 	if (r == CONTROL_NOBODY)
 		say_error("no meted runs in %s: start it first; each has a token of its own", control.dir);

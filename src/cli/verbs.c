@@ -361,7 +361,9 @@ static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_WIDE, 
 static const char *const devices_details[] = {
 	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, or soft for the software "
 	"device), its memory (TOTAL), the sum of the quotas of all grants on it (PROMISED), the memory that they hold "
-	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), STATE, UUID and NAME.",
+	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), the part of the last moments "
+	"in which it was at work, whoever used it, by the same account (UTIL), STATE, UUID and NAME.",
+	"Software devices are each user's own; of those the system's meted has no USED and no UTIL.",
 	"Without --wide the UUID is left out where the output is too narrow for it.", NULL
 };
 
@@ -846,14 +848,20 @@ static const char *const audit_details[] = {
 	NULL
 };
 
-static const struct option_spec token_options[] = { OPTION_JSON, OPTION_END };
+#define OPTION_READ                                                                                                    \
+	{ "read", 0, NULL, "The token that reads and does not act.", COMPLETE_NOTHING, false }
+
+static const struct option_spec token_options[] = { OPTION_READ, OPTION_JSON, OPTION_END };
+static const struct option_spec token_revoke_options[] = { OPTION_READ, OPTION_END };
 
 static const char *const token_new_details[] = {
 	"Makes the secret that lets a page of the console, or a program, act over HTTP: resize, freeze and end "
 	"tenants, take devices out; and read, where meted is reached over the network. There is one; another one that "
 	"was there before is void from then on. For root and meted's own user.",
-	"It is kept in console.token in meted's state directory, which nobody else can read. Programs send it as "
-	"\"Authorization: Bearer TOKEN\".",
+	"With --read it is another secret, which reads and never acts: for a server that collects metrics, and for who "
+	"only looks at the console. The two are made and revoked one by one.",
+	"They are kept in console.token and reader.token in meted's state directory, which nobody else can read. "
+	"Programs send one as \"Authorization: Bearer TOKEN\".",
 	NULL
 };
 
@@ -862,8 +870,8 @@ static const char *const token_show_details[] = { "Prints the secret of `mete to
 						  NULL };
 
 static const char *const token_revoke_details[] = {
-	"Makes the secret of `mete token new` void: nobody can act over HTTP until there is a new one. For root and "
-	"meted's own user.",
+	"Makes the secret of `mete token new` void: nobody can act over HTTP until there is a new one. With --read "
+	"it is the secret that reads alone. For root and meted's own user.",
 	NULL
 };
 
@@ -981,8 +989,8 @@ const struct verb verbs[] = {
 	  verb_token_new, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "token show", "print it", "", token_show_details, token_options, NULL, verb_token_show, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },
-	{ "token revoke", "make it void", "", token_revoke_details, no_options, NULL, verb_token_revoke, 0, 0, false,
-	  COMPLETE_NOTHING, EXIT_USAGE },
+	{ "token revoke", "make it void", "", token_revoke_details, token_revoke_options, NULL, verb_token_revoke, 0, 0,
+	  false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,

@@ -4,7 +4,7 @@
  */
 import { h, patch } from "./dom.js";
 import { again } from "./feed.js";
-import { token } from "./token.js";
+import { take, token } from "./token.js";
 import { bytes, parseBytes, plural } from "./units.js";
 
 let dialog = null;
@@ -79,7 +79,7 @@ function field(title, object, name, placeholder) {
 function tokenField() {
 	return h("label", { class: "field", key: "token" }, h("span", {}, "Token"),
 		h("input", { type: "password", id: "token", autocomplete: "off", required: true }),
-		h("small", {}, "On the node, ", h("code", {}, "mete token show"), " prints it. It is kept until this tab is closed."));
+		h("small", {}, "On the node, ", h("code", {}, "mete token show"), " prints it", asked.path ? ". " : [", and ", h("code", {}, "mete token show --read"), " one that reads and does not act. "], "It is kept until this tab is closed."));
 }
 
 function render() {
@@ -89,7 +89,7 @@ function render() {
 			h("h2", { id: "dialog-title" }, asked.title),
 			h("p", {}, asked.text),
 			asked.fields?.(),
-			token.text && !asked.needsToken ? null : tokenField(),
+			token.acts && !asked.needsToken ? null : tokenField(),
 			h("p", { class: "trouble", role: "alert", "aria-live": "assertive" }, trouble),
 			h("div", { class: "buttons" },
 				h("button", { type: "button", class: "quiet", onclick: close }, "Cancel"),
@@ -102,10 +102,11 @@ async function send(event) {
 	const typed = dialog.querySelector("#token");
 	try {
 		const body = asked.body?.() ?? {};
-		if (typed) token.set(typed.value);
 		busy = true;
 		trouble = "";
 		render();
+		if (typed) await take(typed.value, !!asked.path);
+		asked.needsToken = false;
 		if (asked.path) await post(asked.path, body);
 		close();
 		again();
@@ -126,7 +127,7 @@ async function post(path, body) {
 	if (answer.ok) return;
 	const said = await answer.json().catch(() => ({}));
 	if (answer.status === 401 || answer.status === 403) {
-		token.forget();
+		if (answer.status === 401) token.forget();
 		asked.needsToken = true;
 	}
 	throw new Error(said.error || `meted answered ${answer.status}`);

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { badge, current, tenantColumns, tenantTable } from "./lists.js";
 import { eventList } from "./overview.js";
 import { SPANS, history, memoryPlot, timePlot, trafficPlot } from "./plots.js";
+import { findDevice } from "./model.js";
 import { sorted } from "./tables.js";
 import { ago, bytes, count, moment, part, plural } from "./units.js";
 
@@ -16,11 +17,11 @@ function spans(query) {
 		SPANS.map(([value, text]) => h("button", { key: value, class: "quiet", "aria-pressed": String(on === value), onclick: () => address.change({ span: value === "600" ? "" : value }) }, text)));
 }
 
-function plots(what, key, query, traffic) {
+function plots(what, key, query, devices, traffic) {
 	const entry = history(what, query.get("span") || "600");
 	return [
 		h("div", { class: "row", key: "spans" }, h("h2", {}, "History"), spans(query)),
-		h("div", { class: "pair", key: "plots" }, memoryPlot(`${key}-memory`, entry), timePlot(`${key}-time`, entry), trafficPlot(`${key}-traffic`, entry, traffic)),
+		h("div", { class: "pair", key: "plots" }, memoryPlot(`${key}-memory`, entry), timePlot(`${key}-time`, entry, devices), trafficPlot(`${key}-traffic`, entry, traffic)),
 	];
 }
 
@@ -37,15 +38,17 @@ function deviceActions(d, act) {
 		d.state === "active" || d.state === "cordoned" ? button("Drain …", () => act("drain", d)) : null);
 }
 
-export function deviceView(m, events, uuid, query, chosen, act) {
-	const d = m.devices.find((x) => x.uuid === uuid);
-	if (!d) return gone("device " + uuid, "devices");
+/* `name`: a UUID, or an index as `mete devices` has it. */
+export function deviceView(m, events, name, query, chosen, act) {
+	const d = findDevice(m, name);
+	if (!d) return gone("device " + name, "devices");
 	const mine = d.shares.map((s) => s.tenant);
 	const open = (t) => address.go("tenant", t.name);
 	Object.assign(current, { name: `device-${d.index}`, rows: sorted(mine, tenantColumns, query.get("sort"), "name"), columns: tenantColumns, key: (t) => t.name, open });
 	return [
 		h("div", { class: "row", key: "title" }, h("h1", {}, `Device ${d.index} `, h("small", {}, d.name)), badge(d.state), deviceActions(d, act)),
 		d.reason ? h("p", { class: "reason" }, d.reason) : null,
+		d.per_user ? h("p", { class: "reason", key: "per-user" }, "A software device is each user's own: what it does for users is not seen from here, but for what tenants hold and get.") : null,
 		h("section", { class: "panel scale", key: "scale" }, memoryBar(d, 34), timeBar(d, 18),
 			h("dl", { class: "facts" },
 				fact("Held", bytes(d.held_bytes)), fact("Promised", `${bytes(d.promised_bytes)} (${part(d.promised_bytes / d.total_bytes)})`),
@@ -54,9 +57,9 @@ export function deviceView(m, events, uuid, query, chosen, act) {
 				fact("Faults", count(d.faults)),
 				d.used_bytes === null ? null : fact("Used by all", bytes(d.used_bytes)),
 				d.power_w === null ? null : fact("Power", `${Math.round(d.power_w)} W`), d.temperature_c === null ? null : fact("Temperature", `${Math.round(d.temperature_c)} °C`),
-				d.utilisation === null ? null : fact("Utilisation", part(d.utilisation)),
+				fact("At work", part(d.utilisation)),
 				fact("UUID", h("code", {}, d.uuid)))),
-		plots(`device=${encodeURIComponent(d.uuid)}`, d.uuid, query),
+		plots(`device=${encodeURIComponent(d.uuid)}`, d.uuid, query, 1),
 		h("h2", { key: "tenants" }, plural(mine.length, "tenant")),
 		tenantTable(mine, query, chosen, `Tenants of device ${d.index}`, "Nobody has a share of this device."),
 		eventList(m, events, "Its last events"),
@@ -105,10 +108,10 @@ export function tenantView(m, events, name, query, act) {
 	return [
 		h("div", { class: "row", key: "title" }, h("h1", {}, t.name), badge(t.state), t.walled ? badge("walled") : null, tenantActions(t, act)),
 		h("dl", { class: "facts", key: "facts" },
-			fact("User", `${t.user || "–"} (uid ${t.uid})`), fact("Made", moment(t.created)), fact("Processes", count(t.clients)), t.workers ? fact("Workers", count(t.workers)) : null,
+			fact("User", `${t.user || "–"} (uid ${t.uid})`), t.container ? fact("Container", h("code", {}, t.container)) : null, t.pod ? fact("Pod", `${t.namespace ? `${t.namespace}/` : ""}${t.pod}`) : null, fact("Made", moment(t.created)), fact("Processes", count(t.clients)), t.workers ? fact("Workers", count(t.workers)) : null,
 			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? ago(m.node.time - t.last_active) : "–")),
 		h("div", { class: "pair", key: "shares" }, t.shares.map((s) => shareRow(s, m))),
-		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query, t.traffic > 0),
+		plots(`tenant=${encodeURIComponent(t.name)}`, t.name, query, t.shares.length, t.traffic > 0),
 		remote(t),
 		refusals(t),
 		eventList(m, events, "Its last events"),

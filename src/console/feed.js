@@ -17,6 +17,7 @@ const EVENTS_SHOWN = 20;
 export const feed = {
 	node: null,
 	events: [], // newest last
+	told: false, // meted has said which there are
 	last: 0, // id of the newest
 	since: 0, // when meted was lost; 0: it is there
 	error: "",
@@ -67,23 +68,26 @@ async function askEvents() {
 	const again = new Set(answer.events.map(origin));
 	feed.events = [...feed.events.filter((e) => !again.has(origin(e))), ...answer.events].slice(-EVENTS_KEPT);
 	feed.last = answer.last;
+	feed.told = true;
 }
 
 /*
  * The last events of one tenant or device, newest first. meted is asked for them, for those that all have in common may not
  * reach back that far; until it has answered it is those of them that are known.
  */
-const about = { what: "", last: 0, events: [] };
+const about = { what: "", last: 0, events: [], told: false };
 
+/* Value: null: nothing is known yet. */
 export function eventsAbout(kind, name) {
 	const what = `${kind}=${encodeURIComponent(name)}`;
 	if (about.what !== what || about.last !== feed.last) {
+		if (about.what !== what) about.told = false;
 		if (about.what !== what) about.events = feed.events.filter((e) => e[kind] === name).slice(-EVENTS_SHOWN);
 		about.what = what;
 		about.last = feed.last;
 		askAbout(what);
 	}
-	return about.events.toReversed();
+	return about.told || about.events.length ? about.events.toReversed() : null;
 }
 
 async function askAbout(what) {
@@ -91,6 +95,7 @@ async function askAbout(what) {
 		const answer = await (await get(`api/v1/events?${what}&limit=${EVENTS_SHOWN}`)).json();
 		if (about.what !== what) return;
 		about.events = answer.events;
+		about.told = true;
 		changed();
 	} catch {
 		about.last = -1; // the next turn asks again, and says when meted is away
@@ -110,6 +115,7 @@ async function ask() {
 		changed();
 		await askEvents();
 	}
+	feed.told = true; // also when there has been none
 }
 
 async function turn() {

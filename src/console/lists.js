@@ -14,12 +14,13 @@ export const tenantColumns = [
 	{ id: "name", title: "Tenant", value: (t) => t.name, cell: (t) => h("a", { class: "name", title: t.name.length > 28 ? t.name : null, href: address.to("tenant", t.name) }, t.name) },
 	{ id: "state", title: "State", value: (t) => t.state, cell: (t) => badge(t.state) },
 	{ id: "user", title: "User", value: (t) => t.user || String(t.uid), cell: (t) => h("span", { class: "name user", title: `uid ${t.uid}` }, t.user || String(t.uid)) },
+	{ id: "container", title: "Container", value: (t) => t.container || "", cell: (t) => (t.container ? h("code", { title: [t.container, t.pod && `pod ${t.namespace ? `${t.namespace}/` : ""}${t.pod}`].filter(Boolean).join(", ") }, t.container.slice(0, 12)) : h("span", { class: "faint" }, "–")), hint: "The container that the share is of; a search finds its whole id, pod and namespace" },
 	{ id: "device", title: "Device", value: (t) => t.on },
 	{ id: "held", title: "Held", num: true, value: (t) => t.held, cell: (t) => bytes(t.held), hint: "Device memory in use" },
 	{ id: "quota", title: "Quota", num: true, value: (t) => t.quota, cell: (t) => [meter(t.quota ? t.held / t.quota : 0, null), figure(bytes(t.quota))], hint: "Device memory promised; the bar shows how much of it is held" },
 	{ id: "idle", title: "Not used", num: true, value: (t) => t.idle, cell: (t) => h("span", { class: t.quota && t.idle / t.quota > 0.5 ? "waste" : "" }, bytes(t.idle)), hint: "Promised, and not held" },
 	{ id: "cores", title: "Guaranteed", num: true, value: (t) => t.cores, cell: (t) => (t.cores ? `${+t.cores.toFixed(1)} %` : dash(0)), hint: "Share of the device's time that is guaranteed" },
-	{ id: "got", title: "Got", num: true, value: (t) => t.got, cell: (t) => [meter(t.got, t.cores / 100, "time"), figure(part(t.got))], hint: "Of the device's time, over the last 10 seconds" },
+	{ id: "got", title: "Got", num: true, value: (t) => t.got, cell: (t) => [meter(t.got, t.cores / 100, "time"), figure(part(t.got))], hint: "Of a device's time over the last 10 seconds, those of several devices added; – of one that is not measured (policy native)" },
 	{ id: "wanted", title: "Wanted", num: true, value: (t) => t.wanted, cell: (t) => part(t.wanted), hint: "Time in which it had work, over the last 10 seconds" },
 	{ id: "waited", title: "Waited", num: true, value: (t) => t.waited, cell: (t) => part(t.waited), hint: "Time in which its work waited for a turn, over the last 10 seconds" },
 	{ id: "refused", title: "Refused", num: true, value: (t) => t.refused, cell: (t) => dash(t.refused), hint: "Requests that were refused" },
@@ -39,6 +40,7 @@ export const deviceColumns = [
 	{ id: "cores", title: "Guaranteed", num: true, value: (d) => d.promised_cores, cell: (d) => `${+d.promised_cores.toFixed(1)} %` },
 	{ id: "got", title: "Got", num: true, value: (d) => d.got_10s, cell: (d) => [meter(d.got_10s, d.promised_cores / 100, "time"), figure(part(d.got_10s))] },
 	{ id: "wanted", title: "Wanted", num: true, value: (d) => d.wanted_10s, cell: (d) => part(d.wanted_10s) },
+	{ id: "utilisation", title: "At work", num: true, value: (d) => d.utilisation, cell: (d) => (d.utilisation === null ? dash(0) : part(d.utilisation)), hint: "The part of the last moments in which the device was at work, whoever's that was, as its driver has it" },
 	{ id: "power", title: "Power", num: true, value: (d) => d.power_w, cell: (d) => (d.power_w === null ? dash(0) : `${Math.round(d.power_w)} W`) },
 	{ id: "temperature", title: "Temp.", num: true, value: (d) => d.temperature_c, cell: (d) => (d.temperature_c === null ? dash(0) : `${Math.round(d.temperature_c)} °C`) },
 	{ id: "faults", title: "Faults", num: true, value: (d) => d.faults, cell: (d) => dash(d.faults) },
@@ -125,7 +127,8 @@ export function devicesView(m, query, chosen, exportAs) {
 	];
 }
 
-export function eventsView(m, events, query, chosen, exportAs) {
+/* `told`: meted has said which there are. */
+export function eventsView(m, events, told, query, chosen, exportAs) {
 	const columns = eventColumns(m);
 	const q = (query.get("q") || "").toLowerCase().split(/\s+/);
 	const rows = events.filter((e) => (!query.get("kind") || e.kind === query.get("kind")) &&
@@ -137,7 +140,7 @@ export function eventsView(m, events, query, chosen, exportAs) {
 		bar(query, rows.length, events.length, "event", exportAs, searchField(query, "text or tenant"), choice(query, "kind", "Kind", KINDS),
 			choice(query, "device", "Device", m.devices.map((d) => String(d.index)))),
 		table({ rows, columns, order: query.get("sort"), usual: "-time", key: (e) => String(e.id), chosen, caption: "Events", cls: "events",
-			empty: events.length ? "No event is like that." : "Nothing has happened yet." }),
+			empty: events.length ? "No event is like that." : told ? "Nothing has happened yet." : "…" }),
 	];
 }
 

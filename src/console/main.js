@@ -7,12 +7,12 @@ import { save } from "./export.js";
 import { eventsAbout, feed, hold, start as startFeed } from "./feed.js";
 import { chosen, help, start as startKeys } from "./keys.js";
 import { devicesView, eventsView, tenantsView } from "./lists.js";
-import { model } from "./model.js";
+import { findDevice, model } from "./model.js";
 import { overview } from "./overview.js";
 import { start as startPlots } from "./plots.js";
 import * as theme from "./theme.js";
 import { start as startTip } from "./tip.js";
-import { token } from "./token.js";
+import { check as checkToken, token } from "./token.js";
 import { clock, zone } from "./units.js";
 
 const body = document.getElementById("page");
@@ -59,6 +59,7 @@ function header(at) {
 		h("nav", { "aria-label": "Views" }, tabs.map(([view, title]) => h("a", { key: view, href: address.to(view), "aria-current": (parent[at.view] || at.view) === view ? "page" : null }, title))),
 		h("div", { class: "tools" }, live(),
 			h("button", { class: "quiet", onclick: () => hold(!feed.paused), "aria-pressed": String(feed.paused) }, feed.paused ? "Go on" : "Hold"),
+			token.text && !token.acts ? h("span", { class: "faint", key: "reads" }, "reads only") : null,
 			token.text ? h("button", { class: "quiet", key: "forget", title: "Forget the token", onclick: () => (token.forget(), render()) }, "Lock") : h("button", { class: "quiet", key: "unlock", title: "Actions need a token", onclick: askToken }, "Unlock"),
 			h("button", { class: "quiet", title: "Light, dark, or as the system is", onclick: nextTheme }, { system: "Auto", light: "Light", dark: "Dark" }[theme.theme()]),
 			h("button", { class: "quiet", title: "Keys", "aria-label": "Keys", onclick: showHelp }, "?")));
@@ -83,12 +84,12 @@ function view(at) {
 	if (!feed.node) return feed.since ? null : h("p", { class: "empty" }, "…");
 	const m = model(feed.node);
 	const does = (kind, row) => act(kind, row, m);
-	const told = () => eventsAbout(at.view, at.name);
+	const told = () => eventsAbout(at.view, at.view === "device" ? findDevice(m, at.name)?.uuid ?? at.name : at.name);
 	const views = {
-		overview: () => overview(m, feed.events, at.query, chosen.key, !drawn),
+		overview: () => overview(m, feed.told ? feed.events : null, at.query, chosen.key, !drawn),
 		devices: () => devicesView(m, at.query, chosen.key, save),
 		tenants: () => tenantsView(m, at.query, chosen.key, save),
-		events: () => eventsView(m, feed.events, at.query, chosen.key, save),
+		events: () => eventsView(m, feed.events, feed.told, at.query, chosen.key, save),
 		device: () => deviceView(m, told(), at.name, at.query, chosen.key, does),
 		tenant: () => tenantView(m, told(), at.name, at.query, does),
 	};
@@ -128,3 +129,4 @@ startPlots(render);
 addEventListener("hashchange", render);
 setInterval(render, 1000); // plots ask for what is new as they are drawn
 startFeed(render);
+checkToken().then(render);

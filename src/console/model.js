@@ -1,10 +1,14 @@
 /* model.js: what follows from the node's description: sums, tenants by device, what is promised and not held. */
 
-export const STATES = ["running", "waiting", "frozen", "quarantined"];
+export const STATES = ["running", "idle", "frozen", "quarantined"];
 export const DEVICE_STATES = ["active", "cordoned", "draining", "lost"];
 export const KINDS = ["grant", "refusal", "fault", "device", "action", "daemon"];
 
 const sum = (list, f) => list.reduce((n, x) => n + (f(x) || 0), 0);
+
+/* What one does not know of a part is not known of the whole; `some`: of the parts that are known. */
+const known = (list, f) => (list.some((x) => f(x) === null) ? null : sum(list, f));
+const some = (list, f) => (list.some((x) => f(x) !== null) ? sum(list, f) : null);
 
 /* A tenant with the sums over its shares, made once for each description of the node. */
 function tenantRow(t) {
@@ -17,13 +21,13 @@ function tenantRow(t) {
 		peak: sum(t.shares, (s) => s.peak_bytes),
 		idle: Math.max(0, quota - held),
 		cores: sum(t.shares, (s) => s.cores),
-		got: sum(t.shares, (s) => s.got_10s),
-		wanted: sum(t.shares, (s) => s.wanted_10s),
-		waited: sum(t.shares, (s) => s.waited_10s),
+		got: some(t.shares, (s) => s.got_10s),
+		wanted: some(t.shares, (s) => s.wanted_10s),
+		waited: some(t.shares, (s) => s.waited_10s),
 		refused: sum(Object.values(t.refusals || {}), (n) => n),
 		traffic: sum(Object.values(t.remote || {}), (w) => w.received_bytes + w.sent_bytes),
 		on: t.shares.map((s) => s.index).join(", "),
-		words: [t.name, t.user, t.state, t.class, t.walled ? "walled" : ""].join(" ").toLowerCase(),
+		words: [t.name, t.user, t.state, t.class, t.walled ? "walled" : "", t.container, t.pod, t.namespace].join(" ").toLowerCase(),
 	};
 }
 
@@ -36,6 +40,14 @@ function deviceRow(d, shares) {
 		tenants: shares.length,
 		words: [d.index, d.uuid, d.name, d.state, d.policy, d.reason].join(" ").toLowerCase(),
 	};
+}
+
+const mean = (total, n) => (total === null ? null : total / n);
+
+/* By its UUID, or by its index where no other one has it. */
+export function findDevice(m, name) {
+	const alike = m.devices.filter((d) => String(d.index) === name);
+	return m.devices.find((d) => d.uuid === name) ?? (alike.length === 1 ? alike[0] : undefined);
 }
 
 let last = null;
@@ -54,8 +66,9 @@ export function model(node) {
 		held: sum(devices, (d) => d.held_bytes),
 		idle: sum(devices, (d) => d.idle),
 		cores: sum(devices, (d) => d.promised_cores) / 100,
-		got: sum(devices, (d) => d.got_10s),
-		wanted: sum(devices, (d) => d.wanted_10s),
+		got: known(devices, (d) => d.got_10s),
+		wanted: known(devices, (d) => d.wanted_10s),
+		working: devices.length ? mean(known(devices, (d) => d.utilisation), devices.length) : null,
 		largest: Math.max(1, ...devices.map((d) => d.total_bytes)),
 		faults: sum(devices, (d) => d.faults),
 		traffic: sum(tenants, (t) => t.traffic),

@@ -30,8 +30,9 @@ function wasteTile(t) {
 function timeTile(m) {
 	const t = m.totals;
 	const n = m.devices.length || 1;
-	return tile("time", "Time got", [part(t.got / n), h("small", {}, " over 10 s")],
-		`${part(t.wanted / n)} wanted, ${part(t.cores / n)} guaranteed`,
+	const mean = (sum) => (sum === null ? null : sum / n);
+	return tile("time", "Time got", [part(mean(t.got)), h("small", {}, m.devices.length > 1 ? " mean of devices, over 10 s" : " over 10 s")],
+		`${part(mean(t.wanted))} wanted, ${part(t.cores / n)} guaranteed${t.working === null ? "" : `, ${part(t.working)} at work`}`,
 		h("div", { class: "gauge time", "aria-hidden": "true" }, h("i", { class: "idle", style: width(t.cores, n) }), h("i", { class: "held", style: width(t.got, n) })));
 }
 
@@ -57,7 +58,7 @@ function card(d, largest, chosen) {
 	return h("li", { key: d.uuid, class: `card ${d.state}`, "data-key": d.uuid, "aria-current": chosen === d.uuid ? "true" : null },
 		h("div", { class: "top" },
 			h("a", { href: address.to("device", d.uuid), title: `${d.name}  ${d.uuid}` }, `Device ${d.index}`), note,
-			h("span", { class: "faint" }, note ? tenantsOn(d) : `${part(d.got_10s)} of time, ${tenantsOn(d)}`)),
+			h("span", { class: "faint" }, note ? tenantsOn(d) : `${d.got_10s === null ? `${part(d.utilisation)} at work` : `${part(d.got_10s)} of time`}, ${tenantsOn(d)}`)),
 		h("div", { class: "line" }, h("div", { class: "track", style: { width: `${(100 * share(d.total_bytes, largest)).toFixed(2)}%` } }, memoryBar(d, 18))),
 		timeBar(d, 11),
 		h("div", { class: "figures" },
@@ -73,11 +74,12 @@ function wasteList(m) {
 			: h("p", { class: "empty" }, m.totals.promised ? "Everything that is promised is used." : "Nothing is promised."));
 }
 
+/* `events`: null: they are not known yet. */
 export function eventList(m, events, title) {
 	return h("section", { class: "panel", key: "events" }, h("h2", {}, title),
-		events.length ? h("ul", { class: "feed" }, events.map((e) => h("li", { key: e.id }, h("time", {}, clock(e.time)), badge(e.kind),
+		events?.length ? h("ul", { class: "feed" }, events.map((e) => h("li", { key: e.id }, h("time", {}, clock(e.time)), badge(e.kind),
 			h("span", {}, e.tenant ? [h("a", { href: address.to("tenant", e.tenant) }, e.tenant), " "] : null, e.text, e.count > 1 ? h("span", { class: "times" }, `×${count(e.count)}`) : null))))
-			: h("p", { class: "empty" }, "There are none."));
+			: h("p", { class: "empty" }, events ? "There are none." : "…"));
 }
 
 function legend() {
@@ -124,6 +126,6 @@ export function overview(m, events, query, chosen, first) {
 				h("div", { class: "row" }, h("h2", { id: "fleet" }, "Shares, drawn to scale"), m.devices.length ? legend() : null),
 				m.devices.length ? h("ul", { class: m.devices.length < 5 ? "cards few" : "cards" }, shown.map((d) => card(d, m.totals.largest, chosen)))
 					: h("p", { class: "empty" }, "This node has no device. ", h("code", {}, "mete doctor"), " says why.")),
-			h("aside", { key: "aside" }, wasteList(m), eventList(m, events.slice(-12).reverse(), "Latest events"))),
+			h("aside", { key: "aside" }, wasteList(m), eventList(m, events && events.slice(-12).reverse(), "Latest events"))),
 	];
 }

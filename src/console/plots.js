@@ -192,7 +192,8 @@ export const trafficLines = [
 
 export const memoryPlot = (key, entry) => plot(key, "Memory", entry, memoryLines, bytes, 1 << 20);
 const timePart = (v) => part(v, v && v < 0.1 ? 1 : 0);
-export const timePlot = (key, entry) => plot(key, "Time", entry, timeLines, timePart, 0.05);
+/* `devices`: of so many, whose times are added. */
+export const timePlot = (key, entry, devices = 1) => plot(key, devices > 1 ? `Time, sum of ${devices} devices` : "Time", entry, timeLines, timePart, 0.05);
 
 /* Whether there was remote traffic in what is shown; `ever`: there has been some. */
 const flows = (entry, ever) => ever || !!entry.data?.series.received?.some((v) => v);
@@ -201,6 +202,6 @@ export const trafficPlot = (key, entry, ever) => (flows(entry, ever) ? plot(key,
 /* Of the node: what is promised and held of all devices, and which part of their time. */
 export const memoryTrend = (entry) => trend("node-memory", "Memory, allocated and used", entry, memoryLines, bytes, 1 << 20);
 export const timeTrend = (entry, devices) =>
-	trend("node-time", "Time, wanted and got", entry, timeLines.slice(0, 2).map((l) => ({ ...l, of: devices })), timePart, 0.05);
+	trend("node-time", devices > 1 ? "Time, mean of devices" : "Time, wanted and got", entry, timeLines.slice(0, 2).map((l) => ({ ...l, of: devices })), timePart, 0.05);
 export const trafficTrend = (entry, ever) =>
 	flows(entry, ever) ? trend("node-traffic", "Remote traffic", entry, trafficLines, rate, 1024) : null;

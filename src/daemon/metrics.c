@@ -142,6 +142,7 @@ static bool sensor(const struct subject *s, enum sensor which, double unit, doub
 SENSOR(device_power, SENSOR_POWER_MW, 1e-3)
 SENSOR(device_temperature, SENSOR_TEMPERATURE_C, 1)
 SENSOR(device_utilisation, SENSOR_UTILISATION_PCT, 1e-2)
+VALUE_IF(device_refusals, s->device_meter, s->device_meter->refused)
 VALUE(device_faults, state_device_faults(s->daemon, s->device->uuid))
 
 static const struct family of_device[] = {
@@ -167,6 +168,9 @@ static const struct family of_device[] = {
 	{ "mete_device_utilisation_ratio",
 	  "The part of the last moments in which the device was at work, as its driver has it.", false, UNIT_RATIO,
 	  device_utilisation },
+	{ "mete_device_memory_refusals_total",
+	  "Requests for its memory that were refused, of all tenants that there ever were.", true, UNIT_COUNT,
+	  device_refusals },
 	{ "mete_device_faults_total", "Errors that the device has reported.", true, UNIT_COUNT, device_faults },
 };
 
@@ -323,15 +327,20 @@ static void write_tenant_words(FILE *out, struct daemon *daemon)
 	char user[GRANT_NAME_BYTES], text[METRICS_LABEL_BYTES];
 
 	metrics_head(out, "mete_tenant_info", "Whose the grant is and how it is served; always 1.", false);
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		fprintf(out,
 			"mete_tenant_info{tenant=\"%s\",user=\"%s\",driver=\"%s\",class=\"%s\","
-			"walled=\"%s\"} 1\n",
+			"walled=\"%s\"",
 			t->grant.name, metrics_label(telemetry_user(t->grant.uid, user), text),
 			device_kind_name(t->grant.kind), policy_class_name(t->grant.share[0].compute.terms.class),
 			t->grant.wall ? "true" : "false");
+		for (unsigned int i = 0; i < GRANT_LABELS; i++) /* one without is one with "", as Prometheus has it */
+			if (*t->grant.label[i])
+				fprintf(out, ",%s=\"%s\"", grant_label_name((enum grant_label)i), t->grant.label[i]);
+		fputs("} 1\n", out);
+	}
 	metrics_head(out, "mete_tenant_state",
-		     "The state of the tenant: running, frozen, quarantined or waiting; always 1.", false);
+		     "The state of the tenant: running, idle, frozen or quarantined; always 1.", false);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		fprintf(out, "mete_tenant_state{tenant=\"%s\",state=\"%s\"} 1\n", t->grant.name, state_tenant(t));
 	metrics_head(out, "mete_tenant_refusals_total", "What it was refused, by reason: memory, attach or protocol.",

@@ -35,7 +35,7 @@ const char *state_tenant(const struct tenant *t)
 		return "quarantined";
 	if (frozen(t))
 		return "frozen";
-	return t->clients ? "running" : "waiting";
+	return t->clients ? "running" : "idle";
 }
 
 unsigned int state_clients(const struct tenant *t)

@@ -60,6 +60,7 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
 			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4, "native",
 			 store_native(daemon->store, d->uuid) ? "allow" : "hold");
+	json_object_set_new(json, "per_user", json_boolean(machine_is_per_user(daemon, d->kind)));
 	json_object_set_new(json, "utilisation", utilisation_json(daemon, d));
 	health_json(daemon, d->uuid, json);
 	return json;

@@ -16,6 +16,22 @@ bool grant_name_valid(const char *name)
 	return true;
 }
 
+const char *grant_label_name(enum grant_label label)
+{
+	static const char *const names[GRANT_LABELS] = { [GRANT_CONTAINER] = "container",
+							 [GRANT_POD] = "pod",
+							 [GRANT_NAMESPACE] = "namespace" };
+
+	return names[label];
+}
+
+bool grant_label_valid(const char *text)
+{
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-";
+
+	return *text && strlen(text) < GRANT_LABEL_BYTES && strspn(text, letters) == strlen(text);
+}
+
 struct grant_share *grant_find_share(struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES])
 {
 	for (unsigned int i = 0; i < g->share_count; i++)

@@ -40,6 +40,11 @@ struct grant_container {
 	char files[3072]; /* of its folder: a JSON object of names and texts */
 };
 
+/* Whose work it is to those who started it, for joins with their figures. */
+enum grant_label { GRANT_CONTAINER, GRANT_POD, GRANT_NAMESPACE, GRANT_LABELS };
+
+#define GRANT_LABEL_BYTES 254u
+
 struct grant {
 	uint64_t id; /* unique on this machine for all time */
 	char name[GRANT_NAME_BYTES];
@@ -55,12 +60,18 @@ struct grant {
 	bool overcommit;
 	bool wall; /* programs may have its devices through workers */
 	struct grant_container container;
+	char label[GRANT_LABELS][GRANT_LABEL_BYTES]; /* "": there is none */
 	unsigned int share_count;
 	struct grant_share share[WIRE_MAX_DEVICES];
 };
 
 /* Letters, digits, '.', '_' and '-', not beginning with '.' or '-', at most 63: it is a file's name too. */
 bool grant_name_valid(const char *name);
+
+/* "container", "pod", "namespace". */
+const char *grant_label_name(enum grant_label label);
+/* Letters, digits, '.', '_' and '-', at most 253: a container's whole id, a name of Kubernetes. */
+bool grant_label_valid(const char *text);
 
 /* The share on the device with this UUID, or NULL. */
 struct grant_share *grant_find_share(struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES]);

@@ -56,6 +56,27 @@ def test_token(node):
     same(node.request('POST', path, token=second)[0], 401, 'then nobody may act')
 
 
+def test_reader(node):
+    """The token that reads and never acts."""
+    control = node.control()
+    reader, acts = control.ask('token_new', read=True)['token'], control.ask('token_new')['token']
+    ok(reader != acts and re.fullmatch('[0-9a-f]{64}', reader), 'another secret', reader)
+    same(stat.S_IMODE(os.stat(os.path.join(node.dir, 'reader.token')).st_mode), 0o600, 'for its owner alone')
+    may = lambda token: json.loads(node.request('GET', '/api/v1/token', token=token)[2])['may']
+    same([may(t) for t in (acts, reader, 'f' * 64, None)], ['act', 'read', 'nothing', 'nothing'], 'what each lets do is told')
+    before, state = len(node.audit()), node.grant_state('a')
+    for path in ('tenants/a/thaw', 'tenants/a/end', 'devices/0/cordon'):
+        answer = node.request('POST', f'/api/v1/{path}', None, reader)
+        ok(answer[0] == 403 and 'mete token show' in error_of(answer), f'{path}: not with that one', answer)
+    same((node.grant_state('a'), len(node.audit())), (state, before), 'and nothing was done')
+    same(node.request('GET', '/metrics', token=reader)[0], 200, 'it reads')
+    control.ask('token_revoke', read=True)
+    same([may(reader), may(acts)], ['nothing', 'act'], 'it is taken back without the other one')
+    control.ask('token_revoke')
+    ok('--read' in control.ask('token_show', read=True)['error'], 'and is asked for by its words')
+    control.close()
+
+
 def test_actions(node):
     token = node.token()
 
@@ -116,13 +137,13 @@ def test_audit(node, token):
     ok(any(a == 'resize' and 'ask for less' in o for a, _, o in found), 'and what was refused', found)
     resized = next(a for a in actions if a['action'] == 'resize')
     same(resized['request'], {'devices': [{'device': '0', 'mem_bytes': 2 * GIB, 'cores': 20}]}, 'with what was asked')
-    ok('127.0.0.1' in resized['who'], 'and by whom', resized)
+    ok(resized['who'].startswith(f'uid {os.getuid()}, 127.0.0.1:'), 'and by whom', resized)
     with open(os.path.join(node.dir, 'audit.log'), encoding='utf-8') as file:
         text = file.read()
     ok(token not in text, 'the token is not in it')
     same(len(text.splitlines()), 2 * len(actions), 'two lines for each')
     events = node.get('/api/v1/events')['events']
-    ok(any(e['kind'] == 'action' and 'resize from the console' in e['text'] for e in events), 'it is an event as well')
+    ok(any(e['kind'] == 'action' and f'resize from the console by uid {os.getuid()}' in e['text'] for e in events), 'it is an event as well')
 
 
 def test_no_room(node, token):
@@ -160,6 +181,7 @@ node.make('a', devices=[{'device': '0', 'mem_bytes': GIB, 'cores': 10}])
 node.make('b', devices=[{'device': '1', 'mem_bytes': GIB, 'cores': 10}])
 test_files(node)
 test_token(node)
+test_reader(node)
 token = test_actions(node)
 test_devices(node, token)
 test_end(node, token)

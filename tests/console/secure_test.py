@@ -87,15 +87,53 @@ def test_token(page, url, token):
         page.do('document.querySelector("#token").focus()')
         page.type(given)
         page.click_text('#dialog button', 'Keep it')
-        page.until('!document.querySelector("#dialog[open]")')
         if good:
+            page.until('!document.querySelector("#dialog[open]")')
             page.until('!document.querySelector(".banner") && document.querySelectorAll(".cards > li").length === 2')
         else:
-            page.until('document.querySelector(".banner")')
-            same(page.do('document.querySelectorAll(".cards > li").length'), 0, 'a wrong one shows nothing')
+            page.until('document.querySelector("#dialog .trouble")?.innerText.includes("not the token")')
+            ok('Unlock' in page.text('header') and 'Lock\n' not in page.text('header') + '\n', 'after a wrong one the page is locked', page.text('header'))
+            page.key('Escape')
+            page.until('!document.querySelector("#dialog[open]")')
+            same(page.do('[document.querySelectorAll(".cards > li").length, sessionStorage.length]'), [0, 0], 'a wrong one shows nothing, and is not kept')
     ok(True, 'with the token the devices are there')
     same(page.do('isSecureContext && location.protocol'), 'https:', 'by TLS')
     ok(token not in page.do('location.href + document.cookie + JSON.stringify(localStorage)'), 'the token is nowhere but in the tab')
+
+
+def test_reader(page, url, node):
+    """The token that reads alone: the page says so, and an action asks for the other one."""
+    reader = node.control().ask('token_new', read=True)['token']
+    acts = node.control().ask('token_show')['token']
+    page.trust_all()
+    page.open(url)
+    page.until('document.querySelector(".banner")?.innerText.includes("token")')
+
+    def give(button, token, submit):
+        page.click_text(button, submit[0])
+        page.until('document.querySelector("#dialog[open] #token")')
+        page.do('document.querySelector("#token").focus()')
+        page.type(token)
+        page.click_text('#dialog button', submit[1])
+
+    give('.banner button', reader, ('Give the token', 'Keep it'))
+    page.until('document.querySelectorAll(".cards > li").length === 2')
+    ok('reads only' in page.text('header'), 'with the token that reads the devices are there, and the page says so', page.text('header'))
+    show(page, '#/tenant/left')
+    give('.actions button', reader, ('Freeze …', 'Freeze'))
+    page.until('document.querySelector("#dialog .trouble")?.innerText.includes("does not act")')
+    ok(True, 'an action is refused with it')
+    page.do('document.querySelector("#token").value = ""')
+    page.do('document.querySelector("#token").focus()')
+    page.type(acts)
+    page.click_text('#dialog button', 'Freeze')
+    page.until('!document.querySelector("#dialog[open]") && document.querySelector("main .badge.frozen")')
+    page.click_text('.actions button', 'Thaw …')
+    page.until('document.querySelector("#dialog[open]")')
+    page.click_text('#dialog button', 'Thaw')
+    page.until('document.querySelector("main .badge.idle")')
+    ok('reads only' not in page.text('header'), 'with the other one it is done')
+    node.control().ask('token_revoke', read=True)
 
 
 def test_trends(page):
@@ -125,8 +163,8 @@ def test_remote(page, node):
     page.until('document.querySelectorAll(".trends .plot canvas").length === 3')
     ok(True, 'and of the node')
     show(page, '#/tenants?sort=-remote')
-    page.until('/\\d+ (B|KiB)$/.test(document.querySelector("tr[data-key=walled]").cells[13].innerText)')
-    same(page.do('[...document.querySelectorAll("tbody tr")].map((r) => r.cells[13].innerText === "–")'), [False, True, True, True],
+    page.until('/\\d+ (B|KiB)$/.test(document.querySelector("tr[data-key=walled]").cells[14].innerText)')
+    same(page.do('[...document.querySelectorAll("tbody tr")].map((r) => r.cells[14].innerText === "–")'), [False, True, True, True],
          'the tenants by their traffic')
     client.stdin.close()
     client.wait()
@@ -177,6 +215,8 @@ def test_release(page, node):
 
 def test_written_down(node):
     actions = [(a['action'], a['outcome']) for a in node.control().ask('audit')['actions'] if a['target'] != 'token']
+    same([a for a in actions if a[0] not in ('token new', 'token revoke')][:2], [('freeze', 'done'), ('thaw', 'done')], 'what the reader could not do')
+    actions = [a for a in actions if a[0] not in ('token new', 'token revoke')][2:]
     same(actions, [(a, 'done') for a in ('cordon', 'uncordon', 'drain', 'end', 'uncordon', 'release')], 'all of it is in the audit log')
     texts = [e['text'] for e in node.control().ask('events')['events'] if e['kind'] == 'action']
     ok(any(t.startswith('cordon from the console by') for t in texts), 'and among the events', texts)
@@ -211,6 +251,9 @@ try:
     page = chrome.page()
     page.size(1440, 900)
     page.dark(False)
+    reader = chrome.page()
+    test_reader(reader, url, node)
+    reader.ask('Page.close')
     test_token(page, url, token)
     test_trends(page)
     test_remote(page, node)

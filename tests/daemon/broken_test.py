@@ -1,6 +1,7 @@
 """Settings and stores that are broken, each in one way, made from good ones: --check-config finds the fault, a reload refuses
 it, both with the line and a remedy; no meted that runs is taken down by it; and none is started over and over: whoever asks is
 told at once what is wrong. broken_test.py BUILD [settings|stores]"""
+import grp
 import random
 import sqlite3
 
@@ -67,6 +68,7 @@ KEYS = {
         f"127.0.0.1:{TAKEN}", "'[2001:db8::1]:7480'", "{a: 1}", "", "0.0.0.0:0"]),
     "http.cert": (CERT, PATH[:6] + ["/nowhere/http.crt", JUNK, place, OTHER_CERT, KEY]),
     "http.key": (KEY, PATH[:6] + ["/nowhere/http.key", JUNK, place, OTHER_KEY, CERT]),
+    "http.group": (grp.getgrgid(os.getegid()).gr_name, ["no-group-of-that-name", "{a: 1}", "[a]", ""]),
     "faults.count": ("3", NUMBER + ["1000"]),
     "faults.window": ("600", NUMBER + ["0", "604801"]),
     "faults.quarantine": ("300", NUMBER + ["0"]),

@@ -1,4 +1,5 @@
 """HTTP: routes, refusals, who may do what, TLS beyond loopback, and connections that misbehave."""
+import grp
 import gzip
 import http.client
 import ssl
@@ -104,6 +105,9 @@ def test_beyond_loopback():
                   "Basic " + GOOD, "Bearer " + "x" * 5000):
         same(get(connection, "/api/v1/events", Authorization=wrong)[0], 401, f"a wrong one: {wrong[:40]}")
     same(get(connection, "/api/v1/events", Authorization="Bearer " + GOOD)[0], 200, "the token")
+    reader = m.control().ask("token_new", read=True)["token"]
+    same(get(connection, "/metrics", Authorization="Bearer " + reader)[0], 200, "the one that reads alone")
+    same(get(connection, "/api/v1/devices/0/cordon", method="POST", Authorization="Bearer " + reader)[0], 403, "which does not act")
     plain = http.client.HTTPConnection("localhost", port_of(m), timeout=30)
     try:
         plain.request("GET", "/healthz")
@@ -117,6 +121,20 @@ def test_beyond_loopback():
     shutil.rmtree(folder)
 
 
+def test_group():
+    """http.sock can be reached by a group's members."""
+    others = [g for g in os.getgroups() if g != os.getegid()]
+    gid = others[0] if others and os.getuid() else (grp.getgrnam("video").gr_gid if not os.getuid() else os.getegid())
+    m = Meted("--http-group", grp.getgrgid(gid).gr_name)
+    st = os.stat(os.path.join(m.dir, "http.sock"))
+    same((st.st_mode & 0o777, st.st_gid), (0o660, gid), "http.sock is the group's")
+    m.close()
+    m = Meted("--http-group", "no-such-group", expect=False)
+    m.wait()
+    ok(not m.up and "no group no-such-group" in m.error and "getent group" in m.error, "one that there is not is refused", m.error)
+    m.close()
+
+
 def test_data(m, connection):
     """The node, its devices and tenants, and their history."""
     m.make("shown", devices=[{"device": "1", "mem_bytes": GIB, "cores": 25}])
@@ -125,7 +143,7 @@ def test_data(m, connection):
     device, tenant = node["devices"][1], node["tenants"][0]
     same((device["promised_bytes"], device["promised_cores"], device["state"]), (GIB, 25.0, "active"), "what is promised")
     same((tenant["name"], tenant["state"], tenant["uid"], tenant["shares"][0]["quota_bytes"]),
-         ("shown", "waiting", os.getuid(), GIB), "the tenant")
+         ("shown", "idle", os.getuid(), GIB), "the tenant")
     same(node["last_event"], json.loads(get(connection, "/api/v1/events")[1])["last"], "the newest event")
 
     def drawn():
@@ -164,5 +182,6 @@ test_many(m, port)
 m.close()
 ok(not os.path.exists(os.path.join(m.dir, "http.sock")), "http.sock goes with meted")
 test_refused_starts()
+test_group()
 test_beyond_loopback()
 finish()

@@ -90,7 +90,7 @@ def test_prometheus(m, path):
             return firing()
 
         alerts = until(refused_and_firing, 60)
-        ok(alerts and alerts[0]["labels"]["tenant"] == "one", "a refusal makes an alert fire, with the tenant's name")
+        ok(alerts and alerts[0]["labels"]["device"] == "0", "a refusal makes an alert fire, with the device")
     finally:
         p.kill()
         p.wait()
@@ -106,9 +106,24 @@ def test_kept():
     last = m.control().ask("events")["last"]
     refused = 'mete_tenant_refusals_total{tenant="one",reason="memory"} 1'
     ok(refused in m.control().ask("metrics")["text"], "a refusal is counted")
+    of_device = re.findall(r'^mete_device_memory_refusals_total\{device="0",uuid="[^"]*"\} (\d+)$', m.control().ask("metrics")["text"], re.M)
+    same(of_device, ["1"], "for its device as well")
     m.kill(signal.SIGTERM)
     m.start()
     ok(refused in m.control().ask("metrics")["text"], "and still is by the next meted")
+    short = m.make("short", quota=GIB)
+    client2 = m.client()
+    client2.hello(short)
+    client2.reserve(0, 8 * GIB // UNIT)
+    client2.close()
+    until(lambda: not m.control().grant("short")["processes"])
+    m.control().ask("grant_delete", name="short")
+    text = lambda: m.control().ask("metrics")["text"]
+    text()  # what was told is kept
+    m.kill()
+    m.start()
+    ok(until(lambda: re.search(r'^mete_device_memory_refusals_total\{device="0"[^}]*\} 2$', text(), re.M), 20),
+       "the device's outlives the tenant and a kill", text())
     events = m.control().ask("events")["events"]
     ok([e for e in events if e["kind"] == "refusal"] and events[-1]["id"] > last, "the events too; ids go on", events)
     m.control().ask("grant_create", name="two", driver="soft", devices=[{"device": "0", "mem_bytes": 512}])
@@ -127,6 +142,62 @@ def test_kept():
     ok(os.path.exists(os.path.join(m.dir, "history.db.bad")), "it is moved away")
     ok([e for e in m.control().ask("events")["events"] if e["kind"] == "fault"], "and that is an event")
     m.close()
+
+
+def dcgm_lines(m, name, device="0"):
+    """By tenant, "" for what is nobody's."""
+    text = m.control().ask("metrics", compat="dcgm")["text"]
+    lines = re.findall(rf'^{name}\{{gpu="{device}"([^}}]*)\}} (\S+)$', text, re.M)
+    return {(re.findall(r'tenant="([^"]*)"', labels) or [""])[0]: float(value) for labels, value in lines}
+
+
+def test_native(m):
+    """What is not measured has no figure; what is promised twice is there once."""
+    native = m.make("native", quota=GIB)
+    m.make("large", devices=[{"device": "0", "mem_bytes": 16 * GIB, "policy": "fair"}], overcommit=True)
+    m.control().ask("grant_set", name="one", devices=[{"device": "0", "policy": "fair"}])  # no guarantee holds the native one back
+    client = m.client()
+    client.hello(native)
+    client.reserve(0, GIB // 2 // UNIT)
+    client.hold(0, GIB // 2 // UNIT)
+    total = next(d for d in m.control().ask("devices")["devices"] if d["index"] == 0)["total_bytes"] / 2**20
+    used, free = dcgm_lines(m, "DCGM_FI_DEV_FB_USED"), dcgm_lines(m, "DCGM_FI_DEV_FB_FREE")
+    same((used.get("native"), sorted(used)), (512.0, ["", "large", "native", "one"]), "memory of each, and of nobody")
+    ok(abs(sum(used.values()) + sum(free.values()) - total) < 0.01 and min(free.values()) >= 0,
+       "what is used and free is the device's memory", used, free, total)
+    for name in ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"):
+        ok("native" not in dcgm_lines(m, name), f"{name}: no 0 for a tenant that is not measured", dcgm_lines(m, name))
+    ok(until(lambda: "" in dcgm_lines(m, "DCGM_FI_DEV_GPU_UTIL"), 20), "what the driver says beyond the measured ones is there")
+    node = json.loads(get(Local(m.dir), "/api/v1/node")[1])
+    share = next(t for t in node["tenants"] if t["name"] == "native")["shares"][0]
+    same([share[k] for k in ("got_10s", "wanted_10s", "used_seconds")], [None] * 3, "the console is told nothing of it")
+    device = next(d for d in node["devices"] if d["index"] == 0)
+    same((device["got_10s"], device["utilisation"]), (None, 0.0), "nor a sum of the device, but the device's own utilisation")
+    same(next(d for d in m.control().ask("devices")["devices"] if d["index"] == 0)["utilisation"], 0.0, "as `mete devices`")
+    client.close()
+    until(lambda: not m.control().grant("native")["processes"])
+    for name in ("native", "large"):
+        m.control().ask("grant_delete", name=name)
+
+
+def test_labels(m):
+    """Whose work a grant is, as those have it who started it."""
+    whole = "4f6c0a" * 10 + "4f6c"
+    labels = {"container": whole, "pod": "train-7d9f", "namespace": "lab"}
+    ask = lambda name, labels: m.control().ask("grant_create", name=name, driver="soft", labels=labels,
+                                               devices=[{"device": "0", "mem_bytes": 512}])
+    ok(ask("pod", labels)["ok"], "a grant with labels")
+    found = re.search(r'^mete_tenant_info\{tenant="pod",.*$', m.control().ask("metrics")["text"], re.M)
+    ok(found and all(f'{k}="{v}"' in found[0] for k, v in labels.items()), "the metrics have them, the container's id whole", found)
+    m.kill()
+    m.start()
+    same(m.control().grant("pod")["labels"], labels, "and the next meted too")
+    node = json.loads(get(Local(m.dir), "/api/v1/node")[1])
+    tenant = next(t for t in node["tenants"] if t["name"] == "pod")
+    same({k: tenant[k] for k in labels}, labels, "and the console")
+    for bad in ({"pod": 'a"b'}, {"pod": ""}, {"pod": "x" * 254}, {"pod": 7}, "pod"):
+        same(ask("bad", bad)["code"], "malformed", f"labels {str(bad)[:30]} are refused")
+    m.control().ask("grant_delete", name="pod")
 
 
 def counter(m, series):
@@ -184,6 +255,8 @@ same(names_in(get(connection, "/metrics")[1].decode()), names_in(served), "the s
 same(get(connection, "/metrics?compat=dcgm")[1].decode(), dcgm, "those of dcgm's names too")
 same(get(connection, "/metrics?compat=x")[0], 400, "and no others")
 ok('DCGM_FI_DEV_FB_FREE' in dcgm and 'tenant="one"} 1024' in dcgm, "a tenant's own figures", dcgm)
+test_native(m)
+test_labels(m)
 test_documents(served, dcgm)
 test_prometheus(m, path)
 m.close()

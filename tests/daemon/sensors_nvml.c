@@ -3,7 +3,7 @@
  * two devices, whose power, temperature and utilisation are what a file says. No error of a device ever happens.
  *
  * METE_TEST_SENSORS names the file: a line for each device, "MILLIWATTS CELSIUS PERCENT", "-" for what it does not
- * support.
+ * support. METE_TEST_SLOW: a question for the utilisation takes so many seconds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +161,8 @@ int nvmlDeviceGetTemperature(void *device, int which, unsigned int *celsius)
 
 int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
 {
+	if (getenv("METE_TEST_SLOW"))
+		sleep((unsigned int)atoi(getenv("METE_TEST_SLOW")));
 	rates->memory = 0;
 	return sensor(device, 2, &rates->gpu);
 }

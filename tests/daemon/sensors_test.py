@@ -33,7 +33,7 @@ def test_nvidia(folder):
     values = os.path.join(folder, "sensors")
     write(values, "251500 61 37", "- - -")
     m = Meted("--libcuda", NVML, "--libnvml", NVML, env={"METE_SOFT_DEVICES": "0", "METE_TEST_SENSORS": values})
-    until(lambda: len(node(m)) == 2, 20)
+    until(lambda: len(node(m)) == 2 and node(m)[0][2] is not None, 20)
     same(node(m), [(251.5, 61.0, 0.37), (None, None, None)], "as NVML says; what it does not support is null")
     got = metrics(m)
     same([got.get((f"mete_device_{n}", "0")) for n in ("power_watts", "temperature_celsius", "utilisation_ratio")],
@@ -53,9 +53,38 @@ def test_nvidia(folder):
     m.close()
 
 
+def test_slow(folder):
+    """Whoever asks for a device does not wait for what it says of itself."""
+    values = os.path.join(folder, "sensors")
+    write(values, "1000 50 25", "1000 50 75")
+    m = Meted("--libcuda", NVML, "--libnvml", NVML, env={"METE_SOFT_DEVICES": "0", "METE_TEST_SENSORS": values, "METE_TEST_SLOW": "4"})
+    c = m.control()
+    began = time.monotonic()
+    made = c.ask("grant_create", name="one", driver="nvidia", devices=[{"device": "0", "mem_bytes": GIB}])
+    took = time.monotonic() - began
+    ok(made["ok"] and took < 3, "a grant is made meanwhile", made, took)
+    ok(until(lambda: [d[2] for d in node(m)] == [0.25, 0.75], 40), "what they say comes later", node(m))
+    same([d["utilisation"] for d in c.ask("devices", known=True)["devices"]], [0.25, 0.75], "`mete devices` has it too")
+    c.close()
+    m.close()
+
+
+def test_system():
+    """The system's meted sees root's software devices alone: it has no figures of users' ones, not 0."""
+    if os.getuid():
+        skip("a system's meted", "it is root's")
+        return
+    m = Meted("--system", "--soft-only")
+    until(lambda: len(node(m)) == 2, 20)
+    d = m.control().ask("devices")["devices"][0]
+    same((d["per_user"], d["utilisation"], d["used_bytes"]), (True, None, None), "nothing is said of each user's own devices")
+    same(node(m), [(None, None, None)] * 2, "nor to the console")
+    m.close()
+
+
 def test_soft():
     m = Meted("--soft-only")
-    until(lambda: len(node(m)) == 2, 20)
+    until(lambda: len(node(m)) == 2 and node(m)[1][2] is not None, 20)
     same(node(m), [(None, None, 0.0)] * 2, "the software device knows its utilisation, and claims nothing else")
     m.close()
 
@@ -78,6 +107,8 @@ folder = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
 try:
     test_nvidia(folder)
     test_soft()
+    test_slow(folder)
+    test_system()
     test_own_in_path()
 finally:
     shutil.rmtree(folder, ignore_errors=True)

@@ -68,7 +68,7 @@ static void take_line(struct device_watch *w)
 		machine_refresh(w->daemon, NULL, w->daemon);
 	else if (json_object_get(said, "watching"))
 		w->again_ms = AGAIN_MS;
-	else if (d)
+	else if (d && !machine_is_per_user(w->daemon, d->kind))
 		sensors_take(w->daemon, d->uuid, said);
 	json_decref(said);
 }

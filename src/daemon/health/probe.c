@@ -62,6 +62,11 @@ static void copy(char *to, size_t size, const char *from)
 
 /* Results. */
 
+bool machine_is_per_user(const struct daemon *daemon, enum device_kind kind)
+{
+	return kind == DEVICE_SOFT && daemon->runtime.system;
+}
+
 static bool add_device(struct daemon *daemon, const struct driver *driver, json_t *json)
 {
 	struct machine *machine = &daemon->machine;
@@ -76,7 +81,7 @@ static bool add_device(struct daemon *daemon, const struct driver *driver, json_
 		.index = (unsigned int)json_integer_value(json_object_get(json, "index")),
 		.total_bytes = (uint64_t)json_integer_value(json_object_get(json, "total_bytes")),
 		.used_bytes = (uint64_t)json_integer_value(used),
-		.used_known = json_is_integer(used),
+		.used_known = json_is_integer(used) && !machine_is_per_user(daemon, driver->kind),
 		.granule_bytes = device_kind_granule(driver->kind),
 	};
 	copy(d->name, sizeof(d->name), json_string_value(json_object_get(json, "name")));
@@ -162,7 +167,7 @@ static void take_sensors(const struct probe *probe)
 		const char *text = json_string_value(json_object_get(said, "uuid"));
 		uint8_t uuid[DEVICE_UUID_BYTES];
 
-		if (text && !device_uuid_parse(text, uuid))
+		if (text && !device_uuid_parse(text, uuid) && !machine_is_per_user(probe->daemon, probe->driver.kind))
 			sensors_take(probe->daemon, uuid, said);
 	}
 	json_decref(list);
@@ -462,7 +467,8 @@ bool machine_sensors_pending(const struct daemon *daemon)
 	bool recent = true;
 
 	for (unsigned int i = 0; i < m->device_count; i++)
-		recent &= sensors_are_recent(daemon, m->device[i].uuid);
+		recent &= machine_is_per_user(daemon, m->device[i].kind) ||
+			  sensors_are_recent(daemon, m->device[i].uuid);
 	return m->probes && !recent;
 }
 

@@ -55,6 +55,12 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
 /* What devices say of themselves is being asked for, and of some of them nothing is known of the last 15 seconds. */
 bool machine_sensors_pending(const struct daemon *daemon);
 
+/*
+ * A software device is each user's own (base/soft_dir.h). The system's meted sees root's alone: what the driver says of
+ * its memory and time is not of the users' devices, and is told to nobody.
+ */
+bool machine_is_per_user(const struct daemon *daemon, enum device_kind kind);
+
 /* Asks them in the background when they have not been asked for half a minute: for what shows their figures. */
 void machine_keep_fresh(struct daemon *daemon);
 

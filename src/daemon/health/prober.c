@@ -157,7 +157,7 @@ static bool nvml_resolve(void *library, struct nvml *n)
 	return true;
 }
 
-/* What it says of itself; its answer may take a sixth of a second, the shortest time of which NVML has a utilisation. */
+/* What it says of itself. The answer may take a sixth of a second, the shortest time that NVML has a utilisation of. */
 static json_t *read_sensors(const struct nvml *n, unsigned int index)
 {
 	char uuid[96] = "";

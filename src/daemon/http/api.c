@@ -15,6 +15,13 @@ void api_health(const struct http_request *request, struct http_reply *reply)
 	http_reply_json(reply, json_pack("{s:s s:s}", "status", "ok", "version", daemon_version()));
 }
 
+void api_token(const struct http_request *request, struct http_reply *reply)
+{
+	static const char *const may[] = { [TOKEN_NONE] = "nothing", [TOKEN_READS] = "read", [TOKEN_ACTS] = "act" };
+
+	http_reply_json(reply, json_pack("{s:s}", "may", may[request->right]));
+}
+
 /* A value of the query as the control socket would get it: digits are numbers for the keys that want them. */
 static void copy_query(const struct http_request *request, json_t *to, const char *key, bool number)
 {

@@ -6,6 +6,8 @@ struct http_reply;
 
 /* GET /healthz: {"status":"ok"} while the loop turns. */
 void api_health(const struct http_request *request, struct http_reply *reply);
+/* GET /api/v1/token: {"may":"act"|"read"|"nothing"}: what the token that was sent lets do. */
+void api_token(const struct http_request *request, struct http_reply *reply);
 /* GET /metrics[?compat=dcgm] */
 void api_metrics(const struct http_request *request, struct http_reply *reply);
 /* GET /api/v1/node */

@@ -62,8 +62,8 @@ struct what {
 };
 
 /*
- * The fine steps of a meted that was killed are lost: for those of before this one the next level's means are there. The
- * first step of that after nothing is left out: it is the mean of a part.
+ * The fine steps of a meted that was killed are lost: for those of before this one the next level's means are there.
+ * The first step of that after nothing is left out: it is the mean of a part.
  */
 static void coarsen(const struct history *h, unsigned int figure, unsigned int level, int64_t first, unsigned int count,
 		    const struct what *what, uint64_t *value)

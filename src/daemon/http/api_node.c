@@ -27,6 +27,7 @@ struct device_sum {
 	uint64_t held_bytes, promised_bytes;
 	uint32_t promised_ppm;
 	double got_10s, wanted_10s;
+	bool unmeasured; /* a tenant that is not measured has programs there: nobody knows the sums */
 };
 
 static void add_part(struct json_text *j, const char *key, bool known, double x)
@@ -63,9 +64,10 @@ static void add_seconds(struct json_text *j, const struct meter *m, bool gated)
 			json_text_null(j, keys[i]);
 }
 
-static void add_up(struct device_sum *sum, const struct grant_share *s, uint64_t held, bool gated,
-		   const struct engine_reading *r)
+static void add_up(struct device_sum *sum, const struct tenant *t, const struct grant_share *s, uint64_t held,
+		   bool gated, const struct engine_reading *r)
 {
+	sum->unmeasured |= !gated && t->clients;
 	sum->held_bytes += held * WIRE_UNIT_BYTES;
 	sum->promised_bytes += s->ledger.quota_units * WIRE_UNIT_BYTES;
 	sum->promised_ppm += s->compute.terms.guarantee_ppm;
@@ -103,7 +105,7 @@ static void add_share(struct json_text *j, struct tenant *t, unsigned int i, str
 	add_seconds(j, t->telemetry ? &t->telemetry->share[i] : NULL, gated);
 	json_text_close(j, '}');
 	if (sum)
-		add_up(sum, s, held, gated, &r);
+		add_up(sum, t, s, held, gated, &r);
 }
 
 static void add_refusals(struct json_text *j, const struct tenant *t)
@@ -143,6 +145,11 @@ static void add_tenant(struct json_text *j, struct tenant *t, struct device_sum 
 	json_text_integer(j, "id", (int64_t)t->grant.id);
 	json_text_integer(j, "uid", (int)t->grant.uid);
 	json_text_string(j, "user", telemetry_user(t->grant.uid, user));
+	for (int i = 0; i < (int)GRANT_LABELS; i++)
+		if (*t->grant.label[i])
+			json_text_string(j, grant_label_name((enum grant_label)i), t->grant.label[i]);
+		else
+			json_text_null(j, grant_label_name((enum grant_label)i));
 	json_text_integer(j, "created", t->grant.created);
 	json_text_string(j, "state", state_tenant(t));
 	json_text_string(j, "class", policy_class_name(t->grant.share[0].compute.terms.class));
@@ -184,6 +191,7 @@ static void add_device(struct json_text *j, struct daemon *daemon, const struct 
 	json_text_string(j, "uuid", device_uuid_format(d->uuid, uuid));
 	json_text_string(j, "name", d->name);
 	json_text_string(j, "driver", device_kind_name(d->kind));
+	json_text_bool(j, "per_user", machine_is_per_user(daemon, d->kind));
 	json_text_integer(j, "total_bytes", (int64_t)d->total_bytes);
 	json_text_integer(j, "promised_bytes", (int64_t)sum->promised_bytes);
 	json_text_integer(j, "held_bytes", (int64_t)sum->held_bytes);
@@ -193,8 +201,8 @@ static void add_device(struct json_text *j, struct daemon *daemon, const struct 
 		json_text_null(j, "used_bytes");
 	json_text_string(j, "policy", policy_name(terms_default(daemon, d->uuid)));
 	json_text_fixed(j, "promised_cores", sum->promised_ppm / 1e4, CORES_DECIMALS);
-	json_text_fixed(j, "got_10s", sum->got_10s, PART_DECIMALS);
-	json_text_fixed(j, "wanted_10s", sum->wanted_10s, PART_DECIMALS);
+	add_part(j, "got_10s", !sum->unmeasured, sum->got_10s);
+	add_part(j, "wanted_10s", !sum->unmeasured, sum->wanted_10s);
 	add_seconds(j, meter ? &meter->meter : NULL, true);
 	json_text_string(j, "state", state_device(daemon, d->uuid));
 	json_text_string(j, "reason", state_device_reason(daemon, d->uuid));

@@ -21,10 +21,18 @@ static bool may(struct ask *ask)
 	return false;
 }
 
+/* "read": the one that reads alone. */
+static enum token_right asked_right(const struct ask *ask)
+{
+	return json_is_true(json_object_get(ask->request, "read")) ? TOKEN_READS : TOKEN_ACTS;
+}
+
 static void write_down(struct ask *ask, const char *action)
 {
 	char who[64], error[ERROR_BYTES];
-	struct audit_entry entry = { .who = who, .action = action, .target = "token" };
+	struct audit_entry entry = { .who = who,
+				     .action = action,
+				     .target = asked_right(ask) == TOKEN_READS ? "reader" : "token" };
 	uint64_t id;
 
 	snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
@@ -50,15 +58,18 @@ static enum verbs_result make_token(struct ask *ask)
 	char token[TOKEN_BYTES] = "", error[ERROR_BYTES];
 
 	write_down(ask, "token new");
-	return show(ask, ask->answer ? 0 : token_new(ask->daemon->state_dir, token, error, sizeof(error)), token,
-		    error);
+	return show(ask,
+		    ask->answer ? 0
+				: token_new(ask->daemon->state_dir, asked_right(ask), token, error, sizeof(error)),
+		    token, error);
 }
 
 static enum verbs_result show_token(struct ask *ask)
 {
 	char token[TOKEN_BYTES] = "", error[ERROR_BYTES];
 
-	return show(ask, token_read(ask->daemon->state_dir, token, error, sizeof(error)), token, error);
+	return show(ask, token_read(ask->daemon->state_dir, asked_right(ask), token, error, sizeof(error)), token,
+		    error);
 }
 
 /* A revocation is done also where it cannot be written down. */
@@ -66,7 +77,7 @@ static enum verbs_result revoke_token(struct ask *ask)
 {
 	char error[ERROR_BYTES];
 
-	if (token_revoke(ask->daemon->state_dir, error, sizeof(error)))
+	if (token_revoke(ask->daemon->state_dir, asked_right(ask), error, sizeof(error)))
 		return refuse(ask, "store", "%s", error);
 	write_down(ask, "token revoke");
 	return ask->answer ? VERBS_ANSWERED : answer(ask, json_object());

@@ -96,12 +96,16 @@ static bool matches(const char *pattern, const char *path, char arg[HTTP_ARGS][H
 
 static bool may(const struct http_request *request, enum http_access access)
 {
-	return access == HTTP_OPEN || request->token || (access == HTTP_READ && request->local);
+	return access == HTTP_OPEN || request->right == TOKEN_ACTS ||
+	       (access == HTTP_READ && (request->local || request->right == TOKEN_READS));
 }
 
 static void refuse_access(const struct http_request *request, struct http_reply *reply)
 {
-	if (!token_exists(request->daemon->state_dir))
+	if (request->right == TOKEN_READS)
+		http_reply_error(reply, 403,
+				 "this token reads and does not act: `mete token show` prints the one that acts");
+	else if (!token_exists(request->daemon->state_dir))
 		http_reply_error(reply, 401, "this needs a token, and there is none: make one with `mete token new`");
 	else if (http_header(request, "Authorization"))
 		http_reply_error(reply, 401, "the token is not the right one: `mete token show` prints it");

@@ -5,13 +5,15 @@
  * the loop, without a thread; connections, headers, bodies and the time for each are bounded (serve.c, link.c).
  *
  * Who may do what: HTTP_OPEN routes (the console's page, /healthz) everybody; HTTP_READ routes everybody on http.sock
- * and on a loopback address, beyond loopback whoever has the token; HTTP_ACT routes whoever has the token. The token is
- * token.h's and comes as "Authorization: Bearer TOKEN". A request by a loopback address
- * must name it (Host), so that no page of another site gets in by DNS rebinding; there is no CORS.
+ * and on a loopback address, beyond loopback whoever has a token; HTTP_ACT routes whoever has the token that acts. The
+ * two are token.h's and come as "Authorization: Bearer TOKEN". A request by a loopback address must name it (Host), so
+ * that no page of another site gets in by DNS rebinding; there is no CORS.
  *
  * A refusal is a status and one line {"error": TEXT} with the remedy.
  */
 #pragma once
+
+#include "daemon/http/token.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -34,9 +36,9 @@ struct http_request {
 	char arg[HTTP_ARGS][HTTP_ARG_BYTES]; /* what the stars of the pattern matched */
 	const char *body; /* NUL-terminated */
 	size_t body_bytes;
-	bool token; /* the right one was given */
+	enum token_right right; /* of the token that was given */
 	bool local; /* by http.sock or a loopback address */
-	char who[96]; /* "uid 1000 (pid 77)" or "10.0.0.7:4711" */
+	char who[112]; /* "uid 1000 (pid 77)", "uid 1000, 127.0.0.1:4711" or "token, 10.0.0.7:4711" */
 	void *connection; /* for http_query() and http_header() */
 };
 
@@ -86,7 +88,11 @@ void http_treat(struct http_request *request, struct http_reply *reply);
 struct http_options {
 	const char *listen; /* ADDRESS:PORT; NULL: http.sock alone */
 	const char *cert, *key; /* files in PEM, for TLS; NULL: none */
+	const char *group; /* of http.sock; NULL: meted's own */
 };
+
+/* 0, or -EINVAL with what is wrong in `why`: there is no such group. */
+int http_check_group(const char *group, char *why, size_t size);
 
 /* The setting that is at fault. */
 enum http_fault { HTTP_FAULT_NONE, HTTP_FAULT_LISTEN, HTTP_FAULT_CERT, HTTP_FAULT_KEY };

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/http/address.h"
 #include "daemon/http/source.h"
 #include "daemon/http/token.h"
@@ -39,25 +40,32 @@ const char *http_header(const struct http_request *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-static void write_who(struct listener *l, struct MHD_Connection *connection, char *text, size_t size)
+/* A user of this machine is known by its number, anybody else by a token and an address. */
+static void write_who(struct link *link, struct MHD_Connection *connection, char *text, size_t size)
 {
+	char address[80] = "?";
+	struct listener *l = link->listener;
 	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 
 	if (!l->unix_socket && from && from->client_addr)
-		address_write(from->client_addr, text, size);
+		address_write(from->client_addr, address, sizeof(address));
+	if (!l->unix_socket && link->uid != (uid_t)-1)
+		snprintf(text, size, "uid %u, %s", (unsigned int)link->uid, address);
+	else if (!l->unix_socket)
+		snprintf(text, size, "token, %s", address);
 	else if (fd && !getsockopt(fd->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		snprintf(text, size, "uid %u (pid %d)", (unsigned int)peer.uid, (int)peer.pid);
 	else
 		snprintf(text, size, "?");
 }
 
-static bool bearer_right(struct daemon *daemon, const char *given)
+static enum token_right bearer_right(struct daemon *daemon, const char *given)
 {
-	return given && !strncasecmp(given, "Bearer ", 7) &&
-	       token_right(daemon->state_dir, given + 7, strlen(given + 7));
+	return given && !strncasecmp(given, "Bearer ", 7) ? token_right(daemon->state_dir, given + 7, strlen(given + 7))
+							   : TOKEN_NONE;
 }
 
 /* A name that stands for this machine and for no other. */
@@ -91,7 +99,7 @@ static void treat(struct link *link, struct http_request *request, struct http_r
 {
 	struct listener *l = link->listener;
 
-	if (!may_ask(link, request->token))
+	if (!may_ask(link, request->right))
 		http_reply_error(reply, 429,
 				 "without the token no more than %u requests a second: ask less often, or send it",
 				 asking.each_second);
@@ -163,8 +171,8 @@ enum MHD_Result link_request(void *owner, struct MHD_Connection *connection, con
 	request.body = link->body ? link->body : "";
 	request.body_bytes = link->bytes;
 	request.local = l->unix_socket || l->loopback;
-	request.token = bearer_right(request.daemon, http_header(&request, "Authorization"));
-	write_who(l, connection, request.who, sizeof(request.who));
+	request.right = bearer_right(request.daemon, http_header(&request, "Authorization"));
+	write_who(link, connection, request.who, sizeof(request.who));
 	treat(link, &request, &reply);
 	return send_reply(link, &reply);
 }
@@ -203,8 +211,10 @@ static void read_source(struct link *link)
 	const union MHD_ConnectionInfo *from =
 		MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
+	link->uid = (uid_t)-1;
 	if (fd && !link->listener->unix_socket)
-		link->source = source_of(fd->connect_fd, from ? from->client_addr : NULL, &link->owner);
+		link->source = source_of(fd->connect_fd, from ? from->client_addr : NULL, &link->uid);
+	link->owner = link->uid != (uid_t)-1 && descriptors_owner(link->uid);
 	link->proven = link->owner || unproven_knows(&link->listener->server->known, &link->source);
 }
 

@@ -7,6 +7,7 @@
 
 const struct http_route http_routes[] = {
 	{ "GET", "/healthz", api_health, HTTP_OPEN },
+	{ "GET", "/api/v1/token", api_token, HTTP_OPEN },
 	{ "GET", "/metrics", api_metrics, HTTP_READ },
 	{ "GET", "/api/v1/node", api_node, HTTP_READ },
 	{ "GET", "/api/v1/history", api_history, HTTP_READ },

@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/http/address.h"
+#include "daemon/http/group.h"
 #include "daemon/http/token.h"
 #include "daemon/upgrade/handover.h"
 
@@ -342,6 +343,7 @@ static void take_links(struct http_server *server)
 int http_start(struct daemon *daemon, const struct http_options *o, char *error, size_t size)
 {
 	struct http_server *server = calloc(1, sizeof(*server));
+	gid_t group = getegid();
 	int fd, r;
 
 	if (!server) {
@@ -358,10 +360,23 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 		snprintf(error, size, "no memory");
 		return -ENOMEM;
 	}
-	fd = runtime_listen(&daemon->runtime, "http.sock", SOCK_STREAM, daemon->runtime.system ? 0660 : 0600, geteuid(),
-			    getegid(), error, size);
+	if (o->group && !http_find_group(o->group, &group)) {
+		snprintf(error, size,
+			 "--http-group %.80s: there is no such group: `getent group` lists those that there are",
+			 o->group);
+		return -EINVAL;
+	}
+	fd = runtime_listen(&daemon->runtime, "http.sock", SOCK_STREAM,
+			    daemon->runtime.system || o->group ? 0660 : 0600, geteuid(), getegid(), error, size);
 	if (fd < 0)
 		return fd;
+	if (fchownat(daemon->runtime.dir_fd, "http.sock", (uid_t)-1, group, AT_SYMLINK_NOFOLLOW)) {
+		snprintf(error, size,
+			 "http.sock cannot be given to the group %.80s: %s: be a member of it, or name another",
+			 o->group ? o->group : "", strerror(errno));
+		close(fd);
+		return -EPERM;
+	}
 	r = open_listener(&server->local, fd, NULL, NULL, error, size);
 	if (!r && o->listen)
 		r = start_net(server, o, error, size);

@@ -27,6 +27,7 @@ struct link {
 	uint64_t since_ns; /* it was accepted, or the last reply was read; with a reply: since it is on its way */
 	struct unproven_source source;
 	bool owner;  /* of root on this machine, or of who meted runs as */
+	uid_t uid;   /* of the peer at the port, where it is on this machine; (uid_t)-1: not known */
 	bool proven; /* with the token, or an owner's */
 	bool gone;   /* its place is another's */
 	bool asked;  /* the request's first line has come */

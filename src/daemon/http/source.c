@@ -5,7 +5,6 @@
 #include "daemon/http/source.h"
 
 #include "base/cleanup.h"
-#include "daemon/descriptors.h"
 #include "daemon/http/address.h"
 
 #include <linux/inet_diag.h>
@@ -57,7 +56,7 @@ static bool fill_question(int fd, struct question *q)
 	       fill_end(&own, q->body.id.idiag_dst, &q->body.id.idiag_dport);
 }
 
-static bool find_uid(int fd, uid_t *ret)
+static void find_uid(int fd, uid_t *ret)
 {
 	_cleanup_close_ int diag = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
 	struct {
@@ -70,9 +69,8 @@ static bool find_uid(int fd, uid_t *ret)
 	if (diag < 0 || !fill_question(fd, &q) || send(diag, &q, sizeof(q), 0) != sizeof(q) ||
 	    recv(diag, &answer, sizeof(answer), 0) < (ssize_t)offsetof(typeof(answer), rest) ||
 	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY || answer.body.idiag_state != ESTABLISHED)
-		return false;
+		return;
 	*ret = answer.body.idiag_uid;
-	return true;
 }
 
 static struct unproven_source source_of_uid(uid_t uid)
@@ -83,16 +81,14 @@ static struct unproven_source source_of_uid(uid_t uid)
 	return s;
 }
 
-struct unproven_source source_of(int fd, const struct sockaddr *peer, bool *ret_owner)
+struct unproven_source source_of(int fd, const struct sockaddr *peer, uid_t *ret_uid)
 {
-	uid_t uid = (uid_t)-1;
-
-	*ret_owner = false;
+	*ret_uid = (uid_t)-1;
 	if (peer && peer->sa_family == AF_INET && !address_is_loopback(peer))
 		return unproven_source_of((const void *)&((const struct sockaddr_in *)(const void *)peer)->sin_addr, 4);
 	if (peer && peer->sa_family == AF_INET6 && !address_is_loopback(peer))
 		return unproven_source_of((const void *)&((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr,
 					  16);
-	*ret_owner = find_uid(fd, &uid) && descriptors_owner(uid);
-	return source_of_uid(uid);
+	find_uid(fd, ret_uid);
+	return source_of_uid(*ret_uid);
 }

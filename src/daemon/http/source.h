@@ -9,5 +9,5 @@
 
 #include <sys/socket.h>
 
-/* *ret_owner: it is a process of root on this machine, or of who meted runs as. */
-struct unproven_source source_of(int fd, const struct sockaddr *peer, bool *ret_owner);
+/* *ret_uid: whose process on this machine it is; (uid_t)-1: not known. */
+struct unproven_source source_of(int fd, const struct sockaddr *peer, uid_t *ret_uid);

@@ -1,27 +1,29 @@
 /*
- * token.h: the secret that lets an HTTP client act, and read where meted is reached over the network.
+ * token.h: the secrets that let an HTTP client act, and read where meted is reached over the network.
  *
- * There is one per node, in the file console.token of the state directory (mode 0600): a line of 64 hexadecimal digits,
- * 256 random bits. It is read anew each time, so that a revoked one is refused at once.
+ * There are two per node: one that acts and reads, in the file console.token of the state directory, and one that reads
+ * alone, in reader.token, for who collects metrics (mode 0600; a line of 64 hexadecimal digits, 256 random bits).
+ * They are read anew each time, so that a revoked one is refused at once.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TOKEN_FILE "console.token"
 #define TOKEN_BYTES 65u /* with the closing 0 */
 
+/* What whoever shows a token may do; each may do what those before it may. */
+enum token_right { TOKEN_NONE, TOKEN_READS, TOKEN_ACTS };
 
-/* Makes a new one; the one before is void. Value: 0 or -errno, with the line for the user. */
-int token_new(const char *state_dir, char ret[TOKEN_BYTES], char *error, size_t error_size);
+/* Makes one (TOKEN_READS or TOKEN_ACTS); the one before is void. Value: 0 or -errno, with the line for the user. */
+int token_new(const char *state_dir, enum token_right right, char ret[TOKEN_BYTES], char *error, size_t error_size);
 /* Value: 0; -ENOENT: there is none; -errno. */
-int token_read(const char *state_dir, char ret[TOKEN_BYTES], char *error, size_t error_size);
+int token_read(const char *state_dir, enum token_right right, char ret[TOKEN_BYTES], char *error, size_t error_size);
 /* From now on there is none. 0 as well when there was none. */
-int token_revoke(const char *state_dir, char *error, size_t error_size);
+int token_revoke(const char *state_dir, enum token_right right, char *error, size_t error_size);
 
-/* True when `given` (need not end with 0) is the token. Takes as long whatever the difference is. */
-bool token_right(const char *state_dir, const char *given, size_t length);
+/* What `given` (need not end with 0) lets do. Takes as long whatever the difference is. */
+enum token_right token_right(const char *state_dir, const char *given, size_t length);
 
-/* Whether there is one; without it nobody may act. */
+/* Whether there is one of the two; without one nobody may read beyond loopback. */
 bool token_exists(const char *state_dir);

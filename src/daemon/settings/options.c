@@ -248,7 +248,7 @@ static int make_token(const struct options *o)
 	char dir[PATH_MAX], token[TOKEN_BYTES], error[PATH_MAX + 256];
 
 	options_state_dir(o, dir, sizeof(dir));
-	if (token_new(dir, token, error, sizeof(error))) {
+	if (token_new(dir, TOKEN_ACTS, token, error, sizeof(error))) {
 		fprintf(stderr, "meted: %s\n", error);
 		return EXIT_TROUBLE;
 	}

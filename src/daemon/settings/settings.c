@@ -114,6 +114,16 @@ const struct setting settings[] = {
 	  .fallback = "none",
 	  .example = "/etc/mete/http.key",
 	  .text = "The key of the certificate, in PEM." },
+	{ .key = "http.group",
+	  .option = "http-group",
+	  .operand = "GROUP",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(http.group),
+	  .fallback = "meted's own",
+	  .example = "video",
+	  .text = "Whose members may connect to http.sock, which `ssh -L` carries elsewhere: they read what `mete ps` "
+		  "tells everybody; actions want the token there as well.",
+	  .check = http_check_group },
 
 	{ .key = "faults.count",
 	  .type = SETTING_NUMBER,

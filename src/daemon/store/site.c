@@ -1,6 +1,7 @@
 /* site.c: see site.h. */
 #include "daemon/store/site.h"
 
+#include "base/clean_text.h"
 #include "daemon/store/steps.h"
 #include "model/grant.h"
 
@@ -13,12 +14,17 @@
 
 #define NAME_BYTES (GRANT_PATH_BYTES + 16)
 
+/* `why` may repeat what stands in the file. */
 void site_say_damaged(const char *path, const char *why, char *error, size_t size)
 {
+	char clean[512];
+
+	snprintf(clean, sizeof(clean), "%s", why);
+	clean_text_ascii(clean);
 	snprintf(error, size,
 		 "%s is no store of meted or is damaged (%s): restore the backup, or put it aside and begin without "
 		 "the grants in it: mv %s %s.bad",
-		 path, why, path, path);
+		 path, clean, path, path);
 }
 
 static int check_owner(const char *path, const struct stat *st, const char *mode, char *error, size_t size)

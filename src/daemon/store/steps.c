@@ -46,6 +46,10 @@ const char *const store_steps[] = {
 	/* 8: grants that wait for their first process, and who has taken a device out */
 	"ALTER TABLE grants ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE devices ADD COLUMN who TEXT NOT NULL DEFAULT '';",
+	/* 9: whose work a grant is to those who started it */
+	"ALTER TABLE grants ADD COLUMN container_id TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE grants ADD COLUMN pod TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE grants ADD COLUMN namespace TEXT NOT NULL DEFAULT '';",
 #ifdef METE_TEST_STEP
 	METE_TEST_STEP, /* what tests take for the next release has one more */
 #endif

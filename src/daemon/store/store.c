@@ -209,8 +209,8 @@ static int write_grant(struct store *store, const struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
-			       NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
+			       &s, NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
 	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
@@ -229,6 +229,8 @@ static int write_grant(struct store *store, const struct grant *g)
 	sqlite3_bind_text(s, 15, g->container.spec, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 16, g->container.files, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 17, g->expires);
+	for (int i = 0; i < (int)GRANT_LABELS; i++)
+		sqlite3_bind_text(s, 18 + i, g->label[i], -1, SQLITE_STATIC);
 	if (store_step_done(s))
 		return -1;
 	for (unsigned int i = 0; i < g->share_count; i++)
@@ -365,6 +367,8 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 	};
 	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
 	store_read_text(s, 15, g->container.files, sizeof(g->container.files));
+	for (int i = 0; i < (int)GRANT_LABELS; i++)
+		store_read_text(s, 17 + i, g->label[i], sizeof(g->label[i]));
 	store_read_text(s, 1, g->name, sizeof(g->name));
 	g->libcuda = read_path(s, 5);
 	g->libnvml = read_path(s, 6);

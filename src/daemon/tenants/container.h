@@ -45,6 +45,8 @@ bool container_orphaned(const struct tenant *tenant);
 
 /* Requests, container_ask.c. The first three read them; false when it was refused. */
 
+/* "labels" of the request (grant.h), those that it has, into a grant. False: it was refused. */
+bool container_read_labels(struct ask *ask, struct grant *g);
 /* "container" of the request, into the grant that is being made. */
 bool container_read(struct ask *ask, struct grant *g);
 /* "runner_pid": the process that the grant ends with. */

@@ -20,6 +20,32 @@ static bool file_fits(const char *name, json_t *text)
 	return container_knows(name) && json_is_string(text);
 }
 
+bool container_read_labels(struct ask *ask, struct grant *g)
+{
+	json_t *labels = json_object_get(ask->request, "labels");
+
+	if (labels && !json_is_null(labels) && !json_is_object(labels)) {
+		refuse(ask, "malformed", "\"labels\" must be an object: container, pod and namespace");
+		return false;
+	}
+	for (int i = 0; i < (int)GRANT_LABELS; i++) {
+		const char *name = grant_label_name((enum grant_label)i);
+		json_t *given = json_object_get(labels, name);
+		const char *text = json_string_value(given);
+
+		if (!given || json_is_null(given))
+			continue;
+		if (!text || !grant_label_valid(text)) {
+			refuse(ask, "malformed",
+			       "label \"%s\" must be 1 to %u letters, digits, '.', '_' and '-', as the name of a pod",
+			       name, GRANT_LABEL_BYTES - 1);
+			return false;
+		}
+		snprintf(g->label[i], sizeof(g->label[i]), "%s", text);
+	}
+	return true;
+}
+
 /* {"keep": BOOL, "spec": PATH, "files": {NAME: TEXT}}, each of them optional. */
 bool container_read(struct ask *ask, struct grant *g)
 {
@@ -67,8 +93,9 @@ json_t *container_json(const struct tenant *tenant)
 	place[strlen(place) - 1] = 0;
 	if (container_has_soft(g) && !soft_dir_find_for_containers(soft, sizeof(soft)))
 		*soft = 0;
-	return json_pack("{s:o s:b s:o s:o}", "folder", json_sprintf("%s/%s", tenant->daemon->runtime.dir, place),
-			 "keep", g->container.keep, "spec",
+	return json_pack("{s:o s:o s:b s:o s:o}", "id",
+			 *g->label[GRANT_CONTAINER] ? json_string(g->label[GRANT_CONTAINER]) : json_null(), "folder",
+			 json_sprintf("%s/%s", tenant->daemon->runtime.dir, place), "keep", g->container.keep, "spec",
 			 *g->container.spec ? json_string(g->container.spec) : json_null(), "soft_dir",
 			 *soft ? json_string(soft) : json_null());
 }
@@ -120,7 +147,7 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 		return false;
 	}
 	*changed = t->grant;
-	if (!container_read_runner(ask, changed))
+	if (!container_read_runner(ask, changed) || !container_read_labels(ask, changed))
 		return false;
 	if (store_update(ask->daemon->store, changed, error, sizeof(error))) {
 		refuse(ask, "store", "%s", error);
@@ -128,6 +155,7 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 	}
 	t->grant.runner_pid = changed->runner_pid;
 	t->grant.runner_start = changed->runner_start;
+	memcpy(t->grant.label, changed->label, sizeof(t->grant.label));
 	t->runner_is_roots = ask_is_owner(ask);
 	tenant_watch_runner(t);
 	event_add(&t->events, "a container (process %d) begins", (int)t->grant.runner_pid);

@@ -252,8 +252,8 @@ static bool read_expires(struct ask *ask, struct grant *g)
 static bool fill(struct ask *ask, struct grant *g, const char **ret_images, uint64_t *ret_wanted)
 {
 	return limit_admits(ask, g) && read_images(ask, ret_images) && fill_name(ask, g) &&
-	       container_read_runner(ask, g) && container_read(ask, g) && read_expires(ask, g) && fill_driver(ask, g) &&
-	       fill_shares(ask, g, ret_wanted);
+	       container_read_runner(ask, g) && container_read(ask, g) && container_read_labels(ask, g) &&
+	       read_expires(ask, g) && fill_driver(ask, g) && fill_shares(ask, g, ret_wanted);
 }
 
 static enum verbs_result create(struct ask *ask, struct grant *g)

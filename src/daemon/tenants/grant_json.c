@@ -104,6 +104,16 @@ static json_t *expires_in(const struct tenant *t)
 	return json_integer(t->expires_ns > now ? (json_int_t)((t->expires_ns - now + 999999999u) / 1000000000u) : 0);
 }
 
+static json_t *labels_json(const struct grant *g)
+{
+	json_t *labels = json_object();
+
+	for (int i = 0; i < (int)GRANT_LABELS; i++)
+		json_object_set_new(labels, grant_label_name((enum grant_label)i),
+				    *g->label[i] ? json_string(g->label[i]) : json_null());
+	return labels;
+}
+
 json_t *grant_json(struct tenant *t)
 {
 	char wall[sizeof(t->socket) + 16];
@@ -121,6 +131,7 @@ json_t *grant_json(struct tenant *t)
 			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
 			 (json_int_t)t->attached_total, "devices", devices, "processes", processes, "events",
 			 events_json(t));
+	json_object_set_new(json, "labels", labels_json(&t->grant));
 	json_object_set_new(json, "gid", json_integer((json_int_t)t->grant.gid));
 	json_object_set_new(json, "expires", t->grant.expires ? json_integer(t->grant.expires) : json_null());
 	json_object_set_new(json, "expires_in_s", expires_in(t));

@@ -379,7 +379,7 @@ static int start(struct daemon *d, char *error, size_t size)
 	d->sweep = timer_new(&loop, nothing, d);
 	if (arbitrate_start() || health_start(d, error, size) || faults_start(d, error, size) || telemetry_start(d))
 		return -1;
-	return token_new(directory, token, error, size) || http_start(d, &http, error, size) ||
+	return token_new(directory, TOKEN_ACTS, token, error, size) || http_start(d, &http, error, size) ||
 	       control_listen(d, error, size);
 }
 

@@ -1,0 +1,8 @@
+/* group.h: the group whose members reach http.sock. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* False: there is none of that name. */
+bool http_find_group(const char *group, gid_t *ret);
