@@ -89,6 +89,8 @@ static bool systemctl_says(const char *what, const char *unit, char word[64])
 
 static void check_service(struct doctor *d)
 {
+	static const char again[] = "journalctl -u meted says why; then systemctl reset-failed meted.service "
+				    "meted.socket; systemctl restart meted.socket meted";
 	char enabled[64], active[64];
 	bool starts, runs;
 
@@ -102,9 +104,7 @@ static void check_service(struct doctor *d)
 			   "no meted.service here: `mete run` starts a private meted for its user");
 	else if (!runs)
 		doctor_add(d, "service", STATUS_WARNING,
-			   !strcmp(active, "failed") ? "journalctl -u meted says why; then systemctl reset-failed "
-						       "meted.service meted.socket; systemctl restart meted.socket meted"
-						     : "systemctl enable --now meted.socket meted",
+			   !strcmp(active, "failed") ? again : "systemctl enable --now meted.socket meted",
 			   "meted.service is %s", active);
 	else if (!starts)
 		doctor_add(d, "service", STATUS_WARNING, "systemctl enable meted",

@@ -95,7 +95,8 @@ if shutil.which("openssl"):  # what the sample names is there
                     "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
     names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": key,
              "/opt/driver/lib/libnvidia-ml.so.1": key, "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
-             "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0"}
+             "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
+             "/sys/fs/cgroup/mete": "auto"}
     full = re.sub('"(' + "|".join(names) + ')"', lambda m: f'"{names[m.group(1)]}"', full)
 status, out, err = meted("--config", write(full), "--check-config")
 ok(status == 0 and f"{len(keys)} of {len(keys)} settings" in out, "so it is with every key of it given", out, err)

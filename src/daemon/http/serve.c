@@ -194,8 +194,8 @@ static enum http_fault read_tls(const struct http_options *o, char **ret_cert, c
 	}
 	if (!WITH_TLS) {
 		snprintf(why, size,
-			 "cannot be used: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it with "
-			 "`ssh -L`");
+			 "cannot be used: this meted, of the bundle, has no TLS: listen at 127.0.0.1, and reach it "
+			 "with `ssh -L`");
 		return HTTP_FAULT_CERT;
 	}
 	*ret_cert = read_pem(o->cert, "CERTIFICATE", why, size);
@@ -207,8 +207,8 @@ static enum http_fault read_tls(const struct http_options *o, char **ret_cert, c
 	if (is_pair(*ret_cert, *ret_key))
 		return HTTP_FAULT_NONE;
 	snprintf(why, size,
-		 "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey -noout` "
-		 "and `openssl pkey -pubout` must print the same",
+		 "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey "
+		 "-noout` and `openssl pkey -pubout` must print the same",
 		 o->cert);
 	return HTTP_FAULT_KEY;
 }
