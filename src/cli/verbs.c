@@ -594,7 +594,7 @@ static const struct option_spec cdi_create_options[] = {
 	       "for one container and ends with it."),
 	OPTION_EXPIRES("Default: 10m, or what containers.expires of meted.yaml says; with --keep never."),
 	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi; without root ~/.config/cdi, which podman "
-		       "reads with --cdi-spec-dir."),
+		       "reads with its option cdi-spec-dir."),
 	OPTION_JSON,
 	OPTION_END
 };
