@@ -30,14 +30,20 @@ void expires_request(json_t *request, long s)
 		json_object_set_new(request, "expires_s", json_integer(s));
 }
 
-const char *expires_text(json_t *grant, char text[96])
+const char *expires_left(json_t *grant, char text[32])
 {
 	json_t *left = json_object_get(grant, "expires_in_s");
-	char time[32];
 
 	*text = 0;
-	if (json_is_integer(left))
-		snprintf(text, 96, "ends in %s unless a program joins",
-			 duration_format((long)json_integer_value(left), time));
+	return json_is_integer(left) ? duration_format((long)json_integer_value(left), text) : text;
+}
+
+const char *expires_text(json_t *grant, char text[96])
+{
+	char left[32];
+
+	*text = 0;
+	if (*expires_left(grant, left))
+		snprintf(text, 96, "ends in %s unless a program joins", left);
 	return text;
 }

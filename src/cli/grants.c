@@ -27,6 +27,11 @@ int grant_name_check(const char *name, struct fault *f)
 
 int grants_get(struct control *c, const char *name, json_t **ret, struct fault *f)
 {
+	return grants_get_all(c, name, ret, NULL, f);
+}
+
+int grants_get_all(struct control *c, const char *name, json_t **ret, json_t **ret_waiting, struct fault *f)
+{
 	json_t *answer, *request = json_pack("{s:s}", "op", "grants");
 	int r;
 
@@ -39,11 +44,15 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 					 "no grant named %s: no meted runs in %s; `mete create` makes a grant", name,
 					 c->dir);
 		*ret = json_array();
+		if (ret_waiting)
+			*ret_waiting = json_array();
 		return 0;
 	}
 	if (r)
 		return r;
 	*ret = json_incref(json_object_get(answer, "grants"));
+	if (ret_waiting)
+		*ret_waiting = json_incref(json_object_get(answer, "waiting"));
 	json_decref(answer);
 	if (!json_is_array(*ret)) {
 		json_decref(*ret);

@@ -5,6 +5,8 @@
  */
 #include "base/size.h"
 #include "cli/choose.h"
+#include "cli/duration.h"
+#include "cli/expires.h"
 #include "cli/grants.h"
 #include "cli/table.h"
 #include "cli/tenant_of.h"
@@ -22,7 +24,7 @@ static bool walled(json_t *grant, json_t *process)
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
 	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], requested[48], measured[16];
-	char user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
+	char left[32], user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
 	bool frozen = json_is_true(json_object_get(share, "frozen"));
 	json_t *holder = device ? device : share;
 
@@ -44,7 +46,11 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));
 	table_cell(t, "%s", tenant_of_container(grant, container));
-	table_cell(t, "%s%s", process ? device_text(process, "command") : "-", walled(grant, process) ? " (wall)" : "");
+	if (!process && *expires_left(grant, left))
+		table_cell(t, "- (ends in %s)", left);
+	else
+		table_cell(t, "%s%s", process ? device_text(process, "command") : "-",
+			   walled(grant, process) ? " (wall)" : "");
 }
 
 static json_t *share_of(json_t *grant, json_t *device)
@@ -73,6 +79,35 @@ static void add_grant(struct table *t, json_t *grant)
 	json_array_foreach(json_object_get(grant, "devices"), j, device) add_row(t, grant, NULL, NULL, device);
 }
 
+/* "0, 1" */
+static const char *list_devices(json_t *request, char *text, size_t size)
+{
+	json_t *device;
+	size_t i, n = 0;
+
+	*text = 0;
+	json_array_foreach(json_object_get(request, "devices"), i, device)
+		if (n < size)
+			n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "",
+					      (long long)json_integer_value(device));
+	return text;
+}
+
+/* Those who wait for room, the first first. */
+static void print_waiting(json_t *waiting)
+{
+	char user[TENANT_OF_BYTES], devices[64], since[32];
+	json_t *request;
+	size_t i;
+
+	json_array_foreach(waiting, i, request)
+		printf("%swaiting: pid %lld (%s), place %lld, device %s, for %s\n", i ? "" : "\n",
+		       (long long)device_number(request, "pid"), tenant_of_user(request, user),
+		       (long long)device_number(request, "place"),
+		       *list_devices(request, devices, sizeof(devices)) ? devices : "-",
+		       duration_format((long)device_number(request, "waited_s"), since));
+}
+
 static int print_names(json_t *grants)
 {
 	json_t *grant;
@@ -94,24 +129,26 @@ VERB(ps)
 	struct control control = CONTROL_CLOSED;
 	struct table t;
 	struct fault f;
-	json_t *grants, *grant;
+	json_t *grants, *waiting = NULL, *grant;
 	size_t i;
 
-	if (grants_get(&control, NULL, &grants, &f)) {
+	if (grants_get_all(&control, NULL, &grants, &waiting, &f)) {
 		say_error("%s", f.text);
 		control_close(&control);
 		return EXIT_FAILED;
 	}
 	control_close(&control);
-	if (option_given(line, "json"))
-		return print_json("grants", grants);
-	if (option_given(line, "quiet"))
-		return print_names(grants);
+	if (option_given(line, "json") || option_given(line, "quiet")) {
+		json_decref(waiting);
+		return option_given(line, "json") ? print_json("grants", grants) : print_names(grants);
+	}
 	table_begin(&t, heads);
 	if (!option_given(line, "wide"))
 		table_fit(&t, ranks);
 	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
+	print_waiting(waiting);
+	json_decref(waiting);
 	json_decref(grants);
 	return EXIT_DONE;
 }

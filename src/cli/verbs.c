@@ -288,7 +288,8 @@ static const char *const ps_details[] = {
 	"processes together had over the last ten seconds, WAIT the part of that time in which they waited at the "
 	"gate. "
 	"TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant without "
-	"processes has one line for each of its devices.",
+	"processes has one line for each of its devices, and says how long it waits for a program where it was made "
+	"with --expires. Requests that wait for room (--wait) stand below.",
 	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where "
 	"the "
 	"output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so does "

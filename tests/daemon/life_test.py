@@ -66,6 +66,7 @@ def test_expires(m):
     same((status, json.loads(out)["grant"]["expires_in_s"] in (3599, 3600)), (0, True), "mete create --expires")
     ok("ENDS     in 59m" in mete(m, "show", "by-hand")[1] or "ENDS     in 1h" in mete(m, "show", "by-hand")[1], "mete show says when",
        mete(m, "show", "by-hand")[1])
+    ok("(ends in 59m" in mete(m, "ps", "--wide")[1] or "(ends in 1h" in mete(m, "ps", "--wide")[1], "so does mete ps", mete(m, "ps", "--wide")[1])
     same([mete(m, "create", "x", "--mem", "1M", "--expires", word)[0] for word in ("soon", "0", "-1", "366d", "")], [2] * 5,
          "another word is refused")
     for name in names(c):

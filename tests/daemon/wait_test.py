@@ -46,6 +46,9 @@ def test_order(m):
     third = Waiter(m, "third", "--mem", "1G", "--device", "1")
     ok(until(lambda: "third" in names(c), 20), "who wants another device is not held up")
     same([(w["place"], w["devices"], w["room"]) for w in waiting(c)], [(1, [0], True), (2, [0], True)], "places")
+    said = subprocess.run([METE, "ps"], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdout=subprocess.PIPE, text=True).stdout
+    ok(f"waiting: pid {first.process.pid} (" in said and f"waiting: pid {second.process.pid} (" in said and "place 2, device 0" in said,
+       "mete ps shows who waits", said)
     answer = create(c, "late")
     same((answer["ok"], answer.get("code")), (False, "queued"), "who does not wait goes not before them")
     ok("2 requests for it came before" in answer["error"] and "--wait" in answer["error"], "and is told so", answer)
