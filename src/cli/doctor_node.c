@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #define CONFIG_FILE "/etc/mete/meted.yaml"
+#define STATE_DIR "/var/lib/mete"
 #define ANSWER_MS 5000
 #define DAY_S 86400
 #define LITTLE_BYTES (UINT64_C(64) << 20)
@@ -119,7 +120,8 @@ static void check_config(struct doctor *d)
 	char said[700];
 	int r;
 
-	if (access(CONFIG_FILE, F_OK) || !*d->place.meted)
+	/* The store is looked at as well, also of a service without a file. */
+	if ((access(CONFIG_FILE, F_OK) && access(STATE_DIR, F_OK)) || !*d->place.meted)
 		return;
 	r = doctor_ask_program(argv, said, sizeof(said));
 	said[strcspn(said, "\n")] = 0;
