@@ -61,8 +61,10 @@ bool account_attached(void)
 void account_forget(void)
 {
 	others_forget(true);
-	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
+	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++) {
 		accounts[i].wire = &nothing;
+		account_owe(i, 0);
+	}
 	atomic_store_explicit(&nothing.word, 0, memory_order_relaxed);
 }
 
@@ -87,6 +89,34 @@ bool account_take(unsigned int device, uint32_t units, bool asked)
 		return false;
 	account_note_peak(device);
 	return true;
+}
+
+uint32_t account_pay(unsigned int device, uint32_t units)
+{
+	struct account *a = &accounts[device];
+	uint32_t debt = atomic_load_explicit(&a->debt_units, memory_order_relaxed), part;
+
+	do
+		part = debt < units ? debt : units;
+	while (part && !atomic_compare_exchange_weak_explicit(&a->debt_units, &debt, debt - part, memory_order_relaxed,
+							      memory_order_relaxed));
+	atomic_fetch_add_explicit(&a->paid_units, part, memory_order_relaxed);
+	return part;
+}
+
+void account_pay_from_credit(unsigned int device)
+{
+	uint32_t debt = atomic_load_explicit(&accounts[device].debt_units, memory_order_relaxed);
+	uint32_t credit = account_credit_units(device), units = debt < credit ? debt : credit;
+
+	if (units && wire_take(accounts[device].wire, units))
+		account_give(device, units); /* pays, and what another thread has paid meanwhile is credit again */
+}
+
+uint32_t account_owe(unsigned int device, uint32_t units)
+{
+	atomic_store_explicit(&accounts[device].debt_units, units, memory_order_relaxed);
+	return atomic_exchange_explicit(&accounts[device].paid_units, 0, memory_order_relaxed);
 }
 
 uint32_t account_credit_units(unsigned int device)

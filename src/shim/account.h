@@ -8,6 +8,7 @@
 
 #include "wire/message.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,11 @@ struct account {
 	struct wire_account *wire; /* in the page; a stand-in without credit while not attached */
 	uint32_t granule_units;	   /* the driver's blocks; 1 on the software device */
 	bool soft;
+	/*
+	 * What the driver counts beyond the account and the quota had no room for: paid before anything else out of
+	 * what is given back. It stays in `held`; measured.c takes it over from `paid_units`.
+	 */
+	_Atomic uint32_t debt_units, paid_units;
 };
 
 extern struct account accounts[WIRE_MAX_DEVICES];
@@ -29,8 +35,22 @@ bool account_attached(void);
 /* From the credit at hand. False: ask. `asked`: meted has just said yes, so a tight quota does not stop it. */
 bool account_take(unsigned int device, uint32_t units, bool asked);
 
+/* Of what was held or taken for it, up to `units` pay the debt, and stay held. Value: how many. */
+uint32_t account_pay(unsigned int device, uint32_t units);
+/* The debt, out of the credit at hand. */
+void account_pay_from_credit(unsigned int device);
+/* Sets the debt. Value: what was paid since the last time. With the gate closed. */
+uint32_t account_owe(unsigned int device, uint32_t units);
+
+static inline bool account_owes(unsigned int device)
+{
+	return __builtin_expect(atomic_load_explicit(&accounts[device].debt_units, memory_order_relaxed) > 0, 0);
+}
+
 static inline void account_give(unsigned int device, uint32_t units)
 {
+	if (account_owes(device))
+		units -= account_pay(device, units);
 	if (units)
 		wire_give(accounts[device].wire, units);
 }

@@ -43,8 +43,10 @@ int charge_try_units(struct charge *c, unsigned int device, uint64_t units)
 	c->device = device;
 	c->units = (uint32_t)units;
 	for (;;) {
+		if (account_owes(device))
+			account_pay_from_credit(device);
 		gate_enter();
-		if (account_take(device, c->units, asked))
+		if ((!units || !account_owes(device)) && account_take(device, c->units, asked))
 			return CHARGE_HELD;
 		gate_leave();
 		/* Other threads may be quicker with what meted has just granted; then it is asked again. */

@@ -8,8 +8,8 @@
  *
  * The truth check: with the gate closed nothing of ours is on its way, so what the driver says we occupy should be what
  * we hold. What it occupies beyond our account (code loaded late, local memory grown by a launch) is taken into the
- * account as overhead when there is room; what there is no room for is reported to meted once per value. On the
- * software device, whose figure is exact, overhead goes back when the account turns out to hold more.
+ * account as overhead when there is room; what there is no room for is reported to meted once per value, and owed: it is
+ * paid out of what this process gives back, before it takes anything more. On the software device, whose figure is exact, overhead goes back when the account turns out to hold more.
  */
 #include "shim/measured.h"
 #include "shim/account.h"
@@ -85,14 +85,22 @@ static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
 	return units;
 }
 
+static uint32_t owed(int64_t units)
+{
+	return units < (int64_t)WIRE_MAX_UNITS ? (uint32_t)units : WIRE_MAX_UNITS;
+}
+
 static void check_truth(struct measured *m, struct report *report)
 {
-	int64_t held = held_before(m), difference;
 	struct report r = { 0 };
+	int64_t held, difference;
 
 	*report = r;
 	if (!m->before.found)
 		return;
+	/* Without a debt nothing is paid while it is worked out anew. */
+	tally[m->device].overhead_units += account_owe(m->device, 0);
+	held = held_before(m);
 	difference = (int64_t)wire_units(m->before.process_bytes) - held;
 	if (difference < 0 && accounts[m->device].soft)
 		give_from(&tally[m->device].overhead_units, (uint64_t)-difference, m->device);
@@ -105,6 +113,8 @@ static void check_truth(struct measured *m, struct report *report)
 		tally[m->device].overhead_units += take;
 		difference -= take;
 	}
+	if (difference > 0)
+		tally[m->device].overhead_units += account_owe(m->device, owed(difference));
 	if (difference <= 0 || difference == tally[m->device].reported)
 		return;
 	tally[m->device].reported = difference;

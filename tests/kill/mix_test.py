@@ -156,6 +156,7 @@ class Place:
             except OSError:
                 pass
             if time.monotonic() > end:
+                print("".join(f"# {line}\n" for line in self.meted.log().splitlines()[-20:]), end="", flush=True)
                 raise SystemExit("Bail out! meted does not answer")
             time.sleep(0.01)
 
@@ -195,6 +196,7 @@ class Place:
         start.join()
         while not self.meted.up:
             self.meted.wait()
+            print(f"# {self.meted.error.strip()}", flush=True)
             os.kill(self.ask("hello")["pid"], signal.SIGKILL)
             self.meted.start(expect=False)
 

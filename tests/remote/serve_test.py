@@ -481,7 +481,10 @@ class Ends(RemoteTest):
         helper, address = self.line(server)
         program = self.copying(address, 'alice', more=('--patience', '2'))
         helper.send_signal(signal.SIGUSR2)
+        began = time.monotonic()
         self.ended(program, 10)
+        self.assertGreater(time.monotonic() - began, 1.4)  # a beat may have been under way
+        print(f'# a line that is silent: noticed after {time.monotonic() - began:.2f} s of 2')
         wait_for(lambda: 'alice' not in server.grants(), 'what it held is free')
         self.assertEqual(self.lines(server, 'alice', 'info'), [f'info {64 * MIB} {64 * MIB}'])
 

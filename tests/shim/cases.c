@@ -238,6 +238,36 @@ static void case_measured(void)
 	agree(30 * M);
 }
 
+/*
+ * The driver comes to hold more for the process than it asked for (local memory that a launch made larger), and the
+ * quota is full: it is charged out of what is given back, and meanwhile nothing more is had.
+ */
+static void case_debt(void)
+{
+	CUdeviceptr p[64];
+	CUmodule m;
+	int n = 0;
+
+	begin(0);
+	while (n < 64 && cu.cuMemAlloc_v2(&p[n], 4 * M) == CUDA_SUCCESS)
+		n++;
+	ok(n > 8);
+	__atomic_add_fetch(&truth->used[0], 6 * M, __ATOMIC_SEQ_CST);
+	is(cu.cuModuleLoadData(&m, "bytes 2097152"), CUDA_ERROR_OUT_OF_MEMORY); /* a measured call looks */
+	is(cu.cuMemFree_v2(p[--n]), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[n], 2 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemFree_v2(p[--n]), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[n], 4 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	ok(truth->used[0] <= 64 * M);
+	is(cu.cuMemFree_v2(p[--n]), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[n++], 4 * M), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p[n], 4 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	ok(truth->used[0] <= 64 * M);
+	/* It shrinks again. What was paid for it goes back with what the next measured call gives back. */
+	while (n)
+		is(cu.cuMemFree_v2(p[--n]), CUDA_SUCCESS);
+}
+
 /* Devices 0 and 2 of four are granted, 64 and 32 MiB; TEST_EXPECT: the machine's devices that the program should see.
  */
 static void case_devices(void)
@@ -683,6 +713,7 @@ static const struct {
 	{ "pools", case_pools },
 	{ "vmm", case_vmm },
 	{ "measured", case_measured },
+	{ "debt", case_debt },
 	{ "devices", case_devices },
 	{ "fork", case_fork },
 	{ "closed", case_closed },

@@ -161,16 +161,24 @@ void session_free(struct session *s)
 
 /* -------------------------------------------------------------------------------------------------------- watch --- */
 
-static void watch_lines(struct session *s)
+/* Value: when to look again at the latest, in milliseconds: when the patience with the most silent line is over. */
+static int watch_lines(struct session *s, int nap_ms)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), longest = 0, patience = (uint64_t)s->config.patience_ms * 1000000, left;
 
-	for (unsigned int i = 0; i < s->lane_count; i++)
-		if (line_waited_ns(s->lanes[i].line, now) > (uint64_t)s->config.patience_ms * 1000000)
-			session_end(s, WALL_UNREACHABLE,
-				    "the line to %s is lost: nothing has come for %.1f s; the program must be started "
-				    "again",
-				    s->config.peer, s->config.patience_ms / 1000.0);
+	for (unsigned int i = 0; i < s->lane_count; i++) {
+		uint64_t waited = line_waited_ns(s->lanes[i].line, now);
+
+		longest = waited > longest ? waited : longest;
+	}
+	if (longest >= patience) {
+		session_end(s, WALL_UNREACHABLE,
+			    "the line to %s is lost: nothing has come for %.1f s; the program must be started again",
+			    s->config.peer, s->config.patience_ms / 1000.0);
+		return nap_ms;
+	}
+	left = (patience - longest) / 1000000 + 1;
+	return left < (uint64_t)nap_ms ? (int)left : nap_ms;
 }
 
 static bool wall_gone(struct session *s)
@@ -199,13 +207,14 @@ static void watch(struct session *s)
 	struct pollfd p[3] = { { .fd = s->wake[0], .events = POLLIN },
 			       { .fd = s->config.wall->bell.socket, .events = POLLRDHUP },
 			       { .fd = s->config.stop, .events = POLLIN } };
-	int nap = (int)s->config.patience_ms / 8;
+	int most = (int)s->config.patience_ms / 8, nap;
 	uint64_t gone = 0;
 
-	nap = nap < 10 ? 10 : nap > 1000 ? 1000 : nap;
+	most = most < 10 ? 10 : most > 1000 ? 1000 : most;
+	nap = most;
 	while (!session_ended(s)) {
 		poll(p, 3, gone ? 100 : nap);
-		watch_lines(s);
+		nap = watch_lines(s, most);
 		s->config.count->round_trip_ns = s->config.messages_out->ops->round_trip_ns(s->config.messages_out);
 		if (p[2].revents)
 			stopped(s);
