@@ -326,8 +326,10 @@ static void read_handover(struct daemon *daemon, int fd)
 	int r = fd < 0 ? 0 : handover_read(fd, &daemon->runtime.handover);
 
 	if (!r) {
-		if (daemon->runtime.handover)
+		if (daemon->runtime.handover) {
+			children_look();
 			keeper_find(daemon->runtime.handover);
+		}
 		return;
 	}
 	log_line("the handover cannot be read (%s): programs connect again", strerror(-r));

@@ -2,6 +2,7 @@
 #include "daemon/upgrade/children.h"
 
 #include "daemon/daemon.h"
+#include "daemon/upgrade/keeper.h"
 #include "daemon/workers/worker.h"
 
 #include <signal.h>
@@ -20,6 +21,7 @@ struct child {
 };
 
 static struct child *children;
+static json_t *looked;
 
 /* Those of the thread that runs the loop: it starts all of them. */
 json_t *children_save(void)
@@ -36,6 +38,12 @@ json_t *children_save(void)
 	if (file)
 		fclose(file);
 	return list;
+}
+
+void children_look(void)
+{
+	json_decref(looked);
+	looked = children_save();
 }
 
 static void forget(struct child *c)
@@ -111,19 +119,33 @@ static bool is_worker(const struct daemon *daemon, pid_t pid)
 	return w;
 }
 
+static bool is_adopted(pid_t pid)
+{
+	const struct child *c = children;
+
+	while (c && c->pid != pid)
+		c = c->next;
+	return c;
+}
+
 void children_restore(struct daemon *daemon, const json_t *list)
 {
-	json_t *number;
+	json_t *all = json_array(), *number;
 	size_t i;
 
-	json_array_foreach(list, i, number)
+	json_array_extend(all, (json_t *)(uintptr_t)list);
+	json_array_extend(all, looked);
+	json_decref(looked);
+	looked = NULL;
+	json_array_foreach(all, i, number)
 	{
 		pid_t pid = (pid_t)json_integer_value(number);
 
-		if (pid <= 1 || is_worker(daemon, pid))
+		if (pid <= 1 || is_worker(daemon, pid) || is_adopted(pid) || pid == keeper_pid())
 			continue;
 		if (asks_drivers(pid))
 			kill(pid, SIGKILL);
 		children_adopt(daemon, pid);
 	}
+	json_decref(all);
 }

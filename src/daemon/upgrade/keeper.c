@@ -247,6 +247,11 @@ void keeper_stop(struct handover *h)
 	close_ends();
 }
 
+pid_t keeper_pid(void)
+{
+	return to >= 0 ? keeper : 0;
+}
+
 pid_t keeper_end(void)
 {
 	bool said = to >= 0 && say(to, WORD_END, 0);

@@ -37,3 +37,5 @@ void keeper_find(struct handover *h);
 void keeper_stop(struct handover *h);
 /* This meted serves: the keeper ends, a child that somebody has to reap. Value: its pid; 0: there was none. */
 pid_t keeper_end(void);
+/* 0: there is none. */
+pid_t keeper_pid(void);

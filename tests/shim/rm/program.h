@@ -142,9 +142,17 @@ static inline uint32_t off_in_all(void)
 	return n;
 }
 
+/* How much slower a sanitizer may be: ./check says so. */
+static inline unsigned int patience(void)
+{
+	const char *text = getenv("METE_TEST_PATIENCE");
+
+	return text && atoi(text) > 0 ? (unsigned int)atoi(text) : 1;
+}
+
 #define within(ms, condition)                                                                                          \
 	({                                                                                                             \
-		uint64_t w_until = clock_now_ns() + (ms)*MS;                                                           \
+		uint64_t w_until = clock_now_ns() + (ms)*MS * patience();                                              \
 		while (!(condition) && clock_now_ns() < w_until)                                                       \
 			usleep(500);                                                                                   \
 		!!(condition);                                                                                         \
