@@ -39,7 +39,7 @@ struct result {
 	double least, median, most;
 };
 
-static struct wire_page *page;	       /* of this process: the shim's mapping of it */
+static struct wire_page *page;	      /* of this process: the shim's mapping of it */
 static void (*prepare)(bool on_shim); /* before a batch is timed */
 static unsigned int batches = 61;
 static unsigned int calls_most = 1u << 23; /* of one batch */
@@ -322,7 +322,8 @@ static void stop_others(void)
 }
 
 /* Growth and what is free, with so many processes in the tenant. */
-static void rows_beside(unsigned int processes, const char *path, const struct driver *driver, const struct driver *shim)
+static void rows_beside(unsigned int processes, const char *path, const struct driver *driver,
+			const struct driver *shim)
 {
 	char name[64];
 

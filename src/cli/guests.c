@@ -65,8 +65,8 @@ static bool is_anothers(const struct guests *g, const char *client, const struct
 
 	name_grant(g, client, offer, grant);
 	for (const struct guest *guest = g->list; guest; guest = guest->next)
-		if (!strcmp(guest->grant, grant) && (guest->offer != offer || strcmp(guest->client, client) ||
-						     strcmp(guest->images, images)))
+		if (!strcmp(guest->grant, grant) &&
+		    (guest->offer != offer || strcmp(guest->client, client) || strcmp(guest->images, images)))
 			return true;
 	return false;
 }
@@ -171,9 +171,9 @@ static json_t *request_of(const struct guest_ask *ask)
 	case ASK_MAKE:
 		return json_pack("{s:s, s:s, s:s, s:o, s:b, s:i, s:b, s:s*}", "op", "grant_create", "name",
 				 guest->grant, "driver", offer->choice.driver, "devices",
-				 choose_request(&offer->choice), "overcommit",
-				 option_given(&offer->line, "overcommit"), "runner_pid", (int)getpid(), "wall", 1,
-				 "images", *guest->images ? guest->images : NULL);
+				 choose_request(&offer->choice), "overcommit", option_given(&offer->line, "overcommit"),
+				 "runner_pid", (int)getpid(), "wall", 1, "images",
+				 *guest->images ? guest->images : NULL);
 	case ASK_LOOK:
 		return json_pack("{s:s, s:s}", "op", "grants", "name", guest->grant);
 	default:

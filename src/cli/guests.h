@@ -40,11 +40,11 @@ struct guest {
 	char client[RELAY_NAME_BYTES];
 	char grant[GUEST_GRANT_BYTES];
 	char images[IMAGE_OWNER_BYTES]; /* under what its images are kept; "": as long as the grant */
-	char wall[PATH_MAX]; /* the socket where its worker is */
-	unsigned int programs; /* those that wait too */
-	bool made;	       /* by us: ours to delete */
-	uint64_t delete_at_ns; /* 0: not */
-	uint64_t give_up_ns;   /* a grant that cannot be deleted is left to meted then */
+	char wall[PATH_MAX];		/* the socket where its worker is */
+	unsigned int programs;		/* those that wait too */
+	bool made;			/* by us: ours to delete */
+	uint64_t delete_at_ns;		/* 0: not */
+	uint64_t give_up_ns;		/* a grant that cannot be deleted is left to meted then */
 };
 
 struct guest_ask; /* what meted has been asked and has not answered */

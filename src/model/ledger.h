@@ -15,28 +15,28 @@
 #include <stdint.h>
 
 struct ledger {
-	uint64_t quota_units; /* what the tenant may hold; promised against the device */
-	uint64_t target_units; /* where a pending shrink goes; else equal to quota_units */
+	uint64_t quota_units;	/* what the tenant may hold; promised against the device */
+	uint64_t target_units;	/* where a pending shrink goes; else equal to quota_units */
 	uint64_t granted_units; /* to all clients: held and credit */
-	uint64_t object_units; /* of shared objects, charged to the grant itself */
-	uint64_t peak_units; /* the most the tenant was seen to hold */
-	uint64_t refused; /* requests answered with "no room" */
+	uint64_t object_units;	/* of shared objects, charged to the grant itself */
+	uint64_t peak_units;	/* the most the tenant was seen to hold */
+	uint64_t refused;	/* requests answered with "no room" */
 };
 
 /* One client's request for credit. */
 struct ledger_request {
 	uint64_t credit_units; /* that it has */
-	uint64_t need_units; /* credit that it must have; 0 with all */
-	uint64_t want_units; /* credit that it would like to have */
-	bool all; /* everything that is left */
-	bool recalled; /* there is no more credit to recall from other clients */
+	uint64_t need_units;   /* credit that it must have; 0 with all */
+	uint64_t want_units;   /* credit that it would like to have */
+	bool all;	       /* everything that is left */
+	bool recalled;	       /* there is no more credit to recall from other clients */
 	bool settling; /* another reservation of unknown size is being settled: what it leaves comes back soon */
 };
 
 enum ledger_answer {
 	LEDGER_GRANT = 0, /* grant `units` more (may be 0: the credit is enough) */
-	LEDGER_RECALL, /* recall other clients' credit, book it, ask again */
-	LEDGER_WAIT, /* ask again when something has changed */
+	LEDGER_RECALL,	  /* recall other clients' credit, book it, ask again */
+	LEDGER_WAIT,	  /* ask again when something has changed */
 	LEDGER_NO_ROOM,
 };
 
@@ -49,7 +49,7 @@ uint64_t ledger_room(const struct ledger *l);
 uint64_t ledger_excess(const struct ledger *l);
 
 struct ledger_units {
-	uint64_t units; /* GRANT: to grant; RECALL: to recall, where there is as much */
+	uint64_t units;		/* GRANT: to grant; RECALL: to recall, where there is as much */
 	uint64_t comfort_units; /* RECALL: what else would be good to have for the next requests */
 };
 
@@ -80,9 +80,9 @@ bool ledger_shrink_done(struct ledger *l);
 
 /*
  * From whom to recall: takes want->units out of the clients' credit, the largest first, so that few processes lose
- * theirs. Comfort as well, but no more than half of what is left then: of two processes that grow by turns neither takes
- * from the other all that it has just got. credit[i] is what client i could give; ret_take[i] what it should. Value: the
- * sum of ret_take.
+ * theirs. Comfort as well, but no more than half of what is left then: of two processes that grow by turns neither
+ * takes from the other all that it has just got. credit[i] is what client i could give; ret_take[i] what it should.
+ * Value: the sum of ret_take.
  */
 uint64_t ledger_recall_plan(const uint64_t *credit, unsigned int count, const struct ledger_units *want,
 			    uint64_t *ret_take);

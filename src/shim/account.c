@@ -2,8 +2,9 @@
  * account.c: see account.h.
  *
  * Comfort: whoever asks takes some credit for the next calls along (COMFORT), so that small allocations do not ask each
- * time. meted takes it back when another process of the tenant needs it, so comfort costs nobody room. After a call that
- * had everything set aside no more than that is kept: else each of the others' allocations would have to be asked for.
+ * time. meted takes it back when another process of the tenant needs it, so comfort costs nobody room. After a call
+ * that had everything set aside no more than that is kept: else each of the others' allocations would have to be asked
+ * for.
  */
 #include "shim/account.h"
 #include "shim/attach.h"

@@ -360,8 +360,8 @@ const struct wire_welcome *attach_welcome(void)
  * While a request waits for its answer it keeps the lock, and meted may let it wait for those whose `counter` is
  * raised: so nobody raises it before it has the lock, and nobody waits for the lock with it raised and unanswered.
  */
-static int ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms,
-	       _Atomic uint32_t *counter, int *ret_fds)
+static int ask(void *request, void *ret_answer, size_t answer_size, unsigned int patience_ms, _Atomic uint32_t *counter,
+	       int *ret_fds)
 {
 	uint64_t deadline = 0;
 	unsigned int pause = 5;

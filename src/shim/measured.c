@@ -8,8 +8,9 @@
  *
  * The truth check: with the gate closed nothing of ours is on its way, so what the driver says we occupy should be what
  * we hold. What it occupies beyond our account (code loaded late, local memory grown by a launch) is taken into the
- * account as overhead when there is room; what there is no room for is reported to meted once per value, and owed: it is
- * paid out of what this process gives back, before it takes anything more. On the software device, whose figure is exact, overhead goes back when the account turns out to hold more.
+ * account as overhead when there is room; what there is no room for is reported to meted once per value, and owed: it
+ * is paid out of what this process gives back, before it takes anything more. On the software device, whose figure is
+ * exact, overhead goes back when the account turns out to hold more.
  */
 #include "shim/measured.h"
 #include "shim/account.h"

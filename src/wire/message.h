@@ -32,32 +32,32 @@ enum wire_type {
 	WIRE_RESERVED,
 	WIRE_INFO, /* -> INFO_IS: what the tenant may hold and holds on a device, all its processes together */
 	WIRE_INFO_IS,
-	WIRE_SHARE, /* -> SHARED: the charge of an allocation moves from my account to the grant's object `key` */
+	WIRE_SHARE,  /* -> SHARED: the charge of an allocation moves from my account to the grant's object `key` */
 	WIRE_IMPORT, /* -> SHARED: I reference the object `key` too */
-	WIRE_DROP, /* -> SHARED: I reference it no longer */
+	WIRE_DROP,   /* -> SHARED: I reference it no longer */
 	WIRE_SHARED,
 	WIRE_EVENT, /* no answer: something the operator should know (over the driver's figure, unknown symbol, ...) */
 	WIRE_PROCESSES, /* -> PROCESSES_ARE: the tenant's processes, for NVML's process lists */
 	WIRE_PROCESSES_ARE,
 	WIRE_ERROR, /* no answer: a context of mine on a device answers an error from now on, whatever it is asked */
-	WIRE_PEER, /* -> PEER_IS: the page of another process of the tenant, to read its accounts */
+	WIRE_PEER,  /* -> PEER_IS: the page of another process of the tenant, to read its accounts */
 	WIRE_PEER_IS,
 };
 
 enum wire_status {
 	WIRE_OK = 0,
 	WIRE_NO_ROOM, /* the quota does not allow it */
-	WIRE_BAD, /* malformed, or a device or object that does not exist */
+	WIRE_BAD,     /* malformed, or a device or object that does not exist */
 	WIRE_WRONG_VERSION,
-	WIRE_FULL, /* no place in a table; the remedy is the operator's */
+	WIRE_FULL,	     /* no place in a table; the remedy is the operator's */
 	WIRE_UNKNOWN_OBJECT, /* IMPORT: not exported under this grant; its owner is charged elsewhere */
 	WIRE_OUT_OF_SERVICE, /* HELLO: a device of the grant is being drained, or has been; WELCOME names the grant */
-	WIRE_QUARANTINED, /* HELLO: the tenant's programs faulted too often; WELCOME names it, and `wait_s` */
+	WIRE_QUARANTINED,    /* HELLO: the tenant's programs faulted too often; WELCOME names it, and `wait_s` */
 };
 
 struct wire_header {
-	uint32_t type; /* enum wire_type */
-	uint32_t size; /* of the packet, header included */
+	uint32_t type;	 /* enum wire_type */
+	uint32_t size;	 /* of the packet, header included */
 	uint32_t serial; /* an answer carries its request's */
 	uint32_t status; /* enum wire_status, 0 in requests */
 };
@@ -83,9 +83,9 @@ enum wire_device_flags {
 struct wire_device {
 	uint8_t uuid[16];
 	uint64_t quota_bytes;
-	uint64_t total_bytes; /* of the whole device */
+	uint64_t total_bytes;	/* of the whole device */
 	uint32_t granule_bytes; /* the driver takes plain allocations from blocks of this size, aligned to it */
-	uint32_t flags; /* enum wire_device_flags */
+	uint32_t flags;		/* enum wire_device_flags */
 };
 
 struct wire_welcome { /* carries two descriptors: the page, the doorbell */
@@ -93,7 +93,7 @@ struct wire_welcome { /* carries two descriptors: the page, the doorbell */
 	uint32_t device_count;
 	int32_t host_pid; /* the client's pid as meted and the driver see it */
 	uint32_t resumed; /* 1: the page is the one this process had before */
-	uint32_t wait_s; /* WIRE_QUARANTINED: for how long; 0: until the operator says so */
+	uint32_t wait_s;  /* WIRE_QUARANTINED: for how long; 0: until the operator says so */
 	uint64_t grant_id;
 	char grant_name[64];
 	struct wire_device device[WIRE_MAX_DEVICES];
@@ -155,7 +155,7 @@ struct wire_shared {
 	struct wire_header head;
 	uint32_t device;
 	uint32_t units; /* of the object, in every answer */
-	uint32_t last; /* DROP: 1 when nobody references it any more */
+	uint32_t last;	/* DROP: 1 when nobody references it any more */
 	uint32_t unused;
 };
 

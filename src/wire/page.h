@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #define WIRE_UNIT_BYTES 512u
-#define WIRE_MAX_UNITS 0x7fffffffu /* of either half: just under 1 TiB a device */
-#define WIRE_MOVED (1ull << 63) /* top bit of an account word: flips whenever meted moves held units to an object */
+#define WIRE_MAX_UNITS 0x7fffffffu  /* of either half: just under 1 TiB a device */
+#define WIRE_MOVED (1ull << 63)	    /* top bit of an account word: flips whenever meted moves held units to an object */
 #define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
 /*
  * The layout of the page. It changes only together with WIRE_VERSION (message.h), and a meted that serves a client of
@@ -42,8 +42,8 @@
 
 /* One device of the grant, as one client sees it. */
 struct wire_account {
-	_Atomic uint64_t word; /* moved bit, granted << 32, held, in units; both sides, compare-and-swap */
-	_Atomic uint64_t peak_units; /* the most this client has held; written by the client */
+	_Atomic uint64_t word;	      /* moved bit, granted << 32, held, in units; both sides, compare-and-swap */
+	_Atomic uint64_t peak_units;  /* the most this client has held; written by the client */
 	_Atomic uint64_t quota_bytes; /* the tenant's live quota; written by meted */
 	/*
 	 * Counts the client's reservations of unknown size (WIRE_RESERVE_ALL): raised before the request is sent,
@@ -59,7 +59,7 @@ struct wire_account {
 	 * their words (WIRE_PEER).
 	 */
 	_Atomic uint32_t others_serial;
-	_Atomic uint32_t others_crew; /* another number whenever a process of the tenant has come or gone */
+	_Atomic uint32_t others_crew;  /* another number whenever a process of the tenant has come or gone */
 	_Atomic uint32_t others_count; /* the tenant's other processes */
 	_Atomic uint32_t object_units; /* of its shared objects */
 	uint64_t reserved[2];
@@ -76,7 +76,7 @@ struct wire_object {
 };
 
 enum wire_object_flags {
-	WIRE_OBJECT_DEVICE = 0xff, /* mask */
+	WIRE_OBJECT_DEVICE = 0xff,    /* mask */
 	WIRE_OBJECT_MOVING = 1 << 30, /* the units may still be in the account word */
 	WIRE_OBJECT_MOVED = 1u << 31, /* with MOVING: the word's top bit once they are not */
 };
@@ -85,12 +85,12 @@ struct wire_page {
 	uint32_t magic; /* written last: a file without it is a page that nobody has */
 	uint32_t version;
 	uint32_t device_count;
-	int32_t pid; /* as meted sees it */
+	int32_t pid;	     /* as meted sees it */
 	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time name a process */
 	uint64_t grant_id;
 	char command[20];
 	uint32_t object_places; /* places in object[] that have ever been used are below this one */
-	uint64_t image; /* wire_hello.image */
+	uint64_t image;		/* wire_hello.image */
 	struct wire_account account[WIRE_MAX_DEVICES];
 	struct wire_object object[WIRE_MAX_OBJECTS];
 	struct wire_turn turn[WIRE_MAX_DEVICES][WIRE_ENGINES];

@@ -37,12 +37,12 @@
 enum wall_status {
 	WALL_OK = 0,
 	WALL_WRONG_VERSION, /* of this handshake, or another fingerprint of the API */
-	WALL_BAD, /* malformed */
-	WALL_FULL, /* no worker to be had: too many clients, or the quota leaves no room */
-	WALL_REFUSED, /* not allowed, by name or by key */
-	WALL_UNREACHABLE, /* relay: no such server, or the line was lost */
-	WALL_NO_DEVICE, /* the grant's device is gone, or the driver does not start */
-	WALL_AWAY, /* relay: meted or the worker went away meanwhile: another try may find the next one */
+	WALL_BAD,	    /* malformed */
+	WALL_FULL,	    /* no worker to be had: too many clients, or the quota leaves no room */
+	WALL_REFUSED,	    /* not allowed, by name or by key */
+	WALL_UNREACHABLE,   /* relay: no such server, or the line was lost */
+	WALL_NO_DEVICE,	    /* the grant's device is gone, or the driver does not start */
+	WALL_AWAY,	    /* relay: meted or the worker went away meanwhile: another try may find the next one */
 };
 
 #define WALL_STATUS_MOST WALL_AWAY
@@ -58,23 +58,23 @@ struct wall_hello {
 	uint32_t magic, version;
 	uint32_t fingerprint; /* CUDA_REMOTE_FINGERPRINT of the client */
 	uint32_t flags;
-	int32_t pid; /* as the client sees it; for people to read, decides nothing */
+	int32_t pid;	  /* as the client sees it; for people to read, decides nothing */
 	char command[32]; /* /proc/self/comm */
-	char name[64]; /* relay only: which of a server's offers; "" the default one */
+	char name[64];	  /* relay only: which of a server's offers; "" the default one */
 };
 
 struct wall_welcome { /* with two descriptors when the status is WALL_OK: the control area, the arena */
 	uint32_t magic, version;
 	uint32_t status; /* enum wall_status */
 	uint32_t fingerprint;
-	uint32_t flags; /* enum wall_flag */
+	uint32_t flags;	     /* enum wall_flag */
 	uint32_t ring_bytes; /* capacity of each of the two rings, a power of two */
 	uint64_t arena_bytes;
 	uint64_t in_offset, in_bytes, out_offset, out_bytes, heap_offset;
 	uint64_t base; /* where the worker has mapped the arena; the client maps it there too if it can */
 	char grant[64];
 	char server[64]; /* for people to read: the host's name; from a relay, what the user calls the server */
-	char text[256]; /* what went wrong and the remedy: one line */
+	char text[256];	 /* what went wrong and the remedy: one line */
 };
 
 /* Words of the board, at these byte offsets of the arena. */
@@ -98,7 +98,7 @@ struct wall_area {
 /* The end of the other side, and how it is woken. */
 struct wall_bell {
 	struct ring_doorbell bell;
-	int socket, pidfd; /* -1: none */
+	int socket, pidfd;	/* -1: none */
 	uint64_t device, inode; /* what `socket` is, unless the program closed it under us */
 	/* Another thread ends this process when the other side ends: no sleep needs an end, nor a timer for it. */
 	bool watched;
@@ -109,14 +109,14 @@ struct wall {
 	struct wall_bell bell;
 	uint8_t *control, *arena; /* NULL: not there */
 	uint64_t control_bytes, arena_bytes;
-	int control_fd, arena_fd; /* worker: until the client has them; else -1 */
+	int control_fd, arena_fd;    /* worker: until the client has them; else -1 */
 	struct wall_welcome welcome; /* checked */
 	struct ring_end requests, replies;
 };
 
 /* Zero is a good value for each: the default. */
 struct wall_shape {
-	uint32_t ring_bytes, flags; /* enum wall_flag */
+	uint32_t ring_bytes, flags;		  /* enum wall_flag */
 	uint64_t in_bytes, out_bytes, heap_bytes; /* multiples of the page */
 };
 

@@ -15,7 +15,7 @@
 #define END UINT64_MAX
 
 struct sight {
-	_Atomic uint64_t asked; /* a number; END: no more */
+	_Atomic uint64_t asked;	   /* a number; END: no more */
 	_Atomic uint64_t answered; /* `used` was read after this was asked */
 	_Atomic uint64_t used, most, looks;
 };

@@ -707,24 +707,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain },
-	{ "failing", case_failing },
-	{ "pitch", case_pitch },
-	{ "pools", case_pools },
-	{ "vmm", case_vmm },
-	{ "measured", case_measured },
-	{ "debt", case_debt },
-	{ "devices", case_devices },
-	{ "fork", case_fork },
-	{ "closed", case_closed },
-	{ "restart", case_restart },
-	{ "unreachable", case_unreachable },
-	{ "race", case_race },
-	{ "threads", case_threads },
-	{ "share", case_share },
-	{ "node", case_node },
-	{ "behind", case_behind },
-	{ "procs", case_procs },
+	{ "plain", case_plain },     { "failing", case_failing }, { "pitch", case_pitch },
+	{ "pools", case_pools },     { "vmm", case_vmm },	  { "measured", case_measured },
+	{ "debt", case_debt },	     { "devices", case_devices }, { "fork", case_fork },
+	{ "closed", case_closed },   { "restart", case_restart }, { "unreachable", case_unreachable },
+	{ "race", case_race },	     { "threads", case_threads }, { "share", case_share },
+	{ "node", case_node },	     { "behind", case_behind },	  { "procs", case_procs },
 	{ "loading", case_loading },
 };
 

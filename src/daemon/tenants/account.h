@@ -46,8 +46,8 @@ uint64_t account_measure(struct tenant *tenant, unsigned int device);
  * Takes back up to `units` of credit from all clients but `except`, and none from those that are settling;
  * *ret_settling (or NULL) says whether there were any.
  */
-uint64_t account_recall(struct tenant *tenant, unsigned int device, const struct ledger_units *want, const struct client *except,
-			bool *ret_settling);
+uint64_t account_recall(struct tenant *tenant, unsigned int device, const struct ledger_units *want,
+			const struct client *except, bool *ret_settling);
 
 /* True while a reservation of unknown size is being settled, or a process that held memory is just ending. */
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all);

@@ -41,7 +41,8 @@ static void publish_to(struct client *client, unsigned int device, uint32_t coun
 
 	/* Begins anywhere: a client that is given another page does not find the same number on it. */
 	if (crew && !atomic_load_explicit(&account->others_crew, memory_order_relaxed))
-		atomic_store_explicit(&account->others_crew, (uint32_t)(clock_now_ns() >> 10) | 1, memory_order_relaxed);
+		atomic_store_explicit(&account->others_crew, (uint32_t)(clock_now_ns() >> 10) | 1,
+				      memory_order_relaxed);
 	else if (crew)
 		atomic_fetch_add_explicit(&account->others_crew, 2, memory_order_relaxed); /* odd, so never 0 */
 	atomic_store_explicit(&account->others_count, count, memory_order_relaxed);

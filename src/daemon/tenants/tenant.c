@@ -524,7 +524,8 @@ static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_u
 	char held[SIZE_TEXT_BYTES], asked[SIZE_TEXT_BYTES];
 
 	if (charged > quota_units)
-		charged -= account_recall(tenant, share, &(struct ledger_units){ charged - quota_units, 0 }, NULL, NULL);
+		charged -=
+			account_recall(tenant, share, &(struct ledger_units){ charged - quota_units, 0 }, NULL, NULL);
 	if (charged <= quota_units)
 		return 0;
 	if (account_settling(tenant, share, NULL, false))

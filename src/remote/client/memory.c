@@ -76,7 +76,8 @@ static CUresult ask(const struct memory_want *w, struct range *ret, size_t *ret_
 	return client_end(&c);
 }
 
-/* Twice as much as the last time: columns of it, where there are any. False: there is not as much, or it is too much. */
+/* Twice as much as the last time: columns of it, where there are any. False: there is not as much, or it is too much.
+ */
 static bool get_more(struct memory_want *more, struct range *ret, size_t *ret_pitch)
 {
 	uint64_t *size = &more->sent[ret_pitch ? 1 : 0];
@@ -156,8 +157,8 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 				   unsigned int ElementSizeBytes)
 {
 	struct memory_want w = { .call = CUDA_CALL_cuMemAllocPitch_v2,
-			  .sent = { WidthInBytes, Height, ElementSizeBytes },
-			  .count = 3 };
+				 .sent = { WidthInBytes, Height, ElementSizeBytes },
+				 .count = 3 };
 	struct range range = { .kind = RANGE_DEVICE };
 	size_t pitch = 0;
 	CUresult r = begin_unsafe(dptr && pPitch && WidthInBytes && Height &&

@@ -110,12 +110,13 @@ static void on_output(void *arg, const char *text, size_t bytes)
 	errno = saved;
 }
 
-static const struct link_handlers handlers = { .retired = on_retired, .mirror = on_mirror, .host = on_host,
-					       .output = on_output, .lost = on_lost };
+static const struct link_handlers handlers = {
+	.retired = on_retired, .mirror = on_mirror, .host = on_host, .output = on_output, .lost = on_lost
+};
 
 /*
- * A meted, or a relay, that is away is waited for, as it is where there is no wall. One that was there and went, which a
- * worker that fails does as well, is tried a few times.
+ * A meted, or a relay, that is away is waited for, as it is where there is no wall. One that was there and went, which
+ * a worker that fails does as well, is tried a few times.
  */
 static int open_link(struct session *s)
 {

@@ -344,8 +344,8 @@ static void CUDA_CB look_second(void *arg)
 /* A stream of one server waits for an event of the other, by its name and as the current context's own. */
 static void event_of_two(CUcontext a, CUcontext b, CUstream in_a)
 {
-	/* Each round its own: that the first one's functions have run is told to this thread by another process, which no
-	 * thread sanitizer sees. */
+	/* Each round its own: that the first one's functions have run is told to this thread by another process, which
+	 * no thread sanitizer sees. */
 	static struct seen rounds[2];
 	CUstream in_b;
 	CUevent event, never;
@@ -693,7 +693,8 @@ static void unloads(void)
 #define PIECE (UINT64_C(32) << 20) /* RANGES_PIECE: the client keeps addresses by that much */
 #define MIB (1u << 20)
 
-/* What the program has itself where the device's memory would come next: as large as one wants, it is not in the way. */
+/* What the program has itself where the device's memory would come next: as large as one wants, it is not in the way.
+ */
 static void obstacle(void)
 {
 	CUdeviceptr p, piece[80];
@@ -723,10 +724,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "copies", copies }, { "gated", gated },   { "servers", servers }, { "handles", handles },
-	{ "lost", lost },     { "nobody", nobody }, { "late", late },
-	{ "graphs", graphs }, { "unloads", unloads },
-	{ "obstacle", obstacle },
+	{ "copies", copies },	{ "gated", gated },	  { "servers", servers }, { "handles", handles },
+	{ "lost", lost },	{ "nobody", nobody },	  { "late", late },	  { "graphs", graphs },
+	{ "unloads", unloads }, { "obstacle", obstacle },
 };
 
 int main(int argc, char **argv)
