@@ -13,11 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PEERS_MOST 32u
 #define PATIENCE_MS 200u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
-static const struct wire_page *peer[PEERS_MOST];
+static const struct wire_page *peer[WIRE_PEERS_MOST];
 static unsigned int peer_count;
 static uint32_t mapped_crew, met_crew; /* 0: none */
 
@@ -68,7 +67,7 @@ static bool peers_held(unsigned int device, uint32_t crew, uint32_t count, uint6
 {
 	bool there;
 
-	if (count > PEERS_MOST)
+	if (count > WIRE_PEERS_MOST)
 		return false;
 	pthread_mutex_lock(&lock);
 	there = mapped_crew == crew || fetch_locked(crew, count);

@@ -191,6 +191,7 @@ struct wire_peer_is { /* carries one descriptor when the status is WIRE_OK: of t
 	uint32_t unused;
 };
 
+#define WIRE_PEERS_MOST 32u /* pages of others that a client reads */
 #define WIRE_PEER_BYTES 4096u /* of the page that need to be mapped: all accounts lie in them */
 
 #define WIRE_MAX_PROCESSES 512u

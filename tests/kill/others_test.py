@@ -97,6 +97,13 @@ def main():
     took = tellers[0].ask("time", 10000)[0]
     m.process.send_signal(signal.SIGCONT)
     ok(took < 1000000, f"with eight processes cuMemGetInfo takes {took} ns")
+    tellers += [Teller(inside) for _ in range(28)]
+    same([t.held() for t in tellers[::5]], [46 * MIB] * 8, "36 are too many to read: meted is asked")
+    for t in tellers[8:]:
+        t.end()
+    del tellers[8:]
+    until(lambda: len(m.control().grant("others")["processes"]) == 8)
+    agree("eight again", 10 * MIB + 8 * MIB)
     for t in tellers:
         t.end()
     ok(until(lambda: m.control().share("others")["held_bytes"] == 0), "nothing is left")

@@ -16,11 +16,19 @@ static struct wire_account *account_of(const struct client *client, unsigned int
 	return &client->page.map->account[device];
 }
 
+static void change_of(struct client *client)
+{
+	for (unsigned int d = 0; d < client->tenant->grant.share_count; d++)
+		atomic_fetch_or_explicit(&account_of(client, d)->others_serial, 1, memory_order_relaxed);
+}
+
 void others_change(struct tenant *tenant)
 {
+	if (tenant->others_known_not)
+		return;
+	tenant->others_known_not = true;
 	for (struct client *c = tenant->clients; c; c = c->next)
-		for (unsigned int d = 0; d < tenant->grant.share_count; d++)
-			atomic_fetch_or_explicit(&account_of(c, d)->others_serial, 1, memory_order_relaxed);
+		change_of(c);
 	atomic_thread_fence(memory_order_seq_cst); /* before all that follows; pairs with the shim's others.c */
 }
 
@@ -56,10 +64,14 @@ void others_publish(struct tenant *tenant, bool crew)
 	uint32_t count = 0;
 
 	others_change(tenant);
-	if (!all_whole(tenant))
-		return;
 	for (const struct client *c = tenant->clients; c; c = c->next)
 		count++;
+	/* So many pages nobody reads; and whoever has come last may have one of the meted before. */
+	if (count > WIRE_PEERS_MOST + 1)
+		change_of(tenant->clients);
+	if (count > WIRE_PEERS_MOST + 1 || !all_whole(tenant))
+		return;
+	tenant->others_known_not = false;
 	for (struct client *c = tenant->clients; c; c = c->next)
 		for (unsigned int d = 0; d < tenant->grant.share_count; d++)
 			publish_to(c, d, count - 1, crew);

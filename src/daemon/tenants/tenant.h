@@ -43,6 +43,7 @@ struct tenant {
 	uint64_t worker_wish; /* the larger, the more probable is it that it wants a worker soon */
 	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
 	struct client *clients;
+	bool others_known_not; /* others.h: no page says now what the others hold */
 	struct session *sessions;
 	unsigned int session_count;
 	struct object *objects[TENANT_BUCKETS];
