@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #define SWEEP_MS 1000
+#define ROUND_PART_NS 2000000u /* of one round of the loop, for what one user's programs say */
 
 void daemon_reap_soon(struct daemon *daemon)
 {
@@ -59,6 +60,17 @@ bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
 		 "files (LimitNOFILE= of meted.service, ulimit -n)",
 		 geteuid() ? "root and meted's own user" : "root", (unsigned int)uid);
 	return true;
+}
+
+bool daemon_may_hear(const struct daemon *daemon, uid_t uid)
+{
+	return !daemon->rounds || descriptors_owner(uid) || round_admits(&daemon->round, uid, ROUND_PART_NS);
+}
+
+void daemon_heard(struct daemon *daemon, uid_t uid, uint64_t since_ns)
+{
+	if (daemon->rounds && !descriptors_owner(uid))
+		round_add(&daemon->round, uid, clock_now_ns() - since_ns);
 }
 
 int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid)

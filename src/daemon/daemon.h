@@ -9,6 +9,7 @@
 #include "daemon/workers/fence.h"
 #include "model/quarantine.h"
 #include "model/queue.h"
+#include "model/round.h"
 #include "model/spent.h"
 
 #include <stdbool.h>
@@ -81,6 +82,8 @@ struct daemon {
 	struct timer *reap;		     /* looks for grants that have ended, and for the end of an idle meted */
 	struct ending *endings;		     /* of tenants at an operator's word */
 	struct timer *end;		     /* runs while there are any; NULL: none has been */
+	struct rounds *rounds;		     /* of the loop; NULL: they are not told apart */
+	struct round round;		     /* what users who are no owners have had of this one */
 	struct timer *sweep;		     /* runs while there are connections with too little time left */
 	uint64_t idle_exit_ns;		     /* 0: stays */
 	uint64_t idle_since_ns;		     /* 0: not idle */
@@ -99,6 +102,11 @@ void daemon_sweep_soon(struct daemon *daemon);
 /* Accepts one connection for a user. Value: the descriptor, -EAGAIN when there is none; refuses it when there is no
  * descriptor for it. */
 int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid);
+
+/* What programs of a user say may be heard in this round of the loop; if not, it will be in the next. */
+bool daemon_may_hear(const struct daemon *daemon, uid_t uid);
+/* It has been: since this time. */
+void daemon_heard(struct daemon *daemon, uid_t uid, uint64_t since_ns);
 
 /* True: the descriptors that are left are not for this user's things; a line of the log says so. */
 bool daemon_keeps_back(struct daemon *daemon, uid_t uid);

@@ -1,4 +1,4 @@
-/* loop.c: watches and timers. */
+/* loop.c: watches, timers and rounds. */
 #include "daemon/loop.h"
 
 #include <stdlib.h>
@@ -11,6 +11,12 @@ struct watch {
 
 struct timer {
 	uv_timer_t handle;
+	loop_fn fn;
+	void *owner;
+};
+
+struct rounds {
+	uv_prepare_t handle;
 	loop_fn fn;
 	void *owner;
 };
@@ -99,4 +105,33 @@ void timer_free(struct timer *timer)
 		return;
 	uv_timer_stop(&timer->handle);
 	uv_close((uv_handle_t *)&timer->handle, on_closed);
+}
+
+static void on_round(uv_prepare_t *handle)
+{
+	struct rounds *rounds = handle->data;
+
+	rounds->fn(rounds->owner);
+}
+
+struct rounds *rounds_new(uv_loop_t *loop, loop_fn fn, void *owner)
+{
+	struct rounds *rounds = calloc(1, sizeof(*rounds));
+
+	if (!rounds)
+		return NULL;
+	rounds->fn = fn;
+	rounds->owner = owner;
+	rounds->handle.data = rounds;
+	uv_prepare_init(loop, &rounds->handle);
+	uv_prepare_start(&rounds->handle, on_round);
+	return rounds;
+}
+
+void rounds_free(struct rounds *rounds)
+{
+	if (!rounds)
+		return;
+	uv_prepare_stop(&rounds->handle);
+	uv_close((uv_handle_t *)&rounds->handle, on_closed);
 }

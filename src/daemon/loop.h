@@ -1,5 +1,5 @@
 /*
- * loop.h: descriptors and timers on libuv's loop, with lives that follow their owners.
+ * loop.h: descriptors, timers and rounds on libuv's loop, with lives that follow their owners.
  *
  * libuv frees a handle only after a turn of the loop; here watch_free() and timer_free() end it at once for the owner:
  * no callback comes after them. A watch does not own its descriptor, and is freed before the descriptor is closed.
@@ -11,6 +11,7 @@
 
 struct watch;
 struct timer;
+struct rounds;
 
 typedef void (*loop_fn)(void *owner);
 
@@ -24,3 +25,7 @@ void timer_start(struct timer *timer, uint64_t first_ms, uint64_t repeat_ms);
 void timer_stop(struct timer *timer);
 int timer_running(const struct timer *timer);
 void timer_free(struct timer *timer);
+
+/* Calls `fn` before each round in which the loop looks at descriptors. NULL: no memory. */
+struct rounds *rounds_new(uv_loop_t *loop, loop_fn fn, void *owner);
+void rounds_free(struct rounds *rounds);

@@ -112,6 +112,13 @@ static void end_grants(struct daemon *daemon)
 	}
 }
 
+static void on_round(void *owner)
+{
+	struct daemon *daemon = owner;
+
+	round_begin(&daemon->round);
+}
+
 static void on_reap(void *owner)
 {
 	struct daemon *daemon = owner;
@@ -276,7 +283,8 @@ static int start(struct daemon *daemon, const struct options *o, char *error, si
 	daemon->reap = timer_new(daemon->loop, on_reap, daemon);
 	daemon->sweep = timer_new(daemon->loop, on_sweep, daemon);
 	daemon->ask = timer_new(daemon->loop, ask_drivers, daemon);
-	if (!daemon->journal || !daemon->reap || !daemon->sweep || !daemon->ask)
+	daemon->rounds = rounds_new(daemon->loop, on_round, daemon);
+	if (!daemon->journal || !daemon->reap || !daemon->sweep || !daemon->ask || !daemon->rounds)
 		return -ENOMEM;
 	r = health_start(daemon, error, size);
 	return r ? r : faults_start(daemon, error, size);
@@ -366,6 +374,7 @@ static void leave(struct daemon *daemon)
 	arbitrate_stop();
 	timer_free(daemon->reap);
 	timer_free(daemon->sweep);
+	rounds_free(daemon->rounds);
 	timer_free(daemon->ask);
 	health_stop(daemon);
 	uv_run(daemon->loop, UV_RUN_DEFAULT); /* until all handles are closed */

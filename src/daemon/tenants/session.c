@@ -441,9 +441,8 @@ bool session_message(struct session *session, const void *packet, size_t size)
 }
 
 /* Descriptors that a peer sends are never wanted: without room for them the kernel closes them. */
-static void on_readable(void *owner)
+static void hear(struct session *session)
 {
-	struct session *session = owner;
 	_Alignas(8) char packet[WIRE_MAX_REQUEST_BYTES + 1];
 
 	for (int i = 0; i < PACKETS_PER_TURN; i++) {
@@ -463,6 +462,19 @@ static void on_readable(void *owner)
 			return;
 	}
 	session_free(session);
+}
+
+static void on_readable(void *owner)
+{
+	struct session *session = owner;
+	struct daemon *daemon = session->tenant->daemon;
+	uid_t uid = session->tenant->grant.uid;
+	uint64_t since_ns = clock_now_ns();
+
+	if (!daemon_may_hear(daemon, uid))
+		return;
+	hear(session);
+	daemon_heard(daemon, uid, since_ns);
 }
 
 unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)

@@ -47,13 +47,15 @@ static void on_connect(void *owner)
 	struct tenant *tenant = owner;
 	struct session *session;
 
-	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+	for (int i = 0; i < ACCEPTS_PER_TURN && daemon_may_hear(tenant->daemon, tenant->grant.uid); i++) {
+		uint64_t since_ns = clock_now_ns();
 		int fd = daemon_accept(tenant->daemon, tenant->listen_fd, tenant->grant.uid);
 
 		if (fd < 0)
 			return;
 		session_make_room(tenant);
 		session = session_new(tenant, fd);
+		daemon_heard(tenant->daemon, tenant->grant.uid, since_ns);
 		if (!session)
 			continue;
 		daemon_sweep_soon(tenant->daemon);

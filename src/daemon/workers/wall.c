@@ -5,6 +5,7 @@
 #include "daemon/workers/wall.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/tenants/container.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
@@ -73,12 +74,14 @@ static void on_connect(void *owner)
 {
 	struct tenant *tenant = owner;
 
-	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+	for (int i = 0; i < ACCEPTS_PER_TURN && daemon_may_hear(tenant->daemon, tenant->grant.uid); i++) {
+		uint64_t since_ns = clock_now_ns();
 		int fd = daemon_accept(tenant->daemon, tenant->wall_fd, tenant->grant.uid);
 
 		if (fd < 0)
 			return;
 		caller_new(tenant, fd, true);
+		daemon_heard(tenant->daemon, tenant->grant.uid, since_ns);
 	}
 }
 
