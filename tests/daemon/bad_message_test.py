@@ -148,7 +148,10 @@ def test_descriptors_are_not_taken(m, path):
     during = m.descriptors()
     files = [os.open("/dev/null", os.O_RDONLY) for _ in range(50)]
     for _ in range(20):
-        socket.send_fds(r.s, [reserve(need=0)], files)
+        try:
+            socket.send_fds(r.s, [reserve(need=0)], files)
+        except PermissionError:  # since Linux 6.16 meted's socket refuses them
+            r.s.send(reserve(need=0))
         r.s.recv(4096)
     ok(m.descriptors() <= during, "descriptors that a client sends do not stay", during, m.descriptors())
     for f in files:

@@ -32,6 +32,8 @@
 #define SESSIONS_MOST 256u
 #define LANES_TRIES 2u /* as many times as many connections as a session needs are handed on to it */
 #define SWEEP_MS 500
+#define REST_BYTES 4096 /* of what comes behind words that are refused */
+#define REST_READS 4u
 
 static const struct unproven_rule pending_rule = { .most = PENDING_MOST, .per_source = 64, .kept = 64 };
 static const struct unproven_rule unproven_rule = { .most = SEATS_UNPROVEN, .per_source = 32, .kept = 16 };
@@ -162,8 +164,8 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s,
 	struct frame_welcome w = {
 		.magic = FRAME_MAGIC, .version = FRAME_VERSION, .size = sizeof(w), .status = status
 	};
+	char address[64], rest[REST_BYTES];
 	struct unproven_source from;
-	char address[64];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -172,10 +174,10 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s,
 	tcp_peer_address(fd, address);
 	from = tcp_peer_source(fd);
 	say_of(s, &from, address, false, "%s: refused: %s", address, w.wall.text);
-	/* Unread bytes would turn the end into a reset, which takes the answer away. */
+	/* Unread bytes would turn the end into a reset, which takes the answer away: from who goes on sending as well. */
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(fd, SHUT_WR);
-	for (char rest[4096]; recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0;)
+	for (unsigned int i = 0; i < REST_READS && recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0; i++)
 		;
 }
 

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from relay_place import CERT_MISSING, RELAY, Place, Relay, wait_for
+from relay_place import CERT_MISSING, RELAY, WAIT_S, Place, Relay, wait_for
 
 DONE = 0
 REFUSED = 3
@@ -511,6 +511,32 @@ class Strangers(unittest.TestCase):
                     results = [(p.communicate(timeout=60)[0], p.returncode) for p in programs]
                 self.assertEqual([r for _, r in results], [DONE] * 12, results)
                 wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
+
+    def test_wordy(self):
+        """Whoever speaks another protocol and goes on sending is cut off: the server does not read for as long as he sends."""
+        with Relay(self.place) as relay:
+            os.kill(relay.server.pid, signal.SIGSTOP)
+            with socket.create_connection(('127.0.0.1', relay.port)) as s:
+                s.setblocking(False)
+                sent = 0
+                try:
+                    while sent < 64 << 20:
+                        sent += s.send(b'GET / HTTP/1.1' * 4096)
+                except BlockingIOError:
+                    pass
+                self.assertGreater(sent, 1 << 20)
+                before = self.taken(s)
+                os.kill(relay.server.pid, signal.SIGCONT)
+                s.settimeout(WAIT_S)
+                while s.recv(4096):
+                    pass
+                self.assertLess(self.taken(s) - before, 1 << 18)
+            self.assertEqual(relay.play('ping', 3)[0], DONE)
+
+    @staticmethod
+    def taken(connection):
+        """The bytes that the other end's kernel has taken (tcpi_bytes_acked): a buffer, and then what is read from it."""
+        return struct.unpack_from('<Q', connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 120)[0]
 
     def test_lines(self):
         """Whoever comes again and again has some lines of the log, and no more."""
