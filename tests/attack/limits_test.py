@@ -110,4 +110,14 @@ same((answer["code"], answer["for"], answer["place"]), ("waiting", "over-limit",
 same(c.ask("grants")["waiting"], [], "as long as they are connected")
 c.close()
 s.close()
+
+s = system("--config", settings("  processes: 2\n"))
+paths = [a["grant"]["socket"] for a in ask_as(UID, s.dir, *[soft("1M") for _ in range(5)])]
+clients = [s.client() for _ in range(10)]
+same([x.hello(p) for x, p in zip(clients, paths * 2)], [OK] * 8 + [FULL] * 2,
+     "all grants of a user have as many processes as four may have")
+other = ask_as(VICTIM, s.dir, soft("1M"))[0]["grant"]["socket"]
+clients += [s.client()]
+same(clients[-1].hello(other), OK, "another user's are not among them")
+s.close()
 finish()

@@ -85,6 +85,7 @@ static void client_link(struct client *client)
 {
 	client->next = client->tenant->clients;
 	client->tenant->clients = client;
+	client->tenant->client_count++;
 }
 
 static void client_unlink(struct client *client)
@@ -93,8 +94,10 @@ static void client_unlink(struct client *client)
 
 	while (*at && *at != client)
 		at = &(*at)->next;
-	if (*at)
-		*at = client->next;
+	if (!*at)
+		return;
+	*at = client->next;
+	client->tenant->client_count--;
 }
 
 static int make_page(struct client *client, const struct wire_hello *hello, int *ret_fd)

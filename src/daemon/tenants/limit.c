@@ -5,12 +5,12 @@
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
-#include "daemon/tenants/client.h"
 #include "daemon/tenants/tenant.h"
 
 #include <stdio.h>
 
 #define KEY_BYTES 128u
+#define LIMIT_PROCESSES_OF_USER 4u /* times as many as of one grant */
 
 static const char *word_of(enum limit what)
 {
@@ -229,14 +229,15 @@ enum verbs_result limits_ask(struct ask *ask)
 bool limit_admits_process(const struct tenant *tenant)
 {
 	char key[KEY_BYTES];
-	uint64_t most = most_of_tenant(tenant, LIMIT_PROCESSES, key), have = 0;
+	uint64_t most = most_of_tenant(tenant, LIMIT_PROCESSES, key), all = 0;
 
-	for (const struct client *c = tenant->clients; c; c = c->next)
-		have++;
-	if (have < most)
+	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
+		all += t->grant.uid == tenant->grant.uid ? t->client_count : 0;
+	if (tenant->client_count < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
 		return true;
-	log_peer("grant %s: it has %llu processes, and may have no more: end some, or raise %s in meted.yaml",
-		 tenant->grant.name, (unsigned long long)have, key);
+	log_peer("grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or raise %s "
+		 "in meted.yaml",
+		 tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all, key);
 	return false;
 }
 

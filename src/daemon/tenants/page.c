@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static struct page *pages;
 
@@ -217,6 +218,24 @@ int page_reserve_trace(const struct runtime *runtime, struct page *page)
 
 	page->trace_reserved = !r;
 	return r;
+}
+
+/* In whole pages of the machine's: what else lies on the first and the last one stays. */
+static void punch(int fd, size_t at, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), first = (at + page - 1) / page * page, end = (at + bytes) / page * page;
+
+	if (end > first)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(end - first));
+}
+
+void page_release_trace(struct page *page)
+{
+	/* A file's process would get SIGBUS there, should the disk have filled up meanwhile. */
+	if (page->sealed_fd < 0 || !page->trace_reserved)
+		return;
+	punch(page->sealed_fd, offsetof(struct wire_page, trace.record), sizeof(page->map->trace.record));
+	page->trace_reserved = false;
 }
 
 static int open_file(const struct runtime *runtime, const char *name)

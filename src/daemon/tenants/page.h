@@ -61,6 +61,8 @@ int page_reserve_objects(const struct runtime *runtime, struct page *page);
 
 /* Reserves the room for the records of launches; `trace.on` has its room from the beginning. */
 int page_reserve_trace(const struct runtime *runtime, struct page *page);
+/* Nobody reads them any more: gives the room back where a process that writes on does not miss it. */
+void page_release_trace(struct page *page);
 
 /* Unmaps; what is behind it stays. */
 void page_close(struct page *page);

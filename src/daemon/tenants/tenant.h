@@ -44,6 +44,7 @@ struct tenant {
 	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
 	struct client *clients;
 	bool others_known_not; /* others.h: no page says now what the others hold */
+	unsigned int client_count;
 	struct session *sessions;
 	unsigned int session_count;
 	struct object *objects[TENANT_BUCKETS];

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/log.h"
 #include "daemon/turns/recorder.h"
 #include "daemon/tenants/tenant.h"
@@ -331,6 +332,11 @@ static void follow(struct trace *t, struct client *client)
 							(int)tenant_number(t, tenant), "pid", (int)client->process.pid,
 							"command", command));
 	take_state(c);
+	if (!descriptors_owner(t->uid) && t->ring_count >= TRACE_RINGS) {
+		note(t, json_sprintf("no launches of %s: a user's trace has those of %u programs", client_text(client),
+				     TRACE_RINGS));
+		return;
+	}
 	r = client_reserve_trace(client);
 	if (r) {
 		note(t, json_sprintf("no launches of %s: no room for them in %s: %s", client_text(client),
@@ -338,6 +344,7 @@ static void follow(struct trace *t, struct client *client)
 		return;
 	}
 	c->ring = true;
+	t->ring_count++;
 	c->tail = atomic_load_explicit(&client->page.map->trace.head, memory_order_acquire);
 	/* Release: the room is there for whoever sees it set. */
 	atomic_store_explicit(&client->page.map->trace.on, 1, memory_order_release);
@@ -354,8 +361,10 @@ static void leave_client(struct traced *c)
 	*at = c->of_client;
 	for (struct traced *o = c->client->traced; o; o = o->of_client)
 		others |= o->ring;
-	if (c->ring && !others)
-		atomic_store_explicit(&c->client->page.map->trace.on, 0, memory_order_release);
+	if (!c->ring || others)
+		return;
+	atomic_store_explicit(&c->client->page.map->trace.on, 0, memory_order_release);
+	page_release_trace(&c->client->page);
 }
 
 static void unfollow(struct traced *c)
@@ -365,6 +374,7 @@ static void unfollow(struct traced *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	c->trace->ring_count -= c->ring;
 	leave_client(c);
 	free(c);
 }
