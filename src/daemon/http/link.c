@@ -30,6 +30,9 @@
 /* Of one source without the token. */
 static const struct rate_rule asking = { .each_second = 100, .at_once = 400 };
 
+/* Of the loop's time for answers to one such source: a console that begins needs some at once. */
+static const struct spent_rule answering = { .part = 4, .at_once_ns = 1000000000 };
+
 const char *http_query(const struct http_request *request, const char *key)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, key);
@@ -82,6 +85,36 @@ static bool host_is_loopback(const char *host)
 	return false;
 }
 
+/* A number for the source: a user's own, or one of many that its address gives. */
+static uint32_t source_number(const struct unproven_source *source)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(source->bytes); i++)
+		hash = (hash ^ source->bytes[i]) * 16777619u;
+	return hash;
+}
+
+static bool is_free(const struct link *link, bool token)
+{
+	return token || link->owner || link->listener->unix_socket;
+}
+
+static bool has_had_its_time(struct link *link, bool token)
+{
+	return !is_free(link, token) && spent_wait_ns(&link->listener->server->time, &answering,
+						      source_number(&link->source), clock_now_ns());
+}
+
+static void spend(struct link *link, bool token, uint64_t since_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (!is_free(link, token))
+		spent_add(&link->listener->server->time, &answering, source_number(&link->source), now_ns - since_ns,
+			  now_ns);
+}
+
 /* Whoever shows the token, or need not, may ask as often as it likes. */
 static bool may_ask(struct link *link, bool token)
 {
@@ -91,8 +124,7 @@ static bool may_ask(struct link *link, bool token)
 		link->proven = true;
 		unproven_remember(&server->known, &link->source, clock_now_ns());
 	}
-	return token || link->owner || link->listener->unix_socket ||
-	       rate_admits(&server->rate, &asking, &link->source, clock_now_ns());
+	return is_free(link, token) || rate_admits(&server->rate, &asking, &link->source, clock_now_ns());
 }
 
 static void treat(struct link *link, struct http_request *request, struct http_reply *reply)
@@ -103,6 +135,10 @@ static void treat(struct link *link, struct http_request *request, struct http_r
 		http_reply_error(reply, 429,
 				 "without the token no more than %u requests a second: ask less often, or send it",
 				 asking.each_second);
+	else if (has_had_its_time(link, request->right))
+		http_reply_error(reply, 429,
+				 "without the token answers take no more than a quarter of meted's time: ask less often, or "
+				 "send it");
 	else if (link->too_large)
 		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
 	else if (link->cut)
@@ -142,6 +178,8 @@ enum MHD_Result link_request(void *owner, struct MHD_Connection *connection, con
 		.daemon = l->server->daemon, .method = method, .path = url, .connection = connection
 	};
 	struct http_reply reply = { 0 };
+	uint64_t since_ns = clock_now_ns();
+	enum MHD_Result sent;
 
 	(void)version;
 	if (!link)
@@ -174,7 +212,9 @@ enum MHD_Result link_request(void *owner, struct MHD_Connection *connection, con
 	request.right = bearer_right(request.daemon, http_header(&request, "Authorization"));
 	write_who(link, connection, request.who, sizeof(request.who));
 	treat(link, &request, &reply);
-	return send_reply(link, &reply);
+	sent = send_reply(link, &reply);
+	spend(link, request.right, since_ns);
+	return sent;
 }
 
 void link_completed(void *owner, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why)

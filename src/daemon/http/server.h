@@ -3,6 +3,7 @@
 
 #include "daemon/http/http.h"
 #include "model/rate.h"
+#include "model/spent.h"
 #include "model/unproven.h"
 
 #include <microhttpd.h>
@@ -44,6 +45,7 @@ struct http_server {
 	struct timer *sweep;
 	struct unproven_known known; /* sources that have shown the token */
 	struct rate rate;
+	struct spent time; /* what answers to sources without the token have taken */
 	const char *listen; /* as the settings say it; NULL: http.sock alone */
 	char address[INET6_ADDRSTRLEN + 16];
 };

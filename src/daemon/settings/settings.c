@@ -259,7 +259,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "1024",
 	  .example = "64",
-	  .text = "How many processes of a user's grant may use its devices at once." },
+	  .text = "How many processes of a user's grant may use its devices at once; of all his grants together four "
+		  "times as many." },
 	{ .key = "limits.mem",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_MEM]),
