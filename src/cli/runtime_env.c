@@ -2,6 +2,7 @@
 #include "cli/runtime_env.h"
 
 #include "cli/place.h"
+#include "cli/program.h"
 #include "cli/tenant_env.h"
 #include "cli/verb.h"
 
@@ -102,6 +103,7 @@ static bool set_tool(const char *variable, const char *path)
 bool runtime_env_tools(const char *dir)
 {
 	char folder[PATH_MAX], path[PATH_MAX];
+	struct fault none;
 
 	if (!beside_runtime(folder, dir, "fronts/bin"))
 		return true;
@@ -111,7 +113,8 @@ bool runtime_env_tools(const char *dir)
 			return false;
 	if (!path_join(path, "%s/ptxas", folder) || access(path, X_OK) || strpbrk(folder, ":"))
 		return true;
-	return path_with(folder);
+	return path_with(folder) && (program_find("nvcc", path, &none) || !beside_runtime(folder, dir, "fronts/nvcc") ||
+				     path_with(folder));
 }
 
 void runtime_env_leave_tools(void)
@@ -122,7 +125,7 @@ void runtime_env_leave_tools(void)
 		if (now && runtime_env_is_entry(now, strlen(now)))
 			unsetenv(tools[i].variable);
 	}
-	if (getenv("PATH") && strstr(getenv("PATH"), "/fronts/bin"))
+	if (getenv("PATH") && (strstr(getenv("PATH"), "/fronts/bin") || strstr(getenv("PATH"), "/fronts/nvcc")))
 		tenant_env_put_first("PATH", "", ":");
 }
 
@@ -134,8 +137,8 @@ void runtime_env_say(const char *dir)
 	    access(path, R_OK))
 		return;
 	say_note("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, libnvJitLink.so.*; "
-		 "PATH has %s/bin",
-		 dir, folder, folder);
+		 "PATH has %s/bin and, where there is an nvcc, %s/nvcc",
+		 dir, folder, folder, folder);
 	for (size_t i = 0; i < TOOL_COUNT; i++) {
 		const char *now = getenv(tools[i].variable);
 
@@ -164,5 +167,6 @@ bool runtime_env_is_entry(const char *entry, size_t length)
 	}
 	return ends_with(entry, length, "/mete/runtime") || ends_with(entry, length, "/src/runtime") ||
 	       ends_with(entry, length, "/mete/fronts/bin") || ends_with(entry, length, "/src/fronts/bin") ||
+	       ends_with(entry, length, "/mete/fronts/nvcc") || ends_with(entry, length, "/src/fronts/nvcc") ||
 	       ends_with(entry, length, "/fronts/bin/ptxas");
 }

@@ -7,6 +7,7 @@
  */
 #include "softdev/driver.h"
 
+#include "base/static_runtime.h"
 #include "cuda_procs.h"
 #include "softdev/log.h"
 #include "softdev/fault.h"
@@ -57,6 +58,7 @@ CUresult soft_cuGetProcAddress(const char *name, void **ret, int version, cuuint
 CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 {
 	static atomic_bool told;
+	char line[512];
 
 	if (!ret || !id)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -67,10 +69,7 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 		*ret = fence_table(id);
 	if (*ret)
 		return CUDA_SUCCESS;
-	if (!atomic_exchange(&told, true))
-		log_line("this program uses NVIDIA's CUDA runtime, which accepts NVIDIA's driver only. mete has a "
-			 "runtime library of its own for the software device: build the program with "
-			 "nvcc -cudart shared and start it with `mete run`, which puts that library in its place; or "
-			 "use a real driver");
+	if (static_runtime_line(id, "the software device", line, sizeof(line)) && !atomic_exchange(&told, true))
+		log_line("%s", line);
 	return CUDA_ERROR_NOT_FOUND;
 }

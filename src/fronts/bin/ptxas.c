@@ -173,7 +173,7 @@ static void report_kernel(void *ctx, const char *name, unsigned registers, unsig
 {
 	const struct job *j = ctx;
 
-	printf("ptxas info    : Compiling entry function '%s' for '%s'\n"
+	fprintf(stderr, "ptxas info    : Compiling entry function '%s' for '%s'\n"
 	       "ptxas info    : Function properties for %s\n"
 	       "    %u bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
 	       "ptxas info    : Used %u registers, %u bytes smem, %u bytes cmem[0], %u bytes cmem[2]\n",

@@ -1,4 +1,5 @@
 /* proc.c: lookup of calls by name, and the vendor's private tables, which are not there (see softdev/proc.c). */
+#include "base/static_runtime.h"
 #include "cuda_procs.h"
 #include "cuda_remote.h"
 #include "errors.h"
@@ -49,15 +50,14 @@ CUresult client_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion
 CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
 	static _Atomic bool told;
+	char line[512];
 
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ppExportTable = NULL;
-	if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
-		log_line("this program has NVIDIA's CUDA runtime in it, which accepts NVIDIA's driver in the same "
-			 "process only. "
-			 "mete has a runtime library of its own for remote devices: build the program with "
-			 "nvcc -cudart shared, so that `mete run` can put that library in its place");
+	if (static_runtime_line(pExportTableId, "remote devices", line, sizeof(line)) &&
+	    !atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		log_line("%s", line);
 	return CUDA_ERROR_NOT_FOUND;
 }
 
