@@ -48,3 +48,8 @@ __attribute__((visibility("default"))) int mete_ptx_check(const struct linker_te
 	}
 	return !r ? LINKER_OK : r < 0 ? LINKER_NO_MEMORY : r == PTX_UNRESOLVED ? LINKER_UNRESOLVED : LINKER_INVALID;
 }
+
+__attribute__((visibility("default"))) unsigned mete_ptx_version(void)
+{
+	return PTX_VERSION_MAX;
+}

@@ -32,3 +32,6 @@ typedef void (*linker_kernel)(void *ctx, const char *name, unsigned registers, u
  */
 int mete_ptx_check(const struct linker_text *text, size_t count, uint32_t arch, char *log, size_t log_bytes,
 		   linker_kernel kernel, void *ctx);
+
+/* The newest PTX that is read: 93 for 9.3. */
+unsigned mete_ptx_version(void);

@@ -10,7 +10,7 @@
  * with -lto"), results, and the names __nvJitLinkCreate_13_0 that its header maps calls to, one per minor version.
  */
 #include "base/cleanup.h"
-#include "fronts/linker.h"
+#include "fronts/checker.h"
 #include "fronts/real.h"
 #include "softdev/image/object.h"
 #include "softdev/image/write.h"
@@ -325,20 +325,17 @@ CALL(AddFile, (struct link * l, int type, const char *path))
 
 /* ---- linking ---- */
 
-/* The engine's library, beside this one. NULL: not there. */
-static __typeof__(&mete_ptx_check) find_checker(void)
+/* The engine's library lies beside this one. */
+static bool find_checker(struct checker *ret)
 {
-	char path[PATH_MAX];
+	char folder[PATH_MAX];
 	const char *slash;
 	Dl_info self;
-	void *library;
 
 	if (!dladdr((void *)(uintptr_t)find_checker, &self) || !(slash = strrchr(self.dli_fname, '/')) ||
-	    snprintf(path, sizeof(path), "%.*s/libmete-ptx.so", (int)(slash - self.dli_fname), self.dli_fname) >=
-		    PATH_MAX)
-		return NULL;
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	return library ? (__typeof__(&mete_ptx_check))dlsym(library, "mete_ptx_check") : NULL;
+	    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - self.dli_fname), self.dli_fname) >= PATH_MAX)
+		return false;
+	return checker_open(ret, folder);
 }
 
 /* Intermediate code becomes PTX. */
@@ -367,12 +364,12 @@ static int complete_lto(struct link *l)
 
 static int check(struct link *l)
 {
-	__typeof__(&mete_ptx_check) f = find_checker();
+	struct checker checker;
 	_cleanup_free_ struct linker_text *list = calloc(l->count, sizeof(*list));
 	char log[1024] = "";
 	int r;
 
-	if (!f) {
+	if (!find_checker(&checker)) {
 		say(l, "libmete-ptx.so is not beside this library; install mete whole");
 		return ERROR_INTERNAL;
 	}
@@ -380,7 +377,7 @@ static int check(struct link *l)
 		return ERROR_INTERNAL;
 	for (size_t i = 0; i < l->count; i++)
 		list[i] = (struct linker_text){ l->text[i].text, l->text[i].bytes, "" };
-	r = f(list, l->count, l->arch, log, sizeof(log), NULL, NULL);
+	r = checker.check(list, l->count, l->arch, log, sizeof(log), NULL, NULL);
 	if (r)
 		say(l, "%s", log);
 	return r == LINKER_OK		? SUCCESS

@@ -9,16 +9,16 @@
  * METE_PTXAS_RELEASE=12.8 it says another release, for programs that want an assembler of their own time.
  */
 #include "base/cleanup.h"
-#include "fronts/linker.h"
+#include "fronts/checker.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#define RELEASE "13.5"
 #define FILE_MOST (INT64_C(1) << 31)
 
 static const char head[] = "// PTX in the place of machine code, by mete for its software device\n";
@@ -52,12 +52,37 @@ static int fatal(const char *fmt, ...)
 	return FATAL;
 }
 
+/* The engine's library lies in the folder above this program's. Value: false: not there, and said. */
+static bool find_checker(struct checker *ret)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	for (int up = 0; n > 0 && up < 2; up++) {
+		path[n] = 0;
+		while (n > 0 && path[n] != '/')
+			n--;
+		path[n] = 0;
+	}
+	if (n > 0 && checker_open(ret, path))
+		return true;
+	fatal("libmete-ptx.so is not in the folder above this program; install mete whole");
+	return false;
+}
+
+/* PTX 9.N came with the toolkit 13.N. */
 static int show_version(void)
 {
-	const char *release = getenv("METE_PTXAS_RELEASE");
+	const char *set = getenv("METE_PTXAS_RELEASE");
+	struct checker checker;
+	char release[32];
 
-	if (!release || !*release)
-		release = RELEASE;
+	if (!find_checker(&checker))
+		return FATAL;
+	if (set && *set)
+		snprintf(release, sizeof(release), "%s", set);
+	else
+		snprintf(release, sizeof(release), "13.%u", checker.version() - 90);
 	printf("ptxas: PTX assembler of mete, for its software device\n"
 	       "It checks PTX and makes no machine code. It reads what the assembler of this release reads:\n"
 	       "Cuda compilation tools, release %s, V%s.0\n",
@@ -196,6 +221,7 @@ static void report_error(const struct job *j, const char *log)
 
 static int assemble(struct job *j)
 {
+	struct checker checker;
 	_cleanup_free_ char *text = NULL;
 	struct linker_text one = { .name = j->input };
 	char log[1024] = "";
@@ -205,11 +231,11 @@ static int assemble(struct job *j)
 
 	if (strncmp(j->target, "sm_", 3) || !(arch = strtoul(j->target + 3, &end, 10)) || arch > 9999)
 		return fatal("Value '%s' is not defined for option 'gpu-name'", j->target);
-	text = read_text(j->input, &one.bytes);
+	text = find_checker(&checker) ? read_text(j->input, &one.bytes) : NULL;
 	if (!text)
 		return FATAL;
 	one.text = text;
-	r = mete_ptx_check(&one, 1, (uint32_t)arch, log, sizeof(log), j->verbose ? report_kernel : NULL, j);
+	r = checker.check(&one, 1, (uint32_t)arch, log, sizeof(log), j->verbose ? report_kernel : NULL, j);
 	if (r && !(r == LINKER_UNRESOLVED && j->compile_only)) {
 		report_error(j, log);
 		return REFUSED;
