@@ -46,6 +46,7 @@ struct link {
 	bool lto;	    /* -lto was asked for */
 	void *other;	    /* the real library's handle; NULL: there is none */
 	bool other_used;    /* intermediate code was given to it */
+	bool refused;	    /* an input was: what is linked without it would lack something */
 	struct image_text *text; /* owned copies */
 	size_t count;
 	char *log; /* our lines; NULL: none */
@@ -277,15 +278,11 @@ static bool is_lto(const void *data, size_t bytes)
 	return magic == LTO_MAGIC;
 }
 
-CALL(AddData, (struct link * l, int type, const void *data, size_t bytes, const char *name))
+static int add_data(struct link *l, int type, const void *data, size_t bytes, const char *name)
 {
 	struct adding a = { .link = l, .name = name && *name ? name : "input" };
 	int r;
 
-	if (!l || !data || !bytes)
-		return ERROR_NULL_INPUT;
-	if (l->image)
-		return ERROR_INVALID_INPUT;
 	if (type == INPUT_LTOIR || (type == INPUT_ANY && is_lto(data, bytes)))
 		return add_lto(l, INPUT_LTOIR, data, bytes, a.name);
 	if ((type < INPUT_CUBIN || type > INPUT_LIBRARY) && type != INPUT_ANY) {
@@ -298,6 +295,19 @@ CALL(AddData, (struct link * l, int type, const void *data, size_t bytes, const 
 	if (r && !a.result)
 		say(l, "%s: damaged, or no archive, object or fat binary", a.name);
 	return a.result ? a.result : r ? ERROR_INVALID_INPUT : SUCCESS;
+}
+
+CALL(AddData, (struct link * l, int type, const void *data, size_t bytes, const char *name))
+{
+	int r;
+
+	if (!l || !data || !bytes)
+		return ERROR_NULL_INPUT;
+	if (l->image)
+		return ERROR_INVALID_INPUT;
+	r = add_data(l, type, data, bytes, name);
+	l->refused = l->refused || r;
+	return r;
 }
 
 CALL(AddFile, (struct link * l, int type, const char *path))
@@ -392,7 +402,7 @@ CALL(Complete, (struct link * l))
 
 	if (!l)
 		return ERROR_NULL_INPUT;
-	if (l->image)
+	if (l->image || l->refused)
 		return ERROR_INVALID_INPUT;
 	if (l->other_used)
 		r = complete_lto(l);

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""
+The fronts that stand before NVRTC, nvJitLink, ptxas and nvcc on the software device: fronts_test.py BUILD_ROOT
+
+The libraries before which they stand are stand-ins (real_nvrtc.c, real_nvjitlink.c): they write down what they are asked.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+build = sys.argv[1]
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import inside  # noqa: E402
+
+METE = os.path.join(build, "src/cli/mete")
+FRONTS = os.path.join(build, "src/fronts")
+REAL = {n: os.path.join(build, f"tests/fronts/libreal-{n}.so") for n in ("nvrtc", "nvJitLink")}
+count = failed = 0
+tmp = tempfile.mkdtemp(prefix="mete-f-")
+log, ptx = os.path.join(tmp, "log"), os.path.join(tmp, "text.ptx")
+python = os.path.realpath(sys.executable)
+env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "LD_", "CONDA", "VIRTUAL"))}
+env.update(HOME=tmp, REAL_LOG=log, REAL_PTX=ptx, METE_RUNTIME_DIR=os.path.join(tmp, "run"), METE_LOG=os.path.join(tmp, "mete.log"))
+
+
+def check(good, text, *details):
+    global count, failed
+    count += 1
+    failed += not good
+    for d in () if good else details:
+        print("#", d)
+    print(f"{'' if good else 'not '}ok {count} - {text}", flush=True)
+
+
+def soft(*command, **more):
+    return subprocess.run([METE, "soft", "run", "--", *command], env={**env, **more}, capture_output=True, text=True, timeout=120)
+
+
+def case(name, text=inside.DOUBLE, **more):
+    """What a case of inside.py prints, and what the stand-in was asked."""
+    with open(log, "w", encoding="utf-8"):
+        pass
+    with open(ptx, "w", encoding="utf-8") as f:
+        f.write(text)
+    done = soft(python, "-B", os.path.join(here, "inside.py"), name, **more)
+    with open(log, encoding="utf-8") as f:
+        asked = f.read().splitlines()
+    try:
+        return json.loads(done.stdout), asked
+    except ValueError:
+        check(False, f"{name} prints its answers", done.stdout, done.stderr)
+        return {}, asked
+
+
+def is_machine_code(a):
+    return a.get("result") == [0, 0] and a["cubin"].startswith("// PTX in the place of machine code") and a["value"] == 42
+
+
+def nvrtc():
+    by_name = {"METE_NVRTC": REAL["nvrtc"]}
+    answers, asked = case("sm", **by_name)
+    check(len(answers) == 4 and all(is_machine_code(a) for a in answers), "an sm_ target gives PTX as the CUBIN, which runs", answers)
+    check(asked == ["--gpu-architecture=compute_90", "--gpu-architecture=compute_90a -std=c++17", "--gpu-architecture=compute_75",
+                    "--gpu-architecture=compute_90"], "NVRTC is asked for the compute_ target, and for all else as it was", asked)
+    answer, asked = case("compute", **by_name)
+    check(answer.get("bytes") == 0 and answer["ptx"] > 100 and asked == ["-arch=compute_90"],
+          "a compute_ target goes through unchanged, and has no CUBIN", answer, asked)
+    answer, asked = case("none", **by_name)
+    check(answer.get("bytes") == 0 and asked == ["-std=c++17"], "no target goes through unchanged", answer, asked)
+
+
+def finding():
+    """NVRTC where packages and people have it."""
+    wheel = os.path.join(tmp, "venv/lib/python3.11/site-packages/nvidia/cu13/lib")
+    plain = os.path.join(tmp, "plain")
+    for folder in (wheel, plain):
+        os.makedirs(folder)
+        shutil.copy(REAL["nvrtc"], os.path.join(folder, "libnvrtc.so.13"))
+    for text, more in (("of a virtual environment", {"VIRTUAL_ENV": os.path.join(tmp, "venv")}),
+                       ("in LD_LIBRARY_PATH", {"LD_LIBRARY_PATH": plain})):
+        answer, asked = case("compute", **more)
+        check(answer.get("result") == [0, 0] and len(asked) == 1, f"the NVRTC {text} is found", answer, asked)
+    # A program's own neighbour: the interpreter of a virtual environment, started by its path there.
+    os.makedirs(os.path.join(tmp, "venv/bin"))
+    link = os.path.join(tmp, "venv/bin/python")
+    os.symlink(python, link)
+    with open(log, "w", encoding="utf-8"):
+        pass
+    done = soft(link, "-B", os.path.join(here, "inside.py"), "compute")
+    check('"result": [0, 0]' in done.stdout, "the NVRTC beside the program is found", done.stdout, done.stderr)
+    answer, _ = case("compute", METE_NVRTC="/nowhere/libnvrtc.so.13")
+    check("METE_NVRTC" in answer.get("error", ""), "without NVRTC the error names the remedy", answer)
+    # This mete's own front is not taken for the real one.
+    answer, _ = case("compute", METE_NVRTC=os.path.join(FRONTS, "libnvrtc.so.13"))
+    check("error" in answer, "a front is not taken for the real one", answer)
+
+
+def nvjitlink():
+    nowhere = {"METE_NVJITLINK": "/nowhere"}
+    for name in ("link", "versioned", "twelve", "containers"):
+        answer, _ = case(name, **nowhere)
+        check(answer.get("complete") == 0 and answer["value"] == 42 and answer["named"],
+              f"{name}: PTX inputs are linked without nvJitLink", answer)
+    answer, _ = case("link", **nowhere)
+    check(answer.get("version") == 6, "without nvJitLink there is no version, so that programs do without", answer)
+    answer, _ = case("unresolved", **nowhere)
+    check(answer.get("complete") in (4, 9) and "more" in answer["log"], "an open name is an error that names it", answer)
+    answer, _ = case("bad", **nowhere)
+    check(answer.get("complete") == 4 and "add.f33" in answer["log"], "an unknown instruction is an error that names it", answer)
+    answer, _ = case("code", **nowhere)
+    check(answer.get("add") == [3] and "machine code" in answer["log"], "machine code is an invalid input", answer)
+    answer, _ = case("damaged", **nowhere)
+    check(answer.get("add") == [3] and "damaged" in answer["log"], "a damaged archive is an invalid input", answer)
+    answer, _ = case("arch", **nowhere)
+    check(answer.get("create") == 2, "no -arch is an error", answer)
+    answer, _ = case("lto", **nowhere)
+    check(answer.get("add") == [6, 0] and answer["complete"] and "nvidia-nvjitlink" in answer["log"],
+          "LTO-IR without nvJitLink names the remedy", answer)
+    for name, kind in (("lto", 3), ("lto in a fat binary", 4)):
+        answer, asked = case(name, text=inside.CALLER, METE_NVJITLINK=REAL["nvJitLink"])
+        check(answer.get("complete") == 0 and answer["value"] == 42 and answer["version"] == 0 and
+              asked == ["-arch=sm_90 -lto -ptx", f"input of type {kind}"],
+              f"{name}: goes to nvJitLink for PTX, and is linked with the rest", answer, asked)
+
+
+def ptxas():
+    tool = os.path.join(FRONTS, "bin/ptxas")
+    source, target = os.path.join(tmp, "a.ptx"), os.path.join(tmp, "a.cubin")
+
+    def run(*arguments, text=inside.DOUBLE):
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        return subprocess.run([tool, *arguments], env=env, capture_output=True, text=True, timeout=60)
+
+    done = run("--version")
+    check(re.search(r"release (\d+)\.(\d+)", done.stdout) and re.search(r"\bV(\d+)\.(\d+)\.(\d+)\b", done.stdout),
+          "the version is as Triton and XLA look for it", done.stdout)
+    done = run("-lineinfo", "-v", "--gpu-name=sm_90a", source, "-o", target)
+    with open(target, "rb") as f:
+        image = f.read()
+    check(done.returncode == 0 and image.endswith(b"}\n\0") and inside.DOUBLE.encode() in image and b"mete" in image[:80],
+          "the output is the text, and says whose it is", done.stderr)
+    check("Compiling entry function 'twice' for 'sm_90a'" in done.stderr and "registers" in done.stderr and not done.stdout,
+          "-v reports each kernel", done.stderr)
+    done = run("-arch=sm_90", source, "-o", target, text=inside.DOUBLE.replace("add.f32", "add.f33"))
+    check(done.returncode == 255 and re.search(r"a\.ptx, line 10; error   : .*add\.f33", done.stderr) and
+          "ptxas fatal   : Ptx assembly aborted due to errors" in done.stderr, "an error has its line", done.stderr)
+    done = run("-arch=sm_x", source, "-o", target)
+    check(done.returncode == 1 and "Value 'sm_x' is not defined for option 'gpu-name'" in done.stderr, "an unknown target", done.stderr)
+    check(run("-arch=sm_90", "/nowhere.ptx").returncode == 1, "no such file")
+    check(run("-arch=sm_90", source, "-o", "/nowhere/a").returncode == 1, "no such output")
+    check(run().returncode == 1, "no input")
+    done = run("-arch=sm_60", source, "-o", target)
+    check(done.returncode == 255 and "sm_75" in done.stderr, "a text for a newer target is refused", done.stderr)
+
+
+def nvcc():
+    """Before an nvcc that writes down its arguments and the text of REAL_PTX."""
+    folder = os.path.join(tmp, "toolkit")
+    os.makedirs(folder)
+    tool = os.path.join(folder, "nvcc")
+    with open(tool, "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\necho "$@" >> $REAL_LOG\nwhile [ $# -gt 0 ]; do [ "$1" = -o ] && cp $REAL_PTX "$2"; shift; done\n'
+                "echo the toolkit\n")
+    os.chmod(tool, 0o755)
+    with open(ptx, "w", encoding="utf-8") as f:
+        f.write(inside.DOUBLE)
+    path = f"{folder}:{env['PATH']}"
+
+    def run(words):
+        with open(log, "w", encoding="utf-8"):
+            pass
+        done = soft("sh", "-c", f"cd {tmp}; {words}", PATH=path)
+        with open(log, encoding="utf-8") as f:
+            return done, f.read().strip()
+
+    done, asked = run("nvcc --cubin -arch sm_90 -I/x kernel.cu")
+    check(done.returncode == 0 and asked == "--ptx -arch compute_90 -I/x kernel.cu -o kernel.cubin", "--cubin becomes PTX", asked, done.stderr)
+    with open(os.path.join(tmp, "kernel.cubin"), "rb") as f:
+        image = f.read()
+    check(image.startswith(b"// PTX in the place") and image.endswith(b"}\n\0"), "its output is PTX that says whose it is")
+    _, asked = run("nvcc -cubin -gencode=arch=compute_90,code=sm_90 -o x.bin kernel.cu")
+    check(asked == "--ptx -gencode=arch=compute_90,code=compute_90 -o x.bin kernel.cu", "other ways to name the target", asked)
+    _, asked = run("nvcc -arch=sm_90 -o program kernel.cu")
+    check(asked == "-arch=sm_90 -o program kernel.cu", "everything else goes through", asked)
+    done, _ = run("nvcc --version")
+    check(done.stdout.startswith("the toolkit\n") and "mete" in done.stdout, "--version says that mete stands before it", done.stdout)
+    done = soft("sh", "-c", "command -v nvcc", PATH="/usr/bin:/bin")
+    check("/nvcc/nvcc" not in done.stdout, "without an nvcc in PATH there is none of mete's", done.stdout)
+
+
+def environment():
+    """What is set adds to what the user set, on both ways to the software device."""
+    show = ["sh", "-c", 'echo "$TRITON_PTXAS_PATH"; echo "$PATH"; echo "$LD_PRELOAD"']
+    ways = {"mete soft run": [METE, "soft", "run", "--"], "mete run --soft": [METE, "run", "--soft", "--mem", "64M", "--"],
+            "mete run --soft --wall": [METE, "run", "--soft", "--wall", "--mem", "64M", "--"]}
+    for way, words in ways.items():
+        def run(command, **more):
+            done = subprocess.run([*words, *command], env={**env, **more}, capture_output=True, text=True, timeout=120)
+            return (done.stdout.splitlines() + [done.stderr] * 3)[:3]
+
+        triton, path, preload = run(show)
+        check(triton == f"{FRONTS}/bin/ptxas" and path.endswith(env["PATH"]) and f"{FRONTS}/bin" in path.split(":") and
+              all(f"{FRONTS}/{n}" in preload.split(":") for n in ("libnvrtc.so.13", "libnvJitLink.so.13", "libnvrtc.so.12")),
+              f"{way} puts the fronts in place", triton, path, preload)
+        triton, path, preload = run(show, TRITON_PTXAS_PATH="/own/ptxas", PATH=f"/own:{env['PATH']}")
+        check(triton == "/own/ptxas" and path.endswith(f"/own:{env['PATH']}"), f"{way}: what the user set stays", triton, path)
+        triton, path, preload = run([*words, *show])
+        check(path.split(":").count(f"{FRONTS}/bin") == 1 and preload.split(":").count(f"{FRONTS}/libnvrtc.so.13") == 1,
+              f"{way} within itself puts them in place once", path, preload)
+    done = subprocess.run([METE, "run", "--verbose", "--soft", "--mem", "64M", "--", "true"], env=env, capture_output=True, text=True,
+                          timeout=120)
+    check(f"TRITON_PTXAS_PATH={FRONTS}/bin/ptxas" in done.stderr and "LD_PRELOAD" in done.stderr, "--verbose shows what is set", done.stderr)
+
+
+def end_meted():
+    """The one that `mete run` started, known by its folder."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+            if words[0].endswith(b"meted") and env["METE_RUNTIME_DIR"].encode() in words:
+                os.kill(int(pid), signal.SIGTERM)
+                while os.path.exists(f"/proc/{pid}"):
+                    time.sleep(0.01)
+        except OSError:
+            pass
+
+
+os.makedirs(env["METE_RUNTIME_DIR"], 0o700)
+os.chmod(tmp, stat.S_IRWXU)
+try:
+    for part in (nvrtc, finding, nvjitlink, ptxas, nvcc, environment):
+        part()
+finally:
+    end_meted()
+    shutil.rmtree(tmp, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
