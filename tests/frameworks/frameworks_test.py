@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""
+Frameworks as they come from their package index, on the software device, with nothing set: frameworks_test.py BUILD_ROOT
+
+METE_FRAMEWORKS names the folder that fetch.py filled; what is not in it is skipped and counted. Each program of
+examples/frameworks compares its results with the processor's and says PASS; it runs without a grant, under a quota, and
+behind a wall, where nothing may be left charged. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+build = sys.argv[1]
+here = os.path.dirname(os.path.abspath(__file__))
+top = os.path.dirname(os.path.dirname(here))
+cache = os.environ.get("METE_FRAMEWORKS", "")
+only = os.environ.get("METE_FRAMEWORKS_ONLY", "").split(",")
+METE = os.path.join(build, "src/cli/mete")
+WAYS = {"alone": ["soft", "run", "--"], "under a quota": ["run", "--soft", "--mem", "1G", "--"],
+        "behind a wall": ["run", "--soft", "--wall", "--mem", "1G", "--"]}
+
+with open(os.path.join(here, "packages.json"), encoding="utf-8") as packages:
+    known = {n: v for n, v in json.load(packages).items() if only == [""] or n in only}
+if not cache:
+    print("1..0 # SKIP set METE_FRAMEWORKS to the folder that tests/frameworks/fetch.py filled")
+    sys.exit(0)
+
+count = failed = 0
+tmp = tempfile.mkdtemp(prefix="mete-fw-")
+env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "NUMBA_"))}
+# Caches of compiled kernels are of this run alone.
+env.update(HOME=tmp, METE_RUNTIME_DIR=os.path.join(tmp, "run"), PYTHONDONTWRITEBYTECODE="1")
+os.mkdir(env["METE_RUNTIME_DIR"], 0o700)
+
+
+def report(good, text, done=None):
+    global count, failed
+    count += 1
+    failed += not good
+    if not good and done:
+        print("".join(f"# {line}\n" for line in (done.stdout + done.stderr).splitlines()[-20:]), end="")
+    print(f"{'' if good else 'not '}ok {count} - {text}", flush=True)
+
+
+def held():
+    """Grants that there still are: none when a program has ended, and behind a wall when its worker has."""
+    for _ in range(300):
+        done = subprocess.run([METE, "ps", "--json"], env=env, capture_output=True, text=True, timeout=60)
+        grants = json.loads(done.stdout)["grants"] if done.returncode == 0 else []
+        if not grants:
+            return 0
+        time.sleep(0.1)
+    return len(grants)
+
+
+def run(name, program, way, words):
+    python = os.path.join(cache, name, "bin/python")
+    more = {}
+    if not os.path.exists(python):
+        return report(True, f"{name}: {program} {way} # SKIP not in {cache}: tests/frameworks/fetch.py {cache} {name}")
+    for tool in known[name].get("needs", ()):
+        if not shutil.which(tool):
+            return report(True, f"{name}: {program} {way} # SKIP no {tool} in PATH")
+    try:
+        done = subprocess.run([METE, *words, python, os.path.join(top, "examples/frameworks", program)], env={**env, **more},
+                              capture_output=True, text=True, timeout=240)
+    except subprocess.TimeoutExpired:
+        return report(False, f"{name}: {program} {way} ends in time")
+    own = [line for line in done.stderr.splitlines() if line.startswith("mete:")]
+    report(done.returncode == 0 and done.stdout.splitlines()[-1:] == ["PASS"] and not own,
+           f"{name}: {program} {way}, and mete says nothing", done)
+    if "soft" != words[0]:
+        report(not held(), f"{name}: {program} {way} leaves nothing behind")
+
+
+def end_meted():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+            if words[0].endswith(b"meted") and env["METE_RUNTIME_DIR"].encode() in words:
+                os.kill(int(pid), 15)
+        except OSError:
+            pass
+
+
+try:
+    for framework, about in known.items():
+        for example in about["programs"]:
+            for manner, arguments in WAYS.items():
+                run(framework, example, manner, arguments)
+finally:
+    end_meted()
+    shutil.rmtree(tmp, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
