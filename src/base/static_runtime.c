@@ -2,8 +2,8 @@
  * static_runtime.c: see static_runtime.h.
  *
  * Which table: a program built with nvcc 13.0 and a static runtime asks for two, and its calls answer
- * cudaErrorSymbolNotFound (500) after the second, this one, was refused. NVRTC and nvJitLink ask for another table and work
- * without it. Both were seen by the test tests/softdev/static_test.py and with a debugger.
+ * cudaErrorSymbolNotFound (500) after the second, this one, was refused. NVRTC and nvJitLink ask for another table and
+ * work without it. Both were seen by the test tests/softdev/static_test.py and with a debugger.
  */
 #include "base/static_runtime.h"
 
@@ -26,9 +26,10 @@ bool static_runtime_line(const void *id, const char *way, char *line, size_t byt
 		slash = strrchr(info.dli_fname, '/');
 		name = slash ? slash + 1 : info.dli_fname;
 	}
-	snprintf(line, bytes,
-		 "%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only, so its calls fail on "
-		 "%s: where its source is at hand, build it with nvcc -cudart shared; else use a real driver",
-		 name, way);
+	snprintf(
+		line, bytes,
+		"%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only, so its calls fail on "
+		"%s: where its source is at hand, build it with nvcc -cudart shared; else use a real driver",
+		name, way);
 	return true;
 }

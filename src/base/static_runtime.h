@@ -6,8 +6,8 @@
 
 /*
  * `id`: 16 bytes, the private table that somebody asks the driver for (cuGetExportTable). Value: whether it is the one
- * without which the runtime's calls fail, so that there is something to be said; then `line` names the program or library
- * that asks, which is the one in whose constants `id` lies, and what can be done. `way`: where the program runs ("the
- * software device").
+ * without which the runtime's calls fail, so that there is something to be said; then `line` names the program or
+ * library that asks, which is the one in whose constants `id` lies, and what can be done. `way`: where the program runs
+ * ("the software device").
  */
 bool static_runtime_line(const void *id, const char *way, char *line, size_t bytes);

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 /*
- * What goes into LD_PRELOAD, by the folder beside the shim's that it lies in. The newest first: it answers whoever asks for
- * a name without a version.
+ * What goes into LD_PRELOAD, by the folder beside the shim's that it lies in. The newest first: it answers whoever asks
+ * for a name without a version.
  */
 static const struct {
 	const char *folder, *name;
 } libraries[] = {
-	{ "runtime", "libcudart.so.13" },    { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
+	{ "runtime", "libcudart.so.13" },   { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
 	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
 	{ "fronts", "libnvrtc.so.12" },
 };
@@ -113,8 +113,8 @@ bool runtime_env_tools(const char *dir)
 			return false;
 	if (!path_join(path, "%s/ptxas", folder) || access(path, X_OK) || strpbrk(folder, ":"))
 		return true;
-	return path_with(folder) && (program_find("nvcc", path, &none) || !beside_runtime(folder, dir, "fronts/nvcc") ||
-				     path_with(folder));
+	return path_with(folder) &&
+	       (program_find("nvcc", path, &none) || !beside_runtime(folder, dir, "fronts/nvcc") || path_with(folder));
 }
 
 void runtime_env_leave_tools(void)
@@ -136,7 +136,8 @@ void runtime_env_say(const char *dir)
 	if (!beside_runtime(folder, dir, "fronts") || !path_join(path, "%s/%s", folder, libraries[3].name) ||
 	    access(path, R_OK))
 		return;
-	say_note("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, libnvJitLink.so.*; "
+	say_note("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, "
+		 "libnvJitLink.so.*; "
 		 "PATH has %s/bin and, where there is an nvcc, %s/nvcc",
 		 dir, folder, folder, folder);
 	for (size_t i = 0; i < TOOL_COUNT; i++) {

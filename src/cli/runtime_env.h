@@ -8,8 +8,8 @@
  * programs on a real driver keep their own runtime. What it cannot reach: a runtime linked in statically, and one that
  * is opened by its whole path.
  *
- * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is PTX on
- * the software device.
+ * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is
+ * PTX on the software device.
  */
 #pragma once
 
@@ -37,7 +37,8 @@ char *runtime_env_preload(const char *dir, bool fronts);
 bool runtime_env_tools(const char *dir);
 /* Takes out what the above set. */
 void runtime_env_leave_tools(void);
-/* What of all this a program gets, as notes for --verbose; to be called where the program's environment is not set yet. */
+/* What of all this a program gets, as notes for --verbose; to be called where the program's environment is not set yet.
+ */
 void runtime_env_say(const char *dir);
 
 /* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH or PATH that one of the above made? */

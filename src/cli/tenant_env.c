@@ -142,9 +142,9 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	tenant_env_leave();
 	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
-	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) || setenv("METE_DRIVER", e->libcuda, 1) ||
-	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) || (e->log && setenv("METE_LOG", e->log, 1)) ||
-	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
+	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) ||
+	    setenv("METE_DRIVER", e->libcuda, 1) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    (e->log && setenv("METE_LOG", e->log, 1)) || (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }

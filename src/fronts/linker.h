@@ -1,8 +1,8 @@
 /*
  * linker.h: checks and links PTX texts by the software device's own engine, without a device: libmete-ptx.so.
  *
- * One library for all that does this (the nvJitLink front, mete's ptxas), loaded when it is needed: the engine is large,
- * and most programs never link.
+ * One library for all that does this (the nvJitLink front, mete's ptxas), loaded when it is needed: the engine is
+ * large, and most programs never link.
  */
 #pragma once
 

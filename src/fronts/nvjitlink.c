@@ -42,11 +42,11 @@ enum input { INPUT_CUBIN = 1, INPUT_PTX, INPUT_LTOIR, INPUT_FATBIN, INPUT_OBJECT
 #define LTO_MAGIC 0x7f4e43edu
 
 struct link {
-	uint32_t arch;	    /* 90 */
-	bool lto;	    /* -lto was asked for */
-	void *other;	    /* the real library's handle; NULL: there is none */
-	bool other_used;    /* intermediate code was given to it */
-	bool refused;	    /* an input was: what is linked without it would lack something */
+	uint32_t arch;		 /* 90 */
+	bool lto;		 /* -lto was asked for */
+	void *other;		 /* the real library's handle; NULL: there is none */
+	bool other_used;	 /* intermediate code was given to it */
+	bool refused;		 /* an input was: what is linked without it would lack something */
 	struct image_text *text; /* owned copies */
 	size_t count;
 	char *log; /* our lines; NULL: none */
@@ -235,8 +235,10 @@ static int add_lto(struct link *l, int type, const void *data, size_t bytes, con
 		(__typeof__(add))real_symbol(&real, open_once, "nvJitLinkAddData");
 
 	if (!add || !l->other) {
-		say(l, "%s: intermediate code (LTO-IR), for which NVIDIA's nvJitLink is needed, and none was found; "
-		       "install the package %s, or name the library with %s", name, real.package, real.variable);
+		say(l,
+		    "%s: intermediate code (LTO-IR), for which NVIDIA's nvJitLink is needed, and none was found; "
+		    "install the package %s, or name the library with %s",
+		    name, real.package, real.variable);
 		return ERROR_INTERNAL;
 	}
 	l->other_used = true;

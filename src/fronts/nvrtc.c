@@ -1,10 +1,10 @@
 /*
  * nvrtc.c: NVRTC's front on the software device.
  *
- * A program that asks NVRTC for machine code (a target sm_90, nvrtcGetCUBIN) asks for what this device cannot run. PTX is
- * its machine code: the target becomes compute_90, the real NVRTC compiles, and what is handed out as the CUBIN is the PTX,
- * with a first line that says so. A program that asks for a compute_ target, or for nothing, has the real library's answers
- * unchanged, and so has everything else: each other call goes to the real one as it is.
+ * A program that asks NVRTC for machine code (a target sm_90, nvrtcGetCUBIN) asks for what this device cannot run. PTX
+ * is its machine code: the target becomes compute_90, the real NVRTC compiles, and what is handed out as the CUBIN is
+ * the PTX, with a first line that says so. A program that asks for a compute_ target, or for nothing, has the real
+ * library's answers unchanged, and so has everything else: each other call goes to the real one as it is.
  *
  * Facts: NVRTC documentation, "Basic Usage" and the options --gpu-architecture, nvrtcGetCUBINSize ("0 if the value
  * specified to -arch is a virtual architecture").
@@ -16,7 +16,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_OUT_OF_MEMORY = 1, NVRTC_ERROR_INVALID_INPUT = 3, NVRTC_ERROR_INTERNAL_ERROR = 11 };
+enum {
+	NVRTC_SUCCESS = 0,
+	NVRTC_ERROR_OUT_OF_MEMORY = 1,
+	NVRTC_ERROR_INVALID_INPUT = 3,
+	NVRTC_ERROR_INTERNAL_ERROR = 11
+};
 
 typedef struct nvrtc_program *nvrtcProgram;
 
@@ -85,9 +90,9 @@ PASS(nvrtcVersion, (int *major, int *minor), (major, minor))
 PASS(nvrtcGetNumSupportedArchs, (int *count), (count))
 PASS(nvrtcGetSupportedArchs, (int *archs), (archs))
 PASS(nvrtcCreateProgram,
-     (nvrtcProgram *p, const char *source, const char *name, int count, const char *const *headers,
-      const char *const *include_names),
-     (p, source, name, count, headers, include_names))
+	(nvrtcProgram *p, const char *source, const char *name, int count, const char *const *headers,
+	 const char *const *include_names),
+	(p, source, name, count, headers, include_names))
 PASS(nvrtcGetPTXSize, (nvrtcProgram p, size_t *ret), (p, ret))
 PASS(nvrtcGetPTX, (nvrtcProgram p, char *ret), (p, ret))
 PASS(nvrtcGetNVVMSize, (nvrtcProgram p, size_t *ret), (p, ret))

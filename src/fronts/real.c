@@ -128,8 +128,7 @@ static bool take_list(struct search *s, const char *list, const char *origin)
 			word = 9;
 		else
 			word = 0;
-		if (length >= word &&
-		    take_in(s, "%s%.*s", word ? origin : "", (int)(length - word), p + word))
+		if (length >= word && take_in(s, "%s%.*s", word ? origin : "", (int)(length - word), p + word))
 			return true;
 	}
 	return false;
@@ -149,8 +148,7 @@ static bool take_run_paths(struct search *s, const struct link_map *map)
 		if (d->d_tag == DT_STRTAB)
 			strings = (const char *)d->d_un.d_ptr;
 	for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag != DT_NULL; d++)
-		if ((d->d_tag == DT_RPATH || d->d_tag == DT_RUNPATH) &&
-		    take_list(s, strings + d->d_un.d_val, origin))
+		if ((d->d_tag == DT_RPATH || d->d_tag == DT_RUNPATH) && take_list(s, strings + d->d_un.d_val, origin))
 			return true;
 	return false;
 }
@@ -202,8 +200,12 @@ static bool take_environment(struct search *s)
 
 static bool take_usual(struct search *s)
 {
-	static const char *const folder[] = { "/usr/local/cuda/lib64", "/usr/local/cuda-*/lib64", "/opt/cuda/lib64",
-					      "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+	static const char *const folder[] = { "/usr/local/cuda/lib64",
+					      "/usr/local/cuda-*/lib64",
+					      "/opt/cuda/lib64",
+					      "/usr/lib/x86_64-linux-gnu",
+					      "/usr/lib/aarch64-linux-gnu",
+					      "/usr/lib64",
 					      "/usr/lib" };
 	glob_t g;
 
@@ -225,7 +227,7 @@ void real_open(struct real *r)
 	if (forced && *forced) {
 		if (!take(&s, forced))
 			log_line("%s=%s: not a library that can be loaded; unset it, or name NVIDIA's %s", r->variable,
-				  forced, r->what);
+				 forced, r->what);
 		r->handle = s.found;
 		return;
 	}

@@ -10,8 +10,9 @@ import place
 from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
 
 SMALL = ['run', '-m', '1M']
-# mete's CUDA runtime library, which programs get where the driver is the software device.
-RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0']
+# mete's CUDA runtime library and the fronts, which programs get where the driver is the software device.
+RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0', 'libnvJitLink.so.13', 'libnvJitLink.so.12',
+            'libnvrtc.so.13', 'libnvrtc.so.12']
 
 
 class ExitStatus(place.MeteTest):
@@ -78,11 +79,12 @@ class Transparency(place.MeteTest):
         os.close(write)
         self.assertEqual(done.stdout, plain.stdout)
 
+    # What the fronts add to PATH and the rest is looked at in tests/fronts.
     def test_state(self):
         caught = '' if place.SANITIZED else '|Cgt'
         show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n;'
                 'ulimit -c;'
-                'env | grep -vE "^(METE_|LD_|_=|SHLVL=)" | sort')
+                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
 
         def prepare():
             os.umask(0o137)

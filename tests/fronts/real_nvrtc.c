@@ -1,4 +1,5 @@
-/* real_nvrtc.c: stands for NVIDIA's NVRTC behind the front: it writes its options to REAL_LOG and gives the text of REAL_PTX. */
+/* real_nvrtc.c: stands for NVIDIA's NVRTC behind the front: it writes its options to REAL_LOG and gives the text of
+ * REAL_PTX. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@ struct program {
 };
 
 CALL nvrtcVersion(int *major, int *minor);
-CALL nvrtcCreateProgram(struct program **ret, const char *source, const char *name, int count, const char *const *headers,
-			const char *const *names);
+CALL nvrtcCreateProgram(struct program **ret, const char *source, const char *name, int count,
+			const char *const *headers, const char *const *names);
 CALL nvrtcDestroyProgram(struct program **p);
 CALL nvrtcCompileProgram(struct program *p, int count, const char *const *options);
 CALL nvrtcGetPTXSize(struct program *p, size_t *ret);
@@ -27,8 +28,8 @@ CALL nvrtcVersion(int *major, int *minor)
 	return 0;
 }
 
-CALL nvrtcCreateProgram(struct program **ret, const char *source, const char *name, int count, const char *const *headers,
-			const char *const *names)
+CALL nvrtcCreateProgram(struct program **ret, const char *source, const char *name, int count,
+			const char *const *headers, const char *const *names)
 {
 	*ret = calloc(1, sizeof(**ret));
 	return !*ret;

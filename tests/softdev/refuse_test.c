@@ -255,7 +255,7 @@ static void handles(void)
 	CU(cuModuleUnload(m));
 }
 
-/* The table that a static runtime cannot do without, and another one: NVRTC asks for such a one and works without it. */
+/* The table that a static runtime cannot do without; and another: NVRTC asks for such a one, and works without it. */
 static void vendor_runtime(void)
 {
 	static const CUuuid other = { "0123456789abcde" };

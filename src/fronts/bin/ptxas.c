@@ -30,13 +30,38 @@ struct job {
 	bool verbose, compile_only;
 };
 
-/* Options with a value; everything else that begins with "-" is about how machine code is made, of which there is none. */
+/* Options with a value; everything else that begins with "-" is about how machine code is made, of which there is none.
+ */
 static const char *const with_value[] = {
-	"--output-file", "-o",		  "--gpu-name", "-arch",	"--maxrregcount", "-maxrregcount",
-	"--opt-level",	 "-O",		  "--machine",	"-m",		"--def-load-cache", "-dlcm",
-	"--def-store-cache", "-dscm",	  "--input-as-string", "-ias", "--entry",	  "-e",
-	"--options-file", "-optf",	  "--split-compile", "-split-compile", "--device-function-maxrregcount",
-	"-func-maxrregcount", "--override-directive-values", "--compiler-stats", "--compiler-stats-file", "--tool-name", "--key",
+	"--output-file",
+	"-o",
+	"--gpu-name",
+	"-arch",
+	"--maxrregcount",
+	"-maxrregcount",
+	"--opt-level",
+	"-O",
+	"--machine",
+	"-m",
+	"--def-load-cache",
+	"-dlcm",
+	"--def-store-cache",
+	"-dscm",
+	"--input-as-string",
+	"-ias",
+	"--entry",
+	"-e",
+	"--options-file",
+	"-optf",
+	"--split-compile",
+	"-split-compile",
+	"--device-function-maxrregcount",
+	"-func-maxrregcount",
+	"--override-directive-values",
+	"--compiler-stats",
+	"--compiler-stats-file",
+	"--tool-name",
+	"--key",
 };
 
 static int fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -187,8 +212,8 @@ static int write_output(const char *path, const char *text, size_t bytes)
 {
 	_cleanup_fclose_ FILE *f = fopen(path, "we");
 
-	if (!f || fwrite(head, 1, sizeof(head) - 1, f) != sizeof(head) - 1 || fwrite(text, 1, bytes + 1, f) != bytes + 1 ||
-	    fflush(f))
+	if (!f || fwrite(head, 1, sizeof(head) - 1, f) != sizeof(head) - 1 ||
+	    fwrite(text, 1, bytes + 1, f) != bytes + 1 || fflush(f))
 		return fatal("Could not write output file '%s'", path);
 	return 0;
 }
@@ -198,11 +223,12 @@ static void report_kernel(void *ctx, const char *name, unsigned registers, unsig
 {
 	const struct job *j = ctx;
 
-	fprintf(stderr, "ptxas info    : Compiling entry function '%s' for '%s'\n"
-	       "ptxas info    : Function properties for %s\n"
-	       "    %u bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-	       "ptxas info    : Used %u registers, %u bytes smem, %u bytes cmem[0], %u bytes cmem[2]\n",
-	       name, j->target, name, local_bytes, registers, shared_bytes, param_bytes, const_bytes);
+	fprintf(stderr,
+		"ptxas info    : Compiling entry function '%s' for '%s'\n"
+		"ptxas info    : Function properties for %s\n"
+		"    %u bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+		"ptxas info    : Used %u registers, %u bytes smem, %u bytes cmem[0], %u bytes cmem[2]\n",
+		name, j->target, name, local_bytes, registers, shared_bytes, param_bytes, const_bytes);
 }
 
 /* "line 12, kernel foo: unknown instruction" as an assembler writes it. */

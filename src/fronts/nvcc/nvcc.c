@@ -1,10 +1,10 @@
 /*
  * nvcc.c: before the toolkit's nvcc, for programs that have it make machine code while they run (pycuda).
  *
- * With --cubin, nvcc is asked for PTX of the same target, and that is written where the machine code would be, with a first
- * line that says so. --version has a line more, so that programs that keep what was compiled (pycuda) do not mix both. Every
- * other command goes to the toolkit's nvcc as it is. mete puts this folder in PATH only where
- * there is an nvcc in PATH.
+ * With --cubin, nvcc is asked for PTX of the same target, and that is written where the machine code would be, with a
+ * first line that says so. --version has a line more, so that programs that keep what was compiled (pycuda) do not mix
+ * both. Every other command goes to the toolkit's nvcc as it is. mete puts this folder in PATH only where there is an
+ * nvcc in PATH.
  */
 #include "base/cleanup.h"
 
@@ -75,8 +75,8 @@ static bool one_of(const char *argument, const char *const *name, size_t count, 
 #define ONE_OF(argument, list, ret) one_of(argument, list, sizeof(list) / sizeof(*(list)), ret)
 
 static const char *const cubin_options[] = { "--cubin", "-cubin" };
-static const char *const target_options[] = { "--gpu-architecture", "-arch", "--gpu-code", "-code", "--generate-code",
-					      "-gencode" };
+static const char *const target_options[] = { "--gpu-architecture", "-arch",   "--gpu-code", "-code",
+					      "--generate-code",    "-gencode" };
 static const char *const output_options[] = { "--output-file", "-o" };
 static const char *const dry_options[] = { "--dryrun", "-dryrun", "--help", "-h" };
 static const char *const version_options[] = { "--version", "-V" };

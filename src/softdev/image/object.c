@@ -93,8 +93,8 @@ static int each_section(struct view file, object_piece piece, void *ctx)
 	memcpy(&head, file.data, sizeof(head));
 	if (!head.e_shoff)
 		return 0;
-	if (head.e_shentsize != sizeof(s) ||
-	    !part(file, head.e_shoff, (uint64_t)head.e_shnum * sizeof(s), &table) || head.e_shstrndx >= head.e_shnum)
+	if (head.e_shentsize != sizeof(s) || !part(file, head.e_shoff, (uint64_t)head.e_shnum * sizeof(s), &table) ||
+	    head.e_shstrndx >= head.e_shnum)
 		return IMAGE_INVALID;
 	memcpy(&s, table.data + head.e_shstrndx * sizeof(s), sizeof(s));
 	if (!part(file, s.sh_offset, s.sh_size, &names))
