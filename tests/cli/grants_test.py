@@ -315,7 +315,7 @@ class Words(place.MeteTest):
         for verb in self.verbs():
             page = self.mete('help', '--man', *verb.split()).stdout
             listing = self.mete(*verb.split(), '--help').stdout.split('Options:')[1].split('\n\n')[0]
-            options = set(re.findall(r'^ +(?:-\w, )?--([a-z-]+)', listing, re.M))
+            options = set(re.findall(r'^ {2,6}(?:-\w, )?--([a-z-]+)', listing, re.M))
             self.assertIn('help', options)
             listed = re.search(rf'\n\t"{verb}"\)\n\t\toptions="([^"]*)"', completion).group(1).split()
             self.assertEqual({f'--{option}' for option in options}, set(listed), verb)
