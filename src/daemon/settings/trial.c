@@ -211,8 +211,8 @@ static void try_cgroup(struct trial *t)
 
 	if (!path || *path != '/' || (t->o->system && geteuid()) || !cgroup_try(path, why, sizeof(why)))
 		return;
-	complain(t, "workers.cgroup", "%s: name a folder of cgroups of version 2 that meted may write, or \"" FENCE_AUTO "\"",
-		 why);
+	complain(t, "workers.cgroup",
+		 "%s: name a folder of cgroups of version 2 that meted may write, or \"" FENCE_AUTO "\"", why);
 }
 
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
