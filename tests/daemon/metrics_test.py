@@ -155,7 +155,9 @@ def test_native(m):
     """What is not measured has no figure; what is promised twice is there once."""
     native = m.make("native", quota=GIB)
     m.make("large", devices=[{"device": "0", "mem_bytes": 16 * GIB, "policy": "fair"}], overcommit=True)
-    m.control().ask("grant_set", name="one", devices=[{"device": "0", "policy": "fair"}])  # no guarantee holds the native one back
+    m.control().ask("grant_set", name="one", devices=[{"device": "0", "policy": "fair"}])
+    allowed = m.control().ask("policy_set", device="0", native="allow")
+    ok(allowed["ok"], "nothing holds the native one back", allowed)
     client = m.client()
     client.hello(native)
     client.reserve(0, GIB // 2 // UNIT)
@@ -178,6 +180,7 @@ def test_native(m):
     until(lambda: not m.control().grant("native")["processes"])
     for name in ("native", "large"):
         m.control().ask("grant_delete", name=name)
+    m.control().ask("policy_set", device="0", native="hold")
 
 
 def test_labels(m):
