@@ -1,11 +1,11 @@
 /*
  * meters.h: the file `meters` of the runtime directory: all counters as they were last told to anybody.
  *
- * A counter that falls is taken for one that began anew, and all that it has counted for use of the last minute. So what
- * has been told must still be there after a kill at any instruction. The file is mapped, and has two tables: one is
- * written while the other one counts, and one store makes it the one that counts. What is written between two of these
- * stores belongs together. It lasts as long as the runtime directory; history.db (history.h) has the same, half a minute
- * old, for longer.
+ * A counter that falls is taken for one that began anew, and all that it has counted for use of the last minute. So
+ * what has been told must still be there after a kill at any instruction. The file is mapped, and has two tables: one
+ * is written while the other one counts, and one store makes it the one that counts. What is written between two of
+ * these stores belongs together. It lasts as long as the runtime directory; history.db (history.h) has the same, half
+ * a minute old, for longer.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct meters_clock {
 struct meters *meters_open(struct runtime *runtime);
 void meters_close(struct meters *meters);
 
-/* What the table that counts has. find: NULL where there is none. Value of clock: false when nothing was written yet. */
+/* What the table that counts has. find: NULL where there is none. Value of clock: false when nothing was written. */
 const struct meters_entry *meters_find(const struct meters *meters, const uint8_t key[METERS_KEY_BYTES]);
 void meters_each(const struct meters *meters, void (*fn)(const struct meters_entry *e, void *owner), void *owner);
 bool meters_clock(const struct meters *meters, struct meters_clock *ret);

@@ -68,8 +68,9 @@ bool arbitrate_holds_native(const struct tenant *tenant, unsigned int device);
 bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);
 /*
  * What the share has had since this was last asked, and (ret_at) how far its totals have been counted, which the meted
- * after this one is told with arbitrate_counted(). Readings are estimates that are taken back in part when a measurement
- * arrives; what is counted here is counted once, and never taken back. Also of a share that is not gated any more.
+ * after this one is told with arbitrate_counted(). Readings are estimates that are taken back in part when a
+ * measurement arrives; what is counted here is counted once, and never taken back. Also of a share that is not gated
+ * any more.
  */
 void arbitrate_count(struct tenant *tenant, unsigned int device, enum wire_engine engine,
 		     uint64_t ret_since_ns[WINDOW_TOTALS], uint64_t ret_at_ns[WINDOW_TOTALS]);
