@@ -67,7 +67,7 @@ int main(void)
 	GIVES(LAUNCH_ON(plain, dim(1, 70000, 1), 32, 0, 0, p), cudaErrorInvalidConfiguration);
 	GIVES(LAUNCH_ON(plain, 1, dim(1, 1, 128), 0, 0, p), cudaErrorInvalidConfiguration);
 	GIVES(LAUNCH_ON(plain, 1, 32, 1 << 20, 0, p), cudaErrorInvalidValue);
-	GIVES(LAUNCH_ON(bounded, 1, 128, 0, 0, p), cudaErrorLaunchOutOfResources);
+	GIVES(LAUNCH_ON(bounded, 1, 128, 0, 0, p), cudaErrorInvalidValue);
 	GIVES(cudaGetLastError(), cudaSuccess);
 	GIVES(cudaMalloc((void **)&p, (size_t)1 << 50), cudaErrorMemoryAllocation);
 	GIVES(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
