@@ -100,8 +100,12 @@ def test_leave(m):
     same(c.ask("upgrade")["ok"], True, "an upgrade")
     same([one["pid"] for one in waiting(c)], pids, "keeps the queue")
     c.close()
+    for waiter in (w, w2):  # who finds no meted here would start one of its own
+        waiter.process.send_signal(signal.SIGSTOP)
     m.kill()
     m.start()
+    for waiter in (w, w2):
+        waiter.process.send_signal(signal.SIGCONT)
     c = m.control()
     ok(wait_for(c, 2), "a killed meted has those who wait again")
     c.ask("grant_delete", name="holder")

@@ -9,7 +9,7 @@ import tempfile
 
 source, build = (os.path.abspath(p) for p in sys.argv[1:3])
 # systemd-analyze's exposure, 10 is the worst. 0.8 of meted's is what its workers close themselves in with: namespaces, mounts.
-MOST = {"meted.service": 4.3, "mete-serve.service": 3.0}
+MOST = {"meted.service": 4.4, "mete-serve.service": 3.0}
 count = failed = 0
 
 
