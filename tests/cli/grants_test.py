@@ -69,7 +69,7 @@ class Lists(place.MeteTest):
         soft = [device for device in devices if device['driver'] == 'soft']
         self.assertEqual([(d['total_bytes'], d['promised_bytes'], d['held_bytes']) for d in soft], [(GIB, 0, 0)] * 2)
         lines = self.mete('devices', '-W').stdout.splitlines()
-        self.assertEqual(lines[0].split(), ['DEVICE', 'DRIVER', 'TOTAL', 'PROMISED', 'HELD', 'USED', 'STATE', 'UUID', 'NAME'])
+        self.assertEqual(lines[0].split(), ['DEVICE', 'DRIVER', 'TOTAL', 'PROMISED', 'HELD', 'USED', 'UTIL', 'STATE', 'UUID', 'NAME'])
         self.assertEqual(len(lines), 1 + len(devices))
         self.assertIn('1 GiB', lines[1])
         self.assertIn('mete software device', self.mete('devices').stdout)
