@@ -218,7 +218,7 @@ static void go(struct upgrade *u)
  */
 static bool busy(const struct daemon *daemon)
 {
-	return daemon->machine.running || device_watch_runs(daemon) || control_writing(daemon) || http_busy(daemon) ||
+	return daemon->machine.probes || device_watch_runs(daemon) || control_writing(daemon) || http_busy(daemon) ||
 	       history_store_busy(daemon) || trace_is_read(daemon);
 }
 
