@@ -31,7 +31,7 @@
 #define UNREAD_BUSY_NS 2000000000u /* so long a place is kept for it */
 #define TIME_PART 4		   /* of the loop's time: what one user's requests may take */
 #define TIME_AT_ONCE_NS 100000000u
-#define UNREAD_BYTES (64u << 20)   /* of all answers that others than owners leave unread */
+#define UNREAD_BYTES (64u << 20) /* of all answers that others than owners leave unread */
 
 struct control {
 	struct control *next;

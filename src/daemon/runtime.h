@@ -39,7 +39,8 @@ int runtime_try(const char *dir, bool system, char *error, size_t error_size);
 
 /*
  * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner
- * and mode. Who connects there cannot send descriptors (descriptors.h). Value: the descriptor or -errno, with the line for the user in `error`.
+ * and mode. Who connects there cannot send descriptors (descriptors.h). Value: the descriptor or -errno, with the line
+ * for the user in `error`.
  */
 int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
 		   size_t error_size);

@@ -1,6 +1,6 @@
 /*
- * round.h: what each user has had of one round of a loop. Who has had his part is heard again in the next round: nothing
- * is lost, and everybody else has his turn between.
+ * round.h: what each user has had of one round of a loop. Who has had his part is heard again in the next round:
+ * nothing is lost, and everybody else has his turn between.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ static void write_who(struct link *link, struct MHD_Connection *connection, char
 static enum token_right bearer_right(struct daemon *daemon, const char *given)
 {
 	return given && !strncasecmp(given, "Bearer ", 7) ? token_right(daemon->state_dir, given + 7, strlen(given + 7))
-							   : TOKEN_NONE;
+							  : TOKEN_NONE;
 }
 
 /* A name that stands for this machine and for no other. */
@@ -102,8 +102,8 @@ static bool is_free(const struct link *link, bool token)
 
 static bool has_had_its_time(struct link *link, bool token)
 {
-	return !is_free(link, token) && spent_wait_ns(&link->listener->server->time, &answering,
-						      source_number(&link->source), clock_now_ns());
+	return !is_free(link, token) &&
+	       spent_wait_ns(&link->listener->server->time, &answering, source_number(&link->source), clock_now_ns());
 }
 
 static void spend(struct link *link, bool token, uint64_t since_ns)
@@ -136,9 +136,10 @@ static void treat(struct link *link, struct http_request *request, struct http_r
 				 "without the token no more than %u requests a second: ask less often, or send it",
 				 asking.each_second);
 	else if (has_had_its_time(link, request->right))
-		http_reply_error(reply, 429,
-				 "without the token answers take no more than a quarter of meted's time: ask less often, or "
-				 "send it");
+		http_reply_error(
+			reply, 429,
+			"without the token answers take no more than a quarter of meted's time: ask less often, or "
+			"send it");
 	else if (link->too_large)
 		http_reply_error(reply, 413, "the request's body has more than %u bytes: send less", HTTP_BODY_BYTES);
 	else if (link->cut)

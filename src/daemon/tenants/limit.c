@@ -235,9 +235,11 @@ bool limit_admits_process(const struct tenant *tenant)
 		all += t->grant.uid == tenant->grant.uid ? t->client_count : 0;
 	if (tenant->client_count < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
 		return true;
-	log_peer("grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or raise %s "
+	log_peer("grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
+		 "raise %s "
 		 "in meted.yaml",
-		 tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all, key);
+		 tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all,
+		 key);
 	return false;
 }
 

@@ -223,7 +223,8 @@ int page_reserve_trace(const struct runtime *runtime, struct page *page)
 /* In whole pages of the machine's: what else lies on the first and the last one stays. */
 static void punch(int fd, size_t at, size_t bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), first = (at + page - 1) / page * page, end = (at + bytes) / page * page;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), first = (at + page - 1) / page * page,
+	       end = (at + bytes) / page * page;
 
 	if (end > first)
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(end - first));

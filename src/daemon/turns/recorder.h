@@ -13,9 +13,9 @@ struct daemon;
 struct tenant;
 struct trace;
 
-#define TRACES_MAX 8u    /* of owners; and of all other users */
-#define TRACES_OF_UID 2u /* of one other user */
-#define TRACE_RINGS 256u	 /* programs whose launches are in one other user's trace: each has 192 KiB for them */
+#define TRACES_MAX 8u	    /* of owners; and of all other users */
+#define TRACES_OF_UID 2u    /* of one other user */
+#define TRACE_RINGS 256u    /* programs whose launches are in one other user's trace: each has 192 KiB for them */
 #define TRACE_EVENTS 65536u /* a power of two */
 #define TRACE_NAMES 4096u   /* a power of two; different kernels. Further ones are "other" */
 #define TRACE_MAX_SECONDS 3600u

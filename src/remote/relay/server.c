@@ -174,7 +174,8 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct relay_server *s,
 	tcp_peer_address(fd, address);
 	from = tcp_peer_source(fd);
 	say_of(s, &from, address, false, "%s: refused: %s", address, w.wall.text);
-	/* Unread bytes would turn the end into a reset, which takes the answer away: from who goes on sending as well. */
+	/* Unread bytes would turn the end into a reset, which takes the answer away: from who goes on sending as well.
+	 */
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(fd, SHUT_WR);
 	for (unsigned int i = 0; i < REST_READS && recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0; i++)
