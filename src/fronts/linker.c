@@ -51,5 +51,5 @@ __attribute__((visibility("default"))) int mete_ptx_check(const struct linker_te
 
 __attribute__((visibility("default"))) unsigned mete_ptx_version(void)
 {
-	return PTX_VERSION_MAX;
+	return PTX_VERSION_KNOWN;
 }

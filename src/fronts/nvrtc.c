@@ -82,7 +82,6 @@ static int missing(const char *call)
 	__attribute__((visibility("default"))) int call parameters                                                     \
 	{                                                                                                              \
 		__typeof__(&call) f = REAL(call);                                                                      \
-                                                                                                                       \
 		return f ? f arguments : missing(#call);                                                               \
 	}
 
@@ -91,7 +90,7 @@ PASS(nvrtcGetNumSupportedArchs, (int *count), (count))
 PASS(nvrtcGetSupportedArchs, (int *archs), (archs))
 PASS(nvrtcCreateProgram,
 	(nvrtcProgram *p, const char *source, const char *name, int count, const char *const *headers,
-	 const char *const *include_names),
+		const char *const *include_names),
 	(p, source, name, count, headers, include_names))
 PASS(nvrtcGetPTXSize, (nvrtcProgram p, size_t *ret), (p, ret))
 PASS(nvrtcGetPTX, (nvrtcProgram p, char *ret), (p, ret))
