@@ -110,6 +110,9 @@ def nvjitlink():
         answer, _ = case(name, **nowhere)
         check(answer.get("complete") == 0 and answer["value"] == 42 and answer["named"],
               f"{name}: PTX inputs are linked without nvJitLink", answer)
+    answer, _ = case("driver")
+    check(answer.get("add") == [0, 0, 0, 200] and answer["value"] == 42,
+          "the driver's linker reads archives: machine code in them adds nothing, damaged ones are invalid images", answer)
     answer, _ = case("link", **nowhere)
     check(answer.get("version") == 6, "without nvJitLink there is no version, so that programs do without", answer)
     answer, _ = case("unresolved", **nowhere)

@@ -149,6 +149,22 @@ def fat(kind, payload, arch=75):
         len(body).to_bytes(8, "little") + body
 
 
+def driver_link():
+    """The driver's own linker, of a text and an archive that holds the other one and some machine code."""
+    cuda = C.CDLL("libcuda.so.1")
+    context, link, image, size = C.c_void_p(), C.c_void_p(), C.c_void_p(), C.c_size_t()
+    good(cuda.cuInit(0))
+    good(cuda.cuDevicePrimaryCtxRetain(C.byref(context), 0))
+    good(cuda.cuCtxSetCurrent(context))
+    good(cuda.cuLinkCreate_v2(0, None, None, C.byref(link)))
+    library = archive(fat(2, ELF), fat(1, B))
+    answer = {"add": [cuda.cuLinkAddData_v2(link, kind, data, C.c_size_t(len(data)), b"input", 0, None, None)
+                      for kind, data in ((1, A), (4, library), (4, archive(fat(2, ELF))), (4, library[:-9]))]}
+    good(cuda.cuLinkComplete(link, C.byref(image), C.byref(size)))
+    answer["value"] = run_image(C.string_at(image, size.value))
+    return answer
+
+
 PTX, LTO, FAT, LIBRARY = 2, 3, 4, 6
 A, B = CALLER.encode(), CALLEE.encode()
 ELF = b"\x7fELF\2\1" + b"\0" * 12 + (190).to_bytes(2, "little") + b"\0" * 100
@@ -162,6 +178,7 @@ CASES = {
     "twelve": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90", name="libnvJitLink.so.12", prefix="__nvJitLink",
                                 suffix="_12_9"),
     "containers": lambda: nvjitlink([(FAT, fat(1, A)), (LIBRARY, archive(fat(2, ELF), fat(1, B)))], "-arch=sm_90"),
+    "driver": driver_link,
     "unresolved": lambda: nvjitlink([(PTX, A)], "-arch=sm_90"),
     "bad": lambda: nvjitlink([(PTX, DOUBLE.replace("add.f32", "add.f33").encode())], "-arch=sm_90"),
     "code": lambda: nvjitlink([(1, ELF)], "-arch=sm_90"),
