@@ -35,8 +35,8 @@ bool arena_owns_pages(const struct arena *a, uint64_t address);
 /* Whether anything is in use in [begin, end). */
 bool arena_used(const struct arena *a, uint64_t begin, uint64_t end);
 /*
- * Whether the address lies in memory that is in front of all that is given out, and which nobody gets. On hardware there
- * is memory of the driver: programs read a little before their first allocation and do not notice.
+ * Whether the address lies in memory that is in front of all that is given out, and which nobody gets. On hardware
+ * the driver's memory is there: programs read a little before their first allocation and do not notice.
  */
 bool arena_is_front(const struct arena *a, uint64_t address);
 /* The owners that lie nearest to an address, before (or around) and behind it; NULL for none. */

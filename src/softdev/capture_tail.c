@@ -102,6 +102,6 @@ bool capture_tail_in_context(const struct capture_tail *t, const struct context 
 {
 	const struct stream *s = t->owner;
 
-	return s->head.type == HANDLE_STREAM && s->head.live && s->head.generation == t->generation && s->context == c &&
-	       !(blocking && s->flags & CU_STREAM_NON_BLOCKING);
+	return s->head.type == HANDLE_STREAM && s->head.live && s->head.generation == t->generation &&
+	       s->context == c && !(blocking && s->flags & CU_STREAM_NON_BLOCKING);
 }

@@ -70,7 +70,8 @@ static void headline(struct report *r, const struct ptx_fault *f, const struct p
 		report_line(r, "barrier for %" PRIu64 " threads, which is no multiple of 32 (%s)", f->address, error);
 		break;
 	case PTX_FAULT_BARRIER_DIVERGENT:
-		report_line(r, "barrier in divergent code: other threads of the warp wait at another barrier (%s)", error);
+		report_line(r, "barrier in divergent code: other threads of the warp wait at another barrier (%s)",
+			    error);
 		break;
 	case PTX_FAULT_HANDLE:
 		report_line(r, "0x%" PRIx64 " is no live texture or surface of this context (%s)", f->address, error);

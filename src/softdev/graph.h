@@ -347,8 +347,8 @@ void capture_event_recorded(struct event *e);
 CUresult capture_record(struct stream *s, struct event *e, unsigned flags);
 CUresult capture_wait(struct stream *s, struct event *e, unsigned flags);
 /*
- * The stream goes, and the capture that began on it. One that only joined leaves its tail behind: the capture must still
- * come to what was done there.
+ * The stream goes, and the capture that began on it. One that only joined leaves its tail behind: the capture must
+ * still come to what was done there.
  */
 void capture_abandon(struct stream *s);
 /* cuMemAllocAsync and cuMemFreeAsync in a capture: memory of the graph. */

@@ -496,8 +496,8 @@ static void unknown_instruction(struct decoder *d)
 
 	if (!reason && version > PTX_VERSION_KNOWN)
 		snprintf(newer, sizeof(newer),
-			 "the text is of PTX %u.%u, and this device knows the instructions up to %u.%u", version / 10, version % 10,
-			 PTX_VERSION_KNOWN / 10, PTX_VERSION_KNOWN % 10);
+			 "the text is of PTX %u.%u, and this device knows the instructions up to %u.%u", version / 10,
+			 version % 10, PTX_VERSION_KNOWN / 10, PTX_VERSION_KNOWN % 10);
 	if (*newer)
 		reason = newer;
 	decode_fail(d, "%s instruction %.*s%s%s", reason && !*newer ? "unsupported" : "unknown",

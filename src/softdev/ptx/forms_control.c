@@ -278,7 +278,8 @@ void form_bar(struct decoder *d, const struct insn_match *m)
 
 	if (!use)
 		return;
-	use->aligned = name_starts(d->insn->opcode, "bar.") || memmem(d->insn->opcode.p, d->insn->opcode.bytes, ".aligned", 8);
+	use->aligned =
+		name_starts(d->insn->opcode, "bar.") || memmem(d->insn->opcode.p, d->insn->opcode.bytes, ".aligned", 8);
 	use->kind = red ? (enum bar_kind)(BAR_POPC + m->variant) : m->variant ? BAR_ARRIVE : BAR_SYNC;
 	if (red) {
 		if (!decode_count(d, 3, 4))

@@ -337,7 +337,7 @@ static inline void round_end(void)
 	COMPAREF(t, "num", names, num, x == x && y == y)                                                               \
 	COMPAREF(t, "nan", names, nan, x != x || y != y)
 
-/* How two floats stand to each other, as a bit; and the relations for which each comparison holds, in the same order. */
+/* How two floats stand to each other, as a bit; and the relations for which each comparison holds, in this order. */
 enum { RELATION_LESS = 1, RELATION_EQUAL = 2, RELATION_GREATER = 4, RELATION_NONE = 8 };
 
 static inline u32 float_relation(f32 x, f32 y)
