@@ -45,9 +45,9 @@ def send_to(path, kind, text, sent):
     try:
         control.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [end.fileno()]))])
         said = "sent"
+        end.close()  # meted has the last one now
     except PermissionError:
         said = "refused"
-    end.close()  # meted has the last one now
     os.write(sent, said.encode())
     os.close(sent)
     time.sleep(20)
