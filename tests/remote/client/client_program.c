@@ -439,6 +439,7 @@ static void handles(void)
 	int attribute = 5, dummy = 0;
 	const void *table = &dummy;
 	CUuuid id = { { 1 } };
+	CUuuid of_runtime = { "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9" }; /* base/static_runtime.c */
 
 	answers(CUDA_ERROR_NOT_INITIALIZED, cuCtxSynchronize());
 	answers(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&attribute));
@@ -475,6 +476,7 @@ static void handles(void)
 	works(cuDeviceGetAttribute(&attribute, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0));
 	is(attribute, 1);
 	answers(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &id));
+	answers(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &of_runtime));
 	ok(table == NULL);
 	works(cuEventDestroy(e));
 	works(cuStreamDestroy(again));

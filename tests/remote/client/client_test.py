@@ -88,6 +88,7 @@ def ended(statuses):
 
 
 lines, workers = run("handles")
+check(sum("linked into it" in line for line in lines) == 1, "a refused table is spoken of once, and others than the runtime's are not")
 check(any("-cudart shared" in line for line in lines), "a program with the vendor's runtime in it is told what to do")
 check(ended(workers), "the worker ends with its client")
 run("copies")
