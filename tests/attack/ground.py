@@ -14,6 +14,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+sys.path.insert(0, os.path.join(HERE, "..", "kill"))
+import device  # noqa: E402
 import harness  # noqa: E402
 from harness import *  # noqa: E402,F401,F403
 
@@ -88,6 +90,11 @@ def ask_as(uid, directory, *requests):
 def system(*options, **more):
     """A meted as the service is, with software devices only."""
     return harness.Meted("--system", "--soft-only", *options, **more)
+
+
+def judge(s):
+    """The software device's own count of its memory; a system's meted does not say it, as each user has devices of his own."""
+    return device.Device(s.env["METE_SOFT_DIR"], os.path.join(s.dir, "judge"), s.env)
 
 
 def soft(mem="1G", name=None, **fields):

@@ -318,8 +318,9 @@ def main():
     for name in names + ["besieger"]:
         until(lambda: c.ask("grant_delete", name=name)["ok"], 10)
     same(c.ask("grants")["grants"], [], "nothing is left of grants")
-    ok(until(lambda: c.ask("devices")["devices"][0]["used_bytes"] in (0, 2 * (16 << 20)), 20), "nor of the device's memory",
-       c.ask("devices")["devices"][0])
+    count_of = judge(s)
+    ok(until(lambda: count_of.used() in (0, 2 * (16 << 20)), 20), "nor of the device's memory", count_of.used())
+    count_of.close()
     same(s.pages(), [], "nor of pages")
     c.close()
     s.close()
