@@ -3,7 +3,7 @@
  *
  * Which table: a program built with nvcc 13.0 and a static runtime asks for two, and its calls answer
  * cudaErrorSymbolNotFound (500) after the second, this one, was refused. NVRTC and nvJitLink ask for another table and
- * work without it. Both were seen by the test tests/softdev/static_test.py and with a debugger.
+ * work without it. Both were seen with a debugger; tests/softdev/refuse_test.c asks for the second.
  */
 #include "base/static_runtime.h"
 

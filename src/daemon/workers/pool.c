@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
@@ -535,10 +536,26 @@ void pool_lost(struct pool *pool, const char *why)
 	timer_start(pool->timer, pool->failures > 1 ? pause_ms(pool) : 0, 0);
 }
 
-/* Each grant may have half of what the others leave, so that there is always a place for one more. */
+/* Whether two grants share one part: those of a user do, so that more grants are no more places; those of an owner do not. */
+static bool counts_with(const struct tenant *a, const struct tenant *b)
+{
+	return a == b || (a->grant.uid == b->grant.uid && !descriptors_owner(a->grant.uid));
+}
+
+/* Each user, and each grant of an owner, may have half of what the others leave, so that one more always finds a place. */
 static bool may_have(unsigned int own, unsigned int all, unsigned int most)
 {
 	return own < CLIENTS_OF_GRANT && all < most && own < most - all;
+}
+
+static unsigned int clients_of(const struct tenant *tenant)
+{
+	unsigned int n = 0;
+
+	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
+		if (counts_with(t, tenant))
+			n += worker_count(tenant->daemon, t->grant.id);
+	return n;
 }
 
 static unsigned int knocks_of(const struct pool *pool, const struct tenant *tenant)
@@ -546,18 +563,18 @@ static unsigned int knocks_of(const struct pool *pool, const struct tenant *tena
 	unsigned int n = 0;
 
 	for (const struct knock *k = pool->waiting; k; k = k->next)
-		n += k->tenant == tenant;
+		n += counts_with(k->tenant, tenant);
 	return n;
 }
 
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 {
-	unsigned int clients = worker_count(pool->daemon, tenant->grant.id);
+	unsigned int clients = clients_of(tenant);
 	char text[160];
 
 	if (!may_have(clients, worker_count_all(pool->daemon), POOL_WORKERS)) {
-		snprintf(text, sizeof(text), "grant %s has %u clients, as many as it may: end some", tenant->grant.name,
-			 clients);
+		snprintf(text, sizeof(text), "grant %s, or all grants of its user, have %u clients, as many as they may: end some",
+			 tenant->grant.name, clients);
 		wall_turn_away(fd, WALL_FULL, text);
 		return;
 	}
