@@ -145,6 +145,19 @@ def test_death_and_stop(m):
         c.close()
 
 
+def test_death_of_the_last(m):
+    """In the middle of a kernel, and nobody else is there: nothing is charged any more."""
+    c = Case(m, dict(cores=100), kernel_us=20000)
+    time.sleep(0.3)
+    c.workers[0].signal(signal.SIGKILL)
+    ok(until(lambda: not c.control.grant("t0")["processes"]), "the only program of a device is killed while it computes")
+    time.sleep(0.05)
+    before = c.share(0)["charged_ms"]
+    time.sleep(0.5)
+    same(c.share(0)["charged_ms"], before, "its grant is charged for nothing afterwards")
+    c.close()
+
+
 def ticks(m):
     """What meted has used of the processor, in hundredths of a second."""
     fields = open(f"/proc/{m.process.pid}/stat").read().rsplit(")", 1)[1].split()
@@ -292,7 +305,7 @@ def test_lost_end(m):
 
 
 m = Meted("--soft-only")
-for test in [test_shares, test_native, test_changes, test_death_and_stop, test_idle, test_still, test_cheat,
+for test in [test_shares, test_native, test_changes, test_death_and_stop, test_death_of_the_last, test_idle, test_still, test_cheat,
              test_restart, test_restart_while_busy, test_restart_owes_nothing, test_lost_end]:
     print(f"# {test.__name__}", flush=True)
     test(m)

@@ -107,12 +107,22 @@ static void account(struct engine *e, uint64_t now_ns)
 	e->still = is_quiet(e);
 }
 
+/* The last one has risen, perhaps in the middle of a kernel: that end has to be taken, or its tenant pays for ever. */
+static void rest(struct engine *e, uint64_t now_ns)
+{
+	for (struct place *p = e->places; p; p = p->next)
+		place_take_demand(p, now_ns);
+	arbiter_step(e->arbiter, now_ns);
+}
+
 uint64_t engine_run(struct engine *e, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX, sample_ns;
 
-	if (!e->seats)
+	if (!e->seats) {
+		rest(e, now_ns);
 		return next_ns;
+	}
 	if (now_ns < e->hold_ns)
 		return e->hold_ns;
 	for (struct place *p = e->places; p; p = p->next) {
