@@ -1,4 +1,5 @@
 """What every test of mete stands on: a runtime directory and software devices of its own, and nothing left behind."""
+import errno
 import json
 import os
 import shutil
@@ -66,7 +67,15 @@ class MeteTest(unittest.TestCase):
                 if stream:
                     stream.close()
         self.end_meted_in(self.runtime)
-        shutil.rmtree(self.folder)
+        wait_for(self.remove_folder, 'what was killed writes no more')
+
+    def remove_folder(self):
+        try:
+            shutil.rmtree(self.folder)
+        except OSError as e:
+            if e.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                raise
+        return not os.path.exists(self.folder)
 
     def path(self, name):
         return os.path.join(self.folder, name)

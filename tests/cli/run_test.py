@@ -258,7 +258,7 @@ class Terminal(place.MeteTest):
         self.assertEqual(self.wait(pid), 0)
 
     def test_the_program_alone_is_stopped_and_continued(self):
-        count = ('import signal, time\nn = 0\ndef on(*_):\n    global n\n    n += 1\n    print(f"n={n}", flush=True)\n'
+        count = ('import os, signal, time\nn = 0\ndef on(*_):\n    global n\n    n += 1\n    os.write(1, b"n=%d " % n)\n'
                  'signal.signal(signal.SIGCONT, on)\nprint("ready", flush=True)\nwhile n < 3: time.sleep(0.05)\n'
                  'time.sleep(0.5)')
         pid, terminal = self.spawn(*SMALL, 'python3', '-c', count)
