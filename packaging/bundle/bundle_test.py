@@ -100,7 +100,7 @@ def http(mete, home, env):
     server.communicate(timeout=30)
     check(server.returncode == 0, "meted with a console ends as it is told", [f"status {server.returncode}"])
     r = run(*meted, "--http", "127.0.0.1:0", "--http-cert", "/c.pem", "--http-key", "/k.pem", env=env, timeout=60)
-    check(r.returncode == 1 and b"has no TLS" in r.stdout, "HTTPS is refused with a line", [r.stdout.decode(errors="replace")])
+    check(r.returncode == 3 and b"has no TLS" in r.stdout, "HTTPS is refused with a line", [r.stdout.decode(errors="replace")])
 
 
 def remote(works, mete, program, home, env):

@@ -536,13 +536,13 @@ void pool_lost(struct pool *pool, const char *why)
 	timer_start(pool->timer, pool->failures > 1 ? pause_ms(pool) : 0, 0);
 }
 
-/* Whether two grants share one part: those of a user do, so that more grants are no more places; those of an owner do not. */
+/* Whether two grants share one part: those of a user do, so that more grants are no more places; an owner's do not. */
 static bool counts_with(const struct tenant *a, const struct tenant *b)
 {
 	return a == b || (a->grant.uid == b->grant.uid && !descriptors_owner(a->grant.uid));
 }
 
-/* Each user, and each grant of an owner, may have half of what the others leave, so that one more always finds a place. */
+/* Each user, and each grant of an owner, may have half of what the others leave: one more always finds a place. */
 static bool may_have(unsigned int own, unsigned int all, unsigned int most)
 {
 	return own < CLIENTS_OF_GRANT && all < most && own < most - all;
@@ -573,7 +573,8 @@ void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 	char text[160];
 
 	if (!may_have(clients, worker_count_all(pool->daemon), POOL_WORKERS)) {
-		snprintf(text, sizeof(text), "grant %s, or all grants of its user, have %u clients, as many as they may: end some",
+		snprintf(text, sizeof(text),
+			 "grant %s, or all grants of its user, have %u clients, as many as they may: end some",
 			 tenant->grant.name, clients);
 		wall_turn_away(fd, WALL_FULL, text);
 		return;

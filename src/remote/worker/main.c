@@ -187,12 +187,12 @@ static void write_without_waiting(void)
 }
 
 /* Everything that needs files, sockets or privileges; then nothing does any more. */
-static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *sandbox, const char *devices, char *why,
-		       size_t why_bytes)
+static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *sandbox, const char *shim,
+		       const char *devices, char *why, size_t why_bytes)
 {
 	int r;
 
-	if (!warm_up(warm, devices, why, why_bytes))
+	if (!warm_up(warm, shim, devices, why, why_bytes))
 		return false;
 	forward_libraries_open();
 	r = serve_prepare(wall);
@@ -229,19 +229,23 @@ static int wait_for_meted(const struct options *o)
 	static struct wall wall;
 	static struct sandbox sandbox;
 	struct worker_word word;
-	char why[256];
+	char shim[PATH_MAX], why[PATH_MAX + 256];
+	bool whole;
 	int client;
 	CUresult r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	standing_reset();
 	traffic_open();
+	whole = driver_find_shim(shim, sizeof(shim));
 	sandbox_begin(&sandbox,
 		      !o->nodes	   ? SANDBOX_NONE
 		      : o->observe ? SANDBOX_OBSERVED
 				   : SANDBOX_LISTED,
 		      !o->no_namespaces, o->uid);
-	if (!make_ready(&warm, &wall, &sandbox, o->wait, why, sizeof(why))) {
+	if (!whole)
+		snprintf(why, sizeof(why), "the shim is not beside mete-worker: install mete whole");
+	if (!whole || !make_ready(&warm, &wall, &sandbox, shim, o->wait, why, sizeof(why))) {
 		hand_ready(why, 0, NULL, 0);
 		return complain(why);
 	}

@@ -5,7 +5,6 @@
 #include "remote/worker/occupied.h"
 #include "remote/worker/pageable.h"
 
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,10 +83,9 @@ static bool make_contexts(struct warm *warm, const char *devices, char *why, siz
 	return true;
 }
 
-bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes)
+bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why, size_t why_bytes)
 {
 	const char *path = getenv("METE_DRIVER");
-	char shim[PATH_MAX];
 	CUresult r;
 
 	memset(warm, 0, sizeof(*warm));
@@ -96,10 +94,8 @@ bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes
 			snprintf(why, why_bytes, "METE_DRIVER names no driver");
 		return false;
 	}
-	if (!driver_find_shim(shim, sizeof(shim)) || !driver_open(shim, &warm->shim, why, why_bytes)) {
-		snprintf(why, why_bytes, "the shim is not beside mete-worker: install mete whole");
+	if (!driver_open(shim, &warm->shim, why, why_bytes))
 		return false;
-	}
 	setenv("METE_SOFT_SEALED", "1", 1); /* the software device keeps open what it needs later */
 	r = warm->driver.cuInit(0);
 	if (r != CUDA_SUCCESS) {

@@ -22,8 +22,11 @@ struct warm {
 	uint64_t context_bytes[WARM_DEVICES]; /* what the contexts take; 0: the driver does not say */
 };
 
-/* `devices`: UUIDs, separated by ",". False: `why` says it in one line. */
-bool warm_up(struct warm *warm, const char *devices, char *why, size_t why_bytes);
+/*
+ * `shim`: driver_find_shim()'s, asked before the worker had mounts of its own: in a chroot /proc/self/exe names nothing
+ * afterwards. `devices`: UUIDs, separated by ",". False: `why` says it in one line.
+ */
+bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why, size_t why_bytes);
 /*
  * Starts the shim under the grant of METE_SOCKET, which is charged for the contexts. CUDA_ERROR_OUT_OF_MEMORY: the
  * quota has no room for them.
