@@ -320,7 +320,7 @@ static bool race(struct race *r, CUmodule *module)
 /* The last byte of the quota is had, soon at the latest (meted has to hear of a process that was killed), and no more. */
 static void rest(unsigned long long held)
 {
-	static const unsigned long long more[] = { 512, MODULE_BYTES };
+	static const unsigned long long more[] = { MODULE_BYTES, 512 };
 	CUdeviceptr all = 0, p[2] = { 0 };
 	double until_s = now_s() + 10;
 	CUresult r;

@@ -238,6 +238,21 @@ static void case_measured(void)
 	agree(30 * M);
 }
 
+/* While a module is loaded something else that the driver counts goes: what is known of the module is charged all the same. */
+static void case_floor(void)
+{
+	CUdeviceptr p;
+	CUmodule m;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&p, 8 * M), CUDA_SUCCESS);
+	is(cu.cuModuleLoadData(&m, ".version 8.0 .target sm_50 .address_size 64 .global .align 4 .b8 v[6291456]; "
+				   "// bytes 6291456 ends 8388608"),
+	   CUDA_SUCCESS);
+	ok(held() >= 12 * M); /* the driver may have had room for a block less */
+	is(truth->used[0], 6 * M);
+}
+
 /*
  * The driver comes to hold more for the process than it asked for (local memory that a launch made larger), and the
  * quota is full: it is charged out of what is given back, and meanwhile nothing more is had.
@@ -707,13 +722,13 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain },     { "failing", case_failing }, { "pitch", case_pitch },
-	{ "pools", case_pools },     { "vmm", case_vmm },	  { "measured", case_measured },
-	{ "debt", case_debt },	     { "devices", case_devices }, { "fork", case_fork },
-	{ "closed", case_closed },   { "restart", case_restart }, { "unreachable", case_unreachable },
-	{ "race", case_race },	     { "threads", case_threads }, { "share", case_share },
-	{ "node", case_node },	     { "behind", case_behind },	  { "procs", case_procs },
-	{ "loading", case_loading },
+	{ "plain", case_plain }, { "failing", case_failing }, { "pitch", case_pitch },
+	{ "pools", case_pools }, { "vmm", case_vmm }, { "measured", case_measured },
+	{ "floor", case_floor }, { "debt", case_debt }, { "devices", case_devices },
+	{ "fork", case_fork }, { "closed", case_closed }, { "restart", case_restart },
+	{ "unreachable", case_unreachable }, { "race", case_race }, { "threads", case_threads },
+	{ "share", case_share }, { "node", case_node }, { "behind", case_behind },
+	{ "procs", case_procs }, { "loading", case_loading },
 };
 
 int main(int argc, char **argv)

@@ -701,17 +701,25 @@ EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret
 	return CUDA_SUCCESS;
 }
 
-/* ---- modules and arrays: an image is "bytes N" ---- */
+/* ---- modules and arrays: an image has a word "bytes N", and "ends N" for what goes elsewhere meanwhile ---- */
+
+static uint64_t image_number(const char *image, const char *word)
+{
+	const char *p = strstr(image, word);
+
+	return p ? strtoull(p + strlen(word), NULL, 0) : 0;
+}
 
 EXPORT CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 {
 	struct allocation *m;
-	uint64_t bytes = !strncmp(image, "bytes ", 6) ? strtoull((const char *)image + 6, NULL, 0) : 0;
+	uint64_t bytes = image_number(image, "bytes ");
 
 	if (!current)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!take(current->device, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	give(current->device, image_number(image, "ends "));
 	__atomic_add_fetch(&shared->loads, 1, __ATOMIC_SEQ_CST);
 	m = calloc(1, sizeof *m);
 	m->device = current->device;
