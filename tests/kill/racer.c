@@ -1,13 +1,13 @@
 /*
- * racer.c: one thread takes memory that the driver must be asked about afterwards, and at some moment of that another
+ * racer.c: one thread takes or gives memory whose size the driver is asked about, and at some moment of that another
  * thread, or another process, ends something that the driver counts.
  *
- *   racer END IMAGE ROUNDS SEED QUOTA   END: what ends, a name of `ends`; IMAGE: "plain" text, whose variables can be
- *   read, or "packed", whose cannot; QUOTA: bytes, of which nothing is in use
+ *   racer CALL END IMAGE ROUNDS SEED QUOTA   CALL: "load" or "unload" a module; END: what ends, a name of `ends`;
+ * IMAGE: "plain" text, whose variables can be read, or "packed", whose cannot; QUOTA: bytes, of which nothing is in use
  *
  * After each race it fills the quota to the last byte with plain memory, says "rest", and waits for a line: then what
  * the device counts must be the quota. Memory that was not charged is had once more. In the end it says how often the
- * end fell within a load.
+ * end fell within the call. An unload takes as long as the kernel that still runs: METE_SOFT_DURATION.
  */
 #include <cuda.h>
 
@@ -45,18 +45,20 @@ struct race {
 	CUresult result;
 };
 
-/* What the driver counts, how it is made, and how it is ended beside a load; `after`: with the race over. */
+/* What the driver counts, how it is made, and how it is ended beside the call; `after`: with the race over. */
 struct end {
 	const char *name;
 	CUresult (*make)(struct race *r);
 	CUresult (*end)(struct race *r);
 	CUresult (*after)(struct race *r);
-	unsigned int importers_each; /* ROUNDS_MOST: one for all rounds */
+	enum { NOBODY, ONE, ONE_EACH } importers; /* one for all rounds, or one for each */
 };
 
 static struct importer importers[ROUNDS_MOST];
 static char *image, *library_image;
-static double load_s;
+static CUmodule modules[MODULES_MOST];
+static unsigned int module_count;
+static double call_s = 5e-3; /* how long the last one took */
 static unsigned long long quota;
 
 static double now_s(void)
@@ -99,12 +101,13 @@ static char *write_text(unsigned long long bytes)
 }
 
 /*
- * A fat binary with the text as an LZ4 block of nothing but literals, in the container that tests/behaviour/images/make.py
- * describes.
+ * A fat binary with the text as an LZ4 block of nothing but literals, in the container that
+ * tests/behaviour/images/make.py describes.
  */
 static char *pack(const char *text)
 {
-	const unsigned short kind = 1, version = 0x101, container_version = 1, container_head = 16, minor = 0, major = 8;
+	const unsigned short kind = 1, version = 0x101, container_version = 1, container_head = 16, minor = 0,
+			     major = 8;
 	const unsigned int magic = 0xba55ed50, head = 64, arch = 80;
 	const unsigned long long flags = 0x11 | 0x2000;
 	unsigned long long plain = strlen(text) + 1, padded, all;
@@ -152,8 +155,9 @@ static int import_for(int socket)
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
 		return 1;
 	while (read(socket, &handle, sizeof handle) == sizeof handle) {
-		if (cuIpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) || write(socket, &word, 1) != 1 ||
-		    read(socket, &word, 1) != 1 || cuIpcCloseMemHandle(p) || write(socket, &word, 1) != 1)
+		if (cuIpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ||
+		    write(socket, &word, 1) != 1 || read(socket, &word, 1) != 1 || cuIpcCloseMemHandle(p) ||
+		    write(socket, &word, 1) != 1)
 			return 1;
 	}
 	return 0;
@@ -265,11 +269,11 @@ static CUresult unload_library(struct race *r)
 }
 
 static const struct end ends[] = {
-	{ "descriptor", make_exported, close_exported, NULL, 0 },
-	{ "handle", make_plain, name_plain, free_plain, 0 },
-	{ "importer", make_imported, close_imported, NULL, ROUNDS_MOST },
-	{ "killed", make_imported, kill_importer, NULL, 1 },
-	{ "library", make_library, unload_library, NULL, 0 },
+	{ "descriptor", make_exported, close_exported, NULL, NOBODY },
+	{ "handle", make_plain, name_plain, free_plain, NOBODY },
+	{ "importer", make_imported, close_imported, NULL, ONE },
+	{ "killed", make_imported, kill_importer, NULL, ONE_EACH },
+	{ "library", make_library, unload_library, NULL, NOBODY },
 };
 
 /* ---- the race ---- */
@@ -295,29 +299,64 @@ static void *run_end(void *data)
 	return NULL;
 }
 
-/* Value: whether the end began while the module was being loaded. */
-static bool race(struct race *r, CUmodule *module)
+static CUresult load(void)
+{
+	return cuModuleLoadData(&modules[module_count++], image);
+}
+
+static CUresult unload(void)
+{
+	return cuModuleUnload(modules[--module_count]);
+}
+
+/* The module that is to go next is at work. */
+static CUresult use(void)
+{
+	CUfunction f;
+	CUresult r = cuModuleGetFunction(&f, modules[module_count - 1], "k0");
+
+	return r ? r : cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+/* For a load there is room for one module, for an unload there is none left. */
+static void prepare(bool loads)
+{
+	while (loads && module_count == MODULES_MOST)
+		while (module_count)
+			must("cuModuleUnload", unload());
+	while (!loads && module_count < MODULES_MOST)
+		must("cuModuleLoadData", load());
+}
+
+/* Value: whether the end began within the call. */
+static bool race(struct race *r, bool loads)
 {
 	double begin_s, end_s;
 	pthread_t thread;
 
 	must("what ends", r->end->make(r));
-	r->delay_s = load_s * 1.1 * rand() / RAND_MAX;
+	r->delay_s = call_s * 1.1 * rand() / RAND_MAX;
+	if (!loads)
+		must("a kernel", use());
 	if (pthread_create(&thread, NULL, run_end, r))
 		exit(2);
 	begin_s = now_s();
-	must("a module that there is room for", cuModuleLoadData(module, image));
+	if (loads)
+		must("a module that there is room for", load());
+	else
+		must("cuModuleUnload", unload());
 	end_s = now_s();
 	pthread_join(thread, NULL);
 	must("the end", r->result);
 	if (r->end->after)
 		must("after the end", r->end->after(r));
 	must("cuCtxSynchronize", cuCtxSynchronize()); /* behind a wall all has been done then */
-	load_s = end_s - begin_s;
+	call_s = end_s - begin_s;
 	return r->at_s > begin_s && r->at_s < end_s;
 }
 
-/* The last byte of the quota is had, soon at the latest (meted has to hear of a process that was killed), and no more. */
+/* The last byte of the quota is had, soon at the latest (meted has to hear of a process that was killed), and no more.
+ */
 static void rest(unsigned long long held)
 {
 	static const unsigned long long more[] = { MODULE_BYTES, 512 };
@@ -344,49 +383,38 @@ static void rest(unsigned long long held)
 
 static void begin(struct race *r)
 {
-	CUmodule module;
-	double begin_s;
-
 	must("cuInit", cuInit(0));
 	must("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(&r->context, 0));
 	must("cuCtxSetCurrent", cuCtxSetCurrent(r->context));
-	begin_s = now_s();
-	must("cuModuleLoadData", cuModuleLoadData(&module, image));
-	load_s = now_s() - begin_s;
-	must("cuModuleUnload", cuModuleUnload(module));
 }
 
 int main(int argc, char **argv)
 {
+	bool loads = argc > 1 && !strcmp(argv[1], "load");
+	unsigned int rounds, hits = 0;
 	struct race r = { 0 };
-	CUmodule module[MODULES_MOST];
-	unsigned int rounds, count = 0, hits = 0;
 
-	if (argc != 6)
+	if (argc != 7)
 		return 2;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (!strcmp(argv[1], ends[i].name))
+		if (!strcmp(argv[2], ends[i].name))
 			r.end = &ends[i];
-	rounds = (unsigned int)strtoul(argv[3], NULL, 10);
-	srand((unsigned int)strtoul(argv[4], NULL, 10));
-	quota = strtoull(argv[5], NULL, 10);
+	rounds = (unsigned int)strtoul(argv[4], NULL, 10);
+	srand((unsigned int)strtoul(argv[5], NULL, 10));
+	quota = strtoull(argv[6], NULL, 10);
 	if (!r.end || rounds > ROUNDS_MOST || quota < ENDING_BYTES + MODULES_MOST * MODULE_BYTES)
 		return 2;
 	image = write_text(MODULE_BYTES);
 	library_image = write_text(ENDING_BYTES);
-	if (!strcmp(argv[2], "packed"))
+	if (!strcmp(argv[3], "packed"))
 		image = pack(image);
-	if (r.end->importers_each)
-		start_importers(r.end->importers_each == 1 ? rounds : 1);
+	start_importers(r.end->importers == ONE_EACH ? rounds : r.end->importers == ONE);
 	begin(&r);
 	for (unsigned int i = 0; i < rounds; i++) {
-		if (r.end->importers_each)
-			r.importer = &importers[r.end->importers_each == 1 ? i : 0];
-		while (count == MODULES_MOST)
-			for (; count; count--)
-				must("cuModuleUnload", cuModuleUnload(module[count - 1]));
-		hits += race(&r, &module[count++]);
-		rest(count * MODULE_BYTES);
+		r.importer = &importers[r.end->importers == ONE_EACH ? i : 0];
+		prepare(loads);
+		hits += race(&r, loads);
+		rest(module_count * MODULE_BYTES);
 	}
 	printf("hits %u\n", hits);
 	return 0;
