@@ -24,7 +24,7 @@ RACER = os.path.join(BUILD, "tests/kill/racer")
 MIB = 1 << 20
 QUOTA = 64 * MIB
 ENDS = {"local": ["descriptor", "handle", "importer", "killed", "library"], "wall": ["library"], "remote": ["library"]}
-SOFT = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0", "METE_SOFT_DURATION": "*=10ms"}
+SOFT = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0", "METE_SOFT_DURATION": "*=5ms"}
 
 
 class Place:

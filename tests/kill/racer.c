@@ -83,16 +83,16 @@ static void must(const char *what, CUresult r)
 
 /* ---- images ---- */
 
-static char *write_text(unsigned long long bytes)
+static char *write_text(unsigned long long bytes, unsigned int kernels)
 {
-	size_t room = 512 + KERNELS * 256, n;
+	size_t room = 512 + kernels * 256, n;
 	char *text = malloc(room);
 
 	if (!text)
 		exit(2);
 	n = (size_t)snprintf(text, room,
 			     ".version 7.0\n.target sm_80\n.address_size 64\n.global .align 4 .b8 v[%llu];\n", bytes);
-	for (unsigned int i = 0; i < KERNELS; i++)
+	for (unsigned int i = 0; i < kernels; i++)
 		n += (size_t)snprintf(text + n, room - n,
 				      ".visible .entry k%u()\n{\n .reg .u32 %%r<4>;\n mov.u32 %%r1, %%tid.x;\n"
 				      " add.u32 %%r2, %%r1, %u;\n mul.lo.u32 %%r3, %%r2, %%r1;\n ret;\n}\n",
@@ -404,8 +404,8 @@ int main(int argc, char **argv)
 	quota = strtoull(argv[6], NULL, 10);
 	if (!r.end || rounds > ROUNDS_MOST || quota < ENDING_BYTES + MODULES_MOST * MODULE_BYTES)
 		return 2;
-	image = write_text(MODULE_BYTES);
-	library_image = write_text(ENDING_BYTES);
+	image = write_text(MODULE_BYTES, KERNELS);
+	library_image = write_text(ENDING_BYTES, 1);
 	if (!strcmp(argv[3], "packed"))
 		image = pack(image);
 	start_importers(r.end->importers == ONE_EACH ? rounds : r.end->importers == ONE);

@@ -238,7 +238,8 @@ static void case_measured(void)
 	agree(30 * M);
 }
 
-/* While a module is loaded something else that the driver counts goes: what is known of the module is charged all the same. */
+/* While a module is loaded something else that the driver counts goes: what is known of the module is charged all the
+ * same. */
 static void case_floor(void)
 {
 	CUdeviceptr p;
@@ -722,13 +723,26 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain }, { "failing", case_failing }, { "pitch", case_pitch },
-	{ "pools", case_pools }, { "vmm", case_vmm }, { "measured", case_measured },
-	{ "floor", case_floor }, { "debt", case_debt }, { "devices", case_devices },
-	{ "fork", case_fork }, { "closed", case_closed }, { "restart", case_restart },
-	{ "unreachable", case_unreachable }, { "race", case_race }, { "threads", case_threads },
-	{ "share", case_share }, { "node", case_node }, { "behind", case_behind },
-	{ "procs", case_procs }, { "loading", case_loading },
+	{ "plain", case_plain },
+	{ "failing", case_failing },
+	{ "pitch", case_pitch },
+	{ "pools", case_pools },
+	{ "vmm", case_vmm },
+	{ "measured", case_measured },
+	{ "floor", case_floor },
+	{ "debt", case_debt },
+	{ "devices", case_devices },
+	{ "fork", case_fork },
+	{ "closed", case_closed },
+	{ "restart", case_restart },
+	{ "unreachable", case_unreachable },
+	{ "race", case_race },
+	{ "threads", case_threads },
+	{ "share", case_share },
+	{ "node", case_node },
+	{ "behind", case_behind },
+	{ "procs", case_procs },
+	{ "loading", case_loading },
 };
 
 int main(int argc, char **argv)
