@@ -7,6 +7,7 @@ is unloaded; the image is one whose variables can be read, or one whose cannot. 
 is the account's and the quota's, to the byte, and never was it above the quota: everything that is asked for has room.
 METE_RACE_ROUNDS: of loads of each kind of image that cannot be read, 30 by default; half of it of the others.
 """
+import atexit
 import json
 import os
 import subprocess
@@ -47,6 +48,7 @@ class Place:
         subprocess.run([METE, "key", "new", "tester", "--keys", keys], env=self.env, stdout=subprocess.DEVNULL, check=True)
         self.server = subprocess.Popen([METE, "serve", "--soft", "--keys", keys, "--listen", "127.0.0.1:0", "--json", "--device", "0",
                                         "--mem", str(QUOTA)], env=self.env, stdout=subprocess.PIPE)
+        atexit.register(self.server.kill)
         address = json.loads(self.server.stdout.readline())["listen"][0]
         self.command = [METE, "run", "--remote", address, "--key", os.path.join(keys, "tester.key")]
         self.env = {k: v for k, v in self.env.items() if not k.startswith("METE_")}
