@@ -16,10 +16,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
 from device import Device  # noqa: E402
-from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
+from harness import BUILD, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
 
 SEED = int(os.environ.get("METE_RACE_SEED", time.time()))
-ROUNDS = int(os.environ.get("METE_RACE_ROUNDS", 30))
+ROUNDS = int(os.environ.get("METE_RACE_ROUNDS", 10 if SANITIZED else 30))
 METE = os.path.join(BUILD, "src/cli/mete")
 RACER = os.path.join(BUILD, "tests/kill/racer")
 MIB = 1 << 20
