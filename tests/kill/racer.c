@@ -101,10 +101,10 @@ static char *write_text(unsigned long long bytes, unsigned int kernels)
 }
 
 /*
- * A fat binary with the text as an LZ4 block of nothing but literals, in the container that
+ * Instead of the text a fat binary with it as an LZ4 block of nothing but literals, in the container that
  * tests/behaviour/images/make.py describes.
  */
-static char *pack(const char *text)
+static char *pack(char *text)
 {
 	const unsigned short kind = 1, version = 0x101, container_version = 1, container_head = 16, minor = 0,
 			     major = 8;
@@ -139,6 +139,7 @@ static char *pack(const char *text)
 	memset(p, 0xff, extra - 1);
 	p[extra - 1] = (char)((plain - 15) % 255);
 	memcpy(p + extra, text, plain);
+	free(text);
 	return fat;
 }
 
