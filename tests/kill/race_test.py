@@ -5,7 +5,7 @@ race_test.py BUILD [local|wall|remote]...
 The end is a descriptor that is closed, a handle that is made, an importing process that closes or is killed, a library that
 is unloaded; the image is one whose variables can be read, or one whose cannot. After each of the races the device's own count
 is the account's and the quota's, to the byte, and never was it above the quota: everything that is asked for has room.
-METE_RACE_ROUNDS: of loads of each kind of image that cannot be read, 30 by default; half of it of the others.
+METE_RACE_ROUNDS: of loads of each kind of image that cannot be read, 30 by default; a third of it of the others.
 """
 import atexit
 import json
@@ -101,9 +101,9 @@ def main():
         place = Place(way)
         for end in ENDS[way]:
             check(place, "load", end, "packed", ROUNDS)
-            check(place, "load", end, "plain", (ROUNDS + 1) // 2)
+            check(place, "load", end, "plain", (ROUNDS + 2) // 3)
             if way == "local":  # behind a wall nobody waits for an unload
-                check(place, "unload", end, "plain", (ROUNDS + 1) // 2)
+                check(place, "unload", end, "plain", (ROUNDS + 2) // 3)
         ok(place.device.most <= QUOTA, f"{way}: the device never counts more than the quota ({place.device.most} of {QUOTA} bytes, "
            f"{place.device.looks} looks)")
         place.close()
