@@ -252,6 +252,8 @@ static void case_floor(void)
 	   CUDA_SUCCESS);
 	ok(held() >= 12 * M); /* the driver may have had room for a block less */
 	is(truth->used[0], 6 * M);
+	is(cu.cuModuleUnload(m), CUDA_SUCCESS);
+	is(truth->used[0], 0);
 }
 
 /*
