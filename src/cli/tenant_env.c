@@ -1,6 +1,7 @@
 /* tenant_env.c: see tenant_env.h. A shim of an outer `mete run` is recognised by its folder, shim/, and taken out. */
 #include "cli/tenant_env.h"
 #include "base/cleanup.h"
+#include "base/fnv.h"
 #include "cli/place.h"
 #include "cli/remote_env.h"
 #include "cli/runtime_env.h"
@@ -93,13 +94,12 @@ static int link_make(const char *target, const char *path)
 int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f)
 {
 	char parts[PATH_MAX], folder[PATH_MAX], link[PATH_MAX], *slash;
-	uint32_t hash = 2166136261u;
+	uint32_t hash;
 	int r;
 
 	if (can_be_listed(part))
 		return 0;
-	for (const char *p = part; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	hash = fnv_hash(part, strlen(part));
 	/* Ends in mete/shim or mete/remote as an installed one, so that an inner `mete run` knows it. */
 	snprintf(parts, sizeof(parts), "%s", part);
 	slash = strrchr(parts, '/');

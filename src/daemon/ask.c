@@ -3,6 +3,7 @@
 
 #include "base/clean_text.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/journal.h"
 
 #include <stdarg.h>
@@ -63,7 +64,7 @@ const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES])
 
 bool ask_is_owner(const struct ask *ask)
 {
-	return !ask->asker->uid || ask->asker->uid == geteuid();
+	return descriptors_owner(ask->asker->uid);
 }
 
 const char *ask_owners(void)

@@ -7,6 +7,7 @@
 #include "daemon/http/server.h"
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
 #include "daemon/http/address.h"
@@ -88,11 +89,7 @@ static bool host_is_loopback(const char *host)
 /* A number for the source: a user's own, or one of many that its address gives. */
 static uint32_t source_number(const struct unproven_source *source)
 {
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < sizeof(source->bytes); i++)
-		hash = (hash ^ source->bytes[i]) * 16777619u;
-	return hash;
+	return fnv_hash(source->bytes, sizeof(source->bytes));
 }
 
 static bool is_free(const struct link *link, bool token)

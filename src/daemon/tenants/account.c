@@ -2,6 +2,7 @@
 #include "daemon/tenants/account.h"
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "daemon/log.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/tenant.h"
@@ -312,11 +313,7 @@ void account_redeem(struct client *client, unsigned int device, uint32_t units)
 
 static struct object **bucket_of(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])
 {
-	uint32_t hash = 2166136261u;
-
-	for (unsigned int i = 0; i < WIRE_KEY_BYTES; i++)
-		hash = (hash ^ key[i]) * 16777619u;
-	return &tenant->objects[hash % TENANT_BUCKETS];
+	return &tenant->objects[fnv_hash(key, WIRE_KEY_BYTES) % TENANT_BUCKETS];
 }
 
 static struct object *object_find(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])

@@ -5,7 +5,6 @@
 #include "daemon/tenants/tenant.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 enum verbs_result grant_asked(struct ask *ask, struct tenant **ret)
 {
@@ -22,7 +21,7 @@ enum verbs_result grant_asked(struct ask *ask, struct tenant **ret)
 
 bool grant_may_change(const struct ask *ask, const struct tenant *t)
 {
-	return !ask->asker->uid || ask->asker->uid == geteuid() || ask->asker->uid == t->grant.uid;
+	return ask_is_owner(ask) || ask->asker->uid == t->grant.uid;
 }
 
 enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t)

@@ -9,6 +9,7 @@
 
 #include "base/clean_text.h"
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
@@ -94,11 +95,7 @@ static void clean_name(char name[48])
 
 static uint16_t name_number(struct trace *t, const char name[48])
 {
-	uint32_t hash = 2166136261u;
-
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619u;
-	for (;; hash++) {
+	for (uint32_t hash = fnv_hash(name, strlen(name));; hash++) {
 		uint16_t *at = &t->name_at[hash % (TRACE_NAMES * 2)];
 
 		if (!*at) {

@@ -2,6 +2,7 @@
 #include "daemon/workers/cgroup.h"
 
 #include "base/cleanup.h"
+#include "base/fnv.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
@@ -169,16 +170,6 @@ static int find_folder(struct daemon *daemon, char *why, size_t why_bytes)
 	return fd;
 }
 
-/* FNV-1a. */
-static uint32_t make_tag(const char *text)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*text)
-		hash = (hash ^ (unsigned char)*text++) * 16777619u;
-	return hash;
-}
-
 static void on_sweep(void *owner);
 
 static struct cgroups *get(struct daemon *daemon)
@@ -191,7 +182,7 @@ static struct cgroups *get(struct daemon *daemon)
 	if (!c)
 		return NULL;
 	c->folder_fd = find_folder(daemon, c->why, sizeof(c->why));
-	c->tag = make_tag(daemon->runtime.dir);
+	c->tag = fnv_hash(daemon->runtime.dir, strlen(daemon->runtime.dir));
 	c->sweep = timer_new(daemon->loop, on_sweep, daemon);
 	daemon->cgroups = c;
 	return c;
