@@ -1,7 +1,7 @@
 /*
  * remote.h: the writing and reading of messages, which clients and workers of remote APIs share, generated or by hand.
  *
- * Heads and their meaning stand in wire/call.h of src. Behind them come values, each of which begins on a multiple of 8
+ * Heads and their meaning stand in ring/call.h of src. Behind them come values, each of which begins on a multiple of 8
  * bytes, so that arrays can be used where they lie. Both ends are little-endian with 64-bit pointers, and compare
  * NAME_REMOTE_FINGERPRINT before the first call: call numbers and layouts mean something between equal ones only.
  *

@@ -9,7 +9,7 @@
  * answered. Prints one JSON object per row: nanoseconds per round trip or message, least, median and most of all
  * batches.
  */
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <limits.h>

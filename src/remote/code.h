@@ -1,5 +1,5 @@
 /*
- * code.h: messages about code: images, what is in them, launches. The same on both sides; see wire/call.h for the rest.
+ * code.h: messages about code: images, what is in them, launches. The same on both sides; see ring/call.h for the rest.
  *
  * An image travels once per session, as a bundle (image.h) in pieces that nobody waits for, and is known by its SHA-256
  * from then on. What an earlier session of the same tenant has sent may be there still: the first reply says so, and it
@@ -10,7 +10,7 @@
 #pragma once
 
 #include "remote/sha256.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stdint.h>
 

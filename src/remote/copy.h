@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stdint.h>
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "cuda_types.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stdint.h>
 

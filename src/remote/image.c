@@ -4,7 +4,7 @@
  */
 #include "remote/image.h"
 
-#include "wire/reach.h"
+#include "base/reach.h"
 
 #include <stdlib.h>
 #include <string.h>

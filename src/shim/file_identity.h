@@ -1,7 +1,7 @@
 /* file_identity.h: what a descriptor is, whatever number it has. */
 #pragma once
 
-#include "wire/wall_fd.h"
+#include "base/wall_fd.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 
 #include "remote.h"
 #include "tiny_table.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 enum remote_kind { KIND_NONE, KIND_STREAM, KIND_ITEM };
 

@@ -8,8 +8,8 @@
  * harmed is for the test to see. Exit status: 0; 1: not one session was to be had.
  */
 #include "cuda_remote.h"
-#include "wire/call.h"
-#include "wire/wall.h"
+#include "ring/call.h"
+#include "ring/wall.h"
 
 #include <stdbool.h>
 #include <stdio.h>

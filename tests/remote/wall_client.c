@@ -7,8 +7,8 @@
  * that it reads: "p": "RESULT MICROSECONDS" of a ping (RESULT -1: the worker is gone).
  */
 #include "cuda_remote.h"
-#include "wire/call.h"
-#include "wire/wall.h"
+#include "ring/call.h"
+#include "ring/wall.h"
 
 #include <stdio.h>
 #include <string.h>

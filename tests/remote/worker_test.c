@@ -8,7 +8,7 @@
 #include "remote/copy.h"
 #include "remote/graph.h"
 #include "remote/worker/worker.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include "daemon/tenants/tenant.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/workers/wall.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include "daemon/workers/spare.h"
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "daemon/workers/caller.h"
 #include "daemon/workers/pool.h"
 #include "daemon/tenants/tenant.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cublas_forward.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stddef.h>
 #include <stdint.h>

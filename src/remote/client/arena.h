@@ -1,5 +1,5 @@
 /*
- * arena.h: who has which part of the arena (wire/wall.h); the client alone decides.
+ * arena.h: who has which part of the arena (ring/wall.h); the client alone decides.
  *
  * Staging is given out in pieces of up to ARENA_PIECE bytes, lowest place first, so that what is copied through it
  * stays in the processor's caches. A piece towards the device goes with a payload's serial and comes back by the

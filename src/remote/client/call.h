@@ -28,7 +28,7 @@
 #include "remote.h"
 #include "remote/client/link.h"
 #include "remote/kind.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stdbool.h>
 #include <stdint.h>

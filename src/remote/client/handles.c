@@ -1,6 +1,6 @@
 /* handles.c: see handles.h. */
 #include "remote/client/handles.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "wire/call.h"
-#include "wire/wall.h"
+#include "ring/call.h"
+#include "ring/wall.h"
 
 #include <pthread.h>
 #include <stdbool.h>

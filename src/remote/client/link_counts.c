@@ -4,7 +4,7 @@
  * The counts lie in the file itself, mapped, so that they are there however the program ends.
  */
 #include "remote/client/link_counts.h"
-#include "wire/wall_fd.h"
+#include "base/wall_fd.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #include "remote/client/visible.h"
 #include "remote/snapshot.h"
 #include "shim/log.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <stdio.h>
 #include <errno.h>

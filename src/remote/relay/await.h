@@ -2,12 +2,12 @@
  * await.h: reads from a socket what a program waits for.
  *
  * Who sleeps until bytes come is late: by the time that his processor takes to wake up. So who knows when they are due
- * looks for them then: by how long the last waits took (wire/forecast.h), or by something of this side that they
- * usually follow (wire/sequel.h), which another thread tells of. One thread reads; any other may tell.
+ * looks for them then: by how long the last waits took (ring/forecast.h), or by something of this side that they
+ * usually follow (ring/sequel.h), which another thread tells of. One thread reads; any other may tell.
  */
 #pragma once
 
-#include "wire/sequel.h"
+#include "ring/sequel.h"
 
 #include <stddef.h>
 #include <sys/types.h>

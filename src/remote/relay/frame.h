@@ -15,7 +15,7 @@
 #pragma once
 
 #include "remote/relay/relay.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #define FRAME_MAGIC 0x6c72746du /* "mtrl" */
 #define FRAME_VERSION 1u
@@ -87,7 +87,7 @@ struct frame_lane {
 };
 
 enum frame_kind {
-	FRAME_MESSAGES = 1, /* `bytes` of messages of wire/call.h, one behind the other */
+	FRAME_MESSAGES = 1, /* `bytes` of messages of ring/call.h, one behind the other */
 	FRAME_PIECE,	    /* struct frame_piece and its bytes */
 	FRAME_BEAT,	    /* the line lives; `value`: enum frame_beat */
 	FRAME_READY,	    /* the first to the client: all lanes are there */

@@ -3,7 +3,7 @@
  *
  *	program == wall == relay (client)  -- TCP, TLS 1.3, UCX --  relay (server) == wall == worker
  *
- * Towards the program the client's relay is a worker (wire/wall.h), towards the worker the server's relay is a program.
+ * Towards the program the client's relay is a worker (ring/wall.h), towards the worker the server's relay is a program.
  * Both take messages out of one ring and put them into the other's, in order, unchanged; payload bytes go on lanes of
  * their own into the same places of the other arena. One process per session on either side: whatever a peer sends, it
  * harms its own session only. Nothing is replayed: a lost line ends the session, with one line of text.
@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <stdbool.h>
 #include <stddef.h>

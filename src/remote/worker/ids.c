@@ -7,7 +7,7 @@
  */
 #include "remote/worker/ids.h"
 
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* ids_test.c: lookups, owners, used slots. */
 #include "base/tap.h"
 #include "remote/worker/ids.h"
-#include "wire/call.h"
+#include "ring/call.h"
 
 #include <errno.h>
 

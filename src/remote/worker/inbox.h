@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "wire/ring.h"
+#include "ring/ring.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

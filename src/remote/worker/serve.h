@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda_table.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <stdbool.h>
 

@@ -11,7 +11,7 @@
 #include "remote/worker/ranges.h"
 #include "remote/worker/rooms.h"
 #include "remote/worker/worker.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -16,8 +16,8 @@
 #include "cuda_table.h"
 #include "remote.h"
 #include "remote/kind.h"
-#include "wire/call.h"
-#include "wire/wall.h"
+#include "ring/call.h"
+#include "ring/wall.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #include "softdev/image/image.h"
 
 #include "base/cleanup.h"
-#include "wire/reach.h"
+#include "base/reach.h"
 
 #include <lz4.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
  */
 #include "base/clock.h"
 #include "echo.h"
-#include "wire/call.h"
-#include "wire/wall.h"
+#include "ring/call.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <poll.h>

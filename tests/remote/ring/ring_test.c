@@ -2,7 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/tap.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* wall_test.c: the handshake between two processes, the memory they share, and how each learns of the other's end. */
 #include "base/clock.h"
 #include "base/tap.h"
-#include "wire/wall.h"
+#include "ring/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>

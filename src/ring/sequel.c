@@ -1,5 +1,5 @@
 /* sequel.c: see sequel.h. */
-#include "wire/sequel.h"
+#include "ring/sequel.h"
 
 #define LEARN_LEAST 4u
 #define BEFORE_NS 10000u

@@ -18,8 +18,8 @@
  */
 #pragma once
 
-#include "wire/forecast.h"
-#include "wire/sequel.h"
+#include "ring/forecast.h"
+#include "ring/sequel.h"
 
 #include <stdbool.h>
 #include <stddef.h>

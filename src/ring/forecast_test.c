@@ -1,5 +1,5 @@
 /* forecast_test.c: waits of one length, of many, of a new one, and a processor that others want; in virtual time. */
-#include "wire/forecast.h"
+#include "ring/forecast.h"
 
 #include "base/tap.h"
 

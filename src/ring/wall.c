@@ -3,8 +3,8 @@
  *
  * Part of the injected client too: it needs libc alone, and leaves errno as it was.
  */
-#include "wire/wall.h"
-#include "wire/wall_fd.h"
+#include "ring/wall.h"
+#include "base/wall_fd.h"
 
 #include <errno.h>
 #include <limits.h>

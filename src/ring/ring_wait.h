@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "wire/ring.h"
+#include "ring/ring.h"
 
 #define RING_WAITS 1u /* the lowest bit of ..._waits */
 

@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "wire/forecast.h"
-#include "wire/usual.h"
+#include "ring/forecast.h"
+#include "ring/usual.h"
 
 #define SEQUEL_MOST_NS FORECAST_MOST_NS /* what follows later is not waited for */
 #define SEQUEL_SHARE 8u /* looking takes an eighth of all time at most */

@@ -1,8 +1,8 @@
 /* wall_make.c: the worker's (and the relay's) half of the handshake, see wall.h. */
 #include "base/cleanup.h"
 #include "base/send_fds.h"
-#include "wire/wall.h"
-#include "wire/wall_fd.h"
+#include "ring/wall.h"
+#include "base/wall_fd.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* ring.c: see ring.h. */
-#include "wire/ring_wait.h"
+#include "ring/ring_wait.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* reach.c: see reach.h. The kernel reads a byte of every page for us and says how far it came. */
-#include "wire/reach.h"
+#include "base/reach.h"
 
 #include <errno.h>
 #include <stdint.h>

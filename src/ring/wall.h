@@ -25,7 +25,7 @@
  */
 #pragma once
 
-#include "wire/ring.h"
+#include "ring/ring.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* sequel_test.c: what follows soon, late, at all times; how much of the time is looked; in virtual time. */
-#include "wire/sequel.h"
+#include "ring/sequel.h"
 
 #include "base/tap.h"
 

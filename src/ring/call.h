@@ -49,7 +49,7 @@ struct call_reply {
 };
 
 /*
- * Bytes of the arena (wire/wall.h) that belong to a message. A relay makes them equal at the far end before (towards
+ * Bytes of the arena (ring/wall.h) that belong to a message. A relay makes them equal at the far end before (towards
  * the client) or while (towards the worker) the message is delivered; with a coherent arena nothing has to be done.
  * Each direction counts its payloads from 1; they arrive in that order. What the worker does when a payload is not
  * there yet: see worker/payload.h.

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "wire/usual.h"
+#include "ring/usual.h"
 
 #define FORECAST_LEAST_NS 50000u /* waits that are shorter, or longer, are not learnt from */
 #define FORECAST_MOST_NS 50000000u

@@ -1,5 +1,5 @@
 /* ring_wait.c: see ring_wait.h. Part of the injected client too: it needs libc alone, and leaves errno as it was. */
-#include "wire/ring_wait.h"
+#include "ring/ring_wait.h"
 
 #include <errno.h>
 #include <sched.h>

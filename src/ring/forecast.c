@@ -1,5 +1,5 @@
 /* forecast.c: see forecast.h. */
-#include "wire/forecast.h"
+#include "ring/forecast.h"
 
 #define LEARN_LEAST 4u
 #define BEFORE_NS 10000u

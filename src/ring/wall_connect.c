@@ -1,7 +1,7 @@
 /* wall_connect.c: the client's half of the handshake, see wall.h. Nothing that the other side says is believed. */
 #include "base/connect_remedy.h"
-#include "wire/wall.h"
-#include "wire/wall_fd.h"
+#include "ring/wall.h"
+#include "base/wall_fd.h"
 
 #include <errno.h>
 #include <poll.h>
