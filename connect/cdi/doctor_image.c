@@ -1,6 +1,7 @@
 /* doctor_image.c: `mete doctor --image DIR`: whether containers of an image can have a share, and by which ways. */
 #include "cli/grants.h"
 #include "cli/place.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 #include "connect/cdi/elf.h"
 #include "connect/cdi/image.h"

@@ -13,6 +13,7 @@
 #include "cli/control.h"
 #include "cli/grants.h"
 #include "cli/place.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 #include "connect/cdi/deadline.h"
 #include "connect/cdi/edits.h"

@@ -2,6 +2,7 @@
 #include "cli/choose.h"
 #include "cli/fault.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 #include "connect/cdi/spec.h"
 

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "connect/cdi/bundle.h"
 #include "connect/cdi/edits.h"
 #include "connect/cdi/shares.h"

@@ -6,7 +6,7 @@
  * not break when an option is added.
  */
 #include "base/text_distance.h"
-#include "cli/fault.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "cli/choose.h"
 #include "cli/duration.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "cli/choose.h"
 #include "cli/expires.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/terms.h"
 #include "cli/verb.h"
 #include "cli/waiting.h"

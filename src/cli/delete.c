@@ -1,6 +1,7 @@
 /* delete.c: `mete delete NAME`: ends a grant. */
 #include "cli/control.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 VERB(delete)

@@ -14,6 +14,7 @@
 #include "cli/keys.h"
 #include "cli/place.h"
 #include "cli/probe.h"
+#include "cli/say.h"
 #include "cli/tenant_env.h"
 #include "cli/tier.h"
 #include "cli/verb.h"

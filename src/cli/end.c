@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "cli/grants.h"
 #include "cli/output.h"
 #include "cli/refusals.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <limits.h>

@@ -1,13 +1,8 @@
-/* fault.c: see fault.h. A line is one write, so that lines of several programs do not mix. */
+/* fault.c: see fault.h. */
 #include "cli/fault.h"
 
-#include "base/clean_text.h"
-
-#include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <stdio.h>
 
 int fault_set(struct fault *f, int r, const char *fmt, ...)
 {
@@ -17,54 +12,4 @@ int fault_set(struct fault *f, int r, const char *fmt, ...)
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
 	return r;
-}
-
-bool colour_wanted(FILE *stream)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return (!no || !*no) && isatty(fileno(stream)) && term && strcmp(term, "dumb");
-}
-
-static void say(const char *colour, const char *fmt, va_list ap)
-{
-	char text[1280], line[1400];
-	int n;
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	clean_text_line(text);
-	if (colour_wanted(stderr))
-		n = snprintf(line, sizeof(line), "\033[%smmete:\033[0m %s\n", colour, text);
-	else
-		n = snprintf(line, sizeof(line), "mete: %s\n", text);
-	fflush(stdout);
-	while (write(STDERR_FILENO, line, (size_t)n) < 0 && errno == EINTR)
-		;
-}
-
-void say_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say("31", fmt, ap);
-	va_end(ap);
-}
-
-void say_warning(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say("33", fmt, ap);
-	va_end(ap);
-}
-
-void say_note(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say("36", fmt, ap);
-	va_end(ap);
 }

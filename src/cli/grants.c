@@ -1,6 +1,5 @@
 /* grants.c: see grants.h. */
 #include "cli/grants.h"
-#include "cli/verb.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,17 +63,6 @@ int grants_get_all(struct control *c, const char *name, json_t **ret, json_t **r
 		return fault_set(f, CONTROL_REFUSED, "no grant named %s; `mete ps` lists them", name);
 	}
 	return 0;
-}
-
-int print_json(const char *key, json_t *value)
-{
-	json_t *object = json_object();
-
-	json_object_set_new(object, key, value);
-	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-	putchar('\n');
-	json_decref(object);
-	return EXIT_DONE; /* main() looks whether stdout took it */
 }
 
 json_int_t devices_sum(json_t *holder, const char *key)

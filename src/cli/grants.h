@@ -15,8 +15,5 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 /* The same, with the requests that wait for room (NULL from an older meted; owned), where ret_waiting is not NULL. */
 int grants_get_all(struct control *c, const char *name, json_t **ret, json_t **ret_waiting, struct fault *f);
 
-/* Prints {KEY: value} and takes the reference. Value: an exit status. */
-int print_json(const char *key, json_t *value);
-
 /* The sum of a field over the devices of a grant or a process. */
 json_int_t devices_sum(json_t *holder, const char *key);

@@ -4,8 +4,8 @@
  * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb
  * (exit codes, environment, files) stands here once, for help and manual.
  */
-#include "cli/fault.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <ctype.h>

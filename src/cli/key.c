@@ -1,6 +1,7 @@
 /* key.c: `mete key new`, `mete key list`, `mete key remove`: the pre-shared keys of a server's clients. */
 #include "cli/grants.h"
 #include "cli/keys.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 

@@ -3,6 +3,7 @@
 #include "cli/choose.h"
 #include "cli/control.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 

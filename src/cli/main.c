@@ -1,6 +1,6 @@
 /* main.c: finds the verb and runs it. */
 #include "base/text_distance.h"
-#include "cli/fault.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* metrics.c: `mete metrics`: what meted serves at /metrics, by the control socket. */
 #include "cli/choose.h"
 #include "cli/control.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <stdio.h>

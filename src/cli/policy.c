@@ -2,6 +2,7 @@
 #include "cli/choose.h"
 #include "cli/grants.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/terms.h"
 #include "cli/verb.h"

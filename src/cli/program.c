@@ -2,7 +2,6 @@
 #include "cli/program.h"
 #include "base/cleanup.h"
 #include "cli/place.h"
-#include "cli/verb.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -85,11 +84,6 @@ int program_find(const char *name, char path[PATH_MAX], struct fault *f)
 		return fault_set(f, -ENOENT, "%s: no such program in PATH; write ./%s for the one in this folder", name,
 				 name);
 	return fault_set(f, -ENOENT, "%.200s: no such program in PATH; check the name, or give a path", name);
-}
-
-int program_failure(int r)
-{
-	return r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
 }
 
 bool program_is_text(const char *path)

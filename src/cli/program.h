@@ -26,8 +26,6 @@ enum program_kind {
  * be executed. A fault is set in both cases.
  */
 int program_find(const char *name, char path[PATH_MAX], struct fault *f);
-/* The exit status of a command whose program was not found, by what program_find() said. */
-int program_failure(int r);
 
 /* No binary file: what execvp() may hand to /bin/sh. */
 bool program_is_text(const char *path);

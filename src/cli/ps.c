@@ -8,6 +8,7 @@
 #include "cli/duration.h"
 #include "cli/expires.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/tenant_of.h"
 #include "cli/terms.h"

@@ -2,6 +2,7 @@
 #include "cli/choose.h"
 #include "cli/control.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <stdio.h>

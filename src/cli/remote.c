@@ -6,6 +6,7 @@
 #include "base/clean_text.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/serve_socket.h"
 #include "cli/table.h"
 #include "cli/target.h"

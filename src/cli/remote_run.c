@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "cli/relays.h"
 #include "cli/remote_env.h"
+#include "cli/say.h"
 #include "cli/supervise.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static int prepare(struct remote_run *run, struct fault *f)
 	if (!r && option_given(run->line, "strict"))
 		r = program_reachable(run->path, f);
 	if (r) {
-		run->failure = program_failure(r);
+		run->failure = exit_of_program(r);
 		return r;
 	}
 	r = place_find_remote(&run->place, f);

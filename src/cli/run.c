@@ -12,6 +12,7 @@
 #include "cli/program.h"
 #include "cli/remote_run.h"
 #include "cli/runtime_env.h"
+#include "cli/say.h"
 #include "cli/supervise.h"
 #include "cli/tier.h"
 #include "cli/verb.h"
@@ -273,7 +274,7 @@ static void say_start(struct run *run)
 		 option_given(run->line, "soft") ? " (the software device, as asked)" :
 						   " (the software device)");
 	if (run->wall ? run->remote.runtime_dir && run->remote.soft : !!run->env.runtime_dir)
-		runtime_env_say(run->wall ? run->remote.runtime_dir : run->env.runtime_dir);
+		runtime_env_say(run->wall ? run->remote.runtime_dir : run->env.runtime_dir, say_note);
 	if (run->choice.driver && !strcmp(run->choice.driver, "soft") && !option_given(run->line, "soft"))
 		say_note("no NVIDIA driver with a device was found; `mete doctor` says more");
 	json_array_foreach (json_object_get(run->grant, "devices"), i, device)
@@ -321,7 +322,7 @@ static int prepare(struct run *run, struct fault *f)
 	if (!r && option_given(run->line, "strict"))
 		r = program_reachable(run->path, f);
 	if (r) {
-		run->failure = program_failure(r);
+		run->failure = exit_of_program(r);
 		return r;
 	}
 	r = run->wall ? place_find_remote(&run->place, f) : place_find(&run->place, f);

@@ -4,7 +4,6 @@
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/tenant_env.h"
-#include "cli/verb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,24 +128,24 @@ void runtime_env_leave_tools(void)
 		tenant_env_put_first("PATH", "", ":");
 }
 
-void runtime_env_say(const char *dir)
+void runtime_env_say(const char *dir, runtime_env_say_t *say)
 {
 	char folder[PATH_MAX], path[PATH_MAX];
 
 	if (!beside_runtime(folder, dir, "fronts") || !path_join(path, "%s/%s", folder, libraries[3].name) ||
 	    access(path, R_OK))
 		return;
-	say_note("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, "
-		 "libnvJitLink.so.*; "
-		 "PATH has %s/bin and, where there is an nvcc, %s/nvcc",
-		 dir, folder, folder, folder);
+	say("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, "
+	    "libnvJitLink.so.*; "
+	    "PATH has %s/bin and, where there is an nvcc, %s/nvcc",
+	    dir, folder, folder, folder);
 	for (size_t i = 0; i < TOOL_COUNT; i++) {
 		const char *now = getenv(tools[i].variable);
 
 		if (now && *now && !runtime_env_is_entry(now, strlen(now)))
-			say_note("%s=%s stays as it is set", tools[i].variable, now);
+			say("%s=%s stays as it is set", tools[i].variable, now);
 		else
-			say_note("%s=%s/bin/%s", tools[i].variable, folder, tools[i].name);
+			say("%s=%s/bin/%s", tools[i].variable, folder, tools[i].name);
 	}
 }
 

@@ -37,9 +37,12 @@ char *runtime_env_preload(const char *dir, bool fronts);
 bool runtime_env_tools(const char *dir);
 /* Takes out what the above set. */
 void runtime_env_leave_tools(void);
-/* What of all this a program gets, as notes for --verbose; to be called where the program's environment is not set yet.
+typedef void runtime_env_say_t(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * Says what of all this a program gets, a line a call, for --verbose; to be called where the program's environment is
+ * not set yet.
  */
-void runtime_env_say(const char *dir);
+void runtime_env_say(const char *dir, runtime_env_say_t *say);
 
 /* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH or PATH that one of the above made? */
 bool runtime_env_is_entry(const char *entry, size_t length);

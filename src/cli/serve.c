@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/notify.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/serve_socket.h"
 #include "cli/serve_state.h"
 #include "cli/target.h"

@@ -4,6 +4,7 @@
  */
 #include "base/connect_remedy.h"
 #include "base/size.h"
+#include "cli/say.h"
 #include "cli/serve_state.h"
 #include "cli/verb.h"
 

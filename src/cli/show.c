@@ -6,6 +6,7 @@
 #include "cli/grants.h"
 #include "cli/output.h"
 #include "cli/refusals.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/tenant_of.h"
 #include "cli/terms.h"

@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "cli/choose.h"
 #include "cli/grants.h"
+#include "cli/say.h"
 #include "cli/soft_driver.h"
 #include "cli/table.h"
 #include "cli/verb.h"

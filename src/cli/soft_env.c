@@ -2,6 +2,7 @@
 #include "cli/soft_env.h"
 
 #include "cli/runtime_env.h"
+#include "cli/say.h"
 #include "cli/tenant_env.h"
 
 #include <dlfcn.h>

@@ -2,6 +2,7 @@
 #include "cli/soft_driver.h"
 #include "cli/verb.h"
 #include "wire/soft_fault.h"
+#include "cli/say.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,6 +6,7 @@
  */
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/say.h"
 #include "cli/soft_dir.h"
 #include "cli/soft_env.h"
 #include "cli/supervise.h"
@@ -113,7 +114,7 @@ static int prepare(struct soft_run *run, struct fault *f)
 		return r;
 	r = program_find(run->line->args[0], run->path, f);
 	if (r) {
-		run->failure = program_failure(r);
+		run->failure = exit_of_program(r);
 		return r;
 	}
 	r = place_find_soft(&run->place, f);

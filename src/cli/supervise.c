@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/program.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 #include "cli/waker.h"
 

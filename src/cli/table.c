@@ -1,8 +1,8 @@
 /* table.c: see table.h. No memory for a cell: the cell is "?", the table stays a table. */
 #include "cli/table.h"
 #include "base/clean_text.h"
-#include "cli/fault.h"
 #include "cli/output.h"
+#include "cli/say.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "base/clean_text.h"
 #include "base/cleanup.h"
 #include "cli/place.h"
+#include "cli/say.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,6 +2,7 @@
 #include "cli/control.h"
 #include "cli/grants.h"
 #include "cli/place.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <errno.h>

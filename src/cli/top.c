@@ -5,6 +5,7 @@
  * interval. The drivers are asked rarely, meted every interval.
  */
 #include "base/clock.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/top_screen.h"
 #include "cli/top_view.h"

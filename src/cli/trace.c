@@ -10,6 +10,7 @@
 #include "cli/chrome.h"
 #include "cli/grants.h"
 #include "cli/recording.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 

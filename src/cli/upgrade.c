@@ -1,6 +1,7 @@
 /* upgrade.c: `mete upgrade`: meted replaced by the program that is installed now, while tenants compute. */
 #include "cli/control.h"
 #include "cli/choose.h"
+#include "cli/say.h"
 #include "cli/verb.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,6 +19,12 @@ enum {
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
 };
+
+/* The exit status of a command whose program was not found, by what program_find() said. */
+static inline int exit_of_program(int r)
+{
+	return r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
+}
 
 /* What a word is, for the completion. */
 enum complete {

@@ -2,6 +2,7 @@
 #include "cli/waiting.h"
 #include "base/clock.h"
 #include "cli/duration.h"
+#include "cli/say.h"
 
 #include <errno.h>
 #include <stdio.h>
