@@ -1,7 +1,7 @@
 /* bundle.c: see bundle.h. */
 #include "connect/cdi/bundle.h"
 
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <errno.h>
 #include <stdlib.h>

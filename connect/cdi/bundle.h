@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <jansson.h>
 

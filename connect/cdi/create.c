@@ -1,7 +1,7 @@
 /* create.c: `mete cdi create`: a grant for one container, and the CDI file by which the container gets it. */
-#include "cli/expires.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "verb/expires.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "connect/cdi/edits.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
  * doctor_cdi.c: the checks of `mete doctor` that are about CDI files: can runtimes read them, do they say what this
  * machine is now, are the grants there that they name, and the files that containers stand on.
  */
-#include "cli/choose.h"
+#include "verb/choose.h"
 #include "cli/doctor.h"
-#include "cli/grants.h"
+#include "client/grants.h"
 #include "connect/cdi/generate.h"
 #include "connect/cdi/spec.h"
 

@@ -1,8 +1,8 @@
 /* doctor_image.c: `mete doctor --image DIR`: whether containers of an image can have a share, and by which ways. */
-#include "cli/grants.h"
-#include "cli/place.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "client/grants.h"
+#include "client/place.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 #include "connect/cdi/elf.h"
 #include "connect/cdi/image.h"
 #include "connect/cdi/inside.h"

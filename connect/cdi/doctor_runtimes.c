@@ -3,7 +3,7 @@
  * releases take CDI devices as they are set, and whether they look where mete writes.
  */
 #include "base/cleanup.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 #include "cli/doctor.h"
 #include "connect/cdi/spec.h"
 

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/place.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "client/place.h"
 #include "connect/cdi/inside.h"
 #include "connect/cdi/spec.h"
 

@@ -1,7 +1,7 @@
 /* generate.c: `mete cdi generate`: CDI files for the node's devices and named shares. */
 #include "base/cleanup.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "connect/cdi/edits.h"
 #include "connect/cdi/generate.h"
 #include "connect/cdi/shares.h"

@@ -1,7 +1,7 @@
 /* generate.h: what `mete cdi generate` writes, for those who compare. */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "cli/place.h"
+#include "client/place.h"
 #include "connect/cdi/image.h"
 
 #include <jansson.h>

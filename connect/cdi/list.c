@@ -1,9 +1,9 @@
 /* list.c: `mete cdi list`: what containers can be given, and which CDI files are in the way. */
-#include "cli/choose.h"
-#include "cli/fault.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/fault.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 #include "connect/cdi/spec.h"
 
 #include <string.h>

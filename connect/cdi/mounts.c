@@ -2,7 +2,7 @@
 #include "connect/cdi/mounts.h"
 
 #include "base/cleanup.h"
-#include "cli/place.h"
+#include "client/place.h"
 #include "connect/cdi/bind.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  * made in the bundle's config.json. What an earlier `mete oci` put there is taken out first.
  */
 #include "base/cleanup.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "connect/cdi/bundle.h"
 #include "connect/cdi/edits.h"
 #include "connect/cdi/shares.h"

@@ -1,8 +1,8 @@
 /* remove.c: `mete cdi remove`: ends one-off grants, and takes devices and shares out of the CDI files. */
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 #include "connect/cdi/spec.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/text_distance.h"
-#include "cli/grants.h"
-#include "cli/verb.h"
+#include "client/grants.h"
+#include "verb/verb.h"
 #include "connect/cdi/plain_file.h"
 
 #include <ctype.h>

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 #include "connect/cdi/spec.h"
 
 #include "base/cleanup.h"
-#include "cli/place.h"
+#include "client/place.h"
 #include "connect/cdi/judge.h"
 #include "connect/cdi/plain_file.h"
 #include "connect/cdi/yaml.h"

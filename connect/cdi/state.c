@@ -1,7 +1,7 @@
 /* state.c: see state.h. */
 #include "connect/cdi/state.h"
 
-#include "cli/place.h"
+#include "client/place.h"
 #include "model/grant.h"
 
 #include <ctype.h>

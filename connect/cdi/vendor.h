@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "cli/fault.h"
-#include "cli/place.h"
+#include "client/fault.h"
+#include "client/place.h"
 #include "connect/cdi/spec.h"
 
 #include <jansson.h>

@@ -1,10 +1,10 @@
 /* audit.c: `mete audit`: what was done from the console, by whom, and what came of it. */
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  *
  * meted drains; here somebody watches. Interrupted, the drain ends and the cordon stays; killed, the drain goes on.
  */
-#include "cli/choose.h"
-#include "cli/duration.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "verb/duration.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* create.c: `mete create NAME`: a grant that outlives commands; `mete run --grant NAME` runs programs under it. */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/expires.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/terms.h"
-#include "cli/verb.h"
-#include "cli/waiting.h"
+#include "verb/choose.h"
+#include "verb/expires.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/terms.h"
+#include "verb/verb.h"
+#include "verb/waiting.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* delete.c: `mete delete NAME`: ends a grant. */
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 VERB(delete)
 {

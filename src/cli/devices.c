@@ -1,10 +1,10 @@
 /* devices.c: `mete devices`: the devices of this machine, what is promised of them and what is held. */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 
 #include <string.h>
 

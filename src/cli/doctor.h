@@ -1,8 +1,8 @@
 /* doctor.h: what the checks of `mete doctor` share: each adds a line or a few, with the remedy of what is wrong. */
 #pragma once
 
-#include "cli/control.h"
-#include "cli/place.h"
+#include "client/control.h"
+#include "client/place.h"
 
 #include <jansson.h>
 #include <stdbool.h>

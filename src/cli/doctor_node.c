@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/size.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <errno.h>
 #include <fcntl.h>

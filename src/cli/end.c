@@ -5,10 +5,10 @@
  */
 #include "base/clock.h"
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>

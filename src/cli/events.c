@@ -2,12 +2,12 @@
  * events.c: `mete events`: what happened on this node. An event is a line; on a terminal, a paragraph.
  */
 #include "base/clean_text.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/output.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/output.h"
 #include "cli/refusals.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/keys.h"
-#include "cli/place.h"
+#include "client/place.h"
 
 #include <errno.h>
 #include <stdlib.h>

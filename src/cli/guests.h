@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "cli/control.h"
+#include "client/control.h"
 #include "cli/image_owner.h"
 #include "cli/offers.h"
 #include "remote/relay/relay.h"

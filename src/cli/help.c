@@ -4,9 +4,9 @@
  * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb
  * (exit codes, environment, files) stands here once, for help and manual.
  */
-#include "cli/output.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/output.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* key.c: `mete key new`, `mete key list`, `mete key remove`: the pre-shared keys of a server's clients. */
-#include "cli/grants.h"
+#include "client/grants.h"
 #include "cli/keys.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* keys.c: see keys.h. */
 #include "cli/keys.h"
 #include "base/cleanup.h"
-#include "cli/grants.h"
-#include "cli/place.h"
+#include "client/grants.h"
+#include "client/place.h"
 
 #include <dirent.h>
 #include <errno.h>

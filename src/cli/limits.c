@@ -1,11 +1,11 @@
 /* limits.c: `mete limits`: what this user may take, and has taken. */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>

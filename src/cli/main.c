@@ -1,7 +1,7 @@
 /* main.c: finds the verb and runs it. */
 #include "base/text_distance.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* metrics.c: `mete metrics`: what meted serves at /metrics, by the control socket. */
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 

@@ -2,10 +2,10 @@
 #include "cli/offers.h"
 #include "base/cleanup.h"
 #include "base/text_distance.h"
-#include "cli/grants.h"
+#include "client/grants.h"
 #include "cli/keys.h"
-#include "cli/place.h"
-#include "cli/terms.h"
+#include "client/place.h"
+#include "verb/terms.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <limits.h>
 

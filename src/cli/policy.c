@@ -1,11 +1,11 @@
 /* policy.c: `mete policy`: the ways of sharing a device's time, and each device's default. */
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/output.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/terms.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/output.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/terms.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>

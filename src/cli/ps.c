@@ -4,15 +4,15 @@
  * Columns that the output has no room for are left out; --wide prints all, --json everything.
  */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/duration.h"
-#include "cli/expires.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/table.h"
+#include "verb/choose.h"
+#include "verb/duration.h"
+#include "verb/expires.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/table.h"
 #include "cli/tenant_of.h"
-#include "cli/terms.h"
-#include "cli/verb.h"
+#include "verb/terms.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cli/control.h"
+#include "client/control.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* refusals.c: see refusals.h. Whose refusal an event is: what stands before the words that meted puts into each. */
 #include "cli/refusals.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>

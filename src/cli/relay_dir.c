@@ -1,7 +1,7 @@
 /* relay_dir.c: see relay_dir.h. */
 #include "cli/relay_dir.h"
 #include "base/cleanup.h"
-#include "cli/place.h"
+#include "client/place.h"
 
 #include <dirent.h>
 #include <errno.h>

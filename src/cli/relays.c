@@ -2,7 +2,7 @@
 #include "cli/relays.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/place.h"
+#include "client/place.h"
 #include "cli/relay_dir.h"
 
 #include <errno.h>

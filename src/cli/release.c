@@ -1,9 +1,9 @@
 /* release.c: `mete release NAME`: ends a tenant's quarantine. */
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 

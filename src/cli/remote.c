@@ -4,13 +4,13 @@
  */
 #include "base/size.h"
 #include "base/clean_text.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "cli/serve_socket.h"
-#include "cli/table.h"
+#include "verb/table.h"
 #include "cli/target.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,11 +3,11 @@
  * judged alone first, then the servers are asked, then the program starts.
  */
 #include "cli/remote_run.h"
-#include "cli/place.h"
-#include "cli/program.h"
+#include "client/place.h"
+#include "client/program.h"
 #include "cli/relays.h"
-#include "cli/remote_env.h"
-#include "cli/say.h"
+#include "client/remote_env.h"
+#include "verb/say.h"
 #include "cli/supervise.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* remote_run.h: `mete run --remote`: a program whose devices are those of servers. */
 #pragma once
 
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 /* Value: an exit status, as verb_run(). */
 int remote_run(const struct command_line *line);

@@ -5,18 +5,18 @@
  * then the program. Whatever fails before the program starts leaves nothing behind: the grant is tied to this process.
  */
 #include "base/cleanup.h"
-#include "cli/choose.h"
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/place.h"
-#include "cli/program.h"
+#include "verb/choose.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "client/place.h"
+#include "client/program.h"
 #include "cli/remote_run.h"
-#include "cli/runtime_env.h"
-#include "cli/say.h"
+#include "client/runtime_env.h"
+#include "verb/say.h"
 #include "cli/supervise.h"
-#include "cli/tier.h"
-#include "cli/verb.h"
-#include "cli/waiting.h"
+#include "client/tier.h"
+#include "verb/verb.h"
+#include "verb/waiting.h"
 #include "cli/wall_env.h"
 
 #include <errno.h>

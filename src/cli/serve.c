@@ -6,12 +6,12 @@
  */
 #include "base/clock.h"
 #include "base/notify.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "cli/serve_socket.h"
 #include "cli/serve_state.h"
 #include "cli/target.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,9 +4,9 @@
  */
 #include "base/connect_remedy.h"
 #include "base/size.h"
-#include "cli/say.h"
+#include "verb/say.h"
 #include "cli/serve_state.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <string.h>
 

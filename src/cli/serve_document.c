@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/clean_text.h"
 #include "cli/serve_state.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <stdlib.h>
 #include <string.h>

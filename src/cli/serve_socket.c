@@ -2,8 +2,8 @@
 #include "cli/serve_socket.h"
 #include "base/cleanup.h"
 #include "base/fallback_dir.h"
-#include "cli/control.h"
-#include "cli/place.h"
+#include "client/control.h"
+#include "client/place.h"
 
 #include <dirent.h>
 #include <errno.h>

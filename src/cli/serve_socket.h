@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <jansson.h>
 #include <limits.h>

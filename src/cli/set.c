@@ -5,11 +5,11 @@
  * Without --device it is the grant's only device; a grant on several needs to be told which.
  */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
-#include "cli/terms.h"
-#include "cli/verb.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
+#include "verb/terms.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,16 +1,16 @@
 /* show.c: `mete show NAME`: everything about one grant. */
 #include "base/size.h"
 #include "base/clean_text.h"
-#include "cli/choose.h"
-#include "cli/expires.h"
-#include "cli/grants.h"
-#include "cli/output.h"
+#include "verb/choose.h"
+#include "verb/expires.h"
+#include "client/grants.h"
+#include "verb/output.h"
 #include "cli/refusals.h"
-#include "cli/say.h"
-#include "cli/table.h"
+#include "verb/say.h"
+#include "verb/table.h"
 #include "cli/tenant_of.h"
-#include "cli/terms.h"
-#include "cli/verb.h"
+#include "verb/terms.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,12 +3,12 @@
  * that the configuration would make.
  */
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/say.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "verb/say.h"
 #include "cli/soft_driver.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 #include "wire/soft_usage.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* soft_dir.c: see soft_dir.h. */
 #include "cli/soft_dir.h"
 
-#include "cli/place.h"
+#include "client/place.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <limits.h>
 

@@ -1,7 +1,7 @@
 /* soft_driver.c: see soft_driver.h. */
 #include "cli/soft_driver.h"
 
-#include "cli/place.h"
+#include "client/place.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* soft_driver.h: the software device's driver, opened by mete itself. */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 #include "cuda_types.h"
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* soft_env.c: see soft_env.h. */
 #include "cli/soft_env.h"
 
-#include "cli/runtime_env.h"
-#include "cli/say.h"
-#include "cli/tenant_env.h"
+#include "client/runtime_env.h"
+#include "verb/say.h"
+#include "client/tenant_env.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "cli/place.h"
-#include "cli/verb.h"
+#include "client/place.h"
+#include "verb/verb.h"
 
 /*
  * Sets this process's environment: LD_LIBRARY_PATH, and the METE_SOFT_ variables that options stand for. An outer

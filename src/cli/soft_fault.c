@@ -1,8 +1,8 @@
 /* soft_fault.c: `mete soft fault`: an error of a software device, from outside. */
 #include "cli/soft_driver.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 #include "wire/soft_fault.h"
-#include "cli/say.h"
+#include "verb/say.h"
 
 #include <errno.h>
 #include <stdbool.h>

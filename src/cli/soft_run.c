@@ -4,13 +4,13 @@
  * mete stays beside the program as `mete run` does, to remove the devices at the end and, with --error-exitcode, to say
  * by its own status whether the checker reported anything.
  */
-#include "cli/place.h"
-#include "cli/program.h"
-#include "cli/say.h"
+#include "client/place.h"
+#include "client/program.h"
+#include "verb/say.h"
 #include "cli/soft_dir.h"
 #include "cli/soft_env.h"
 #include "cli/supervise.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
 #include "cli/supervise.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/program.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "client/program.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 #include "cli/waker.h"
 
 #include <errno.h>

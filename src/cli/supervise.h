@@ -10,9 +10,9 @@
  */
 #pragma once
 
-#include "cli/control.h"
-#include "cli/remote_env.h"
-#include "cli/tenant_env.h"
+#include "client/control.h"
+#include "client/remote_env.h"
+#include "client/tenant_env.h"
 #include "cli/tenant_log.h"
 
 struct supervision {

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "cli/verb.h"
+#include "verb/verb.h"
 #include "remote/relay/relay.h"
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #define TARGETS_MOST 16
 

@@ -3,8 +3,8 @@
 
 #include "base/clean_text.h"
 #include "base/cleanup.h"
-#include "cli/place.h"
-#include "cli/say.h"
+#include "client/place.h"
+#include "verb/say.h"
 
 #include <dirent.h>
 #include <errno.h>

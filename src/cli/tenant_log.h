@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "cli/fault.h"
+#include "client/fault.h"
 
 #include <limits.h>
 #include <stdint.h>

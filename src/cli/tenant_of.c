@@ -3,7 +3,7 @@
 #include "cli/tenant_of.h"
 #include "base/clean_text.h"
 #include "base/cleanup.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <fcntl.h>
 #include <pwd.h>

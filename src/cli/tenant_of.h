@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "cli/control.h"
+#include "client/control.h"
 
 #define TENANT_OF_BYTES 64
 

@@ -1,9 +1,9 @@
 /* token.c: `mete token new`, `show`, `revoke`: the secret that lets the console act, and the one that reads alone. */
-#include "cli/control.h"
-#include "cli/grants.h"
-#include "cli/place.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "client/control.h"
+#include "client/grants.h"
+#include "client/place.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -5,11 +5,11 @@
  * interval. The drivers are asked rarely, meted every interval.
  */
 #include "base/clock.h"
-#include "cli/say.h"
-#include "cli/table.h"
+#include "verb/say.h"
+#include "verb/table.h"
 #include "cli/top_screen.h"
 #include "cli/top_view.h"
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 #include "base/clean_text.h"
 #include "base/clock.h"
 #include "base/size.h"
-#include "cli/choose.h"
-#include "cli/output.h"
+#include "verb/choose.h"
+#include "verb/output.h"
 #include "cli/top_help.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "cli/top_view.h"
 
 #include "base/clean_text.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cli/control.h"
+#include "client/control.h"
 #include "cli/top_history.h"
 
 #include <stdbool.h>

@@ -6,13 +6,13 @@
  * interrupt ends the recording, not the file; a second one gives up what meted still has.
  */
 #include "base/clock.h"
-#include "cli/choose.h"
+#include "verb/choose.h"
 #include "cli/chrome.h"
-#include "cli/grants.h"
+#include "client/grants.h"
 #include "cli/recording.h"
-#include "cli/say.h"
-#include "cli/table.h"
-#include "cli/verb.h"
+#include "verb/say.h"
+#include "verb/table.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <inttypes.h>

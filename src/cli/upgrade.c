@@ -1,8 +1,8 @@
 /* upgrade.c: `mete upgrade`: meted replaced by the program that is installed now, while tenants compute. */
-#include "cli/control.h"
-#include "cli/choose.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "client/control.h"
+#include "verb/choose.h"
+#include "verb/say.h"
+#include "verb/verb.h"
 
 #include <errno.h>
 #include <limits.h>

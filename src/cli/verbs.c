@@ -2,7 +2,7 @@
  * verbs.c: the table of verbs; see verb.h. Words here are what people read in help, manual and completion, so: whole
  * sentences, no abbreviations that are not explained, every option with its default.
  */
-#include "cli/verb.h"
+#include "verb/verb.h"
 
 /* clang-format off: a row is a line */
 #define OPTION_END                                                                                                     \

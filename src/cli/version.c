@@ -1,6 +1,6 @@
 /* version.c: `mete version`: of mete, and of the meted that runs. */
-#include "cli/control.h"
-#include "cli/verb.h"
+#include "client/control.h"
+#include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>

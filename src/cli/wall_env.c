@@ -1,10 +1,10 @@
 /* wall_env.c: see wall_env.h. */
 #include "cli/wall_env.h"
 
-#include "cli/choose.h"
-#include "cli/grants.h"
-#include "cli/runtime_env.h"
-#include "cli/tenant_env.h"
+#include "verb/choose.h"
+#include "client/grants.h"
+#include "client/runtime_env.h"
+#include "client/tenant_env.h"
 
 #include <errno.h>
 #include <stdio.h>

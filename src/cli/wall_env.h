@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "cli/control.h"
-#include "cli/place.h"
-#include "cli/remote_env.h"
+#include "client/control.h"
+#include "client/place.h"
+#include "client/remote_env.h"
 
 #include <jansson.h>
 

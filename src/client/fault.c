@@ -1,0 +1,15 @@
+/* fault.c: see fault.h. */
+#include "client/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int fault_set(struct fault *f, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+	return r;
+}

@@ -1,0 +1,48 @@
+/*
+ * runtime_env.h: how programs get mete's CUDA runtime library, where their driver is the software device.
+ *
+ * By LD_LIBRARY_PATH, and by LD_PRELOAD as well: a program, or a library of it, that carries a DT_RPATH to some toolkit
+ * (conda, wheels, older cmake) would find NVIDIA's runtime there before LD_LIBRARY_PATH is looked at, whereas a library
+ * that is loaded already and has the wanted name is taken without a search. What that costs was measured: about 50 µs
+ * for each of the three versions in every process that is started (0.65 ms with the shim alone), on this path only;
+ * programs on a real driver keep their own runtime. What it cannot reach: a runtime linked in statically, and one that
+ * is opened by its whole path.
+ *
+ * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is
+ * PTX on the software device.
+ */
+#pragma once
+
+#include "client/fault.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+/*
+ * Writes the folder beside that of the shim (or of the software device), "runtime", as it stands in trees of every
+ * kind. Value: false when no runtime library is there.
+ */
+bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
+
+/*
+ * The libraries in the folder, and with `fronts` those of src/fronts beside it, separated by ":", as LD_PRELOAD wants
+ * them; allocated. NULL: no memory.
+ */
+char *runtime_env_preload(const char *dir, bool fronts);
+
+/*
+ * The programs of fronts/bin: a folder in PATH, and variables by which frameworks find an assembler, where the user has
+ * not set them. False: no memory.
+ */
+bool runtime_env_tools(const char *dir);
+/* Takes out what the above set. */
+void runtime_env_leave_tools(void);
+typedef void runtime_env_say_t(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * Says what of all this a program gets, a line a call, for --verbose; to be called where the program's environment is
+ * not set yet.
+ */
+void runtime_env_say(const char *dir, runtime_env_say_t *say);
+
+/* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH or PATH that one of the above made? */
+bool runtime_env_is_entry(const char *entry, size_t length);

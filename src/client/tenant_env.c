@@ -1,0 +1,162 @@
+/* tenant_env.c: see tenant_env.h. A shim of an outer `mete run` is recognised by its folder, shim/, and taken out. */
+#include "client/tenant_env.h"
+#include "base/cleanup.h"
+#include "base/fnv.h"
+#include "client/place.h"
+#include "client/remote_env.h"
+#include "client/runtime_env.h"
+#include "client/tier.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE" };
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+	size_t n = strlen(end);
+
+	return length >= n && !memcmp(text + length - n, end, n);
+}
+
+static bool is_shim_entry(const char *entry, size_t length)
+{
+	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
+	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/mete/shim") ||
+	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
+	       runtime_env_is_entry(entry, length);
+}
+
+/* A copy of a list without the entries of a shim; entries end at any of `ends`, and ":" joins them again. */
+static char *list_without_shim(const char *list, const char *ends)
+{
+	char *copy = calloc(1, strlen(list) + 2), *to = copy;
+
+	if (!copy)
+		return NULL;
+	for (const char *p = list;; p++) {
+		size_t length = strcspn(p, ends);
+
+		if (length && !is_shim_entry(p, length)) {
+			if (to != copy)
+				*to++ = ':';
+			memcpy(to, p, length);
+			to += length;
+		}
+		p += length;
+		if (!*p)
+			break;
+	}
+	*to = 0;
+	return copy;
+}
+
+bool tenant_env_put_first(const char *name, const char *front, const char *ends)
+{
+	const char *old = getenv(name);
+	_cleanup_free_ char *rest = list_without_shim(old ? old : "", ends), *value = NULL;
+
+	if (!rest)
+		return false;
+	if (!*front && !*rest)
+		return !unsetenv(name);
+	if (asprintf(&value, "%s%s%s", front, *front && *rest ? ":" : "", rest) < 0) {
+		value = NULL;
+		return false;
+	}
+	return !setenv(name, value, 1);
+}
+
+/* ld.so splits its lists at these, and knows no way to write them. */
+static bool can_be_listed(const char *path)
+{
+	return !strpbrk(path, " :;$\t\n");
+}
+
+/* Makes the symbolic link, unless it is there and leads to the same place. */
+static int link_make(const char *target, const char *path)
+{
+	char now[PATH_MAX];
+	ssize_t n = readlink(path, now, sizeof(now));
+
+	if (n > 0 && (size_t)n == strlen(target) && !memcmp(now, target, (size_t)n))
+		return 0;
+	if (n >= 0 && unlink(path) && errno != ENOENT)
+		return -errno;
+	return symlink(target, path) && errno != EEXIST ? -errno : 0;
+}
+
+int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f)
+{
+	char parts[PATH_MAX], folder[PATH_MAX], link[PATH_MAX], *slash;
+	uint32_t hash;
+	int r;
+
+	if (can_be_listed(part))
+		return 0;
+	hash = fnv_hash(part, strlen(part));
+	/* Ends in mete/shim or mete/remote as an installed one, so that an inner `mete run` knows it. */
+	snprintf(parts, sizeof(parts), "%s", part);
+	slash = strrchr(parts, '/');
+	if (slash)
+		*slash = 0;
+	if (!slash || !can_be_listed(slash + 1) || !can_be_listed(dir) ||
+	    !path_join(folder, "%s/parts-%08x", dir, hash) || !path_join(link, "%s/mete", folder))
+		r = -EINVAL;
+	else if (mkdir(folder, 0700) && errno != EEXIST)
+		r = -errno;
+	else
+		r = link_make(parts, link);
+	if (!r && path_join(part, "%s/%s", link, slash + 1))
+		return 0;
+	return fault_set(f, r ? r : -ENAMETOOLONG,
+			 "%s: a blank, \":\" or \"$\" in this path keeps the shim from being preloaded, and no way "
+			 "around it could be made in %s (%s); move mete, or set METE_LIBDIR to another path",
+			 part, dir, strerror(r ? -r : ENAMETOOLONG));
+}
+
+int tenant_env_enter(const struct tenant_env *e, struct fault *f)
+{
+	_cleanup_free_ char *preload = NULL, *nvml = NULL, *rm = NULL, *runtime = NULL, *path = NULL;
+	bool has_nvml = asprintf(&nvml, ":%s/libnvidia-ml.so.1", e->shim_dir) >= 0;
+
+	if (!has_nvml)
+		nvml = NULL;
+	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
+	has_nvml = has_nvml && !access(nvml + 1, R_OK);
+	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true) : NULL;
+	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
+		rm = NULL;
+	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
+		     runtime ? ":" : "", runtime ? runtime : "") < 0)
+		preload = NULL;
+	if (asprintf(&path, "%s%s%s", e->shim_dir, e->runtime_dir ? ":" : "", e->runtime_dir ? e->runtime_dir : "") < 0)
+		path = NULL;
+	if (!preload || !path || !rm || (e->runtime_dir && !runtime))
+		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
+	tenant_env_leave();
+	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
+	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
+	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) ||
+	    setenv("METE_DRIVER", e->libcuda, 1) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    (e->log && setenv("METE_LOG", e->log, 1)) || (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
+		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
+	return 0;
+}
+
+void tenant_env_leave(void)
+{
+	/* METE_DRIVER may be the user's own; under an outer run it names the driver that was chosen there. */
+	if (getenv("METE_SOCKET"))
+		unsetenv("METE_DRIVER");
+	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
+		unsetenv(own_variables[i]);
+	tenant_env_put_first("LD_PRELOAD", "", ": ");
+	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
+	runtime_env_leave_tools();
+}

@@ -1,0 +1,411 @@
+/* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
+#include "verb/choose.h"
+#include "verb/terms.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *device_text(json_t *device, const char *key)
+{
+	const char *text = json_string_value(json_object_get(device, key));
+
+	return text ? text : "";
+}
+
+json_int_t device_number(json_t *device, const char *key)
+{
+	return json_integer_value(json_object_get(device, key));
+}
+
+static bool of_driver(json_t *device, const char *driver)
+{
+	return !strcmp(device_text(device, "driver"), driver);
+}
+
+static bool all_digits(const char *word, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!isdigit((unsigned char)word[i]))
+			return false;
+	return length > 0;
+}
+
+/* Words of digits are indices alone: "0" must not become the UUID that begins with it. */
+static bool device_matches(json_t *device, const char *word, size_t length, bool *ret_whole)
+{
+	const char *uuid = device_text(device, "uuid");
+	char index[24];
+
+	if (all_digits(word, length)) {
+		snprintf(index, sizeof(index), "%lld", (long long)device_number(device, "index"));
+		while (length > 1 && *word == '0') {
+			word++;
+			length--;
+		}
+		return *ret_whole = strlen(index) == length && !memcmp(index, word, length);
+	}
+	*ret_whole = strlen(uuid) == length;
+	/* "GPU-1a2b" or "1a2b": the prefix of the word is the driver's own. */
+	if (strncasecmp(uuid, word, length) && !strncasecmp(uuid, "GPU-", 4) && length >= 4) {
+		*ret_whole = strlen(uuid + 4) == length;
+		uuid += 4;
+	}
+	return length > 0 && !strncasecmp(uuid, word, length);
+}
+
+json_t *device_find(json_t *list, const char *driver, const char *word, size_t length)
+{
+	json_t *device, *found = NULL;
+	unsigned int matches = 0;
+	size_t i;
+	bool whole;
+
+	json_array_foreach (list, i, device) {
+		if (!of_driver(device, driver) || !device_matches(device, word, length, &whole))
+			continue;
+		if (whole)
+			return device;
+		found = device;
+		matches++;
+	}
+	return matches == 1 ? found : NULL;
+}
+
+json_t *device_named(json_t *list, const char *word, bool soft)
+{
+	json_t *found = soft ? NULL : device_find(list, "nvidia", word, strlen(word));
+
+	return found ? found : device_find(list, "soft", word, strlen(word));
+}
+
+/* "0 (name), 1 (name)" */
+static void list_devices(json_t *list, const char *driver, char *text, size_t size)
+{
+	json_t *device;
+	size_t i, used = 0;
+
+	snprintf(text, size, "none");
+	json_array_foreach (list, i, device)
+		if (of_driver(device, driver) && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%lld (%s)", used ? ", " : "",
+						 (long long)device_number(device, "index"),
+						 device_text(device, "name"));
+}
+
+static int add_share(struct choice *ch, const char *device, size_t length, struct fault *f)
+{
+	if (ch->count == CHOOSE_MAX_DEVICES)
+		return fault_set(f, -EINVAL, "--device %.*s: more than %d devices in one grant; make two grants",
+				 (int)length, device, CHOOSE_MAX_DEVICES);
+	ch->share[ch->count++] = (struct share){ .device = device, .device_length = length };
+	return 0;
+}
+
+static int parse_mem(struct share *s, const char *text, size_t length, const char *option, struct fault *f)
+{
+	int r;
+
+	if (length >= sizeof(s->mem_text))
+		return fault_set(f, -EINVAL, "%s %.20s...: not a size; write one like 512M, 8G or 25%%", option, text);
+	memcpy(s->mem_text, text, length);
+	s->mem_text[length] = 0;
+	r = size_parse(s->mem_text, &s->mem);
+	if (r)
+		return fault_set(f, -EINVAL, "%s %s: %s", option, length ? s->mem_text : "\"\"", size_fault_text(r));
+	return 0;
+}
+
+/* "0", "0,1", "GPU-1a2b", "0:4G", "all" */
+static int parse_device(struct choice *ch, const char *text, struct fault *f)
+{
+	const char *p = text;
+
+	for (;;) {
+		size_t length = strcspn(p, ",:");
+		int r;
+
+		if (!length)
+			return fault_set(f, -EINVAL,
+					 "--device \"%s\": no device named; write --device 0 (`mete devices` lists "
+					 "them)",
+					 text);
+		r = add_share(ch, p, length, f);
+		if (r)
+			return r;
+		p += length;
+		if (*p == ':') {
+			length = strcspn(p + 1, ",");
+			r = parse_mem(&ch->share[ch->count - 1], p + 1, length, "--device DEVICE:SIZE with", f);
+			if (r)
+				return r;
+			p += 1 + length;
+		}
+		if (!*p)
+			return 0;
+		p++;
+	}
+}
+
+/* Gives the sizes to the devices, in order. */
+static int pair(struct choice *ch, const char *const *sizes, size_t count, struct fault *f)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < ch->count; i++)
+		own += !!*ch->share[i].mem_text;
+	if (own && count)
+		return fault_set(f, -EINVAL,
+				 "--mem %s: the devices have their sizes already (DEVICE:SIZE); use one form",
+				 sizes[0]);
+	if (count > 1 && !ch->count)
+		return fault_set(f, -EINVAL, "--mem %s: a second size but no --device; name a --device for each --mem",
+				 sizes[1]);
+	if (count > 1 && count != ch->count)
+		return fault_set(
+			f, -EINVAL,
+			"--mem is given %zu times for %zu devices; give it once for all, or once for each --device",
+			count, ch->count);
+	if (!ch->count)
+		ch->share[ch->count++] = (struct share){ 0 };
+	for (size_t i = 0; i < ch->count && count; i++) {
+		const char *text = sizes[count > 1 ? i : 0];
+		int r = parse_mem(&ch->share[i], text, strlen(text), "--mem", f);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int choose_parse(struct choice *ch, const struct command_line *c, struct fault *f)
+{
+	const char *sizes[CHOOSE_MAX_DEVICES + 1];
+	size_t count = 0;
+	int r;
+
+	*ch = (struct choice){ 0 };
+	for (size_t i = 0; i < c->given_count; i++) {
+		const struct given *g = &c->given[i];
+
+		if (!strcmp(g->option->name, "device")) {
+			r = parse_device(ch, g->value, f);
+			if (r)
+				return r;
+		} else if (!strcmp(g->option->name, "mem")) {
+			if (count == CHOOSE_MAX_DEVICES)
+				return fault_set(f, -EINVAL, "--mem %s: more than %d sizes; give one for each --device",
+						 g->value, CHOOSE_MAX_DEVICES);
+			sizes[count++] = g->value;
+		}
+	}
+	r = pair(ch, sizes, count, f);
+	return r ? r : terms_parse(ch, c, f);
+}
+
+/* Reads CUDA_VISIBLE_DEVICES: the first word that names no device, or one a second time, ends the list. */
+static size_t visible_list(json_t *list, const char *driver, const char *text, json_t **ret, size_t most)
+{
+	size_t count = 0;
+
+	for (const char *p = text; count < most;) {
+		size_t length = strcspn(p, ",");
+		const char *word = p;
+		size_t letters = length;
+		json_t *device;
+
+		while (letters && isspace((unsigned char)*word)) {
+			word++;
+			letters--;
+		}
+		while (letters && isspace((unsigned char)word[letters - 1]))
+			letters--;
+		/* Here, unlike in --device, a UUID begins as the driver writes it. */
+		device = all_digits(word, letters) || (letters > 4 && !strncasecmp(word, "GPU-", 4)) ?
+				 device_find(list, driver, word, letters) :
+				 NULL;
+		for (size_t i = 0; device && i < count; i++)
+			if (ret[i] == device)
+				device = NULL;
+		if (!device)
+			break;
+		ret[count++] = device;
+		p += length;
+		if (!*p)
+			break;
+		p++;
+	}
+	return count;
+}
+
+bool visible_shows(json_t *list, const char *driver, json_t *device, bool *ret_set)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	json_t *shown[64];
+	size_t count;
+
+	*ret_set = !!text;
+	if (!text)
+		return true;
+	count = visible_list(list, driver, text, shown, 64);
+	for (size_t i = 0; i < count; i++)
+		if (shown[i] == device)
+			return true;
+	return false;
+}
+
+static int first_visible(struct choice *ch, json_t **ret, struct fault *f)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	char known[512];
+
+	list_devices(ch->list, ch->driver, known, sizeof(known));
+	if (text && !visible_list(ch->list, ch->driver, text, ret, 1))
+		return fault_set(
+			f, -ENODEV,
+			"CUDA_VISIBLE_DEVICES=%s: hides every device (there are: %s); unset or correct it, or name a "
+			"--device",
+			text, known);
+	if (text)
+		return 0;
+	*ret = device_find(ch->list, ch->driver, "0", 1);
+	return *ret ? 0 :
+		      fault_set(f, -ENODEV, "the %s driver has no device 0; `mete doctor` says what is missing",
+				ch->driver);
+}
+
+static bool driver_has_device(json_t *list, const char *driver)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (list, i, device)
+		if (of_driver(device, driver))
+			return true;
+	return false;
+}
+
+static bool is_word(const struct share *s, const char *word)
+{
+	return s->device && s->device_length == strlen(word) && !strncmp(s->device, word, s->device_length);
+}
+
+/* --device all: one share for every device. */
+static int expand_all(struct choice *ch, struct fault *f)
+{
+	struct share all = ch->share[0];
+	json_t *device;
+	size_t i;
+	int r;
+
+	if (ch->count != 1 || !is_word(&all, "all"))
+		return 0;
+	ch->count = 0;
+	json_array_foreach (ch->list, i, device) {
+		if (!of_driver(device, ch->driver))
+			continue;
+		r = add_share(ch, device_text(device, "uuid"), strlen(device_text(device, "uuid")), f);
+		if (r)
+			return r;
+		ch->share[ch->count - 1].mem = all.mem;
+		ch->share[ch->count - 1].wish = all.wish;
+		memcpy(ch->share[ch->count - 1].mem_text, all.mem_text, sizeof(all.mem_text));
+	}
+	return 0;
+}
+
+/* One that meted chooses; the largest has to be large enough. */
+static int check_any(const struct choice *ch, const struct share *s, struct fault *f)
+{
+	char have[SIZE_TEXT_BYTES];
+	uint64_t most = 0;
+	json_t *device;
+	size_t i;
+
+	if (!ch->takes_any)
+		return fault_set(f, -EINVAL,
+				 "--device any: not here; name the device (`mete devices` lists them). `mete run` and "
+				 "`mete create` take any");
+	json_array_foreach(ch->list, i, device) if (of_driver(device, ch->driver) &&
+						    (uint64_t)device_number(device, "total_bytes") > most) most =
+		(uint64_t)device_number(device, "total_bytes");
+	return s->mem.bytes <= most
+		       ? 0
+		       : fault_set(f, -EINVAL, "--mem %s: more than any device has (%s); give at most that",
+				   s->mem_text, size_format(most, have));
+}
+
+static int choose_one(struct choice *ch, size_t at, struct fault *f)
+{
+	struct share *s = &ch->share[at];
+	uint64_t total_bytes;
+	char known[512], have[SIZE_TEXT_BYTES];
+
+	if (is_word(s, "any"))
+		return check_any(ch, s, f);
+	if (!s->device) {
+		int r = first_visible(ch, &s->chosen, f);
+
+		if (r)
+			return r;
+	} else {
+		s->chosen = device_find(ch->list, ch->driver, s->device, s->device_length);
+	}
+	list_devices(ch->list, ch->driver, known, sizeof(known));
+	if (!s->chosen)
+		return fault_set(f, -ENODEV, "--device %.*s: no such device; there are: %s", (int)s->device_length,
+				 s->device, known);
+	for (size_t i = 0; i < at; i++)
+		if (ch->share[i].chosen == s->chosen)
+			return fault_set(f, -EINVAL, "--device %.*s: named twice; name each device once",
+					 (int)s->device_length, s->device);
+	total_bytes = (uint64_t)device_number(s->chosen, "total_bytes");
+	if (s->mem.bytes > total_bytes)
+		return fault_set(
+			f, -EINVAL, "--mem %s: more than device %lld has (%s); give at most that, or a percentage",
+			s->mem_text, (long long)device_number(s->chosen, "index"), size_format(total_bytes, have));
+	return 0;
+}
+
+int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)
+{
+	bool soft = option_given(c, "soft");
+	int r;
+
+	ch->list = json_incref(json_object_get(list, "devices"));
+	json_decref(list);
+	ch->driver = !soft && driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
+	if (!driver_has_device(ch->list, ch->driver))
+		return fault_set(f, -ENODEV, "there is no device%s; `mete doctor` says what is missing",
+				 soft ? " in software" : ", not even the software one");
+	r = expand_all(ch, f);
+	for (size_t i = 0; !r && i < ch->count; i++)
+		r = choose_one(ch, i, f);
+	return r;
+}
+
+json_t *choose_request(const struct choice *ch)
+{
+	json_t *devices = json_array();
+
+	for (size_t i = 0; i < ch->count; i++) {
+		const struct share *s = &ch->share[i];
+		json_t *row = json_pack("{s:s}", "device", s->chosen ? device_text(s->chosen, "uuid") : "any");
+
+		if (s->mem.bytes)
+			json_object_set_new(row, "mem_bytes", json_integer((json_int_t)s->mem.bytes));
+		else if (*s->mem_text)
+			json_object_set_new(row, "mem_pct", json_real(s->mem.pct));
+		terms_request(&s->wish, row);
+		json_array_append_new(devices, row);
+	}
+	return devices;
+}
+
+void choose_deinit(struct choice *ch)
+{
+	json_decref(ch->list);
+	*ch = (struct choice){ 0 };
+}

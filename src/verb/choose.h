@@ -1,0 +1,61 @@
+/*
+ * choose.h: which driver and which devices a grant is on, and how much of each: from --mem, --device and --soft to what
+ * meted is asked.
+ *
+ * --mem and --device are paired in order; one --mem holds for every --device; DEVICE:SIZE says both at once; "all" is
+ * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the
+ * device's time (terms.h) is paired likewise. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows,
+ * or device 0. Without --mem it is all that is not promised yet. The driver is the real one when it has a device, else
+ * the software device; --soft asks for the latter.
+ */
+#pragma once
+
+#include "base/size.h"
+#include "client/control.h"
+#include "verb/verb.h"
+#include "model/policy.h"
+
+#define CHOOSE_MAX_DEVICES 16
+
+struct share {
+	const char *device; /* as written; points into the command line or into the list of devices */
+	size_t device_length;
+	char mem_text[48]; /* as written; "": all that is left */
+	struct size mem;
+	struct policy_wish wish; /* of the device's time */
+	json_t *chosen;		 /* the device's row in the list; borrowed; NULL: any */
+};
+
+struct choice {
+	json_t *list; /* meted's answer to "devices"; owned */
+	const char *driver; /* "nvidia" or "soft" */
+	struct share share[CHOOSE_MAX_DEVICES];
+	size_t count;
+	bool takes_any; /* --device any is meted's to choose; set it before choose_devices() */
+};
+
+/* What the command line says, without looking at the machine. Value: 0 or -EINVAL. */
+int choose_parse(struct choice *ch, const struct command_line *c, struct fault *f);
+
+/* Finds the devices in meted's list, whose reference it takes. Value: 0 or a negative errno. */
+int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f);
+
+/* The "devices" of a request to meted. */
+json_t *choose_request(const struct choice *ch);
+
+void choose_deinit(struct choice *ch);
+
+/* True when CUDA_VISIBLE_DEVICES, read by CUDA's rules, shows the device. *ret_set: the variable is set. */
+bool visible_shows(json_t *list, const char *driver, json_t *device, bool *ret_set);
+
+/*
+ * The device of that driver that a word names: its index, its UUID, or the beginning of its UUID that no other device
+ * has. Value: a borrowed row, or NULL.
+ */
+json_t *device_find(json_t *list, const char *driver, const char *word, size_t length);
+
+/* The device that a word names: of the driver that `mete run` would take. */
+json_t *device_named(json_t *list, const char *word, bool soft);
+
+const char *device_text(json_t *device, const char *key);
+json_int_t device_number(json_t *device, const char *key);
