@@ -124,7 +124,7 @@ static const char *dashes(const struct verb *v)
 void help_overview(void)
 {
 	printf("mete: %s\n\nUsage: mete VERB [OPTIONS] ...\n\nVerbs:\n", purpose);
-	for (const struct verb *v = verbs; v->name; v++)
+	for (const struct verb *v = NULL; (v = verb_next(v));)
 		print_term(v->name, v->summary, 16);
 	printf("\n");
 	for (const char *const *p = overview; *p; p++) {
@@ -139,7 +139,7 @@ bool help_beginning(const char *word)
 {
 	bool any = false;
 
-	for (const struct verb *v = verbs; v->name; v++) {
+	for (const struct verb *v = NULL; (v = verb_next(v));) {
 		if (!verb_begins(v, word))
 			continue;
 		if (!any)
@@ -240,7 +240,7 @@ static void man_terms(const char *section, const struct term *terms)
 
 static void man_head(const char *name, const char *summary)
 {
-	printf(".\\\" Made by `mete help --man`; the words stand in src/cli/verbs.c and src/cli/help.c.\n");
+	printf(".\\\" Made by `mete help --man`; the words stand in src/cli/verbs.c (connect/*/verbs.c) and src/cli/help.c.\n");
 	printf(".Dd %s\n.Dt ", MANUAL_DATE);
 	for (const char *p = name; *p; p++)
 		putchar(toupper((unsigned char)*p));
@@ -322,7 +322,7 @@ static void man_references(void)
 	for (;;) {
 		const struct verb *next = NULL;
 
-		for (const struct verb *v = verbs; v->name; v++)
+		for (const struct verb *v = NULL; (v = verb_next(v));)
 			if ((!last || strcmp(v->name, last->name) > 0) && (!next || strcmp(v->name, next->name) < 0))
 				next = v;
 		if (!next)
@@ -341,7 +341,7 @@ static void man_overview(void)
 	printf(".Sh SYNOPSIS\n.Nm mete\n.Ar VERB\n.Op Ar OPTIONS\n.Op Ar ...\n");
 	man_paragraphs(overview);
 	printf(".Sh VERBS\n.Bl -tag -width Ds\n");
-	for (const struct verb *v = verbs; v->name; v++) {
+	for (const struct verb *v = NULL; (v = verb_next(v));) {
 		printf(".It Cm %s\n", v->name);
 		man_text(v->summary);
 		printf(";\n.Xr %s 1\n", man_name(v, name));
@@ -420,7 +420,7 @@ static void completion_words(const char *first)
 {
 	const char *blank = "";
 
-	for (const struct verb *v = verbs; v->name; v++) {
+	for (const struct verb *v = NULL; (v = verb_next(v));) {
 		int n = (int)strcspn(v->name, " ");
 		bool known = false;
 
@@ -431,7 +431,7 @@ static void completion_words(const char *first)
 			}
 			continue;
 		}
-		for (const struct verb *w = verbs; w != v; w++)
+		for (const struct verb *w = NULL; (w = verb_next(w)) != v;)
 			known |= !strncmp(w->name, v->name, (size_t)n + 1);
 		if (known)
 			continue;
@@ -446,7 +446,7 @@ static void completion_pairs(void)
 	const char *last = "";
 	char first[64];
 
-	for (const struct verb *v = verbs; v->name; v++) {
+	for (const struct verb *v = NULL; (v = verb_next(v));) {
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(v->name, " "), v->name);
 		if (!strchr(v->name, ' ') || !strncmp(last, first, strlen(first)))
 			continue;
@@ -463,7 +463,7 @@ static void completion_pairs(void)
 static void completion(void)
 {
 	printf("# Completion of mete for bash. Made by `mete help --completion`; the words stand in "
-	       "src/cli/verbs.c.\n\n");
+	       "src/cli/verbs.c and connect/*/verbs.c.\n\n");
 	printf("_mete_program()\n{\n\tif declare -F _command_offset >/dev/null; then\n\t\t_command_offset \"$1\"\n"
 	       "\telif ((COMP_CWORD == $1)); then\n\t\tCOMPREPLY=($(compgen -c -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
 	       "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"))\n\tfi\n}\n\n");
@@ -474,14 +474,14 @@ static void completion(void)
 	       "\t\tCOMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n\t\treturn\n\tfi\n");
 	completion_pairs();
 	printf("\tcase $verb in\n");
-	for (const struct verb *v = verbs; v->name; v++)
+	for (const struct verb *v = NULL; (v = verb_next(v));)
 		if (v->program) {
 			printf("\t\"%s\")\n", v->name);
 			completion_program(v);
 			printf("\t\t;;\n");
 		}
 	printf("\tesac\n\tcase $verb in\n");
-	for (const struct verb *v = verbs; v->name; v++)
+	for (const struct verb *v = NULL; (v = verb_next(v));)
 		completion_verb(v);
 	printf("\tesac\n\tif [[ $cur == -* ]]; then\n\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
 	       "\telif [[ $verb == run || $verb == \"soft run\" ]]; then\n\t\t_mete_program $COMP_CWORD\n"

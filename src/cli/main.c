@@ -1,5 +1,7 @@
 /* main.c: finds the verb and runs it. */
 #include "base/text_distance.h"
+#include "cli/verbs.h"
+#include "connect/cdi/verbs.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -10,12 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A connector adds its table here. */
+const struct verb *const verb_tables[] = { verbs, cdi_verbs, NULL };
+
 static int say_unknown_verb(const char *word)
 {
 	const char *nearest = NULL;
 	unsigned int best = 3, distance;
 
-	for (const struct verb *v = verbs; v->name; v++) {
+	for (const struct verb *v = NULL; (v = verb_next(v));) {
 		if (verb_begins(v, word)) {
 			say_error("%s is the beginning of a verb, such as `mete %s`; `mete help` lists them", word,
 				  v->name);

@@ -1,34 +1,12 @@
 /*
- * verbs.c: the table of verbs; see verb.h. Words here are what people read in help, manual and completion, so: whole
- * sentences, no abbreviations that are not explained, every option with its default.
+ * verbs.c: the table of mete's own verbs; see verb.h. Words here are what people read in help, manual and completion,
+ * so: whole sentences, no abbreviations that are not explained, every option with its default.
  */
-#include "verb/verb.h"
+#include "cli/verbs.h"
+#include "verb/options.h"
 
 /* clang-format off: a row is a line */
-#define OPTION_END                                                                                                     \
-	{                                                                                                              \
-		NULL, 0, NULL, NULL, COMPLETE_NOTHING, false                                                           \
-	}
-#define EXAMPLE_END                                                                                                    \
-	{                                                                                                              \
-		NULL, NULL                                                                                             \
-	}
-#define SWITCH(name, letter, words)                                                                                    \
-	{                                                                                                              \
-		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
-	}
-#define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_WIDE SWITCH("wide", 'W', "Print all columns, however wide the output is.")
-#define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
-#define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
-#define OPTION_MEM(words)                                                                                              \
-	{                                                                                                              \
-		"mem", 'm', "SIZE", words, COMPLETE_NOTHING, true                                                      \
-	}
-#define OPTION_DEVICE(words)                                                                                           \
-	{                                                                                                              \
-		"device", 'd', "DEVICE", words, COMPLETE_DEVICE, true                                                  \
-	}
 #define OPTION_PROOF                                                                                                   \
 	{ "key", 'K', "FILE", KEY_WORDS, COMPLETE_FILE, false },                                                       \
 		{ "cert", 0, "FILE", CERT_WORDS, COMPLETE_FILE, false },                                               \
@@ -45,42 +23,7 @@
 	{                                                                                                              \
 		"keys", 'K', "DIR", KEYS_WORDS, COMPLETE_FILE, false                                                   \
 	}
-#define OPTION_TERMS                                                                                                   \
-	{ "cores", 'c', "PERCENT", CORES_WORDS, COMPLETE_NOTHING, true },                                              \
-		{ "cores-limit", 'C', "PERCENT", LIMIT_WORDS, COMPLETE_NOTHING, true },                                \
-		{ "policy", 'p', "NAME", POLICY_WORDS, COMPLETE_POLICY, true },                                        \
-		{ "class", 'k', "NAME", CLASS_WORDS, COMPLETE_CLASS, true },                                           \
-		{ "weight", 'w', "N", WEIGHT_WORDS, COMPLETE_NOTHING, true },                                          \
-	{                                                                                                              \
-		"turn", 't', "MS", TURN_WORDS, COMPLETE_NOTHING, true                                                  \
-	}
-#define OPTION_SHARES                                                                                                  \
-	{                                                                                                              \
-		"shares", 0, "FILE", SHARES_WORDS, COMPLETE_FILE, false                                                \
-	}
-#define OPTION_CDI_DIR(words)                                                                                          \
-	{                                                                                                              \
-		"dir", 0, "DIR", words, COMPLETE_FILE, false                                                           \
-	}
 /* clang-format on */
-
-/* Shares of the device's time: the same words wherever they may be said. */
-#define CORES_WORDS                                                                                                    \
-	"The percentage of the device's time that is guaranteed while there is work, 1 to 100: 30 or 12.5. With "      \
-	"--policy fixed, which it means alone, also the most. Given once it holds for every --device, else once for "  \
-	"each, as all that follows."
-#define LIMIT_WORDS "The most of the device's time, in percent, also when it is idle. Default: 100."
-#define POLICY_WORDS                                                                                                   \
-	"How the device's time is shared; `mete policy` lists the names. Default: fixed with --cores alone, elastic "  \
-	"with "                                                                                                        \
-	"--cores-limit too, else the device's default."
-#define CLASS_WORDS                                                                                                    \
-	"high goes before low within one bounded batch, and needs root or the daemon's own user; low gets what the "   \
-	"others "                                                                                                      \
-	"leave. Default: normal."
-#define WEIGHT_WORDS                                                                                                   \
-	"The part of what is left after the guarantees, in proportion to others' weights, 1 to 10000. Default: 100."
-#define TURN_WORDS "With --policy exclusive: how long a turn lasts, in milliseconds, 10 to 600000. Default: 10000."
 
 #define KEY_WORDS                                                                                                      \
 	"The key that this side and the server have, made there with `mete key new`. Default: METE_KEY, else on "      \
@@ -97,23 +40,12 @@
 	"After how long without a word from the other side the line counts as lost, 1 to 3600. Default: 10."
 #define KEYS_WORDS "The folder of keys. Default: /etc/mete/keys for root, else ~/.config/mete/keys."
 
-#define OVERCOMMIT_WORDS                                                                                               \
-	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
-	"promised."
-
 #define RUN_WALL_WORDS                                                                                                 \
 	"Give the program neither the driver nor the device: a worker of meted executes its calls, in a sandbox of "   \
 	"its own. With --grant, one made with --wall."
 #define CREATE_WALL_WORDS                                                                                              \
 	"Let programs of `mete run --wall` have the grant's devices through workers: without the driver, the "         \
 	"device nodes, or a way around the quota."
-
-#define CONTAINER_WALL_WORDS                                                                                           \
-	"Behind a wall: no driver and no device node is in the container; workers of meted execute its calls."
-#define SHARES_WORDS                                                                                                   \
-	"The named shares, as JSON: {\"shares\": [{\"name\": \"small\", \"mem\": \"4G\", \"cores\": 25}, ...]}, with " \
-	"the words of "                                                                                                \
-	"`mete create`. Default: /etc/mete/shares.json, where there is one."
 
 #define WAIT_WORDS                                                                                                     \
 	"Wait in a queue until there is room, instead of failing: for memory or time of the device that is promised "  \
@@ -413,14 +345,6 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 					       { "mete set train-1 --device 1 --mem 2G --soon", "" },
 					       EXAMPLE_END };
 
-#define EXPIRES_WORDS                                                                                                  \
-	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to " \
-	"nobody. "
-#define OPTION_EXPIRES(words)                                                                                          \
-	{                                                                                                              \
-		"expires", 0, "TIME", EXPIRES_WORDS words, COMPLETE_NOTHING, false                                     \
-	}
-
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
@@ -559,125 +483,6 @@ static const struct example soft_fault_examples[] = { { "mete soft fault 0 --xid
 						      EXAMPLE_END };
 
 static const struct option_spec no_options[] = { OPTION_END };
-
-static const struct option_spec cdi_generate_options[] = {
-	OPTION_SHARES, OPTION_CDI_DIR("Where the files are written. Default: /etc/cdi."), OPTION_SOFT,
-	SWITCH("json", 'j', "Print the files' contents, and write nothing."), OPTION_END
-};
-
-static const char *const cdi_generate_details[] = {
-	"Writes CDI files for this node. mete.io/device=0, by index or UUID, or all: what is not promised of the "
-	"device "
-	"when the container begins. mete.io/share=NAME: the shares of the file, each container with one of its own; "
-	"without a file small, medium and large: a quarter, half and all of device 0.",
-	"Docker, podman, containerd and CRI-O take them with --device; docs/containers.md says how. The container gets "
-	"its "
-	"share mounted, whatever its environment says: `exec` and ssh into it find the same. The grant ends with the "
-	"container. On a GPU, what NVIDIA's own CDI file lists goes along.",
-	NULL
-};
-
-static const struct example cdi_generate_examples[] = { { "mete cdi generate", "" },
-							{ "podman run --device mete.io/share=small IMAGE PROGRAM", "" },
-							EXAMPLE_END };
-
-static const struct option_spec cdi_create_options[] = {
-	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
-	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
-	OPTION_SOFT,
-	OPTION_OVERCOMMIT,
-	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
-	{ "name", 'n', "NAME", "The grant's name. Default: one is made up.", COMPLETE_NOTHING, false },
-	SWITCH("keep", 0,
-	       "The grant outlives containers, and several may use it together, until `mete cdi remove`. Default: it "
-	       "is "
-	       "for one container and ends with it."),
-	OPTION_EXPIRES("Default: 10m, or what containers.expires of meted.yaml says; with --keep never."),
-	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi; without root ~/.config/cdi, which podman "
-		       "reads with its option cdi-spec-dir."),
-	OPTION_JSON,
-	OPTION_END
-};
-
-static const char *const cdi_create_details[] = {
-	"Makes a grant for a container and prints the name by which the container gets it: mete.io/grant=NAME. The "
-	"share "
-	"is promised from now on; when the container ends, killed or not, the grant and its CDI file are gone.",
-	NULL
-};
-
-static const struct example cdi_create_examples[] = {
-	{ "podman run --device $(mete cdi create --mem 4G --cores 25) IMAGE PROGRAM", "" },
-	{ "mete cdi create --name team --mem 8G --keep", "for several containers, one after the other or together" },
-	EXAMPLE_END
-};
-
-static const struct option_spec cdi_list_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."),
-	OPTION_JSON, OPTION_END
-};
-
-static const char *const cdi_list_details[] = { "What containers can be given with --device, and what each gets. Ends "
-						"with 1 when a CDI file there is broken, or "
-						"two define the same name: runtimes find what is in them no more.",
-						NULL };
-
-static const struct option_spec cdi_remove_options[] = {
-	OPTION_CDI_DIR("The folder to look at. Default: /etc/cdi and /var/run/cdi, and without root ~/.config/cdi."),
-	OPTION_END
-};
-
-static const char *const cdi_remove_details[] = {
-	"Ends grants made with `mete cdi create`; one that a container uses is not ended. A whole name, "
-	"mete.io/share=NAME, takes a device or share out of its CDI file; containers that run are not touched.",
-	NULL
-};
-
-static const struct option_spec cdi_hook_options[] = {
-	{ "share", 0, "NAME", "The named share: the container gets a grant of its own.", COMPLETE_NOTHING, false },
-	{ "grant", 0, "NAME", "The grant, made with `mete cdi create`.", COMPLETE_GRANT, false },
-	{ "runtime-dir", 0, "DIR", "The runtime directory of the meted that serves. Default: as for all verbs.",
-	  COMPLETE_FILE, false },
-	OPTION_MEM("Device memory; written as for `mete run`."),
-	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
-	OPTION_SOFT,
-	OPTION_OVERCOMMIT,
-	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
-	OPTION_END
-};
-
-static const char *const cdi_hook_details[] = {
-	"What container runtimes call, as the CDI files say; not for people. create: a container is about to begin, "
-	"and "
-	"gets its share or does not begin. end: it has ended. Standard input: the container's state.",
-	NULL
-};
-
-static const struct option_spec oci_options[] = {
-	{ "share", 0, "NAME", "A named share, as for `mete cdi generate`, instead of --mem and the like.",
-	  COMPLETE_NOTHING, false },
-	OPTION_SHARES,
-	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised when the container "
-		   "begins."),
-	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
-	OPTION_SOFT,
-	OPTION_OVERCOMMIT,
-	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
-	SWITCH("remove", 0, "Take out what an earlier `mete oci` put there, and put nothing in."),
-	OPTION_END
-};
-
-static const char *const oci_details[] = { "Edits the config.json of an OCI bundle, for runtimes that know no CDI: the "
-					   "container gets its share whenever it is "
-					   "started. Doing it again replaces what was there.",
-					   NULL };
-
-static const struct example oci_examples[] = {
-	{ "mete oci /srv/bundle --mem 4G --cores 25 && runc run -b /srv/bundle c1", "" }, EXAMPLE_END
-};
 
 static const char *const delete_details[] = { "Ends grants that were made with `mete create`. One under which "
 					      "processes still hold memory is not deleted: end them first, or use "
@@ -929,7 +734,7 @@ static const char *const help_details[] = {
 	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.", NULL
 };
 
-/* Each is in a file of its own, most in src/cli/NAME.c; those of containers in connect/cdi. */
+/* Each is in a file of its own, most in src/cli/NAME.c. */
 int verb_run(const struct command_line *line);
 int verb_ps(const struct command_line *line);
 int verb_devices(const struct command_line *line);
@@ -961,12 +766,6 @@ int verb_key_list(const struct command_line *line);
 int verb_key_remove(const struct command_line *line);
 int verb_remote(const struct command_line *line);
 int verb_doctor(const struct command_line *line);
-int verb_cdi_generate(const struct command_line *line);
-int verb_cdi_create(const struct command_line *line);
-int verb_cdi_list(const struct command_line *line);
-int verb_cdi_remove(const struct command_line *line);
-int verb_cdi_hook(const struct command_line *line);
-int verb_oci(const struct command_line *line);
 int verb_upgrade(const struct command_line *line);
 int verb_version(const struct command_line *line);
 int verb_help(const struct command_line *line);
@@ -1016,18 +815,6 @@ const struct verb verbs[] = {
 	  verb_end, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
-	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,
-	  cdi_generate_examples, verb_cdi_generate, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi create", "make a grant for one container", "", cdi_create_details, cdi_create_options,
-	  cdi_create_examples, verb_cdi_create, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi list", "list what containers can be given", "", cdi_list_details, cdi_list_options, NULL, verb_cdi_list,
-	  0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi remove", "end containers' grants, take out shares", "NAME...", cdi_remove_details, cdi_remove_options,
-	  NULL, verb_cdi_remove, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
-	{ "cdi hook", "give a container its share; called by runtimes", "create|end", cdi_hook_details,
-	  cdi_hook_options, NULL, verb_cdi_hook, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "oci", "put a share into an OCI bundle", "BUNDLE", oci_details, oci_options, oci_examples, verb_oci, 1, 1,
-	  false, COMPLETE_FILE, EXIT_USAGE },
 	{ "soft run", "run a program on software devices, without a quota", "PROGRAM [ARGUMENT...]", soft_run_details,
 	  soft_run_options, soft_run_examples, verb_soft_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
 	{ "soft devices", "list the software devices", "", soft_devices_details, soft_devices_options, NULL,

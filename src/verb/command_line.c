@@ -15,9 +15,22 @@
 
 static const struct option_spec help_option = { "help", 'h', NULL, "Print this text.", COMPLETE_NOTHING, false };
 
+const struct verb *verb_next(const struct verb *verb)
+{
+	bool found = !verb;
+
+	for (const struct verb *const *table = verb_tables; *table; table++)
+		for (const struct verb *v = *table; v->name; v++) {
+			if (found)
+				return v;
+			found = v == verb;
+		}
+	return NULL;
+}
+
 const struct verb *verb_find(const char *name)
 {
-	for (const struct verb *v = verbs; v->name; v++)
+	for (const struct verb *v = NULL; (v = verb_next(v));)
 		if (!strcmp(v->name, name))
 			return v;
 	return NULL;
@@ -38,7 +51,7 @@ const struct verb *verb_find_words(int count, char *const *words, int *ret_words
 	if (v || count < 2)
 		return v;
 	*ret_words = 2;
-	for (v = verbs; v->name; v++)
+	for (v = NULL; (v = verb_next(v));)
 		if (verb_begins(v, words[0]) && !strcmp(v->name + strlen(words[0]) + 1, words[1]))
 			return v;
 	return NULL;

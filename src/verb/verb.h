@@ -1,8 +1,8 @@
 /*
- * verb.h: the verbs of mete, as one table.
+ * verb.h: the verbs of mete, as tables.
  *
- * The table in verbs.c is the only place where a verb, its options and their words are written down: the parser of
- * the command line, `mete help`, the manual pages and the completion all read it.
+ * A row of a table of verbs (cli/verbs.c, and a connector's own) is the only place where a verb, its options and their
+ * words are written down: the parser of the command line, `mete help`, the manual pages and the completion all read it.
  */
 #pragma once
 
@@ -81,7 +81,10 @@ struct verb {
 	int usage_status;
 };
 
-extern const struct verb verbs[];
+/* Every table of verbs, mete's own and each connector's, each ended by a row without a name; joined in cli/main.c. */
+extern const struct verb *const verb_tables[]; /* NULL ends them */
+/* All verbs, one after the other. NULL: the first. Value: NULL after the last. */
+const struct verb *verb_next(const struct verb *verb);
 
 const struct verb *verb_find(const char *name);
 /* The verb that the first words are; some have two. *ret_words: how many. NULL: none. */
