@@ -90,12 +90,18 @@ int segment_object_new(struct segment_place *p, const struct segment_wish *wish,
 	return r;
 }
 
+/* Where nobody holds it any more its file may lie there still: to hold that would bring back the dead. */
 int segment_object_open(struct segment_place *p, uint64_t id)
 {
 	char path[PATH_MAX];
+	int r = -ENOENT;
 
 	segment_object_path(p->dir, id, path);
-	return object_hold(path, 0);
+	segment_lock(p);
+	if (segment_object_alive(p->dir, id))
+		r = object_hold(path, 0);
+	segment_unlock(p);
+	return r;
 }
 
 int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,

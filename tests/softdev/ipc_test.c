@@ -391,6 +391,21 @@ static void exporter_dies(void)
 	child_kill(&c);
 }
 
+/* The exporter dies before anybody has opened it: then it is gone, although its file still lies there. */
+static void exporter_dies_alone(void)
+{
+	size_t before = soft_free();
+	struct child c = child_new();
+	CUipcMemHandle handle;
+	CUdeviceptr p;
+
+	CU(tell(&c, EXPORT, 2 * MIB, 79, NULL));
+	memcpy(&handle, answer.bytes, sizeof(handle));
+	child_kill(&c);
+	FAILS(cuIpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
+	is(soft_free(), before);
+}
+
 /* The importer dies: nothing of the exporter's changes. */
 static void importer_dies(void)
 {
@@ -635,6 +650,7 @@ int main(int argc, char **argv)
 	small(&c);
 	errors(&c);
 	exporter_dies();
+	exporter_dies_alone();
 	importer_dies();
 	export_under_work();
 	events(&c);
