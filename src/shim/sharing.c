@@ -5,6 +5,7 @@
 #include "shim/attach.h"
 #include "shim/charge.h"
 #include "shim/connection.h"
+#include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/records.h"
 #include "shim/start.h"
@@ -364,6 +365,34 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	return r;
 }
 
+/*
+ * Memory of the software device that nobody has exported under this grant, opened at `p`: it can outlive its maker,
+ * so it is charged here too. How large it is, and on which device, the driver knows only now. Value: an id;
+ * SHARING_NONE for what is charged with its maker alone (smaller than a page); SHARING_UNKNOWN: no room.
+ */
+static int share_foreign(CUdeviceptr p, const uint8_t *key)
+{
+	unsigned int device;
+	CUdeviceptr base;
+	struct charge c;
+	int ordinal, id;
+	size_t size;
+
+	if (shim_real.cuMemGetAddressRange_v2(&base, &size, p) != CUDA_SUCCESS || wire_units(size) < SOFT_PAGE_UNITS ||
+	    shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) != CUDA_SUCCESS ||
+	    !devices_find(ordinal, &device))
+		return SHARING_NONE;
+	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
+		return SHARING_UNKNOWN;
+	gate_leave();
+	id = sharing_share(key, device, c.units);
+	if (id < 0) {
+		account_give(device, c.units);
+		return SHARING_UNKNOWN;
+	}
+	return id;
+}
+
 static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
 {
 	struct record record = { .kind = RECORD_IMPORTED };
@@ -377,6 +406,13 @@ static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	}
 	r = second ? shim_real.cuIpcOpenMemHandle_v2(pdptr, handle, flags)
 		   : shim_real.cuIpcOpenMemHandle(pdptr, handle, flags);
+	if (r == CUDA_SUCCESS && id == SHARING_UNKNOWN && accounts[0].soft) {
+		id = share_foreign(*pdptr, key);
+		if (id == SHARING_UNKNOWN) {
+			shim_real.cuIpcCloseMemHandle(*pdptr);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
 	if (id < 0)
 		return r;
 	if (r != CUDA_SUCCESS) {
