@@ -32,6 +32,9 @@ struct driver {
 			   unsigned int, unsigned int, CUstream, void **, void **);
 	CUresult (*query)(CUevent);
 	CUresult (*info)(size_t *, size_t *);
+	CUresult (*copy)(CUdeviceptr, const void *, size_t);
+	CUresult (*copy_async)(CUdeviceptr, const void *, size_t, CUstream);
+	CUresult (*synchronize)(void);
 	CUresult (*find)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 };
 
@@ -44,6 +47,7 @@ static void (*prepare)(bool on_shim); /* before a batch is timed */
 static unsigned int batches = 61;
 static unsigned int calls_most = 1u << 23; /* of one batch */
 static volatile CUresult sink;
+static const char *only; /* rows whose names begin so; NULL: all */
 static const struct driver *grower; /* the shim, in rows of memory that grows */
 
 static double now(void)
@@ -82,6 +86,9 @@ static struct driver driver_open(const char *path)
 	*(void **)&d.launch = symbol(library, "cuLaunchKernel");
 	*(void **)&d.query = symbol(library, "cuEventQuery");
 	*(void **)&d.info = symbol(library, "cuMemGetInfo_v2");
+	*(void **)&d.copy = symbol(library, "cuMemcpyHtoD_v2");
+	*(void **)&d.copy_async = symbol(library, "cuMemcpyHtoDAsync_v2");
+	*(void **)&d.synchronize = symbol(library, "cuCtxSynchronize");
 	*(void **)&d.find = symbol(library, "cuGetProcAddress_v2");
 	return d;
 }
@@ -92,6 +99,37 @@ static void launch(const struct driver *d, unsigned int n)
 
 	for (unsigned int i = 0; i < n; i++)
 		sink = d->launch((CUfunction)0x1000, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
+}
+
+/* As meted does. */
+static void edges_take(void)
+{
+	for (int e = 0; page && e < WIRE_ENGINES; e++)
+		atomic_store(&page->turn[0][e].edge_tail, atomic_load(&page->turn[0][e].edge_head));
+}
+
+#define COPY_BYTES 4096
+
+static CUdeviceptr copy_to = 0x1000;
+
+static void copy(const struct driver *d, unsigned int n)
+{
+	static char from[COPY_BYTES];
+
+	for (unsigned int i = 0; i < n; i++) {
+		sink = d->copy(copy_to, from, COPY_BYTES);
+		if (!(i % 32))
+			edges_take();
+	}
+}
+
+static void copy_async(const struct driver *d, unsigned int n)
+{
+	static char from[COPY_BYTES];
+
+	for (unsigned int i = 0; i < n; i++)
+		sink = d->copy_async(copy_to, from, COPY_BYTES, NULL);
+	sink = d->synchronize();
 }
 
 static void alloc_free(const struct driver *d, unsigned int n)
@@ -187,6 +225,8 @@ static void row(const char *name, void (*work)(const struct driver *, unsigned i
 	unsigned int n = 64;
 	double t;
 
+	if (only && strncmp(name, only, strlen(only)) != 0)
+		return;
 	/* A batch of the slower side takes about a millisecond. */
 	work(driver, 1000);
 	work(shim, 1000);
@@ -245,16 +285,29 @@ static void find_page(void)
  */
 static const struct driver *limited;
 
+static void (*learnt)(const struct driver *, unsigned int); /* what the row times */
+
 static void turn_on(bool on)
 {
-	struct wire_turn *t = &page->turn[0][WIRE_COMPUTE];
-	uint32_t serial = (atomic_load(&t->gate) | (WIRE_GATE_SERIAL - 1)) + 1;
+	for (int e = 0; e < WIRE_ENGINES; e++) {
+		struct wire_turn *t = &page->turn[0][e];
+		uint32_t serial = (atomic_load(&t->gate) | (WIRE_GATE_SERIAL - 1)) + 1;
 
-	atomic_store(&t->bound_ns, 4000000);
-	atomic_store(&t->until_ns, 0);
-	atomic_store(&t->gate, serial | (on ? WIRE_GATED | WIRE_OPEN : 0));
+		atomic_store(&t->bound_ns, 4000000);
+		atomic_store(&t->until_ns, 0);
+		atomic_store(&t->gate, serial | (on ? WIRE_GATED | WIRE_OPEN : 0));
+	}
 	if (on)
-		launch(limited, 20000);
+		learnt(limited, learnt == launch ? 20000 : 500);
+}
+
+static void limited_row(const char *name, void (*work)(const struct driver *, unsigned int), const struct driver *shim)
+{
+	prepare = turn_on;
+	limited = shim;
+	learnt = work;
+	row(name, work, shim, shim);
+	prepare = NULL;
 }
 
 static CUdeviceptr *live(const struct driver *d, unsigned int n)
@@ -346,13 +399,14 @@ int main(int argc, char **argv)
 	CUcontext context;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: calls DRIVER [BATCHES]; bench/run starts it under mete\n");
+		fprintf(stderr, "usage: calls DRIVER [BATCHES [ROW]]; bench/run starts it under mete\n");
 		return 2;
 	}
 	if (argc > 2 && !strcmp(argv[2], "hold"))
 		return hold();
 	if (argc > 2)
 		batches = (unsigned int)atoi(argv[2]);
+	only = argc > 3 ? argv[3] : NULL;
 	if (batches < 3 || batches > BATCHES_MOST)
 		return 2;
 	driver = driver_open(argv[1]);
@@ -366,7 +420,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "calls: the device cannot be used\n");
 		return 1;
 	}
+	if (driver.alloc(&copy_to, COPY_BYTES))
+		return 1;
 	row("launch", launch, &driver, &shim);
+	row("copy", copy, &driver, &shim);
 	row("pass-through call", pass, &driver, &shim);
 	row("alloc + free, 0 live", alloc_free, &driver, &shim);
 	on_driver = live(&driver, LIVE);
@@ -390,8 +447,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "calls: no page of meted among the mappings\n");
 		return 1;
 	}
-	prepare = turn_on;
-	limited = &shim;
-	row("launch, limited", launch, &shim, &shim);
+	limited_row("launch, limited", launch, &shim);
+	limited_row("copy, limited", copy, &shim);
+	limited_row("copies in flight, limited", copy_async, &shim);
 	return 0;
 }

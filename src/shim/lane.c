@@ -17,6 +17,8 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken */
 static struct lane lanes[LANES];
 
+_Atomic uint64_t lane_holds = 1;
+
 CUresult lane_record(CUevent event, CUstream stream, bool per_thread)
 {
 	return per_thread ? shim_real.cuEventRecord_ptsz(event, stream) : shim_real.cuEventRecord(event, stream);
@@ -74,6 +76,7 @@ struct lane *lane_find(CUcontext context)
 		l->gaps = l->excesses = 0;
 		l->device = device;
 		atomic_store_explicit(&l->streams, 0, memory_order_relaxed);
+		atomic_store_explicit(&l->free_of, 0, memory_order_relaxed); /* what came before is not known */
 		atomic_store_explicit(&l->frozen, false, memory_order_relaxed);
 		l->context = context;
 	}

@@ -28,6 +28,7 @@ struct lane {
 	_Atomic uint32_t users; /* markers of it that somebody looks at: the place is not used again meanwhile */
 	_Atomic uint32_t inside; /* threads that make driver's calls for it */
 	_Atomic uint32_t streams; /* of it that are known */
+	_Atomic uint64_t free_of; /* lane_holds when nothing held its legacy stream back */
 	pthread_mutex_t lock; /* guards what follows */
 	CUevent pool[LANE_EVENTS];
 	uint32_t pooled;
@@ -58,6 +59,19 @@ static inline void lane_join(struct lane *l)
 static inline void lane_part(struct lane *l)
 {
 	atomic_fetch_sub_explicit(&l->users, 1, memory_order_release);
+}
+
+/*
+ * How often a stream of the process was about to be held back by what is no work of an engine (launches_break()); counted
+ * from 1, once the first launch has been gated.
+ */
+extern _Atomic uint64_t lane_holds;
+
+/* Nothing but work of an engine holds back what goes to the lane's legacy stream, as far as this thread knows. */
+static inline bool lane_is_free(const struct lane *l)
+{
+	return atomic_load_explicit(&l->free_of, memory_order_relaxed) ==
+	       atomic_load_explicit(&lane_holds, memory_order_relaxed);
 }
 
 /* An event of the lane's context, to be recorded. NULL: none to be had. Inside the lane. */

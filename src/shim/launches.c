@@ -109,6 +109,9 @@ static void launches_break_but(CUstream stream, bool per_thread, int but)
 
 	if (!atomic_load_explicit(&armed, memory_order_relaxed))
 		return;
+	/* Of any stream, known or not: the legacy stream waits for it. */
+	if (but == WIRE_ENGINES)
+		atomic_fetch_add_explicit(&lane_holds, 1, memory_order_relaxed);
 	key = stream_key(stream, per_thread);
 	s = key ? stream_lookup(key) : NULL;
 	if (s)
@@ -201,6 +204,7 @@ void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool
 	if (!pace_gated(WIRE_COPY))
 		return;
 	copy_work(&w, call, bytes, NULL, per_thread);
+	w.waits = true;
 	pace_begin_slow(l, &w);
 	if (l->pace)
 		l->host_ns = tick_now();

@@ -411,14 +411,35 @@ static void predict(struct launch *l, struct asker *a, const struct work *w)
 	l->inc = a->inc;
 }
 
+/*
+ * A call that waits, with nothing in flight before it and nothing that holds its stream back: its work begins when it
+ * is called. An event before it would tell the same, but costs more than a small copy does. The first of a turn has
+ * one: it may wait for another process's work, or for what was launched while nothing was gated.
+ */
+static bool begins_at_once(const struct launch *l)
+{
+	const struct lane *lane = l->stream->lane;
+
+	if (!l->began || l->first || !lane_is_free(lane))
+		return false;
+	for (int e = 0; e < WIRE_ENGINES; e++) {
+		const struct pace *p = &paces[lane->device][e];
+
+		if (p != l->pace && (!pace_is_gated(p) || atomic_load(&p->wire->busy_since_ns)))
+			return false;
+	}
+	return true;
+}
+
 /* The event before work whose stream may have been idle. */
 static void record_start(struct launch *l)
 {
 	struct stream *s = l->stream;
 	uint64_t now = l->start_ns;
 
-	if (!now || !lane_enter(s->lane))
+	if (!now || (l->waits && begins_at_once(l)) || !lane_enter(s->lane))
 		return;
+	l->holds = atomic_load_explicit(&lane_holds, memory_order_relaxed);
 	lane_base(s->lane, l->handle, l->per_thread, now);
 	l->start = lane_event(s->lane);
 	l->start_ns = tick_now();
@@ -443,6 +464,7 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 	l->start_ns = 0;
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
+	l->waits = w->waits;
 	l->stream = stream_add(w->stream, w->per_thread);
 	if (!l->stream || (capture_going() && capture_is(w->stream, w->per_thread))) {
 		errno = saved;
@@ -518,6 +540,8 @@ void pace_end_host(struct launch *l, CUresult r)
 		at = lane_time(lane, l->start, l->start_ns, end, LANE_LATER);
 		if (at > begin)
 			begin = at;
+		if (at && !l->handle && !l->per_thread)
+			atomic_store_explicit(&lane->free_of, l->holds, memory_order_relaxed);
 		lane_leave(lane);
 	}
 	lane_return(lane, l->start);

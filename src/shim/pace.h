@@ -84,9 +84,11 @@ struct launch {
 	bool per_thread;
 	bool began; /* nothing was in flight before it */
 	bool first; /* and nothing has been in this turn */
+	bool waits; /* the program waits in the call until the work is done */
 	CUevent start;
 	uint64_t start_ns;
 	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
+	uint64_t holds;	  /* with `start`: lane_holds before it was recorded */
 };
 
 /* What is launched. */
@@ -96,6 +98,7 @@ struct work {
 	uint64_t size; /* blocks, bytes */
 	CUstream stream;
 	bool per_thread;
+	bool waits; /* the program waits in the call until the work is done */
 	/* for a trace */
 	CUfunction function; /* NULL: `what` names it */
 	const char *what;
