@@ -118,7 +118,7 @@ static void copy(const struct driver *d, unsigned int n)
 
 	for (unsigned int i = 0; i < n; i++) {
 		sink = d->copy(copy_to, from, COPY_BYTES);
-		if (!(i % 32))
+		if (!(i % 16))
 			edges_take();
 	}
 }
@@ -217,6 +217,11 @@ static void print_result(const char *name, struct result r)
 	printf("\"%s\": {\"min\": %.2f, \"median\": %.2f, \"max\": %.2f}", name, r.least, r.median, r.most);
 }
 
+static bool wanted(const char *row)
+{
+	return !only || !strncmp(row, only, strlen(only));
+}
+
 /* Times `work` in batches on the driver and through the shim by turns. */
 static void row(const char *name, void (*work)(const struct driver *, unsigned int), const struct driver *driver,
 		const struct driver *shim)
@@ -225,7 +230,7 @@ static void row(const char *name, void (*work)(const struct driver *, unsigned i
 	unsigned int n = 64;
 	double t;
 
-	if (only && strncmp(name, only, strlen(only)) != 0)
+	if (!wanted(name))
 		return;
 	/* A batch of the slower side takes about a millisecond. */
 	work(driver, 1000);
@@ -380,10 +385,12 @@ static void rows_beside(unsigned int processes, const char *path, const struct d
 {
 	char name[64];
 
+	snprintf(name, sizeof name, "growing, %u process%s", processes, processes > 1 ? "es" : "");
+	if (!wanted(name) && !wanted("cuMemGetInfo"))
+		return;
 	while (others + 1 < processes)
 		start_other(path);
 	calls_most = GROWN_MOST / (batches + 4);
-	snprintf(name, sizeof name, "growing, %u process%s", processes, processes > 1 ? "es" : "");
 	row(name, grow, driver, shim);
 	shrink(driver);
 	shrink(shim);
@@ -392,10 +399,27 @@ static void rows_beside(unsigned int processes, const char *path, const struct d
 	row(name, info, driver, shim);
 }
 
+/* With so many allocations that live. */
+static int row_live(const struct driver *driver, const struct driver *shim)
+{
+	CUdeviceptr *on_driver, *on_shim;
+
+	if (!wanted("alloc + free, 50 000 live"))
+		return 0;
+	on_driver = live(driver, LIVE);
+	on_shim = live(shim, LIVE);
+	row("alloc + free, 50 000 live", alloc_free, driver, shim);
+	for (unsigned int i = 0; i < LIVE; i++)
+		if (driver->free(on_driver[i]) || shim->free(on_shim[i]))
+			return 1;
+	free(on_driver);
+	free(on_shim);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct driver driver, shim;
-	CUdeviceptr *on_driver, *on_shim;
 	CUcontext context;
 
 	if (argc < 2) {
@@ -426,14 +450,8 @@ int main(int argc, char **argv)
 	row("copy", copy, &driver, &shim);
 	row("pass-through call", pass, &driver, &shim);
 	row("alloc + free, 0 live", alloc_free, &driver, &shim);
-	on_driver = live(&driver, LIVE);
-	on_shim = live(&shim, LIVE);
-	row("alloc + free, 50 000 live", alloc_free, &driver, &shim);
-	for (unsigned int i = 0; i < LIVE; i++)
-		if (driver.free(on_driver[i]) || shim.free(on_shim[i]))
-			return 1;
-	free(on_driver);
-	free(on_shim);
+	if (row_live(&driver, &shim))
+		return 1;
 	grower = &shim;
 	grown[0] = calloc(GROWN_MOST, sizeof *grown[0]);
 	grown[1] = calloc(GROWN_MOST, sizeof *grown[1]);

@@ -266,7 +266,7 @@ static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
 		listen |= WIRE_ON_DEMAND;
 	/* What it has next is longer than what is left of its turn; with nobody waiting its limit is found anew. */
 	if (t->turn.until_ns)
-		listen |= waits ? WIRE_ON_WAIT : WIRE_ON_DEMAND;
+		listen |= waits ? WIRE_ON_WAIT : WIRE_ON_WAIT | WIRE_ON_LATE;
 	/* Low class has to be stopped when it begins, and may begin when it has ended. */
 	if (pool_of(t) == MAIN && (a->holder[MAIN] != i || a->holder[REST] >= 0))
 		listen |= WIRE_ON_DEMAND;

@@ -23,6 +23,7 @@
 #define UNKNOWN_NS 1000000u /* stands for the length of what was never measured */
 #define LEAD_MOST_NS 200000u
 #define WAKE_NS 60000u /* what a thread needs to wake up and to launch, about */
+#define MANY_AGAIN 16u /* ends after which meted is told again that its edges are many */
 #define NAP_NS 100000000u /* nobody sleeps longer without looking around */
 
 struct pace paces[WIRE_MAX_DEVICES][WIRE_ENGINES];
@@ -57,14 +58,23 @@ void pace_ring(const struct pace *p, uint32_t about)
 		bell_ring();
 }
 
-void pace_ring_end(const struct pace *p, bool idle)
+/* meted has to take edges, and has not been told of it: or long ago, for it may have missed that. */
+static bool many_edges(struct pace *p)
+{
+	if (wire_edge_many(p->wire))
+		return atomic_fetch_add_explicit(&p->many, 1, memory_order_relaxed) % MANY_AGAIN == 0;
+	if (atomic_load_explicit(&p->many, memory_order_relaxed))
+		atomic_store_explicit(&p->many, 0, memory_order_relaxed);
+	return false;
+}
+
+void pace_ring_end(struct pace *p, bool idle)
 {
 	uint32_t about = WIRE_ON_EDGE | (idle ? WIRE_ON_IDLE : 0);
-
 	/* What stands at the gate comes no sooner by waiting for it. */
 	if (idle && atomic_load_explicit(&p->wire->waiting, memory_order_relaxed))
 		about |= WIRE_ON_PAUSE;
-	if (wire_edge_many(p->wire))
+	if (many_edges(p))
 		bell_ring();
 	else
 		pace_ring(p, about);
@@ -352,7 +362,7 @@ static void want_locked(struct pace *p, struct asker *a, bool wants)
 static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_free)
 {
 	uint32_t gate, progress;
-	uint64_t now, most;
+	uint64_t now, most, until;
 	bool several, rings;
 	enum pass pass;
 
@@ -365,11 +375,12 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	*ret_free = pass == PASS_FREE;
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {
 		rings = p->wire->busy_since_ns == now;
+		until = atomic_load_explicit(&p->wire->until_ns, memory_order_relaxed);
 		wait_ends_locked(p, a, now);
 		want_locked(p, a, false);
 		pthread_mutex_unlock(&p->lock);
 		if (rings)
-			pace_ring(p, WIRE_ON_DEMAND);
+			pace_ring(p, wire_listen_begin(until, now));
 		return true;
 	}
 	if (pass == PASS_NOW) { /* the gate changed under our hands */

@@ -61,6 +61,7 @@ struct pace {
 	uint64_t span_begin_ns, span_end_ns; /* busy without a gap; begin 0: none yet */
 	uint32_t chunk_head, chunk_tail;
 	struct chunk chunk[CHUNKS];
+	_Atomic uint32_t many; /* ends that found many edges on the page */
 	/* the watcher's (watcher.c) */
 	_Atomic uint32_t kick;	   /* a futex: something is to be done */
 	_Atomic uint32_t progress; /* a futex: something has ended */
@@ -184,7 +185,7 @@ void pace_attach(struct wire_page *page, unsigned int devices);
 void pace_refresh_locked(struct pace *p, uint64_t now_ns);
 void pace_ring(const struct pace *p, uint32_t about);
 /* Something has ended; `idle`: and nothing is left. No lock is held. */
-void pace_ring_end(const struct pace *p, bool idle);
+void pace_ring_end(struct pace *p, bool idle);
 /* Who stands at the open gate because of what was in flight would have room now. With the lock held. */
 bool pace_room_locked(struct pace *p, uint64_t now_ns);
 /* ... and is woken. No lock is held. */

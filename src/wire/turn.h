@@ -52,7 +52,10 @@ enum wire_listen {
 	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
 	WIRE_ON_PAUSE =
 		1 << 4, /* ... the last work has ended, and nothing has followed for WIRE_PAUSE_NS or may at once */
+	WIRE_ON_LATE = 1 << 5, /* ... work is submitted with nothing in flight, less than WIRE_LATE_NS before until_ns */
 };
+
+#define WIRE_LATE_NS 1000000ull
 
 /* A program that waits for each of its kernels goes on within this: nobody is woken for that. */
 #define WIRE_PAUSE_NS 100000ull
@@ -142,6 +145,12 @@ static inline bool wire_edge_many(struct wire_turn *t)
 	return atomic_load_explicit(&t->edge_head, memory_order_relaxed) -
 		       atomic_load_explicit(&t->edge_tail, memory_order_relaxed) >=
 	       WIRE_EDGES / 2;
+}
+
+/* What the doorbell may be rung about when work is submitted with nothing in flight: of enum wire_listen. */
+static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns)
+{
+	return WIRE_ON_DEMAND | (until_ns && now_ns + WIRE_LATE_NS > until_ns ? WIRE_ON_LATE : 0);
 }
 
 /* The client notes an edge. False: the ring is full. */

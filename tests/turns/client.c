@@ -79,7 +79,7 @@ static void submit(struct sim *s, int i)
 	p->predicted_ns += p->next_predicted_ns;
 	if (!t->hungry_from_ns)
 		t->hungry_from_ns = s->now_ns;
-	if (idle && t->gate.listen & WIRE_ON_DEMAND)
+	if (idle && t->gate.listen & wire_listen_begin(t->gate.until_ns, s->now_ns))
 		client_ring(s);
 	engine_submit(s, i);
 }
