@@ -7,4 +7,5 @@ struct driver_shared {
 	uint64_t used[4]; /* bytes that all processes hold; a dead one's stay until the test subtracts them */
 	uint64_t peak[4]; /* the most that was ever held */
 	uint64_t loads;	  /* modules that the driver was asked to load */
+	uint64_t records; /* events that it was asked to record */
 };

@@ -808,6 +808,142 @@ static void case_devices(void)
 	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
 }
 
+/* What copies that are waited for ask of the driver and of meted: n of them. meted takes the edges. */
+static void copy_many(int n)
+{
+	static char host[64];
+	uint64_t at;
+	bool begins;
+
+	for (int i = 0; i < n; i++) {
+		is(cu.cuMemcpyHtoD_v2(0x1000, host, sizeof host), CUDA_SUCCESS);
+		while (wire_edge_get(turn(WIRE_COPY), &at, &begins))
+			;
+	}
+}
+
+static int bell_open(void)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/bell", getenv("TEST_FOLDER"));
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ok(fd >= 0);
+	return fd;
+}
+
+/*
+ * What the gate costs, in calls: no event of a copy that is waited for with nothing before it, and meted is not woken;
+ * few events of launches. Where something may hold a copy back there is one.
+ */
+static void case_price(void)
+{
+	struct wire_turn *t;
+	uint64_t before;
+	int fd;
+
+	kit_open("libcuda.so.1");
+	kit_truth();
+	context = begin(0);
+	page_open();
+	fd = bell_open();
+	t = turn(WIRE_COPY);
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
+	copy_many(2);
+	atomic_store(&t->listen, WIRE_ON_WAIT | WIRE_ON_LATE);
+	before = truth->records;
+	bells(fd);
+	copy_many(1000);
+	is(truth->records - before, 0);
+	is(bells(fd), 0);
+	is(atomic_load(&t->launches), 1002);
+	/* Something that holds a stream back: one copy finds out whether it is over. */
+	is(cu.cuStreamWaitValue32(NULL, 0x2000, 1, 0), CUDA_SUCCESS);
+	copy_many(1);
+	ok(truth->records > before);
+	before = truth->records;
+	copy_many(100);
+	is(truth->records - before, 0);
+	/* A new turn. */
+	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
+	copy_many(1);
+	ok(truth->records > before);
+	/* Near its end meted hears of each; many edges are told of, but not each time. */
+	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
+	copy_many(1);
+	bells(fd);
+	atomic_store(&t->until_ns, now_ns());
+	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
+	copy_many(1);
+	is(bells(fd), 0);
+	for (int i = 0; i < 200; i++)
+		is(cu.cuMemcpyHtoD_v2(0x1000, &before, 8), CUDA_SUCCESS);
+	ok(atomic_load(&t->edge_head) - atomic_load(&t->edge_tail) == WIRE_EDGES);
+	before = (uint64_t)bells(fd);
+	printf("# rung %d times about edges that nobody takes, in 200 copies\n", (int)before);
+	ok(before >= 2 && before <= 12);
+	/* Launches are marked by the time that they take, not one by one. */
+	before = truth->records;
+	for (int i = 0; i < 20000; i++)
+		cu.cuLaunchKernel((CUfunction)0x1000, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	printf("# %d events for 20000 launches\n", (int)(truth->records - before));
+	ok(truth->records - before < 2000);
+	close(fd);
+}
+
+/* Lets what waits for the word go on after a while. */
+static void *release(void *word)
+{
+	nap(40 * MS);
+	__atomic_store_n((uint32_t *)word, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* What a copy waits for in its stream is not charged: neither a kernel's time nor that of something that is no work. */
+static void case_held(void)
+{
+	static char host[4096];
+	struct wire_turn *t;
+	CUdeviceptr at, to;
+	pthread_t thread;
+	CUstream blocking;
+	uint64_t before;
+	uint32_t *word;
+
+	setup();
+	t = turn(WIRE_COPY);
+	is(cu.cuMemAlloc_v2(&to, sizeof host), CUDA_SUCCESS);
+	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		gate_set(e, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
+	for (int i = 0; i < 100; i++)
+		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
+	before = atomic_load(&t->busy_ns);
+	is(launch(busy, 40 * MS, blocking), CUDA_SUCCESS);
+	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
+	printf("# %.3f ms behind a kernel of 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
+	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
+	wait_idle(WIRE_COMPUTE);
+	for (int i = 0; i < 100; i++)
+		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
+	/* A stream in which there has been no work. */
+	is(cu.cuStreamDestroy_v2(blocking), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+	*word = 0;
+	before = atomic_load(&t->busy_ns);
+	is(cu.cuStreamWaitValue32(blocking, at, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+	pthread_create(&thread, NULL, release, word);
+	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
+	pthread_join(thread, NULL);
+	printf("# %.3f ms behind a stream that is held for 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
+	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
+	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -836,6 +972,8 @@ int main(int argc, char **argv)
 		{ "room", case_room },
 		{ "pause", case_pause },
 		{ "missed", case_missed },
+		{ "price", case_price },
+		{ "held", case_held },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 
