@@ -137,7 +137,7 @@ static const struct option_spec soft_run_options[] = {
 	{ "devices", 'D', "N", "How many software devices there are, 0 to 16. Default: 2.", COMPLETE_NOTHING, false },
 	{ "memory", 'm', "SIZE", "Memory of each: 16G; or a list with commas, one for each. Default: 16G.",
 	  COMPLETE_NOTHING, false },
-	{ "sms", 0, "N", "Multiprocessors that the devices show. Default: 16.", COMPLETE_NOTHING, false },
+	{ "sms", 0, "N", "Multiprocessors that the devices show. Default: 80.", COMPLETE_NOTHING, false },
 	{ "cc", 0, "X.Y", "Compute capability. Default: 9.0.", COMPLETE_NOTHING, false },
 	{ "name", 0, "TEXT", "The devices' name.", COMPLETE_NOTHING, false },
 	{ "context-memory", 0, "SIZE", "What a context takes of a device's memory. Default: 0.", COMPLETE_NOTHING,

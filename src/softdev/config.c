@@ -148,7 +148,7 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 
 	r = config_number("METE_SOFT_DEVICES", 2, 0, SEGMENT_MAX_DEVICES, &count, why, why_bytes);
 	if (!r)
-		r = config_number("METE_SOFT_SMS", 16, 1, 1024, &sms, why, why_bytes);
+		r = config_number("METE_SOFT_SMS", 80, 1, 1024, &sms, why, why_bytes);
 	if (!r)
 		r = config_capability(&major, &minor, why, why_bytes);
 	if (r)

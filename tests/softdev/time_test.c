@@ -565,6 +565,7 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return stalled_main();
 	soft_begin("1", "64M");
+	setenv("METE_SOFT_SMS", "16", 1);
 	setenv("METE_SOFT_DURATION", "ms1=1ms,ms2=0.002s,twi?e=8ms", 1);
 	setenv("METE_SOFT_COPY_RATE", "1G", 1);
 	ok(!mkdir(soft_dir, 0700));
