@@ -273,8 +273,6 @@ static void say_start(struct run *run)
 		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :
 		 option_given(run->line, "soft") ? " (the software device, as asked)" :
 						   " (the software device)");
-	if (run->wall ? run->remote.runtime_dir && run->remote.soft : !!run->env.runtime_dir)
-		runtime_env_say(run->wall ? run->remote.runtime_dir : run->env.runtime_dir, say_note);
 	if (run->choice.driver && !strcmp(run->choice.driver, "soft") && !option_given(run->line, "soft"))
 		say_note("no NVIDIA driver with a device was found; `mete doctor` says more");
 	json_array_foreach (json_object_get(run->grant, "devices"), i, device)

@@ -4,6 +4,7 @@
  * mete stays beside the program as `mete run` does, to remove the devices at the end and, with --error-exitcode, to say
  * by its own status whether the checker reported anything.
  */
+#include "cli/env_note.h"
 #include "client/place.h"
 #include "client/program.h"
 #include "verb/say.h"
@@ -107,6 +108,7 @@ static int set_report(struct soft_run *run, struct fault *f)
 
 static int prepare(struct soft_run *run, struct fault *f)
 {
+	char **before = option_given(run->line, "verbose") ? env_copy() : NULL;
 	int r;
 
 	r = check_options(run, f);
@@ -124,6 +126,7 @@ static int prepare(struct soft_run *run, struct fault *f)
 		r = soft_env_enter(&run->place, run->line, f);
 	if (!r)
 		r = set_report(run, f);
+	env_note(before);
 	if (!r && !soft_env_works(&run->place))
 		r = fault_set(f, -EINVAL, "the software device cannot be started as it is configured");
 	return r;

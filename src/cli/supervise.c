@@ -8,6 +8,7 @@
 #include "cli/supervise.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/env_note.h"
 #include "client/program.h"
 #include "verb/say.h"
 #include "verb/verb.h"
@@ -78,12 +79,15 @@ static void signals_restore(struct watch *w)
 _Noreturn static void become_program(struct watch *w, int tell, pid_t mete)
 {
 	struct fault f = { .text = "" };
+	char **before;
 	int r;
 
 	signals_restore(w);
 	if (w->s->together && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != mete))
 		_exit(125);
+	before = w->s->verbose ? env_copy() : NULL;
 	r = w->s->remote ? remote_env_enter(w->s->remote, &f) : w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
+	env_note(before);
 	if (!r) {
 		/* By its path, as found before; argv[0] stays as it was written. */
 		execv(w->s->path, w->s->argv);

@@ -94,7 +94,9 @@ static const struct option_spec run_options[] = {
 	  COMPLETE_NOTHING, false },
 	OPTION_PROOF,
 	OPTION_PATIENCE,
-	SWITCH("verbose", 'v', "Say which driver, device and daemon are used, and at the end what the program took."),
+	SWITCH("verbose", 'v',
+	       "Say which driver, device and daemon are used, what is set in the program's environment, and at the "
+	       "end what the program took."),
 	OPTION_END
 };
 
@@ -170,6 +172,7 @@ static const struct option_spec soft_run_options[] = {
 	{ "sharing", 0, "HOW", "slices, by turns; or together, all at once. Default: slices.", COMPLETE_NOTHING,
 	  false },
 	{ "time", 0, "HOW", "off: without a model of time. Default: on.", COMPLETE_NOTHING, false },
+	SWITCH("verbose", 'v', "Say which driver is used, and what is set in the program's environment."),
 	OPTION_END
 };
 

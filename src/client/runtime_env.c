@@ -24,12 +24,20 @@ static const struct {
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
 
-/* Programs that frameworks start, found by these variables unless the user has set them. */
+/*
+ * What frameworks look at beside their libraries. An `entry` lies in the folder of the fronts, `word` is a value as it
+ * is. Those that are `first` come before what is in a list; the others are set unless the user has set them.
+ */
 static const struct {
-	const char *variable, *name;
+	const char *variable, *entry, *word;
+	bool first;
 } tools[] = {
-	{ "TRITON_PTXAS_PATH", "ptxas" },
-	{ "TRITON_PTXAS_BLACKWELL_PATH", "ptxas" },
+	{ "TRITON_PTXAS_PATH", "bin/ptxas", NULL, false },
+	{ "TRITON_PTXAS_BLACKWELL_PATH", "bin/ptxas", NULL, false },
+	/* JAX looks for plugins there, and takes ours to learn of a device without a node in /dev. */
+	{ "PYTHONPATH", "python", NULL, true },
+	/* Else JAX asks CUPTI for its version, which it has on NVIDIA's driver only, and stays on the processor. */
+	{ "JAX_SKIP_CUDA_CONSTRAINTS_CHECK", NULL, "mete", false },
 };
 
 enum { TOOL_COUNT = sizeof(tools) / sizeof(*tools) };
@@ -78,25 +86,42 @@ char *runtime_env_preload(const char *dir, bool fronts)
 	return list;
 }
 
-/* Before what is in PATH, where an empty entry means the current folder and has to stay. */
-static bool path_with(const char *folder)
+/* Before what is in a list. An empty entry, which means the current folder, stays. */
+static bool list_with(const char *variable, const char *folder, const char *otherwise)
 {
-	const char *now = getenv("PATH");
+	const char *now = getenv(variable);
 	char *value = NULL;
 	bool done;
 
-	if (asprintf(&value, "%s:%s", folder, now && *now ? now : "/usr/local/bin:/usr/bin:/bin") < 0)
+	if (!now || !*now)
+		now = otherwise;
+	if (asprintf(&value, "%s%s%s", folder, now ? ":" : "", now ? now : "") < 0)
 		return false;
-	done = !setenv("PATH", value, 1);
+	done = !setenv(variable, value, 1);
 	free(value);
 	return done;
 }
 
-static bool set_tool(const char *variable, const char *path)
+/* The value that a tool's variable gets. False: what it names is not there. */
+static bool tool_value(size_t i, const char *dir, char ret[PATH_MAX])
 {
-	const char *now = getenv(variable);
+	char folder[PATH_MAX];
 
-	return (now && *now) || !setenv(variable, path, 1);
+	if (!beside_runtime(folder, dir, "fronts"))
+		return false;
+	if (tools[i].word)
+		return !access(folder, R_OK) && path_join(ret, "%s", tools[i].word);
+	return path_join(ret, "%s/%s", folder, tools[i].entry) && !access(ret, R_OK) &&
+	       (!tools[i].first || !strpbrk(ret, ":"));
+}
+
+/* Is it the user's? */
+static bool tool_stays(size_t i)
+{
+	const char *now = getenv(tools[i].variable);
+
+	return !tools[i].first && now && *now && !runtime_env_is_entry(now, strlen(now)) &&
+	       !(tools[i].word && !strcmp(now, tools[i].word));
 }
 
 bool runtime_env_tools(const char *dir)
@@ -104,49 +129,38 @@ bool runtime_env_tools(const char *dir)
 	char folder[PATH_MAX], path[PATH_MAX];
 	struct fault none;
 
-	if (!beside_runtime(folder, dir, "fronts/bin"))
-		return true;
-	for (size_t i = 0; i < TOOL_COUNT; i++)
-		if (path_join(path, "%s/%s", folder, tools[i].name) && !access(path, X_OK) &&
-		    !set_tool(tools[i].variable, path))
+	for (size_t i = 0; i < TOOL_COUNT; i++) {
+		if (!tool_value(i, dir, path) || tool_stays(i))
+			continue;
+		if (tools[i].first ? !list_with(tools[i].variable, path, NULL) : setenv(tools[i].variable, path, 1))
 			return false;
-	if (!path_join(path, "%s/ptxas", folder) || access(path, X_OK) || strpbrk(folder, ":"))
+	}
+	if (!beside_runtime(folder, dir, "fronts/bin") || !path_join(path, "%s/ptxas", folder) || access(path, X_OK) ||
+	    strpbrk(folder, ":"))
 		return true;
-	return path_with(folder) &&
-	       (program_find("nvcc", path, &none) || !beside_runtime(folder, dir, "fronts/nvcc") || path_with(folder));
+	return list_with("PATH", folder, "/usr/local/bin:/usr/bin:/bin") &&
+	       (program_find("nvcc", path, &none) || !beside_runtime(folder, dir, "fronts/nvcc") ||
+		list_with("PATH", folder, "/usr/local/bin:/usr/bin:/bin"));
+}
+
+/* A list that we have put something into loses it; a program's own stays as it is written. */
+static void list_leave(const char *variable)
+{
+	const char *now = getenv(variable);
+
+	if (now && strstr(now, "/fronts/"))
+		tenant_env_put_first(variable, "", ":");
 }
 
 void runtime_env_leave_tools(void)
 {
 	for (size_t i = 0; i < TOOL_COUNT; i++) {
-		const char *now = getenv(tools[i].variable);
-
-		if (now && runtime_env_is_entry(now, strlen(now)))
+		if (tools[i].first)
+			list_leave(tools[i].variable);
+		else if (!tool_stays(i))
 			unsetenv(tools[i].variable);
 	}
-	if (getenv("PATH") && (strstr(getenv("PATH"), "/fronts/bin") || strstr(getenv("PATH"), "/fronts/nvcc")))
-		tenant_env_put_first("PATH", "", ":");
-}
-
-void runtime_env_say(const char *dir, runtime_env_say_t *say)
-{
-	char folder[PATH_MAX], path[PATH_MAX];
-
-	if (!beside_runtime(folder, dir, "fronts") || !path_join(path, "%s/%s", folder, libraries[3].name) ||
-	    access(path, R_OK))
-		return;
-	say("in the program's environment: LD_PRELOAD has %s/libcudart.so.* and %s/libnvrtc.so.*, "
-	    "libnvJitLink.so.*; "
-	    "PATH has %s/bin and, where there is an nvcc, %s/nvcc",
-	    dir, folder, folder, folder);
-	for (size_t i = 0; i < TOOL_COUNT; i++) {
-		const char *now = getenv(tools[i].variable);
-
-		if (now && *now && !runtime_env_is_entry(now, strlen(now)))
-			say("%s=%s stays as it is set", tools[i].variable, now);
-		else
-			say("%s=%s/bin/%s", tools[i].variable, folder, tools[i].name);
-	}
+	list_leave("PATH");
 }
 
 static bool ends_with(const char *text, size_t length, const char *end)
@@ -168,5 +182,6 @@ bool runtime_env_is_entry(const char *entry, size_t length)
 	return ends_with(entry, length, "/mete/runtime") || ends_with(entry, length, "/src/runtime") ||
 	       ends_with(entry, length, "/mete/fronts/bin") || ends_with(entry, length, "/src/fronts/bin") ||
 	       ends_with(entry, length, "/mete/fronts/nvcc") || ends_with(entry, length, "/src/fronts/nvcc") ||
+	       ends_with(entry, length, "/mete/fronts/python") || ends_with(entry, length, "/src/fronts/python") ||
 	       ends_with(entry, length, "/fronts/bin/ptxas");
 }

@@ -31,18 +31,11 @@ bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 char *runtime_env_preload(const char *dir, bool fronts);
 
 /*
- * The programs of fronts/bin: a folder in PATH, and variables by which frameworks find an assembler, where the user has
- * not set them. False: no memory.
+ * What frameworks look at beside libraries: the folder of fronts/bin in PATH, and some variables of theirs, where the
+ * user has not set them. False: no memory.
  */
 bool runtime_env_tools(const char *dir);
 /* Takes out what the above set. */
 void runtime_env_leave_tools(void);
-typedef void runtime_env_say_t(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/*
- * Says what of all this a program gets, a line a call, for --verbose; to be called where the program's environment is
- * not set yet.
- */
-void runtime_env_say(const char *dir, runtime_env_say_t *say);
-
-/* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH or PATH that one of the above made? */
+/* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH, PYTHONPATH or PATH that one of the above made? */
 bool runtime_env_is_entry(const char *entry, size_t length);

@@ -84,7 +84,7 @@ class Transparency(place.MeteTest):
         caught = '' if place.SANITIZED else '|Cgt'
         show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n;'
                 'ulimit -c;'
-                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
+                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|PYTHONPATH=|JAX_SKIP_|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
 
         def prepare():
             os.umask(0o137)

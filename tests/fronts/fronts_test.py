@@ -220,9 +220,48 @@ def environment():
         triton, path, preload = run([*words, *show])
         check(path.split(":").count(f"{FRONTS}/bin") == 1 and preload.split(":").count(f"{FRONTS}/libnvrtc.so.13") == 1,
               f"{way} within itself puts them in place once", path, preload)
-    done = subprocess.run([METE, "run", "--verbose", "--soft", "--mem", "64M", "--", "true"], env=env, capture_output=True, text=True,
-                          timeout=120)
-    check(f"TRITON_PTXAS_PATH={FRONTS}/bin/ptxas" in done.stderr and "LD_PRELOAD" in done.stderr, "--verbose shows what is set", done.stderr)
+    for way, words in ways.items():
+        verbose = [*words[:-1], "--verbose", "--", "env"]
+        done = subprocess.run(verbose, env={**env, "PYTHONPATH": "/own"}, capture_output=True, text=True, timeout=120)
+        now = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+        changed = {n: v for n, v in now.items() if n != "_" and v != {**env, "PYTHONPATH": "/own"}.get(n)}
+        wrong = [n for n, v in changed.items() if f"mete: set {n}={v}\n" not in done.stderr and not
+                 all(f"mete: set {n}: {entry}\n" in done.stderr for entry in v.split(":") if entry.startswith(build))]
+        check({"LD_PRELOAD", "PATH", "PYTHONPATH", "TRITON_PTXAS_PATH"} <= set(changed) and not wrong,
+              f"{way} --verbose shows all that is set", wrong, done.stderr)
+        check(now.get("PYTHONPATH", "").endswith(":/own") and "mete: set PYTHONPATH: then what was there\n" in done.stderr,
+              f"{way} leaves what is in PYTHONPATH", now.get("PYTHONPATH"))
+
+
+# What JAX asks before it asks for a device of CUDA, and how it finds plugins.
+JAX = """
+_NVIDIA_GPU_DEVICES = ["/dev/nvidia-of-nobody"]
+
+
+def has_visible_nvidia_gpu():
+    return any(os.path.exists(d) for d in _NVIDIA_GPU_DEVICES)
+"""
+ASKS = """
+import importlib, os, pkgutil
+import jax_plugins
+from jax._src import hardware_utils
+for _, name, _ in pkgutil.iter_modules(jax_plugins.__path__, "jax_plugins."):
+    importlib.import_module(name).initialize()
+print(hardware_utils.has_visible_nvidia_gpu(), len(hardware_utils._NVIDIA_GPU_DEVICES), bool(os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"]))
+"""
+
+
+def jax():
+    folder = os.path.join(tmp, "packages/jax/_src")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "hardware_utils.py"), "w", encoding="utf-8") as f:
+        f.write("import os\n" + JAX)
+    done = soft(python, "-B", "-c", ASKS, PYTHONPATH=os.path.join(tmp, "packages"))
+    check(done.stdout == "True 2 True\n", "JAX finds the device, though no node is in /dev", done.stdout, done.stderr)
+    with open(os.path.join(folder, "hardware_utils.py"), "w", encoding="utf-8") as f:
+        f.write("")
+    done = soft(python, "-B", "-c", ASKS.rsplit("print", 1)[0], PYTHONPATH=os.path.join(tmp, "packages"))
+    check(not done.returncode and not done.stderr, "a JAX that asks in another way is left alone", done.stderr)
 
 
 def end_meted():
@@ -242,7 +281,7 @@ def end_meted():
 os.makedirs(env["METE_RUNTIME_DIR"], 0o700)
 os.chmod(tmp, stat.S_IRWXU)
 try:
-    for part in (nvrtc, finding, nvjitlink, ptxas, nvcc, environment):
+    for part in (nvrtc, finding, nvjitlink, ptxas, nvcc, environment, jax):
         part()
 finally:
     end_meted()
