@@ -19,7 +19,7 @@ static const struct {
 } libraries[] = {
 	{ "runtime", "libcudart.so.13" },   { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
 	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
-	{ "fronts", "libnvrtc.so.12" },
+	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };

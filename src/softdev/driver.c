@@ -7,6 +7,7 @@
 #include "softdev/context.h"
 #include "softdev/duration.h"
 #include "softdev/log.h"
+#include "softdev/logs.h"
 #include "softdev/mempool.h"
 #include "softdev/segment_fault.h"
 
@@ -198,6 +199,7 @@ static CUresult driver_open_locked(void)
 			return e;
 	driver.device_count = count;
 	atexit(driver_exit);
+	logs_begin();
 	atomic_store_explicit(&driver.state, DRIVER_READY, memory_order_release);
 	return CUDA_SUCCESS;
 }

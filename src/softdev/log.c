@@ -6,8 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+static void (*_Atomic log_observer)(const char *text, size_t bytes);
+
+void log_observe(void (*observer)(const char *text, size_t bytes))
+{
+	atomic_store(&log_observer, observer);
+}
 
 void log_text(const char *text, size_t bytes)
 {
@@ -28,6 +36,7 @@ void log_text(const char *text, size_t bytes)
 void log_line(const char *fmt, ...)
 {
 	static const char prefix[] = "mete: ";
+	void (*observer)(const char *, size_t);
 	char line[1024];
 	va_list ap;
 	int n;
@@ -41,4 +50,7 @@ void log_line(const char *fmt, ...)
 	n = (int)strlen(line);
 	line[n++] = '\n';
 	log_text(line, (size_t)n);
+	observer = atomic_load(&log_observer);
+	if (observer)
+		observer(line, (size_t)n);
 }

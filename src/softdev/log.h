@@ -10,3 +10,5 @@
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 /* Several whole lines in one piece, prefixes included. */
 void log_text(const char *text, size_t bytes);
+/* A function that gets each line as well, from whatever thread wrote it; there is one. */
+void log_observe(void (*observer)(const char *text, size_t bytes));

@@ -246,9 +246,83 @@ static void tools(void)
 	ok(bytes == UINT32_MAX);
 }
 
+static char last_line[256];
+
+static void logged(void *data, CUlogLevel level, char *message, size_t length)
+{
+	if (level == CU_LOG_LEVEL_ERROR && strlen(message) == length)
+		snprintf(last_line, sizeof(last_line), "%s", message);
+	++*(int *)data;
+}
+
+/* Says a line: machine code alone is refused, with a reason. */
+static void say_a_line(void)
+{
+	static const unsigned char machine_code[64] = { 0x7f, 'E', 'L', 'F', 2, 1, 1 };
+	CUmodule module;
+
+	ok(cuModuleLoadData(&module, machine_code) != CUDA_SUCCESS);
+}
+
+static size_t file_bytes(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	size_t n = 0;
+
+	while (f && fgetc(f) != EOF)
+		n++;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* What the device says is the program's to read as well. */
+static void logs(void)
+{
+	CUlogsCallbackHandle handle;
+	CUlogIterator at, then;
+	char text[4096], path[300];
+	size_t size = sizeof(text);
+	int calls = 0;
+
+	FAILS(cuLogsRegisterCallback(NULL, NULL, &handle), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuLogsCurrent(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	CU(cuLogsCurrent(&at, 0));
+	CU(cuLogsRegisterCallback(logged, &calls, &handle));
+	say_a_line();
+	is(calls, 1);
+	ok(!strncmp(last_line, "mete: ", 6));
+	CU(cuLogsUnregisterCallback(handle));
+	FAILS(cuLogsUnregisterCallback(handle), CUDA_ERROR_INVALID_VALUE);
+	say_a_line();
+	is(calls, 1);
+	then = at;
+	CU(cuLogsDumpToMemory(&then, text, &size, 0));
+	is(size, 2 * (strlen(last_line) + 1));
+	ok(!strncmp(text, last_line, strlen(last_line)) && text[strlen(last_line)] == '\n');
+	size = sizeof(text);
+	CU(cuLogsDumpToMemory(&then, text, &size, 0));
+	is(size, 0);
+	then = at;
+	size = strlen(last_line) + 4; /* room for one */
+	CU(cuLogsDumpToMemory(&then, text, &size, 0));
+	is(size, strlen(last_line) + 1);
+	snprintf(path, sizeof(path), "%s.log", soft_dir);
+	CU(cuLogsDumpToFile(&at, path, 0));
+	is(file_bytes(path), 2 * (strlen(last_line) + 1));
+	FAILS(cuLogsDumpToFile(&at, "/nowhere/log", 0), CUDA_ERROR_INVALID_VALUE);
+	for (int i = 0; i < 150; i++) /* more than is kept */
+		say_a_line();
+	size = sizeof(text);
+	CU(cuLogsDumpToMemory(NULL, text, &size, 0));
+	ok(size && size < sizeof(text) && text[size - 1] == '\n');
+	unlink(path);
+}
+
 int main(void)
 {
 	soft_begin("2", "64M,8G");
+	setenv("METE_LOG", "/dev/null", 1);
 	soft_context();
 	lookup();
 	attributes();
@@ -256,5 +330,6 @@ int main(void)
 	context_events();
 	contexts();
 	tools();
+	logs();
 	return soft_end();
 }
