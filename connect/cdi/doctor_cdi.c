@@ -3,9 +3,9 @@
  * machine is now, are the grants there that they name, and the files that containers stand on.
  */
 #include "verb/choose.h"
-#include "cli/doctor.h"
 #include "client/grants.h"
 #include "connect/cdi/generate.h"
+#include "connect/cdi/connector.h"
 #include "connect/cdi/spec.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "client/grants.h"
 #include "client/place.h"
 #include "verb/say.h"
-#include "verb/verb.h"
+#include "connect/cdi/connector.h"
 #include "connect/cdi/elf.h"
 #include "connect/cdi/image.h"
 #include "connect/cdi/inside.h"

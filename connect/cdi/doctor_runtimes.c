@@ -4,7 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "verb/choose.h"
-#include "cli/doctor.h"
+#include "connect/cdi/connector.h"
 #include "connect/cdi/spec.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* verbs.c: the table of the verbs of containers; see src/verb/verb.h and the words about words in src/cli/verbs.c. */
-#include "connect/cdi/verbs.h"
+#include "connect/cdi/connector.h"
 #include "verb/options.h"
 
 /* clang-format off: a row is a line */
@@ -147,7 +147,7 @@ int verb_cdi_remove(const struct command_line *line);
 int verb_cdi_hook(const struct command_line *line);
 int verb_oci(const struct command_line *line);
 
-const struct verb cdi_verbs[] = {
+static const struct verb cdi_verbs[] = {
 	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,
 	  cdi_generate_examples, verb_cdi_generate, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "cdi create", "make a grant for one container", "", cdi_create_details, cdi_create_options,
@@ -161,4 +161,11 @@ const struct verb cdi_verbs[] = {
 	{ "oci", "put a share into an OCI bundle", "BUNDLE", oci_details, oci_options, oci_examples, verb_oci, 1, 1,
 	  false, COMPLETE_FILE, EXIT_USAGE },
 	{ 0 },
+};
+
+const struct connector cdi_connector = {
+	.verbs = cdi_verbs,
+	.check_grants = doctor_check_containers,
+	.check_machine = doctor_check_runtimes,
+	.check_image = verb_doctor_image,
 };

@@ -5,7 +5,6 @@
  * broken driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
  */
 #include "base/cleanup.h"
-#include "base/clean_text.h"
 #include "base/size.h"
 #include "verb/choose.h"
 #include "client/control.h"
@@ -14,6 +13,7 @@
 #include "cli/keys.h"
 #include "client/place.h"
 #include "cli/probe.h"
+#include "verb/connector.h"
 #include "verb/say.h"
 #include "client/tenant_env.h"
 #include "client/tier.h"
@@ -21,7 +21,6 @@
 #include "cli/wall_env.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,21 +28,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-static const char *const status_name[] = { "ok", "note", "warning", "failed" };
-
-void doctor_add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
-{
-	char detail[1200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(detail, sizeof(detail), fmt, ap);
-	va_end(ap);
-	d->failed |= status == STATUS_FAILED;
-	json_array_append_new(d->checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "status", status_name[status],
-						   "detail", clean_text_line(detail), "remedy", remedy));
-}
 
 static void check_parts(struct doctor *d)
 {
@@ -271,8 +255,8 @@ static void check_daemon(struct doctor *d)
 	doctor_check_devices(d, json_object_get(answer, "devices"));
 	json_decref(answer);
 	control_close(&control);
-	if (count)
-		doctor_check_containers(d);
+	for (const struct connector *const *c = connectors; count && *c; c++)
+		(*c)->check_grants(d);
 }
 
 static void check_runtime_dir(struct doctor *d)
@@ -484,7 +468,7 @@ static void print_checks(json_t *checks)
 		const char *status = device_text(check, "status"), *remedy = device_text(check, "remedy");
 		size_t s = 0;
 
-		while (s < STATUS_FAILED && strcmp(status_name[s], status))
+		while (s < STATUS_FAILED && strcmp(doctor_status_name[s], status))
 			s++;
 		printf("%s%-8s%s %s: %s\n", colour ? colours[s] : "", status, colour ? "\033[0m" : "",
 		       device_text(check, "name"), device_text(check, "detail"));
@@ -493,12 +477,22 @@ static void print_checks(json_t *checks)
 	}
 }
 
+/* --image: by the connector that knows images. */
+static int check_image(const struct command_line *line)
+{
+	for (const struct connector *const *c = connectors; *c; c++)
+		if ((*c)->check_image)
+			return (*c)->check_image(line);
+	say_error("--image: this mete has no connector for containers; install one that has");
+	return EXIT_USAGE;
+}
+
 VERB(doctor)
 {
 	struct doctor d = { 0 };
 
 	if (option_value(line, "image"))
-		return verb_doctor_image(line);
+		return check_image(line);
 	d.checks = json_array();
 	check_parts(&d);
 	check_shim(&d);
@@ -515,7 +509,8 @@ VERB(doctor)
 	check_tier(&d);
 	check_wall(&d);
 	check_remote(&d);
-	doctor_check_runtimes(&d);
+	for (const struct connector *const *c = connectors; *c; c++)
+		(*c)->check_machine(&d);
 	say_enforcement(&d);
 	if (option_given(line, "json")) {
 		json_t *o = json_pack("{s:b, s:O}", "ok", !d.failed, "checks", d.checks);

@@ -34,49 +34,6 @@
 #define LITTLE_BYTES (UINT64_C(64) << 20)
 #define NOTHING_BYTES (UINT64_C(1) << 20)
 
-int doctor_ask_program(const char *const argv[], char *said, size_t size)
-{
-	_cleanup_close_ int out = -1;
-	size_t used = 0;
-	int ends[2], status;
-	pid_t pid;
-
-	*said = 0;
-	if (pipe2(ends, O_CLOEXEC))
-		return -1;
-	out = ends[0];
-	pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-		dup2(null, 0);
-		dup2(ends[1], 1);
-		dup2(ends[1], 2);
-		execvp(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	close(ends[1]);
-	while (pid > 0) {
-		struct pollfd p = { .fd = out, .events = POLLIN };
-		char rest[256];
-		bool full = used + 1 >= size;
-		ssize_t n;
-
-		if (poll(&p, 1, ANSWER_MS) <= 0) {
-			kill(pid, SIGKILL);
-			break;
-		}
-		n = full ? read(out, rest, sizeof(rest)) : read(out, said + used, size - 1 - used);
-		if (n <= 0)
-			break;
-		used += full ? 0 : (size_t)n;
-		said[used] = 0;
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
-}
-
 /* Service. */
 
 static bool systemctl_says(const char *what, const char *unit, char word[64])

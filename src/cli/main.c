@@ -1,9 +1,8 @@
 /* main.c: finds the verb and runs it. */
 #include "base/text_distance.h"
-#include "cli/verbs.h"
-#include "connect/cdi/verbs.h"
 #include "verb/say.h"
-#include "verb/verb.h"
+#include "connect/cdi/connector.h"
+#include "verb/connector.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A connector adds its table here. */
-const struct verb *const verb_tables[] = { verbs, cdi_verbs, NULL };
+/* A connector is added here. */
+const struct connector *const connectors[] = { &cdi_connector, NULL };
 
 static int say_unknown_verb(const char *word)
 {

@@ -2,7 +2,6 @@
  * verbs.c: the table of mete's own verbs; see verb.h. Words here are what people read in help, manual and completion,
  * so: whole sentences, no abbreviations that are not explained, every option with its default.
  */
-#include "cli/verbs.h"
 #include "verb/options.h"
 
 /* clang-format off: a row is a line */

@@ -7,7 +7,7 @@
  */
 #include "base/text_distance.h"
 #include "verb/say.h"
-#include "verb/verb.h"
+#include "verb/connector.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,17 +15,25 @@
 
 static const struct option_spec help_option = { "help", 'h', NULL, "Print this text.", COMPLETE_NOTHING, false };
 
+/* The row after `verb` in a table; NULL: it is not in there, or is the last. *found: the next row is wanted. */
+static const struct verb *next_in(const struct verb *table, const struct verb *verb, bool *found)
+{
+	for (const struct verb *v = table; v->name; v++) {
+		if (*found)
+			return v;
+		*found = v == verb;
+	}
+	return NULL;
+}
+
 const struct verb *verb_next(const struct verb *verb)
 {
 	bool found = !verb;
+	const struct verb *next = next_in(verbs, verb, &found);
 
-	for (const struct verb *const *table = verb_tables; *table; table++)
-		for (const struct verb *v = *table; v->name; v++) {
-			if (found)
-				return v;
-			found = v == verb;
-		}
-	return NULL;
+	for (const struct connector *const *c = connectors; !next && *c; c++)
+		next = next_in((*c)->verbs, verb, &found);
+	return next;
 }
 
 const struct verb *verb_find(const char *name)

@@ -81,9 +81,9 @@ struct verb {
 	int usage_status;
 };
 
-/* Every table of verbs, mete's own and each connector's, each ended by a row without a name; joined in cli/main.c. */
-extern const struct verb *const verb_tables[]; /* NULL ends them */
-/* All verbs, one after the other. NULL: the first. Value: NULL after the last. */
+extern const struct verb verbs[]; /* mete's own; connectors have theirs (connector.h) */
+
+/* All verbs, mete's own and then each connector's. NULL: the first. Value: NULL after the last. */
 const struct verb *verb_next(const struct verb *verb);
 
 const struct verb *verb_find(const char *name);
@@ -115,6 +115,3 @@ void help_verb(const struct verb *verb);
 /* The verbs that begin with this word. Value: false when there are none, and nothing is printed. */
 bool help_beginning(const char *word);
 extern const char *const help_version_line;
-
-/* `mete doctor --image`; in connect/cdi. */
-int verb_doctor_image(const struct command_line *line);

@@ -1,0 +1,33 @@
+/* doctor.h: what the checks of `mete doctor` share: each adds a line or a few, with the remedy of what is wrong. */
+#pragma once
+
+#include "client/place.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum status {
+	STATUS_OK,
+	STATUS_NOTE,	/* worth knowing; nothing to be done */
+	STATUS_WARNING, /* something will not work as wished */
+	STATUS_FAILED,	/* mete run cannot work */
+};
+
+extern const char *const doctor_status_name[]; /* by enum status */
+
+struct doctor {
+	json_t *checks;
+	bool failed;
+	struct place place;
+	bool has_driver; /* the machine's own driver, with a device */
+	bool has_soft;
+};
+
+/* remedy: NULL when there is nothing to be done. */
+void doctor_add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/*
+ * Runs a program and keeps the beginning of what it says, on both streams. Value: its exit status; -1: none, or late.
+ */
+int doctor_ask_program(const char *const argv[], char *said, size_t size);
