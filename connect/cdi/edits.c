@@ -2,14 +2,11 @@
 #include "connect/cdi/edits.h"
 
 #include "connect/cdi/vendor.h"
+#include "verb/terms.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Words of the hook that say what a share is; the others say whose. */
-static const char *const share_words[] = { "mem",   "device", "cores", "cores-limit", "policy",
-					   "class", "weight", "turn",  "overcommit" };
 
 int edits_open(struct edits *e, struct fault *f)
 {
@@ -77,14 +74,6 @@ static void add_option(json_t *words, const char *name, const char *value)
 		add_word(words, value);
 }
 
-static bool says_share(const char *name)
-{
-	for (size_t i = 0; i < sizeof(share_words) / sizeof(*share_words); i++)
-		if (!strcmp(name, share_words[i]))
-			return true;
-	return false;
-}
-
 static json_t *hook(struct edits *e, const struct edits_share *s, const char *when, const char *option,
 		    const char *name)
 {
@@ -95,7 +84,7 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 	add_option(words, "runtime-dir", e->control.dir);
 	add_option(words, option, name);
 	for (size_t i = 0; create && !strcmp(option, "share") && i < s->line.given_count; i++)
-		if (says_share(s->line.given[i].option->name))
+		if (terms_is_share(s->line.given[i].option->name))
 			add_option(words, s->line.given[i].option->name, s->line.given[i].value);
 	if (create && !strcmp(s->choice.driver, "soft"))
 		add_option(words, "soft", NULL);

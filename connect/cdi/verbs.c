@@ -44,7 +44,7 @@ static const struct example cdi_generate_examples[] = { { "mete cdi generate", "
 static const struct option_spec cdi_create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
@@ -101,7 +101,7 @@ static const struct option_spec cdi_hook_options[] = {
 	  COMPLETE_FILE, false },
 	OPTION_MEM("Device memory; written as for `mete run`."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
@@ -122,7 +122,7 @@ static const struct option_spec oci_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised when the container "
 		   "begins."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),

@@ -16,10 +16,8 @@
 #define CLIENTS_MOST 1024
 #define VALUES_MOST 256 /* of one offer */
 
-/* Of an offer; the others are of the whole server. */
-static const char *const offer_words[] = { "name",	 "mem",	    "device",	   "cores",	  "cores-limit",
-					   "policy",	 "class",   "weight",	   "turn",	  "soft",
-					   "overcommit", "clients", "max-clients", "max-programs" };
+/* Of an offer, beside the words of a share; the others are of the whole server. */
+static const char *const offer_words[] = { "name", "soft", "clients", "max-clients", "max-programs" };
 /* Neither belongs into the file. */
 static const char *const line_words[] = { "config", "json", "verbose" };
 
@@ -32,6 +30,11 @@ static bool listed(const char *const *list, size_t count, const char *word)
 }
 
 #define LISTED(list, word) listed(list, sizeof(list) / sizeof(*(list)), word)
+
+static bool is_of_offer(const char *word)
+{
+	return terms_is_share(word) || LISTED(offer_words, word);
+}
 
 /* The file. */
 
@@ -57,7 +60,7 @@ static const char *nearest(const struct verb *verb, const char *word, bool of_of
 	for (const struct option_spec *o = verb->options; o->name; o++) {
 		unsigned int distance = text_distance(word, o->name);
 
-		if (LISTED(line_words, o->name) || LISTED(offer_words, o->name) != of_offer)
+		if (LISTED(line_words, o->name) || is_of_offer(o->name) != of_offer)
 			continue;
 		if (strlen(word) > 2 && !strncmp(word, o->name, 3))
 			distance = 1;
@@ -108,7 +111,7 @@ static int add_word(struct reading *r, struct command_line *line, const char *wo
 	size_t i;
 	int e = 0;
 
-	if (!option || LISTED(line_words, word) || LISTED(offer_words, word) != of_offer) {
+	if (!option || LISTED(line_words, word) || is_of_offer(word) != of_offer) {
 		meant = nearest(r->verb, word, of_offer);
 		if (meant)
 			return fault_set(r->f, -EINVAL, "%s: %s\"%.40s\": no such word; did you mean \"%s\"?", r->path,
@@ -181,7 +184,7 @@ static int read_file(struct reading *r, struct offers *o)
 static int check_no_offer(const struct command_line *line, const char *path, struct fault *f)
 {
 	for (size_t i = 0; i < line->given_count; i++)
-		if (LISTED(offer_words, line->given[i].option->name))
+		if (is_of_offer(line->given[i].option->name))
 			return fault_set(f, -EINVAL,
 					 "--%s beside --config %s: what is offered stands in the file; change "
 					 "it there, or leave --config away",
@@ -201,7 +204,7 @@ static int offer_from_options(struct reading *r, struct offers *o, const struct 
 		const struct given *g = &line->given[i];
 		char *text = g->value ? strdup(g->value) : NULL;
 
-		if (!LISTED(offer_words, g->option->name) || to->given_count == VALUES_MOST || (g->value && !text)) {
+		if (!is_of_offer(g->option->name) || to->given_count == VALUES_MOST || (g->value && !text)) {
 			free(text);
 			continue;
 		}
@@ -224,7 +227,7 @@ static int find_file(const struct command_line *line, char path[PATH_MAX], struc
 			       ? check_no_offer(line, given, f)
 			       : fault_set(f, -ENAMETOOLONG, "--config: the path is too long; use a shorter one");
 	for (size_t i = 0; i < line->given_count; i++)
-		offered |= LISTED(offer_words, line->given[i].option->name);
+		offered |= is_of_offer(line->given[i].option->name);
 	if (offered || settings_dir(settings, &ignored) || !path_join(path, "%s/serve.json", settings) ||
 	    access(path, F_OK))
 		*path = 0;

@@ -8,6 +8,7 @@
 #include "cli/relays.h"
 #include "client/remote_env.h"
 #include "verb/say.h"
+#include "verb/terms.h"
 #include "cli/supervise.h"
 
 #include <errno.h>
@@ -28,18 +29,21 @@ struct remote_run {
 /* The options that say what a grant of this machine is. */
 static int check_options(const struct command_line *line, struct fault *f)
 {
-	static const char *const local[] = {
-		"mem",	       "device", "soft",  "name",   "grant", "overcommit", "cores",
-		"cores-limit", "policy", "class", "weight", "turn",  "tier",	   "wall"
-	};
+	static const char *const local[] = { "soft", "name", "grant", "tier", "wall" };
 
-	for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++)
-		if (option_given(line, local[i]))
+	for (size_t i = 0; i < line->given_count; i++) {
+		const char *name = line->given[i].option->name;
+		bool is_local = terms_is_share(name);
+
+		for (size_t k = 0; k < sizeof(local) / sizeof(*local); k++)
+			is_local |= !strcmp(name, local[k]);
+		if (is_local)
 			return fault_set(
 				f, -EINVAL,
 				"--%s with --remote: the share is what the server offers; leave it away, or name "
 				"an --offer",
-				local[i]);
+				name);
+	}
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/remote_run.h"
 #include "client/runtime_env.h"
 #include "verb/say.h"
+#include "verb/terms.h"
 #include "cli/supervise.h"
 #include "client/tier.h"
 #include "verb/verb.h"
@@ -62,17 +63,19 @@ static int check_local(const struct command_line *line, struct fault *f)
 /* The options that say what a new grant is; they contradict --grant. */
 static int check_options(struct run *run, struct fault *f)
 {
-	static const char *const making[] = { "mem",	     "device", "soft",	"name",	  "overcommit", "cores",
-					      "cores-limit", "policy", "class", "weight", "turn",	"wait" };
 	const char *name = option_value(run->line, "name"), *grant = option_value(run->line, "grant");
 	int r;
 
-	for (size_t i = 0; grant && i < sizeof(making) / sizeof(*making); i++)
-		if (option_given(run->line, making[i]))
+	for (size_t i = 0; grant && i < run->line->given_count; i++) {
+		const char *option = run->line->given[i].option->name;
+
+		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "name") ||
+		    !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
 					 "with `mete set`",
-					 grant, making[i], making[i]);
+					 grant, option, option);
+	}
 	r = check_local(run->line, f);
 	if (r)
 		return r;

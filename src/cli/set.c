@@ -114,7 +114,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 		return EXIT_USAGE;
 	}
 	for (size_t i = 0; i < ch->count; i++)
-		if (!*ch->share[i].mem_text && !terms_given(&ch->share[i].wish) && !freeze && !thaw) {
+		if (!*ch->share[i].mem_text && !words_given(&ch->share[i].wish) && !freeze && !thaw) {
 			fault_set(f, 0, "set %s: nothing to change; give --mem SIZE, --cores PERCENT or another option",
 				  name);
 			return EXIT_USAGE;

@@ -65,7 +65,7 @@ static const struct option_spec run_options[] = {
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
 		      "DEVICE:SIZE. \"any\": one with most memory that is not promised, of several the one with fewest "
 		      "tenants. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_WAIT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
@@ -324,7 +324,7 @@ static const struct option_spec set_options[] = {
 	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for "
 		   "each."),
 	OPTION_DEVICE("The device of the grant. Default: its only one."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	SWITCH("freeze", 'f', "Hold its work up: nothing new starts until --thaw. Memory stays."),
 	SWITCH("thaw", 'T', "Let it go on."),
 	SWITCH("soon", 'S', "Shrink below what is held too; it takes effect as memory is freed."),
@@ -350,7 +350,7 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),
@@ -530,7 +530,7 @@ static const struct option_spec serve_options[] = {
 		"Device memory that each client may hold; written as for `mete run`. Default: all that is not promised "
 		"when it comes."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS,
+	OPTION_TERMS
 	{ "clients", 'a', "NAMES",
 	  "Who may have it: names of keys or of certificates, with commas. Default: whoever can prove to be anybody.",
 	  COMPLETE_NOTHING, true },

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "model/arbiter.h"
+#include "model/words.h"
 
 #include <stddef.h>
 
@@ -22,15 +23,18 @@ enum policy {
 	POLICIES,
 };
 
-/* What was asked for; 0 or -1 as said: not given. */
+/*
+ * What was asked for: the words of words.h, each 0 or -1 where it was not given. Without a policy it follows from the
+ * others: fixed with cores, elastic with a limit too, else native.
+ */
+#define WISH_PERCENT double
+#define WISH_POLICY int
+#define WISH_CLASS int
+#define WISH_COUNT uint32_t
+#define WISH_MS uint64_t
+#define WISH_MEMBER(type, member, ...) WISH_##type member;
 struct policy_wish {
-	int policy; /* enum policy; -1: follows from the others: fixed with cores, elastic with a limit too, else native
-		     */
-	double cores_pct; /* 0: not given */
-	double limit_pct; /* 0: not given */
-	uint32_t weight;  /* 0: not given; 1 to 10000 */
-	int class;	  /* enum arbiter_class; -1: not given */
-	uint64_t turn_ns; /* exclusive only; 0: not given */
+	SHARE_WORDS(WISH_MEMBER)
 };
 
 const char *policy_name(enum policy policy);

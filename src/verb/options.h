@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "model/words.h"
 #include "verb/verb.h"
 
 /* clang-format off: a row is a line */
@@ -29,34 +30,20 @@
 	{                                                                                                              \
 		"device", 'd', "DEVICE", words, COMPLETE_DEVICE, true                                                  \
 	}
-#define OPTION_TERMS                                                                                                   \
-	{ "cores", 'c', "PERCENT", CORES_WORDS, COMPLETE_NOTHING, true },                                              \
-		{ "cores-limit", 'C', "PERCENT", LIMIT_WORDS, COMPLETE_NOTHING, true },                                \
-		{ "policy", 'p', "NAME", POLICY_WORDS, COMPLETE_POLICY, true },                                        \
-		{ "class", 'k', "NAME", CLASS_WORDS, COMPLETE_CLASS, true },                                           \
-		{ "weight", 'w', "N", WEIGHT_WORDS, COMPLETE_NOTHING, true },                                          \
-	{                                                                                                              \
-		"turn", 't', "MS", TURN_WORDS, COMPLETE_NOTHING, true                                                  \
-	}
+/* The words of a share of the device's time, as model/words.h has them. */
+#define WORD_VALUE_PERCENT "PERCENT", COMPLETE_NOTHING
+#define WORD_VALUE_POLICY "NAME", COMPLETE_POLICY
+#define WORD_VALUE_CLASS "NAME", COMPLETE_CLASS
+#define WORD_VALUE_COUNT "N", COMPLETE_NOTHING
+#define WORD_VALUE_MS "MS", COMPLETE_NOTHING
+#define WORD_OPTION_ROW(option, letter, value, complete, help) { option, letter, value, help, complete, true },
+#define WORD_OPTION_OF(option, letter, value_and_complete, help)                                                       \
+	WORD_OPTION_ROW(option, letter, value_and_complete, help)
+#define WORD_OPTION(type, member, term, key, column, option, letter, least, most, help)                                \
+	WORD_OPTION_OF(option, letter, WORD_VALUE_##type, help)
+/* Ends with a comma of its own. */
+#define OPTION_TERMS SHARE_WORDS(WORD_OPTION)
 /* clang-format on */
-
-/* Shares of the device's time: the same words wherever they may be said. */
-#define CORES_WORDS                                                                                                    \
-	"The percentage of the device's time that is guaranteed while there is work, 1 to 100: 30 or 12.5. With "      \
-	"--policy fixed, which it means alone, also the most. Given once it holds for every --device, else once for "  \
-	"each, as all that follows."
-#define LIMIT_WORDS "The most of the device's time, in percent, also when it is idle. Default: 100."
-#define POLICY_WORDS                                                                                                   \
-	"How the device's time is shared; `mete policy` lists the names. Default: fixed with --cores alone, elastic "  \
-	"with "                                                                                                        \
-	"--cores-limit too, else the device's default."
-#define CLASS_WORDS                                                                                                    \
-	"high goes before low within one bounded batch, and needs root or the daemon's own user; low gets what the "   \
-	"others "                                                                                                      \
-	"leave. Default: normal."
-#define WEIGHT_WORDS                                                                                                   \
-	"The part of what is left after the guarantees, in proportion to others' weights, 1 to 10000. Default: 100."
-#define TURN_WORDS "With --policy exclusive: how long a turn lasts, in milliseconds, 10 to 600000. Default: 10000."
 
 #define OVERCOMMIT_WORDS                                                                                               \
 	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \

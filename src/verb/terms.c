@@ -17,80 +17,58 @@ int terms_policy(const char *name, const char *option, int *ret, struct fault *f
 		       : fault_set(f, -EINVAL, "%s %s: no such policy; `mete policy` lists them", option, name);
 }
 
-static int read_policy(struct policy_wish *w, const char *value, struct fault *f)
+static int read_name(const struct share_word *word, struct policy_wish *w, const char *value, struct fault *f)
 {
-	return terms_policy(value, "--policy", &w->policy, f);
-}
+	char option[24];
 
-static int read_class(struct policy_wish *w, const char *value, struct fault *f)
-{
-	w->class = policy_class_parse(value);
-	return w->class >= 0
+	if (word->type == WORD_POLICY) {
+		snprintf(option, sizeof(option), "--%s", word->option);
+		return terms_policy(value, option, &w->policy, f);
+	}
+	return word_set_name(word, w, value, NULL)
 		       ? 0
-		       : fault_set(f, -EINVAL, "--class %s: no such class; there are high, normal and low", value);
+		       : fault_set(f, -EINVAL, "--%s %s: no such class; there are high, normal and low", word->option,
+				   value);
 }
 
 /* "30", "30%" */
-static int read_percent(const char *value, const char *option, double *ret, struct fault *f)
+static bool read_percent(const char *value, double *ret)
 {
 	char *end = NULL;
 
 	*ret = *value == '-' || *value == '+' || *value == ' ' ? NAN : strtod(value, &end);
 	if (end && end != value && *end == '%')
 		end++;
-	if (end && end != value && !*end && *ret >= 1 && *ret <= 100)
-		return 0;
-	return fault_set(f, -EINVAL, "%s %s: not a percentage from 1 to 100; write one like 30 or 12.5", option, value);
+	return end && end != value && !*end;
 }
 
-static int read_cores(struct policy_wish *w, const char *value, struct fault *f)
+static bool read_whole(const char *value, double *ret)
 {
-	return read_percent(value, "--cores", &w->cores_pct, f);
-}
-
-static int read_limit(struct policy_wish *w, const char *value, struct fault *f)
-{
-	return read_percent(value, "--cores-limit", &w->limit_pct, f);
-}
-
-static bool read_whole(const char *value, unsigned long most, unsigned long *ret)
-{
+	unsigned long n;
 	char *end;
 
 	errno = 0;
-	*ret = strtoul(value, &end, 10);
-	return *value >= '0' && *value <= '9' && !*end && !errno && *ret && *ret <= most;
+	n = strtoul(value, &end, 10);
+	*ret = (double)n;
+	return *value >= '0' && *value <= '9' && !*end && !errno;
 }
 
-static int read_weight(struct policy_wish *w, const char *value, struct fault *f)
+static int read_number(const struct share_word *word, struct policy_wish *w, const char *value, struct fault *f)
 {
-	unsigned long n;
+	bool part = word->type == WORD_PERCENT;
+	double x;
 
-	if (!read_whole(value, 10000, &n))
-		return fault_set(f, -EINVAL, "--weight %s: not a whole number from 1 to 10000; 100 is usual", value);
-	w->weight = (uint32_t)n;
-	return 0;
+	if ((part ? read_percent(value, &x) : read_whole(value, &x)) && x >= word->least && x <= word->most &&
+	    word_set_number(word, w, x))
+		return 0;
+	return part ? fault_set(f, -EINVAL,
+				"--%s %s: not a percentage from %g to %g; write one like 30 or 12.5", word->option,
+				value, word->least, word->most)
+		    : fault_set(f, -EINVAL, "--%s %s: not a whole number%s from %.0f to %.0f", word->option, value,
+				word->type == WORD_MS ? " of milliseconds" : "", word->least, word->most);
 }
 
-static int read_turn(struct policy_wish *w, const char *value, struct fault *f)
-{
-	unsigned long n;
-
-	if (!read_whole(value, 600000, &n) || n < 10)
-		return fault_set(f, -EINVAL, "--turn %s: not a whole number of milliseconds from 10 to 600000", value);
-	w->turn_ns = n * 1000000u;
-	return 0;
-}
-
-static const struct word {
-	const char *option;
-	int (*read)(struct policy_wish *w, const char *value, struct fault *f);
-} words[] = {
-	{ "policy", read_policy },     { "class", read_class },	  { "cores", read_cores },
-	{ "cores-limit", read_limit }, { "weight", read_weight }, { "turn", read_turn },
-};
-
-static int read_word(struct choice *ch, const struct command_line *c, const struct word *word, struct fault *f)
+static int read_word(struct choice *ch, const struct command_line *c, const struct share_word *word, struct fault *f)
 {
 	const char *values[CHOOSE_MAX_DEVICES];
 	size_t count = 0;
@@ -109,7 +87,9 @@ static int read_word(struct choice *ch, const struct command_line *c, const stru
 			"--%s is given %zu times for %zu devices; give it once for all, or once for each --device",
 			word->option, count, ch->count);
 	for (size_t i = 0; i < ch->count && count; i++) {
-		int r = word->read(&ch->share[i].wish, values[count > 1 ? i : 0], f);
+		const char *value = values[count > 1 ? i : 0];
+		struct policy_wish *w = &ch->share[i].wish;
+		int r = word_is_name(word) ? read_name(word, w, value, f) : read_number(word, w, value, f);
 
 		if (r)
 			return r;
@@ -120,9 +100,9 @@ static int read_word(struct choice *ch, const struct command_line *c, const stru
 int terms_parse(struct choice *ch, const struct command_line *c, struct fault *f)
 {
 	for (size_t i = 0; i < ch->count; i++)
-		ch->share[i].wish = (struct policy_wish){ .policy = -1, .class = -1 };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		int r = read_word(ch, c, &words[i], f);
+		words_clear(&ch->share[i].wish);
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++) {
+		int r = read_word(ch, c, &word_table[i], f);
 
 		if (r)
 			return r;
@@ -137,25 +117,33 @@ int terms_parse(struct choice *ch, const struct command_line *c, struct fault *f
 	return 0;
 }
 
-bool terms_given(const struct policy_wish *w)
+bool terms_is_share(const char *option)
 {
-	return w->policy >= 0 || w->class >= 0 || w->cores_pct != 0 || w->limit_pct != 0 || w->weight || w->turn_ns;
+	static const char *const others[] = { "mem", "device", "overcommit" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(option, others[i]))
+			return true;
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++)
+		if (!strcmp(option, word_table[i].option))
+			return true;
+	return false;
 }
 
 void terms_request(const struct policy_wish *w, json_t *row)
 {
-	if (w->policy >= 0)
-		json_object_set_new(row, "policy", json_string(policy_name((enum policy)w->policy)));
-	if (w->class >= 0)
-		json_object_set_new(row, "class", json_string(policy_class_name((enum arbiter_class)w->class)));
-	if (w->cores_pct != 0)
-		json_object_set_new(row, "cores", json_real(w->cores_pct));
-	if (w->limit_pct != 0)
-		json_object_set_new(row, "cores_limit", json_real(w->limit_pct));
-	if (w->weight)
-		json_object_set_new(row, "weight", json_integer(w->weight));
-	if (w->turn_ns)
-		json_object_set_new(row, "turn_ms", json_real((double)w->turn_ns / 1e6));
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++) {
+		const struct share_word *word = &word_table[i];
+
+		if (!word_given(word, w))
+			continue;
+		if (word_is_name(word))
+			json_object_set_new(row, word->key, json_string(word_name(word, w)));
+		else if (word->type == WORD_COUNT)
+			json_object_set_new(row, word->key, json_integer((json_int_t)word_number(word, w)));
+		else
+			json_object_set_new(row, word->key, json_real(word_number(word, w)));
+	}
 }
 
 const char *terms_requested(json_t *share, char text[48])

@@ -1,5 +1,5 @@
 /*
- * terms.h: what the command line says of a device's time: --policy, --cores, --cores-limit, --weight, --class, --turn.
+ * terms.h: what the command line says of a device's time: the words of src/model/words.h.
  *
  * Each is given once for all devices, or once for each --device. What a policy takes is judged by src/model/policy.c,
  * here when the policy is named, else by meted, which knows the device's default and what a grant had before.
@@ -11,7 +11,8 @@
 /* Fills the shares' wishes. Value: 0 or -EINVAL. */
 int terms_parse(struct choice *ch, const struct command_line *c, struct fault *f);
 
-bool terms_given(const struct policy_wish *wish);
+/* An option that says what a share is: of memory, devices, or a word of its time. */
+bool terms_is_share(const char *option);
 
 /* Adds the wish to a row of a request. */
 void terms_request(const struct policy_wish *wish, json_t *row);

@@ -75,10 +75,20 @@ static void add_up(struct device_sum *sum, const struct tenant *t, const struct 
 	sum->wanted_10s += gated && r->wanted_10s > 0 ? r->wanted_10s : 0;
 }
 
+/* What is asked of the device's time, as it came to. */
+static void add_word(struct json_text *j, const struct share_word *word, const struct grant_compute *c)
+{
+	if (word_is_name(word))
+		json_text_string(j, word->key, word_term_name(word, &c->wish, &c->terms));
+	else if (word->type == WORD_PERCENT)
+		json_text_fixed(j, word->key, word_term_number(word, &c->wish, &c->terms), CORES_DECIMALS);
+	else
+		json_text_integer(j, word->key, (int64_t)word_term_number(word, &c->wish, &c->terms));
+}
+
 static void add_share(struct json_text *j, struct tenant *t, unsigned int i, struct device_sum *sum)
 {
 	struct grant_share *s = &t->grant.share[i];
-	const struct arbiter_terms *terms = &s->compute.terms;
 	uint64_t held = account_measure(t, i);
 	struct engine_reading r = { 0 };
 	bool gated = arbitrate_read(t, i, WIRE_COMPUTE, &r);
@@ -90,12 +100,9 @@ static void add_share(struct json_text *j, struct tenant *t, unsigned int i, str
 	add_bytes(j, "quota_bytes", s->ledger.quota_units);
 	add_bytes(j, "held_bytes", held);
 	add_bytes(j, "peak_bytes", s->ledger.peak_units);
-	json_text_fixed(j, "cores", terms->guarantee_ppm / 1e4, CORES_DECIMALS);
-	json_text_fixed(j, "cores_limit", terms->limit_ppm / 1e4, CORES_DECIMALS);
-	json_text_string(j, "policy", policy_name((enum policy)s->compute.wish.policy));
-	json_text_string(j, "class", policy_class_name(terms->class));
-	json_text_integer(j, "weight", terms->weight);
-	json_text_bool(j, "frozen", terms->frozen);
+	for (size_t n = 0; n < SHARE_WORD_COUNT; n++)
+		add_word(j, &word_table[n], &s->compute);
+	json_text_bool(j, "frozen", s->compute.terms.frozen);
 	json_text_integer(j, "refused", (int64_t)s->ledger.refused);
 	add_part(j, "got_1s", gated, r.share_1s);
 	add_part(j, "got_10s", gated, r.share_10s);

@@ -176,13 +176,44 @@ int store_step_done(sqlite3_stmt *s)
 	return sqlite3_step(s) == SQLITE_DONE ? 0 : -1;
 }
 
+#define SHARE_FIXED "device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units, frozen"
+enum { SHARE_FIXED_COUNT = 8 }; /* of these columns; those of model/words.h follow */
+#define SHARE_SQL_BYTES 640
+
+/* BEFORE COLUMNS, the words' columns, AFTER. */
+static const char *share_sql(const char *before, const char *after, char sql[SHARE_SQL_BYTES])
+{
+	size_t used = (size_t)snprintf(sql, SHARE_SQL_BYTES, "%s" SHARE_FIXED, before);
+
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++)
+		used += (size_t)snprintf(sql + used, SHARE_SQL_BYTES - used, ", %s", word_table[i].column);
+	snprintf(sql + used, SHARE_SQL_BYTES - used, "%s", after);
+	return sql;
+}
+
+static void bind_word(sqlite3_stmt *s, int at, const struct share_word *word, const struct policy_wish *w)
+{
+	const char *name = word_name(word, w);
+
+	if (word_is_name(word))
+		sqlite3_bind_text(s, at, name ? name : "", -1, SQLITE_STATIC);
+	else if (word->type == WORD_PERCENT)
+		sqlite3_bind_double(s, at, word_number(word, w));
+	else
+		sqlite3_bind_int64(s, at, (sqlite3_int64)word_kept(word, w));
+}
+
 static int write_share(struct store *store, const struct grant *g, unsigned int i)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 	const struct grant_share *share = &g->share[i];
-	const struct policy_wish *wish = &share->compute.wish;
+	char sql[SHARE_SQL_BYTES], values[3 * (SHARE_FIXED_COUNT + SHARE_WORD_COUNT + 2) + 16] = ") VALUES (?";
+	int at = 2 + SHARE_FIXED_COUNT;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO shares VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+	for (int n = 1; n < at + (int)SHARE_WORD_COUNT; n++)
+		strcat(values, ",?");
+	strcat(values, ")");
+	if (sqlite3_prepare_v2(store->db, share_sql("INSERT INTO shares (grant_id, place, ", values, sql), -1, &s,
 			       NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
@@ -194,14 +225,9 @@ static int write_share(struct store *store, const struct grant *g, unsigned int 
 	sqlite3_bind_int64(s, 7, share->device.granule_bytes);
 	sqlite3_bind_int64(s, 8, (sqlite3_int64)share->ledger.quota_units);
 	sqlite3_bind_int64(s, 9, (sqlite3_int64)share->ledger.target_units);
-	sqlite3_bind_text(s, 10, policy_name((enum policy)wish->policy), -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 11, wish->class < 0 ? "" : policy_class_name((enum arbiter_class)wish->class), -1,
-			  SQLITE_STATIC);
-	sqlite3_bind_double(s, 12, wish->cores_pct);
-	sqlite3_bind_double(s, 13, wish->limit_pct);
-	sqlite3_bind_int64(s, 14, wish->weight);
-	sqlite3_bind_int64(s, 15, (sqlite3_int64)wish->turn_ns);
-	sqlite3_bind_int(s, 16, share->compute.terms.frozen);
+	sqlite3_bind_int(s, 10, share->compute.terms.frozen);
+	for (size_t n = 0; n < SHARE_WORD_COUNT; n++)
+		bind_word(s, at + 1 + (int)n, &word_table[n], &share->compute.wish);
 	return store_step_done(s);
 }
 
@@ -288,34 +314,38 @@ void store_read_text(sqlite3_stmt *s, int column, char *to, size_t size)
 	snprintf(to, size, "%s", text ? (const char *)text : "");
 }
 
-static int read_compute(sqlite3_stmt *s, int column, struct grant_compute *c)
+/* Value: false: a name that this meted does not know. */
+static bool read_word(sqlite3_stmt *s, int column, const struct share_word *word, struct policy_wish *w)
 {
-	struct policy_wish *w = &c->wish;
-	char policy[32], class[16];
+	char name[32];
 
-	store_read_text(s, column, policy, sizeof(policy));
-	store_read_text(s, column + 1, class, sizeof(class));
-	w->policy = policy_parse(policy, NULL);
-	w->class = *class ? policy_class_parse(class) : -1;
-	w->cores_pct = sqlite3_column_double(s, column + 2);
-	w->limit_pct = sqlite3_column_double(s, column + 3);
-	w->weight = (uint32_t)sqlite3_column_int64(s, column + 4);
-	w->turn_ns = (uint64_t)sqlite3_column_int64(s, column + 5);
-	if (w->policy < 0 || (*class && w->class < 0) || policy_terms(w, NULL, &c->terms, NULL, 0))
+	if (!word_is_name(word)) {
+		word_keep(word, w, sqlite3_column_double(s, column));
+		return true;
+	}
+	store_read_text(s, column, name, sizeof(name));
+	return !*name || word_set_name(word, w, name, NULL);
+}
+
+static int read_compute(sqlite3_stmt *s, struct grant_compute *c)
+{
+	words_clear(&c->wish);
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++)
+		if (!read_word(s, SHARE_FIXED_COUNT + (int)i, &word_table[i], &c->wish))
+			return -1;
+	if (c->wish.policy < 0 || policy_terms(&c->wish, NULL, &c->terms, NULL, 0))
 		return -1;
-	c->terms.frozen = sqlite3_column_int(s, column + 6);
+	c->terms.frozen = sqlite3_column_int(s, SHARE_FIXED_COUNT - 1);
 	return 0;
 }
 
 static int read_shares(struct store *store, struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	char sql[SHARE_SQL_BYTES];
 	int r;
 
-	if (sqlite3_prepare_v2(store->db,
-			       "SELECT device_index, uuid, name, total_bytes, granule_bytes, quota_units, target_units,"
-			       " policy, class, cores, cores_limit, weight, turn_ns, frozen"
-			       " FROM shares WHERE grant_id = ? ORDER BY place",
+	if (sqlite3_prepare_v2(store->db, share_sql("SELECT ", " FROM shares WHERE grant_id = ? ORDER BY place", sql),
 			       -1, &s, NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
@@ -332,7 +362,7 @@ static int read_shares(struct store *store, struct grant *g)
 		share->device.granule_bytes = (uint32_t)sqlite3_column_int64(s, 4);
 		ledger_init(&share->ledger, (uint64_t)sqlite3_column_int64(s, 5));
 		ledger_shrink_soon(&share->ledger, (uint64_t)sqlite3_column_int64(s, 6));
-		if (read_compute(s, 7, &share->compute))
+		if (read_compute(s, &share->compute))
 			return -1;
 	}
 	return r == SQLITE_DONE && g->share_count ? 0 : -1;

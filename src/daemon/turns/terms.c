@@ -13,43 +13,39 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const words[] = { "policy", "cores", "cores_limit", "weight", "class", "turn_ms", "frozen" };
+#define FROZEN "frozen" /* is no word of policies: any grant that is gated may be */
 
 bool terms_given(json_t *entry)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (json_object_get(entry, words[i]))
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++)
+		if (json_object_get(entry, word_table[i].key))
 			return true;
-	return false;
+	return json_object_get(entry, FROZEN);
 }
 
 /* The words. Value: false when they were refused. */
 
-static bool read_number(struct ask *ask, json_t *entry, const char *key, double *ret)
+static bool read_number(struct ask *ask, const struct share_word *word, json_t *value, struct policy_wish *w)
 {
-	json_t *value = json_object_get(entry, key);
-
-	if (!value)
-		return true;
 	if (!json_is_number(value) || !(json_number_value(value) > 0)) {
-		refuse(ask, "bad-share", "\"%s\" must be a number above 0", key);
+		refuse(ask, "bad-share", "\"%s\" must be a number above 0", word->key);
 		return false;
 	}
-	*ret = json_number_value(value);
-	return true;
+	if (word_set_number(word, w, json_number_value(value)))
+		return true;
+	refuse(ask, "bad-share", "\"%s\" must be a whole number from 1", word->key);
+	return false;
 }
 
-static bool read_policy(struct ask *ask, json_t *entry, int *ret)
+static bool read_name(struct ask *ask, const struct share_word *word, json_t *value, struct policy_wish *w)
 {
-	json_t *value = json_object_get(entry, "policy");
 	const char *name = json_string_value(value), *nearest = NULL;
 
-	if (!value)
+	if (name && word_set_name(word, w, name, &nearest))
 		return true;
-	*ret = name ? policy_parse(name, &nearest) : -1;
-	if (*ret >= 0)
-		return true;
-	if (nearest)
+	if (word->type == WORD_CLASS)
+		refuse(ask, "bad-share", "class %.32s: it must be high, normal or low", name ? name : "?");
+	else if (nearest)
 		refuse(ask, "bad-share", "policy %.32s: there is none of that name: did you mean %s?", name, nearest);
 	else
 		refuse(ask, "bad-share", "policy %.32s: there is none of that name: `mete policy` lists them",
@@ -57,41 +53,16 @@ static bool read_policy(struct ask *ask, json_t *entry, int *ret)
 	return false;
 }
 
-static bool read_class(struct ask *ask, json_t *entry, int *ret)
-{
-	json_t *value = json_object_get(entry, "class");
-	const char *name = json_string_value(value);
-
-	if (!value)
-		return true;
-	*ret = name ? policy_class_parse(name) : -1;
-	if (*ret >= 0)
-		return true;
-	refuse(ask, "bad-share", "class %.32s: it must be high, normal or low", name ? name : "?");
-	return false;
-}
-
 static bool read_words(struct ask *ask, json_t *entry, struct policy_wish *w)
 {
-	double weight = w->weight, turn_ms = (double)w->turn_ns / 1e6;
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++) {
+		const struct share_word *word = &word_table[i];
+		json_t *value = json_object_get(entry, word->key);
 
-	if (!read_policy(ask, entry, &w->policy) || !read_class(ask, entry, &w->class) ||
-	    !read_number(ask, entry, "cores", &w->cores_pct) ||
-	    !read_number(ask, entry, "cores_limit", &w->limit_pct) || !read_number(ask, entry, "weight", &weight) ||
-	    !read_number(ask, entry, "turn_ms", &turn_ms))
-		return false;
-	w->weight = weight < 1e6 ? (uint32_t)weight : 1000000;
-	if (weight > 0 && !w->weight) {
-		refuse(ask, "bad-share", "\"weight\" must be a whole number from 1");
-		return false;
+		if (value && !(word_is_name(word) ? read_name(ask, word, value, w) : read_number(ask, word, value, w)))
+			return false;
 	}
-	w->turn_ns = turn_ms < 1e9 ? (uint64_t)(turn_ms * 1e6) : 1000000000000000;
 	return true;
-}
-
-static bool nothing_asked(const struct policy_wish *w)
-{
-	return w->policy < 0 && w->cores_pct == 0 && w->limit_pct == 0 && !w->weight && w->class < 0 && !w->turn_ns;
 }
 
 /* An entry that names no policy: the device's default where it takes the words, else what they imply. */
@@ -103,7 +74,7 @@ static int resolve_new(struct daemon *daemon, const struct device *device, struc
 	int r;
 
 	with_default.policy = terms_default(daemon, device->uuid);
-	if (w->policy < 0 && (!policy_terms(&with_default, &policy, ret, error, size) || nothing_asked(w))) {
+	if (w->policy < 0 && (!policy_terms(&with_default, &policy, ret, error, size) || !words_given(w))) {
 		*w = with_default;
 		return policy_terms(w, &policy, ret, error, size);
 	}
@@ -112,39 +83,54 @@ static int resolve_new(struct daemon *daemon, const struct device *device, struc
 	return r;
 }
 
+/* The words that a set of bits stands for, the last of the table first, and the policy never. */
+static void drop_words(struct policy_wish *w, unsigned int drop)
+{
+	for (size_t i = SHARE_WORD_COUNT; i--;) {
+		if (word_table[i].type == WORD_POLICY)
+			continue;
+		if (drop & 1)
+			word_drop(&word_table[i], w);
+		drop >>= 1;
+	}
+}
+
+/* The words that were said before and are not said now, as such bits. */
+static unsigned int words_unsaid(json_t *entry)
+{
+	unsigned int bits = 0, bit = 1;
+
+	for (size_t i = SHARE_WORD_COUNT; i--;) {
+		if (word_table[i].type == WORD_POLICY)
+			continue;
+		bits |= json_object_get(entry, word_table[i].key) ? 0 : bit;
+		bit <<= 1;
+	}
+	return bits;
+}
+
 /* What was said before and is not said now goes where the policy is another that has no use for it. */
 static int resolve_changed(json_t *entry, struct policy_wish *w, struct arbiter_terms *ret, char *error, size_t size)
 {
+	const bool other = json_object_get(entry, "policy");
+	const unsigned int unsaid = words_unsaid(entry), sets = other ? 1u << (SHARE_WORD_COUNT - 1) : 1;
 	struct policy_wish said = *w;
-	const bool may_drop[] = { !json_object_get(entry, "turn_ms"), !json_object_get(entry, "weight"),
-				  !json_object_get(entry, "cores_limit"), !json_object_get(entry, "cores"),
-				  !json_object_get(entry, "class") };
-	unsigned int choices = json_object_get(entry, "policy") ? 1u << 5 : 1;
 	enum policy policy;
-	char first[512] = "";
+	char none[512];
 
-	if (w->policy == POLICY_NATIVE && !json_object_get(entry, "policy"))
+	if (w->policy == POLICY_NATIVE && !other)
 		said.policy = -1; /* it follows from the words */
-	for (unsigned int drop = 0; drop < choices; drop++) {
-		char *to = drop ? error : first;
-
-		for (unsigned int i = 0; i < 5; i++)
-			if ((drop >> i & 1) && !may_drop[i])
-				goto next;
+	for (unsigned int drop = 0; drop < sets; drop++) {
+		if (drop & ~unsaid)
+			continue;
 		*w = said;
-		w->turn_ns = drop & 1 ? 0 : w->turn_ns;
-		w->weight = drop & 2 ? 0 : w->weight;
-		w->limit_pct = drop & 4 ? 0 : w->limit_pct;
-		w->cores_pct = drop & 8 ? 0 : w->cores_pct;
-		w->class = drop & 16 ? -1 : w->class;
-		if (!policy_terms(w, &policy, ret, to, drop ? size : sizeof(first))) {
+		drop_words(w, drop);
+		if (!policy_terms(w, &policy, ret, drop ? none : error, drop ? sizeof(none) : size)) {
 			w->policy = (int)policy;
 			return 0;
 		}
-	next:;
 	}
-	snprintf(error, size, "%s", first);
-	return -1;
+	return -1; /* by what was said of the whole */
 }
 
 static bool fits(struct ask *ask, const struct device *device, const struct grant_compute *c, bool overcommit,
@@ -186,11 +172,12 @@ static bool may_class(struct ask *ask, enum arbiter_class class)
 bool terms_read(struct ask *ask, json_t *entry, const struct device *device, const struct grant_compute *old,
 		bool overcommit, const struct tenant *self, struct grant_compute *ret)
 {
-	struct grant_compute c = { .wish = { .policy = -1, .class = -1 } };
-	json_t *frozen = json_object_get(entry, "frozen");
+	struct grant_compute c = { 0 };
+	json_t *frozen = json_object_get(entry, FROZEN);
 	char error[512];
 	int r;
 
+	words_clear(&c.wish);
 	if (old)
 		c = *old;
 	if (!read_words(ask, entry, &c.wish))
@@ -272,20 +259,27 @@ static void got_json(struct tenant *tenant, unsigned int i, json_t *json)
 	json_decref(got);
 }
 
+/* null: nothing of it. */
+static json_t *word_json(const struct share_word *word, const struct grant_compute *c)
+{
+	double x;
+
+	if (word_is_name(word))
+		return json_string(word_term_name(word, &c->wish, &c->terms));
+	x = word_term_number(word, &c->wish, &c->terms);
+	if (x == 0)
+		return json_null();
+	return word->type == WORD_COUNT ? json_integer((json_int_t)x) : json_real(x);
+}
+
 void terms_json(struct tenant *tenant, unsigned int i, json_t *json)
 {
 	const struct grant_compute *c = &tenant->grant.share[i].compute;
-	json_t *said = json_pack(
-		"{s:s s:o s:f s:o s:s s:o s:b s:b}", "policy", policy_name((enum policy)c->wish.policy), "cores",
-		c->terms.guarantee_ppm ? json_real(c->terms.guarantee_ppm / 1e4) : json_null(), "cores_limit",
-		c->terms.limit_ppm / 1e4, "weight", c->terms.weight ? json_integer(c->terms.weight) : json_null(),
-		"class", policy_class_name(c->terms.class), "turn_ms",
-		c->terms.turn_ns ? json_real((double)c->terms.turn_ns / 1e6) : json_null(), "frozen", c->terms.frozen,
-		"held_back", arbitrate_holds_native(tenant, i));
 
-	if (said)
-		json_object_update(json, said);
-	json_decref(said);
+	for (size_t n = 0; n < SHARE_WORD_COUNT; n++)
+		json_object_set_new(json, word_table[n].key, word_json(&word_table[n], c));
+	json_object_set_new(json, FROZEN, json_boolean(c->terms.frozen));
+	json_object_set_new(json, "held_back", json_boolean(arbitrate_holds_native(tenant, i)));
 	got_json(tenant, i, json);
 }
 
@@ -303,26 +297,36 @@ enum policy terms_default(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_
 	return policy < 0 ? POLICY_NATIVE : (enum policy)policy;
 }
 
+static bool read_policy(struct ask *ask, struct policy_wish *w)
+{
+	const struct share_word *word = word_table;
+
+	while (word->type != WORD_POLICY)
+		word++;
+	return read_name(ask, word, json_object_get(ask->request, word->key), w);
+}
+
 void terms_set_default(struct ask *ask, const struct device *device)
 {
 	char error[512];
-	int policy = -1;
+	struct policy_wish wish;
 
+	words_clear(&wish);
 	if (!json_object_get(ask->request, "policy")) {
 		refuse(ask, "malformed", "the request names no \"policy\"");
 		return;
 	}
-	if (!read_policy(ask, ask->request, &policy))
+	if (!read_policy(ask, &wish))
 		return;
-	if (store_set_policy(ask->daemon->store, device->uuid, (enum policy)policy, error, sizeof(error))) {
+	if (store_set_policy(ask->daemon->store, device->uuid, (enum policy)wish.policy, error, sizeof(error))) {
 		refuse(ask, "store", "%s", error);
 		return;
 	}
 	arbitrate_natives(ask->daemon, NULL);
 	log_line("device %u: policy %s for grants that name none, by uid %u", device->index,
-		 policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
+		 policy_name((enum policy)wish.policy), (unsigned int)ask->asker->uid);
 	journal_add(ask->daemon, JOURNAL_ACTION, NULL, device->uuid, "policy %s for grants that name none, by uid %u",
-		    policy_name((enum policy)policy), (unsigned int)ask->asker->uid);
+		    policy_name((enum policy)wish.policy), (unsigned int)ask->asker->uid);
 }
 
 void terms_set_native(struct ask *ask, const struct device *device)
