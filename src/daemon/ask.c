@@ -3,8 +3,8 @@
 
 #include "base/clean_text.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
 #include "daemon/journal.h"
+#include "daemon/owner.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES])
 
 bool ask_is_owner(const struct ask *ask)
 {
-	return descriptors_owner(ask->asker->uid);
+	return owner_is(ask->asker->uid);
 }
 
 const char *ask_owners(void)

@@ -6,6 +6,7 @@
 #include "daemon/descriptors.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/settings/service.h"
 #include "daemon/tenants/waiting.h"
 #include "daemon/upgrade/upgrade.h"
@@ -393,7 +394,7 @@ static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 		return;
 	}
 	c->daemon = daemon;
-	c->owner = descriptors_owner(peer.uid);
+	c->owner = owner_is(peer.uid);
 	c->idle_ns = clock_now_ns();
 	c->asker = (struct asker){ .uid = peer.uid, .gid = peer.gid, .pid = peer.pid, .control = c };
 	read_groups(c, fd);
@@ -408,7 +409,7 @@ static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 		end(c);
 		return;
 	}
-	if (!daemon->runtime.system && peer.uid != geteuid() && peer.uid) {
+	if (!daemon->runtime.system && !owner_is(peer.uid)) {
 		log_peer("control: uid %u is not served: this meted is private to uid %u", (unsigned int)peer.uid,
 			 (unsigned int)geteuid());
 		end(c);
@@ -499,7 +500,7 @@ static bool make_place(struct daemon *daemon, uid_t uid)
 	unsigned int count = list_places(daemon, there);
 	const struct admission *yields;
 
-	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, uid, descriptors_owner(uid),
+	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, uid, owner_is(uid),
 			      &yields)) {
 	case ADMISSION_FREE:
 		return true;

@@ -14,6 +14,7 @@
 #include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/turns/arbitrate.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
@@ -64,12 +65,12 @@ bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
 
 bool daemon_may_hear(const struct daemon *daemon, uid_t uid)
 {
-	return !daemon->rounds || descriptors_owner(uid) || round_admits(&daemon->round, uid, ROUND_PART_NS);
+	return !daemon->rounds || owner_is(uid) || round_admits(&daemon->round, uid, ROUND_PART_NS);
 }
 
 void daemon_heard(struct daemon *daemon, uid_t uid, uint64_t since_ns)
 {
-	if (daemon->rounds && !descriptors_owner(uid))
+	if (daemon->rounds && !owner_is(uid))
 		round_add(&daemon->round, uid, clock_now_ns() - since_ns);
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/descriptors.h"
 
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -20,11 +21,6 @@ void descriptors_raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool descriptors_owner(uid_t uid)
-{
-	return !uid || uid == geteuid();
-}
-
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
@@ -41,7 +37,7 @@ bool descriptors_left(const struct daemon *daemon, uid_t uid)
 	rlim_t kept;
 	int fd;
 
-	if (descriptors_owner(uid) || getrlimit(RLIMIT_NOFILE, &limit))
+	if (owner_is(uid) || getrlimit(RLIMIT_NOFILE, &limit))
 		return true;
 	fd = fcntl(daemon->spare_fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

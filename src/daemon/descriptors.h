@@ -15,9 +15,6 @@ struct daemon;
  * every grant three. */
 void descriptors_raise_limit(void);
 
-/* Root, and who meted runs as. */
-bool descriptors_owner(uid_t uid);
-
 /*
  * Whether peers of this socket, or of those that are accepted at it, may send descriptors. Where they need not they
  * must not: closing what somebody else made can take as long as he likes (a TCP socket that lingers, a large file of

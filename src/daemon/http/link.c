@@ -9,12 +9,12 @@
 #include "base/clock.h"
 #include "base/fnv.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
 #include "daemon/http/address.h"
 #include "daemon/http/source.h"
 #include "daemon/http/token.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
+#include "daemon/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static void read_source(struct link *link)
 	link->uid = (uid_t)-1;
 	if (fd && !link->listener->unix_socket)
 		link->source = source_of(fd->connect_fd, from ? from->client_addr : NULL, &link->uid);
-	link->owner = link->uid != (uid_t)-1 && descriptors_owner(link->uid);
+	link->owner = link->uid != (uid_t)-1 && owner_is(link->uid);
 	link->proven = link->owner || unproven_knows(&link->listener->server->known, &link->source);
 }
 

@@ -1,17 +1,14 @@
 /* meters.c: see meters.h. */
 #include "daemon/store/meters.h"
 
-#include "base/cleanup.h"
+#include "daemon/entry_file.h"
 #include "daemon/log.h"
 #include "daemon/runtime.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #define FILE_NAME "meters"
 #define MAGIC 0x7265746du /* "mter" */
@@ -26,7 +23,7 @@ struct table {
 };
 
 struct head {
-	uint32_t magic, version, entry_bytes, reserved;
+	struct entry_head head;
 	_Atomic uint64_t written; /* how often a table was made the one that counts; 0: never */
 	struct table table[TABLES];
 };
@@ -44,37 +41,28 @@ struct meters {
 	bool told;
 };
 
-static bool is_meters(int fd)
+static bool is_sound(const void *mapped)
 {
-	struct head head;
-	struct stat st;
+	const struct file *file = mapped;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof(struct file) &&
-	       pread(fd, &head, sizeof(head), 0) == sizeof(head) && head.magic == MAGIC && head.version == VERSION &&
-	       head.entry_bytes == sizeof(struct meters_entry) && head.table[0].count <= ENTRIES &&
-	       head.table[1].count <= ENTRIES;
+	return file->head.table[0].count <= ENTRIES && file->head.table[1].count <= ENTRIES;
 }
 
-static int create(const struct runtime *runtime)
-{
-	struct head head = { .magic = MAGIC, .version = VERSION, .entry_bytes = sizeof(struct meters_entry) };
-	_cleanup_close_ int fd = -1;
+static const struct entry_kind kind = { .name = FILE_NAME,
+					.magic = MAGIC,
+					.version = VERSION,
+					.entry_bytes = sizeof(struct meters_entry),
+					.bytes = sizeof(struct file),
+					.is_sound = is_sound };
 
-	unlinkat(runtime->dir_fd, FILE_NAME, 0);
-	fd = openat(runtime->dir_fd, FILE_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || ftruncate(fd, sizeof(struct file)))
-		return -errno;
-	return pwrite(fd, &head, sizeof(head), 0) == sizeof(head) ? steal_fd(&fd) : -EIO;
-}
-
-/* Room for `count` entries, so that a full disk is an answer and no SIGBUS. */
+/* Room for `count` entries. */
 static bool reserve(struct meters *m, uint64_t count)
 {
 	uint64_t most = (count / STEP + 1) * STEP;
 
 	if (count <= m->room)
 		return true;
-	if (count > ENTRIES || posix_fallocate(m->fd, 0, (off_t)offsetof(struct file, entry[most])))
+	if (count > ENTRIES || !entry_file_reserve(m->fd, offsetof(struct file, entry[most])))
 		return false;
 	m->room = most;
 	return true;
@@ -90,20 +78,18 @@ static struct table *counting(const struct meters *m)
 struct meters *meters_open(struct runtime *runtime)
 {
 	struct meters *m = calloc(1, sizeof(*m));
+	void *file = NULL;
+	int r;
 
 	if (!m)
 		return NULL;
-	m->fd = openat(runtime->dir_fd, FILE_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (m->fd < 0 || !is_meters(m->fd)) {
-		cleanup_close(&m->fd);
-		m->fd = create(runtime);
-	}
-	m->file = m->fd < 0 ? MAP_FAILED
-			    : mmap(NULL, sizeof(struct file), PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-	if (m->file != MAP_FAILED && reserve(m, counting(m) ? counting(m)->count : 0))
+	m->fd = -1;
+	r = entry_file_open(runtime, &kind, false, &m->fd, &file);
+	m->file = file;
+	if (!r && reserve(m, counting(m) ? counting(m)->count : 0))
 		return m;
 	log_line("%s/" FILE_NAME ": %s: counters may fall when meted is killed; make room, then restart meted",
-		 runtime->dir, strerror(m->fd < 0 ? -m->fd : errno));
+		 runtime->dir, strerror(r ? -r : ENOSPC));
 	meters_close(m);
 	return NULL;
 }
@@ -112,9 +98,7 @@ void meters_close(struct meters *m)
 {
 	if (!m)
 		return;
-	if (m->file != MAP_FAILED)
-		munmap(m->file, sizeof(*m->file));
-	cleanup_close(&m->fd);
+	entry_file_close(&kind, &m->fd, m->file);
 	free(m);
 }
 

@@ -1,16 +1,13 @@
 /* book.c: the file `accounts`: entries without gaps of meaning, mapped once for as many clients as there can be. */
 #include "daemon/tenants/book.h"
 
-#include "base/cleanup.h"
+#include "daemon/entry_file.h"
 #include "daemon/log.h"
 #include "daemon/runtime.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_NAME "accounts"
 #define MAGIC 0x6b6f6f62u /* "book" */
@@ -19,7 +16,7 @@
 #define STEP 64u
 
 struct head {
-	uint32_t magic, version, entry_bytes, reserved;
+	struct entry_head head;
 	uint64_t unused[6];
 };
 
@@ -36,39 +33,16 @@ struct book {
 	bool told;
 };
 
-static bool is_book(int fd)
-{
-	struct head head;
-	struct stat st;
+static const struct entry_kind kind = { .name = FILE_NAME,
+					.magic = MAGIC,
+					.version = VERSION,
+					.entry_bytes = sizeof(struct book_entry),
+					.bytes = sizeof(struct file) };
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof(struct file) &&
-	       pread(fd, &head, sizeof(head), 0) == sizeof(head) && head.magic == MAGIC && head.version == VERSION &&
-	       head.entry_bytes == sizeof(struct book_entry);
-}
-
-static int create(const struct runtime *runtime)
-{
-	struct head head = { .magic = MAGIC, .version = VERSION, .entry_bytes = sizeof(struct book_entry) };
-	_cleanup_close_ int fd = -1;
-
-	unlinkat(runtime->dir_fd, FILE_NAME, 0);
-	fd = openat(runtime->dir_fd, FILE_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || ftruncate(fd, sizeof(struct file)))
-		return -errno;
-	return pwrite(fd, &head, sizeof(head), 0) == sizeof(head) ? steal_fd(&fd) : -EIO;
-}
-
-static int open_file(const struct runtime *runtime, bool anew)
-{
-	_cleanup_close_ int fd = anew ? -1 : openat(runtime->dir_fd, FILE_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	return fd >= 0 && is_book(fd) ? steal_fd(&fd) : create(runtime);
-}
-
-/* Room for the entries below `count`, so that a full disk is an answer and no SIGBUS. */
+/* Room for the entries below `count`. */
 static bool reserve(struct book *book, unsigned int count)
 {
-	if (count > book->room && !posix_fallocate(book->fd, 0, (off_t)offsetof(struct file, entry[count])))
+	if (count > book->room && entry_file_reserve(book->fd, offsetof(struct file, entry[count])))
 		book->room = count;
 	return count <= book->room;
 }
@@ -88,20 +62,20 @@ static unsigned int count_used(const struct book *book)
 struct book *book_open(struct runtime *runtime, bool anew)
 {
 	struct book *book = calloc(1, sizeof(*book));
+	void *file;
+	int r;
 
 	if (!book)
 		return NULL;
-	book->fd = open_file(runtime, anew);
-	book->file = book->fd < 0 ? MAP_FAILED
-				  : mmap(NULL, sizeof(struct file), PROT_READ | PROT_WRITE, MAP_SHARED, book->fd, 0);
-	if (book->file == MAP_FAILED) {
+	r = entry_file_open(runtime, &kind, anew, &book->fd, &file);
+	if (r) {
 		log_line("%s/" FILE_NAME ": %s: a page that is damaged while meted is down will not be noticed; make "
 			 "room, then restart meted",
-			 runtime->dir, strerror(book->fd < 0 ? -book->fd : errno));
-		book->file = NULL;
-		book_close(book);
+			 runtime->dir, strerror(-r));
+		free(book);
 		return NULL;
 	}
+	book->file = file;
 	book->used = count_used(book);
 	if (!reserve(book, book->used))
 		book->used = 0;
@@ -112,9 +86,7 @@ void book_close(struct book *book)
 {
 	if (!book)
 		return;
-	if (book->file)
-		munmap(book->file, sizeof(*book->file));
-	cleanup_close(&book->fd);
+	entry_file_close(&kind, &book->fd, book->file);
 	free(book);
 }
 

@@ -5,6 +5,7 @@
 #include "base/setting.h"
 #include "base/soft_dir.h"
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
 #include "daemon/folder.h"
 #include "daemon/log.h"
 #include "daemon/tenants/tenant.h"
@@ -53,7 +54,7 @@ static int make_owner_folder(const struct tenant *tenant)
 {
 	const struct runtime *runtime = &tenant->daemon->runtime;
 	uid_t uid = tenant->grant.uid;
-	bool admit = runtime->system && uid && uid != geteuid();
+	bool admit = runtime->system && !owner_is(uid);
 	_cleanup_close_ int all = folder_make(runtime->dir_fd, "containers", runtime->system ? 0711 : 0700), fd = -1;
 	char name[16];
 	int r;

@@ -4,6 +4,7 @@
 #include "daemon/ask.h"
 #include "daemon/tenants/container.h"
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
 #include "daemon/tenants/process.h"
 #include "daemon/tenants/sender.h"
 #include "daemon/store/store.h"
@@ -66,7 +67,7 @@ bool container_read(struct ask *ask, struct grant *g)
 		return false;
 	}
 	/* meted removes it at the end: only for those who could do so themselves. */
-	if (spec && ask->asker->uid && ask->asker->uid != geteuid()) {
+	if (spec && !owner_is(ask->asker->uid)) {
 		refuse(ask, "not-yours", "only root may have meted remove a CDI file; ask without \"spec\"");
 		return false;
 	}

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/kept_text.h"
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
 #include "daemon/health/health.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
@@ -273,7 +274,7 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 		return refuse(ask, "runtime",
 			      "a grant behind a wall needs mete-worker, which is not beside meted: "
 			      "install mete whole");
-	if (g->overcommit && ask->daemon->runtime.system && ask->asker->uid && ask->asker->uid != geteuid())
+	if (g->overcommit && ask->daemon->runtime.system && !owner_is(ask->asker->uid))
 		return refuse(ask, "not-yours",
 			      "only root may promise more than a device has, where all users are served");
 	ask->quiet = json_is_true(json_object_get(ask->request, "wait"));

@@ -4,7 +4,7 @@
 #include "base/size.h"
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
+#include "daemon/owner.h"
 #include "daemon/tenants/tenant.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYT
 	uint64_t most;
 
 	write_key(key, what, NULL);
-	if (!l || descriptors_owner(ask->asker->uid))
+	if (!l || owner_is(ask->asker->uid))
 		return UINT64_MAX;
 	most = limits_most(l, what, ask->asker->uid, ask->asker->groups, ask->asker->group_count, &entry);
 	write_key(key, what, entry);
@@ -51,7 +51,7 @@ static uint64_t most_of_tenant(const struct tenant *tenant, enum limit what, cha
 	const struct limits_entry *entry;
 	uint64_t most;
 
-	if (!l || descriptors_owner(g->uid))
+	if (!l || owner_is(g->uid))
 		return UINT64_MAX;
 	most = limits_most(l, what, g->uid, &g->gid, 1, &entry);
 	write_key(key, what, entry);
@@ -69,7 +69,7 @@ static struct made count_made(const struct daemon *daemon, uid_t uid)
 	struct made n = { 0 };
 
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
-		n.all += !descriptors_owner(t->grant.uid);
+		n.all += !owner_is(t->grant.uid);
 		if (t->grant.uid != uid)
 			continue;
 		n.grants++;
@@ -99,7 +99,7 @@ bool limit_admits(struct ask *ask, const struct grant *g)
 	most = most_of(ask, LIMIT_SOCKETS, key);
 	if (made.sockets + 1 + g->wall > most)
 		return refuse_count(ask, key, made.sockets, most, "sockets of grants");
-	if (!ask->daemon->limits || descriptors_owner(ask->asker->uid) || made.all < ask->daemon->limits->all_grants)
+	if (!ask->daemon->limits || owner_is(ask->asker->uid) || made.all < ask->daemon->limits->all_grants)
 		return true;
 	refuse(ask, "over-limit",
 	       "the users of this machine have %u grants, and may have %llu together: wait, or let root end some or "
@@ -201,7 +201,7 @@ enum verbs_result limits_ask(struct ask *ask)
 {
 	struct made made = count_made(ask->daemon, ask->asker->uid);
 	const struct limits *l = ask->daemon->limits;
-	bool bounded = l && !descriptors_owner(ask->asker->uid);
+	bool bounded = l && !owner_is(ask->asker->uid);
 	json_t *rows = json_array();
 	json_int_t waiting = 0;
 	char key[KEY_BYTES];

@@ -12,8 +12,8 @@
 #include "base/fnv.h"
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/turns/recorder.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/log.h"
@@ -329,7 +329,7 @@ static void follow(struct trace *t, struct client *client)
 							(int)tenant_number(t, tenant), "pid", (int)client->process.pid,
 							"command", command));
 	take_state(c);
-	if (!descriptors_owner(t->uid) && t->ring_count >= TRACE_RINGS) {
+	if (!owner_is(t->uid) && t->ring_count >= TRACE_RINGS) {
 		note(t, json_sprintf("no launches of %s: a user's trace has those of %u programs", client_text(client),
 				     TRACE_RINGS));
 		return;

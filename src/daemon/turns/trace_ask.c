@@ -6,7 +6,7 @@
  */
 #include "base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
+#include "daemon/owner.h"
 #include "daemon/turns/recorder.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
@@ -23,7 +23,7 @@
 
 static bool may_see(uid_t uid, const struct tenant *tenant)
 {
-	return !uid || uid == geteuid() || uid == tenant->grant.uid;
+	return owner_is(uid) || uid == tenant->grant.uid;
 }
 
 static const char *refuse(const char *code, char *error, size_t size, const char *fmt, const char *what)
@@ -63,12 +63,12 @@ static const char *find_place(const struct daemon *daemon, uid_t uid, char *erro
 	unsigned int of_kind = 0, own = 0;
 
 	for (const struct trace *t = daemon->traces; t; t = t->next) {
-		of_kind += descriptors_owner(t->uid) == descriptors_owner(uid);
+		of_kind += owner_is(t->uid) == owner_is(uid);
 		own += t->uid == uid;
 	}
 	if (of_kind >= TRACES_MAX)
 		return refuse("busy", error, size, "%s traces are being taken already: wait until one has ended", "8");
-	if (own >= TRACES_OF_UID && !descriptors_owner(uid))
+	if (own >= TRACES_OF_UID && !owner_is(uid))
 		return refuse("busy", error, size, "you are taking %s traces already: wait until one has ended", "2");
 	return NULL;
 }

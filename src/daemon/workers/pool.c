@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/pledge.h"
 #include "daemon/workers/spare.h"
@@ -539,7 +539,7 @@ void pool_lost(struct pool *pool, const char *why)
 /* Whether two grants share one part: those of a user do, so that more grants are no more places; an owner's do not. */
 static bool counts_with(const struct tenant *a, const struct tenant *b)
 {
-	return a == b || (a->grant.uid == b->grant.uid && !descriptors_owner(a->grant.uid));
+	return a == b || (a->grant.uid == b->grant.uid && !owner_is(a->grant.uid));
 }
 
 /* Each user, and each grant of an owner, may have half of what the others leave: one more always finds a place. */

@@ -51,7 +51,6 @@ enum type {
 uint32_t type_bytes(enum type t);      /* 0 for pred */
 uint32_t type_lane_bytes(enum type t); /* of a register of this type: 4, 8 or 16 */
 bool type_is_signed(enum type t);
-bool type_is_float(enum type t);		     /* f32 and f64 */
 enum type type_find(const char *name, size_t bytes); /* "u32"; TY_none */
 
 struct warp;

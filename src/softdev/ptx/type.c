@@ -30,11 +30,6 @@ bool type_is_signed(enum type t)
 	return t == TY_s8 || t == TY_s16 || t == TY_s32 || t == TY_s64;
 }
 
-bool type_is_float(enum type t)
-{
-	return t == TY_f32 || t == TY_f64;
-}
-
 enum type type_find(const char *name, size_t bytes)
 {
 	for (int t = TY_pred; t < TY_COUNT; t++)

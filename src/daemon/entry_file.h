@@ -1,0 +1,35 @@
+/*
+ * entry_file.h: files of the runtime directory that meted maps: a head that says what they are, and entries of one size.
+ *
+ * Such a file is sparse: it is as long as it can ever be, and room on the disk is reserved as it is needed, so that a
+ * full disk is an answer and no SIGBUS. A file that is not what its head should say is made anew.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct runtime;
+
+/* The file begins with this. */
+struct entry_head {
+	uint32_t magic, version, entry_bytes, reserved;
+};
+
+struct entry_kind {
+	const char *name; /* in the runtime directory */
+	uint32_t magic, version, entry_bytes;
+	size_t bytes; /* of the whole file */
+	bool (*is_sound)(const void *file); /* what else must be so in one that is found; NULL: nothing */
+};
+
+/* Maps the file, for writing; `anew`: not one that is there. Value: 0, or a negative errno and nothing is open. */
+int entry_file_open(const struct runtime *runtime, const struct entry_kind *kind, bool anew, int *ret_fd,
+		    void **ret_file);
+
+/* Reserves room for the first `bytes`. Value: false: there is none. */
+bool entry_file_reserve(int fd, size_t bytes);
+
+/* Takes NULL. */
+void entry_file_close(const struct entry_kind *kind, int *fd, void *file);
