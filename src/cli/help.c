@@ -240,7 +240,7 @@ static void man_terms(const char *section, const struct term *terms)
 
 static void man_head(const char *name, const char *summary)
 {
-	printf(".\\\" Made by `mete help --man`; the words: src/cli/verbs.c, connect/*/verbs.c, src/cli/help.c.\n");
+	printf(".\\\" Made by `mete help --man`; the words stand in src/cli/help.c and the tables of verbs.\n");
 	printf(".Dd %s\n.Dt ", MANUAL_DATE);
 	for (const char *p = name; *p; p++)
 		putchar(toupper((unsigned char)*p));

@@ -1,5 +1,6 @@
 /*
- * entry_file.h: files of the runtime directory that meted maps: a head that says what they are, and entries of one size.
+ * entry_file.h: files of the runtime directory that meted maps: a head that says what they are, and entries of one
+ * size.
  *
  * Such a file is sparse: it is as long as it can ever be, and room on the disk is reserved as it is needed, so that a
  * full disk is an answer and no SIGBUS. A file that is not what its head should say is made anew.

@@ -8,7 +8,9 @@
 /* A wish; what is not named in a row is not given. */
 static struct policy_wish wish(int policy, double cores, double limit, unsigned int weight, int class)
 {
-	return (struct policy_wish){ policy, cores, limit, weight, class, 0 };
+	return (struct policy_wish){
+		.policy = policy, .cores_pct = cores, .limit_pct = limit, .weight = weight, .class = class
+	};
 }
 
 static const struct {

@@ -29,8 +29,9 @@ void doctor_add(struct doctor *d, const char *name, enum status status, const ch
 	vsnprintf(detail, sizeof(detail), fmt, ap);
 	va_end(ap);
 	d->failed |= status == STATUS_FAILED;
-	json_array_append_new(d->checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "status", doctor_status_name[status],
-						   "detail", clean_text_line(detail), "remedy", remedy));
+	json_array_append_new(d->checks,
+			      json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "status", doctor_status_name[status],
+					"detail", clean_text_line(detail), "remedy", remedy));
 }
 
 int doctor_ask_program(const char *const argv[], char *said, size_t size)
