@@ -454,6 +454,8 @@ static int load(struct ptx_module *m, struct program *p, const struct ptx_text *
 
 	for (size_t i = 0; i < count && !r; p->text = (uint32_t)++i)
 		r = text_parse(p, &text[i]);
+	if (!r && device_runtime_text(p))
+		r = text_parse(p, device_runtime_text(p)); /* of no text of the caller's: its number is `count` */
 	if (!r)
 		r = link_texts(p);
 	if (!r)

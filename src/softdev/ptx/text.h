@@ -166,6 +166,9 @@ struct program {
 /* Reads one text into the program. Value: 0, or complaint->outcome. */
 int text_parse(struct program *p, const struct ptx_text *text);
 
+/* device_runtime.c: a further text, of functions that the program declares and does not have; NULL: it needs none. */
+const struct ptx_text *device_runtime_text(const struct program *p);
+
 /* link.c: gives every symbol of the program its definition. Value: 0, or complaint->outcome. */
 int link_texts(struct program *p);
 bool symbol_is_definition(const struct symbol *s);
