@@ -43,6 +43,7 @@ enum input { INPUT_CUBIN = 1, INPUT_PTX, INPUT_LTOIR, INPUT_FATBIN, INPUT_OBJECT
 
 struct link {
 	uint32_t arch;		 /* 90 */
+	uint32_t max_registers;	 /* -maxrregcount=N; 0: no limit */
 	bool lto;		 /* -lto was asked for */
 	void *other;		 /* the real library's handle; NULL: there is none */
 	bool other_used;	 /* intermediate code was given to it */
@@ -175,6 +176,8 @@ CALL(Create, (struct link * *ret, uint32_t count, const char **options))
 
 		if (!strncmp(o, "-arch=", 6))
 			l->arch = arch_number(o + 6);
+		if (!strncmp(o, "-maxrregcount=", 14))
+			l->max_registers = (uint32_t)strtoul(o + 14, NULL, 10);
 		l->lto = l->lto || !strcmp(o, "-lto");
 		ptx = ptx || !strcmp(o, "-ptx");
 		list[n++] = o;
@@ -416,7 +419,7 @@ CALL(Complete, (struct link * l))
 		r = check(l);
 	if (r)
 		return r;
-	l->image = image_write(l->text, l->count, l->arch, &l->image_bytes);
+	l->image = image_write(l->text, l->count, l->arch, l->max_registers, &l->image_bytes);
 	return l->image ? SUCCESS : ERROR_INTERNAL;
 }
 

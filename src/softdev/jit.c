@@ -32,6 +32,9 @@ CUresult jit_read(unsigned count, const CUjit_option *option, void **value, stru
 		case CU_JIT_LOG_VERBOSE:
 			ret->verbose = value[i];
 			break;
+		case CU_JIT_MAX_REGISTERS:
+			ret->max_registers = (uint32_t)(uintptr_t)value[i];
+			break;
 		case CU_JIT_WALL_TIME:
 			ret->wall_time = &value[i];
 			break;

@@ -12,6 +12,7 @@ struct jit {
 	char *error_log, *info_log;
 	size_t error_bytes, info_bytes;
 	bool verbose; /* CU_JIT_LOG_VERBOSE: what each kernel takes goes to the info log */
+	uint32_t max_registers; /* CU_JIT_MAX_REGISTERS; 0: no limit */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC, when the options were read */
 	void **error_size, **info_size, **wall_time; /* where to say how much was written */
 };

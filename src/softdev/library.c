@@ -47,6 +47,7 @@ static CUresult library_load(CUlibrary *ret, const void *image, size_t bytes, co
 	l = handle_new(HANDLE_LIBRARY);
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	l->source.max_registers = j->max_registers;
 	e = source_load(image, bytes, &l->source, &l->first, log, sizeof(log));
 	jit_report(j, e ? log : "", e ? NULL : l->first);
 	if (e)

@@ -36,6 +36,7 @@ CUresult soft_cuLinkCreate_v2(unsigned count, CUjit_option *option, void **value
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	l->jit = j;
+	l->source.max_registers = j.max_registers;
 	*ret = (CUlinkState)l;
 	return CUDA_SUCCESS;
 }
@@ -161,7 +162,7 @@ static void *image_make(const struct source *s, size_t *ret_bytes)
 	for (size_t i = 0; text && i < s->count; i++)
 		text[i] = (struct image_text){ .text = s->text[i].text, .bytes = s->text[i].bytes };
 	if (text)
-		image = image_write(text, s->count, d->cc_major * 10 + d->cc_minor, ret_bytes);
+		image = image_write(text, s->count, d->cc_major * 10 + d->cc_minor, s->max_registers, ret_bytes);
 	free(text);
 	return image;
 }

@@ -43,7 +43,7 @@ void source_deinit(struct source *s)
 
 static bool source_copy(const struct image_ptx *ptx, struct source *ret)
 {
-	struct source s = { .text = calloc(ptx->count + 1, sizeof(*s.text)) };
+	struct source s = { .text = calloc(ptx->count + 1, sizeof(*s.text)), .max_registers = ret->max_registers };
 
 	if (!s.text)
 		return false;
@@ -103,7 +103,7 @@ static const struct ptx_kernel *too_much_shared(const struct ptx_module *ptx)
 
 CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes)
 {
-	struct ptx_options options = { .arch = device_arch() };
+	struct ptx_options options = { .arch = device_arch(), .max_registers = s->max_registers };
 	const struct ptx_kernel *k;
 	CUresult e = ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
 
@@ -122,7 +122,7 @@ CUresult source_load(const void *image, size_t bytes, struct source *ret, struct
 		     size_t log_bytes)
 {
 	struct image_ptx ptx = { 0 };
-	struct source s = { 0 };
+	struct source s = { .max_registers = ret->max_registers };
 	CUresult e;
 	int r;
 
@@ -272,7 +272,7 @@ static CUresult module_find(CUmodule h, struct module **ret)
 
 static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
 {
-	struct source source = { 0 };
+	struct source source = { .max_registers = j ? j->max_registers : 0 };
 	struct ptx_module *ptx;
 	struct module *m = NULL;
 	struct context *c;

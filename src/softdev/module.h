@@ -21,6 +21,7 @@ struct library;
 struct source {
 	struct ptx_text *text; /* each owned */
 	size_t count;
+	uint32_t max_registers; /* as the program asked when it loaded them; 0: no limit */
 };
 
 struct module {

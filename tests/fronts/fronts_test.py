@@ -162,6 +162,9 @@ def ptxas():
     check(run("-arch=sm_90", "/nowhere.ptx").returncode == 1, "no such file")
     check(run("-arch=sm_90", source, "-o", "/nowhere/a").returncode == 1, "no such output")
     check(run().returncode == 1, "no input")
+    run("-maxrregcount", "48", "-arch=sm_90", source, "-o", target)
+    with open(target, "rb") as f:
+        check(f.read().endswith(b'.pragma "mete registers 48";\n\0'), "a limit of registers stays in the output")
     done = run("-arch=sm_60", source, "-o", target)
     check(done.returncode == 255 and "sm_75" in done.stderr, "a text for a newer target is refused", done.stderr)
 
@@ -186,6 +189,9 @@ def nvcc():
         with open(log, encoding="utf-8") as f:
             return done, f.read().strip()
 
+    run("nvcc --cubin -arch sm_90 --maxrregcount=40 kernel.cu")
+    with open(os.path.join(tmp, "kernel.cubin"), "rb") as f:
+        check(f.read().endswith(b'.pragma "mete registers 40";\n\0'), "a limit of registers stays in what nvcc makes")
     done, asked = run("nvcc --cubin -arch sm_90 -I/x kernel.cu")
     check(done.returncode == 0 and asked == "--ptx -arch compute_90 -I/x kernel.cu -o kernel.cubin", "--cubin becomes PTX", asked, done.stderr)
     with open(os.path.join(tmp, "kernel.cubin"), "rb") as f:

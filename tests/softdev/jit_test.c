@@ -158,6 +158,70 @@ static void linking(void)
 	unlink(path);
 }
 
+/* A kernel that holds 60 values at once; `tuning` stands before its body. */
+static char *heavy(const char *tuning)
+{
+	static char text[16384];
+	size_t n = (size_t)snprintf(text, sizeof(text),
+				    ".version 7.0\n.target sm_70\n.address_size 64\n"
+				    ".visible .entry heavy(.param .u64 p) %s { .reg .u32 %%r<64>; .reg .u64 %%p;\n"
+				    "ld.param.u64 %%p, [p];\n",
+				    tuning);
+
+	for (int i = 0; i < 60; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "ld.global.u32 %%r%d, [%%p+%d];\n", i, 4 * i);
+	for (int i = 0; i < 60; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "st.global.u32 [%%p+%d], %%r%d;\n", 4 * i, 59 - i);
+	snprintf(text + n, sizeof(text) - n, "ret; }\n");
+	return text;
+}
+
+static int registers_of(CUmodule m)
+{
+	CUfunction f;
+	int n = -1;
+
+	CU(cuModuleGetFunction(&f, m, "heavy"));
+	CU(cuFuncGetAttribute(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+	CU(cuModuleUnload(m));
+	return n;
+}
+
+/* The limit of registers that a load, a link, or the text itself sets is what the attribute says at most. */
+static void registers(void)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)32, *image;
+	CUlinkState link;
+	CUlibrary library;
+	CUkernel kernel;
+	CUfunction f;
+	size_t bytes;
+	CUmodule m;
+	int n;
+
+	CU(cuModuleLoadData(&m, heavy("")));
+	ok(registers_of(m) > 60);
+	CU(cuModuleLoadDataEx(&m, heavy(""), 1, &option, &value));
+	is(registers_of(m), 32);
+	CU(cuModuleLoadData(&m, heavy(".maxnreg 40")));
+	is(registers_of(m), 40);
+	CU(cuModuleLoadDataEx(&m, heavy(".maxnreg 24"), 1, &option, &value));
+	is(registers_of(m), 24);
+	CU(cuLibraryLoadData(&library, heavy(""), &option, &value, 1, NULL, NULL, 0));
+	CU(cuLibraryGetKernel(&kernel, library, "heavy"));
+	CU(cuKernelGetFunction(&f, kernel));
+	CU(cuFuncGetAttribute(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+	is(n, 32);
+	CU(cuLibraryUnload(library));
+	CU(cuLinkCreate(1, &option, &value, &link));
+	CU(cuLinkAddData(link, CU_JIT_INPUT_PTX, heavy(""), strlen(heavy("")) + 1, "h", 0, NULL, NULL));
+	CU(cuLinkComplete(link, &image, &bytes));
+	CU(cuModuleLoadData(&m, image));
+	is(registers_of(m), 32);
+	CU(cuLinkDestroy(link));
+}
+
 int main(void)
 {
 	CUmoduleLoadingMode mode;
@@ -168,5 +232,6 @@ int main(void)
 	ok(mode == CU_MODULE_EAGER_LOADING || mode == CU_MODULE_LAZY_LOADING);
 	loading();
 	linking();
+	registers();
 	return soft_end();
 }

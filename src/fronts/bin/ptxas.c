@@ -10,6 +10,7 @@
  */
 #include "base/cleanup.h"
 #include "fronts/checker.h"
+#include "softdev/image/write.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +28,7 @@ enum verdict { ASSEMBLED = 0, FATAL = 1, REFUSED = 255 };
 
 struct job {
 	const char *input, *output, *target;
+	unsigned max_registers; /* 0: no limit */
 	bool verbose, compile_only;
 };
 
@@ -176,6 +178,8 @@ static int read_arguments(struct job *j, char **arguments)
 			j->output = value;
 		else if (is_either(name, "-arch", "--gpu-name"))
 			j->target = value;
+		else if (is_either(name, "-maxrregcount", "--maxrregcount"))
+			j->max_registers = (unsigned)strtoul(value, NULL, 10);
 	}
 	return j->input ? 0 : fatal("No input file specified; use option --help for more information");
 }
@@ -208,13 +212,13 @@ static char *read_text(const char *path, size_t *ret_bytes)
 	return steal_ptr(text);
 }
 
-static int write_output(const char *path, const char *text, size_t bytes)
+static int write_output(const struct job *j, const char *text, size_t bytes)
 {
-	_cleanup_fclose_ FILE *f = fopen(path, "we");
+	_cleanup_fclose_ FILE *f = fopen(j->output, "we");
 
-	if (!f || fwrite(head, 1, sizeof(head) - 1, f) != sizeof(head) - 1 ||
-	    fwrite(text, 1, bytes + 1, f) != bytes + 1 || fflush(f))
-		return fatal("Could not write output file '%s'", path);
+	if (!f || fwrite(head, 1, sizeof(head) - 1, f) != sizeof(head) - 1 || fwrite(text, 1, bytes, f) != bytes ||
+	    (j->max_registers && fprintf(f, IMAGE_REGISTERS_PRAGMA, j->max_registers) < 0) || fputc(0, f) || fflush(f))
+		return fatal("Could not write output file '%s'", j->output);
 	return 0;
 }
 
@@ -222,13 +226,15 @@ static void report_kernel(void *ctx, const char *name, unsigned registers, unsig
 			  unsigned param_bytes, unsigned const_bytes)
 {
 	const struct job *j = ctx;
+	const unsigned most = j->max_registers;
 
 	fprintf(stderr,
 		"ptxas info    : Compiling entry function '%s' for '%s'\n"
 		"ptxas info    : Function properties for %s\n"
 		"    %u bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
 		"ptxas info    : Used %u registers, %u bytes smem, %u bytes cmem[0], %u bytes cmem[2]\n",
-		name, j->target, name, local_bytes, registers, shared_bytes, param_bytes, const_bytes);
+		name, j->target, name, local_bytes, most && most < registers ? most : registers, shared_bytes,
+		param_bytes, const_bytes);
 }
 
 /* "line 12, kernel foo: unknown instruction" as an assembler writes it. */
@@ -266,7 +272,7 @@ static int assemble(struct job *j)
 		report_error(j, log);
 		return REFUSED;
 	}
-	return write_output(j->output, text, one.bytes);
+	return write_output(j, text, one.bytes);
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,8 @@
  */
 #include "base/cleanup.h"
 
+#include "softdev/image/write.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -78,12 +80,14 @@ static const char *const cubin_options[] = { "--cubin", "-cubin" };
 static const char *const target_options[] = { "--gpu-architecture", "-arch",   "--gpu-code", "-code",
 					      "--generate-code",    "-gencode" };
 static const char *const output_options[] = { "--output-file", "-o" };
+static const char *const register_options[] = { "--maxrregcount", "-maxrregcount" };
 static const char *const dry_options[] = { "--dryrun", "-dryrun", "--help", "-h" };
 static const char *const version_options[] = { "--version", "-V" };
 
 struct command {
-	char **arguments; /* of the toolkit's nvcc */
-	char *output;	  /* NULL: nothing is made */
+	char **arguments;	     /* of the toolkit's nvcc */
+	char *output;		     /* NULL: nothing is made */
+	unsigned long max_registers; /* 0: no limit */
 };
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -125,6 +129,8 @@ static bool translate(int argc, char **argv, struct command *ret)
 			value_is_target = true;
 		} else if (ONE_OF(a, output_options, &bytes)) {
 			c.output = a[bytes] ? a + bytes + 1 : argv[i + 1];
+		} else if (ONE_OF(a, register_options, &bytes) && (a[bytes] || argv[i + 1])) {
+			c.max_registers = strtoul(a[bytes] ? a + bytes + 1 : argv[i + 1], NULL, 10);
 		} else if (i && *a != '-' && (has_suffix(a, ".cu") || has_suffix(a, ".ptx"))) {
 			input = a;
 		}
@@ -142,9 +148,9 @@ static bool translate(int argc, char **argv, struct command *ret)
 }
 
 /* What was made gets its first line, and a NUL at its end: who loads it may not know its size. */
-static int name_output(const char *path)
+static int name_output(const struct command *c)
 {
-	_cleanup_fclose_ FILE *f = fopen(path, "r+e");
+	_cleanup_fclose_ FILE *f = fopen(c->output, "r+e");
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	size_t bytes;
@@ -156,8 +162,10 @@ static int name_output(const char *path)
 	if (!text || fread(text, 1, bytes, f) != bytes)
 		return FAILED;
 	rewind(f);
-	return fwrite(head, 1, sizeof(head) - 1, f) == sizeof(head) - 1 && fwrite(text, 1, bytes + 1, f) == bytes + 1 &&
-			       !fflush(f)
+	return fwrite(head, 1, sizeof(head) - 1, f) == sizeof(head) - 1 && fwrite(text, 1, bytes, f) == bytes &&
+			       (!c->max_registers ||
+				fprintf(f, IMAGE_REGISTERS_PRAGMA, (unsigned)c->max_registers) > 0) &&
+			       !fputc(0, f) && !fflush(f)
 		       ? 0
 		       : FAILED;
 }
@@ -201,5 +209,5 @@ int main(int argc, char **argv)
 	}
 	c.arguments[0] = path;
 	r = run(path, c.arguments);
-	return r ? r : name_output(c.output);
+	return r ? r : name_output(&c);
 }

@@ -19,26 +19,32 @@ static size_t padded(size_t bytes)
 	return (bytes + 8) / 8 * 8; /* with a NUL at least */
 }
 
-static void entry_write(unsigned char *p, const struct image_text *t, size_t index, uint32_t arch)
+static void entry_write(unsigned char *p, const struct image_text *t, size_t index, uint32_t arch, const char *end)
 {
+	const size_t bytes = t->bytes + strlen(end);
+
 	put(p, 2, 1); /* PTX */
 	put(p + 2, 2, 0x101);
 	put(p + 4, 4, ENTRY_HEAD);
-	put(p + 8, 8, padded(t->bytes));
+	put(p + 8, 8, padded(bytes));
 	put(p + 28, 4, arch);
 	put(p + 32, 4, 64);
 	put(p + 36, 4, (uint64_t)snprintf((char *)p + 64, NAME_BYTES, "mete linked %u", (unsigned)index));
 	put(p + 40, 8, 0x11); /* 64 bit, linux */
 	memcpy(p + ENTRY_HEAD, t->text, t->bytes);
+	memcpy(p + ENTRY_HEAD + t->bytes, end, bytes - t->bytes);
 }
 
-void *image_write(const struct image_text *text, size_t count, uint32_t arch, size_t *ret_bytes)
+void *image_write(const struct image_text *text, size_t count, uint32_t arch, uint32_t max_registers, size_t *ret_bytes)
 {
 	size_t bytes = 16, at = 16;
+	char end[64] = "";
 	unsigned char *p;
 
+	if (max_registers)
+		snprintf(end, sizeof(end), IMAGE_REGISTERS_PRAGMA, max_registers);
 	for (size_t i = 0; i < count; i++)
-		bytes += ENTRY_HEAD + padded(text[i].bytes);
+		bytes += ENTRY_HEAD + padded(text[i].bytes + strlen(end));
 	p = calloc(1, bytes);
 	if (!p)
 		return NULL;
@@ -47,8 +53,8 @@ void *image_write(const struct image_text *text, size_t count, uint32_t arch, si
 	put(p + 6, 2, 16);
 	put(p + 8, 8, bytes - 16);
 	for (size_t i = 0; i < count; i++) {
-		entry_write(p + at, &text[i], i, arch);
-		at += ENTRY_HEAD + padded(text[i].bytes);
+		entry_write(p + at, &text[i], i, arch, end);
+		at += ENTRY_HEAD + padded(text[i].bytes + strlen(end));
 	}
 	*ret_bytes = bytes;
 	return p;

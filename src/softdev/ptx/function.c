@@ -51,7 +51,9 @@ static void parse_tuning(struct parser *p, struct body *b)
 			parse_triple(p, b->max_threads);
 		else if (parse_dot(p, "reqntid"))
 			parse_triple(p, b->required);
-		else if (parse_dot(p, "minnctapersm") || parse_dot(p, "maxnctapersm") || parse_dot(p, "maxnreg") ||
+		else if (parse_dot(p, "maxnreg"))
+			b->max_registers = parse_small(p, 1u << 16, "register count");
+		else if (parse_dot(p, "minnctapersm") || parse_dot(p, "maxnctapersm") ||
 			 parse_dot(p, "maxclusterrank") || parse_dot(p, "abi_preserve") ||
 			 parse_dot(p, "abi_preserve_control"))
 			parse_int(p);

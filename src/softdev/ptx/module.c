@@ -14,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_DEPTH_MAX 200u /* longer chains of calls are treated as recursion: they get the stack that is asked for   \
-			     */
+#define CALL_DEPTH_MAX                                                                                                 \
+	200u /* longer chains of calls are treated as recursion: they get the stack that is asked for                  \
+	      */
 #define STACK_BYTES_DEFAULT 16384u
 
 struct kernel {
 	struct ptx_kernel shown; /* first: a kernel is found from it */
 	struct function *function;
+	uint32_t max_registers; /* 0: no limit */
 };
 
 #define VALUE_FUNCTION 0x80000000u
@@ -45,7 +47,7 @@ struct initial {
 struct ptx_module {
 	struct arena arena, initial_data;
 	const struct isa *isa;
-	uint32_t quantum;
+	uint32_t quantum, max_registers;
 	struct kernel *kernel;
 	size_t kernel_count;
 	struct ptx_variable *variable;
@@ -231,6 +233,7 @@ static int describe_kernel(struct ptx_module *m, struct program *p, struct body 
 	memcpy(k->shown.cluster, b->cluster, sizeof(k->shown.cluster));
 	k->shown.ptx_version = b->version;
 	k->shown.target = b->target;
+	k->max_registers = registers_least(b->max_registers, registers_least(p->max_registers, m->max_registers));
 	if (r[0]) {
 		memcpy(k->shown.required_threads, r, sizeof(k->shown.required_threads));
 		threads = (uint64_t)r[0] * r[1];
@@ -443,7 +446,7 @@ static void finish_kernels(struct ptx_module *m)
 
 		find_stack(k->function, 0);
 		k->shown.local_bytes = k->function->local_bytes;
-		k->shown.registers = regs < 16 ? 16 : regs > 255 ? 255 : regs;
+		k->shown.registers = registers_least(k->max_registers, regs < 16 ? 16 : regs > 255 ? 255 : regs);
 	}
 }
 
@@ -496,6 +499,7 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
+	m->max_registers = options->max_registers;
 	m->quantum = options->quantum ? options->quantum : 32;
 	m->isa = isa_find(options->isa);
 	if (!m->isa) {
@@ -560,7 +564,7 @@ void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *re
 
 static void patch_apply(const struct ptx_module *m, const struct patch *p, uint8_t *to)
 {
-	uint64_t v = p->value == VALUE_NONE	  ? 0
+	uint64_t v = p->value == VALUE_NONE	 ? 0
 		     : p->value & VALUE_FUNCTION ? FUNCTION_ADDRESS(p->value & ~VALUE_FUNCTION)
 						 : m->variable[p->value].address;
 
@@ -645,7 +649,7 @@ const struct ptx_variable *ptx_module_variable_find(const struct ptx_module *m, 
 			high = mid;
 	}
 	return low < m->variable_count && !strcmp(m->variable_by_name[low]->name, name) ? m->variable_by_name[low]
-											 : NULL;
+											: NULL;
 }
 
 const struct function *module_function_at(const struct ptx_module *m, uint64_t address)

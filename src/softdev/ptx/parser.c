@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void complain(struct complaint *c, int outcome, uint32_t line, const char *function, const char *fmt, ...)
 {
@@ -220,6 +221,20 @@ static void skip_braces(struct parser *p)
 	} while (depth && p->lex.now.kind != TOK_END);
 }
 
+/* A linker's limit of registers, which it leaves in the text that it makes (image/write.h). */
+static void read_pragma(struct parser *p)
+{
+	const struct name n = p->lex.now.name;
+	const size_t head = sizeof(PTX_REGISTERS_PRAGMA) - 1;
+	uint32_t most = 0;
+
+	if (p->lex.now.kind != TOK_STRING || n.bytes <= head || memcmp(n.p, PTX_REGISTERS_PRAGMA, head))
+		return;
+	for (size_t i = head; i < n.bytes && n.p[i] >= '0' && n.p[i] <= '9' && most < 1000; i++)
+		most = most * 10 + (uint32_t)(n.p[i] - '0');
+	p->program->max_registers = registers_least(p->program->max_registers, most);
+}
+
 /* .file, .loc, .pragma and friends, which may stand anywhere. False: something else. */
 bool parse_remark(struct parser *p)
 {
@@ -233,7 +248,8 @@ bool parse_remark(struct parser *p)
 		skip_braces(p);
 		return true;
 	}
-	if (name_is(p->lex.now.name, "pragma")) {
+	if (parse_dot(p, "pragma")) {
+		read_pragma(p);
 		while (p->lex.now.kind != TOK_END && !parse_is(p, ';'))
 			lex_next(&p->lex);
 		parse_accept(p, ';');

@@ -33,6 +33,9 @@ enum ptx_outcome {
 #define PTX_VERSION_KNOWN 95u /* PTX ISA 9.5: a newer text is read all the same, and refused by its instructions */
 #define PTX_VERSION_MAX 99u   /* of this major version, whose grammar is known */
 
+/* .pragma "mete registers 32"; in a text limits what its kernels are said to take, as .maxnreg does. */
+#define PTX_REGISTERS_PRAGMA "mete registers "
+
 struct ptx_text {
 	const char *text;
 	size_t bytes;
@@ -40,9 +43,10 @@ struct ptx_text {
 
 /* Zero is the default of every field. */
 struct ptx_options {
-	uint32_t arch;	  /* of the device, 90 for 9.0 (default 90) */
-	uint32_t quantum; /* instructions that a warp runs before the next one's turn (default 32) */
-	const char *isa;  /* "base", "avx2", "avx512": for tests; default the best of this machine */
+	uint32_t arch;		/* of the device, 90 for 9.0 (default 90) */
+	uint32_t quantum;	/* instructions that a warp runs before the next one's turn (default 32) */
+	uint32_t max_registers; /* that ptx_kernel.registers says at most; 0: no limit */
+	const char *isa;	/* "base", "avx2", "avx512": for tests; default the best of this machine */
 };
 
 struct ptx_param {
@@ -166,8 +170,8 @@ struct ptx_fault {
 	uint64_t address;     /* device memory: as it is; else the offset in `space`, which has `space_bytes` */
 	uint64_t space_bytes; /* shared: of the block; local: of the thread, as far as functions have called */
 	enum ptx_space space;
-	uint32_t bytes;	  /* of an access; 0: the fault is none */
-	uint32_t threads; /* of the warp, which do the same in this instruction; of the block, which wait in vain */
+	uint32_t bytes;	      /* of an access; 0: the fault is none */
+	uint32_t threads;     /* of the warp, which do the same in this instruction; of the block, which wait in vain */
 	const char *function; /* lives as long as the module */
 };
 

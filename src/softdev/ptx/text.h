@@ -47,6 +47,12 @@ static inline bool name_is(struct name n, const char *s)
 
 uint32_t name_hash(struct name n);
 
+/* The lesser limit of registers; 0 is none. */
+static inline uint32_t registers_least(uint32_t a, uint32_t b)
+{
+	return !a ? b : !b ? a : a < b ? a : b;
+}
+
 enum symbol_kind {
 	SYM_VARIABLE, /* .global, .const */
 	SYM_SHARED,
@@ -93,7 +99,7 @@ struct symbol {
 	struct body *body; /* function with a definition */
 	struct symbol **targets;
 	uint32_t target_count;
-	struct symbol *mark; /* shared: the last kernel that counted it */
+	struct symbol *mark;		 /* shared: the last kernel that counted it */
 	struct ptx_reference *reference; /* of .texref and the like */
 };
 
@@ -142,6 +148,7 @@ struct body {
 	struct symbol *param, **param_end;
 	struct symbol *result, **result_end;
 	uint32_t max_threads[3], required[3], cluster[3];
+	uint32_t max_registers; /* .maxnreg; 0: none */
 	uint32_t version, target;
 	uint32_t text; /* which one it stands in */
 	struct body *next;
@@ -159,7 +166,8 @@ struct program {
 	struct symbol *shared, **shared_end;
 	struct symbol *function, **function_end;
 	struct body *body, **body_end;
-	uint32_t text; /* which one is being read */
+	uint32_t max_registers; /* the least of the texts' pragmas; 0: none */
+	uint32_t text;		/* which one is being read */
 	uint32_t arch;
 };
 
