@@ -30,7 +30,7 @@ static char kept[KEPT][LINE_BYTES]; /* this and what follows: logs_mutex guards 
 static unsigned line_count;
 static struct CUlogsCallbackEntry_st *callbacks;
 
-/* The functions are called without the lock: they may call the driver. One that is taken away meanwhile may still run. */
+/* The functions are called without the lock: they may call the driver. One taken away meanwhile may still run. */
 static void keep(const char *text, size_t bytes)
 {
 	struct CUlogsCallbackEntry_st copy[16];
@@ -96,7 +96,7 @@ CUresult soft_cuLogsCurrent(CUlogIterator *ret, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-/* The lines since an iterator (NULL: all that are kept), joined; the iterator then stands behind them. NULL: no memory. */
+/* The lines since an iterator (NULL: all that are kept), joined; it then stands behind them. NULL: no memory. */
 static char *lines_since(CUlogIterator *iterator, size_t *ret_bytes)
 {
 	char *text = malloc((size_t)KEPT * (LINE_BYTES + 1) + 1), *to = text;

@@ -52,7 +52,7 @@ enum wire_listen {
 	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
 	WIRE_ON_PAUSE =
 		1 << 4, /* ... the last work has ended, and nothing has followed for WIRE_PAUSE_NS or may at once */
-	WIRE_ON_LATE = 1 << 5, /* ... work is submitted with nothing in flight, less than WIRE_LATE_NS before until_ns */
+	WIRE_ON_LATE = 1 << 5, /* ... work comes with nothing in flight, less than WIRE_LATE_NS before until_ns */
 };
 
 #define WIRE_LATE_NS 1000000ull
