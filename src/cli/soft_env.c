@@ -65,7 +65,7 @@ static int set_preload(const struct place *p, struct fault *f)
 
 	if (!*p->runtime_dir || strpbrk(p->runtime_dir, " \t\n"))
 		return 0;
-	libraries = runtime_env_preload(p->runtime_dir, true);
+	libraries = runtime_env_preload(p->runtime_dir, true, NULL);
 	if (!libraries || asprintf(&value, "%s%s%s", libraries, old && *old ? ":" : "", old ? old : "") < 0)
 		value = NULL;
 	free(libraries);

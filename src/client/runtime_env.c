@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Libraries of NVIDIA's whose names programs ask for. On the remote path they are those that forward. */
+#define LIBRARIES "libs/blas"
+
 /*
  * What goes into LD_PRELOAD, by the folder beside the shim's that it lies in. The newest first: it answers whoever asks
  * for a name without a version.
@@ -19,7 +22,8 @@ static const struct {
 } libraries[] = {
 	{ "runtime", "libcudart.so.13" },   { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
 	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
-	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },
+	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },	{ LIBRARIES, "libcublas.so.13" },
+	{ LIBRARIES, "libcublasLt.so.13" }, { LIBRARIES, "libcublas.so.12" },	{ LIBRARIES, "libcublasLt.so.12" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
@@ -64,20 +68,21 @@ bool runtime_env_dir(char ret[PATH_MAX], const char *beside)
 	       !access(path, R_OK);
 }
 
-char *runtime_env_preload(const char *dir, bool fronts)
+char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 {
-	size_t bytes = LIBRARY_COUNT * (strlen(dir) + 32) + 1;
+	size_t bytes = LIBRARY_COUNT * (strlen(dir) + (client ? strlen(client) : 0) + 32) + 1;
 	char *list = malloc(bytes), folder[PATH_MAX], path[PATH_MAX];
 
 	if (!list)
 		return NULL;
 	*list = 0;
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
-		bool front = strcmp(libraries[i].folder, "runtime");
+		bool library = !strcmp(libraries[i].folder, LIBRARIES), front = strcmp(libraries[i].folder, "runtime");
+		const char *from = !front ? dir : library && client ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */
-		if ((front && !fronts) || !beside_runtime(folder, dir, libraries[i].folder) ||
-		    !path_join(path, "%s/%s", front ? folder : dir, libraries[i].name) || access(path, R_OK))
+		if ((front && !fronts && !(library && client)) || !beside_runtime(folder, dir, libraries[i].folder) ||
+		    !path_join(path, "%s/%s", from, libraries[i].name) || access(path, R_OK))
 			continue;
 		if (*list)
 			strcat(list, ":");
@@ -172,12 +177,18 @@ static bool ends_with(const char *text, size_t length, const char *end)
 
 bool runtime_env_is_entry(const char *entry, size_t length)
 {
+	static const char *const clients[] = { "remote", "remote/client", "mete/client" };
 	char end[64];
 
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
 		snprintf(end, sizeof(end), "/%s/%s", libraries[i].folder, libraries[i].name);
 		if (ends_with(entry, length, end))
 			return true;
+		for (size_t k = 0; !strcmp(libraries[i].folder, LIBRARIES) && k < sizeof(clients) / sizeof(*clients); k++) {
+			snprintf(end, sizeof(end), "/%s/%s", clients[k], libraries[i].name);
+			if (ends_with(entry, length, end))
+				return true;
+		}
 	}
 	return ends_with(entry, length, "/mete/runtime") || ends_with(entry, length, "/src/runtime") ||
 	       ends_with(entry, length, "/mete/fronts/bin") || ends_with(entry, length, "/src/fronts/bin") ||

@@ -9,7 +9,7 @@
  * is opened by its whole path.
  *
  * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is
- * PTX on the software device.
+ * PTX on the software device; and libraries of NVIDIA's under their own names (src/libs).
  */
 #pragma once
 
@@ -25,10 +25,11 @@
 bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 
 /*
- * The libraries in the folder, and with `fronts` those of src/fronts beside it, separated by ":", as LD_PRELOAD wants
- * them; allocated. NULL: no memory.
+ * The libraries in the folder, and with `fronts` those of src/fronts and src/libs beside it, separated by ":", as LD_PRELOAD
+ * wants them; allocated. NULL: no memory. `client`: the remote client's folder, whose libraries stand in the place of those of
+ * src/libs, whatever the server's device is; NULL: the device is this process's.
  */
-char *runtime_env_preload(const char *dir, bool fronts);
+char *runtime_env_preload(const char *dir, bool fronts, const char *client);
 
 /*
  * What frameworks look at beside libraries: the folder of fronts/bin in PATH, and some variables of theirs, where the

@@ -129,7 +129,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 		nvml = NULL;
 	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
 	has_nvml = has_nvml && !access(nvml + 1, R_OK);
-	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true) : NULL;
+	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true, NULL) : NULL;
 	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
 		rm = NULL;
 	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",

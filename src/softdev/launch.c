@@ -14,6 +14,7 @@
 #include "softdev/graph.h"
 #include "softdev/log.h"
 #include "softdev/mempool.h"
+#include "softdev/native.h"
 #include "softdev/segment_fault.h"
 #include "softdev/stream.h"
 #include "softdev/texture.h"
@@ -281,6 +282,7 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		.cancel = segment_cancel(&driver.place, c->device->index),
 		.condition = graph_condition_set,
 		.condition_ctx = graph_launch_of_thread(),
+		.native = native_find,
 	};
 	bool ended;
 	CUresult e;

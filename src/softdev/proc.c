@@ -12,6 +12,7 @@
 #include "softdev/log.h"
 #include "softdev/fault.h"
 #include "softdev/fence.h"
+#include "softdev/native.h"
 #include "softdev/usage.h"
 
 #include <string.h>
@@ -67,6 +68,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 		*ret = fault_table(id);
 	if (!*ret)
 		*ret = fence_table(id);
+	if (!*ret)
+		*ret = native_table(id);
 	if (*ret)
 		return CUDA_SUCCESS;
 	if (static_runtime_line(id, "the software device", line, sizeof(line)) && !atomic_exchange(&told, true))

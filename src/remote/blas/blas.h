@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "libs/blas/status.h"
 #include "remote/blas/forward.h"
 #include "remote/client/forward.h"
 
@@ -66,9 +67,6 @@ void forward_get_scalar(struct forward_call *c, void *value, size_t bytes);
 
 /* One line in the log, once per call. */
 void forward_refused(const char *symbol);
-
-const char *blas_status_name(cublasStatus_t status);
-const char *blas_status_text(cublasStatus_t status);
 
 /* Is the leading dimension too short for the rows that the matrix has, as it stands or turned? */
 static inline bool blas_short(int64_t leading, cublasOperation_t operation, int64_t rows, int64_t turned)

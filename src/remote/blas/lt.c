@@ -2,157 +2,11 @@
 #include "remote/blas/lt.h"
 #include "remote/blas/blas.h"
 
-#include <stdlib.h>
-
 #define PROPERTY_VERSION 130000
 
-static struct lt_description *made(enum lt_kind kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+void blas_refused(const char *symbol)
 {
-	struct lt_description *new = calloc(1, sizeof(*new));
-
-	if (new)
-		*new = (struct lt_description){ .kind = kind, .made_with = { a, b, c, d } };
-	return new;
-}
-
-/* A description of the program's; NULL: none of this kind. */
-static struct lt_description *description(const void *handle, enum lt_kind kind)
-{
-	struct lt_description *d = (struct lt_description *)(uintptr_t)handle;
-
-	return d && d->kind == (uint32_t)kind ? d : NULL;
-}
-
-static cublasStatus_t set_attribute(struct lt_description *d, uint32_t number, const void *value, size_t bytes)
-{
-	struct lt_attribute *a = NULL;
-
-	if (!d || !value || !bytes)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (lt_attribute_form(d->kind, number) == LT_UNKNOWN) {
-		forward_refused("an attribute of cuBLASLt");
-		return CUBLAS_STATUS_NOT_SUPPORTED;
-	}
-	if (bytes != lt_form_bytes(lt_attribute_form(d->kind, number)))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	for (uint32_t i = 0; i < d->count; i++)
-		if (d->attributes[i].number == number)
-			a = &d->attributes[i];
-	if (!a && d->count == LT_ATTRIBUTES)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!a)
-		a = &d->attributes[d->count++];
-	*a = (struct lt_attribute){ .number = number, .bytes = (uint32_t)bytes };
-	memcpy(a->value, value, bytes);
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-/* What was set, or what it was made with; of others only the library knows what they are when nobody has set them. */
-static cublasStatus_t get_attribute(const struct lt_description *d, uint32_t number, uint64_t otherwise, void *value,
-				    size_t bytes, size_t *written)
-{
-	const struct lt_attribute *a = NULL;
-
-	if (!d || (bytes && !value) || (!bytes && !written))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	for (uint32_t i = 0; i < d->count; i++)
-		if (d->attributes[i].number == number)
-			a = &d->attributes[i];
-	if (written)
-		*written = a ? a->bytes : bytes;
-	if (!bytes)
-		return a ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-	if (a && bytes < a->bytes)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(value, 0, bytes);
-	memcpy(value, a ? a->value : (const void *)&otherwise, a ? a->bytes : bytes < 8 ? bytes : 8);
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-#define DESCRIPTION(name, type, kind_, attribute)                                                                      \
-	cublasStatus_t cublasLt##name##Destroy(type d)                                                                 \
-	{                                                                                                              \
-		if (!description(d, kind_))                                                                            \
-			return d ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;                                \
-		description(d, kind_)->kind = 0;                                                                       \
-		free(d);                                                                                               \
-		return CUBLAS_STATUS_SUCCESS;                                                                          \
-	}                                                                                                              \
-	cublasStatus_t cublasLt##name##SetAttribute(type d, attribute attr, const void *buf, size_t sizeInBytes)       \
-	{                                                                                                              \
-		return set_attribute(description(d, kind_), (uint32_t)attr, buf, sizeInBytes);                         \
-	}                                                                                                              \
-	cublasStatus_t cublasLt##name##GetAttribute(type d, attribute attr, void *buf, size_t sizeInBytes,             \
-						    size_t *sizeWritten)                                               \
-	{                                                                                                              \
-		const struct lt_description *given = description(d, kind_);                                            \
-														       \
-		return get_attribute(given, (uint32_t)attr, given ? default_of(given, (uint32_t)attr) : 0, buf,        \
-				     sizeInBytes, sizeWritten);                                                        \
-	}
-
-static uint64_t default_of(const struct lt_description *d, uint32_t number)
-{
-	if (d->kind == LT_PRODUCT && number <= CUBLASLT_MATMUL_DESC_SCALE_TYPE)
-		return d->made_with[number];
-	if (d->kind == LT_PRODUCT && number == CUBLASLT_MATMUL_DESC_EPILOGUE)
-		return 1;
-	if (d->kind == LT_TRANSFORM && number == CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE)
-		return d->made_with[0];
-	if (d->kind != LT_LAYOUT)
-		return 0;
-	switch (number) {
-	case CUBLASLT_MATRIX_LAYOUT_TYPE:
-		return d->made_with[0];
-	case CUBLASLT_MATRIX_LAYOUT_ROWS:
-		return d->made_with[1];
-	case CUBLASLT_MATRIX_LAYOUT_COLS:
-		return d->made_with[2];
-	case CUBLASLT_MATRIX_LAYOUT_LD:
-		return d->made_with[3];
-	case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-DESCRIPTION(MatmulDesc, cublasLtMatmulDesc_t, LT_PRODUCT, cublasLtMatmulDescAttributes_t)
-DESCRIPTION(MatrixLayout, cublasLtMatrixLayout_t, LT_LAYOUT, cublasLtMatrixLayoutAttribute_t)
-DESCRIPTION(MatmulPreference, cublasLtMatmulPreference_t, LT_PREFERENCE, cublasLtMatmulPreferenceAttributes_t)
-DESCRIPTION(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, LT_TRANSFORM, cublasLtMatrixTransformDescAttributes_t)
-
-static cublasStatus_t give(void **to, struct lt_description *d)
-{
-	if (!d)
-		return CUBLAS_STATUS_ALLOC_FAILED;
-	*to = d;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc, cublasComputeType_t computeType,
-					cudaDataType_t scaleType)
-{
-	return matmulDesc ? give((void **)matmulDesc, made(LT_PRODUCT, computeType, scaleType, 0, 0))
-			  : CUBLAS_STATUS_INVALID_VALUE;
-}
-
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout, cudaDataType type, uint64_t rows,
-					  uint64_t cols, int64_t ld)
-{
-	return matLayout ? give((void **)matLayout, made(LT_LAYOUT, type, rows, cols, (uint64_t)ld))
-			 : CUBLAS_STATUS_INVALID_VALUE;
-}
-
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref)
-{
-	return pref ? give((void **)pref, made(LT_PREFERENCE, 0, 0, 0, 0)) : CUBLAS_STATUS_INVALID_VALUE;
-}
-
-cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t *transformDesc, cudaDataType scaleType)
-{
-	return transformDesc ? give((void **)transformDesc, made(LT_TRANSFORM, scaleType, 0, 0, 0))
-			     : CUBLAS_STATUS_INVALID_VALUE;
+	forward_refused(symbol);
 }
 
 /* Calls. */
@@ -193,7 +47,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 			      cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo, void *workspace,
 			      size_t workspaceSizeInBytes, cudaStream_t stream)
 {
-	const struct lt_description *d = description(computeDesc, LT_PRODUCT);
+	const struct lt_description *d = lt_find(computeDesc, LT_PRODUCT);
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc }, *const matrices[] = { A, B, C, D };
 	uint64_t size = workspaceSizeInBytes, algorithm = 0;
 	struct forward_call c;
@@ -202,7 +56,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 	    (algo && algo->data[0] != LT_ALGORITHM))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	for (size_t i = 0; i < 4; i++)
-		if (!description(layouts[i], LT_LAYOUT))
+		if (!lt_find(layouts[i], LT_LAYOUT))
 			return CUBLAS_STATUS_INVALID_VALUE;
 	if (forward_begin(&c, lightHandle, CUBLAS_CALL_cublasLtMatmul, FORWARD_FORGET, 5 * sizeof(*d))) {
 		put_description(&c, d);
@@ -210,7 +64,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 		put_scalar(&c, beta, lt_scalar_bytes(d), lt_beta_here(d));
 		for (size_t i = 0; i < 4; i++) {
 			forward_put_address(&c, matrices[i]);
-			put_description(&c, description(layouts[i], LT_LAYOUT));
+			put_description(&c, lt_find(layouts[i], LT_LAYOUT));
 		}
 		algorithm = algo ? algo->data[1] : 0;
 		forward_put(&c, &algorithm, sizeof(algorithm));
@@ -227,8 +81,8 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 				       const void *B, cublasLtMatrixLayout_t Bdesc, void *C,
 				       cublasLtMatrixLayout_t Cdesc, cudaStream_t stream)
 {
-	const struct lt_description *d = description(transformDesc, LT_TRANSFORM), *a = description(Adesc, LT_LAYOUT),
-				    *b = description(Bdesc, LT_LAYOUT), *to = description(Cdesc, LT_LAYOUT);
+	const struct lt_description *d = lt_find(transformDesc, LT_TRANSFORM), *a = lt_find(Adesc, LT_LAYOUT),
+				    *b = lt_find(Bdesc, LT_LAYOUT), *to = lt_find(Cdesc, LT_LAYOUT);
 	const uint8_t zero[FORWARD_SCALAR_BYTES] = { 0 };
 	struct forward_call c;
 
@@ -269,7 +123,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 					      cublasLtMatmulHeuristicResult_t *results, int *returnAlgoCount)
 {
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc };
-	const struct lt_description *d = description(operationDesc, LT_PRODUCT);
+	const struct lt_description *d = lt_find(operationDesc, LT_PRODUCT);
 	uint64_t id, number = CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic, wanted, count = 0;
 	struct lt_description asked;
 	struct forward_call c;
@@ -277,7 +131,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 	if (!d || requestedAlgoCount <= 0 || !results || !returnAlgoCount)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	for (size_t i = 0; i < 4; i++)
-		if (!description(layouts[i], LT_LAYOUT))
+		if (!lt_find(layouts[i], LT_LAYOUT))
 			return CUBLAS_STATUS_INVALID_VALUE;
 	if (!blas_handle_find(lightHandle, BLAS_LT_HANDLE))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -293,8 +147,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 	forward_put(&c, &id, sizeof(id));
 	put_description(&c, &asked);
 	for (size_t i = 0; i < 4; i++)
-		put_description(&c, description(layouts[i], LT_LAYOUT));
-	put_description(&c, description(preference, LT_PREFERENCE));
+		put_description(&c, lt_find(layouts[i], LT_LAYOUT));
+	put_description(&c, lt_find(preference, LT_PREFERENCE));
 	forward_put(&c, &wanted, sizeof(wanted));
 	c.client->send(&c.call);
 	if (c.call.result == CUDA_SUCCESS) {

@@ -23,7 +23,7 @@ static void fault_where(struct block *b, bool waits)
 		warp_where(first, &b->fault);
 }
 
-static bool out_of_time(struct block *b)
+bool block_out_of_time(struct block *b)
 {
 	struct run *run = b->run;
 	const struct ptx_launch *l = run->launch;
@@ -68,7 +68,7 @@ enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, u
 		*unchecked += round;
 		if (*unchecked >= CHECK_OPERATIONS) {
 			*unchecked = 0;
-			if (out_of_time(b))
+			if (block_out_of_time(b))
 				return SLICE_FAULT;
 			if (b->waits - waited > CHECK_OPERATIONS / 64 && b->live_threads)
 				return SLICE_WAITS;

@@ -1,11 +1,13 @@
 /*
- * builtin.c: the functions that every kernel may call: printf, malloc, free, assert, and the one
- * that sets a value for conditional nodes of graphs.
+ * builtin.c: the functions that every kernel may call: printf, malloc, free, assert, the one that sets a value for
+ * conditional nodes of graphs, and the one that hands over to a library's own function (wire/soft_native.h).
  *
  * Their arguments lie in the caller's call area, at the offsets that the operation names. Format and strings are
  * addresses in device memory and are checked like any other access.
  */
 #include "softdev/ptx/builtin.h"
+
+#include "softdev/ptx/run.h"
 
 #include <stdio.h>
 
@@ -226,4 +228,69 @@ void builtin_assertfail(struct warp *w, const struct op *o)
 		     w->tid[0][i], w->tid[1][i], w->tid[2][i], message);
 	run_print(w->block, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	warp_fault(w, PTX_FAULT_ASSERT, o, i, 0);
+}
+
+/* ---- a library's own function ---- */
+
+struct native {
+	struct soft_native call; /* first: the function gets its address */
+	struct warp *warp;
+	const struct op *op;
+	uint32_t lane;
+};
+
+static bool native_reach(struct soft_native *call, uint64_t address, uint64_t bytes, bool write)
+{
+	struct native *n = (struct native *)call;
+	struct warp *w = n->warp;
+	bool good;
+
+	if (!bytes)
+		return true;
+	w->checked = n->lane;
+	good = address + bytes >= address && warp_reach(w, address, address + bytes, write);
+	w->checked = LANES;
+	if (!good)
+		warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, n->op, n->lane, PTX_SPACE_DEVICE, address,
+				  bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX);
+	return good;
+}
+
+static bool native_go_on(struct soft_native *call, uint64_t warp_instructions)
+{
+	struct native *n = (struct native *)call;
+
+	n->warp->executed += warp_instructions;
+	n->warp->executed_lanes += warp_instructions * LANES;
+	return !block_out_of_time(n->warp->block);
+}
+
+static void native_refuse(struct soft_native *call)
+{
+	struct native *n = (struct native *)call;
+
+	warp_fault(n->warp, PTX_FAULT_ILLEGAL_INSTRUCTION, n->op, n->lane, 0);
+}
+
+/* For one of the threads that have come here together. */
+void builtin_native(struct warp *w, const struct op *o)
+{
+	const struct block *b = w->block;
+	const struct ptx_launch *l = b->launch;
+	struct native n = { .warp = w, .op = o, .lane = (uint32_t)__builtin_ctz(w->mask) };
+	soft_native_function f = NULL;
+
+	n.call = (struct soft_native){ .params = l->params,
+				       .bytes = l->kernel->param_bytes,
+				       .block = b->id[0],
+				       .blocks = l->grid[0],
+				       .reach = native_reach,
+				       .go_on = native_go_on,
+				       .refuse = native_refuse };
+	if (l->native)
+		f = l->native((uint32_t)builtin_argument(w, n.lane, o->a, 4));
+	if (f)
+		f(&n.call);
+	else
+		native_refuse(&n.call);
 }

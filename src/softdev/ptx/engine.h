@@ -365,7 +365,7 @@ bool cluster_reach(const struct block *b, uint64_t begin, uint64_t end); /* shar
 void run_print(struct block *b, const char *text, size_t bytes);
 
 /* builtin.c */
-exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail, builtin_set_condition;
+exec_fn builtin_vprintf, builtin_malloc, builtin_free, builtin_assertfail, builtin_set_condition, builtin_native;
 
 /* texture.c, surface.c */
 exec_fn texture_fetch, texture_gather, texture_query, texture_is, surface_load, surface_store, surface_reduce;

@@ -144,6 +144,7 @@ static bool call_builtin(struct decoder *d, const struct symbol *callee, const s
 			{ "free", "%free", 1, 0 },
 			{ "__assertfail", "%assertfail", 5, 0 },
 			{ "cudaGraphSetConditional", "%setcondition", 2, 0 },
+			{ SOFT_NATIVE_NAME, "%native", 1, 0 },
 			{ "GetParameterBufferV2", "%launch.buffer", 4, 0 },
 			{ "LaunchDeviceV2", "%launch.device", 2, 0 },
 			{ "GetLastError", "%launch.error", 0, 1 },

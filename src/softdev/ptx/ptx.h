@@ -13,6 +13,7 @@
 #pragma once
 
 #include "softdev/ptx/texture.h"
+#include "wire/soft_native.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -206,6 +207,8 @@ struct ptx_launch {
 	/* cudaGraphSetConditional of kernels; may be NULL. Called from several threads. */
 	void (*condition)(void *ctx, uint64_t handle, uint32_t value);
 	void *condition_ctx;
+	/* What mete_native calls, by number (wire/soft_native.h); may be NULL. */
+	soft_native_function (*native)(uint32_t number);
 	struct ptx_fault fault; /* result: the first fault, kind NONE without one */
 	struct ptx_stats stats; /* result */
 };

@@ -75,6 +75,8 @@ void block_start(struct block *b, uint64_t id);
 void block_drop_frames(struct block *b);
 
 enum slice { SLICE_ENDED, SLICE_OVER, SLICE_WAITS, SLICE_FAULT };
+/* Shows progress, and looks at the clock and the cancel flag. True: the block has got a fault that says why it ends. */
+bool block_out_of_time(struct block *b);
 /*
  * Runs the warps of a block in turns. `unchecked` counts the thread's operations since it last looked at the clock and
  * the cancel flag: blocks may be too short to look themselves.

@@ -1,5 +1,7 @@
 /* status.c: names and descriptions of cuBLAS's statuses, in our own words. */
-#include "remote/blas/blas.h"
+#include "libs/blas/status.h"
+
+#include <stddef.h>
 
 struct status {
 	cublasStatus_t status;

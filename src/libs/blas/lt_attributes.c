@@ -9,7 +9,7 @@
  * there any more (27 to 30, counters that kernels wait for) and those that are addresses of the process (the
  * descriptor of emulation) are not forwarded.
  */
-#include "remote/blas/lt.h"
+#include "libs/blas/lt_description.h"
 
 #define PRODUCT(name, form) [CUBLASLT_MATMUL_DESC_##name] = form
 #define LAYOUT(name, form) [CUBLASLT_MATRIX_LAYOUT_##name] = form
@@ -101,7 +101,7 @@ enum lt_form lt_attribute_form(uint32_t kind, uint32_t number)
 
 size_t lt_form_bytes(enum lt_form form)
 {
-	static const uint8_t bytes[] = { [LT_INT8] = 1, [LT_INT32] = 4, [LT_INT64] = 8, [LT_ADDRESS] = 8 };
+	static const uint8_t bytes[] = { [LT_UNKNOWN] = 0, [LT_INT8] = 1, [LT_INT32] = 4, [LT_INT64] = 8, [LT_ADDRESS] = 8 };
 
 	return bytes[form];
 }

@@ -1,0 +1,104 @@
+"""<api>_soft.h, <api>_soft_<library>.c: a library of the software device's, over bodies that take all their arguments in one struct.
+
+Each call that a [[routine]] of the list names fills a struct blas_work, whose fields have the names of parameters, and goes to
+blas_call(). A typed pointer gives the type of what it points to, in a field NAMEType (Atype and so on for matrices), where the
+call has no parameter of that name. Calls written by hand are left out; all others answer that they are not supported.
+"""
+
+import re
+import tomllib
+
+from .spec import SpecError, toml_fault
+from .text import banner, failure, ret
+
+TYPES = {"float": "CUDA_R_32F", "double": "CUDA_R_64F", "cuComplex": "CUDA_C_32F", "cuDoubleComplex": "CUDA_C_64F",
+         "__half": "CUDA_R_16F", "__nv_bfloat16": "CUDA_R_16BF", "int": "CUDA_R_32I", "int64_t": "CUDA_R_64I"}
+LETTERS = {"S": "CUDA_R_32F", "D": "CUDA_R_64F", "C": "CUDA_C_32F", "Z": "CUDA_C_64F", "H": "CUDA_R_16F"}
+TYPED = {"alpha": "alphaType", "beta": "betaType", "result": "resultType", "x": "xType", "y": "yType", "c": "cType",
+         "s": "sType", "A": "Atype", "B": "Btype", "C": "Ctype"}
+
+
+def plain(symbol):
+    return re.sub(r"(_v2)?(_64)?$", "", symbol)
+
+
+class Routines:
+    def __init__(self, spec, path, shown):
+        try:
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            data = tomllib.loads(text)
+        except OSError as e:
+            raise SpecError(f"{shown}: {e.strerror}") from None
+        except tomllib.TOMLDecodeError as e:
+            raise SpecError(toml_fault(shown, text, str(e))) from None
+        self.byhand = set(data.get("byhand", []))
+        self.rows = data.get("routine", [])
+        faults = [f"{shown}: \"{s}\" is no call of {spec.path}" for s in sorted(self.byhand) if s not in spec.by_symbol]
+        self.of = {}
+        for row in self.rows:
+            row["found"] = [c for c in spec.calls if not c.untyped and re.fullmatch(row["calls"], plain(c.symbol))]
+            if not row["found"]:
+                faults.append(f"{shown}: no call is \"{row['calls']}\"")
+            for c in row["found"]:
+                if c.symbol in self.of or c.symbol in self.byhand:
+                    faults.append(f"{shown}: {c.symbol} is there twice")
+                self.of[c.symbol] = row
+        if faults:
+            raise SpecError("\n".join(faults))
+        self.bodies = sorted({row["body"] for row in self.rows})
+
+    def has(self, symbol):
+        return symbol in self.byhand or symbol in self.of
+
+
+def header(spec, routines):
+    out = [banner(spec, f"bodies of the {spec.name} API on the software device"), "#pragma once", "", "enum blas_body {"]
+    out += [f"\tBLAS_{b.upper()}," for b in routines.bodies]
+    out += ["\tBLAS_BODIES", "};", "", "/* X(number, name) for each. */", "#define BLAS_EACH_BODY(X) \\"]
+    out += [f"\tX(BLAS_{b.upper()}, {b}) \\" for b in routines.bodies]
+    return "\n".join([*out, "", ""])
+
+
+def fields(call, row):
+    letter = re.fullmatch(row["calls"], plain(call.symbol))
+    letter = letter[1] if letter.re.groups and letter[1] in LETTERS else None
+    names = {a.name for a in call.args}
+    given = {"body": f"BLAS_{row['body'].upper()}"}
+    if letter:
+        given["type"] = LETTERS[letter]
+    for a in call.args[1:]:
+        given[a.name] = f"(uint64_t)(uintptr_t){a.name}" if a.pointer else a.name
+        target = re.fullmatch(r"(?:const )?(\w+) \*", a.type.strip()) if a.pointer else None
+        kind = TYPED.get(a.name)
+        if target and target[1] in TYPES and kind and kind not in names:
+            given[kind] = TYPES[target[1]]
+    given.update({k: str(v) for k, v in row.get("set", {}).items()})
+    if call.symbol.endswith("_64"):
+        given["wide"] = "1"
+    return given
+
+
+def source(spec, routines, library):
+    out = [banner(spec, f"the calls of {library or spec.name} on the software device"), f'#include "{spec.name}_forward.h"',
+           '#include "libs/blas/blas.h"', ""]
+    for c in spec.calls:
+        if c.header != (library + ".h" if library else None) or c.symbol in routines.byhand:
+            continue
+        out += [c.prototype(), "{"]
+        row = routines.of.get(c.symbol)
+        if row:
+            out += ["\tstruct blas_work w_ = {", *(f"\t\t.{k} = {v}," for k, v in fields(c, row).items()), "\t};", "",
+                    f'\treturn blas_call({c.args[0].name}, &w_, "{c.symbol}");']
+        else:
+            out += [f'\tblas_refused("{c.symbol}");', f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;"]
+        out += ["}", ""]
+    return "\n".join(out)
+
+
+def outputs(spec, routines):
+    n = spec.name
+    files = {f"{n}_soft.h": header(spec, routines), f"{n}_soft_{n}.c": source(spec, routines, None)}
+    for library in sorted({c.header.removesuffix(".h") for c in spec.calls if c.header}):
+        files[f"{n}_soft_{library}.c"] = source(spec, routines, library)
+    return files

@@ -1,0 +1,122 @@
+/*
+ * blas.h: cuBLAS and cuBLASLt of the software device: handles, and what a call becomes.
+ *
+ * A call fills a struct blas_work (generated from api/cublas-soft.toml) and goes to blas_call(). The body's begin
+ * checks it, takes scalars from the program's memory or notes their addresses, and launches a kernel with the struct as
+ * its parameters, or a struct product. The kernel hands over to body_run() on the device's threads, in stream order.
+ *
+ * A handle of cuBLAS is one of cuBLASLt too. Scalars and results follow the handle's pointer mode as documented: a
+ * result in the program's memory is waited for.
+ */
+#pragma once
+
+#include "cublas_forward.h"
+#include "cublas_soft.h"
+#include "libs/blas/device.h"
+#include "libs/blas/product.h"
+#include "libs/blas/status.h"
+
+#include <pthread.h>
+
+/*
+ * What cublasGetVersion tells. Its major is the one in the library's name (BLAS_MAJOR), as programs check that.
+ * 13.1: the headers that api/cublas.toml was made from.
+ */
+#define BLAS_VERSION(major) ((major) == 12 ? 120900 : 130100)
+
+/* All arguments of all routines, by the names that cuBLAS's headers give them. Addresses are numbers. */
+struct blas_work {
+	uint32_t number; /* device_launch() sets it */
+	uint32_t body;	 /* enum blas_body; product.h has its own at the same places */
+	uint8_t type;	 /* of the routine's letter; cudaDataType_t */
+	uint8_t Atype, Btype, Ctype, xType, yType, alphaType, betaType, resultType, cType, sType, csType, paramType;
+	uint8_t executionType, executiontype;
+	uint8_t d1Type, d2Type, x1Type, y1Type;
+	uint8_t wide, batched, arrays;	    /* 64-bit results; batches; operands are arrays of addresses */
+	uint8_t conjugate, hermitian, form; /* what a name stands for; form: enum blas_form */
+	uint8_t in_device;		    /* scalars and results are in the device's memory */
+	uint8_t flag;			    /* of the body's own */
+	int32_t transa, transb, trans, uplo, diag, side, mode, computeType, algo;
+	int64_t m, n, k, kl, ku, nrhs;
+	int64_t lda, ldb, ldc, incx, incy, batchCount, batchSize;
+	int64_t strideA, strideB, strideC, stridex, stridey;
+	union {
+		uint64_t A, Aarray, AP;
+	};
+	union {
+		uint64_t B, Barray;
+	};
+	union {
+		uint64_t C, Carray, Ainv;
+	};
+	union {
+		uint64_t x, xarray, TauArray;
+	};
+	union {
+		uint64_t y, yarray;
+	};
+	union {
+		uint64_t P, devIpiv, param;
+	};
+	union {
+		uint64_t info, devInfoArray;
+	};
+	int64_t lda_inv;
+	uint64_t result;
+	uint64_t alpha, beta, c, s; /* addresses, or see the values */
+	uint64_t a, b;
+	uint64_t d1, d2, x1, y1;
+	uint8_t alpha_value[16], beta_value[16], c_value[16], s_value[16];
+};
+
+_Static_assert(sizeof(struct blas_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
+/* How a matrix is stored. */
+enum blas_form { BLAS_FULL, BLAS_PACKED, BLAS_BAND };
+
+#define BLAS_MAGIC UINT64_C(0x6d6574652d626c61)
+
+/* struct cublasContext and struct cublasLtContext of the headers. */
+struct blas_handle {
+	uint64_t magic;
+	const struct device_driver *driver;
+	CUcontext context;
+	cudaStream_t stream;
+	cublasPointerMode_t pointer_mode;
+	cublasMath_t math_mode;
+	cublasAtomicsMode_t atomics_mode;
+	cublasEmulationStrategy_t emulation;
+	int sm_count;
+	CUdeviceptr workspace; /* charged as the real library's; its first bytes take results; 0: a handle of cuBLASLt */
+	pthread_mutex_t result_mutex;
+};
+
+/* The bytes of `workspace`, by the device's compute capability. */
+size_t blas_workspace_bytes(int major, int minor);
+
+/* NULL: none of this library. */
+struct blas_handle *blas_handle_find(const void *handle);
+cublasStatus_t blas_handle_new(void **ret, bool with_workspace);
+cublasStatus_t blas_handle_free(void *handle);
+
+cublasStatus_t blas_status_of(CUresult result);
+
+/* Runs a generated call. */
+cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char *symbol);
+/* One line in the log, once per call. */
+void blas_refused(const char *symbol);
+
+/* Launches on the handle's stream, with its context. `params`: DEVICE_PARAM_BYTES. */
+cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, void *params);
+
+/* A scalar into `value`, or as it is an address of the device's. */
+cublasStatus_t blas_scalar(const struct blas_handle *h, uint64_t address, unsigned int type, uint8_t value[16]);
+
+/* ---- bodies: begin_BODY at the call, run_BODY on the device's threads ---- */
+
+typedef cublasStatus_t (*blas_begin)(struct blas_handle *h, struct blas_work *w);
+typedef void (*blas_run)(struct soft_native *n, const struct blas_work *w);
+
+#define BLAS_DECLARE(number, name) cublasStatus_t begin_##name(struct blas_handle *h, struct blas_work *w);
+BLAS_EACH_BODY(BLAS_DECLARE)
+#undef BLAS_DECLARE

@@ -1,0 +1,122 @@
+/* cublas.c: cuBLAS's calls about a handle and about the library itself. */
+#include "libs/blas/blas.h"
+
+#define HANDLE(h, handle)                                                                                              \
+	struct blas_handle *h = blas_handle_find(handle);                                                              \
+	if (!h)                                                                                                        \
+	return CUBLAS_STATUS_NOT_INITIALIZED
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
+{
+	return blas_handle_new((void **)handle, true);
+}
+
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
+{
+	return blas_handle_free(handle);
+}
+
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
+{
+	if (!version)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*version = BLAS_VERSION(BLAS_MAJOR);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+size_t cublasGetCudartVersion(void)
+{
+	return BLAS_VERSION(BLAS_MAJOR) / 10;
+}
+
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
+{
+	const int version = BLAS_VERSION(BLAS_MAJOR);
+
+	if (!value || (unsigned int)type > 2)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*value = type == MAJOR_VERSION ? version / 10000 : type == MINOR_VERSION ? version / 100 % 100 : version % 100;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+const char *cublasGetStatusName(cublasStatus_t status)
+{
+	return blas_status_name(status);
+}
+
+const char *cublasGetStatusString(cublasStatus_t status)
+{
+	return blas_status_text(status);
+}
+
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
+{
+	HANDLE(h, handle);
+	h->stream = streamId;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *streamId)
+{
+	HANDLE(h, handle);
+	if (!streamId)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*streamId = h->stream;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Taken note of only in that it is checked: products here need no memory of the device's. */
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes)
+{
+	HANDLE(h, handle);
+	if (workspaceSizeInBytes && ((uintptr_t)workspace & 255 || !workspace))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+#define SETTING(field, type, name, set, get, good)                                                                     \
+	cublasStatus_t set(cublasHandle_t handle, type name)                                                           \
+	{                                                                                                              \
+		HANDLE(h, handle);                                                                                     \
+		if (!(good))                                                                                           \
+			return CUBLAS_STATUS_INVALID_VALUE;                                                            \
+		h->field = name;                                                                                       \
+		return CUBLAS_STATUS_SUCCESS;                                                                          \
+	}                                                                                                              \
+	cublasStatus_t get(cublasHandle_t handle, type *name)                                                          \
+	{                                                                                                              \
+		HANDLE(h, handle);                                                                                     \
+		if (!name)                                                                                             \
+			return CUBLAS_STATUS_INVALID_VALUE;                                                            \
+		*name = h->field;                                                                                      \
+		return CUBLAS_STATUS_SUCCESS;                                                                          \
+	}
+
+SETTING(pointer_mode, cublasPointerMode_t, mode, cublasSetPointerMode_v2, cublasGetPointerMode_v2,
+	(unsigned int)mode <= CUBLAS_POINTER_MODE_DEVICE)
+SETTING(atomics_mode, cublasAtomicsMode_t, mode, cublasSetAtomicsMode, cublasGetAtomicsMode,
+	(unsigned int)mode <= CUBLAS_ATOMICS_ALLOWED)
+SETTING(math_mode, cublasMath_t, mode, cublasSetMathMode, cublasGetMathMode, ((unsigned int)mode & ~0x1fu) == 0)
+SETTING(sm_count, int, smCountTarget, cublasSetSmCountTarget, cublasGetSmCountTarget, smCountTarget >= 0)
+SETTING(emulation, cublasEmulationStrategy_t, emulationStrategy, cublasSetEmulationStrategy, cublasGetEmulationStrategy,
+	(unsigned int)emulationStrategy <= CUBLAS_EMULATION_STRATEGY_EAGER)
+
+/* There is no log of calls. */
+
+cublasStatus_t cublasLoggerConfigure(int logIsOn, int logToStdOut, int logToStdErr, const char *logFileName)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetLoggerCallback(cublasLogCallback userCallback)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetLoggerCallback(void *userCallback)
+{
+	if (!userCallback)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*(void **)userCallback = NULL;
+	return CUBLAS_STATUS_SUCCESS;
+}

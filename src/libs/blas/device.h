@@ -1,0 +1,53 @@
+/*
+ * device.h: the software device under a library: how its functions are executed as kernels (wire/soft_native.h).
+ *
+ * One PTX library with a kernel per name is loaded in a process. A launch goes through the program's own driver, so
+ * through mete's shim where there is one: it is charged, captured, timed and shown as a kernel of that name.
+ */
+#pragma once
+
+#include "cuda_table.h"
+#include "wire/soft_native.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a kernel's parameters; the first four are the function's number, which device_launch() puts there. */
+#define DEVICE_PARAM_BYTES 640u
+
+/* The calls of the driver that are needed; what the program's libcuda.so.1 has of them. */
+struct device_driver {
+	__typeof__(((struct cuda_table *)0)->cuInit) init;
+	__typeof__(((struct cuda_table *)0)->cuGetExportTable) export_table;
+	__typeof__(((struct cuda_table *)0)->cuCtxGetCurrent) current;
+	__typeof__(((struct cuda_table *)0)->cuCtxSetCurrent) set_current;
+	__typeof__(((struct cuda_table *)0)->cuCtxPushCurrent_v2) push;
+	__typeof__(((struct cuda_table *)0)->cuCtxPopCurrent_v2) pop;
+	__typeof__(((struct cuda_table *)0)->cuCtxGetDevice) device;
+	__typeof__(((struct cuda_table *)0)->cuDevicePrimaryCtxRetain) retain;
+	__typeof__(((struct cuda_table *)0)->cuDeviceGetAttribute) attribute;
+	__typeof__(((struct cuda_table *)0)->cuMemAlloc_v2) alloc;
+	__typeof__(((struct cuda_table *)0)->cuMemFree_v2) free;
+	__typeof__(((struct cuda_table *)0)->cuMemcpyDtoHAsync_v2) read;
+	__typeof__(((struct cuda_table *)0)->cuMemcpy2D_v2) copy;
+	__typeof__(((struct cuda_table *)0)->cuMemcpy2DAsync_v2) copy_async;
+	__typeof__(((struct cuda_table *)0)->cuStreamSynchronize) wait;
+	__typeof__(((struct cuda_table *)0)->cuLibraryLoadData) load;
+	__typeof__(((struct cuda_table *)0)->cuLibraryGetKernel) kernel;
+	__typeof__(((struct cuda_table *)0)->cuLaunchKernel) launch;
+};
+
+/*
+ * The driver under this process, or NULL: there is none, or it is not the software device's; said once in the log.
+ * `kernels` are the names of all kernels of the library, `f` what they execute.
+ */
+const struct device_driver *device_open(const char *library, const char *const *kernels, uint32_t count,
+					soft_native_function f);
+
+/* A context for whoever has none yet: the first device's primary one. */
+CUresult device_context(CUcontext *ret);
+/* Threads that run blocks at a time. */
+uint32_t device_threads(void);
+/* Launches kernel `number` of the names, on a stream of the current context. `params`: DEVICE_PARAM_BYTES. */
+CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params);

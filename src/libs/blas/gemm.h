@@ -1,0 +1,23 @@
+/*
+ * gemm.h: the one product of matrices that everything else is made of: by columns, of float, double and their complex
+ * twins, on the calling thread.
+ *
+ * OpenBLAS does it (an optional package, found when the library is first used: METE_OPENBLAS, libopenblas.so.0), with
+ * one thread of its own, since the device's threads share a product among themselves. Without it loops of mete's do,
+ * several times slower.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gemm_kind { GEMM_S, GEMM_D, GEMM_C, GEMM_Z, GEMM_KINDS };
+enum gemm_op { GEMM_N, GEMM_T, GEMM_H };
+
+/* Opens what there is, once; without OpenBLAS one line in the log. */
+void gemm_open(void);
+bool gemm_is_fast(void);
+
+/* c = alpha op(a) op(b) + beta c; alpha and beta point to one element. With beta 0 c is not read. m, n, k may be 0. */
+void gemm(enum gemm_kind kind, enum gemm_op op_a, enum gemm_op op_b, int64_t m, int64_t n, int64_t k, const void *alpha,
+	  const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);

@@ -1,0 +1,85 @@
+/*
+ * product.h: D = epilogue(alpha op(A) op(B) + beta C), of all types, batches and ways of storing: what every gemm of
+ * cuBLAS and the matmul of cuBLASLt become.
+ *
+ * A product is the parameters of a kernel: plain bytes, read when the stream comes to it. Scalars are in it, or their
+ * addresses. It is cut into tiles of D, which the kernel's blocks share. Tiles of one type throughout are the gemm's of
+ * gemm.h, in place; of other types pieces of A and B become floats first, and the sum is kept as floats (as 32-bit
+ * integers for products of integers, which are exact).
+ */
+#pragma once
+
+#include "libs/blas/device.h"
+#include "libs/blas/types.h"
+
+enum product_matrix { PRODUCT_A, PRODUCT_B, PRODUCT_C, PRODUCT_D, PRODUCT_MATRICES };
+
+/* How tiles are worked out. */
+enum product_way { PRODUCT_DIRECT = 1, PRODUCT_FLOAT, PRODUCT_INTEGER };
+
+/* As cublasLtEpilogue_t has its bits. */
+enum {
+	EPILOGUE_NONE = 1,
+	EPILOGUE_RELU = 2,
+	EPILOGUE_BIAS = 4,
+	EPILOGUE_DRELU = 8,
+	EPILOGUE_BGRAD = 16,
+	EPILOGUE_GELU = 32,
+	EPILOGUE_DGELU = 64,
+	EPILOGUE_AUX = 128,
+	EPILOGUE_BGRADA = 256,
+	EPILOGUE_BGRADB = 512,
+};
+
+/* Where a scalar is. */
+enum product_place { PRODUCT_HERE, PRODUCT_AT, PRODUCT_VECTOR };
+
+/* A factor of an operand in memory: one float, or one for each row of A, each column of B. */
+enum product_scale { SCALE_NONE, SCALE_ONE, SCALE_OUTER };
+
+struct product_scalar {
+	uint8_t value[16];
+	uint64_t address;
+	uint32_t place;
+	uint32_t pad;
+};
+
+struct product {
+	uint32_t number; /* device_launch() sets it */
+	uint32_t body;
+	uint8_t type[PRODUCT_MATRICES]; /* cudaDataType_t */
+	uint8_t op[2];			/* enum gemm_op */
+	uint8_t way;
+	uint8_t scale_type;
+	uint8_t arrays; /* addresses are those of arrays of addresses */
+	uint8_t bias_type, aux_type;
+	uint8_t bias_across; /* one for each column instead of each row */
+	uint8_t scale[PRODUCT_MATRICES];
+	uint32_t epilogue;
+	uint32_t amax_wanted;
+	int64_t m, n, k, batch;
+	int64_t ld[PRODUCT_MATRICES], stride[PRODUCT_MATRICES];
+	uint64_t at[PRODUCT_MATRICES];
+	struct product_scalar alpha, beta;
+	int64_t alpha_stride; /* of vectors, between batches */
+	uint64_t bias, aux, amax, aux_scale, aux_amax;
+	int64_t bias_stride, aux_ld, aux_stride;
+	uint64_t scale_at[PRODUCT_MATRICES];
+	uint32_t tile_rows, tile_columns;
+};
+
+_Static_assert(sizeof(struct product) <= DEVICE_PARAM_BYTES, "a product is the parameters of a kernel");
+
+/* By the operation's value in cuBLAS; false: none. */
+bool product_op(int operation, uint8_t *ret);
+
+/*
+ * Checks sizes and types and decides how it is done. Value: CUBLAS_STATUS_SUCCESS, INVALID_VALUE or NOT_SUPPORTED; then
+ * *ret_blocks is the number of blocks to launch, 0 when there is nothing to do.
+ */
+cublasStatus_t product_plan(struct product *p, uint32_t *ret_blocks);
+
+/* Whether it is one that product_plan() could have made: anybody can launch the kernel with other bytes. */
+bool product_sound(const struct product *p);
+/* What the kernel executes. */
+void product_run(struct soft_native *n, const struct product *p);

@@ -1,0 +1,252 @@
+/* types.c: see types.h. Loops over elements that lie side by side are written so that compilers make vectors of them. */
+#include "libs/blas/types.h"
+
+#include <math.h>
+#include <string.h>
+
+uint32_t type_bytes(unsigned int type)
+{
+	switch (type) {
+	case CUDA_R_8I:
+	case CUDA_R_8U:
+	case CUDA_R_8F_E4M3:
+	case CUDA_R_8F_E5M2:
+		return 1;
+	case CUDA_R_16F:
+	case CUDA_R_16BF:
+		return 2;
+	case CUDA_R_32F:
+	case CUDA_R_32I:
+		return 4;
+	case CUDA_R_64F:
+	case CUDA_C_32F:
+		return 8;
+	case CUDA_C_64F:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+bool type_is_complex(unsigned int type)
+{
+	return type == CUDA_C_32F || type == CUDA_C_64F;
+}
+
+static inline float float_of(uint32_t bits)
+{
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return f;
+}
+
+static inline uint32_t bits_of(float f)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return bits;
+}
+
+/* A product with 2^112 moves the exponent to its place, for subnormal numbers too. */
+static inline float half_read(uint16_t h)
+{
+	uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
+	float scaled = float_of(magnitude) * 0x1p112f;
+	uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0;
+
+	return float_of(bits_of(scaled) | special | sign);
+}
+
+static inline uint16_t half_write(float value)
+{
+	uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
+	/* subnormal results: adding 0.5 leaves the rounded value in the lowest bits */
+	uint32_t small = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u;
+	uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13;
+	uint32_t result = magnitude < 0x38800000u ? small : normal;
+
+	result = magnitude >= 0x47800000u ? 0x7c00u : result;
+	result = magnitude > 0x7f800000u ? 0x7e00u : result;
+	return (uint16_t)(result | sign);
+}
+
+float type_half(uint16_t bits)
+{
+	return half_read(bits);
+}
+
+uint16_t type_to_half(float value)
+{
+	return half_write(value);
+}
+
+static inline uint16_t bfloat_write(float value)
+{
+	uint32_t bits = bits_of(value);
+	uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+
+	return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u) : rounded);
+}
+
+/* FP8: `mantissa` bits, an exponent's `bias`. */
+static float fp8_read(uint8_t v, int mantissa, int bias)
+{
+	int exponent = (v & 0x7f) >> mantissa, fraction = v & ((1 << mantissa) - 1);
+	float f;
+
+	if (mantissa == 3 && (v & 0x7f) == 0x7f)
+		f = NAN;
+	else if (mantissa == 2 && exponent == 31)
+		f = fraction ? NAN : INFINITY;
+	else if (!exponent)
+		f = ldexpf((float)fraction, 1 - bias - mantissa);
+	else
+		f = ldexpf((float)(fraction | 1 << mantissa), exponent - bias - mantissa);
+	return v & 0x80 ? -f : f;
+}
+
+static uint8_t fp8_write(float value, int mantissa, int bias, float most)
+{
+	uint8_t sign = signbit(value) ? 0x80 : 0;
+	float m = fabsf(value);
+	int exponent, least = 1 - bias - mantissa;
+	long steps;
+
+	if (isnan(value))
+		return sign | 0x7f;
+	if (m >= most)
+		m = most;
+	if (m == 0)
+		return sign;
+	frexpf(m, &exponent);
+	exponent = exponent - 1 - mantissa < least ? least : exponent - 1 - mantissa;
+	steps = lrintf(ldexpf(m, -exponent));
+	/* steps of the smallest exponent continue into those of the next one */
+	steps += (long)(exponent - least) << mantissa;
+	return sign | (uint8_t)steps;
+}
+
+#define E4M3 3, 7
+#define E5M2 2, 15
+
+#define READ(ctype, expression)                                                                                        \
+	{                                                                                                              \
+		const ctype *p = from;                                                                                 \
+														       \
+		if (step == 1)                                                                                         \
+			for (int64_t i = 0; i < count; i++) {                                                          \
+				const ctype v = p[i];                                                                  \
+				to[i] = (expression);                                                                  \
+			}                                                                                              \
+		else                                                                                                   \
+			for (int64_t i = 0; i < count; i++) {                                                          \
+				const ctype v = p[i * step];                                                           \
+				to[i] = (expression);                                                                  \
+			}                                                                                              \
+		return;                                                                                                \
+	}
+
+void type_read(unsigned int type, const void *from, int64_t step, int64_t count, float *to)
+{
+	switch (type) {
+	case CUDA_R_32F:
+		READ(float, v)
+	case CUDA_R_16F:
+		READ(uint16_t, half_read(v))
+	case CUDA_R_16BF:
+		READ(uint16_t, float_of((uint32_t)v << 16))
+	case CUDA_R_8I:
+		READ(int8_t, v)
+	case CUDA_R_8U:
+		READ(uint8_t, v)
+	case CUDA_R_32I:
+		READ(int32_t, (float)v)
+	case CUDA_R_8F_E4M3:
+		READ(uint8_t, fp8_read(v, E4M3))
+	case CUDA_R_8F_E5M2:
+		READ(uint8_t, fp8_read(v, E5M2))
+	default:
+		memset(to, 0, (size_t)count * sizeof(*to));
+	}
+}
+
+#define WRITE(ctype, expression)                                                                                       \
+	{                                                                                                              \
+		ctype *p = to;                                                                                         \
+														       \
+		if (step == 1)                                                                                         \
+			for (int64_t i = 0; i < count; i++) {                                                          \
+				const float v = from[i];                                                               \
+				p[i] = (ctype)(expression);                                                            \
+			}                                                                                              \
+		else                                                                                                   \
+			for (int64_t i = 0; i < count; i++) {                                                          \
+				const float v = from[i];                                                               \
+				p[i * step] = (ctype)(expression);                                                     \
+			}                                                                                              \
+		return;                                                                                                \
+	}
+
+static float clamp(float v, float least, float most)
+{
+	v = rintf(v);
+	return v < least ? least : v > most ? most : v == v ? v : 0;
+}
+
+void type_write(unsigned int type, const float *from, int64_t count, void *to, int64_t step)
+{
+	switch (type) {
+	case CUDA_R_32F:
+		WRITE(float, v)
+	case CUDA_R_16F:
+		WRITE(uint16_t, half_write(v))
+	case CUDA_R_16BF:
+		WRITE(uint16_t, bfloat_write(v))
+	case CUDA_R_8I:
+		WRITE(int8_t, clamp(v, -128, 127))
+	case CUDA_R_8U:
+		WRITE(uint8_t, clamp(v, 0, 255))
+	case CUDA_R_32I:
+		WRITE(int32_t, (int64_t)clamp(v, -0x1p31f, 0x1.fffffep30f))
+	case CUDA_R_8F_E4M3:
+		WRITE(uint8_t, fp8_write(v, E4M3, 448))
+	case CUDA_R_8F_E5M2:
+		WRITE(uint8_t, fp8_write(v, E5M2, 57344))
+	default:
+		return;
+	}
+}
+
+double type_get(unsigned int type, const void *from)
+{
+	float f = 0;
+
+	if (type == CUDA_R_64F || type == CUDA_C_64F) {
+		double d;
+
+		memcpy(&d, from, sizeof(d));
+		return d;
+	}
+	if (type == CUDA_R_32I) {
+		int32_t i;
+
+		memcpy(&i, from, sizeof(i));
+		return i;
+	}
+	type_read(type == CUDA_C_32F ? CUDA_R_32F : type, from, 1, 1, &f);
+	return f;
+}
+
+void type_put(unsigned int type, double value, void *to)
+{
+	float f = (float)value;
+
+	if (type == CUDA_R_64F)
+		memcpy(to, &value, sizeof(value));
+	else if (type == CUDA_R_32I)
+		memcpy(to, &(int32_t){ (int32_t)llrint(value) }, 4);
+	else
+		type_write(type, &f, 1, to, 1);
+}
