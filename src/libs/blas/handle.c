@@ -5,6 +5,7 @@
 #include "libs/blas/run.h"
 #include "softdev/log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,11 +24,27 @@ size_t blas_workspace_bytes(int major, int minor)
 	return (size_t)(major == 9 || major == 10 || major == 11 ? 32 : major >= 12 ? 12 : 4) << 20;
 }
 
+/* By the first handle that this library sees, which may be one that the other library has made. */
+static const struct device_driver *driver_open(void)
+{
+	static _Atomic(const struct device_driver *) opened;
+	const struct device_driver *driver = atomic_load_explicit(&opened, memory_order_acquire);
+
+	if (!driver) {
+		driver = device_open("cuBLAS", kernels, BLAS_BODIES, run_native);
+		atomic_store_explicit(&opened, driver, memory_order_release); /* pairs with the load above */
+		gemm_open();
+	}
+	return driver;
+}
+
 struct blas_handle *blas_handle_find(const void *handle)
 {
 	struct blas_handle *h = (struct blas_handle *)(uintptr_t)handle;
 
-	return h && (uintptr_t)h % _Alignof(struct blas_handle) == 0 && h->magic == BLAS_MAGIC ? h : NULL;
+	if (!h || (uintptr_t)h % _Alignof(struct blas_handle) || h->magic != BLAS_MAGIC)
+		return NULL;
+	return driver_open() ? h : NULL;
 }
 
 static CUresult workspace_get(struct blas_handle *h)
@@ -51,10 +68,9 @@ cublasStatus_t blas_handle_new(void **ret, bool with_workspace)
 
 	if (!ret)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	driver = device_open("cuBLAS", kernels, BLAS_BODIES, run_native);
+	driver = driver_open();
 	if (!driver)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	gemm_open();
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUBLAS_STATUS_ALLOC_FAILED;
