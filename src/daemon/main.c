@@ -426,6 +426,7 @@ static int serve(const struct options *o)
 		tell_ready(o->ready_fd, inherited);
 		service_watch(&daemon, inherited);
 		daemon_reap_soon(&daemon);
+		priority_serve();
 		uv_run(&loop, UV_RUN_DEFAULT);
 		watch_free(signals);
 		close(signal_fd);

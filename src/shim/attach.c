@@ -21,6 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/*
+ * meted answers HELLO within some 100 us. A process that sleeps meanwhile has to wait for a core again: where many
+ * begin at once, behind all of them.
+ */
+#define LOOK_NS 200000u
 #define PAGE_BYTES ((sizeof(struct wire_page) + 4095u) & ~4095u)
 
 static struct {
@@ -162,7 +167,9 @@ static int say_hello_locked(struct wire_welcome *ret)
 	struct wire_hello hello;
 
 	hello_fill(&hello);
+	attach.connection.look_ns = LOOK_NS;
 	r = connection_ask(&attach.connection, &hello, ret, sizeof *ret, fds);
+	attach.connection.look_ns = 0;
 	if (r == WIRE_OK && (ret->head.type != WIRE_WELCOME || ret->device_count > WIRE_MAX_DEVICES ||
 			     fds[FD_PAGE] < 0 || fds[FD_DOORBELL] < 0))
 		r = -EPROTO;

@@ -2,6 +2,7 @@
 #include "shim/connection.h"
 
 #include "base/connect_remedy.h"
+#include "shim/tick.h"
 #include "wire/worker.h"
 
 #include <errno.h>
@@ -178,12 +179,15 @@ static int receive(struct connection *c, void *buffer, size_t size, int *ret_fds
 	int fds[CONNECTION_FDS] = { -1, -1 };
 	struct cmsghdr *h;
 	bool lost;
+	uint64_t until = c->look_ns ? tick_now() + c->look_ns : 0;
 	long r;
 
 	do {
+		bool looks = until && tick_now() < until;
+
 		message.msg_controllen = sizeof control;
-		r = kernel(syscall(SYS_recvmsg, c->fd, &message, MSG_CMSG_CLOEXEC));
-	} while (r == -EINTR);
+		r = kernel(syscall(SYS_recvmsg, c->fd, &message, MSG_CMSG_CLOEXEC | (looks ? MSG_DONTWAIT : 0)));
+	} while (r == -EINTR || r == -EAGAIN);
 	if (r < 0)
 		return (int)r;
 	h = CMSG_FIRSTHDR(&message);

@@ -21,6 +21,7 @@ struct connection {
 	int fd;			     /* -1: not connected */
 	struct file_identity socket; /* what `fd` is when nobody has tampered with it */
 	uint32_t serial;	     /* of the last request */
+	uint64_t look_ns;	     /* an answer is looked for so long before its thread sleeps */
 };
 
 /* To a socket's path, or by the worker's own connection ("fd:3", wire/worker.h). 0 or -errno. */

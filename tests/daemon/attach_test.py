@@ -76,6 +76,60 @@ def test_cost(m):
     same(m.control().grant("cost")["attached_total"], attached, "and were counted")
 
 
+def switches(pid, name):
+    """How often the thread of this name has gone to sleep."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii") as f:
+            fields = dict(line.split(":", 1) for line in f)
+        if fields["Name"].strip() == name:
+            return int(fields["voluntary_ctxt_switches"])
+    return -1
+
+
+def test_wakes(m):
+    """The thread that gives turns runs before all others: it is left alone where there are no turns to give."""
+    path = m.make("ungated", 1000 * UNIT)
+    burst(path, 1)
+    before = switches(m.process.pid, "meted turns")
+    ok(before >= 0, "the thread that gives turns is there")
+    burst(path, 100)
+    ok(until(lambda: not m.control().grant("ungated")["processes"]), "all of them are forgotten")
+    woken = switches(m.process.pid, "meted turns") - before
+    ok(woken < 50, "100 processes without turns, from their first word to their end, hardly wake it", woken)
+
+
+def test_priority(m):
+    """Where more programs begin than there are cores, the thread that answers them comes first; its children do not."""
+    def nice(pid):
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[16])
+
+    if os.geteuid() or nice(os.getpid()) or not may_raise():
+        return skip("the priority of the thread that answers", "not permitted, or not begun at the usual one")
+    same(nice(m.process.pid), -10, "meted answers at a raised priority")
+    others = [t for t in os.listdir(f"/proc/{m.process.pid}/task") if int(t) != m.process.pid]
+    same([t for t in others if nice(f"{m.process.pid}/task/{t}") == -10], [], "its other threads do not have it")
+    m.make("worker", 1 << 20, wall=True)
+    children = [c for c in children_of(m.process.pid)]
+    same([c for c in children if nice(c) < 0], [], "nor have its children")
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(c) for c in f.read().split()]
+
+
+def may_raise():
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, -10)
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 def test_no_leak(m):
     path = m.make("leak", 1000 * UNIT)
     burst(path, 5)
@@ -89,7 +143,7 @@ def test_no_leak(m):
 
 
 m = Meted()
-for test in [test_identity, test_exec, test_claim, test_cost, test_no_leak]:
+for test in [test_identity, test_exec, test_claim, test_cost, test_wakes, test_priority, test_no_leak]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()

@@ -632,8 +632,20 @@ void arbitrate_leave(struct tenant *t)
 
 /* Clients. */
 
+/* Only then has the thread something to do for it, and it runs before all others: a wake-up costs whoever waits. */
+static bool has_seats(const struct client *c)
+{
+	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
+		for (int k = 0; k < WIRE_ENGINES; k++)
+			if (c->seats.at[i][k])
+				return true;
+	return false;
+}
+
 void arbitrate_attach(struct client *c, bool found)
 {
+	bool seated;
+
 	arbitrate_lock();
 	c->process_lives = true;
 	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
@@ -641,12 +653,17 @@ void arbitrate_attach(struct client *c, bool found)
 			sit(c, i, k, found);
 	listen_to(c->tenant);
 	tenant_soon(c->tenant);
+	seated = has_seats(c);
 	arbitrate_unlock();
-	poke();
+	/* A new one says HELLO next. */
+	if (seated && found)
+		poke();
 }
 
 void arbitrate_hello(struct client *c, bool renewed)
 {
+	bool seated;
+
 	arbitrate_lock();
 	listen_to(c->tenant);
 	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
@@ -659,20 +676,26 @@ void arbitrate_hello(struct client *c, bool renewed)
 				engine_deaf(s, false);
 		}
 	tenant_soon(c->tenant);
+	seated = has_seats(c);
 	arbitrate_unlock();
-	poke();
+	if (seated)
+		poke();
 }
 
 void arbitrate_detach(struct client *c, bool lives)
 {
+	bool seated;
+
 	arbitrate_lock();
+	seated = has_seats(c);
 	tenant_soon(c->tenant);
 	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
 		for (int k = 0; k < WIRE_ENGINES; k++)
 			rise(c, i, k, lives);
 	c->process_lives = lives;
 	arbitrate_unlock();
-	poke();
+	if (seated)
+		poke();
 }
 
 /* Reading. */
