@@ -475,10 +475,16 @@ static void seat_turn(struct relay_server *s, struct seat *seat)
 /* ------------------------------------------------------------------------------------------------------ prefaces ---
  */
 
-static void pending_end(struct pending *p)
+/*
+ * A connection that was handed on lives after it is closed here, and what comes on it is another process's: it is not
+ * watched any more, or each byte would wake this one, which would find nothing to do.
+ */
+static void pending_end(struct relay_server *s, struct pending *p)
 {
-	if (p->fd >= 0)
+	if (p->fd >= 0) {
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
 		close(p->fd);
+	}
 	p->fd = -1;
 }
 
@@ -554,11 +560,10 @@ static void pending_begins(struct relay_server *s, struct pending *p)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
 		seat_yield(s, &p->from, p->known);
 		seat_begin(s, p->fd, (enum relay_trust)p->preface.trust, &p->from, p->known);
 	}
-	pending_end(p);
+	pending_end(s, p);
 }
 
 static void pending_turn(struct relay_server *s, struct pending *p)
@@ -581,7 +586,7 @@ static void pending_turn(struct relay_server *s, struct pending *p)
 		return;
 	p->said = n > 0 && pending_said(s, p);
 	if (!p->said)
-		pending_end(p);
+		pending_end(s, p);
 }
 
 /* A place for one from there. */
@@ -605,7 +610,7 @@ static struct pending *pending_place(struct relay_server *s, const struct unprov
 	gone = unproven_yields(&pending_rule, there, n, from, known);
 	if (!gone)
 		return free_place;
-	pending_end(gone->who);
+	pending_end(s, gone->who);
 	return gone->who;
 }
 
@@ -625,7 +630,7 @@ static void accept_one(struct relay_server *s, struct listener *l)
 		.source = { PENDING }, .fd = fd, .from = from, .known = known, .since_ns = clock_now_ns()
 	};
 	if (watch(s, fd, &at->source) < 0)
-		pending_end(at);
+		pending_end(s, at);
 }
 
 static void sweep(struct relay_server *s)
@@ -634,7 +639,7 @@ static void sweep(struct relay_server *s)
 
 	for (unsigned int i = 0; i < PENDING_MOST; i++)
 		if (s->pending[i].fd >= 0 && now - s->pending[i].since_ns > PENDING_NS)
-			pending_end(&s->pending[i]);
+			pending_end(s, &s->pending[i]);
 	if (now - s->heard_ns < SWEEP_MS * UINT64_C(1000000))
 		return;
 	s->heard_ns = now;
@@ -789,7 +794,7 @@ void relay_server_free(struct relay_server *s)
 		return;
 	end_seats(s);
 	for (unsigned int i = 0; i < PENDING_MOST; i++)
-		pending_end(&s->pending[i]);
+		pending_end(s, &s->pending[i]);
 	for (unsigned int i = 0; i < s->listener_count; i++)
 		close(s->listeners[i].fd);
 	if (s->epoll >= 0)
