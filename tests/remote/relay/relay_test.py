@@ -64,6 +64,21 @@ class Scenes(unittest.TestCase):
             self.play(relay, 'mirror', 5)
             self.play(relay, 'speed', 100)
 
+    def test_server_sleeps(self):
+        """What a session carries is its own process's affair: the server's process is not woken by it."""
+        def worked_s(pid):
+            with open(f'/proc/{pid}/schedstat', encoding='ascii') as f:
+                return int(f.read().split()[0]) / 1e9
+
+        key = self.place.key('sleeps')
+        with Relay(self.place, serve=['--key', key], connect=['--key', key]) as relay:
+            self.play(relay, 'speed', 16)
+            before = worked_s(relay.server.pid)
+            for _ in range(3):
+                self.play(relay, 'speed', 200)
+            worked = worked_s(relay.server.pid) - before
+            self.assertLess(worked, 0.1)
+
     def test_many_programs_at_once(self):
         with Relay(self.place) as relay:
             programs = [relay.start('copies', 3) for _ in range(12)]
