@@ -1,46 +1,32 @@
 /*
- * main.c: meted, the daemon that meters devices: start and end.
+ * main.c: meted, the daemon that meters devices: start and end. What there is to start, and in which order, is the
+ * table of parts.c.
  *
  * It stays in the foreground and says nothing on standard output; a reason not to start is one line on standard error.
  */
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/notify.h"
-#include "daemon/turns/arbitrate.h"
-#include "daemon/control.h"
+#include "daemon/clockwork.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
 #include "daemon/health/device_watch.h"
-#include "daemon/tenants/end.h"
-#include "daemon/store/history.h"
-#include "daemon/store/meters.h"
-#include "daemon/http/http.h"
-#include "daemon/health/faults.h"
 #include "daemon/health/health.h"
-#include "daemon/health/sensors.h"
+#include "daemon/health/probe.h"
+#include "daemon/http/http.h"
 #include "daemon/journal.h"
-#include "daemon/upgrade/children.h"
-#include "daemon/upgrade/handover.h"
-#include "daemon/upgrade/handover_windows.h"
-#include "daemon/upgrade/keeper.h"
-#include "daemon/upgrade/priority.h"
 #include "daemon/log.h"
+#include "daemon/parts.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/refusal.h"
-#include "daemon/tenants/book.h"
+#include "daemon/settings/service.h"
 #include "daemon/tenants/holder.h"
 #include "daemon/tenants/page.h"
-#include "daemon/tenants/remember.h"
-#include "daemon/settings/service.h"
-#include "daemon/tenants/session.h"
-#include "daemon/store/store.h"
-#include "daemon/tenants/tenant.h"
-#include "daemon/turns/trace.h"
+#include "daemon/upgrade/children.h"
+#include "daemon/upgrade/handover.h"
+#include "daemon/upgrade/keeper.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/cgroup.h"
 #include "daemon/workers/images.h"
-#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,66 +78,6 @@ static void tell_ready(int ready_fd, bool taken_over)
 	}
 }
 
-/* Ends and idleness. */
-
-static void end_grants(struct daemon *daemon)
-{
-	struct tenant *next;
-	char why[128], error[512];
-
-	for (struct tenant *t = daemon->tenants; t; t = next) {
-		next = t->next;
-		if (!tenant_ended(t, why, sizeof(why)))
-			continue;
-		log_line("grant %s %s", t->grant.name, why);
-		journal_add(daemon, JOURNAL_GRANT, t->grant.name, NULL, "%s", why);
-		/* A store that cannot be written keeps a grant whose command is gone: the next meted drops it. */
-		if (store_remove(daemon->store, t->grant.id, error, sizeof(error)))
-			log_line("grant %s: %s", t->grant.name, error);
-		tenant_free(t, false);
-	}
-}
-
-static void on_round(void *owner)
-{
-	struct daemon *daemon = owner;
-
-	round_begin(&daemon->round);
-}
-
-static void on_reap(void *owner)
-{
-	struct daemon *daemon = owner;
-	uint64_t now = clock_now_ns(), idle;
-
-	end_grants(daemon);
-	if (daemon->tenants || daemon->control_count || !daemon->idle_exit_ns) {
-		daemon->idle_since_ns = 0;
-		return;
-	}
-	if (!daemon->idle_since_ns)
-		daemon->idle_since_ns = now;
-	idle = now - daemon->idle_since_ns;
-	if (idle >= daemon->idle_exit_ns) {
-		log_line("idle: leaving");
-		daemon_stop(daemon);
-	} else {
-		timer_start(daemon->reap, (daemon->idle_exit_ns - idle) / 1000000 + 1, 0);
-	}
-}
-
-static void on_sweep(void *owner)
-{
-	struct daemon *daemon = owner;
-	unsigned int waiting = 0;
-
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		waiting += session_sweep(t, clock_now_ns());
-	waiting += control_sweep(daemon, clock_now_ns());
-	if (!waiting)
-		timer_stop(daemon->sweep);
-}
-
 /* SIGHUP: what the file says now, as far as it can change under running programs. */
 
 static uint64_t idle_exit_ns(const struct options *o)
@@ -159,24 +85,6 @@ static uint64_t idle_exit_ns(const struct options *o)
 	if (o->exit_when_idle_ns == OPTIONS_NEVER_NS)
 		return 0;
 	return o->exit_when_idle_ns ? o->exit_when_idle_ns : 1;
-}
-
-static void on_asked(void *owner)
-{
-	struct daemon *daemon = owner;
-
-	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
-		log_line("%s driver: %s", device_kind_name(daemon->machine.driver[i].kind),
-			 daemon->machine.driver[i].status);
-}
-
-/* Starts children, which takes its time: after an upgrade those come first who wait for an answer. */
-static void ask_drivers(void *owner)
-{
-	struct daemon *daemon = owner;
-
-	machine_refresh(daemon, on_asked, daemon);
-	device_watch_update(daemon);
 }
 
 static void reload(struct daemon *daemon)
@@ -204,7 +112,7 @@ static void reload(struct daemon *daemon)
 	images_limit(daemon, options.images_bytes);
 	daemon->fence = options.fence;
 	cgroup_limit(daemon);
-	machine_refresh(daemon, on_asked, daemon);
+	machine_refresh(daemon, clockwork_tell_drivers, daemon);
 	daemon_reap_soon(daemon);
 }
 
@@ -255,79 +163,6 @@ static struct watch *watch_signals(struct daemon *daemon)
 	return watch_new(daemon->loop, signal_fd, on_signal, daemon);
 }
 
-static int start(struct daemon *daemon, const struct options *o, char *error, size_t size)
-{
-	char path[GRANT_PATH_BYTES], dir[PATH_MAX];
-	int r;
-
-	options_runtime_dir(o, dir, sizeof(dir));
-	r = runtime_open(&daemon->runtime, daemon->runtime.handover, dir, o->system, error, size);
-	if (r)
-		return r;
-	refusal_forget(o);
-	snprintf(path, sizeof(path), "%s/meted.log", daemon->runtime.dir);
-	r = o->foreground ? 0 : log_open(o->log ? o->log : path);
-	if (r) {
-		snprintf(error, size, "cannot write the log %.900s: %s", o->log ? o->log : path, strerror(-r));
-		return r;
-	}
-	options_state_dir(o, daemon->state_dir, sizeof(daemon->state_dir));
-	snprintf(path, sizeof(path), "%.*s/mete.db", (int)sizeof(path) - 16, daemon->state_dir);
-	if (handover_get(daemon->runtime.handover, "back"))
-		store_take_back(path);
-	r = store_open(path, json_is_true(handover_get(daemon->runtime.handover, "copied")), &daemon->store, error,
-		       size);
-	if (r)
-		return r;
-	daemon->journal = journal_new();
-	daemon->reap = timer_new(daemon->loop, on_reap, daemon);
-	daemon->sweep = timer_new(daemon->loop, on_sweep, daemon);
-	daemon->ask = timer_new(daemon->loop, ask_drivers, daemon);
-	daemon->rounds = rounds_new(daemon->loop, on_round, daemon);
-	if (!daemon->journal || !daemon->reap || !daemon->sweep || !daemon->ask || !daemon->rounds)
-		return -ENOMEM;
-	r = health_start(daemon, error, size);
-	return r ? r : faults_start(daemon, error, size);
-}
-
-/* What there was before this meted. */
-static int restore(struct daemon *daemon, const struct options *o, char *error, size_t size)
-{
-	struct handover *h = daemon->runtime.handover;
-	int r = daemon_restore(daemon, error, size);
-	pid_t keeper;
-
-	if (!r) {
-		children_restore(daemon, handover_get(h, "children"));
-		handover_windows_restore(daemon, h);
-		r = telemetry_start(daemon);
-	}
-	if (!r) {
-		history_store_open(daemon);
-		telemetry_resume(daemon);
-		remember_events(daemon);
-	}
-	if (!r)
-		r = http_start(daemon, &o->http, error, size);
-	if (r && h) { /* the programs matter more */
-		log_line("%s", error);
-		r = 0;
-	}
-	if (!r)
-		r = control_listen(daemon, error, size);
-	if (r || !h)
-		return r;
-	upgrade_taken(daemon);
-	control_restore(daemon, h);
-	daemon->runtime.handover = NULL;
-	keeper = keeper_end();
-	if (keeper)
-		children_adopt(daemon, keeper);
-	priority_restore(handover_get(h, "priority"));
-	handover_free(h);
-	return 0;
-}
-
 /* Without one that can be read this is a start like any other: pages and store have what matters. */
 static void read_handover(struct daemon *daemon, int fd)
 {
@@ -343,45 +178,6 @@ static void read_handover(struct daemon *daemon, int fd)
 	log_line("the handover cannot be read (%s): programs connect again", strerror(-r));
 	for (int i = 3; i < 65536; i++)
 		close(i);
-}
-
-static void leave(struct daemon *daemon)
-{
-	daemon->stopping = true;
-	machine_stop(daemon);
-	upgrade_stop(daemon);
-	service_leave();
-	notify_tell("STOPPING=1");
-	device_watch_stop(daemon);
-	faults_stop(daemon);
-	control_close(daemon, true);
-	http_stop(daemon, true);
-	trace_close(daemon);
-	end_stop(daemon);
-	telemetry_read(daemon);
-	history_store_close(daemon);
-	while (daemon->tenants)
-		tenant_free(daemon->tenants, true);
-	book_close(daemon->book);
-	meters_close(daemon->meters);
-	daemon->meters = NULL;
-	telemetry_stop(daemon);
-	children_forget();
-	sensors_free(daemon);
-	worker_leave(daemon);
-	cgroup_leave(daemon);
-	images_stop(daemon);
-	arbitrate_stop();
-	timer_free(daemon->reap);
-	timer_free(daemon->sweep);
-	rounds_free(daemon->rounds);
-	timer_free(daemon->ask);
-	health_stop(daemon);
-	uv_run(daemon->loop, UV_RUN_DEFAULT); /* until all handles are closed */
-	journal_free(daemon->journal);
-	store_close(daemon->store);
-	cleanup_close(&daemon->spare_fd);
-	runtime_close(&daemon->runtime);
 }
 
 static int serve(const struct options *o)
@@ -407,11 +203,11 @@ static int serve(const struct options *o)
 	uv_loop_init(&loop);
 	daemon.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	inherited = daemon.runtime.handover;
-	r = start(&daemon, o, error, sizeof(error));
+	r = parts_start(&daemon, o, error, sizeof(error));
 	if (r && daemon.runtime.handover)
 		upgrade_go_back(daemon.runtime.handover, error);
 	if (!r)
-		r = restore(&daemon, o, error, sizeof(error));
+		r = parts_restore(&daemon, o, error, sizeof(error));
 	if (!r) {
 		signals = watch_signals(&daemon);
 		if (!inherited)
@@ -422,7 +218,7 @@ static int serve(const struct options *o)
 		if (inherited)
 			timer_start(daemon.ask, ASK_MS, 0);
 		else
-			ask_drivers(&daemon);
+			clockwork_ask_drivers(&daemon);
 		tell_ready(o->ready_fd, inherited);
 		service_watch(&daemon, inherited);
 		daemon_reap_soon(&daemon);
@@ -431,7 +227,8 @@ static int serve(const struct options *o)
 		watch_free(signals);
 		close(signal_fd);
 	}
-	leave(&daemon);
+	daemon.stopping = true;
+	parts_stop(&daemon);
 	uv_loop_close(&loop);
 	if (r) {
 		if (log_is_file())

@@ -10,6 +10,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/http/http.h"
 #include "daemon/journal.h"
+#include "daemon/parts.h"
 #include "daemon/log.h"
 #include "daemon/store/history.h"
 #include "daemon/store/steps.h"
@@ -143,13 +144,9 @@ static struct handover *collect(struct upgrade *u, json_t *take_priority, int *r
 	handover_put(h, "copied", json_boolean(true));
 	handover_put(h, "own_file", handover_give(h, u->own_file));
 	handover_tenants_save(daemon, h);
-	handover_put(h, "workers", worker_save(daemon, h));
-	handover_put(h, "images", images_save(daemon, h));
+	parts_save(daemon, h);
 	handover_put(h, "control_given", json_boolean(daemon->control_given));
-	handover_put(h, "controls", control_save(daemon, h));
-	handover_put(h, "http", http_save(daemon, h));
 	handover_put(h, "windows", handover_windows_save(daemon, h, &u->windows));
-	handover_put(h, "children", children_save());
 	if (json_integer_value(json_object_get(u->next, "keeper")) == KEEPER_VERSION)
 		handover_put(h, "keeper", keeper_prepare(h));
 	*ret_file = handover_write(h);
