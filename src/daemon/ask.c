@@ -12,18 +12,17 @@
 #include <unistd.h>
 
 /* What was asked of the machine and not given is an event; a slip of the pen is none. */
-static void note_refused(struct ask *ask, const char *code, const char *text)
+static void note_refused(struct ask *ask, const char *text)
 {
 	const char *op = json_string_value(json_object_get(ask->request, "op"));
 	const char *name = json_string_value(json_object_get(ask->request, "name"));
 
-	if (op && text && !strncmp(op, "grant_", 6) &&
-	    (!strncmp(code, "over-", 5) || !strcmp(code, "queued") || !strcmp(code, "store")))
+	if (op && text && !strncmp(op, "grant_", 6) && code_is_event(ask->code))
 		journal_add(ask->daemon, JOURNAL_REFUSAL, name && grant_name_valid(name) ? name : NULL, NULL,
 			    "uid %u: %s", (unsigned int)ask->asker->uid, text);
 }
 
-enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...)
+enum verbs_result refuse(struct ask *ask, enum code code, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -32,7 +31,7 @@ enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	clean_text_ascii(text);
-	ask->answer = json_pack("{s:b s:s s:s}", "ok", 0, "code", code, "error", text);
+	ask->answer = json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(code), "error", text);
 	ask->code = code;
 	if (!ask->quiet)
 		refuse_aloud(ask);
@@ -42,7 +41,7 @@ enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...
 void refuse_aloud(struct ask *ask)
 {
 	telemetry_request_refused(ask->daemon, ask->code);
-	note_refused(ask, ask->code, json_string_value(json_object_get(ask->answer, "error")));
+	note_refused(ask, json_string_value(json_object_get(ask->answer, "error")));
 }
 
 enum verbs_result answer(struct ask *ask, json_t *take_answer)

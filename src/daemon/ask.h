@@ -1,6 +1,7 @@
 /* ask.h: one request on the control socket, as the files that treat it share it. */
 #pragma once
 
+#include "daemon/codes.h"
 #include "daemon/control.h"
 
 struct ask {
@@ -9,15 +10,15 @@ struct ask {
 	json_t *request;
 	enum verbs_turn turn;
 	json_t *answer;
-	const char *code; /* of the refusal; a constant */
+	enum code code;	  /* of the refusal */
 	bool quiet;	  /* what is refused is tried otherwise, or again: it is no event yet, and counted nowhere */
 };
 
 /* health_ask.c: device_cordon, device_uncordon, device_drain, device_health. */
 enum verbs_result health_ask(struct ask *ask);
 
-/* The answer is a refusal: a code for programs (verbs.c lists them), a line with the remedy for people. */
-__attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, const char *code, const char *fmt, ...);
+/* The answer is a refusal: a code for programs, a line with the remedy for people. */
+__attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, enum code code, const char *fmt, ...);
 
 #define ASK_WHO_BYTES 112u
 

@@ -1,5 +1,6 @@
 /*
- * clockwork.h: what the loop does of itself: it ends grants that are over, an idle meted, and connections that are slow.
+ * clockwork.h: what the loop does of itself: it ends grants that are over, an idle meted, and connections that are
+ * slow.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* control.c: connections of those who ask in JSON. */
+#include "daemon/codes.h"
 #include "daemon/control.h"
 
 #include "base/clock.h"
@@ -205,7 +206,7 @@ static void refuse(struct control *c, const char *why)
 {
 	log_peer("control: a request of uid %u (pid %d) %s", (unsigned int)c->asker.uid, (int)c->asker.pid, why);
 	answer(c,
-	       json_pack("{s:b s:s s:o}", "ok", 0, "code", "malformed", "error", json_sprintf("the request %s", why)));
+	       json_pack("{s:b s:s s:o}", "ok", 0, "code", code_word(CODE_MALFORMED), "error", json_sprintf("the request %s", why)));
 }
 
 static void treat(struct control *c, enum verbs_turn turn);

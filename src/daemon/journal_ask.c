@@ -13,7 +13,7 @@ static bool read_number(struct ask *ask, const char *key, uint64_t *ret)
 	if (!value)
 		return true;
 	if (!json_is_integer(value) || json_integer_value(value) < 0) {
-		refuse(ask, "malformed", "\"%s\" must be a whole number from 0 on", key);
+		refuse(ask, CODE_MALFORMED, "\"%s\" must be a whole number from 0 on", key);
 		return false;
 	}
 	*ret = (uint64_t)json_integer_value(value);
@@ -25,7 +25,7 @@ static bool read_text(struct ask *ask, const char *key, const char **ret)
 	json_t *value = json_object_get(ask->request, key);
 
 	if (value && !json_is_string(value)) {
-		refuse(ask, "malformed", "\"%s\" must be a text", key);
+		refuse(ask, CODE_MALFORMED, "\"%s\" must be a text", key);
 		return false;
 	}
 	*ret = json_string_value(value);
@@ -41,9 +41,9 @@ static bool find_device(struct ask *ask, const char *word, uint8_t uuid[DEVICE_U
 	if (found >= 0)
 		memcpy(uuid, machine->device[found].uuid, DEVICE_UUID_BYTES);
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, "ambiguous-device", "device %.64s: several UUIDs begin like that: give more of it", word);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it", word);
 	else if (device_uuid_parse(word, uuid))
-		refuse(ask, "unknown-device",
+		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", word);
 	return !ask->answer;
 }
@@ -67,7 +67,7 @@ enum verbs_result journal_ask(struct ask *ask)
 	if (kind) {
 		query.kind = journal_kind_parse(kind);
 		if (query.kind < 0)
-			return refuse(ask, "malformed",
+			return refuse(ask, CODE_MALFORMED,
 				      "kind %.32s: it must be grant, refusal, fault, device, action or daemon", kind);
 	}
 	query.limit = limit < JOURNAL_LINES ? (unsigned int)limit : JOURNAL_LINES;

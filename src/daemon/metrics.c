@@ -456,7 +456,7 @@ enum verbs_result metrics_ask(struct ask *ask)
 	char *text;
 
 	if (names < 0 || (!compat && json_object_get(ask->request, "compat")))
-		return refuse(ask, "malformed", "\"compat\" %.32s: there is dcgm", compat ? compat : "");
+		return refuse(ask, CODE_MALFORMED, "\"compat\" %.32s: there is dcgm", compat ? compat : "");
 	text = metrics_text(ask->daemon, (enum metrics_names)names, &bytes);
 	r = answer(ask, text ? json_pack("{s:s}", "text", text) : NULL);
 	free(text);

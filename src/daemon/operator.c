@@ -35,7 +35,7 @@ bool operator_begin(struct ask *ask, const char *action, const char *target, uin
 	r = audit_begin(ask->daemon->state_dir, &entry, ret_id, error, sizeof(error));
 	json_decref(words);
 	if (r)
-		refuse(ask, "store", "%s", error);
+		refuse(ask, CODE_STORE, "%s", error);
 	return !r;
 }
 

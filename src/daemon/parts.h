@@ -1,6 +1,6 @@
 /*
- * parts.h: what meted is made of, as one table: how each part starts, takes up what there was before, says what the next
- * meted is to know, and ends.
+ * parts.h: what meted is made of, as one table: how each part starts, takes up what there was before, says what the
+ * next meted is to know, and ends.
  *
  * Parts start in the order of the table, then all are restored in it; they end in the opposite order, also where the
  * start was given up half way. So whatever a part uses stands above it.

@@ -404,9 +404,9 @@ void telemetry_requests_count(struct daemon *daemon, const char *code, uint64_t 
 	n->refused[i].count += more;
 }
 
-void telemetry_request_refused(struct daemon *daemon, const char *code)
+void telemetry_request_refused(struct daemon *daemon, enum code code)
 {
-	telemetry_requests_count(daemon, code, 1);
+	telemetry_requests_count(daemon, code_word(code), 1);
 }
 
 int telemetry_start(struct daemon *daemon)

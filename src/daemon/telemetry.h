@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "daemon/codes.h"
 #include "daemon/loop.h"
 #include "daemon/workers/flow.h"
 #include "daemon/workers/traffic.h"
@@ -104,7 +105,7 @@ void telemetry_leave(struct tenant *tenant);
 /* A request of the tenant was refused; memory of a share was; a request on the control socket was, by its code. */
 void telemetry_refused(struct tenant *tenant, enum refusal why);
 void telemetry_memory_refused(struct tenant *tenant, unsigned int share);
-void telemetry_request_refused(struct daemon *daemon, const char *code);
+void telemetry_request_refused(struct daemon *daemon, enum code code);
 void telemetry_requests_count(struct daemon *daemon, const char *code, uint64_t more);
 const char *refusal_name(enum refusal why);
 

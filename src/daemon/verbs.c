@@ -3,10 +3,7 @@
  * grants are in tenants/grant_ask.h.
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
- * a user reads. Codes: malformed, unknown-op, unknown-device, ambiguous-device, unknown-grant, bad-name, name-taken,
- * bad-size, bad-share, over-device, over-promised, over-limit, queued, waiting (with "place" and "for", the code that
- * it would be otherwise), native-runs, out-of-service, lost, no-driver, store, busy, full, not-yours, runtime; and
- * those of traces, trace_ask.c.
+ * a user reads. codes.h has the words.
  */
 #include "base/clock.h"
 #include "daemon/ask.h"
@@ -114,7 +111,7 @@ static enum verbs_result do_policy_set(struct ask *ask)
 	if (ask->turn == VERBS_FIRST && clock_now_ns() - machine->asked_ns > GRANT_FRESH_NS)
 		return VERBS_ASK_MACHINE;
 	if (!ask_is_owner(ask))
-		return refuse(ask, "not-yours", "%s may set a device's policy", ask_owners());
+		return refuse(ask, CODE_NOT_YOURS, "%s may set a device's policy", ask_owners());
 	if (grant_entry_device(ask, ask->request, machine->device, machine->device_count, "this machine", &at))
 		set_policy(ask, &machine->device[at]);
 	return ask->answer ? VERBS_ANSWERED
@@ -136,11 +133,11 @@ static enum verbs_result do_stop(struct ask *ask)
 	unsigned int grants = 0;
 
 	if (!ask_is_owner(ask))
-		return refuse(ask, "not-yours", "%s may stop this meted", ask_owners());
+		return refuse(ask, CODE_NOT_YOURS, "%s may stop this meted", ask_owners());
 	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
 		grants++;
 	if (grants)
-		return refuse(ask, "busy", "%u grant(s) are being served: end their programs or delete them first",
+		return refuse(ask, CODE_BUSY, "%u grant(s) are being served: end their programs or delete them first",
 			      grants);
 	daemon_stop(ask->daemon);
 	return answer(ask, json_object());
@@ -156,12 +153,12 @@ static enum verbs_result do_upgrade(struct ask *ask)
 		return VERBS_ANSWERED;
 	}
 	if (!ask_is_owner(ask))
-		return refuse(ask, "not-yours", "%s may upgrade this meted", ask_owners());
+		return refuse(ask, CODE_NOT_YOURS, "%s may upgrade this meted", ask_owners());
 	if (binary && !json_is_string(binary))
-		return refuse(ask, "malformed", "\"binary\" must be a path");
+		return refuse(ask, CODE_MALFORMED, "\"binary\" must be a path");
 	if (upgrade_begin(ask->daemon, json_string_value(binary), json_is_true(json_object_get(ask->request, "check")),
 			  ask->asker->control, error, sizeof(error)))
-		return refuse(ask, "upgrade", "%s", error);
+		return refuse(ask, CODE_UPGRADE, "%s", error);
 	return VERBS_HELD;
 }
 
@@ -169,7 +166,7 @@ static enum verbs_result do_trace(struct ask *ask)
 {
 	char error[256];
 	json_t *said;
-	const char *code = trace_ask(ask->daemon, ask->asker->uid, ask->request, &said, error, sizeof(error));
+	enum code code = trace_ask(ask->daemon, ask->asker->uid, ask->request, &said, error, sizeof(error));
 
 	return code ? refuse(ask, code, "%s", error) : answer(ask, said);
 }
@@ -220,9 +217,9 @@ enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, 
 	while (op && i < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verbs[i].op, op))
 		i++;
 	if (!op)
-		refuse(&ask, "malformed", "the request has no \"op\"");
+		refuse(&ask, CODE_MALFORMED, "the request has no \"op\"");
 	else if (i == sizeof(verbs) / sizeof(verbs[0]))
-		refuse(&ask, "unknown-op", "this meted (%s) knows no \"%.32s\"", daemon_version(), op);
+		refuse(&ask, CODE_UNKNOWN_OP, "this meted (%s) knows no \"%.32s\"", daemon_version(), op);
 	else
 		result = verbs[i].fn(&ask);
 	*ret_answer = ask.answer;

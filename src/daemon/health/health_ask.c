@@ -26,11 +26,11 @@ static bool find(struct ask *ask, struct device *ret)
 		return true;
 	}
 	if (!spec)
-		refuse(ask, "malformed", "the request names no device: give its index or UUID as \"device\"");
+		refuse(ask, CODE_MALFORMED, "the request names no device: give its index or UUID as \"device\"");
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, "ambiguous-device", "device %.64s: several UUIDs begin like that: give more of it", spec);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it", spec);
 	else
-		refuse(ask, "unknown-device",
+		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", spec);
 	return false;
 }
@@ -68,7 +68,7 @@ static bool read_grace(struct ask *ask, uint64_t *ret_s)
 	json_int_t s = grace ? json_integer_value(grace) : GRACE_S;
 
 	if ((grace && !json_is_integer(grace)) || s < 0 || s > GRACE_MOST_S) {
-		refuse(ask, "malformed", "\"grace_s\" must be a whole number of seconds, 0 to %d", GRACE_MOST_S);
+		refuse(ask, CODE_MALFORMED, "\"grace_s\" must be a whole number of seconds, 0 to %d", GRACE_MOST_S);
 		return false;
 	}
 	*ret_s = (uint64_t)s;
@@ -116,11 +116,11 @@ enum verbs_result health_ask(struct ask *ask)
 	if (ask->turn == VERBS_FIRST && (!looks || !ask->daemon->machine.asked_ns))
 		return VERBS_ASK_MACHINE;
 	if (!looks && !ask_is_owner(ask))
-		return refuse(ask, "not-yours", "%s may take devices out and bring them back", ask_owners());
+		return refuse(ask, CODE_NOT_YOURS, "%s may take devices out and bring them back", ask_owners());
 	if (!find(ask, &d))
 		return VERBS_ANSWERED;
 	r = looks ? 0 : act_noted(ask, op, &d, error, sizeof(error));
 	if (r && !ask->answer)
-		return refuse(ask, r == -ENODEV ? "lost" : "store", "%s", error);
+		return refuse(ask, r == -ENODEV ? CODE_LOST : CODE_STORE, "%s", error);
 	return ask->answer ? VERBS_ANSWERED : answer(ask, json_pack("{s:o}", "device", describe(ask->daemon, &d)));
 }

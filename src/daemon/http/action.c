@@ -2,6 +2,7 @@
 #include "daemon/http/action.h"
 
 #include "daemon/http/audit.h"
+#include "daemon/codes.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/http/http.h"
@@ -64,24 +65,6 @@ static const struct action device_actions[] = {
 	{ 0 },
 };
 
-/* The control socket's codes as HTTP has them; whatever is not here could not be done now. */
-static unsigned int status_of(const char *code)
-{
-	static const struct {
-		const char *code;
-		unsigned int status;
-	} rows[] = {
-		{ "malformed", 400 },	  { "bad-size", 400 },	      { "bad-share", 400 }, { "unknown-grant", 404 },
-		{ "unknown-device", 404 }, { "ambiguous-device", 404 }, { "unknown-op", 501 }, { "store", 507 },
-		{ "runtime", 500 },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].code, code))
-			return rows[i].status;
-	return 409;
-}
-
 static bool may_say(const struct action *action, const char *key)
 {
 	for (unsigned int i = 0; i < KEYS_MAX && action->keys[i]; i++)
@@ -131,7 +114,7 @@ static const char *perform(struct daemon *daemon, const char *who, json_t *op, s
 	}
 	snprintf(text, ERROR_BYTES, "%s",
 		 answer ? json_string_value(json_object_get(answer, "error")) : "no memory: ask again");
-	http_reply_error(reply, answer ? status_of(json_string_value(json_object_get(answer, "code"))) : 503, "%s",
+	http_reply_error(reply, answer ? code_http_status(code_find(json_string_value(json_object_get(answer, "code")))) : 503, "%s",
 			 text);
 	json_decref(answer);
 	return text;

@@ -17,7 +17,7 @@ static bool may(struct ask *ask)
 {
 	if (ask_is_owner(ask))
 		return true;
-	refuse(ask, "not-yours", "%s may see the console's token and its log", ask_owners());
+	refuse(ask, CODE_NOT_YOURS, "%s may see the console's token and its log", ask_owners());
 	return false;
 }
 
@@ -37,7 +37,7 @@ static void write_down(struct ask *ask, const char *action)
 
 	snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)ask->asker->uid, (int)ask->asker->pid);
 	if (audit_begin(ask->daemon->state_dir, &entry, &id, error, sizeof(error)))
-		refuse(ask, "store", "%s", error);
+		refuse(ask, CODE_STORE, "%s", error);
 	else
 		audit_end(ask->daemon->state_dir, id, "done");
 }
@@ -47,7 +47,7 @@ static enum verbs_result show(struct ask *ask, int r, char token[TOKEN_BYTES], c
 	if (ask->answer)
 		return VERBS_ANSWERED;
 	if (r)
-		return refuse(ask, r == -ENOENT ? "no-token" : "store", "%s", error);
+		return refuse(ask, r == -ENOENT ? CODE_NO_TOKEN : CODE_STORE, "%s", error);
 	answer(ask, json_pack("{s:s}", "token", token));
 	explicit_bzero(token, TOKEN_BYTES);
 	return VERBS_ANSWERED;
@@ -78,7 +78,7 @@ static enum verbs_result revoke_token(struct ask *ask)
 	char error[ERROR_BYTES];
 
 	if (token_revoke(ask->daemon->state_dir, asked_right(ask), error, sizeof(error)))
-		return refuse(ask, "store", "%s", error);
+		return refuse(ask, CODE_STORE, "%s", error);
 	write_down(ask, "token revoke");
 	return ask->answer ? VERBS_ANSWERED : answer(ask, json_object());
 }
@@ -90,9 +90,9 @@ static enum verbs_result show_audit(struct ask *ask)
 	char error[ERROR_BYTES];
 
 	if (n < 1 || n > AUDIT_MOST)
-		return refuse(ask, "malformed", "\"limit\" must be a whole number, 1 to %d", AUDIT_MOST);
+		return refuse(ask, CODE_MALFORMED, "\"limit\" must be a whole number, 1 to %d", AUDIT_MOST);
 	list = audit_last(ask->daemon->state_dir, (unsigned int)n, error, sizeof(error));
-	return list ? answer(ask, json_pack("{s:o}", "actions", list)) : refuse(ask, "store", "%s", error);
+	return list ? answer(ask, json_pack("{s:o}", "actions", list)) : refuse(ask, CODE_STORE, "%s", error);
 }
 
 enum verbs_result console_ask(struct ask *ask)

@@ -2,6 +2,7 @@
 #include "daemon/settings/refusal.h"
 
 #include "base/cleanup.h"
+#include "daemon/codes.h"
 #include "daemon/settings/service.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static void answer(int fd, const char *text, size_t length)
 
 static void answer_all(int listen_fd, const char *line)
 {
-	json_t *json = json_pack("{s:b s:s s:s}", "ok", 0, "code", "not-started", "error", line);
+	json_t *json = json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_NOT_STARTED), "error", line);
 	char text[LINE_BYTES];
 	size_t n = json_dumpb(json, text, sizeof(text) - 1, JSON_COMPACT | JSON_ENSURE_ASCII);
 	int fd;

@@ -26,7 +26,7 @@ bool container_read_labels(struct ask *ask, struct grant *g)
 	json_t *labels = json_object_get(ask->request, "labels");
 
 	if (labels && !json_is_null(labels) && !json_is_object(labels)) {
-		refuse(ask, "malformed", "\"labels\" must be an object: container, pod and namespace");
+		refuse(ask, CODE_MALFORMED, "\"labels\" must be an object: container, pod and namespace");
 		return false;
 	}
 	for (int i = 0; i < (int)GRANT_LABELS; i++) {
@@ -37,7 +37,7 @@ bool container_read_labels(struct ask *ask, struct grant *g)
 		if (!given || json_is_null(given))
 			continue;
 		if (!text || !grant_label_valid(text)) {
-			refuse(ask, "malformed",
+			refuse(ask, CODE_MALFORMED,
 			       "label \"%s\" must be 1 to %u letters, digits, '.', '_' and '-', as the name of a pod",
 			       name, GRANT_LABEL_BYTES - 1);
 			return false;
@@ -58,22 +58,22 @@ bool container_read(struct ask *ask, struct grant *g)
 	if (!asked || json_is_null(asked))
 		return true;
 	if (!json_is_object(asked) || (files && !json_is_object(files))) {
-		refuse(ask, "malformed", "\"container\" and its \"files\" must be objects");
+		refuse(ask, CODE_MALFORMED, "\"container\" and its \"files\" must be objects");
 		return false;
 	}
 	json_object_foreach(files, name, text) if (!file_fits(name, text))
 	{
-		refuse(ask, "malformed", "\"files\" must be texts, called \"settings\" or \"preload\"");
+		refuse(ask, CODE_MALFORMED, "\"files\" must be texts, called \"settings\" or \"preload\"");
 		return false;
 	}
 	/* meted removes it at the end: only for those who could do so themselves. */
 	if (spec && !owner_is(ask->asker->uid)) {
-		refuse(ask, "not-yours", "only root may have meted remove a CDI file; ask without \"spec\"");
+		refuse(ask, CODE_NOT_YOURS, "only root may have meted remove a CDI file; ask without \"spec\"");
 		return false;
 	}
 	n = files ? json_dumpb(files, c->files, sizeof(c->files) - 1, JSON_COMPACT) : 0;
 	if (n >= sizeof(c->files) || (spec && (*spec != '/' || strlen(spec) >= sizeof(c->spec)))) {
-		refuse(ask, "malformed", "\"files\" or \"spec\" is too long, or \"spec\" is no absolute path");
+		refuse(ask, CODE_MALFORMED, "\"files\" or \"spec\" is too long, or \"spec\" is no absolute path");
 		return false;
 	}
 	c->files[n] = 0;
@@ -122,11 +122,11 @@ bool container_read_runner(struct ask *ask, struct grant *g)
 	if (!given || json_is_null(given))
 		return true;
 	if (!json_is_integer(given) || pid <= 0 || pid > INT32_MAX || process_find((pid_t)pid, &process, &fd)) {
-		refuse(ask, "malformed", "\"runner_pid\" names no living process");
+		refuse(ask, CODE_MALFORMED, "\"runner_pid\" names no living process");
 		return false;
 	}
 	if (!may_name(ask, process.pid, fd)) {
-		refuse(ask, "not-yours",
+		refuse(ask, CODE_NOT_YOURS,
 		       "\"runner_pid\" %d is not a process of uid %u, nor in a user namespace that uid %u has made: "
 		       "name one that is",
 		       (int)pid, (unsigned int)ask->asker->uid, (unsigned int)ask->asker->uid);
@@ -144,14 +144,14 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 	char error[512];
 
 	if (!changed) {
-		refuse(ask, "runtime", "no memory");
+		refuse(ask, CODE_RUNTIME, "no memory");
 		return false;
 	}
 	*changed = t->grant;
 	if (!container_read_runner(ask, changed) || !container_read_labels(ask, changed))
 		return false;
 	if (store_update(ask->daemon->store, changed, error, sizeof(error))) {
-		refuse(ask, "store", "%s", error);
+		refuse(ask, CODE_STORE, "%s", error);
 		return false;
 	}
 	t->grant.runner_pid = changed->runner_pid;
@@ -171,12 +171,12 @@ bool container_bind(struct ask *ask, struct tenant *t)
 	char error[512];
 
 	if (!c->is) {
-		refuse(ask, "bad-share", "grant %s was not made for containers: make one with `mete cdi create`",
+		refuse(ask, CODE_BAD_SHARE, "grant %s was not made for containers: make one with `mete cdi create`",
 		       t->grant.name);
 		return false;
 	}
 	if (t->grant.runner_pid && !c->keep) {
-		refuse(ask, "busy",
+		refuse(ask, CODE_BUSY,
 		       "grant %s is in use by the container with process %d: make another one (`mete cdi create`), or "
 		       "one "
 		       "that several use (--keep)",
@@ -186,11 +186,11 @@ bool container_bind(struct ask *ask, struct tenant *t)
 	json_object_foreach(files, name, text)
 	{
 		if (!file_fits(name, text)) {
-			refuse(ask, "malformed", "\"files\" must be texts, called \"settings\" or \"preload\"");
+			refuse(ask, CODE_MALFORMED, "\"files\" must be texts, called \"settings\" or \"preload\"");
 			return false;
 		}
 		if (container_write(t, name, json_string_value(text), error, sizeof(error))) {
-			refuse(ask, "runtime", "%s", error);
+			refuse(ask, CODE_RUNTIME, "%s", error);
 			return false;
 		}
 	}

@@ -65,7 +65,7 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		list[i] = t->grant.share[i].device;
 	if (!json_is_array(entries) || !json_array_size(entries)) {
-		refuse(ask, "malformed", "\"devices\" must be a list of at least one entry");
+		refuse(ask, CODE_MALFORMED, "\"devices\" must be a list of at least one entry");
 		return false;
 	}
 	json_array_foreach(entries, n, entry)
@@ -75,7 +75,7 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 		if (!grant_entry_device(ask, entry, list, t->grant.share_count, "the grant", &i))
 			return false;
 		if (named[i]) {
-			refuse(ask, "malformed", "device %u is named twice: name every device once", list[i].index);
+			refuse(ask, CODE_MALFORMED, "device %u is named twice: name every device once", list[i].index);
 			return false;
 		}
 		named[i] = true;
@@ -83,7 +83,7 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 		    !terms_read(ask, entry, &list[i], &compute[i], t->grant.overcommit, t, &compute[i]))
 			return false;
 		if (!quota_units[i] && !terms_given(entry)) {
-			refuse(ask, "malformed", "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
+			refuse(ask, CODE_MALFORMED, "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
 			       list[i].index);
 			return false;
 		}
@@ -129,11 +129,11 @@ enum verbs_result grant_set_ask(struct ask *ask)
 		return VERBS_LATER;
 	operator_end(ask, id, r == -EAGAIN ? "a program was taking memory" : r ? error : NULL);
 	if (r == -EAGAIN)
-		return refuse(ask, "busy",
+		return refuse(ask, CODE_BUSY,
 			      "grant %s: a program is taking memory right now: try again, or ask with --soon",
 			      t->grant.name);
 	if (r)
-		return refuse(ask, r == -EBUSY ? "busy" : "store", "%s", error);
+		return refuse(ask, r == -EBUSY ? CODE_BUSY : CODE_STORE, "%s", error);
 	log_line("grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
@@ -163,16 +163,16 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	if (!grant_may_change(ask, t))
 		return grant_refuse_other(ask, t);
 	if (t->clients || t->sessions)
-		return refuse(ask, "busy", "grant %s has running programs (%s is one): end them first", t->grant.name,
+		return refuse(ask, CODE_BUSY, "grant %s has running programs (%s is one): end them first", t->grant.name,
 			      t->clients ? client_text(t->clients) : "one that is just starting");
 	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
-		return refuse(ask, "busy", "grant %s belongs to the running command with pid %d: it ends with it",
+		return refuse(ask, CODE_BUSY, "grant %s belongs to the running command with pid %d: it ends with it",
 			      t->grant.name, (int)t->grant.runner_pid);
 	if (!operator_begin_other(ask, "delete", t, &id))
 		return VERBS_ANSWERED;
 	if (store_remove(ask->daemon->store, t->grant.id, error, sizeof(error))) {
 		operator_end(ask, id, error);
-		return refuse(ask, "store", "%s", error);
+		return refuse(ask, CODE_STORE, "%s", error);
 	}
 	operator_end(ask, id, NULL);
 	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
@@ -203,7 +203,7 @@ enum verbs_result grant_end_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	r = end_begin(t, who);
 	operator_end(ask, id, r ? "no memory" : NULL);
-	return r ? refuse(ask, "runtime", "no memory") : answer(ask, json_object());
+	return r ? refuse(ask, CODE_RUNTIME, "no memory") : answer(ask, json_object());
 }
 
 /* A quarantine protects others from the tenant, so it is not the tenant's to end. */
@@ -216,7 +216,7 @@ enum verbs_result grant_release_ask(struct ask *ask)
 	if (!t)
 		return VERBS_ANSWERED;
 	if (!ask_is_owner(ask))
-		return refuse(ask, "not-yours", "%s may end a quarantine", ask_owners());
+		return refuse(ask, CODE_NOT_YOURS, "%s may end a quarantine", ask_owners());
 	if (!operator_begin(ask, "release", t->grant.name, &id))
 		return VERBS_ANSWERED;
 	faults_release(t);

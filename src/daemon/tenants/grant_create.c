@@ -41,7 +41,7 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 	char error[512];
 
 	if (!health_admits(ask->daemon, device, error, sizeof(error))) {
-		refuse(ask, "out-of-service", "%s", error);
+		refuse(ask, CODE_OUT_OF_SERVICE, "%s", error);
 		return false;
 	}
 	if (!waiting_lets_pass(ask, device))
@@ -75,7 +75,7 @@ static bool add_named(struct ask *ask, struct grant *g, json_t *entry, const str
 	*wanted |= waiting_bit(ask->daemon, list[at].uuid);
 	if (!grant_find_share(g, list[at].uuid))
 		return add_share(ask, g, entry, &list[at]);
-	refuse(ask, "malformed", "device %u is named twice: name every device once", list[at].index);
+	refuse(ask, CODE_MALFORMED, "device %u is named twice: name every device once", list[at].index);
 	return false;
 }
 
@@ -120,7 +120,7 @@ static bool add_any(struct ask *ask, struct grant *g, json_t *entry, const struc
 	}
 	ask->quiet = quiet;
 	if (!n) {
-		refuse(ask, "unknown-device", "device any: the driver has %u: ask for fewer", count);
+		refuse(ask, CODE_UNKNOWN_DEVICE, "device any: the driver has %u: ask for fewer", count);
 		return false;
 	}
 	/* Of the best one it is said what is in the way. */
@@ -145,7 +145,7 @@ static bool fill_shares(struct ask *ask, struct grant *g, uint64_t *ret_wanted)
 	size_t i;
 
 	if (!json_is_array(entries) || !json_array_size(entries) || json_array_size(entries) > WIRE_MAX_DEVICES) {
-		refuse(ask, "malformed", "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
+		refuse(ask, CODE_MALFORMED, "\"devices\" must be a list of 1 to %u entries", WIRE_MAX_DEVICES);
 		return false;
 	}
 	json_array_foreach(entries, i, entry) if (!is_any(entry) &&
@@ -168,15 +168,15 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 	else if (!strcmp(word, "nvidia"))
 		driver = machine_driver(machine, DEVICE_NVIDIA);
 	else
-		refuse(ask, "no-driver", "driver %.32s: it must be auto, soft or nvidia", word);
+		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft or nvidia", word);
 	if (ask->answer)
 		return false;
 	if (!driver || !driver->usable) {
 		if (driver)
-			refuse(ask, "no-driver", "the %s driver cannot be used: %s", device_kind_name(driver->kind),
+			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
 			       driver->status);
 		else
-			refuse(ask, "no-driver", "no driver can be used: nvidia: %s; soft: %s",
+			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s",
 			       machine->driver[0].status, machine->driver[1].status);
 		return false;
 	}
@@ -184,7 +184,7 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 	g->libcuda = kept_text(driver->libcuda);
 	g->libnvml = kept_text(driver->libnvml);
 	if (!g->libcuda || !g->libnvml)
-		refuse(ask, "no-driver", "no memory: ask again");
+		refuse(ask, CODE_NO_DRIVER, "no memory: ask again");
 	return g->libcuda && g->libnvml;
 }
 
@@ -199,7 +199,7 @@ static bool fill_name(struct ask *ask, struct grant *g)
 		return true;
 	}
 	if (!name || !grant_name_valid(name)) {
-		refuse(ask, "bad-name",
+		refuse(ask, CODE_BAD_NAME,
 		       "a grant's name is 1 to %u ASCII letters, digits, '.', '_' and '-', and begins with neither '.' "
 		       "nor "
 		       "'-'",
@@ -207,7 +207,7 @@ static bool fill_name(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (tenant_find(ask->daemon, name)) {
-		refuse(ask, "name-taken", "there is a grant %s already: choose another name, or delete that one", name);
+		refuse(ask, CODE_NAME_TAKEN, "there is a grant %s already: choose another name, or delete that one", name);
 		return false;
 	}
 	strcpy(g->name, name);
@@ -226,7 +226,7 @@ static bool read_images(struct ask *ask, const char **ret)
 		return true;
 	if (*ret && strlen(*ret) < sizeof(t->images) && **ret && strspn(*ret, letters) == strlen(*ret))
 		return true;
-	refuse(ask, "malformed", "\"images\" must be 1 to %zu letters and digits", sizeof(t->images) - 1);
+	refuse(ask, CODE_MALFORMED, "\"images\" must be 1 to %zu letters and digits", sizeof(t->images) - 1);
 	return false;
 }
 
@@ -241,7 +241,7 @@ static bool read_expires(struct ask *ask, struct grant *g)
 	if (!given && g->container.is && !g->container.keep && !g->runner_pid)
 		s = (json_int_t)(ask->daemon->container_expires_ns / 1000000000u);
 	if ((given && !json_is_integer(given)) || s < 0 || s > EXPIRES_MOST_S) {
-		refuse(ask, "malformed", "\"expires_s\" must be a whole number of seconds, 0 to %d", EXPIRES_MOST_S);
+		refuse(ask, CODE_MALFORMED, "\"expires_s\" must be a whole number of seconds, 0 to %d", EXPIRES_MOST_S);
 		return false;
 	}
 	/* One that has a command ends with that. */
@@ -271,11 +271,11 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	g->overcommit = json_is_true(json_object_get(ask->request, "overcommit"));
 	g->wall = json_is_true(json_object_get(ask->request, "wall"));
 	if (g->wall && !*worker_path())
-		return refuse(ask, "runtime",
+		return refuse(ask, CODE_RUNTIME,
 			      "a grant behind a wall needs mete-worker, which is not beside meted: "
 			      "install mete whole");
 	if (g->overcommit && ask->daemon->runtime.system && !owner_is(ask->asker->uid))
-		return refuse(ask, "not-yours",
+		return refuse(ask, CODE_NOT_YOURS,
 			      "only root may promise more than a device has, where all users are served");
 	ask->quiet = json_is_true(json_object_get(ask->request, "wait"));
 	if (!fill(ask, g, &images, &wanted)) {
@@ -286,13 +286,13 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	ask->quiet = false;
 	if (daemon_keeps_back(ask->daemon, g->uid))
 		return refuse(
-			ask, "full",
+			ask, CODE_FULL,
 			"meted has no descriptors left for one more grant: end programs, delete grants, or let root "
 			"raise LimitNOFILE= of meted.service");
 	g->id = daemon_new_id(ask->daemon);
 	r = store_add(ask->daemon->store, g, error, sizeof(error));
 	if (r)
-		return refuse(ask, "store", "grant %s is not made: %s", g->name, error);
+		return refuse(ask, CODE_STORE, "grant %s is not made: %s", g->name, error);
 	r = tenant_new(ask->daemon, g, true, &t, error, sizeof(error));
 	if (r) {
 		char also[512];
@@ -301,7 +301,7 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 			log_line("grant %s: %s", g->name, also);
 		if (g->container.is)
 			container_remove(ask->daemon, g);
-		return refuse(ask, "runtime", "grant %s is not made: %s", g->name, error);
+		return refuse(ask, CODE_RUNTIME, "grant %s is not made: %s", g->name, error);
 	}
 	if (images)
 		strcpy(t->images, images);
@@ -323,5 +323,5 @@ enum verbs_result grant_create_ask(struct ask *ask)
 	    !ask_is_known(ask))
 		return VERBS_ASK_MACHINE;
 	g = calloc(1, sizeof(*g));
-	return g ? create(ask, g) : refuse(ask, "runtime", "no memory");
+	return g ? create(ask, g) : refuse(ask, CODE_RUNTIME, "no memory");
 }

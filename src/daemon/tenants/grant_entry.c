@@ -11,10 +11,10 @@ enum verbs_result grant_asked(struct ask *ask, struct tenant **ret)
 	const char *name = json_string_value(json_object_get(ask->request, "name"));
 
 	if (!name)
-		return refuse(ask, "malformed", "the request names no grant: give its \"name\"");
+		return refuse(ask, CODE_MALFORMED, "the request names no grant: give its \"name\"");
 	*ret = tenant_find(ask->daemon, name);
 	if (!*ret)
-		return refuse(ask, "unknown-grant", "there is no grant %.64s: `mete ps` lists those that there are",
+		return refuse(ask, CODE_UNKNOWN_GRANT, "there is no grant %.64s: `mete ps` lists those that there are",
 			      name);
 	return VERBS_ANSWERED;
 }
@@ -27,8 +27,8 @@ bool grant_may_change(const struct ask *ask, const struct tenant *t)
 enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t)
 {
 	if (!t->grant.uid)
-		return refuse(ask, "not-yours", "grant %s is root's: only root may change it", t->grant.name);
-	return refuse(ask, "not-yours", "grant %s belongs to uid %u: only they and root may change it", t->grant.name,
+		return refuse(ask, CODE_NOT_YOURS, "grant %s is root's: only root may change it", t->grant.name);
+	return refuse(ask, CODE_NOT_YOURS, "grant %s belongs to uid %u: only they and root may change it", t->grant.name,
 		      (unsigned int)t->grant.uid);
 }
 
@@ -44,11 +44,11 @@ bool grant_entry_device(struct ask *ask, json_t *entry, const struct device *lis
 	int found;
 
 	if (!json_is_object(entry) || (named && !spec)) {
-		refuse(ask, "malformed", "an entry of \"devices\" must be an object whose \"device\" is a text");
+		refuse(ask, CODE_MALFORMED, "an entry of \"devices\" must be an object whose \"device\" is a text");
 		return false;
 	}
 	if (!spec && count != 1) {
-		refuse(ask, "unknown-device", "%s has %u devices: say which", where, count);
+		refuse(ask, CODE_UNKNOWN_DEVICE, "%s has %u devices: say which", where, count);
 		return false;
 	}
 	found = spec ? device_find(list, count, spec) : 0;
@@ -57,10 +57,10 @@ bool grant_entry_device(struct ask *ask, json_t *entry, const struct device *lis
 		return true;
 	}
 	if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, "ambiguous-device", "device %.64s: several UUIDs of %s begin like that: give more of it",
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs of %s begin like that: give more of it",
 		       spec, where);
 	else
-		refuse(ask, "unknown-device",
+		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: %s has none of that index or UUID: `mete devices` lists them", spec, where);
 	return false;
 }
@@ -71,7 +71,7 @@ bool grant_entry_bytes(struct ask *ask, json_t *entry, const struct device *devi
 	json_t *bytes = json_object_get(entry, "mem_bytes"), *pct = json_object_get(entry, "mem_pct");
 
 	if ((bytes && !json_is_integer(bytes)) || (pct && !json_is_number(pct)) || (bytes && pct)) {
-		refuse(ask, "malformed",
+		refuse(ask, CODE_MALFORMED,
 		       "\"mem_bytes\" must be a whole number and \"mem_pct\" a number, and only one of them given");
 		return false;
 	}
@@ -84,7 +84,7 @@ bool grant_entry_bytes(struct ask *ask, json_t *entry, const struct device *devi
 		double x = json_number_value(pct);
 
 		if (!(x > 0 && x <= 100)) {
-			refuse(ask, "bad-size", "device %u: a share of the memory is above 0 and at most 100 %%",
+			refuse(ask, CODE_BAD_SIZE, "device %u: a share of the memory is above 0 and at most 100 %%",
 			       device->index);
 			return false;
 		}
@@ -92,7 +92,7 @@ bool grant_entry_bytes(struct ask *ask, json_t *entry, const struct device *devi
 	}
 	if (*ret || (!bytes && !pct))
 		return true;
-	refuse(ask, "bad-size", "device %u: the quota must be at least %u bytes", device->index, WIRE_UNIT_BYTES);
+	refuse(ask, CODE_BAD_SIZE, "device %u: the quota must be at least %u bytes", device->index, WIRE_UNIT_BYTES);
 	return false;
 }
 
@@ -108,20 +108,20 @@ bool grant_check_fit(struct ask *ask, const struct device *d, uint64_t others, u
 	case GRANT_FITS:
 		return true;
 	case GRANT_OVER_DEVICE:
-		refuse(ask, "over-device", "device %u (%s) has %s, asked were %s (%" PRIu64 " bytes): ask for less",
+		refuse(ask, CODE_OVER_DEVICE, "device %u (%s) has %s, asked were %s (%" PRIu64 " bytes): ask for less",
 		       d->index, d->name, total, asked, bytes);
 		return false;
 	case GRANT_OVER_PROMISED:
-		refuse(ask, "over-promised",
+		refuse(ask, CODE_OVER_PROMISED,
 		       "device %u (%s): %s of %s are not promised to others yet, asked were %s (%" PRIu64
 		       " bytes): ask for less, shrink or delete a grant (`mete ps`), or overcommit",
 		       d->index, d->name, rest, total, asked, bytes);
 		return false;
 	case GRANT_OVER_COUNTABLE:
-		refuse(ask, "over-device", "device %u: one grant may have just under 1 TiB of a device", d->index);
+		refuse(ask, CODE_OVER_DEVICE, "device %u: one grant may have just under 1 TiB of a device", d->index);
 		return false;
 	case GRANT_NOTHING:
-		refuse(ask, "over-promised",
+		refuse(ask, CODE_OVER_PROMISED,
 		       "device %u (%s): all of its %s are promised to others: shrink or delete a grant (`mete ps`), or "
 		       "overcommit",
 		       d->index, d->name, total);

@@ -80,7 +80,7 @@ static struct made count_made(const struct daemon *daemon, uid_t uid)
 
 static bool refuse_count(struct ask *ask, const char *key, unsigned int have, uint64_t most, const char *what)
 {
-	refuse(ask, "over-limit",
+	refuse(ask, CODE_OVER_LIMIT,
 	       "uid %u has %u %s, and may have %llu: delete some (`mete ps`, `mete delete`), or let root raise %s in "
 	       "meted.yaml",
 	       (unsigned int)ask->asker->uid, have, what, (unsigned long long)most, key);
@@ -101,7 +101,7 @@ bool limit_admits(struct ask *ask, const struct grant *g)
 		return refuse_count(ask, key, made.sockets, most, "sockets of grants");
 	if (!ask->daemon->limits || owner_is(ask->asker->uid) || made.all < ask->daemon->limits->all_grants)
 		return true;
-	refuse(ask, "over-limit",
+	refuse(ask, CODE_OVER_LIMIT,
 	       "the users of this machine have %u grants, and may have %llu together: wait, or let root end some or "
 	       "raise "
 	       "limits.all_grants in meted.yaml",
@@ -146,7 +146,7 @@ bool limit_check_bytes(struct ask *ask, const struct device *device, uint64_t by
 	size_format(bytes, asked);
 	size_format(have, had);
 	size_format(most, most_text);
-	refuse(ask, "over-limit",
+	refuse(ask, CODE_OVER_LIMIT,
 	       "device %u (%s): uid %u may have %s of it promised, other grants of it have %s, asked were %s: ask for "
 	       "less, shrink or delete a grant (`mete ps`), or let root raise %s in meted.yaml",
 	       device->index, device->name, (unsigned int)ask->asker->uid, most_text, had, asked, key);
@@ -163,7 +163,7 @@ bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm,
 			have += grant_promised_ppm(&t->grant, device->uuid);
 	if (!ppm || most >= 100 || have + ppm <= most * 10000)
 		return true;
-	refuse(ask, "over-limit",
+	refuse(ask, CODE_OVER_LIMIT,
 	       "device %u (%s): uid %u may have %llu %% of its time guaranteed, other grants of it have %.4g %%, asked "
 	       "were %.4g %%: ask for less, lower or delete a grant (`mete ps`), or let root raise %s in meted.yaml",
 	       device->index, device->name, (unsigned int)ask->asker->uid, (unsigned long long)most, (double)have / 1e4,

@@ -29,7 +29,7 @@ bool waiting_lets_pass(struct ask *ask, const struct device *device)
 	before = queue_before(q, ask->asker->control, waiting_bit(ask->daemon, device->uuid));
 	if (!before)
 		return true;
-	refuse(ask, "queued",
+	refuse(ask, CODE_QUEUED,
 	       "device %u (%s): %u request%s for it came before and wait%s: stand behind them (--wait), or take "
 	       "another "
 	       "device",
@@ -39,23 +39,23 @@ bool waiting_lets_pass(struct ask *ask, const struct device *device)
 
 /* What comes by itself, and whether it is waited for in the order of the queue. */
 static const struct {
-	const char *code;
+	enum code code;
 	enum queue_hold hold;
 } passing[] = {
-	{ "over-promised", QUEUE_ROOM },   { "queued", QUEUE_ROOM },	   { "over-limit", QUEUE_OTHER },
-	{ "out-of-service", QUEUE_OTHER }, { "native-runs", QUEUE_OTHER },
+	{ CODE_OVER_PROMISED, QUEUE_ROOM },    { CODE_QUEUED, QUEUE_ROOM },	   { CODE_OVER_LIMIT, QUEUE_OTHER },
+	{ CODE_OUT_OF_SERVICE, QUEUE_OTHER }, { CODE_NATIVE_RUNS, QUEUE_OTHER },
 };
 
-static int passing_find(const char *code)
+static int passing_find(enum code code)
 {
 	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
-		if (!strcmp(passing[i].code, code))
+		if (passing[i].code == code)
 			return (int)i;
 	return -1;
 }
 
 /* The refusal with its place; what is refused over and over is one event. */
-static void tell_place(struct ask *ask, unsigned int place, const char *code, bool is_new)
+static void tell_place(struct ask *ask, unsigned int place, enum code code, bool is_new)
 {
 	char text[1024];
 	const char *why = json_string_value(json_object_get(ask->answer, "error"));
@@ -67,10 +67,10 @@ static void tell_place(struct ask *ask, unsigned int place, const char *code, bo
 	if (is_new)
 		journal_add(ask->daemon, JOURNAL_GRANT, NULL, NULL, "uid %u (pid %d) waits, %s",
 			    (unsigned int)ask->asker->uid, (int)ask->asker->pid, text);
-	json_object_set_new(ask->answer, "code", json_string("waiting"));
+	json_object_set_new(ask->answer, "code", json_string(code_word(CODE_WAITING)));
 	json_object_set_new(ask->answer, "error", json_string(text));
 	json_object_set_new(ask->answer, "place", json_integer(place));
-	json_object_set_new(ask->answer, "for", json_string(code));
+	json_object_set_new(ask->answer, "for", json_string(code_word(code)));
 }
 
 void waiting_refused(struct ask *ask, uint64_t devices)

@@ -28,12 +28,12 @@ bool terms_given(json_t *entry)
 static bool read_number(struct ask *ask, const struct share_word *word, json_t *value, struct policy_wish *w)
 {
 	if (!json_is_number(value) || !(json_number_value(value) > 0)) {
-		refuse(ask, "bad-share", "\"%s\" must be a number above 0", word->key);
+		refuse(ask, CODE_BAD_SHARE, "\"%s\" must be a number above 0", word->key);
 		return false;
 	}
 	if (word_set_number(word, w, json_number_value(value)))
 		return true;
-	refuse(ask, "bad-share", "\"%s\" must be a whole number from 1", word->key);
+	refuse(ask, CODE_BAD_SHARE, "\"%s\" must be a whole number from 1", word->key);
 	return false;
 }
 
@@ -44,11 +44,11 @@ static bool read_name(struct ask *ask, const struct share_word *word, json_t *va
 	if (name && word_set_name(word, w, name, &nearest))
 		return true;
 	if (word->type == WORD_CLASS)
-		refuse(ask, "bad-share", "class %.32s: it must be high, normal or low", name ? name : "?");
+		refuse(ask, CODE_BAD_SHARE, "class %.32s: it must be high, normal or low", name ? name : "?");
 	else if (nearest)
-		refuse(ask, "bad-share", "policy %.32s: there is none of that name: did you mean %s?", name, nearest);
+		refuse(ask, CODE_BAD_SHARE, "policy %.32s: there is none of that name: did you mean %s?", name, nearest);
 	else
-		refuse(ask, "bad-share", "policy %.32s: there is none of that name: `mete policy` lists them",
+		refuse(ask, CODE_BAD_SHARE, "policy %.32s: there is none of that name: `mete policy` lists them",
 		       name ? name : "?");
 	return false;
 }
@@ -140,7 +140,7 @@ static bool fits(struct ask *ask, const struct device *device, const struct gran
 
 	if (policy_fits(others, c->terms.guarantee_ppm, overcommit, &left))
 		return true;
-	refuse(ask, "over-promised",
+	refuse(ask, CODE_OVER_PROMISED,
 	       "device %u (%s): %.4g %% of its time is not guaranteed to others yet, asked were %.4g %%: ask for less, "
 	       "lower or delete a grant (`mete ps`), or overcommit",
 	       device->index, device->name, left / 1e4, c->terms.guarantee_ppm / 1e4);
@@ -152,7 +152,7 @@ static bool native_runs(struct ask *ask, const struct device *device, bool overc
 {
 	if (overcommit || !store_native(ask->daemon->store, device->uuid))
 		return false;
-	refuse(ask, "native-runs",
+	refuse(ask, CODE_NATIVE_RUNS,
 	       "device %u (%s): programs of policy native run unheld here (`mete policy`), so no share of its time can "
 	       "be guaranteed: have the operator say `mete policy %u --native hold`, use another device, or ask for "
 	       "no --cores",
@@ -164,7 +164,7 @@ static bool may_class(struct ask *ask, enum arbiter_class class)
 {
 	if (class != ARBITER_HIGH || ask_is_owner(ask))
 		return true;
-	refuse(ask, "not-yours", "class high: %s may give it: ask them, or use class normal with --cores",
+	refuse(ask, CODE_NOT_YOURS, "class high: %s may give it: ask them, or use class normal with --cores",
 	       ask_owners());
 	return false;
 }
@@ -183,18 +183,18 @@ bool terms_read(struct ask *ask, json_t *entry, const struct device *device, con
 	if (!read_words(ask, entry, &c.wish))
 		return false;
 	if (frozen && (!json_is_boolean(frozen) || !old)) {
-		refuse(ask, "malformed", "\"frozen\" must be true or false, and of a grant that is there");
+		refuse(ask, CODE_MALFORMED, "\"frozen\" must be true or false, and of a grant that is there");
 		return false;
 	}
 	r = old ? resolve_changed(entry, &c.wish, &c.terms, error, sizeof(error))
 		: resolve_new(ask->daemon, device, &c.wish, &c.terms, error, sizeof(error));
 	if (r) {
-		refuse(ask, "bad-share", "device %u: %s", device->index, error);
+		refuse(ask, CODE_BAD_SHARE, "device %u: %s", device->index, error);
 		return false;
 	}
 	c.terms.frozen = frozen ? json_is_true(frozen) : old && old->terms.frozen;
 	if (c.terms.frozen && !c.terms.gated) {
-		refuse(ask, "bad-share",
+		refuse(ask, CODE_BAD_SHARE,
 		       "device %u: policy native holds nothing up: give another one (--policy fair), "
 		       "then freeze",
 		       device->index);
@@ -313,13 +313,13 @@ void terms_set_default(struct ask *ask, const struct device *device)
 
 	words_clear(&wish);
 	if (!json_object_get(ask->request, "policy")) {
-		refuse(ask, "malformed", "the request names no \"policy\"");
+		refuse(ask, CODE_MALFORMED, "the request names no \"policy\"");
 		return;
 	}
 	if (!read_policy(ask, &wish))
 		return;
 	if (store_set_policy(ask->daemon->store, device->uuid, (enum policy)wish.policy, error, sizeof(error))) {
-		refuse(ask, "store", "%s", error);
+		refuse(ask, CODE_STORE, "%s", error);
 		return;
 	}
 	arbitrate_natives(ask->daemon, NULL);
@@ -337,18 +337,18 @@ void terms_set_native(struct ask *ask, const struct device *device)
 	char error[512];
 
 	if (!allow && (!word || strcmp(word, "hold"))) {
-		refuse(ask, "malformed", "\"native\" must be \"allow\" or \"hold\"");
+		refuse(ask, CODE_MALFORMED, "\"native\" must be \"allow\" or \"hold\"");
 		return;
 	}
 	if (allow && promised) {
-		refuse(ask, "over-promised",
+		refuse(ask, CODE_OVER_PROMISED,
 		       "device %u (%s): %.4g %% of its time is guaranteed to grants, which nobody could hold if native "
 		       "ran unheld: end or change those first (`mete ps`)",
 		       device->index, device->name, promised / 1e4);
 		return;
 	}
 	if (store_set_native(ask->daemon->store, device->uuid, allow, error, sizeof(error))) {
-		refuse(ask, "store", "%s", error);
+		refuse(ask, CODE_STORE, "%s", error);
 		return;
 	}
 	arbitrate_natives(ask->daemon, NULL);

@@ -48,4 +48,4 @@ void trace_close(struct daemon *daemon);
  *         W client device engine since until                      stood at the gate when the trace ended
  *   {"op":"trace_stop","trace":ID}: what has been recorded can still be read
  */
-const char *trace_ask(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t error_size);
+enum code trace_ask(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t error_size);

@@ -26,39 +26,39 @@ static bool may_see(uid_t uid, const struct tenant *tenant)
 	return owner_is(uid) || uid == tenant->grant.uid;
 }
 
-static const char *refuse(const char *code, char *error, size_t size, const char *fmt, const char *what)
+static enum code refuse(enum code code, char *error, size_t size, const char *fmt, const char *what)
 {
 	snprintf(error, size, fmt, what);
 	return code;
 }
 
-/* Every name must be a grant's that the user may see. Value: NULL or the code. */
-static const char *check_names(struct daemon *daemon, uid_t uid, json_t *names, char *error, size_t size)
+/* Every name must be a grant's that the user may see. Value: CODE_NONE or the code. */
+static enum code check_names(struct daemon *daemon, uid_t uid, json_t *names, char *error, size_t size)
 {
 	json_t *name;
 	size_t i;
 
 	if (names && !json_is_array(names))
-		return refuse("malformed", error, size, "%s must be a list of names", "\"grants\"");
+		return refuse(CODE_MALFORMED, error, size, "%s must be a list of names", "\"grants\"");
 	json_array_foreach(names, i, name)
 	{
 		const char *text = json_string_value(name);
 		struct tenant *tenant = text ? tenant_find(daemon, text) : NULL;
 
 		if (!text)
-			return refuse("malformed", error, size, "%s must be a list of names", "\"grants\"");
+			return refuse(CODE_MALFORMED, error, size, "%s must be a list of names", "\"grants\"");
 		if (!tenant)
-			return refuse("unknown-grant", error, size,
+			return refuse(CODE_UNKNOWN_GRANT, error, size,
 				      "there is no grant %.64s: `mete ps` lists those that there are", text);
 		if (!may_see(uid, tenant))
-			return refuse("not-yours", error, size,
+			return refuse(CODE_NOT_YOURS, error, size,
 				      "grant %.64s belongs to another user: only they and root may trace it", text);
 	}
-	return NULL;
+	return CODE_NONE;
 }
 
-/* Owners find a place whatever other users hold. Value: NULL or the code. */
-static const char *find_place(const struct daemon *daemon, uid_t uid, char *error, size_t size)
+/* Owners find a place whatever other users hold. Value: CODE_NONE or the code. */
+static enum code find_place(const struct daemon *daemon, uid_t uid, char *error, size_t size)
 {
 	unsigned int of_kind = 0, own = 0;
 
@@ -67,24 +67,24 @@ static const char *find_place(const struct daemon *daemon, uid_t uid, char *erro
 		own += t->uid == uid;
 	}
 	if (of_kind >= TRACES_MAX)
-		return refuse("busy", error, size, "%s traces are being taken already: wait until one has ended", "8");
+		return refuse(CODE_BUSY, error, size, "%s traces are being taken already: wait until one has ended", "8");
 	if (own >= TRACES_OF_UID && !owner_is(uid))
-		return refuse("busy", error, size, "you are taking %s traces already: wait until one has ended", "2");
-	return NULL;
+		return refuse(CODE_BUSY, error, size, "you are taking %s traces already: wait until one has ended", "2");
+	return CODE_NONE;
 }
 
-static const char *start(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
+static enum code start(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
 {
 	json_t *names = json_object_get(request, "grants"), *wanted = NULL;
 	double seconds = json_number_value(json_object_get(request, "seconds"));
 	unsigned int left_out = 0;
-	const char *code = check_names(daemon, uid, names, error, size);
+	enum code code = check_names(daemon, uid, names, error, size);
 	struct trace *t;
 
 	if (code)
 		return code;
 	if (!(seconds > 0 && seconds <= TRACE_MAX_SECONDS))
-		return refuse("malformed", error, size, "\"seconds\" must be above 0 and at most %s", "3600");
+		return refuse(CODE_MALFORMED, error, size, "\"seconds\" must be above 0 and at most %s", "3600");
 	code = find_place(daemon, uid, error, size);
 	if (code)
 		return code;
@@ -94,10 +94,10 @@ static const char *start(struct daemon *daemon, uid_t uid, json_t *request, json
 		wanted = json_deep_copy(names);
 	t = trace_new(daemon, uid, wanted, (uint64_t)(seconds * 1e9));
 	if (!t)
-		return refuse("memory", error, size, "no memory for %s: end other programs", "a trace");
+		return refuse(CODE_MEMORY, error, size, "no memory for %s: end other programs", "a trace");
 	*ret = json_pack("{s:I s:I s:f s:i}", "trace", (json_int_t)t->id, "begin_ns", (json_int_t)t->begin_ns,
 			 "seconds", seconds, "left_out", (int)(wanted ? 0 : left_out));
-	return NULL;
+	return CODE_NONE;
 }
 
 static struct trace *find(struct daemon *daemon, uid_t uid, json_t *request)
@@ -188,14 +188,14 @@ static json_t *take_names(struct trace *t)
 	return names;
 }
 
-static const char *read_trace(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
+static enum code read_trace(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
 {
 	struct trace *t = find(daemon, uid, request);
 	json_t *events;
 	bool done;
 
 	if (!t)
-		return refuse("unknown-trace", error, size,
+		return refuse(CODE_UNKNOWN_TRACE, error, size,
 			      "there is no such trace%s: it has been read to its end or given up, or meted was "
 			      "started anew",
 			      "");
@@ -209,21 +209,21 @@ static const char *read_trace(struct daemon *daemon, uid_t uid, json_t *request,
 			 events);
 	if (done)
 		trace_free(t);
-	return NULL;
+	return CODE_NONE;
 }
 
-static const char *stop(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
+static enum code stop(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
 {
 	struct trace *t = find(daemon, uid, request);
 
 	if (!t)
-		return refuse("unknown-trace", error, size, "there is no such trace%s", "");
+		return refuse(CODE_UNKNOWN_TRACE, error, size, "there is no such trace%s", "");
 	trace_end(t);
 	*ret = json_object();
-	return NULL;
+	return CODE_NONE;
 }
 
-const char *trace_ask(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
+enum code trace_ask(struct daemon *daemon, uid_t uid, json_t *request, json_t **ret, char *error, size_t size)
 {
 	const char *op = json_string_value(json_object_get(request, "op"));
 

@@ -1,4 +1,5 @@
 /* taken.c: the side that comes: what is said when it has taken over, and what it does when it cannot; see upgrade.h. */
+#include "daemon/codes.h"
 #include "daemon/upgrade/upgrade.h"
 
 #include "base/clock.h"
@@ -35,7 +36,7 @@ json_t *upgrade_answer(struct daemon *daemon)
 	const char *from = json_string_value(handover_get(daemon->runtime.handover, "version"));
 
 	if (why_back(daemon))
-		return json_pack("{s:b s:s s:s}", "ok", 0, "code", "upgrade", "error", why_back(daemon));
+		return json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_UPGRADE), "error", why_back(daemon));
 	return json_pack("{s:b s:s s:s s:f s:i}", "ok", 1, "version", daemon_version(), "from", from ? from : "",
 			 "pause_ms", stopped_ms(daemon), "pid", (int)getpid());
 }

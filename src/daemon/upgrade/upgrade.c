@@ -1,4 +1,5 @@
 /* upgrade.c: see upgrade.h. */
+#include "daemon/codes.h"
 #include "daemon/upgrade/upgrade.h"
 
 #include "base/clean_text.h"
@@ -99,7 +100,7 @@ __attribute__((format(printf, 2, 3))) static void give_up(struct upgrade *u, con
 		journal_add(u->daemon, JOURNAL_DAEMON, NULL, NULL, "not upgraded: %s", why);
 	}
 	if (u->control)
-		control_answer(u->control, json_pack("{s:b s:s s:s}", "ok", 0, "code", "upgrade", "error", why));
+		control_answer(u->control, json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_UPGRADE), "error", why));
 	device_watch_pause(u->daemon, false);
 	upgrade_free(u);
 }

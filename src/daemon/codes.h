@@ -1,0 +1,48 @@
+/*
+ * codes.h: the codes of refusals on the control socket, {"ok": false, "code": WORD, "error": LINE}, for programs; the line
+ * is for people. docs/control.md has what each means and what to do about it, and a test compares the two.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum code {
+	CODE_NONE,
+	CODE_MALFORMED, /* the request is not understood, or a field has a value that it cannot have */
+	CODE_UNKNOWN_OP, /* this meted knows no such request */
+	CODE_UNKNOWN_GRANT, /* no grant of that name */
+	CODE_UNKNOWN_DEVICE, /* no device of that index or UUID */
+	CODE_AMBIGUOUS_DEVICE, /* several UUIDs begin like that */
+	CODE_UNKNOWN_TRACE, /* no trace of that number */
+	CODE_BAD_NAME, /* not the name of a grant */
+	CODE_BAD_SIZE, /* not a size of memory */
+	CODE_BAD_SHARE, /* not a share of a device's time */
+	CODE_NAME_TAKEN, /* there is a grant of that name */
+	CODE_OVER_DEVICE, /* more than the device has */
+	CODE_OVER_PROMISED, /* more than is not promised to others */
+	CODE_OVER_LIMIT, /* more than this user may have */
+	CODE_QUEUED, /* others wait for this device */
+	CODE_WAITING, /* it waits in the queue */
+	CODE_NATIVE_RUNS, /* no share can be guaranteed beside native programs */
+	CODE_OUT_OF_SERVICE, /* the device is cordoned, drained or lost */
+	CODE_LOST, /* the device does not answer */
+	CODE_NO_DRIVER, /* the driver cannot be used */
+	CODE_NO_TOKEN, /* there is no token */
+	CODE_NOT_YOURS, /* this user may not */
+	CODE_STORE, /* it could not be written down */
+	CODE_BUSY, /* not at this moment */
+	CODE_FULL, /* no descriptors are left */
+	CODE_MEMORY, /* no memory */
+	CODE_RUNTIME, /* it could not be made */
+	CODE_UPGRADE, /* the next meted cannot take over */
+	CODE_NOT_STARTED, /* meted did not start */
+	CODES
+};
+
+const char *code_word(enum code code);
+/* CODE_NONE: no such word. */
+enum code code_find(const char *word);
+/* The status of an answer by HTTP. */
+unsigned int code_http_status(enum code code);
+/* What was asked of the machine and not given, which is an event; a slip of the pen is none. */
+bool code_is_event(enum code code);
