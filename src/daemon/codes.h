@@ -1,6 +1,6 @@
 /*
- * codes.h: the codes of refusals on the control socket, {"ok": false, "code": WORD, "error": LINE}, for programs; the line
- * is for people. docs/control.md has what each means and what to do about it, and a test compares the two.
+ * codes.h: the codes of refusals on the control socket, {"ok": false, "code": WORD, "error": LINE}, for programs; the
+ * line is for people. docs/control.md has what each means and what to do about it, and a test compares the two.
  */
 #pragma once
 

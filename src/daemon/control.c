@@ -21,19 +21,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE_BYTES 65536u /* a longer request is none */
+#define LINE_BYTES CONTROL_LINE_BYTES
 #define AGAIN_MS 5
 #define AGAIN_NS 2000000000u /* then what cannot be done yet is refused */
-#define CONTROLS_MAX 256u
-#define CONTROLS_KEPT 64u /* for owners */
-#define CONTROLS_OF_UID 64u
-#define ACCEPTS_PER_TURN 32	   /* then those who were accepted are heard */
-#define LINE_NS 10000000000u	   /* for a whole line */
-#define UNREAD_NS 30000000000u	   /* for reading an answer */
+#define CONTROLS_MAX CONTROL_CONNECTIONS
+#define CONTROLS_KEPT CONTROL_CONNECTIONS_KEPT
+#define CONTROLS_OF_UID CONTROL_CONNECTIONS_OF_USER
+#define ACCEPTS_PER_TURN 32 /* then those who were accepted are heard */
+#define LINE_NS (CONTROL_LINE_S * 1000000000ull)
+#define UNREAD_NS (CONTROL_READ_S * 1000000000ull)
 #define UNREAD_BUSY_NS 2000000000u /* so long a place is kept for it */
 #define TIME_PART 4		   /* of the loop's time: what one user's requests may take */
 #define TIME_AT_ONCE_NS 100000000u
-#define UNREAD_BYTES (64u << 20) /* of all answers that others than owners leave unread */
+#define UNREAD_BYTES CONTROL_UNREAD_BYTES
 
 struct control {
 	struct control *next;
@@ -205,8 +205,8 @@ static void answer(struct control *c, json_t *take_answer)
 static void refuse(struct control *c, const char *why)
 {
 	log_peer("control: a request of uid %u (pid %d) %s", (unsigned int)c->asker.uid, (int)c->asker.pid, why);
-	answer(c,
-	       json_pack("{s:b s:s s:o}", "ok", 0, "code", code_word(CODE_MALFORMED), "error", json_sprintf("the request %s", why)));
+	answer(c, json_pack("{s:b s:s s:o}", "ok", 0, "code", code_word(CODE_MALFORMED), "error",
+			    json_sprintf("the request %s", why)));
 }
 
 static void treat(struct control *c, enum verbs_turn turn);

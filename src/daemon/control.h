@@ -17,6 +17,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of one connection, and of all together; docs/control.md has them, and a test compares. */
+#define CONTROL_LINE_BYTES 65536u	  /* a longer request is none */
+#define CONTROL_LINE_S 10u		  /* for a whole line, once it has begun */
+#define CONTROL_READ_S 30u		  /* for reading an answer */
+#define CONTROL_UNREAD_BYTES (64u << 20)  /* of all answers that others than owners leave unread */
+#define CONTROL_CONNECTIONS 256u
+#define CONTROL_CONNECTIONS_KEPT 64u	  /* of these for owners */
+#define CONTROL_CONNECTIONS_OF_USER 64u
+
 struct daemon;
 struct control;
 struct handover;

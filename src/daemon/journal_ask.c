@@ -41,7 +41,8 @@ static bool find_device(struct ask *ask, const char *word, uint8_t uuid[DEVICE_U
 	if (found >= 0)
 		memcpy(uuid, machine->device[found].uuid, DEVICE_UUID_BYTES);
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it", word);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it",
+		       word);
 	else if (device_uuid_parse(word, uuid))
 		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", word);

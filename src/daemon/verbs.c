@@ -1,6 +1,6 @@
 /*
- * verbs.c: what can be asked on the control socket: the table of "op"s, and those about the node; those about
- * grants are in tenants/grant_ask.h.
+ * verbs.c: what can be asked on the control socket: the table of requests, see requests.h, and those about the node;
+ * those about grants are in tenants/grant_ask.h.
  *
  * A refusal is {"ok":false,"code":WORD,"error":LINE}; the line names the thing, the figures and the remedy, and is what
  * a user reads. codes.h has the words.
@@ -13,6 +13,7 @@
 #include "daemon/health/sensors.h"
 #include "daemon/http/http.h"
 #include "daemon/operator.h"
+#include "daemon/requests.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/limit.h"
@@ -171,40 +172,211 @@ static enum verbs_result do_trace(struct ask *ask)
 	return code ? refuse(ask, code, "%s", error) : answer(ask, said);
 }
 
-static const struct {
-	const char *op;
-	enum verbs_result (*fn)(struct ask *ask);
-} verbs[] = {
-	/* clang-format off: a row is a line */
-	{ "hello", do_hello },
-	{ "devices", do_devices },
-	{ "grant_create", grant_create_ask },
-	{ "grants", grants_ask },
-	{ "grant_set", grant_set_ask },
-	{ "grant_delete", grant_delete_ask },
-	{ "grant_end", grant_end_ask },
-	{ "token_new", console_ask },
-	{ "token_show", console_ask },
-	{ "token_revoke", console_ask },
-	{ "audit", console_ask },
-	{ "grant_bind", grant_bind_ask },
-	{ "stop", do_stop },
-	{ "policies", do_policies },
-	{ "policy_set", do_policy_set },
-	{ "device_cordon", health_ask },
-	{ "device_uncordon", health_ask },
-	{ "device_drain", health_ask },
-	{ "device_health", health_ask },
-	{ "grant_release", grant_release_ask },
-	{ "limits", limits_ask },
-	{ "events", journal_ask },
-	{ "metrics", metrics_ask },
-	{ "upgrade", do_upgrade },
-	{ "trace_start", do_trace },
-	{ "trace_read", do_trace },
-	{ "trace_stop", do_trace },
-	/* clang-format on */
+#define FIELD_END                                                                                                      \
+	{                                                                                                              \
+		NULL, FIELD_TEXT, NULL, false, NULL                                                                    \
+	}
+
+/* clang-format off: a row is a line */
+static const struct field named[] = { { "name", FIELD_TEXT, "a grant", true, NULL }, FIELD_END };
+static const struct field maybe_named[] = { { "name", FIELD_TEXT, "a grant", false, NULL }, FIELD_END };
+static const struct field device_alone[] = { { "device", FIELD_TEXT, "index or UUID", true, NULL }, FIELD_END };
+static const struct field maybe_known[] = { { "known", FIELD_SWITCH, "", false, NULL }, FIELD_END };
+
+/* The words of a share, as model/words.h has them. */
+#define FIELD_OF_PERCENT FIELD_NUMBER, "percent"
+#define FIELD_OF_POLICY FIELD_TEXT, "a policy"
+#define FIELD_OF_CLASS FIELD_TEXT, "a class"
+#define FIELD_OF_COUNT FIELD_NUMBER, ""
+#define FIELD_OF_MS FIELD_NUMBER, "ms"
+#define WORD_FIELD(type, member, term, key, ...) { key, FIELD_OF_##type, false, NULL },
+#define SHARE_FIELDS                                                                                                   \
+	{ "device", FIELD_TEXT, "index or UUID", false, NULL },                                                        \
+	{ "mem_bytes", FIELD_WHOLE, "bytes", false, NULL },                                                            \
+	{ "mem_pct", FIELD_NUMBER, "percent", false, NULL },                                                           \
+	SHARE_WORDS(WORD_FIELD)
+
+static const struct field share_new[] = { SHARE_FIELDS FIELD_END };
+static const struct field share_change[] = { SHARE_FIELDS { "frozen", FIELD_SWITCH, "", false, NULL }, FIELD_END };
+static const struct field container_files[] = {
+	{ "settings", FIELD_TEXT, "", false, NULL },
+	{ "preload", FIELD_TEXT, "", false, NULL },
+	FIELD_END
 };
+static const struct field container_new[] = {
+	{ "keep", FIELD_SWITCH, "", false, NULL },
+	{ "spec", FIELD_TEXT, "absolute path", false, NULL },
+	{ "files", FIELD_OBJECT, "", false, container_files },
+	FIELD_END
+};
+static const struct field labels[] = {
+	{ "container", FIELD_TEXT, "", false, NULL },
+	{ "pod", FIELD_TEXT, "", false, NULL },
+	{ "namespace", FIELD_TEXT, "", false, NULL },
+	FIELD_END
+};
+static const struct field create_fields[] = {
+	{ "devices", FIELD_LIST, "", true, share_new },
+	{ "driver", FIELD_TEXT, "auto, nvidia or soft", false, NULL },
+	{ "name", FIELD_TEXT, "a grant", false, NULL },
+	{ "overcommit", FIELD_SWITCH, "", false, NULL },
+	{ "wall", FIELD_SWITCH, "", false, NULL },
+	{ "wait", FIELD_SWITCH, "", false, NULL },
+	{ "known", FIELD_SWITCH, "", false, NULL },
+	{ "expires_s", FIELD_WHOLE, "s", false, NULL },
+	{ "runner_pid", FIELD_WHOLE, "pid", false, NULL },
+	{ "container", FIELD_OBJECT, "", false, container_new },
+	{ "labels", FIELD_OBJECT, "", false, labels },
+	{ "images", FIELD_TEXT, "letters and digits", false, NULL },
+	FIELD_END
+};
+static const struct field set_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "devices", FIELD_LIST, "", true, share_change },
+	{ "soon", FIELD_SWITCH, "", false, NULL },
+	FIELD_END
+};
+static const struct field bind_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "runner_pid", FIELD_WHOLE, "pid", false, NULL },
+	{ "files", FIELD_OBJECT, "", false, container_files },
+	{ "labels", FIELD_OBJECT, "", false, labels },
+	FIELD_END
+};
+static const struct field token_fields[] = { { "read", FIELD_SWITCH, "", false, NULL }, FIELD_END };
+static const struct field audit_fields[] = { { "limit", FIELD_WHOLE, "entries", false, NULL }, FIELD_END };
+static const struct field policy_fields[] = {
+	{ "device", FIELD_TEXT, "index or UUID", false, NULL },
+	{ "policy", FIELD_TEXT, "a policy", false, NULL },
+	{ "native", FIELD_TEXT, "allow or hold", false, NULL },
+	FIELD_END
+};
+static const struct field cordon_fields[] = {
+	{ "device", FIELD_TEXT, "index or UUID", true, NULL },
+	{ "reason", FIELD_TEXT, "", false, NULL },
+	FIELD_END
+};
+static const struct field drain_fields[] = {
+	{ "device", FIELD_TEXT, "index or UUID", true, NULL },
+	{ "reason", FIELD_TEXT, "", false, NULL },
+	{ "grace_s", FIELD_WHOLE, "s", false, NULL },
+	{ "end", FIELD_SWITCH, "", false, NULL },
+	FIELD_END
+};
+static const struct field events_fields[] = {
+	{ "after", FIELD_WHOLE, "number of an event", false, NULL },
+	{ "limit", FIELD_WHOLE, "events", false, NULL },
+	{ "tenant", FIELD_TEXT, "a grant", false, NULL },
+	{ "device", FIELD_TEXT, "index or UUID", false, NULL },
+	{ "kind", FIELD_TEXT, "a kind", false, NULL },
+	FIELD_END
+};
+static const struct field metrics_fields[] = { { "compat", FIELD_TEXT, "dcgm", false, NULL }, FIELD_END };
+static const struct field upgrade_fields[] = {
+	{ "binary", FIELD_TEXT, "absolute path", false, NULL },
+	{ "check", FIELD_SWITCH, "", false, NULL },
+	FIELD_END
+};
+static const struct field trace_start_fields[] = {
+	{ "grants", FIELD_LIST, "grants", false, NULL },
+	{ "seconds", FIELD_NUMBER, "s", true, NULL },
+	FIELD_END
+};
+static const struct field trace_fields[] = { { "trace", FIELD_WHOLE, "number of a trace", true, NULL }, FIELD_END };
+
+const struct request requests[] = {
+	{ "hello", do_hello, NULL },
+	{ "devices", do_devices, maybe_known },
+	{ "grant_create", grant_create_ask, create_fields },
+	{ "grants", grants_ask, maybe_named },
+	{ "grant_set", grant_set_ask, set_fields },
+	{ "grant_delete", grant_delete_ask, named },
+	{ "grant_end", grant_end_ask, named },
+	{ "grant_bind", grant_bind_ask, bind_fields },
+	{ "grant_release", grant_release_ask, named },
+	{ "token_new", console_ask, token_fields },
+	{ "token_show", console_ask, token_fields },
+	{ "token_revoke", console_ask, token_fields },
+	{ "audit", console_ask, audit_fields },
+	{ "stop", do_stop, NULL },
+	{ "policies", do_policies, NULL },
+	{ "policy_set", do_policy_set, policy_fields },
+	{ "device_cordon", health_ask, cordon_fields },
+	{ "device_uncordon", health_ask, device_alone },
+	{ "device_drain", health_ask, drain_fields },
+	{ "device_health", health_ask, device_alone },
+	{ "limits", limits_ask, NULL },
+	{ "events", journal_ask, events_fields },
+	{ "metrics", metrics_ask, metrics_fields },
+	{ "upgrade", do_upgrade, upgrade_fields },
+	{ "trace_start", do_trace, trace_start_fields },
+	{ "trace_read", do_trace, trace_fields },
+	{ "trace_stop", do_trace, trace_fields },
+	{ 0 },
+};
+/* clang-format on */
+
+const char *field_type_name(enum field_type type)
+{
+	static const char *const names[] = {
+		[FIELD_TEXT] = "text",	     [FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
+		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object", [FIELD_LIST] = "list",
+	};
+
+	return names[type];
+}
+
+static const struct field *find_field(const struct field *fields, const char *name)
+{
+	for (; fields && fields->name; fields++)
+		if (!strcmp(fields->name, name))
+			return fields;
+	return NULL;
+}
+
+static bool sift(struct ask *ask, json_t *object, const struct field *fields);
+
+/* A value of a field: an object, or a list of them, has fields of its own. */
+static bool sift_value(struct ask *ask, json_t *value, const struct field *field)
+{
+	bool good = true;
+	json_t *entry;
+	size_t i;
+
+	if (field->type == FIELD_SWITCH && !json_is_boolean(value) && !json_is_null(value)) {
+		refuse(ask, CODE_MALFORMED, "\"%s\" must be true or false", field->name);
+		return false;
+	}
+	if (json_is_object(value) && field->of)
+		return sift(ask, value, field->of);
+	json_array_foreach(value, i, entry)
+		if (good && json_is_object(entry) && field->of)
+			good = sift(ask, entry, field->of);
+	return good;
+}
+
+static bool sift(struct ask *ask, json_t *object, const struct field *fields)
+{
+	const struct field *field;
+	const char *name;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(object, next, name, value)
+	{
+		field = find_field(fields, name);
+		if (field && !sift_value(ask, value, field))
+			return false;
+		if (!field && (object != ask->request || strcmp(name, "op")))
+			json_object_del(object, name);
+	}
+	return true;
+}
+
+bool request_sift(struct ask *ask, const struct request *r)
+{
+	return sift(ask, ask->request, r->fields);
+}
 
 enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, json_t *request, enum verbs_turn turn,
 			      json_t **ret_answer)
@@ -212,16 +384,16 @@ enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, 
 	const char *op = json_string_value(json_object_get(request, "op"));
 	struct ask ask = { .daemon = daemon, .asker = asker, .request = request, .turn = turn };
 	enum verbs_result result = VERBS_ANSWERED;
-	size_t i = 0;
+	const struct request *r = requests;
 
-	while (op && i < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verbs[i].op, op))
-		i++;
+	while (op && r->op && strcmp(r->op, op))
+		r++;
 	if (!op)
 		refuse(&ask, CODE_MALFORMED, "the request has no \"op\"");
-	else if (i == sizeof(verbs) / sizeof(verbs[0]))
+	else if (!r->op)
 		refuse(&ask, CODE_UNKNOWN_OP, "this meted (%s) knows no \"%.32s\"", daemon_version(), op);
-	else
-		result = verbs[i].fn(&ask);
+	else if (turn != VERBS_FIRST || request_sift(&ask, r))
+		result = r->treat(&ask);
 	*ret_answer = ask.answer;
 	return result;
 }

@@ -28,7 +28,8 @@ static bool find(struct ask *ask, struct device *ret)
 	if (!spec)
 		refuse(ask, CODE_MALFORMED, "the request names no device: give its index or UUID as \"device\"");
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it", spec);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it",
+		       spec);
 	else
 		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", spec);

@@ -105,6 +105,7 @@ static const char *perform(struct daemon *daemon, const char *who, json_t *op, s
 {
 	const struct asker self = { .uid = geteuid(), .gid = getegid(), .who = who };
 	json_t *answer = NULL;
+	enum code code;
 
 	verbs_treat(daemon, &self, op, VERBS_LAST, &answer);
 	if (json_is_true(json_object_get(answer, "ok"))) {
@@ -114,8 +115,8 @@ static const char *perform(struct daemon *daemon, const char *who, json_t *op, s
 	}
 	snprintf(text, ERROR_BYTES, "%s",
 		 answer ? json_string_value(json_object_get(answer, "error")) : "no memory: ask again");
-	http_reply_error(reply, answer ? code_http_status(code_find(json_string_value(json_object_get(answer, "code")))) : 503, "%s",
-			 text);
+	code = code_find(json_string_value(json_object_get(answer, "code")));
+	http_reply_error(reply, answer ? code_http_status(code) : 503, "%s", text);
 	json_decref(answer);
 	return text;
 }

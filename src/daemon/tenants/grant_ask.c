@@ -83,7 +83,8 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 		    !terms_read(ask, entry, &list[i], &compute[i], t->grant.overcommit, t, &compute[i]))
 			return false;
 		if (!quota_units[i] && !terms_given(entry)) {
-			refuse(ask, CODE_MALFORMED, "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
+			refuse(ask, CODE_MALFORMED,
+			       "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
 			       list[i].index);
 			return false;
 		}
@@ -163,7 +164,8 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	if (!grant_may_change(ask, t))
 		return grant_refuse_other(ask, t);
 	if (t->clients || t->sessions)
-		return refuse(ask, CODE_BUSY, "grant %s has running programs (%s is one): end them first", t->grant.name,
+		return refuse(ask, CODE_BUSY,
+			      "grant %s has running programs (%s is one): end them first", t->grant.name,
 			      t->clients ? client_text(t->clients) : "one that is just starting");
 	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
 		return refuse(ask, CODE_BUSY, "grant %s belongs to the running command with pid %d: it ends with it",

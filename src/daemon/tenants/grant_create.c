@@ -207,7 +207,8 @@ static bool fill_name(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (tenant_find(ask->daemon, name)) {
-		refuse(ask, CODE_NAME_TAKEN, "there is a grant %s already: choose another name, or delete that one", name);
+		refuse(ask, CODE_NAME_TAKEN,
+		       "there is a grant %s already: choose another name, or delete that one", name);
 		return false;
 	}
 	strcpy(g->name, name);

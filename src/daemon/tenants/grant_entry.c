@@ -28,7 +28,8 @@ enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t)
 {
 	if (!t->grant.uid)
 		return refuse(ask, CODE_NOT_YOURS, "grant %s is root's: only root may change it", t->grant.name);
-	return refuse(ask, CODE_NOT_YOURS, "grant %s belongs to uid %u: only they and root may change it", t->grant.name,
+	return refuse(ask, CODE_NOT_YOURS,
+		      "grant %s belongs to uid %u: only they and root may change it", t->grant.name,
 		      (unsigned int)t->grant.uid);
 }
 

@@ -67,9 +67,11 @@ static enum code find_place(const struct daemon *daemon, uid_t uid, char *error,
 		own += t->uid == uid;
 	}
 	if (of_kind >= TRACES_MAX)
-		return refuse(CODE_BUSY, error, size, "%s traces are being taken already: wait until one has ended", "8");
+		return refuse(CODE_BUSY, error, size,
+			      "%s traces are being taken already: wait until one has ended", "8");
 	if (own >= TRACES_OF_UID && !owner_is(uid))
-		return refuse(CODE_BUSY, error, size, "you are taking %s traces already: wait until one has ended", "2");
+		return refuse(CODE_BUSY, error, size,
+			      "you are taking %s traces already: wait until one has ended", "2");
 	return CODE_NONE;
 }
 

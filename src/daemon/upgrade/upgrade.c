@@ -100,7 +100,8 @@ __attribute__((format(printf, 2, 3))) static void give_up(struct upgrade *u, con
 		journal_add(u->daemon, JOURNAL_DAEMON, NULL, NULL, "not upgraded: %s", why);
 	}
 	if (u->control)
-		control_answer(u->control, json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_UPGRADE), "error", why));
+		control_answer(u->control, json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_UPGRADE),
+						     "error", why));
 	device_watch_pause(u->daemon, false);
 	upgrade_free(u);
 }
