@@ -11,6 +11,7 @@
 
 enum field_type {
 	FIELD_TEXT,
+	FIELD_WORD,   /* a text that is judged where it is read */
 	FIELD_WHOLE,  /* a whole number */
 	FIELD_NUMBER,
 	FIELD_SWITCH, /* true or false; not given is false */
@@ -37,5 +38,8 @@ extern const struct request requests[]; /* one without an "op" ends it */
 /* "text", "whole number", ... */
 const char *field_type_name(enum field_type type);
 
-/* Takes out what is not in the table. Value: false: a switch is neither true nor false, and the request was refused. */
+/*
+ * Takes out what is not in the table. Value: false: a switch is neither true nor false, or a text is none, and the
+ * request was refused.
+ */
 bool request_sift(struct ask *ask, const struct request *r);

@@ -191,7 +191,7 @@ static const struct field maybe_known[] = { { "known", FIELD_SWITCH, "", false, 
 #define FIELD_OF_MS FIELD_NUMBER, "ms"
 #define WORD_FIELD(type, member, term, key, ...) { key, FIELD_OF_##type, false, NULL },
 #define SHARE_FIELDS                                                                                                   \
-	{ "device", FIELD_TEXT, "index or UUID", false, NULL },                                                        \
+	{ "device", FIELD_WORD, "index or UUID", false, NULL },                                                        \
 	{ "mem_bytes", FIELD_WHOLE, "bytes", false, NULL },                                                            \
 	{ "mem_pct", FIELD_NUMBER, "percent", false, NULL },                                                           \
 	SHARE_WORDS(WORD_FIELD)
@@ -218,7 +218,7 @@ static const struct field labels[] = {
 static const struct field create_fields[] = {
 	{ "devices", FIELD_LIST, "", true, share_new },
 	{ "driver", FIELD_TEXT, "auto, nvidia or soft", false, NULL },
-	{ "name", FIELD_TEXT, "a grant", false, NULL },
+	{ "name", FIELD_WORD, "a grant", false, NULL },
 	{ "overcommit", FIELD_SWITCH, "", false, NULL },
 	{ "wall", FIELD_SWITCH, "", false, NULL },
 	{ "wait", FIELD_SWITCH, "", false, NULL },
@@ -319,7 +319,7 @@ const struct request requests[] = {
 const char *field_type_name(enum field_type type)
 {
 	static const char *const names[] = {
-		[FIELD_TEXT] = "text",	     [FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
+		[FIELD_TEXT] = "text",	     [FIELD_WORD] = "text",	  [FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
 		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object", [FIELD_LIST] = "list",
 	};
 
@@ -343,8 +343,11 @@ static bool sift_value(struct ask *ask, json_t *value, const struct field *field
 	json_t *entry;
 	size_t i;
 
-	if (field->type == FIELD_SWITCH && !json_is_boolean(value) && !json_is_null(value)) {
-		refuse(ask, CODE_MALFORMED, "\"%s\" must be true or false", field->name);
+	/* Numbers, words, lists and objects are judged where they are read, with their bounds. */
+	if (!json_is_null(value) && ((field->type == FIELD_SWITCH && !json_is_boolean(value)) ||
+				     (field->type == FIELD_TEXT && !json_is_string(value)))) {
+		refuse(ask, CODE_MALFORMED, "\"%s\" must be %s", field->name,
+		       field->type == FIELD_SWITCH ? "true or false" : "a text");
 		return false;
 	}
 	if (json_is_object(value) && field->of)
