@@ -1,8 +1,10 @@
 /* place.c: see place.h. */
 #include "client/place.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,20 +89,51 @@ static void find_meted(struct place *p)
 	free(copy);
 }
 
+#ifdef METE_CLIENT_SHARED
+/*
+ * In libmete.so, which any program may load: mete is where this library is, in PREFIX/bin beside PREFIX/lib.../ (of one
+ * or two levels), or beside it in a build tree.
+ */
+static int find_own(char dir[PATH_MAX], struct fault *f)
+{
+	static const char *const beside[] = { "../bin", "../../bin", "../cli" };
+	char library[PATH_MAX], path[PATH_MAX];
+	Dl_info info;
+
+	if (!dladdr((const void *)(uintptr_t)place_find, &info) || !realpath(info.dli_fname, library))
+		return fault_set(f, -ENOENT, "libmete: its own file cannot be found; install mete whole");
+	*strrchr(library, '/') = 0;
+	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++)
+		if (path_join(path, "%s/%s/mete", library, beside[i]) && !access(path, X_OK)) {
+			path_join(path, "%s/%s", library, beside[i]);
+			return realpath(path, dir) ? 0 : fault_set(f, -errno, "%s: %s", path, strerror(errno));
+		}
+	return fault_set(f, -ENOENT, "%s: there is no mete beside this libmete; install mete", library);
+}
+#else
+static int find_own(char dir[PATH_MAX], struct fault *f)
+{
+	ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
+
+	if (n <= 0)
+		return fault_set(f, -errno, "/proc/self/exe: %s; mount /proc", strerror(errno));
+	dir[n] = 0;
+	*strrchr(dir, '/') = 0;
+	return 0;
+}
+#endif
+
 int place_find(struct place *p, struct fault *f)
 {
 	static const char *const libdirs[] = { METE_LIBDIR_FROM_BINDIR, "../lib/mete", "../lib64/mete" };
 	const char *override = getenv("METE_LIBDIR");
 	char path[PATH_MAX];
-	ssize_t n;
+	int r;
 
 	*p = (struct place){ 0 };
-	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	if (n <= 0)
-		return fault_set(f, -errno, "/proc/self/exe: %s; mount /proc", strerror(errno));
-	path[n] = 0;
-	*strrchr(path, '/') = 0;
-	path_join(p->exe_dir, "%s", path);
+	r = find_own(p->exe_dir, f);
+	if (r)
+		return r;
 	find_meted(p);
 	find_helper(p, "relay", "mete-relay", p->relay);
 	find_helper(p, "worker", "mete-worker", p->worker);

@@ -1,7 +1,7 @@
 /*
  * place.h: where the parts of mete lie, seen from the running binary.
  *
- * Everything is found from /proc/self/exe, so an installed tree, a build tree and a bundle unpacked anywhere work
+ * Everything is found from /proc/self/exe (in libmete.so from its own file), so an installed tree, a build tree and a bundle unpacked anywhere work
  * alike:
  *
  *   installed, bundle   PREFIX/bin/mete, PREFIX/lib.../mete/shim/, .../mete/soft/, .../mete/runtime/, .../mete/remote/,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 build = sys.argv[1]
+source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 count = failed = 0
 
 
@@ -133,5 +134,19 @@ for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcu
     check(not young, f"{soname} needs no symbol above glibc 2.17", young)
     others = [n for n in needed(path) if not LIBC.match(n)]
     check(not others, f"{soname} needs libc alone", others)
+# libmete: what its header declares is what its version script names is what it exports.
+path = next((os.path.join(build, "src/client", n) for n in ("libmete.so.0", "libmete.so.0.1.0")
+             if os.path.exists(os.path.join(build, "src/client", n))), os.path.join(build, "src/client/libmete.so.0"))
+with open(os.path.join(source, "include/mete/control.h"), encoding="utf-8") as f:
+    declared = set(re.findall(r"^[a-z][^=;#]*?\b(mete_\w+)\(", f.read(), re.M))
+with open(os.path.join(source, "src/client/libmete.map"), encoding="utf-8") as f:
+    named = set(re.findall(r"^\t(mete_\w+);", f.read(), re.M))
+check(declared == named, f"libmete: its header declares the {len(named)} names of its version script", declared ^ named)
+check(exports(path) == named, "it exports these and nothing else", exports(path) ^ named)
+check(re.findall(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", path)) == ["libmete.so.0"], "it is named libmete.so.0")
+nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " T " in line}
+check(nodes == {"METE_0"}, "its symbols have the version METE_0", nodes)
+others = [n for n in needed(path) if not LIBC.match(n) and not n.startswith("libjansson.")]
+check(not others, "libmete needs libc and jansson alone", others)
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
