@@ -195,9 +195,9 @@ PUBLIC int mete_place(enum mete_part part, char path[METE_PATH_BYTES], struct me
 	if (!found)
 		return tell(fault, fault_set(&f, -EINVAL, "part %d: there is none of that number", (int)part), &f);
 	if (!*found)
-		return tell(fault,
-			    r ? r : fault_set(&f, -ENOENT, "%s: this part of mete is not here; install it", place.exe_dir),
-			    &f);
+		r = r ? r : fault_set(&f, -ENOENT, "%s: this part of mete is not here; install it", place.exe_dir);
+	if (r && !*found)
+		return tell(fault, r, &f);
 	snprintf(path, METE_PATH_BYTES, "%s", found);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * place.h: where the parts of mete lie, seen from the running binary.
  *
- * Everything is found from /proc/self/exe (in libmete.so from its own file), so an installed tree, a build tree and a bundle unpacked anywhere work
- * alike:
+ * Everything is found from /proc/self/exe, in libmete.so from that library's own file. So an installed tree, a build
+ * tree and a bundle unpacked anywhere work alike:
  *
  *   installed, bundle   PREFIX/bin/mete, PREFIX/lib.../mete/shim/, .../mete/soft/, .../mete/runtime/, .../mete/remote/,
  *                       PREFIX/libexec/mete/mete-relay, .../mete-worker

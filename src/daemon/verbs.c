@@ -319,8 +319,10 @@ const struct request requests[] = {
 const char *field_type_name(enum field_type type)
 {
 	static const char *const names[] = {
-		[FIELD_TEXT] = "text",	     [FIELD_WORD] = "text",	  [FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
-		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object", [FIELD_LIST] = "list",
+		[FIELD_TEXT] = "text",	   [FIELD_WORD] = "text",
+		[FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
+		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object",
+		[FIELD_LIST] = "list",
 	};
 
 	return names[type];
