@@ -117,6 +117,8 @@ int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t 
 	t->used = true;
 	t->heard_ns = t->idle_from_ns = now_ns;
 	t->bucket.tokens_ns = (double)a->params.burst_ns;
+	t->lead.ns = a->params.early_ns;
+	t->after = NOBODY;
 	take_terms(a, i, terms);
 	a->list[a->count++] = (uint16_t)i;
 	return i;
@@ -130,6 +132,9 @@ static void lose_turn(struct arbiter *a, int i)
 		if (a->last[p] == i)
 			a->last[p] = NOBODY;
 	}
+	for (unsigned int n = 0; n < a->count; n++)
+		if (a->tenant[a->list[n]].after == i)
+			a->tenant[a->list[n]].after = NOBODY;
 }
 
 static void take_inbox(struct arbiter *a, uint64_t now_ns);
@@ -185,6 +190,20 @@ void arbiter_resume_wants(struct arbiter *a, int i, uint64_t wanted_ns, uint64_t
 
 /* ---- what is reported ---- */
 
+/* Its turn has begun: how long after the work of the one before? */
+static void learn_lead(struct arbiter *a, struct tenant *t, uint64_t begin_ns)
+{
+	const struct tenant *before = t->after >= 0 ? &a->tenant[t->after] : NULL;
+	uint64_t gap = 0;
+
+	t->after = NOBODY;
+	if (!before || !before->used)
+		return;
+	if (!busy_count(a->busy, (unsigned int)(before - a->tenant)) && begin_ns > before->last_end_ns)
+		gap = begin_ns - before->last_end_ns;
+	lead_learn(&t->lead, &a->floor, gap);
+}
+
 static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[n->tenant];
@@ -201,6 +220,8 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 	if (!busy_count(a->busy, n->tenant) && t->last_end_ns && at > t->last_end_ns && t->turn.open &&
 	    t->opened_ns < t->last_end_ns)
 		gaps_add(&t->gaps, at - t->last_end_ns, SHORT_GAP_NS);
+	if (t->turn.open && at >= t->opened_ns)
+		learn_lead(a, t, at);
 	busy_begin(a->busy, n->tenant, at);
 }
 
@@ -236,10 +257,16 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	rights_tell_time(t, now_ns);
 	if (demand->busy && !t->demand.busy)
 		t->busy_from_ns = now_ns;
-	if (demand->busy || !demand->waiting || demand->since_ns != t->demand.since_ns)
+	/* Only a process that runs foretells another end. */
+	if (demand->busy && demand->done_by_ns != t->demand.done_by_ns)
+		busy_trust(a->busy, (unsigned int)i);
+	if ((demand->busy && !busy_suspected(a->busy, (unsigned int)i)) || !demand->waiting ||
+	    demand->since_ns != t->demand.since_ns)
 		t->absences = 0;
 	if (!demand->busy && t->demand.busy)
 		t->idle_from_ns = now_ns;
+	if (demand->waiting)
+		t->next_ns = demand->needs_ns;
 	t->demand = *demand;
 }
 

@@ -73,7 +73,7 @@ struct arbiter_params {
 	uint64_t lag_bound_ns;
 	uint64_t burst_ns; /* capacity of the token bucket of a limit */
 	uint64_t idle_ns;  /* a holder without work in flight for so long gives its turn up to those who wait */
-	uint64_t early_ns; /* the next turn is opened so long before the last one's work should have ended */
+	uint64_t early_ns; /* the first turns are opened so long before the work before should have ended (leads.h) */
 };
 
 /* NULL: no memory. */

@@ -11,18 +11,20 @@
 #include "model/busy.h"
 #include "model/gaps.h"
 #include "model/lags.h"
+#include "model/leads.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
 /*
- * In one cycle of CYCLE_NS each of those who want the engine has had its quantum. A change of hands costs some 75 us of
- * the device's time (facts of hardware and of the software device alike), so cycles of a few ms would cost percents of
- * it; long ones show in windows of 1 s. Both errors together are least at about 25 ms for 2 to 8 tenants: sqrt(n * 75
- * us
- * * 1 s / (1 - share)).
+ * In one cycle each of those who want the engine has had its quantum. A change of hands costs some 75 us of the
+ * device's time (facts of hardware and of the software device alike), so cycles of a few ms would cost percents of it;
+ * long ones show in windows of 1 s: by share * (1 - share) of a cycle. CYCLE_NS is for two tenants; each further one
+ * makes it longer by CYCLE_MORE_NS, so that changes of hands take about 1 % of the device however many there are.
  */
 #define CYCLE_NS (25 * MS)
+#define CYCLE_MORE_NS (7500 * US)
+#define CYCLE_MOST_NS (100 * MS)
 #define QUANTUM_MIN_NS (2 * MS)
 #define QUANTUM_MAX_NS (20 * MS)
 #define BOUND_NS (4 * MS)
@@ -40,10 +42,10 @@
 #define GUARD_MOST_NS (2000 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
-#define WORK_NS (10 * MS)  /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
-#define ABSENT_NS (1 * MS) /* who is opened and does nothing for so long is asleep, for all we know */
-#define ABSENT_MOST 2u	   /* and is given twice as long each time, so many times */
-#define ABSENT_REST 25u	   /* and left alone for so many times as long */
+#define WORK_NS (10 * MS)   /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
+#define ABSENT_NS (1 * MS)  /* who is opened and does nothing for so long is asleep, for all we know */
+#define ABSENT_MOST 2u	    /* and is given twice as long each time, so many times */
+#define ABSENT_REST 25u	    /* and left alone for so many times as long */
 #define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
 #define INBOX 4096u
 #define NOBODY (-1)
@@ -74,6 +76,9 @@ struct tenant {
 	uint64_t longest_ns;   /* the costliest turn of late */
 	struct bucket bucket;
 	struct gaps gaps;
+	struct lead lead; /* of its turns */
+	int after;	  /* who had the engine before its turn, and nothing of its turn has been seen yet; or NOBODY */
+	uint64_t next_ns; /* predicted length of what it had waiting last */
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */
 	uint64_t absent_until_ns;
@@ -94,6 +99,7 @@ struct arbiter {
 	unsigned int count;
 	struct busy *busy;
 	struct lags lags[POOLS];
+	struct lead_floor floor; /* of the gaps between one tenant's work and the next one's */
 	int holder[POOLS];
 	int last[POOLS]; /* who held the turn before; pays while it drains */
 	uint64_t now_ns;

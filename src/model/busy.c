@@ -256,6 +256,12 @@ void busy_suspect(struct busy *b, unsigned int tenant, uint64_t at_ns)
 		insert(b, (struct edge){ .at_ns = at_ns, .tenant = (int16_t)tenant, .kind = SUSPECT });
 }
 
+void busy_trust(struct busy *b, unsigned int tenant)
+{
+	if (b->suspected[tenant])
+		trust(b, tenant);
+}
+
 bool busy_suspected(const struct busy *b, unsigned int tenant)
 {
 	return b->suspected[tenant];

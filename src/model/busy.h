@@ -34,6 +34,8 @@ void busy_hold(struct busy *b, int tenant, uint64_t now_ns);
  * until its next edge says when it did end, and that is then charged.
  */
 void busy_suspect(struct busy *b, unsigned int tenant, uint64_t at_ns);
+/* It lives after all: what it has in flight is in flight, and was meanwhile. */
+void busy_trust(struct busy *b, unsigned int tenant);
 bool busy_suspected(const struct busy *b, unsigned int tenant);
 /* The tenant's class, which overlap is measured by. */
 void busy_class(struct busy *b, unsigned int tenant, enum arbiter_class class);

@@ -71,6 +71,22 @@ static void test_suspect(void)
 	busy_free(b);
 }
 
+/* One that was taken for stopped shows that it lives: it has been at work all the while. */
+static void test_trust(void)
+{
+	struct busy *b = busy_new(0);
+
+	busy_begin(b, 0, 0);
+	busy_suspect(b, 0, 100);
+	is(busy_charged_ns(b, 0, 300), 100);
+	busy_trust(b, 0);
+	ok(!busy_suspected(b, 0) && busy_count(b, 0) == 1);
+	is(busy_charged_ns(b, 0, 300), 300);
+	busy_trust(b, 0);
+	is(busy_charged_ns(b, 0, 400), 400);
+	busy_free(b);
+}
+
 static void test_overlap(void)
 {
 	struct busy *b = busy_new(0);
@@ -166,6 +182,7 @@ int main(void)
 	test_parts();
 	test_holder();
 	test_suspect();
+	test_trust();
 	test_overlap();
 	test_random();
 	test_many();

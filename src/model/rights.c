@@ -41,10 +41,19 @@ static bool contended(const struct arbiter *a, const struct tenant *t)
 	return (t->demand.waiting || t->demand.busy) && a->lags[MAIN].count + a->lags[REST].count > 1;
 }
 
+/* In which each of those who want the engine has its quantum. */
+static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
+{
+	uint64_t more = a->lags[p].count > 2 ? a->lags[p].count - 2 : 0, ns = CYCLE_NS + more * CYCLE_MORE_NS;
+
+	return ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS;
+}
+
 /* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
 static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 {
-	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns, more = (double)CYCLE_NS / 2;
+	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns,
+	       more = (double)cycle_ns(a, pool_of(t)) / 2;
 
 	if (!contended(a, t))
 		return cap;
@@ -170,7 +179,7 @@ static double share_of(const struct arbiter *a, int i)
 uint64_t rights_quantum(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	uint64_t ns = (uint64_t)(share_of(a, i) * (double)CYCLE_NS);
+	uint64_t ns = (uint64_t)(share_of(a, i) * (double)cycle_ns(a, pool_of(t)));
 
 	if (t->terms.turn_ns)
 		return t->terms.turn_ns;

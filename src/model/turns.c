@@ -71,11 +71,21 @@ static uint64_t patience(const struct tenant *t)
 	return ABSENT_NS << (t->absences < ABSENT_MOST ? t->absences : ABSENT_MOST);
 }
 
+/* It has waited for its turn, and makes no use of it: perhaps it is stopped, and what it had in flight is silent too.
+ */
+static bool does_nothing(const struct arbiter *a, const struct tenant *t)
+{
+	bool busy = t->demand.busy && !busy_suspected(a->busy, (unsigned int)(t - a->tenant));
+
+	return !busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
+}
+
 static void note_absence(struct arbiter *a, struct tenant *t)
 {
-	bool nothing = t->demand.waiting && !t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
+	bool nothing = t->demand.waiting && does_nothing(a, t);
 
-	if (!nothing || a->now_ns + a->params.early_ns < t->quantum_from_ns + patience(t))
+	/* It was closed early, for the next one's sake. */
+	if (!nothing || a->now_ns + LEAD_MOST_NS < t->quantum_from_ns + patience(t))
 		return;
 	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
 	t->absences++;
@@ -115,9 +125,19 @@ void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns)
 		note_longest(a, t);
 }
 
+/* The one who had the turn before, and still has work in flight, which this turn is to follow without a gap. */
+static int handed_by(const struct arbiter *a, int i)
+{
+	int before = a->last[pool_of(&a->tenant[i])];
+
+	return before >= 0 && before != i && a->tenant[before].demand.busy ? before : NOBODY;
+}
+
 static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 {
 	struct tenant *t = &a->tenant[i];
+
+	t->after = handed_by(a, i);
 
 	t->opened_ns = a->now_ns;
 	t->turns++;
@@ -180,6 +200,24 @@ static uint64_t idle_from(const struct tenant *t)
 	return at > t->opened_ns ? at : t->opened_ns;
 }
 
+/*
+ * After what it has in flight: what it has waiting needs more than is left, by the end that its clients know of. Of one
+ * that waits for each of its kernels nothing stands at the gate yet, but what comes next is as long as what came
+ * before.
+ */
+static bool nothing_fits(const struct tenant *t, uint64_t flight_ns, uint64_t end_ns)
+{
+	uint64_t told = t->turn.until_ns, next = t->demand.needs_ns, gap = gaps_p90_ns(&t->gaps);
+
+	if (told && told < end_ns)
+		end_ns = told;
+	if (!t->demand.waiting) {
+		next = gap && t->demand.busy ? t->next_ns : 0;
+		flight_ns += gap / 2;
+	}
+	return next && flight_ns < end_ns && flight_ns + next > end_ns;
+}
+
 /* When its turn is over: at the planned end, or before, because it makes no use of the rest. */
 static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 {
@@ -188,22 +226,19 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 
 	if (u->terms.class < t->terms.class && rights_eligible(a, c))
 		return a->now_ns;
-	if (t->demand.busy && t->demand.done_by_ns && a->now_ns > t->demand.done_by_ns + a->params.bound_ns)
-		return a->now_ns;
 	if (!t->demand.busy && !t->demand.waiting) {
 		idle = idle_from(t) + grace(a, t);
 		return idle < end ? idle : end;
 	}
-	if (!t->demand.busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US)) {
+	if (does_nothing(a, t)) {
 		idle = t->quantum_from_ns + patience(t);
 		return idle < end ? idle : end;
 	}
-	/* What it has waiting needs more than is left. */
+	if (t->demand.busy && t->demand.done_by_ns && a->now_ns > t->demand.done_by_ns + a->params.bound_ns)
+		return a->now_ns;
 	if (t->demand.busy && t->demand.done_by_ns > flight)
 		flight = t->demand.done_by_ns;
-	if (t->demand.waiting && t->demand.needs_ns && flight < end && flight + t->demand.needs_ns > end)
-		return flight;
-	return end;
+	return nothing_fits(t, flight, end) ? flight : end;
 }
 
 /*
@@ -271,14 +306,31 @@ static void go_on_alone(struct arbiter *a, enum pool p)
 		turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
 }
 
+/* The next look at the holder, whose turn ends then: so early that c's launch comes when the engine is free. */
+static void look_again(struct arbiter *a, const struct tenant *t, uint64_t end_ns, uint64_t lead_ns)
+{
+	uint64_t at_ns = end_ns > a->now_ns + lead_ns ? end_ns - lead_ns : a->now_ns + 10 * US;
+	uint64_t gap = gaps_p90_ns(&t->gaps), last;
+
+	turns_wake_at(a, at_ns);
+	if (!gap || t->demand.waiting || !t->next_ns)
+		return;
+	/* It waits for each of its kernels: the last one is looked for while it is in flight. */
+	last = end_ns - lead_ns - t->next_ns;
+	if (last > a->now_ns + 10 * US)
+		turns_wake_at(a, last);
+	else if (t->demand.busy && t->demand.done_by_ns > a->now_ns)
+		turns_wake_at(a, t->demand.done_by_ns + gap);
+}
+
 /* The holder's turn beside somebody who waits: closed, begun anew, or given an end. */
 static void go_on_beside(struct arbiter *a, enum pool p, int c)
 {
 	int h = a->holder[p];
 	struct tenant *t = &a->tenant[h];
-	uint64_t planned = planned_end(a, h, c), end = turn_end(a, h, c, planned);
+	uint64_t planned = planned_end(a, h, c), end = turn_end(a, h, c, planned), lead = a->tenant[c].lead.ns;
 
-	if (a->now_ns + a->params.early_ns >= end) {
+	if (a->now_ns + lead >= end) {
 		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
 
 		if (!more || !rights_before(a, h, c)) {
@@ -287,10 +339,11 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		}
 		turns_begin_quantum(a, h, a->now_ns);
 		planned = planned_end(a, h, c);
+		turns_set(a, t, true, planned, turns_bound(a, t));
 		end = turn_end(a, h, c, planned);
 	}
 	turns_set(a, t, true, planned, turns_bound(a, t));
-	turns_wake_at(a, end > a->now_ns + a->params.early_ns ? end - a->params.early_ns : a->now_ns + 10 * US);
+	look_again(a, t, end, lead);
 }
 
 void turns_serve(struct arbiter *a, enum pool p)
@@ -308,7 +361,7 @@ void turns_serve(struct arbiter *a, enum pool p)
 		/* Who goes first may have changed by the closing. */
 		c = rights_pick(a, p);
 		at = a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
-		if (a->now_ns + a->params.early_ns >= at) {
+		if (a->now_ns + a->tenant[c].lead.ns >= at) {
 			open_turn(a, c, at);
 			c = rights_pick(a, p);
 			if (c >= 0)
@@ -316,7 +369,7 @@ void turns_serve(struct arbiter *a, enum pool p)
 			else
 				go_on_alone(a, p);
 		} else {
-			turns_wake_at(a, at - a->params.early_ns);
+			turns_wake_at(a, at - a->tenant[c].lead.ns);
 		}
 	}
 	refill = rights_next_refill(a, p);

@@ -99,6 +99,10 @@ static void set_gate(struct sim *s, int tenant)
 
 	t->gate.serial +=
 		turn->open != t->gate.open || turn->until_ns != t->gate.until_ns || turn->bound_ns != t->gate.bound_ns;
+	if (turn->open && !t->gate.open)
+		t->gate.opened_ns = s->now_ns;
+	else if (!turn->open && t->gate.open)
+		t->gate.closed_ns = s->now_ns;
 	t->gate.open = turn->open;
 	t->gate.until_ns = turn->until_ns;
 	t->gate.bound_ns = turn->bound_ns;

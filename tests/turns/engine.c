@@ -79,17 +79,50 @@ static void plan(struct sim *s)
 	at(s, end, AT_ENGINE, 0, s->engine_version);
 }
 
+static void lose(struct sim *s, enum sim_lost kind, uint64_t from, uint64_t to)
+{
+	from = from < 2 * SIM_S ? 2 * SIM_S : from;
+	if (from < to)
+		s->lost_ns[kind] += (double)(to - from);
+}
+
+static uint64_t within(uint64_t at, uint64_t from, uint64_t to)
+{
+	return at < from ? from : at > to ? to : at;
+}
+
+/* The engine was idle before the work of p: whose doing was it? */
+static void lose_idle(struct sim *s, int p, uint64_t from, uint64_t to)
+{
+	int before = s->last < 0 ? -1 : s->process[s->last]->tenant, after = s->process[p]->tenant;
+	uint64_t closed, opened = within(s->tenant[after].gate.opened_ns, from, to);
+
+	if (before < 0 || (before == after && s->tenant[after].gate.opened_ns <= from)) {
+		lose(s, SIM_LOST_INSIDE, from, to);
+		return;
+	}
+	closed = s->tenant[before].gate.open ? to : s->tenant[before].gate.closed_ns;
+	closed = within(closed, from, opened);
+	lose(s, SIM_LOST_END, from, closed);
+	lose(s, SIM_LOST_CLOSED, closed, opened);
+	lose(s, SIM_LOST_FIRST, opened, to);
+}
+
 static void run(struct sim *s, int p)
 {
 	uint64_t from = s->now_ns;
 
-	if (p >= 0 && s->running < 0 && s->idle_from_ns < from)
+	if (p >= 0 && s->running < 0 && s->idle_from_ns < from) {
 		enter(s, s->idle, s->idle_from_ns, from);
+		lose_idle(s, p, s->idle_from_ns, from);
+	}
 	if (p < 0) {
 		s->idle_from_ns = from;
 	} else {
-		if (s->last >= 0 && s->last != p)
+		if (s->last >= 0 && s->last != p) {
+			lose(s, SIM_LOST_SWITCH, from, from + switch_ns(s));
 			from += switch_ns(s);
+		}
 		s->last = p;
 		s->slice_end_ns = from + slice_ns(s);
 		if (!front(s->process[p])->started_ns)

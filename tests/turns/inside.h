@@ -71,6 +71,7 @@ struct edge {
 struct gate {
 	bool open;
 	uint64_t until_ns, bound_ns, serial;
+	uint64_t opened_ns, closed_ns;
 	uint32_t listen;
 };
 
@@ -109,6 +110,7 @@ struct sim {
 	uint32_t engine_version;
 	float *idle;
 	uint64_t idle_from_ns;
+	double lost_ns[SIM_LOST_KINDS];
 	unsigned int cells;
 	/* who decides */
 	struct arbiter *arbiter;

@@ -57,6 +57,8 @@ static const struct {
 
 struct row {
 	double mean, max, bias, idle; /* the worst of its tenants; idle in percent */
+	double lost[SIM_LOST_KINDS];  /* percent */
+	double bias_of[9];
 };
 
 static struct row measure(const struct options *o, unsigned int n, enum sim_way way)
@@ -88,7 +90,10 @@ static struct row measure(const struct options *o, unsigned int n, enum sim_way 
 		row.max = e.max > row.max ? e.max : row.max;
 		if ((e.bias < 0 ? -e.bias : e.bias) > (row.bias < 0 ? -row.bias : row.bias))
 			row.bias = e.bias;
+		row.bias_of[i] = e.bias;
 	}
+	for (int k = 0; k < SIM_LOST_KINDS; k++)
+		row.lost[k] = sim_lost(s, k);
 	row.idle = sim_idle(s, 1, o->seconds) / (o->seconds - 1) / 1e7;
 	sim_free(s);
 	return row;
@@ -129,6 +134,31 @@ static void print_table(const struct options *o)
 	}
 	if (o->json)
 		printf("\n],\n");
+}
+
+/* Where the time goes that nobody has, of the rows whose targets fill the device. */
+static void print_lost(const struct options *o)
+{
+	printf("\nOf the device's time under turns, in percent: what nobody has, by cause (sim.h), and how far each "
+	       "tenant is off.\n\n"
+	       "| tenants | kernel | used | switch | inside | end | closed | first | off |\n"
+	       "|---|---|---|---|---|---|---|---|---|\n");
+	for (unsigned int n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
+		double used = 100;
+		struct row r;
+
+		if (cases[n].pct[1] <= 0)
+			continue;
+		r = measure(o, n, SIM_TURNS);
+		for (int k = 0; k < SIM_LOST_KINDS; k++)
+			used -= r.lost[k];
+		printf("| %s | %g ms | %.2f |", cases[n].what, cases[n].kernel_ms, used);
+		for (int k = 0; k < SIM_LOST_KINDS; k++)
+			printf(" %.2f |", r.lost[k]);
+		for (int i = 0; i < 9 && cases[n].pct[i] > 0; i++)
+			printf("%s%+.2f", i ? "/" : " ", r.bias_of[i]);
+		printf(" |\n");
+	}
 }
 
 /* How fast the simulator is: 8 tenants with kernels of 5 ms. */
@@ -172,6 +202,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	print_table(&o);
+	if (!o.json && !o.quick)
+		print_lost(&o);
 	print_speed(&o);
 	return 0;
 }

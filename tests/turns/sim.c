@@ -311,6 +311,11 @@ double sim_idle(const struct sim *s, double from_s, double to_s)
 	return sum(s->idle, s->cells, from_s, to_s);
 }
 
+double sim_lost(const struct sim *s, enum sim_lost kind)
+{
+	return 100 * s->lost_ns[kind] / (double)(s->end_ns - 2 * SIM_S);
+}
+
 struct sim_error sim_error(const struct sim *s, int tenant, double target_pct, double window_s, double from_s,
 			   double to_s)
 {

@@ -66,6 +66,19 @@ void sim_run(struct sim *s);
 double sim_served(const struct sim *s, int tenant, double from_s, double to_s);
 double sim_idle(const struct sim *s, double from_s, double to_s); /* nobody's work was running */
 
+/* Where the engine's time goes that nobody has. An idle gap lies between one tenant's work and the next tenant's. */
+enum sim_lost {
+	SIM_LOST_SWITCH, /* the engine changes from one process to another */
+	SIM_LOST_INSIDE, /* in one turn: between two launches of its holder */
+	SIM_LOST_END,	 /* at the end of a turn: its gate is still open, and nothing of its holder follows */
+	SIM_LOST_CLOSED, /* no gate is open */
+	SIM_LOST_FIRST,	 /* at the beginning of a turn: its gate is open, and its first launch has not come */
+	SIM_LOST_KINDS,
+};
+
+/* In percent of the time from 1 s on. */
+double sim_lost(const struct sim *s, enum sim_lost kind);
+
 struct sim_error {
 	double mean, max; /* of |got - target|, in points, over all windows */
 	double bias;	  /* got - target over the whole time, in points */

@@ -114,7 +114,7 @@ static void test_fixed(const struct sim_load *l, const double *set, const char *
 		double target = sum >= 99 ? set[i] * alone(l) : fmin(set[i], 100 * alone(l));
 		double long_kernel = kernel > 5 ? 2 * kernel / 10 : 0;
 
-		share_is(s, i, target, seconds, kernel > 5 ? 1 + long_kernel / 2 : 1.25, kernel > 5 ? long_kernel : 2.2,
+		share_is(s, i, target, seconds, kernel > 5 ? 1 + long_kernel / 2 : 1, kernel > 5 ? long_kernel : 2,
 			 what);
 	}
 	sim_free(s);
@@ -131,6 +131,48 @@ static void test_shares(void)
 			test_fixed(&a, sets[n], "asynchronous", 11 + n);
 			test_fixed(&b, sets[n], "synchronous", 31 + n);
 		}
+	}
+}
+
+/*
+ * Changes of hands cost what the device's change of context costs, and hardly more: the next one's first launch comes
+ * when the work before it ends, also where a program waits for each kernel and nobody stands at the gate yet.
+ */
+static void test_handover(void)
+{
+	static const struct {
+		const char *what;
+		unsigned int set, batch;
+		double kernel_ms, idle_pct;
+	} cases[] = {
+		{ "30 and 70", 5, 0, 0.2, 0.25 },
+		{ "30 and 70", 5, 0, 1, 0.3 },
+		{ "10, 20 and 70", 6, 0, 1, 0.4 },
+		{ "8 with 12.5", 7, 0, 1, 0.6 },
+		{ "30 and 70, synchronous", 5, 1, 1, 0.45 },
+	};
+
+	for (unsigned int c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		const double *set = sets[cases[c].set];
+		double seconds = longer ? 60 : 12, idle;
+		struct sim *s = begin(seconds, 17);
+		int n = 0;
+
+		for (; n < 9 && set[n] > 0; n++) {
+			struct arbiter_terms t = fixed(set[n]);
+			struct sim_load l =
+				cases[c].batch ? synchronous(cases[c].kernel_ms) : saturating(cases[c].kernel_ms);
+
+			sim_add(s, &t, &l);
+		}
+		run(s, n, seconds, cases[c].what);
+		idle = sim_lost(s, SIM_LOST_END) + sim_lost(s, SIM_LOST_CLOSED) + sim_lost(s, SIM_LOST_FIRST);
+		tap_ok(idle <= cases[c].idle_pct && sim_lost(s, SIM_LOST_SWITCH) <= 1.8,
+		       "%s, %g ms: between turns %.2f %% is idle (at the end %.2f, at the beginning %.2f), %.2f %% "
+		       "goes to changes",
+		       cases[c].what, cases[c].kernel_ms, idle, sim_lost(s, SIM_LOST_END), sim_lost(s, SIM_LOST_FIRST),
+		       sim_lost(s, SIM_LOST_SWITCH));
+		sim_free(s);
 	}
 }
 
@@ -342,10 +384,10 @@ static void test_filling(void)
 }
 
 /* One is stopped in the middle of its turn, one dies in it: the others go on, and the stopped one comes back. */
-static void test_stop(void)
+static void test_stop(uint64_t seed)
 {
 	double seconds = 12;
-	struct sim *s = begin(seconds, 9);
+	struct sim *s = begin(seconds, seed);
 	struct sim_load stopped = saturating(1), dies = saturating(2), l = saturating(1), sync = synchronous(1);
 	struct arbiter_terms f = fair();
 
@@ -523,13 +565,15 @@ int main(void)
 	longer = getenv("METE_TEST_LONG");
 	tap_begin();
 	test_shares();
+	test_handover();
 	test_long_run();
 	test_conservation();
 	test_terms();
 	test_reclaim();
 	test_classes();
 	test_filling();
-	test_stop();
+	for (uint64_t seed = 1; seed <= 9; seed += 2)
+		test_stop(seed);
 	test_exclusive();
 	test_changes();
 	test_worlds();
