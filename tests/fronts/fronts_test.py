@@ -28,7 +28,7 @@ count = failed = 0
 tmp = tempfile.mkdtemp(prefix="mete-f-")
 log, ptx = os.path.join(tmp, "log"), os.path.join(tmp, "text.ptx")
 python = os.path.realpath(sys.executable)
-env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "LD_", "CONDA", "VIRTUAL"))}
+env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "XLA_", "JAX_", "LD_", "CONDA", "VIRTUAL"))}
 env.update(HOME=tmp, REAL_LOG=log, REAL_PTX=ptx, METE_RUNTIME_DIR=os.path.join(tmp, "run"), METE_LOG=os.path.join(tmp, "mete.log"))
 
 
@@ -250,23 +250,43 @@ def has_visible_nvidia_gpu():
 ASKS = """
 import importlib, os, pkgutil
 import jax_plugins
-from jax._src import hardware_utils
+from jax._src import hardware_utils, lib
 for _, name, _ in pkgutil.iter_modules(jax_plugins.__path__, "jax_plugins."):
     importlib.import_module(name).initialize()
 print(hardware_utils.has_visible_nvidia_gpu(), len(hardware_utils._NVIDIA_GPU_DEVICES), bool(os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"]))
+print(lib.cuda_path)
+print(os.environ.get("XLA_FLAGS", ""))
 """
 
 
 def jax():
-    folder = os.path.join(tmp, "packages/jax/_src")
-    os.makedirs(folder)
-    with open(os.path.join(folder, "hardware_utils.py"), "w", encoding="utf-8") as f:
-        f.write("import os\n" + JAX)
-    done = soft(python, "-B", "-c", ASKS, PYTHONPATH=os.path.join(tmp, "packages"))
-    check(done.stdout == "True 2 True\n", "JAX finds the device, though no node is in /dev", done.stdout, done.stderr)
-    with open(os.path.join(folder, "hardware_utils.py"), "w", encoding="utf-8") as f:
-        f.write("")
-    done = soft(python, "-B", "-c", ASKS.rsplit("print", 1)[0], PYTHONPATH=os.path.join(tmp, "packages"))
+    packages, flag = os.path.join(tmp, "packages"), "xla_gpu_experimental_disable_binary_libraries"
+
+    def write(name, text):
+        os.makedirs(os.path.dirname(os.path.join(packages, name)), exist_ok=True)
+        with open(os.path.join(packages, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def asks(text=ASKS, **more):
+        done = soft(python, "-B", "-c", text, PYTHONPATH=packages, **more)
+        return done.stdout.splitlines() + [""] * 3, done
+
+    write("jax/_src/hardware_utils.py", "import os\n" + JAX)
+    write("jax/_src/lib.py", "cuda_path = 'of its own package'\n")
+    write("jaxlib/__init__.py", "")
+    write("jaxlib/libjax_common.so", f"\0{flag}\0")
+    (found, path, flags, *_), done = asks()
+    check(found == "True 2 True", "JAX finds the device, though no node is in /dev", done.stdout, done.stderr)
+    check(path == FRONTS and flags == f"--{flag}=true", "XLA assembles with mete's ptxas, and does without cuDNN", done.stdout)
+    (_, path, flags, *_), done = asks(CUDA_ROOT="/own", XLA_FLAGS=f"--{flag}=false")
+    check(path == "of its own package" and flags == f"--{flag}=false", "what the user set for JAX stays", done.stdout)
+    (_, _, flags, *_), done = asks(XLA_FLAGS="--xla_other=1")
+    check(flags == f"--xla_other=1 --{flag}=true", "it comes behind the user's other flags", done.stdout)
+    write("jaxlib/libjax_common.so", f"\0{flag}_of_another_name\0")
+    (_, _, flags, *_), done = asks()
+    check(flags == "", "a flag that this XLA does not know is not given to it", done.stdout)
+    write("jax/_src/hardware_utils.py", "")
+    _, done = asks(ASKS.split("print(", 1)[0])
     check(not done.returncode and not done.stderr, "a JAX that asks in another way is left alone", done.stderr)
 
 

@@ -1,17 +1,43 @@
 """
-Tells JAX that there is a device, where its driver is mete's software device. JAX takes plugins from this namespace.
+Tells JAX what it needs to know where its driver is mete's software device. JAX takes plugins from this namespace.
 
-JAX asks for CUDA devices only where one of a few nodes is in /dev, and else computes on the processor without a word. The
-software device has no node; this file stands for it. Who has set JAX_PLATFORMS without CUDA is not affected, nor is a JAX
-without its CUDA plugin.
+JAX asks for CUDA devices only where one of a few nodes is in /dev, and else computes on the processor without a word: the
+software device has no node, and this file stands for it. XLA assembles with the ptxas of JAX's own package, by its path,
+unless it is shown another folder: mete's makes what the device runs. And XLA is asked for convolutions without cuDNN, where
+it knows how. What the user set in CUDA_ROOT, XLA_FLAGS and JAX_PLATFORMS stays; a JAX without CUDA is not affected.
 """
+import mmap
+import os
+
+WITHOUT_LIBRARIES = "xla_gpu_experimental_disable_binary_libraries"
+
+
+def xla_knows(flag):
+    """An unknown one ends the program."""
+    import jaxlib
+    for name in ("libjax_common.so", "xla_extension.so"):
+        try:
+            with open(os.path.join(os.path.dirname(jaxlib.__file__), name), "rb") as f, \
+                    mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as library:
+                return library.find(flag.encode() + b"\0") >= 0
+        except (OSError, ValueError):
+            continue
+    return False
 
 
 def initialize():
     try:
-        from jax._src import hardware_utils
+        from jax._src import hardware_utils, lib
         nodes = hardware_utils._NVIDIA_GPU_DEVICES
     except (ImportError, AttributeError):
         return
     if __file__ not in nodes:
         nodes.append(__file__)
+    fronts = os.path.abspath(__file__)
+    for _ in range(4):
+        fronts = os.path.dirname(fronts)
+    if not os.environ.get("CUDA_ROOT") and os.access(os.path.join(fronts, "bin/ptxas"), os.X_OK):
+        lib.cuda_path = fronts
+    flags = os.environ.get("XLA_FLAGS", "")
+    if WITHOUT_LIBRARIES not in flags and xla_knows(WITHOUT_LIBRARIES):
+        os.environ["XLA_FLAGS"] = f"{flags} --{WITHOUT_LIBRARIES}=true".strip()
