@@ -10,7 +10,8 @@
 
 int remote_env_enter(const struct remote_env *e, struct fault *f)
 {
-	_cleanup_free_ char *runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, e->soft, e->client_dir) : strdup("");
+	_cleanup_free_ char *runtime =
+		e->runtime_dir ? runtime_env_preload(e->runtime_dir, e->soft, e->client_dir) : strdup("");
 	_cleanup_free_ char *preload = NULL, *path = NULL;
 
 	if (!runtime ||

@@ -184,7 +184,9 @@ bool runtime_env_is_entry(const char *entry, size_t length)
 		snprintf(end, sizeof(end), "/%s/%s", libraries[i].folder, libraries[i].name);
 		if (ends_with(entry, length, end))
 			return true;
-		for (size_t k = 0; !strcmp(libraries[i].folder, LIBRARIES) && k < sizeof(clients) / sizeof(*clients); k++) {
+		if (strcmp(libraries[i].folder, LIBRARIES) != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(clients) / sizeof(*clients); k++) {
 			snprintf(end, sizeof(end), "/%s/%s", clients[k], libraries[i].name);
 			if (ends_with(entry, length, end))
 				return true;

@@ -23,6 +23,7 @@
 #include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/keeper.h"
+#include "daemon/upgrade/priority.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/cgroup.h"

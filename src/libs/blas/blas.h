@@ -87,7 +87,7 @@ struct blas_handle {
 	cublasAtomicsMode_t atomics_mode;
 	cublasEmulationStrategy_t emulation;
 	int sm_count;
-	CUdeviceptr workspace; /* charged as the real library's; its first bytes take results; 0: a handle of cuBLASLt */
+	CUdeviceptr workspace; /* charged as the real library's; its first bytes take results; 0: of cuBLASLt */
 	pthread_mutex_t result_mutex;
 };
 

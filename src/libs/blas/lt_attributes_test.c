@@ -1,6 +1,6 @@
 /* lt_attributes_test.c: which descriptions a worker believes. */
 #include "base/tap.h"
-#include "remote/blas/lt.h"
+#include "libs/blas/lt_description.h"
 
 static struct lt_description description(uint32_t kind)
 {
