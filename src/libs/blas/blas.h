@@ -31,7 +31,7 @@ struct blas_work {
 	uint8_t type;	 /* of the routine's letter; cudaDataType_t */
 	uint8_t Atype, Btype, Ctype, xType, yType, alphaType, betaType, resultType, cType, sType, csType, paramType;
 	uint8_t executionType, executiontype;
-	uint8_t d1Type, d2Type, x1Type, y1Type;
+	uint8_t d1Type, d2Type, x1Type, y1Type, abType;
 	uint8_t wide, batched, arrays;	    /* 64-bit results; batches; operands are arrays of addresses */
 	uint8_t conjugate, hermitian, form; /* what a name stands for; form: enum blas_form */
 	uint8_t in_device;		    /* scalars and results are in the device's memory */
@@ -40,8 +40,9 @@ struct blas_work {
 	int64_t m, n, k, kl, ku, nrhs;
 	int64_t lda, ldb, ldc, incx, incy, batchCount, batchSize;
 	int64_t strideA, strideB, strideC, stridex, stridey;
+	uint64_t AP;
 	union {
-		uint64_t A, Aarray, AP;
+		uint64_t A, Aarray;
 	};
 	union {
 		uint64_t B, Barray;
@@ -58,9 +59,7 @@ struct blas_work {
 	union {
 		uint64_t P, devIpiv, param;
 	};
-	union {
-		uint64_t info, devInfoArray;
-	};
+	uint64_t info, devInfoArray;
 	int64_t lda_inv;
 	uint64_t result;
 	uint64_t alpha, beta, c, s; /* addresses, or see the values */
@@ -91,6 +90,12 @@ struct blas_handle {
 	pthread_mutex_t result_mutex;
 };
 
+/*
+ * For a process that will not be able to open files later, such as mete's worker: opens what the library needs, and takes the
+ * driver by its path. Exported, under a name that NVIDIA's libraries do not have.
+ */
+__attribute__((visibility("default"))) void mete_blas_prepare(const char *driver_path);
+
 /* The bytes of `workspace`, by the device's compute capability. */
 size_t blas_workspace_bytes(int major, int minor);
 
@@ -108,9 +113,6 @@ void blas_refused(const char *symbol);
 
 /* Launches on the handle's stream, with its context. `params`: DEVICE_PARAM_BYTES. */
 cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, void *params);
-
-/* A scalar into `value`, or as it is an address of the device's. */
-cublasStatus_t blas_scalar(const struct blas_handle *h, uint64_t address, unsigned int type, uint8_t value[16]);
 
 /* ---- bodies: begin_BODY at the call, run_BODY on the device's threads ---- */
 

@@ -16,6 +16,7 @@ static struct {
 	pthread_mutex_t mutex;
 	/* mutex guards the following; they are written once */
 	bool tried, good;
+	char *path; /* of the driver; NULL: by its name */
 	struct device_driver driver;
 	const struct soft_native_table *native;
 	uint32_t number;
@@ -49,7 +50,7 @@ static const struct {
 static bool driver_find_locked(const char *library)
 {
 	static const CUuuid id = { SOFT_NATIVE_ID };
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *handle = dlopen(device.path ? device.path : "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	const void *table = NULL;
 
 	if (!handle) {
@@ -124,6 +125,14 @@ const struct device_driver *device_open(const char *library, const char *const *
 	}
 	pthread_mutex_unlock(&device.mutex);
 	return device.good ? &device.driver : NULL;
+}
+
+void device_driver_path(const char *path)
+{
+	pthread_mutex_lock(&device.mutex);
+	if (!device.tried && !device.path)
+		device.path = strdup(path);
+	pthread_mutex_unlock(&device.mutex);
 }
 
 CUresult device_context(CUcontext *ret)

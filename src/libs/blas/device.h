@@ -45,6 +45,9 @@ struct device_driver {
 const struct device_driver *device_open(const char *library, const char *const *kernels, uint32_t count,
 					soft_native_function f);
 
+/* Before device_open(): the path of the driver, in place of whatever goes by the name libcuda.so.1. */
+void device_driver_path(const char *path);
+
 /* A context for whoever has none yet: the first device's primary one. */
 CUresult device_context(CUcontext *ret);
 /* Threads that run blocks at a time. */

@@ -2,6 +2,7 @@
 #include "libs/blas/blas.h"
 
 #include "libs/blas/run.h"
+#include "libs/blas/typed_runs.h"
 
 #include <string.h>
 
@@ -23,15 +24,6 @@ cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char 
 	if (status == CUBLAS_STATUS_NOT_SUPPORTED)
 		blas_refused(symbol);
 	return status;
-}
-
-cublasStatus_t blas_scalar(const struct blas_handle *h, uint64_t address, unsigned int type, uint8_t value[16])
-{
-	if (!address)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (h->pointer_mode == CUBLAS_POINTER_MODE_HOST)
-		memcpy(value, (const void *)(uintptr_t)address, type_bytes(type));
-	return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t blas_status_of(CUresult result)
@@ -70,17 +62,60 @@ cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks
 	return blas_status_of(e);
 }
 
+/* The parameters are those of a call that begin_... let through: anybody can launch the kernel with other bytes. */
+static bool work_sound(const struct blas_work *w)
+{
+	const int64_t sizes[] = { w->m, w->n, w->k, w->kl, w->ku, w->nrhs, w->batchCount, w->batchSize };
+	const int64_t steps[] = { w->lda, w->ldb, w->ldc, w->incx, w->incy, w->lda_inv };
+	const uint8_t types[] = { w->xType, w->yType, w->alphaType, w->betaType, w->resultType, w->cType, w->sType };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (sizes[i] < 0 || sizes[i] > INT64_C(1) << 40)
+			return false;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		if (steps[i] < -(INT64_C(1) << 40) || steps[i] > INT64_C(1) << 40)
+			return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (!type_bytes(types[i]) && types[i] != CUDA_R_64I)
+			return false;
+	return (w->uplo == CUBLAS_FILL_MODE_LOWER || w->uplo == CUBLAS_FILL_MODE_UPPER) &&
+	       (unsigned int)w->trans <= CUBLAS_OP_C && (unsigned int)w->transa <= CUBLAS_OP_C &&
+	       (unsigned int)w->transb <= CUBLAS_OP_C && (unsigned int)w->side <= CUBLAS_SIDE_RIGHT &&
+	       (unsigned int)w->diag <= CUBLAS_DIAG_UNIT && w->form <= BLAS_BAND;
+}
+
+static const blas_run *runs_of(unsigned int type)
+{
+	switch (type) {
+	case CUDA_R_32F:
+		return blas_runs_s;
+	case CUDA_R_64F:
+		return blas_runs_d;
+	case CUDA_C_32F:
+		return blas_runs_c;
+	case CUDA_C_64F:
+		return blas_runs_z;
+	default:
+		return NULL;
+	}
+}
+
 void run_native(struct soft_native *n)
 {
-	uint32_t body;
+	const struct blas_work *w = n->params;
+	const blas_run *runs;
 
-	if (n->bytes != DEVICE_PARAM_BYTES) {
+	if (n->bytes != DEVICE_PARAM_BYTES || w->body >= BLAS_BODIES || !n->blocks) {
 		n->refuse(n);
 		return;
 	}
-	memcpy(&body, (const char *)n->params + offsetof(struct blas_work, body), sizeof(body));
-	if (body == BLAS_GEMM)
+	if (w->body == BLAS_GEMM) {
 		product_run(n, n->params);
+		return;
+	}
+	runs = runs_of(w->type);
+	if (runs && runs[w->body] && work_sound(w))
+		runs[w->body](n, w);
 	else
 		n->refuse(n);
 }

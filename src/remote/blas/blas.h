@@ -42,7 +42,7 @@ struct forward_call {
 	cublasStatus_t status;
 };
 
-/* The handle's state, or NULL. */
+/* The handle's state, or NULL. A handle of cuBLAS is one of cuBLASLt too. */
 struct blas_handle *blas_handle_find(const void *handle, enum blas_kind kind);
 
 /* A new handle of the worker's library, made there by `call`; and the end of one. */

@@ -36,7 +36,8 @@ struct blas_handle *blas_handle_find(const void *handle, enum blas_kind kind)
 	const struct forward_calls *f = forward_client();
 	struct blas_handle *h = f && handle ? f->kept(KIND_FORWARDED, handle) : NULL;
 
-	return h && h->kind == kind ? h : NULL;
+	/* NVIDIA allows it, and programs rely on it */
+	return h && (h->kind == kind || kind == BLAS_LT_HANDLE) ? h : NULL;
 }
 
 bool forward_open(struct forward_call *c, enum cublas_call call)
@@ -220,8 +221,12 @@ cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_ca
 cublasStatus_t forward_destroy(void *handle, enum cublas_call call)
 {
 	const struct forward_calls *f = forward_client();
+	enum blas_kind kind = call == CUBLAS_CALL_cublasLtDestroy ? BLAS_LT_HANDLE : BLAS_HANDLE;
+	struct blas_handle *h = blas_handle_find(handle, kind);
 	struct forward_call c;
 
+	if (h && h->kind != kind)
+		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!forward_begin(&c, handle, call, FORWARD_FORGET, 0))
 		return forward_end(&c);
 	forward_send(&c);

@@ -1,8 +1,10 @@
 /* worker.c: a forwarded call at the worker; see blas_worker.h. */
 #include "remote/blas/blas_worker.h"
 
+#include "base/cleanup.h"
 #include "remote/worker/fence.h"
 #include "remote/worker/memory.h"
+#include "wire/soft_native.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,13 +31,48 @@ static void *open_one(const char *variable, const char *const names[])
 	return library;
 }
 
-void forward_libraries_open(void)
+static bool driver_is_soft(const struct cuda_table *driver)
 {
-	static const char *const blas[] = { "libcublas.so.13", "libcublas.so.12", NULL };
-	static const char *const lt[] = { "libcublasLt.so.13", "libcublasLt.so.12", NULL };
+	static const CUuuid id = { SOFT_NATIVE_ID };
+	const void *table = NULL;
 
+	return driver->cuGetExportTable && driver->cuGetExportTable(&table, &id) == CUDA_SUCCESS && table;
+}
+
+/* The software device's library beside the driver's folder: allocated; NULL: no memory. */
+static char *own_library(const char *driver_path, const char *name)
+{
+	char *path = NULL, *slash;
+	_cleanup_free_ char *folder = strdup(driver_path);
+
+	for (int i = 0; folder && i < 2 && (slash = strrchr(folder, '/')); i++)
+		*slash = 0;
+	return folder && asprintf(&path, "%s/libs/blas/%s", folder, name) >= 0 ? path : NULL;
+}
+
+/* It opens what it needs while files can be opened, and is told the driver that this process's calls go to. */
+static void prepare(void *library, const char *driver_path)
+{
+	void (*f)(const char *) = library ? (void (*)(const char *))dlsym(library, "mete_blas_prepare") : NULL;
+
+	if (f)
+		f(driver_path);
+}
+
+void forward_libraries_open(const struct cuda_table *driver, const char *driver_path)
+{
+	bool soft = driver_is_soft(driver);
+	_cleanup_free_ char *own_blas = soft ? own_library(driver_path, "libcublas.so.13") : NULL;
+	_cleanup_free_ char *own_lt = soft ? own_library(driver_path, "libcublasLt.so.13") : NULL;
+	const char *const blas[] = { own_blas ? own_blas : "libcublas.so.13", "libcublas.so.12", NULL };
+	const char *const lt[] = { own_lt ? own_lt : "libcublasLt.so.13", "libcublasLt.so.12", NULL };
+
+	if (soft)
+		setenv("OPENBLAS_NUM_THREADS", "1", 1); /* the device's threads share products among themselves */
 	libraries[FORWARD_CUBLAS] = open_one("METE_FORWARD_CUBLAS", blas);
 	libraries[FORWARD_CUBLASLT] = open_one("METE_FORWARD_CUBLASLT", lt);
+	for (size_t i = 0; i < FORWARD_LIBRARIES; i++)
+		prepare(libraries[i], driver_path);
 	for (size_t i = 0; i < CUBLAS_CALL_COUNT; i++) {
 		void *library =
 			libraries[strncmp(cublas_call_name[i], "cublasLt", 8) ? FORWARD_CUBLAS : FORWARD_CUBLASLT];
@@ -287,6 +324,14 @@ static CUresult later(int status)
 	}
 }
 
+/* A handle of cuBLAS may be used as one of cuBLASLt, but for its end. */
+static bool handle_fits(const struct forward_named *named, enum cublas_call call)
+{
+	bool lt = !strncmp(cublas_call_name[call], "cublasLt", 8);
+
+	return (named->library == FORWARD_CUBLASLT) == lt || (lt && call != CUBLAS_CALL_cublasLtDestroy);
+}
+
 static bool needs_handle(enum cublas_call call)
 {
 	return call != CUBLAS_CALL_cublasCreate_v2 && call != CUBLAS_CALL_cublasLtCreate;
@@ -306,11 +351,9 @@ int worker_other_library(struct work *work)
 	w.call = (enum cublas_call)number;
 	w.function = functions[w.call];
 	if (needs_handle(w.call)) {
-		bool lt = !strncmp(cublas_call_name[w.call], "cublasLt", 8);
-
 		w.handle = worker_find(work, KIND_FORWARDED, w.id, &known);
 		w.named = w.handle ? worker_kept(work, KIND_FORWARDED, w.id) : NULL;
-		if (!w.named || (w.named->library == FORWARD_CUBLASLT) != lt) {
+		if (!w.named || !handle_fits(w.named, w.call)) {
 			work->result = CUDA_ERROR_INVALID_HANDLE;
 			return 0;
 		}

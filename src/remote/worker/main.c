@@ -109,14 +109,14 @@ static int read_options(struct options *o, int argc, char **argv)
 	return EXIT_USAGE;
 }
 
-static int start_driver(const struct options *o, struct cuda_table *driver)
+static int start_driver(const struct options *o, struct cuda_table *driver, char path[PATH_MAX])
 {
-	char path[PATH_MAX] = "", why[PATH_MAX + 256];
+	char why[PATH_MAX + 256];
 	CUresult r;
 
 	if (o->driver)
-		snprintf(path, sizeof(path), "%s", o->driver);
-	else if (!driver_find_shim(path, sizeof(path)))
+		snprintf(path, PATH_MAX, "%s", o->driver);
+	else if (!driver_find_shim(path, PATH_MAX))
 		return complain("mete's shim (shim/libcuda.so.1) is not beside it: install mete whole, or set "
 				"METE_LIBDIR");
 	if (!driver_open(path, driver, why, sizeof(why)))
@@ -161,11 +161,12 @@ static int listen_by_hand(const struct options *o)
 {
 	static struct cuda_table driver;
 	static struct wall wall;
-	int r = start_driver(o, &driver), client;
+	char path[PATH_MAX] = "";
+	int r = start_driver(o, &driver, path), client;
 
 	if (r)
 		return r;
-	forward_libraries_open();
+	forward_libraries_open(&driver, path);
 	client = wait_for_client(o);
 	if (client < 0)
 		return EXIT_TROUBLE;
@@ -194,7 +195,7 @@ static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *san
 
 	if (!warm_up(warm, shim, devices, why, why_bytes))
 		return false;
-	forward_libraries_open();
+	forward_libraries_open(&warm->driver, shim);
 	r = serve_prepare(wall);
 	if (!r)
 		r = output_open();
