@@ -253,7 +253,7 @@ static void NAMED(systems)(int n, bool pivots)
 	if (n <= 32) {
 		OK(CALL(matinvBatched)(handle, n, blas_at(at_a), n, blas_at(at_c), n, blas_at(info), COUNT));
 		vec_read(&c);
-		NAMED(inverse_check)("matinv", &a, &c, n, COUNT);
+		inverse_check("matinv", &a, &c, n, COUNT);
 	}
 	OK(CALL(getrfBatched)(handle, n, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL, blas_at(info), COUNT));
 	blas_back(infos, info, sizeof(infos));
@@ -279,7 +279,7 @@ static void NAMED(systems)(int n, bool pivots)
 	}
 	OK(CALL(getriBatched)(handle, n, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL, blas_at(at_c), n, blas_at(info), COUNT));
 	vec_read(&c);
-	NAMED(inverse_check)("getri", &a, &c, n, COUNT);
+	inverse_check("getri", &a, &c, n, COUNT);
 	cuMemFree(at_a);
 	cuMemFree(at_b);
 	cuMemFree(at_c);
