@@ -83,7 +83,7 @@ static void test_system(void)
 static void test_finding(const struct expected *e, unsigned int index)
 {
 	nvmlDevice_t device = NULL, again = NULL;
-	unsigned int seen = 99, i;
+	unsigned int seen = 99, i, value = 0, most = 0;
 	char uuid[96], serial[40];
 	nvmlUUID_t versioned = { .version = NVML_VERSION_WORD(nvmlUUID_v1_t, 1), .type = NVML_UUID_TYPE_ASCII };
 	nvmlPciInfo_t pci;
@@ -103,6 +103,12 @@ static void test_finding(const struct expected *e, unsigned int index)
 	again = NULL;
 	is(CALL(nvmlDeviceGetHandleByUUIDV, (const nvmlUUID_t *, nvmlDevice_t *), &versioned, &again), NVML_SUCCESS);
 	ok(again == device);
+	is(CALL(nvmlDeviceGetCurrPcieLinkGeneration, (nvmlDevice_t, unsigned *), device, &value), NVML_SUCCESS);
+	is(CALL(nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice_t, unsigned *), device, &most), NVML_SUCCESS);
+	ok(value >= 1 && value <= most);
+	is(CALL(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice_t, unsigned *), device, &value), NVML_SUCCESS);
+	is(CALL(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice_t, unsigned *), device, &most), NVML_SUCCESS);
+	ok(value >= 1 && value <= most);
 	is(CALL(nvmlDeviceGetSerial, (nvmlDevice_t, char *, unsigned int), device, serial, sizeof serial),
 	   NVML_SUCCESS);
 	is(CALL(nvmlDeviceGetHandleBySerial, (const char *, nvmlDevice_t *), serial, &again), NVML_SUCCESS);

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PCIE_GENERATION 4
+#define PCIE_LANES 16
+
 /* Enters, finds the device, runs `...` with `p`, `d` (its index) and `c` (its configuration), leaves. Value: of `r`. */
 #define WITH_DEVICE(handle, ...)                                                                                       \
 	do {                                                                                                           \
@@ -238,6 +241,32 @@ nvmlReturn_t soft_nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *mi
 nvmlReturn_t soft_nvmlDeviceGetBoardId(nvmlDevice_t device, unsigned int *board)
 {
 	WITH_DEVICE(device, r = number(board, c->pci_domain << 16 | c->pci_bus << 8 | c->pci_device));
+}
+
+/* A link of the fourth generation, sixteen lanes wide, as most cards have; nothing is carried by it. */
+nvmlReturn_t soft_nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
+{
+	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+}
+
+nvmlReturn_t soft_nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
+{
+	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+}
+
+nvmlReturn_t soft_nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
+{
+	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+}
+
+nvmlReturn_t soft_nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes)
+{
+	WITH_DEVICE(device, r = number(lanes, PCIE_LANES));
+}
+
+nvmlReturn_t soft_nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes)
+{
+	WITH_DEVICE(device, r = number(lanes, PCIE_LANES));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetMultiGpuBoard(nvmlDevice_t device, unsigned int *multi)
