@@ -120,10 +120,22 @@ static void open_marks(struct device *d, struct report *report)
 	MUST(cuCtxSynchronize());
 }
 
-void device_open(struct device *d, const uint64_t *length_ns, unsigned lengths, double rounds_per_us,
-		 struct report *report)
+/* A block for each multiprocessor where rounds are gone, so that a grid is one wave; else as many as it holds at once. */
+static unsigned blocks_of(const struct device *d, enum device_grid grid)
 {
-	int processors = 1;
+	int processors = 1, each = 1;
+
+	if (d->rounds_per_us <= 0 && grid == GRID_ONE)
+		return 1;
+	MUST(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->device));
+	if (d->rounds_per_us <= 0)
+		MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, d->function[0], THREADS, 0));
+	return (unsigned)processors * (unsigned)each;
+}
+
+void device_open(struct device *d, const uint64_t *length_ns, unsigned lengths, double rounds_per_us,
+		 enum device_grid grid, struct report *report)
+{
 
 	*d = (struct device){ .rounds_per_us = rounds_per_us, .lengths = lengths, .blocks = 1 };
 	memcpy(d->length_ns, length_ns, lengths * sizeof(*length_ns));
@@ -134,12 +146,9 @@ void device_open(struct device *d, const uint64_t *length_ns, unsigned lengths, 
 	MUST(cuDevicePrimaryCtxRetain(&d->context, d->device));
 	MUST(cuCtxSetCurrent(d->context));
 	load_kernels(d);
-	if (rounds_per_us > 0) {
-		MUST(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->device));
-		d->blocks = (unsigned)processors;
-		if (report)
-			open_marks(d, report);
-	}
+	d->blocks = blocks_of(d, grid);
+	if (rounds_per_us > 0 && report)
+		open_marks(d, report);
 	MUST(cuEventCreate(&d->base, CU_EVENT_BLOCKING_SYNC));
 	d->base_ns = 0;
 	/* The event is no later than the host's look at it; the closest of a few tries is what we go by. */
@@ -229,7 +238,7 @@ double device_calibrate(void)
 	struct device_kernel k;
 	CUevent begin, end;
 
-	device_open(&d, &length, 1, 1, NULL);
+	device_open(&d, &length, 1, 1, GRID_FULL, NULL);
 	device_kernel(&d, 0, &k);
 	k.rounds = rounds;
 	MUST(cuEventCreate(&begin, 0));

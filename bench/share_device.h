@@ -15,6 +15,9 @@
 
 #define DEVICE_LENGTHS 8
 
+/* Of the grids: one block, or as many as the device holds at once, as programs launch them. On a GPU always as many. */
+enum device_grid { GRID_ONE, GRID_FULL };
+
 struct device {
 	CUdevice device;
 	CUcontext context;
@@ -43,7 +46,7 @@ void must(CUresult r, const char *what);
 
 /* Opens device 0 with kernels of these lengths; marks go into `report`, which may be NULL. */
 void device_open(struct device *d, const uint64_t *length_ns, unsigned lengths, double rounds_per_us,
-		 struct report *report);
+		 enum device_grid grid, struct report *report);
 void device_kernel(const struct device *d, unsigned which, struct device_kernel *ret);
 void device_launch(struct device_kernel *k, CUstream stream);
 /* A chain of so many of the kernel. */

@@ -13,6 +13,7 @@
  *   burst=300,700   works for 300 ms, does nothing for 700; idle first with first=idle
  *   copy=65536      bytes copied to the device before each launch
  *   every=50        a request each 50 ms, give or take half of it: nodes=10 kernels, then waits for them
+ *   grid=one        blocks of a launch: one, or full: as many as the device holds at once
  *   rounds=0        rounds of a spin kernel per microsecond; 0: the software device, which knows the lengths
  *
  * Waits for the start that the file TIMES names, ends at its end. Writes REPORT.0, REPORT.1 ..., one per process.
@@ -41,6 +42,7 @@ struct wish {
 	bool idle_first;
 	size_t copy_bytes;
 	uint64_t every_ns;
+	enum device_grid grid;
 	double rounds_per_us;
 };
 
@@ -184,7 +186,7 @@ static void prepare(struct load *l)
 {
 	const struct wish *w = l->wish;
 
-	device_open(&l->device, w->length_ns, w->lengths, w->rounds_per_us, l->report);
+	device_open(&l->device, w->length_ns, w->lengths, w->rounds_per_us, w->grid, l->report);
 	for (unsigned i = 0; i < w->lengths; i++) {
 		device_kernel(&l->device, i, &l->kernel[i]);
 		if (w->mode == MODE_GRAPH)
@@ -293,6 +295,10 @@ static bool parse(struct wish *w, char *word)
 		return (w->copy_bytes = strtoull(v, NULL, 10)) > 0;
 	if (!strcmp(word, "every"))
 		return (w->every_ns = strtoull(v, NULL, 10) * 1000000) > 0;
+	if (!strcmp(word, "grid")) {
+		w->grid = strcmp(v, "full") ? GRID_ONE : GRID_FULL;
+		return !strcmp(v, "full") || !strcmp(v, "one");
+	}
 	if (!strcmp(word, "rounds"))
 		return (w->rounds_per_us = strtod(v, NULL)) >= 0;
 	if (!strcmp(word, "burst")) {

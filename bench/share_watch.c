@@ -4,7 +4,8 @@
  *   share_watch FILE MILLISECONDS
  *
  * The figures are the device's own (src/softdev/segment.h), whatever is between it and the programs. Keeps the devices
- * alive while it runs. FILE grows by records of four 64-bit words: CLOCK_MONOTONIC ns, pid, device, ns had so far.
+ * alive while it runs. FILE grows by records of four 64-bit words: CLOCK_MONOTONIC ns, pid, device, ns had so far. Of
+ * pid 0 it is what the device was not idle, changes of context and all.
  */
 #include "softdev/segment.h"
 
@@ -20,10 +21,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void put(FILE *out, uint64_t pid, uint64_t device, uint64_t had_ns)
+{
+	const uint64_t record[4] = { now_ns(), pid, device, had_ns };
+
+	if (!fwrite(record, sizeof(record), 1, out))
+		exit(1);
+}
+
 static void look(const struct segment *s, FILE *out)
 {
 	const uint32_t places = atomic_load(&s->places);
 
+	for (uint32_t d = 0; d < s->device_count; d++)
+		put(out, 0, d, segment_busy_ns(s, d));
 	for (uint32_t i = 0; i < places && i < SEGMENT_MAX_PROCESSES; i++) {
 		const struct segment_process *p = &s->process[i];
 		const uint64_t pid = (uint64_t)atomic_load(&p->pid);
@@ -31,11 +42,8 @@ static void look(const struct segment *s, FILE *out)
 		if (atomic_load(&p->kind) != SEGMENT_DRIVER)
 			continue;
 		for (uint32_t d = 0; d < s->device_count; d++) {
-			const uint64_t had = segment_share_busy_ns(s, i, d);
-			const uint64_t record[4] = { now_ns(), pid, d, had };
-
-			if (atomic_load(&p->share[d].contexts) && !fwrite(record, sizeof(record), 1, out))
-				exit(1);
+			if (atomic_load(&p->share[d].contexts))
+				put(out, pid, d, segment_share_busy_ns(s, i, d));
 		}
 	}
 }

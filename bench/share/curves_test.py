@@ -5,7 +5,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from share import curves  # noqa: E402
+from share import curves, page  # noqa: E402
 
 SECOND, MS = curves.SECOND, curves.SECOND // 1000
 count = failed = 0
@@ -57,5 +57,11 @@ marks = curves.of_marks([(0, 10, 5), (10, 30, 5), (100, 110, 10)])
 check("marks: a kernel that shared the device counts what it takes alone", marks.at(30), 10)
 check("nothing between kernels", marks.at(95), 10)
 check("half of the last", marks.at(105), 15)
+
+# A library that counts blocks is compared on grids that fill the device, or not at all.
+rows = [{"row": "share", "system": "mete"}, {"row": "share", "system": "peer"}, {"row": "done"}]
+check("rows of another library stand beside ours", len(page.comparable({"gpu": False, "grid": "full"}, rows)), 3)
+check("but not where a grid is one block", len(page.comparable({"gpu": False, "grid": "one"}, rows)), 2)
+check("nor where an older run does not say", len(page.comparable({"gpu": False}, rows)), 2)
 print(f"1..{count}")
 sys.exit(1 if failed else 0)

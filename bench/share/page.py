@@ -10,6 +10,11 @@ DEFINITION = ("A share is the fraction of wall time in which a tenant's work occ
               "work waiting.")
 
 
+def comparable(m, rows):
+    """Rows that may stand side by side: a library that counts blocks is flattered or hurt by grids that no program launches."""
+    return [r for r in rows if r.get("system") != "peer" or m.get("grid") == "full" or m.get("gpu")]
+
+
 def machine(args, root):
     loader = importlib.machinery.SourceFileLoader("bench_run", os.path.join(root, "bench/run"))
     run = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
@@ -24,8 +29,10 @@ def machine(args, root):
         command.append("--ahead")
     if args.peer:
         command.append("--peer …")
+    elif args.grid != "one":
+        command.append(f"--grid {args.grid}")
     m.update(command=" ".join(command), gpu=args.gpu, peer=args.peer_name if args.peer else None, seconds=args.seconds,
-             slice=args.slice, switch=args.switch, ahead=args.ahead, devices=args.devices)
+             slice=args.slice, switch=args.switch, ahead=args.ahead, devices=args.devices, grid=args.grid)
     return m
 
 
@@ -67,7 +74,7 @@ def who(r, m):
     return (m.get("peer") or "peer") if r.get("system") == "peer" else "mete"
 
 
-SHARE = ["kernel", "targets, %", "submitter", "processes", "got, %", "mean error", "95th percentile", "max", "long run", "device used, %", "goal"]
+SHARE = ["kernel", "targets, %", "submitter", "processes", "got, %", "mean error", "95th percentile", "max", "long run", "device used + changes, %", "goal"]
 
 
 def share_cells(r, m):
@@ -86,7 +93,7 @@ def share_cells(r, m):
 
     processes = str(r["processes"]) + ("" if r.get("seconds") in (None, m.get("seconds")) else "*")
     return [kernel, targets, mode, processes, got, both("mean"), both("p95"), both("max"), both("long_run"),
-            number(r["device_used"]), verdict(r)]
+            number(r["device_used"]) + (f" + {max(0, r['device_not_idle'] - r['device_used']):.2f}" if "device_not_idle" in r else ""), verdict(r)]
 
 
 def ms(v):
@@ -98,6 +105,13 @@ def sentence(r):
     kind = r["row"]
     if "failed" in r:
         return [r.get("group", kind), "failed: " + r["failed"].splitlines()[0][:200], "NO"]
+    if kind == "done":
+        tried = [x for parts in r["parts"] for x in parts]
+        return [f"work done at a fixed {' and '.join(f'{t:g}' for t in r['targets'])} %, kernels of {r['kernel_ms']:g} ms that are executed, "
+                f"{r['window']} in flight",
+                f"{' and '.join(number(x) for x in r['part'])} of the share (medians of {len(r['parts'][0])} pairs, {number(min(tried))} to "
+                f"{number(max(tried))}); occupies {' and '.join(f'{x:.1f}' for x in r['occupied_pct'])} %; a kernel occupies "
+                f"{ms(r['limited_ms'])}, alone {ms(r['alone_ms'])}", verdict(r)]
     if kind == "work":
         return [f"idle time, policy {r['policy']}",
                 f"{r['idle_pct']:.1f} % of it used (the worst of {r['times']} times {r['idle_least_pct']:.1f} %); given back after "
@@ -141,6 +155,7 @@ def tables(rows, m):
 
 
 def text(m, rows):
+    rows = comparable(m, rows)
     parts = [about(m, rows)]
     for lines in tables(rows, m):
         width = [max(len(x[i]) for x in lines) for i in range(len(lines[0]))]
@@ -165,6 +180,7 @@ def misses(rows, m):
 
 
 def markdown(m, rows, pictures):
+    rows = comparable(m, rows)
     parts = [about(m, rows)]
     parts += [f"![{title}](plots/{name})" for name, title in pictures]
     for lines in tables(rows, m):
@@ -188,7 +204,7 @@ def write(root, m, rows):
     os.makedirs(folder, exist_ok=True)
     pictures = []
     note = f"{'GPU' if m['gpu'] else 'software device, q = ' + m['slice'] + ', c = ' + m['switch']}; tier {tier(rows)}; {m['date']}, {m['commit']}; {m['command']}"
-    for name, title, picture in plots.all_of(rows, m, note):
+    for name, title, picture in plots.all_of(comparable(m, rows), m, note):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(picture)
         pictures.append((name, title))

@@ -51,7 +51,8 @@ class Had:
 class Trial:
     """Actions are (seconds after the start, function of this trial); begin and end bound what is judged."""
 
-    def __init__(self, place, tenants, seconds, settle=1.0, actions=(), device=0, system="mete"):
+    def __init__(self, place, tenants, seconds, settle=1.0, actions=(), device=0, system="mete", rounds=None):
+        self.rounds = place.rounds if rounds is None else rounds
         self.place, self.tenants, self.actions, self.device, self.system = place, tenants, sorted(actions, key=lambda a: a[0]), device, system
         self.seconds, self.settle = seconds, settle
         self.folder = tempfile.mkdtemp(dir=place.folder)
@@ -96,8 +97,9 @@ class Trial:
         for i, t in enumerate(self.tenants):
             command, env = self.place.command(self, t)
             program = [self.place.path("bench/share_load"), os.path.join(self.folder, str(i)), times, *t.load]
-            if self.place.gpu:
-                program.append(f"rounds={self.place.rounds}")
+            program.append(f"grid={self.place.args.grid}")
+            if self.rounds:
+                program.append(f"rounds={self.rounds}")
             self.processes.append(subprocess.Popen(command + program, env=env, stdin=subprocess.DEVNULL, stdout=self.err, stderr=self.err,
                                                    start_new_session=True, preexec_fn=self.place.first))
         patience = time.monotonic() + 60
@@ -218,6 +220,7 @@ class Trial:
 
     def collect(self):
         watched = self.watched() if not self.place.gpu else {}
+        self.not_idle = watched.get(0)
         out = []
         for i, t in enumerate(self.tenants):
             had = Had(t)
@@ -306,6 +309,15 @@ class Place:
             raise Failed(f"mete {' '.join(words)} ended with {r.returncode}: {r.stderr.decode().strip()}")
         return r.stdout.decode()
 
+    def executed(self):
+        """Rounds of a spin kernel in a microsecond when it is executed: on the software device too, where lengths are declared else."""
+        if self.rounds:
+            return self.rounds
+        env = {k: v for k, v in self.env.items() if k != "METE_SOFT_DURATION"}
+        command = [self.mete, "run", "--soft", "--device", "0", "--", self.path("bench/share_load"), "calibrate"]
+        return max(float(subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120, check=True,
+                                        preexec_fn=self.first).stdout) for _ in range(3))
+
     @staticmethod
     def watched_device(device):
         return device
@@ -313,6 +325,8 @@ class Place:
     def command(self, trial, tenant):
         """What starts a tenant's program, and its environment: under mete, or under another library that is given."""
         env = dict(self.env)
+        if trial.rounds and not self.gpu:
+            del env["METE_SOFT_DURATION"]  # a kernel takes as long as its rounds do
         with self.lock:
             self.serial += 1
             name = f"{tenant.name}-{self.serial}"
