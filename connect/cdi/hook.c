@@ -42,6 +42,7 @@ struct hook {
 	struct control control;
 	struct image image;
 	enum inside_way way;
+	struct inside_parts parts;
 	char name[NAME_BYTES]; /* of the grant */
 	json_t *grant;	       /* meted's row; owned */
 	char preload[8192];
@@ -65,16 +66,18 @@ static int open_image(struct hook *h, struct fault *f)
 /* Judges the image before anything is asked of anybody. */
 static int look(struct hook *h, struct fault *f)
 {
-	bool with_runtime;
-	int r;
+	int r = open_image(h, f);
 
-	r = open_image(h, f);
-	if (r)
-		return r;
-	r = inside_judge(&h->place, h->way, &h->image, &with_runtime, f);
-	if (r)
-		return r;
-	if (!inside_preload(&h->place, h->way, with_runtime, h->image.preload, h->preload, sizeof(h->preload)))
+	if (!r)
+		r = inside_judge(&h->place, h->way, &h->image, &h->parts.runtime, f);
+	return r;
+}
+
+/* What programs get preloaded, once it is known which kind of device it is. */
+static int write_preload(struct hook *h, const char *driver, struct fault *f)
+{
+	h->parts.soft = !strcmp(driver, "soft");
+	if (!inside_preload(&h->place, h->way, &h->parts, h->image.preload, h->preload, sizeof(h->preload)))
 		return fault_set(f, -E2BIG, "%s%s is too long", h->state.root, h->image.library[0].preload_file);
 	return 0;
 }
@@ -90,6 +93,8 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 	r = control_ask(&h->control, json_pack("{s:s s:b}", "op", "devices", "known", 1), &answer, NULL, f);
 	if (!r)
 		r = choose_devices(ch, h->line, answer, f);
+	if (!r)
+		r = write_preload(h, ch->driver, f);
 	if (r)
 		return r;
 	request = json_pack("{s:s s:s s:o s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name",
@@ -108,8 +113,17 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 
 static int take_grant(struct hook *h, struct fault *f)
 {
-	json_t *answer;
-	int r = control_ask(&h->control,
+	json_t *answer, *grants, *driver;
+	int r = grants_get(&h->control, h->name, &grants, f);
+
+	if (r)
+		return r;
+	driver = json_object_get(json_array_get(grants, 0), "driver");
+	r = write_preload(h, device_text(driver, "kind"), f);
+	json_decref(grants);
+	if (r)
+		return r;
+	r = control_ask(&h->control,
 			    json_pack("{s:s s:s s:o s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "labels",
 				      state_labels(&h->state), "runner_pid", (int)h->state.pid, "files", "preload",
 				      h->preload),
@@ -256,7 +270,7 @@ static void sweep(struct hook *h, struct fault *f)
 {
 	static const char *const targets[] = {
 		SETTING_DIR,	      INSIDE_LIB "/shim",   INSIDE_LIB "/soft", INSIDE_LIB "/runtime",
-		INSIDE_LIB "/remote", INSIDE_LIB "/driver", INSIDE_LIB
+		INSIDE_LIB "/fronts", INSIDE_LIB "/remote", INSIDE_LIB "/driver", INSIDE_LIB
 	};
 	char path[IMAGE_PATH_BYTES + 16];
 	const char *library = path, *preload;

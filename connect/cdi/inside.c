@@ -18,6 +18,7 @@ static const struct folder {
 	{ "shim", offsetof(struct place, shim_dir), BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) },
 	{ "soft", offsetof(struct place, soft_dir), BIT(INSIDE_SOFT) },
 	{ "runtime", offsetof(struct place, runtime_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
+	{ "fronts", offsetof(struct place, fronts_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
 	{ "remote", offsetof(struct place, remote_dir), BIT(INSIDE_WALL) },
 };
 
@@ -25,8 +26,10 @@ static const struct folder {
 static const struct library {
 	const char *folder, *name;
 } libraries[] = {
-	{ "shim", "libcuda.so.1" },	  { "shim", "libnvidia-ml.so.1" },  { "remote", "libcuda.so.1" },
-	{ "runtime", "libcudart.so.13" }, { "runtime", "libcudart.so.12" }, { "runtime", "libcudart.so.11.0" },
+	{ "shim", "libcuda.so.1" },	    { "shim", "libnvidia-ml.so.1" },	{ "remote", "libcuda.so.1" },
+	{ "remote", "libnvidia-ml.so.1" },  { "runtime", "libcudart.so.13" },	{ "runtime", "libcudart.so.12" },
+	{ "runtime", "libcudart.so.11.0" }, { "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" },
+	{ "fronts", "libnvrtc.so.13" },	    { "fronts", "libnvrtc.so.12" },
 };
 
 static const char *path_of(const struct place *place, const struct folder *f)
@@ -74,8 +77,16 @@ const char *inside_library_dir(const struct place *place, enum inside_way way)
 	return way == INSIDE_WALL ? place->remote_dir : place->shim_dir;
 }
 
-bool inside_preload(const struct place *place, enum inside_way way, bool runtime, const char *own, char *text,
-		    size_t size)
+/* The runtime library, and the fronts that are built as it is, where the image can load them. */
+static bool goes_along(const struct library *l, const struct inside_parts *parts)
+{
+	if (!strcmp(l->folder, "fronts"))
+		return parts->runtime && parts->soft;
+	return parts->runtime || strcmp(l->folder, "runtime");
+}
+
+bool inside_preload(const struct place *place, enum inside_way way, const struct inside_parts *parts, const char *own,
+		    char *text, size_t size)
 {
 	char path[PATH_MAX];
 	size_t used = 0;
@@ -85,7 +96,7 @@ bool inside_preload(const struct place *place, enum inside_way way, bool runtime
 		const struct library *l = &libraries[i];
 		const struct folder *f = folder_find(l->folder);
 
-		if (!(f->ways & BIT(way)) || (!strcmp(l->folder, "runtime") && !runtime) ||
+		if (!(f->ways & BIT(way)) || !goes_along(l, parts) ||
 		    !path_join(path, "%s/%s", path_of(place, f), l->name) || access(path, R_OK))
 			continue;
 		used += (size_t)snprintf(text + used, size - used, INSIDE_LIB "/%s/%s\n", l->folder, l->name);

@@ -3,7 +3,7 @@
  *
  *   /run/mete            the grant's folder (daemon/tenants/container.h), read-only: grant.sock or wall.sock, settings;
  *   /run/mete/soft       the software device's folder, where it is the device
- *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, remote
+ *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, fronts, remote
  *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
@@ -39,9 +39,15 @@ const char *inside_settings(enum inside_way way);
 /* The folder of the library that programs get, on this machine. */
 const char *inside_library_dir(const struct place *place, enum inside_way way);
 
+/* What goes along besides the driver's libraries. */
+struct inside_parts {
+	bool runtime; /* mete's runtime library can be loaded there: inside_judge() */
+	bool soft;    /* the device is the software device: fronts give PTX (docs/frameworks.md) */
+};
+
 /* The text of the preload file: mete's libraries, then `own`, the image's. Value: false when it does not fit. */
-bool inside_preload(const struct place *place, enum inside_way way, bool runtime, const char *own, char *text,
-		    size_t size);
+bool inside_preload(const struct place *place, enum inside_way way, const struct inside_parts *parts, const char *own,
+		    char *text, size_t size);
 
 /*
  * Whether programs of the image can have a share in this way. Value: 0, or -ENOEXEC and the reason with the remedy.

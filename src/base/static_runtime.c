@@ -15,6 +15,19 @@
 static const uint8_t runtime_table[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
 					   0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9 };
 
+bool static_runtime_in(const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes, *end = at + size;
+
+	while ((size_t)(end - at) >= sizeof(runtime_table) &&
+	       (at = memchr(at, runtime_table[0], (size_t)(end - at) - sizeof(runtime_table) + 1))) {
+		if (!memcmp(at, runtime_table, sizeof(runtime_table)))
+			return true;
+		at++;
+	}
+	return false;
+}
+
 bool static_runtime_line(const void *id, const char *way, char *line, size_t bytes)
 {
 	const char *name = "this program", *slash;
@@ -29,7 +42,8 @@ bool static_runtime_line(const void *id, const char *way, char *line, size_t byt
 	snprintf(
 		line, bytes,
 		"%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only, so its calls fail on "
-		"%s: where its source is at hand, build it with nvcc -cudart shared; else use a real driver",
+		"%s: where its source is at hand, build it with `mete soft cc` (nvcc -cudart shared); else use a real "
+		"driver",
 		name, way);
 	return true;
 }

@@ -11,3 +11,6 @@
  * ("the software device").
  */
 bool static_runtime_line(const void *id, const char *way, char *line, size_t bytes);
+/* Whether the runtime's constants are in these bytes of a file: that table's name is among them. */
+bool static_runtime_in(const void *bytes, size_t size);
+#define STATIC_RUNTIME_ID_BYTES 16u

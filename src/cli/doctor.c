@@ -9,6 +9,7 @@
 #include "verb/choose.h"
 #include "client/control.h"
 #include "cli/doctor.h"
+#include "cli/doctor_program.h"
 #include "client/grants.h"
 #include "cli/keys.h"
 #include "client/place.h"
@@ -493,6 +494,8 @@ VERB(doctor)
 
 	if (option_value(line, "image"))
 		return check_image(line);
+	if (option_value(line, "program") || line->arg_count)
+		return doctor_program(line);
 	d.checks = json_array();
 	check_parts(&d);
 	check_shim(&d);

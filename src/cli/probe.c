@@ -48,7 +48,10 @@ static void ask_driver(struct probe *p, void *library)
 	CUresult (*version)(int *) = (CUresult(*)(int *))dlsym(library, "cuDriverGetVersion");
 	CUresult (*count)(int *) = (CUresult(*)(int *))dlsym(library, "cuDeviceGetCount");
 	CUresult (*name)(char *, int, CUdevice) = (CUresult(*)(char *, int, CUdevice))dlsym(library, "cuDeviceGetName");
+	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice) =
+		(CUresult(*)(int *, CUdevice_attribute, CUdevice))dlsym(library, "cuDeviceGetAttribute");
 	char text[256] = "";
+	int major = 0, minor = 0;
 
 	if (!init || !version || !count || !name) {
 		p->loaded = false;
@@ -60,6 +63,9 @@ static void ask_driver(struct probe *p, void *library)
 		p->result = (int)version(&p->cuda_version);
 	if (!p->result)
 		p->result = (int)count(&p->devices);
+	if (!p->result && p->devices && attribute && !attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) &&
+	    !attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0))
+		p->arch = (unsigned int)(major * 10 + minor);
 	if (!p->result && p->devices && !name(text, (int)sizeof(text), 0))
 		p->soft = !!strstr(text, "software device");
 }

@@ -21,6 +21,7 @@ struct probe { /* without pointers: it comes through a pipe */
 	int result; /* of cuInit and what follows it; 0: all went well */
 	int cuda_version, devices;
 	bool soft; /* it calls itself a software device */
+	unsigned int arch; /* compute capability of device 0: 90 for 9.0; 0: none */
 };
 
 void probe_library(const char *library, enum probe_kind kind, struct probe *ret);

@@ -23,6 +23,7 @@
 /* What a relay says once. */
 struct word {
 	int r; /* 0: ready */
+	bool soft; /* what is offered is software devices */
 	char text[RELAY_TEXT_BYTES];
 };
 
@@ -52,16 +53,20 @@ static void detach(struct relays *r, const struct relays_one *own)
 	prctl(PR_SET_NAME, "mete-relay");
 }
 
-static int say(int tell, int r, const char *text)
+static int say(int tell, int r, bool soft, const char *text)
 {
-	struct word word = { .r = r };
+	struct word word = { .r = r, .soft = soft };
 
 	snprintf(word.text, sizeof(word.text), "%s", text);
 	return write(tell, &word, sizeof(word)) == (ssize_t)sizeof(word) ? 0 : -EIO;
 }
 
-/* Whether the server offers what is asked for; it would refuse the program's first call else. */
-static int check_offer(const struct relay_target *target, const struct relay_probe *probe, char text[RELAY_TEXT_BYTES])
+/*
+ * Whether the server offers what is asked for; it would refuse the program's first call else. Without a name it is the
+ * first offer. *ret_soft: its devices are software devices.
+ */
+static int check_offer(const struct relay_target *target, const struct relay_probe *probe, bool *ret_soft,
+		       char text[RELAY_TEXT_BYTES])
 {
 	json_t *about = json_loads(probe->about, 0, NULL), *list = json_object_get(about, "offers"), *offer;
 	const char *client = json_string_value(json_object_get(about, "client"));
@@ -73,7 +78,10 @@ static int check_offer(const struct relay_target *target, const struct relay_pro
 	{
 		const char *name = json_string_value(json_object_get(offer, "name"));
 
-		found |= name && target->offer && !strcmp(name, target->offer);
+		if (target->offer ? name && !strcmp(name, target->offer) : i == 0) {
+			found = true;
+			*ret_soft = !strcmp(json_string_value(json_object_get(offer, "driver")) ?: "", "soft");
+		}
 		if (name && strlen(names) + strlen(name) + 3 < sizeof(names))
 			strcat(strcat(names, *names ? ", " : ""), name);
 	}
@@ -89,17 +97,18 @@ _Noreturn static void become_relay(struct relays *all, const struct relay_target
 {
 	char text[RELAY_TEXT_BYTES] = "";
 	struct relay_probe probe;
+	bool soft = false;
 	int listener = -1, r;
 	pid_t mete = getppid();
 
 	r = relay_probe(target, 0, &probe, text);
 	if (!r)
-		r = check_offer(target, &probe, text);
+		r = check_offer(target, &probe, &soft, text);
 	if (!r) {
 		listener = relay_connect_listen(socket, text);
 		r = listener < 0 ? listener : 0;
 	}
-	if (say(tell, r, text) || r)
+	if (say(tell, r, soft, text) || r)
 		_exit(1);
 	close(tell);
 	r = relay_connect_run(target, listener, stop);
@@ -146,7 +155,8 @@ static int start_one(struct relays *r, const struct relay_target *target, struct
 	return 0;
 }
 
-static int wait_one(struct relays_one *one, const struct relay_target *target, uint64_t until_ns, struct fault *f)
+static int wait_one(struct relays_one *one, const struct relay_target *target, uint64_t until_ns, bool *ret_soft,
+		    struct fault *f)
 {
 	struct pollfd p = { .fd = one->tell, .events = POLLIN };
 	struct word word;
@@ -157,8 +167,10 @@ static int wait_one(struct relays_one *one, const struct relay_target *target, u
 	while (n < 0 && (now_ns = clock_now_ns()) < until_ns)
 		if (poll(&p, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0)
 			n = read(one->tell, &word, sizeof(word));
-	if (n == (ssize_t)sizeof(word) && !word.r)
+	if (n == (ssize_t)sizeof(word) && !word.r) {
+		*ret_soft = word.soft;
 		return 0;
+	}
 	word.text[sizeof(word.text) - 1] = 0;
 	target_name(target, name);
 	if (n < 0)
@@ -173,15 +185,18 @@ int relays_start(struct relays *r, const struct targets *t, struct fault *f)
 {
 	uint64_t until_ns = clock_now_ns() + READY_MS * UINT64_C(1000000);
 	size_t used = 0;
+	bool soft = false;
 	int e;
 
-	*r = (struct relays){ 0 };
+	*r = (struct relays){ .soft = true };
 	r->held = relay_dir_make(r->dir, f);
 	e = r->held < 0 ? r->held : 0;
 	for (size_t i = 0; !e && i < t->count; i++)
 		e = start_one(r, &t->target[i], f);
-	for (size_t i = 0; !e && i < r->count; i++)
-		e = wait_one(&r->one[i], &t->target[i], until_ns, f);
+	for (size_t i = 0; !e && i < r->count; i++) {
+		e = wait_one(&r->one[i], &t->target[i], until_ns, &soft, f);
+		r->soft &= soft;
+	}
 	for (size_t i = 0; !e && i < r->count; i++)
 		used += (size_t)snprintf(r->sockets + used, sizeof(r->sockets) - used, "%s%s", i ? "," : "",
 					 r->one[i].socket);

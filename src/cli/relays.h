@@ -22,6 +22,7 @@ struct relays {
 	} one[TARGETS_MOST];
 	size_t count;
 	char sockets[TARGETS_MOST * 108]; /* METE_REMOTE */
+	bool soft; /* what they offer is software devices, all of it */
 };
 
 /* Starts one for each server and waits until all are ready. Value: 0, or a negative errno and none is left. */

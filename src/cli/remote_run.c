@@ -8,6 +8,7 @@
 #include "cli/relays.h"
 #include "client/remote_env.h"
 #include "verb/say.h"
+#include "client/runtime_env.h"
 #include "verb/terms.h"
 #include "cli/supervise.h"
 
@@ -77,6 +78,7 @@ static int prepare(struct remote_run *run, struct fault *f)
 		.sockets = run->relays.sockets,
 		.log = run->log.path,
 		.runtime_dir = *run->place.runtime_dir ? run->place.runtime_dir : NULL,
+		.soft = run->relays.soft,
 	};
 	return r;
 }
@@ -93,6 +95,8 @@ static void say_start(const struct remote_run *run)
 			 t->trust == RELAY_KEY ? " " : "", t->trust == RELAY_KEY ? t->key.name : "",
 			 t->ucx ? ", by UCX" : "");
 	}
+	if (run->env.soft && run->env.runtime_dir)
+		runtime_env_say(run->env.runtime_dir, say_note);
 }
 
 static int run_program(struct remote_run *run, struct fault *f, int *ret_status)

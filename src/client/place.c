@@ -56,6 +56,8 @@ static bool take_libdir(struct place *p, const char *libdir)
 		take_folder(p->soft_dir, folder, "libcuda.so.1");
 	if (path_join(folder, "%s/runtime", libdir))
 		take_runtime(p, folder);
+	if (path_join(folder, "%s/fronts", libdir))
+		take_folder(p->fronts_dir, folder, "libnvrtc.so.13");
 	if (path_join(folder, "%s/remote", libdir))
 		take_folder(p->remote_dir, folder, "libcuda.so.1");
 	return true;
@@ -150,6 +152,8 @@ int place_find(struct place *p, struct fault *f)
 		take_folder(p->soft_dir, path, "libcuda.so.1");
 	if (path_join(path, "%s/../runtime", p->exe_dir))
 		take_runtime(p, path);
+	if (path_join(path, "%s/../fronts", p->exe_dir))
+		take_folder(p->fronts_dir, path, "libnvrtc.so.13");
 	if (path_join(path, "%s/../remote/client", p->exe_dir))
 		take_folder(p->remote_dir, path, "libcuda.so.1");
 	if (path_join(path, "%s/../shim", p->exe_dir) && take_folder(p->shim_dir, path, "libcuda.so.1"))

@@ -21,6 +21,7 @@ struct place {
 	char shim_dir[PATH_MAX]; /* libcuda.so.1 and libnvidia-ml.so.1 that programs get */
 	char soft_dir[PATH_MAX]; /* the software device's libraries; "" when it is not there */
 	char runtime_dir[PATH_MAX]; /* mete's runtime library, libcudart.so.N; "" when it is not there */
+	char fronts_dir[PATH_MAX]; /* what gives PTX in the place of machine code; "" when it is not there */
 	char remote_dir[PATH_MAX]; /* libcuda.so.1 of a remote client; "" when it is not there */
 	char relay[PATH_MAX]; /* mete-relay; "" when there is none */
 	char worker[PATH_MAX]; /* mete-worker; "" when there is none */

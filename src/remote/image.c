@@ -89,6 +89,32 @@ static bool fat_entry(const struct fat *f, uint64_t at, struct entry *ret, uint6
 	return true;
 }
 
+bool image_fat_read(const uint8_t header[IMAGE_FAT_HEADER_BYTES], uint64_t *ret_bytes)
+{
+	memcpy(ret_bytes, header + 8, sizeof(*ret_bytes));
+	return begins_with(header, FAT_HEADER, FAT_MAGIC) && *ret_bytes <= MOST_BYTES;
+}
+
+bool image_entry_read(const uint8_t header[IMAGE_ENTRY_HEADER_BYTES], uint64_t left, struct image_entry *ret)
+{
+	struct entry e;
+
+	memcpy(&e, header, sizeof(e));
+	if (left < sizeof(e) || e.header_bytes < sizeof(e) || e.header_bytes > left ||
+	    e.payload_bytes > left - e.header_bytes)
+		return false;
+	*ret = (struct image_entry){
+		.kind = e.kind == ENTRY_PTX   ? IMAGE_ENTRY_PTX
+			: e.kind == ENTRY_ELF ? IMAGE_ENTRY_MACHINE
+					      : IMAGE_ENTRY_OTHER,
+		.arch = e.arch,
+		.exact = e.flags & ENTRY_EXACT,
+		.family = e.flags & ENTRY_FAMILY,
+		.bytes = e.header_bytes + e.payload_bytes,
+	};
+	return true;
+}
+
 static bool entry_fits(const struct entry *e, uint32_t arch)
 {
 	if (e->flags & ENTRY_EXACT)

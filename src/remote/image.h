@@ -40,6 +40,22 @@ typedef void (*image_sink)(void *to, const void *data, size_t bytes);
  */
 bool image_bundle(const void *image, size_t bound, const struct image_archs *archs, image_sink sink, void *to);
 
+/* One entry of a fat binary, as its header says. */
+struct image_entry {
+	enum { IMAGE_ENTRY_OTHER, IMAGE_ENTRY_PTX, IMAGE_ENTRY_MACHINE } kind;
+	uint32_t arch;	    /* 90 for sm_90 and compute_90 */
+	bool exact, family; /* sm_90a: this target only; sm_100f: this major only */
+	uint64_t bytes;	    /* header and payload: the next entry follows */
+};
+
+#define IMAGE_FAT_HEADER_BYTES 16u
+#define IMAGE_ENTRY_HEADER_BYTES 64u
+
+/* The bytes of the entries behind the header of a fat binary. False: it is none. */
+bool image_fat_read(const uint8_t header[IMAGE_FAT_HEADER_BYTES], uint64_t *ret_bytes);
+/* The entry whose header is given, where `left` bytes of entries are left, it included. False: damaged. */
+bool image_entry_read(const uint8_t header[IMAGE_ENTRY_HEADER_BYTES], uint64_t left, struct image_entry *ret);
+
 /* What a bundle is for the driver; points into the bundle. */
 struct image_view {
 	const void *image;

@@ -63,7 +63,7 @@ struct call_payload {
 enum call_other {
 	CALL_FIRST = 0xff00,
 	CALL_OPEN = 0xff00, /* the session begins: answered with the snapshot, see src/remote/snapshot.h */
-	CALL_FORK, /* reserved */
+	CALL_WATCH, /* the tenant's figures of a device: src/remote/watch.h */
 	CALL_PING, /* answered at once; what the round trip takes */
 	CALL_HOST_DONE, /* a host function that CALL_NOTICE_HOST asked for has returned */
 	CALL_MEMORY, /* families written by hand begin here, see their headers in src/remote */

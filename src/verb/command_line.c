@@ -211,7 +211,14 @@ int command_line_parse(struct command_line *c, const struct verb *verb, int argc
 		say_error("no memory for the command line; use a shorter one");
 		return -ENOMEM;
 	}
-	for (at = 0; at < argc; at++) {
+	at = 0;
+	if (verb->raw && (argc != 1 || strcmp(argv[0], "--help"))) {
+		at = argc && !strcmp(argv[0], "--");
+		while (at < argc)
+			c->args[c->arg_count++] = argv[at++];
+		return check_operands(c);
+	}
+	for (; at < argc; at++) {
 		if (!strcmp(argv[at], "--")) {
 			at++;
 			break;

@@ -79,6 +79,7 @@ struct verb {
 	bool program; /* operands are a program and its arguments: options end at the first of them */
 	enum complete complete;
 	int usage_status;
+	bool raw; /* every word is another program's, whatever it looks like; --help alone is mete's */
 };
 
 extern const struct verb verbs[]; /* mete's own; connectors have theirs (connector.h) */

@@ -19,19 +19,19 @@ def main():
         data = tomllib.load(f)
     names = {*data["call"], *data["untyped"]["calls"]}
     report.ok(len(names) > 400, f"the spec knows {len(names)} calls")
-    for part in ("softdev", "shim"):
+    for part in ("softdev", "shim", "remote/client"):
         path = f"{build}/src/{part}/libnvidia-ml.so.1"
         exported = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
         report.same(sorted(names - exported), [], f"{part}: nothing is missing")
         report.same(sorted(exported - names), [], f"{part}: nothing else is exported")
         dynamic = run("readelf", "-dW", path)
         report.ok("Library soname: [libnvidia-ml.so.1]" in dynamic, f"{part}: its name")
-        if part == "shim":
+        if part != "softdev":
             needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
             libc = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-            report.same(sorted(needed - libc), [], "shim: needs nothing but the C library")
+            report.same(sorted(needed - libc), [], f"{part}: needs nothing but the C library")
             versions = {tuple(int(n) for n in v.split(".")) for v in re.findall(r"@GLIBC_([\d.]+)", run("nm", "-D", path))}
-            report.ok(versions and max(versions) <= (2, 17), f"shim: no symbol younger than glibc 2.17 ({max(versions)})")
+            report.ok(versions and max(versions) <= (2, 17), f"{part}: no symbol younger than glibc 2.17 ({max(versions)})")
     return report.end()
 
 

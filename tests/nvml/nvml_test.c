@@ -16,6 +16,7 @@
 #define MAX 16
 
 static void *library;
+static bool far; /* the device is a worker's: METE_TEST_FAR */
 
 /* Calls a function of the library by name; the type is the caller's word. */
 #define CALL(name, types, ...) ((nvmlReturn_t(*) types)must(#name))(__VA_ARGS__)
@@ -61,13 +62,29 @@ static void test_before_init(void)
 	is(CALL(nvmlShutdown, (void)), NVML_ERROR_UNINITIALIZED);
 }
 
+/* As programs take it apart: numbers between full stops, two at least. */
+static bool is_number(const char *text)
+{
+	unsigned int parts = 0;
+
+	for (;;) {
+		size_t n = strspn(text, "0123456789");
+
+		parts += n > 0;
+		text += n;
+		if (!n || *text != '.')
+			return n && !*text && parts >= 2;
+		text++;
+	}
+}
+
 static void test_system(void)
 {
 	char text[96] = "";
 	int version = 0;
 
 	is(CALL(nvmlSystemGetDriverVersion, (char *, unsigned int), text, sizeof text), NVML_SUCCESS);
-	ok(strstr(text, "mete software device") != NULL);
+	ok(is_number(text));
 	is(CALL(nvmlSystemGetDriverVersion, (char *, unsigned int), text, 3), NVML_ERROR_INSUFFICIENT_SIZE);
 	is(CALL(nvmlSystemGetDriverVersion, (char *, unsigned int), NULL, 80), NVML_ERROR_INVALID_ARGUMENT);
 	is(CALL(nvmlSystemGetNVMLVersion, (char *, unsigned int), text, sizeof text), NVML_SUCCESS);
@@ -103,16 +120,20 @@ static void test_finding(const struct expected *e, unsigned int index)
 	again = NULL;
 	is(CALL(nvmlDeviceGetHandleByUUIDV, (const nvmlUUID_t *, nvmlDevice_t *), &versioned, &again), NVML_SUCCESS);
 	ok(again == device);
+	if (!far) {
 	is(CALL(nvmlDeviceGetCurrPcieLinkGeneration, (nvmlDevice_t, unsigned *), device, &value), NVML_SUCCESS);
 	is(CALL(nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice_t, unsigned *), device, &most), NVML_SUCCESS);
 	ok(value >= 1 && value <= most);
 	is(CALL(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice_t, unsigned *), device, &value), NVML_SUCCESS);
 	is(CALL(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice_t, unsigned *), device, &most), NVML_SUCCESS);
 	ok(value >= 1 && value <= most);
+	}
+	again = NULL;
 	is(CALL(nvmlDeviceGetSerial, (nvmlDevice_t, char *, unsigned int), device, serial, sizeof serial),
-	   NVML_SUCCESS);
-	is(CALL(nvmlDeviceGetHandleBySerial, (const char *, nvmlDevice_t *), serial, &again), NVML_SUCCESS);
-	ok(again == device);
+	   far ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS);
+	is(CALL(nvmlDeviceGetHandleBySerial, (const char *, nvmlDevice_t *), far ? "none" : serial, &again),
+	   far ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS);
+	ok(far ? !again : again == device);
 	is(CALL(nvmlDeviceGetPciInfo_v3, (nvmlDevice_t, nvmlPciInfo_t *), device, &pci), NVML_SUCCESS);
 	again = NULL;
 	is(CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *, nvmlDevice_t *), pci.busId, &again), NVML_SUCCESS);
@@ -187,9 +208,9 @@ static void test_rest(nvmlDevice_t device)
 	   NVML_SUCCESS);
 	ok(major > 0 && minor >= 0);
 	is(CALL(nvmlDeviceGetUtilizationRates, (nvmlDevice_t, nvmlUtilization_t *), device, &utilization),
-	   NVML_SUCCESS);
-	is(utilization.gpu, 0);
-	is(utilization.memory, 0);
+	   far ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS);
+	is(utilization.gpu, far ? 101 : 0);
+	is(utilization.memory, far ? 101 : 0);
 	is(CALL(nvmlDeviceGetComputeMode, (nvmlDevice_t, unsigned int *), device, &mode), NVML_SUCCESS);
 	is(mode, NVML_COMPUTEMODE_DEFAULT);
 	is(CALL(nvmlDeviceIsMigDeviceHandle, (nvmlDevice_t, unsigned int *), device, &mode), NVML_SUCCESS);
@@ -256,6 +277,7 @@ int main(int argc, char **argv)
 	struct expected e = expected_read();
 	unsigned int n = 0;
 
+	far = getenv("METE_TEST_FAR") != NULL;
 	if (argc > 1)
 		library = dlopen(argv[1], RTLD_NOW);
 	if (!library) {

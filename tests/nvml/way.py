@@ -7,6 +7,7 @@ Runs nvml_test one way:
   grant    under a grant of two of three devices
   second   under a grant of the second device alone
   order    under a grant that names its devices backwards: the driver's order stays
+  wall     as grant, behind a wall: the remote client's own library
 """
 import argparse
 import subprocess
@@ -16,7 +17,7 @@ from place import Place
 
 M = 1 << 20
 MEMORY = [1024 * M, 512 * M, 256 * M]
-GRANTS = {"grant": {0: 256 * M, 1: 128 * M}, "second": {1: 64 * M}, "order": {2: 32 * M, 0: 512 * M}}
+GRANTS = {"wall": {0: 256 * M, 1: 128 * M}, "grant": {0: 256 * M, 1: 128 * M}, "second": {1: 64 * M}, "order": {2: 32 * M, 0: 512 * M}}
 
 
 def main():
@@ -39,7 +40,9 @@ def main():
         env["METE_TEST_DEVICES"] = " ".join(f"{uuids[i]}={grant[i] if grant else totals[i]}" for i in seen)
         if grant:
             env["METE_TEST_OTHER"] = next(uuids[i] for i in range(len(uuids)) if i not in grant)
-            command = [place.mete_path, "run", "--soft"]
+            command = [place.mete_path, "run", "--soft", *(["--wall"] if a.way == "wall" else [])]
+            if a.way == "wall":
+                env["METE_TEST_FAR"] = "1"
             for device, quota in grant.items():
                 command += ["--device", str(device), "--mem", str(quota)]
             command += ["--", a.client, "libnvidia-ml.so.1"]

@@ -132,7 +132,7 @@ static void test_ping(void)
 	is(ask(&wall, CALL_PING, 0, NULL, 0, &reply), CUDA_SUCCESS);
 	is(reply.size, sizeof(struct call_reply));
 	is(ask(&wall, CUDA_CALL_cuCtxSynchronize, 12345, NULL, 0, &reply), CUDA_ERROR_INVALID_CONTEXT);
-	is(ask(&wall, CALL_FORK, 0, NULL, 0, &reply), CUDA_ERROR_NOT_SUPPORTED);
+	is(ask(&wall, CALL_FIRST - 1, 0, NULL, 0, &reply), CUDA_ERROR_NOT_SUPPORTED);
 	wall_close(&wall);
 	is(wait_end(pid, 2), 0);
 }

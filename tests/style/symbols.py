@@ -79,8 +79,8 @@ for folder, library, soname, header, prefix, newest in (
     if not os.path.exists(path):
         check(False, f"{folder}/{library} is there")
         continue
-    # mete_remote_forward(): what the forwarded libraries of the same way reach their worker by.
-    found = exports(path) - ({"mete_remote_forward"} if folder == "src/remote/client" else set())
+    # What the forwarded libraries and the NVML of the same way reach their worker by.
+    found = exports(path) - ({"mete_remote_forward", "mete_remote_watch"} if folder == "src/remote/client" else set())
     wanted = names_in_table(header, prefix)
     if wanted:
         check(found == wanted, f"{folder}/{library} exports the {len(wanted)} names of the spec and nothing else",
@@ -106,8 +106,8 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     path = os.path.join(build, "src/runtime", soname)
     with open(os.path.join(build, f"api/cudart{major}.map"), encoding="utf-8") as f:
         wanted = set(re.findall(r"^\t(\w+);", f.read(), re.M))
-    # mete_remote_forward(): what the forwarded libraries of the same way reach their worker by.
-    found = exports(path) - ({"mete_remote_forward"} if folder == "src/remote/client" else set())
+    # What the forwarded libraries and the NVML of the same way reach their worker by.
+    found = exports(path) - ({"mete_remote_forward", "mete_remote_watch"} if folder == "src/remote/client" else set())
     check(found == wanted and len(found) > 390, f"{soname} exports the {len(wanted)} names of the spec and nothing else",
           [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
     nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " T " in line}

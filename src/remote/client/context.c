@@ -16,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards who retains, 
 static struct context *primary[SESSION_DEVICES];
 static struct context *unused; /* of contexts that have ended: other threads may still hold the pointer */
 static _Atomic unsigned long long next_number;
+static _Atomic int made[SESSION_DEVICES]; /* contexts that are not primary ones */
 
 /* ---- life ---- */
 
@@ -59,6 +60,7 @@ static struct context *context_make(struct session *s, CUdevice device, uint64_t
 
 static void context_end(struct context *c)
 {
+	made[c->device]--;
 	unified_drop_context(c->handle);
 	ranges_drop_context(c->handle, pinned_gone);
 	client_drop((const void *)(uintptr_t)c->handle);
@@ -66,6 +68,12 @@ static void context_end(struct context *c)
 	c->next_free = unused;
 	unused = c;
 	pthread_mutex_unlock(&lock);
+}
+
+bool context_any(CUdevice device)
+{
+	return device >= 0 && device < session_devices &&
+	       (made[device] > 0 || atomic_load_explicit(&primary[device]->active, memory_order_acquire));
 }
 
 CUresult context_open(void)
@@ -407,6 +415,8 @@ static CUresult context_create(CUcontext *ret, unsigned int flags, CUdevice dev,
 		c.result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (c.result == CUDA_SUCCESS && !(context = context_make(c.session, dev, &id)))
 		c.result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (context)
+		made[dev]++;
 	if (client_begin(&c, true)) {
 		remote_put(&c.out, &local, sizeof local);
 		remote_put(&c.out, &id, sizeof id);

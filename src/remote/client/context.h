@@ -43,5 +43,7 @@ struct context *context_of(CUcontext handle);
 /* The primary contexts' handles: once the sessions are open. */
 CUresult context_open(void);
 void context_forget(void);
+/* Whether there is a context on a device. */
+bool context_any(CUdevice device);
 /* The device that a range or stream of this context lies on; -1 without. */
 CUdevice context_device(uint64_t handle);

@@ -239,7 +239,7 @@ static CUresult session_open(const char *path, struct session **ret)
 	return r;
 }
 
-static void close_all(void)
+void session_close_all(void)
 {
 	while (session_count)
 		session_free(sessions[--session_count]);
@@ -271,13 +271,15 @@ CUresult session_open_all(void)
 		}
 		session_count += r == CUDA_SUCCESS;
 	}
-	if (r == CUDA_SUCCESS)
-		session_devices = visible_choose();
-	if (r == CUDA_SUCCESS && !session_devices)
-		r = CUDA_ERROR_NO_DEVICE;
 	if (r != CUDA_SUCCESS)
-		close_all();
+		session_close_all();
 	return r;
+}
+
+CUresult session_choose(void)
+{
+	session_devices = visible_choose();
+	return session_devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 /* What the parent's threads may have been changing is left as it is. */

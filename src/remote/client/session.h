@@ -1,7 +1,8 @@
 /*
  * session.h: the workers (or relays) that METE_REMOTE names, one session with each, for as long as the process lives.
  *
- * Their devices are numbered one after the other. All sessions are opened by the first cuInit and none is opened later.
+ * Their devices are numbered one after the other. All sessions are opened at once, by the first
+ * cuInit or by whoever watches before it (watch.h), and none is opened later.
  */
 #pragma once
 
@@ -49,6 +50,10 @@ __attribute__((weak, visibility("hidden"))) void session_host(struct session *se
 
 /* Opens all. CUDA_SUCCESS, or the documented error, after one line in the log; then none is open. */
 CUresult session_open_all(void);
+/* Which of their devices the program sees. CUDA_ERROR_NO_DEVICE: none. */
+CUresult session_choose(void);
+/* Ends those that nothing was done with. */
+void session_close_all(void);
 /* The worker answers, but its driver says CUDA_ERROR_DEVICE_UNAVAILABLE: one line in the log, once for each session. */
 void session_tell_unavailable(struct session *session);
 /* In the child of fork(): the parent's sessions are not the child's. */

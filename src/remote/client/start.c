@@ -23,6 +23,7 @@ _Bool start_waits;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one thread opens */
 static bool watched;
+static bool opened; /* the sessions are there, for the API or for an NVML */
 
 /* Every lock is made anew, because its holder may be a thread that the child does not have. */
 static void in_child(void)
@@ -32,8 +33,10 @@ static void in_child(void)
 
 	lock = unlocked;
 	thread_forget();
-	if (atomic_load_explicit(&start_state, memory_order_relaxed) == START_READY) {
+	if (atomic_load_explicit(&start_state, memory_order_relaxed) == START_READY)
 		atomic_store_explicit(&start_state, START_FORKED, memory_order_relaxed);
+	if (opened) {
+		opened = false;
 		session_forget_all();
 		context_forget();
 		ranges_forget();
@@ -43,20 +46,39 @@ static void in_child(void)
 	errno = saved;
 }
 
-static CUresult open_locked(void)
+static CUresult sessions_locked(void)
 {
 	const char *waits = getenv("METE_REMOTE_WAIT");
 	CUresult r;
 
+	if (opened)
+		return CUDA_SUCCESS;
 	log_init();
 	if (!watched)
 		watched = !pthread_atfork(NULL, NULL, in_child);
 	start_waits = waits && strcmp(waits, "1") == 0;
 	r = session_open_all();
+	opened = r == CUDA_SUCCESS;
+	return r;
+}
+
+/* Sessions that an NVML had opened stay when no device is left for the program. */
+static CUresult open_locked(void)
+{
+	bool before = opened;
+	CUresult r = sessions_locked();
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = session_choose();
 	if (r == CUDA_SUCCESS)
 		r = context_open();
-	if (r == CUDA_SUCCESS)
+	if (r == CUDA_SUCCESS) {
 		atomic_store_explicit(&start_state, START_READY, memory_order_release);
+	} else if (!before) {
+		session_close_all();
+		opened = false;
+	}
 	return r;
 }
 
@@ -77,6 +99,18 @@ CUresult start_open(void)
 	return r;
 }
 
+CUresult start_watch(void)
+{
+	int saved = errno;
+	CUresult r;
+
+	pthread_mutex_lock(&lock);
+	r = sessions_locked();
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return r;
+}
+
 CUresult client_cuInit(unsigned int Flags)
 {
 	return Flags ? CUDA_ERROR_INVALID_VALUE : start_open();
@@ -89,21 +123,31 @@ CUresult client_cuDriverGetVersion(int *driverVersion)
 
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
-	*driverVersion = API_VERSION;
+	if (r != CUDA_SUCCESS) {
+		*driverVersion = API_VERSION;
+		return r;
+	}
+	return start_version(driverVersion);
+}
+
+CUresult start_version(int *ret)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	*ret = API_VERSION;
 	for (unsigned int i = 0; r == CUDA_SUCCESS && i < session_count; i++) {
 		struct client_call c;
 		int32_t version = 0;
 
-		client_call(&c, CUDA_CALL_cuDriverGetVersion);
-		c.session = sessions[i];
+		client_request_to(&c, CUDA_CALL_cuDriverGetVersion, sessions[i]);
 		if (client_begin_memo(&c)) {
 			remote_put_present(&c.out, &version);
 			client_send(&c);
 			remote_get(&c.in, &version, sizeof(version));
 		}
 		r = client_end(&c);
-		if (r == CUDA_SUCCESS && version < *driverVersion)
-			*driverVersion = version;
+		if (r == CUDA_SUCCESS && version < *ret)
+			*ret = version;
 	}
 	return r;
 }

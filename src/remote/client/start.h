@@ -1,5 +1,6 @@
 /*
- * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions. In a
+ * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions unless
+ * an NVML has (watch.h). In a
  * child made by fork after that every call answers CUDA_ERROR_NOT_INITIALIZED, as the vendor documents; a child of a
  * parent that had not called cuInit starts afresh.
  */
@@ -23,5 +24,9 @@ static inline CUresult start_ready(void)
 
 /* Opens the sessions if that has not been done. */
 CUresult start_open(void);
+/* The sessions alone: the API stays uninitialised. */
+CUresult start_watch(void);
+/* cuDriverGetVersion of open sessions: the oldest. */
+CUresult start_version(int *ret);
 /* METE_REMOTE_WAIT=1: every call waits for its answer, so that each error comes with the call that made it. */
 extern _Bool start_waits;

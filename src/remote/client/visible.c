@@ -130,6 +130,19 @@ void visible_forget(void)
 	all_count = shown_count = 0;
 }
 
+struct session *visible_all(int device, int32_t *ret_local)
+{
+	if (device < 0 || device >= all_count)
+		return NULL;
+	*ret_local = all[device].local;
+	return all[device].session;
+}
+
+int visible_all_count(void)
+{
+	return all_count;
+}
+
 struct session *visible_find(CUdevice device, int32_t *ret_local)
 {
 	if (device < 0 || device >= shown_count)

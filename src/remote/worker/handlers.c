@@ -9,6 +9,7 @@
 #pragma weak worker_other_image
 #pragma weak worker_other_graph
 #pragma weak worker_other_library
+#pragma weak worker_other_watch
 
 static int whole(const struct work *work)
 {
@@ -30,6 +31,8 @@ worker_handler worker_other_find(uint16_t call)
 {
 	if (call == CALL_OPEN)
 		return worker_other_open;
+	if (call == CALL_WATCH)
+		return worker_other_watch;
 	if (call == CALL_PING)
 		return worker_other_ping;
 	if (call == CALL_HOST_DONE)

@@ -15,6 +15,7 @@
 #include "remote/worker/standing.h"
 #include "remote/worker/traffic.h"
 #include "remote/worker/warm.h"
+#include "remote/worker/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,6 +239,8 @@ static int wait_for_meted(const struct options *o)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	standing_reset();
 	traffic_open();
+	if (o->nodes)
+		watch_open();
 	whole = driver_find_shim(shim, sizeof(shim));
 	sandbox_begin(&sandbox,
 		      !o->nodes	   ? SANDBOX_NONE

@@ -63,6 +63,7 @@ worker_handler worker_other_find(uint16_t call);
  * answer CUDA_ERROR_NOT_SUPPORTED.
  */
 int worker_other_open(struct work *work); /* CALL_OPEN: the snapshot */
+int worker_other_watch(struct work *work); /* src/remote/watch.h */
 int worker_other_ping(struct work *work);
 int worker_other_host_done(struct work *work);
 int worker_other_memory(struct work *work); /* CALL_MEMORY ... CALL_IMAGE - 1 */

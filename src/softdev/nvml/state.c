@@ -200,9 +200,10 @@ const char *soft_nvmlErrorString(nvmlReturn_t result)
 	}
 }
 
+/* mete's own. A number, because programs take it apart; that it is mete's software device is said by the device's name. */
 nvmlReturn_t soft_nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
-	return state_text(METE_VERSION " (mete software device)", version, length);
+	return state_text(METE_VERSION, version, length);
 }
 
 /* The interface's version, as everywhere: the CUDA version that it belongs to, then the driver's own. */

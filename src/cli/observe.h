@@ -1,0 +1,26 @@
+/*
+ * observe.h: which libraries a command loads, found by running it: for scripts, whose files do not say it.
+ *
+ * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads (LD_DEBUG=libs into
+ * files that LD_DEBUG_OUTPUT names; ld.so(8)), for every process of the command; the software device writes what it
+ * refused (METE_LOG). The command's own output goes to standard error.
+ */
+#pragma once
+
+#include "client/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct observation {
+	char **library; /* paths, each once; owned */
+	size_t library_count;
+	char **line; /* of the log; owned */
+	size_t line_count;
+	bool late; /* it was ended after `seconds` */
+	int status; /* as of waitpid() */
+};
+
+/* 0, or a negative errno with a fault: it could not be started. */
+int observe(char *const *argv, unsigned int seconds, struct observation *ret, struct fault *f);
+void observation_deinit(struct observation *o);
