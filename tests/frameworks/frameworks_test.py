@@ -3,8 +3,8 @@
 Frameworks as they come from their package index, on the software device, with nothing set: frameworks_test.py BUILD_ROOT
 
 METE_FRAMEWORKS names the folder that fetch.py filled; what is not in it is skipped and counted. Each program of
-examples/frameworks compares its results with the processor's and says PASS; it runs without a grant, under a quota, and
-behind a wall, where nothing may be left charged. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
+examples/frameworks compares its results with the processor's and says PASS; it runs without a grant, under a quota,
+behind a wall and over the network (a server on the software device, on loopback, with TLS); nothing may be left charged. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
 """
 import json
 import os
@@ -77,6 +77,17 @@ def run(name, program, way, words):
         report(not held(), f"{name}: {program} {way} leaves nothing behind")
 
 
+def serve():
+    """A server; the way to it is one more way. Value: its process."""
+    keys = os.path.join(tmp, "keys")
+    subprocess.run([METE, "key", "new", "tester", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+    process = subprocess.Popen([METE, "serve", "--soft", "--mem", "1G", "--keys", keys, "--listen", "127.0.0.1:0", "--json"], env=env,
+                               stdout=subprocess.PIPE, text=True)
+    address = json.loads(process.stdout.readline())["listen"][0]
+    WAYS["over the network"] = ["run", "--remote", address, "--key", os.path.join(keys, "tester.key"), "--"]
+    return process
+
+
 def end_meted():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -88,12 +99,15 @@ def end_meted():
             pass
 
 
+server = serve()
 try:
     for framework, about in known.items():
         for example in about["programs"]:
             for manner, arguments in WAYS.items():
                 run(framework, example, manner, arguments)
 finally:
+    server.terminate()
+    server.communicate(timeout=30)
     end_meted()
     shutil.rmtree(tmp, ignore_errors=True)
 print(f"1..{count}")

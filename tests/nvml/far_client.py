@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""
+far_client.py QUOTA CASE: NVML and the driver in one process, whose device is a worker's. Prints what is wrong, then "done".
+
+  order     NVML before cuInit, which it does not do for the program; memory as cuMemGetInfo has it; the processes
+  hidden    CUDA_VISIBLE_DEVICES hides all devices from the driver, and none from NVML
+  fork      a parent that has called NVML alone: its child may use the driver; a parent that has called cuInit: it may not
+  lost      waits for a line after "ready": the worker is gone then
+"""
+import ctypes
+import os
+import sys
+
+quota, case = int(sys.argv[1]), sys.argv[2]
+SUCCESS, UNINITIALIZED, GPU_IS_LOST, NO_DEVICE, NOT_INITIALIZED = 0, 1, 15, 100, 3
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class Process(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("a", ctypes.c_uint), ("b", ctypes.c_uint)]
+
+
+nvml, cuda = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.CDLL("libcuda.so.1")
+
+
+def same(got, wanted, what):
+    if got != wanted:
+        print(f"{what}: got {got}, expected {wanted}", flush=True)
+
+
+def device(expect=SUCCESS):
+    handle = ctypes.c_void_p()
+    same(nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)), expect, "the device")
+    return handle
+
+
+def memory(handle, expect=SUCCESS):
+    m = Memory()
+    same(nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(m)), expect, "nvmlDeviceGetMemoryInfo")
+    return m.total, m.free
+
+
+def driver_memory():
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    same(cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)), 0, "cuMemGetInfo")
+    return total.value, free.value
+
+
+def processes(handle):
+    count, infos = ctypes.c_uint(8), (Process * 8)()
+    same(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, ctypes.byref(count), infos), SUCCESS, "the processes")
+    return [infos[i].pid for i in range(count.value)]
+
+
+def context():
+    c = ctypes.c_void_p()
+    same(cuda.cuInit(0), 0, "cuInit")
+    same(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(c), 0), 0, "a context")
+    same(cuda.cuCtxSetCurrent(c), 0, "cuCtxSetCurrent")
+
+
+def child(body):
+    pid = os.fork()
+    if not pid:
+        body()
+        sys.stdout.flush()
+        os._exit(0)
+    same(os.waitpid(pid, 0)[1], 0, "the child's status")
+
+
+def order():
+    count, at = ctypes.c_int(), ctypes.c_uint64()
+    same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
+    handle = device()
+    total, free = memory(handle)
+    same(total, quota, "the total")
+    same(cuda.cuDeviceGetCount(ctypes.byref(count)), NOT_INITIALIZED, "the driver, which nobody has initialised")
+    same(processes(handle), [], "processes without a context")
+    context()
+    same(processes(handle), [os.getpid()], "processes with one")
+    same(memory(handle), driver_memory(), "memory, as the driver has it")
+    same(cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(10 << 20)), 0, "cuMemAlloc")
+    same(memory(handle), driver_memory(), "memory with 10 MiB")
+    same(free - memory(handle)[1] >= 10 << 20, True, "10 MiB are taken")
+    same(nvml.nvmlShutdown(), SUCCESS, "nvmlShutdown")
+    same(nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(Memory())), UNINITIALIZED, "after the end")
+    same(cuda.cuMemFree_v2(at), 0, "the driver goes on")
+
+
+def hidden():
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
+    same(cuda.cuInit(0), NO_DEVICE, "cuInit")
+    same(memory(device())[0], quota, "the total")
+
+
+def fork():
+    same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
+    device()
+    child(lambda: (context(), same(memory(device()), driver_memory(), "the child's memory")))
+    same(memory(device())[0], quota, "the parent's total")
+    context()
+    child(lambda: (same(cuda.cuInit(0), NOT_INITIALIZED, "cuInit in a child of a parent that uses the driver"),
+                   same(memory(device())[0], quota, "NVML there")))
+
+
+def lost():
+    same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
+    handle = device()
+    memory(handle)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    memory(handle, GPU_IS_LOST)
+
+
+{"order": order, "hidden": hidden, "fork": fork, "lost": lost}[case]()
+print("done", flush=True)
