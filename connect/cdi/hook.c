@@ -99,10 +99,9 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 		return r;
 	request = json_pack("{s:s s:s s:o s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name",
 			    h->name, "labels", state_labels(&h->state), "driver", ch->driver, "devices",
-			    choose_request(ch), "overcommit",
-			    option_given(h->line, "overcommit"), "wall", h->way == INSIDE_WALL, "runner_pid",
-			    (int)h->state.pid, "known", 1, "container", "files", "settings", inside_settings(h->way),
-			    "preload", h->preload);
+			    choose_request(ch), "overcommit", option_given(h->line, "overcommit"), "wall",
+			    h->way == INSIDE_WALL, "runner_pid", (int)h->state.pid, "known", 1, "container", "files",
+			    "settings", inside_settings(h->way), "preload", h->preload);
 	r = control_ask(&h->control, request, &answer, NULL, f);
 	if (r)
 		return r;
@@ -124,10 +123,10 @@ static int take_grant(struct hook *h, struct fault *f)
 	if (r)
 		return r;
 	r = control_ask(&h->control,
-			    json_pack("{s:s s:s s:o s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "labels",
-				      state_labels(&h->state), "runner_pid", (int)h->state.pid, "files", "preload",
-				      h->preload),
-			    &answer, NULL, f);
+			json_pack("{s:s s:s s:o s:i s:{s:s}}", "op", "grant_bind", "name", h->name, "labels",
+				  state_labels(&h->state), "runner_pid", (int)h->state.pid, "files", "preload",
+				  h->preload),
+			&answer, NULL, f);
 
 	if (r)
 		return r;
@@ -268,10 +267,10 @@ static int create(struct hook *h, struct fault *f)
 /* What the mounts stood on, where the root stays. From the innermost on. */
 static void sweep(struct hook *h, struct fault *f)
 {
-	static const char *const targets[] = {
-		SETTING_DIR,	      INSIDE_LIB "/shim",   INSIDE_LIB "/soft", INSIDE_LIB "/runtime",
-		INSIDE_LIB "/fronts", INSIDE_LIB "/remote", INSIDE_LIB "/driver", INSIDE_LIB
-	};
+	static const char *const targets[] = { SETTING_DIR,	     INSIDE_LIB "/shim",
+					       INSIDE_LIB "/soft",   INSIDE_LIB "/runtime",
+					       INSIDE_LIB "/fronts", INSIDE_LIB "/remote",
+					       INSIDE_LIB "/driver", INSIDE_LIB };
 	char path[IMAGE_PATH_BYTES + 16];
 	const char *library = path, *preload;
 

@@ -1,6 +1,6 @@
 /*
- * kernels_test.c: how a project tests a kernel without a GPU (docs/ci.md): a program like any other, which needs neither
- * mete nor the CUDA toolkit to be built: cc kernels_test.c -lcuda -o tests
+ * kernels_test.c: how a project tests a kernel without a GPU (docs/ci.md): a program like any other, which needs
+ * neither mete nor the CUDA toolkit to be built: cc kernels_test.c -lcuda -o tests
  *
  *   ./tests            the tests, a line for each: all are to pass
  *   ./tests NAME       one of them: add, memory, devices; or one that is to be caught: overrun, leak, endless
@@ -138,8 +138,8 @@ static const struct test {
 	bool (*run)(void);
 	bool always; /* else only when it is named */
 } tests[] = {
-	{ "add", test_add, true },	  { "memory", test_memory, true }, { "devices", test_devices, true },
-	{ "overrun", test_overrun, false }, { "leak", test_leak, false },	   { "endless", test_endless, false },
+	{ "add", test_add, true },	    { "memory", test_memory, true }, { "devices", test_devices, true },
+	{ "overrun", test_overrun, false }, { "leak", test_leak, false },    { "endless", test_endless, false },
 };
 
 int main(int argc, char **argv)

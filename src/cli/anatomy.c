@@ -22,8 +22,8 @@
 
 #define FILES_MOST 512u
 #define SECTIONS_MOST 4096u
-#define ENTRIES_MOST 200000u		    /* of fat binaries, in a file */
-#define TABLE_BYTES_MOST (64u << 20)	    /* of a symbol table, of its texts, of a dynamic section */
+#define ENTRIES_MOST 200000u			/* of fat binaries, in a file */
+#define TABLE_BYTES_MOST (64u << 20)		/* of a symbol table, of its texts, of a dynamic section */
 #define SEARCH_BYTES_MOST (UINT64_C(256) << 20) /* of constants, in which the runtime is looked for */
 #define PIECE_BYTES (1u << 20)
 #define FOLDERS_MOST 256u
@@ -195,7 +195,8 @@ static void read_symbols(const struct reading *r, const Elf64_Shdr *s)
 		return;
 	}
 	for (uint64_t i = 0; i < s->sh_size / sizeof(*symbol); i++)
-		if (symbol[i].st_shndx == SHN_UNDEF && symbol[i].st_name < texts_bytes && is_call(texts + symbol[i].st_name))
+		if (symbol[i].st_shndx == SHN_UNDEF && symbol[i].st_name < texts_bytes &&
+		    is_call(texts + symbol[i].st_name))
 			add_text(&r->file->calls, &r->file->call_count, texts + symbol[i].st_name, 4096);
 }
 

@@ -51,7 +51,8 @@ static uint32_t ask_soft_arch(const struct place *place)
 /* The shim's way into the program; not into a library. */
 static void look_at_reach(struct report *r, const char *path)
 {
-	if (r->anatomy.file[0].library || program_inspect(path, &r->reach) == PROGRAM_REACHED || !fare_uses_cuda(&r->anatomy))
+	if (r->anatomy.file[0].library || program_inspect(path, &r->reach) == PROGRAM_REACHED ||
+	    !fare_uses_cuda(&r->anatomy))
 		*r->reach.text = 0;
 }
 
@@ -72,7 +73,8 @@ static void judge(struct report *r)
 
 		f->grade = f->grade == FARE_WORKS ? FARE_PARTLY : f->grade;
 		f->reason[f->count].grade = FARE_PARTLY;
-		snprintf(f->reason[f->count++].text, FARE_REASON_BYTES, "seen: %.390s", clean_text_line(r->seen.line[i]));
+		snprintf(f->reason[f->count++].text, FARE_REASON_BYTES, "seen: %.390s",
+			 clean_text_line(r->seen.line[i]));
 	}
 }
 
@@ -93,7 +95,7 @@ static json_t *file_json(const struct anatomy_file *f)
 	for (size_t i = 0; i < f->call_count; i++)
 		json_array_append_new(calls, json_string(f->calls[i]));
 	return json_pack("{s:s, s:s, s:i, s:o, s:o, s:b}", "path", f->path, "runtime",
-			 f->static_runtime ? "static"
+			 f->static_runtime   ? "static"
 			 : f->shared_runtime ? "shared"
 					     : "none",
 			 "images", (int)f->images, "kernels", archs, "calls", calls, "damaged", f->damaged);
@@ -104,8 +106,8 @@ static json_t *fare_json(const struct fare *f)
 	json_t *reasons = json_array();
 
 	for (size_t i = 0; i < f->count; i++)
-		json_array_append_new(reasons, json_pack("{s:s, s:s}", "grade", fare_grade_name(f->reason[i].grade), "text",
-							 f->reason[i].text));
+		json_array_append_new(reasons, json_pack("{s:s, s:s}", "grade", fare_grade_name(f->reason[i].grade),
+							 "text", f->reason[i].text));
 	return json_pack("{s:s, s:o}", "grade", fare_grade_name(f->grade), "reasons", reasons);
 }
 
@@ -205,10 +207,11 @@ static int read_command(struct report *r, const struct command_line *line, struc
 	if (fare_uses_cuda(&r->anatomy))
 		return 0;
 	if (program_inspect(path, &none) == PROGRAM_PRIVILEGED)
-		return fault_set(f, -EACCES,
-				 "%s: it gains privileges when it starts, so what it loads cannot be seen; name what it "
-				 "starts",
-				 path);
+		return fault_set(
+			f, -EACCES,
+			"%s: it gains privileges when it starts, so what it loads cannot be seen; name what it "
+			"starts",
+			path);
 	e = observe(line->args, r->seconds, &r->seen, f);
 	r->observed = !e;
 	for (size_t i = 0; !e && i < r->seen.library_count; i++)
@@ -224,11 +227,13 @@ static int read_file(struct report *r, const char *path, struct fault *f)
 	if (e)
 		return e;
 	if (!r->anatomy.file[0].elf)
-		return fault_set(f, -ENOEXEC, "%s: no program or library of this kind of machine; for a script write `mete "
-					      "doctor -- %s`",
+		return fault_set(f, -ENOEXEC,
+				 "%s: no program or library of this kind of machine; for a script write `mete "
+				 "doctor -- %s`",
 				 path, path);
 	if (r->anatomy.file[0].damaged)
-		return fault_set(f, -ENOEXEC, "%s: damaged: parts of it are cut off or make no sense; get it anew", path);
+		return fault_set(f, -ENOEXEC, "%s: damaged: parts of it are cut off or make no sense; get it anew",
+				 path);
 	look_at_reach(r, path);
 	return 0;
 }
@@ -257,7 +262,8 @@ int doctor_program(const struct command_line *line)
 	place_find(&r->place, &f);
 	r->seconds = read_seconds(line);
 	if (!r->seconds)
-		e = fault_set(&f, -EDOM, "--seconds %s: give a whole number from 1 to 86400", option_value(line, "seconds"));
+		e = fault_set(&f, -EDOM, "--seconds %s: give a whole number from 1 to 86400",
+			      option_value(line, "seconds"));
 	else if (path && line->arg_count)
 		e = fault_set(&f, -EDOM, "--program %s and a command: give one of them", path);
 	else

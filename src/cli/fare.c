@@ -14,7 +14,7 @@ static const struct library {
 	bool fronted;	/* one of mete's stands before it on the software device */
 	bool forwarded; /* it goes to the worker as a whole */
 	bool own_runtime_harmless;
-	bool replaced;	/* mete's own takes its place, everywhere */
+	bool replaced; /* mete's own takes its place, everywhere */
 } libraries[] = {
 	{ "libcudart.so", "the shared CUDA runtime", false, false, true, true },
 	{ "libnvrtc.so", "NVRTC", true, false, true, false },
@@ -82,7 +82,10 @@ bool fare_static_counts(const struct anatomy_file *f)
 static void put_arch(const struct anatomy_arch *a, char *text, size_t size, size_t *used)
 {
 	int n = snprintf(text + *used, size - *used, "%s%s_%u%s", *used && text[*used - 1] != ' ' ? ", " : "",
-			 a->machine ? "sm" : "compute", a->arch, a->exact ? "a" : a->family ? "f" : "");
+			 a->machine ? "sm" : "compute", a->arch,
+			 a->exact    ? "a"
+			 : a->family ? "f"
+				     : "");
 
 	if (n > 0 && (size_t)n < size - *used)
 		*used += (size_t)n;
@@ -146,9 +149,9 @@ static void judge_static(const struct anatomy *a, const struct anatomy_file *f, 
 
 static bool takes(const struct anatomy_arch *a, uint32_t arch)
 {
-	return !a->machine && (a->exact ? a->arch == arch
-				: a->family ? a->arch <= arch && a->arch / 10 == arch / 10
-					    : a->arch <= arch);
+	return !a->machine && (a->exact	   ? a->arch == arch
+			       : a->family ? a->arch <= arch && a->arch / 10 == arch / 10
+					   : a->arch <= arch);
 }
 
 static void judge_images(const struct anatomy *a, const struct anatomy_file *f, uint32_t soft_arch, struct fare *ret)
@@ -174,8 +177,8 @@ static void judge_images(const struct anatomy *a, const struct anatomy_file *f, 
 		    "-gencode arch=compute_%u,code=compute_%u",
 		    name, fare_archs(f, text, sizeof(text)), soft_arch, soft_arch);
 	else
-		add(ret, weight(a, f), "%s holds PTX for newer devices alone (%s); run it with METE_SOFT_CC=%u.%u", name,
-		    fare_archs(f, text, sizeof(text)), least / 10, least % 10);
+		add(ret, weight(a, f), "%s holds PTX for newer devices alone (%s); run it with METE_SOFT_CC=%u.%u",
+		    name, fare_archs(f, text, sizeof(text)), least / 10, least % 10);
 }
 
 /* ---- calls ---- */
@@ -210,7 +213,8 @@ static void judge_calls(const struct anatomy_file *f, bool soft, struct fare *re
 		if (fare && (soft ? fare->soft : fare->remote))
 			continue;
 		if (used + strlen(f->calls[i]) + 3 < sizeof(text))
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "", f->calls[i]);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
+						 f->calls[i]);
 		else
 			more++;
 	}
@@ -243,7 +247,8 @@ static void judge_library(const char *name, enum fare_way way, const char *seen[
 		    l->forwarded ? "%s: its calls go to the worker, which needs the real library" : "%s: runs as it is",
 		    l->what);
 	else
-		add(ret, FARE_PARTLY, "%s accepts NVIDIA's driver only: what uses it fails with its own error", l->what);
+		add(ret, FARE_PARTLY, "%s accepts NVIDIA's driver only: what uses it fails with its own error",
+		    l->what);
 }
 
 static void judge_libraries(const struct anatomy *a, enum fare_way way, struct fare *ret)

@@ -1,6 +1,6 @@
 /*
- * fare.h: how a program will fare, by what it is made of: on a GPU under `mete run`, on the software device, behind a wall
- * and on another machine's GPU. Pure: facts in, reasons out.
+ * fare.h: how a program will fare, by what it is made of: on a GPU under `mete run`, on the software device, behind a
+ * wall and on another machine's GPU. Pure: facts in, reasons out.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * observe.h: which libraries a command loads, found by running it: for scripts, whose files do not say it.
  *
- * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads (LD_DEBUG=libs into
- * files that LD_DEBUG_OUTPUT names; ld.so(8)), for every process of the command; the software device writes what it
- * refused (METE_LOG). The command's own output goes to standard error.
+ * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads (LD_DEBUG=libs
+ * into files that LD_DEBUG_OUTPUT names; ld.so(8)), for every process of the command; the software device writes what
+ * it refused (METE_LOG). The command's own output goes to standard error.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct observation {
 	size_t library_count;
 	char **line; /* of the log; owned */
 	size_t line_count;
-	bool late; /* it was ended after `seconds` */
+	bool late;  /* it was ended after `seconds` */
 	int status; /* as of waitpid() */
 };
 

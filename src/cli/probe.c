@@ -63,7 +63,8 @@ static void ask_driver(struct probe *p, void *library)
 		p->result = (int)version(&p->cuda_version);
 	if (!p->result)
 		p->result = (int)count(&p->devices);
-	if (!p->result && p->devices && attribute && !attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) &&
+	if (!p->result && p->devices && attribute &&
+	    !attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) &&
 	    !attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0))
 		p->arch = (unsigned int)(major * 10 + minor);
 	if (!p->result && p->devices && !name(text, (int)sizeof(text), 0))

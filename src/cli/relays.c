@@ -22,7 +22,7 @@
 
 /* What a relay says once. */
 struct word {
-	int r; /* 0: ready */
+	int r;	   /* 0: ready */
 	bool soft; /* what is offered is software devices */
 	char text[RELAY_TEXT_BYTES];
 };

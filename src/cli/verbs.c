@@ -199,21 +199,23 @@ static const struct example soft_run_examples[] = {
 static const struct option_spec soft_cc_options[] = { OPTION_END };
 
 static const char *const soft_cc_details[] = {
-	"Runs the CUDA toolkit's nvcc with all words that follow, changed so that the program runs on the software device "
-	"(and on GPUs): targets of machine code become PTX (sm_90 becomes compute_90; without one: what METE_SOFT_CC says, "
+	"Runs the CUDA toolkit's nvcc with all words that follow, changed so that the program runs on the software "
+	"device "
+	"(and on GPUs): targets of machine code become PTX (sm_90 becomes compute_90; without one: what METE_SOFT_CC "
+	"says, "
 	"or 9.0), and the CUDA runtime is the shared library. Where a build asks for -cudart static, mete's own "
 	"libcudart_static.a is found before NVIDIA's. It fits where a build system wants the name of a compiler, for "
 	"example `make NVCC=\"mete soft cc\"`.",
-	"nvcc is looked for in METE_NVCC, PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX and /usr/local/cuda. Without one the "
+	"nvcc is looked for in METE_NVCC, PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX and /usr/local/cuda. Without one "
+	"the "
 	"exit status is 127; else it is nvcc's.",
 	NULL
 };
 
-static const struct example soft_cc_examples[] = {
-	{ "mete soft cc -O2 -o program program.cu", "" },
-	{ "cmake -DCMAKE_CUDA_COMPILER_LAUNCHER=\"mete;soft;cc\" ...", "nvcc is the first word that follows" },
-	EXAMPLE_END
-};
+static const struct example soft_cc_examples[] = { { "mete soft cc -O2 -o program program.cu", "" },
+						   { "cmake -DCMAKE_CUDA_COMPILER_LAUNCHER=\"mete;soft;cc\" ...",
+						     "nvcc is the first word that follows" },
+						   EXAMPLE_END };
 
 static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_END };
 
@@ -676,7 +678,9 @@ static const char *const audit_details[] = {
 };
 
 #define OPTION_READ                                                                                                    \
-	{ "read", 0, NULL, "The token that reads and does not act.", COMPLETE_NOTHING, false }
+	{                                                                                                              \
+		"read", 0, NULL, "The token that reads and does not act.", COMPLETE_NOTHING, false                     \
+	}
 
 static const struct option_spec token_options[] = { OPTION_READ, OPTION_JSON, OPTION_END };
 static const struct option_spec token_revoke_options[] = { OPTION_READ, OPTION_END };
@@ -720,11 +724,15 @@ static const char *const doctor_details[] = {
 	"Looks at this machine and at this copy of mete: the drivers, the shim, the daemon, folders, device nodes and "
 	"limits; says what will be enforced and how; names what is missing and the remedy. Ends with 1 when something "
 	"keeps `mete run` from working.",
-	"With --program or a command: what that is made of, and how it will fare, before it runs. Its files are read: the "
-	"libraries that it is linked against, NVIDIA's runtime inside of one of them, the images of kernels (PTX for what, "
-	"machine code for which GPUs), the calls of CUDA's interfaces. A command whose files do not say what it will load "
+	"With --program or a command: what that is made of, and how it will fare, before it runs. Its files are read: "
+	"the "
+	"libraries that it is linked against, NVIDIA's runtime inside of one of them, the images of kernels (PTX for "
+	"what, "
+	"machine code for which GPUs), the calls of CUDA's interfaces. A command whose files do not say what it will "
+	"load "
 	"(a script, an interpreter) is run once on the software device, with its output on "
-	"standard error; what the dynamic linker loads in it (LD_DEBUG of ld.so(8)) is looked at. Ends with 1 when it can "
+	"standard error; what the dynamic linker loads in it (LD_DEBUG of ld.so(8)) is looked at. Ends with 1 when it "
+	"can "
 	"run in no way, or cannot be read.",
 	NULL
 };
@@ -855,9 +863,9 @@ const struct verb verbs[] = {
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "soft run", "run a program on software devices, without a quota", "PROGRAM [ARGUMENT...]", soft_run_details,
 	  soft_run_options, soft_run_examples, verb_soft_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
-	{ "soft cc", "compile for the software device: nvcc, with PTX and a runtime that runs there", "NVCC-ARGUMENT...",
-	  soft_cc_details, soft_cc_options, soft_cc_examples, verb_soft_cc, 1, -1, false, COMPLETE_FILE,
-	  EXIT_RUN_FAILED, true },
+	{ "soft cc", "compile for the software device: nvcc, with PTX and a runtime that runs there",
+	  "NVCC-ARGUMENT...", soft_cc_details, soft_cc_options, soft_cc_examples, verb_soft_cc, 1, -1, false,
+	  COMPLETE_FILE, EXIT_RUN_FAILED, true },
 	{ "soft devices", "list the software devices", "", soft_devices_details, soft_devices_options, NULL,
 	  verb_soft_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "soft fault", "bring an error of a software device about", "DEVICE", soft_fault_details, soft_fault_options,

@@ -23,8 +23,8 @@ int remote_env_enter(const struct remote_env *e, struct fault *f)
 	if (!runtime || asprintf(&preload, "%s/libcuda.so.1%s%s%s", e->client_dir, has_nvml ? nvml : "",
 				 *runtime ? ":" : "", runtime) < 0)
 		preload = NULL;
-	if (asprintf(&path, "%s%s%s", e->client_dir, e->runtime_dir ? ":" : "",
-		     e->runtime_dir ? e->runtime_dir : "") < 0)
+	if (asprintf(&path, "%s%s%s", e->client_dir, e->runtime_dir ? ":" : "", e->runtime_dir ? e->runtime_dir : "") <
+	    0)
 		path = NULL;
 	tenant_env_leave();
 	if (!preload || !path || !tenant_env_put_first("LD_PRELOAD", preload, ": ") ||

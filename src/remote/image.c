@@ -149,8 +149,7 @@ static bool entry_kept(const struct fat *f, uint64_t at, const struct entry *e, 
 	if (e->kind != ENTRY_PTX && e->kind != ENTRY_ELF)
 		return true;
 	for (unsigned int i = 0; i < archs->count; i++)
-		if (entry_fits(e, archs->arch[i]) &&
-		    (e->kind == ENTRY_ELF || !entry_beaten(f, at, e, archs->arch[i])))
+		if (entry_fits(e, archs->arch[i]) && (e->kind == ENTRY_ELF || !entry_beaten(f, at, e, archs->arch[i])))
 			return true;
 	return false;
 }

@@ -19,14 +19,17 @@ struct entry {
 };
 
 #define ENTRY(of, is, bits)                                                                                            \
-	{ .kind = (of), .version = 0x101, .header_bytes = 64, .payload_bytes = 8, .arch = (is), .flags = (bits) }
+	{                                                                                                              \
+		.kind = (of), .version = 0x101, .header_bytes = 64, .payload_bytes = 8, .arch = (is), .flags = (bits)  \
+	}
 
-enum { ENTRIES = 0
+enum {
+	ENTRIES = 0
 #ifdef PTX
-	       + 1
+		  + 1
 #endif
 #ifdef MACHINE
-	       + 2
+		  + 2
 #endif
 };
 

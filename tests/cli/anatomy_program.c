@@ -7,5 +7,6 @@ int main(void)
 {
 	CUgraphicsResource resource = 0;
 
-	return anatomy_library() + (cuInit(0) != CUDA_SUCCESS) + (cuGraphicsUnregisterResource(resource) == CUDA_SUCCESS);
+	return anatomy_library() + (cuInit(0) != CUDA_SUCCESS) +
+	       (cuGraphicsUnregisterResource(resource) == CUDA_SUCCESS);
 }

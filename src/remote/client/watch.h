@@ -1,9 +1,9 @@
 /*
  * watch.h: what the NVML beside the remote client (nvml/) takes from it: the sessions, without a cuInit.
  *
- * It is a library of its own in the program; it finds the one table by name in the libcuda.so.1 that the program has, as
- * the forwarded libraries do (forward.h). Sessions that were opened for watching are those that a later cuInit uses. A
- * child made by fork opens its own; whether it may call cuInit is decided by the program's own cuInit alone.
+ * It is a library of its own in the program; it finds the one table by name in the libcuda.so.1 that the program has,
+ * as the forwarded libraries do (forward.h). Sessions that were opened for watching are those that a later cuInit uses.
+ * A child made by fork opens its own; whether it may call cuInit is decided by the program's own cuInit alone.
  */
 #pragma once
 
