@@ -29,7 +29,7 @@ static const struct library {
 	{ "shim", "libcuda.so.1" },	    { "shim", "libnvidia-ml.so.1" },	{ "remote", "libcuda.so.1" },
 	{ "remote", "libnvidia-ml.so.1" },  { "runtime", "libcudart.so.13" },	{ "runtime", "libcudart.so.12" },
 	{ "runtime", "libcudart.so.11.0" }, { "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" },
-	{ "fronts", "libnvrtc.so.13" },	    { "fronts", "libnvrtc.so.12" },
+	{ "fronts", "libnvrtc.so.13" },	    { "fronts", "libnvrtc.so.12" },	{ "fronts", "libcudnn.so.9" },
 };
 
 static const char *path_of(const struct place *place, const struct folder *f)

@@ -8,7 +8,6 @@
 #include "cli/relays.h"
 #include "client/remote_env.h"
 #include "verb/say.h"
-#include "client/runtime_env.h"
 #include "verb/terms.h"
 #include "cli/supervise.h"
 
@@ -95,8 +94,6 @@ static void say_start(const struct remote_run *run)
 			 t->trust == RELAY_KEY ? " " : "", t->trust == RELAY_KEY ? t->key.name : "",
 			 t->ucx ? ", by UCX" : "");
 	}
-	if (run->env.soft && run->env.runtime_dir)
-		runtime_env_say(run->env.runtime_dir, say_note);
 }
 
 static int run_program(struct remote_run *run, struct fault *f, int *ret_status)
