@@ -214,6 +214,15 @@ class Podman(ContainerTest):
         self.assertIn('/usr/lib/mete/remote', inside)
         self.assertNotIn('/usr/lib/mete/soft', inside)
         self.assertNotIn('/usr/lib/mete/shim', inside)
+        preload = self.podman('exec', 'walled', '/bin/cat', '/etc/ld.so.preload').stdout
+        for name in ('remote/libnvidia-ml.so.1', 'runtime/libcudart.so.13', 'fronts/libnvrtc.so.13', 'fronts/libnvJitLink.so.13'):
+            self.assertIn(f'/usr/lib/mete/{name}\n', preload, 'NVML, and on the software device what gives PTX')
+
+    def test_soft_has_the_fronts(self):
+        device = self.create('--mem', '64M', '--soft')
+        self.begin_in('soft', device, '/bin/sleep', '1000')
+        self.assert_hungry(self.podman('exec', 'soft', '/bin/hungry'), 64)
+        self.assertIn('/usr/lib/mete/fronts/libnvrtc.so.13\n', self.podman('exec', 'soft', '/bin/cat', '/etc/ld.so.preload').stdout)
 
 
 if __name__ == '__main__':

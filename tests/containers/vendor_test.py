@@ -171,7 +171,7 @@ class Vendor(place.MeteTest):
     def test_missing(self):
         self.refused(1, ['cdi', 'create', '--mem', '64M'], self.uuids[0], MAKE_ANEW, '--wall')
         at = [m['containerPath'] for m in self.create('--wall')['mounts']]
-        self.assertEqual(at, ['/usr/lib/mete/runtime', '/usr/lib/mete/remote'], 'behind a wall nothing of NVIDIA is needed')
+        self.assertEqual(at, ['/usr/lib/mete/runtime', '/usr/lib/mete/fronts', '/usr/lib/mete/remote'], 'behind a wall nothing of NVIDIA is needed')
         self.assertNotIn('deviceNodes', self.create('--soft'))
 
     def test_conflicts(self):

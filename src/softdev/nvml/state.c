@@ -200,7 +200,8 @@ const char *soft_nvmlErrorString(nvmlReturn_t result)
 	}
 }
 
-/* mete's own. A number, because programs take it apart; that it is mete's software device is said by the device's name. */
+/* mete's own. A number, because programs take it apart; that it is mete's software device is said by the device's name.
+ */
 nvmlReturn_t soft_nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
 	return state_text(METE_VERSION, version, length);
