@@ -178,18 +178,15 @@ static void print_report(const struct report *r)
 
 /* ---- what is asked ---- */
 
-/* What mete itself puts into programs. */
+/* What mete itself puts into programs: all of it lies beside the shim's folder. */
 static bool is_own(const struct place *p, const char *path)
 {
-	const char *const folders[] = { p->shim_dir, p->soft_dir, p->runtime_dir, p->fronts_dir, p->remote_dir };
+	const char *slash = strrchr(p->shim_dir, '/');
 	char real[PATH_MAX];
 
 	if (!realpath(path, real))
 		return true;
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (*folders[i] && !strncmp(real, folders[i], strlen(folders[i])) && real[strlen(folders[i])] == '/')
-			return true;
-	return false;
+	return slash && !strncmp(real, p->shim_dir, (size_t)(slash + 1 - p->shim_dir));
 }
 
 /* Value: 0; a negative errno with a fault. */

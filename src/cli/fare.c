@@ -9,30 +9,34 @@
 #include <string.h>
 
 /* Libraries of NVIDIA's that ask for NVIDIA's driver, by the beginning of their names, and what becomes of them. */
+enum {
+	HARMLESS = 1,	/* NVIDIA's runtime inside of it keeps it from nothing */
+	REPLACED = 2,	/* mete's own takes its place, everywhere */
+	FRONTED = 4,	/* one of mete's stands before it on the software device */
+	COMPUTED = 8,	/* on the software device mete's own does, for what it has */
+	FORWARDED = 16, /* it goes to the worker as a whole */
+};
+
 static const struct library {
 	const char *name, *what;
-	bool fronted;	/* one of mete's stands before it on the software device */
-	bool forwarded; /* it goes to the worker as a whole */
-	bool own_runtime_harmless;
-	bool replaced; /* mete's own takes its place, everywhere */
+	unsigned int is;
 } libraries[] = {
-	{ "libcudart.so", "the shared CUDA runtime", false, false, true, true },
-	{ "libnvrtc.so", "NVRTC", true, false, true, false },
-	{ "libnvrtc-builtins.so", "NVRTC", true, false, true, false },
-	{ "libnvJitLink.so", "nvJitLink", true, false, true, false },
-	{ "libnvvm.so", "NVVM", true, true, true, false },
-	{ "libcublasLt.so", "cuBLASLt", false, true, false, false },
-	{ "libcublas.so", "cuBLAS", false, true, false, false },
-	{ "libcudnn", "cuDNN", false, false, false, false },
-	{ "libcufft", "cuFFT", false, false, false, false },
-	{ "libcurand", "cuRAND", false, false, false, false },
-	{ "libcusparse", "cuSPARSE", false, false, false, false },
-	{ "libcusolver", "cuSOLVER", false, false, false, false },
-	{ "libnccl", "NCCL", false, false, false, false },
-	{ "libnvjpeg", "nvJPEG", false, false, false, false },
-	{ "libnpp", "NPP", false, false, false, false },
-	{ "libcupti", "CUPTI", false, false, false, false },
-	{ "libnvinfer", "TensorRT", false, false, false, false },
+	{ "libcudart.so", "the shared CUDA runtime", HARMLESS | REPLACED },
+	{ "libnvrtc.so", "NVRTC", HARMLESS | FRONTED },
+	{ "libnvrtc-builtins.so", "NVRTC", HARMLESS | FRONTED },
+	{ "libnvJitLink.so", "nvJitLink", HARMLESS | FRONTED },
+	{ "libcublasLt.so", "cuBLASLt", COMPUTED | FORWARDED },
+	{ "libcublas.so", "cuBLAS", COMPUTED | FORWARDED },
+	{ "libcudnn", "cuDNN", 0 },
+	{ "libcufft", "cuFFT", 0 },
+	{ "libcurand", "cuRAND", 0 },
+	{ "libcusparse", "cuSPARSE", 0 },
+	{ "libcusolver", "cuSOLVER", 0 },
+	{ "libnccl", "NCCL", 0 },
+	{ "libnvjpeg", "nvJPEG", 0 },
+	{ "libnpp", "NPP", 0 },
+	{ "libcupti", "CUPTI", 0 },
+	{ "libnvinfer", "TensorRT", 0 },
 };
 
 static const char *base_name(const char *path)
@@ -76,7 +80,7 @@ bool fare_static_counts(const struct anatomy_file *f)
 {
 	const struct library *l = library_of(base_name(f->path));
 
-	return f->static_runtime && !(l && l->own_runtime_harmless);
+	return f->static_runtime && !(l && l->is & HARMLESS);
 }
 
 static void put_arch(const struct anatomy_arch *a, char *text, size_t size, size_t *used)
@@ -238,14 +242,16 @@ static void judge_library(const char *name, enum fare_way way, const char *seen[
 		if (seen[i] == l->what)
 			return;
 	seen[(*count)++] = l->what;
-	if (l->replaced)
+	if (l->is & REPLACED)
 		add(ret, FARE_WORKS, "%s: mete's own takes its place", l->what);
-	else if (way == FARE_SOFT && l->fronted)
+	else if (way == FARE_SOFT && l->is & FRONTED)
 		add(ret, FARE_WORKS, "%s: mete's front gives PTX in the place of machine code", l->what);
-	else if (way != FARE_SOFT && (l->forwarded || l->fronted))
-		add(ret, FARE_WORKS,
-		    l->forwarded ? "%s: its calls go to the worker, which needs the real library" : "%s: runs as it is",
-		    l->what);
+	else if (way == FARE_SOFT && l->is & COMPUTED)
+		add(ret, FARE_WORKS, "%s: mete's own takes its place, for products of matrices", l->what);
+	else if (way != FARE_SOFT && l->is & FORWARDED)
+		add(ret, FARE_WORKS, "%s: its calls go to the worker, which needs the real library", l->what);
+	else if (way != FARE_SOFT && l->is & FRONTED)
+		add(ret, FARE_WORKS, "%s: runs as it is", l->what);
 	else
 		add(ret, FARE_PARTLY, "%s accepts NVIDIA's driver only: what uses it fails with its own error",
 		    l->what);
