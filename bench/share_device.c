@@ -120,7 +120,7 @@ static void open_marks(struct device *d, struct report *report)
 	MUST(cuCtxSynchronize());
 }
 
-/* A block for each multiprocessor where rounds are gone, so that a grid is one wave; else as many as it holds at once. */
+/* A block for each multiprocessor where rounds are gone, so that a grid is one wave; else as many as it holds. */
 static unsigned blocks_of(const struct device *d, enum device_grid grid)
 {
 	int processors = 1, each = 1;

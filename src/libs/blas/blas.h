@@ -91,8 +91,8 @@ struct blas_handle {
 };
 
 /*
- * For a process that will not be able to open files later, such as mete's worker: opens what the library needs, and takes the
- * driver by its path. Exported, under a name that NVIDIA's libraries do not have.
+ * For a process that will not be able to open files later, such as mete's worker: opens what the library needs, and
+ * takes the driver by its path. Exported, under a name that NVIDIA's libraries do not have.
  */
 __attribute__((visibility("default"))) void mete_blas_prepare(const char *driver_path);
 

@@ -20,7 +20,8 @@ static inline void body_part(const struct soft_native *n, int64_t count, int64_t
 }
 
 /* Whether a vector can be reached; the address of its first element in order. NULL: the launch has its fault. */
-static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t count, int64_t step, uint32_t each, bool write)
+static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t count, int64_t step, uint32_t each,
+				bool write)
 {
 	uint64_t apart = (uint64_t)(step < 0 ? -(step + 1) + 1 : step), bytes;
 
@@ -37,8 +38,8 @@ static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t coun
 }
 
 /* The same for a matrix by columns. */
-static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows, int64_t columns, int64_t ld, uint32_t each,
-				bool write)
+static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows, int64_t columns, int64_t ld,
+				uint32_t each, bool write)
 {
 	uint64_t bytes;
 

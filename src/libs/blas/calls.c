@@ -202,7 +202,8 @@ cublasStatus_t begin_rotm(struct blas_handle *h, struct blas_work *w)
 	return w->n ? launch(h, w, 1) : CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t rotation(struct blas_handle *h, struct blas_work *w, void (*const here[4])(const struct blas_work *))
+static cublasStatus_t rotation(struct blas_handle *h, struct blas_work *w,
+			       void (*const here[4])(const struct blas_work *))
 {
 	static const uint8_t types[4] = { CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F };
 
