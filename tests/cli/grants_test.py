@@ -343,7 +343,7 @@ class Words(place.MeteTest):
         self.assertIn('bash', self.complete('mete', 'run', '--mem', '1G', 'bas'))
         self.assertIn('bash', self.complete('mete', 'run', '--', 'bas'))
         self.assertEqual(self.complete('mete', 'so'), ['soft'])
-        self.assertEqual(self.complete('mete', 'soft', ''), ['run', 'devices', 'fault'])
+        self.assertEqual(self.complete('mete', 'soft', ''), ['run', 'cc', 'devices', 'fault'])
         self.assertEqual(self.complete('mete', 'soft', 'run', '--err'), ['--error-exitcode'])
         self.assertEqual(self.complete('mete', 'soft', 'run', '--check', 'st'), ['strict'])
         self.assertIn('bash', self.complete('mete', 'soft', 'run', '-D', '1', '--cc', '8.0', 'bas'))

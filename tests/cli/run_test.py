@@ -12,7 +12,8 @@ from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
 SMALL = ['run', '-m', '1M']
 # mete's CUDA runtime library and the fronts, which programs get where the driver is the software device.
 RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0', 'libnvJitLink.so.13', 'libnvJitLink.so.12',
-            'libnvrtc.so.13', 'libnvrtc.so.12', 'libcudnn.so.9']
+            'libnvrtc.so.13', 'libnvrtc.so.12', 'libcudnn.so.9',
+            'libcublas.so.13', 'libcublasLt.so.13', 'libcublas.so.12', 'libcublasLt.so.12']
 
 
 class ExitStatus(place.MeteTest):
