@@ -48,10 +48,12 @@ static uid_t rights_over(const struct tenant *tenant, bool ours)
 static uid_t rights_over_client(const struct client *c)
 {
 	const struct process *p = &c->process;
+	const struct worker *worker;
 
 	if (p->uid != PROCESS_NO_UID && sender_is_of(p->pid, c->pidfd, p->uid))
 		return p->uid;
-	return rights_over(c->tenant, worker_find(c->tenant->daemon, p->pid));
+	worker = worker_find(c->tenant->daemon, p->pid);
+	return rights_over(c->tenant, worker && worker->grant_id == c->tenant->grant.id);
 }
 
 /* The command that the grant was made for passes SIGTERM on; killed it could not. */

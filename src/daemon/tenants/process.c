@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define STATUS_BYTES 4096
 
@@ -105,7 +106,8 @@ int process_of_peer(int fd, struct process *ret, int *ret_pidfd)
 	if (peer.pid <= 0)
 		return -EXDEV;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &fd_size)) {
-		pidfd = open_pidfd(peer.pid); /* before Linux 6.5 */
+		/* Another error is that of a process that has ended: its number may be another's. */
+		pidfd = errno == ENOPROTOOPT ? open_pidfd(peer.pid) : -errno; /* before Linux 6.5 */
 		if (pidfd < 0)
 			return pidfd;
 	}
@@ -134,4 +136,20 @@ int process_uids(pid_t pid, unsigned int uids[4])
 	text[n] = 0;
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) == 4 ? 0 : -EBADMSG;
+}
+
+uint64_t process_own_bytes(pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	unsigned long long resident, shared;
+	char path[32], text[128];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	if (n <= 0 || sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
+		return 0;
+	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

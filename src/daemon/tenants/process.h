@@ -37,5 +37,8 @@ int process_find(pid_t pid, struct process *ret, int *ret_pidfd);
 /* Its user ids: real, effective, saved, of files. 0 or -errno. */
 int process_uids(pid_t pid, unsigned int uids[4]);
 
+/* What it takes of the machine's memory for itself alone; 0: not known. */
+uint64_t process_own_bytes(pid_t pid);
+
 /* True when the process behind a pidfd has ended. */
 bool process_ended(int pidfd);

@@ -6,6 +6,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/owner.h"
+#include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/pledge.h"
 #include "daemon/workers/spare.h"
@@ -27,6 +28,7 @@
 #define BACKOFF_MS 200u
 #define BACKOFF_MOST_MS 10000u
 #define CLIENTS_OF_GRANT 512u
+#define WORKER_GUESS (UINT64_C(64) << 20) /* of the machine's memory, until one has been looked at */
 #define UNSETTLED_MS 20			    /* a client's, for its grant's account to settle */
 #define CONTEXT_GUESS (UINT64_C(512) << 20) /* where a driver does not say: more than a context of today's takes */
 
@@ -67,6 +69,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	while (pool && !same_devices(pool, g))
 		pool = pool->next;
 	if (pool) {
+		pool->shared |= pool->uid != g->uid;
 		pool->users++;
 		return pool;
 	}
@@ -79,6 +82,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	}
 	pool->daemon = daemon;
 	pool->users = 1;
+	pool->uid = g->uid;
 	pool->kind = g->kind;
 	strcpy(pool->libcuda, g->libcuda);
 	strcpy(pool->libnvml, g->libnvml);
@@ -328,11 +332,13 @@ static unsigned int least(unsigned int a, unsigned int b)
 }
 
 /* How many are to wait or to start. */
-static unsigned int wanted(const struct pool *pool)
+static unsigned int wanted(struct pool *pool)
 {
+	unsigned int spare = least(spare_places(pool), spare_room(pool));
+
 	if (!pool->measured)
-		return pool->waiting || spare_room(pool);
-	return pool->charged_count + least(POOL_IDLE, spare_room(pool));
+		return pool->waiting || spare;
+	return pool->charged_count + least(POOL_IDLE, spare);
 }
 
 static void start_workers(struct pool *pool)
@@ -407,7 +413,7 @@ static void fill(struct pool *pool)
 		timer_start(pool->timer, pause_ms(pool), 0);
 	} else if (pool->waiting) {
 		timer_start(pool->timer, pool->unsettled ? UNSETTLED_MS : TICK_MS, 0);
-	} else if (count(pool, WORKER_IDLE) > POOL_IDLE) {
+	} else if (count(pool, WORKER_IDLE) > wanted(pool)) {
 		rest(pool);
 	} else {
 		pool->rest_ns = 0;
@@ -522,7 +528,10 @@ void pool_measured(struct pool *pool, const uint64_t *context_bytes)
 
 void pool_idle(struct pool *pool, struct worker *worker)
 {
-	(void)worker;
+	uint64_t bytes = process_own_bytes(worker->pid);
+
+	if (bytes > pool->daemon->worker_bytes)
+		pool->daemon->worker_bytes = bytes;
 	pool->failures = 0;
 	serve(pool);
 	pool_aim(pool);
@@ -548,6 +557,18 @@ static bool may_have(unsigned int own, unsigned int all, unsigned int most)
 	return own < CLIENTS_OF_GRANT && all < most && own < most - all;
 }
 
+/*
+ * What a worker takes of the machine's memory before it has a client is in no grant's cgroup: three quarters of the
+ * machine's are enough for all of them.
+ */
+static unsigned int workers_most(const struct daemon *daemon)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t most = all / 4 * 3 / (daemon->worker_bytes ? daemon->worker_bytes : WORKER_GUESS);
+
+	return most < POOL_WORKERS ? (unsigned int)most : POOL_WORKERS;
+}
+
 static unsigned int clients_of(const struct tenant *tenant)
 {
 	unsigned int n = 0;
@@ -558,28 +579,35 @@ static unsigned int clients_of(const struct tenant *tenant)
 	return n;
 }
 
-static unsigned int knocks_of(const struct pool *pool, const struct tenant *tenant)
+/* In all pools: sets of devices are the users' to choose. */
+static unsigned int count_knocks(const struct tenant *tenant, unsigned int *ret_all)
 {
-	unsigned int n = 0;
+	unsigned int own = 0;
 
-	for (const struct knock *k = pool->waiting; k; k = k->next)
-		n += counts_with(k->tenant, tenant);
-	return n;
+	*ret_all = 0;
+	for (const struct pool *p = tenant->daemon->pools; p; p = p->next) {
+		*ret_all += p->waiting_count;
+		for (const struct knock *k = p->waiting; k; k = k->next)
+			own += counts_with(k->tenant, tenant);
+	}
+	return own;
 }
 
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 {
-	unsigned int clients = clients_of(tenant);
+	unsigned int clients = clients_of(tenant), waiting, knocks = count_knocks(tenant, &waiting);
 	char text[160];
 
-	if (!may_have(clients, worker_count_all(pool->daemon), POOL_WORKERS)) {
+	/* Who waits will have one as well. */
+	if (!may_have(clients + knocks, worker_count_all(pool->daemon) + waiting,
+		      workers_most(pool->daemon))) {
 		snprintf(text, sizeof(text),
 			 "grant %s, or all grants of its user, have %u clients, as many as they may: end some",
-			 tenant->grant.name, clients);
+			 tenant->grant.name, clients + knocks);
 		wall_turn_away(fd, WALL_FULL, text);
 		return;
 	}
-	if (!may_have(knocks_of(pool, tenant), pool->waiting_count, POOL_WAITING) || !add_knock(pool, tenant, fd)) {
+	if (!may_have(knocks, waiting, POOL_WAITING) || !add_knock(pool, tenant, fd)) {
 		wall_turn_away(fd, WALL_FULL, "too many clients wait for a worker: try again later");
 		return;
 	}

@@ -6,8 +6,8 @@
  * does, for WALL_WAIT_NS at most.
  *
  * Contexts take memory of the devices. A client's grant is charged for them before it gets a worker (pledge.h), and no
- * more workers wait than fit into what a device has promised to nobody (spare.h). What a context takes is known from
- * the first worker on; until then one is started at a time.
+ * more workers wait than fit into what a device has promised to nobody (spare.h), nor more than POOL_SPARE in all. What
+ * a context takes is known from the first worker on; until then one is started at a time.
  *
  * Grants take their turns: the next worker goes to that one which got one longest ago.
  */
@@ -19,6 +19,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct daemon;
 struct handover;
@@ -26,7 +27,9 @@ struct tenant;
 struct worker;
 
 #define POOL_IDLE 2u
-#define POOL_STARTING 4u   /* at once */
+#define POOL_SPARE 32u	      /* that wait, of all pools: a worker takes memory of the machine */
+#define POOL_SPARE_OF_USER 8u /* of pools that one user alone has; sets of devices are his to choose */
+#define POOL_STARTING 4u      /* at once */
 #define POOL_WORKERS 1024u /* of one meted */
 #define POOL_WAITING 4096u /* clients that wait for a worker */
 
@@ -36,6 +39,8 @@ struct pool {
 	struct pool *next;
 	struct daemon *daemon;
 	unsigned int users; /* tenants */
+	uid_t uid;	    /* the first one's */
+	bool shared;	    /* has had tenants of several users */
 	enum device_kind kind;
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
 	unsigned int device_count;
@@ -45,6 +50,7 @@ struct pool {
 	bool measured;					   /* the workers have said what that is */
 	struct knock *waiting;				   /* oldest first */
 	unsigned int waiting_count, charged_count;	   /* of them their grants are charged already */
+	unsigned int unbusy;				   /* spare_places() counts */
 	bool unsettled;					   /* of them one waits for its grant's account */
 	uint64_t turn;					   /* workers given */
 	uint64_t wish;					   /* walls opened, and clients come */

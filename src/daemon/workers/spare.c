@@ -2,6 +2,7 @@
 #include "daemon/workers/spare.h"
 
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/worker.h"
 
@@ -41,4 +42,35 @@ unsigned int spare_room(const struct pool *pool)
 		most = room < most ? room : most;
 	}
 	return (unsigned int)most;
+}
+
+static void count_unbusy(const struct daemon *daemon)
+{
+	for (struct pool *p = daemon->pools; p; p = p->next)
+		p->unbusy = 0;
+	for (const struct worker *w = daemon->workers; w; w = w->next)
+		if (w->pool && w->state != WORKER_BUSY)
+			w->pool->unbusy++;
+}
+
+static unsigned int rest_of(unsigned int most, unsigned int taken)
+{
+	return most > taken ? most - taken : 0;
+}
+
+unsigned int spare_places(struct pool *pool)
+{
+	bool bounded = !pool->shared && !descriptors_owner(pool->uid);
+	unsigned int all = 0, own = 0, most, mine;
+
+	count_unbusy(pool->daemon);
+	for (const struct pool *p = pool->daemon->pools; p; p = p->next) {
+		unsigned int n = p == pool ? 0 : rest_of(p->unbusy, p->charged_count);
+
+		all += n;
+		own += !p->shared && p->uid == pool->uid ? n : 0;
+	}
+	most = rest_of(POOL_SPARE, all);
+	mine = bounded ? rest_of(POOL_SPARE_OF_USER, own) : most;
+	return mine < most ? mine : most;
 }

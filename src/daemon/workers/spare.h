@@ -1,6 +1,6 @@
 /*
  * spare.h: for how many waiting workers there is room: their contexts are charged to no grant, so they may take of a
- * device only what it has promised to nobody.
+ * device only what it has promised to nobody; and of the machine's memory only what a bounded number takes.
  */
 #pragma once
 
@@ -10,3 +10,5 @@ struct pool;
 unsigned int spare_room(const struct pool *pool);
 /* How many there are: waiting or starting, and of no client that is charged already. */
 unsigned int spare_count(const struct pool *pool);
+/* How many may wait in this pool, whatever they take of devices: what others leave of the bounds of all and of a user. */
+unsigned int spare_places(struct pool *pool);
