@@ -9,6 +9,7 @@
 #include "daemon/log.h"
 #include "daemon/owner.h"
 #include "daemon/settings/service.h"
+#include "daemon/subordinate.h"
 #include "daemon/tenants/waiting.h"
 #include "daemon/upgrade/upgrade.h"
 #include "model/admission.h"
@@ -50,6 +51,7 @@ struct control {
 	bool in_lines; /* treat_lines() is at work and goes on by itself */
 	bool closing;
 	bool owner;
+	uid_t user;	      /* who is bounded: the asker, or whose subordinate id that is */
 	unsigned int writing; /* answers on their way */
 	uint64_t line_ns;     /* when a line began that has not ended; 0: none has */
 	uint64_t idle_ns;     /* when it was answered last, or accepted */
@@ -179,13 +181,12 @@ static void spend(struct control *c, uint64_t since_ns)
 	uint64_t now_ns = clock_now_ns();
 
 	if (!c->owner)
-		spent_add(&c->daemon->control_time, &time_rule, c->asker.uid, now_ns - since_ns, now_ns);
+		spent_add(&c->daemon->control_time, &time_rule, c->user, now_ns - since_ns, now_ns);
 }
 
 static bool must_wait(struct control *c)
 {
-	uint64_t wait_ns =
-		c->owner ? 0 : spent_wait_ns(&c->daemon->control_time, &time_rule, c->asker.uid, clock_now_ns());
+	uint64_t wait_ns = c->owner ? 0 : spent_wait_ns(&c->daemon->control_time, &time_rule, c->user, clock_now_ns());
 
 	if (!wait_ns)
 		return false;
@@ -396,6 +397,7 @@ static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 	}
 	c->daemon = daemon;
 	c->owner = owner_is(peer.uid);
+	c->user = subordinate_user(peer.uid);
 	c->idle_ns = clock_now_ns();
 	c->asker = (struct asker){ .uid = peer.uid, .gid = peer.gid, .pid = peer.pid, .control = c };
 	read_groups(c, fd);
@@ -484,7 +486,7 @@ static unsigned int list_places(const struct daemon *daemon, struct admission th
 
 	for (struct control *c = daemon->controls; c && n < CONTROLS_MAX; c = c->next)
 		if (!c->closing)
-			there[n++] = (struct admission){ .uid = c->asker.uid,
+			there[n++] = (struct admission){ .uid = c->user,
 							 .owner = c->owner,
 							 .busy = is_busy(c, now_ns),
 							 .idle_since_ns = c->idle_ns,
@@ -501,8 +503,8 @@ static bool make_place(struct daemon *daemon, uid_t uid)
 	unsigned int count = list_places(daemon, there);
 	const struct admission *yields;
 
-	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, uid, owner_is(uid),
-			      &yields)) {
+	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, subordinate_user(uid),
+			      owner_is(uid), &yields)) {
 	case ADMISSION_FREE:
 		return true;
 	case ADMISSION_YIELDS:

@@ -15,6 +15,7 @@
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/log.h"
 #include "daemon/owner.h"
+#include "daemon/subordinate.h"
 #include "daemon/turns/arbitrate.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
@@ -65,13 +66,14 @@ bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
 
 bool daemon_may_hear(const struct daemon *daemon, uid_t uid)
 {
-	return !daemon->rounds || owner_is(uid) || round_admits(&daemon->round, uid, ROUND_PART_NS);
+	return !daemon->rounds || owner_is(uid) ||
+	       round_admits(&daemon->round, subordinate_user(uid), ROUND_PART_NS);
 }
 
 void daemon_heard(struct daemon *daemon, uid_t uid, uint64_t since_ns)
 {
 	if (daemon->rounds && !owner_is(uid))
-		round_add(&daemon->round, uid, clock_now_ns() - since_ns);
+		round_add(&daemon->round, subordinate_user(uid), clock_now_ns() - since_ns);
 }
 
 int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid)

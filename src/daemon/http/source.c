@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/http/address.h"
+#include "daemon/subordinate.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -90,5 +91,5 @@ struct unproven_source source_of(int fd, const struct sockaddr *peer, uid_t *ret
 		return unproven_source_of((const void *)&((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr,
 					  16);
 	find_uid(fd, ret_uid);
-	return source_of_uid(*ret_uid);
+	return source_of_uid(subordinate_user(*ret_uid));
 }

@@ -4,13 +4,21 @@
 #include "base/size.h"
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/owner.h"
+#include "daemon/subordinate.h"
 #include "daemon/tenants/tenant.h"
 
 #include <stdio.h>
 
 #define KEY_BYTES 128u
 #define LIMIT_PROCESSES_OF_USER 4u /* times as many as of one grant */
+
+/* Whether two ids are one user's. */
+static bool same_user(uid_t a, uid_t b)
+{
+	return a == b || subordinate_user(a) == subordinate_user(b);
+}
 
 static const char *word_of(enum limit what)
 {
@@ -39,7 +47,8 @@ static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYT
 	write_key(key, what, NULL);
 	if (!l || owner_is(ask->asker->uid))
 		return UINT64_MAX;
-	most = limits_most(l, what, ask->asker->uid, ask->asker->groups, ask->asker->group_count, &entry);
+	most = limits_most(l, what, subordinate_user(ask->asker->uid), ask->asker->groups, ask->asker->group_count,
+			   &entry);
 	write_key(key, what, entry);
 	return most;
 }
@@ -53,7 +62,7 @@ static uint64_t most_of_tenant(const struct tenant *tenant, enum limit what, cha
 
 	if (!l || owner_is(g->uid))
 		return UINT64_MAX;
-	most = limits_most(l, what, g->uid, &g->gid, 1, &entry);
+	most = limits_most(l, what, subordinate_user(g->uid), &g->gid, 1, &entry);
 	write_key(key, what, entry);
 	return most;
 }
@@ -70,7 +79,7 @@ static struct made count_made(const struct daemon *daemon, uid_t uid)
 
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
 		n.all += !owner_is(t->grant.uid);
-		if (t->grant.uid != uid)
+		if (!same_user(t->grant.uid, uid))
 			continue;
 		n.grants++;
 		n.sockets += 1 + t->grant.wall;
@@ -116,7 +125,7 @@ static uint64_t bytes_of_user(const struct ask *ask, const struct device *device
 	uint64_t bytes = 0;
 
 	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
-		if (t != except && t->grant.uid == ask->asker->uid)
+		if (t != except && same_user(t->grant.uid, ask->asker->uid))
 			bytes += grant_promised_bytes(&t->grant, device->uuid);
 	return bytes;
 }
@@ -159,7 +168,7 @@ bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm,
 	uint64_t most = most_of(ask, LIMIT_CORES, key), have = 0;
 
 	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
-		if (t != except && t->grant.uid == ask->asker->uid)
+		if (t != except && same_user(t->grant.uid, ask->asker->uid))
 			have += grant_promised_ppm(&t->grant, device->uuid);
 	if (!ppm || most >= 100 || have + ppm <= most * 10000)
 		return true;
@@ -192,7 +201,7 @@ static void add_device_rows(struct ask *ask, const struct device *d, json_t *row
 		key);
 	most = most_of(ask, LIMIT_CORES, key);
 	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
-		if (t->grant.uid == ask->asker->uid)
+		if (same_user(t->grant.uid, ask->asker->uid))
 			ppm += grant_promised_ppm(&t->grant, d->uuid);
 	add_row(rows, "cores", of, (json_int_t)(ppm / 10000), most > 100 ? 100 : most, key);
 }
@@ -208,7 +217,7 @@ enum verbs_result limits_ask(struct ask *ask)
 	uint64_t most;
 
 	for (const struct tenant *t = ask->daemon->tenants; t; t = t->next)
-		if (t->grant.uid == ask->asker->uid)
+		if (same_user(t->grant.uid, ask->asker->uid))
 			waiting += t->waiting_count;
 	most = most_of(ask, LIMIT_GRANTS, key);
 	add_row(rows, "grants", "user", made.grants, most, key);
@@ -232,7 +241,7 @@ bool limit_admits_process(const struct tenant *tenant)
 	uint64_t most = most_of_tenant(tenant, LIMIT_PROCESSES, key), all = 0;
 
 	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
-		all += t->grant.uid == tenant->grant.uid ? t->client_count : 0;
+		all += same_user(t->grant.uid, tenant->grant.uid) ? t->client_count : 0;
 	if (tenant->client_count < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
 		return true;
 	log_peer("grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
@@ -249,7 +258,7 @@ bool limit_admits_waiting(const struct tenant *tenant)
 	uint64_t most = most_of_tenant(tenant, LIMIT_WAITING, key), have = 0;
 
 	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
-		if (t->grant.uid == tenant->grant.uid)
+		if (same_user(t->grant.uid, tenant->grant.uid))
 			have += t->waiting_count;
 	if (have < most)
 		return true;

@@ -6,7 +6,9 @@
  */
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/owner.h"
+#include "daemon/subordinate.h"
 #include "daemon/turns/recorder.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
@@ -64,7 +66,7 @@ static enum code find_place(const struct daemon *daemon, uid_t uid, char *error,
 
 	for (const struct trace *t = daemon->traces; t; t = t->next) {
 		of_kind += owner_is(t->uid) == owner_is(uid);
-		own += t->uid == uid;
+		own += subordinate_user(t->uid) == subordinate_user(uid);
 	}
 	if (of_kind >= TRACES_MAX)
 		return refuse(CODE_BUSY, error, size,

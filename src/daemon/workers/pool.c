@@ -6,6 +6,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/owner.h"
+#include "daemon/subordinate.h"
 #include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/pledge.h"
@@ -28,7 +29,7 @@
 #define BACKOFF_MS 200u
 #define BACKOFF_MOST_MS 10000u
 #define CLIENTS_OF_GRANT 512u
-#define WORKER_GUESS (UINT64_C(64) << 20) /* of the machine's memory, until one has been looked at */
+#define WORKER_GUESS (UINT64_C(64) << 20)   /* of the machine's memory, until one has been looked at */
 #define UNSETTLED_MS 20			    /* a client's, for its grant's account to settle */
 #define CONTEXT_GUESS (UINT64_C(512) << 20) /* where a driver does not say: more than a context of today's takes */
 
@@ -69,7 +70,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	while (pool && !same_devices(pool, g))
 		pool = pool->next;
 	if (pool) {
-		pool->shared |= pool->uid != g->uid;
+		pool->shared |= pool->uid != subordinate_user(g->uid);
 		pool->users++;
 		return pool;
 	}
@@ -82,7 +83,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	}
 	pool->daemon = daemon;
 	pool->users = 1;
-	pool->uid = g->uid;
+	pool->uid = subordinate_user(g->uid);
 	pool->kind = g->kind;
 	strcpy(pool->libcuda, g->libcuda);
 	strcpy(pool->libnvml, g->libnvml);
@@ -548,7 +549,8 @@ void pool_lost(struct pool *pool, const char *why)
 /* Whether two grants share one part: those of a user do, so that more grants are no more places; an owner's do not. */
 static bool counts_with(const struct tenant *a, const struct tenant *b)
 {
-	return a == b || (a->grant.uid == b->grant.uid && !owner_is(a->grant.uid));
+	return a == b ||
+	       (subordinate_user(a->grant.uid) == subordinate_user(b->grant.uid) && !owner_is(a->grant.uid));
 }
 
 /* Each user, and each grant of an owner, may have half of what the others leave: one more always finds a place. */
@@ -599,8 +601,7 @@ void pool_knock(struct pool *pool, struct tenant *tenant, int fd)
 	char text[160];
 
 	/* Who waits will have one as well. */
-	if (!may_have(clients + knocks, worker_count_all(pool->daemon) + waiting,
-		      workers_most(pool->daemon))) {
+	if (!may_have(clients + knocks, worker_count_all(pool->daemon) + waiting, workers_most(pool->daemon))) {
 		snprintf(text, sizeof(text),
 			 "grant %s, or all grants of its user, have %u clients, as many as they may: end some",
 			 tenant->grant.name, clients + knocks);

@@ -30,8 +30,8 @@ struct worker;
 #define POOL_SPARE 32u	      /* that wait, of all pools: a worker takes memory of the machine */
 #define POOL_SPARE_OF_USER 8u /* of pools that one user alone has; sets of devices are his to choose */
 #define POOL_STARTING 4u      /* at once */
-#define POOL_WORKERS 1024u /* of one meted */
-#define POOL_WAITING 4096u /* clients that wait for a worker */
+#define POOL_WORKERS 1024u    /* of one meted */
+#define POOL_WAITING 4096u    /* clients that wait for a worker */
 
 struct knock;
 
@@ -39,7 +39,7 @@ struct pool {
 	struct pool *next;
 	struct daemon *daemon;
 	unsigned int users; /* tenants */
-	uid_t uid;	    /* the first one's */
+	uid_t uid;	    /* the first one's user (subordinate.h) */
 	bool shared;	    /* has had tenants of several users */
 	enum device_kind kind;
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];

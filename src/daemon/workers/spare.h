@@ -10,5 +10,6 @@ struct pool;
 unsigned int spare_room(const struct pool *pool);
 /* How many there are: waiting or starting, and of no client that is charged already. */
 unsigned int spare_count(const struct pool *pool);
-/* How many may wait in this pool, whatever they take of devices: what others leave of the bounds of all and of a user. */
+/* How many may wait in this pool, whatever they take of devices: what others leave of the bounds of all and of a user.
+ */
 unsigned int spare_places(struct pool *pool);

@@ -1,0 +1,11 @@
+/*
+ * subordinate.h: whose user ids are whose. Who has subordinate ids (subuid(5); useradd(8) gives everybody 65536) can be
+ * as many users as he likes, in user namespaces of his own. What bounds a user bounds all of his ids together.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+/* The user whom /etc/subuid gives this id; the id itself where it gives it to nobody, or to root or meted's own user.
+ */
+uid_t subordinate_user(uid_t uid);
