@@ -57,7 +57,7 @@ struct daemon {
 	struct trace *traces;
 	struct pool *pools; /* of workers */
 	struct worker *workers;
-	uint64_t worker_bytes; /* of the machine's memory: what one takes before it has a client, at most; 0: none was seen */
+	uint64_t worker_bytes; /* of memory of the machine: what one has taken before its client, at most */
 	struct log_limit worker_lines; /* of workers without a client, in the log */
 	struct images *images; /* kept for workers to come; NULL: none yet */
 	struct fence_options fence; /* what closes workers in */

@@ -154,6 +154,9 @@ uint32_t memory_refund(const struct record *r)
 {
 	uint32_t granule = accounts[r->device].granule_units, units = r->units;
 
+	/* Not in the driver's figure of this process (figure.h). */
+	if (r->kind == RECORD_IMPORTED && r->extra == SHARING_OWN)
+		account_give(r->device, r->size_units);
 	if (r->flags & RECORD_SHARED || (r->kind != RECORD_PLAIN && !(r->flags & RECORD_EXACT)))
 		return 0;
 	if (granule > 1)

@@ -13,7 +13,7 @@ enum record_kind {
 	RECORD_PLAIN = 1, /* cuMemAlloc and its like: charged by blocks of the driver's granule */
 	RECORD_POOL,	  /* stream-ordered: the charge lies with the pool, `extra` */
 	RECORD_ARRAY,	  /* array or mipmap: measured, or RECORD_EXACT */
-	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra` */
+	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra`; SHARING_OWN: `size_units` to us */
 };
 
 enum record_flags {
@@ -24,7 +24,8 @@ enum record_flags {
 struct record {
 	uint64_t key; /* record_pointer(), record_handle() */
 	const void *context;
-	uint32_t units;	     /* charged to the device; 0 where the charge lies elsewhere */
+	uint32_t
+		units; /* charged to the device; 0 where the charge lies elsewhere; of an import its further openings */
 	uint32_t size_units; /* as asked for, rounded up */
 	uint32_t extra;
 	uint8_t kind;	/* enum record_kind */

@@ -5,7 +5,6 @@
 #include "shim/attach.h"
 #include "shim/charge.h"
 #include "shim/connection.h"
-#include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/records.h"
 #include "shim/start.h"
@@ -366,37 +365,58 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 }
 
 /*
- * Memory of the software device that nobody has exported under this grant, opened at `p`: it can outlive its maker,
- * so it is charged here too. How large it is, and on which device, the driver knows only now. Value: an id;
- * SHARING_NONE for what is charged with its maker alone (smaller than a page); SHARING_UNKNOWN: no room.
+ * What no process has exported under this grant, or none could tell meted of, is charged here: it may outlive its
+ * maker's hold. Others of the grant who open it find it as an object. The software device counts what is smaller than a
+ * page to its maker. False: there is no room for it.
  */
-static int share_foreign(CUdeviceptr p, const uint8_t *key)
+static bool charge_opened(CUdeviceptr p, const uint8_t *key, struct record *record)
 {
-	unsigned int device;
+	unsigned int device = record->device;
 	CUdeviceptr base;
 	struct charge c;
-	int ordinal, id;
 	size_t size;
+	int id;
 
-	if (shim_real.cuMemGetAddressRange_v2(&base, &size, p) != CUDA_SUCCESS || wire_units(size) < SOFT_PAGE_UNITS ||
-	    shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) != CUDA_SUCCESS ||
-	    !devices_find(ordinal, &device))
-		return SHARING_NONE;
+	record->extra = SHARING_OWN;
+	if (shim_real.cuMemGetAddressRange_v2(&base, &size, p) != CUDA_SUCCESS ||
+	    (accounts[device].soft && wire_units(size) < SOFT_PAGE_UNITS))
+		return true;
 	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
-		return SHARING_UNKNOWN;
+		return false;
 	gate_leave();
 	id = sharing_share(key, device, c.units);
-	if (id < 0) {
-		account_give(device, c.units);
-		return SHARING_UNKNOWN;
+	if (id == SHARING_NONE)
+		record->size_units = c.units;
+	else
+		record->extra = (uint32_t)id;
+	return true;
+}
+
+/* A new opening, of the object `id` or of none. False: the driver has closed it again. */
+static bool add_opened(CUdeviceptr p, const uint8_t *key, int id)
+{
+	struct record record = { .key = record_pointer(p), .kind = RECORD_IMPORTED, .extra = (uint32_t)id };
+	CUcontext context;
+	unsigned int device;
+
+	if (charge_current(&context, &device) == CHARGE_HELD) {
+		record.context = context;
+		record.device = (uint8_t)device;
+		if (id < 0 && !charge_opened(p, key, &record)) {
+			shim_real.cuIpcCloseMemHandle(p);
+			return false;
+		}
+	} else if (id < 0) {
+		return true;
 	}
-	return id;
+	records_add(&record);
+	return true;
 }
 
 static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
 {
-	struct record record = { .kind = RECORD_IMPORTED };
 	uint8_t key[WIRE_KEY_BYTES];
+	struct record record;
 	int id = SHARING_NONE;
 	CUresult r;
 
@@ -406,28 +426,19 @@ static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	}
 	r = second ? shim_real.cuIpcOpenMemHandle_v2(pdptr, handle, flags)
 		   : shim_real.cuIpcOpenMemHandle(pdptr, handle, flags);
-	if (r == CUDA_SUCCESS && id == SHARING_UNKNOWN && accounts[0].soft) {
-		id = share_foreign(*pdptr, key);
-		if (id == SHARING_UNKNOWN) {
-			shim_real.cuIpcCloseMemHandle(*pdptr);
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
-	}
-	if (id < 0)
-		return r;
 	if (r != CUDA_SUCCESS) {
-		sharing_drop((uint32_t)id);
+		if (id >= 0)
+			sharing_drop((uint32_t)id);
 		return r;
 	}
-	/* `units` counts further openings */
-	if (records_take(record_pointer(*pdptr), &record)) {
-		record.units++;
-		sharing_drop((uint32_t)id);
-	} else {
-		record.key = record_pointer(*pdptr);
-		record.extra = (uint32_t)id;
-	}
+	if (!start_is_metered())
+		return r;
+	if (!records_take(record_pointer(*pdptr), &record))
+		return add_opened(*pdptr, key, id) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	record.units++;
 	records_add(&record);
+	if (id >= 0)
+		sharing_drop((uint32_t)id);
 	return r;
 }
 

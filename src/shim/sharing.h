@@ -22,7 +22,8 @@
 #define SOFT_PAGE_UNITS (4096 / WIRE_UNIT_BYTES) /* the software device shares memory by whole pages of the host */
 
 #define SHARING_NONE (-1)
-#define SHARING_UNKNOWN (-2) /* SHARING_NONE because nobody has exported it under this grant */
+#define SHARING_UNKNOWN (-2)   /* SHARING_NONE because nobody has exported it under this grant */
+#define SHARING_OWN UINT32_MAX /* `extra` of a record whose charge lies with us */
 
 /* The charge of `units` in our account moves to the object. Value: an id, or SHARING_NONE: it stays with us. */
 int sharing_share(const uint8_t *key, unsigned int device, uint32_t units);

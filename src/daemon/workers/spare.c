@@ -60,7 +60,7 @@ static unsigned int rest_of(unsigned int most, unsigned int taken)
 
 unsigned int spare_places(struct pool *pool)
 {
-	bool bounded = !pool->shared && !descriptors_owner(pool->uid);
+	bool bounded = !pool->shared && !owner_is(pool->uid);
 	unsigned int all = 0, own = 0, most, mine;
 
 	count_unbusy(pool->daemon);
