@@ -8,10 +8,31 @@
 #include "cli/serve_state.h"
 #include "verb/verb.h"
 
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
+/* Of a pipe there is room for a line when there is for a page of the machine's. */
+static bool has_room(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Who reads the lines must not be able to hold the server up: what there is no room for is counted in the next one. */
 void serve_put_json(json_t *take_event)
 {
+	static unsigned int lost;
+
+	if (!has_room()) {
+		lost++;
+		json_decref(take_event);
+		return;
+	}
+	if (lost)
+		json_object_set_new(take_event, "lost", json_integer(lost));
+	lost = 0;
 	json_dumpf(take_event, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	putchar('\n');
 	fflush(stdout);

@@ -503,6 +503,24 @@ class Ends(RemoteTest):
         self.ended(program, 10)
         wait_for(lambda: not server.grants(), 'grants end with the server')
 
+    def test_nobody_reads_what_it_says(self):
+        server = self.serve('--mem', '512M')
+        out = server.process.stdout.fileno()
+        filler = os.open(f'/proc/self/fd/{out}', os.O_WRONLY | os.O_NONBLOCK)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(filler, b'\n' * 4096)
+        self.assertTrue(self.lines(server, 'alice', 'count'))
+        os.set_blocking(out, False)
+        with self.assertRaises(BlockingIOError):
+            while os.read(out, 65536):
+                pass
+        self.assertTrue(self.lines(server, 'alice', 'count'))
+        os.set_blocking(out, True)
+        os.close(filler)
+        self.assertGreater(json.loads(server.process.stdout.readline()).get('lost', 0), 0)
+        server.end()
+
     def test_session_killed(self):
         server = self.serve('--mem', '64M')
         neighbour = self.copying(server, 'bob', '4')
