@@ -364,16 +364,38 @@ static void seat_answer(struct relay_server *s, struct seat *seat, int fd, enum 
 	broker_send(seat->broker, &m, fd);
 }
 
+/* By its name; who has proved nothing by where it comes from. */
+static bool same_client(const struct seat *a, const struct seat *b)
+{
+	return a->trust == b->trust && (a->trust == RELAY_PLAIN ? unproven_same(&a->from, &b->from)
+								: !strcmp(a->session.peer.name, b->session.peer.name));
+}
+
+static unsigned int sessions_of(const struct relay_server *s, const struct seat *client)
+{
+	unsigned int n = 0;
+
+	for (const struct seat *seat = s->seats; seat; seat = seat->next)
+		n += seat != client && seat->proven && same_client(seat, client);
+	return n;
+}
+
+/* A client may have half of what the others leave. */
 static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status *ret_status, char *text)
 {
 	unsigned int most = s->config.sessions_most ? s->config.sessions_most : SESSIONS_MOST;
+	unsigned int all = s->seat_count - s->unproven, own = sessions_of(s, seat); /* all: with this one */
 
 	*ret_status = WALL_BAD;
-	if (s->seat_count - s->unproven <= most) /* with this one */
+	if (all <= most && own <= most - all)
 		return s->ops.open(s->user, &seat->session, ret_status, text);
 	*ret_status = WALL_FULL;
-	snprintf(text, RELAY_TEXT_BYTES, "the server has %u sessions, which is all that it takes; try again later",
-		 most);
+	if (all > most)
+		snprintf(text, RELAY_TEXT_BYTES,
+			 "the server has %u sessions, which is all that it takes; try again later", most);
+	else
+		snprintf(text, RELAY_TEXT_BYTES,
+			 "this client has %u sessions, and the rest is for others; try again later", own);
 	return -1;
 }
 

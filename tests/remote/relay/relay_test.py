@@ -256,7 +256,7 @@ class Refusals(unittest.TestCase):
         self.refused(6, 'no worker listens', walls=['/nonexistent/wall'])
 
     def test_too_many(self):
-        with Relay(self.place, serve=['--sessions', '2']) as relay:
+        with Relay(self.place, serve=['--sessions', '4']) as relay:  # one client may have half
             wait_for(lambda: not relay.sessions(), 'the probe ends')
             programs = [relay.start('sleep', 3000) for _ in range(2)]
             wait_for(lambda: relay.workers() == 2, 'two sessions')
