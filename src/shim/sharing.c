@@ -5,6 +5,7 @@
 #include "shim/attach.h"
 #include "shim/charge.h"
 #include "shim/connection.h"
+#include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/records.h"
 #include "shim/start.h"
@@ -367,50 +368,57 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 /*
  * What no process has exported under this grant, or none could tell meted of, is charged here: it may outlive its
  * maker's hold. Others of the grant who open it find it as an object. The software device counts what is smaller than a
- * page to its maker. False: there is no room for it.
+ * page to its maker.
  */
-static bool charge_opened(CUdeviceptr p, const uint8_t *key, struct record *record)
+static CUresult charge_opened(CUdeviceptr p, const uint8_t *key, struct record *record)
 {
 	unsigned int device = record->device;
+	int ordinal, id;
 	CUdeviceptr base;
 	struct charge c;
 	size_t size;
-	int id;
 
 	record->extra = SHARING_OWN;
 	if (shim_real.cuMemGetAddressRange_v2(&base, &size, p) != CUDA_SUCCESS ||
 	    (accounts[device].soft && wire_units(size) < SOFT_PAGE_UNITS))
-		return true;
+		return CUDA_SUCCESS;
+	/* Where it really lies, which need not be the device of the context. */
+	if (shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) == CUDA_SUCCESS &&
+	    !devices_find(ordinal, &device))
+		return CUDA_ERROR_INVALID_DEVICE;
 	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
-		return false;
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	gate_leave();
+	record->device = (uint8_t)device;
 	id = sharing_share(key, device, c.units);
 	if (id == SHARING_NONE)
 		record->size_units = c.units;
 	else
 		record->extra = (uint32_t)id;
-	return true;
+	return CUDA_SUCCESS;
 }
 
-/* A new opening, of the object `id` or of none. False: the driver has closed it again. */
-static bool add_opened(CUdeviceptr p, const uint8_t *key, int id)
+/* A new opening, of the object `id` or of none. Of one that cannot be charged nothing is left. */
+static CUresult add_opened(CUdeviceptr p, const uint8_t *key, int id)
 {
 	struct record record = { .key = record_pointer(p), .kind = RECORD_IMPORTED, .extra = (uint32_t)id };
 	CUcontext context;
 	unsigned int device;
+	CUresult r = CUDA_SUCCESS;
 
 	if (charge_current(&context, &device) == CHARGE_HELD) {
 		record.context = context;
 		record.device = (uint8_t)device;
-		if (id < 0 && !charge_opened(p, key, &record)) {
-			shim_real.cuIpcCloseMemHandle(p);
-			return false;
-		}
+		if (id < 0)
+			r = charge_opened(p, key, &record);
 	} else if (id < 0) {
-		return true;
+		return CUDA_SUCCESS;
 	}
-	records_add(&record);
-	return true;
+	if (r == CUDA_SUCCESS)
+		records_add(&record);
+	else
+		shim_real.cuIpcCloseMemHandle(p);
+	return r;
 }
 
 static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int flags, bool second)
@@ -434,7 +442,7 @@ static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	if (!start_is_metered())
 		return r;
 	if (!records_take(record_pointer(*pdptr), &record))
-		return add_opened(*pdptr, key, id) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		return add_opened(*pdptr, key, id);
 	record.units++;
 	records_add(&record);
 	if (id >= 0)

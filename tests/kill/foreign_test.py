@@ -45,7 +45,7 @@ def held(name):
     return m.control().share(name)["held_bytes"] // MIB
 
 
-m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
+m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
 for name in ("maker", "opener"):
     m.make(name, 64 * MIB)
 device = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "sight"))
@@ -86,7 +86,16 @@ same(maker.ask("free"), (0,), "its maker lets go of it")
 same((held("maker"), device.used() // MIB), (1, 1), "it is charged to who has it")
 same(third.ask("leave"), (0,), "who closes it")
 ok(until(lambda: (held("maker"), device.used()) == (0, 0)), "and nothing is left", held("maker"), device.used())
-for t in (maker, opener, second, third):
+
+m.make("elsewhere", devices=[{"device": "1", "mem_bytes": 64 * MIB}])
+r, handle = maker.ask("offer", 24 * MIB)
+elsewhere = Teller("elsewhere")
+ok(elsewhere.ask("open", handle)[0] != 0, "who has nothing of the device that it lies on cannot open it")
+m.make("both", devices=[{"device": d, "mem_bytes": 64 * MIB} for d in ("1", "0")])
+both = Teller("both")
+if both.ask("open", handle)[0] == 0:
+    same([d["held_bytes"] // MIB for d in m.control().grant("both")["devices"]], [0, 24], "it is charged where it lies")
+for t in (maker, opener, second, third, elsewhere, both):
     t.end()
 device.close()
 m.close()
