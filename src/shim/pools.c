@@ -584,7 +584,9 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
  */
 CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data)
 {
+	unsigned int device = 0;
 	struct charge c = { 0 };
+	int ordinal;
 	CUdeviceptr made = 0, base;
 	size_t bytes = 0;
 	CUresult r;
@@ -594,17 +596,23 @@ CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemP
 	r = shim_real.cuMemPoolImportPointer(&made, pool, data);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (shim_real.cuMemGetAddressRange_v2(&base, &bytes, made) != CUDA_SUCCESS)
-		bytes = 0;
-	switch (bytes ? charge_begin(&c, bytes) : CHARGE_NOT_OURS) {
-	case CHARGE_HELD:
-		r = charge_end(&c, r, made, bytes);
-		break;
-	case CHARGE_REFUSED:
-		shim_real.cuMemFree_v2(made);
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-		break;
+	/* This needs no current context: nor does what asks for its size. */
+	if (shim_real.cuMemGetAddressRange_v2(&base, &bytes, made) != CUDA_SUCCESS &&
+	    shim_real.cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, made) != CUDA_SUCCESS) {
+		*ptr = made;
+		return r;
 	}
+	/* It lies on the pool's device whatever context there is. */
+	charge_current(&c.context, &device);
+	if (shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, made) == CUDA_SUCCESS &&
+	    !devices_find(ordinal, &device))
+		r = CUDA_ERROR_INVALID_DEVICE;
+	else if (charge_begin_units(&c, device, charge_units(device, bytes)) != CHARGE_HELD)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r == CUDA_SUCCESS)
+		r = charge_end(&c, r, made, bytes);
+	else
+		shim_real.cuMemFree_v2(made);
 	if (r == CUDA_SUCCESS)
 		*ptr = made;
 	return r;

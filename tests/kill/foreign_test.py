@@ -87,6 +87,14 @@ same((held("maker"), device.used() // MIB), (1, 1), "it is charged to who has it
 same(third.ask("leave"), (0,), "who closes it")
 ok(until(lambda: (held("maker"), device.used()) == (0, 0)), "and nothing is left", held("maker"), device.used())
 
+pulled = 0
+for _ in range(4):
+    r, path, name = maker.ask("pool", 24 * MIB)
+    same(r, 0, "a pool's memory is offered to other processes")
+    pulled += opener.ask("pull", path, name)[0] == 0
+    same(maker.ask("drop"), (0,), "its maker lets go of it")
+same((pulled, held("maker"), held("opener")), (2, 0, 48), "who pulls it without a current context is charged, as far as there is room")
+
 m.make("elsewhere", devices=[{"device": "1", "mem_bytes": 64 * MIB}])
 r, handle = maker.ask("offer", 24 * MIB)
 elsewhere = Teller("elsewhere")

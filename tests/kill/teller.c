@@ -8,11 +8,15 @@
  *   offer BYTES    -> the CUresult and the handle of memory that other processes may open
  *   open HANDLE    another process's
  *   leave          what was opened last
+ *   pool BYTES     -> the CUresult, a descriptor's path and what names memory of a pool that other processes may open
+ *   drop           the pool and the memory
+ *   pull PATH NAME another process's, without a current context
  *   info           -> free and total bytes
  *   time CALLS     -> nanoseconds that a call of cuMemGetInfo takes
  */
 #include <cuda.h>
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +67,70 @@ static CUresult open_handle(const char *hex)
 	return r;
 }
 
+static CUmemoryPool pool;
+static CUdeviceptr pooled;
+
+static void print_hex(const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		printf("%02x", ((const unsigned char *)bytes)[i]);
+	puts("");
+}
+
+static CUresult make_pool(unsigned long long bytes, CUmemPoolPtrExportData *ret)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+	CUresult r = cuMemPoolCreate(&pool, &props);
+
+	if (!r)
+		r = cuMemAllocFromPoolAsync(&pooled, bytes, pool, NULL);
+	if (!r)
+		r = cuStreamSynchronize(NULL);
+	if (!r)
+		r = cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	return r ? r : cuMemPoolExportPointer(ret, pooled);
+}
+
+static CUresult drop_pool(void)
+{
+	CUresult r = cuMemFreeAsync(pooled, NULL);
+
+	close(fd);
+	if (!r)
+		r = cuStreamSynchronize(NULL);
+	return r ? r : cuMemPoolDestroy(pool);
+}
+
+static CUresult pull(const char *path, const char *hex)
+{
+	CUmemPoolPtrExportData data;
+	CUmemoryPool theirs;
+	CUcontext context;
+	CUdeviceptr p;
+	int there = open(path, O_RDWR | O_CLOEXEC);
+	CUresult r;
+
+	for (size_t i = 0; i < sizeof data.reserved; i++) {
+		unsigned int byte;
+
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+			return CUDA_ERROR_INVALID_VALUE;
+		data.reserved[i] = (unsigned char)byte;
+	}
+	r = cuMemPoolImportFromShareableHandle(&theirs, (void *)(intptr_t)there,
+					       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	close(there);
+	if (r)
+		return r;
+	cuCtxGetCurrent(&context);
+	cuCtxSetCurrent(NULL);
+	r = cuMemPoolImportPointer(&p, theirs, &data);
+	cuCtxSetCurrent(context);
+	return r;
+}
+
 static unsigned long long info_ns(unsigned long long calls)
 {
 	struct timespec a, b;
@@ -77,9 +145,10 @@ static unsigned long long info_ns(unsigned long long calls)
 	       calls;
 }
 
-static void obey(const char *word, unsigned long long n, const char *hex)
+static void obey(const char *word, unsigned long long n, const char *text, const char *hex)
 {
 	size_t unused = 0, total = 0;
+	CUmemPoolPtrExportData data = { { 0 } };
 	CUipcMemHandle handle = { { 0 } };
 	CUresult r = CUDA_SUCCESS;
 
@@ -94,12 +163,19 @@ static void obey(const char *word, unsigned long long n, const char *hex)
 		close(fd);
 	} else if (!strcmp(word, "offer")) {
 		printf("%d ", offer(n, &handle));
-		for (size_t i = 0; i < sizeof handle.reserved; i++)
-			printf("%02x", (unsigned char)handle.reserved[i]);
-		puts("");
+		print_hex(handle.reserved, sizeof handle.reserved);
 		return;
+	} else if (!strcmp(word, "pool")) {
+		r = make_pool(n, &data);
+		printf("%d /proc/%d/fd/%d ", r, (int)getpid(), fd);
+		print_hex(data.reserved, sizeof data.reserved);
+		return;
+	} else if (!strcmp(word, "drop")) {
+		r = drop_pool();
 	} else if (!strcmp(word, "open")) {
-		r = open_handle(hex);
+		r = open_handle(text);
+	} else if (!strcmp(word, "pull")) {
+		r = pull(text, hex);
 	} else if (!strcmp(word, "leave") && opened_count) {
 		r = cuIpcCloseMemHandle(opened[--opened_count]);
 	} else if (!strcmp(word, "info")) {
@@ -119,7 +195,7 @@ int main(void)
 {
 	unsigned long long n;
 	CUcontext context;
-	char line[256], word[16], hex[160];
+	char line[512], word[16], text[160], hex[160];
 	CUdevice dev;
 
 	if (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&context, dev) || cuCtxSetCurrent(context))
@@ -128,10 +204,10 @@ int main(void)
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {
 		n = 0;
-		*hex = 0;
-		sscanf(line, "%*s %159s", hex);
+		*text = *hex = 0;
+		sscanf(line, "%*s %159s %159s", text, hex);
 		if (sscanf(line, "%15s %llu", word, &n) >= 1)
-			obey(word, n, hex);
+			obey(word, n, text, hex);
 		fflush(stdout);
 	}
 	return 0;
