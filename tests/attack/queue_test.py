@@ -1,7 +1,7 @@
 """A tenant who starts many programs behind the wall at once: another tenant's program does not wait until all have a worker."""
 from ground import *
 
-CROWD = 24
+CROWD = 16
 
 root_only("a crowd at a wall")
 s = system(env={"METE_SOFT_CONTEXT_MEMORY": "1M"})
