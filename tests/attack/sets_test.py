@@ -2,6 +2,8 @@
 A tenant who makes meted keep many workers for nobody, with grants of as many sets of devices as there are: each takes memory of
 the machine that is in no cgroup of his.
 """
+import itertools
+
 from ground import *
 
 SPARE_OF_USER = 8  # src/daemon/workers/pool.h

@@ -16,11 +16,13 @@
 #include "daemon/loop.h"
 #include "daemon/owner.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define REQUEST_NS 15000000000ull
 #define REPLY_NS 60000000000ull
@@ -30,6 +32,10 @@
 
 /* Of one source without the token. */
 static const struct rate_rule asking = { .each_second = 100, .at_once = 400 };
+
+/* A handshake takes the loop some ms of computing, before anything is known of the peer but where it comes from. */
+static const struct rate_rule greeting = { .each_second = 5, .at_once = 20 };	   /* of one source */
+static const struct rate_rule greeting_all = { .each_second = 20, .at_once = 40 }; /* of all without the token */
 
 /* Of the loop's time for answers to one such source: a console that begins needs some at once. */
 static const struct spent_rule answering = { .part = 4, .at_once_ns = 1000000000 };
@@ -266,6 +272,37 @@ static void hang_up(struct link *link)
 		shutdown(fd->connect_fd, SHUT_RDWR);
 }
 
+/*
+ * Before anything of it is read: what has arrived could be read after a shutdown() too, and answered with a handshake.
+ * libmicrohttpd finds a socket that has ended.
+ */
+static void cut_off(struct link *link)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int ends[2];
+
+	link->gone = true;
+	if (!fd || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return;
+	close(ends[1]);
+	dup3(ends[0], fd->connect_fd, O_CLOEXEC);
+	close(ends[0]);
+}
+
+/* With TLS: whether this source may have one more handshake. */
+static bool may_greet(const struct link *link)
+{
+	static const struct unproven_source all;
+	struct http_server *server = link->listener->server;
+	uint64_t now_ns = clock_now_ns();
+
+	if (!link->listener->tls || link->owner)
+		return true;
+	return rate_admits(&server->greetings, &greeting, &link->source, now_ns) &&
+	       (link->proven || rate_admits(&server->all_greetings, &greeting_all, &all, now_ns));
+}
+
 /* A newcomer at the port takes the place of who has had one for longest without asking, when all are taken. */
 static void make_place(const struct link *newcomer)
 {
@@ -306,7 +343,9 @@ void link_changed(void *owner, struct MHD_Connection *connection, void **socket_
 			server->links->prev = link;
 		server->links = link;
 		read_source(link);
-		if (!l->unix_socket)
+		if (!may_greet(link))
+			cut_off(link);
+		else if (!l->unix_socket)
 			make_place(link);
 		if (!timer_running(server->sweep))
 			timer_start(server->sweep, SWEEP_MS, SWEEP_MS);

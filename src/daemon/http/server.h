@@ -44,7 +44,8 @@ struct http_server {
 	struct link *links;
 	struct timer *sweep;
 	struct unproven_known known; /* sources that have shown the token */
-	struct rate rate;
+	struct rate rate; /* of requests without the token */
+	struct rate greetings, all_greetings; /* handshakes of TLS: of each source; of all without the token */
 	struct spent time; /* what answers to sources without the token have taken */
 	const char *listen; /* as the settings say it; NULL: http.sock alone */
 	char address[INET6_ADDRSTRLEN + 16];
