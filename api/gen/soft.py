@@ -1,5 +1,7 @@
 """<api>_soft.h and <api>_soft_exports.c: the exports of the software device.
 
+The variants of calls with the thread's own default stream are made from the calls themselves.
+
 Each export is a function of its own that goes to the hidden soft_<symbol>, and soft_table holds the hidden ones: nothing
 inside the library reaches an exported name, so a library loaded before it that exports the same names cannot come between.
 """
@@ -22,6 +24,8 @@ def read_implemented(spec, path, shown):
         raise SpecError(toml_fault(shown, text, str(e))) from None
     faults = [f'{shown}:{line_of(text, s)}: "{s}" is no call of {spec.path}' for s in listed if s not in spec.by_symbol]
     faults += [f'{shown}:{line_of(text, s)}: "{s}" is listed twice' for s in sorted(set(listed)) if listed.count(s) > 1]
+    faults += [f'{shown}:{line_of(text, c.symbol)}: "{c.symbol}" needs "{c.plain}", of which it is made'
+               for c in spec.calls if c.symbol in listed and c.per_thread and c.plain not in listed]
     if faults:
         raise SpecError("\n".join(faults))
     return [c for c in spec.calls if c.symbol in set(listed)]
@@ -31,6 +35,18 @@ def line_of(text, symbol):
     return next((n for n, line in enumerate(text.splitlines(), 1) if f'"{symbol}"' in line), 0)
 
 
+def twins(implemented):
+    """The calls among these that are variants with the thread's own default stream."""
+    return [c for c in implemented if c.per_thread]
+
+
+def twin_body(call):
+    """The same call, while the null stream is the thread's own default stream."""
+    return [call.prototype("soft_" + call.symbol), "{", "\tbool before = soft_per_thread;", f"\t{call.returns} result;", "",
+            "\tsoft_per_thread = true;", f"\tresult = soft_{call.plain}({call.names()});", "\tsoft_per_thread = before;",
+            "\treturn result;", "}", ""]
+
+
 def soft_header(spec, implemented):
     n = spec.name
     out = [banner(spec, "the calls that the software device implements"), "#pragma once", "", f'#include "{n}_table.h"', "",
@@ -38,6 +54,9 @@ def soft_header(spec, implemented):
            f"extern const struct {n}_table soft_table __attribute__((visibility(\"hidden\")));", "",
            "/* Written by the device: told of every call to something that it does not implement. */",
            f"void soft_unsupported(enum {n}_call call);", ""]
+    if twins(implemented):
+        out += ["#include <stdbool.h>", "", "/* In this thread the null stream is its own default stream. Defined by the device. */",
+                'extern __thread bool soft_per_thread __attribute__((visibility("hidden")));', ""]
     out += [f"{c.prototype('soft_' + c.symbol)};" for c in implemented]
     return "\n".join([*out, ""])
 
@@ -47,6 +66,8 @@ def soft_source(spec, implemented):
     done = {c.symbol for c in implemented}
     out = [banner(spec, "the exports of the software device"), f'#include "{n}_soft.h"', "",
            '#define EXPORT __attribute__((visibility("default")))', ""]
+    for c in twins(implemented):
+        out += twin_body(c)
     for c in spec.calls:
         if c.symbol not in done:
             out += [f"static {c.prototype('no_' + c.symbol)}", "{", f"\tsoft_unsupported({up}_CALL_{c.symbol});",

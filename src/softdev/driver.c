@@ -23,7 +23,7 @@ OWN_NOTE("the software device");
 
 struct driver driver;
 __thread bool driver_in_callback;
-__thread bool driver_per_thread;
+__thread bool soft_per_thread;
 
 static pthread_mutex_t init_mutex = PTHREAD_MUTEX_INITIALIZER;
 

@@ -59,5 +59,3 @@ struct device *device_at(uint32_t index);
 
 /* True while this thread runs a host function of a stream: calls into the driver are refused there. */
 extern __thread bool driver_in_callback;
-/* True while the call is a _ptsz or _ptds variant: the null stream is the thread's own. */
-extern __thread bool driver_per_thread;

@@ -716,7 +716,7 @@ CUresult stream_find(CUstream h, struct stream **ret)
 
 	if (e)
 		return e;
-	if (h == CU_STREAM_PER_THREAD || (!h && driver_per_thread))
+	if (h == CU_STREAM_PER_THREAD || (!h && soft_per_thread))
 		return own_find(c, ret);
 	if (!h || h == CU_STREAM_LEGACY) {
 		*ret = c->legacy;

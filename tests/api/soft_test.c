@@ -60,6 +60,10 @@ int main(int argc, char **argv)
 	is(last(), TINY_CALL_tyForeign);
 	is(reach()->tyFill_ptsz(0, 0, 0, NULL), TY_NOT_SUPPORTED);
 	is(last(), TINY_CALL_tyFill_ptsz);
+	/* Made from tyWrite, while the null stream is the thread's own. */
+	is(export.tyWrite(1, "", 1), TY_OK);
+	is(export.tyWrite_ptds(1, "", 1), TY_INVALID);
+	is(export.tyWrite(1, "", 1), TY_OK);
 	dlclose(lib);
 	return tap_end();
 }
