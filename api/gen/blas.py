@@ -46,7 +46,7 @@ class Routines:
                 self.of[c.symbol] = row
         if faults:
             raise SpecError("\n".join(faults))
-        self.bodies = sorted({row["body"] for row in self.rows})
+        self.bodies = sorted({row["body"] for row in self.rows} | set(data.get("bodies", [])))
 
     def has(self, symbol):
         return symbol in self.byhand or symbol in self.of

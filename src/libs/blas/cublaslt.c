@@ -5,12 +5,12 @@
  * worked out, from B and A turned in their turn.
  */
 #include "libs/blas/blas.h"
+#include "libs/blas/cublaslt.h"
 #include "libs/blas/gemm.h"
 #include "libs/blas/lt_description.h"
 
 #include <string.h>
 
-#define ALGORITHM UINT64_C(0x6d6574650001) /* in an algorithm's first word */
 #define BY_COLUMNS 0
 #define BY_ROWS 1
 #define SCALE_SCALAR 0 /* cublasLtMatmulMatrixScale_t */
@@ -276,7 +276,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (algo && algo->data[0] != ALGORITHM)
+	if (algo && algo->data[0] != CUBLASLT_ALGORITHM)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	memset(&u, 0, sizeof(u));
 	status = product_of(&u.p, computeDesc, layouts, alpha, beta, matrices);
@@ -311,7 +311,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 		status = product_plan(&u.p, &blocks);
 	if (status)
 		return status;
-	results[0] = (cublasLtMatmulHeuristicResult_t){ .algo.data = { ALGORITHM },
+	results[0] = (cublasLtMatmulHeuristicResult_t){ .algo.data = { CUBLASLT_ALGORITHM },
 							.state = CUBLAS_STATUS_SUCCESS,
 							.wavesCount = 1 };
 	*returnAlgoCount = 1;

@@ -39,7 +39,7 @@ static const struct {
 	{ "cuMemAlloc_v2", offsetof(struct device_driver, alloc) },
 	{ "cuMemFree_v2", offsetof(struct device_driver, free) },
 	{ "cuMemcpyDtoHAsync_v2", offsetof(struct device_driver, read) },
-	{ "cuMemcpy2D_v2", offsetof(struct device_driver, copy) },
+	{ "cuMemcpy2DUnaligned_v2", offsetof(struct device_driver, copy) },
 	{ "cuMemcpy2DAsync_v2", offsetof(struct device_driver, copy_async) },
 	{ "cuStreamSynchronize", offsetof(struct device_driver, wait) },
 	{ "cuLibraryLoadData", offsetof(struct device_driver, load) },

@@ -30,7 +30,7 @@ struct device_driver {
 	__typeof__(((struct cuda_table *)0)->cuMemAlloc_v2) alloc;
 	__typeof__(((struct cuda_table *)0)->cuMemFree_v2) free;
 	__typeof__(((struct cuda_table *)0)->cuMemcpyDtoHAsync_v2) read;
-	__typeof__(((struct cuda_table *)0)->cuMemcpy2D_v2) copy;
+	__typeof__(((struct cuda_table *)0)->cuMemcpy2DUnaligned_v2) copy;
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DAsync_v2) copy_async;
 	__typeof__(((struct cuda_table *)0)->cuStreamSynchronize) wait;
 	__typeof__(((struct cuda_table *)0)->cuLibraryLoadData) load;

@@ -1,6 +1,7 @@
 /* handle.c: handles of cuBLAS and cuBLASLt: what is set, and the memory that they are charged. */
 #include "libs/blas/blas.h"
 
+#include "libs/blas/copies.h"
 #include "libs/blas/gemm.h"
 #include "libs/blas/run.h"
 #include "softdev/log.h"
@@ -105,6 +106,19 @@ cublasStatus_t blas_handle_free(void *handle)
 	pthread_mutex_destroy(&h->result_mutex);
 	free(h);
 	return CUBLAS_STATUS_SUCCESS;
+}
+
+bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *ret)
+{
+	const struct device_driver *driver = driver_open();
+	CUcontext context;
+
+	if (!driver)
+		return false;
+	*ret = device_context(&context);
+	if (!*ret)
+		*ret = async ? driver->copy_async(m, stream) : driver->copy(m);
+	return true;
 }
 
 void blas_refused(const char *symbol)

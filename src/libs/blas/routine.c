@@ -2,6 +2,7 @@
 #include "libs/blas/blas.h"
 
 #include "libs/blas/run.h"
+#include "libs/blas/transform.h"
 #include "libs/blas/typed_runs.h"
 
 #include <string.h>
@@ -11,6 +12,12 @@ static const blas_begin begins[BLAS_BODIES] = {
 	BLAS_EACH_BODY(BEGIN)
 #undef BEGIN
 };
+
+/* A transformation is no routine: cublaslt_more.c launches it. */
+cublasStatus_t begin_transform(struct blas_handle *h, struct blas_work *w)
+{
+	return CUBLAS_STATUS_NOT_SUPPORTED;
+}
 
 cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char *symbol)
 {
@@ -111,6 +118,10 @@ void run_native(struct soft_native *n)
 	}
 	if (w->body == BLAS_GEMM) {
 		product_run(n, n->params);
+		return;
+	}
+	if (w->body == BLAS_TRANSFORM) {
+		transform_run(n, n->params);
 		return;
 	}
 	runs = runs_of(w->type);
