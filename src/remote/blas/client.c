@@ -183,6 +183,17 @@ void forward_refused(const char *symbol)
 	}
 }
 
+/* A program may begin with cuBLAS, which then takes the first device's primary context, as the runtime does. */
+static void context_begin(const struct forward_calls *f)
+{
+	CUcontext context = NULL;
+
+	if (!f || f->cuda->cuInit(0) || f->cuda->cuCtxGetCurrent(&context) || context)
+		return;
+	if (!f->cuda->cuDevicePrimaryCtxRetain(&context, 0))
+		f->cuda->cuCtxSetCurrent(context);
+}
+
 /* A new handle of the worker's library; `call` makes it. */
 cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_call call)
 {
@@ -196,6 +207,7 @@ cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_ca
 	if (!h)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	h->kind = kind;
+	context_begin(forward_client());
 	if (forward_open(&c, call) && c.client->use_current(&c.call))
 		made = c.client->mint(&c.call, KIND_FORWARDED, NULL, &id);
 	if (made && c.client->begin(&c.call, true)) {

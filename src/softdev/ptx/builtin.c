@@ -250,9 +250,10 @@ static bool native_reach(struct soft_native *call, uint64_t address, uint64_t by
 	w->checked = n->lane;
 	good = address + bytes >= address && warp_reach(w, address, address + bytes, write);
 	w->checked = LANES;
-	if (!good)
-		warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, n->op, n->lane, PTX_SPACE_DEVICE, address,
-				  bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX);
+	if (!good) {
+		warp_fault(w, PTX_FAULT_ILLEGAL_ADDRESS, n->op, n->lane, address);
+		w->block->fault.bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	}
 	return good;
 }
 
