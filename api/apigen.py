@@ -73,7 +73,8 @@ def main(argv):
     p.add_argument("--routines", help="TOML file that names the calls of a library on the software device")
     p.add_argument("--null", help="file for the skeleton of a driver")
     p.add_argument("--coverage", help="file for the coverage page")
-    p.add_argument("--check", action="store_true", help="with --coverage: compare instead of writing")
+    p.add_argument("--page", help="with --routines: the page whose tables of calls are to be current")
+    p.add_argument("--check", action="store_true", help="with --coverage or --page: compare instead of writing")
     a = p.parse_args(argv)
     try:
         spec = Spec(a.spec, shown(a.spec))
@@ -84,6 +85,11 @@ def main(argv):
             files.update({os.path.join(a.out, name): text for name, text in outputs(spec, listed, routines).items()})
         if a.null:
             files[a.null] = null.null_source(spec)
+        if a.page:
+            text = blas.page(spec, routines, a.page)
+            if a.check:
+                return coverage.compare(text, a.page, shown(a.page), "libraries-page")
+            files[a.page] = text
         if a.coverage:
             page = coverage.page(spec, listed)
             if a.check:

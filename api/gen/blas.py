@@ -102,3 +102,32 @@ def outputs(spec, routines):
     for library in sorted({c.header.removesuffix(".h") for c in spec.calls if c.header}):
         files[f"{n}_soft_{library}.c"] = source(spec, routines, library)
     return files
+
+
+# The page ----------------------------------------------------------------------------------------------------------------
+
+BEGIN, END = "<!-- the calls: written by `meson compile libraries-page` -->", "<!-- the end of the calls -->"
+
+
+def shown_names(symbols):
+    """"cublasSgemm, cublasSgemm_64" as one: the name that a program writes."""
+    return sorted({plain(s) for s in symbols})
+
+
+def page(spec, routines, path):
+    """The page at this path with its tables as the spec has them."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    if BEGIN not in text or END not in text:
+        raise SpecError(f"{path}: no lines \"{BEGIN}\" and \"{END}\"")
+    out = []
+    for library, has_header in (("cuBLAS", False), ("cuBLASLt", True)):
+        calls = [c for c in spec.calls if bool(c.header) == has_header and not c.untyped]
+        there = shown_names(c.symbol for c in calls if routines.has(c.symbol))
+        refused = [n for n in shown_names(c.symbol for c in calls if not routines.has(c.symbol)) if n not in there]
+        out += [f"| {library}: {len(there)} calls work, {len(refused)} are refused |", "|---|",
+                "| work: " + ", ".join(there) + " |", "| refused: " + ", ".join(refused) + " |", ""]
+    untyped = sum(c.untyped for c in spec.calls)
+    out += [f"Refused too: the {untyped} calls of the older interface (`cublas.h`) and of cublasXt."]
+    head, _, rest = text.partition(BEGIN)
+    return head + BEGIN + "\n\n" + "\n".join(out) + "\n\n" + END + rest.partition(END)[2]

@@ -57,12 +57,12 @@ def page(spec, soft_list):
     return "\n".join([*out, ""])
 
 
-def compare(text, path, shown):
+def compare(text, path, shown, target="coverage-page"):
     try:
         with open(path, encoding="utf-8") as f:
             same = f.read() == text
     except OSError:
         same = False
     if not same:
-        print(f"{shown} does not say what the spec says; write it anew with: meson compile coverage-page", file=sys.stderr)
+        print(f"{shown} does not say what the spec says; write it anew with: meson compile {target}", file=sys.stderr)
     return 0 if same else 1

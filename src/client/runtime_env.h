@@ -27,8 +27,7 @@ bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 /*
  * The libraries in the folder, and with `fronts` those of src/fronts and src/libs beside it, separated by ":", as
  * LD_PRELOAD wants them; allocated. NULL: no memory. `client`: the remote client's folder, whose libraries stand in the
- * place of those of
- * src/libs, whatever the server's device is; NULL: the device is this process's.
+ * place of those of src/libs, whatever the server's device is; NULL: the device is this process's.
  */
 char *runtime_env_preload(const char *dir, bool fronts, const char *client);
 

@@ -129,7 +129,9 @@ static inline void blas_put_random(int type, void *to, int64_t i)
 		((uint8_t *)to)[i] = (uint8_t)((uint32_t)(blas_random() * 40 + 40) & 0x3f);
 		break;
 	case CUDA_R_16F: /* multiples of 1/8 up to 2 */
-		((uint16_t *)to)[i] = f == 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 255) - 112) << 10 | (bits >> 13 & 1023));
+		((uint16_t *)to)[i] = f == 0 ? 0
+					     : (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 255) - 112) << 10 |
+							  (bits >> 13 & 1023));
 		break;
 	case CUDA_R_16BF:
 		((uint16_t *)to)[i] = (uint16_t)(bits >> 16);

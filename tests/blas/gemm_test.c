@@ -45,9 +45,9 @@ static double worst(const struct shape *s, const struct blas_array *a, int64_t l
 }
 
 static const struct shape shapes[] = {
-	{ 5, 7, 3, CUBLAS_OP_N, CUBLAS_OP_N },	 { 64, 33, 129, CUBLAS_OP_T, CUBLAS_OP_N },
+	{ 5, 7, 3, CUBLAS_OP_N, CUBLAS_OP_N },	   { 64, 33, 129, CUBLAS_OP_T, CUBLAS_OP_N },
 	{ 200, 70, 31, CUBLAS_OP_N, CUBLAS_OP_T }, { 31, 130, 600, CUBLAS_OP_C, CUBLAS_OP_T },
-	{ 1, 1, 1, CUBLAS_OP_N, CUBLAS_OP_C },	 { 17, 9, 0, CUBLAS_OP_N, CUBLAS_OP_N },
+	{ 1, 1, 1, CUBLAS_OP_N, CUBLAS_OP_C },	   { 17, 9, 0, CUBLAS_OP_N, CUBLAS_OP_N },
 };
 
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
@@ -114,21 +114,24 @@ static int64_t stored(cublasOperation_t op, int64_t rows, int64_t columns, bool 
 static void test_ex(const struct typed *t, const struct shape *s, cublasPointerMode_t mode, int batches)
 {
 	int64_t lda = stored(s->ta, s->m, s->k, true) + 3, ldb = stored(s->tb, s->k, s->n, true) + 1, ldc = s->m + 2;
-	int64_t sa = lda * stored(s->ta, s->m, s->k, false), sb = ldb * stored(s->tb, s->k, s->n, false), sc = ldc * s->n;
+	int64_t sa = lda * stored(s->ta, s->m, s->k, false), sb = ldb * stored(s->tb, s->k, s->n, false),
+		sc = ldc * s->n;
 	struct blas_array a = blas_new(t->a, sa * batches), b = blas_new(t->b, sb * batches),
 			  c = blas_new(t->c, sc * batches);
-	struct scalar alpha = scalar_of(t->scale, 2, -1), beta = scalar_of(t->scale, t->scale == CUDA_R_32I ? 3 : -0.5, 0.25);
+	struct scalar alpha = scalar_of(t->scale, 2, -1),
+		      beta = scalar_of(t->scale, t->scale == CUDA_R_32I ? 3 : -0.5, 0.25);
 	CUdeviceptr scalars = blas_device(&alpha, sizeof(alpha)), other = blas_device(&beta, sizeof(beta));
 	void *d = malloc((size_t)(sc * batches) * blas_bytes(t->c));
-	const void *at_alpha = mode ? blas_at(scalars) : (void *)&alpha, *at_beta = mode ? blas_at(other) : (void *)&beta;
+	const void *at_alpha = mode ? blas_at(scalars) : (void *)&alpha,
+		   *at_beta = mode ? blas_at(other) : (void *)&beta;
 	double most = 0;
 	cublasStatus_t status;
 
 	cublasSetPointerMode_v2(handle, mode);
 	if (batches == 1)
-		status = cublasGemmEx(handle, s->ta, s->tb, (int)s->m, (int)s->n, (int)s->k, at_alpha, blas_at(a.device),
-				      t->a, (int)lda, blas_at(b.device), t->b, (int)ldb, at_beta, blas_at(c.device),
-				      t->c, (int)ldc, t->compute, CUBLAS_GEMM_DEFAULT);
+		status = cublasGemmEx(handle, s->ta, s->tb, (int)s->m, (int)s->n, (int)s->k, at_alpha,
+				      blas_at(a.device), t->a, (int)lda, blas_at(b.device), t->b, (int)ldb, at_beta,
+				      blas_at(c.device), t->c, (int)ldc, t->compute, CUBLAS_GEMM_DEFAULT);
 	else
 		status = cublasGemmStridedBatchedEx(handle, s->ta, s->tb, (int)s->m, (int)s->n, (int)s->k, at_alpha,
 						    blas_at(a.device), t->a, (int)lda, sa, blas_at(b.device), t->b,
@@ -136,10 +139,11 @@ static void test_ex(const struct typed *t, const struct shape *s, cublasPointerM
 						    batches, t->compute, CUBLAS_GEMM_DEFAULT);
 	blas_back(d, c.device, (size_t)(sc * batches) * blas_bytes(t->c));
 	for (int i = 0; i < batches; i++)
-		most = fmax(most, worst(s, &a, lda, i * sa, &b, ldb, i * sb, &c, d, ldc, i * sc, alpha.value, beta.value));
-	tap_ok(!status && most <= 1, "%s %dx%dx%d %d%d, %d of them, scalars %s: status %d, off by %.3g of the tolerance",
-	       t->name, (int)s->m, (int)s->n, (int)s->k, s->ta, s->tb, batches, mode ? "in the device" : "here", status,
-	       most);
+		most = fmax(most,
+			    worst(s, &a, lda, i * sa, &b, ldb, i * sb, &c, d, ldc, i * sc, alpha.value, beta.value));
+	tap_ok(!status && most <= 1,
+	       "%s %dx%dx%d %d%d, %d of them, scalars %s: status %d, off by %.3g of the tolerance", t->name, (int)s->m,
+	       (int)s->n, (int)s->k, s->ta, s->tb, batches, mode ? "in the device" : "here", status, most);
 	cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
 	free(d);
 	blas_free(&a);

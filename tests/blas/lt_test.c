@@ -1,4 +1,5 @@
-/* lt_test.c: cuBLASLt: products with epilogues, orders, batches, scales of FP8 and integers; transformations; against plain loops. */
+/* lt_test.c: cuBLASLt: products with epilogues, orders, batches, scales of FP8 and integers; transformations; against
+ * plain loops. */
 #include "blas/blas.h"
 
 static cublasLtHandle_t handle;
@@ -16,7 +17,8 @@ static int64_t at(int order, int64_t ld, int64_t i, int64_t j)
 	return order ? i * ld + j : i + j * ld;
 }
 
-static cublasLtMatrixLayout_t layout(int type, int64_t rows, int64_t columns, int order, int batches, int64_t *ld, int64_t *size)
+static cublasLtMatrixLayout_t layout(int type, int64_t rows, int64_t columns, int order, int batches, int64_t *ld,
+				     int64_t *size)
 {
 	cublasLtMatrixLayout_t l = NULL;
 	int32_t count = batches;
@@ -51,16 +53,23 @@ static void run(const struct product *p)
 	cublasLtMatrixLayout_t lb = layout(p->type_b, b_rows, b_columns, p->order_b, p->batches, &ldb, &sb);
 	cublasLtMatrixLayout_t ld = layout(p->type_d, p->m, p->n, p->order_d, p->batches, &ldd, &sd);
 	struct blas_array a = blas_new(p->type_a, sa * p->batches), b = blas_new(p->type_b, sb * p->batches),
-			  c = blas_new(p->type_d, sd * p->batches), bias = blas_new(CUDA_R_32F, p->m > p->n ? p->m : p->n);
+			  c = blas_new(p->type_d, sd * p->batches),
+			  bias = blas_new(CUDA_R_32F, p->m > p->n ? p->m : p->n);
 	struct blas_array aux = blas_new(CUDA_R_32F, aux_ld * p->n);
-	bool bits = p->epilogue & 128 && p->epilogue & (2 | 8), slope = p->epilogue & (8 | 64), scaled = p->type_a >= CUDA_R_8F_E4M3 && p->type_a <= CUDA_R_8F_E5M2;
+	bool bits = p->epilogue & 128 && p->epilogue & (2 | 8), slope = p->epilogue & (8 | 64),
+	     scaled = p->type_a >= CUDA_R_8F_E4M3 && p->type_a <= CUDA_R_8F_E5M2;
 	float factor_a = 2, factor_b = 0.25f, alpha_f = 0.5f, beta_f = 0.25f, amax = -1;
 	double alpha_d = 0.5, beta_d = 0.25, worst = 0, most = 0, worst_aux = 0;
 	int32_t alpha_i = 2, beta_i = 3, bias_type = CUDA_R_32F, aux_type = CUDA_R_32F;
-	const void *alpha = p->scale == CUDA_R_64F ? (void *)&alpha_d : p->scale == CUDA_R_32I ? (void *)&alpha_i : (void *)&alpha_f;
-	const void *beta = p->scale == CUDA_R_64F ? (void *)&beta_d : p->scale == CUDA_R_32I ? (void *)&beta_i : (void *)&beta_f;
+	const void *alpha = p->scale == CUDA_R_64F   ? (void *)&alpha_d
+			    : p->scale == CUDA_R_32I ? (void *)&alpha_i
+						     : (void *)&alpha_f;
+	const void *beta = p->scale == CUDA_R_64F   ? (void *)&beta_d
+			   : p->scale == CUDA_R_32I ? (void *)&beta_i
+						    : (void *)&beta_f;
 	double al = p->scale == CUDA_R_32I ? 2 : 0.5, be = p->scale == CUDA_R_32I ? 3 : 0.25;
-	CUdeviceptr sa_at = blas_device(&factor_a, 4), sb_at = blas_device(&factor_b, 4), amax_at = blas_device(&amax, 4);
+	CUdeviceptr sa_at = blas_device(&factor_a, 4), sb_at = blas_device(&factor_b, 4),
+		    amax_at = blas_device(&amax, 4);
 	CUdeviceptr d_at = blas_device(NULL, (size_t)(sd * p->batches) * blas_bytes(p->type_d));
 	void *d = malloc((size_t)(sd * p->batches) * blas_bytes(p->type_d));
 	float *aux_now = malloc((size_t)(aux_ld * p->n) * 4), *bias_now = malloc((size_t)bias.count * 4);
@@ -95,8 +104,8 @@ static void run(const struct product *p)
 	OK(cublasLtMatmulPreferenceCreate(&preference));
 	OK(cublasLtMatmulAlgoGetHeuristic(handle, desc, la, lb, ld, ld, preference, 1, &found, &count));
 	is(count, 1);
-	status = cublasLtMatmul(handle, desc, alpha, blas_at(a.device), la, blas_at(b.device), lb, beta, blas_at(c.device), ld,
-				blas_at(d_at), ld, &found.algo, NULL, 0, NULL);
+	status = cublasLtMatmul(handle, desc, alpha, blas_at(a.device), la, blas_at(b.device), lb, beta,
+				blas_at(c.device), ld, blas_at(d_at), ld, &found.algo, NULL, 0, NULL);
 	blas_back(d, d_at, (size_t)(sd * p->batches) * blas_bytes(p->type_d));
 	blas_back(aux_now, aux.device, (size_t)(aux_ld * p->n) * 4);
 	blas_back(bias_now, bias.device, (size_t)bias.count * 4);
@@ -107,8 +116,12 @@ static void run(const struct product *p)
 				double got = creal(blas_get(p->type_d, d, batch * sd + at(p->order_d, ldd, i, j)));
 
 				for (int q = 0; q < p->k; q++) {
-					double x = creal(blas_host(&a, batch * sa + (p->ta ? at(p->order_a, lda, q, i) : at(p->order_a, lda, i, q))));
-					double y = creal(blas_host(&b, batch * sb + (p->tb ? at(p->order_b, ldb, j, q) : at(p->order_b, ldb, q, j))));
+					double x =
+						creal(blas_host(&a, batch * sa + (p->ta ? at(p->order_a, lda, q, i)
+											: at(p->order_a, lda, i, q))));
+					double y =
+						creal(blas_host(&b, batch * sb + (p->tb ? at(p->order_b, ldb, j, q)
+											: at(p->order_b, ldb, q, j))));
 
 					sum += x * y;
 					size += fabs(al * x * y);
@@ -122,20 +135,27 @@ static void run(const struct product *p)
 				if (p->epilogue & 32)
 					v = gelu(v);
 				if (p->epilogue & 8)
-					v = ((uint8_t *)aux.host)[(i + j * aux_ld) / 8] >> (i + j * aux_ld) % 8 & 1 ? v : 0;
+					v = ((uint8_t *)aux.host)[(i + j * aux_ld) / 8] >> (i + j * aux_ld) % 8 & 1 ? v
+														    : 0;
 				if (p->epilogue & 64)
 					v *= gelu_slope(creal(blas_host(&aux, i + j * aux_ld)));
 				gradient[i] += v;
 				most = fabs(v) > most ? fabs(v) : most;
 				if (p->type_d == CUDA_R_8I) /* rounded and saturated */
 					v = fmax(-128, fmin(127, rint(v)));
-				off = got == v ? 0 : fabs(got - v) / (blas_tolerance(p->type_d == CUDA_R_8I ? CUDA_R_32I : p->type_d) * size + 1e-300);
+				off = got == v ? 0
+					       : fabs(got - v) / (blas_tolerance(p->type_d == CUDA_R_8I ? CUDA_R_32I
+													: p->type_d) *
+									  size +
+								  1e-300);
 				worst = off > worst || off != off ? off : worst;
 				if (p->epilogue & 128 && !slope) {
 					if (!bits)
-						worst_aux = fmax(worst_aux, fabs(aux_now[i + j * aux_ld] - pre) / (1e-5 * size));
+						worst_aux = fmax(worst_aux,
+								 fabs(aux_now[i + j * aux_ld] - pre) / (1e-5 * size));
 					else if (fabs(pre) > 1e-4 &&
-						 (((uint8_t *)aux_now)[(i + j * aux_ld) / 8] >> (i + j * aux_ld) % 8 & 1) != (pre > 0))
+						 (((uint8_t *)aux_now)[(i + j * aux_ld) / 8] >> (i + j * aux_ld) % 8 &
+						  1) != (pre > 0))
 						worst_aux = INFINITY;
 				}
 			}
@@ -155,11 +175,12 @@ static void run(const struct product *p)
 			sum += creal(blas_host(&a, p->ta ? at(p->order_a, lda, q, i) : at(p->order_a, lda, i, q)));
 		worst_aux = fmax(worst_aux, fabs(bias_now[i] - sum) / (1e-5 * p->k));
 	}
-	tap_ok(!status && worst <= 1 && worst_aux <= 1, "%s: status %d, off by %.3g, beside D by %.3g of the tolerance", p->name, status,
-	       worst, worst_aux);
+	tap_ok(!status && worst <= 1 && worst_aux <= 1, "%s: status %d, off by %.3g, beside D by %.3g of the tolerance",
+	       p->name, status, worst, worst_aux);
 	if (scaled) {
 		blas_back(&amax, amax_at, 4);
-		tap_ok(fabs(amax - most) <= 1e-4 * most, "%s: the largest magnitude is %g, expected %g", p->name, amax, most);
+		tap_ok(fabs(amax - most) <= 1e-4 * most, "%s: the largest magnitude is %g, expected %g", p->name, amax,
+		       most);
 	}
 	OK(cublasLtMatmulDescDestroy(desc));
 	OK(cublasLtMatmulPreferenceDestroy(preference));
@@ -211,21 +232,30 @@ static const struct product products[] = {
 	{ F16, 4, 0, 0, 0, T, N, 60, 40, 130, 1, "half BIAS" },
 	{ F16, 164, 0, 0, 0, T, N, 600, 70, 130, 1, "half GELU_AUX_BIAS" },
 	{ BF16, 6, 0, 0, 0, N, N, 60, 40, 600, 2, "bfloat16 RELU_BIAS, two of them" },
-	{ CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, N, N, 60, 40, 600, 1, "bfloat16 to float" },
-	{ CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, 1, 0, 0, 0, N, N, 60, 40, 30, 1, "double" },
-	{ CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, 2, 0, 0, 0, N, N, 60, 40, 30, 1, "double RELU" },
-	{ CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, 1, 0, 0, 0, T, N, 60, 40, 3000, 1, "int8 to int32" },
-	{ CUDA_R_8I, CUDA_R_8I, CUDA_R_8I, CUBLAS_COMPUTE_32I, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 3, 1, "int8 to int8" },
-	{ CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 130, 1, "FP8 E4M3 with scales" },
-	{ CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 130, 1, "FP8 E5M2 by E4M3 to bfloat16" },
+	{ CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, N, N, 60, 40, 600, 1,
+	  "bfloat16 to float" },
+	{ CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, 1, 0, 0, 0, N, N, 60, 40, 30, 1,
+	  "double" },
+	{ CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, 2, 0, 0, 0, N, N, 60, 40, 30, 1,
+	  "double RELU" },
+	{ CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, 1, 0, 0, 0, T, N, 60, 40, 3000, 1,
+	  "int8 to int32" },
+	{ CUDA_R_8I, CUDA_R_8I, CUDA_R_8I, CUBLAS_COMPUTE_32I, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 3, 1,
+	  "int8 to int8" },
+	{ CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 130, 1,
+	  "FP8 E4M3 with scales" },
+	{ CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 0, 0, 0, T, N, 60, 40, 130, 1,
+	  "FP8 E5M2 by E4M3 to bfloat16" },
 };
 
 /* From columns to rows, to COL32, and added up. */
 static void test_transform(void)
 {
 	int64_t ld, size, ld_rows, size_rows, ld32 = 32 * 50;
-	cublasLtMatrixLayout_t columns = layout(CUDA_R_32F, 50, 70, 0, 1, &ld, &size), rows = layout(CUDA_R_16F, 50, 70, 1, 1, &ld_rows, &size_rows), tiles = NULL;
-	struct blas_array a = blas_new(CUDA_R_32F, size), b = blas_new(CUDA_R_16F, size_rows), c = blas_new(CUDA_R_32F, ld32 * 3);
+	cublasLtMatrixLayout_t columns = layout(CUDA_R_32F, 50, 70, 0, 1, &ld, &size),
+			       rows = layout(CUDA_R_16F, 50, 70, 1, 1, &ld_rows, &size_rows), tiles = NULL;
+	struct blas_array a = blas_new(CUDA_R_32F, size), b = blas_new(CUDA_R_16F, size_rows),
+			  c = blas_new(CUDA_R_32F, ld32 * 3);
 	cublasLtMatrixTransformDesc_t desc = NULL;
 	float alpha = 2, beta = -1, *now = malloc((size_t)(ld32 * 3) * 4);
 	int32_t order = 2; /* COL32 */
@@ -234,8 +264,8 @@ static void test_transform(void)
 	OK(cublasLtMatrixLayoutCreate(&tiles, CUDA_R_32F, 50, 70, ld32));
 	OK(cublasLtMatrixLayoutSetAttribute(tiles, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof(order)));
 	OK(cublasLtMatrixTransformDescCreate(&desc, CUDA_R_32F));
-	OK(cublasLtMatrixTransform(handle, desc, &alpha, blas_at(a.device), columns, &beta, blas_at(b.device), rows, blas_at(c.device),
-				   tiles, NULL));
+	OK(cublasLtMatrixTransform(handle, desc, &alpha, blas_at(a.device), columns, &beta, blas_at(b.device), rows,
+				   blas_at(c.device), tiles, NULL));
 	blas_back(now, c.device, (size_t)(ld32 * 3) * 4);
 	for (int j = 0; j < 70; j++)
 		for (int i = 0; i < 50; i++) {
@@ -269,24 +299,40 @@ static void test_wrong(void)
 	OK(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
 	OK(cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 4, 4, 4));
 	OK(cublasLtMatrixLayoutCreate(&other, CUDA_R_32F, 3, 4, 4));
-	is(cublasLtMatmul(NULL, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL, NULL, 0, NULL), CUBLAS_STATUS_NOT_INITIALIZED);
-	is(cublasLtMatmul(handle, desc, &one, blas_at(m), other, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL, NULL, 0, NULL), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasLtMatmul(handle, desc, NULL, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL, NULL, 0, NULL), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasLtMatmul(handle, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, &algo, NULL, 0, NULL), CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmul(NULL, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL,
+			  NULL, 0, NULL),
+	   CUBLAS_STATUS_NOT_INITIALIZED);
+	is(cublasLtMatmul(handle, desc, &one, blas_at(m), other, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l,
+			  NULL, NULL, 0, NULL),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmul(handle, desc, NULL, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL,
+			  NULL, 0, NULL),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmul(handle, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, &algo,
+			  NULL, 0, NULL),
+	   CUBLAS_STATUS_INVALID_VALUE);
 	SET(desc, EPILOGUE, epilogue);
-	is(cublasLtMatmulAlgoGetHeuristic(handle, desc, l, l, l, l, NULL, 1, &found, &count), CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmulAlgoGetHeuristic(handle, desc, l, l, l, l, NULL, 1, &found, &count),
+	   CUBLAS_STATUS_INVALID_VALUE);
 	is(count, 0);
 	epilogue = 4;
 	SET(desc, EPILOGUE, epilogue);
 	SET(desc, BIAS_POINTER, bias);
-	is(cublasLtMatmul(handle, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL, NULL, 0, NULL), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 2), CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmul(handle, desc, &one, blas_at(m), l, blas_at(m), l, &one, blas_at(m), l, blas_at(m), l, NULL,
+			  NULL, 0, NULL),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 2),
+	   CUBLAS_STATUS_INVALID_VALUE);
 	OK(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, NULL, 0, &written));
 	is(written, 4);
-	OK(cublasLtMatmulAlgoGetIds(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 2, ids, &count));
+	OK(cublasLtMatmulAlgoGetIds(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+				    CUDA_R_32F, 2, ids, &count));
 	is(count, 1);
-	OK(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, ids[0], &algo));
-	is(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 7, &algo), CUBLAS_STATUS_INVALID_VALUE);
+	OK(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+				  CUDA_R_32F, ids[0], &algo));
+	is(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+				  CUDA_R_32F, 7, &algo),
+	   CUBLAS_STATUS_INVALID_VALUE);
 	epilogue = 1;
 	SET(desc, EPILOGUE, epilogue);
 	OK(cublasLtMatmulAlgoCheck(handle, desc, l, l, l, l, &algo, &found));

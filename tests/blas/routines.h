@@ -1,6 +1,7 @@
 /*
- * routines.h: routines of one type against plain loops in double complex: read once for each type by routines_test.c, which
- * defines L (the letter), TYPE, REAL_TYPE, IS_COMPLEX, SCALAR (of the type), REAL (of the real type), and names that differ.
+ * routines.h: routines of one type against plain loops in double complex: read once for each type by routines_test.c,
+ * which defines L (the letter), TYPE, REAL_TYPE, IS_COMPLEX, SCALAR (of the type), REAL (of the real type), and names
+ * that differ.
  */
 #define CALL_(l, name) cublas##l##name
 #define CALL__(l, name) CALL_(l, name)
@@ -69,8 +70,8 @@ static void NAMED(matrix_vector)(cublasOperation_t op, int step)
 	int m = 133, n = 77, rows = op == CUBLAS_OP_N ? m : n, columns = op == CUBLAS_OP_N ? n : m;
 	struct vec a = vec_new(TYPE, (m + 3) * n, 1), x = vec_new(TYPE, columns, step), y = vec_new(TYPE, rows, -step);
 
-	OK(CALL(gemv_v2)(handle, op, m, n, &NAMED(alpha), vec_in(&a), m + 3, vec_in(&x), x.step, &NAMED(beta), vec_in(&y),
-			 y.step));
+	OK(CALL(gemv_v2)(handle, op, m, n, &NAMED(alpha), vec_in(&a), m + 3, vec_in(&x), x.step, &NAMED(beta),
+			 vec_in(&y), y.step));
 	vec_read(&y);
 	for (int i = 0; i < rows; i++) {
 		any sum = 0;
@@ -87,7 +88,8 @@ static void NAMED(matrix_vector)(cublasOperation_t op, int step)
 			for (int i = 0; i < m + 3; i++)
 				vec_expect(&a, i + j * (m + 3),
 					   vec_old(&a, i + j * (m + 3)) +
-						   (i < m ? NAMED(alpha_any) * vec_at(&y, i) * conj(vec_at(&x, j)) : 0), 4);
+						   (i < m ? NAMED(alpha_any) * vec_at(&y, i) * conj(vec_at(&x, j)) : 0),
+					   4);
 		vec_check("ger", &a);
 	}
 	vec_free(&a);
@@ -137,11 +139,14 @@ static void NAMED(triangles)(cublasFillMode_t uplo, cublasOperation_t op, cublas
 	vec_check("trsv, tpsv or tbsv", &x);
 	if (op == CUBLAS_OP_N && diag == CUBLAS_DIAG_NON_UNIT) {
 		if (form == 1)
-			OK(CALL(SPMV)(handle, uplo, n, &NAMED(alpha), vec_in(&a), vec_in(&x), x.step, &NAMED(beta), vec_in(&y), y.step));
+			OK(CALL(SPMV)(handle, uplo, n, &NAMED(alpha), vec_in(&a), vec_in(&x), x.step, &NAMED(beta),
+				      vec_in(&y), y.step));
 		else if (form == 2)
-			OK(CALL(SBMV)(handle, uplo, n, k, &NAMED(alpha), vec_in(&a), ld, vec_in(&x), x.step, &NAMED(beta), vec_in(&y), y.step));
+			OK(CALL(SBMV)(handle, uplo, n, k, &NAMED(alpha), vec_in(&a), ld, vec_in(&x), x.step,
+				      &NAMED(beta), vec_in(&y), y.step));
 		else
-			OK(CALL(SYMV)(handle, uplo, n, &NAMED(alpha), vec_in(&a), ld, vec_in(&x), x.step, &NAMED(beta), vec_in(&y), y.step));
+			OK(CALL(SYMV)(handle, uplo, n, &NAMED(alpha), vec_in(&a), ld, vec_in(&x), x.step, &NAMED(beta),
+				      vec_in(&y), y.step));
 		vec_read(&y);
 		for (int i = 0; i < n; i++) {
 			any sum = 0;
@@ -166,7 +171,8 @@ static void NAMED(sides)(cublasSideMode_t side, cublasFillMode_t uplo, cublasOpe
 	for (int i = 0; i < order; i++)
 		for (int j = 0; j < order; j++)
 			vec_set(&a, i + j * (order + 1), i == j ? 3 : vec_at(&a, i + j * (order + 1)) / order);
-	OK(CALL(trmm_v2)(handle, side, uplo, op, diag, m, n, &NAMED(alpha), vec_in(&a), order + 1, vec_in(&b), m, vec_in(&c), m));
+	OK(CALL(trmm_v2)(handle, side, uplo, op, diag, m, n, &NAMED(alpha), vec_in(&a), order + 1, vec_in(&b), m,
+			 vec_in(&c), m));
 	vec_read(&c);
 	for (int j = 0; j < n; j++)
 		for (int i = 0; i < m; i++) {
@@ -184,16 +190,19 @@ static void NAMED(sides)(cublasSideMode_t side, cublasFillMode_t uplo, cublasOpe
 		vec_expect(&c, i, NAMED(beta_any) * NAMED(alpha_any) * vec_at(&b, i), 40);
 	vec_check("trsm", &c);
 	if (op == CUBLAS_OP_N && diag == CUBLAS_DIAG_NON_UNIT) {
-		OK(CALL(SYMM)(handle, side, uplo, m, n, &NAMED(alpha), vec_in(&a), order + 1, vec_in(&b), m, &NAMED(beta), vec_in(&c), m));
+		OK(CALL(SYMM)(handle, side, uplo, m, n, &NAMED(alpha), vec_in(&a), order + 1, vec_in(&b), m,
+			      &NAMED(beta), vec_in(&c), m));
 		vec_read(&c);
 		for (int j = 0; j < n; j++)
 			for (int i = 0; i < m; i++) {
 				any sum = 0;
 
 				for (int p = 0; p < order; p++)
-					sum += side == CUBLAS_SIDE_LEFT ? sym_at(&t, IS_COMPLEX, i, p) * vec_at(&b, p + j * m)
-									: vec_at(&b, i + p * m) * sym_at(&t, IS_COMPLEX, p, j);
-				vec_expect(&c, i + j * m, NAMED(alpha_any) * sum + NAMED(beta_any) * vec_old(&c, i + j * m), 10);
+					sum += side == CUBLAS_SIDE_LEFT
+						       ? sym_at(&t, IS_COMPLEX, i, p) * vec_at(&b, p + j * m)
+						       : vec_at(&b, i + p * m) * sym_at(&t, IS_COMPLEX, p, j);
+				vec_expect(&c, i + j * m,
+					   NAMED(alpha_any) * sum + NAMED(beta_any) * vec_old(&c, i + j * m), 10);
 			}
 		vec_check("symm or hemm", &c);
 	}
@@ -207,12 +216,14 @@ static void NAMED(updates)(cublasFillMode_t uplo, bool turned)
 	int n = 140, k = 90, rows = turned ? k : n, columns = turned ? n : k;
 	cublasOperation_t op = !turned ? CUBLAS_OP_N : IS_COMPLEX ? CUBLAS_OP_C : CUBLAS_OP_T;
 	cublasOperation_t other = turned ? CUBLAS_OP_N : IS_COMPLEX ? CUBLAS_OP_C : CUBLAS_OP_T;
-	struct vec a = vec_new(TYPE, rows * columns, 1), b = vec_new(TYPE, rows * columns, 1), c = vec_new(TYPE, n * n, 1);
+	struct vec a = vec_new(TYPE, rows * columns, 1), b = vec_new(TYPE, rows * columns, 1),
+		   c = vec_new(TYPE, n * n, 1);
 	const REAL alpha = (REAL)0.75, beta = (REAL)-0.25;
 
 	for (int two = 0; two < 2; two++) {
 		if (two)
-			OK(CALL(SYR2K)(handle, uplo, op, n, k, &NAMED(alpha), vec_in(&a), rows, vec_in(&b), rows, &beta, vec_in(&c), n));
+			OK(CALL(SYR2K)(handle, uplo, op, n, k, &NAMED(alpha), vec_in(&a), rows, vec_in(&b), rows, &beta,
+				       vec_in(&c), n));
 		else
 			OK(CALL(SYRK)(handle, uplo, op, n, k, &alpha, vec_in(&a), rows, &beta, vec_in(&c), n));
 		vec_read(&c);
@@ -222,8 +233,10 @@ static void NAMED(updates)(cublasFillMode_t uplo, bool turned)
 				bool in = uplo == CUBLAS_FILL_MODE_UPPER ? i <= j : i >= j;
 
 				for (int p = 0; p < k && in; p++)
-					sum += two ? NAMED(alpha_any) * op_at(&a, op, rows, i, p) * op_at(&b, other, rows, p, j) +
-							     conj(NAMED(alpha_any)) * op_at(&b, op, rows, i, p) * op_at(&a, other, rows, p, j)
+					sum += two ? NAMED(alpha_any) * op_at(&a, op, rows, i, p) *
+								       op_at(&b, other, rows, p, j) +
+							       conj(NAMED(alpha_any)) * op_at(&b, op, rows, i, p) *
+								       op_at(&a, other, rows, p, j)
 						   : 0.75 * op_at(&a, op, rows, i, p) * op_at(&a, other, rows, p, j);
 				if (in && i == j && IS_COMPLEX)
 					old = creal(old);
@@ -240,7 +253,8 @@ static void NAMED(updates)(cublasFillMode_t uplo, bool turned)
 static void NAMED(systems)(int n, bool pivots)
 {
 	enum { COUNT = 3, RIGHT = 2 };
-	struct vec a = vec_new(TYPE, COUNT * n * n, 1), b = vec_new(TYPE, COUNT * n * RIGHT, 1), c = vec_new(TYPE, COUNT * n * n, 1);
+	struct vec a = vec_new(TYPE, COUNT * n * n, 1), b = vec_new(TYPE, COUNT * n * RIGHT, 1),
+		   c = vec_new(TYPE, COUNT * n * n, 1);
 	CUdeviceptr pivot = blas_device(NULL, COUNT * (size_t)n * 4), info = blas_device(NULL, COUNT * 4);
 	int infos[COUNT] = { 1, 1, 1 }, said = 7;
 	CUdeviceptr at_a, at_b, at_c;
@@ -262,7 +276,8 @@ static void NAMED(systems)(int n, bool pivots)
 		struct vec kept = vec_copy(&b);
 		cublasOperation_t op = turned ? CUBLAS_OP_C : CUBLAS_OP_N;
 
-		OK(CALL(getrsBatched)(handle, op, n, RIGHT, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL, blas_at(at_b), n, &said, COUNT));
+		OK(CALL(getrsBatched)(handle, op, n, RIGHT, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL,
+				      blas_at(at_b), n, &said, COUNT));
 		is(said, 0);
 		vec_read(&b);
 		for (int batch = 0; batch < COUNT; batch++)
@@ -271,13 +286,16 @@ static void NAMED(systems)(int n, bool pivots)
 					any sum = 0;
 
 					for (int p = 0; p < n; p++)
-						sum += op_from(&a, op, n, batch * n * n, i, p) * vec_at(&b, batch * n * RIGHT + p + j * n);
-					vec_expect_value(&b, batch * n * RIGHT + i + j * n, sum, vec_at(&kept, batch * n * RIGHT + i + j * n), 3e4);
+						sum += op_from(&a, op, n, batch * n * n, i, p) *
+						       vec_at(&b, batch * n * RIGHT + p + j * n);
+					vec_expect_value(&b, batch * n * RIGHT + i + j * n, sum,
+							 vec_at(&kept, batch * n * RIGHT + i + j * n), 3e4);
 				}
 		vec_check("getrs", &b);
 		vec_free(&kept);
 	}
-	OK(CALL(getriBatched)(handle, n, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL, blas_at(at_c), n, blas_at(info), COUNT));
+	OK(CALL(getriBatched)(handle, n, blas_at(at_a), n, pivots ? blas_at(pivot) : NULL, blas_at(at_c), n,
+			      blas_at(info), COUNT));
 	vec_read(&c);
 	inverse_check("getri", &a, &c, n, COUNT);
 	cuMemFree(at_a);

@@ -1,4 +1,5 @@
-/* routines_test.c: routines of cuBLAS on vectors, matrices and batches of systems, of four types, against plain loops. */
+/* routines_test.c: routines of cuBLAS on vectors, matrices and batches of systems, of four types, against plain loops.
+ */
 #include "blas/blas.h"
 
 static cublasHandle_t handle;
@@ -267,7 +268,10 @@ static void inverse_check(const char *what, const struct vec *a, struct vec *c, 
 #define DOT dotc_v2
 #define GER gerc_v2
 #define IS_COMPLEX 1
-#define MAKE(re, im) { re, im }
+#define MAKE(re, im)                                                                                                   \
+	{                                                                                                              \
+		re, im                                                                                                 \
+	}
 #define cublasCasum_v2 cublasScasum_v2
 #define cublasCnrm2_v2 cublasScnrm2_v2
 #define cublasZasum_v2 cublasDzasum_v2

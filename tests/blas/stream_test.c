@@ -1,17 +1,18 @@
 /*
- * stream_test.c: work of cuBLAS as work of the device: in stream order between kernels, captured and replayed, timed, charged;
- * and calls that are wrong.
+ * stream_test.c: work of cuBLAS as work of the device: in stream order between kernels, captured and replayed, timed,
+ * charged; and calls that are wrong.
  */
 #include "blas/blas.h"
 
 #include <pthread.h>
 
-static const char text[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
-			   ".visible .entry fill(.param .u64 to, .param .f32 value)\n{\n"
-			   ".reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .f32 %f<2>;\n"
-			   "ld.param.u64 %rd1, [to]; ld.param.f32 %f1, [value];\n"
-			   "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
-			   "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.f32 [%rd3], %f1; ret;\n}\n";
+static const char text[] =
+	".version 7.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry fill(.param .u64 to, .param .f32 value)\n{\n"
+	".reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .f32 %f<2>;\n"
+	"ld.param.u64 %rd1, [to]; ld.param.f32 %f1, [value];\n"
+	"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+	"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.f32 [%rd3], %f1; ret;\n}\n";
 
 enum { SIZE = 64, COUNT = SIZE * SIZE };
 
@@ -38,8 +39,8 @@ static float first(CUdeviceptr at)
 
 static cublasStatus_t square(cublasHandle_t h, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, const float *alpha)
 {
-	return cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, alpha, blas_at(a), SIZE, blas_at(b), SIZE, &zero,
-			      blas_at(c), SIZE);
+	return cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, alpha, blas_at(a), SIZE, blas_at(b), SIZE,
+			      &zero, blas_at(c), SIZE);
 }
 
 /* a = 2, b = 3: c = 64 * 6; then a is overwritten behind the product. */
@@ -65,8 +66,8 @@ static void test_order(cublasHandle_t h, CUdeviceptr a, CUdeviceptr b, CUdevicep
 	CU(cuMemsetD32Async(scalars + 4, 0, 1, stream));
 	CU(fill(a, 1, COUNT, stream));
 	CU(fill(b, 1, COUNT, stream));
-	OK(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, blas_at(scalars), blas_at(a), SIZE, blas_at(b), SIZE,
-			  blas_at(scalars + 4), blas_at(c), SIZE));
+	OK(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, blas_at(scalars), blas_at(a), SIZE, blas_at(b),
+			  SIZE, blas_at(scalars + 4), blas_at(c), SIZE));
 	CU(cuMemsetD32Async(scalars, 0, 1, stream));
 	CU(cuStreamSynchronize(stream));
 	is(first(c), SIZE * 5);
@@ -102,7 +103,8 @@ static void test_graph(cublasHandle_t h, CUdeviceptr a, CUdeviceptr b, CUdevicep
 	}
 	/* what the host waits for cannot be captured */
 	CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-	tap_ok(cublasSasum_v2(h, COUNT, blas_at(c), 1, &result) != CUBLAS_STATUS_SUCCESS, "a result for the host in a capture");
+	tap_ok(cublasSasum_v2(h, COUNT, blas_at(c), 1, &result) != CUBLAS_STATUS_SUCCESS,
+	       "a result for the host in a capture");
 	cuStreamEndCapture(stream, &graph);
 	OK(cublasSetStream_v2(h, NULL));
 	CU(cuGraphExecDestroy(exec));
@@ -210,17 +212,23 @@ static void test_wrong(cublasHandle_t h, CUdeviceptr a)
 	is(GEMM(4, 4, 4, 4, 3, 4), CUBLAS_STATUS_INVALID_VALUE);
 	is(GEMM(4, 4, 4, 4, 4, 3), CUBLAS_STATUS_INVALID_VALUE);
 	is(GEMM(0, 4, 4, 1, 4, 1), CUBLAS_STATUS_SUCCESS);
-	is(cublasSgemm_v2(h, (cublasOperation_t)9, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &zero, p, 1), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, NULL, p, 1, p, 1, &zero, p, 1), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasSgemm_v2(NULL, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &zero, p, 1), CUBLAS_STATUS_NOT_INITIALIZED);
+	is(cublasSgemm_v2(h, (cublasOperation_t)9, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &zero, p, 1),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, NULL, p, 1, p, 1, &zero, p, 1),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasSgemm_v2(NULL, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &zero, p, 1),
+	   CUBLAS_STATUS_NOT_INITIALIZED);
 	is(cublasSgemm_v2((cublasHandle_t)no_handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &zero, p, 1),
 	   CUBLAS_STATUS_NOT_INITIALIZED);
-	is(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, CUDA_R_16F, 1, p, CUDA_R_32F, 1, &zero, p, CUDA_R_32F, 1,
-			CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), CUBLAS_STATUS_NOT_SUPPORTED);
-	is(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, CUDA_R_32F, 1, p, CUDA_R_32F, 1, &zero, p, CUDA_R_32F, 1,
-			(cublasComputeType_t)200, CUBLAS_GEMM_DEFAULT), CUBLAS_STATUS_INVALID_VALUE);
+	is(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, CUDA_R_16F, 1, p, CUDA_R_32F, 1, &zero, p,
+			CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	is(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, CUDA_R_32F, 1, p, CUDA_R_32F, 1, &zero, p,
+			CUDA_R_32F, 1, (cublasComputeType_t)200, CUBLAS_GEMM_DEFAULT),
+	   CUBLAS_STATUS_INVALID_VALUE);
 	is(cublasSgemv_v2(h, CUBLAS_OP_N, 2, 2, &one, p, 2, p, 0, &zero, p, 1), CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasStrsm_v2(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_FULL, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 2, &one, p, 2, p, 2),
+	is(cublasStrsm_v2(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_FULL, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 2, &one, p, 2,
+			  p, 2),
 	   CUBLAS_STATUS_INVALID_VALUE);
 	is(cublasIsamax_v2(h, 0, p, 1, &index), CUBLAS_STATUS_SUCCESS);
 	is(index, 0);

@@ -74,12 +74,16 @@ static inline uint64_t body_of_array(struct soft_native *n, uint64_t array, int6
 	X(CUDA_C_64F, z)
 
 /* X(name, number of enum blas_body): every body that has a function for each type. */
-#define BODY_EACH(X) \
-	X(iamax, BLAS_IAMAX) X(asum, BLAS_ASUM) X(nrm2, BLAS_NRM2) X(dot, BLAS_DOT) X(axpy, BLAS_AXPY) \
-	X(scal, BLAS_SCAL) X(copy, BLAS_COPY) X(swap, BLAS_SWAP) X(rot, BLAS_ROT) X(rotm, BLAS_ROTM) \
-	X(rotg, BLAS_ROTG) X(rotmg, BLAS_ROTMG) X(gemv, BLAS_GEMV) X(gbmv, BLAS_GBMV) X(symv, BLAS_SYMV) \
-	X(trmv, BLAS_TRMV) X(trsv, BLAS_TRSV) X(ger, BLAS_GER) X(syr, BLAS_SYR) X(syr2, BLAS_SYR2) \
-	X(symm, BLAS_SYMM) X(syrk, BLAS_SYRK) X(syr2k, BLAS_SYR2K) X(trmm, BLAS_TRMM) X(trsm, BLAS_TRSM) \
-	X(geam, BLAS_GEAM) X(dgmm, BLAS_DGMM) X(tpttr, BLAS_TPTTR) X(trttp, BLAS_TRTTP) \
-	X(getrf, BLAS_GETRF) X(getrs, BLAS_GETRS) X(getri, BLAS_GETRI) X(matinv, BLAS_MATINV) \
-	X(geqrf, BLAS_GEQRF) X(gels, BLAS_GELS)
+#define BODY_EACH(X)                                                                                                   \
+	X(iamax, BLAS_IAMAX)                                                                                           \
+	X(asum, BLAS_ASUM) X(nrm2, BLAS_NRM2) X(dot, BLAS_DOT) X(axpy, BLAS_AXPY) X(scal, BLAS_SCAL)                   \
+		X(copy, BLAS_COPY) X(swap, BLAS_SWAP) X(rot, BLAS_ROT) X(rotm, BLAS_ROTM) X(rotg, BLAS_ROTG)           \
+			X(rotmg, BLAS_ROTMG) X(gemv, BLAS_GEMV) X(gbmv, BLAS_GBMV) X(symv, BLAS_SYMV)                  \
+				X(trmv, BLAS_TRMV) X(trsv, BLAS_TRSV) X(ger, BLAS_GER) X(syr, BLAS_SYR)                \
+					X(syr2, BLAS_SYR2) X(symm, BLAS_SYMM) X(syrk, BLAS_SYRK) X(syr2k, BLAS_SYR2K)  \
+						X(trmm, BLAS_TRMM) X(trsm, BLAS_TRSM) X(geam, BLAS_GEAM)               \
+							X(dgmm, BLAS_DGMM) X(tpttr, BLAS_TPTTR) X(trttp, BLAS_TRTTP)   \
+								X(getrf, BLAS_GETRF) X(getrs, BLAS_GETRS)              \
+									X(getri, BLAS_GETRI) X(matinv, BLAS_MATINV)    \
+										X(geqrf, BLAS_GEQRF)                   \
+											X(gels, BLAS_GELS)

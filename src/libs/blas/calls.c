@@ -509,15 +509,15 @@ cublasStatus_t begin_getrs(struct blas_handle *h, struct blas_work *w)
 
 	if (!w->info)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	bad = !op_good(w->trans)	 ? -1
-	      : w->n < 0		 ? -2
-	      : w->nrhs < 0		 ? -3
-	      : !w->A			 ? -4
-	      : !ld_good(w->lda, w->n)	 ? -5
-	      : !w->B			 ? -7
-	      : !ld_good(w->ldb, w->n)	 ? -8
-	      : w->batchSize < 0	 ? -10
-					 : 0;
+	bad = !op_good(w->trans)       ? -1
+	      : w->n < 0	       ? -2
+	      : w->nrhs < 0	       ? -3
+	      : !w->A		       ? -4
+	      : !ld_good(w->lda, w->n) ? -5
+	      : !w->B		       ? -7
+	      : !ld_good(w->ldb, w->n) ? -8
+	      : w->batchSize < 0       ? -10
+				       : 0;
 	if (info_say(w, bad))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	w->info = 0;
@@ -545,7 +545,13 @@ cublasStatus_t begin_geqrf(struct blas_handle *h, struct blas_work *w)
 
 	if (!w->info)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	bad = w->m < 0 ? -1 : w->n < 0 ? -2 : !w->A ? -3 : !ld_good(w->lda, w->m) ? -4 : !w->TauArray ? -5 : w->batchSize < 0 ? -7 : 0;
+	bad = w->m < 0		       ? -1
+	      : w->n < 0	       ? -2
+	      : !w->A		       ? -3
+	      : !ld_good(w->lda, w->m) ? -4
+	      : !w->TauArray	       ? -5
+	      : w->batchSize < 0       ? -7
+				       : 0;
 	if (info_say(w, bad))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	w->info = 0;
@@ -558,7 +564,14 @@ cublasStatus_t begin_gels(struct blas_handle *h, struct blas_work *w)
 
 	if (!w->info)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	bad = !op_good(w->trans) ? -1 : w->m < 0 ? -2 : w->n < 0 ? -3 : w->nrhs < 0 ? -4 : !ld_good(w->lda, w->m) ? -6 : !ld_good(w->ldc, w->m) ? -8 : w->batchSize < 0 ? -11 : 0;
+	bad = !op_good(w->trans)       ? -1
+	      : w->m < 0	       ? -2
+	      : w->n < 0	       ? -3
+	      : w->nrhs < 0	       ? -4
+	      : !ld_good(w->lda, w->m) ? -6
+	      : !ld_good(w->ldc, w->m) ? -8
+	      : w->batchSize < 0       ? -11
+				       : 0;
 	if (info_say(w, bad))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	/* as documented: no op but N, and overdetermined systems alone */

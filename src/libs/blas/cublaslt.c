@@ -47,8 +47,9 @@ static bool layout_read(const void *handle, struct layout *ret)
 				.batches = (int64_t)(int32_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT),
 				.stride = (int64_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET),
 				.order = (uint32_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_ORDER) };
-	return lt_value(d, CUBLASLT_MATRIX_LAYOUT_TYPE) < UINT8_MAX && !lt_value(d, CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET) &&
-	       ret->rows >= 0 && ret->columns >= 0 && ret->batches >= 0;
+	return lt_value(d, CUBLASLT_MATRIX_LAYOUT_TYPE) < UINT8_MAX &&
+	       !lt_value(d, CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET) && ret->rows >= 0 && ret->columns >= 0 &&
+	       ret->batches >= 0;
 }
 
 /* An operation, and whether the matrix is turned in memory against how it is described. False: both at once. */
@@ -79,7 +80,8 @@ static struct product_scalar scalar_set(const struct product *p, const void *val
 	return s;
 }
 
-static cublasStatus_t scalars_set(struct product *p, const struct lt_description *d, const void *alpha, const void *beta)
+static cublasStatus_t scalars_set(struct product *p, const struct lt_description *d, const void *alpha,
+				  const void *beta)
 {
 	uint64_t mode = lt_value(d, CUBLASLT_MATMUL_DESC_POINTER_MODE);
 
@@ -245,7 +247,8 @@ static cublasStatus_t product_of(struct product *p, const void *computeDesc, con
 	scale_set(p, d, PRODUCT_D, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_MODE, &supported);
 	turned_d = l[PRODUCT_D].order == BY_ROWS;
 	complex = type_is_complex(p->type[PRODUCT_A]);
-	if (!supported || (l[PRODUCT_C].order == BY_ROWS) != turned_d || (turned_d && p->alpha.place == PRODUCT_VECTOR) ||
+	if (!supported || (l[PRODUCT_C].order == BY_ROWS) != turned_d ||
+	    (turned_d && p->alpha.place == PRODUCT_VECTOR) ||
 	    (turned_d && p->epilogue & (EPILOGUE_AUX | EPILOGUE_BGRAD | EPILOGUE_BGRADA | EPILOGUE_BGRADB)) ||
 	    !op_turned(op[0], (l[PRODUCT_A].order == BY_ROWS) != turned_d, complex, &p->op[0]) ||
 	    !op_turned(op[1], (l[PRODUCT_B].order == BY_ROWS) != turned_d, complex, &p->op[1]))

@@ -1,4 +1,5 @@
-/* cublaslt_more.c: cuBLASLt's transformations of matrices, and its calls about algorithms, of which there is one: number 0. */
+/* cublaslt_more.c: cuBLASLt's transformations of matrices, and its calls about algorithms, of which there is one:
+ * number 0. */
 #include "libs/blas/blas.h"
 #include "libs/blas/cublaslt.h"
 #include "libs/blas/lt_description.h"
@@ -8,8 +9,8 @@
 
 /* ---- transformations ---- */
 
-static cublasStatus_t matrix_read(const void *layout, const void *at, uint64_t op, struct transform_matrix *ret, int64_t *rows,
-				  int64_t *columns, int64_t *batches)
+static cublasStatus_t matrix_read(const void *layout, const void *at, uint64_t op, struct transform_matrix *ret,
+				  int64_t *rows, int64_t *columns, int64_t *batches)
 {
 	const struct lt_description *d = lt_find(layout, LT_LAYOUT);
 	uint64_t order, type;
@@ -18,7 +19,8 @@ static cublasStatus_t matrix_read(const void *layout, const void *at, uint64_t o
 		return CUBLAS_STATUS_INVALID_VALUE;
 	order = lt_value(d, CUBLASLT_MATRIX_LAYOUT_ORDER);
 	type = lt_value(d, CUBLASLT_MATRIX_LAYOUT_TYPE);
-	if (order > ORDER_COL32 || type > UINT8_MAX || !type_bytes((unsigned int)type) || type_is_complex((unsigned int)type))
+	if (order > ORDER_COL32 || type > UINT8_MAX || !type_bytes((unsigned int)type) ||
+	    type_is_complex((unsigned int)type))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	*ret = (struct transform_matrix){ .at = (uintptr_t)at,
 					  .ld = (int64_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_LD),
@@ -34,8 +36,8 @@ static cublasStatus_t matrix_read(const void *layout, const void *at, uint64_t o
 
 cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMatrixTransformDesc_t transformDesc,
 				       const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc, const void *beta,
-				       const void *B, cublasLtMatrixLayout_t Bdesc, void *C, cublasLtMatrixLayout_t Cdesc,
-				       cudaStream_t stream)
+				       const void *B, cublasLtMatrixLayout_t Bdesc, void *C,
+				       cublasLtMatrixLayout_t Cdesc, cudaStream_t stream)
 {
 	const struct lt_description *d = lt_find(transformDesc, LT_TRANSFORM);
 	struct blas_handle *h = blas_handle_find(lightHandle);
@@ -55,11 +57,13 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 	u.t.scale_type = (uint8_t)lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE);
 	status = matrix_read(Cdesc, C, CUBLAS_OP_N, &u.t.c, &u.t.rows, &u.t.columns, &u.t.batches);
 	if (!status)
-		status = matrix_read(Adesc, A, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA), &u.t.a, &rows, &columns, &batches);
+		status = matrix_read(Adesc, A, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA), &u.t.a, &rows,
+				     &columns, &batches);
 	if (!status && (rows != u.t.rows || columns != u.t.columns || batches != u.t.batches))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!status && B)
-		status = matrix_read(Bdesc, B, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB), &u.t.b, &rows, &columns, &batches);
+		status = matrix_read(Bdesc, B, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB), &u.t.b, &rows,
+				     &columns, &batches);
 	if (!status && (rows != u.t.rows || columns != u.t.columns || batches != u.t.batches))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!status && type_is_complex(u.t.scale_type))
@@ -83,9 +87,10 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 
 /* ---- the one algorithm ---- */
 
-cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t computeType, cudaDataType_t scaleType,
-					cudaDataType_t Atype, cudaDataType_t Btype, cudaDataType_t Ctype, cudaDataType_t Dtype,
-					int requestedAlgoCount, int *algoIdsArray, int *returnAlgoCount)
+cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t computeType,
+					cudaDataType_t scaleType, cudaDataType_t Atype, cudaDataType_t Btype,
+					cudaDataType_t Ctype, cudaDataType_t Dtype, int requestedAlgoCount,
+					int *algoIdsArray, int *returnAlgoCount)
 {
 	if (!blas_handle_find(lightHandle))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -96,9 +101,10 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComp
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t computeType, cudaDataType_t scaleType,
-				      cudaDataType_t Atype, cudaDataType_t Btype, cudaDataType_t Ctype, cudaDataType_t Dtype,
-				      int algoId, cublasLtMatmulAlgo_t *algo)
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t computeType,
+				      cudaDataType_t scaleType, cudaDataType_t Atype, cudaDataType_t Btype,
+				      cudaDataType_t Ctype, cudaDataType_t Dtype, int algoId,
+				      cublasLtMatmulAlgo_t *algo)
 {
 	if (!blas_handle_find(lightHandle))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -109,15 +115,16 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComput
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
-				       cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc,
-				       cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo,
-				       cublasLtMatmulHeuristicResult_t *result)
+				       cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
+				       cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+				       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
 {
 	int count;
 
 	if (!algo || algo->data[0] != CUBLASLT_ALGORITHM)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	return cublasLtMatmulAlgoGetHeuristic(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, NULL, 1, result, &count);
+	return cublasLtMatmulAlgoGetHeuristic(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, NULL, 1, result,
+					      &count);
 }
 
 /* All settings are 0 but the numbers of parts along k (1) and of orders: 0 to set, and what is asked for otherwise. */
@@ -133,8 +140,9 @@ static cublasStatus_t number_out(uint64_t value, size_t size, void *buf, size_t 
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoCapAttributes_t attr,
-						 void *buf, size_t sizeInBytes, size_t *sizeWritten)
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *algo,
+						 cublasLtMatmulAlgoCapAttributes_t attr, void *buf, size_t sizeInBytes,
+						 size_t *sizeWritten)
 {
 	if (!algo || algo->data[0] != CUBLASLT_ALGORITHM)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -169,8 +177,9 @@ static size_t config_bytes(cublasLtMatmulAlgoConfigAttributes_t attr)
 }
 
 /* What a program sets is kept, and changes nothing. */
-cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attr,
-						    const void *buf, size_t sizeInBytes)
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
+						    cublasLtMatmulAlgoConfigAttributes_t attr, const void *buf,
+						    size_t sizeInBytes)
 {
 	if (!algo || algo->data[0] != CUBLASLT_ALGORITHM || !buf || attr == CUBLASLT_ALGO_CONFIG_ID ||
 	    (unsigned int)attr > CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID || sizeInBytes != config_bytes(attr))
@@ -179,8 +188,9 @@ cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo, 
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attr,
-						    void *buf, size_t sizeInBytes, size_t *sizeWritten)
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+						    cublasLtMatmulAlgoConfigAttributes_t attr, void *buf,
+						    size_t sizeInBytes, size_t *sizeWritten)
 {
 	uint32_t value = 0;
 

@@ -35,7 +35,8 @@ static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
 }
 
 /* X of op(LU) X = B, in B. */
-static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op, T *b, int64_t columns, int64_t ldb)
+static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op, T *b, int64_t columns,
+			    int64_t ldb)
 {
 	for (int64_t c = 0; c < columns; c++) {
 		T *x = b + c * ldb;
@@ -81,7 +82,8 @@ static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot,
 }
 
 /* Matrix number `batch` of an array. */
-static T *NAMED(batched)(struct soft_native *n, uint64_t array, int64_t batch, int64_t rows, int64_t columns, int64_t ld)
+static T *NAMED(batched)(struct soft_native *n, uint64_t array, int64_t batch, int64_t rows, int64_t columns,
+			 int64_t ld)
 {
 	uint64_t at = body_of_array(n, array, batch);
 

@@ -55,9 +55,10 @@ static void *library_load(bool *ret_mine)
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!handle)
-		log_line("cuBLAS on the software device: %s: products of matrices will be several times slower; install "
-			 "the package libopenblas0, or name its library with METE_OPENBLAS",
-			 dlerror());
+		log_line(
+			"cuBLAS on the software device: %s: products of matrices will be several times slower; install "
+			"the package libopenblas0, or name its library with METE_OPENBLAS",
+			dlerror());
 	return handle;
 }
 

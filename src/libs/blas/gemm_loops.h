@@ -70,8 +70,8 @@ static void NAMED(loops)(enum gemm_op op_a, enum gemm_op op_b, int64_t m, int64_
 
 				for (int64_t p = 0; p < depth; p++)
 					for (int64_t j = 0; j < COLUMNS_AT_ONCE; j++)
-						four[p][j] = j < columns ? NAMED(b_at)(op_b, b, ldb, p0 + p, j0 + j)
-									 : (T)0;
+						four[p][j] =
+							j < columns ? NAMED(b_at)(op_b, b, ldb, p0 + p, j0 + j) : (T)0;
 				NAMED(piece)(packed, four, depth, sum);
 				for (int64_t j = 0; j < columns; j++)
 					for (int64_t i = 0; i < rows; i++)

@@ -1,8 +1,8 @@
 /*
  * level1.h: routines on vectors, for one type: read once for each by bodies_*.c (typed.h has the macros).
  *
- * Vectors of 16-bit numbers become floats first, and results go back: struct NAMED(vector) is either the memory itself or such a
- * copy. Sums are kept as doubles, in eight parts, so that compilers make vectors of the loops.
+ * Vectors of 16-bit numbers become floats first, and results go back: struct NAMED(vector) is either the memory itself
+ * or such a copy. Sums are kept as doubles, in eight parts, so that compilers make vectors of the loops.
  */
 
 struct NAMED(vector) {
@@ -13,8 +13,8 @@ struct NAMED(vector) {
 	int64_t count, back_step;
 };
 
-static bool NAMED(load)(struct soft_native *n, struct NAMED(vector) *ret, uint64_t at, unsigned int type, int64_t count,
-			int64_t step, bool write, T *copy)
+static bool NAMED(load)(struct soft_native *n, struct NAMED(vector) * ret, uint64_t at, unsigned int type,
+			int64_t count, int64_t step, bool write, T *copy)
 {
 	void *first = body_vector(n, at, count, step, type_bytes(type), write);
 
@@ -31,10 +31,11 @@ static bool NAMED(load)(struct soft_native *n, struct NAMED(vector) *ret, uint64
 	return true;
 }
 
-static void NAMED(store)(const struct NAMED(vector) *v)
+static void NAMED(store)(const struct NAMED(vector) * v)
 {
 	for (int64_t i = 0; v->back && i < v->count; i++)
-		type_put(v->type, (double)RE(v->at[i]), (char *)v->back + i * v->back_step * (int64_t)type_bytes(v->type));
+		type_put(v->type, (double)RE(v->at[i]),
+			 (char *)v->back + i * v->back_step * (int64_t)type_bytes(v->type));
 }
 
 /* A scalar: the value that came with the call, or what is in the device's memory now. */
@@ -83,8 +84,8 @@ static T *NAMED(copies)(struct soft_native *n, const struct blas_work *w, int64_
 }
 
 /* x, and y if there is one. `write`: 1 x, 2 y. */
-static bool NAMED(both)(struct soft_native *n, const struct blas_work *w, int write, struct NAMED(vector) *x,
-			struct NAMED(vector) *y)
+static bool NAMED(both)(struct soft_native *n, const struct blas_work *w, int write, struct NAMED(vector) * x,
+			struct NAMED(vector) * y)
 {
 	int64_t count = w->n < 0 ? 0 : w->n;
 	T *copy = NAMED(copies)(n, w, count);
@@ -256,8 +257,8 @@ static void NAMED(rot)(struct soft_native *n, const struct blas_work *w)
 	struct NAMED(vector) x, y;
 	T c, s;
 
-	if (!NAMED(scalar)(n, w, w->c, w->c_value, w->cType, &c) || !NAMED(scalar)(n, w, w->s, w->s_value, w->sType, &s) ||
-	    !NAMED(both)(n, w, 3, &x, &y))
+	if (!NAMED(scalar)(n, w, w->c, w->c_value, w->cType, &c) ||
+	    !NAMED(scalar)(n, w, w->s, w->s_value, w->sType, &s) || !NAMED(both)(n, w, 3, &x, &y))
 		return;
 	for (int64_t i = 0; i < w->n; i++) {
 		T a = EACH(x, i), b = EACH(y, i);
@@ -427,6 +428,7 @@ static void NAMED(rotmg)(struct soft_native *n, const struct blas_work *w)
 	    !n->reach(n, w->x1, sizeof(R), true) || !n->reach(n, w->y1, sizeof(R), false) ||
 	    !n->reach(n, w->param, 5 * sizeof(R), true))
 		return;
-	NAMED(modified)((R *)(uintptr_t)w->d1, (R *)(uintptr_t)w->d2, (R *)(uintptr_t)w->x1,
-			*(const R *)(uintptr_t)w->y1, (R *)(uintptr_t)w->param);
+	NAMED(modified)
+	((R *)(uintptr_t)w->d1, (R *)(uintptr_t)w->d2, (R *)(uintptr_t)w->x1, *(const R *)(uintptr_t)w->y1,
+	 (R *)(uintptr_t)w->param);
 }

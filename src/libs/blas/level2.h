@@ -1,8 +1,10 @@
 /*
- * level2.h: a matrix and vectors, for one type (typed.h). Triangles may be whole, packed or bands: one way to find an element.
+ * level2.h: a matrix and vectors, for one type (typed.h). Triangles may be whole, packed or bands: one way to find an
+ * element.
  */
 
-/* Where element (i, j) of the stored triangle is, whatever its form; NULL: outside the band. The caller has i, j in it. */
+/* Where element (i, j) of the stored triangle is, whatever its form; NULL: outside the band. The caller has i, j in it.
+ */
 static T *NAMED(stored)(const struct blas_work *w, T *a, int64_t i, int64_t j)
 {
 	bool upper = w->uplo == CUBLAS_FILL_MODE_UPPER;
@@ -241,8 +243,8 @@ static void NAMED(rank)(struct soft_native *n, const struct blas_work *w, bool t
 {
 	T alpha, *a, *x, *y;
 
-	if (!NAMED(scalar)(n, w, w->alpha, w->alpha_value, w->alphaType, &alpha) || !(a = NAMED(triangle_at)(n, w, true)) ||
-	    !(x = body_vector(n, w->x, w->n, w->incx, sizeof(T), false)) ||
+	if (!NAMED(scalar)(n, w, w->alpha, w->alpha_value, w->alphaType, &alpha) ||
+	    !(a = NAMED(triangle_at)(n, w, true)) || !(x = body_vector(n, w->x, w->n, w->incx, sizeof(T), false)) ||
 	    !(y = two ? body_vector(n, w->y, w->n, w->incy, sizeof(T), false) : x))
 		return;
 	for (int64_t j = 0; j < w->n; j++) {

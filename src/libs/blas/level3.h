@@ -1,7 +1,7 @@
 /*
- * level3.h: matrices with matrices, for one type (typed.h): strips of a triangle by the gemm of gemm.h, and the blocks on
- * its diagonal written out in full. Each block of the kernel has some columns of the result, or rows where the triangle is on
- * the right.
+ * level3.h: matrices with matrices, for one type (typed.h): strips of a triangle by the gemm of gemm.h, and the blocks
+ * on its diagonal written out in full. Each block of the kernel has some columns of the result, or rows where the
+ * triangle is on the right.
  */
 
 /* A strip's diagonal block of op(A), dense; `symmetric`: with its mirror image. */
@@ -56,7 +56,7 @@ static T *NAMED(line)(const struct blas_work *w, T *p, int64_t ld, int64_t along
 	return w->side == CUBLAS_SIDE_LEFT ? p + along + across * ld : p + across + along * ld;
 }
 
-static bool NAMED(sides_get)(struct soft_native *n, const struct blas_work *w, struct NAMED(sides) *s, bool with_c)
+static bool NAMED(sides_get)(struct soft_native *n, const struct blas_work *w, struct NAMED(sides) * s, bool with_c)
 {
 	int64_t order = NAMED(order)(w);
 
@@ -72,7 +72,7 @@ static bool NAMED(sides_get)(struct soft_native *n, const struct blas_work *w, s
 }
 
 /* C = beta C, of this block's part. */
-static void NAMED(scale_part)(const struct blas_work *w, const struct NAMED(sides) *s)
+static void NAMED(scale_part)(const struct blas_work *w, const struct NAMED(sides) * s)
 {
 	bool left = w->side == CUBLAS_SIDE_LEFT;
 	int64_t i0 = left ? 0 : s->from, i1 = left ? w->m : s->to, j0 = left ? s->from : 0, j1 = left ? s->to : w->n;
@@ -83,8 +83,8 @@ static void NAMED(scale_part)(const struct blas_work *w, const struct NAMED(side
 }
 
 /* C += alpha A B, A by strips. `b` is this block's part of B. */
-static void NAMED(product)(struct soft_native *n, const struct blas_work *w, const struct NAMED(sides) *s, bool symmetric,
-			   const T *b, int64_t ldb, T *dense)
+static void NAMED(product)(struct soft_native *n, const struct blas_work *w, const struct NAMED(sides) * s,
+			   bool symmetric, const T *b, int64_t ldb, T *dense)
 {
 	int64_t order = NAMED(order)(w), across = s->to - s->from;
 	bool left = w->side == CUBLAS_SIDE_LEFT;
@@ -99,18 +99,20 @@ static void NAMED(product)(struct soft_native *n, const struct blas_work *w, con
 
 		NAMED(diagonal)(w, s->a, at, size, symmetric, dense);
 		if (left)
-			gemm(KIND, GEMM_N, GEMM_N, size, across, size, &s->alpha, dense, size, NAMED(line)(w, (T *)(uintptr_t)b, ldb, at, 0),
-			     ldb, &one, to, w->ldc);
+			gemm(KIND, GEMM_N, GEMM_N, size, across, size, &s->alpha, dense, size,
+			     NAMED(line)(w, (T *)(uintptr_t)b, ldb, at, 0), ldb, &one, to, w->ldc);
 		else
-			gemm(KIND, GEMM_N, GEMM_N, across, size, size, &s->alpha, NAMED(line)(w, (T *)(uintptr_t)b, ldb, at, 0), ldb, dense,
-			     size, &one, to, w->ldc);
+			gemm(KIND, GEMM_N, GEMM_N, across, size, size, &s->alpha,
+			     NAMED(line)(w, (T *)(uintptr_t)b, ldb, at, 0), ldb, dense, size, &one, to, w->ldc);
 		if (before)
-			NAMED(strip)(w, s->a, left ? at : 0, left ? 0 : at, left ? size : at, left ? at : size, symmetric,
-				     s->alpha, b, ldb, across, to, w->ldc);
+			NAMED(strip)
+			(w, s->a, left ? at : 0, left ? 0 : at, left ? size : at, left ? at : size, symmetric, s->alpha,
+			 b, ldb, across, to, w->ldc);
 		if (after)
-			NAMED(strip)(w, s->a, left ? at : at + size, left ? at + size : at, left ? size : order - at - size,
-				     left ? order - at - size : size, symmetric, s->alpha,
-				     NAMED(line)(w, (T *)(uintptr_t)b, ldb, at + size, 0), ldb, across, to, w->ldc);
+			NAMED(strip)
+			(w, s->a, left ? at : at + size, left ? at + size : at, left ? size : order - at - size,
+			 left ? order - at - size : size, symmetric, s->alpha,
+			 NAMED(line)(w, (T *)(uintptr_t)b, ldb, at + size, 0), ldb, across, to, w->ldc);
 		if (!NAMED(spent)(n, size * across * order))
 			return;
 	}
@@ -160,7 +162,8 @@ static void NAMED(trmm)(struct soft_native *n, const struct blas_work *w)
 }
 
 /* Solves with a diagonal block, on the left or right of `across` columns or rows. */
-static void NAMED(solve_block)(const struct blas_work *w, const T *dense, int64_t size, bool forward, T *b, int64_t across)
+static void NAMED(solve_block)(const struct blas_work *w, const T *dense, int64_t size, bool forward, T *b,
+			       int64_t across)
 {
 	for (int64_t step = 0; step < size; step++) {
 		int64_t i = forward ? step : size - 1 - step, from = forward ? 0 : i + 1, to = forward ? i : size;
@@ -188,7 +191,7 @@ static void NAMED(solve_block)(const struct blas_work *w, const T *dense, int64_
 }
 
 /* One system: B becomes X, op(A) X = alpha B or X op(A) = alpha B, of this block's part. */
-static void NAMED(solve)(struct soft_native *n, const struct blas_work *w, struct NAMED(sides) *s, T *dense)
+static void NAMED(solve)(struct soft_native *n, const struct blas_work *w, struct NAMED(sides) * s, T *dense)
 {
 	bool left = w->side == CUBLAS_SIDE_LEFT;
 	bool lower = (w->uplo == CUBLAS_FILL_MODE_LOWER) == (w->trans == CUBLAS_OP_N), forward = lower == left;
@@ -196,14 +199,16 @@ static void NAMED(solve)(struct soft_native *n, const struct blas_work *w, struc
 
 	for (int64_t step = 0; step < pieces; step++) {
 		int64_t at = (forward ? step : pieces - 1 - step) * BODY_PIECE;
-		int64_t size = order - at < BODY_PIECE ? order - at : BODY_PIECE, rest = forward ? order - at - size : at;
+		int64_t size = order - at < BODY_PIECE ? order - at : BODY_PIECE,
+			rest = forward ? order - at - size : at;
 		int64_t next = forward ? at + size : 0;
 		T *solved = NAMED(line)(w, s->b, w->ldb, at, s->from);
 
 		NAMED(diagonal)(w, s->a, at, size, false, dense);
 		NAMED(solve_block)(w, dense, size, forward, solved, across);
-		NAMED(strip)(w, s->a, left ? next : at, left ? at : next, left ? rest : size, left ? size : rest, false, -1,
-			     solved, w->ldb, across, NAMED(line)(w, s->b, w->ldb, next, s->from), w->ldb);
+		NAMED(strip)
+		(w, s->a, left ? next : at, left ? at : next, left ? rest : size, left ? size : rest, false, -1, solved,
+		 w->ldb, across, NAMED(line)(w, s->b, w->ldb, next, s->from), w->ldb);
 		if (!NAMED(spent)(n, size * across * order))
 			return;
 	}
@@ -270,11 +275,12 @@ static void NAMED(update)(struct soft_native *n, const struct blas_work *w, bool
 		if (to > from) {
 			T *target = c + from + at * w->ldc;
 
-			gemm(KIND, first, second, to - from, size, w->k, &alpha, turned ? a + from * w->lda : a + from, w->lda,
-			     turned ? b + at * ldb : b + at, ldb, &beta, target, w->ldc);
+			gemm(KIND, first, second, to - from, size, w->k, &alpha, turned ? a + from * w->lda : a + from,
+			     w->lda, turned ? b + at * ldb : b + at, ldb, &beta, target, w->ldc);
 			if (two)
-				gemm(KIND, first, second, to - from, size, w->k, &other, turned ? b + from * ldb : b + from, ldb,
-				     turned ? a + at * w->lda : a + at, w->lda, &one, target, w->ldc);
+				gemm(KIND, first, second, to - from, size, w->k, &other,
+				     turned ? b + from * ldb : b + from, ldb, turned ? a + at * w->lda : a + at, w->lda,
+				     &one, target, w->ldc);
 		}
 		gemm(KIND, first, second, size, size, w->k, &alpha, turned ? a + at * w->lda : a + at, w->lda,
 		     turned ? b + at * ldb : b + at, ldb, &zero, dense, size);
@@ -321,8 +327,12 @@ static void NAMED(geam)(struct soft_native *n, const struct blas_work *w)
 	    !NAMED(scalar)(n, w, w->beta, w->beta_value, w->betaType, &beta) ||
 	    !(c = body_matrix(n, w->C, w->m, w->n, w->ldc, sizeof(T), true)))
 		return;
-	a = alpha == (T)0 ? c : body_matrix(n, w->A, turned_a ? w->n : w->m, turned_a ? w->m : w->n, w->lda, sizeof(T), false);
-	b = beta == (T)0 ? c : body_matrix(n, w->B, turned_b ? w->n : w->m, turned_b ? w->m : w->n, w->ldb, sizeof(T), false);
+	a = alpha == (T)0
+		    ? c
+		    : body_matrix(n, w->A, turned_a ? w->n : w->m, turned_a ? w->m : w->n, w->lda, sizeof(T), false);
+	b = beta == (T)0
+		    ? c
+		    : body_matrix(n, w->B, turned_b ? w->n : w->m, turned_b ? w->m : w->n, w->ldb, sizeof(T), false);
 	if (!a || !b)
 		return;
 	body_part(n, w->n, &from, &to);
@@ -363,7 +373,8 @@ static void NAMED(unpack)(struct soft_native *n, const struct blas_work *w, bool
 	for (int64_t j = 0; a && j < w->n; j++)
 		for (int64_t i = 0; i < w->n; i++)
 			if (NAMED(inside)(w, i, j)) {
-				T *in_packed = NAMED(stored)(&packed, p, i, j), *in_full = NAMED(stored)(&full, a, i, j);
+				T *in_packed = NAMED(stored)(&packed, p, i, j),
+				  *in_full = NAMED(stored)(&full, a, i, j);
 
 				if (to_packed)
 					*in_packed = *in_full;

@@ -101,7 +101,9 @@ enum lt_form lt_attribute_form(uint32_t kind, uint32_t number)
 
 size_t lt_form_bytes(enum lt_form form)
 {
-	static const uint8_t bytes[] = { [LT_UNKNOWN] = 0, [LT_INT8] = 1, [LT_INT32] = 4, [LT_INT64] = 8, [LT_ADDRESS] = 8 };
+	static const uint8_t bytes[] = {
+		[LT_UNKNOWN] = 0, [LT_INT8] = 1, [LT_INT32] = 4, [LT_INT64] = 8, [LT_ADDRESS] = 8
+	};
 
 	return bytes[form];
 }

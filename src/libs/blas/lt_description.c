@@ -67,20 +67,20 @@ static cublasStatus_t get_attribute(const struct lt_description *d, uint32_t num
 #define DESCRIPTION(name, type, kind_, attribute)                                                                      \
 	cublasStatus_t cublasLt##name##Destroy(type d)                                                                 \
 	{                                                                                                              \
-		if (!lt_find(d, kind_))                                                                            \
+		if (!lt_find(d, kind_))                                                                                \
 			return d ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;                                \
-		lt_find(d, kind_)->kind = 0;                                                                       \
+		lt_find(d, kind_)->kind = 0;                                                                           \
 		free(d);                                                                                               \
 		return CUBLAS_STATUS_SUCCESS;                                                                          \
 	}                                                                                                              \
 	cublasStatus_t cublasLt##name##SetAttribute(type d, attribute attr, const void *buf, size_t sizeInBytes)       \
 	{                                                                                                              \
-		return set_attribute(lt_find(d, kind_), (uint32_t)attr, buf, sizeInBytes);                         \
+		return set_attribute(lt_find(d, kind_), (uint32_t)attr, buf, sizeInBytes);                             \
 	}                                                                                                              \
 	cublasStatus_t cublasLt##name##GetAttribute(type d, attribute attr, void *buf, size_t sizeInBytes,             \
 						    size_t *sizeWritten)                                               \
 	{                                                                                                              \
-		const struct lt_description *given = lt_find(d, kind_);                                            \
+		const struct lt_description *given = lt_find(d, kind_);                                                \
 														       \
 		return get_attribute(given, (uint32_t)attr, given ? lt_default(given, (uint32_t)attr) : 0, buf,        \
 				     sizeInBytes, sizeWritten);                                                        \
@@ -154,4 +154,3 @@ cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t *
 	return transformDesc ? give((void **)transformDesc, made(LT_TRANSFORM, scaleType, 0, 0, 0))
 			     : CUBLAS_STATUS_INVALID_VALUE;
 }
-

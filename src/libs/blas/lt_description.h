@@ -1,7 +1,7 @@
 /*
- * lt_description.h: descriptions of cuBLASLt (products, layouts, preferences, transformations) as bytes: what a description
- * was made with, and the attributes that were set. The software device's cuBLASLt reads them; on the remote path they
- * travel with every call.
+ * lt_description.h: descriptions of cuBLASLt (products, layouts, preferences, transformations) as bytes: what a
+ * description was made with, and the attributes that were set. The software device's cuBLASLt reads them; on the remote
+ * path they travel with every call.
  */
 #pragma once
 

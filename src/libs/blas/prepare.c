@@ -1,4 +1,5 @@
-/* prepare.c: see mete_blas_prepare() in blas.h. Of each library itself, not of what they share, so that it is exported. */
+/* prepare.c: see mete_blas_prepare() in blas.h. Of each library itself, not of what they share, so that it is exported.
+ */
 #include "libs/blas/blas.h"
 #include "libs/blas/gemm.h"
 

@@ -1,6 +1,6 @@
 /*
- * product_epilogue.h: what is done to a column of a tile before it is D: for float and for double, read once for each by
- * product_run.c, which defines T, NAMED and TANH.
+ * product_epilogue.h: what is done to a column of a tile before it is D: for float and for double, read once for each
+ * by product_run.c, which defines T, NAMED and TANH.
  *
  * GELU is its approximation by tanh, as cuBLASLt documents it. The auxiliary matrix of RELU has a bit for each element,
  * of GELU the values that it was applied to.

@@ -230,8 +230,8 @@ static bool operand_gradient(struct run *r)
 		double sum = 0;
 
 		for (int64_t q = 0; q < p->k; q++)
-			sum += type_get(type, at_element(from, type, by_rows ? first + i + q * ld
-									      : q + (first + i) * ld));
+			sum += type_get(type,
+					at_element(from, type, by_rows ? first + i + q * ld : q + (first + i) * ld));
 		type_put(p->bias_type, sum, bias + (first + i) * type_bytes(p->bias_type));
 	}
 	return true;
@@ -377,8 +377,8 @@ static bool column_float(struct run *r, int64_t j)
 		r->amax = fabsf(v[i]) > r->amax ? fabsf(v[i]) : r->amax;
 	for (int64_t i = 0; p->scale[PRODUCT_D] && i < r->rows; i++)
 		v[i] *= r->scale_d;
-	type_write(type_d, v, r->rows, (char *)(uintptr_t)at_element(r->d, type_d, r->i0 + (r->j0 + j) * p->ld[PRODUCT_D]),
-		   1);
+	type_write(type_d, v, r->rows,
+		   (char *)(uintptr_t)at_element(r->d, type_d, r->i0 + (r->j0 + j) * p->ld[PRODUCT_D]), 1);
 	return true;
 }
 
@@ -405,7 +405,8 @@ static bool tile_float(struct run *r)
 static bool pieces_get(struct run *r)
 {
 	const struct product *p = r->p;
-	size_t rows = p->tile_rows, columns = p->tile_columns, depth = p->way == PRODUCT_INTEGER ? DEPTH_INTEGER : DEPTH_FLOAT;
+	size_t rows = p->tile_rows, columns = p->tile_columns,
+	       depth = p->way == PRODUCT_INTEGER ? DEPTH_INTEGER : DEPTH_FLOAT;
 	size_t sums = rows * columns * (p->way == PRODUCT_INTEGER ? 3 : 1);
 	float *memory;
 

@@ -26,13 +26,13 @@ static int64_t index_of(const struct transform_matrix *m, int64_t i, int64_t j)
 
 static bool matrix_sound(const struct transform_matrix *m)
 {
-	return m->order <= ORDER_COL32 && m->turned <= 1 && type_bytes(m->type) && !type_is_complex(m->type) && m->ld > 0 &&
-	       m->ld < MOST && m->stride > -MOST && m->stride < MOST;
+	return m->order <= ORDER_COL32 && m->turned <= 1 && type_bytes(m->type) && !type_is_complex(m->type) &&
+	       m->ld > 0 && m->ld < MOST && m->stride > -MOST && m->stride < MOST;
 }
 
 /* The matrix of a batch, reachable to its last element. NULL: the launch has its fault. */
-static char *matrix_at(struct soft_native *n, const struct transform *t, const struct transform_matrix *m, int64_t batch,
-		       bool write)
+static char *matrix_at(struct soft_native *n, const struct transform *t, const struct transform_matrix *m,
+		       int64_t batch, bool write)
 {
 	int64_t i = t->rows - 1, j = t->columns - 1, last;
 	uint64_t at = m->at + (uint64_t)(m->stride * batch) * type_bytes(m->type);
@@ -75,10 +75,12 @@ void transform_run(struct soft_native *n, const struct transform *t)
 
 		for (int64_t j = 0; c && j < t->columns; j++) {
 			for (int64_t i = 0; i < t->rows; i++) {
-				double v = alpha * type_get(t->a.type, a + index_of(&t->a, i, j) * type_bytes(t->a.type));
+				double v =
+					alpha * type_get(t->a.type, a + index_of(&t->a, i, j) * type_bytes(t->a.type));
 
 				if (t->b.at && beta != 0)
-					v += beta * type_get(t->b.type, b + index_of(&t->b, i, j) * type_bytes(t->b.type));
+					v += beta *
+					     type_get(t->b.type, b + index_of(&t->b, i, j) * type_bytes(t->b.type));
 				type_put(t->c.type, v, c + index_of(&t->c, i, j) * type_bytes(t->c.type));
 			}
 			if (!n->go_on(n, (uint64_t)t->rows / 8 + 1))

@@ -26,6 +26,7 @@ void NAMED(blas_host_rotg)(const struct blas_work *w)
 
 void NAMED(blas_host_rotmg)(const struct blas_work *w)
 {
-	NAMED(modified)((R *)(uintptr_t)w->d1, (R *)(uintptr_t)w->d2, (R *)(uintptr_t)w->x1,
-			*(const R *)(uintptr_t)w->y1, (R *)(uintptr_t)w->param);
+	NAMED(modified)
+	((R *)(uintptr_t)w->d1, (R *)(uintptr_t)w->d2, (R *)(uintptr_t)w->x1, *(const R *)(uintptr_t)w->y1,
+	 (R *)(uintptr_t)w->param);
 }

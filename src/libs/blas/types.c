@@ -1,4 +1,5 @@
-/* types.c: see types.h. Loops over elements that lie side by side are written so that compilers make vectors of them. */
+/* types.c: see types.h. Loops over elements that lie side by side are written so that compilers make vectors of them.
+ */
 #include "libs/blas/types.h"
 
 #include <math.h>

@@ -39,8 +39,9 @@ struct forward_scalar {
 };
 
 /*
- * Opens what there is: METE_FORWARD_CUBLAS and METE_FORWARD_CUBLASLT; or, where the driver is the software device's, its own
- * libraries, which lie beside the folder of `driver_path` (the driver that calls go to); or the names of versions 13 and 12.
+ * Opens what there is: METE_FORWARD_CUBLAS and METE_FORWARD_CUBLASLT; or, where the driver is the software device's,
+ * its own libraries, which lie beside the folder of `driver_path` (the driver that calls go to); or the names of
+ * versions 13 and 12.
  */
 void forward_libraries_open(const struct cuda_table *driver, const char *driver_path);
 /* A function of an opened library, or NULL. */

@@ -1,10 +1,10 @@
 /*
  * lt.h: descriptions of cuBLASLt on the remote path.
  *
- * A description is data of the program's process alone (libs/blas/lt_description.h). It travels with every call that uses it, and
- * the worker makes one of the real library's of it, or takes the one that it made of the same bytes before. Attributes are
- * values or addresses of device memory, which the worker checks as those of matrices; the one that is an address of the
- * process is refused.
+ * A description is data of the program's process alone (libs/blas/lt_description.h). It travels with every call that
+ * uses it, and the worker makes one of the real library's of it, or takes the one that it made of the same bytes
+ * before. Attributes are values or addresses of device memory, which the worker checks as those of matrices; the one
+ * that is an address of the process is refused.
  */
 #pragma once
 

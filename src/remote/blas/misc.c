@@ -1,4 +1,5 @@
-/* misc.c: calls of cuBLAS and cuBLASLt that need no handle: names, versions, logs (there are none here), copies' driver. */
+/* misc.c: calls of cuBLAS and cuBLASLt that need no handle: names, versions, logs (there are none here), copies'
+ * driver. */
 #include "libs/blas/copies.h"
 #include "remote/blas/blas.h"
 

@@ -349,7 +349,9 @@ int main(int argc, char **argv)
 	status = (int)cuda->cuInit(0);
 	tap_begin(); /* the session's descriptors stay */
 	is(status, CUDA_SUCCESS);
-	is(cublasCreate_v2(&handle), CUBLAS_STATUS_NOT_INITIALIZED); /* there is no context */
+	is(cublasCreate_v2(&handle), CUBLAS_STATUS_SUCCESS); /* without a context: it takes the first primary one */
+	is(cublasDestroy_v2(handle), CUBLAS_STATUS_SUCCESS);
+	is(cuda->cuCtxSetCurrent(NULL), CUDA_SUCCESS);
 	is(cuda->cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
 	is(cuda->cuCtxSetCurrent(context), CUDA_SUCCESS);
 	is(cuda->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
