@@ -13,10 +13,13 @@
 #include "softdev/stream.h"
 #include "softdev/texture.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #define FILE_MOST (INT64_C(1) << 31)
@@ -118,6 +121,33 @@ CUresult source_decode(const struct source *s, struct ptx_module **ret, char *lo
 	return CUDA_ERROR_INVALID_PTX;
 }
 
+/*
+ * Why an image was refused, and which library holds it. A library of others may hold hundreds that are machine code only:
+ * that is said once of each. Of the program's own it is said each time.
+ */
+static void say_refused(const void *image, int r, const char *why)
+{
+	static _Atomic(const void *) told[32];
+	const void *none;
+	const char *slash;
+	Dl_info info, program;
+
+	if (!dladdr(image, &info) || !info.dli_fname || !dladdr((const void *)getauxval(AT_ENTRY), &program) ||
+	    info.dli_fbase == program.dli_fbase) {
+		log_line("module: %s", why);
+		return;
+	}
+	for (size_t i = 0; r == IMAGE_NO_PTX && i < sizeof(told) / sizeof(*told); i++) {
+		none = NULL;
+		if (atomic_compare_exchange_strong(&told[i], &none, info.dli_fbase))
+			break;
+		if (none == info.dli_fbase)
+			return;
+	}
+	slash = strrchr(info.dli_fname, '/');
+	log_line("module: %s: %s", slash ? slash + 1 : info.dli_fname, why);
+}
+
 CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,
 		     size_t log_bytes)
 {
@@ -130,7 +160,7 @@ CUresult source_load(const void *image, size_t bytes, struct source *ret, struct
 	r = bytes ? image_find_ptx_bounded(image, bytes, device_arch(), &ptx, log, log_bytes)
 		  : image_find_ptx(image, device_arch(), &ptx, log, log_bytes);
 	if (r) {
-		log_line("module: %s", log[0] ? log : "no memory for the image");
+		say_refused(image, r, log[0] ? log : "no memory for the image");
 		return image_error(r);
 	}
 	e = source_copy(&ptx, &s) ? source_decode(&s, ret_module, log, log_bytes) : CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,6 +2,8 @@
 """
 Installs the frameworks of packages.json: fetch.py FOLDER [NAME...]
 
+Without names: all but the large ones (PyTorch, JAX: 3 to 6 GB each), which want to be named.
+
 Each gets an environment of its own below FOLDER, with the versions that packages.json pins, by this Python's pip and whatever
 package index that is set up for. What is there already with the same pins stays. Then METE_FRAMEWORKS=FOLDER makes the test
 suite `frameworks` run them; without it the suite is skipped.
@@ -21,7 +23,7 @@ def main():
     if len(sys.argv) < 2 or set(sys.argv[2:]) - set(known):
         raise SystemExit(f"fetch.py FOLDER [NAME...]; the names are {', '.join(known)}")
     failed = 0
-    for name in sys.argv[2:] or known:
+    for name in sys.argv[2:] or [n for n in known if not known[n].get("large")]:
         folder = os.path.join(sys.argv[1], name)
         stamp, pins = os.path.join(folder, "mete-pins"), "\n".join(known[name]["packages"])
         if os.path.exists(stamp) and open(stamp, encoding="utf-8").read() == pins:

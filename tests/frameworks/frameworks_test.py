@@ -20,8 +20,8 @@ top = os.path.dirname(os.path.dirname(here))
 cache = os.environ.get("METE_FRAMEWORKS", "")
 only = os.environ.get("METE_FRAMEWORKS_ONLY", "").split(",")
 METE = os.path.join(build, "src/cli/mete")
-WAYS = {"alone": ["soft", "run", "--"], "under a quota": ["run", "--soft", "--mem", "1G", "--"],
-        "behind a wall": ["run", "--soft", "--wall", "--mem", "1G", "--"]}
+WAYS = {"alone": ["soft", "run", "--"], "under a quota": ["run", "--soft", "--mem", "MEMORY", "--"],
+        "behind a wall": ["run", "--soft", "--wall", "--mem", "MEMORY", "--"]}
 
 with open(os.path.join(here, "packages.json"), encoding="utf-8") as packages:
     known = {n: v for n, v in json.load(packages).items() if only == [""] or n in only}
@@ -31,9 +31,9 @@ if not cache:
 
 count = failed = 0
 tmp = tempfile.mkdtemp(prefix="mete-fw-")
-env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "NUMBA_"))}
+env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "NUMBA_", "TORCH", "JAX_", "XLA_"))}
 # Caches of compiled kernels are of this run alone.
-env.update(HOME=tmp, METE_RUNTIME_DIR=os.path.join(tmp, "run"), PYTHONDONTWRITEBYTECODE="1")
+env.update(HOME=tmp, TMPDIR=tmp, METE_RUNTIME_DIR=os.path.join(tmp, "run"), PYTHONDONTWRITEBYTECODE="1")
 os.mkdir(env["METE_RUNTIME_DIR"], 0o700)
 
 
@@ -59,20 +59,22 @@ def held():
 
 def run(name, program, way, words):
     python = os.path.join(cache, name, "bin/python")
-    more = {}
+    says, least, most = known[name].get("says", {}).get(program, ["", 0, 0])
+    words = [known[name].get("memory", "1G") if w == "MEMORY" else w for w in words]
     if not os.path.exists(python):
         return report(True, f"{name}: {program} {way} # SKIP not in {cache}: tests/frameworks/fetch.py {cache} {name}")
     for tool in known[name].get("needs", ()):
         if not shutil.which(tool):
             return report(True, f"{name}: {program} {way} # SKIP no {tool} in PATH")
     try:
-        done = subprocess.run([METE, *words, python, os.path.join(top, "examples/frameworks", program)], env={**env, **more},
-                              capture_output=True, text=True, timeout=240)
+        done = subprocess.run([METE, *words, python, os.path.join(top, "examples/frameworks", program)], env=env,
+                              capture_output=True, text=True, timeout=480)
     except subprocess.TimeoutExpired:
         return report(False, f"{name}: {program} {way} ends in time")
     own = [line for line in done.stderr.splitlines() if line.startswith("mete:")]
-    report(done.returncode == 0 and done.stdout.splitlines()[-1:] == ["PASS"] and not own,
-           f"{name}: {program} {way}, and mete says nothing", done)
+    report(done.returncode == 0 and done.stdout.splitlines()[-1:] == ["PASS"] and
+           all(says and says in line for line in own) and least <= len(own) <= most,
+           f"{name}: {program} {way}, and mete says {'nothing' if not most else 'what it has to'}", done)
     if "soft" != words[0]:
         report(not held(), f"{name}: {program} {way} leaves nothing behind")
 

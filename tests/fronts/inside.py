@@ -1,6 +1,7 @@
 """What a program does with the fronts, under mete: inside.py CASE. It prints JSON."""
 import ctypes
 import json
+import os
 import sys
 
 C = ctypes
@@ -165,6 +166,17 @@ def driver_link():
     return answer
 
 
+def machine_code():
+    """What the driver answers to images of machine code that a library holds, and of the program's own."""
+    cuda, library = C.CDLL("libcuda.so.1"), C.CDLL(os.environ["METE_NVRTC"])
+    context, module = C.c_void_p(), C.c_void_p()
+    good(cuda.cuInit(0))
+    good(cuda.cuDevicePrimaryCtxRetain(C.byref(context), 0))
+    good(cuda.cuCtxSetCurrent(context))
+    images = (C.c_char * (2 * 144)).in_dll(library, "machine_code")
+    return [cuda.cuModuleLoadData(C.byref(module), C.byref(images, at)) for at in (0, 144, 0)]
+
+
 PTX, LTO, FAT, LIBRARY = 2, 3, 4, 6
 A, B = CALLER.encode(), CALLEE.encode()
 ELF = b"\x7fELF\2\1" + b"\0" * 12 + (190).to_bytes(2, "little") + b"\0" * 100
@@ -173,6 +185,7 @@ CASES = {
                    nvrtc("-arch=sm_90", name="libnvrtc.so.12")],
     "compute": lambda: nvrtc("-arch=compute_90"),
     "none": lambda: nvrtc("-std=c++17"),
+    "machine code": machine_code,
     "link": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90"),
     "versioned": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90", prefix="__nvJitLink", suffix="_13_0"),
     "twelve": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90", name="libnvJitLink.so.12", prefix="__nvJitLink",

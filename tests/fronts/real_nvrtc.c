@@ -80,3 +80,18 @@ CALL nvrtcGetCUBIN(struct program *p, char *ret)
 	memcpy(ret, "\177ELF", p->real ? 4 : 0);
 	return 0;
 }
+
+/* What a library holds for other devices: a fat binary of machine code, as nvcc makes it, and one more. */
+struct fat {
+	unsigned magic;
+	unsigned short version, header_bytes;
+	unsigned long long bytes;
+	unsigned short kind, unknown;
+	unsigned entry_bytes;
+	unsigned long long payload_bytes;
+	unsigned rest[3], arch, more[8];
+	char payload[64];
+};
+#define MACHINE_CODE                                                                                                   \
+	{ 0xba55ed50, 1, 16, 64 + 64, 2, 0x101, 64, 64, { 0 }, 80, { 0 }, "\177ELF of another architecture" }
+const struct fat machine_code[2] = { MACHINE_CODE, MACHINE_CODE };

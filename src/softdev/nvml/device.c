@@ -8,6 +8,7 @@
 #include "softdev/segment_fault.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,21 @@ nvmlReturn_t soft_nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned i
 nvmlReturn_t soft_nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes)
 {
 	WITH_DEVICE(device, r = number(lanes, PCIE_LANES));
+}
+
+/* In no fabric. Of the structure's two versions the second lacks the last member. */
+nvmlReturn_t soft_nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+	const unsigned int second = offsetof(nvmlGpuFabricInfoV_t, healthSummary) | 2u << 24;
+	unsigned int version = info ? info->version : 0;
+	size_t bytes = version == second ? offsetof(nvmlGpuFabricInfoV_t, healthSummary) : sizeof(*info);
+	nvmlGpuFabricInfoV_t none = { .version = version, .status = NVML_SUCCESS };
+
+	if (!info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (version != second && version != NVML_VERSION_WORD(nvmlGpuFabricInfoV_t, 3))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	WITH_DEVICE(device, memcpy(info, &none, bytes));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetMultiGpuBoard(nvmlDevice_t device, unsigned int *multi)
