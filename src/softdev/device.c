@@ -276,6 +276,7 @@ CUresult soft_cuDeviceGetAttribute(int *ret, CUdevice_attribute attribute, CUdev
 		*ret = (int)d->config->sm_count;
 		break;
 	case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+	case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
 		*ret = d->config->cc_major >= 9;
 		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:

@@ -1,104 +1,20 @@
 /*
- * matrix_test.c: the matrix instructions against plain products. Texts are made here, one kernel for each shape and type.
+ * matrix_test.c: the matrix instructions against plain products. Texts are made here, one kernel for each shape and
+ * type.
  *
- * Values are small whole numbers, which every format holds and whose sums are exact in any order, so results must be equal
- * to the bit. Fragments of mma are taken from the formulas of the PTX manual; those of wmma only through memory.
+ * Values are small whole numbers, which every format holds and whose sums are exact in any order, so results must be
+ * equal to the bit. Fragments of mma are taken from the formulas of the PTX manual; those of wmma only through memory.
  */
-#include "harness.h"
+#include "numbers.h"
 #include "softdev/ptx/engine.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
-
-enum kind { F16, BF16, TF32, F32, F64, S32, S8, U8, S4, U4, B1, E4M3, E5M2 };
-
-static const struct {
-	const char *name;
-	unsigned bits;
-	int least, most; /* of the values used */
-} kinds[] = {
-	[F16] = { "f16", 16, -4, 4 },	[BF16] = { "bf16", 16, -4, 4 }, [TF32] = { "tf32", 32, -4, 4 },
-	[F32] = { "f32", 32, -9, 9 },	[F64] = { "f64", 64, -9, 9 },	[S32] = { "s32", 32, -99, 99 },
-	[S8] = { "s8", 8, -128, 127 },	[U8] = { "u8", 8, 0, 255 },	[S4] = { "s4", 4, -8, 7 },
-	[U4] = { "u4", 4, 0, 15 },	[B1] = { "b1", 1, 0, 1 },	[E4M3] = { "e4m3", 8, -4, 4 },
-	[E5M2] = { "e5m2", 8, -4, 4 },
-};
-
-/* A small whole number as bits of a float with e bits of exponent and m of mantissa. */
-static uint64_t float_bits(int v, unsigned e, unsigned m)
-{
-	unsigned size = (unsigned)(v < 0 ? -v : v), top = 0;
-	uint64_t sign = (uint64_t)(v < 0) << (e + m);
-
-	if (!v)
-		return 0;
-	while (size >> (top + 1))
-		top++;
-	return sign | (uint64_t)(top + (1u << (e - 1)) - 1) << m | ((uint64_t)(size - (1u << top)) << m >> top);
-}
-
-static uint64_t encode(enum kind k, int v)
-{
-	switch (k) {
-	case F16:
-		return float_bits(v, 5, 10);
-	case BF16:
-		return float_bits(v, 8, 7);
-	case TF32:
-	case F32:
-		return float_bits(v, 8, 23);
-	case F64:
-		return float_bits(v, 11, 52);
-	case E4M3:
-		return float_bits(v, 4, 3);
-	case E5M2:
-		return float_bits(v, 5, 2);
-	default:
-		return kinds[k].bits == 32 ? (uint32_t)v : (uint64_t)v & ((1u << kinds[k].bits) - 1);
-	}
-}
-
-static int any_value(enum kind k)
-{
-	return kinds[k].least + (int)(random_bits() % (uint64_t)(kinds[k].most - kinds[k].least + 1));
-}
-
-static void put(uint8_t *at, unsigned index, enum kind k, int v)
-{
-	const unsigned bits = kinds[k].bits;
-	const uint64_t x = encode(k, v);
-
-	if (bits >= 8)
-		memcpy(at + index * bits / 8, &x, bits / 8);
-	else
-		at[index * bits / 8] = (uint8_t)((at[index * bits / 8] & ~(((1u << bits) - 1) << index * bits % 8)) |
-						 x << index * bits % 8);
-}
-
-static uint64_t get(const uint8_t *at, unsigned index, enum kind k)
-{
-	uint64_t x = 0;
-
-	memcpy(&x, at + index * kinds[k].bits / 8, kinds[k].bits / 8);
-	return x;
-}
-
-static char text[1 << 16];
-static size_t text_bytes;
-
-static void say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	text_bytes += (size_t)vsnprintf(text + text_bytes, sizeof(text) - text_bytes, fmt, ap);
-	va_end(ap);
-}
 
 static void say_head(void)
 {
 	text_bytes = 0;
-	say(".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, "
+	say(".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, .param "
+	    ".u64 pc, "
 	    ".param .u64 pd)\n{\n.reg .b64 %%p<8>; .reg .b32 %%r<100>; .reg .f64 %%g<64>; .reg .b32 %%l;\n"
 	    "ld.param.u64 %%p0, [pa]; ld.param.u64 %%p1, [pb]; ld.param.u64 %%p2, [pc]; ld.param.u64 %%p3, [pd];\n"
 	    "mov.u32 %%l, %%tid.x;\n");
@@ -118,7 +34,8 @@ static bool run_text(const char *what, const struct ptx_options *o, void *a, voi
 }
 
 /* Registers of a lane: its words one behind the other in memory. */
-static void say_registers(const char *what, unsigned first, unsigned count, unsigned bytes, unsigned pointer, bool store)
+static void say_registers(const char *what, unsigned first, unsigned count, unsigned bytes, unsigned pointer,
+			  bool store)
 {
 	say("mad.wide.u32 %%p7, %%l, %u, %%p%u;\n", count * bytes, pointer);
 	for (unsigned i = 0; i < count; i++) {
@@ -257,8 +174,9 @@ static bool mma_case(const struct shape *s, const char *isa)
 		for (unsigned i = 0; i < ec; i++) {
 			place_c(lane, i, &row, &column);
 			if (get(d, lane * ec + i, s->d) != encode(s->d, expected(s, row, column)) && good) {
-				printf("# m%un%uk%u%s: row %u column %u: %llx instead of %d\n", s->m, s->n, s->k, types, row,
-				       column, (unsigned long long)get(d, lane * ec + i, s->d), expected(s, row, column));
+				printf("# m%un%uk%u%s: row %u column %u: %llx instead of %d\n", s->m, s->n, s->k, types,
+				       row, column, (unsigned long long)get(d, lane * ec + i, s->d),
+				       expected(s, row, column));
 				good = false;
 			}
 		}
@@ -268,17 +186,28 @@ static bool mma_case(const struct shape *s, const char *isa)
 static void test_mma(const char *isa)
 {
 	static const struct shape shapes[] = {
-		{ 16, 8, 8, F32, F16, F16, F32, "", NULL },	{ 16, 8, 16, F32, F16, F16, F32, "", NULL },
-		{ 16, 8, 8, F16, F16, F16, F16, "", NULL },	{ 16, 8, 16, F16, F16, F16, F16, "", NULL },
-		{ 16, 8, 8, F32, BF16, BF16, F32, "", NULL },	{ 16, 8, 16, F32, BF16, BF16, F32, "", NULL },
-		{ 16, 8, 4, F32, TF32, TF32, F32, "", NULL },	{ 16, 8, 8, F32, TF32, TF32, F32, "", NULL },
-		{ 8, 8, 4, F64, F64, F64, F64, "", NULL },	{ 16, 8, 4, F64, F64, F64, F64, "", NULL },
-		{ 16, 8, 8, F64, F64, F64, F64, "", NULL },	{ 16, 8, 16, F64, F64, F64, F64, "", NULL },
-		{ 16, 8, 32, F32, E4M3, E5M2, F32, "", NULL },	{ 16, 8, 32, F32, E5M2, E4M3, F32, "", NULL },
-		{ 16, 8, 16, F16, E4M3, E4M3, F16, "", NULL },	{ 8, 8, 16, S32, S8, U8, S32, "", NULL },
-		{ 16, 8, 16, S32, U8, S8, S32, "", NULL },	{ 16, 8, 32, S32, S8, S8, S32, "", NULL },
-		{ 8, 8, 32, S32, S4, U4, S32, "", NULL },	{ 16, 8, 32, S32, U4, U4, S32, "", NULL },
-		{ 16, 8, 64, S32, S4, S4, S32, "", NULL },	{ 8, 8, 128, S32, B1, B1, S32, ".xor.popc", NULL },
+		{ 16, 8, 8, F32, F16, F16, F32, "", NULL },
+		{ 16, 8, 16, F32, F16, F16, F32, "", NULL },
+		{ 16, 8, 8, F16, F16, F16, F16, "", NULL },
+		{ 16, 8, 16, F16, F16, F16, F16, "", NULL },
+		{ 16, 8, 8, F32, BF16, BF16, F32, "", NULL },
+		{ 16, 8, 16, F32, BF16, BF16, F32, "", NULL },
+		{ 16, 8, 4, F32, TF32, TF32, F32, "", NULL },
+		{ 16, 8, 8, F32, TF32, TF32, F32, "", NULL },
+		{ 8, 8, 4, F64, F64, F64, F64, "", NULL },
+		{ 16, 8, 4, F64, F64, F64, F64, "", NULL },
+		{ 16, 8, 8, F64, F64, F64, F64, "", NULL },
+		{ 16, 8, 16, F64, F64, F64, F64, "", NULL },
+		{ 16, 8, 32, F32, E4M3, E5M2, F32, "", NULL },
+		{ 16, 8, 32, F32, E5M2, E4M3, F32, "", NULL },
+		{ 16, 8, 16, F16, E4M3, E4M3, F16, "", NULL },
+		{ 8, 8, 16, S32, S8, U8, S32, "", NULL },
+		{ 16, 8, 16, S32, U8, S8, S32, "", NULL },
+		{ 16, 8, 32, S32, S8, S8, S32, "", NULL },
+		{ 8, 8, 32, S32, S4, U4, S32, "", NULL },
+		{ 16, 8, 32, S32, U4, U4, S32, "", NULL },
+		{ 16, 8, 64, S32, S4, S4, S32, "", NULL },
+		{ 8, 8, 128, S32, B1, B1, S32, ".xor.popc", NULL },
 		{ 16, 8, 128, S32, B1, B1, S32, ".and.popc", NULL },
 		{ 16, 8, 256, S32, B1, B1, S32, ".xor.popc", NULL },
 	};
@@ -287,6 +216,125 @@ static void test_mma(const char *isa)
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		good = mma_case(&shapes[i], isa) && good;
 	tap_ok(good, "mma.sync, %zu shapes and types, %s", sizeof(shapes) / sizeof(shapes[0]), isa ? isa : "best");
+}
+
+/* Scales of one matrix: `blocks` of each row, in a word of the lane that has the row, other bytes by chance. */
+static void fill_scales(uint32_t *word, double scale[16][4], unsigned rows, unsigned blocks, bool e4m3, unsigned byte,
+			unsigned thread)
+{
+	for (unsigned lane = 0; lane < 32; lane++)
+		word[lane] = (uint32_t)random_bits();
+	for (unsigned r = 0; r < rows; r++) {
+		const unsigned lane = r % 8 * 4 + (rows == 8 ? thread : thread * 2 + r / 8);
+
+		for (unsigned i = 0; i < blocks; i++) {
+			const int v = (int)(random_bits() % 3) + (e4m3 ? 1 : -1);
+			const uint32_t bits = e4m3 ? (uint32_t)float_bits(v, 4, 3) : (uint32_t)(127 + v);
+
+			word[lane] = (word[lane] & ~(255u << (byte + i) * 8)) | bits << (byte + i) * 8;
+			scale[r][i] = e4m3 ? v : ldexp(1, v);
+		}
+	}
+}
+
+/* Products whose blocks along the sum have scales (blocks 0: none), of kind::... */
+static bool scaled_case(const char *kind, unsigned k, enum kind ka, enum kind kb, unsigned blocks, bool e4m3)
+{
+	const struct shape s = { 16, 8, k, F32, ka, kb, F32, "", NULL };
+	const unsigned byte[2] = { blocks ? (unsigned)(random_bits() % (5 - blocks)) & (blocks == 2 ? 2 : 3) : 0,
+				   blocks == 1 ? (unsigned)random_bits() & 3 : 0 };
+	const unsigned thread[2] = { (unsigned)random_bits() & 1, (unsigned)random_bits() & 3 };
+	const unsigned ea = 16 * k / 32, eb = k * 8 / 32;
+	double scale_a[16][4] = { { 1 } }, scale_b[16][4] = { { 1 } };
+	unsigned row, column, bad = 0;
+	uint8_t *a, *b, *c, *d;
+
+	device_reset();
+	a = device_alloc(65536);
+	b = device_alloc(65536);
+	c = device_alloc(65536);
+	d = device_alloc(65536);
+	fill(&s);
+	for (unsigned lane = 0; lane < 32; lane++) {
+		for (unsigned i = 0; i < ea; i++) {
+			place_a(&s, lane, i, &row, &column);
+			put(a, lane * ea + i, ka, matrix_a[row][column]);
+		}
+		for (unsigned i = 0; i < eb; i++) {
+			place_b(&s, lane, i, &row, &column);
+			put(b, lane * eb + i, kb, matrix_b[row][column]);
+		}
+		for (unsigned i = 0; i < 4; i++) {
+			place_c(lane, i, &row, &column);
+			put(c, lane * 4 + i, F32, matrix_c[row][column]);
+		}
+	}
+	if (blocks) {
+		fill_scales((uint32_t *)(void *)(a + 32768), scale_a, 16, blocks, e4m3, byte[0], thread[0]);
+		fill_scales((uint32_t *)(void *)(b + 32768), scale_b, 8, blocks, e4m3, byte[1], thread[1]);
+	}
+	say_head();
+	say_registers("%r", 0, 4, 4, 0, false);
+	say_registers("%r", 20, 2, 4, 1, false);
+	say_registers("%r", 40, 4, 4, 2, false);
+	say(".reg .b16 %%h<4>;\nmad.wide.u32 %%p7, %%l, 4, %%p0; ld.global.b32 %%r60, [%%p7+32768];\n"
+	    "mad.wide.u32 %%p7, %%l, 4, %%p1; ld.global.b32 %%r61, [%%p7+32768]; mov.u16 %%h0, %u; mov.u16 %%h1, %u;\n",
+	    byte[0], thread[0]);
+	say("mma.sync.aligned.m16n8k%u.row.col.%s.f32.%s.%s.f32%s {%%r40, %%r41, %%r42, %%r43}, {%%r0, %%r1, %%r2, "
+	    "%%r3}, "
+	    "{%%r20, %%r21}, {%%r40, %%r41, %%r42, %%r43}",
+	    k, kind, kinds[ka].name, kinds[kb].name, blocks ? e4m3 ? ".ue4m3" : ".ue8m0" : "");
+	if (blocks)
+		say(", %%r60, {%%h0, %%h1}, %%r61, {%u, %u}", byte[1], thread[1]);
+	say(";\n");
+	say_registers("%r", 40, 4, 4, 3, true);
+	say("ret;\n}\n");
+	if (!run_text(kind, NULL, a, b, c, d))
+		return false;
+	for (unsigned lane = 0; lane < 32; lane++)
+		for (unsigned i = 0; i < 4; i++) {
+			const unsigned deep = blocks ? k / blocks : k;
+			double want;
+			float got;
+
+			place_c(lane, i, &row, &column);
+			want = matrix_c[row][column];
+			for (unsigned x = 0; x < k; x++)
+				want += matrix_a[row][x] * matrix_b[x][column] * scale_a[row][x / deep] *
+					scale_b[column][x / deep];
+			memcpy(&got, d + (lane * 4 + i) * 4, 4);
+			if (blocks ? got != want : got != (float)expected(&s, row, column)) {
+				if (!bad++)
+					printf("# %s %s %s: row %u column %u: %g instead of %g\n", kind, kinds[ka].name,
+					       kinds[kb].name, row, column, (double)got, want);
+			}
+		}
+	return !bad;
+}
+
+static void test_scaled(void)
+{
+	static const enum kind bytes[] = { E4M3, E5M2, E3M2, E2M3, E2M1_BYTE };
+	bool plain = true, eight = true, four = true;
+
+	for (size_t i = 0; i < 5; i++)
+		for (size_t j = 0; j < 5; j++) {
+			plain = scaled_case("kind::f8f6f4", 32, bytes[i], bytes[j], 0, false) && plain;
+			eight = scaled_case(i % 2 ? "kind::mxf8f6f4.block_scale.scale_vec::1X"
+						  : "kind::mxf8f6f4.block_scale",
+					    32, bytes[i], bytes[j], 1, false) &&
+				eight;
+		}
+	tap_ok(plain, "mma.sync of floats of 4, 6 and 8 bits");
+	tap_ok(eight, "the same with a scale for each row");
+	for (unsigned i = 0; i < 8; i++) {
+		four = scaled_case("kind::mxf4.block_scale.scale_vec::2X", 64, E2M1, E2M1, 2, false) && four;
+		four = scaled_case("kind::mxf4nvf4.block_scale.scale_vec::2X", 64, E2M1, E2M1, 2, false) && four;
+		four = scaled_case("kind::mxf4nvf4.block_scale.scale_vec::4X", 64, E2M1, E2M1, 4, true) && four;
+		four = scaled_case("kind::mxf4nvf4.block_scale.scale_vec::4X", 64, E2M1, E2M1, 4, false) && four;
+	}
+	four = scaled_case("kind::mxf4.block_scale", 64, E2M1, E2M1, 2, false) && four;
+	tap_ok(four, "mma.sync of floats of 4 bits with two and four scales for each row");
 }
 
 /* m8n8k4 of f16: four products, one for each pair of quads. */
@@ -361,7 +409,8 @@ static bool wmma_case(const struct shape *s, unsigned layout, bool shared)
 {
 	const bool a_col = layout & 1, b_col = layout & 2, c_col = layout & 4;
 	const unsigned gap = kinds[s->a].bits < 8 ? 128 : 16;
-	const unsigned la = (a_col ? s->m : s->k) + gap, lb = (b_col ? s->k : s->n) + gap, lc = (c_col ? s->m : s->n) + 16;
+	const unsigned la = (a_col ? s->m : s->k) + gap, lb = (b_col ? s->k : s->n) + gap,
+		       lc = (c_col ? s->m : s->n) + 16;
 	const bool half = s->a == F16, twice = half, big = s->a == F64;
 	const unsigned na = twice ? 8 : registers(s->m, s->k, s->a), nb = twice ? 8 : registers(s->k, s->n, s->b);
 	const unsigned nc = registers(s->m, s->n, s->c), nd = registers(s->m, s->n, s->d);
@@ -389,15 +438,19 @@ static bool wmma_case(const struct shape *s, unsigned layout, bool shared)
 	snprintf(shape, sizeof(shape), "m%un%uk%u", s->m, s->n, s->k);
 	say_head();
 	if (shared) { /* C goes through shared memory */
-		say(".shared .align 128 .b8 area[32768]; .reg .b32 %%s<4>; .reg .pred %%q; mov.u32 %%s0, 0; mov.u32 %%s1, area;\n"
-		    "copy: cvt.u64.u32 %%p4, %%s0; add.u64 %%p5, %%p2, %%p4; ld.global.b32 %%s2, [%%p5]; add.u32 %%s3, %%s1, %%s0;\n"
-		    "st.shared.b32 [%%s3], %%s2; add.u32 %%s0, %%s0, 4; setp.lt.u32 %%q, %%s0, 32768; @%%q bra copy;\n");
+		say(".shared .align 128 .b8 area[32768]; .reg .b32 %%s<4>; .reg .pred %%q; mov.u32 %%s0, 0; mov.u32 "
+		    "%%s1, area;\n"
+		    "copy: cvt.u64.u32 %%p4, %%s0; add.u64 %%p5, %%p2, %%p4; ld.global.b32 %%s2, [%%p5]; add.u32 %%s3, "
+		    "%%s1, %%s0;\n"
+		    "st.shared.b32 [%%s3], %%s2; add.u32 %%s0, %%s0, 4; setp.lt.u32 %%q, %%s0, 32768; @%%q bra "
+		    "copy;\n");
 	}
 	say("wmma.load.a.sync.aligned.%s.%s.global.%s ", al, shape, ka);
 	say_list(reg, 0, na);
 	say(", [%%p0], %u;\nwmma.load.b.sync.aligned.%s.%s.global.%s ", la, bl, shape, kinds[s->b].name);
 	say_list(reg, 10, nb);
-	say(", [%%p1], %u;\nwmma.load.c.sync.aligned.%s.%s%s.%s ", lb, cl, shape, shared ? ".shared" : "", kinds[s->c].name);
+	say(", [%%p1], %u;\nwmma.load.c.sync.aligned.%s.%s%s.%s ", lb, cl, shape, shared ? ".shared" : "",
+	    kinds[s->c].name);
 	say_list(reg, 20, nc);
 	say(", [%s], %u;\n", shared ? "area" : "%p2", lc);
 	if (s->a == B1)
@@ -405,8 +458,8 @@ static bool wmma_case(const struct shape *s, unsigned layout, bool shared)
 	else if (half)
 		say("wmma.mma.sync.aligned.%s.%s.%s.%s.%s ", al, bl, shape, kinds[s->d].name, kinds[s->c].name);
 	else
-		say("wmma.mma.sync.aligned.%s.%s.%s.%s.%s.%s.%s ", al, bl, shape, kinds[s->d].name, ka, kinds[s->b].name,
-		    kinds[s->c].name);
+		say("wmma.mma.sync.aligned.%s.%s.%s.%s.%s.%s.%s ", al, bl, shape, kinds[s->d].name, ka,
+		    kinds[s->b].name, kinds[s->c].name);
 	say_list(reg, 30, nd);
 	say(", ");
 	say_list(reg, 0, na);
@@ -422,8 +475,9 @@ static bool wmma_case(const struct shape *s, unsigned layout, bool shared)
 	for (unsigned i = 0; i < s->m; i++)
 		for (unsigned j = 0; j < s->n; j++)
 			if (good && get(d, c_col ? j * lc + i : i * lc + j, s->d) != encode(s->d, expected(s, i, j))) {
-				printf("# wmma %s.%s layout %u: row %u column %u: %llx instead of %d\n", shape, ka, layout, i, j,
-				       (unsigned long long)get(d, c_col ? j * lc + i : i * lc + j, s->d), expected(s, i, j));
+				printf("# wmma %s.%s layout %u: row %u column %u: %llx instead of %d\n", shape, ka,
+				       layout, i, j, (unsigned long long)get(d, c_col ? j * lc + i : i * lc + j, s->d),
+				       expected(s, i, j));
 				good = false;
 			}
 	return good;
@@ -434,8 +488,8 @@ static void test_wmma(void)
 	static const unsigned sizes[3][3] = { { 16, 16, 16 }, { 8, 32, 16 }, { 32, 8, 16 } };
 	static const enum kind sets[5][2] = { { F16, F32 }, { F16, F16 }, { BF16, F32 }, { S8, S32 }, { U8, S32 } };
 	static const struct shape others[] = {
-		{ 16, 16, 8, F32, TF32, TF32, F32, "", NULL }, { 8, 8, 4, F64, F64, F64, F64, "", NULL },
-		{ 8, 8, 32, S32, S4, S4, S32, "", NULL },      { 8, 8, 32, S32, U4, U4, S32, "", NULL },
+		{ 16, 16, 8, F32, TF32, TF32, F32, "", NULL },	    { 8, 8, 4, F64, F64, F64, F64, "", NULL },
+		{ 8, 8, 32, S32, S4, S4, S32, "", NULL },	    { 8, 8, 32, S32, U4, U4, S32, "", NULL },
 		{ 8, 8, 128, S32, B1, B1, S32, ".xor.popc", NULL }, { 8, 8, 128, S32, B1, B1, S32, ".and.popc", NULL },
 	};
 	bool good = true;
@@ -477,17 +531,23 @@ static void test_tiles(void)
 				a[i] = (uint16_t)random_bits();
 			say_head();
 			say(".shared .align 16 .b8 from[512]; .shared .align 16 .b8 into[512]; .reg .b32 %%x<9>;\n"
-			    "mad.wide.u32 %%p5, %%l, 16, %%p0; ld.global.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%p5]; shl.b32 %%x4, %%l, 4; "
-			    "mov.u32 %%x5, from; add.u32 %%x5, %%x5, %%x4; mov.u32 %%x6, into; add.u32 %%x6, %%x6, %%x4; "
+			    "mad.wide.u32 %%p5, %%l, 16, %%p0; ld.global.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%p5]; "
+			    "shl.b32 %%x4, %%l, 4; "
+			    "mov.u32 %%x5, from; add.u32 %%x5, %%x5, %%x4; mov.u32 %%x6, into; add.u32 %%x6, %%x6, "
+			    "%%x4; "
 			    "st.shared.v4.b32 [%%x5], {%%x0, %%x1, %%x2, %%x3}; bar.warp.sync 0xffffffff;\n"
-			    "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", count, lt);
+			    "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ",
+			    count, lt);
 			say_list("%r", 0, count);
-			say(", [%%x5];\nmovmatrix.sync.aligned.m8n8.trans.b16 %%x7, %%r0; movmatrix.sync.aligned.m8n8.trans.b16 %%r50, %%x7;\n"
-			    "stmatrix.sync.aligned.m8n8.x%u%s.shared::cta.b16 [%%x6], ", count, st);
+			say(", [%%x5];\nmovmatrix.sync.aligned.m8n8.trans.b16 %%x7, %%r0; "
+			    "movmatrix.sync.aligned.m8n8.trans.b16 %%r50, %%x7;\n"
+			    "stmatrix.sync.aligned.m8n8.x%u%s.shared::cta.b16 [%%x6], ",
+			    count, st);
 			say_list("%r", 0, count);
 			say(";\nbar.warp.sync 0xffffffff; ld.shared.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%x6];\n"
 			    "mad.wide.u32 %%p5, %%l, 16, %%p3; st.global.v4.b32 [%%p5], {%%x0, %%x1, %%x2, %%x3};\n"
-			    "mad.wide.u32 %%p5, %%l, 8, %%p2; st.global.b32 [%%p5], %%r0; st.global.b32 [%%p5+4], %%r50; ret;\n}\n");
+			    "mad.wide.u32 %%p5, %%l, 8, %%p2; st.global.b32 [%%p5], %%r0; st.global.b32 [%%p5+4], "
+			    "%%r50; ret;\n}\n");
 			good = run_text("tiles", NULL, a, a, c, d) && good;
 			for (unsigned i = 0; i < count * 64; i++) {
 				const unsigned turned = i / 64 * 64 + i % 8 * 8 + i % 64 / 8;
@@ -503,6 +563,44 @@ static void test_tiles(void)
 				}
 		}
 	tap_ok(good, "ldmatrix, stmatrix and movmatrix");
+}
+
+/* Rows of 16 elements of 4 or 6 bits, each of which becomes a byte. */
+static void test_unpacking(void)
+{
+	bool good = true;
+
+	for (unsigned bits = 4; bits <= 6; bits += 2) {
+		uint8_t *a, *d;
+
+		device_reset();
+		a = device_alloc(4096);
+		d = device_alloc(4096);
+		for (unsigned i = 0; i < 512; i++)
+			a[i] = (uint8_t)random_bits();
+		say_head();
+		say(".shared .align 16 .b8 from[512]; .reg .b32 %%x<9>;\n"
+		    "mad.wide.u32 %%p5, %%l, 16, %%p0; ld.global.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%p5]; shl.b32 "
+		    "%%x4, %%l, 4;\n"
+		    "mov.u32 %%x5, from; add.u32 %%x5, %%x5, %%x4; st.shared.v4.b32 [%%x5], {%%x0, %%x1, %%x2, %%x3};\n"
+		    "bar.warp.sync 0xffffffff; ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.%s {%%r0, %%r1, %%r2, "
+		    "%%r3}, [%%x5];\n",
+		    bits == 4 ? "b4x16_p64" : "b6x16_p32");
+		say_registers("%r", 0, 4, 4, 3, true);
+		say("ret;\n}\n");
+		good = run_text("unpacking", NULL, a, a, a, d) && good;
+		for (unsigned lane = 0; lane < 32; lane++)
+			for (unsigned i = 0; i < 16; i++) {
+				const unsigned matrix = i / 4, element = lane % 4 * 4 + i % 4;
+				const uint8_t *row = a + (matrix * 8 + lane / 4) * 16;
+				unsigned want = 0;
+
+				for (unsigned k = 0; k < bits; k++)
+					want |= (row[(element * bits + k) / 8] >> (element * bits + k) % 8 & 1u) << k;
+				good = good && d[lane * 16 + i] == want;
+			}
+	}
+	tap_ok(good, "ldmatrix of elements of 4 and 6 bits");
 }
 
 /* Sums that pass 32 bits clamp with .satfinite and wrap without. */
@@ -540,10 +638,12 @@ static void test_refusals(void)
 	static const struct {
 		const char *insn, *says;
 	} cases[] = {
-		{ "wgmma.fence.sync.aligned;", "line 9, kernel k: unsupported instruction wgmma.fence.sync.aligned" },
+		{ "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32;",
+		  "line 9, kernel k: unsupported instruction mma.sp" },
 		{ "tcgen05.wait::ld.sync.aligned;", "unsupported instruction tcgen05" },
 		{ "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32 %r0, %r0, %r0, %r0;", "no such combination" },
-		{ "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0}, {%r1}, {%r2, %r3, %r4, %r5};",
+		{ "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0}, {%r1}, {%r2, %r3, "
+		  "%r4, %r5};",
 		  "a fragment of 1 registers instead of 2" },
 	};
 	bool good = true;
@@ -562,14 +662,17 @@ static void test_refusals(void)
 		}
 	}
 	text_bytes = 0;
-	say(".version 8.0\n.target sm_90\n.address_size 64\n.extern .func (.param .b32 r) cudaDeviceSynchronize(.param .b64 a, "
+	say(".version 8.0\n.target sm_90\n.address_size 64\n.extern .func (.param .b32 r) cudaDeviceSynchronize(.param "
+	    ".b64 a, "
 	    ".param .b64 b);\n.visible .entry parent()\n{\n{ .param .b64 x; .param .b64 y; .param .b32 z;\n"
 	    "call.uni (z), cudaDeviceSynchronize, (x, y);\n}\nret;\n}\n");
 	struct ptx_module *none = NULL;
 	char why[512];
 
-	if (ptx_module_load(&(struct ptx_text){ text, text_bytes }, 1, NULL, &none, why, sizeof(why)) != PTX_UNRESOLVED ||
-	    !strstr(why, "line 8, kernel parent: no function cudaDeviceSynchronize") || !strstr(why, "runtime library in kernels")) {
+	if (ptx_module_load(&(struct ptx_text){ text, text_bytes }, 1, NULL, &none, why, sizeof(why)) !=
+		    PTX_UNRESOLVED ||
+	    !strstr(why, "line 8, kernel parent: no function cudaDeviceSynchronize") ||
+	    !strstr(why, "runtime library in kernels")) {
 		printf("# %s\n", why);
 		good = false;
 	}
@@ -583,9 +686,11 @@ int main(void)
 	if (isa_find("base"))
 		test_mma("base");
 	test_mma(NULL);
+	test_scaled();
 	test_volta();
 	test_wmma();
 	test_tiles();
+	test_unpacking();
 	test_saturation();
 	test_refusals();
 	device_close();

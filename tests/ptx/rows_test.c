@@ -32,6 +32,8 @@ static const struct {
 	{ " txq suq sured istypep ", "../softdev/surface_test.c" },
 	{ " mma wmma ldmatrix stmatrix movmatrix ", "matrix_test.c" },
 	{ " cp mbarrier getctarank mapa ", "async_test.c" },
+	{ " wgmma ", "wgmma_test.c" },
+	{ " tensormap ", "tensor_test.c" },
 };
 
 enum class { INTEGER, F16, BF16, F32, F64 };

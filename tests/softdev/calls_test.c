@@ -40,8 +40,8 @@ static const struct {
 
 static void lookup(void)
 {
-	CUresult (*old)(const char *, void **, int, cuuint64_t) = (CUresult(*)(const char *, void **, int, cuuint64_t))
-		dlsym(RTLD_DEFAULT, "cuGetProcAddress");
+	CUresult (*old)(const char *, void **, int, cuuint64_t) =
+		(CUresult(*)(const char *, void **, int, cuuint64_t))dlsym(RTLD_DEFAULT, "cuGetProcAddress");
 	CUdriverProcAddressQueryResult status;
 	void *f, *plain = NULL;
 	int version;
@@ -83,17 +83,17 @@ static void lookup(void)
 	FAILS(cuGetProcAddress("cuMemcpy", &f, 13000, 4, NULL), CUDA_ERROR_INVALID_VALUE);
 	FAILS(cuGetProcAddress(NULL, &f, 13000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
 	CU(cuDriverGetVersion(&version));
-	is(version, 13000);
+	is(version, 13050);
 	FAILS(cuDriverGetVersion(NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* The attributes that runtimes ask for at their start must all have an answer. */
 static void attributes(void)
 {
-	static const int ranges[][2] = { { 1, 12 },	 { 14, 14 },   { 16, 16 },   { 18, 19 },   { 21, 35 },
-					 { 37, 43 },	 { 45, 68 },   { 70, 101 },  { 106, 106 }, { 108, 109 },
-					 { 111, 121 }, { 125, 125 }, { 129, 131 }, { 133, 134 }, { 139, 140 },
-					 { 143, 143 } };
+	static const int ranges[][2] = { { 1, 12 },    { 14, 14 },   { 16, 16 },   { 18, 19 },
+					 { 21, 35 },   { 37, 43 },   { 45, 68 },   { 70, 101 },
+					 { 106, 106 }, { 108, 109 }, { 111, 121 }, { 125, 125 },
+					 { 129, 131 }, { 133, 134 }, { 139, 140 }, { 143, 143 } };
 	int value, failed = 0;
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -319,6 +319,33 @@ static void logs(void)
 	unlink(path);
 }
 
+/*
+ * A driver of CUDA 12.4 says so, knows no variants of 13.0, and takes the current context where a program of its time
+ * finds a name that only a newer driver has, and gives it no context.
+ */
+static void older_driver(void)
+{
+	CUdriverProcAddressQueryResult status;
+	CUresult (*get)(CUdevice *) = (CUresult(*)(CUdevice *))dlsym(RTLD_DEFAULT, "cuCtxGetDevice_v2");
+	CUresult (*wait)(void) = (CUresult(*)(void))dlsym(RTLD_DEFAULT, "cuCtxSynchronize_v2");
+	CUdevice device = -1;
+	void *f, *plain;
+	int version;
+
+	setenv("METE_SOFT_DRIVER_VERSION", "12.4", 1);
+	CU(cuDriverGetVersion(&version));
+	is(version, 12040);
+	CU(cuGetProcAddress("cuCtxGetDevice", &f, 13000, 0, &status));
+	CU(cuGetProcAddress("cuCtxGetDevice", &plain, 12000, 0, &status));
+	ok(f == plain);
+	CU(get(&device));
+	is(device, 0);
+	CU(wait());
+	unsetenv("METE_SOFT_DRIVER_VERSION");
+	CU(cuDriverGetVersion(&version));
+	is(version, 13050);
+}
+
 int main(void)
 {
 	soft_begin("2", "64M,8G");
@@ -329,6 +356,7 @@ int main(void)
 	peers();
 	context_events();
 	contexts();
+	older_driver();
 	tools();
 	logs();
 	return soft_end();

@@ -82,6 +82,10 @@ static void configuration(void)
 	is_str(run("METE_SOFT_MEMORY", "50%"), "error 1");
 	is_str(run("METE_SOFT_MEMORY", "much"), "error 1");
 	is_str(run("METE_SOFT_CC", "9"), "error 1");
+	is_str(run("METE_SOFT_DRIVER_VERSION", "12.4"), "0 1 2 ");
+	is_str(run("METE_SOFT_DRIVER_VERSION", "11.8"), "error 1");
+	is_str(run("METE_SOFT_DRIVER_VERSION", "14.0"), "error 1");
+	is_str(run("METE_SOFT_DRIVER_VERSION", "12"), "error 1");
 	is_str(run("METE_SOFT_SMS", "0"), "error 1");
 	is_str(run("METE_SOFT_THREADS", "none"), "error 1");
 	is_str(run("METE_SOFT_DIR", "relative"), "error 1");

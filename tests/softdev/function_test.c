@@ -64,7 +64,7 @@ static void attributes(void)
 	is(attribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED), 1);
 	is(attribute(function("bounded"), CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 256);
 	is(attribute(function("plain"), CU_FUNC_ATTRIBUTE_PTX_VERSION), 70);
-	is(attribute(function("plain"), CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
+	is(attribute(function("plain"), CU_FUNC_ATTRIBUTE_BINARY_VERSION), 120);
 	CU(cuFuncSetCacheConfig(f, CU_FUNC_CACHE_PREFER_SHARED));
 	FAILS(cuFuncSetCacheConfig(f, (CUfunc_cache)7), CUDA_ERROR_INVALID_VALUE);
 	FAILS(cuFuncGetAttribute(NULL, CU_FUNC_ATTRIBUTE_NUM_REGS, f), CUDA_ERROR_INVALID_VALUE);

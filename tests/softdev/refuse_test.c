@@ -79,18 +79,18 @@ static void images(void)
 	_Static_assert(sizeof(struct fat) == 16 + 64 + 64, "header, entry, payload");
 	FAILS(cuModuleLoadData(&m, &machine_code), CUDA_ERROR_NO_BINARY_FOR_GPU);
 	logs("the image holds machine code only: build with PTX for this device (-gencode "
-	     "arch=compute_90,code=compute_90)");
+	     "arch=compute_120,code=compute_120)");
 	FAILS(cuModuleLoadFatBinary(&m, &wrapper), CUDA_ERROR_NO_BINARY_FOR_GPU);
-	logs("-gencode arch=compute_90,code=compute_90");
+	logs("-gencode arch=compute_120,code=compute_120");
 	FAILS(cuLibraryLoadData(&l, &wrapper, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_NO_BINARY_FOR_GPU);
-	logs("-gencode arch=compute_90,code=compute_90");
+	logs("-gencode arch=compute_120,code=compute_120");
 	too_new.kind = 1;
-	too_new.arch = 120;
-	strcpy(too_new.payload, ".version 8.7\n.target sm_120\n.address_size 64\n");
+	too_new.arch = 121;
+	strcpy(too_new.payload, ".version 8.7\n.target sm_121\n.address_size 64\n");
 	FAILS(cuModuleLoadData(&m, &too_new), CUDA_ERROR_NO_BINARY_FOR_GPU);
-	logs("the image holds PTX for sm_120, the device is sm_90: build for an older target");
-	FAILS(cuModuleLoadData(&m, ".version 8.7\n.target sm_120\n.address_size 64\n"), CUDA_ERROR_INVALID_PTX);
-	logs("sm_120");
+	logs("the image holds PTX for sm_121, the device is sm_120: build for an older target");
+	FAILS(cuModuleLoadData(&m, ".version 8.7\n.target sm_121\n.address_size 64\n"), CUDA_ERROR_INVALID_PTX);
+	logs("sm_121");
 	FAILS(cuModuleLoadData(&m, ".version 99.1\n.target sm_90\n.address_size 64\n"),
 	      CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 	logs("99.1");

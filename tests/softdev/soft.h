@@ -34,6 +34,7 @@ static inline void soft_begin(const char *devices, const char *memory)
 	setenv("METE_SOFT_DIR", soft_dir, 1);
 	setenv("METE_SOFT_DEVICES", devices, 1);
 	setenv("METE_SOFT_MEMORY", memory, 1);
+	setenv("METE_SOFT_SMS", "16", 0); /* what tests of occupancy and time count on */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	tap_begin();
 }

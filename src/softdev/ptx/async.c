@@ -263,13 +263,33 @@ static u64 reduced(u64 old, u64 v, enum reduce op, enum type t)
 		} while (!__atomic_compare_exchange_n(p, &old, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));       \
 	}
 
+void async_reduce(u8 *to, const u8 *from, u32 bytes, u32 which, enum type t)
+{
+	const enum reduce op = (enum reduce)which;
+	const u32 size = type_bytes(t);
+
+	for (u32 k = 0; k < bytes; k += size) {
+		if (size == 2)
+			REDUCE_ONE(u16)
+		else if (size == 4)
+			REDUCE_ONE(u32)
+		else
+			REDUCE_ONE(u64)
+	}
+}
+
+bool async_complete(struct warp *w, const struct op *o, u32 lane, u64 barrier, u32 bytes)
+{
+	u8 *b = reach_bytes(w, o, lane, barrier, false, 8, 8, true);
+
+	if (b)
+		barrier_change((u64 *)(void *)b, 0 - (u64)bytes, 0, 0);
+	return b;
+}
+
 /* [a] to, [b] from, c bytes, [e] barrier or none; imm: operation, and the type times 16. */
 void bulk_reduce(struct warp *w, const struct op *o)
 {
-	const enum reduce op = (enum reduce)(o->imm & 15);
-	const enum type t = (enum type)(o->imm >> 4);
-	const u32 size = type_bytes(t);
-
 	for (u32 left = w->mask; left; left &= left - 1) {
 		const u32 i = (u32)__builtin_ctz(left), bytes = ((const u32 *)at(w, o->c))[i] & ~15u;
 		const u8 *from = reach_bytes(w, o, i, lane_value(w, o->b, i, false), false, bytes, 16, false);
@@ -278,14 +298,7 @@ void bulk_reduce(struct warp *w, const struct op *o)
 
 		if (!to)
 			return;
-		for (u32 k = 0; k < bytes; k += size) {
-			if (size == 2)
-				REDUCE_ONE(u16)
-			else if (size == 4)
-				REDUCE_ONE(u32)
-			else
-				REDUCE_ONE(u64)
-		}
+		async_reduce(to, from, bytes, o->imm & 15, (enum type)(o->imm >> 4));
 		barrier = o->e == LOC_NONE ? NULL : barrier_at(w, o, i, o->e);
 		if (o->e != LOC_NONE && !barrier)
 			return;

@@ -132,7 +132,7 @@ static void warp_start(struct warp *w, uint32_t threads)
 	memset(w->bar_lanes, 0, sizeof(w->bar_lanes));
 	if (w->has_stack)
 		memset(w->stack_taken, 0, sizeof(w->stack_taken));
-	w->has_stack = false;
+	w->has_stack = w->group_waits = false;
 	warp_set_group(w, w->entry_frame, 0, w->live);
 }
 
@@ -168,6 +168,7 @@ void block_start(struct block *b, uint64_t id)
 	b->sectors = 0;
 	b->fault = (struct ptx_fault){ 0 };
 	b->waits = 0;
+	memset(b->group_arrived, 0, sizeof(b->group_arrived));
 	for (uint32_t k = 0; k < b->warp_count; k++)
 		warp_start(&b->warp[k], b->threads);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REGISTERS_MAX (1u << 20)
-#define OPERANDS_MAX 64u
+#define OPERANDS_MAX 160u /* a product of four warps has 128 registers in one group */
 
 /* Labels are forgotten with the instructions, once these are decoded. */
 static struct symbol *label_new(struct parser *p, struct name name, enum symbol_kind kind)

@@ -17,7 +17,8 @@
 #define LOC_NONE 0x7fffffffu
 #define BARRIERS 16u
 #define CLUSTER_MAX 16u /* blocks */
-#define RANGES 8u    /* 0 shared, 1 local, 2 parameters, 3 of the grid, the rest found by ptx_memory.find */
+#define GROUPS_MAX 8u	/* of four warps in a block */
+#define RANGES 8u	/* 0 shared, 1 local, 2 parameters, 3 of the grid, the rest found by ptx_memory.find */
 #define RANGES_OWN 4u
 #define SHARED_BYTES_MAX (227u * 1024)
 
@@ -120,7 +121,7 @@ enum bar_kind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 
 struct barrier_use {
 	enum bar_kind kind;
-	bool negate; /* of the source predicate */
+	bool negate;  /* of the source predicate */
 	bool aligned; /* all threads of a warp must execute the same one */
 };
 
@@ -130,7 +131,7 @@ struct function {
 	struct op *code;
 	uint32_t *line; /* of each operation */
 	uint32_t count;
-	uint8_t *constants; /* the module's, 64-byte aligned */
+	uint8_t *constants;   /* the module's, 64-byte aligned */
 	uint32_t frame_bytes; /* registers */
 	uint32_t local_bytes; /* of one thread: own arrays, call areas, parameters */
 	struct call_value *param, *result;
@@ -140,7 +141,7 @@ struct function {
 	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
-	bool takes_stack; /* alloca: how much is known at run time only */
+	bool takes_stack;		 /* alloca: how much is known at run time only */
 	uint32_t text;			 /* which of the module's texts it comes from */
 	uint32_t instructions, operands; /* of the text */
 	uint32_t id;			 /* its address as a value: FUNCTION_ADDRESS(id) */
@@ -189,10 +190,12 @@ struct warp {
 	uint64_t key_base; /* key = key_base | pc: deeper frames first, then smaller pc */
 	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
 	uint32_t spins, stamp;
-	bool strong; /* an atomic or a volatile access since the last backward jump */
-	bool together; /* all live lanes were saved last, at one place */
-	bool force;  /* a sync operation must run with the lanes that are there */
-	bool has_stack; /* some stack_taken may not be 0 */
+	bool strong;	      /* an atomic or a volatile access since the last backward jump */
+	bool together;	      /* all live lanes were saved last, at one place */
+	bool force;	      /* a sync operation must run with the lanes that are there */
+	bool has_stack;	      /* some stack_taken may not be 0 */
+	bool group_waits;     /* for the other warps of its group: warpgroup.c */
+	uint32_t group_phase; /* of the group, when it came */
 	uint32_t index;
 	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
 	struct block *block;
@@ -224,9 +227,9 @@ struct cluster {
 	uint32_t count, size[3];
 	bool explicit; /* the launch has clusters */
 	struct block *block[CLUSTER_MAX];
-	uint32_t live, arrived; /* lanes; under lock */
-	uint32_t phase;		/* of the barrier; changed under lock, read without */
-	uint32_t ended;		/* blocks; under the run's lock */
+	uint32_t live, arrived;		 /* lanes; under lock */
+	uint32_t phase;			 /* of the barrier; changed under lock, read without */
+	uint32_t ended;			 /* blocks; under the run's lock */
 	struct cluster **before, *after; /* of the run; under its lock */
 };
 
@@ -252,11 +255,13 @@ struct block {
 	const struct op *fault_op; /* of an access */
 	struct texture_slot texture[TEXTURE_SLOTS];
 	uint32_t texture_next;
-	uint32_t shape[3];   /* of the threads that warp.tid was filled in for */
-	struct frame *spare; /* frames of functions, for reuse */
+	uint32_t shape[3]; /* of the threads that warp.tid was filled in for */
+	uint32_t group_arrived[GROUPS_MAX],
+		group_phase[GROUPS_MAX]; /* of groups of four warps: who waits for the rest */
+	struct frame *spare;		 /* frames of functions, for reuse */
 	struct cluster *cluster, own_cluster;
 	uint32_t cluster_rank;
-	uint8_t *buffer;     /* warps, entry frames, shared and local memory in one piece */
+	uint8_t *buffer; /* warps, entry frames, shared and local memory in one piece */
 	size_t buffer_bytes;
 	struct block *next;
 };
@@ -327,7 +332,7 @@ extern const struct rows rows_once;
 struct isa {
 	const char *name;
 	const struct rows *rows[ISA_ROWS];
-	exec_fn *guarded; /* runs op.inner under the guard */
+	exec_fn *guarded;  /* runs op.inner under the guard */
 	exec_fn *multiply; /* of matrix.c */
 	/* Runs a warp until it waits, ends, faults or has used its quantum. */
 	void (*warp_run)(struct warp *w, uint32_t quantum);
@@ -348,7 +353,7 @@ void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, ui
 void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
 		       enum ptx_space space, uint64_t address, uint32_t bytes);
 bool warp_off_limits(const struct warp *w, uint64_t address); /* for atomics: local memory and parameters */
-void warp_where(struct warp *w, struct ptx_fault *f); /* fills in where a warp stands */
+void warp_where(struct warp *w, struct ptx_fault *f);	      /* fills in where a warp stands */
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* slow path of the address check */
 void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_return(struct warp *w, uint32_t lanes);
@@ -358,7 +363,7 @@ void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t m
 
 /* cluster.c */
 void cluster_begin(struct cluster *c, uint32_t threads);
-void cluster_leave(struct block *b, uint32_t threads);				 /* threads have ended */
+void cluster_leave(struct block *b, uint32_t threads);			 /* threads have ended */
 bool cluster_reach(const struct block *b, uint64_t begin, uint64_t end); /* shared memory of one of its blocks */
 
 /* launch.c */

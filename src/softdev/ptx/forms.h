@@ -2,6 +2,7 @@
 #pragma once
 
 #include "softdev/ptx/decode.h"
+#include "softdev/ptx/tensor.h"
 
 #define FORM_KEY_BYTES 96u
 
@@ -55,6 +56,14 @@ void form_words(struct name opcode, struct form_words *ret);
 void form_decode(struct decoder *d, const struct insn_match *m, const struct form_words *words);
 void form_matrix(struct decoder *d, const struct insn_match *m, const struct form_words *words);
 void form_async(struct decoder *d, const struct insn_match *m, const struct form_words *words);
+/* The address of an operand in global ('g'), shared ('s') or any (0) memory, as a generic one. */
+uint32_t form_generic_address(struct decoder *d, const struct operand *o, char space);
+/* Which of async.c's reductions a word of the opcode names. */
+uint32_t form_reduction(struct name opcode);
+/* forms_tensor.c */
+void form_tensor_copy(struct decoder *d, enum tensor_way way);
+void form_tensor_replace(struct decoder *d);
+void form_tensor_publish(struct decoder *d);
 /* A 32-bit address of shared memory plus an offset as a generic address. */
 uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset);
 /* Why an instruction that is known to exist is not supported; NULL: it is not known. */

@@ -32,7 +32,7 @@ uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset)
 	return temp;
 }
 
-static uint32_t generic_address(struct decoder *d, const struct operand *o, char space)
+uint32_t form_generic_address(struct decoder *d, const struct operand *o, char space)
 {
 	const struct form_words words = { .space = space };
 	struct address a = form_address(d, o, &words, 0);
@@ -83,8 +83,8 @@ static void form_cp_async(struct decoder *d)
 		decode_fail(d, "%.*s copies 4, 8 or 16 bytes (.cg: 16)", (int)d->insn->opcode.bytes, d->insn->opcode.p);
 		return;
 	}
-	to = generic_address(d, &o[0], 's');
-	from = generic_address(d, &o[1], 'g');
+	to = form_generic_address(d, &o[0], 's');
+	from = form_generic_address(d, &o[1], 'g');
 	if (d->insn->count > 3 + hint) {
 		if (o[3].kind == OPD_REG && d->reg_pred[o[3].reg])
 			ignore = decode_source(d, &o[3], TY_pred);
@@ -116,8 +116,8 @@ static void form_cp_arrive(struct decoder *d)
 
 	if (!decode_count(d, 1, 1))
 		return;
-	address = generic_address(d, d->insn->operand,
-				  has_word(opcode, "shared") || has_word(opcode, "shared::cta") ? 's' : 0);
+	address = form_generic_address(d, d->insn->operand,
+				       has_word(opcode, "shared") || has_word(opcode, "shared::cta") ? 's' : 0);
 	if (has_word(opcode, "noinc"))
 		barrier_step(d, "%mbarrier.arrive", LOC_NONE, address, decode_constant(d, 1, 4), LOC_NONE, 0);
 }
@@ -138,11 +138,11 @@ static struct bulk take_bulk(struct decoder *d)
 
 	if (!decode_count(d, least, least))
 		return b;
-	b.to = generic_address(d, &in->operand[0], group ? 'g' : 's');
-	b.from = generic_address(d, &in->operand[1], from_global ? 'g' : 's');
+	b.to = form_generic_address(d, &in->operand[0], group ? 'g' : 's');
+	b.from = form_generic_address(d, &in->operand[1], from_global ? 'g' : 's');
 	b.bytes = decode_source(d, &in->operand[2], TY_u32);
 	if (!group)
-		b.barrier = generic_address(d, &in->operand[3], 's');
+		b.barrier = form_generic_address(d, &in->operand[3], 's');
 	if (many)
 		b.blocks = decode_source(d, &in->operand[4], TY_u16);
 	return b;
@@ -165,17 +165,23 @@ static enum type type_word(struct name opcode)
 	return type_find(opcode.p + opcode.bytes - n, n);
 }
 
-static void form_bulk_reduce(struct decoder *d)
+uint32_t form_reduction(struct name opcode)
 {
 	static const char *const name[] = { "add", "min", "max", "inc", "dec", "and", "or", "xor" };
-	const struct bulk b = take_bulk(d);
-	uint64_t op = 0;
+	uint32_t op = 0;
 
-	for (uint64_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
-		op = has_word(d->insn->opcode, name[i]) ? i : op;
+	for (uint32_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		op = has_word(opcode, name[i]) ? i : op;
+	return op;
+}
+
+static void form_bulk_reduce(struct decoder *d)
+{
+	const struct bulk b = take_bulk(d);
+
 	if (!d->failed)
 		five(d, "%cp.reduce", b.to, b.from, b.bytes, b.barrier, LOC_NONE)->imm =
-			op | (uint64_t)type_word(d->insn->opcode) << 4;
+			form_reduction(d->insn->opcode) | (uint64_t)type_word(d->insn->opcode) << 4;
 }
 
 /* [a], value, [barrier]: a plain store and the bytes of a transaction. */
@@ -195,10 +201,10 @@ static void form_st_async(struct decoder *d, const struct form_words *words)
 		decode_fail(d, "%.*s takes %u elements", (int)d->insn->opcode.bytes, d->insn->opcode.p, vector);
 		return;
 	}
-	to = generic_address(d, &o[0], 's');
+	to = form_generic_address(d, &o[0], 's');
 	for (uint32_t i = 0; i < vector; i++)
 		loc[i] = decode_source(d, vector > 1 ? &o[1].item[i] : &o[1], t);
-	barrier = generic_address(d, &o[2], 's');
+	barrier = form_generic_address(d, &o[2], 's');
 	if (d->failed)
 		return;
 	if (vector > 1)
@@ -227,9 +233,9 @@ static void form_red_async(struct decoder *d, const struct form_words *words)
 	while (dots < 2)
 		dots += *--op == '.';
 	snprintf(row, sizeof(row), "%%atom%.*s", (int)(words->key.p + words->key.bytes - op), op);
-	to = generic_address(d, &o[0], 's');
+	to = form_generic_address(d, &o[0], 's');
 	value = decode_source(d, &o[1], t);
-	barrier = generic_address(d, &o[2], 's');
+	barrier = form_generic_address(d, &o[2], 's');
 	if (d->failed)
 		return;
 	s = decode_step(d, decode_row(d, row));
@@ -247,7 +253,7 @@ static void form_arrive(struct decoder *d, const struct form_words *words, bool 
 
 	if (!decode_count(d, 2u + expect, 3))
 		return;
-	address = generic_address(d, &o[1], words->space);
+	address = form_generic_address(d, &o[1], words->space);
 	if (d->insn->count == 3 && expect)
 		bytes = decode_source(d, &o[2], TY_u32);
 	else if (d->insn->count == 3)
@@ -264,7 +270,7 @@ static void form_barrier_count(struct decoder *d, const struct form_words *words
 
 	if (!decode_count(d, 2, 2))
 		return;
-	address = generic_address(d, &d->insn->operand[0], words->space);
+	address = form_generic_address(d, &d->insn->operand[0], words->space);
 	barrier_step(d, row, LOC_NONE, address, decode_source(d, &d->insn->operand[1], TY_u32), LOC_NONE, 0);
 }
 
@@ -276,7 +282,7 @@ static void form_wait(struct decoder *d, const struct form_words *words, bool pa
 
 	if (!decode_count(d, 3, 4))
 		return;
-	address = generic_address(d, &o[1], words->space);
+	address = form_generic_address(d, &o[1], words->space);
 	value = decode_source(d, &o[2], parity ? TY_u32 : TY_b64);
 	barrier_step(d, "%mbarrier.test", decode_dest(d, &o[0], TY_pred), address, value, LOC_NONE, parity);
 }
@@ -290,13 +296,13 @@ static void form_cluster_arrive(struct decoder *d)
 }
 
 /* A loop: test, and jump back to this instruction. Lanes that the guard leaves out count as done. */
-static void form_cluster_wait(struct decoder *d)
+static void form_wait_loop(struct decoder *d, const char *test, uint32_t operands)
 {
 	const uint32_t done = decode_temp(d, TY_pred), guard = d->guard;
 	const bool guard_not = d->guard_not;
 	struct step *s;
 
-	if (!decode_count(d, 0, 0))
+	if (!decode_count(d, operands, operands))
 		return;
 	d->guard = LOC_NONE;
 	s = decode_step(d, decode_row(d, "%mov.pred"));
@@ -305,7 +311,7 @@ static void form_cluster_wait(struct decoder *d)
 	form_strong(d);
 	d->guard = guard;
 	d->guard_not = guard_not;
-	s = decode_step(d, decode_row(d, "%cluster.test"));
+	s = decode_step(d, decode_row(d, test));
 	if (guard != LOC_NONE) /* what the other lanes have must stay */
 		s->use = decode_scratch(d, 2 * sizeof(*s->use));
 	if (s->use)
@@ -383,7 +389,7 @@ void form_async(struct decoder *d, const struct insn_match *m, const struct form
 		break;
 	case 7: /* inval: nothing is kept beside the barrier's own word */
 		if (decode_count(d, 1, 1))
-			generic_address(d, d->insn->operand, words->space);
+			form_generic_address(d, d->insn->operand, words->space);
 		break;
 	case 8:
 	case 9:
@@ -405,7 +411,21 @@ void form_async(struct decoder *d, const struct insn_match *m, const struct form
 		form_cluster_arrive(d);
 		break;
 	case 17:
-		form_cluster_wait(d);
+		form_wait_loop(d, "%cluster.test", 0);
+		break;
+	case 21:
+	case 22:
+	case 23:
+		form_tensor_copy(d, (enum tensor_way)(m->row->count - 21));
+		break;
+	case 24:
+		form_tensor_replace(d);
+		break;
+	case 25:
+		form_tensor_publish(d);
+		break;
+	case 20:
+		form_wait_loop(d, "%warpgroup.test", 1);
 		break;
 	case 18:
 		form_map(d, false);
@@ -420,16 +440,15 @@ const char *form_refusal(struct name opcode)
 	static const struct {
 		const char *begin, *reason;
 	} known[] = {
-		{ "wgmma.", "matrix products of warp groups (sm_90a) are not supported; use mma or wmma" },
+		{ "wgmma.mma_async.sp", "products of sparse matrices are not supported" },
+		{ "wgmma.mma_async.", "no such combination of shape and types" },
 		{ "tcgen05.", "tensor memory (sm_100a) is not supported; use mma or wmma" },
 		{ "mma.sp", "products of sparse matrices are not supported" },
-		{ "mma.sync.aligned.kind::", "block-scaled products are not supported" },
 		{ "mma.sync.aligned.m16n8k", "no such combination of shape and types" },
 		{ "cp.async.bulk.tensor.",
-		  "copies through tensor maps are not supported; use cp.async or cp.async.bulk" },
-		{ "cp.async.bulk.prefetch.tensor.", "copies through tensor maps are not supported" },
-		{ "cp.reduce.async.bulk.tensor.", "copies through tensor maps are not supported" },
-		{ "tensormap.", "tensor maps are not supported" },
+		  "of copies through tensor maps those in tiles are supported, not im2col, gather4 and scatter4" },
+		{ "cp.async.bulk.prefetch.tensor.", "im2col and gather4 through tensor maps are not supported" },
+		{ "cp.reduce.async.bulk.tensor.", "im2col through tensor maps is not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },
 		{ "clusterlaunchcontrol.", "work that clusters take over from one another is not supported" },
 	};

@@ -12,10 +12,11 @@ static const struct {
 	const char *name;
 	uint8_t element, bits;
 } elements[] = {
-	{ "f16", EL_f16, 16 },	{ "bf16", EL_bf16, 16 }, { "tf32", EL_tf32, 32 }, { "f32", EL_f32, 32 },
-	{ "f64", EL_f64, 64 },	{ "s32", EL_s32, 32 },	 { "s8", EL_s8, 8 },	  { "u8", EL_u8, 8 },
-	{ "s4", EL_s4, 4 },	{ "u4", EL_u4, 4 },	 { "b1", EL_b1, 1 },	  { "e4m3", EL_e4m3, 8 },
-	{ "e5m2", EL_e5m2, 8 }, { "b16", EL_b16, 16 },
+	{ "f16", EL_f16, 16 },	 { "bf16", EL_bf16, 16 }, { "tf32", EL_tf32, 32 }, { "f32", EL_f32, 32 },
+	{ "f64", EL_f64, 64 },	 { "s32", EL_s32, 32 },	  { "s8", EL_s8, 8 },	   { "u8", EL_u8, 8 },
+	{ "s4", EL_s4, 4 },	 { "u4", EL_u4, 4 },	  { "b1", EL_b1, 1 },	   { "e4m3", EL_e4m3, 8 },
+	{ "e5m2", EL_e5m2, 8 },	 { "b16", EL_b16, 16 },	  { "e3m2", EL_e3m2, 8 },  { "e2m3", EL_e2m3, 8 },
+	{ "", EL_e2m1_byte, 8 }, { "e2m1", EL_e2m1, 4 },
 };
 
 static uint32_t element_bits(uint8_t e)
@@ -30,6 +31,7 @@ struct words {
 	uint16_t m, n, k;
 	uint8_t layouts, types, load;
 	bool col[2], saturate, bits_and, trans;
+	uint8_t scales; /* of scale_vec::2X; 0: not said */
 	uint8_t type[4];
 };
 
@@ -62,6 +64,8 @@ static void take_word(struct name w, struct words *x)
 	x->saturate |= name_is(w, "satfinite");
 	x->bits_and |= name_is(w, "and");
 	x->trans |= name_is(w, "trans");
+	if (w.bytes == 13 && !memcmp(w.p, "scale_vec::", 11))
+		x->scales = (uint8_t)(w.p[11] - '0');
 	if (w.bytes == 1)
 		x->load = (uint8_t)w.p[0];
 	for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++)
@@ -78,6 +82,8 @@ static struct words take_words(struct name opcode)
 			;
 		take_word((struct name){ opcode.p + from, to - from }, &x);
 	}
+	for (uint32_t i = 0; i < x.types && x.k == 32; i++)
+		x.type[i] = x.type[i] == EL_e2m1 ? EL_e2m1_byte : x.type[i];
 	return x;
 }
 
@@ -89,6 +95,8 @@ static uint8_t registers_of(uint32_t rows, uint32_t columns, uint8_t element)
 	return (uint8_t)(rows * columns * bits / LANES / (bits > 32 ? bits : 32));
 }
 
+#define LIST_MOST 272u /* operands: a wide product of a warp group has 128 results, which are sources too */
+
 struct taken {
 	struct decoder *d;
 	struct op_list *list;
@@ -99,7 +107,7 @@ static bool taken_new(struct decoder *d, struct taken *t)
 {
 	t->d = d;
 	t->use = decode_take(d, sizeof(*t->use));
-	t->list = decode_scratch(d, sizeof(*t->list) + 48 * sizeof(uint32_t));
+	t->list = decode_scratch(d, sizeof(*t->list) + LIST_MOST * sizeof(uint32_t));
 	if (!t->use || !t->list)
 		return false;
 	t->list->what = t->use;
@@ -115,7 +123,8 @@ static struct fragment take_fragment(struct taken *t, const struct operand *o, u
 	const uint32_t count = o->kind == OPD_VECTOR ? o->count : 1;
 	struct fragment f = { element, (uint8_t)count, (uint8_t)tiles, (uint16_t)t->list->count };
 
-	if (count < tiles || count % tiles || t->list->count + count > 48 || (count > tiles && element != EL_f16)) {
+	if (count < tiles || count % tiles || t->list->count + count > LIST_MOST ||
+	    (count > tiles && element != EL_f16)) {
 		decode_fail(d, "%.*s: a fragment of %u registers instead of %u", (int)d->insn->opcode.bytes,
 			    d->insn->opcode.p, count, tiles);
 		return f;
@@ -148,7 +157,28 @@ static struct step *matrix_step(struct decoder *d, const char *row, struct taken
 	return s;
 }
 
-static void form_mma(struct decoder *d)
+/* scale, {byte, thread} of A, and the same of B, behind the four fragments. */
+static void take_scales(struct taken *t, const struct words *x)
+{
+	struct decoder *d = t->d;
+	const struct operand *o = d->insn->operand + 4;
+
+	t->use->blocks = x->scales ? x->scales : x->k == 64 ? 2 : 1;
+	t->use->scale_e4m3 = memmem(d->insn->opcode.p, d->insn->opcode.bytes, "ue4m3", 5) != NULL;
+	t->use->scales = (uint16_t)t->list->count;
+	for (uint32_t i = 0; i < 4; i += 2) {
+		if (o[i + 1].kind != OPD_VECTOR || o[i + 1].count != 2) {
+			decode_fail(d, "%.*s takes {byte, thread} behind a scale", (int)d->insn->opcode.bytes,
+				    d->insn->opcode.p);
+			return;
+		}
+		t->list->loc[t->list->count++] = decode_source(d, &o[i], TY_b32);
+		for (uint32_t k = 0; k < 2; k++)
+			t->list->loc[t->list->count++] = decode_source(d, &o[i + 1].item[k], TY_u16);
+	}
+}
+
+static void form_mma(struct decoder *d, bool scaled)
 {
 	const struct operand *o = d->insn->operand;
 	const struct words x = take_words(d->insn->opcode);
@@ -158,7 +188,7 @@ static void form_mma(struct decoder *d)
 	const uint32_t k = x.k;
 	struct taken t;
 
-	if (!decode_count(d, 4, 4) || !taken_new(d, &t))
+	if (!decode_count(d, scaled ? 8 : 4, scaled ? 8 : 4) || !taken_new(d, &t))
 		return;
 	*t.use = (struct matrix_use){ .m = x.m,
 				      .n = x.n,
@@ -179,8 +209,80 @@ static void form_mma(struct decoder *d)
 		t.use->b = take_fragment(&t, &o[2], b, registers_of(k, x.n, b), false);
 		t.use->c = take_fragment(&t, &o[3], c, registers_of(x.m, x.n, c), false);
 	}
+	if (scaled)
+		take_scales(&t, &x);
 	if (!d->failed)
 		matrix_step(d, "%mma", &t);
+}
+
+/* A whole number that must be in the text: false, and said, for anything else. */
+static bool take_immediate(struct decoder *d, const struct operand *o, int64_t least, int64_t most, int64_t *ret)
+{
+	*ret = (int64_t)o->value;
+	if (o->kind == OPD_INT && *ret >= least && *ret <= most)
+		return true;
+	decode_fail(d, "%.*s: an operand must be a number from %lld to %lld", (int)d->insn->opcode.bytes,
+		    d->insn->opcode.p, (long long)least, (long long)most);
+	return false;
+}
+
+/* Negative, 1 or -1, for A and B; then whether A, where it is described, and B lie the other way. */
+static void take_group_numbers(struct taken *t, const struct operand *o, uint32_t count)
+{
+	bool *const transposed[] = { &t->use->a_col, &t->use->b_col };
+	int64_t v;
+
+	for (uint32_t i = 0; i < count && i < 2; i++) {
+		if (!take_immediate(t->d, &o[i], -1, 1, &v))
+			return;
+		t->use->negate ^= v < 0;
+	}
+	for (uint32_t i = 2; i < count; i++) {
+		if (!take_immediate(t->d, &o[i], 0, 1, &v))
+			return;
+		*transposed[i - 2 + !t->use->a_described] = v;
+	}
+}
+
+/* d, a or its descriptor, descriptor of b, whether d counts {, numbers} */
+static void form_group(struct decoder *d)
+{
+	const struct operand *o = d->insn->operand;
+	const struct words x = take_words(d->insn->opcode);
+	const uint8_t out = x.type[0], a = x.type[1];
+	const bool narrow = a == EL_s8 || a == EL_u8 || a == EL_b1;
+	const uint32_t numbers = narrow ? 0 : a == EL_f16 || a == EL_bf16 ? 2 + (o[1].kind != OPD_VECTOR) + 1 : 2;
+	uint32_t first, second, counts;
+	struct taken t;
+	struct step *s;
+
+	if (!decode_count(d, 4 + numbers, 4 + numbers) || !taken_new(d, &t))
+		return;
+	*t.use = (struct matrix_use){ .m = 16,
+				      .n = x.n,
+				      .k = x.k,
+				      .saturate = x.saturate,
+				      .bits_and = x.bits_and,
+				      .group = true,
+				      .a_described = o[1].kind != OPD_VECTOR };
+	t.use->d = take_fragment(&t, &o[0], out, registers_of(16, x.n, out), true);
+	t.use->c = take_fragment(&t, &o[0], out, registers_of(16, x.n, out), false);
+	t.use->a = (struct fragment){ .element = a };
+	t.use->b = (struct fragment){ .element = x.type[2] };
+	first = LOC_NONE;
+	if (t.use->a_described)
+		first = decode_source(d, &o[1], TY_b64);
+	else
+		t.use->a = take_fragment(&t, &o[1], a, registers_of(16, x.k, a), false);
+	second = decode_source(d, &o[2], TY_b64);
+	counts = decode_source(d, &o[3], TY_pred);
+	take_group_numbers(&t, o + 4, numbers);
+	if (d->failed)
+		return;
+	s = matrix_step(d, "%mma", &t);
+	step_use(s, 1, first);
+	step_use(s, 2, second);
+	step_use(s, 3, counts);
 }
 
 /* Address in operand 1, leading dimension in operand 2. */
@@ -220,19 +322,20 @@ static void form_ldmatrix(struct decoder *d, const struct form_words *words, boo
 {
 	const struct operand *o = d->insn->operand;
 	const struct words x = take_words(words->key);
-	const char *count = memchr(words->key.p, 'x', words->key.bytes);
+	const char *count = memmem(words->key.p, words->key.bytes, ".x", 2);
 	struct form_words shared = *words;
 	struct address a;
 	struct taken t;
 
-	for (const char *p = count; p; p = memchr(p + 1, 'x', (size_t)(words->key.p + words->key.bytes - p - 1)))
-		count = p;
 	if (!decode_count(d, 2, 2) || !taken_new(d, &t))
 		return;
 	t.use->trans = x.trans;
+	t.use->unpack = memmem(words->key.p, words->key.bytes, "b4x16", 5)   ? 4
+			: memmem(words->key.p, words->key.bytes, "b6x16", 5) ? 6
+									     : 0;
 	shared.space = words->space;
 	a = form_address(d, &o[store ? 0 : 1], &shared, 0);
-	t.use->d = take_fragment(&t, &o[store ? 1 : 0], EL_b16, (uint32_t)(count[1] - '0'), !store);
+	t.use->d = take_fragment(&t, &o[store ? 1 : 0], EL_b16, (uint32_t)(count[2] - '0'), !store);
 	if (!d->failed)
 		take_memory(&t, matrix_step(d, store ? "%stmatrix" : "%ldmatrix", &t), &a, LOC_NONE);
 }
@@ -258,7 +361,8 @@ void form_matrix(struct decoder *d, const struct insn_match *m, const struct for
 {
 	switch (m->row->count) {
 	case 0:
-		form_mma(d);
+	case 7:
+		form_mma(d, m->row->count == 7);
 		break;
 	case 1:
 		form_wmma_memory(d, words, false);
@@ -271,6 +375,9 @@ void form_matrix(struct decoder *d, const struct insn_match *m, const struct for
 		break;
 	case 4:
 		form_ldmatrix(d, words, true);
+		break;
+	case 6:
+		form_group(d);
 		break;
 	default:
 		form_movmatrix(d);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPCODE_BYTES_MAX 96u
+#define OPCODE_BYTES_MAX 128u
 #define ISA_MAX 4u
 
 struct spelling {
@@ -125,9 +125,11 @@ static bool name_same(struct name a, struct name b)
 	return a.bytes == b.bytes && !memcmp(a.p, b.p, a.bytes);
 }
 
-/* Types, shapes and layouts: the words whose order means something. */
+/* Types, shapes and layouts, not kind::mxf8f6f4: the words whose order means something. */
 static bool word_ordered(struct name w)
 {
+	if (memmem(w.p, w.bytes, "::", 2))
+		return false;
 	for (uint32_t i = 0; i < w.bytes; i++)
 		if (w.p[i] >= '0' && w.p[i] <= '9')
 			return true;
@@ -207,8 +209,7 @@ static const uint32_t *words_index(const struct insn_table *t)
 			k = (k + 1) & (t->room - 1);
 		by_words[k] = i + 1;
 	}
-	if (!by_words ||
-	    atomic_compare_exchange_strong(&((struct insn_table *)t)->by_words, &other, by_words))
+	if (!by_words || atomic_compare_exchange_strong(&((struct insn_table *)t)->by_words, &other, by_words))
 		return by_words;
 	free(by_words);
 	return other;

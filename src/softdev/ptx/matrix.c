@@ -13,7 +13,7 @@
 #include "softdev/ptx/narrow.h"
 
 struct floats {
-	f32 a[512], b[512], c[512] __attribute__((aligned(64)));
+	f32 a[1024], b[512], c[512] __attribute__((aligned(64)));
 };
 
 #if defined(__FMA__) || defined(__aarch64__)
@@ -22,34 +22,57 @@ struct floats {
 #define MULADD(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* One tile register -> 8 rows of e values, e = count / 8. */
-static void widen(f32 *to, const void *tile, enum element element)
+#define TILE_BYTES 128u
+
+/* The elements of `bytes` bytes, one behind the other: of a tile register, 8 rows of e values, e = count / 8. */
+static inline void widen_bytes(f32 *to, const void *from, u32 bytes, enum element element)
 {
-	const u16 *half = tile;
-	const u8 *byte = tile;
-	const u32 *word = tile;
+	const u16 *half = from;
+	const u8 *byte = from;
+	const u32 *word = from;
 
 	switch (element) {
 	case EL_f16:
-		for (u32 i = 0; i < 64; i++)
+		for (u32 i = 0; i < bytes / 2; i++)
 			to[i] = h2f(half[i]);
 		break;
 	case EL_bf16:
-		for (u32 i = 0; i < 64; i++)
+		for (u32 i = 0; i < bytes / 2; i++)
 			to[i] = b2f(half[i]);
 		break;
 	case EL_tf32: /* the lower bits are not looked at */
-		for (u32 i = 0; i < 32; i++)
+		for (u32 i = 0; i < bytes / 4; i++)
 			to[i] = f32_of(word[i] & ~0x1fffu);
 		break;
 	case EL_e4m3:
-		for (u32 i = 0; i < 128; i++)
+		for (u32 i = 0; i < bytes; i++)
 			to[i] = narrow_value(byte[i], &narrow_e4m3);
 		break;
+	case EL_e3m2: /* six bits of a byte */
+		for (u32 i = 0; i < bytes; i++)
+			to[i] = narrow_value(byte[i] & 63, &narrow_e3m2);
+		break;
+	case EL_e2m3:
+		for (u32 i = 0; i < bytes; i++)
+			to[i] = narrow_value(byte[i] & 63, &narrow_e2m3);
+		break;
+	case EL_e2m1_byte: /* four bits in the middle of a byte */
+		for (u32 i = 0; i < bytes; i++)
+			to[i] = narrow_value(byte[i] >> 2 & 15, &narrow_e2m1);
+		break;
+	case EL_e2m1:
+		for (u32 i = 0; i < bytes * 2; i++)
+			to[i] = narrow_value(byte[i / 2] >> i % 2 * 4 & 15, &narrow_e2m1);
+		break;
 	default:
-		for (u32 i = 0; i < 128; i++)
+		for (u32 i = 0; i < bytes; i++)
 			to[i] = narrow_value(byte[i], &narrow_e5m2);
 	}
+}
+
+static void widen(f32 *to, const void *tile, enum element element)
+{
+	widen_bytes(to, tile, TILE_BYTES, element);
 }
 
 static u32 per_row(enum element e)
@@ -63,6 +86,7 @@ static u32 per_row(enum element e)
 		return 4;
 	case EL_s4:
 	case EL_u4:
+	case EL_e2m1:
 		return 32;
 	case EL_b1:
 		return 128;
@@ -80,7 +104,7 @@ static const void *tile_of(const struct warp *w, const struct op_list *l, const 
 static void take_a_f32(const struct warp *w, const struct op_list *l, const struct matrix_use *u, f32 *a)
 {
 	const u32 rows = u->m / 8, e = per_row((enum element)u->a.element);
-	f32 tile[128];
+	f32 tile[256];
 
 	for (u32 t = 0; t < u->a.tiles; t++) {
 		widen(tile, tile_of(w, l, &u->a, t), (enum element)u->a.element);
@@ -93,7 +117,7 @@ static void take_a_f32(const struct warp *w, const struct op_list *l, const stru
 static void take_b_f32(const struct warp *w, const struct op_list *l, const struct matrix_use *u, f32 *b)
 {
 	const u32 e = per_row((enum element)u->b.element), deep = u->k / e;
-	f32 tile[128];
+	f32 tile[256];
 
 	for (u32 t = 0; t < u->b.tiles; t++) {
 		f32 *to = b + t % deep * e * u->n + t / deep * 8;
@@ -198,6 +222,56 @@ static void multiply_f32(struct warp *w, const struct op_list *l, const struct m
 		give_d_f16(w, l, u, x.c);
 	else
 		give_d_f32(w, l, u, x.c);
+}
+
+/* A power of two, or an e4m3 without a sign. */
+static f64 scale_of(u32 bits, bool e4m3)
+{
+	if (e4m3)
+		return (f64)narrow_value(bits & 0x7f, &narrow_e4m3);
+	return bits == 255 ? (f64)f32_of(F32_NAN) : f64_of((u64)(bits + 1023 - 127) << 52);
+}
+
+/*
+ * Scales of `rows` rows, one for each block along the sum: in the bytes of a register from `byte` on, of the lanes
+ * that `thread` selects of each four: two for A, with rows r and r + 8, one for B.
+ */
+static void take_scales(const struct warp *w, const struct op_list *l, const struct matrix_use *u, bool of_b, f64 *to)
+{
+	const u32 *loc = l->loc + u->scales + (of_b ? 3 : 0), lane = (u32)__builtin_ctz(w->mask);
+	const u32 *data = at(w, loc[0]), *byte = at(w, loc[1]), *thread = at(w, loc[2]);
+
+	for (u32 r = 0; r < (of_b ? u->n : u->m); r++) {
+		const u32 from = r % 8 * 4 + (of_b ? thread[lane] & 3 : (thread[lane] & 1) * 2 + r / 8);
+
+		for (u32 i = 0; i < u->blocks; i++)
+			to[r * 4 + i] = scale_of(data[from] >> ((byte[lane] + i) & 3) * 8 & 255, u->scale_e4m3);
+	}
+}
+
+/* Each block's sum is exact enough in f32; scaled and added in f64, so that no scale overflows by itself. */
+static void multiply_scaled(struct warp *w, const struct op_list *l, const struct matrix_use *u)
+{
+	const u32 deep = u->k / u->blocks;
+	struct floats x;
+	f64 sa[64], sb[32];
+
+	take_a_f32(w, l, u, x.a);
+	take_b_f32(w, l, u, x.b);
+	take_c_f32(w, l, u, x.c);
+	take_scales(w, l, u, false, sa);
+	take_scales(w, l, u, true, sb);
+	for (u32 block = 0; block < u->blocks; block++)
+		for (u32 i = 0; i < u->m; i++) {
+			f32 sum[8] = { 0 }, *c = x.c + i * u->n;
+
+			for (u32 k = block * deep; k < (block + 1) * deep; k++)
+				for (u32 j = 0; j < 8; j++)
+					sum[j] = MULADD(x.a[i * u->k + k], x.b[k * u->n + j], sum[j]);
+			for (u32 j = 0; j < 8; j++)
+				c[j] = (f32)((f64)c[j] + (f64)sum[j] * sa[i * 4 + block] * sb[j * 4 + block]);
+		}
+	give_d_f32(w, l, u, x.c);
 }
 
 static void multiply_f64(struct warp *w, const struct op_list *l, const struct matrix_use *u)
@@ -353,11 +427,237 @@ static void multiply_volta(struct warp *w, const struct op_list *l, const struct
 	}
 }
 
+/* ---- products of a warp group ---- */
+
+#define CHUNK_BYTES 16u /* how shared memory is arranged for them */
+#define GROUP_K_MAX 32u
+#define GROUP_N_MAX 256u
+
+/*
+ * Where a matrix lies in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format" and "Strides").
+ * Rows are M of A or N of B. `swizzle` bits of a chunk's address are mixed with the bits above the 128 bytes.
+ */
+struct described {
+	u32 start, leading, stride, swizzle, base;
+	bool transposed; /* rows are neighbours in memory, and not the elements of one */
+};
+
+static struct described described_by(u64 d, bool transposed)
+{
+	static const u8 swizzle[4] = { 0, 3, 2, 1 };
+
+	return (struct described){
+		.start = (u32)(d & 0x3fff) << 4,
+		.leading = (u32)(d >> 16 & 0x3fff) << 4,
+		.stride = (u32)(d >> 32 & 0x3fff) << 4,
+		.base = (u32)(d >> 49 & 7),
+		.swizzle = swizzle[d >> 62],
+		.transposed = transposed,
+	};
+}
+
+/* The chunk with row i, chunk j along the sum; transposed: with row chunk i and element j of the sum. NULL: a fault. */
+static const u8 *described_chunk(struct warp *w, const struct op *o, const struct described *m, u32 i, u32 j)
+{
+	const struct block *b = w->block;
+	const u32 bits = m->swizzle, chunks = 1u << bits, pitch = CHUNK_BYTES << bits;
+	u32 at;
+
+	if (!m->transposed)
+		at = i % 8 * pitch + i / 8 * m->stride + j * (bits ? CHUNK_BYTES : m->leading);
+	else if (bits)
+		at = i % chunks * CHUNK_BYTES + i / chunks * m->leading + j % 8 * pitch + j / 8 * m->stride;
+	else
+		at = j % 8 * CHUNK_BYTES + j / 8 * m->leading + i * m->stride;
+	at += m->start;
+	at ^= (((at >> 7) - m->base) & (chunks - 1)) << 4;
+	if ((u64)at + CHUNK_BYTES <= b->shared_bytes)
+		return b->shared + at;
+	warp_fault_access(w, PTX_FAULT_ILLEGAL_ADDRESS, o, (u32)__builtin_ctz(w->mask), PTX_SPACE_SHARED, at,
+			  CHUNK_BYTES);
+	return NULL;
+}
+
+static void widen_integers(s32 *to, const void *chunk, u32 bytes, enum element e)
+{
+	const u8 *byte = chunk;
+
+	for (u32 i = 0; i < bytes; i++)
+		to[i] = e == EL_s8 ? (s8)byte[i] : byte[i];
+}
+
+/*
+ * Rows `first` to first + rows - 1 as values: value (r, k) at to[r * row_step + k * k_step]. False: the launch has got
+ * a fault.
+ */
+#define DESCRIBED(T, name, widen_chunk)                                                                                \
+	static bool take_described_##name(struct warp *w, const struct op *o, const struct described *m,               \
+					  enum element e, u32 first, u32 rows, u32 deep, T *to, u32 row_step,          \
+					  u32 k_step)                                                                  \
+	{                                                                                                              \
+		const u32 per = e == EL_f16 || e == EL_bf16 ? 8 : e == EL_tf32 ? 4 : 16;                               \
+		const u32 lines = m->transposed ? rows / per : rows, across = m->transposed ? deep : deep / per;       \
+		const u32 begin = m->transposed ? first / per : first;                                                 \
+		T value[CHUNK_BYTES];                                                                                  \
+		for (u32 i = 0; i < lines; i++)                                                                        \
+			for (u32 j = 0; j < across; j++) {                                                             \
+				const u8 *chunk = described_chunk(w, o, m, begin + i, j);                              \
+				T *out = to + (m->transposed ? i * per * row_step + j * k_step                         \
+							     : i * row_step + j * per * k_step);                       \
+				if (!chunk)                                                                            \
+					return false;                                                                  \
+				widen_chunk(value, chunk, CHUNK_BYTES, e);                                             \
+				for (u32 x = 0; x < per; x++)                                                          \
+					out[x * (m->transposed ? row_step : k_step)] = value[x];                       \
+			}                                                                                              \
+		return true;                                                                                           \
+	}
+DESCRIBED(f32, f32, widen_bytes)
+DESCRIBED(s32, s32, widen_integers)
+
+static u64 descriptor(const struct warp *w, u32 loc)
+{
+	return ((const u64 *)at(w, loc))[__builtin_ctz(w->mask)];
+}
+
+static bool counts(const struct warp *w, const struct op *o)
+{
+	return ((const u32 *)at(w, o->c))[__builtin_ctz(w->mask)];
+}
+
+static void group_f32(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	f32 a[16 * GROUP_K_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX] __attribute__((aligned(64)));
+	const struct described mb = described_by(descriptor(w, o->b), u->b_col);
+
+	if (u->a_described) {
+		const struct described ma = described_by(descriptor(w, o->a), u->a_col);
+
+		if (!take_described_f32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, u->k, a, u->k, 1))
+			return;
+	} else {
+		take_a_f32(w, o->list, u, a);
+	}
+	if (!take_described_f32(w, o, &mb, (enum element)u->b.element, 0, u->n, u->k, b, 1, u->n))
+		return;
+	for (u32 i = 0; u->negate && i < 16u * u->k; i++)
+		a[i] = -a[i];
+	if (!counts(w, o))
+		memset(c, 0, 16 * sizeof(*c) * u->n);
+	else if (u->c.element == EL_f16)
+		take_c_f16(w, o->list, u, c);
+	else
+		take_c_f32(w, o->list, u, c);
+	product_f32(c, a, b, 16, u->n, u->k);
+	if (u->d.element == EL_f16)
+		give_d_f16(w, o->list, u, c);
+	else
+		give_d_f32(w, o->list, u, c);
+}
+
+/* A of 8-bit integers, row by row. */
+static void take_a_bytes(const struct warp *w, const struct op_list *l, const struct matrix_use *u, s32 *a)
+{
+	for (u32 t = 0; t < u->a.tiles; t++) {
+		const u8 *tile = tile_of(w, l, &u->a, t);
+
+		for (u32 i = 0; i < TILE_BYTES; i++)
+			a[(t % 2 * 8 + i / 16) * u->k + t / 2 * 16 + i % 16] =
+				integer_of(tile, i, (enum element)u->a.element);
+	}
+}
+
+static void group_s32(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	s32 a[16 * GROUP_K_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX], before[16 * GROUP_N_MAX];
+	const struct described mb = described_by(descriptor(w, o->b), false);
+
+	if (u->a_described) {
+		const struct described ma = described_by(descriptor(w, o->a), false);
+
+		if (!take_described_s32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, u->k, a, u->k, 1))
+			return;
+	} else {
+		take_a_bytes(w, o->list, u, a);
+	}
+	if (!take_described_s32(w, o, &mb, (enum element)u->b.element, 0, u->n, u->k, b, 1, u->n))
+		return;
+	memset(before, 0, 16 * sizeof(*before) * u->n);
+	if (counts(w, o))
+		take_c_s32(w, o->list, u, before);
+	memcpy(c, before, 16 * sizeof(*c) * u->n);
+	if (u->saturate)
+		memset(c, 0, 16 * sizeof(*c) * u->n);
+	product_s32(c, a, b, 16, u->n, u->k);
+	if (u->saturate)
+		clamp_sum(c, before, 16u * u->n);
+	give_d_s32(w, o->list, u, c);
+}
+
+/* Single bits: a row is two chunks. */
+static void group_b1(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	const struct described mb = described_by(descriptor(w, o->b), false);
+	const struct described ma = u->a_described ? described_by(descriptor(w, o->a), false) : mb;
+	u64 a[16][4], b[4];
+	s32 c[16 * GROUP_N_MAX];
+
+	memset(c, 0, 16 * sizeof(*c) * u->n);
+	if (counts(w, o))
+		take_c_s32(w, o->list, u, c);
+	for (u32 r = 0; r < 16; r++)
+		for (u32 j = 0; j < 2; j++) {
+			const u8 *from = u->a_described
+						 ? described_chunk(w, o, &ma, w->index % 4 * 16 + r, j)
+						 : (const u8 *)tile_of(w, o->list, &u->a, r / 8 + j * 2) + r % 8 * 16;
+
+			if (!from)
+				return;
+			memcpy(&a[r][j * 2], from, CHUNK_BYTES);
+		}
+	for (u32 n = 0; n < u->n; n++) {
+		for (u32 j = 0; j < 2; j++) {
+			const u8 *from = described_chunk(w, o, &mb, n, j);
+
+			if (!from)
+				return;
+			memcpy(&b[j * 2], from, CHUNK_BYTES);
+		}
+		for (u32 r = 0; r < 16; r++)
+			for (u32 x = 0; x < 4; x++)
+				c[r * u->n + n] += __builtin_popcountll(a[r][x] & b[x]);
+	}
+	give_d_s32(w, o->list, u, c);
+}
+
+static void multiply_group(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	switch ((enum element)u->a.element) {
+	case EL_s8:
+	case EL_u8:
+		group_s32(w, o, u);
+		break;
+	case EL_b1:
+		group_b1(w, o, u);
+		break;
+	default:
+		group_f32(w, o, u);
+	}
+}
+
 extern exec_fn ISA_NAME(matrix_multiply);
 void ISA_NAME(matrix_multiply)(struct warp *w, const struct op *o)
 {
 	const struct matrix_use *u = o->list->what;
 
+	if (u->group) {
+		multiply_group(w, o, u);
+		return;
+	}
+	if (u->blocks) {
+		multiply_scaled(w, o->list, u);
+		return;
+	}
 	switch ((enum element)u->a.element) {
 	case EL_f64:
 		multiply_f64(w, o->list, u);

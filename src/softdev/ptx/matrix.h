@@ -30,7 +30,11 @@ enum element {
 	EL_b1,
 	EL_e4m3,
 	EL_e5m2,
-	EL_b16, /* ldmatrix and the like */
+	EL_e3m2, /* this and the next two: a byte each, as kind::f8f6f4 takes them */
+	EL_e2m3,
+	EL_e2m1_byte,
+	EL_e2m1, /* two to a byte */
+	EL_b16,	 /* ldmatrix and the like */
 };
 
 struct fragment {
@@ -49,6 +53,13 @@ struct matrix_use {
 	bool bits_and; /* b1: and instead of exclusive or */
 	bool volta;    /* m8n8k4 of f16: four products at once, a layout of its own */
 	bool shared, trans;
+	uint8_t unpack;	  /* ldmatrix: 16 elements of so many bits become a byte each; 0: as they are */
+	bool group;	  /* wgmma: this warp's rows of a product of four; B by a descriptor */
+	bool a_described; /* wgmma: A by a descriptor too */
+	bool negate;	  /* wgmma: the product */
+	uint8_t blocks;	  /* along the sum, each with a scale of its own; 0: no scales */
+	bool scale_e4m3;  /* of ue4m3 instead of ue8m0 */
+	uint16_t scales;  /* in op_list.loc: scales of A, their byte and thread, and the same of B */
 	struct fragment d, a, b, c;
 };
 

@@ -132,6 +132,16 @@ static void give_tile(struct warp *w, u32 loc, const u16 *tile)
 	}
 }
 
+/* A row of 16 small elements, without gaps between them, becomes a byte for each. */
+static void unpack_row(u8 *to, const u8 *from, u32 bits)
+{
+	for (u32 i = 0; i < 16; i++) {
+		const u32 at = i * bits, pair = from[at / 8] | (u32)from[at / 8 + 1] << 8;
+
+		to[i] = (u8)(pair >> at % 8 & ((1u << bits) - 1));
+	}
+}
+
 /* Lane 8 i + r names row r of matrix i. */
 void ldmatrix(struct warp *w, const struct op *o)
 {
@@ -144,7 +154,10 @@ void ldmatrix(struct warp *w, const struct op *o)
 
 		if (!row)
 			return;
-		memcpy(tile[i / 8] + i % 8 * 8, row, 16);
+		if (u->unpack)
+			unpack_row((u8 *)(tile[i / 8] + i % 8 * 8), row, u->unpack);
+		else
+			memcpy(tile[i / 8] + i % 8 * 8, row, 16);
 	}
 	for (u32 i = 0; i < u->d.count; i++) {
 		if (u->trans)

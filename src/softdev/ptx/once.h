@@ -14,6 +14,16 @@ exec_fn async_copy, bulk_copy, bulk_reduce, mbarrier_init, mbarrier_invalid, mba
 exec_fn cluster_map, cluster_rank_of, cluster_generic, cluster_offset, cluster_arrive, cluster_test, cluster_special,
 	cluster_is_shared;
 
+/* tensor.c */
+exec_fn tensor_copy, tensor_replace;
+
+/* async.c, for tensor.c: one of its reductions on each element; bytes of a barrier are complete (false: a fault) */
+void async_reduce(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t op, enum type t);
+bool async_complete(struct warp *w, const struct op *o, uint32_t lane, uint64_t barrier, uint32_t bytes);
+
+/* warpgroup.c */
+exec_fn warpgroup_test;
+
 /* video.c */
 exec_fn video;
 

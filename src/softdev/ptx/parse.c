@@ -39,7 +39,7 @@ static void parse_target(struct parser *p)
 {
 	uint32_t arch = 0, i = 3;
 	struct name n;
-	bool exact;
+	bool exact, family;
 
 	do {
 		n = parse_name(p);
@@ -48,7 +48,9 @@ static void parse_target(struct parser *p)
 		for (i = 3; i < n.bytes && n.p[i] >= '0' && n.p[i] <= '9' && arch < 10000; i++)
 			arch = arch * 10 + (uint32_t)(n.p[i] - '0');
 		exact = i < n.bytes && n.p[i] == 'a';
-		if (arch > p->program->arch || (exact && arch != p->program->arch)) {
+		family = i < n.bytes && n.p[i] == 'f';
+		if (arch > p->program->arch || (exact && arch != p->program->arch) ||
+		    (family && arch / 10 != p->program->arch / 10)) {
 			complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
 				 "target %.*s does not run on this device (sm_%u); METE_SOFT_CC=%u.%u makes one "
 				 "on which it does",

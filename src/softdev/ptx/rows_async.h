@@ -64,6 +64,31 @@ RH("fence.mbarrier_init.release.cluster", fence_all, FORM_PLAIN, 1, TY_none)
 RH("fence.{acquire,release}.{cta,cluster,gpu,sys}", fence_all, FORM_PLAIN, 1, TY_none)
 RH("fence.{acquire,release}.sync_restrict::{shared::cta,shared::cluster}.cluster", fence_all, FORM_PLAIN, 1, TY_none)
 
+/* Copies through tensor maps (tensor.c), whole tiles, and changes of a map. */
+#define TENSOR_END "{,.L2::cache_hint}"
+RF("cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.{shared::cluster,shared::cta}.global{,.tile}.mbarrier::complete_tx::bytes"
+   "{,.multicast::cluster}{,.cta_group::1}" TENSOR_END,
+   FORM_ASYNC, 21)
+RF("cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta{,.tile}.bulk_group" TENSOR_END, FORM_ASYNC, 22)
+RF("cp.reduce.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta.{add,min,max,inc,dec,and,or,xor}{,.tile}.bulk_"
+   "group" TENSOR_END,
+   FORM_ASYNC, 23)
+RF("cp.async.bulk.prefetch.tensor.{1d,2d,3d,4d,5d}.L2.global{,.tile}" TENSOR_END, FORM_NOTHING, 0)
+RF("tensormap.replace.tile.{global_address,global_stride}{,.global,.shared::cta}.b1024.b64", FORM_ASYNC, 24)
+RF("tensormap.replace.tile.{rank,box_dim,global_dim,element_stride,elemtype,interleave_layout,swizzle_mode,fill_mode,"
+   "swizzle_atomicity}{,.global,.shared::cta}.b1024.b32",
+   FORM_ASYNC, 24)
+RF("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned",
+   FORM_ASYNC, 25)
+RF("fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys}", FORM_NOTHING, 0)
+RH("%tensor.copy", tensor_copy, FORM_INTERNAL, 0)
+RH("%tensor.replace", tensor_replace, FORM_INTERNAL, 0)
+
+/* Groups of four warps: each computes its rows of a product when it issues it (matrix.c); here they meet. */
+RF("wgmma.{fence,commit_group}.sync.aligned", FORM_NOTHING, 0)
+RF("wgmma.wait_group.sync.aligned", FORM_ASYNC, 20)
+RH("%warpgroup.test", warpgroup_test, FORM_INTERNAL, 0)
+
 /* Clusters of blocks. */
 RF("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}", FORM_ASYNC, 16)
 RF("barrier.cluster.wait{,.acquire}{,.aligned}", FORM_ASYNC, 17)

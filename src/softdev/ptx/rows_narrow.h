@@ -16,7 +16,13 @@
 	R1("cvt.rn.satfinite.relu." #f "x2.f16x2", cvt_relu_##f##_f16x2, u32, u32,                                     \
 	   PACKED(f, bits, h2f(a >> 16), h2f(a & 0xffff), true))                                                       \
 	R1("cvt.rn.satfinite." #f "x2.bf16x2", cvt_##f##_bf16x2, u32, u32,                                             \
-	   PACKED(f, bits, b2f(a >> 16), b2f(a & 0xffff), false))
+	   PACKED(f, bits, b2f(a >> 16), b2f(a & 0xffff), false))                                                      \
+	R1("cvt.rn.satfinite.relu." #f "x2.bf16x2", cvt_relu_##f##_bf16x2, u32, u32,                                   \
+	   PACKED(f, bits, b2f(a >> 16), b2f(a & 0xffff), true))                                                       \
+	R1("cvt.rn{,.satfinite}.bf16x2." #f "x2", cvt_bf16x2_##f, u32, u32,                                            \
+	   f2b(UPPER(f, bits)) << 16 | f2b(LOWER(f, bits)))                                                            \
+	R1("cvt.rn{,.satfinite}.relu.bf16x2." #f "x2", cvt_relu_bf16x2_##f, u32, u32,                                  \
+	   brelu(f2b(UPPER(f, bits))) << 16 | brelu(f2b(LOWER(f, bits))))
 NARROW_PAIR(e4m3, 8)
 NARROW_PAIR(e5m2, 8)
 NARROW_PAIR(e2m3, 8)
@@ -143,6 +149,12 @@ R2("sub{,.rn}.f32.f16", sub_f32_f16, f32, f16, f32, settled(h2f(a) - b))
 R2("sub{,.rn}.f32.bf16", sub_f32_bf16, f32, bf16, f32, settled(b2f(a) - b))
 R3("fma.rn.f32.f16", fma_f32_f16, f32, f16, f16, f32, settled(fmaf(h2f(a), h2f(b), c)))
 R3("fma.rn.f32.bf16", fma_f32_bf16, f32, bf16, bf16, f32, settled(fmaf(b2f(a), b2f(b), c)))
+R2("add{,.rn}.sat.f32.f16", add_sat_f32_f16, f32, f16, f32, sat_f32(h2f(a) + b))
+R2("add{,.rn}.sat.f32.bf16", add_sat_f32_bf16, f32, bf16, f32, sat_f32(b2f(a) + b))
+R2("sub{,.rn}.sat.f32.f16", sub_sat_f32_f16, f32, f16, f32, sat_f32(h2f(a) - b))
+R2("sub{,.rn}.sat.f32.bf16", sub_sat_f32_bf16, f32, bf16, f32, sat_f32(b2f(a) - b))
+R3("fma.rn.sat.f32.f16", fma_sat_f32_f16, f32, f16, f16, f32, sat_f32(fmaf(h2f(a), h2f(b), c)))
+R3("fma.rn.sat.f32.bf16", fma_sat_f32_bf16, f32, bf16, bf16, f32, sat_f32(fmaf(b2f(a), b2f(b), c)))
 R2("add{,.rn}.f32x2", add_f32x2, u64, u64, u64,
    TWO_F32(f32_of((u32)a) + f32_of((u32)b), f32_of((u32)(a >> 32)) + f32_of((u32)(b >> 32))))
 R2("sub{,.rn}.f32x2", sub_f32x2, u64, u64, u64,

@@ -16,6 +16,22 @@ RR2("mul.<rz,rm,rp>.f64", mul_r_f64, f64, f64, f64, a * b)
 RR3("{fma,mad}.<rz,rm,rp>.f32", fma_r_f32, f32, f32, f32, f32, fmaf(a, b, c))
 RR3("{fma,mad}.<rz,rm,rp>.ftz.f32", fma_r_ftz, f32, f32, f32, f32, ftz(fmaf(ftz(a), ftz(b), ftz(c))))
 RR3("{fma,mad}.<rz,rm,rp>.f64", fma_r_f64, f64, f64, f64, f64, fma(a, b, c))
+/* Clamped to [0, 1], and with 16-bit sources. */
+#define DIRECTED_SAT(op, sign)                                                                                         \
+	RR2(#op ".<rz,rm,rp>.sat.f32", op##_r_sat_f32, f32, f32, f32, sat_f32(a sign b))                               \
+	RR2(#op ".<rz,rm,rp>.sat.ftz.f32", op##_r_sat_ftz, f32, f32, f32, sat_f32(ftz(ftz(a) sign ftz(b))))            \
+	RR2(#op ".<rz,rm,rp>.f32.f16", op##_r_f32_f16, f32, f16, f32, h2f(a) sign b)                                   \
+	RR2(#op ".<rz,rm,rp>.f32.bf16", op##_r_f32_bf16, f32, bf16, f32, b2f(a) sign b)                                \
+	RR2(#op ".<rz,rm,rp>.sat.f32.f16", op##_r_sat_f32_f16, f32, f16, f32, sat_f32(h2f(a) sign b))                  \
+	RR2(#op ".<rz,rm,rp>.sat.f32.bf16", op##_r_sat_f32_bf16, f32, bf16, f32, sat_f32(b2f(a) sign b))
+DIRECTED_SAT(add, +)
+DIRECTED_SAT(sub, -)
+RR3("fma.<rz,rm,rp>.sat.f32", fma_r_sat_f32, f32, f32, f32, f32, sat_f32(fmaf(a, b, c)))
+RR3("fma.<rz,rm,rp>.sat.ftz.f32", fma_r_sat_ftz, f32, f32, f32, f32, sat_f32(ftz(fmaf(ftz(a), ftz(b), ftz(c)))))
+RR3("fma.<rz,rm,rp>.f32.f16", fma_r_f32_f16, f32, f16, f16, f32, fmaf(h2f(a), h2f(b), c))
+RR3("fma.<rz,rm,rp>.f32.bf16", fma_r_f32_bf16, f32, bf16, bf16, f32, fmaf(b2f(a), b2f(b), c))
+RR3("fma.<rz,rm,rp>.sat.f32.f16", fma_r_sat_f32_f16, f32, f16, f16, f32, sat_f32(fmaf(h2f(a), h2f(b), c)))
+RR3("fma.<rz,rm,rp>.sat.f32.bf16", fma_r_sat_f32_bf16, f32, bf16, bf16, f32, sat_f32(fmaf(b2f(a), b2f(b), c)))
 RR2("div.<rz,rm,rp>.f32", div_r_f32, f32, f32, f32, a / b)
 RR2("div.<rz,rm,rp>.ftz.f32", div_r_ftz, f32, f32, f32, ftz(ftz(a) / ftz(b)))
 RR2("div.<rz,rm,rp>.f64", div_r_f64, f64, f64, f64, a / b)
