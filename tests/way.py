@@ -188,6 +188,7 @@ def main():
         "METE_RUNTIME_DIR": runtime,
         "METE_SOFT_DEVICES": str(len(args.memory.split(","))),
         "METE_SOFT_MEMORY": args.memory,
+        "METE_SOFT_SMS": "16",  # what figures of occupancy and time count on
         "METE_TEST_WAY": args.way,
     })
     env.update(e.split("=", 1) for e in args.env)

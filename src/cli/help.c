@@ -65,6 +65,8 @@ static const struct term environment[] = {
 			      "$XDG_RUNTIME_DIR/mete, else /dev/shm/mete-UID (/tmp without /dev/shm)." },
 	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
 	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
+	{ "METE_SOFT_CC", "Their compute capability (12.0)." },
+	{ "METE_SOFT_DRIVER_VERSION", "The CUDA version that their driver says it is of (13.5)." },
 	{ "METE_SOFT_CHECK", "How exactly their accesses are checked: off, strict, report." },
 	{ "METE_SOFT_TIMEOUT", "Seconds that a kernel may run on them; 0 (default): no limit." },
 	{ "METE_SOFT_DURATION", "How long their kernels take, by name: scale=5ms,*=1ms." },

@@ -211,6 +211,7 @@ static int set_env(struct run *run, struct fault *f)
 		.libcuda = own ? forced : device_text(driver, "libcuda"),
 		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
 		.log = run->log.path,
+		.strict = option_given(run->line, "strict"),
 	};
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;

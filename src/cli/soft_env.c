@@ -21,6 +21,7 @@ static const struct {
 	{ "memory", "METE_SOFT_MEMORY" },
 	{ "sms", "METE_SOFT_SMS" },
 	{ "cc", "METE_SOFT_CC" },
+	{ "driver-version", "METE_SOFT_DRIVER_VERSION" },
 	{ "name", "METE_SOFT_NAME" },
 	{ "context-memory", "METE_SOFT_CONTEXT_MEMORY" },
 	{ "threads", "METE_SOFT_THREADS" },

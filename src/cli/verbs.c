@@ -82,7 +82,8 @@ static const struct option_spec run_options[] = {
 	SWITCH("strict", 0,
 	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start "
 	       "it "
-	       "without a limit, with a warning."),
+	       "without a limit, with a warning. Calls of a newer driver that take memory or start work, and that this "
+	       "release does not know, are refused too."),
 	{ "remote", 'R', "HOST[:PORT]",
 	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
 	  "order. "
@@ -139,7 +140,9 @@ static const struct option_spec soft_run_options[] = {
 	{ "memory", 'm', "SIZE", "Memory of each: 16G; or a list with commas, one for each. Default: 16G.",
 	  COMPLETE_NOTHING, false },
 	{ "sms", 0, "N", "Multiprocessors that the devices show. Default: 80.", COMPLETE_NOTHING, false },
-	{ "cc", 0, "X.Y", "Compute capability. Default: 9.0.", COMPLETE_NOTHING, false },
+	{ "cc", 0, "X.Y", "Compute capability. Default: 12.0.", COMPLETE_NOTHING, false },
+	{ "driver-version", 0, "X.Y", "CUDA version that the driver says it is of. Default: 13.5.", COMPLETE_NOTHING,
+	  false },
 	{ "name", 0, "TEXT", "The devices' name.", COMPLETE_NOTHING, false },
 	{ "context-memory", 0, "SIZE", "What a context takes of a device's memory. Default: 0.", COMPLETE_NOTHING,
 	  false },

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE" };
+static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE", "METE_STRICT" };
 
 static bool ends_with(const char *text, size_t length, const char *end)
 {
@@ -144,7 +144,9 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) ||
 	    setenv("METE_DRIVER", e->libcuda, 1) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
-	    (e->log && setenv("METE_LOG", e->log, 1)) || (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")))
+	    (e->log && setenv("METE_LOG", e->log, 1)) ||
+	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||
+	    (e->strict && setenv("METE_STRICT", "1", 1)))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }

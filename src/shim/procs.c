@@ -2,11 +2,14 @@
  * procs.c: cuGetProcAddress. The driver is asked first, so that its answers to unknown names, too old versions and odd
  * flags are its own; then the address of a call that we treat is replaced by our body of the same variant.
  */
+#include "base/fnv.h"
+#include "base/setting.h"
 #include "cuda_procs.h"
 #include "shim/log.h"
 #include "shim/start.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #define KNOWN_VERSION 13000 /* of api/cuda.toml: variants introduced later are unknown here */
 
@@ -27,25 +30,45 @@ static bool find(const char *name, int version, uint64_t flags, enum cuda_call *
 	return true;
 }
 
-/* What the program gets for what the driver gave. `known`: the driver's answer for KNOWN_VERSION. */
+/* A line for each name, for names beyond the first 64 of different hashes perhaps none. */
+static bool tell_once(const char *name)
+{
+	static _Atomic uint64_t told;
+	const uint64_t bit = UINT64_C(1) << (fnv_hash(name, strlen(name)) & 63);
+
+	return !(atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit);
+}
+
+/* `mete run --strict`: what cannot be metered is refused. */
+static bool is_strict(void)
+{
+	const char *word = setting_get("METE_STRICT");
+
+	return word && !strcmp(word, "1");
+}
+
+/*
+ * What the program gets for what the driver gave; NULL: refused. `known`: the driver's answer for KNOWN_VERSION. A
+ * variant of a metered call that is newer than this release must not pass: it could take memory or start work that
+ * nobody counts. The newest that is known takes its place.
+ */
 static void *answer(const char *name, int version, uint64_t flags, void *given, void *known)
 {
-	static _Atomic bool told;
 	enum cuda_call call;
 	void *body;
 
-	if (!find(name, version, flags, &call))
-		return given;
-	body = start_body(call);
-	if (!body)
-		return given;
-	if (version > KNOWN_VERSION && known != given) {
-		if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
-			log_line("%s of version %d is unknown to this release and is not metered; install a newer mete",
-				 name, version);
+	if (!find(name, version, flags, &call)) {
+		if (tell_once(name))
+			log_line("%s is unknown to this release and is not metered; install a newer mete", name);
 		return given;
 	}
-	return body;
+	body = start_body(call);
+	if (!body || version <= KNOWN_VERSION || known == given)
+		return body ? body : given;
+	if (tell_once(name))
+		log_line("%s of version %d is unknown to this release: %s; install a newer mete", name, version,
+			 is_strict() ? "--strict refuses it" : "the program gets the newest one that is known");
+	return is_strict() ? NULL : body;
 }
 
 CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
@@ -59,6 +82,8 @@ CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
 	if (cudaVersion > KNOWN_VERSION)
 		shim_real.cuGetProcAddress_v2(symbol, &known, KNOWN_VERSION, flags, NULL);
 	*pfn = answer(symbol, cudaVersion, flags, *pfn, known);
+	if (!*pfn && symbolStatus)
+		*symbolStatus = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return r;
 }
 
@@ -72,5 +97,5 @@ CUresult shim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, 
 	if (cudaVersion > KNOWN_VERSION)
 		shim_real.cuGetProcAddress(symbol, &known, KNOWN_VERSION, flags);
 	*pfn = answer(symbol, cudaVersion, flags, *pfn, known);
-	return r;
+	return *pfn ? r : CUDA_ERROR_NOT_FOUND;
 }

@@ -72,17 +72,35 @@ static int config_size(const char *name, unsigned index, uint64_t standard, uint
 static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why, size_t why_bytes)
 {
 	const char *text = setting_get("METE_SOFT_CC");
-	unsigned major = 9, minor = 0;
+	unsigned major = 12, minor = 0;
 	char rest;
 
 	if (text && text[0] && (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
-		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 9.0",
+		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 12.0",
 			 text);
 		return -EINVAL;
 	}
 	*ret_major = major;
 	*ret_minor = minor;
 	return 0;
+}
+
+int config_driver_version(int *ret, char *why, size_t why_bytes)
+{
+	const char *text = setting_get("METE_SOFT_DRIVER_VERSION");
+	unsigned major = CONFIG_DRIVER_VERSION / 1000, minor = CONFIG_DRIVER_VERSION % 1000 / 10;
+	bool good = true;
+	char rest;
+
+	if (text && text[0])
+		good = sscanf(text, "%2u.%2u%c", &major, &minor, &rest) == 2 && major >= 12 && minor < 100 &&
+		       major * 1000 + minor * 10 <= CONFIG_DRIVER_VERSION;
+	*ret = good ? (int)(major * 1000 + minor * 10) : CONFIG_DRIVER_VERSION;
+	if (good)
+		return 0;
+	snprintf(why, why_bytes, "METE_SOFT_DRIVER_VERSION=%s: give a version of CUDA from 12.0 to %d.%d, such as 12.4",
+		 text, CONFIG_DRIVER_VERSION / 1000, CONFIG_DRIVER_VERSION % 1000 / 10);
+	return -EINVAL;
 }
 
 /* A span of time in variable `name`. Value: 0 or -EINVAL. */

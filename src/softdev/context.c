@@ -506,10 +506,19 @@ CUresult soft_cuCtxGetDevice(CUdevice *ret)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * The context of a call that got it as an argument with CUDA 13.0. Programs of before that look for the name with _v2
+ * first, and give no such argument; the driver of their time, which they asked for, has no such name.
+ */
+static CUresult of_version_13(CUcontext h, struct context **ret)
+{
+	return driver_version() < 13000 ? context_current(ret) : context_find(h, ret);
+}
+
 CUresult soft_cuCtxGetDevice_v2(CUdevice *ret, CUcontext h)
 {
 	struct context *c;
-	CUresult e = context_find(h, &c);
+	CUresult e = of_version_13(h, &c);
 
 	if (e)
 		return e;
@@ -584,7 +593,7 @@ CUresult soft_cuCtxSynchronize(void)
 CUresult soft_cuCtxSynchronize_v2(CUcontext h)
 {
 	struct context *c;
-	CUresult e = context_find(h, &c);
+	CUresult e = of_version_13(h, &c);
 
 	if (!e)
 		e = capture_context(c);

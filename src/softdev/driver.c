@@ -4,6 +4,7 @@
 #include "base/own_note.h"
 #include "softdev/arena.h"
 #include "softdev/check.h"
+#include "softdev/config.h"
 #include "softdev/context.h"
 #include "softdev/duration.h"
 #include "softdev/log.h"
@@ -18,8 +19,6 @@
 #include <strings.h>
 
 OWN_NOTE("the software device");
-
-#define DRIVER_VERSION 13000
 
 struct driver driver;
 __thread bool driver_in_callback;
@@ -37,6 +36,15 @@ static void driver_after_fork(void)
 __attribute__((constructor)) static void driver_load(void)
 {
 	pthread_atfork(NULL, NULL, driver_after_fork);
+}
+
+int driver_version(void)
+{
+	char why[256];
+	int version;
+
+	config_driver_version(&version, why, sizeof(why));
+	return version;
 }
 
 CUresult driver_ready(void)
@@ -174,8 +182,12 @@ static CUresult driver_open_locked(void)
 	uint32_t index[SEGMENT_MAX_DEVICES], count;
 	char why[512];
 	CUresult e = driver_threads();
-	int r;
+	int r, version;
 
+	if (!e && config_driver_version(&version, why, sizeof(why))) {
+		log_line("%s", why);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	if (!e)
 		e = check_read();
 	if (!e)
@@ -225,7 +237,7 @@ CUresult soft_cuDriverGetVersion(int *version)
 {
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
-	*version = DRIVER_VERSION;
+	*version = driver_version();
 	return CUDA_SUCCESS;
 }
 

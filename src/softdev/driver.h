@@ -51,6 +51,7 @@ enum driver_state { DRIVER_NEW, DRIVER_READY, DRIVER_FORKED };
 extern struct driver driver;
 
 /* CUDA_SUCCESS, or why no call can be served: not initialised, forked, inside a host function. */
+int driver_version(void); /* 13050; METE_SOFT_DRIVER_VERSION */
 CUresult driver_ready(void);
 /* The device of an ordinal, checked. */
 CUresult device_find(CUdevice ordinal, struct device **ret);

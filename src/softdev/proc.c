@@ -25,6 +25,12 @@ static void *proc_address(enum cuda_call call)
 	return p;
 }
 
+/* A driver of an older version has no newer variants. */
+static int known(int version)
+{
+	return version < driver_version() ? version : driver_version();
+}
+
 CUresult soft_cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *ret_status)
 {
@@ -33,7 +39,7 @@ CUresult soft_cuGetProcAddress_v2(const char *name, void **ret, int version, cuu
 
 	if (!name || !ret || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
-	outcome = cuda_proc_find(name, version, flags, &call);
+	outcome = cuda_proc_find(name, known(version), flags, &call);
 	*ret = outcome == PROC_FOUND ? proc_address(call) : NULL;
 	if (ret_status)
 		*ret_status = name[0] ? (CUdriverProcAddressQueryResult)outcome : CU_GET_PROC_ADDRESS_SUCCESS;
@@ -50,7 +56,7 @@ CUresult soft_cuGetProcAddress(const char *name, void **ret, int version, cuuint
 		*ret = NULL;
 		return CUDA_SUCCESS;
 	}
-	if (cuda_proc_find(name, version, flags, &call) != PROC_FOUND)
+	if (cuda_proc_find(name, known(version), flags, &call) != PROC_FOUND)
 		return CUDA_ERROR_NOT_FOUND;
 	*ret = proc_address(call);
 	return CUDA_SUCCESS;

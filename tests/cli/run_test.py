@@ -137,6 +137,12 @@ class Transparency(place.MeteTest):
         self.assertEqual(self.mete('run', '--soft', '-m', '1M', program).stdout, '13000\n')
         self.assertEqual(self.mete('soft', 'run', program).stdout, '13000\n')
 
+    def test_strict_shim(self):
+        """--strict goes on in the shim, which refuses calls of a newer driver; without it, an outer one is forgotten."""
+        self.assertEqual(self.mete('run', '--strict', '-m', '1M', 'sh', '-c', 'echo "<$METE_STRICT>"').stdout, '<1>\n')
+        self.env['METE_STRICT'] = '1'
+        self.assertEqual(self.mete('run', '-m', '1M', 'sh', '-c', 'echo "<$METE_STRICT>"').stdout, '<>\n')
+
     def test_closed_stderr(self):
         done = subprocess.run(['sh', '-c', f'{METE} run -v -m 1M sh -c "exit 7" 2>&-'], env=self.env)
         self.assertEqual(done.returncode, 7)

@@ -111,7 +111,7 @@ class Meted:
         self.own = directory is None
         self.dir = directory or tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k == "METE_LIBDIR"}
-        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), **(env or {})})
+        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_SMS": "16", **(env or {})})
         self.options = list(options)
         self.wrap = list(wrap)
         self.clients = []

@@ -171,6 +171,8 @@ def ptxas():
     run("-maxrregcount", "48", "-arch=sm_90", source, "-o", target)
     with open(target, "rb") as f:
         check(f.read().endswith(b'.pragma "mete registers 48";\n\0'), "a limit of registers stays in the output")
+    done = run("--fmad", "false", "-maxntid", "128,1,1", "-flcm", "ca", "--warn-on-spills", "-arch=sm_90", source, "-o", target)
+    check(done.returncode == 0, "options about machine code, with their values", done.stderr)
     done = run("-arch=sm_60", source, "-o", target)
     check(done.returncode == 255 and "sm_75" in done.stderr, "a text for a newer target is refused", done.stderr)
 

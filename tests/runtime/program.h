@@ -141,6 +141,7 @@ static inline void program_begin(const char *devices)
 	setenv("METE_SOFT_DIR", program_dir, 1);
 	setenv("METE_SOFT_DEVICES", devices, 1);
 	setenv("METE_SOFT_MEMORY", "256M", 1);
+	setenv("METE_SOFT_SMS", "16", 1);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	tap_begin();
 	program_register();

@@ -711,6 +711,26 @@ static void case_procs(void)
 	ok(f != NULL);
 }
 
+/* A variant that the driver has and this release does not know takes no memory that nobody counts. */
+static void case_newer(void)
+{
+	const char *strict = getenv("METE_STRICT");
+	CUdriverProcAddressQueryResult status;
+	CUresult (*alloc)(CUdeviceptr *, size_t) = NULL;
+	CUdeviceptr p;
+
+	begin(0);
+	is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 13050, 0, &status), CUDA_SUCCESS);
+	if (strict) {
+		ok(!alloc);
+		is(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+		is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 13000, 0, &status), CUDA_SUCCESS);
+	}
+	is(alloc(&p, 64 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(alloc(&p, 1), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 /* Loaded under the name in TEST_NAME: what comes must be the shim, whichever way. */
 static void case_loading(void)
 {
@@ -744,6 +764,7 @@ static const struct {
 	{ "node", case_node },
 	{ "behind", case_behind },
 	{ "procs", case_procs },
+	{ "newer", case_newer },
 	{ "loading", case_loading },
 };
 

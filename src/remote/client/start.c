@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define API_VERSION 13000
+#define API_VERSION 13050
 
 _Atomic int start_state;
 _Bool start_waits;

@@ -2,7 +2,7 @@
 #include "softdev/nvml/state.h"
 
 #include "base/own_note.h"
-#include "cuda_types.h"
+#include "softdev/config.h"
 #include "softdev/segment_fault.h"
 
 #include <errno.h>
@@ -200,11 +200,15 @@ const char *soft_nvmlErrorString(nvmlReturn_t result)
 	}
 }
 
-/* mete's own. A number, because programs take it apart; that it is mete's software device is said by the device's name.
- */
+/* A number, which programs take apart: the CUDA version that it is of. Whose driver it is, the devices' name says. */
 nvmlReturn_t soft_nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
-	return state_text(METE_VERSION, version, length);
+	char text[80], why[256];
+	int cuda;
+
+	config_driver_version(&cuda, why, sizeof why);
+	snprintf(text, sizeof text, "%d.%d", cuda / 1000, cuda % 1000 / 10);
+	return state_text(text, version, length);
 }
 
 /* The interface's version, as everywhere: the CUDA version that it belongs to, then the driver's own. */
@@ -212,15 +216,17 @@ nvmlReturn_t soft_nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
 	char text[80];
 
-	snprintf(text, sizeof text, "%d." METE_VERSION, CUDA_VERSION / 1000);
+	snprintf(text, sizeof text, "%d." METE_VERSION, CONFIG_DRIVER_VERSION / 1000);
 	return state_text(text, version, length);
 }
 
 nvmlReturn_t soft_nvmlSystemGetCudaDriverVersion(int *version)
 {
+	char why[256];
+
 	if (!version)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*version = CUDA_VERSION;
+	config_driver_version(version, why, sizeof(why));
 	return NVML_SUCCESS;
 }
 
