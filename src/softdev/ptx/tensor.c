@@ -12,6 +12,8 @@
 #include "softdev/ptx/reach.h"
 
 #define PIECE_BYTES 16u
+/* The manual asks for 64; where a map is a parameter of a kernel, the host memory has what malloc gives. */
+#define MAP_ALIGN 16u
 
 static const struct {
 	u8 bytes, type; /* enum type */
@@ -65,7 +67,7 @@ static u64 outside(const struct tensor_map *m)
 static bool copy_begin(struct copy *c, struct warp *w, const struct op *o, u32 lane)
 {
 	const u64 place = lane_value(w, o->a, lane, false);
-	const u8 *map = reach_bytes(w, o, lane, place, false, sizeof(c->map), 64, false);
+	const u8 *map = reach_bytes(w, o, lane, place, false, sizeof(c->map), MAP_ALIGN, false);
 
 	if (!map)
 		return false;
@@ -274,8 +276,8 @@ void tensor_replace(struct warp *w, const struct op *o)
 
 	for (u32 left = w->mask; left; left &= left - 1) {
 		const u32 i = (u32)__builtin_ctz(left);
-		u8 *map =
-			reach_bytes(w, o, i, lane_value(w, o->a, i, false), false, sizeof(struct tensor_map), 64, true);
+		u8 *map = reach_bytes(w, o, i, lane_value(w, o->a, i, false), false, sizeof(struct tensor_map),
+				      MAP_ALIGN, true);
 		struct tensor_map m;
 
 		if (!map)
