@@ -191,8 +191,8 @@ def main(scratch):
     else:
         network(scratch, env, python)
     done = run(env, python, "-m", "pip", "uninstall", "-q", "-y", "mete")
-    ok(done.returncode == 0 and not os.path.exists(mete) and not glob.glob(os.path.join(folder, "lib/mete*")),
-       "pip takes all of it away again", done.stderr)
+    left = [n for top, _, names in os.walk(os.path.join(folder, "lib/mete")) for n in names]
+    ok(done.returncode == 0 and not os.path.exists(mete) and not left, "pip takes all of it away again", done.stderr, left)
 
 
 def network(scratch, env, python):
