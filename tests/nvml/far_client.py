@@ -5,6 +5,7 @@ far_client.py QUOTA CASE: NVML and the driver in one process, whose device is a 
   order     NVML before cuInit, which it does not do for the program; memory as cuMemGetInfo has it; the processes
   hidden    CUDA_VISIBLE_DEVICES hides all devices from the driver, and none from NVML
   fork      a parent that has called NVML alone: its child may use the driver; a parent that has called cuInit: it may not
+  logs      the driver's log, which PyTorch registers with
   lost      waits for a line after "ready": the worker is gone then
 """
 import ctypes
@@ -107,6 +108,22 @@ def fork():
                    same(memory(device())[0], quota, "NVML there")))
 
 
+def logs():
+    """The driver's log, which PyTorch registers with: there is one, without a line."""
+    called = []
+    register = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)(lambda *a: called.append(a))
+    handle, at, size, text = ctypes.c_void_p(), ctypes.c_uint(9), ctypes.c_size_t(16), ctypes.create_string_buffer(b"x" * 15)
+    context()
+    same(cuda.cuLogsRegisterCallback(register, None, ctypes.byref(handle)), 0, "cuLogsRegisterCallback")
+    same(cuda.cuLogsCurrent(ctypes.byref(at), 0), 0, "cuLogsCurrent")
+    same(cuda.cuLogsDumpToMemory(ctypes.byref(at), text, ctypes.byref(size), 0), 0, "cuLogsDumpToMemory")
+    same((text.value, size.value), (b"", 0), "what was logged")
+    same(cuda.cuMemFree_v2(ctypes.c_uint64(12345)) != 0, True, "an error")
+    same(cuda.cuLogsUnregisterCallback(handle), 0, "cuLogsUnregisterCallback")
+    same(cuda.cuLogsUnregisterCallback(handle), 1, "and once more")
+    same(called, [], "what was called")
+
+
 def lost():
     same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
     handle = device()
@@ -116,5 +133,5 @@ def lost():
     memory(handle, GPU_IS_LOST)
 
 
-{"order": order, "hidden": hidden, "fork": fork, "lost": lost}[case]()
+{"order": order, "hidden": hidden, "fork": fork, "logs": logs, "lost": lost}[case]()
 print("done", flush=True)

@@ -37,7 +37,7 @@ def main():
         wall = [place.mete_path, "run", "--soft", "--wall", "--mem", str(QUOTA), "--"]
         try:
             for way, command in (("behind a wall", wall), ("over the network", remote)):
-                for case in ("order", "hidden", "fork"):
+                for case in ("order", "hidden", "fork", "logs"):
                     check(report, way, command, place, case)
             lost = subprocess.Popen([*remote, sys.executable, "-B", os.path.join(HERE, "far_client.py"), str(QUOTA), "lost"],
                                     env=place.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
