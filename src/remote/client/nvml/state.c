@@ -209,18 +209,26 @@ const char *soft_nvmlErrorString(nvmlReturn_t result)
 
 /* ---- versions ---- */
 
-/* The driver's, where the worker has one with a version; else mete's own. Of several servers that of the first. */
+/*
+ * The driver's, where the worker has one with a version; else, as of the software device itself, the CUDA version. Of
+ * several servers that of the first.
+ */
 nvmlReturn_t soft_nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
 	struct watch_figures f = { .driver_version = "" };
 	const struct watch_calls *w;
 	nvmlReturn_t r = state_enter(&w);
+	char text[WATCH_VERSION_BYTES];
+	int cuda = 0;
 
 	if (r == NVML_SUCCESS)
 		r = state_error(w->figures(0, &f));
+	if (r == NVML_SUCCESS)
+		r = state_error(w->version(&cuda));
 	if (r != NVML_SUCCESS)
 		return r;
-	return state_text(*f.driver_version ? f.driver_version : METE_VERSION, version, length);
+	snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10);
+	return state_text(*f.driver_version ? f.driver_version : text, version, length);
 }
 
 nvmlReturn_t soft_nvmlSystemGetCudaDriverVersion(int *version)
