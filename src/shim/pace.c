@@ -380,7 +380,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 		want_locked(p, a, false);
 		pthread_mutex_unlock(&p->lock);
 		if (rings)
-			pace_ring(p, wire_listen_begin(until, now));
+			pace_ring(p, wire_listen_begin(until, now, a->ns));
 		return true;
 	}
 	if (pass == PASS_NOW) { /* the gate changed under our hands */

@@ -52,10 +52,12 @@ enum wire_listen {
 	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
 	WIRE_ON_PAUSE =
 		1 << 4, /* ... the last work has ended, and nothing has followed for WIRE_PAUSE_NS or may at once */
-	WIRE_ON_LATE = 1 << 5, /* ... work comes with nothing in flight, less than WIRE_LATE_NS before until_ns */
+	/* ... work is submitted with nothing in flight that is not short, or less than WIRE_LATE_NS before until_ns */
+	WIRE_ON_LATE = 1 << 5,
 };
 
 #define WIRE_LATE_NS 1000000ull
+#define WIRE_SHORT_NS 50000ull /* predicted: to wake meted would take as long, about */
 
 /* A program that waits for each of its kernels goes on within this: nobody is woken for that. */
 #define WIRE_PAUSE_NS 100000ull
@@ -147,10 +149,15 @@ static inline bool wire_edge_many(struct wire_turn *t)
 	       WIRE_EDGES / 2;
 }
 
-/* What the doorbell may be rung about when work is submitted with nothing in flight: of enum wire_listen. */
-static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns)
+/*
+ * What the doorbell may be rung about when work of a predicted length is submitted with nothing in flight: of enum
+ * wire_listen.
+ */
+static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns, uint64_t length_ns)
 {
-	return WIRE_ON_DEMAND | (until_ns && now_ns + WIRE_LATE_NS > until_ns ? WIRE_ON_LATE : 0);
+	bool late = until_ns && (length_ns > WIRE_SHORT_NS || now_ns + WIRE_LATE_NS > until_ns);
+
+	return WIRE_ON_DEMAND | (late ? WIRE_ON_LATE : 0);
 }
 
 /* The client notes an edge. False: the ring is full. */

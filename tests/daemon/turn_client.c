@@ -164,7 +164,7 @@ static bool submit(uint64_t length_ns)
 		ring(WIRE_ON_IDLE);
 		return false;
 	}
-	ring(wire_listen_begin(atomic_load(&turn->until_ns), now));
+	ring(wire_listen_begin(atomic_load(&turn->until_ns), now, length_ns));
 	wire_edge_put(turn, now, true);
 	sleep_until(now + length_ns);
 	end = exact ? now + length_ns : clock_now_ns();

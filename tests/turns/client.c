@@ -79,7 +79,7 @@ static void submit(struct sim *s, int i)
 	p->predicted_ns += p->next_predicted_ns;
 	if (!t->hungry_from_ns)
 		t->hungry_from_ns = s->now_ns;
-	if (idle && t->gate.listen & wire_listen_begin(t->gate.until_ns, s->now_ns))
+	if (idle && t->gate.listen & wire_listen_begin(t->gate.until_ns, s->now_ns, p->done_by_ns - from))
 		client_ring(s);
 	engine_submit(s, i);
 }
