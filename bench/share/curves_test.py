@@ -5,7 +5,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from share import curves, page  # noqa: E402
+from share import curves, lost, page  # noqa: E402
 
 SECOND, MS = curves.SECOND, curves.SECOND // 1000
 count = failed = 0
@@ -57,6 +57,18 @@ marks = curves.of_marks([(0, 10, 5), (10, 30, 5), (100, 110, 10)])
 check("marks: a kernel that shared the device counts what it takes alone", marks.at(30), 10)
 check("nothing between kernels", marks.at(95), 10)
 check("half of the last", marks.at(105), 15)
+
+# Two turns of a, one of b between them: 100 us each, of which the gaps are 2 inside, 3 at the end, 4 with no gate open, 5 before the first.
+def said(tid, name, *spans):
+    return [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}] + \
+        [{"ph": "X", "name": "x", "pid": 1, "tid": tid, "ts": a, "dur": b - a} for a, b in spans]
+
+
+trace = said(1, "a: turns", (0, 103), (200, 300)) + said(2, "a: busy", (0, 50), (52, 100), (200, 300)) + \
+    said(3, "b: turns", (107, 200)) + said(4, "b: busy", (112, 200)) + said(5, "a: waiting", (103, 200))
+why = lost.causes(*lost.tracks(trace))
+for name, us in (("inside", 2), ("end", 3), ("closed", 4), ("first", 5)):
+    check(f"what nobody has, {name}", why[name], round(us / 3, 2))
 
 # A library that counts blocks is compared on grids that fill the device, or not at all.
 rows = [{"row": "share", "system": "mete"}, {"row": "share", "system": "peer"}, {"row": "done"}]

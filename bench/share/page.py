@@ -3,7 +3,7 @@ import importlib.machinery
 import importlib.util
 import os
 
-from share import plots
+from share import lost, plots
 
 BEGIN, END = "<!-- bench/shares begins -->", "<!-- bench/shares ends -->"
 DEFINITION = ("A share is the fraction of wall time in which a tenant's work occupies the compute engine, over windows in which it has "
@@ -27,6 +27,8 @@ def machine(args, root):
         command.append(f"--devices {args.devices}")
     if args.ahead:
         command.append("--ahead")
+    if args.why:
+        command.append("--why")
     if args.peer:
         command.append("--peer …")
     elif args.grid != "one":
@@ -148,6 +150,7 @@ def tables(rows, m):
     shares = [share_cells(r, m) for r in rows if r["row"] == "share"]
     if shares:
         out.append([SHARE] + shares)
+    out += reasons(rows)
     others = [sentence(r) for r in rows if r["row"] != "share"]
     if others:
         out.append([["", "figures", "goal"]] + others)
@@ -161,6 +164,16 @@ def text(m, rows):
         width = [max(len(x[i]) for x in lines) for i in range(len(lines[0]))]
         parts.append("\n".join("  ".join(c.ljust(w) for c, w in zip(x, width)).rstrip() for x in lines))
     return "\n\n".join(parts)
+
+
+def reasons(rows):
+    """Of cells that were traced: where the time goes that nobody has."""
+    traced = [r for r in rows if "lost" in r]
+    if not traced:
+        return []
+    head = ["kernel", "targets, %", "submitter"] + [f"{k}: {lost.WHAT[k]}, %" for k in lost.CAUSES] + ["changes of context, %"]
+    return [[head] + [[f"{r['kernel_ms']:g} ms", " / ".join(f"{t:g}" for t in r["targets"]), r["mode"]] +
+                      [number(r["lost"][k]) for k in lost.CAUSES] + [number(max(0, r["device_not_idle"] - r["device_used"]))] for r in traced]]
 
 
 def misses(rows, m):

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from share import curves
+from share import curves, lost
 
 SECOND = curves.SECOND
 HEADER, RECORD, RECORDS = 64, 32, 1 << 19
@@ -57,6 +57,7 @@ class Trial:
         self.seconds, self.settle = seconds, settle
         self.folder = tempfile.mkdtemp(dir=place.folder)
         self.processes, self.notes = [], {}
+        self.why = None  # where the time went that nobody had, of a trial that is traced
         self.victims = []  # (process, its traced threads): stopped for good, to be killed at the end
 
     def report(self, i, j):
@@ -79,6 +80,7 @@ class Trial:
             self.start()
             self.act()
             self.finish()
+            self.why = self.lost() if hasattr(self, "tracer") else None
             return self.collect()
         finally:
             self.close()
@@ -146,6 +148,17 @@ class Trial:
         if first.get(name) is None or last.get(name) is None or not had.time.between(a, b):
             return None
         return 100 * ((last[name] - first[name]) * 1e6 / had.time.between(a, b) - 1)
+
+    def trace(self):
+        """Begins to write down turns and work; lost() says what came of it."""
+        self.trace_path = os.path.join(self.folder, "trace.json")
+        self.tracer = subprocess.Popen([self.place.mete, "trace", "--for", f"{self.seconds - 0.5:g}s", "-o", self.trace_path], env=self.place.env,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def lost(self):
+        self.tracer.wait()
+        with open(self.trace_path, encoding="utf-8") as f:
+            return lost.causes(*lost.tracks(json.load(f)["traceEvents"]))
 
     def act(self):
         self.tier, self.looks, self.bypassed = None, [], 0

@@ -74,7 +74,8 @@ class Bench:
         for system in self.systems:
             what = f"{kernel_ms:g} ms, {mode}, {processes} processes: {'/'.join(f'{t:g}' for t in targets)} % ({system})"
             tenants = [fixed(x, kernel_ms=kernel_ms, mode=mode, processes=processes, name=f"t{i}") for i, x in enumerate(targets)]
-            t = self.trial(what, tenants, settle=cell.get("settle", 2.0), device=device, system=system)
+            why = [(2.1, lambda trial: trial.trace())] if self.args.why and system == "mete" else []
+            t = self.trial(what, tenants, settle=cell.get("settle", 2.0), device=device, system=system, actions=why)
             had = t.run()
             reach = self.reachable(kernel_ms, mode, processes, device) if mode != "async" and sum(targets) >= 50 else 100
             used = sum(h.time.share(t.begin_ns, t.end_ns) for h in had)
@@ -86,6 +87,8 @@ class Bench:
             row["device_used"] = round(used, 2)
             if t.not_idle:
                 row["device_not_idle"] = round(curves.Sum([t.not_idle]).share(t.begin_ns, t.end_ns), 2)
+            if t.why:
+                row["lost"] = t.why
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
             row["overcharged"] = [round(c, 2) for c in (t.charged(i, h) for i, h in enumerate(had)) if c is not None]
             row["bypassed"] = t.bypassed
