@@ -122,8 +122,8 @@ CUresult source_decode(const struct source *s, struct ptx_module **ret, char *lo
 }
 
 /*
- * Why an image was refused, and which library holds it. A library of others may hold hundreds that are machine code only:
- * that is said once of each. Of the program's own it is said each time.
+ * Why an image was refused, and which library holds it. A library of others may hold hundreds that are machine code
+ * only: that is said once of each. Of the program's own it is said each time.
  */
 static void say_refused(const void *image, int r, const char *why)
 {
