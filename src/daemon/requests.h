@@ -16,6 +16,7 @@ enum field_type {
 	FIELD_NUMBER,
 	FIELD_SWITCH, /* true or false; not given is false */
 	FIELD_OBJECT,
+	FIELD_NAMES, /* an object whose names are judged where it is read: another one is refused, not ignored */
 	FIELD_LIST,
 };
 

@@ -206,7 +206,7 @@ static const struct field container_files[] = {
 static const struct field container_new[] = {
 	{ "keep", FIELD_SWITCH, "", false, NULL },
 	{ "spec", FIELD_TEXT, "absolute path", false, NULL },
-	{ "files", FIELD_OBJECT, "", false, container_files },
+	{ "files", FIELD_NAMES, "", false, container_files },
 	FIELD_END
 };
 static const struct field labels[] = {
@@ -239,7 +239,7 @@ static const struct field set_fields[] = {
 static const struct field bind_fields[] = {
 	{ "name", FIELD_TEXT, "a grant", true, NULL },
 	{ "runner_pid", FIELD_WHOLE, "pid", false, NULL },
-	{ "files", FIELD_OBJECT, "", false, container_files },
+	{ "files", FIELD_NAMES, "", false, container_files },
 	{ "labels", FIELD_OBJECT, "", false, labels },
 	FIELD_END
 };
@@ -321,7 +321,7 @@ const char *field_type_name(enum field_type type)
 	static const char *const names[] = {
 		[FIELD_TEXT] = "text",	   [FIELD_WORD] = "text",
 		[FIELD_WHOLE] = "whole number", [FIELD_NUMBER] = "number",
-		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object",
+		[FIELD_SWITCH] = "true or false", [FIELD_OBJECT] = "object", [FIELD_NAMES] = "object",
 		[FIELD_LIST] = "list",
 	};
 
@@ -352,7 +352,7 @@ static bool sift_value(struct ask *ask, json_t *value, const struct field *field
 		       field->type == FIELD_SWITCH ? "true or false" : "a text");
 		return false;
 	}
-	if (json_is_object(value) && field->of)
+	if (json_is_object(value) && field->of && field->type != FIELD_NAMES)
 		return sift(ask, value, field->of);
 	json_array_foreach(value, i, entry)
 		if (good && json_is_object(entry) && field->of)
