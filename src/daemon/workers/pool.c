@@ -497,6 +497,17 @@ static bool is_aimed(const struct pool *pool, const struct tenant *tenant)
 	return w && w->entered == tenant->grant.id;
 }
 
+/* What is left in the cgroup of a grant that has ended is killed: workers that wait there leave it. */
+static void leave_ended(const struct pool *pool, struct tenant *for_whom)
+{
+	for (struct worker *w = pool->daemon->workers; w; w = w->next) {
+		const struct tenant *t = tenant_find_id(pool->daemon, w->entered);
+
+		if (w->pool == pool && w->state == WORKER_IDLE && w->entered && (!t || t->pool != pool))
+			worker_aim(w, for_whom);
+	}
+}
+
 void pool_aim(struct pool *pool)
 {
 	unsigned int idle = least(count(pool, WORKER_IDLE), POOL_IDLE);
@@ -511,6 +522,8 @@ void pool_aim(struct pool *pool)
 		if (w)
 			worker_aim(w, wants[i]);
 	}
+	if (n)
+		leave_ended(pool, wants[0]);
 }
 
 void pool_wish(struct pool *pool, struct tenant *tenant)
