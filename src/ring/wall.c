@@ -4,7 +4,7 @@
  * Part of the injected client too: it needs libc alone, and leaves errno as it was.
  */
 #include "ring/wall.h"
-#include "base/wall_fd.h"
+#include "base/raw_fd.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -77,7 +77,7 @@ static bool peer_alive(struct ring_doorbell *bell)
 	int saved = errno;
 	bool alive = true;
 
-	if (b->socket >= 0 && !wall_fd_is(b->socket, b->device, b->inode))
+	if (b->socket >= 0 && !raw_fd_is(b->socket, b->device, b->inode))
 		alive = false;
 	else if (syscall(SYS_ppoll, p, 2, &none, NULL, 0) > 0)
 		alive = !(p[0].revents & (POLLHUP | POLLERR | POLLRDHUP | POLLNVAL)) && !p[1].revents;
@@ -112,11 +112,11 @@ static void give_back(struct wall *wall)
 		munmap(wall->control, wall->control_bytes);
 	if (wall->arena)
 		munmap(wall->arena, wall->arena_bytes);
-	if (wall->bell.socket >= 0 && wall_fd_is(wall->bell.socket, wall->bell.device, wall->bell.inode))
-		wall_fd_close(wall->bell.socket);
-	wall_fd_close(wall->bell.pidfd);
-	wall_fd_close(wall->control_fd);
-	wall_fd_close(wall->arena_fd);
+	if (wall->bell.socket >= 0 && raw_fd_is(wall->bell.socket, wall->bell.device, wall->bell.inode))
+		raw_fd_close(wall->bell.socket);
+	raw_fd_close(wall->bell.pidfd);
+	raw_fd_close(wall->control_fd);
+	raw_fd_close(wall->arena_fd);
 	wall->control = wall->arena = NULL;
 	wall->bell.socket = wall->bell.pidfd = wall->control_fd = wall->arena_fd = -1;
 	errno = saved;

@@ -1,7 +1,7 @@
 /* wall_connect.c: the client's half of the handshake, see wall.h. Nothing that the other side says is believed. */
 #include "base/connect_remedy.h"
 #include "ring/wall.h"
-#include "base/wall_fd.h"
+#include "base/raw_fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +50,7 @@ static int move_high(int fd)
 	high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least);
 	if (high < 0)
 		return fd;
-	wall_fd_close(fd);
+	raw_fd_close(fd);
 	return (int)high;
 }
 
@@ -97,7 +97,7 @@ static int connect_to(const char *path, uint64_t until_ms)
 			break;
 		syscall(SYS_nanosleep, &(struct timespec){ 0, PATIENCE_NAP_NS }, NULL);
 	}
-	wall_fd_close((int)fd);
+	raw_fd_close((int)fd);
 	return r == -EAGAIN ? -ETIMEDOUT : (int)r;
 }
 
@@ -247,11 +247,11 @@ static int enter_by(struct wall *ret, int socket, const struct wall_hello *hello
 	wall_bell_init(&ret->bell, 0);
 	if (socket >= 0) {
 		ret->bell.socket = socket;
-		wall_fd_identify(socket, &ret->bell.device, &ret->bell.inode);
+		raw_fd_identify(socket, &ret->bell.device, &ret->bell.inode);
 		r = shake(ret, hello, until_ms, fds);
 	}
-	wall_fd_close(fds[0]);
-	wall_fd_close(fds[1]);
+	raw_fd_close(fds[0]);
+	raw_fd_close(fds[1]);
 	if (r)
 		wall_abandon(ret);
 	return r;

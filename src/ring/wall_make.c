@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/send_fds.h"
 #include "ring/wall.h"
-#include "base/wall_fd.h"
+#include "base/raw_fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -220,14 +220,14 @@ int wall_welcome(struct wall *wall, int socket, const struct wall_welcome *more)
 	((struct wall_area *)(void *)wall->control)->fingerprint = w->fingerprint;
 	((struct wall_area *)(void *)wall->control)->flags = w->flags;
 	wall->bell.pidfd = peer_pidfd(socket);
-	if (!wall_fd_identify(socket, &wall->bell.device, &wall->bell.inode))
+	if (!raw_fd_identify(socket, &wall->bell.device, &wall->bell.inode))
 		return -errno;
 	r = send_welcome(socket, w, fds, 2);
 	if (r < 0)
 		return r;
 	wall->bell.socket = socket;
-	wall_fd_close(wall->control_fd);
-	wall_fd_close(wall->arena_fd);
+	raw_fd_close(wall->control_fd);
+	raw_fd_close(wall->arena_fd);
 	wall->control_fd = wall->arena_fd = -1;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* file_identity.h: what a descriptor is, whatever number it has. */
 #pragma once
 
-#include "base/wall_fd.h"
+#include "base/raw_fd.h"
 
 #include <errno.h>
 
@@ -12,7 +12,7 @@ struct file_identity {
 /* 0, or -EBADF: nothing is there. */
 static inline int file_identify(int fd, struct file_identity *ret)
 {
-	return fd >= 0 && wall_fd_identify(fd, &ret->device, &ret->inode) ? 0 : -EBADF;
+	return fd >= 0 && raw_fd_identify(fd, &ret->device, &ret->inode) ? 0 : -EBADF;
 }
 
 static inline bool file_same(const struct file_identity *a, const struct file_identity *b)

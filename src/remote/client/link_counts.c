@@ -4,7 +4,7 @@
  * The counts lie in the file itself, mapped, so that they are there however the program ends.
  */
 #include "remote/client/link_counts.h"
-#include "base/wall_fd.h"
+#include "base/raw_fd.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -57,7 +57,7 @@ struct link_counts *link_counts_open(struct link_counts *own)
 		if (fd >= 0)
 			counts = map_record((int)fd);
 		if (fd >= 0)
-			wall_fd_close((int)fd);
+			raw_fd_close((int)fd);
 	}
 	if (!counts)
 		counts = own;

@@ -1,4 +1,4 @@
-/* wall_fd.h: descriptors in a process that is not ours: through the kernel's calls alone, known by what they are. */
+/* raw_fd.h: descriptors in a process that is not ours: through the kernel's calls alone, known by what they are. */
 #pragma once
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* The kernel's struct stat and the C library's are the same on the architectures that we build for. */
-static inline bool wall_fd_identify(int fd, uint64_t *ret_device, uint64_t *ret_inode)
+static inline bool raw_fd_identify(int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
 	struct stat st;
 
@@ -20,14 +20,14 @@ static inline bool wall_fd_identify(int fd, uint64_t *ret_device, uint64_t *ret_
 	return true;
 }
 
-static inline bool wall_fd_is(int fd, uint64_t device, uint64_t inode)
+static inline bool raw_fd_is(int fd, uint64_t device, uint64_t inode)
 {
 	uint64_t d, i;
 
-	return wall_fd_identify(fd, &d, &i) && d == device && i == inode;
+	return raw_fd_identify(fd, &d, &i) && d == device && i == inode;
 }
 
-static inline void wall_fd_close(int fd)
+static inline void raw_fd_close(int fd)
 {
 	if (fd >= 0)
 		syscall(SYS_close, fd);
