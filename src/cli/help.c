@@ -4,6 +4,7 @@
  * The manual pages are made at build time by `mete help --man [VERB]`; so is the completion. What belongs to no verb
  * (exit codes, environment, files) stands here once, for help and manual.
  */
+#include "model/policy.h"
 #include "verb/output.h"
 #include "verb/say.h"
 #include "verb/verb.h"
@@ -363,6 +364,26 @@ static void man_overview(void)
 	man_references();
 }
 
+static void add_word(char *words, size_t size, const char *word)
+{
+	size_t used = strlen(words);
+
+	snprintf(words + used, size - used, "%s%s", used ? " " : "", word);
+}
+
+/* The names of all policies, or of all classes. */
+static const char *names_of(enum complete c)
+{
+	static char words[256];
+
+	*words = 0;
+	for (int i = 0; c == COMPLETE_POLICY && i < POLICIES; i++)
+		add_word(words, sizeof(words), policy_name((enum policy)i));
+	for (int i = 0; c == COMPLETE_CLASS && i < ARBITER_CLASSES; i++)
+		add_word(words, sizeof(words), policy_class_name((enum arbiter_class)i));
+	return words;
+}
+
 /* The words after options with a value: what completes them. */
 static const char *completion_of(enum complete c)
 {
@@ -376,9 +397,8 @@ static const char *completion_of(enum complete c)
 	case COMPLETE_CHECK:
 		return "off strict report report,leaks";
 	case COMPLETE_POLICY:
-		return "native fair fixed weighted burst besteffort elastic exclusive";
 	case COMPLETE_CLASS:
-		return "high normal low";
+		return names_of(c);
 	case COMPLETE_KEY:
 		return "$(mete key list --json 2>/dev/null | sed -n 's/.*\"name\": \"\\(.*\\)\".*/\\1/p')";
 	default:
