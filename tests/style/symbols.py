@@ -122,8 +122,14 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
 blas = names_in_table("cublas_table.h", "cublas")
 for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):
-    path = os.path.join(build, "src/remote/client", soname)
     wanted = {n for n in blas if n.startswith("cublasLt") == soname.startswith("libcublasLt")}
+    path = os.path.join(build, "src/libs/blas", soname)
+    found = exports(path) - {"mete_blas_prepare"}
+    check(found == wanted, f"{soname} of the software device exports the {len(wanted)} names of the spec and nothing else",
+          [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])
+    nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " A " not in line}
+    check(nodes == {soname}, f"its symbols have the version {soname}", nodes - {soname})
+    path = os.path.join(build, "src/remote/client", soname)
     found = exports(path)
     check(found == wanted, f"{soname} exports the {len(wanted)} names of the spec and nothing else",
           [f"missing {n}" for n in sorted(wanted - found)] + [f"not intended {n}" for n in sorted(found - wanted)])

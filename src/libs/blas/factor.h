@@ -185,11 +185,11 @@ static void NAMED(getri)(struct soft_native *n, const struct blas_work *w)
 
 static void NAMED(matinv)(struct soft_native *n, const struct blas_work *w)
 {
-	T *kept = scratch_get((size_t)(w->n * w->n) * (sizeof(T) + sizeof(int)) + 64);
-	int *pivot = (int *)(void *)(kept + w->n * w->n);
+	T kept[32 * 32];
+	int pivot[32];
 	int64_t from, to;
 
-	if (!kept) {
+	if (w->n > 32) {
 		n->refuse(n);
 		return;
 	}

@@ -141,12 +141,15 @@ static void NAMED(trmm)(struct soft_native *n, const struct blas_work *w)
 	struct NAMED(sides) s;
 	int64_t rows, columns;
 	T *dense, *kept, *from;
+	size_t elements;
 
 	if (!NAMED(sides_get)(n, w, &s, true))
 		return;
 	rows = left ? w->m : s.to - s.from;
 	columns = left ? s.to - s.from : w->n;
-	dense = scratch_get(sizeof(T) * (BODY_PIECE * BODY_PIECE + (size_t)rows * (size_t)columns));
+	dense = NULL;
+	if (!__builtin_mul_overflow((size_t)rows, (size_t)columns, &elements) && elements < SIZE_MAX / 64)
+		dense = scratch_get(sizeof(T) * (BODY_PIECE * BODY_PIECE + elements));
 	if (!dense) {
 		n->refuse(n);
 		return;

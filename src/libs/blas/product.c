@@ -85,6 +85,8 @@ bool product_sound(const struct product *p)
 	for (int i = 0; i < PRODUCT_MATRICES; i++)
 		if (!type_bytes(p->type[i]) || p->scale[i] > SCALE_OUTER)
 			return false;
+	if (p->batch > 1 << 30 || p->alpha_stride < 0 || p->alpha_stride > 1 << 30)
+		return false;
 	return p->op[0] <= GEMM_H && p->op[1] <= GEMM_H && p->alpha.place <= PRODUCT_VECTOR &&
 	       p->beta.place <= PRODUCT_AT && p->tile_rows && p->tile_columns && p->tile_rows <= TILE &&
 	       p->tile_columns <= TILE && type_bytes(p->scale_type) && sizes_good(p) && p->way && p->way == way_of(p) &&

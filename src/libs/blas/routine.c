@@ -85,6 +85,9 @@ static bool work_sound(const struct blas_work *w)
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
 		if (!type_bytes(types[i]) && types[i] != CUDA_R_64I)
 			return false;
+	/* the elements of a packed triangle are to be counted */
+	if (w->AP && w->n > INT64_C(1) << 31)
+		return false;
 	return (w->uplo == CUBLAS_FILL_MODE_LOWER || w->uplo == CUBLAS_FILL_MODE_UPPER) &&
 	       (unsigned int)w->trans <= CUBLAS_OP_C && (unsigned int)w->transa <= CUBLAS_OP_C &&
 	       (unsigned int)w->transb <= CUBLAS_OP_C && (unsigned int)w->side <= CUBLAS_SIDE_RIGHT &&
