@@ -212,6 +212,252 @@ static void inverse_check(const char *what, const struct vec *a, struct vec *c, 
 	vec_check(what, c);
 }
 
+/* ---- what is not tested for each type ---- */
+
+static void test_ranks(void)
+{
+	const cuComplex alpha = { 0.75f, -0.5f };
+	const any alpha_any = 0.75 - 0.5 * I;
+	const float real = 0.5f;
+	int n = 41;
+
+	for (int upper = 0; upper < 2; upper++)
+		for (int form = 0; form < 2; form++) {
+			struct vec a = vec_new(CUDA_C_32F, form ? n * (n + 1) / 2 : n * n, 1),
+				   x = vec_new(CUDA_C_32F, n, 2), y = vec_new(CUDA_C_32F, n, -1);
+			struct tri t = { &a, (cublasFillMode_t)upper, form, n, 0, n };
+
+			for (int two = 0; two < 2; two++) {
+				cublasStatus_t s =
+					form  ? two ? cublasChpr2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2,
+								     vec_in(&y), -1, vec_in(&a))
+						    : cublasChpr_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a))
+					 : two ? cublasCher2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2, vec_in(&y), -1,
+								vec_in(&a), n)
+					      : cublasCher_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a), n);
+
+				OK(s);
+				vec_read(&a);
+				for (int j = 0; j < n; j++)
+					for (int i = 0; i < n; i++) {
+						int64_t at = tri_index(&t, i, j);
+						any v = two ? alpha_any * vec_at(&x, i) * conj(vec_at(&y, j)) +
+									conj(alpha_any) * vec_at(&y, i) *
+										conj(vec_at(&x, j))
+							    : 0.5 * vec_at(&x, i) * conj(vec_at(&x, j));
+
+						if (tri_has(&t, i, j))
+							vec_expect(&a, at,
+								   i == j ? creal(vec_old(&a, at) + v)
+									  : vec_old(&a, at) + v,
+								   8);
+					}
+				vec_check("her, hpr, her2 or hpr2", &a);
+			}
+			vec_free(&a);
+			vec_free(&x);
+			vec_free(&y);
+		}
+}
+
+static void test_bands(void)
+{
+	int m = 30, n = 26, kl = 3, ku = 2, ld = 8;
+	struct vec a = vec_new(CUDA_R_64F, ld * n, 1), x = vec_new(CUDA_R_64F, m, 1), y = vec_new(CUDA_R_64F, n, -2);
+	const double alpha = 2, beta = -1;
+
+	OK(cublasDgbmv_v2(handle, CUBLAS_OP_T, m, n, kl, ku, &alpha, vec_in(&a), ld, vec_in(&x), 1, &beta, vec_in(&y),
+			  -2));
+	vec_read(&y);
+	for (int j = 0; j < n; j++) {
+		any sum = 0;
+
+		for (int i = 0; i < m; i++)
+			if (i - j <= kl && j - i <= ku)
+				sum += vec_at(&a, ku + i - j + j * ld) * vec_at(&x, i);
+		vec_expect(&y, j, 2 * sum - vec_old(&y, j), m);
+	}
+	vec_check("gbmv", &y);
+	vec_free(&a);
+	vec_free(&x);
+	vec_free(&y);
+}
+
+static void test_plain(void)
+{
+	int m = 37, n = 23;
+	struct vec a = vec_new(CUDA_C_64F, m * n, 1), b = vec_new(CUDA_C_64F, m * n, 1),
+		   c = vec_new(CUDA_C_64F, m * n, 1), x = vec_new(CUDA_C_64F, n, -2),
+		   p = vec_new(CUDA_C_64F, n * (n + 1) / 2, 1);
+	const cuDoubleComplex alpha = { 2, 1 }, beta = { -1, 0.5 };
+	struct tri t = { &p, CUBLAS_FILL_MODE_LOWER, 1, n, 0, n };
+
+	OK(cublasZgeam(handle, CUBLAS_OP_N, CUBLAS_OP_C, m, n, &alpha, vec_in(&a), m, &beta, vec_in(&b), n, vec_in(&c),
+		       m));
+	vec_read(&c);
+	for (int j = 0; j < n; j++)
+		for (int i = 0; i < m; i++)
+			vec_expect(&c, i + j * m,
+				   (2 + I) * vec_at(&a, i + j * m) + (-1 + 0.5 * I) * conj(vec_at(&b, j + i * n)), 4);
+	vec_check("geam", &c);
+	OK(cublasZdgmm(handle, CUBLAS_SIDE_RIGHT, m, n, vec_in(&a), m, vec_in(&x), -2, vec_in(&c), m));
+	vec_read(&c);
+	for (int j = 0; j < n; j++)
+		for (int i = 0; i < m; i++)
+			vec_expect(&c, i + j * m, vec_at(&a, i + j * m) * vec_at(&x, j), 2);
+	vec_check("dgmm", &c);
+	OK(cublasZtrttp(handle, CUBLAS_FILL_MODE_LOWER, n, vec_in(&a), m, vec_in(&p)));
+	vec_read(&p);
+	for (int j = 0; j < n; j++)
+		for (int i = j; i < n; i++)
+			vec_expect(&p, tri_index(&t, i, j), vec_at(&a, i + j * m), 0);
+	vec_check("trttp", &p);
+	OK(cublasZtpttr(handle, CUBLAS_FILL_MODE_LOWER, n, vec_in(&p), vec_in(&c), m));
+	vec_read(&c);
+	for (int j = 0; j < n; j++)
+		for (int i = j; i < n; i++)
+			vec_expect(&c, i + j * m, vec_at(&a, i + j * m), 0);
+	vec_check("tpttr", &c);
+	vec_free(&a);
+	vec_free(&b);
+	vec_free(&c);
+	vec_free(&x);
+	vec_free(&p);
+}
+
+static void test_rotations(void)
+{
+	struct vec x = vec_new(CUDA_R_64F, 50, 1), y = vec_new(CUDA_R_64F, 50, 3);
+	double a = 3, b = -4, c = 0, s = 0, p[5], d1 = 2, d2 = 3, x1 = 1.5, y1 = -0.75, h[4];
+
+	OK(cublasDrotg_v2(handle, &a, &b, &c, &s));
+	ok(fabs(c * 3 + s * -4 - a) < 1e-12 && fabs(c * -4 - s * 3) < 1e-12 && fabs(c * c + s * s - 1) < 1e-12);
+	OK(cublasDrot_v2(handle, 50, vec_in(&x), 1, vec_in(&y), 3, &c, &s));
+	vec_read(&x);
+	vec_read(&y);
+	for (int i = 0; i < 50; i++) {
+		vec_expect(&x, i, c * vec_old(&x, i) + s * vec_old(&y, i), 2);
+		vec_expect(&y, i, c * vec_old(&y, i) - s * vec_old(&x, i), 2);
+	}
+	vec_check("rot", &x);
+	vec_check("rot", &y);
+	/* a modified rotation makes the second of (sqrt(d1) x1, sqrt(d2) y1) zero */
+	OK(cublasDrotmg_v2(handle, &d1, &d2, &x1, &y1, p));
+	h[0] = p[0] == 0 ? 1 : p[1];
+	h[1] = p[0] == 1 ? -1 : p[2];
+	h[2] = p[0] == 1 ? 1 : p[3];
+	h[3] = p[0] == 0 ? 1 : p[4];
+	ok(fabs(h[1] * 1.5 + h[3] * -0.75) < 1e-12 && fabs(h[0] * 1.5 + h[2] * -0.75 - x1) < 1e-12);
+	ok(fabs(d1 * x1 * x1 - (2 * 1.5 * 1.5 + 3 * 0.75 * 0.75)) < 1e-9);
+	OK(cublasDrotm_v2(handle, 50, vec_in(&x), 1, vec_in(&y), 3, p));
+	vec_read(&x);
+	vec_read(&y);
+	for (int i = 0; i < 50; i++) {
+		vec_expect(&x, i, h[0] * vec_old(&x, i) + h[2] * vec_old(&y, i), 2);
+		vec_expect(&y, i, h[1] * vec_old(&x, i) + h[3] * vec_old(&y, i), 2);
+	}
+	vec_check("rotm", &x);
+	vec_check("rotm", &y);
+	vec_free(&x);
+	vec_free(&y);
+}
+
+/* Vectors of halves; batches of matrices and vectors; least squares; products in groups. */
+static void test_rest(void)
+{
+	struct vec x = vec_new(CUDA_R_16F, 60, 1), y = vec_new(CUDA_R_16F, 60, 1),
+		   a = vec_new(CUDA_R_32F, 3 * 12 * 8, 1), b = vec_new(CUDA_R_32F, 3 * 12, 1),
+		   v = vec_new(CUDA_R_32F, 3 * 8, 1), w = vec_new(CUDA_R_32F, 3 * 12, 1);
+	const float two = 2, half = 0.5f, one = 1, zero = 0;
+	float dot = 0, squares = 0;
+	CUdeviceptr at_a, at_b, info = blas_device(NULL, 12), at_v, at_w;
+	int said = 5, m[2] = { 12, 12 }, n[2] = { 1, 1 }, k[2] = { 8, 8 }, ld[2] = { 12, 12 }, ldb[2] = { 8, 8 },
+	    sizes[2] = { 1, 2 };
+	cublasOperation_t ops[2] = { CUBLAS_OP_N, CUBLAS_OP_N };
+	float alphas[2] = { 1, 2 }, betas[2] = { 0, 0 };
+	any sum = 0;
+
+	OK(cublasAxpyEx(handle, 60, &two, CUDA_R_32F, vec_in(&x), CUDA_R_16F, 1, vec_in(&y), CUDA_R_16F, 1,
+			CUDA_R_32F));
+	vec_read(&y);
+	for (int i = 0; i < 60; i++)
+		vec_expect(&y, i, 2 * vec_at(&x, i) + vec_old(&y, i), 1);
+	vec_check("AxpyEx", &y);
+	OK(cublasDotEx(handle, 60, vec_in(&x), CUDA_R_16F, 1, vec_in(&y), CUDA_R_16F, 1, &dot, CUDA_R_32F, CUDA_R_32F));
+	for (int i = 0; i < 60; i++)
+		sum += vec_at(&x, i) * vec_at(&y, i);
+	near_to("DotEx", CUDA_R_32F, dot, sum, 60);
+	/* batches: y = 0.5 A x + 2 y, with a step that is not 1 */
+	OK(cublasSgemvStridedBatched(handle, CUBLAS_OP_N, 12, 8, &half, vec_in(&a), 12, 96, vec_in(&v), 1, 8, &two,
+				     vec_in(&w), 1, 12, 3));
+	vec_read(&w);
+	for (int batch = 0; batch < 3; batch++)
+		for (int i = 0; i < 12; i++) {
+			sum = 0;
+			for (int j = 0; j < 8; j++)
+				sum += vec_at(&a, batch * 96 + i + j * 12) * vec_at(&v, batch * 8 + j);
+			vec_expect(&w, batch * 12 + i, 0.5 * sum + 2 * vec_old(&w, batch * 12 + i), 8);
+		}
+	vec_check("gemvStridedBatched", &w);
+	at_a = vec_batches(&a, 96);
+	at_b = vec_batches(&b, 12);
+	at_v = vec_batches(&v, 8);
+	at_w = vec_batches(&w, 12);
+	OK(cublasSgemvBatched(handle, CUBLAS_OP_T, 12, 8, &one, blas_at(at_a), 12, blas_at(at_b), 1, &zero,
+			      blas_at(at_v), 1, 3));
+	vec_read(&v);
+	for (int batch = 0; batch < 3; batch++)
+		for (int j = 0; j < 8; j++) {
+			sum = 0;
+			for (int i = 0; i < 12; i++)
+				sum += vec_at(&a, batch * 96 + i + j * 12) * vec_at(&b, batch * 12 + i);
+			vec_expect(&v, batch * 8 + j, sum, 12);
+		}
+	vec_check("gemvBatched", &v);
+	OK(cublasSgemmGroupedBatched(handle, ops, ops, m, n, k, alphas, blas_at(at_a), ld, blas_at(at_v), ldb, betas,
+				     blas_at(at_w), ld, 2, sizes));
+	vec_read(&w);
+	for (int batch = 0; batch < 3; batch++)
+		for (int i = 0; i < 12; i++) {
+			sum = 0;
+			for (int j = 0; j < 8; j++)
+				sum += vec_at(&a, batch * 96 + i + j * 12) * vec_at(&v, batch * 8 + j);
+			vec_expect(&w, batch * 12 + i, (batch ? 2 : 1) * sum, 40);
+		}
+	vec_check("gemmGroupedBatched", &w);
+	/* least squares: the rest is at right angles to the columns of A */
+	OK(cublasSgelsBatched(handle, CUBLAS_OP_N, 12, 8, 1, blas_at(at_a), 12, blas_at(at_b), 12, &said, blas_at(info),
+			      3));
+	is(said, 0);
+	vec_read(&b);
+	for (int batch = 0; batch < 3; batch++)
+		for (int j = 0; j < 8; j++) {
+			sum = 0;
+			for (int i = 0; i < 12; i++) {
+				any rest = vec_old(&b, batch * 12 + i);
+
+				for (int q = 0; q < 8; q++)
+					rest -= vec_at(&a, batch * 96 + i + q * 12) * vec_at(&b, batch * 12 + q);
+				sum += vec_at(&a, batch * 96 + i + j * 12) * rest;
+			}
+			vec_expect_value(&b, batch * 12 + j, sum, 0, 100);
+		}
+	vec_check("gels", &b);
+	OK(cublasSnrm2_v2(handle, 0, vec_in(&b), 1, &squares));
+	is(squares, 0);
+	cuMemFree(at_a);
+	cuMemFree(at_b);
+	cuMemFree(at_v);
+	cuMemFree(at_w);
+	cuMemFree(info);
+	vec_free(&x);
+	vec_free(&y);
+	vec_free(&a);
+	vec_free(&b);
+	vec_free(&v);
+	vec_free(&w);
+}
+
 #define SPMV spmv_v2
 #define SBMV sbmv_v2
 #define SYMV symv_v2
@@ -344,6 +590,11 @@ int main(int argc, char **argv)
 	soft_context();
 	OK(cublasCreate_v2(&handle));
 	test_all();
+	test_ranks();
+	test_bands();
+	test_plain();
+	test_rotations();
+	test_rest();
 	OK(cublasDestroy_v2(handle));
 	return soft_end();
 }
