@@ -94,4 +94,5 @@ struct fat {
 };
 #define MACHINE_CODE                                                                                                   \
 	{ 0xba55ed50, 1, 16, 64 + 64, 2, 0x101, 64, 64, { 0 }, 80, { 0 }, "\177ELF of another architecture" }
-const struct fat machine_code[2] = { MACHINE_CODE, MACHINE_CODE };
+extern const struct fat machine_code[2];
+__attribute__((visibility("default"))) const struct fat machine_code[2] = { MACHINE_CODE, MACHINE_CODE };

@@ -97,12 +97,26 @@ static void test_system(void)
 	is_str(((const char *(*)(nvmlReturn_t))must("nvmlErrorString"))(NVML_ERROR_NOT_FOUND), "Not Found");
 }
 
+/* It is in no fabric. The structure's second version lacks the last member. */
+static void test_fabric(nvmlDevice_t device)
+{
+	nvmlGpuFabricInfoV_t fabric = { .version = NVML_VERSION_WORD(nvmlGpuFabricInfoV_t, 3), .state = 9 };
+
+	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric), NVML_SUCCESS);
+	ok(!fabric.state && fabric.status == NVML_SUCCESS && !fabric.healthSummary);
+	fabric = (nvmlGpuFabricInfoV_t){ .version = 36 | 2u << 24, .state = 9, .healthSummary = 9 };
+	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric), NVML_SUCCESS);
+	ok(!fabric.state && fabric.healthSummary == 9);
+	fabric.version = 36;
+	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric),
+	   NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+}
+
 static void test_finding(const struct expected *e, unsigned int index)
 {
 	nvmlDevice_t device = NULL, again = NULL;
 	unsigned int seen = 99, i, value = 0, most = 0;
 	char uuid[96], serial[40];
-	nvmlGpuFabricInfoV_t fabric = { .state = 9, .healthSummary = 9 };
 	nvmlUUID_t versioned = { .version = NVML_VERSION_WORD(nvmlUUID_v1_t, 1), .type = NVML_UUID_TYPE_ASCII };
 	nvmlPciInfo_t pci;
 
@@ -130,15 +144,8 @@ static void test_finding(const struct expected *e, unsigned int index)
 		ok(value >= 1 && value <= most);
 	}
 	again = NULL;
-	fabric.version = NVML_VERSION_WORD(nvmlGpuFabricInfoV_t, 3);
-	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric), NVML_SUCCESS);
-	ok(!fabric.state && fabric.status == NVML_SUCCESS && !fabric.healthSummary);
-	fabric = (nvmlGpuFabricInfoV_t){ .version = 36 | 2u << 24, .state = 9, .healthSummary = 9 };
-	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric), NVML_SUCCESS);
-	ok(!fabric.state && fabric.healthSummary == 9);
-	fabric.version = 36;
-	is(CALL(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t, nvmlGpuFabricInfoV_t *), device, &fabric),
-	   NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	if (!far)
+		test_fabric(device);
 	is(CALL(nvmlDeviceGetSerial, (nvmlDevice_t, char *, unsigned int), device, serial, sizeof serial),
 	   far ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS);
 	is(CALL(nvmlDeviceGetHandleBySerial, (const char *, nvmlDevice_t *), far ? "none" : serial, &again),
