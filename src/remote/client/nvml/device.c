@@ -278,6 +278,25 @@ nvmlReturn_t soft_nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int 
 	return r == NVML_SUCCESS ? state_number(yes, 0) : r;
 }
 
+/* Nothing of a fabric is reached on this way. Of the structure's two versions the second lacks the last member. */
+nvmlReturn_t soft_nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+	const unsigned int second = offsetof(nvmlGpuFabricInfoV_t, healthSummary) | 2u << 24;
+	unsigned int version = info ? info->version : 0, index;
+	size_t bytes = version == second ? offsetof(nvmlGpuFabricInfoV_t, healthSummary) : sizeof(*info);
+	nvmlGpuFabricInfoV_t none = { .version = version, .status = NVML_SUCCESS };
+	nvmlReturn_t r;
+
+	if (!info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (version != second && version != NVML_VERSION_WORD(nvmlGpuFabricInfoV_t, 3))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	r = index_of(device, &index);
+	if (r == NVML_SUCCESS)
+		memcpy(info, &none, bytes);
+	return r;
+}
+
 static nvmlReturn_t pci_of(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
 	struct watch_facts f;
