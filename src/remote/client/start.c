@@ -156,7 +156,7 @@ void client_refused(enum cuda_call call)
 {
 	static _Atomic unsigned char told[CUDA_CALL_COUNT];
 
-	/* The attributes say that no kind of handle can be exported. PyTorch tries all the same, and goes on without. */
+	/* The attributes say that no kind of handle can be exported. PyTorch tries all the same and goes on. */
 	if (call != CUDA_CALL_cuMemExportToShareableHandle &&
 	    !atomic_exchange_explicit(&told[call], 1, memory_order_relaxed))
 		log_line("%s: not there on the way to a remote device; the program gets CUDA_ERROR_NOT_SUPPORTED",
