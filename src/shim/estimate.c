@@ -93,6 +93,18 @@ static void learn_rate_locked(const struct figures *f, uint64_t ns)
 	r->ns_per_size = per > r->ns_per_size ? per : r->ns_per_size + (per - r->ns_per_size) / 16;
 }
 
+uint64_t estimate_mean(uint32_t place)
+{
+	uint64_t ns;
+
+	if (place == ESTIMATE_NONE || place > ESTIMATE_SETS * ESTIMATE_WAYS)
+		return 0;
+	pthread_mutex_lock(&lock);
+	ns = figures[place - 1].samples ? (uint64_t)figures[place - 1].mean_ns : 0;
+	pthread_mutex_unlock(&lock);
+	return ns;
+}
+
 uint64_t estimate_less(uint32_t place, uint64_t ns)
 {
 	const struct figures *f;

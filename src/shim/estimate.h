@@ -60,6 +60,9 @@ uint64_t estimate_guess(uint64_t family, uint64_t size);
 /* Makes room for a key, with a first prediction (0: none). Value: its place. */
 uint32_t estimate_add(uint64_t key, uint64_t family, uint64_t size, uint64_t guess_ns);
 
+/* How long those of the kind at this place took lately, in nanoseconds. 0: not known. */
+uint64_t estimate_mean(uint32_t place);
+
 /*
  * Of a launch that took ns, a part of which it may have waited for another process's work to end: what may be
  * learned from that. No more than was expected, when it is longer by no more than such a wait.

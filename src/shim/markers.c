@@ -170,6 +170,22 @@ static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
 	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
 }
 
+/*
+ * A launch into a free stream begins somewhere in its call, in which the thread may have been off the processor for
+ * long: then it began when its like, which ended at end_ns, would have.
+ */
+static uint64_t begin_likely_locked(const struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t launches = (c->word - c->stream->flow[p->engine].completed) & ((1u << ESTIMATE_SHIFT) - 1), like_ns;
+
+	if (!begin_ns || begin_ns >= c->most_ns || launches != 1)
+		return begin_ns;
+	like_ns = estimate_mean(c->key);
+	if (!like_ns || end_ns < begin_ns + like_ns)
+		return begin_ns;
+	return end_ns - like_ns < c->most_ns ? end_ns - like_ns : c->most_ns;
+}
+
 /* A chunk has ended; it is claimed by the caller. */
 static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool waited)
 {
@@ -187,6 +203,8 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	pthread_mutex_lock(&p->lock);
 	at->stream = NULL;
 	at->claimed = false;
+	if (end_ns)
+		begin_ns = begin_likely_locked(p, &c, begin_ns, end_ns);
 	account_locked(p, &c, begin_ns, end_ns ? end_ns : seen_ns);
 	drop_done_locked(p);
 	idle = pace_idle_locked(p, seen_ns);
@@ -393,7 +411,8 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 
 	if (start) {
 		c.start_ns = l->start_ns;
-		c.least_ns = begun_ns(l, tick_now());
+		c.most_ns = tick_now();
+		c.least_ns = begun_ns(l, c.most_ns);
 		c.idle = l->began;
 		c.first = l->first;
 	}

@@ -29,6 +29,7 @@ struct chunk {
 	uint64_t word; /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
 	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
+	uint64_t most_ns;	   /* and, in a stream that was free, not after this: its call had returned */
 	uint64_t begun_ns;	   /* with `start`: when it began, where that was seen before its end; else 0 */
 	bool idle;		   /* nothing was in flight when `start` was submitted */
 	bool first;		   /* of a turn: it may have waited for the end of another process's work */
