@@ -255,8 +255,12 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	struct tenant *t = &a->tenant[i];
 
 	rights_tell_time(t, now_ns);
-	if (demand->busy && !t->demand.busy)
-		t->busy_from_ns = now_ns;
+	/* It may be told long after: what came into its bucket meanwhile was not beyond the cap. */
+	if (demand->busy && !t->demand.busy) {
+		t->busy_from_ns = demand->began_ns && demand->began_ns < now_ns ? demand->began_ns : now_ns;
+		if (t->busy_from_ns < t->opened_ns)
+			t->busy_from_ns = t->opened_ns < now_ns ? t->opened_ns : now_ns;
+	}
 	/* Only a process that runs foretells another end. */
 	if (demand->busy && demand->done_by_ns != t->demand.done_by_ns)
 		busy_trust(a->busy, (unsigned int)i);
@@ -293,7 +297,7 @@ static uint32_t listen_open(const struct arbiter *a, int i, bool waits)
 		listen |= WIRE_ON_DEMAND;
 	/* What it has next is longer than what is left of its turn; with nobody waiting its limit is found anew. */
 	if (t->turn.until_ns)
-		listen |= waits ? WIRE_ON_WAIT : WIRE_ON_WAIT | WIRE_ON_LATE;
+		listen |= waits ? WIRE_ON_WAIT : alone ? WIRE_ON_WAIT | WIRE_ON_LATE : WIRE_ON_DEMAND;
 	/* Low class has to be stopped when it begins, and may begin when it has ended. */
 	if (pool_of(t) == MAIN && (a->holder[MAIN] != i || a->holder[REST] >= 0))
 		listen |= WIRE_ON_DEMAND;

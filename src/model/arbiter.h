@@ -43,6 +43,7 @@ struct arbiter_demand {
 	uint64_t since_ns;   /* since when */
 	uint64_t needs_ns;   /* predicted length of what waits; 0: not known */
 	bool busy;	     /* something is in flight */
+	uint64_t began_ns;   /* since when; 0: since it is told */
 	uint64_t done_by_ns; /* when that should have ended, as predicted */
 };
 

@@ -76,6 +76,7 @@ static void submit(struct sim *s, int i)
 	p->waiting = false;
 	p->in_turn = true;
 	p->done_by_ns = from + p->next_predicted_ns;
+	p->began_ns = idle ? s->now_ns : p->began_ns;
 	p->predicted_ns += p->next_predicted_ns;
 	if (!t->hungry_from_ns)
 		t->hungry_from_ns = s->now_ns;

@@ -53,6 +53,7 @@ struct process {
 	bool in_turn;			   /* has submitted something since the gate was opened */
 	uint64_t serial;		   /* of the gate as seen at the last submission */
 	uint64_t done_by_ns, predicted_ns; /* all in flight */
+	uint64_t began_ns;		   /* something has been since */
 	bool begin_told;
 	uint64_t ended_ns; /* the last launch that has been seen to end */
 	uint64_t last_seen_ns;

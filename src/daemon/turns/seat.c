@@ -237,7 +237,8 @@ void seat_take_edges(struct seat *s, uint64_t now_ns)
 void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
 {
 	struct wire_turn *t = s->turn;
-	bool waiting = atomic_load(&t->waiting), busy = atomic_load(&t->busy_since_ns);
+	uint64_t began = atomic_load(&t->busy_since_ns);
+	bool waiting = atomic_load(&t->waiting), busy = began;
 	uint64_t since = atomic_load_explicit(&t->waiting_since_ns, memory_order_relaxed);
 	uint64_t needs = atomic_load_explicit(&t->needs_ns, memory_order_relaxed);
 	uint64_t done = atomic_load_explicit(&t->done_by_ns, memory_order_relaxed);
@@ -256,6 +257,7 @@ void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
 		d->waiting = true;
 	}
 	if (busy) {
+		d->began_ns = d->busy && d->began_ns < began ? d->began_ns : began;
 		d->done_by_ns = max_u64(d->done_by_ns, done < now_ns + FAR_NS ? done : now_ns + FAR_NS);
 		d->busy = true;
 	}
