@@ -23,7 +23,7 @@
  * makes it longer by CYCLE_MORE_NS, so that changes of hands take about 1 % of the device however many there are.
  */
 #define CYCLE_NS (25 * MS)
-#define CYCLE_MORE_NS (7500 * US)
+#define CYCLE_MORE_NS (6 * MS)
 #define CYCLE_MOST_NS (100 * MS)
 #define QUANTUM_MIN_NS (2 * MS)
 #define QUANTUM_MAX_NS (20 * MS)
