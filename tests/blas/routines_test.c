@@ -228,13 +228,18 @@ static void test_ranks(void)
 			struct tri t = { &a, (cublasFillMode_t)upper, form, n, 0, n };
 
 			for (int two = 0; two < 2; two++) {
-				cublasStatus_t s =
-					form  ? two ? cublasChpr2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2,
-								     vec_in(&y), -1, vec_in(&a))
-						    : cublasChpr_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a))
-					 : two ? cublasCher2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2, vec_in(&y), -1,
-								vec_in(&a), n)
-					      : cublasCher_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a), n);
+				cublasStatus_t s;
+
+				if (form && two)
+					s = cublasChpr2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2, vec_in(&y), -1,
+							   vec_in(&a));
+				else if (form)
+					s = cublasChpr_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a));
+				else if (two)
+					s = cublasCher2_v2(handle, t.uplo, n, &alpha, vec_in(&x), 2, vec_in(&y), -1,
+							   vec_in(&a), n);
+				else
+					s = cublasCher_v2(handle, t.uplo, n, &real, vec_in(&x), 2, vec_in(&a), n);
 
 				OK(s);
 				vec_read(&a);

@@ -14,6 +14,8 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +41,10 @@ static struct {
 	complex_any c, z;
 } blas;
 
+/* What there is to say about it at the first product: who only opens it, as workers do, has none. */
+static char missing[400];
+static atomic_flag said = ATOMIC_FLAG_INIT;
+
 static void *library_load(bool *ret_mine)
 {
 	const char *named = getenv("METE_OPENBLAS");
@@ -55,10 +61,10 @@ static void *library_load(bool *ret_mine)
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!handle)
-		log_line(
-			"cuBLAS on the software device: %s: products of matrices will be several times slower; install "
-			"the package libopenblas0, or name its library with METE_OPENBLAS",
-			dlerror());
+		snprintf(missing, sizeof(missing),
+			 "%s: products of matrices will be several times slower; install the package libopenblas0, or "
+			 "name its library with METE_OPENBLAS",
+			 dlerror());
 	return handle;
 }
 
@@ -80,8 +86,9 @@ static void open_once(void)
 	blas.there = blas.s && blas.d && blas.c && blas.z;
 	blas.alone = !parallel || !parallel();
 	if (!blas.there)
-		log_line("cuBLAS on the software device: the OpenBLAS that was found has no cblas_sgemm; products of "
-			 "matrices will be several times slower; install the package libopenblas0");
+		snprintf(missing, sizeof(missing),
+			 "the OpenBLAS that was found has no cblas_sgemm; products of matrices will be several times "
+			 "slower; install the package libopenblas0");
 	if (mine && set_threads)
 		set_threads(1);
 }
@@ -91,9 +98,11 @@ void gemm_open(void)
 	pthread_once(&once, open_once);
 }
 
-bool gemm_is_fast(void)
+/* Whether OpenBLAS is there; if not, the first product says so. */
+static bool is_fast(void)
 {
-	gemm_open();
+	if (missing[0] && !atomic_flag_test_and_set(&said))
+		log_line("cuBLAS on the software device: %s", missing);
 	return blas.there;
 }
 
@@ -154,7 +163,7 @@ void gemm(enum gemm_kind kind, enum gemm_op op_a, enum gemm_op op_b, int64_t m, 
 
 	if (m <= 0 || n <= 0)
 		return;
-	if (!blas.there || !k || !fits(m) || !fits(n) || !fits(k) || !fits(lda) || !fits(ldb) || !fits(ldc)) {
+	if (!is_fast() || !k || !fits(m) || !fits(n) || !fits(k) || !fits(lda) || !fits(ldb) || !fits(ldc)) {
 		slow[kind](op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 		return;
 	}

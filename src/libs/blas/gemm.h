@@ -14,9 +14,8 @@
 enum gemm_kind { GEMM_S, GEMM_D, GEMM_C, GEMM_Z, GEMM_KINDS };
 enum gemm_op { GEMM_N, GEMM_T, GEMM_H };
 
-/* Opens what there is, once; without OpenBLAS one line in the log. */
+/* Opens what there is, once, before the first product; that writes one line to the log where OpenBLAS is not there. */
 void gemm_open(void);
-bool gemm_is_fast(void);
 
 /* c = alpha op(a) op(b) + beta c; alpha and beta point to one element. With beta 0 c is not read. m, n, k may be 0. */
 void gemm(enum gemm_kind kind, enum gemm_op op_a, enum gemm_op op_b, int64_t m, int64_t n, int64_t k, const void *alpha,
