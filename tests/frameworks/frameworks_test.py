@@ -35,7 +35,7 @@ tmp = tempfile.mkdtemp(prefix="mete-fw-")
 env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "TRITON_", "CUDA_", "NUMBA_", "TORCH", "JAX_", "XLA_"))}
 # Caches of compiled kernels are of this run alone.
 env.update(HOME=tmp, TMPDIR=tmp, METE_RUNTIME_DIR=os.path.join(tmp, "run"), PYTHONDONTWRITEBYTECODE="1",
-           METE_SOFT_DIR=os.path.join(tmp, "soft"), METE_SOFT_CC="12.0")  # for which most packages hold PTX
+           METE_SOFT_DIR=os.path.join(tmp, "soft"))
 os.mkdir(env["METE_RUNTIME_DIR"], 0o700)
 os.mkdir(env["METE_SOFT_DIR"], 0o700)
 
