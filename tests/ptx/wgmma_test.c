@@ -258,8 +258,7 @@ static void test_refusals(void)
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1}, %da, %da, %q, 1, 1, 0, 0;",
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %q, 2, 1, 0, 0;",
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %q, 1, 1;",
-		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 0, %q, 1, "
-		"1, 0, 0;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 0, %q, 1, 1, 0, 0;",
 	};
 	static const char head[] = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
 				   ".shared .align 1024 .b8 sm[1024];\n.reg .b64 %da; .reg .b32 %r<8>; .reg .pred %q;\n"
