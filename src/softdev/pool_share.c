@@ -34,7 +34,7 @@ CUresult soft_cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool h, CUmemA
 		return e;
 	if (!ret || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !p->object || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
-	fd = segment_object_open(&driver.place, p->object);
+	fd = segment_object_give(&driver.place, p->object);
 	if (fd < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*(int *)ret = fd;

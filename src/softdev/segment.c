@@ -112,7 +112,7 @@ static bool object_any_alive(const struct segment *s, const char *dir)
 	if (s->magic != SEGMENT_MAGIC)
 		return false;
 	for (uint32_t i = 0; i < SEGMENT_MAX_OBJECTS; i++)
-		if (s->object[i].id && segment_object_alive(dir, s->object[i].id))
+		if (s->object[i].id && segment_object_alive(s, dir, &s->object[i]))
 			return true;
 	return false;
 }

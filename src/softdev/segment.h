@@ -15,8 +15,9 @@
  * so a kill -9 at any instruction leaves an exact account.
  *
  * Shared objects (exportable VMM handles, memory and events that have an interprocess handle, exported pools) are files
- * METE_SOFT_DIR/object-<id>, alive while anybody holds a lock on them through a descriptor or a mapping. Their charge
- * lies in the object table and survives the process that made them.
+ * METE_SOFT_DIR/object-<id>, alive while a process on the device holds a lock on them through a descriptor or a mapping;
+ * and while any process has a descriptor that was exported, as long as the maker lives: what nobody can be charged for
+ * is not kept. Their charge lies in the object table and survives the process that made them.
  *
  * Limits: one segment per user and directory; 1024 processes; 4096 shared objects; a file system with open file
  * description locks (tmpfs has them since Linux 3.15).
@@ -239,8 +240,12 @@ struct segment_wish {
  * descriptor), or -ENOMEM, -ENOSPC (table full) or another -errno.
  */
 int segment_object_new(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id);
-/* Another such descriptor of a living object. */
+/* Another such descriptor of a living object, for the driver. */
 int segment_object_open(struct segment_place *p, uint64_t id);
+/* The same for the program, which may hand it on: it holds the object alive as long as the object's maker lives. */
+int segment_object_give(struct segment_place *p, uint64_t id);
+/* Before this process lets go of an object: where the maker has died, it is the maker from now on. */
+void segment_object_adopt(struct segment_place *p, uint64_t id);
 /* Which object of this kind a descriptor belongs to. Value: 0, or -EINVAL. */
 int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,
 			uint32_t *ret_device, uint64_t *ret_units);

@@ -116,14 +116,32 @@ bool segment_alive(const struct segment_place *p, uint32_t index)
 	return fd < 0 || segment_place_alive(fd, index);
 }
 
-bool segment_object_alive(const char *dir, uint64_t id)
+bool segment_maker_alive(const struct segment *s, const char *dir, const struct segment_object *o)
+{
+	_cleanup_close_ int fd = -1;
+
+	for (uint32_t i = 0; i < s->places && i < SEGMENT_MAX_PROCESSES; i++) {
+		const struct segment_process *p = &s->process[i];
+
+		if (!p->kind || p->pid != o->owner_pid || p->start_time != o->owner_start_time)
+			continue;
+		if (fd < 0)
+			fd = segment_file_open(dir);
+		if (fd < 0 || segment_place_alive(fd, i))
+			return true;
+	}
+	return false;
+}
+
+bool segment_object_alive(const struct segment *s, const char *dir, const struct segment_object *o)
 {
 	char path[PATH_MAX];
 	_cleanup_close_ int fd = -1;
 
-	segment_object_path(dir, id, path);
+	segment_object_path(dir, o->id, path);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return errno != ENOENT; /* no descriptor to be had is no proof of death */
-	return segment_file_locked(fd, 0, 1);
+	return segment_file_locked(fd, SEGMENT_HELD, 1) ||
+	       (segment_file_locked(fd, SEGMENT_GIVEN, 1) && segment_maker_alive(s, dir, o));
 }

@@ -32,4 +32,12 @@ int segment_file_lock(int fd, short type, int64_t start);
 
 /* Whether somebody has the place; `fd`: the segment's file, opened anew. */
 bool segment_place_alive(int fd, uint32_t index);
-bool segment_object_alive(const char *dir, uint64_t id);
+
+/* The bytes of an object's file that locks lie on: of every descriptor and mapping; of those of the driver itself. */
+#define SEGMENT_GIVEN 0
+#define SEGMENT_HELD 1
+
+/* Whether the process that made or adopted the object is on the device. */
+bool segment_maker_alive(const struct segment *s, const char *dir, const struct segment_object *o);
+/* Whether a process on the device has the object; or any process a descriptor of it, and its maker lives. */
+bool segment_object_alive(const struct segment *s, const char *dir, const struct segment_object *o);

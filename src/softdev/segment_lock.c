@@ -72,7 +72,7 @@ void segment_reap_locked(struct segment_place *p)
 		uint64_t id = s->object[i].id;
 		char path[PATH_MAX];
 
-		if (!id || segment_object_alive(p->dir, id))
+		if (!id || segment_object_alive(s, p->dir, &s->object[i]))
 			continue;
 		segment_object_path(p->dir, id, path);
 		unlink(path);

@@ -20,8 +20,8 @@ static struct segment_object *object_take_locked(struct segment *s)
 	return NULL;
 }
 
-/* A descriptor of the object's file that holds it alive. Value: descriptor or -errno. */
-static int object_hold(const char *path, int flags)
+/* A descriptor of the object's file that holds it alive, the driver's own or one to be given away. Or -errno. */
+static int object_hold(const char *path, int flags, bool given)
 {
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 	int r;
@@ -31,7 +31,9 @@ static int object_hold(const char *path, int flags)
 	/* In a container the tenant's processes may be of several users. Others see it too: a device for tests. */
 	if (flags & O_CREAT && setting_inside() && fchmod(fd, 0666))
 		return -errno;
-	r = segment_file_lock(fd, F_RDLCK, 0);
+	r = segment_file_lock(fd, F_RDLCK, SEGMENT_GIVEN);
+	if (!r && !given)
+		r = segment_file_lock(fd, F_RDLCK, SEGMENT_HELD);
 	return r ? r : steal_fd(&fd);
 }
 
@@ -60,7 +62,7 @@ static int object_new_locked(struct segment_place *p, const struct segment_wish 
 		id = ++p->segment->next_object;
 		segment_object_path(p->dir, id, path);
 		o->id = id; /* from here on a kill leaves an object without a living file, which the next reap clears */
-		fd = object_hold(path, O_CREAT | O_EXCL);
+		fd = object_hold(path, O_CREAT | O_EXCL, false);
 	} while (fd == -EEXIST);
 	if (fd < 0 || ftruncate(fd, (off_t)wish->bytes)) {
 		int r = fd < 0 ? fd : -errno;
@@ -90,18 +92,52 @@ int segment_object_new(struct segment_place *p, const struct segment_wish *wish,
 	return r;
 }
 
-/* Where nobody holds it any more its file may lie there still: to hold that would bring back the dead. */
-int segment_object_open(struct segment_place *p, uint64_t id)
+static struct segment_object *object_find_locked(struct segment *s, uint64_t id)
 {
+	for (uint32_t i = 0; i < s->objects; i++)
+		if (s->object[i].id == id)
+			return &s->object[i];
+	return NULL;
+}
+
+/* Where nobody holds it any more its file may lie there still: to hold that would bring back the dead. */
+static int object_open(struct segment_place *p, uint64_t id, bool given)
+{
+	struct segment_object *o;
 	char path[PATH_MAX];
 	int r = -ENOENT;
 
 	segment_object_path(p->dir, id, path);
 	segment_lock(p);
-	if (segment_object_alive(p->dir, id))
-		r = object_hold(path, 0);
+	o = object_find_locked(p->segment, id);
+	if (o && segment_object_alive(p->segment, p->dir, o))
+		r = object_hold(path, 0, given);
 	segment_unlock(p);
 	return r;
+}
+
+int segment_object_open(struct segment_place *p, uint64_t id)
+{
+	return object_open(p, id, false);
+}
+
+int segment_object_give(struct segment_place *p, uint64_t id)
+{
+	return object_open(p, id, true);
+}
+
+void segment_object_adopt(struct segment_place *p, uint64_t id)
+{
+	const struct segment_process *self = &p->segment->process[p->index];
+	struct segment_object *o;
+
+	segment_lock(p);
+	o = object_find_locked(p->segment, id);
+	if (o && !segment_maker_alive(p->segment, p->dir, o)) {
+		o->owner_pid = self->pid;
+		o->owner_start_time = self->start_time;
+	}
+	segment_unlock(p);
 }
 
 int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,

@@ -222,6 +222,8 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const
 /* The last reference and the last mapping are gone. */
 static void allocation_end(struct allocation *a)
 {
+	if (a->object)
+		segment_object_adopt(&driver.place, a->object); /* descriptors of it may be left here */
 	munmap(a->home, a->bytes);
 	if (a->object)
 		segment_reap(&driver.place); /* nobody may hold the object any more */
@@ -477,7 +479,7 @@ CUresult soft_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHand
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!a->object)
 		return CUDA_ERROR_INVALID_VALUE; /* was not asked for at cuMemCreate */
-	fd = segment_object_open(&driver.place, a->object);
+	fd = segment_object_give(&driver.place, a->object);
 	if (fd < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	*(int *)ret = fd;

@@ -157,11 +157,44 @@ static void shared(pid_t child, int from)
 	      CUDA_ERROR_INVALID_VALUE);
 }
 
-int main(void)
+/* The maker dies, and all that is left is a descriptor: nobody could be charged for that, so the memory is gone. */
+static void kept(void)
+{
+	CUmemGenericAllocationHandle h;
+	size_t before = soft_free();
+	pid_t child;
+	int pair[2], fd;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		exit(1);
+	child = fork();
+	if (!child) {
+		char fd_text[12];
+
+		snprintf(fd_text, sizeof(fd_text), "%d", dup(pair[0]));
+		execl("/proc/self/exe", "vmm_test", fd_text, NULL);
+		_exit(127);
+	}
+	fd = receive_fd(pair[1]);
+	ok(fd >= 0);
+	is(before - soft_free(), 4 * MIB);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	is(soft_free(), before);
+	FAILS(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+	      CUDA_ERROR_INVALID_VALUE);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(int argc, char **argv)
 {
 	pid_t child;
 	int pair[2];
 
+	if (argc == 2)
+		owner(atoi(argv[1]));
 	soft_begin("2", "64M");
 	socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
 	child = fork();
@@ -170,6 +203,7 @@ int main(void)
 	shared(child, pair[0]);
 	close(pair[0]);
 	close(pair[1]);
+	kept();
 	life();
 	other_device();
 	return soft_end();
