@@ -15,9 +15,9 @@
  * so a kill -9 at any instruction leaves an exact account.
  *
  * Shared objects (exportable VMM handles, memory and events that have an interprocess handle, exported pools) are files
- * METE_SOFT_DIR/object-<id>, alive while a process on the device holds a lock on them through a descriptor or a mapping;
- * and while any process has a descriptor that was exported, as long as the maker lives: what nobody can be charged for
- * is not kept. Their charge lies in the object table and survives the process that made them.
+ * METE_SOFT_DIR/object-<id>, alive while a process on the device holds a lock on them through a descriptor or a
+ * mapping; and while any process has a descriptor that was exported, as long as the maker lives: what nobody can be
+ * charged for is not kept. Their charge lies in the object table and survives the process that made them.
  *
  * Limits: one segment per user and directory; 1024 processes; 4096 shared objects; a file system with open file
  * description locks (tmpfs has them since Linux 3.15).
