@@ -1,0 +1,217 @@
+/* agent.c: see agent.h: what the agent knows, and whom it asks. */
+#include "connect/kubernetes/agent.h"
+
+#include "base/clean_text.h"
+#include "base/clock.h"
+#include "connect/kubernetes/plugin.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AWAY_PATIENCE_NS 3000000000ull /* a restart of meted is no news for kubelet */
+
+void agent_log(const char *fmt, ...)
+{
+	char text[1280];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	clean_text_line(text);
+	fprintf(stderr, "mete-agent: %s\n", text);
+}
+
+void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
+{
+	char *said = a->said[subject];
+
+	if (line && strcmp(said, line))
+		agent_log("%s", line);
+	if (!line && *said && over)
+		agent_log("%s", over);
+	snprintf(said, sizeof(a->said[subject]), "%s", line ? line : "");
+}
+
+static int connect_meted(struct agent *a, struct fault *f)
+{
+	struct control *c = &a->edits.control;
+	int r;
+
+	if (c->fd >= 0 && control_alive(c))
+		return 0;
+	control_close(c);
+	*c = CONTROL_CLOSED;
+	r = control_open(c, CONTROL_FIND, f);
+	if (r == CONTROL_NOBODY)
+		return fault_set(f, r, "no meted serves in %s: `systemctl start meted.socket meted`", c->dir);
+	return r;
+}
+
+int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f)
+{
+	int r = connect_meted(a, f);
+
+	if (r) {
+		json_decref(request);
+		return r;
+	}
+	r = control_ask(&a->edits.control, request, ret, code, f);
+	if (r && r != CONTROL_REFUSED) {
+		control_close(&a->edits.control);
+		a->edits.control = CONTROL_CLOSED;
+	}
+	return r;
+}
+
+static int ask_all(struct agent *a, struct fault *f)
+{
+	json_t *machine = NULL, *grants = NULL;
+	int r = agent_ask(a, json_pack("{s:s s:b}", "op", "devices", "known", 1), &machine, NULL, f);
+
+	if (!r)
+		r = agent_ask(a, json_pack("{s:s}", "op", "grants"), &grants, NULL, f);
+	if (r) {
+		json_decref(machine);
+		return r;
+	}
+	json_decref(a->edits.machine);
+	a->edits.machine = machine;
+	json_decref(a->grants);
+	a->grants = json_incref(json_object_get(grants, "grants"));
+	json_decref(grants);
+	return 0;
+}
+
+void agent_refresh(struct agent *a)
+{
+	struct fault f = { .text = "" };
+	uint64_t now = clock_now_ns();
+
+	if (!ask_all(a, &f)) {
+		a->away_ns = 0;
+		agent_trouble(a, AGENT_METED, NULL, "meted answers again");
+	} else {
+		a->away_ns = a->away_ns ? a->away_ns : now;
+		if (now - a->away_ns > AWAY_PATIENCE_NS || !a->edits.machine) {
+			agent_trouble(a, AGENT_METED, f.text, NULL);
+			json_decref(a->grants);
+			a->grants = NULL;
+		}
+	}
+	for (struct plugin *p = a->plugins; p; p = p->next)
+		plugin_refresh(p);
+}
+
+static struct plugin *find(struct agent *a, const char *share)
+{
+	struct plugin *p = a->plugins;
+
+	while (p && strcmp(p->share, share))
+		p = p->next;
+	return p;
+}
+
+/* Those of shares that are no more go; kubelet takes their ids for lost. */
+static void drop_plugins(struct agent *a)
+{
+	struct plugin **at = &a->plugins, *p;
+
+	while ((p = *at)) {
+		if (json_object_get(a->shares, p->share)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		agent_log(AGENT_RESOURCES "%s is no share any more", p->share);
+		plugin_free(p);
+	}
+}
+
+void agent_read_shares(struct agent *a)
+{
+	struct fault f = { .text = "" };
+	json_t *shares = shares_read(a->options.shares, &f);
+	struct plugin *p;
+	const char *name;
+	json_t *words;
+
+	agent_trouble(a, AGENT_SHARES, shares ? NULL : f.text, "the shares can be read again");
+	if (!shares || json_equal(shares, a->shares)) {
+		json_decref(shares);
+		return;
+	}
+	json_decref(a->shares);
+	a->shares = shares;
+	drop_plugins(a);
+	json_object_foreach (shares, name, words) {
+		p = find(a, name) ? NULL : plugin_new(a, name);
+		if (p) {
+			p->next = a->plugins;
+			a->plugins = p;
+		}
+	}
+}
+
+/* The identity of kubelet's socket: another one is another kubelet. */
+static uint64_t socket_identity(const struct agent *a)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!path_join(path, "%s/kubelet.sock", a->options.kubelet_dir) || stat(path, &st) || !S_ISSOCK(st.st_mode))
+		return 0;
+	return (st.st_ino * 1000003u) ^ ((uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec) ^ 1;
+}
+
+static void inotify_ready(struct watch *w, uint32_t events)
+{
+	char text[4096];
+
+	/* That something happened is all there is to know: agent_tend() looks. */
+	while (read(w->fd, text, sizeof(text)) > 0)
+		;
+}
+
+static void watch_folder(struct agent *a)
+{
+	if (a->inotify.fd < 0) {
+		a->inotify = (struct watch){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
+					     .ready = inotify_ready,
+					     .owner = a };
+		if (a->inotify.fd < 0 || loop_add(&a->loop, &a->inotify, EPOLLIN))
+			return;
+	}
+	/* A second time for the same folder changes nothing; a folder that is another is watched from now on. */
+	inotify_add_watch(a->inotify.fd, a->options.kubelet_dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR);
+}
+
+void agent_tend(struct agent *a)
+{
+	uint64_t now = socket_identity(a);
+	char line[512];
+
+	watch_folder(a);
+	if (!now) {
+		snprintf(line, sizeof(line),
+			 "%.300s/kubelet.sock is not there: kubelet does not run, or give its folder with --kubelet-dir",
+			 a->options.kubelet_dir);
+		agent_trouble(a, AGENT_KUBELET, line, NULL);
+		a->kubelet_socket = 0;
+		return;
+	}
+	agent_trouble(a, AGENT_KUBELET, NULL, "kubelet is there");
+	for (struct plugin *p = a->plugins; p; p = p->next) {
+		if (now != a->kubelet_socket)
+			plugin_forget(p);
+		if (plugin_listen(p))
+			plugin_register(p);
+	}
+	a->kubelet_socket = now;
+}

@@ -1,0 +1,75 @@
+/*
+ * agent.h: mete-agent: what this node's kubelet is told of the named shares, and the grants that it asks for.
+ *
+ * One loop in one thread. meted's ledger is the only truth: the agent keeps nothing of its own, neither in a file nor in
+ * memory, that it could not read from meted, shares.json and the folder of kubelet's sockets. A grant is named
+ * k8s-SHARE-NUMBER, and that name is the device's id at kubelet; so whoever restarts (agent, meted, kubelet) finds what
+ * there was.
+ */
+#pragma once
+
+#include "client/control.h"
+#include "connect/cdi/edits.h"
+#include "connect/cdi/shares.h"
+#include "connect/kubernetes/grpc.h"
+#include "connect/kubernetes/loop.h"
+
+#include <limits.h>
+
+#define AGENT_PREFIX "k8s-"
+#define AGENT_RESOURCES "mete.io/"
+#define AGENT_IDS_MOST 256u
+#define AGENT_NAME_BYTES 64
+
+struct agent_options {
+	const char *kubelet_dir, *shares, *cdi_dir;
+	bool cdi_field; /* the answer's field cdi_devices, instead of an annotation */
+	bool soft;
+	long expires_s; /* -1: as meted has it */
+};
+
+struct agent {
+	struct agent_options options;
+	struct loop loop;
+	struct edits edits;  /* who makes CDI files; its connection is the agent's, its machine meted's last answer */
+	json_t *grants;	     /* meted's last answer; NULL: it does not answer */
+	uint64_t away_ns;    /* since when it does not answer; 0: it does */
+	json_t *shares;	     /* name to words */
+	struct plugin *plugins;
+	struct watch inotify;
+	uint64_t kubelet_socket; /* its identity; 0: it is not there */
+	char said[3][1024];	 /* the last line on each subject, so that it is not said again */
+};
+
+/* What a line in the log is about: a trouble is said when it begins, and once more when it is over. */
+enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
+
+void agent_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* `line` NULL: the trouble is over, `over` is said if there was one. */
+void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);
+
+/* One question to meted; takes the request. Connects where there is no connection. As control_ask(). */
+int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f);
+
+/* Asks meted what there is, and tells kubelet where that differs from what it was told. */
+void agent_refresh(struct agent *a);
+/* Reads shares.json, and begins and ends the plugins that it wants. */
+void agent_read_shares(struct agent *a);
+/* Registers what is not registered, where kubelet is there. */
+void agent_tend(struct agent *a);
+
+/* The grants behind the ids. grant.c */
+struct plugin;
+/* The row of meted's last answer; borrowed. NULL: there is none. */
+json_t *grant_row(struct agent *a, const char *name);
+/* No container has taken it. */
+bool grant_waits(json_t *row);
+/*
+ * Makes the grant and its CDI file, or takes the one that waits for its container already. Value: 0, or a fault and an
+ * enum control_outcome or a negative errno; -EBUSY: another container has it.
+ */
+int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
+/* Ends a grant that no container has taken. */
+void grant_give_back(struct agent *a, const char *name);
+/* The share, judged by meted's last answer; free with edits_share_free() in every case. Value: 0 or a negative errno. */
+int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f);

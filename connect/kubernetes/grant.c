@@ -1,0 +1,165 @@
+/* grant.c: see agent.h: the grants behind kubelet's ids, each with the CDI file by which a container gets it. */
+#include "connect/kubernetes/agent.h"
+
+#include "verb/expires.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define METED_TRIES 40 /* while it restarts: kubelet does not ask twice */
+#define METED_PAUSE_US 50000
+
+json_t *grant_row(struct agent *a, const char *name)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (a->grants, i, row)
+		if (!strcmp(device_text(row, "name"), name))
+			return row;
+	return NULL;
+}
+
+bool grant_waits(json_t *row)
+{
+	return json_is_null(json_object_get(row, "runner_pid")) && !json_array_size(json_object_get(row, "processes")) &&
+	       strcmp(device_text(row, "state"), "ending");
+}
+
+int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f)
+{
+	const char *words[EDITS_WORDS_MOST + 2];
+	json_t *list = json_object_get(a->shares, share);
+	size_t n = 0;
+	int r;
+
+	*ret = (struct edits_share){ 0 };
+	if (!list)
+		return fault_set(f, -ENOENT, "there is no share %s any more; see `mete-agent --check`", share);
+	shares_words(list, words, EDITS_WORDS_MOST + 1);
+	while (words[n])
+		n++;
+	if (a->options.soft)
+		words[n++] = "--soft";
+	words[n] = NULL;
+	r = edits_share_read(&a->edits, ret, words, f);
+	return r ? shares_fault(a->options.shares, share, r, f) : 0;
+}
+
+/* The CDI file's contents. NULL: a fault. */
+static json_t *make_spec(struct agent *a, const struct edits_share *share, const char *name, struct fault *f)
+{
+	const char *version = NULL;
+	json_t *spec, *edits = edits_make(&a->edits, share, "grant", name, &version, f);
+
+	if (!edits)
+		return NULL;
+	spec = spec_new(SPEC_GRANT_KIND);
+	if (version)
+		json_object_set_new(spec, "cdiVersion", json_string(version));
+	spec_add(spec, name, edits);
+	return spec;
+}
+
+static int ask_grant(struct agent *a, const struct edits_share *share, const char *name, const char *path,
+		     struct fault *f)
+{
+	json_t *request = json_pack("{s:s s:s s:s s:o s:b s:b s:b s:{s:b s:{s:s}}}", "op", "grant_create", "name", name,
+				    "driver", share->choice.driver, "devices", choose_request(&share->choice),
+				    "overcommit", option_given(&share->line, "overcommit"), "wall",
+				    share->way == INSIDE_WALL, "known", 1, "container", "keep", 0, "files", "settings",
+				    inside_settings(share->way)),
+	       *answer;
+	int r;
+
+	/* The system's meted removes files for root alone. */
+	if (!a->edits.control.system || !geteuid())
+		json_object_set_new(json_object_get(request, "container"), "spec", json_string(path));
+	expires_request(request, a->options.expires_s);
+	r = agent_ask(a, request, &answer, NULL, f);
+	if (!r)
+		json_decref(answer);
+	return r;
+}
+
+void grant_give_back(struct agent *a, const char *name)
+{
+	struct fault f;
+	json_t *answer;
+
+	if (!agent_ask(a, json_pack("{s:s s:s}", "op", "grant_delete", "name", name), &answer, NULL, &f))
+		json_decref(answer);
+}
+
+static int make(struct agent *a, const char *share_name, const char *name, struct fault *f)
+{
+	struct edits_share share;
+	json_t *spec = NULL;
+	char path[PATH_MAX];
+	int r = grant_share(a, share_name, &share, f);
+
+	/* A driver's update changes the files of others. */
+	spec_list_free(&a->edits.vendors);
+	a->edits.vendors = (struct spec_list){ 0 };
+	if (!r)
+		r = spec_list_read(&a->edits.vendors, NULL, f);
+	if (!r && !spec_path(path, a->options.cdi_dir, SPEC_GRANT_KIND, name))
+		r = fault_set(f, -ENAMETOOLONG, "--cdi-dir %s: the path is too long", a->options.cdi_dir);
+	if (!r) {
+		spec = make_spec(a, &share, name, f);
+		r = spec ? 0 : -ENOENT;
+	}
+	if (!r)
+		r = ask_grant(a, &share, name, path, f);
+	if (!r) {
+		r = spec_write(path, spec, f);
+		if (r)
+			grant_give_back(a, name);
+	}
+	json_decref(spec);
+	edits_share_free(&share);
+	return r;
+}
+
+/* What meted has now under this name, in a->grants. Value: 0 or a fault. */
+static int look(struct agent *a, struct fault *f)
+{
+	json_t *answer;
+	int r = agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, f);
+
+	if (r)
+		return r;
+	json_decref(a->grants);
+	a->grants = json_incref(json_object_get(answer, "grants"));
+	json_decref(answer);
+	return 0;
+}
+
+static int take_once(struct agent *a, const char *share, const char *name, struct fault *f)
+{
+	json_t *row;
+	int r = look(a, f);
+
+	if (r)
+		return r;
+	row = grant_row(a, name);
+	if (row && !grant_waits(row))
+		return fault_set(f, -EBUSY, "grant %s is still another container's (`mete show %s`)", name, name);
+	/* One that nobody took is older than the share's words may be, and its time runs: a new one. */
+	if (row)
+		grant_give_back(a, name);
+	return make(a, share, name, f);
+}
+
+int grant_take(struct agent *a, const char *share, const char *name, struct fault *f)
+{
+	int r = CONTROL_LOST;
+
+	for (int i = 0; i < METED_TRIES && (r == CONTROL_LOST || r == CONTROL_NOBODY || r == -EHOSTDOWN); i++) {
+		if (i)
+			usleep(METED_PAUSE_US);
+		r = take_once(a, share, name, f);
+	}
+	return r;
+}

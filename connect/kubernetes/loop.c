@@ -1,0 +1,57 @@
+/* loop.c: see loop.h. */
+#include "connect/kubernetes/loop.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+int loop_open(struct loop *l)
+{
+	l->fd = epoll_create1(EPOLL_CLOEXEC);
+	return l->fd < 0 ? -errno : 0;
+}
+
+void loop_close(struct loop *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+}
+
+int loop_add(struct loop *l, struct watch *w, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	return epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) ? -errno : 0;
+}
+
+void loop_change(struct loop *l, struct watch *w, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	epoll_ctl(l->fd, EPOLL_CTL_MOD, w->fd, &e);
+}
+
+void loop_remove(struct loop *l, struct watch *w)
+{
+	if (w->fd < 0)
+		return;
+	epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+	close(w->fd);
+	w->fd = -1;
+}
+
+int loop_turn(struct loop *l, int timeout_ms)
+{
+	struct epoll_event e;
+	int n = epoll_wait(l->fd, &e, 1, timeout_ms);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (n) {
+		struct watch *w = e.data.ptr;
+
+		w->ready(w, e.events);
+	}
+	return 0;
+}

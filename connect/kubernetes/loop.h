@@ -1,0 +1,28 @@
+/*
+ * loop.h: one thread that waits for descriptors.
+ *
+ * A watch may be freed from within any other's ready(): one descriptor is served per turn.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct watch {
+	int fd; /* -1: not watched */
+	void (*ready)(struct watch *w, uint32_t events);
+	void *owner;
+};
+
+struct loop {
+	int fd;
+};
+
+int loop_open(struct loop *l);
+void loop_close(struct loop *l);
+/* Value: 0 or -errno. events: of epoll. */
+int loop_add(struct loop *l, struct watch *w, uint32_t events);
+void loop_change(struct loop *l, struct watch *w, uint32_t events);
+/* Closes the descriptor, too. */
+void loop_remove(struct loop *l, struct watch *w);
+/* Serves one descriptor, or none within the time. Value: 0 or -errno. */
+int loop_turn(struct loop *l, int timeout_ms);

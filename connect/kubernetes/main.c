@@ -1,0 +1,284 @@
+/*
+ * main.c: mete-agent: kubelet's device plugin for the named shares of this node. Options, and the loop.
+ *
+ * Exit status: 0 done (also after SIGTERM), 1 failed, 2 the command line is wrong.
+ */
+#include "connect/cdi/connector.h"
+#include "connect/kubernetes/agent.h"
+#include "connect/kubernetes/plugin.h"
+#include "base/clock.h"
+#include "base/notify.h"
+#include "verb/duration.h"
+#include "verb/verb.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define KUBELET_DIR "/var/lib/kubelet/device-plugins"
+#define TICK_MS 500
+#define EXPIRES_MOST_S 31536000L
+
+/* The words of a share are those of the connector for containers; the agent has no verbs of its own. */
+const struct verb verbs[] = { { 0 } };
+const struct connector *const connectors[] = { &cdi_connector, NULL };
+
+static const char usage[] =
+	"Usage: mete-agent [options]\n"
+	"\n"
+	"Offers the named shares of /etc/mete/shares.json to this node's kubelet as resources mete.io/SHARE, and makes the\n"
+	"grant when a pod's container begins. docs/kubernetes.md says what it is not.\n"
+	"\n"
+	"  --kubelet-dir DIR   The folder of kubelet's sockets. Default: " KUBELET_DIR "\n"
+	"  --shares FILE       The named shares. Default: " SHARES_FILE ", where there is one.\n"
+	"  --runtime-dir DIR   meted's runtime directory. Default: as for mete.\n"
+	"  --cdi FORM          How the container runtime is told of the CDI device: annotation (every kubelet), or field\n"
+	"                      (kubelet 1.29 and later). Default: annotation.\n"
+	"  --cdi-dir DIR       Where the CDI files of grants are written. Default: " SPEC_DYNAMIC_DIR "\n"
+	"  --expires TIME      How long a grant waits for its container: 90s, 10m, 1h, or never. Default: as meted has it.\n"
+	"  --soft              Shares of the software device even where there is a GPU.\n"
+	"  --check             Say what there is, change nothing, and end with 1 where something is missing.\n"
+	"  --help              Print this text.\n"
+	"  --version           Print the version.\n";
+
+enum { OPT_KUBELET_DIR = 256, OPT_SHARES, OPT_RUNTIME_DIR, OPT_CDI, OPT_CDI_DIR, OPT_EXPIRES, OPT_SOFT, OPT_CHECK, OPT_HELP,
+       OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "kubelet-dir", required_argument, NULL, OPT_KUBELET_DIR },
+	{ "shares", required_argument, NULL, OPT_SHARES },
+	{ "runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR },
+	{ "cdi", required_argument, NULL, OPT_CDI },
+	{ "cdi-dir", required_argument, NULL, OPT_CDI_DIR },
+	{ "expires", required_argument, NULL, OPT_EXPIRES },
+	{ "soft", no_argument, NULL, OPT_SOFT },
+	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+enum what { RUN, CHECK, HELP, SHOW_VERSION, WRONG };
+
+static enum what wrong(const char *option, const char *value, const char *remedy)
+{
+	agent_log("%s %s: %s", option, value, remedy);
+	return WRONG;
+}
+
+static enum what take_option(struct agent_options *o, int option, enum what what)
+{
+	switch (option) {
+	case OPT_KUBELET_DIR:
+		o->kubelet_dir = optarg;
+		return *optarg == '/' ? what : wrong("--kubelet-dir", optarg, "give an absolute path");
+	case OPT_SHARES:
+		o->shares = optarg;
+		return what;
+	case OPT_RUNTIME_DIR:
+		setenv("METE_RUNTIME_DIR", optarg, 1);
+		return what;
+	case OPT_CDI:
+		o->cdi_field = !strcmp(optarg, "field");
+		return o->cdi_field || !strcmp(optarg, "annotation")
+			       ? what
+			       : wrong("--cdi", optarg, "give annotation or field");
+	case OPT_CDI_DIR:
+		o->cdi_dir = optarg;
+		return *optarg == '/' ? what : wrong("--cdi-dir", optarg, "give an absolute path: meted removes the files");
+	case OPT_EXPIRES:
+		o->expires_s = 0;
+		return !strcmp(optarg, "never") ||
+				       (duration_parse(optarg, EXPIRES_MOST_S, &o->expires_s) && o->expires_s > 0)
+			       ? what
+			       : wrong("--expires", optarg, "give a time such as 90s, 10m or 1h, or never");
+	case OPT_SOFT:
+		o->soft = true;
+		return what;
+	case OPT_CHECK:
+		return CHECK;
+	case OPT_HELP:
+		return HELP;
+	case OPT_VERSION:
+		return SHOW_VERSION;
+	}
+	agent_log("`mete-agent --help` lists the options");
+	return WRONG;
+}
+
+static enum what read_options(struct agent_options *o, int argc, char **argv)
+{
+	enum what what = RUN;
+	int option;
+
+	while (what != WRONG && what != HELP && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		what = take_option(o, option == 'h' ? OPT_HELP : option, what);
+	if (what != WRONG && what != HELP && optind < argc)
+		return wrong(argv[optind], "", "mete-agent takes options only; --help lists them");
+	return what;
+}
+
+static int check_shares(struct agent *a)
+{
+	unsigned int fit, taken;
+	struct fault f = { .text = "" };
+	int bad = 0;
+
+	for (struct plugin *p = a->plugins; p; p = p->next) {
+		if (plugin_count(p, &fit, &taken, &f)) {
+			printf("missing  " AGENT_RESOURCES "%s: %s\n", p->share, f.text);
+			bad = 1;
+		} else {
+			printf("ok       " AGENT_RESOURCES "%s: %u taken, %u more fit\n", p->share, taken, fit);
+		}
+	}
+	return bad;
+}
+
+/* One line a thing: what kubelet, meted, the runtime and the shares are like. Value: an exit status. */
+static int check(struct agent *a)
+{
+	struct fault f = { .text = "" };
+	const char *parts[] = { a->options.kubelet_dir, a->options.cdi_dir };
+	json_t *answer = NULL;
+	char path[PATH_MAX];
+	int bad = 0;
+
+	if (agent_ask(a, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f)) {
+		printf("missing  meted: %s\n", f.text);
+		bad = 1;
+	} else {
+		printf("ok       meted %s in %s\n", device_text(answer, "version"), a->edits.control.dir);
+	}
+	json_decref(answer);
+	path_join(path, "%s/kubelet.sock", parts[0]);
+	if (access(path, R_OK | W_OK)) {
+		printf("missing  %s: %s; start kubelet, or give its folder with --kubelet-dir\n", path, strerror(errno));
+		bad = 1;
+	} else {
+		printf("ok       %s\n", path);
+	}
+	if (!access(parts[1], F_OK) && access(parts[1], W_OK)) {
+		printf("missing  %s: %s; run mete-agent as root, or give another folder that the container runtime reads "
+		       "with --cdi-dir\n",
+		       parts[1], strerror(errno));
+		bad = 1;
+	}
+	if (!a->shares) {
+		printf("missing  shares: %s\n", a->said[AGENT_SHARES]);
+		bad = 1;
+	}
+	return a->edits.machine && !check_shares(a) ? bad : 1;
+}
+
+static void leave(struct watch *w, uint32_t events)
+{
+	*(bool *)w->owner = true;
+}
+
+/* SIGTERM and SIGINT. */
+static int watch_signals(struct agent *a, struct watch *w, bool *ended)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	*w = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
+	return w->fd < 0 ? -errno : loop_add(&a->loop, w, EPOLLIN);
+}
+
+static int run(struct agent *a)
+{
+	struct watch signals;
+	bool ended = false;
+	uint64_t tick = 0, now;
+	int r = watch_signals(a, &signals, &ended);
+
+	if (!r)
+		notify_tell("READY=1");
+	while (!r && !ended) {
+		now = clock_now_ns();
+		if (now >= tick) {
+			agent_read_shares(a);
+			agent_refresh(a);
+			tick = now + TICK_MS * 1000000ull;
+		}
+		agent_tend(a);
+		r = loop_turn(&a->loop, TICK_MS / 5);
+	}
+	loop_remove(&a->loop, &signals);
+	if (r)
+		agent_log("cannot wait for its sockets: %s", strerror(-r));
+	return r ? EXIT_FAILED : EXIT_DONE;
+}
+
+static void agent_close(struct agent *a)
+{
+	struct plugin *p;
+
+	while ((p = a->plugins)) {
+		a->plugins = p->next;
+		plugin_free(p);
+	}
+	if (a->inotify.fd >= 0)
+		loop_remove(&a->loop, &a->inotify);
+	loop_close(&a->loop);
+	edits_close(&a->edits);
+	json_decref(a->grants);
+	json_decref(a->shares);
+}
+
+static int begin(struct agent *a, enum what what)
+{
+	struct fault f = { .text = "" };
+	int r = loop_open(&a->loop);
+
+	if (r)
+		fault_set(&f, r, "no loop: %s", strerror(-r));
+	else
+		r = place_find(&a->edits.place, &f);
+	if (r) {
+		agent_log("%s", f.text);
+		return EXIT_FAILED;
+	}
+	if (what == RUN)
+		return run(a);
+	agent_read_shares(a);
+	agent_refresh(a);
+	return check(a) ? EXIT_FAILED : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct agent a = { .options = { .kubelet_dir = KUBELET_DIR, .cdi_dir = SPEC_DYNAMIC_DIR, .expires_s = -1 },
+			   .loop = { -1 },
+			   .edits = { .control = CONTROL_CLOSED },
+			   .inotify = { .fd = -1 } };
+	enum what what = read_options(&a.options, argc, argv);
+	int status;
+
+	switch (what) {
+	case WRONG:
+		return EXIT_USAGE;
+	case HELP:
+		fputs(usage, stdout);
+		return EXIT_DONE;
+	case SHOW_VERSION:
+		puts("mete-agent " METE_VERSION);
+		return EXIT_DONE;
+	default:
+		break;
+	}
+	status = begin(&a, what);
+	agent_close(&a);
+	return status;
+}

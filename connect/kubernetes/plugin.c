@@ -1,0 +1,441 @@
+/*
+ * plugin.c: see plugin.h.
+ *
+ * The list has the ids whose grants there are, and the lowest other numbers, as many as fit. All are unhealthy while meted
+ * does not answer for longer than Allocate would wait for it. What kubelet calls free is so never more than what
+ * meted would grant at the moment of the list; who promises something else in the same second may still come first.
+ */
+#include "connect/kubernetes/plugin.h"
+
+#include "base/clock.h"
+#include "connect/kubernetes/messages.h"
+#include "connect/kubernetes/room.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SERVICE "/" PLUGIN_API ".DevicePlugin/"
+#define SECOND 1000000000ull
+#define REGISTER_PATIENCE (15 * SECOND)
+#define STREAM_PATIENCE (10 * SECOND) /* a kubelet that registered it asks for the list at once */
+
+/* The number behind an id of this share's. -1: it is none. */
+static int id_number(const struct plugin *p, const char *id)
+{
+	char again[AGENT_NAME_BYTES];
+	size_t n = strlen(AGENT_PREFIX) + strlen(p->share) + 1;
+	int number;
+
+	if (strlen(id) <= n || strlen(id) > n + 6)
+		return -1;
+	number = atoi(id + n);
+	snprintf(again, sizeof(again), AGENT_PREFIX "%s-%d", p->share, number);
+	return strcmp(again, id) ? -1 : number;
+}
+
+static int get_options(void *owner, json_t *request, json_t **ret, struct fault *f)
+{
+	*ret = json_pack("{s:b s:b}", "pre_start_required", 1, "get_preferred_allocation_available", 1);
+	return GRPC_OK;
+}
+
+static int list_and_watch(void *owner, json_t *request, json_t **ret, struct fault *f)
+{
+	struct plugin *p = owner;
+
+	*ret = json_incref(p->list);
+	return GRPC_OK;
+}
+
+/* 0: waits for a container already, so it takes nothing more; 1: free; 2: still another container's. */
+static int rank(struct plugin *p, const char *id)
+{
+	json_t *row = grant_row(p->agent, id);
+
+	return !row ? 1 : grant_waits(row) ? 0 : 2;
+}
+
+static bool has(json_t *list, const char *id)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (!strcmp(json_string_value(one), id))
+			return true;
+	return false;
+}
+
+/* The best of those that are available and not chosen yet. NULL: none. */
+static json_t *prefer_one(struct plugin *p, json_t *available, json_t *chosen)
+{
+	json_t *one, *best = NULL;
+	size_t i;
+
+	json_array_foreach (available, i, one) {
+		const char *id = json_string_value(one), *other = json_string_value(best);
+
+		if (has(chosen, id))
+			continue;
+		if (!best || rank(p, id) < rank(p, other) ||
+		    (rank(p, id) == rank(p, other) && id_number(p, id) < id_number(p, other)))
+			best = one;
+	}
+	return best;
+}
+
+static json_t *prefer(struct plugin *p, json_t *request)
+{
+	json_t *must = json_object_get(request, "must_include_deviceIDs"), *chosen = must ? json_copy(must) : json_array();
+	json_t *available = json_object_get(request, "available_deviceIDs"), *one;
+	json_int_t size = json_integer_value(json_object_get(request, "allocation_size"));
+
+	while ((json_int_t)json_array_size(chosen) < size && (one = prefer_one(p, available, chosen)))
+		json_array_append(chosen, one);
+	return json_pack("{s:o}", "deviceIDs", chosen);
+}
+
+static int get_preferred(void *owner, json_t *request, json_t **ret, struct fault *f)
+{
+	json_t *answers = json_array(), *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(request, "container_requests"), i, one)
+		json_array_append_new(answers, prefer(owner, one));
+	*ret = json_pack("{s:o}", "container_responses", answers);
+	return GRPC_OK;
+}
+
+static int status_of(int r)
+{
+	switch (r) {
+	case CONTROL_REFUSED:
+		return GRPC_EXHAUSTED;
+	case CONTROL_NOBODY:
+	case CONTROL_LOST:
+	case -EHOSTDOWN:
+		return GRPC_UNAVAILABLE;
+	default:
+		return GRPC_PRECONDITION;
+	}
+}
+
+/* The one id of a container's request. NULL: a fault. */
+static const char *one_id(struct plugin *p, json_t *request, struct fault *f)
+{
+	json_t *ids = json_object_get(request, "devices_ids");
+	const char *id = json_string_value(json_array_get(ids, 0));
+
+	if (json_array_size(ids) != 1) {
+		fault_set(f, 0,
+			  AGENT_RESOURCES "%s: %zu: a container gets one share: ask for 1, and define a larger share in "
+					  "shares.json where it needs more",
+			  p->share, json_array_size(ids));
+		return NULL;
+	}
+	if (id_number(p, id) >= 0)
+		return id;
+	fault_set(f, 0, AGENT_RESOURCES "%s has no device \"%.70s\"; its ids are " AGENT_PREFIX "%s-NUMBER", p->share, id,
+		  p->share);
+	return NULL;
+}
+
+static json_t *answer_of(struct plugin *p, const char *id)
+{
+	char key[AGENT_NAME_BYTES + 24];
+
+	if (p->agent->options.cdi_field)
+		return json_pack("{s:[{s:o}]}", "cdi_devices", "name", json_sprintf(SPEC_GRANT_KIND "=%s", id));
+	/* A key of its own: two shares in one container are then seen, and refused by the hook. */
+	snprintf(key, sizeof(key), "cdi.k8s.io/mete_%s", id);
+	return json_pack("{s:{s:o}}", "annotations", key, json_sprintf(SPEC_GRANT_KIND "=%s", id));
+}
+
+static int allocate(void *owner, json_t *request, json_t **ret, struct fault *f)
+{
+	struct plugin *p = owner;
+	json_t *answers = json_array(), *taken = json_array(), *one;
+	int status = GRPC_OK, r;
+	size_t i;
+
+	json_array_foreach (json_object_get(request, "container_requests"), i, one) {
+		const char *id = one_id(p, one, f);
+
+		status = id ? GRPC_OK : GRPC_INVALID;
+		r = id ? grant_take(p->agent, p->share, id, f) : 0;
+		if (r)
+			status = status_of(r);
+		if (status != GRPC_OK)
+			break;
+		json_array_append_new(taken, json_string(id));
+		json_array_append_new(answers, answer_of(p, id));
+		agent_log("%s is promised, for a container that begins", id);
+	}
+	if (status != GRPC_OK) {
+		agent_log("kubelet was refused: %s", f->text);
+		json_array_foreach (taken, i, one)
+			grant_give_back(p->agent, json_string_value(one));
+	}
+	json_decref(taken);
+	agent_refresh(p->agent);
+	if (status == GRPC_OK)
+		*ret = json_pack("{s:O}", "container_responses", answers);
+	json_decref(answers);
+	return status;
+}
+
+/*
+ * Before a container begins, also one that begins again: its grant ended with the last one, and kubelet does not ask
+ * for another.
+ */
+static int pre_start(void *owner, json_t *request, json_t **ret, struct fault *f)
+{
+	struct plugin *p = owner;
+	const char *id = one_id(p, request, f);
+	int r;
+
+	if (!id)
+		return GRPC_INVALID;
+	agent_refresh(p->agent);
+	if (!p->agent->grants || !grant_row(p->agent, id) || !grant_waits(grant_row(p->agent, id))) {
+		r = grant_take(p->agent, p->share, id, f);
+		if (r) {
+			agent_log("a container cannot begin again: %s", f->text);
+			return status_of(r);
+		}
+		agent_log("%s is promised again, for a container that begins again", id);
+		agent_refresh(p->agent);
+	}
+	*ret = json_object();
+	return GRPC_OK;
+}
+
+/* clang-format off: a row is a method */
+static const struct grpc_method methods[] = {
+	{ SERVICE "GetDevicePluginOptions", message_empty, message_options, get_options, false },
+	{ SERVICE "GetPreferredAllocation", message_preferred_request, message_preferred_answer, get_preferred, false },
+	{ SERVICE "Allocate", message_allocate_request, message_allocate_answer, allocate, false },
+	{ SERVICE "PreStartContainer", message_pre_start_request, message_empty, pre_start, false },
+	{ SERVICE "ListAndWatch", message_empty, message_list, list_and_watch, true },
+	{ NULL },
+};
+/* clang-format on */
+
+static const struct grpc_method *list_method(void)
+{
+	const struct grpc_method *m = methods;
+
+	while (!m->stream)
+		m++;
+	return m;
+}
+
+struct plugin *plugin_new(struct agent *a, const char *share)
+{
+	struct plugin *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->agent = a;
+	p->server.watch.fd = -1;
+	snprintf(p->share, sizeof(p->share), "%s", share);
+	p->list = json_pack("{s:[]}", "devices");
+	return p;
+}
+
+void plugin_forget(struct plugin *p)
+{
+	if (p->registering)
+		grpc_call_cancel(p->registering);
+	p->registering = NULL;
+	p->registered = false;
+	p->next_ns = 0;
+}
+
+void plugin_free(struct plugin *p)
+{
+	plugin_forget(p);
+	if (p->server.watch.fd >= 0) {
+		grpc_server_close(&p->server);
+		unlink(p->server.path);
+	}
+	json_decref(p->list);
+	free(p);
+}
+
+/* A line about this plugin, once. */
+static void say(struct plugin *p, const char *line)
+{
+	if (strcmp(p->said, line))
+		agent_log(AGENT_RESOURCES "%s: %s", p->share, line);
+	snprintf(p->said, sizeof(p->said), "%s", line);
+}
+
+bool plugin_listen(struct plugin *p)
+{
+	char path[PATH_MAX], line[256];
+	struct stat there;
+	int r;
+
+	if (p->server.watch.fd >= 0 && !lstat(p->server.path, &there))
+		return true;
+	if (p->server.watch.fd >= 0) {
+		grpc_server_close(&p->server);
+		plugin_forget(p);
+	}
+	r = path_join(path, "%s/mete-%s.sock", p->agent->options.kubelet_dir, p->share) ? 0 : -ENAMETOOLONG;
+	if (!r)
+		r = grpc_server_open(&p->server, &p->agent->loop, path, methods, p);
+	if (!r)
+		return true;
+	snprintf(line, sizeof(line), "cannot listen in %.100s: %s; %s", p->agent->options.kubelet_dir, strerror(-r),
+		 r == -ENAMETOOLONG ? "give a shorter --kubelet-dir" : "run mete-agent as root");
+	say(p, line);
+	return false;
+}
+
+static void registered(void *owner, int status, const char *line)
+{
+	struct plugin *p = owner;
+	char text[512];
+
+	p->registering = NULL;
+	p->registered = status == GRPC_OK;
+	p->since_ns = clock_now_ns();
+	p->next_ns = p->since_ns + SECOND;
+	if (p->registered) {
+		say(p, "registered with kubelet");
+		return;
+	}
+	snprintf(text, sizeof(text), "kubelet does not register it: %.300s (gRPC status %d); tried again each second", line,
+		 status);
+	say(p, text);
+}
+
+/* A call without an answer, and a registration after which kubelet did not ask for the list, are begun again. */
+static void give_up_waiting(struct plugin *p, uint64_t now)
+{
+	if (p->registering && now - p->since_ns > REGISTER_PATIENCE) {
+		plugin_forget(p);
+		registered(p, GRPC_UNAVAILABLE, "no answer within 15 s");
+	}
+	if (!p->registered)
+		return;
+	if (grpc_server_streams(&p->server, list_method()))
+		p->since_ns = now;
+	else if (now - p->since_ns > STREAM_PATIENCE)
+		p->registered = false;
+}
+
+void plugin_register(struct plugin *p)
+{
+	uint64_t now = clock_now_ns();
+	char path[PATH_MAX], resource[64];
+	json_t *request;
+	int r;
+
+	give_up_waiting(p, now);
+	if (p->registered || p->registering || now < p->next_ns || p->server.watch.fd < 0 ||
+	    !path_join(path, "%s/kubelet.sock", p->agent->options.kubelet_dir))
+		return;
+	snprintf(resource, sizeof(resource), AGENT_RESOURCES "%s", p->share);
+	request = json_pack("{s:s s:s s:s s:{s:b s:b}}", "version", PLUGIN_API, "endpoint",
+			    strrchr(p->server.path, '/') + 1, "resource_name", resource, "options", "pre_start_required",
+			    1, "get_preferred_allocation_available", 1);
+	p->since_ns = now;
+	r = grpc_call_begin(&p->registering, &p->agent->loop, path, "/" PLUGIN_API ".Registration/Register",
+			    message_register, request, registered, p);
+	json_decref(request);
+	if (r)
+		registered(p, GRPC_UNAVAILABLE, strerror(-r));
+}
+
+int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_taken, struct fault *f)
+{
+	struct edits_share share;
+	json_t *asked, *row;
+	size_t i;
+	int r = grant_share(p->agent, p->share, &share, f);
+
+	*ret_fit = *ret_taken = 0;
+	if (!r) {
+		asked = choose_request(&share.choice);
+		*ret_fit = room_count(asked, json_object_get(p->agent->edits.machine, "devices"),
+				      option_given(&share.line, "overcommit"), AGENT_IDS_MOST);
+		json_decref(asked);
+	}
+	edits_share_free(&share);
+	json_array_foreach (p->agent->grants, i, row)
+		*ret_taken += id_number(p, device_text(row, "name")) >= 0;
+	return r;
+}
+
+static void add_id(json_t *list, const char *id, bool healthy)
+{
+	json_array_append_new(list, json_pack("{s:s s:s}", "ID", id, "health",
+					      healthy ? PLUGIN_HEALTHY : PLUGIN_UNHEALTHY));
+}
+
+static bool row_healthy(json_t *row)
+{
+	const char *state = device_text(row, "state");
+
+	return strcmp(state, "lost") && strcmp(state, "quarantined");
+}
+
+/* Ids in the order of their numbers: those of grants, and `fit` others. */
+static json_t *make_list(struct plugin *p, unsigned int fit, unsigned int taken)
+{
+	json_t *devices = json_array(), *row;
+	char id[AGENT_NAME_BYTES];
+
+	for (int number = 0; (fit || taken) && number < 100000; number++) {
+		snprintf(id, sizeof(id), AGENT_PREFIX "%s-%d", p->share, number);
+		row = grant_row(p->agent, id);
+		if (row) {
+			add_id(devices, id, row_healthy(row));
+			taken -= !!taken;
+		} else if (fit) {
+			add_id(devices, id, true);
+			fit--;
+		}
+	}
+	return json_pack("{s:o}", "devices", devices);
+}
+
+/* The list as it was, without what could not be given while meted is away. */
+static json_t *list_away(struct plugin *p)
+{
+	json_t *list = json_deep_copy(p->list), *device;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "devices"), i, device)
+		json_object_set_new(device, "health", json_string(PLUGIN_UNHEALTHY));
+	return list;
+}
+
+void plugin_refresh(struct plugin *p)
+{
+	struct fault f = { .text = "" };
+	unsigned int fit, taken;
+	json_t *list;
+
+	if (!p->agent->grants) {
+		list = list_away(p);
+	} else {
+		if (plugin_count(p, &fit, &taken, &f))
+			say(p, f.text);
+		list = make_list(p, fit, taken);
+	}
+	if (json_equal(list, p->list)) {
+		json_decref(list);
+		return;
+	}
+	json_decref(p->list);
+	p->list = list;
+	if (p->server.watch.fd >= 0)
+		grpc_server_push(&p->server, list_method(), list);
+}

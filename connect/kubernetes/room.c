@@ -1,0 +1,84 @@
+/* room.c: see room.h. The arithmetic is meted's own: sizes in units of 512 bytes, time in millionths. */
+#include "connect/kubernetes/room.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define UNIT 512
+
+static json_t *device_of(json_t *devices, const char *uuid)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device) {
+		const char *own = json_string_value(json_object_get(device, "uuid"));
+
+		if (own && uuid && !strcmp(own, uuid))
+			return device;
+	}
+	return NULL;
+}
+
+static uint64_t bytes_of(json_t *object, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(object, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static uint64_t ppm_of(json_t *object, const char *key)
+{
+	double percent = json_number_value(json_object_get(object, key));
+
+	return percent > 0 ? (uint64_t)llround(percent * 1e4) : 0;
+}
+
+/* What one share takes of the device's memory; 0: all that is left. */
+static uint64_t need_bytes(json_t *row, uint64_t total)
+{
+	double part = json_number_value(json_object_get(row, "mem_pct"));
+
+	if (json_object_get(row, "mem_pct"))
+		return (uint64_t)((double)(total / UNIT) * (part / 100.0)) * UNIT;
+	return bytes_of(row, "mem_bytes") / UNIT * UNIT;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t count_one(json_t *row, json_t *device, bool overcommit, uint64_t most)
+{
+	uint64_t total = bytes_of(device, "total_bytes"), promised = bytes_of(device, "promised_bytes");
+	uint64_t need = need_bytes(row, total), left = total > promised ? total - promised : 0;
+	uint64_t time = ppm_of(row, "cores"), taken = ppm_of(device, "promised_cores");
+	uint64_t time_left = taken < 1000000 ? 1000000 - taken : 0;
+	const char *state = json_string_value(json_object_get(device, "state"));
+	const char *native = json_string_value(json_object_get(device, "native"));
+
+	if (!state || strcmp(state, "ok") || need > total)
+		return 0;
+	if (overcommit)
+		return most;
+	if (time && native && !strcmp(native, "allow"))
+		return 0;
+	most = less(most, need ? left / need : left >= UNIT);
+	return time ? less(most, time_left / time) : most;
+}
+
+unsigned int room_count(json_t *share, json_t *devices, bool overcommit, unsigned int most)
+{
+	uint64_t count = json_array_size(share) ? most : 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (share, i, row) {
+		json_t *device = device_of(devices, json_string_value(json_object_get(row, "device")));
+
+		count = device ? less(count, count_one(row, device, overcommit, most)) : 0;
+	}
+	return (unsigned int)count;
+}

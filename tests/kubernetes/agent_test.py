@@ -1,0 +1,369 @@
+"""mete-agent: what kubelet is told of the shares, and what it is given: agent_test.py BUILD_ROOT"""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+sys.path.insert(0, HERE)
+import harness  # noqa: E402
+import kubelet  # noqa: E402
+from harness import GIB, Meted, finish, ok, same, until  # noqa: E402
+
+AGENT = os.path.join(harness.BUILD, "src/cli/mete-agent")
+SMALL, HALF = "mete.io/small", "mete.io/half"
+SHARES = [{"name": "small", "mem": "4G", "cores": 25}, {"name": "half", "mem": "8G"}]
+TRAILER = 60  # seconds that the test waits for what must come
+
+if not os.path.exists(AGENT):
+    print("1..0 # SKIP mete-agent is not built: libnghttp2 is not there")
+    sys.exit(0)
+if not kubelet.grpc:
+    print("1..0 # SKIP the Python package grpcio is not there (METE_TEST_GRPC names a folder with it)")
+    sys.exit(0)
+grpc = kubelet.grpc
+
+
+class Node:
+    """A meted, a kubelet's folder, and the agent."""
+
+    def __init__(self, *options):
+        self.meted = Meted()
+        self.folder = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
+        self.plugins_dir = os.path.join(self.folder, "k")
+        self.cdi = os.path.join(self.folder, "cdi")
+        os.mkdir(self.plugins_dir)
+        self.shares = os.path.join(self.folder, "shares.json")
+        self.write_shares(SHARES)
+        self.options = options
+        self.agent = None
+        self.containers = []
+
+    def write_shares(self, shares):
+        with open(self.shares + ".new", "w") as file:
+            file.write(shares if isinstance(shares, str) else json.dumps({"shares": shares}))
+        os.rename(self.shares + ".new", self.shares)
+
+    def command(self, *more):
+        return [AGENT, "--kubelet-dir", self.plugins_dir, "--shares", self.shares, "--runtime-dir", self.meted.dir,
+                "--cdi-dir", self.cdi, *self.options, *more]
+
+    def start(self):
+        self.log = open(os.path.join(self.folder, "log"), "ab")
+        self.agent = subprocess.Popen(self.command(), env=self.meted.env, stdin=subprocess.DEVNULL, stderr=self.log)
+        self.log.close()
+
+    def kill(self, number=signal.SIGKILL):
+        self.agent.send_signal(number)
+        return self.agent.wait(30)
+
+    def said(self):
+        with open(os.path.join(self.folder, "log"), errors="replace") as file:
+            return file.read()
+
+    def join(self, name):
+        """A container of the grant begins: what mete's hook asks for."""
+        process = subprocess.Popen(["sleep", "600"])
+        self.containers.append(process)
+        c = self.meted.control()
+        answer = c.ask("grant_bind", name=name, runner_pid=process.pid)
+        c.close()
+        if not answer["ok"]:
+            raise SystemExit(f"Bail out! {answer}")
+        return process
+
+    def end_container(self, process):
+        process.kill()
+        process.wait()
+        self.containers.remove(process)
+
+    def grant(self, name):
+        c = self.meted.control()
+        row = c.grant(name)
+        c.close()
+        return row
+
+    def close(self):
+        for process in self.containers[:]:
+            self.end_container(process)
+        if self.agent and self.agent.poll() is None:
+            same(self.kill(signal.SIGTERM), 0, "the agent leaves with status 0")
+            same([n for n in os.listdir(self.plugins_dir) if n.startswith("mete-")], [], "its sockets are gone")
+        ok("ERROR: " not in self.said() and "runtime error" not in self.said(), "no sanitizer speaks", self.said())
+        self.meted.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def wait(what, name):
+    return ok(until(what, TRAILER), name)
+
+
+def ids(share, *numbers):
+    return [f"k8s-{share}-{n}" for n in numbers]
+
+
+def shown(k, resource, *numbers):
+    share = resource.split("/")[1]
+    return lambda: resource in k.plugins and k.plugins[resource].healthy() == ids(share, *numbers)
+
+
+def command_line(n):
+    done = subprocess.run([AGENT, "--help"], capture_output=True, text=True)
+    ok(done.returncode == 0 and "--kubelet-dir" in done.stdout and not done.stderr, "--help")
+    for words, said in ((["--cdi", "x"], "annotation"), (["--kubelet-dir", "x"], "absolute"), (["--expires", "x"], "10m"),
+                        (["word"], "options only"), (["--nothing"], "--help")):
+        done = subprocess.run([AGENT, *words], capture_output=True, text=True)
+        ok(done.returncode == 2 and said in done.stderr, f"{' '.join(words)}: status 2, and the remedy", done)
+    done = subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
+    ok(done.returncode == 1 and "kubelet.sock" in done.stdout and "mete.io/small: 0 taken, 4 more fit" in done.stdout,
+       "--check names what is missing, and the shares", done)
+
+
+def registers(n, k):
+    wait(lambda: {SMALL, HALF} <= set(k.plugins), "both shares are registered")
+    same(sorted(k.registered), [("v1beta1", "mete-half.sock", HALF), ("v1beta1", "mete-small.sock", SMALL)],
+         "with version, socket and resource, once each")
+    same([k.options[SMALL], k.options[HALF]], [{1: [1], 2: [1]}] * 2, "options: PreStart and preferred allocation")
+    wait(shown(k, SMALL, 0, 1, 2, 3), "four small ones fit")
+    wait(shown(k, HALF, 0, 1), "and two halves")
+
+
+def allocates(n, k):
+    small, half = k.plugins[SMALL], k.plugins[HALF]
+    answer = small.allocate("k8s-small-0")
+    entry = kubelet.fields(answer[4][0])
+    same((sorted(answer), entry[2]), ([4], [b"mete.io/grant=k8s-small-0"]), "an annotation names the CDI device, and nothing else")
+    ok(entry[1][0].startswith(b"cdi.k8s.io/") and len(entry[1][0].split(b"/")[1]) <= 63, "under a key of CDI's")
+    path = os.path.join(n.cdi, "mete.io-grant-k8s-small-0.json")
+    with open(path) as file:
+        spec = json.load(file)
+    same((spec["kind"], [d["name"] for d in spec["devices"]]), ("mete.io/grant", ["k8s-small-0"]), "its CDI file is there")
+    row = n.grant("k8s-small-0")
+    same((row["devices"][0]["quota_bytes"], row["devices"][0]["cores"], row["container"]["spec"]), (4 * GIB, 25, path),
+         "the grant has the share's size and time, and goes with its file")
+    wait(shown(k, HALF, 0), "one half less fits")
+    same(small.healthy(), ids("small", 0, 1, 2, 3), "the small ones stay four")
+    half.allocate("k8s-half-0")
+    wait(shown(k, SMALL, 0, 1), "a half takes two small ones")
+    small.allocate("k8s-small-1")
+    wait(lambda: not half.healthy()[1:], "nothing but what is taken is offered")
+    same((small.healthy(), half.healthy()), (ids("small", 0, 1), ids("half", 0)), "the device is full")
+    code, line = small.refused("k8s-small-2") or (None, None)
+    ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "not promised" in line, "one more is refused with meted's line", code, line)
+    for asked, said in ((("k8s-small-0", "k8s-small-1"), "one share"), ((), "one share"), (("k8s-half-0",), "no device"),
+                        (("k8s-small-01",), "no device"), (("k8s-small--1",), "no device"), (("../x",), "no device")):
+        code, line = small.refused(*asked) or (None, "")
+        ok(code == grpc.StatusCode.INVALID_ARGUMENT and said in line, f"{asked} is refused", code, line)
+
+
+def prefers(n, k):
+    """k8s-small-0 waits for its container, k8s-small-1 has one."""
+    small = k.plugins[SMALL]
+    n.first = n.join("k8s-small-1")
+
+    def prefer(available, must, size):
+        request = b"".join(kubelet.field(1, i) for i in available) + b"".join(kubelet.field(2, i) for i in must)
+        answer = small.call("GetPreferredAllocation", kubelet.field(1, request + kubelet.field(3, size)))
+        return [i.decode() for i in kubelet.fields(kubelet.fields(answer)[1][0]).get(1, [])]
+    wait(lambda: prefer(ids("small", 3, 1, 2, 0), [], 4) == ids("small", 0, 2, 3, 1),
+         "preferred: what waits already, then the lowest free one, last what a container has")
+    same(prefer(ids("small", 3, 2, 0), ids("small", 3), 2), ids("small", 3, 0), "what must be in it is in it")
+    same(prefer(ids("small", 3), [], 5), ids("small", 3), "no more than there are")
+    code, line = small.refused("k8s-small-1") or (None, "")
+    ok(code == grpc.StatusCode.FAILED_PRECONDITION and "another container" in line, "a container keeps its grant", code, line)
+    before = n.grant("k8s-small-0")["id"]
+    small.allocate("k8s-small-0")
+    ok(n.grant("k8s-small-0")["id"] != before, "an id that nobody took is given anew")
+
+
+def frees(n, k):
+    n.end_container(n.first)
+    wait(shown(k, SMALL, 0, 1), "an ended container's id is free again")
+    wait(lambda: n.grant("k8s-small-1") is None, "its grant is gone")
+    wait(lambda: not os.path.exists(os.path.join(n.cdi, "mete.io-grant-k8s-small-1.json")), "and its CDI file")
+    small = k.plugins[SMALL]
+    same(small.call("PreStartContainer", kubelet.field(1, "k8s-small-1")), b"", "the container begins again")
+    ok(n.grant("k8s-small-1") is not None and os.path.exists(os.path.join(n.cdi, "mete.io-grant-k8s-small-1.json")),
+       "and has a grant and a CDI file again")
+    before = n.grant("k8s-small-1")["id"]
+    small.call("PreStartContainer", kubelet.field(1, "k8s-small-1"))
+    same(n.grant("k8s-small-1")["id"], before, "one that waits is not made anew by PreStart")
+
+
+def outside(n, k):
+    c = n.meted.control()
+    c.ask("grant_delete", name="k8s-small-1")
+    wait(shown(k, SMALL, 0, 1), "a deleted grant's room is offered")
+    c.ask("grant_create", name="other", driver="soft", devices=[{"device": "0", "mem_bytes": 4 * GIB}])
+    wait(shown(k, SMALL, 0), "a promise made outside takes an id away")
+    c.ask("grant_delete", name="other")
+    wait(shown(k, SMALL, 0, 1), "and gives it back")
+    c.ask("device_cordon", device="0")
+    wait(shown(k, SMALL, 0), "a cordoned device offers nothing more")
+    c.ask("device_uncordon", device="0")
+    wait(shown(k, SMALL, 0, 1), "until it is in service again")
+    c.close()
+
+
+def agent_again(n, k):
+    count = len(k.registered)
+    box = n.join("k8s-half-0")
+    grant = n.grant("k8s-half-0")["id"]
+    n.kill()
+    wait(lambda: not k.plugins[SMALL].devices, "kubelet sees that the agent is killed")
+    n.start()
+    wait(lambda: len(k.registered) == count + 2, "the next agent registers both")
+    wait(shown(k, SMALL, 0, 1), "it adopts what it finds")
+    wait(shown(k, HALF, 0), "and the container's grant")
+    same(n.grant("k8s-half-0")["id"], grant, "which is untouched")
+    n.box = box
+
+
+def meted_again(n, k):
+    count, lists = len(k.registered), k.plugins[SMALL].lists
+    grant = n.grant("k8s-half-0")["id"]
+    n.meted.kill()
+    n.meted.start()
+    same(k.plugins[SMALL].allocate("k8s-small-1")[4] != [], True, "Allocate reaches the next meted")
+    same((n.grant("k8s-half-0")["id"], len(k.registered)), (grant, count), "nobody noticed that it was another")
+    n.meted.kill()
+    wait(lambda: k.plugins[SMALL].healthy() == [], "without a meted for some seconds nothing is healthy")
+    ok(set(k.plugins[SMALL].devices) == set(ids("small", 0, 1)), "but the ids are still there")
+    ok("no meted" in n.said() or "meted" in n.said().splitlines()[-1], "and the log says why", n.said())
+    n.meted.start()
+    wait(shown(k, SMALL, 0, 1), "with a meted they are healthy again")
+    ok(k.plugins[SMALL].lists > lists, "kubelet was told by the same stream")
+
+
+def kubelet_again(n, k):
+    count = len(k.registered)
+    k.end()
+    for name in os.listdir(n.plugins_dir):
+        os.unlink(os.path.join(n.plugins_dir, name))
+    k.begin()
+    wait(lambda: len(k.registered) == count + 2, "a new kubelet that emptied the folder gets both registered")
+    wait(shown(k, SMALL, 0, 1), "with what is taken")
+    k.end()
+    shutil.rmtree(n.plugins_dir)
+    time.sleep(0.3)  # the agent looks at a folder that is not there
+    os.mkdir(n.plugins_dir)
+    k.refuse = "not today"
+    k.begin()
+    wait(lambda: "not today" in n.said(), "a kubelet that refuses is named in the log, with its line")
+    k.refuse = None
+    wait(lambda: {SMALL, HALF} <= set(k.plugins), "and asked again until it takes them")
+    ok(n.said().count("not today") == 2, "said once for each share", n.said())
+
+
+def shares_change(n, k):
+    c = n.meted.control()
+    c.ask("grant_delete", name="k8s-small-0")
+    c.close()
+    n.write_shares("{")
+    wait(lambda: "shares.json: line 1" in n.said(), "a broken shares.json is named, with the line")
+    wait(shown(k, SMALL, 0, 1), "and changes nothing")
+    n.write_shares([SHARES[1], {"name": "tiny", "mem": "2G", "device": "0,1"}])
+    wait(lambda: "mete.io/tiny" in k.plugins, "a new share is registered")
+    wait(shown(k, "mete.io/tiny", 0, 1), "two of two devices each fit, beside what is taken")
+    wait(lambda: k.plugins[SMALL].devices == {}, "a share that is gone ends its stream")
+    n.write_shares(SHARES)
+    wait(shown(k, SMALL, 0, 1), "and comes back with what was taken")
+
+
+def raw(n, data, name="mete-small.sock"):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect(os.path.join(n.plugins_dir, name))
+    try:
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    finally:
+        s.close()
+
+
+def frame(kind, flags, stream, payload):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def malformed(n, k):
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
+    for what, data in (("nothing", b""), ("HTTP/1.1", b"GET / HTTP/1.1\r\n\r\n"), ("half a preface", preface[:9]),
+                       ("a frame of 16 MiB", preface + b"\xff\xff\xff\0\0\0\0\0\1"),
+                       ("headers that are none", preface + frame(1, 5, 1, b"\xff" * 40)),
+                       ("data of no stream", preface + frame(0, 1, 7, b"x" * 9)),
+                       ("a stream of the server's number", preface + frame(1, 5, 2, b"\x82"))):
+        raw(n, data)
+        ok(n.agent.poll() is None, f"{what}: the agent lives")
+    small = k.plugins[SMALL]
+    for what, method, body, code in (
+            ("an unknown method", "Nothing", b"", grpc.StatusCode.UNIMPLEMENTED),
+            ("a message that ends too early", "Allocate", b"\x0a\x05\x0a\x01", grpc.StatusCode.INTERNAL),
+            ("a group", "Allocate", b"\x0b", grpc.StatusCode.INTERNAL),
+            ("a number without an end", "Allocate", b"\xff" * 11, grpc.StatusCode.INTERNAL),
+            ("field 0", "Allocate", b"\x00\x00", grpc.StatusCode.INTERNAL),
+            ("a text that is not UTF-8", "Allocate", kubelet.field(1, kubelet.field(1, b"\xff\xfe")), grpc.StatusCode.INTERNAL),
+            ("a text with a zero", "Allocate", kubelet.field(1, kubelet.field(1, b"k8s-small-0\0x")), grpc.StatusCode.INTERNAL),
+            ("a number where a message is due", "Allocate", b"\x08\x01", grpc.StatusCode.INTERNAL),
+            ("five million bytes", "PreStartContainer", kubelet.field(9, b"x" * 5000000), grpc.StatusCode.RESOURCE_EXHAUSTED)):
+        try:
+            small.call(method, body)
+            got = None
+        except grpc.RpcError as e:
+            got = e.code()
+        same(got, code, f"{what} is refused")
+    answer = small.call("GetDevicePluginOptions", kubelet.field(99, "later") + b"\x9d\x06\0\0\0\0" + b"\x99\x06" + b"\0" * 8)
+    same(kubelet.fields(answer), {1: [1], 2: [1]}, "fields of a later protocol are skipped")
+    compressed = grpc.insecure_channel("unix:" + small.path, compression=grpc.Compression.Gzip)
+    try:
+        compressed.unary_unary(kubelet.PLUGIN + "PreStartContainer")(kubelet.field(9, b"x" * 4096), timeout=20)
+        got = None
+    except grpc.RpcError as e:
+        got = e.code()
+    compressed.close()
+    same(got, grpc.StatusCode.UNIMPLEMENTED, "a compressed request is refused")
+    calls = [small.channel.unary_unary(kubelet.PLUGIN + "GetDevicePluginOptions").future(b"", timeout=60) for _ in range(200)]
+    same({c.result() for c in calls}, {b"\x08\x01\x10\x01"}, "two hundred calls at once on one connection")
+
+
+def descriptors(n, k):
+    """After all that no descriptor is left over but those of the two plugins."""
+    count = lambda: len(os.listdir(f"/proc/{n.agent.pid}/fd"))  # noqa: E731
+    ok(until(lambda: count() < 20, TRAILER), "no descriptor is left over", count())
+
+
+def other_ways():
+    """The field instead of the annotation; expiry; an old kubelet's :authority."""
+    n = Node("--cdi", "field", "--expires", "1s")
+    k = kubelet.Kubelet(n.plugins_dir, authority="/var/lib/kubelet/device-plugins/mete-small.sock")
+    n.start()
+    wait(shown(k, SMALL, 0, 1, 2, 3), "a kubelet before 1.26, which names a path as authority, is understood")
+    answer = k.plugins[SMALL].allocate("k8s-small-2")
+    same({f: [kubelet.text(v, 1) for v in values] for f, values in answer.items()}, {5: ["mete.io/grant=k8s-small-2"]},
+         "--cdi field: the field, and no annotation")
+    wait(lambda: n.grant("k8s-small-2") is None, "--expires: a grant whose container never came is gone")
+    wait(shown(k, SMALL, 0, 1, 2, 3), "and its room is offered again")
+    k.end()
+    n.close()
+
+
+node = Node()
+command_line(node)
+node.start()
+stand_in = kubelet.Kubelet(node.plugins_dir)
+for part in (registers, allocates, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, malformed,
+             descriptors):
+    part(node, stand_in)
+stand_in.end()
+node.close()
+other_ways()
+finish()

@@ -1,0 +1,146 @@
+"""
+A stand-in for kubelet: what kubelet's device manager does with a plugin, over grpcio. It serves Registration on
+kubelet.sock, calls GetDevicePluginOptions before it answers Register (as kubelet 1.32 does), then keeps ListAndWatch
+open, and allocates. The messages are coded here by hand, from kubelet's api.proto, and not by the agent's tables.
+"""
+import concurrent.futures
+import os
+import sys
+import threading
+
+for folder in os.environ.get("METE_TEST_GRPC", "").split(":"):
+    if folder:
+        sys.path.append(folder)
+try:
+    import grpc
+except ImportError:
+    grpc = None
+
+PLUGIN = "/v1beta1.DevicePlugin/"
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    """A field of an encoded message: a text, bytes, or a number."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def fields(data):
+    """number -> values"""
+    found, at = {}, 0
+
+    def take():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return n
+    while at < len(data):
+        tag = take()
+        value = take()
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        found.setdefault(tag >> 3, []).append(value)
+    return found
+
+
+def text(data, number):
+    return fields(data).get(number, [b""])[0].decode()
+
+
+class Plugin:
+    """What kubelet knows of a registered plugin."""
+
+    def __init__(self, path, resource, authority=None):
+        self.path, self.resource = path, resource
+        options = [("grpc.default_authority", authority)] if authority else []
+        self.channel = grpc.insecure_channel("unix:" + path, options)
+        self.devices = None
+        self.lists = 0
+
+    def call(self, method, request=b"", timeout=20):
+        return self.channel.unary_unary(PLUGIN + method)(request, timeout=timeout)
+
+    def watch(self):
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        try:
+            for answer in self.channel.unary_stream(PLUGIN + "ListAndWatch")(b""):
+                self.devices = {text(d, 1): text(d, 2) for d in fields(answer).get(1, [])}
+                self.lists += 1
+        except (grpc.RpcError, ValueError):
+            pass
+        self.devices = {}
+
+    def healthy(self):
+        return sorted(i for i, health in (self.devices or {}).items() if health == "Healthy")
+
+    def allocate(self, *ids):
+        """The fields of the container's answer."""
+        container = b"".join(field(1, i) for i in ids)
+        answer = fields(self.call("Allocate", field(1, container)))[1]
+        return fields(answer[0])
+
+    def refused(self, *ids):
+        """(status, line) of an Allocate that is to fail; None when it did not."""
+        try:
+            self.allocate(*ids)
+        except grpc.RpcError as e:
+            return e.code(), e.details()
+        return None
+
+    def close(self):
+        self.channel.close()
+
+
+class Kubelet:
+    def __init__(self, folder, authority=None):
+        self.folder, self.authority = folder, authority
+        self.plugins, self.registered, self.options = {}, [], {}
+        self.refuse = None
+        self.begin()
+
+    def begin(self):
+        path = os.path.join(self.folder, "kubelet.sock")
+        if os.path.exists(path):
+            os.unlink(path)
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
+        handler = grpc.unary_unary_rpc_method_handler(self.register)
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1beta1.Registration", {"Register": handler}),))
+        self.server.add_insecure_port("unix:" + path)
+        self.server.start()
+
+    def register(self, request, context):
+        if self.refuse:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refuse)
+        version, endpoint, resource = (text(request, n) for n in (1, 2, 3))
+        plugin = Plugin(os.path.join(self.folder, endpoint), resource, self.authority)
+        self.options[resource] = fields(plugin.call("GetDevicePluginOptions"))
+        self.registered.append((version, endpoint, resource))
+        before = self.plugins.get(resource)
+        self.plugins[resource] = plugin
+        plugin.watch()
+        if before:
+            before.close()
+        return b""
+
+    def end(self):
+        self.server.stop(None).wait()
+        for plugin in self.plugins.values():
+            plugin.close()
+        self.plugins = {}
