@@ -19,6 +19,7 @@
 
 #define SERVICE "/" PLUGIN_API ".DevicePlugin/"
 #define SECOND 1000000000ull
+#define REGISTER_PAUSE (SECOND / 4) /* kubelet refuses pods until it knows the resource: soon */
 #define REGISTER_PATIENCE (15 * SECOND)
 #define STREAM_PATIENCE (10 * SECOND) /* a kubelet that registered it asks for the list at once */
 
@@ -305,12 +306,12 @@ static void registered(void *owner, int status, const char *line)
 	p->registering = NULL;
 	p->registered = status == GRPC_OK;
 	p->since_ns = clock_now_ns();
-	p->next_ns = p->since_ns + SECOND;
+	p->next_ns = p->since_ns + REGISTER_PAUSE;
 	if (p->registered) {
 		say(p, "registered with kubelet");
 		return;
 	}
-	snprintf(text, sizeof(text), "kubelet does not register it: %.300s (gRPC status %d); tried again each second", line,
+	snprintf(text, sizeof(text), "kubelet does not register it: %.300s (gRPC status %d); tried again and again", line,
 		 status);
 	say(p, text);
 }

@@ -59,7 +59,7 @@ static uint64_t count_one(json_t *row, json_t *device, bool overcommit, uint64_t
 	const char *state = json_string_value(json_object_get(device, "state"));
 	const char *native = json_string_value(json_object_get(device, "native"));
 
-	if (!state || strcmp(state, "ok") || need > total)
+	if (!state || strcmp(state, "active") || need > total)
 		return 0;
 	if (overcommit)
 		return most;

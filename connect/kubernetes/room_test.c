@@ -3,9 +3,9 @@
 #include "connect/kubernetes/room.h"
 
 #define DEVICES(promised, cores, more)                                                                                 \
-	"[{\"uuid\":\"GPU-a\",\"state\":\"ok\",\"total_bytes\":17179869184,\"promised_bytes\":" promised               \
+	"[{\"uuid\":\"GPU-a\",\"state\":\"active\",\"total_bytes\":17179869184,\"promised_bytes\":" promised               \
 	",\"promised_cores\":" cores more "},"                                                                         \
-	"{\"uuid\":\"GPU-b\",\"state\":\"ok\",\"total_bytes\":8192,\"promised_bytes\":0,\"promised_cores\":0}]"
+	"{\"uuid\":\"GPU-b\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":0,\"promised_cores\":0}]"
 
 static const struct {
 	const char *what, *share, *devices;

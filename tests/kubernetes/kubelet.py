@@ -112,7 +112,7 @@ class Kubelet:
     def __init__(self, folder, authority=None):
         self.folder, self.authority = folder, authority
         self.plugins, self.registered, self.options = {}, [], {}
-        self.refuse = None
+        self.refuse, self.refusals = None, 0
         self.begin()
 
     def begin(self):
@@ -127,6 +127,7 @@ class Kubelet:
 
     def register(self, request, context):
         if self.refuse:
+            self.refusals += 1
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refuse)
         version, endpoint, resource = (text(request, n) for n in (1, 2, 3))
         plugin = Plugin(os.path.join(self.folder, endpoint), resource, self.authority)
