@@ -199,9 +199,10 @@ void agent_tend(struct agent *a)
 
 	watch_folder(a);
 	if (!now) {
-		snprintf(line, sizeof(line),
-			 "%.300s/kubelet.sock is not there: kubelet does not run, or give its folder with --kubelet-dir",
-			 a->options.kubelet_dir);
+		snprintf(
+			line, sizeof(line),
+			"%.300s/kubelet.sock is not there: kubelet does not run, or give its folder with --kubelet-dir",
+			a->options.kubelet_dir);
 		agent_trouble(a, AGENT_KUBELET, line, NULL);
 		a->kubelet_socket = 0;
 		return;

@@ -1,8 +1,8 @@
 /*
  * agent.h: mete-agent: what this node's kubelet is told of the named shares, and the grants that it asks for.
  *
- * One loop in one thread. meted's ledger is the only truth: the agent keeps nothing of its own, neither in a file nor in
- * memory, that it could not read from meted, shares.json and the folder of kubelet's sockets. A grant is named
+ * One loop in one thread. meted's ledger is the only truth: the agent keeps nothing of its own, neither in a file nor
+ * in memory, that it could not read from meted, shares.json and the folder of kubelet's sockets. A grant is named
  * k8s-SHARE-NUMBER, and that name is the device's id at kubelet; so whoever restarts (agent, meted, kubelet) finds what
  * there was.
  */
@@ -31,10 +31,10 @@ struct agent_options {
 struct agent {
 	struct agent_options options;
 	struct loop loop;
-	struct edits edits;  /* who makes CDI files; its connection is the agent's, its machine meted's last answer */
-	json_t *grants;	     /* meted's last answer; NULL: it does not answer */
-	uint64_t away_ns;    /* since when it does not answer; 0: it does */
-	json_t *shares;	     /* name to words */
+	struct edits edits; /* who makes CDI files; its connection is the agent's, its machine meted's last answer */
+	json_t *grants;	    /* meted's last answer; NULL: it does not answer */
+	uint64_t away_ns;   /* since when it does not answer; 0: it does */
+	json_t *shares;	    /* name to words */
 	struct plugin *plugins;
 	struct watch inotify;
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
@@ -71,5 +71,6 @@ bool grant_waits(json_t *row);
 int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
 /* Ends a grant that no container has taken. */
 void grant_give_back(struct agent *a, const char *name);
-/* The share, judged by meted's last answer; free with edits_share_free() in every case. Value: 0 or a negative errno. */
+/* The share, judged by meted's last answer; free with edits_share_free() in every case. Value: 0 or a negative errno.
+ */
 int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f);

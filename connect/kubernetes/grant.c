@@ -23,8 +23,8 @@ json_t *grant_row(struct agent *a, const char *name)
 
 bool grant_waits(json_t *row)
 {
-	return json_is_null(json_object_get(row, "runner_pid")) && !json_array_size(json_object_get(row, "processes")) &&
-	       strcmp(device_text(row, "state"), "ending");
+	return json_is_null(json_object_get(row, "runner_pid")) &&
+	       !json_array_size(json_object_get(row, "processes")) && strcmp(device_text(row, "state"), "ending");
 }
 
 int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f)

@@ -371,9 +371,9 @@ static void peer_end(struct grpc_peer *p)
 	char line[sizeof(p->line)];
 
 	snprintf(line, sizeof(line), "%s",
-		 *p->line	   ? p->line
+		 *p->line	 ? p->line
 		 : p->status < 0 ? "the connection ended without an answer"
-				   : "");
+				 : "");
 	peer_free(p);
 	if (done)
 		done(owner, status, line);

@@ -32,23 +32,36 @@ const struct connector *const connectors[] = { &cdi_connector, NULL };
 static const char usage[] =
 	"Usage: mete-agent [options]\n"
 	"\n"
-	"Offers the named shares of /etc/mete/shares.json to this node's kubelet as resources mete.io/SHARE, and makes the\n"
+	"Offers the named shares of /etc/mete/shares.json to this node's kubelet as resources mete.io/SHARE, and makes "
+	"the\n"
 	"grant when a pod's container begins. docs/kubernetes.md says what it is not.\n"
 	"\n"
 	"  --kubelet-dir DIR   The folder of kubelet's sockets. Default: " KUBELET_DIR "\n"
 	"  --shares FILE       The named shares. Default: " SHARES_FILE ", where there is one.\n"
 	"  --runtime-dir DIR   meted's runtime directory. Default: as for mete.\n"
-	"  --cdi FORM          How the container runtime is told of the CDI device: annotation (every kubelet), or field\n"
+	"  --cdi FORM          How the container runtime is told of the CDI device: annotation (every kubelet), or "
+	"field\n"
 	"                      (kubelet 1.29 and later). Default: annotation.\n"
 	"  --cdi-dir DIR       Where the CDI files of grants are written. Default: " SPEC_DYNAMIC_DIR "\n"
-	"  --expires TIME      How long a grant waits for its container: 90s, 10m, 1h, or never. Default: as meted has it.\n"
+	"  --expires TIME      How long a grant waits for its container: 90s, 10m, 1h, or never. Default: as meted has "
+	"it.\n"
 	"  --soft              Shares of the software device even where there is a GPU.\n"
 	"  --check             Say what there is, change nothing, and end with 1 where something is missing.\n"
 	"  --help              Print this text.\n"
 	"  --version           Print the version.\n";
 
-enum { OPT_KUBELET_DIR = 256, OPT_SHARES, OPT_RUNTIME_DIR, OPT_CDI, OPT_CDI_DIR, OPT_EXPIRES, OPT_SOFT, OPT_CHECK, OPT_HELP,
-       OPT_VERSION };
+enum {
+	OPT_KUBELET_DIR = 256,
+	OPT_SHARES,
+	OPT_RUNTIME_DIR,
+	OPT_CDI,
+	OPT_CDI_DIR,
+	OPT_EXPIRES,
+	OPT_SOFT,
+	OPT_CHECK,
+	OPT_HELP,
+	OPT_VERSION
+};
 
 static const struct option long_options[] = {
 	{ "kubelet-dir", required_argument, NULL, OPT_KUBELET_DIR },
@@ -91,7 +104,8 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 			       : wrong("--cdi", optarg, "give annotation or field");
 	case OPT_CDI_DIR:
 		o->cdi_dir = optarg;
-		return *optarg == '/' ? what : wrong("--cdi-dir", optarg, "give an absolute path: meted removes the files");
+		return *optarg == '/' ? what
+				      : wrong("--cdi-dir", optarg, "give an absolute path: meted removes the files");
 	case OPT_EXPIRES:
 		o->expires_s = 0;
 		return !strcmp(optarg, "never") ||
@@ -159,13 +173,15 @@ static int check(struct agent *a)
 	json_decref(answer);
 	path_join(path, "%s/kubelet.sock", parts[0]);
 	if (access(path, R_OK | W_OK)) {
-		printf("missing  %s: %s; start kubelet, or give its folder with --kubelet-dir\n", path, strerror(errno));
+		printf("missing  %s: %s; start kubelet, or give its folder with --kubelet-dir\n", path,
+		       strerror(errno));
 		bad = 1;
 	} else {
 		printf("ok       %s\n", path);
 	}
 	if (!access(parts[1], F_OK) && access(parts[1], W_OK)) {
-		printf("missing  %s: %s; run mete-agent as root, or give another folder that the container runtime reads "
+		printf("missing  %s: %s; run mete-agent as root, or give another folder that the container runtime "
+		       "reads "
 		       "with --cdi-dir\n",
 		       parts[1], strerror(errno));
 		bad = 1;

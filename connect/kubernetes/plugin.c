@@ -1,8 +1,8 @@
 /*
  * plugin.c: see plugin.h.
  *
- * The list has the ids whose grants there are, and the lowest other numbers, as many as fit. All are unhealthy while meted
- * does not answer for longer than Allocate would wait for it. What kubelet calls free is so never more than what
+ * The list has the ids whose grants there are, and the lowest other numbers, as many as fit. All are unhealthy while
+ * meted does not answer for longer than Allocate would wait for it. What kubelet calls free is so never more than what
  * meted would grant at the moment of the list; who promises something else in the same second may still come first.
  */
 #include "connect/kubernetes/plugin.h"
@@ -90,7 +90,8 @@ static json_t *prefer_one(struct plugin *p, json_t *available, json_t *chosen)
 
 static json_t *prefer(struct plugin *p, json_t *request)
 {
-	json_t *must = json_object_get(request, "must_include_deviceIDs"), *chosen = must ? json_copy(must) : json_array();
+	json_t *must = json_object_get(request, "must_include_deviceIDs"),
+	       *chosen = must ? json_copy(must) : json_array();
 	json_t *available = json_object_get(request, "available_deviceIDs"), *one;
 	json_int_t size = json_integer_value(json_object_get(request, "allocation_size"));
 
@@ -132,15 +133,16 @@ static const char *one_id(struct plugin *p, json_t *request, struct fault *f)
 
 	if (json_array_size(ids) != 1) {
 		fault_set(f, 0,
-			  AGENT_RESOURCES "%s: %zu: a container gets one share: ask for 1, and define a larger share in "
-					  "shares.json where it needs more",
+			  AGENT_RESOURCES
+			  "%s: %zu: a container gets one share: ask for 1, and define a larger share in "
+			  "shares.json where it needs more",
 			  p->share, json_array_size(ids));
 		return NULL;
 	}
 	if (id_number(p, id) >= 0)
 		return id;
-	fault_set(f, 0, AGENT_RESOURCES "%s has no device \"%.70s\"; its ids are " AGENT_PREFIX "%s-NUMBER", p->share, id,
-		  p->share);
+	fault_set(f, 0, AGENT_RESOURCES "%s has no device \"%.70s\"; its ids are " AGENT_PREFIX "%s-NUMBER", p->share,
+		  id, p->share);
 	return NULL;
 }
 
@@ -311,8 +313,8 @@ static void registered(void *owner, int status, const char *line)
 		say(p, "registered with kubelet");
 		return;
 	}
-	snprintf(text, sizeof(text), "kubelet does not register it: %.300s (gRPC status %d); tried again and again", line,
-		 status);
+	snprintf(text, sizeof(text), "kubelet does not register it: %.300s (gRPC status %d); tried again and again",
+		 line, status);
 	say(p, text);
 }
 
@@ -344,8 +346,8 @@ void plugin_register(struct plugin *p)
 		return;
 	snprintf(resource, sizeof(resource), AGENT_RESOURCES "%s", p->share);
 	request = json_pack("{s:s s:s s:s s:{s:b s:b}}", "version", PLUGIN_API, "endpoint",
-			    strrchr(p->server.path, '/') + 1, "resource_name", resource, "options", "pre_start_required",
-			    1, "get_preferred_allocation_available", 1);
+			    strrchr(p->server.path, '/') + 1, "resource_name", resource, "options",
+			    "pre_start_required", 1, "get_preferred_allocation_available", 1);
 	p->since_ns = now;
 	r = grpc_call_begin(&p->registering, &p->agent->loop, path, "/" PLUGIN_API ".Registration/Register",
 			    message_register, request, registered, p);
@@ -376,8 +378,8 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 
 static void add_id(json_t *list, const char *id, bool healthy)
 {
-	json_array_append_new(list, json_pack("{s:s s:s}", "ID", id, "health",
-					      healthy ? PLUGIN_HEALTHY : PLUGIN_UNHEALTHY));
+	json_array_append_new(list,
+			      json_pack("{s:s s:s}", "ID", id, "health", healthy ? PLUGIN_HEALTHY : PLUGIN_UNHEALTHY));
 }
 
 static bool row_healthy(json_t *row)

@@ -8,7 +8,7 @@ struct plugin {
 	struct agent *agent;
 	char share[SHARE_NAME_MOST + 1];
 	struct grpc_server server;
-	json_t *list; /* what kubelet was told: a ListAndWatchResponse */
+	json_t *list;		       /* what kubelet was told: a ListAndWatchResponse */
 	struct grpc_peer *registering; /* NULL: no call is under way */
 	bool registered;
 	uint64_t since_ns; /* of the call, or of the registration */

@@ -3,7 +3,7 @@
 #include "connect/kubernetes/room.h"
 
 #define DEVICES(promised, cores, more)                                                                                 \
-	"[{\"uuid\":\"GPU-a\",\"state\":\"active\",\"total_bytes\":17179869184,\"promised_bytes\":" promised               \
+	"[{\"uuid\":\"GPU-a\",\"state\":\"active\",\"total_bytes\":17179869184,\"promised_bytes\":" promised           \
 	",\"promised_cores\":" cores more "},"                                                                         \
 	"{\"uuid\":\"GPU-b\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":0,\"promised_cores\":0}]"
 
@@ -13,15 +13,16 @@ static const struct {
 	unsigned int fit;
 } rows[] = {
 	{ "a quarter fits four times", "[{\"device\":\"GPU-a\",\"mem_pct\":25}]", DEVICES("0", "0", ""), false, 4 },
-	{ "a third, rounded down, three times", "[{\"device\":\"GPU-a\",\"mem_pct\":33.4}]", DEVICES("0", "0", ""), false,
-	  2 },
+	{ "a third, rounded down, three times", "[{\"device\":\"GPU-a\",\"mem_pct\":33.4}]", DEVICES("0", "0", ""),
+	  false, 2 },
 	{ "what is promised is gone", "[{\"device\":\"GPU-a\",\"mem_bytes\":4294967296}]",
 	  DEVICES("4294967297", "0", ""), false, 2 },
 	{ "one byte too little is too little", "[{\"device\":\"GPU-a\",\"mem_bytes\":4294967296}]",
 	  DEVICES("12884901889", "0", ""), false, 0 },
 	{ "time counts too", "[{\"device\":\"GPU-a\",\"mem_bytes\":512,\"cores\":30}]", DEVICES("0", "25", ""), false,
 	  2 },
-	{ "time exactly", "[{\"device\":\"GPU-a\",\"mem_bytes\":512,\"cores\":33.3}]", DEVICES("0", "0.1", ""), false, 3 },
+	{ "time exactly", "[{\"device\":\"GPU-a\",\"mem_bytes\":512,\"cores\":33.3}]", DEVICES("0", "0.1", ""), false,
+	  3 },
 	{ "no size is all that is left, once", "[{\"device\":\"GPU-a\"}]", DEVICES("1024", "0", ""), false, 1 },
 	{ "nothing is left", "[{\"device\":\"GPU-a\"}]", DEVICES("17179869184", "0", ""), false, 0 },
 	{ "more than the device has", "[{\"device\":\"GPU-b\",\"mem_bytes\":8704}]", DEVICES("0", "0", ""), true, 0 },
@@ -29,8 +30,8 @@ static const struct {
 	  DEVICES("17179869184", "100", ""), true, 9 },
 	{ "at most so many", "[{\"device\":\"GPU-a\",\"mem_bytes\":512}]", DEVICES("0", "0", ""), false, 9 },
 	{ "two devices: the scarcer counts",
-	  "[{\"device\":\"GPU-a\",\"mem_bytes\":4096},{\"device\":\"GPU-b\",\"mem_bytes\":4096}]", DEVICES("0", "0", ""),
-	  false, 2 },
+	  "[{\"device\":\"GPU-a\",\"mem_bytes\":4096},{\"device\":\"GPU-b\",\"mem_bytes\":4096}]",
+	  DEVICES("0", "0", ""), false, 2 },
 	{ "a device that is gone", "[{\"device\":\"GPU-c\",\"mem_bytes\":4096}]", DEVICES("0", "0", ""), false, 0 },
 	{ "native programs run unheld", "[{\"device\":\"GPU-a\",\"mem_bytes\":512,\"cores\":10}]",
 	  DEVICES("0", "0", ",\"native\":\"allow\""), false, 0 },

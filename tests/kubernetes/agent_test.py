@@ -17,6 +17,7 @@ import kubelet  # noqa: E402
 from harness import GIB, Meted, finish, ok, same, until  # noqa: E402
 
 AGENT = os.path.join(harness.BUILD, "src/cli/mete-agent")
+METE = os.path.join(harness.BUILD, "src/cli/mete")
 SMALL, HALF = "mete.io/small", "mete.io/half"
 SHARES = [{"name": "small", "mem": "4G", "cores": 25}, {"name": "half", "mem": "8G"}]
 TRAILER = 30  # seconds that the test waits for what must come
@@ -134,8 +135,25 @@ def registers(n, k):
     wait(shown(k, HALF, 0, 1), "and two halves")
 
 
+def make_twin(n):
+    """The CDI file that `mete cdi create` writes for such a share; its grant is gone again."""
+    folder = os.path.join(n.folder, "twin")
+    words = ["--name", "twin", "--mem", "4G", "--cores", "25", "--dir", folder]
+    done = subprocess.run([METE, "cdi", "create", *words], env={**n.meted.env, "METE_RUNTIME_DIR": n.meted.dir},
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"Bail out! {done}")
+    with open(os.path.join(folder, "mete.io-grant-twin.json")) as file:
+        n.twin = json.load(file)
+    c = n.meted.control()
+    c.ask("grant_delete", name="twin")
+    c.close()
+
+
 def allocates(n, k):
+    make_twin(n)
     small, half = k.plugins[SMALL], k.plugins[HALF]
+    wait(shown(k, SMALL, 0, 1, 2, 3), "four small ones fit still")
     answer = small.allocate("k8s-small-0")
     entry = kubelet.fields(answer[4][0])
     same((sorted(answer), entry[2]), ([4], [b"mete.io/grant=k8s-small-0"]), "an annotation names the CDI device, and nothing else")
@@ -144,6 +162,7 @@ def allocates(n, k):
     with open(path) as file:
         spec = json.load(file)
     same((spec["kind"], [d["name"] for d in spec["devices"]]), ("mete.io/grant", ["k8s-small-0"]), "its CDI file is there")
+    same(json.loads(json.dumps(spec).replace("k8s-small-0", "twin")), n.twin, "the same that `mete cdi create` writes")
     row = n.grant("k8s-small-0")
     same((row["devices"][0]["quota_bytes"], row["devices"][0]["cores"], row["container"]["spec"]), (4 * GIB, 25, path),
          "the grant has the share's size and time, and goes with its file")
