@@ -62,11 +62,14 @@ void agent_tend(struct agent *a);
 struct plugin;
 /* The row of meted's last answer; borrowed. NULL: there is none. */
 json_t *grant_row(struct agent *a, const char *name);
+/* Made by an agent: of this user, for a container. Anybody may give a grant of his own such a name. */
+bool grant_is_ours(json_t *row);
 /* No container has taken it. */
 bool grant_waits(json_t *row);
 /*
  * Makes the grant and its CDI file, or takes the one that waits for its container already. Value: 0, or a fault and an
- * enum control_outcome or a negative errno; -EBUSY: another container has it.
+ * enum control_outcome or a negative errno; -EBUSY: another container has it; -EEXIST: it
+ * is somebody else's.
  */
 int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
 /* Ends a grant that no container has taken. */

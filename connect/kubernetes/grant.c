@@ -21,6 +21,12 @@ json_t *grant_row(struct agent *a, const char *name)
 	return NULL;
 }
 
+bool grant_is_ours(json_t *row)
+{
+	return json_is_object(json_object_get(row, "container")) &&
+	       json_integer_value(json_object_get(row, "uid")) == (json_int_t)geteuid();
+}
+
 bool grant_waits(json_t *row)
 {
 	return json_is_null(json_object_get(row, "runner_pid")) &&
@@ -144,6 +150,10 @@ static int take_once(struct agent *a, const char *share, const char *name, struc
 	if (r)
 		return r;
 	row = grant_row(a, name);
+	if (row && !grant_is_ours(row))
+		return fault_set(f, -EEXIST,
+				 "grant %s was made by somebody else (`mete show %s`): end it, or have it renamed",
+				 name, name);
 	if (row && !grant_waits(row))
 		return fault_set(f, -EBUSY, "grant %s is still another container's (`mete show %s`)", name, name);
 	/* One that nobody took is older than the share's words may be, and its time runs: a new one. */

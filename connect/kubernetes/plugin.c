@@ -1,9 +1,10 @@
 /*
  * plugin.c: see plugin.h.
  *
- * The list has the ids whose grants there are, and the lowest other numbers, as many as fit. All are unhealthy while
- * meted does not answer for longer than Allocate would wait for it. What kubelet calls free is so never more than what
- * meted would grant at the moment of the list; who promises something else in the same second may still come first.
+ * The list has the ids of its grants, and the lowest other numbers that no grant of somebody else has, as many as fit.
+ * All are unhealthy while meted does not answer for longer than Allocate would wait for it. What kubelet calls free is
+ * so never more than what meted would grant at the moment of the list; who promises something else in the same second
+ * may still come first.
  */
 #include "connect/kubernetes/plugin.h"
 
@@ -19,6 +20,7 @@
 
 #define SERVICE "/" PLUGIN_API ".DevicePlugin/"
 #define SECOND 1000000000ull
+#define NUMBERS 10000		    /* of ids: id_number() takes four digits */
 #define REGISTER_PAUSE (SECOND / 4) /* kubelet refuses pods until it knows the resource: soon */
 #define REGISTER_PATIENCE (15 * SECOND)
 #define STREAM_PATIENCE (10 * SECOND) /* a kubelet that registered it asks for the list at once */
@@ -30,7 +32,7 @@ static int id_number(const struct plugin *p, const char *id)
 	size_t n = strlen(AGENT_PREFIX) + strlen(p->share) + 1;
 	int number;
 
-	if (strlen(id) <= n || strlen(id) > n + 6)
+	if (strlen(id) <= n || strlen(id) > n + 4)
 		return -1;
 	number = atoi(id + n);
 	snprintf(again, sizeof(again), AGENT_PREFIX "%s-%d", p->share, number);
@@ -372,7 +374,7 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 	}
 	edits_share_free(&share);
 	json_array_foreach (p->agent->grants, i, row)
-		*ret_taken += id_number(p, device_text(row, "name")) >= 0;
+		*ret_taken += id_number(p, device_text(row, "name")) >= 0 && grant_is_ours(row);
 	return r;
 }
 
@@ -395,9 +397,11 @@ static json_t *make_list(struct plugin *p, unsigned int fit, unsigned int taken)
 	json_t *devices = json_array(), *row;
 	char id[AGENT_NAME_BYTES];
 
-	for (int number = 0; (fit || taken) && number < 100000; number++) {
+	for (int number = 0; (fit || taken) && number < NUMBERS; number++) {
 		snprintf(id, sizeof(id), AGENT_PREFIX "%s-%d", p->share, number);
 		row = grant_row(p->agent, id);
+		if (row && !grant_is_ours(row))
+			continue;
 		if (row) {
 			add_id(devices, id, row_healthy(row));
 			taken -= !!taken;

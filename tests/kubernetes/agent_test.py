@@ -223,6 +223,13 @@ def outside(n, k):
     wait(shown(k, SMALL, 0), "a promise made outside takes an id away")
     c.ask("grant_delete", name="other")
     wait(shown(k, SMALL, 0, 1), "and gives it back")
+    c.ask("grant_create", name="k8s-small-1", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])
+    wait(shown(k, SMALL, 0, 2), "a number whose name somebody else has is left out")
+    code, line = k.plugins[SMALL].refused("k8s-small-1") or (None, "")
+    ok(code == grpc.StatusCode.FAILED_PRECONDITION and "somebody else" in line and c.grant("k8s-small-1"),
+       "that grant is not taken away", code, line)
+    c.ask("grant_delete", name="k8s-small-1")
+    wait(shown(k, SMALL, 0, 1), "until the name is free")
     c.ask("device_cordon", device="0")
     wait(shown(k, SMALL, 0), "a cordoned device offers nothing more")
     c.ask("device_uncordon", device="0")
