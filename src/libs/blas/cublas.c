@@ -31,22 +31,7 @@ size_t cublasGetCudartVersion(void)
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
-	const int version = BLAS_VERSION(BLAS_MAJOR);
-
-	if (!value || (unsigned int)type > 2)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = type == MAJOR_VERSION ? version / 10000 : type == MINOR_VERSION ? version / 100 % 100 : version % 100;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-const char *cublasGetStatusName(cublasStatus_t status)
-{
-	return blas_status_name(status);
-}
-
-const char *cublasGetStatusString(cublasStatus_t status)
-{
-	return blas_status_text(status);
+	return blas_property(BLAS_VERSION(BLAS_MAJOR), type, value);
 }
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
@@ -100,23 +85,3 @@ SETTING(math_mode, cublasMath_t, mode, cublasSetMathMode, cublasGetMathMode, ((u
 SETTING(sm_count, int, smCountTarget, cublasSetSmCountTarget, cublasGetSmCountTarget, smCountTarget >= 0)
 SETTING(emulation, cublasEmulationStrategy_t, emulationStrategy, cublasSetEmulationStrategy, cublasGetEmulationStrategy,
 	(unsigned int)emulationStrategy <= CUBLAS_EMULATION_STRATEGY_EAGER)
-
-/* There is no log of calls. */
-
-cublasStatus_t cublasLoggerConfigure(int logIsOn, int logToStdOut, int logToStdErr, const char *logFileName)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetLoggerCallback(cublasLogCallback userCallback)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetLoggerCallback(void *userCallback)
-{
-	if (!userCallback)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*(void **)userCallback = NULL;
-	return CUBLAS_STATUS_SUCCESS;
-}

@@ -323,16 +323,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 
 /* ---- the library ---- */
 
-const char *cublasLtGetStatusName(cublasStatus_t status)
-{
-	return blas_status_name(status);
-}
-
-const char *cublasLtGetStatusString(cublasStatus_t status)
-{
-	return blas_status_text(status);
-}
-
 size_t cublasLtGetVersion(void)
 {
 	return BLAS_VERSION(BLAS_MAJOR);
@@ -345,62 +335,5 @@ size_t cublasLtGetCudartVersion(void)
 
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
 {
-	const int version = BLAS_VERSION(BLAS_MAJOR);
-
-	if (!value || (unsigned int)type > 2)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = type == MAJOR_VERSION ? version / 10000 : type == MINOR_VERSION ? version / 100 % 100 : version % 100;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-unsigned int cublasLtDisableCpuInstructionsSetMask(unsigned int mask)
-{
-	return 0;
-}
-
-/* Nothing is cached. */
-
-cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t *capacity)
-{
-	if (!capacity)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*capacity = 0;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-/* There is no log of calls. */
-
-cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetFile(void *file)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerOpenFile(const char *logFile)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetLevel(int level)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetMask(int mask)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerForceDisable(void)
-{
-	return CUBLAS_STATUS_SUCCESS;
+	return blas_property(BLAS_VERSION(BLAS_MAJOR), type, value);
 }

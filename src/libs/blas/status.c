@@ -40,3 +40,11 @@ const char *blas_status_text(cublasStatus_t status)
 {
 	return status_find(status)->text;
 }
+
+cublasStatus_t blas_property(int version, libraryPropertyType type, int *ret)
+{
+	if (!ret || (unsigned int)type > 2)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*ret = type == MAJOR_VERSION ? version / 10000 : type == MINOR_VERSION ? version / 100 % 100 : version % 100;
+	return CUBLAS_STATUS_SUCCESS;
+}

@@ -169,16 +169,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 
 /* Without a handle. */
 
-const char *cublasLtGetStatusName(cublasStatus_t status)
-{
-	return blas_status_name(status);
-}
-
-const char *cublasLtGetStatusString(cublasStatus_t status)
-{
-	return blas_status_text(status);
-}
-
 size_t cublasLtGetVersion(void)
 {
 	return PROPERTY_VERSION;
@@ -191,58 +181,5 @@ size_t cublasLtGetCudartVersion(void)
 
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
 {
-	if (!value || (unsigned int)type > 2)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = type == 0   ? PROPERTY_VERSION / 10000
-		 : type == 1 ? PROPERTY_VERSION / 100 % 100
-			     : PROPERTY_VERSION % 100;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-unsigned int cublasLtDisableCpuInstructionsSetMask(unsigned int mask)
-{
-	return 0;
-}
-
-cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t *capacity)
-{
-	if (!capacity)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*capacity = 0;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetFile(void *file)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerOpenFile(const char *logFile)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetLevel(int level)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetMask(int mask)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerForceDisable(void)
-{
-	return CUBLAS_STATUS_SUCCESS;
+	return blas_property(PROPERTY_VERSION, type, value);
 }

@@ -1,5 +1,4 @@
-/* misc.c: calls of cuBLAS and cuBLASLt that need no handle: names, versions, logs (there are none here), copies'
- * driver. */
+/* misc.c: calls of cuBLAS that need no handle: versions, copies' driver. */
 #include "libs/blas/copies.h"
 #include "remote/blas/blas.h"
 
@@ -7,46 +6,14 @@
 #define VERSION 130000
 #define RUNTIME_VERSION 13000
 
-const char *cublasGetStatusName(cublasStatus_t status)
-{
-	return blas_status_name(status);
-}
-
-const char *cublasGetStatusString(cublasStatus_t status)
-{
-	return blas_status_text(status);
-}
-
 size_t cublasGetCudartVersion(void)
 {
 	return RUNTIME_VERSION;
 }
 
-/* Major, minor, patch. */
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
-	if (!value || (unsigned int)type > 2)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = type == 0 ? VERSION / 10000 : type == 1 ? VERSION / 100 % 100 : VERSION % 100;
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLoggerConfigure(int logIsOn, int logToStdOut, int logToStdErr, const char *logFileName)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetLoggerCallback(cublasLogCallback userCallback)
-{
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetLoggerCallback(void *userCallback)
-{
-	if (!userCallback)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(userCallback, 0, sizeof(void *));
-	return CUBLAS_STATUS_SUCCESS;
+	return blas_property(VERSION, type, value);
 }
 
 bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *ret)
