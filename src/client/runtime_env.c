@@ -178,6 +178,10 @@ static bool ends_with(const char *text, size_t length, const char *end)
 bool runtime_env_is_entry(const char *entry, size_t length)
 {
 	static const char *const clients[] = { "remote", "remote/client", "mete/client" };
+	/* installed, and in a build */
+	static const char *const folders[] = { "/mete/runtime",	      "/src/runtime",	    "/mete/fronts/bin",
+					       "/src/fronts/bin",     "/mete/fronts/nvcc",  "/src/fronts/nvcc",
+					       "/mete/fronts/python", "/src/fronts/python", "/fronts/bin/ptxas" };
 	char end[64];
 
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
@@ -192,9 +196,8 @@ bool runtime_env_is_entry(const char *entry, size_t length)
 				return true;
 		}
 	}
-	return ends_with(entry, length, "/mete/runtime") || ends_with(entry, length, "/src/runtime") ||
-	       ends_with(entry, length, "/mete/fronts/bin") || ends_with(entry, length, "/src/fronts/bin") ||
-	       ends_with(entry, length, "/mete/fronts/nvcc") || ends_with(entry, length, "/src/fronts/nvcc") ||
-	       ends_with(entry, length, "/mete/fronts/python") || ends_with(entry, length, "/src/fronts/python") ||
-	       ends_with(entry, length, "/fronts/bin/ptxas");
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (ends_with(entry, length, folders[i]))
+			return true;
+	return false;
 }
