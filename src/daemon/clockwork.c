@@ -8,6 +8,7 @@
 #include "daemon/health/health.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
+#include "daemon/serving.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
@@ -37,6 +38,7 @@ static void on_round(void *owner)
 	struct daemon *daemon = owner;
 
 	round_begin(&daemon->round);
+	serving_round();
 }
 
 static void on_reap(void *owner)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES CONTROL_LINE_BYTES
+#define LINE_FIRST_BYTES 4096u /* and as much again whenever it is full */
 #define AGAIN_MS 5
 #define AGAIN_NS 2000000000u /* then what cannot be done yet is refused */
 #define CONTROLS_MAX CONTROL_CONNECTIONS
@@ -56,7 +57,8 @@ struct control {
 	uint64_t line_ns;     /* when a line began that has not ended; 0: none has */
 	uint64_t idle_ns;     /* when it was answered last, or accepted */
 	size_t used;
-	char line[LINE_BYTES];
+	size_t room;	      /* of `line`; 0: nothing has arrived that is not treated */
+	char *line;
 };
 
 struct answer {
@@ -76,6 +78,7 @@ static void on_closed(uv_handle_t *handle)
 	daemon_reap_soon(c->daemon);
 	json_decref(c->request);
 	free(c->groups);
+	free(c->line);
 	free(c);
 }
 
@@ -289,6 +292,34 @@ static void await_rest(struct control *c)
 	daemon_sweep_soon(c->daemon);
 }
 
+/* Room for `bytes` of text, LINE_BYTES at most. */
+static bool make_room(struct control *c, size_t bytes)
+{
+	size_t room = c->room ? c->room : LINE_FIRST_BYTES;
+	char *line;
+
+	while (room < bytes)
+		room *= 2;
+	if (room == c->room)
+		return true;
+	line = realloc(c->line, room);
+	if (!line)
+		return false;
+	c->line = line;
+	c->room = room;
+	return true;
+}
+
+/* Most connections are silent most of the time, and then cost no buffer. */
+static void give_room_back(struct control *c)
+{
+	if (c->used)
+		return;
+	free(c->line);
+	c->line = NULL;
+	c->room = 0;
+}
+
 /* Treats what has arrived, one request at a time; while one is not answered, nothing more is read. */
 static void treat_lines(struct control *c)
 {
@@ -297,11 +328,13 @@ static void treat_lines(struct control *c)
 	if (c->in_lines)
 		return;
 	c->in_lines = true;
-	while (!c->closing && !is_held_up(c) && (end_of_line = memchr(c->line, '\n', c->used)) && !must_wait(c))
+	while (!c->closing && !is_held_up(c) && c->used && (end_of_line = memchr(c->line, '\n', c->used)) &&
+	       !must_wait(c))
 		treat_line(c, (size_t)(end_of_line - c->line));
 	c->in_lines = false;
 	if (c->closing)
 		return;
+	give_room_back(c);
 	if (is_held_up(c)) {
 		if (c->reading)
 			uv_read_stop((uv_stream_t *)&c->pipe);
@@ -321,8 +354,8 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	struct control *c = handle->data;
 
 	(void)suggested;
-	buf->base = c->line + c->used;
-	buf->len = LINE_BYTES - c->used;
+	*buf = make_room(c, c->used + 1) ? uv_buf_init(c->line + c->used, (unsigned int)(c->room - c->used)) :
+					   uv_buf_init(NULL, 0);
 }
 
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
@@ -350,9 +383,10 @@ static void resume(struct control *c, const json_t *saved)
 {
 	const json_t *line = json_object_get(saved, "line");
 
-	c->used = json_string_length(line) < LINE_BYTES ? json_string_length(line) : 0;
-	if (c->used)
+	if (json_string_length(line) < LINE_BYTES && make_room(c, json_string_length(line))) {
+		c->used = json_string_length(line);
 		memcpy(c->line, json_string_value(line), c->used);
+	}
 	c->request = json_incref(json_object_get(saved, "request"));
 	c->began_ns = clock_now_ns();
 	if (c->request)
@@ -445,7 +479,7 @@ json_t *control_save(const struct daemon *daemon, struct handover *h)
 
 	for (struct control *c = daemon->controls; c; c = c->next) {
 		/* What is no text will be refused: it need not come along. An answer that is half written cannot. */
-		line = json_stringn(c->line, c->used);
+		line = json_stringn(c->used ? c->line : "", c->used);
 		if (c->closing || c->writing || !line || uv_fileno((uv_handle_t *)&c->pipe, &fd)) {
 			json_decref(line);
 			continue;

@@ -15,6 +15,7 @@
 #include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/parts.h"
+#include "daemon/serving.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/refusal.h"
 #include "daemon/settings/service.h"
@@ -23,7 +24,6 @@
 #include "daemon/upgrade/children.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/keeper.h"
-#include "daemon/upgrade/priority.h"
 #include "daemon/upgrade/upgrade.h"
 #include "daemon/upgrade/version.h"
 #include "daemon/workers/cgroup.h"
@@ -223,7 +223,7 @@ static int serve(const struct options *o)
 		tell_ready(o->ready_fd, inherited);
 		service_watch(&daemon, inherited);
 		daemon_reap_soon(&daemon);
-		priority_serve();
+		serving_begin();
 		uv_run(&loop, UV_RUN_DEFAULT);
 		watch_free(signals);
 		close(signal_fd);

@@ -275,7 +275,7 @@ def main():
     attack = Attack(s.dir, wall, int(address.rsplit(":", 1)[1]))
     time.sleep(1)
     before = meted_takes(s)
-    work, pace, most, acts, starts = {False: [], True: []}, {False: [], True: []}, [0, 0], [], []
+    work, pace, nice, most, acts, starts = {False: [], True: []}, {False: [], True: []}, {False: [], True: []}, [0, 0], [], []
     for _ in range(ROUNDS):
         for siege in (False, True):
             if siege:
@@ -283,17 +283,20 @@ def main():
             time.sleep(0.3)
             from_ns, from_launches, at = served(s, c, names), [v.launches() for v in victims], time.monotonic()
             end = at + SECONDS / ROUNDS / 2
+            # Both halves do the same, so that what is measured is the attackers' work alone.
+            turn = 0
             while time.monotonic() < end:
+                act, start = ps(s), honest_start(address, key) if turn % 4 == 0 else True
+                turn += 1
+                time.sleep(0.1)
                 if siege:
-                    acts.append(ps(s))
+                    acts.append(act)
+                    starts += [start] if turn % 4 == 1 else []
                     most = [max(m, n) for m, n in zip(most, meted_takes(s))]
-                    starts += [honest_start(address, key)] if len(starts) < len(acts) / 4 else []
-                else:
-                    ps(s)
-                    time.sleep(0.05)
             lapse = time.monotonic() - at
             work[siege].append([(b - a) / lapse for a, b in zip(from_ns, served(s, c, names))])
             pace[siege].append([(v.launches() - n) / lapse for v, n in zip(victims, from_launches)])
+            nice[siege].append(os.getpriority(os.PRIO_PROCESS, s.process.pid))
             if siege:
                 attack.pause()
     for i, name in enumerate(names):
@@ -303,6 +306,11 @@ def main():
         ok(under * 2 >= calm, f"{name}'s launches take {calm / max(under, 1e-9):.2f} times as long", pace)
         share = c.share(name)
         ok(share["quota_bytes"] == GIB and not victims[i].error(), f"{name} keeps its memory", share, victims[i].error())
+    if os.getpriority(os.PRIO_PROCESS, 0):
+        skip("meted's own priority under siege", "it was not begun at the usual one")
+    else:
+        same((set(nice[True]), -10 in nice[False]), ({0}, True),
+             f"meted serves a siege at the usual priority, calm at a raised one: {nice}")
     ok(all(good for good, _ in acts), f"root can always act: {len(acts)} times `mete ps`, {max(t for _, t in acts):.2f} s at most",
        [i for i, (good, _) in enumerate(acts) if not good])
     ok(all(starts), f"clients with a key are served: {sum(starts)} of {len(starts)}")

@@ -7,13 +7,11 @@
 #include <dirent.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define REAL_TIME 10 /* as the thread that gives turns: users are allowed no more */
 #define OTHERS 64u
-#define SERVE_NICE (-10)
 
 struct before {
 	pid_t thread;
@@ -78,18 +76,4 @@ void priority_restore(const json_t *before)
 		lower_one(&own);
 	while (other_count)
 		lower_one(&others[--other_count]);
-}
-
-/*
- * The thread that answers: programs that begin wait for it, and where more of them want a core than there are it would
- * get no more of one than each of them. Threads and children begin as usual. Who has chosen a priority keeps it.
- */
-void priority_serve(void)
-{
-	struct sched_param none = { 0 };
-
-	if (getpriority(PRIO_PROCESS, 0) || setpriority(PRIO_PROCESS, 0, SERVE_NICE))
-		return;
-	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none))
-		setpriority(PRIO_PROCESS, 0, 0);
 }

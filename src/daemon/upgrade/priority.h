@@ -10,5 +10,3 @@
 json_t *priority_raise(void);
 /* It runs as it did before; `before` may be NULL. */
 void priority_restore(const json_t *before);
-/* The calling thread, the one that answers programs, runs at a raised priority, where that is permitted. */
-void priority_serve(void);

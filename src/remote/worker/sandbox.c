@@ -254,6 +254,7 @@ bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes)
 
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_RTPRIO, 0); /* meted's */
+	limit(RLIMIT_NICE, 0);
 	limit(RLIMIT_NOFILE, DESCRIPTORS);
 	/* After the last file that we read. */
 	if (rights_use(leave_files, sandbox->fence & WORKER_FENCE_MOUNTS ? sandbox : NULL))
