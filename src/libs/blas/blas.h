@@ -12,7 +12,7 @@
 
 #include "cublas_forward.h"
 #include "cublas_soft.h"
-#include "libs/blas/device.h"
+#include "libs/common/device.h"
 #include "libs/blas/product.h"
 #include "libs/blas/status.h"
 

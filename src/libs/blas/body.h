@@ -3,7 +3,7 @@
 
 #include "libs/blas/blas.h"
 #include "libs/blas/gemm.h"
-#include "libs/blas/scratch.h"
+#include "libs/common/scratch.h"
 
 #include <complex.h>
 #include <math.h>

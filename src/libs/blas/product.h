@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "libs/blas/device.h"
+#include "libs/common/device.h"
 #include "libs/blas/types.h"
 
 enum product_matrix { PRODUCT_A, PRODUCT_B, PRODUCT_C, PRODUCT_D, PRODUCT_MATRICES };

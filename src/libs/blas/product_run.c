@@ -6,7 +6,7 @@
 #include "libs/blas/product.h"
 
 #include "libs/blas/gemm.h"
-#include "libs/blas/scratch.h"
+#include "libs/common/scratch.h"
 
 #include <math.h>
 #include <string.h>

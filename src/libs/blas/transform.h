@@ -1,7 +1,7 @@
 /* transform.h: C = alpha op(A) + beta op(B) from one type and order to others: cublasLtMatrixTransform(). */
 #pragma once
 
-#include "libs/blas/device.h"
+#include "libs/common/device.h"
 #include "libs/blas/types.h"
 
 enum transform_order { ORDER_COLUMNS, ORDER_ROWS, ORDER_COL32 };

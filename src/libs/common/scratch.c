@@ -1,5 +1,5 @@
 /* scratch.c: see scratch.h. */
-#include "libs/blas/scratch.h"
+#include "libs/common/scratch.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* device.c: see device.h. */
-#include "libs/blas/device.h"
+#include "libs/common/device.h"
 
 #include "softdev/log.h"
 
