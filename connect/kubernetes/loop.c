@@ -32,11 +32,16 @@ void loop_change(struct loop *l, struct watch *w, uint32_t events)
 	epoll_ctl(l->fd, EPOLL_CTL_MOD, w->fd, &e);
 }
 
+void loop_leave(struct loop *l, struct watch *w)
+{
+	epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+}
+
 void loop_remove(struct loop *l, struct watch *w)
 {
 	if (w->fd < 0)
 		return;
-	epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+	loop_leave(l, w);
 	close(w->fd);
 	w->fd = -1;
 }

@@ -24,5 +24,7 @@ int loop_add(struct loop *l, struct watch *w, uint32_t events);
 void loop_change(struct loop *l, struct watch *w, uint32_t events);
 /* Closes the descriptor, too. */
 void loop_remove(struct loop *l, struct watch *w);
+/* Watches it no more; the descriptor stays open. */
+void loop_leave(struct loop *l, struct watch *w);
 /* Serves one descriptor, or none within the time. Value: 0 or -errno. */
 int loop_turn(struct loop *l, int timeout_ms);
