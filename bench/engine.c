@@ -3,6 +3,7 @@
  * the decoding of a large module, the size of the decoded tables, an empty launch.
  *
  *   engine KERNELS.ptx [turns] [isa] [kernel]    prints one JSON object per row
+ *   engine turn KERNELS.ptx KERNEL RUNS [isa]    the kernel alone: times, and a hash of what it wrote, for engine-turns
  *   engine latency LIBCUDA KERNELS.ptx           the empty launch, through the driver's own calls
  *
  * Times of one thread are its CPU time and the least of several turns, so that a busy machine disturbs little; the
@@ -259,34 +260,112 @@ static void launch_cost(const struct ptx_module *m, struct ptx_pool *one, uint32
 	printf("{\"row\":\"launch\",\"threads\":%u,\"seconds\":%.4g}\n", threads, best);
 }
 
+static uint64_t hash_of(const uint8_t *p, size_t bytes)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < bytes; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h;
+}
+
+static const struct bench_case *case_find(const char *kernel)
+{
+	for (unsigned i = 0; i < bench_case_count; i++)
+		if (!strcmp(kernel, bench_cases[i].kernel))
+			return &bench_cases[i];
+	for (unsigned i = 0; i < varied_case_count; i++)
+		if (!strcmp(kernel, varied_cases[i].kernel))
+			return &varied_cases[i];
+	return NULL;
+}
+
+/* One build's turn at a kernel. The hash is of the first run's result: later runs may add to it. */
+static int turn_main(const char *path, const char *kernel, int runs, const char *isa)
+{
+	const struct bench_case *c = case_find(kernel);
+	struct ptx_pool *one = ptx_pool_new(1);
+	struct setup s = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+	const int launches = c ? 1 : 2000;
+	struct ptx_launch l;
+	uint64_t hash = 0;
+	size_t bytes;
+	char *text = file_read(path, &bytes);
+	struct ptx_module *m = module_load(text, bytes, isa);
+
+	if (!one || !ptx_module_kernel_find(m, kernel)) {
+		fprintf(stderr, "engine: %s has no kernel %s\n", path, kernel);
+		return 1;
+	}
+	if (c)
+		c->prepare(&s);
+	l = launch_of(m, kernel, &s);
+	launch_run(one, &l);
+	if (c)
+		hash = hash_of(s.out, s.out_bytes);
+	printf("{\"kernel\":\"%s\",\"hash\":\"%016llx\",\"lane_instructions\":%llu,\"seconds\":[", kernel,
+	       (unsigned long long)hash, (unsigned long long)l.stats.lane_instructions);
+	for (int i = 0; i < runs; i++) {
+		const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+		for (int k = 0; k < launches; k++)
+			launch_run(one, &l);
+		printf("%s%.6g", i ? "," : "", (clock_of(CLOCK_THREAD_CPUTIME_ID) - begin) / launches);
+	}
+	printf("]}\n");
+	ptx_module_free(m);
+	ptx_pool_free(one);
+	free(text);
+	return 0;
+}
+
+static void *device_map(void)
+{
+	return mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static bool cases_run(const struct bench_case *c, unsigned count, const struct ptx_module *m, const char *kernel,
+		      struct ptx_pool *one, struct ptx_pool *two, int turns)
+{
+	bool good = true;
+
+	for (; count; count--, c++)
+		if ((!kernel || !strcmp(kernel, c->kernel)) && ptx_module_kernel_find(m, c->kernel))
+			good &= case_run(c, m, one, two, turns);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	struct ptx_pool *one, *two;
 	struct ptx_module *m;
 	const int turns = argc > 2 ? atoi(argv[2]) : 7;
-	const char *isa = argc > 3 && *argv[3] ? argv[3] : NULL;
-	bool good = true;
+	const char *isa = argc > 3 && *argv[3] ? argv[3] : NULL, *kernel = argc > 4 ? argv[4] : NULL;
+	bool good;
 	size_t bytes;
 	char *text;
 
 	if (argc == 4 && !strcmp(argv[1], "latency"))
 		return latency_main(argv[2], argv[3]);
+	device = device_map();
+	if (device == MAP_FAILED)
+		return 1;
+	if (argc >= 5 && !strcmp(argv[1], "turn"))
+		return turn_main(argv[2], argv[3], atoi(argv[4]), argc > 5 && *argv[5] ? argv[5] : NULL);
 	if (argc < 2) {
 		fprintf(stderr, "usage: engine KERNELS.ptx [turns] [isa] [kernel]\n");
 		return 2;
 	}
-	device = mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	one = ptx_pool_new(1);
 	two = ptx_pool_new(2);
-	if (device == MAP_FAILED || !one || !two)
+	if (!one || !two)
 		return 1;
 	text = file_read(argv[1], &bytes);
 	m = module_load(text, bytes, isa);
 	printf("{\"row\":\"loops\",\"plain\":\"%s\",\"native\":\"%s\"}\n", loops_plain.flags, loops_native.flags);
-	for (unsigned i = 0; i < bench_case_count; i++)
-		if (argc < 5 || !strcmp(argv[4], bench_cases[i].kernel))
-			good &= case_run(&bench_cases[i], m, one, two, turns);
-	if (argc < 5) {
+	good = cases_run(bench_cases, bench_case_count, m, kernel, one, two, turns);
+	good &= cases_run(varied_cases, varied_case_count, m, kernel, one, two, turns);
+	if (!kernel && ptx_module_kernel_find(m, "nothing")) {
 		decode_run(text, bytes, isa, turns < 3 ? turns : 5);
 		launch_cost(m, one, 32);
 		launch_cost(m, one, 1024);

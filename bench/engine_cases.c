@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static uint32_t random_next(void)
+uint32_t random_next(void)
 {
 	static uint64_t state = 0x9e3779b97f4a7c15ull;
 
@@ -13,7 +13,7 @@ static uint32_t random_next(void)
 	return (uint32_t)(state >> 32);
 }
 
-static void *words_take(size_t count)
+void *words_take(size_t count)
 {
 	uint32_t *p = device_take(count * 4);
 
@@ -22,7 +22,7 @@ static void *words_take(size_t count)
 	return p;
 }
 
-static void *floats_take(size_t count)
+void *floats_take(size_t count)
 {
 	float *p = device_take(count * 4);
 
@@ -31,7 +31,7 @@ static void *floats_take(size_t count)
 	return p;
 }
 
-static void out_take(struct setup *s, size_t bytes)
+void out_take(struct setup *s, size_t bytes)
 {
 	s->out = device_take(bytes);
 	s->expect = device_take(bytes);
@@ -40,25 +40,25 @@ static void out_take(struct setup *s, size_t bytes)
 	memset(s->expect, 0, bytes);
 }
 
-static void shape(struct setup *s, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by)
+void shape(struct setup *s, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by)
 {
 	memcpy(s->grid, (uint32_t[3]){ gx, gy, 1 }, sizeof(s->grid));
 	memcpy(s->block, (uint32_t[3]){ bx, by, 1 }, sizeof(s->block));
 }
 
-static void param(struct setup *s, const void *value, uint32_t bytes)
+void param(struct setup *s, const void *value, uint32_t bytes)
 {
 	s->params.used = (s->params.used + bytes - 1) / bytes * bytes;
 	memcpy(s->params.bytes + s->params.used, value, bytes);
 	s->params.used += bytes;
 }
 
-static void param_pointer(struct setup *s, const void *p)
+void param_pointer(struct setup *s, const void *p)
 {
 	param(s, &p, sizeof(p));
 }
 
-static void param_int(struct setup *s, int v)
+void param_int(struct setup *s, int v)
 {
 	param(s, &v, sizeof(v));
 }

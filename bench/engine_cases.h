@@ -36,8 +36,18 @@ struct bench_case {
 	double tolerance;
 };
 
-extern const struct bench_case bench_cases[];
-extern const unsigned bench_case_count;
+extern const struct bench_case bench_cases[], varied_cases[];
+extern const unsigned bench_case_count, varied_case_count;
 
 /* engine.c: memory that kernels may touch; ends the program when there is none. */
 void *device_take(size_t bytes);
+
+/* engine_cases.c: what cases are made of. Buffers of random numbers, floats in [0, 1). */
+uint32_t random_next(void);
+void *words_take(size_t count);
+void *floats_take(size_t count);
+void out_take(struct setup *s, size_t bytes); /* out and expect, zero */
+void shape(struct setup *s, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by);
+void param(struct setup *s, const void *value, uint32_t bytes);
+void param_pointer(struct setup *s, const void *p);
+void param_int(struct setup *s, int v);
