@@ -120,10 +120,10 @@ static void warp_start(struct warp *w, uint32_t threads)
 	const uint32_t left = threads - w->index * LANES;
 
 	w->live = left >= LANES ? ~0u : (1u << left) - 1;
-	w->mask = w->wait_bar = w->wait_sync = 0;
+	w->mask = w->wait_bar = w->wait_sync = w->place_count = 0;
 	w->other = ~0ull;
 	w->spins = w->stamp = 0;
-	w->force = w->strong = w->together = false;
+	w->force = w->strong = false;
 	w->checked = LANES;
 	w->executed = w->executed_lanes = 0;
 	w->frame = w->entry_frame;
@@ -235,8 +235,8 @@ void block_drop_frames(struct block *b)
 
 		memset(w->lane_bar, 0, sizeof(w->lane_bar));
 		warp_save(w, w->mask, w->pc);
-		for (uint32_t left = w->live; left; left &= left - 1) {
-			struct frame *f = w->lane_frame[__builtin_ctz(left)];
+		for (uint32_t i = 0; i < w->place_count; i++) {
+			struct frame *f = w->place[i].frame;
 
 			/* a frame is taken once: its mask is cleared when it is */
 			while (f && f->up && f->mask) {

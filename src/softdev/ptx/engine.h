@@ -168,13 +168,19 @@ _Static_assert(sizeof(struct frame) == 64, "registers must be aligned for vector
 
 struct block;
 
+/* Lanes outside the group that stand at one place. Each live lane outside the group is in exactly one. */
+struct place {
+	uint64_t key; /* depth and pc */
+	struct frame *frame;
+	uint32_t lanes;
+	uint32_t stamp; /* when the first of them came: who starves */
+};
+
 struct warp {
 	_Alignas(64) uint32_t lanes[LANES]; /* 0 or ~0; kept only while mask is not full */
 	uint32_t carry[LANES];
 	uint32_t tid[3][LANES];
-	uint64_t lane_key[LANES]; /* of lanes outside the group: depth and pc */
-	struct frame *lane_frame[LANES];
-	uint32_t lane_stamp[LANES];	  /* when it last ran: who starves */
+	struct place place[LANES];
 	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
 	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
 	uint32_t cluster_phase[LANES];	  /* of the cluster's barrier when the lane arrived there */
@@ -184,6 +190,7 @@ struct warp {
 	uint32_t local_stride;
 	uint32_t mask; /* the group: lanes that run together now; 0: none chosen */
 	uint32_t live, wait_bar, wait_sync;
+	uint32_t place_count;
 	uint32_t pc;
 	const struct op *code;
 	struct frame *frame;
@@ -191,7 +198,6 @@ struct warp {
 	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
 	uint32_t spins, stamp;
 	bool strong;	      /* an atomic or a volatile access since the last backward jump */
-	bool together;	      /* all live lanes were saved last, at one place */
 	bool force;	      /* a sync operation must run with the lanes that are there */
 	bool has_stack;	      /* some stack_taken may not be 0 */
 	bool group_waits;     /* for the other warps of its group: warpgroup.c */
@@ -345,6 +351,7 @@ const struct row *isa_row(const struct isa *isa, size_t i); /* NULL: it has fewe
 void warp_bar_release(struct block *b); /* completes the barriers that are full */
 void warp_schedule(struct warp *w);
 void warp_save(struct warp *w, uint32_t lanes, uint32_t pc);
+const struct place *warp_place(const struct warp *w, uint32_t lane); /* of a lane outside the group */
 void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane, uint64_t address);
 /*
  * The same for an access of `bytes`; further lanes of the same operation are counted. The address is an offset in

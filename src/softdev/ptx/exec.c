@@ -45,13 +45,17 @@ static void sync_join(struct warp *w)
 {
 	const u64 key = w->key_base | w->pc;
 
-	for (u32 left = w->wait_sync & ~w->mask; left; left &= left - 1) {
-		const u32 i = (u32)__builtin_ctz(left);
+	for (u32 k = w->place_count; k-- > 0;) {
+		struct place *p = &w->place[k];
+		const u32 join = p->lanes & w->wait_sync;
 
-		if (w->lane_key[i] == key && w->lane_frame[i] == w->frame) {
-			w->mask |= lane_bit[i];
-			w->wait_sync &= ~lane_bit[i];
-		}
+		if (!join || p->key != key || p->frame != w->frame)
+			continue;
+		w->mask |= join;
+		w->wait_sync &= ~join;
+		p->lanes &= ~join;
+		if (!p->lanes)
+			*p = w->place[--w->place_count];
 	}
 	lanes_of(w->lanes, w->mask);
 }
@@ -208,7 +212,8 @@ static void warp_run(struct warp *w, uint32_t quantum)
 		w->executed += o->weight;
 		w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
 		w->pc += o->run;
-		if (w->mask == ~0u)
+		/* what lanes that have ended or never were hold is nobody's: computing for them too is cheaper than not */
+		if (w->mask == w->live)
 			for (u32 n = o->run; n; n--, o++)
 				o->full(w, o);
 		else

@@ -19,27 +19,35 @@ static uint32_t bit(uint32_t lane)
 	return 1u << lane;
 }
 
+/*
+ * Lanes join those that stand there already, except where some of them wait: what runs and what waits stays apart, so
+ * that a place's stamp is that of the oldest lane that may run.
+ */
 void warp_save(struct warp *w, uint32_t lanes, uint32_t pc)
 {
 	const uint64_t key = w->key_base | pc;
+	const uint32_t waiting = w->wait_bar | w->wait_sync;
 
-	w->stamp++;
-	w->together = lanes == w->live;
-	if (w->together) {
-		for (uint32_t i = 0; i < LANES; i++) {
-			w->lane_key[i] = key;
-			w->lane_frame[i] = w->frame;
-			w->lane_stamp[i] = w->stamp;
-		}
+	if (!lanes)
 		return;
-	}
-	for (; lanes; lanes &= lanes - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctz(lanes);
+	w->stamp++;
+	for (uint32_t k = 0; k < w->place_count; k++) {
+		struct place *p = &w->place[k];
 
-		w->lane_key[i] = key;
-		w->lane_frame[i] = w->frame;
-		w->lane_stamp[i] = w->stamp;
+		if (p->key == key && p->frame == w->frame && !((p->lanes | lanes) & waiting)) {
+			p->lanes |= lanes;
+			return;
+		}
 	}
+	w->place[w->place_count++] = (struct place){ key, w->frame, lanes, w->stamp };
+}
+
+const struct place *warp_place(const struct warp *w, uint32_t lane)
+{
+	for (uint32_t k = 0; k < w->place_count; k++)
+		if (w->place[k].lanes & bit(lane))
+			return &w->place[k];
+	return NULL;
 }
 
 static void use_frame(struct warp *w, struct frame *f)
@@ -64,47 +72,46 @@ void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t m
 			w->lanes[i] = mask & bit(i) ? ~0u : 0;
 }
 
-static uint32_t oldest(const struct warp *w, uint32_t lanes)
+/* Whether place p, of whose lanes `may` can run, runs before q. */
+static bool place_before(const struct place *p, uint32_t may, const struct place *q, uint32_t q_may, bool turns)
 {
-	uint32_t best = (uint32_t)__builtin_ctz(lanes);
-
-	for (uint32_t left = lanes; left; left &= left - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctz(left);
-
-		if ((int32_t)(w->lane_stamp[i] - w->lane_stamp[best]) < 0)
-			best = i;
-	}
-	return best;
+	if (turns)
+		return (int32_t)(p->stamp - q->stamp) < 0;
+	return p->key < q->key || (p->key == q->key && __builtin_ctz(may) < __builtin_ctz(q_may));
 }
 
-static uint32_t foremost(const struct warp *w, uint32_t lanes)
+/* Takes the lanes at the place of `lead` that do not wait at a barrier out of the places. */
+static uint32_t places_take(struct warp *w, const struct place *lead)
 {
-	uint32_t best = (uint32_t)__builtin_ctz(lanes);
+	const uint32_t may = w->live & ~w->wait_bar;
+	const struct place at = *lead;
+	uint32_t taken = 0;
 
-	for (uint32_t left = lanes; left; left &= left - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctz(left);
+	for (uint32_t k = w->place_count; k-- > 0;) {
+		struct place *p = &w->place[k];
 
-		if (w->lane_key[i] < w->lane_key[best])
-			best = i;
+		if (p->key != at.key || p->frame != at.frame)
+			continue;
+		taken |= p->lanes & may;
+		p->lanes &= ~may;
+		if (!p->lanes)
+			*p = w->place[--w->place_count];
 	}
-	return best;
+	return taken;
 }
 
 /* Chooses the next group. mask 0 afterwards: every lane has ended or waits at a barrier. */
 void warp_schedule(struct warp *w)
 {
-	uint32_t run = w->live & ~w->wait_bar & ~w->wait_sync, lead, group = 0;
+	uint32_t run = w->live & ~w->wait_bar & ~w->wait_sync, lead_may = 0, group;
 	const bool turns = w->spins > SPINS_MAX;
+	const struct place *lead = NULL;
+	struct frame *frame;
 	uint64_t key;
 
 	w->mask = 0;
 	w->other = KEY_NONE;
 	w->spins = 0;
-	if (w->together && run && run == w->live) {
-		lead = (uint32_t)__builtin_ctz(run);
-		warp_set_group(w, w->lane_frame[lead], (uint32_t)w->lane_key[lead], run);
-		return;
-	}
 	if (!run) {
 		/* Only lanes that wait for absent ones are left: a sync operation whose members never come goes on
 		 * without. */
@@ -114,23 +121,28 @@ void warp_schedule(struct warp *w)
 		w->wait_sync = 0;
 		w->force = true;
 	}
-	lead = turns ? oldest(w, run) : foremost(w, run);
-	key = w->lane_key[lead];
-	for (uint32_t left = w->live & ~w->wait_bar; left; left &= left - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctz(left);
+	for (uint32_t k = 0; k < w->place_count; k++) {
+		const struct place *p = &w->place[k];
+		const uint32_t may = p->lanes & run;
 
-		if (w->lane_key[i] == key && w->lane_frame[i] == w->lane_frame[lead])
-			group |= bit(i);
+		if (may && (!lead || place_before(p, may, lead, lead_may, turns))) {
+			lead = p;
+			lead_may = may;
+		}
 	}
+	key = lead->key;
+	frame = lead->frame;
+	group = places_take(w, lead);
 	w->wait_sync &= ~group;
-	for (uint32_t left = turns ? 0 : run & ~group; left; left &= left - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctz(left);
+	for (uint32_t k = 0; k < (turns ? 0 : w->place_count); k++) {
+		const struct place *p = &w->place[k];
 		/* the same place in another frame: one step apart, so that both get on */
-		const uint64_t k = w->lane_key[i] == key ? key + 1 : w->lane_key[i];
+		const uint64_t other = p->key == key ? key + 1 : p->key;
 
-		w->other = k < w->other ? k : w->other;
+		if (p->lanes & run && other < w->other)
+			w->other = other;
 	}
-	warp_set_group(w, w->lane_frame[lead], (uint32_t)key, group);
+	warp_set_group(w, frame, (uint32_t)key, group);
 }
 
 void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane, uint64_t address)
@@ -211,8 +223,9 @@ void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op
 void warp_where(struct warp *w, struct ptx_fault *f)
 {
 	const uint32_t lane = (uint32_t)__builtin_ctz(w->mask ? w->mask : w->live);
-	const struct frame *frame = w->mask ? w->frame : w->lane_frame[lane];
-	uint32_t pc = w->mask ? w->pc : (uint32_t)w->lane_key[lane];
+	const struct place *p = w->mask ? NULL : warp_place(w, lane);
+	const struct frame *frame = p ? p->frame : w->frame;
+	uint32_t pc = p ? (uint32_t)p->key : w->pc;
 
 	/* who waits at a barrier stands behind it */
 	if (!w->mask && w->wait_bar & bit(lane) && pc)
@@ -498,7 +511,7 @@ static void bar_give_results(struct block *b, struct warp *w, uint32_t id, uint3
 
 		w->lane_bar[i] = NULL;
 		if (o && o->d != LOC_NONE)
-			((uint32_t *)(w->lane_frame[i]->regs + o->d))[i] = bar_result(&b->bar[id], o);
+			((uint32_t *)(warp_place(w, i)->frame->regs + o->d))[i] = bar_result(&b->bar[id], o);
 	}
 }
 
@@ -533,8 +546,8 @@ static bool others_wait_elsewhere(const struct warp *w)
 {
 	const uint64_t here = w->key_base | (w->pc + 1);
 
-	for (uint32_t left = w->wait_bar; left; left &= left - 1)
-		if (w->lane_key[__builtin_ctz(left)] != here)
+	for (uint32_t k = 0; k < w->place_count; k++)
+		if (w->place[k].lanes & w->wait_bar && w->place[k].key != here)
 			return true;
 	return false;
 }
@@ -586,13 +599,13 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 		warp_bar_release(b);
 		return;
 	}
+	w->wait_bar |= lanes;
 	warp_save(w, lanes, w->pc + 1);
 	bar->waiting += (uint32_t)__builtin_popcount(lanes);
 	bar->results |= o->d != LOC_NONE;
 	for (uint32_t left = o->d != LOC_NONE ? lanes : 0; left; left &= left - 1)
 		w->lane_bar[__builtin_ctz(left)] = o;
 	w->bar_lanes[id] |= lanes;
-	w->wait_bar |= lanes;
 	w->mask = 0;
 	warp_bar_release(b);
 	warp_schedule(w);
