@@ -45,6 +45,8 @@ static int create(struct control *control, const struct command_line *line, stru
 	request = json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "op", "grant_create", "name", line->args[0], "driver",
 			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"),
 			    "wall", option_given(line, "wall"));
+	if (ch->placement)
+		json_object_set_new(request, "placement", json_string(ch->placement));
 	expires_request(request, expires_s);
 	waiting_request(&w, request);
 	do {

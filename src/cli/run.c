@@ -69,7 +69,7 @@ static int check_options(struct run *run, struct fault *f)
 	for (size_t i = 0; grant && i < run->line->given_count; i++) {
 		const char *option = run->line->given[i].option->name;
 
-		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "name") ||
+		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "name") || !strcmp(option, "place") ||
 		    !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
@@ -163,6 +163,8 @@ static int make_grant(struct run *run, struct fault *f)
 			    (int)getpid());
 	if (request && name)
 		json_object_set_new(request, "name", json_string(name));
+	if (request && run->choice.placement)
+		json_object_set_new(request, "placement", json_string(run->choice.placement));
 	waiting_request(&run->waiting, request);
 	return ask_grant(run, request, f);
 }

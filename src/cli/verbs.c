@@ -63,8 +63,8 @@ static const struct option_spec run_options[] = {
 		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
 		"that is not promised to others."),
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
-		      "DEVICE:SIZE. \"any\": one with most memory that is not promised, of several the one with fewest "
-		      "tenants. May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
+		      "DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: the first that CUDA_VISIBLE_DEVICES shows, or 0."),
+	OPTION_PLACE
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_WAIT,
@@ -374,6 +374,7 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
+	OPTION_PLACE
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,

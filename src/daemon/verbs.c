@@ -16,6 +16,7 @@
 #include "daemon/requests.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/grant_ask.h"
+#include "daemon/tenants/placing.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
@@ -85,7 +86,8 @@ static enum verbs_result do_devices(struct ask *ask)
 							 "nvml", ask_path_json(d->libnvml), "version",
 							 ask_path_json(d->version), "status", d->status));
 	}
-	return answer(ask, json_pack("{s:o s:o}", "devices", devices, "drivers", drivers));
+	return answer(ask, json_pack("{s:o s:o s:s}", "devices", devices, "drivers", drivers, "placement",
+				     placing_rule_word(ask->daemon)));
 }
 
 static void set_policy(struct ask *ask, const struct device *device)
@@ -220,6 +222,7 @@ static const struct field create_fields[] = {
 	{ "driver", FIELD_TEXT, "auto, nvidia or soft", false, NULL },
 	{ "name", FIELD_WORD, "a grant", false, NULL },
 	{ "overcommit", FIELD_SWITCH, "", false, NULL },
+	{ "placement", FIELD_TEXT, "spread, binpack or fit", false, NULL },
 	{ "wall", FIELD_SWITCH, "", false, NULL },
 	{ "wait", FIELD_SWITCH, "", false, NULL },
 	{ "known", FIELD_SWITCH, "", false, NULL },

@@ -1,5 +1,6 @@
 /* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
 #include "verb/choose.h"
+#include "model/placement.h"
 #include "verb/terms.h"
 
 #include <ctype.h>
@@ -180,6 +181,27 @@ static int pair(struct choice *ch, const char *const *sizes, size_t count, struc
 	return 0;
 }
 
+static bool is_word(const struct share *s, const char *word)
+{
+	return s->device && s->device_length == strlen(word) && !strncmp(s->device, word, s->device_length);
+}
+
+static int parse_placement(struct choice *ch, const struct command_line *c, struct fault *f)
+{
+	ch->placement = option_value(c, "place");
+	if (!ch->placement)
+		return 0;
+	if (placement_rule_find(ch->placement) < 0)
+		return fault_set(f, -EINVAL, "--place %.40s: no such rule; give spread, binpack or fit", ch->placement);
+	for (size_t i = 0; i < ch->count; i++)
+		if (ch->share[i].device && !is_word(&ch->share[i], "any"))
+			return fault_set(f, -EINVAL,
+					 "--place %s with --device %.*s: that device is named already; leave --device "
+					 "away, or give --device any",
+					 ch->placement, (int)ch->share[i].device_length, ch->share[i].device);
+	return 0;
+}
+
 int choose_parse(struct choice *ch, const struct command_line *c, struct fault *f)
 {
 	const char *sizes[CHOOSE_MAX_DEVICES + 1];
@@ -202,7 +224,7 @@ int choose_parse(struct choice *ch, const struct command_line *c, struct fault *
 		}
 	}
 	r = pair(ch, sizes, count, f);
-	return r ? r : terms_parse(ch, c, f);
+	return r ? r : (r = terms_parse(ch, c, f)) ? r : parse_placement(ch, c, f);
 }
 
 /* Reads CUDA_VISIBLE_DEVICES: the first word that names no device, or one a second time, ends the list. */
@@ -287,11 +309,6 @@ static bool driver_has_device(json_t *list, const char *driver)
 	return false;
 }
 
-static bool is_word(const struct share *s, const char *word)
-{
-	return s->device && s->device_length == strlen(word) && !strncmp(s->device, word, s->device_length);
-}
-
 /* --device all: one share for every device. */
 static int expand_all(struct choice *ch, struct fault *f)
 {
@@ -343,7 +360,7 @@ static int choose_one(struct choice *ch, size_t at, struct fault *f)
 	uint64_t total_bytes;
 	char known[512], have[SIZE_TEXT_BYTES];
 
-	if (is_word(s, "any"))
+	if (is_word(s, "any") || (!s->device && ch->any))
 		return check_any(ch, s, f);
 	if (!s->device) {
 		int r = first_visible(ch, &s->chosen, f);
@@ -369,12 +386,21 @@ static int choose_one(struct choice *ch, size_t at, struct fault *f)
 	return 0;
 }
 
+/* An older meted has no rule. */
+static bool is_placed(const char *rule)
+{
+	return rule && strcmp(rule, "first");
+}
+
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)
 {
 	bool soft = option_given(c, "soft");
 	int r;
 
 	ch->list = json_incref(json_object_get(list, "devices"));
+	/* What CUDA_VISIBLE_DEVICES shows is a choice of the user's. */
+	ch->any = ch->takes_any && !getenv("CUDA_VISIBLE_DEVICES") &&
+		  (ch->placement || is_placed(json_string_value(json_object_get(list, "placement"))));
 	json_decref(list);
 	ch->driver = !soft && driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
 	if (!driver_has_device(ch->list, ch->driver))

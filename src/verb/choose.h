@@ -5,7 +5,7 @@
  * --mem and --device are paired in order; one --mem holds for every --device; DEVICE:SIZE says both at once; "all" is
  * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the
  * device's time (terms.h) is paired likewise. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows,
- * or device 0. Without --mem it is all that is not promised yet. The driver is the real one when it has a device, else
+ * or device 0; or one that meted chooses, with --place or where meted's placement.rule says so. Without --mem it is all that is not promised yet. The driver is the real one when it has a device, else
  * the software device; --soft asks for the latter.
  */
 #pragma once
@@ -32,6 +32,8 @@ struct choice {
 	struct share share[CHOOSE_MAX_DEVICES];
 	size_t count;
 	bool takes_any; /* --device any is meted's to choose; set it before choose_devices() */
+	bool any; /* a grant without --device is meted's to place */
+	const char *placement; /* --place: the rule by which it does; NULL: its own */
 };
 
 /* What the command line says, without looking at the machine. Value: 0 or -EINVAL. */

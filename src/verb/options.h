@@ -19,6 +19,11 @@
 	{                                                                                                              \
 		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
 	}
+#define OPTION_PLACE                                                                                                   \
+	{ "place", 0, "RULE",                                                                                          \
+	  "meted chooses the device, by a rule: spread (most memory that is not promised, then fewest tenants), "      \
+	  "binpack (least left over) or fit (least fragmentation). Default: placement.rule of meted.yaml.",            \
+	  COMPLETE_NOTHING, false },
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)

@@ -75,6 +75,7 @@ KEYS = {
     "faults.quarantine_most": ("86400", NUMBER + ["0"]),
     "images.keep": ("256M", SIZE),
     "containers.expires": ("600", NUMBER + ["604801"]),
+    "placement.rule": ("fit", ["best", "[fit]", "{a: 1}", ""]),
     "workers.observe_devices": ("false", SWITCH),
     "workers.namespaces": ("true", SWITCH),
     "workers.first_uid": ("69632", NUMBER + ["1", "999", "4294900001"]),

@@ -181,7 +181,56 @@ def test_any(m):
     ok(done.returncode == 0 and "device 0" in done.stderr, "mete run --device any", done.stderr)
     done = subprocess.run([METE, "create", "big", "--soft", "--device", "any", "--mem", "99G"], env=env, stderr=subprocess.PIPE, text=True)
     ok(done.returncode == 1 and "more than any device has" in done.stderr, "more than any has", done.stderr)
+    for name in names(c):
+        c.ask("grant_delete", name=name)
     c.close()
+
+
+def test_place(m):
+    """--place, and the rule of meted.yaml: which device a grant is on that names none."""
+    c = m.control()
+    env = {**m.env, "METE_RUNTIME_DIR": m.dir}
+    env.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def on(name, *words, **more):
+        done = subprocess.run([METE, "create", name, "--soft", "--mem", "2G", "--json", *words], env={**env, **more},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return json.loads(done.stdout)["grant"]["devices"][0]["index"] if not done.returncode else done.stderr
+
+    create(c, "half", "1", 8)
+    same(c.ask("devices")["placement"], "first", "the rule is told")
+    same(on("a"), 0, "without a rule: the first")
+    same([on("b", "--place", "binpack"), on("c", "--place", "binpack", "--device", "any")], [1, 1], "binpack: where least is left")
+    same(on("d", "--place", "spread"), 0, "spread: where most is left")
+    same(on("e", "--place", "fit", "--cores", "25"), 1, "fit: where least is broken")
+    ok("no such rule; give spread, binpack or fit" in on("f", "--place", "best"), "another word")
+    ok("--place fit with --device 1" in on("f", "--place", "fit", "--device", "1"), "a device that is named is not placed")
+    same(on("g", "--place", "binpack", CUDA_VISIBLE_DEVICES="0"), 0, "CUDA_VISIBLE_DEVICES is a choice of its own")
+    same(c.ask("grant_create", name="h", driver="soft", placement="best", devices=[{"device": "any", "mem_bytes": 1 << 20}]).get("code"),
+         "malformed", "meted refuses another word too")
+    run = subprocess.run([METE, "run", "--soft", "--mem", "1G", "--place", "binpack", "-v", "--", "true"], env=env, stderr=subprocess.PIPE,
+                         text=True)
+    ok(run.returncode == 0 and "device 1" in run.stderr, "mete run --place", run.stderr)
+    run = subprocess.run([METE, "run", "--grant", "a", "--place", "binpack", "--", "true"], env=env, stderr=subprocess.PIPE, text=True)
+    ok(run.returncode == 2 and "--grant a with --place" in run.stderr, "a grant that exists is placed", run.stderr)
+    with open(os.path.join(m.dir, "meted.yaml"), "w") as file:
+        file.write("placement:\n  rule: binpack\n")
+    own = Meted("--config", os.path.join(m.dir, "meted.yaml"))
+    c2 = own.control()
+    env["METE_RUNTIME_DIR"] = own.dir
+    create(c2, "half", "1", 8)
+    same(c2.ask("devices")["placement"], "binpack", "the setting is told")
+    same([on("a"), on("b", "--place", "spread"), on("c", "--device", "0")], [1, 0, 0], "the setting holds where nobody says otherwise")
+    with open(os.path.join(m.dir, "meted.yaml"), "w") as file:
+        file.write("placement:\n  rule: spread\n")
+    own.process.send_signal(signal.SIGHUP)
+    ok(until(lambda: c2.ask("devices")["placement"] == "spread"), "read again with SIGHUP")
+    same(on("d"), 0, "and in force")
+    c2.close()
+    own.process.terminate()
+    own.process.wait()
+    c.close()
+
 
 
 m = Meted("--soft-only")
@@ -189,5 +238,6 @@ test_order(m)
 test_leave(m)
 test_run(m)
 test_any(m)
+test_place(m)
 m.close()
 finish()

@@ -56,6 +56,7 @@ struct options {
 	uint64_t images_bytes;
 	struct fence_options fence;
 	uint64_t container_expires_ns;
+	const char *placement; /* a rule of placement.h, or "first"; NULL: that */
 	struct limits limits;
 
 	/* By the row's number in the table. */

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "base/text_distance.h"
 #include "daemon/settings/limit_words.h"
+#include "daemon/tenants/placing.h"
 #include "daemon/workers/fence.h"
 
 #include <errno.h>
@@ -181,6 +182,17 @@ const struct setting settings[] = {
 	  .example = "3600",
 	  .text = "How long a grant of `mete cdi create` waits for its container, in seconds; then it ends. 0: for "
 		  "ever. --expires says it for one grant; one with --keep waits for ever." },
+
+	{ .key = "placement.rule",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(placement),
+	  .reload = true,
+	  .fallback = "first",
+	  .example = "fit",
+	  .text = "Which device a grant goes to that names none: the first; or one that meted chooses by the rule "
+		  "spread (most memory left), binpack (least left) or fit (least fragmentation). Also of --device "
+		  "any, where first is spread.",
+	  .check = placing_check_rule },
 
 	{ .key = "workers.observe_devices",
 	  .type = SETTING_SWITCH,

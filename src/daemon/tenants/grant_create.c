@@ -11,11 +11,11 @@
 #include "daemon/tenants/container.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/limit.h"
+#include "daemon/tenants/placing.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/tenants/waiting.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/worker.h"
-#include "model/placement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,39 +79,16 @@ static bool add_named(struct ask *ask, struct grant *g, json_t *entry, const str
 	return false;
 }
 
-static unsigned int count_tenants(const struct daemon *daemon, const uint8_t *uuid)
-{
-	unsigned int n = 0;
-
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		n += grant_find_share(&t->grant, uuid) != NULL;
-	return n;
-}
-
 /* "any": the best of the devices that the grant has not yet, and when that cannot be, the next one. */
 static bool add_any(struct ask *ask, struct grant *g, json_t *entry, const struct device *list, unsigned int count,
 		    uint64_t *wanted)
 {
-	struct placement candidates[MACHINE_MAX_DEVICES];
-	const struct device *devices[MACHINE_MAX_DEVICES];
-	unsigned int order[MACHINE_MAX_DEVICES], n = 0;
+	unsigned int order[MACHINE_MAX_DEVICES], n = placing_order(ask, g, entry, list, count, order);
 	bool quiet = ask->quiet;
 
-	for (unsigned int i = 0; i < count; i++) {
-		uint64_t promised = daemon_promised_bytes(ask->daemon, list[i].uuid, NULL);
-
-		if (grant_find_share(g, list[i].uuid))
-			continue;
-		devices[n] = &list[i];
-		candidates[n++] = (struct placement){
-			list[i].total_bytes > promised ? list[i].total_bytes - promised : 0,
-			count_tenants(ask->daemon, list[i].uuid),
-		};
-	}
-	placement_order(candidates, n, order);
 	for (unsigned int i = 0; i < n; i++) {
 		ask->quiet = true;
-		if (add_share(ask, g, entry, devices[order[i]])) {
+		if (add_share(ask, g, entry, &list[order[i]])) {
 			ask->quiet = quiet;
 			return true;
 		}
@@ -124,8 +101,8 @@ static bool add_any(struct ask *ask, struct grant *g, json_t *entry, const struc
 		return false;
 	}
 	/* Of the best one it is said what is in the way. */
-	*wanted |= waiting_bit(ask->daemon, devices[order[0]]->uuid);
-	add_share(ask, g, entry, devices[order[0]]);
+	*wanted |= waiting_bit(ask->daemon, list[order[0]].uuid);
+	add_share(ask, g, entry, &list[order[0]]);
 	return false;
 }
 
@@ -278,6 +255,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (g->overcommit && ask->daemon->runtime.system && !owner_is(ask->asker->uid))
 		return refuse(ask, CODE_NOT_YOURS,
 			      "only root may promise more than a device has, where all users are served");
+	if (!placing_reads(ask))
+		return VERBS_ANSWERED;
 	ask->quiet = json_is_true(json_object_get(ask->request, "wait"));
 	if (!fill(ask, g, &images, &wanted)) {
 		if (ask->quiet)
