@@ -71,15 +71,17 @@ int state_root(const char *bundle, char root[PATH_MAX], struct state_program *pr
 static void read_pod(json_t *annotations, struct state *s)
 {
 	static const struct {
-		const char *pod, *space;
+		const char *pod, *space, *container;
 	} rows[] = {
-		{ "io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.sandbox-namespace" },
-		{ "io.kubernetes.pod.name", "io.kubernetes.pod.namespace" },
+		{ "io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.sandbox-namespace",
+		  "io.kubernetes.cri.container-name" },
+		{ "io.kubernetes.pod.name", "io.kubernetes.pod.namespace", "io.kubernetes.container.name" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && !*s->pod; i++) {
 		snprintf(s->pod, sizeof(s->pod), "%s", text_of(annotations, rows[i].pod));
 		snprintf(s->space, sizeof(s->space), "%s", text_of(annotations, rows[i].space));
+		snprintf(s->container, sizeof(s->container), "%s", text_of(annotations, rows[i].container));
 	}
 }
 
@@ -113,7 +115,7 @@ static const char *label(const char *text)
 
 json_t *state_labels(const struct state *s)
 {
-	return json_pack("{s:s* s:s* s:s*}", "container", label(s->id), "pod", label(s->pod), "namespace",
+	return json_pack("{s:s* s:s* s:s*}", "container", label(*s->container ? s->container : s->id), "pod", label(s->pod), "namespace",
 			 label(s->space));
 }
 

@@ -11,7 +11,7 @@
 struct state {
 	char id[256];
 	pid_t pid; /* of the container's first process; 0: it is not there any more */
-	char pod[256], space[256]; /* of Kubernetes, as its runtimes note them; "": none */
+	char pod[256], space[256], container[256]; /* names of Kubernetes, as its runtimes note them; "": none */
 	char bundle[PATH_MAX];
 	char root[PATH_MAX]; /* of its file system, as the runtime sees it before the container begins */
 };

@@ -13,6 +13,7 @@
 
 #define ID_DIGITS 64u
 #define ID_SHOWN 12
+#define POD_SHOWN 40
 
 const char *tenant_of_user(json_t *grant, char text[TENANT_OF_BYTES])
 {
@@ -63,9 +64,15 @@ static bool id_of_process(json_int_t pid, char text[TENANT_OF_BYTES])
 const char *tenant_of_container(json_t *grant, char text[TENANT_OF_BYTES])
 {
 	json_t *container = json_object_get(grant, "container"), *process;
-	const char *told = device_text(container, "id");
+	json_t *labels = json_object_get(grant, "labels");
+	const char *told = device_text(container, "id"), *pod = device_text(labels, "pod");
 	size_t i;
 
+	if (*pod) {
+		snprintf(text, TENANT_OF_BYTES, "%.*s/%s", POD_SHOWN, pod, device_text(labels, "container"));
+		clean_text_ascii(text);
+		return text;
+	}
 	if (*told) {
 		snprintf(text, TENANT_OF_BYTES, "%.*s", ID_SHOWN, told);
 		clean_text_ascii(text);

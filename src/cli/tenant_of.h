@@ -11,7 +11,7 @@
 const char *tenant_of_user(json_t *grant, char text[TENANT_OF_BYTES]);
 
 /*
- * The container: the identity that meted tells; else the first 12 digits of the one that the runtime wrote into the
+ * The container: in a pod its pod and its name there, POD/NAME; else the identity that meted tells; else the first 12 digits of the one that the runtime wrote into the
  * names of the processes' control groups (docker, podman, containerd and CRI-O do); "yes" for the grant of a container
  * that cannot be named; "-" for none.
  */

@@ -322,6 +322,13 @@ static void write_devices(FILE *out, struct daemon *daemon)
 	}
 }
 
+void metrics_write_labels(FILE *out, const struct grant *g)
+{
+	for (unsigned int i = 0; i < GRANT_LABELS; i++) /* one without is one with "", as Prometheus has it */
+		if (*g->label[i])
+			fprintf(out, ",%s=\"%s\"", grant_label_name((enum grant_label)i), g->label[i]);
+}
+
 static void write_tenant_words(FILE *out, struct daemon *daemon)
 {
 	char user[GRANT_NAME_BYTES], text[METRICS_LABEL_BYTES];
@@ -334,9 +341,7 @@ static void write_tenant_words(FILE *out, struct daemon *daemon)
 			t->grant.name, metrics_label(telemetry_user(t->grant.uid, user), text),
 			device_kind_name(t->grant.kind), policy_class_name(t->grant.share[0].compute.terms.class),
 			t->grant.wall ? "true" : "false");
-		for (unsigned int i = 0; i < GRANT_LABELS; i++) /* one without is one with "", as Prometheus has it */
-			if (*t->grant.label[i])
-				fprintf(out, ",%s=\"%s\"", grant_label_name((enum grant_label)i), t->grant.label[i]);
+		metrics_write_labels(out, &t->grant);
 		fputs("} 1\n", out);
 	}
 	metrics_head(out, "mete_tenant_state",

@@ -116,8 +116,10 @@ static void write_line(FILE *out, const struct dcgm *m, const struct sums *d, st
 	if (!m->value(d, t, share, &value))
 		return;
 	write_labels(out, m->name, d->device);
-	if (t)
+	if (t) {
 		fprintf(out, ",tenant=\"%s\"", t->grant.name);
+		metrics_write_labels(out, &t->grant);
+	}
 	fprintf(out, "} %.10g\n", value);
 }
 

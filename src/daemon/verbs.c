@@ -246,6 +246,11 @@ static const struct field bind_fields[] = {
 	{ "labels", FIELD_OBJECT, "", false, labels },
 	FIELD_END
 };
+static const struct field label_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "labels", FIELD_OBJECT, "", true, labels },
+	FIELD_END
+};
 static const struct field token_fields[] = { { "read", FIELD_SWITCH, "", false, NULL }, FIELD_END };
 static const struct field audit_fields[] = { { "limit", FIELD_WHOLE, "entries", false, NULL }, FIELD_END };
 static const struct field policy_fields[] = {
@@ -296,6 +301,7 @@ const struct request requests[] = {
 	{ "grant_delete", grant_delete_ask, named },
 	{ "grant_end", grant_end_ask, named },
 	{ "grant_bind", grant_bind_ask, bind_fields },
+	{ "grant_label", grant_label_ask, label_fields },
 	{ "grant_release", grant_release_ask, named },
 	{ "token_new", console_ask, token_fields },
 	{ "token_show", console_ask, token_fields },

@@ -110,6 +110,7 @@ def life(m):
     c.hold(0, 100)
     a.ask("grant_create", name="box", driver="soft", devices=[{"device": "1", "mem_pct": 5}], container={"keep": True})
     a.ask("grant_bind", name="box")
+    a.ask("grant_label", name="box", labels={"pod": "p", "container": "c"})
     a.ask("grant_create", name="wall", driver="soft", wall=True, devices=[{"device": "1", "mem_bytes": GIB, "policy": "exclusive"}])
     a.ask("grant_set", name="one", devices=[{"mem_bytes": GIB // 2}], soon=True)
     a.ask("grant_set", name="one", devices=[{"mem_bytes": UNIT * 50}], soon=True)

@@ -192,6 +192,14 @@ def test_labels(m):
     ok(ask("pod", labels)["ok"], "a grant with labels")
     found = re.search(r'^mete_tenant_info\{tenant="pod",.*$', m.control().ask("metrics")["text"], re.M)
     ok(found and all(f'{k}="{v}"' in found[0] for k, v in labels.items()), "the metrics have them, the container's id whole", found)
+    later = {"container": "main", "pod": "train-7d9g"}
+    answer = m.control().ask("grant_label", name="pod", labels=later)
+    same(answer["grant"]["labels"], {**labels, **later}, "labels can be given later, those not given stay")
+    labels = answer["grant"]["labels"]
+    found = re.search(r'^DCGM_FI_DEV_FB_USED\{.*tenant="pod".*$', m.control().ask("metrics", compat="dcgm")["text"], re.M)
+    ok(found and all(f'{k}="{v}"' in found[0] for k, v in labels.items()), "the lines under NVIDIA's names have them", found)
+    for bad in ({"pod": 'a"b'}, [], None):
+        same(m.control().ask("grant_label", name="pod", labels=bad)["code"], "malformed", f"labels {bad} are refused later, too")
     m.kill()
     m.start()
     same(m.control().grant("pod")["labels"], labels, "and the next meted too")

@@ -54,4 +54,7 @@ bool container_read_runner(struct ask *ask, struct grant *g);
 /* "runner_pid" and "files" of the request: a container of the grant begins. */
 bool container_bind(struct ask *ask, struct tenant *t);
 /* For answers: null, or where the folder is. */
+/* The labels of the request and its runner, where it names any, are the grant's from now on, also in the store. */
+bool container_label(struct ask *ask, struct tenant *t);
+
 json_t *container_json(const struct tenant *tenant);

@@ -87,6 +87,7 @@ json_t *container_json(const struct tenant *tenant)
 {
 	const struct grant *g = &tenant->grant;
 	char place[CONTAINER_PLACE_BYTES], soft[PATH_MAX] = "";
+	const char *id = "";
 
 	if (!g->container.is)
 		return json_null();
@@ -94,8 +95,10 @@ json_t *container_json(const struct tenant *tenant)
 	place[strlen(place) - 1] = 0;
 	if (container_has_soft(g) && !soft_dir_find_for_containers(soft, sizeof(soft)))
 		*soft = 0;
-	return json_pack("{s:o s:o s:b s:o s:o}", "id",
-			 *g->label[GRANT_CONTAINER] ? json_string(g->label[GRANT_CONTAINER]) : json_null(), "folder",
+	/* In a pod the label is the container's name there. */
+	if (!*g->label[GRANT_POD])
+		id = g->label[GRANT_CONTAINER];
+	return json_pack("{s:o s:o s:b s:o s:o}", "id", *id ? json_string(id) : json_null(), "folder",
 			 json_sprintf("%s/%s", tenant->daemon->runtime.dir, place), "keep", g->container.keep, "spec",
 			 *g->container.spec ? json_string(g->container.spec) : json_null(), "soft_dir",
 			 *soft ? json_string(soft) : json_null());
@@ -137,8 +140,7 @@ bool container_read_runner(struct ask *ask, struct grant *g)
 	return true;
 }
 
-/* The process that the grant ends with is known now. */
-static bool bind_runner(struct ask *ask, struct tenant *t)
+bool container_label(struct ask *ask, struct tenant *t)
 {
 	_cleanup_free_ struct grant *changed = malloc(sizeof(*changed));
 	char error[512];
@@ -157,6 +159,14 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 	t->grant.runner_pid = changed->runner_pid;
 	t->grant.runner_start = changed->runner_start;
 	memcpy(t->grant.label, changed->label, sizeof(t->grant.label));
+	return true;
+}
+
+/* The process that the grant ends with is known now. */
+static bool bind_runner(struct ask *ask, struct tenant *t)
+{
+	if (!container_label(ask, t))
+		return false;
 	t->runner_is_roots = ask_is_owner(ask);
 	tenant_watch_runner(t);
 	event_add(&t->events, "a container (process %d) begins", (int)t->grant.runner_pid);

@@ -152,6 +152,21 @@ enum verbs_result grant_bind_ask(struct ask *ask)
 	return container_bind(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
 }
 
+/* Whose work it is, where that is known only after the grant was made. */
+enum verbs_result grant_label_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	if (!json_is_object(json_object_get(ask->request, "labels")))
+		return refuse(ask, CODE_MALFORMED, "\"labels\" must be an object: container, pod and namespace");
+	return container_label(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
+}
+
 enum verbs_result grant_delete_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;

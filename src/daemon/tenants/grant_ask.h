@@ -31,6 +31,7 @@ enum verbs_result grant_create_ask(struct ask *ask);
 enum verbs_result grants_ask(struct ask *ask);
 enum verbs_result grant_set_ask(struct ask *ask);
 enum verbs_result grant_bind_ask(struct ask *ask);
+enum verbs_result grant_label_ask(struct ask *ask);
 enum verbs_result grant_delete_ask(struct ask *ask);
 enum verbs_result grant_end_ask(struct ask *ask);
 enum verbs_result grant_release_ask(struct ask *ask);
