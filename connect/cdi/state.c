@@ -115,8 +115,8 @@ static const char *label(const char *text)
 
 json_t *state_labels(const struct state *s)
 {
-	return json_pack("{s:s* s:s* s:s*}", "container", label(*s->container ? s->container : s->id), "pod", label(s->pod), "namespace",
-			 label(s->space));
+	return json_pack("{s:s* s:s* s:s*}", "container", label(*s->container ? s->container : s->id), "pod",
+			 label(s->pod), "namespace", label(s->space));
 }
 
 void state_grant_name(const struct state *s, const char *share, char *name, size_t size)

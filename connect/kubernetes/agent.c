@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SOON_NS 30000000ull
 #define AWAY_PATIENCE_NS 3000000000ull /* a restart of meted is no news for kubelet */
 
 void agent_log(const char *fmt, ...)
@@ -72,7 +73,8 @@ int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], str
 
 static int ask_all(struct agent *a, struct fault *f)
 {
-	json_t *machine = NULL, *grants = NULL;
+	json_t *machine = NULL, *grants = NULL, *row;
+	size_t i;
 	int r = agent_ask(a, json_pack("{s:s s:b}", "op", "devices", "known", 1), &machine, NULL, f);
 
 	if (!r)
@@ -84,7 +86,9 @@ static int ask_all(struct agent *a, struct fault *f)
 	json_decref(a->edits.machine);
 	a->edits.machine = machine;
 	json_decref(a->grants);
-	a->grants = json_incref(json_object_get(grants, "grants"));
+	a->grants = json_object();
+	json_array_foreach (json_object_get(grants, "grants"), i, row)
+		json_object_set(a->grants, device_text(row, "name"), row);
 	json_decref(grants);
 	return 0;
 }
@@ -107,6 +111,14 @@ void agent_refresh(struct agent *a)
 	}
 	for (struct plugin *p = a->plugins; p; p = p->next)
 		plugin_refresh(p);
+}
+
+void agent_refresh_soon(struct agent *a)
+{
+	uint64_t soon = clock_now_ns() + SOON_NS;
+
+	if (a->refresh_ns > soon)
+		a->refresh_ns = soon;
 }
 
 static struct plugin *find(struct agent *a, const char *share)
@@ -215,4 +227,5 @@ void agent_tend(struct agent *a)
 			plugin_register(p);
 	}
 	a->kubelet_socket = now;
+	identity_tend(&a->identity);
 }

@@ -12,6 +12,7 @@
 #include "connect/cdi/edits.h"
 #include "connect/cdi/shares.h"
 #include "connect/kubernetes/grpc.h"
+#include "connect/kubernetes/identity.h"
 #include "connect/kubernetes/loop.h"
 
 #include <limits.h>
@@ -22,7 +23,7 @@
 #define AGENT_NAME_BYTES 64
 
 struct agent_options {
-	const char *kubelet_dir, *shares, *cdi_dir;
+	const char *kubelet_dir, *pods_socket, *shares, *cdi_dir;
 	bool cdi_field; /* the answer's field cdi_devices, instead of an annotation */
 	bool soft;
 	long expires_s; /* -1: as meted has it */
@@ -32,11 +33,13 @@ struct agent {
 	struct agent_options options;
 	struct loop loop;
 	struct edits edits; /* who makes CDI files; its connection is the agent's, its machine meted's last answer */
-	json_t *grants;	    /* meted's last answer; NULL: it does not answer */
+	json_t *grants;	    /* meted's last answer, by name; NULL: it does not answer */
 	uint64_t away_ns;   /* since when it does not answer; 0: it does */
 	json_t *shares;	    /* name to words */
 	struct plugin *plugins;
 	struct watch inotify;
+	struct identity identity;
+	uint64_t refresh_ns; /* when meted is to be asked next */
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
 	char said[3][1024];	 /* the last line on each subject, so that it is not said again */
 };
@@ -53,6 +56,8 @@ int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], str
 
 /* Asks meted what there is, and tells kubelet where that differs from what it was told. */
 void agent_refresh(struct agent *a);
+/* Something has changed: soon, once for all that changes within a moment, and not before who asked has his answer. */
+void agent_refresh_soon(struct agent *a);
 /* Reads shares.json, and begins and ends the plugins that it wants. */
 void agent_read_shares(struct agent *a);
 /* Registers what is not registered, where kubelet is there. */
@@ -72,6 +77,8 @@ bool grant_waits(json_t *row);
  * is somebody else's.
  */
 int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
+/* The same, but one that waits for its container is left as it is. *ret_made: it was made. */
+int grant_take_again(struct agent *a, const char *share, const char *name, bool *ret_made, struct fault *f);
 /* Ends a grant that no container has taken. */
 void grant_give_back(struct agent *a, const char *name);
 /* The share, judged by meted's last answer; free with edits_share_free() in every case. Value: 0 or a negative errno.

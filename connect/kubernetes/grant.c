@@ -12,13 +12,7 @@
 
 json_t *grant_row(struct agent *a, const char *name)
 {
-	json_t *row;
-	size_t i;
-
-	json_array_foreach (a->grants, i, row)
-		if (!strcmp(device_text(row, "name"), name))
-			return row;
-	return NULL;
+	return json_object_get(a->grants, name);
 }
 
 bool grant_is_ours(json_t *row)
@@ -128,48 +122,70 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 	return r;
 }
 
-/* What meted has now under this name, in a->grants. Value: 0 or a fault. */
-static int look(struct agent *a, struct fault *f)
+/* What meted has now under this name; owned. *ret NULL: nothing. Value: 0 or a fault. */
+static int look(struct agent *a, const char *name, json_t **ret, struct fault *f)
 {
-	json_t *answer;
-	int r = agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, f);
+	json_t *answer = NULL;
+	char code[64] = "";
+	int r = agent_ask(a, json_pack("{s:s s:s}", "op", "grants", "name", name), &answer, code, f);
 
-	if (r)
-		return r;
-	json_decref(a->grants);
-	a->grants = json_incref(json_object_get(answer, "grants"));
+	*ret = NULL;
+	if (r == CONTROL_REFUSED && !strcmp(code, "unknown-grant"))
+		return 0;
+	if (!r)
+		*ret = json_incref(json_array_get(json_object_get(answer, "grants"), 0));
 	json_decref(answer);
-	return 0;
+	return r;
 }
 
-static int take_once(struct agent *a, const char *share, const char *name, struct fault *f)
+/* Whether the row leaves the name to a container that begins. */
+static int judge(json_t *row, const char *name, struct fault *f)
 {
-	json_t *row;
-	int r = look(a, f);
-
-	if (r)
-		return r;
-	row = grant_row(a, name);
 	if (row && !grant_is_ours(row))
 		return fault_set(f, -EEXIST,
 				 "grant %s was made by somebody else (`mete show %s`): end it, or have it renamed",
 				 name, name);
 	if (row && !grant_waits(row))
 		return fault_set(f, -EBUSY, "grant %s is still another container's (`mete show %s`)", name, name);
-	/* One that nobody took is older than the share's words may be, and its time runs: a new one. */
-	if (row)
-		grant_give_back(a, name);
-	return make(a, share, name, f);
+	return 0;
 }
 
-int grant_take(struct agent *a, const char *share, const char *name, struct fault *f)
+/* `fresh`: one that nobody took is older than the share's words may be, and its time runs: a new one. */
+static int take_once(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
+{
+	json_t *row;
+	int r = look(a, name, &row, f);
+
+	if (r)
+		return r;
+	r = judge(row, name, f);
+	if (!r && row && fresh)
+		grant_give_back(a, name);
+	*ret_made = !r && (fresh || !row);
+	json_decref(row);
+	return *ret_made ? make(a, share, name, f) : r;
+}
+
+static int take(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
 {
 	int r = CONTROL_LOST;
 
 	for (int i = 0; i < METED_TRIES && (r == CONTROL_LOST || r == CONTROL_NOBODY || r == -EHOSTDOWN); i++) {
 		if (i)
 			usleep(METED_PAUSE_US);
-		r = take_once(a, share, name, f);
+		r = take_once(a, share, name, fresh, ret_made, f);
 	}
 	return r;
+}
+
+int grant_take(struct agent *a, const char *share, const char *name, struct fault *f)
+{
+	bool made;
+
+	return take(a, share, name, true, &made, f);
+}
+
+int grant_take_again(struct agent *a, const char *share, const char *name, bool *ret_made, struct fault *f)
+{
+	return take(a, share, name, false, ret_made, f);
 }

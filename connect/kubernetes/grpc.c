@@ -41,10 +41,12 @@ struct grpc_peer {
 	size_t pending_size;
 	bool broken, finished;
 	/* A call. */
+	const struct grpc_method *method;
 	grpc_done *done;
 	void *owner;
 	int status;
 	char line[512];
+	struct bytes answer; /* with its head */
 };
 
 static struct stream *stream_new(struct grpc_peer *p, int32_t id)
@@ -85,6 +87,7 @@ static void peer_free(struct grpc_peer *p)
 	nghttp2_session_del(p->session);
 	while (p->streams)
 		stream_free(p->streams);
+	bytes_free(&p->answer);
 	free(p);
 }
 
@@ -222,6 +225,14 @@ static void answer(struct stream *s, json_t *message)
 		s->peer->broken = true;
 }
 
+/* They are one message, with its head. */
+static bool is_one_message(const struct bytes *b)
+{
+	const uint8_t *d = b->data;
+
+	return b->size >= HEAD_BYTES && ((uint32_t)d[1] << 24 | d[2] << 16 | d[3] << 8 | d[4]) == b->size - HEAD_BYTES;
+}
+
 /* The one message of a request. NULL: a fault, and *ret_status. */
 static json_t *take_request(struct stream *s, int *ret_status, struct fault *f)
 {
@@ -235,7 +246,7 @@ static json_t *take_request(struct stream *s, int *ret_status, struct fault *f)
 		fault_set(f, 0, "the request is larger than %u bytes", PROTO_BYTES_MOST);
 		return NULL;
 	}
-	if (size < HEAD_BYTES || ((uint32_t)d[1] << 24 | d[2] << 16 | d[3] << 8 | d[4]) != size - HEAD_BYTES) {
+	if (!is_one_message(&s->in)) {
 		fault_set(f, 0, "the request is not one gRPC message: %zu bytes", size);
 		return NULL;
 	}
@@ -331,13 +342,14 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 {
 	struct grpc_peer *p = owner;
 	struct stream *s = nghttp2_session_get_stream_user_data(session, id);
+	struct bytes *in = p->server ? s ? &s->in : NULL : &p->answer;
 
-	if (!p->server || !s || s->too_large)
+	if (!in || (s && s->too_large))
 		return 0;
-	if (s->in.size + size > PROTO_BYTES_MOST + HEAD_BYTES)
+	if (in->size + size <= PROTO_BYTES_MOST + HEAD_BYTES)
+		bytes_add(in, data, size);
+	else if (s)
 		s->too_large = true;
-	else
-		bytes_add(&s->in, data, size);
 	return 0;
 }
 
@@ -363,20 +375,33 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 	return 0;
 }
 
+/* The answer of a call that went well. NULL: it is none. */
+static json_t *take_answer(struct grpc_peer *p)
+{
+	const struct bytes *b = &p->answer;
+
+	if (p->status != GRPC_OK || b->bad || !is_one_message(b) || b->data[0])
+		return NULL;
+	return proto_decode(p->method->answer, b->data + HEAD_BYTES, b->size - HEAD_BYTES);
+}
+
 static void peer_end(struct grpc_peer *p)
 {
 	grpc_done *done = p->done;
 	void *owner = p->owner;
-	int status = p->status < 0 ? GRPC_UNAVAILABLE : p->status;
+	json_t *answer = done ? take_answer(p) : NULL;
+	int status = p->status < 0 ? GRPC_UNAVAILABLE : p->status == GRPC_OK && !answer ? GRPC_INTERNAL : p->status;
 	char line[sizeof(p->line)];
 
 	snprintf(line, sizeof(line), "%s",
 		 *p->line	 ? p->line
 		 : p->status < 0 ? "the connection ended without an answer"
+		 : status	 ? "the answer is not one gRPC message"
 				 : "");
 	peer_free(p);
 	if (done)
-		done(owner, status, line);
+		done(owner, status, line, answer);
+	json_decref(answer);
 }
 
 static void peer_ready(struct watch *w, uint32_t events)
@@ -551,12 +576,12 @@ unsigned int grpc_server_streams(const struct grpc_server *s, const struct grpc_
 	return count;
 }
 
-int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socket_path, const char *method,
-		    const struct proto_field *fields, json_t *request, grpc_done *done, void *owner)
+int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socket_path,
+		    const struct grpc_method *method, json_t *request, grpc_done *done, void *owner)
 {
 	nghttp2_nv nv[] = { header(":method", "POST"),
 			    header(":scheme", "http"),
-			    header(":path", method),
+			    header(":path", method->path),
 			    header(":authority", "localhost"),
 			    header("content-type", "application/grpc"),
 			    header("te", "trailers") };
@@ -583,13 +608,14 @@ int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socke
 			peer_free(p);
 		return -ENOMEM;
 	}
-	add_frame(&s->out, fields, request);
+	add_frame(&s->out, method->request, request);
 	out.source.ptr = s;
 	s->id = nghttp2_submit_request(p->session, NULL, nv, sizeof(nv) / sizeof(*nv), &out, s);
 	if (s->out.bad || s->id < 0) {
 		peer_free(p);
 		return -ENOMEM;
 	}
+	p->method = method;
 	p->done = done;
 	p->owner = owner;
 	*ret = p;

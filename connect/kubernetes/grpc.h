@@ -53,11 +53,17 @@ void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, j
 /* How many have it open. */
 unsigned int grpc_server_streams(const struct grpc_server *s, const struct grpc_method *method);
 
-/* A call that is under way. `done` is called once, with an enum grpc_status and a line; then the call is no more. */
-typedef void grpc_done(void *owner, int status, const char *line);
+/*
+ * A call that is under way. `done` is called once, with an enum grpc_status, a line, and where that is GRPC_OK the
+ * answer, borrowed; then the call is no more.
+ */
+typedef void grpc_done(void *owner, int status, const char *line, json_t *answer);
 
-/* Begins a call on the socket at the path. *ret is for grpc_call_cancel(). Value: 0 or -errno, `done` not called. */
-int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socket_path, const char *method,
-		    const struct proto_field *fields, json_t *request, grpc_done *done, void *owner);
+/*
+ * Begins a call on the socket at the path; of the method the path is meant, and its two messages. *ret is for
+ * grpc_call_cancel(). Value: 0 or -errno, `done` not called.
+ */
+int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socket_path,
+		    const struct grpc_method *method, json_t *request, grpc_done *done, void *owner);
 /* `done` is not called. */
 void grpc_call_cancel(struct grpc_peer *call);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define KUBELET_DIR "/var/lib/kubelet/device-plugins"
+#define PODS_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define TICK_MS 500
 #define EXPIRES_MOST_S 31536000L
 
@@ -37,6 +38,8 @@ static const char usage[] =
 	"grant when a pod's container begins. docs/kubernetes.md says what it is not.\n"
 	"\n"
 	"  --kubelet-dir DIR   The folder of kubelet's sockets. Default: " KUBELET_DIR "\n"
+	"  --pods-socket PATH  kubelet's socket of pod-resources, which names the pod of a grant. Default:\n"
+	"                      " PODS_SOCKET "\n"
 	"  --shares FILE       The named shares. Default: " SHARES_FILE ", where there is one.\n"
 	"  --runtime-dir DIR   meted's runtime directory. Default: as for mete.\n"
 	"  --cdi FORM          How the container runtime is told of the CDI device: annotation (every kubelet), or "
@@ -52,6 +55,7 @@ static const char usage[] =
 
 enum {
 	OPT_KUBELET_DIR = 256,
+	OPT_PODS_SOCKET,
 	OPT_SHARES,
 	OPT_RUNTIME_DIR,
 	OPT_CDI,
@@ -65,6 +69,7 @@ enum {
 
 static const struct option long_options[] = {
 	{ "kubelet-dir", required_argument, NULL, OPT_KUBELET_DIR },
+	{ "pods-socket", required_argument, NULL, OPT_PODS_SOCKET },
 	{ "shares", required_argument, NULL, OPT_SHARES },
 	{ "runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR },
 	{ "cdi", required_argument, NULL, OPT_CDI },
@@ -91,6 +96,9 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 	case OPT_KUBELET_DIR:
 		o->kubelet_dir = optarg;
 		return *optarg == '/' ? what : wrong("--kubelet-dir", optarg, "give an absolute path");
+	case OPT_PODS_SOCKET:
+		o->pods_socket = optarg;
+		return *optarg == '/' ? what : wrong("--pods-socket", optarg, "give an absolute path");
 	case OPT_SHARES:
 		o->shares = optarg;
 		return what;
@@ -216,20 +224,23 @@ static int run(struct agent *a)
 {
 	struct watch signals;
 	bool ended = false;
-	uint64_t tick = 0, now;
+	uint64_t now;
+	int left_ms;
 	int r = watch_signals(a, &signals, &ended);
 
 	if (!r)
 		notify_tell("READY=1");
 	while (!r && !ended) {
 		now = clock_now_ns();
-		if (now >= tick) {
+		if (now >= a->refresh_ns) {
+			a->refresh_ns = now + TICK_MS * 1000000ull;
 			agent_read_shares(a);
 			agent_refresh(a);
-			tick = now + TICK_MS * 1000000ull;
 		}
 		agent_tend(a);
-		r = loop_turn(&a->loop, TICK_MS / 5);
+		now = clock_now_ns();
+		left_ms = a->refresh_ns > now ? (int)((a->refresh_ns - now) / 1000000u) + 1 : 0;
+		r = loop_turn(&a->loop, left_ms < TICK_MS / 5 ? left_ms : TICK_MS / 5);
 	}
 	loop_remove(&a->loop, &signals);
 	if (r)
@@ -241,6 +252,7 @@ static void agent_close(struct agent *a)
 {
 	struct plugin *p;
 
+	identity_end(&a->identity);
 	while ((p = a->plugins)) {
 		a->plugins = p->next;
 		plugin_free(p);
@@ -275,13 +287,17 @@ static int begin(struct agent *a, enum what what)
 
 int main(int argc, char **argv)
 {
-	struct agent a = { .options = { .kubelet_dir = KUBELET_DIR, .cdi_dir = SPEC_DYNAMIC_DIR, .expires_s = -1 },
+	struct agent a = { .options = { .kubelet_dir = KUBELET_DIR,
+					.pods_socket = PODS_SOCKET,
+					.cdi_dir = SPEC_DYNAMIC_DIR,
+					.expires_s = -1 },
 			   .loop = { -1 },
 			   .edits = { .control = CONTROL_CLOSED },
 			   .inotify = { .fd = -1 } };
 	enum what what = read_options(&a.options, argc, argv);
 	int status;
 
+	a.identity.agent = &a;
 	switch (what) {
 	case WRONG:
 		return EXIT_USAGE;

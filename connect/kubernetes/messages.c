@@ -73,6 +73,31 @@ static const struct proto_field allocate_answer[] = {
 	{ 0 },
 };
 
+/* topology = 3 of a device is not read. */
+static const struct proto_field pod_device[] = {
+	{ 1, "resource_name", PROTO_TEXT, false, NULL },
+	{ 2, "device_ids", PROTO_TEXT, true, NULL },
+	{ 0 },
+};
+
+static const struct proto_field pod_container[] = {
+	{ 1, "name", PROTO_TEXT, false, NULL },
+	{ 2, "devices", PROTO_MESSAGE, true, pod_device },
+	{ 0 },
+};
+
+static const struct proto_field pod[] = {
+	{ 1, "name", PROTO_TEXT, false, NULL },
+	{ 2, "namespace", PROTO_TEXT, false, NULL },
+	{ 3, "containers", PROTO_MESSAGE, true, pod_container },
+	{ 0 },
+};
+
+const struct proto_field message_pods[] = {
+	{ 1, "pod_resources", PROTO_MESSAGE, true, pod },
+	{ 0 },
+};
+
 const struct proto_field message_allocate_answer[] = {
 	{ 1, "container_responses", PROTO_MESSAGE, true, allocate_answer },
 	{ 0 },

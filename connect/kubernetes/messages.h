@@ -20,3 +20,5 @@ extern const struct proto_field message_preferred_answer[];
 extern const struct proto_field message_allocate_request[];
 extern const struct proto_field message_allocate_answer[];
 extern const struct proto_field message_pre_start_request[];
+/* Of kubelet's pod-resources API, v1: k8s.io/kubelet, pkg/apis/podresources/v1/api.proto. */
+extern const struct proto_field message_pods[];

@@ -185,7 +185,7 @@ static int allocate(void *owner, json_t *request, json_t **ret, struct fault *f)
 			grant_give_back(p->agent, json_string_value(one));
 	}
 	json_decref(taken);
-	agent_refresh(p->agent);
+	agent_refresh_soon(p->agent);
 	if (status == GRPC_OK)
 		*ret = json_pack("{s:O}", "container_responses", answers);
 	json_decref(answers);
@@ -200,20 +200,20 @@ static int pre_start(void *owner, json_t *request, json_t **ret, struct fault *f
 {
 	struct plugin *p = owner;
 	const char *id = one_id(p, request, f);
+	bool made;
 	int r;
 
 	if (!id)
 		return GRPC_INVALID;
-	agent_refresh(p->agent);
-	if (!p->agent->grants || !grant_row(p->agent, id) || !grant_waits(grant_row(p->agent, id))) {
-		r = grant_take(p->agent, p->share, id, f);
-		if (r) {
-			agent_log("a container cannot begin again: %s", f->text);
-			return status_of(r);
-		}
-		agent_log("%s is promised again, for a container that begins again", id);
-		agent_refresh(p->agent);
+	identity_want(&p->agent->identity);
+	r = grant_take_again(p->agent, p->share, id, &made, f);
+	if (r) {
+		agent_log("a container cannot begin again: %s", f->text);
+		return status_of(r);
 	}
+	if (made)
+		agent_log("%s is promised again, for a container that begins again", id);
+	agent_refresh_soon(p->agent);
 	*ret = json_object();
 	return GRPC_OK;
 }
@@ -227,6 +227,8 @@ static const struct grpc_method methods[] = {
 	{ SERVICE "ListAndWatch", message_empty, message_list, list_and_watch, true },
 	{ NULL },
 };
+static const struct grpc_method register_method =
+	{ "/" PLUGIN_API ".Registration/Register", message_register, message_empty, NULL, false };
 /* clang-format on */
 
 static const struct grpc_method *list_method(void)
@@ -302,7 +304,7 @@ bool plugin_listen(struct plugin *p)
 	return false;
 }
 
-static void registered(void *owner, int status, const char *line)
+static void registered(void *owner, int status, const char *line, json_t *answer)
 {
 	struct plugin *p = owner;
 	char text[512];
@@ -325,7 +327,7 @@ static void give_up_waiting(struct plugin *p, uint64_t now)
 {
 	if (p->registering && now - p->since_ns > REGISTER_PATIENCE) {
 		plugin_forget(p);
-		registered(p, GRPC_UNAVAILABLE, "no answer within 15 s");
+		registered(p, GRPC_UNAVAILABLE, "no answer within 15 s", NULL);
 	}
 	if (!p->registered)
 		return;
@@ -351,18 +353,17 @@ void plugin_register(struct plugin *p)
 			    strrchr(p->server.path, '/') + 1, "resource_name", resource, "options",
 			    "pre_start_required", 1, "get_preferred_allocation_available", 1);
 	p->since_ns = now;
-	r = grpc_call_begin(&p->registering, &p->agent->loop, path, "/" PLUGIN_API ".Registration/Register",
-			    message_register, request, registered, p);
+	r = grpc_call_begin(&p->registering, &p->agent->loop, path, &register_method, request, registered, p);
 	json_decref(request);
 	if (r)
-		registered(p, GRPC_UNAVAILABLE, strerror(-r));
+		registered(p, GRPC_UNAVAILABLE, strerror(-r), NULL);
 }
 
 int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_taken, struct fault *f)
 {
 	struct edits_share share;
 	json_t *asked, *row;
-	size_t i;
+	const char *name;
 	int r = grant_share(p->agent, p->share, &share, f);
 
 	*ret_fit = *ret_taken = 0;
@@ -373,8 +374,8 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 		json_decref(asked);
 	}
 	edits_share_free(&share);
-	json_array_foreach (p->agent->grants, i, row)
-		*ret_taken += id_number(p, device_text(row, "name")) >= 0 && grant_is_ours(row);
+	json_object_foreach (p->agent->grants, name, row)
+		*ret_taken += id_number(p, name) >= 0 && grant_is_ours(row);
 	return r;
 }
 

@@ -52,7 +52,7 @@ class Node:
         os.rename(self.shares + ".new", self.shares)
 
     def command(self, *more):
-        return [AGENT, "--kubelet-dir", self.plugins_dir, "--shares", self.shares, "--runtime-dir", self.meted.dir,
+        return [AGENT, "--kubelet-dir", self.plugins_dir, "--pods-socket", os.path.join(self.folder, "pods.sock"), "--shares", self.shares, "--runtime-dir", self.meted.dir,
                 "--cdi-dir", self.cdi, *self.options, *more]
 
     def start(self):
@@ -303,6 +303,51 @@ def shares_change(n, k):
     wait(shown(k, SMALL, 0, 1), "and comes back with what was taken")
 
 
+def names(n, k):
+    """Whose a grant is: kubelet says it from PreStartContainer on."""
+    small = k.plugins[SMALL]
+    said = "kubelet does not say whose"
+    same(n.said().count(said), 2, "a kubelet without pod-resources is named once in the log of each of two agents")
+    pods = kubelet.Pods(os.path.join(n.folder, "pods.sock"))
+    c = n.meted.control()
+    labels = lambda name: c.grant(name)["labels"]  # noqa: E731
+    pods.pods = [("lab", "other", {"main": {}}), ("lab", "train-7", {"init": {"example.com/k8s-small-0": ["k8s-small-0"]},
+                                                                     "main": {SMALL: ["k8s-small-0"]}})]
+    small.allocate("k8s-small-0")
+    small.call("PreStartContainer", kubelet.field(1, "k8s-small-0"))
+    wait(lambda: labels("k8s-small-0") == {"container": "main", "pod": "train-7", "namespace": "lab"},
+         "the grant has the labels namespace, pod and container")
+    done = subprocess.run([METE, "ps", "--wide"], env={**n.meted.env, "METE_RUNTIME_DIR": n.meted.dir}, capture_output=True, text=True)
+    ok("train-7/main" in done.stdout, "mete ps names them", done.stdout)
+    ok('pod="train-7"' in c.ask("metrics")["text"], "and the metrics do")
+    c.ask("grant_delete", name="k8s-small-0")
+    pods.pods = [("lab", "train-8", {"main": {SMALL: ["k8s-small-0"]}})]
+    small.allocate("k8s-small-0")
+    wait(lambda: labels("k8s-small-0")["pod"] == "train-8", "the id's next pod is named anew, also without PreStartContainer")
+    n.kill()
+    c.ask("grant_delete", name="k8s-small-0")
+    c.ask("grant_create", name="k8s-small-0", driver="soft", devices=[{"device": "0", "mem_bytes": 4 * GIB}], container={})
+    n.start()
+    wait(lambda: labels("k8s-small-0")["pod"] == "train-8", "an agent that begins names what has no name")
+    asked = pods.asked
+    time.sleep(0.5)
+    ok(pods.asked - asked <= 1, "kubelet is not asked while all are named", pods.asked - asked)
+    for what, pods.broken in (("nothing", b""), ("a message that ends too early", b"\x0a\x7f\x0a"), ("a number", b"\x08\x01"),
+                              ("a name that is no label", kubelet.field(1, kubelet.field(1, "a b") + kubelet.field(
+                                  2, "lab") + kubelet.field(3, kubelet.field(1, "c") + kubelet.field(
+                                      2, kubelet.field(1, SMALL) + kubelet.field(2, "k8s-small-0")))))):
+        before = pods.asked
+        small = k.plugins[SMALL]
+        wait(lambda: k.plugins[SMALL].devices, "the plugin is there")
+        k.plugins[SMALL].call("PreStartContainer", kubelet.field(1, "k8s-small-0"))
+        wait(lambda: pods.asked > before, f"{what}: kubelet is asked")
+        ok(n.agent.poll() is None and labels("k8s-small-0")["pod"] == "train-8", f"{what}: changes nothing")
+    ok("has no labels" in n.said(), "what meted refuses stands in the log", n.said())
+    pods.end()
+    c.ask("grant_delete", name="k8s-small-0")
+    c.close()
+
+
 def raw(n, data, name="mete-small.sock"):
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(20)
@@ -387,7 +432,7 @@ node = Node()
 command_line(node)
 node.start()
 stand_in = kubelet.Kubelet(node.plugins_dir)
-for part in (registers, allocates, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, malformed,
+for part in (registers, allocates, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, names, malformed,
              descriptors):
     part(node, stand_in)
 stand_in.end()

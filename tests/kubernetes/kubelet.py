@@ -69,7 +69,8 @@ class Plugin:
         self.path, self.resource = path, resource
         options = [("grpc.default_authority", authority)] if authority else []
         self.channel = grpc.insecure_channel("unix:" + path, options)
-        self.devices = None
+        self.last = self.decoded = None  # of the list: its bytes, and those that `known` was read from
+        self.known = None
         self.lists = 0
 
     def call(self, method, request=b"", timeout=20):
@@ -81,11 +82,20 @@ class Plugin:
     def follow(self):
         try:
             for answer in self.channel.unary_stream(PLUGIN + "ListAndWatch")(b""):
-                self.devices = {text(d, 1): text(d, 2) for d in fields(answer).get(1, [])}
+                self.last = answer
                 self.lists += 1
         except (grpc.RpcError, ValueError):
             pass
-        self.devices = {}
+        self.last = b""
+
+    @property
+    def devices(self):
+        """Id to health; None before the first list. Read when it is asked for: lists of hundreds of plugins take time."""
+        last = self.last
+        if last is not None and last is not self.decoded:
+            self.known = {text(d, 1): text(d, 2) for d in fields(last).get(1, [])}
+            self.decoded = last
+        return self.known
 
     def healthy(self):
         return sorted(i for i, health in (self.devices or {}).items() if health == "Healthy")
@@ -106,6 +116,36 @@ class Plugin:
 
     def close(self):
         self.channel.close()
+
+
+class Pods:
+    """kubelet's pod-resources: `pods` is a list of (namespace, pod, {container: {resource: ids}})."""
+
+    def __init__(self, path):
+        self.path, self.pods, self.asked, self.broken = path, [], 0, None
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+        handler = grpc.unary_unary_rpc_method_handler(self.list)
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": handler}),))
+        self.server.add_insecure_port("unix:" + path)
+        self.server.start()
+
+    def list(self, request, context):
+        self.asked += 1
+        if self.broken is not None:
+            return self.broken
+        answer = b""
+        for space, name, containers in self.pods:
+            rows = b""
+            for container, devices in containers.items():
+                # As kubelet does: a row for each id, with its topology.
+                row = b"".join(field(2, field(1, resource) + field(2, i) + field(3, field(1, field(1, 0))))
+                               for resource, ids in devices.items() for i in ids)
+                rows += field(3, field(1, container) + row)
+            answer += field(1, field(1, name) + field(2, space) + rows)
+        return answer
+
+    def end(self):
+        self.server.stop(None).wait()
 
 
 class Kubelet:

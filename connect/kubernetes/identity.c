@@ -1,0 +1,115 @@
+/* identity.c: see identity.h. */
+#include "connect/kubernetes/identity.h"
+
+#include "base/clock.h"
+#include "connect/kubernetes/agent.h"
+#include "connect/kubernetes/messages.h"
+
+#include <string.h>
+
+#define SECOND 1000000000ull
+#define PAUSE (2 * SECOND)
+#define PATIENCE (10 * SECOND)
+
+static const struct grpc_method list_method = { "/v1.PodResourcesLister/List", message_empty, message_pods, NULL,
+						false };
+
+/* A grant of an id of ours has a container, or waits for one, and it is not known whose. */
+static bool nameless(struct agent *a)
+{
+	const char *name;
+	json_t *row;
+
+	json_object_foreach (a->grants, name, row)
+		if (!strncmp(name, AGENT_PREFIX, strlen(AGENT_PREFIX)) && grant_is_ours(row) &&
+		    !*device_text(json_object_get(row, "labels"), "pod"))
+			return true;
+	return false;
+}
+
+static void label(struct agent *a, const char *id, json_t *labels)
+{
+	json_t *row = grant_row(a, id), *answer = NULL;
+	struct fault f = { .text = "" };
+
+	if (!row || !grant_is_ours(row) || json_equal(json_object_get(row, "labels"), labels))
+		return;
+	if (agent_ask(a, json_pack("{s:s s:s s:O}", "op", "grant_label", "name", id, "labels", labels), &answer, NULL,
+		      &f)) {
+		agent_log("%s has no labels: %s", id, f.text);
+		return;
+	}
+	json_decref(answer);
+	json_object_set(row, "labels", labels);
+	agent_log("%s is for %s/%s, container %s", id, device_text(labels, "namespace"), device_text(labels, "pod"),
+		  device_text(labels, "container"));
+}
+
+static void label_container(struct agent *a, json_t *pod, json_t *container)
+{
+	json_t *labels = json_pack("{s:s s:s s:s}", "container", device_text(container, "name"), "pod",
+				   device_text(pod, "name"), "namespace", device_text(pod, "namespace"));
+	json_t *device, *id;
+	size_t i, j;
+
+	json_array_foreach (json_object_get(container, "devices"), i, device)
+		if (!strncmp(device_text(device, "resource_name"), AGENT_RESOURCES, strlen(AGENT_RESOURCES)))
+			json_array_foreach (json_object_get(device, "device_ids"), j, id)
+				label(a, json_string_value(id), labels);
+	json_decref(labels);
+}
+
+static void listed(void *owner, int status, const char *line, json_t *answer)
+{
+	struct identity *i = owner;
+	json_t *pod, *container;
+	size_t j, k;
+
+	i->asking = NULL;
+	i->next_ns = clock_now_ns() + PAUSE;
+	if (status != GRPC_OK) {
+		if (!i->said)
+			agent_log("kubelet does not say whose the grants are: %s (gRPC status %d, %s); the container "
+				  "runtime may",
+				  line, status, i->agent->options.pods_socket);
+		i->said = true;
+		return;
+	}
+	i->said = false;
+	json_array_foreach (json_object_get(answer, "pod_resources"), j, pod)
+		json_array_foreach (json_object_get(pod, "containers"), k, container)
+			label_container(i->agent, pod, container);
+}
+
+void identity_want(struct identity *i)
+{
+	i->wanted = true;
+}
+
+void identity_tend(struct identity *i)
+{
+	uint64_t now = clock_now_ns();
+	json_t *empty;
+	int r;
+
+	if (i->asking && now - i->since_ns > PATIENCE) {
+		grpc_call_cancel(i->asking);
+		listed(i, GRPC_UNAVAILABLE, "no answer within 10 s", NULL);
+	}
+	if (i->asking || (!i->wanted && (now < i->next_ns || !nameless(i->agent))))
+		return;
+	i->wanted = false;
+	i->since_ns = now;
+	empty = json_object();
+	r = grpc_call_begin(&i->asking, &i->agent->loop, i->agent->options.pods_socket, &list_method, empty, listed, i);
+	json_decref(empty);
+	if (r)
+		listed(i, GRPC_UNAVAILABLE, strerror(-r), NULL);
+}
+
+void identity_end(struct identity *i)
+{
+	if (i->asking)
+		grpc_call_cancel(i->asking);
+	i->asking = NULL;
+}

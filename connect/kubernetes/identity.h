@@ -1,0 +1,28 @@
+/*
+ * identity.h: which pod's container has an id, as kubelet's pod-resources API says, and so the labels of its grant.
+ *
+ * Allocate does not say for whom it is. PreStartContainer does not either, but then kubelet's list has the pod already.
+ * It is asked then, and again while a grant of ours has no pod: after a restart of the agent, say.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct agent;
+struct grpc_peer;
+
+struct identity {
+	struct agent *agent;
+	struct grpc_peer *asking; /* NULL: no call is under way */
+	uint64_t since_ns;	  /* of the call */
+	uint64_t next_ns;	  /* not asked again before */
+	bool wanted;		  /* at once */
+	bool said;		  /* that it does not answer */
+};
+
+/* A container begins. */
+void identity_want(struct identity *i);
+/* Asks, where that is to be done now. */
+void identity_tend(struct identity *i);
+void identity_end(struct identity *i);
