@@ -5,8 +5,9 @@
  * --mem and --device are paired in order; one --mem holds for every --device; DEVICE:SIZE says both at once; "all" is
  * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the
  * device's time (terms.h) is paired likewise. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows,
- * or device 0; or one that meted chooses, with --place or where meted's placement.rule says so. Without --mem it is all that is not promised yet. The driver is the real one when it has a device, else
- * the software device; --soft asks for the latter.
+ * or device 0; or one that meted chooses, with --place or where meted's placement.rule says so. Without --mem it is all
+ * that is not promised yet. The driver is the real one when it has a device, else the software device; --soft asks for
+ * the latter.
  */
 #pragma once
 

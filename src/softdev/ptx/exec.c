@@ -212,7 +212,7 @@ static void warp_run(struct warp *w, uint32_t quantum)
 		w->executed += o->weight;
 		w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
 		w->pc += o->run;
-		/* what lanes that have ended or never were hold is nobody's: computing for them too is cheaper than not */
+		/* What lanes that have ended hold is nobody's: to compute for them too is cheaper than not to. */
 		if (w->mask == w->live)
 			for (u32 n = o->run; n; n--, o++)
 				o->full(w, o);
