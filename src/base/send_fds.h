@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,6 +10,20 @@
 #include <sys/types.h>
 
 #define SEND_FDS_MOST 4u
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+/*
+ * Whether peers of this socket, or of those that are accepted at it, may send descriptors. Where they need not they
+ * must not: closing what somebody else made can take as long as he likes (a TCP socket that lingers, a large file of
+ * memory), and the kernel closes what nobody takes in whoever reads. Before Linux 6.16 nothing can be done about it.
+ */
+static inline void send_fds_admit(int socket, bool admit)
+{
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &(int){ admit }, sizeof(int));
+}
 
 /*
  * `count` descriptors, SEND_FDS_MOST at most, 0 for none; they stay the caller's. `flags` as sendmsg() has them; there

@@ -3,8 +3,8 @@
 #include "daemon/control.h"
 
 #include "base/clock.h"
+#include "base/send_fds.h"
 #include "daemon/daemon.h"
-#include "daemon/descriptors.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
 #include "daemon/owner.h"
@@ -611,7 +611,7 @@ int control_listen(struct daemon *daemon, char *error, size_t size)
 				       daemon->runtime.system ? 0666 : 0600, geteuid(), getegid(), error, size);
 	if (daemon->control_fd < 0)
 		return daemon->control_fd;
-	descriptors_admit(daemon->control_fd, false);
+	send_fds_admit(daemon->control_fd, false);
 	if (json_is_true(handover_get(daemon->runtime.handover, "control_given")))
 		daemon->control_given = true;
 	daemon->control_watch = watch_new(daemon->loop, daemon->control_fd, on_connect, daemon);

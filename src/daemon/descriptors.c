@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define KEPT 64u /* of few descriptors a quarter */
@@ -19,15 +18,6 @@ void descriptors_raise_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-
-void descriptors_admit(int socket, bool admit)
-{
-	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &(int){ admit }, sizeof(int));
 }
 
 /* A new descriptor has the lowest number that is free (dup(2)): all below it are in use. */

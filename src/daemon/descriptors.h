@@ -15,12 +15,5 @@ struct daemon;
  * every grant three. */
 void descriptors_raise_limit(void);
 
-/*
- * Whether peers of this socket, or of those that are accepted at it, may send descriptors. Where they need not they
- * must not: closing what somebody else made can take as long as he likes (a TCP socket that lingers, a large file of
- * memory), and the kernel closes what nobody takes in whoever reads. Before Linux 6.16 nothing can be done about it.
- */
-void descriptors_admit(int socket, bool admit);
-
 /* May something be made for this user that takes descriptors? */
 bool descriptors_left(const struct daemon *daemon, uid_t uid);

@@ -2,7 +2,7 @@
 #include "daemon/runtime.h"
 
 #include "base/cleanup.h"
-#include "daemon/descriptors.h"
+#include "base/send_fds.h"
 #include "daemon/folder.h"
 #include "daemon/upgrade/handover.h"
 
@@ -297,14 +297,14 @@ int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t 
 		return r;
 	fd = handover_take_listener(runtime->handover, place);
 	if (fd >= 0 && stands(&p)) {
-		descriptors_admit(fd, false); /* the meted that made it may be of an earlier release */
+		send_fds_admit(fd, false); /* the meted that made it may be of an earlier release */
 		return steal_fd(&fd);
 	}
 	cleanup_close(&fd);
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot make a socket: %s", strerror(errno));
-	descriptors_admit(fd, false);
+	send_fds_admit(fd, false);
 	r = bind_at(runtime, &p, fd, type, mode, uid, gid);
 	return r ? fail(error, size, r, "cannot listen at %s: %s", path, strerror(-r)) : steal_fd(&fd);
 }

@@ -19,11 +19,16 @@
  * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
  *
  * Images of kernels have a connection of their own (WORKER_IMAGES_FD, of a worker that was started with --images): each
- * message is one struct worker_image, and the descriptor that goes along is sealed memory that holds the image and at
- * least a page of zeroes behind it. Either side may go on without the other's end.
+ * message is one struct worker_image, and the descriptor that goes along is memory for the image and at least a page of
+ * zeroes behind it. Descriptors go to the worker alone: meted makes the memory, for it must not close what a worker that
+ * was taken over could send it. Either side may go on without the other's end.
  *
- *   meted:  HELD for each image that is kept for the grant, before TAKE
- *   worker: USED when one of them was asked for, KEEP with a new one whose hash it has worked out
+ *   meted:  HELD with the sealed memory of each image that is kept for the grant, before TAKE
+ *   worker: USED when one of them was asked for
+ *   worker: ROOM for a new image, by the hash that its client has named
+ *   meted:  ROOM with memory of that size, or without when it would not be kept
+ *   worker: KEEP when the image lies there, its hash is worked out, and the worker can no longer write to it. meted
+ *           seals it
  */
 #pragma once
 
@@ -94,13 +99,14 @@ struct worker_traffic {
 	uint64_t taken[WORKER_COUNTS];	       /* so much of it is in the tenant's totals; meted's own */
 };
 
-#define WORKER_IMAGE_VERSION 1u
+#define WORKER_IMAGE_VERSION 2u
 #define WORKER_IMAGE_LEAST 16384u /* bytes; smaller ones are sent again as fast as they are found */
 
 enum worker_image_type {
 	WORKER_IMAGE_HELD = 1,
 	WORKER_IMAGE_KEEP,
 	WORKER_IMAGE_USED,
+	WORKER_IMAGE_ROOM,
 };
 
 struct worker_image {

@@ -6,6 +6,8 @@ import itertools
 
 from ground import *
 
+ALL_BYTES = 10 << 20
+
 SPARE_OF_USER = 8  # src/daemon/workers/pool.h
 
 
@@ -17,24 +19,26 @@ def sets(count):
 
 
 def workers():
-    """Of meted: how many there are."""
-    n = 0
+    """Of meted: the processes."""
+    found = []
     for pid in os.listdir("/proc"):
         try:
             with open(f"/proc/{pid}/stat") as f:
                 name, rest = f.read().rsplit(")", 1)
         except (OSError, ValueError):
             continue
-        n += int(rest.split()[1]) == s.process.pid and name.endswith("(mete-worker")
-    return n
+        if int(rest.split()[1]) == s.process.pid and name.endswith("(mete-worker"):
+            found.append(int(pid))
+    return found
 
 
 def most_workers(seconds):
     """Until none has come for some seconds."""
     most, since = 0, time.monotonic()
     while time.monotonic() - since < seconds * PATIENCE:
-        if workers() > most:
-            most, since = workers(), time.monotonic()
+        n = len(workers())
+        if n > most:
+            most, since = n, time.monotonic()
         time.sleep(0.1)
     return most
 
@@ -51,5 +55,44 @@ client = Program(path[0]["grant"]["wall"])
 same(client.status(), 0, "another user's program gets one")
 client.end()
 c.close()
+s.close()
+
+
+def own_bytes(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        _, resident, shared, *_ = map(int, f.read().split())
+    return (resident - shared) * os.sysconf("SC_PAGESIZE")
+
+
+def start(path, most):
+    """Programs behind a wall, one after the other, until one is refused."""
+    programs = []
+    while len(programs) < most:
+        p = Program(path)
+        if p.status():
+            p.end()
+            return programs, p.text
+        programs.append(p)
+    return programs, None
+
+
+file = os.path.join(tempfile.mkdtemp(prefix="mete-sets-", dir="/tmp"), "meted.yaml")
+atexit.register(shutil.rmtree, os.path.dirname(file), True)
+with open(file, "w", encoding="ascii") as f:
+    f.write(f"workers:\n  memory_all: {ALL_BYTES}\n")
+s = system("--config", file, env={"METE_SOFT_CONTEXT_MEMORY": "0"})
+wall, other = [ask_as(uid, s.dir, soft("1M", wall=True))[0]["grant"]["wall"] for uid in (UID, VICTIM)]
+until(lambda: len(workers()) >= 2)
+time.sleep(0.5)
+bytes_each = max(own_bytes(p) for p in workers())
+most = ALL_BYTES // bytes_each
+programs, why = start(wall, most + 2)
+ok(0 < len(programs) <= most // 2 + 1 and why,
+   f"a user's workers fit into half of workers.memory_all ({len(programs)} of {bytes_each} bytes each)", most, why)
+more, why = start(other, most + 2)
+ok(len(more) > 0, f"another user's programs have workers as well ({len(more)})", why)
+ok((len(programs) + len(more)) * bytes_each <= ALL_BYTES, "all of them together fit into it", len(programs), len(more), bytes_each)
+for p in programs + more:
+    p.end()
 s.close()
 finish()

@@ -81,6 +81,7 @@ KEYS = {
     "workers.first_uid": ("69632", NUMBER + ["1", "999", "4294900001"]),
     "workers.cgroup": ("auto", ["relative/path", "[/a]", "{a: /b}", "", '"/a\\nb"', "/nowhere/at/all", place, JUNK]),
     "workers.memory": ("16G", SIZE),
+    "workers.memory_all": ("64G", SIZE),
     "workers.tasks": ("2048", NUMBER + ["4194305"]),
     "workers.demand": ("files, uid", ["walls", "files; uid", "[files]", "{a: 1}", ""]),
     "limits.grants": ("64", NUMBER + ["100001"]),

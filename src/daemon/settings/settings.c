@@ -237,6 +237,14 @@ const struct setting settings[] = {
 	  .example = "16G",
 	  .text = "How much of the machine's memory the workers of a grant may take together (memory.max of its "
 		  "cgroup). On software devices that is what their memory is made of." },
+	{ .key = "workers.memory_all",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(fence.all_bytes),
+	  .reload = true,
+	  .fallback = "0, three quarters of the machine's",
+	  .example = "64G",
+	  .text = "How much of the machine's memory all workers may take together before they have a client, by the "
+		  "largest of them: that bounds how many there are." },
 	{ .key = "workers.tasks",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(fence.tasks),

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/send_fds.h"
-#include "daemon/descriptors.h"
 #include "daemon/log.h"
 #include "daemon/runtime.h"
 #include "daemon/tenants/page.h"
@@ -130,7 +129,7 @@ static int start(struct runtime *runtime)
 		log_line("%s", error);
 		return fd;
 	}
-	descriptors_admit(fd, true);
+	send_fds_admit(fd, true);
 	r = fcntl(fd, F_SETFL, 0) ? -errno : spawn(fd);
 	return r ? r : reach(runtime);
 }

@@ -29,6 +29,7 @@ struct fence_options {
 	const char *cgroup;    /* FENCE_AUTO (also NULL), FENCE_OFF or a folder */
 	uint64_t memory_bytes; /* of a grant's workers; 0: half of the machine's */
 	uint64_t tasks;	       /* 0: no bound */
+	uint64_t all_bytes;    /* of all workers before their clients; 0: three quarters of the machine's */
 	const char *demand;    /* words, separated by commas; NULL: none */
 };
 

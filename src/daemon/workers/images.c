@@ -18,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define STALE_NS UINT64_C(3600000000000) /* without use */
 #define LOOK_MS 60000
+#define ROOMS 4u /* of one worker; images come in one after the other */
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 _Static_assert(sizeof(((struct worker_image *)NULL)->hash) == SHELF_HASH_BYTES, "the same hash");
@@ -88,6 +90,7 @@ static struct shelf_owner *owner_of(const struct tenant *tenant)
 
 /* What workers say. */
 
+/* From a meted of an earlier release: what a worker has made. */
 static bool is_sealed(int fd, uint64_t bytes)
 {
 	struct stat st;
@@ -97,21 +100,103 @@ static bool is_sealed(int fd, uint64_t bytes)
 	       (uint64_t)st.st_size == worker_image_room(bytes);
 }
 
-static void keep(struct tenant *tenant, const struct worker_image *word, int *fd)
+/*
+ * Memory for an image that a worker is about to get. It is meted's, as is each descriptor that meted closes: closing one
+ * that a worker has sent could take as long as whoever made it likes.
+ */
+struct image_room {
+	struct image_room *next;
+	struct worker_image word; /* what was asked for */
+	int fd;
+};
+
+static void end_room(struct image_room **at)
+{
+	struct image_room *room = *at;
+
+	*at = room->next;
+	if (room->fd >= 0)
+		close(room->fd);
+	free(room);
+}
+
+static void end_rooms(struct worker *worker, unsigned int most)
+{
+	struct image_room **at = &worker->rooms;
+
+	for (; *at && most; most--)
+		at = &(*at)->next;
+	while (*at)
+		end_room(at);
+}
+
+static int make_memory(uint64_t bytes)
+{
+	_cleanup_close_ int fd = memfd_create("mete-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)worker_image_room(bytes)) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return -1;
+	return steal_fd(&fd);
+}
+
+static bool wants(struct tenant *tenant, const struct worker_image *word)
 {
 	struct images *images = images_of(tenant->daemon);
+	char name[SHELF_NAME_BYTES];
+
+	return images && word->bytes <= images->shelf.most_bytes &&
+	       shelf_wants(&images->shelf, owner_name(tenant, name), word->hash, word->bytes);
+}
+
+/* The worker waits for an answer. */
+static void give_room(struct tenant *tenant, struct worker *worker, const struct worker_image *word)
+{
+	struct image_room *room = wants(tenant, word) ? calloc(1, sizeof(*room)) : NULL;
+	int fd = -1;
+
+	if (room) {
+		end_rooms(worker, ROOMS - 1);
+		*room = (struct image_room){ .next = worker->rooms, .word = *word, .fd = make_memory(word->bytes) };
+		worker->rooms = room;
+		fd = room->fd;
+	}
+	send_fd(worker->images_fd, word, sizeof(*word), fd, MSG_DONTWAIT);
+	if (room && fd < 0)
+		end_room(&worker->rooms);
+}
+
+/* Value: the memory that was made for this image, the caller's, or -1. */
+static int take_room(struct worker *worker, const struct worker_image *word)
+{
+	struct image_room **at = &worker->rooms;
+	int fd = -1;
+
+	while (*at && ((*at)->word.bytes != word->bytes || memcmp((*at)->word.hash, word->hash, SHELF_HASH_BYTES)))
+		at = &(*at)->next;
+	if (!*at)
+		return -1;
+	fd = steal_fd(&(*at)->fd);
+	end_room(at);
+	return fd;
+}
+
+static void keep(struct tenant *tenant, struct worker *worker, const struct worker_image *word)
+{
+	_cleanup_close_ int fd = take_room(worker, word);
+	struct images *images = tenant->daemon->images;
 	struct shelf_image *victim;
 	char name[SHELF_NAME_BYTES];
 
-	owner_name(tenant, name);
-	if (!images || word->bytes > images->shelf.most_bytes || !is_sealed(*fd, word->bytes) ||
-	    !shelf_wants(&images->shelf, name, word->hash, word->bytes))
+	/* Not while the worker can still write to it. */
+	if (fd < 0 || !wants(tenant, word) || fcntl(fd, F_ADD_SEALS, SEALS))
 		return;
+	owner_name(tenant, name);
 	while ((victim = shelf_victim(&images->shelf, name, word->bytes)))
 		remove_image(images, victim);
-	if (!shelf_add(&images->shelf, name, word->hash, word->bytes, clock_now_ns(), *fd))
+	if (!shelf_add(&images->shelf, name, word->hash, word->bytes, clock_now_ns(), fd))
 		return;
-	steal_fd(fd);
+	steal_fd(&fd);
 	if (!timer_running(images->look))
 		timer_start(images->look, LOOK_MS, LOOK_MS);
 }
@@ -127,35 +212,12 @@ static void use(struct tenant *tenant, const struct worker_image *word)
 	tenant->daemon->meter.image_saved_bytes += image->bytes;
 }
 
-/* Value: as recvmsg(); *ret_fd: the caller's, or -1. */
-static ssize_t receive(int socket, struct worker_image *ret, int *ret_fd)
-{
-	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
-	struct iovec io = { ret, sizeof(*ret) };
-	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
-	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-
-	*ret_fd = -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
-	/* The room is aligned, and so has place for one more. */
-	if (*ret_fd >= 0 && c->cmsg_len >= CMSG_LEN(2 * sizeof(int))) {
-		int other;
-
-		memcpy(&other, CMSG_DATA(c) + sizeof(int), sizeof(int));
-		close(other);
-	}
-	return n;
-}
-
 static void on_word(void *owner)
 {
 	struct worker *worker = owner;
-	_cleanup_close_ int fd = -1;
 	struct worker_image word;
 	struct tenant *tenant;
-	ssize_t n = receive(worker->images_fd, &word, &fd);
+	ssize_t n = recv(worker->images_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -164,8 +226,10 @@ static void on_word(void *owner)
 		return;
 	}
 	tenant = tenant_find_id(worker->daemon, worker->grant_id);
-	if (tenant && word.type == WORKER_IMAGE_KEEP && fd >= 0)
-		keep(tenant, &word, &fd);
+	if (tenant && word.type == WORKER_IMAGE_ROOM)
+		give_room(tenant, worker, &word);
+	else if (tenant && word.type == WORKER_IMAGE_KEEP)
+		keep(tenant, worker, &word);
 	else if (tenant && word.type == WORKER_IMAGE_USED)
 		use(tenant, &word);
 }
@@ -181,6 +245,7 @@ int images_begin(struct worker *worker)
 		return -1;
 	worker->images_fd = ends[0];
 	theirs = ends[1];
+	send_fds_admit(worker->images_fd, false);
 	worker->images = watch_new(worker->daemon->loop, worker->images_fd, on_word, worker);
 	if (worker->images)
 		return steal_fd(&theirs);
@@ -203,6 +268,7 @@ void images_resume(struct worker *worker, int take_fd)
 	worker->images_fd = take_fd;
 	if (take_fd < 0)
 		return;
+	send_fds_admit(take_fd, false);
 	worker->images = watch_new(worker->daemon->loop, worker->images_fd, on_word, worker);
 	if (!worker->images)
 		images_end(worker);
@@ -221,6 +287,7 @@ void images_end(struct worker *worker)
 {
 	watch_free(worker->images);
 	worker->images = NULL;
+	end_rooms(worker, 0);
 	if (worker->images_fd >= 0)
 		close(worker->images_fd);
 	worker->images_fd = -1;

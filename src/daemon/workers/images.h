@@ -1,8 +1,8 @@
 /*
  * images.h: images of kernels that clients have sent, kept for the next workers of the same tenant.
  *
- * A worker that has got an image and worked out its hash hands it over in sealed memory, and meted shows it to the
- * workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where whoever made the
+ * A worker asks for memory before it gets an image. When it has worked out the hash meted seals the memory, and shows it
+ * to the workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where whoever made the
  * grant said so (`images` of grant_create), their uid and that word, and then what is kept outlives the grant. Nobody
  * sees, or can ask for, what another owner has.
  *

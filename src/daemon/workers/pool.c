@@ -574,12 +574,13 @@ static bool may_have(unsigned int own, unsigned int all, unsigned int most)
 
 /*
  * What a worker takes of the machine's memory before it has a client is in no grant's cgroup: three quarters of the
- * machine's are enough for all of them.
+ * machine's are enough for all of them, unless the operator says otherwise.
  */
 static unsigned int workers_most(const struct daemon *daemon)
 {
-	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t most = all / 4 * 3 / (daemon->worker_bytes ? daemon->worker_bytes : WORKER_GUESS);
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t all = daemon->fence.all_bytes ? daemon->fence.all_bytes : machine / 4 * 3;
+	uint64_t most = all / (daemon->worker_bytes ? daemon->worker_bytes : WORKER_GUESS);
 
 	return most < POOL_WORKERS ? (unsigned int)most : POOL_WORKERS;
 }

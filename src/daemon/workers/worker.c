@@ -343,6 +343,7 @@ static int connect_grant(struct worker *worker, int *ret_fd)
 		return -EAGAIN;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
+	send_fds_admit(ends[0], false);
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || !(session = session_new(tenant, ends[0]))) {
 		close(ends[1]);
 		return -ENOMEM;
@@ -545,6 +546,7 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 	if (!r) {
 		worker->control_fd = ends[0];
 		theirs = ends[1];
+		send_fds_admit(worker->control_fd, false);
 		error_fd = words_begin(worker);
 		listen_fd = error_fd < 0 ? error_fd : bind_place(worker);
 		traffic_fd = listen_fd < 0 ? -1 : traffic_create(worker);
@@ -599,6 +601,7 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 		worker->uid = uids[0];
 	snprintf(worker->place, sizeof(worker->place), "%s", place);
 	worker->control_fd = control_fd;
+	send_fds_admit(control_fd, false);
 	worker->watch = watch_new(daemon->loop, worker->control_fd, on_word, worker);
 	traffic_find(worker);
 	if (worker->watch)

@@ -28,6 +28,8 @@ enum worker_state {
 	WORKER_BUSY,
 };
 
+struct image_room;
+
 struct worker {
 	struct worker *next; /* of the daemon's */
 	struct daemon *daemon;
@@ -42,6 +44,7 @@ struct worker {
 	struct watch *watch;
 	int images_fd; /* images.h; -1: it has no such connection */
 	struct watch *images;
+	struct image_room *rooms; /* images that are on their way to the worker */
 	uv_process_t process;
 	bool child; /* `process` is open: we have started it */
 	int pidfd;  /* of one that a meted before this one has started; -1: none */

@@ -4,6 +4,7 @@
 #include "daemon/workers/worker.h"
 
 #include "base/cleanup.h"
+#include "base/send_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/tenants/process.h"
@@ -58,6 +59,7 @@ static void restore_one(struct daemon *daemon, const char *name)
 	if ((size_t)snprintf(place, sizeof(place), WORKER_FOLDER "/%s", name) >= sizeof(place))
 		return;
 	worker_address(daemon, place, &address);
+	send_fds_admit(fd, false); /* before there is somebody who could send one */
 	if (sscanf(name, "%" SCNx64 "-%d", &grant_id, &pid) != 2 || fd < 0 ||
 	    connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid != pid ||

@@ -8,6 +8,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/send_fds.h"
 #include "model/chatter.h"
 #include "remote/relay/broker.h"
 #include "remote/relay/guest.h"
@@ -236,6 +237,7 @@ static struct seat *seat_new(struct relay_server *s, int *ret_broker)
 		return NULL;
 	}
 	seat->broker = pair[0];
+	send_fds_admit(seat->broker, false); /* they go to the session alone */
 	*ret_broker = pair[1];
 	seat->session.number = ++s->last_number;
 	seat->session.since_ns = clock_now_ns();

@@ -107,7 +107,7 @@ static struct image *make(const struct code_piece *p)
 	int fd;
 
 	make_room(p->whole);
-	data = keep_room(p->whole, &fd);
+	data = keep_room(p->hash, p->whole, &fd);
 	i = data ? add_image(p->hash, p->whole, fd) : NULL;
 	if (i) {
 		i->data = data;
