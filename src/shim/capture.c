@@ -1,18 +1,10 @@
 /* capture.c: see capture.h. */
 #include "shim/capture.h"
 #include "cuda_shim.h"
+#include "shim/face.h"
 #include "shim/launches.h"
 
 _Atomic uint32_t capture_count;
-
-bool capture_is(CUstream stream, bool per_thread)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	CUresult r = per_thread ? shim_real.cuStreamIsCapturing_ptsz(stream, &status)
-				: shim_real.cuStreamIsCapturing(stream, &status);
-
-	return r != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
 
 /* Before a stream begins to be captured: from now on launches look, and what is unmarked is marked. */
 static void begins(void)
@@ -83,19 +75,19 @@ static void ended(bool was)
 
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
-	bool was = capture_going() && capture_is(hStream, false);
+	bool was = capture_going() && face->captured(hStream, false);
 	CUresult r = shim_real.cuStreamEndCapture(hStream, phGraph);
 
-	ended(was && !capture_is(hStream, false));
+	ended(was && !face->captured(hStream, false));
 	return r;
 }
 
 CUresult shim_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
-	bool was = capture_going() && capture_is(hStream, true);
+	bool was = capture_going() && face->captured(hStream, true);
 	CUresult r = shim_real.cuStreamEndCapture_ptsz(hStream, phGraph);
 
-	ended(was && !capture_is(hStream, true));
+	ended(was && !face->captured(hStream, true));
 	return r;
 }
 

@@ -7,10 +7,9 @@
  */
 #pragma once
 
-#include "cuda_table.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 extern _Atomic uint32_t capture_count;
 
@@ -18,9 +17,6 @@ static inline bool capture_going(void)
 {
 	return atomic_load(&capture_count);
 }
-
-/* The stream is being captured, or the driver cannot say because of a capture. */
-bool capture_is(CUstream stream, bool per_thread);
 
 /* In the child of fork(). */
 void capture_reset(void);

@@ -8,23 +8,24 @@
 #include "shim/charge.h"
 #include "shim/account.h"
 #include "shim/blocks.h"
-#include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/pools.h"
 #include "shim/records.h"
 #include "shim/sharing.h"
 #include "shim/start.h"
 
-int charge_current(CUcontext *ret_context, unsigned int *ret_device)
+int charge_current(face_context *ret_context, unsigned int *ret_device)
 {
-	CUdevice device;
-
 	if (!start_is_metered())
 		return start_refuses() ? CHARGE_REFUSED : CHARGE_NOT_OURS;
-	if (shim_real.cuCtxGetCurrent(ret_context) != CUDA_SUCCESS || !*ret_context ||
-	    shim_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+	switch (face->here(ret_context, ret_device)) {
+	case FACE_NOWHERE:
 		return CHARGE_NOT_OURS;
-	return devices_find(device, ret_device) ? CHARGE_HELD : CHARGE_REFUSED;
+	case FACE_ELSEWHERE:
+		return CHARGE_REFUSED;
+	default:
+		return CHARGE_HELD;
+	}
 }
 
 uint64_t charge_units(unsigned int device, uint64_t bytes)
@@ -98,7 +99,7 @@ void charge_cancel(struct charge *c)
 }
 
 /* Settles the charge at what the allocation touches. False: it cannot be had. */
-static bool settle(struct charge *c, CUdeviceptr pointer, uint64_t bytes)
+static bool settle(struct charge *c, uint64_t pointer, uint64_t bytes)
 {
 	uint32_t granule = accounts[c->device].granule_units;
 	uint64_t units = granule == 1 ? wire_units(bytes) : blocks_touch(pointer, bytes, granule);
@@ -115,16 +116,16 @@ static bool settle(struct charge *c, CUdeviceptr pointer, uint64_t bytes)
 	return false;
 }
 
-CUresult charge_end(struct charge *c, CUresult r, CUdeviceptr pointer, uint64_t bytes)
+bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
 {
 	struct record record = { .key = record_pointer(pointer),
 				 .context = c->context,
 				 .kind = RECORD_PLAIN,
 				 .device = (uint8_t)c->device };
 
-	if (r != CUDA_SUCCESS) {
+	if (!made) {
 		charge_cancel(c);
-		return r;
+		return false;
 	}
 	if (!settle(c, pointer, bytes))
 		goto undo;
@@ -136,9 +137,9 @@ CUresult charge_end(struct charge *c, CUresult r, CUdeviceptr pointer, uint64_t 
 		goto undo;
 	}
 	gate_leave();
-	return CUDA_SUCCESS;
+	return true;
 undo:
-	shim_real.cuMemFree_v2(pointer);
+	face->undo(pointer);
 	charge_cancel(c);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return false;
 }

@@ -2,30 +2,30 @@
  * charge.h: one allocation on its way: charged, then asked of the driver, then settled or refunded.
  *
  *	if (charge_begin(&c, bytes) ...)   the units are in held, the thread is inside the gate
- *	r = shim_real.cuMem...             the driver
- *	charge_end(&c, r, pointer, bytes)  recorded, or refunded; the thread is outside the gate
+ *	made = ...                            the driver
+ *	charge_end(&c, made, pointer, bytes)  recorded, or refunded; the thread is outside the gate
  */
 #pragma once
 
-#include "cuda_table.h"
+#include "shim/face.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct charge {
-	CUcontext context;   /* the allocation dies with it */
-	unsigned int device; /* index in the grant */
-	uint32_t units;	     /* in held */
+	face_context context; /* the allocation dies with it */
+	unsigned int device;  /* index in the grant */
+	uint32_t units;	      /* in held */
 };
 
 enum charge_result {
 	CHARGE_HELD = 0,
-	CHARGE_REFUSED,	 /* answer CUDA_ERROR_OUT_OF_MEMORY */
+	CHARGE_REFUSED,	 /* answer that memory is short, in the API's words */
 	CHARGE_NOT_OURS, /* no context: the driver says what is wrong; nothing is charged, the gate was not entered */
 };
 
 /* The context of this thread and its device in the grant. CHARGE_HELD: found. */
-int charge_current(CUcontext *ret_context, unsigned int *ret_device);
+int charge_current(face_context *ret_context, unsigned int *ret_device);
 
 /* Takes the units of a plain allocation of `bytes` on the current device. */
 int charge_begin(struct charge *c, uint64_t bytes);
@@ -39,10 +39,11 @@ bool charge_more(struct charge *c, uint32_t units);
 void charge_cancel(struct charge *c);
 
 /*
- * After the driver's answer `r` to a plain allocation of really `bytes` at `pointer`: settles at what it touches and
- * records it, or refunds. Value: what to answer; when the driver took more than may be had, the pointer has been freed.
+ * After the driver's answer to a plain allocation: `made`, really `bytes` at `pointer`. Settles at what it touches and
+ * records it, or refunds. False: the program does not get it. The driver had none, or took more than may be had: then
+ * the face has undone it.
  */
-CUresult charge_end(struct charge *c, CUresult r, CUdeviceptr pointer, uint64_t bytes);
+bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes);
 
 /* Units of the blocks that `bytes` need at least. */
 uint64_t charge_units(unsigned int device, uint64_t bytes);

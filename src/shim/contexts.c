@@ -611,7 +611,7 @@ static CUresult lower_limit(CUlimit limit, size_t value, unsigned int device)
 CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	unsigned int device;
-	CUcontext context;
+	face_context context;
 	size_t old = 0;
 	CUresult r;
 

@@ -74,7 +74,7 @@ static void locations_in(CUmemLocation *list, size_t count)
 		in(copy, count);                                                                                       \
 		gate(&l, call, bytes, stream, per_thread);                                                             \
 		r = real_call;                                                                                         \
-		pace_end(&l, r);                                                                                       \
+		pace_end(&l, r == CUDA_SUCCESS);                                                                       \
 		scratch_free(copy, count, sizeof *copy);                                                               \
 		return r;                                                                                              \
 	} while (0)
@@ -86,7 +86,7 @@ static CUresult prefetch(TWIN(cuMemPrefetchAsync), CUdeviceptr address, size_t b
 
 	gate(&l, call, bytes, stream, per_thread);
 	r = real(address, bytes, devices_in(device), stream);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -98,7 +98,7 @@ static CUresult prefetch_v2(TWIN(cuMemPrefetchAsync_v2), CUdeviceptr address, si
 
 	gate(&l, call, bytes, stream, per_thread);
 	r = real(address, bytes, location_in(location), flags, stream);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 

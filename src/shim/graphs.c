@@ -378,7 +378,7 @@ static CUresult launch_gated(enum cuda_call call, CUgraphExec exec, CUstream str
 
 	graph_begin(&l, exec, stream, per_thread(call));
 	r = launch(call, exec, stream);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 

@@ -65,7 +65,7 @@ static __attribute__((noinline)) CUresult launch_gated(CUfunction f, unsigned in
 	begin(&l, f, &shape, hStream, false);
 	r = shim_real.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
 				     hStream, kernelParams, extra);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -93,7 +93,7 @@ static __attribute__((noinline)) CUresult launch_gated_ptsz(CUfunction f, unsign
 	begin(&l, f, &shape, hStream, true);
 	r = shim_real.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 					  sharedMemBytes, hStream, kernelParams, extra);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -138,7 +138,7 @@ CUresult shim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 
 	kernel_begin(&l, f, &shape, stream, false);
 	r = shim_real.cuLaunchKernelEx(config, f, kernelParams, extra);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -151,7 +151,7 @@ CUresult shim_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, 
 
 	kernel_begin(&l, f, &shape, stream, true);
 	r = shim_real.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -167,7 +167,7 @@ CUresult shim_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
 	kernel_begin(&l, f, &shape, hStream, false);
 	r = shim_real.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 						sharedMemBytes, hStream, kernelParams);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -183,7 +183,7 @@ CUresult shim_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX
 	kernel_begin(&l, f, &shape, hStream, true);
 	r = shim_real.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 						     sharedMemBytes, hStream, kernelParams);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -212,7 +212,7 @@ CUresult shim_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchPar
 	}
 	r = shim_real.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
 	for (unsigned int i = 0; i < parts; i++)
-		pace_end(&l[i], r);
+		pace_end(&l[i], r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -225,7 +225,7 @@ CUresult shim_cuLaunch(CUfunction f)
 
 	kernel_begin(&l, f, &shape, NULL, false);
 	r = shim_real.cuLaunch(f);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -237,7 +237,7 @@ CUresult shim_cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
 
 	kernel_begin(&l, f, &shape, NULL, false);
 	r = shim_real.cuLaunchGrid(f, grid_width, grid_height);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -249,7 +249,7 @@ CUresult shim_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, C
 
 	kernel_begin(&l, f, &shape, hStream, false);
 	r = shim_real.cuLaunchGridAsync(f, grid_width, grid_height, hStream);
-	pace_end(&l, r);
+	pace_end(&l, r == CUDA_SUCCESS);
 	return r;
 }
 

@@ -1,7 +1,5 @@
 /* lane.c: see lane.h. */
 #include "shim/lane.h"
-#include "cuda_shim.h"
-#include "shim/devices.h"
 #include "shim/tick.h"
 
 #include <string.h>
@@ -19,26 +17,7 @@ static struct lane lanes[LANES];
 
 _Atomic uint64_t lane_holds = 1;
 
-CUresult lane_record(CUevent event, CUstream stream, bool per_thread)
-{
-	return per_thread ? shim_real.cuEventRecord_ptsz(event, stream) : shim_real.cuEventRecord(event, stream);
-}
-
-/* The grant's device of a context. False: not granted, or the driver does not say. */
-static bool device_of(CUcontext context, unsigned int *ret)
-{
-	CUcontext popped;
-	CUdevice real;
-	bool known;
-
-	if (shim_real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-		return false;
-	known = shim_real.cuCtxGetDevice(&real) == CUDA_SUCCESS;
-	shim_real.cuCtxPopCurrent_v2(&popped);
-	return known && devices_find(real, ret);
-}
-
-static struct lane *find_locked(CUcontext context)
+static struct lane *find_locked(face_context context)
 {
 	for (unsigned int i = 0; i < LANES; i++)
 		if (lanes[i].context == context)
@@ -54,7 +33,7 @@ static struct lane *free_locked(void)
 	return NULL;
 }
 
-struct lane *lane_find(CUcontext context)
+struct lane *lane_find(face_context context)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 	unsigned int device;
@@ -65,7 +44,7 @@ struct lane *lane_find(CUcontext context)
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
 	pthread_mutex_unlock(&table_lock);
-	if (l || !device_of(context, &device))
+	if (l || !face->device(context, &device))
 		return l;
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
@@ -100,32 +79,18 @@ void lane_leave(struct lane *l)
 		tick_wake(&l->inside);
 }
 
-CUevent lane_event(struct lane *l)
+face_marker lane_event(struct lane *l)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext popped, is = NULL;
-	CUevent event = NULL;
+	face_marker event = NULL;
 
 	pthread_mutex_lock(&l->lock);
 	if (l->pooled)
 		event = l->pool[--l->pooled];
 	pthread_mutex_unlock(&l->lock);
-	if (event)
-		return event;
-	/* Somebody's capture may forbid calls that may synchronise; ours do not concern it. */
-	shim_real.cuThreadExchangeStreamCaptureMode(&mode);
-	shim_real.cuCtxGetCurrent(&is);
-	if (is == l->context || shim_real.cuCtxPushCurrent_v2(l->context) == CUDA_SUCCESS) {
-		if (shim_real.cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC) != CUDA_SUCCESS)
-			event = NULL;
-		if (is != l->context)
-			shim_real.cuCtxPopCurrent_v2(&popped);
-	}
-	shim_real.cuThreadExchangeStreamCaptureMode(&mode);
-	return event;
+	return event ? event : face->marker_new(l->context);
 }
 
-void lane_return(struct lane *l, CUevent event)
+void lane_return(struct lane *l, face_marker event)
 {
 	bool full = true;
 
@@ -138,15 +103,15 @@ void lane_return(struct lane *l, CUevent event)
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (full && lane_enter(l)) {
-		shim_real.cuEventDestroy_v2(event);
+		face->marker_free(event);
 		lane_leave(l);
 	}
 }
 
-void lane_base(struct lane *l, CUstream stream, bool per_thread, uint64_t now_ns)
+void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_ns)
 {
 	bool first = false, due;
-	CUevent event;
+	face_marker event;
 
 	pthread_mutex_lock(&l->lock);
 	first = !l->base;
@@ -155,7 +120,7 @@ void lane_base(struct lane *l, CUstream stream, bool per_thread, uint64_t now_ns
 	if (!due)
 		return;
 	event = lane_event(l);
-	if (event && lane_record(event, stream, per_thread) != CUDA_SUCCESS) {
+	if (event && !face->marker_put(event, stream, per_thread)) {
 		lane_return(l, event);
 		event = NULL;
 	}
@@ -176,20 +141,15 @@ void lane_base(struct lane *l, CUstream stream, bool per_thread, uint64_t now_ns
 }
 
 /* From the base to the event, in nanoseconds. */
-static bool since_base(CUevent base, CUevent event, int64_t *ret)
+static bool since_base(face_marker base, face_marker event, int64_t *ret)
 {
-	float ms;
-
-	if (!base || shim_real.cuEventElapsedTime(&ms, base, event) != CUDA_SUCCESS)
-		return false;
-	*ret = (int64_t)((double)ms * 1e6);
-	return true;
+	return base && face->marker_between(base, event, ret);
 }
 
 /* The next base has happened: from now on it is the base. */
-static CUevent rebase_locked(struct lane *l)
+static face_marker rebase_locked(struct lane *l)
 {
-	CUevent old = NULL;
+	face_marker old = NULL;
 	int64_t since;
 
 	if (l->next_base && since_base(l->base, l->next_base, &since)) {
@@ -228,9 +188,9 @@ static void fall_back_locked(struct lane *l, uint64_t excess_ns)
 	l->excesses = 0;
 }
 
-uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how)
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how)
 {
-	CUevent old = NULL;
+	face_marker old = NULL;
 	uint64_t at = 0;
 	int64_t since;
 
@@ -252,7 +212,7 @@ uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_
 	return at;
 }
 
-struct lane *lane_known(CUcontext context)
+struct lane *lane_known(face_context context)
 {
 	struct lane *l;
 
@@ -264,7 +224,7 @@ struct lane *lane_known(CUcontext context)
 	return l;
 }
 
-void lane_freeze(CUcontext context)
+void lane_freeze(face_context context)
 {
 	uint64_t until = tick_now() + LEAVE_PATIENCE_NS;
 	struct lane *l = lane_known(context);

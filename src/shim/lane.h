@@ -1,18 +1,18 @@
 /*
  * lane.h: a context as the gate sees it: the events that it lends, and its device's clock told by the host's.
  *
- * Events are the context's own, created when first needed and lent out again and again. The time of an event comes from
- * cuEventElapsedTime against a base event; the base's place on CLOCK_MONOTONIC is held between the bounds that each
- * event gives: it happened after it was submitted and before it was seen. The base is replaced every other second, so
- * that the float in which the driver answers stays exact to a microsecond, and drift of the clocks has no time to add
- * up.
+ * Events are the context's own, created when first needed and lent out again and again. The time of an event comes
+ * from the face (marker_between) against a base event; the base's place on CLOCK_MONOTONIC is held between the bounds
+ * that each event gives: it happened after it was submitted and before it was seen. The base is replaced every other
+ * second, so that the float in which the driver answers stays exact to a microsecond, and drift of the clocks has no
+ * time to add up.
  *
  * A context may go at any time. lane_freeze() keeps everybody here out of the driver on its behalf; who wants to make a
  * driver's call for a lane enters it first.
  */
 #pragma once
 
-#include "cuda_table.h"
+#include "shim/face.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@
 #define LANE_EVENTS 256u
 
 struct lane {
-	CUcontext context; /* NULL: a free place */
+	face_context context; /* NULL: a free place */
 	unsigned int device; /* in the grant */
 	_Atomic bool frozen;
 	_Atomic uint32_t users; /* markers of it that somebody looks at: the place is not used again meanwhile */
@@ -30,9 +30,9 @@ struct lane {
 	_Atomic uint32_t streams; /* of it that are known */
 	_Atomic uint64_t free_of; /* lane_holds when nothing held its legacy stream back */
 	pthread_mutex_t lock; /* guards what follows */
-	CUevent pool[LANE_EVENTS];
+	face_marker pool[LANE_EVENTS];
 	uint32_t pooled;
-	CUevent base, next_base; /* next_base: recorded, not known to have happened */
+	face_marker base, next_base; /* next_base: recorded, not known to have happened */
 	uint64_t base_ns;	 /* CLOCK_MONOTONIC, as far as is known */
 	uint64_t base_submitted_ns, next_submitted_ns;
 	uint64_t least_excess_ns; /* of recent events on an idle device: from their submission to the time told */
@@ -42,9 +42,9 @@ struct lane {
 };
 
 /* The lane of a context, made when it is new. NULL: not a context of a granted device, or too many. */
-struct lane *lane_find(CUcontext context);
+struct lane *lane_find(face_context context);
 /* The same, but none is made. */
-struct lane *lane_known(CUcontext context);
+struct lane *lane_known(face_context context);
 
 /* False: the context is about to go; make no call. */
 bool lane_enter(struct lane *l);
@@ -75,12 +75,12 @@ static inline bool lane_is_free(const struct lane *l)
 }
 
 /* An event of the lane's context, to be recorded. NULL: none to be had. Inside the lane. */
-CUevent lane_event(struct lane *l);
+face_marker lane_event(struct lane *l);
 /* It is not needed any more. Any thread, whether the lane is frozen or not. */
-void lane_return(struct lane *l, CUevent event);
+void lane_return(struct lane *l, face_marker event);
 
 /* Records a base event in the stream, if one is due. Inside the lane, by the thread that launches. */
-void lane_base(struct lane *l, CUstream stream, bool per_thread, uint64_t now_ns);
+void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_ns);
 
 /* What is known of when an event was seen to have happened, or when it should have. */
 enum lane_seen {
@@ -93,15 +93,12 @@ enum lane_seen {
  * When the event happened: CLOCK_MONOTONIC. It was submitted not before submitted_ns and has been seen at seen_ns.
  * 0: the driver does not say. Inside the lane.
  */
-uint64_t lane_time(struct lane *l, CUevent event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how);
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how);
 
 /* From the context's end on: freeze, the driver's call, and then drop, if it is gone, or thaw. */
-void lane_freeze(CUcontext context);
+void lane_freeze(face_context context);
 void lane_thaw(struct lane *l);
 void lane_drop(struct lane *l);
-
-/* cuEventRecord of the right variant. */
-CUresult lane_record(CUevent event, CUstream stream, bool per_thread);
 
 /* In the child of fork(). */
 void lane_reset(void);

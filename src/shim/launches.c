@@ -61,18 +61,16 @@ static void mark_pace(struct pace *p)
 	struct stream *s;
 
 	for (;;) {
-		CUcontext popped;
-
 		pthread_mutex_lock(&p->lock);
 		s = p->busy ? markers_unmarked_locked(p) : NULL;
 		if (s)
 			s->flow[p->engine].claimed = false;
 		pace_refresh_locked(p, 0);
 		pthread_mutex_unlock(&p->lock);
-		if (!s || shim_real.cuCtxPushCurrent_v2(s->lane->context) != CUDA_SUCCESS)
+		if (!s || !face->enter(s->lane->context))
 			return;
 		mark_stream(p, s);
-		shim_real.cuCtxPopCurrent_v2(&popped);
+		face->leave();
 	}
 }
 
@@ -86,7 +84,7 @@ static void break_stream(struct stream *s, int but)
 		if (e == but)
 			continue;
 		if (atomic_load(&f->submitted) != __atomic_load_n(&f->marked, __ATOMIC_RELAXED) &&
-		    !(capture_going() && capture_is(s->handle, s->per_thread)))
+		    !(capture_going() && face->captured(s->handle, s->per_thread)))
 			mark_stream(p, s);
 		if (!(atomic_load_explicit(&f->slow, memory_order_relaxed) & FLOW_FRESH))
 			atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
@@ -214,7 +212,7 @@ void copy_end_sync(struct launch *l, CUresult r)
 {
 	launches_synced(NULL, false, r);
 	if (l->pace)
-		pace_end_host(l, r);
+		pace_end_host(l, r == CUDA_SUCCESS);
 }
 
 /* The end of streams and contexts ------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* markers.c: see markers.h. */
 #include "shim/markers.h"
-#include "cuda_shim.h"
 #include "shim/tick.h"
 
 #define SUBMIT_NS 15000u
@@ -261,18 +260,17 @@ unsigned int markers_reap(struct pace *p)
 	i = p->chunk_tail;
 	pthread_mutex_unlock(&p->lock);
 	while ((c = claim(p, &i))) {
-		CUresult r = CUDA_ERROR_NOT_READY;
-
+		enum face_state end = FACE_PENDING;
 		uint64_t begun_ns = 0;
 
 		if (lane_enter(c->stream->lane)) {
-			r = shim_real.cuEventQuery(c->end);
-			if (r == CUDA_ERROR_NOT_READY && c->start && !c->begun_ns &&
-			    shim_real.cuEventQuery(c->start) == CUDA_SUCCESS)
+			end = face->marker_look(c->end);
+			if (end == FACE_PENDING && c->start && !c->begun_ns &&
+			    face->marker_look(c->start) == FACE_HAPPENED)
 				begun_ns = begin_of(c, tick_now());
 			lane_leave(c->stream->lane);
 		}
-		if (r == CUDA_ERROR_NOT_READY) {
+		if (end == FACE_PENDING) {
 			unclaim(p, c, begun_ns);
 			continue;
 		}
@@ -291,8 +289,7 @@ static void see_begin(struct pace *p, struct chunk *c)
 	uint64_t begun_ns;
 
 	if (!c->start || c->begun_ns || atomic_load_explicit(&c->stream->lane->streams, memory_order_relaxed) < 2 ||
-	    (shim_real.cuEventQuery(c->start) == CUDA_ERROR_NOT_READY &&
-	     shim_real.cuEventSynchronize(c->start) != CUDA_SUCCESS))
+	    (face->marker_look(c->start) == FACE_PENDING && face->marker_wait(c->start) != FACE_HAPPENED))
 		return;
 	begun_ns = begin_of(c, tick_now());
 	pthread_mutex_lock(&p->lock);
@@ -300,7 +297,7 @@ static void see_begin(struct pace *p, struct chunk *c)
 	pthread_mutex_unlock(&p->lock);
 }
 
-bool markers_wait(struct pace *p, CUresult *ret_r)
+bool markers_wait(struct pace *p, bool *ret_gone)
 {
 	struct chunk *c;
 	struct lane *l;
@@ -311,7 +308,7 @@ bool markers_wait(struct pace *p, CUresult *ret_r)
 	i = p->chunk_tail;
 	pthread_mutex_unlock(&p->lock);
 	c = claim(p, &i);
-	*ret_r = CUDA_SUCCESS;
+	*ret_gone = false;
 	if (!c)
 		return false;
 	l = c->stream->lane;
@@ -319,10 +316,10 @@ bool markers_wait(struct pace *p, CUresult *ret_r)
 		unclaim(p, c, 0);
 		return false;
 	}
-	waited = shim_real.cuEventQuery(c->end) == CUDA_ERROR_NOT_READY;
+	waited = face->marker_look(c->end) == FACE_PENDING;
 	if (waited) {
 		see_begin(p, c);
-		*ret_r = shim_real.cuEventSynchronize(c->end);
+		*ret_gone = face->marker_wait(c->end) == FACE_GONE;
 	}
 	lane_leave(l);
 	finish(p, c, tick_now(), waited);
@@ -405,7 +402,7 @@ static uint64_t begun_ns(const struct launch *l, uint64_t returned_ns)
 void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 {
 	struct flow *f = &s->flow[p->engine];
-	CUevent start = l ? l->start : NULL;
+	face_marker start = l ? l->start : NULL;
 	struct chunk c = { .stream = s, .start = start };
 	bool queued = false;
 
@@ -420,7 +417,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	c.word = atomic_load(&f->submitted);
 	c.end = lane_event(s->lane);
 	c.end_ns = tick_now();
-	if (c.end && lane_record(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread) != CUDA_SUCCESS) {
+	if (c.end && !face->marker_put(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread)) {
 		lane_return(s->lane, c.end);
 		c.end = NULL;
 	}

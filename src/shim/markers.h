@@ -20,8 +20,11 @@ void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t e
 
 /* Takes up what has ended among the chunks, without waiting. Value: how many did. */
 unsigned int markers_reap(struct pace *p);
-/* Waits for the oldest chunk, however long it takes. False: there was none that could be waited for. */
-bool markers_wait(struct pace *p, CUresult *ret_r);
+/*
+ * Waits for the oldest chunk, however long it takes. False: there was none that could be waited for. *ret_gone: the
+ * driver has ended.
+ */
+bool markers_wait(struct pace *p, bool *ret_gone);
 
 /* A stream with work that no marker covers, claimed for the caller. NULL: none. */
 struct stream *markers_unmarked_locked(struct pace *p);

@@ -21,7 +21,8 @@
 /* What the driver answered to a plain allocation, on its way to the program, which sees nothing of one that failed. */
 static CUresult hand_on(struct charge *c, CUresult r, CUdeviceptr made, uint64_t bytes, CUdeviceptr *ret)
 {
-	r = charge_end(c, r, made, bytes);
+	if (!charge_end(c, r == CUDA_SUCCESS, made, bytes) && r == CUDA_SUCCESS)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r == CUDA_SUCCESS)
 		*ret = made;
 	return r;
@@ -286,7 +287,7 @@ CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total)
 	size_t real_free = 0, real_total = 0;
 	uint64_t tenant_free, tenant_total;
 	unsigned int device;
-	CUcontext context;
+	face_context context;
 	CUresult r;
 
 	/* NULL goes down as NULL, so that the driver's own word on it is the answer. */

@@ -178,7 +178,7 @@ static void unmake_module(struct load *l)
 static CUresult load_module(CUmodule *ret, struct load *l)
 {
 	struct image_need image;
-	CUcontext context;
+	face_context context;
 	CUresult r;
 
 	l->make = make_module;
@@ -294,14 +294,14 @@ static void add_instance(const void *library, const void *context, uint32_t unit
 static CUresult probe_need(const struct load *l, struct image_need *image)
 {
 	struct load probe = { .make = make_module, .unmake = unmake_module, .path = l->path, .image = l->image };
-	CUcontext context = NULL, popped;
+	face_context context = NULL;
 	bool pushed = false;
 	struct measured m;
 	CUresult r = CUDA_ERROR_INVALID_CONTEXT;
 
 	probe.call = l->image ? CUDA_CALL_cuModuleLoadData : CUDA_CALL_cuModuleLoad;
-	if (charge_current(&context, &probe.device) != CHARGE_HELD && contexts_list((void **)&context, 1))
-		pushed = shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+	if (charge_current(&context, &probe.device) != CHARGE_HELD && contexts_list(&context, 1))
+		pushed = face->enter(context);
 	if (charge_current(&context, &probe.device) == CHARGE_HELD)
 		r = load_measured(&probe, (struct need){ 0, MEASURED_UNKNOWN, 0 });
 	if (r == CUDA_SUCCESS) {
@@ -312,7 +312,7 @@ static CUresult probe_need(const struct load *l, struct image_need *image)
 		image->least_units = image->most_units = probe.units;
 	}
 	if (pushed)
-		shim_real.cuCtxPopCurrent_v2(&popped);
+		face->leave();
 	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
 }
 
@@ -320,7 +320,7 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 {
 	struct image_need image;
 	struct need need = { 0 };
-	CUcontext context = NULL;
+	face_context context = NULL;
 	CUresult r;
 
 	l->make = make_library;
@@ -422,7 +422,7 @@ static CUresult instantiate(CUlibrary library)
 {
 	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library };
 	struct map_entry *e, found = { 0 };
-	CUcontext context;
+	face_context context;
 	bool there;
 	CUresult r = CUDA_SUCCESS;
 

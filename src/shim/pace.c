@@ -8,11 +8,9 @@
  * kernel in flight may be waiting for this very launch.
  */
 #include "shim/pace.h"
-#include "cuda_shim.h"
 #include "shim/away.h"
 #include "shim/bell.h"
 #include "shim/capture.h"
-#include "shim/launches.h"
 #include "shim/markers.h"
 #include "shim/tick.h"
 #include "shim/trace.h"
@@ -454,7 +452,7 @@ static void record_start(struct launch *l)
 	lane_base(s->lane, l->handle, l->per_thread, now);
 	l->start = lane_event(s->lane);
 	l->start_ns = tick_now();
-	if (l->start && lane_record(l->start, l->handle, l->per_thread) != CUDA_SUCCESS) {
+	if (l->start && !face->marker_put(l->start, l->handle, l->per_thread)) {
 		lane_return(s->lane, l->start);
 		l->start = NULL;
 	}
@@ -477,7 +475,7 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
 	l->stream = stream_add(w->stream, w->per_thread);
-	if (!l->stream || (capture_going() && capture_is(w->stream, w->per_thread))) {
+	if (!l->stream || (capture_going() && face->captured(w->stream, w->per_thread))) {
 		errno = saved;
 		return;
 	}
@@ -486,7 +484,7 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 		errno = saved;
 		return;
 	}
-	launches_arm();
+	face->arm();
 	predict(l, &a, w);
 	while (!try(p, l, &a, &free_pass))
 		;
@@ -512,13 +510,13 @@ static void undo(struct pace *p, struct launch *l)
 	lane_return(l->stream->lane, l->start);
 }
 
-void pace_end_slow(struct launch *l, CUresult r)
+void pace_end_slow(struct launch *l, bool launched)
 {
 	struct pace *p = l->pace;
 	struct flow *f = &l->stream->flow[p->engine];
 	int saved = errno;
 
-	if (r != CUDA_SUCCESS) {
+	if (!launched) {
 		undo(p, l);
 		errno = saved;
 		return;
@@ -534,14 +532,14 @@ void pace_end_slow(struct launch *l, CUresult r)
 	errno = saved;
 }
 
-void pace_end_host(struct launch *l, CUresult r)
+void pace_end_host(struct launch *l, bool launched)
 {
 	struct pace *p = l->pace;
 	struct lane *lane = l->stream->lane;
 	uint64_t begin = l->host_ns, end = tick_now(), at;
 	int saved = errno;
 
-	if (r != CUDA_SUCCESS) {
+	if (!launched) {
 		undo(p, l);
 		errno = saved;
 		return;

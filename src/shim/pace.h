@@ -24,8 +24,8 @@
 /* Work between two events of a stream, the second of which has been recorded. */
 struct chunk {
 	struct stream *stream; /* NULL: done */
-	CUevent start;	       /* NULL: it began when what was before it ended */
-	CUevent end;
+	face_marker start;	       /* NULL: it began when what was before it ended */
+	face_marker end;
 	uint64_t word; /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
 	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
@@ -82,12 +82,12 @@ struct launch {
 	uint64_t inc;
 	uint32_t key;
 	bool mark;
-	CUstream handle; /* as the program named it */
+	face_queue handle; /* as the program named it */
 	bool per_thread;
 	bool began; /* nothing was in flight before it */
 	bool first; /* and nothing has been in this turn */
 	bool waits; /* the program waits in the call until the work is done */
-	CUevent start;
+	face_marker start;
 	uint64_t start_ns;
 	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
 	uint64_t holds;	  /* with `start`: lane_holds before it was recorded */
@@ -98,11 +98,11 @@ struct work {
 	enum wire_engine engine;
 	uint64_t key, family;
 	uint64_t size; /* blocks, bytes */
-	CUstream stream;
+	face_queue stream;
 	bool per_thread;
 	bool waits; /* the program waits in the call until the work is done */
 	/* for a trace */
-	CUfunction function; /* NULL: `what` names it */
+	face_function function; /* NULL: `what` names it */
 	const char *what;
 	uint64_t threads; /* of a kernel; bytes of a copy */
 };
@@ -128,7 +128,7 @@ static inline void flow_note(struct flow *f, uint32_t key)
 }
 
 /* False: take pace_begin_slow(). */
-static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, uint64_t key, CUstream handle)
+static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, uint64_t key, face_queue handle)
 {
 	struct stream *s;
 	struct pace *p;
@@ -157,20 +157,20 @@ static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, ui
 /* Waits for the launch's turn and admits it, or finds that it is none of our business (pace NULL). */
 void pace_begin_slow(struct launch *l, const struct work *w);
 
-void pace_end_slow(struct launch *l, CUresult r);
+void pace_end_slow(struct launch *l, bool launched);
 /* After a call that returned when its work was done. */
-void pace_end_host(struct launch *l, CUresult r);
+void pace_end_host(struct launch *l, bool launched);
 void pace_kick(struct pace *p);
 /* Sleeps until something has ended that had not when p->progress was `progress`, or the time has passed. */
 void pace_await(struct pace *p, uint32_t progress, uint64_t most_ns);
 
 /* After the driver's call. */
-static inline void pace_end(struct launch *l, CUresult r)
+static inline void pace_end(struct launch *l, bool launched)
 {
 	if (!l->pace)
 		return;
-	if (__builtin_expect(l->mark || r != CUDA_SUCCESS, 0)) {
-		pace_end_slow(l, r);
+	if (__builtin_expect(l->mark || !launched, 0)) {
+		pace_end_slow(l, launched);
 		return;
 	}
 	flow_note(&l->stream->flow[l->pace->engine], l->key);

@@ -609,10 +609,10 @@ CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemP
 		r = CUDA_ERROR_INVALID_DEVICE;
 	else if (charge_begin_units(&c, device, charge_units(device, bytes)) != CHARGE_HELD)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (r == CUDA_SUCCESS)
-		r = charge_end(&c, r, made, bytes);
-	else
+	if (r != CUDA_SUCCESS)
 		shim_real.cuMemFree_v2(made);
+	else if (!charge_end(&c, true, made, bytes))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r == CUDA_SUCCESS)
 		*ptr = made;
 	return r;

@@ -402,7 +402,7 @@ static CUresult charge_opened(CUdeviceptr p, const uint8_t *key, struct record *
 static CUresult add_opened(CUdeviceptr p, const uint8_t *key, int id)
 {
 	struct record record = { .key = record_pointer(p), .kind = RECORD_IMPORTED, .extra = (uint32_t)id };
-	CUcontext context;
+	face_context context;
 	unsigned int device;
 	CUresult r = CUDA_SUCCESS;
 

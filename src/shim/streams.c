@@ -1,7 +1,5 @@
 /* streams.c: see streams.h. */
 #include "shim/streams.h"
-#include "cuda_shim.h"
-#include "shim/contexts.h"
 
 #include <string.h>
 
@@ -15,20 +13,9 @@ static _Atomic uint32_t known_count;
 
 uint64_t stream_key_default(bool per_thread)
 {
-	CUcontext context = contexts_sole();
+	face_context context = face->context_of_default();
 
-	if (!context && shim_real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
-		return 0;
 	return context ? (uint64_t)(uintptr_t)context | (per_thread ? 2 : 1) : 0;
-}
-
-static CUcontext context_of(CUstream handle, bool per_thread)
-{
-	CUcontext context = NULL;
-	CUresult r;
-
-	r = per_thread ? shim_real.cuStreamGetCtx_ptsz(handle, &context) : shim_real.cuStreamGetCtx(handle, &context);
-	return r == CUDA_SUCCESS ? context : NULL;
 }
 
 static bool idle(const struct stream *s)
@@ -63,7 +50,7 @@ static void untie_locked(struct lane *l)
 		atomic_fetch_or_explicit(&s->flow[e].slow, FLOW_IMMEDIATE, memory_order_relaxed);
 }
 
-static void fill_locked(struct stream *s, uint64_t key, CUstream handle, bool per_thread, struct lane *l)
+static void fill_locked(struct stream *s, uint64_t key, face_queue handle, bool per_thread, struct lane *l)
 {
 	bool others = atomic_fetch_add_explicit(&l->streams, 1, memory_order_relaxed) > 0;
 	bool is_default = (uintptr_t)handle <= 2;
@@ -95,7 +82,7 @@ static void fill_locked(struct stream *s, uint64_t key, CUstream handle, bool pe
 }
 
 /* With more streams than places, those that find none share a record for each context. */
-static struct stream *add(uint64_t key, CUstream handle, bool per_thread, struct lane *l)
+static struct stream *add(uint64_t key, face_queue handle, bool per_thread, struct lane *l)
 {
 	struct stream *s;
 
@@ -107,7 +94,7 @@ static struct stream *add(uint64_t key, CUstream handle, bool per_thread, struct
 	return s;
 }
 
-struct stream *stream_add(CUstream handle, bool per_thread)
+struct stream *stream_add(face_queue handle, bool per_thread)
 {
 	uint64_t key = stream_key(handle, per_thread);
 	struct stream *s = key ? stream_lookup(key) : NULL;
@@ -115,12 +102,12 @@ struct stream *stream_add(CUstream handle, bool per_thread)
 
 	if (s || !key)
 		return s;
-	l = lane_find((uintptr_t)handle > 2 ? context_of(handle, per_thread)
-					    : (CUcontext)(uintptr_t)(key & ~(uint64_t)3));
+	l = lane_find((uintptr_t)handle > 2 ? face->context(handle, per_thread)
+					    : (face_context)(uintptr_t)(key & ~(uint64_t)3));
 	if (!l)
 		return NULL;
 	s = add(key, handle, per_thread, l);
-	return s ? s : add((uint64_t)(uintptr_t)l->context | 3, (CUstream)2, false, l);
+	return s ? s : add((uint64_t)(uintptr_t)l->context | 3, (face_queue)2, false, l);
 }
 
 static void retire_locked(struct stream *s)

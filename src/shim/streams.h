@@ -39,7 +39,7 @@ struct flow {
 
 struct stream {
 	_Atomic uint64_t key; /* 0: never used; STREAM_GONE */
-	CUstream handle;
+	face_queue handle;
 	bool per_thread;
 	bool shared; /* a record that several streams share, or that only its own thread may mark: always IMMEDIATE */
 	struct lane *lane;
@@ -76,7 +76,7 @@ static inline struct stream *stream_lookup(uint64_t key)
  */
 uint64_t stream_key_default(bool per_thread);
 
-static inline uint64_t stream_key(CUstream handle, bool per_thread)
+static inline uint64_t stream_key(face_queue handle, bool per_thread)
 {
 	uintptr_t word = (uintptr_t)handle;
 
@@ -86,7 +86,7 @@ static inline uint64_t stream_key(CUstream handle, bool per_thread)
 }
 
 /* The record of the stream, made when it is new. NULL: not to be gated (no context, none of a granted device). */
-struct stream *stream_add(CUstream handle, bool per_thread);
+struct stream *stream_add(face_queue handle, bool per_thread);
 
 /* The stream is about to be destroyed: nobody marks it any more. Its work has been marked. */
 void stream_retire(struct stream *s);

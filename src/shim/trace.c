@@ -1,11 +1,9 @@
 /*
- * trace.c: see trace.h. Names of kernels come from the driver, once for each function; a place of the small table of
+ * trace.c: see trace.h. Names of kernels come from the face, once for each function; a place of the small table of
  * names is taken over by the next function that belongs there.
  */
 #include "shim/trace.h"
-#include "cuda_shim.h"
 #include "shim/attach.h"
-#include "shim/start.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +14,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the names and the page's ring */
 static struct {
-	CUfunction function;
+	face_function function;
 	char name[sizeof ((struct wire_record *)0)->name];
 } names[NAMES];
 
@@ -25,19 +23,6 @@ bool trace_on(void)
 	struct wire_page *page = attach_page();
 
 	return page && atomic_load_explicit(&page->trace.on, memory_order_relaxed);
-}
-
-/* A CUfunction may be a CUkernel in disguise. */
-static const char *driver_name(CUfunction f)
-{
-	const char *name = NULL;
-
-	if (shim_has(CUDA_CALL_cuFuncGetName) && shim_real.cuFuncGetName(&name, f) == CUDA_SUCCESS && name)
-		return name;
-	name = NULL;
-	if (shim_has(CUDA_CALL_cuKernelGetName) && shim_real.cuKernelGetName(&name, (CUkernel)f) != CUDA_SUCCESS)
-		name = NULL;
-	return name ? name : "kernel";
 }
 
 static void set_name(char *to, size_t size, const char *name)
@@ -50,7 +35,7 @@ static void set_name(char *to, size_t size, const char *name)
 	memset(to + length, 0, size - length);
 }
 
-static void kernel_name_locked(char *to, size_t size, CUfunction f)
+static void kernel_name_locked(char *to, size_t size, face_function f)
 {
 	size_t place = ((uintptr_t)f >> 4) % NAMES;
 
@@ -61,7 +46,7 @@ static void kernel_name_locked(char *to, size_t size, CUfunction f)
 }
 
 /* The driver is asked without the lock. */
-static void learn_name(CUfunction f)
+static void learn_name(face_function f)
 {
 	size_t place = ((uintptr_t)f >> 4) % NAMES;
 	const char *name;
@@ -72,7 +57,7 @@ static void learn_name(CUfunction f)
 	pthread_mutex_unlock(&lock);
 	if (known)
 		return;
-	name = driver_name(f);
+	name = face->name(f);
 	pthread_mutex_lock(&lock);
 	names[place].function = f;
 	set_name(names[place].name, sizeof names[place].name, name);

@@ -1,11 +1,10 @@
 /*
  * watcher.c: see watcher.h.
  *
- * With the work of one stream in flight it sleeps in cuEventSynchronize(), which wakes it at once; with that of several
- * it cannot know which ends first, and asks for all of them, at intervals that follow from what is predicted.
+ * With the work of one stream in flight it sleeps in the face (marker_wait), which wakes it at once; with that of
+ * several it cannot know which ends first, and asks for all of them, at intervals that follow from what is predicted.
  */
 #include "shim/watcher.h"
-#include "cuda_shim.h"
 #include "shim/away.h"
 #include "shim/capture.h"
 #include "shim/markers.h"
@@ -53,12 +52,11 @@ static void leave(void)
 /* Marks a stream whose work nobody has marked; it is claimed for us. */
 static void mark(struct pace *p, struct stream *s)
 {
-	CUcontext popped;
 	bool entered = lane_enter(s->lane), marked = false;
 
-	if (entered && shim_real.cuCtxPushCurrent_v2(s->lane->context) == CUDA_SUCCESS) {
+	if (entered && face->enter(s->lane->context)) {
 		marker_record(p, s, NULL);
-		shim_real.cuCtxPopCurrent_v2(&popped);
+		face->leave();
 		marked = true;
 	}
 	if (entered)
@@ -147,8 +145,7 @@ static bool round_of(struct pace *p)
 {
 	uint32_t kick = atomic_load(&p->kick);
 	struct stream *s = NULL;
-	CUresult r = CUDA_SUCCESS;
-	bool some, one;
+	bool some, one, gone = false;
 
 	pthread_mutex_lock(&p->lock);
 	some = p->chunk_head != p->chunk_tail;
@@ -166,20 +163,19 @@ static bool round_of(struct pace *p)
 		mark(p, s);
 	else if (!one)
 		poll(p);
-	else if (!markers_wait(p, &r))
+	else if (!markers_wait(p, &gone))
 		tick_wait(&p->kick, kick, POLL_LEAST_NS, false);
 	leave();
-	return r != CUDA_ERROR_DEINITIALIZED;
+	return !gone;
 }
 
 static void *watch(void *data)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct pace *p = data;
 
 	thread_begin("mete-watch");
 	if (enter()) {
-		shim_real.cuThreadExchangeStreamCaptureMode(&mode);
+		face->thread_begins();
 		leave();
 	}
 	while (!atomic_load(&ending) && round_of(p))

@@ -1,0 +1,184 @@
+/* cuda_face.c: what the core asks (face.h), in CUDA's calls. */
+#include "cuda_shim.h"
+#include "shim/contexts.h"
+#include "shim/devices.h"
+#include "shim/face.h"
+#include "shim/launches.h"
+#include "shim/start.h"
+
+static face_context current(void)
+{
+	CUcontext context = NULL;
+
+	return shim_real.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+static enum face_place here(face_context *ret_context, unsigned int *ret_device)
+{
+	CUdevice real;
+
+	*ret_context = current();
+	if (!*ret_context || shim_real.cuCtxGetDevice(&real) != CUDA_SUCCESS)
+		return FACE_NOWHERE;
+	return devices_find(real, ret_device) ? FACE_GRANTED : FACE_ELSEWHERE;
+}
+
+static face_context context_of_default(void)
+{
+	face_context sole = contexts_sole();
+
+	return sole ? sole : current();
+}
+
+static bool enter(face_context context)
+{
+	return shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+}
+
+static void leave(void)
+{
+	CUcontext popped;
+
+	shim_real.cuCtxPopCurrent_v2(&popped);
+}
+
+static bool device(face_context context, unsigned int *ret_device)
+{
+	CUdevice real;
+	bool known;
+
+	if (!enter(context))
+		return false;
+	known = shim_real.cuCtxGetDevice(&real) == CUDA_SUCCESS;
+	leave();
+	return known && devices_find(real, ret_device);
+}
+
+static face_context context_of(face_queue queue, bool per_thread)
+{
+	CUcontext context = NULL;
+	CUresult r;
+
+	r = per_thread ? shim_real.cuStreamGetCtx_ptsz(queue, &context) : shim_real.cuStreamGetCtx(queue, &context);
+	return r == CUDA_SUCCESS ? context : NULL;
+}
+
+static bool captured(face_queue queue, bool per_thread)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult r = per_thread ? shim_real.cuStreamIsCapturing_ptsz(queue, &status)
+				: shim_real.cuStreamIsCapturing(queue, &status);
+
+	return r != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static face_marker marker_new(face_context context)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUevent event = NULL;
+	face_context is;
+
+	/* Somebody's capture may forbid calls that may synchronise; ours do not concern it. */
+	shim_real.cuThreadExchangeStreamCaptureMode(&mode);
+	is = current();
+	if (is == context || enter(context)) {
+		if (shim_real.cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC) != CUDA_SUCCESS)
+			event = NULL;
+		if (is != context)
+			leave();
+	}
+	shim_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return event;
+}
+
+static void marker_free(face_marker marker)
+{
+	shim_real.cuEventDestroy_v2(marker);
+}
+
+static bool marker_put(face_marker marker, face_queue queue, bool per_thread)
+{
+	return (per_thread ? shim_real.cuEventRecord_ptsz(marker, queue) : shim_real.cuEventRecord(marker, queue)) ==
+	       CUDA_SUCCESS;
+}
+
+static enum face_state state_of(CUresult r)
+{
+	switch (r) {
+	case CUDA_SUCCESS:
+		return FACE_HAPPENED;
+	case CUDA_ERROR_NOT_READY:
+		return FACE_PENDING;
+	case CUDA_ERROR_DEINITIALIZED:
+		return FACE_GONE;
+	default:
+		return FACE_FAILED;
+	}
+}
+
+static enum face_state marker_look(face_marker marker)
+{
+	return state_of(shim_real.cuEventQuery(marker));
+}
+
+static enum face_state marker_wait(face_marker marker)
+{
+	return state_of(shim_real.cuEventSynchronize(marker));
+}
+
+static bool marker_between(face_marker from, face_marker to, int64_t *ret_ns)
+{
+	float ms;
+
+	if (shim_real.cuEventElapsedTime(&ms, from, to) != CUDA_SUCCESS)
+		return false;
+	*ret_ns = (int64_t)((double)ms * 1e6);
+	return true;
+}
+
+static void thread_begins(void)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	shim_real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/* A CUfunction may be a CUkernel in disguise. */
+static const char *name_of(face_function function)
+{
+	const char *name = NULL;
+
+	if (shim_has(CUDA_CALL_cuFuncGetName) && shim_real.cuFuncGetName(&name, function) == CUDA_SUCCESS && name)
+		return name;
+	name = NULL;
+	if (shim_has(CUDA_CALL_cuKernelGetName) && shim_real.cuKernelGetName(&name, function) != CUDA_SUCCESS)
+		name = NULL;
+	return name ? name : "kernel";
+}
+
+static void undo(uint64_t address)
+{
+	shim_real.cuMemFree_v2(address);
+}
+
+static const struct face cuda_face = {
+	.here = here,
+	.device = device,
+	.enter = enter,
+	.leave = leave,
+	.context_of_default = context_of_default,
+	.context = context_of,
+	.captured = captured,
+	.marker_new = marker_new,
+	.marker_free = marker_free,
+	.marker_put = marker_put,
+	.marker_look = marker_look,
+	.marker_wait = marker_wait,
+	.marker_between = marker_between,
+	.thread_begins = thread_begins,
+	.arm = launches_arm,
+	.name = name_of,
+	.undo = undo,
+};
+
+const struct face *const face = &cuda_face;
