@@ -63,8 +63,8 @@ static const struct option_spec run_options[] = {
 		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
 		"that is not promised to others."),
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
-		      "DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: the first that "
-		      "CUDA_VISIBLE_DEVICES shows, or 0."),
+		      "DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: the first "
+		      "that CUDA_VISIBLE_DEVICES shows, or 0."),
 	OPTION_PLACE
 	OPTION_TERMS
 	OPTION_SOFT,

@@ -18,10 +18,10 @@
  *
  * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
  *
- * Images of kernels have a connection of their own (WORKER_IMAGES_FD, of a worker that was started with --images): each
- * message is one struct worker_image, and the descriptor that goes along is memory for the image and at least a page of
- * zeroes behind it. Descriptors go to the worker alone: meted makes the memory, for it must not close what a worker that
- * was taken over could send it. Either side may go on without the other's end.
+ * Images of kernels have a connection of their own (WORKER_IMAGES_FD, of a worker that was started with --images):
+ * each message is one struct worker_image, and the descriptor that goes along is memory for the image and at least a
+ * page of zeroes behind it. Descriptors go to the worker alone: meted makes the memory, for it must not close what a
+ * worker that was taken over could send it. Either side may go on without the other's end.
  *
  *   meted:  HELD with the sealed memory of each image that is kept for the grant, before TAKE
  *   worker: USED when one of them was asked for

@@ -101,8 +101,8 @@ static bool is_sealed(int fd, uint64_t bytes)
 }
 
 /*
- * Memory for an image that a worker is about to get. It is meted's, as is each descriptor that meted closes: closing one
- * that a worker has sent could take as long as whoever made it likes.
+ * Memory for an image that a worker is about to get. It is meted's, as is each descriptor that meted closes: closing
+ * one that a worker has sent could take as long as whoever made it likes.
  */
 struct image_room {
 	struct image_room *next;

@@ -1,10 +1,10 @@
 /*
  * images.h: images of kernels that clients have sent, kept for the next workers of the same tenant.
  *
- * A worker asks for memory before it gets an image. When it has worked out the hash meted seals the memory, and shows it
- * to the workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where whoever made the
- * grant said so (`images` of grant_create), their uid and that word, and then what is kept outlives the grant. Nobody
- * sees, or can ask for, what another owner has.
+ * A worker asks for memory before it gets an image. When it has worked out the hash meted seals the memory, and shows
+ * it to the workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where
+ * whoever made the grant said so (`images` of grant_create), their uid and that word, and then what is kept outlives
+ * the grant. Nobody sees, or can ask for, what another owner has.
  *
  * meted does not look into images: a worker works out the hash of what it is shown before it uses it. All of this may
  * fail, or be lost with a meted that is killed, at any time: images are then sent once more.

@@ -2,7 +2,8 @@
  * keep.c: see keep.h.
  *
  * An image that may be handed over is written into memory that meted has made. meted can seal it only when nobody has
- * it mapped for writing, or shared so that it could become so: before, it is mapped anew for reading, in the same place.
+ * it mapped for writing, or shared so that it could become so: before, it is mapped anew for reading, in the same
+ * place.
  */
 #include "remote/worker/keep.h"
 

@@ -16,8 +16,8 @@ void keep_open(int fd);
 bool keep_next(uint8_t ret_hash[SHA256_BYTES], uint64_t *ret_bytes, int *ret_fd);
 /*
  * Memory for an image that is to come: worker_image_room() bytes of zeroes. *ret_fd: of meted's memory, the caller's;
- * -1: it cannot be handed over. Waits for meted's answer for KEEP_WAIT_MS at most, and when that has passed asks no more
- * for KEEP_REST_MS.
+ * -1: it cannot be handed over. Waits for meted's answer for KEEP_WAIT_MS at most, and when that has passed asks no
+ * more for KEEP_REST_MS.
  */
 #define KEEP_WAIT_MS 50
 #define KEEP_REST_MS 2000
