@@ -26,12 +26,14 @@ struct object {
 	uint32_t units;
 	unsigned int holds; /* 0: lingers where there is a watch, else a free place */
 	int watch;	    /* 1 + the descriptor that watches its file; 0: none */
+	bool owed;	    /* without holds: meted was away for too long to say that it counts none any more */
+	bool taken;	    /* owed: until then its units are in our account too, for it lingers */
 };
 
 /* Held while meted is asked, so that the last drop and a new import of one key do not overtake each other. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object objects[WIRE_MAX_OBJECTS]; /* guarded by lock */
-static _Atomic unsigned int lingering;		/* changed with the lock held */
+static _Atomic unsigned int lingering;		/* or owed; changed with the lock held */
 
 /*
  * A driver answers further openings of a handle with the same address and counts them. Held over an opening and over a
@@ -49,20 +51,26 @@ void sharing_openings_unlock(void)
 	pthread_mutex_unlock(&openings);
 }
 
-static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uint32_t units, struct wire_shared *ret)
+static int ask_within(unsigned int patience_ms, enum wire_type type, const uint8_t *key, unsigned int device,
+		      uint32_t units, struct wire_shared *ret)
 {
 	struct wire_object_request request = { .head = { .type = type, .size = sizeof request },
 					       .device = device,
 					       .units = units };
 
 	memcpy(request.key, key, sizeof request.key);
-	return attach_ask(&request, ret, sizeof *ret, ATTACH_PATIENCE_MS);
+	return attach_ask(&request, ret, sizeof *ret, patience_ms);
+}
+
+static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uint32_t units, struct wire_shared *ret)
+{
+	return ask_within(ATTACH_PATIENCE_MS, type, key, device, units, ret);
 }
 
 static int find_locked(const uint8_t *key)
 {
 	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
-		if ((objects[i].holds || objects[i].watch) && !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
+		if ((objects[i].holds || objects[i].watch) && !objects[i].owed && !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
 			return (int)i;
 	return SHARING_NONE;
 }
@@ -70,7 +78,7 @@ static int find_locked(const uint8_t *key)
 static int free_place_locked(void)
 {
 	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
-		if (!objects[i].holds && !objects[i].watch)
+		if (!objects[i].holds && !objects[i].watch && !objects[i].owed)
 			return (int)i;
 	return SHARING_NONE;
 }
@@ -93,9 +101,11 @@ static bool share_locked(const uint8_t *key, unsigned int device, uint32_t units
 {
 	struct wire_shared answer;
 	bool before = moved(device);
+	int r = ask(WIRE_SHARE, key, device, units, &answer);
 
-	if (ask(WIRE_SHARE, key, device, units, &answer) != WIRE_OK)
-		return false;
+	/* The meted that was killed before it could say so may have done it. */
+	if (r != WIRE_OK)
+		return r < 0 && moved(device) != before;
 	if (moved(device) == before)
 		account_give(device, units);
 	return true;
@@ -130,13 +140,48 @@ static bool is_held(const struct object *o)
 	return held;
 }
 
+static void owe(struct object *o, bool taken)
+{
+	o->owed = true;
+	o->taken = taken;
+	atomic_fetch_add_explicit(&lingering, 1, memory_order_relaxed);
+}
+
+/* Once more, without waiting. False: meted is still away. */
+static bool pay_locked(struct object *o)
+{
+	struct wire_shared answer;
+	bool taken = o->taken;
+
+	if (ask_within(0, WIRE_DROP, o->key, o->device, 0, &answer) < 0)
+		return false;
+	o->owed = o->taken = false;
+	if (taken && answer.last && is_held(o) && share_locked(o->key, o->device, o->units))
+		return true; /* it lingers from now on */
+	unwatch(o);
+	if (taken)
+		account_give(o->device, o->units);
+	atomic_fetch_sub_explicit(&lingering, 1, memory_order_relaxed);
+	return true;
+}
+
+/* What meted may still count under this key is settled first. False: it is away. */
+static bool none_owed_locked(const uint8_t *key)
+{
+	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
+		if (o->owed && !memcmp(o->key, key, WIRE_KEY_BYTES) && !pay_locked(o))
+			return false;
+	return true;
+}
+
 /* Lets go of an object without holds. */
 static void end_locked(struct object *o)
 {
 	struct wire_shared answer;
 
 	unwatch(o);
-	ask(WIRE_DROP, o->key, o->device, 0, &answer);
+	if (ask(WIRE_DROP, o->key, o->device, 0, &answer) < 0)
+		owe(o, false);
 }
 
 /*
@@ -157,6 +202,10 @@ static bool linger_locked(struct object *o)
 	r = ask(WIRE_DROP, o->key, o->device, 0, &answer);
 	if (r == WIRE_OK && answer.last && share_locked(o->key, o->device, o->units))
 		return true;
+	if (r < 0) { /* it may have been counted out before meted was killed */
+		owe(o, true);
+		return false;
+	}
 	gate_enter();
 	charge_cancel(&c);
 	return false;
@@ -168,7 +217,7 @@ int sharing_share(const uint8_t *key, unsigned int device, uint32_t units)
 
 	pthread_mutex_lock(&lock);
 	id = find_locked(key);
-	if (id != SHARING_NONE) {
+	if (id != SHARING_NONE || !none_owed_locked(key)) {
 		id = SHARING_NONE; /* another allocation under the same name: keep it in our own account */
 	} else {
 		id = free_place_locked();
@@ -192,7 +241,7 @@ int sharing_import(const uint8_t *key)
 		if (!objects[id].holds++)
 			atomic_fetch_sub_explicit(&lingering, 1, memory_order_relaxed);
 	} else {
-		id = free_place_locked();
+		id = none_owed_locked(key) ? free_place_locked() : SHARING_NONE;
 		r = id == SHARING_NONE ? WIRE_FULL : ask(WIRE_IMPORT, key, 0, 0, &answer);
 		if (r == WIRE_OK)
 			fill_locked(id, key, answer.device, answer.units);
@@ -209,7 +258,7 @@ void sharing_drop(uint32_t id)
 	if (id < WIRE_MAX_OBJECTS && objects[id].holds && --objects[id].holds == 0) {
 		if (linger_locked(&objects[id]))
 			atomic_fetch_add_explicit(&lingering, 1, memory_order_relaxed);
-		else
+		else if (!objects[id].owed)
 			end_locked(&objects[id]);
 	}
 	pthread_mutex_unlock(&lock);
@@ -253,7 +302,9 @@ bool sharing_look(void)
 		return false;
 	pthread_mutex_lock(&lock);
 	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
-		if (!o->holds && o->watch && !is_held(o)) {
+		if (o->owed) {
+			gone |= pay_locked(o);
+		} else if (!o->holds && o->watch && !is_held(o)) {
 			atomic_fetch_sub_explicit(&lingering, 1, memory_order_relaxed);
 			end_locked(o);
 			gone = true;

@@ -1,6 +1,6 @@
 """
 Memory is taken and given in every way that there is, by 8 processes of 4 threads at once, and by a few ways against each
-other: mix_test.py BUILD [local|wall|remote ...|price]
+other: mix_test.py BUILD [local|wall|remote ...|absent|price]
 
 `price` measures instead what kinds of memory cost.
 
@@ -36,6 +36,7 @@ SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
 SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 30))
 METE = os.path.join(BUILD, "src/cli/mete")
 MIXER = os.path.join(BUILD, "tests/kill/mixer")
+TELLER = os.path.join(BUILD, "tests/kill/teller")
 STATE = struct.Struct("<IIQIIQI")  # struct state of mixer.c
 PAUSE, PAUSED, CALLS, ERROR, ERROR_WAY, REFUSED, REFUSED_WAY = range(7)
 ALL = "pmqayjlkesoichgfnvbxruwzt"
@@ -301,6 +302,36 @@ def storm(way, ways, seconds, quota, piece, roomy):
     same(place.close(), True, f"{what}: nothing is left")
 
 
+def absent(seconds):
+    """meted is away for longer than a request waits for it. Programs that run go on within what they have, or are told that
+    there is no memory; one that begins waits as long, and is told so; the next one begins with meted."""
+    place = Place("local", 96 * MIB)
+    place.start(2, ALL, 6 * MIB, 3)
+    until(lambda: place.trouble() or all(m.state()[CALLS] > 50 for m in place.mixers), 60)
+    place.meted.kill()
+    began = time.monotonic()
+    early = subprocess.Popen([TELLER], env=place.inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    until(lambda: early.poll() is not None, 20 * seconds)
+    waited = time.monotonic() - began
+    ok(early.poll() and waited > 4.5, f"a program that begins without meted waits for it, and then ends ({waited:.1f} s)", early.returncode)
+    until(lambda: time.monotonic() - began > seconds, seconds)
+    waited, calls = time.monotonic() - began, place.calls()
+    within(place, f"{waited:.1f} s without meted")
+    until(lambda: place.calls() > calls, 20)
+    ok(place.calls() > calls and not place.trouble(), "programs that run go on", place.trouble(), place.calls() - calls)
+    late = subprocess.Popen([TELLER], env=place.inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    place.meted.start()
+    line = late.stdout.readline() or late.stderr.read()  # the others may have left no room for its context
+    ok(line == "ready\n" or "meted" not in line, "one that begins just before meted does waits for it", line)
+    late.kill()
+    late.wait()
+    calls = [m.state()[CALLS] for m in place.mixers]
+    ok(until(lambda: all(m.state()[CALLS] > c for m, c in zip(place.mixers, calls)), 20), "all programs are served again", place.trouble())
+    same([place.compare(), place.trouble()], [None, []], "and the account is the device's count")
+    within(place, "meted was away for long")
+    same(place.close(), True, "after that nothing is left")
+
+
 def price():
     """What kinds of memory cost with mete, against the bare software device, in turns: a ratio of calls in the same time."""
     place = Place("local", 4096 * MIB)
@@ -332,6 +363,9 @@ def main():
     if sys.argv[2:] == ["price"]:
         price()
         finish()
+    if sys.argv[2:] == ["absent"]:
+        absent(7)
+        finish()
     wanted = sys.argv[2:] or ["local", "wall", "remote"]
     storm_s = SECONDS / 2 / (1 if LONG else len(wanted))
     for way in wanted:
@@ -350,6 +384,8 @@ def main():
         kinds = ALL if way == "local" else ALONE
         storm(way, kinds, storm_s, 4096 * MIB, MIB, True)
         storm(way, kinds, storm_s, 96 * MIB, 6 * MIB, False)
+        if way == "local":
+            absent(7)
     finish()
 
 
