@@ -8,6 +8,7 @@ from ground import *
 
 CLONE_NEWUSER = 0x10000000
 FIRST, COUNT = 300000, 65536
+GROUP = 61600
 PLACE = "/etc/subuid"
 
 
@@ -80,5 +81,41 @@ try:
          [True] * 3 + [False], "root's subordinate ids are not root")
 except (OSError, RuntimeError) as e:
     harness.skip("subordinate ids", f"no user namespace: {e}")
+s.close()
+
+# A group's word bounds its members as well when they act by such an id: meted asks for the groups, and waits for no answer.
+people, groups = [os.path.join(place, name) for name in ("passwd", "group")]
+for path, own in ((people, f"intern:x:{UID}:{UID}::/:/bin/sh\n"), (groups, f"interns:x:{GROUP}:intern\n")):
+    with open(os.path.join("/etc", os.path.basename(path)), encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text + own)
+with open(ids, "w", encoding="ascii") as f:
+    f.write(f"intern:{FIRST}:{COUNT}\n")
+with open(settings, "w", encoding="ascii") as f:
+    f.write(f"limits:\n  grants: 9\n  groups:\n    interns: {{grants: 2}}\n")
+wrap[-2] = "".join(f"mount --bind {a} {b} && " for a, b in ((ids, PLACE), (people, "/etc/passwd"), (groups, "/etc/group"))) + 'exec "$@"'
+s = system("--config", settings, wrap=wrap)
+try:
+    same(be_many([asking(soft("1M", "a"), soft("1M", "b"), soft("1M", "c"))]), [["ok", "ok", "over-limit"]],
+         "a group's bound holds for its members' ids as well")
+    Child.groups = [GROUP]
+    same(ask_as(UID, s.dir, soft("1M", "own"))[0].get("code"), "over-limit", "and for the member, together")
+except (OSError, RuntimeError) as e:
+    harness.skip("subordinate ids of a group's member", f"no user namespace: {e}")
+s.close()
+
+os.unlink(people)
+os.mkfifo(people)  # a service of names that never answers
+began = time.monotonic()
+s = system(wrap=wrap)
+same([a["ok"] for a in ask_as(UID, s.dir, soft("1M"))], [True], "a service of names that hangs holds nobody up")
+ok(time.monotonic() - began < 5 * PATIENCE, "nor a start for long", time.monotonic() - began)
+with open(ids, "a", encoding="ascii") as f:
+    f.write(f"{VICTIM}:{FIRST + COUNT}:{COUNT}\n")
+time.sleep(1.2)
+began = time.monotonic()
+same([a["ok"] for a in ask_as(UID, s.dir, soft("1M"), soft("1M"))], [True, True], "nor when subordinate ids change")
+ok(time.monotonic() - began < PATIENCE, "at once", time.monotonic() - began)
 s.close()
 finish()

@@ -37,6 +37,14 @@ static void write_key(char key[KEY_BYTES], enum limit what, const struct limits_
 		 entry ? entry->name : "", entry ? "." : "", word_of(what));
 }
 
+/* In a user namespace of his own a user has what groups he likes: there those count that he is in outside. */
+static uint64_t most_of_user(const struct limits *l, enum limit what, uid_t uid, const gid_t *groups,
+			     unsigned int group_count, const struct limits_entry **ret_entry)
+{
+	subordinate_groups(uid, &groups, &group_count);
+	return limits_most(l, what, subordinate_user(uid), groups, group_count, ret_entry);
+}
+
 /* UINT64_MAX: no bound. */
 static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYTES])
 {
@@ -47,8 +55,7 @@ static uint64_t most_of(const struct ask *ask, enum limit what, char key[KEY_BYT
 	write_key(key, what, NULL);
 	if (!l || owner_is(ask->asker->uid))
 		return UINT64_MAX;
-	most = limits_most(l, what, subordinate_user(ask->asker->uid), ask->asker->groups, ask->asker->group_count,
-			   &entry);
+	most = most_of_user(l, what, ask->asker->uid, ask->asker->groups, ask->asker->group_count, &entry);
 	write_key(key, what, entry);
 	return most;
 }
@@ -62,7 +69,7 @@ static uint64_t most_of_tenant(const struct tenant *tenant, enum limit what, cha
 
 	if (!l || owner_is(g->uid))
 		return UINT64_MAX;
-	most = limits_most(l, what, subordinate_user(g->uid), &g->gid, 1, &entry);
+	most = most_of_user(l, what, g->uid, &g->gid, 1, &entry);
 	write_key(key, what, entry);
 	return most;
 }
