@@ -6,8 +6,8 @@
  * what is reserved, like a pool's. Launches of graphs without such nodes are not touched, and when no graph of the
  * process has any, the launch is passed through.
  *
- * Not seen: allocation nodes in the bodies of conditional nodes, which the driver does not let one ask for, and those
- * on a fourth device of one graph.
+ * A graph that cannot be looked through is not made executable: nobody knows what its launches take. Not seen are
+ * allocation nodes in the bodies of conditional nodes, which the driver does not let one ask for.
  */
 #include "shim/graphs.h"
 #include "cuda_shim.h"
@@ -17,6 +17,7 @@
 #include "shim/devices.h"
 #include "shim/gate.h"
 #include "shim/launches.h"
+#include "shim/log.h"
 #include "shim/map.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
@@ -24,14 +25,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define GRAPH_DEPTH_MAX 16
+#define GRAPH_DEPTH_MAX 256 /* children in children */
+#define DEVICES_OF_ENTRY 3u
 
 struct exec_need {
 	uint64_t units[WIRE_MAX_DEVICES];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
-static struct map execs;				 /* exec -> for up to three devices units << 8 | 1 + device */
+static struct map execs; /* exec, and the numbers behind it -> for three devices each units << 8 | 1 + device */
 static uint32_t charged_units[WIRE_MAX_DEVICES];
 static struct {
 	uint64_t expected; /* the most that the launches under way take */
@@ -91,26 +93,83 @@ static bool add_node(CUgraphNode node, struct exec_need *need, int depth)
 	return true;
 }
 
-/* An executable graph was made from `graph`: remembers what a launch may take. */
-static void remember(CUgraphExec exec, CUgraph graph)
+static void forget_locked(CUgraphExec exec)
+{
+	for (uint64_t key = (uint64_t)(uintptr_t)exec; map_remove(&execs, key, NULL); key++)
+		;
+}
+
+static bool remember_locked(CUgraphExec exec, const struct exec_need *need)
 {
 	struct map_entry e = { .key = (uint64_t)(uintptr_t)exec };
-	struct exec_need need = { 0 };
 	unsigned int n = 0;
 
-	if (!start_is_metered() || !add_graph(graph, &need, 0))
-		return;
-	for (unsigned int d = 0; d < account_count && n < 3; d++)
-		if (need.units[d])
-			e.value[n++] = need.units[d] << 8 | (d + 1);
-	if (!n)
-		return;
+	for (unsigned int d = 0; d < account_count; d++) {
+		if (!need->units[d])
+			continue;
+		e.value[n++] = need->units[d] << 8 | (d + 1);
+		if (n < DEVICES_OF_ENTRY)
+			continue;
+		if (!map_add(&execs, &e))
+			return false;
+		e = (struct map_entry){ .key = e.key + 1 };
+		n = 0;
+	}
+	return !n || map_add(&execs, &e);
+}
+
+static bool need_recall_locked(CUgraphExec exec, struct exec_need *ret)
+{
+	uint64_t key = (uint64_t)(uintptr_t)exec;
+	const struct map_entry *e;
+
+	*ret = (struct exec_need){ 0 };
+	for (; (e = map_find(&execs, key)); key++)
+		for (unsigned int i = 0; i < DEVICES_OF_ENTRY && e->value[i]; i++)
+			ret->units[(e->value[i] & 0xff) - 1] = e->value[i] >> 8;
+	return key != (uint64_t)(uintptr_t)exec;
+}
+
+static bool is_empty(const struct exec_need *need)
+{
+	for (unsigned int d = 0; d < WIRE_MAX_DEVICES; d++)
+		if (need->units[d])
+			return false;
+	return true;
+}
+
+/* `exec` was made from `graph`: remembers what a launch may take. False: it cannot be told. */
+static bool remember(CUgraphExec exec, CUgraph graph)
+{
+	struct exec_need need = { 0 };
+	bool good;
+
+	if (!add_graph(graph, &need, 0))
+		return false;
+	if (is_empty(&need))
+		return true;
 	pthread_mutex_lock(&lock);
-	map_add(&execs, &e);
+	good = remember_locked(exec, &need);
+	if (!good)
+		forget_locked(exec);
 	pthread_mutex_unlock(&lock);
-	if (!atomic_exchange_explicit(&used, true, memory_order_acq_rel))
+	if (good && !atomic_exchange_explicit(&used, true, memory_order_acq_rel))
 		for (size_t i = 0; i < sizeof launch_calls / sizeof *launch_calls; i++)
 			start_treat(launch_calls[i]);
+	return good;
+}
+
+/* The driver has answered `r` to an instantiation. Value: what to answer. */
+static CUresult made(CUresult r, CUgraphExec *exec, CUgraph graph)
+{
+	if (r != CUDA_SUCCESS || !start_is_metered() || remember(*exec, graph))
+		return r;
+	log_line("a graph cannot be looked through, so what its launches would take is not known: it is not made "
+		 "executable; graphs may lie %u deep in each other",
+		 GRAPH_DEPTH_MAX);
+	shim_real.cuGraphExecDestroy(*exec);
+	*exec = NULL;
+	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* A driver that only answers with an error of the device's still has what it had. */
@@ -321,25 +380,26 @@ static void withdraw(unsigned int device, enum cuda_call call, CUstream stream)
 	settle(device);
 }
 
-static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream stream, const struct map_entry *e)
+static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream stream, const struct exec_need *need)
 {
-	struct charge charge[3];
+	struct charge charge[WIRE_MAX_DEVICES];
 	unsigned int n = 0;
-	bool paid = true;
+	bool paid = true, enough = true;
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
-	while (n < 3 && e->value[n]) {
-		unsigned int device = (unsigned int)(e->value[n] & 0xff) - 1;
-
-		if (!hold(&charge[n], device, e->value[n] >> 8, call, stream))
-			break;
-		gate_leave();
-		n++;
+	for (unsigned int d = 0; enough && d < account_count; d++) {
+		if (!need->units[d])
+			continue;
+		enough = hold(&charge[n], d, need->units[d], call, stream);
+		if (enough) {
+			gate_leave();
+			n++;
+		}
 	}
 	gate_enter();
 	for (unsigned int i = 0; i < n; i++)
 		expect(&charge[i]);
-	if (n == 3 || !e->value[n])
+	if (enough)
 		r = ask_driver(call, exec, stream);
 	for (unsigned int i = 0; i < n; i++)
 		if (!pay(&charge[i])) {
@@ -357,18 +417,17 @@ static CUresult launch_charged(enum cuda_call call, CUgraphExec exec, CUstream s
 
 static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
 {
-	struct map_entry *e, found;
+	struct exec_need need;
+	bool allocates;
 
 	if (!atomic_load_explicit(&used, memory_order_acquire))
 		return ask_driver(call, exec, stream);
 	pthread_mutex_lock(&lock);
-	e = map_find(&execs, (uint64_t)(uintptr_t)exec);
-	if (e)
-		found = *e;
+	allocates = need_recall_locked(exec, &need);
 	pthread_mutex_unlock(&lock);
-	if (!e || capturing(call, stream))
+	if (!allocates || capturing(call, stream))
 		return ask_driver(call, exec, stream);
-	return launch_charged(call, exec, stream, &found);
+	return launch_charged(call, exec, stream, &need);
 }
 
 static CUresult launch_gated(enum cuda_call call, CUgraphExec exec, CUstream stream)
@@ -405,50 +464,35 @@ CUresult shim_cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
 				 size_t bufferSize)
 {
-	CUresult r = shim_real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-
-	if (r == CUDA_SUCCESS)
-		remember(*phGraphExec, hGraph);
-	return r;
+	return made(shim_real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+		    phGraphExec, hGraph);
 }
 
 CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
 				    size_t bufferSize)
 {
-	CUresult r = shim_real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-
-	if (r == CUDA_SUCCESS)
-		remember(*phGraphExec, hGraph);
-	return r;
+	return made(shim_real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+		    phGraphExec, hGraph);
 }
 
 CUresult shim_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
-	CUresult r = shim_real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags);
-
-	if (r == CUDA_SUCCESS)
-		remember(*phGraphExec, hGraph);
-	return r;
+	return made(shim_real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags),
+		    phGraphExec, hGraph);
 }
 
 CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 					   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-	CUresult r = shim_real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
-
-	if (r == CUDA_SUCCESS)
-		remember(*phGraphExec, hGraph);
-	return r;
+	return made(shim_real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams),
+		    phGraphExec, hGraph);
 }
 
 CUresult shim_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
 						CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-	CUresult r = shim_real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams);
-
-	if (r == CUDA_SUCCESS)
-		remember(*phGraphExec, hGraph);
-	return r;
+	return made(shim_real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams),
+		    phGraphExec, hGraph);
 }
 
 CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
@@ -458,7 +502,7 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 	/* Before the driver's call: another thread may get the same handle right after it. */
 	if (atomic_load_explicit(&used, memory_order_acquire) && hGraphExec) {
 		pthread_mutex_lock(&lock);
-		map_remove(&execs, (uint64_t)(uintptr_t)hGraphExec, NULL);
+		forget_locked(hGraphExec);
 		pthread_mutex_unlock(&lock);
 	}
 	r = shim_real.cuGraphExecDestroy(hGraphExec);

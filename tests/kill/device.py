@@ -11,14 +11,14 @@ END = (1 << 64) - 1
 
 
 class Device:
-    """Device 0 of the software devices in a folder. The judge may be the first to come: `env` says what the devices are like."""
+    """One of the software devices in a folder. The judge may be the first to come: `env` says what the devices are like."""
 
-    def __init__(self, soft_dir, path, env=os.environ):
+    def __init__(self, soft_dir, path, env=os.environ, index=0):
         with open(path, "wb") as f:
             f.write(b"\0" * 4096)
         with open(path, "r+b") as f:
             self.map = mmap.mmap(f.fileno(), 4096)
-        self.judge = subprocess.Popen([os.path.join(BUILD, "tests/kill/judge"), os.path.join(BUILD, "src/softdev/libnvidia-ml.so.1"), path],
+        self.judge = subprocess.Popen([os.path.join(BUILD, "tests/kill/judge"), os.path.join(BUILD, "src/softdev/libnvidia-ml.so.1"), path, str(index)],
                                       env={**env, "METE_SOFT_DIR": soft_dir})
         self.used()
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,8 +28,8 @@ struct memory {
 int main(int argc, char **argv)
 {
 	int (*init)(void), (*by_index)(unsigned int, void **), (*read_memory)(void *, struct memory *);
-	void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW) : NULL, *device;
-	int fd = argc == 3 ? open(argv[2], O_RDWR) : -1;
+	void *library = argc == 4 ? dlopen(argv[1], RTLD_NOW) : NULL, *device;
+	int fd = argc == 4 ? open(argv[2], O_RDWR) : -1;
 	pid_t parent = getppid();
 	struct memory memory;
 	struct sight *s;
@@ -39,7 +40,7 @@ int main(int argc, char **argv)
 	*(void **)&init = dlsym(library, "nvmlInit_v2");
 	*(void **)&by_index = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&read_memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
-	if (s == MAP_FAILED || !init || !by_index || !read_memory || init() || by_index(0, &device))
+	if (s == MAP_FAILED || !init || !by_index || !read_memory || init() || by_index((unsigned int)atoi(argv[3]), &device))
 		return 2;
 	while (getppid() == parent) {
 		uint64_t asked = atomic_load(&s->asked);
