@@ -84,6 +84,19 @@ def run(name, program, way, words):
         report(not held(), f"{name}: {program} {way} leaves nothing behind")
 
 
+def run_together(name, program):
+    """Two tenants at once, each under its own quota: both are right, and nothing is left behind."""
+    python = os.path.join(cache, name, "bin/python")
+    if not os.path.exists(python):
+        return report(True, f"{name}: {program} twice at once # SKIP not in {cache}: tests/frameworks/fetch.py {cache} {name}")
+    words = [METE, "run", "--soft", "--mem", known[name].get("memory", "1G"), "--", python, os.path.join(top, "examples/frameworks", program)]
+    both = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    done = [subprocess.CompletedProcess(words, p.returncode, *said) for p, said in [(p, p.communicate(timeout=480)) for p in both]]
+    report(all(d.returncode == 0 and d.stdout.splitlines()[-1:] == ["PASS"] for d in done), f"{name}: {program} twice at once, both right",
+           next((d for d in done if d.returncode), done[0]))
+    return report(not held(), f"{name}: {program} twice at once leaves nothing behind")
+
+
 def serve():
     """A server; the way to it is one more way. Value: its process."""
     keys = os.path.join(tmp, "keys")
@@ -112,6 +125,8 @@ try:
         for example in about["programs"]:
             for manner, arguments in WAYS.items():
                 run(framework, example, manner, arguments)
+            if about.get("together"):
+                run_together(framework, example)
 finally:
     server.terminate()
     server.communicate(timeout=30)

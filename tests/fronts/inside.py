@@ -137,17 +137,21 @@ def archive(*members):
     return out
 
 
-def fat(kind, payload, arch=75):
-    """A fat binary of one entry."""
+def fat(kind, payload, arch=75, more=b""):
+    """A fat binary of one entry, and what more there is of another one."""
     payload += b"\0" * (8 - len(payload) % 8)
     entry = bytearray(64)
     entry[0:2] = kind.to_bytes(2, "little")
     entry[4:8] = (64).to_bytes(4, "little")
     entry[8:16] = len(payload).to_bytes(8, "little")
     entry[28:32] = arch.to_bytes(4, "little")
-    body = bytes(entry) + payload
+    body = bytes(entry) + payload + more[16:]
     return (0xBA55ED50).to_bytes(4, "little") + (1).to_bytes(2, "little") + (16).to_bytes(2, "little") + \
         len(body).to_bytes(8, "little") + body
+
+
+# As libcudadevrt.a is: machine code for each device, and PTX for the newest one, which is none of ours.
+CLOSED = fat(2, ELF, more=fat(1, B.replace(b"sm_75", b"sm_121"), arch=121))
 
 
 def driver_link():
@@ -158,7 +162,7 @@ def driver_link():
     good(cuda.cuDevicePrimaryCtxRetain(C.byref(context), 0))
     good(cuda.cuCtxSetCurrent(context))
     good(cuda.cuLinkCreate_v2(0, None, None, C.byref(link)))
-    library = archive(fat(2, ELF), fat(1, B))
+    library = archive(fat(2, ELF), CLOSED, fat(1, B))
     answer = {"add": [cuda.cuLinkAddData_v2(link, kind, data, C.c_size_t(len(data)), b"input", 0, None, None)
                       for kind, data in ((1, A), (4, library), (4, archive(fat(2, ELF))), (4, library[:-9]))]}
     good(cuda.cuLinkComplete(link, C.byref(image), C.byref(size)))
@@ -190,7 +194,7 @@ CASES = {
     "versioned": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90", prefix="__nvJitLink", suffix="_13_0"),
     "twelve": lambda: nvjitlink([(PTX, A), (PTX, B)], "-arch=sm_90", name="libnvJitLink.so.12", prefix="__nvJitLink",
                                 suffix="_12_9"),
-    "containers": lambda: nvjitlink([(FAT, fat(1, A)), (LIBRARY, archive(fat(2, ELF), fat(1, B)))], "-arch=sm_90"),
+    "containers": lambda: nvjitlink([(FAT, fat(1, A)), (LIBRARY, archive(fat(2, ELF), CLOSED, fat(1, B)))], "-arch=sm_90"),
     "driver": driver_link,
     "unresolved": lambda: nvjitlink([(PTX, A)], "-arch=sm_90"),
     "bad": lambda: nvjitlink([(PTX, DOUBLE.replace("add.f32", "add.f33").encode())], "-arch=sm_90"),

@@ -296,7 +296,7 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 	if (ptx->count > before)
 		return 0;
 	if (newest)
-		return refuse(why, IMAGE_TOO_NEW,
+		return refuse(why, seen_elf ? IMAGE_NO_PTX : IMAGE_TOO_NEW,
 			      "the image holds PTX for sm_%u, the device is sm_%u: build for an older target, or set "
 			      "METE_SOFT_CC=%u.%u",
 			      newest, arch, newest / 10, newest % 10);

@@ -15,8 +15,8 @@
 
 enum image_outcome {
 	IMAGE_OK = 0,
-	IMAGE_NO_PTX = 1,  /* machine code or intermediate code only: CUDA_ERROR_NO_BINARY_FOR_GPU */
-	IMAGE_TOO_NEW = 2, /* PTX, but every one for a newer device: CUDA_ERROR_NO_BINARY_FOR_GPU */
+	IMAGE_NO_PTX = 1,  /* machine code, with PTX for newer devices at most: CUDA_ERROR_NO_BINARY_FOR_GPU */
+	IMAGE_TOO_NEW = 2, /* PTX alone, and every one for a newer device: CUDA_ERROR_NO_BINARY_FOR_GPU */
 	IMAGE_INVALID = 3, /* not an image, truncated or corrupt: CUDA_ERROR_INVALID_IMAGE */
 };
 
