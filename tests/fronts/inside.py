@@ -150,10 +150,6 @@ def fat(kind, payload, arch=75, more=b""):
         len(body).to_bytes(8, "little") + body
 
 
-# As libcudadevrt.a is: machine code for each device, and PTX for the newest one, which is none of ours.
-CLOSED = fat(2, ELF, more=fat(1, B.replace(b"sm_75", b"sm_121"), arch=121))
-
-
 def driver_link():
     """The driver's own linker, of a text and an archive that holds the other one and some machine code."""
     cuda = C.CDLL("libcuda.so.1")
@@ -184,6 +180,8 @@ def machine_code():
 PTX, LTO, FAT, LIBRARY = 2, 3, 4, 6
 A, B = CALLER.encode(), CALLEE.encode()
 ELF = b"\x7fELF\2\1" + b"\0" * 12 + (190).to_bytes(2, "little") + b"\0" * 100
+# As libcudadevrt.a is: machine code for each device, and PTX for the newest one, which is none of ours.
+CLOSED = fat(2, ELF, more=fat(1, B.replace(b"sm_75", b"sm_121"), arch=121))
 CASES = {
     "sm": lambda: [nvrtc("-arch=sm_90"), nvrtc("--gpu-architecture", "sm_90a", "-std=c++17"), nvrtc("-arch", "sm_75"),
                    nvrtc("-arch=sm_90", name="libnvrtc.so.12")],
