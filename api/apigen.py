@@ -12,13 +12,15 @@ import argparse
 import os
 import sys
 
-from gen import blas, coverage, forward, null, procs, remote, remote_client, remote_worker, shim, soft, table, types
+from gen import blas, coverage, forward, library, null, procs, remote, remote_client, remote_worker, shim, soft, table, types
 from gen.spec import Spec, SpecError
 
 
 def outputs(spec, soft_list, routines):
     """File name -> text."""
     n = spec.name
+    if spec.library:
+        return library.outputs(spec, soft_list)
     if spec.forward:
         return {**(blas.outputs(spec, routines) if routines else {}), f"{n}_types.h": types.types_header(spec), f"{n}_table.h": table.table_header(spec),
                 f"{n}_names.c": table.names_source(spec), f"{n}_forward.h": forward.forward_header(spec), **forward.sources(spec)}
@@ -73,7 +75,7 @@ def main(argv):
     p.add_argument("--routines", help="TOML file that names the calls of a library on the software device")
     p.add_argument("--null", help="file for the skeleton of a driver")
     p.add_argument("--coverage", help="file for the coverage page")
-    p.add_argument("--page", help="with --routines: the page whose tables of calls are to be current")
+    p.add_argument("--page", help="with --routines or --soft: the page whose tables of calls are to be current")
     p.add_argument("--check", action="store_true", help="with --coverage or --page: compare instead of writing")
     a = p.parse_args(argv)
     try:
@@ -86,7 +88,7 @@ def main(argv):
         if a.null:
             files[a.null] = null.null_source(spec)
         if a.page:
-            text = blas.page(spec, routines, a.page)
+            text = blas.page(spec, routines, a.page) if routines else library.page(spec, listed, a.page)
             if a.check:
                 return coverage.compare(text, a.page, shown(a.page), "libraries-page")
             files[a.page] = text

@@ -29,7 +29,7 @@ static const struct library {
 	{ "libcublas.so", "cuBLAS", COMPUTED | FORWARDED },
 	{ "libcudnn", "cuDNN", 0 },
 	{ "libcufft", "cuFFT", 0 },
-	{ "libcurand", "cuRAND", 0 },
+	{ "libcurand", "cuRAND", COMPUTED },
 	{ "libcusparse", "cuSPARSE", 0 },
 	{ "libcusolver", "cuSOLVER", 0 },
 	{ "libnccl", "NCCL", 0 },

@@ -24,6 +24,8 @@ static const struct {
 	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
 	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },	{ LIBRARIES, "libcublas.so.13" },
 	{ LIBRARIES, "libcublasLt.so.13" }, { LIBRARIES, "libcublas.so.12" },	{ LIBRARIES, "libcublasLt.so.12" },
+	{ "libs", "libcurand.so.10" },	    { "libs", "libcufft.so.12" },	{ "libs", "libcufft.so.11" },
+	{ "libs", "libcusolver.so.12" },    { "libs", "libcusolver.so.11" },	{ "libs", "libcusparse.so.12" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };

@@ -1,0 +1,22 @@
+/*
+ * library.h: what the software device's libraries have in common at their calls: the driver, streams and contexts, the
+ * line about a call that there is not, and the parts of a version.
+ */
+#pragma once
+
+#include "libs/common/device.h"
+
+/* One line in the log, once per symbol: "SYMBOL: not supported by the software device's TITLE ...". */
+void library_refused(const char *title, const char *symbol);
+/* A part (0 major, 1 minor, 2 patch) of a version; -1: there is no such part. */
+int library_property(int major, int minor, int patch, int type);
+
+/* Launches with `context` as the current one, which is put back. */
+CUresult library_launch(const struct device_driver *driver, CUcontext context, uint32_t kernel, uint32_t blocks,
+			CUstream stream, void *params);
+/* Blocks for work of `parts` parts, each of `each` elements: at most two for each thread of the device. */
+uint32_t library_blocks(int64_t parts, int64_t each);
+/* The part [*ret_from, *ret_to) of `count` that is this block's. */
+void library_part(const struct soft_native *n, int64_t count, int64_t *ret_from, int64_t *ret_to);
+/* count * each bytes from `at` may be touched. False: the launch has its fault. Nothing to touch is good. */
+bool library_reach(struct soft_native *n, uint64_t at, int64_t count, uint64_t each, bool write);
