@@ -111,6 +111,7 @@ void agent_refresh(struct agent *a)
 	}
 	for (struct plugin *p = a->plugins; p; p = p->next)
 		plugin_refresh(p);
+	dra_refresh(a->dra);
 }
 
 void agent_refresh_soon(struct agent *a)

@@ -11,6 +11,7 @@
 #include "client/control.h"
 #include "connect/cdi/edits.h"
 #include "connect/cdi/shares.h"
+#include "connect/kubernetes/dra.h"
 #include "connect/kubernetes/grpc.h"
 #include "connect/kubernetes/identity.h"
 #include "connect/kubernetes/loop.h"
@@ -27,6 +28,7 @@ struct agent_options {
 	bool cdi_field; /* the answer's field cdi_devices, instead of an annotation */
 	bool soft;
 	long expires_s; /* -1: as meted has it */
+	struct dra_options dra;
 };
 
 struct agent {
@@ -40,6 +42,7 @@ struct agent {
 	struct watch inotify;
 	struct identity identity;
 	uint64_t refresh_ns; /* when meted is to be asked next */
+	struct dra *dra; /* NULL: without --dra */
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
 	char said[3][1024];	 /* the last line on each subject, so that it is not said again */
 };

@@ -27,6 +27,11 @@ struct stream {
 	const struct grpc_method *method;
 	bool too_large, whole, answered;
 	bool open; /* more messages follow */
+	struct grpc_later *later;
+};
+
+struct grpc_later {
+	struct stream *stream; /* NULL: who asked has gone */
 };
 
 /* A connection, of a client of the server or of a call of our own. */
@@ -69,6 +74,8 @@ static void stream_free(struct stream *s)
 			*at = s->next;
 			break;
 		}
+	if (s->later)
+		s->later->stream = NULL;
 	bytes_free(&s->in);
 	bytes_free(&s->out);
 	free(s);
@@ -279,14 +286,42 @@ static void serve(struct stream *s)
 	}
 	request = take_request(s, &status, &f);
 	bytes_free(&s->in);
+	server->serving = s;
 	if (request)
 		status = s->method->handle(server->owner, request, &message, &f);
+	server->serving = NULL;
 	if (request && status == GRPC_OK)
 		answer(s, message);
-	else
+	else if (status != GRPC_LATER)
 		answer_fault(s, status, f.text);
 	json_decref(message);
 	json_decref(request);
+}
+
+struct grpc_later *grpc_later(struct grpc_server *server)
+{
+	struct grpc_later *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->stream = server->serving;
+	l->stream->later = l;
+	return l;
+}
+
+void grpc_later_answer(struct grpc_later *l, int status, json_t *message, const char *line)
+{
+	struct stream *s = l->stream;
+
+	free(l);
+	if (!s)
+		return;
+	s->later = NULL;
+	if (status == GRPC_OK)
+		answer(s, message);
+	else
+		answer_fault(s, status, line);
+	peer_flush(s->peer);
 }
 
 /* Requests that came whole; outside of nghttp2's callbacks, in which nothing may be sent. */

@@ -24,6 +24,9 @@ enum grpc_status {
 	GRPC_UNAVAILABLE = 14,
 };
 
+/* Of a handler: the answer follows by grpc_later_answer(). */
+#define GRPC_LATER (-1)
+
 struct grpc_method {
 	const char *path; /* "/v1beta1.DevicePlugin/Allocate"; NULL ends a table */
 	const struct proto_field *request, *answer;
@@ -40,7 +43,8 @@ struct grpc_server {
 	const struct grpc_method *methods;
 	void *owner;
 	struct grpc_peer *peers;
-	char path[108]; /* of the socket */
+	struct stream *serving; /* within a handler */
+	char path[108];		/* of the socket */
 };
 
 /* Listens; what lies at the path is replaced. Value: 0 or -errno. */
@@ -48,6 +52,13 @@ int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path,
 		     void *owner);
 /* Ends every connection. The socket's file stays. */
 void grpc_server_close(struct grpc_server *s);
+/*
+ * Within a handler that returns GRPC_LATER: who waits for the answer. NULL: no memory. grpc_later_answer() ends it,
+ * also when who asked has gone meanwhile: then nobody is answered.
+ */
+struct grpc_later;
+struct grpc_later *grpc_later(struct grpc_server *s);
+void grpc_later_answer(struct grpc_later *l, int status, json_t *message, const char *line);
 /* One more message to all who asked for this stream. */
 void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, json_t *message);
 /* How many have it open. */

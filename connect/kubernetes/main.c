@@ -48,6 +48,10 @@ static const char usage[] =
 	"  --cdi-dir DIR       Where the CDI files of grants are written. Default: " SPEC_DYNAMIC_DIR "\n"
 	"  --expires TIME      How long a grant waits for its container: 90s, 10m, 1h, or never. Default: as meted has "
 	"it.\n"
+	"  --dra               Be the DRA driver gpu.mete.io as well: claims get what the scheduler allocated to them.\n"
+	"  --node NAME         This node's name in the cluster, for DRA. Default: $NODE_NAME, else the machine's name.\n"
+	"  --kubeconfig FILE   Where the API server is, for DRA. Default: the service account of the pod.\n"
+	"  --kubelet-root DIR  kubelet's folder, for DRA. Default: " DRA_KUBELET_ROOT "\n"
 	"  --soft              Shares of the software device even where there is a GPU.\n"
 	"  --check             Say what there is, change nothing, and end with 1 where something is missing.\n"
 	"  --help              Print this text.\n"
@@ -61,6 +65,10 @@ enum {
 	OPT_CDI,
 	OPT_CDI_DIR,
 	OPT_EXPIRES,
+	OPT_DRA,
+	OPT_NODE,
+	OPT_KUBECONFIG,
+	OPT_KUBELET_ROOT,
 	OPT_SOFT,
 	OPT_CHECK,
 	OPT_HELP,
@@ -75,6 +83,10 @@ static const struct option long_options[] = {
 	{ "cdi", required_argument, NULL, OPT_CDI },
 	{ "cdi-dir", required_argument, NULL, OPT_CDI_DIR },
 	{ "expires", required_argument, NULL, OPT_EXPIRES },
+	{ "dra", no_argument, NULL, OPT_DRA },
+	{ "node", required_argument, NULL, OPT_NODE },
+	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
+	{ "kubelet-root", required_argument, NULL, OPT_KUBELET_ROOT },
 	{ "soft", no_argument, NULL, OPT_SOFT },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -120,6 +132,18 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 				       (duration_parse(optarg, EXPIRES_MOST_S, &o->expires_s) && o->expires_s > 0)
 			       ? what
 			       : wrong("--expires", optarg, "give a time such as 90s, 10m or 1h, or never");
+	case OPT_DRA:
+		o->dra.on = true;
+		return what;
+	case OPT_NODE:
+		o->dra.node = optarg;
+		return what;
+	case OPT_KUBECONFIG:
+		o->dra.kubeconfig = optarg;
+		return what;
+	case OPT_KUBELET_ROOT:
+		o->dra.kubelet_root = optarg;
+		return *optarg == '/' ? what : wrong("--kubelet-root", optarg, "give an absolute path");
 	case OPT_SOFT:
 		o->soft = true;
 		return what;
@@ -198,6 +222,8 @@ static int check(struct agent *a)
 		printf("missing  shares: %s\n", a->said[AGENT_SHARES]);
 		bad = 1;
 	}
+	if (a->dra && !dra_check(a->dra))
+		bad = 1;
 	return a->edits.machine && !check_shares(a) ? bad : 1;
 }
 
@@ -238,6 +264,7 @@ static int run(struct agent *a)
 			agent_refresh(a);
 		}
 		agent_tend(a);
+		dra_tend(a->dra);
 		now = clock_now_ns();
 		left_ms = a->refresh_ns > now ? (int)((a->refresh_ns - now) / 1000000u) + 1 : 0;
 		r = loop_turn(&a->loop, left_ms < TICK_MS / 5 ? left_ms : TICK_MS / 5);
@@ -253,6 +280,7 @@ static void agent_close(struct agent *a)
 	struct plugin *p;
 
 	identity_end(&a->identity);
+	dra_close(a->dra);
 	while ((p = a->plugins)) {
 		a->plugins = p->next;
 		plugin_free(p);
@@ -274,6 +302,8 @@ static int begin(struct agent *a, enum what what)
 		fault_set(&f, r, "no loop: %s", strerror(-r));
 	else
 		r = place_find(&a->edits.place, &f);
+	if (!r && a->options.dra.on)
+		r = dra_open(&a->dra, a, &a->options.dra, &f);
 	if (r) {
 		agent_log("%s", f.text);
 		return EXIT_FAILED;

@@ -1,0 +1,579 @@
+"""The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT"""
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+sys.path.insert(0, HERE)
+import harness  # noqa: E402
+import kubelet  # noqa: E402
+from apiserver import ApiServer  # noqa: E402
+from harness import GIB, Meted, finish, ok, same, until  # noqa: E402
+
+AGENT = os.path.join(harness.BUILD, "src/cli/mete-agent")
+MIB = 1 << 20
+TRAILER = 30  # seconds that the test waits for what must come
+DRIVER = "gpu.mete.io"
+PARAMETERS = {"apiVersion": "gpu.mete.io/v1", "kind": "Share"}
+
+if not os.path.exists(AGENT):
+    print("1..0 # SKIP mete-agent is not built: libnghttp2 is not there")
+    sys.exit(0)
+if not kubelet.grpc:
+    print("1..0 # SKIP the Python package grpcio is not there (METE_TEST_GRPC names a folder with it)")
+    sys.exit(0)
+if b"without libcurl" in subprocess.run([AGENT, "--dra", "--check"], capture_output=True).stderr:
+    print("1..0 # SKIP mete-agent is built without libcurl")
+    sys.exit(0)
+from dra_kubelet import Driver  # noqa: E402
+
+
+def kubeconfig(path, url, **user):
+    with open(path, "w") as file:
+        json.dump({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+                   "clusters": [{"name": "k", "cluster": {"server": url}}], "users": [{"name": "u", "user": user}]}, file)
+
+
+class Node:
+    """A meted, an API server, kubelet's folders, and the agent."""
+
+    def __init__(self, *options, **server):
+        self.meted = Meted()
+        self.folder = tempfile.mkdtemp(prefix="mete-d-", dir="/tmp")
+        self.root = os.path.join(self.folder, "kubelet")
+        for name in ("plugins", "plugins_registry", "device-plugins"):
+            os.makedirs(os.path.join(self.root, name))
+        self.cdi = os.path.join(self.folder, "cdi")
+        self.shares = os.path.join(self.folder, "shares.json")
+        with open(self.shares, "w") as file:
+            json.dump({"shares": [{"name": "small", "mem": "4G", "cores": 25}]}, file)
+        self.api = ApiServer(token="first", **server)
+        self.api.put("nodes", {"metadata": {"name": "n1", "uid": "node-uid"}})
+        self.token = os.path.join(self.folder, "token")
+        self.write_token("first")
+        self.config = os.path.join(self.folder, "kubeconfig")
+        kubeconfig(self.config, self.api.url, tokenFile="token")
+        self.options, self.agent = options, None
+        self.driver = Driver(self.root)
+
+    def write_token(self, word):
+        with open(self.token + ".new", "w") as file:
+            file.write(word + "\n")
+        os.rename(self.token + ".new", self.token)
+
+    def command(self, *more):
+        return [AGENT, "--dra", "--node", "n1", "--kubeconfig", self.config, "--kubelet-root", self.root, "--kubelet-dir",
+                os.path.join(self.root, "device-plugins"), "--shares", self.shares, "--runtime-dir", self.meted.dir,
+                "--cdi-dir", self.cdi, *self.options, *more]
+
+    def start(self):
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            self.agent = subprocess.Popen(self.command(), env=self.meted.env, stdin=subprocess.DEVNULL, stderr=log)
+        if not until(lambda: os.path.exists(self.driver.registry), TRAILER):
+            raise SystemExit(f"Bail out! {self.said()}")
+
+    def kill(self, number=signal.SIGKILL):
+        self.agent.send_signal(number)
+        return self.agent.wait(30)
+
+    def again(self):
+        """The agent is killed, and the next one found by kubelet."""
+        self.kill()
+        os.unlink(self.driver.registry)
+        self.start()
+        self.driver.register()
+
+    def said(self):
+        with open(os.path.join(self.folder, "log"), errors="replace") as file:
+            return file.read()
+
+    def grants(self):
+        c = self.meted.control()
+        rows = c.ask("grants")["grants"]
+        c.close()
+        return {r["name"]: r for r in rows}
+
+    def ask(self, op, **words):
+        c = self.meted.control()
+        answer = c.ask(op, **words)
+        c.close()
+        if not answer["ok"]:
+            raise SystemExit(f"Bail out! {answer}")
+        return answer
+
+    def files(self):
+        return sorted(os.listdir(self.cdi)) if os.path.isdir(self.cdi) else []
+
+    def slices(self):
+        return self.api.all("resourceslices")
+
+    def devices(self):
+        """uuid-name -> device of all slices of the newest generation."""
+        found = {}
+        slices = [s for s in self.slices() if s["spec"]["driver"] == DRIVER]
+        newest = max((s["spec"]["pool"]["generation"] for s in slices), default=0)
+        for s in slices:
+            if s["spec"]["pool"]["generation"] == newest:
+                for d in s["spec"]["devices"]:
+                    found[d["name"]] = d.get("basic", d)
+        return found
+
+    def memory(self):
+        return [d["capacity"]["memory"]["value"] for d in self.devices().values()]
+
+    def claim(self, name, results, config=(), namespace="ns", **status):
+        """As the scheduler leaves it. `results`: (request, number of the device, consumed) or whole objects."""
+        rows = []
+        for r in results:
+            if isinstance(r, tuple):
+                r = {"request": r[0], "driver": DRIVER, "pool": "n1", "device": self.names[r[1]],
+                     "shareID": str(uuid.uuid4()), **({"consumedCapacity": r[2]} if r[2] else {})}
+            rows.append(r)
+        obj = self.api.put(f"{namespace}/resourceclaims", {
+            "metadata": {"name": name, "namespace": namespace, "uid": str(uuid.uuid4())}, "spec": {},
+            "status": {"allocation": {"devices": {"results": rows, "config": list(config)}},
+                       "reservedFor": [{"resource": "pods", "name": name + "-pod", "uid": "x"}], **status}})
+        return namespace, obj["metadata"]["uid"], name
+
+    def prepared(self, claim):
+        return self.driver.prepare(claim)[claim[1]]
+
+    def unprepared(self, *claims):
+        return self.driver.unprepare(*claims)
+
+    def close(self):
+        self.driver.close()
+        if self.agent.poll() is None:
+            same(self.kill(signal.SIGTERM), 0, "the agent leaves with status 0")
+            ok(not os.path.exists(self.driver.registry), "its sockets are gone")
+        ok("ERROR: " not in self.said() and "runtime error" not in self.said(), "no sanitizer speaks", self.said())
+        if self.api.server:
+            self.api.down()
+        self.meted.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def wait(what, name):
+    return ok(until(what, TRAILER), name)
+
+
+def config(parameters, requests=(), source="FromClaim", driver=DRIVER):
+    return {"source": source, "requests": list(requests), "opaque": {"driver": driver, "parameters": parameters}}
+
+
+def share(**words):
+    return {**PARAMETERS, **words}
+
+
+def registers(n):
+    info = n.driver.register()
+    same((info[1], info[2]), (["DRAPlugin"], [DRIVER]), "GetInfo: type and name")
+    ok({"v1.DRAPlugin", "v1beta1.DRAPlugin"} <= set(info[4]) and os.path.isabs(info[3][0]) and os.path.exists(info[3][0]),
+       "both versions, and the socket's absolute path", info)
+    wait(lambda: "kubelet takes the driver" in n.said(), "a registration is said")
+    n.driver.register(False, "no handler registered for plugin type: DRAPlugin")
+    wait(lambda: "no handler registered" in n.said(), "and a refusal, with kubelet's own line")
+    n.driver.register()
+
+
+def publishes(n):
+    wait(lambda: len(n.devices()) == 2, "both devices are published")
+    s = n.slices()[0]
+    same((s["apiVersion"], s["spec"]["driver"], s["spec"]["nodeName"], s["spec"]["pool"]["name"]),
+         ("resource.k8s.io/v1", DRIVER, "n1", "n1"), "by driver and node, in a pool of the node's name")
+    same((s["spec"]["pool"]["resourceSliceCount"], s["metadata"]["ownerReferences"][0]["uid"]), (1, "node-uid"),
+         "in one slice, which goes with the node")
+    rows = n.ask("devices", known=True)["devices"]
+    n.names = [r["uuid"].lower() for r in rows]
+    same(sorted(n.devices()), sorted(n.names), "a device is named by its UUID")
+    d = n.devices()[n.names[0]]
+    same(d["capacity"]["memory"], {"value": "16Gi", "requestPolicy": {"default": "16Gi", "validRange": {"min": "1Mi", "step": "1Mi"}}},
+         "memory, in steps of 1 MiB, and whole where nothing is asked for")
+    same(d["capacity"]["cores"], {"value": "100", "requestPolicy": {"default": "0", "validRange": {"min": "0", "step": "1"}}},
+         "time, in whole percent, and none where nothing is asked for")
+    a = d["attributes"]
+    same((d["allowMultipleAllocations"], a["uuid"], a["model"], a["driver"], a["index"], a["memoryEnforced"], a["timeEnforced"]),
+         (True, {"string": rows[0]["uuid"]}, {"string": rows[0]["name"][:64]}, {"string": "soft"}, {"int": 0}, {"bool": True}, {"bool": True}),
+         "shared by many, with attributes")
+    ok(all(set(v) <= {"string", "int", "bool", "version"} and len(v) == 1 for v in a.values()), "of the API's kinds", a)
+
+
+def prepares(n):
+    claim = n.claim("a", [("gpu", 0, {"memory": "4Gi", "cores": "25"})])
+    name = "dra-" + claim[1]
+    expected = [(["gpu"], "n1", n.names[0], ["mete.io/grant=" + name])]
+    same(n.prepared(claim), expected, "a claim is prepared: request, pool, device, CDI device")
+    row = n.grants()[name]
+    same((row["devices"][0]["quota_bytes"], row["devices"][0]["cores"], row["container"]["keep"], row["expires"]),
+         (4 * GIB, 25, True, None), "its grant has what was consumed, and stays until it is given back")
+    same((row["labels"]["namespace"], row["labels"]["pod"]), ("ns", "a-pod"), "and names the pod")
+    same(n.files(), [f"mete.io-grant-{name}.json"], "its CDI file is there")
+    with open(os.path.join(n.cdi, n.files()[0])) as file:
+        spec = json.load(file)
+    same((spec["kind"], spec["devices"][0]["name"]), ("mete.io/grant", name), "and names it")
+    same((n.prepared(claim), n.grants()[name]["id"]), (expected, row["id"]), "a second time nothing is made anew")
+    os.unlink(os.path.join(n.cdi, n.files()[0]))
+    same((n.prepared(claim), n.files(), n.grants()[name]["devices"][0]["quota_bytes"]),
+         (expected, [f"mete.io-grant-{name}.json"], 4 * GIB), "a CDI file that is gone is written again, with the same share")
+    n.driver.version = "v1beta1"
+    same(n.prepared(claim), expected, "a kubelet of v1beta1 is answered alike")
+    odd = n.claim("odd", [("gpu", 1, {"memory": str(123 * 512), "cores": "12500m"})])
+    same(n.prepared(odd)[0][2], n.names[1], "an amount that is no round number")
+    row = n.grants()["dra-" + odd[1]]["devices"][0]
+    same((row["quota_bytes"], row["cores"]), (123 * 512, 12.5), "is held to the byte, and to the thousandth")
+    n.driver.version = "v1"
+    same(n.memory(), ["16Gi", "16Gi"], "what claims take is not subtracted: the scheduler does that")
+    same(n.unprepared(claim, odd), {claim[1]: "", odd[1]: ""}, "both are given back at once")
+    same((n.grants(), n.files()), ({}, []), "nothing is left")
+    same(n.unprepared(claim), {claim[1]: ""}, "a second time too")
+    same(n.unprepared(("ns", "never-was", "x")), {"never-was": ""}, "and one that never was")
+
+
+def many_requests(n):
+    claim = n.claim("m", [("one", 0, {"memory": "1Gi", "cores": "10"}), ("two", 1, {"memory": "2Gi"}),
+                          ("more", 0, {"gpu.mete.io/memory": "512Mi", "cores": "5"})])
+    answer = n.prepared(claim)
+    same([(d[0], d[2]) for d in answer], [(["one"], n.names[0]), (["two"], n.names[1]), (["more"], n.names[0])],
+         "three requests on two devices")
+    row = n.grants()["dra-" + claim[1]]
+    same({d["uuid"].lower(): (d["quota_bytes"], d["cores"]) for d in row["devices"]},
+         {n.names[0]: (GIB + 512 * MIB, 15), n.names[1]: (2 * GIB, None)}, "one grant; a device that is there twice holds the sum")
+    whole = n.claim("whole", [("gpu", 1, None)])
+    n.unprepared(claim)
+    n.prepared(whole)
+    same(n.grants()["dra-" + whole[1]]["devices"][0]["quota_bytes"], 16 * GIB,
+         "without consumedCapacity, in a cluster that counts none: all of the device")
+    n.unprepared(whole)
+    claims = [n.claim(f"q{i}", [("gpu", 0, {"memory": "64Mi"})]) for i in range(20)]
+    answer = n.driver.prepare(*claims)
+    ok(sorted(answer) == sorted(c[1] for c in claims) and not any(isinstance(a, str) for a in answer.values()),
+       "twenty claims in one call, each with its entry", answer)
+    same(set(n.unprepared(*claims).values()), {""}, "and given back in one")
+    same(n.driver.prepare(), {}, "a call without claims")
+
+
+def parameters(n):
+    consumed = {"memory": "1Gi", "cores": "10"}
+    claim = n.claim("p", [("gpu", 0, consumed), ("other", 1, consumed)], [
+        config(share(policy="burst", weight=300, **{"class": "high"}), source="FromClass"),
+        config(share(weight=50, coresLimit=60), ["gpu"]),
+        config({"kind": "GpuConfig"}, driver="gpu.nvidia.com")])
+    answer = n.prepared(claim)
+    ok(isinstance(answer, list), "parameters of class and claim; those of another driver are not ours", answer)
+    rows = {d["uuid"].lower(): d for d in n.grants()["dra-" + claim[1]]["devices"]}
+    same([(rows[n.names[i]]["policy"], rows[n.names[i]]["weight"], rows[n.names[i]]["class"], rows[n.names[i]]["cores_limit"])
+          for i in (0, 1)], [("burst", 50, "high", 60), ("burst", 300, "high", 100)],
+         "the claim's come over the class's, for the request that they name")
+    n.unprepared(claim)
+    walled = n.claim("w", [("gpu/first", 0, consumed)], [config(share(wall=True), ["gpu"])])
+    ok(isinstance(n.prepared(walled), list) and n.grants()["dra-" + walled[1]]["wall"], "wall, for an alternative of the request")
+    n.unprepared(walled)
+    for what, words, said in (
+            ("an unknown parameter", share(colour="red"), 'parameter "colour" is unknown; there are policy, class'),
+            ("another kind", {**PARAMETERS, "kind": "GpuConfig"}, "reads kind Share of apiVersion gpu.mete.io/v1"),
+            ("another version", {**PARAMETERS, "apiVersion": "gpu.mete.io/v9"}, "gpu.mete.io/v9"),
+            ("no kind", {"weight": 3}, "kind Share"),
+            ("a text for a number", share(weight="3"), "parameter weight: give a number"),
+            ("a number for a flag", share(wall=1), "parameter wall: give true or false"),
+            ("class high from a claim", share(**{"class": "high"}), "only a DeviceClass"),
+            ("tier T3", share(tier="T3"), "containers have tier T2"),
+            ("remote", share(remote="gpuserver"), "one of its own node"),
+            ("a policy that is none", share(policy="best"), "best"),
+            ("a weight that is none", share(weight=0), "weight"),
+            ("a word that the policy does not use", share(policy="fair"), "--cores")):
+        bad = n.claim("bad", [("gpu", 0, consumed)], [config(words)])
+        line = n.prepared(bad)
+        ok(isinstance(line, str) and said in line, f"{what} is refused", line)
+    same((n.grants(), n.files()), ({}, []), "and nothing is left of them")
+
+
+def bad_claims(n):
+    good = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": n.names[0], "consumedCapacity": {"memory": "1Gi"}}
+    for what, results, said in (
+            ("another driver's claim", [{**good, "driver": "gpu.nvidia.com"}], "nothing of it belongs to driver gpu.mete.io"),
+            ("another node's", [{**good, "pool": "n2"}], "of pool n2; this is n1"),
+            ("a device that is gone", [{**good, "device": "gpu-x"}], "is not there any more"),
+            ("no multiple of 512", [{**good, "consumedCapacity": {"memory": "1000"}}], "not a multiple of 512"),
+            ("half a byte", [{**good, "consumedCapacity": {"memory": "512500m"}}], "not a multiple"),
+            ("no memory", [{**good, "consumedCapacity": {"memory": "0"}}], "not a multiple"),
+            ("no quantity", [{**good, "consumedCapacity": {"memory": "1GB"}}], '"1GB"'),
+            ("less than nothing", [{**good, "consumedCapacity": {"memory": "-1Gi"}}], '"-1Gi"'),
+            ("more time than there is", [{**good, "consumedCapacity": {"cores": "101"}}], "from 1 to 100"),
+            ("half a percent", [{**good, "consumedCapacity": {"cores": "500m"}}], "from 1 to 100"),
+            ("another capacity", [{**good, "consumedCapacity": {"slots": "1"}}], '"slots"'),
+            ("more than the device has", [{**good, "consumedCapacity": {"memory": "17Gi"}}], "ask for less"),
+            ("time twice too much", [{**good, "consumedCapacity": {"cores": "60"}}, {**good, "consumedCapacity": {"cores": "60"}}],
+             "cores")):
+        line = n.prepared(n.claim("bad", results))
+        ok(isinstance(line, str) and said in line, f"{what} is refused", line)
+    pending = n.claim("pending", [])
+    n.api.put("ns/resourceclaims", {"metadata": {"name": "pending", "namespace": "ns", "uid": pending[1]}, "status": {}})
+    ok("no device is allocated" in n.prepared(pending), "a claim without an allocation is refused")
+    claim = n.claim("again", [("gpu", 0, {"memory": "1Gi"})])
+    ok("has UID" in n.prepared(("ns", "11111111-old", "again")), "a claim that was made anew is not the one that kubelet means")
+    ok("is not there any more" in n.prepared(("ns", "1", "nowhere")), "a claim that is not there")
+    for words in (("../x", "1", "again"), ("ns", "1", "a/../../secrets"), ("ns", "../../x", "again"), ("", "", "")):
+        answer = n.driver.prepare(words)
+        ok("no such words" in list(answer.values())[0], f"{words} names no claim", answer)
+    ok(not n.api.asked("GET", "secrets"), "and nothing was asked for it")
+    mixed = n.driver.prepare(claim, ("ns", "1", "nowhere"))
+    ok(isinstance(mixed[claim[1]], list) and isinstance(mixed["1"], str), "a bad claim beside a good one: each has its entry", mixed)
+    n.unprepared(claim)
+    same((n.grants(), n.files()), ({}, []), "and nothing is left")
+
+
+def admin_access(n):
+    result = {"request": "watch", "driver": DRIVER, "pool": "n1", "device": n.names[0], "adminAccess": True}
+    claim = n.claim("admin", [result])
+    answer = n.prepared(claim)
+    same(answer[0][3], ["mete.io/admin=dra-" + claim[1]], "admin access gets a CDI device of its own")
+    same(n.grants(), {}, "and takes nothing of the device")
+    with open(os.path.join(n.cdi, f"mete.io-admin-dra-{claim[1]}.json")) as file:
+        mounts = json.load(file)["devices"][0]["containerEdits"]["mounts"]
+    same([(m["hostPath"], m["containerPath"]) for m in mounts], [(n.meted.dir, "/run/mete-admin")], "but meted's folder")
+    n.unprepared(claim)
+    same(n.files(), [], "which is taken back")
+    both = n.claim("both", [result, ("gpu", 0, {"memory": "1Gi"})])
+    answer = n.prepared(both)
+    same([sorted(i.split("=")[0] for i in d[3]) for d in answer], [["mete.io/admin", "mete.io/grant"]] * 2, "a share beside it")
+    n.unprepared(both)
+    same((n.grants(), n.files()), ({}, []), "is given back with it")
+
+
+def outside(n):
+    """What others promise, the scheduler must not; kubelet's device plugin above all."""
+    claim = n.claim("held", [("gpu", 0, {"memory": "4Gi", "cores": "25"})])
+    n.prepared(claim)
+    before = n.slices()[0]["spec"]["pool"]["generation"]
+    n.ask("grant_create", name="other", driver="soft", devices=[{"device": "0", "mem_bytes": 3 * GIB + 512, "cores": 30.5}])
+    wait(lambda: n.devices()[n.names[0]]["capacity"]["memory"]["value"] == "13311Mi", "a promise outside is subtracted, rounded down")
+    d = n.devices()[n.names[0]]["capacity"]
+    same((d["memory"]["requestPolicy"]["default"], d["cores"]["value"]), ("13311Mi", "69"), "its time too")
+    ok(n.slices()[0]["spec"]["pool"]["generation"] > before, "in a pool of the next generation")
+    too_much = n.claim("late", [("gpu", 0, {"memory": "10Gi"})])
+    line = n.prepared(too_much)
+    ok("not promised" in line, "a claim that somebody came before is refused, with meted's line", line)
+    n.ask("grant_delete", name="other")
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "what is given back is offered again")
+    same(n.prepared(too_much)[0][2], n.names[0], "and the claim is prepared at kubelet's next try")
+    n.unprepared(too_much)
+    stand_in = kubelet.Kubelet(os.path.join(n.root, "device-plugins"))
+    small = lambda: stand_in.plugins["mete.io/small"]  # noqa: E731
+    wait(lambda: "mete.io/small" in stand_in.plugins and len(small().healthy()) == 3,
+         "the device plugin offers three shares beside the claim")
+    small().allocate("k8s-small-0")
+    wait(lambda: n.devices()[n.names[0]]["capacity"]["memory"]["value"] == "12Gi", "its grant is subtracted from the capacity")
+    big = n.claim("big", [("gpu", 0, {"memory": "8Gi"})])
+    n.prepared(big)
+    wait(lambda: small().healthy() == ["k8s-small-0"], "a claim takes the other ids away: no byte is counted twice")
+    n.unprepared(big, claim)
+    wait(lambda: len(small().healthy()) == 4, "and gives them back")
+    n.ask("grant_delete", name="k8s-small-0")
+    n.ask("grant_create", name="all", driver="soft", devices=[{"device": "1", "mem_bytes": 16 * GIB - MIB}])
+    wait(lambda: list(n.devices()) == [n.names[0]], "a device of which next to nothing is left is not offered")
+    n.ask("grant_delete", name="all")
+    n.ask("device_cordon", device="0")
+    wait(lambda: list(n.devices()) == [n.names[1]], "nor is one that is out of service")
+    n.ask("device_uncordon", device="0")
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "all is as it was")
+    stand_in.end()
+
+
+def health(n):
+    n.driver.watch()
+    wait(lambda: n.driver.health and set(n.driver.health) == set(n.names), "health is told, of all devices")
+    ok(all(h[0] == 1 and abs(h[2] - time.time()) < 60 and h[3] == 30 for h in n.driver.health.values()),
+       "good, now, and believed for 30 s", n.driver.health)
+    count = n.driver.streams
+    n.meted.kill()
+    wait(lambda: all(h[0] == 0 for h in n.driver.health.values()), "without meted nobody knows")
+    ok("meted does not answer" in list(n.driver.health.values())[0][1], "and the message says why")
+    same(n.memory(), ["16Gi", "16Gi"], "the slices stay for a while: a restart is no news for the scheduler")
+    n.meted.start()
+    wait(lambda: all(h[0] == 1 for h in n.driver.health.values()), "good again, by the same stream")
+    ok(n.driver.streams > count, "which was told each time")
+
+
+def slices_of_others(n):
+    """Somebody changes, deletes, adds."""
+    path = "resourceslices"
+    name = n.slices()[0]["metadata"]["name"]
+    n.api.delete(path, name)
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "a slice that was deleted is written again")
+    s = n.slices()[0]
+    s["spec"]["devices"] = []
+    n.api.put(path, s)
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "one that was changed too")
+    s = n.slices()[0]
+    s["metadata"] = {"name": "n1-old-7"}
+    n.api.put(path, s)
+    wait(lambda: [s["metadata"]["name"] for s in n.slices()] == [name], "one of a time before is taken away")
+    foreign = copy.deepcopy(s)
+    foreign["metadata"] = {"name": "n1-gpu.nvidia.com"}
+    foreign["spec"]["driver"] = "gpu.nvidia.com"
+    n.api.put(path, foreign)
+    other = copy.deepcopy(s)
+    other["metadata"] = {"name": "n2-gpu.mete.io-0"}
+    other["spec"]["nodeName"] = "n2"
+    n.api.put(path, other)
+    n.api.fail["PUT", "/resourceslices/"] = (409, 2)
+    n.ask("grant_create", name="other", driver="soft", devices=[{"device": "0", "mem_bytes": GIB}])
+    wait(lambda: "15Gi" in n.memory(), "a conflict is tried again")
+    n.ask("grant_delete", name="other")
+    wait(lambda: n.api.fail["PUT", "/resourceslices/"][1] == 0, "twice")
+    wait(lambda: sorted(n.memory())[0] == "16Gi", "and what comes after it is written")
+    same({s["metadata"]["name"] for s in n.slices()}, {name, "n1-gpu.nvidia.com", "n2-gpu.mete.io-0"}, "others' slices are theirs")
+    for name in ("n1-gpu.nvidia.com", "n2-gpu.mete.io-0"):
+        n.api.delete(path, name)
+    lists = len(n.api.asked("GET", "limit="))
+    n.api.compact()
+    wait(lambda: len(n.api.asked("GET", "limit=")) > lists, "410: listed again")
+    n.api.delete(path, n.slices()[0]["metadata"]["name"])
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "and watched again")
+
+
+def kills(n):
+    claim = n.claim("k", [("gpu", 0, {"memory": "2Gi", "cores": "20"})])
+    expected = n.prepared(claim)
+    grant = n.grants()["dra-" + claim[1]]["id"]
+    n.again()
+    same((n.prepared(claim), n.grants()["dra-" + claim[1]]["id"]), (expected, grant), "the next agent finds what was prepared")
+    n.meted.kill()
+    ok("no meted" in n.prepared(n.claim("no", [("gpu", 0, {"memory": "1Gi"})])), "without meted a claim is refused, with the remedy")
+    n.meted.start()
+    same((n.prepared(claim), n.grants()["dra-" + claim[1]]["id"]), (expected, grant), "and the next meted has it")
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "the slices are the same")
+    gone = n.claim("gone", [("gpu", 1, {"memory": "2Gi"})])
+    taken = n.claim("taken", [("gpu", 1, {"memory": "1Gi"})])
+    elsewhere = n.claim("elsewhere", [("gpu", 1, {"memory": "1Gi"})], namespace="other")
+    for c in (gone, taken, elsewhere):
+        n.prepared(c)
+    program = n.meted.client()
+    same(program.hello(n.grants()["dra-" + claim[1]]["socket"]), harness.OK, "a program of the first one runs")
+    n.kill()
+    os.unlink(n.driver.registry)
+    for c in (gone, elsewhere, claim):
+        n.api.delete(f"{c[0]}/resourceclaims", c[2])
+    obj = n.api.all("ns/resourceclaims")
+    obj = next(o for o in obj if o["metadata"]["uid"] == taken[1])
+    n.api.put("ns/resourceclaims", {**obj, "status": {}})
+    n.start()
+    n.driver.register()
+    wait(lambda: set(n.grants()) == {"dra-" + claim[1]}, "claims that were gone or free when the agent came back are swept")
+    same(n.files(), [f"mete.io-grant-dra-{claim[1]}.json"], "with their files; the one of which a program runs is not touched")
+    line = n.unprepared(claim)[claim[1]]
+    ok("are being ended" in line, "what kubelet gives back is ended with its programs", line)
+    wait(lambda: n.unprepared(claim) == {claim[1]: ""}, "and gone at kubelet's next try")
+    same((n.grants(), n.files()), ({}, []), "and nothing is left")
+
+
+def away(n):
+    """The API server is away, then another token is needed."""
+    claim = n.claim("stays", [("gpu", 0, {"memory": "2Gi"})])
+    expected = n.prepared(claim)
+    n.api.down()
+    wait(lambda: "API server" in n.said().splitlines()[-1], "an API server that is away is said, once")
+    answer = n.prepared(claim)
+    same([(d[1], d[2], d[3]) for d in answer], [(d[1], d[2], d[3]) for d in expected], "a claim that was prepared is answered from the ledger")
+    line = n.prepared(("ns", "22222222", "new"))
+    ok("API server" in line, "a new one is refused, with the reason", line)
+    n.ask("grant_create", name="meanwhile", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])
+    same(n.unprepared(claim), {claim[1]: ""}, "giving back needs no API server")
+    n.kill()
+    os.unlink(n.driver.registry)
+    n.start()
+    n.driver.register()
+    line = n.prepared(("ns", "22222222", "new"))
+    ok("API server" in line, "an agent that begins without one says the same", line)
+    n.api.token = "second"
+    n.write_token("second")
+    n.api.up()
+    wait(lambda: "15Gi" in n.memory(), "when it is back the pool is brought up to date, with the token of now")
+    n.ask("grant_delete", name="meanwhile")
+    wait(lambda: n.memory() == ["16Gi", "16Gi"], "and goes on")
+
+
+def rests(n):
+    """Nothing changes: nothing is asked."""
+    count = len(n.api.requests)
+    time.sleep(6)
+    same([r[1:3] for r in n.api.requests[count:]], [], "at rest nothing is asked of the API server for 6 s")
+    fds = len(os.listdir(f"/proc/{n.agent.pid}/fd"))
+    ok(fds < 24, "no descriptor is left over", fds)
+
+
+def older():
+    """A cluster of v1beta1, which drops what it does not know; no field selectors; lists in pages; a sharing gate that is off."""
+    n = Node(versions=("v1beta1",), selectors=False, drop=("allowMultipleAllocations",))
+    n.api.page = 1
+    for i in range(3):
+        n.api.put("resourceslices", {"metadata": {"name": f"other-{i}"}, "spec": {"driver": "x", "nodeName": "n1", "devices": []}})
+    n.start()
+    n.driver.register()
+    wait(lambda: len(n.devices()) == 2, "v1beta1 is spoken where the API server has nothing newer")
+    s = [s for s in n.slices() if s["spec"]["driver"] == DRIVER][0]
+    ok(s["apiVersion"].endswith("v1beta1") and "basic" in s["spec"]["devices"][0], "in its form", s)
+    n.names = [d["name"] for d in s["spec"]["devices"]]
+    generation = s["spec"]["pool"]["generation"]
+    claim = n.claim("a", [("gpu", 0, None)])
+    ok(isinstance(n.prepared(claim), list) and n.api.asked("GET", "/v1beta1/namespaces/ns/resourceclaims/a"),
+       "claims are read by the same version")
+    n.unprepared(claim)
+    time.sleep(3)
+    same([s for s in n.slices() if s["spec"]["driver"] == DRIVER][0]["spec"]["pool"]["generation"], generation,
+         "fields that the server drops are not written again and again")
+    n.close()
+    n = Node(versions=())
+    n.start()
+    n.driver.register()
+    wait(lambda: "has no resource.k8s.io" in n.said(), "a cluster without DRA is named")
+    done = subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
+    ok(done.returncode == 1 and "missing  the API server has no resource" in done.stdout + done.stderr or "404" in done.stdout,
+       "also by --check", done)
+    n.api.versions = ["v1"]
+    wait(lambda: len(n.devices()) == 2, "until it has it")
+    done = subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
+    ok("has resource.k8s.io v1; this node is n1" in done.stdout, "--check says what there is", done)
+    n.close()
+
+
+def identities(n):
+    """Who we are for the API server, and what of a kubeconfig is refused."""
+    for what, text, said in (
+            ("a file that is not there", None, "No such file"), ("no YAML", "{", "kubeconfig"),
+            ("no context", "{}", "no context is the current one"),
+            ("no cluster", '{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k"}}]}', "which is not there")):
+        path = os.path.join(n.folder, "bad-kubeconfig")
+        if text is not None:
+            with open(path, "w") as file:
+                file.write(text)
+        done = subprocess.run([*n.command(), "--kubeconfig", path], env=n.meted.env, capture_output=True, text=True)
+        ok(done.returncode == 1 and said in done.stderr, f"{what}: refused", done)
+    for url, user, said in (("ftp://x", {}, "https://HOST:PORT"), (n.api.url, {"exec": {"command": "x"}}, "not run here"),
+                            (n.api.url, {"client-key-data": "§"}, "not base64")):
+        kubeconfig(path, url, **user)
+        done = subprocess.run([*n.command(), "--kubeconfig", path], env=n.meted.env, capture_output=True, text=True)
+        ok(done.returncode == 1 and said in done.stderr, f"{said}: refused", done)
+    plain = [AGENT, "--dra", "--node", "n1", "--runtime-dir", n.meted.dir]
+    done = subprocess.run(plain, env=n.meted.env, capture_output=True, text=True)
+    ok(done.returncode == 1 and "--kubeconfig" in done.stderr, "outside of a pod a kubeconfig is needed", done)
+    done = subprocess.run([*plain, "--node", "a/b"], env=n.meted.env, capture_output=True, text=True)
+    ok(done.returncode == 1 and "no name of a node" in done.stderr, "a node's name that is none", done)
+
+
+node = Node()
+node.start()
+for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
+             slices_of_others, kills, away, rests, identities):
+    part(node)
+node.close()
+older()
+finish()
