@@ -212,7 +212,7 @@ def test_place(m):
                          text=True)
     ok(run.returncode == 0 and "device 1" in run.stderr, "mete run --place", run.stderr)
     run = subprocess.run([METE, "run", "--grant", "a", "--place", "binpack", "--", "true"], env=env, stderr=subprocess.PIPE, text=True)
-    ok(run.returncode == 2 and "--grant a with --place" in run.stderr, "a grant that exists is placed", run.stderr)
+    ok(run.returncode and "--grant a with --place" in run.stderr, "a grant that exists is not placed", run.returncode, run.stderr)
     with open(os.path.join(m.dir, "meted.yaml"), "w") as file:
         file.write("placement:\n  rule: binpack\n")
     own = Meted("--config", os.path.join(m.dir, "meted.yaml"))

@@ -1,0 +1,33 @@
+/*
+ * certificate.h: an authority of our own and the certificates that it gives, for a server that nobody else certifies.
+ *
+ * Keys are of the curve P-256; texts are PEM. A certificate begins five minutes before it is made, for clocks that are
+ * late. By OpenSSL.
+ */
+#pragma once
+
+#include "client/fault.h"
+
+#include <stdint.h>
+
+struct certificate {
+	char *certificate, *key; /* PEM; owned. More than one certificate: the first is the key's */
+};
+
+void certificate_free(struct certificate *c);
+
+/* An authority that is one for so many seconds. Value: 0 or a negative errno and a fault. */
+int certificate_authority(struct certificate *ret, const char *name, int64_t seconds, struct fault *f);
+
+/*
+ * One for a server, by that authority. names: host names and addresses, with commas. It ends with the authority at
+ * the latest.
+ */
+int certificate_issue(struct certificate *ret, const struct certificate *authority, const char *names, int64_t seconds,
+		      struct fault *f);
+
+/* What is left of the first certificate, and what it had in all, in seconds. Value: 0, or -EINVAL: it is none. */
+int certificate_left(const char *pem, int64_t *ret_left, int64_t *ret_whole);
+
+/* Whether the key belongs to the first certificate. */
+int certificate_matches(const struct certificate *c);

@@ -1,0 +1,496 @@
+/*
+ * webhook.c: mete-webhook: pods that ask for a part of a GPU in other systems' words get a named share. Options, and
+ * the thread that looks after certificate and shares while serve.c's threads answer.
+ *
+ * Exit status: 0 done (also after SIGTERM), 1 failed, 2 the command line is wrong.
+ */
+#include "base/clean_text.h"
+#include "base/clock.h"
+#include "base/notify.h"
+#include "base/size.h"
+#include "connect/cdi/connector.h"
+#include "connect/cdi/shares.h"
+#include "connect/kubernetes/loop.h"
+#include "connect/kubernetes/serve.h"
+#include "connect/kubernetes/webhook_authority.h"
+#include "connect/kubernetes/webhook_review.h"
+#include "verb/duration.h"
+#include "verb/verb.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define TICK_MS 1000
+#define LIFE_MOST_S 315360000L
+#define NAMESPACE_FILE API_SERVICE_ACCOUNT "/namespace"
+#define TRIES 60 /* for the authority at the start, a second apart */
+
+const struct verb verbs[] = { { 0 } };
+const struct connector *const connectors[] = { &cdi_connector, NULL };
+
+static const char usage[] =
+	"Usage: mete-webhook [options]\n"
+	"\n"
+	"An admission webhook of Kubernetes: a pod that asks for a part of a GPU in the words of HAMi, Volcano, "
+	"Alibaba,\n"
+	"Tencent or KAI gets the smallest named share that holds it, mete.io/SHARE. Others pass as they are.\n"
+	"\n"
+	"  --listen ADDR:PORT    Where it serves HTTPS: /mutate and /healthz. Default: [::]:8443\n"
+	"  --shares FILE         The named shares. Default: " SHARES_FILE ", where there is one.\n"
+	"  --card-memory SIZE    How much memory every card of the cluster has, so that parts and sizes can be "
+	"compared.\n"
+	"  --whole WHAT          A pod that asks for whole devices: pass (its own device plugin serves it), share "
+	"(the\n"
+	"                        smallest whole share) or refuse. Default: pass\n"
+	"  --memory-alone WHAT   Memory without a number of devices: refuse, or one (one device). Default: refuse\n"
+	"  --names LIST          The names of this server, with commas: SERVICE.NAMESPACE.svc. Default: localhost\n"
+	"  --cert FILE           Its certificate, in PEM, made by somebody else; read again when it changes.\n"
+	"  --key FILE            The certificate's key.\n"
+	"  --cert-dir DIR        Make an authority and certificates here instead: ca.crt, ca.key.\n"
+	"  --secret NAME         The same, kept in this secret of the cluster.\n"
+	"  --namespace NAME      The secret's namespace. Default: the pod's own.\n"
+	"  --configuration NAME  The MutatingWebhookConfiguration that gets the authority's certificate.\n"
+	"  --kubeconfig FILE     How the API server is reached. Default: the pod's service account.\n"
+	"  --cert-life TIME      How long a certificate lasts that is made here. Default: 90d\n"
+	"  --help                Print this text.\n"
+	"  --version             Print the version.\n";
+
+enum {
+	OPT_LISTEN = 256,
+	OPT_SHARES,
+	OPT_CARD_MEMORY,
+	OPT_WHOLE,
+	OPT_MEMORY_ALONE,
+	OPT_NAMES,
+	OPT_CERT,
+	OPT_KEY,
+	OPT_CERT_DIR,
+	OPT_SECRET,
+	OPT_NAMESPACE,
+	OPT_CONFIGURATION,
+	OPT_KUBECONFIG,
+	OPT_CERT_LIFE,
+	OPT_HELP,
+	OPT_VERSION
+};
+
+static const struct option long_options[] = {
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "shares", required_argument, NULL, OPT_SHARES },
+	{ "card-memory", required_argument, NULL, OPT_CARD_MEMORY },
+	{ "whole", required_argument, NULL, OPT_WHOLE },
+	{ "memory-alone", required_argument, NULL, OPT_MEMORY_ALONE },
+	{ "names", required_argument, NULL, OPT_NAMES },
+	{ "cert", required_argument, NULL, OPT_CERT },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "cert-dir", required_argument, NULL, OPT_CERT_DIR },
+	{ "secret", required_argument, NULL, OPT_SECRET },
+	{ "namespace", required_argument, NULL, OPT_NAMESPACE },
+	{ "configuration", required_argument, NULL, OPT_CONFIGURATION },
+	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
+	{ "cert-life", required_argument, NULL, OPT_CERT_LIFE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+enum what { RUN, HELP, SHOW_VERSION, WRONG };
+
+struct webhook {
+	const char *listen, *shares, *kubeconfig;
+	struct authority authority;
+	struct loop loop;
+	struct api *api;
+	struct serve *serve;
+	char name_space[256];
+
+	pthread_rwlock_t lock;
+	struct words_options words; /* under the lock */
+
+	_Atomic uint64_t outcomes[4]; /* enum review_outcome; read by /metrics */
+	char said[1024];
+};
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	char text[1280];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	clean_text_line(text);
+	fprintf(stderr, "mete-webhook: %s\n", text);
+}
+
+/* A trouble is said once, and once more when it is another. */
+static void trouble(struct webhook *w, const char *line)
+{
+	if (line && strcmp(line, w->said))
+		say("%s", line);
+	if (!line && *w->said)
+		say("well again");
+	snprintf(w->said, sizeof(w->said), "%s", line ? line : "");
+}
+
+static enum what wrong(const char *option, const char *value, const char *remedy)
+{
+	say("%s %s: %s", option, value, remedy);
+	return WRONG;
+}
+
+/* Options. */
+
+static enum what take_policy(struct webhook *w, int option, enum what what)
+{
+	static const char *const whole[] = { "pass", "share", "refuse" };
+
+	if (option == OPT_MEMORY_ALONE) {
+		w->words.memory_alone = !strcmp(optarg, "one");
+		return w->words.memory_alone || !strcmp(optarg, "refuse")
+			       ? what
+			       : wrong("--memory-alone", optarg, "give refuse or one");
+	}
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(optarg, whole[i])) {
+			w->words.whole = (enum words_whole)i;
+			return what;
+		}
+	return wrong("--whole", optarg, "give pass, share or refuse");
+}
+
+static enum what take_size(struct webhook *w, enum what what)
+{
+	struct size size;
+
+	if (size_parse(optarg, &size) || !size.bytes)
+		return wrong("--card-memory", optarg, "give a size such as 80G");
+	w->words.card_bytes = size.bytes;
+	return what;
+}
+
+static enum what take_life(struct webhook *w, enum what what)
+{
+	long s;
+
+	if (!duration_parse(optarg, LIFE_MOST_S, &s) || s < 1)
+		return wrong("--cert-life", optarg, "give a time such as 24h or 90d");
+	w->authority.options.life_s = s;
+	/* A test's certificates come and go with their authority. */
+	if (s * 10 < w->authority.options.authority_life_s && s < 3600)
+		w->authority.options.authority_life_s = s * 10;
+	return what;
+}
+
+static const char **text_option(struct webhook *w, int option)
+{
+	struct authority_options *o = &w->authority.options;
+
+	switch (option) {
+	case OPT_LISTEN:
+		return &w->listen;
+	case OPT_SHARES:
+		return &w->shares;
+	case OPT_NAMES:
+		return &o->names;
+	case OPT_CERT:
+		return &o->cert;
+	case OPT_KEY:
+		return &o->key;
+	case OPT_CERT_DIR:
+		return &o->dir;
+	case OPT_SECRET:
+		return &o->secret;
+	case OPT_NAMESPACE:
+		return &o->name_space;
+	case OPT_CONFIGURATION:
+		return &o->configuration;
+	case OPT_KUBECONFIG:
+		return &w->kubeconfig;
+	default:
+		return NULL;
+	}
+}
+
+static enum what take_option(struct webhook *w, int option, enum what what)
+{
+	const char **text = text_option(w, option);
+
+	if (text) {
+		*text = optarg;
+		return what;
+	}
+	switch (option) {
+	case OPT_CARD_MEMORY:
+		return take_size(w, what);
+	case OPT_WHOLE:
+	case OPT_MEMORY_ALONE:
+		return take_policy(w, option, what);
+	case OPT_CERT_LIFE:
+		return take_life(w, what);
+	case OPT_HELP:
+		return HELP;
+	case OPT_VERSION:
+		return SHOW_VERSION;
+	}
+	say("`mete-webhook --help` lists the options");
+	return WRONG;
+}
+
+/* Exactly one source of the certificate. */
+static enum what check_sources(const struct authority_options *o)
+{
+	int sources = (o->cert || o->key) + !!o->dir + !!o->secret;
+
+	if (sources == 1 && !o->cert == !o->key)
+		return RUN;
+	if (sources > 1)
+		return wrong("--cert-dir", "and others", "give one of --cert with --key, --cert-dir, --secret");
+	return wrong("--cert-dir", "",
+		     "say where the certificate comes from: --cert with --key, --cert-dir or --secret");
+}
+
+static enum what read_options(struct webhook *w, int argc, char **argv)
+{
+	enum what what = RUN;
+	int option;
+
+	while (what == RUN && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		what = take_option(w, option == 'h' ? OPT_HELP : option, what);
+	if (what == RUN && optind < argc)
+		return wrong(argv[optind], "", "mete-webhook takes options only; --help lists them");
+	return what == RUN ? check_sources(&w->authority.options) : what;
+}
+
+/* Requests, in serve.c's threads. */
+
+static void treat_review(struct webhook *w, const struct serve_request *request, struct serve_reply *ret)
+{
+	enum review_outcome outcome;
+	char *text;
+
+	pthread_rwlock_rdlock(&w->lock);
+	outcome = review_answer(&w->words, request->body, request->size, &text);
+	pthread_rwlock_unlock(&w->lock);
+	atomic_fetch_add(&w->outcomes[outcome], 1);
+	serve_text(ret, outcome == REVIEW_MALFORMED ? 400 : 200,
+		   outcome == REVIEW_MALFORMED ? "text/plain" : "application/json", text);
+}
+
+static char *metrics(struct webhook *w)
+{
+	static const char *const words[] = { "malformed", "passed", "changed", "refused" };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs("# HELP mete_webhook_reviews_total Reviews of pods by outcome.\n"
+	      "# TYPE mete_webhook_reviews_total counter\n",
+	      out);
+	for (int i = 0; i < 4; i++)
+		fprintf(out, "mete_webhook_reviews_total{outcome=\"%s\"} %llu\n", words[i],
+			(unsigned long long)atomic_load(&w->outcomes[i]));
+	fclose(out);
+	return text;
+}
+
+static void on_request(void *owner, const struct serve_request *request, struct serve_reply *ret)
+{
+	struct webhook *w = owner;
+
+	if (!strcmp(request->path, "/healthz"))
+		serve_text(ret, 200, "text/plain", strdup("ok\n"));
+	else if (!strcmp(request->path, "/metrics"))
+		serve_text(ret, 200, "text/plain; version=0.0.4", metrics(w));
+	else if (strcmp(request->path, "/mutate"))
+		serve_text(ret, 404, "text/plain", strdup("there is /mutate, /healthz and /metrics\n"));
+	else if (strcmp(request->method, "POST"))
+		serve_text(ret, 405, "text/plain", strdup("POST an AdmissionReview\n"));
+	else
+		treat_review(w, request, ret);
+}
+
+/* Looking after. */
+
+/* Value: 0 or a negative errno; then the shares stay as they were. */
+static int read_shares(struct webhook *w, struct fault *f)
+{
+	json_t *shares = shares_read(w->shares, f);
+	struct words_options now;
+	int r;
+
+	if (!shares)
+		return -EINVAL;
+	now = w->words;
+	r = words_read_shares(&now, shares, f);
+	json_decref(shares);
+	if (r)
+		return r;
+	if (now.count == w->words.count && !memcmp(now.share, w->words.share, now.count * sizeof(*now.share)))
+		return 0;
+	pthread_rwlock_wrlock(&w->lock);
+	w->words = now;
+	pthread_rwlock_unlock(&w->lock);
+	say("%u shares", now.count);
+	return 0;
+}
+
+static void tend(struct webhook *w)
+{
+	struct fault f = { .text = "" };
+	bool fresh = false;
+	int r = read_shares(w, &f);
+
+	if (!r)
+		r = authority_tend(&w->authority, &fresh, &f);
+	if (fresh) {
+		say("a new certificate");
+		r = serve_renew(w->serve, &w->authority.serving, &f);
+	}
+	serve_tend(w->serve);
+	trouble(w, r ? f.text : NULL);
+}
+
+static void leave(struct watch *w, uint32_t events)
+{
+	*(bool *)w->owner = true;
+}
+
+static int watch_signals(struct webhook *w, struct watch *watch, bool *ended)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	/* Before there are threads, which inherit the mask. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	*watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
+	return watch->fd < 0 ? -errno : loop_add(&w->loop, watch, EPOLLIN);
+}
+
+/* Until there is a certificate: the API server may come later than we do. */
+static int begin_authority(struct webhook *w, const bool *ended, struct fault *f)
+{
+	int r = authority_begin(&w->authority, f);
+
+	for (int i = 0; i < TRIES && r && w->api && !*ended; i++) {
+		uint64_t until = clock_now_ns() + TICK_MS * 1000000ull;
+
+		trouble(w, f->text);
+		while (!*ended && clock_now_ns() < until)
+			loop_turn(&w->loop, TICK_MS / 5);
+		r = authority_begin(&w->authority, f);
+	}
+	if (!r)
+		*w->said = 0;
+	return r;
+}
+
+static int serve_until_told(struct webhook *w, bool *ended, struct fault *f)
+{
+	uint64_t tick = 0, now;
+	int r = read_shares(w, f);
+
+	if (!r)
+		r = begin_authority(w, ended, f);
+	if (!r && !*ended)
+		r = serve_begin(&w->serve, w->listen, &w->authority.serving, on_request, w, f);
+	if (r)
+		return r;
+	if (w->serve)
+		say("serves at port %u", serve_port(w->serve));
+	notify_tell("READY=1");
+	while (!r && !*ended) {
+		now = clock_now_ns();
+		if (now >= tick) {
+			tend(w);
+			tick = now + TICK_MS * 1000000ull;
+		}
+		r = loop_turn(&w->loop, TICK_MS / 5);
+	}
+	return r ? fault_set(f, r, "cannot wait: %s", strerror(-r)) : 0;
+}
+
+/* The namespace of the pod that we are in. */
+static void find_namespace(struct webhook *w)
+{
+	FILE *file = w->authority.options.name_space ? NULL : fopen(NAMESPACE_FILE, "re");
+
+	if (file && fgets(w->name_space, sizeof(w->name_space), file)) {
+		w->name_space[strcspn(w->name_space, "\n")] = 0;
+		w->authority.options.name_space = w->name_space;
+	}
+	if (file)
+		fclose(file);
+	if (!w->authority.options.name_space)
+		w->authority.options.name_space = "default";
+}
+
+static int run(struct webhook *w)
+{
+	struct fault f = { .text = "" };
+	struct watch signals = { .fd = -1 };
+	bool ended = false;
+	int r = loop_open(&w->loop);
+
+	if (!r)
+		r = watch_signals(w, &signals, &ended);
+	if (r)
+		fault_set(&f, r, "no loop: %s", strerror(-r));
+	if (!r && w->authority.options.secret) {
+		const struct api_options o = { .kubeconfig = w->kubeconfig };
+
+		find_namespace(w);
+		r = api_open(&w->api, &w->loop, &o, &f);
+		w->authority.api = w->api;
+	}
+	if (!r)
+		r = serve_until_told(w, &ended, &f);
+	if (r)
+		say("%s", f.text);
+	serve_end(w->serve);
+	api_close(w->api);
+	if (signals.fd >= 0)
+		loop_remove(&w->loop, &signals);
+	loop_close(&w->loop);
+	authority_end(&w->authority);
+	return r ? EXIT_FAILED : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	static struct webhook w = { .listen = "[::]:8443",
+				    .authority.options = { .names = "localhost",
+							   .life_s = AUTHORITY_CERT_LIFE_S,
+							   .authority_life_s = AUTHORITY_LIFE_S },
+				    .loop = { -1 } };
+
+	/* Before there are threads. */
+	json_object_seed(0);
+	pthread_rwlock_init(&w.lock, NULL);
+	switch (read_options(&w, argc, argv)) {
+	case WRONG:
+		return EXIT_USAGE;
+	case HELP:
+		fputs(usage, stdout);
+		return EXIT_DONE;
+	case SHOW_VERSION:
+		puts("mete-webhook " METE_VERSION);
+		return EXIT_DONE;
+	default:
+		return run(&w);
+	}
+}

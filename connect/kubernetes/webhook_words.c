@@ -1,0 +1,690 @@
+/*
+ * webhook_words.c: see webhook_words.h.
+ *
+ * Meanings, from the documents of each system: HAMi (nvidia.com/gpumem in MiB of each device, gpucores in percent,
+ * priority 0 high and 1 low), Volcano's vGPU (the same under its own names), Alibaba's GPU share (aliyun.com/gpu-mem in
+ * GiB), Tencent's vCUDA (vcuda-core: 100 is a device; vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction,
+ * gpu-memory in MiB).
+ */
+#include "connect/kubernetes/webhook_words.h"
+
+#include "base/size.h"
+#include "connect/kubernetes/quantity.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define OWN "mete.io/"
+
+enum meaning { CARDS, MEMORY, MEMORY_PCT, CORES, UNITS_OF_A_CARD, PRIORITY };
+
+static const struct word {
+	const char *family, *name;
+	enum meaning meaning;
+	uint64_t unit; /* of memory, in bytes */
+} table[] = {
+	{ "HAMi", "nvidia.com/gpu", CARDS, 0 },
+	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB },
+	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0 },
+	{ "HAMi", "nvidia.com/gpucores", CORES, 0 },
+	{ "HAMi", "nvidia.com/priority", PRIORITY, 0 },
+	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0 },
+	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB },
+	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0 },
+	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0 },
+	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0 },
+	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10 },
+	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0 },
+	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0 },
+	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8 },
+};
+
+#define WORDS (sizeof(table) / sizeof(*table))
+
+static const struct {
+	const char *fraction, *memory, *devices, *container;
+} kai = { "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", "gpu-fraction-container-name" };
+
+/* What one container asks for. */
+struct ask {
+	const char *family; /* NULL: nothing */
+	unsigned int cards;
+	bool cards_said, part_said; /* part: more than a number of devices */
+	uint64_t bytes;
+	double memory_pct, cores_pct;
+	int priority;						    /* -1: not said */
+	char memory_field[256], cores_field[256], cards_field[256]; /* with their values, for what is said */
+	char text[256];						    /* all of it */
+};
+
+/* The pod, and where in it we are. */
+struct work {
+	const struct words_options *options;
+	json_t *pod;
+	struct words_answer *answer;
+	json_t *asked; /* texts, by container */
+};
+
+__attribute__((format(printf, 2, 3))) static bool refuse(struct work *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(w->answer->line, sizeof(w->answer->line), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+__attribute__((format(printf, 2, 3))) static void warn(struct work *w, const char *fmt, ...)
+{
+	char text[WORDS_LINE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!w->answer->warnings)
+		w->answer->warnings = json_array();
+	json_array_append_new(w->answer->warnings, json_string(text));
+}
+
+/* Reading. */
+
+/* A quantity as it stands there: a text, or a number. `text`: for what is said of it. */
+static bool read_number(json_t *value, uint64_t *ret, char text[40])
+{
+	bool exact = false;
+
+	if (json_is_integer(value)) {
+		snprintf(text, 40, "%lld", (long long)json_integer_value(value));
+		*ret = (uint64_t)json_integer_value(value);
+		return json_integer_value(value) >= 0;
+	}
+	snprintf(text, 40, "%.38s", json_is_string(value) ? json_string_value(value) : "?");
+	return json_is_string(value) && !quantity_units(json_string_value(value), ret, &exact) && exact;
+}
+
+static void note(struct ask *a, const char *name, const char *text)
+{
+	size_t used = strlen(a->text);
+
+	snprintf(a->text + used, sizeof(a->text) - used, "%s%s=%s", used ? "," : "", name, text);
+}
+
+/* 100 of these units are a device. */
+static bool take_units(struct work *w, struct ask *a, const char *field, uint64_t n)
+{
+	if (n > 100 && n % 100)
+		return refuse(
+			w, "%s: %llu is neither a part of a device (below 100) nor whole devices (a multiple of 100)",
+			field, (unsigned long long)n);
+	a->cards = n > 100 ? (unsigned int)(n / 100) : 1;
+	a->cards_said = true;
+	a->part_said |= n < 100;
+	a->cores_pct = n < 100 ? (double)n : 0;
+	snprintf(a->cores_field, sizeof(a->cores_field), "%s: %llu", field, (unsigned long long)n);
+	return true;
+}
+
+static bool take_percent(struct work *w, const char *field, const char *text, uint64_t n, double *ret)
+{
+	if (n > 100)
+		return refuse(w, "%s: %s is more than 100 percent", field, text);
+	*ret = (double)n;
+	return true;
+}
+
+static bool take_memory(struct work *w, struct ask *a, const struct word *word, const char *field, const char *text,
+			uint64_t n)
+{
+	if (__builtin_mul_overflow(n, word->unit, &a->bytes) || a->bytes >= SIZE_LIMIT_BYTES)
+		return refuse(w, "%s: %s is more than any device has", field, text);
+	snprintf(a->memory_field, sizeof(a->memory_field), "%.160s: %s", field, text);
+	return true;
+}
+
+static bool take_word(struct work *w, struct ask *a, const struct word *word, const char *field, json_t *value)
+{
+	char text[40];
+	uint64_t n = 0;
+
+	if (!read_number(value, &n, text))
+		return refuse(w, "%s: %s is not a whole number", field, text);
+	if (!n && word->meaning != PRIORITY && word->meaning != CORES)
+		return refuse(w, "%s: 0 asks for nothing; leave it away", field);
+	if (a->family && strcmp(a->family, word->family))
+		return refuse(w, "%s: a word of %s beside words of %s (%s); give those of one", field, word->family,
+			      a->family, a->text);
+	a->family = word->family;
+	note(a, word->name, text);
+	a->part_said |= word->meaning != CARDS && word->meaning != UNITS_OF_A_CARD;
+	switch (word->meaning) {
+	case CARDS:
+		if (n > 16)
+			return refuse(w, "%s: %s devices in one container are more than a share can have (16)", field,
+				      text);
+		a->cards = (unsigned int)n;
+		a->cards_said = true;
+		snprintf(a->cards_field, sizeof(a->cards_field), "%s: %s", field, text);
+		return true;
+	case MEMORY:
+		return take_memory(w, a, word, field, text, n);
+	case MEMORY_PCT:
+		snprintf(a->memory_field, sizeof(a->memory_field), "%.160s: %s", field, text);
+		return take_percent(w, field, text, n, &a->memory_pct);
+	case CORES:
+		snprintf(a->cores_field, sizeof(a->cores_field), "%.160s: %s", field, text);
+		return take_percent(w, field, text, n, &a->cores_pct);
+	case UNITS_OF_A_CARD:
+		return take_units(w, a, field, n);
+	case PRIORITY:
+		if (n > 1)
+			return refuse(w, "%s: %s is neither 0 (high) nor 1 (low)", field, text);
+		a->priority = (int)n;
+		return true;
+	}
+	return true;
+}
+
+static json_t *limits_of(json_t *container, const char *kind)
+{
+	return json_object_get(json_object_get(container, "resources"), kind);
+}
+
+/* A name of ours among the container's resources; NULL: none. */
+static const char *own_in(json_t *container)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	const char *name;
+	json_t *value;
+
+	for (size_t i = 0; i < 2; i++)
+		json_object_foreach(limits_of(container, kinds[i]), name,
+				    value) if (!strncmp(name, OWN, strlen(OWN))) return name;
+	return NULL;
+}
+
+static bool read_container(struct work *w, json_t *container, const char *where, struct ask *a)
+{
+	json_t *limits = limits_of(container, "limits"), *requests = limits_of(container, "requests");
+	char field[160];
+
+	*a = (struct ask){ .priority = -1 };
+	for (size_t i = 0; i < WORDS; i++) {
+		json_t *limit = json_object_get(limits, table[i].name),
+		       *request = json_object_get(requests, table[i].name);
+		uint64_t one, other;
+		char text[40], asked[40];
+
+		if (!limit && !request)
+			continue;
+		snprintf(field, sizeof(field), "%s.resources.limits[%s]", where, table[i].name);
+		if (!limit)
+			return refuse(w, "%s: it stands in requests alone; give it as a limit", field);
+		if (request &&
+		    (!read_number(limit, &one, text) || !read_number(request, &other, asked) || one != other))
+			return refuse(w, "%s: the request is another than the limit; give one figure", field);
+		if (!take_word(w, a, &table[i], field, limit))
+			return false;
+	}
+	return true;
+}
+
+/* A share for these. */
+
+static bool judge(struct work *w, struct ask *a, const char *where)
+{
+	if (a->bytes && a->memory_pct > 0)
+		return refuse(w, "%s: %s besides a part of the memory; give one of them", where, a->memory_field);
+	if (!a->cards_said && !w->options->memory_alone &&
+	    (!strcmp(a->family, "HAMi") || !strcmp(a->family, "Volcano")))
+		return refuse(w, "%s.resources.limits: %s without a number of devices; add %s: 1", where, a->text,
+			      !strcmp(a->family, "HAMi") ? "nvidia.com/gpu" : "volcano.sh/vgpu-number");
+	if (!strcmp(a->family, "Tencent") && !a->cards_said)
+		return refuse(w, "%s.resources.limits: %s without tencent.com/vcuda-core; say how much of a device",
+			      where, a->text);
+	a->cards = a->cards_said ? a->cards : 1;
+	return true;
+}
+
+/* Memory of a share and of an ask in one measure, in parts of a million; false: they cannot be compared. */
+static bool memory_of(const struct words_options *o, uint64_t bytes, double pct, double *ret)
+{
+	if (bytes && !o->card_bytes)
+		return false;
+	*ret = bytes ? (double)bytes / (double)o->card_bytes * 100 : pct;
+	return true;
+}
+
+/* Value: -1 smaller than asked, 0 holds it, 1 not comparable. *ret_size: for the choice of the smallest. */
+static int holds_memory(const struct words_options *o, const struct words_share *s, const struct ask *a,
+			double *ret_size)
+{
+	double own, asked;
+
+	if (!a->bytes && a->memory_pct <= 0) {
+		*ret_size = s->bytes ? (double)s->bytes : s->memory_pct;
+		return 0;
+	}
+	if (s->bytes && a->bytes) {
+		*ret_size = (double)s->bytes;
+		return s->bytes < a->bytes ? -1 : 0;
+	}
+	if (!s->bytes && a->memory_pct > 0) {
+		*ret_size = s->memory_pct;
+		return s->memory_pct < a->memory_pct ? -1 : 0;
+	}
+	if (!memory_of(o, s->bytes, s->memory_pct, &own) || !memory_of(o, a->bytes, a->memory_pct, &asked))
+		return 1;
+	*ret_size = own;
+	return own < asked ? -1 : 0;
+}
+
+/* In which measure sizes are compared among shares: all in percent where that can be. */
+static double size_of(const struct words_options *o, const struct words_share *s, double size)
+{
+	double pct;
+
+	return memory_of(o, s->bytes, s->memory_pct, &pct) ? pct : size;
+}
+
+struct pick {
+	const struct words_share *best;
+	double best_size;
+	bool cards, memory, cores, measures, class;
+	const struct words_share *largest;
+};
+
+static void consider(const struct words_options *o, const struct words_share *s, const struct ask *a, struct pick *p)
+{
+	double size;
+	int memory;
+
+	if (s->cards != a->cards)
+		return;
+	p->cards = true;
+	memory = holds_memory(o, s, a, &size);
+	p->measures |= memory > 0;
+	if (memory)
+		return;
+	p->memory = true;
+	if (s->cores_pct < a->cores_pct)
+		return;
+	p->cores = true;
+	if (a->priority >= 0 && s->low != (a->priority == 1))
+		return;
+	p->class = true;
+	size = size_of(o, s, size);
+	if (p->best && (size > p->best_size || (size == p->best_size && s->cores_pct >= p->best->cores_pct)))
+		return;
+	p->best = s;
+	p->best_size = size;
+}
+
+static void say_share(const struct words_share *s, char text[96])
+{
+	char size[SIZE_TEXT_BYTES];
+
+	if (s->bytes)
+		snprintf(text, 96, "%s: %s, %g %% of the time", s->name, size_format(s->bytes, size), s->cores_pct);
+	else
+		snprintf(text, 96, "%s: %g %% of the memory, %g %% of the time", s->name, s->memory_pct, s->cores_pct);
+}
+
+/* The shares that there are, for a refusal. */
+static void list_shares(const struct words_options *o, char *text, size_t size)
+{
+	size_t used = 0;
+	char one[96];
+
+	snprintf(text, size, "none");
+	for (unsigned int i = 0; i < o->count && used + 1 < size; i++) {
+		say_share(&o->share[i], one);
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "; " : "", one);
+	}
+}
+
+static bool refuse_all(struct work *w, const struct ask *a, const struct pick *p, const char *where)
+{
+	char list[200];
+
+	list_shares(w->options, list, sizeof(list));
+	if (!p->cards)
+		return refuse(w, "%s: no share has %u devices; there are: %s", *a->cards_field ? a->cards_field : where,
+			      a->cards, list);
+	if (!p->memory && p->measures)
+		return refuse(w,
+			      "%s: cannot be compared with the shares, which are not in the same measure; the operator "
+			      "says with --card-memory how much a card has",
+			      a->memory_field);
+	if (!p->memory)
+		return refuse(w, "%s: more than every share has; there are: %s", a->memory_field, list);
+	if (!p->cores)
+		return refuse(w, "%s: no share that is large enough has so much of a device's time; there are: %s",
+			      a->cores_field, list);
+	return refuse(
+		w,
+		"%s.resources.limits[nvidia.com/priority]: no share that is large enough is of class %s; there are: %s",
+		where, a->priority == 1 ? "low" : "normal or high", list);
+}
+
+static const struct words_share *pick_share(struct work *w, const struct ask *a, const char *where)
+{
+	struct pick p = { 0 };
+
+	for (unsigned int i = 0; i < w->options->count; i++)
+		consider(w->options, &w->options->share[i], a, &p);
+	if (!p.best)
+		refuse_all(w, a, &p, where);
+	return p.best;
+}
+
+/* Changes. */
+
+static json_t *without_words(json_t *resources)
+{
+	json_t *copy = json_deep_copy(resources);
+
+	for (size_t i = 0; i < WORDS; i++)
+		json_object_del(copy, table[i].name);
+	return copy;
+}
+
+static void change(struct work *w, json_t *container, const char *path, const struct words_share *s)
+{
+	json_t *resources = json_deep_copy(json_object_get(container, "resources"));
+	json_t *limits = without_words(limits_of(container, "limits"));
+	json_t *requests = without_words(limits_of(container, "requests"));
+	char name[64];
+
+	snprintf(name, sizeof(name), OWN "%s", s->name);
+	resources = resources ? resources : json_object();
+	limits = limits ? limits : json_object();
+	json_object_set_new(limits, name, json_string("1"));
+	json_object_set_new(resources, "limits", limits);
+	if (requests)
+		json_object_set_new(requests, name, json_string("1"));
+	if (requests)
+		json_object_set_new(resources, "requests", requests);
+	if (!w->answer->patch)
+		w->answer->patch = json_array();
+	json_array_append_new(w->answer->patch, json_pack("{s:s s:o s:o}", "op", "add", "path",
+							  json_sprintf("%s/resources", path), "value", resources));
+}
+
+/* A share that is larger than what was asked for is said. */
+static void tell(struct work *w, json_t *container, const struct ask *a, const struct words_share *s)
+{
+	const char *name = json_string_value(json_object_get(container, "name"));
+	char text[96];
+
+	say_share(s, text);
+	warn(w, "container %.63s: %s is share %s", name ? name : "?", a->text, text);
+	json_object_set_new(w->asked, name ? name : "?", json_string(a->text));
+}
+
+static bool give(struct work *w, json_t *container, const char *where, const char *path, struct ask *a)
+{
+	const struct words_share *s;
+
+	if (!judge(w, a, where))
+		return false;
+	s = pick_share(w, a, where);
+	if (!s)
+		return false;
+	change(w, container, path, s);
+	tell(w, container, a, s);
+	return true;
+}
+
+/* A number of devices and no more. */
+static bool give_whole(struct work *w, json_t *container, const char *where, const char *path, struct ask *a)
+{
+	switch (w->options->whole) {
+	case WORDS_WHOLE_PASS:
+		return true;
+	case WORDS_WHOLE_REFUSE:
+		return refuse(
+			w,
+			"%s.resources.limits: %s asks for whole devices, which are not given here; ask for a part, "
+			"such as nvidia.com/gpumem",
+			where, a->text);
+	default:
+		a->memory_pct = a->cores_pct = 100;
+		snprintf(a->memory_field, sizeof(a->memory_field), "%s.resources.limits: %s", where, a->text);
+		return give(w, container, where, path, a);
+	}
+}
+
+static bool treat(struct work *w, const char *list, size_t at, json_t *container)
+{
+	char where[64], path[64];
+	const char *own = own_in(container);
+	struct ask a;
+
+	snprintf(where, sizeof(where), "spec.%s[%zu]", list, at);
+	snprintf(path, sizeof(path), "/spec/%s/%zu", list, at);
+	if (!read_container(w, container, where, &a))
+		return false;
+	if (!a.family)
+		return true;
+	if (own)
+		return refuse(w, "%s.resources.limits[%s]: beside it stands %s; give one of them", where, own, a.text);
+	return a.part_said ? give(w, container, where, path, &a) : give_whole(w, container, where, path, &a);
+}
+
+/* Annotations. */
+
+static const char *annotation(json_t *pod, const char *name)
+{
+	return json_string_value(
+		json_object_get(json_object_get(json_object_get(pod, "metadata"), "annotations"), name));
+}
+
+/* More than 0, less than or equal to 1. */
+static bool read_fraction(const char *text, double *ret)
+{
+	char *end;
+	size_t plain = strspn(text, "0123456789.");
+
+	*ret = strtod(text, &end);
+	return *text && !text[plain] && !*end && *ret > 0 && *ret <= 1;
+}
+
+static bool read_kai(struct work *w, struct ask *a)
+{
+	const char *fraction = annotation(w->pod, kai.fraction), *memory = annotation(w->pod, kai.memory),
+		   *devices = annotation(w->pod, kai.devices);
+	uint64_t n = 0;
+	double part;
+
+	*a = (struct ask){ .family = "KAI", .cards = 1, .cards_said = true, .priority = -1 };
+	if (fraction && memory)
+		return refuse(w, "metadata.annotations[%s]: beside %s; give one of them", kai.fraction, kai.memory);
+	if (fraction && !read_fraction(fraction, &part))
+		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a part of a device, above 0 and at most 1",
+			      kai.fraction, fraction);
+	if (fraction) {
+		a->memory_pct = a->cores_pct = part * 100;
+		snprintf(a->memory_field, sizeof(a->memory_field), "metadata.annotations[%s]: %.40s", kai.fraction,
+			 fraction);
+		snprintf(a->cores_field, sizeof(a->cores_field), "%s", a->memory_field);
+		note(a, kai.fraction, fraction);
+	}
+	if (memory && (quantity_units(memory, &n, NULL) || !n || n > SIZE_LIMIT_BYTES / MIB))
+		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number of MiB", kai.memory, memory);
+	if (memory) {
+		a->bytes = n * MIB;
+		snprintf(a->memory_field, sizeof(a->memory_field), "metadata.annotations[%s]: %.40s", kai.memory,
+			 memory);
+		note(a, kai.memory, memory);
+	}
+	if (devices && (quantity_units(devices, &n, NULL) || !n || n > 16))
+		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number from 1 to 16", kai.devices,
+			      devices);
+	if (devices) {
+		a->cards = (unsigned int)n;
+		snprintf(a->cards_field, sizeof(a->cards_field), "metadata.annotations[%s]: %s", kai.devices, devices);
+		note(a, kai.devices, devices);
+	}
+	return true;
+}
+
+static bool treat_annotations(struct work *w, json_t *containers)
+{
+	const char *name = annotation(w->pod, kai.container);
+	struct ask a;
+	json_t *container;
+	size_t i, at = json_array_size(containers);
+	char where[64], path[64];
+
+	if (!annotation(w->pod, kai.fraction) && !annotation(w->pod, kai.memory))
+		return true;
+	/* A pod that came through here before, and is shown once more. */
+	if (annotation(w->pod, WORDS_ASKED))
+		return true;
+	if (!read_kai(w, &a))
+		return false;
+	json_array_foreach(containers, i, container)
+	{
+		const char *own = json_string_value(json_object_get(container, "name"));
+
+		if (at == json_array_size(containers) && (!name || (own && !strcmp(own, name))))
+			at = i;
+	}
+	if (at == json_array_size(containers))
+		return refuse(w, "metadata.annotations[%s]: no container is called %.63s", kai.container,
+			      name ? name : "");
+	container = json_array_get(containers, at);
+	snprintf(where, sizeof(where), "spec.containers[%zu]", at);
+	snprintf(path, sizeof(path), "/spec/containers/%zu", at);
+	if (own_in(container) || json_object_get(w->asked, json_string_value(json_object_get(container, "name"))))
+		return refuse(w, "metadata.annotations: %s beside resources of %s; give one of them", a.text, where);
+	return give(w, container, where, path, &a);
+}
+
+/* What was asked for stays to be read. */
+static void annotate(struct work *w)
+{
+	json_t *annotations = json_object_get(json_object_get(w->pod, "metadata"), "annotations");
+	json_t *text = json_null(), *value;
+	char *asked = json_dumps(w->asked, JSON_COMPACT | JSON_SORT_KEYS);
+
+	if (asked)
+		text = json_string(asked);
+	free(asked);
+	value = json_is_object(annotations) ? text : json_pack("{s:o}", WORDS_ASKED, text);
+	json_array_append_new(w->answer->patch,
+			      json_pack("{s:s s:s s:o}", "op", "add", "path",
+					json_is_object(annotations) ? "/metadata/annotations/mete.io~1asked"
+								    : "/metadata/annotations",
+					"value", value));
+}
+
+static bool treat_list(struct work *w, json_t *spec, const char *list)
+{
+	json_t *container;
+	size_t i;
+
+	json_array_foreach(json_object_get(spec, list), i, container) if (!treat(w, list, i, container)) return false;
+	return true;
+}
+
+enum words_result words_pod(const struct words_options *o, json_t *pod, struct words_answer *ret)
+{
+	json_t *spec = json_object_get(pod, "spec");
+	struct work w = { .options = o, .pod = pod, .answer = ret, .asked = json_object() };
+	bool good;
+
+	*ret = (struct words_answer){ .patch = NULL };
+	good = treat_list(&w, spec, "initContainers") && treat_list(&w, spec, "containers") &&
+	       treat_annotations(&w, json_object_get(spec, "containers"));
+	if (good && ret->patch)
+		annotate(&w);
+	json_decref(w.asked);
+	if (good)
+		return ret->patch ? WORDS_CHANGED : WORDS_NOTHING;
+	words_answer_free(ret);
+	return WORDS_REFUSED;
+}
+
+void words_answer_free(struct words_answer *a)
+{
+	json_decref(a->patch);
+	json_decref(a->warnings);
+	a->patch = a->warnings = NULL;
+}
+
+/* Shares. */
+
+static unsigned int count_devices(const char *text)
+{
+	unsigned int n = 1;
+
+	if (!strcmp(text, "all"))
+		return 0;
+	for (; *text; text++)
+		n += *text == ',';
+	return n;
+}
+
+static int read_mem(const char *name, const char *value, struct words_share *s, struct fault *f)
+{
+	struct size size;
+
+	if (size_parse(value, &size))
+		return fault_set(f, -EINVAL, "share %s: mem %s is not a size", name, value);
+	/* Of several sizes, the least: that is what each card has for certain. */
+	if (size.bytes && (!s->bytes || size.bytes < s->bytes))
+		s->bytes = size.bytes;
+	if (size.pct > 0 && (s->memory_pct <= 0 || size.pct < s->memory_pct))
+		s->memory_pct = size.pct;
+	return 0;
+}
+
+static int read_share(const char *name, json_t *words, struct words_share *s, struct fault *f)
+{
+	unsigned int devices = 0;
+	const char *word, *value;
+	int r = 0;
+
+	*s = (struct words_share){ .cards = 1 };
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	for (size_t i = 0; !r && i < json_array_size(words); i++) {
+		word = json_string_value(json_array_get(words, i));
+		value = json_string_value(json_array_get(words, i + 1));
+		value = value ? value : "";
+		if (!strcmp(word, "--mem"))
+			r = read_mem(name, value, s, f);
+		else if (!strcmp(word, "--cores"))
+			s->cores_pct = strtod(value, NULL);
+		else if (!strcmp(word, "--class"))
+			s->low = !strcmp(value, "low");
+		else if (!strcmp(word, "--device"))
+			devices += count_devices(value);
+	}
+	s->cards = devices ? devices : 1;
+	if (!s->bytes && s->memory_pct <= 0)
+		s->memory_pct = 100;
+	return r;
+}
+
+int words_read_shares(struct words_options *o, json_t *shares, struct fault *f)
+{
+	const char *name;
+	json_t *words;
+	int r = 0;
+
+	o->count = 0;
+	json_object_foreach(shares, name, words)
+	{
+		if (o->count == WORDS_SHARES)
+			return fault_set(f, -E2BIG, "more than %u shares", WORDS_SHARES);
+		if (!r)
+			r = read_share(name, words, &o->share[o->count++], f);
+	}
+	return r;
+}

@@ -1,0 +1,55 @@
+/*
+ * webhook_words.h: the words by which pods ask other systems for a part of a GPU, and the named share that each
+ * becomes. Pure: a pod in, changes out.
+ *
+ * The words are resources in a container's limits, or annotations of the pod; a row of the table in webhook_words.c
+ * says what one means. A container gets the smallest share that holds all that it asks for; nothing is rounded down.
+ * What cannot be meant is refused with a line that names the field. A pod that asks for nothing is not changed.
+ */
+#pragma once
+
+#include "client/fault.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WORDS_SHARES 64u
+#define WORDS_NAME 32u
+#define WORDS_LINE 512u
+#define WORDS_ASKED "mete.io/asked" /* annotation: what the pod had asked for */
+
+struct words_share {
+	char name[WORDS_NAME];
+	unsigned int cards;
+	uint64_t bytes;	   /* of each card */
+	double memory_pct; /* where bytes is 0; 100: all that is left, too */
+	double cores_pct;  /* guaranteed; 0: none */
+	bool low;	   /* of class low */
+};
+
+/* What is done with a pod that asks for whole GPUs by another's name, which its own device plugin may serve. */
+enum words_whole { WORDS_WHOLE_PASS, WORDS_WHOLE_SHARE, WORDS_WHOLE_REFUSE };
+
+struct words_options {
+	struct words_share share[WORDS_SHARES];
+	unsigned int count;
+	uint64_t card_bytes; /* of every card of the cluster; 0: not known, then parts and bytes are not compared */
+	enum words_whole whole;
+	bool memory_alone; /* memory without a number of devices means one device */
+};
+
+enum words_result { WORDS_NOTHING, WORDS_CHANGED, WORDS_REFUSED };
+
+struct words_answer {
+	json_t *patch;	       /* a JSON patch; owned; NULL unless it is changed */
+	json_t *warnings;      /* lines; owned; NULL: none */
+	char line[WORDS_LINE]; /* why it was refused */
+};
+
+/* From the words of shares.json (connect/cdi/shares.h). Value: 0 or a negative errno and a fault. */
+int words_read_shares(struct words_options *o, json_t *shares, struct fault *f);
+
+/* `pod`: borrowed. Free the answer with words_answer_free() in every case. */
+enum words_result words_pod(const struct words_options *o, json_t *pod, struct words_answer *ret);
+void words_answer_free(struct words_answer *a);

@@ -1,0 +1,396 @@
+"""mete-webhook: pods in other systems' words, over real HTTPS: webhook_test.py BUILD_ROOT"""
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+sys.path.insert(0, HERE)
+import harness  # noqa: E402
+from harness import finish, ok, same, until  # noqa: E402
+from review import SHARES, Program, applied, connect, patch_of, pod, post, review  # noqa: E402
+
+WEBHOOK = os.path.join(harness.BUILD, "src/cli/mete-webhook")
+if not os.path.exists(WEBHOOK):
+    print("1..0 # SKIP mete-webhook is not built: libcurl or libmicrohttpd is not there")
+    sys.exit(0)
+
+folder = None
+
+
+def start(*options, shares=SHARES):
+    global folder
+    w = Program.__new__(Program)
+    Program.__init__(w, "/bin/true")
+    w.process.wait()
+    with open(os.path.join(w.folder, "shares.json"), "w") as file:
+        json.dump({"shares": shares}, file)
+    w.command = [WEBHOOK, "--listen", "127.0.0.1:0", "--shares", os.path.join(w.folder, "shares.json"), *options]
+    if not any(o in ("--cert-dir", "--cert", "--secret") for o in options):
+        w.command += ["--cert-dir", os.path.join(w.folder, "pki")]
+    w.ca = os.path.join(w.folder, "pki", "ca.crt")
+    w.start()
+    if not until(w.port, 30):
+        raise SystemExit(f"Bail out! {w.said()}")
+    return w
+
+
+def end(w):
+    w.stop()
+    shutil.rmtree(w.folder, ignore_errors=True)
+
+
+def ask(w, thing, **more):
+    c = connect(w.port(), w.ca)
+    status, answer = post(c, "/mutate", review(thing, **more))
+    c.close()
+    if status != 200 or answer["response"]["uid"] != review(thing)["request"]["uid"]:
+        raise SystemExit(f"Bail out! {status} {answer}")
+    return answer["response"]
+
+
+# What is asked for, in the words of each: (name, limits, annotations, the share)
+MEANT = [
+    ("HAMi: memory and cores", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "20"}, None, "small"),
+    ("HAMi: memory", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 1024}, None, "tiny"),
+    ("HAMi: one MiB more", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 1025}, None, "small"),
+    ("HAMi: 3k is 3000", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3k"}, None, "small"),
+    ("HAMi: cores alone", {"nvidia.com/gpu": "1", "nvidia.com/gpucores": "30"}, None, "half"),
+    ("HAMi: low priority", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "nvidia.com/priority": "1"}, None, "batch"),
+    ("HAMi: high priority", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "nvidia.com/priority": "0"}, None, "small"),
+    ("HAMi: two devices", {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "4096", "nvidia.com/gpucores": "25"}, None, "pair"),
+    ("HAMi: a part of the memory", {"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "50"}, None, "half"),
+    ("Volcano", {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "3000", "volcano.sh/vgpu-cores": "10"}, None, "small"),
+    ("Alibaba", {"aliyun.com/gpu-mem": "6"}, None, "half"),
+    ("Tencent", {"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "16"}, None, "small"),
+    ("Tencent: units are 256 MiB", {"tencent.com/vcuda-core": "5", "tencent.com/vcuda-memory": "4"}, None, "tiny"),
+    ("KAI: a fraction", {}, {"gpu-fraction": "0.5"}, "half"),
+    ("KAI: memory", {}, {"gpu-memory": "2000"}, "small"),
+    ("KAI: several devices", {}, {"gpu-memory": "2000", "gpu-fraction-num-devices": "2"}, "pair"),
+]
+
+# What cannot be meant: (name, limits, annotations, what the line must say)
+REFUSED = [
+    ("memory without a device", {"nvidia.com/gpumem": "3000"}, None, ["nvidia.com/gpumem=3000", "add nvidia.com/gpu: 1"]),
+    ("Volcano's memory without a device", {"volcano.sh/vgpu-memory": "3000"}, None, ["add volcano.sh/vgpu-number: 1"]),
+    ("more than any share", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99000"}, None, ["limits[nvidia.com/gpumem]: 99000", "whole: 16 GiB"]),
+    ("more than any device", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99000000000"}, None, ["more than any device has"]),
+    ("too many devices", {"nvidia.com/gpu": "3", "nvidia.com/gpumem": "1000"}, None, ["limits[nvidia.com/gpu]: 3", "no share has 3 devices"]),
+    ("a hundred devices", {"nvidia.com/gpu": "100", "nvidia.com/gpumem": "1000"}, None, ["limits[nvidia.com/gpu]: 100"]),
+    ("cores beyond all", {"nvidia.com/gpu": "1", "nvidia.com/gpucores": "101"}, None, ["nvidia.com/gpucores]: 101", "100 percent"]),
+    ("two sizes", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1", "nvidia.com/gpumem-percentage": "5"}, None, ["give one of them"]),
+    ("no number", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "many"}, None, ["nvidia.com/gpumem]: many is not a whole number"]),
+    ("half a MiB", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1500m"}, None, ["1500m is not a whole number"]),
+    ("below zero", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": -1}, None, ["-1 is not a whole number"]),
+    ("nothing", {"nvidia.com/gpu": "0", "nvidia.com/gpumem": "10"}, None, ["0 asks for nothing"]),
+    ("an object", {"nvidia.com/gpu": {"a": 1}, "nvidia.com/gpumem": "10"}, None, ["is not a whole number"]),
+    ("a third priority", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "nvidia.com/priority": "2"}, None, ["neither 0 (high) nor 1 (low)"]),
+    ("no share of that class", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000", "nvidia.com/priority": "1"}, None, ["of class low"]),
+    ("words of two systems", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "volcano.sh/vgpu-memory": "10"}, None,
+     ["a word of Volcano beside words of HAMi"]),
+    ("a share of ours beside them", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "mete.io/small": "1"}, None, ["mete.io/small", "give one"]),
+    ("neither a part nor whole", {"tencent.com/vcuda-core": "150"}, None, ["vcuda-core]: 150"]),
+    ("Tencent's memory alone", {"tencent.com/vcuda-memory": "4"}, None, ["without tencent.com/vcuda-core"]),
+    ("a fraction above one", {}, {"gpu-fraction": "1.5"}, ["annotations[gpu-fraction]", "at most 1"]),
+    ("no fraction", {}, {"gpu-fraction": "nan"}, ["annotations[gpu-fraction]"]),
+    ("an endless fraction", {}, {"gpu-fraction": "1e-1"}, ["annotations[gpu-fraction]"]),
+    ("a fraction and memory", {}, {"gpu-fraction": "0.5", "gpu-memory": "100"}, ["give one of them"]),
+    ("no container of that name", {}, {"gpu-fraction": "0.5", "gpu-fraction-container-name": "x"}, ["no container is called x"]),
+    ("annotation beside resources", {"mete.io/small": "1"}, {"gpu-fraction": "0.5"}, ["give one of them"]),
+]
+
+
+def test_words(w):
+    for name, limits, annotations, share in MEANT:
+        thing = pod({**limits, "cpu": "2"}, annotations)
+        r = ask(w, thing)
+        if not ok(r["allowed"] and "patch" in r, name, r):
+            continue
+        after = applied(thing, patch_of(r))
+        same(after["spec"]["containers"][0]["resources"]["limits"], {"cpu": "2", f"mete.io/{share}": "1"}, f"{name}: share {share}")
+        ok(share in r["warnings"][0], f"{name}: what it became is told", r.get("warnings"))
+        ok("main" in json.loads(after["metadata"]["annotations"]["mete.io/asked"]), f"{name}: and kept", after["metadata"])
+        again = ask(w, after)
+        ok(again["allowed"] and "patch" not in again, f"{name}: a second time changes nothing", again)
+
+
+def test_refused(w):
+    for name, limits, annotations, words in REFUSED:
+        r = ask(w, pod(limits, annotations))
+        line = r.get("status", {}).get("message", "")
+        ok(not r["allowed"] and all(word in line for word in words), f"refused: {name}", line, r)
+    thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, requests={"nvidia.com/gpumem": "500"})
+    ok("another than the limit" in ask(w, thing)["status"]["message"], "refused: request and limit differ")
+    thing = pod({"nvidia.com/gpu": "1"}, requests={"nvidia.com/gpumem": "500"})
+    ok("requests alone" in ask(w, thing)["status"]["message"], "refused: a request without a limit")
+
+
+def test_untouched(w):
+    for name, thing in [("no resources", pod()), ("processors", pod({"cpu": "1"})), ("a share of ours", pod({"mete.io/small": "1"})),
+                        ("whole GPUs, for their own plugin", pod({"nvidia.com/gpu": "2"})),
+                        ("another's device", pod({"amd.com/gpu": "1"})), ("no spec", {"metadata": {}}), ("no pod", 7)]:
+        r = ask(w, thing)
+        ok(r["allowed"] and "patch" not in r and "warnings" not in r, f"untouched: {name}", r)
+    asking = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"})
+    ok("patch" not in ask(w, asking, operation="UPDATE"), "untouched: not made now")
+    ok("patch" not in ask(w, asking, kind="Deployment", group="apps"), "untouched: not a pod")
+
+
+def test_containers(w):
+    """Each container by itself, init containers too, and nothing else of the pod changes."""
+    thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"keep": "this"}, {"nvidia.com/gpumem": "1000", "memory": "1Gi"})
+    thing["spec"]["containers"].append({"name": "side", "image": "y"})
+    thing["spec"]["containers"].append({"name": "third", "image": "z", "resources": {"limits": {"volcano.sh/vgpu-number": 1,
+                                                                                             "volcano.sh/vgpu-memory": 8192}}})
+    thing["spec"]["initContainers"] = [{"name": "first", "image": "z", "resources": {"limits": {"aliyun.com/gpu-mem": 4}}}]
+    after = applied(thing, patch_of(ask(w, thing)))
+    c = after["spec"]["containers"]
+    same(c[0]["resources"], {"limits": {"mete.io/tiny": "1"}, "requests": {"memory": "1Gi", "mete.io/tiny": "1"}}, "the first, with its requests")
+    same(c[1], thing["spec"]["containers"][1], "the second as it was")
+    same(c[2]["resources"], {"limits": {"mete.io/half": "1"}}, "the third")
+    same(after["spec"]["initContainers"][0]["resources"], {"limits": {"mete.io/small": "1"}}, "an init container")
+    same(after["metadata"]["annotations"]["keep"], "this", "other annotations stay")
+    same(sorted(json.loads(after["metadata"]["annotations"]["mete.io/asked"])), ["first", "main", "third"], "all that was asked")
+    bad = json.loads(json.dumps(thing))
+    bad["spec"]["containers"][2]["resources"]["limits"]["volcano.sh/vgpu-memory"] = 99999
+    ok("spec.containers[2]" in ask(w, bad)["status"]["message"], "a line names the container")
+    named = pod({}, {"gpu-memory": "2000", "gpu-fraction-container-name": "side"})
+    named["spec"]["containers"].append({"name": "side", "image": "y"})
+    after = applied(named, patch_of(ask(w, named)))
+    same([c.get("resources") for c in after["spec"]["containers"]], [{"limits": {}}, {"limits": {"mete.io/small": "1"}}], "the container that is named")
+
+
+def test_options():
+    parts = [{"name": "quarter", "mem": "25%", "cores": 25}, {"name": "all", "mem": "100%", "cores": 100}]
+    w = start(shares=parts)
+    line = ask(w, pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"}))["status"]["message"]
+    ok("nvidia.com/gpumem]: 3000" in line and "--card-memory" in line, "bytes and parts are not compared without a card's memory", line)
+    r = ask(w, pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "20"}))
+    ok("mete.io/quarter" in json.dumps(patch_of(r)), "parts with parts are", r)
+    end(w)
+    w = start("--card-memory", "16G", "--whole", "share", "--memory-alone", "one", shares=parts)
+    for limits, share in [({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, "quarter"), ({"nvidia.com/gpumem": "4097"}, "all"),
+                          ({"nvidia.com/gpu": "1"}, "all")]:
+        ok(f"mete.io/{share}" in json.dumps(patch_of(ask(w, pod(limits)))), f"{limits}: {share}")
+    ok("no share has 2 devices" in ask(w, pod({"nvidia.com/gpu": "2"}))["status"]["message"], "two whole devices, and no such share")
+    end(w)
+    w = start("--whole", "refuse")
+    ok("whole devices" in ask(w, pod({"nvidia.com/gpu": "1"}))["status"]["message"], "whole devices can be refused")
+    with open(os.path.join(w.folder, "shares.json"), "w") as file:
+        json.dump({"shares": [{"name": "renamed", "mem": "2G"}]}, file)
+    ok(until(lambda: "mete.io/renamed" in json.dumps(patch_of(ask(w, pod({"aliyun.com/gpu-mem": "2"})))), 20), "shares are read again")
+    with open(os.path.join(w.folder, "shares.json"), "w") as file:
+        file.write("{")
+    ok(until(lambda: "shares.json" in w.said(), 20), "a broken file is named", w.said())
+    ok("mete.io/renamed" in json.dumps(patch_of(ask(w, pod({"aliyun.com/gpu-mem": "2"})))), "and changes nothing")
+    end(w)
+
+
+def raw(w, data, patience=10):
+    """Bytes in TLS, and what comes back until the end."""
+    with socket.create_connection(("localhost", w.port()), timeout=patience) as plain, \
+            ssl.create_default_context(cafile=w.ca).wrap_socket(plain, server_hostname="localhost") as s:
+        s.sendall(data)
+        try:
+            return s.recv(65536)
+        except (OSError, ssl.SSLError):
+            return b""
+
+
+def test_bad_input(w):
+    c = connect(w.port(), w.ca)
+    for name, body in [("no JSON", b"{"), ("nothing", b""), ("another thing", b"[]"), ("no uid", {"kind": "AdmissionReview"}),
+                       ("an older version", {**review(pod()), "apiVersion": "admission.k8s.io/v1beta1"}),
+                       ("deep", b"[" * 100000), ("bytes", bytes(range(256)) * 10)]:
+        status, text = post(c, "/mutate", body)
+        ok(status == 400 and "AdmissionReview" in text, f"{name}: 400 with a line", status, text)
+    status, text = post(c, "/mutate", b"x" * (5 << 20))
+    same(status, 413, "too large")
+    c.close()
+    c = connect(w.port(), w.ca)
+    same(post(c, "/nowhere", b"")[0], 404, "another path")
+    c.request("GET", "/mutate")
+    r = c.getresponse()
+    r.read()
+    same(r.status, 405, "another method")
+    c.close()
+    for name, data in [("no HTTP", b"\x00\x01\x02" * 50 + b"\r\n\r\n"), ("a length below zero", b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n"),
+                       ("headers without end", b"POST /mutate HTTP/1.1\r\n" + b"A: " + b"b" * 40000)]:
+        raw(w, data)
+        ok(ask(w, pod())["allowed"], f"{name}: it serves on")
+    with socket.create_connection(("localhost", w.port())) as s:
+        s.sendall(b"GET / HTTP/1.1\r\n\r\n")  # no TLS
+    ok(ask(w, pod())["allowed"], "without TLS: it serves on")
+
+
+def memory_kib(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
+def test_flood(w):
+    """Requests from many, silent connections and large bodies that never end: it stays small, and answers."""
+    calm = memory_kib(w.process.pid)
+    silent = [socket.create_connection(("localhost", w.port()), timeout=10) for _ in range(200)]
+    context = ssl.create_default_context(cafile=w.ca)
+    begun = []
+    for _ in range(20):  # bodies that are announced, begun and not ended
+        s = context.wrap_socket(socket.create_connection(("localhost", w.port()), timeout=30), server_hostname="localhost")
+        s.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n" + b"x" * 1000000)
+        begun.append(s)
+    asking = review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}))
+    stop = threading.Event()
+    counted = []
+
+    def flood():
+        n = 0
+        c = connect(w.port(), w.ca)
+        while not stop.is_set() and n < 150:
+            status, answer = post(c, "/mutate", asking)
+            if status != 200 or not answer["response"]["allowed"]:
+                break
+            n += 1
+        c.close()
+        counted.append(n)
+    threads = [threading.Thread(target=flood) for _ in range(8)]
+    begin = time.monotonic()
+    for t in threads:
+        t.start()
+    slowest = 0
+    for _ in range(20):
+        before = time.monotonic()
+        ok_now = ask(w, pod())["allowed"]
+        slowest = max(slowest, time.monotonic() - before)
+        if not ok_now:
+            break
+    stop_late = threading.Timer(60, stop.set)
+    stop_late.start()
+    for t in threads:
+        t.join()
+    stop_late.cancel()
+    took = time.monotonic() - begin
+    same(counted, [150] * 8, "every request of the flood is answered")
+    ok(slowest < 5 * harness.PATIENCE, f"a pod that asks nothing passes meanwhile: at most {slowest * 1000:.0f} ms, a new connection each")
+    print(f"# {8 * 150 / took:.0f} reviews a second from 8 clients on a shared machine")
+    grown = memory_kib(w.process.pid) - calm
+    ok(grown < 120 * 1024, f"memory grows by {grown // 1024} MiB at most, with 20 bodies begun and 200 silent connections")
+    for s in silent + begun:
+        s.close()
+    ok(ask(w, pod())["allowed"], "it serves on")
+
+
+def serial(w):
+    with socket.create_connection(("localhost", w.port()), timeout=10) as plain, \
+            ssl.create_default_context(cafile=w.ca).wrap_socket(plain, server_hostname="localhost") as s:
+        return ssl.DER_cert_to_PEM_cert(s.getpeercert(True))
+
+
+def test_renewal():
+    """Certificates of 6 s, of an authority of 60 s: they change, and no request is lost; the authority is kept, and renewed."""
+    w = start("--cert-life", "6s")
+    authority = open(w.ca).read()
+    same(os.stat(os.path.join(w.folder, "pki", "ca.key")).st_mode & 0o777, 0o600, "the authority's key is its owner's alone")
+    seen, failed, end_at = {serial(w)}, [], time.monotonic() + 40 * harness.PATIENCE
+    while len(seen) < 4 and time.monotonic() < end_at:
+        try:
+            ask(w, pod())
+            seen.add(serial(w))
+        except Exception as why:  # noqa: BLE001 - whatever it is, it is a request that was lost
+            failed.append(repr(why))
+        time.sleep(0.05)
+    ok(len(seen) >= 4, f"{len(seen)} certificates one after the other")
+    same(failed, [], "and no request failed in between")
+    same(w.stop(signal.SIGKILL), -signal.SIGKILL, "killed")
+    os.unlink(w.log)
+    w.start()
+    until(w.port, 30)
+    ok(ask(w, pod())["allowed"], "started again: clients that know the authority believe it")
+    ok(until(lambda: open(w.ca).read() != authority, 60), "the authority is renewed before its end")
+    ok(open(w.ca).read().endswith(authority) and open(w.ca).read().count("BEGIN") == 2, "the old one stays behind the new one")
+    old = os.path.join(w.folder, "old.crt")
+    with open(old, "w") as file:
+        file.write(authority)
+    w.ca, new = old, w.ca
+    try:
+        good = ask(w, pod())["allowed"]
+    except ssl.SSLError:
+        good = "issued by the new one"
+    ok(good, "who has the old one only is served as long as certificates are of it")
+    w.ca = new
+    ok(ask(w, pod())["allowed"], "who has both is served")
+    end(w)
+
+
+def test_files():
+    """Certificates of somebody else's: read again when they change; broken ones change nothing."""
+    home = tempfile.mkdtemp(prefix="mete-w-", dir="/tmp")
+    a, b, pair = (os.path.join(home, x) for x in ("a", "b", "own"))
+    for one in (a, b, pair):
+        os.mkdir(one)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-keyout", os.path.join(one, "ca.key"), "-out", os.path.join(one, "ca.crt")],
+                       stderr=subprocess.DEVNULL, check=True)
+
+    def put(folder):
+        for name in ("ca.crt", "ca.key"):
+            shutil.copy(os.path.join(folder, name), os.path.join(pair, name))
+    put(a)
+    w = start("--cert", os.path.join(pair, "ca.crt"), "--key", os.path.join(pair, "ca.key"))
+
+    def peer():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(("localhost", w.port()), timeout=10) as plain, context.wrap_socket(plain) as s:
+            return ssl.DER_cert_to_PEM_cert(s.getpeercert(True))
+    same(peer(), open(os.path.join(a, "ca.crt")).read(), "the certificate that was given")
+    put(b)
+    ok(until(lambda: peer() == open(os.path.join(b, "ca.crt")).read(), 20), "another one is taken while it serves")
+    shutil.copy(os.path.join(a, "ca.key"), os.path.join(pair, "ca.key"))
+    ok(until(lambda: "belong together" in w.said(), 20), "one whose key is another's is named", w.said())
+    same(peer(), open(os.path.join(b, "ca.crt")).read(), "and changes nothing")
+    end(w)
+    shutil.rmtree(home)
+
+
+def test_start():
+    for options, words in [((), "say where the certificate comes from"), (("--cert-dir", "/tmp/x", "--secret", "y"), "give one of"),
+                           (("--cert", "/x"), "say where"), (("--cert-dir", "/tmp/x", "--whole", "some"), "give pass, share or refuse"),
+                           (("--cert-dir", "/tmp/x", "--card-memory", "25%"), "give a size"), (("--nonsense",), "lists the options")]:
+        done = subprocess.run([WEBHOOK, *options], stderr=subprocess.PIPE, text=True, timeout=30)
+        ok(done.returncode == 2 and words in done.stderr, f"{' '.join(options) or 'no options'}: {words}", done.stderr)
+    done = subprocess.run([WEBHOOK, "--cert-dir", "/proc/nowhere", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, timeout=30)
+    ok(done.returncode == 1 and "/proc/nowhere" in done.stderr, "a folder that cannot be made", done.stderr)
+    done = subprocess.run([WEBHOOK, "--cert-dir", "/tmp", "--listen", "nowhere"], stderr=subprocess.PIPE, text=True, timeout=30)
+    ok(done.returncode == 1 and "--listen nowhere" in done.stderr, "no address", done.stderr)
+    for name in ("ca.crt", "ca.key"):
+        if os.path.exists(f"/tmp/{name}"):
+            os.unlink(f"/tmp/{name}")
+
+
+w = start("--card-memory", "16G")
+test_words(w)
+test_refused(w)
+test_untouched(w)
+test_containers(w)
+test_bad_input(w)
+test_flood(w)
+c = connect(w.port(), w.ca)
+c.request("GET", "/metrics")
+text = c.getresponse().read().decode()
+ok('mete_webhook_reviews_total{outcome="changed"}' in text, "reviews are counted", text)
+c.close()
+end(w)
+test_options()
+test_renewal()
+if shutil.which("openssl"):
+    test_files()
+test_start()
+finish()
