@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-The manual page meted(8) from its frame and what `meted --help` prints: options_man.py FRAME HELP > PAGE
+The manual page of a program from its frame and what its --help prints: options_man.py FRAME HELP > PAGE
 
-@SYNOPSIS@ and @OPTIONS@ become the settings of the table in src/daemon/settings/settings.c. The options that are no
-settings have their words in the frame.
+@SYNOPSIS@ and @OPTIONS@ become the options; of meted the settings of the table in src/daemon/settings/settings.c alone,
+its other options have their words in the frame.
 """
 import re
 import sys
@@ -14,11 +14,12 @@ HEADING = "Settings, each a key of the file as well:\n"
 def settings(text):
     """(option, operand, words) of each, in the order of the table."""
     found = []
-    for line in text.split(HEADING)[1].splitlines():
+    listing = text.split(HEADING)[1] if HEADING in text else text[text.index("\n  --") + 1:]
+    for line in listing.splitlines():
         head = re.fullmatch(r"  --(\S+)(?: ([A-Z:]+))?  +(.*)", line)
         if head:
             found.append([head[1], head[2] or "", head[3]])
-        elif line.startswith(" " * 25):
+        elif line.startswith(" " * 22):
             found[-1][2] += " " + line.strip()
         else:
             sys.exit(f"options_man.py: what is this line of --help: {line!r}")

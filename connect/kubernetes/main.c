@@ -33,9 +33,8 @@ const struct connector *const connectors[] = { &cdi_connector, NULL };
 static const char usage[] =
 	"Usage: mete-agent [options]\n"
 	"\n"
-	"Offers the named shares of /etc/mete/shares.json to this node's kubelet as resources mete.io/SHARE, and makes "
-	"the\n"
-	"grant when a pod's container begins. docs/kubernetes.md says what it is not.\n"
+	"Offers the named shares of /etc/mete/shares.json to this node's kubelet as resources mete.io/SHARE, and makes\n"
+	"the grant when a pod's container begins (docs/kubernetes.md).\n"
 	"\n"
 	"  --kubelet-dir DIR   The folder of kubelet's sockets. Default: " KUBELET_DIR "\n"
 	"  --pods-socket PATH  kubelet's socket of pod-resources, which names the pod of a grant. Default:\n"

@@ -51,6 +51,8 @@ def contents(packages):
                                   "/lib/systemd/system/meted.socket", "./usr/lib/sysusers.d/meted.conf",
                                   "./usr/share/man/man5/meted.yaml.5.gz", "./usr/share/man/man8/meted.8.gz",
                                   "./usr/share/mete/prometheus/mete.rules.yml", "./usr/share/mete/grafana/mete.json"],
+                        "mete-agent": ["./usr/bin/mete-agent", "/lib/systemd/system/mete-agent.service",
+                                       "./usr/share/man/man8/mete-agent.8.gz"],
                         "libmete0": ["/libmete.so.0"], "libmete-dev": ["./usr/include/mete/cuda/cuda.h", "./usr/include/mete/control.h", "/mete.pc"],
                         "libmete-shim-dbgsym": [], "libmete-shim": []}.items():
         if check(name in names, f"there is a package {name}", *packages) and files:

@@ -56,6 +56,15 @@ def meted():
     check(re.findall(r"@\w+@", text), "nothing of its frame is left open")
 
 
+def agent():
+    program = os.path.join(BUILD, "src/cli/mete-agent")
+    if not os.path.exists(program):
+        check([], "mete-agent(8) has its options # SKIP it is not built")
+        return
+    help_of, text = listed(said(program, "--help")), page("packaging/mete-agent.8")
+    check(sorted(help_of ^ flags(text)) + re.findall(r"@\w+@", text), f"mete-agent(8) has the {len(help_of)} options of its --help")
+
+
 def verbs():
     """verb -> its options"""
     found = {}
@@ -81,7 +90,7 @@ def renders():
         check([], "the pages are well formed # SKIP mandoc is not installed")
         return
     faults = []
-    for path in ["packaging/meted.8", "packaging/meted.yaml.5", *(os.path.relpath(p, BUILD) for p in glob.glob(os.path.join(BUILD, "src/cli/mete*.1")))]:
+    for path in ["packaging/meted.8", "packaging/meted.yaml.5", *(os.path.relpath(p, BUILD) for p in glob.glob(os.path.join(BUILD, "packaging/mete-*.8"))), *(os.path.relpath(p, BUILD) for p in glob.glob(os.path.join(BUILD, "src/cli/mete*.1")))]:
         # A page of another section is not looked for: it may be installed later.
         r = subprocess.run(["mandoc", "-T", "lint", "-W", "error", os.path.join(BUILD, path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         faults += r.stdout.decode(errors="replace").splitlines()
@@ -122,6 +131,7 @@ def documents(of):
 
 
 meted()
+agent()
 table = verbs()
 pages(table)
 renders()
