@@ -1,0 +1,389 @@
+"""
+mete-agent in a cluster: cluster_test.py BUILD_ROOT [PART...]
+
+A real kube-apiserver, kube-scheduler, kubelet, containerd and runc, and the system's meted with software devices.
+METE_TEST_KUBERNETES names the folder that make.sh filled; without it this is skipped. METE_TEST_LONG=1 takes as many pods
+as docs/kubernetes.md has figures for.
+"""
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.environ.get("METE_TEST_KUBERNETES")
+INSIDE = "METE_CLUSTER"
+
+
+def leave(why):
+    print(f"1..0 # SKIP {why}")
+    sys.exit(0)
+
+
+BUILD = os.path.abspath(sys.argv[1])
+AGENT, METED, METE = (os.path.join(BUILD, p) for p in ("src/cli/mete-agent", "src/daemon/meted", "src/cli/mete"))
+if not FOLDER:
+    leave("METE_TEST_KUBERNETES names no folder with a cluster's programs (tests/kubernetes/make.sh FOLDER)")
+if os.geteuid():
+    leave("needs root")
+if os.environ.get("METE_TEST_SANITIZED"):
+    leave("the libraries of a sanitizer cannot be preloaded by a file")
+if not os.path.exists(AGENT):
+    leave("mete-agent is not built: libnghttp2 is not there")
+if INSIDE not in os.environ:
+    tried = subprocess.run(["unshare", "-m", "-p", "-f", "-n", "--mount-proc", "true"], capture_output=True, text=True)
+    if tried.returncode:
+        leave("no namespaces of our own here: " + tried.stderr.strip())
+    os.execvpe(os.path.join(HERE, "up.sh"), ["up.sh", FOLDER, sys.executable, "-B", *sys.argv],
+               {**os.environ, "METE_CLUSTER_BARE": "1"})
+
+PARTS = sys.argv[2:]
+for folder in ("", "../daemon", "../containers"):
+    sys.path.insert(0, os.path.join(HERE, folder))
+import cluster as clusters  # noqa: E402
+import harness  # noqa: E402
+import rootfs  # noqa: E402
+from harness import GIB, finish, ok, same  # noqa: E402
+
+MIB = 1 << 20
+LONG = bool(os.environ.get("METE_TEST_LONG"))
+SMALL, HALF, TINY = "mete.io/small", "mete.io/half", "mete.io/tiny"
+SHARES = [{"name": "small", "mem": "64M", "cores": 10}, {"name": "half", "mem": "8G"}, {"name": "tiny", "mem": "16M"}]
+PATIENCE = 60  # seconds that the test waits for what must come
+STAY = ["/bin/sleep", "100000"]
+
+
+def wait(what, condition, seconds=PATIENCE):
+    try:
+        return clusters.until(what, condition, seconds)
+    except TimeoutError:
+        return None
+
+
+class Mete:
+    """What an operator installs on a node: meted and mete-agent, begun again when they end, as systemd does."""
+
+    def __init__(self, node):
+        self.node, self.meted, self.agent = node, None, None
+        self.env = {**node.cluster.env, "METE_SOFT_DIR": "/dev/shm/soft", "METE_SOFT_SMS": "4"}
+        for name in (os.path.join(node.work, "state"), node.path("/run/mete")):
+            os.mkdir(name)
+        self.shares = os.path.join(node.work, "shares.json")
+        with open(self.shares, "w") as file:
+            json.dump({"shares": SHARES}, file)
+
+    def start_meted(self):
+        self.meted = self.node.spawn("meted", METED, "--system", "--runtime-dir", "/run/mete", "--state-dir",
+                                     os.path.join(self.node.work, "state"), "--soft-only", "--foreground", "--config", "", env=self.env)
+        clusters.until("meted serves", lambda: os.path.exists(self.node.path("/run/mete/control.sock")) and self.ask("hello"))
+
+    def start_agent(self):
+        self.agent = self.node.spawn("agent", AGENT, "--shares", self.shares, "--soft", env=self.env)
+
+    def kill(self, what, number=signal.SIGKILL):
+        process = getattr(self, what)
+        process.send_signal(number)
+        return process.wait(30)
+
+    def ask(self, op, **fields):
+        try:
+            c = harness.Control(self.node.path("/run/mete"))
+            try:
+                return c.ask(op, **fields)
+            finally:
+                c.close()
+        except OSError:
+            return None
+
+    def grants(self):
+        return {row["name"]: row for row in self.ask("grants")["grants"]}
+
+    def run(self, *words):
+        return subprocess.run(self.node.inside(METE, *words), env=self.env, capture_output=True, text=True)
+
+    def agent_kib(self):
+        with open(f"/proc/{self.agent.pid}/status") as file:
+            return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+    def end(self):
+        if clusters.alive(self.agent):
+            same(self.kill("agent", signal.SIGTERM), 0, "the agent leaves with status 0")
+        if clusters.alive(self.meted):
+            same(self.kill("meted", signal.SIGTERM), 0, "meted leaves with status 0")
+
+
+class Test:
+    def __init__(self):
+        work = os.environ[INSIDE]
+        programs = {name: os.path.join(BUILD, "examples", name) for name in ("hungry", "saxpy")}
+        tools = ("sh", "cat", "sleep", "env", "true", "ls")
+        app = clusters.archive(work, "app", rootfs.make(os.path.join(work, "app-root"), programs, tools=tools))
+        self.nodes = int(os.environ.get("METE_TEST_NODES", "1"))
+        self.c = clusters.Cluster(os.environ["METE_CLUSTER_BIN"], work, self.nodes, [clusters.pause_image(work), app],
+                                  status_s=int(os.environ.get("METE_TEST_STATUS_S", "1")))
+        began = time.monotonic()
+        self.c.start()
+        print(f"# the cluster is ready after {time.monotonic() - began:.1f} s; images lie in {self.c.snapshotter}", flush=True)
+        self.metes = [Mete(node) for node in self.c.nodes]
+        self.m, self.node = self.metes[0], self.c.nodes[0]
+
+    def app(self, name, share=None, command=STAY, **more):
+        """A pod of one container."""
+        return self.c.pod(name, {"main": self.container(share, command)}, **more)
+
+    def container(self, share=None, command=STAY, **more):
+        limits = {"resources": {"limits": {share: "1"}}} if share else {}
+        return {"command": list(command), **limits, **more}
+
+    def said(self, pod, container="main"):
+        return [text for _, text in self.node.pod_log(pod, container)]
+
+    def nothing_left(self):
+        """No grant, no folder and no CDI file of one."""
+        folder = self.node.path("/run/mete/containers/0")
+        return (not self.m.grants() and not (os.path.isdir(folder) and os.listdir(folder)) and
+                not [n for n in os.listdir(self.node.path("/run/cdi")) if "-grant-" in n])
+
+    def gone(self, *names):
+        self.c.delete(*names)
+        ok(wait("nothing is left", self.nothing_left), f"without {', '.join(names)}: no grant, folder or CDI file is left", self.m.grants())
+
+    def runs(self, *names):
+        for name in names:
+            phase = wait(name, lambda: self.c.phase(name) in ("Running", "Succeeded") and self.c.phase(name))
+            if not phase:
+                ok(False, f"pod {name} runs", self.c.phase(name), *self.c.events(name), self.node.log("agent")[-2000:])
+        return True
+
+    # Parts, in this order.
+
+    def installs(self):
+        """From the start of the agent to what the scheduler knows."""
+        for m in self.metes:
+            m.start_meted()
+        began = time.monotonic()
+        for m in self.metes:
+            m.start_agent()
+        done = all(wait("allocatable", lambda: node.allocatable(SMALL) and node.allocatable(HALF)) for node in self.c.nodes)
+        took = time.monotonic() - began
+        ok(done and took <= 15, f"shares are allocatable {took:.1f} s after the agent began (at most 15)", self.node.status(),
+           self.node.log("agent"))
+        status = self.node.status()["allocatable"]
+        same((status.get(HALF), status.get(SMALL)), ("4", "20"), "as many as fit: by memory, and by time")
+
+    def quota(self):
+        """A pod has what it asked for, to the byte; its program that takes more is refused."""
+        self.c.create(self.app("quota", SMALL, ["/bin/hungry", "--hold", "3"]))
+        grant = wait("its grant", lambda: self.m.grants().get("k8s-small-0"))
+        same(grant and grant["devices"][0]["quota_bytes"], 64 * MIB, "the grant has the share's size")
+        held = wait("all is held", lambda: self.m.grants().get("k8s-small-0", {}).get("devices", [{}])[0].get("held_bytes") == 64 * MIB)
+        ok(held, "meted counts all of it as held, and not a byte more", self.said("quota"))
+        self.c.wait_phase("quota", "Succeeded", "Failed")
+        said = self.said("quota")
+        ok(said and said[-1] == "PASS" and any("one byte more: CUDA_ERROR_OUT_OF_MEMORY; 0 bytes are free" in s for s in said),
+           "the program took all of it, and one byte more was out of memory", said)
+        ok(any(f"of {64 * MIB} bytes are free" in s for s in said), "the device that it sees has the share's size", said)
+        same(self.c.phase("quota"), "Succeeded", "the pod ends well")
+        ok(wait("nothing is left", self.nothing_left), "its grant ends with its container, though the pod is still there")
+        self.gone("quota")
+
+    def known(self):
+        """Whose a grant is, by the agent's question to kubelet; also after a restart of the agent."""
+        self.c.create(self.app("known", SMALL))
+        self.runs("known")
+        labels = {"namespace": "default", "pod": "known", "container": "main"}
+        ok(wait("labels", lambda: self.m.grants()["k8s-small-0"]["labels"] == labels), "the grant has the labels namespace, pod and container",
+           self.m.grants())
+        ok("k8s-small-0 is for default/known, container main" in self.node.log("agent"), "the agent named it", self.node.log("agent"))
+        ok("known/main" in self.m.run("ps", "--wide").stdout, "mete ps shows the pod", self.m.run("ps", "--wide"))
+        for words in ((), ("--compat", "dcgm")):
+            text = self.m.run("metrics", *words).stdout
+            ok(all(f'{k}="{v}"' in text for k, v in labels.items()), f"metrics {' '.join(words)} have the labels", text[:500])
+        self.m.kill("agent")
+        self.m.start_agent()
+        same(self.m.grants()["k8s-small-0"]["labels"], labels, "they stay with another agent")
+        self.gone("known")
+
+    def nothing(self):
+        """A pod that asks for no share sees no device, also beside one that has a share."""
+        look = "ls /dev; ls /etc; cat /proc/self/maps; /bin/hungry; echo status $?"
+        self.c.create(self.app("with", SMALL))
+        self.c.create(self.app("without", None, ["/bin/sh", "-c", look]))
+        self.c.wait_phase("without", "Succeeded", "Failed")
+        said = self.said("without")
+        ok(not any("nvidia" in s or "mete" in s or "ld.so.preload" in s for s in said), "it has no device, no library, no file of mete's", said)
+        ok(any("libcuda" in s for s in said) and "status 127" in said, "a CUDA program finds no driver", said)
+        self.runs("with")
+        self.gone("with", "without")
+
+    def two(self):
+        """Two containers of a pod, each with its own share; an init container's is the next one's."""
+        init = [{"name": "first", "image": "localhost/app:1", "imagePullPolicy": "Never",
+                 **self.container(SMALL, ["/bin/hungry", "1"])}]
+        self.c.create(self.c.pod("two", {"a": self.container(SMALL, ["/bin/sh", "-c", "/bin/hungry 1; sleep 100000"]),
+                                         "b": self.container(HALF, ["/bin/sh", "-c", "/bin/hungry 1; sleep 100000"])},
+                                 initContainers=init))
+        self.runs("two")
+        ok(wait("both are done", lambda: "PASS" in self.said("two", "a") and "PASS" in self.said("two", "b")),
+           "both containers took all of their shares", self.said("two", "a"), self.said("two", "b"))
+        same(sorted((g["devices"][0]["quota_bytes"], g["labels"]["container"]) for g in self.m.grants().values()),
+             [(64 * MIB, "a"), (8 * GIB, "b")], "each has a grant of its own")
+        ok("PASS" in self.said("two", "first"), "and so had the init container before them", self.said("two", "first"))
+        self.gone("two")
+
+    def again(self):
+        """Containers that end and begin again within their pod, as those of a Job do."""
+        script = "/bin/hungry 1; [ -e /mark/1 ] && exit 0; : > /mark/1; exit 1"
+        self.c.create(self.c.pod("again", {"main": self.container(SMALL, ["/bin/sh", "-c", script], volumeMounts=[
+            {"name": "mark", "mountPath": "/mark"}])}, restartPolicy="OnFailure", volumes=[{"name": "mark", "emptyDir": {}}]))
+        self.c.wait_phase("again", "Succeeded", "Failed", seconds=90)
+        same(self.c.get("again")["status"]["containerStatuses"][0]["restartCount"], 1, "the container began twice")
+        same(self.said("again").count("PASS"), 2, "and had its whole share both times")
+        self.gone("again")
+
+    def counts(self):
+        """What is promised outside Kubernetes is not offered; what cannot be given stays pending, and begins when it can."""
+        self.m.ask("grant_create", name="outside", driver="soft", devices=[{"device": "0", "mem_bytes": 16 * GIB}])
+        self.m.ask("grant_create", name="outside2", driver="soft", devices=[{"device": "1", "mem_bytes": 9 * GIB}])
+        ok(wait("none", lambda: self.node.allocatable(HALF) == 0), "a promise outside takes shares away from the node", self.node.status())
+        self.c.create(self.app("late", HALF))
+        ok(wait("it is said", lambda: any("Insufficient mete.io/half" in e for e in self.c.events("late"))),
+           "a pod without room stays pending, and its event says which resource", self.c.events("late"))
+        self.m.ask("grant_delete", name="outside2")
+        self.runs("late")
+        ok(True, "it begins when there is room")
+        code = self.m.ask("grant_delete", name="outside")
+        ok(code["ok"], "the other promise was not touched")
+        self.gone("late")
+
+    def kills(self):
+        """SIGKILL for each in turn, with pods that run a program all the time."""
+        self.c.create(self.app("stays", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
+        self.c.create(self.app("halves", HALF, ["/bin/saxpy", "--seconds", "100000", "1M"]))
+        self.runs("stays", "halves")
+        held = lambda: self.m.grants()["k8s-small-0"]["devices"][0]["held_bytes"]  # noqa: E731
+        ok(wait("it holds", lambda: held() == 64 * MIB), "a program holds its share", self.said("stays"))
+
+        def state():
+            pods = {p["metadata"]["name"]: (p["status"]["phase"], [s["restartCount"] for s in p["status"]["containerStatuses"]])
+                    for p in self.c.pods()}
+            return pods, {name: (g["id"], g["runner_pid"]) for name, g in self.m.grants().items()}
+
+        before = state()
+        for what, kill, begin in (("the agent", lambda: self.m.kill("agent"), self.m.start_agent),
+                                  ("meted", lambda: self.m.kill("meted"), self.m.start_meted),
+                                  ("containerd", lambda: self.node.kill("containerd"), self.node.start_containerd),
+                                  ("kubelet", lambda: self.node.kill("kubelet"), self.node.start_kubelet)):
+            kill()
+            begin()
+            ok(wait(what, lambda: self.node.ready() and self.node.allocatable(SMALL) > 0 and self.node.allocatable(HALF) > 0),
+               f"{what} is killed: the node is ready again, and offers shares", self.node.status())
+            same(state(), before, f"{what} is killed: the pods run on, with the same grants")
+            same(held(), 64 * MIB, f"{what} is killed: what the program holds is what it held")
+            name = "next-" + what.split()[-1]
+            self.c.create(self.app(name, SMALL, ["/bin/hungry", "1"]))
+            self.c.wait_phase(name, "Succeeded", "Failed")
+            ok("PASS" in self.said(name), f"{what} is killed: the next pod gets its share", self.c.events(name), self.said(name))
+            self.c.delete(name)
+        self.m.kill("agent")
+        self.c.delete("stays")
+        ok(wait("it ends", lambda: list(self.m.grants()) == ["k8s-half-0"]), "without an agent a deleted pod's grant ends, too", self.m.grants())
+        self.c.create(self.app("waits", SMALL))
+        self.m.start_agent()
+        self.runs("waits")
+        ok(True, "a pod that came while the agent was away begins")
+        self.gone("halves", "waits")
+
+    def seconds(self, name, share=None):
+        """From the request for the pod to the first word of its program, by the clock of the runtime's log."""
+        asked = time.time()
+        self.c.create(self.app(name, share, ["/bin/sh", "-c", "echo here"]))
+        clusters.until(name, lambda: self.said(name), PATIENCE)
+        took = self.node.pod_log(name, "main")[0][0] - asked
+        self.c.wait_phase(name, "Succeeded", "Failed")
+        self.c.delete(name)
+        return took
+
+    def costs(self):
+        """By turns with and without a share."""
+        rounds = 20 if LONG else 4
+        took = {share: [] for share in (None, SMALL)}
+        for i in range(rounds):
+            for share in took:
+                took[share].append(self.seconds(f"turn-{i}-{'with' if share else 'without'}", share))
+        plain, shared = (statistics.median(took[s]) for s in (None, SMALL))
+        print(f"# {rounds} pods each by turns: median {plain:.3f} s without a share, {shared:.3f} s with one: "
+              f"{(shared - plain) * 1000:+.0f} ms; agent {self.m.agent_kib() / 1024:.1f} MiB", flush=True)
+        ok(shared - plain <= (0.15 if LONG else 1), "a share costs little time at the start of a pod", took)
+        ok(self.m.agent_kib() <= 30 * 1024, "the agent needs 30 MiB at most", self.m.agent_kib())
+        ok(wait("nothing is left", self.nothing_left), "and nothing is left", self.m.grants())
+
+    def crowd(self, share, count):
+        """So many pods at once. Value: seconds until the last one runs."""
+        names = [f"crowd-{i}" for i in range(count)]
+        began = time.monotonic()
+        for name in names:
+            self.c.create(self.app(name, share))
+        running = wait("all run", lambda: sum(p["status"]["phase"] == "Running" for p in self.c.pods()) == count, 60 + 6 * count)
+        took = time.monotonic() - began
+        refused = [p["metadata"]["name"] for p in self.c.pods() if p["status"]["phase"] == "Failed"]
+        ok(running and not refused, f"{count} pods at once {'with' if share else 'without'} a share all run", refused,
+           *(e for name in refused[:3] for e in self.c.events(name)))
+        if share:
+            grants = self.m.grants()
+            ok(len(grants) == count and len({g["labels"]["pod"] for g in grants.values()}) == count, "each has its own grant, with its name",
+               len(grants))
+        self.c.delete(*names)
+        return took
+
+    def at_once(self):
+        count = int(os.environ.get("METE_TEST_PODS", "100" if LONG else "10"))
+        plain, shared = self.crowd(None, count), self.crowd(TINY, count)
+        print(f"# {count} pods at once: {plain:.1f} s without a share, {shared:.1f} s with one; agent {self.m.agent_kib() / 1024:.1f} MiB",
+              flush=True)
+        ok(wait("nothing is left", self.nothing_left), "and nothing is left", self.m.grants())
+
+    def spreads(self):
+        """Two nodes: each offers its own; the scheduler uses both."""
+        if self.nodes < 2:
+            harness.skip("pods of two nodes", "METE_TEST_NODES=2 brings up two")
+            return
+        names = [f"spread-{i}" for i in range(8)]
+        for name in names:
+            self.c.create(self.app(name, HALF))
+        self.runs(*names)
+        homes = [self.c.get(name)["spec"]["nodeName"] for name in names]
+        same(sorted(homes), ["n1"] * 4 + ["n2"] * 4, "eight halves fill two nodes")
+        same([len(m.grants()) for m in self.metes], [4, 4], "each meted has its own four")
+        self.c.create(self.app("ninth", HALF))
+        ok(wait("it is said", lambda: any("2 Insufficient mete.io/half" in e for e in self.c.events("ninth"))), "the ninth waits",
+           self.c.events("ninth"))
+        self.c.delete("ninth", *names)
+        ok(wait("nothing", lambda: not any(m.grants() for m in self.metes)), "and nothing is left")
+
+
+def main():
+    t = Test()
+    try:
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "kills", "costs", "at_once", "spreads"):
+            if part == "installs" or not PARTS or part in PARTS:
+                began = time.monotonic()
+                getattr(t, part)()
+                print(f"# {part}: {time.monotonic() - began:.1f} s", flush=True)
+        for m in t.metes:
+            m.end()
+        said = "".join(m.node.log("agent") + m.node.log("meted") for m in t.metes)
+        ok("ERROR: " not in said and "runtime error" not in said, "no sanitizer speaks", said)
+    finally:
+        keep = os.environ.get("METE_TEST_KEEP")
+        if keep:
+            shutil.copytree(t.c.work, keep, dirs_exist_ok=True, ignore=shutil.ignore_patterns("containerd", "etcd", "*-root", "*.tar"))
+        t.c.end()
+    finish()
+
+
+main()
