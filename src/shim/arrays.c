@@ -8,7 +8,7 @@
 #include "shim/account.h"
 #include "shim/array_format.h"
 #include "shim/charge.h"
-#include "shim/figure.h"
+#include "shim/cuda_figure.h"
 #include "shim/gate.h"
 #include "shim/measured.h"
 #include "shim/memory.h"
@@ -193,7 +193,7 @@ static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DE
 		return ask_driver(ret, make);
 	if (found == CHARGE_REFUSED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	soft = figure_soft(c.device);
+	soft = cuda_figure_soft(c.device);
 	if (soft)
 		bytes = soft->array_bytes(shape, make->levels);
 	r = bytes ? create_exact(&made, make, shape, &c, bytes) : create_measured(&made, make, shape, &c);

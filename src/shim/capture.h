@@ -18,5 +18,12 @@ static inline bool capture_going(void)
 	return atomic_load(&capture_count);
 }
 
+/* Before a stream begins to be captured: from now on launches look, and what is unmarked is marked. */
+void capture_begins(void);
+/* It did not begin. */
+void capture_failed(void);
+/* A capture that was invalidated ends with an error, but it ends. */
+void capture_ended(void);
+
 /* In the child of fork(). */
 void capture_reset(void);

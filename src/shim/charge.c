@@ -9,15 +9,11 @@
 #include "shim/account.h"
 #include "shim/blocks.h"
 #include "shim/gate.h"
-#include "shim/pools.h"
 #include "shim/records.h"
 #include "shim/sharing.h"
-#include "shim/start.h"
 
 int charge_current(face_context *ret_context, unsigned int *ret_device)
 {
-	if (!start_is_metered())
-		return start_refuses() ? CHARGE_REFUSED : CHARGE_NOT_OURS;
 	switch (face->here(ret_context, ret_device)) {
 	case FACE_NOWHERE:
 		return CHARGE_NOT_OURS;
@@ -63,7 +59,7 @@ int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
 
 	do
 		r = charge_try_units(c, device, units);
-	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || pools_shrink(device)));
+	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || face->shrink(device)));
 	return r;
 }
 

@@ -3,12 +3,12 @@
 #include "cuda_shim.h"
 #include "shim/account.h"
 #include "shim/charge.h"
+#include "shim/cuda_figure.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
-#include "shim/figure.h"
 #include "shim/gate.h"
-#include "shim/launches.h"
 #include "shim/map.h"
+#include "shim/marks.h"
 #include "shim/measured.h"
 #include "shim/memory.h"
 #include "shim/modules.h"
@@ -172,7 +172,7 @@ static void take_back(void *made, const struct create *a);
 /* Units that a context takes; MEASURED_UNKNOWN: only the software device says it beforehand. */
 static uint64_t context_units(const struct create *a, unsigned int device)
 {
-	const struct soft_usage_table *soft = figure_soft(device);
+	const struct soft_usage_table *soft = cuda_figure_soft(device);
 
 	return soft && a->call != CUDA_CALL_cuGreenCtxCreate ? wire_units(soft->context_bytes(a->device))
 							     : MEASURED_UNKNOWN;
@@ -356,12 +356,12 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	bool gone;
 	CUresult r;
 
-	launches_leave(l->context);
+	marks_context_leaves(l->context);
 	modules_hold();
 	measured_begin_release(&m, l->device);
 	r = call(l);
 	gone = r == CUDA_SUCCESS && l->goes(l);
-	launches_left(l->context, gone);
+	marks_context_left(l->context, gone);
 	if (gone) {
 		records_sweep(inherit, &estate);
 		known = l->known_units + estate.known_units + modules_forget(l->context);
@@ -583,7 +583,7 @@ static CUresult raise_limit(CUlimit limit, size_t value, size_t old, unsigned in
 	uint32_t units;
 	CUresult r;
 
-	if (measured_begin(&m, device, least, figure_soft(device) ? least : MEASURED_UNKNOWN) != MEASURED_READY)
+	if (measured_begin(&m, device, least, cuda_figure_soft(device) ? least : MEASURED_UNKNOWN) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = shim_real.cuCtxSetLimit(limit, value);
 	if (r == CUDA_SUCCESS && measured_end(&m, &units) == MEASURED_READY)

@@ -1,10 +1,16 @@
 /* cuda_face.c: what the core asks (face.h), in CUDA's calls. */
 #include "cuda_shim.h"
 #include "shim/contexts.h"
+#include "shim/cuda_figure.h"
 #include "shim/devices.h"
 #include "shim/face.h"
+#include "shim/faults.h"
+#include "shim/graphs.h"
 #include "shim/launches.h"
+#include "shim/modules.h"
+#include "shim/pools.h"
 #include "shim/start.h"
+#include "shim/vmm.h"
 
 static face_context current(void)
 {
@@ -17,6 +23,8 @@ static enum face_place here(face_context *ret_context, unsigned int *ret_device)
 {
 	CUdevice real;
 
+	if (!start_is_metered())
+		return start_refuses() ? FACE_ELSEWHERE : FACE_NOWHERE;
 	*ret_context = current();
 	if (!*ret_context || shim_real.cuCtxGetDevice(&real) != CUDA_SUCCESS)
 		return FACE_NOWHERE;
@@ -161,6 +169,23 @@ static void undo(uint64_t address)
 	shim_real.cuMemFree_v2(address);
 }
 
+static uint64_t kept(unsigned int device)
+{
+	return pools_reserved(device) + graphs_reserved(device);
+}
+
+static void forget(void)
+{
+	pools_reset();
+	vmm_reset();
+	contexts_reset();
+	faults_reset();
+	modules_reset();
+	graphs_reset();
+	cuda_figure_reset();
+	start_forget();
+}
+
 static const struct face cuda_face = {
 	.here = here,
 	.device = device,
@@ -178,7 +203,11 @@ static const struct face cuda_face = {
 	.thread_begins = thread_begins,
 	.arm = launches_arm,
 	.name = name_of,
+	.figure = cuda_figure_read,
+	.kept = kept,
+	.shrink = pools_shrink,
 	.undo = undo,
+	.forget = forget,
 };
 
 const struct face *const face = &cuda_face;

@@ -9,9 +9,11 @@
  * in it.
  *
  * Any thread calls a face, with no lock of the core held. A face keeps no lock when it returns, and does not call
- * the core from here, but for `arm`.
+ * the core from here.
  */
 #pragma once
+
+#include "shim/figure.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,8 +32,8 @@ enum face_state {
 };
 
 enum face_place {
-	FACE_NOWHERE,	/* no context, or the driver does not say */
-	FACE_ELSEWHERE, /* on a device that is not granted */
+	FACE_NOWHERE,	/* no context, or the driver does not say, or nothing is metered here */
+	FACE_ELSEWHERE, /* on a device that is not granted, or that cannot be metered although it has to be */
 	FACE_GRANTED,
 };
 
@@ -68,8 +70,19 @@ struct face {
 	void (*arm)(void);
 	/* Of what is launched; never NULL, and lives until the next call of the thread. */
 	const char *(*name)(face_function function);
+	/* What the driver says of this process, with the gate closed (gate.h). */
+	void (*figure)(unsigned int device, struct figure *ret);
+	/*
+	 * Units that the driver keeps for the program, and that go back in calls which no gate holds up (pools).
+	 * shrink: has some of them given back. False: there were none.
+	 */
+	uint64_t (*kept)(unsigned int device);
+	bool (*shrink)(unsigned int device);
 	/* Gives back a plain allocation that has just been made on the current device. */
 	void (*undo)(uint64_t address);
+
+	/* In the child of fork(): nothing that the face knows is there any more. */
+	void (*forget)(void);
 };
 
 /* The face of this library. */

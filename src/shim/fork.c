@@ -12,18 +12,12 @@
 #include "shim/account.h"
 #include "shim/attach.h"
 #include "shim/blocks.h"
-#include "shim/contexts.h"
-#include "shim/faults.h"
+#include "shim/face.h"
 #include "shim/gate.h"
-#include "shim/graphs.h"
 #include "shim/measured.h"
-#include "shim/modules.h"
 #include "shim/pace.h"
-#include "shim/pools.h"
 #include "shim/records.h"
 #include "shim/sharing.h"
-#include "shim/start.h"
-#include "shim/vmm.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -40,16 +34,10 @@ static void in_child(void)
 	gate_reset();
 	records_reset();
 	blocks_reset();
-	pools_reset();
-	vmm_reset();
 	sharing_reset();
-	contexts_reset();
-	faults_reset();
-	modules_reset();
-	graphs_reset();
 	measured_reset();
 	pace_reset();
-	start_forget();
+	face->forget();
 	errno = saved;
 }
 

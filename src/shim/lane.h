@@ -62,7 +62,7 @@ static inline void lane_part(struct lane *l)
 }
 
 /*
- * How often a stream of the process was about to be held back by what is no work of an engine (launches_break());
+ * How often a stream of the process was about to be held back by what is no work of an engine (marks_break());
  * counted from 1, once the first launch has been gated.
  */
 extern _Atomic uint64_t lane_holds;

@@ -12,24 +12,14 @@
 
 #include <stdbool.h>
 
-/* From now on the calls that tell that work has ended are ours as well; when the first launch is gated. */
+/* From now on the calls that tell that work has ended are ours as well (face.h). */
 void launches_arm(void);
-
-/* Marks all work that is not marked yet; by a thread that is about to begin a capture. */
-void launches_mark_all(void);
 
 /* The program knows that the stream, or everything, has come to its end, if r says so. Value: r. */
 CUresult launches_synced(CUstream stream, bool per_thread, CUresult r);
 CUresult launches_synced_all(CUresult r);
 
-/* Before and after a driver's call that may destroy the context. */
-void launches_leave(CUcontext context);
-void launches_left(CUcontext context, bool gone);
-
-/*
- * The stream is about to be held back by something that is no work of an engine (another stream's event, a word in
- * memory, a function on the host): what it holds is marked, and what comes after is timed from its own beginning.
- */
+/* The stream is about to be held back by something that is no work of an engine: see marks_break(). */
 void launches_break(CUstream stream, bool per_thread);
 
 /* A graph's launch, around the driver's call; then pace_end(). */

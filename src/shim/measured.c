@@ -16,9 +16,8 @@
 #include "shim/account.h"
 #include "shim/attach.h"
 #include "shim/charge.h"
+#include "shim/face.h"
 #include "shim/gate.h"
-#include "shim/graphs.h"
-#include "shim/pools.h"
 #include "shim/sharing.h"
 
 #include <string.h>
@@ -38,11 +37,11 @@ struct report { /* made with the gate closed, sent when it is open */
 /* With the gate closed what is kept only gets less, so this ends. */
 static void read_figure(unsigned int device, struct figure *ret, uint64_t *ret_kept_units)
 {
-	uint64_t kept = pools_reserved(device) + graphs_reserved(device), again;
+	uint64_t kept = face->kept(device), again;
 
 	for (;;) {
-		figure_read(device, ret);
-		again = pools_reserved(device) + graphs_reserved(device);
+		face->figure(device, ret);
+		again = face->kept(device);
 		if (again == kept)
 			break;
 		kept = again;
@@ -173,7 +172,7 @@ static bool hold_all(struct measured *m, uint64_t least)
 			return true;
 		gate_open();
 		account_measured(m->device);
-		if (!sharing_look() && !pools_shrink(m->device))
+		if (!sharing_look() && !face->shrink(m->device))
 			return false;
 	}
 }
@@ -291,5 +290,4 @@ void measured_reset(void)
 {
 	memset(tally, 0, sizeof tally);
 	pending.due = false;
-	figure_reset();
 }

@@ -12,6 +12,7 @@
 #include "shim/bell.h"
 #include "shim/capture.h"
 #include "shim/markers.h"
+#include "shim/marks.h"
 #include "shim/tick.h"
 #include "shim/trace.h"
 #include "shim/watcher.h"
@@ -484,7 +485,7 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 		errno = saved;
 		return;
 	}
-	face->arm();
+	marks_arm();
 	predict(l, &a, w);
 	while (!try(p, l, &a, &free_pass))
 		;
