@@ -1,10 +1,10 @@
 /*
  * dra_pool.h: what of this node's devices is published for the scheduler. Pure, but for the PCI bus that is read.
  *
- * A device's capacity is what grants outside of DRA leave of it; what claims take the scheduler subtracts itself. So no
- * byte is counted twice, whoever promised it. Memory is offered in steps of 1 MiB, all of it where a
- * claim names none; time in whole percent, none where a claim names none: not every policy takes a guarantee. A device that
- * is out of service, and one of which less than two steps are left, is not offered.
+ * A device's capacity is what grants outside of DRA leave of it; what claims take the scheduler subtracts itself. So
+ * no byte is counted twice, whoever promised it. Memory is offered in steps of 1 MiB, all of it where a claim names
+ * none; time in whole percent, none where a claim names none: not every policy takes a guarantee. A device that is out
+ * of service, and one of which less than two steps are left, is not offered.
  */
 #pragma once
 

@@ -11,6 +11,8 @@
  */
 uid_t subordinate_user(uid_t uid);
 
-/* The groups of the user whom the id belongs to, by the system's word, until the next call; within a minute of a change.
- * False: it is a user's own id. */
+/*
+ * The groups of the user whom the id belongs to, by the system's word, until the next call; within a minute of a
+ * change. False: it is a user's own id.
+ */
 bool subordinate_groups(uid_t uid, const gid_t **ret, unsigned int *ret_count);

@@ -67,7 +67,8 @@ static int ask(enum wire_type type, const uint8_t *key, unsigned int device, uin
 static int find_locked(const uint8_t *key)
 {
 	for (unsigned int i = 0; i < WIRE_MAX_OBJECTS; i++)
-		if ((objects[i].holds || objects[i].watch) && !objects[i].owed && !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
+		if ((objects[i].holds || objects[i].watch) && !objects[i].owed &&
+		    !memcmp(objects[i].key, key, WIRE_KEY_BYTES))
 			return (int)i;
 	return SHARING_NONE;
 }

@@ -40,7 +40,8 @@ int main(int argc, char **argv)
 	*(void **)&init = dlsym(library, "nvmlInit_v2");
 	*(void **)&by_index = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&read_memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
-	if (s == MAP_FAILED || !init || !by_index || !read_memory || init() || by_index((unsigned int)atoi(argv[3]), &device))
+	if (s == MAP_FAILED || !init || !by_index || !read_memory || init() ||
+	    by_index((unsigned int)atoi(argv[3]), &device))
 		return 2;
 	while (getppid() == parent) {
 		uint64_t asked = atomic_load(&s->asked);

@@ -1,3 +1,4 @@
+/* curand_fingerprints.h: of NVIDIA's generator of the host; `soft_curand_oracle_test write` writes it anew. */
 { 101, 0, 1234, 0, 0, 'i', UINT64_C(0x5b7771268bbd0de8) },
 { 101, 0, 1234, 0, 0, 'u', UINT64_C(0x38a570c2c10a8544) },
 { 101, 0, 1234, 0, 0, 'd', UINT64_C(0xf3888ffab30665eb) },

@@ -183,6 +183,7 @@ int main(int argc, char **argv)
 	theirs_open();
 	table_fill(&ours, dlopen(NULL, RTLD_NOW));
 	if (argc > 1) { /* writes curand_fingerprints.h anew, by NVIDIA's library */
+		puts("/* curand_fingerprints.h: of NVIDIA's generator of the host; `soft_curand_oracle_test write` writes it anew. */");
 		for (size_t i = 0; theirs_there && i < sizeof(jobs) / sizeof(*jobs); i++) {
 			struct job j = jobs[i];
 			bool whole = strchr("iIud", j.kind);

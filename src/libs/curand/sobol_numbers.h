@@ -1,6 +1,7 @@
 /*
- * sobol_numbers.h: the direction numbers of S. Joe and F. Y. Kuo, their set new-joe-kuo-6, for its first 1111 dimensions:
- * a primitive polynomial's bits, and the first direction numbers, as many as its degree. See third_party/README.md.
+ * sobol_numbers.h: the direction numbers of S. Joe and F. Y. Kuo, their set new-joe-kuo-6, for its first 1111
+ * dimensions: a primitive polynomial's bits, and the first direction numbers, as many as its degree. See
+ * third_party/README.md.
  *
  * "Constructing Sobol sequences with better two-dimensional projections", SIAM J. Sci. Comput. 30, 2008.
  */
