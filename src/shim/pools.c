@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #define POOLS_MAX 512u
+#define TRIES 64u /* each one: the current pool was destroyed just now */
 #define PIECE_BYTES                                                                                                    \
 	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \
 		     */
@@ -337,12 +338,24 @@ static struct pool *known_pool(CUmemoryPool handle)
 
 enum where { WHERE_KNOWN, WHERE_REFUSED, WHERE_DESTROYED, WHERE_UNKNOWN };
 
-static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream stream, struct pool **ret)
+static bool is_live(struct pool *p, CUmemoryPool handle)
+{
+	bool live;
+
+	pthread_mutex_lock(&p->lock);
+	live = p->used && p->handle == handle && !p->dying;
+	pthread_mutex_unlock(&p->lock);
+	return live;
+}
+
+static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream stream, struct pool **ret,
+			    CUmemoryPool *ret_handle)
 {
 	CUmemoryPool handle = NULL;
 	unsigned int device;
 	CUdevice real;
 
+	*ret_handle = given;
 	if (call == GIVEN || call == GIVEN_PTSZ) {
 		*ret = given ? known_pool(given) : NULL;
 		return !*ret ? WHERE_UNKNOWN : (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
@@ -352,6 +365,7 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 	if (!devices_find(real, &device))
 		return WHERE_REFUSED;
 	*ret = pool_get(handle, device, false);
+	*ret_handle = handle;
 	return *ret ? WHERE_KNOWN : WHERE_REFUSED;
 }
 
@@ -421,6 +435,7 @@ static void undo_locked(struct pool *p, enum pool_call call, CUdeviceptr pointer
 	settle_locked(p, ret_units);
 }
 
+/* CUDA_ERROR_INVALID_VALUE: the pool has been destroyed since it was found. */
 static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 			 CUmemoryPool given, CUstream stream)
 {
@@ -433,7 +448,8 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 	CUresult r;
 
 	pthread_mutex_lock(&p->lock);
-	r = ask_driver(call, &made, bytes, given, stream);
+	r = p->used && p->handle == given && !p->dying ? ask_driver(call, &made, bytes, given, stream)
+							       : CUDA_ERROR_INVALID_VALUE;
 	missing = settle_locked(p, &left);
 	while (r == CUDA_SUCCESS && missing) {
 		bool more;
@@ -467,30 +483,48 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 	return r;
 }
 
+static CUresult allocate_from(struct pool *p, enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool given,
+			      CUstream stream)
+{
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	struct charge c = { 0 };
+
+	if (begin(&c, p, call, bytes, stream, true))
+		r = allocate(p, &c, call, dptr, bytes, given, stream);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && !accounts[p->device].soft && begin(&c, p, call, bytes, stream, false))
+		r = allocate(p, &c, call, dptr, bytes, given, stream);
+	return r;
+}
+
+/*
+ * The driver is told from which pool: another thread may make another one current between the charge and the
+ * allocation, or destroy this one; then its successor is charged.
+ */
 static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool given, CUstream stream)
 {
-	struct charge c = { 0 };
+	enum pool_call named = per_thread(call) ? GIVEN_PTSZ : GIVEN;
 	struct pool *p = NULL;
+	CUmemoryPool handle;
 	CUresult r;
 
 	if (!start_is_metered() || !dptr || !bytes || capturing(call, stream))
 		return ask_driver(call, dptr, bytes, given, stream);
-	switch (find_pool(call, given, stream, &p)) {
-	case WHERE_KNOWN:
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-		if (begin(&c, p, call, bytes, stream, true))
-			r = allocate(p, &c, call, dptr, bytes, given, stream);
-		if (r == CUDA_ERROR_OUT_OF_MEMORY && !accounts[p->device].soft &&
-		    begin(&c, p, call, bytes, stream, false))
-			r = allocate(p, &c, call, dptr, bytes, given, stream);
-		return r;
-	case WHERE_REFUSED:
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	case WHERE_DESTROYED:
-		return CUDA_ERROR_INVALID_VALUE;
-	default:
-		return ask_driver(call, dptr, bytes, given, stream);
+	for (unsigned int tries = 0; tries < TRIES; tries++) {
+		switch (find_pool(call, given, stream, &p, &handle)) {
+		case WHERE_KNOWN:
+			r = allocate_from(p, named, dptr, bytes, handle, stream);
+			if (r == CUDA_ERROR_INVALID_VALUE && call != named && !is_live(p, handle))
+				continue;
+			return r;
+		case WHERE_REFUSED:
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		case WHERE_DESTROYED:
+			return CUDA_ERROR_INVALID_VALUE;
+		default:
+			return ask_driver(call, dptr, bytes, given, stream);
+		}
 	}
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult shim_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
