@@ -7,8 +7,8 @@
  * go through rounding to odd in f64. Results of f32 that are not a number are 0x7fffffff, as
  * devices give; those of f64 keep the payload of a source, or are the host's NaN, which is the devices' too.
  *
- * The approximations (rcp, sqrt, sin, ex2 ... .approx) are computed as exactly as libm does, so they are at least as
- * good as the hardware's and not bit-equal to it.
+ * The approximations (rcp, sqrt, sin, ex2 ... .approx; vmath.h) are computed as exactly as libm does, so they are at
+ * least as good as the hardware's and not bit-equal to it.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "softdev/ptx/narrow.h"
 #include "softdev/ptx/once.h"
 #include "softdev/ptx/reach.h"
+#include "softdev/ptx/vmath.h"
 
 /* Two narrow floats of `bits` bits each. */
 #define PACKED(f, bits, high, low, relu)                                                                               \

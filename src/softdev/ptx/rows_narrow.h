@@ -139,8 +139,8 @@ R2("min.s32.relu", min_s32_relu, s32, s32, s32, a < b ? (a < 0 ? 0 : a) : b < 0 
 R2("max.s32.relu", max_s32_relu, s32, s32, s32, a > b ? (a < 0 ? 0 : a) : b < 0 ? 0 : b)
 R2("min{.s16x2.relu,.relu.s16x2}", min_s16x2_relu, u32, u32, u32, SIGNED_PAIR(x < y ? x : y))
 R2("max{.s16x2.relu,.relu.s16x2}", max_s16x2_relu, u32, u32, u32, SIGNED_PAIR(x > y ? x : y))
-R1("tanh.approx.bf16x2", tanh_bf16x2, u32, u32, PAIR1(f2b(tanhf(b2f(x)))))
-R1("ex2.approx.ftz.bf16x2", ex2_bf16x2, u32, u32, PAIR1(f2b(exp2f(b2f(x)))))
+R1("tanh.approx.bf16x2", tanh_bf16x2, u32, u32, PAIR1(f2b(tanh_of(b2f(x)))))
+R1("ex2.approx.ftz.bf16x2", ex2_bf16x2, u32, u32, PAIR1(f2b(ex2_of(b2f(x)))))
 
 /* A 16-bit source into an f32 sum; two f32 side by side. */
 R2("add{,.rn}.f32.f16", add_f32_f16, f32, f16, f32, settled(h2f(a) + b))
