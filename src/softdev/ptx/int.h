@@ -18,9 +18,51 @@ static inline s32 low24(s32 a)
 	return (s32)((u32)a << 8) >> 8;
 }
 
+/*
+ * Quotients of 32 bits by way of f64, which hosts divide in vectors: a quotient that is not whole is at least 2^-32 of
+ * its own size away from the next whole number, so rounding it does not reach that one.
+ */
+static inline f64 f64_of_u32(u32 v)
+{
+#if defined(__AVX512F__)
+	return (f64)v;
+#else
+	return (f64)(s32)(v ^ 0x80000000u) + 0x1p31;
+#endif
+}
+
+static inline u32 div_u32_of(u32 a, u32 b)
+{
+#if defined(__AVX512F__)
+	const u32 q = (u32)(f64_of_u32(a) / f64_of_u32(b ? b : 1));
+#elif defined(__AVX2__)
+	const u32 q = (u32)(s32)(floor(f64_of_u32(a) / f64_of_u32(b ? b : 1)) - 0x1p31) ^ 0x80000000u;
+#else
+	const u32 q = a / (b ? b : 1);
+#endif
+
+	return b ? q : ~0u;
+}
+
 static inline s32 div_s32_of(s32 a, s32 b)
 {
+#if defined(__AVX2__)
+	const s32 by = b == 0 || b == -1 ? 1 : b, q = (s32)((f64)a / (f64)by);
+
+	return b == -1 ? (s32)(0u - (u32)a) : b ? q : -1;
+#else
 	return b == -1 ? (s32)(0u - (u32)a) : b ? a / b : -1;
+#endif
+}
+
+static inline u32 rem_u32_of(u32 a, u32 b)
+{
+	return b ? a - div_u32_of(a, b) * b : a;
+}
+
+static inline s32 rem_s32_of(s32 a, s32 b)
+{
+	return b ? (s32)((u32)a - (u32)div_s32_of(a, b) * (u32)b) : a;
 }
 
 static inline s64 div_s64_of(s64 a, s64 b)
@@ -33,7 +75,8 @@ static inline u32 popc32(u32 x)
 	x -= x >> 1 & 0x55555555u;
 	x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
 	x = (x + (x >> 4)) & 0x0f0f0f0fu;
-	return x * 0x01010101u >> 24;
+	x += x >> 8; /* most hosts multiply vectors of 32 bits slowly */
+	return (x + (x >> 16)) & 63;
 }
 
 static inline u32 brev32(u32 x)

@@ -53,14 +53,14 @@ R3("mad24.hi.s32", mad24_hi_s32, u32, s32, s32, u32, (u32)((s64)low24(a) * low24
 /* Division by zero gives all ones and the remainder the dividend, as the hardware's routines do; INT_MIN / -1 wraps. */
 R2("div.u16", div_u16, u16, u16, u16, (u16)(b ? a / b : 0xffff))
 R2("div.s16", div_s16, s16, s16, s16, (s16)(b ? a / b : -1))
-R2("div.u32", div_u32, u32, u32, u32, b ? a / b : ~0u)
+R2("div.u32", div_u32, u32, u32, u32, div_u32_of(a, b))
 R2("div.s32", div_s32, s32, s32, s32, div_s32_of(a, b))
 R2("div.u64", div_u64, u64, u64, u64, b ? a / b : ~0ull)
 R2("div.s64", div_s64, s64, s64, s64, div_s64_of(a, b))
 R2("rem.u16", rem_u16, u16, u16, u16, (u16)(b ? a % b : a))
 R2("rem.s16", rem_s16, s16, s16, s16, (s16)(b ? a % b : a))
-R2("rem.u32", rem_u32, u32, u32, u32, b ? a % b : a)
-R2("rem.s32", rem_s32, s32, s32, s32, b == -1 ? 0 : b ? a % b : a)
+R2("rem.u32", rem_u32, u32, u32, u32, rem_u32_of(a, b))
+R2("rem.s32", rem_s32, s32, s32, s32, rem_s32_of(a, b))
 R2("rem.u64", rem_u64, u64, u64, u64, b ? a % b : a)
 R2("rem.s64", rem_s64, s64, s64, s64, b == -1 ? 0 : b ? a % b : a)
 
