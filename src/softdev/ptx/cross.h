@@ -35,6 +35,20 @@ SHFL_FROM(shfl_down, i + by, to <= most)
 SHFL_FROM(shfl_bfly, i ^ by, to <= most)
 SHFL_FROM(shfl_idx, least | (by & ~segment), to <= most)
 
+/* value[i] = source[from[i]] */
+static inline void take_from(u32 *value, const u32 *source, const u32 *from)
+{
+#if defined(__AVX512F__)
+	const __m512i low = _mm512_load_si512(source), high = _mm512_load_si512(source + 16);
+
+	_mm512_store_si512(value, _mm512_permutex2var_epi32(low, _mm512_load_si512(from), high));
+	_mm512_store_si512(value + 16, _mm512_permutex2var_epi32(low, _mm512_load_si512(from + 16), high));
+#else
+#define SHFL_AT(i) source[from[i]]
+	COLLECT32(value, SHFL_AT);
+#endif
+}
+
 /* A source lane that is not active gives 0: PTX leaves it open, and programs sum over such lanes. */
 static void shfl(struct warp *w, const struct op *o)
 {
@@ -49,8 +63,7 @@ static void shfl(struct warp *w, const struct op *o)
 	else
 		EACH_LANE source[i] = w->lanes[i] ? a[i] : 0;
 	find[o->imm & 3](at(w, o->b), at(w, o->c), from, in);
-#define SHFL_AT(i) source[from[i]]
-	COLLECT32(value, SHFL_AT);
+	take_from(value, source, from);
 	give_lanes(w, at(w, o->d), value);
 	if (o->e != LOC_NONE)
 		give_lanes(w, at(w, o->e), in);
@@ -62,29 +75,41 @@ static inline u32 members(const struct warp *w, const struct op *o, u32 lane)
 	return o->f == LOC_NONE ? w->mask : ((const u32 *)at(w, o->f))[lane] & w->mask;
 }
 
+/* The member masks of all lanes. */
+static inline void members_of(const struct warp *w, const struct op *o, u32 *m)
+{
+	if (o->f == LOC_NONE) {
+		EACH_LANE m[i] = w->mask;
+	} else {
+		const u32 *f = at(w, o->f);
+
+		EACH_LANE m[i] = f[i] & w->mask;
+	}
+}
+
 static void vote(struct warp *w, const struct op *o)
 {
-	const u32 set = bits_of(at(w, o->a));
-	u32 r[LANES], *d = at(w, o->d);
+	const u32 set = bits_of(at(w, o->a)), kind = (u32)o->imm;
+	u32 r[LANES] __attribute__((aligned(64))), m[LANES] __attribute__((aligned(64)));
 
-	for (u32 i = 0; i < LANES; i++) {
-		u32 m = members(w, o, i), yes = set & m;
+	members_of(w, o, m);
+	EACH_LANE
+	{
+		const u32 yes = set & m[i], all = P(yes == m[i]), any = P(yes != 0);
 
-		r[i] = P(o->imm == 0 ? yes == m : o->imm == 1 ? yes != 0 : yes == m || !yes);
+		r[i] = kind == 0 ? all : kind == 1 ? any : all | ~any;
 	}
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
+	give_lanes(w, at(w, o->d), r);
 }
 
 static void ballot(struct warp *w, const struct op *o)
 {
 	const u32 set = bits_of(at(w, o->a));
-	u32 r[LANES], *d = at(w, o->d);
+	u32 r[LANES] __attribute__((aligned(64)));
 
-	for (u32 i = 0; i < LANES; i++)
-		r[i] = set & members(w, o, i);
-	for (u32 i = 0; i < LANES; i++)
-		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
+	members_of(w, o, r);
+	EACH_LANE r[i] &= set;
+	give_lanes(w, at(w, o->d), r);
 }
 
 static void activemask(struct warp *w, const struct op *o)
@@ -223,7 +248,7 @@ static inline u64 cycles(const struct warp *w, const struct op *o)
 }
 
 /* Special registers: those that all lanes share. */
-static inline u64 special_value(const struct warp *w, const struct op *o)
+static __attribute__((noinline)) u64 special_value(const struct warp *w, const struct op *o)
 {
 	const u64 which = o->imm;
 	const struct block *b = w->block;
@@ -276,30 +301,40 @@ static inline u64 special_value(const struct warp *w, const struct op *o)
 	}
 }
 
+static void lane_masks(u64 which, u32 *value)
+{
+	EACH_LANE
+	{
+		const u32 below = lane_bit[i] - 1;
+
+		value[i] = which == SP_lanemask_eq   ? lane_bit[i]
+			   : which == SP_lanemask_lt ? below
+			   : which == SP_lanemask_le ? below | lane_bit[i]
+			   : which == SP_lanemask_gt ? ~(below | lane_bit[i])
+						     : ~below;
+	}
+}
+
 static void special_32(struct warp *w, const struct op *o)
 {
-	u32 *d = at(w, o->d), value[LANES] __attribute__((aligned(64))), v;
+	u32 *d = at(w, o->d), value[LANES] __attribute__((aligned(64)));
+	const u64 which = o->imm;
 
-	if (o->imm <= SP_tid_z) {
-		give_lanes(w, d, w->tid[o->imm]);
-		return;
-	}
-	if (o->imm == SP_laneid || (o->imm >= SP_lanemask_eq && o->imm <= SP_lanemask_gt)) {
-		for (u32 i = 0; i < LANES; i++) {
-			const u32 below = lane_bit[i] - 1;
-
-			value[i] = o->imm == SP_laneid	      ? i
-				   : o->imm == SP_lanemask_eq ? lane_bit[i]
-				   : o->imm == SP_lanemask_lt ? below
-				   : o->imm == SP_lanemask_le ? below | lane_bit[i]
-				   : o->imm == SP_lanemask_gt ? ~(below | lane_bit[i])
-							      : ~below;
-		}
+	if (which <= SP_tid_z) {
+		give_lanes(w, d, w->tid[which]);
+	} else if (which == SP_laneid) {
+		give_lanes(w, d, lane_number32);
+	} else if (which >= SP_lanemask_eq && which <= SP_lanemask_gt) {
+		lane_masks(which, value);
+		give_lanes(w, d, value);
 	} else {
-		v = (u32)special_value(w, o);
-		EACH_LANE value[i] = v;
+		const u32 v = which >= SP_ctaid_x && which <= SP_ctaid_z ? w->block->id[which - SP_ctaid_x]
+			      : which >= SP_ntid_x && which <= SP_ntid_z
+				      ? w->block->launch->block[which - SP_ntid_x]
+				      : (u32)special_value(w, o);
+
+		SPREAD(u32, v)
 	}
-	give_lanes(w, d, value);
 }
 
 static void special_64(struct warp *w, const struct op *o)

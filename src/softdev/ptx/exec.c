@@ -21,6 +21,12 @@ static void guarded(struct warp *w, const struct op *o)
 
 	if (!m)
 		return;
+	if (m == before) {
+		if (m == ~0u)
+			lanes_of(w->lanes, m);
+		o->inner(w, o);
+		return;
+	}
 	w->mask = m;
 	lanes_of(w->lanes, m);
 	o->inner(w, o);
@@ -151,6 +157,13 @@ static void control(struct warp *w, const struct op *o)
 	}
 	if (o->control == CTL_BRX) {
 		branch_indexed(w, o);
+		return;
+	}
+	if (o->control == CTL_SYNC && w->mask == w->live && o->guard == LOC_NONE) {
+		/* all are here, so whoever is named is */
+		w->force = false;
+		w->pc++;
+		o->full(w, o);
 		return;
 	}
 	lanes = guard_mask(w, o);

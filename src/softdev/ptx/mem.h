@@ -75,6 +75,21 @@ static inline bool in_last_range(const struct warp *w, const struct access *x, u
 	return vec_is_zero(bad);
 }
 
+/* Makes the range that the first lane lies in the last one: of a program's accesses by turns to several. */
+static __attribute__((noinline)) bool range_follow(struct warp *w, u64 begin, u64 end, bool write)
+{
+	struct block *b = w->block;
+
+	for (u32 i = 0; i < RANGES; i++) {
+		/* where local memory is checked thread by thread, that takes the slow path */
+		if ((i == 1 && b->launch->exact) || !in_range(&b->range[i], begin, end, write))
+			continue;
+		b->range_last = i;
+		return true;
+	}
+	return false;
+}
+
 static inline bool reach_aligned(struct warp *w, u64 begin, u64 end, u32 align, bool write)
 {
 	return !(begin & (align - 1)) && end > begin && reach(w, begin, end, write);
@@ -109,19 +124,20 @@ static inline void find_pattern_masked(const struct warp *w, const u64 *p, u64 i
 {
 	const u32 lane = first_lane(w->mask);
 	const u64 first = p[lane] + imm, row = first - (u64)lane * bytes;
-	u64 not_uniform = 0, not_row = 0;
+	vec64 not_uniform = { 0 }, not_row = { 0 };
 
 	x->first[0] = first;
-	EACH_LANE
-	{
-		u64 keep = (u64)(s64)(s32)w->lanes[i], a = p[i] + imm;
+	for (u32 k = 0; k < VEC64_COUNT; k++) {
+		typedef s32 half __attribute__((vector_size(VEC_BYTES / 2)));
+		typedef s64 wide __attribute__((vector_size(VEC_BYTES)));
+		const vec64 keep = (vec64)__builtin_convertvector(((const half *)w->lanes)[k], wide);
+		const vec64 off = (((const vec64 *)p)[k] + imm - first) & keep;
 
-		a = keep ? a : first;
-		x->address[i] = a;
-		not_uniform |= a ^ first;
-		not_row |= (a ^ (row + (u64)i * bytes)) & keep;
+		((vec64 *)x->address)[k] = off + first;
+		not_uniform |= off;
+		not_row |= (off + first - (row + ((const vec64 *)lane_number64)[k] * bytes)) & keep;
 	}
-	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
+	x->pattern = vec_is_zero(not_uniform) ? UNIFORM : vec_is_zero(not_row) ? ROW : SCATTERED;
 }
 
 /* Addresses of generic and global accesses of `bytes` each, checked. */
@@ -160,7 +176,9 @@ static inline void find_access(struct warp *w, const struct op *o, u32 loc, u32 
 	case SCATTERED:
 		/* far apart, the lanes may lie in different ranges with a gap between them */
 		b->sectors += (u32)__builtin_popcount(w->mask);
-		x->good = in_last_range(w, x, bytes, align, write);
+		x->good = in_last_range(w, x, bytes, align, write) ||
+			  (range_follow(w, x->first[0], x->first[0] + bytes, write) &&
+			   in_last_range(w, x, bytes, align, write));
 	}
 	x->good = x->good || check_scattered(w, o, x, bytes, align, write);
 }
@@ -218,18 +236,17 @@ static inline void find_offsets(const u32 *p, u32 imm, u32 bytes, struct shared_
 static inline void find_offsets_masked(const struct warp *w, const u32 *p, u32 imm, u32 bytes, struct shared_access *x)
 {
 	const u32 lane = first_lane(w->mask), first = p[lane] + imm, row = first - lane * bytes;
-	u32 not_uniform = 0, not_row = 0;
+	vec32 not_uniform = { 0 }, not_row = { 0 };
 
 	x->first[0] = first;
-	EACH_LANE
-	{
-		u32 a = w->lanes[i] ? p[i] + imm : first;
+	for (u32 k = 0; k < VEC32_COUNT; k++) {
+		const vec32 keep = ((const vec32 *)w->lanes)[k], off = (((const vec32 *)p)[k] + imm - first) & keep;
 
-		x->offset[i] = a;
-		not_uniform |= a ^ first;
-		not_row |= (a ^ (row + i * bytes)) & w->lanes[i];
+		((vec32 *)x->offset)[k] = off + first;
+		not_uniform |= off;
+		not_row |= (off + first - (row + ((const vec32 *)lane_number32)[k] * bytes)) & keep;
 	}
-	x->pattern = !not_uniform ? UNIFORM : !not_row ? ROW : SCATTERED;
+	x->pattern = vec_is_zero((vec64)not_uniform) ? UNIFORM : vec_is_zero((vec64)not_row) ? ROW : SCATTERED;
 }
 
 static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 bytes, u32 align,
@@ -273,6 +290,13 @@ static inline void find_shared(struct warp *w, const struct op *o, u32 loc, u32 
 #define COLLECT_b32 COLLECT32
 #define COLLECT_b64 COLLECT64
 #define COLLECT_b128 COLLECT128
+#define COLLECT_MASKED_u8 COLLECT32_MASKED
+#define COLLECT_MASKED_s8 COLLECT32_MASKED
+#define COLLECT_MASKED_u16 COLLECT32_MASKED
+#define COLLECT_MASKED_s16 COLLECT32_MASKED
+#define COLLECT_MASKED_b32 COLLECT32_MASKED
+#define COLLECT_MASKED_b64 COLLECT64_MASKED
+#define COLLECT_MASKED_b128 COLLECT128_MASKED
 
 static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 {
@@ -301,9 +325,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	} else if (w->mask == ~0u) {                                                                                   \
 		COLLECT_##t(d, LOAD_AT_##t##_##place);                                                                 \
 	} else {                                                                                                       \
-		LANE_##t v[LANES] __attribute__((aligned(64)));                                                        \
-		COLLECT_##t(v, LOAD_AT_##t##_##place);                                                                 \
-		EACH_LANE d[i] = w->lanes[i] ? v[i] : d[i];                                                            \
+		COLLECT_MASKED_##t(d, LOAD_AT_##t##_##place, w->lanes);                                                \
 	}
 
 #define HALF_LANES for (u32 i = 0; i < LANES / 2; i++)
@@ -612,8 +634,16 @@ static void isspacep(struct warp *w, const struct op *o)
 
 /*
  * Atomics. On shared memory they are plain: a block runs on one thread. Elsewhere the new value is computed from the
- * old one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for.
+ * old one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for. What would
+ * change nothing (a failed comparison, a maximum that stands) is a load.
  */
+/* What is scattered may be far: the host fetches all of it at once, not one after the other's comparison. */
+static inline void fetch_ahead(const struct access *x)
+{
+	for (u32 i = 0; x->pattern == SCATTERED && i < LANES; i++)
+		__builtin_prefetch((const void *)x->address[i], 1);
+}
+
 #define ATOMIC(name, t, L, expr)                                                                                       \
 	static inline t name##_next(t old, t b, t c)                                                                   \
 	{                                                                                                              \
@@ -625,15 +655,16 @@ static void isspacep(struct warp *w, const struct op *o)
 		L *d = at(w, o->d);                                                                                    \
 		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
 		find_access(w, o, o->a, sizeof(t), sizeof(t), true, &x);                                               \
+		fetch_ahead(&x);                                                                                       \
 		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
 			t *p = (t *)x.address[i], old, next, b = (t)pb[i], c = (t)pc[i];                               \
 			if (!(w->mask & lane_bit[i]))                                                                  \
 				continue;                                                                              \
-			__atomic_load(p, &old, __ATOMIC_RELAXED);                                                      \
+			__atomic_load(p, &old, __ATOMIC_SEQ_CST);                                                      \
 			do {                                                                                           \
 				next = name##_next(old, b, c);                                                         \
-			} while (                                                                                      \
-				!__atomic_compare_exchange(p, &old, &next, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
+			} while (next != old && !__atomic_compare_exchange(p, &old, &next, true, __ATOMIC_SEQ_CST,     \
+									   __ATOMIC_SEQ_CST));                         \
 			d[i] = (L)old;                                                                                 \
 		}                                                                                                      \
 	}                                                                                                              \

@@ -67,6 +67,15 @@ static const u64 half_number64[LANES] __attribute__((aligned(64))) = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 };
 
+static const u32 lane_number32[LANES] __attribute__((aligned(64))) = {
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15,
+	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+};
+static const u64 lane_number64[LANES] __attribute__((aligned(64))) = {
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15,
+	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+};
+
 #if VEC_BYTES > 16
 #define PICK_BYTES 32
 typedef u32 pick32 __attribute__((vector_size(32)));
@@ -93,6 +102,8 @@ typedef u64 pick64 __attribute__((vector_size(16)));
 	}
 #endif
 
+typedef s32 narrow32 __attribute__((vector_size(PICK_BYTES / 2))); /* as many lanes as a pick64 has */
+
 /* d[i] = at(i) in all lanes; d is aligned. */
 #define COLLECT32(d, at)                                                                                               \
 	for (u32 i_ = 0; i_ < LANES; i_ += PICK_BYTES / 4)                                                             \
@@ -103,3 +114,25 @@ typedef u64 pick64 __attribute__((vector_size(16)));
 #define COLLECT128(d, at)                                                                                              \
 	for (u32 i_ = 0; i_ < LANES; i_++)                                                                             \
 	(d)[i_] = at(i_)
+
+/*
+ * The same in the lanes of a mask; at(i) may be read in all. What is kept is mixed in while the parts are in registers,
+ * as they cannot be read back soon as one vector.
+ */
+#define COLLECT32_MASKED(d, at, lanes)                                                                                 \
+	for (u32 i_ = 0; i_ < LANES; i_ += PICK_BYTES / 4) {                                                           \
+		const pick32 keep_ = ~*(const pick32 *)((lanes) + i_), new_ = (pick32)PICK_u32(at, i_);                \
+		pick32 *const d_ = (pick32 *)((d) + i_);                                                               \
+		*d_ = (*d_ & keep_) | (new_ & ~keep_);                                                                 \
+	}
+#define COLLECT64_MASKED(d, at, lanes)                                                                                 \
+	for (u32 i_ = 0; i_ < LANES; i_ += PICK_BYTES / 8) {                                                           \
+		typedef s64 wide_ __attribute__((vector_size(PICK_BYTES)));                                            \
+		const narrow32 lanes_ = *(const narrow32 *)((lanes) + i_);                                             \
+		const pick64 keep_ = ~(pick64)__builtin_convertvector(lanes_, wide_), new_ = (pick64)PICK_u64(at, i_); \
+		pick64 *const d_ = (pick64 *)((d) + i_);                                                               \
+		*d_ = (*d_ & keep_) | (new_ & ~keep_);                                                                 \
+	}
+#define COLLECT128_MASKED(d, at, lanes)                                                                                \
+	for (u32 i_ = 0; i_ < LANES; i_++)                                                                             \
+	(d)[i_] = (lanes)[i_] ? at(i_) : (d)[i_]
