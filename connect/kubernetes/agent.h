@@ -27,6 +27,7 @@ struct agent_options {
 	const char *kubelet_dir, *pods_socket, *shares, *cdi_dir;
 	bool cdi_field; /* the answer's field cdi_devices, instead of an annotation */
 	bool soft;
+	bool spread; /* shares of any device: to the emptiest one, instead of the fullest that has room */
 	long expires_s; /* -1: as meted has it */
 	struct dra_options dra;
 };
@@ -84,6 +85,10 @@ int grant_take(struct agent *a, const char *share, const char *name, struct faul
 int grant_take_again(struct agent *a, const char *share, const char *name, bool *ret_made, struct fault *f);
 /* Ends a grant that no container has taken. */
 void grant_give_back(struct agent *a, const char *name);
-/* The share, judged by meted's last answer; free with edits_share_free() in every case. Value: 0 or a negative errno.
+/*
+ * The share, judged by meted's last answer, on the device (NULL: as its words have it); free with edits_share_free() in
+ * every case. Value: 0 or a negative errno.
  */
-int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f);
+int grant_share(struct agent *a, const char *share, const char *device, struct edits_share *ret, struct fault *f);
+/* Its words name no device: it may be on any one of the driver's. */
+bool grant_share_is_any(const struct edits_share *share);

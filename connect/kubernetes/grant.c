@@ -1,6 +1,7 @@
 /* grant.c: see agent.h: the grants behind kubelet's ids, each with the CDI file by which a container gets it. */
 #include "connect/kubernetes/agent.h"
 
+#include "connect/kubernetes/room.h"
 #include "verb/expires.h"
 
 #include <errno.h>
@@ -27,9 +28,9 @@ bool grant_waits(json_t *row)
 	       !json_array_size(json_object_get(row, "processes")) && strcmp(device_text(row, "state"), "ending");
 }
 
-int grant_share(struct agent *a, const char *share, struct edits_share *ret, struct fault *f)
+int grant_share(struct agent *a, const char *share, const char *device, struct edits_share *ret, struct fault *f)
 {
-	const char *words[EDITS_WORDS_MOST + 2];
+	const char *words[EDITS_WORDS_MOST + 4];
 	json_t *list = json_object_get(a->shares, share);
 	size_t n = 0;
 	int r;
@@ -42,9 +43,45 @@ int grant_share(struct agent *a, const char *share, struct edits_share *ret, str
 		n++;
 	if (a->options.soft)
 		words[n++] = "--soft";
+	if (device) {
+		words[n++] = "--device";
+		words[n++] = device;
+	}
 	words[n] = NULL;
 	r = edits_share_read(&a->edits, ret, words, f);
 	return r ? shares_fault(a->options.shares, share, r, f) : 0;
+}
+
+bool grant_share_is_any(const struct edits_share *share)
+{
+	return share->choice.count == 1 && !option_given(&share->line, "device");
+}
+
+/* The share on the device that it should have now. */
+static int place_share(struct agent *a, const char *name, struct edits_share *share, struct fault *f)
+{
+	json_t *machine = NULL, *asked;
+	const char *uuid;
+	int r = grant_share(a, name, NULL, share, f);
+
+	if (r || !grant_share_is_any(share))
+		return r;
+	r = agent_ask(a, json_pack("{s:s s:b}", "op", "devices", "known", 1), &machine, NULL, f);
+	if (r)
+		return r;
+	asked = choose_request(&share->choice);
+	uuid = room_pick(asked, json_object_get(machine, "devices"), share->choice.driver,
+			 option_given(&share->line, "overcommit"), a->options.spread);
+	json_decref(asked);
+	edits_share_free(share);
+	*share = (struct edits_share){ 0 };
+	r = uuid ? grant_share(a, name, uuid, share, f)
+		 : fault_set(f, CONTROL_REFUSED,
+			     AGENT_RESOURCES "%s: no device of this node has room for one more; `mete devices` says "
+					     "what is promised on each",
+			     name);
+	json_decref(machine);
+	return r;
 }
 
 /* The CDI file's contents. NULL: a fault. */
@@ -97,7 +134,7 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 	struct edits_share share;
 	json_t *spec = NULL;
 	char path[PATH_MAX];
-	int r = grant_share(a, share_name, &share, f);
+	int r = place_share(a, share_name, &share, f);
 
 	/* A driver's update changes the files of others. */
 	spec_list_free(&a->edits.vendors);

@@ -53,6 +53,8 @@ static const char usage[] =
 	"                      name.\n"
 	"  --kubeconfig FILE   Where the API server is, for DRA. Default: the service account of the pod.\n"
 	"  --kubelet-root DIR  kubelet's folder, for DRA. Default: " DRA_KUBELET_ROOT "\n"
+	"  --placement WORD    Where shares go that name no device: pack (the fullest device that has room) or spread\n"
+	"                      (the emptiest). Default: pack.\n"
 	"  --soft              Shares of the software device even where there is a GPU.\n"
 	"  --check             Say what there is, change nothing, and end with 1 where something is missing.\n"
 	"  --help              Print this text.\n"
@@ -70,6 +72,7 @@ enum {
 	OPT_NODE,
 	OPT_KUBECONFIG,
 	OPT_KUBELET_ROOT,
+	OPT_PLACEMENT,
 	OPT_SOFT,
 	OPT_CHECK,
 	OPT_HELP,
@@ -88,6 +91,7 @@ static const struct option long_options[] = {
 	{ "node", required_argument, NULL, OPT_NODE },
 	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
 	{ "kubelet-root", required_argument, NULL, OPT_KUBELET_ROOT },
+	{ "placement", required_argument, NULL, OPT_PLACEMENT },
 	{ "soft", no_argument, NULL, OPT_SOFT },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -145,6 +149,10 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 	case OPT_KUBELET_ROOT:
 		o->dra.kubelet_root = optarg;
 		return *optarg == '/' ? what : wrong("--kubelet-root", optarg, "give an absolute path");
+	case OPT_PLACEMENT:
+		o->spread = !strcmp(optarg, "spread");
+		return o->spread || !strcmp(optarg, "pack") ? what
+							    : wrong("--placement", optarg, "give pack or spread");
 	case OPT_SOFT:
 		o->soft = true;
 		return what;

@@ -364,13 +364,17 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 	struct edits_share share;
 	json_t *asked, *row;
 	const char *name;
-	int r = grant_share(p->agent, p->share, &share, f);
+	json_t *devices = json_object_get(p->agent->edits.machine, "devices");
+	int r = grant_share(p->agent, p->share, NULL, &share, f);
+	bool over;
 
 	*ret_fit = *ret_taken = 0;
 	if (!r) {
 		asked = choose_request(&share.choice);
-		*ret_fit = room_count(asked, json_object_get(p->agent->edits.machine, "devices"),
-				      option_given(&share.line, "overcommit"), AGENT_IDS_MOST);
+		over = option_given(&share.line, "overcommit");
+		*ret_fit = grant_share_is_any(&share)
+				   ? room_count_any(asked, devices, share.choice.driver, over, AGENT_IDS_MOST)
+				   : room_count(asked, devices, over, AGENT_IDS_MOST);
 		json_decref(asked);
 	}
 	edits_share_free(&share);

@@ -82,3 +82,41 @@ unsigned int room_count(json_t *share, json_t *devices, bool overcommit, unsigne
 	}
 	return (unsigned int)count;
 }
+
+/* On one device; `share` is not changed. */
+static unsigned int count_on(json_t *share, json_t *device, const char *driver, bool overcommit, unsigned int most)
+{
+	const char *own = json_string_value(json_object_get(device, "driver"));
+
+	if (!own || strcmp(own, driver) || json_array_size(share) != 1)
+		return 0;
+	return (unsigned int)count_one(json_array_get(share, 0), device, overcommit, most);
+}
+
+unsigned int room_count_any(json_t *share, json_t *devices, const char *driver, bool overcommit, unsigned int most)
+{
+	uint64_t count = 0;
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device)
+		count += count_on(share, device, driver, overcommit, most);
+	return (unsigned int)less(count, most);
+}
+
+const char *room_pick(json_t *share, json_t *devices, const char *driver, bool overcommit, bool spread)
+{
+	unsigned int count, best = 0;
+	const char *picked = NULL;
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device) {
+		count = count_on(share, device, driver, overcommit, UINT32_MAX);
+		if (!count || (picked && (spread ? count <= best : count >= best)))
+			continue;
+		best = count;
+		picked = json_string_value(json_object_get(device, "uuid"));
+	}
+	return picked;
+}

@@ -11,3 +11,12 @@
  * promises do not count, and it is `most` where the devices are in service.
  */
 unsigned int room_count(json_t *share, json_t *devices, bool overcommit, unsigned int most);
+
+/* The same for a share of one device that may be any of the driver's: on all of them together. */
+unsigned int room_count_any(json_t *share, json_t *devices, const char *driver, bool overcommit, unsigned int most);
+
+/*
+ * The UUID of the device that such a share should have, borrowed from `devices`: where the fewest more of them fit, so
+ * that large ones find room elsewhere, or, to `spread`, the most. NULL: it fits nowhere.
+ */
+const char *room_pick(json_t *share, json_t *devices, const char *driver, bool overcommit, bool spread);

@@ -2,6 +2,8 @@
 #include "base/tap.h"
 #include "connect/kubernetes/room.h"
 
+#include <string.h>
+
 #define DEVICES(promised, cores, more)                                                                                 \
 	"[{\"uuid\":\"GPU-a\",\"state\":\"active\",\"total_bytes\":17179869184,\"promised_bytes\":" promised           \
 	",\"promised_cores\":" cores more "},"                                                                         \
@@ -38,6 +40,43 @@ static const struct {
 	{ "no device", "[]", DEVICES("0", "0", ""), false, 0 },
 };
 
+/* GPU-a has room for three of these, GPU-b for one, GPU-c for two; GPU-d is of another driver. */
+#define ANY(driver, uuid, promised, state)                                                                             \
+	"{\"driver\":\"" driver "\",\"uuid\":\"" uuid "\",\"state\":\"" state                                             \
+	"\",\"total_bytes\":8192,\"promised_bytes\":" promised "}"
+
+static void test_any(void)
+{
+	json_t *devices = json_loads("[" ANY("nvidia", "GPU-a", "2048", "active") "," ANY(
+					     "nvidia", "GPU-b", "6144", "active") "," ANY("nvidia", "GPU-c", "4096",
+											  "active") "," ANY("soft", "GPU-d",
+													    "0", "active") "]",
+				     0, NULL);
+	json_t *share = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":2048}]", 0, NULL);
+	json_t *large = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":8192}]", 0, NULL);
+	json_t *two = json_loads("[{\"device\":\"GPU-a\"},{\"device\":\"GPU-b\"}]", 0, NULL);
+	const char *picked;
+
+	tap_ok(room_count_any(share, devices, "nvidia", false, 9) == 6, "any device: all of the driver's together");
+	tap_ok(room_count_any(share, devices, "nvidia", false, 5) == 5, "at most so many on all of them");
+	tap_ok(room_count_any(share, devices, "soft", false, 9) == 4, "another driver's are its own");
+	tap_ok(!room_count_any(two, devices, "nvidia", false, 9), "a share of two devices is not of any");
+	picked = room_pick(share, devices, "nvidia", false, false);
+	tap_ok(picked && !strcmp(picked, "GPU-b"), "packed: the fullest that has room");
+	picked = room_pick(share, devices, "nvidia", false, true);
+	tap_ok(picked && !strcmp(picked, "GPU-a"), "spread: the emptiest");
+	tap_ok(!room_pick(large, devices, "nvidia", false, false), "it fits nowhere");
+	json_object_set_new(json_array_get(devices, 1), "state", json_string("cordoned"));
+	picked = room_pick(share, devices, "nvidia", false, false);
+	tap_ok(picked && !strcmp(picked, "GPU-c"), "not on one that is out of service");
+	picked = room_pick(large, devices, "nvidia", true, false);
+	tap_ok(picked && !strcmp(picked, "GPU-a"), "overcommitted: the first in service");
+	json_decref(devices);
+	json_decref(share);
+	json_decref(large);
+	json_decref(two);
+}
+
 int main(void)
 {
 	json_t *drained = json_loads("[{\"uuid\":\"GPU-a\",\"state\":\"drained\",\"total_bytes\":8192}]", 0, NULL);
@@ -55,5 +94,6 @@ int main(void)
 	tap_ok(!room_count(share, drained, true, 9), "a drained device has no room, overcommitted or not");
 	json_decref(drained);
 	json_decref(share);
+	test_any();
 	return tap_end();
 }

@@ -1,6 +1,6 @@
 /*
- * swapper.c: a program one thread of which changes the device's current pool while the others allocate from whichever is
- * current: swapper BYTES SECONDS
+ * swapper.c: a program one thread of which changes the device's current pool while the others allocate from whichever
+ * is current: swapper BYTES SECONDS
  *
  * Says how many allocations were made.
  */

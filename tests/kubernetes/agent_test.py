@@ -19,7 +19,7 @@ from harness import GIB, Meted, finish, ok, same, until  # noqa: E402
 AGENT = os.path.join(harness.BUILD, "src/cli/mete-agent")
 METE = os.path.join(harness.BUILD, "src/cli/mete")
 SMALL, HALF = "mete.io/small", "mete.io/half"
-SHARES = [{"name": "small", "mem": "4G", "cores": 25}, {"name": "half", "mem": "8G"}]
+SHARES = [{"name": "small", "mem": "4G", "cores": 25, "device": "0"}, {"name": "half", "mem": "8G", "device": "0"}]
 TRAILER = 30  # seconds that the test waits for what must come
 
 if not os.path.exists(AGENT):
@@ -118,7 +118,7 @@ def command_line(n):
     done = subprocess.run([AGENT, "--help"], capture_output=True, text=True)
     ok(done.returncode == 0 and "--kubelet-dir" in done.stdout and not done.stderr, "--help")
     for words, said in ((["--cdi", "x"], "annotation"), (["--kubelet-dir", "x"], "absolute"), (["--expires", "x"], "10m"),
-                        (["word"], "options only"), (["--nothing"], "--help")):
+                        (["word"], "options only"), (["--nothing"], "--help"), (["--placement", "x"], "spread")):
         done = subprocess.run([AGENT, *words], capture_output=True, text=True)
         ok(done.returncode == 2 and said in done.stderr, f"{' '.join(words)}: status 2, and the remedy", done)
     done = subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
@@ -342,7 +342,7 @@ def names(n, k):
         k.plugins[SMALL].call("PreStartContainer", kubelet.field(1, "k8s-small-0"))
         wait(lambda: pods.asked > before, f"{what}: kubelet is asked")
         ok(n.agent.poll() is None and labels("k8s-small-0")["pod"] == "train-8", f"{what}: changes nothing")
-    ok("has no labels" in n.said(), "what meted refuses stands in the log", n.said())
+    wait(lambda: "has no labels" in n.said(), "what meted refuses stands in the log")
     pods.end()
     c.ask("grant_delete", name="k8s-small-0")
     c.close()
@@ -428,6 +428,27 @@ def other_ways():
     n.close()
 
 
+def any_device():
+    """A share that names no device is on whichever has room."""
+    for word, homes in (("pack", [0, 0, 0]), ("spread", [0, 1, 0])):
+        n = Node("--placement", word)
+        n.write_shares([{"name": "small", "mem": "4G"}, {"name": "half", "mem": "8G"}])
+        k = kubelet.Kubelet(n.plugins_dir)
+        n.start()
+        wait(shown(k, SMALL, *range(8)), f"{word}: both devices' room is offered")
+        wait(shown(k, HALF, *range(4)), f"{word}: halves, too")
+        for number in range(3):
+            k.plugins[SMALL].allocate(f"k8s-small-{number}")
+        same([n.grant(i)["devices"][0]["index"] for i in ids("small", 0, 1, 2)], homes, f"{word}: where three are")
+        wait(shown(k, HALF, 0, 1), f"{word}: two halves fit still")
+        for number in range(2):
+            k.plugins[HALF].allocate(f"k8s-half-{number}")
+        code, line = k.plugins[HALF].refused("k8s-half-3") or (None, "")
+        ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "no device of this node" in line, f"{word}: one more is refused", code, line)
+        k.end()
+        n.close()
+
+
 node = Node()
 command_line(node)
 node.start()
@@ -438,4 +459,5 @@ for part in (registers, allocates, prefers, frees, outside, agent_again, meted_a
 stand_in.end()
 node.close()
 other_ways()
+any_device()
 finish()

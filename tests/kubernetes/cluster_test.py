@@ -173,7 +173,7 @@ class Test:
         ok(done and took <= 15, f"shares are allocatable {took:.1f} s after the agent began (at most 15)", self.node.status(),
            self.node.log("agent"))
         status = self.node.status()["allocatable"]
-        same((status.get(HALF), status.get(SMALL)), ("4", "20"), "as many as fit: by memory, and by time")
+        same((status.get(HALF), status.get(SMALL)), ("4", "20"), "as many as fit on both devices: by memory, and by time")
 
     def quota(self):
         """A pod has what it asked for, to the byte; its program that takes more is refused."""
