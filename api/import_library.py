@@ -109,12 +109,12 @@ class Types:
         return next((n for n, t in self.typedefs.items() if t == f"enum {tag}"), tag)
 
     def record(self, tag, name):
-        lines = [line.replace("__half_raw", "unsigned short") for line in record_lines(self.records[tag])]
+        lines = [re.sub(r"\* (?=\w)", "*", line.replace("__half_raw", "unsigned short")) for line in record_lines(self.records[tag])]
         for line in lines:
             self.need(" ".join(WORD.findall(line)[:-1]) if "[" not in line else line.split("[")[0].rsplit(None, 1)[0])
         align = next((n for n in self.records[tag].get("inner", []) if n["kind"] == "AlignedAttr"), None)
         self.out["record"] += [f"[struct.{tag}]", f'typedef = "{name}"', *(["align = 16"] if align and name == "cuDoubleComplex" else []),
-                               "fields = [", *(f"  {json.dumps(line)}," for line in lines), "]", ""]
+                               "fields = [", *(f"  {json.dumps(line + (' : address' if '*' in line else ''))}," for line in lines), "]", ""]
 
 
 def clean(ctype):

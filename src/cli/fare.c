@@ -28,7 +28,7 @@ static const struct library {
 	{ "libcublasLt.so", "cuBLASLt", COMPUTED | FORWARDED },
 	{ "libcublas.so", "cuBLAS", COMPUTED | FORWARDED },
 	{ "libcudnn", "cuDNN", 0 },
-	{ "libcufft", "cuFFT", 0 },
+	{ "libcufft", "cuFFT", COMPUTED },
 	{ "libcurand", "cuRAND", COMPUTED },
 	{ "libcusparse", "cuSPARSE", 0 },
 	{ "libcusolver", "cuSOLVER", 0 },
