@@ -42,16 +42,15 @@ static const struct {
 
 /* GPU-a has room for three of these, GPU-b for one, GPU-c for two; GPU-d is of another driver. */
 #define ANY(driver, uuid, promised, state)                                                                             \
-	"{\"driver\":\"" driver "\",\"uuid\":\"" uuid "\",\"state\":\"" state                                             \
+	"{\"driver\":\"" driver "\",\"uuid\":\"" uuid "\",\"state\":\"" state                                     \
 	"\",\"total_bytes\":8192,\"promised_bytes\":" promised "}"
 
 static void test_any(void)
 {
-	json_t *devices = json_loads("[" ANY("nvidia", "GPU-a", "2048", "active") "," ANY(
-					     "nvidia", "GPU-b", "6144", "active") "," ANY("nvidia", "GPU-c", "4096",
-											  "active") "," ANY("soft", "GPU-d",
-													    "0", "active") "]",
-				     0, NULL);
+	json_t *devices = json_loads("[" ANY("nvidia", "GPU-a", "2048", "active") ","
+				     ANY("nvidia", "GPU-b", "6144", "active") ","
+				     ANY("nvidia", "GPU-c", "4096", "active") ","
+				     ANY("soft", "GPU-d", "0", "active") "]", 0, NULL);
 	json_t *share = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":2048}]", 0, NULL);
 	json_t *large = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":8192}]", 0, NULL);
 	json_t *two = json_loads("[{\"device\":\"GPU-a\"},{\"device\":\"GPU-b\"}]", 0, NULL);

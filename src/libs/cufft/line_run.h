@@ -97,12 +97,10 @@ static inline void of_prime(const struct number *in, int64_t apart, struct numbe
 	{                                                                                                              \
 		const struct root *w = p->twiddles[stage], *roots = p->roots[stage];                                   \
 		int64_t m = n / (r);                                                                                   \
-                                                                                                                       \
 		(void)roots;                                                                                           \
 		for (int64_t place = 0; place < m; place++, w += (r)-1)                                                \
 			for (int64_t q = 0; q < s; q++) {                                                              \
 				struct number out[LINE_PRIME], *to = y + q + s * (r)*place;                            \
-                                                                                                                       \
 				few;                                                                                   \
 				to[0] = out[0];                                                                        \
 				for (int t = 1; t < (r); t++)                                                          \
