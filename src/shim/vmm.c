@@ -14,6 +14,7 @@
 #include "shim/account.h"
 #include "shim/charge.h"
 #include "shim/gate.h"
+#include "shim/log.h"
 #include "shim/map.h"
 #include "shim/scratch.h"
 #include "shim/sharing.h"
@@ -364,18 +365,15 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 
 /*
  * The charge moves to the grant's object; a second export of the same memory finds it there already. `fd` names the
- * same memory; -1: there is none.
+ * same memory; -1: there is none. False: the charge stays with the handles and mappings, and ends with them.
  */
-static void share(CUmemGenericAllocationHandle handle, const uint8_t *key, int fd)
+static bool share(uint64_t id, const uint8_t *key, int fd)
 {
 	struct map_entry *e, found;
 	struct gone gone;
-	uint64_t id;
 	int object = SHARING_NONE;
 
 	pthread_mutex_lock(&lock);
-	e = map_find(&handles, name_of(handle));
-	id = e ? e->value[0] : 0;
 	e = map_find(&allocations, id);
 	if (e) {
 		found = *e;
@@ -383,7 +381,7 @@ static void share(CUmemGenericAllocationHandle handle, const uint8_t *key, int f
 	}
 	pthread_mutex_unlock(&lock);
 	if (!e)
-		return;
+		return true;
 	if (!found.value[2])
 		object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
 	if (object != SHARING_NONE && fd >= 0)
@@ -395,23 +393,58 @@ static void share(CUmemGenericAllocationHandle handle, const uint8_t *key, int f
 	gone = count_locked(id, -1, 0);
 	pthread_mutex_unlock(&lock);
 	refund(&gone);
+	return found.value[2] || object != SHARING_NONE;
 }
 
+/* Of what was exported: a descriptor, or a name of its own. */
+static bool share_exported(uint64_t id, void *shareable, CUmemAllocationHandleType type)
+{
+	uint8_t key[WIRE_KEY_BYTES];
+
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return !sharing_key_of_fd(*(int *)shareable, key) || share(id, key, *(int *)shareable);
+	if (type != CU_MEM_HANDLE_TYPE_FABRIC)
+		return true;
+	sharing_key_of_bytes(shareable, sizeof(CUmemFabricHandle), key);
+	return share(id, key, -1);
+}
+
+static void withdraw(void *shareable, CUmemAllocationHandleType type)
+{
+	int saved = errno;
+
+	log_line("memory is not exported: meted is away, or this process shares %u allocations, and can share no more: "
+		 "one that nobody is charged for could outlive its handle",
+		 WIRE_MAX_OBJECTS);
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		syscall(SYS_close, *(int *)shareable);
+	errno = saved;
+}
+
+/* Another thread may give the handle back meanwhile: until its charge has moved the allocation keeps it. */
 CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
 					   CUmemAllocationHandleType handleType, unsigned long long flags)
 {
-	CUresult r = shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
-	uint8_t key[WIRE_KEY_BYTES];
+	struct gone gone = { 0 };
+	uint64_t id;
+	CUresult r;
 
-	if (r != CUDA_SUCCESS || !start_is_metered())
-		return r;
+	if (!start_is_metered())
+		return shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
 	sharing_look();
-	if (handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && sharing_key_of_fd(*(int *)shareableHandle, key))
-		share(handle, key, *(int *)shareableHandle);
-	if (handleType == CU_MEM_HANDLE_TYPE_FABRIC) {
-		sharing_key_of_bytes(shareableHandle, sizeof(CUmemFabricHandle), key);
-		share(handle, key, -1);
+	pthread_mutex_lock(&calls);
+	id = id_of_handle(handle);
+	if (id)
+		change(id, 1, 0);
+	r = shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
+	pthread_mutex_unlock(&calls);
+	if (r == CUDA_SUCCESS && id && !share_exported(id, shareableHandle, handleType)) {
+		withdraw(shareableHandle, handleType);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	if (id)
+		gone = change(id, -1, 0);
+	refund(&gone);
 	return r;
 }
 
@@ -464,7 +497,8 @@ static CUresult charge_where(CUmemGenericAllocationHandle handle, struct charge 
 }
 
 /*
- * Memory of the software device that nobody has exported under this grant. Which device it lies on is known afterwards;
+ * Memory of the software device that nobody has exported under this grant, or for which there is no place among the
+ * shared. Which device it lies on is known afterwards;
  * until then any that has room stands in.
  */
 static CUresult import_charged(CUmemGenericAllocationHandle *handle, int fd, const uint8_t *key, uint64_t units)
@@ -491,7 +525,7 @@ static CUresult import_charged(CUmemGenericAllocationHandle *handle, int fd, con
 		return r;
 	}
 	gate_leave();
-	share(*handle, key, -1); /* once we let go, its owner alone is charged */
+	share(id_of_handle(*handle), key, -1); /* once we let go, its owner alone is charged */
 	return r;
 }
 
@@ -510,7 +544,7 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 		object = sharing_import(key);
 		if (object >= 0)
 			sharing_watch((uint32_t)object, fd);
-		if (object == SHARING_UNKNOWN && handle && accounts[0].soft && file_units(fd))
+		if (object < 0 && handle && accounts[0].soft && file_units(fd))
 			return import_charged(handle, fd, key, file_units(fd));
 	}
 	if (start_is_metered() && shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle) {
