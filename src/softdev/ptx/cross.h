@@ -167,16 +167,18 @@ static inline u32 redux_step(u64 kind, u32 x, u32 y, bool is_signed)
 static inline void redux(struct warp *w, const struct op *o, bool is_signed)
 {
 	const u32 *a = at(w, o->a);
-	u32 r[LANES], *d = at(w, o->d);
+	u32 r[LANES], *d = at(w, o->d), group = 0, value = 0;
 
 	for (u32 i = 0; i < LANES; i++) {
 		u32 left = members(w, o, i);
 
-		if (!left)
-			continue;
-		r[i] = a[__builtin_ctz(left)];
-		for (left &= left - 1; left; left &= left - 1)
-			r[i] = redux_step(o->imm, r[i], a[__builtin_ctz(left)], is_signed);
+		if (left && left != group) {
+			group = left;
+			value = a[__builtin_ctz(left)];
+			for (left &= left - 1; left; left &= left - 1)
+				value = redux_step(o->imm, value, a[__builtin_ctz(left)], is_signed);
+		}
+		r[i] = value;
 	}
 	for (u32 i = 0; i < LANES; i++)
 		if (w->mask & lane_bit[i] && members(w, o, i))

@@ -132,16 +132,16 @@ static inline u32 f2b(f32 f)
 	return (b & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : r & 0xffffu;
 }
 
+#define MASK64(cond) ((cond) ? ~0ull : 0ull)
+
 /* a * b + c in f64, rounded to odd where it is not exact: a second rounding, to a shorter format, is then right. */
 static inline f64 fma_odd(f64 a, f64 b, f64 c)
 {
 	f64 p = a * b; /* exact: the factors have at most 24 bits */
 	f64 s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
-	u64 bits = bits64(s);
+	u64 bits = bits64(s), even = MASK64(!(bits & 1)), up = MASK64(err > 0) ^ MASK64(s > 0);
 
-	if (err != 0 && !(bits & 1) && s - s == 0)
-		bits += (err > 0) == (s > 0) ? 1 : (u64)-1;
-	return f64_of(bits);
+	return f64_of(bits + (MASK64(err != 0) & MASK64(s - s == 0) & even & (up | 1)));
 }
 
 /* f64 that carries a rounding-to-odd -> f32 that does too. */
@@ -157,9 +157,21 @@ static inline f32 odd_f32(f64 x)
 	return f;
 }
 
-static inline u32 hfma(u32 a, u32 b, u32 c)
+/* The same of what becomes an f16: what is too small for a normal f32 is 0, and what is too large infinite. */
+static inline f32 odd_f32_of_half(f64 x)
 {
-	return f2h(odd_f32(fma_odd(h2f(a), h2f(b), h2f(c))));
+	const u64 b = bits64(x), m = b & 0x7fffffffffffffffull;
+	u64 r = ((m >> 29) - (896ull << 23)) | (MASK64(m & 0x1fffffffull) & 1);
+
+	r = (s64)m < (s64)0x3810000000000000ull ? 0 : r;
+	r = (s64)m >= (s64)0x47f0000000000000ull ? 0x7f800000u : r;
+	r = (s64)m > (s64)0x7ff0000000000000ull ? 0x7fffffffu : r;
+	return f32_of((u32)r | (u32)(b >> 32 & 0x80000000u));
+}
+
+static inline __attribute__((always_inline)) u32 hfma(u32 a, u32 b, u32 c)
+{
+	return f2h(odd_f32_of_half(fma_odd(h2f(a), h2f(b), h2f(c))));
 }
 
 static inline u32 bfma(u32 a, u32 b, u32 c)

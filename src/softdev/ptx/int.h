@@ -55,6 +55,73 @@ static inline s32 div_s32_of(s32 a, s32 b)
 #endif
 }
 
+static inline s64 div_s64_of(s64 a, s64 b)
+{
+	return b == -1 ? (s64)(0ull - (u64)a) : b ? a / b : -1;
+}
+
+static inline u64 quotient_64(u64 a, u64 b, bool is_signed)
+{
+	return is_signed ? (u64)div_s64_of((s64)a, (s64)b) : b ? a / b : ~0ull;
+}
+
+static inline u64 remainder_64(u64 a, u64 b, bool is_signed)
+{
+	if (is_signed)
+		return (s64)b == -1 ? 0 : b ? (u64)((s64)a % (s64)b) : a;
+	return b ? a % b : a;
+}
+
+/* Sizes and indices are mostly small: when all lanes' are, their quotients are those of 32 bits. */
+static inline void divide_64(struct warp *w, const struct op *o, bool is_signed, bool remainder)
+{
+	const u64 *a = at(w, o->a), *b = at(w, o->b);
+	u64 *d = at(w, o->d), r[LANES] __attribute__((aligned(64))), high = 0;
+
+	if (w->mask == ~0u)
+		EACH_LANE high |= a[i] | b[i];
+	else
+		EACH_LANE high |= (a[i] | b[i]) & (u64)(s64)(s32)w->lanes[i];
+	if (!(high >> (is_signed ? 31 : 32))) {
+		EACH_LANE
+		{
+			const u32 x = (u32)a[i], y = (u32)b[i], q = div_u32_of(x, y);
+
+			r[i] = remainder ? (y ? x - q * y : x) : y ? q : ~0ull;
+		}
+	} else {
+		for (u32 left = w->mask; left; left &= left - 1) {
+			const u32 i = (u32)__builtin_ctz(left);
+
+			r[i] = remainder ? remainder_64(a[i], b[i], is_signed) : quotient_64(a[i], b[i], is_signed);
+		}
+	}
+	if (w->mask == ~0u)
+		EACH_LANE d[i] = r[i];
+	else
+		EACH_LANE d[i] = w->lanes[i] ? r[i] : d[i];
+}
+
+static void div_u64(struct warp *w, const struct op *o)
+{
+	divide_64(w, o, false, false);
+}
+
+static void div_s64(struct warp *w, const struct op *o)
+{
+	divide_64(w, o, true, false);
+}
+
+static void rem_u64(struct warp *w, const struct op *o)
+{
+	divide_64(w, o, false, true);
+}
+
+static void rem_s64(struct warp *w, const struct op *o)
+{
+	divide_64(w, o, true, true);
+}
+
 static inline u32 rem_u32_of(u32 a, u32 b)
 {
 	return b ? a - div_u32_of(a, b) * b : a;
@@ -63,11 +130,6 @@ static inline u32 rem_u32_of(u32 a, u32 b)
 static inline s32 rem_s32_of(s32 a, s32 b)
 {
 	return b ? (s32)((u32)a - (u32)div_s32_of(a, b) * (u32)b) : a;
-}
-
-static inline s64 div_s64_of(s64 a, s64 b)
-{
-	return b == -1 ? (s64)(0ull - (u64)a) : b ? a / b : -1;
 }
 
 static inline u32 popc32(u32 x)
@@ -124,6 +186,32 @@ static inline u64 bfe_of(u64 a, u32 pos, u32 len, u32 width, bool is_signed)
 	return (value & keep) | (fill ? ~(pos < width ? keep : 0) : 0);
 }
 
+/* The same of 32 bits, without branches. */
+static inline u32 low_bits(u32 count)
+{
+	return count > 31 ? ~0u : (1u << (count & 31)) - 1;
+}
+
+static inline u32 bfe_u32_of(u32 a, u32 pos, u32 len)
+{
+	return (pos > 31 ? 0 : a >> (pos & 31)) & low_bits(len);
+}
+
+static inline u32 bfe_s32_of(u32 a, u32 pos, u32 len)
+{
+	const u32 end = pos + len > 32 ? 32 : pos + len, up = (32 - end) & 31, down = up + pos > 31 ? 31 : up + pos;
+	const s32 r = (s32)(a << up) >> down;
+
+	return len ? (u32)r : 0;
+}
+
+static inline u32 bfi_32_of(u32 a, u32 b, u32 pos, u32 len)
+{
+	const u32 field = pos > 31 ? 0 : low_bits(len) << (pos & 31);
+
+	return (b & ~field) | (a << (pos & 31) & field);
+}
+
 static inline u64 bfi_of(u64 a, u64 b, u32 pos, u32 len, u32 width)
 {
 	u64 field;
@@ -176,7 +264,7 @@ static const u32 prmt_ecr[4] = { 0x0000, 0x1110, 0x2210, 0x3210 };
 
 static inline s32 byte_of(u32 x, u32 k, bool is_signed)
 {
-	return is_signed ? (s8)(x >> k * 8) : (s32)(x >> k * 8 & 255);
+	return is_signed ? (s32)(x << (24 - k * 8)) >> 24 : (s32)(x >> k * 8 & 255);
 }
 
 static inline s32 dp4a_of(u32 a, u32 b, bool sa, bool sb)
@@ -193,7 +281,7 @@ static inline s32 dp2a_of(u32 a, u32 b, bool sa, bool sb)
 	s32 sum = 0;
 
 	for (u32 k = 0; k < 2; k++)
-		sum += (sa ? (s16)(a >> k * 16) : (s32)(a >> k * 16 & 0xffff)) * byte_of(b, k, sb);
+		sum += (sa ? (s32)(a << (16 - k * 16)) >> 16 : (s32)(a >> k * 16 & 0xffff)) * byte_of(b, k, sb);
 	return sum;
 }
 

@@ -6,7 +6,7 @@
  * are, and join it. That brings lanes back together behind branches and loops without knowing the shape of the code. It
  * can starve lanes that somebody waits for, so after many backward jumps the groups take turns by age.
  */
-#include "softdev/ptx/engine.h"
+#include "softdev/ptx/lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,7 @@ void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t m
 	w->pc = pc;
 	w->mask = mask;
 	if (mask != ~0u)
-		for (uint32_t i = 0; i < LANES; i++)
-			w->lanes[i] = mask & bit(i) ? ~0u : 0;
+		lanes_of(w->lanes, mask);
 }
 
 /* Whether place p, of whose lanes `may` can run, runs before q. */
