@@ -7,8 +7,9 @@ import_cuda.py propose cuda.toml  prints blocks for calls and types that the too
                                   decides it.
 
 Only the compiler's syntax tree is read (clang -ast-dump=json), never the text of a header. Both modes need clang and a
-toolkit (--include DIR, default /usr/local/cuda/include); without them, or with a toolkit of another version, the status
-is 77, which meson takes as "skipped".
+toolkit (--include DIR, default /usr/local/cuda/include); without them, or with a toolkit newer than the spec, the status is
+77, which meson takes as "skipped". Of a toolkit older than the spec everything must be in the spec, and records must have
+their sizes; what the spec has beyond it is not compared.
 The tree gives names, types, enumerators and the order of fields; sizes and offsets are asked of the compiler by a program
 that is built twice, once over the toolkit's header and once over ours.
 """
@@ -301,13 +302,13 @@ def compare_typedefs(spec, d, diff, names):
             diff.append(f"type {n}: spec {ours[n]}, toolkit {d.typedefs[n]}")
 
 
-def layout_program(spec):
-    """C that prints size and alignment of every record and the offset of every field."""
+def layout_program(records, fields):
+    """C that prints size and alignment of every record and, with `fields`, the offset of every field."""
     out = ["#include <stdio.h>", "#include <stddef.h>", "int main(void)", "{"]
-    for r in spec.records:
+    for r in records:
         name = r.typedefs[0] if r.typedefs else f"{r.kind} {r.tag}"
         out.append(f'\tprintf("{r.tag} size %zu align %zu\\n", sizeof({name}), _Alignof({name}));')
-        out += [f'\tprintf("{r.tag}.{p} %zu\\n", offsetof({name}, {p}));' for p in field_paths(r.lines)]
+        out += [f'\tprintf("{r.tag}.{p} %zu\\n", offsetof({name}, {p}));' for p in field_paths(r.lines) if fields]
     return "\n".join([*out, "\treturn 0;", "}", ""])
 
 
@@ -335,7 +336,7 @@ def field_paths(lines):
     return paths
 
 
-def compare_layout(spec, include, diff):
+def compare_layout(spec, include, diff, records, fields):
     from gen import types
     with tempfile.TemporaryDirectory() as tmp:
         for name, text in OTHERS.items():
@@ -344,7 +345,7 @@ def compare_layout(spec, include, diff):
                 f.write(text)
         with open(os.path.join(tmp, "ours.h"), "w") as f:
             f.write(types.types_header(spec))
-        program = layout_program(spec)
+        program = layout_program(records, fields)
         theirs = "#define __CUDA_API_VERSION_INTERNAL\n" + "".join(f"#include <{h}>\n" for h in HEADERS)
         answers = []
         for name, head in (("ours", '#include "ours.h"\n'), ("theirs", theirs)):
@@ -354,6 +355,27 @@ def compare_layout(spec, include, diff):
             answers.append(compiler([os.path.join(tmp, name)], tmp).splitlines())
     diff.extend(f"layout: spec {a}, toolkit {b}" for a, b in zip(*answers) if a != b)
     return len(answers[0])
+
+
+# What a toolkit that is older than the spec may say otherwise: it lacks what is newer, ends of enumerations have moved, and
+# reserved bytes of records have got names.
+OLDER = re.compile(r".*: only in the spec$|.*_MAX: only in the toolkit$|enumerator \w+(_MAX|_NUM_OPTIONS|_FLAGS): |record |version: |macro \w+( per thread)?: "
+                   r"|call \w+: parameters are named otherwise$|(enum|type) CUdevSmResourceSplit_flags: ")
+# Parts of unions with room, which grew within it; the last has a pointer in its room.
+GREW = ("CUDA_HOST_NODE_PARAMS_v2_st", "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st", "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st",
+        "CUDA_EVENT_RECORD_NODE_PARAMS_st", "CUdevSmResource_st", "CUdevResource_st")
+
+
+def without_newer(diff):
+    """The differences that an older toolkit may not have. Versions of a name may only follow those that it has."""
+    left = []
+    for line in diff:
+        m = re.match(r"versions of [^:]*: spec \[(.*)\], toolkit \[(.*)\]$", line)
+        if m and (m[1] == m[2] or not m[2] or m[1].startswith(m[2] + ", ")):
+            continue
+        if not OLDER.match(line):
+            left.append(line)
+    return left
 
 
 # Proposing ---------------------------------------------------------------------------------------------------------------
@@ -399,11 +421,14 @@ def main(argv):
     if a.mode == "propose":
         print(propose(spec, d))
         return 0
-    if d.macros.get(spec.version_macro) != str(spec.version):
-        print(f"skipped: the toolkit is {d.macros.get(spec.version_macro)}, the spec says {spec.version}")
+    version = int(d.macros.get(spec.version_macro, "0"))
+    if version > spec.version:
+        print(f"skipped: the toolkit is {version}, the spec says {spec.version}")
         return SKIPPED
-    diff = compare(spec, d)
-    places = compare_layout(spec, a.include, diff)
+    older = version < spec.version
+    diff = without_newer(compare(spec, d)) if older else compare(spec, d)
+    records = [r for r in spec.records if r.tag in d.records and not (older and r.tag in GREW)]
+    places = compare_layout(spec, a.include, diff, records, not older)
     for line in diff:
         print(line)
     print(f"{len(d.functions)} calls, {len(d.enums)} enums, {len(d.records)} records, {places} sizes and offsets,"

@@ -223,6 +223,33 @@ static void check_versions(struct doctor *d, struct control *control)
 	json_decref(answer);
 }
 
+/* Calls that programs of its grants asked for by name and this release does not know. */
+static void check_unknown_calls(struct doctor *d, struct control *control)
+{
+	json_t *answer = NULL, *grant;
+	const char *name = NULL;
+	json_int_t calls = 0;
+	struct fault f;
+	size_t i;
+
+	if (control_ask(control, json_pack("{s:s}", "op", "grants"), &answer, NULL, &f))
+		return;
+	json_array_foreach(json_object_get(answer, "grants"), i, grant)
+	{
+		json_int_t n = device_number(grant, "unknown_calls");
+
+		calls += n;
+		if (n && !name)
+			name = device_text(grant, "name");
+	}
+	if (calls)
+		doctor_add(d, "unknown calls", STATUS_WARNING,
+			   "install a newer mete; `mete run --strict` refuses what it cannot meter",
+			   "programs asked for %lld calls that this release does not know; `mete show %s` names them",
+			   (long long)calls, name);
+	json_decref(answer);
+}
+
 static void check_daemon(struct doctor *d)
 {
 	struct control control = CONTROL_CLOSED;
@@ -248,6 +275,7 @@ static void check_daemon(struct doctor *d)
 	check_turns(d, &control);
 	check_meted(d, &control);
 	check_versions(d, &control);
+	check_unknown_calls(d, &control);
 	count = json_array_size(json_object_get(answer, "devices"));
 	doctor_add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
 		   "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",

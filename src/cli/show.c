@@ -214,6 +214,9 @@ static void print_grant(json_t *grant)
 		       device_text(grant, "name"));
 	else
 		printf("FAULTS   %lld\n", (long long)device_number(grant, "faults"));
+	if (device_number(grant, "unknown_calls"))
+		printf("UNKNOWN  %lld calls that this release does not know: see EVENTS\n",
+		       (long long)device_number(grant, "unknown_calls"));
 	if (runner > 0)
 		printf("ENDS     with process %lld\n\n", (long long)runner);
 	else if (*expires_text(grant, expires))

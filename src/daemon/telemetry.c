@@ -379,6 +379,12 @@ void telemetry_refused(struct tenant *tenant, enum refusal why)
 		tenant->telemetry->refused[why]++;
 }
 
+void telemetry_unknown_call(struct tenant *tenant)
+{
+	if (tenant->telemetry)
+		tenant->telemetry->unknown_calls++;
+}
+
 void telemetry_memory_refused(struct tenant *tenant, unsigned int share)
 {
 	struct device_meter *d = telemetry_device(tenant->daemon, tenant->grant.share[share].device.uuid);

@@ -54,6 +54,7 @@ struct meter {
 struct telemetry {
 	struct meter share[WIRE_MAX_DEVICES];
 	uint64_t refused[REFUSALS];
+	uint64_t unknown_calls; /* that its programs asked for and the shim does not know */
 	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS];	   /* of its clients that come through workers */
 	uint64_t remote_kept[TRAFFIC_WAYS][WORKER_COUNTS]; /* so much of it is on its way to the store */
 	struct flow flow;
@@ -105,6 +106,7 @@ void telemetry_leave(struct tenant *tenant);
 /* A request of the tenant was refused; memory of a share was; a request on the control socket was, by its code. */
 void telemetry_refused(struct tenant *tenant, enum refusal why);
 void telemetry_memory_refused(struct tenant *tenant, unsigned int share);
+void telemetry_unknown_call(struct tenant *tenant);
 void telemetry_request_refused(struct daemon *daemon, enum code code);
 void telemetry_requests_count(struct daemon *daemon, const char *code, uint64_t more);
 const char *refusal_name(enum refusal why);

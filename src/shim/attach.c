@@ -28,6 +28,9 @@
 #define LOOK_NS 200000u
 #define PAGE_BYTES ((sizeof(struct wire_page) + 4095u) & ~4095u)
 
+#define UNKNOWN_NAMES 32u
+#define UNKNOWN_BYTES 64u
+
 static struct {
 	/* Guards all below but `page`, which is also read without it, and what attach_init() sets. */
 	pthread_mutex_t lock;
@@ -36,6 +39,12 @@ static struct {
 	uint32_t version;		/* of the protocol, in which meted is spoken to */
 	uint32_t shut_out_s;
 	int told; /* the error of attach_open() that the log knows already */
+	struct {
+		char name[UNKNOWN_BYTES];
+		bool given; /* the driver has it */
+		bool told;
+	} unknown[UNKNOWN_NAMES]; /* calls that the program asked for */
+	uint32_t unknown_count;
 	char shut_out[sizeof(((struct wire_welcome *)NULL)->grant_name)]; /* the grant that may not begin */
 	struct wire_welcome welcome;
 	_Atomic(struct wire_page *) page;
@@ -193,6 +202,23 @@ static bool holds_something(void)
 	return false;
 }
 
+/* Of a client without a device meted hears nothing. */
+static void tell_unknown_locked(void)
+{
+	for (uint32_t i = 0; i < attach.unknown_count && attach.welcome.device_count; i++) {
+		struct wire_event event = { .head = { .type = WIRE_EVENT, .size = sizeof event },
+					    .kind = WIRE_EVENT_UNKNOWN_CALL };
+
+		if (attach.unknown[i].told)
+			continue;
+		snprintf(event.text, sizeof event.text, "%s: this release does not know the call%s", attach.unknown[i].name,
+			 attach.unknown[i].given ? " and does not meter it" : ", nor does the driver");
+		event.head.serial = ++attach.connection.serial;
+		connection_send(&attach.connection, &event.head);
+		attach.unknown[i].told = true;
+	}
+}
+
 static int attach_locked(void)
 {
 	struct wire_welcome welcome;
@@ -228,6 +254,7 @@ static int attach_locked(void)
 		return r;
 	}
 	attach.welcome = welcome;
+	tell_unknown_locked();
 	return 0;
 }
 
@@ -449,6 +476,26 @@ void attach_fault(uint32_t device, uint32_t error)
 	tell_meted(&fault.head, 3);
 }
 
+void attach_unknown(const char *name, bool given)
+{
+	int saved = errno;
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&attach.lock);
+	while (i < attach.unknown_count && strncmp(attach.unknown[i].name, name, UNKNOWN_BYTES - 1) != 0)
+		i++;
+	if (i == attach.unknown_count && i < UNKNOWN_NAMES) {
+		snprintf(attach.unknown[i].name, UNKNOWN_BYTES, "%s", name);
+		attach.unknown[i].given = given;
+		attach.unknown[i].told = false;
+		attach.unknown_count++;
+		if (connection_stands(&attach.connection))
+			tell_unknown_locked();
+	}
+	pthread_mutex_unlock(&attach.lock);
+	errno = saved;
+}
+
 void attach_event(uint32_t device, const char *fmt, ...)
 {
 	struct wire_event event = { .head = { .type = WIRE_EVENT, .size = sizeof event }, .device = device };
@@ -471,6 +518,7 @@ void attach_forget(bool keep_socket)
 	if (!keep_socket)
 		connection_close(&attach.connection);
 	attach.connection.fd = -1;
+	attach.unknown_count = 0;
 	bell_drop();
 	if (page)
 		munmap(page, PAGE_BYTES);

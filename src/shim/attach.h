@@ -85,6 +85,12 @@ static inline void attach_uncount(_Atomic uint32_t *counter)
 /* WIRE_EVENT: one line for the operator in meted's record of the grant. Lost when meted is away. */
 __attribute__((format(printf, 2, 3))) void attach_event(uint32_t device, const char *fmt, ...);
 
+/*
+ * The program has asked for a call that this release does not know; once for each name. Where meted is not connected,
+ * it is told when it is.
+ */
+void attach_unknown(const char *name, bool given);
+
 /* WIRE_FAULT: a context on the device answers this error from now on. Lost when meted is away. */
 void attach_fault(uint32_t device, uint32_t error);
 

@@ -52,6 +52,21 @@ CUresult shim_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
 								numDependencies, mode));
 }
 
+/* The function is called with the driver's nodes; capturing it is no work. */
+CUresult shim_cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
+					    CUgraphRecaptureCallback callbackFunc, void *userData)
+{
+	capture_begins();
+	return began(shim_real.cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData));
+}
+
+CUresult shim_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
+						 CUgraphRecaptureCallback callbackFunc, void *userData)
+{
+	capture_begins();
+	return began(shim_real.cuStreamBeginRecaptureToGraph_ptsz(hStream, mode, hGraph, callbackFunc, userData));
+}
+
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	bool was = capture_going() && face->captured(hStream, false);

@@ -221,15 +221,16 @@ CUresult shim_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NOD
 }
 
 static CUresult add_alloc_node(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-			       const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params, bool second)
+			       const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params,
+			       __typeof__(shim_real.cuGraphAddNode_v2) with_edges)
 {
 	CUgraphNodeParams whole = *params;
 
 	CUresult got;
 
 	ALLOC_NODE((whole.alloc = seen,
-		    got = second ? shim_real.cuGraphAddNode_v2(node, graph, dependencies, edges, count, &whole)
-				 : shim_real.cuGraphAddNode(node, graph, dependencies, count, &whole),
+		    got = with_edges ? with_edges(node, graph, dependencies, edges, count, &whole)
+				     : shim_real.cuGraphAddNode(node, graph, dependencies, count, &whole),
 		    seen.dptr = whole.alloc.dptr, got),
 		   &params->alloc);
 }
@@ -238,7 +239,7 @@ CUresult shim_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUg
 			     size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-		return add_alloc_node(phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams, false);
+		return add_alloc_node(phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams, NULL);
 	return shim_real.cuGraphAddNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
@@ -248,7 +249,39 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const 
 {
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 		return add_alloc_node(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams,
-				      true);
+				      shim_real.cuGraphAddNode_v2);
 	return shim_real.cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
 					   nodeParams);
+}
+
+CUresult shim_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				const CUgraphEdgeData *dependencyData, size_t numDependencies,
+				CUgraphNodeParams *nodeParams)
+{
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return add_alloc_node(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams,
+				      shim_real.cuGraphAddNode_v3);
+	return shim_real.cuGraphAddNode_v3(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
+					   nodeParams);
+}
+
+CUresult shim_cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	CUresult r = shim_real.cuGraphNodeGetParams(hNode, nodeParams);
+
+	if (r == CUDA_SUCCESS && nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		nodeParams->alloc.poolProps.location = location_out(nodeParams->alloc.poolProps.location);
+	return r;
+}
+
+/* One location per summary. */
+CUresult shim_cuMemGetLocationInfo(CUdeviceptr ptr, size_t size, size_t summaryGranularity, size_t samplingGranularity,
+				   CUmemLocation *location_out_)
+{
+	CUresult r = shim_real.cuMemGetLocationInfo(ptr, size, summaryGranularity, samplingGranularity, location_out_);
+	const size_t count = size && summaryGranularity ? (size - 1) / summaryGranularity + 1 : 0;
+
+	for (size_t i = 0; r == CUDA_SUCCESS && location_out_ && i < count; i++)
+		location_out_[i] = location_out(location_out_[i]);
+	return r;
 }

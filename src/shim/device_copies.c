@@ -57,6 +57,29 @@ static void operations_in(CUDA_MEMCPY3D_BATCH_OP *ops, size_t count)
 	}
 }
 
+static uint64_t fabric_bytes(size_t count, const CUDA_FABRIC_COPY_BATCH_OP *ops)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; ops && copy_matters() && i < count; i++)
+		bytes += ops[i].size;
+	return bytes;
+}
+
+static void fabric_operand_in(CUfabricCpyOperand *o)
+{
+	if (o->type == CU_FABRIC_COPY_OPERAND_TYPE_POINTER)
+		o->op.ptr.locHint = location_in(o->op.ptr.locHint);
+}
+
+static void fabric_in(CUDA_FABRIC_COPY_BATCH_OP *ops, size_t count)
+{
+	for (size_t i = 0; ops && i < count; i++) {
+		fabric_operand_in(&ops[i].src);
+		fabric_operand_in(&ops[i].dst);
+	}
+}
+
 static void locations_in(CUmemLocation *list, size_t count)
 {
 	for (size_t i = 0; list && i < count; i++)
@@ -138,6 +161,46 @@ static CUresult copy_3d_batch_v2(TWIN(cuMemcpy3DBatchAsync_v2), size_t count, CU
 				 unsigned long long flags, CUstream stream)
 {
 	WITH_COPY(ops, count, operations_in, operations_bytes(count, ops), stream, real(count, copy, flags, stream));
+}
+
+static CUresult copy_one(TWIN(cuMemcpyWithAttributesAsync), CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+			 CUmemcpyAttributes *attribute, CUstream stream)
+{
+	CUmemcpyAttributes seen;
+	struct launch l;
+	CUresult r;
+
+	if (attribute) {
+		seen = *attribute;
+		hints_in(&seen, 1);
+	}
+	gate(&l, call, bytes, stream, per_thread);
+	r = real(dst, src, bytes, attribute ? &seen : NULL, stream);
+	pace_end(&l, r);
+	return r;
+}
+
+static CUresult copy_3d_one(TWIN(cuMemcpy3DWithAttributesAsync), CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags,
+			    CUstream stream)
+{
+	CUDA_MEMCPY3D_BATCH_OP seen;
+	struct launch l;
+	CUresult r;
+
+	if (op) {
+		seen = *op;
+		operations_in(&seen, 1);
+	}
+	gate(&l, call, operations_bytes(op ? 1 : 0, op), stream, per_thread);
+	r = real(op ? &seen : NULL, flags, stream);
+	pace_end(&l, r);
+	return r;
+}
+
+static CUresult copy_fabric(TWIN(cuFabricCpyBatchAsync), size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops,
+			    unsigned long long flags, CUstream stream)
+{
+	WITH_COPY(ops, count, fabric_in, fabric_bytes(count, ops), stream, real(count, copy, flags, stream));
 }
 
 CUresult shim_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
@@ -257,4 +320,34 @@ CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP
 {
 	return copy_3d_batch_v2(shim_real.cuMemcpy3DBatchAsync_v2_ptsz, CUDA_CALL_cuMemcpy3DBatchAsync_v2_ptsz, true,
 				numOps, opList, flags, hStream);
+}
+
+CUresult shim_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream)
+{
+	return copy_one(shim_real.cuMemcpyWithAttributesAsync, CUDA_CALL_cuMemcpyWithAttributesAsync, false, dst, src, size, attr, hStream);
+}
+
+CUresult shim_cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream)
+{
+	return copy_one(shim_real.cuMemcpyWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpyWithAttributesAsync_ptsz, true, dst, src, size, attr, hStream);
+}
+
+CUresult shim_cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
+{
+	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync, CUDA_CALL_cuMemcpy3DWithAttributesAsync, false, op, flags, hStream);
+}
+
+CUresult shim_cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
+{
+	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpy3DWithAttributesAsync_ptsz, true, op, flags, hStream);
+}
+
+CUresult shim_cuFabricCpyBatchAsync(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+{
+	return copy_fabric(shim_real.cuFabricCpyBatchAsync, CUDA_CALL_cuFabricCpyBatchAsync, false, numOps, opList, flags, hStream);
+}
+
+CUresult shim_cuFabricCpyBatchAsync_ptsz(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+{
+	return copy_fabric(shim_real.cuFabricCpyBatchAsync_ptsz, CUDA_CALL_cuFabricCpyBatchAsync_ptsz, true, numOps, opList, flags, hStream);
 }

@@ -87,8 +87,8 @@ static bool add_node(CUgraphNode node, struct exec_need *need, int depth)
 		return true;
 	if (shim_real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
 		return false;
-	if (params.poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-	    devices_find(params.poolProps.location.id, &device))
+	if (location_is_device(params.poolProps.location) &&
+	    devices_find(location_device(params.poolProps.location), &device))
 		need->units[device] += charge_units(device, params.bytesize);
 	return true;
 }

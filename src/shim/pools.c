@@ -547,6 +547,49 @@ CUresult shim_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, C
 	return pool_alloc(GIVEN_PTSZ, dptr, bytesize, pool, hStream);
 }
 
+/* Managed memory is charged to a device wherever it prefers to lie, as cuMemAllocManaged's is. */
+static bool takes_device_memory(CUmemLocation location, CUmemAllocationType type)
+{
+	return location_is_device(location) || type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+}
+
+/* Who is charged for a pool; of managed memory that prefers no device, the thread's. `location` as the driver knows it. */
+static bool pool_device(CUmemLocation location, unsigned int *ret)
+{
+	CUcontext context;
+
+	if (location_is_device(location))
+		return devices_find(location_device(location), ret);
+	*ret = 0;
+	charge_current(&context, ret);
+	return true;
+}
+
+/* A pool that the driver has by itself: it is known from here on. */
+static CUresult found(CUresult r, CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType type)
+{
+	unsigned int device;
+
+	if (r == CUDA_SUCCESS && start_is_metered() && takes_device_memory(*location, type) && !pool_find(*pool) &&
+	    !(pool_device(*location, &device) && pool_get(*pool, device, false)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
+}
+
+CUresult shim_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUmemLocation room, *seen = location_seen(location, &room);
+
+	return found(shim_real.cuMemGetDefaultMemPool(pool_out, seen, type), pool_out, seen, type);
+}
+
+CUresult shim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUmemLocation room, *seen = location_seen(location, &room);
+
+	return found(shim_real.cuMemGetMemPool(pool, seen, type), pool, seen, type);
+}
+
 CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
 	CUmemPoolProps props;
@@ -554,14 +597,14 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	struct pool *p;
 	CUresult r;
 
-	if (!poolProps || !start_is_metered() || poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!poolProps || !start_is_metered() || !takes_device_memory(poolProps->location, poolProps->allocType))
 		return shim_real.cuMemPoolCreate(pool, poolProps);
 	props = *poolProps;
 	props.location = location_in(props.location);
 	r = shim_real.cuMemPoolCreate(pool, &props);
 	if (r != CUDA_SUCCESS)
 		return r;
-	p = devices_find(props.location.id, &device) ? pool_get(*pool, device, true) : NULL;
+	p = pool_device(props.location, &device) ? pool_get(*pool, device, true) : NULL;
 	if (p) {
 		p->exportable = props.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
 		return r;

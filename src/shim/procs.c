@@ -5,13 +5,14 @@
 #include "base/fnv.h"
 #include "base/setting.h"
 #include "cuda_procs.h"
+#include "shim/attach.h"
 #include "shim/log.h"
 #include "shim/start.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define KNOWN_VERSION 13000 /* of api/cuda.toml: variants introduced later are unknown here */
+#define KNOWN_VERSION 13050 /* of api/cuda.toml: variants introduced later are unknown here */
 
 /* The newest variant that the driver has as well. False: none. */
 static bool find(const char *name, int version, uint64_t flags, enum cuda_call *ret)
@@ -58,9 +59,13 @@ static void *answer(const char *name, int version, uint64_t flags, void *given, 
 	void *body;
 
 	if (!find(name, version, flags, &call)) {
+		bool refused = is_strict();
+
+		attach_unknown(name, true);
 		if (tell_once(name))
-			log_line("%s is unknown to this release and is not metered; install a newer mete", name);
-		return given;
+			log_line("%s is unknown to this release and is not metered%s; install a newer mete", name,
+				 refused ? ": --strict refuses it" : "");
+		return refused ? NULL : given;
 	}
 	body = start_body(call);
 	if (!body || version <= KNOWN_VERSION || known == given)
@@ -71,14 +76,25 @@ static void *answer(const char *name, int version, uint64_t flags, void *given, 
 	return is_strict() ? NULL : body;
 }
 
+/* The driver has not given it: of no known name either, which a program may need of a newer driver. */
+static void missed(const char *name)
+{
+	enum cuda_call call;
+
+	if (name && !strncmp(name, "cu", 2) && cuda_proc_find(name, KNOWN_VERSION, 0, &call) == PROC_NOT_FOUND)
+		attach_unknown(name, false);
+}
+
 CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUresult r = shim_real.cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
 	void *known = NULL;
 
-	if (r != CUDA_SUCCESS || !symbol || !pfn || !*pfn)
+	if (r != CUDA_SUCCESS || !symbol || !pfn || !*pfn) {
+		missed(symbol);
 		return r;
+	}
 	if (cudaVersion > KNOWN_VERSION)
 		shim_real.cuGetProcAddress_v2(symbol, &known, KNOWN_VERSION, flags, NULL);
 	*pfn = answer(symbol, cudaVersion, flags, *pfn, known);
@@ -92,8 +108,10 @@ CUresult shim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, 
 	CUresult r = shim_real.cuGetProcAddress(symbol, pfn, cudaVersion, flags);
 	void *known = NULL;
 
-	if (r != CUDA_SUCCESS || !symbol || !pfn || !*pfn)
+	if (r != CUDA_SUCCESS || !symbol || !pfn || !*pfn) {
+		missed(symbol);
 		return r;
+	}
 	if (cudaVersion > KNOWN_VERSION)
 		shim_real.cuGetProcAddress(symbol, &known, KNOWN_VERSION, flags);
 	*pfn = answer(symbol, cudaVersion, flags, *pfn, known);

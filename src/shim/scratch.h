@@ -38,11 +38,30 @@ static inline void scratch_free(void *copy, size_t count, size_t size)
 		munmap(copy, count * size);
 }
 
-static inline CUmemLocation location_in(CUmemLocation l)
+/* Memory of a device, or of a part of it that lies nearer to some of its multiprocessors. */
+static inline bool location_is_device(CUmemLocation l)
+{
+	return l.type == CU_MEM_LOCATION_TYPE_DEVICE || l.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
+}
+
+/* The device of a location that is one. */
+static inline CUdevice location_device(CUmemLocation l)
+{
+	return l.type == CU_MEM_LOCATION_TYPE_DEVICE ? l.id : l.localized.deviceId;
+}
+
+static inline CUmemLocation location_on(CUmemLocation l, CUdevice device)
 {
 	if (l.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		l.id = devices_in(l.id);
+		l.id = device;
+	else
+		l.localized.deviceId = (unsigned char)device;
 	return l;
+}
+
+static inline CUmemLocation location_in(CUmemLocation l)
+{
+	return location_is_device(l) ? location_on(l, devices_in(location_device(l))) : l;
 }
 
 /* A location by its address, with the driver's number, in `room`; NULL stays NULL. */
@@ -56,7 +75,16 @@ static inline CUmemLocation *location_seen(const CUmemLocation *l, CUmemLocation
 
 static inline CUmemLocation location_out(CUmemLocation l)
 {
-	if (l.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		l.id = devices_out(l.id);
-	return l;
+	return location_is_device(l) ? location_on(l, devices_out(location_device(l))) : l;
+}
+
+/* A logical endpoint's description, with the driver's number of its device, in `room`; NULL stays NULL. */
+static inline const CUlogicalEndpointProp *endpoint_seen(const CUlogicalEndpointProp *p, CUlogicalEndpointProp *room)
+{
+	if (!p)
+		return NULL;
+	*room = *p;
+	if (p->type == CU_LOGICAL_ENDPOINT_TYPE_UNICAST)
+		room->unicast.device = devices_in(p->unicast.device);
+	return room;
 }

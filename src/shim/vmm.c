@@ -147,11 +147,11 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 	unsigned int device;
 
 	sharing_look();
-	if (!handle || !prop || !size || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !start_is_metered())
+	if (!handle || !prop || !size || !location_is_device(prop->location) || !start_is_metered())
 		return shim_real.cuMemCreate(handle, size, prop, flags);
 	seen = *prop;
 	seen.location = location_in(seen.location);
-	if (!devices_find(seen.location.id, &device)) /* no such device: the driver says so */
+	if (!devices_find(location_device(seen.location), &device)) /* no such device: the driver says so */
 		return shim_real.cuMemCreate(handle, size, &seen, flags);
 	return create_charged(handle, size, &seen, flags, device);
 }

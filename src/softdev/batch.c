@@ -1,5 +1,5 @@
 /*
- * batch.c: many copies in one call.
+ * batch.c: many copies in one call, and single copies with a batch's attributes.
  *
  * All are checked before the first is queued. They run in stream order, one after the other, which no program can tell
  * from the freedom that the vendor documents.
@@ -227,4 +227,35 @@ CUresult soft_cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *op, 
 				      CUstream stream)
 {
 	return soft_cuMemcpy3DBatchAsync(count, op, NULL, flags, stream);
+}
+
+/* ---- one copy with attributes: into any stream ---- */
+
+CUresult soft_cuMemcpyWithAttributesAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUmemcpyAttributes *attribute,
+					  CUstream stream)
+{
+	struct work w = { 0 };
+	CUresult e;
+
+	if (!attribute || !order_good(attribute->srcAccessOrder, attribute->flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	e = line_describe(to, from, bytes, &w);
+	if (e)
+		return e;
+	order_apply(&w, attribute->srcAccessOrder);
+	return copy_submit(&w, stream, false);
+}
+
+CUresult soft_cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream stream)
+{
+	struct work w = { 0 };
+	CUresult e;
+
+	if (!op || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	e = box_describe(op, &w);
+	if (e)
+		return e;
+	order_apply(&w, op->srcAccessOrder);
+	return copy_submit(&w, stream, false);
 }

@@ -245,6 +245,22 @@ CUresult soft_cuFuncGetParamInfo(CUfunction h, size_t index, size_t *ret_offset,
 	return e ? e : function_param_info(f->kernel, index, ret_offset, ret_bytes);
 }
 
+CUresult function_param_count(const struct ptx_kernel *k, size_t *ret)
+{
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = k->param_count;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuFuncGetParamCount(CUfunction h, size_t *ret)
+{
+	struct function *f;
+	CUresult e = function_here(h, &f);
+
+	return e ? e : function_param_count(f->kernel, ret);
+}
+
 CUresult soft_cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction h)
 {
 	struct function *f;

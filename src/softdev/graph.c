@@ -35,9 +35,20 @@ CUresult node_of(CUgraphNode h, CUgraphNodeType type, struct node **ret)
 	return e ? e : (*ret)->type == type ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+uint32_t graph_id(void)
+{
+	static atomic_uint last;
+
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
 struct graph *graph_new(void)
 {
-	return handle_new(HANDLE_GRAPH);
+	struct graph *g = handle_new(HANDLE_GRAPH);
+
+	if (g)
+		g->id = graph_id();
+	return g;
 }
 
 static void node_deinit_kind(struct node *n)

@@ -113,6 +113,7 @@ struct graph {
 	struct node *first, *last;
 	size_t count;
 	uint32_t next_serial;
+	uint32_t id; /* of graphs and executables of this process, from 1 */
 	struct node *owner; /* of a child graph or a body */
 	bool capturing;
 	bool has_memory; /* nodes that allocate or free */
@@ -177,6 +178,7 @@ struct exec {
 	struct handle head;
 	atomic_uint references; /* the handle's and one per queued launch */
 	uint64_t flags;
+	uint32_t id;
 	struct graph *mirror;
 	struct program program;
 	struct step_name {
@@ -224,6 +226,8 @@ CUresult node_find(CUgraphNode h, struct node **ret);
 /* The node, if it is of this type. */
 CUresult node_of(CUgraphNode h, CUgraphNodeType type, struct node **ret);
 struct graph *graph_new(void);
+/* The next number of a graph or of an executable. */
+uint32_t graph_id(void);
 /* With all nodes, and child graphs. */
 void graph_free(struct graph *g);
 /* A node without work. Errors: dependencies that are not nodes of this graph. */

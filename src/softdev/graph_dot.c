@@ -13,7 +13,6 @@
 struct dot {
 	FILE *file;
 	unsigned flags;
-	uint32_t next_graph;
 };
 
 static const char *const type_name[] = {
@@ -112,22 +111,22 @@ static void params_print(const struct dot *d, const struct node *n)
 	}
 }
 
-static void graph_print(struct dot *d, const struct graph *g, uint32_t number);
+static void graph_print(const struct dot *d, const struct graph *g);
 
 /* A graph within a node, as a cluster that the node points to. */
-static void inner_print(struct dot *d, const struct graph *inner, const struct node *n, uint32_t number)
+static void inner_print(const struct dot *d, const struct graph *inner, const struct node *n)
 {
-	uint32_t own = d->next_graph++;
+	const uint32_t own = inner->id;
 
 	fprintf(d->file, "subgraph cluster_%u {\nlabel=\"graph_%u\";\n", own, own);
 	fprintf(d->file, "\"graph_%u_begin\" [shape=point];\n", own);
-	graph_print(d, inner, own);
-	fprintf(d->file, "}\n\"graph_%u_node_%u\" -> \"graph_%u_begin\" [style=dashed];\n", number, n->serial, own);
+	graph_print(d, inner);
+	fprintf(d->file, "}\n\"graph_%u_node_%u\" -> \"graph_%u_begin\" [style=dashed];\n", n->graph->id, n->serial, own);
 }
 
-static void node_print(struct dot *d, const struct node *n, uint32_t number)
+static void node_print(const struct dot *d, const struct node *n)
 {
-	fprintf(d->file, "\"graph_%u_node_%u\" [shape=\"%s\" label=\"%u %s", number, n->serial,
+	fprintf(d->file, "\"graph_%u_node_%u\" [shape=\"%s\" label=\"%u %s", n->graph->id, n->serial,
 		n->type == CU_GRAPH_NODE_TYPE_KERNEL ? "octagon" : "rectangle", n->serial, type_name[n->type]);
 	params_print(d, n);
 	if (wants(d, CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES))
@@ -135,28 +134,28 @@ static void node_print(struct dot *d, const struct node *n, uint32_t number)
 	fprintf(d->file, "\"];\n");
 }
 
-static void graph_print(struct dot *d, const struct graph *g, uint32_t number)
+static void graph_print(const struct dot *d, const struct graph *g)
 {
 	for (const struct node *n = g->first; n; n = n->next)
-		node_print(d, n, number);
+		node_print(d, n);
 	for (const struct node *n = g->first; n; n = n->next)
 		for (size_t i = 0; i < n->need_count; i++)
-			fprintf(d->file, "\"graph_%u_node_%u\" -> \"graph_%u_node_%u\"%s;\n", number,
-				n->need[i].from->serial, number, n->serial,
+			fprintf(d->file, "\"graph_%u_node_%u\" -> \"graph_%u_node_%u\"%s;\n", g->id,
+				n->need[i].from->serial, g->id, n->serial,
 				n->need[i].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ?
 					" [label=\"programmatic\"]" :
 					"");
 	for (const struct node *n = g->first; n; n = n->next) {
 		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
-			inner_print(d, n->child, n, number);
+			inner_print(d, n->child, n);
 		for (uint32_t i = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && i < n->conditional.count; i++)
-			inner_print(d, (const struct graph *)n->conditional.body[i], n, number);
+			inner_print(d, (const struct graph *)n->conditional.body[i], n);
 	}
 }
 
 CUresult soft_cuGraphDebugDotPrint(CUgraph h, const char *path, unsigned flags)
 {
-	struct dot d = { .flags = flags, .next_graph = 1 };
+	struct dot d = { .flags = flags };
 	struct graph *g;
 	bool good;
 	CUresult e = graph_find(h, &g);
@@ -168,8 +167,8 @@ CUresult soft_cuGraphDebugDotPrint(CUgraph h, const char *path, unsigned flags)
 	d.file = fopen(path, "we");
 	if (!d.file)
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	fprintf(d.file, "digraph dot {\nsubgraph cluster_0 {\nlabel=\"graph_0\";\n");
-	graph_print(&d, g, 0);
+	fprintf(d.file, "digraph dot {\nsubgraph cluster_%u {\nlabel=\"graph_%u\";\n", g->id, g->id);
+	graph_print(&d, g);
 	fprintf(d.file, "}\n}\n");
 	good = !ferror(d.file);
 	return fclose(d.file) || !good ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;

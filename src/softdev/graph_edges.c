@@ -107,6 +107,60 @@ CUresult soft_cuGraphGetNodes(CUgraph h, CUgraphNode *to, size_t *count)
 	return graph_list(h, to, count, false);
 }
 
+/* ---- numbers, as cuGraphDebugDotPrint writes them ---- */
+
+CUresult soft_cuGraphGetId(CUgraph h, unsigned *ret)
+{
+	struct graph *g;
+	CUresult e = graph_find(h, &g);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = g->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGraphNodeGetContainingGraph(CUgraphNode h, CUgraph *ret)
+{
+	struct node *n;
+	CUresult e = node_find(h, &n);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUgraph)n->graph;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGraphNodeGetLocalId(CUgraphNode h, unsigned *ret)
+{
+	struct node *n;
+	CUresult e = node_find(h, &n);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = n->serial;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGraphNodeGetToolsId(CUgraphNode h, unsigned long long *ret)
+{
+	struct node *n;
+	CUresult e = node_find(h, &n);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (unsigned long long)n->graph->id << 32 | n->serial;
+	return CUDA_SUCCESS;
+}
+
 CUresult soft_cuGraphGetRootNodes(CUgraph h, CUgraphNode *to, size_t *count)
 {
 	return graph_list(h, to, count, true);

@@ -301,6 +301,7 @@ static CUresult exec_new(const struct graph *g, uint64_t flags, struct exec **re
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	x->references = 1;
 	x->flags = flags;
+	x->id = graph_id();
 	e = graph_clone(g, CLONE_MIRROR, &x->mirror);
 	if (!e)
 		e = exec_compile(x, ret_result, &bad);
@@ -353,6 +354,19 @@ static CUresult instantiate(CUgraphExec *ret, CUgraph h, uint64_t flags, CUgraph
 	g->exec = x;
 	g->exec_generation = x->head.generation;
 	*ret = (CUgraphExec)x;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGraphExecGetId(CUgraphExec h, unsigned *ret)
+{
+	struct exec *x;
+	CUresult e = exec_find(h, &x);
+
+	if (e)
+		return e;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = x->id;
 	return CUDA_SUCCESS;
 }
 

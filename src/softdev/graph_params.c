@@ -221,6 +221,12 @@ CUresult soft_cuGraphAddNode(CUgraphNode *ret, CUgraph g, const CUgraphNode *nee
 	return soft_cuGraphAddNode_v2(ret, g, need, NULL, count, p);
 }
 
+CUresult soft_cuGraphAddNode_v3(CUgraphNode *ret, CUgraph g, const CUgraphNode *need, const CUgraphEdgeData *data,
+				size_t count, CUgraphNodeParams *p)
+{
+	return soft_cuGraphAddNode_v2(ret, g, need, data, count, p);
+}
+
 static CUresult set_child(struct node *n, CUgraph h)
 {
 	struct graph *child, *copy;
@@ -277,6 +283,71 @@ CUresult soft_cuGraphNodeSetParams(CUgraphNode h, CUgraphNodeParams *p)
 		return soft_cuGraphBatchMemOpNodeSetParams(h, &values);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED; /* memory and conditional nodes stay as they were made */
+	}
+}
+
+CUresult soft_cuGraphNodeSetParams_v2(CUgraphNode h, CUgraphNodeParams *p)
+{
+	return soft_cuGraphNodeSetParams(h, p);
+}
+
+/* A part of the structure by the call that this kind of node has: both structures begin alike. */
+#define GET_PART(part, type, call)                                                                                     \
+	do {                                                                                                           \
+		type own_ = { 0 };                                                                                     \
+		CUresult e_ = call(h, &own_);                                                                          \
+		memcpy(&(part), &own_, sizeof(own_));                                                                  \
+		return e_;                                                                                             \
+	} while (0)
+
+static CUresult get_conditional(const struct node *n, CUDA_CONDITIONAL_NODE_PARAMS *ret)
+{
+	*ret = (CUDA_CONDITIONAL_NODE_PARAMS){ .handle = n->conditional.handle,
+					       .type = n->conditional.type,
+					       .size = n->conditional.count,
+					       .phGraph_out = n->conditional.body,
+					       .ctx = (CUcontext)n->work.context };
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGraphNodeGetParams(CUgraphNode h, CUgraphNodeParams *p)
+{
+	struct node *n;
+	CUresult e = node_find(h, &n);
+
+	if (e)
+		return e;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(p, 0, sizeof(*p));
+	p->type = n->type;
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		GET_PART(p->kernel, CUDA_KERNEL_NODE_PARAMS, soft_cuGraphKernelNodeGetParams_v2);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		p->memcpy.copyCtx = (CUcontext)n->work.context;
+		return soft_cuGraphMemcpyNodeGetParams(h, &p->memcpy.copyParams);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		p->memset.ctx = (CUcontext)n->work.context;
+		GET_PART(p->memset, CUDA_MEMSET_NODE_PARAMS, soft_cuGraphMemsetNodeGetParams);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		GET_PART(p->host, CUDA_HOST_NODE_PARAMS, soft_cuGraphHostNodeGetParams);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return soft_cuGraphChildGraphNodeGetGraph(h, &p->graph.graph);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return soft_cuGraphEventWaitNodeGetEvent(h, &p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return soft_cuGraphEventRecordNodeGetEvent(h, &p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		GET_PART(p->memOp, CUDA_BATCH_MEM_OP_NODE_PARAMS, soft_cuGraphBatchMemOpNodeGetParams);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		GET_PART(p->alloc, CUDA_MEM_ALLOC_NODE_PARAMS, soft_cuGraphMemAllocNodeGetParams);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return soft_cuGraphMemFreeNodeGetParams(h, &p->free.dptr);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return get_conditional(n, &p->conditional);
+	default:
+		return CUDA_SUCCESS;
 	}
 }
 

@@ -14,11 +14,41 @@
 	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |                    \
 	 CU_MEMHOSTREGISTER_READ_ONLY)
 
+/* Of a pool's memory `units` say how long it is, as the program may have asked for less. */
 void host_release(struct range *r)
 {
 	if (r->owned)
-		munmap(r->owned, (r->bytes + PAGE - 1) / PAGE * PAGE);
+		munmap(r->owned, r->pool ? r->units * SEGMENT_UNIT_BYTES : (r->bytes + PAGE - 1) / PAGE * PAGE);
 	free(r);
+}
+
+struct range *host_new(struct device *d, struct mempool *p, uint64_t bytes)
+{
+	struct range *r = calloc(1, sizeof(*r));
+	bool added;
+
+	if (!r)
+		return NULL;
+	r->owned = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (r->owned == MAP_FAILED) {
+		free(r);
+		return NULL;
+	}
+	r->kind = RANGE_HOST;
+	r->begin = (uint64_t)(uintptr_t)r->owned;
+	r->bytes = bytes;
+	r->units = bytes / SEGMENT_UNIT_BYTES;
+	r->device = d;
+	r->pool = p;
+	r->flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+	pthread_mutex_lock(&memory_mutex);
+	added = range_add_locked(r);
+	pthread_mutex_unlock(&memory_mutex);
+	if (!added) {
+		host_release(r);
+		return NULL;
+	}
+	return r;
 }
 
 /* Makes a range known. Value: CUDA_SUCCESS; otherwise nothing has been kept. */
@@ -83,7 +113,7 @@ static struct range *host_take(void *p, enum range_kind kind)
 
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked((uint64_t)(uintptr_t)p);
-	if (r && (r->kind != kind || r->begin != (uint64_t)(uintptr_t)p))
+	if (r && (r->kind != kind || r->pool || r->begin != (uint64_t)(uintptr_t)p))
 		r = NULL;
 	if (r)
 		range_remove_locked(r);

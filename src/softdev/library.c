@@ -347,6 +347,14 @@ CUresult soft_cuKernelGetParamInfo(CUkernel h, size_t index, size_t *ret_offset,
 	return e ? e : function_param_info(k->kernel, index, ret_offset, ret_bytes);
 }
 
+CUresult soft_cuKernelGetParamCount(CUkernel h, size_t *ret)
+{
+	struct kernel *k;
+	CUresult e = kernel_find(h, &k);
+
+	return e ? e : function_param_count(k->kernel, ret);
+}
+
 CUresult soft_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUkernel h, CUdevice ordinal)
 {
 	struct kernel *k;

@@ -4,11 +4,13 @@
 #include "base/numa_node.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
+#include "softdev/mempool.h"
 #include "softdev/stream.h"
 
 bool range_managed(const struct range *r)
 {
-	return r->kind == RANGE_MANAGED || (r->kind == RANGE_VARIABLE && r->flags);
+	return r->kind == RANGE_MANAGED || (r->kind == RANGE_VARIABLE && r->flags) ||
+	       (r->kind == RANGE_POOL && r->pool && r->pool->managed);
 }
 
 static CUresult managed_locked(CUdeviceptr address, size_t bytes, struct range **ret)

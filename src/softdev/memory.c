@@ -255,7 +255,8 @@ bool range_reachable(const struct range *r, const struct context *c)
 	case RANGE_VARIABLE:
 		return d == c->device || r->flags; /* managed */
 	case RANGE_POOL:
-		return d == c->device || c->peers & 1u << d->ordinal || mempool_reachable(r->pool, c->device);
+		return d == c->device || r->pool->managed || c->peers & 1u << d->ordinal ||
+		       mempool_reachable(r->pool, c->device);
 	default:
 		return d == c->device || c->peers & 1u << d->ordinal;
 	}
@@ -402,7 +403,7 @@ static CUresult range_take(CUdeviceptr address, struct range **ret)
 	r = range_find_locked(address);
 	if (r && r->begin == address && !r->released &&
 	    (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_POOL ||
-	     (r->kind == RANGE_IMPORTED && r->pool))) {
+	     ((r->kind == RANGE_IMPORTED || r->kind == RANGE_HOST) && r->pool))) {
 		r->released = true;
 		*ret = r;
 		e = CUDA_SUCCESS;
@@ -431,7 +432,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 		return e;
 	}
 	stream_wait_device(r->device); /* work in flight may still use it */
-	if (r->kind == RANGE_POOL)
+	if (r->kind == RANGE_POOL || r->kind == RANGE_HOST)
 		mempool_keep(r, NULL);
 	else if (r->kind == RANGE_IMPORTED)
 		mempool_imported_end(r, NULL);

@@ -84,6 +84,8 @@ struct range *range_find_locked(uint64_t address);
 bool range_overlaps_locked(uint64_t address, uint64_t bytes);
 /* Whether [address, address + bytes) lies in one range that a program may use; its range. */
 bool range_covers_locked(uint64_t address, uint64_t bytes, struct range **ret);
+/* Pinned memory of a pool, whole pages, which goes with no context. NULL: none to be had. */
+struct range *host_new(struct device *d, struct mempool *p, uint64_t bytes);
 /* Host memory that has been taken out of the map: gives it back to the system if it was the driver's. */
 void host_release(struct range *r);
 /* All memory that goes with a context. */

@@ -6,7 +6,9 @@
  */
 #include "softdev/mempool.h"
 
+#include "base/numa_node.h"
 #include "softdev/check.h"
+#include "softdev/context.h"
 #include "softdev/graph.h"
 #include "softdev/share.h"
 
@@ -19,6 +21,12 @@
 #define POOL_OBJECT_BYTES PAGE
 
 static pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Pools of memory that is no device's own. */
+enum { SHARED_HOST, SHARED_MANAGED, SHARED_MANAGED_HOST, SHARED_MANAGED_ON };
+static struct shared_pool {
+	struct mempool *standard, *now;
+} shared_pools[SHARED_MANAGED_ON + SEGMENT_MAX_DEVICES]; /* mempool_mutex guards them */
+
 static struct mempool *dying_pools; /* mempool_mutex guards it; no handle leads to these any more */
 
 static uint64_t rounded(uint64_t bytes)
@@ -73,6 +81,19 @@ static void mempool_free(struct mempool *p)
 	handle_free(p);
 }
 
+/* Nobody may use a pool's memory any more. */
+static void piece_free(struct range *r)
+{
+	if (r->kind != RANGE_HOST) {
+		range_free(r);
+		return;
+	}
+	pthread_mutex_lock(&memory_mutex);
+	range_remove_locked(r);
+	pthread_mutex_unlock(&memory_mutex);
+	host_release(r);
+}
+
 /* ---- what a pool keeps ---- */
 
 /* May the stream have this piece? Its own frees at once, the others' when they have happened. */
@@ -118,7 +139,7 @@ static void kept_release_locked(struct mempool *p, uint64_t keep)
 		}
 		*at = k->next;
 		p->reserved -= range_bytes(k->range);
-		range_free(k->range);
+		piece_free(k->range);
 		free(k);
 	}
 }
@@ -168,7 +189,7 @@ void mempool_keep(struct range *r, struct stream *s)
 		/* Without memory for the note the piece goes back at once; whatever still uses it must end first. */
 		p->reserved -= range_bytes(r);
 		stream_wait_device(p->device);
-		range_free(r);
+		piece_free(r);
 	}
 	mempool_end_locked(p);
 	pthread_mutex_unlock(&mempool_mutex);
@@ -229,7 +250,7 @@ static void forget(void *object, void *device)
 {
 	struct mempool *p = object;
 
-	if (p->device != device)
+	if (p->device != device || p->on_host)
 		return;
 	kept_forget(p);
 	p->reserved = p->used = p->reserved_high = p->used_high = 0;
@@ -246,7 +267,7 @@ void mempool_forget(struct device *d)
 	for (struct mempool **at = &dying_pools; *at;) {
 		struct mempool *p = *at;
 
-		if (p->device != d) {
+		if (p->device != d || p->on_host) {
 			at = &p->next_dying;
 			continue;
 		}
@@ -270,9 +291,23 @@ static CUresult pool_share(struct range *r)
 	return e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
+static CUresult piece_new(struct mempool *p, uint64_t whole, struct range **ret)
+{
+	CUresult e;
+
+	if (p->on_host) {
+		*ret = host_new(p->device, p, whole);
+		return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	e = range_new(p->device, p->device->primary, RANGE_POOL, whole, ret);
+	if (!e && p->managed)
+		(*ret)->flags = CU_MEM_ATTACH_GLOBAL;
+	return e;
+}
+
 static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s, struct range **ret)
 {
-	uint64_t whole = p->object ? pages(bytes) : rounded(bytes);
+	uint64_t whole = p->object || p->on_host ? pages(bytes) : rounded(bytes);
 	struct range *r = kept_take_locked(p, whole, s);
 	CUresult e;
 
@@ -284,11 +319,11 @@ static CUresult take_locked(struct mempool *p, uint64_t bytes, struct stream *s,
 			if (whole > most || p->reserved > most - whole)
 				return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-		e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
+		e = piece_new(p, whole, &r);
 		if (e && (p->kept || dying_pools)) {
 			kept_release_locked(p, 0);
 			dying_end_locked(p->device);
-			e = range_new(p->device, p->device->primary, RANGE_POOL, whole, &r);
+			e = piece_new(p, whole, &r);
 		}
 		if (!e && p->object)
 			e = pool_share(r);
@@ -319,7 +354,7 @@ static CUresult mempool_alloc(struct mempool *p, CUdeviceptr *ret, size_t bytes,
 	if (!ret || !bytes || bytes > UINT64_MAX - PAGE || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capture_of(s))
-		return capture_alloc(s, p, bytes, ret);
+		return p->on_host || p->managed ? CUDA_ERROR_NOT_SUPPORTED : capture_alloc(s, p, bytes, ret);
 	e = capture_clash(s, false);
 	if (e)
 		return e;
@@ -368,7 +403,8 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
 	if (!r || r->begin != address || r->released ||
-	    (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE && !(r->kind == RANGE_IMPORTED && r->pool)))
+	    (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE &&
+	     !((r->kind == RANGE_IMPORTED || r->kind == RANGE_HOST) && r->pool)))
 		e = CUDA_ERROR_INVALID_VALUE;
 	else
 		r->released = true;
@@ -379,7 +415,7 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 		report_call("cuMemFreeAsync: invalid free", address, 0);
 		return e;
 	}
-	if (r->kind == RANGE_POOL) {
+	if (r->kind == RANGE_POOL || r->kind == RANGE_HOST) {
 		mempool_keep(r, s);
 	} else if (r->kind == RANGE_IMPORTED) {
 		mempool_imported_end(r, s);
@@ -473,28 +509,82 @@ void mempool_imported_end(struct range *r, struct stream *s)
 	pthread_mutex_unlock(&mempool_mutex);
 }
 
+/* What lies in host memory: on one of its nodes, or on the thread's. */
+static bool location_host(const CUmemLocation *l)
+{
+	return l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
+	       (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && numa_node_there(l->id));
+}
+
+/* Of memory that belongs to no device: the device of the thread's context, or the first one. */
+static struct device *device_here(void)
+{
+	struct context *c;
+
+	return context_current(&c) ? &driver.device[0] : c->device;
+}
+
+/*
+ * Which pools there are: pinned memory of a device or of the host, managed memory that prefers either or nothing.
+ * *ret_device: who is charged for it.
+ */
+static CUresult kind_of(const CUmemLocation *l, CUmemAllocationType type, struct device **ret_device, bool *ret_host)
+{
+	const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+
+	*ret_host = false;
+	if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->type == CU_MEM_LOCATION_TYPE_DEVICE)
+		return location_device(l, ret_device);
+	if (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
+	    (!location_host(l) && !(managed && l->type == CU_MEM_LOCATION_TYPE_NONE)))
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret_device = device_here();
+	*ret_host = !managed;
+	return CUDA_SUCCESS;
+}
+
+/* Every device may use memory of the host and managed memory from the beginning. */
+static struct mempool *pool_of_kind(struct device *d, const CUmemPoolProps *props, bool on_host)
+{
+	struct mempool *p = mempool_new(d);
+
+	if (!p)
+		return NULL;
+	p->props = *props;
+	p->on_host = on_host;
+	p->managed = props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+	if (p->on_host || p->managed)
+		p->peers = UINT32_MAX;
+	return p;
+}
+
 CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
 	struct mempool *p;
 	struct device *d;
+	bool on_host;
 	CUresult e = driver_ready();
 
 	if (e)
 		return e;
-	if (!ret || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!ret || !props)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
-	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA || props->usage ||
-	    (props->handleTypes && props->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	e = location_device(&props->location, &d);
+	e = kind_of(&props->location, props->allocType, &d, &on_host);
 	if (e)
 		return e;
-	p = mempool_new(d);
+	if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED
+		    ? props->handleTypes || props->maxSize
+		    : props->location.type == CU_MEM_LOCATION_TYPE_HOST && props->handleTypes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (props->usage || (props->handleTypes && (props->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+						    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	p = pool_of_kind(d, props, on_host);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->standard = false;
-	p->props = *props;
 	p->max_bytes = props->maxSize;
 	if (props->handleTypes)
 		e = mempool_name(p);
@@ -517,6 +607,9 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool h)
 	pthread_mutex_lock(&mempool_mutex);
 	if (p->device->pool == p)
 		p->device->pool = p->device->default_pool;
+	for (size_t i = 0; i < sizeof(shared_pools) / sizeof(*shared_pools); i++)
+		if (shared_pools[i].now == p)
+			shared_pools[i].now = shared_pools[i].standard;
 	p->dying = true;
 	p->next_dying = dying_pools;
 	dying_pools = p;
@@ -560,6 +653,24 @@ static CUresult attribute_get_locked(struct mempool *p, CUmemPool_attribute attr
 		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
 		*(cuuint64_t *)value = p->used_high;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_ALLOCATION_TYPE:
+		*(CUmemAllocationType *)value = p->props.allocType;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES:
+		*(CUmemAllocationHandleType *)value = p->props.handleTypes;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_LOCATION_ID:
+		*(int *)value = p->props.location.id;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_LOCATION_TYPE:
+		*(CUmemLocationType *)value = p->props.location.type;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_MAX_POOL_SIZE:
+		*(cuuint64_t *)value = p->max_bytes;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED:
+		*(int *)value = 0;
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -633,17 +744,22 @@ CUresult soft_cuMemPoolSetAccess(CUmemoryPool h, const CUmemAccessDesc *map, siz
 	if (!map || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++) {
+		if ((p->on_host || p->managed) && location_host(&map[i].location)) {
+			if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+				return CUDA_ERROR_INVALID_VALUE; /* the host always has access */
+			continue;
+		}
 		e = location_device(&map[i].location, &d);
 		if (e)
 			return e;
 		if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
 			return CUDA_ERROR_INVALID_VALUE;
-		if (d == p->device && map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+		if (d == p->device && !p->on_host && map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
 			return CUDA_ERROR_INVALID_VALUE; /* its own device always has access */
 	}
 	pthread_mutex_lock(&mempool_mutex);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t bit = 1u << map[i].location.id;
+		uint32_t bit = location_host(&map[i].location) ? 0 : 1u << map[i].location.id;
 
 		p->peers = map[i].flags ? p->peers | bit : p->peers & ~bit;
 	}
@@ -661,6 +777,10 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool h, CUmemLo
 		return e;
 	if (!ret || !location)
 		return CUDA_ERROR_INVALID_VALUE;
+	if ((p->on_host || p->managed) && location_host(location)) {
+		*ret = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+		return CUDA_SUCCESS;
+	}
 	e = location_device(location, &d);
 	if (!e)
 		*ret = p->peers & 1u << d->ordinal ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -703,45 +823,105 @@ CUresult soft_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool h)
 		e = mempool_find(h, &p);
 	if (e)
 		return e;
-	if (p->device != d || p->imported)
+	if (p->device != d || p->imported || p->on_host || p->managed)
 		return CUDA_ERROR_INVALID_VALUE;
 	d->pool = p;
 	return CUDA_SUCCESS;
 }
 
-static CUresult pool_place(const CUmemLocation *location, CUmemAllocationType type, struct device **ret)
+/* The default and the current pool of memory that is no device's own; made when they are asked for. */
+static CUresult shared_find_locked(const CUmemLocation *l, CUmemAllocationType type, struct shared_pool **ret)
 {
-	CUresult e = driver_ready();
+	CUmemPoolProps props = { .allocType = type, .location = *l };
+	struct shared_pool *s = &shared_pools[SHARED_HOST];
+	struct device *d;
+	bool on_host;
+	CUresult e = kind_of(l, type, &d, &on_host);
 
 	if (e)
 		return e;
-	if (!location)
+	if (!on_host)
+		s = &shared_pools[l->type == CU_MEM_LOCATION_TYPE_DEVICE ? SHARED_MANAGED_ON + d->ordinal
+				  : l->type == CU_MEM_LOCATION_TYPE_NONE ? SHARED_MANAGED
+									 : SHARED_MANAGED_HOST];
+	if (!s->standard)
+		s->standard = s->now = pool_of_kind(d, &props, on_host);
+	*ret = s;
+	return s->standard ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult shared_get(CUmemoryPool *ret, const CUmemLocation *l, CUmemAllocationType type, bool standard)
+{
+	struct shared_pool *s;
+	CUresult e;
+
+	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return location_device(location, ret);
+	pthread_mutex_lock(&mempool_mutex);
+	e = shared_find_locked(l, type, &s);
+	if (!e)
+		*ret = (CUmemoryPool)(standard ? s->standard : s->now);
+	pthread_mutex_unlock(&mempool_mutex);
+	return e;
+}
+
+/* Pinned memory of a device is what the older calls know. */
+static bool of_device(const CUmemLocation *l, CUmemAllocationType type)
+{
+	return type == CU_MEM_ALLOCATION_TYPE_PINNED && l->type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
 CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
 	struct device *d;
-	CUresult e = pool_place(location, type, &d);
+	CUresult e = driver_ready();
 
+	if (!e && !location)
+		e = CUDA_ERROR_INVALID_VALUE;
+	if (e)
+		return e;
+	if (!of_device(location, type))
+		return shared_get(ret, location, type, true);
+	e = location_device(location, &d);
 	return e ? e : soft_cuDeviceGetDefaultMemPool(ret, d->ordinal);
 }
 
 CUresult soft_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
 	struct device *d;
-	CUresult e = pool_place(location, type, &d);
+	CUresult e = driver_ready();
 
+	if (!e && !location)
+		e = CUDA_ERROR_INVALID_VALUE;
+	if (e)
+		return e;
+	if (!of_device(location, type))
+		return shared_get(ret, location, type, false);
+	e = location_device(location, &d);
 	return e ? e : soft_cuDeviceGetMemPool(ret, d->ordinal);
 }
 
 CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
+	struct shared_pool *s;
+	struct mempool *p;
 	struct device *d;
-	CUresult e = pool_place(location, type, &d);
+	CUresult e = mempool_find(pool, &p);
 
-	return e ? e : soft_cuDeviceSetMemPool(d->ordinal, pool);
+	if (!e && !location)
+		e = CUDA_ERROR_INVALID_VALUE;
+	if (e)
+		return e;
+	if (of_device(location, type)) {
+		e = location_device(location, &d);
+		return e ? e : soft_cuDeviceSetMemPool(d->ordinal, pool);
+	}
+	if (p->props.allocType != type || p->props.location.type != location->type)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&mempool_mutex);
+	e = shared_find_locked(location, type, &s);
+	if (!e)
+		s->now = p;
+	pthread_mutex_unlock(&mempool_mutex);
+	return e;
 }

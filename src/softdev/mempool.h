@@ -1,5 +1,6 @@
 /*
- * mempool.h: pools of stream-ordered memory.
+ * mempool.h: pools of stream-ordered memory: of a device's, of managed memory (which is a device's here), or of pinned
+ * host memory, which no device is charged for.
  *
  * A pool takes memory from the device as it is asked for it (RESERVED) and keeps what the program frees (USED goes
  * down) for the same stream at once, for others when the free has happened. At a synchronisation it gives back what it
@@ -19,7 +20,9 @@ struct kept {
 struct mempool {
 	struct handle head;
 	struct device *device;
-	bool standard; /* the device's default pool */
+	bool standard; /* a default pool */
+	bool on_host; /* pinned memory; `device` is only whom to wait for */
+	bool managed;
 	bool imported;	 /* another process's: gives access to its memory, and has none of its own */
 	uint64_t object; /* names it to other processes; 0: cannot be exported */
 	void *home;	 /* the mapping that keeps the object */

@@ -122,5 +122,6 @@ CUresult function_attribute(const struct ptx_kernel *k, const struct function_se
 CUresult settings_set(struct function_settings *s, const struct ptx_kernel *k, CUfunction_attribute attribute,
 		      int value);
 CUresult function_param_info(const struct ptx_kernel *k, size_t index, size_t *ret_offset, size_t *ret_bytes);
+CUresult function_param_count(const struct ptx_kernel *k, size_t *ret);
 /* How many blocks of this size an SM holds at once; 0: none fits. */
 int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t dynamic);

@@ -12,7 +12,7 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		if (r->kind == RANGE_MAPPED || r->kind == RANGE_POOL)
+		if (r->kind == RANGE_MAPPED || r->pool)
 			return CUDA_ERROR_INVALID_VALUE; /* belongs to a device, not to a context */
 		*(CUcontext *)data = (CUcontext)r->context;
 		return CUDA_SUCCESS;
@@ -67,7 +67,7 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(unsigned *)data = r->kind == RANGE_MAPPED ? r->flags : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(CUmemoryPool *)data = r->kind == RANGE_POOL ? (CUmemoryPool)r->pool : NULL;
+		*(CUmemoryPool *)data = r->kind != RANGE_IMPORTED ? (CUmemoryPool)r->pool : NULL;
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;

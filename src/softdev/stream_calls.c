@@ -152,6 +152,12 @@ CUresult soft_cuLaunchHostFunc(CUstream h, CUhostFn f, void *data)
 	return f ? stream_submit(s, &w, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Whether the thread that calls the function sleeps or spins before it is not for the program to see here. */
+CUresult soft_cuLaunchHostFunc_v2(CUstream h, CUhostFn f, void *data, unsigned mode)
+{
+	return mode > CU_HOST_TASK_SPINWAIT ? CUDA_ERROR_INVALID_VALUE : soft_cuLaunchHostFunc(h, f, data);
+}
+
 CUresult soft_cuStreamGetPriority(CUstream h, int *ret)
 {
 	struct stream *s;

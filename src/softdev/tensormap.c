@@ -93,3 +93,15 @@ CUresult soft_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
 	memcpy((char *)map + offsetof(struct tensor_map, address), &value, sizeof(value));
 	return CUDA_SUCCESS;
 }
+
+/* This architecture's maps have one class: what is asked for changes nothing. */
+CUresult soft_cuTensorMapSetAllocationClass(CUtensorMap *map, CUtensorMapAllocClass class, CUtensorMapAllocClass *ret)
+{
+	CUresult e = driver_ready();
+
+	if (ret)
+		*ret = CU_TENSOR_MAP_ALLOC_CLASS_SMALL;
+	if (e)
+		return e;
+	return !map || (unsigned)class > CU_TENSOR_MAP_ALLOC_CLASS_LARGE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}

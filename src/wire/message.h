@@ -159,10 +159,15 @@ struct wire_shared {
 	uint32_t unused;
 };
 
+enum wire_event_kind {
+	WIRE_EVENT_OTHER,
+	WIRE_EVENT_UNKNOWN_CALL, /* the text is of a call that the client does not know: it is counted */
+};
+
 struct wire_event {
 	struct wire_header head;
 	uint32_t device;
-	uint32_t unused;
+	uint32_t kind;  /* enum wire_event_kind; 0 from a client that knows none */
 	char text[200]; /* one line, NUL-terminated */
 };
 

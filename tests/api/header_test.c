@@ -56,7 +56,7 @@ int main(void)
 	cuStreamGetCtx(NULL, &context);
 	is_str(called, "cuStreamGetCtx");
 #endif
-	is(CUDA_VERSION, 13000);
+	is(CUDA_VERSION, 13050);
 	is(sizeof(CUtensorMap), 128);
 	is(sizeof(CUlaunchConfig), 56);
 	return tap_end();

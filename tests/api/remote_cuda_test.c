@@ -280,7 +280,7 @@ static CUresult backend_create(CUmemGenericAllocationHandle *handle, size_t size
 static CUresult backend_properties(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
 	executed++;
-	prop->location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, END_DEVICES + 1 };
+	prop->location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, { END_DEVICES + 1 } };
 	return handle == 0x5000 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -518,8 +518,8 @@ static void test_graphs(void)
 
 static void test_records(void)
 {
-	CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 }, device = { CU_MEM_LOCATION_TYPE_DEVICE, 2 };
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 }, .win32HandleMetaData = &host },
+	CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, { 0 } }, device = { CU_MEM_LOCATION_TYPE_DEVICE, { 2 } };
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 1 } }, .win32HandleMetaData = &host },
 			    got;
 	CUDA_ARRAY_DESCRIPTOR shape = { .Width = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
 	CUDA_RESOURCE_DESC desc = { .resType = CU_RESOURCE_TYPE_ARRAY };

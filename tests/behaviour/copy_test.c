@@ -220,6 +220,41 @@ static void batches(CUdeviceptr a, CUdeviceptr b)
 	works(cuStreamDestroy(s));
 }
 
+/* One copy with a batch's attributes, also into the legacy stream. */
+static void attributes(CUdeviceptr a, CUdeviceptr b)
+{
+	CUmemcpyAttributes attribute = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL };
+	CUDA_MEMCPY3D_BATCH_OP box = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+				       .extent = { .width = 100, .height = 2, .depth = 1 } };
+	int version = 0;
+	CUstream s;
+
+	works(cuDriverGetVersion(&version));
+	if (version < 13020)
+		return;
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	pattern(11);
+	works(cuMemcpyWithAttributesAsync(a, (CUdeviceptr)(uintptr_t)from, 500, &attribute, s));
+	from[0] ^= 0xff; /* it has been read */
+	attribute.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+	works(cuStreamSynchronize(s));
+	works(cuMemcpyWithAttributesAsync(b, a, 500, &attribute, NULL));
+	works(cuMemcpyDtoH(to, b, 500));
+	from[0] ^= 0xff;
+	ok(!memcmp(to, from, 500));
+	box.src.type = box.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+	box.src.op.ptr.ptr = a;
+	box.src.op.ptr.rowLength = 200;
+	box.dst.op.ptr.ptr = b;
+	works(cuMemcpy3DWithAttributesAsync(&box, 0, s));
+	works(cuStreamSynchronize(s));
+	works(cuMemcpyDtoH(to, b, 200));
+	ok(!memcmp(to, from, 100) && !memcmp(to + 100, from + 200, 100));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpyWithAttributesAsync(b, a, 500, NULL, s));
+	answers(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DWithAttributesAsync(&box, 1, s));
+	works(cuStreamDestroy(s));
+}
+
 static void CUDA_CB sleeps(void *data)
 {
 	const struct timespec t = { .tv_nsec = 30000000 };
@@ -296,6 +331,7 @@ int main(void)
 	boxes_3d(a);
 	between_devices(a);
 	batches(a, b);
+	attributes(a, b);
 	refused(a);
 	for (int way = 0; way < 3; way++)
 		behind_function(way);

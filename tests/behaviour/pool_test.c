@@ -334,6 +334,39 @@ static void elsewhere(void)
 	works(cuStreamDestroy(s));
 }
 
+/* Pools of host memory: what the device writes there the program reads. Behind a wall they are refused. */
+static void of_host(CUmodule module)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_HOST } };
+	size_t before = kit_free();
+	CUmemoryPool pool;
+	int there = 0;
+	CUdeviceptr p;
+	CUstream s;
+
+	works(cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, kit.dev));
+	if (!there) {
+		answers(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&pool, &props));
+		return;
+	}
+	needs(cuMemPoolCreate(&pool, &props));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	needs(cuMemAllocFromPoolAsync(&p, 1 * MIB, pool, s));
+	if (kit.soft)
+		works(kit_launch(kit_kernel(module, "fill"), p, 1024, 23, s));
+	else
+		works(cuMemsetD32Async(p, 23, 1024, s));
+	works(cuStreamSynchronize(s));
+	is(((unsigned int *)(uintptr_t)p)[1023], 23);
+	if (kit.soft)
+		is(kit_free(), before);
+	works(cuMemFreeAsync(p, s));
+	works(cuMemPoolDestroy(pool));
+	works(cuStreamSynchronize(s));
+	works(cuStreamDestroy(s));
+}
+
 static void refused(void)
 {
 	CUmemoryPool pool;
@@ -356,6 +389,7 @@ int main(void)
 	own_pool();
 	reuse();
 	elsewhere();
+	of_host(module);
 	refused();
 	loop();
 	works(cuModuleUnload(module));

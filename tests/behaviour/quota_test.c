@@ -88,6 +88,38 @@ static CUresult take_from_pool(struct taken *t, size_t bytes)
 	return r;
 }
 
+/* A pool of its own of managed memory, which the older calls know nothing of. */
+static CUresult take_from_managed_pool(struct taken *t, size_t bytes)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_NONE } };
+	CUresult r = cuMemPoolCreate(&t->pool, &props);
+
+	if (r)
+		return r;
+	r = cuMemAllocFromPoolAsync(&t->p, bytes, t->pool, NULL);
+	if (r)
+		cuMemPoolDestroy(t->pool);
+	return r;
+}
+
+static CUresult take_from_managed_default(struct taken *t, size_t bytes)
+{
+	CUmemLocation none = { .type = CU_MEM_LOCATION_TYPE_NONE };
+	CUresult r = cuMemGetDefaultMemPool(&t->pool, &none, CU_MEM_ALLOCATION_TYPE_MANAGED);
+
+	return r ? r : cuMemAllocFromPoolAsync(&t->p, bytes, t->pool, NULL);
+}
+
+static CUresult give_to_default(struct taken *t)
+{
+	CUresult r = cuMemFreeAsync(t->p, NULL);
+
+	if (r || (r = cuStreamSynchronize(NULL)))
+		return r;
+	return cuMemPoolTrimTo(t->pool, 0);
+}
+
 static CUresult give_from_pool(struct taken *t)
 {
 	CUresult r = cuMemFreeAsync(t->p, NULL);
@@ -175,6 +207,8 @@ static const struct path paths[] = {
 	{ "cuMemAllocAsync", take_async, give_async, 1, true },
 	{ "cuMemAllocAsync in the per-thread stream", take_async_per_thread, give_async, 1, true },
 	{ "cuMemAllocFromPoolAsync", take_from_pool, give_from_pool, 1, true },
+	{ "a pool of managed memory", take_from_managed_pool, give_from_pool, 1, false },
+	{ "the default pool of managed memory", take_from_managed_default, give_to_default, 1, false },
 	{ "cuMemCreate", take_physical, give_physical, VMM_GRANULE, true },
 	{ "a mapping whose handle is released", take_mapped, give_mapped, VMM_GRANULE, true },
 	{ "cuArrayCreate", take_array, give_array, 1, false },
@@ -211,6 +245,15 @@ static void try_path(const struct path *path)
 	if (!kit.soft && !path->exact_on_hardware) {
 		kit_skip(path->name, "a real driver's layout of it is not known beforehand");
 		return;
+	}
+	if (path->take == take_from_managed_pool || path->take == take_from_managed_default) {
+		int there = 0;
+
+		works(cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, kit.dev));
+		if (!there) { /* behind a wall */
+			answers(CUDA_ERROR_NOT_SUPPORTED, path->take(&t, 1));
+			return;
+		}
 	}
 	filler = leave(ROOM);
 	left = kit_free();

@@ -186,6 +186,7 @@ static void CUDA_CB host_function(void *data)
 static void callbacks(void)
 {
 	struct calls c = { .status = CUDA_ERROR_UNKNOWN };
+	int version = 0;
 	CUstream s;
 
 	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
@@ -196,6 +197,13 @@ static void callbacks(void)
 	is(c.count, 3);
 	ok(c.order[0] == 2 && c.order[1] == 1 && c.order[2] == 2);
 	is(c.status, CUDA_SUCCESS);
+	works(cuDriverGetVersion(&version));
+	if (version >= 13010) {
+		works(cuLaunchHostFunc_v2(s, host_function, &c, CU_HOST_TASK_SPINWAIT));
+		answers(CUDA_ERROR_INVALID_VALUE, cuLaunchHostFunc_v2(s, host_function, &c, 2));
+		works(cuStreamSynchronize(s));
+		is(c.count, 4);
+	}
 	works(cuStreamDestroy(s));
 }
 

@@ -6,6 +6,7 @@
  *   info          "info FREE TOTAL"              hold FILE     waits until FILE exists
  *   mark FILE     makes FILE                     die           ends by SIGKILL
  *   poke OFFSET   a kernel writes 4 bytes at that place of the last allocation: "poke OFFSET RESULT"
+ *   ask NAME      asks the driver for a call by name: "ask NAME FOUND"
  *   spin          waits for a kernel without end: "spin RESULT"
  *   copy S        copies 8 MiB there and back and compares, for S seconds or until it fails: "copying" after the first
  *                 time, "copy RESULT" at the end; -1: something else came back
@@ -87,6 +88,14 @@ static int launch(const char *name, CUdeviceptr p)
 	if (!r)
 		r = (int)cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
 	return r ? r : (int)cuCtxSynchronize();
+}
+
+static void ask(const char *name)
+{
+	void *f = NULL;
+
+	cuGetProcAddress(name, &f, 13050, 0, NULL);
+	printf("ask %s %d\n", name, f != NULL);
 }
 
 static void poke(const char *offset)
@@ -199,6 +208,8 @@ int main(int argc, char **argv)
 			hold(argument(argv, &i));
 		else if (!strcmp(word, "mark"))
 			mark(argument(argv, &i));
+		else if (!strcmp(word, "ask"))
+			ask(argument(argv, &i));
 		else if (!strcmp(word, "poke"))
 			poke(argument(argv, &i));
 		else if (!strcmp(word, "spin"))

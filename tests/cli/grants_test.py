@@ -235,6 +235,27 @@ class Lists(place.MeteTest):
                           f'info {28 * MIB} {128 * MIB}', f'alloc 512 {OUT_OF_MEMORY}', 'free 0',
                           f'alloc {20 * MIB} 0', f'alloc {10 * MIB} {OUT_OF_MEMORY}', f'info {4 * MIB} {64 * MIB}'])
 
+    def test_unknown_calls(self):
+        """Calls that a program asks for and this release does not know are counted once for each name, and named."""
+        process = self.run_client('ask', 'cuNothingOfTomorrow', 'alloc', '1048576', 'ask', 'cuMemAlloc', 'ask',
+                                  'cuNothingAtAll', 'ask', 'cuNothingOfTomorrow', 'ask', 'cuMemcpyWithAttributesAsync')
+        wait_for(lambda: self.grant('job')['unknown_calls'] == 2, 'both are counted')
+        shown = self.mete('show', 'job', env={'COLUMNS': '300'}).stdout
+        self.assertRegex(shown, r'UNKNOWN +2 calls that this release does not know')
+        self.assertIn('cuNothingOfTomorrow: this release does not know the call, nor does the driver', shown)
+        self.assertIn('cuNothingAtAll: ', shown)
+        self.assertIn('mete_tenant_unknown_calls_total{tenant="job"} 2\n', self.mete('metrics').stdout)
+        checks = [c for c in self.json_of_doctor() if c.get('name', c.get('check')) == 'unknown calls']
+        self.assertEqual([c['status'] for c in checks], ['warning'], checks)
+        self.assertIn('2 calls', checks[0]['text'])
+        out = self.finish(process)
+        self.assertIn('ask cuMemAlloc 1', out)
+        self.assertIn('ask cuMemcpyWithAttributesAsync 1', out)
+        self.assertIn('ask cuNothingAtAll 0', out)
+
+    def json_of_doctor(self):
+        return json.loads(self.mete('doctor', '--json').stdout)['checks']
+
     def test_set_refuses(self):
         self.assertEqual(self.mete('create', 'two', '-d', '0:64M,1:64M').returncode, 0)
         self.refused(1, ['set', 'two', '-m', '1M'], 'two', '--device')

@@ -94,7 +94,7 @@ static void case_pitch(void)
 static void case_pools(void)
 {
 	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemoryPool pool;
 	CUdeviceptr p[8];
 
@@ -143,7 +143,7 @@ static void case_pools(void)
 static void case_vmm(void)
 {
 	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h[4], again;
 	const CUdeviceptr at = 0x10000000000u;
 
@@ -305,7 +305,7 @@ static void case_devices(void)
 	for (int i = 0; i < n; i++) {
 		int machine = expect[i] - '0';
 		uint64_t quota = machine == 0 ? 64 * M : 32 * M;
-		CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, i } };
+		CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { i } } };
 		CUmemGenericAllocationHandle h;
 
 		is(cu.cuDeviceGet(&d, i), CUDA_SUCCESS);
@@ -410,7 +410,7 @@ static int import_side(int fd, const CUipcMemHandle *shared)
 
 static void case_share(void)
 {
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h;
 	CUdeviceptr p, rest;
 	int there[2], back[2], status, fd = -1;
@@ -458,7 +458,7 @@ static void case_share(void)
 /* What is exported through a device node has no name of its own: the exporter stays charged. */
 static void case_node(void)
 {
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h, i;
 	int fd;
 
@@ -586,7 +586,7 @@ static void case_behind(void)
 /* 8 processes, each with as much as it can get of 64 MiB, many times: the driver must never see more. */
 static void race_one(unsigned int seed)
 {
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h[4] = { 0 };
 	CUdeviceptr p[8] = { 0 }, a[4] = { 0 };
 	CUcontext c;

@@ -165,9 +165,84 @@ static void updated_objects(void)
 	wait_destroyed(11);
 }
 
+/* Numbers name graphs and nodes, in the process. */
+static void numbers(void)
+{
+	unsigned int one = 0, other = 0, exec = 0, local = 9;
+	unsigned long long first = 0, second = 0;
+	CUgraph g, h, in = NULL, clone;
+	CUgraphNode a, b, child;
+	CUgraphExec x;
+
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphCreate(&h, 0));
+	a = launch(g, NULL, 0, "nothing");
+	b = launch(g, &a, 1, "nothing");
+	CU(cuGraphGetId(g, &one));
+	CU(cuGraphGetId(h, &other));
+	ok(one && other && one != other);
+	CU(cuGraphNodeGetLocalId(a, &local));
+	is(local, 0);
+	CU(cuGraphNodeGetLocalId(b, &local));
+	is(local, 1);
+	CU(cuGraphNodeGetToolsId(a, &first));
+	CU(cuGraphNodeGetToolsId(b, &second));
+	ok(first != second);
+	CU(cuGraphNodeGetContainingGraph(b, &in));
+	ok(in == g);
+	CU(cuGraphAddChildGraphNode(&child, h, NULL, 0, g));
+	CU(cuGraphChildGraphNodeGetGraph(child, &clone));
+	CU(cuGraphNodeGetContainingGraph(child, &in));
+	ok(in == h);
+	CU(cuGraphGetId(clone, &other));
+	ok(other != one);
+	CU(cuGraphInstantiate(&x, h, 0));
+	CU(cuGraphExecGetId(x, &exec));
+	ok(exec && exec != one && exec != other);
+	FAILS(cuGraphGetId(g, NULL), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuGraphExecGetId(x, NULL), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuGraphNodeGetLocalId(NULL, &local), CUDA_ERROR_INVALID_VALUE);
+	CU(cuGraphExecDestroy(x));
+	CU(cuGraphDestroy(h));
+	CU(cuGraphDestroy(g));
+}
+
+/* What a node was made with, as one structure for all kinds. */
+static void params(void)
+{
+	CUgraphNodeParams fill = { .type = CU_GRAPH_NODE_TYPE_MEMSET }, got;
+	CUgraphNode a, b;
+	CUdeviceptr p;
+	CUgraph g;
+
+	CU(cuMemAlloc(&p, 64));
+	CU(cuGraphCreate(&g, 0));
+	fill.memset.dst = p;
+	fill.memset.value = 5;
+	fill.memset.elementSize = 4;
+	fill.memset.width = 16;
+	fill.memset.height = 1;
+	CU(cuCtxGetCurrent(&fill.memset.ctx));
+	CU(cuGraphAddNode_v3(&a, g, NULL, NULL, 0, &fill));
+	CU(cuGraphNodeGetParams(a, &got));
+	is(got.type, CU_GRAPH_NODE_TYPE_MEMSET);
+	ok(got.memset.dst == p && got.memset.value == 5 && got.memset.width == 16 && got.memset.ctx == fill.memset.ctx);
+	fill.memset.value = 6;
+	CU(cuGraphNodeSetParams_v2(a, &fill));
+	CU(cuGraphNodeGetParams(a, &got));
+	is(got.memset.value, 6);
+	b = launch(g, &a, 1, "nothing");
+	CU(cuGraphNodeGetParams(b, &got));
+	ok(got.type == CU_GRAPH_NODE_TYPE_KERNEL && got.kernel.gridDimX == 1 && got.kernel.func);
+	FAILS(cuGraphNodeGetParams(a, NULL), CUDA_ERROR_INVALID_VALUE);
+	CU(cuGraphDestroy(g));
+	CU(cuMemFree(p));
+}
+
 static void dot(void)
 {
-	char path[128], text[4096] = { 0 };
+	char path[128], text[4096] = { 0 }, edge[128];
+	unsigned int id = 0;
 	CUgraphNode a;
 	CUgraph g;
 	FILE *f;
@@ -179,8 +254,9 @@ static void dot(void)
 	CU(cuGraphDebugDotPrint(g, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
 	f = fopen(path, "r");
 	ok(f && fread(text, 1, sizeof(text) - 1, f));
-	ok(strstr(text, "digraph") && strstr(text, "grid (1, 1, 1)") &&
-	   strstr(text, "\"graph_0_node_0\" -> \"graph_0_node_1\""));
+	CU(cuGraphGetId(g, &id));
+	snprintf(edge, sizeof(edge), "\"graph_%u_node_0\" -> \"graph_%u_node_1\"", id, id);
+	ok(strstr(text, "digraph") && strstr(text, "grid (1, 1, 1)") && strstr(text, edge));
 	if (f)
 		fclose(f);
 	unlink(path);
@@ -192,7 +268,7 @@ static void dot(void)
 static void reuse(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-							.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+							.location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } },
 					 .bytesize = 8 << 20 }, q = p, r = p;
 	CUgraphNode a, b, c, d, e;
 	size_t all = soft_free();
@@ -375,6 +451,8 @@ int main(void)
 	circle();
 	user_objects();
 	updated_objects();
+	numbers();
+	params();
 	dot();
 	forbidden();
 	into_graph();

@@ -139,7 +139,7 @@ static cuuint64_t graph_bytes(CUgraphMem_attribute which)
 static void memory(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-							.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+							.location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } },
 					 .bytesize = 100 * KIB - 5 };
 	CUDA_MEMSET_NODE_PARAMS fill = { .value = 9, .elementSize = 1, .width = 10, .height = 1 };
 	size_t all = soft_free();

@@ -110,6 +110,9 @@ static void launches(CUmodule m)
 	CU(cuFuncGetParamInfo(f, 1, &offset, &size));
 	ok(offset == 8 && size == 4);
 	FAILS(cuFuncGetParamInfo(f, 3, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+	CU(cuFuncGetParamCount(f, &size));
+	is(size, 3);
+	FAILS(cuFuncGetParamCount(f, NULL), CUDA_ERROR_INVALID_VALUE);
 	CU(cuFuncGetName(&name, f));
 	is_str(name, "add");
 	CU(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));

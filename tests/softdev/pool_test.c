@@ -66,7 +66,7 @@ static void threshold(void)
 static void created(void)
 {
 	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } },
 				 .maxSize = 8 * KIB };
 	CUmemoryPool p, now, of;
 	size_t all = soft_free();
@@ -88,6 +88,109 @@ static void created(void)
 	CU(cuMemFree(a));
 	is(soft_free(), all);
 	props.location.id = 7;
+	FAILS(cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Pinned memory of the host: the program reads it, kernels and copies too, and no device is charged. */
+static void host(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location.type = CU_MEM_LOCATION_TYPE_HOST };
+	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_HOST };
+	CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	CUmemoryPool p, of = NULL, standard = NULL, now = NULL;
+	size_t all = soft_free(), bytes;
+	CUmemLocationType where;
+	CUdeviceptr a, b, base;
+	unsigned int type = 0;
+	int value = 0;
+
+	CU(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 0));
+	is(value, 1);
+	CU(cuMemPoolCreate(&p, &props));
+	CU(cuMemAllocFromPoolAsync(&a, 5000, p, NULL));
+	CU(cuStreamSynchronize(NULL));
+	is(soft_free(), all);
+	CU(cuMemsetD8Async(a, 7, 5000, NULL));
+	CU(cuStreamSynchronize(NULL));
+	is(((unsigned char *)(uintptr_t)a)[4999], 7);
+	CU(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
+	is(type, CU_MEMORYTYPE_HOST);
+	CU(cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, a));
+	ok(of == p);
+	CU(cuMemGetAddressRange(&base, &bytes, a + 10));
+	ok(base == a && bytes == 5000);
+	CU(cuMemPoolGetAccess(&access, p, &place));
+	is(access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	CU(cuMemPoolGetAttribute(p, CU_MEMPOOL_ATTR_LOCATION_TYPE, &where));
+	is(where, CU_MEM_LOCATION_TYPE_HOST);
+	is(attribute(p, USED), 8192);
+	CU(cuMemFreeAsync(a, NULL));
+	FAILS(cuMemFreeAsync(a, NULL), CUDA_ERROR_INVALID_VALUE);
+	is(attribute(p, USED), 0);
+	CU(cuMemAllocFromPoolAsync(&b, 8192, p, NULL));
+	ok(a == b);
+	FAILS(cuMemFreeHost((void *)(uintptr_t)b), CUDA_ERROR_INVALID_VALUE);
+	CU(cuMemPoolDestroy(p));
+	((unsigned char *)(uintptr_t)b)[8191] = 1; /* lives until it is freed */
+	CU(cuMemFree(b));
+	FAILS(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, b), CUDA_ERROR_INVALID_VALUE);
+
+	CU(cuMemGetDefaultMemPool(&standard, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+	CU(cuMemGetMemPool(&now, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+	ok(standard && standard == now);
+	FAILS(cuMemPoolDestroy(standard), CUDA_ERROR_INVALID_VALUE);
+	CU(cuMemPoolCreate(&p, &props));
+	CU(cuMemSetMemPool(&place, CU_MEM_ALLOCATION_TYPE_PINNED, p));
+	CU(cuMemGetMemPool(&now, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+	ok(now == p);
+	FAILS(cuDeviceSetMemPool(0, p), CUDA_ERROR_INVALID_VALUE);
+	CU(cuMemPoolDestroy(p));
+	CU(cuMemGetMemPool(&now, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+	ok(now == standard);
+	props.location = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 0 };
+	CU(cuMemPoolCreate(&p, &props));
+	CU(cuMemPoolDestroy(p));
+	props.location.id = 4000;
+	FAILS(cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
+	props.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+	FAILS(cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
+	props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+	props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+	FAILS(cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Managed memory of a pool is a device's, and the program reads it. */
+static void managed(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location.type = CU_MEM_LOCATION_TYPE_NONE };
+	CUmemLocation none = { .type = CU_MEM_LOCATION_TYPE_NONE }, zero = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+	CUmemoryPool p, standard = NULL, on_device = NULL;
+	size_t all = soft_free();
+	CUdeviceptr a;
+	int value = 0;
+
+	CU(cuMemPoolCreate(&p, &props));
+	CU(cuMemAllocFromPoolAsync(&a, 64 * KIB, p, NULL));
+	is(all - soft_free(), 64 * KIB);
+	CU(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_IS_MANAGED, a));
+	is(value, 1);
+	CU(cuMemsetD32Async(a, 9, 16 * KIB, NULL));
+	CU(cuStreamSynchronize(NULL));
+	is(((unsigned int *)(uintptr_t)a)[100], 9);
+	CU(cuMemPrefetchAsync(a, 64 * KIB, zero, 0, NULL));
+	CU(cuMemFreeAsync(a, NULL));
+	CU(cuMemPoolDestroy(p));
+	CU(cuStreamSynchronize(NULL));
+	is(soft_free(), all);
+	CU(cuMemGetDefaultMemPool(&standard, &none, CU_MEM_ALLOCATION_TYPE_MANAGED));
+	CU(cuMemGetDefaultMemPool(&on_device, &zero, CU_MEM_ALLOCATION_TYPE_MANAGED));
+	ok(standard && on_device && standard != on_device);
+	CU(cuMemAllocFromPoolAsync(&a, KIB, on_device, NULL));
+	CU(cuMemFree(a));
+	CU(cuMemPoolTrimTo(on_device, 0));
+	is(soft_free(), all);
+	FAILS(cuMemGetDefaultMemPool(&p, &none, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_ERROR_INVALID_VALUE);
+	props.maxSize = KIB;
 	FAILS(cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -131,6 +234,8 @@ int main(void)
 	standard();
 	threshold();
 	created();
+	host();
+	managed();
 	edge();
 	return soft_end();
 }

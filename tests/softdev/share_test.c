@@ -98,7 +98,7 @@ static void loop(void)
 {
 	CUmemAllocationProp props = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
 				      .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-				      .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+				      .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h;
 	CUdeviceptr a, b;
 

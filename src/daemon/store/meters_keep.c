@@ -28,6 +28,7 @@ enum {
 	REFUSED = SAVED + METER_TIMES,
 	REMOTE = REFUSED + REFUSALS,
 	FAULTS = REMOTE + TRAFFIC_WAYS * WORKER_COUNTS,
+	UNKNOWN_CALLS,
 	VALUES
 };
 _Static_assert(VALUES <= METERS_VALUES, "an entry has room for them");
@@ -72,6 +73,7 @@ static void put_share(struct meters *to, const struct tenant *t, unsigned int i)
 	memcpy(e->value + REFUSED, t->telemetry->refused, sizeof(t->telemetry->refused));
 	memcpy(e->value + REMOTE, t->telemetry->remote, sizeof(t->telemetry->remote));
 	e->value[FAULTS] = t->faults;
+	e->value[UNKNOWN_CALLS] = t->telemetry->unknown_calls;
 }
 
 static void put_device(struct daemon *daemon, const struct device_meter *d)
@@ -186,6 +188,7 @@ static void restore_share(struct daemon *daemon, struct tenant *t, unsigned int 
 	if (e->value[FAULTS] > t->faults)
 		t->faults_unsaved = true;
 	take_most(&t->faults, e->value[FAULTS]);
+	take_most(&t->telemetry->unknown_calls, e->value[UNKNOWN_CALLS]);
 }
 
 struct restoring {

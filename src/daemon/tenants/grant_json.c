@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
+#include "daemon/telemetry.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/container.h"
 #include "daemon/tenants/end.h"
@@ -138,5 +139,7 @@ json_t *grant_json(struct tenant *t)
 	if (t->grant.wall)
 		json_object_set_new(json, "images", images_json(t));
 	faults_json(t, json);
+	json_object_set_new(json, "unknown_calls",
+			    json_integer(t->telemetry ? (json_int_t)t->telemetry->unknown_calls : 0));
 	return json;
 }

@@ -9,6 +9,7 @@
 #include "daemon/turns/doorbell.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
+#include "daemon/telemetry.h"
 #include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
@@ -366,6 +367,8 @@ static bool on_event(struct session *session, const void *packet)
 
 	if (!device_known(session, q->device))
 		return senseless(session, q->head.type, "no such device in the grant");
+	if (q->kind == WIRE_EVENT_UNKNOWN_CALL)
+		telemetry_unknown_call(tenant);
 	event_add(&tenant->events, "device %u: %s: %s", tenant->grant.share[q->device].device.index,
 		  client_text(session->client), q->text);
 	log_peer("grant %s: device %u: %s: %s", tenant->grant.name, tenant->grant.share[q->device].device.index,

@@ -1,5 +1,5 @@
 /*
- * batch.c: many copies in one call. All are checked before the first is sent; they run in stream order, one after the
+ * batch.c: many copies in one call, and single ones with the attributes of a batch. All are checked before the first is sent; they run in stream order, one after the
  * other, which no program can tell from the freedom that the vendor documents.
  */
 #include "cuda_remote.h"
@@ -211,4 +211,21 @@ CUresult client_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *o
 					CUstream hStream)
 {
 	return client_cuMemcpy3DBatchAsync(numOps, opList, NULL, flags, hStream);
+}
+
+/* ---- one copy with attributes: into any stream ---- */
+
+CUresult client_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr,
+					    CUstream hStream)
+{
+	const size_t first = 0;
+	const struct lines l = { &dst, &src, &size, attr, &first, 1 };
+	CUresult r = attributes_check(&l, 1);
+
+	return r == CUDA_SUCCESS ? batch_run(&l, 1, line, hStream, NULL) : r;
+}
+
+CUresult client_cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
+{
+	return op && !flags ? batch_run(op, 1, box, hStream, NULL) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -193,6 +193,13 @@ CUresult client_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, cons
 	return add(CUDA_CALL_cuGraphAddNode_v2, phGraphNode, &a, nodeParams);
 }
 
+CUresult client_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+				  const CUgraphEdgeData *dependencyData, size_t numDependencies,
+				  CUgraphNodeParams *nodeParams)
+{
+	return client_cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams);
+}
+
 /* ---- launching ---- */
 
 /* Nobody waits for it, unless there are graphs that take memory when they are launched: that may fail. */
@@ -326,6 +333,11 @@ CUresult client_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeP
 	return set(CUDA_CALL_cuGraphNodeSetParams, NULL, false, hNode, GRAPH_GENERIC, nodeParams);
 }
 
+CUresult client_cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	return client_cuGraphNodeSetParams(hNode, nodeParams);
+}
+
 CUresult client_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
 	return set(CUDA_CALL_cuGraphExecNodeSetParams, hGraphExec, true, hNode, GRAPH_GENERIC, nodeParams);
@@ -416,6 +428,44 @@ CUresult client_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM
 {
 	return get_into(CUDA_CALL_cuGraphBatchMemOpNodeGetParams, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 			nodeParams_out, sizeof(*nodeParams_out));
+}
+
+/* By the call that this kind of node has: their structures begin as the parts of this one do. */
+CUresult client_cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *p)
+{
+	CUgraphNodeType type;
+	CUresult r = p ? client_cuGraphNodeGetType(hNode, &type) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	memset(p, 0, sizeof(*p));
+	p->type = type;
+	switch (type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return client_cuGraphKernelNodeGetParams_v2(hNode, (CUDA_KERNEL_NODE_PARAMS *)&p->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return client_cuGraphMemcpyNodeGetParams(hNode, &p->memcpy.copyParams);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return cuda_remote_table.cuGraphMemsetNodeGetParams(hNode, (CUDA_MEMSET_NODE_PARAMS *)&p->memset);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return client_cuGraphHostNodeGetParams(hNode, (CUDA_HOST_NODE_PARAMS *)&p->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return cuda_remote_table.cuGraphChildGraphNodeGetGraph(hNode, &p->graph.graph);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return cuda_remote_table.cuGraphEventWaitNodeGetEvent(hNode, &p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return cuda_remote_table.cuGraphEventRecordNodeGetEvent(hNode, &p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return client_cuGraphBatchMemOpNodeGetParams(hNode, (CUDA_BATCH_MEM_OP_NODE_PARAMS *)&p->memOp);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return client_cuGraphMemAllocNodeGetParams(hNode, (CUDA_MEM_ALLOC_NODE_PARAMS *)&p->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return cuda_remote_table.cuGraphMemFreeNodeGetParams(hNode, &p->free.dptr);
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED; /* what a condition holds is not told */
+	}
 }
 
 /* ---- ending ---- */

@@ -263,6 +263,13 @@ CUresult client_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 	return c.result;
 }
 
+/* How the thread that calls the function waits is the client's own affair. */
+CUresult client_cuLaunchHostFunc_v2(CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode)
+{
+	return syncMode > CU_HOST_TASK_SPINWAIT ? CUDA_ERROR_INVALID_VALUE
+						: client_cuLaunchHostFunc(hStream, fn, userData);
+}
+
 CUresult client_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
 	struct host h = { .callback = callback, .data = userData, .stream = hStream, .of_program = true };

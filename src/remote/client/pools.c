@@ -94,9 +94,26 @@ CUresult client_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 	return lies_on(client_plain_cuDeviceGetMemPool(pool, dev), pool, dev);
 }
 
+/*
+ * Host memory that device and program share lies in the arena, which the worker's driver does not allocate from: of pools
+ * only those of a device's memory are there.
+ */
+static bool elsewhere(const CUmemLocation *l, CUmemAllocationType type)
+{
+	return l && (type == CU_MEM_ALLOCATION_TYPE_MANAGED || l->type == CU_MEM_LOCATION_TYPE_HOST ||
+		     l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
+}
+
+static CUresult not_here(enum cuda_call call)
+{
+	client_refused(call);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
-	CUresult r = client_plain_cuMemGetDefaultMemPool(pool_out, location, type);
+	CUresult r = elsewhere(location, type) ? not_here(CUDA_CALL_cuMemGetDefaultMemPool)
+					       : client_plain_cuMemGetDefaultMemPool(pool_out, location, type);
 
 	if (r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
 		lies_on(r, pool_out, location->id);
@@ -105,7 +122,8 @@ CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *lo
 
 CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-	CUresult r = client_plain_cuMemGetMemPool(pool, location, type);
+	CUresult r = elsewhere(location, type) ? not_here(CUDA_CALL_cuMemGetMemPool)
+					       : client_plain_cuMemGetMemPool(pool, location, type);
 
 	if (r == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
 		lies_on(r, pool, location->id);
@@ -128,6 +146,8 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
 	CUmemPoolProps own;
 	CUresult r;
 
+	if (poolProps && elsewhere(&poolProps->location, poolProps->allocType))
+		return not_here(CUDA_CALL_cuMemPoolCreate);
 	if (!poolProps || poolProps->handleTypes & ~(unsigned int)(HANDLE_TYPES))
 		return location(client_plain_cuMemPoolCreate(pool, poolProps));
 	if (poolProps->handleTypes)
