@@ -88,6 +88,8 @@ class Types:
             self.out["enum"] += [f"[enum.{name}]", f'typedef = "{self.enum_name(name)}"', f"[enum.{name}.values]",
                                  *(f"{k} = {v}" for k, v in self.enums[name].items()), ""]
             self.done.add(self.enum_name(name))
+            if name in self.typedefs and name != self.enum_name(name):
+                self.out["typedef"].append(f'{name} = "{self.enum_name(name)}"')
         elif target is None and name in self.records:
             pass
         elif target is None:
@@ -166,7 +168,7 @@ def read(headers, include, macro):
     with tempfile.TemporaryDirectory() as tmp:
         with open(os.path.join(tmp, "all.c"), "w", encoding="utf-8") as f:
             f.write("".join(f"#include <{h}>\n" for h in headers))
-        flags = ["-I", include, "-w", "-DDISABLE_CUSPARSE_DEPRECATED", "-DDISABLE_CUSOLVER_DEPRECATED"]
+        flags = ["-I", include, "-w", "-DDISABLE_CUSPARSE_DEPRECATED"]
         tree = json.loads(compiler(["clang", "-fno-caret-diagnostics", *flags, "-fsyntax-only", "-Xclang", "-ast-dump=json",
                                     "all.c"], tmp))
         macros = compiler(["clang", *flags, "-E", "-dM", "all.c"], tmp)

@@ -31,7 +31,7 @@ static const struct library {
 	{ "libcufft", "cuFFT", COMPUTED },
 	{ "libcurand", "cuRAND", COMPUTED },
 	{ "libcusparse", "cuSPARSE", 0 },
-	{ "libcusolver", "cuSOLVER", 0 },
+	{ "libcusolver", "cuSOLVER", COMPUTED },
 	{ "libnccl", "NCCL", 0 },
 	{ "libnvjpeg", "nvJPEG", 0 },
 	{ "libnpp", "NPP", 0 },

@@ -1,0 +1,56 @@
+/*
+ * solver.h: cuSOLVER of the software device, its dense half: handles, and how a call becomes a routine of LAPACK.
+ *
+ * A call fills a struct solver_work, which is a kernel's parameters. On the device's threads, solver_run() calls the
+ * routine of OpenBLAS's LAPACK on the matrices where they lie; the batches of a call are spread over the threads.
+ * Workspace that a program gives is not used: routines take theirs from the thread's own memory.
+ */
+#pragma once
+
+#include "cusolver_soft.h"
+#include "libs/common/library.h"
+
+#define SOLVER_TITLE "cuSOLVER"
+#define SOLVER_SIZE_MOST (INT64_C(1) << 30) /* LAPACK's integers have 32 bits */
+
+/* X(name) for each routine; a kernel of its name each, so that it is seen which one works. */
+#define SOLVER_EACH(X)                                                                                                 \
+	X(potrf)                                                                                                       \
+	X(potri) X(potrs) X(getrf) X(getrs) X(geqrf) X(ormqr) X(orgqr) X(gesvd) X(gesvdj) X(syevd) X(sygvd) X(sytrd)   \
+		X(trtri)
+
+#define SOLVER_NUMBER(name) SOLVER_##name,
+enum solver_routine { SOLVER_EACH(SOLVER_NUMBER) SOLVER_ROUTINES };
+#undef SOLVER_NUMBER
+
+struct solver_matrix {
+	uint64_t at; /* address; of an array of addresses where the call is one of arrays */
+	int64_t ld;
+	int64_t apart; /* between batches, in numbers */
+};
+
+/* Addresses are numbers; letters are LAPACK's. */
+struct solver_work {
+	uint32_t number;      /* device_launch() sets it */
+	uint32_t routine;     /* enum solver_routine */
+	uint8_t type;	      /* 0 to 3: float, double, and their complex variants */
+	uint8_t arrays, wide; /* operands are arrays of addresses; pivots have 64 bits */
+	uint8_t conjugated;   /* the last operand of gesvdj is V, not its conjugate transpose */
+	char uplo, side, trans, diag, job, job_more;
+	int32_t itype;
+	int64_t m, n, k, nrhs, batch;
+	struct solver_matrix a, b, c;
+	uint64_t values, values_more, tau, pivots, info;
+	int64_t values_apart;
+};
+
+/* Opens LAPACK; false: it is not there, which has been said. */
+bool lapack_open(void);
+/* A routine by its name without the type's letter, such as "potrf_"; NULL: there is none. */
+void *lapack_find(const char *name, unsigned int type);
+
+/* Where kernels arrive. */
+void solver_run(struct soft_native *n);
+
+/* Per library: its version. */
+extern const int solver_version;

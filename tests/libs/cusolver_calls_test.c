@@ -1,0 +1,445 @@
+/*
+ * cusolver_calls_test.c: cuSOLVER's dense routines on the software device: factors give the matrix again, solutions
+ * solve, vectors are orthonormal, for each type; batches, the 64-bit interface, graphs, wrong arguments.
+ */
+#include "softdev/soft.h"
+
+#include "cusolver_table.h"
+
+#include <complex.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOOD(call) is(call, CUSOLVER_STATUS_SUCCESS)
+#define MOST 40
+
+typedef double complex any;
+
+static struct cusolver_table t;
+static cusolverDnHandle_t handle;
+static CUdeviceptr room, info;
+static int type; /* 0 to 3 */
+
+cusolverStatus_t cusolverGetVersion(int *version);
+
+typedef cusolverStatus_t (*any_call)(cusolverDnHandle_t, ...);
+
+/* The call of the type that is tested. */
+#define OF_TYPE(name, ...)                                                                                             \
+	(type == 0   ? ((any_call)(void *)t.cusolverDnS##name)(__VA_ARGS__)                                       \
+	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##name)(__VA_ARGS__)                                       \
+	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##name)(__VA_ARGS__)                                       \
+		     : ((any_call)(void *)t.cusolverDnZ##name)(__VA_ARGS__))
+#define OF_TWIN(sy, he, ...)                                                                                           \
+	(type == 0   ? ((any_call)(void *)t.cusolverDnS##sy)(__VA_ARGS__)                                         \
+	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##sy)(__VA_ARGS__)                                         \
+	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##he)(__VA_ARGS__)                                         \
+		     : ((any_call)(void *)t.cusolverDnZ##he)(__VA_ARGS__))
+
+static const int data_type[] = { CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F };
+static const size_t each[] = { 4, 8, 8, 16 };
+
+static double near_enough(void)
+{
+	return type & 1 ? 1e-11 : 2e-4;
+}
+
+static double random_number(void)
+{
+	static uint64_t seed = 88172645463325252ull;
+
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (double)(int64_t)seed / 9.3e18;
+}
+
+static void *at(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+static CUdeviceptr put(const any *v, int count)
+{
+	uint8_t *raw = malloc((size_t)count * 16 + 16);
+	CUdeviceptr p = 0;
+
+	for (int i = 0; i < count; i++)
+		for (int part = 0; part < (type >= 2 ? 2 : 1); part++) {
+			double x = part ? cimag(v[i]) : creal(v[i]);
+			float f = (float)x;
+			size_t place = (size_t)i * each[type] + (size_t)part * each[type & 1];
+
+			memcpy(raw + place, type & 1 ? (void *)&x : (void *)&f, each[type & 1]);
+		}
+	if (cuMemAlloc(&p, (size_t)count * each[type] + 16) || cuMemcpyHtoD(p, raw, (size_t)count * each[type]))
+		tap_ok(0, "memory");
+	free(raw);
+	return p;
+}
+
+/* `real`: numbers of the type's real part. */
+static void get(any *v, CUdeviceptr p, int count, bool real)
+{
+	uint8_t *raw = malloc((size_t)count * 16 + 16);
+	size_t one = each[type & 1], number = real ? one : each[type];
+
+	if (cuMemcpyDtoH(raw, p, (size_t)count * number))
+		tap_ok(0, "reading");
+	for (int i = 0; i < count; i++) {
+		double x[2] = { 0 };
+
+		for (int part = 0; part < (number > one ? 2 : 1); part++) {
+			float f;
+
+			memcpy(&f, raw + (size_t)i * number + (size_t)part * one, 4);
+			memcpy(&x[part], raw + (size_t)i * number + (size_t)part * one, one == 8 ? 8 : 0);
+			x[part] = one == 8 ? x[part] : (double)f;
+		}
+		v[i] = x[0] + I * x[1];
+	}
+	free(raw);
+}
+
+static any some(void)
+{
+	double x = random_number();
+
+	return type >= 2 ? x + I * random_number() : x;
+}
+
+static void fill(any *v, int count)
+{
+	for (int i = 0; i < count; i++)
+		v[i] = some();
+}
+
+/* c = a b, with conjugate transposes as said. */
+static void times(any *c, const any *a, bool ta, const any *b, bool tb, int m, int n, int k, int lda, int ldb)
+{
+	for (int i = 0; i < m; i++)
+		for (int j = 0; j < n; j++) {
+			c[i + j * m] = 0;
+			for (int l = 0; l < k; l++)
+				c[i + j * m] += (ta ? conj(a[l + i * lda]) : a[i + l * lda]) *
+						(tb ? conj(b[j + l * ldb]) : b[l + j * ldb]);
+		}
+}
+
+static double apart(const any *a, const any *b, int count)
+{
+	double worst = 0;
+
+	for (int i = 0; i < count; i++)
+		worst = fmax(worst, cabs(a[i] - b[i]));
+	return worst;
+}
+
+#define NEAR(a, b, count, what)                                                                                        \
+	tap_ok(apart(a, b, count) < near_enough(), "type %d: %s: off by %g", type, what, apart(a, b, count))
+
+static int info_is(void)
+{
+	int v = -1;
+
+	cuMemcpyDtoH(&v, info, 4);
+	return v;
+}
+
+static void positive(any *a, int n)
+{
+	any b[MOST * MOST];
+
+	fill(b, n * n);
+	times(a, b, false, b, true, n, n, n, n, n);
+	for (int i = 0; i < n; i++)
+		a[i + i * n] += n;
+}
+
+static void test_cholesky(int n)
+{
+	any a[MOST * MOST], l[MOST * MOST], again[MOST * MOST], b[MOST * 3], x[MOST * 3];
+	CUdeviceptr p, q;
+	int lwork = 0;
+
+	positive(a, n);
+	fill(b, n * 3);
+	p = put(a, n * n);
+	q = put(b, n * 3);
+	GOOD(OF_TYPE(potrf_bufferSize, handle, CUBLAS_FILL_MODE_LOWER, n, at(p), n, &lwork));
+	tap_ok(lwork > 0, "a workspace of %d", lwork);
+	GOOD(OF_TYPE(potrf, handle, CUBLAS_FILL_MODE_LOWER, n, at(p), n, at(room), lwork, at(info)));
+	GOOD(OF_TYPE(potrs, handle, CUBLAS_FILL_MODE_LOWER, n, 3, at(p), n, at(q), n, at(info)));
+	get(l, p, n * n, false);
+	get(x, q, n * 3, false);
+	is(info_is(), 0);
+	for (int j = 0; j < n; j++)
+		for (int i = 0; i < j; i++)
+			l[i + j * n] = 0;
+	times(again, l, false, l, true, n, n, n, n, n);
+	NEAR(again, a, n * n, "potrf");
+	times(again, a, false, x, false, n, 3, n, n, n);
+	NEAR(again, b, n * 3, "potrs");
+	a[n / 2 * (n + 1)] = -5;
+	CU(cuMemFree(p));
+	p = put(a, n * n);
+	GOOD(OF_TYPE(potrf, handle, CUBLAS_FILL_MODE_LOWER, n, at(p), n, at(room), lwork, at(info)));
+	CU(cuCtxSynchronize());
+	is(info_is(), n / 2 + 1);
+	CU(cuMemFree(p));
+	CU(cuMemFree(q));
+}
+
+static void test_lu(int n, bool pivots, bool wide)
+{
+	any a[MOST * MOST], again[MOST * 3], b[MOST * 3], x[MOST * 3];
+	CUdeviceptr p, q, ipiv;
+	size_t device = 0, host = 0;
+
+	fill(a, n * n);
+	for (int i = 0; !pivots && i < n; i++)
+		a[i + i * n] += n;
+	fill(b, n * 3);
+	p = put(a, n * n);
+	q = put(b, n * 3);
+	CU(cuMemAlloc(&ipiv, MOST * 8));
+	if (wide) {
+		GOOD(t.cusolverDnXgetrf_bufferSize(handle, NULL, n, n, data_type[type], at(p), n, data_type[type],
+						   &device, &host));
+		GOOD(t.cusolverDnXgetrf(handle, NULL, n, n, data_type[type], at(p), n, pivots ? at(ipiv) : NULL,
+					data_type[type], at(room), device, NULL, host, at(info)));
+		GOOD(t.cusolverDnXgetrs(handle, NULL, CUBLAS_OP_N, n, 3, data_type[type], at(p), n,
+					pivots ? at(ipiv) : NULL, data_type[type], at(q), n, at(info)));
+	} else {
+		GOOD(OF_TYPE(getrf, handle, n, n, at(p), n, at(room), pivots ? at(ipiv) : NULL, at(info)));
+		GOOD(OF_TYPE(getrs, handle, CUBLAS_OP_N, n, 3, at(p), n, pivots ? at(ipiv) : NULL, at(q), n, at(info)));
+	}
+	get(x, q, n * 3, false);
+	is(info_is(), 0);
+	times(again, a, false, x, false, n, 3, n, n, n);
+	NEAR(again, b, n * 3, pivots ? wide ? "getrf, 64 bits" : "getrf" : "getrf without pivots");
+	CU(cuMemFree(p));
+	CU(cuMemFree(q));
+	CU(cuMemFree(ipiv));
+}
+
+static void test_qr(int m, int n)
+{
+	any a[MOST * MOST], q[MOST * MOST], r[MOST * MOST], again[MOST * MOST];
+	CUdeviceptr p, tau, c;
+	int lwork = 0;
+
+	fill(a, m * n);
+	p = put(a, m * n);
+	c = put(a, m * n);
+	CU(cuMemAlloc(&tau, MOST * 16));
+	GOOD(OF_TYPE(geqrf_bufferSize, handle, m, n, at(p), m, &lwork));
+	GOOD(OF_TYPE(geqrf, handle, m, n, at(p), m, at(tau), at(room), lwork, at(info)));
+	CU(cuCtxSynchronize());
+	get(r, p, m * n, false);
+	for (int j = 0; j < n; j++)
+		for (int i = j + 1; i < m; i++)
+			r[i + j * m] = 0;
+	GOOD(OF_TWIN(ormqr, unmqr, handle, CUBLAS_SIDE_LEFT, type >= 2 ? CUBLAS_OP_C : CUBLAS_OP_T, m, n, n, at(p), m,
+		     at(tau), at(c), m, at(room), lwork, at(info)));
+	CU(cuCtxSynchronize());
+	get(again, c, m * n, false);
+	NEAR(again, r, m * n, "ormqr");
+	GOOD(OF_TWIN(orgqr, ungqr, handle, m, n, n, at(p), m, at(tau), at(room), lwork, at(info)));
+	get(q, p, m * n, false);
+	is(info_is(), 0);
+	times(again, q, false, r, false, m, n, n, m, m);
+	NEAR(again, a, m * n, "geqrf, orgqr");
+	CU(cuMemFree(p));
+	CU(cuMemFree(c));
+	CU(cuMemFree(tau));
+}
+
+static void test_svd(int m, int n, bool jacobi, int econ)
+{
+	any a[MOST * MOST], u[MOST * MOST], v[MOST * MOST], s[MOST], again[MOST * MOST];
+	int rank = m < n ? m : n, lwork = 0, ldv = jacobi ? n : econ ? rank : n;
+	CUdeviceptr p, pu, pv, ps;
+	gesvdjInfo_t params = NULL;
+
+	fill(a, m * n);
+	p = put(a, m * n);
+	CU(cuMemAlloc(&pu, MOST * MOST * 16));
+	CU(cuMemAlloc(&pv, MOST * MOST * 16));
+	CU(cuMemAlloc(&ps, MOST * 8));
+	GOOD(t.cusolverDnCreateGesvdjInfo(&params));
+	if (jacobi) {
+		GOOD(OF_TYPE(gesvdj_bufferSize, handle, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, at(p), m, at(ps), at(pu),
+			     m, at(pv), n, &lwork, params));
+		GOOD(OF_TYPE(gesvdj, handle, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, at(p), m, at(ps), at(pu), m, at(pv),
+			     n, at(room), lwork, at(info), params));
+	} else {
+		int job = econ ? 'S' : 'A';
+
+		GOOD(OF_TYPE(gesvd_bufferSize, handle, m, n, &lwork));
+		GOOD(OF_TYPE(gesvd, handle, job, job, m, n, at(p), m, at(ps), at(pu), m, at(pv), ldv, at(room), lwork,
+			     NULL, at(info)));
+	}
+	CU(cuCtxSynchronize());
+	is(info_is(), 0);
+	get(u, pu, m * (econ ? rank : m), false);
+	get(v, pv, jacobi ? n * (econ ? rank : n) : ldv * n, false);
+	get(s, ps, rank, true);
+	for (int j = 0; j < rank; j++)
+		for (int i = 0; i < m; i++)
+			u[i + j * m] *= s[j];
+	times(again, u, false, v, jacobi, m, n, rank, m, ldv);
+	NEAR(again, a, m * n, jacobi ? "gesvdj" : "gesvd");
+	GOOD(t.cusolverDnDestroyGesvdjInfo(params));
+	CU(cuMemFree(p));
+	CU(cuMemFree(pu));
+	CU(cuMemFree(pv));
+	CU(cuMemFree(ps));
+}
+
+static void test_eigen(int n, int batch)
+{
+	any a[2 * MOST * MOST], v[2 * MOST * MOST], w[2 * MOST], left[MOST * MOST], right[MOST * MOST];
+	CUdeviceptr p, values, infos;
+	syevjInfo_t params = NULL;
+	int lwork = 0;
+
+	for (int k = 0; k < batch; k++)
+		positive(a + k * n * n, n);
+	p = put(a, batch * n * n);
+	CU(cuMemAlloc(&values, 2 * MOST * 8));
+	CU(cuMemAlloc(&infos, 64));
+	GOOD(t.cusolverDnCreateSyevjInfo(&params));
+	if (batch == 1) {
+		GOOD(OF_TWIN(syevd_bufferSize, heevd_bufferSize, handle, CUSOLVER_EIG_MODE_VECTOR,
+			     CUBLAS_FILL_MODE_UPPER, n, at(p), n, at(values), &lwork));
+		GOOD(OF_TWIN(syevd, heevd, handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n, at(p), n,
+			     at(values), at(room), lwork, at(infos)));
+	} else {
+		GOOD(OF_TWIN(syevjBatched, heevjBatched, handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n,
+			     at(p), n, at(values), at(room), 1, at(infos), params, batch));
+	}
+	CU(cuCtxSynchronize());
+	get(v, p, batch * n * n, false);
+	get(w, values, batch * n, true);
+	for (int k = 0; k < batch; k++) {
+		times(left, a + k * n * n, false, v + k * n * n, false, n, n, n, n, n);
+		for (int i = 0; i < n * n; i++)
+			right[i] = v[k * n * n + i] * w[k * n + i / n];
+		tap_ok(apart(left, right, n * n) < near_enough() * n, "type %d: eigenvectors, batch %d: off by %g",
+		       type, k, apart(left, right, n * n));
+		tap_ok(creal(w[k * n]) <= creal(w[k * n + n - 1]), "values rise");
+	}
+	GOOD(t.cusolverDnDestroySyevjInfo(params));
+	CU(cuMemFree(p));
+	CU(cuMemFree(values));
+	CU(cuMemFree(infos));
+}
+
+/* Batches by an array of addresses, in a graph. */
+static void test_batches(int n)
+{
+	any a[3][MOST * MOST], l[MOST * MOST], again[MOST * MOST];
+	CUdeviceptr p[3], array, infos;
+	CUgraphExec exec;
+	CUgraph graph;
+	CUstream stream;
+
+	for (int i = 0; i < 3; i++) {
+		positive(a[i], n);
+		p[i] = put(a[i], n * n);
+	}
+	CU(cuMemAlloc(&array, sizeof(p)));
+	CU(cuMemAlloc(&infos, 64));
+	CU(cuMemcpyHtoD(array, p, sizeof(p)));
+	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	GOOD(t.cusolverDnSetStream(handle, (cudaStream_t)stream));
+	CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	GOOD(OF_TYPE(potrfBatched, handle, CUBLAS_FILL_MODE_LOWER, n, at(array), n, at(infos), 3));
+	CU(cuStreamEndCapture(stream, &graph));
+	CU(cuGraphInstantiate(&exec, graph, 0));
+	CU(cuGraphLaunch(exec, stream));
+	CU(cuStreamSynchronize(stream));
+	GOOD(t.cusolverDnSetStream(handle, NULL));
+	for (int k = 0; k < 3; k++) {
+		get(l, p[k], n * n, false);
+		for (int j = 0; j < n; j++)
+			for (int i = 0; i < j; i++)
+				l[i + j * n] = 0;
+		times(again, l, false, l, true, n, n, n, n, n);
+		NEAR(again, a[k], n * n, "potrfBatched in a graph");
+		CU(cuMemFree(p[k]));
+	}
+	CU(cuGraphExecDestroy(exec));
+	CU(cuGraphDestroy(graph));
+	CU(cuStreamDestroy(stream));
+	CU(cuMemFree(array));
+	CU(cuMemFree(infos));
+}
+
+static void test_wrong(void)
+{
+	char no_handle[64] __attribute__((aligned(8))) = { 0 };
+	cusolverSpHandle_t sparse = NULL;
+	int lwork = 0, version = 0;
+
+	GOOD(cusolverGetVersion(&version));
+	is(version / 1000, 12);
+	is(t.cusolverDnSpotrf(NULL, CUBLAS_FILL_MODE_LOWER, 2, at(room), 2, at(room), 1, at(info)),
+	   CUSOLVER_STATUS_NOT_INITIALIZED);
+	is(t.cusolverDnSpotrf((void *)no_handle, CUBLAS_FILL_MODE_LOWER, 2, at(room), 2, at(room), 1, at(info)),
+	   CUSOLVER_STATUS_NOT_INITIALIZED);
+	is(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, -1, at(room), 2, at(room), 1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 3, at(room), 2, at(room), 1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSpotrf(handle, (cublasFillMode_t)7, 2, at(room), 2, at(room), 1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	GOOD(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 0, NULL, 1, NULL, 0, NULL));
+	is(t.cusolverDnSgesvd_bufferSize(handle, -1, 2, &lwork), CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSgesvd(handle, 'X', 'N', 2, 2, at(room), 2, at(room), NULL, 1, NULL, 1, NULL, 0, NULL, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnXpotrf(handle, NULL, CUBLAS_FILL_MODE_LOWER, 2, CUDA_R_16F, at(room), 2, CUDA_R_16F, NULL, 0,
+			      NULL, 0, at(info)),
+	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	GOOD(t.cusolverSpCreate(&sparse));
+	is(t.cusolverSpXcsrissymHost(sparse, 1, 1, NULL, NULL, NULL, NULL, NULL), CUSOLVER_STATUS_NOT_SUPPORTED);
+	GOOD(t.cusolverSpDestroy(sparse));
+	is(t.cusolverDnDestroy(NULL), CUSOLVER_STATUS_NOT_INITIALIZED);
+	/* an address that is none of the device's */
+	GOOD(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 2, (float *)(uintptr_t)64, 2, NULL, 0, at(info)));
+	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+int main(void)
+{
+	for (int i = 0; i < CUSOLVER_CALL_COUNT; i++)
+		((void **)&t)[i] = dlsym(dlopen(NULL, RTLD_NOW), cusolver_call_name[i]);
+	soft_begin("1", "256M");
+	soft_context();
+	CU(cuMemAlloc(&room, 1 << 20));
+	CU(cuMemAlloc(&info, 64));
+	GOOD(t.cusolverDnCreate(&handle));
+	for (type = 0; type < 4; type++) {
+		test_cholesky(33);
+		test_lu(37, true, false);
+		test_lu(20, false, false);
+		test_lu(21, true, true);
+		test_qr(30, 17);
+		test_svd(25, 14, false, 1);
+		test_svd(12, 19, false, 0);
+		test_svd(25, 14, true, 1);
+		test_svd(15, 9, true, 0);
+		test_eigen(29, 1);
+		test_eigen(11, 2);
+		test_batches(8);
+	}
+	type = 0;
+	test_wrong();
+	GOOD(t.cusolverDnDestroy(handle));
+	return soft_end();
+}
