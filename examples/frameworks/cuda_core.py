@@ -1,7 +1,11 @@
 """cuda-core: a program compiled by NVRTC to machine code (a cubin), linked of two by nvJitLink, and one as PTX."""
 import numpy as np
 from cuda.bindings import driver as cu
-from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, Program, ProgramOptions, launch
+
+try:
+    from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, Program, ProgramOptions, launch
+except ImportError:  # before 0.5
+    from cuda.core.experimental import Device, LaunchConfig, Linker, LinkerOptions, Program, ProgramOptions, launch
 
 SOURCE = 'extern "C" __global__ void twice(float *a) { a[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }'
 CALLER = ('extern "C" __device__ float more(float);\n'

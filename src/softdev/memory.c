@@ -286,6 +286,24 @@ static bool granule_accessible_locked(const struct device *d, uint64_t address, 
 	return true;
 }
 
+/* Mappings that lie side by side are one memory for a kernel, as the reservation is for the program. */
+static struct range *mapped_beside_locked(uint64_t address, const struct ptx_range *have, const struct context *c)
+{
+	struct range *r = range_find_locked(address);
+
+	return r && r->kind == RANGE_MAPPED && range_usable(r, c) && (r->flags == 1) == have->read_only ? r : NULL;
+}
+
+static void mapped_extend_locked(const struct context *c, struct ptx_range *have)
+{
+	struct range *r;
+
+	while ((r = mapped_beside_locked(have->begin - 1, have, c)))
+		have->begin = r->begin;
+	while ((r = mapped_beside_locked(have->end, have, c)))
+		have->end = r->begin + r->bytes;
+}
+
 bool range_accessible(void *context, uint64_t address, struct ptx_range *ret)
 {
 	const struct context *c = context;
@@ -296,6 +314,8 @@ bool range_accessible(void *context, uint64_t address, struct ptx_range *ret)
 	r = range_find_locked(address);
 	if (r && range_usable(r, c)) {
 		*ret = (struct ptx_range){ r->begin, r->begin + r->bytes, r->kind == RANGE_MAPPED && r->flags == 1 };
+		if (r->kind == RANGE_MAPPED)
+			mapped_extend_locked(c, ret);
 		ret->read_only |= check_exact() && r->read_only;
 		found = true;
 	}

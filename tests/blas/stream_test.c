@@ -260,6 +260,35 @@ static void test_stray(cublasHandle_t h, CUdeviceptr a)
 	ok(square(h, a, a, a, &one) != CUBLAS_STATUS_SUCCESS);
 }
 
+/* Pools grow by mapping more behind what they have: a matrix may lie over two mappings, not over what is unmapped. */
+static void test_mappings(cublasHandle_t h, CUdeviceptr b, CUdeviceptr c)
+{
+	const CUmemAllocationProp props = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+					    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	const CUmemAccessDesc access = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	const size_t piece = (size_t)2 << 20;
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr at, a;
+
+	CU(cuMemAddressReserve(&at, 3 * piece, 0, 0, 0));
+	for (size_t i = 0; i < 2; i++) {
+		CU(cuMemCreate(&handle, piece, &props, 0));
+		CU(cuMemMap(at + i * piece, piece, 0, handle, 0));
+		CU(cuMemRelease(handle));
+		CU(cuMemSetAccess(at + i * piece, piece, &access, 1));
+	}
+	a = at + piece - COUNT * 2;
+	CU(fill(a, 2, COUNT, NULL));
+	CU(fill(b, 3, COUNT, NULL));
+	OK(square(h, a, b, c, &one));
+	is(first(c), SIZE * 6);
+	OK(square(h, c, b, a, &one));
+	is(first(a), SIZE * SIZE * 18);
+	for (size_t i = 0; i < 2; i++)
+		CU(cuMemUnmap(at + i * piece, piece));
+	CU(cuMemAddressFree(at, 3 * piece));
+}
+
 int main(int argc, char **argv)
 {
 	CUdeviceptr a, b, c;
@@ -278,6 +307,7 @@ int main(int argc, char **argv)
 	b = blas_device(NULL, COUNT * 4);
 	c = blas_device(NULL, COUNT * 4);
 	test_order(h, a, b, c);
+	test_mappings(h, b, c);
 	test_graph(h, a, b, c);
 	test_time(h, a, b, c);
 	test_charge();
