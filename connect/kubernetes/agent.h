@@ -71,6 +71,8 @@ void agent_tend(struct agent *a);
 struct plugin;
 /* The row of meted's last answer; borrowed. NULL: there is none. */
 json_t *grant_row(struct agent *a, const char *name);
+/* What meted has now; NULL: none. *ret: owned. Value: 0, or as agent_ask(). */
+int grant_look(struct agent *a, const char *name, json_t **ret, struct fault *f);
 /* Made by an agent: of this user, for a container. Anybody may give a grant of his own such a name. */
 bool grant_is_ours(json_t *row);
 /* No container has taken it. */

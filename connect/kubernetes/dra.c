@@ -106,8 +106,7 @@ static json_t *make_health(struct dra *d)
 	const char *message;
 	size_t i;
 
-	json_array_foreach (json_object_get(d->agent->edits.machine, "devices"), i, device)
-	{
+	json_array_foreach (json_object_get(d->agent->edits.machine, "devices"), i, device) {
 		int health = health_of(device, !d->agent->grants, &message);
 
 		dra_device_name(device, name);
@@ -144,8 +143,7 @@ static void find_pci(struct dra *d)
 	json_t *device;
 	size_t i;
 
-	json_array_foreach (json_object_get(d->agent->edits.machine, "devices"), i, device)
-	{
+	json_array_foreach (json_object_get(d->agent->edits.machine, "devices"), i, device) {
 		if (strcmp(device_text(device, "driver"), "nvidia") ||
 		    json_object_get(d->pci, device_text(device, "uuid")) || now - d->pci_ns < PCI_EVERY)
 			continue;

@@ -105,8 +105,7 @@ static int take_parameters(const struct reading *r, json_t *object, bool from_cl
 			     "its parameters are a \"%.40s\" of \"%.60s\"; this driver reads kind " DRA_PARAMETERS_KIND
 			     " of apiVersion " DRA_PARAMETERS_API,
 			     text_of(object, "kind"), text_of(object, "apiVersion"));
-	json_object_foreach (object, name, value)
-	{
+	json_object_foreach (object, name, value) {
 		if (!strcmp(name, "apiVersion") || !strcmp(name, "kind"))
 			continue;
 		if (!strcmp(name, "remote"))
@@ -136,8 +135,7 @@ static bool names_request(json_t *config, const char *request)
 	json_t *requests = json_object_get(config, "requests"), *one;
 	size_t i;
 
-	json_array_foreach (requests, i, one)
-	{
+	json_array_foreach (requests, i, one) {
 		const char *name = json_string_value(one);
 		size_t n = name ? strlen(name) : 0;
 
@@ -156,8 +154,7 @@ static int read_parameters(const struct reading *r, json_t *ret)
 	int e;
 
 	for (int from_class = 1; from_class >= 0; from_class--)
-		json_array_foreach (configs, i, config)
-		{
+		json_array_foreach (configs, i, config) {
 			json_t *opaque = json_object_get(config, "opaque");
 
 			if (strcmp(text_of(opaque, "driver"), DRA_DRIVER) || !names_request(config, r->request) ||
@@ -205,8 +202,7 @@ static int take_capacity(const struct reading *r, json_t *result, json_t *row)
 	const char *name, *text;
 	int e = 0;
 
-	json_object_foreach (consumed, name, value)
-	{
+	json_object_foreach (consumed, name, value) {
 		size_t domain = strncmp(name, DRA_DRIVER "/", sizeof(DRA_DRIVER)) ? 0 : sizeof(DRA_DRIVER);
 
 		text = json_string_value(value);
@@ -243,8 +239,7 @@ static int add_row(const struct reading *r, json_t *take_row)
 	}
 	if (json_object_size(row) != json_object_size(take_row))
 		e = FAULT(r, "two requests on device %s say different things of it", text_of(row, "device"));
-	json_object_foreach (take_row, key, value)
-	{
+	json_object_foreach (take_row, key, value) {
 		old = json_object_get(row, key);
 		if (!e && !strcmp(key, "mem_bytes") && old)
 			json_integer_set(old, json_integer_value(old) + json_integer_value(value));
@@ -289,8 +284,7 @@ static json_t *device_of(const struct reading *r, const char *name)
 	json_t *device;
 	size_t i;
 
-	json_array_foreach (r->devices, i, device)
-	{
+	json_array_foreach (r->devices, i, device) {
 		dra_device_name(device, own);
 		if (!strcmp(own, name))
 			return device;
@@ -329,8 +323,7 @@ int dra_claim_read(struct dra_claim *c, json_t *claim, json_t *devices, const ch
 	*c = (struct dra_claim){ json_array(), json_array(), json_array() };
 	if (!json_is_object(allocation))
 		return FAULT(&r, "no device is allocated to it");
-	json_array_foreach (json_object_get(json_object_get(allocation, "devices"), "results"), i, result)
-	{
+	json_array_foreach (json_object_get(json_object_get(allocation, "devices"), "results"), i, result) {
 		if (strcmp(text_of(result, "driver"), DRA_DRIVER))
 			continue;
 		e = take_result(&r, result);

@@ -51,8 +51,7 @@ static int read_share(struct agent *a, const struct dra_claim *claim, struct edi
 	json_t *row;
 	size_t n = 0, i;
 
-	json_array_foreach (claim->rows, i, row)
-	{
+	json_array_foreach (claim->rows, i, row) {
 		words[n++] = "--device";
 		words[n++] = device_text(row, "device");
 	}
@@ -155,17 +154,15 @@ static bool is_claims(json_t *row, const struct dra_claim *claim)
 	return json_array_size(json_object_get(row, "devices")) == json_array_size(claim->rows);
 }
 
-/* What meted has now. */
-static int look(struct agent *a, struct fault *f)
+/* What there is already. Value: 0, or a fault. */
+static int judge(json_t *row, const char *name, const struct dra_claim *claim, struct fault *f)
 {
-	json_t *answer;
-	int r = agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, f);
-
-	if (r)
-		return r;
-	json_decref(a->grants);
-	a->grants = json_incref(json_object_get(answer, "grants"));
-	json_decref(answer);
+	if (!grant_is_ours(row))
+		return fault_set(f, -EEXIST, "grant %s was made by somebody else (`mete show %s`): end it", name, name);
+	if (!strcmp(device_text(row, "state"), "ending"))
+		return fault_set(f, -EBUSY, "grant %s is ending; it is made anew when it is gone", name);
+	if (!is_claims(row, claim))
+		return fault_set(f, -EEXIST, "grant %s is on other devices than the claim (`mete show %s`)", name, name);
 	return 0;
 }
 
@@ -173,24 +170,18 @@ static int take_once(struct dra *d, const char *uid, const struct dra_claim *cla
 {
 	char name[AGENT_NAME_BYTES], path[PATH_MAX];
 	json_t *row;
-	int r = look(d->agent, f);
+	int r;
 
-	if (r)
-		return r;
 	dra_grant_name(uid, name);
 	if (!file_path(d, SPEC_GRANT_KIND, uid, path))
 		return fault_set(f, -ENAMETOOLONG, "--cdi-dir %s: the path is too long", d->agent->options.cdi_dir);
-	row = grant_row(d->agent, name);
-	if (row && !grant_is_ours(row))
-		return fault_set(f, -EEXIST, "grant %s was made by somebody else (`mete show %s`): end it", name, name);
-	if (row && !strcmp(device_text(row, "state"), "ending"))
-		return fault_set(f, -EBUSY, "grant %s is ending; it is made anew when it is gone", name);
-	if (row && !is_claims(row, claim))
-		return fault_set(f, -EEXIST, "grant %s is on other devices than the claim (`mete show %s`)", name,
-				 name);
-	if (row && !access(path, R_OK))
-		return 0;
-	return make(d, name, path, claim, labels, row, f);
+	r = grant_look(d->agent, name, &row, f);
+	if (!r && row)
+		r = judge(row, name, claim, f);
+	if (!r && (!row || access(path, R_OK)))
+		r = make(d, name, path, claim, labels, row, f);
+	json_decref(row);
+	return r;
 }
 
 static int take_admin(struct dra *d, const char *uid, const struct dra_claim *claim, struct fault *f)
@@ -202,8 +193,7 @@ static int take_admin(struct dra *d, const char *uid, const struct dra_claim *cl
 	int r = read_vendors(d->agent, f);
 	size_t i;
 
-	json_array_foreach (claim->admin, i, one)
-	{
+	json_array_foreach (claim->admin, i, one) {
 		device = device_find(json_object_get(e->machine, "devices"), "nvidia", json_string_value(one),
 				     json_string_length(one));
 		if (r || !device)
@@ -263,51 +253,60 @@ static void remove_file(struct dra *d, const char *kind, const char *uid)
 		unlink(path);
 }
 
+/* One that is ours. Value: 0: it is gone. */
+static int end(struct dra *d, json_t *row, const char *name, bool programs_too, struct fault *f)
+{
+	char code[64] = "";
+	int r;
+
+	/* meted would end one whose container has no program just now. */
+	if (!programs_too && !grant_waits(row))
+		return fault_set(f, -EBUSY, "a program of grant %s runs", name);
+	r = ask_end(d->agent, "grant_delete", name, code, f);
+	if (r != CONTROL_REFUSED)
+		return r;
+	if (!strcmp(code, "unknown-grant"))
+		return 0;
+	if (!strcmp(code, "busy") && programs_too && !ask_end(d->agent, "grant_end", name, code, f))
+		return fault_set(f, -EBUSY, "programs of grant %s still ran; they are being ended", name);
+	return r;
+}
+
 int dra_grant_end(struct dra *d, const char *uid, bool programs_too, struct fault *f)
 {
-	char name[AGENT_NAME_BYTES], code[64] = "";
+	char name[AGENT_NAME_BYTES];
 	json_t *row;
-	int r = look(d->agent, f);
+	int r;
 
+	dra_grant_name(uid, name);
+	r = grant_look(d->agent, name, &row, f);
+	if (!r && row && grant_is_ours(row))
+		r = end(d, row, name, programs_too, f);
+	json_decref(row);
 	if (r)
 		return r;
-	dra_grant_name(uid, name);
 	remove_file(d, ADMIN_KIND, uid);
-	row = grant_row(d->agent, name);
-	/* meted would end one whose container has no program just now. */
-	if (row && grant_is_ours(row) && !programs_too && !grant_waits(row))
-		return fault_set(f, -EBUSY, "a container of grant %s runs", name);
-	if (row && grant_is_ours(row))
-		r = ask_end(d->agent, "grant_delete", name, code, f);
-	if (r == CONTROL_REFUSED && !strcmp(code, "unknown-grant"))
-		r = 0;
-	if (r == CONTROL_REFUSED && !strcmp(code, "busy")) {
-		if (programs_too && ask_end(d->agent, "grant_end", name, code, f) == 0)
-			fault_set(f, 0, "programs of grant %s still ran; they are being ended", name);
-		r = -EBUSY;
-	}
-	if (!r)
-		remove_file(d, SPEC_GRANT_KIND, uid); /* a meted that is not root's left it */
-	return r;
+	remove_file(d, SPEC_GRANT_KIND, uid); /* a meted that is not root's left it */
+	return 0;
 }
 
 json_t *dra_grant_devices(struct dra *d, const char *uid)
 {
 	char name[AGENT_NAME_BYTES], path[PATH_MAX], device_name[64];
-	json_t *row, *share, *devices;
+	json_t *row = NULL, *share, *devices = NULL;
+	struct fault f;
 	size_t i;
 
 	dra_grant_name(uid, name);
-	row = grant_row(d->agent, name);
-	if (!row || !grant_is_ours(row) || !file_path(d, SPEC_GRANT_KIND, uid, path) || access(path, R_OK))
-		return NULL;
-	devices = json_array();
-	json_array_foreach (json_object_get(row, "devices"), i, share)
-	{
+	if (!grant_look(d->agent, name, &row, &f) && row && grant_is_ours(row) &&
+	    file_path(d, SPEC_GRANT_KIND, uid, path) && !access(path, R_OK))
+		devices = json_array();
+	json_array_foreach (devices ? json_object_get(row, "devices") : NULL, i, share) {
 		dra_device_name(share, device_name);
-		json_array_append_new(devices,
-				      json_pack("{s:s s:s s:[o]}", "pool_name", d->node, "device_name", device_name,
-						"cdi_device_ids", json_sprintf(SPEC_GRANT_KIND "=%s", name)));
+		json_array_append_new(devices, json_pack("{s:s s:s s:[o]}", "pool_name", d->node, "device_name",
+							 device_name, "cdi_device_ids",
+							 json_sprintf(SPEC_GRANT_KIND "=%s", name)));
 	}
+	json_decref(row);
 	return devices;
 }

@@ -54,10 +54,9 @@ struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, int64_t uid)
 	double cores = json_number_value(json_object_get(device, "promised_cores"));
 	struct dra_capacity c = { .offered = !strcmp(text_of(device, "state"), "active") };
 	json_t *grant, *share;
-	size_t i;
+	const char *name;
 
-	json_array_foreach (grants, i, grant)
-	{
+	json_object_foreach (grants, name, grant) {
 		share = claimed(grant, text_of(device, "uuid"), uid);
 		mine = bytes_of(share, "quota_bytes");
 		outside -= mine < outside ? mine : outside;
@@ -146,8 +145,7 @@ json_t *dra_pool_devices(json_t *machine, json_t *grants, int64_t uid, json_t *p
 	char name[64];
 	size_t i;
 
-	json_array_foreach (json_object_get(machine, "devices"), i, device)
-	{
+	json_array_foreach (json_object_get(machine, "devices"), i, device) {
 		struct dra_capacity c = dra_capacity_of(device, grants, uid);
 
 		if (!c.offered)

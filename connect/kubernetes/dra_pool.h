@@ -1,10 +1,10 @@
 /*
  * dra_pool.h: what of this node's devices is published for the scheduler. Pure, but for the PCI bus that is read.
  *
- * A device's capacity is what grants outside of DRA leave of it; what claims take the scheduler subtracts itself. So
- * no byte is counted twice, whoever promised it. Memory is offered in steps of 1 MiB, all of it where a claim names
- * none; time in whole percent, none where a claim names none: not every policy takes a guarantee. A device that is out
- * of service, and one of which less than two steps are left, is not offered.
+ * A device's capacity is what grants outside of DRA leave of it; what claims take the scheduler subtracts itself. So no
+ * byte is counted twice, whoever promised it. Memory is offered in steps of 1 MiB, all of it where a claim names none;
+ * time in whole percent, none where a claim names none: not every policy takes a guarantee. A device that is out of
+ * service, and one of which less than two steps are left, is not offered.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct dra_range {
 
 /*
  * What the scheduler takes for a request of so much: rounded up, to `min` and then to a whole number of steps above it.
- * Value: false: more than there is. Source: KEP-5074, "requestPolicy", as structured allocator's roundUpRange does it.
+ * Value: false: more than there is. Source: KEP-5075, requestPolicy.
  */
 bool dra_range_round(const struct dra_range *range, uint64_t asked, uint64_t *ret);
 
@@ -32,7 +32,7 @@ struct dra_capacity {
 	bool offered, timed; /* `timed`: its time can be asked for */
 };
 
-/* `device`: of meted's answer; `grants`: its answer too. */
+/* `device`: of meted's answer; `grants`: its answer too, by name. */
 struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, int64_t uid);
 
 /*

@@ -63,7 +63,7 @@ static void preparation_end(struct preparation *p)
 	grpc_later_answer(p->later, GRPC_OK, answer, "");
 	json_decref(answer);
 	json_decref(p->entries);
-	agent_refresh(p->dra->agent);
+	agent_refresh_soon(p->dra->agent);
 	free(p);
 }
 
@@ -130,6 +130,9 @@ static json_t *claim_value(struct dra *d, const struct asked *q, json_t *object)
 			q->namespace, q->name, uid, q->uid);
 		return error_value(f.text);
 	}
+	if (!d->agent->edits.machine)
+		return error_value(*d->agent->said[AGENT_METED] ? d->agent->said[AGENT_METED]
+								: "meted does not answer");
 	value = dra_claim_read(&c, object, json_object_get(d->agent->edits.machine, "devices"), d->node, &f)
 			? error_value(f.text)
 			: grant_value(d, q, &c, object);
@@ -236,9 +239,9 @@ int dra_prepare(void *owner, json_t *request, json_t **ret, struct fault *f)
 	/* One more than there are, so that none of them ends it before all have begun. */
 	p->left = count + 1;
 	p->count = count;
-	agent_refresh(d->agent);
-	json_array_foreach (claims, i, claim)
-	{
+	if (!d->agent->edits.machine)
+		agent_refresh(d->agent);
+	json_array_foreach (claims, i, claim) {
 		p->asked[i].preparation = p;
 		if (take_asked(&p->asked[i], claim))
 			begin_one(&p->asked[i]);
@@ -257,8 +260,7 @@ int dra_unprepare(void *owner, json_t *request, json_t **ret, struct fault *f)
 	struct dra *d = owner;
 	size_t i;
 
-	json_array_foreach (json_object_get(request, "claims"), i, claim)
-	{
+	json_array_foreach (json_object_get(request, "claims"), i, claim) {
 		const char *uid = device_text(claim, "uid");
 		struct fault own = { .text = "" };
 		int r = dra_word_good(uid, DRA_UID_MOST) ? dra_grant_end(d, uid, true, &own)
@@ -269,7 +271,7 @@ int dra_unprepare(void *owner, json_t *request, json_t **ret, struct fault *f)
 			agent_log("claim %s is not given back yet: %s", uid, own.text);
 		json_array_append_new(entries, entry(uid, value));
 	}
-	agent_refresh(d->agent);
+	agent_refresh_soon(d->agent);
 	*ret = json_pack("{s:o}", "claims", entries);
 	return GRPC_OK;
 }

@@ -235,8 +235,7 @@ static bool delete_one(struct publisher *p)
 	json_t *slice;
 	void *tmp;
 
-	json_object_foreach_safe (p->known, tmp, other, slice)
-	{
+	json_object_foreach_safe (p->known, tmp, other, slice) {
 		wanted = false;
 		for (size_t i = 0; i < p->count && !wanted; i++) {
 			slice_name(p, i, name);
@@ -284,8 +283,7 @@ static json_int_t last_generation(struct publisher *p)
 	json_t *slice;
 	const char *name;
 
-	json_object_foreach (p->known, name, slice)
-	{
+	json_object_foreach (p->known, name, slice) {
 		json_t *pool = json_object_get(json_object_get(slice, "spec"), "pool");
 
 		one = json_integer_value(json_object_get(pool, "generation"));

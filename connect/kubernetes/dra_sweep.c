@@ -31,11 +31,9 @@ struct sweeper {
 static json_t *granted(struct dra *d)
 {
 	json_t *all = json_object(), *row, *list;
-	size_t i;
+	const char *name;
 
-	json_array_foreach (d->agent->grants, i, row)
-	{
-		const char *name = device_text(row, "name");
+	json_object_foreach (d->agent->grants, name, row) {
 		const char *namespace = device_text(json_object_get(row, "labels"), "namespace");
 
 		if (strncmp(name, DRA_GRANT_PREFIX, strlen(DRA_GRANT_PREFIX)) || !grant_is_ours(row) ||
@@ -70,8 +68,7 @@ static void sweep(struct sweeper *s, json_t *uids, json_t *claims)
 	json_t *uid;
 	size_t i;
 
-	json_array_foreach (uids, i, uid)
-	{
+	json_array_foreach (uids, i, uid) {
 		const char *text = json_string_value(uid);
 
 		if (!is_alive(claims, text) && !dra_grant_end(s->dra, text, false, &f))

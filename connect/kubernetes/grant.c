@@ -160,7 +160,7 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 }
 
 /* What meted has now under this name; owned. *ret NULL: nothing. Value: 0 or a fault. */
-static int look(struct agent *a, const char *name, json_t **ret, struct fault *f)
+int grant_look(struct agent *a, const char *name, json_t **ret, struct fault *f)
 {
 	json_t *answer = NULL;
 	char code[64] = "";
@@ -191,7 +191,7 @@ static int judge(json_t *row, const char *name, struct fault *f)
 static int take_once(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
 {
 	json_t *row;
-	int r = look(a, name, &row, f);
+	int r = grant_look(a, name, &row, f);
 
 	if (r)
 		return r;

@@ -553,7 +553,10 @@ static bool takes_device_memory(CUmemLocation location, CUmemAllocationType type
 	return location_is_device(location) || type == CU_MEM_ALLOCATION_TYPE_MANAGED;
 }
 
-/* Who is charged for a pool; of managed memory that prefers no device, the thread's. `location` as the driver knows it. */
+/*
+ * Who is charged for a pool; of managed memory that prefers no device, the thread's. `location` as the driver knows
+ * it.
+ */
 static bool pool_device(CUmemLocation location, unsigned int *ret)
 {
 	CUcontext context;

@@ -95,8 +95,8 @@ CUresult client_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 }
 
 /*
- * Host memory that device and program share lies in the arena, which the worker's driver does not allocate from: of pools
- * only those of a device's memory are there.
+ * Host memory that device and program share lies in the arena, which the worker's driver does not allocate from: of
+ * pools only those of a device's memory are there.
  */
 static bool elsewhere(const CUmemLocation *l, CUmemAllocationType type)
 {
