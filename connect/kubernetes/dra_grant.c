@@ -162,7 +162,8 @@ static int judge(json_t *row, const char *name, const struct dra_claim *claim, s
 	if (!strcmp(device_text(row, "state"), "ending"))
 		return fault_set(f, -EBUSY, "grant %s is ending; it is made anew when it is gone", name);
 	if (!is_claims(row, claim))
-		return fault_set(f, -EEXIST, "grant %s is on other devices than the claim (`mete show %s`)", name, name);
+		return fault_set(f, -EEXIST, "grant %s is on other devices than the claim (`mete show %s`)", name,
+				 name);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static void check_rounding(void)
 	"{\"uuid\":\"GPU-A\",\"index\":0,\"driver\":\"nvidia\",\"name\":\"G\",\"state\":\"active\",\"total_"           \
 	"bytes\":" total ",\"promised_bytes\":" promised ",\"promised_cores\":" cores more "}"
 #define GRANT(name, uid, container, bytes, cores)                                                                      \
-	"\"" name "\":{\"name\":\"" name "\",\"uid\":" uid ",\"container\":" container                                              \
+	"\"" name "\":{\"name\":\"" name "\",\"uid\":" uid ",\"container\":" container                                 \
 	",\"devices\":[{\"uuid\":\"GPU-B\",\"quota_bytes\":1048576},{\"uuid\":\"GPU-A\",\"quota_bytes\":" bytes        \
 	",\"cores\":" cores "}]}"
 

@@ -45,12 +45,18 @@ static int get_options(void *owner, json_t *request, json_t **ret, struct fault 
 	return GRPC_OK;
 }
 
+/* The list that kubelet was told. */
+static json_t *told(const struct plugin *p)
+{
+	return proto_decode(message_list, p->list.data, p->list.size);
+}
+
 static int list_and_watch(void *owner, json_t *request, json_t **ret, struct fault *f)
 {
 	struct plugin *p = owner;
 
-	*ret = json_incref(p->list);
-	return GRPC_OK;
+	*ret = told(p);
+	return *ret ? GRPC_OK : GRPC_INTERNAL;
 }
 
 /* 0: waits for a container already, so it takes nothing more; 1: free; 2: still another container's. */
@@ -249,7 +255,6 @@ struct plugin *plugin_new(struct agent *a, const char *share)
 	p->agent = a;
 	p->server.watch.fd = -1;
 	snprintf(p->share, sizeof(p->share), "%s", share);
-	p->list = json_pack("{s:[]}", "devices");
 	return p;
 }
 
@@ -269,7 +274,7 @@ void plugin_free(struct plugin *p)
 		grpc_server_close(&p->server);
 		unlink(p->server.path);
 	}
-	json_decref(p->list);
+	bytes_free(&p->list);
 	free(p);
 }
 
@@ -421,7 +426,7 @@ static json_t *make_list(struct plugin *p, unsigned int fit, unsigned int taken)
 /* The list as it was, without what could not be given while meted is away. */
 static json_t *list_away(struct plugin *p)
 {
-	json_t *list = json_deep_copy(p->list), *device;
+	json_t *list = told(p), *device;
 	size_t i;
 
 	json_array_foreach (json_object_get(list, "devices"), i, device)
@@ -429,9 +434,15 @@ static json_t *list_away(struct plugin *p)
 	return list;
 }
 
+static bool bytes_equal(const struct bytes *a, const struct bytes *b)
+{
+	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
+}
+
 void plugin_refresh(struct plugin *p)
 {
 	struct fault f = { .text = "" };
+	struct bytes list_bytes = { 0 };
 	unsigned int fit, taken;
 	json_t *list;
 
@@ -442,12 +453,14 @@ void plugin_refresh(struct plugin *p)
 			say(p, f.text);
 		list = make_list(p, fit, taken);
 	}
-	if (json_equal(list, p->list)) {
-		json_decref(list);
-		return;
+	proto_encode(message_list, list, &list_bytes);
+	if (list_bytes.bad || bytes_equal(&list_bytes, &p->list)) {
+		bytes_free(&list_bytes);
+	} else {
+		bytes_free(&p->list);
+		p->list = list_bytes;
+		if (p->server.watch.fd >= 0)
+			grpc_server_push(&p->server, list_method(), list);
 	}
-	json_decref(p->list);
-	p->list = list;
-	if (p->server.watch.fd >= 0)
-		grpc_server_push(&p->server, list_method(), list);
+	json_decref(list);
 }

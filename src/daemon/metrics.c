@@ -355,7 +355,8 @@ static void write_tenant_words(FILE *out, struct daemon *daemon)
 			fprintf(out, "mete_tenant_refusals_total{tenant=\"%s\",reason=\"%s\"} %llu\n", t->grant.name,
 				refusal_name((enum refusal)i), (unsigned long long)t->telemetry->refused[i]);
 	metrics_head(out, "mete_tenant_unknown_calls_total",
-		     "Calls by name that its programs asked for and this release does not know, once per process.", true);
+		     "Calls by name that its programs asked for and this release does not know, once per process.",
+		     true);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		if (t->telemetry)
 			fprintf(out, "mete_tenant_unknown_calls_total{tenant=\"%s\"} %llu\n", t->grant.name,

@@ -211,7 +211,8 @@ static void tell_unknown_locked(void)
 
 		if (attach.unknown[i].told)
 			continue;
-		snprintf(event.text, sizeof event.text, "%s: this release does not know the call%s", attach.unknown[i].name,
+		snprintf(event.text, sizeof event.text, "%s: this release does not know the call%s",
+			 attach.unknown[i].name,
 			 attach.unknown[i].given ? " and does not meter it" : ", nor does the driver");
 		event.head.serial = ++attach.connection.serial;
 		connection_send(&attach.connection, &event.head);

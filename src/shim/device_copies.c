@@ -322,32 +322,42 @@ CUresult shim_cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP
 				numOps, opList, flags, hStream);
 }
 
-CUresult shim_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream)
+CUresult shim_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr,
+					  CUstream hStream)
 {
-	return copy_one(shim_real.cuMemcpyWithAttributesAsync, CUDA_CALL_cuMemcpyWithAttributesAsync, false, dst, src, size, attr, hStream);
+	return copy_one(shim_real.cuMemcpyWithAttributesAsync, CUDA_CALL_cuMemcpyWithAttributesAsync, false, dst, src,
+			size, attr, hStream);
 }
 
-CUresult shim_cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream)
+CUresult shim_cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr,
+					       CUstream hStream)
 {
-	return copy_one(shim_real.cuMemcpyWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpyWithAttributesAsync_ptsz, true, dst, src, size, attr, hStream);
+	return copy_one(shim_real.cuMemcpyWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpyWithAttributesAsync_ptsz, true,
+			dst, src, size, attr, hStream);
 }
 
 CUresult shim_cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
 {
-	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync, CUDA_CALL_cuMemcpy3DWithAttributesAsync, false, op, flags, hStream);
+	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync, CUDA_CALL_cuMemcpy3DWithAttributesAsync, false, op,
+			   flags, hStream);
 }
 
 CUresult shim_cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
 {
-	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpy3DWithAttributesAsync_ptsz, true, op, flags, hStream);
+	return copy_3d_one(shim_real.cuMemcpy3DWithAttributesAsync_ptsz, CUDA_CALL_cuMemcpy3DWithAttributesAsync_ptsz,
+			   true, op, flags, hStream);
 }
 
-CUresult shim_cuFabricCpyBatchAsync(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+CUresult shim_cuFabricCpyBatchAsync(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags,
+				    CUstream hStream)
 {
-	return copy_fabric(shim_real.cuFabricCpyBatchAsync, CUDA_CALL_cuFabricCpyBatchAsync, false, numOps, opList, flags, hStream);
+	return copy_fabric(shim_real.cuFabricCpyBatchAsync, CUDA_CALL_cuFabricCpyBatchAsync, false, numOps, opList,
+			   flags, hStream);
 }
 
-CUresult shim_cuFabricCpyBatchAsync_ptsz(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+CUresult shim_cuFabricCpyBatchAsync_ptsz(size_t numOps, CUDA_FABRIC_COPY_BATCH_OP *opList, unsigned long long flags,
+					 CUstream hStream)
 {
-	return copy_fabric(shim_real.cuFabricCpyBatchAsync_ptsz, CUDA_CALL_cuFabricCpyBatchAsync_ptsz, true, numOps, opList, flags, hStream);
+	return copy_fabric(shim_real.cuFabricCpyBatchAsync_ptsz, CUDA_CALL_cuFabricCpyBatchAsync_ptsz, true, numOps,
+			   opList, flags, hStream);
 }

@@ -121,7 +121,8 @@ static void inner_print(const struct dot *d, const struct graph *inner, const st
 	fprintf(d->file, "subgraph cluster_%u {\nlabel=\"graph_%u\";\n", own, own);
 	fprintf(d->file, "\"graph_%u_begin\" [shape=point];\n", own);
 	graph_print(d, inner);
-	fprintf(d->file, "}\n\"graph_%u_node_%u\" -> \"graph_%u_begin\" [style=dashed];\n", n->graph->id, n->serial, own);
+	fprintf(d->file, "}\n\"graph_%u_node_%u\" -> \"graph_%u_begin\" [style=dashed];\n", n->graph->id, n->serial,
+		own);
 }
 
 static void node_print(const struct dot *d, const struct node *n)

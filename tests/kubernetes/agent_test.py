@@ -449,6 +449,30 @@ def any_device():
         n.close()
 
 
+def many_shares():
+    """Two hundred shares, each a resource with as many ids as kubelet may be told."""
+    n = Node()
+    n.write_shares([{"name": f"s{i}", "mem": f"{32 + i % 2}M"} for i in range(200)])
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(lambda: len(k.plugins) == 200 and all(p.lists for p in k.plugins.values()), "two hundred shares are registered")
+    took = []
+    for i in range(0, 200, 5):
+        began = time.monotonic()
+        k.plugins[f"mete.io/s{i}"].allocate(f"k8s-s{i}-0")
+        took.append((time.monotonic() - began) * 1000)
+        time.sleep(0.1)  # the lists of all of them are computed meanwhile; kubelet reads them
+    took.sort()
+    with open(f"/proc/{n.agent.pid}/status") as file:
+        kib = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+    print(f"# 200 shares, {len(took)} Allocates: median {took[len(took) // 2]:.1f} ms, 95 % {took[-len(took) // 20]:.1f} ms; "
+          f"agent {kib / 1024:.1f} MiB", flush=True)
+    ok(took[len(took) // 2] <= (20 if os.environ.get("METE_TEST_LONG") else 500) * harness.PATIENCE, "Allocate is answered soon", took)
+    ok(harness.SANITIZED or kib <= 30 * 1024, "the agent needs 30 MiB at most", kib)
+    k.end()
+    n.close()
+
+
 node = Node()
 command_line(node)
 node.start()
@@ -460,4 +484,5 @@ stand_in.end()
 node.close()
 other_ways()
 any_device()
+many_shares()
 finish()

@@ -7,6 +7,7 @@ as docs/kubernetes.md has figures for.
 """
 import json
 import os
+import random
 import shutil
 import signal
 import statistics
@@ -237,7 +238,8 @@ class Test:
 
     def again(self):
         """Containers that end and begin again within their pod, as those of a Job do."""
-        script = "/bin/hungry 1; [ -e /mark/1 ] && exit 0; : > /mark/1; exit 1"
+        # kubelet throws the first one's log away.
+        script = "[ -e /mark/1 ] && { cat /mark/1; /bin/hungry 1; exit; }; /bin/hungry 1 > /mark/1; exit 1"
         self.c.create(self.c.pod("again", {"main": self.container(SMALL, ["/bin/sh", "-c", script], volumeMounts=[
             {"name": "mark", "mountPath": "/mark"}])}, restartPolicy="OnFailure", volumes=[{"name": "mark", "emptyDir": {}}]))
         self.c.wait_phase("again", "Succeeded", "Failed", seconds=90)
@@ -366,10 +368,64 @@ class Test:
         ok(wait("nothing", lambda: not any(m.grants() for m in self.metes)), "and nothing is left")
 
 
+    def storm(self):
+        """Pods that begin and end at random, and SIGKILL for one of the four every few seconds."""
+        count = int(os.environ.get("METE_TEST_STORM", "0"))
+        if not count:
+            harness.skip("pods and kills at random", "METE_TEST_STORM=N starts N pods")
+            return
+        seed = int(os.environ.get("METE_TEST_SEED", time.time()))
+        chance, made, killed, failed, twice = random.Random(seed), 0, {}, {}, []
+        kills = {"agent": (lambda: self.m.kill("agent"), self.m.start_agent),
+                 "meted": (lambda: self.m.kill("meted"), self.m.start_meted),
+                 "containerd": (lambda: self.node.kill("containerd"), self.node.start_containerd),
+                 "kubelet": (lambda: self.node.kill("kubelet"), self.node.start_kubelet)}
+        next_kill = end = time.monotonic()
+        ending = set()
+        while made < count or ending:
+            pods = {p["metadata"]["name"]: p["status"] for p in self.c.pods()}
+            ending &= set(pods)
+            for name, status in pods.items():
+                if status["phase"] == "Failed" and name not in failed:
+                    failed[name] = status.get("message", str(status))
+            over = [n for n, s in pods.items() if n not in ending and s["phase"] in ("Succeeded", "Failed")]
+            over += [n for n, s in pods.items() if n not in ending and s["phase"] == "Running" and chance.random() < 0.2]
+            if made >= count:
+                over = [n for n in pods if n not in ending]
+            self.c.delete(*over, wait=False)
+            ending |= set(over)
+            for _ in range(min(15 - (len(pods) - len(ending)), count - made)):
+                command = chance.choice((STAY, ["/bin/hungry", "1"], ["/bin/hungry", "1", "--hold", "2"]))
+                self.c.create(self.app(f"storm-{made}", chance.choice((SMALL, TINY, HALF, TINY)), command))
+                made += 1
+            owners = [tuple(g["labels"].values()) for g in (self.m.ask("grants") or {"grants": []})["grants"] if g["labels"]["pod"]]
+            twice += [o for o in set(owners) if owners.count(o) > 1]
+            if made < count and time.monotonic() > next_kill:
+                what = chance.choice(list(kills))
+                for step in kills[what]:
+                    step()
+                killed[what] = killed.get(what, 0) + 1
+                next_kill = time.monotonic() + chance.uniform(2, 8)
+            if made < count:
+                end = time.monotonic()
+            if time.monotonic() > end + 120 * clusters.PATIENCE:
+                break
+            time.sleep(0.2)
+        print(f"# {made} pods, killed {killed}, seed {seed}; {len(failed)} were refused by kubelet", flush=True)
+        for message in sorted(set(failed.values())):
+            print(f"#   {list(failed.values()).count(message)} x {message}", flush=True)
+        same(ending, set(), "all pods are gone")
+        same(twice, [], "no container ever had two grants")
+        ok(wait("nothing is left", self.nothing_left), "no grant, folder or CDI file is left", self.m.grants())
+        # kubelet refuses what it was given while it did not know the resource again; nothing else may refuse.
+        want = [m for m in failed.values() if "not promised" in m or "has room" in m or "another container" in m or "mete" not in m]
+        same(want, [], "no pod was refused for want of a share")
+
+
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "kills", "costs", "at_once", "spreads"):
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "kills", "costs", "at_once", "spreads", "storm"):
             if part == "installs" or not PARTS or part in PARTS:
                 began = time.monotonic()
                 getattr(t, part)()

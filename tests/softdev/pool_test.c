@@ -94,7 +94,8 @@ static void created(void)
 /* Pinned memory of the host: the program reads it, kernels and copies too, and no device is charged. */
 static void host(void)
 {
-	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location.type = CU_MEM_LOCATION_TYPE_HOST };
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location.type = CU_MEM_LOCATION_TYPE_HOST };
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_HOST };
 	CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	CUmemoryPool p, of = NULL, standard = NULL, now = NULL;
@@ -162,7 +163,8 @@ static void host(void)
 /* Managed memory of a pool is a device's, and the program reads it. */
 static void managed(void)
 {
-	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location.type = CU_MEM_LOCATION_TYPE_NONE };
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+				 .location.type = CU_MEM_LOCATION_TYPE_NONE };
 	CUmemLocation none = { .type = CU_MEM_LOCATION_TYPE_NONE }, zero = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
 	CUmemoryPool p, standard = NULL, on_device = NULL;
 	size_t all = soft_free();

@@ -11,7 +11,8 @@
 
 static CUmemAllocationProp props = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
 				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
-static const CUmemAccessDesc access_desc = { { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+static const CUmemAccessDesc access_desc = { { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } },
+					     CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
 static void life(void)
 {

@@ -217,7 +217,6 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 		      int lda, const T *tau, T *C, int ldc, T *work, int lwork, int *devInfo)                          \
 	{                                                                                                              \
 		int rows = side == CUBLAS_SIDE_LEFT ? m : n;                                                           \
-                                                                                                                       \
 		return run(handle,                                                                                     \
 			   side_of(side) && trans_of(trans) && k <= rows && ld_good(lda, rows) && ld_good(ldc, m),     \
 			   !m || !n || !k,                                                                             \

@@ -154,7 +154,6 @@ cusolverStatus_t soft_cusolverGetProperty(libraryPropertyType type, int *value)
 	cusolverStatus_t soft_cusolverDnSet##name(cusolverDnHandle_t handle, type value)                               \
 	{                                                                                                              \
 		struct solver_handle *h = solver_handle_find(handle);                                                  \
-                                                                                                                       \
 		if (!h)                                                                                                \
 			return CUSOLVER_STATUS_NOT_INITIALIZED;                                                        \
 		h->field = value;                                                                                      \
@@ -163,7 +162,6 @@ cusolverStatus_t soft_cusolverGetProperty(libraryPropertyType type, int *value)
 	cusolverStatus_t soft_cusolverDnGet##name(cusolverDnHandle_t handle, type *value)                              \
 	{                                                                                                              \
 		struct solver_handle *h = solver_handle_find(handle);                                                  \
-                                                                                                                       \
 		if (!h)                                                                                                \
 			return CUSOLVER_STATUS_NOT_INITIALIZED;                                                        \
 		if (!value)                                                                                            \

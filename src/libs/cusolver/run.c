@@ -145,7 +145,6 @@ static void pivots_put(struct run *r, const int *p, int count)
 	{                                                                                                              \
 		T *a = (T *)(void *)r->a;                                                                              \
 		int64_t ld = r->lda, rank = r->m < r->columns ? r->m : r->columns;                                     \
-                                                                                                                       \
 		for (int64_t k = 0; k < rank; k++) {                                                                   \
 			if (a[k + k * ld] == 0) {                                                                      \
 				r->info = r->info ? r->info : (int)k + 1;                                              \
@@ -287,7 +286,6 @@ static void run_gesvd(struct run *r)
 	{                                                                                                              \
 		const T *v = from;                                                                                     \
 		T *to = (T *)(void *)r->c;                                                                             \
-                                                                                                                       \
 		for (int64_t j = 0; j < rows; j++)                                                                     \
 			for (int64_t i = 0; i < r->columns; i++)                                                       \
 				to[i + j * r->ldc] = CONJ(v[j + i * rows]);                                            \
