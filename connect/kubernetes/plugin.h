@@ -8,8 +8,7 @@ struct plugin {
 	struct agent *agent;
 	char share[SHARE_NAME_MOST + 1];
 	struct grpc_server server;
-	struct bytes
-		list; /* what kubelet was told: a ListAndWatchResponse; as JSON it would be twenty times as large */
+	struct bytes list; /* what kubelet was told, encoded: as JSON it would be twenty times as large */
 	struct grpc_peer *registering; /* NULL: no call is under way */
 	bool registered;
 	uint64_t since_ns; /* of the call, or of the registration */

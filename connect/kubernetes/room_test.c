@@ -41,16 +41,15 @@ static const struct {
 };
 
 /* GPU-a has room for three of these, GPU-b for one, GPU-c for two; GPU-d is of another driver. */
-#define ANY(driver, uuid, promised, state)                                                                             \
-	"{\"driver\":\"" driver "\",\"uuid\":\"" uuid "\",\"state\":\"" state                                     \
-	"\",\"total_bytes\":8192,\"promised_bytes\":" promised "}"
+static const char any_devices[] =
+	"[{\"driver\":\"nvidia\",\"uuid\":\"GPU-a\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":2048},"
+	"{\"driver\":\"nvidia\",\"uuid\":\"GPU-b\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":6144},"
+	"{\"driver\":\"nvidia\",\"uuid\":\"GPU-c\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":4096},"
+	"{\"driver\":\"soft\",\"uuid\":\"GPU-d\",\"state\":\"active\",\"total_bytes\":8192,\"promised_bytes\":0}]";
 
 static void test_any(void)
 {
-	json_t *devices = json_loads("[" ANY("nvidia", "GPU-a", "2048", "active") ","
-				     ANY("nvidia", "GPU-b", "6144", "active") ","
-				     ANY("nvidia", "GPU-c", "4096", "active") ","
-				     ANY("soft", "GPU-d", "0", "active") "]", 0, NULL);
+	json_t *devices = json_loads(any_devices, 0, NULL);
 	json_t *share = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":2048}]", 0, NULL);
 	json_t *large = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":8192}]", 0, NULL);
 	json_t *two = json_loads("[{\"device\":\"GPU-a\"},{\"device\":\"GPU-b\"}]", 0, NULL);
