@@ -559,7 +559,7 @@ static bool takes_device_memory(CUmemLocation location, CUmemAllocationType type
  */
 static bool pool_device(CUmemLocation location, unsigned int *ret)
 {
-	CUcontext context;
+	face_context context;
 
 	if (location_is_device(location))
 		return devices_find(location_device(location), ret);
