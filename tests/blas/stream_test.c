@@ -264,8 +264,9 @@ static void test_stray(cublasHandle_t h, CUdeviceptr a)
 static void test_mappings(cublasHandle_t h, CUdeviceptr b, CUdeviceptr c)
 {
 	const CUmemAllocationProp props = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-					    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	const CUmemAccessDesc access = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+					    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+	const CUmemAccessDesc access = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+					 CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 	const size_t piece = (size_t)2 << 20;
 	CUmemGenericAllocationHandle handle;
 	CUdeviceptr at, a;
