@@ -720,11 +720,11 @@ static void case_newer(void)
 	CUdeviceptr p;
 
 	begin(0);
-	is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 13050, 0, &status), CUDA_SUCCESS);
+	is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 14000, 0, &status), CUDA_SUCCESS);
 	if (strict) {
 		ok(!alloc);
 		is(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-		is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 13000, 0, &status), CUDA_SUCCESS);
+		is(cu.cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 13050, 0, &status), CUDA_SUCCESS);
 	}
 	is(alloc(&p, 64 * M), CUDA_SUCCESS);
 	agree(64 * M);

@@ -771,7 +771,7 @@ EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version,
 	void *handle;
 
 	/* A variant that is newer than the tables know. */
-	if (version > 13000 && !strcmp(symbol, "cuMemAlloc")) {
+	if (version > 13050 && !strcmp(symbol, "cuMemAlloc")) {
 		*pfn = (void *)newer_cuMemAlloc;
 		return CUDA_SUCCESS;
 	}
