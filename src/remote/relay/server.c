@@ -14,6 +14,7 @@
 #include "remote/relay/guest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/rand.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -238,6 +239,8 @@ static struct seat *seat_new(struct relay_server *s, int *ret_broker)
 	}
 	seat->broker = pair[0];
 	send_fds_admit(seat->broker, false); /* they go to the session alone */
+	/* A session that was taken over asks and does not read: what does not fit is lost, and nobody waits for it. */
+	fcntl(seat->broker, F_SETFL, O_NONBLOCK);
 	*ret_broker = pair[1];
 	seat->session.number = ++s->last_number;
 	seat->session.since_ns = clock_now_ns();

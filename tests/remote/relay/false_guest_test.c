@@ -21,6 +21,7 @@ static struct claim {
 	enum relay_trust said, trust; /* in the preface, to the server */
 	const char *peer, *key;	      /* the name that it claims, the key that it asks for first */
 	bool good;
+	bool floods; /* asks without end, and reads no answer */
 } claim;
 
 static unsigned int opened, asked;
@@ -31,6 +32,9 @@ _Noreturn void __wrap_guest_run(const struct guest_config *config)
 	struct broker_message m = { .kind = BROKER_KEY };
 	int fd;
 
+	while (claim.floods)
+		if (broker_send(config->broker, &m, -1))
+			_exit(0);
 	if (claim.key) {
 		snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.key);
 		broker_send(config->broker, &m, -1);
@@ -105,6 +109,36 @@ static void try_claim(const struct claim *c)
 	relay_server_free(server);
 }
 
+static void test_flood(void)
+{
+	static const char *const listen[] = { "127.0.0.1:0", NULL };
+	struct relay_server_config config = { .listen = listen, .keys = true };
+	static const struct relay_server_ops ops = { .find_key = find_key, .open = open_one };
+	char text[RELAY_TEXT_BYTES];
+	struct relay_server *server;
+	int bad, good;
+
+	opened = 0;
+	if (relay_server_new(&server, &config, &ops, NULL, text)) {
+		tap_ok(false, "%s", text);
+		return;
+	}
+	claim = (struct claim){ .said = RELAY_KEY, .floods = true };
+	bad = connect_to(server);
+	alarm(60); /* for a server that hangs */
+	for (unsigned int i = 0; i < 3000; i++)
+		relay_server_turn(server, 1);
+	claim = (struct claim){ .said = RELAY_KEY, .trust = RELAY_KEY, .peer = "alice", .key = "alice" };
+	good = connect_to(server);
+	for (unsigned int i = 0; i < 3000 && !opened; i++)
+		relay_server_turn(server, 1);
+	alarm(0);
+	tap_ok(opened == 1, "one that asks without end and reads nothing holds nobody up");
+	close(bad);
+	close(good);
+	relay_server_free(server);
+}
+
 int main(void)
 {
 	static const struct claim claims[] = {
@@ -122,5 +156,6 @@ int main(void)
 	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
 		try_claim(&claims[i]);
 	is(asked, 2);
+	test_flood();
 	return tap_end();
 }
