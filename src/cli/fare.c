@@ -268,6 +268,15 @@ static void judge_libraries(const struct anatomy *a, enum fare_way way, struct f
 		judge_library(a->missing[i], way, seen, &count, ret);
 }
 
+/* Whether mete has a library of this version, which programs find where it stands in the driver's place. */
+static bool is_brought(const char *name)
+{
+	const struct library *l = library_of(name);
+	const char *version = strstr(name, ".so.");
+
+	return l && l->is & (COMPUTED | FORWARDED) && version && (!strcmp(version, ".so.12") || !strcmp(version, ".so.13"));
+}
+
 static void judge_missing(const struct anatomy *a, bool local, struct fare *ret)
 {
 	for (size_t i = 0; i < a->missing_count; i++) {
@@ -275,6 +284,8 @@ static void judge_missing(const struct anatomy *a, bool local, struct fare *ret)
 
 		/* mete brings these where it stands in the driver's place. */
 		if (is_driver(name) && (!local || strncmp(name, "libcudart", 9)))
+			continue;
+		if (!local && is_brought(name))
 			continue;
 		add(ret, FARE_FAILS, "%s is not found; install it, or set LD_LIBRARY_PATH", name);
 	}

@@ -104,6 +104,16 @@ def programs():
         r = report("--program", alone)
         lacks = [m for m in r["missing"] if m.startswith("libanatomy")]
         ok(lacks and grades(r)["local"] == "fails" and lacks[0] in reasons(r, "soft"), "a library that is not found", r)
+        for version, brought in (("13", True), ("12", True), ("11", False)):
+            with open(os.path.join(PARTS, "anatomy_program"), "rb") as f:
+                program = f.read().replace(b"libanatomy-both.so\0", f"libcublas.so.{version}".encode().ljust(19, b"\0"))
+            with open(alone, "wb") as f:
+                f.write(program)
+            r = report("--program", alone)
+            name = f"libcublas.so.{version} is not found"
+            there = not any(m.startswith("libcublas") for m in r["missing"])
+            ok(there or (name in reasons(r, "local") and all((name in reasons(r, way)) != brought for way in ("soft", "wall", "remote"))),
+               f"cuBLAS {version} that is not there: mete {'brings it' if brought else 'has none'}", r)
 
 
 def commands():
