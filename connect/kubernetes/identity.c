@@ -10,19 +10,29 @@
 #define SECOND 1000000000ull
 #define PAUSE (2 * SECOND)
 #define PATIENCE (10 * SECOND)
+#define MISSING_S 15 /* a kubelet that has just begun lists no pods for some seconds */
 
 static const struct grpc_method list_method = { "/v1.PodResourcesLister/List", message_empty, message_pods, NULL,
 						false };
 
-/* A grant of an id of ours has a container, or waits for one, and it is not known whose. */
-static bool nameless(struct agent *a)
+/* Of an id: k8s-SHARE-NUMBER, made by an agent. */
+static bool is_of_id(const char *name, json_t *row)
+{
+	const char *number = strrchr(name, '-');
+
+	return !strncmp(name, AGENT_PREFIX, strlen(AGENT_PREFIX)) && number > name + strlen(AGENT_PREFIX) &&
+	       number[1] && strspn(number + 1, "0123456789") == strlen(number + 1) && grant_is_ours(row);
+}
+
+/* A grant of an id waits for its container, or it is not known whose it is. */
+static bool unsettled(struct agent *a)
 {
 	const char *name;
 	json_t *row;
 
 	json_object_foreach (a->grants, name, row)
-		if (!strncmp(name, AGENT_PREFIX, strlen(AGENT_PREFIX)) && grant_is_ours(row) &&
-		    !*device_text(json_object_get(row, "labels"), "pod"))
+		if (is_of_id(name, row) &&
+		    (grant_waits(row) || !*device_text(json_object_get(row, "labels"), "pod")))
 			return true;
 	return false;
 }
@@ -45,7 +55,8 @@ static void label(struct agent *a, const char *id, json_t *labels)
 		  device_text(labels, "container"));
 }
 
-static void label_container(struct agent *a, json_t *pod, json_t *container)
+/* `ids`: those that kubelet lists. */
+static void label_container(struct agent *a, json_t *pod, json_t *container, json_t *ids)
 {
 	json_t *labels = json_pack("{s:s s:s s:s}", "container", device_text(container, "name"), "pod",
 				   device_text(pod, "name"), "namespace", device_text(pod, "namespace"));
@@ -54,15 +65,41 @@ static void label_container(struct agent *a, json_t *pod, json_t *container)
 
 	json_array_foreach (json_object_get(container, "devices"), i, device)
 		if (!strncmp(device_text(device, "resource_name"), AGENT_RESOURCES, strlen(AGENT_RESOURCES)))
-			json_array_foreach (json_object_get(device, "device_ids"), j, id)
+			json_array_foreach (json_object_get(device, "device_ids"), j, id) {
 				label(a, json_string_value(id), labels);
+				json_object_set_new(ids, json_string_value(id), json_true());
+			}
 	json_decref(labels);
+}
+
+/* Gives back what waits in vain. */
+static void sweep(struct identity *i, json_t *ids)
+{
+	json_t *missing = json_object(), *row;
+	json_int_t now = (json_int_t)(clock_now_ns() / SECOND), since;
+	const char *name;
+
+	json_object_foreach (i->agent->grants, name, row) {
+		if (!is_of_id(name, row) || !grant_waits(row) || json_object_get(ids, name))
+			continue;
+		row = json_object_get(i->missing, name);
+		since = row ? json_integer_value(row) : now;
+		if (now - since < MISSING_S) {
+			json_object_set_new(missing, name, json_integer(since));
+			continue;
+		}
+		agent_log("%s waited for a container that kubelet does not know: ended", name);
+		grant_give_back(i->agent, name);
+		agent_refresh_soon(i->agent);
+	}
+	json_decref(i->missing);
+	i->missing = missing;
 }
 
 static void listed(void *owner, int status, const char *line, json_t *answer)
 {
 	struct identity *i = owner;
-	json_t *pod, *container;
+	json_t *pod, *container, *ids;
 	size_t j, k;
 
 	i->asking = NULL;
@@ -76,9 +113,12 @@ static void listed(void *owner, int status, const char *line, json_t *answer)
 		return;
 	}
 	i->said = false;
+	ids = json_object();
 	json_array_foreach (json_object_get(answer, "pod_resources"), j, pod)
 		json_array_foreach (json_object_get(pod, "containers"), k, container)
-			label_container(i->agent, pod, container);
+			label_container(i->agent, pod, container, ids);
+	sweep(i, ids);
+	json_decref(ids);
 }
 
 void identity_want(struct identity *i)
@@ -96,7 +136,7 @@ void identity_tend(struct identity *i)
 		grpc_call_cancel(i->asking);
 		listed(i, GRPC_UNAVAILABLE, "no answer within 10 s", NULL);
 	}
-	if (i->asking || (!i->wanted && (now < i->next_ns || !nameless(i->agent))))
+	if (i->asking || (!i->wanted && (now < i->next_ns || !unsettled(i->agent))))
 		return;
 	i->wanted = false;
 	i->since_ns = now;
@@ -112,4 +152,6 @@ void identity_end(struct identity *i)
 	if (i->asking)
 		grpc_call_cancel(i->asking);
 	i->asking = NULL;
+	json_decref(i->missing);
+	i->missing = NULL;
 }

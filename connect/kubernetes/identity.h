@@ -2,10 +2,13 @@
  * identity.h: which pod's container has an id, as kubelet's pod-resources API says, and so the labels of its grant.
  *
  * Allocate does not say for whom it is. PreStartContainer does not either, but then kubelet's list has the pod already.
- * It is asked then, and again while a grant of ours has no pod: after a restart of the agent, say.
+ * It is asked then, and again while a grant of ours has no pod, after a restart of the agent, say, or waits for its
+ * container. One whose id kubelet does not list for a while waits in vain: the pod was deleted, or kubelet killed, before
+ * the container began. It is given back.
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +22,7 @@ struct identity {
 	uint64_t next_ns;	  /* not asked again before */
 	bool wanted;		  /* at once */
 	bool said;		  /* that it does not answer */
+	json_t *missing;	  /* grants that wait and are not listed, by name: since when, in seconds */
 };
 
 /* A container begins. */

@@ -329,9 +329,25 @@ def names(n, k):
     c.ask("grant_create", name="k8s-small-0", driver="soft", devices=[{"device": "0", "mem_bytes": 4 * GIB}], container={})
     n.start()
     wait(lambda: labels("k8s-small-0")["pod"] == "train-8", "an agent that begins names what has no name")
+    pods.pods = []
+    began = time.monotonic()
+    wait(lambda: c.grant("k8s-small-0") is None, "a grant whose container never came, and whose pod is gone, ends")
+    ok(10 < time.monotonic() - began, "but not at once: a kubelet that begins lists nothing yet", time.monotonic() - began)
+    ok(c.grant("k8s-half-0"), "one that has a container stays")
+    pods.pods = [("lab", "train-8", {"main": {SMALL: ["k8s-small-0"]}})]
+    k.plugins[SMALL].allocate("k8s-small-0")
+    box = n.join("k8s-small-0")
+    wait(lambda: labels("k8s-small-0")["pod"] == "train-8", "the next one is named")
+    n.end_container(n.box)
+    wait(lambda: c.grant("k8s-half-0") is None, "now all have a name and a container")
+    time.sleep(1)
     asked = pods.asked
-    time.sleep(0.5)
-    ok(pods.asked - asked <= 1, "kubelet is not asked while all are named", pods.asked - asked)
+    time.sleep(3)
+    ok(pods.asked - asked <= 1, "then kubelet is not asked", pods.asked - asked)
+    n.end_container(box)
+    wait(lambda: c.grant("k8s-small-0") is None, "the container ends")
+    k.plugins[SMALL].allocate("k8s-small-0")
+    wait(lambda: labels("k8s-small-0")["pod"] == "train-8", "and the next is named")
     for what, pods.broken in (("nothing", b""), ("a message that ends too early", b"\x0a\x7f\x0a"), ("a number", b"\x08\x01"),
                               ("a name that is no label", kubelet.field(1, kubelet.field(1, "a b") + kubelet.field(
                                   2, "lab") + kubelet.field(3, kubelet.field(1, "c") + kubelet.field(

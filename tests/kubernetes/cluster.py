@@ -315,7 +315,13 @@ class Cluster:
         self.start_scheduler()
         for node in self.nodes:
             node.start()
-        until('the nodes are ready', lambda: all(node.ready() for node in self.nodes), 120)
+        for node in self.nodes:
+            try:
+                until(f'node {node.name} is ready', node.ready, 120)
+            except TimeoutError:
+                faults = [line for line in node.log('kubelet').splitlines() if line.startswith(('E', 'F'))]
+                print('\n'.join(faults[-20:]), node.log('containerd')[-1000:], node.status(), sep='\n', file=sys.stderr)
+                raise
 
     def start_api(self, key=None):
         key = key or os.path.join(self.work, 'key.pem')
