@@ -112,6 +112,7 @@ void agent_refresh(struct agent *a)
 	for (struct plugin *p = a->plugins; p; p = p->next)
 		plugin_refresh(p);
 	dra_refresh(a->dra);
+	publish_refresh(a->publish);
 }
 
 void agent_refresh_soon(struct agent *a)

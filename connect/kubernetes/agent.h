@@ -15,6 +15,7 @@
 #include "connect/kubernetes/grpc.h"
 #include "connect/kubernetes/identity.h"
 #include "connect/kubernetes/loop.h"
+#include "connect/kubernetes/publish.h"
 
 #include <limits.h>
 
@@ -30,6 +31,7 @@ struct agent_options {
 	bool spread; /* shares of any device: to the emptiest one, instead of the fullest that has room */
 	long expires_s; /* -1: as meted has it */
 	struct dra_options dra;
+	bool publish;
 };
 
 struct agent {
@@ -44,6 +46,7 @@ struct agent {
 	struct identity identity;
 	uint64_t refresh_ns; /* when meted is to be asked next */
 	struct dra *dra; /* NULL: without --dra */
+	struct publish *publish; /* NULL: without --publish */
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
 	char said[3][1024];	 /* the last line on each subject, so that it is not said again */
 };

@@ -1,6 +1,8 @@
 /* certificate.c: see certificate.h. */
 #include "connect/kubernetes/certificate.h"
 
+#include "connect/cdi/plain_file.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
@@ -247,5 +249,29 @@ int certificate_matches(const struct certificate *c)
 	X509_free(x);
 	EVP_PKEY_free(key);
 	ERR_clear_error();
+	return r;
+}
+
+static int read_text(const char *path, char **ret, struct fault *f)
+{
+	char why[256];
+	size_t size;
+	int r = plain_file_read(path, ret, &size, why, sizeof(why));
+
+	return r ? fault_set(f, r, "%s: %s", path, why) : 0;
+}
+
+int certificate_read(struct certificate *ret, const char *cert, const char *key, struct fault *f)
+{
+	int r;
+
+	*ret = (struct certificate){ NULL, NULL };
+	r = read_text(cert, &ret->certificate, f);
+	if (!r)
+		r = read_text(key, &ret->key, f);
+	if (!r && !certificate_matches(ret))
+		r = fault_set(f, -EINVAL, "%s and %s: no certificate and key in PEM that belong together", cert, key);
+	if (r)
+		certificate_free(ret);
 	return r;
 }

@@ -26,6 +26,9 @@ int certificate_authority(struct certificate *ret, const char *name, int64_t sec
 int certificate_issue(struct certificate *ret, const struct certificate *authority, const char *names, int64_t seconds,
 		      struct fault *f);
 
+/* From files. Value: 0 or a negative errno and a fault, also where they do not belong together. */
+int certificate_read(struct certificate *ret, const char *cert, const char *key, struct fault *f);
+
 /* What is left of the first certificate, and what it had in all, in seconds. Value: 0, or -EINVAL: it is none. */
 int certificate_left(const char *pem, int64_t *ret_left, int64_t *ret_whole);
 

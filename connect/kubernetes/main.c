@@ -48,7 +48,8 @@ static const char usage[] =
 	"  --expires TIME      How long a grant waits for its container: 90s, 10m, 1h, or never. Default: as meted has "
 	"it.\n"
 	"  --dra               Be the DRA driver gpu.mete.io too: a claim gets what the scheduler allocated.\n"
-	"  --node NAME         This node's name, for DRA. Default: $NODE_NAME, else the machine's name.\n"
+	"  --publish           Annotate the node with what its cards have left, for mete-extender and kubectl mete.\n"
+	"  --node NAME         This node's name, for DRA and --publish. Default: $NODE_NAME, else the machine's name.\n"
 	"  --kubeconfig FILE   Where the API server is, for DRA. Default: the service account of the pod.\n"
 	"  --kubelet-root DIR  kubelet's folder, for DRA. Default: " DRA_KUBELET_ROOT "\n"
 	"  --placement WORD    Where shares go that name no device: pack (the fullest device that has room) or spread\n"
@@ -67,6 +68,7 @@ enum {
 	OPT_CDI_DIR,
 	OPT_EXPIRES,
 	OPT_DRA,
+	OPT_PUBLISH,
 	OPT_NODE,
 	OPT_KUBECONFIG,
 	OPT_KUBELET_ROOT,
@@ -86,6 +88,7 @@ static const struct option long_options[] = {
 	{ "cdi-dir", required_argument, NULL, OPT_CDI_DIR },
 	{ "expires", required_argument, NULL, OPT_EXPIRES },
 	{ "dra", no_argument, NULL, OPT_DRA },
+	{ "publish", no_argument, NULL, OPT_PUBLISH },
 	{ "node", required_argument, NULL, OPT_NODE },
 	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
 	{ "kubelet-root", required_argument, NULL, OPT_KUBELET_ROOT },
@@ -137,6 +140,9 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 			       : wrong("--expires", optarg, "give a time such as 90s, 10m or 1h, or never");
 	case OPT_DRA:
 		o->dra.on = true;
+		return what;
+	case OPT_PUBLISH:
+		o->publish = true;
 		return what;
 	case OPT_NODE:
 		o->dra.node = optarg;
@@ -288,6 +294,7 @@ static void agent_close(struct agent *a)
 
 	identity_end(&a->identity);
 	dra_close(a->dra);
+	publish_close(a->publish);
 	while ((p = a->plugins)) {
 		a->plugins = p->next;
 		plugin_free(p);
@@ -311,6 +318,8 @@ static int begin(struct agent *a, enum what what)
 		r = place_find(&a->edits.place, &f);
 	if (!r && a->options.dra.on)
 		r = dra_open(&a->dra, a, &a->options.dra, &f);
+	if (!r && a->options.publish)
+		r = publish_open(&a->publish, a, a->options.dra.node, a->options.dra.kubeconfig, &f);
 	if (r) {
 		agent_log("%s", f.text);
 		return EXIT_FAILED;

@@ -2,7 +2,6 @@
 #include "connect/kubernetes/webhook_authority.h"
 
 #include "client/place.h"
-#include "connect/cdi/plain_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,15 +32,6 @@ static bool is_due(const char *pem)
 
 /* Files. */
 
-static int read_text(const char *path, char **ret, struct fault *f)
-{
-	char why[256];
-	size_t size;
-	int r = plain_file_read(path, ret, &size, why, sizeof(why));
-
-	return r ? fault_set(f, r, "%s: %s", path, why) : 0;
-}
-
 /* Whole or not at all, and the key for its owner alone. */
 static int write_text(const char *path, const char *text, mode_t mode, struct fault *f)
 {
@@ -63,21 +53,6 @@ static int write_text(const char *path, const char *text, mode_t mode, struct fa
 	if (!r && rename(temporary, path))
 		r = -errno;
 	return r ? fault_set(f, r, "%s: %s", path, strerror(-r)) : 0;
-}
-
-static int read_pair(const char *cert, const char *key, struct certificate *ret, struct fault *f)
-{
-	int r;
-
-	*ret = (struct certificate){ NULL, NULL };
-	r = read_text(cert, &ret->certificate, f);
-	if (!r)
-		r = read_text(key, &ret->key, f);
-	if (!r && !certificate_matches(ret))
-		r = fault_set(f, -EINVAL, "%s and %s: no certificate and key in PEM that belong together", cert, key);
-	if (r)
-		certificate_free(ret);
-	return r;
 }
 
 /* The old certificates stay behind the new one, so that what the old authority signed is believed meanwhile. */
@@ -109,7 +84,7 @@ static int load_dir(struct authority *a, struct fault *f)
 	if (!path_join(cert, "%s/ca.crt", a->options.dir) || !path_join(key, "%s/ca.key", a->options.dir))
 		return fault_set(f, -ENAMETOOLONG, "--cert-dir %s: the path is too long", a->options.dir);
 	if (!a->own.key && !access(cert, F_OK) && !access(key, F_OK)) {
-		r = read_pair(cert, key, &made, f);
+		r = certificate_read(&made, cert, key, f);
 		if (r)
 			return r;
 		move(&a->own, &made);
@@ -312,7 +287,7 @@ static int issue(struct authority *a, bool *ret_new, struct fault *f)
 static int tend_files(struct authority *a, bool *ret_new, struct fault *f)
 {
 	struct certificate c;
-	int r = read_pair(a->options.cert, a->options.key, &c, f);
+	int r = certificate_read(&c, a->options.cert, a->options.key, f);
 
 	if (r)
 		return r;

@@ -13,6 +13,19 @@ import urllib.parse
 import uuid
 
 
+def merged(old, patch):
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
 class Away(Exception):
     pass
 
@@ -210,7 +223,7 @@ class ApiServer:
         if version and version != old["metadata"]["resourceVersion"]:
             return 409, f'{collection} "{name}": the object has been modified'
         if method == "PATCH":
-            body = {**old, **body}
+            body = merged(old, body)
         body["metadata"]["uid"] = old["metadata"]["uid"]
         return 200, self._change("MODIFIED", collection, name, self.kept(body))
 

@@ -1,0 +1,497 @@
+/*
+ * extender.c: mete-extender: for a scheduler without DRA, which nodes have room for a pod's shares, and which is best.
+ *
+ * Filter and prioritize only: no bind verb, no lock, no state but what the nodes' agents have written. A node that was
+ * given away a moment ago is caught by kubelet's own count of the share. Exit status: 0 done (also after SIGTERM), 1
+ * failed, 2 the command line is wrong.
+ */
+#include "base/clean_text.h"
+#include "base/json_text.h"
+#include "base/notify.h"
+#include "connect/kubernetes/api.h"
+#include "connect/kubernetes/extender_nodes.h"
+#include "connect/kubernetes/serve.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define NODES_PATH "/api/v1/nodes"
+#define SCORE_MOST 10
+#define TICK_MS 1000
+
+enum { EXIT_GOOD, EXIT_BAD, EXIT_WORDS };
+
+static const char usage[] = "Usage: mete-extender [options]\n"
+			    "\n"
+			    "A scheduler extender of Kubernetes: POST /filter and /prioritize, with nodeCacheCapable: "
+			    "true. It reads what the\n"
+			    "nodes' agents have published (mete-agent --publish).\n"
+			    "\n"
+			    "  --listen ADDR:PORT  Where it serves HTTP. Default: 127.0.0.1:8445\n"
+			    "  --cert FILE         Serve HTTPS with this certificate, in PEM.\n"
+			    "  --key FILE          The certificate's key.\n"
+			    "  --place RULE        spread, binpack or fit (least fragmentation). Default: fit\n"
+			    "  --most N            Name at most so many of the nodes that fit, the best. Default: all\n"
+			    "  --kubeconfig FILE   How the API server is reached. Default: the pod's service account.\n"
+			    "  --help              Print this text.\n"
+			    "  --version           Print the version.\n";
+
+enum { OPT_LISTEN = 256, OPT_CERT, OPT_KEY, OPT_PLACE, OPT_MOST, OPT_KUBECONFIG, OPT_HELP, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "cert", required_argument, NULL, OPT_CERT },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "place", required_argument, NULL, OPT_PLACE },
+	{ "most", required_argument, NULL, OPT_MOST },
+	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+struct extender {
+	const char *listen, *cert, *key, *kubeconfig;
+	enum placement_rule rule;
+	size_t most; /* 0: all */
+	struct loop loop;
+	struct api *api;
+	struct serve *serve;
+	char said[1024];
+
+	pthread_rwlock_t lock;
+	struct nodes nodes; /* under the lock */
+	bool listed;	    /* likewise: all nodes are known */
+};
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	char text[1280];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	clean_text_line(text);
+	fprintf(stderr, "mete-extender: %s\n", text);
+}
+
+/* Nodes. */
+
+static void on_list(void *owner, json_t *items)
+{
+	struct extender *e = owner;
+
+	pthread_rwlock_wrlock(&e->lock);
+	if (!nodes_replace(&e->nodes, items)) {
+		if (!e->listed)
+			say("%zu nodes", e->nodes.count);
+		e->listed = true;
+	}
+	pthread_rwlock_unlock(&e->lock);
+}
+
+static void on_event(void *owner, const char *type, json_t *node)
+{
+	struct extender *e = owner;
+	const char *name = json_string_value(json_object_get(json_object_get(node, "metadata"), "name"));
+
+	if (!name)
+		return;
+	pthread_rwlock_wrlock(&e->lock);
+	if (!strcmp(type, "DELETED"))
+		nodes_drop(&e->nodes, name);
+	else
+		nodes_put(&e->nodes, node);
+	pthread_rwlock_unlock(&e->lock);
+}
+
+static void on_trouble(void *owner, const char *line)
+{
+	struct extender *e = owner;
+
+	if (line && strcmp(line, e->said))
+		say("%s", line);
+	if (!line)
+		say("the API server answers again");
+	snprintf(e->said, sizeof(e->said), "%s", line ? line : "");
+}
+
+static const struct api_events events = { on_list, on_event, on_trouble };
+
+/* Requests. */
+
+struct candidate {
+	const char *name;
+	bool fits;
+	int64_t loss;
+	char *why; /* owned; NULL where it fits */
+};
+
+/* What the scheduler sent, and what comes of it. */
+struct question {
+	json_t *args, *nodes; /* nodes: a NodeList, of a scheduler that sends them whole; else NULL */
+	struct candidate *list;
+	size_t count;
+	struct nodes_asked asked;
+};
+
+static const char *name_at(json_t *names, json_t *items, size_t i)
+{
+	json_t *name = names ? json_array_get(names, i)
+			     : json_object_get(json_object_get(json_array_get(items, i), "metadata"), "name");
+
+	return json_string_value(name);
+}
+
+/* Value: false: it is no such request. */
+static bool question_read(struct question *q, const char *text, size_t size)
+{
+	json_t *names, *items;
+
+	*q = (struct question){ .args = json_loadb(text, size, 0, NULL) };
+	names = json_object_get(q->args, "NodeNames");
+	q->nodes = json_is_array(names) ? NULL : json_object_get(q->args, "Nodes");
+	items = json_object_get(q->nodes, "items");
+	names = json_is_array(names) ? names : NULL;
+	if (!json_is_object(json_object_get(q->args, "Pod")) || (!names && !json_is_array(items)))
+		return false;
+	q->count = json_array_size(names ? names : items);
+	q->list = calloc(q->count + 1, sizeof(*q->list));
+	for (size_t i = 0; q->list && i < q->count; i++) {
+		q->list[i].name = name_at(names, items, i);
+		if (!q->list[i].name)
+			return false;
+	}
+	nodes_asked(json_object_get(q->args, "Pod"), &q->asked);
+	return q->list;
+}
+
+static void question_free(struct question *q)
+{
+	for (size_t i = 0; q->list && i < q->count; i++)
+		free(q->list[i].why);
+	json_decref(q->args);
+	free(q->list);
+}
+
+static void judge_one(struct extender *e, const struct question *q, struct candidate *c, bool want_loss)
+{
+	struct nodes_verdict v;
+
+	nodes_judge(nodes_find(&e->nodes, c->name), &q->asked, e->rule, want_loss, &v);
+	c->fits = v.fits;
+	c->loss = v.loss;
+	c->why = v.fits ? NULL : strdup(v.why);
+}
+
+/* Value: false: the nodes are not known yet. */
+static bool judge(struct extender *e, struct question *q, bool want_loss)
+{
+	bool listed;
+
+	pthread_rwlock_rdlock(&e->lock);
+	listed = e->listed;
+	for (size_t i = 0; listed && i < q->count; i++)
+		judge_one(e, q, &q->list[i], want_loss);
+	pthread_rwlock_unlock(&e->lock);
+	return listed;
+}
+
+static int by_loss(const void *a, const void *b)
+{
+	int64_t x = (*(const struct candidate *const *)a)->loss, y = (*(const struct candidate *const *)b)->loss;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The best `most` stay; of equal ones those that the scheduler named first. The others are left out without a word. */
+static void keep_best(struct extender *e, struct question *q)
+{
+	struct candidate **best = calloc(q->count + 1, sizeof(struct candidate *));
+	size_t n = 0;
+
+	for (size_t i = 0; best && i < q->count; i++)
+		if (q->list[i].fits)
+			best[n++] = &q->list[i];
+	if (n > e->most) {
+		qsort(best, n, sizeof(*best), by_loss);
+		for (size_t i = e->most; i < n; i++)
+			best[i]->fits = false;
+	}
+	free(best);
+}
+
+static char *nodes_json(const struct question *q)
+{
+	json_t *kept = json_array(), *list = json_copy(q->nodes), *answer;
+	char *text;
+
+	for (size_t i = 0; i < q->count; i++)
+		if (q->list[i].fits)
+			json_array_append(kept, json_array_get(json_object_get(q->nodes, "items"), i));
+	json_object_set_new(list, "items", kept);
+	answer = json_pack("{s:o s:{} s:s}", "Nodes", list, "FailedNodes", "Error", "");
+	for (size_t i = 0; i < q->count; i++)
+		if (q->list[i].why)
+			json_object_set_new(json_object_get(answer, "FailedNodes"), q->list[i].name,
+					    json_string(q->list[i].why));
+	text = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	return text;
+}
+
+/* A node's name is a key of FailedNodes: what needs no escaping there alone. */
+static bool plain(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == '"' || *name == '\\' || *name == 127)
+			return false;
+	return true;
+}
+
+static char *names_json(const struct question *q)
+{
+	struct json_text j = { 0 };
+	size_t bytes;
+
+	json_text_open(&j, NULL, '{');
+	json_text_open(&j, "NodeNames", '[');
+	for (size_t i = 0; i < q->count; i++)
+		if (q->list[i].fits)
+			json_text_string(&j, NULL, q->list[i].name);
+	json_text_close(&j, ']');
+	json_text_open(&j, "FailedNodes", '{');
+	for (size_t i = 0; i < q->count; i++)
+		if (q->list[i].why && plain(q->list[i].name))
+			json_text_string(&j, q->list[i].name, q->list[i].why);
+	json_text_close(&j, '}');
+	json_text_string(&j, "Error", "");
+	json_text_close(&j, '}');
+	return json_text_take(&j, &bytes);
+}
+
+static char *filter(struct extender *e, struct question *q)
+{
+	if (!judge(e, q, e->most))
+		return NULL;
+	if (e->most)
+		keep_best(e, q);
+	return q->nodes ? nodes_json(q) : names_json(q);
+}
+
+/* From the worst, 0, to the best, 10. */
+static char *prioritize(struct extender *e, struct question *q)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	struct json_text j = { 0 };
+	size_t bytes;
+
+	if (!judge(e, q, true))
+		return NULL;
+	for (size_t i = 0; i < q->count; i++) {
+		const struct candidate *v = &q->list[i];
+
+		least = v->fits && v->loss < least ? v->loss : least;
+		most = v->fits && v->loss > most ? v->loss : most;
+	}
+	json_text_open(&j, NULL, '[');
+	for (size_t i = 0; i < q->count; i++) {
+		const struct candidate *v = &q->list[i];
+		int64_t score = !v->fits	? 0
+				: most == least ? SCORE_MOST
+						: (int64_t)((__int128_t)(most - v->loss) * SCORE_MOST / (most - least));
+
+		json_text_open(&j, NULL, '{');
+		json_text_string(&j, "Host", q->list[i].name);
+		json_text_integer(&j, "Score", score);
+		json_text_close(&j, '}');
+	}
+	json_text_close(&j, ']');
+	return json_text_take(&j, &bytes);
+}
+
+static void treat(struct extender *e, const struct serve_request *request, struct serve_reply *ret,
+		  char *(*fn)(struct extender *e, struct question *q))
+{
+	struct question q;
+	char *text;
+
+	if (strcmp(request->method, "POST")) {
+		serve_text(ret, 405, "text/plain", strdup("POST ExtenderArgs\n"));
+		return;
+	}
+	if (!question_read(&q, request->body, request->size)) {
+		question_free(&q);
+		serve_text(ret, 400, "text/plain", strdup("no ExtenderArgs: it needs Pod, and NodeNames or Nodes\n"));
+		return;
+	}
+	text = fn(e, &q);
+	question_free(&q);
+	if (text)
+		serve_text(ret, 200, "application/json", text);
+	else
+		serve_text(ret, 503, "text/plain", strdup("the nodes are not known yet\n"));
+}
+
+static void on_request(void *owner, const struct serve_request *request, struct serve_reply *ret)
+{
+	struct extender *e = owner;
+
+	if (!strcmp(request->path, "/filter")) {
+		treat(e, request, ret, filter);
+	} else if (!strcmp(request->path, "/prioritize")) {
+		treat(e, request, ret, prioritize);
+	} else if (!strcmp(request->path, "/healthz")) {
+		bool listed;
+
+		pthread_rwlock_rdlock(&e->lock);
+		listed = e->listed;
+		pthread_rwlock_unlock(&e->lock);
+		serve_text(ret, listed ? 200 : 503, "text/plain",
+			   strdup(listed ? "ok\n" : "the nodes are not known yet\n"));
+	} else {
+		serve_text(ret, 404, "text/plain", strdup("there is /filter, /prioritize and /healthz\n"));
+	}
+}
+
+/* Start. */
+
+static int wrong(const char *option, const char *value, const char *remedy)
+{
+	say("%s %s: %s", option, value, remedy);
+	return EXIT_WORDS;
+}
+
+/* Value: -1 to go on, else the exit status. */
+static int take_option(struct extender *e, int option)
+{
+	char *end;
+	int rule;
+
+	switch (option) {
+	case OPT_LISTEN:
+		e->listen = optarg;
+		return -1;
+	case OPT_CERT:
+		e->cert = optarg;
+		return -1;
+	case OPT_KEY:
+		e->key = optarg;
+		return -1;
+	case OPT_KUBECONFIG:
+		e->kubeconfig = optarg;
+		return -1;
+	case OPT_PLACE:
+		rule = placement_rule_find(optarg);
+		e->rule = rule < 0 ? PLACEMENT_FIT : (enum placement_rule)rule;
+		return rule < 0 ? wrong("--place", optarg, "give spread, binpack or fit") : -1;
+	case OPT_MOST:
+		e->most = strtoul(optarg, &end, 10);
+		return *optarg < '0' || *optarg > '9' || *end ? wrong("--most", optarg, "give a number") : -1;
+	case OPT_HELP:
+		fputs(usage, stdout);
+		return EXIT_GOOD;
+	case OPT_VERSION:
+		puts("mete-extender " METE_VERSION);
+		return EXIT_GOOD;
+	}
+	say("`mete-extender --help` lists the options");
+	return EXIT_WORDS;
+}
+
+static int read_options(struct extender *e, int argc, char **argv)
+{
+	int option, status = -1;
+
+	while (status < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		status = take_option(e, option == 'h' ? OPT_HELP : option);
+	if (status < 0 && optind < argc)
+		status = wrong(argv[optind], "", "mete-extender takes options only; --help lists them");
+	if (status < 0 && !e->cert != !e->key)
+		status = wrong("--cert", "", "give --cert and --key together");
+	return status;
+}
+
+static void leave(struct watch *w, uint32_t ready)
+{
+	*(bool *)w->owner = true;
+}
+
+static int watch_signals(struct extender *e, struct watch *w, bool *ended)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	*w = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
+	return w->fd < 0 ? -errno : loop_add(&e->loop, w, EPOLLIN);
+}
+
+static int serve(struct extender *e, struct fault *f)
+{
+	struct certificate c = { NULL, NULL };
+	int r = e->cert ? certificate_read(&c, e->cert, e->key, f) : 0;
+
+	if (!r)
+		r = serve_begin(&e->serve, e->listen, e->cert ? &c : NULL, on_request, e, f);
+	certificate_free(&c);
+	if (!r)
+		say("serves at port %u", serve_port(e->serve));
+	return r;
+}
+
+static int run(struct extender *e)
+{
+	struct fault f = { .text = "" };
+	struct watch signals = { .fd = -1 };
+	bool ended = false;
+	int r = loop_open(&e->loop);
+
+	if (!r)
+		r = watch_signals(e, &signals, &ended);
+	if (r)
+		fault_set(&f, r, "no loop: %s", strerror(-r));
+	else
+		r = api_open(&e->api, &e->loop, &(struct api_options){ .kubeconfig = e->kubeconfig }, &f);
+	if (!r && !api_watch_begin(e->api, NODES_PATH, NULL, &events, e))
+		r = fault_set(&f, -ENOMEM, "no memory");
+	if (!r)
+		r = serve(e, &f);
+	if (!r)
+		notify_tell("READY=1");
+	while (!r && !ended)
+		r = loop_turn(&e->loop, TICK_MS);
+	if (r)
+		say("%s", *f.text ? f.text : strerror(-r));
+	serve_end(e->serve);
+	api_close(e->api);
+	if (signals.fd >= 0)
+		loop_remove(&e->loop, &signals);
+	loop_close(&e->loop);
+	nodes_free(&e->nodes);
+	return r ? EXIT_BAD : EXIT_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+	static struct extender e = { .listen = "127.0.0.1:8445", .rule = PLACEMENT_FIT, .loop = { -1 } };
+	int status;
+
+	/* Before there are threads. */
+	json_object_seed(0);
+	pthread_rwlock_init(&e.lock, NULL);
+	status = read_options(&e, argc, argv);
+	return status < 0 ? run(&e) : status;
+}

@@ -1,0 +1,75 @@
+/*
+ * extender_nodes.h: what each node has, as its agent told it (publish.h), by name; and what a pod's shares come to
+ * there. Pure but for memory: objects of the API server in, verdicts of placement.h out.
+ */
+#pragma once
+
+#include "model/placement.h"
+
+#include <jansson.h>
+
+#define NODES_SHARES 64u
+#define NODES_ROWS 16u
+#define NODES_ASKED 16u
+#define NODES_WORD 32u
+
+/* One card's part of a share. card below 0: any. */
+struct nodes_row {
+	int card;
+	uint64_t bytes;
+	uint32_t bytes_ppm, time_ppm;
+};
+
+struct nodes_share {
+	char name[NODES_WORD];
+	unsigned int rows;
+	struct nodes_row row[NODES_ROWS];
+};
+
+struct nodes_words {
+	char name[96], uuid[48];
+};
+
+struct nodes_node {
+	char name[254];
+	bool told, cordoned; /* told: it has an annotation that can be read */
+	unsigned int cards, shares;
+	struct placement_card *card; /* owned, as what follows; their texts are words[] */
+	struct nodes_words *words;
+	struct nodes_share *share;
+};
+
+struct nodes {
+	struct nodes_node **list; /* owned; by hash of the name, open addressing */
+	size_t room, count;
+};
+
+/* The shares that a pod asks for, container by container. */
+struct nodes_asked {
+	unsigned int count;
+	char share[NODES_ASKED][NODES_WORD];
+	bool first[NODES_ASKED]; /* of an init container: not at the same time as the others */
+	const char *const *allow, *const *deny;
+	char words[2][512]; /* of annotations, cut into pieces */
+	const char *allowed[17], *denied[17];
+};
+
+struct nodes_verdict {
+	bool fits;
+	int64_t loss;
+	char why[PLACEMENT_TEXT];
+};
+
+void nodes_free(struct nodes *n);
+/* Takes or replaces a node. Value: 0 or -ENOMEM. */
+int nodes_put(struct nodes *n, json_t *node);
+void nodes_drop(struct nodes *n, const char *name);
+/* All there are. */
+int nodes_replace(struct nodes *n, json_t *items);
+struct nodes_node *nodes_find(const struct nodes *n, const char *name);
+
+/* Annotations mete.io/use-model and mete.io/avoid-model: words with commas. Value: how many shares. */
+unsigned int nodes_asked(json_t *pod, struct nodes_asked *ret);
+/* `node` NULL: it is not known. `want_loss`: with a loss, which costs more. */
+void nodes_judge(const struct nodes_node *node, const struct nodes_asked *asked, enum placement_rule rule,
+		 bool want_loss, struct nodes_verdict *ret);
