@@ -9,6 +9,7 @@
 #include "client/fault.h"
 #include "connect/kubernetes/extender_nodes.h"
 #include "connect/kubernetes/publish.h"
+#include "verb/connector.h"
 #include "verb/table.h"
 #include "verb/verb.h"
 
@@ -23,6 +24,7 @@
 #define ANSWER_MOST (256u << 20)
 
 const struct verb verbs[] = { { 0 } };
+const struct connector *const connectors[] = { NULL };
 
 static const char usage[] =
 	"Usage: kubectl mete COMMAND [options]\n"

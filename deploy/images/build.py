@@ -59,7 +59,7 @@ def read(debs):
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for member in tar:
                 name = merged(posixpath.normpath(member.name).lstrip("/"))
-                if name in (".", "") or name.startswith(DROP) or (name in MERGED and member.isdir()):
+                if name in (".", "") or (name + "/").startswith(DROP) or (name in MERGED and member.isdir()):
                     continue
                 if member.islnk():
                     member.linkname = merged(posixpath.normpath(member.linkname).lstrip("/"))
