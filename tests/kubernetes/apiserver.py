@@ -188,6 +188,8 @@ class ApiServer:
             return self.answer(h, 200, {"kind": "APIGroup", "versions": [{"version": v} for v in self.versions]})
         if url.path.startswith("/apis/resource.k8s.io/") and url.path.split("/")[3] not in self.versions:
             return self.status(h, 404, "the server could not find the requested resource")
+        if url.path.count("/") < 3:  # discovery
+            return self.status(h, 404, "the server could not find the requested resource")
         collection, name = self.collection(url.path)
         if h.command == "GET" and name is None:
             if "fieldSelector" in query and not self.selectors:
