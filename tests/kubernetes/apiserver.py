@@ -59,6 +59,7 @@ class ApiServer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def setup(self):
                 super().setup()
@@ -93,6 +94,8 @@ class ApiServer:
 
     def down(self):
         """Nobody listens, and who was connected is not any more."""
+        if not self.server:
+            return
         self.server.shutdown()
         self.server.server_close()
         for c in list(self.connections):
