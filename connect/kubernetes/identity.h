@@ -1,10 +1,10 @@
 /*
  * identity.h: which pod's container has an id, as kubelet's pod-resources API says, and so the labels of its grant.
  *
- * Allocate does not say for whom it is. PreStartContainer does not either, but then kubelet's list has the pod already.
- * It is asked then, and again while a grant of ours has no pod, after a restart of the agent, say, or waits for its
- * container. One whose id kubelet does not list for a while waits in vain: the pod was deleted, or kubelet killed, before
- * the container began. It is given back.
+ * Allocate does not say for whom it is. PreStartContainer does not either, but then kubelet's list has the pod
+ * already. It is asked then, and again while a grant of ours has no pod, after a restart of the agent, say, or waits
+ * for its container. One whose id kubelet does not list for a while waits in vain: the pod was deleted, or kubelet
+ * killed, before the container began. It is given back.
  */
 #pragma once
 

@@ -274,7 +274,8 @@ static bool is_brought(const char *name)
 	const struct library *l = library_of(name);
 	const char *version = strstr(name, ".so.");
 
-	return l && l->is & (COMPUTED | FORWARDED) && version && (!strcmp(version, ".so.12") || !strcmp(version, ".so.13"));
+	return l && l->is & (COMPUTED | FORWARDED) && version &&
+	       (!strcmp(version, ".so.12") || !strcmp(version, ".so.13"));
 }
 
 static void judge_missing(const struct anatomy *a, bool local, struct fare *ret)
