@@ -68,10 +68,10 @@ static int card_number(json_t *cards, const char *uuid)
 	return -1;
 }
 
-static json_t *row_json(json_t *cards, json_t *row)
+/* card -1: whichever has room. */
+static json_t *row_json(json_t *row, int card)
 {
-	json_t *out = json_pack("{s:i s:i}", "card", card_number(cards, device_text(row, "device")), "time",
-				(int)ppm_of(row, "cores"));
+	json_t *out = json_pack("{s:i s:i}", "card", card, "time", (int)ppm_of(row, "cores"));
 
 	if (json_object_get(row, "mem_bytes"))
 		json_object_set(out, "bytes", json_object_get(row, "mem_bytes"));
@@ -88,10 +88,13 @@ static void add_share(struct agent *a, const char *name, json_t *cards, json_t *
 	json_t *rows, *row, *out;
 	size_t i;
 
-	if (!grant_share(a, name, &share, &f)) {
+	if (!grant_share(a, name, NULL, &share, &f)) {
+		bool any = grant_share_is_any(&share);
+
 		rows = choose_request(&share.choice);
 		out = json_array();
-		json_array_foreach(rows, i, row) json_array_append_new(out, row_json(cards, row));
+		json_array_foreach(rows, i, row) json_array_append_new(
+			out, row_json(row, any ? -1 : card_number(cards, device_text(row, "device"))));
 		json_object_set_new(shares, name, out);
 		json_decref(rows);
 	}

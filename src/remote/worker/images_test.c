@@ -17,7 +17,8 @@
 #define BYTES 20000u
 
 static uint8_t image[BYTES];
-static int meted = -1; /* the end that meted would have */
+static int meted = -1;	/* the end that meted would have */
+static int memory = -1; /* that it has given for the next image */
 
 static void name(const uint8_t *data, size_t bytes, uint8_t ret[SHA256_BYTES])
 {
@@ -57,25 +58,40 @@ static bool is_there(const uint8_t hash[SHA256_BYTES])
 	return same;
 }
 
-/* As meted shows one. */
-static void show(const uint8_t hash[SHA256_BYTES], const uint8_t *data, size_t room)
+/* A word of meted's, with memory. */
+static void say(enum worker_image_type type, const uint8_t hash[SHA256_BYTES], int fd)
 {
-	struct worker_image word = { .type = WORKER_IMAGE_HELD, .version = WORKER_IMAGE_VERSION, .bytes = BYTES };
+	struct worker_image word = { .type = type, .version = WORKER_IMAGE_VERSION, .bytes = BYTES };
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec io = { &word, sizeof(word) };
 	struct msghdr msg = {
 		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int fd = memfd_create("test", MFD_CLOEXEC);
 
 	memcpy(word.hash, hash, sizeof(word.hash));
-	ok(fd >= 0 && !ftruncate(fd, (off_t)room) && pwrite(fd, data, BYTES < room ? BYTES : room, 0) > 0);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	is(sendmsg(meted, &msg, 0), sizeof(word));
+}
+
+static int make_memory(size_t room)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ok(fd >= 0 && !ftruncate(fd, (off_t)room));
+	return fd;
+}
+
+/* As meted shows one. */
+static void show(const uint8_t hash[SHA256_BYTES], const uint8_t *data, size_t room)
+{
+	int fd = make_memory(room);
+
+	ok(pwrite(fd, data, BYTES < room ? BYTES : room, 0) > 0);
+	say(WORKER_IMAGE_HELD, hash, fd);
 	close(fd);
 }
 
@@ -148,6 +164,8 @@ static void test_held(void)
 	/* And can be sent then. */
 	fill(6);
 	name(image, BYTES, bad);
+	memory = make_memory(worker_image_room(BYTES));
+	say(WORKER_IMAGE_ROOM, bad, memory);
 	send_piece(bad, BYTES, 0, BYTES);
 	ok(is_there(bad));
 }
@@ -157,15 +175,15 @@ static void test_kept(void)
 	uint8_t hash[SHA256_BYTES], back[BYTES];
 	int fd;
 
+	is(told(hash, &fd), WORKER_IMAGE_ROOM);
+	ok(fd < 0);
 	is(told(hash, &fd), WORKER_IMAGE_KEEP);
-	ok(fd >= 0);
-	is(pread(fd, back, BYTES, 0), BYTES);
+	ok(fd < 0); /* meted is not sent what it would have to close */
+	is(pread(memory, back, BYTES, 0), BYTES);
 	ok(!memcmp(back, image, BYTES));
-	is(fcntl(fd, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-	ok(pwrite(fd, "x", 1, 0) < 0);
-	ok(ftruncate(fd, 0) < 0);
-	is(lseek(fd, 0, SEEK_END), worker_image_room(BYTES));
-	close(fd);
+	/* The kernel refuses it where anybody could still write. */
+	ok(!fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	close(memory);
 	ok(is_there(hash));
 	/* meted ends. */
 	close(meted);
