@@ -16,6 +16,7 @@
 
 #define COPIES_MAX 16u
 #define FUSE_DISTANCE 16u /* steps between a product and its sum */
+#define FUSIONS 6u
 
 struct copy {
 	uint32_t to, from;
@@ -29,7 +30,10 @@ struct improve {
 	struct copy copy[COPIES_MAX];
 	uint32_t copy_count;
 	const struct row *mov[4];
-	const struct row *product[2], *sum, *both[2]; /* mul.wide, add.s64, mad.wide */
+	struct fusion {
+		const struct row *first, *sum, *both;
+		uint32_t sources; /* of the first */
+	} fusion[FUSIONS];
 };
 
 static bool is_reg(uint32_t operand)
@@ -162,7 +166,7 @@ static void copies_drop(struct improve *m)
 }
 
 /* The sum that alone reads the product of step i, when nothing in between changes what the product is made of. */
-static struct step *sum_find(struct improve *m, uint32_t i, uint32_t *ret_place)
+static struct step *sum_find(struct improve *m, uint32_t i, const struct row *sum, uint32_t *ret_place)
 {
 	const struct step *p = &m->d->step[i];
 	const uint32_t end = m->d->step_count - i > FUSE_DISTANCE ? i + FUSE_DISTANCE : m->d->step_count;
@@ -172,7 +176,7 @@ static struct step *sum_find(struct improve *m, uint32_t i, uint32_t *ret_place)
 
 		if (m->gone[j])
 			continue;
-		if (s->row == m->sum && !s->control && s->guard == LOC_NONE) {
+		if (s->row == sum && !s->control && s->guard == LOC_NONE) {
 			*ret_place = s->operand[1] == p->operand[0] ? 1 : 2;
 			if (s->operand[*ret_place] == p->operand[0])
 				return s;
@@ -183,22 +187,31 @@ static struct step *sum_find(struct improve *m, uint32_t i, uint32_t *ret_place)
 	return NULL;
 }
 
+static const struct fusion *fusion_find(const struct improve *m, const struct row *first)
+{
+	for (uint32_t k = 0; k < FUSIONS; k++)
+		if (m->fusion[k].first == first)
+			return &m->fusion[k];
+	return NULL;
+}
+
 static void products_fuse(struct improve *m)
 {
 	for (uint32_t i = 0; i < m->d->step_count; i++) {
 		struct step *p = &m->d->step[i], *s;
-		const uint32_t k = p->row == m->product[1];
-		uint32_t place;
+		const struct fusion *f = fusion_find(m, p->row);
+		uint32_t place, other;
 
-		if (p->row != m->product[k] || p->control || p->guard != LOC_NONE || m->uses[p->operand[0]] != 1)
+		if (!f || p->control || p->guard != LOC_NONE || m->gone[i] || m->uses[p->operand[0]] != 1)
 			continue;
-		s = sum_find(m, i, &place);
+		s = sum_find(m, i, f->sum, &place);
 		if (!s)
 			continue;
-		step_use(s, 3, s->operand[3 - place]);
-		step_use(s, 1, p->operand[1]);
-		step_use(s, 2, p->operand[2]);
-		s->row = m->both[k];
+		other = s->operand[3 - place];
+		for (uint32_t k = 1; k <= f->sources; k++)
+			step_use(s, k, p->operand[k]);
+		step_use(s, f->sources + 1, other);
+		s->row = f->both;
 		m->gone[i] = 1;
 	}
 }
@@ -232,12 +245,18 @@ static void steps_close_up(struct improve *m, uint32_t *place)
 
 int improve_steps(struct decoder *d)
 {
+	const struct row *const add_32 = decode_row(d, "add.s32"), *const add_64 = decode_row(d, "add.s64");
 	struct improve m = { .d = d,
 			     .mov = { decode_row(d, "%mov.b32"), decode_row(d, "%mov.b64"), decode_row(d, "%mov.pred"),
 				      decode_row(d, "%mov.b128") },
-			     .product = { decode_row(d, "mul.wide.s32"), decode_row(d, "mul.wide.u32") },
-			     .sum = decode_row(d, "add.s64"),
-			     .both = { decode_row(d, "mad.wide.s32"), decode_row(d, "mad.wide.u32") } };
+			     .fusion = {
+				     { decode_row(d, "mul.wide.s32"), add_64, decode_row(d, "mad.wide.s32"), 2 },
+				     { decode_row(d, "mul.wide.u32"), add_64, decode_row(d, "mad.wide.u32"), 2 },
+				     { decode_row(d, "cvt.s64.s32"), add_64, decode_row(d, "%addwide.s32"), 1 },
+				     { decode_row(d, "cvt.u64.u32"), add_64, decode_row(d, "%addwide.u32"), 1 },
+				     { decode_row(d, "shl.b64"), add_64, decode_row(d, "%shladd.b64"), 2 },
+				     { decode_row(d, "shl.b32"), add_32, decode_row(d, "%shladd.b32"), 2 },
+			     } };
 	uint32_t *place = malloc((d->step_count + 1) * sizeof(*place));
 	int r = -ENOMEM;
 

@@ -50,6 +50,12 @@ R3("mad24.lo.s32", mad24_lo_s32, u32, s32, s32, u32, (u32)((s64)low24(a) * low24
 R3("mad24.hi.u32", mad24_hi_u32, u32, u32, u32, u32, (u32)((u64)(a & 0xffffff) * (b & 0xffffff) >> 16) + c)
 R3("mad24.hi.s32", mad24_hi_s32, u32, s32, s32, u32, (u32)((s64)low24(a) * low24(b) >> 16) + c)
 
+/* What improve.c makes of a widening or a shift and the sum that alone reads it: addresses, mostly. */
+R2("%addwide.s32", add_wide_s32, u64, s32, u64, (u64)(s64)a + b)
+R2("%addwide.u32", add_wide_u32, u64, u32, u64, (u64)a + b)
+R3("%shladd.b32", shl_add_32, u32, u32, u32, u32, (b > 31 ? 0 : a << (b & 31)) + c)
+R3("%shladd.b64", shl_add_64, u64, u64, u32, u64, (b > 63 ? 0 : a << (b & 63)) + c)
+
 /* Division by zero gives all ones and the remainder the dividend, as the hardware's routines do; INT_MIN / -1 wraps. */
 R2("div.u16", div_u16, u16, u16, u16, (u16)(b ? a / b : 0xffff))
 R2("div.s16", div_s16, s16, s16, s16, (s16)(b ? a / b : -1))
