@@ -185,7 +185,7 @@ class Node:
         settings = {
             'kind': 'KubeletConfiguration', 'apiVersion': 'kubelet.config.k8s.io/v1beta1', 'cgroupDriver': 'cgroupfs',
             'cgroupsPerQOS': False, 'enforceNodeAllocatable': [], 'maxOpenFiles': 20000, 'oomScoreAdj': 0,
-            'address': '0.0.0.0', 'port': 10249 + self.number, 'healthzPort': 0, 'readOnlyPort': 0,
+            'address': '0.0.0.0', 'port': 10300 + self.number, 'healthzPort': 0, 'readOnlyPort': 0,
             'evictionHard': {}, 'imageGCHighThresholdPercent': 100, 'imageGCLowThresholdPercent': 99,
             'authentication': {'anonymous': {'enabled': True}, 'webhook': {'enabled': False}},
             'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False},
@@ -342,13 +342,13 @@ class Cluster:
     # Pods, in the namespace default.
 
     def pod(self, name, containers, **spec):
-        """A pod of one node; `containers`: name to {command, resources}."""
+        """A pod, of the first node unless `spec` has another nodeSelector; `containers`: name to {command, resources}."""
         rows = [{'name': key, 'image': 'localhost/app:1', 'imagePullPolicy': 'Never', **value}
                 for key, value in containers.items()]
         return {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': name},
                 'spec': {'hostNetwork': True, 'automountServiceAccountToken': False, 'enableServiceLinks': False,
                          'terminationGracePeriodSeconds': 1, 'restartPolicy': 'Never', 'containers': rows,
-                         'tolerations': [{'operator': 'Exists'}], **spec}}
+                         'tolerations': [{'operator': 'Exists'}], 'nodeSelector': {'kubernetes.io/hostname': 'n1'}, **spec}}
 
     def create(self, pod):
         return self.api.ask('POST', '/api/v1/namespaces/default/pods', pod)

@@ -356,12 +356,12 @@ class Test:
             return
         names = [f"spread-{i}" for i in range(8)]
         for name in names:
-            self.c.create(self.app(name, HALF))
+            self.c.create(self.app(name, HALF, nodeSelector={}))
         self.runs(*names)
         homes = [self.c.get(name)["spec"]["nodeName"] for name in names]
         same(sorted(homes), ["n1"] * 4 + ["n2"] * 4, "eight halves fill two nodes")
         same([len(m.grants()) for m in self.metes], [4, 4], "each meted has its own four")
-        self.c.create(self.app("ninth", HALF))
+        self.c.create(self.app("ninth", HALF, nodeSelector={}))
         ok(wait("it is said", lambda: any("2 Insufficient mete.io/half" in e for e in self.c.events("ninth"))), "the ninth waits",
            self.c.events("ninth"))
         self.c.delete("ninth", *names)
