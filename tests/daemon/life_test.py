@@ -136,8 +136,27 @@ def test_who(m):
     c.close()
 
 
+def test_young(m):
+    """A CDI file is written after its grant was made: until then nobody takes the grant for one whose file is gone."""
+    path = os.path.join(m.dir, "late.json")
+    c = m.control()
+    make(c, "late", container={"spec": path})
+    end = time.monotonic() + 1
+    while time.monotonic() < end:  # each connection's end has meted look for grants that have ended
+        m.control().close()
+        time.sleep(0.02)
+    ok(c.grant("late"), "a grant whose file is not there yet stays")
+
+    def ended():
+        m.control().close()
+        return not c.grant("late")
+    ok(until(ended, 20), "one whose file never came ends")
+    c.close()
+
+
 m = Meted("--soft-only")
 test_expires(m)
+test_young(m)
 test_containers(m)
 test_who(m)
 m.close()

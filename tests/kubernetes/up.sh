@@ -16,10 +16,15 @@ shift
 [ $# -gt 0 ] || set -- bash -i
 
 work=$(mktemp -d /tmp/mete-cluster-XXXXXX)
-# The shell is the first process of the new namespace: it takes the orphans that containerd leaves.
-unshare -m -p -f -n --propagation private --mount-proc --kill-child bash -c \
-	'python3 -B "$0" "$@"; exit $?' "$here/cluster.py" "$bin" "$work" "$@"
+# The shell is the first process of the new namespace: it takes the orphans that containerd leaves. They all end with
+# unshare, and it ends with this script.
+setpriv --pdeathsig KILL unshare -m -p -f -n --propagation private --mount-proc --kill-child bash -c \
+	'python3 -B "$0" "$@"; exit $?' "$here/cluster.py" "$bin" "$work" "$@" <&0 &
+child=$!
+trap 'kill -KILL $child' TERM INT HUP
+wait $child
 status=$?
+trap '' TERM INT HUP
 for folder in /sys/fs/cgroup/*/k8s.io /sys/fs/cgroup/k8s.io; do
 	[ ! -d "$folder" ] || find "$folder" -depth -type d -exec rmdir {} + 2> /dev/null
 done

@@ -17,7 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define YOUNG_S 5 /* who made the grant writes its CDI file after that */
 
 #define CONTAINER_SETTINGS_BYTES 8192u /* what setting.c reads */
 
@@ -222,5 +225,6 @@ bool container_orphaned(const struct tenant *tenant)
 {
 	const struct grant_container *c = &tenant->grant.container;
 
-	return c->is && *c->spec && !tenant->grant.runner_pid && access(c->spec, F_OK) && errno == ENOENT;
+	return c->is && *c->spec && !tenant->grant.runner_pid && time(NULL) - tenant->grant.created >= YOUNG_S &&
+	       access(c->spec, F_OK) && errno == ENOENT;
 }

@@ -40,7 +40,10 @@ int container_write(struct tenant *tenant, const char *file, const char *text, c
 /* The grant has ended: removes the folder, and the CDI file that named it. */
 void container_remove(struct daemon *daemon, const struct grant *g);
 
-/* Restored: the grant's container cannot come any more, because the CDI file that names it has gone (a reboot). */
+/*
+ * The grant's container cannot come any more, because the CDI file that names it has gone (a reboot). Not of a grant
+ * that was just made: its file comes after it.
+ */
 bool container_orphaned(const struct tenant *tenant);
 
 /* Requests, container_ask.c. The first three read them; false when it was refused. */
