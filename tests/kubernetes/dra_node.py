@@ -48,7 +48,7 @@ class Node:
         self.cdi = os.path.join(self.folder, "cdi")
         self.shares = os.path.join(self.folder, "shares.json")
         with open(self.shares, "w") as file:
-            json.dump({"shares": [{"name": "small", "mem": "4G", "cores": 25}]}, file)
+            json.dump({"shares": [{"name": "small", "mem": "4G", "cores": 25, "device": "0"}]}, file)
         self.config = os.path.join(self.folder, "kubeconfig")
         self.token = os.path.join(self.folder, "token")
         self.api = api or self.stand_in(**server)
