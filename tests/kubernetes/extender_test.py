@@ -212,10 +212,11 @@ def test_published():
         first = until(told, TRAILER)
         same([(c["total"], c["left"], c["time"], c["tenants"], c["state"]) for c in first["cards"]], [(16 * GIB, 16 * GIB, 1000000, 0, "active")] * 2,
              "the cards")
-        same(first["shares"], {"small": [{"card": 0, "time": 250000, "bytes": 4 * GIB}],
+        same(first["shares"], {"small": [{"card": -1, "time": 250000, "bytes": 4 * GIB}],
                                "pair": [{"card": 0, "time": 0, "ppm": 250000}, {"card": 1, "time": 0, "ppm": 250000}]},
              "the shares, without the one that fits no card")
         m.make("somebody", devices=[{"device": "0", "mem_bytes": 14 * GIB, "cores": 50}])
+        m.make("other", devices=[{"device": "1", "mem_bytes": 15 * GIB}])
         now = until(lambda: told()["cards"][0]["left"] == 2 * GIB and told(), TRAILER)
         ok(now and now["cards"][0]["tenants"] == 1 and now["cards"][0]["time"] == 500000, "a grant that somebody made is told", told())
         c = m.control()

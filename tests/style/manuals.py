@@ -56,13 +56,13 @@ def meted():
     check(re.findall(r"@\w+@", text), "nothing of its frame is left open")
 
 
-def agent():
-    program = os.path.join(BUILD, "src/cli/mete-agent")
+def agent(name):
+    program = os.path.join(BUILD, "src/cli", name)
     if not os.path.exists(program):
-        check([], "mete-agent(8) has its options # SKIP it is not built")
+        check([], f"{name}(8) has its options # SKIP it is not built")
         return
-    help_of, text = listed(said(program, "--help")), page("packaging/mete-agent.8")
-    check(sorted(help_of ^ flags(text)) + re.findall(r"@\w+@", text), f"mete-agent(8) has the {len(help_of)} options of its --help")
+    help_of, text = listed(said(program, "--help")), page(f"packaging/{name}.8")
+    check(sorted(help_of ^ flags(text)) + re.findall(r"@\w+@", text), f"{name}(8) has the {len(help_of)} options of its --help")
 
 
 def verbs():
@@ -131,7 +131,8 @@ def documents(of):
 
 
 meted()
-agent()
+for one in ("mete-agent", "mete-webhook", "mete-extender"):
+    agent(one)
 table = verbs()
 pages(table)
 renders()
