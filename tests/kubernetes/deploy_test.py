@@ -69,7 +69,7 @@ def test_chart():
     ok(not any(k == "Namespace" or n == "mete-extender" for k, n in kinds), "neither namespace nor extender unless asked for", kinds)
     whole = rendered("--set", "namespace.create=true,extender.enabled=true,agent.dra=true,agent.soft=true,webhook.cardMemory=80G")
     text = "".join(part for _, _, part in whole)
-    for word in ("pod-security.kubernetes.io/enforce: privileged", "--dra", "--soft", "--card-memory=80G", "plugins_registry", "resourceslices",
+    for word in ("pod-security.kubernetes.io/enforce: privileged", "--dra", "--soft", "--card-memory=80G", "plugins_registry", "resourceslices", "kind: DeviceClass",
                  "/usr/bin/mete-extender"):
         ok(word in text, f"with everything: {word}")
     less = rendered("--set", "webhook.enabled=false,agent.publish=false")
