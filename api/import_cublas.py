@@ -18,6 +18,8 @@ import tempfile
 
 from import_cuda import SKIPPED, compiler, enum_values
 
+# Exported by cuBLAS without a declaration: cuSOLVER 12 is linked against the first, and is not loaded without it.
+UNDECLARED = {"cublasSetEnvironmentMode", "cublasGetEnvironmentMode"}
 INCLUDE = "/usr/local/cuda/include"
 HEAD = """# cuBLAS and cuBLASLt, as libcublas.so and libcublasLt.so export them: the calls that are forwarded on the remote path.
 #
@@ -285,7 +287,7 @@ def spec_text(include):
         out += [f"{k} = {v}" for k, v in enums[name].items()] + [""]
     out += [block(call, returns, params) for call, (returns, params) in sorted(functions.items())]
     # Older interfaces of the same library, and the one for several devices: exported, and refused.
-    others = sorted((names_in(include, "cublas.h") | names_in(include, "cublasXt.h")) - set(functions))
+    others = sorted((names_in(include, "cublas.h") | names_in(include, "cublasXt.h") | UNDECLARED) - set(functions))
     out += ["[untyped]", "calls = [", *(f'  "{n}",' for n in others), "]"]
     return "\n".join(out).rstrip() + "\n"
 

@@ -54,7 +54,7 @@ struct meter {
 struct telemetry {
 	struct meter share[WIRE_MAX_DEVICES];
 	uint64_t refused[REFUSALS];
-	uint64_t unknown_calls; /* that its programs asked for and the shim does not know */
+	uint64_t unknown_calls;				   /* that its programs asked for and the shim does not know */
 	uint64_t remote[TRAFFIC_WAYS][WORKER_COUNTS];	   /* of its clients that come through workers */
 	uint64_t remote_kept[TRAFFIC_WAYS][WORKER_COUNTS]; /* so much of it is on its way to the store */
 	struct flow flow;

@@ -553,10 +553,7 @@ static bool takes_device_memory(CUmemLocation location, CUmemAllocationType type
 	return location_is_device(location) || type == CU_MEM_ALLOCATION_TYPE_MANAGED;
 }
 
-/*
- * Who is charged for a pool; of managed memory that prefers no device, the thread's. `location` as the driver knows
- * it.
- */
+/* Who is charged for a pool; of managed memory that prefers no device, the thread's. `location`: the driver's. */
 static bool pool_device(CUmemLocation location, unsigned int *ret)
 {
 	face_context context;

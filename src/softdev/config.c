@@ -72,7 +72,7 @@ static int config_size(const char *name, unsigned index, uint64_t standard, uint
 static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why, size_t why_bytes)
 {
 	const char *text = setting_get("METE_SOFT_CC");
-	unsigned major = 12, minor = 0;
+	unsigned major = CONFIG_CC_MAJOR, minor = CONFIG_CC_MINOR;
 	char rest;
 
 	if (text && text[0] && (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
@@ -161,6 +161,7 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 {
 	const char *name = setting_get("METE_SOFT_NAME");
 	unsigned long count, sms;
+	char own[48] = "mete software device";
 	uint32_t major, minor;
 	int r;
 
@@ -171,8 +172,11 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 		r = config_capability(&major, &minor, why, why_bytes);
 	if (r)
 		return r;
+	/* Programs keep compiled code by a device's name: another instruction set has another one. */
+	if (major != CONFIG_CC_MAJOR || minor != CONFIG_CC_MINOR)
+		snprintf(own, sizeof(own), "mete software device %u.%u", major, minor);
 	if (!name || !name[0])
-		name = "mete software device";
+		name = own;
 	if (strlen(name) >= sizeof(ret->name)) {
 		snprintf(why, why_bytes, "METE_SOFT_NAME: give a name of at most %zu bytes", sizeof(ret->name) - 1);
 		return -EINVAL;

@@ -11,6 +11,8 @@
 /* Value: the number of devices written to `ret`, or -EINVAL with one line in `why`. */
 int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_t why_bytes);
 
+#define CONFIG_CC_MAJOR 12 /* compute capability, unless METE_SOFT_CC says otherwise */
+#define CONFIG_CC_MINOR 0
 #define CONFIG_DRIVER_VERSION 13050 /* CUDA 13.5 */
 
 /* The version that the driver says it is of: 12040 of METE_SOFT_DRIVER_VERSION=12.4. Value: 0 or -EINVAL, and why. */

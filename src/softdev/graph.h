@@ -113,7 +113,7 @@ struct graph {
 	struct node *first, *last;
 	size_t count;
 	uint32_t next_serial;
-	uint32_t id; /* of graphs and executables of this process, from 1 */
+	uint32_t id;	    /* of graphs and executables of this process, from 1 */
 	struct node *owner; /* of a child graph or a body */
 	bool capturing;
 	bool has_memory; /* nodes that allocate or free */

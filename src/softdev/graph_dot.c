@@ -143,9 +143,9 @@ static void graph_print(const struct dot *d, const struct graph *g)
 		for (size_t i = 0; i < n->need_count; i++)
 			fprintf(d->file, "\"graph_%u_node_%u\" -> \"graph_%u_node_%u\"%s;\n", g->id,
 				n->need[i].from->serial, g->id, n->serial,
-				n->need[i].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ?
-					" [label=\"programmatic\"]" :
-					"");
+				n->need[i].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+					? " [label=\"programmatic\"]"
+					: "");
 	for (const struct node *n = g->first; n; n = n->next) {
 		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
 			inner_print(d, n->child, n);

@@ -21,7 +21,7 @@ struct mempool {
 	struct handle head;
 	struct device *device;
 	bool standard; /* a default pool */
-	bool on_host; /* pinned memory; `device` is only whom to wait for */
+	bool on_host;  /* pinned memory; `device` is only whom to wait for */
 	bool managed;
 	bool imported;	 /* another process's: gives access to its memory, and has none of its own */
 	uint64_t object; /* names it to other processes; 0: cannot be exported */

@@ -167,7 +167,7 @@ enum wire_event_kind {
 struct wire_event {
 	struct wire_header head;
 	uint32_t device;
-	uint32_t kind;  /* enum wire_event_kind; 0 from a client that knows none */
+	uint32_t kind;	/* enum wire_event_kind; 0 from a client that knows none */
 	char text[200]; /* one line, NUL-terminated */
 };
 

@@ -245,9 +245,9 @@ class Lists(place.MeteTest):
         self.assertIn('cuNothingOfTomorrow: this release does not know the call, nor does the driver', shown)
         self.assertIn('cuNothingAtAll: ', shown)
         self.assertIn('mete_tenant_unknown_calls_total{tenant="job"} 2\n', self.mete('metrics').stdout)
-        checks = [c for c in self.json_of_doctor() if c.get('name', c.get('check')) == 'unknown calls']
+        checks = [c for c in self.json_of_doctor() if c['name'] == 'unknown calls']
         self.assertEqual([c['status'] for c in checks], ['warning'], checks)
-        self.assertIn('2 calls', checks[0]['text'])
+        self.assertIn('2 calls', checks[0]['detail'])
         out = self.finish(process)
         self.assertIn('ask cuMemAlloc 1', out)
         self.assertIn('ask cuMemcpyWithAttributesAsync 1', out)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-The fronts that stand before NVRTC, nvJitLink, ptxas and nvcc on the software device: fronts_test.py BUILD_ROOT
+The fronts that stand before NVRTC, nvJitLink, cuDNN, ptxas and nvcc on the software device: fronts_test.py BUILD_ROOT
 
-The libraries before which they stand are stand-ins (real_nvrtc.c, real_nvjitlink.c): they write down what they are asked.
+The libraries before which they stand are stand-ins (real_nvrtc.c, real_nvjitlink.c, real_cudnn.c): they write down what they are asked.
 """
 import json
 import os
@@ -23,7 +23,7 @@ import inside  # noqa: E402
 
 METE = os.path.join(build, "src/cli/mete")
 FRONTS = os.path.join(build, "src/fronts")
-REAL = {n: os.path.join(build, f"tests/fronts/libreal-{n}.so") for n in ("nvrtc", "nvJitLink")}
+REAL = {n: os.path.join(build, f"tests/fronts/libreal-{n}.so") for n in ("nvrtc", "nvJitLink", "cudnn")}
 count = failed = 0
 tmp = tempfile.mkdtemp(prefix="mete-f-")
 log, ptx = os.path.join(tmp, "log"), os.path.join(tmp, "text.ptx")
@@ -213,6 +213,19 @@ def nvcc():
     check("/nvcc/nvcc" not in done.stdout, "without an nvcc in PATH there is none of mete's", done.stdout)
 
 
+def name():
+    """Inductor keeps compiled code by the device's name: another compute capability has another one."""
+    text = ("import ctypes; c = ctypes.CDLL('libcuda.so.1'); b = ctypes.create_string_buffer(64); c.cuInit(0);"
+            "c.cuDeviceGetName(b, 64, 0); print(b.value.decode())")
+
+    def named(**more):
+        return soft(python, "-B", "-c", text, **more).stdout.strip()
+
+    check(named() == named(METE_SOFT_CC="12.0") == "mete software device", "the device's name", named())
+    check(named(METE_SOFT_CC="9.0") == "mete software device 9.0", "with another compute capability", named(METE_SOFT_CC="9.0"))
+    check(named(METE_SOFT_CC="9.0", METE_SOFT_NAME="own") == "own", "and as the user says", named(METE_SOFT_NAME="own"))
+
+
 def environment():
     """What is set adds to what the user set, on both ways to the software device."""
     show = ["sh", "-c", 'echo "$TRITON_PTXAS_PATH"; echo "$PATH"; echo "$LD_PRELOAD"']
@@ -310,10 +323,29 @@ def end_meted():
             pass
 
 
+def cudnn():
+    def run(**more):
+        done = soft(python, "-B", os.path.join(here, "inside.py"), "cudnn", METE_LOG="", **more)
+        return json.loads(done.stdout), done.stderr
+
+    a, said = run(METE_CUDNN=REAL["cudnn"])
+    check((a["create"], a["made"], a["null"], a["destroy"]) == (0, True, 2002, 0), "a handle of cuDNN is made and given back", a)
+    check(a["stream"] == [0, 0, 0x1230], "and has its stream", a)
+    check((a["version"], a["property"], a["word"]) == (92600, [0, 26], "the real word for not supported"),
+          "versions, properties and words are the real library's", a)
+    check(a["compute"] == [3000, 3000] and a["reason"].startswith("cudnnActivationForward: "),
+          "what would compute is not supported, and the reason names the call", a)
+    check(said.count("\n") == 1 and said.startswith("mete: cudnnAddTensor: NVIDIA's cuDNN computes on NVIDIA's driver only"),
+          "one line says so, for the first call", said)
+    a, said = run(METE_CUDNN=os.path.join(tmp, "nowhere.so"))
+    check(a["create"] == 1001 and "install the package nvidia-cudnn-cu13" in a["error"], "without cuDNN no handle is made", a)
+    check("cudnnCreate: NVIDIA's cuDNN was not found" in said, "and a line says what to install", said)
+
+
 os.makedirs(env["METE_RUNTIME_DIR"], 0o700)
 os.chmod(tmp, stat.S_IRWXU)
 try:
-    for part in (nvrtc, finding, nvjitlink, ptxas, nvcc, environment, jax):
+    for part in (nvrtc, finding, nvjitlink, cudnn, name, ptxas, nvcc, environment, jax):
         part()
 finally:
     end_meted()

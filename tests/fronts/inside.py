@@ -182,7 +182,31 @@ A, B = CALLER.encode(), CALLEE.encode()
 ELF = b"\x7fELF\2\1" + b"\0" * 12 + (190).to_bytes(2, "little") + b"\0" * 100
 # As libcudadevrt.a is: machine code for each device, and PTX for the newest one, which is none of ours.
 CLOSED = fat(2, ELF, more=fat(1, B.replace(b"sm_75", b"sm_121"), arch=121))
+def cudnn():
+    """A handle, made and used as frameworks do, and a call that would compute."""
+    lib = C.CDLL("libcudnn.so.9")
+    lib.cudnnGetVersion.restype = C.c_size_t
+    lib.cudnnGetErrorString.restype = C.c_char_p
+    handle, stream, value = C.c_void_p(), C.c_void_p(), C.c_int()
+    reason = C.create_string_buffer(200)
+    answer = {"version": lib.cudnnGetVersion(), "create": lib.cudnnCreate(C.byref(handle)), "null": lib.cudnnCreate(None),
+              "made": bool(handle)}
+    if answer["create"]:
+        answer["error"] = lib.cudnnGetErrorString(answer["create"]).decode()
+        return answer
+    answer["stream"] = [lib.cudnnSetStream(handle, C.c_void_p(0x1230)), lib.cudnnGetStream(handle, C.byref(stream)),
+                        stream.value]
+    answer["property"] = [lib.cudnnGetProperty(1, C.byref(value)), value.value]
+    answer["compute"] = [lib.cudnnAddTensor(handle), lib.cudnnActivationForward(handle)]
+    lib.cudnnGetLastErrorString(reason, C.c_size_t(len(reason)))
+    answer["reason"] = reason.value.decode()
+    answer["word"] = lib.cudnnGetErrorString(3000).decode()
+    answer["destroy"] = lib.cudnnDestroy(handle)
+    return answer
+
+
 CASES = {
+    "cudnn": cudnn,
     "sm": lambda: [nvrtc("-arch=sm_90"), nvrtc("--gpu-architecture", "sm_90a", "-std=c++17"), nvrtc("-arch", "sm_75"),
                    nvrtc("-arch=sm_90", name="libnvrtc.so.12")],
     "compute": lambda: nvrtc("-arch=compute_90"),

@@ -269,7 +269,8 @@ static void reuse(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 							.location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } },
-					 .bytesize = 8 << 20 }, q = p, r = p;
+					 .bytesize = 8 << 20 },
+				   q = p, r = p;
 	CUgraphNode a, b, c, d, e;
 	size_t all = soft_free();
 	CUgraphExec x, y;

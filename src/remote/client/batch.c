@@ -1,6 +1,6 @@
 /*
- * batch.c: many copies in one call, and single ones with the attributes of a batch. All are checked before the first
- * is sent; they run in stream order, one after the other, which no program can tell from the freedom that the vendor
+ * batch.c: many copies in one call, and single ones with the attributes of a batch. All are checked before the first is
+ * sent; they run in stream order, one after the other, which no program can tell from the freedom that the vendor
  * documents.
  */
 #include "cuda_remote.h"
