@@ -30,7 +30,7 @@ static const struct library {
 	{ "libcudnn", "cuDNN", 0 },
 	{ "libcufft", "cuFFT", COMPUTED },
 	{ "libcurand", "cuRAND", COMPUTED },
-	{ "libcusparse", "cuSPARSE", 0 },
+	{ "libcusparse", "cuSPARSE", COMPUTED },
 	{ "libcusolver", "cuSOLVER", COMPUTED },
 	{ "libnccl", "NCCL", 0 },
 	{ "libnvjpeg", "nvJPEG", 0 },

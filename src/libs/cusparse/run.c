@@ -1,0 +1,211 @@
+/* run.c: kernels of cuSPARSE on the device's threads. The parameters and all indices are checked before they are used.
+ */
+#include "libs/cusparse/sparse.h"
+
+#include <complex.h>
+#include <string.h>
+
+struct run {
+	struct soft_native *n;
+	const struct sparse_work *w;
+	struct sparse_matrix a; /* of this batch */
+	char *b, *c;
+	uint32_t each;
+	bool fault;
+};
+
+static const uint32_t bytes_of[] = { 4, 8, 8, 16 };
+
+static int64_t index_get(uint64_t at, bool wide, int64_t i)
+{
+	return wide ? ((const int64_t *)(uintptr_t)at)[i] : ((const int32_t *)(uintptr_t)at)[i];
+}
+
+static void index_put(uint64_t at, bool wide, int64_t i, int64_t value)
+{
+	if (wide)
+		((int64_t *)(uintptr_t)at)[i] = value;
+	else
+		((int32_t *)(uintptr_t)at)[i] = (int32_t)value;
+}
+
+/* A row's first number; what lies outside is a fault of the launch. */
+static int64_t row_begin(struct run *r, int64_t row)
+{
+	int64_t at = index_get(r->a.rows_at, r->a.wide_rows, row) - r->a.base;
+
+	if (at >= 0 && at <= r->a.nnz)
+		return at;
+	r->fault = true;
+	return 0;
+}
+
+static int64_t column_of(struct run *r, int64_t k)
+{
+	int64_t column = index_get(r->a.columns_at, r->a.wide_columns, k) - r->a.base;
+
+	if (column >= 0 && column < r->a.columns)
+		return column;
+	r->fault = true;
+	return 0;
+}
+
+static int64_t row_of(struct run *r, int64_t k)
+{
+	int64_t row = index_get(r->a.rows_at, r->a.wide_rows, k) - r->a.base;
+
+	if (row >= 0 && row < r->a.rows)
+		return row;
+	r->fault = true;
+	return 0;
+}
+
+#define T float
+#define CONJ(v) (v)
+#define NAMED(name) name##_s
+#include "libs/cusparse/typed.h"
+#define T double
+#define CONJ(v) (v)
+#define NAMED(name) name##_d
+#include "libs/cusparse/typed.h"
+#define T float _Complex
+#define CONJ(v) conjf(v)
+#define NAMED(name) name##_c
+#include "libs/cusparse/typed.h"
+#define T double _Complex
+#define CONJ(v) conj(v)
+#define NAMED(name) name##_z
+#include "libs/cusparse/typed.h"
+
+/* Rows of the result are written by one thread each, where rows of the matrix are its rows. */
+static bool is_by_rows(const struct sparse_work *w)
+{
+	return !w->a.coordinates && !w->a.turned;
+}
+
+int64_t sparse_parts(const struct sparse_work *w)
+{
+	switch ((enum sparse_kernel)w->kernel) {
+	case SPARSE_SPMM:
+		return is_by_rows(w) ? w->c.rows : w->c.columns;
+	case SPARSE_SDDMM:
+		return w->a.coordinates ? w->a.nnz : w->a.rows;
+	case SPARSE_SPSV:
+		return w->c.columns;
+	default:
+		return 1;
+	}
+}
+
+/* ---- checks ---- */
+
+static bool reach_dense(struct soft_native *n, const struct sparse_work *w, const struct sparse_dense *d, bool write)
+{
+	int64_t last, across;
+
+	if (!d->rows || !d->columns)
+		return true;
+	if (__builtin_mul_overflow(d->rows - 1, d->down, &last) ||
+	    __builtin_mul_overflow(d->columns - 1, d->across, &across) || __builtin_add_overflow(last, across, &last) ||
+	    __builtin_mul_overflow(w->batch - 1, d->apart, &across) || __builtin_add_overflow(last, across, &last)) {
+		n->refuse(n);
+		return false;
+	}
+	return library_reach(n, d->at, last + 1, bytes_of[w->type], write);
+}
+
+static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, bool write)
+{
+	const struct sparse_matrix *a = &w->a;
+	int64_t rows = a->coordinates ? a->nnz : a->rows + 1, more_rows, more;
+	bool offsets = write && w->kernel != SPARSE_SDDMM;
+
+	if (__builtin_mul_overflow(w->batch - 1, a->rows_apart, &more_rows) ||
+	    __builtin_mul_overflow(w->batch - 1, a->values_apart, &more)) {
+		n->refuse(n);
+		return false;
+	}
+	if (!library_reach(n, a->rows_at, rows + more_rows, a->wide_rows ? 8 : 4, offsets))
+		return false;
+	if (w->kernel == SPARSE_COUNT)
+		return true;
+	return library_reach(n, a->columns_at, a->nnz + more, a->wide_columns ? 8 : 4, offsets) &&
+	       library_reach(n, a->values_at, a->nnz + more, bytes_of[w->type], write);
+}
+
+static bool size_sound(int64_t v)
+{
+	return v >= 0 && v <= SPARSE_SIZE_MOST;
+}
+
+static bool work_sound(const struct sparse_work *w)
+{
+	const struct sparse_dense *dense[] = { &w->b, &w->c };
+	int64_t rows = w->a.turned ? w->a.columns : w->a.rows, columns = w->a.turned ? w->a.rows : w->a.columns;
+
+	if (w->kernel >= SPARSE_KERNELS || w->type > 3 || w->batch < 1 || w->batch > SPARSE_SIZE_MOST ||
+	    !size_sound(w->a.rows) || !size_sound(w->a.columns) || !size_sound(w->a.nnz) ||
+	    !size_sound(w->a.rows_apart) || !size_sound(w->a.values_apart))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!size_sound(dense[i]->rows) || !size_sound(dense[i]->columns) || !size_sound(dense[i]->down) ||
+		    !size_sound(dense[i]->across) || !size_sound(dense[i]->apart))
+			return false;
+	switch ((enum sparse_kernel)w->kernel) {
+	case SPARSE_SPMM:
+		return w->c.rows == rows && w->b.rows == columns && w->c.columns == w->b.columns;
+	case SPARSE_SDDMM:
+		return w->b.rows == rows && w->c.columns == columns && w->b.columns == w->c.rows;
+	case SPARSE_SPSV:
+		return rows == columns && w->b.rows == rows && w->c.rows == rows && w->b.columns == w->c.columns &&
+		       !w->a.coordinates;
+	default:
+		return w->c.rows == rows && w->c.columns == columns;
+	}
+}
+
+typedef void (*run_function)(struct run *r, int64_t from, int64_t to);
+
+static const run_function runs[SPARSE_KERNELS][4] = {
+	[SPARSE_SPMM] = { spmm_s, spmm_d, spmm_c, spmm_z },
+	[SPARSE_SDDMM] = { sddmm_s, sddmm_d, sddmm_c, sddmm_z },
+	[SPARSE_SPSV] = { spsv_s, spsv_d, spsv_c, spsv_z },
+	[SPARSE_TO_DENSE] = { to_dense_s, to_dense_d, to_dense_c, to_dense_z },
+	[SPARSE_COUNT] = { count_s, count_d, count_c, count_z },
+	[SPARSE_FROM_DENSE] = { from_dense_s, from_dense_d, from_dense_c, from_dense_z },
+};
+
+void sparse_run(struct soft_native *n)
+{
+	const struct sparse_work *w = n->params;
+	struct run r = { .n = n, .w = w };
+	bool to_sparse, to_numbers;
+	int64_t from, to;
+
+	if (n->bytes != DEVICE_PARAM_BYTES || !n->blocks || !work_sound(w)) {
+		n->refuse(n);
+		return;
+	}
+	to_numbers = w->kernel == SPARSE_SDDMM;
+	to_sparse = w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE;
+	if (!reach_matrix(n, w, to_sparse || to_numbers) || !reach_dense(n, w, &w->b, false) ||
+	    !reach_dense(n, w, &w->c, !to_sparse && !to_numbers) ||
+	    (w->alpha.address && !n->reach(n, w->alpha.address, bytes_of[w->type], false)) ||
+	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)))
+		return;
+	r.each = bytes_of[w->type];
+	library_part(n, sparse_parts(w), &from, &to);
+	for (int64_t k = 0; k < w->batch && !r.fault; k++) {
+		r.a = w->a;
+		r.a.rows_at += (uint64_t)(k * w->a.rows_apart) * (w->a.wide_rows ? 8 : 4);
+		r.a.columns_at += (uint64_t)(k * w->a.values_apart) * (w->a.wide_columns ? 8 : 4);
+		r.a.values_at += (uint64_t)(k * w->a.values_apart) * r.each;
+		r.b = (char *)(uintptr_t)w->b.at + k * w->b.apart * (int64_t)r.each;
+		r.c = (char *)(uintptr_t)w->c.at + k * w->c.apart * (int64_t)r.each;
+		runs[w->kernel][w->type](&r, from, to);
+		if (!n->go_on(n, (uint64_t)(w->a.nnz / n->blocks) * (uint64_t)(w->c.columns + 1) / 16 + 1))
+			return;
+	}
+	if (r.fault)
+		n->reach(n, 0, 1, false);
+}

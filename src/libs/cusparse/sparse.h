@@ -1,0 +1,66 @@
+/*
+ * sparse.h: cuSPARSE of the software device, its generic interface: descriptors, and how a call becomes a kernel.
+ *
+ * Descriptors live in the program and hold addresses. A call writes what it needs of them into a struct sparse_work,
+ * which is a kernel's parameters. A matrix by columns is one by rows of its transpose: from here on there are rows and
+ * coordinates only, and whether the matrix is transposed.
+ */
+#pragma once
+
+#include "cusparse_soft.h"
+#include "libs/common/library.h"
+
+#define SPARSE_TITLE "cuSPARSE"
+#define SPARSE_SIZE_MOST (INT64_C(1) << 40)
+
+enum sparse_kernel {
+	SPARSE_SPMM,
+	SPARSE_SDDMM,
+	SPARSE_SPSV,
+	SPARSE_TO_DENSE,
+	SPARSE_COUNT,
+	SPARSE_FROM_DENSE,
+	SPARSE_KERNELS
+};
+
+/* Numbers by rows, or coordinates; indices begin at `base`. */
+struct sparse_matrix {
+	uint64_t rows_at, columns_at, values_at; /* rows_at: of rows + 1 offsets, or of nnz indices */
+	int64_t rows, columns, nnz;
+	uint8_t coordinates, wide_rows, wide_columns, base;
+	uint8_t turned, conjugated;	  /* what is meant is the transpose; with conjugate numbers */
+	uint8_t upper, unit;		  /* of a triangle */
+	int64_t rows_apart, values_apart; /* between batches */
+};
+
+/* Element (i, j) lies at `at`, i * down + j * across numbers further. */
+struct sparse_dense {
+	uint64_t at;
+	int64_t down, across, rows, columns;
+	int64_t apart; /* between batches */
+	uint8_t conjugated;
+};
+
+struct sparse_scalar {
+	uint64_t address; /* in the device's memory; 0: the value is here */
+	double value[2];
+};
+
+struct sparse_work {
+	uint32_t number; /* device_launch() sets it */
+	uint32_t kernel; /* enum sparse_kernel */
+	uint32_t type;	 /* 0 to 3: float, double, and their complex variants */
+	uint32_t spare;
+	int64_t batch;
+	struct sparse_matrix a;
+	struct sparse_dense b, c;
+	struct sparse_scalar alpha, beta;
+};
+
+_Static_assert(sizeof(struct sparse_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
+/* Parts that work is cut into: 1 where every row may write everywhere. */
+int64_t sparse_parts(const struct sparse_work *w);
+
+/* Where kernels arrive. */
+void sparse_run(struct soft_native *n);

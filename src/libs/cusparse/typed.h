@@ -1,0 +1,215 @@
+/* typed.h: the kernels of run.c in numbers of type T, on the parts from .. to - 1. */
+
+static T NAMED(scalar)(const struct sparse_scalar *s)
+{
+	T v;
+
+	if (!s->address)
+		return (T)(s->value[0] + s->value[1] * I);
+	memcpy(&v, (const void *)(uintptr_t)s->address, sizeof(v));
+	return v;
+}
+
+static inline T NAMED(value)(const struct run *r, int64_t k)
+{
+	T v = ((const T *)(uintptr_t)r->a.values_at)[k];
+
+	return r->a.conjugated ? CONJ(v) : v;
+}
+
+static inline T *NAMED(place)(const struct sparse_dense *d, char *at, int64_t i, int64_t j)
+{
+	return (T *)(void *)at + i * d->down + j * d->across;
+}
+
+static inline T NAMED(element)(const struct sparse_dense *d, char *at, int64_t i, int64_t j)
+{
+	T v = *NAMED(place)(d, at, i, j);
+
+	return d->conjugated ? CONJ(v) : v;
+}
+
+/* What was there times beta; 0 takes nothing of it, not even NaN. */
+static inline void NAMED(keep)(T *at, T beta)
+{
+	*at = beta == 0 ? 0 : *at * beta;
+}
+
+/* Rows of the result. */
+static void NAMED(gather)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
+{
+	const struct sparse_work *w = r->w;
+
+	for (int64_t i = from; i < to && !r->fault; i++) {
+		int64_t begin = row_begin(r, i), end = row_begin(r, i + 1);
+
+		for (int64_t j = 0; j < w->c.columns; j++) {
+			T sum = 0, *at = NAMED(place)(&w->c, r->c, i, j);
+
+			for (int64_t k = begin; k < end; k++)
+				sum += NAMED(value)(r, k) * NAMED(element)(&w->b, r->b, column_of(r, k), j);
+			NAMED(keep)(at, beta);
+			*at += alpha * sum;
+		}
+	}
+}
+
+/* Columns of the result, into which every number of the matrix goes. */
+static void NAMED(scatter)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
+{
+	const struct sparse_work *w = r->w;
+	int64_t rows = r->a.coordinates ? 1 : r->a.rows;
+
+	for (int64_t j = from; j < to; j++) {
+		for (int64_t i = 0; i < w->c.rows; i++)
+			NAMED(keep)(NAMED(place)(&w->c, r->c, i, j), beta);
+		for (int64_t row = 0; row < rows && !r->fault; row++) {
+			int64_t begin = r->a.coordinates ? 0 : row_begin(r, row);
+			int64_t end = r->a.coordinates ? r->a.nnz : row_begin(r, row + 1);
+
+			for (int64_t k = begin; k < end; k++) {
+				int64_t i = r->a.coordinates ? row_of(r, k) : row, l = column_of(r, k);
+				int64_t to_row = r->a.turned ? l : i, of_row = r->a.turned ? i : l;
+
+				*NAMED(place)(&w->c, r->c, to_row, j) +=
+					alpha * NAMED(value)(r, k) * NAMED(element)(&w->b, r->b, of_row, j);
+			}
+		}
+	}
+}
+
+static void NAMED(spmm)(struct run *r, int64_t from, int64_t to)
+{
+	T alpha = NAMED(scalar)(&r->w->alpha), beta = NAMED(scalar)(&r->w->beta);
+
+	if (!r->a.coordinates && !r->a.turned)
+		NAMED(gather)(r, from, to, alpha, beta);
+	else
+		NAMED(scatter)(r, from, to, alpha, beta);
+}
+
+/* Numbers of the matrix: products of rows of b and columns of c, where it has numbers. */
+static void NAMED(sddmm)(struct run *r, int64_t from, int64_t to)
+{
+	const struct sparse_work *w = r->w;
+	T alpha = NAMED(scalar)(&w->alpha), beta = NAMED(scalar)(&w->beta);
+	T *values = (T *)(uintptr_t)r->a.values_at;
+
+	for (int64_t part = from; part < to && !r->fault; part++) {
+		int64_t begin = r->a.coordinates ? part : row_begin(r, part);
+		int64_t end = r->a.coordinates ? part + 1 : row_begin(r, part + 1);
+
+		for (int64_t k = begin; k < end; k++) {
+			int64_t i = r->a.coordinates ? row_of(r, k) : part, j = column_of(r, k);
+			int64_t row = r->a.turned ? j : i, column = r->a.turned ? i : j;
+			T sum = 0;
+
+			for (int64_t l = 0; l < w->b.columns; l++)
+				sum += NAMED(element)(&w->b, r->b, row, l) * NAMED(element)(&w->c, r->c, l, column);
+			NAMED(keep)(&values[k], beta);
+			values[k] += alpha * sum;
+		}
+	}
+}
+
+/* One column. Of a transposed triangle each row is taken from those that follow. */
+static void NAMED(solve)(struct run *r, int64_t j, T alpha)
+{
+	const struct sparse_work *w = r->w;
+	int64_t n = r->a.rows;
+	bool upwards = r->a.upper != r->a.turned;
+
+	for (int64_t i = 0; i < n; i++)
+		*NAMED(place)(&w->c, r->c, i, j) = alpha * NAMED(element)(&w->b, r->b, i, j);
+	for (int64_t step = 0; step < n && !r->fault; step++) {
+		int64_t i = upwards ? n - 1 - step : step, begin = row_begin(r, i), end = row_begin(r, i + 1);
+		T *at = NAMED(place)(&w->c, r->c, i, j), diagonal = 1;
+
+		for (int64_t k = begin; k < end; k++) {
+			int64_t column = column_of(r, k);
+
+			if (column == i)
+				diagonal = r->a.unit ? 1 : NAMED(value)(r, k);
+			else if (!r->a.turned && (column > i) == r->a.upper)
+				*at -= NAMED(value)(r, k) * *NAMED(place)(&w->c, r->c, column, j);
+		}
+		*at /= diagonal;
+		for (int64_t k = begin; r->a.turned && k < end; k++) {
+			int64_t column = column_of(r, k);
+
+			if (column != i && (column > i) == r->a.upper)
+				*NAMED(place)(&w->c, r->c, column, j) -= NAMED(value)(r, k) * *at;
+		}
+	}
+}
+
+static void NAMED(spsv)(struct run *r, int64_t from, int64_t to)
+{
+	T alpha = NAMED(scalar)(&r->w->alpha);
+
+	for (int64_t j = from; j < to; j++)
+		NAMED(solve)(r, j, alpha);
+}
+
+static void NAMED(to_dense)(struct run *r, int64_t from, int64_t to)
+{
+	const struct sparse_work *w = r->w;
+	int64_t rows = r->a.coordinates ? 1 : r->a.rows;
+
+	for (int64_t i = 0; from < to && i < w->c.rows; i++)
+		for (int64_t j = 0; j < w->c.columns; j++)
+			*NAMED(place)(&w->c, r->c, i, j) = 0;
+	for (int64_t row = 0; from < to && row < rows && !r->fault; row++) {
+		int64_t begin = r->a.coordinates ? 0 : row_begin(r, row);
+		int64_t end = r->a.coordinates ? r->a.nnz : row_begin(r, row + 1);
+
+		for (int64_t k = begin; k < end; k++) {
+			int64_t i = r->a.coordinates ? row_of(r, k) : row, j = column_of(r, k);
+
+			*NAMED(place)(&w->c, r->c, r->a.turned ? j : i, r->a.turned ? i : j) = NAMED(value)(r, k);
+		}
+	}
+}
+
+static inline T NAMED(dense_at)(struct run *r, int64_t row, int64_t column)
+{
+	return *NAMED(place)(&r->w->c, r->c, r->a.turned ? column : row, r->a.turned ? row : column);
+}
+
+/* Offsets of rows, by what is not 0. */
+static void NAMED(count)(struct run *r, int64_t from, int64_t to)
+{
+	int64_t count = 0;
+
+	for (int64_t i = 0; from < to && i < r->a.rows; i++) {
+		index_put(r->a.rows_at, r->a.wide_rows, i, count + r->a.base);
+		for (int64_t j = 0; j < r->a.columns; j++)
+			count += NAMED(dense_at)(r, i, j) != 0;
+	}
+	index_put(r->a.rows_at, r->a.wide_rows, r->a.rows, count + r->a.base);
+}
+
+static void NAMED(from_dense)(struct run *r, int64_t from, int64_t to)
+{
+	int64_t count = 0;
+
+	for (int64_t i = 0; from < to && i < r->a.rows; i++)
+		for (int64_t j = 0; j < r->a.columns; j++) {
+			T v = NAMED(dense_at)(r, i, j);
+
+			if (v == 0)
+				continue;
+			if (count == r->a.nnz) { /* the matrix has changed since it was counted */
+				r->fault = true;
+				return;
+			}
+			if (r->a.coordinates)
+				index_put(r->a.rows_at, r->a.wide_rows, count, i + r->a.base);
+			index_put(r->a.columns_at, r->a.wide_columns, count, j + r->a.base);
+			((T *)(uintptr_t)r->a.values_at)[count++] = v;
+		}
+}
+
+#undef T
+#undef CONJ
+#undef NAMED

@@ -1,0 +1,454 @@
+/*
+ * cusparse_calls_test.c: cuSPARSE's generic interface on the software device against dense sums: formats, kinds of
+ * indices, transposes, orders; triangles; conversions there and back; graphs, wrong arguments, wrong indices.
+ */
+#include "softdev/soft.h"
+
+#include "cusparse_table.h"
+
+#include <complex.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOOD(call) is(call, CUSPARSE_STATUS_SUCCESS)
+#define ROWS 23
+#define COLUMNS 17
+#define SIDE 5 /* columns of dense matrices */
+#define MOST 32
+
+typedef double complex any;
+
+static struct cusparse_table t;
+static cusparseHandle_t handle;
+static int type; /* 0 to 3 */
+
+cusparseStatus_t cusparseGetVersion(cusparseHandle_t, int *);
+
+static const cudaDataType data_type[] = { CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F };
+static const size_t each[] = { 4, 8, 8, 16 };
+
+static double random_number(void)
+{
+	static uint64_t seed = 88172645463325252ull;
+
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (double)(int64_t)seed / 9.3e18;
+}
+
+static any some(void)
+{
+	double x = random_number();
+
+	return type >= 2 ? x + I * random_number() : x;
+}
+
+static void *at(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+static void write_one(uint8_t *raw, int i, any v)
+{
+	double d[2] = { creal(v), cimag(v) };
+	float f[2] = { (float)d[0], (float)d[1] };
+
+	memcpy(raw + (size_t)i * each[type], type & 1 ? (void *)d : (void *)f, each[type]);
+}
+
+static any read_one(const uint8_t *raw, int i)
+{
+	double d[2] = { 0 };
+	float f[2] = { 0 };
+
+	memcpy(type & 1 ? (void *)d : (void *)f, raw + (size_t)i * each[type], each[type]);
+	return type & 1 ? d[0] + I * d[1] : (double)f[0] + I * (double)f[1];
+}
+
+static CUdeviceptr put(const any *v, int count)
+{
+	uint8_t raw[MOST * MOST * 16];
+	CUdeviceptr p = 0;
+
+	for (int i = 0; i < count; i++)
+		write_one(raw, i, v[i]);
+	if (cuMemAlloc(&p, sizeof(raw)) || cuMemcpyHtoD(p, raw, (size_t)count * each[type]))
+		tap_ok(0, "memory");
+	return p;
+}
+
+static void get(any *v, CUdeviceptr p, int count)
+{
+	uint8_t raw[MOST * MOST * 16];
+
+	if (cuMemcpyDtoH(raw, p, (size_t)count * each[type]))
+		tap_ok(0, "reading");
+	for (int i = 0; i < count; i++)
+		v[i] = read_one(raw, i);
+}
+
+static CUdeviceptr put_indices(const int *v, int count, bool wide)
+{
+	int64_t both[MOST * MOST];
+	CUdeviceptr p = 0;
+
+	for (int i = 0; i < count; i++)
+		if (wide)
+			both[i] = v[i];
+		else
+			((int32_t *)both)[i] = v[i];
+	if (cuMemAlloc(&p, sizeof(both)) || cuMemcpyHtoD(p, both, sizeof(both)))
+		tap_ok(0, "memory");
+	return p;
+}
+
+/* A matrix, and its descriptor. */
+struct matrix {
+	any dense[MOST * MOST]; /* (i, j) at i * columns + j */
+	int rows, columns, nnz;
+	CUdeviceptr offsets, indices, values;
+	cusparseSpMatDescr_t descriptor;
+};
+
+static void matrix_make(struct matrix *m, int rows, int columns, cusparseFormat_t format, bool wide, int base,
+			bool triangle)
+{
+	int offsets[MOST * MOST], indices[MOST * MOST], outer = format == CUSPARSE_FORMAT_CSC ? columns : rows;
+	int inner = format == CUSPARSE_FORMAT_CSC ? rows : columns;
+	cusparseIndexType_t kind = wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+	any values[MOST * MOST];
+
+	m->rows = rows;
+	m->columns = columns;
+	m->nnz = 0;
+	for (int i = 0; i < rows * columns; i++)
+		m->dense[i] = random_number() > 0.3 ? some() : 0;
+	for (int i = 0; triangle && i < rows; i++)
+		m->dense[i * columns + i] = 3 + random_number();
+	for (int a = 0; a < outer; a++) {
+		if (format != CUSPARSE_FORMAT_COO)
+			offsets[a] = m->nnz + base;
+		for (int b = 0; b < inner; b++) {
+			int i = format == CUSPARSE_FORMAT_CSC ? b : a, j = format == CUSPARSE_FORMAT_CSC ? a : b;
+
+			if (m->dense[i * columns + j] == 0)
+				continue;
+			if (format == CUSPARSE_FORMAT_COO)
+				offsets[m->nnz] = a + base;
+			indices[m->nnz] = b + base;
+			values[m->nnz++] = m->dense[i * columns + j];
+		}
+	}
+	if (format != CUSPARSE_FORMAT_COO)
+		offsets[outer] = m->nnz + base;
+	m->offsets = put_indices(offsets, format == CUSPARSE_FORMAT_COO ? m->nnz : outer + 1, wide);
+	m->indices = put_indices(indices, m->nnz, wide);
+	m->values = put(values, m->nnz);
+	if (format == CUSPARSE_FORMAT_COO)
+		GOOD(t.cusparseCreateCoo(&m->descriptor, rows, columns, m->nnz, at(m->offsets), at(m->indices),
+					 at(m->values), kind, (cusparseIndexBase_t)base, data_type[type]));
+	else
+		GOOD((format == CUSPARSE_FORMAT_CSR ? t.cusparseCreateCsr : t.cusparseCreateCsc)(
+			&m->descriptor, rows, columns, m->nnz, at(m->offsets), at(m->indices), at(m->values), kind,
+			kind, (cusparseIndexBase_t)base, data_type[type]));
+}
+
+static void matrix_free(struct matrix *m)
+{
+	GOOD(t.cusparseDestroySpMat(m->descriptor));
+	cuMemFree(m->offsets);
+	cuMemFree(m->indices);
+	cuMemFree(m->values);
+}
+
+static any operated(const any *m, int columns, cusparseOperation_t op, int i, int j)
+{
+	any v = op ? m[j * columns + i] : m[i * columns + j];
+
+	return op == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE ? conj(v) : v;
+}
+
+#define SAME(a, b, count, ...)                                                                                         \
+	do {                                                                                                           \
+		double worst = 0;                                                                                      \
+                                                                                                                       \
+		for (int k_ = 0; k_ < (count); k_++)                                                                   \
+			worst = fmax(worst, cabs((a)[k_] - (b)[k_]));                                                  \
+		tap_ok(worst < (type & 1 ? 1e-12 : 1e-4), __VA_ARGS__);                                                \
+	} while (0)
+
+/* op(A) op(B), of one column as a vector, of several in both orders. */
+static void test_products(cusparseFormat_t format, bool wide, int base)
+{
+	struct matrix a;
+	cusparseDnVecDescr_t x, y;
+	cusparseDnMatDescr_t mb, mc;
+	uint8_t alpha[16], beta[16];
+	any va = 2, vb = type >= 2 ? -1 + 0.5 * I : -1;
+	size_t bytes = 0;
+
+	matrix_make(&a, ROWS, COLUMNS, format, wide, base, false);
+	write_one(alpha, 0, va);
+	write_one(beta, 0, vb);
+	for (int op = 0; op < 3; op++) {
+		int rows = op ? COLUMNS : ROWS, inner = op ? ROWS : COLUMNS;
+
+		for (int shape = 0; shape < 4; shape++) { /* a vector; by columns; by rows; the other transposed */
+			int n = shape ? SIDE : 1;
+			bool by_rows = shape == 2, turned = shape == 3;
+			any b[MOST * MOST], c[MOST * MOST], want[MOST * MOST];
+			CUdeviceptr pb, pc;
+
+			for (int i = 0; i < MOST * MOST; i++) {
+				b[i] = some();
+				c[i] = want[i] = some();
+			}
+			pb = put(b, inner * n);
+			pc = put(c, rows * n);
+			for (int i = 0; i < rows; i++)
+				for (int j = 0; j < n; j++) {
+					any sum = 0, *at_c = &want[by_rows ? i * n + j : i + j * rows];
+
+					for (int k = 0; k < inner; k++)
+						sum += operated(a.dense, COLUMNS, (cusparseOperation_t)op, i, k) *
+						       (turned || by_rows ? b[k * n + j] : b[k + j * inner]);
+					*at_c = va * sum + vb * *at_c;
+				}
+			if (!shape) {
+				GOOD(t.cusparseCreateDnVec(&x, inner, at(pb), data_type[type]));
+				GOOD(t.cusparseCreateDnVec(&y, rows, at(pc), data_type[type]));
+				GOOD(t.cusparseSpMV_bufferSize(handle, (cusparseOperation_t)op, alpha, a.descriptor, x,
+							       beta, y, data_type[type], CUSPARSE_SPMV_ALG_DEFAULT,
+							       &bytes));
+				GOOD(t.cusparseSpMV(handle, (cusparseOperation_t)op, alpha, a.descriptor, x, beta, y,
+						    data_type[type], CUSPARSE_SPMV_ALG_DEFAULT, NULL));
+				GOOD(t.cusparseDestroyDnVec(x));
+				GOOD(t.cusparseDestroyDnVec(y));
+			} else {
+				GOOD(t.cusparseCreateDnMat(&mb, turned ? n : inner, turned ? inner : n,
+							   turned || by_rows ? n : inner, at(pb), data_type[type],
+							   by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
+				GOOD(t.cusparseCreateDnMat(&mc, rows, n, by_rows ? n : rows, at(pc), data_type[type],
+							   by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
+				GOOD(t.cusparseSpMM(
+					handle, (cusparseOperation_t)op,
+					turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+					a.descriptor, mb, beta, mc, data_type[type], CUSPARSE_SPMM_ALG_DEFAULT, NULL));
+				GOOD(t.cusparseDestroyDnMat(mb));
+				GOOD(t.cusparseDestroyDnMat(mc));
+			}
+			get(c, pc, rows * n);
+			SAME(c, want, rows * n, "type %d, format %d, operation %d, %s", type, (int)format, op,
+			     shape ? by_rows  ? "SpMM by rows"
+				     : turned ? "SpMM transposed"
+					      : "SpMM"
+				   : "SpMV");
+			cuMemFree(pb);
+			cuMemFree(pc);
+		}
+	}
+	matrix_free(&a);
+}
+
+static void test_triangle(cusparseFormat_t format, int op, bool upper, bool unit)
+{
+	struct matrix a;
+	cusparseDnVecDescr_t x, y;
+	cusparseSpSVDescr_t plan = NULL;
+	cusparseFillMode_t fill = upper ? CUSPARSE_FILL_MODE_UPPER : CUSPARSE_FILL_MODE_LOWER;
+	cusparseDiagType_t diagonal = unit ? CUSPARSE_DIAG_TYPE_UNIT : CUSPARSE_DIAG_TYPE_NON_UNIT;
+	any v[MOST], solved[MOST], again[MOST];
+	uint8_t one[16];
+	CUdeviceptr px, py;
+	size_t bytes = 0;
+
+	matrix_make(&a, 12, 12, format, false, 0, true);
+	write_one(one, 0, 1);
+	for (int i = 0; i < 12; i++)
+		v[i] = some();
+	px = put(v, 12);
+	py = put(v, 12);
+	GOOD(t.cusparseCreateDnVec(&x, 12, at(px), data_type[type]));
+	GOOD(t.cusparseCreateDnVec(&y, 12, at(py), data_type[type]));
+	GOOD(t.cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
+	GOOD(t.cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
+	GOOD(t.cusparseSpSV_createDescr(&plan));
+	GOOD(t.cusparseSpSV_bufferSize(handle, (cusparseOperation_t)op, one, a.descriptor, x, y, data_type[type],
+				       CUSPARSE_SPSV_ALG_DEFAULT, plan, &bytes));
+	GOOD(t.cusparseSpSV_analysis(handle, (cusparseOperation_t)op, one, a.descriptor, x, y, data_type[type],
+				     CUSPARSE_SPSV_ALG_DEFAULT, plan, NULL));
+	GOOD(t.cusparseSpSV_solve(handle, (cusparseOperation_t)op, one, a.descriptor, x, y, data_type[type],
+				  CUSPARSE_SPSV_ALG_DEFAULT, plan));
+	get(solved, py, 12);
+	for (int i = 0; i < 12; i++) {
+		again[i] = 0;
+		for (int j = 0; j < 12; j++) {
+			int row = op ? j : i, column = op ? i : j;
+			any value = row == column && unit ? 1 : operated(a.dense, 12, (cusparseOperation_t)op, i, j);
+
+			if (row == column || (column > row) == upper)
+				again[i] += value * solved[j];
+		}
+	}
+	SAME(again, v, 12, "type %d, format %d: SpSV, operation %d, %s%s", type, (int)format, op,
+	     upper ? "upper" : "lower", unit ? ", unit" : "");
+	GOOD(t.cusparseSpSV_destroyDescr(plan));
+	GOOD(t.cusparseDestroyDnVec(x));
+	GOOD(t.cusparseDestroyDnVec(y));
+	cuMemFree(px);
+	cuMemFree(py);
+	matrix_free(&a);
+}
+
+static void test_conversions(cusparseFormat_t format)
+{
+	struct matrix a, b;
+	cusparseDnMatDescr_t dense;
+	any v[MOST * MOST], want[MOST * MOST];
+	CUdeviceptr p, buffer;
+	int64_t rows = 0, columns = 0, nnz = 0;
+	size_t bytes = 0;
+
+	matrix_make(&a, ROWS, COLUMNS, format, format == CUSPARSE_FORMAT_COO, 1, false);
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		v[i] = some();
+	p = put(v, ROWS * COLUMNS);
+	GOOD(t.cusparseCreateDnMat(&dense, ROWS, COLUMNS, COLUMNS, at(p), data_type[type], CUSPARSE_ORDER_ROW));
+	GOOD(t.cusparseSparseToDense(handle, a.descriptor, dense, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, NULL));
+	get(v, p, ROWS * COLUMNS);
+	SAME(v, a.dense, ROWS * COLUMNS, "type %d, format %d: SparseToDense", type, (int)format);
+	/* back into the places of another one, which has as many numbers */
+	matrix_make(&b, ROWS, COLUMNS, format, false, 0, false);
+	GOOD(t.cusparseDenseToSparse_bufferSize(handle, dense, b.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+						&bytes));
+	CU(cuMemAlloc(&buffer, bytes));
+	GOOD(t.cusparseDenseToSparse_analysis(handle, dense, b.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+					      at(buffer)));
+	GOOD(t.cusparseSpMatGetSize(b.descriptor, &rows, &columns, &nnz));
+	is(nnz, a.nnz);
+	GOOD(t.cusparseDenseToSparse_convert(handle, dense, b.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+					     at(buffer)));
+	memset(want, 0, sizeof(want));
+	CU(cuMemsetD8(p, 0xff, ROWS * COLUMNS * each[type]));
+	GOOD(t.cusparseSparseToDense(handle, b.descriptor, dense, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, NULL));
+	get(v, p, ROWS * COLUMNS);
+	SAME(v, a.dense, ROWS * COLUMNS, "type %d, format %d: DenseToSparse and back", type, (int)format);
+	GOOD(t.cusparseDestroyDnMat(dense));
+	cuMemFree(p);
+	cuMemFree(buffer);
+	matrix_free(&a);
+	matrix_free(&b);
+}
+
+static void test_sampled(cusparseFormat_t format)
+{
+	struct matrix c;
+	cusparseDnMatDescr_t ma, mb, dense;
+	any a[MOST * MOST], b[MOST * MOST], v[MOST * MOST], want[MOST * MOST];
+	uint8_t one[16], half[16];
+	CUdeviceptr pa, pb, pd;
+
+	matrix_make(&c, ROWS, COLUMNS, format, false, 0, false);
+	write_one(one, 0, 1);
+	write_one(half, 0, 0.5);
+	for (int i = 0; i < MOST * MOST; i++) {
+		a[i] = some();
+		b[i] = some();
+	}
+	for (int i = 0; i < ROWS; i++)
+		for (int j = 0; j < COLUMNS; j++) {
+			any sum = 0;
+
+			for (int k = 0; k < SIDE; k++)
+				sum += a[i + k * ROWS] * b[k + j * SIDE];
+			want[i * COLUMNS + j] =
+				c.dense[i * COLUMNS + j] == 0 ? 0 : sum + 0.5 * c.dense[i * COLUMNS + j];
+		}
+	pa = put(a, ROWS * SIDE);
+	pb = put(b, SIDE * COLUMNS);
+	pd = put(want, ROWS * COLUMNS);
+	GOOD(t.cusparseCreateDnMat(&ma, ROWS, SIDE, ROWS, at(pa), data_type[type], CUSPARSE_ORDER_COL));
+	GOOD(t.cusparseCreateDnMat(&mb, SIDE, COLUMNS, SIDE, at(pb), data_type[type], CUSPARSE_ORDER_COL));
+	GOOD(t.cusparseCreateDnMat(&dense, ROWS, COLUMNS, COLUMNS, at(pd), data_type[type], CUSPARSE_ORDER_ROW));
+	GOOD(t.cusparseSDDMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, one, ma, mb,
+			     half, c.descriptor, data_type[type], CUSPARSE_SDDMM_ALG_DEFAULT, NULL));
+	GOOD(t.cusparseSparseToDense(handle, c.descriptor, dense, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, NULL));
+	get(v, pd, ROWS * COLUMNS);
+	SAME(v, want, ROWS * COLUMNS, "type %d, format %d: SDDMM", type, (int)format);
+	GOOD(t.cusparseDestroyDnMat(ma));
+	GOOD(t.cusparseDestroyDnMat(mb));
+	GOOD(t.cusparseDestroyDnMat(dense));
+	cuMemFree(pa);
+	cuMemFree(pb);
+	cuMemFree(pd);
+	matrix_free(&c);
+}
+
+static void test_wrong(void)
+{
+	char no_handle[64] __attribute__((aligned(8))) = { 0 };
+	const float one = 1;
+	cusparseDnVecDescr_t x, y;
+	cusparseSpMatDescr_t m = NULL;
+	struct matrix a;
+	int version = 0, bad[] = { 999 };
+	CUdeviceptr p;
+
+	GOOD(cusparseGetVersion(handle, &version));
+	is(version / 1000, 12);
+	is(t.cusparseCreate(NULL), CUSPARSE_STATUS_INVALID_VALUE);
+	is(t.cusparseDestroy((void *)no_handle), CUSPARSE_STATUS_NOT_INITIALIZED);
+	is(t.cusparseCreateCsr(&m, -1, 2, 0, NULL, NULL, NULL, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+			       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	is(t.cusparseCreateCsr(&m, 2, 2, 0, NULL, NULL, NULL, CUSPARSE_INDEX_16U, CUSPARSE_INDEX_32I,
+			       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F),
+	   CUSPARSE_STATUS_NOT_SUPPORTED);
+	CU(cuMemAlloc(&p, 4096));
+	GOOD(t.cusparseCreateDnVec(&x, ROWS, at(p), CUDA_R_32F));
+	GOOD(t.cusparseCreateDnVec(&y, COLUMNS, at(p), CUDA_R_64F));
+	matrix_make(&a, ROWS, COLUMNS, CUSPARSE_FORMAT_CSR, false, 0, false);
+	is(t.cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a.descriptor, x, &one, x, CUDA_R_32F,
+			  CUSPARSE_SPMV_ALG_DEFAULT, NULL),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	is(t.cusparseSpMV(handle, CUSPARSE_OPERATION_TRANSPOSE, &one, a.descriptor, x, &one, y, CUDA_R_32F,
+			  CUSPARSE_SPMV_ALG_DEFAULT, NULL),
+	   CUSPARSE_STATUS_NOT_SUPPORTED);
+	is(t.cusparseXcsrsort_bufferSizeExt(handle, 1, 1, 1, NULL, NULL, NULL), CUSPARSE_STATUS_NOT_SUPPORTED);
+	is_str(t.cusparseGetErrorName(CUSPARSE_STATUS_NOT_SUPPORTED), "CUSPARSE_STATUS_NOT_SUPPORTED");
+	/* a column that there is not is no place to read */
+	CU(cuMemcpyHtoD(a.indices, bad, 4));
+	GOOD(t.cusparseDestroyDnVec(y));
+	GOOD(t.cusparseCreateDnVec(&y, COLUMNS, at(p + 1024), CUDA_R_32F));
+	GOOD(t.cusparseSpMV(handle, CUSPARSE_OPERATION_TRANSPOSE, &one, a.descriptor, x, &one, y, CUDA_R_32F,
+			    CUSPARSE_SPMV_ALG_DEFAULT, NULL));
+	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+int main(void)
+{
+	static const cusparseFormat_t formats[] = { CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO };
+
+	for (int i = 0; i < CUSPARSE_CALL_COUNT; i++)
+		((void **)&t)[i] = dlsym(dlopen(NULL, RTLD_NOW), cusparse_call_name[i]);
+	soft_begin("1", "256M");
+	soft_context();
+	GOOD(t.cusparseCreate(&handle));
+	for (type = 0; type < 4; type++)
+		for (int f = 0; f < 3; f++) {
+			test_products(formats[f], f == 1, f == 2);
+			test_conversions(formats[f]);
+			test_sampled(formats[f]);
+			for (int op = 0; f < 2 && op < 3; op++)
+				for (int k = 0; k < 4; k++)
+					test_triangle(formats[f], op, k & 1, k >> 1);
+		}
+	type = 0;
+	test_wrong();
+	return soft_end();
+}
