@@ -176,7 +176,6 @@ static any operated(const any *m, int columns, cusparseOperation_t op, int i, in
 #define SAME(a, b, count, ...)                                                                                         \
 	do {                                                                                                           \
 		double worst = 0;                                                                                      \
-                                                                                                                       \
 		for (int k_ = 0; k_ < (count); k_++)                                                                   \
 			worst = fmax(worst, cabs((a)[k_] - (b)[k_]));                                                  \
 		tap_ok(worst < (type & 1 ? 1e-12 : 1e-4), __VA_ARGS__);                                                \

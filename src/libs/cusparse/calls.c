@@ -516,7 +516,6 @@ cusparseStatus_t soft_cusparseDnMatSetStridedBatch(cusparseDnMatDescr_t dnMatDes
 	cusparseStatus_t soft_cusparse##name##_createDescr(cusparse##name##Descr_t *descr)                             \
 	{                                                                                                              \
 		struct cusparse##name##Descr d = { 0 };                                                                \
-                                                                                                                       \
 		return keep((void **)descr, &d, sizeof(d));                                                            \
 	}                                                                                                              \
 	cusparseStatus_t soft_cusparse##name##_destroyDescr(cusparse##name##Descr_t descr)                             \

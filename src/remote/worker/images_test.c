@@ -1,9 +1,10 @@
 /*
  * images_test.c: images that come in pieces, or from meted: each is what its hash says or is not there, and what meted
- * gets can be changed by nobody.
+ * may keep lies in its own memory and can be changed by nobody.
  */
 #include "remote/worker/code.h"
 #include "remote/worker/images.h"
+#include "remote/worker/keep.h"
 
 #include "base/tap.h"
 #include "wire/worker.h"
@@ -17,8 +18,9 @@
 #define BYTES 20000u
 
 static uint8_t image[BYTES];
-static int meted = -1;	/* the end that meted would have */
-static int memory = -1; /* that it has given for the next image */
+static const uint8_t zeroes[BYTES];
+static int meted = -1; /* the end that meted would have */
+static int room_fd = -1; /* memory that it has made */
 
 static void name(const uint8_t *data, size_t bytes, uint8_t ret[SHA256_BYTES])
 {
@@ -58,8 +60,8 @@ static bool is_there(const uint8_t hash[SHA256_BYTES])
 	return same;
 }
 
-/* A word of meted's, with memory. */
-static void say(enum worker_image_type type, const uint8_t hash[SHA256_BYTES], int fd)
+/* As meted shows one, or gives memory for one. Value: its descriptor. */
+static int send_memory(enum worker_image_type type, const uint8_t hash[SHA256_BYTES], const uint8_t *data, size_t room)
 {
 	struct worker_image word = { .type = type, .version = WORKER_IMAGE_VERSION, .bytes = BYTES };
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -68,31 +70,21 @@ static void say(enum worker_image_type type, const uint8_t hash[SHA256_BYTES], i
 		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	memcpy(word.hash, hash, sizeof(word.hash));
+	ok(fd >= 0 && !ftruncate(fd, (off_t)room) && pwrite(fd, data, BYTES < room ? BYTES : room, 0) > 0);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	is(sendmsg(meted, &msg, 0), sizeof(word));
-}
-
-static int make_memory(size_t room)
-{
-	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	ok(fd >= 0 && !ftruncate(fd, (off_t)room));
 	return fd;
 }
 
-/* As meted shows one. */
 static void show(const uint8_t hash[SHA256_BYTES], const uint8_t *data, size_t room)
 {
-	int fd = make_memory(room);
-
-	ok(pwrite(fd, data, BYTES < room ? BYTES : room, 0) > 0);
-	say(WORKER_IMAGE_HELD, hash, fd);
-	close(fd);
+	close(send_memory(WORKER_IMAGE_HELD, hash, data, room));
 }
 
 /* What the worker tells meted. Value: enum worker_image_type; 0: nothing. */
@@ -164,8 +156,8 @@ static void test_held(void)
 	/* And can be sent then. */
 	fill(6);
 	name(image, BYTES, bad);
-	memory = make_memory(worker_image_room(BYTES));
-	say(WORKER_IMAGE_ROOM, bad, memory);
+	close(send_memory(WORKER_IMAGE_ROOM, good, image, 4096)); /* an answer that comes too late */
+	room_fd = send_memory(WORKER_IMAGE_ROOM, bad, zeroes, worker_image_room(BYTES));
 	send_piece(bad, BYTES, 0, BYTES);
 	ok(is_there(bad));
 }
@@ -178,15 +170,23 @@ static void test_kept(void)
 	is(told(hash, &fd), WORKER_IMAGE_ROOM);
 	ok(fd < 0);
 	is(told(hash, &fd), WORKER_IMAGE_KEEP);
-	ok(fd < 0); /* meted is not sent what it would have to close */
-	is(pread(memory, back, BYTES, 0), BYTES);
+	ok(fd < 0); /* the memory is meted's */
+	is(pread(room_fd, back, BYTES, 0), BYTES);
 	ok(!memcmp(back, image, BYTES));
-	/* The kernel refuses it where anybody could still write. */
-	ok(!fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
-	close(memory);
+	/* The worker cannot write to it any more. */
+	is(fcntl(room_fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+	close(room_fd);
 	ok(is_there(hash));
-	/* meted ends. */
+	/* meted does not answer: the image comes all the same. */
+	fill(8);
+	name(image, BYTES, hash);
+	send_piece(hash, BYTES, 0, BYTES);
+	ok(is_there(hash));
+	is(told(hash, &fd), WORKER_IMAGE_ROOM);
+	is(told(hash, &fd), 0);
+	/* meted ends, and is asked again. */
 	close(meted);
+	usleep((KEEP_REST_MS + 100) * 1000);
 	fill(7);
 	name(image, BYTES, hash);
 	send_piece(hash, BYTES, 0, BYTES);
