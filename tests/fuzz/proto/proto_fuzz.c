@@ -4,6 +4,7 @@
  * What must hold: nothing outside the text is read, and what was understood is written in one way only: the message
  * that is written of it reads as the same again.
  */
+#include "connect/kubernetes/dra_messages.h"
 #include "connect/kubernetes/messages.h"
 #include "text_fuzz.h"
 
@@ -29,6 +30,12 @@ static const struct proto_field *const messages[] = {
 	message_allocate_request,
 	message_allocate_answer,
 	message_pre_start_request,
+	dra_message_info,
+	dra_message_status,
+	dra_message_claims,
+	dra_message_prepared,
+	dra_message_unprepared,
+	dra_message_health,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
@@ -65,6 +72,8 @@ static const char *const corpus[] = {
 	"\x0a\x07v1beta1\x12\x09mete.sock\x1a\x0dmete.io/small\x22\x04\x08\x01\x10\x01",
 	"\x0a\x16\x0a\x0bk8s-small-0\x12\x07Healthy",
 	"\x0a\x0d\x0a\x0bk8s-small-0",
+	"\x0a\x0b\x0a\x02ns\x12\x02u1\x1a\x01n",
+	"\x0a\x16\x0a\x02u1\x12\x10\x0a\x0e\x0a\x01r\x12\x02n1\x1a\x01g\x22\x02id",
 	"\x0a\x0f\x0a\x01"
 	"a\x0a\x01"
 	"b\x12\x01"
