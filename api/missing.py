@@ -41,6 +41,9 @@ def runtime_missing():
         for name, *_ in symbols(spec.view(m)):
             if name not in have and re.sub(r"_pt[sd][zs]$", "", name) not in have:
                 majors.setdefault(name, []).append(str(m))
+    for m in spec.majors:
+        for name in spec.newer(m):
+            majors.setdefault(name, []).append(str(m))
     everywhere = [n for n, m in majors.items() if len(m) == len(spec.majors)]
     out = families(everywhere)
     for m in spec.majors:

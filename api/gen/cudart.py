@@ -4,6 +4,7 @@ The format is told by HEAD, which import_cudart.py writes at the head of the spe
 nothing about directions and lengths: the runtime is a library of the program's own process, above the driver's table.
 """
 
+import os
 import re
 import tomllib
 
@@ -30,6 +31,8 @@ class Spec:
             self.data = tomllib.load(f)
         self.majors = self.data["api"]["majors"]
         self.versions = {int(m): v for m, v in self.data["version"].items()}
+        with open(os.path.join(os.path.dirname(path), "cudart-newer.toml"), "rb") as f:
+            self.newer_names = {int(m): n for m, n in tomllib.load(f)["newer"].items()}
 
     def view(self, major):
         """{kind: {name: block}} of one version."""
@@ -49,6 +52,10 @@ class Spec:
                 block.setdefault("align", None)
         view["untyped"] = {n: {} for n in self.data["untyped"][str(major)]}
         return view
+
+    def newer(self, major):
+        """Names of releases after the one that the spec was read from: exported as the untyped ones are, and not compared."""
+        return self.newer_names.get(major, [])
 
 
 def banner(what):
@@ -203,7 +210,7 @@ def rest_source(spec, major, implemented):
         else:
             body = missing(block, symbol)
         out += [prototype(symbol, block), "{", *body, "}", ""]
-    for symbol in view["untyped"]:
+    for symbol in [*view["untyped"], *spec.newer(major)]:
         out += [f"RT_EXPORT cudaError_t {symbol}(void);", f"cudaError_t {symbol}(void)", "{",
                 f'\treturn rt_unsupported("{symbol}");', "}", ""]
     out += ["const struct rt_error_name rt_error_names[] = {"]
@@ -214,7 +221,7 @@ def rest_source(spec, major, implemented):
 
 def version_script(spec, major):
     view = spec.view(major)
-    every = sorted([s for s, _, _ in symbols(view)] + list(view["untyped"]))
+    every = sorted([s for s, _, _ in symbols(view)] + list(view["untyped"]) + spec.newer(major))
     return "\n".join([f"{SONAME[major]} {{", "global:", *(f"\t{s};" for s in every), "local:", "\t*;", "};", ""])
 
 
