@@ -3,8 +3,8 @@
 NVIDIA's other libraries on the software device: handles_test.py BUILD_ROOT
 
 They have a static CUDA runtime in them, which accepts NVIDIA's driver only. A handle's creation answers the library's own
-error, mete says one line that names the library, and the program goes on. The libraries are those of the installed toolkit;
-what is not there is skipped.
+error, mete says one line that names the library, and the program goes on. The libraries are those of the installed toolkit,
+opened by their full paths, so that mete's own of the same name do not take their place; what is not there is skipped.
 """
 import os
 import shutil
