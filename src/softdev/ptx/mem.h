@@ -315,8 +315,13 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		SPREAD(LANE_##t, v)                                                                                    \
 	} else if (w->mask == ~0u && (x.pattern == ROW || x.pattern == ROW_HALVES)) {                                  \
 		const MEM_##t *s = (const MEM_##t *)(first(0)) + k, *s2 = (const MEM_##t *)(first(1)) + k;             \
-		HALF_LANES d[i] = (LANE_##t)s[i * N];                                                                  \
-		HALF_LANES d[LANES / 2 + i] = (LANE_##t)s2[i * N];                                                     \
+		if (N == 1 && sizeof(*d) == sizeof(*s)) {                                                              \
+			memcpy(d, s, sizeof(*d) * (LANES / 2));                                                        \
+			memcpy(d + LANES / 2, s2, sizeof(*d) * (LANES / 2));                                           \
+		} else {                                                                                               \
+			HALF_LANES d[i] = (LANE_##t)s[i * N];                                                          \
+			HALF_LANES d[LANES / 2 + i] = (LANE_##t)s2[i * N];                                             \
+		}                                                                                                      \
 	} else if (x.pattern == UNIFORM_HALVES) {                                                                      \
 		const LANE_##t v = (LANE_##t)((const MEM_##t *)(first(0)))[k];                                         \
 		const LANE_##t v2 = (LANE_##t)((const MEM_##t *)(first(1)))[k];                                        \
@@ -404,8 +409,13 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 #define STORE_ELEMENT(t, N, first, place)                                                                              \
 	if (w->mask == ~0u && (x.pattern == ROW || x.pattern == ROW_HALVES)) {                                         \
 		MEM_##t *d = (MEM_##t *)(first(0)) + k, *d2 = (MEM_##t *)(first(1)) + k;                               \
-		HALF_LANES d[i * N] = (MEM_##t)s[i];                                                                   \
-		HALF_LANES d2[i * N] = (MEM_##t)s[LANES / 2 + i];                                                      \
+		if (N == 1 && sizeof(*d) == sizeof(*s)) {                                                              \
+			memcpy(d, s, sizeof(*d) * (LANES / 2));                                                        \
+			memcpy(d2, s + LANES / 2, sizeof(*d) * (LANES / 2));                                           \
+		} else {                                                                                               \
+			HALF_LANES d[i * N] = (MEM_##t)s[i];                                                           \
+			HALF_LANES d2[i * N] = (MEM_##t)s[LANES / 2 + i];                                              \
+		}                                                                                                      \
 	} else if (w->mask == ~0u) {                                                                                   \
 		for (u32 i = 0; i < LANES; i++)                                                                        \
 			((MEM_##t *)(place(i)))[k] = (MEM_##t)s[i];                                                    \
