@@ -30,14 +30,14 @@ typedef cusolverStatus_t (*any_call)(cusolverDnHandle_t, ...);
 
 /* The call of the type that is tested. */
 #define OF_TYPE(name, ...)                                                                                             \
-	(type == 0   ? ((any_call)(void *)t.cusolverDnS##name)(__VA_ARGS__)                                       \
-	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##name)(__VA_ARGS__)                                       \
-	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##name)(__VA_ARGS__)                                       \
+	(type == 0   ? ((any_call)(void *)t.cusolverDnS##name)(__VA_ARGS__)                                            \
+	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##name)(__VA_ARGS__)                                            \
+	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##name)(__VA_ARGS__)                                            \
 		     : ((any_call)(void *)t.cusolverDnZ##name)(__VA_ARGS__))
 #define OF_TWIN(sy, he, ...)                                                                                           \
-	(type == 0   ? ((any_call)(void *)t.cusolverDnS##sy)(__VA_ARGS__)                                         \
-	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##sy)(__VA_ARGS__)                                         \
-	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##he)(__VA_ARGS__)                                         \
+	(type == 0   ? ((any_call)(void *)t.cusolverDnS##sy)(__VA_ARGS__)                                              \
+	 : type == 1 ? ((any_call)(void *)t.cusolverDnD##sy)(__VA_ARGS__)                                              \
+	 : type == 2 ? ((any_call)(void *)t.cusolverDnC##he)(__VA_ARGS__)                                              \
 		     : ((any_call)(void *)t.cusolverDnZ##he)(__VA_ARGS__))
 
 static const int data_type[] = { CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F };
