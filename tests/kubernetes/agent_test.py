@@ -1,4 +1,5 @@
 """mete-agent: what kubelet is told of the shares, and what it is given: agent_test.py BUILD_ROOT"""
+import atexit
 import json
 import os
 import shutil
@@ -59,6 +60,7 @@ class Node:
         self.log = open(os.path.join(self.folder, "log"), "ab")
         self.agent = subprocess.Popen(self.command(), env=self.meted.env, stdin=subprocess.DEVNULL, stderr=self.log)
         self.log.close()
+        atexit.register(self.agent.kill)  # also when a test stops half-way
 
     def kill(self, number=signal.SIGKILL):
         self.agent.send_signal(number)
