@@ -1,7 +1,7 @@
 /* captures.c: the calls that begin and end the capture of a stream (capture.h). */
-#include "shim/capture.h"
+#include "core/capture.h"
 #include "cuda_shim.h"
-#include "shim/face.h"
+#include "core/face.h"
 
 static CUresult began(CUresult r)
 {

@@ -3,7 +3,7 @@
 #include "shim/contexts.h"
 #include "shim/cuda_figure.h"
 #include "shim/devices.h"
-#include "shim/face.h"
+#include "core/face.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
 #include "shim/launches.h"

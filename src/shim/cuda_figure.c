@@ -5,10 +5,10 @@
 #include "shim/cuda_figure.h"
 #include "base/setting.h"
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/attach.h"
+#include "core/account.h"
+#include "core/attach.h"
 #include "shim/devices.h"
-#include "shim/log.h"
+#include "core/log.h"
 #include "shim/start.h"
 #include "wire/soft_usage.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "shim/figure.h"
+#include "core/figure.h"
 
 struct soft_usage_table;
 

@@ -1,8 +1,8 @@
 /* devices.c: see devices.h. The calls that carry a device stand in device_calls.c. */
 #include "shim/devices.h"
-#include "shim/account.h"
-#include "shim/attach.h"
-#include "shim/log.h"
+#include "core/account.h"
+#include "core/attach.h"
+#include "core/log.h"
 #include "shim/start.h"
 
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* faults.c: see faults.h. */
 #include "shim/faults.h"
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/attach.h"
+#include "core/account.h"
+#include "core/attach.h"
 #include "shim/contexts.h"
 #include "shim/start.h"
 

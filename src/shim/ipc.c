@@ -1,11 +1,11 @@
 /* ipc.c: cuIpc* of memory: the memory of a handle is an object of the grant (sharing.h). */
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/charge.h"
+#include "core/account.h"
+#include "core/charge.h"
 #include "shim/devices.h"
-#include "shim/gate.h"
-#include "shim/records.h"
-#include "shim/sharing.h"
+#include "core/gate.h"
+#include "core/records.h"
+#include "core/sharing.h"
 #include "shim/start.h"
 
 /*

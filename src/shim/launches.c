@@ -1,9 +1,9 @@
 /* launches.c: see launches.h. */
 #include "shim/launches.h"
 #include "cuda_shim.h"
-#include "shim/marks.h"
+#include "core/marks.h"
 #include "shim/start.h"
-#include "shim/tick.h"
+#include "core/tick.h"
 
 static const enum cuda_call armed_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,

@@ -8,7 +8,7 @@
 
 #include "cuda_table.h"
 #include "shim/faults.h"
-#include "shim/pace.h"
+#include "core/pace.h"
 
 #include <stdbool.h>
 

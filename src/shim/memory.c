@@ -3,16 +3,16 @@
  * cuMemGetInfo. Managed memory is charged its full size to the device it was allocated on, wherever its pages are.
  */
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/blocks.h"
-#include "shim/charge.h"
-#include "shim/gate.h"
+#include "core/account.h"
+#include "core/blocks.h"
+#include "core/charge.h"
+#include "core/gate.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
 #include "shim/memory.h"
 #include "shim/pools.h"
-#include "shim/sharing.h"
+#include "core/sharing.h"
 #include "shim/start.h"
 
 /* Row starts are aligned to this at most; a driver that aligns further is settled at its real pitch. */

@@ -13,13 +13,13 @@
  */
 #include "shim/modules.h"
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/charge.h"
+#include "core/account.h"
+#include "core/charge.h"
 #include "shim/contexts.h"
-#include "shim/gate.h"
+#include "core/gate.h"
 #include "shim/image.h"
-#include "shim/map.h"
-#include "shim/measured.h"
+#include "core/map.h"
+#include "core/measured.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
 

@@ -13,16 +13,16 @@
  */
 #include "shim/pools.h"
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/attach.h"
-#include "shim/charge.h"
+#include "core/account.h"
+#include "core/attach.h"
+#include "core/charge.h"
 #include "shim/devices.h"
-#include "shim/gate.h"
+#include "core/gate.h"
 #include "shim/graphs.h"
 #include "shim/launches.h"
-#include "shim/records.h"
+#include "core/records.h"
 #include "shim/scratch.h"
-#include "shim/sharing.h"
+#include "core/sharing.h"
 #include "shim/start.h"
 
 #include <pthread.h>

@@ -5,8 +5,8 @@
 #include "base/fnv.h"
 #include "base/setting.h"
 #include "cuda_procs.h"
-#include "shim/attach.h"
-#include "shim/log.h"
+#include "core/attach.h"
+#include "core/log.h"
 #include "shim/start.h"
 
 #include <stdatomic.h>

@@ -7,12 +7,12 @@
 #include "shim/start.h"
 #include "base/own_note.h"
 #include "base/setting.h"
-#include "shim/account.h"
-#include "shim/attach.h"
+#include "core/account.h"
+#include "core/attach.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
-#include "shim/fork.h"
-#include "shim/log.h"
+#include "core/fork.h"
+#include "core/log.h"
 #include "shim/symbols.h"
 
 #include <dlfcn.h>

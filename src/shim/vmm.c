@@ -11,13 +11,13 @@
  */
 #include "shim/vmm.h"
 #include "cuda_shim.h"
-#include "shim/account.h"
-#include "shim/charge.h"
-#include "shim/gate.h"
-#include "shim/log.h"
-#include "shim/map.h"
+#include "core/account.h"
+#include "core/charge.h"
+#include "core/gate.h"
+#include "core/log.h"
+#include "core/map.h"
 #include "shim/scratch.h"
-#include "shim/sharing.h"
+#include "core/sharing.h"
 #include "shim/start.h"
 
 #include <errno.h>

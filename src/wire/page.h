@@ -14,7 +14,7 @@
  *   compare-and-swap, so that a restarted meted can tell whether the charge has moved to the object or not.
  *
  * Other processes of the tenant may map the first WIRE_PEER_BYTES of it, for reading alone: what the tenant holds is
- * the sum of its pages' `held` and of its objects (src/shim/others.c).
+ * the sum of its pages' `held` and of its objects (src/core/others.c).
  *
  * The page is an account between honest sides, not a fence: meted keeps its own copy of `granted` and reports a page
  * whose upper half was written by the client. What fences off a tenant who cheats is the worker and the guard.

@@ -1,8 +1,8 @@
 /* map_test.c: the tables of the shim against the obvious: random histories, sweeps, threads. */
 #include "base/tap.h"
-#include "shim/blocks.h"
-#include "shim/map.h"
-#include "shim/records.h"
+#include "core/blocks.h"
+#include "core/map.h"
+#include "core/records.h"
 
 #include <pthread.h>
 #include <stdint.h>

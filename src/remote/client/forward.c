@@ -2,7 +2,7 @@
 #include "remote/client/forward.h"
 #include "base/own_note.h"
 #include "cuda_remote.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 OWN_NOTE("the remote client");
 

@@ -13,7 +13,7 @@
 #include "remote/client/pools.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #include "cuda_remote.h"
 #include "errors.h"
 #include "remote/client/start.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "remote/client/thread.h"
 #include "remote/client/visible.h"
 #include "remote/snapshot.h"
-#include "shim/log.h"
+#include "core/log.h"
 #include "ring/wall.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "remote/client/session.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 #include <errno.h>
 #include <pthread.h>

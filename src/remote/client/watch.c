@@ -8,7 +8,7 @@
 #include "remote/client/session.h"
 #include "remote/client/start.h"
 #include "remote/client/visible.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 #include <errno.h>
 

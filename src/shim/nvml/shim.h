@@ -13,7 +13,7 @@
 
 #include "nvml_shim.h"
 #include "base/cleanup.h"
-#include "shim/attach.h"
+#include "core/attach.h"
 
 #include <errno.h>
 #include <stdbool.h>

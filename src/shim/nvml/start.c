@@ -8,7 +8,7 @@
 #include "shim/nvml/shim.h"
 #include "base/own_note.h"
 #include "base/setting.h"
-#include "shim/log.h"
+#include "core/log.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * Nothing happens at the start but a look at the environment. Without METE_TIER=T3, or outside a grant, ioctl() calls
  * pass unseen for good.
  */
-#include "shim/attach.h"
+#include "core/attach.h"
 #include "base/setting.h"
 #include "shim/rm/watch.h"
 #include "shim/rm/worker.h"

@@ -2,7 +2,7 @@
 #include "shim/rm/talk.h"
 
 #include "base/clock.h"
-#include "shim/attach.h"
+#include "core/attach.h"
 #include "shim/rm/thread.h"
 
 #include <linux/futex.h>

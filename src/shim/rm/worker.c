@@ -12,8 +12,8 @@
 #include "shim/rm/worker.h"
 
 #include "base/clock.h"
-#include "shim/attach.h"
-#include "shim/log.h"
+#include "core/attach.h"
+#include "core/log.h"
 #include "shim/rm/control.h"
 #include "shim/rm/cut.h"
 #include "shim/rm/interface.h"

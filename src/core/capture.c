@@ -1,0 +1,31 @@
+/* capture.c: see capture.h. */
+#include "core/capture.h"
+#include "core/marks.h"
+
+_Atomic uint32_t capture_count;
+
+void capture_begins(void)
+{
+	atomic_fetch_add(&capture_count, 1);
+	marks_all();
+}
+
+void capture_failed(void)
+{
+	atomic_fetch_sub(&capture_count, 1);
+}
+
+void capture_ended(void)
+{
+	uint32_t n = atomic_load(&capture_count);
+
+	while (n && !atomic_compare_exchange_weak(&capture_count, &n, n - 1))
+		;
+	if (n == 1)
+		marks_all();
+}
+
+void capture_reset(void)
+{
+	atomic_store(&capture_count, 0);
+}

@@ -1,0 +1,258 @@
+/* lane.c: see lane.h. */
+#include "core/lane.h"
+#include "core/tick.h"
+
+#include <string.h>
+
+#define LANES 64u
+#define BASE_NS 2000000000u  /* a base older than this is replaced */
+#define WAKE_NS 30000u	     /* what a sleeper needs to wake, about */
+#define GAP_NS 200000u	     /* the time told lags behind what is seen by more: the base was placed too early */
+#define GAPS 16u
+#define EXCESSES 8u
+#define LEAVE_PATIENCE_NS 2000000000u
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken */
+static struct lane lanes[LANES];
+
+_Atomic uint64_t lane_holds = 1;
+
+static struct lane *find_locked(face_context context)
+{
+	for (unsigned int i = 0; i < LANES; i++)
+		if (lanes[i].context == context)
+			return &lanes[i];
+	return NULL;
+}
+
+static struct lane *free_locked(void)
+{
+	for (unsigned int i = 0; i < LANES; i++)
+		if (!lanes[i].context && !atomic_load_explicit(&lanes[i].users, memory_order_acquire))
+			return &lanes[i];
+	return NULL;
+}
+
+struct lane *lane_find(face_context context)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	unsigned int device;
+	struct lane *l;
+
+	if (!context)
+		return NULL;
+	pthread_mutex_lock(&table_lock);
+	l = find_locked(context);
+	pthread_mutex_unlock(&table_lock);
+	if (l || !face->device(context, &device))
+		return l;
+	pthread_mutex_lock(&table_lock);
+	l = find_locked(context);
+	if (!l && (l = free_locked())) {
+		l->lock = unlocked;
+		l->pooled = 0;
+		l->base = l->next_base = NULL;
+		l->gaps = l->excesses = 0;
+		l->device = device;
+		atomic_store_explicit(&l->streams, 0, memory_order_relaxed);
+		atomic_store_explicit(&l->free_of, 0, memory_order_relaxed); /* what came before is not known */
+		atomic_store_explicit(&l->frozen, false, memory_order_relaxed);
+		l->context = context;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return l;
+}
+
+/* Sequentially consistent, both here and in lane_freeze(): one of the two sees the other. */
+bool lane_enter(struct lane *l)
+{
+	atomic_fetch_add(&l->inside, 1);
+	if (!atomic_load(&l->frozen))
+		return true;
+	lane_leave(l);
+	return false;
+}
+
+void lane_leave(struct lane *l)
+{
+	if (atomic_fetch_sub(&l->inside, 1) == 1 && atomic_load(&l->frozen))
+		tick_wake(&l->inside);
+}
+
+face_marker lane_event(struct lane *l)
+{
+	face_marker event = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->pooled)
+		event = l->pool[--l->pooled];
+	pthread_mutex_unlock(&l->lock);
+	return event ? event : face->marker_new(l->context);
+}
+
+void lane_return(struct lane *l, face_marker event)
+{
+	bool full = true;
+
+	if (!event)
+		return;
+	pthread_mutex_lock(&l->lock);
+	if (l->pooled < LANE_EVENTS) {
+		l->pool[l->pooled++] = event;
+		full = false;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (full && lane_enter(l)) {
+		face->marker_free(event);
+		lane_leave(l);
+	}
+}
+
+void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_ns)
+{
+	bool first = false, due;
+	face_marker event;
+
+	pthread_mutex_lock(&l->lock);
+	first = !l->base;
+	due = first || (!l->next_base && now_ns - l->base_submitted_ns > BASE_NS);
+	pthread_mutex_unlock(&l->lock);
+	if (!due)
+		return;
+	event = lane_event(l);
+	if (event && !face->marker_put(event, stream, per_thread)) {
+		lane_return(l, event);
+		event = NULL;
+	}
+	if (!event)
+		return;
+	pthread_mutex_lock(&l->lock);
+	if (first && !l->base) {
+		l->base = event;
+		l->base_ns = l->base_submitted_ns = now_ns;
+		event = NULL;
+	} else if (!first && !l->next_base) {
+		l->next_base = event;
+		l->next_submitted_ns = now_ns;
+		event = NULL;
+	}
+	pthread_mutex_unlock(&l->lock);
+	lane_return(l, event);
+}
+
+/* From the base to the event, in nanoseconds. */
+static bool since_base(face_marker base, face_marker event, int64_t *ret)
+{
+	return base && face->marker_between(base, event, ret);
+}
+
+/* The next base has happened: from now on it is the base. */
+static face_marker rebase_locked(struct lane *l)
+{
+	face_marker old = NULL;
+	int64_t since;
+
+	if (l->next_base && since_base(l->base, l->next_base, &since)) {
+		old = l->base;
+		l->base = l->next_base;
+		l->base_ns += (uint64_t)since;
+		l->base_submitted_ns = l->next_submitted_ns;
+		l->next_base = NULL;
+	}
+	return old;
+}
+
+/*
+ * The first base may have stood behind other work when it was submitted, which no lower bound shows: where events that
+ * somebody slept for are seen late all the time, the clock is what is late.
+ */
+static void catch_up_locked(struct lane *l, uint64_t gap_ns)
+{
+	if (!l->gaps++ || gap_ns < l->least_gap_ns)
+		l->least_gap_ns = gap_ns;
+	if (l->gaps < GAPS)
+		return;
+	if (l->least_gap_ns > GAP_NS)
+		l->base_ns += l->least_gap_ns - WAKE_NS;
+	l->gaps = 0;
+}
+
+/* Events that should have happened at once seem to happen late all the time: the clock is early. */
+static void fall_back_locked(struct lane *l, uint64_t excess_ns)
+{
+	if (!l->excesses++ || excess_ns < l->least_excess_ns)
+		l->least_excess_ns = excess_ns;
+	if (l->excesses < EXCESSES)
+		return;
+	l->base_ns -= l->least_excess_ns;
+	l->excesses = 0;
+}
+
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how)
+{
+	face_marker old = NULL;
+	uint64_t at = 0;
+	int64_t since;
+
+	pthread_mutex_lock(&l->lock);
+	if (since_base(l->base, event, &since)) {
+		if (l->base_ns + (uint64_t)since < submitted_ns)
+			l->base_ns = submitted_ns - (uint64_t)since;
+		if (l->base_ns + (uint64_t)since > seen_ns)
+			l->base_ns = seen_ns - (uint64_t)since;
+		at = l->base_ns + (uint64_t)since;
+		if (how == LANE_WAITED)
+			catch_up_locked(l, seen_ns - at);
+		else if (how == LANE_IDLE)
+			fall_back_locked(l, at - submitted_ns);
+		old = rebase_locked(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+	lane_return(l, old);
+	return at;
+}
+
+struct lane *lane_known(face_context context)
+{
+	struct lane *l;
+
+	if (!context)
+		return NULL;
+	pthread_mutex_lock(&table_lock);
+	l = find_locked(context);
+	pthread_mutex_unlock(&table_lock);
+	return l;
+}
+
+void lane_freeze(face_context context)
+{
+	uint64_t until = tick_now() + LEAVE_PATIENCE_NS;
+	struct lane *l = lane_known(context);
+	uint32_t inside;
+
+	if (!l)
+		return;
+	atomic_store(&l->frozen, true);
+	while ((inside = atomic_load(&l->inside)) && tick_now() < until)
+		tick_wait(&l->inside, inside, 10000000, false);
+}
+
+void lane_thaw(struct lane *l)
+{
+	atomic_store(&l->frozen, false);
+}
+
+void lane_drop(struct lane *l)
+{
+	pthread_mutex_lock(&table_lock);
+	l->context = NULL;
+	pthread_mutex_unlock(&table_lock);
+}
+
+void lane_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	table_lock = unlocked;
+	memset(lanes, 0, sizeof lanes);
+}

@@ -1,0 +1,208 @@
+/*
+ * pace.h: an engine of a device as this process uses it: what may be launched now, what is in flight, what was done.
+ *
+ * The launch path adds what it is about to launch to `admitted` and goes on when the sum is within `limit`, which the
+ * slow path and the watcher compute from the turn on the page (wire/turn.h): not more predicted work in flight than the
+ * bound, none that would last beyond the turn, and a marker before too much is unmarked. Everything else (the gate has
+ * changed, nothing is in flight, an unknown kind of work, a stream that may have been idle, a capture) takes the slow
+ * path, under a lock; nobody waits, and nobody calls the driver, with it held.
+ *
+ * Amounts are packed as in estimate.h, so sums of launches and of time run side by side, and "all that was admitted is
+ * done" is one comparison. The limit is looked at after `admitted` was raised, and the watcher lowers the limit before
+ * it looks at `admitted`: so an engine is never found idle with a launch on its way.
+ */
+#pragma once
+
+#include "core/estimate.h"
+#include "core/streams.h"
+#include "wire/page.h"
+
+#include <pthread.h>
+
+#define CHUNKS 512u /* a power of two */
+
+/* Work between two events of a stream, the second of which has been recorded. */
+struct chunk {
+	struct stream *stream; /* NULL: done */
+	face_marker start;	       /* NULL: it began when what was before it ended */
+	face_marker end;
+	uint64_t word; /* of the flow's `submitted` that it reaches */
+	uint64_t start_ns, end_ns; /* of their submission */
+	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
+	uint64_t most_ns;	   /* and, in a stream that was free, not after this: its call had returned */
+	uint64_t begun_ns;	   /* with `start`: when it began, where that was seen before its end; else 0 */
+	bool idle;		   /* nothing was in flight when `start` was submitted */
+	bool first;		   /* of a turn: it may have waited for the end of another process's work */
+	uint32_t key;
+	bool claimed; /* somebody asks the driver for it */
+};
+
+struct pace {
+	/* read by every launch */
+	_Alignas(64) struct wire_turn *wire;
+	_Atomic uint32_t gate_seen; /* the gate with which `limit` was computed; 0: take the slow path */
+	_Atomic uint32_t asleep;    /* the watcher sleeps and wants to hear of launches */
+	_Atomic uint64_t limit;
+	/* written by every launch */
+	_Alignas(64) _Atomic uint64_t admitted;
+	/* the rest is not touched on the fast path */
+	_Alignas(64) pthread_mutex_t lock; /* guards what follows, and flows of its engine where streams.h says so */
+	enum wire_engine engine;
+	unsigned int device;
+	uint64_t completed, marked;
+	uint64_t written_off_ns; /* in flight, but so long that nobody waits for it any more */
+	uint64_t anchor_ns;	 /* what is in flight has been running since then */
+	bool alone;		 /* what is in flight is of unknown length */
+	uint32_t alone_wanted;	 /* launches of unknown length that wait for the rest to end */
+	uint32_t turn_used;	 /* the gate of the turn in which something was admitted */
+	bool busy;		 /* the page says so */
+	uint64_t idle_from_ns;	 /* it has not been since then */
+	uint64_t pause_told_ns;	 /* the idle_from_ns that meted has been told of as a pause */
+	bool edge_open;		 /* the last edge on the page is a begin */
+	uint64_t span_begin_ns, span_end_ns; /* busy without a gap; begin 0: none yet */
+	uint32_t chunk_head, chunk_tail;
+	struct chunk chunk[CHUNKS];
+	_Atomic uint32_t many; /* ends that found many edges on the page */
+	/* the watcher's (watcher.c) */
+	_Atomic uint32_t kick;	   /* a futex: something is to be done */
+	_Atomic uint32_t progress; /* a futex: something has ended */
+	_Atomic uint32_t awaited;  /* threads that sleep on it */
+	_Atomic uint32_t watched;  /* the watcher runs */
+	/* of a program that paces itself (away.c) */
+	uint64_t away_since_ns, away_busy_ns;
+};
+
+extern struct pace paces[WIRE_MAX_DEVICES][WIRE_ENGINES];
+extern _Atomic uint32_t pace_count; /* devices */
+
+/* One launch or copy on its way. */
+struct launch {
+	struct pace *pace; /* NULL: it is not gated */
+	struct stream *stream;
+	uint64_t inc;
+	uint32_t key;
+	bool mark;
+	face_queue handle; /* as the program named it */
+	bool per_thread;
+	bool began; /* nothing was in flight before it */
+	bool first; /* and nothing has been in this turn */
+	bool waits; /* the program waits in the call until the work is done */
+	face_marker start;
+	uint64_t start_ns;
+	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
+	uint64_t holds;	  /* with `start`: lane_holds before it was recorded */
+};
+
+/* What is launched. */
+struct work {
+	enum wire_engine engine;
+	uint64_t key, family;
+	uint64_t size; /* blocks, bytes */
+	face_queue stream;
+	bool per_thread;
+	bool waits; /* the program waits in the call until the work is done */
+	/* for a trace */
+	face_function function; /* NULL: `what` names it */
+	const char *what;
+	uint64_t threads; /* of a kernel; bytes of a copy */
+};
+
+/* Some device's engine is gated. */
+static inline bool pace_gated(enum wire_engine engine)
+{
+	uint32_t count = atomic_load_explicit(&pace_count, memory_order_acquire);
+
+	for (uint32_t d = 0; d < count; d++)
+		if (atomic_load_explicit(&paces[d][engine].wire->gate, memory_order_relaxed) & WIRE_GATED)
+			return true;
+	return false;
+}
+
+/* Whether the kind at `key` is all there is between two markers of the flow. */
+static inline void flow_note(struct flow *f, uint32_t key)
+{
+	uint32_t is = atomic_load_explicit(&f->key, memory_order_relaxed);
+
+	if (__builtin_expect(is != key && is != FLOW_MIXED, 0))
+		atomic_store_explicit(&f->key, is ? FLOW_MIXED : key, memory_order_relaxed);
+}
+
+/* False: take pace_begin_slow(). */
+static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, uint64_t key, face_queue handle)
+{
+	struct stream *s;
+	struct pace *p;
+	uint64_t inc;
+
+	if ((uintptr_t)handle == 2 || !(s = stream_lookup(stream_key(handle, false))))
+		return false;
+	p = &paces[s->lane->device][engine];
+	l->key = estimate_find(key, &inc);
+	if (l->key == ESTIMATE_NONE || atomic_load_explicit(&s->flow[engine].slow, memory_order_relaxed))
+		return false;
+	/* Sequentially consistent: pairs with pace_idle_locked() and, across the page, with meted (wire/turn.h). */
+	if ((int64_t)(atomic_fetch_add(&p->admitted, inc) + inc - atomic_load(&p->limit)) > 0 ||
+	    atomic_load(&p->wire->gate) != atomic_load_explicit(&p->gate_seen, memory_order_relaxed)) {
+		atomic_fetch_sub(&p->admitted, inc);
+		return false;
+	}
+	l->pace = p;
+	l->stream = s;
+	l->inc = inc;
+	l->mark = false;
+	l->start = NULL;
+	return true;
+}
+
+/* Waits for the launch's turn and admits it, or finds that it is none of our business (pace NULL). */
+void pace_begin_slow(struct launch *l, const struct work *w);
+
+void pace_end_slow(struct launch *l, bool launched);
+/* After a call that returned when its work was done. */
+void pace_end_host(struct launch *l, bool launched);
+void pace_kick(struct pace *p);
+/* Sleeps until something has ended that had not when p->progress was `progress`, or the time has passed. */
+void pace_await(struct pace *p, uint32_t progress, uint64_t most_ns);
+
+/* After the driver's call. */
+static inline void pace_end(struct launch *l, bool launched)
+{
+	if (!l->pace)
+		return;
+	if (__builtin_expect(l->mark || !launched, 0)) {
+		pace_end_slow(l, launched);
+		return;
+	}
+	flow_note(&l->stream->flow[l->pace->engine], l->key);
+	atomic_fetch_add(&l->stream->flow[l->pace->engine].submitted, l->inc);
+	if (__builtin_expect(atomic_load_explicit(&l->pace->asleep, memory_order_relaxed), 0))
+		pace_kick(l->pace);
+}
+
+/* The page is there, or was replaced. */
+void pace_attach(struct wire_page *page, unsigned int devices);
+
+/* For markers.c and watcher.c, with the lock of the pace held. */
+void pace_refresh_locked(struct pace *p, uint64_t now_ns);
+void pace_ring(const struct pace *p, uint32_t about);
+/* Something has ended; `idle`: and nothing is left. No lock is held. */
+void pace_ring_end(struct pace *p, bool idle);
+/* Who stands at the open gate because of what was in flight would have room now. With the lock held. */
+bool pace_room_locked(struct pace *p, uint64_t now_ns);
+/* ... and is woken. No lock is held. */
+void pace_wake_gate(struct pace *p);
+/* How many processes of the tenant share the engine now: what they launch takes so many times as long. */
+uint64_t pace_beside(const struct pace *p);
+
+static inline bool pace_is_gated(const struct pace *p)
+{
+	return atomic_load_explicit(&p->wire->gate, memory_order_acquire) & WIRE_GATED;
+}
+
+static inline uint64_t pace_ns(uint64_t packed)
+{
+	return packed >> ESTIMATE_SHIFT;
+}
+
+/* In the child of fork(). */
+void pace_reset(void);
