@@ -1,12 +1,10 @@
 /* agent.c: see agent.h: what the agent knows, and whom it asks. */
 #include "connect/kubernetes/agent.h"
 
-#include "base/clean_text.h"
 #include "base/clock.h"
 #include "connect/kubernetes/plugin.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,26 +15,14 @@
 #define SOON_NS 30000000ull
 #define AWAY_PATIENCE_NS 3000000000ull /* a restart of meted is no news for kubelet */
 
-void agent_log(const char *fmt, ...)
-{
-	char text[1280];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	clean_text_line(text);
-	fprintf(stderr, "mete-agent: %s\n", text);
-}
-
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
 {
 	char *said = a->said[subject];
 
 	if (line && strcmp(said, line))
-		agent_log("%s", line);
+		program_log("%s", line);
 	if (!line && *said && over)
-		agent_log("%s", over);
+		program_log("%s", over);
 	snprintf(said, sizeof(a->said[subject]), "%s", line ? line : "");
 }
 
@@ -143,7 +129,7 @@ static void drop_plugins(struct agent *a)
 			continue;
 		}
 		*at = p->next;
-		agent_log(AGENT_RESOURCES "%s is no share any more", p->share);
+		program_log(AGENT_RESOURCES "%s is no share any more", p->share);
 		plugin_free(p);
 	}
 }

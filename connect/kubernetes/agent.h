@@ -15,6 +15,7 @@
 #include "connect/kubernetes/grpc.h"
 #include "connect/kubernetes/identity.h"
 #include "connect/kubernetes/loop.h"
+#include "connect/kubernetes/program.h"
 #include "connect/kubernetes/publish.h"
 
 #include <limits.h>
@@ -54,7 +55,6 @@ struct agent {
 /* What a line in the log is about: a trouble is said when it begins, and once more when it is over. */
 enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
 
-void agent_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* `line` NULL: the trouble is over, `over` is said if there was one. */
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);
 

@@ -23,9 +23,9 @@
 void dra_say(struct dra *d, const char *line)
 {
 	if (line && strcmp(d->said, line))
-		agent_log("%s", line);
+		program_log("%s", line);
 	if (!line && *d->said)
-		agent_log("the API server answers again");
+		program_log("the API server answers again");
 	snprintf(d->said, sizeof(d->said), "%s", line ? line : "");
 }
 
@@ -45,10 +45,10 @@ static int notify_status(void *owner, json_t *request, json_t **ret, struct faul
 	bool registered = json_is_true(json_object_get(request, "plugin_registered"));
 
 	if (!registered)
-		agent_log("kubelet does not take the driver " DRA_DRIVER ": %s; kubelet asks again and again",
+		program_log("kubelet does not take the driver " DRA_DRIVER ": %s; kubelet asks again and again",
 			  device_text(request, "error"));
 	else if (!d->registered)
-		agent_log("kubelet takes the driver " DRA_DRIVER);
+		program_log("kubelet takes the driver " DRA_DRIVER);
 	d->registered = registered;
 	*ret = json_object();
 	return GRPC_OK;

@@ -74,7 +74,7 @@ static void settle(struct asked *q, json_t *take_value)
 	const char *error = json_string_value(json_object_get(take_value, "error"));
 
 	if (error)
-		agent_log("claim %s/%s is not prepared: %s", q->namespace, q->name, error);
+		program_log("claim %s/%s is not prepared: %s", q->namespace, q->name, error);
 	json_array_append_new(p->entries, entry(q->uid, take_value));
 	if (!--p->left)
 		preparation_end(p);
@@ -268,7 +268,7 @@ int dra_unprepare(void *owner, json_t *request, json_t **ret, struct fault *f)
 
 		value = r ? error_value(own.text) : json_object();
 		if (r)
-			agent_log("claim %s is not given back yet: %s", uid, own.text);
+			program_log("claim %s is not given back yet: %s", uid, own.text);
 		json_array_append_new(entries, entry(uid, value));
 	}
 	agent_refresh_soon(d->agent);

@@ -72,7 +72,7 @@ static void sweep(struct sweeper *s, json_t *uids, json_t *claims)
 		const char *text = json_string_value(uid);
 
 		if (!is_alive(claims, text) && !dra_grant_end(s->dra, text, false, &f))
-			agent_log("claim %s of namespace %s is gone: its grant is ended", text, s->namespace);
+			program_log("claim %s of namespace %s is gone: its grant is ended", text, s->namespace);
 	}
 }
 

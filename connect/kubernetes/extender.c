@@ -5,21 +5,18 @@
  * given away a moment ago is caught by kubelet's own count of the share. Exit status: 0 done (also after SIGTERM), 1
  * failed, 2 the command line is wrong.
  */
-#include "base/clean_text.h"
 #include "base/json_text.h"
 #include "base/notify.h"
 #include "connect/kubernetes/api.h"
 #include "connect/kubernetes/extender_nodes.h"
+#include "connect/kubernetes/program.h"
 #include "connect/kubernetes/serve.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define NODES_PATH "/api/v1/nodes"
@@ -71,19 +68,6 @@ struct extender {
 	bool listed;	    /* likewise: all nodes are known */
 };
 
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *fmt, ...)
-{
-	char text[1280];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	clean_text_line(text);
-	fprintf(stderr, "mete-extender: %s\n", text);
-}
-
 /* Nodes. */
 
 static void on_list(void *owner, json_t *items)
@@ -93,7 +77,7 @@ static void on_list(void *owner, json_t *items)
 	pthread_rwlock_wrlock(&e->lock);
 	if (!nodes_replace(&e->nodes, items)) {
 		if (!e->listed)
-			say("%zu nodes", e->nodes.count);
+			program_log("%zu nodes", e->nodes.count);
 		e->listed = true;
 	}
 	pthread_rwlock_unlock(&e->lock);
@@ -119,9 +103,9 @@ static void on_trouble(void *owner, const char *line)
 	struct extender *e = owner;
 
 	if (line && strcmp(line, e->said))
-		say("%s", line);
+		program_log("%s", line);
 	if (!line)
-		say("the API server answers again");
+		program_log("the API server answers again");
 	snprintf(e->said, sizeof(e->said), "%s", line ? line : "");
 }
 
@@ -367,7 +351,7 @@ static void on_request(void *owner, const struct serve_request *request, struct 
 
 static int wrong(const char *option, const char *value, const char *remedy)
 {
-	say("%s %s: %s", option, value, remedy);
+	program_log("%s %s: %s", option, value, remedy);
 	return EXIT_WORDS;
 }
 
@@ -404,7 +388,7 @@ static int take_option(struct extender *e, int option)
 		puts("mete-extender " METE_VERSION);
 		return EXIT_GOOD;
 	}
-	say("`mete-extender --help` lists the options");
+	program_log("`mete-extender --help` lists the options");
 	return EXIT_WORDS;
 }
 
@@ -421,24 +405,6 @@ static int read_options(struct extender *e, int argc, char **argv)
 	return status;
 }
 
-static void leave(struct watch *w, uint32_t ready)
-{
-	*(bool *)w->owner = true;
-}
-
-static int watch_signals(struct extender *e, struct watch *w, bool *ended)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	*w = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
-	return w->fd < 0 ? -errno : loop_add(&e->loop, w, EPOLLIN);
-}
-
 static int serve(struct extender *e, struct fault *f)
 {
 	struct certificate c = { NULL, NULL };
@@ -448,7 +414,7 @@ static int serve(struct extender *e, struct fault *f)
 		r = serve_begin(&e->serve, e->listen, e->cert ? &c : NULL, on_request, e, f);
 	certificate_free(&c);
 	if (!r)
-		say("serves at port %u", serve_port(e->serve));
+		program_log("serves at port %u", serve_port(e->serve));
 	return r;
 }
 
@@ -460,7 +426,7 @@ static int run(struct extender *e)
 	int r = loop_open(&e->loop);
 
 	if (!r)
-		r = watch_signals(e, &signals, &ended);
+		r = program_watch_signals(&e->loop, &signals, &ended);
 	if (r)
 		fault_set(&f, r, "no loop: %s", strerror(-r));
 	else
@@ -474,7 +440,7 @@ static int run(struct extender *e)
 	while (!r && !ended)
 		r = loop_turn(&e->loop, TICK_MS);
 	if (r)
-		say("%s", *f.text ? f.text : strerror(-r));
+		program_log("%s", *f.text ? f.text : strerror(-r));
 	serve_end(e->serve);
 	api_close(e->api);
 	if (signals.fd >= 0)

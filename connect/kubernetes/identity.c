@@ -46,12 +46,12 @@ static void label(struct agent *a, const char *id, json_t *labels)
 		return;
 	if (agent_ask(a, json_pack("{s:s s:s s:O}", "op", "grant_label", "name", id, "labels", labels), &answer, NULL,
 		      &f)) {
-		agent_log("%s has no labels: %s", id, f.text);
+		program_log("%s has no labels: %s", id, f.text);
 		return;
 	}
 	json_decref(answer);
 	json_object_set(row, "labels", labels);
-	agent_log("%s is for %s/%s, container %s", id, device_text(labels, "namespace"), device_text(labels, "pod"),
+	program_log("%s is for %s/%s, container %s", id, device_text(labels, "namespace"), device_text(labels, "pod"),
 		  device_text(labels, "container"));
 }
 
@@ -88,7 +88,7 @@ static void sweep(struct identity *i, json_t *ids)
 			json_object_set_new(missing, name, json_integer(since));
 			continue;
 		}
-		agent_log("%s waited for a container that kubelet does not know: ended", name);
+		program_log("%s waited for a container that kubelet does not know: ended", name);
 		grant_give_back(i->agent, name);
 		agent_refresh_soon(i->agent);
 	}
@@ -106,7 +106,7 @@ static void listed(void *owner, int status, const char *line, json_t *answer)
 	i->next_ns = clock_now_ns() + PAUSE;
 	if (status != GRPC_OK) {
 		if (!i->said)
-			agent_log("kubelet does not say whose the grants are: %s (gRPC status %d, %s); the container "
+			program_log("kubelet does not say whose the grants are: %s (gRPC status %d, %s); the container "
 				  "runtime may",
 				  line, status, i->agent->options.pods_socket);
 		i->said = true;

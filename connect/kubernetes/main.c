@@ -13,12 +13,9 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define KUBELET_DIR "/var/lib/kubelet/device-plugins"
@@ -104,7 +101,7 @@ enum what { RUN, CHECK, HELP, SHOW_VERSION, WRONG };
 
 static enum what wrong(const char *option, const char *value, const char *remedy)
 {
-	agent_log("%s %s: %s", option, value, remedy);
+	program_log("%s %s: %s", option, value, remedy);
 	return WRONG;
 }
 
@@ -167,7 +164,7 @@ static enum what take_option(struct agent_options *o, int option, enum what what
 	case OPT_VERSION:
 		return SHOW_VERSION;
 	}
-	agent_log("`mete-agent --help` lists the options");
+	program_log("`mete-agent --help` lists the options");
 	return WRONG;
 }
 
@@ -240,32 +237,13 @@ static int check(struct agent *a)
 	return a->edits.machine && !check_shares(a) ? bad : 1;
 }
 
-static void leave(struct watch *w, uint32_t events)
-{
-	*(bool *)w->owner = true;
-}
-
-/* SIGTERM and SIGINT. */
-static int watch_signals(struct agent *a, struct watch *w, bool *ended)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	*w = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
-	return w->fd < 0 ? -errno : loop_add(&a->loop, w, EPOLLIN);
-}
-
 static int run(struct agent *a)
 {
 	struct watch signals;
 	bool ended = false;
 	uint64_t now;
 	int left_ms;
-	int r = watch_signals(a, &signals, &ended);
+	int r = program_watch_signals(&a->loop, &signals, &ended);
 
 	if (!r)
 		notify_tell("READY=1");
@@ -284,7 +262,7 @@ static int run(struct agent *a)
 	}
 	loop_remove(&a->loop, &signals);
 	if (r)
-		agent_log("cannot wait for its sockets: %s", strerror(-r));
+		program_log("cannot wait for its sockets: %s", strerror(-r));
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -321,7 +299,7 @@ static int begin(struct agent *a, enum what what)
 	if (!r && a->options.publish)
 		r = publish_open(&a->publish, a, a->options.dra.node, a->options.dra.kubeconfig, &f);
 	if (r) {
-		agent_log("%s", f.text);
+		program_log("%s", f.text);
 		return EXIT_FAILED;
 	}
 	if (what == RUN)

@@ -183,10 +183,10 @@ static int allocate(void *owner, json_t *request, json_t **ret, struct fault *f)
 			break;
 		json_array_append_new(taken, json_string(id));
 		json_array_append_new(answers, answer_of(p, id));
-		agent_log("%s is promised, for a container that begins", id);
+		program_log("%s is promised, for a container that begins", id);
 	}
 	if (status != GRPC_OK) {
-		agent_log("kubelet was refused: %s", f->text);
+		program_log("kubelet was refused: %s", f->text);
 		json_array_foreach (taken, i, one)
 			grant_give_back(p->agent, json_string_value(one));
 	}
@@ -214,11 +214,11 @@ static int pre_start(void *owner, json_t *request, json_t **ret, struct fault *f
 	identity_want(&p->agent->identity);
 	r = grant_take_again(p->agent, p->share, id, &made, f);
 	if (r) {
-		agent_log("a container cannot begin again: %s", f->text);
+		program_log("a container cannot begin again: %s", f->text);
 		return status_of(r);
 	}
 	if (made)
-		agent_log("%s is promised again, for a container that begins again", id);
+		program_log("%s is promised again, for a container that begins again", id);
 	agent_refresh_soon(p->agent);
 	*ret = json_object();
 	return GRPC_OK;
@@ -282,7 +282,7 @@ void plugin_free(struct plugin *p)
 static void say(struct plugin *p, const char *line)
 {
 	if (strcmp(p->said, line))
-		agent_log(AGENT_RESOURCES "%s: %s", p->share, line);
+		program_log(AGENT_RESOURCES "%s: %s", p->share, line);
 	snprintf(p->said, sizeof(p->said), "%s", line);
 }
 

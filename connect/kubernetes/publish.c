@@ -125,7 +125,7 @@ static void told(void *owner, const struct api_answer *answer)
 	p->call = NULL;
 	if (!*answer->line) {
 		if (*p->said)
-			agent_log("the node is annotated again");
+			program_log("the node is annotated again");
 		p->failed = 0;
 		*p->said = 0;
 		return;
@@ -135,7 +135,7 @@ static void told(void *owner, const struct api_answer *answer)
 	p->text = NULL;
 	p->next_ns = clock_now_ns() + api_pause_ns(++p->failed);
 	if (strcmp(p->said, answer->line))
-		agent_log("%s", answer->line);
+		program_log("%s", answer->line);
 	snprintf(p->said, sizeof(p->said), "%s", answer->line);
 }
 

@@ -4,13 +4,13 @@
  *
  * Exit status: 0 done (also after SIGTERM), 1 failed, 2 the command line is wrong.
  */
-#include "base/clean_text.h"
 #include "base/clock.h"
 #include "base/notify.h"
 #include "base/size.h"
 #include "connect/cdi/connector.h"
 #include "connect/cdi/shares.h"
 #include "connect/kubernetes/loop.h"
+#include "connect/kubernetes/program.h"
 #include "connect/kubernetes/serve.h"
 #include "connect/kubernetes/webhook_authority.h"
 #include "connect/kubernetes/webhook_review.h"
@@ -20,12 +20,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define TICK_MS 1000
@@ -119,32 +116,19 @@ struct webhook {
 	char said[1024];
 };
 
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *fmt, ...)
-{
-	char text[1280];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	clean_text_line(text);
-	fprintf(stderr, "mete-webhook: %s\n", text);
-}
-
 /* A trouble is said once, and once more when it is another. */
 static void trouble(struct webhook *w, const char *line)
 {
 	if (line && strcmp(line, w->said))
-		say("%s", line);
+		program_log("%s", line);
 	if (!line && *w->said)
-		say("well again");
+		program_log("well again");
 	snprintf(w->said, sizeof(w->said), "%s", line ? line : "");
 }
 
 static enum what wrong(const char *option, const char *value, const char *remedy)
 {
-	say("%s %s: %s", option, value, remedy);
+	program_log("%s %s: %s", option, value, remedy);
 	return WRONG;
 }
 
@@ -242,7 +226,7 @@ static enum what take_option(struct webhook *w, int option, enum what what)
 	case OPT_VERSION:
 		return SHOW_VERSION;
 	}
-	say("`mete-webhook --help` lists the options");
+	program_log("`mete-webhook --help` lists the options");
 	return WRONG;
 }
 
@@ -342,7 +326,7 @@ static int read_shares(struct webhook *w, struct fault *f)
 	pthread_rwlock_wrlock(&w->lock);
 	w->words = now;
 	pthread_rwlock_unlock(&w->lock);
-	say("%u shares", now.count);
+	program_log("%u shares", now.count);
 	return 0;
 }
 
@@ -355,30 +339,11 @@ static void tend(struct webhook *w)
 	if (!r)
 		r = authority_tend(&w->authority, &fresh, &f);
 	if (fresh) {
-		say("a new certificate");
+		program_log("a new certificate");
 		r = serve_renew(w->serve, &w->authority.serving, &f);
 	}
 	serve_tend(w->serve);
 	trouble(w, r ? f.text : NULL);
-}
-
-static void leave(struct watch *w, uint32_t events)
-{
-	*(bool *)w->owner = true;
-}
-
-static int watch_signals(struct webhook *w, struct watch *watch, bool *ended)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	/* Before there are threads, which inherit the mask. */
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	*watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = leave, .owner = ended };
-	return watch->fd < 0 ? -errno : loop_add(&w->loop, watch, EPOLLIN);
 }
 
 /* Until there is a certificate: the API server may come later than we do. */
@@ -411,7 +376,7 @@ static int serve_until_told(struct webhook *w, bool *ended, struct fault *f)
 	if (r)
 		return r;
 	if (w->serve)
-		say("serves at port %u", serve_port(w->serve));
+		program_log("serves at port %u", serve_port(w->serve));
 	notify_tell("READY=1");
 	while (!r && !*ended) {
 		now = clock_now_ns();
@@ -447,7 +412,7 @@ static int run(struct webhook *w)
 	int r = loop_open(&w->loop);
 
 	if (!r)
-		r = watch_signals(w, &signals, &ended);
+		r = program_watch_signals(&w->loop, &signals, &ended);
 	if (r)
 		fault_set(&f, r, "no loop: %s", strerror(-r));
 	if (!r && w->authority.options.secret) {
@@ -460,7 +425,7 @@ static int run(struct webhook *w)
 	if (!r)
 		r = serve_until_told(w, &ended, &f);
 	if (r)
-		say("%s", f.text);
+		program_log("%s", f.text);
 	serve_end(w->serve);
 	api_close(w->api);
 	if (signals.fd >= 0)

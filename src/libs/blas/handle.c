@@ -4,7 +4,7 @@
 #include "libs/blas/copies.h"
 #include "libs/blas/gemm.h"
 #include "libs/blas/run.h"
-#include "softdev/log.h"
+#include "libs/common/library.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -123,19 +123,5 @@ bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *re
 
 void blas_refused(const char *symbol)
 {
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static const char *told[64]; /* mutex guards it */
-	bool known = false;
-
-	pthread_mutex_lock(&mutex);
-	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
-		known = told[i] && !strcmp(told[i], symbol);
-		if (known || !told[i]) {
-			told[i] = symbol;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&mutex);
-	if (!known)
-		log_line("%s: not supported by the software device's cuBLAS (docs/libraries.md lists what is)", symbol);
+	library_refused("cuBLAS", symbol);
 }
