@@ -1,6 +1,6 @@
 /*
  * placement.h: where a share belongs: which cards of a node, and which of several nodes. Pure: the caller says what
- *there is, and acts on the answer. No allocation, integers alone, the same answer on every machine.
+ * there is, and acts on the answer. No allocation, integers alone, the same answer on every machine.
  *
  * A card has two axes that do not add up: memory, and time that is guaranteed. A share fits where both suffice, the
  * card is in service and its model is wanted. Among the cards that fit the rule decides:
