@@ -2,6 +2,7 @@
 A node with the DRA driver of mete-agent: a meted, an API server, kubelet's folders, and the agent. A script that imports
 it is skipped where the agent, grpcio or the driver is not there.
 """
+import atexit
 import json
 import os
 import shutil
@@ -75,6 +76,7 @@ class Node:
     def start(self):
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.agent = subprocess.Popen(self.command(), env=self.meted.env, stdin=subprocess.DEVNULL, stderr=log)
+        atexit.register(self.agent.kill)  # also when a test stops half-way
         if not until(lambda: os.path.exists(self.driver.registry), TRAILER):
             raise SystemExit(f"Bail out! {self.said()}")
 
