@@ -196,7 +196,9 @@ static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_s
 {
 	(void)exit_status;
 	process_gone(process->data, term_signal);
-	uv_close((uv_handle_t *)process, on_closed);
+	/* While meted stops, worker_free() has done it. */
+	if (!uv_is_closing((uv_handle_t *)process))
+		uv_close((uv_handle_t *)process, on_closed);
 }
 
 /* Value: whether it has ended; what it was ended by is known of children alone. */
