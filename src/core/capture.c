@@ -2,7 +2,10 @@
 #include "core/capture.h"
 #include "core/marks.h"
 
+#include <pthread.h>
+
 _Atomic uint32_t capture_count;
+static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER; /* held while a capture ends */
 
 void capture_begins(void)
 {
@@ -25,7 +28,20 @@ void capture_ended(void)
 		marks_all();
 }
 
+void capture_hold(void)
+{
+	pthread_mutex_lock(&ends);
+}
+
+void capture_release(void)
+{
+	pthread_mutex_unlock(&ends);
+}
+
 void capture_reset(void)
 {
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	ends = unlocked;
 	atomic_store(&capture_count, 0);
 }

@@ -25,5 +25,12 @@ void capture_failed(void);
 /* A capture that was invalidated ends with an error, but it ends. */
 void capture_ended(void);
 
+/*
+ * Between these no capture ends: what the driver is asked for in between is a node where the stream is captured. The
+ * driver's calls there wait for nobody.
+ */
+void capture_hold(void);
+void capture_release(void);
+
 /* In the child of fork(). */
 void capture_reset(void);

@@ -8,6 +8,7 @@
 #include "core/account.h"
 #include "shim/array_format.h"
 #include "core/charge.h"
+#include "shim/contexts.h"
 #include "shim/cuda_figure.h"
 #include "core/gate.h"
 #include "core/measured.h"
@@ -190,7 +191,7 @@ static CUresult create(void *ret, const struct make *make, const CUDA_ARRAY3D_DE
 
 	found = ret && shape ? charge_current(&c.context, &c.device) : CHARGE_NOT_OURS;
 	if (found == CHARGE_NOT_OURS)
-		return ask_driver(ret, make);
+		return ret && shape && contexts_lack(&r) ? r : ask_driver(ret, make);
 	if (found == CHARGE_REFUSED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	soft = cuda_figure_soft(c.device);

@@ -70,7 +70,11 @@ CUresult shim_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptu
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	bool was = capture_going() && face->captured(hStream, false);
-	CUresult r = shim_real.cuStreamEndCapture(hStream, phGraph);
+	CUresult r;
+
+	capture_hold();
+	r = shim_real.cuStreamEndCapture(hStream, phGraph);
+	capture_release();
 
 	if (was && !face->captured(hStream, false))
 		capture_ended();
@@ -80,7 +84,11 @@ CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 CUresult shim_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
 	bool was = capture_going() && face->captured(hStream, true);
-	CUresult r = shim_real.cuStreamEndCapture_ptsz(hStream, phGraph);
+	CUresult r;
+
+	capture_hold();
+	r = shim_real.cuStreamEndCapture_ptsz(hStream, phGraph);
+	capture_release();
 
 	if (was && !face->captured(hStream, true))
 		capture_ended();

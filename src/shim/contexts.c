@@ -574,6 +574,18 @@ bool contexts_device(const void *context, unsigned int *ret_device)
 	return e;
 }
 
+bool contexts_lack(CUresult *ret_r)
+{
+	CUdevice device;
+
+	if (!start_is_metered())
+		return false;
+	*ret_r = shim_real.cuCtxGetDevice(&device);
+	if (*ret_r == CUDA_SUCCESS) /* it came back just now */
+		*ret_r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return true;
+}
+
 /* A limit that is no lower than `old`: what more of it takes is measured. */
 static CUresult raise_limit(CUlimit limit, size_t value, size_t old, unsigned int device)
 {
@@ -615,12 +627,17 @@ CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value)
 	size_t old = 0;
 	CUresult r;
 
-	if (!start_is_metered() || charge_current(&context, &device) != CHARGE_HELD)
+	switch (charge_current(&context, &device)) {
+	case CHARGE_HELD:
+		break;
+	case CHARGE_REFUSED:
 		return shim_real.cuCtxSetLimit(limit, value);
+	default:
+		return contexts_lack(&r) ? r : shim_real.cuCtxSetLimit(limit, value);
+	}
 	pthread_mutex_lock(&limits);
-	if (shim_real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
-		r = shim_real.cuCtxSetLimit(limit, value);
-	else
+	r = shim_real.cuCtxGetLimit(&old, limit);
+	if (r == CUDA_SUCCESS)
 		r = value < old ? lower_limit(limit, value, device) : raise_limit(limit, value, old, device);
 	pthread_mutex_unlock(&limits);
 	return r;

@@ -13,6 +13,7 @@
 #include "cuda_shim.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/capture.h"
 #include "core/charge.h"
 #include "shim/devices.h"
 #include "core/gate.h"
@@ -280,7 +281,6 @@ static void wait_for(enum cuda_call call, CUstream stream)
 		shim_real.cuStreamSynchronize(stream);
 }
 
-/* A launch into a stream that is being captured takes nothing: it becomes a node of another graph. */
 static bool capturing(enum cuda_call call, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -288,6 +288,24 @@ static bool capturing(enum cuda_call call, CUstream stream)
 				      : shim_real.cuStreamIsCapturing(stream, &status);
 
 	return r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/*
+ * A launch into a stream that is being captured takes nothing: it becomes a node of another graph. True: it is; *ret_r
+ * is what the driver said.
+ */
+static bool captured(enum cuda_call call, CUgraphExec exec, CUstream stream, CUresult *ret_r)
+{
+	bool is;
+
+	if (!capturing(call, stream))
+		return false;
+	capture_hold();
+	is = capturing(call, stream);
+	if (is)
+		*ret_r = ask_driver(call, exec, stream);
+	capture_release();
+	return is;
 }
 
 /* What graphs have reserved and nobody uses. What a graph leaves allocated is in use until the program frees it. */
@@ -419,14 +437,17 @@ static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
 {
 	struct exec_need need;
 	bool allocates;
+	CUresult r;
 
 	if (!atomic_load_explicit(&used, memory_order_acquire))
 		return ask_driver(call, exec, stream);
 	pthread_mutex_lock(&lock);
 	allocates = need_recall_locked(exec, &need);
 	pthread_mutex_unlock(&lock);
-	if (!allocates || capturing(call, stream))
+	if (!allocates)
 		return ask_driver(call, exec, stream);
+	if (captured(call, exec, stream, &r))
+		return r;
 	return launch_charged(call, exec, stream, &need);
 }
 

@@ -6,6 +6,7 @@
 #include "core/account.h"
 #include "core/blocks.h"
 #include "core/charge.h"
+#include "shim/contexts.h"
 #include "core/gate.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
@@ -43,7 +44,7 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return shim_real.cuMemAlloc_v2(dptr, bytesize);
+		return contexts_lack(&r) ? r : shim_real.cuMemAlloc_v2(dptr, bytesize);
 	}
 }
 
@@ -66,7 +67,7 @@ CUresult shim_cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return shim_real.cuMemAlloc(dptr, bytesize);
+		return contexts_lack(&r) ? r : shim_real.cuMemAlloc(dptr, bytesize);
 	}
 }
 
@@ -85,7 +86,7 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return shim_real.cuMemAllocManaged(dptr, bytesize, flags);
+		return contexts_lack(&r) ? r : shim_real.cuMemAllocManaged(dptr, bytesize, flags);
 	}
 }
 
@@ -120,7 +121,8 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return contexts_lack(&r) ? r
+					 : shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	}
 }
 
@@ -147,7 +149,8 @@ CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsign
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return contexts_lack(&r) ? r
+					 : shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	}
 }
 

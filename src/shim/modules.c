@@ -179,17 +179,21 @@ static CUresult load_module(CUmodule *ret, struct load *l)
 {
 	struct image_need image;
 	face_context context;
+	int found;
 	CUresult r;
 
 	l->make = make_module;
 	l->unmake = unmake_module;
-	if (!ret || !start_is_metered() || charge_current(&context, &l->device) == CHARGE_NOT_OURS) {
+	found = ret && start_is_metered() ? charge_current(&context, &l->device) : CHARGE_NOT_OURS;
+	if (found == CHARGE_NOT_OURS) {
+		if (ret && contexts_lack(&r))
+			return r;
 		r = make_module(l);
 		if (r == CUDA_SUCCESS && ret)
 			*ret = l->made;
 		return r;
 	}
-	if (charge_current(&context, &l->device) == CHARGE_REFUSED)
+	if (found == CHARGE_REFUSED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	read_need(l, &image);
 	r = load_measured(l, need_of(&image, l->device));
@@ -447,9 +451,11 @@ static CUresult instantiate(CUlibrary library)
 static CUresult instantiate_in(CUcontext context, CUlibrary library)
 {
 	CUcontext popped;
-	CUresult r;
+	CUresult r = shim_real.cuCtxPushCurrent_v2(context);
 
-	if (shim_real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+	if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the thread's stack is full, and a launch would come there all the same */
+		return r;
+	if (r != CUDA_SUCCESS)
 		return CUDA_SUCCESS; /* it is gone meanwhile */
 	r = instantiate(library);
 	shim_real.cuCtxPopCurrent_v2(&popped);

@@ -15,7 +15,9 @@
 #include "cuda_shim.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/capture.h"
 #include "core/charge.h"
+#include "shim/contexts.h"
 #include "shim/devices.h"
 #include "core/gate.h"
 #include "shim/graphs.h"
@@ -290,7 +292,6 @@ static bool per_thread(enum pool_call call)
 	return call == CURRENT_PTSZ || call == GIVEN_PTSZ;
 }
 
-/* In a capture nothing is allocated: a node is added, and its memory is graph memory (graphs.c). */
 static bool capturing(enum pool_call call, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -300,24 +301,51 @@ static bool capturing(enum pool_call call, CUstream stream)
 	return r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The driver's device of a stream; special streams belong to the thread's context. */
-static bool stream_device(enum pool_call call, CUstream stream, CUdevice *ret)
+/*
+ * In a capture nothing is allocated: a node is added, and its memory is graph memory (graphs.c). True: it is captured;
+ * *ret_r is what the driver said.
+ */
+static bool captured(enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool given, CUstream stream,
+		     CUresult *ret_r)
+{
+	bool is;
+
+	if (!capturing(call, stream))
+		return false;
+	capture_hold();
+	is = capturing(call, stream);
+	if (is)
+		*ret_r = ask_driver(call, dptr, bytes, given, stream);
+	capture_release();
+	return is;
+}
+
+/*
+ * The driver's device of a stream; special streams belong to the thread's context. The thread's stack of contexts may
+ * be full, so a context that is known is not made current.
+ */
+static CUresult stream_device(enum pool_call call, CUstream stream, CUdevice *ret)
 {
 	CUcontext context = NULL, current = NULL, popped;
-	bool found;
+	unsigned int device;
+	CUresult r;
 
 	if ((uintptr_t)stream <= 2)
-		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
-	if ((per_thread(call) ? shim_real.cuStreamGetCtx_ptsz(stream, &context)
-			      : shim_real.cuStreamGetCtx(stream, &context)) != CUDA_SUCCESS)
-		return false;
+		return shim_real.cuCtxGetDevice(ret);
+	r = per_thread(call) ? shim_real.cuStreamGetCtx_ptsz(stream, &context)
+			     : shim_real.cuStreamGetCtx(stream, &context);
+	if (r != CUDA_SUCCESS)
+		return r;
 	if (shim_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context)
-		return shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
-	if (shim_real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-		return false;
-	found = shim_real.cuCtxGetDevice(ret) == CUDA_SUCCESS;
+		return shim_real.cuCtxGetDevice(ret);
+	if (contexts_device(context, &device) && devices_real(device, ret))
+		return CUDA_SUCCESS;
+	r = shim_real.cuCtxPushCurrent_v2(context);
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = shim_real.cuCtxGetDevice(ret);
 	shim_real.cuCtxPopCurrent_v2(&popped);
-	return found;
+	return r;
 }
 
 /* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge.
@@ -348,8 +376,9 @@ static bool is_live(struct pool *p, CUmemoryPool handle)
 	return live;
 }
 
+/* WHERE_REFUSED: *ret_r says why. The driver is not asked then: a moment later it may find a device after all. */
 static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream stream, struct pool **ret,
-			    CUmemoryPool *ret_handle)
+			    CUmemoryPool *ret_handle, CUresult *ret_r)
 {
 	CUmemoryPool handle = NULL;
 	unsigned int device;
@@ -360,8 +389,12 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 		*ret = given ? known_pool(given) : NULL;
 		return !*ret ? WHERE_UNKNOWN : (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
 	}
-	if (!stream_device(call, stream, &real) || shim_real.cuDeviceGetMemPool(&handle, real) != CUDA_SUCCESS)
-		return WHERE_UNKNOWN;
+	*ret_r = stream_device(call, stream, &real);
+	if (*ret_r == CUDA_SUCCESS)
+		*ret_r = shim_real.cuDeviceGetMemPool(&handle, real);
+	if (*ret_r != CUDA_SUCCESS)
+		return WHERE_REFUSED;
+	*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!devices_find(real, &device))
 		return WHERE_REFUSED;
 	*ret = pool_get(handle, device, false);
@@ -507,17 +540,19 @@ static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 	CUmemoryPool handle;
 	CUresult r;
 
-	if (!start_is_metered() || !dptr || !bytes || capturing(call, stream))
+	if (!start_is_metered() || !dptr || !bytes)
 		return ask_driver(call, dptr, bytes, given, stream);
+	if (captured(call, dptr, bytes, given, stream, &r))
+		return r;
 	for (unsigned int tries = 0; tries < TRIES; tries++) {
-		switch (find_pool(call, given, stream, &p, &handle)) {
+		switch (find_pool(call, given, stream, &p, &handle, &r)) {
 		case WHERE_KNOWN:
 			r = allocate_from(p, named, dptr, bytes, handle, stream);
 			if (r == CUDA_ERROR_INVALID_VALUE && call != named && !is_live(p, handle))
 				continue;
 			return r;
 		case WHERE_REFUSED:
-			return CUDA_ERROR_OUT_OF_MEMORY;
+			return r;
 		case WHERE_DESTROYED:
 			return CUDA_ERROR_INVALID_VALUE;
 		default:

@@ -38,6 +38,8 @@ static struct map allocations, handles, ranges;
  * gate; these calls do not call back. Nobody asks meted with it.
  */
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+/* Held while the charge of an allocation moves, so that of two threads that export it both see that it has. */
+static pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_id;
 static uint64_t last_array_range;
 
@@ -367,7 +369,7 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
  * The charge moves to the grant's object; a second export of the same memory finds it there already. `fd` names the
  * same memory; -1: there is none. False: the charge stays with the handles and mappings, and ends with them.
  */
-static bool share(uint64_t id, const uint8_t *key, int fd)
+static bool share_held(uint64_t id, const uint8_t *key, int fd)
 {
 	struct map_entry *e, found;
 	struct gone gone;
@@ -394,6 +396,16 @@ static bool share(uint64_t id, const uint8_t *key, int fd)
 	pthread_mutex_unlock(&lock);
 	refund(&gone);
 	return found.value[2] || object != SHARING_NONE;
+}
+
+static bool share(uint64_t id, const uint8_t *key, int fd)
+{
+	bool shared;
+
+	pthread_mutex_lock(&moving);
+	shared = share_held(id, key, fd);
+	pthread_mutex_unlock(&moving);
+	return shared;
 }
 
 /* Of what was exported: a descriptor, or a name of its own. */
@@ -625,7 +637,7 @@ void vmm_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = calls = unlocked;
+	lock = calls = moving = unlocked;
 	map_clear(&allocations);
 	map_clear(&handles);
 	map_clear(&ranges);

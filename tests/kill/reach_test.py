@@ -1,0 +1,37 @@
+"""
+A program has a call take memory whose size or device is decided by something that another call changes, or that a full table
+hides: the device's own count never exceeds the quota, and is the account's in the end: reach_test.py BUILD
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
+from device import Device  # noqa: E402
+from harness import BUILD, Meted, finish, ok, until  # noqa: E402
+
+MIB = 1 << 20
+QUOTA = 64 * MIB
+METE, REACHER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/kill/reacher")
+# the way, bytes that are asked for, what the program answers
+WAYS = [("stack", 256 * MIB, 0), ("library", 40 * MIB, 0), ("primary", 256 * MIB, 0), ("capture", 256 * MIB, 0),
+        ("export", 2 * MIB, 0)]
+
+m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
+m.make("reach", QUOTA)
+c = m.control()
+for number, (way, size, expected) in enumerate(WAYS):
+    judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, f"judge{number}"), m.env)
+    p = subprocess.Popen([METE, "run", "--grant", "reach", "--", REACHER, way, str(size)],
+                         env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    got = p.stdout.readline().strip()
+    ok(got == str(expected), f"{way}: nothing is had beyond the quota, and what has room is had", got, expected)
+    ok(until(lambda: c.share("reach")["held_bytes"] == judge.used(), 10), f"{way}: the account is the device's count",
+       c.share("reach")["held_bytes"], judge.used())
+    ok(judge.most <= QUOTA, f"{way}: which is never above the quota ({judge.most} of {QUOTA} bytes)")
+    p.communicate()
+    ok(until(lambda: not judge.used(), 10), f"{way}: nothing is left", judge.used())
+    judge.close()
+c.close()
+m.close()
+finish()

@@ -1,0 +1,191 @@
+/*
+ * reacher.c: a program that tries to have more memory than its grant allows, by calls whose device or size is decided by
+ * something that another call changes: reacher WAY BYTES
+ *
+ *   stack     a stream of a context that is not current, while the thread's stack of contexts is full
+ *   library   the variables of a library, in a context that cannot be pushed on the full stack
+ *   primary   an allocation while another thread releases and retains the primary context
+ *   capture   an allocation in stream order while another thread ends the stream's capture
+ *   export    two threads export one allocation at once
+ *
+ * Says how many of its tries succeeded, and waits until it is told to end.
+ */
+#include <cuda.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_MOST 4096 /* more contexts than any driver lets one push */
+
+static CUcontext context;
+static CUstream stream;
+static size_t bytes;
+static atomic_int over;
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void fill_stack(CUcontext top)
+{
+	for (unsigned int i = 0; i < STACK_MOST && !cuCtxPushCurrent(top); i++)
+		;
+}
+
+static int by_stack(void)
+{
+	CUcontext other;
+	CUdeviceptr p;
+
+	if (cuCtxCreate_v2(&other, 0, 0) || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
+		return -1;
+	cuCtxPopCurrent(NULL);
+	fill_stack(context);
+	return !cuMemAllocAsync(&p, bytes, stream);
+}
+
+static int by_library(void)
+{
+	static char image[512];
+	CUcontext other;
+	CUlibrary library;
+	CUkernel kernel;
+
+	snprintf(image, sizeof image,
+		 ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 much[%zu];\n"
+		 ".visible .entry nothing() { ret; }\n",
+		 bytes);
+	if (cuCtxCreate_v2(&other, 0, 0))
+		return -1;
+	cuCtxPopCurrent(NULL);
+	fill_stack(context);
+	if (cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0))
+		return -1;
+	if (cuLibraryGetKernel(&kernel, library, "nothing"))
+		return 0;
+	if (cuCtxSetCurrent(other))
+		return -1;
+	return !cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) && !cuCtxSynchronize();
+}
+
+static void *retain_and_release(void *unused)
+{
+	CUcontext c;
+
+	while (!atomic_load(&over)) {
+		cuDevicePrimaryCtxRelease(0);
+		cuDevicePrimaryCtxRetain(&c, 0);
+	}
+	return unused;
+}
+
+static void *capture_and_end(void *unused)
+{
+	CUgraph graph;
+
+	while (!atomic_load(&over)) {
+		cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+		sched_yield();
+		if (!cuStreamEndCapture(stream, &graph) && graph)
+			cuGraphDestroy(graph);
+	}
+	return unused;
+}
+
+/* Until the pointer is one of memory that is there, or time is over. */
+static int by_race(void *(*against)(void *), int in_order)
+{
+	uint64_t end = now_ms() + 2000;
+	pthread_t thread;
+	CUdeviceptr p;
+	int got = 0;
+
+	if (in_order && cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
+		return -1;
+	if (pthread_create(&thread, NULL, against, NULL))
+		return -1;
+	while (!got && now_ms() < end) {
+		if (in_order ? cuMemAllocAsync(&p, bytes, stream) : cuMemAlloc(&p, bytes))
+			continue;
+		got = !in_order || !cuMemsetD8(p, 1, 16);
+	}
+	atomic_store(&over, 1);
+	pthread_join(thread, NULL);
+	return got;
+}
+
+static pthread_barrier_t barrier;
+static CUmemGenericAllocationHandle handle;
+
+static void *export_one(void *ret)
+{
+	int *fd = ret;
+
+	pthread_barrier_wait(&barrier);
+	if (cuMemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+		*fd = -1;
+	return NULL;
+}
+
+/* Value: how many were refused. */
+static int by_export(void)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+	int refused = 0;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (unsigned int i = 0; i < 100; i++) {
+		pthread_t thread[2];
+		int fd[2];
+
+		if (cuMemCreate(&handle, bytes, &prop, 0))
+			return -1;
+		for (unsigned int k = 0; k < 2; k++)
+			pthread_create(&thread[k], NULL, export_one, &fd[k]);
+		for (unsigned int k = 0; k < 2; k++) {
+			pthread_join(thread[k], NULL);
+			refused += fd[k] < 0;
+			if (fd[k] >= 0)
+				close(fd[k]);
+		}
+		cuMemRelease(handle);
+	}
+	return refused;
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc == 3 ? argv[1] : "";
+	int got = -1;
+
+	bytes = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+		return 1;
+	if (!strcmp(way, "stack"))
+		got = by_stack();
+	else if (!strcmp(way, "library"))
+		got = by_library();
+	else if (!strcmp(way, "primary"))
+		got = by_race(retain_and_release, 0);
+	else if (!strcmp(way, "capture"))
+		got = by_race(capture_and_end, 1);
+	else if (!strcmp(way, "export"))
+		got = by_export();
+	printf("%d\n", got);
+	fflush(stdout);
+	getchar();
+	return 0;
+}
