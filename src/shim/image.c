@@ -5,8 +5,8 @@
  * An image comes without a length, and its headers may be damaged: what they point at is read only where something is
  * mapped, so that the driver's own error is what the program gets.
  *
- * The reader of PTX knows just enough: comments, strings and braces, and declarations of .global and .const variables
- * at module scope. What it does not understand makes the need unknown, never smaller.
+ * The reader of PTX knows just enough: comments, strings and braces, and declarations of .global and .const variables,
+ * of which functions may have some of their own. What it does not understand makes the need unknown, never smaller.
  */
 #include "shim/image.h"
 
@@ -84,6 +84,15 @@ static const char *skip_blank(const char *p)
 			return p;
 		}
 	}
+}
+
+/* A backslash before a quote: one reader takes the string to end there, another does not. */
+static bool is_doubtful_string(const char *p)
+{
+	for (p++; *p && *p != '"'; p++)
+		if (p[0] == '\\' && p[1] == '"')
+			return true;
+	return false;
 }
 
 static const char *skip_string(const char *p)
@@ -270,6 +279,34 @@ static const char *read_variables(const char *p, bool external, struct sizes *s)
 	return p;
 }
 
+/* From the opening brace of a body to behind its partner. Only at the start of a statement stands a declaration. */
+static const char *read_body(const char *p, struct sizes *s)
+{
+	bool start = true;
+	int depth = 0;
+
+	do {
+		size_t n = word_length(p = skip_blank(p));
+
+		depth += (*p == '{') - (*p == '}');
+		if (*p == '"') {
+			s->known &= !is_doubtful_string(p);
+			p = skip_string(p);
+			start = false;
+		} else if (!n) {
+			start = *p == '{' || *p == '}' || *p == ';' || *p == ':';
+			p += *p != 0;
+		} else if (start && (word_is(p, n, ".global") || word_is(p, n, ".const"))) {
+			p = read_variables(p + n, false, s);
+			start = false;
+		} else {
+			start &= word_is(p, n, ".visible") || word_is(p, n, ".weak");
+			p += n;
+		}
+	} while (s->known && *p && depth > 0);
+	return p;
+}
+
 static struct sizes read_ptx(const char *p)
 {
 	struct sizes s = { .known = true };
@@ -278,10 +315,14 @@ static struct sizes read_ptx(const char *p)
 	while (s.known && *(p = skip_blank(p))) {
 		size_t n;
 
-		if (*p == '{' || *p == '(' || *p == '[') {
+		if (*p == '{') {
+			p = read_body(p, &s);
+			external = false;
+		} else if (*p == '(' || *p == '[') {
 			p = skip_nested(p);
 			external = false;
 		} else if (*p == '"') {
+			s.known &= !is_doubtful_string(p);
 			p = skip_string(p);
 		} else if (!is_word(*p)) {
 			external &= *p != ';';

@@ -3,7 +3,7 @@
  *
  * An image whose variables can be read (image.c) is refused before the driver sees it when they cannot fit. On the
  * software device, where code takes no device memory, what can be read is also the upper bound, and an image without
- * variables is not measured at all.
+ * variables is not measured at all, unless it is a file: the driver reads that again, and may find another one.
  *
  * A library is loaded without a context; its variables come into being in a context when something of it is first used
  * there. On the software device that is brought forward to cuLibraryGetKernel and its like, where it can be refused: a
@@ -90,6 +90,7 @@ struct load {
 	CUlibrary library;
 	unsigned int device;
 	uint32_t units;
+	bool doubtful; /* the driver may make another image than the one that was looked at */
 };
 
 static CUresult load_measured(struct load *l, struct need need)
@@ -97,7 +98,7 @@ static CUresult load_measured(struct load *l, struct need need)
 	struct measured m;
 	CUresult r;
 
-	if (need.most == 0) {
+	if (need.most == 0 && !l->doubtful) {
 		gate_enter();
 		r = l->make(l);
 		gate_leave();
@@ -196,6 +197,7 @@ static CUresult load_module(CUmodule *ret, struct load *l)
 	if (found == CHARGE_REFUSED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	read_need(l, &image);
+	l->doubtful = l->path;
 	r = load_measured(l, need_of(&image, l->device));
 	if (r != CUDA_SUCCESS)
 		return r;
@@ -352,7 +354,7 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 	map_add(&libraries,
 		&(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
 				     .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
-						!image.known || image.most_units ? LIBRARY_VARIABLES : 0 } });
+						!image.known || image.most_units || l->path ? LIBRARY_VARIABLES : 0 } });
 	pthread_mutex_unlock(&lock);
 	if (l->units)
 		add_instance(l->made, context, l->units, l->device);
@@ -424,7 +426,7 @@ static void unmake_instance(struct load *l)
 /* Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. */
 static CUresult instantiate(CUlibrary library)
 {
-	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library };
+	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library, .doubtful = true };
 	struct map_entry *e, found = { 0 };
 	face_context context;
 	bool there;

@@ -7,6 +7,8 @@
  *   primary   an allocation while another thread releases and retains the primary context
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
+ *   function  a module whose variables are a function's own
+ *   file      a module whose file is replaced again and again by one with larger variables
  *
  * Says how many of its tries succeeded, and waits until it is told to end.
  */
@@ -79,6 +81,23 @@ static int by_library(void)
 	return !cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) && !cuCtxSynchronize();
 }
 
+static void put_image(char *image, size_t room, size_t size)
+{
+	snprintf(image, room,
+		 ".version 7.0\n.target sm_80\n.address_size 64\n"
+		 ".visible .entry nothing() { .global .align 4 .b8 much[%zu]; ret; }\n",
+		 size);
+}
+
+static int by_function(void)
+{
+	char image[512];
+	CUmodule module;
+
+	put_image(image, sizeof image, bytes);
+	return !cuModuleLoadData(&module, image);
+}
+
 static void *retain_and_release(void *unused)
 {
 	CUcontext c;
@@ -101,6 +120,66 @@ static void *capture_and_end(void *unused)
 			cuGraphDestroy(graph);
 	}
 	return unused;
+}
+
+static char path[64], small[80], large[80];
+
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	if (f) {
+		fputs(text, f);
+		fclose(f);
+	}
+}
+
+static void *replace_file(void *unused)
+{
+	while (!atomic_load(&over)) {
+		const char *one = small, *other = large;
+
+		unlink(path);
+		if (link(one, path))
+			continue;
+		sched_yield();
+		unlink(path);
+		if (link(other, path))
+			continue;
+		sched_yield();
+	}
+	return unused;
+}
+
+/* Value: 1 when the large one was loaded. */
+static int by_file(void)
+{
+	char image[512];
+	uint64_t end = now_ms() + 2000;
+	pthread_t thread;
+	CUmodule module;
+	CUdeviceptr p;
+	size_t size;
+	int got = 0;
+
+	snprintf(path, sizeof path, "reacher-%d.ptx", (int)getpid());
+	snprintf(small, sizeof small, "%s.small", path);
+	snprintf(large, sizeof large, "%s.large", path);
+	write_file(small, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n");
+	snprintf(image, sizeof image,
+		 ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 much[%zu];\n", bytes);
+	write_file(large, image);
+	if (pthread_create(&thread, NULL, replace_file, NULL))
+		return -1;
+	while (!got && now_ms() < end)
+		if (!cuModuleLoad(&module, path))
+			got = !cuModuleGetGlobal(&p, &size, module, "much");
+	atomic_store(&over, 1);
+	pthread_join(thread, NULL);
+	unlink(path);
+	unlink(small);
+	unlink(large);
+	return got;
 }
 
 /* Until the pointer is one of memory that is there, or time is over. */
@@ -184,6 +263,10 @@ int main(int argc, char **argv)
 		got = by_race(capture_and_end, 1);
 	else if (!strcmp(way, "export"))
 		got = by_export();
+	else if (!strcmp(way, "function"))
+		got = by_function();
+	else if (!strcmp(way, "file"))
+		got = by_file();
 	printf("%d\n", got);
 	fflush(stdout);
 	getchar();

@@ -36,6 +36,15 @@ static void ptx(void)
 	is(units(HEAD ".func f() { { .global_thing: } }\n.const .b8 c[65536];"), 128);
 	is(units("  // a comment first\n" HEAD ".global .s32 x[256];"), 2);
 	is(units(HEAD ".global .texref t; .global .samplerref s;"), 0);
+	/* a function's own */
+	is(units(HEAD ".func f() { .global .align 4 .b8 x[513]; }"), 2);
+	is(units(HEAD ".entry k() { .reg .b32 %r<3>; L: .weak .const .u64 y[64]; { .global .u32 a[100]; } ret; }"), 2);
+	is(units(HEAD ".entry k() { ld.global.u32 %r1, [%rd1]; @%p1 st.global.v2.f32 [%rd1], {%f1, %f2}; }"), 0);
+	is(units(HEAD ".entry k() { .global .u32 x[N]; }"), -1);
+	/* what is a string to one reader is none to another */
+	is(units(HEAD ".file 1 \"c:\\\"\n.global .b8 x[512];\n.file 2 \"d:\\\"\n"), -1);
+	is(units(HEAD ".entry k() { .pragma \"a\\\"; .global .b8 x[512]; .pragma \"b\\\"; }"), -1);
+	is(units(HEAD ".file 1 \"c:\\a\\b\"\n.global .b8 x[512];"), 1);
 	/* not understood: not known, never less */
 	is(units(HEAD ".global .b12345 x[512];"), -1);
 	is(units(HEAD ".global .u32 x[N];"), -1);
