@@ -305,7 +305,8 @@ static bool inherit(const struct record *r, void *data)
 
 	if (r->context != estate->context || r->kind == RECORD_POOL)
 		return false;
-	if ((r->flags & RECORD_SHARED || r->kind == RECORD_IMPORTED) && estate->object_count < WIRE_MAX_OBJECTS)
+	if ((r->flags & RECORD_SHARED || (r->kind == RECORD_IMPORTED && r->extra != SHARING_OWN)) &&
+	    estate->object_count < WIRE_MAX_OBJECTS)
 		estate->objects[estate->object_count++] = r->extra;
 	estate->refunded_units += memory_refund(r);
 	if (r->kind == RECORD_ARRAY && !(r->flags & RECORD_EXACT))

@@ -39,7 +39,8 @@ static struct map modules, libraries, instances;
 
 enum library_flags {
 	LIBRARY_VARIABLES = 1 << 0, /* it has some, or it is not known */
-	LIBRARY_OUT = 1 << 1,	    /* the program has kernels of it */
+	LIBRARY_OUT = 1 << 1,	    /* the program has kernels of it, or will have */
+	LIBRARY_EVERYWHERE = 1 << 2, /* it has come to all contexts: its kernels are given out */
 };
 
 #define LIST_MOST 512u /* contexts, or libraries, that are gone through at once */
@@ -49,6 +50,8 @@ enum library_flags {
  * what came into it is known. Taken before everything else here, and before the gate.
  */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+/* Held while a library comes to all contexts: until then no thread has a kernel of it. Taken before `making`. */
+static pthread_mutex_t handing = PTHREAD_MUTEX_INITIALIZER;
 
 struct need {
 	uint64_t least, most; /* units */
@@ -464,41 +467,65 @@ static CUresult instantiate_in(CUcontext context, CUlibrary library)
 	return r;
 }
 
-/* The program gets a kernel of the library, which it may launch in any context from now on. */
-static CUresult hand_out(CUlibrary library)
+/* Sets some of a library's flags and clears others. Value: what they were; 0: it is not known. */
+static uint64_t change_flags(CUlibrary library, uint64_t set, uint64_t clear)
 {
-	void **list;
-	unsigned int count;
 	struct map_entry *e;
-	CUresult r = instantiate(library);
-	bool first = false;
+	uint64_t before = 0;
 
-	if (r == CUDA_ERROR_OUT_OF_MEMORY || !start_is_metered() || !accounts[0].soft)
-		return r;
 	pthread_mutex_lock(&lock);
 	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
-	if (e && e->value[2] == LIBRARY_VARIABLES) {
-		first = true;
-		e->value[2] |= LIBRARY_OUT;
+	if (e) {
+		before = e->value[2];
+		e->value[2] = (before | set) & ~clear;
 	}
 	pthread_mutex_unlock(&lock);
-	if (!first)
-		return CUDA_SUCCESS;
-	list = scratch_new(LIST_MOST, sizeof *list);
-	count = list ? contexts_list(list, LIST_MOST) : LIST_MOST;
+	return before;
+}
+
+/* From now on contexts that are made get it as well (modules_enter); those that there are get it here. */
+static CUresult spread(CUlibrary library)
+{
+	void **list = scratch_new(LIST_MOST, sizeof *list);
+	unsigned int count;
+	CUresult r;
+
+	if (!list)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	change_flags(library, LIBRARY_OUT, 0);
+	count = contexts_list(list, LIST_MOST);
 	r = count < LIST_MOST ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned int i = 0; r != CUDA_ERROR_OUT_OF_MEMORY && i < count; i++)
 		r = instantiate_in(list[i], library);
 	scratch_free(list, LIST_MOST, sizeof *list);
-	if (r != CUDA_ERROR_OUT_OF_MEMORY)
-		return CUDA_SUCCESS;
-	/* refused: it has no kernel, and the next time all is tried again */
-	pthread_mutex_lock(&lock);
-	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
-	if (e)
-		e->value[2] &= ~(uint64_t)LIBRARY_OUT;
-	pthread_mutex_unlock(&lock);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the next time all is tried again */
+		change_flags(library, 0, LIBRARY_OUT);
+	else
+		change_flags(library, LIBRARY_EVERYWHERE, 0);
 	return r;
+}
+
+static bool is_to_spread(CUlibrary library)
+{
+	return (change_flags(library, 0, 0) & (LIBRARY_VARIABLES | LIBRARY_EVERYWHERE)) == LIBRARY_VARIABLES;
+}
+
+/*
+ * The program gets a kernel of the library, which it may launch in any context from now on; where one has no room for
+ * the variables, it gets none, in no thread.
+ */
+static CUresult hand_out(CUlibrary library)
+{
+	CUresult r = instantiate(library);
+
+	if (r == CUDA_ERROR_OUT_OF_MEMORY || !start_is_metered() || !accounts[0].soft)
+		return r;
+	if (!is_to_spread(library))
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&handing);
+	r = is_to_spread(library) ? spread(library) : CUDA_SUCCESS;
+	pthread_mutex_unlock(&handing);
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
 }
 
 struct library_list {
@@ -672,7 +699,7 @@ void modules_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = making = unlocked;
+	lock = making = handing = unlocked;
 	map_clear(&modules);
 	map_clear(&libraries);
 	map_clear(&instances);

@@ -7,6 +7,7 @@
  *   primary   an allocation while another thread releases and retains the primary context
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
+ *   kernels   threads ask for a library's kernel, which is refused because another context has no room for its variables
  *   function  a module whose variables are a function's own
  *   file      a module whose file is replaced again and again by one with larger variables
  *
@@ -28,6 +29,7 @@
 
 static CUcontext context;
 static CUstream stream;
+static CUlibrary library;
 static size_t bytes;
 static atomic_int over;
 
@@ -61,7 +63,6 @@ static int by_library(void)
 {
 	static char image[512];
 	CUcontext other;
-	CUlibrary library;
 	CUkernel kernel;
 
 	snprintf(image, sizeof image,
@@ -96,6 +97,38 @@ static int by_function(void)
 
 	put_image(image, sizeof image, bytes);
 	return !cuModuleLoadData(&module, image);
+}
+
+static _Atomic(CUkernel) had;
+
+static void *ask_kernel(void *unused)
+{
+	uint64_t end = now_ms() + 1000;
+	CUkernel kernel;
+
+	cuCtxSetCurrent(context);
+	while (!atomic_load(&had) && now_ms() < end)
+		if (!cuLibraryGetKernel(&kernel, library, "nothing"))
+			atomic_store(&had, kernel);
+	return unused;
+}
+
+static int by_kernels(void)
+{
+	char image[512];
+	CUcontext other;
+	pthread_t thread[4];
+
+	put_image(image, sizeof image, bytes);
+	if (cuCtxCreate_v2(&other, 0, 0) || cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0))
+		return -1;
+	for (unsigned int i = 0; i < 4; i++)
+		if (pthread_create(&thread[i], NULL, ask_kernel, NULL))
+			return -1;
+	for (unsigned int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	return atomic_load(&had) && !cuLaunchKernel((CUfunction)atomic_load(&had), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) &&
+	       !cuCtxSynchronize();
 }
 
 static void *retain_and_release(void *unused)
@@ -263,6 +296,8 @@ int main(int argc, char **argv)
 		got = by_race(capture_and_end, 1);
 	else if (!strcmp(way, "export"))
 		got = by_export();
+	else if (!strcmp(way, "kernels"))
+		got = by_kernels();
 	else if (!strcmp(way, "function"))
 		got = by_function();
 	else if (!strcmp(way, "file"))
