@@ -30,7 +30,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define POOLS_MAX 512u
+#define CREATED_MAX 496u
+#define POOLS_MAX (CREATED_MAX + 3 * WIRE_MAX_DEVICES) /* the rest: those that devices and the host have by themselves */
 #define TRIES 64u /* each one: the current pool was destroyed just now */
 #define PIECE_BYTES                                                                                                    \
 	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \
@@ -79,7 +80,7 @@ static struct pool *pool_find(CUmemoryPool handle)
  */
 static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool created)
 {
-	uint32_t count, i, most = created ? POOLS_MAX - WIRE_MAX_DEVICES : POOLS_MAX;
+	uint32_t count, i, most = created ? CREATED_MAX : POOLS_MAX;
 	struct pool *p = pool_find(handle);
 
 	if (p && !created)
@@ -350,18 +351,19 @@ static CUresult stream_device(enum pool_call call, CUstream stream, CUdevice *re
 
 /* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge.
  */
-static struct pool *known_pool(CUmemoryPool handle)
+static bool standard_device(CUmemoryPool handle, unsigned int *ret_device)
 {
-	struct pool *p = pool_find(handle);
 	CUdevice real;
 	CUmemoryPool one;
 
-	for (unsigned int d = 0; !p && d < account_count; d++)
+	for (unsigned int d = 0; d < account_count; d++)
 		if (devices_real(d, &real) &&
 		    ((shim_real.cuDeviceGetDefaultMemPool(&one, real) == CUDA_SUCCESS && one == handle) ||
-		     (shim_real.cuDeviceGetMemPool(&one, real) == CUDA_SUCCESS && one == handle)))
-			p = pool_get(handle, d, false);
-	return p;
+		     (shim_real.cuDeviceGetMemPool(&one, real) == CUDA_SUCCESS && one == handle))) {
+			*ret_device = d;
+			return true;
+		}
+	return false;
 }
 
 enum where { WHERE_KNOWN, WHERE_REFUSED, WHERE_DESTROYED, WHERE_UNKNOWN };
@@ -386,8 +388,14 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 
 	*ret_handle = given;
 	if (call == GIVEN || call == GIVEN_PTSZ) {
-		*ret = given ? known_pool(given) : NULL;
-		return !*ret ? WHERE_UNKNOWN : (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
+		*ret = given ? pool_find(given) : NULL;
+		if (*ret)
+			return (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
+		if (!given || !standard_device(given, &device))
+			return WHERE_UNKNOWN;
+		*ret = pool_get(given, device, false);
+		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
+		return *ret ? WHERE_KNOWN : WHERE_REFUSED;
 	}
 	*ret_r = stream_device(call, stream, &real);
 	if (*ret_r == CUDA_SUCCESS)

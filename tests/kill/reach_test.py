@@ -15,10 +15,13 @@ QUOTA = 64 * MIB
 METE, REACHER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/kill/reacher")
 # the way, bytes that are asked for, what the program answers
 WAYS = [("stack", 256 * MIB, 0), ("library", 40 * MIB, 0), ("primary", 256 * MIB, 0), ("capture", 256 * MIB, 0),
+        ("pools", 256 * MIB, 0),
         ("kernels", 40 * MIB, 0), ("function", 256 * MIB, 0), ("file", 256 * MIB, 0), ("export", 2 * MIB, 0)]
 
-m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
-m.make("reach", QUOTA)
+DEVICES = 16  # as many as a grant has
+
+m = Meted("--soft-only", env={"METE_SOFT_DEVICES": str(DEVICES), "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
+m.make("reach", devices=[{"device": str(i), "mem_bytes": QUOTA} for i in range(DEVICES)])
 c = m.control()
 for number, (way, size, expected) in enumerate(WAYS):
     judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, f"judge{number}"), m.env)

@@ -7,6 +7,7 @@
  *   primary   an allocation while another thread releases and retains the primary context
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
+ *   pools     the devices' own pools, when the program has made as many as it can
  *   kernels   threads ask for a library's kernel, which is refused because another context has no room for its variables
  *   function  a module whose variables are a function's own
  *   file      a module whose file is replaced again and again by one with larger variables
@@ -80,6 +81,34 @@ static int by_library(void)
 	if (cuCtxSetCurrent(other))
 		return -1;
 	return !cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) && !cuCtxSynchronize();
+}
+
+static int by_pools(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+	CUmemoryPool pool;
+	CUdeviceptr p;
+	int devices = 0, got = 0;
+
+	cuDeviceGetCount(&devices);
+	while (!cuMemPoolCreate(&pool, &props))
+		;
+	for (place.id = 0; place.id < devices; place.id++)
+		cuMemGetDefaultMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED);
+	place.type = CU_MEM_LOCATION_TYPE_NONE;
+	cuMemGetDefaultMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED);
+	for (int i = devices; i-- > 0;) {
+		CUcontext one;
+
+		if (cuDevicePrimaryCtxRetain(&one, i) || cuCtxSetCurrent(one) || cuDeviceGetDefaultMemPool(&pool, i))
+			return -1;
+		got += !cuMemAllocFromPoolAsync(&p, bytes, pool, NULL);
+		if (cuMemAllocFromPoolAsync(&p, 4096, pool, NULL))
+			return -1; /* what has room is had */
+	}
+	return got;
 }
 
 static void put_image(char *image, size_t room, size_t size)
@@ -296,6 +325,8 @@ int main(int argc, char **argv)
 		got = by_race(capture_and_end, 1);
 	else if (!strcmp(way, "export"))
 		got = by_export();
+	else if (!strcmp(way, "pools"))
+		got = by_pools();
 	else if (!strcmp(way, "kernels"))
 		got = by_kernels();
 	else if (!strcmp(way, "function"))
