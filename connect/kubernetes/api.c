@@ -133,8 +133,9 @@ static void finish(struct api_call *c, CURLcode code)
 		status = 0;
 	if (code != CURLE_OK && !*c->error)
 		snprintf(c->error, sizeof(c->error), "%s", curl_easy_strerror(code));
+	/* Whoever may write an annotation may put a zero byte into it. */
 	if (status && c->in.size && !c->in.bad)
-		answer.body = json_loadb((const char *)c->in.data, c->in.size, 0, NULL);
+		answer.body = json_loadb((const char *)c->in.data, c->in.size, JSON_ALLOW_NUL, NULL);
 	describe(c, status, answer.body, line);
 	answer.status = (int)status;
 	answer.line = line;

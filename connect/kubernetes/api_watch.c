@@ -99,7 +99,7 @@ static void take_version(struct api_watch *w, json_t *object)
 /* A line of the watch. Value: false: it is to be listed anew. */
 static bool take_line(struct api_watch *w, const char *text, size_t size)
 {
-	json_t *line = json_loadb(text, size, 0, NULL), *object = json_object_get(line, "object");
+	json_t *line = json_loadb(text, size, JSON_ALLOW_NUL, NULL), *object = json_object_get(line, "object");
 	const char *type = json_string_value(json_object_get(line, "type"));
 	bool good = type && strcmp(type, "ERROR");
 

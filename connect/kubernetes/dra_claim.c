@@ -77,8 +77,8 @@ static bool kind_fits(enum kind kind, json_t *value)
 	return kind == TEXT ? json_is_string(value) : kind == NUMBER ? json_is_number(value) : json_is_boolean(value);
 }
 
-/* What a container cannot have, and what only the operator may give. */
-static int judge(const struct reading *r, const char *name, json_t *value, bool from_class)
+/* What a container cannot have, and what only the operator may give or take away. `so_far`: what was said before. */
+static int judge(const struct reading *r, const char *name, json_t *value, bool from_class, json_t *so_far)
 {
 	const char *text = json_string_value(value);
 
@@ -89,6 +89,10 @@ static int judge(const struct reading *r, const char *name, json_t *value, bool 
 		return FAULT(
 			r,
 			"parameter class \"high\" comes before everybody else, so that only a DeviceClass may say it");
+	if (!strcmp(name, "wall") && !from_class && json_is_false(value) &&
+	    json_is_true(json_object_get(so_far, "wall")))
+		return FAULT(r, "parameter wall: its DeviceClass puts up a wall, which a claim cannot take down; "
+				"leave it out");
 	return 0;
 }
 
@@ -121,7 +125,7 @@ static int take_parameters(const struct reading *r, json_t *object, bool from_cl
 				     p->kind == TEXT	 ? "a text"
 				     : p->kind == NUMBER ? "a number"
 							 : "true or false");
-		e = judge(r, name, value, from_class);
+		e = judge(r, name, value, from_class, ret);
 		if (e)
 			return e;
 		json_object_set(ret, name, value);

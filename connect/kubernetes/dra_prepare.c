@@ -158,7 +158,9 @@ static void claim_came(void *owner, const struct api_answer *answer)
 		return;
 	}
 	devices = dra_grant_devices(d, q->uid);
-	settle(q, devices ? json_pack("{s:o}", "devices", devices) : error_value(answer->line));
+	snprintf(line, sizeof(line), "claim %s/%s cannot be read: the API server's answer is no JSON", q->namespace,
+		 q->name);
+	settle(q, devices ? json_pack("{s:o}", "devices", devices) : error_value(*answer->line ? answer->line : line));
 }
 
 static bool take_asked(struct asked *q, json_t *claim)

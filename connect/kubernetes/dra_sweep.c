@@ -4,7 +4,8 @@
  * Kubelet gives a claim back; but a kubelet that lost its state, or a claim that somebody forced away while the agent
  * was down, would leave its grant for ever. So the claims of each namespace that has grants are listed, when the agent
  * begins and every ten minutes. A grant is ended when its claim is gone or not allocated any more, and never while a
- * program of it runs.
+ * program of it runs. Who may write claims can make the list of their namespace one that cannot be read: then the
+ * other namespaces have their turn all the same, and all are looked at again soon.
  */
 #include "connect/kubernetes/dra_state.h"
 
@@ -24,7 +25,9 @@ struct sweeper {
 	json_t *left; /* namespace to list of UIDs that have a grant */
 	char namespace[254];
 	uint64_t next_ns;
-	unsigned int failed;
+	unsigned int failed; /* lists in a row */
+	unsigned int missed; /* passes in a row that left a namespace out */
+	bool misses;	     /* this one does */
 };
 
 /* What has a grant, by namespace. */
@@ -84,8 +87,10 @@ static void claims_came(void *owner, const struct api_answer *answer)
 	s->call = NULL;
 	if (answer->status != 200 || !json_is_array(items)) {
 		s->failed++;
+		s->misses = true;
 		s->next_ns = clock_now_ns() + api_pause_ns(s->failed);
-		dra_say(s->dra, answer->line);
+		json_object_del(s->left, s->namespace);
+		dra_say(s->dra, *answer->line ? answer->line : "the API server's list of claims is no JSON");
 		return;
 	}
 	s->failed = 0;
@@ -117,7 +122,9 @@ void sweeper_tend(struct sweeper *s)
 	}
 	json_decref(s->left);
 	s->left = NULL;
-	s->next_ns = now + EVERY;
+	s->missed = s->misses ? s->missed + 1 : 0;
+	s->misses = false;
+	s->next_ns = now + (s->missed ? api_pause_ns(s->missed) : EVERY);
 }
 
 struct sweeper *sweeper_new(struct dra *d)

@@ -1,6 +1,7 @@
 /* extender_nodes.c: see extender_nodes.h. */
 #include "connect/kubernetes/extender_nodes.h"
 
+#include "base/clean_text.h"
 #include "base/fnv.h"
 #include "connect/kubernetes/publish.h"
 
@@ -81,6 +82,9 @@ static int read_cards(struct nodes_node *n, json_t *cards)
 		left = number(card, "left");
 		snprintf(w->name, sizeof(w->name), "%s", text_of(card, "name"));
 		snprintf(w->uuid, sizeof(w->uuid), "%s", text_of(card, "uuid"));
+		/* They come to terminals and into events; who wrote the annotation may be anybody. */
+		clean_text_line(w->name);
+		clean_text_line(w->uuid);
 		n->card[n->cards] = (struct placement_card){ .total_bytes = total,
 							     .left_bytes = left < total ? left : total,
 							     .left_ppm = ppm(card, "time"),

@@ -5,6 +5,7 @@
  * agents have published (publish.h); why a pod has no room is decided by the same code as in mete-extender. Exit
  * status: 0 done, 1 failed, 2 the command line is wrong.
  */
+#include "base/clean_text.h"
 #include "base/size.h"
 #include "client/fault.h"
 #include "connect/kubernetes/extender_nodes.h"
@@ -139,7 +140,7 @@ static json_t *get(struct fault *f, const char *fmt, ...)
 	text = run_kubectl(words, &size, f);
 	if (!text)
 		return NULL;
-	object = json_loadb(text, size, 0, NULL);
+	object = json_loadb(text, size, JSON_ALLOW_NUL, NULL);
 	free(text);
 	if (!object)
 		fault_set(f, -EPROTO, "%s: the answer is no JSON", path);
@@ -151,6 +152,22 @@ static const char *text_of(json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+/* A line, without what a terminal would take for an order: tenants and nodes wrote much of it. */
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (text)
+		puts(clean_text_line(text));
+	free(text);
 }
 
 static json_t *meta(json_t *object)
@@ -262,7 +279,7 @@ static void print_events(const struct options *o)
 	json_array_foreach(json_object_get(list, "items"), i,
 			   event) if (i + 5 >= n &&
 				      !strcmp(text_of(json_object_get(event, "involvedObject"), "name"), o->name))
-		printf("event: %s: %s\n", text_of(event, "reason"), text_of(event, "message"));
+		say("event: %s: %s", text_of(event, "reason"), text_of(event, "message"));
 	json_decref(list);
 }
 
@@ -284,17 +301,17 @@ static void explain_node(const struct nodes_node *n, json_t *item, const struct 
 
 	nodes_judge(n, asked, PLACEMENT_FIT, false, &v);
 	if (!v.fits) {
-		printf("%s: %s\n", text_of(meta(item), "name"), v.why);
+		say("%s: %s", text_of(meta(item), "name"), v.why);
 		return;
 	}
 	for (unsigned int i = 0; i < asked->count; i++)
 		if (!offers(item, asked->share[i], ids)) {
-			printf("%s: there is room, but its kubelet offers no " OWN "%s: is mete-agent registered? "
-			       "(`mete-agent --check` there)\n",
-			       text_of(meta(item), "name"), asked->share[i]);
+			say("%s: there is room, but its kubelet offers no " OWN "%s: is mete-agent registered? "
+			    "(`mete-agent --check` there)",
+			    text_of(meta(item), "name"), asked->share[i]);
 			return;
 		}
-	printf("%s: there is room; what is in the way is not a share\n", text_of(meta(item), "name"));
+	say("%s: there is room; what is in the way is not a share", text_of(meta(item), "name"));
 }
 
 static int explain(const struct options *o, json_t *pod, json_t *list)
@@ -306,13 +323,13 @@ static int explain(const struct options *o, json_t *pod, json_t *list)
 	size_t i;
 
 	if (!nodes_asked(pod, &asked)) {
-		printf("pod %s asks for no share (" OWN "NAME in its limits)\n", o->name);
+		say("pod %s asks for no share (" OWN "NAME in its limits)", o->name);
 		return EXIT_DONE;
 	}
 	for (unsigned int k = 0; k < asked.count; k++)
-		printf("pod %s asks for share %s\n", o->name, asked.share[k]);
+		say("pod %s asks for share %s", o->name, asked.share[k]);
 	if (*on) {
-		printf("it is on node %s, %s\n", on, text_of(json_object_get(pod, "status"), "phase"));
+		say("it is on node %s, %s", on, text_of(json_object_get(pod, "status"), "phase"));
 	} else {
 		nodes_replace(&nodes, json_object_get(list, "items"));
 		json_array_foreach(json_object_get(list, "items"), i, item)
@@ -342,7 +359,7 @@ static void print_shares(json_t *node)
 	const char *name;
 
 	json_object_foreach(allocatable, name, value) if (!strncmp(name, OWN, strlen(OWN)))
-		printf("share %s: %s in all\n", name + strlen(OWN), json_string_value(value));
+		say("share %s: %s in all", name + strlen(OWN), json_is_string(value) ? json_string_value(value) : "?");
 }
 
 static void print_pods(json_t *pods, const char *node)
@@ -356,8 +373,8 @@ static void print_pods(json_t *pods, const char *node)
 		if (strcmp(text_of(json_object_get(pod, "spec"), "nodeName"), node) || !nodes_asked(pod, &asked))
 			continue;
 		for (unsigned int k = 0; k < asked.count; k++)
-			printf("pod %s/%s: share %s, %s\n", text_of(meta(pod), "namespace"), text_of(meta(pod), "name"),
-			       asked.share[k], text_of(json_object_get(pod, "status"), "phase"));
+			say("pod %s/%s: share %s, %s", text_of(meta(pod), "namespace"), text_of(meta(pod), "name"),
+			    asked.share[k], text_of(json_object_get(pod, "status"), "phase"));
 	}
 }
 
@@ -395,7 +412,9 @@ static int top_of(const struct options *o, json_t *agent)
 	size_t size;
 	char *text = run_kubectl(words, &size, &f);
 
-	printf("node %s\n%s", text_of(json_object_get(agent, "spec"), "nodeName"), text ? text : "");
+	say("node %s", text_of(json_object_get(agent, "spec"), "nodeName"));
+	for (char *next = text, *line; next && (line = strsep(&next, "\n")) != NULL && (next || *line);)
+		say("%s", line);
 	if (!text)
 		complain(&f);
 	free(text);

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define QUIET_S 15u
+#define BODY_NS 15000000000ull /* for a whole body: who asks for us waits no longer */
+#define BODY_FREE 65536u       /* of each request: no part of what all bodies may have */
 #define THREADS 2u
 #define HEADER_BYTES 16384u
 #define OLD_MOST 4
@@ -35,14 +37,15 @@ struct serve {
 	int fd;
 	serve_handler *handler;
 	void *owner;
-	atomic_size_t reading; /* bytes of bodies in memory */
+	atomic_size_t reading; /* bytes of large bodies in memory */
 };
 
 /* A request while it comes in. */
 struct incoming {
 	struct serve *serve;
 	char *body;
-	size_t size, room;
+	size_t size, room, counted; /* counted: in serve's `reading` */
+	uint64_t begun_ns;
 	unsigned int refused; /* a status; 0: it is not */
 };
 
@@ -70,6 +73,21 @@ static enum MHD_Result reply_with(struct MHD_Connection *c, const struct serve_r
 	return r;
 }
 
+/* A body of usual size is taken whatever others send. Value: false: all large ones have what they may. */
+static bool count(struct incoming *in, size_t room)
+{
+	size_t more = room > BODY_FREE ? room - in->counted : 0;
+
+	if (!more)
+		return true;
+	if (atomic_fetch_add(&in->serve->reading, more) + more > SERVE_BODIES_MOST) {
+		atomic_fetch_sub(&in->serve->reading, more);
+		return false;
+	}
+	in->counted += more;
+	return true;
+}
+
 /* Room for so many bytes more, within what all may have. */
 static bool grow(struct incoming *in, size_t more)
 {
@@ -84,14 +102,8 @@ static bool grow(struct incoming *in, size_t more)
 		room *= 2;
 	if (room == in->room)
 		return true;
-	if (atomic_fetch_add(&in->serve->reading, room - in->room) + room - in->room > SERVE_BODIES_MOST) {
-		atomic_fetch_sub(&in->serve->reading, room - in->room);
-		in->refused = 503;
-		return false;
-	}
-	bigger = realloc(in->body, room);
+	bigger = count(in, room) ? realloc(in->body, room) : NULL;
 	if (!bigger) {
-		atomic_fetch_sub(&in->serve->reading, room - in->room);
 		in->refused = 503;
 		return false;
 	}
@@ -102,10 +114,10 @@ static bool grow(struct incoming *in, size_t more)
 
 static void drop(struct incoming *in)
 {
-	atomic_fetch_sub(&in->serve->reading, in->room);
+	atomic_fetch_sub(&in->serve->reading, in->counted);
 	free(in->body);
 	in->body = NULL;
-	in->size = in->room = 0;
+	in->size = in->room = in->counted = 0;
 }
 
 static void take(struct incoming *in, const char *data, size_t size)
@@ -146,9 +158,12 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *c, const c
 		if (!in)
 			return MHD_NO;
 		in->serve = owner;
+		in->begun_ns = clock_now_ns();
 		*state = in;
 		return MHD_YES;
 	}
+	if (*size && clock_now_ns() - in->begun_ns > BODY_NS)
+		return MHD_NO;
 	if (*size) {
 		take(in, data, *size);
 		*size = 0;
@@ -184,10 +199,10 @@ static struct MHD_Daemon *start(struct serve *s, const struct certificate *c)
 	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG | (c ? MHD_USE_TLS : 0),
 				0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 				MHD_OPTION_LISTEN_SOCKET, s->fd, MHD_OPTION_THREAD_POOL_SIZE, THREADS,
-				MHD_OPTION_CONNECTION_LIMIT, SERVE_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				(size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, QUIET_S,
-				MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-				MHD_OPTION_ARRAY, c ? tls : none, MHD_OPTION_END);
+				MHD_OPTION_CONNECTION_LIMIT, SERVE_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+				SERVE_OF_ADDRESS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+				MHD_OPTION_CONNECTION_TIMEOUT, QUIET_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, c ? tls : none, MHD_OPTION_END);
 }
 
 /* "127.0.0.1:8443", "[::]:8443", ":8443": every address. */

@@ -1,8 +1,9 @@
 /*
  * serve.h: a small server of requests that are answered at once: HTTP or HTTPS, by libmicrohttpd in threads of its own.
  *
- * Bounded: so many connections, so many bytes of a request, so many bytes of all requests that are being read; beyond
- * that 503 or 413. A connection that says nothing is closed. The certificate can be changed while it serves: new
+ * Bounded: so many connections, half of them of one address; so many bytes of a request, so many bytes of all large
+ * requests that are being read; beyond that 503 or 413. A connection that says nothing is closed, and one whose body
+ * takes too long. The certificate can be changed while it serves: new
  * connections get the new one, old ones go on until they have been quiet for a while.
  */
 #pragma once
@@ -13,8 +14,9 @@
 #include <stddef.h>
 
 #define SERVE_BODY_MOST (4u << 20)    /* an API server's objects have 1.5 MiB at most, and a review two of them */
-#define SERVE_BODIES_MOST (48u << 20) /* of all that are being read */
+#define SERVE_BODIES_MOST (48u << 20) /* of all large ones that are being read */
 #define SERVE_CONNECTIONS 512u
+#define SERVE_OF_ADDRESS 256u /* of them, of one address: an API server asks up to 200 at once */
 
 struct serve_request {
 	const char *method, *path;

@@ -355,6 +355,39 @@ def away(n):
     wait(lambda: n.memory() == ["16Gi", "16Gi"], "and goes on")
 
 
+def hostile(n):
+    """A tenant writes into its own claims what JSON allows and a reader may not like."""
+    big = n.claim("big", [("gpu", 0, {"memory": "1Gi"})], [config(share(weight=10 ** 30), ["gpu"])], namespace="aaa")
+    line = n.prepared(big)
+    ok(isinstance(line, str) and line, "a number that nothing holds: its claim is refused with a line, not prepared empty", line)
+    zero = n.claim("zero", [("gpu", 0, {"memory": "1Gi"})], namespace="aaa", note="a\0b")
+    # On both sides of theirs in the agent's list.
+    first, plain, last = (n.claim("c", [("gpu", 1, {"memory": "1Gi"})], namespace=where) for where in ("zzz", "aaa", "mmm"))
+    for c in (first, plain, last):
+        n.prepared(c)
+    ok(isinstance(n.prepared(zero), list), "a zero byte in a text harms nobody")
+    n.kill()
+    os.unlink(n.driver.registry)
+    for where in ("zzz", "mmm"):
+        n.api.delete(where + "/resourceclaims", "c")
+    n.start()
+    n.driver.register()
+    wait(lambda: not {"dra-" + first[1], "dra-" + last[1]} & set(n.grants()), "a namespace whose list cannot be read keeps no other from being swept")
+    ok("dra-" + plain[1] in n.grants(), "and nothing of its own is ended by mistake")
+    for name in ("big", "zero", "c"):
+        n.api.delete("aaa/resourceclaims", name)
+    wait(lambda: not n.grants(), "it is swept when it can be read")
+    bound = n.claim("bound", [("gpu", 0, {"memory": "1Gi"})],
+                    [config(share(wall=True, coresLimit=30), source="FromClass"), config(share(wall=False))])
+    line = n.prepared(bound)
+    ok(isinstance(line, str) and "parameter wall" in line and "DeviceClass" in line, "a claim does not take down the wall of its class", line)
+    same((n.grants(), n.files()), ({}, []), "and gets nothing")
+    bound = n.claim("bound", [("gpu", 0, {"memory": "1Gi"})],
+                    [config(share(wall=False), source="FromClass"), config(share(wall=True))])
+    ok(isinstance(n.prepared(bound), list) and n.grants()["dra-" + bound[1]]["wall"], "but may put one up")
+    n.unprepared(bound)
+
+
 def rests(n):
     """Nothing changes: nothing is asked."""
     count = len(n.api.requests)
@@ -426,7 +459,7 @@ def identities(n):
 node = Node()
 node.start()
 for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
-             slices_of_others, kills, away, rests, identities):
+             slices_of_others, kills, away, hostile, rests, identities):
     part(node)
 node.close()
 older()

@@ -153,6 +153,59 @@ def test_verdicts():
     end(e)
 
 
+ESCAPE = "\x1b]0;owned\x07\x1b[2J"
+
+
+def test_hostile_node():
+    """A node that was taken over writes what it likes into its own annotations."""
+    api = ApiServer()
+    kubeconfig(api.url)
+    good, evil = node("good", [card(16)]), node("evil", [card(2, name=ESCAPE + "Card")])
+    evil["metadata"]["annotations"]["note"] = "a\0b"
+    api.put("nodes", good)
+    api.put("nodes", evil)
+    e = extender(known=False)
+    known = until(lambda: " nodes" in e.said(), TRAILER)
+    ok(known, "a text with a zero byte in one node's annotation keeps no others from being known", e.said())
+    if known:
+        why = filtered(e, SMALL, ["good", "evil"])[1]["evil"]
+        ok("2 GiB not promised" in why and all(c >= " " for c in why), "what it calls its card cannot write to a terminal", repr(why))
+        evil["metadata"]["annotations"]["note"] = "c\0d"
+        api.put("nodes", evil)
+        api.put("nodes", node("late", [card(16)]))
+        ok(until(lambda: filtered(e, SMALL, ["late"])[0] == ["late"], TRAILER), "nor do changes of it", e.said())
+    end(e)
+    api.down()
+
+
+def test_terminal():
+    """kubectl mete prints what others have written: a kubelet's report, a tenant's event."""
+    mete = os.path.join(BIN, "kubectl-mete")
+    event = {"reason": ESCAPE, "message": ESCAPE + "two\nlines", "involvedObject": {"name": "p"}}
+    answers = {"pods/p": {**SMALL, "status": {"phase": ESCAPE}}, "nodes": {"items": [node("evil", [card(2, name=ESCAPE)])]},
+               "events": {"items": [event]}}
+    answers["nodes/evil"] = {**answers["nodes"]["items"][0], "status": {"allocatable": {"mete.io/small": ESCAPE, "mete.io/odd": 7}}}
+    answers["v1/pods"] = {"items": [{**SMALL, "spec": {**SMALL["spec"], "nodeName": "evil"}, "status": {"phase": ESCAPE}}]}
+    answers["agents/pods"] = {"items": [{"metadata": {"name": "agent"}, "spec": {"nodeName": ESCAPE}, "status": {"phase": "Running"}}]}
+    stand_in = os.path.join(home, "kubectl")
+    with open(stand_in, "w") as file:
+        file.write(f"""#!{sys.executable}
+import json, sys
+words = sys.argv[1:]
+if words[0] == "exec":
+    sys.stdout.write({ESCAPE!r} + "\\nrow\\n")
+else:
+    path = words[-1].split("?")[0]
+    found = {answers!r}
+    print(json.dumps(next(a for end, a in found.items() if path.endswith("/" + end))))
+""")
+    os.chmod(stand_in, 0o755)
+    for words in (["why", "p"], ["describe", "evil"], ["list"], ["top", "--agents", "agents"]):
+        done = subprocess.run([mete, *words], env={**os.environ, "METE_KUBECTL": stand_in}, capture_output=True, text=True, timeout=60)
+        ok(done.returncode == 0 and done.stdout and "\x1b" not in done.stdout and "\x07" not in done.stdout,
+           f"kubectl mete {words[0]}: no escape code reaches the terminal", done.returncode, repr(done.stdout), done.stderr)
+
+
 def test_scale():
     """5 000 nodes, and one call with all of their names."""
     api = ApiServer()
@@ -292,6 +345,8 @@ def test_authority():
 
 
 test_verdicts()
+test_hostile_node()
+test_terminal()
 test_published()
 test_authority()
 test_scale()

@@ -1,4 +1,5 @@
 """mete-webhook: pods in other systems' words, over real HTTPS: webhook_test.py BUILD_ROOT"""
+import http.client
 import json
 import os
 import shutil
@@ -287,6 +288,66 @@ def test_flood(w):
     ok(ask(w, pod())["allowed"], "it serves on")
 
 
+def from_source(w, source, patience):
+    """A review from that address of this machine: its status, or why there is none."""
+    context = ssl.create_default_context(cafile=w.ca)
+    c = http.client.HTTPSConnection("localhost", w.port(), context=context, timeout=patience, source_address=(source, 0))
+    try:
+        return post(c, "/mutate", review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"})))[0]
+    except OSError as why:
+        return str(why)
+    finally:
+        c.close()
+
+
+def test_occupied(w):
+    """One source fills what all requests may have in memory, and as many connections as it gets: others are served."""
+    context = ssl.create_default_context(cafile=w.ca)
+    held = []
+    for _ in range(16):
+        s = context.wrap_socket(socket.create_connection(("127.0.0.1", w.port()), timeout=30), server_hostname="localhost")
+        s.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 4100000\r\n\r\n" + b"x" * 4000000)
+        held.append(s)
+    large = review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"note": "x" * 300000}))
+    c = connect(w.port(), w.ca)
+    ok(until(lambda: post(c, "/mutate", large)[0] == 503, 20), "large bodies that do not end fill their part")
+    c.close()
+    same(from_source(w, "127.0.0.2", 30), 200, "a review of usual size is answered meanwhile")
+    # A byte now and then keeps no body for ever.
+    begin, open_still = time.monotonic(), list(held)
+    while open_still and time.monotonic() - begin < 60 * harness.PATIENCE:
+        for s in list(open_still):
+            try:
+                s.sendall(b"x")
+            except OSError:
+                open_still.remove(s)
+                continue
+            s.setblocking(False)
+            try:
+                s.recv(1)
+                open_still.remove(s)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                s.setblocking(True)
+            except OSError:
+                open_still.remove(s)
+        time.sleep(0.5)
+    ok(not open_still, f"a body that comes by the byte is given up after {time.monotonic() - begin:.0f} s", len(open_still))
+    for s in held:
+        s.close()
+    silent = []
+    for _ in range(700):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", w.port()))
+        silent.append(s)
+    before = time.monotonic()
+    same(from_source(w, "127.0.0.2", 10), 200, "700 silent connections of one source: another is served")
+    print(f"# after {time.monotonic() - before:.1f} s")
+    for s in silent:
+        s.close()
+    ok(until(lambda: from_source(w, "127.0.0.1", 10) == 200, 30), "and that source itself afterwards")
+
+
 def serial(w):
     with socket.create_connection(("localhost", w.port()), timeout=10) as plain, \
             ssl.create_default_context(cafile=w.ca).wrap_socket(plain, server_hostname="localhost") as s:
@@ -382,6 +443,7 @@ test_untouched(w)
 test_containers(w)
 test_bad_input(w)
 test_flood(w)
+test_occupied(w)
 c = connect(w.port(), w.ca)
 c.request("GET", "/metrics")
 text = c.getresponse().read().decode()
