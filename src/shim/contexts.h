@@ -14,8 +14,8 @@ bool contexts_device(const void *context, unsigned int *ret_device);
 /* The one context that the program has. NULL: it has none, or several. No lock is taken. */
 CUcontext contexts_sole(void);
 /*
- * True: the calling thread has no context that can be used; *ret_r is the driver's word on that. It is not asked for the
- * call itself: another thread may bring the primary context back meanwhile, and nobody would be charged.
+ * True: the calling thread has no context that can be used; *ret_r is the driver's word on that. It is not asked for
+ * the call itself: another thread may bring the primary context back meanwhile, and nobody would be charged.
  */
 bool contexts_lack(CUresult *ret_r);
 /* In the child of fork(). */

@@ -121,8 +121,9 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return contexts_lack(&r) ? r
-					 : shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return contexts_lack(&r)
+			       ? r
+			       : shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	}
 }
 
@@ -149,8 +150,9 @@ CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsign
 	case CHARGE_REFUSED:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	default:
-		return contexts_lack(&r) ? r
-					 : shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+		return contexts_lack(&r)
+			       ? r
+			       : shim_real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 	}
 }
 

@@ -354,10 +354,10 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 		return r;
 	*ret = l->made;
 	pthread_mutex_lock(&lock);
-	map_add(&libraries,
-		&(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
-				     .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
-						!image.known || image.most_units || l->path ? LIBRARY_VARIABLES : 0 } });
+	map_add(&libraries, &(struct map_entry){
+				    .key = (uint64_t)(uintptr_t)l->made,
+				    .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
+					       !image.known || image.most_units || l->path ? LIBRARY_VARIABLES : 0 } });
 	pthread_mutex_unlock(&lock);
 	if (l->units)
 		add_instance(l->made, context, l->units, l->device);

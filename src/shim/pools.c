@@ -31,7 +31,8 @@
 #include <stdatomic.h>
 
 #define CREATED_MAX 496u
-#define POOLS_MAX (CREATED_MAX + 3 * WIRE_MAX_DEVICES) /* the rest: those that devices and the host have by themselves */
+#define POOLS_MAX                                                                                                      \
+	(CREATED_MAX + 3 * WIRE_MAX_DEVICES) /* the rest: those that devices and the host have by themselves */
 #define TRIES 64u /* each one: the current pool was destroyed just now */
 #define PIECE_BYTES                                                                                                    \
 	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \

@@ -1,6 +1,6 @@
 /*
- * reacher.c: a program that tries to have more memory than its grant allows, by calls whose device or size is decided by
- * something that another call changes: reacher WAY BYTES
+ * reacher.c: a program that tries to have more memory than its grant allows, by calls whose device or size is decided
+ * by something that another call changes: reacher WAY BYTES
  *
  *   stack     a stream of a context that is not current, while the thread's stack of contexts is full
  *   library   the variables of a library, in a context that cannot be pushed on the full stack
@@ -8,9 +8,9 @@
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
  *   pools     the devices' own pools, when the program has made as many as it can
- *   kernels   threads ask for a library's kernel, which is refused because another context has no room for its variables
- *   function  a module whose variables are a function's own
- *   file      a module whose file is replaced again and again by one with larger variables
+ *   kernels   threads ask for a library's kernel, which is refused because another context has no room for its
+ * variables function  a module whose variables are a function's own file      a module whose file is replaced again and
+ * again by one with larger variables
  *
  * Says how many of its tries succeeded, and waits until it is told to end.
  */
@@ -156,7 +156,8 @@ static int by_kernels(void)
 			return -1;
 	for (unsigned int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	return atomic_load(&had) && !cuLaunchKernel((CUfunction)atomic_load(&had), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) &&
+	return atomic_load(&had) &&
+	       !cuLaunchKernel((CUfunction)atomic_load(&had), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) &&
 	       !cuCtxSynchronize();
 }
 
