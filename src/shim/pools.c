@@ -350,8 +350,7 @@ static CUresult stream_device(enum pool_call call, CUstream stream, CUdevice *re
 	return r;
 }
 
-/* The device that a pool which we did not see created belongs to: a default or current one, or nobody's we can charge.
- */
+/* The device whose default or current pool this is. False: none's. */
 static bool standard_device(CUmemoryPool handle, unsigned int *ret_device)
 {
 	CUdevice real;

@@ -474,7 +474,7 @@ static char **child_environment(char *driver, char *nvml)
 static int spawn(struct worker *worker, int error_fd, int control_fd, int listen_fd, int traffic_fd, int images_fd)
 {
 	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
-	char devices[WIRE_MAX_DEVICES * 40] = "", uuid[DEVICE_UUID_TEXT];
+	char devices[WIRE_MAX_DEVICES * DEVICE_UUID_TEXT] = "", uuid[DEVICE_UUID_TEXT];
 	const struct pool *pool = worker->pool;
 	char *args[10] = { (char *)"mete-worker", (char *)"--wait", devices }, uid[16];
 	unsigned int arg = 3;
