@@ -28,6 +28,7 @@
 struct sizes {
 	bool known;
 	uint64_t bytes, units;
+	uint64_t external_units; /* of variables of another image, which a driver may take if there is none */
 };
 
 #define PAGE 4096u
@@ -237,7 +238,9 @@ static const char *read_declarator(const char *p, uint64_t element, bool externa
 	}
 	if (__builtin_mul_overflow(count, element, &count))
 		count = UINT64_MAX / 2;
-	if (!external)
+	if (external)
+		s->external_units += wire_units(count);
+	else
 		add_variable(s, count);
 	return p;
 }
@@ -279,10 +282,13 @@ static const char *read_variables(const char *p, bool external, struct sizes *s)
 	return p;
 }
 
-/* From the opening brace of a body to behind its partner. Only at the start of a statement stands a declaration. */
+/*
+ * From the opening brace of a body to behind its partner. In an instruction (ld.global.u32) the space belongs to the word
+ * before it, in a declaration it does not.
+ */
 static const char *read_body(const char *p, struct sizes *s)
 {
-	bool start = true;
+	const char *instruction_end = NULL;
 	int depth = 0;
 
 	do {
@@ -292,15 +298,13 @@ static const char *read_body(const char *p, struct sizes *s)
 		if (*p == '"') {
 			s->known &= !is_doubtful_string(p);
 			p = skip_string(p);
-			start = false;
 		} else if (!n) {
-			start = *p == '{' || *p == '}' || *p == ';' || *p == ':';
 			p += *p != 0;
-		} else if (start && (word_is(p, n, ".global") || word_is(p, n, ".const"))) {
+		} else if (p != instruction_end && (word_is(p, n, ".global") || word_is(p, n, ".const"))) {
 			p = read_variables(p + n, false, s);
-			start = false;
 		} else {
-			start &= word_is(p, n, ".visible") || word_is(p, n, ".weak");
+			if (!word_is(p, n, ".visible") && !word_is(p, n, ".weak"))
+				instruction_end = p + n;
 			p += n;
 		}
 	} while (s->known && *p && depth > 0);
@@ -401,8 +405,8 @@ static void merge(struct image_need *need, const struct sizes *s, bool first)
 		need->least_bytes = s->bytes;
 	if (first || s->units < need->least_units)
 		need->least_units = s->units;
-	if (first || s->units > need->most_units)
-		need->most_units = s->units;
+	if (first || s->units + s->external_units > need->most_units)
+		need->most_units = s->units + s->external_units;
 }
 
 /* PTX in a fat binary is not always followed by a NUL within its payload: a copy would need memory, so it must be. */

@@ -16,9 +16,10 @@ METE, REACHER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/
 # the way, bytes that are asked for, what the program answers
 WAYS = [("stack", 256 * MIB, 0), ("library", 40 * MIB, 0), ("primary", 256 * MIB, 0), ("capture", 256 * MIB, 0),
         ("pools", 256 * MIB, 0),
-        ("kernels", 40 * MIB, 0), ("function", 256 * MIB, 0), ("file", 256 * MIB, 0), ("export", 2 * MIB, 0)]
+        ("kernels", 40 * MIB, 0), ("function", 256 * MIB, 0), ("extern", 256 * MIB, 0),
+        ("file", 256 * MIB, 0), ("export", 2 * MIB, 0)]
 
-WALLED = ["stack", "library", "primary", "kernels", "function"]
+WALLED = ["stack", "library", "primary", "kernels", "function", "extern"]
 DEVICES = 16  # as many as a grant has
 
 m = Meted("--soft-only", env={"METE_SOFT_DEVICES": str(DEVICES), "METE_SOFT_MEMORY": "2G", "METE_SOFT_CONTEXT_MEMORY": "0"})
@@ -33,7 +34,7 @@ def reach(grant, options, way, size, expected):
     ok(got == str(expected), f"{name}: nothing is had beyond the quota, and what has room is had", got, expected)
     ok(until(lambda: c.share(grant)["held_bytes"] == judge.used(), 10), f"{name}: the account is the device's count",
        c.share(grant)["held_bytes"], judge.used())
-    most = QUOTA + (size if way == "file" else 0)  # docs/protection.md: between the load and its end
+    most = QUOTA + (size if way in ("extern", "file") else 0)  # docs/protection.md: between the load and its end
     ok(judge.most <= most, f"{name}: which is never above the quota ({judge.most} of {most} bytes)")
     p.communicate()
     ok(until(lambda: not judge.used(), 10), f"{name}: nothing is left", judge.used())

@@ -8,9 +8,10 @@
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
  *   pools     the devices' own pools, when the program has made as many as it can
- *   kernels   threads ask for a library's kernel, which is refused because another context has no room for its
- * variables function  a module whose variables are a function's own file      a module whose file is replaced again and
- * again by one with larger variables
+ *   kernels   threads ask for a library's kernel, which another context has no room for
+ *   function  a module whose variables are a function's own
+ *   extern    a module whose variables are another's, which there is not
+ *   file      a module whose file is replaced again and again by one with larger variables
  *
  * Says how many of its tries succeeded, and waits until it is told to end.
  */
@@ -125,6 +126,18 @@ static int by_function(void)
 	CUmodule module;
 
 	put_image(image, sizeof image, bytes);
+	return !cuModuleLoadData(&module, image);
+}
+
+static int by_extern(void)
+{
+	char image[512];
+	CUmodule module;
+
+	snprintf(image, sizeof image,
+		 ".version 7.0\n.target sm_80\n.address_size 64\n.extern .global .align 4 .b8 much[%zu];\n"
+		 ".visible .entry nothing() { .reg .b64 %%rd<2>; mov.u64 %%rd1, much; ret; }\n",
+		 bytes);
 	return !cuModuleLoadData(&module, image);
 }
 
@@ -332,6 +345,8 @@ int main(int argc, char **argv)
 		got = by_kernels();
 	else if (!strcmp(way, "function"))
 		got = by_function();
+	else if (!strcmp(way, "extern"))
+		got = by_extern();
 	else if (!strcmp(way, "file"))
 		got = by_file();
 	printf("%d\n", got);

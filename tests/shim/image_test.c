@@ -26,7 +26,9 @@ static void ptx(void)
 	is(units(HEAD ".visible .global .f32 x; .const .u64 y[64];"), 2);
 	is(units(HEAD ".global .u32 a[100], b, c[2][300];"), 1 + 1 + 5);
 	is(units(HEAD ".global .v4 .f32 v[64];"), 2);
-	is(units(HEAD ".extern .global .b8 big[1048576];\n.global .u8 one;"), 1);
+	is(units(HEAD ".extern .global .b8 big[1048576];\n.global .u8 one;"), -1);
+	is(need.least_units, 1);
+	is(need.most_units, 2049);
 	is(units(HEAD ".global .align 1 .b8 text[] = {104, 101, 108, 108, 111, 0};"), 1);
 	is(units(HEAD ".global .u32 t[2][300] = {{1, 2}, {3}};"), 5);
 	is(units(HEAD ".global .u64 p = generic(q); .global .u32 q;"), 2);
@@ -40,6 +42,7 @@ static void ptx(void)
 	is(units(HEAD ".func f() { .global .align 4 .b8 x[513]; }"), 2);
 	is(units(HEAD ".entry k() { .reg .b32 %r<3>; L: .weak .const .u64 y[64]; { .global .u32 a[100]; } ret; }"), 2);
 	is(units(HEAD ".entry k() { ld.global.u32 %r1, [%rd1]; @%p1 st.global.v2.f32 [%rd1], {%f1, %f2}; }"), 0);
+	is(units(HEAD ".entry k() { .loc 1 2 3\n.global .u32 a[200]; .visible.global .u32 b[200];.const .u8 c; }"), 5);
 	is(units(HEAD ".entry k() { .global .u32 x[N]; }"), -1);
 	/* what is a string to one reader is none to another */
 	is(units(HEAD ".file 1 \"c:\\\"\n.global .b8 x[512];\n.file 2 \"d:\\\"\n"), -1);
