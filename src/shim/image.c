@@ -283,8 +283,8 @@ static const char *read_variables(const char *p, bool external, struct sizes *s)
 }
 
 /*
- * From the opening brace of a body to behind its partner. In an instruction (ld.global.u32) the space belongs to the word
- * before it, in a declaration it does not.
+ * From the opening brace of a body to behind its partner. In an instruction (ld.global.u32) the space belongs to the
+ * word before it, in a declaration it does not.
  */
 static const char *read_body(const char *p, struct sizes *s)
 {
