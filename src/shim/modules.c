@@ -426,7 +426,10 @@ static void unmake_instance(struct load *l)
 		shim_real.cuLibraryUnload(l->library);
 }
 
-/* Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. */
+/*
+ * Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. On
+ * the software device nothing comes into a context that there is not, and may be there again a moment later.
+ */
 static CUresult instantiate(CUlibrary library)
 {
 	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library, .doubtful = true };
@@ -435,8 +438,16 @@ static CUresult instantiate(CUlibrary library)
 	bool there;
 	CUresult r = CUDA_SUCCESS;
 
-	if (!start_is_metered() || charge_current(&context, &l.device) != CHARGE_HELD || !accounts[l.device].soft)
+	if (!start_is_metered() || !accounts[0].soft)
 		return CUDA_SUCCESS;
+	switch (charge_current(&context, &l.device)) {
+	case CHARGE_HELD:
+		break;
+	case CHARGE_REFUSED:
+		return CUDA_SUCCESS;
+	default:
+		return contexts_lack(&r) ? r : CUDA_SUCCESS;
+	}
 	pthread_mutex_lock(&making);
 	pthread_mutex_lock(&lock);
 	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
@@ -577,21 +588,21 @@ CUresult shim_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
 	CUresult r = instantiate(library);
 
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetModule(pMod, library);
+	return r != CUDA_SUCCESS ? r : shim_real.cuLibraryGetModule(pMod, library);
 }
 
 CUresult shim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	CUresult r = instantiate(library);
 
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetGlobal(dptr, bytes, library, name);
+	return r != CUDA_SUCCESS ? r : shim_real.cuLibraryGetGlobal(dptr, bytes, library, name);
 }
 
 CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	CUresult r = instantiate(library);
 
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuLibraryGetManaged(dptr, bytes, library, name);
+	return r != CUDA_SUCCESS ? r : shim_real.cuLibraryGetManaged(dptr, bytes, library, name);
 }
 
 CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
@@ -601,7 +612,7 @@ CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 
 	if (start_is_metered() && shim_real.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS)
 		r = instantiate(library);
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : shim_real.cuKernelGetFunction(pFunc, kernel);
+	return r != CUDA_SUCCESS ? r : shim_real.cuKernelGetFunction(pFunc, kernel);
 }
 
 struct library_sweep {

@@ -14,7 +14,8 @@ MIB = 1 << 20
 QUOTA = 64 * MIB
 METE, REACHER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/kill/reacher")
 # the way, bytes that are asked for, what the program answers
-WAYS = [("stack", 256 * MIB, 0), ("library", 40 * MIB, 0), ("primary", 256 * MIB, 0), ("capture", 256 * MIB, 0),
+WAYS = [("stack", 256 * MIB, 0), ("library", 40 * MIB, 0), ("primary", 256 * MIB, 0), ("global", 256 * MIB, 0),
+        ("capture", 256 * MIB, 0),
         ("pools", 256 * MIB, 0),
         ("kernels", 40 * MIB, 0), ("function", 256 * MIB, 0), ("extern", 256 * MIB, 0),
         ("file", 256 * MIB, 0), ("export", 2 * MIB, 0)]

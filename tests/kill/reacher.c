@@ -5,6 +5,7 @@
  *   stack     a stream of a context that is not current, while the thread's stack of contexts is full
  *   library   the variables of a library, in a context that cannot be pushed on the full stack
  *   primary   an allocation while another thread releases and retains the primary context
+ *   global    a library's variables, beside the same
  *   capture   an allocation in stream order while another thread ends the stream's capture
  *   export    two threads export one allocation at once
  *   pools     the devices' own pools, when the program has made as many as it can
@@ -258,6 +259,28 @@ static int by_file(void)
 	return got;
 }
 
+/* Until the variables are there, or time is over. */
+static int by_global(void)
+{
+	char image[512];
+	uint64_t end = now_ms() + 2000;
+	pthread_t thread;
+	CUdeviceptr p;
+	size_t size;
+	int got = 0;
+
+	snprintf(image, sizeof image,
+		 ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 much[%zu];\n", bytes);
+	if (cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0) ||
+	    pthread_create(&thread, NULL, retain_and_release, NULL))
+		return -1;
+	while (!got && now_ms() < end)
+		got = !cuLibraryGetGlobal(&p, &size, library, "much");
+	atomic_store(&over, 1);
+	pthread_join(thread, NULL);
+	return got;
+}
+
 /* Until the pointer is one of memory that is there, or time is over. */
 static int by_race(void *(*against)(void *), int in_order)
 {
@@ -335,6 +358,8 @@ int main(int argc, char **argv)
 		got = by_library();
 	else if (!strcmp(way, "primary"))
 		got = by_race(retain_and_release, 0);
+	else if (!strcmp(way, "global"))
+		got = by_global();
 	else if (!strcmp(way, "capture"))
 		got = by_race(capture_and_end, 1);
 	else if (!strcmp(way, "export"))
