@@ -26,7 +26,22 @@ unsigned int queue_before(const struct queue *q, const void *who, uint64_t devic
 	return n;
 }
 
-unsigned int queue_wait(struct queue *q, const void *who, uint64_t devices, enum queue_hold hold, uint64_t now_ns)
+unsigned int queue_holding(const struct queue *q, const void *who, uint64_t user, uint64_t devices, uint64_t now_ns,
+			   uint64_t hold_ns)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < q->count && q->entry[i].who != who; i++) {
+		const struct queue_entry *e = &q->entry[i];
+
+		n += e->hold == QUEUE_ROOM && e->devices & devices &&
+		     (e->user == user || now_ns - e->since_ns < hold_ns);
+	}
+	return n;
+}
+
+unsigned int queue_wait(struct queue *q, const void *who, uint64_t user, uint64_t devices, enum queue_hold hold,
+			uint64_t now_ns)
 {
 	struct queue_entry *e = find(q, who);
 
@@ -34,7 +49,7 @@ unsigned int queue_wait(struct queue *q, const void *who, uint64_t devices, enum
 		return 0;
 	if (!e) {
 		e = &q->entry[q->count++];
-		*e = (struct queue_entry){ .who = who, .since_ns = now_ns };
+		*e = (struct queue_entry){ .who = who, .since_ns = now_ns, .user = user };
 	}
 	e->devices = devices;
 	e->hold = hold;

@@ -5,6 +5,8 @@
 #include "daemon/ask.h"
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
+#include "daemon/owner.h"
+#include "daemon/subordinate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,13 +22,21 @@ uint64_t waiting_bit(struct daemon *daemon, const uint8_t *uuid)
 	return 0;
 }
 
+/* Root and meted's own user are held up by nobody else. */
+static unsigned int holding(const struct ask *ask, uint64_t devices, uint64_t now_ns)
+{
+	return queue_holding(&ask->daemon->queue, ask->asker->control, subordinate_user(ask->asker->uid), devices,
+			     now_ns, owner_is(ask->asker->uid) ? 0 : QUEUE_HOLD_NS);
+}
+
 bool waiting_lets_pass(struct ask *ask, const struct device *device)
 {
 	struct queue *q = &ask->daemon->queue;
+	uint64_t now_ns = clock_now_ns();
 	unsigned int before;
 
-	queue_sweep(q, clock_now_ns());
-	before = queue_before(q, ask->asker->control, waiting_bit(ask->daemon, device->uuid));
+	queue_sweep(q, now_ns);
+	before = holding(ask, waiting_bit(ask->daemon, device->uuid), now_ns);
 	if (!before)
 		return true;
 	refuse(ask, CODE_QUEUED,
@@ -82,7 +92,8 @@ void waiting_refused(struct ask *ask, uint64_t devices)
 	unsigned int place = 0;
 
 	if (wanted && found >= 0)
-		place = queue_wait(q, ask->asker->control, devices, passing[found].hold, clock_now_ns());
+		place = queue_wait(q, ask->asker->control, subordinate_user(ask->asker->uid), devices,
+				   passing[found].hold, clock_now_ns());
 	else
 		queue_leave(q, ask->asker->control);
 	if (place)
@@ -114,8 +125,8 @@ void waiting_restore(struct daemon *daemon, const struct control *control, const
 				  .devices = (uint64_t)json_integer_value(json_object_get(saved, "devices")),
 				  .since_ns = (uint64_t)json_integer_value(json_object_get(saved, "since")),
 				  .seen_ns = clock_now_ns(),
-				  .hold = json_integer_value(json_object_get(saved, "hold")) ? QUEUE_OTHER
-											     : QUEUE_ROOM });
+				  .hold = json_integer_value(json_object_get(saved, "hold")) ? QUEUE_OTHER : QUEUE_ROOM,
+				  .user = subordinate_user(control_asker(control)->uid) });
 }
 
 static json_t *devices_json(const struct daemon *daemon, uint64_t devices)
