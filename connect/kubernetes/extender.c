@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define NODES_PATH "/api/v1/nodes"
+#define NAMES_NEW 1000u
 #define SCORE_MOST 10
 #define TICK_MS 1000
 
@@ -303,6 +304,17 @@ static char *prioritize(struct extender *e, struct question *q)
 	return json_text_take(&j, &bytes);
 }
 
+/* No scheduler names more nodes than there are; each costs time. Some are new, and not known here yet. */
+static bool is_too_large(struct extender *e, const struct question *q)
+{
+	size_t most;
+
+	pthread_rwlock_rdlock(&e->lock);
+	most = e->listed ? e->nodes.count * 2 + NAMES_NEW : SIZE_MAX;
+	pthread_rwlock_unlock(&e->lock);
+	return q->count > most;
+}
+
 static void treat(struct extender *e, const struct serve_request *request, struct serve_reply *ret,
 		  char *(*fn)(struct extender *e, struct question *q))
 {
@@ -316,6 +328,11 @@ static void treat(struct extender *e, const struct serve_request *request, struc
 	if (!question_read(&q, request->body, request->size)) {
 		question_free(&q);
 		serve_text(ret, 400, "text/plain", strdup("no ExtenderArgs: it needs Pod, and NodeNames or Nodes\n"));
+		return;
+	}
+	if (is_too_large(e, &q)) {
+		question_free(&q);
+		serve_text(ret, 413, "text/plain", strdup("it names far more nodes than there are\n"));
 		return;
 	}
 	text = fn(e, &q);

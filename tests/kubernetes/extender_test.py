@@ -141,6 +141,9 @@ def test_verdicts():
                                      ("no nodes", "/filter", {"Pod": {}}, 400), ("names that are none", "/filter", {"Pod": {}, "NodeNames": [1]}, 400),
                                      ("no bind", "/bind", {}, 404), ("shares that are none", "/filter", {"Pod": {"spec": 7}, "NodeNames": ["a"]}, 200)]:
         same(post(e.connection, path, body)[0], status, f"{name}: {status}")
+    begin = time.monotonic()
+    status, text = post(e.connection, "/filter", {"Pod": both, "NodeNames": ["room"] * 400000})
+    same((status, "more nodes than there are" in text), (413, True), f"a question that names one node 400 000 times: {time.monotonic() - begin:.1f} s")
     names = ['q"uote', "back\\slash", "\u00fcml"]
     same(sorted(filtered(e, SMALL, names)[1]), ["\u00fcml"], "names that could break the answer are left out")
     api.down()
