@@ -40,7 +40,12 @@ static void theirs_open(void)
 	void *library;
 
 	snprintf(path, sizeof(path), "%s/lib64/libcurand.so", root ? root : "/usr/local/cuda");
+	/* A sanitizer's runtime ends the process at RTLD_DEEPBIND; then the fingerprints alone judge. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	library = NULL;
+#else
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+#endif
 	table_fill(&theirs, library);
 	theirs_there = library && theirs.curandCreateGeneratorHost;
 }

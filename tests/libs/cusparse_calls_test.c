@@ -427,6 +427,9 @@ static void test_wrong(void)
 	GOOD(t.cusparseSpMV(handle, CUSPARSE_OPERATION_TRANSPOSE, &one, a.descriptor, x, &one, y, CUDA_R_32F,
 			    CUSPARSE_SPMV_ALG_DEFAULT, NULL));
 	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	GOOD(t.cusparseDestroyDnVec(x));
+	GOOD(t.cusparseDestroyDnVec(y));
+	GOOD(t.cusparseDestroySpMat(a.descriptor));
 }
 
 int main(void)

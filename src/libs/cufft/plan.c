@@ -313,7 +313,7 @@ static cufftResult estimate(int rank, const long long *n, const long long *inemb
 
 #define WIDENED(name, from)                                                                                            \
 	long long name##_[FFT_RANK] = { 0 };                                                                           \
-	for (int i_ = 0; (from) && i_ < rank && i_ < FFT_RANK; i_++)                                                   \
+	for (int i_ = 0; (from) && rank <= FFT_RANK && i_ < rank; i_++)                                                \
 	name##_[i_] = (from)[i_]
 
 cufftResult soft_cufftMakePlanMany64(cufftHandle plan, int rank, long long *n, long long *inembed, long long istride,
