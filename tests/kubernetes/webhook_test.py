@@ -282,7 +282,7 @@ def test_flood(w):
     ok(slowest < 5 * harness.PATIENCE, f"a pod that asks nothing passes meanwhile: at most {slowest * 1000:.0f} ms, a new connection each")
     print(f"# {8 * 150 / took:.0f} reviews a second from 8 clients on a shared machine")
     grown = memory_kib(w.process.pid) - calm
-    ok(grown < 120 * 1024, f"memory grows by {grown // 1024} MiB at most, with 20 bodies begun and 200 silent connections")
+    ok(harness.SANITIZED or grown < 120 * 1024, f"memory grows by {grown // 1024} MiB at most, with 20 bodies begun and 200 silent connections")
     for s in silent + begun:
         s.close()
     ok(ask(w, pod())["allowed"], "it serves on")
