@@ -88,6 +88,13 @@ bool grant_waits(json_t *row);
 int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
 /* The same, but one that waits for its container is left as it is. *ret_made: it was made. */
 int grant_take_again(struct agent *a, const char *share, const char *name, bool *ret_made, struct fault *f);
+/*
+ * Asks meted for the grant of grant_create's `take_request`, which has a `container`; `path`: of its CDI file, which
+ * meted then removes with the grant, where it may. Value: as agent_ask().
+ */
+int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f);
+/* The CDI files of others, anew: a driver's update changes them. Value: as spec_list_read(). */
+int grant_read_vendors(struct agent *a, struct fault *f);
 /* Ends a grant that no container has taken. */
 void grant_give_back(struct agent *a, const char *name);
 /*

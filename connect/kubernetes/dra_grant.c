@@ -63,13 +63,6 @@ static int read_share(struct agent *a, const struct dra_claim *claim, struct edi
 	return edits_share_read(&a->edits, ret, words, f);
 }
 
-static int read_vendors(struct agent *a, struct fault *f)
-{
-	spec_list_free(&a->edits.vendors);
-	a->edits.vendors = (struct spec_list){ 0 };
-	return spec_list_read(&a->edits.vendors, NULL, f);
-}
-
 static int write_spec(const char *path, const char *kind, const char *name, const char *version, json_t *take_edits,
 		      struct fault *f)
 {
@@ -90,17 +83,9 @@ static int ask_grant(struct agent *a, const struct dra_claim *claim, const struc
 	json_t *request = json_pack("{s:s s:s s:s s:O s:b s:b s:i s:O s:{s:b s:{s:s}}}", "op", "grant_create", "name",
 				    name, "driver", share->choice.driver, "devices", claim->rows, "wall", claim->wall,
 				    "known", 1, "expires_s", 0, "labels", labels, "container", "keep", 1, "files",
-				    "settings", inside_settings(share->way)),
-	       *answer;
-	int r;
+				    "settings", inside_settings(share->way));
 
-	/* The system's meted removes files for root alone. */
-	if (!a->edits.control.system || !geteuid())
-		json_object_set_new(json_object_get(request, "container"), "spec", json_string(path));
-	r = agent_ask(a, request, &answer, NULL, f);
-	if (!r)
-		json_decref(answer);
-	return r;
+	return grant_create(a, request, path, f);
 }
 
 /* The grant, unless it is there, and its CDI file. */
@@ -114,7 +99,7 @@ static int make(struct dra *d, const char *name, const char *path, const struct 
 	int r = read_share(a, claim, &share, f);
 
 	if (!r)
-		r = read_vendors(a, f);
+		r = grant_read_vendors(a, f);
 	if (!r) {
 		edits = edits_make(&a->edits, &share, "grant", name, &version, f);
 		r = edits ? 0 : -ENOENT;
@@ -191,7 +176,7 @@ static int take_admin(struct dra *d, const char *uid, const struct dra_claim *cl
 	const char *version = NULL, *needs;
 	json_t *edits = json_object(), *ours, *one, *vendor, *device;
 	char name[AGENT_NAME_BYTES], path[PATH_MAX], index[24];
-	int r = read_vendors(d->agent, f);
+	int r = grant_read_vendors(d->agent, f);
 	size_t i;
 
 	json_array_foreach (claim->admin, i, one) {

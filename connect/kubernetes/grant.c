@@ -99,6 +99,27 @@ static json_t *make_spec(struct agent *a, const struct edits_share *share, const
 	return spec;
 }
 
+int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f)
+{
+	json_t *answer;
+	int r;
+
+	/* The system's meted removes files for root alone. */
+	if (!a->edits.control.system || !geteuid())
+		json_object_set_new(json_object_get(take_request, "container"), "spec", json_string(path));
+	r = agent_ask(a, take_request, &answer, NULL, f);
+	if (!r)
+		json_decref(answer);
+	return r;
+}
+
+int grant_read_vendors(struct agent *a, struct fault *f)
+{
+	spec_list_free(&a->edits.vendors);
+	a->edits.vendors = (struct spec_list){ 0 };
+	return spec_list_read(&a->edits.vendors, NULL, f);
+}
+
 static int ask_grant(struct agent *a, const struct edits_share *share, const char *name, const char *path,
 		     struct fault *f)
 {
@@ -106,18 +127,10 @@ static int ask_grant(struct agent *a, const struct edits_share *share, const cha
 				    "driver", share->choice.driver, "devices", choose_request(&share->choice),
 				    "overcommit", option_given(&share->line, "overcommit"), "wall",
 				    share->way == INSIDE_WALL, "known", 1, "container", "keep", 0, "files", "settings",
-				    inside_settings(share->way)),
-	       *answer;
-	int r;
+				    inside_settings(share->way));
 
-	/* The system's meted removes files for root alone. */
-	if (!a->edits.control.system || !geteuid())
-		json_object_set_new(json_object_get(request, "container"), "spec", json_string(path));
 	expires_request(request, a->options.expires_s);
-	r = agent_ask(a, request, &answer, NULL, f);
-	if (!r)
-		json_decref(answer);
-	return r;
+	return grant_create(a, request, path, f);
 }
 
 void grant_give_back(struct agent *a, const char *name)
@@ -136,11 +149,8 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 	char path[PATH_MAX];
 	int r = place_share(a, share_name, &share, f);
 
-	/* A driver's update changes the files of others. */
-	spec_list_free(&a->edits.vendors);
-	a->edits.vendors = (struct spec_list){ 0 };
 	if (!r)
-		r = spec_list_read(&a->edits.vendors, NULL, f);
+		r = grant_read_vendors(a, f);
 	if (!r && !spec_path(path, a->options.cdi_dir, SPEC_GRANT_KIND, name))
 		r = fault_set(f, -ENAMETOOLONG, "--cdi-dir %s: the path is too long", a->options.cdi_dir);
 	if (!r) {
