@@ -29,35 +29,31 @@ static void index_put(uint64_t at, bool wide, int64_t i, int64_t value)
 		((int32_t *)(uintptr_t)at)[i] = (int32_t)value;
 }
 
-/* A row's first number; what lies outside is a fault of the launch. */
-static int64_t row_begin(struct run *r, int64_t row)
+/* An index from a list of the matrix; one that is not below `count` is a fault of the launch. */
+static inline int64_t index_below(struct run *r, int64_t count, int64_t listed)
 {
-	int64_t at = index_get(r->a.rows_at, r->a.wide_rows, row) - r->a.base;
+	int64_t at = listed - r->a.base;
 
-	if (at >= 0 && at <= r->a.nnz)
+	if (at >= 0 && at < count)
 		return at;
 	r->fault = true;
 	return 0;
 }
 
+/* A row's first number, which may be the one behind the last. */
+static int64_t row_begin(struct run *r, int64_t row)
+{
+	return index_below(r, r->a.nnz + 1, index_get(r->a.rows_at, r->a.wide_rows, row));
+}
+
 static int64_t column_of(struct run *r, int64_t k)
 {
-	int64_t column = index_get(r->a.columns_at, r->a.wide_columns, k) - r->a.base;
-
-	if (column >= 0 && column < r->a.columns)
-		return column;
-	r->fault = true;
-	return 0;
+	return index_below(r, r->a.columns, index_get(r->a.columns_at, r->a.wide_columns, k));
 }
 
 static int64_t row_of(struct run *r, int64_t k)
 {
-	int64_t row = index_get(r->a.rows_at, r->a.wide_rows, k) - r->a.base;
-
-	if (row >= 0 && row < r->a.rows)
-		return row;
-	r->fault = true;
-	return 0;
+	return index_below(r, r->a.rows, index_get(r->a.rows_at, r->a.wide_rows, k));
 }
 
 #define T float
