@@ -11,8 +11,15 @@ set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 bin=$folder/bin work=$folder/work
-mirror=${METE_TEST_MIRROR:-http://deb.debian.org/debian}
-security=${METE_TEST_SECURITY:-http://deb.debian.org/debian-security}
+# The archives that this machine's apt uses, unless others are named.
+# shellcheck disable=SC2016 # apt's own words
+archives=$(apt-get indextargets --format '$(REPO_URI)' "Identifier: Packages" | sort -u)
+mirror=${METE_TEST_MIRROR:-$(grep -v security <<< "$archives" | head -n 1 || true)}
+security=${METE_TEST_SECURITY:-$(grep security <<< "$archives" | head -n 1 || true)}
+if [ -z "$mirror" ] || [ -z "$security" ]; then
+	echo "$0: apt knows no archive of Debian or of its security updates; name them by METE_TEST_MIRROR and METE_TEST_SECURITY" >&2
+	exit 2
+fi
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 mkdir -p "$bin" "$work"
 
