@@ -11,7 +11,6 @@ from harness import *
 
 NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
 TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
-SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))
 
 
 def upgrade(m, **fields):

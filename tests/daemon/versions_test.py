@@ -7,7 +7,6 @@ from harness import *
 BEFORE = os.path.join(BUILD, "tests/daemon/meted_before")
 FAR = os.path.join(BUILD, "tests/daemon/meted_far")
 SHIM_BEFORE = os.path.join(BUILD, "tests/daemon/libcuda.so.1")
-SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 SHIM, DRIVER = (os.path.join(BUILD, f"src/{part}/libcuda.so.1") for part in ("shim", "softdev"))
 NVML = os.path.join(BUILD, "src/softdev/nvml/libnvidia-ml.so.1")
 HUNGRY = os.path.join(BUILD, "examples/hungry")
