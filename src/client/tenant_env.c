@@ -6,6 +6,7 @@
 #include "client/remote_env.h"
 #include "client/runtime_env.h"
 #include "client/tier.h"
+#include "client/vulkan_env.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -142,7 +143,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	tenant_env_leave();
 	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
-	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || setenv("METE_SOCKET", e->socket, 1) ||
+	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
+	    setenv("METE_SOCKET", e->socket, 1) ||
 	    setenv("METE_DRIVER", e->libcuda, 1) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||
@@ -161,4 +163,5 @@ void tenant_env_leave(void)
 	tenant_env_put_first("LD_PRELOAD", "", ": ");
 	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
 	runtime_env_leave_tools();
+	vulkan_env_leave();
 }
