@@ -2,8 +2,8 @@
  * vulkan_env.h: the environment by which a program's Vulkan goes through mete's layer.
  *
  * The Vulkan loader finds implicit layers below each folder of XDG_DATA_DIRS, and loads one whose manifest names a
- * variable that is set: METE_VULKAN=1. A folder of ours goes first; those that the user named, or the two that stand for
- * an unset variable (XDG Base Directory Specification), stay. A program that gains privileges when it starts is not
+ * variable that is set: METE_VULKAN=1. A folder of ours goes first; those that the user named, or the two that stand
+ * for an unset variable (XDG Base Directory Specification), stay. A program that gains privileges when it starts is not
  * reached: the loader then looks at no variable.
  */
 #pragma once

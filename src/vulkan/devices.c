@@ -22,9 +22,9 @@ static VkLayerDeviceCreateInfo *link_of(const VkDeviceCreateInfo *info, VkLayerF
 static void resolve(struct device *d)
 {
 #define NEEDED(name) d->next.name = (PFN_##name)d->get(d->handle, #name);
-#define ALSO(name, other)                                       \
-	NEEDED(name)                                            \
-	if (!d->next.name)                                      \
+#define ALSO(name, other)                                                                                              \
+	NEEDED(name)                                                                                                   \
+	if (!d->next.name)                                                                                             \
 		d->next.name = (PFN_##name)d->get(d->handle, other);
 	VULKAN_DEVICE_CALLS(NEEDED, ALSO)
 #undef NEEDED

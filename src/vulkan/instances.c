@@ -24,9 +24,9 @@ static VkLayerInstanceCreateInfo *link_of(const VkInstanceCreateInfo *info)
 static void resolve(struct instance *i)
 {
 #define NEEDED(name) i->next.name = (PFN_##name)i->get(i->handle, #name);
-#define ALSO(name, other)                                       \
-	NEEDED(name)                                            \
-	if (!i->next.name)                                      \
+#define ALSO(name, other)                                                                                              \
+	NEEDED(name)                                                                                                   \
+	if (!i->next.name)                                                                                             \
 		i->next.name = (PFN_##name)i->get(i->handle, other);
 	VULKAN_INSTANCE_CALLS(NEEDED, ALSO)
 #undef NEEDED

@@ -183,9 +183,9 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateSharedSwapchainsKHR(VkDevice device
 {
 	struct device *d = device_of(device);
 
-	return d->metered
-		       ? charged(d, swapchainCount, pCreateInfos, pAllocator, pSwapchains, true)
-		       : d->next.vkCreateSharedSwapchainsKHR(device, swapchainCount, pCreateInfos, pAllocator, pSwapchains);
+	return d->metered ? charged(d, swapchainCount, pCreateInfos, pAllocator, pSwapchains, true)
+			  : d->next.vkCreateSharedSwapchainsKHR(device, swapchainCount, pCreateInfos, pAllocator,
+								pSwapchains);
 }
 
 VKAPI_ATTR void VKAPI_CALL layer_vkDestroySwapchainKHR(VkDevice device, VkSwapchainKHR swapchain,
@@ -243,7 +243,8 @@ static void show_heaps(unsigned int device, VkPhysicalDeviceMemoryProperties *me
 	uint64_t quota = account_quota_bytes(device);
 
 	for (uint32_t i = 0; i < memory->memoryHeapCount; i++)
-		if (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT && memory->memoryHeaps[i].size > quota)
+		if (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
+		    memory->memoryHeaps[i].size > quota)
 			memory->memoryHeaps[i].size = quota;
 }
 
@@ -260,8 +261,8 @@ static void show_budget(unsigned int device, const VkPhysicalDeviceMemoryPropert
 			budget->heapBudget[i] = most;
 }
 
-VKAPI_ATTR void VKAPI_CALL layer_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physicalDevice,
-								     VkPhysicalDeviceMemoryProperties *pMemoryProperties)
+VKAPI_ATTR void VKAPI_CALL layer_vkGetPhysicalDeviceMemoryProperties(
+	VkPhysicalDevice physicalDevice, VkPhysicalDeviceMemoryProperties *pMemoryProperties)
 {
 	struct instance *i = instance_of(physicalDevice);
 	unsigned int device;
@@ -271,9 +272,8 @@ VKAPI_ATTR void VKAPI_CALL layer_vkGetPhysicalDeviceMemoryProperties(VkPhysicalD
 		show_heaps(device, pMemoryProperties);
 }
 
-VKAPI_ATTR void VKAPI_CALL
-layer_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice physicalDevice,
-					   VkPhysicalDeviceMemoryProperties2 *pMemoryProperties)
+VKAPI_ATTR void VKAPI_CALL layer_vkGetPhysicalDeviceMemoryProperties2(
+	VkPhysicalDevice physicalDevice, VkPhysicalDeviceMemoryProperties2 *pMemoryProperties)
 {
 	struct instance *i = instance_of(physicalDevice);
 	VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget;

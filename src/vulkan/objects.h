@@ -47,8 +47,8 @@ struct device {
 	PFN_vkSetDeviceLoaderData loads; /* the loader's part in a command buffer that a layer allocates */
 	struct device_calls next;
 	bool metered;
-	unsigned int index;  /* in the grant, if metered */
-	uint16_t number;     /* of all devices of the process, for records */
+	unsigned int index;			 /* in the grant, if metered */
+	uint16_t number;			 /* of all devices of the process, for records */
 	VkPhysicalDeviceMemoryProperties memory; /* the driver's */
 	double tick_ns;				 /* of its timestamps */
 	uint32_t stamp_bits[OBJECTS_FAMILIES];	 /* by queue family; 0: it has no timestamps */

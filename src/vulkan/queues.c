@@ -1,18 +1,17 @@
 /*
  * queues.c: what is submitted to queues, and waiting for its end.
  *
- * A batch of a submission waits for its turn like a launch of a kernel. What it waits for in the queue, semaphores, goes
- * before as a batch of its own, which changes nothing (the second scope of a semaphore's wait takes in all that comes
- * later in submission order), so that standing still is not timed as work.
+ * A batch of a submission waits for its turn like a launch of a kernel. What it waits for in the queue, semaphores,
+ * goes before as a batch of its own, which changes nothing (the second scope of a semaphore's wait takes in all that
+ * comes later in submission order), so that standing still is not timed as work.
  *
- * Vulkan lets the program use a queue from one thread at a time. Markers come from other threads, so the queue's lock is
- * held around each of the driver's calls on it, and never while a turn is waited for.
+ * Vulkan lets the program use a queue from one thread at a time. Markers come from other threads, so the queue's lock
+ * is held around each of the driver's calls on it, and never while a turn is waited for.
  */
 #include "vulkan/chain.h"
 #include "vulkan/objects.h"
 #include "core/marks.h"
 #include "core/pace.h"
-
 
 #define SUBMIT_SEED 0x766b7375u
 
@@ -23,7 +22,8 @@ static uint64_t kind_of(uint64_t kind, const void *buffer)
 
 static void begin(struct launch *l, struct queue *q, uint64_t kind, uint32_t buffers)
 {
-	struct work w = { .engine = q->family < OBJECTS_FAMILIES && q->device->transfers[q->family] ? WIRE_COPY : WIRE_COMPUTE,
+	struct work w = { .engine = q->family < OBJECTS_FAMILIES && q->device->transfers[q->family] ? WIRE_COPY
+												    : WIRE_COMPUTE,
 			  .key = kind | 1,
 			  .family = estimate_mix(SUBMIT_SEED, q->family) | 1,
 			  .size = buffers,

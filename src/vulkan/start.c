@@ -86,7 +86,8 @@ static bool find_soft(unsigned int *ret_device)
 bool start_device(const struct instance *instance, VkPhysicalDevice physical, unsigned int *ret_device)
 {
 	VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES };
-	VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
+	VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+						   .pNext = &id };
 
 	if (instance->next.vkGetPhysicalDeviceProperties2)
 		instance->next.vkGetPhysicalDeviceProperties2(physical, &properties);

@@ -9,9 +9,9 @@
 #include "vulkan/objects.h"
 
 enum start_state {
-	START_FREE,    /* no grant, or METE_OPEN and no meted: nothing is metered */
+	START_FREE, /* no grant, or METE_OPEN and no meted: nothing is metered */
 	START_METERED,
-	START_FAILED,  /* under a grant, and meted is out of reach or lets no program begin; the log says why */
+	START_FAILED, /* under a grant, and meted is out of reach or lets no program begin; the log says why */
 };
 
 /* Attaches to meted when the process is under a grant. Each instance asks. */

@@ -1,13 +1,14 @@
 /*
- * vulkan_client.c: a Vulkan program for the tests of the layer. It uses the loader as any program does, and knows nothing
- * of mete.
+ * vulkan_client.c: a Vulkan program for the tests of the layer. It uses the loader as any program does, and knows
+ * nothing of mete.
  *
  *   hold BYTES COUNT          allocates up to COUNT blocks, says how many it has and what the budget is, and holds them
  *                             until its standard input ends
  *   churn THREADS MS BYTES    allocates and frees blocks of up to BYTES; says how many calls succeeded and were refused
  *   work MS MIB DEPTH         fills MIB of device memory again and again, DEPTH submissions at a time; says how often
  *   chain                     semaphores between submissions, both kinds, both versions of the call; says "good"
- *   cost COUNT LIVE           ns of an allocation with its release and of a submission, with LIVE allocations beside
+ *   cost COUNT LIVE           ns of an allocation with its release, of a submission of nothing, and of one of a command
+ *                             buffer without commands, with LIVE allocations beside
  *
  * Status: 0; 1: a call failed that should not have, named on standard error; 77: there is no Vulkan device.
  */
@@ -20,13 +21,13 @@
 #include <unistd.h>
 #include <vulkan/vulkan.h>
 
-#define CHECK(call)                                                        \
-	do {                                                               \
-		VkResult check_r = (call);                                 \
-		if (check_r != VK_SUCCESS) {                               \
-			fprintf(stderr, "%s: %d\n", #call, (int)check_r); \
-			exit(1);                                           \
-		}                                                          \
+#define CHECK(call)                                                                                                    \
+	do {                                                                                                           \
+		VkResult check_r = (call);                                                                             \
+		if (check_r != VK_SUCCESS) {                                                                           \
+			fprintf(stderr, "%s: %d\n", #call, (int)check_r);                                              \
+			exit(1);                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 static VkInstance instance;
@@ -167,7 +168,8 @@ static void churn(unsigned int threads, unsigned int ms, uint64_t bytes)
 static VkCommandBuffer fill_of(VkBuffer buffer)
 {
 	VkCommandPoolCreateInfo pool_info = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO };
-	VkCommandBufferAllocateInfo one = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandBufferCount = 1 };
+	VkCommandBufferAllocateInfo one = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+					    .commandBufferCount = 1 };
 	VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
 					  .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT };
 	VkCommandBuffer commands;
@@ -200,7 +202,9 @@ static VkBuffer buffer_of(uint64_t bytes)
 static void work(unsigned int ms, uint64_t mib, unsigned int depth)
 {
 	VkCommandBuffer commands = fill_of(buffer_of(mib << 20));
-	VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands };
+	VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+				.commandBufferCount = 1,
+				.pCommandBuffers = &commands };
 	VkFenceCreateInfo fence_info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
 	uint64_t until = now_ns() + ms * 1000000ull;
 	unsigned int done = 0;
@@ -225,7 +229,8 @@ static void work(unsigned int ms, uint64_t mib, unsigned int depth)
 
 static VkSemaphore semaphore_of(VkSemaphoreType type)
 {
-	VkSemaphoreTypeCreateInfo kind = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, .semaphoreType = type };
+	VkSemaphoreTypeCreateInfo kind = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+					   .semaphoreType = type };
 	VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &kind };
 	VkSemaphore semaphore;
 
@@ -233,7 +238,8 @@ static VkSemaphore semaphore_of(VkSemaphoreType type)
 	return semaphore;
 }
 
-/* Each round: one submission signals a binary and a timeline semaphore, another waits for both and signals the latter. */
+/* Each round: one submission signals a binary and a timeline semaphore, another waits for both and signals the latter.
+ */
 static void chain_round(VkCommandBuffer commands, VkSemaphore binary, VkSemaphore timeline, uint64_t value)
 {
 	VkSemaphore both[2] = { binary, timeline };
@@ -272,7 +278,8 @@ static void chain_round(VkCommandBuffer commands, VkSemaphore binary, VkSemaphor
 
 static void chain_round2(VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
 {
-	VkCommandBufferSubmitInfo run = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = commands };
+	VkCommandBufferSubmitInfo run = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
+					  .commandBuffer = commands };
 	VkSemaphoreSubmitInfo before = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
 					 .semaphore = timeline,
 					 .value = value,
@@ -293,7 +300,8 @@ static void chain_round2(VkCommandBuffer commands, VkSemaphore timeline, uint64_
 static void chain(void)
 {
 	VkCommandBuffer commands = fill_of(buffer_of(4 << 20));
-	VkSemaphore binary = semaphore_of(VK_SEMAPHORE_TYPE_BINARY), timeline = semaphore_of(VK_SEMAPHORE_TYPE_TIMELINE);
+	VkSemaphore binary = semaphore_of(VK_SEMAPHORE_TYPE_BINARY),
+		    timeline = semaphore_of(VK_SEMAPHORE_TYPE_TIMELINE);
 	VkSemaphoreWaitInfo wait = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
 				     .semaphoreCount = 1,
 				     .pSemaphores = &timeline };
@@ -344,15 +352,31 @@ static void submit_empty(void *data)
 	CHECK(vkQueueSubmit(queue, 0, NULL, VK_NULL_HANDLE));
 }
 
+static void submit_one(void *data)
+{
+	static unsigned int n;
+	VkCommandBuffer *commands = data;
+	VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+				.commandBufferCount = 1,
+				.pCommandBuffers = commands };
+
+	CHECK(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE));
+	if (++n % 256 == 0)
+		CHECK(vkQueueWaitIdle(queue));
+}
+
 static void cost(unsigned int count, unsigned int live)
 {
+	VkCommandBuffer commands = fill_of(VK_NULL_HANDLE);
+	double pair, nothing, one;
 	VkDeviceMemory memory;
-	double pair;
 
 	for (unsigned int i = 0; i < live; i++)
 		CHECK(allocate(4096, &memory));
 	pair = least_ns(allocate_free, NULL, count);
-	printf("%.1f %.1f\n", pair, least_ns(submit_empty, NULL, count));
+	nothing = least_ns(submit_empty, NULL, count);
+	one = least_ns(submit_one, &commands, count);
+	printf("%.1f %.1f %.1f\n", pair, nothing, one);
 }
 
 int main(int argc, char **argv)
