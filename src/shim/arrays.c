@@ -265,11 +265,13 @@ static CUresult destroy(void *array, CUresult (*real)(void *))
 {
 	struct record record;
 	struct measured m;
+	uint64_t mapped;
 	bool exact;
 	CUresult r;
 
 	if (!array || !records_take(record_handle(array), &record))
 		return real(array);
+	mapped = vmm_array_leaves(array);
 	exact = record.flags & RECORD_EXACT;
 	if (exact)
 		gate_enter();
@@ -284,8 +286,7 @@ static CUresult destroy(void *array, CUresult (*real)(void *))
 		gate_leave();
 	else
 		measured_end_release(&m, 0, r == CUDA_SUCCESS ? record.units : 0);
-	if (r == CUDA_SUCCESS)
-		vmm_array_gone(array);
+	vmm_array_left(mapped, array, r == CUDA_SUCCESS);
 	return r;
 }
 

@@ -16,6 +16,7 @@
 #include "core/records.h"
 #include "core/sharing.h"
 #include "shim/start.h"
+#include "shim/vmm.h"
 #include "wire/page.h"
 #include "wire/soft_usage.h"
 
@@ -353,7 +354,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 {
 	struct estate estate = { .context = l->context };
 	struct measured m;
-	uint64_t known = 0;
+	uint64_t known = 0, mapped = 0;
 	bool gone;
 	CUresult r;
 
@@ -364,6 +365,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	gone = r == CUDA_SUCCESS && l->goes(l);
 	marks_context_left(l->context, gone);
 	if (gone) {
+		mapped = vmm_context_leaves(l->context);
 		records_sweep(inherit, &estate);
 		known = l->known_units + estate.known_units + modules_forget(l->context);
 		forget(l->context, l->device);
@@ -372,6 +374,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	modules_release();
 	for (unsigned int i = 0; i < estate.object_count; i++)
 		sharing_drop(estate.objects[i]);
+	vmm_array_left(mapped, NULL, true);
 	pools_settle(l->device);
 	return r;
 }

@@ -16,6 +16,7 @@
 #include "core/gate.h"
 #include "core/log.h"
 #include "core/map.h"
+#include "core/records.h"
 #include "shim/scratch.h"
 #include "core/sharing.h"
 #include "shim/start.h"
@@ -29,7 +30,7 @@
 /* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us
  */
 /* handles: handle -> [0] id, [1] references through it */
-/* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id */
+/* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id, [2] its context */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static struct map allocations, handles, ranges;
 /*
@@ -44,6 +45,7 @@ static uint64_t last_id;
 static uint64_t last_array_range;
 
 #define ARRAY_RANGE (1ull << 62)
+#define ARRAY_LEAVES (1ull << 63) /* instead of an array that is being destroyed */
 
 struct gone { /* what a vanished allocation was charged */
 	bool is;
@@ -572,26 +574,94 @@ CUresult shim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 	return r;
 }
 
+/* ---- sparse arrays ---- */
+
+/* What an operation maps is counted. False: no memory for the count. `calls` is held. */
+static bool add_array_range(const CUarrayMapInfo *op)
+{
+	struct map_entry e = { .value = { (uint64_t)(uintptr_t)op->resource.array } };
+	struct record array;
+	bool good = true;
+
+	if (op->memOperationType != CU_MEM_OPERATION_TYPE_MAP)
+		return true;
+	e.value[1] = id_of_handle(op->memHandle.memHandle);
+	if (!e.value[1])
+		return true;
+	if (records_find(record_handle(op->resource.array), &array))
+		e.value[2] = (uint64_t)(uintptr_t)array.context;
+	pthread_mutex_lock(&lock);
+	e.key = ARRAY_RANGE | ++last_array_range;
+	good = map_add(&ranges, &e);
+	if (good)
+		count_locked(e.value[1], 0, 1);
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+/* The ranges after number `after`, up to `last`: the driver has not mapped them. Outside the gate. */
+static void drop_array_ranges(uint64_t after, uint64_t last)
+{
+	while (after < last) {
+		struct gone gone = { 0 };
+		struct map_entry e;
+
+		pthread_mutex_lock(&lock);
+		if (map_remove(&ranges, ARRAY_RANGE | ++after, &e))
+			gone = count_locked(e.value[1], 0, -1);
+		pthread_mutex_unlock(&lock);
+		refund(&gone);
+	}
+}
+
+static uint64_t last_range(void)
+{
+	uint64_t last;
+
+	pthread_mutex_lock(&lock);
+	last = last_array_range;
+	pthread_mutex_unlock(&lock);
+	return last;
+}
+
+/* Counted before the driver is asked: another thread may give the handles back meanwhile. */
+static CUresult map_counted(CUarrayMapInfo *list, unsigned int n, CUstream stream, bool per_thread)
+{
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	uint64_t after, last;
+	bool good = true;
+
+	sharing_look();
+	gate_enter();
+	pthread_mutex_lock(&calls);
+	after = last_range();
+	for (unsigned int i = 0; good && i < n; i++)
+		good = add_array_range(&list[i]);
+	last = last_range();
+	if (good)
+		r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream)
+			       : shim_real.cuMemMapArrayAsync(list, n, stream);
+	pthread_mutex_unlock(&calls);
+	gate_leave();
+	if (r != CUDA_SUCCESS)
+		drop_array_ranges(after, last);
+	return r;
+}
+
+/* The driver gets a copy, in which no thread of the program changes what was counted. */
 static CUresult map_arrays(CUarrayMapInfo *list, unsigned int n, CUstream stream, bool per_thread)
 {
-	CUresult r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream)
-				: shim_real.cuMemMapArrayAsync(list, n, stream);
+	CUarrayMapInfo *copy;
+	CUresult r;
 
-	for (unsigned int i = 0; r == CUDA_SUCCESS && i < n; i++) {
-		struct map_entry e = { 0 };
-
-		if (list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
-			continue;
-		e.value[0] = (uint64_t)(uintptr_t)list[i].resource.array;
-		e.value[1] = id_of_handle(list[i].memHandle.memHandle);
-		if (!e.value[1])
-			continue;
-		pthread_mutex_lock(&lock);
-		e.key = ARRAY_RANGE | ++last_array_range;
-		if (map_add(&ranges, &e))
-			count_locked(e.value[1], 0, 1);
-		pthread_mutex_unlock(&lock);
-	}
+	if (!start_is_metered() || !list || !n)
+		return per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream)
+				  : shim_real.cuMemMapArrayAsync(list, n, stream);
+	copy = scratch_copy(list, n, sizeof *list);
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = map_counted(copy, n, stream, per_thread);
+	scratch_free(copy, n, sizeof *copy);
 	return r;
 }
 
@@ -606,24 +676,66 @@ CUresult shim_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *mapInfoList, unsigned int 
 }
 
 struct array_sweep {
-	const void *array;
+	unsigned int by;      /* which value tells: 0 the array, 2 the context */
+	uint64_t which, name; /* what is there, and what the array is called from now on */
 	struct gone gone;
 };
+
+/* map_sweep() hands out the entries themselves; none moves while none is dropped. */
+static bool rename_range(const struct map_entry *e, void *data)
+{
+	struct array_sweep *sweep = data;
+
+	if (e->key & ARRAY_RANGE && e->value[sweep->by] == sweep->which)
+		((struct map_entry *)(uintptr_t)e)->value[0] = sweep->name;
+	return false;
+}
 
 static bool of_array(const struct map_entry *e, void *data)
 {
 	struct array_sweep *sweep = data;
 
-	if (sweep->gone.is || !(e->key & ARRAY_RANGE) || e->value[0] != (uint64_t)(uintptr_t)sweep->array)
+	if (sweep->gone.is || !(e->key & ARRAY_RANGE) || e->value[0] != sweep->which)
 		return false;
 	sweep->gone = count_locked(e->value[1], 0, -1);
 	return true;
 }
 
-void vmm_array_gone(const void *array)
+static uint64_t leaves(unsigned int by, const void *which)
 {
-	struct array_sweep sweep = { .array = array };
+	struct array_sweep sweep = { .by = by, .which = (uint64_t)(uintptr_t)which };
 
+	pthread_mutex_lock(&lock);
+	if (last_array_range) { /* there have been any */
+		sweep.name = ARRAY_LEAVES | ++last_array_range;
+		map_sweep(&ranges, rename_range, &sweep);
+	}
+	pthread_mutex_unlock(&lock);
+	return sweep.name;
+}
+
+uint64_t vmm_array_leaves(const void *array)
+{
+	return leaves(0, array);
+}
+
+uint64_t vmm_context_leaves(const void *context)
+{
+	return leaves(2, context);
+}
+
+void vmm_array_left(uint64_t name, const void *array, bool gone)
+{
+	struct array_sweep sweep = { .which = name, .name = (uint64_t)(uintptr_t)array };
+
+	if (!name)
+		return;
+	if (!gone) {
+		pthread_mutex_lock(&lock);
+		map_sweep(&ranges, rename_range, &sweep);
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	do {
 		sweep.gone = (struct gone){ 0 };
 		pthread_mutex_lock(&lock);

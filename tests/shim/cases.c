@@ -184,6 +184,131 @@ static void case_vmm(void)
 	is(truth->used[1], 0);
 }
 
+/* ---- what another thread does in the middle of a call ---- */
+
+static CUmemGenericAllocationHandle beside_handle;
+static CUcontext beside_context;
+static _Atomic int beside_done;
+
+/* Starts a thread; it may have to wait for the call that it runs beside, so it is waited for a while only. */
+static void beside(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	beside_done = 0;
+	pthread_create(&thread, NULL, run, NULL);
+	pthread_detach(thread);
+	for (int n = 0; n < 200 && !beside_done; n++)
+		usleep(1000);
+}
+
+/* Until the thread beside has done its work. */
+static void beside_end(void)
+{
+	for (int n = 0; n < 10000 && !beside_done; n++)
+		usleep(1000);
+	ok(beside_done);
+}
+
+static void *release_beside(void *unused)
+{
+	cu.cuMemRelease(beside_handle);
+	beside_done = 1;
+	return NULL;
+}
+
+static void release_during(void)
+{
+	beside(release_beside);
+}
+
+static CUarray beside_array;
+static CUDA_ARRAY_DESCRIPTOR beside_shape = { 256, 256, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
+
+static CUarrayMapInfo array_map(CUarray array, CUmemGenericAllocationHandle handle)
+{
+	return (CUarrayMapInfo){ .resourceType = CU_RESOURCE_TYPE_ARRAY,
+				 .resource = { .array = array },
+				 .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+				 .memHandleType = CU_MEM_HANDLE_TYPE_GENERIC,
+				 .memHandle = { .memHandle = handle } };
+}
+
+/* What is mapped into an array is counted before the driver does it: the handle may go meanwhile. Quota 16 MiB. */
+static void case_sparse(void)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
+	CUmemGenericAllocationHandle h;
+	CUarrayMapInfo map;
+	CUdeviceptr p;
+	CUcontext c;
+
+	begin(0);
+	is(cu.cuArrayCreate_v2(&beside_array, &beside_shape), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&beside_handle, 8 * M, &prop, 0), CUDA_SUCCESS);
+	map = array_map(beside_array, beside_handle);
+	truth->during = release_during;
+	is(cu.cuMemMapArrayAsync(&map, 1, NULL), CUDA_SUCCESS);
+	beside_end();
+	agree(8 * M + 64 * K);
+	is(cu.cuMemAlloc_v2(&p, 10 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuArrayDestroy(beside_array), CUDA_SUCCESS);
+	agree(0);
+	/* the driver refuses: nothing is mapped, and the handle's release gives it back */
+	is(cu.cuArrayCreate_v2(&beside_array, &beside_shape), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&beside_handle, 8 * M, &prop, 0), CUDA_SUCCESS);
+	map = array_map(beside_array, beside_handle);
+	truth->refuse = 1;
+	is(cu.cuMemMapArrayAsync(&map, 1, NULL), CUDA_ERROR_UNKNOWN);
+	is(cu.cuMemRelease(beside_handle), CUDA_SUCCESS);
+	agree(64 * K);
+	is(cu.cuArrayDestroy(beside_array), CUDA_SUCCESS);
+	agree(0);
+	/* the context takes its arrays along, and what was mapped into them */
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	is(cu.cuArrayCreate_v2(&beside_array, &beside_shape), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&h, 8 * M, &prop, 0), CUDA_SUCCESS);
+	map = array_map(beside_array, h);
+	is(cu.cuMemMapArrayAsync(&map, 1, NULL), CUDA_SUCCESS);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	agree(8 * M + 64 * K);
+	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
+	agree(0);
+}
+
+static void *map_beside(void *unused)
+{
+	CUarrayMapInfo map = array_map(beside_array, beside_handle);
+
+	cu.cuCtxSetCurrent(beside_context);
+	cu.cuMemMapArrayAsync(&map, 1, NULL);
+	cu.cuMemRelease(beside_handle);
+	beside_done = 1;
+	return NULL;
+}
+
+static void map_during(void)
+{
+	beside(map_beside);
+}
+
+/* An array's handle is another's as soon as the driver has destroyed the first. Quota 16 MiB. */
+static void case_handles(void)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
+	CUarray array;
+
+	beside_context = begin(0);
+	is(cu.cuArrayCreate_v2(&array, &beside_shape), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&beside_handle, 8 * M, &prop, 0), CUDA_SUCCESS);
+	beside_array = array;
+	truth->during = map_during;
+	is(cu.cuArrayDestroy(array), CUDA_SUCCESS);
+	beside_end();
+	is(truth->used[0], 8 * M);
+	is(held(), 8 * M);
+}
+
 /* Contexts of 10 MiB, quota 32 MiB. */
 static void case_measured(void)
 {
@@ -745,27 +870,14 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain },
-	{ "failing", case_failing },
-	{ "pitch", case_pitch },
-	{ "pools", case_pools },
-	{ "vmm", case_vmm },
-	{ "measured", case_measured },
-	{ "floor", case_floor },
-	{ "debt", case_debt },
-	{ "devices", case_devices },
-	{ "fork", case_fork },
-	{ "closed", case_closed },
-	{ "restart", case_restart },
-	{ "unreachable", case_unreachable },
-	{ "race", case_race },
-	{ "threads", case_threads },
-	{ "share", case_share },
-	{ "node", case_node },
-	{ "behind", case_behind },
-	{ "procs", case_procs },
-	{ "newer", case_newer },
-	{ "loading", case_loading },
+	{ "plain", case_plain },     { "failing", case_failing },   { "pitch", case_pitch },
+	{ "pools", case_pools },     { "vmm", case_vmm },	    { "sparse", case_sparse },
+	{ "handles", case_handles }, { "measured", case_measured }, { "floor", case_floor },
+	{ "debt", case_debt },	     { "devices", case_devices },   { "fork", case_fork },
+	{ "closed", case_closed },   { "restart", case_restart },   { "unreachable", case_unreachable },
+	{ "race", case_race },	     { "threads", case_threads },   { "share", case_share },
+	{ "node", case_node },	     { "behind", case_behind },	    { "procs", case_procs },
+	{ "newer", case_newer },     { "loading", case_loading },
 };
 
 int main(int argc, char **argv)

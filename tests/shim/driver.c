@@ -81,6 +81,11 @@ static struct {
 	uint64_t address, bytes;
 	struct handle *handle;
 } mappings[1024];
+static struct {
+	CUarray array;
+	struct handle *handle;
+} array_mappings[64];
+static struct allocation *arrays[64]; /* a context takes its arrays along */
 
 static bool take(int device, uint64_t bytes)
 {
@@ -133,6 +138,19 @@ static void read_visible(void)
 			break;
 		visible[visible_count++] = index;
 	}
+}
+
+/* The middle of a call, for what happens beside it. */
+static CUresult middle(void)
+{
+	void (*during)(void) = shared->during;
+	bool refuse = shared->refuse;
+
+	shared->during = NULL;
+	shared->refuse = 0;
+	if (during)
+		during();
+	return refuse ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuInit(unsigned int flags)
@@ -424,8 +442,17 @@ static void release(struct allocation *a)
 	a->bytes = 0;
 }
 
+static void array_unmap(CUarray array);
+
 static void free_context_memory(struct context *c)
 {
+	for (int i = 0; i < 64; i++)
+		if (arrays[i] && arrays[i]->context == c) {
+			array_unmap((CUarray)arrays[i]);
+			give(arrays[i]->device, arrays[i]->bytes);
+			free(arrays[i]);
+			arrays[i] = NULL;
+		}
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < ALLOCATIONS_MAX; i++)
 		if (allocations[i].bytes && allocations[i].context == c)
@@ -654,6 +681,34 @@ EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, v
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
+static void array_unmap(CUarray array)
+{
+	for (int at = 0; at < 64; at++)
+		if (array_mappings[at].handle && array_mappings[at].array == array) {
+			array_mappings[at].handle->mappings--;
+			handle_put(array_mappings[at].handle);
+			array_mappings[at].handle = NULL;
+		}
+}
+
+EXPORT CUresult cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int n, CUstream stream)
+{
+	CUresult r;
+
+	for (unsigned int i = 0; i < n; i++)
+		for (int at = 0; at < 64; at++)
+			if (!array_mappings[at].handle) {
+				array_mappings[at].array = list[i].resource.array;
+				array_mappings[at].handle = (struct handle *)(uintptr_t)list[i].memHandle.memHandle;
+				array_mappings[at].handle->mappings++;
+				break;
+			}
+	r = middle();
+	if (r != CUDA_SUCCESS)
+		array_unmap(list[0].resource.array);
+	return r;
+}
+
 /* ---- memory of another process: an address or a handle that takes nothing ---- */
 
 EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
@@ -738,23 +793,45 @@ EXPORT CUresult cuModuleUnload(CUmodule module)
 	return CUDA_SUCCESS;
 }
 
+static struct allocation *free_array; /* its handle is the next one's */
+
 EXPORT CUresult cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *d)
 {
-	struct allocation *a = calloc(1, sizeof *a);
+	struct allocation *a = free_array ? free_array : calloc(1, sizeof *a);
 
+	free_array = NULL;
 	a->device = current->device;
 	a->bytes = up(d->Width * (d->Height ? d->Height : 1) * d->NumChannels, 64 << 10);
 	if (!take(a->device, a->bytes)) {
 		free(a);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	a->context = current;
+	for (int i = 0; i < 64; i++)
+		if (!arrays[i]) {
+			arrays[i] = a;
+			break;
+		}
 	*ret = (CUarray)a;
 	return CUDA_SUCCESS;
 }
 
+/* In the middle its handle may already be another array's. */
 EXPORT CUresult cuArrayDestroy(CUarray array)
 {
-	return cuModuleUnload((CUmodule)array);
+	struct allocation *a = (struct allocation *)array;
+
+	array_unmap(array);
+	give(a->device, a->bytes);
+	for (int i = 0; i < 64; i++)
+		if (arrays[i] == a)
+			arrays[i] = NULL;
+	free_array = a;
+	if (middle() == CUDA_SUCCESS && free_array == a) {
+		free_array = NULL;
+		free(a);
+	}
+	return CUDA_SUCCESS;
 }
 
 static CUresult newer_cuMemAlloc(CUdeviceptr *p, size_t bytes)

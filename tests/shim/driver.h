@@ -8,4 +8,8 @@ struct driver_shared {
 	uint64_t peak[4]; /* the most that was ever held */
 	uint64_t loads;	  /* modules that the driver was asked to load */
 	uint64_t records; /* events that it was asked to record */
+	/* Of one process: called once in the middle of the next call that has such a place, where another thread acts.
+	 */
+	void (*during)(void);
+	uint64_t refuse; /* that call fails then */
 };
