@@ -85,14 +85,19 @@ static void undo(void *made, const struct create *a)
 	}
 }
 
-static void remember(void *made, const struct create *a, unsigned int device, uint32_t units)
+/* False: no memory for it; then the context must not stay. */
+static bool remember(void *made, const struct create *a, unsigned int device, uint32_t units)
 {
+	bool good;
+
 	pthread_mutex_lock(&lock);
-	if (a->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
+	good = map_add(&contexts,
+		       &(struct map_entry){ .key = (uint64_t)(uintptr_t)made, .value = { device, units, 1 } });
+	if (good && a->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
 		primary[device] = made;
-	map_add(&contexts, &(struct map_entry){ .key = (uint64_t)(uintptr_t)made, .value = { device, units, 1 } });
-	atomic_store_explicit(&sole, contexts.count == 1 ? made : NULL, memory_order_release);
+	atomic_store_explicit(&sole, good && contexts.count == 1 ? made : NULL, memory_order_release);
 	pthread_mutex_unlock(&lock);
+	return good;
 }
 
 /* What its creation took is known. It may be gone already. */
@@ -126,7 +131,20 @@ static bool primary_active(CUdevice device)
 	return shim_real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* The context was there before the process had its grant: it is charged now. */
+static bool is_primary(const void *context, unsigned int device)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = primary[device] == context;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/*
+ * The context was there before the process had its grant: it is charged now. With the gate closed: another thread may
+ * have been quicker, or have reset it.
+ */
 static CUresult adopt(void *made, const struct create *a, unsigned int device)
 {
 	struct measured m;
@@ -136,12 +154,17 @@ static CUresult adopt(void *made, const struct create *a, unsigned int device)
 		undo(made, a);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (measured_end(&m, &units) == MEASURED_OVER) {
+	if (is_primary(made, device) || !primary_active(a->device)) {
+		measured_cancel(&m);
+		return CUDA_SUCCESS;
+	}
+	if (!remember(made, a, device, 0) || measured_end(&m, &units) == MEASURED_OVER) {
+		forget(made, device);
 		undo(made, a);
 		measured_cancel(&m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	remember(made, a, device, units);
+	remember_units(made, units);
 	return CUDA_SUCCESS;
 }
 
@@ -151,21 +174,18 @@ static CUresult adopt(void *made, const struct create *a, unsigned int device)
  */
 static bool retain_again(void *ret, const struct create *a, unsigned int device, CUresult *ret_r)
 {
-	bool active, known;
+	bool active, known = true;
 
 	gate_enter();
 	active = primary_active(a->device);
 	if (active)
 		*ret_r = ask_driver(ret, a);
+	if (active && *ret_r == CUDA_SUCCESS)
+		known = is_primary(*(void **)ret, device);
 	gate_leave();
-	if (!active || *ret_r != CUDA_SUCCESS)
-		return active;
-	pthread_mutex_lock(&lock);
-	known = primary[device] == *(CUcontext *)ret;
-	pthread_mutex_unlock(&lock);
 	if (!known)
 		*ret_r = adopt(*(void **)ret, a, device);
-	return true;
+	return active;
 }
 
 static void take_back(void *made, const struct create *a);
@@ -200,8 +220,8 @@ static CUresult create(void *ret, const struct create *a)
 		measured_cancel(&m);
 		return r;
 	}
-	remember(made, a, device, 0); /* before the gate is open: nobody else ends what is not known here */
-	if (measured_end(&m, &units) == MEASURED_OVER) {
+	/* Before the gate is open: nobody else ends what is not known here. */
+	if (!remember(made, a, device, 0) || measured_end(&m, &units) == MEASURED_OVER) {
 		forget(made, device);
 		undo(made, a);
 		measured_cancel(&m);
@@ -350,6 +370,23 @@ static bool if_uncounted(const struct leaving *l)
 	return last;
 }
 
+static bool find_context(void *context, struct leaving *l)
+{
+	struct map_entry *e;
+
+	if (!context || !start_is_metered())
+		return false;
+	pthread_mutex_lock(&lock);
+	e = map_find(&contexts, (uint64_t)(uintptr_t)context);
+	if (e) {
+		l->context = context;
+		l->device = (unsigned int)e->value[0];
+		l->known_units = e->value[1];
+	}
+	pthread_mutex_unlock(&lock);
+	return e;
+}
+
 static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct leaving *l))
 {
 	struct estate estate = { .context = l->context };
@@ -361,6 +398,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	marks_context_leaves(l->context);
 	modules_hold();
 	measured_begin_release(&m, l->device);
+	find_context(l->context, l); /* another thread may have ended it meanwhile, and made one under its number */
 	r = call(l);
 	gone = r == CUDA_SUCCESS && l->goes(l);
 	marks_context_left(l->context, gone);
@@ -377,23 +415,6 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	vmm_array_left(mapped, NULL, true);
 	pools_settle(l->device);
 	return r;
-}
-
-static bool find_context(void *context, struct leaving *l)
-{
-	struct map_entry *e;
-
-	if (!context || !start_is_metered())
-		return false;
-	pthread_mutex_lock(&lock);
-	e = map_find(&contexts, (uint64_t)(uintptr_t)context);
-	if (e) {
-		l->context = context;
-		l->device = (unsigned int)e->value[0];
-		l->known_units = e->value[1];
-	}
-	pthread_mutex_unlock(&lock);
-	return e;
 }
 
 static CUresult destroy_v1(const struct leaving *l)
@@ -492,19 +513,36 @@ static CUresult reset_v2(const struct leaving *l)
 	return shim_real.cuDevicePrimaryCtxReset_v2(l->real);
 }
 
+static bool find_primary(unsigned int device, struct leaving *l)
+{
+	CUcontext context;
+
+	pthread_mutex_lock(&lock);
+	context = primary[device];
+	pthread_mutex_unlock(&lock);
+	return find_context(context, l);
+}
+
 static CUresult leave_primary(CUdevice seen, CUresult (*call)(const struct leaving *l),
 			      bool (*goes)(const struct leaving *l))
 {
 	struct leaving l = { .goes = goes, .real = devices_in(seen) };
-	CUcontext context = NULL;
+	struct measured m;
 	unsigned int device;
+	bool known;
+	CUresult r = CUDA_SUCCESS;
 
-	if (start_is_metered() && devices_find(l.real, &device)) {
-		pthread_mutex_lock(&lock);
-		context = primary[device];
-		pthread_mutex_unlock(&lock);
-	}
-	return find_context(context, &l) ? leave_context(&l, call) : call(&l);
+	if (!start_is_metered() || !devices_find(l.real, &device))
+		return call(&l);
+	if (find_primary(device, &l))
+		return leave_context(&l, call);
+	/* Not known, or on its way (leave()): nothing is measured beside it, and what was found of it goes back. */
+	measured_begin_release(&m, device);
+	known = find_primary(device, &l);
+	if (!known)
+		r = call(&l);
+	measured_end_release(&m, 0, 0);
+	return known ? leave_context(&l, call) : r;
 }
 
 CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev)
@@ -525,6 +563,27 @@ CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev)
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	return leave_primary(dev, reset_v2, always);
+}
+
+/* Flags of a context that is there may change what its launches take: not beside a call that is measured. */
+CUresult shim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+	CUresult r;
+
+	gate_enter();
+	r = shim_real.cuDevicePrimaryCtxSetFlags(devices_in(dev), flags);
+	gate_leave();
+	return r;
+}
+
+CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	CUresult r;
+
+	gate_enter();
+	r = shim_real.cuDevicePrimaryCtxSetFlags_v2(devices_in(dev), flags);
+	gate_leave();
+	return r;
 }
 
 /* A context that was made, but for which there is no room after all. */

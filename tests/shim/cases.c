@@ -309,6 +309,40 @@ static void case_handles(void)
 	is(held(), 8 * M);
 }
 
+static void *leave_beside(void *unused)
+{
+	cu.cuDevicePrimaryCtxRelease_v2(0);
+	beside_done = 1;
+	return NULL;
+}
+
+static void leave_during(void)
+{
+	beside(leave_beside);
+}
+
+/* A primary context that nobody was charged for ends beside a call that is measured. Contexts of 10 MiB. */
+static void case_primary(void)
+{
+	void *driver = dlopen(getenv("METE_DRIVER"), RTLD_NOW);
+	CUresult (*retain)(CUcontext *, CUdevice) =
+		(CUresult(*)(CUcontext *, CUdevice))dlsym(driver, "cuDevicePrimaryCtxRetain");
+	CUcontext c, behind;
+	CUmodule m;
+
+	is(cu.cuInit(0), CUDA_SUCCESS);
+	is(retain(&behind, 0), CUDA_SUCCESS);
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	agree(20 * M);
+	truth->during = leave_during;
+	is(cu.cuModuleLoadData(&m, "bytes 6291456"), CUDA_SUCCESS);
+	beside_end();
+	agree(16 * M);
+	is(cu.cuModuleUnload(m), CUDA_SUCCESS);
+	agree(10 * M);
+	dlclose(driver);
+}
+
 /* Contexts of 10 MiB, quota 32 MiB. */
 static void case_measured(void)
 {
@@ -870,14 +904,30 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain },     { "failing", case_failing },   { "pitch", case_pitch },
-	{ "pools", case_pools },     { "vmm", case_vmm },	    { "sparse", case_sparse },
-	{ "handles", case_handles }, { "measured", case_measured }, { "floor", case_floor },
-	{ "debt", case_debt },	     { "devices", case_devices },   { "fork", case_fork },
-	{ "closed", case_closed },   { "restart", case_restart },   { "unreachable", case_unreachable },
-	{ "race", case_race },	     { "threads", case_threads },   { "share", case_share },
-	{ "node", case_node },	     { "behind", case_behind },	    { "procs", case_procs },
-	{ "newer", case_newer },     { "loading", case_loading },
+	{ "plain", case_plain },
+	{ "failing", case_failing },
+	{ "pitch", case_pitch },
+	{ "pools", case_pools },
+	{ "vmm", case_vmm },
+	{ "sparse", case_sparse },
+	{ "primary", case_primary },
+	{ "handles", case_handles },
+	{ "measured", case_measured },
+	{ "floor", case_floor },
+	{ "debt", case_debt },
+	{ "devices", case_devices },
+	{ "fork", case_fork },
+	{ "closed", case_closed },
+	{ "restart", case_restart },
+	{ "unreachable", case_unreachable },
+	{ "race", case_race },
+	{ "threads", case_threads },
+	{ "share", case_share },
+	{ "node", case_node },
+	{ "behind", case_behind },
+	{ "procs", case_procs },
+	{ "newer", case_newer },
+	{ "loading", case_loading },
 };
 
 int main(int argc, char **argv)

@@ -777,6 +777,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	give(current->device, image_number(image, "ends "));
 	__atomic_add_fetch(&shared->loads, 1, __ATOMIC_SEQ_CST);
+	middle();
 	m = calloc(1, sizeof *m);
 	m->device = current->device;
 	m->bytes = bytes;
