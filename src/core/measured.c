@@ -20,11 +20,13 @@
 #include "core/gate.h"
 #include "core/sharing.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
-static struct {			 /* changed with the gate closed */
-	uint64_t measured_units; /* charged by measured calls and not yet given back */
-	uint64_t overhead_units; /* charged by the truth check */
+static struct { /* changed with the gate closed */
+	_Atomic uint64_t
+		measured_units; /* charged by measured calls and not yet given back; added to inside the gate */
+	_Atomic uint64_t overhead_units; /* charged by the truth check */
 	int64_t reported;
 } tally[WIRE_MAX_DEVICES];
 
@@ -76,7 +78,7 @@ static bool settle(const struct measured *m, uint32_t units)
 }
 
 /* Takes up to `units` out of a part of the tally. Value: how many it had. */
-static uint64_t give_from(uint64_t *part, uint64_t units, unsigned int device)
+static uint64_t give_from(_Atomic uint64_t *part, uint64_t units, unsigned int device)
 {
 	if (units > *part)
 		units = *part;
@@ -250,6 +252,11 @@ void measured_begin_release(struct measured *m, unsigned int device)
 	read_figure(device, &m->before, &m->before_kept_units);
 }
 
+void measured_add(unsigned int device, uint64_t units)
+{
+	atomic_fetch_add_explicit(&tally[device].measured_units, units, memory_order_relaxed);
+}
+
 void measured_give(unsigned int device, uint64_t units)
 {
 	give_from(&tally[device].measured_units, units, device);
@@ -288,6 +295,9 @@ void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known)
 
 void measured_reset(void)
 {
-	memset(tally, 0, sizeof tally);
+	for (unsigned int d = 0; d < WIRE_MAX_DEVICES; d++) {
+		tally[d].measured_units = tally[d].overhead_units = 0;
+		tally[d].reported = 0;
+	}
 	pending.due = false;
 }

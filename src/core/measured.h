@@ -61,6 +61,8 @@ void measured_begin_release(struct measured *m, unsigned int device);
  * is. MEASURED_UNKNOWN: the figure alone says.
  */
 void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known);
+/* Inside the gate: `units` that the caller has charged are given back by measured_end_release() or measured_give(). */
+void measured_add(unsigned int device, uint64_t units);
 /* With the gate closed: gives back what was charged for something that is gone. */
 void measured_give(unsigned int device, uint64_t units);
 

@@ -164,7 +164,12 @@ static bool create_within(void **ret, const struct make *make, const CUDA_ARRAY3
 		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
 		return false;
 	}
-	remember(*ret, c->context, c->device, units, 0);
+	if (!remember(*ret, c->context, c->device, units, 0)) {
+		measured_begin_release(&m, c->device);
+		unmake(*ret, make);
+		measured_end_release(&m, 0, units);
+		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	return true;
 }
 

@@ -118,7 +118,7 @@ const struct soft_usage_table *cuda_figure_soft(unsigned int device)
 
 	if (!accounts[device].soft || shim_real.cuGetExportTable(&table, &id) != CUDA_SUCCESS || !table)
 		return NULL;
-	return SOFT_USAGE_HAS((const struct soft_usage_table *)table, array_bytes) ? table : NULL;
+	return SOFT_USAGE_HAS((const struct soft_usage_table *)table, variable_bytes) ? table : NULL;
 }
 
 /* What a software device says that this process holds. False: it does not. */

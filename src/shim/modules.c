@@ -3,7 +3,8 @@
  *
  * An image whose variables can be read (image.c) is refused before the driver sees it when they cannot fit. On the
  * software device, where code takes no device memory, what can be read is also the upper bound, and an image without
- * variables is not measured at all, unless it is a file: the driver reads that again, and may find another one.
+ * variables is not measured at all, unless it is a file: the driver reads that again, and may find another one. It says
+ * what it has found in the program's memory.
  *
  * A library is loaded without a context; its variables come into being in a context when something of it is first used
  * there. On the software device that is brought forward to cuLibraryGetKernel and its like, where it can be refused: a
@@ -16,12 +17,14 @@
 #include "core/account.h"
 #include "core/charge.h"
 #include "shim/contexts.h"
+#include "shim/cuda_figure.h"
 #include "core/gate.h"
 #include "shim/image.h"
 #include "core/map.h"
 #include "core/measured.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
+#include "wire/soft_usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +41,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
 static struct map modules, libraries, instances;
 
 enum library_flags {
-	LIBRARY_VARIABLES = 1 << 0, /* it has some, or it is not known */
-	LIBRARY_OUT = 1 << 1,	    /* the program has kernels of it, or will have */
+	LIBRARY_VARIABLES = 1 << 0,  /* it has some, or it is not known */
+	LIBRARY_OUT = 1 << 1,	     /* the program has kernels of it, or will have */
 	LIBRARY_EVERYWHERE = 1 << 2, /* it has come to all contexts: its kernels are given out */
 };
 
@@ -96,21 +99,64 @@ struct load {
 	bool doubtful; /* the driver may make another image than the one that was looked at */
 };
 
+/* What the software device says that the variables of a module or a library take, in each context. */
+static uint64_t told_units(const void *made, unsigned int device)
+{
+	const struct soft_usage_table *soft = cuda_figure_soft(device);
+
+	return soft ? wire_units(soft->variable_bytes(made)) : MEASURED_UNKNOWN;
+}
+
+/*
+ * On the software device: an image without variables is loaded beside other calls. It lies in the program's memory, and
+ * a thread of the program may have changed it since it was looked at: so the driver says what it has found, and that is
+ * charged after all.
+ */
+static CUresult load_empty(struct load *l)
+{
+	struct charge c = { 0 };
+	uint64_t units = 0;
+	CUresult r;
+
+	if (charge_begin_units(&c, l->device, 0) != CHARGE_HELD)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = l->make(l);
+	if (r == CUDA_SUCCESS)
+		units = told_units(l->made, l->device);
+	if (units && (units > WIRE_MAX_UNITS || !charge_more(&c, (uint32_t)units))) {
+		l->unmake(l);
+		l->made = NULL;
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r == CUDA_SUCCESS) {
+		measured_add(l->device, c.units);
+		l->units = c.units;
+		gate_leave();
+	} else {
+		charge_cancel(&c);
+	}
+	return r;
+}
+
+/* What is charged at least; the software device says what it has found, whatever was there when it was looked at. */
+static uint32_t floor_of(const struct load *l, struct need need)
+{
+	uint64_t units = told_units(l->made ? l->made : l->library, l->device);
+
+	return units <= WIRE_MAX_UNITS ? (uint32_t)units : need.floor;
+}
+
 static CUresult load_measured(struct load *l, struct need need)
 {
 	struct measured m;
 	CUresult r;
 
-	if (need.most == 0 && !l->doubtful) {
-		gate_enter();
-		r = l->make(l);
-		gate_leave();
-		return r;
-	}
+	if (need.most == 0 && !l->doubtful && cuda_figure_soft(l->device))
+		return load_empty(l);
 	if (measured_begin(&m, l->device, need.least, need.most) != MEASURED_READY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	m.floor_units = need.floor;
 	r = l->make(l);
+	m.floor_units = r == CUDA_SUCCESS ? floor_of(l, need) : 0;
 	if (r == CUDA_SUCCESS && measured_end(&m, &l->units) == MEASURED_READY)
 		return r;
 	if (r == CUDA_SUCCESS) {
@@ -179,6 +225,27 @@ static void unmake_module(struct load *l)
 	shim_real.cuModuleUnload(l->made);
 }
 
+/* False: no memory for it. Nobody would be given back what is not in the tables. */
+static bool add(struct map *map, const struct map_entry *e)
+{
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	good = map_add(map, e);
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+/* What was loaded goes again, with its charge. */
+static void unload(struct load *l)
+{
+	struct measured m;
+
+	measured_begin_release(&m, l->device);
+	l->unmake(l);
+	measured_end_release(&m, 0, l->units);
+}
+
 static CUresult load_module(CUmodule *ret, struct load *l)
 {
 	struct image_need image;
@@ -204,11 +271,12 @@ static CUresult load_module(CUmodule *ret, struct load *l)
 	r = load_measured(l, need_of(&image, l->device));
 	if (r != CUDA_SUCCESS)
 		return r;
+	if (!add(&modules, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
+						.value = { (uint64_t)(uintptr_t)context, l->units, l->device } })) {
+		unload(l);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*ret = l->made;
-	pthread_mutex_lock(&lock);
-	map_add(&modules, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
-					       .value = { (uint64_t)(uintptr_t)context, l->units, l->device } });
-	pthread_mutex_unlock(&lock);
 	return r;
 }
 
@@ -287,49 +355,88 @@ static uint64_t instance_key(const void *library, const void *context)
 	return map_hash((uint64_t)(uintptr_t)library) ^ (uint64_t)(uintptr_t)context;
 }
 
-static void add_instance(const void *library, const void *context, uint32_t units, unsigned int device)
+static bool add_instance(const void *library, const void *context, uint32_t units, unsigned int device)
+{
+	return add(&instances,
+		   &(struct map_entry){ .key = instance_key(library, context),
+					.value = { (uint64_t)(uintptr_t)library, (uint64_t)(uintptr_t)context,
+						   (uint64_t)units << 8 | device } });
+}
+
+struct library_sweep {
+	const void *library;
+	uint64_t units[WIRE_MAX_DEVICES];
+};
+
+static bool of_library(const struct map_entry *e, void *data)
+{
+	struct library_sweep *sweep = data;
+
+	if (e->value[0] != (uint64_t)(uintptr_t)sweep->library)
+		return false;
+	sweep->units[e->value[2] & 0xff] += e->value[2] >> 8;
+	return true;
+}
+
+static void forget_library(struct library_sweep *sweep)
 {
 	pthread_mutex_lock(&lock);
-	map_add(&instances, &(struct map_entry){ .key = instance_key(library, context),
-						 .value = { (uint64_t)(uintptr_t)library, (uint64_t)(uintptr_t)context,
-							    (uint64_t)units << 8 | device } });
+	if (map_remove(&libraries, (uint64_t)(uintptr_t)sweep->library, NULL))
+		map_sweep(&instances, of_library, sweep);
 	pthread_mutex_unlock(&lock);
 }
 
 /*
- * On the software device, what an image takes that cannot be read: it is loaded as a module in a context that there is,
- * measured and unloaded. OUT_OF_MEMORY: it does not fit. What cannot be measured stays unknown.
+ * On the software device: loading takes nothing yet, and then the driver says what the library takes in each context.
+ * What cannot fit into the current one is refused at once.
  */
-static CUresult probe_need(const struct load *l, struct image_need *image)
+static CUresult load_told(struct load *l, uint64_t *ret_units)
 {
-	struct load probe = { .make = make_module, .unmake = unmake_module, .path = l->path, .image = l->image };
-	face_context context = NULL;
-	bool pushed = false;
-	struct measured m;
-	CUresult r = CUDA_ERROR_INVALID_CONTEXT;
+	struct charge c = { 0 };
+	face_context context;
+	uint64_t units;
+	CUresult r;
 
-	probe.call = l->image ? CUDA_CALL_cuModuleLoadData : CUDA_CALL_cuModuleLoad;
-	if (charge_current(&context, &probe.device) != CHARGE_HELD && contexts_list(&context, 1))
-		pushed = face->enter(context);
-	if (charge_current(&context, &probe.device) == CHARGE_HELD)
-		r = load_measured(&probe, (struct need){ 0, MEASURED_UNKNOWN, 0 });
-	if (r == CUDA_SUCCESS) {
-		measured_begin_release(&m, probe.device);
-		unmake_module(&probe);
-		measured_end_release(&m, 0, probe.units);
-		image->known = true;
-		image->least_units = image->most_units = probe.units;
+	gate_enter();
+	r = make_library(l);
+	gate_leave();
+	if (r != CUDA_SUCCESS)
+		return r;
+	*ret_units = units = told_units(l->made, 0);
+	if (!units || units == MEASURED_UNKNOWN || charge_current(&context, &c.device) != CHARGE_HELD)
+		return r;
+	if (charge_begin_units(&c, c.device, units) != CHARGE_HELD) {
+		unmake_library(l);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (pushed)
-		face->leave();
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+	charge_cancel(&c);
+	return r;
+}
+
+/* On a real driver: measured where there is a context; without one nothing can be taken yet. */
+static CUresult load_somewhere(struct load *l, face_context *ret_context)
+{
+	struct image_need image;
+	struct need need;
+	CUresult r;
+
+	read_need(l, &image);
+	if (charge_current(ret_context, &l->device) != CHARGE_HELD) {
+		gate_enter();
+		r = make_library(l);
+		gate_leave();
+		return r;
+	}
+	need = need_of(&image, l->device);
+	need.floor = 0; /* a driver may load it when it is first used */
+	return load_measured(l, need);
 }
 
 static CUresult load_library(CUlibrary *ret, struct load *l)
 {
-	struct image_need image;
-	struct need need = { 0 };
 	face_context context = NULL;
+	uint64_t units = 0;
+	bool soft = account_count && accounts[0].soft;
 	CUresult r;
 
 	l->make = make_library;
@@ -340,27 +447,18 @@ static CUresult load_library(CUlibrary *ret, struct load *l)
 			*ret = l->made;
 		return r;
 	}
-	read_need(l, &image);
-	if (!image.known && account_count && accounts[0].soft && probe_need(l, &image) != CUDA_SUCCESS)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* Without a context nothing can be taken yet. */
-	if (charge_current(&context, &l->device) == CHARGE_HELD)
-		need = need_of(&image, l->device);
-	if (need.most == 0)
-		r = load_measured(l, need);
-	else
-		r = load_measured(l, (struct need){ accounts[l->device].soft ? 0 : need.least, need.most, 0 });
+	r = soft ? load_told(l, &units) : load_somewhere(l, &context);
 	if (r != CUDA_SUCCESS)
 		return r;
+	if (!add(&libraries, &(struct map_entry){ .key = (uint64_t)(uintptr_t)l->made,
+						  .value = { units == MEASURED_UNKNOWN ? 0 : units, units,
+							     units ? LIBRARY_VARIABLES : 0 } }) ||
+	    (l->units && !add_instance(l->made, context, l->units, l->device))) {
+		forget_library(&(struct library_sweep){ .library = l->made });
+		unload(l);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*ret = l->made;
-	pthread_mutex_lock(&lock);
-	map_add(&libraries, &(struct map_entry){
-				    .key = (uint64_t)(uintptr_t)l->made,
-				    .value = { image.least_units, image.known ? image.most_units : MEASURED_UNKNOWN,
-					       !image.known || image.most_units || l->path ? LIBRARY_VARIABLES : 0 } });
-	pthread_mutex_unlock(&lock);
-	if (l->units)
-		add_instance(l->made, context, l->units, l->device);
 	return r;
 }
 
@@ -613,29 +711,6 @@ CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 	if (start_is_metered() && shim_real.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS)
 		r = instantiate(library);
 	return r != CUDA_SUCCESS ? r : shim_real.cuKernelGetFunction(pFunc, kernel);
-}
-
-struct library_sweep {
-	const void *library;
-	uint64_t units[WIRE_MAX_DEVICES];
-};
-
-static bool of_library(const struct map_entry *e, void *data)
-{
-	struct library_sweep *sweep = data;
-
-	if (e->value[0] != (uint64_t)(uintptr_t)sweep->library)
-		return false;
-	sweep->units[e->value[2] & 0xff] += e->value[2] >> 8;
-	return true;
-}
-
-static void forget_library(struct library_sweep *sweep)
-{
-	pthread_mutex_lock(&lock);
-	if (map_remove(&libraries, (uint64_t)(uintptr_t)sweep->library, NULL))
-		map_sweep(&instances, of_library, sweep);
-	pthread_mutex_unlock(&lock);
 }
 
 /*

@@ -177,18 +177,20 @@ static uint64_t take_reference(CUmemGenericAllocationHandle handle)
 	return id;
 }
 
-/* Another name for the allocation, or one more reference through a known one. */
-static void add_reference(CUmemGenericAllocationHandle handle, uint64_t id)
+/* Another name for the allocation, or one more reference through a known one. False: no memory for it. */
+static bool add_reference(CUmemGenericAllocationHandle handle, uint64_t id)
 {
 	struct map_entry *e;
+	bool good = true;
 
 	pthread_mutex_lock(&lock);
 	e = map_find(&handles, name_of(handle));
 	if (e && e->value[0] == id)
 		e->value[1]++;
 	else
-		map_add(&handles, &(struct map_entry){ .key = name_of(handle), .value = { id, 1 } });
+		good = map_add(&handles, &(struct map_entry){ .key = name_of(handle), .value = { id, 1 } });
 	pthread_mutex_unlock(&lock);
+	return good;
 }
 
 CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -224,6 +226,16 @@ static uint64_t id_of_handle(CUmemGenericAllocationHandle handle)
 	return id;
 }
 
+static bool add_range(CUdeviceptr at, size_t size, uint64_t id)
+{
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	good = map_add(&ranges, &(struct map_entry){ .key = at, .value = { size, id } });
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
 CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
 		       unsigned long long flags)
 {
@@ -238,13 +250,12 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	if (id)
 		change(id, 0, 1);
 	r = shim_real.cuMemMap(ptr, size, offset, handle, flags);
-	if (id && r == CUDA_SUCCESS) {
-		pthread_mutex_lock(&lock);
-		map_add(&ranges, &(struct map_entry){ .key = ptr, .value = { size, id } });
-		pthread_mutex_unlock(&lock);
-	} else if (id) {
-		gone = change(id, 0, -1);
+	if (id && r == CUDA_SUCCESS && !add_range(ptr, size, id)) {
+		shim_real.cuMemUnmap(ptr, size);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	if (id && r != CUDA_SUCCESS)
+		gone = change(id, 0, -1);
 	pthread_mutex_unlock(&calls);
 	gate_leave();
 	refund(&gone);
@@ -357,9 +368,11 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 		count_locked(l.id, 1, 0);
 	pthread_mutex_unlock(&lock);
 	r = shim_real.cuMemRetainAllocationHandle(handle, addr);
-	if (l.id && r == CUDA_SUCCESS)
-		add_reference(*handle, l.id);
-	else if (l.id)
+	if (l.id && r == CUDA_SUCCESS && !add_reference(*handle, l.id)) {
+		shim_real.cuMemRelease(*handle);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (l.id && r != CUDA_SUCCESS)
 		gone = change(l.id, -1, 0);
 	pthread_mutex_unlock(&calls);
 	gate_leave();

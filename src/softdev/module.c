@@ -231,6 +231,28 @@ static CUresult module_variables(struct module *m)
 	return ptx_module_bind(m->ptx, address) ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
 }
 
+static uint64_t variables_bytes(const struct ptx_module *ptx)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < ptx_module_variable_count(ptx); i++) {
+		const struct ptx_variable *v = ptx_module_variable_at(ptx, i);
+
+		if (v->space < PTX_TEXREF)
+			bytes += ((v->bytes ? v->bytes : 1) + SEGMENT_UNIT_BYTES - 1) / SEGMENT_UNIT_BYTES *
+				 SEGMENT_UNIT_BYTES;
+	}
+	return bytes;
+}
+
+uint64_t module_need_bytes(const void *handle)
+{
+	const struct module *m = handle_find(HANDLE_MODULE, handle);
+	const struct library *l = handle_find(HANDLE_LIBRARY, handle);
+
+	return m ? variables_bytes(m->ptx) : l ? variables_bytes(l->first) : 0;
+}
+
 void module_free(struct module *m)
 {
 	size_t count = ptx_module_variable_count(m->ptx);

@@ -109,6 +109,8 @@ void module_free_all(struct context *c);
 CUresult library_module(struct library *l, struct context *c, struct module **ret);
 /* The module of a library goes. */
 void library_forget(struct module *m);
+/* Bytes that the variables of a module or of a library take of a device (wire/soft_usage.h). */
+uint64_t module_need_bytes(const void *handle);
 /* A variable by name; either result may be NULL. */
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, size_t *ret_bytes, bool managed);
 /* The module's function of that name; always the same object. */

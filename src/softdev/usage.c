@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "softdev/array.h"
 #include "softdev/driver.h"
+#include "softdev/module.h"
 #include "wire/soft_usage.h"
 
 #include <stdio.h>
@@ -82,7 +83,8 @@ static uint64_t context_bytes(int ordinal)
 
 const void *usage_table(const CUuuid *id)
 {
-	static const struct soft_usage_table table = { sizeof(table), usage, held, context_bytes, array_need_bytes };
+	static const struct soft_usage_table table = { sizeof(table),	 usage, held, context_bytes, array_need_bytes,
+						       module_need_bytes };
 	static const char mine[16] = SOFT_USAGE_ID;
 
 	return memcmp(id, mine, sizeof(mine)) ? NULL : &table;

@@ -41,6 +41,8 @@ struct soft_usage_table {
 	uint64_t (*context_bytes)(int device);
 	/* Bytes that an array (`levels` 0) or a mipmap of such a shape takes exactly; 0: there is none. */
 	uint64_t (*array_bytes)(const struct CUDA_ARRAY3D_DESCRIPTOR_st *shape, unsigned int levels);
+	/* Bytes that the variables of a CUmodule or CUlibrary take of a device exactly, in each context; 0: none. */
+	uint64_t (*variable_bytes)(const void *module);
 };
 
 /* Whether a table from another release has this function. */

@@ -3,10 +3,13 @@
  * block more is refused and changes nothing, a driver's failure is refunded. cases NAME; run.py sets the stage.
  */
 #include "kit.h"
+#include "wire/soft_usage.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define BLOCK (2 * M)
@@ -341,6 +344,120 @@ static void case_primary(void)
 	is(cu.cuModuleUnload(m), CUDA_SUCCESS);
 	agree(10 * M);
 	dlclose(driver);
+}
+
+/* No memory for the shim's own tables from here on; what the driver needs of the heap is there. */
+static void starve(struct rlimit *ret)
+{
+	void *heap[256];
+
+	for (int i = 0; i < 256; i++)
+		heap[i] = malloc(512);
+	for (int i = 0; i < 256; i++)
+		free(heap[i]);
+	getrlimit(RLIMIT_AS, ret);
+	setrlimit(RLIMIT_AS, &(struct rlimit){ 1, ret->rlim_max });
+}
+
+/* What cannot be recorded is not had: nobody would be charged, or get it back. Quota 64 MiB. */
+static void case_starved(void)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
+	CUmemGenericAllocationHandle h = 0;
+	CUcontext c, made = NULL;
+	struct rlimit before;
+	CUmodule m = NULL;
+	CUarray a = NULL;
+	CUdeviceptr p;
+
+	c = begin(0);
+	starve(&before);
+	is(cu.cuMemAlloc_v2(&p, 4 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemCreate(&h, 4 * M, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuArrayCreate_v2(&a, &beside_shape), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuModuleLoadData(&m, "bytes 2097152"), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(10 * M);
+	setrlimit(RLIMIT_AS, &before);
+	is(cu.cuMemCreate(&h, 4 * M, &prop, 0), CUDA_SUCCESS);
+	starve(&before);
+	/* a range that is not known would end without its refund */
+	is(cu.cuMemMap(0x10000000000u, 4 * M, 0, h, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	setrlimit(RLIMIT_AS, &before);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	agree(10 * M);
+	/* a context of which there are so many that the table has to grow */
+	starve(&before);
+	for (int n = 0; n < 3 && cu.cuCtxCreate_v2(&made, 0, 0) == CUDA_SUCCESS; n++)
+		;
+	setrlimit(RLIMIT_AS, &before);
+	is(held(), truth->used[0]);
+	(void)c;
+}
+
+static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
+static char *const changing_at = changing + sizeof ".version 8.0 .target sm_50 .address_size 64\n" - 1;
+static _Atomic bool changing_ends;
+
+static void *change(void *unused)
+{
+	for (unsigned int n = 0; !changing_ends; n++) {
+		memcpy(changing_at, n & 1 ? "//" : "  ", 2);
+		for (volatile unsigned int spin = 0; spin < 300 + n * 37 % 3000; spin++)
+			;
+	}
+	return NULL;
+}
+
+static uint64_t soft_held(void)
+{
+	static const CUuuid id = { SOFT_USAGE_ID };
+	const void *table = NULL;
+	uint64_t bytes = 0;
+
+	cu.cuGetExportTable(&table, &id);
+	((const struct soft_usage_table *)table)->held(0, &bytes);
+	return bytes;
+}
+
+/* A thread of the program changes the image while it is loaded: what the driver found is charged. The software device.
+ */
+static void case_changed(void)
+{
+	unsigned int seen = 0, wrong = 0, over = 0, bad = 0;
+	CUlibrary library;
+	pthread_t thread;
+	size_t bytes;
+	CUdeviceptr p;
+	CUmodule m;
+
+	begin(0);
+	is(held(), soft_held());
+	pthread_create(&thread, NULL, change, NULL);
+	for (int n = 0; n < 1500; n++) {
+		uint64_t account = held(), device = soft_held();
+		CUresult r = n & 1 ? cu.cuModuleLoadData(&m, changing)
+				   : cu.cuLibraryLoadData(&library, changing, NULL, NULL, 0, NULL, NULL, 0);
+
+		if (r == CUDA_SUCCESS && !(n & 1))
+			r = cu.cuLibraryGetModule(&m, library);
+		bad += r != CUDA_SUCCESS && r != CUDA_ERROR_INVALID_PTX;
+		if (r != CUDA_SUCCESS)
+			continue;
+		seen += cu.cuModuleGetGlobal_v2(&p, &bytes, m, "v") == CUDA_SUCCESS;
+		wrong += held() - account < soft_held() - device;
+		over += held() - account > soft_held() - device;
+		if (n & 1)
+			cu.cuModuleUnload(m);
+		else
+			cu.cuLibraryUnload(library);
+	}
+	changing_ends = true;
+	pthread_join(thread, NULL);
+	ok(seen > 0 && seen < 1500);
+	is(wrong, 0);
+	is(over, 0);
+	is(bad, 0);
+	is(held(), soft_held());
 }
 
 /* Contexts of 10 MiB, quota 32 MiB. */
@@ -753,7 +870,7 @@ static void race_one(unsigned int seed)
 	kit_truth();
 	if (cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&c, 0) || cu.cuCtxSetCurrent(c))
 		_exit(1);
-	for (int n = 0; n < 3000; n++) {
+	for (int n = 0; n < 1500; n++) {
 		int i = rand_r(&seed) % 16;
 		uint64_t bytes = 1 + (uint64_t)rand_r(&seed) % (16 * M);
 
@@ -911,6 +1028,8 @@ static const struct {
 	{ "vmm", case_vmm },
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
+	{ "starved", case_starved },
+	{ "changed", case_changed },
 	{ "handles", case_handles },
 	{ "measured", case_measured },
 	{ "floor", case_floor },
