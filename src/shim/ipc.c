@@ -52,10 +52,14 @@ static CUresult charge_opened(CUdeviceptr p, const uint8_t *key, struct record *
 	CUdeviceptr base;
 	struct charge c;
 	size_t size;
+	CUresult r;
 
 	record->extra = SHARING_OWN;
-	if (shim_real.cuMemGetAddressRange_v2(&base, &size, p) != CUDA_SUCCESS ||
-	    (accounts[device].soft && wire_units(size) < SOFT_PAGE_UNITS))
+	/* Of what size it is not known cannot be charged, so it is not had. */
+	r = shim_real.cuMemGetAddressRange_v2(&base, &size, p);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (accounts[device].soft && wire_units(size) < SOFT_PAGE_UNITS)
 		return CUDA_SUCCESS;
 	/* Where it really lies, which need not be the device of the context. */
 	if (shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) == CUDA_SUCCESS &&
@@ -73,6 +77,15 @@ static CUresult charge_opened(CUdeviceptr p, const uint8_t *key, struct record *
 	return CUDA_SUCCESS;
 }
 
+/* What charge_opened() has charged goes back. */
+static void give_opened(const struct record *r, bool charged)
+{
+	if (charged && r->extra == SHARING_OWN)
+		account_give(r->device, r->size_units);
+	else if (charged)
+		sharing_drop(r->extra);
+}
+
 /* A new opening, of the object `id` or of none. Of one that cannot be charged nothing is left. */
 static CUresult add_opened(CUdeviceptr p, const uint8_t *key, int id)
 {
@@ -81,18 +94,28 @@ static CUresult add_opened(CUdeviceptr p, const uint8_t *key, int id)
 	unsigned int device;
 	CUresult r = CUDA_SUCCESS;
 
-	if (charge_current(&context, &device) == CHARGE_HELD) {
+	switch (charge_current(&context, &device)) {
+	case CHARGE_HELD:
 		record.context = context;
 		record.device = (uint8_t)device;
 		if (id < 0)
 			r = charge_opened(p, key, &record);
-	} else if (id < 0) {
-		return CUDA_SUCCESS;
+		break;
+	case CHARGE_REFUSED:
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+		break;
+	default: /* the context has ended meanwhile */
+		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
+	if (r == CUDA_SUCCESS && !records_add(&record)) {
+		give_opened(&record, id < 0);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (r == CUDA_SUCCESS)
-		records_add(&record);
-	else
-		shim_real.cuIpcCloseMemHandle(p);
+		return r;
+	shim_real.cuIpcCloseMemHandle(p);
+	if (id >= 0)
+		sharing_drop((uint32_t)id);
 	return r;
 }
 
@@ -119,7 +142,7 @@ static CUresult open_locked(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	if (!records_take(record_pointer(*pdptr), &record))
 		return add_opened(*pdptr, key, id);
 	record.units++;
-	records_add(&record);
+	records_add(&record); /* into the place that it left just now */
 	if (id >= 0)
 		sharing_drop((uint32_t)id);
 	return r;

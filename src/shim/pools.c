@@ -33,7 +33,7 @@
 #define CREATED_MAX 496u
 #define POOLS_MAX                                                                                                      \
 	(CREATED_MAX + 3 * WIRE_MAX_DEVICES) /* the rest: those that devices and the host have by themselves */
-#define TRIES 64u /* each one: the current pool was destroyed just now */
+#define TRIES 64u			     /* each one: the current pool was destroyed just now */
 #define PIECE_BYTES                                                                                                    \
 	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \
 		     */
@@ -490,7 +490,7 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 
 	pthread_mutex_lock(&p->lock);
 	r = p->used && p->handle == given && !p->dying ? ask_driver(call, &made, bytes, given, stream)
-							       : CUDA_ERROR_INVALID_VALUE;
+						       : CUDA_ERROR_INVALID_VALUE;
 	missing = settle_locked(p, &left);
 	while (r == CUDA_SUCCESS && missing) {
 		bool more;
@@ -702,12 +702,30 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
  * when that process ends or gives it up it lives on for this one, and nobody is told. So memory that two processes have
  * counts twice while both have it.
  */
+/* Its size and its device of the grant, whatever context there is: neither needs one. */
+static CUresult imported_place(CUdeviceptr made, size_t *ret_bytes, unsigned int *ret_device)
+{
+	CUdeviceptr base;
+	int ordinal;
+	CUresult r;
+
+	r = shim_real.cuMemGetAddressRange_v2(&base, ret_bytes, made);
+	if (r != CUDA_SUCCESS)
+		r = shim_real.cuPointerGetAttribute(ret_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, made);
+	if (r == CUDA_SUCCESS)
+		r = shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, made);
+	if (r == CUDA_SUCCESS && !devices_find(ordinal, ret_device))
+		r = CUDA_ERROR_INVALID_DEVICE;
+	return r;
+}
+
+/* What cannot be charged, because nobody says how large it is or where it lies, is not had. */
 CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data)
 {
-	unsigned int device = 0;
+	unsigned int device, current;
 	struct charge c = { 0 };
-	int ordinal;
-	CUdeviceptr made = 0, base;
+	face_context context;
+	CUdeviceptr made = 0;
 	size_t bytes = 0;
 	CUresult r;
 
@@ -716,25 +734,18 @@ CUresult shim_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemP
 	r = shim_real.cuMemPoolImportPointer(&made, pool, data);
 	if (r != CUDA_SUCCESS)
 		return r;
-	/* This needs no current context: nor does what asks for its size. */
-	if (shim_real.cuMemGetAddressRange_v2(&base, &bytes, made) != CUDA_SUCCESS &&
-	    shim_real.cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, made) != CUDA_SUCCESS) {
-		*ptr = made;
+	r = imported_place(made, &bytes, &device);
+	if (r == CUDA_SUCCESS && charge_begin_units(&c, device, charge_units(device, bytes)) != CHARGE_HELD)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r != CUDA_SUCCESS) {
+		shim_real.cuMemFree_v2(made);
 		return r;
 	}
-	/* It lies on the pool's device whatever context there is. */
-	charge_current(&c.context, &device);
-	if (shim_real.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, made) == CUDA_SUCCESS &&
-	    !devices_find(ordinal, &device))
-		r = CUDA_ERROR_INVALID_DEVICE;
-	else if (charge_begin_units(&c, device, charge_units(device, bytes)) != CHARGE_HELD)
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (r != CUDA_SUCCESS)
-		shim_real.cuMemFree_v2(made);
-	else if (!charge_end(&c, true, made, bytes))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (r == CUDA_SUCCESS)
-		*ptr = made;
+	if (charge_current(&context, &current) == CHARGE_HELD)
+		c.context = context;
+	if (!charge_end(&c, true, made, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ptr = made;
 	return r;
 }
 

@@ -394,6 +394,33 @@ static void case_starved(void)
 	(void)c;
 }
 
+static void current_ends(void)
+{
+	cu.cuCtxSetCurrent(NULL);
+}
+
+/* Memory of another process of which nobody can say how large it is, or whose it would be here, is not had. */
+static void case_unsized(void)
+{
+	CUmemPoolPtrExportData data = { 0 };
+	CUipcMemHandle handle = { { 42 } };
+	CUdeviceptr p;
+	CUcontext c = begin(0);
+
+	is(cu.cuMemPoolImportPointer(&p, (CUmemoryPool)&data, &data), CUDA_ERROR_INVALID_VALUE);
+	is(truth->opened, 0);
+	truth->refuse = 1;
+	is(cu.cuIpcOpenMemHandle_v2(&p, handle, 1), CUDA_ERROR_NOT_FOUND);
+	is(truth->opened, 0);
+	/* the context ends while it is opened */
+	truth->refuse = 1;
+	truth->during = current_ends;
+	is(cu.cuIpcOpenMemHandle_v2(&p, handle, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	is(truth->opened, 0);
+	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+	agree(0);
+}
+
 static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
 static char *const changing_at = changing + sizeof ".version 8.0 .target sm_50 .address_size 64\n" - 1;
 static _Atomic bool changing_ends;
@@ -1029,6 +1056,7 @@ static const struct {
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
 	{ "starved", case_starved },
+	{ "unsized", case_unsized },
 	{ "changed", case_changed },
 	{ "handles", case_handles },
 	{ "measured", case_measured },

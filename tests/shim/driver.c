@@ -30,6 +30,7 @@
 #define DEVICES 4
 #define DEVICE_BYTES (16ull << 30)
 #define ALLOCATIONS_MAX 4096
+#define UNSIZED 0x900000000000u /* another process's memory without a known size */
 #define POOL_PIECE (32ull << 20)
 
 struct context {
@@ -483,6 +484,10 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
 
 	if (empty || !address)
 		return CUDA_SUCCESS;
+	if (address == UNSIZED) {
+		shared->opened--;
+		return CUDA_SUCCESS;
+	}
 	pthread_mutex_lock(&lock);
 	a = find(address);
 	if (a)
@@ -722,6 +727,11 @@ EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, u
 {
 	struct allocation *a;
 
+	if (middle() != CUDA_SUCCESS) {
+		shared->opened++;
+		*ret = UNSIZED;
+		return CUDA_SUCCESS;
+	}
 	pthread_mutex_lock(&lock);
 	a = place();
 	*a = (struct allocation){ .address = next_address, .bytes = 1, .device = current->device };
@@ -729,6 +739,23 @@ EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, u
 	*ret = a->address;
 	pthread_mutex_unlock(&lock);
 	return fail ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+	shared->opened++;
+	*ret = UNSIZED;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CUdeviceptr address)
+{
+	struct allocation *a = find(address);
+
+	if (!a || attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	*(int *)ret = a->device;
+	return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr address)
