@@ -147,17 +147,25 @@ static bool remember(CUgraphExec exec, CUgraph graph)
 
 	if (!add_graph(graph, &need, 0))
 		return false;
-	if (is_empty(&need))
+	if (is_empty(&need) && !atomic_load_explicit(&used, memory_order_acquire))
 		return true;
 	pthread_mutex_lock(&lock);
+	/* The handle may have been another's, which the driver ended by itself. */
+	forget_locked(exec);
 	good = remember_locked(exec, &need);
 	if (!good)
 		forget_locked(exec);
 	pthread_mutex_unlock(&lock);
-	if (good && !atomic_exchange_explicit(&used, true, memory_order_acq_rel))
+	if (good && !is_empty(&need) && !atomic_exchange_explicit(&used, true, memory_order_acq_rel))
 		for (size_t i = 0; i < sizeof launch_calls / sizeof *launch_calls; i++)
 			start_treat(launch_calls[i]);
 	return good;
+}
+
+static void undo(CUgraphExec *exec)
+{
+	shim_real.cuGraphExecDestroy(*exec);
+	*exec = NULL;
 }
 
 /* The driver has answered `r` to an instantiation. Value: what to answer. */
@@ -168,8 +176,7 @@ static CUresult made(CUresult r, CUgraphExec *exec, CUgraph graph)
 	log_line("a graph cannot be looked through, so what its launches would take is not known: it is not made "
 		 "executable; graphs may lie %u deep in each other",
 		 GRAPH_DEPTH_MAX);
-	shim_real.cuGraphExecDestroy(*exec);
-	*exec = NULL;
+	undo(exec);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -485,8 +492,8 @@ CUresult shim_cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
 				 size_t bufferSize)
 {
-	return made(shim_real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
-		    phGraphExec, hGraph);
+	return made(shim_real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize), phGraphExec,
+		    hGraph);
 }
 
 CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
@@ -498,35 +505,74 @@ CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CU
 
 CUresult shim_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
-	return made(shim_real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags),
-		    phGraphExec, hGraph);
+	return made(shim_real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags), phGraphExec, hGraph);
+}
+
+/*
+ * An upload along with it takes what a launch takes, so it is a call of its own, after what it takes is known; the
+ * driver is not told of it. (The flag is documented for these calls alone.)
+ */
+static CUresult instantiate_params(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params,
+				   bool per_thread)
+{
+	bool upload = params && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && start_is_metered();
+	CUDA_GRAPH_INSTANTIATE_PARAMS given = { 0 };
+	CUresult r;
+
+	if (params)
+		given = *params;
+	if (upload)
+		given.flags &= ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+	r = per_thread ? shim_real.cuGraphInstantiateWithParams_ptsz(exec, graph, params ? &given : NULL)
+		       : shim_real.cuGraphInstantiateWithParams(exec, graph, params ? &given : NULL);
+	r = made(r, exec, graph);
+	if (r == CUDA_SUCCESS && upload) {
+		r = launch(per_thread ? CUDA_CALL_cuGraphUpload_ptsz : CUDA_CALL_cuGraphUpload, *exec,
+			   given.hUploadStream);
+		if (r != CUDA_SUCCESS) {
+			shim_cuGraphExecDestroy(*exec);
+			given.result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+		}
+	}
+	if (params) {
+		params->hErrNode_out = given.hErrNode_out;
+		params->result_out = given.result_out;
+	}
+	return r;
 }
 
 CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 					   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-	return made(shim_real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams),
-		    phGraphExec, hGraph);
+	return instantiate_params(phGraphExec, hGraph, instantiateParams, false);
 }
 
 CUresult shim_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
 						CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-	return made(shim_real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams),
-		    phGraphExec, hGraph);
+	return instantiate_params(phGraphExec, hGraph, instantiateParams, true);
 }
 
+/* Forgotten before the driver's call: another thread may get the same handle right after it. Kept if it fails. */
 CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
+	struct exec_need need, other;
+	bool known = false;
 	CUresult r;
 
-	/* Before the driver's call: another thread may get the same handle right after it. */
 	if (atomic_load_explicit(&used, memory_order_acquire) && hGraphExec) {
 		pthread_mutex_lock(&lock);
+		known = need_recall_locked(hGraphExec, &need);
 		forget_locked(hGraphExec);
 		pthread_mutex_unlock(&lock);
 	}
 	r = shim_real.cuGraphExecDestroy(hGraphExec);
+	if (r != CUDA_SUCCESS && known) {
+		pthread_mutex_lock(&lock);
+		if (!need_recall_locked(hGraphExec, &other))
+			remember_locked(hGraphExec, &need); /* into the place that it left just now */
+		pthread_mutex_unlock(&lock);
+	}
 	graphs_settle();
 	return r;
 }

@@ -312,6 +312,15 @@ static void case_handles(void)
 	is(held(), 8 * M);
 }
 
+/* What the program does not call through the shim. */
+static void *driver_call(const char *name)
+{
+	void *driver = dlopen(getenv("METE_DRIVER"), RTLD_NOW), *call = dlsym(driver, name);
+
+	dlclose(driver); /* the shim has it open */
+	return call;
+}
+
 static void *leave_beside(void *unused)
 {
 	cu.cuDevicePrimaryCtxRelease_v2(0);
@@ -327,13 +336,12 @@ static void leave_during(void)
 /* A primary context that nobody was charged for ends beside a call that is measured. Contexts of 10 MiB. */
 static void case_primary(void)
 {
-	void *driver = dlopen(getenv("METE_DRIVER"), RTLD_NOW);
-	CUresult (*retain)(CUcontext *, CUdevice) =
-		(CUresult(*)(CUcontext *, CUdevice))dlsym(driver, "cuDevicePrimaryCtxRetain");
+	CUresult (*retain)(CUcontext *, CUdevice);
 	CUcontext c, behind;
 	CUmodule m;
 
 	is(cu.cuInit(0), CUDA_SUCCESS);
+	retain = (CUresult(*)(CUcontext *, CUdevice))driver_call("cuDevicePrimaryCtxRetain");
 	is(retain(&behind, 0), CUDA_SUCCESS);
 	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
 	agree(20 * M);
@@ -343,7 +351,6 @@ static void case_primary(void)
 	agree(16 * M);
 	is(cu.cuModuleUnload(m), CUDA_SUCCESS);
 	agree(10 * M);
-	dlclose(driver);
 }
 
 /* No memory for the shim's own tables from here on; what the driver needs of the heap is there. */
@@ -419,6 +426,51 @@ static void case_unsized(void)
 	is(truth->opened, 0);
 	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
 	agree(0);
+}
+
+/* Graphs whose launches take memory: known by their handle, whatever the driver does with it. Quota 64 MiB. */
+static void case_graphs(void)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS node = { .bytesize = 8 * M };
+	CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD };
+	CUgraphExec exec, again = NULL;
+	CUgraph graph, empty;
+	CUgraphNode made;
+	CUdeviceptr p;
+
+	begin(0);
+	is(cu.cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+	is(cu.cuGraphCreate(&empty, 0), CUDA_SUCCESS);
+	is(cu.cuGraphAddMemAllocNode(&made, graph, NULL, 0, &node), CUDA_SUCCESS);
+	/* the driver does not destroy it: its launches take what they took before */
+	is(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+	truth->refuse = 1;
+	is(cu.cuGraphExecDestroy(exec), CUDA_ERROR_UNKNOWN);
+	is(cu.cuMemAlloc_v2(&p, 60 * M), CUDA_SUCCESS);
+	is(cu.cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(60 * M);
+	is(cu.cuMemFree_v2(p), CUDA_SUCCESS);
+	is(cu.cuGraphLaunch(exec, NULL), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuGraphExecDestroy(exec), CUDA_SUCCESS);
+	agree(0);
+	/* an upload along with the instantiation */
+	is(cu.cuGraphInstantiateWithParams(&exec, graph, &params), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuGraphExecDestroy(exec), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 60 * M), CUDA_SUCCESS);
+	is(cu.cuGraphInstantiateWithParams(&exec, graph, &params), CUDA_ERROR_OUT_OF_MEMORY);
+	is(params.result_out, CUDA_GRAPH_INSTANTIATE_ERROR);
+	is(params.flags, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+	agree(60 * M);
+	ok(truth->peak[0] <= 64 * M);
+	/* the driver ends one by itself, and the handle is that of one without such nodes */
+	is(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+	is(((CUresult(*)(CUgraphExec))driver_call("cuGraphExecDestroy"))(exec), CUDA_SUCCESS);
+	is(cu.cuGraphInstantiateWithFlags(&again, empty, 0), CUDA_SUCCESS);
+	ok(again == exec);
+	is(cu.cuGraphLaunch(again, NULL), CUDA_SUCCESS);
+	agree(60 * M);
 }
 
 static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
@@ -1056,6 +1108,7 @@ static const struct {
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
 	{ "starved", case_starved },
+	{ "graphs", case_graphs },
 	{ "unsized", case_unsized },
 	{ "changed", case_changed },
 	{ "handles", case_handles },

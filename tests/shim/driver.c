@@ -862,6 +862,116 @@ EXPORT CUresult cuArrayDestroy(CUarray array)
 	return CUDA_SUCCESS;
 }
 
+/* ---- graphs: what their allocation nodes need is reserved by the first upload or launch ---- */
+
+struct graph {
+	uint64_t bytes;
+	int nodes;
+};
+
+struct exec {
+	uint64_t bytes, reserved;
+};
+
+static struct exec *free_exec, *execs[16]; /* the handle of the last one that ended is the next one's */
+
+EXPORT CUresult cuGraphCreate(CUgraph *ret, unsigned int flags)
+{
+	*ret = (CUgraph)calloc(1, sizeof(struct graph));
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *after, size_t count,
+				       CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	((struct graph *)graph)->bytes = params->bytesize;
+	((struct graph *)graph)->nodes = 1;
+	*ret = (CUgraphNode)graph;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *list, size_t *count)
+{
+	if (list)
+		*list = (CUgraphNode)graph;
+	*count = (size_t)((struct graph *)graph)->nodes;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret)
+{
+	*ret = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	ret->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	ret->bytesize = ((struct graph *)node)->bytes;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+	struct exec *x = (struct exec *)exec;
+
+	if (!x->reserved && !take(0, x->bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->reserved = x->bytes;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	return cuGraphUpload(exec, stream);
+}
+
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
+{
+	struct exec *x = free_exec ? free_exec : calloc(1, sizeof *x);
+
+	free_exec = NULL;
+	*x = (struct exec){ .bytes = ((struct graph *)graph)->bytes };
+	for (int i = 0; i < 16; i++)
+		if (!execs[i] || execs[i] == x) {
+			execs[i] = x;
+			break;
+		}
+	*ret = (CUgraphExec)x;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+	cuGraphInstantiateWithFlags(ret, graph, params->flags);
+	return params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD ? cuGraphUpload(*ret, params->hUploadStream)
+								  : CUDA_SUCCESS;
+}
+
+/* Refused: it lives on. */
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+	struct exec *x = (struct exec *)exec;
+
+	if (middle() != CUDA_SUCCESS)
+		return CUDA_ERROR_UNKNOWN;
+	give(0, x->reserved);
+	x->reserved = 0;
+	free_exec = x;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < 16; i++)
+		bytes += execs[i] ? execs[i]->reserved : 0;
+	*(cuuint64_t *)value = bytes;
+	return CUDA_SUCCESS;
+}
+
 static CUresult newer_cuMemAlloc(CUdeviceptr *p, size_t bytes)
 {
 	*p = 0x1234000;
