@@ -42,8 +42,9 @@ struct pool {
 	pthread_mutex_t lock; /* guards the rest */
 	CUmemoryPool handle;
 	unsigned int device;
-	bool used;    /* the slot is taken */
-	bool created; /* by the program, which may destroy it */
+	bool unplaced; /* managed memory that prefers no device, made without a context: its first allocation decides */
+	bool used;     /* the slot is taken */
+	bool created;  /* by the program, which may destroy it */
 	bool exportable;
 	bool dying; /* destroyed by the program; by the driver only once it has nothing reserved */
 	uint32_t charged_units;
@@ -75,11 +76,16 @@ static struct pool *pool_find(CUmemoryPool handle)
 	return NULL;
 }
 
+static uint32_t piece_at_first(unsigned int device)
+{
+	return accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
+}
+
 /*
  * The slot of a pool on a device of the grant. NULL: no place. A new pool may come under the handle of one that went
  * with its context: then the slot starts anew. The last slots are for the pools that the devices have by themselves.
  */
-static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool created)
+static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool placed, bool created)
 {
 	uint32_t count, i, most = created ? CREATED_MAX : POOLS_MAX;
 	struct pool *p = pool_find(handle);
@@ -104,8 +110,9 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool crea
 			account_give(p->device, p->charged_units);
 		p->handle = handle;
 		p->device = device;
+		p->unplaced = !placed;
 		p->charged_units = 0;
-		p->piece_units = accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
+		p->piece_units = piece_at_first(device);
 		p->live_bytes = 0;
 		p->created = created;
 		p->exportable = false;
@@ -393,7 +400,7 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 			return (*ret)->dying ? WHERE_DESTROYED : WHERE_KNOWN;
 		if (!given || !standard_device(given, &device))
 			return WHERE_UNKNOWN;
-		*ret = pool_get(given, device, false);
+		*ret = pool_get(given, device, true, false);
 		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
 		return *ret ? WHERE_KNOWN : WHERE_REFUSED;
 	}
@@ -405,7 +412,7 @@ static enum where find_pool(enum pool_call call, CUmemoryPool given, CUstream st
 	*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!devices_find(real, &device))
 		return WHERE_REFUSED;
-	*ret = pool_get(handle, device, false);
+	*ret = pool_get(handle, device, true, false);
 	*ret_handle = handle;
 	return *ret ? WHERE_KNOWN : WHERE_REFUSED;
 }
@@ -425,11 +432,11 @@ static uint64_t least_units(struct pool *p, size_t bytes)
 }
 
 /* What it can make the pool grow by at most. The software device shares memory by whole pages. */
-static uint64_t most_units(struct pool *p, size_t bytes)
+static uint64_t most_units(struct pool *p, unsigned int device, size_t bytes)
 {
-	uint64_t units = charge_units(p->device, bytes), piece = p->piece_units;
+	uint64_t units = charge_units(device, bytes), piece = p->piece_units;
 
-	if (p->exportable && accounts[p->device].soft && piece < SOFT_PAGE_UNITS)
+	if (p->exportable && accounts[device].soft && piece < SOFT_PAGE_UNITS)
 		piece = SOFT_PAGE_UNITS;
 	return (units + piece - 1) / piece * piece;
 }
@@ -442,26 +449,28 @@ static void wait_for(enum pool_call call, CUstream stream)
 		shim_real.cuStreamSynchronize(stream);
 }
 
-/* Charges an allocation. `cheap`: on a real driver rather trust what the pool keeps than make pools give back. */
+/* Charges an allocation to c->device. `cheap`: on a real driver rather trust what the pool keeps than make pools give
+ * back. */
 static bool begin(struct charge *c, struct pool *p, enum pool_call call, size_t bytes, CUstream stream, bool cheap)
 {
-	uint64_t most = most_units(p, bytes);
-	bool kept, soft = accounts[p->device].soft;
+	unsigned int device = c->device;
+	uint64_t most = most_units(p, device, bytes);
+	bool kept, soft = accounts[device].soft;
 
-	if (charge_try_units(c, p->device, most) == CHARGE_HELD)
+	if (charge_try_units(c, device, most) == CHARGE_HELD)
 		return true;
 	kept = least_units(p, bytes) == 0;
 	if (kept && cheap && !soft)
-		return charge_begin_units(c, p->device, 0) == CHARGE_HELD;
-	if (charge_begin_units(c, p->device, most) == CHARGE_HELD)
+		return charge_begin_units(c, device, 0) == CHARGE_HELD;
+	if (charge_begin_units(c, device, most) == CHARGE_HELD)
 		return true;
 	if (!kept)
 		return false;
 	/* what was freed in stream order is free once the stream has come there */
 	wait_for(call, stream);
-	if (charge_begin_units(c, p->device, most) == CHARGE_HELD)
+	if (charge_begin_units(c, device, most) == CHARGE_HELD)
 		return true;
-	return !soft && least_units(p, bytes) == 0 && charge_begin_units(c, p->device, 0) == CHARGE_HELD;
+	return !soft && least_units(p, bytes) == 0 && charge_begin_units(c, device, 0) == CHARGE_HELD;
 }
 
 /* The allocation made the pool grow beyond what may be had: it goes back, and so does the growth. Inside the gate. */
@@ -476,22 +485,40 @@ static void undo_locked(struct pool *p, enum pool_call call, CUdeviceptr pointer
 	settle_locked(p, ret_units);
 }
 
-/* CUDA_ERROR_INVALID_VALUE: the pool has been destroyed since it was found. */
+/*
+ * Makes the driver's call where the pool is still what it was when it was charged for. False: it has been destroyed, or
+ * another thread's allocation has decided for another device.
+ */
+static bool ask_locked(struct pool *p, const struct charge *c, enum pool_call call, CUdeviceptr *ret, size_t bytes,
+		       CUmemoryPool given, CUstream stream, CUresult *ret_r)
+{
+	*ret_r = CUDA_ERROR_INVALID_VALUE;
+	if (!p->used || p->handle != given || p->dying || (!p->unplaced && p->device != c->device))
+		return false;
+	if (p->unplaced) {
+		p->device = c->device;
+		p->piece_units = piece_at_first(p->device);
+		p->unplaced = false;
+	}
+	*ret_r = ask_driver(call, ret, bytes, given, stream);
+	return true;
+}
+
+/* CUDA_ERROR_INVALID_VALUE: see ask_locked(). */
 static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 			 CUmemoryPool given, CUstream stream)
 {
 	struct record record = { .kind = RECORD_POOL,
-				 .device = (uint8_t)p->device,
+				 .device = (uint8_t)c->device,
 				 .size_units = (uint32_t)wire_units(bytes),
 				 .extra = (uint32_t)(p - pools) };
-	uint32_t missing, left = c->units;
+	uint32_t missing = 0, left = c->units;
 	CUdeviceptr made = 0;
 	CUresult r;
 
 	pthread_mutex_lock(&p->lock);
-	r = p->used && p->handle == given && !p->dying ? ask_driver(call, &made, bytes, given, stream)
-						       : CUDA_ERROR_INVALID_VALUE;
-	missing = settle_locked(p, &left);
+	if (ask_locked(p, c, call, &made, bytes, given, stream, &r))
+		missing = settle_locked(p, &left);
 	while (r == CUDA_SUCCESS && missing) {
 		bool more;
 
@@ -524,16 +551,41 @@ static CUresult allocate(struct pool *p, struct charge *c, enum pool_call call, 
 	return r;
 }
 
+/* The device that an allocation is charged to: the pool's, or where that is not decided yet the stream's. */
+static CUresult home_of(struct pool *p, enum pool_call call, CUstream stream, unsigned int *ret)
+{
+	bool unplaced;
+	CUdevice real;
+	CUresult r;
+
+	pthread_mutex_lock(&p->lock);
+	unplaced = p->unplaced;
+	*ret = p->device;
+	pthread_mutex_unlock(&p->lock);
+	if (!unplaced)
+		return CUDA_SUCCESS;
+	r = stream_device(call, stream, &real);
+	return r != CUDA_SUCCESS || devices_find(real, ret) ? r : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static CUresult allocate_from(struct pool *p, enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool given,
 			      CUstream stream)
 {
-	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 	struct charge c = { 0 };
+	unsigned int device, now;
+	CUresult r = home_of(p, call, stream, &device);
 
+	if (r != CUDA_SUCCESS)
+		return r;
+	c.device = device;
+	r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (begin(&c, p, call, bytes, stream, true))
 		r = allocate(p, &c, call, dptr, bytes, given, stream);
-	if (r == CUDA_ERROR_OUT_OF_MEMORY && !accounts[p->device].soft && begin(&c, p, call, bytes, stream, false))
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && !accounts[device].soft && begin(&c, p, call, bytes, stream, false))
 		r = allocate(p, &c, call, dptr, bytes, given, stream);
+	if (r == CUDA_ERROR_INVALID_VALUE && is_live(p, given) && home_of(p, call, stream, &now) == CUDA_SUCCESS &&
+	    now != device)
+		return allocate_from(p, call, dptr, bytes, given, stream); /* decided once and for all */
 	return r;
 }
 
@@ -596,25 +648,32 @@ static bool takes_device_memory(CUmemLocation location, CUmemAllocationType type
 	return location_is_device(location) || type == CU_MEM_ALLOCATION_TYPE_MANAGED;
 }
 
-/* Who is charged for a pool; of managed memory that prefers no device, the thread's. `location`: the driver's. */
-static bool pool_device(CUmemLocation location, unsigned int *ret)
+/*
+ * Who is charged for a pool; of managed memory that prefers no device, the thread's, or without a context nobody yet.
+ * `location`: the driver's. False: a device that is not the grant's.
+ */
+static bool pool_device(CUmemLocation location, unsigned int *ret, bool *ret_placed)
 {
 	face_context context;
+	int r;
 
+	*ret = 0;
+	*ret_placed = true;
 	if (location_is_device(location))
 		return devices_find(location_device(location), ret);
-	*ret = 0;
-	charge_current(&context, ret);
-	return true;
+	r = charge_current(&context, ret);
+	*ret_placed = r == CHARGE_HELD;
+	return r != CHARGE_REFUSED;
 }
 
 /* A pool that the driver has by itself: it is known from here on. */
 static CUresult found(CUresult r, CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType type)
 {
 	unsigned int device;
+	bool placed;
 
 	if (r == CUDA_SUCCESS && start_is_metered() && takes_device_memory(*location, type) && !pool_find(*pool) &&
-	    !(pool_device(*location, &device) && pool_get(*pool, device, false)))
+	    !(pool_device(*location, &device, &placed) && pool_get(*pool, device, placed, false)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return r;
 }
@@ -638,6 +697,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	CUmemPoolProps props;
 	unsigned int device;
 	struct pool *p;
+	bool placed;
 	CUresult r;
 
 	if (!poolProps || !start_is_metered() || !takes_device_memory(poolProps->location, poolProps->allocType))
@@ -647,7 +707,7 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	r = shim_real.cuMemPoolCreate(pool, &props);
 	if (r != CUDA_SUCCESS)
 		return r;
-	p = pool_device(props.location, &device) ? pool_get(*pool, device, true) : NULL;
+	p = pool_device(props.location, &device, &placed) ? pool_get(*pool, device, placed, true) : NULL;
 	if (p) {
 		p->exportable = props.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
 		return r;

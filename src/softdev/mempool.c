@@ -250,7 +250,7 @@ static void forget(void *object, void *device)
 {
 	struct mempool *p = object;
 
-	if (p->device != device || p->on_host)
+	if (p->device != device || p->on_host || p->unplaced)
 		return;
 	kept_forget(p);
 	p->reserved = p->used = p->reserved_high = p->used_high = 0;
@@ -267,7 +267,7 @@ void mempool_forget(struct device *d)
 	for (struct mempool **at = &dying_pools; *at;) {
 		struct mempool *p = *at;
 
-		if (p->device != d || p->on_host) {
+		if (p->device != d || p->on_host || p->unplaced) {
 			at = &p->next_dying;
 			continue;
 		}
@@ -359,6 +359,10 @@ static CUresult mempool_alloc(struct mempool *p, CUdeviceptr *ret, size_t bytes,
 	if (e)
 		return e;
 	pthread_mutex_lock(&mempool_mutex);
+	if (p->unplaced) {
+		p->device = s->context->device;
+		p->unplaced = false;
+	}
 	e = take_locked(p, bytes, s, &r);
 	if (!e)
 		*ret = r->begin;
@@ -516,17 +520,17 @@ static bool location_host(const CUmemLocation *l)
 	       (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && numa_node_there(l->id));
 }
 
-/* Of memory that belongs to no device: the device of the thread's context, or the first one. */
+/* Of memory that belongs to no device: the device of the thread's context. NULL: there is none. */
 static struct device *device_here(void)
 {
 	struct context *c;
 
-	return context_current(&c) ? &driver.device[0] : c->device;
+	return context_current(&c) ? NULL : c->device;
 }
 
 /*
  * Which pools there are: pinned memory of a device or of the host, managed memory that prefers either or nothing.
- * *ret_device: who is charged for it.
+ * *ret_device: who is charged for it; NULL: its first allocation tells.
  */
 static CUresult kind_of(const CUmemLocation *l, CUmemAllocationType type, struct device **ret_device, bool *ret_host)
 {
@@ -548,10 +552,11 @@ static CUresult kind_of(const CUmemLocation *l, CUmemAllocationType type, struct
 /* Every device may use memory of the host and managed memory from the beginning. */
 static struct mempool *pool_of_kind(struct device *d, const CUmemPoolProps *props, bool on_host)
 {
-	struct mempool *p = mempool_new(d);
+	struct mempool *p = mempool_new(d ? d : &driver.device[0]);
 
 	if (!p)
 		return NULL;
+	p->unplaced = !d && !on_host;
 	p->props = *props;
 	p->on_host = on_host;
 	p->managed = props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;

@@ -23,6 +23,7 @@ struct mempool {
 	bool standard; /* a default pool */
 	bool on_host;  /* pinned memory; `device` is only whom to wait for */
 	bool managed;
+	bool unplaced;	 /* managed, made without a context: its first allocation's device is the pool's */
 	bool imported;	 /* another process's: gives access to its memory, and has none of its own */
 	uint64_t object; /* names it to other processes; 0: cannot be exported */
 	void *home;	 /* the mapping that keeps the object */
@@ -32,10 +33,10 @@ struct mempool {
 	uint64_t threshold;
 	uint64_t reserved, reserved_high;
 	uint64_t used, used_high;
-	uint64_t max_bytes; /* 0: the device's */
-	int reuse[3];	    /* the three ways of reuse, as set */
+	uint64_t max_bytes;	/* 0: the device's */
+	int reuse[3];		/* the three ways of reuse, as set */
 	_Atomic uint32_t peers; /* bit per device ordinal; read without the lock */
-	bool dying;	    /* destroyed; goes with its last allocation */
+	bool dying;		/* destroyed; goes with its last allocation */
 	struct mempool *next_dying;
 };
 

@@ -487,15 +487,60 @@ static void *change(void *unused)
 	return NULL;
 }
 
-static uint64_t soft_held(void)
+static uint64_t soft_held_of(int device)
 {
 	static const CUuuid id = { SOFT_USAGE_ID };
 	const void *table = NULL;
 	uint64_t bytes = 0;
 
 	cu.cuGetExportTable(&table, &id);
-	((const struct soft_usage_table *)table)->held(0, &bytes);
+	((const struct soft_usage_table *)table)->held(device, &bytes);
 	return bytes;
+}
+
+static uint64_t soft_held(void)
+{
+	return soft_held_of(0);
+}
+
+/* Managed memory that prefers no device, of pools made without a context: on the device where it is allocated. */
+static void case_homeless(void)
+{
+	static const CUmemLocationType where[] = { CU_MEM_LOCATION_TYPE_NONE, CU_MEM_LOCATION_TYPE_HOST };
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED };
+	CUmemLocation none = { .type = CU_MEM_LOCATION_TYPE_NONE };
+	CUmemoryPool pool[3];
+	CUcontext c[2];
+
+	is(cu.cuInit(0), CUDA_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		props.location.type = where[i];
+		is(cu.cuMemPoolCreate(&pool[i], &props), CUDA_SUCCESS);
+	}
+	is(cu.cuMemGetDefaultMemPool(&pool[2], &none, CU_MEM_ALLOCATION_TYPE_MANAGED), CUDA_SUCCESS);
+	for (int d = 0; d < 2; d++)
+		is(cu.cuDevicePrimaryCtxRetain(&c[d], d), CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		int at = i != 1; /* devices 1, 0, 1 */
+		uint64_t here, there;
+		CUdeviceptr p, q;
+
+		is(cu.cuCtxSetCurrent(c[!at]), CUDA_SUCCESS);
+		there = held();
+		is(cu.cuCtxSetCurrent(c[at]), CUDA_SUCCESS);
+		here = held();
+		is(cu.cuMemAllocFromPoolAsync(&p, 8 * M, pool[i], NULL), CUDA_SUCCESS);
+		is(held() - here, 8 * M);
+		is(held(), soft_held_of(at));
+		/* from then on the pool's, from wherever it is asked */
+		is(cu.cuCtxSetCurrent(c[!at]), CUDA_SUCCESS);
+		is(cu.cuMemAllocFromPoolAsync(&q, 4 * M, pool[i], NULL), CUDA_SUCCESS);
+		is(held(), there);
+		is(held(), soft_held_of(!at));
+		is(cu.cuCtxSetCurrent(c[at]), CUDA_SUCCESS);
+		is(held() - here, 12 * M);
+		is(cu.cuMemAllocFromPoolAsync(&q, 60 * M, pool[i], NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	}
 }
 
 /* A thread of the program changes the image while it is loaded: what the driver found is charged. The software device.
@@ -1108,6 +1153,7 @@ static const struct {
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
 	{ "starved", case_starved },
+	{ "homeless", case_homeless },
 	{ "graphs", case_graphs },
 	{ "unsized", case_unsized },
 	{ "changed", case_changed },
