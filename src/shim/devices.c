@@ -40,10 +40,11 @@ static CUresult real_uuid(CUdevice device, CUuuid *ret)
 
 int devices_match(void)
 {
-	int count = 0, seen = 0;
+	int count = 0, all, seen = 0;
 
 	if (shim_real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
 		return -1;
+	all = count;
 	if (count > DEVICES_MAX)
 		count = DEVICES_MAX;
 	for (int i = 0; i < count; i++) {
@@ -60,8 +61,13 @@ int devices_match(void)
 	}
 	devices.real_count = count;
 	devices.seen_count = seen;
-	devices.same = seen == count;
-	if (count && !seen && !devices.told)
+	devices.same = seen == all; /* what lies behind the table is hidden, and so refused */
+	if (all > count && !devices.told)
+		log_line("the driver shows %d devices; the first %d are looked at, and the rest are hidden: name those "
+			 "of "
+			 "the grant '%s' in CUDA_VISIBLE_DEVICES",
+			 all, count, attach_welcome()->grant_name);
+	else if (count && !seen && !devices.told)
 		log_line("none of the %d visible devices belongs to the grant '%s'; check CUDA_VISIBLE_DEVICES", count,
 			 attach_welcome()->grant_name);
 	devices.told = true;

@@ -737,6 +737,30 @@ static void case_devices(void)
 	}
 }
 
+/* The driver shows more devices than the shim has places for: those behind them are hidden, whoever has them granted. */
+static void case_crowd(void)
+{
+	int strangers = atoi(getenv("TEST_DRIVER_STRANGERS")), count = -1;
+	bool beyond = strangers >= 64;
+	CUdeviceptr p;
+	CUcontext c;
+	CUdevice d;
+
+	is(cu.cuInit(0), beyond ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS);
+	is(cu.cuDevicePrimaryCtxRetain(&c, strangers), CUDA_ERROR_INVALID_DEVICE);
+	is(cu.cuDeviceGet(&d, strangers), CUDA_ERROR_INVALID_DEVICE);
+	if (beyond)
+		return;
+	is(cu.cuDeviceGetCount(&count), CUDA_SUCCESS);
+	is(count, 1); /* device 0, at place 63 */
+	is(cu.cuDevicePrimaryCtxRetain(&c, 1), CUDA_ERROR_INVALID_DEVICE);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 64 * M + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&p, 64 * M), CUDA_SUCCESS);
+	is(truth->used[1], 0);
+}
+
 /* ---- the process around it ---- */
 
 static void case_fork(void)
@@ -1153,6 +1177,7 @@ static const struct {
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
 	{ "starved", case_starved },
+	{ "crowd", case_crowd },
 	{ "homeless", case_homeless },
 	{ "graphs", case_graphs },
 	{ "unsized", case_unsized },

@@ -28,6 +28,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define DEVICES 4
+#define ORDINALS 80
 #define DEVICE_BYTES (16ull << 30)
 #define ALLOCATIONS_MAX 4096
 #define UNSIZED 0x900000000000u /* another process's memory without a known size */
@@ -66,7 +67,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct driver_shared *shared, own;
 static bool initialised, fail, empty;
 static uint64_t granule = 2ull << 20, context_bytes;
-static int visible[DEVICES], visible_count;
+static int visible[ORDINALS], visible_count, strangers; /* ordinals before those, of devices that nobody grants */
 static struct context primaries[DEVICES];
 static __thread struct context *current;
 static struct allocation allocations[ALLOCATIONS_MAX];
@@ -125,14 +126,15 @@ static void read_visible(void)
 	char *list = getenv("CUDA_VISIBLE_DEVICES"), *word, *save;
 	char copy[512];
 
+	strangers = (int)number("TEST_DRIVER_STRANGERS", 0);
+	visible_count = strangers;
 	if (!list) {
 		for (int i = 0; i < DEVICES; i++)
-			visible[i] = i;
-		visible_count = DEVICES;
+			visible[visible_count++] = i;
 		return;
 	}
 	snprintf(copy, sizeof copy, "%s", list);
-	for (word = strtok_r(copy, ",", &save); word && visible_count < DEVICES; word = strtok_r(NULL, ",", &save)) {
+	for (word = strtok_r(copy, ",", &save); word && visible_count < strangers + DEVICES; word = strtok_r(NULL, ",", &save)) {
 		int index = strncmp(word, "GPU-d", 5) ? atoi(word) : word[5] - '0';
 
 		if (index < 0 || index >= DEVICES)
@@ -206,7 +208,7 @@ EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d)
 {
 	if (!known(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	memset(uuid, 0xd0 + visible[d], sizeof *uuid);
+	memset(uuid, d < strangers ? 0x80 + d : 0xd0 + visible[d], sizeof *uuid);
 	return CUDA_SUCCESS;
 }
 
