@@ -2,6 +2,7 @@
 #include "daemon/loop.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct watch {
 	uv_poll_t handle;
@@ -134,4 +135,34 @@ void rounds_free(struct rounds *rounds)
 		return;
 	uv_prepare_stop(&rounds->handle);
 	uv_close((uv_handle_t *)&rounds->handle, on_closed);
+}
+
+struct closing {
+	uv_work_t work;
+	int fd;
+};
+
+static void close_beside(uv_work_t *work)
+{
+	close(((struct closing *)work->data)->fd);
+}
+
+static void on_closed_beside(uv_work_t *work, int status)
+{
+	(void)status;
+	free(work->data);
+}
+
+void loop_close(uv_loop_t *loop, int take_fd)
+{
+	struct closing *c = malloc(sizeof(*c));
+
+	if (c) {
+		c->fd = take_fd;
+		c->work.data = c;
+		if (!uv_queue_work(loop, &c->work, close_beside, on_closed_beside))
+			return;
+	}
+	free(c);
+	close(take_fd);
 }

@@ -29,3 +29,9 @@ void timer_free(struct timer *timer);
 /* Calls `fn` before each round in which the loop looks at descriptors. NULL: no memory. */
 struct rounds *rounds_new(uv_loop_t *loop, loop_fn fn, void *owner);
 void rounds_free(struct rounds *rounds);
+
+/*
+ * Closes a descriptor in a thread beside the loop: the kernel frees what nobody else has open or mapped, and takes as
+ * long for it as it is large. Without memory for that it is closed here.
+ */
+void loop_close(uv_loop_t *loop, int take_fd);

@@ -17,6 +17,7 @@ PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
 NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
 LARGE = 200000  # bytes
+HUGE = 96 << 20
 QUOTA = 64 << 20
 
 
@@ -119,6 +120,44 @@ def test_bounds(m, c, config):
     same(kept(c, "few"), (0, 0), "and none is kept")
 
 
+def has_image(pid):
+    try:
+        with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+            mapped = "memfd:mete-image" in f.read()
+        return mapped or any("memfd:mete-image" in os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def workers_with_image(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [child for child in f.read().split() if has_image(child)]
+
+
+def busy_ns(pid):
+    """Processor time of a process: of the thread that runs its loop, and of the others that there are."""
+    own = others = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
+            ns = int(f.read().split()[0])
+        own, others = (own + ns, others) if int(task) == pid else (own, others + ns)
+    return own, others
+
+
+def test_large(m, c):
+    """The kernel frees the pages of an image when it goes, which is not to hold up meted's loop."""
+    wall = grant(c, "large")
+    same(run(m, wall, "large", HUGE), 0, "a large image")
+    soon(c, "large", (1, 0), "it is kept")
+    ok(until(lambda: not workers_with_image(m.process.pid), 20), "by meted alone")
+    own, others = busy_ns(m.process.pid)
+    delete(c, "large")
+    until(lambda: busy_ns(m.process.pid)[1] - others > HUGE // 100, 10)  # 40 ns a page, and less is not possible
+    after, beside = busy_ns(m.process.pid)
+    ok(beside - others > HUGE // 100, "its pages are freed beside the loop", beside - others)
+    ok(after - own < beside - others, "and cost the loop less than that", after - own, beside - others)
+
+
 def test_kills(m, c):
     wall = grant(c, "k")
     holder = program(m, wall, "one", LARGE, "wait")
@@ -173,6 +212,7 @@ def main():
     test_owners(m, c)
     ok(until(lambda: descriptors(m.process.pid) <= before, 10), "what a tenant had is gone with it", before,
        descriptors(m.process.pid))
+    test_large(m, c)
     c = test_kills(m, c)
     test_upgrade(m, c)
     c.close()

@@ -32,12 +32,13 @@ _Static_assert(sizeof(((struct worker_image *)NULL)->hash) == SHELF_HASH_BYTES, 
 
 struct images {
 	struct shelf shelf;
+	uv_loop_t *loop;
 	struct timer *look; /* runs while something is kept */
 };
 
 static void remove_image(struct images *images, struct shelf_image *image)
 {
-	close(image->item);
+	loop_close(images->loop, image->item);
 	shelf_remove(&images->shelf, image);
 }
 
@@ -66,6 +67,7 @@ static struct images *images_of(struct daemon *daemon)
 		free(images);
 		return NULL;
 	}
+	images->loop = daemon->loop;
 	images->shelf.most_bytes = daemon->images_most_bytes;
 	daemon->images = images;
 	return images;
@@ -110,13 +112,13 @@ struct image_room {
 	int fd;
 };
 
-static void end_room(struct image_room **at)
+static void end_room(struct worker *worker, struct image_room **at)
 {
 	struct image_room *room = *at;
 
 	*at = room->next;
 	if (room->fd >= 0)
-		close(room->fd);
+		loop_close(worker->daemon->loop, room->fd);
 	free(room);
 }
 
@@ -127,7 +129,7 @@ static void end_rooms(struct worker *worker, unsigned int most)
 	for (; *at && most; most--)
 		at = &(*at)->next;
 	while (*at)
-		end_room(at);
+		end_room(worker, at);
 }
 
 static int make_memory(uint64_t bytes)
@@ -163,7 +165,7 @@ static void give_room(struct tenant *tenant, struct worker *worker, const struct
 	}
 	send_fd(worker->images_fd, word, sizeof(*word), fd, MSG_DONTWAIT);
 	if (room && fd < 0)
-		end_room(&worker->rooms);
+		end_room(worker, &worker->rooms);
 }
 
 /* Value: the memory that was made for this image, the caller's, or -1. */
@@ -177,26 +179,31 @@ static int take_room(struct worker *worker, const struct worker_image *word)
 	if (!*at)
 		return -1;
 	fd = steal_fd(&(*at)->fd);
-	end_room(at);
+	end_room(worker, at);
 	return fd;
 }
 
 static void keep(struct tenant *tenant, struct worker *worker, const struct worker_image *word)
 {
-	_cleanup_close_ int fd = take_room(worker, word);
+	int fd = take_room(worker, word);
 	struct images *images = tenant->daemon->images;
 	struct shelf_image *victim;
 	char name[SHELF_NAME_BYTES];
 
 	/* Not while the worker can still write to it. */
-	if (fd < 0 || !wants(tenant, word) || fcntl(fd, F_ADD_SEALS, SEALS))
+	if (fd < 0)
 		return;
+	if (!wants(tenant, word) || fcntl(fd, F_ADD_SEALS, SEALS)) {
+		loop_close(tenant->daemon->loop, fd);
+		return;
+	}
 	owner_name(tenant, name);
 	while ((victim = shelf_victim(&images->shelf, name, word->bytes)))
 		remove_image(images, victim);
-	if (!shelf_add(&images->shelf, name, word->hash, word->bytes, clock_now_ns(), fd))
+	if (!shelf_add(&images->shelf, name, word->hash, word->bytes, clock_now_ns(), fd)) {
+		loop_close(tenant->daemon->loop, fd);
 		return;
-	steal_fd(&fd);
+	}
 	if (!timer_running(images->look))
 		timer_start(images->look, LOOK_MS, LOOK_MS);
 }
@@ -340,9 +347,9 @@ static json_t *owner_save(const struct shelf_owner *o, struct handover *h)
 		char hash[2 * SHELF_HASH_BYTES + 1];
 
 		hex_write(i->hash, SHELF_HASH_BYTES, hash);
-		json_array_insert_new(list, 0, json_pack("{s:s s:I s:I s:o}", "hash", hash, "bytes",
-							 (json_int_t)i->bytes, "used", (json_int_t)i->used_ns, "fd",
-							 handover_give(h, i->item)));
+		json_array_insert_new(list, 0,
+				      json_pack("{s:s s:I s:I s:o}", "hash", hash, "bytes", (json_int_t)i->bytes,
+						"used", (json_int_t)i->used_ns, "fd", handover_give(h, i->item)));
 	}
 	return json_pack("{s:s s:I s:I s:o}", "name", o->name, "hits", (json_int_t)o->hits, "saved",
 			 (json_int_t)o->saved_bytes, "images", list);
@@ -419,9 +426,8 @@ json_t *images_json(const struct tenant *tenant)
 {
 	const struct shelf_owner *o = owner_of(tenant);
 
-	return json_pack("{s:i s:I s:I s:I}", "kept", o ? (int)o->count : 0, "kept_bytes",
-			 o ? (json_int_t)o->bytes : 0, "hits", o ? (json_int_t)o->hits : 0, "saved_bytes",
-			 o ? (json_int_t)o->saved_bytes : 0);
+	return json_pack("{s:i s:I s:I s:I}", "kept", o ? (int)o->count : 0, "kept_bytes", o ? (json_int_t)o->bytes : 0,
+			 "hits", o ? (json_int_t)o->hits : 0, "saved_bytes", o ? (json_int_t)o->saved_bytes : 0);
 }
 
 uint64_t images_kept_bytes(const struct daemon *daemon)
