@@ -74,6 +74,7 @@ static CUresult resident_blocks(const CUlaunchConfig *config, const struct funct
 
 CUresult soft_cuOccupancyMaxActiveClusters(int *ret, CUfunction h, const CUlaunchConfig *config)
 {
+	MODULES_STAY;
 	struct launch l = { 0 };
 	const uint32_t *size;
 	CUevent event = NULL;
@@ -97,6 +98,7 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *ret, CUfunction h, const CUlaunc
 
 CUresult soft_cuOccupancyMaxPotentialClusterSize(int *ret, CUfunction h, const CUlaunchConfig *config)
 {
+	MODULES_STAY;
 	struct function *f;
 	uint64_t blocks;
 	unsigned most;

@@ -118,6 +118,7 @@ static CUresult context_open(struct context *c)
 	}
 	c->legacy->legacy = true;
 	segment_context_add(&driver.place, c->device->index);
+	c->closing = false;
 	c->active = true;
 	return CUDA_SUCCESS;
 }
@@ -125,6 +126,9 @@ static CUresult context_open(struct context *c)
 /* Everything that lives in the context goes. */
 static void context_close(struct context *c)
 {
+	pthread_rwlock_wrlock(&module_life);
+	c->closing = true;
+	pthread_rwlock_unlock(&module_life);
 	stream_wait_context(c);
 	report_leaks(c);
 	c->active = false;
@@ -171,7 +175,7 @@ CUresult context_sticky(struct context *c)
 
 static CUresult context_usable(struct context *c)
 {
-	if (__builtin_expect(!c->active, 0))
+	if (__builtin_expect(!c->active || c->closing, 0))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return context_sticky(c);
 }

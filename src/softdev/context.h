@@ -23,6 +23,7 @@ struct context {
 	uint64_t id;
 	bool primary;
 	_Atomic bool active;
+	_Atomic bool closing;	     /* it ends: no call finds it any more, and its work is waited for */
 	_Atomic int sticky;	     /* CUresult, 0 for none */
 	_Atomic uint32_t upsets;     /* segment_upsets() when it was opened */
 	_Atomic uint32_t pending;    /* operations submitted and not yet finished, over all streams */

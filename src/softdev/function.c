@@ -25,6 +25,8 @@ CUresult function_find(CUfunction h, struct context *c, struct function **ret)
 	struct module *m;
 	CUresult e;
 
+	if (f && (f->module->leaving || f->module->context->closing))
+		return CUDA_ERROR_INVALID_HANDLE;
 	if (f) {
 		*ret = f;
 		return CUDA_SUCCESS;
@@ -158,6 +160,7 @@ CUresult function_attribute(const struct ptx_kernel *k, const struct function_se
 
 CUresult soft_cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfunction h)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -170,6 +173,7 @@ CUresult soft_cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfun
 
 CUresult soft_cuFuncSetAttribute(CUfunction h, CUfunction_attribute attribute, int value)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -180,6 +184,7 @@ CUresult soft_cuFuncSetAttribute(CUfunction h, CUfunction_attribute attribute, i
 
 CUresult soft_cuFuncSetCacheConfig(CUfunction h, CUfunc_cache config)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -193,6 +198,7 @@ CUresult soft_cuFuncSetCacheConfig(CUfunction h, CUfunc_cache config)
 
 CUresult soft_cuFuncSetSharedMemConfig(CUfunction h, CUsharedconfig config)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -203,6 +209,7 @@ CUresult soft_cuFuncSetSharedMemConfig(CUfunction h, CUsharedconfig config)
 
 CUresult soft_cuFuncGetModule(CUmodule *ret, CUfunction h)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -216,6 +223,7 @@ CUresult soft_cuFuncGetModule(CUmodule *ret, CUfunction h)
 
 CUresult soft_cuFuncGetName(const char **ret, CUfunction h)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -239,6 +247,7 @@ CUresult function_param_info(const struct ptx_kernel *k, size_t index, size_t *r
 
 CUresult soft_cuFuncGetParamInfo(CUfunction h, size_t index, size_t *ret_offset, size_t *ret_bytes)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -255,6 +264,7 @@ CUresult function_param_count(const struct ptx_kernel *k, size_t *ret)
 
 CUresult soft_cuFuncGetParamCount(CUfunction h, size_t *ret)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -263,6 +273,7 @@ CUresult soft_cuFuncGetParamCount(CUfunction h, size_t *ret)
 
 CUresult soft_cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction h)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -276,6 +287,7 @@ CUresult soft_cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction h)
 
 CUresult soft_cuFuncLoad(CUfunction h)
 {
+	MODULES_STAY;
 	struct function *f;
 
 	return function_here(h, &f);
@@ -310,6 +322,7 @@ int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t 
 CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret, CUfunction h, int threads, size_t dynamic,
 								   unsigned flags)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_here(h, &f);
 
@@ -363,6 +376,7 @@ CUresult soft_cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CU
 
 CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction h, int blocks, int threads)
 {
+	MODULES_STAY;
 	struct function *f;
 	size_t most;
 	CUresult e = function_here(h, &f);

@@ -13,6 +13,7 @@
 
 static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *p, struct work *ret)
 {
+	MODULES_STAY;
 	struct launch l;
 	struct context *c;
 	CUresult e;

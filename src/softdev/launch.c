@@ -330,7 +330,8 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 
 /* ---- calls ---- */
 
-static CUresult launch(const struct launch *l, CUstream stream)
+/* Within MODULES_STAY: the kernel is submitted before it can end. */
+static CUresult launch_found(const struct launch *l, CUstream stream)
 {
 	struct stream *s;
 	struct work w;
@@ -341,6 +342,13 @@ static CUresult launch(const struct launch *l, CUstream stream)
 	if (!e)
 		e = launch_describe(l, s->context, &w);
 	return e ? e : stream_submit(s, &w, false);
+}
+
+static CUresult launch(const struct launch *l, CUstream stream)
+{
+	MODULES_STAY;
+
+	return launch_found(l, stream);
 }
 
 CUresult soft_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -432,6 +440,7 @@ static CUresult function_current(CUfunction h, struct function **ret)
 
 CUresult soft_cuFuncSetBlockShape(CUfunction h, int x, int y, int z)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_current(h, &f);
 
@@ -447,6 +456,7 @@ CUresult soft_cuFuncSetBlockShape(CUfunction h, int x, int y, int z)
 
 CUresult soft_cuFuncSetSharedSize(CUfunction h, unsigned bytes)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_current(h, &f);
 
@@ -457,6 +467,7 @@ CUresult soft_cuFuncSetSharedSize(CUfunction h, unsigned bytes)
 
 CUresult soft_cuParamSetSize(CUfunction h, unsigned bytes)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_current(h, &f);
 
@@ -470,6 +481,7 @@ CUresult soft_cuParamSetSize(CUfunction h, unsigned bytes)
 
 CUresult soft_cuParamSetv(CUfunction h, int offset, void *p, unsigned bytes)
 {
+	MODULES_STAY;
 	struct function *f;
 	CUresult e = function_current(h, &f);
 
@@ -493,6 +505,7 @@ CUresult soft_cuParamSetf(CUfunction h, int offset, float value)
 
 CUresult soft_cuLaunchGridAsync(CUfunction h, int width, int height, CUstream stream)
 {
+	MODULES_STAY;
 	struct function *f;
 	size_t bytes;
 	void *extra[5];
@@ -516,7 +529,7 @@ CUresult soft_cuLaunchGridAsync(CUfunction h, int width, int height, CUstream st
 			     false,
 			     NULL,
 			     extra };
-	return launch(&l, stream);
+	return launch_found(&l, stream);
 }
 
 CUresult soft_cuLaunchGrid(CUfunction h, int width, int height)

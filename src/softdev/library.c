@@ -85,21 +85,39 @@ CUresult soft_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
 	return e ? e : library_load(ret, image, bytes, &j, library_count, library_option);
 }
 
-CUresult soft_cuLibraryUnload(CUlibrary h)
+/* From here on no call finds it, its modules, or what is in them. */
+static CUresult library_leaves(CUlibrary h, struct library **ret)
 {
-	struct library *l;
-	CUresult e = library_find(h, &l);
+	CUresult e = library_find(h, ret);
 
 	if (e)
 		return e;
-	if (!handle_retire(l))
+	if (!handle_retire(*ret))
 		return CUDA_ERROR_INVALID_HANDLE;
+	for (struct kernel *k = (*ret)->kernels; k; k = k->next)
+		handle_retire(k);
+	for (struct module *m = (*ret)->modules; m; m = m->next)
+		m->leaving = true;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuLibraryUnload(CUlibrary h)
+{
+	struct library *l;
+	CUresult e;
+
+	pthread_rwlock_wrlock(&module_life);
+	e = library_leaves(h, &l);
+	pthread_rwlock_unlock(&module_life);
+	if (e)
+		return e;
 	for (uint32_t i = 0; i < driver.device_count; i++)
 		stream_wait_device(&driver.device[i]);
-	pthread_mutex_lock(&module_ending); /* a context that ends beside it has the same modules */
+	pthread_mutex_lock(&module_ending); /* a context that ends beside it has the same modules, and waits for them */
 	while (l->modules) {
 		struct module *m = l->modules;
 
+		stream_drain_context(m->context); /* one that ends is no device's any more */
 		l->modules = m->next;
 		if (handle_retire(m))
 			module_free(m);
@@ -198,6 +216,7 @@ static struct kernel *library_kernel(struct library *l, const struct ptx_kernel 
 
 CUresult soft_cuLibraryGetKernel(CUkernel *ret, CUlibrary h, const char *name)
 {
+	MODULES_STAY;
 	const struct ptx_kernel *p;
 	struct library *l;
 	struct kernel *k;
@@ -218,6 +237,7 @@ CUresult soft_cuLibraryGetKernel(CUkernel *ret, CUlibrary h, const char *name)
 
 CUresult soft_cuLibraryGetKernelCount(unsigned *ret, CUlibrary h)
 {
+	MODULES_STAY;
 	struct library *l;
 	CUresult e = library_find(h, &l);
 
@@ -231,6 +251,7 @@ CUresult soft_cuLibraryGetKernelCount(unsigned *ret, CUlibrary h)
 
 CUresult soft_cuLibraryEnumerateKernels(CUkernel *ret, unsigned count, CUlibrary h)
 {
+	MODULES_STAY;
 	struct library *l;
 	CUresult e = library_find(h, &l);
 
@@ -261,6 +282,7 @@ static CUresult library_module_here(CUlibrary h, struct module **ret)
 
 CUresult soft_cuLibraryGetModule(CUmodule *ret, CUlibrary h)
 {
+	MODULES_STAY;
 	struct module *m;
 	CUresult e = library_module_here(h, &m);
 
@@ -274,6 +296,7 @@ CUresult soft_cuLibraryGetModule(CUmodule *ret, CUlibrary h)
 
 CUresult soft_cuLibraryGetGlobal(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary h, const char *name)
 {
+	MODULES_STAY;
 	struct module *m;
 	CUresult e = library_module_here(h, &m);
 
@@ -284,6 +307,7 @@ CUresult soft_cuLibraryGetGlobal(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary 
 
 CUresult soft_cuLibraryGetManaged(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary h, const char *name)
 {
+	MODULES_STAY;
 	struct module *m;
 	CUresult e = library_module_here(h, &m);
 
@@ -296,6 +320,7 @@ CUresult soft_cuLibraryGetManaged(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary
 
 CUresult soft_cuKernelGetFunction(CUfunction *ret, CUkernel h)
 {
+	MODULES_STAY;
 	struct function *f;
 	struct context *c;
 	struct kernel *k;
@@ -315,6 +340,7 @@ CUresult soft_cuKernelGetFunction(CUfunction *ret, CUkernel h)
 
 CUresult soft_cuKernelGetLibrary(CUlibrary *ret, CUkernel h)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	CUresult e = kernel_find(h, &k);
 
@@ -328,6 +354,7 @@ CUresult soft_cuKernelGetLibrary(CUlibrary *ret, CUkernel h)
 
 CUresult soft_cuKernelGetName(const char **ret, CUkernel h)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	CUresult e = kernel_find(h, &k);
 
@@ -341,6 +368,7 @@ CUresult soft_cuKernelGetName(const char **ret, CUkernel h)
 
 CUresult soft_cuKernelGetParamInfo(CUkernel h, size_t index, size_t *ret_offset, size_t *ret_bytes)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	CUresult e = kernel_find(h, &k);
 
@@ -349,6 +377,7 @@ CUresult soft_cuKernelGetParamInfo(CUkernel h, size_t index, size_t *ret_offset,
 
 CUresult soft_cuKernelGetParamCount(CUkernel h, size_t *ret)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	CUresult e = kernel_find(h, &k);
 
@@ -357,6 +386,7 @@ CUresult soft_cuKernelGetParamCount(CUkernel h, size_t *ret)
 
 CUresult soft_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUkernel h, CUdevice ordinal)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	struct device *d;
 	CUresult e = device_find(ordinal, &d);
@@ -372,6 +402,7 @@ CUresult soft_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUk
 
 CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel h, CUdevice ordinal)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	struct device *d;
 	CUresult e = device_find(ordinal, &d);
@@ -388,6 +419,7 @@ CUresult soft_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CU
 
 CUresult soft_cuKernelSetCacheConfig(CUkernel h, CUfunc_cache config, CUdevice ordinal)
 {
+	MODULES_STAY;
 	struct kernel *k;
 	struct device *d;
 	CUresult e = device_find(ordinal, &d);

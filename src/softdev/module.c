@@ -1,7 +1,7 @@
 /*
  * module.c: see module.h. Loading, and the calls on modules.
  *
- * Order: module_ending, module_mutex, then what range_new() takes. The engine is called without a lock.
+ * Order: module_life, module_ending, module_mutex, then what range_new() takes. The engine is called without a lock.
  */
 #include "softdev/module.h"
 
@@ -26,6 +26,7 @@
 
 pthread_mutex_t module_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t module_ending = PTHREAD_MUTEX_INITIALIZER;
+pthread_rwlock_t module_life = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 /* ---- images ---- */
 
@@ -319,7 +320,23 @@ static CUresult module_find(CUmodule h, struct module **ret)
 	if (e)
 		return e;
 	*ret = handle_find(HANDLE_MODULE, h);
+	if (*ret && ((*ret)->leaving || (*ret)->context->closing))
+		*ret = NULL;
 	return *ret ? (CUresult)(*ret)->context->sticky : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* In the context in which loading began, which may have ended meanwhile. Takes over what was decoded. */
+static CUresult module_here(const struct context *c, struct ptx_module *ptx, struct module **ret)
+{
+	MODULES_STAY;
+	struct context *now;
+	CUresult e = context_current(&now);
+
+	if (!e && now != c)
+		e = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (e)
+		ptx_module_free(ptx);
+	return e ? e : module_new(now, ptx, ret);
 }
 
 static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
@@ -340,7 +357,7 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, cons
 		jit_report(j, e ? log : "", e ? NULL : ptx);
 	if (e)
 		return e;
-	e = module_new(c, ptx, &m);
+	e = module_here(c, ptx, &m);
 	if (!e && check_reports()) {
 		m->source = source; /* reports show its instructions */
 		memset(&source, 0, sizeof(source));
@@ -384,26 +401,45 @@ CUresult soft_cuModuleLoad(CUmodule *ret, const char *path)
 	return e ? e : module_load(ret, image, bytes, NULL);
 }
 
-CUresult soft_cuModuleUnload(CUmodule h)
+/* From here on no call finds it, nor its functions. */
+static CUresult module_leaves(CUmodule h, struct module **ret)
 {
 	struct context *c;
-	struct module *m;
 	CUresult e = context_current(&c);
 
 	if (!e)
-		e = module_find(h, &m);
+		e = module_find(h, ret);
+	if (!e && (*ret)->library)
+		e = CUDA_ERROR_INVALID_HANDLE;
+	if (!e)
+		(*ret)->leaving = true;
+	return e;
+}
+
+CUresult soft_cuModuleUnload(CUmodule h)
+{
+	struct device *device = NULL;
+	uint64_t generation = 0;
+	struct module *m;
+	bool asked = false;
+	CUresult e;
+
+	pthread_rwlock_wrlock(&module_life);
+	e = module_leaves(h, &m);
+	if (!e) {
+		device = m->context->device;
+		generation = m->head.generation;
+		asked = m->asked;
+	}
+	pthread_rwlock_unlock(&module_life);
 	if (e)
 		return e;
-	if (m->library)
-		return CUDA_ERROR_INVALID_HANDLE;
 	/* Waits for no work that cannot be using it: the shim measures images by loading and unloading them. */
-	if (atomic_load(&m->asked))
-		stream_wait_device(m->context->device);
+	if (asked)
+		stream_wait_device(device);
 	pthread_mutex_lock(&module_ending);
-	if (handle_retire(m))
+	if (m->head.generation == generation && handle_retire(m)) /* else its context has taken it along */
 		module_free(m);
-	else
-		e = CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_unlock(&module_ending);
 	return e;
 }
@@ -443,6 +479,7 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 
 CUresult soft_cuModuleGetFunction(CUfunction *ret, CUmodule h, const char *name)
 {
+	MODULES_STAY;
 	struct function *f;
 	struct module *m;
 	CUresult e = module_find(h, &m);
@@ -459,6 +496,7 @@ CUresult soft_cuModuleGetFunction(CUfunction *ret, CUmodule h, const char *name)
 
 CUresult soft_cuModuleGetFunctionCount(unsigned *ret, CUmodule h)
 {
+	MODULES_STAY;
 	struct module *m;
 	CUresult e = module_find(h, &m);
 
@@ -472,6 +510,7 @@ CUresult soft_cuModuleGetFunctionCount(unsigned *ret, CUmodule h)
 
 CUresult soft_cuModuleEnumerateFunctions(CUfunction *ret, unsigned count, CUmodule h)
 {
+	MODULES_STAY;
 	struct function *f;
 	struct module *m;
 	CUresult e = module_find(h, &m);
@@ -505,6 +544,7 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, siz
 
 CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *ret, size_t *ret_bytes, CUmodule h, const char *name)
 {
+	MODULES_STAY;
 	struct module *m;
 	CUresult e = module_find(h, &m);
 

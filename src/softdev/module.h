@@ -32,6 +32,7 @@ struct module {
 	struct source source;	   /* of a module that was loaded by itself, while reports are asked for */
 	struct range **variable;   /* one per variable of the engine's module ... */
 	struct texref **reference; /* ... but for those that are references */
+	_Atomic bool leaving;	   /* no call finds it any more, nor its functions: work that has them may still run */
 	_Atomic bool asked;	   /* somebody has a function or an address of it: work may be using it */
 	/* module_mutex (module.c) guards the following */
 	struct function *functions;
@@ -96,6 +97,28 @@ void source_deinit(struct source *s);
 CUresult image_read_file(const char *path, char **ret, size_t *ret_bytes);
 
 extern pthread_mutex_t module_mutex;
+/*
+ * Held for reading by a call while it uses modules, functions and kernels, from finding the context to its last look at
+ * them; for writing while a context, a library or a module ceases to be found. So what has been found stays until the
+ * call is over, and what ends waits for its work after no call can give it more. Taken before everything else; a writer
+ * goes before new readers, so a call takes it once, and calls nothing of the program's with it.
+ */
+extern pthread_rwlock_t module_life;
+
+static inline int module_stay_begin(void)
+{
+	return pthread_rwlock_rdlock(&module_life);
+}
+
+static inline void module_stay_end(const int *unused)
+{
+	(void)unused;
+	pthread_rwlock_unlock(&module_life);
+}
+
+/* Until the end of the block. Before the declarations whose initialisers look for something. */
+#define MODULES_STAY __attribute__((cleanup(module_stay_end), unused)) const int modules_stay = module_stay_begin()
+
 /* Held while modules go: one of a library goes with it or with its context, whichever ends first. */
 extern pthread_mutex_t module_ending;
 
@@ -107,7 +130,7 @@ void module_free(struct module *m);
 void module_free_all(struct context *c);
 /* The library's module in the context; made when it is first needed. */
 CUresult library_module(struct library *l, struct context *c, struct module **ret);
-/* The module of a library goes. */
+/* With module_ending: the module of a library goes. */
 void library_forget(struct module *m);
 /* Bytes that the variables of a module or of a library take of a device (wire/soft_usage.h). */
 uint64_t module_need_bytes(const void *handle);

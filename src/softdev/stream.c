@@ -577,7 +577,7 @@ static int context_points(struct context *c, struct point **ret)
 	return count;
 }
 
-static CUresult context_drain(struct context *c)
+CUresult stream_drain_context(struct context *c)
 {
 	struct point *point;
 	int count;
@@ -593,7 +593,7 @@ static CUresult context_drain(struct context *c)
 
 CUresult stream_wait_context(struct context *c)
 {
-	CUresult e = context_drain(c);
+	CUresult e = stream_drain_context(c);
 
 	mempool_synchronised(c->device);
 	return context_sticky(c) ? context_sticky(c) : e;
@@ -604,7 +604,7 @@ static void drain_if_on(void *object, void *arg)
 	struct context *c = object;
 
 	if (c->device == arg)
-		context_drain(c);
+		stream_drain_context(c);
 }
 
 void stream_wait_device(struct device *d)

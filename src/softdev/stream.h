@@ -111,6 +111,8 @@ bool point_settled_locked(const struct point *p);
 void point_wait(const struct point *p);
 /* Everything in the context is done. Value: the context's error. */
 CUresult stream_wait_context(struct context *c);
+/* The same without what follows a synchronisation: also for a context that ends. */
+CUresult stream_drain_context(struct context *c);
 /* Everything on the device is done, in all contexts. */
 void stream_wait_device(struct device *d);
 /* Ends all streams of the context; their work has been waited for. */
