@@ -16,10 +16,19 @@ struct product {
 	enum kind d, a, b;
 	unsigned swizzle_a, swizzle_b; /* 0 to 3: none, 32, 64, 128 bytes */
 	bool trans_a, trans_b, registers, adds, negate_a, negate_b, saturate, spoils;
-	unsigned step; /* of 32 bytes, into a row that is longer */
+	unsigned step;	   /* of 32 bytes, into a row that is longer */
+	bool sparse;	   /* A has half of its columns */
+	unsigned selector; /* of the lanes with the metadata */
 };
 
+/* Of a sparse A what is kept, and to which column it belongs. */
 static int matrix_a[ROWS][256], matrix_b[256][256], matrix_d[ROWS][256];
+static unsigned kept[ROWS][256];
+
+static unsigned width_a(const struct product *p)
+{
+	return p->sparse ? p->k / 2 : p->k;
+}
 
 static unsigned log_bits(enum kind k)
 {
@@ -34,7 +43,7 @@ static unsigned mixed(unsigned address, unsigned swizzle)
 
 /* Bit address of element (row, k) of a matrix that begins at `start`. */
 static unsigned place(unsigned start, unsigned row, unsigned k, enum kind kind, bool trans, unsigned swizzle,
-		      unsigned rows, unsigned step)
+		      unsigned rows, unsigned step, unsigned deep)
 {
 	const unsigned bits = log_bits(kind), t = 128 / bits, x = 1u << swizzle, pitch = 16 * x;
 	unsigned at;
@@ -45,16 +54,16 @@ static unsigned place(unsigned start, unsigned row, unsigned k, enum kind kind, 
 		at = row % 8 * pitch + row / 8 * 8 * pitch + k / t * 16 + step * 32;
 	else if (!swizzle) /* ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)): SBO 128, LBO 16 times the rows */
 		at = row / t * 128 + k % 8 * 16 + k / 8 * 16 * rows;
-	else /* ((T,x,m),(8,k)):((1,T,LBO),(xT,SBO)): SBO 8 lines, LBO twice that */
-		at = row / t % x * 16 + row / t / x * 16 * pitch + k % 8 * pitch + k / 8 * 8 * pitch;
+	else /* ((T,x,m),(8,k)):((1,T,LBO),(xT,SBO)): SBO 8 lines, LBO all */
+		at = row / t % x * 16 + row / t / x * deep * pitch + k % 8 * pitch + k / 8 * 8 * pitch;
 	return mixed(start + at, swizzle) * 8 + (trans ? row % t : k % t) * bits;
 }
 
-static uint64_t described(unsigned start, bool trans, unsigned swizzle, unsigned rows, unsigned step)
+static uint64_t described(unsigned start, bool trans, unsigned swizzle, unsigned rows, unsigned step, unsigned deep)
 {
 	static const uint64_t code[4] = { 0, 3, 2, 1 };
 	const unsigned pitch = 16u << swizzle;
-	const unsigned leading = !swizzle ? 16 * rows : trans ? 16 * pitch : 16, stride = !swizzle ? 128 : 8 * pitch;
+	const unsigned leading = !swizzle ? 16 * rows : trans ? deep * pitch : 16, stride = !swizzle ? 128 : 8 * pitch;
 
 	return (uint64_t)((start + (trans ? 0 : step * 32)) >> 4) | (uint64_t)(leading >> 4) << 16 |
 	       (uint64_t)(stride >> 4) << 32 | code[swizzle] << 62;
@@ -87,12 +96,16 @@ static void write_kernel(const struct product *p, unsigned nd, unsigned na)
 		say("ld.global.b32 %%r%u, [%%p5+%u];\n", i, i * 4);
 	for (unsigned i = 0; i < na; i++)
 		say("ld.global.b32 %%a%u, [%%p4+%u];\n", i, SHARED + i * 4);
-	say("wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n%uk%u%s.%s.%s.%s%s {", p->n, p->k,
-	    p->saturate ? ".satfinite" : "", kinds[p->d].name, kinds[p->a].name, kinds[p->b].name,
+	say("mad.wide.u32 %%p4, %%x0, 4, %%p0; ld.global.b32 %%x6, [%%p4+%u];\n", SHARED + 2048);
+	say("wgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%uk%u%s.%s.%s.%s%s {", p->sparse ? ".sp" : "",
+	    p->n, p->k, p->saturate ? ".satfinite" : "", kinds[p->d].name, kinds[p->a].name, kinds[p->b].name,
 	    p->a == B1 ? ".and.popc" : "");
 	for (unsigned i = 0; i < nd; i++)
 		say("%s%%r%u", i ? ", " : "", i);
-	say("}, %s, %%db, %%q1", p->registers ? "{%a0, %a1, %a2, %a3}" : "%da");
+	say("}, %s, %%db, ", p->registers ? "{%a0, %a1, %a2, %a3}" : "%da");
+	if (p->sparse)
+		say("%%x6, %u, ", p->selector);
+	say("%%q1");
 	if (p->d != S32)
 		say(", %s, %s", p->negate_a ? "-1" : "1", p->negate_b ? "-1" : "1");
 	if (kinds[p->a].bits == 16 && !p->registers)
@@ -115,8 +128,8 @@ static int64_t expected(const struct product *p, unsigned row, unsigned column)
 	const int sign = p->negate_a == p->negate_b ? 1 : -1;
 	int64_t sum = p->adds ? matrix_d[row][column] : 0;
 
-	for (unsigned x = 0; x < p->k; x++)
-		sum += sign * matrix_a[row][x] * matrix_b[x][column];
+	for (unsigned x = 0; x < width_a(p); x++)
+		sum += sign * matrix_a[row][x] * matrix_b[p->sparse ? kept[row][x] : x][column];
 	return p->saturate && sum > INT32_MAX ? INT32_MAX : p->saturate && sum < INT32_MIN ? INT32_MIN : sum;
 }
 
@@ -135,33 +148,58 @@ static void place_a(const struct product *p, unsigned thread, unsigned i, unsign
 	*k = thread % 4 * per + i % per + i / per / 2 * per * 4;
 }
 
+/* Which columns A keeps, and the metadata of the 128 threads, by the manual's figures for products of a warp group. */
+static void choose(const struct product *p, uint32_t *word)
+{
+	const unsigned bits = kinds[p->a].bits, group = bits == 32 ? 2 : 4, each = bits == 32 ? 4 : 2;
+
+	for (unsigned i = 0; i < 128; i++)
+		word[i] = (uint32_t)random_bits();
+	for (unsigned row = 0; row < ROWS; row++)
+		for (unsigned j = 0; j < p->k / 2; j++) {
+			const unsigned in = j % (group / 2) ? 2 + (unsigned)(random_bits() & 1)
+							    : (unsigned)(random_bits() & 1);
+			const uint32_t index = bits == 32 ? (in ? 14 : 4) : in, mask = (1u << each) - 1;
+			const unsigned bit = j * each, up = row % 16 / 8;
+			/* 8 bits: two threads for each 32 bits; else 16 bits of two rows in one */
+			const unsigned lane = bits == 8 ? bit / 32 * 2 + up : p->selector * 2 + bit / 16;
+			const unsigned shift = bits == 8 ? bit % 32 : bit % 16 + up * 16;
+			uint32_t *w = &word[row / 16 * 32 + row % 8 * 4 + lane];
+
+			kept[row][j] = j / (group / 2) * group + in;
+			*w = (*w & ~(mask << shift)) | index << shift;
+		}
+}
+
 static bool product_case(const struct product *p)
 {
 	const struct ptx_options options = { .arch = 90 };
 	const unsigned each = p->n / 2, nd = each * kinds[p->d].bits / 32, na = p->registers ? 4 : 0;
-	const unsigned ea = ROWS * p->k / 128;
+	const unsigned ea = ROWS * width_a(p) / 128;
 	uint8_t *image, *c, *d;
 	unsigned row, column, k, bad = 0;
 	struct ptx_module *m;
 
 	device_reset();
-	image = device_alloc(SHARED + 128 * 16);
+	image = device_alloc(SHARED + 2048 + 512);
 	c = device_alloc(128 * 512);
 	d = device_alloc(128 * 512);
 	for (unsigned i = 0; i < SHARED; i++)
 		image[i] = (uint8_t)random_bits(); /* what is not part of a matrix must not be read */
-	memset(image + SHARED, 0, 128 * 16);
+	memset(image + SHARED, 0, 2048);
+	if (p->sparse)
+		choose(p, (uint32_t *)(void *)(image + SHARED + 2048));
 	for (unsigned i = 0; i < ROWS; i++)
-		for (unsigned x = 0; x < p->k; x++) {
+		for (unsigned x = 0; x < width_a(p); x++) {
 			matrix_a[i][x] = any_value(p->a);
 			if (!p->registers)
-				put_bit_address(image, place(0, i, x, p->a, p->trans_a, p->swizzle_a, ROWS, p->step),
+				put_bit_address(image, place(0, i, x, p->a, p->trans_a, p->swizzle_a, ROWS, p->step, width_a(p)),
 						p->a, matrix_a[i][x]);
 		}
 	for (unsigned x = 0; x < p->k; x++)
 		for (unsigned j = 0; j < p->n; j++) {
 			matrix_b[x][j] = any_value(p->b);
-			put_bit_address(image, place(B_START, j, x, p->b, p->trans_b, p->swizzle_b, p->n, p->step),
+			put_bit_address(image, place(B_START, j, x, p->b, p->trans_b, p->swizzle_b, p->n, p->step, p->k),
 					p->b, matrix_b[x][j]);
 		}
 	for (unsigned thread = 0; thread < 128; thread++) {
@@ -180,8 +218,8 @@ static bool product_case(const struct product *p)
 	write_kernel(p, nd, na);
 	m = load_text(text, text_bytes, &options);
 	if (!m || launch(m, "k", DIM(1), DIM(128),
-			 ARGS(PTR(image), described(0, p->trans_a, p->swizzle_a, ROWS, p->step),
-			      described(B_START, p->trans_b, p->swizzle_b, p->n, p->step), PTR(c), PTR(d), p->adds)))
+			 ARGS(PTR(image), described(0, p->trans_a, p->swizzle_a, ROWS, p->step, width_a(p)),
+			      described(B_START, p->trans_b, p->swizzle_b, p->n, p->step, p->k), PTR(c), PTR(d), p->adds)))
 		bad = 1;
 	ptx_module_free(m);
 	for (unsigned thread = 0; thread < 128 && !bad; thread++)
@@ -250,6 +288,48 @@ static void test_types(void)
 	}
 }
 
+/* The same with half of A kept. A row of B has 64 bytes, for which a swizzle of 32 has no layout. */
+static void test_sparse(void)
+{
+	static const struct {
+		unsigned k;
+		enum kind d, a, b;
+	} types[] = {
+		{ 32, F32, F16, F16 },	 { 32, F16, F16, F16 },	  { 32, F32, BF16, BF16 }, { 16, F32, TF32, TF32 },
+		{ 64, F32, E4M3, E5M2 }, { 64, F16, E5M2, E4M3 }, { 64, S32, S8, U8 },	   { 64, S32, U8, S8 },
+	};
+	static const unsigned widths[] = { 8, 16, 64, 208, 128, 32 };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		bool good = true;
+
+		for (unsigned x = 0; x < 6; x++) {
+			const bool wide = kinds[types[i].a].bits == 16, whole = types[i].d == S32;
+			struct product p = { .n = widths[x],
+					     .k = types[i].k,
+					     .d = types[i].d,
+					     .a = types[i].a,
+					     .b = types[i].b,
+					     .swizzle_a = any_of(4),
+					     .swizzle_b = x % 4,
+					     .trans_a = wide && any_of(2),
+					     .trans_b = wide && any_of(2),
+					     .registers = any_of(2),
+					     .adds = any_of(3) != 0,
+					     .negate_a = !whole && any_of(2),
+					     .saturate = whole && any_of(2),
+					     .sparse = true,
+					     .selector = kinds[types[i].a].bits == 8 ? 0 : any_of(2) };
+
+			if (p.swizzle_b == 1 && !p.trans_b)
+				p.swizzle_b = 3;
+			good = product_case(&p) && good;
+		}
+		tap_ok(good, "wgmma of a sparse A, %s of %s and %s", kinds[types[i].d].name, kinds[types[i].a].name,
+		       kinds[types[i].b].name);
+	}
+}
+
 /* A descriptor that leads out of shared memory is a fault; what PTX does not have is refused. */
 static void test_refusals(void)
 {
@@ -258,7 +338,10 @@ static void test_refusals(void)
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1}, %da, %da, %q, 1, 1, 0, 0;",
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %q, 2, 1, 0, 0;",
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %q, 1, 1;",
-		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 0, %q, 1, 1, 0, 0;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 0, %q, 1, 1, 0, 0;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 4, %q, 1, 1, 0, 0;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3 {%r0, %r1, %r2, %r3}, %da, %da, %r0, 1, %q, 1, 1;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %da, %q, 1, 1, 0, 0;",
 	};
 	static const char head[] = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
 				   ".shared .align 1024 .b8 sm[1024];\n.reg .b64 %da; .reg .b32 %r<8>; .reg .pred %q;\n"
@@ -295,6 +378,7 @@ int main(void)
 	tap_begin();
 	device_open(1);
 	test_types();
+	test_sparse();
 	test_refusals();
 	device_close();
 	return tap_end();

@@ -440,10 +440,10 @@ const char *form_refusal(struct name opcode)
 	static const struct {
 		const char *begin, *reason;
 	} known[] = {
-		{ "wgmma.mma_async.sp", "products of sparse matrices are not supported" },
 		{ "wgmma.mma_async.", "no such combination of shape and types" },
 		{ "tcgen05.", "tensor memory (sm_100a) is not supported; use mma or wmma" },
-		{ "mma.sp", "products of sparse matrices are not supported" },
+		{ "mma.sp.", "no such combination of shape and types" },
+		{ "mma.sp::ordered_metadata.", "no such combination of shape and types" },
 		{ "mma.sync.aligned.m16n8k", "no such combination of shape and types" },
 		{ "cp.async.bulk.tensor.",
 		  "of copies through tensor maps those in tiles are supported, not im2col, gather4 and scatter4" },

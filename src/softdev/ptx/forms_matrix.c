@@ -30,7 +30,7 @@ static uint32_t element_bits(uint8_t e)
 struct words {
 	uint16_t m, n, k;
 	uint8_t layouts, types, load;
-	bool col[2], saturate, bits_and, trans;
+	bool col[2], saturate, bits_and, trans, sparse;
 	uint8_t scales; /* of scale_vec::2X; 0: not said */
 	uint8_t type[4];
 };
@@ -64,6 +64,7 @@ static void take_word(struct name w, struct words *x)
 	x->saturate |= name_is(w, "satfinite");
 	x->bits_and |= name_is(w, "and");
 	x->trans |= name_is(w, "trans");
+	x->sparse |= name_is(w, "sp") || name_is(w, "sp::ordered_metadata");
 	if (w.bytes == 13 && !memcmp(w.p, "scale_vec::", 11))
 		x->scales = (uint8_t)(w.p[11] - '0');
 	if (w.bytes == 1)
@@ -82,7 +83,7 @@ static struct words take_words(struct name opcode)
 			;
 		take_word((struct name){ opcode.p + from, to - from }, &x);
 	}
-	for (uint32_t i = 0; i < x.types && x.k == 32; i++)
+	for (uint32_t i = 0; i < x.types && memmem(opcode.p, opcode.bytes, "f8f6f4", 6); i++)
 		x.type[i] = x.type[i] == EL_e2m1 ? EL_e2m1_byte : x.type[i];
 	return x;
 }
@@ -124,7 +125,7 @@ static struct fragment take_fragment(struct taken *t, const struct operand *o, u
 	struct fragment f = { element, (uint8_t)count, (uint8_t)tiles, (uint16_t)t->list->count };
 
 	if (count < tiles || count % tiles || t->list->count + count > LIST_MOST ||
-	    (count > tiles && element != EL_f16)) {
+	    (count > tiles && (element != EL_f16 || !name_starts(d->insn->opcode, "wmma.")))) {
 		decode_fail(d, "%.*s: a fragment of %u registers instead of %u", (int)d->insn->opcode.bytes,
 			    d->insn->opcode.p, count, tiles);
 		return f;
@@ -157,13 +158,40 @@ static struct step *matrix_step(struct decoder *d, const char *row, struct taken
 	return s;
 }
 
-/* scale, {byte, thread} of A, and the same of B, behind the four fragments. */
-static void take_scales(struct taken *t, const struct words *x)
+/* A whole number that must be in the text: false, and said, for anything else. */
+static bool take_immediate(struct decoder *d, const struct operand *o, int64_t least, int64_t most, int64_t *ret)
+{
+	*ret = (int64_t)o->value;
+	if (o->kind == OPD_INT && *ret >= least && *ret <= most)
+		return true;
+	decode_fail(d, "%.*s: an operand must be a number from %lld to %lld", (int)d->insn->opcode.bytes,
+		    d->insn->opcode.p, (long long)least, (long long)most);
+	return false;
+}
+
+/*
+ * The metadata of a sparse A and which lanes have it. Of 16-bit elements every lane can be named, though of a pair of
+ * lanes only the first two values mean something (PTX ISA, "Sparse matrix storage"; NVIDIA's assembler does the same).
+ */
+static void take_metadata(struct taken *t, const struct words *x, uint8_t a, const struct operand *o)
+{
+	const uint32_t bits = element_bits(a), row_bits = bits == 32 ? x->k * 2u : bits == 4 ? x->k / 2u : x->k;
+	const uint32_t lanes = row_bits / 16;
+	int64_t selector;
+
+	t->use->sparse = bits == 32 ? SPARSE_of_2 : bits == 4 ? SPARSE_of_8 : SPARSE_of_4;
+	t->use->meta = (uint16_t)t->list->count;
+	t->list->loc[t->list->count++] = decode_source(t->d, &o[0], TY_b32);
+	if (take_immediate(t->d, &o[1], 0, bits == 16 ? 3 : 4 / lanes - 1, &selector))
+		t->use->selector = (uint8_t)selector;
+}
+
+/* scale, {byte, thread} of A, and the same of B. */
+static void take_scales(struct taken *t, const struct words *x, const struct operand *o)
 {
 	struct decoder *d = t->d;
-	const struct operand *o = d->insn->operand + 4;
 
-	t->use->blocks = x->scales ? x->scales : x->k == 64 ? 2 : 1;
+	t->use->blocks = x->scales ? x->scales : x->type[1] == EL_e2m1 ? 2 : 1;
 	t->use->scale_e4m3 = memmem(d->insn->opcode.p, d->insn->opcode.bytes, "ue4m3", 5) != NULL;
 	t->use->scales = (uint16_t)t->list->count;
 	for (uint32_t i = 0; i < 4; i += 2) {
@@ -185,10 +213,10 @@ static void form_mma(struct decoder *d, bool scaled)
 	/* "d.c" where A and B are f16, "d.a.b.c" otherwise */
 	const bool two = x.types == 2;
 	const uint8_t a = two ? EL_f16 : x.type[1], b = two ? EL_f16 : x.type[2], c = x.type[x.types - 1];
-	const uint32_t k = x.k;
+	const uint32_t k = x.k, count = 4u + (x.sparse ? 2 : 0) + (scaled ? 4 : 0);
 	struct taken t;
 
-	if (!decode_count(d, scaled ? 8 : 4, scaled ? 8 : 4) || !taken_new(d, &t))
+	if (!decode_count(d, count, count) || !taken_new(d, &t))
 		return;
 	*t.use = (struct matrix_use){ .m = x.m,
 				      .n = x.n,
@@ -205,25 +233,16 @@ static void form_mma(struct decoder *d, bool scaled)
 		t.use->c = take_fragment(&t, &o[3], c, c == EL_f16 ? 4 : 8, false);
 	} else {
 		t.use->d = take_fragment(&t, &o[0], x.type[0], registers_of(x.m, x.n, x.type[0]), true);
-		t.use->a = take_fragment(&t, &o[1], a, registers_of(x.m, k, a), false);
+		t.use->a = take_fragment(&t, &o[1], a, registers_of(x.m, x.sparse ? k / 2 : k, a), false);
 		t.use->b = take_fragment(&t, &o[2], b, registers_of(k, x.n, b), false);
 		t.use->c = take_fragment(&t, &o[3], c, registers_of(x.m, x.n, c), false);
 	}
+	if (x.sparse)
+		take_metadata(&t, &x, a, &o[4]);
 	if (scaled)
-		take_scales(&t, &x);
+		take_scales(&t, &x, &o[count - 4]);
 	if (!d->failed)
 		matrix_step(d, "%mma", &t);
-}
-
-/* A whole number that must be in the text: false, and said, for anything else. */
-static bool take_immediate(struct decoder *d, const struct operand *o, int64_t least, int64_t most, int64_t *ret)
-{
-	*ret = (int64_t)o->value;
-	if (o->kind == OPD_INT && *ret >= least && *ret <= most)
-		return true;
-	decode_fail(d, "%.*s: an operand must be a number from %lld to %lld", (int)d->insn->opcode.bytes,
-		    d->insn->opcode.p, (long long)least, (long long)most);
-	return false;
 }
 
 /* Negative, 1 or -1, for A and B; then whether A, where it is described, and B lie the other way. */
@@ -244,7 +263,7 @@ static void take_group_numbers(struct taken *t, const struct operand *o, uint32_
 	}
 }
 
-/* d, a or its descriptor, descriptor of b, whether d counts {, numbers} */
+/* d, a or its descriptor, descriptor of b{, metadata, its lanes}, whether d counts {, numbers} */
 static void form_group(struct decoder *d)
 {
 	const struct operand *o = d->insn->operand;
@@ -252,11 +271,12 @@ static void form_group(struct decoder *d)
 	const uint8_t out = x.type[0], a = x.type[1];
 	const bool narrow = a == EL_s8 || a == EL_u8 || a == EL_b1;
 	const uint32_t numbers = narrow ? 0 : a == EL_f16 || a == EL_bf16 ? 2 + (o[1].kind != OPD_VECTOR) + 1 : 2;
+	const uint32_t before = x.sparse ? 5 : 3;
 	uint32_t first, second, counts;
 	struct taken t;
 	struct step *s;
 
-	if (!decode_count(d, 4 + numbers, 4 + numbers) || !taken_new(d, &t))
+	if (!decode_count(d, before + 1 + numbers, before + 1 + numbers) || !taken_new(d, &t))
 		return;
 	*t.use = (struct matrix_use){ .m = 16,
 				      .n = x.n,
@@ -273,10 +293,12 @@ static void form_group(struct decoder *d)
 	if (t.use->a_described)
 		first = decode_source(d, &o[1], TY_b64);
 	else
-		t.use->a = take_fragment(&t, &o[1], a, registers_of(16, x.k, a), false);
+		t.use->a = take_fragment(&t, &o[1], a, registers_of(16, x.sparse ? x.k / 2u : x.k, a), false);
 	second = decode_source(d, &o[2], TY_b64);
-	counts = decode_source(d, &o[3], TY_pred);
-	take_group_numbers(&t, o + 4, numbers);
+	if (x.sparse)
+		take_metadata(&t, &x, a, &o[3]);
+	counts = decode_source(d, &o[before], TY_pred);
+	take_group_numbers(&t, o + before + 1, numbers);
 	if (d->failed)
 		return;
 	s = matrix_step(d, "%mma", &t);

@@ -12,8 +12,9 @@
 #include "softdev/ptx/matrix.h"
 #include "softdev/ptx/narrow.h"
 
+/* Of a sparse product A is half as wide. */
 struct floats {
-	f32 a[1024], b[512], c[512] __attribute__((aligned(64)));
+	f32 a[1024], b[1024], c[512] __attribute__((aligned(64)));
 };
 
 #if defined(__FMA__) || defined(__aarch64__)
@@ -100,6 +101,12 @@ static const void *tile_of(const struct warp *w, const struct op_list *l, const 
 	return at(w, l->loc[f->first + i]);
 }
 
+/* Columns that A's fragment has. */
+static u32 a_width(const struct matrix_use *u)
+{
+	return u->sparse ? u->k / 2u : u->k;
+}
+
 /* A, row by row. */
 static void take_a_f32(const struct warp *w, const struct op_list *l, const struct matrix_use *u, f32 *a)
 {
@@ -109,7 +116,7 @@ static void take_a_f32(const struct warp *w, const struct op_list *l, const stru
 	for (u32 t = 0; t < u->a.tiles; t++) {
 		widen(tile, tile_of(w, l, &u->a, t), (enum element)u->a.element);
 		for (u32 r = 0; r < 8; r++)
-			memcpy(a + ((t % rows) * 8 + r) * u->k + t / rows * e, tile + r * e, e * sizeof(*a));
+			memcpy(a + ((t % rows) * 8 + r) * a_width(u) + t / rows * e, tile + r * e, e * sizeof(*a));
 	}
 }
 
@@ -207,6 +214,87 @@ PRODUCT(f32, f32, MULADD)
 PRODUCT(f64, f64, FUSED)
 PRODUCT(s32, s32, WRAPPING)
 
+/* ---- products of which half of A is zeroes that nobody holds ---- */
+
+#define SPARSE_ROWS 16u
+#define SPARSE_WIDTH_MAX 64u
+
+/* Bits of metadata of a row. */
+static u32 metadata_bits(const struct matrix_use *u)
+{
+	return u->sparse == SPARSE_of_2 ? u->k * 2u : u->sparse == SPARSE_of_4 ? u->k : u->k / 2u;
+}
+
+/*
+ * The index of two bits at bit `at` of row r's metadata (PTX ISA, "Matrix fragments for ... sparse matrix A"). Elements
+ * of 16 and 32 bits: a lane has 16 bits of row r in its lower half and of row r + 8 in its upper half. Smaller ones: of
+ * two lanes the first has 32 bits of row r, the second of row r + 8. The selector says which of the four lanes of a
+ * row take part, where not all do.
+ */
+static u32 metadata_index(const u32 *meta, const struct matrix_use *u, u32 r, u32 at)
+{
+	const bool halves = u->a.element == EL_f16 || u->a.element == EL_bf16 || u->a.element == EL_tf32;
+	const u32 lanes = metadata_bits(u) / 16;
+	const u32 lane = halves ? at / 16 : at / 32 * 2 + r / 8, shift = halves ? at % 16 + r / 8 * 16 : at % 32;
+
+	return meta[r % 8 * 4 + (u->selector * lanes + lane) % 4] >> shift & 3;
+}
+
+/* The column of the whole A that element j of row r belongs to. */
+static u8 sparse_column(const u32 *meta, const struct matrix_use *u, u32 r, u32 j)
+{
+	switch ((enum sparsity)u->sparse) {
+	case SPARSE_of_2: /* 0100 or 1110: the halves of the element, as if they were two of four */
+		return (u8)(j * 2 + (metadata_index(meta, u, r, j * 4) >> 1));
+	case SPARSE_of_8:
+		return (u8)(j / 4 * 8 + metadata_index(meta, u, r, j / 2 * 2) * 2 + j % 2);
+	default:
+		return (u8)(j / 2 * 4 + metadata_index(meta, u, r, j * 2));
+	}
+}
+
+static void take_columns(const struct warp *w, const struct op_list *l, const struct matrix_use *u, u8 *column)
+{
+	const u32 *meta = at(w, l->loc[u->meta]), width = a_width(u);
+
+	for (u32 r = 0; r < SPARSE_ROWS; r++)
+		for (u32 j = 0; j < width; j++)
+			column[r * width + j] = sparse_column(meta, u, r, j);
+}
+
+/* c += a * b, where element x of a row of A, of `width`, meets row column[x] of B. */
+#define SPARSE_PRODUCT(T, name, step)                                                                                  \
+	static void sparse_##name(T *restrict c, const T *restrict a, const T *restrict b, const u8 *column, u32 n,    \
+				  u32 width)                                                                           \
+	{                                                                                                              \
+		for (u32 i = 0; i < SPARSE_ROWS; i++)                                                                  \
+			for (u32 x = 0; x < width; x++) {                                                              \
+				const T v = a[i * width + x];                                                          \
+				const T *row = b + column[i * width + x] * n;                                          \
+				T *sum = c + i * n;                                                                    \
+				for (u32 j = 0; j < n; j++)                                                            \
+					sum[j] = step(v, row[j], sum[j]);                                              \
+			}                                                                                              \
+	}
+SPARSE_PRODUCT(f32, f32, MULADD)
+SPARSE_PRODUCT(s32, s32, WRAPPING)
+
+/* The product of either kind. */
+#define ANY_PRODUCT(T, name)                                                                                           \
+	static void any_##name(const struct warp *w, const struct op_list *l, const struct matrix_use *u, T *c,        \
+			       const T *a, const T *b)                                                                 \
+	{                                                                                                              \
+		u8 column[SPARSE_ROWS * SPARSE_WIDTH_MAX];                                                             \
+		if (!u->sparse) {                                                                                      \
+			product_##name(c, a, b, u->m, u->n, u->k);                                                     \
+			return;                                                                                        \
+		}                                                                                                      \
+		take_columns(w, l, u, column);                                                                         \
+		sparse_##name(c, a, b, column, u->n, a_width(u));                                                      \
+	}
+ANY_PRODUCT(f32, f32)
+ANY_PRODUCT(s32, s32)
+
 static void multiply_f32(struct warp *w, const struct op_list *l, const struct matrix_use *u)
 {
 	struct floats x;
@@ -217,7 +305,7 @@ static void multiply_f32(struct warp *w, const struct op_list *l, const struct m
 		take_c_f16(w, l, u, x.c);
 	else
 		take_c_f32(w, l, u, x.c);
-	product_f32(x.c, x.a, x.b, u->m, u->n, u->k);
+	any_f32(w, l, u, x.c, x.a, x.b);
 	if (u->d.element == EL_f16)
 		give_d_f16(w, l, u, x.c);
 	else
@@ -252,9 +340,15 @@ static void take_scales(const struct warp *w, const struct op_list *l, const str
 /* Each block's sum is exact enough in f32; scaled and added in f64, so that no scale overflows by itself. */
 static void multiply_scaled(struct warp *w, const struct op_list *l, const struct matrix_use *u)
 {
-	const u32 deep = u->k / u->blocks;
+	const u32 width = a_width(u), each = width / u->blocks; /* a block's elements of A */
+	u8 column[SPARSE_ROWS * SPARSE_WIDTH_MAX];
 	struct floats x;
 	f64 sa[64], sb[32];
+
+	if (u->sparse)
+		take_columns(w, l, u, column);
+	for (u32 i = 0; !u->sparse && i < u->m * width; i++)
+		column[i] = (u8)(i % width);
 
 	take_a_f32(w, l, u, x.a);
 	take_b_f32(w, l, u, x.b);
@@ -265,9 +359,9 @@ static void multiply_scaled(struct warp *w, const struct op_list *l, const struc
 		for (u32 i = 0; i < u->m; i++) {
 			f32 sum[8] = { 0 }, *c = x.c + i * u->n;
 
-			for (u32 k = block * deep; k < (block + 1) * deep; k++)
+			for (u32 k = block * each; k < (block + 1) * each; k++)
 				for (u32 j = 0; j < 8; j++)
-					sum[j] = MULADD(x.a[i * u->k + k], x.b[k * u->n + j], sum[j]);
+					sum[j] = MULADD(x.a[i * width + k], x.b[column[i * width + k] * u->n + j], sum[j]);
 			for (u32 j = 0; j < 8; j++)
 				c[j] = (f32)((f64)c[j] + (f64)sum[j] * sa[i * 4 + block] * sb[j * 4 + block]);
 		}
@@ -322,14 +416,14 @@ static void clamp_sum(s32 *c, const s32 *before, u32 count)
 
 static void multiply_s32(struct warp *w, const struct op_list *l, const struct matrix_use *u)
 {
-	const u32 rows = u->m / 8, ea = per_row((enum element)u->a.element), deep = u->k / ea;
-	s32 a[1024], b[512], c[512], before[512] = { 0 };
+	const u32 rows = u->m / 8, ea = per_row((enum element)u->a.element), deep = u->k / ea, width = a_width(u);
+	s32 a[1024], b[1024], c[512], before[512] = { 0 };
 
 	for (u32 t = 0; t < u->a.tiles; t++) {
 		const u8 *tile = tile_of(w, l, &u->a, t);
 
 		for (u32 i = 0; i < 8 * ea; i++)
-			a[(t % rows * 8 + i / ea) * u->k + t / rows * ea + i % ea] =
+			a[(t % rows * 8 + i / ea) * width + t / rows * ea + i % ea] =
 				integer_of(tile, i, (enum element)u->a.element);
 	}
 	for (u32 t = 0; t < u->b.tiles; t++) {
@@ -344,7 +438,7 @@ static void multiply_s32(struct warp *w, const struct op_list *l, const struct m
 		memcpy(before, c, sizeof(c[0]) * u->m * u->n);
 		memset(c, 0, sizeof(c[0]) * u->m * u->n);
 	}
-	product_s32(c, a, b, u->m, u->n, u->k);
+	any_s32(w, l, u, c, a, b);
 	if (u->saturate)
 		clamp_sum(c, before, (u32)u->m * u->n);
 	give_d_s32(w, l, u, c);
@@ -430,7 +524,8 @@ static void multiply_volta(struct warp *w, const struct op_list *l, const struct
 /* ---- products of a warp group ---- */
 
 #define CHUNK_BYTES 16u /* how shared memory is arranged for them */
-#define GROUP_K_MAX 32u
+#define GROUP_K_MAX 64u /* of a sparse product; A is at most 32 wide */
+#define GROUP_A_MAX 32u
 #define GROUP_N_MAX 256u
 
 /*
@@ -527,20 +622,21 @@ static bool counts(const struct warp *w, const struct op *o)
 
 static void group_f32(struct warp *w, const struct op *o, const struct matrix_use *u)
 {
-	f32 a[16 * GROUP_K_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX] __attribute__((aligned(64)));
+	f32 a[16 * GROUP_A_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX] __attribute__((aligned(64)));
 	const struct described mb = described_by(descriptor(w, o->b), u->b_col);
+	const u32 width = a_width(u);
 
 	if (u->a_described) {
 		const struct described ma = described_by(descriptor(w, o->a), u->a_col);
 
-		if (!take_described_f32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, u->k, a, u->k, 1))
+		if (!take_described_f32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width, 1))
 			return;
 	} else {
 		take_a_f32(w, o->list, u, a);
 	}
 	if (!take_described_f32(w, o, &mb, (enum element)u->b.element, 0, u->n, u->k, b, 1, u->n))
 		return;
-	for (u32 i = 0; u->negate && i < 16u * u->k; i++)
+	for (u32 i = 0; u->negate && i < 16u * width; i++)
 		a[i] = -a[i];
 	if (!counts(w, o))
 		memset(c, 0, 16 * sizeof(*c) * u->n);
@@ -548,7 +644,7 @@ static void group_f32(struct warp *w, const struct op *o, const struct matrix_us
 		take_c_f16(w, o->list, u, c);
 	else
 		take_c_f32(w, o->list, u, c);
-	product_f32(c, a, b, 16, u->n, u->k);
+	any_f32(w, o->list, u, c, a, b);
 	if (u->d.element == EL_f16)
 		give_d_f16(w, o->list, u, c);
 	else
@@ -562,20 +658,21 @@ static void take_a_bytes(const struct warp *w, const struct op_list *l, const st
 		const u8 *tile = tile_of(w, l, &u->a, t);
 
 		for (u32 i = 0; i < TILE_BYTES; i++)
-			a[(t % 2 * 8 + i / 16) * u->k + t / 2 * 16 + i % 16] =
+			a[(t % 2 * 8 + i / 16) * a_width(u) + t / 2 * 16 + i % 16] =
 				integer_of(tile, i, (enum element)u->a.element);
 	}
 }
 
 static void group_s32(struct warp *w, const struct op *o, const struct matrix_use *u)
 {
-	s32 a[16 * GROUP_K_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX], before[16 * GROUP_N_MAX];
+	s32 a[16 * GROUP_A_MAX], b[GROUP_K_MAX * GROUP_N_MAX], c[16 * GROUP_N_MAX], before[16 * GROUP_N_MAX];
 	const struct described mb = described_by(descriptor(w, o->b), false);
+	const u32 width = a_width(u);
 
 	if (u->a_described) {
 		const struct described ma = described_by(descriptor(w, o->a), false);
 
-		if (!take_described_s32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, u->k, a, u->k, 1))
+		if (!take_described_s32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width, 1))
 			return;
 	} else {
 		take_a_bytes(w, o->list, u, a);
@@ -588,7 +685,7 @@ static void group_s32(struct warp *w, const struct op *o, const struct matrix_us
 	memcpy(c, before, 16 * sizeof(*c) * u->n);
 	if (u->saturate)
 		memset(c, 0, 16 * sizeof(*c) * u->n);
-	product_s32(c, a, b, 16, u->n, u->k);
+	any_s32(w, o->list, u, c, a, b);
 	if (u->saturate)
 		clamp_sum(c, before, 16u * u->n);
 	give_d_s32(w, o->list, u, c);

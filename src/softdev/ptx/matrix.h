@@ -44,6 +44,14 @@ struct fragment {
 	uint16_t first; /* in op_list.loc */
 };
 
+/* Which of neighbouring elements of a row of A are kept; the indices of 2 bits that say so follow one another. */
+enum sparsity {
+	SPARSE_none,
+	SPARSE_of_2, /* one, with an index of 4 bits: tf32 */
+	SPARSE_of_4, /* two */
+	SPARSE_of_8, /* two pairs: elements of 4 bits */
+};
+
 struct matrix_use {
 	uint16_t m, n, k;
 	uint8_t which;	   /* loads and stores: 'a', 'b', 'c' or 'd' */
@@ -60,6 +68,9 @@ struct matrix_use {
 	uint8_t blocks;	  /* along the sum, each with a scale of its own; 0: no scales */
 	bool scale_e4m3;  /* of ue4m3 instead of ue8m0 */
 	uint16_t scales;  /* in op_list.loc: scales of A, their byte and thread, and the same of B */
+	uint8_t sparse;	  /* enum sparsity: how A, of which half is kept, is spread; its fragment is k / 2 wide */
+	uint8_t selector; /* which lanes of each four have the metadata */
+	uint16_t meta;	  /* in op_list.loc: the metadata */
 	struct fragment d, a, b, c;
 };
 

@@ -16,6 +16,17 @@ RF("mma.sync.aligned.{m8n8k16,m16n8k16,m16n8k32}.row.col{,.satfinite}.s32.{s8,u8
 RF("mma.sync.aligned.{m8n8k32,m16n8k32,m16n8k64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32", FORM_MATRIX, 0)
 RF("mma.sync.aligned.{m8n8k128,m16n8k128,m16n8k256}.row.col.s32.b1.b1.s32.{xor,and}.popc", FORM_MATRIX, 0)
 
+/* The same with half of A, and metadata that says which half. Indices in order or not: nothing depends on it here. */
+#define SPARSE "mma.{sp,sp::ordered_metadata}.sync.aligned."
+RF(SPARSE "{m16n8k16,m16n8k32}.row.col.{f16,f32}.f16.f16.{f16,f32}", FORM_MATRIX, 0)
+RF(SPARSE "{m16n8k16,m16n8k32}.row.col.f32.bf16.bf16.f32", FORM_MATRIX, 0)
+RF(SPARSE "{m16n8k8,m16n8k16}.row.col.f32.tf32.tf32.f32", FORM_MATRIX, 0)
+RF(SPARSE "m16n8k64.row.col.{f16.e4m3.e4m3.f16,f16.e4m3.e5m2.f16,f16.e5m2.e4m3.f16,f16.e5m2.e5m2.f16,f32.e4m3.e4m3.f32,"
+	  "f32.e4m3.e5m2.f32,f32.e5m2.e4m3.f32,f32.e5m2.e5m2.f32}",
+   FORM_MATRIX, 0)
+RF(SPARSE "{m16n8k32,m16n8k64}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32", FORM_MATRIX, 0)
+RF(SPARSE "{m16n8k64,m16n8k128}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32", FORM_MATRIX, 0)
+
 /* Products of four warps, each with 16 of the 64 rows. A from registers or, like B, by its descriptor. */
 #define WIDE(k)                                                                                                        \
 	"{"                                                                                                            \
@@ -35,6 +46,12 @@ RF("wgmma.mma_async.sync.aligned." WIDE("8") ".f32.tf32.tf32", FORM_MATRIX, 6)
 RF("wgmma.mma_async.sync.aligned." WIDE("32") ".{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", FORM_MATRIX, 6)
 RF("wgmma.mma_async.sync.aligned." WIDE_INT("32") "{,.satfinite}.s32.{s8,u8}.{s8,u8}", FORM_MATRIX, 6)
 RF("wgmma.mma_async.sync.aligned." WIDE_INT("256") ".s32.b1.b1.and.popc", FORM_MATRIX, 6)
+#define WIDE_SPARSE "wgmma.mma_async.sp.sync.aligned."
+RF(WIDE_SPARSE WIDE("32") ".{f16,f32}.f16.f16", FORM_MATRIX, 6)
+RF(WIDE_SPARSE WIDE("32") ".f32.bf16.bf16", FORM_MATRIX, 6)
+RF(WIDE_SPARSE WIDE("16") ".f32.tf32.tf32", FORM_MATRIX, 6)
+RF(WIDE_SPARSE WIDE("64") ".{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", FORM_MATRIX, 6)
+RF(WIDE_SPARSE WIDE_INT("64") "{,.satfinite}.s32.{s8,u8}.{s8,u8}", FORM_MATRIX, 6)
 
 /* Floats of 4 and 6 bits, each in a byte; and with a scale for each block of 32 or 16 along the sum. */
 #define NARROW "{e4m3,e5m2,e3m2,e2m3,e2m1}"
@@ -46,6 +63,15 @@ RF("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{,.scale_vec::2X}.f3
 RF("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", FORM_MATRIX, 7)
 RF("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.{ue4m3,ue8m0}",
    FORM_MATRIX, 7)
+
+#define ORDERED "mma.sp::ordered_metadata.sync.aligned."
+RF(ORDERED "m16n8k64.row.col.kind::f8f6f4.f16." NARROW "." NARROW ".f16", FORM_MATRIX, 0)
+RF(ORDERED "m16n8k64.row.col.kind::f8f6f4.f32." NARROW "." NARROW ".f32", FORM_MATRIX, 0)
+RF(ORDERED "m16n8k64.row.col.kind::mxf8f6f4.block_scale{,.scale_vec::1X}.f32." NARROW "." NARROW ".f32.ue8m0",
+   FORM_MATRIX, 7)
+RF(ORDERED "m16n8k128.row.col.kind::mxf4.block_scale{,.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0", FORM_MATRIX, 7)
+RF(ORDERED "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", FORM_MATRIX, 7)
+RF(ORDERED "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.{ue4m3,ue8m0}", FORM_MATRIX, 7)
 
 /* wmma */
 RF("wmma.mma.sync{,.aligned}.{row,col}.{row,col}.{m16n16k16,m8n32k16,m32n8k16}.{f16,f32}.{f16,f32}", FORM_MATRIX, 0)
