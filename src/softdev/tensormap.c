@@ -26,22 +26,62 @@ static const uint8_t types[] = {
 static const uint8_t bytes_of[] = { 1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4 }; /* by enum tensor_type */
 
 #define BOX_MOST 256u
+#define PIXELS_MOST 1024u
 #define STEP_MOST 8u
 #define DIM_MOST (UINT64_C(1) << 32)
 #define STRIDE_END (UINT64_C(1) << 40)
 
-static CUresult tensor_check(const struct tensor_map *m, unsigned rank, const cuuint64_t *dim, const cuuint64_t *stride,
-			     const cuuint32_t *box, const cuuint32_t *step)
-{
-	const unsigned size = bytes_of[m->type], line = box[0] * size;
+/* What both kinds of map have in common. */
+struct array {
+	CUtensorMapDataType type;
+	cuuint32_t rank;
+	void *address;
+	const cuuint64_t *dim, *stride;
+	const cuuint32_t *step;
+	CUtensorMapInterleave interleave;
+	CUtensorMapSwizzle swizzle;
+	CUtensorMapFloatOOBfill fill;
+};
 
-	if (m->address % 16 || line % 16 || (m->swizzle && line > 16u << m->swizzle))
+/* The array that a map is of. Steps in the first dimension count for nothing without an interleave, as the API says. */
+static CUresult array_take(const struct array *a, CUtensorMap *ret, struct tensor_map *m)
+{
+	const CUresult e = driver_ready();
+
+	if (e)
+		return e;
+	if (!ret || (uintptr_t)ret % 64 || !a->dim || !a->step || !a->rank || a->rank > TENSOR_RANK_MAX ||
+	    (a->rank > 1 && !a->stride) || (unsigned)a->type > CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B ||
+	    (unsigned)a->interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
+	    (unsigned)a->swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B ||
+	    (unsigned)a->fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA || (uintptr_t)a->address % 16)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < rank; i++)
-		if (!dim[i] || dim[i] > DIM_MOST || !box[i] || box[i] > BOX_MOST || !step[i] || step[i] > STEP_MOST ||
-		    (i && (!stride[i - 1] || stride[i - 1] % 16 || stride[i - 1] >= STRIDE_END)))
+	for (unsigned i = 0; i < a->rank; i++)
+		if (!a->dim[i] || a->dim[i] > DIM_MOST || !a->step[i] || a->step[i] > STEP_MOST ||
+		    (i && (!a->stride[i - 1] || a->stride[i - 1] % 16 || a->stride[i - 1] >= STRIDE_END)))
 			return CUDA_ERROR_INVALID_VALUE;
+	if ((unsigned)a->type >= sizeof(types) || a->interleave || a->swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*m = (struct tensor_map){ .address = (uintptr_t)a->address,
+				  .rank_less = (uint8_t)(a->rank - 1),
+				  .type = types[a->type],
+				  .swizzle = (uint8_t)a->swizzle,
+				  .fill = (uint8_t)a->fill };
+	for (unsigned i = 0; i < a->rank; i++) {
+		m->dim[i] = (uint32_t)a->dim[i];
+		m->step[i] = i ? (uint8_t)a->step[i] : 1;
+		if (i)
+			m->stride[i - 1] = a->stride[i - 1];
+	}
 	return CUDA_SUCCESS;
+}
+
+/* A line of so many elements, which lie side by side in shared memory. */
+static bool line_fits(const struct tensor_map *m, cuuint32_t count)
+{
+	const unsigned line = count * bytes_of[m->type];
+
+	return count && count <= BOX_MOST && line % 16 == 0 && (!m->swizzle || line <= 16u << m->swizzle);
 }
 
 CUresult soft_cuTensorMapEncodeTiled(CUtensorMap *ret, CUtensorMapDataType type, cuuint32_t rank, void *address,
@@ -50,33 +90,50 @@ CUresult soft_cuTensorMapEncodeTiled(CUtensorMap *ret, CUtensorMapDataType type,
 				     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
 				     CUtensorMapFloatOOBfill fill)
 {
-	struct tensor_map m = { .address = (uintptr_t)address };
-	CUresult e = driver_ready();
+	const struct array a = { type, rank, address, dim, stride, step, interleave, swizzle, fill };
+	struct tensor_map m;
+	const CUresult e = array_take(&a, ret, &m);
 
+	(void)promotion;
 	if (e)
 		return e;
-	if (!ret || (uintptr_t)ret % 64 || !dim || !box || !step || !rank || rank > TENSOR_RANK_MAX ||
-	    (rank > 1 && !stride) || (unsigned)type > CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B ||
-	    (unsigned)interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
-	    (unsigned)swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B ||
-	    (unsigned)fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA)
+	if (!box || !line_fits(&m, box[0]))
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((unsigned)type >= sizeof(types) || interleave || swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	m.type = types[type];
-	m.rank_less = (uint8_t)(rank - 1);
-	m.swizzle = (uint8_t)swizzle;
-	m.fill = (uint8_t)fill;
-	e = tensor_check(&m, rank, dim, stride, box, step);
+	for (unsigned i = 0; i < rank; i++) {
+		if (!box[i] || box[i] > BOX_MOST)
+			return CUDA_ERROR_INVALID_VALUE;
+		m.box[i] = (uint16_t)box[i];
+	}
+	memcpy(ret, &m, sizeof(m));
+	return CUDA_SUCCESS;
+}
+
+/* Corners are in the order of the dimensions, width first; how far they may lie out depends on how many there are. */
+CUresult soft_cuTensorMapEncodeIm2col(CUtensorMap *ret, CUtensorMapDataType type, cuuint32_t rank, void *address,
+				      const cuuint64_t *dim, const cuuint64_t *stride, const int *lower,
+				      const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *step,
+				      CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+				      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+	static const int most[] = { [3] = 1 << 15, [4] = 1 << 7, [5] = 1 << 4 };
+	const struct array a = { type, rank, address, dim, stride, step, interleave, swizzle, fill };
+	struct tensor_map m;
+	const CUresult e = array_take(&a, ret, &m);
+
+	(void)promotion;
 	if (e)
 		return e;
-	for (unsigned i = 0; i < rank; i++) {
-		m.dim[i] = (uint32_t)dim[i];
-		m.box[i] = (uint16_t)box[i];
-		m.step[i] = (uint8_t)step[i];
-		if (i)
-			m.stride[i - 1] = stride[i - 1];
+	if (rank < 3 || !lower || !upper || !line_fits(&m, channels) || !pixels || pixels > PIXELS_MOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < rank - 2; i++) {
+		if (lower[i] < -most[rank] || lower[i] >= most[rank] || upper[i] < -most[rank] || upper[i] >= most[rank])
+			return CUDA_ERROR_INVALID_VALUE;
+		m.lower[i] = (int16_t)lower[i];
+		m.upper[i] = (int16_t)upper[i];
 	}
+	m.im2col = 1;
+	m.box[0] = (uint16_t)channels;
+	m.box[1] = (uint16_t)pixels;
 	memcpy(ret, &m, sizeof(m));
 	return CUDA_SUCCESS;
 }

@@ -445,10 +445,8 @@ const char *form_refusal(struct name opcode)
 		{ "mma.sp.", "no such combination of shape and types" },
 		{ "mma.sp::ordered_metadata.", "no such combination of shape and types" },
 		{ "mma.sync.aligned.m16n8k", "no such combination of shape and types" },
-		{ "cp.async.bulk.tensor.",
-		  "of copies through tensor maps those in tiles are supported, not im2col, gather4 and scatter4" },
-		{ "cp.async.bulk.prefetch.tensor.", "im2col and gather4 through tensor maps are not supported" },
-		{ "cp.reduce.async.bulk.tensor.", "im2col through tensor maps is not supported" },
+		{ "cp.async.bulk.tensor.", "no such copy through tensor maps is supported; im2col::w (sm_100a) is not" },
+		{ "cp.async.bulk.prefetch.tensor.", "im2col::w (sm_100a) through tensor maps is not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },
 		{ "clusterlaunchcontrol.", "work that clusters take over from one another is not supported" },
 	};

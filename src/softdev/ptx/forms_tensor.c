@@ -5,18 +5,32 @@
 #include <string.h>
 
 /* [address, {coordinates}] */
-static bool take_coordinates(struct decoder *d, const struct operand *o, uint32_t rank, struct op_list *list)
+static bool take_coordinates(struct decoder *d, const struct operand *o, uint32_t count, struct op_list *list)
 {
 	const struct operand *v = o->count == 1 ? o->item : NULL;
 
-	if (o->kind != OPD_ADDRESS || !v || v->kind != OPD_VECTOR || v->count != rank) {
+	if (o->kind != OPD_ADDRESS || !v || v->kind != OPD_VECTOR || v->count != count) {
 		decode_fail(d, "%.*s takes [map, {%u coordinates}]", (int)d->insn->opcode.bytes, d->insn->opcode.p,
-			    rank);
+			    count);
 		return false;
 	}
-	list->count = rank;
-	for (uint32_t i = 0; i < rank; i++)
+	list->count = count;
+	for (uint32_t i = 0; i < count; i++)
 		list->loc[i] = decode_source(d, &v->item[i], TY_s32);
+	return !d->failed;
+}
+
+/* {offsets}, of one dimension without a vector too; behind the coordinates */
+static bool take_offsets(struct decoder *d, const struct operand *o, uint32_t count, struct op_list *list)
+{
+	const uint32_t given = o->kind == OPD_VECTOR ? o->count : 1;
+
+	if (given != count) {
+		decode_fail(d, "%.*s takes {%u offsets}", (int)d->insn->opcode.bytes, d->insn->opcode.p, count);
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		list->loc[list->count++] = decode_source(d, o->kind == OPD_VECTOR ? &o->item[i] : o, TY_u16);
 	return !d->failed;
 }
 
@@ -32,21 +46,34 @@ static bool has(const struct decoder *d, const char *word)
 	return memmem(d->insn->opcode.p, d->insn->opcode.bytes, word, strlen(word)) != NULL;
 }
 
-/* load: [to], [map, {..}], [barrier]{, blocks}{, policy}; otherwise: [map, {..}], [from]{, policy} */
+static enum tensor_mode mode_of(const struct decoder *d)
+{
+	if (has(d, ".im2col"))
+		return TENSOR_IM2COL;
+	return has(d, "tile::gather4") || has(d, "tile::scatter4") ? TENSOR_FOUR : TENSOR_TILE;
+}
+
+/* load: [to], [map, {..}], [barrier]{, offsets}{, blocks}{, policy}; otherwise: [map, {..}], [from]{, policy} */
 void form_tensor_copy(struct decoder *d, enum tensor_way way)
 {
 	const struct operand *o = d->insn->operand;
-	const bool load = way == TENSOR_LOAD, many = has(d, "multicast::cluster");
-	const uint32_t count = (load ? 3u : 2u) + many + has(d, "L2::cache_hint"), rank = rank_of(d->insn->opcode);
+	const enum tensor_mode mode = mode_of(d);
+	const bool load = way == TENSOR_LOAD, many = has(d, "multicast::cluster"), shifts = load && mode == TENSOR_IM2COL;
+	const uint32_t count = (load ? 3u : 2u) + many + shifts + has(d, "L2::cache_hint"), rank = rank_of(d->insn->opcode);
+	const uint32_t coordinates = mode == TENSOR_FOUR ? 1 + TENSOR_ROWS : rank, offsets = shifts ? rank - 2 : 0;
 	struct tensor_use *use = decode_take(d, sizeof(*use));
-	struct op_list *list = decode_take(d, sizeof(*list) + TENSOR_RANK_MAX * sizeof(uint32_t));
+	struct op_list *list = decode_take(d, sizeof(*list) + 2 * TENSOR_RANK_MAX * sizeof(uint32_t));
 	struct operand plain;
 	uint32_t map, shared, barrier = LOC_NONE, blocks = LOC_NONE;
 	struct step *s;
 
-	if (!use || !list || !decode_count(d, count, count) || !take_coordinates(d, &o[load], rank, list))
+	if (!use || !list || !decode_count(d, count, count) || !take_coordinates(d, &o[load], coordinates, list))
 		return;
-	*use = (struct tensor_use){ .way = (uint8_t)way, .rank = (uint8_t)rank };
+	if (shifts && !take_offsets(d, &o[3], offsets, list))
+		return;
+	*use = (struct tensor_use){
+		.way = (uint8_t)way, .rank = (uint8_t)rank, .mode = (uint8_t)mode, .offsets = (uint8_t)offsets
+	};
 	if (way == TENSOR_REDUCE)
 		use->reduce = (uint8_t)form_reduction(d->insn->opcode);
 	list->what = use;
@@ -58,7 +85,7 @@ void form_tensor_copy(struct decoder *d, enum tensor_way way)
 	if (load)
 		barrier = form_generic_address(d, &o[2], 's');
 	if (many)
-		blocks = decode_source(d, &o[3], TY_u16);
+		blocks = decode_source(d, &o[3 + shifts], TY_u16);
 	if (d->failed)
 		return;
 	s = decode_step(d, decode_row(d, "%tensor.copy"));

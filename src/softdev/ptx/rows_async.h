@@ -64,7 +64,7 @@ RH("fence.mbarrier_init.release.cluster", fence_all, FORM_PLAIN, 1, TY_none)
 RH("fence.{acquire,release}.{cta,cluster,gpu,sys}", fence_all, FORM_PLAIN, 1, TY_none)
 RH("fence.{acquire,release}.sync_restrict::{shared::cta,shared::cluster}.cluster", fence_all, FORM_PLAIN, 1, TY_none)
 
-/* Copies through tensor maps (tensor.c), whole tiles, and changes of a map. */
+/* Copies through tensor maps (tensor.c), and changes of a map. */
 #define TENSOR_END "{,.L2::cache_hint}"
 RF("cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.{shared::cluster,shared::cta}.global{,.tile}.mbarrier::complete_tx::bytes"
    "{,.multicast::cluster}{,.cta_group::1}" TENSOR_END,
@@ -74,6 +74,19 @@ RF("cp.reduce.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta.{add,min,max
    "group" TENSOR_END,
    FORM_ASYNC, 23)
 RF("cp.async.bulk.prefetch.tensor.{1d,2d,3d,4d,5d}.L2.global{,.tile}" TENSOR_END, FORM_NOTHING, 0)
+RF("cp.async.bulk.tensor.{3d,4d,5d}.{shared::cluster,shared::cta}.global.im2col.mbarrier::complete_tx::bytes"
+   "{,.multicast::cluster}{,.cta_group::1}" TENSOR_END,
+   FORM_ASYNC, 21)
+RF("cp.async.bulk.tensor.2d.{shared::cluster,shared::cta}.global.tile::gather4.mbarrier::complete_tx::bytes"
+   "{,.multicast::cluster}{,.cta_group::1}" TENSOR_END,
+   FORM_ASYNC, 21)
+RF("cp.async.bulk.tensor.{3d,4d,5d}.global.shared::cta.im2col_no_offs.bulk_group" TENSOR_END, FORM_ASYNC, 22)
+RF("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group" TENSOR_END, FORM_ASYNC, 22)
+RF("cp.reduce.async.bulk.tensor.{3d,4d,5d}.global.shared::cta.{add,min,max,inc,dec,and,or,xor}.im2col_no_offs.bulk_"
+   "group" TENSOR_END,
+   FORM_ASYNC, 23)
+RF("cp.async.bulk.prefetch.tensor.{3d,4d,5d}.L2.global.im2col" TENSOR_END, FORM_NOTHING, 0)
+RF("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4" TENSOR_END, FORM_NOTHING, 0)
 RF("tensormap.replace.tile.{global_address,global_stride}{,.global,.shared::cta}.b1024.b64", FORM_ASYNC, 24)
 RF("tensormap.replace.tile.{rank,box_dim,global_dim,element_stride,elemtype,interleave_layout,swizzle_mode,fill_mode,"
    "swizzle_atomicity}{,.global,.shared::cta}.b1024.b32",

@@ -3,7 +3,9 @@
  *
  * The box lies in shared memory with the first dimension innermost and without gaps. With a swizzle the pieces of 16
  * bytes of each 128 are exchanged by bits 7 and up of their address. What lies outside the array reads as zero or not
- * a number and is not written; it counts as copied. Source: the PTX manual, "Tensors" and "cp.async.bulk.tensor".
+ * a number and is not written; it counts as copied. An im2col takes pixels one after another, through width, height,
+ * depth and images, and comes back to the lower corner behind the upper one. Source: the PTX manual, "Tensors" and
+ * "cp.async.bulk.tensor".
  */
 #include "softdev/ptx/tensor.h"
 
@@ -34,6 +36,7 @@ struct copy {
 	u32 lane, size; /* of an element, bytes */
 	u32 count[TENSOR_RANK_MAX];
 	s64 first[TENSOR_RANK_MAX];
+	s64 offset[TENSOR_RANK_MAX];
 	u32 line_bytes, bytes;
 	u32 swizzle; /* bits */
 	u64 fill;
@@ -63,6 +66,36 @@ static u64 outside(const struct tensor_map *m)
 	}
 }
 
+static s64 coordinate(const struct copy *c, u32 i)
+{
+	return ((const s32 *)at(c->w, c->o->list->loc[i]))[c->lane];
+}
+
+/* How many elements there are in each dimension, and where they begin. */
+static void copy_measure(struct copy *c)
+{
+	const struct tensor_map *m = &c->map;
+
+	for (u32 i = 0; i < TENSOR_RANK_MAX; i++) {
+		c->count[i] = i < c->use->rank ? (m->box[i] + step_of(m, i) - 1) / step_of(m, i) : 1;
+		c->first[i] = i < c->use->rank || c->use->mode == TENSOR_FOUR ? coordinate(c, i) : 0;
+	}
+	if (c->use->mode == TENSOR_IM2COL) {
+		for (u32 i = 2; i < TENSOR_RANK_MAX; i++)
+			c->count[i] = 1;
+		c->count[0] = m->box[0];
+		c->count[1] = m->box[1];
+		for (u32 i = 0; i < c->use->offsets; i++)
+			c->offset[i + 1] = coordinate(c, c->use->rank + i) & 0xffff;
+	}
+	if (c->use->mode == TENSOR_FOUR)
+		c->count[1] = TENSOR_ROWS;
+	c->line_bytes = c->size * c->count[0];
+	c->bytes = c->line_bytes;
+	for (u32 i = 1; i < TENSOR_RANK_MAX; i++)
+		c->bytes *= c->count[i];
+}
+
 /* False: the launch has got a fault. */
 static bool copy_begin(struct copy *c, struct warp *w, const struct op *o, u32 lane)
 {
@@ -74,22 +107,15 @@ static bool copy_begin(struct copy *c, struct warp *w, const struct op *o, u32 l
 	*c = (struct copy){ .w = w, .o = o, .use = o->list->what, .lane = lane };
 	memcpy(&c->map, map, sizeof(c->map));
 	if (c->map.rank_less + 1u != c->use->rank || c->map.type >= TENSOR_TYPES || c->map.interleave ||
-	    c->map.swizzle > 3) {
+	    c->map.swizzle > 3 || c->map.im2col != (c->use->mode == TENSOR_IM2COL) ||
+	    (c->use->mode == TENSOR_FOUR && c->map.box[1] != 1)) {
 		warp_fault(w, PTX_FAULT_ILLEGAL_INSTRUCTION, o, lane, place);
 		return false;
 	}
 	c->size = types[c->map.type].bytes;
 	c->swizzle = c->map.swizzle;
 	c->fill = outside(&c->map);
-	c->line_bytes = c->bytes = c->size;
-	for (u32 i = 0; i < TENSOR_RANK_MAX; i++) {
-		const bool used = i < c->use->rank;
-
-		c->count[i] = used ? (c->map.box[i] + step_of(&c->map, i) - 1) / step_of(&c->map, i) : 1;
-		c->first[i] = used ? ((const s32 *)at(w, o->list->loc[i]))[lane] : 0;
-		c->bytes *= c->count[i];
-	}
-	c->line_bytes *= c->count[0];
+	copy_measure(c);
 	if (c->line_bytes % PIECE_BYTES || !c->bytes || c->bytes > SHARED_BYTES_MAX) {
 		warp_fault(w, PTX_FAULT_ILLEGAL_INSTRUCTION, o, lane, place);
 		return false;
@@ -97,9 +123,14 @@ static bool copy_begin(struct copy *c, struct warp *w, const struct op *o, u32 l
 	return true;
 }
 
+static s64 dim_of(const struct tensor_map *m, u32 i)
+{
+	return m->dim[i] ? (s64)m->dim[i] : (s64)1 << 32;
+}
+
 static bool inside(const struct tensor_map *m, u32 i, s64 x)
 {
-	return x >= 0 && x < (m->dim[i] ? (s64)m->dim[i] : (s64)1 << 32);
+	return x >= 0 && x < dim_of(m, i);
 }
 
 /* Where byte `offset` of the box lies; the bits of the address that count are those in its block's shared memory. */
@@ -164,25 +195,69 @@ static bool move_line(const struct copy *c, u8 *box, u32 offset, u64 address)
 	       move(c, box, offset + begin * c->size, address + (u64)(c->first[0] + begin) * c->size, end - begin);
 }
 
+/* A line of the box whose coordinates in dimension 1 and on are x[1] and on. */
+static bool move_line_at(const struct copy *c, u8 *box, u32 line, const s64 *x)
+{
+	u64 address = c->map.address;
+	bool in = true;
+
+	for (u32 i = 1; i < c->use->rank; i++) {
+		in = in && inside(&c->map, i, x[i]);
+		address += (u64)x[i] * c->map.stride[i - 1];
+	}
+	if (in)
+		return move_line(c, box, line * c->line_bytes, address);
+	put_fill(c, box, line * c->line_bytes, c->count[0]);
+	return true;
+}
+
+/* To the next pixel: through the space between the corners, and then to the next image. */
+static void next_pixel(const struct copy *c, s64 *pixel)
+{
+	const u32 images = c->use->rank - 1u;
+
+	for (u32 i = 1; i < images; i++) {
+		pixel[i] += step_of(&c->map, i);
+		if (pixel[i] < dim_of(&c->map, i) + c->map.upper[i - 1])
+			return;
+		pixel[i] = c->map.lower[i - 1];
+	}
+	pixel[images]++;
+}
+
+static bool move_pixels(const struct copy *c, u8 *box)
+{
+	s64 pixel[TENSOR_RANK_MAX], x[TENSOR_RANK_MAX];
+
+	memcpy(pixel, c->first, sizeof(pixel));
+	for (u32 line = 0; line < c->count[1]; line++) {
+		for (u32 i = 1; i < c->use->rank; i++)
+			x[i] = pixel[i] + c->offset[i];
+		if (!move_line_at(c, box, line, x))
+			return false;
+		next_pixel(c, pixel);
+	}
+	return true;
+}
+
 static bool move_box(const struct copy *c, u8 *box)
 {
 	const u32 lines = c->bytes / c->line_bytes;
 
+	if (c->use->mode == TENSOR_IM2COL)
+		return move_pixels(c, box);
+
 	for (u32 line = 0; line < lines; line++) {
-		u64 address = c->map.address;
-		bool in = true;
+		s64 x[TENSOR_RANK_MAX];
 		u32 rest = line;
 
 		for (u32 i = 1; i < c->use->rank; i++) {
-			const s64 x = c->first[i] + (s64)(rest % c->count[i]) * step_of(&c->map, i);
-
+			x[i] = c->first[i] + (s64)(rest % c->count[i]) * step_of(&c->map, i);
 			rest /= c->count[i];
-			in = in && inside(&c->map, i, x);
-			address += (u64)x * c->map.stride[i - 1];
 		}
-		if (!in)
-			put_fill(c, box, line * c->line_bytes, c->count[0]);
-		else if (!move_line(c, box, line * c->line_bytes, address))
+		if (c->use->mode == TENSOR_FOUR)
+			x[1] = c->first[1 + line];
+		if (!move_line_at(c, box, line, x))
 			return false;
 	}
 	return true;

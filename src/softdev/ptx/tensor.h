@@ -1,7 +1,7 @@
 /*
  * tensor.h: tensor maps: where an array of up to five dimensions lies, and which box of it a copy takes.
  *
- * To programs a map is 128 bytes that nobody looks into. These are our own; cuTensorMapEncodeTiled writes them, kernels
+ * To programs a map is 128 bytes that nobody looks into. These are our own; cuTensorMapEncode... write them, kernels
  * change fields by tensormap.replace, from a map of zeroes on. Numbers of types and modes are those of the PTX manual
  * ("tensormap.replace", fields .elemtype, .swizzle_mode and so on).
  */
@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #define TENSOR_RANK_MAX 5u
+#define TENSOR_SPACE_MAX (TENSOR_RANK_MAX - 2) /* width, height, depth */
+#define TENSOR_ROWS 4u /* of gather4 and scatter4 */
 
 struct tensor_map {
 	uint64_t address;
@@ -22,7 +24,10 @@ struct tensor_map {
 	uint8_t interleave, swizzle;	      /* 0 none; 32, 64, 128 bytes */
 	uint8_t fill;			      /* 1: what lies outside is not a number, instead of 0 */
 	uint8_t atomicity;
-	uint8_t unused[40];
+	uint8_t im2col;		       /* 1: box[0] are channels of a pixel, box[1] pixels, up to 1024 */
+	int16_t lower[TENSOR_SPACE_MAX]; /* of the box of an im2col in dimension 1 and on: from 0 ... */
+	int16_t upper[TENSOR_SPACE_MAX]; /* ... and from the dimension's end */
+	uint8_t unused[34];
 };
 
 _Static_assert(sizeof(struct tensor_map) == 128, "as CUtensorMap");
@@ -61,8 +66,16 @@ enum tensor_field {
 
 enum tensor_way { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCE };
 
-/* A copy, as the decoder leaves it (op_list.what); op_list.loc: the coordinates. */
+enum tensor_mode {
+	TENSOR_TILE,
+	TENSOR_IM2COL,
+	TENSOR_FOUR, /* gather4, scatter4: four rows of two dimensions, which have a coordinate each */
+};
+
+/* A copy, as the decoder leaves it (op_list.what); op_list.loc: the coordinates, and behind them im2col's offsets. */
 struct tensor_use {
 	uint8_t way, rank;
+	uint8_t mode;
+	uint8_t offsets; /* how many there are */
 	uint8_t reduce; /* of async.c */
 };
