@@ -126,7 +126,8 @@ CUresult soft_cuTensorMapEncodeIm2col(CUtensorMap *ret, CUtensorMapDataType type
 	if (rank < 3 || !lower || !upper || !line_fits(&m, channels) || !pixels || pixels > PIXELS_MOST)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < rank - 2; i++) {
-		if (lower[i] < -most[rank] || lower[i] >= most[rank] || upper[i] < -most[rank] || upper[i] >= most[rank])
+		if (lower[i] < -most[rank] || lower[i] >= most[rank] || upper[i] < -most[rank] ||
+		    upper[i] >= most[rank])
 			return CUDA_ERROR_INVALID_VALUE;
 		m.lower[i] = (int16_t)lower[i];
 		m.upper[i] = (int16_t)upper[i];

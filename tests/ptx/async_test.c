@@ -108,10 +108,11 @@ static void test_barriers(void)
 static void test_bulk(void)
 {
 	static const char text[] = HEAD KERNEL("k")
-		".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar; setp.eq.u32 %q0, %t, 0; mov.u32 %r0, s; mov.u32 %r1, bar;\n"
+		".shared .align 128 .b8 s[1088]; .shared .align 8 .b64 bar; .reg .b128 %x; setp.eq.u32 %q0, %t, 0; mov.u32 %r0, s; mov.u32 %r1, bar;\n"
 		"@%q0 mbarrier.init.shared.b64 [%r1], 1; fence.mbarrier_init.release.cluster; bar.sync 0;\n"
 		"elect.sync _|%q1, 0xffffffff; @!%q1 bra wait;\n"
-		"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 1024;\n"
+		"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 1040; mov.b128 %x, {%p0, %p1};\n"
+		"st.async.shared::cluster.mbarrier::complete_tx::bytes.b128 [%r0+1024], %x, [%r1];\n"
 		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%p0], 512, [%r1];\n"
 		"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0+512], [%p0+512], 512, [%r1];\n"
 		"wait: mbarrier.try_wait.parity.shared::cta.b64 %q2, [%r1], 0; @!%q2 bra wait;\n"
@@ -121,11 +122,18 @@ static void test_bulk(void)
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%p1+1024], [%r0], 1024;\n"
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%p1+2048], [%r0], 1024;\n"
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%p1+3072], [%r0], 16;\n"
+		"ld.shared.v2.u64 {%d0, %d1}, [%r0+1024]; st.global.v2.u64 [%p1+3216], {%d0, %d1};\n"
+		"mov.u64 %d2, 24; add.u32 %r4, %r0, 1024; st.shared.u64 [%r0+1048], %d0;\n"
+		"st.bulk.weak.shared::cta [%r4], %d2, 0; ld.shared.v2.u64 {%d0, %d1}, [%r0+1024]; st.global.v2.u64 [%p1+3232], {%d0, %d1};\n"
+		"ld.shared.v2.u64 {%d0, %d1}, [%r0+1040]; st.global.v2.u64 [%p1+3248], {%d0, %d1};\n"
+		"mov.u16 %h0, 0x8421; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%p1+3136], [%r0], 64, %h0;\n"
+		"st.async.release.gpu.global.b32 [%p1+3200], %r1; st.async.mmio.release.sys.global.b8 [%p1+3204], %r3;\n"
 		"cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.prefetch.L2.global [%p0], 64;\n"
 		"done: ret;\n}\n";
 	struct ptx_module *m;
 	int32_t *a, *d;
 	float *sum;
+	const uint64_t *pair;
 	int wrong = 0;
 
 	device_reset();
@@ -137,6 +145,7 @@ static void test_bulk(void)
 		d[256 + i] = i;
 		d[512 + i] = i * 1000;
 	}
+	memset((uint8_t *)d + 3136, 0x5a, 64);
 	a[0] = 0x3fbfffff; /* 1.5 when one is added to its bits */
 	sum[0] = 2;
 	m = load_one(text);
@@ -149,6 +158,17 @@ static void test_bulk(void)
 	}
 	is(wrong, 0);
 	is(sum[0] == 3.5f, 1);
+	for (int i = 0; i < 64; i++) { /* bytes 0, 5, 10 and 15 of each 16 */
+		const uint8_t *to = (const uint8_t *)d + 3136, *from = (const uint8_t *)d;
+
+		wrong += to[i] != (i % 16 % 5 ? 0x5a : from[i]);
+	}
+	is(wrong, 0);
+	is(d[800] != 0, 1);
+	pair = (const uint64_t *)(const void *)(d + 804);
+	ok(pair[0] == (uint64_t)(uintptr_t)a && pair[1] == (uint64_t)(uintptr_t)d);
+	ok(!pair[2] && !pair[3] && !pair[4] && pair[5] == (uint64_t)(uintptr_t)a);
+	is(d[801] & 255, d[0] & 255);
 	ptx_module_free(m);
 }
 

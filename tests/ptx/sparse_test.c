@@ -185,8 +185,7 @@ static bool sparse_case(const struct shape *s, bool ordered, unsigned selector)
 			put(a, lane * na * per_a + i, s->a,
 			    matrix_a[g + i / per_a % 2 * 8][t * per_a + i % per_a + i / per_a / 2 * per_a * 4]);
 		for (unsigned i = 0; i < nb * per_b; i++)
-			put(b, lane * nb * per_b + i, s->b,
-			    matrix_b[t * per_b + i % per_b + i / per_b * per_b * 4][g]);
+			put(b, lane * nb * per_b + i, s->b, matrix_b[t * per_b + i % per_b + i / per_b * per_b * 4][g]);
 		for (unsigned i = 0; i < 4; i++)
 			put(c, lane * 4 + i, s->d, matrix_c[g + i / 2 * 8][t * 2 + i % 2]);
 	}
@@ -202,8 +201,8 @@ static bool sparse_case(const struct shape *s, bool ordered, unsigned selector)
 	say("mad.wide.u32 %%p7, %%l, 4, %%p0; ld.global.b32 %%r40, [%%p7+%u]; ld.global.b32 %%r41, [%%p7+%u];\n"
 	    "mad.wide.u32 %%p7, %%l, 4, %%p1; ld.global.b32 %%r42, [%%p7+%u]; mov.u16 %%h0, %u; mov.u16 %%h1, %u;\n",
 	    META, SCALES, SCALES, byte, thread + 2);
-	say("mma.sp%s.sync.aligned.m16n8k%u.row.col%s.%s.%s.%s.%s%s ", ordered ? "::ordered_metadata" : "", s->k, s->head,
-	    kinds[s->d].name, kinds[s->a].name, kinds[s->b].name, kinds[s->d].name, s->tail);
+	say("mma.sp%s.sync.aligned.m16n8k%u.row.col%s.%s.%s.%s.%s%s ", ordered ? "::ordered_metadata" : "", s->k,
+	    s->head, kinds[s->d].name, kinds[s->a].name, kinds[s->b].name, kinds[s->d].name, s->tail);
 	say_list(0, nc); /* the result goes where A was */
 	say_list(0, na);
 	say_list(10, nb);
@@ -351,16 +350,19 @@ static void test_refusals(void)
 		  "a fragment of 4 registers instead of 2" },
 		{ F "{%r4, %r5}, {%r6}, {%r0, %r1, %r2, %r3}, %r8, 0;", "a fragment of 1 registers instead of 2" },
 #undef F
-		{ "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, {%r8, "
+		{ "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, "
+		  "{%r8, "
 		  "%r9, %r10, %r11}, {%r0, %r1, %r2, %r3}, %r12, 1;",
 		  "a number from 0 to 0" },
-		{ "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r8, %r9}, {%r0, "
+		{ "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r8, %r9}, "
+		  "{%r0, "
 		  "%r1, %r2, %r3}, %r12, 2;",
 		  "a number from 0 to 1" },
 		{ "mma.sp.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r4}, {%r5}, {%r0, %r1, "
 		  "%r2, %r3}, %r12, 0;",
 		  "no such combination" },
-		{ "mma.sp.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e3m2.e3m2.f32 {%r0, %r1, %r2, %r3}, {%r4, %r5, "
+		{ "mma.sp.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e3m2.e3m2.f32 {%r0, %r1, %r2, %r3}, {%r4, "
+		  "%r5, "
 		  "%r6, %r7}, {%r8, %r9, %r10, %r11}, {%r0, %r1, %r2, %r3}, %r12, 0;",
 		  "no such combination" },
 	};
@@ -374,7 +376,8 @@ static void test_refusals(void)
 		say_head();
 		say("%s\nret;\n}\n", cases[i].insn);
 		t.bytes = text_bytes;
-		if (ptx_module_load(&t, 1, &newest, &m, log, sizeof(log)) != PTX_INVALID || !strstr(log, cases[i].says)) {
+		if (ptx_module_load(&t, 1, &newest, &m, log, sizeof(log)) != PTX_INVALID ||
+		    !strstr(log, cases[i].says)) {
 			printf("# %s: %s\n", cases[i].insn, log);
 			good = false;
 		}

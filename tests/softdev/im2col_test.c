@@ -79,12 +79,13 @@ static int pixel[LIST][RANK];
 static unsigned list_pixels(const struct copy *c)
 {
 	const int depth_from = c->rank > 4 ? c->lower[2] : 0, depth_to = c->rank > 4 ? (int)c->dim[3] + c->upper[2] : 1;
-	const int height_from = c->rank > 3 ? c->lower[1] : 0, height_to = c->rank > 3 ? (int)c->dim[2] + c->upper[1] : 1;
+	const int height_from = c->rank > 3 ? c->lower[1] : 0,
+		  height_to = c->rank > 3 ? (int)c->dim[2] + c->upper[1] : 1;
 	unsigned n = 0;
 
 	for (int image_number = 0; n < LIST; image_number++)
-		for (int d = depth_from; d < depth_to; d += c->rank > 4 ? (int)c->step[3] : 1)
-			for (int h = height_from; h < height_to; h += c->rank > 3 ? (int)c->step[2] : 1)
+		for (int d = depth_from; d<depth_to; d += c->rank> 4 ? (int)c->step[3] : 1)
+			for (int h = height_from; h<height_to; h += c->rank> 3 ? (int)c->step[2] : 1)
 				for (int w = c->lower[0]; w < (int)c->dim[1] + c->upper[0] && n < LIST;
 				     w += (int)c->step[1], n++) {
 					pixel[n][1] = w;
@@ -117,7 +118,9 @@ static void write_kernel(char *text, size_t room, const struct copy *c, enum way
 		"cp.async.bulk.tensor.%ud.global.shared::cta.%s.bulk_group ",
 		"cp.reduce.async.bulk.tensor.%ud.global.shared::cta.add.%s.bulk_group "
 	};
-	const char *mode = way == LOAD ? c->four ? "tile::gather4" : "im2col" : c->four ? "tile::scatter4" : "im2col_no_offs";
+	const char *mode = way == LOAD ? c->four ? "tile::gather4" : "im2col"
+			   : c->four   ? "tile::scatter4"
+				       : "im2col_no_offs";
 	size_t n = (size_t)snprintf(
 		text, room,
 		".version 8.7\n.target sm_100a\n.address_size 64\n"
@@ -127,7 +130,8 @@ static void write_kernel(char *text, size_t room, const struct copy *c, enum way
 		"mov.b64 %%m, map; cvta.param.u64 %%m, %%m; ld.param.u64 %%i, [in]; ld.param.u64 %%o, [out];\n"
 		"mov.u32 %%s, sm; mov.u32 %%x, %%tid.x; shl.b32 %%x, %%x, 2;\n"
 		"fill: cvt.u64.u32 %%t, %%x; add.u64 %%u, %%i, %%t; ld.global.u32 %%v, [%%u]; add.u32 %%y, %%s, %%x;\n"
-		"st.shared.u32 [%%y], %%v; add.u32 %%x, %%x, 128; setp.lt.u32 %%p, %%x, %u; @%%p bra fill; bar.sync 0;\n"
+		"st.shared.u32 [%%y], %%v; add.u32 %%x, %%x, 128; setp.lt.u32 %%p, %%x, %u; @%%p bra fill; bar.sync "
+		"0;\n"
 		"mov.u32 %%x, %%tid.x; setp.ne.u32 %%p, %%x, 0; @%%p bra there;\n",
 		SHARED, SHARED);
 
@@ -156,13 +160,14 @@ static CUresult encode(CUtensorMap *map, CUdeviceptr p, const struct copy *c)
 	const cuuint32_t box[2] = { c->channels, 1 };
 
 	if (c->four)
-		return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)p, c->dim, c->stride, box,
-					      c->step, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)c->swizzle,
-					      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-	return cuTensorMapEncodeIm2col(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)p, c->dim, c->stride, c->lower,
-				       c->upper, c->channels, c->pixels, c->step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-				       (CUtensorMapSwizzle)c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-				       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+		return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)p, c->dim,
+					      c->stride, box, c->step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+					      (CUtensorMapSwizzle)c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+					      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+	return cuTensorMapEncodeIm2col(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)p, c->dim, c->stride,
+				       c->lower, c->upper, c->channels, c->pixels, c->step,
+				       CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)c->swizzle,
+				       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 static bool run(const struct copy *c, enum way way, unsigned first, CUdeviceptr array, CUdeviceptr in, CUdeviceptr out)
@@ -198,8 +203,9 @@ static bool run(const struct copy *c, enum way way, unsigned first, CUdeviceptr 
 	expect(c, way, first);
 	good = !memcmp(got, shared, SHARED) && !memcmp(memory, want, ARRAY);
 	if (!good)
-		printf("# way %d rank %u channels %u pixels %u swizzle %u%s: shared %s, array %s\n", way, c->rank, c->channels,
-		       c->pixels, c->swizzle, c->four ? ", four rows" : "", memcmp(got, shared, SHARED) ? "differs" : "same",
+		printf("# way %d rank %u channels %u pixels %u swizzle %u%s: shared %s, array %s\n", way, c->rank,
+		       c->channels, c->pixels, c->swizzle, c->four ? ", four rows" : "",
+		       memcmp(got, shared, SHARED) ? "differs" : "same",
 		       memcmp(memory, want, ARRAY) ? "differs" : "same");
 	return good;
 }
@@ -287,13 +293,18 @@ static void refusals(CUdeviceptr p)
 static void faults(CUdeviceptr array, CUdeviceptr out)
 {
 	static const char *const bad[] = {
-		"cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, %r}], [%r];",
-		"cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, %r, %r}], "
+		"cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, "
+		"%r}], [%r];",
+		"cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, "
+		"%r, %r}], "
 		"[%r], {0};",
-		"cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r}], [%r], {0};",
-		"cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r}], "
+		"cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r}], "
+		"[%r], {0};",
+		"cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r], [%d, {%r, "
+		"%r}], "
 		"[%r];",
-		"cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, %r}], "
+		"cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r], [%d, {%r, %r, "
+		"%r}], "
 		"[%r], {0, 0};",
 	};
 	struct copy c = { .rank = 3,
@@ -312,7 +323,8 @@ static void faults(CUdeviceptr array, CUdeviceptr out)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text),
-			 ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { .reg .b32 %%r; .reg .b64 %%d;\n%s "
+			 ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { .reg .b32 %%r; .reg "
+			 ".b64 %%d;\n%s "
 			 "ret; }\n",
 			 bad[i]);
 		FAILS(cuModuleLoadData(&m, text), CUDA_ERROR_INVALID_PTX);

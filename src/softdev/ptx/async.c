@@ -210,6 +210,42 @@ void bulk_copy(struct warp *w, const struct op *o)
 	}
 }
 
+/* [a] to, [b] from, c bytes, e: which bytes of each 16 are copied. Nobody else's byte is written. */
+void masked_copy(struct warp *w, const struct op *o)
+{
+	for (u32 left = w->mask; left; left &= left - 1) {
+		const u32 i = (u32)__builtin_ctz(left), bytes = ((const u32 *)at(w, o->c))[i];
+		const u32 mask = ((const u32 *)at(w, o->e))[i];
+		const u8 *from = reach_bytes(w, o, i, lane_value(w, o->b, i, false), false, bytes, 16, false);
+		u8 *to = from ? reach_bytes(w, o, i, lane_value(w, o->a, i, false), false, bytes, 16, true) : NULL;
+
+		if (to && bytes % 16)
+			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, bytes);
+		if (!to || bytes % 16)
+			return;
+		for (u32 k = 0; k < bytes; k++)
+			if (mask >> k % 16 & 1)
+				to[k] = from[k];
+	}
+}
+
+/* [a], b: bytes, a multiple of 8 */
+void bulk_zero(struct warp *w, const struct op *o)
+{
+	for (u32 left = w->mask; left; left &= left - 1) {
+		const u32 i = (u32)__builtin_ctz(left);
+		const u64 bytes = ((const u64 *)at(w, o->b))[i];
+		const u64 size = bytes > SHARED_BYTES_MAX ? SHARED_BYTES_MAX + 1 : bytes;
+		u8 *to = reach_bytes(w, o, i, lane_value(w, o->a, i, false), false, size, 8, true);
+
+		if (to && bytes % 8)
+			warp_fault(w, PTX_FAULT_MISALIGNED, o, i, bytes);
+		if (!to || bytes % 8)
+			return;
+		memset(to, 0, size);
+	}
+}
+
 /* What cp.reduce does to each element; in the order of forms_async.c's names. */
 enum reduce { REDUCE_add, REDUCE_min, REDUCE_max, REDUCE_inc, REDUCE_dec, REDUCE_and, REDUCE_or, REDUCE_xor };
 

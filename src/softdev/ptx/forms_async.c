@@ -123,18 +123,19 @@ static void form_cp_arrive(struct decoder *d)
 }
 
 struct bulk {
-	uint32_t to, from, bytes, barrier, blocks;
+	uint32_t to, from, bytes, barrier, blocks, mask;
 };
 
-/* [to], [from], bytes {, [barrier]} {, blocks} {, policy}: spaces in the order of the opcode's words. */
+/* [to], [from], bytes {, [barrier]} {, blocks} {, policy} {, mask}: spaces in the order of the opcode's words. */
 static struct bulk take_bulk(struct decoder *d)
 {
 	const struct insn *in = d->insn;
 	const struct name opcode = in->opcode;
 	const bool group = has_word(opcode, "bulk_group"), many = has_word(opcode, "multicast::cluster");
 	const bool from_global = !group && has_word(opcode, "global");
-	const uint32_t least = 3u + !group + many + has_word(opcode, "L2::cache_hint");
-	struct bulk b = { LOC_NONE, LOC_NONE, LOC_NONE, LOC_NONE, LOC_NONE };
+	const bool masked = has_word(opcode, "cp_mask");
+	const uint32_t least = 3u + !group + many + has_word(opcode, "L2::cache_hint") + masked;
+	struct bulk b = { LOC_NONE, LOC_NONE, LOC_NONE, LOC_NONE, LOC_NONE, LOC_NONE };
 
 	if (!decode_count(d, least, least))
 		return b;
@@ -145,6 +146,8 @@ static struct bulk take_bulk(struct decoder *d)
 		b.barrier = form_generic_address(d, &in->operand[3], 's');
 	if (many)
 		b.blocks = decode_source(d, &in->operand[4], TY_u16);
+	if (masked)
+		b.mask = decode_source(d, &in->operand[least - 1], TY_u16);
 	return b;
 }
 
@@ -152,7 +155,11 @@ static void form_bulk(struct decoder *d)
 {
 	const struct bulk b = take_bulk(d);
 
-	if (!d->failed)
+	if (d->failed)
+		return;
+	if (b.mask != LOC_NONE)
+		five(d, "%cp.masked", b.to, b.from, b.bytes, b.mask, LOC_NONE);
+	else
 		five(d, "%cp.bulk", b.to, b.from, b.bytes, b.barrier, b.blocks);
 }
 
@@ -182,6 +189,28 @@ static void form_bulk_reduce(struct decoder *d)
 	if (!d->failed)
 		five(d, "%cp.reduce", b.to, b.from, b.bytes, b.barrier, LOC_NONE)->imm =
 			form_reduction(d->insn->opcode) | (uint64_t)type_word(d->insn->opcode) << 4;
+}
+
+/* [a], bytes, 0 */
+static void form_bulk_zero(struct decoder *d, const struct form_words *words)
+{
+	const struct operand *o = d->insn->operand;
+	uint32_t to, bytes;
+	struct step *s;
+
+	if (!decode_count(d, 3, 3))
+		return;
+	if (o[2].kind != OPD_INT || o[2].value) {
+		decode_fail(d, "%.*s writes zeroes only", (int)d->insn->opcode.bytes, d->insn->opcode.p);
+		return;
+	}
+	to = form_generic_address(d, &o[0], words->space);
+	bytes = decode_source(d, &o[1], TY_u64);
+	if (d->failed)
+		return;
+	s = decode_step(d, decode_row(d, "%st.bulk"));
+	step_use(s, 1, to);
+	step_use(s, 2, bytes);
 }
 
 /* [a], value, [barrier]: a plain store and the bytes of a transaction. */
@@ -424,6 +453,9 @@ void form_async(struct decoder *d, const struct insn_match *m, const struct form
 	case 25:
 		form_tensor_publish(d);
 		break;
+	case 26:
+		form_bulk_zero(d, words);
+		break;
 	case 20:
 		form_wait_loop(d, "%warpgroup.test", 1);
 		break;
@@ -445,8 +477,14 @@ const char *form_refusal(struct name opcode)
 		{ "mma.sp.", "no such combination of shape and types" },
 		{ "mma.sp::ordered_metadata.", "no such combination of shape and types" },
 		{ "mma.sync.aligned.m16n8k", "no such combination of shape and types" },
-		{ "cp.async.bulk.tensor.", "no such copy through tensor maps is supported; im2col::w (sm_100a) is not" },
+		{ "cp.async.bulk.tensor.",
+		  "no such copy through tensor maps is supported; im2col::w (sm_100a) is not" },
 		{ "cp.async.bulk.prefetch.tensor.", "im2col::w (sm_100a) through tensor maps is not supported" },
+		{ "cvt.rs.", "stochastic rounding of four values (sm_100a) is not supported" },
+		{ "cvt.rn.satfinite.s2f6x2", "fixed point (s2f6) is not supported" },
+		{ "cvt.rn.bf16x2.s2f6x2", "fixed point (s2f6) is not supported" },
+		{ "ldmatrix.sync.aligned.m16n16", "matrices of 16 x 16 bytes that are turned are not supported" },
+		{ "stmatrix.sync.aligned.m16n8", "matrices of bytes that are turned are not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },
 		{ "clusterlaunchcontrol.", "work that clusters take over from one another is not supported" },
 	};

@@ -58,8 +58,10 @@ void form_tensor_copy(struct decoder *d, enum tensor_way way)
 {
 	const struct operand *o = d->insn->operand;
 	const enum tensor_mode mode = mode_of(d);
-	const bool load = way == TENSOR_LOAD, many = has(d, "multicast::cluster"), shifts = load && mode == TENSOR_IM2COL;
-	const uint32_t count = (load ? 3u : 2u) + many + shifts + has(d, "L2::cache_hint"), rank = rank_of(d->insn->opcode);
+	const bool load = way == TENSOR_LOAD, many = has(d, "multicast::cluster"),
+		   shifts = load && mode == TENSOR_IM2COL;
+	const uint32_t count = (load ? 3u : 2u) + many + shifts + has(d, "L2::cache_hint"),
+		       rank = rank_of(d->insn->opcode);
 	const uint32_t coordinates = mode == TENSOR_FOUR ? 1 + TENSOR_ROWS : rank, offsets = shifts ? rank - 2 : 0;
 	struct tensor_use *use = decode_take(d, sizeof(*use));
 	struct op_list *list = decode_take(d, sizeof(*list) + 2 * TENSOR_RANK_MAX * sizeof(uint32_t));

@@ -312,6 +312,31 @@ static inline u32 byte_sum(u32 x)
 		low_ | (u32)(u16)(expr) << 16;                                                                         \
 	})
 
+/* The same for all four bytes. */
+#define BYTES(type, expr)                                                                                              \
+	({                                                                                                             \
+		u32 all_ = 0;                                                                                          \
+		for (u32 at_ = 0; at_ < 32; at_ += 8) {                                                                \
+			const type x = (type)(a >> at_), y = (type)(b >> at_);                                         \
+			all_ |= (u32)(u8)(expr) << at_;                                                                \
+		}                                                                                                      \
+		all_;                                                                                                  \
+	})
+#define CLAMPED(v, least, most) ((v) < (least) ? (least) : (v) > (most) ? (most) : (v))
+
+/* Half of a product without carries; every bit of b by itself, so that the compiler makes vectors of it. */
+static inline u64 carryless(u64 a, u64 b, bool high)
+{
+	u64 r = 0;
+
+	for (u32 i = 0; i < 64; i++) {
+		const u64 bit = 0 - (b >> i & 1);
+
+		r ^= bit & (high ? (i ? a >> (64 - i) : 0) : a << i);
+	}
+	return r;
+}
+
 /*
  * Carry chains. In: whether the carry of the lane goes in; out: whether it is written. The carry of a subtraction is 1
  * when it borrows.

@@ -361,7 +361,8 @@ static void multiply_scaled(struct warp *w, const struct op_list *l, const struc
 
 			for (u32 k = block * each; k < (block + 1) * each; k++)
 				for (u32 j = 0; j < 8; j++)
-					sum[j] = MULADD(x.a[i * width + k], x.b[column[i * width + k] * u->n + j], sum[j]);
+					sum[j] = MULADD(x.a[i * width + k], x.b[column[i * width + k] * u->n + j],
+							sum[j]);
 			for (u32 j = 0; j < 8; j++)
 				c[j] = (f32)((f64)c[j] + (f64)sum[j] * sa[i * 4 + block] * sb[j * 4 + block]);
 		}
@@ -629,7 +630,8 @@ static void group_f32(struct warp *w, const struct op *o, const struct matrix_us
 	if (u->a_described) {
 		const struct described ma = described_by(descriptor(w, o->a), u->a_col);
 
-		if (!take_described_f32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width, 1))
+		if (!take_described_f32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width,
+					1))
 			return;
 	} else {
 		take_a_f32(w, o->list, u, a);
@@ -672,7 +674,8 @@ static void group_s32(struct warp *w, const struct op *o, const struct matrix_us
 	if (u->a_described) {
 		const struct described ma = described_by(descriptor(w, o->a), false);
 
-		if (!take_described_s32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width, 1))
+		if (!take_described_s32(w, o, &ma, (enum element)u->a.element, w->index % 4 * 16, 16, width, a, width,
+					1))
 			return;
 	} else {
 		take_a_bytes(w, o->list, u, a);

@@ -147,6 +147,7 @@ static u32 xorsigned(u32 r, u32 x, u32 y, u32 infinity)
 	LOOP(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc), (__VA_ARGS__))
 #define SETTLED_f32(x) settled(x)
 #define SETTLED_f64(x) (x)
+#define SETTLED_u64(x) (x)
 
 /* Under another rounding mode: the values pass through volatiles, so that nothing is computed before or after. */
 #define ROUNDED(name, td, sources, values, expr)                                                                      \

@@ -16,7 +16,7 @@ RH("%cp.async", async_copy, FORM_INTERNAL, 0)
 RF("cp.async.bulk.{shared::cluster,shared::cta}.{global,shared::cta}.mbarrier::complete_tx::bytes"
    "{,.multicast::cluster}{,.L2::cache_hint}",
    FORM_ASYNC, 2)
-RF("cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}", FORM_ASYNC, 2)
+RF("cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}{,.cp_mask}", FORM_ASYNC, 2)
 RF("cp.async.bulk.prefetch.L2.global{,.L2::cache_hint}", FORM_NOTHING, 0)
 RF("cp.async.bulk.{commit_group,wait_group,wait_group.read}", FORM_NOTHING, 0)
 RF("cp.reduce.async.bulk.{global.shared::cta.bulk_group,shared::cluster.shared::cta.mbarrier::complete_tx::bytes}"
@@ -29,10 +29,15 @@ RF("cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}."
    "{add.f32,add.f64,add.noftz.f16,add.noftz.bf16,min.f16,min.bf16,max.f16,max.bf16}",
    FORM_ASYNC, 3)
 RH("%cp.bulk", bulk_copy, FORM_INTERNAL, 0)
+RH("%cp.masked", masked_copy, FORM_INTERNAL, 0)
 RH("%cp.reduce", bulk_reduce, FORM_INTERNAL, 0)
 
+/* Zeroes in shared memory. */
+RF("st.bulk", FORM_ASYNC, 26)
+RH("%st.bulk", bulk_zero, FORM_INTERNAL, 0)
+
 /* Stores and reductions that complete a transaction of a barrier. */
-RF("st.async.mbarrier::complete_tx::bytes.{b32,u32,s32,f32,b64,u64,s64,f64}", FORM_ASYNC, 4)
+RF("st.async.mbarrier::complete_tx::bytes.{b32,u32,s32,f32,b64,u64,s64,f64,b128}", FORM_ASYNC, 4)
 RF("red.async.mbarrier::complete_tx::bytes.{add.u32,add.s32,add.u64,min.u32,min.s32,max.u32,max.s32,inc.u32,dec.u32,"
    "and.b32,or.b32,xor.b32}",
    FORM_ASYNC, 5)

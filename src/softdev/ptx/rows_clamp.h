@@ -35,6 +35,14 @@ R3("cvt.pack.sat.u8.s32.b32", cvt_pack_u8, u32, s32, s32, u32, c << 16 | (u32)cl
 	UINT8_MAX) << 8 | (u32)clamp_s64(b, 0, UINT8_MAX))
 R3("cvt.pack.sat.s8.s32.b32", cvt_pack_s8, u32, s32, s32, u32, c << 16 | ((u32)clamp_s64(a, INT8_MIN,
 	INT8_MAX) & 255) << 8 | ((u32)clamp_s64(b, INT8_MIN, INT8_MAX) & 255))
+#define PACK_NARROW(to, bits, least, most)                                                                             \
+	R3("cvt.pack.sat." #to ".s32.b32", cvt_pack_##to, u32, s32, s32, u32,                                          \
+	   c << 2 * bits | ((u32)clamp_s64(a, least, most) & ((1u << bits) - 1)) << bits |                             \
+		   ((u32)clamp_s64(b, least, most) & ((1u << bits) - 1)))
+PACK_NARROW(u4, 4, 0, 15)
+PACK_NARROW(s4, 4, -8, 7)
+PACK_NARROW(u2, 2, 0, 3)
+PACK_NARROW(s2, 2, -2, 1)
 
 #define NARROW_FLOAT(rnd, ftz_, from, v, F)                                                                           \
 	R1("cvt." #rnd ftz_ "{,.sat}.u8." #from, cvt_##rnd##_u8_##from, u32, from, (u32)to_int_##F(v, 0, 255))         \

@@ -4,6 +4,7 @@
  */
 
 RF("{ld,ldu}.{b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,b64,u64,s64,f64,b128}", FORM_LD, 0)
+RF("st.async.{b8,b16,b32,b64}", FORM_ST, 0) /* with release, which the decoder takes out: done when it is issued */
 RF("st.{b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,b64,u64,s64,f64,b128}", FORM_ST, 0)
 #define LOAD_ROW(t)                                                                                                    \
 	RH("%ld." #t, ld_##t##_1, FORM_INTERNAL, 0)                                                                    \

@@ -161,6 +161,13 @@ R2("sub{,.rn}.f32x2", sub_f32x2, u64, u64, u64,
    TWO_F32(f32_of((u32)a) - f32_of((u32)b), f32_of((u32)(a >> 32)) - f32_of((u32)(b >> 32))))
 R2("mul{,.rn}.f32x2", mul_f32x2, u64, u64, u64,
    TWO_F32(f32_of((u32)a) * f32_of((u32)b), f32_of((u32)(a >> 32)) * f32_of((u32)(b >> 32))))
+#define FLUSHED_F32(v) ftz(f32_of((u32)(v)))
+R2("add{,.rn}.ftz.f32x2", add_ftz_f32x2, u64, u64, u64,
+   TWO_F32(ftz(FLUSHED_F32(a) + FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) + FLUSHED_F32(b >> 32))))
+R2("sub{,.rn}.ftz.f32x2", sub_ftz_f32x2, u64, u64, u64,
+   TWO_F32(ftz(FLUSHED_F32(a) - FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) - FLUSHED_F32(b >> 32))))
+R2("mul{,.rn}.ftz.f32x2", mul_ftz_f32x2, u64, u64, u64,
+   TWO_F32(ftz(FLUSHED_F32(a) * FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) * FLUSHED_F32(b >> 32))))
 R3("fma.rn.f32x2", fma_f32x2, u64, u64, u64, u64,
    TWO_F32(fmaf(f32_of((u32)a), f32_of((u32)b), f32_of((u32)c)),
 	   fmaf(f32_of((u32)(a >> 32)), f32_of((u32)(b >> 32)), f32_of((u32)(c >> 32)))))

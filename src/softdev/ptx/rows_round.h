@@ -41,6 +41,17 @@ RR1("rcp.<rz,rm,rp>.f64", rcp_r_f64, f64, f64, 1.0 / a)
 RR1("sqrt.<rz,rm,rp>.f32", sqrt_r_f32, f32, f32, sqrtf(a))
 RR1("sqrt.<rz,rm,rp>.ftz.f32", sqrt_r_ftz, f32, f32, sqrtf(ftz(a)))
 RR1("sqrt.<rz,rm,rp>.f64", sqrt_r_f64, f64, f64, sqrt(a))
+/* Two f32 side by side. */
+#define EACH_F32(F, e)                                                                                                 \
+	TWO_F32(({ const f32 x = F(f32_of((u32)a)), y = F(f32_of((u32)b)); e; }),                                      \
+		({ const f32 x = F(f32_of((u32)(a >> 32))), y = F(f32_of((u32)(b >> 32))); e; }))
+#define SAME(x) (x)
+RR2("add.<rz,rm,rp>.f32x2", add_r_f32x2, u64, u64, u64, EACH_F32(SAME, x + y))
+RR2("add.<rz,rm,rp>.ftz.f32x2", add_r_ftz_f32x2, u64, u64, u64, EACH_F32(ftz, ftz(x + y)))
+RR2("sub.<rz,rm,rp>.f32x2", sub_r_f32x2, u64, u64, u64, EACH_F32(SAME, x - y))
+RR2("sub.<rz,rm,rp>.ftz.f32x2", sub_r_ftz_f32x2, u64, u64, u64, EACH_F32(ftz, ftz(x - y)))
+RR2("mul.<rz,rm,rp>.f32x2", mul_r_f32x2, u64, u64, u64, EACH_F32(SAME, x * y))
+RR2("mul.<rz,rm,rp>.ftz.f32x2", mul_r_ftz_f32x2, u64, u64, u64, EACH_F32(ftz, ftz(x * y)))
 RR1("cvt.<rz,rm,rp>.f32.f64", cvt_r_f32_f64, f32, f64, (f32)a)
 #define DIRECTED_FROM(from)                                                                                            \
 	RR1("cvt.<rz,rm,rp>.f32." #from, cvt_r_f32_##from, f32, from, int_directed(f32, a))                            \

@@ -37,8 +37,14 @@ bool ref_type_parse(const char *word, struct ref_type *ret)
 	}
 	if (!strcmp(end, "x2"))
 		t.lanes = 2;
+	else if (!strcmp(end, "x4") && t.bits == 8)
+		t.lanes = 4;
 	else if (*end)
 		return false;
+	if ((t.bits == 2 || t.bits == 4) && (t.kind == 'u' || t.kind == 's') && t.lanes == 1) {
+		*ret = t;
+		return true;
+	}
 	if (t.bits != 8 && t.bits != 16 && t.bits != 32 && t.bits != 64 && t.bits != 128)
 		return false;
 	*ret = t;
@@ -81,15 +87,15 @@ static swide saturated(const struct ref_type *t, swide v)
 	return v < least ? least : v > most ? most : v;
 }
 
-/* Both halves of a pair, each as the same instruction on one element. */
+/* Both halves of a pair, or all four bytes, each as the same instruction on one element. */
 static enum ref_answer each_half(const struct ref_op *op, const wide *src, int count, struct ref_result *ret)
 {
-	struct ref_result part[2] = { 0 };
+	struct ref_result part[4] = { 0 };
 	struct ref_op one = *op;
-	const int bits = op->type[op->types - 1].bits;
+	const int bits = op->type[op->types - 1].bits, lanes = op->type[op->types - 1].lanes == 4 ? 4 : 2;
 	wide half[4];
 
-	for (int k = 0; k < 2; k++) {
+	for (int k = 0; k < lanes; k++) {
 		for (int i = 0; i < one.types; i++) {
 			one.type[i].lanes = 1;
 			if (one.type[i].bits > bits) /* set.lt.u32.f16x2: half of the result */
@@ -102,7 +108,8 @@ static enum ref_answer each_half(const struct ref_op *op, const wide *src, int c
 		if (r != REF_DONE)
 			return r;
 	}
-	ret->d = part[0].d | part[1].d << bits;
+	for (int k = 0; k < lanes; k++)
+		ret->d |= part[k].d << k * bits;
 	ret->is_float = part[0].is_float;
 	ret->approximate = part[0].approximate; /* compared half by half, see ref_same() */
 	ret->relative = part[0].relative;
@@ -134,6 +141,18 @@ static enum ref_answer with_carry(const struct ref_op *op, const wide *src, bool
 	if (out)
 		*carry = sum >> t->bits & 1;
 	return REF_DONE;
+}
+
+/* clmad: a product whose bits are added without carries. */
+static wide without_carries(const struct ref_op *op, const wide *src)
+{
+	wide product[2] = { 0 };
+
+	for (int i = 0; i < 64; i++)
+		for (int j = 0; j < 64; j++)
+			if (src[0] >> i & 1 && src[1] >> j & 1)
+				product[(i + j) / 64] ^= (wide)1 << (i + j) % 64;
+	return (product[ref_has(op, "hi")] ^ src[2]) & ref_mask(64);
 }
 
 /* The product of mul, mad, mul24, mad24: its .lo, .hi or .wide part. */
@@ -518,7 +537,7 @@ static enum ref_answer chosen(const struct ref_op *op, const wide *src, struct r
 
 struct group {
 	const char *names;
-	enum { ARITH, PRODUCT, DIVIDE, MINMAX, BITWISE, SHIFT, COUNT, FIELD, BITS32, COMPARE, CHOOSE } kind;
+	enum { ARITH, PRODUCT, DIVIDE, MINMAX, BITWISE, SHIFT, COUNT, FIELD, BITS32, COMPARE, CARRYLESS, CHOOSE } kind;
 };
 
 static const struct group groups[] = {
@@ -532,6 +551,7 @@ static const struct group groups[] = {
 	{ " brev bfe bfi ", FIELD },
 	{ " shf fns bmsk szext lop3 prmt dp4a dp2a ", BITS32 },
 	{ " setp set ", COMPARE },
+	{ " clmad ", CARRYLESS },
 	{ " selp slct ", CHOOSE },
 };
 
@@ -576,6 +596,9 @@ static enum ref_answer in_group(const struct ref_op *op, int kind, const wide *s
 		return bits_of_32(op, src, ret);
 	case COMPARE:
 		return comparison(op, src, count, ret);
+	case CARRYLESS:
+		ret->d = without_carries(op, src);
+		return REF_DONE;
 	default:
 		return chosen(op, src, ret);
 	}
@@ -594,7 +617,7 @@ enum ref_answer ref_compute(const struct ref_op *op, const wide *src, int count,
 		return ref_convert(op, in, count, ret);
 	if (op->word[0][0] == 'v' && op->types == 3 && count == 3)
 		return video(op, in, ret);
-	if (op->type[op->types - 1].lanes == 2 && !is(op, "selp") && !is(op, "setp"))
+	if (op->type[op->types - 1].lanes > 1 && !is(op, "selp") && !is(op, "setp"))
 		return each_half(op, in, count, ret);
 	if (ref_has(op, "cc") || is(op, "addc") || is(op, "subc") || is(op, "madc"))
 		return carry ? with_carry(op, in, carry, ret) : REF_UNKNOWN;

@@ -275,6 +275,9 @@ enum ref_answer ref_compute_float(const struct ref_op *op, const wide *src, int 
 		r = clamped(t, r);
 	if (ref_has(op, "relu"))
 		r = not_negative(t, r);
+	for (int i = 0; i < count && ref_has(op, "oob"); i++)
+		if (in[i] == 0x7fff)
+			r = 0;
 	ret->d = r;
 	return REF_DONE;
 }
