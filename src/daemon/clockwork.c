@@ -2,6 +2,7 @@
 #include "daemon/clockwork.h"
 
 #include "base/clock.h"
+#include "daemon/changes.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/health/device_watch.h"
@@ -39,6 +40,7 @@ static void on_round(void *owner)
 
 	round_begin(&daemon->round);
 	serving_round();
+	changes_look(daemon);
 }
 
 static void on_reap(void *owner)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/send_fds.h"
+#include "daemon/changes.h"
 #include "daemon/daemon.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/log.h"
@@ -90,6 +91,7 @@ static void end(struct control *c)
 	machine_forget(c->daemon, c);
 	upgrade_forget(c->daemon, c);
 	waiting_leave(c->daemon, c);
+	changes_forget(c->daemon, c);
 	timer_free(c->again);
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
@@ -507,10 +509,10 @@ void control_restore(struct daemon *daemon, struct handover *h)
 	}
 }
 
-/* An answer that is not read in time keeps no place. */
+/* An answer that is not read in time keeps no place, and neither does who waits for news. */
 static bool is_busy(const struct control *c, uint64_t now_ns)
 {
-	return c->request || (unread(c) && now_ns - c->idle_ns < UNREAD_BUSY_NS);
+	return (c->request && !changes_waits(c->daemon, c)) || (unread(c) && now_ns - c->idle_ns < UNREAD_BUSY_NS);
 }
 
 static unsigned int list_places(const struct daemon *daemon, struct admission there[CONTROLS_MAX])

@@ -19,6 +19,7 @@
 #define DAEMON_PROTOCOL 1
 
 struct book;
+struct changes;
 struct cgroups;
 struct control;
 struct device_watch;
@@ -53,6 +54,7 @@ struct daemon {
 	struct tenant *tenants;
 	struct control *controls; /* open control connections */
 	unsigned int control_count;
+	struct changes *changes; /* who waits for news; NULL: nobody has yet */
 	struct spent control_time; /* what requests of users who are no owners have taken */
 	struct trace *traces;
 	struct pool *pools; /* of workers */

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/notify.h"
+#include "daemon/changes.h"
 #include "daemon/clockwork.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -277,6 +278,7 @@ static const struct part parts[] = {
 	{ "ends", NULL, NULL, NULL, end_stop },
 	{ "traces", NULL, NULL, NULL, trace_close },
 	{ "http", NULL, restore_http, http_save, stop_http },
+	{ "changes", NULL, NULL, NULL, changes_stop },
 	{ "controls", NULL, restore_controls, control_save, stop_controls },
 	{ "faults", start_faults, NULL, NULL, faults_stop },
 	{ "device watch", NULL, NULL, NULL, device_watch_stop },

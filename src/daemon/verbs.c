@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "daemon/ask.h"
+#include "daemon/changes.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
@@ -279,6 +280,11 @@ static const struct field events_fields[] = {
 	{ "kind", FIELD_TEXT, "a kind", false, NULL },
 	FIELD_END
 };
+static const struct field changes_fields[] = {
+	{ "seen", FIELD_TEXT, "of an answer", false, NULL },
+	{ "within_s", FIELD_WHOLE, "s", false, NULL },
+	FIELD_END
+};
 static const struct field metrics_fields[] = { { "compat", FIELD_TEXT, "dcgm", false, NULL }, FIELD_END };
 static const struct field upgrade_fields[] = {
 	{ "binary", FIELD_TEXT, "absolute path", false, NULL },
@@ -316,6 +322,7 @@ const struct request requests[] = {
 	{ "device_health", health_ask, device_alone },
 	{ "limits", limits_ask, NULL },
 	{ "events", journal_ask, events_fields },
+	{ "changes", changes_ask, changes_fields },
 	{ "metrics", metrics_ask, metrics_fields },
 	{ "upgrade", do_upgrade, upgrade_fields },
 	{ "trace_start", do_trace, trace_start_fields },

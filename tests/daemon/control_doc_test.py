@@ -127,6 +127,7 @@ def life(m):
     a.ask("device_uncordon", device="1")
     a.ask("limits")
     a.ask("events", limit=50)
+    a.ask("changes")
     a.ask("metrics")
     a.ask("token_new", read=True)
     a.ask("token_show", read=True)

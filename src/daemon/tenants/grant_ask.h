@@ -10,6 +10,8 @@ struct tenant;
 
 /* grant_json.c; NULL: no memory. */
 json_t *grant_json(struct tenant *t);
+/* "active", "idle", "ending", ...: docs/control.md. */
+const char *grant_state(const struct tenant *t);
 
 /*
  * grant_entry.c. What says false or leaves its result empty has refused the request. The grant that is named; whether

@@ -79,7 +79,7 @@ static json_t *events_json(const struct tenant *t)
 	return events;
 }
 
-static const char *state_text(const struct tenant *t)
+const char *grant_state(const struct tenant *t)
 {
 	uint32_t wait_s;
 
@@ -126,7 +126,7 @@ json_t *grant_json(struct tenant *t)
 		json_array_append_new(processes, client_json(t, c));
 	json = json_pack("{s:s s:I s:i s:o s:s s:s s:o s:o s:o s:I s:b s:I s:o s:o s:o}", "name", t->grant.name, "id",
 			 (json_int_t)t->grant.id, "uid", (int)t->grant.uid, "driver", driver_json(&t->grant), "state",
-			 state_text(t), "socket", t->socket, "wall", ask_path_json(wall_path(t, wall, sizeof(wall))),
+			 grant_state(t), "socket", t->socket, "wall", ask_path_json(wall_path(t, wall, sizeof(wall))),
 			 "container", container_json(t), "runner_pid",
 			 t->grant.runner_pid ? json_integer(t->grant.runner_pid) : json_null(), "created",
 			 (json_int_t)t->grant.created, "overcommit", t->grant.overcommit, "attached_total",
