@@ -8,6 +8,7 @@
  * be told: it sees the death of the process itself, whatever killed it.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/setting.h"
 #include "verb/choose.h"
 #include "client/control.h"
@@ -31,6 +32,8 @@
 
 #define NAME_BYTES 64
 #define SECONDS_MOST (EDITS_HOOK_SECONDS - 10) /* for all of it; then the runtime would kill it without a word */
+#define RESTART_NS UINT64_C(5000000000) /* so long a meted that restarts is waited for */
+#define RESTART_PAUSE_US 50000
 #define END_TRIES 400
 #define END_PAUSE_US 5000
 #define END_SECONDS 5 /* to give back what a hook that was killed had made */
@@ -244,6 +247,34 @@ static int open_control(struct hook *h, struct fault *f)
 	return r;
 }
 
+/* It went away, or was away: its socket's file stays when it is killed, and with a service manager that starts it. */
+static bool meted_restarts(const struct hook *h, int r)
+{
+	char path[PATH_MAX];
+
+	return (r == CONTROL_NOBODY || r == CONTROL_LOST || r == -EHOSTDOWN) &&
+	       path_join(path, "%s/control.sock", h->control.dir) && !access(path, F_OK);
+}
+
+/* What was made for the container alone is asked for again; a grant that is made here might be made twice. */
+static int ask_share(struct hook *h, struct choice *choice, struct fault *f)
+{
+	uint64_t until_ns = clock_now_ns() + RESTART_NS;
+	bool grant = option_given(h->line, "grant"), opened;
+	int r;
+
+	for (;;) {
+		r = open_control(h, f);
+		opened = !r;
+		if (!r)
+			r = grant ? take_grant(h, f) : make_grant(h, choice, f);
+		if (!meted_restarts(h, r) || (opened && !grant) || clock_now_ns() >= until_ns)
+			return r;
+		control_close(&h->control);
+		usleep(RESTART_PAUSE_US);
+	}
+}
+
 static int create(struct hook *h, struct fault *f)
 {
 	struct choice choice = { 0 };
@@ -255,9 +286,7 @@ static int create(struct hook *h, struct fault *f)
 	if (!r)
 		r = check_alone(h, f);
 	if (!r)
-		r = open_control(h, f);
-	if (!r)
-		r = option_given(h->line, "grant") ? take_grant(h, f) : make_grant(h, &choice, f);
+		r = ask_share(h, &choice, f);
 	choose_deinit(&choice);
 	if (r)
 		give_up(h);

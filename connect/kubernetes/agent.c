@@ -2,6 +2,7 @@
 #include "connect/kubernetes/agent.h"
 
 #include "base/clock.h"
+#include "connect/kubernetes/owed.h"
 #include "connect/kubernetes/plugin.h"
 
 #include <errno.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define SOON_NS 30000000ull
+#define SOON_MOST_NS 1000000000ull
+#define SOON_TIMES 9 /* as long as the last look took: many pods at once leave the processor to kubelet */
 #define AWAY_PATIENCE_NS 3000000000ull /* a restart of meted is no news for kubelet */
 
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
@@ -95,16 +98,21 @@ void agent_refresh(struct agent *a)
 			a->grants = NULL;
 		}
 	}
+	/* Before their room is offered to others. */
+	owed_make(a);
 	for (struct plugin *p = a->plugins; p; p = p->next)
 		plugin_refresh(p);
 	dra_refresh(a->dra);
 	publish_refresh(a->publish);
+	a->look_ns = clock_now_ns() - now;
 }
 
 void agent_refresh_soon(struct agent *a)
 {
-	uint64_t soon = clock_now_ns() + SOON_NS;
+	uint64_t pause = a->look_ns * SOON_TIMES, soon;
 
+	pause = pause < SOON_NS ? SOON_NS : pause > SOON_MOST_NS ? SOON_MOST_NS : pause;
+	soon = clock_now_ns() + pause;
 	if (a->refresh_ns > soon)
 		a->refresh_ns = soon;
 }
@@ -134,14 +142,26 @@ static void drop_plugins(struct agent *a)
 	}
 }
 
+/* Of a file as it is now: another file, another size or another time is another one. */
+static uint64_t identity_of(const struct stat *st)
+{
+	return (st->st_ino * 1000003u) ^ ((uint64_t)st->st_size << 20) ^
+	       ((uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec) ^ 1;
+}
+
 void agent_read_shares(struct agent *a)
 {
 	struct fault f = { .text = "" };
-	json_t *shares = shares_read(a->options.shares, &f);
+	struct stat st;
+	uint64_t file = stat(a->options.shares ? a->options.shares : SHARES_FILE, &st) ? 0 : identity_of(&st);
 	struct plugin *p;
 	const char *name;
-	json_t *words;
+	json_t *words, *shares;
 
+	if (a->shares && file == a->shares_file)
+		return;
+	a->shares_file = file;
+	shares = shares_read(a->options.shares, &f);
 	agent_trouble(a, AGENT_SHARES, shares ? NULL : f.text, "the shares can be read again");
 	if (!shares || json_equal(shares, a->shares)) {
 		json_decref(shares);
@@ -157,6 +177,7 @@ void agent_read_shares(struct agent *a)
 			a->plugins = p;
 		}
 	}
+	agent_refresh_soon(a);
 }
 
 /* The identity of kubelet's socket: another one is another kubelet. */
@@ -167,7 +188,7 @@ static uint64_t socket_identity(const struct agent *a)
 
 	if (!path_join(path, "%s/kubelet.sock", a->options.kubelet_dir) || stat(path, &st) || !S_ISSOCK(st.st_mode))
 		return 0;
-	return (st.st_ino * 1000003u) ^ ((uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec) ^ 1;
+	return identity_of(&st);
 }
 
 static void inotify_ready(struct watch *w, uint32_t events)
@@ -216,4 +237,5 @@ void agent_tend(struct agent *a)
 	}
 	a->kubelet_socket = now;
 	identity_tend(&a->identity);
+	owed_tend(a);
 }

@@ -15,6 +15,7 @@
 #include "connect/kubernetes/grpc.h"
 #include "connect/kubernetes/identity.h"
 #include "connect/kubernetes/loop.h"
+#include "connect/kubernetes/news.h"
 #include "connect/kubernetes/program.h"
 #include "connect/kubernetes/publish.h"
 
@@ -42,10 +43,15 @@ struct agent {
 	json_t *grants;	    /* meted's last answer, by name; NULL: it does not answer */
 	uint64_t away_ns;   /* since when it does not answer; 0: it does */
 	json_t *shares;	    /* name to words */
+	uint64_t shares_file; /* identity of the file that they were read from; 0: there was none */
 	struct plugin *plugins;
 	struct watch inotify;
 	struct identity identity;
+	struct news news;
+	struct owed *owed; /* the first first */
 	uint64_t refresh_ns; /* when meted is to be asked next */
+	uint64_t look_ns;    /* how long the last look at meted took */
+	uint64_t shares_ns;  /* when shares.json is to be looked at next */
 	struct dra *dra; /* NULL: without --dra */
 	struct publish *publish; /* NULL: without --publish */
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
@@ -58,7 +64,8 @@ enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
 /* `line` NULL: the trouble is over, `over` is said if there was one. */
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);
 
-/* One question to meted; takes the request. Connects where there is no connection. As control_ask(). */
+/* One question to meted; takes the request. Connects where there is no connection. As control_ask(). `code`: 64 bytes or
+ * NULL. */
 int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f);
 
 /* Asks meted what there is, and tells kubelet where that differs from what it was told. */
@@ -82,15 +89,22 @@ bool grant_is_ours(json_t *row);
 bool grant_waits(json_t *row);
 /*
  * Makes the grant and its CDI file, or takes the one that waits for its container already. Value: 0, or a fault and an
- * enum control_outcome or a negative errno; -EBUSY: another container has it; -EEXIST: it
- * is somebody else's.
+ * enum control_outcome or a negative errno; -EBUSY: another container has it; -ENOSPC: there is no room for it now;
+ * -EEXIST: it is somebody else's.
  */
 int grant_take(struct agent *a, const char *share, const char *name, struct fault *f);
 /* The same, but one that waits for its container is left as it is. *ret_made: it was made. */
 int grant_take_again(struct agent *a, const char *share, const char *name, bool *ret_made, struct fault *f);
+/* What was refused so can be given later, when another container has ended. */
+bool grant_comes(int r);
+/*
+ * There is no room for the share: whether a grant that somebody made outside Kubernetes in the last seconds has it. Then
+ * the fault names it.
+ */
+bool grant_taken_outside(struct agent *a, const char *share, struct fault *f);
 /*
  * Asks meted for the grant of grant_create's `take_request`, which has a `container`; `path`: of its CDI file, which
- * meted then removes with the grant, where it may. Value: as agent_ask().
+ * meted then removes with the grant, where it may. Value: as agent_ask(), and -ENOSPC.
  */
 int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f);
 /* The CDI files of others, anew: a driver's update changes them. Value: as spec_list_read(). */

@@ -68,6 +68,7 @@ static void on_list(void *owner, json_t *items)
 	p->listed = true;
 	p->failed = 0;
 	p->next_ns = 0;
+	p->dra->fresh = true;
 }
 
 static uint64_t version_of(json_t *slice)
@@ -94,6 +95,7 @@ static void on_event(void *owner, const char *type, json_t *slice)
 		json_object_del(p->known, text_of(meta(slice), "name"));
 	else
 		json_object_set(p->known, text_of(meta(slice), "name"), slice);
+	p->dra->fresh = true;
 }
 
 static void on_trouble(void *owner, const char *line)
@@ -164,6 +166,7 @@ static void fail(struct publisher *p, const char *line)
 	p->failed++;
 	p->at = p->count;
 	p->next_ns = clock_now_ns() + api_pause_ns(p->failed);
+	p->dra->fresh = true;
 	dra_say(p->dra, line);
 }
 

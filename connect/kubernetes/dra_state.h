@@ -18,7 +18,7 @@ struct dra {
 	char version[16]; /* of resource.k8s.io that the API server has; "": not known yet */
 	char said[512];	  /* the last line about the API server */
 	bool registered;
-	bool fresh; /* meted was asked since the publisher looked */
+	bool fresh; /* meted was asked, or the slices are others, since the publisher looked */
 	json_t *pci;
 	uint64_t pci_ns; /* when it was read */
 	/* Discovery. */

@@ -1,15 +1,18 @@
 /* grant.c: see agent.h: the grants behind kubelet's ids, each with the CDI file by which a container gets it. */
 #include "connect/kubernetes/agent.h"
 
+#include "connect/kubernetes/dra_pool.h"
 #include "connect/kubernetes/room.h"
 #include "verb/expires.h"
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define METED_TRIES 40 /* while it restarts: kubelet does not ask twice */
 #define METED_PAUSE_US 50000
+#define MEANWHILE_S 10 /* an id that was offered: kubelet's list is younger */
 
 json_t *grant_row(struct agent *a, const char *name)
 {
@@ -57,11 +60,29 @@ bool grant_share_is_any(const struct edits_share *share)
 	return share->choice.count == 1 && !option_given(&share->line, "device");
 }
 
+bool grant_comes(int r)
+{
+	return r == -ENOSPC || r == -EBUSY;
+}
+
+/* A device of the share's driver is in service: it is room that is wanting. */
+static bool any_serves(json_t *devices, const char *driver)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device)
+		if (!strcmp(device_text(device, "driver"), driver) && !strcmp(device_text(device, "state"), "active"))
+			return true;
+	return false;
+}
+
 /* The share on the device that it should have now. */
 static int place_share(struct agent *a, const char *name, struct edits_share *share, struct fault *f)
 {
 	json_t *machine = NULL, *asked;
 	const char *uuid;
+	bool serves;
 	int r = grant_share(a, name, NULL, share, f);
 
 	if (r || !grant_share_is_any(share))
@@ -72,11 +93,12 @@ static int place_share(struct agent *a, const char *name, struct edits_share *sh
 	asked = choose_request(&share->choice);
 	uuid = room_pick(asked, json_object_get(machine, "devices"), share->choice.driver,
 			 option_given(&share->line, "overcommit"), a->options.spread);
+	serves = any_serves(json_object_get(machine, "devices"), share->choice.driver);
 	json_decref(asked);
 	edits_share_free(share);
 	*share = (struct edits_share){ 0 };
 	r = uuid ? grant_share(a, name, uuid, share, f)
-		 : fault_set(f, CONTROL_REFUSED,
+		 : fault_set(f, serves ? -ENOSPC : CONTROL_REFUSED,
 			     AGENT_RESOURCES "%s: no device of this node has room for one more; `mete devices` says "
 					     "what is promised on each",
 			     name);
@@ -102,15 +124,67 @@ static json_t *make_spec(struct agent *a, const struct edits_share *share, const
 int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f)
 {
 	json_t *answer;
+	char code[64] = "";
 	int r;
 
 	/* The system's meted removes files for root alone. */
 	if (!a->edits.control.system || !geteuid())
 		json_object_set_new(json_object_get(take_request, "container"), "spec", json_string(path));
-	r = agent_ask(a, take_request, &answer, NULL, f);
+	r = agent_ask(a, take_request, &answer, code, f);
 	if (!r)
 		json_decref(answer);
-	return r;
+	return r == CONTROL_REFUSED && (!strcmp(code, "over-promised") || !strcmp(code, "queued")) ? -ENOSPC : r;
+}
+
+/* An agent's: for a pod, or for a claim. */
+static bool is_of_kubernetes(json_t *row)
+{
+	const char *name = device_text(row, "name");
+
+	return grant_is_ours(row) && (!strncmp(name, AGENT_PREFIX, strlen(AGENT_PREFIX)) ||
+				      !strncmp(name, DRA_GRANT_PREFIX, strlen(DRA_GRANT_PREFIX)));
+}
+
+/* It holds a part of a device that the share might have had. */
+static bool is_in_the_way(json_t *row, const struct edits_share *share, json_t *asked)
+{
+	json_t *part, *one;
+	size_t i, j;
+
+	if (grant_share_is_any(share))
+		return !strcmp(device_text(json_object_get(row, "driver"), "kind"), share->choice.driver);
+	json_array_foreach (json_object_get(row, "devices"), i, part)
+		json_array_foreach (asked, j, one)
+			if (!strcmp(device_text(part, "uuid"), device_text(one, "device")))
+				return true;
+	return false;
+}
+
+bool grant_taken_outside(struct agent *a, const char *share_name, struct fault *f)
+{
+	struct edits_share share;
+	struct fault other;
+	json_t *answer = NULL, *row, *asked = NULL, *taker = NULL;
+	json_int_t now = (json_int_t)time(NULL);
+	char line[sizeof(f->text)];
+	size_t i;
+
+	if (!grant_share(a, share_name, NULL, &share, &other) &&
+	    !agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, &other))
+		asked = choose_request(&share.choice);
+	json_array_foreach (asked ? json_object_get(answer, "grants") : NULL, i, row)
+		if (!is_of_kubernetes(row) && json_integer_value(json_object_get(row, "created")) + MEANWHILE_S >= now &&
+		    is_in_the_way(row, &share, asked))
+			taker = row;
+	if (taker) {
+		snprintf(line, sizeof(line), "%s", f->text);
+		fault_set(f, 0, "%.600s; grant %s of uid %lld, made outside Kubernetes meanwhile, has the room", line,
+			  device_text(taker, "name"), (long long)json_integer_value(json_object_get(taker, "uid")));
+	}
+	json_decref(asked);
+	json_decref(answer);
+	edits_share_free(&share);
+	return taker;
 }
 
 int grant_read_vendors(struct agent *a, struct fault *f)

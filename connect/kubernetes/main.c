@@ -5,6 +5,7 @@
  */
 #include "connect/cdi/connector.h"
 #include "connect/kubernetes/agent.h"
+#include "connect/kubernetes/owed.h"
 #include "connect/kubernetes/plugin.h"
 #include "base/clock.h"
 #include "base/notify.h"
@@ -20,7 +21,8 @@
 
 #define KUBELET_DIR "/var/lib/kubelet/device-plugins"
 #define PODS_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
-#define TICK_MS 500
+#define TICK_MS 500 /* between looks at shares.json; and at meted, while it does not tell what changes */
+#define TURN_MS 100
 #define EXPIRES_MOST_S 31536000L
 
 /* The words of a share are those of the connector for containers; the agent has no verbs of its own. */
@@ -237,28 +239,51 @@ static int check(struct agent *a)
 	return a->edits.machine && !check_shares(a) ? bad : 1;
 }
 
+/* At shares.json by the clock; at meted when something has changed, or by the clock where it does not say so. */
+static void look(struct agent *a)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now >= a->shares_ns) {
+		a->shares_ns = now + TICK_MS * 1000000ull;
+		agent_read_shares(a);
+	}
+	news_tend(&a->news);
+	if (now < a->refresh_ns)
+		return;
+	a->refresh_ns = UINT64_MAX;
+	agent_refresh(a);
+	if (!news_waits(&a->news) && a->refresh_ns == UINT64_MAX)
+		a->refresh_ns = now + TICK_MS * 1000000ull;
+}
+
+static int turn_ms(const struct agent *a)
+{
+	uint64_t now = clock_now_ns(), next = a->refresh_ns, one;
+
+	for (const struct plugin *p = a->kubelet_socket ? a->plugins : NULL; p; p = p->next) {
+		one = plugin_next_ns(p);
+		next = one < next ? one : next;
+	}
+	if (next <= now)
+		return 0;
+	return next - now < TURN_MS * 1000000ull ? (int)((next - now) / 1000000u) + 1 : TURN_MS;
+}
+
 static int run(struct agent *a)
 {
 	struct watch signals;
 	bool ended = false;
-	uint64_t now;
-	int left_ms;
 	int r = program_watch_signals(&a->loop, &signals, &ended);
 
 	if (!r)
 		notify_tell("READY=1");
 	while (!r && !ended) {
-		now = clock_now_ns();
-		if (now >= a->refresh_ns) {
-			a->refresh_ns = now + TICK_MS * 1000000ull;
-			agent_read_shares(a);
-			agent_refresh(a);
-		}
+		look(a);
 		agent_tend(a);
 		dra_tend(a->dra);
-		now = clock_now_ns();
-		left_ms = a->refresh_ns > now ? (int)((a->refresh_ns - now) / 1000000u) + 1 : 0;
-		r = loop_turn(&a->loop, left_ms < TICK_MS / 5 ? left_ms : TICK_MS / 5);
+		publish_tend(a->publish);
+		r = loop_turn(&a->loop, turn_ms(a));
 	}
 	loop_remove(&a->loop, &signals);
 	if (r)
@@ -271,6 +296,7 @@ static void agent_close(struct agent *a)
 	struct plugin *p;
 
 	identity_end(&a->identity);
+	news_end(&a->news);
 	dra_close(a->dra);
 	publish_close(a->publish);
 	while ((p = a->plugins)) {
@@ -317,11 +343,12 @@ int main(int argc, char **argv)
 					.expires_s = -1 },
 			   .loop = { -1 },
 			   .edits = { .control = CONTROL_CLOSED },
+			   .news = { .control = { .fd = -1 } },
 			   .inotify = { .fd = -1 } };
 	enum what what = read_options(&a.options, argc, argv);
 	int status;
 
-	a.identity.agent = &a;
+	a.identity.agent = a.news.agent = &a;
 	switch (what) {
 	case WRONG:
 		return EXIT_USAGE;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "connect/kubernetes/messages.h"
+#include "connect/kubernetes/owed.h"
 #include "connect/kubernetes/room.h"
 
 #include <errno.h>
@@ -21,7 +22,9 @@
 #define SERVICE "/" PLUGIN_API ".DevicePlugin/"
 #define SECOND 1000000000ull
 #define NUMBERS 10000		    /* of ids: id_number() takes four digits */
-#define REGISTER_PAUSE (SECOND / 4) /* kubelet refuses pods until it knows the resource: soon */
+/* Kubelet refuses pods until it knows the resource: soon, at once where it is new and does not listen yet. */
+#define REGISTER_PAUSE (SECOND / 4)
+#define REGISTER_PAUSE_FIRST (SECOND / 100)
 #define REGISTER_PATIENCE (15 * SECOND)
 #define STREAM_PATIENCE (10 * SECOND) /* a kubelet that registered it asks for the list at once */
 
@@ -123,6 +126,7 @@ static int status_of(int r)
 {
 	switch (r) {
 	case CONTROL_REFUSED:
+	case -ENOSPC:
 		return GRPC_EXHAUSTED;
 	case CONTROL_NOBODY:
 	case CONTROL_LOST:
@@ -165,30 +169,44 @@ static json_t *answer_of(struct plugin *p, const char *id)
 	return json_pack("{s:{s:o}}", "annotations", key, json_sprintf(SPEC_GRANT_KIND "=%s", id));
 }
 
+/* One container's grant, at once or later. Value: an enum grpc_status. */
+static int promise(struct plugin *p, const char *id, struct fault *f)
+{
+	int r = grant_take(p->agent, p->share, id, f);
+
+	if (!r) {
+		owed_drop(p->agent, id);
+		program_log("%s is promised, for a container that begins", id);
+		return GRPC_OK;
+	}
+	if (!grant_comes(r) || (r == -ENOSPC && grant_taken_outside(p->agent, p->share, f)))
+		return status_of(r);
+	owed_add(p, id, NULL, f->text);
+	return GRPC_OK;
+}
+
 static int allocate(void *owner, json_t *request, json_t **ret, struct fault *f)
 {
 	struct plugin *p = owner;
 	json_t *answers = json_array(), *taken = json_array(), *one;
-	int status = GRPC_OK, r;
+	int status = GRPC_OK;
 	size_t i;
 
 	json_array_foreach (json_object_get(request, "container_requests"), i, one) {
 		const char *id = one_id(p, one, f);
 
-		status = id ? GRPC_OK : GRPC_INVALID;
-		r = id ? grant_take(p->agent, p->share, id, f) : 0;
-		if (r)
-			status = status_of(r);
+		status = id ? promise(p, id, f) : GRPC_INVALID;
 		if (status != GRPC_OK)
 			break;
 		json_array_append_new(taken, json_string(id));
 		json_array_append_new(answers, answer_of(p, id));
-		program_log("%s is promised, for a container that begins", id);
 	}
 	if (status != GRPC_OK) {
 		program_log("kubelet was refused: %s", f->text);
-		json_array_foreach (taken, i, one)
+		json_array_foreach (taken, i, one) {
+			owed_drop(p->agent, json_string_value(one));
 			grant_give_back(p->agent, json_string_value(one));
+		}
 	}
 	json_decref(taken);
 	agent_refresh_soon(p->agent);
@@ -213,10 +231,15 @@ static int pre_start(void *owner, json_t *request, json_t **ret, struct fault *f
 		return GRPC_INVALID;
 	identity_want(&p->agent->identity);
 	r = grant_take_again(p->agent, p->share, id, &made, f);
+	if (grant_comes(r)) {
+		owed_add(p, id, grpc_later(&p->server), f->text);
+		return GRPC_LATER;
+	}
 	if (r) {
-		program_log("a container cannot begin again: %s", f->text);
+		program_log("a container cannot begin: %s", f->text);
 		return status_of(r);
 	}
+	owed_drop(p->agent, id);
 	if (made)
 		program_log("%s is promised again, for a container that begins again", id);
 	agent_refresh_soon(p->agent);
@@ -254,6 +277,7 @@ struct plugin *plugin_new(struct agent *a, const char *share)
 		return NULL;
 	p->agent = a;
 	p->server.watch.fd = -1;
+	p->pause_ns = REGISTER_PAUSE_FIRST;
 	snprintf(p->share, sizeof(p->share), "%s", share);
 	return p;
 }
@@ -265,17 +289,24 @@ void plugin_forget(struct plugin *p)
 	p->registering = NULL;
 	p->registered = false;
 	p->next_ns = 0;
+	p->pause_ns = REGISTER_PAUSE_FIRST;
 }
 
 void plugin_free(struct plugin *p)
 {
 	plugin_forget(p);
+	owed_end(p);
 	if (p->server.watch.fd >= 0) {
 		grpc_server_close(&p->server);
 		unlink(p->server.path);
 	}
 	bytes_free(&p->list);
 	free(p);
+}
+
+uint64_t plugin_next_ns(const struct plugin *p)
+{
+	return p->registered || p->registering || p->server.watch.fd < 0 ? UINT64_MAX : p->next_ns;
 }
 
 /* A line about this plugin, once. */
@@ -317,7 +348,8 @@ static void registered(void *owner, int status, const char *line, json_t *answer
 	p->registering = NULL;
 	p->registered = status == GRPC_OK;
 	p->since_ns = clock_now_ns();
-	p->next_ns = p->since_ns + REGISTER_PAUSE;
+	p->next_ns = p->since_ns + p->pause_ns;
+	p->pause_ns = p->pause_ns * 2 < REGISTER_PAUSE ? p->pause_ns * 2 : REGISTER_PAUSE;
 	if (p->registered) {
 		say(p, "registered with kubelet");
 		return;

@@ -13,6 +13,7 @@ struct plugin {
 	bool registered;
 	uint64_t since_ns; /* of the call, or of the registration */
 	uint64_t next_ns;  /* when registration is tried again */
+	uint64_t pause_ns; /* until then, the next time */
 	char said[512];	   /* the last line about this plugin */
 };
 
@@ -24,6 +25,8 @@ void plugin_free(struct plugin *p);
 bool plugin_listen(struct plugin *p);
 /* Registers, where that is to be done now. */
 void plugin_register(struct plugin *p);
+/* When plugin_register() has something to do by the clock alone. */
+uint64_t plugin_next_ns(const struct plugin *p);
 /* Kubelet is another than it was: it knows nothing of this plugin. */
 void plugin_forget(struct plugin *p);
 /* Computes the list from what the agent knows, and sends it where it differs. */

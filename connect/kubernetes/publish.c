@@ -17,6 +17,7 @@ struct publish {
 	struct api_call *call; /* under way */
 	char path[320];
 	char *text; /* as it was sent; NULL: not yet */
+	bool fresh; /* meted was asked since */
 	uint64_t next_ns;
 	unsigned int failed;
 	char said[512];
@@ -133,6 +134,7 @@ static void told(void *owner, const struct api_answer *answer)
 	/* It is composed and sent once more, later each time. */
 	free(p->text);
 	p->text = NULL;
+	p->fresh = true;
 	p->next_ns = clock_now_ns() + api_pause_ns(++p->failed);
 	if (strcmp(p->said, answer->line))
 		program_log("%s", answer->line);
@@ -151,16 +153,24 @@ static void send_text(struct publish *p, char *take_text, uint64_t now)
 	if (!p->call) {
 		free(p->text);
 		p->text = NULL;
+		p->fresh = true;
 	}
 }
 
 void publish_refresh(struct publish *p)
 {
+	if (p)
+		p->fresh = true;
+}
+
+void publish_tend(struct publish *p)
+{
 	uint64_t now = clock_now_ns();
 	char *text;
 
-	if (!p || p->call || now < p->next_ns || !p->agent->grants || !p->agent->edits.machine)
+	if (!p || !p->fresh || p->call || now < p->next_ns || !p->agent->grants || !p->agent->edits.machine)
 		return;
+	p->fresh = false;
 	text = compose(p->agent);
 	if (!text || (p->text && !strcmp(text, p->text)))
 		free(text);

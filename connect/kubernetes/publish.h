@@ -23,5 +23,7 @@ struct publish;
 int publish_open(struct publish **ret, struct agent *a, const char *node, const char *kubeconfig, struct fault *f);
 /* The annotation stays: what was true last is better than nothing, and kubelet's own count says when it is gone. */
 void publish_close(struct publish *p);
-/* meted was asked: what has changed is told, now or when the pause is over. NULL is taken. */
+/* meted was asked: something may have changed. NULL is taken. */
 void publish_refresh(struct publish *p);
+/* What has changed is told, now or when the pause is over. NULL is taken. */
+void publish_tend(struct publish *p);

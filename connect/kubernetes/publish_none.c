@@ -16,3 +16,7 @@ void publish_close(struct publish *p)
 void publish_refresh(struct publish *p)
 {
 }
+
+void publish_tend(struct publish *p)
+{
+}

@@ -1,6 +1,7 @@
 """CDI files: what is written, conflicts, broken ones, NVIDIA's merged. Needs neither root nor containers."""
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -215,6 +216,28 @@ class Specs(place.MeteTest):
         self.assertEqual(done.returncode, 1)
         self.assert_line(done.stderr, 'no meted serves in', 'start meted for this user')
         self.assertNotIn('mete run', done.stderr)
+
+    def test_hook_while_meted_restarts(self):
+        """A killed meted leaves its socket's file: the next one is waited for, and the container begins all the same."""
+        self.program('config.json', json.dumps({'ociVersion': '1.0.2', 'root': {'path': '/'}, 'process': {'args': ['/bin/sh'], 'cwd': '/'}}))
+        state = json.dumps({'ociVersion': '1.0.2', 'id': 'x', 'status': 'created', 'pid': os.getpid(), 'bundle': self.folder})
+        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
+        path = os.path.join(self.runtime, 'control.sock')
+        with socket.socket(socket.AF_UNIX) as killed:
+            killed.bind(path)
+        hook = self.start('cdi', 'hook', '--grant', 'x', '--soft', 'create', stdin=subprocess.PIPE)
+        hook.stdin.write(state)
+        hook.stdin.close()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            hook.wait(0.5)
+        with socket.socket(socket.AF_UNIX) as next_one:
+            next_one.bind(path + '.new')
+            next_one.listen()
+            os.rename(path + '.new', path)
+            next_one.settimeout(20)
+            peer, _ = next_one.accept()
+            self.assertIn('"hello"', peer.makefile().readline())
+            peer.close()
 
 
 if __name__ == '__main__':

@@ -175,12 +175,61 @@ def allocates(n, k):
     small.allocate("k8s-small-1")
     wait(lambda: not half.healthy()[1:], "nothing but what is taken is offered")
     same((small.healthy(), half.healthy()), (ids("small", 0, 1), ids("half", 0)), "the device is full")
-    code, line = small.refused("k8s-small-2") or (None, None)
-    ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "not promised" in line, "one more is refused with meted's line", code, line)
     for asked, said in ((("k8s-small-0", "k8s-small-1"), "one share"), ((), "one share"), (("k8s-half-0",), "no device"),
                         (("k8s-small-01",), "no device"), (("k8s-small--1",), "no device"), (("../x",), "no device")):
         code, line = small.refused(*asked) or (None, "")
         ok(code == grpc.StatusCode.INVALID_ARGUMENT and said in line, f"{asked} is refused", code, line)
+
+
+def later(plugin, method, *ids):
+    """A call that may wait for its answer: a function that says (status, line) when it is there, else None."""
+    call = plugin.channel.unary_unary(kubelet.PLUGIN + method).future(b"".join(kubelet.field(1, i) for i in ids), timeout=20)
+
+    def answer():
+        if not call.done():
+            return None
+        return (call.code(), call.details()) if call.exception() else (grpc.StatusCode.OK, "")
+    return answer
+
+
+def pre_start(plugin, i):
+    return later(plugin, "PreStartContainer", i)
+
+
+def owes(n, k):
+    """An id that was offered is never refused: what others of Kubernetes have for the moment is waited for."""
+    small, half = k.plugins[SMALL], k.plugins[HALF]
+    ok(n.grant("k8s-small-0") and n.grant("k8s-small-1") and n.grant("k8s-half-0"), "the device is full")
+    same(sorted(small.allocate("k8s-small-2")), [4],
+         "an id whose room another share has taken is not refused")
+    same(n.grant("k8s-small-2"), None, "nothing is promised twice")
+    ok("k8s-small-2 is owed, its container waits: " in n.said() and "not promised" in n.said(), "the log says why", n.said()[-400:])
+    waits = pre_start(small, "k8s-small-2")
+    time.sleep(0.3)
+    same(waits(), None, "its container waits")
+    first = n.join("k8s-small-1")
+    n.end_container(first)
+    ok(until(waits, TRAILER) and waits()[0] == grpc.StatusCode.OK, "it begins when another one has ended", waits())
+    same(n.grant("k8s-small-2")["devices"][0]["quota_bytes"], 4 * GIB, "with its grant")
+    ok(os.path.exists(os.path.join(n.cdi, "mete.io-grant-k8s-small-2.json")), "and its CDI file")
+    waits = pre_start(small, "k8s-small-1")
+    ok(until(waits, TRAILER), "after some seconds it is answered, so that kubelet tells why")
+    ok(waits()[0] == grpc.StatusCode.RESOURCE_EXHAUSTED and "not promised" in waits()[1], "with meted's line", waits())
+    c = n.meted.control()
+    c.ask("grant_delete", name="k8s-small-2")
+    wait(lambda: n.grant("k8s-small-1"), "what is owed gets its grant before others are offered the room")
+    same(until(pre_start(small, "k8s-small-1"), TRAILER)[0], grpc.StatusCode.OK, "and kubelet's next question is answered")
+    wait(shown(k, SMALL, 0, 1), "as it was before")
+    c.ask("grant_delete", name="k8s-small-1")
+    c.ask("grant_create", name="outside", driver="soft", devices=[{"device": "0", "mem_bytes": 4 * GIB}])
+    code, line = small.refused("k8s-small-1") or (None, "")
+    ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "grant outside of uid " in line and "outside Kubernetes" in line,
+       "what somebody outside Kubernetes took is refused, and the line names his grant", code, line)
+    c.ask("grant_delete", name="outside")
+    c.close()
+    small.allocate("k8s-small-1")
+    wait(shown(k, SMALL, 0, 1), "and given when he has left")
+    same(half.healthy(), ids("half", 0), "the half was not touched")
 
 
 def prefers(n, k):
@@ -196,8 +245,10 @@ def prefers(n, k):
          "preferred: what waits already, then the lowest free one, last what a container has")
     same(prefer(ids("small", 3, 2, 0), ids("small", 3), 2), ids("small", 3, 0), "what must be in it is in it")
     same(prefer(ids("small", 3), [], 5), ids("small", 3), "no more than there are")
-    code, line = small.refused("k8s-small-1") or (None, "")
-    ok(code == grpc.StatusCode.FAILED_PRECONDITION and "another container" in line, "a container keeps its grant", code, line)
+    grant = n.grant("k8s-small-1")["id"]
+    same(sorted(small.allocate("k8s-small-1")), [4], "kubelet gives an id away before its last container has ended: it is not refused")
+    n.waits = pre_start(small, "k8s-small-1")
+    same((n.waits(), n.grant("k8s-small-1")["id"]), (None, grant), "the container keeps its grant, and the next one waits")
     before = n.grant("k8s-small-0")["id"]
     small.allocate("k8s-small-0")
     ok(n.grant("k8s-small-0")["id"] != before, "an id that nobody took is given anew")
@@ -205,6 +256,9 @@ def prefers(n, k):
 
 def frees(n, k):
     n.end_container(n.first)
+    ok(until(n.waits, TRAILER)[0] == grpc.StatusCode.OK and n.grant("k8s-small-1")["runner_pid"] is None,
+       "an ended container's id has a new grant for the next one", n.waits())
+    n.end_container(n.join("k8s-small-1"))
     wait(shown(k, SMALL, 0, 1), "an ended container's id is free again")
     wait(lambda: n.grant("k8s-small-1") is None, "its grant is gone")
     wait(lambda: not os.path.exists(os.path.join(n.cdi, "mete.io-grant-k8s-small-1.json")), "and its CDI file")
@@ -461,8 +515,16 @@ def any_device():
         wait(shown(k, HALF, 0, 1), f"{word}: two halves fit still")
         for number in range(2):
             k.plugins[HALF].allocate(f"k8s-half-{number}")
-        code, line = k.plugins[HALF].refused("k8s-half-3") or (None, "")
-        ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "no device of this node" in line, f"{word}: one more is refused", code, line)
+        k.plugins[HALF].allocate("k8s-half-3")
+        waits = pre_start(k.plugins[HALF], "k8s-half-3")
+        ok(until(waits, TRAILER) and "no device of this node" in waits()[1], f"{word}: one more waits", waits())
+        c = n.meted.control()
+        c.ask("device_cordon", device="0")
+        c.ask("device_cordon", device="1")
+        c.close()
+        code, line = k.plugins[HALF].refused("k8s-half-2") or (None, "")
+        ok(code == grpc.StatusCode.RESOURCE_EXHAUSTED and "no device of this node" in line, f"{word}: without a device in service it is refused",
+           code, line)
         k.end()
         n.close()
 
@@ -495,7 +557,7 @@ node = Node()
 command_line(node)
 node.start()
 stand_in = kubelet.Kubelet(node.plugins_dir)
-for part in (registers, allocates, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, names, malformed,
+for part in (registers, allocates, owes, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, names, malformed,
              descriptors):
     part(node, stand_in)
 stand_in.end()

@@ -324,14 +324,26 @@ class Test:
         ok(self.m.agent_kib() <= 30 * 1024, "the agent needs 30 MiB at most", self.m.agent_kib())
         ok(wait("nothing is left", self.nothing_left), "and nothing is left", self.m.grants())
 
+    def cpu(self):
+        """Seconds of processor time that each has taken so far."""
+        processes = {"agent": self.m.agent, "meted": self.m.meted, "kubelet": self.node.kubelet, "containerd": self.node.containerd}
+        used = {}
+        for name, process in processes.items():
+            with open(f"/proc/{process.pid}/stat") as file:
+                words = file.read().rsplit(")", 1)[1].split()
+            used[name] = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return used
+
     def crowd(self, share, count):
         """So many pods at once. Value: seconds until the last one runs."""
         names = [f"crowd-{i}" for i in range(count)]
-        began = time.monotonic()
+        began, before = time.monotonic(), self.cpu()
         for name in names:
             self.c.create(self.app(name, share))
         running = wait("all run", lambda: sum(p["status"]["phase"] == "Running" for p in self.c.pods()) == count, 60 + 6 * count)
         took = time.monotonic() - began
+        print(f"# {count} pods {'with' if share else 'without'} a share: {took:.1f} s; processor time of",
+              ", ".join(f"{name} {now - before[name]:.2f} s" for name, now in self.cpu().items()), flush=True)
         refused = [p["metadata"]["name"] for p in self.c.pods() if p["status"]["phase"] == "Failed"]
         ok(running and not refused, f"{count} pods at once {'with' if share else 'without'} a share all run", refused,
            *(e for name in refused[:3] for e in self.c.events(name)))
@@ -381,7 +393,7 @@ class Test:
                  "containerd": (lambda: self.node.kill("containerd"), self.node.start_containerd),
                  "kubelet": (lambda: self.node.kill("kubelet"), self.node.start_kubelet)}
         next_kill = end = time.monotonic()
-        ending = set()
+        ending, kubelet_began, last = set(), time.monotonic(), None
         while made < count or ending:
             pods = {p["metadata"]["name"]: p["status"] for p in self.c.pods()}
             ending &= set(pods)
@@ -389,6 +401,8 @@ class Test:
                 if status["phase"] == "Failed" and name not in failed and name not in ending:
                     ends = [c["state"].get("terminated", {}) for c in status.get("containerStatuses", [])]
                     failed[name] = status.get("message") or " ".join(f'{e.get("exitCode")} {e.get("message", "")}' for e in ends)
+                    print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, after {last}: {failed[name][:300]} "
+                          f"{'' if ends[0:] and ends[0] else json.dumps(status)}", flush=True)
             over = [n for n, s in pods.items() if n not in ending and s["phase"] in ("Succeeded", "Failed")]
             over += [n for n, s in pods.items() if n not in ending and s["phase"] == "Running" and chance.random() < 0.2]
             if made >= count:
@@ -404,10 +418,13 @@ class Test:
             for what, begin in (("containerd", self.node.start_containerd), ("kubelet", self.node.start_kubelet)):
                 if not clusters.alive(getattr(self.node, what)):  # a kubelet that begins without a containerd ends
                     begin()
+                    kubelet_began = time.monotonic() if what == "kubelet" else kubelet_began
             if made < count and time.monotonic() > next_kill:
                 what = chance.choice(list(kills))
                 for step in kills[what]:
                     step()
+                last = what
+                kubelet_began = time.monotonic() if what == "kubelet" else kubelet_began
                 killed[what] = killed.get(what, 0) + 1
                 next_kill = time.monotonic() + chance.uniform(2, 8)
             if made < count:
