@@ -152,33 +152,44 @@ static struct nodes_node *node_new(json_t *object)
 
 /* The table. */
 
-static size_t slot(const struct nodes *n, const char *name)
+static uint32_t hash_of(const char *name)
 {
-	size_t at = n->room ? fnv_hash(name, strlen(name)) & (n->room - 1) : 0;
+	return fnv_hash(name, strlen(name));
+}
 
-	while (n->room && n->list[at] && strcmp(n->list[at]->name, name))
+/* The slot of the name: where it is, or would be. */
+static size_t slot_at(const struct nodes *n, const char *name, uint32_t hash)
+{
+	/* The low bits of FNV's hash of names that differ at their end are close together. */
+	size_t at = n->room ? (hash ^ hash >> 15) & (n->room - 1) : 0;
+
+	while (n->room && n->list[at].node && (n->list[at].hash != hash || strcmp(n->list[at].node->name, name)))
 		at = (at + 1) & (n->room - 1);
 	return at;
 }
 
 struct nodes_node *nodes_find(const struct nodes *n, const char *name)
 {
-	return n->room ? n->list[slot(n, name)] : NULL;
+	return n->room ? n->list[slot_at(n, name, hash_of(name))].node : NULL;
+}
+
+static void move(struct nodes *n, struct nodes_slot slot)
+{
+	n->list[slot_at(n, slot.node->name, slot.hash)] = slot;
 }
 
 static int grow(struct nodes *n)
 {
-	struct nodes bigger = { .room = n->room ? n->room * 2 : 64 };
+	struct nodes bigger = { .room = n->room ? n->room * 2 : 64, .count = n->count };
 
 	if (n->room && n->count * 2 < n->room)
 		return 0;
-	bigger.list = calloc(bigger.room, sizeof(struct nodes_node *));
+	bigger.list = calloc(bigger.room, sizeof(*bigger.list));
 	if (!bigger.list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n->room; i++)
-		if (n->list[i])
-			bigger.list[slot(&bigger, n->list[i]->name)] = n->list[i];
-	bigger.count = n->count;
+		if (n->list[i].node)
+			move(&bigger, n->list[i]);
 	free(n->list);
 	*n = bigger;
 	return 0;
@@ -187,41 +198,43 @@ static int grow(struct nodes *n)
 int nodes_put(struct nodes *n, json_t *object)
 {
 	struct nodes_node *node = node_new(object);
+	uint32_t hash;
 	size_t at;
 
 	if (!node || grow(n)) {
 		node_free(node);
 		return -ENOMEM;
 	}
-	at = slot(n, node->name);
-	n->count += !n->list[at];
-	node_free(n->list[at]);
-	n->list[at] = node;
+	hash = hash_of(node->name);
+	at = slot_at(n, node->name, hash);
+	n->count += !n->list[at].node;
+	node_free(n->list[at].node);
+	n->list[at] = (struct nodes_slot){ node, hash };
 	return 0;
 }
 
 /* Those behind it in the same run move up. */
 void nodes_drop(struct nodes *n, const char *name)
 {
-	size_t at = slot(n, name), next;
+	size_t at = slot_at(n, name, hash_of(name)), next;
 
-	if (!n->room || !n->list[at])
+	if (!n->room || !n->list[at].node)
 		return;
-	node_free(n->list[at]);
-	n->list[at] = NULL;
+	node_free(n->list[at].node);
+	n->list[at].node = NULL;
 	n->count--;
-	for (next = (at + 1) & (n->room - 1); n->list[next]; next = (next + 1) & (n->room - 1)) {
-		struct nodes_node *node = n->list[next];
+	for (next = (at + 1) & (n->room - 1); n->list[next].node; next = (next + 1) & (n->room - 1)) {
+		struct nodes_slot slot = n->list[next];
 
-		n->list[next] = NULL;
-		n->list[slot(n, node->name)] = node;
+		n->list[next].node = NULL;
+		move(n, slot);
 	}
 }
 
 void nodes_free(struct nodes *n)
 {
 	for (size_t i = 0; i < n->room; i++)
-		node_free(n->list[i]);
+		node_free(n->list[i].node);
 	free(n->list);
 	*n = (struct nodes){ NULL, 0, 0 };
 }
@@ -337,25 +350,35 @@ static void take(struct placement_card *c, const struct placement_ask *ask)
 /* The node while shares are put on it one after the other. */
 struct trial {
 	const struct nodes_node *node;
+	const struct placement_card *now; /* the node's, until something is taken, then `card` */
 	struct placement_card card[PLACEMENT_CARDS];
 	struct placement_type mix[PLACEMENT_MIX];
 	size_t mix_count;
 	enum placement_rule rule;
-	bool want_loss;
+	bool want_loss, more; /* more: what is taken counts for what comes after it */
 };
 
-/* Whether the row fits; then it is taken. */
-static bool try_row(struct trial *t, const struct nodes_row *row, const struct nodes_asked *asked,
+/* Cards are copied when there is more to come than one share of one card. */
+static void take_of(struct trial *t, unsigned int card, const struct placement_ask *ask)
+{
+	if (t->now != t->card)
+		memcpy(t->card, t->node->card, t->node->cards * sizeof(*t->card));
+	t->now = t->card;
+	take(&t->card[card], ask);
+}
+
+/* Whether the row of the share fits; then it is taken. */
+static bool try_row(struct trial *t, const char *name, const struct nodes_row *row, const struct nodes_asked *asked,
 		    struct nodes_verdict *ret)
 {
 	bool any = row->card < 0 || (unsigned int)row->card >= t->node->cards;
 	unsigned int first = any ? 0 : (unsigned int)row->card;
-	struct placement_node view = { .card = &t->card[first],
+	struct placement_node view = { .card = &t->now[first],
 				       .count = any ? t->node->cards : 1,
 				       .cpu_left_milli = -1 };
 	struct placement_ask ask = ask_of(row, asked);
 	struct placement_choice choice;
-	char line[PLACEMENT_TEXT];
+	int length;
 
 	if (t->want_loss) {
 		placement_choose(&view, &ask, t->rule, t->mix, t->mix_count, &choice);
@@ -366,31 +389,30 @@ static bool try_row(struct trial *t, const struct nodes_row *row, const struct n
 	}
 	if (choice.verdict.why != PLACEMENT_FITS) {
 		/* Cards are numbered as the node has them. */
-		view.card = t->card;
+		view.card = t->now;
 		view.count = t->node->cards;
 		choice.verdict.card += first;
-		placement_say(&view, &ask, &choice.verdict, line);
-		snprintf(ret->why, sizeof(ret->why), "%s", line);
+		length = snprintf(ret->why, sizeof(ret->why) - PLACEMENT_TEXT, "share %s: ", name);
+		placement_say(&view, &ask, &choice.verdict, ret->why + length);
 		return false;
 	}
 	ret->loss += choice.loss;
-	take(&t->card[first + choice.card[0]], &ask);
+	if (t->more)
+		take_of(t, first + choice.card[0], &ask);
 	return true;
 }
 
 static bool try_share(struct trial *t, const char *name, const struct nodes_asked *asked, struct nodes_verdict *ret)
 {
 	const struct nodes_share *s = share_of(t->node, name);
-	char line[PLACEMENT_TEXT];
 
 	if (!s)
 		snprintf(ret->why, sizeof(ret->why), "the node has no share %s", name);
-	for (unsigned int i = 0; s && i < s->rows; i++)
-		if (!try_row(t, &s->row[i], asked, ret)) {
-			snprintf(line, sizeof(line), "%s", ret->why);
-			snprintf(ret->why, sizeof(ret->why), "share %s: %.340s", name, line);
+	for (unsigned int i = 0; s && i < s->rows; i++) {
+		t->more = asked->count > 1 || s->rows > 1;
+		if (!try_row(t, name, &s->row[i], asked, ret))
 			return false;
-		}
+	}
 	return s;
 }
 
@@ -401,7 +423,7 @@ static bool try_all(struct trial *t, const struct nodes_asked *asked, struct nod
 		bool alone = asked->first[i] || !i || asked->first[i - 1];
 
 		if (alone)
-			memcpy(t->card, t->node->card, t->node->cards * sizeof(*t->card));
+			t->now = t->node->card;
 		if (!try_share(t, asked->share[i], asked, ret))
 			return false;
 	}

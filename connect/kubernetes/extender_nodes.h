@@ -39,8 +39,13 @@ struct nodes_node {
 	struct nodes_share *share;
 };
 
+struct nodes_slot {
+	struct nodes_node *node; /* owned; NULL: free */
+	uint32_t hash; /* of its name: thousands of names are looked up in one call, and a node is far away in memory */
+};
+
 struct nodes {
-	struct nodes_node **list; /* owned; by hash of the name, open addressing */
+	struct nodes_slot *list; /* owned; open addressing */
 	size_t room, count;
 };
 
@@ -57,7 +62,7 @@ struct nodes_asked {
 struct nodes_verdict {
 	bool fits;
 	int64_t loss;
-	char why[PLACEMENT_TEXT];
+	char why[NODES_WORD + 16 + PLACEMENT_TEXT];
 };
 
 void nodes_free(struct nodes *n);

@@ -1,6 +1,6 @@
 """
 mete-extender: which nodes have room, and which is best, by what agents have published; and mete-webhook's authority in a
-secret. extender_test.py BUILD_ROOT
+secret. extender_test.py BUILD_ROOT [PART...]
 
 The API server is a stand-in (apiserver.py); meted, agent, extender and webhook are real.
 """
@@ -347,11 +347,8 @@ def test_authority():
     api.down()
 
 
-test_verdicts()
-test_hostile_node()
-test_terminal()
-test_published()
-test_authority()
-test_scale()
+for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_authority, test_scale):
+    if not sys.argv[2:] or part.__name__.removeprefix("test_") in sys.argv[2:]:
+        part()
 shutil.rmtree(home)
 finish()
