@@ -13,6 +13,7 @@
 #include "core/others.h"
 #include "core/pace.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define COMFORT_BYTES (64u << 20)
@@ -23,15 +24,25 @@ unsigned int account_count;
 
 static struct wire_account nothing; /* word 0: no credit; what accounts[] show while there is no page */
 static _Atomic bool outage_logged;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one face at a time attaches */
+static _Atomic bool filled; /* accounts[] are those of the page */
 
 static const struct attach_hooks hooks = { .freeze = gate_close, .thaw = gate_open };
 
-void account_init(void)
+static void init(void)
 {
 	attach_init(ATTACH_DRIVER, &hooks);
 }
 
-int account_attach(void)
+/* Each face comes here. */
+void account_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+}
+
+static int attach_locked(void)
 {
 	const struct wire_welcome *welcome;
 	struct wire_page *page;
@@ -51,16 +62,31 @@ int account_attach(void)
 	}
 	account_count = welcome->device_count;
 	pace_attach(page, account_count);
+	atomic_store_explicit(&filled, true, memory_order_release);
 	return 0;
+}
+
+int account_attach(void)
+{
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = account_attached() ? 0 : attach_locked();
+	pthread_mutex_unlock(&lock);
+	return r;
 }
 
 bool account_attached(void)
 {
-	return attach_page();
+	return atomic_load_explicit(&filled, memory_order_acquire) && attach_page();
 }
 
 void account_forget(void)
 {
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	atomic_store_explicit(&filled, false, memory_order_relaxed);
 	others_forget(true);
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++) {
 		accounts[i].wire = &nothing;

@@ -26,7 +26,7 @@ struct account {
 extern struct account accounts[WIRE_MAX_DEVICES];
 extern unsigned int account_count;
 
-/* Once, before everything else: the environment is read. */
+/* By each face, before everything else: the environment is read, once. */
 void account_init(void);
 /* 0: attached, accounts[] is filled; else as attach_open(). Any thread; again after fork(). */
 int account_attach(void);

@@ -8,13 +8,14 @@
 #include "core/charge.h"
 #include "core/account.h"
 #include "core/blocks.h"
+#include "core/faces.h"
 #include "core/gate.h"
 #include "core/records.h"
 #include "core/sharing.h"
 
-int charge_current(face_context *ret_context, unsigned int *ret_device)
+int charge_current_by(const struct face *f, face_context *ret_context, unsigned int *ret_device)
 {
-	switch (face->here(ret_context, ret_device)) {
+	switch (f->here(ret_context, ret_device)) {
 	case FACE_NOWHERE:
 		return CHARGE_NOT_OURS;
 	case FACE_ELSEWHERE:
@@ -59,13 +60,13 @@ int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
 
 	do
 		r = charge_try_units(c, device, units);
-	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || face->shrink(device)));
+	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || faces_shrink(device)));
 	return r;
 }
 
-int charge_begin(struct charge *c, uint64_t bytes)
+int charge_begin_by(const struct face *f, struct charge *c, uint64_t bytes)
 {
-	int r = charge_current(&c->context, &c->device);
+	int r = charge_current_by(f, &c->context, &c->device);
 
 	return r == CHARGE_HELD ? charge_begin_units(c, c->device, charge_units(c->device, bytes)) : r;
 }
@@ -112,7 +113,7 @@ static bool settle(struct charge *c, uint64_t pointer, uint64_t bytes)
 	return false;
 }
 
-bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
+bool charge_end_by(const struct face *f, struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
 {
 	struct record record = { .key = record_pointer(pointer),
 				 .context = c->context,
@@ -135,7 +136,7 @@ bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
 	gate_leave();
 	return true;
 undo:
-	face->undo(pointer);
+	f->undo(pointer);
 	charge_cancel(c);
 	return false;
 }

@@ -25,10 +25,10 @@ enum charge_result {
 };
 
 /* The context of this thread and its device in the grant. CHARGE_HELD: found. */
-int charge_current(face_context *ret_context, unsigned int *ret_device);
+int charge_current_by(const struct face *f, face_context *ret_context, unsigned int *ret_device);
 
 /* Takes the units of a plain allocation of `bytes` on the current device. */
-int charge_begin(struct charge *c, uint64_t bytes);
+int charge_begin_by(const struct face *f, struct charge *c, uint64_t bytes);
 /* The same for given units on a given device. CHARGE_HELD or CHARGE_REFUSED. */
 int charge_begin_units(struct charge *c, unsigned int device, uint64_t units);
 /* The same without making pools and graphs give back what they keep. */
@@ -43,7 +43,23 @@ void charge_cancel(struct charge *c);
  * records it, or refunds. False: the program does not get it. The driver had none, or took more than may be had: then
  * the face has undone it.
  */
-bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes);
+bool charge_end_by(const struct face *f, struct charge *c, bool made, uint64_t pointer, uint64_t bytes);
 
 /* Units of the blocks that `bytes` need at least. */
 uint64_t charge_units(unsigned int device, uint64_t bytes);
+
+/* The same by the face that calls. */
+static inline int charge_current(face_context *ret_context, unsigned int *ret_device)
+{
+	return charge_current_by(face, ret_context, ret_device);
+}
+
+static inline int charge_begin(struct charge *c, uint64_t bytes)
+{
+	return charge_begin_by(face, c, bytes);
+}
+
+static inline bool charge_end(struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
+{
+	return charge_end_by(face, c, made, pointer, bytes);
+}

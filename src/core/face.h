@@ -1,7 +1,8 @@
 /*
- * face.h: what the core asks of the API that a program uses. The core meters and paces: it knows accounts, turns,
+ * face.h: what the core asks of the APIs that a program uses. The core meters and paces: it knows accounts, turns,
  * queues and markers, and no call of any API. A face is an API's side: it catches the program's calls, tells the
- * core of them, and does for the core what only the API can do.
+ * core of them, and does for the core what only the API can do. A process has one core (libmete-core.so) and as many
+ * faces as APIs; each joins when it comes to life. What the core keeps of a face's (a lane, with its queues) knows it.
  *
  * A queue takes work in order (a stream). A marker happens in a queue and can be waited for (an event). Both
  * belong to a context and end with it. All three are the API's own handles, which the core only hands back. Queues
@@ -37,7 +38,11 @@ enum face_place {
 	FACE_GRANTED,
 };
 
+/* Of this table, and of all that core and faces call of each other: they come from one release. */
+#define FACE_VERSION 1u
+
 struct face {
+	uint32_t version; /* FACE_VERSION */
 	/* Where the calling thread is. *ret_context is filled but for FACE_NOWHERE, *ret_device for FACE_GRANTED. */
 	enum face_place (*here)(face_context *ret_context, unsigned int *ret_device);
 	/* The grant's device of a context. False: not granted, or the driver does not say. */
@@ -46,7 +51,8 @@ struct face {
 	bool (*enter)(face_context context);
 	void (*leave)(void);
 
-	/* Whose default queue the thread means; NULL: no context. Often asked, if possible without the driver. */
+	/* Whose default queue the thread means; NULL: no context. Often asked, if possible without the driver. NULL in
+	 * the table: the API has no default queues. */
 	face_context (*context_of_default)(void);
 	/* The context of any other queue; NULL: the driver does not say. */
 	face_context (*context)(face_queue queue, bool per_thread);
@@ -85,5 +91,5 @@ struct face {
 	void (*forget)(void);
 };
 
-/* The face of this library. */
+/* The face of the library that includes this; the core itself has none. */
 extern const struct face *const face;

@@ -12,7 +12,7 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/blocks.h"
-#include "core/face.h"
+#include "core/faces.h"
 #include "core/gate.h"
 #include "core/measured.h"
 #include "core/pace.h"
@@ -37,11 +37,18 @@ static void in_child(void)
 	sharing_reset();
 	measured_reset();
 	pace_reset();
-	face->forget();
+	faces_forget();
 	errno = saved;
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 void fork_watch(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
 }

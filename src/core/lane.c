@@ -33,7 +33,7 @@ static struct lane *free_locked(void)
 	return NULL;
 }
 
-struct lane *lane_find(face_context context)
+struct lane *lane_find(const struct face *f, face_context context)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 	unsigned int device;
@@ -44,11 +44,12 @@ struct lane *lane_find(face_context context)
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
 	pthread_mutex_unlock(&table_lock);
-	if (l || !face->device(context, &device))
+	if (l || !f->device(context, &device))
 		return l;
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
 	if (!l && (l = free_locked())) {
+		l->face = f;
 		l->lock = unlocked;
 		l->pooled = 0;
 		l->base = l->next_base = NULL;
@@ -87,7 +88,7 @@ face_marker lane_event(struct lane *l)
 	if (l->pooled)
 		event = l->pool[--l->pooled];
 	pthread_mutex_unlock(&l->lock);
-	return event ? event : face->marker_new(l->context);
+	return event ? event : l->face->marker_new(l->context);
 }
 
 void lane_return(struct lane *l, face_marker event)
@@ -103,7 +104,7 @@ void lane_return(struct lane *l, face_marker event)
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (full && lane_enter(l)) {
-		face->marker_free(event);
+		l->face->marker_free(event);
 		lane_leave(l);
 	}
 }
@@ -120,7 +121,7 @@ void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_
 	if (!due)
 		return;
 	event = lane_event(l);
-	if (event && !face->marker_put(event, stream, per_thread)) {
+	if (event && !l->face->marker_put(event, stream, per_thread)) {
 		lane_return(l, event);
 		event = NULL;
 	}
@@ -141,9 +142,9 @@ void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_
 }
 
 /* From the base to the event, in nanoseconds. */
-static bool since_base(face_marker base, face_marker event, int64_t *ret)
+static bool since_base(const struct lane *l, face_marker base, face_marker event, int64_t *ret)
 {
-	return base && face->marker_between(base, event, ret);
+	return base && l->face->marker_between(base, event, ret);
 }
 
 /* The next base has happened: from now on it is the base. */
@@ -152,7 +153,7 @@ static face_marker rebase_locked(struct lane *l)
 	face_marker old = NULL;
 	int64_t since;
 
-	if (l->next_base && since_base(l->base, l->next_base, &since)) {
+	if (l->next_base && since_base(l, l->base, l->next_base, &since)) {
 		old = l->base;
 		l->base = l->next_base;
 		l->base_ns += (uint64_t)since;
@@ -195,7 +196,7 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 	int64_t since;
 
 	pthread_mutex_lock(&l->lock);
-	if (since_base(l->base, event, &since)) {
+	if (since_base(l, l->base, event, &since)) {
 		if (l->base_ns + (uint64_t)since < submitted_ns)
 			l->base_ns = submitted_ns - (uint64_t)since;
 		if (l->base_ns + (uint64_t)since > seen_ns)

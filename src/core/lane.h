@@ -22,6 +22,7 @@
 #define LANE_EVENTS 256u
 
 struct lane {
+	const struct face *face;
 	face_context context; /* NULL: a free place */
 	unsigned int device; /* in the grant */
 	_Atomic bool frozen;
@@ -42,7 +43,7 @@ struct lane {
 };
 
 /* The lane of a context, made when it is new. NULL: not a context of a granted device, or too many. */
-struct lane *lane_find(face_context context);
+struct lane *lane_find(const struct face *f, face_context context);
 /* The same, but none is made. */
 struct lane *lane_known(face_context context);
 

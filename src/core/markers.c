@@ -264,9 +264,9 @@ unsigned int markers_reap(struct pace *p)
 		uint64_t begun_ns = 0;
 
 		if (lane_enter(c->stream->lane)) {
-			end = face->marker_look(c->end);
+			end = c->stream->lane->face->marker_look(c->end);
 			if (end == FACE_PENDING && c->start && !c->begun_ns &&
-			    face->marker_look(c->start) == FACE_HAPPENED)
+			    c->stream->lane->face->marker_look(c->start) == FACE_HAPPENED)
 				begun_ns = begin_of(c, tick_now());
 			lane_leave(c->stream->lane);
 		}
@@ -286,10 +286,11 @@ unsigned int markers_reap(struct pace *p)
  */
 static void see_begin(struct pace *p, struct chunk *c)
 {
+	const struct face *f = c->stream->lane->face;
 	uint64_t begun_ns;
 
 	if (!c->start || c->begun_ns || atomic_load_explicit(&c->stream->lane->streams, memory_order_relaxed) < 2 ||
-	    (face->marker_look(c->start) == FACE_PENDING && face->marker_wait(c->start) != FACE_HAPPENED))
+	    (f->marker_look(c->start) == FACE_PENDING && f->marker_wait(c->start) != FACE_HAPPENED))
 		return;
 	begun_ns = begin_of(c, tick_now());
 	pthread_mutex_lock(&p->lock);
@@ -316,10 +317,10 @@ bool markers_wait(struct pace *p, bool *ret_gone)
 		unclaim(p, c, 0);
 		return false;
 	}
-	waited = face->marker_look(c->end) == FACE_PENDING;
+	waited = l->face->marker_look(c->end) == FACE_PENDING;
 	if (waited) {
 		see_begin(p, c);
-		*ret_gone = face->marker_wait(c->end) == FACE_GONE;
+		*ret_gone = l->face->marker_wait(c->end) == FACE_GONE;
 	}
 	lane_leave(l);
 	finish(p, c, tick_now(), waited);
@@ -417,7 +418,8 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	c.word = atomic_load(&f->submitted);
 	c.end = lane_event(s->lane);
 	c.end_ns = tick_now();
-	if (c.end && !face->marker_put(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread)) {
+	if (c.end &&
+	    !s->lane->face->marker_put(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread)) {
 		lane_return(s->lane, c.end);
 		c.end = NULL;
 	}

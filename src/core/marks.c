@@ -1,6 +1,7 @@
 /* marks.c: see marks.h. */
 #include "core/marks.h"
 #include "core/capture.h"
+#include "core/faces.h"
 #include "core/markers.h"
 
 static _Atomic bool armed;
@@ -8,7 +9,7 @@ static _Atomic bool armed;
 void marks_arm(void)
 {
 	if (!atomic_load_explicit(&armed, memory_order_relaxed) && !atomic_exchange(&armed, true))
-		face->arm();
+		faces_arm();
 }
 
 /* What of the stream is unmarked gets its marker from this thread. */
@@ -44,10 +45,10 @@ static void mark_pace(struct pace *p)
 			s->flow[p->engine].claimed = false;
 		pace_refresh_locked(p, 0);
 		pthread_mutex_unlock(&p->lock);
-		if (!s || !face->enter(s->lane->context))
+		if (!s || !s->lane->face->enter(s->lane->context))
 			return;
 		mark_stream(p, s);
-		face->leave();
+		s->lane->face->leave();
 	}
 }
 
@@ -61,7 +62,7 @@ static void break_stream(struct stream *s, int but)
 		if (e == but)
 			continue;
 		if (atomic_load(&f->submitted) != __atomic_load_n(&f->marked, __ATOMIC_RELAXED) &&
-		    !(capture_going() && face->captured(s->handle, s->per_thread)))
+		    !(capture_going() && s->lane->face->captured(s->handle, s->per_thread)))
 			mark_stream(p, s);
 		if (!(atomic_load_explicit(&f->slow, memory_order_relaxed) & FLOW_FRESH))
 			atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
@@ -77,7 +78,7 @@ void marks_all(void)
 			mark_pace(&paces[d][e]);
 }
 
-void marks_break(face_queue queue, bool per_thread, int but)
+void marks_break_by(const struct face *f, face_queue queue, bool per_thread, int but)
 {
 	struct stream *s;
 	uint64_t key;
@@ -87,7 +88,7 @@ void marks_break(face_queue queue, bool per_thread, int but)
 	/* Of any stream, known or not: the legacy stream waits for it. */
 	if (but == WIRE_ENGINES)
 		atomic_fetch_add_explicit(&lane_holds, 1, memory_order_relaxed);
-	key = stream_key(queue, per_thread);
+	key = stream_key_by(f, queue, per_thread);
 	s = key ? stream_lookup(key) : NULL;
 	if (s)
 		break_stream(s, but);
@@ -100,14 +101,14 @@ static void fresh(struct stream *s)
 			atomic_fetch_or_explicit(&s->flow[e].slow, FLOW_FRESH, memory_order_relaxed);
 }
 
-void marks_ended(face_queue queue, bool per_thread)
+void marks_ended_by(const struct face *f, face_queue queue, bool per_thread)
 {
 	struct stream *s;
 	uint64_t key;
 
 	if (!atomic_load_explicit(&armed, memory_order_relaxed))
 		return;
-	key = stream_key(queue, per_thread);
+	key = stream_key_by(f, queue, per_thread);
 	s = key ? stream_lookup(key) : NULL;
 	if (s)
 		fresh(s);

@@ -20,10 +20,10 @@ void marks_all(void);
  * memory, a function on the host), or by work of the engine `but`: what it holds is marked, and what comes after is
  * timed from its own beginning. `but`: MARKS_NONE, or an engine whose work need not be marked.
  */
-void marks_break(face_queue queue, bool per_thread, int but);
+void marks_break_by(const struct face *f, face_queue queue, bool per_thread, int but);
 
 /* The program knows that the queue, or everything, has come to its end. */
-void marks_ended(face_queue queue, bool per_thread);
+void marks_ended_by(const struct face *f, face_queue queue, bool per_thread);
 void marks_ended_all(void);
 
 /* The queue is about to be destroyed: its work is marked, and the watcher keeps its hands off it from then on. */
@@ -32,3 +32,14 @@ void marks_queue_goes(face_queue queue);
 /* Before and after a driver's call that may destroy the context. `gone`: it did. */
 void marks_context_leaves(face_context context);
 void marks_context_left(face_context context, bool gone);
+
+/* The same by the face that calls. */
+static inline void marks_break(face_queue queue, bool per_thread, int but)
+{
+	marks_break_by(face, queue, per_thread, but);
+}
+
+static inline void marks_ended(face_queue queue, bool per_thread)
+{
+	marks_ended_by(face, queue, per_thread);
+}

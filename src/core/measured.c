@@ -16,7 +16,7 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/charge.h"
-#include "core/face.h"
+#include "core/faces.h"
 #include "core/gate.h"
 #include "core/sharing.h"
 
@@ -37,13 +37,13 @@ struct report { /* made with the gate closed, sent when it is open */
 };
 
 /* With the gate closed what is kept only gets less, so this ends. */
-static void read_figure(unsigned int device, struct figure *ret, uint64_t *ret_kept_units)
+static void read_figure(const struct measured *m, struct figure *ret, uint64_t *ret_kept_units)
 {
-	uint64_t kept = face->kept(device), again;
+	uint64_t kept = m->face->kept(m->device), again;
 
 	for (;;) {
-		face->figure(device, ret);
-		again = face->kept(device);
+		m->face->figure(m->device, ret);
+		again = m->face->kept(m->device);
 		if (again == kept)
 			break;
 		kept = again;
@@ -56,7 +56,7 @@ static int64_t taken(struct measured *m, struct figure *ret_after)
 {
 	uint64_t kept;
 
-	read_figure(m->device, ret_after, &kept);
+	read_figure(m, ret_after, &kept);
 	return figure_difference(&m->before, ret_after) + (int64_t)(m->before_kept_units - kept);
 }
 
@@ -174,7 +174,7 @@ static bool hold_all(struct measured *m, uint64_t least)
 			return true;
 		gate_open();
 		account_measured(m->device);
-		if (!sharing_look() && !face->shrink(m->device))
+		if (!sharing_look() && !faces_shrink(m->device))
 			return false;
 	}
 }
@@ -188,23 +188,24 @@ uint64_t measured_least_units(unsigned int device, uint64_t bytes)
 	return units > granule ? (units - granule) / granule * granule : 0;
 }
 
-int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most)
+int measured_begin_by(const struct face *f, struct measured *m, unsigned int device, uint64_t least, uint64_t most)
 {
 	memset(m, 0, sizeof *m);
+	m->face = f;
 	m->device = device;
 	if (least > WIRE_MAX_UNITS)
 		return MEASURED_REFUSED;
 	if (!(most <= WIRE_MAX_UNITS && hold_bound(m, most)) && (least == most || !hold_all(m, least)))
 		return MEASURED_REFUSED;
-	read_figure(device, &m->before, &m->before_kept_units);
+	read_figure(m, &m->before, &m->before_kept_units);
 	figure_assume(&m->before, (uint64_t)held_before(m) * WIRE_UNIT_BYTES);
 	check_truth(m, &pending);
 	return MEASURED_READY;
 }
 
-int measured_begin_adopted(struct measured *m, unsigned int device)
+int measured_begin_adopted_by(const struct face *f, struct measured *m, unsigned int device)
 {
-	int r = measured_begin(m, device, 0, MEASURED_UNKNOWN);
+	int r = measured_begin_by(f, m, device, 0, MEASURED_UNKNOWN);
 	uint64_t held = r == MEASURED_READY ? (uint64_t)held_before(m) * WIRE_UNIT_BYTES : 0;
 
 	if (r == MEASURED_READY && m->before.found && m->before.process_bytes > held)
@@ -244,12 +245,13 @@ void measured_cancel(struct measured *m)
 	finish(m);
 }
 
-void measured_begin_release(struct measured *m, unsigned int device)
+void measured_begin_release_by(const struct face *f, struct measured *m, unsigned int device)
 {
 	memset(m, 0, sizeof *m);
+	m->face = f;
 	m->device = device;
 	gate_close();
-	read_figure(device, &m->before, &m->before_kept_units);
+	read_figure(m, &m->before, &m->before_kept_units);
 }
 
 void measured_add(unsigned int device, uint64_t units)

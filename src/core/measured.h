@@ -13,12 +13,14 @@
  */
 #pragma once
 
+#include "core/face.h"
 #include "core/figure.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct measured {
+	const struct face *face;
 	unsigned int device;
 	bool asked_all;		 /* the reserve is credit; otherwise it is held */
 	uint32_t reserved_units; /* to be settled */
@@ -42,19 +44,19 @@ enum measured_result {
  */
 uint64_t measured_least_units(unsigned int device, uint64_t bytes);
 /* Holds at least `least` and at most `most` units (MEASURED_UNKNOWN: all there is). READY or REFUSED. */
-int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most);
+int measured_begin_by(const struct face *f, struct measured *m, unsigned int device, uint64_t least, uint64_t most);
 /*
  * As measured_begin(), for what the driver holds for this process already and nobody was charged for: a context that
  * was made before the process had its grant. measured_end() charges it.
  */
-int measured_begin_adopted(struct measured *m, unsigned int device);
+int measured_begin_adopted_by(const struct face *f, struct measured *m, unsigned int device);
 /* After the call did its work: settles and opens the gate. READY, or OVER with the gate still closed. */
 int measured_end(struct measured *m, uint32_t *ret_units);
 /* After the call failed or was undone: gives back and opens the gate. */
 void measured_cancel(struct measured *m);
 
 /* For a call that only gives back: closes the gate and reads the figure. */
-void measured_begin_release(struct measured *m, unsigned int device);
+void measured_begin_release_by(const struct face *f, struct measured *m, unsigned int device);
 /*
  * Opens the gate. `refunded` units of what the call freed have been given back already, by their records; `known` is
  * what else was charged for it: given back where the driver's figure does not say, and on a real driver the most that
@@ -68,3 +70,19 @@ void measured_give(unsigned int device, uint64_t units);
 
 /* In the child of fork(). */
 void measured_reset(void);
+
+/* The same by the face that calls. */
+static inline int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most)
+{
+	return measured_begin_by(face, m, device, least, most);
+}
+
+static inline int measured_begin_adopted(struct measured *m, unsigned int device)
+{
+	return measured_begin_adopted_by(face, m, device);
+}
+
+static inline void measured_begin_release(struct measured *m, unsigned int device)
+{
+	measured_begin_release_by(face, m, device);
+}

@@ -453,7 +453,7 @@ static void record_start(struct launch *l)
 	lane_base(s->lane, l->handle, l->per_thread, now);
 	l->start = lane_event(s->lane);
 	l->start_ns = tick_now();
-	if (l->start && !face->marker_put(l->start, l->handle, l->per_thread)) {
+	if (l->start && !s->lane->face->marker_put(l->start, l->handle, l->per_thread)) {
 		lane_return(s->lane, l->start);
 		l->start = NULL;
 	}
@@ -461,7 +461,7 @@ static void record_start(struct launch *l)
 	l->host_ns = tick_now();
 }
 
-void pace_begin_slow(struct launch *l, const struct work *w)
+void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
 {
 	uint64_t submitted = trace_on() ? tick_now() : 0;
 	struct asker a = { 0 };
@@ -475,8 +475,8 @@ void pace_begin_slow(struct launch *l, const struct work *w)
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
-	l->stream = stream_add(w->stream, w->per_thread);
-	if (!l->stream || (capture_going() && face->captured(w->stream, w->per_thread))) {
+	l->stream = stream_add(f, w->stream, w->per_thread);
+	if (!l->stream || (capture_going() && f->captured(w->stream, w->per_thread))) {
 		errno = saved;
 		return;
 	}

@@ -155,7 +155,12 @@ static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, ui
 }
 
 /* Waits for the launch's turn and admits it, or finds that it is none of our business (pace NULL). */
-void pace_begin_slow(struct launch *l, const struct work *w);
+void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w);
+
+static inline void pace_begin_slow(struct launch *l, const struct work *w)
+{
+	pace_begin_slow_by(face, l, w);
+}
 
 void pace_end_slow(struct launch *l, bool launched);
 /* After a call that returned when its work was done. */

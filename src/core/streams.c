@@ -11,9 +11,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places 
 static _Atomic uint16_t known[STREAMS];
 static _Atomic uint32_t known_count;
 
-uint64_t stream_key_default(bool per_thread)
+uint64_t stream_key_default(const struct face *f, bool per_thread)
 {
-	face_context context = face->context_of_default();
+	face_context context = f->context_of_default ? f->context_of_default() : NULL;
 
 	return context ? (uint64_t)(uintptr_t)context | (per_thread ? 2 : 1) : 0;
 }
@@ -94,16 +94,16 @@ static struct stream *add(uint64_t key, face_queue handle, bool per_thread, stru
 	return s;
 }
 
-struct stream *stream_add(face_queue handle, bool per_thread)
+struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread)
 {
-	uint64_t key = stream_key(handle, per_thread);
+	uint64_t key = stream_key_by(f, handle, per_thread);
 	struct stream *s = key ? stream_lookup(key) : NULL;
 	struct lane *l;
 
 	if (s || !key)
 		return s;
-	l = lane_find((uintptr_t)handle > 2 ? face->context(handle, per_thread)
-					    : (face_context)(uintptr_t)(key & ~(uint64_t)3));
+	l = lane_find(f, (uintptr_t)handle > 2 ? f->context(handle, per_thread)
+					       : (face_context)(uintptr_t)(key & ~(uint64_t)3));
 	if (!l)
 		return NULL;
 	s = add(key, handle, per_thread, l);

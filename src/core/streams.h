@@ -74,19 +74,24 @@ static inline struct stream *stream_lookup(uint64_t key)
  * What names the stream here. The default streams belong to a context: where the process has several, the driver is
  * asked for the current one. 0: there is none.
  */
-uint64_t stream_key_default(bool per_thread);
+uint64_t stream_key_default(const struct face *f, bool per_thread);
 
-static inline uint64_t stream_key(face_queue handle, bool per_thread)
+static inline uint64_t stream_key_by(const struct face *f, face_queue handle, bool per_thread)
 {
 	uintptr_t word = (uintptr_t)handle;
 
 	if (__builtin_expect(word > 2, 1))
 		return word;
-	return stream_key_default(word == 2 || (per_thread && word == 0));
+	return stream_key_default(f, word == 2 || (per_thread && word == 0));
+}
+
+static inline uint64_t stream_key(face_queue handle, bool per_thread)
+{
+	return stream_key_by(face, handle, per_thread);
 }
 
 /* The record of the stream, made when it is new. NULL: not to be gated (no context, none of a granted device). */
-struct stream *stream_add(face_queue handle, bool per_thread);
+struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread);
 
 /* The stream is about to be destroyed: nobody marks it any more. Its work has been marked. */
 void stream_retire(struct stream *s);

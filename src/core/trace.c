@@ -46,7 +46,7 @@ static void kernel_name_locked(char *to, size_t size, face_function f)
 }
 
 /* The driver is asked without the lock. */
-static void learn_name(face_function f)
+static void learn_name(const struct face *face_of, face_function f)
 {
 	size_t place = ((uintptr_t)f >> 4) % NAMES;
 	const char *name;
@@ -57,7 +57,7 @@ static void learn_name(face_function f)
 	pthread_mutex_unlock(&lock);
 	if (known)
 		return;
-	name = face->name(f);
+	name = face_of->name(f);
 	pthread_mutex_lock(&lock);
 	names[place].function = f;
 	set_name(names[place].name, sizeof names[place].name, name);
@@ -74,7 +74,7 @@ void trace_note(const struct work *w, const struct launch *l, uint64_t submitted
 	if (!page || !l->pace)
 		return;
 	if (w->function)
-		learn_name(w->function);
+		learn_name(l->stream->lane->face, w->function);
 	pthread_mutex_lock(&lock);
 	head = atomic_load_explicit(&page->trace.head, memory_order_relaxed);
 	r = &page->trace.record[head % WIRE_RECORDS];

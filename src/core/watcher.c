@@ -7,6 +7,7 @@
 #include "core/watcher.h"
 #include "core/away.h"
 #include "core/capture.h"
+#include "core/faces.h"
 #include "core/markers.h"
 #include "core/thread.h"
 #include "core/tick.h"
@@ -54,9 +55,9 @@ static void mark(struct pace *p, struct stream *s)
 {
 	bool entered = lane_enter(s->lane), marked = false;
 
-	if (entered && face->enter(s->lane->context)) {
+	if (entered && s->lane->face->enter(s->lane->context)) {
 		marker_record(p, s, NULL);
-		face->leave();
+		s->lane->face->leave();
 		marked = true;
 	}
 	if (entered)
@@ -169,16 +170,27 @@ static bool round_of(struct pace *p)
 	return !gone;
 }
 
+/* Each face is told once that this thread may call it, also one that joins later. False: the process ends. */
+static bool meet_faces(unsigned int *met)
+{
+	if (*met == faces_count())
+		return true;
+	if (!enter())
+		return false;
+	for (; *met < faces_count(); ++*met)
+		if (faces_at(*met)->thread_begins)
+			faces_at(*met)->thread_begins();
+	leave();
+	return true;
+}
+
 static void *watch(void *data)
 {
 	struct pace *p = data;
+	unsigned int met = 0;
 
 	thread_begin("mete-watch");
-	if (enter()) {
-		face->thread_begins();
-		leave();
-	}
-	while (!atomic_load(&ending) && round_of(p))
+	while (!atomic_load(&ending) && meet_faces(&met) && round_of(p))
 		;
 	return NULL;
 }

@@ -187,6 +187,7 @@ static void forget(void)
 }
 
 static const struct face cuda_face = {
+	.version = FACE_VERSION,
 	.here = here,
 	.device = device,
 	.enter = enter,

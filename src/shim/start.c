@@ -9,6 +9,7 @@
 #include "base/setting.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/faces.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
 #include "core/fork.h"
@@ -147,6 +148,10 @@ static void start_locked(void)
 
 	account_init();
 	driver = open_driver();
+	if (attach_wanted() && !faces_join(face)) {
+		log_line("libcuda.so.1 and libmete-core.so are of different releases; install mete whole");
+		driver = NULL;
+	}
 	if (!driver) {
 		shim_refuse(CUDA_ERROR_NO_DEVICE);
 		return;

@@ -68,7 +68,12 @@ def needed(library):
 
 LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1)$")
 
+CORE = "libmete-core.so"
+faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so")]
+faces = [f for f in faces if os.path.exists(f)]
+
 for folder, library, soname, header, prefix, newest in (
+        ("src/shim", CORE, CORE, "no table", "mete_core_", (2, 17)),
         ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
         ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
@@ -95,12 +100,23 @@ for folder, library, soname, header, prefix, newest in (
     if newest:
         young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > newest]
         check(not young, f"{folder}/{library} needs no symbol above glibc {newest[0]}.{newest[1]}", young)
+        core = [CORE] if path in faces else []
         others = [n for n in needed(path) if not LIBC.match(n)]
-        check(not others, f"{folder}/{library} needs libc alone", others)
+        check(others == core, f"{folder}/{library} needs {'the core and ' if core else ''}libc alone", others)
     paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", path))
-    check(not paths, f"{folder}/{library} names no folder to search", paths)
+    own = ["$ORIGIN"] if path in faces else []
+    check([p.rstrip("/") for p in paths] == own, f"{folder}/{library} names {'its own' if own else 'no'} folder to search", paths)
     stack = re.search(r"GNU_STACK\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\w+)", run("readelf", "-lW", path))
     check(stack and "E" not in stack.group(1), f"{folder}/{library} asks for no executable stack")
+# The core: what names.h lists, each of it for a face that uses it, under one version.
+path = os.path.join(build, "src/shim", CORE)
+with open(os.path.join(source, "src/core/names.h"), encoding="utf-8") as f:
+    named = set(re.findall(r"^#define \w+ (mete_core_\w+)$", f.read(), re.M))
+check(exports(path) == named, f"{CORE} exports the {len(named)} names of src/core/names.h", exports(path) ^ named)
+used = {n.split("@")[0] for f in faces for n in re.findall(r" U (mete_core_\S+)", run("nm", "-D", f))}
+check(used == named, "the faces use all of them", used ^ named)
+nodes = {line.split("@@")[1] for line in run("nm", "-D", "--defined-only", path).splitlines() if " A " not in line}
+check(nodes == {"METE_CORE_1"}, "its symbols have the version METE_CORE_1", nodes)
 # The runtime library: a version script names its exports, all under one version node; libc alone.
 for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libcudart.so.13", 13)):
     path = os.path.join(build, "src/runtime", soname)
