@@ -69,7 +69,7 @@ static int check_options(struct run *run, struct fault *f)
 	for (size_t i = 0; grant && i < run->line->given_count; i++) {
 		const char *option = run->line->given[i].option->name;
 
-		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "name") ||
+		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") || !strcmp(option, "name") ||
 		    !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
@@ -202,7 +202,7 @@ static int set_env(struct run *run, struct fault *f)
 {
 	json_t *driver = json_object_get(run->grant, "driver");
 	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
-	bool own = forced && *forced;
+	bool own = forced && *forced, opencl = !strcmp(device_text(driver, "kind"), "opencl");
 
 	if (own && access(forced, R_OK))
 		return fault_set(f, -ENOENT, "METE_DRIVER=%s: %s; unset it, or name a driver's libcuda.so.1", forced,
@@ -210,7 +210,7 @@ static int set_env(struct run *run, struct fault *f)
 	run->env = (struct tenant_env){
 		.shim_dir = run->place.shim_dir,
 		.socket = device_text(run->grant, "socket"),
-		.libcuda = own ? forced : device_text(driver, "libcuda"),
+		.libcuda = own ? forced : opencl ? NULL : device_text(driver, "libcuda"),
 		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
 		.log = run->log.path,
 		.strict = option_given(run->line, "strict"),
@@ -220,7 +220,7 @@ static int set_env(struct run *run, struct fault *f)
 	if (!own && !strcmp(device_text(driver, "kind"), "soft") &&
 	    runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
-	if (!*run->env.socket || !*run->env.libcuda)
+	if (!*run->env.socket || (run->env.libcuda && !*run->env.libcuda))
 		return fault_set(f, -EPROTO,
 				 "meted's answer names no socket or no driver for grant %s; restart it with this "
 				 "version",
@@ -274,7 +274,8 @@ static void say_start(struct run *run)
 	say_note("grant %s from meted (process %d%s) in %s", grant_name(run), (int)run->control.daemon_pid,
 		 run->control.started ? ", started for this command" : "", run->control.dir);
 	say_note("driver %s%s%s",
-		 run->wall ? device_text(json_object_get(run->grant, "driver"), "libcuda") : run->env.libcuda,
+		 run->wall || !run->env.libcuda ? device_text(json_object_get(run->grant, "driver"), "libcuda")
+						: run->env.libcuda,
 		 run->wall ? ", in a worker behind a wall" : "",
 		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :
 		 option_given(run->line, "soft") ? " (the software device, as asked)" :

@@ -68,6 +68,7 @@ static const struct option_spec run_options[] = {
 	OPTION_PLACE
 	OPTION_TERMS
 	OPTION_SOFT,
+	OPTION_OPENCL,
 	OPTION_WAIT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
 	  COMPLETE_NOTHING, false },
@@ -378,6 +379,7 @@ static const struct option_spec create_options[] = {
 	OPTION_PLACE
 	OPTION_TERMS
 	OPTION_SOFT,
+	OPTION_OPENCL,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),
 	OPTION_EXPIRES("Default: never."),

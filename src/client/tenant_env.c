@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define OPENCL_LAYER "libmete-opencl.so"
+
 static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE", "METE_STRICT" };
 
 static bool ends_with(const char *text, size_t length, const char *end)
@@ -28,7 +30,7 @@ static bool ends_with(const char *text, size_t length, const char *end)
 static bool is_shim_entry(const char *entry, size_t length)
 {
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
-	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/mete/shim") ||
+	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) || ends_with(entry, length, "/mete/shim") ||
 	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
 	       runtime_env_is_entry(entry, length);
 }
@@ -121,6 +123,18 @@ int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f)
 			 part, dir, strerror(r ? -r : ENAMETOOLONG));
 }
 
+/* A build without OpenCL's headers has no layer. */
+static bool put_layer(const char *shim_dir)
+{
+	_cleanup_free_ char *layer = NULL;
+
+	if (asprintf(&layer, "%s/" OPENCL_LAYER, shim_dir) < 0) {
+		layer = NULL;
+		return false;
+	}
+	return access(layer, R_OK) || tenant_env_put_first("OPENCL_LAYERS", layer, ":");
+}
+
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 {
 	_cleanup_free_ char *preload = NULL, *nvml = NULL, *rm = NULL, *runtime = NULL, *path = NULL;
@@ -145,10 +159,11 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
 	    setenv("METE_SOCKET", e->socket, 1) ||
-	    setenv("METE_DRIVER", e->libcuda, 1) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    (e->libcuda ? setenv("METE_DRIVER", e->libcuda, 1) : unsetenv("METE_DRIVER")) ||
+	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||
-	    (e->strict && setenv("METE_STRICT", "1", 1)))
+	    (e->strict && setenv("METE_STRICT", "1", 1)) || !put_layer(e->shim_dir))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }
@@ -162,6 +177,7 @@ void tenant_env_leave(void)
 		unsetenv(own_variables[i]);
 	tenant_env_put_first("LD_PRELOAD", "", ": ");
 	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
+	tenant_env_put_first("OPENCL_LAYERS", "", ":");
 	runtime_env_leave_tools();
 	vulkan_env_leave();
 }

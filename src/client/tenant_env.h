@@ -1,7 +1,8 @@
 /*
  * tenant_env.h: the environment by which a program gets its grant.
  *
- * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; METE_SOCKET,
+ * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
+ * names OpenCL's layer to its loader, beside the layers of the user's own; METE_SOCKET,
  * METE_DRIVER, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a
  * client is, meted knows from the socket and the kernel.
  */
@@ -15,7 +16,7 @@
 struct tenant_env {
 	const char *shim_dir;
 	const char *socket;
-	const char *libcuda; /* the driver's, absolute */
+	const char *libcuda; /* the driver's, absolute; NULL: the grant's devices have no CUDA */
 	const char *libnvml; /* NULL: none */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program keeps its own */

@@ -21,6 +21,7 @@ struct account {
 	 * what is given back. It stays in `held`; measured.c takes it over from `paid_units`.
 	 */
 	_Atomic uint32_t debt_units, paid_units;
+	_Atomic int64_t apart_units; /* held, and not in the figure of this driver: another API's on the same card */
 };
 
 extern struct account accounts[WIRE_MAX_DEVICES];

@@ -63,7 +63,10 @@ static int64_t taken(struct measured *m, struct figure *ret_after)
 /* What is charged without the reserve. */
 static uint32_t held_before(const struct measured *m)
 {
-	return account_held_units(m->device) - (m->asked_all ? 0 : m->reserved_units);
+	int64_t apart = atomic_load_explicit(&accounts[m->device].apart_units, memory_order_relaxed);
+	int64_t held = (int64_t)account_held_units(m->device) - (m->asked_all ? 0 : m->reserved_units) - apart;
+
+	return held > 0 ? (uint32_t)held : 0;
 }
 
 /* Of the reserve, `units` stay charged and the rest goes back. False: they are more than it, and not to be had. */

@@ -14,6 +14,7 @@ enum record_kind {
 	RECORD_POOL,	  /* stream-ordered: the charge lies with the pool, `extra` */
 	RECORD_ARRAY,	  /* array or mipmap: measured, or RECORD_EXACT */
 	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra`; SHARING_OWN: `size_units` to us */
+	RECORD_SVM,	  /* OpenCL's shared virtual memory: `units` on each device of the mask `extra` */
 };
 
 enum record_flags {

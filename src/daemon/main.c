@@ -269,6 +269,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "meted: --probe wants LIBNVML and LIBCUDA (meted --help)\n");
 		return EXIT_USAGE;
 	}
+	if (argc == 3 && !strcmp(argv[1], "--probe-opencl"))
+		return prober_opencl_main(argv[2]);
 	r = options_read(&options, argc, argv);
 	if (r < 0 && options.check_fd >= 0) {
 		r = upgrade_check_main(options.check_fd);

@@ -105,7 +105,7 @@ static void write_labels(FILE *out, const char *name, const struct device *d)
 	char uuid[DEVICE_UUID_TEXT], model[METRICS_LABEL_BYTES];
 
 	fprintf(out, "%s{gpu=\"%u\",UUID=\"%s\",device=\"%s%u\",modelName=\"%s\",Hostname=\"%s\"", name, d->index,
-		device_uuid_format(d->uuid, uuid), d->kind == DEVICE_NVIDIA ? "nvidia" : "soft", d->index,
+		device_uuid_format(d->uuid, uuid), device_kind_name(d->kind), d->index,
 		metrics_label(d->name, model), state_node());
 }
 

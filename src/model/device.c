@@ -10,12 +10,14 @@
 
 const char *device_kind_name(enum device_kind kind)
 {
-	return kind == DEVICE_SOFT ? "soft" : "nvidia";
+	static const char *const names[] = { [DEVICE_SOFT] = "soft", [DEVICE_NVIDIA] = "nvidia", [DEVICE_OPENCL] = "opencl" };
+
+	return names[kind];
 }
 
 uint32_t device_kind_granule(enum device_kind kind)
 {
-	return kind == DEVICE_SOFT ? 512u : 2u << 20;
+	return kind == DEVICE_NVIDIA ? 2u << 20 : 512u;
 }
 
 const char *device_uuid_format(const uint8_t uuid[DEVICE_UUID_BYTES], char text[DEVICE_UUID_TEXT])

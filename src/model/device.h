@@ -15,6 +15,7 @@
 enum device_kind {
 	DEVICE_SOFT = 1, /* mete's software device */
 	DEVICE_NVIDIA,
+	DEVICE_OPENCL, /* what the ICD loader finds, and is no card of the kinds above */
 };
 
 struct device {
@@ -33,10 +34,13 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-/* "soft" or "nvidia". */
+/* "soft", "nvidia" or "opencl". */
 const char *device_kind_name(enum device_kind kind);
 
-/* The plain allocation granule of a kind of driver. Source for NVIDIA: blocks of 2 MiB, as cuMemGetInfo shows. */
+/*
+ * The plain allocation granule of a kind of driver. Source for NVIDIA: blocks of 2 MiB, as cuMemGetInfo shows. OpenCL tells
+ * no addresses: what is asked for counts.
+ */
 uint32_t device_kind_granule(enum device_kind kind);
 
 /* "GPU-01234567-89ab-..." in `text`. Value: text. */

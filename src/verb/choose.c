@@ -79,7 +79,9 @@ json_t *device_named(json_t *list, const char *word, bool soft)
 {
 	json_t *found = soft ? NULL : device_find(list, "nvidia", word, strlen(word));
 
-	return found ? found : device_find(list, "soft", word, strlen(word));
+	if (!found)
+		found = device_find(list, "soft", word, strlen(word));
+	return found || soft ? found : device_find(list, "opencl", word, strlen(word));
 }
 
 /* "0 (name), 1 (name)" */
@@ -392,20 +394,40 @@ static bool is_placed(const char *rule)
 	return rule && strcmp(rule, "first");
 }
 
+/* A device that is named by its UUID needs no word on its driver. */
+static const char *choose_driver(const struct choice *ch, bool soft, bool opencl)
+{
+	static const char *const drivers[] = { "nvidia", "soft", "opencl" };
+	const struct share *s = ch->count ? &ch->share[0] : NULL;
+
+	if (soft || opencl)
+		return soft ? "soft" : "opencl";
+	for (size_t i = 0; s && s->device && i < sizeof(drivers) / sizeof(*drivers); i++)
+		if (strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") && !is_word(s, "all") &&
+		    device_find(ch->list, drivers[i], s->device, s->device_length))
+			return drivers[i];
+	return driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
+}
+
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)
 {
-	bool soft = option_given(c, "soft");
+	bool soft = option_given(c, "soft"), opencl = option_given(c, "opencl");
 	int r;
+
+	if (soft && opencl)
+		return fault_set(f, -EINVAL, "--soft with --opencl: one of the two; a grant is of one driver");
 
 	ch->list = json_incref(json_object_get(list, "devices"));
 	/* What CUDA_VISIBLE_DEVICES shows is a choice of the user's. */
 	ch->any = ch->takes_any && !getenv("CUDA_VISIBLE_DEVICES") &&
 		  (ch->placement || is_placed(json_string_value(json_object_get(list, "placement"))));
 	json_decref(list);
-	ch->driver = !soft && driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
+	ch->driver = choose_driver(ch, soft, opencl);
 	if (!driver_has_device(ch->list, ch->driver))
 		return fault_set(f, -ENODEV, "there is no device%s; `mete doctor` says what is missing",
-				 soft ? " in software" : ", not even the software one");
+				 soft	? " in software" :
+				 opencl ? " that has OpenCL alone" :
+					  ", not even the software one");
 	r = expand_all(ch, f);
 	for (size_t i = 0; !r && i < ch->count; i++)
 		r = choose_one(ch, i, f);

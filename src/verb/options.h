@@ -26,6 +26,7 @@
 	  COMPLETE_NOTHING, false },
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
+#define OPTION_OPENCL SWITCH("opencl", 0, "Use a device that has OpenCL alone (`mete devices`: DRIVER opencl).")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_MEM(words)                                                                                              \
 	{                                                                                                              \

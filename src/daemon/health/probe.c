@@ -101,6 +101,38 @@ static void remove_devices(struct machine *machine, enum device_kind kind)
 	machine->device_count = kept;
 }
 
+static const struct device *same_card(const struct machine *machine, const struct device *is)
+{
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind != is->kind && !memcmp(machine->device[i].uuid, is->uuid, sizeof(is->uuid)))
+			return &machine->device[i];
+	return NULL;
+}
+
+/* A card of another kind that has OpenCL as well is one device, under its first name. */
+static void join_cards(struct machine *machine)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind != DEVICE_OPENCL || !same_card(machine, &machine->device[i]))
+			machine->device[kept++] = machine->device[i];
+	machine->device_count = kept;
+}
+
+/* After all devices have been joined: what is left that OpenCL alone has. */
+static void judge_opencl(struct machine *machine)
+{
+	struct driver *driver = &machine->driver[2];
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind == DEVICE_OPENCL)
+			return;
+	if (driver->usable)
+		status(driver, "its devices are those of the drivers above");
+	driver->usable = false;
+}
+
 static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
 {
 	json_t *devices = json_object_get(json, "devices"), *device;
@@ -192,12 +224,14 @@ static void evaluate(struct probe *probe)
 		status(driver, "the driver's answer cannot be read: %s", why.text);
 	else
 		take_result(probe->daemon, driver, json);
+	join_cards(machine);
 	if (json && !json_object_get(json, "error") && !probe->daemon->stopping)
 		judge_health(probe, json, old, old_count);
 	json_decref(json);
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == driver->kind)
 			machine->driver[i] = *driver;
+	judge_opencl(machine);
 }
 
 static void answer_waiting(struct daemon *daemon)
@@ -290,7 +324,8 @@ static bool unwanted(const char *entry)
 	if (getenv("METE_SOCKET") && !strncmp(entry, "LD_LIBRARY_PATH=", 16))
 		return true;
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
-	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14);
+	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14) ||
+	       !strncmp(entry, "OPENCL_LAYERS=", 14);
 }
 
 char **machine_environment(void)
@@ -309,7 +344,9 @@ char **machine_environment(void)
 
 static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 {
-	char *args[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
+	char *cuda[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
+	char *opencl[] = { (char *)"/proc/self/exe", (char *)"--probe-opencl", (char *)libcuda, NULL };
+	char **args = probe->driver.kind == DEVICE_OPENCL ? opencl : cuda;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&probe->pipe },
@@ -442,6 +479,20 @@ static int refresh_nvidia(struct daemon *daemon)
 			   options->libcuda ? options->libcuda : "");
 }
 
+static int refresh_opencl(struct daemon *daemon)
+{
+	struct machine_options *options = &daemon->machine.options;
+	struct driver *driver = &daemon->machine.driver[2];
+
+	driver->kind = DEVICE_OPENCL;
+	if (options->soft_only || options->no_opencl) {
+		status(driver, "not asked: driver.%s is set", options->soft_only ? "soft_only (--soft-only)"
+										 : "no_opencl (--no-opencl)");
+		return 0;
+	}
+	return probe_start(daemon, DEVICE_OPENCL, "", "");
+}
+
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 {
 	struct machine_wait *wait = calloc(1, sizeof(*wait));
@@ -456,6 +507,8 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 	r = refresh_nvidia(daemon);
 	if (!r)
 		r = refresh_soft(daemon);
+	if (!r)
+		r = refresh_opencl(daemon);
 	if (!daemon->machine.running)
 		answer_waiting(daemon);
 	return r;

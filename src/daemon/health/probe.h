@@ -3,7 +3,11 @@
  *
  * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived
  * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object, then what devices say of themselves
- * (sensors.h), and ends; see prober.c. It is given ten seconds.
+ * (sensors.h), and ends; see prober.c. It is given ten seconds. OpenCL's loader, with all drivers that it knows, has a
+ * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c).
+ *
+ * A card is one device here, whatever APIs it has: an OpenCL device with the UUID of one of NVIDIA's or of the software
+ * device is that one, with its ledger and its turns.
  */
 #pragma once
 
@@ -15,7 +19,7 @@
 #include <stdint.h>
 
 #define MACHINE_MAX_DEVICES 64u
-#define MACHINE_DRIVERS 2u
+#define MACHINE_DRIVERS 3u
 
 struct daemon;
 struct probe;
@@ -23,7 +27,7 @@ struct probe;
 struct driver {
 	enum device_kind kind;
 	bool usable;			/* it has devices */
-	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
@@ -34,6 +38,7 @@ struct machine_options {
 	const char *libcuda; /* NVIDIA's, where the loader does not find it; or NULL */
 	const char *libnvml;
 	bool soft_only;
+	bool no_opencl;
 };
 
 struct machine {
@@ -73,8 +78,12 @@ char **machine_environment(void);
 /* meted is leaving: ends the children. */
 void machine_stop(struct daemon *daemon);
 
-/* The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device. NULL: none. */
+/*
+ * The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device, and OpenCL's last. NULL:
+ * none.
+ */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 
 /* The child's side: prints and returns its exit status. "" for a library: look where the loader looks. */
 int prober_main(const char *libnvml, const char *libcuda);
+int prober_opencl_main(const char *libopencl);

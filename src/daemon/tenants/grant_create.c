@@ -140,12 +140,14 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 
 	if (!word || !strcmp(word, "auto"))
 		driver = machine_driver(machine, 0);
+	else if (!strcmp(word, "opencl"))
+		driver = machine_driver(machine, DEVICE_OPENCL);
 	else if (!strcmp(word, "soft"))
 		driver = machine_driver(machine, DEVICE_SOFT);
 	else if (!strcmp(word, "nvidia"))
 		driver = machine_driver(machine, DEVICE_NVIDIA);
 	else
-		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft or nvidia", word);
+		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft, nvidia or opencl", word);
 	if (ask->answer)
 		return false;
 	if (!driver || !driver->usable) {
@@ -153,8 +155,12 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
 			       driver->status);
 		else
-			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s",
-			       machine->driver[0].status, machine->driver[1].status);
+			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s; opencl: %s",
+			       machine->driver[0].status, machine->driver[1].status, machine->driver[2].status);
+		return false;
+	}
+	if (g->wall && driver->kind == DEVICE_OPENCL) {
+		refuse(ask, CODE_NO_DRIVER, "a wall is for CUDA: a device that has OpenCL alone has none; leave --wall away");
 		return false;
 	}
 	g->kind = driver->kind;

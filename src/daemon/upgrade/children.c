@@ -88,7 +88,7 @@ static bool asks_drivers(pid_t pid)
 	}
 	text[bytes] = 0;
 	option = text + strlen(text) + 1;
-	return option < text + bytes && (!strcmp(option, "--watch") || !strcmp(option, "--probe"));
+	return option < text + bytes && (!strcmp(option, "--watch") || !strncmp(option, "--probe", 7));
 }
 
 void children_adopt(struct daemon *daemon, pid_t pid)

@@ -91,7 +91,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	for (unsigned int i = 0; i < g->share_count; i++) {
 		memcpy(pool->uuid[i], g->share[i].device.uuid, DEVICE_UUID_BYTES);
 		pool->total_bytes[i] = g->share[i].device.total_bytes;
-		pool->context_bytes[i] = g->kind == DEVICE_SOFT ? 0 : CONTEXT_GUESS;
+		pool->context_bytes[i] = g->kind == DEVICE_NVIDIA ? CONTEXT_GUESS : 0;
 	}
 	pool->next = daemon->pools;
 	daemon->pools = pool;
