@@ -7,7 +7,7 @@
  * least of several rounds. Runs itself again with the variables that switch the library on.
  */
 #include "base/clock.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 
 #include <stdio.h>
 #include <stdlib.h>

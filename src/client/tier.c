@@ -3,16 +3,13 @@
 
 #include "base/cleanup.h"
 #include "client/place.h"
+#include "rm/interface.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
-
-/* As src/shim/rm/interface.h has them: the branches whose layouts are known. */
-#define BRANCH_FIRST 515
-#define BRANCH_LAST 599
 
 int tier_choose(const char *word, bool *ret_t3, struct fault *f)
 {
@@ -43,15 +40,15 @@ bool tier_installed(const char *shim_dir)
 bool tier_doubt(char *text, size_t size)
 {
 	_cleanup_fclose_ FILE *f = fopen("/sys/module/nvidia/version", "re");
-	int branch = 0;
+	unsigned int branch = 0;
 
 	if (!f)
 		snprintf(text, size, "NVIDIA's kernel module is not loaded here");
-	else if (fscanf(f, "%d", &branch) != 1)
+	else if (fscanf(f, "%u", &branch) != 1)
 		snprintf(text, size, "the version of NVIDIA's kernel module cannot be read");
-	else if (branch < BRANCH_FIRST || branch > BRANCH_LAST)
-		snprintf(text, size, "the driver's branch %d is not one that this version knows (%d to %d)", branch,
-			 BRANCH_FIRST, BRANCH_LAST);
+	else if (branch < RM_BRANCH_FIRST || branch > RM_BRANCH_LAST)
+		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", branch,
+			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
 	else
 		return false;
 	return true;

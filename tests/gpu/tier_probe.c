@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "cuda_table.h"
 #include "shim/rm/control.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 #include "shim/rm/proof.h"
 #include "shim/rm/watch.h"
 #include "shim/rm/worker.h"

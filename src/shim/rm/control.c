@@ -1,6 +1,6 @@
 /* control.c: see control.h. */
 #include "shim/rm/control.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 #include "shim/rm/watch.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* proof.c: see proof.h. */
 #include "shim/rm/proof.h"
 #include "shim/rm/control.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 
 #include <errno.h>
 #include <stdio.h>

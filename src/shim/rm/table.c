@@ -1,6 +1,6 @@
 /* table.c: see table.h. A few dozen objects in a process: a plain array, searched from its start. */
 #include "shim/rm/table.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 
 #include <string.h>
 

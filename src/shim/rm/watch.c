@@ -9,7 +9,7 @@
  * What is not seen: system calls made without the C library's ioctl(), and objects that existed before us.
  */
 #include "shim/rm/watch.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 #include "shim/rm/seen.h"
 #include "shim/rm/worker.h"
 

@@ -16,7 +16,7 @@
 #include "core/log.h"
 #include "shim/rm/control.h"
 #include "shim/rm/cut.h"
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 #include "shim/rm/proof.h"
 #include "shim/rm/slice.h"
 #include "shim/rm/talk.h"

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "shim/rm/interface.h"
+#include "rm/interface.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * interface.h: what tier T3 knows of the resource manager's interface, in declarations of our own.
+ * interface.h: what mete knows of the resource manager's interface, in declarations of our own.
  *
  * Source of every fact: NVIDIA's published open kernel modules (github.com/NVIDIA/open-gpu-kernel-modules), by file;
  * read in the branches 515 to 595. "since" names the branch in which a layout changed. The list of sizes agrees with
