@@ -7,8 +7,12 @@
  *
  *   kernel-open/common/inc/nv-chardev-numbers.h   the device nodes' major number, the control node's minor
  *   kernel-open/common/inc/nv-ioctl-numbers.h     magic, NV_ESC_CHECK_VERSION_STR, NV_ESC_IOCTL_XFER_CMD
- *   src/nvidia/arch/nvalloc/unix/include/nv_escape.h   NV_ESC_RM_FREE, _CONTROL, _ALLOC
- *   src/common/sdk/nvidia/inc/nvos.h              NVOS00, NVOS21, NVOS54, NVOS64
+ *   src/nvidia/arch/nvalloc/unix/include/nv_escape.h   the calls of the resource manager, NV_ESC_RM_...
+ *   src/nvidia/arch/nvalloc/unix/src/escape.c     which device takes which call, and that sizes must be exact
+ *   src/common/sdk/nvidia/inc/nvos.h              NVOS00, NVOS02, NVOS21, NVOS32, NVOS54, NVOS55, NVOS64, and
+ *                                                 NV_MEMORY_ALLOCATION_PARAMS
+ *   src/common/sdk/nvidia/inc/ctrl/ctrl0000/ctrl0000unix.h   objects that are exported to and imported from descriptors
+ *   src/common/sdk/nvidia/inc/ctrl/ctrl2080/ctrl2080fb.h   FB_GET_INFO_V2
  *   src/common/sdk/nvidia/inc/ctrl/ctrla06c.h     controls of a channel group
  *   src/common/sdk/nvidia/inc/ctrl/ctrla06f/ctrla06fgpfifo.h   parameters of GPFIFO_SCHEDULE and BIND
  *   src/common/sdk/nvidia/inc/ctrl/ctrl2080/ctrl2080fifo.h, ctrl2080gpu.h   FIFO_DISABLE_CHANNELS, GPU_GET_GID_INFO
@@ -18,17 +22,40 @@
 #pragma once
 
 #include <stdint.h>
+#ifndef __bpf__
 #include <sys/ioctl.h>
+#endif
 
 #define RM_MAJOR 195u
 #define RM_CONTROL_MINOR 255u
 
 enum rm_escape {
+	RM_ESC_ALLOC_MEMORY = 0x27,
 	RM_ESC_FREE = 0x29,
 	RM_ESC_CONTROL = 0x2a,
 	RM_ESC_ALLOC = 0x2b,
+	RM_ESC_DUP = 0x34,
+	RM_ESC_SHARE = 0x35,
+	RM_ESC_IDLE_CHANNELS = 0x41,
+	RM_ESC_HEAP = 0x4a, /* NV_ESC_RM_VID_HEAP_CONTROL */
+	RM_ESC_MAP_MEMORY = 0x4e,
+	RM_ESC_UNMAP_MEMORY = 0x4f,
+	RM_ESC_EVENT_DATA = 0x52,
+	RM_ESC_CONTEXT_DMA = 0x54,
+	RM_ESC_MAP_DMA = 0x57,
+	RM_ESC_UNMAP_DMA = 0x58,
+	RM_ESC_MAPPING_INFO = 0x5e,
+	RM_ESC_CARD_INFO = 200,
+	RM_ESC_REGISTER_FD = 201,
+	RM_ESC_EVENT = 206,
+	RM_ESC_EVENT_FREE = 207,
 	RM_ESC_VERSION = 210,  /* the library's version string, compared with the kernel's */
 	RM_ESC_TRANSFER = 211, /* the call proper is described by struct rm_transfer */
+	RM_ESC_ATTACH_GPUS = 212,
+	RM_ESC_SYSTEM = 214,
+	RM_ESC_NUMA = 215,
+	RM_ESC_DMABUF = 217, /* memory as a descriptor */
+	RM_ESC_OPEN_COMPLETE = 218,
 };
 
 #define RM_MAGIC 'F'
@@ -76,6 +103,86 @@ struct rm_free { /* 16 bytes in all branches */
 	uint32_t client, parent, object, status;
 };
 
+/* NV_ESC_RM_ALLOC_MEMORY: NVOS02 and a descriptor. `limit` is the size less one. */
+struct rm_alloc_memory {
+	uint32_t client, parent, object, class, flags, unused;
+	uint64_t address, limit;
+	uint32_t status, unused2;
+	int32_t fd, unused3;
+};
+
+#define RM_MEMORY_FLAGS_LOCATION(flags) ((flags) >> 8 & 0xf)
+enum rm_memory_location { RM_MEMORY_PCI = 0, RM_MEMORY_VIDEO = 2 };
+
+struct rm_dup { /* NVOS55: `object` of `client` becomes another name of source_object */
+	uint32_t client, parent, object, source_client, source_object, flags, status;
+};
+
+/*
+ * NV_ESC_RM_VID_HEAP_CONTROL: NVOS32, 184 bytes. Behind the head a union by function; what takes memory begins alike.
+ * The size of what ALLOC_SIZE_RANGE takes stands 8 bytes before that of the others.
+ */
+struct rm_heap {
+	uint32_t client, parent, function, space;
+	int16_t ivc;
+	uint16_t unused;
+	uint32_t status;
+	uint64_t total, free;
+	uint32_t owner, object, type, flags; /* of FREE: owner, object, flags */
+	uint32_t words[32];
+};
+
+enum rm_heap_function {
+	RM_HEAP_ALLOC_SURFACE = 1, /* by depth, width and height */
+	RM_HEAP_ALLOC_SIZE = 2,
+	RM_HEAP_FREE = 3,
+	RM_HEAP_INFO = 5,
+	RM_HEAP_ALLOC_TILED = 6,
+	RM_HEAP_ALLOC_RANGE = 14,
+	RM_HEAP_ALIGNMENT = 18,
+	RM_HEAP_HW_ALLOC = 19,
+	RM_HEAP_HW_FREE = 20,
+	RM_HEAP_OS_DESCRIPTOR = 27,
+};
+
+#define RM_HEAP_SIZE_AT 88u
+#define RM_HEAP_RANGE_SIZE_AT 80u
+#define RM_HEAP_ATTR_AT 56u
+#define RM_HEAP_TILED_ATTR_AT 64u
+#define RM_HEAP_FLAG_VIRTUAL 0x80000u /* NVOS32_ALLOC_FLAGS_VIRTUAL: addresses alone */
+
+/* What RM_CLASS_MEMORY takes (NV_MEMORY_ALLOCATION_PARAMS), as far as 535's length; 128 bytes since 545. */
+struct rm_memory {
+	uint32_t owner, type, flags, width, height;
+	int32_t pitch;
+	uint32_t attr, attr2, format, compression, depth, unused;
+	uint64_t low, high;
+	uint64_t size; /* and what was taken, in the reply */
+	uint64_t alignment, offset, limit, address;
+	uint32_t tag_offset, space, internal, tag;
+};
+
+#define RM_ATTR_PAGE(attr) ((attr) >> 23 & 3)
+#define RM_ATTR_LOCATION(attr) ((attr) >> 25 & 3)
+enum rm_attr_page { RM_PAGE_DEFAULT, RM_PAGE_4K, RM_PAGE_BIG, RM_PAGE_HUGE };
+enum rm_attr_location { RM_LOCATION_VIDEO, RM_LOCATION_PCI, RM_LOCATION_AGP, RM_LOCATION_ANY };
+#define RM_ATTR2_HUGE(attr2) ((attr2) >> 20 & 3)
+#define RM_HUGE_512M 2u
+
+/* RM_SUBDEVICE_FB_INFO: `count` of these behind it, 128 at most; KiB each. */
+struct rm_fb_entry {
+	uint32_t index, data;
+};
+#define RM_FB_MOST 128u
+enum rm_fb_index {
+	RM_FB_RAM_SIZE = 7,
+	RM_FB_TOTAL_RAM_SIZE = 8,
+	RM_FB_HEAP_SIZE = 9,
+	RM_FB_LARGEST_FREE = 0x12,
+	RM_FB_HEAP_FREE = 0x16,
+	RM_FB_USABLE_RAM_SIZE = 0x20,
+};
+
 struct rm_control { /* 32 bytes in all branches */
 	uint32_t client, object, command, flags;
 	uint64_t parameters;
@@ -83,7 +190,14 @@ struct rm_control { /* 32 bytes in all branches */
 };
 
 enum rm_class {
+	RM_CLASS_ROOT = 0,
+	RM_CLASS_ROOT_PLAIN = 1,
+	RM_CLASS_SYSTEM_MEMORY = 0x3e,
+	RM_CLASS_REGISTERS = 0x3f, /* NV01_MEMORY_LOCAL_PRIVILEGED */
+	RM_CLASS_MEMORY = 0x40,	   /* NV01_MEMORY_LOCAL_USER */
+	RM_CLASS_CLIENT = 0x41,
 	RM_CLASS_DEVICE = 0x80,
+	RM_CLASS_FB_LIST = 0x82, /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
 	RM_CLASS_SUBDEVICE = 0x2080,
 	RM_CLASS_GROUP = 0xa06c, /* KEPLER_CHANNEL_GROUP_A, in use up to Blackwell */
 };
@@ -100,6 +214,16 @@ enum rm_command {
 	RM_GROUP_SET_SLICE = 0xa06c0103,
 	RM_GROUP_GET_SLICE = 0xa06c0104,
 	RM_GROUP_PREEMPT = 0xa06c0105,
+	RM_GROUP_SET_INTERLEAVE = 0xa06c0107,
+	RM_GROUP_REALTIME = 0xa06c0110,
+	RM_CHANNEL_SET_INTERLEAVE = 0xa06f0109,
+	RM_CHANNEL_RESTART_RUNLIST = 0xa06f0111,
+	RM_CLIENT_EXPORT = 0x3d05,
+	RM_CLIENT_IMPORT = 0x3d06,
+	RM_CLIENT_EXPORT_MANY = 0x3d0b,
+	RM_CLIENT_IMPORT_MANY = 0x3d0c,
+	RM_SUBDEVICE_FB_INFO = 0x20801303,
+	RM_SUBDEVICE_SCHED_POLICY = 0x20801115,
 	RM_SUBDEVICE_DISABLE = 0x2080110b,
 	RM_SUBDEVICE_GID = 0x2080014a,
 };
@@ -150,6 +274,8 @@ struct rm_gid {
 };
 
 _Static_assert(sizeof(struct rm_free) == 16 && sizeof(struct rm_control) == 32, "sizes of the escapes");
+_Static_assert(sizeof(struct rm_heap) == 184 && sizeof(struct rm_alloc_memory) == 56, "sizes of the escapes");
+_Static_assert(sizeof(struct rm_dup) == 28 && sizeof(struct rm_memory) == 120, "sizes of the escapes");
 _Static_assert(sizeof(struct rm_alloc) == 48 && sizeof(struct rm_version) == 72, "sizes of the escapes");
 _Static_assert(sizeof(struct rm_slice) == 8 && sizeof(struct rm_preempt) == 8, "sizes of a group's controls");
 _Static_assert(sizeof(struct rm_disable) == 536 && sizeof(struct rm_gid) == 268, "sizes of a subdevice's controls");
@@ -158,5 +284,6 @@ enum rm_status {
 	RM_OK = 0,
 	RM_INSUFFICIENT_PERMISSIONS = 0x1b,
 	RM_INVALID_ARGUMENT = 0x1f,
+	RM_NO_MEMORY = 0x51,
 	RM_NOT_SUPPORTED = 0x56,
 };

@@ -1,0 +1,363 @@
+/*
+ * classify.c: see classify.h. Tables by number of the call, class of the object, number of the control; numbers and
+ * layouts with their sources in rm/interface.h.
+ *
+ * Compiled twice, the second time for the kernel's virtual machine: no loops without a constant end, no recursion, no calls of
+ * libraries, and every offset a constant.
+ */
+#include "guard/classify.h"
+#include "rm/interface.h"
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define ABSURD_BYTES (1ull << 46)
+
+/* Sources of the numbers' sizes: struct nv_ioctl_* of kernel-open/common/inc/nv-ioctl.h, and escape.c. 0: any. */
+static uint32_t size_of(uint32_t number)
+{
+	switch (number) {
+	case RM_ESC_ALLOC_MEMORY:
+		return sizeof(struct rm_alloc_memory);
+	case RM_ESC_FREE:
+		return sizeof(struct rm_free);
+	case RM_ESC_CONTROL:
+		return sizeof(struct rm_control);
+	case RM_ESC_DUP:
+		return sizeof(struct rm_dup);
+	case RM_ESC_HEAP:
+		return sizeof(struct rm_heap);
+	default:
+		return 0;
+	}
+}
+
+/* Calls that take no memory, give none back and stay with the caller's own objects. */
+static _Bool is_plain(uint32_t number)
+{
+	switch (number) {
+	case RM_ESC_SHARE:
+	case RM_ESC_IDLE_CHANNELS:
+	case RM_ESC_MAP_MEMORY:
+	case RM_ESC_UNMAP_MEMORY:
+	case RM_ESC_EVENT_DATA:
+	case RM_ESC_CONTEXT_DMA:
+	case RM_ESC_MAP_DMA:
+	case RM_ESC_UNMAP_DMA:
+	case RM_ESC_MAPPING_INFO:
+	case RM_ESC_CARD_INFO:
+	case RM_ESC_REGISTER_FD:
+	case RM_ESC_EVENT:
+	case RM_ESC_EVENT_FREE:
+	case RM_ESC_VERSION:
+	case RM_ESC_ATTACH_GPUS:
+	case RM_ESC_SYSTEM:
+	case RM_ESC_NUMA:
+	case RM_ESC_OPEN_COMPLETE:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* By the page size that the attributes ask for (NVOS32_ATTR_PAGE_SIZE, NVOS32_ATTR2_PAGE_SIZE_HUGE). */
+static uint64_t granule(uint64_t size, uint32_t attr, uint32_t attr2)
+{
+	switch (RM_ATTR_PAGE(attr)) {
+	case RM_PAGE_4K:
+		return KIB(4);
+	case RM_PAGE_BIG:
+		return KIB(64);
+	case RM_PAGE_HUGE:
+		return RM_ATTR2_HUGE(attr2) == RM_HUGE_512M ? MIB(512) : MIB(2);
+	default: /* the manager's choice: the largest page that the size fills */
+		return size >= MIB(2) ? MIB(2) : KIB(64);
+	}
+}
+
+uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2)
+{
+	uint64_t g = granule(size, attr, attr2);
+
+	if (size > ABSURD_BYTES)
+		return UINT64_MAX;
+	return (size + g - 1) & ~(g - 1);
+}
+
+static void charge(struct guard_plan *p, uint64_t size, uint32_t attr, uint32_t attr2)
+{
+	p->effect = GUARD_MEMORY;
+	p->bytes = guard_charge(size, attr, attr2);
+	if (p->bytes == UINT64_MAX) {
+		p->bytes = 0;
+		p->reason = GUARD_ABSURD;
+	}
+}
+
+static void alloc(const struct rm_alloc *a, uint32_t size, uint32_t branch, struct guard_plan *p)
+{
+	int status = rm_alloc_status(branch, size);
+
+	if (status < 0) {
+		p->reason = GUARD_UNKNOWN_SIZE;
+		return;
+	}
+	p->status_at = (uint8_t)(24 + 4 * status);
+	p->object_at = 8;
+	p->client = a->client;
+	p->parent = a->parent;
+	p->object = a->object;
+	p->class = a->class;
+	switch (a->class) {
+	case RM_CLASS_ROOT:
+	case RM_CLASS_ROOT_PLAIN:
+	case RM_CLASS_CLIENT:
+		p->class = RM_CLASS_CLIENT;
+		p->effect = GUARD_PARENT;
+		break;
+	case RM_CLASS_DEVICE:
+	case RM_CLASS_SUBDEVICE:
+		p->effect = GUARD_PARENT;
+		break;
+	case RM_CLASS_MEMORY:
+		p->effect = GUARD_MEMORY;
+		p->nested = GUARD_NESTED_MEMORY;
+		p->pointer = a->parameters;
+		p->nested_bytes = GUARD_NESTED_BYTES;
+		break;
+	case RM_CLASS_GROUP:
+		p->effect = GUARD_GROUP;
+		break;
+	case RM_CLASS_REGISTERS:
+	case RM_CLASS_FB_LIST:
+		p->reason = GUARD_CLASS;
+		break;
+	default:
+		break;
+	}
+}
+
+static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
+{
+	p->status_at = 40;
+	p->object_at = 8;
+	p->client = a->client;
+	p->parent = a->parent;
+	p->object = a->object;
+	p->class = a->class;
+	if (a->class == RM_CLASS_REGISTERS || a->class == RM_CLASS_FB_LIST)
+		p->reason = GUARD_CLASS;
+	else if (a->class == RM_CLASS_MEMORY || RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
+		charge(p, a->limit + 1 ? a->limit + 1 : UINT64_MAX, 0, 0);
+}
+
+static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_plan *p)
+{
+	uint64_t size = *(const uint64_t *)(bytes + RM_HEAP_SIZE_AT);
+	uint32_t attr = *(const uint32_t *)(bytes + RM_HEAP_ATTR_AT);
+
+	p->status_at = 20;
+	p->client = h->client;
+	p->parent = h->parent;
+	p->object = h->object;
+	switch (h->function) {
+	case RM_HEAP_FREE:
+		p->effect = GUARD_FREE;
+		return;
+	case RM_HEAP_INFO:
+	case RM_HEAP_ALIGNMENT:
+	case RM_HEAP_OS_DESCRIPTOR: /* the program's own pages */
+		return;
+	case RM_HEAP_ALLOC_RANGE:
+		size = *(const uint64_t *)(bytes + RM_HEAP_RANGE_SIZE_AT);
+		break;
+	case RM_HEAP_ALLOC_TILED:
+		attr = *(const uint32_t *)(bytes + RM_HEAP_TILED_ATTR_AT);
+		break;
+	case RM_HEAP_ALLOC_SIZE:
+		break;
+	default:
+		p->reason = GUARD_HEAP;
+		return;
+	}
+	p->object_at = 44;
+	p->class = RM_CLASS_MEMORY;
+	if (h->flags & RM_HEAP_FLAG_VIRTUAL || RM_ATTR_LOCATION(attr) == RM_LOCATION_PCI)
+		return;
+	charge(p, size, attr, 0);
+}
+
+/* Controls by which a tenant could give itself more of a device than it has, or reach past its own objects. */
+static void control(const struct rm_control *c, const struct guard_terms *t, struct guard_plan *p)
+{
+	p->status_at = 28;
+	p->client = c->client;
+	p->object = c->object;
+	p->class = c->command;
+	switch (c->command) {
+	case RM_GROUP_SET_SLICE:
+		if (c->parameters_size != sizeof(struct rm_slice)) {
+			p->reason = GUARD_UNKNOWN_SIZE;
+			return;
+		}
+		p->nested = GUARD_NESTED_SLICE;
+		p->pointer = c->parameters;
+		p->nested_bytes = sizeof(struct rm_slice);
+		break;
+	case RM_GROUP_PREEMPT:
+	case RM_GROUP_SET_INTERLEAVE:
+	case RM_GROUP_REALTIME:
+	case RM_CHANNEL_SET_INTERLEAVE:
+	case RM_CHANNEL_RESTART_RUNLIST:
+	case RM_SUBDEVICE_SCHED_POLICY:
+	case RM_SUBDEVICE_DISABLE:
+		p->reason = GUARD_SCHEDULING;
+		break;
+	case RM_CLIENT_EXPORT:
+	case RM_CLIENT_IMPORT:
+	case RM_CLIENT_EXPORT_MANY:
+	case RM_CLIENT_IMPORT_MANY:
+		if (!(t->flags & GUARD_MAY_EXPORT))
+			p->reason = GUARD_EXPORT;
+		break;
+	case RM_SUBDEVICE_FB_INFO:
+		p->nested = GUARD_NESTED_FB_INFO;
+		p->pointer = c->parameters;
+		break;
+	default:
+		break;
+	}
+}
+
+void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret)
+{
+	const void *bytes = call->bytes;
+	uint32_t must = size_of(call->number);
+
+	*ret = (struct guard_plan){ .status_at = GUARD_NO_PLACE, .object_at = GUARD_NO_PLACE };
+	if (terms->branch < RM_BRANCH_FIRST || terms->branch > RM_BRANCH_LAST) {
+		ret->reason = GUARD_UNKNOWN_BRANCH;
+		return;
+	}
+	if (must && call->size != must) {
+		ret->reason = GUARD_UNKNOWN_SIZE;
+		return;
+	}
+	switch (call->number) {
+	case RM_ESC_ALLOC:
+		alloc(bytes, call->size, terms->branch, ret);
+		break;
+	case RM_ESC_ALLOC_MEMORY:
+		alloc_memory(bytes, ret);
+		break;
+	case RM_ESC_HEAP:
+		heap(bytes, call->bytes, ret);
+		break;
+	case RM_ESC_CONTROL:
+		control(bytes, terms, ret);
+		break;
+	case RM_ESC_FREE: {
+		const struct rm_free *f = bytes;
+
+		ret->effect = GUARD_FREE;
+		ret->status_at = 12;
+		ret->client = f->client;
+		ret->parent = f->parent;
+		ret->object = f->object;
+		break;
+	}
+	case RM_ESC_DUP: {
+		const struct rm_dup *d = bytes;
+
+		ret->effect = GUARD_DUP;
+		ret->status_at = 24;
+		ret->object_at = 8;
+		ret->client = d->client;
+		ret->parent = d->parent;
+		ret->object = d->object;
+		ret->source_client = d->source_client;
+		ret->source_object = d->source_object;
+		break;
+	}
+	case RM_ESC_TRANSFER:
+		ret->reason = GUARD_TRANSFER;
+		break;
+	case RM_ESC_DMABUF:
+		if (!(terms->flags & GUARD_MAY_EXPORT))
+			ret->reason = GUARD_EXPORT;
+		break;
+	default:
+		if (!is_plain(call->number))
+			ret->reason = call->number < RM_ESC_CARD_INFO ? GUARD_ESCAPE : GUARD_UNKNOWN_CALL;
+		break;
+	}
+}
+
+void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested)
+{
+	const struct rm_memory *m = (const void *)nested;
+
+	if (plan->nested == GUARD_NESTED_MEMORY) {
+		if (m->flags & RM_HEAP_FLAG_VIRTUAL) /* addresses alone */
+			plan->effect = GUARD_NOTHING;
+		else
+			charge(plan, m->size, m->attr, m->attr2);
+	} else if (plan->nested == GUARD_NESTED_SLICE) {
+		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
+			plan->reason = GUARD_SLICE;
+	}
+}
+
+_Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used)
+{
+	uint64_t kib;
+
+	switch (index) {
+	case RM_FB_RAM_SIZE:
+	case RM_FB_TOTAL_RAM_SIZE:
+	case RM_FB_HEAP_SIZE:
+	case RM_FB_USABLE_RAM_SIZE:
+		kib = quota >> 10;
+		break;
+	case RM_FB_HEAP_FREE:
+	case RM_FB_LARGEST_FREE:
+		kib = quota > used ? (quota - used) >> 10 : 0;
+		break;
+	default:
+		return 0;
+	}
+	if (kib >= *data_kib)
+		return 0;
+	*data_kib = (uint32_t)kib;
+	return 1;
+}
+
+#ifndef __bpf__
+const char *guard_reason_text(uint32_t reason)
+{
+	static const char *const texts[GUARD_REASONS] = {
+		[GUARD_FINE] = "may pass",
+		[GUARD_UNKNOWN_CALL] = "a call that this version does not know",
+		[GUARD_UNKNOWN_SIZE] = "a size of the call that this version does not know",
+		[GUARD_UNKNOWN_BRANCH] = "a driver branch that this version does not know",
+		[GUARD_TRANSFER] = "a call within a call (NV_ESC_IOCTL_XFER_CMD)",
+		[GUARD_ESCAPE] = "a call that reaches past the tenant's own objects",
+		[GUARD_CLASS] = "an object that names device memory by address",
+		[GUARD_HEAP] = "a function of the heap whose memory cannot be charged",
+		[GUARD_SCHEDULING] = "a control that changes how channels are scheduled",
+		[GUARD_SLICE] = "a longer time slice than the tenant may have",
+		[GUARD_EXPORT] = "memory that leaves the tenant as a descriptor, or comes in as one",
+		[GUARD_ABSURD] = "a size that no device has",
+		[GUARD_QUOTA] = "the quota",
+		[GUARD_FOREIGN] = "an object of another tenant, or of nobody whom the guard knows",
+		[GUARD_DEVICE] = "a device that the tenant has not",
+		[GUARD_FULL] = "the guard's tables are full",
+		[GUARD_CHANGED] = "the call was changed while the kernel copied it",
+		[GUARD_UNREADABLE] = "an argument that cannot be read",
+		[GUARD_COMPAT] = "a call of a 32-bit program",
+		[GUARD_OVER] = "the tenant's grant has ended",
+		[GUARD_GROUPS] = "more channel groups than the tenant may have",
+	};
+
+	return reason < GUARD_REASONS ? texts[reason] : "unknown";
+}
+#endif

@@ -1,0 +1,99 @@
+/*
+ * classify.h: what a call of NVIDIA's kernel interface means for a tenant. Pure.
+ *
+ * Every front end of the guard asks here: number, size and bytes of a call go in; a verdict, a charge, a refund and what is
+ * to be rewritten come out. It reads no memory but what it is given, and is compiled into the kernel's programs (bpf/) as
+ * well as into tests and a fuzzer.
+ *
+ * A call may carry a pointer to more (`nested`). Then guard_classify() says how many bytes to read from where, and
+ * guard_classify_nested() judges those. Both are asked twice: of what the program shows before the call, to refuse, and of
+ * what the kernel has copied, to account. The program can change the former at any time, the latter never.
+ *
+ * Anything that is not known is refused: a number, a size, a function of the heap.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define GUARD_ARGUMENT_BYTES 184u
+#define GUARD_NESTED_BYTES 120u
+
+struct guard_call {
+	uint32_t number, size; /* _IOC_NR and _IOC_SIZE; the letter is not looked at, as the driver does not */
+	/* The argument as far as it was read: size bytes, the rest 0. Aligned, so that it can be read by words. */
+	uint8_t bytes[GUARD_ARGUMENT_BYTES] __attribute__((aligned(8)));
+};
+
+/* What a tenant may do. */
+struct guard_terms {
+	uint32_t branch;	/* the driver's: 535 of 535.104.05 */
+	uint32_t flags;		/* GUARD_MAY_... */
+	uint64_t slice_most_us; /* the longest time slice that the tenant may give its channel groups */
+};
+
+#define GUARD_MAY_EXPORT 1u /* memory as descriptors, to and from others: it is then charged to nobody */
+
+enum guard_reason {
+	GUARD_FINE,
+	GUARD_UNKNOWN_CALL,
+	GUARD_UNKNOWN_SIZE,
+	GUARD_UNKNOWN_BRANCH,
+	GUARD_TRANSFER, /* the call within a call */
+	GUARD_ESCAPE,	/* a call that reaches past the caller's own objects */
+	GUARD_CLASS,	/* an object that names memory by address */
+	GUARD_HEAP,	/* a function of the heap whose charge is not known */
+	GUARD_SCHEDULING,
+	GUARD_SLICE, /* a longer time slice than the tenant has */
+	GUARD_EXPORT,
+	GUARD_ABSURD,	  /* a size that no device has */
+	GUARD_QUOTA,	  /* from here on the front end's own */
+	GUARD_FOREIGN,	  /* another tenant's object, or one that the guard has not seen made */
+	GUARD_DEVICE,	  /* not a device of this tenant */
+	GUARD_FULL,	  /* the guard's tables */
+	GUARD_CHANGED,	  /* what the kernel copied is not what was judged */
+	GUARD_UNREADABLE, /* the argument */
+	GUARD_COMPAT,	  /* a call of a 32-bit program */
+	GUARD_OVER,	  /* the tenant's grant has ended */
+	GUARD_GROUPS,	  /* more channel groups than the tenant may have */
+	GUARD_REASONS
+};
+
+enum guard_effect {
+	GUARD_NOTHING,
+	GUARD_PARENT, /* an object below which memory may be: a client, a device */
+	GUARD_MEMORY, /* takes `bytes` */
+	GUARD_FREE,   /* gives back what `object` and everything below it holds */
+	GUARD_DUP,    /* another name for source_object */
+	GUARD_GROUP,  /* a channel group */
+};
+
+enum guard_nested { GUARD_NONE, GUARD_NESTED_MEMORY, GUARD_NESTED_SLICE, GUARD_NESTED_FB_INFO };
+
+struct guard_plan {
+	uint32_t reason; /* GUARD_FINE: it may pass */
+	uint8_t effect, nested;
+	uint8_t status_at; /* where in the argument the manager's answer stands; 255: nowhere */
+	uint8_t object_at; /* ... the handle of a new object */
+	uint32_t client, parent, object, class;
+	uint32_t source_client, source_object;
+	uint32_t nested_bytes;
+	uint64_t pointer; /* of what is nested; 0: nothing */
+	uint64_t bytes;	  /* the charge, by the granule that the driver uses for it */
+};
+
+#define GUARD_NO_PLACE 255u
+
+void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret);
+/* Judges what was read from plan->pointer; `nested` has GUARD_NESTED_BYTES, zeros where nothing was read. */
+void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested);
+/* The charge of `size` bytes with these attributes; UINT64_MAX: no device has that much. */
+uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2);
+/*
+ * What a reply of memory information becomes for a tenant with this quota, of which `used` is taken. False: it is left.
+ * Never more than the device has.
+ */
+_Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used);
+#ifndef __bpf__
+/* English, for a log. */
+const char *guard_reason_text(uint32_t reason);
+#endif

@@ -1,0 +1,212 @@
+/* classify_test.c: tables of calls, and what classify.c makes of them. */
+#include "base/tap.h"
+#include "guard/classify.h"
+#include "rm/interface.h"
+
+#include <string.h>
+
+#define MIB(n) ((uint64_t)(n) << 20)
+
+static const struct guard_terms usual = { .branch = 570, .slice_most_us = 2000 };
+
+static struct guard_plan judge(uint32_t number, const void *bytes, uint32_t size, const struct guard_terms *t)
+{
+	struct guard_call c = { .number = number, .size = size };
+	struct guard_plan p;
+
+	memcpy(c.bytes, bytes, size < sizeof c.bytes ? size : sizeof c.bytes);
+	guard_classify(&c, t, &p);
+	return p;
+}
+
+static struct guard_plan judge_memory(uint64_t size, uint32_t attr, uint32_t attr2, uint32_t flags)
+{
+	struct rm_alloc a = { .client = 1, .parent = 2, .object = 3, .class = RM_CLASS_MEMORY, .parameters = 0x1000 };
+	struct rm_memory m = { .size = size, .attr = attr, .attr2 = attr2, .flags = flags };
+	struct guard_plan p = judge(RM_ESC_ALLOC, &a, 48, &usual);
+
+	if (p.nested == GUARD_NESTED_MEMORY && p.pointer == 0x1000 && p.nested_bytes == 120)
+		guard_classify_nested(&p, &usual, (const uint8_t *)&m);
+	return p;
+}
+
+static void numbers(void)
+{
+	static const uint32_t plain[] = { 0x35, 0x41, 0x4e, 0x4f, 0x52, 0x54, 0x57, 0x58, 0x5e, 200, 201, 206, 207, 210, 212, 214, 215,
+					  218 };
+	uint8_t bytes[GUARD_ARGUMENT_BYTES] = { 0 };
+	int passed = 0, expected = (int)(sizeof plain / sizeof *plain);
+
+	for (int i = 0; i < expected; i++)
+		passed += judge(plain[i], bytes, 16, &usual).reason == GUARD_FINE;
+	tap_ok(passed == expected, "the %d plain calls pass", expected);
+	passed = 0;
+	for (uint32_t n = 0; n < 256; n++)
+		passed += judge(n, bytes, 16, &usual).reason == GUARD_FINE;
+	/* The plain ones, and FREE, whose size is 16. */
+	tap_ok(passed == expected + 1, "no other number passes by itself (%d do)", passed);
+	tap_ok(judge(211, bytes, 16, &usual).reason == GUARD_TRANSFER, "a call within a call is refused");
+	tap_ok(judge(0x4d, bytes, 16, &usual).reason == GUARD_ESCAPE && judge(0x39, bytes, 16, &usual).reason == GUARD_ESCAPE,
+	       "registry and I2C are refused");
+	tap_ok(judge(217, bytes, 16, &usual).reason == GUARD_EXPORT, "memory does not leave as a dma-buf");
+}
+
+static void sizes(void)
+{
+	static const struct {
+		uint32_t branch, size, status_at;
+	} rows[] = { { 515, 32, 24 }, { 525, 40, 32 }, { 530, 40, 36 }, { 535, 32, 28 }, { 535, 48, 40 }, { 595, 48, 40 } };
+	static const uint32_t strange[][2] = { { 535, 40 }, { 525, 48 }, { 570, 31 }, { 570, 0 }, { 570, 184 } };
+	struct rm_alloc a = { .class = RM_CLASS_DEVICE };
+	int good = 0;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct guard_terms t = { .branch = rows[i].branch };
+		struct guard_plan p = judge(RM_ESC_ALLOC, &a, rows[i].size, &t);
+
+		good += p.reason == GUARD_FINE && p.effect == GUARD_PARENT && p.status_at == rows[i].status_at && p.object_at == 8;
+	}
+	tap_ok(good == 6, "the layouts of an allocation by branch");
+	good = 0;
+	for (int i = 0; i < 5; i++) {
+		uint8_t bytes[GUARD_ARGUMENT_BYTES] = { 0 };
+		struct guard_terms t = { .branch = strange[i][0] };
+
+		good += judge(RM_ESC_ALLOC, bytes, strange[i][1], &t).reason == GUARD_UNKNOWN_SIZE;
+	}
+	tap_ok(good == 5, "a layout that the branch has not is refused");
+	for (uint32_t b = 400; b < 700; b += 37) {
+		struct guard_terms t = { .branch = b };
+		int known = b >= 515 && b <= 599;
+
+		good += (judge(RM_ESC_ALLOC, &a, b < 535 ? 32 : 48, &t).reason == GUARD_UNKNOWN_BRANCH) == !known;
+	}
+	tap_ok(good == 5 + 9, "another branch is refused whatever is called");
+}
+
+static void memory(void)
+{
+	struct guard_plan p = judge_memory(MIB(64), 0, 0, 0);
+
+	tap_ok(p.effect == GUARD_MEMORY && p.bytes == MIB(64) && p.client == 1 && p.object == 3, "64 MiB are charged");
+	tap_ok(judge_memory(1, RM_PAGE_4K << 23, 0, 0).bytes == 4096, "one byte in pages of 4 KiB");
+	tap_ok(judge_memory(4097, RM_PAGE_4K << 23, 0, 0).bytes == 8192, "4097 bytes in pages of 4 KiB");
+	tap_ok(judge_memory(1, RM_PAGE_BIG << 23, 0, 0).bytes == 65536, "one byte in big pages");
+	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, 0, 0).bytes == MIB(2), "one byte in huge pages");
+	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_512M << 20, 0).bytes == MIB(512), "one byte in pages of 512 MiB");
+	tap_ok(judge_memory(MIB(2) + 1, 0, 0, 0).bytes == MIB(4), "the manager's choice of a page");
+	tap_ok(judge_memory(UINT64_MAX, 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps is refused");
+	tap_ok(judge_memory(UINT64_MAX - MIB(1), 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps when rounded is refused");
+	tap_ok(judge_memory(MIB(64), 0, 0, RM_HEAP_FLAG_VIRTUAL).effect == GUARD_NOTHING, "addresses alone are not charged");
+	tap_ok(judge_memory(MIB(64), RM_LOCATION_PCI << 25, 0, 0).bytes == MIB(64), "a location does not free this class of its charge");
+}
+
+static void old_memory(void)
+{
+	struct rm_alloc_memory a = { .client = 1, .object = 3, .class = RM_CLASS_MEMORY, .limit = MIB(64) - 1 };
+	struct guard_plan p = judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual);
+
+	tap_ok(p.effect == GUARD_MEMORY && p.bytes == MIB(64) && p.status_at == 40, "ALLOC_MEMORY is charged");
+	a.class = RM_CLASS_SYSTEM_MEMORY;
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).effect == GUARD_NOTHING, "... of the host's memory not");
+	a.flags = RM_MEMORY_VIDEO << 8;
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).bytes == MIB(64), "... unless its flags say the device's");
+	a.limit = UINT64_MAX;
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_ABSURD, "a limit that wraps is refused");
+	a.class = RM_CLASS_REGISTERS;
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_CLASS, "registers are refused");
+}
+
+static void heap(void)
+{
+	static const struct {
+		uint32_t function, size_at, attr_at;
+	} rows[] = { { 2, 88, 56 }, { 6, 88, 64 }, { 14, 80, 56 } };
+	uint8_t bytes[184];
+	struct rm_heap *h = (struct rm_heap *)bytes;
+	int charged = 0, pci = 0, refused = 0;
+
+	for (int i = 0; i < 3; i++) {
+		memset(bytes, 0, sizeof bytes);
+		h->function = rows[i].function;
+		*(uint64_t *)(bytes + rows[i].size_at) = MIB(32);
+		charged += judge(RM_ESC_HEAP, bytes, 184, &usual).bytes == MIB(32);
+		*(uint32_t *)(bytes + rows[i].attr_at) = RM_LOCATION_PCI << 25;
+		pci += judge(RM_ESC_HEAP, bytes, 184, &usual).effect == GUARD_NOTHING;
+	}
+	tap_ok(charged == 3, "the heap's three functions are charged by size");
+	tap_ok(pci == 3, "... of the host's memory not");
+	memset(bytes, 0, sizeof bytes);
+	for (uint32_t f = 0; f < 64; f++) {
+		h->function = f;
+		refused += judge(RM_ESC_HEAP, bytes, 184, &usual).reason == GUARD_HEAP;
+	}
+	tap_ok(refused == 64 - 7, "every other function is refused (%d)", refused);
+	h->function = RM_HEAP_FREE;
+	h->object = 9;
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).effect == GUARD_FREE && judge(RM_ESC_HEAP, bytes, 184, &usual).object == 9,
+	       "the heap's free gives back");
+	tap_ok(judge(RM_ESC_HEAP, bytes, 176, &usual).reason == GUARD_UNKNOWN_SIZE, "a shorter form is refused");
+}
+
+static void controls(void)
+{
+	static const uint32_t bad[] = { RM_GROUP_PREEMPT,     RM_GROUP_SET_INTERLEAVE,	 RM_GROUP_REALTIME,   RM_CHANNEL_SET_INTERLEAVE,
+					RM_SUBDEVICE_DISABLE, RM_CHANNEL_RESTART_RUNLIST, RM_SUBDEVICE_SCHED_POLICY };
+	static const uint32_t exports[] = { RM_CLIENT_EXPORT, RM_CLIENT_IMPORT, RM_CLIENT_EXPORT_MANY, RM_CLIENT_IMPORT_MANY };
+	struct guard_terms may = usual;
+	int refused = 0, exported = 0;
+
+	may.flags = GUARD_MAY_EXPORT;
+	for (int i = 0; i < 7; i++) {
+		struct rm_control c = { .command = bad[i] };
+
+		refused += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_SCHEDULING;
+	}
+	tap_ok(refused == 7, "controls of scheduling are refused");
+	for (int i = 0; i < 4; i++) {
+		struct rm_control c = { .command = exports[i] };
+
+		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_EXPORT;
+		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &may).reason == GUARD_FINE;
+	}
+	tap_ok(exported == 8, "memory leaves and enters by descriptors only where that is allowed");
+	for (uint64_t us = 1999; us < 2003; us++) {
+		struct rm_control c = { .command = RM_GROUP_SET_SLICE, .parameters = 8, .parameters_size = 8 };
+		struct guard_plan p = judge(RM_ESC_CONTROL, &c, sizeof c, &usual);
+		uint64_t nested[GUARD_NESTED_BYTES / 8] = { us };
+
+		guard_classify_nested(&p, &usual, (const uint8_t *)nested);
+		tap_ok(p.reason == (us > 2000 ? GUARD_SLICE : GUARD_FINE), "a slice of %u us", (unsigned int)us);
+	}
+}
+
+static void replies(void)
+{
+	uint32_t kib = 16u << 20;
+
+	tap_ok(guard_rewrite(RM_FB_HEAP_SIZE, &kib, MIB(1024), MIB(256)) && kib == 1u << 20, "the total becomes the quota");
+	kib = 16u << 20;
+	tap_ok(guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1024), MIB(256)) && kib == 768u << 10, "free becomes what is left of it");
+	kib = 100;
+	tap_ok(!guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1024), 0) && kib == 100, "never more than the device has");
+	tap_ok(guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1), MIB(2)) && kib == 0, "over the quota nothing is free");
+	kib = 384;
+	tap_ok(!guard_rewrite(0x0b, &kib, 1, 1) && kib == 384, "what is no size of memory is left");
+}
+
+int main(void)
+{
+	tap_begin();
+	numbers();
+	sizes();
+	memory();
+	old_memory();
+	heap();
+	controls();
+	replies();
+	for (uint32_t r = 0; r < GUARD_REASONS; r++)
+		if (!guard_reason_text(r))
+			tap_ok(0, "reason %u has words", r);
+	return tap_end();
+}
