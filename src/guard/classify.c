@@ -74,7 +74,7 @@ static uint64_t granule(uint64_t size, uint32_t attr, uint32_t attr2)
 	}
 }
 
-uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2)
+GUARD_API uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2)
 {
 	uint64_t g = granule(size, attr, attr2);
 
@@ -228,7 +228,7 @@ static void control(const struct rm_control *c, const struct guard_terms *t, str
 	}
 }
 
-void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret)
+GUARD_API void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret)
 {
 	const void *bytes = call->bytes;
 	uint32_t must = size_of(call->number);
@@ -292,7 +292,7 @@ void guard_classify(const struct guard_call *call, const struct guard_terms *ter
 	}
 }
 
-void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested)
+GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested)
 {
 	const struct rm_memory *m = (const void *)nested;
 
@@ -307,7 +307,7 @@ void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *te
 	}
 }
 
-_Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used)
+GUARD_API _Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used)
 {
 	uint64_t kib;
 

@@ -83,16 +83,22 @@ struct guard_plan {
 
 #define GUARD_NO_PLACE 255u
 
-void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret);
+#ifdef __bpf__ /* every function is the program's own there */
+#define GUARD_API static __attribute__((unused))
+#else
+#define GUARD_API
+#endif
+
+GUARD_API void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret);
 /* Judges what was read from plan->pointer; `nested` has GUARD_NESTED_BYTES, zeros where nothing was read. */
-void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested);
+GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested);
 /* The charge of `size` bytes with these attributes; UINT64_MAX: no device has that much. */
-uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2);
+GUARD_API uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2);
 /*
  * What a reply of memory information becomes for a tenant with this quota, of which `used` is taken. False: it is left.
  * Never more than the device has.
  */
-_Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used);
+GUARD_API _Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used);
 #ifndef __bpf__
 /* English, for a log. */
 const char *guard_reason_text(uint32_t reason);

@@ -1,0 +1,912 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
+/*
+ * guard.bpf.c: the guard's programs in the kernel.
+ *
+ *	lsm file_open		whose file it is, and may he
+ *	lsm file_ioctl		the call as the program shows it: refused, or its charge is reserved
+ *	kprobe call		the same as the kernel has copied it: judged again. What was changed meanwhile ends its process
+ *	kprobe copy_out		the reply of an allocation, still in the kernel: what was really taken. The reservation is set to it
+ *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back; replies are rewritten
+ *	kretprobe cleanup	the manager has freed all that a file had
+ *	cgroup_attach_task, lsm task_alloc, bprm_committed_creds   whose process: a tenant's stays the tenant's, whatever
+ *				cgroup it moves to
+ *
+ * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
+ *
+ * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved, with no
+ * room for the difference, keeps its charge, and its process is killed before it returns to its own code.
+ *
+ * The charge is taken in file_ioctl by compare and swap, so that it is never above the quota at any time; every other step
+ * moves it by the difference. An object's record holds one reference of its memory. Who changes `memory` of a record from its
+ * number to 0, by compare and swap, gives the reference back: so it is given back once, whoever frees the same name at once.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "guard/classify.c"
+#include "guard/maps.h"
+
+#define EPERM 1
+#define ENOMEM 12
+#define SIGKILL 9
+#define KIND 0170000
+#define CHARACTER 0020000
+#define CONTROL_MINOR 255
+#define MODESET_MINOR 254
+
+/* Of the kernel's structures what is read here; their places are found when the program is loaded. */
+struct inode {
+	unsigned short i_mode;
+	uint32_t i_rdev;
+} __attribute__((preserve_access_index));
+
+struct file {
+	struct inode *f_inode;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	struct task_struct *group_leader;
+} __attribute__((preserve_access_index));
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+} __attribute__((preserve_access_index));
+
+struct kernfs_node {
+	uint64_t id;
+} __attribute__((preserve_access_index));
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+} __attribute__((preserve_access_index));
+
+struct linux_binprm;
+struct bpf_map;
+
+/* False where the kernel does not let a program write to a process (lockdown): then replies stay as they are. */
+const volatile bool guard_rewrites = true;
+
+enum stage { IDLE, RESERVED, CALLED };
+
+/* A task's, from its first call on; the call in progress. */
+struct work {
+	uint64_t owner; /* the tenant that the task stays with; 0: none yet */
+	uint64_t tenant; /* that the call is charged to */
+	uint64_t reserved;
+	uint64_t file, data; /* the manager's record of the file; the kernel's copy of the argument */
+	uint64_t leaving;    /* the record of a file that is being released */
+	uint64_t memory;     /* the number that a free found, or that a dup has a reference of */
+	uint32_t stage;
+	uint32_t replied; /* what is nested was copied back */
+	struct guard_plan plan;
+	struct guard_call call;
+	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct guard_config);
+} guard_config SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_TENANTS_MOST);
+	__type(key, uint64_t);
+	__type(value, struct guard_tenant);
+} guard_tenants SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_TENANTS_MOST);
+	__type(key, uint64_t);
+	__type(value, struct guard_limits);
+} guard_limits SEC(".maps");
+
+/* struct file -> tenant */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_FILES_MOST);
+	__type(key, uint64_t);
+	__type(value, uint64_t);
+} guard_files SEC(".maps");
+
+/* the manager's record of a file, with objects of a tenant -> tenant */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_FILES_MOST);
+	__type(key, uint64_t);
+	__type(value, uint64_t);
+} guard_records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_OBJECTS_MOST);
+	__type(key, struct guard_key);
+	__type(value, struct guard_object);
+} guard_objects SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_OBJECTS_MOST);
+	__type(key, uint64_t);
+	__type(value, struct guard_memory);
+} guard_memories SEC(".maps");
+
+/* the last number of a memory */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} guard_number SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct work);
+} guard_work SEC(".maps");
+
+static struct guard_config *config_get(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&guard_config, &zero);
+}
+
+static struct guard_tenant *tenant_find(uint64_t id)
+{
+	return bpf_map_lookup_elem(&guard_tenants, &id);
+}
+
+static struct guard_limits *limits_find(uint64_t id)
+{
+	return bpf_map_lookup_elem(&guard_limits, &id);
+}
+
+/* ---- the account ---- */
+
+static bool account_charge(struct guard_tenant *t, uint64_t quota, uint64_t bytes)
+{
+	for (int i = 0; i < 64; i++) {
+		uint64_t used = *(volatile uint64_t *)&t->used;
+
+		if (used > quota || bytes > quota - used)
+			return false;
+		if (__sync_val_compare_and_swap(&t->used, used, used + bytes) == used) {
+			if (used + bytes > t->peak)
+				t->peak = used + bytes;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void account_refund(uint64_t id, uint64_t bytes)
+{
+	struct guard_tenant *t = bytes ? tenant_find(id) : NULL;
+
+	if (t)
+		__sync_fetch_and_sub(&t->used, bytes);
+}
+
+static void refused(struct guard_tenant *t, uint32_t reason)
+{
+	t->last_reason = reason;
+	t->last_pid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	__sync_fetch_and_add(&t->refused, 1);
+}
+
+static void end_process(uint64_t id, uint32_t reason)
+{
+	struct guard_tenant *t = tenant_find(id);
+
+	bpf_send_signal(SIGKILL);
+	if (!t)
+		return;
+	t->last_reason = reason;
+	t->last_pid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+	__sync_fetch_and_add(&t->killed, 1);
+}
+
+/* Sets the reservation to what was really taken. */
+static void work_settle(struct work *w, uint64_t bytes)
+{
+	struct guard_tenant *t = tenant_find(w->tenant);
+	struct guard_limits *l = limits_find(w->tenant);
+
+	if (bytes <= w->reserved) {
+		account_refund(w->tenant, w->reserved - bytes);
+	} else if (t && !account_charge(t, l ? l->quota : 0, bytes - w->reserved)) {
+		__sync_fetch_and_add(&t->used, bytes - w->reserved);
+		end_process(w->tenant, GUARD_CHANGED);
+	}
+	w->reserved = bytes;
+}
+
+/* ---- memories and objects ---- */
+
+static void memory_unref(uint64_t number)
+{
+	struct guard_memory *m = bpf_map_lookup_elem(&guard_memories, &number);
+
+	if (!m || __sync_fetch_and_sub(&m->references, 1) != 1)
+		return;
+	account_refund(m->tenant, m->bytes);
+	bpf_map_delete_elem(&guard_memories, &number);
+}
+
+static bool memory_ref(uint64_t number)
+{
+	struct guard_memory *m = bpf_map_lookup_elem(&guard_memories, &number);
+
+	for (int i = 0; m && i < 64; i++) {
+		uint64_t n = *(volatile uint64_t *)&m->references;
+
+		if (!n)
+			return false;
+		if (__sync_val_compare_and_swap(&m->references, n, n + 1) == n)
+			return true;
+	}
+	return false;
+}
+
+static void object_gone(const struct guard_object *o)
+{
+	struct guard_tenant *t = tenant_find(o->tenant);
+
+	if (!t)
+		return;
+	__sync_fetch_and_sub(&t->objects, 1);
+	if (o->class == RM_CLASS_GROUP)
+		__sync_fetch_and_sub(&t->groups, 1);
+}
+
+/* False: another has been quicker. */
+static bool object_give_back(struct guard_object *o, uint64_t number)
+{
+	if (!number || __sync_val_compare_and_swap(&o->memory, number, 0) != number)
+		return false;
+	memory_unref(number);
+	return true;
+}
+
+static void object_put(const struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class, uint64_t number)
+{
+	struct guard_key client = { key->client, key->client };
+	struct guard_object *old = bpf_map_lookup_elem(&guard_objects, key), *c;
+	struct guard_object o = { .memory = number, .file = w->file, .tenant = w->tenant, .parent = parent, .class = class };
+	struct guard_tenant *t = tenant_find(w->tenant);
+
+	c = bpf_map_lookup_elem(&guard_objects, &client);
+	if (c)
+		o.file = c->file;
+	if (old) {
+		/* The one before under this name is gone; who freed it has not come round to saying so. */
+		object_give_back(old, old->memory);
+		object_gone(old);
+	}
+	bpf_map_update_elem(&guard_records, &o.file, &o.tenant, BPF_ANY);
+	if (bpf_map_update_elem(&guard_objects, key, &o, BPF_ANY))
+		return;
+	if (!t)
+		return;
+	__sync_fetch_and_add(&t->objects, 1);
+	if (class == RM_CLASS_GROUP)
+		__sync_fetch_and_add(&t->groups, 1);
+}
+
+static void memory_put(const struct work *w, const struct guard_key *key, uint64_t bytes)
+{
+	struct guard_key above = { key->client, w->plan.parent };
+	struct guard_memory m = { .tenant = w->tenant, .bytes = bytes, .references = 1 };
+	uint32_t zero = 0;
+	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero), number;
+
+	if (!last)
+		return;
+	number = __sync_fetch_and_add(last, 1) + 1;
+	/* A table that is full leaves the charge for ever, which harms nobody else. */
+	if (bpf_map_update_elem(&guard_memories, &number, &m, BPF_NOEXIST))
+		return;
+	if (!bpf_map_lookup_elem(&guard_objects, &above))
+		object_put(w, &above, above.client, 0, 0);
+	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
+}
+
+struct sweep {
+	uint64_t file; /* of a release; 0: of a free */
+	uint32_t client, handle;
+};
+
+static bool object_below(uint32_t client, uint32_t parent, uint32_t handle)
+{
+	struct guard_key key = { client, parent };
+
+	for (int depth = 0; depth < 6; depth++) {
+		struct guard_object *o;
+
+		if (key.handle == handle)
+			return true;
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (!o || o->parent == key.handle)
+			return false;
+		key.handle = o->parent;
+	}
+	return false;
+}
+
+static long sweep_one(struct bpf_map *map, struct guard_key *key, struct guard_object *o, struct sweep *s)
+{
+	struct guard_key k = *key;
+
+	if (s->file ? o->file != s->file
+		    : k.client != s->client || (s->handle != s->client && k.handle != s->handle &&
+						!object_below(k.client, o->parent, s->handle)))
+		return 0;
+	object_give_back(o, o->memory);
+	object_gone(o);
+	bpf_map_delete_elem(&guard_objects, &k);
+	return 0;
+}
+
+static void object_free(const struct work *w)
+{
+	struct guard_key key = { w->plan.client, w->plan.object };
+	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &key);
+	struct sweep s = { 0, key.client, key.handle };
+
+	if (!o)
+		return;
+	if (w->memory) {
+		if (object_give_back(o, w->memory)) {
+			object_gone(o);
+			bpf_map_delete_elem(&guard_objects, &key);
+		}
+	} else if (o->class == RM_CLASS_GROUP) {
+		object_gone(o);
+		bpf_map_delete_elem(&guard_objects, &key);
+	} else if (!o->memory) {
+		bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+	}
+}
+
+/* ---- whose process ---- */
+
+/* The nearest cgroup above the task's that is a tenant's. */
+static uint64_t tenant_by_cgroup(void)
+{
+	uint64_t found = 0;
+
+	for (int level = 1; level <= GUARD_DEPTH; level++) {
+		uint64_t id = bpf_get_current_ancestor_cgroup_id(level);
+
+		if (!id)
+			break;
+		if (tenant_find(id))
+			found = id;
+	}
+	return found;
+}
+
+static uint64_t tenant_of_current(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *leader = me->group_leader;
+	struct work *w = bpf_task_storage_get(&guard_work, me, NULL, 0), *first;
+	uint64_t id;
+
+	if (w && w->owner)
+		return w->owner;
+	first = leader ? bpf_task_storage_get(&guard_work, leader, NULL, 0) : NULL;
+	id = first && first->owner ? first->owner : tenant_by_cgroup();
+	if (id && w)
+		w->owner = id;
+	return id;
+}
+
+/* A process that enters a tenant's cgroup is the tenant's from then on. The kernel tells of its first thread. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	uint64_t found = 0;
+	struct work *w;
+
+	for (int level = 0; level < GUARD_DEPTH && to && !found; level++) {
+		struct cgroup_subsys_state *above = BPF_CORE_READ(to, self.parent);
+		uint64_t id = BPF_CORE_READ(to, kn, id);
+
+		if (tenant_find(id))
+			found = id;
+		to = above ? BPF_CORE_READ(above, cgroup) : NULL;
+	}
+	if (!found)
+		return 0;
+	w = bpf_task_storage_get(&guard_work, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w && !w->owner)
+		w->owner = found;
+	return 0;
+}
+
+SEC("lsm/task_alloc")
+int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, int ret)
+{
+	uint64_t id = ret ? 0 : tenant_of_current();
+	struct work *w;
+
+	if (!id)
+		return ret;
+	w = bpf_task_storage_get(&guard_work, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w)
+		return -ENOMEM;
+	w->owner = id;
+	return 0;
+}
+
+SEC("lsm/bprm_committed_creds")
+int BPF_PROG(guard_exec, struct linux_binprm *bprm)
+{
+	uint64_t id = tenant_of_current();
+	struct work *w;
+
+	if (!id)
+		return 0;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w)
+		w->owner = id;
+	return 0;
+}
+
+/* A call that never reached the driver has left its reservation. */
+SEC("raw_tp/sched_process_exit")
+int guard_exit(void *context)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+
+	if (w && w->stage != IDLE) {
+		account_refund(w->tenant, w->reserved);
+		w->reserved = 0;
+		w->stage = IDLE;
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static bool device_of(struct file *file, uint32_t *ret_major, uint32_t *ret_minor)
+{
+	struct inode *inode = file->f_inode;
+
+	if ((inode->i_mode & KIND) != CHARACTER)
+		return false;
+	*ret_major = inode->i_rdev >> 20;
+	*ret_minor = inode->i_rdev & 0xfffff;
+	return true;
+}
+
+static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
+{
+	uint64_t id = tenant_of_current();
+	struct guard_tenant *t;
+	struct guard_limits *l;
+
+	if (!id)
+		return c->flags & GUARD_STRICT && (uint32_t)bpf_get_current_uid_gid() ? -EPERM : 0;
+	t = tenant_find(id);
+	l = limits_find(id);
+	if (!t || !l)
+		return -EPERM;
+	if (minor != CONTROL_MINOR && (minor >= 64 || !(l->devices >> minor & 1))) {
+		refused(t, GUARD_DEVICE);
+		return -EPERM;
+	}
+	/* While one set of programs takes over from another, both come here. */
+	if (bpf_map_lookup_elem(&guard_files, &file))
+		return 0;
+	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &id, BPF_NOEXIST)) {
+		refused(t, GUARD_FULL);
+		return -ENOMEM;
+	}
+	__sync_fetch_and_add(&t->files, 1);
+	return 0;
+}
+
+SEC("lsm/file_open")
+int BPF_PROG(guard_open, struct file *file, int ret)
+{
+	uint32_t major, minor;
+	struct guard_config *c;
+
+	if (ret || !device_of(file, &major, &minor))
+		return ret;
+	c = config_get();
+	if (!c)
+		return 0;
+	if (major == c->major)
+		return open_device(c, (uint64_t)file, minor);
+	/* Of nvidia-uvm the second node shows other processes' events. */
+	if (c->uvm_major && major == c->uvm_major && minor && tenant_of_current())
+		return -EPERM;
+	return 0;
+}
+
+SEC("lsm/file_free_security")
+int BPF_PROG(guard_file_free, struct file *file)
+{
+	uint64_t key = (uint64_t)file, *id = bpf_map_lookup_elem(&guard_files, &key);
+	struct guard_tenant *t;
+
+	if (!id)
+		return 0;
+	t = tenant_find(*id);
+	if (!bpf_map_delete_elem(&guard_files, &key) && t)
+		__sync_fetch_and_sub(&t->files, 1);
+	return 0;
+}
+
+/* ---- calls ---- */
+
+/* What needs the tables: whose objects a call names, and how many there are. 0: fine. */
+static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t, const struct guard_limits *l)
+{
+	struct guard_key key = { w->plan.source_client, w->plan.source_client };
+	struct guard_object *o;
+
+	if (w->plan.effect == GUARD_DUP) {
+		/* From a client that the guard has not seen: memory that is charged to nobody. */
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (!o)
+			return GUARD_FOREIGN;
+		key.handle = w->plan.source_object;
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (o && o->memory && o->tenant != w->tenant)
+			return GUARD_FOREIGN;
+	}
+	if (w->plan.effect != GUARD_NOTHING && w->plan.effect != GUARD_FREE && t->objects >= GUARD_TENANT_OBJECTS)
+		return GUARD_FULL;
+	if (w->plan.effect == GUARD_GROUP && t->groups >= l->groups_most)
+		return GUARD_GROUPS;
+	return GUARD_FINE;
+}
+
+static void work_judge(struct work *w, const struct guard_limits *l, uint32_t branch)
+{
+	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+
+	guard_classify(&w->call, &terms, &w->plan);
+}
+
+static void work_judge_nested(struct work *w, const struct guard_limits *l, uint32_t branch)
+{
+	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+
+	guard_classify_nested(&w->plan, &terms, w->nested);
+}
+
+/* In one register of 64 bits, so that the kernel's verifier sees the bound. */
+static __always_inline uint64_t bounded(uint64_t size, uint64_t most)
+{
+	size &= 0xffffffff;
+	__asm__ volatile("" : "+r"(size));
+	return size > most ? most : size;
+}
+
+/* Reads and judges what the program shows. */
+static uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l, uint32_t branch,
+			    uint32_t command, unsigned long argument)
+{
+	uint64_t size = command >> 16 & 0x3fff;
+
+	__builtin_memset(&w->call, 0, sizeof w->call);
+	w->call.number = command & 0xff;
+	w->call.size = (uint32_t)size;
+	size = bounded(size, GUARD_ARGUMENT_BYTES);
+	if (size && bpf_copy_from_user(w->call.bytes, size, (const void *)argument))
+		return GUARD_UNREADABLE;
+	work_judge(w, l, branch);
+	if (w->plan.reason)
+		return w->plan.reason;
+	if (w->plan.nested_bytes) {
+		__builtin_memset(w->nested, 0, sizeof w->nested);
+		size = bounded(w->plan.nested_bytes, GUARD_NESTED_BYTES);
+		/* Nothing there: the manager will find that too. */
+		if (!w->plan.pointer || bpf_copy_from_user(w->nested, size, (const void *)w->plan.pointer))
+			return GUARD_UNREADABLE;
+		work_judge_nested(w, l, branch);
+		if (w->plan.reason)
+			return w->plan.reason;
+	}
+	return judge_objects(w, t, l);
+}
+
+static int call_shown(struct file *file, unsigned int command, unsigned long argument)
+{
+	uint32_t major, minor, reason;
+	uint64_t key = (uint64_t)file, *opener, id;
+	struct guard_config *c;
+	struct guard_tenant *t;
+	struct guard_limits *l;
+	struct work *w;
+
+	if (!device_of(file, &major, &minor))
+		return 0;
+	c = config_get();
+	if (!c || major != c->major)
+		return 0;
+	opener = bpf_map_lookup_elem(&guard_files, &key);
+	id = opener ? *opener : tenant_of_current();
+	if (!id)
+		return 0;
+	t = tenant_find(id);
+	l = limits_find(id);
+	if (!t || !l)
+		return -EPERM;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w) {
+		refused(t, GUARD_FULL);
+		return -ENOMEM;
+	}
+	if (w->stage != IDLE)
+		account_refund(w->tenant, w->reserved);
+	w->reserved = 0;
+	w->stage = IDLE;
+	w->tenant = id;
+	reason = judge_shown(w, t, l, c->branch, command, argument);
+	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
+		reason = GUARD_QUOTA;
+	if (reason) {
+		refused(t, reason);
+		return reason == GUARD_QUOTA || reason == GUARD_FULL || reason == GUARD_ABSURD ? -ENOMEM : -EPERM;
+	}
+	w->reserved = w->plan.effect == GUARD_MEMORY ? w->plan.bytes : 0;
+	w->stage = RESERVED;
+	return 0;
+}
+
+SEC("lsm.s/file_ioctl")
+int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_shown(file, command, argument);
+}
+
+/*
+ * Calls of 32-bit programs, on kernels that tell them apart (6.8, and 6.1 of late). The hook cannot wait for a page, and the
+ * driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are judged like others.
+ */
+SEC("?lsm/file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	uint64_t key = (uint64_t)file, *opener = bpf_map_lookup_elem(&guard_files, &key), id;
+	struct guard_config *c = config_get();
+	struct guard_tenant *t;
+	uint32_t major, minor;
+
+	if (ret || !c || !device_of(file, &major, &minor) || major != c->major)
+		return ret;
+	id = opener ? *opener : tenant_of_current();
+	if (!id)
+		return 0;
+	t = tenant_find(id);
+	if (t)
+		refused(t, GUARD_COMPAT);
+	return -EPERM;
+}
+
+/* The manager's (stack, state, file, number, argument, size). */
+SEC("kprobe")
+int guard_call(struct pt_regs *regs)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct guard_config *c = config_get();
+	struct guard_tenant *t;
+	struct guard_limits *l;
+	uint64_t size;
+
+	if (!w || w->stage != RESERVED || !c)
+		return 0;
+	t = tenant_find(w->tenant);
+	l = limits_find(w->tenant);
+	if (!t || !l) {
+		/* Its grant ended at this moment. */
+		bpf_send_signal(SIGKILL);
+		return 0;
+	}
+	w->stage = CALLED;
+	w->replied = 0;
+	w->memory = 0;
+	w->file = PT_REGS_PARM3(regs);
+	w->data = PT_REGS_PARM5(regs);
+	__builtin_memset(&w->call, 0, sizeof w->call);
+	w->call.number = (uint32_t)PT_REGS_PARM4(regs);
+	w->call.size = (uint32_t)regs->r9;
+	size = bounded(w->call.size, GUARD_ARGUMENT_BYTES);
+	if (size && bpf_probe_read_kernel(w->call.bytes, size, (const void *)w->data)) {
+		end_process(w->tenant, GUARD_UNREADABLE);
+		return 0;
+	}
+	work_judge(w, l, c->branch);
+	if (w->plan.reason || judge_objects(w, t, l)) {
+		end_process(w->tenant, GUARD_CHANGED);
+		return 0;
+	}
+	if (w->plan.effect == GUARD_MEMORY && !w->plan.nested)
+		work_settle(w, w->plan.bytes);
+	if (w->plan.effect == GUARD_FREE || w->plan.effect == GUARD_DUP) {
+		struct guard_key key = { w->plan.client, w->plan.object };
+		struct guard_object *o;
+
+		if (w->plan.effect == GUARD_DUP) {
+			key.client = w->plan.source_client;
+			key.handle = w->plan.source_object;
+		}
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (o)
+			w->memory = o->memory;
+		/* Before the manager does: a free of the source at the same moment must not be the last. */
+		if (w->plan.effect == GUARD_DUP && w->memory && !memory_ref(w->memory))
+			w->memory = 0;
+	}
+	return 0;
+}
+
+/* (to, from, size) */
+SEC("kprobe")
+int guard_copy_out(struct pt_regs *regs)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct guard_config *c;
+	struct guard_limits *l;
+	uint64_t size = bounded(PT_REGS_PARM3(regs), GUARD_NESTED_BYTES);
+
+	if (!w || w->stage != CALLED || !w->plan.nested_bytes || (uint64_t)PT_REGS_PARM1(regs) != w->plan.pointer)
+		return 0;
+	c = config_get();
+	l = limits_find(w->tenant);
+	if (!c || !l)
+		return 0;
+	__builtin_memset(w->nested, 0, sizeof w->nested);
+	if (!size || bpf_probe_read_kernel(w->nested, size, (const void *)PT_REGS_PARM2(regs)))
+		return 0;
+	w->replied = 1;
+	work_judge_nested(w, l, c->branch);
+	if (w->plan.reason)
+		end_process(w->tenant, GUARD_CHANGED);
+	else if (w->plan.effect == GUARD_MEMORY)
+		work_settle(w, w->plan.bytes);
+	return 0;
+}
+
+struct rewrite {
+	uint64_t at, quota, used;
+};
+
+static long rewrite_one(uint32_t i, struct rewrite *r)
+{
+	struct rm_fb_entry e;
+
+	if (bpf_probe_read_user(&e, sizeof e, (const void *)(r->at + 4 + i * sizeof e)))
+		return 1;
+	if (guard_rewrite(e.index, &e.data, r->quota, r->used))
+		bpf_probe_write_user((void *)(r->at + 4 + i * sizeof e), &e, sizeof e);
+	return 0;
+}
+
+static void answer_memory(struct work *w, const struct guard_key *key, bool succeeded)
+{
+	if (!succeeded && !w->replied) {
+		account_refund(w->tenant, w->reserved);
+	} else {
+		/* The driver took memory and has shown nobody how much: not a driver that this guard knows. */
+		if (w->plan.nested && w->plan.effect == GUARD_MEMORY && !w->replied)
+			end_process(w->tenant, GUARD_CHANGED);
+		memory_put(w, key, w->reserved);
+	}
+	w->reserved = 0;
+}
+
+static void answer(struct work *w, uint32_t status, uint32_t handle)
+{
+	struct guard_key key = { w->plan.client, handle };
+	bool succeeded = !status;
+
+	if (w->plan.class == RM_CLASS_CLIENT && w->plan.effect == GUARD_PARENT)
+		key.client = handle;
+	switch (w->plan.effect) {
+	case GUARD_MEMORY:
+		answer_memory(w, &key, succeeded);
+		break;
+	case GUARD_PARENT:
+	case GUARD_GROUP:
+		if (succeeded)
+			object_put(w, &key, w->plan.parent, w->plan.class, 0);
+		break;
+	case GUARD_FREE:
+		if (succeeded)
+			object_free(w);
+		break;
+	case GUARD_DUP:
+		if (succeeded && w->memory)
+			object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
+		else if (w->memory)
+			memory_unref(w->memory);
+		break;
+	default:
+		break;
+	}
+}
+
+SEC("kretprobe")
+int guard_answer(struct pt_regs *regs)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	uint32_t status = 0, handle;
+	struct guard_tenant *t;
+	struct guard_limits *l;
+
+	if (!w || w->stage != CALLED)
+		return 0;
+	w->stage = IDLE;
+	handle = w->plan.object;
+	if (w->plan.status_at != GUARD_NO_PLACE)
+		bpf_probe_read_kernel(&status, sizeof status, (const void *)(w->data + w->plan.status_at));
+	if (w->plan.object_at != GUARD_NO_PLACE)
+		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
+	answer(w, status, handle);
+	/* What is left was reserved for what the kernel then read as something else. */
+	account_refund(w->tenant, w->reserved);
+	w->reserved = 0;
+	t = tenant_find(w->tenant);
+	l = limits_find(w->tenant);
+	if (guard_rewrites && t && l && !status && w->plan.nested == GUARD_NESTED_FB_INFO) {
+		struct rewrite r = { w->plan.pointer, l->quota, t->used };
+		uint32_t count = 0;
+
+		bpf_probe_read_user(&count, sizeof count, (const void *)r.at);
+		bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
+	}
+	return 0;
+}
+
+/* (stack, state, file) */
+SEC("kprobe")
+int guard_release(struct pt_regs *regs)
+{
+	uint64_t file = PT_REGS_PARM3(regs);
+	struct work *w;
+
+	if (!bpf_map_lookup_elem(&guard_records, &file))
+		return 0;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w)
+		w->leaving = file;
+	return 0;
+}
+
+SEC("kretprobe")
+int guard_released(struct pt_regs *regs)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct sweep s = { 0 };
+
+	if (!w || !w->leaving)
+		return 0;
+	s.file = w->leaving;
+	w->leaving = 0;
+	bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+	bpf_map_delete_elem(&guard_records, &s.file);
+	return 0;
+}
+
+char guard_license[] SEC("license") = "GPL";

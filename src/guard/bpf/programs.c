@@ -1,0 +1,319 @@
+/* programs.c: see programs.h. */
+#include "guard/bpf/programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define BPF_MAGIC 0xcafe4a11
+#define MAPS GUARD_PINS "/maps"
+
+/* The compiled programs (guard.bpf.o) as they lie in this executable. */
+extern const char guard_object_begin[], guard_object_end[];
+__asm__(".section .rodata\n.balign 16\n"
+	"guard_object_begin:\n.incbin \"" GUARD_OBJECT "\"\nguard_object_end:\n.previous\n");
+
+static char last_line[GUARD_WHY];
+
+__attribute__((format(printf, 3, 4))) static int say(char *why, int r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, GUARD_WHY, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+/* libbpf's warnings: the last line is kept for the message, all are shown where METE_GUARD_DEBUG asks for it. */
+static int note(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	va_list again;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	va_copy(again, ap);
+	vsnprintf(last_line, sizeof last_line, fmt, again);
+	va_end(again);
+	last_line[strcspn(last_line, "\n")] = 0;
+	return secure_getenv("METE_GUARD_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+static int pins_make(char *why)
+{
+	struct statfs s;
+
+	if (!statfs("/sys/fs/bpf", &s) && (unsigned int)s.f_type != BPF_MAGIC && mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700"))
+		return say(why, -errno, "/sys/fs/bpf cannot be mounted (%s)", strerror(errno));
+	if ((mkdir(GUARD_PINS, 0700) && errno != EEXIST) || (mkdir(MAPS, 0700) && errno != EEXIST))
+		return say(why, -errno, GUARD_PINS " cannot be made (%s)", strerror(errno));
+	return 0;
+}
+
+static void folder_remove(const char *path)
+{
+	DIR *d = opendir(path);
+	char name[512];
+
+	for (struct dirent *e; d && (e = readdir(d));)
+		if (e->d_name[0] != '.') {
+			snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+			unlink(name);
+		}
+	if (d)
+		closedir(d);
+	rmdir(path);
+}
+
+bool programs_there(void)
+{
+	return !access(GUARD_PINS "/links_a", F_OK) || !access(GUARD_PINS "/links_b", F_OK);
+}
+
+static int map_open(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, MAPS "/%s", name);
+	return bpf_obj_get(path);
+}
+
+int config_get(struct guard_config *ret)
+{
+	uint32_t zero = 0;
+	int fd = map_open("guard_config"), r;
+
+	if (fd < 0)
+		return -errno;
+	r = bpf_map_lookup_elem(fd, &zero, ret) ? -errno : 0;
+	close(fd);
+	return r;
+}
+
+static bool kernel_has(const char *function)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
+static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
+	struct bpf_object *object =
+		bpf_object__open_mem(guard_object_begin, (size_t)(guard_object_end - guard_object_begin), &o);
+	struct bpf_program *compat;
+	struct bpf_map *m;
+	char path[128];
+
+	*ret = -EINVAL;
+	if (!object) {
+		say(why, 0, "the programs cannot be read (%s)", last_line);
+		return NULL;
+	}
+	bpf_object__for_each_map(m, object) {
+		const char *name = bpf_map__name(m);
+
+		/* By the whole name; what libbpf makes of sections has a dot in it. */
+		if (strchr(name, '.')) {
+			if (strstr(name, "rodata") && bpf_map__value_size(m) == sizeof rewrites)
+				bpf_map__set_initial_value(m, &rewrites, sizeof rewrites);
+			continue;
+		}
+		snprintf(path, sizeof path, MAPS "/%s", name);
+		bpf_map__set_pin_path(m, path);
+	}
+	compat = bpf_object__find_program_by_name(object, "guard_ioctl_compat");
+	bpf_program__set_autoload(compat, kernel_has("bpf_lsm_file_ioctl_compat"));
+	*ret = bpf_object__load(object);
+	if (!*ret)
+		return object;
+	say(why, 0, "the kernel refuses the programs (%s): %s", strerror(-*ret), last_line);
+	bpf_object__close(object);
+	return NULL;
+}
+
+static struct bpf_link *attach(struct bpf_program *p, const struct guard_driver *d)
+{
+	static const struct {
+		const char *name;
+		bool at_return;
+	} probes[] = { { "guard_call", false }, { "guard_answer", true }, { "guard_copy_out", false },
+		       { "guard_release", false }, { "guard_released", true } };
+	const char *functions[] = { d->call, d->call, d->copy_out, d->cleanup, d->cleanup };
+
+	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
+		if (!strcmp(bpf_program__name(p), probes[i].name))
+			return bpf_program__attach_kprobe(p, probes[i].at_return, functions[i]);
+	return bpf_program__attach(p);
+}
+
+/*
+ * In the order in which they stand in the file, but for the calls last: when the first call is judged, whose file and whose
+ * process it is has been noted.
+ */
+static int attach_all(struct bpf_object *object, const struct guard_driver *d, const char *folder, char *why)
+{
+	struct bpf_program *p;
+	char path[160];
+
+	if (mkdir(folder, 0700))
+		return say(why, -errno, "%s cannot be made (%s)", folder, strerror(errno));
+	for (int calls = 0; calls < 2; calls++)
+		bpf_object__for_each_program(p, object) {
+			bool is_call = !strncmp(bpf_program__name(p), "guard_ioctl", 11);
+			struct bpf_link *link;
+			int r;
+
+			if (!bpf_program__autoload(p) || is_call != calls)
+				continue;
+			link = attach(p, d);
+			if (!link)
+				return say(why, -errno, "%s cannot be attached (%s): %s", bpf_program__name(p), strerror(errno),
+					   last_line);
+			snprintf(path, sizeof path, "%s/%s", folder, bpf_program__name(p));
+			r = bpf_link__pin(link, path);
+			if (r)
+				return say(why, r, "%s cannot be pinned (%s)", path, strerror(-r));
+			/* The pin keeps it. */
+			bpf_link__disconnect(link);
+			bpf_link__destroy(link);
+		}
+	return 0;
+}
+
+static int config_put(struct bpf_object *object, const struct guard_kernel *k, uint32_t flags)
+{
+	struct guard_config c = { .version = GUARD_MAPS_VERSION,
+				  .branch = k->branch,
+				  .major = k->major,
+				  .uvm_major = k->uvm_major,
+				  .flags = flags };
+	uint32_t zero = 0;
+	int fd = bpf_object__find_map_fd_by_name(object, "guard_config");
+
+	return bpf_map_update_elem(fd, &zero, &c, BPF_ANY) ? -errno : 0;
+}
+
+int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loaded *ret, char *why)
+{
+	const char *old = !access(GUARD_PINS "/links_a", F_OK) ? GUARD_PINS "/links_a" : GUARD_PINS "/links_b";
+	const char *new = !strcmp(old, GUARD_PINS "/links_a") ? GUARD_PINS "/links_b" : GUARD_PINS "/links_a";
+	struct guard_config was;
+	struct bpf_object *object;
+	int r;
+
+	*ret = (struct guard_loaded){ .rewrites = !k->locked, .replaced = programs_there() };
+	libbpf_set_print(note);
+	r = pins_make(why);
+	if (r)
+		return r;
+	if (ret->replaced && (config_get(&was) || was.version != GUARD_MAPS_VERSION))
+		return say(why, -EPROTO, "the programs that are loaded are of another version: unload them first (mete-guard unload)");
+	folder_remove(new); /* of a helper that was killed */
+	object = object_load(ret->rewrites, why, &r);
+	if (!object && ret->rewrites) {
+		ret->rewrites = false;
+		object = object_load(false, why, &r);
+	}
+	if (!object)
+		return r;
+	r = config_put(object, k, flags);
+	if (r)
+		say(why, r, "the configuration cannot be written (%s)", strerror(-r));
+	else
+		r = attach_all(object, k->driver, new, why);
+	bpf_object__close(object);
+	folder_remove(r ? new : old);
+	return r;
+}
+
+int programs_unload(char *why)
+{
+	if (access(GUARD_PINS, F_OK))
+		return say(why, -ENOENT, "the guard is not loaded");
+	folder_remove(GUARD_PINS "/links_a");
+	folder_remove(GUARD_PINS "/links_b");
+	folder_remove(MAPS);
+	rmdir(GUARD_PINS);
+	return 0;
+}
+
+static int tenants_open(const char *map, char *why)
+{
+	int fd = programs_there() ? map_open(map) : -1;
+
+	if (fd < 0 && why)
+		say(why, 0, "the guard is not loaded (mete-guard load)");
+	return fd < 0 ? -ENOENT : fd;
+}
+
+int tenants_get(uint64_t id, struct guard_limits *ret_limits, struct guard_tenant *ret)
+{
+	int limits = tenants_open("guard_limits", NULL), counts = tenants_open("guard_tenants", NULL);
+	int r = limits < 0 ? limits : counts < 0 ? counts : 0;
+
+	if (!r && (bpf_map_lookup_elem(limits, &id, ret_limits) || bpf_map_lookup_elem(counts, &id, ret)))
+		r = -errno;
+	if (limits >= 0)
+		close(limits);
+	if (counts >= 0)
+		close(counts);
+	return r;
+}
+
+int tenants_set(uint64_t id, const struct guard_limits *limits, char *why)
+{
+	struct guard_tenant none = { 0 };
+	int fd = tenants_open("guard_limits", why), counts, r;
+
+	if (fd < 0)
+		return fd;
+	r = bpf_map_update_elem(fd, &id, limits, BPF_ANY) ? -errno : 0;
+	close(fd);
+	/* The limits first: from the second entry on it is a tenant. */
+	counts = r ? -1 : tenants_open("guard_tenants", why);
+	if (counts >= 0) {
+		if (bpf_map_update_elem(counts, &id, &none, BPF_NOEXIST) && errno != EEXIST)
+			r = -errno;
+		close(counts);
+	}
+	if (r == -E2BIG)
+		return say(why, r, "there are %u tenants already, which is the most", GUARD_TENANTS_MOST);
+	return r ? say(why, r, "the tenant cannot be written (%s)", strerror(-r)) : 0;
+}
+
+int tenants_drop(uint64_t id, char *why)
+{
+	int limits = tenants_open("guard_limits", why), counts = tenants_open("guard_tenants", NULL), r;
+
+	if (limits < 0 || counts < 0)
+		return -ENOENT;
+	r = bpf_map_delete_elem(counts, &id) ? -errno : 0;
+	bpf_map_delete_elem(limits, &id);
+	close(limits);
+	close(counts);
+	return r ? say(why, r, "there is no such tenant") : 0;
+}
+
+bool tenants_next(uint64_t *id, bool first)
+{
+	int fd = tenants_open("guard_tenants", NULL);
+	bool more = fd >= 0 && !bpf_map_get_next_key(fd, first ? NULL : id, id);
+
+	if (fd >= 0)
+		close(fd);
+	return more;
+}

@@ -1,0 +1,166 @@
+/* drivers.c: see drivers.h. Reads files of /proc and /sys, and changes nothing. */
+#include "guard/drivers.h"
+
+#include "base/cleanup.h"
+#include "rm/interface.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAP_SYS_ADMIN_BIT 21
+#define CAP_PERFMON_BIT 38
+#define CAP_BPF_BIT 39
+
+static const struct guard_driver drivers[] = {
+	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm" },
+	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL },
+};
+#define DRIVERS (sizeof drivers / sizeof *drivers)
+
+static bool path_exists(const char *form, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, form, name);
+	return !access(path, F_OK);
+}
+
+/* A word of a short file, among others. */
+static bool file_has(const char *path, const char *word)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	char text[1024];
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+	text[n] = 0;
+	return strstr(text, word);
+}
+
+const struct guard_driver *guard_driver_find(const char *module)
+{
+	for (size_t i = 0; i < DRIVERS; i++)
+		if (!strcmp(drivers[i].module, module))
+			return &drivers[i];
+	return NULL;
+}
+
+const struct guard_driver *guard_driver_loaded(void)
+{
+	for (size_t i = 0; i < DRIVERS; i++)
+		if (path_exists("/sys/module/%s", drivers[i].module))
+			return &drivers[i];
+	return NULL;
+}
+
+/* 0: there is none. */
+static unsigned int major_of(const char *name)
+{
+	_cleanup_fclose_ FILE *f = name ? fopen("/proc/devices", "re") : NULL;
+	char line[128], is[100];
+	unsigned int major;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "%u %99s", &major, is) == 2 && !strcmp(is, name))
+			return major;
+	return 0;
+}
+
+static unsigned int branch_of(const char *module)
+{
+	char path[128];
+	unsigned int branch = 0;
+
+	snprintf(path, sizeof path, "/sys/module/%s/version", module);
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	return f && fscanf(f, "%u", &branch) == 1 ? branch : 0;
+}
+
+static void functions_look(struct guard_kernel *k)
+{
+	const char *want[] = { k->driver->call, k->driver->copy_out, k->driver->cleanup };
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	bool have[3] = { false };
+
+	while (f && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%*s %*s %255s", name) != 1)
+			continue;
+		for (int i = 0; i < 3; i++)
+			have[i] |= !strcmp(name, want[i]);
+	}
+	k->functions = have[0] && have[1] && have[2];
+	for (int i = 0; i < 3; i++)
+		if (!have[i])
+			snprintf(k->missing_function, sizeof k->missing_function, "%s", want[i]);
+}
+
+static bool capable(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long caps = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	return caps >> CAP_SYS_ADMIN_BIT & 1 || (caps >> CAP_BPF_BIT & 1 && caps >> CAP_PERFMON_BIT & 1);
+}
+
+void guard_kernel_look(struct guard_kernel *ret)
+{
+	*ret = (struct guard_kernel){
+		.btf = path_exists("%s", "/sys/kernel/btf/vmlinux"),
+		.lsm = file_has("/sys/kernel/security/lsm", "bpf"),
+		.cgroup2 = path_exists("%s", "/sys/fs/cgroup/cgroup.controllers") ||
+			   path_exists("%s", "/sys/fs/cgroup/unified/cgroup.controllers"),
+		.kprobes = path_exists("%s", "/sys/bus/event_source/devices/kprobe/type"),
+		.dmem = path_exists("%s", "/sys/fs/cgroup/dmem.capacity"),
+		.driver = guard_driver_loaded(),
+		.capable = capable(),
+	};
+	ret->locked_more = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
+	ret->locked = ret->locked_more || file_has("/sys/kernel/security/lockdown", "[integrity]");
+	if (!ret->driver)
+		return;
+	ret->branch = branch_of(ret->driver->module);
+	ret->branch_known = ret->branch >= RM_BRANCH_FIRST && ret->branch <= RM_BRANCH_LAST;
+	ret->major = major_of(ret->driver->devices);
+	if (!ret->major && !strcmp(ret->driver->module, "nvidia"))
+		ret->major = RM_MAJOR; /* registered under other names too */
+	ret->uvm_major = major_of(ret->driver->uvm);
+	functions_look(ret);
+}
+
+bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
+{
+	const struct {
+		bool bad;
+		const char *why;
+	} rows[] = {
+		{ !k->btf, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one that is built with CONFIG_DEBUG_INFO_BTF" },
+		{ !k->lsm, "bpf is not among this kernel's security modules (/sys/kernel/security/lsm): boot with lsm=...,bpf" },
+		{ !k->kprobes, "this kernel has no kprobes: use one that is built with CONFIG_KPROBES" },
+		{ !k->cgroup2, "cgroup version 2 is not mounted at /sys/fs/cgroup" },
+		{ k->locked_more, "this kernel is locked down (confidentiality): its programs may not read what the driver has copied" },
+		{ !k->driver, "NVIDIA's kernel module is not loaded" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].bad) {
+			snprintf(text, size, "%s", rows[i].why);
+			return true;
+		}
+	if (!k->branch_known)
+		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", k->branch,
+			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
+	else if (!k->functions)
+		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module, k->missing_function);
+	else if (!k->major)
+		snprintf(text, size, "the driver %s has no devices in /proc/devices", k->driver->module);
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mete_standin.c: a stand-in for a GPU's kernel driver, for tests of the guard in a virtual machine. It is no driver of any
+ * device: it counts.
+ *
+ * Two nodes under a major number of its own (255: control, 0 to 7: devices), one memory of 16 GiB (a number), and the handful of
+ * calls that the guard judges, with the numbers and layouts of NVIDIA's resource manager: clients, devices, memory by its three
+ * calls, free, dup, memory information, slices, the call within a call. What matters for the guard is as in the published
+ * driver: the argument is copied once and then handed to one function; what it points to is copied later, by another function,
+ * at a moment when the program can have changed it; a reply is copied back by a third; a client belongs to the control file that
+ * made it, and all goes when that file is released. A reply that cannot be copied back leaves the object that was made.
+ *
+ * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used.
+ */
+#include <linux/cdev.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/proc_fs.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#define CONTROL 255
+#define TOTAL (16ull << 30)
+#define OK 0
+#define NO_RIGHT 0x1b
+#define INVALID 0x1f
+#define NO_MEMORY 0x51
+
+struct standin_file {
+	bool control;
+	struct standin_file *registered; /* the control file of a device's */
+};
+
+struct memory {
+	u64 bytes;
+	unsigned int refs;
+};
+
+struct object {
+	struct list_head link;
+	struct standin_file *file; /* of a client */
+	u32 client, handle, parent, class;
+	u64 slice;
+	struct memory *memory;
+};
+
+static LIST_HEAD(objects);
+static DEFINE_MUTEX(lock);
+static u64 used, peak;
+static atomic64_t calls;
+static unsigned int object_count;
+static u32 next_handle = 0xcaf00001;
+static int major;
+static struct cdev cdev;
+
+/* --- what the guard attaches to; the names stand in its table of drivers --- */
+
+u32 standin_copy_from_user(void *to, const void __user *from, u32 n);
+u32 standin_copy_to_user(void __user *to, const void *from, u32 n);
+u32 standin_ioctl(void *stack, void *state, struct standin_file *file, u32 number, void *data, u32 size);
+void standin_cleanup(void *stack, void *state, struct standin_file *file);
+
+noinline u32 standin_copy_from_user(void *to, const void __user *from, u32 n)
+{
+	barrier();
+	return copy_from_user(to, from, n) ? INVALID : OK;
+}
+
+noinline u32 standin_copy_to_user(void __user *to, const void *from, u32 n)
+{
+	barrier();
+	return copy_to_user(to, from, n) ? INVALID : OK;
+}
+
+/* --- objects --- */
+
+static struct object *find(u32 client, u32 handle)
+{
+	struct object *o;
+
+	list_for_each_entry(o, &objects, link)
+		if (o->client == client && o->handle == handle)
+			return o;
+	return NULL;
+}
+
+static void drop(struct object *o)
+{
+	if (o->memory && !--o->memory->refs) {
+		used -= o->memory->bytes;
+		kfree(o->memory);
+	}
+	list_del(&o->link);
+	object_count--;
+	kfree(o);
+}
+
+static bool below(const struct object *o, u32 handle)
+{
+	for (int depth = 0; o && depth < 8; depth++) {
+		if (o->handle == handle)
+			return true;
+		if (o->parent == o->handle)
+			return false;
+		o = find(o->client, o->parent);
+	}
+	return false;
+}
+
+static void drop_tree(u32 client, u32 handle)
+{
+	struct object *o, *next;
+	bool again;
+
+	do {
+		/* Leaves first: what others are below of is found through what is above. */
+		again = false;
+		list_for_each_entry_safe(o, next, &objects, link) {
+			struct object *child;
+			bool leaf = true;
+
+			if (o->client != client || (handle != client && !below(o, handle)))
+				continue;
+			list_for_each_entry(child, &objects, link)
+				if (child != o && child->client == client && child->parent == o->handle)
+					leaf = false;
+			if (leaf) {
+				drop(o);
+				again = true;
+				break;
+			}
+		}
+	} while (again);
+}
+
+static struct object *add(u32 client, u32 parent, u32 *handle, u32 class)
+{
+	struct object *o = kzalloc(sizeof *o, GFP_KERNEL);
+
+	if (!o)
+		return NULL;
+	if (!*handle)
+		*handle = next_handle++;
+	o->client = class == 0x41 ? *handle : client;
+	o->handle = *handle;
+	o->parent = parent;
+	o->class = class;
+	list_add(&o->link, &objects);
+	object_count++;
+	return o;
+}
+
+static struct standin_file *control_of(struct standin_file *f)
+{
+	return f->registered ? f->registered : f;
+}
+
+static bool owns(struct standin_file *f, u32 client)
+{
+	struct object *c = find(client, client);
+
+	return c && c->file == control_of(f);
+}
+
+static u64 page_of(u64 size, u32 attr, u32 attr2)
+{
+	switch (attr >> 23 & 3) {
+	case 1:
+		return 4096;
+	case 2:
+		return 65536;
+	case 3:
+		return (attr2 >> 20 & 3) == 2 ? 512u << 20 : 2u << 20;
+	}
+	return size >= 2u << 20 ? 2u << 20 : 65536;
+}
+
+static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2)
+{
+	u64 page = page_of(*size, attr, attr2), bytes = (*size + page - 1) & ~(page - 1);
+	struct object *o;
+	struct memory *m;
+
+	if (*size > TOTAL || bytes > TOTAL - used)
+		return NO_MEMORY;
+	if (!find(client, parent) || (*handle && find(client, *handle)))
+		return INVALID;
+	m = kzalloc(sizeof *m, GFP_KERNEL);
+	o = m ? add(client, parent, handle, 0x40) : NULL;
+	if (!o) {
+		kfree(m);
+		return NO_MEMORY;
+	}
+	m->bytes = bytes;
+	m->refs = 1;
+	o->memory = m;
+	used += bytes;
+	if (used > peak)
+		peak = used;
+	*size = bytes;
+	return OK;
+}
+
+/* --- calls; `d` is the kernel's copy of the argument by words --- */
+
+static u32 alloc(struct standin_file *f, u32 *d)
+{
+	u32 client = d[0], parent = d[1], class = d[3];
+	void __user *from = (void __user *)(unsigned long)*(u64 *)(d + 4);
+	struct {
+		u32 words[11], unused;
+		u64 low, high, size, rest[7];
+	} p;
+	struct object *o;
+	u32 status;
+
+	if (class == 0 || class == 1 || class == 0x41) {
+		if (d[2] && find(d[2], d[2]))
+			return INVALID;
+		o = add(0, 0, &d[2], 0x41);
+		if (!o)
+			return NO_MEMORY;
+		o->file = f;
+		o->parent = o->handle;
+		return OK;
+	}
+	if (!owns(f, client))
+		return NO_RIGHT;
+	if (class != 0x40)
+		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ? OK : INVALID;
+	if (standin_copy_from_user(&p, from, 120))
+		return INVALID;
+	if (p.words[2] & 0x80000) /* addresses alone */
+		return add(client, parent, &d[2], 0x50a0) ? OK : INVALID;
+	status = take(client, parent, &d[2], &p.size, p.words[6], p.words[7]);
+	return status ? status : standin_copy_to_user(from, &p, 120);
+}
+
+static u32 alloc_memory(struct standin_file *f, u32 *d)
+{
+	u64 size = *(u64 *)(d + 8) + 1;
+
+	if (!owns(f, d[0]))
+		return NO_RIGHT;
+	if (d[3] != 0x40 && (d[4] >> 8 & 0xf) != 2)
+		return add(d[0], d[1], &d[2], d[3]) ? OK : INVALID;
+	return take(d[0], d[1], &d[2], &size, 0, 0);
+}
+
+static u32 heap(struct standin_file *f, u32 *d)
+{
+	u64 *size = (u64 *)(d + (d[2] == 14 ? 20 : 22));
+	u32 attr = d[d[2] == 6 ? 16 : 14];
+	struct object *o;
+
+	if (!owns(f, d[0]))
+		return NO_RIGHT;
+	switch (d[2]) {
+	case 3:
+		o = find(d[0], d[11]);
+		if (!o)
+			return INVALID;
+		drop_tree(d[0], d[11]);
+		return OK;
+	case 1:
+	case 2:
+	case 6:
+	case 14:
+	case 19:
+		return take(d[0], d[1], &d[11], size, attr, 0);
+	}
+	return OK;
+}
+
+static u32 dup(struct standin_file *f, u32 *d)
+{
+	struct object *source = find(d[3], d[4]), *o;
+
+	if (!owns(f, d[0]))
+		return NO_RIGHT;
+	if (!source || !find(d[0], d[1]) || (d[2] && find(d[0], d[2])))
+		return INVALID;
+	o = add(d[0], d[1], &d[2], source->class);
+	if (!o)
+		return NO_MEMORY;
+	o->memory = source->memory;
+	if (o->memory)
+		o->memory->refs++;
+	return OK;
+}
+
+static u32 fb_info(void __user *from, u32 size)
+{
+	u32 *list = kzalloc(4 + 128 * 8, GFP_KERNEL), status = OK;
+
+	if (!list)
+		return NO_MEMORY;
+	if (size != 4 + 128 * 8 || standin_copy_from_user(list, from, size) || list[0] > 128)
+		status = INVALID;
+	for (u32 i = 0; !status && i < list[0]; i++)
+		switch (list[1 + 2 * i]) {
+		case 7:
+		case 8:
+		case 9:
+		case 0x20:
+			list[2 + 2 * i] = TOTAL >> 10;
+			break;
+		case 0x16:
+			list[2 + 2 * i] = (TOTAL - used) >> 10;
+			break;
+		case 0x0b:
+			list[2 + 2 * i] = 384;
+			break;
+		}
+	if (!status)
+		status = standin_copy_to_user(from, list, size);
+	kfree(list);
+	return status;
+}
+
+static u32 control(struct standin_file *f, u32 *d)
+{
+	void __user *from = (void __user *)(unsigned long)*(u64 *)(d + 4);
+	struct object *o = find(d[0], d[1]);
+	u64 slice;
+
+	if (!owns(f, d[0]) || !o)
+		return NO_RIGHT;
+	switch (d[2]) {
+	case 0x20801303:
+		return fb_info(from, d[6]);
+	case 0xa06c0103:
+		if (standin_copy_from_user(&slice, from, 8))
+			return INVALID;
+		o->slice = slice;
+		return standin_copy_to_user(from, &slice, 8);
+	case 0xa06c0104:
+		return standin_copy_to_user(from, &o->slice, 8);
+	}
+	return OK;
+}
+
+noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32 number, void *data, u32 size)
+{
+	u32 *d = data;
+
+	atomic64_inc(&calls);
+	mutex_lock(&lock);
+	switch (number) {
+	case 0x27:
+		if (size == 56 && !f->control)
+			d[10] = alloc_memory(f, d);
+		break;
+	case 0x29:
+		if (size != 16 || !f->control)
+			break;
+		if (!owns(f, d[0]) || !find(d[0], d[2])) {
+			d[3] = INVALID;
+			break;
+		}
+		drop_tree(d[0], d[2]);
+		d[3] = OK;
+		break;
+	case 0x2a:
+		if (size == 32 && f->control)
+			d[7] = control(f, d);
+		break;
+	case 0x2b:
+		if ((size == 32 || size == 48) && f->control)
+			d[size == 32 ? 7 : 10] = alloc(f, d);
+		break;
+	case 0x34:
+		if (size == 28 && f->control)
+			d[6] = dup(f, d);
+		break;
+	case 0x4a:
+		if (size == 184 && f->control)
+			d[5] = heap(f, d);
+		break;
+	}
+	mutex_unlock(&lock);
+	return OK;
+}
+
+noinline void standin_cleanup(void *stack, void *state, struct standin_file *f)
+{
+	struct object *o;
+	bool again;
+
+	mutex_lock(&lock);
+	do {
+		again = false;
+		list_for_each_entry(o, &objects, link)
+			if (o->class == 0x41 && o->file == f) {
+				drop_tree(o->handle, o->handle);
+				again = true;
+				break;
+			}
+	} while (again);
+	mutex_unlock(&lock);
+}
+
+/* --- files --- */
+
+static int standin_open(struct inode *inode, struct file *file)
+{
+	struct standin_file *f = kzalloc(sizeof *f, GFP_KERNEL);
+
+	if (!f)
+		return -ENOMEM;
+	f->control = iminor(inode) == CONTROL;
+	file->private_data = f;
+	return 0;
+}
+
+static int standin_release(struct inode *inode, struct file *file)
+{
+	struct standin_file *f = file->private_data;
+
+	standin_cleanup(NULL, NULL, f);
+	kfree(f);
+	return 0;
+}
+
+static const struct file_operations operations;
+
+static int register_control(struct standin_file *f, int fd)
+{
+	struct file *other = fget(fd);
+	struct standin_file *c = other && other->f_op == &operations ? other->private_data : NULL;
+	int r = c && c->control ? 0 : -EINVAL;
+
+	/* The driver holds the other file; here the tests keep it open. */
+	if (!r)
+		f->registered = c;
+	if (other)
+		fput(other);
+	return r;
+}
+
+static long standin_unlocked_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	u32 number = _IOC_NR(command), size = _IOC_SIZE(command);
+	void __user *from = (void __user *)argument;
+	struct standin_file *f = file->private_data;
+	u64 words[64] = { 0 };
+	long r;
+
+	if (number == 211) {
+		struct {
+			u32 number, size;
+			u64 from;
+		} x;
+
+		if (size != sizeof x || copy_from_user(&x, from, sizeof x))
+			return -EINVAL;
+		number = x.number;
+		size = x.size;
+		from = (void __user *)(unsigned long)x.from;
+	}
+	if (size > sizeof words)
+		return -EINVAL;
+	if (copy_from_user(words, from, size))
+		return -EFAULT;
+	if (number == 201)
+		return register_control(f, *(int *)words);
+	r = standin_ioctl(NULL, NULL, f, number, words, size) == OK ? 0 : -EINVAL;
+	return copy_to_user(from, words, size) ? -EFAULT : r;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = standin_open,
+	.release = standin_release,
+	.unlocked_ioctl = standin_unlocked_ioctl,
+	.compat_ioctl = standin_unlocked_ioctl,
+};
+
+static ssize_t show(struct file *file, char __user *to, size_t n, loff_t *at)
+{
+	char text[120];
+	int length;
+
+	mutex_lock(&lock);
+	length = scnprintf(text, sizeof text, "%llu %llu %u %lld\n", used, peak, object_count, (long long)atomic64_read(&calls));
+	mutex_unlock(&lock);
+	return simple_read_from_buffer(to, n, at, text, length);
+}
+
+static ssize_t reset(struct file *file, const char __user *from, size_t n, loff_t *at)
+{
+	mutex_lock(&lock);
+	peak = used;
+	mutex_unlock(&lock);
+	return n;
+}
+
+static const struct proc_ops shown = { .proc_read = show, .proc_write = reset };
+
+static int __init standin_init(void)
+{
+	dev_t first;
+	int r = alloc_chrdev_region(&first, 0, 256, "mete-standin");
+
+	if (r)
+		return r;
+	major = MAJOR(first);
+	cdev_init(&cdev, &operations);
+	r = cdev_add(&cdev, first, 256);
+	if (r) {
+		unregister_chrdev_region(first, 256);
+		return r;
+	}
+	proc_create("mete_standin", 0666, NULL, &shown);
+	return 0;
+}
+
+static void __exit standin_exit(void)
+{
+	remove_proc_entry("mete_standin", NULL);
+	cdev_del(&cdev);
+	unregister_chrdev_region(MKDEV(major, 0), 256);
+}
+
+module_init(standin_init);
+module_exit(standin_exit);
+MODULE_DESCRIPTION("a stand-in for a GPU's driver, for tests; it counts and does nothing else");
+MODULE_VERSION("570.0");
+MODULE_LICENSE("GPL");
