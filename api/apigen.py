@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """apigen.py: writes everything repetitive about an API from its spec.
 
-apigen.py SPEC --out DIR [--soft LIST] [--routines LIST] [--null FILE] [--coverage FILE] [--check]
+apigen.py SPEC --out DIR [--soft LIST] [--routines LIST] [--forward FILE] [--null FILE] [--coverage FILE] [--check]
 
 Into DIR go the files that outputs() names, each beginning with the API's name. A file whose text has not changed is left
 alone, so that what depends on it is not built again. A faulty spec writes nothing; every fault is one line that begins with
@@ -12,15 +12,15 @@ import argparse
 import os
 import sys
 
-from gen import blas, coverage, forward, library, null, procs, remote, remote_client, remote_worker, shim, soft, table, types
+from gen import blas, coverage, forward, library, null, procs, remote, remote_client, remote_worker, shim, soft, table, twins, types
 from gen.spec import Spec, SpecError
 
 
-def outputs(spec, soft_list, routines):
+def outputs(spec, soft_list, routines, way):
     """File name -> text."""
     n = spec.name
     if spec.library:
-        return library.outputs(spec, soft_list)
+        return {**library.outputs(spec, soft_list), **(twins.outputs(way) if way else {})}
     if spec.forward:
         return {**(blas.outputs(spec, routines) if routines else {}), f"{n}_types.h": types.types_header(spec), f"{n}_table.h": table.table_header(spec),
                 f"{n}_names.c": table.names_source(spec), f"{n}_forward.h": forward.forward_header(spec), **forward.sources(spec)}
@@ -73,6 +73,7 @@ def main(argv):
     p.add_argument("--out", help="folder for the generated files")
     p.add_argument("--soft", help="TOML file whose list `implemented` names the software device's calls")
     p.add_argument("--routines", help="TOML file that names the calls of a library on the software device")
+    p.add_argument("--forward", help="with --soft: TOML file that says how a library's calls travel to a worker")
     p.add_argument("--null", help="file for the skeleton of a driver")
     p.add_argument("--coverage", help="file for the coverage page")
     p.add_argument("--page", help="with --routines or --soft: the page whose tables of calls are to be current")
@@ -82,9 +83,10 @@ def main(argv):
         spec = Spec(a.spec, shown(a.spec))
         listed = soft.read_implemented(spec, a.soft, shown(a.soft)) if a.soft else None
         routines = blas.Routines(spec, a.routines, shown(a.routines)) if a.routines else None
+        way = twins.Way(spec, listed, a.forward, shown(a.forward)) if a.forward else None
         files = {}
         if a.out:
-            files.update({os.path.join(a.out, name): text for name, text in outputs(spec, listed, routines).items()})
+            files.update({os.path.join(a.out, name): text for name, text in outputs(spec, listed, routines, way).items()})
         if a.null:
             files[a.null] = null.null_source(spec)
         if a.page:

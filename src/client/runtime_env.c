@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 /* Libraries of NVIDIA's whose names programs ask for. On the remote path they are those that forward. */
-#define LIBRARIES "libs/blas"
+#define BLAS "libs/blas"
+#define LIBRARIES "libs"
 
 /*
  * What goes into LD_PRELOAD, by the folder beside the shim's that it lies in. The newest first: it answers whoever asks
@@ -22,10 +23,10 @@ static const struct {
 } libraries[] = {
 	{ "runtime", "libcudart.so.13" },   { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
 	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
-	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },	{ LIBRARIES, "libcublas.so.13" },
-	{ LIBRARIES, "libcublasLt.so.13" }, { LIBRARIES, "libcublas.so.12" },	{ LIBRARIES, "libcublasLt.so.12" },
-	{ "libs", "libcurand.so.10" },	    { "libs", "libcufft.so.12" },	{ "libs", "libcufft.so.11" },
-	{ "libs", "libcusolver.so.12" },    { "libs", "libcusolver.so.11" },	{ "libs", "libcusparse.so.12" },
+	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },	{ BLAS, "libcublas.so.13" },
+	{ BLAS, "libcublasLt.so.13" },	    { BLAS, "libcublas.so.12" },	{ BLAS, "libcublasLt.so.12" },
+	{ LIBRARIES, "libcurand.so.10" },   { LIBRARIES, "libcufft.so.12" },	{ LIBRARIES, "libcufft.so.11" },
+	{ LIBRARIES, "libcusolver.so.12" }, { LIBRARIES, "libcusolver.so.11" }, { LIBRARIES, "libcusparse.so.12" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
@@ -79,7 +80,8 @@ char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 		return NULL;
 	*list = 0;
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
-		bool library = !strcmp(libraries[i].folder, LIBRARIES), front = strcmp(libraries[i].folder, "runtime");
+		bool library = !strncmp(libraries[i].folder, LIBRARIES, strlen(LIBRARIES));
+		bool front = strcmp(libraries[i].folder, "runtime");
 		const char *from = !front ? dir : library && client ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */

@@ -139,6 +139,7 @@ static void test_wrong(void)
 	GOOD(curandGetDirectionVectors32(&vectors, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
 	is(((uint32_t(*)[32])vectors)[1][1], 0xc0000000u);
 	GOOD(curandDestroyGenerator(q));
+	GOOD(curandGenerateSeeds(g));
 	/* an address of the program's is none of the device's */
 	GOOD(curandGenerate(g, (unsigned int *)(uintptr_t)64, 4));
 	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -20,3 +20,6 @@ uint32_t library_blocks(int64_t parts, int64_t each);
 void library_part(const struct soft_native *n, int64_t count, int64_t *ret_from, int64_t *ret_to);
 /* count * each bytes from `at` may be touched. False: the launch has its fault. Nothing to touch is good. */
 bool library_reach(struct soft_native *n, uint64_t at, int64_t count, uint64_t each, bool write);
+
+/* Of a library that needs files: opens them. Others have none. */
+__attribute__((weak)) void library_open(void);

@@ -51,6 +51,11 @@ bool lapack_open(void)
 	return library;
 }
 
+void library_open(void)
+{
+	lapack_open();
+}
+
 void *lapack_find(const char *name, unsigned int type)
 {
 	char symbol[32];

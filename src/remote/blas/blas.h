@@ -10,10 +10,9 @@
 
 #include "libs/blas/status.h"
 #include "remote/blas/forward.h"
-#include "remote/client/forward.h"
+#include "remote/libs/request.h"
 
-/* NULL: this libcuda.so.1 is no remote client; said in its log at the first time. */
-const struct forward_calls *forward_client(void);
+extern const struct forward_library blas_library;
 
 enum forward_wait {
 	FORWARD_FORGET,
@@ -35,13 +34,6 @@ struct blas_handle {
 	int version;
 };
 
-struct forward_call {
-	struct client_call call;
-	const struct forward_calls *client;
-	struct blas_handle *handle;
-	cublasStatus_t status;
-};
-
 /* The handle's state, or NULL. A handle of cuBLAS is one of cuBLASLt too. */
 struct blas_handle *blas_handle_find(const void *handle, enum blas_kind kind);
 
@@ -52,17 +44,7 @@ cublasStatus_t forward_destroy(void *handle, enum cublas_call call);
 /* False: the status is set. `bytes`: of the arguments, when they may be many. */
 bool forward_begin(struct forward_call *c, const void *handle, enum cublas_call call, enum forward_wait wait,
 		   size_t bytes);
-/* The same with what was chosen before: nothing yet but the request's number. */
-bool forward_open(struct forward_call *c, enum cublas_call call);
-/* True: there is an answer, and it is no error. */
-bool forward_send(struct forward_call *c);
-cublasStatus_t forward_end(struct forward_call *c);
-
-void forward_put(struct forward_call *c, const void *value, size_t bytes);
-void forward_put_address(struct forward_call *c, const void *address);
-void forward_put_stream(struct forward_call *c, cudaStream_t stream);
 void forward_put_scalar(struct forward_call *c, const void *value, size_t bytes, unsigned int direction);
-void forward_get(struct forward_call *c, void *value, size_t bytes);
 void forward_get_scalar(struct forward_call *c, void *value, size_t bytes);
 
 /* One line in the log, once per call. */

@@ -124,7 +124,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 {
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc };
 	const struct lt_description *d = lt_find(operationDesc, LT_PRODUCT);
-	uint64_t id, number = CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic, wanted, count = 0;
+	uint64_t id, wanted, count = 0;
 	struct lt_description asked;
 	struct forward_call c;
 
@@ -138,19 +138,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
 	asked = *d;
 	hide_addresses(&asked);
 	wanted = (uint64_t)requestedAlgoCount < LT_RESULTS ? (uint64_t)requestedAlgoCount : LT_RESULTS;
-	if (!forward_open(&c, CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic))
+	if (!forward_open(&c, &blas_library))
 		return forward_end(&c);
 	id = c.client->use(&c.call, KIND_FORWARDED, lightHandle);
-	if (!c.client->begin_memo(&c.call))
+	if (!forward_start_memo(&c, CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic, id))
 		return forward_end(&c);
-	forward_put(&c, &number, sizeof(number));
-	forward_put(&c, &id, sizeof(id));
 	put_description(&c, &asked);
 	for (size_t i = 0; i < 4; i++)
 		put_description(&c, lt_find(layouts[i], LT_LAYOUT));
 	put_description(&c, lt_find(preference, LT_PREFERENCE));
 	forward_put(&c, &wanted, sizeof(wanted));
-	c.client->send(&c.call);
+	forward_send(&c);
 	if (c.call.result == CUDA_SUCCESS) {
 		forward_get(&c, &count, sizeof(count));
 		for (uint64_t i = 0; i < count && i < wanted && !c.call.in.bad; i++) {

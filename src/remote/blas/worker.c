@@ -1,193 +1,22 @@
-/* worker.c: a forwarded call at the worker; see blas_worker.h. */
+/* worker.c: forwarded cuBLAS at the worker: its handles, and what is served; see libs/serve.h. */
 #include "remote/blas/blas_worker.h"
 
-#include "base/cleanup.h"
-#include "remote/worker/fence.h"
-#include "remote/worker/memory.h"
-#include "wire/soft_native.h"
-
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define POINTER_MODE_UNKNOWN (-1)
-
-static void *libraries[FORWARD_LIBRARIES];
 static void *functions[CUBLAS_CALL_COUNT];
-
-static void *open_one(const char *variable, const char *const names[])
-{
-	const char *chosen = getenv(variable);
-	void *library = NULL;
-
-	if (chosen && *chosen) {
-		library = dlopen(chosen, RTLD_LAZY | RTLD_LOCAL);
-		if (!library)
-			worker_log("%s=%s: %s", variable, chosen, dlerror());
-		return library;
-	}
-	for (size_t i = 0; names[i] && !library; i++)
-		library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
-	return library;
-}
-
-static bool driver_is_soft(const struct cuda_table *driver)
-{
-	static const CUuuid id = { SOFT_NATIVE_ID };
-	const void *table = NULL;
-
-	return driver->cuGetExportTable && driver->cuGetExportTable(&table, &id) == CUDA_SUCCESS && table;
-}
-
-/* The software device's library beside the driver's folder: allocated; NULL: no memory. */
-static char *own_library(const char *driver_path, const char *name)
-{
-	char *path = NULL, *slash;
-	_cleanup_free_ char *folder = strdup(driver_path);
-
-	for (int i = 0; folder && i < 2 && (slash = strrchr(folder, '/')); i++)
-		*slash = 0;
-	return folder && asprintf(&path, "%s/libs/blas/%s", folder, name) >= 0 ? path : NULL;
-}
-
-/* It opens what it needs while files can be opened, and is told the driver that this process's calls go to. */
-static void prepare(void *library, const char *driver_path)
-{
-	void (*f)(const char *) = library ? (void (*)(const char *))dlsym(library, "mete_blas_prepare") : NULL;
-
-	if (f)
-		f(driver_path);
-}
-
-void forward_libraries_open(const struct cuda_table *driver, const char *driver_path)
-{
-	bool soft = driver_is_soft(driver);
-	_cleanup_free_ char *own_blas = soft ? own_library(driver_path, "libcublas.so.13") : NULL;
-	_cleanup_free_ char *own_lt = soft ? own_library(driver_path, "libcublasLt.so.13") : NULL;
-	const char *const blas[] = { own_blas ? own_blas : "libcublas.so.13", "libcublas.so.12", NULL };
-	const char *const lt[] = { own_lt ? own_lt : "libcublasLt.so.13", "libcublasLt.so.12", NULL };
-
-	if (soft)
-		setenv("OPENBLAS_NUM_THREADS", "1", 1); /* the device's threads share products among themselves */
-	libraries[FORWARD_CUBLAS] = open_one("METE_FORWARD_CUBLAS", blas);
-	libraries[FORWARD_CUBLASLT] = open_one("METE_FORWARD_CUBLASLT", lt);
-	for (size_t i = 0; i < FORWARD_LIBRARIES; i++)
-		prepare(libraries[i], driver_path);
-	for (size_t i = 0; i < CUBLAS_CALL_COUNT; i++) {
-		void *library =
-			libraries[strncmp(cublas_call_name[i], "cublasLt", 8) ? FORWARD_CUBLAS : FORWARD_CUBLASLT];
-
-		functions[i] = library ? dlsym(library, cublas_call_name[i]) : NULL;
-	}
-}
 
 void *forward_function(enum cublas_call call)
 {
 	return functions[call];
 }
 
-/* Values. */
-
-void forward_get(struct forward_work *w, void *value, size_t bytes)
-{
-	remote_get(&w->work->in, value, bytes);
-}
-
-/*
- * How far it reaches from there only the library knows; kernels go there, which reach what the device reaches. That
- * it does not begin in this process's own memory is what matters here.
- */
-bool forward_device_good(struct forward_work *w, uint64_t at)
-{
-	return !at || memory_good(w->work, at, 1);
-}
-
-void forward_get_device(struct forward_work *w, uint64_t *at)
-{
-	*at = 0;
-	remote_get(&w->work->in, at, sizeof(*at));
-	if (!w->work->in.bad && !forward_device_good(w, *at))
-		w->strange = w->unsound = true;
-}
-
-CUstream forward_get_stream(struct forward_work *w)
-{
-	CUstream stream;
-	uint64_t id;
-	bool known;
-
-	remote_get(&w->work->in, &id, sizeof(id));
-	stream = worker_find_stream(w->work, id, &known);
-	if (!known)
-		w->unsound = true;
-	return stream;
-}
-
-void forward_get_scalar(struct forward_work *w, struct forward_scalar *s, size_t bytes, unsigned int direction)
-{
-	uint64_t place, at;
-
-	*s = (struct forward_scalar){ .size = bytes };
-	remote_get(&w->work->in, &place, sizeof(place));
-	if (place != FORWARD_IN_HOST && place != FORWARD_IN_DEVICE) {
-		w->work->in.bad = true;
-		return;
-	}
-	w->unsound = w->unsound || !bytes || bytes > sizeof(s->bytes) || (w->place && w->place != place);
-	w->place = place;
-	s->at = s->bytes;
-	if (place == FORWARD_IN_DEVICE) {
-		forward_get_device(w, &at);
-		s->at = (void *)(uintptr_t)at;
-	} else if (direction & FORWARD_IN && !w->unsound) {
-		remote_get(&w->work->in, s->bytes, bytes);
-	}
-	s->given_out = place == FORWARD_IN_HOST && direction & FORWARD_OUT;
-}
-
-void forward_put(struct forward_work *w, const void *value, size_t bytes)
-{
-	remote_put(&w->work->out, value, bytes);
-}
-
-void forward_put_scalar(struct forward_work *w, const struct forward_scalar *s)
-{
-	if (s->given_out && w->status == CUBLAS_STATUS_SUCCESS)
-		forward_put(w, s->bytes, s->size);
-}
-
-bool forward_ready(struct forward_work *w)
-{
-	cublasPointerMode_t mode =
-		w->place == FORWARD_IN_DEVICE ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST;
-	__typeof__(cublasSetPointerMode_v2) *set = functions[CUBLAS_CALL_cublasSetPointerMode_v2];
-
-	if (w->work->in.bad || w->work->in.used != w->work->in.size || w->unsound || !w->function)
-		return false;
-	if (w->place && w->named->pointer_mode != (int)mode) {
-		if (!set || set(w->handle, mode) != CUBLAS_STATUS_SUCCESS)
-			return false;
-		w->named->pointer_mode = (int)mode;
-	}
-	/* A result in the client's memory is waited for by the library. */
-	if (w->work->head.flags & CALL_WAITS)
-		worker_yield(w->work);
-	return true;
-}
-
-int forward_refuse(struct forward_work *w)
-{
-	w->status = CUBLAS_STATUS_NOT_SUPPORTED;
-	if (w->function)
-		w->status = w->strange ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_INVALID_VALUE;
-	return w->work->in.bad || (w->work->in.used != w->work->in.size && !w->unsound) ? -EPROTO : 0;
-}
-
 /* Handles. */
 
-static int create(struct forward_work *w, enum forward_library library)
+static int create(struct forward_work *w, unsigned int type)
 {
-	struct forward_named *named;
+	bool lt = type == BLAS_IS_LT_HANDLE;
 	void *handle = NULL;
 	int64_t version = 0;
 	uint64_t id;
@@ -198,35 +27,17 @@ static int create(struct forward_work *w, enum forward_library library)
 		return -EPROTO;
 	if (!w->function) {
 		w->status = CUBLAS_STATUS_NOT_INITIALIZED;
-		worker_log("a program wants %s: it is not installed here",
-			   library == FORWARD_CUBLAS ? "cuBLAS" : "cuBLASLt");
-		return 0;
-	}
-	named = calloc(1, sizeof(*named));
-	if (!named) {
-		w->status = CUBLAS_STATUS_ALLOC_FAILED;
+		worker_log("a program wants %s: it is not installed here", lt ? "cuBLASLt" : "cuBLAS");
 		return 0;
 	}
 	worker_yield(w->work);
 	w->status = (int)((cublasStatus_t(*)(void **))w->function)(&handle);
-	if (w->status != CUBLAS_STATUS_SUCCESS) {
-		free(named);
+	if (w->status)
 		return 0;
-	}
-	*named = (struct forward_named){ library, handle, POINTER_MODE_UNKNOWN };
-	r = worker_add(w->work, KIND_FORWARDED, id, handle, 0);
-	if (r) {
-		enum cublas_call end =
-			library == FORWARD_CUBLAS ? CUBLAS_CALL_cublasDestroy_v2 : CUBLAS_CALL_cublasLtDestroy;
-
-		if (functions[end])
-			((cublasStatus_t(*)(void *))functions[end])(handle);
-		free(named);
-		w->status = CUBLAS_STATUS_ALLOC_FAILED;
-		return r == -ENOSPC ? 0 : r;
-	}
-	worker_keep(w->work, id, named, free);
-	if (library == FORWARD_CUBLAS && functions[CUBLAS_CALL_cublasGetVersion_v2])
+	r = forward_made(w, id, type, handle, lt ? CUBLAS_CALL_cublasLtDestroy : CUBLAS_CALL_cublasDestroy_v2);
+	if (r || w->status)
+		return r;
+	if (!lt && functions[CUBLAS_CALL_cublasGetVersion_v2])
 		((__typeof__(cublasGetVersion_v2) *)functions[CUBLAS_CALL_cublasGetVersion_v2])(handle, &number);
 	version = number;
 	forward_put(w, &version, sizeof(version));
@@ -239,7 +50,7 @@ static int destroy(struct forward_work *w)
 		return -EPROTO;
 	w->status =
 		w->function ? (int)((cublasStatus_t(*)(void *))w->function)(w->handle) : CUBLAS_STATUS_NOT_SUPPORTED;
-	worker_remove(w->work, w->id);
+	forward_gone(w);
 	return 0;
 }
 
@@ -283,9 +94,9 @@ static int run(struct forward_work *w)
 {
 	switch ((int)w->call) {
 	case CUBLAS_CALL_cublasCreate_v2:
-		return create(w, FORWARD_CUBLAS);
+		return create(w, BLAS_IS_HANDLE);
 	case CUBLAS_CALL_cublasLtCreate:
-		return create(w, FORWARD_CUBLASLT);
+		return create(w, BLAS_IS_LT_HANDLE);
 	case CUBLAS_CALL_cublasDestroy_v2:
 	case CUBLAS_CALL_cublasLtDestroy:
 		return destroy(w);
@@ -302,73 +113,41 @@ static int run(struct forward_work *w)
 	case CUBLAS_CALL_cublasLtMatmulAlgoGetHeuristic:
 		return forward_lt(w);
 	default:
-		return cublas_forward_handlers[w->call] ? cublas_forward_handlers[w->call](w) : -EPROTO;
-	}
-}
-
-/* What a call that nobody waited for leaves behind, in words of the driver's API. */
-static CUresult later(int status)
-{
-	switch (status) {
-	case CUBLAS_STATUS_SUCCESS:
-		return CUDA_SUCCESS;
-	case CUBLAS_STATUS_INVALID_VALUE:
-		return CUDA_ERROR_INVALID_VALUE;
-	case CUBLAS_STATUS_ALLOC_FAILED:
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	case CUBLAS_STATUS_NOT_SUPPORTED:
-	case CUBLAS_STATUS_ARCH_MISMATCH:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	default:
-		return CUDA_ERROR_UNKNOWN;
-	}
-}
-
-/* A handle of cuBLAS may be used as one of cuBLASLt, but for its end. */
-static bool handle_fits(const struct forward_named *named, enum cublas_call call)
-{
-	bool lt = !strncmp(cublas_call_name[call], "cublasLt", 8);
-
-	return (named->library == FORWARD_CUBLASLT) == lt || (lt && call != CUBLAS_CALL_cublasLtDestroy);
-}
-
-static bool needs_handle(enum cublas_call call)
-{
-	return call != CUBLAS_CALL_cublasCreate_v2 && call != CUBLAS_CALL_cublasLtCreate;
-}
-
-int worker_other_library(struct work *work)
-{
-	struct forward_work w = { .work = work };
-	uint64_t number;
-	bool known;
-	int r;
-
-	remote_get(&work->in, &number, sizeof(number));
-	remote_get(&work->in, &w.id, sizeof(w.id));
-	if (work->in.bad || work->head.call != FORWARD_BLAS || number >= CUBLAS_CALL_COUNT)
 		return -EPROTO;
-	w.call = (enum cublas_call)number;
-	w.function = functions[w.call];
-	if (needs_handle(w.call)) {
-		w.handle = worker_find(work, KIND_FORWARDED, w.id, &known);
-		w.named = w.handle ? worker_kept(work, KIND_FORWARDED, w.id) : NULL;
-		if (!w.named || !handle_fits(w.named, w.call)) {
-			work->result = CUDA_ERROR_INVALID_HANDLE;
-			return 0;
-		}
 	}
-	fence_lift(true);
-	r = run(&w);
-	fence_lift(false);
-	if (r)
-		return r;
-	if (work->out.bad)
-		return -EMSGSIZE;
-	if (w.status != CUBLAS_STATUS_SUCCESS)
-		work->out.used = 0;
-	work->result = w.status == CUBLAS_STATUS_SUCCESS || !(work->head.flags & CALL_WAITS)
-			       ? (int32_t)later(w.status)
-			       : FORWARD_STATUS + w.status;
-	return 0;
 }
+
+static unsigned int file_of(const char *name)
+{
+	return !strncmp(name, "cublasLt", 8);
+}
+
+/* What each call is about: filled before the first request. */
+static unsigned char about[CUBLAS_CALL_COUNT];
+
+__attribute__((constructor)) static void about_fill(void)
+{
+	for (unsigned int i = 0; i < CUBLAS_CALL_COUNT; i++)
+		about[i] = file_of(cublas_call_name[i]) ? FORWARD_ANY : BLAS_IS_HANDLE;
+	about[CUBLAS_CALL_cublasCreate_v2] = about[CUBLAS_CALL_cublasLtCreate] = 0;
+	about[CUBLAS_CALL_cublasLtDestroy] = BLAS_IS_LT_HANDLE;
+}
+
+const struct forward_served blas_served = {
+	.title = "cuBLAS",
+	.names = cublas_call_name,
+	.count = CUBLAS_CALL_COUNT,
+	.functions = functions,
+	.handlers = cublas_forward_handlers,
+	.by_hand = run,
+	.about = about,
+	.files = { { "METE_FORWARD_CUBLAS", "blas/libcublas.so.13", { "libcublas.so.13", "libcublas.so.12" } },
+		   { "METE_FORWARD_CUBLASLT",
+		     "blas/libcublasLt.so.13",
+		     { "libcublasLt.so.13", "libcublasLt.so.12" } } },
+	.file_of = file_of,
+	.pointer_mode = CUBLAS_CALL_cublasSetPointerMode_v2,
+	.prepare = "mete_blas_prepare",
+	.status = { CUBLAS_STATUS_NOT_INITIALIZED, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INVALID_VALUE,
+		    CUBLAS_STATUS_EXECUTION_FAILED, CUBLAS_STATUS_INTERNAL_ERROR, CUBLAS_STATUS_NOT_SUPPORTED },
+};

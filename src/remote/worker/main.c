@@ -5,7 +5,7 @@
  * client at a socket of its own, outside any sandbox, and runs under the grant of METE_SOCKET when that is set, else
  * without a limit.
  */
-#include "remote/blas/blas_worker.h"
+#include "remote/libs/serve.h"
 #include "remote/worker/driver.h"
 #include "remote/worker/hand.h"
 #include "remote/worker/images.h"

@@ -1,0 +1,322 @@
+"""<api>_forward_client.c and <api>_forward_worker.c: a library of the software device's, forwarded (src/remote/libs/twin.h).
+
+NAME-forward.toml says how the calls of NAME-soft.toml travel:
+  number, files      of the library's requests (libs/forward.h); its files where the device is real, the newest first
+  final              the twin's "not supported" is the answer: the status has other meanings as well
+  statuses           not initialised, no memory, wrong argument, execution failed, internal error, not supported
+  create, destroy    calls that make an object and the parameter that gives it out; the call that ends objects of a type
+  numbers, same      objects that are numbers in the program; types whose objects are those of another type
+  here               calls whose objects are the client's alone
+  local              calls that the twin answers alone
+  waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
+  out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
+  list               parameters that point to an array of the program's or NULL, and the one that counts its elements
+  scalar             parameters that stand here or in the device's memory, and the one that tells their type
+  scratch            workspaces in the program's memory, and the parameter that counts their bytes
+  pointer_mode, pointer_mode_of   calls that set and tell where scalars stand
+Every other pointer is an address of the device's memory. Names of the generated functions' own variables end in _.
+"""
+
+import fnmatch
+import tomllib
+
+from .remote import plain_type
+from .spec import SpecError
+from .text import banner, failure, ret
+
+KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
+        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final"}
+
+
+class Way:
+    """How one library's calls travel."""
+
+    def __init__(self, spec, implemented, path, shown):
+        with open(path, "rb") as f:
+            self.data = tomllib.load(f)
+        faults = [f'{shown}: unknown key "{k}"' for k in self.data if k not in KEYS]
+        self.spec, self.calls = spec, implemented
+        self.create, self.destroy = self.data.get("create", {}), self.data["destroy"]
+        self.numbers, self.same = self.data.get("numbers", []), self.data.get("same", {})
+        self.types = {t: i + 1 for i, t in enumerate(self.destroy)}
+        known = {c.symbol: {a.name for a in c.args} for c in implemented}
+        for key in ("local", "waits", "ask", "once", "here"):
+            faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
+        for key in ("out", "list", "scalar", "scratch"):
+            faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
+                       if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
+        faults += [f'{shown}: create "{c}": no such call with "{a}"' for c, a in self.create.items() if a not in known.get(c, ())]
+        faults += [f'{shown}: destroy "{c}": no such call' for c in self.destroy.values() if c not in known]
+        faults += [f'{shown}: {c.symbol}: parameter "{a.name}" is no address of the device' for c in implemented if not self.has("local", c)
+                   for a in c.args if self.role(c, a) == "device" and a.type.count("*") > 1 and "Batched" not in c.symbol]
+        if faults:
+            raise SpecError("\n".join(faults))
+
+    def has(self, key, call):
+        return any(fnmatch.fnmatchcase(call.symbol, p) for p in self.data.get(key, []))
+
+    def found(self, key, call, arg):
+        return next((p for p in self.data.get(key, []) if fnmatch.fnmatchcase(f"{call.symbol}:{arg.name}", p)), None)
+
+    def type_of(self, ctype):
+        """The number of the type of objects, or 0."""
+        name = ctype.removeprefix("const ").strip()
+        return self.types.get(self.same.get(name, name), 0)
+
+    def role(self, call, arg):
+        if self.create.get(call.symbol) == arg.name:
+            return "made"
+        if arg.pointer:
+            for key in ("out", "list", "scalar", "scratch"):
+                if self.found(key, call, arg):
+                    return key
+            return "device"
+        if self.type_of(arg.type):
+            return "object"
+        return "stream" if arg.type == "cudaStream_t" else "value"
+
+    def length(self, key, call, arg):
+        return self.data[key][self.found(key, call, arg)]
+
+    def objects(self, call):
+        return [a for a in call.args if self.role(call, a) == "object"]
+
+    def crosses(self, call):
+        return not self.has("local", call) and not self.has("here", call)
+
+    def ends(self, call):
+        return call.symbol in self.destroy.values()
+
+
+def outputs(way):
+    n = way.spec.name
+    return {f"{n}_forward_client.c": client_source(way), f"{n}_forward_worker.c": worker_source(way)}
+
+
+# Client ------------------------------------------------------------------------------------------------------------------
+
+
+def statuses(way):
+    return "{ " + ", ".join(way.data["statuses"]) + " }"
+
+
+def client_source(way):
+    s, n, up = way.spec, way.spec.name, way.spec.upper
+    out = [banner(s, f"the client of the {n} API, forwarded"), f'#include "{n}_soft.h"', '#include "remote/libs/twin.h"', "",
+           "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
+           f'\t.refused = "{s.not_supported}",', f"\t.status = {statuses(way)},", *(["\t.final = true,"] if way.data.get("final") else []), "};", ""]
+    for ctype, call in way.destroy.items():
+        number = ctype in way.numbers
+        out += [f"static void end_{ctype}(void *twin_)", "{", *([f"\ttwin_number((int)(uintptr_t)twin_, NULL);"] if number else []),
+                f"\tsoft_{call}(({ctype})(uintptr_t)twin_);", "}", ""]
+    done = {c.symbol for c in way.calls}
+    for c in s.calls:
+        out += [f"__attribute__((visibility(\"default\"))) {c.prototype()};", c.prototype(), "{",
+                *(client_body(way, c) if c.symbol in done else refusal(s, c)), "}", ""]
+    return "\n".join(out)
+
+
+def refusal(spec, c):
+    return [f'\tforward_tell(&library_, "{c.symbol}");', f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;"]
+
+
+def program_object(way, arg):
+    """C text: the object as the client knows it."""
+    return f"twin_object({arg.name})" if arg.type in way.numbers else f"(const void *){arg.name}"
+
+
+def twin_argument(way, c, arg):
+    role = way.role(c, arg)
+    if role == "object":
+        return f"({plain_type(arg.type)})(uintptr_t)twin_of({program_object(way, arg)}, {way.type_of(arg.type)})"
+    if role == "made":
+        return f"{arg.name} ? &twin_ : NULL"
+    return arg.name
+
+
+def client_body(way, c):
+    twin = f"soft_{c.symbol}({', '.join(twin_argument(way, c, a) for a in c.args)})"
+    made = next((a for a in c.args if way.role(c, a) == "made"), None)
+    if way.has("here", c):
+        return here_body(way, c, made, twin)
+    if way.ends(c):
+        return destroy_body(way, c)
+    if way.has("local", c):
+        return [f"\t{ret(c)}{twin};"]
+    scalars = [a for a in c.args if way.role(c, a) == "scalar"]
+    outs = [a for a in c.args if way.role(c, a) == "out"]
+    about = next(iter(way.objects(c)), None)
+    out = ["\tstruct twin_call c_;", *([f"\t{made.target} twin_ = 0;"] if made else []), "\tint status_;",
+           *(["\tbool here_ = true;"] if scalars else []), "", "\ttwin_enter(&c_, &library_);"]
+    out += [f"\tstatus_ = (int){twin};"]
+    call = f"{way.spec.upper}_CALL_{c.symbol}"
+    if scalars:
+        out += pointer_mode(way, about)
+    if made:
+        waits = "true" if way.has("waits", c) else "false"
+        out += [f"\tif (twin_make(&c_, status_, {call}, {waits}, 0)) {{"]
+    else:
+        kind = "TWIN_ASK_ONCE" if way.has("once", c) else "TWIN_ASK" if outs or way.has("ask", c) else "TWIN_RUN"
+        out += [f"\tif (twin_begin(&c_, status_, {call}, {program_object(way, about)}, {kind}, 0)) {{"]
+    for a in sorted(c.args, key=lambda a: way.role(c, a) == "scalar"):  # behind what tells their type
+        if a is not about or made:
+            out += ["\t" + line for line in client_put(way, c, a)]
+    if outs:
+        out += ["\t\tif (twin_send(&c_)) {", *(f"\t\t\ttwin_get(&c_, {a.name}, sizeof(*{a.name}));" for a in outs), "\t\t}"]
+    else:
+        out += ["\t\ttwin_send(&c_);"]
+    out += ["\t}"]
+    if made:
+        return out + create_end(way, c, made)
+    return [*out, f"\treturn ({c.returns})twin_end(&c_);"]
+
+
+def pointer_mode(way, about):
+    mode = way.data["pointer_mode_of"]
+    enum = next(a for x in way.calls if x.symbol == mode for a in x.args if a.pointer).target
+    return ["\t{", f"\t\t{enum} mode_ = 0;", "",
+            f"\t\tsoft_{mode}(({plain_type(about.type)})twin_of({about.name}, {way.type_of(about.type)}), &mode_);",
+            "\t\there_ = mode_ == 0;", "\t}"]
+
+
+def create_end(way, c, made):
+    ctype = way.same.get(made.target, made.target)
+    out = [f"\tstatus_ = twin_made(&c_, (void *)(uintptr_t)twin_, {way.type_of(made.target)}, end_{ctype});", "\tif (status_)",
+           f"\t\treturn ({c.returns})status_;"]
+    if made.target in way.numbers:
+        out += ["\ttwin_number(twin_, c_.made);", f"\t*{made.name} = twin_;"]
+    else:
+        out += [f"\t*{made.name} = ({made.target})c_.made;"]
+    return [*out, f"\treturn {way.spec.success};"]
+
+
+def destroy_body(way, c):
+    """The twin goes with what is kept with the object."""
+    about, ctype = c.args[0], plain_type(c.args[0].type)
+    thing = program_object(way, about)
+    return ["\tstruct twin_call c_;", f"\tvoid *twin_ = twin_of({thing}, {way.type_of(about.type)});", "\tint status_;", "",
+            f"\tif (!twin_ || twin_leaves({thing}))", f"\t\treturn soft_{c.symbol}(({ctype})(uintptr_t)twin_);",
+            "\ttwin_enter(&c_, &library_);", f"\tif (twin_begin(&c_, 0, {way.spec.upper}_CALL_{c.symbol}, {thing}, TWIN_RUN, 0))",
+            "\t\ttwin_send(&c_);", "\tstatus_ = twin_end(&c_);", f"\ttwin_gone({thing});", f"\treturn ({c.returns})status_;"]
+
+
+def here_body(way, c, made, twin):
+    return [f"\t{made.target} twin_ = 0;", f"\t{c.returns} status_ = {twin};", "", "\tif (status_)", "\t\treturn status_;",
+            f"\t*{made.name} = ({made.target})(uintptr_t)twin_here(twin_, {way.type_of(made.target)});", f"\tif (*{made.name})",
+            f"\t\treturn {way.spec.success};", f"\tend_{made.target}(twin_);", f"\treturn {way.data['statuses'][1]};"]
+
+
+def client_put(way, c, a):
+    role = way.role(c, a)
+    if role == "object":
+        return [f"\ttwin_put_object(&c_, {program_object(way, a)});"]
+    if role == "stream":
+        return [f"\tforward_put_stream(&c_.f, (CUstream){a.name});"]
+    if role == "value":
+        return [f"\tforward_put(&c_.f, &{a.name}, sizeof({a.name}));"]
+    if role == "device":
+        return [f"\tforward_put_address(&c_.f, (const void *){a.name});"]
+    if role == "list":
+        return [f"\ttwin_put_list(&c_, {a.name}, (uint64_t){way.length('list', c, a)}, {element(a)});"]
+    if role == "scalar":
+        return [f"\tforward_put_placed(&c_.f, {a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), FORWARD_IN, "
+                f"here_ && {a.name});"]
+    return []  # made, out, scratch
+
+
+def element(a):
+    return "1" if a.target in ("void", "const void") else f"sizeof(*{a.name})"
+
+
+# Worker ------------------------------------------------------------------------------------------------------------------
+
+
+def worker_source(way):
+    s, n, up = way.spec, way.spec.name, way.spec.upper
+    going = [c for c in way.calls if way.crosses(c)]
+    out = [banner(s, f"the worker of the {n} API, forwarded"), f'#include "{n}_table.h"', '#include "remote/libs/serve.h"', "",
+           f"static void *functions_[{up}_CALL_COUNT];", ""]
+    for c in going:
+        out += handler(way, c)
+    out += [f"static const forward_run handlers_[{up}_CALL_COUNT] = {{"]
+    out += [f"\t[{up}_CALL_{c.symbol}] = run_{c.symbol}," for c in going]
+    out += ["};", "", f"static const unsigned char about_[{up}_CALL_COUNT] = {{"]
+    out += [f"\t[{up}_CALL_{c.symbol}] = {way.type_of(way.objects(c)[0].type)}," for c in going
+            if way.objects(c) and c.symbol not in way.create]
+    names = ", ".join(f'"{f}"' for f in way.data["files"])
+    mode = way.data.get("pointer_mode")
+    out += ["};", "", f"extern const struct forward_served {n}_served;", "", f"const struct forward_served {n}_served = {{",
+            f'\t.title = "{s.title}",', f"\t.names = {n}_call_name,", f"\t.count = {up}_CALL_COUNT,", "\t.functions = functions_,",
+            "\t.handlers = handlers_,", "\t.about = about_,",
+            f'\t.files = {{ {{ "METE_FORWARD_{up}", "{way.data["files"][0]}", {{ {names} }} }} }},',
+            *([f"\t.pointer_mode = {up}_CALL_{mode},"] if mode else []), '\t.prepare = "mete_library_prepare",',
+            f"\t.status = {statuses(way)},", "};", ""]
+    return "\n".join(out)
+
+
+def handler(way, c):
+    head, body, after, passed = [], [], [], {}
+    creates = c.symbol in way.create
+    about = None if creates else next(iter(way.objects(c)), None)
+    if creates:
+        head.append("\tuint64_t id_ = 0;")
+        body.append("\tforward_get(w_, &id_, sizeof(id_));")
+    for a in c.args:
+        role, ctype = way.role(c, a), plain_type(a.type)
+        if a is about:
+            passed[a.name] = f"({ctype})(uintptr_t)w_->handle"
+        elif role == "made":
+            head.append(f"\t{a.target} made_ = 0;")
+            passed[a.name] = "&made_"
+        elif role == "object":
+            head.append(f"\t{ctype} {a.name};")
+            body.append(f"\t{a.name} = ({ctype})(uintptr_t)forward_get_object(w_, {way.type_of(a.type)});")
+        elif role == "stream":
+            head.append(f"\t{ctype} {a.name};")
+            body.append(f"\t{a.name} = ({ctype})forward_get_stream(w_);")
+        elif role == "value":
+            head.append(f"\t{ctype} {a.name} = 0;")
+            body.append(f"\tforward_get(w_, &{a.name}, sizeof({a.name}));")
+        elif role == "device":
+            head.append(f"\tuint64_t {a.name};")
+            body.append(f"\tforward_get_device(w_, &{a.name});")
+            passed[a.name] = f"(void *)(uintptr_t){a.name}"
+        elif role == "list":
+            head.append(f"\tstruct forward_list {a.name};")
+            body.append(f"\tforward_get_list(w_, &{a.name});")
+            passed[a.name] = f"{a.name}.at"
+        elif role == "out":
+            head.append(f"\t{a.target} {a.name}_value_ = 0;")
+            passed[a.name] = f"&{a.name}_value_"
+            after.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
+        elif role == "scratch":
+            passed[a.name] = f"forward_scratch(w_, {way.length('scratch', c, a)})"
+    for a in c.args:  # behind what tells their type
+        if way.role(c, a) == "scalar":
+            head.append(f"\tstruct forward_scalar {a.name};")
+            body.append(f"\tforward_get_scalar(w_, &{a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), "
+                        "FORWARD_IN);")
+            passed[a.name] = f"{a.name}.at"
+    pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
+    checks = list_checks(way, c)
+    call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"
+    out = [f"static int run_{c.symbol}(struct forward_work *w_)", "{", *head, "", *body, *checks, "\tif (!forward_ready(w_))",
+           "\t\treturn forward_refuse(w_);", f"\tw_->status = (int){call};"]
+    if creates:
+        made = next(a for a in c.args if way.role(c, a) == "made")
+        end = way.destroy[way.same.get(made.target, made.target)]
+        return [*out, "\treturn w_->status ? 0 : forward_made(w_, id_, "
+                f"{way.type_of(made.target)}, (void *)(uintptr_t)made_, {way.spec.upper}_CALL_{end});", "}", ""]
+    if way.ends(c):
+        after.append("\tforward_gone(w_);")
+    return [*out, *after, "\treturn 0;", "}", ""]
+
+
+def list_checks(way, c):
+    """An array is as long as the parameter that counts it says."""
+    out = []
+    for a in c.args:
+        if way.role(c, a) == "list":
+            size = "1" if a.target in ("void", "const void") else f"sizeof({plain_type(a.target)})"
+            out += [f"\tforward_check_list(w_, &{a.name}, (uint64_t){way.length('list', c, a)}, {size});"]
+    return out
