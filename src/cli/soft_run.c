@@ -10,6 +10,7 @@
 #include "verb/say.h"
 #include "cli/soft_dir.h"
 #include "cli/soft_env.h"
+#include "cli/soft_profile.h"
 #include "cli/supervise.h"
 #include "verb/verb.h"
 
@@ -26,6 +27,7 @@ struct soft_run {
 	char path[PATH_MAX]; /* of the program */
 	struct place place;
 	struct soft_dir dir;
+	struct soft_profile profile;
 	char report[PATH_MAX]; /* "": none */
 	bool report_own;       /* the file is ours to remove */
 	off_t report_before;
@@ -126,6 +128,8 @@ static int prepare(struct soft_run *run, struct fault *f)
 		r = soft_env_enter(&run->place, run->line, f);
 	if (!r)
 		r = set_report(run, f);
+	if (!r)
+		r = soft_profile_begin(&run->profile, run->line, f);
 	env_note(before);
 	if (!r && !soft_env_works(&run->place))
 		r = fault_set(f, -EINVAL, "the software device cannot be started as it is configured");
@@ -166,9 +170,12 @@ VERB(soft_run)
 		unlink(run.report);
 	soft_dir_remove(&run.dir);
 	if (r) {
+		if (*run.profile.path)
+			unlink(run.profile.path);
 		say_error("%s", f.text);
 		return run.failure;
 	}
+	soft_profile_end(&run.profile);
 	if (run.error_exitcode && reported && WIFEXITED(status))
 		return run.error_exitcode;
 	return end_like(status);

@@ -176,6 +176,12 @@ static const struct option_spec soft_run_options[] = {
 	{ "sharing", 0, "HOW", "slices, by turns; or together, all at once. Default: slices.", COMPLETE_NOTHING,
 	  false },
 	{ "time", 0, "HOW", "off: without a model of time. Default: on.", COMPLETE_NOTHING, false },
+	SWITCH("profile", 'p',
+	       "When the program has ended, print on standard error what each kernel did: its time on this machine's "
+	       "cores, launches, instructions, active lanes and memory."),
+	SWITCH("forms", 0, "Count each kernel's operations by form of instruction, too. Means --profile; costs time."),
+	{ "trace", 0, "FILE", "Write the launches to this file, for Perfetto. Means --profile.", COMPLETE_FILE, false },
+	SWITCH("json", 'j', "Print the profile as one line of JSON. Means --profile."),
 	SWITCH("verbose", 'v', "Say which driver is used, and what is set in the program's environment."),
 	OPTION_END
 };
@@ -198,6 +204,7 @@ static const struct example soft_run_examples[] = {
 	{ "mete soft run ./program", "" },
 	{ "mete soft run --check report -e 99 -- ctest", "as a test: 99 when any program's kernel went wrong" },
 	{ "mete soft run --devices 1 --memory 512M --timeout 60 ./program", "" },
+	{ "mete soft run --profile --trace launches.json ./program", "which kernel takes the time" },
 	EXAMPLE_END
 };
 

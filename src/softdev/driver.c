@@ -10,6 +10,7 @@
 #include "softdev/log.h"
 #include "softdev/logs.h"
 #include "softdev/mempool.h"
+#include "softdev/profile.h"
 #include "softdev/segment_fault.h"
 
 #include <errno.h>
@@ -175,6 +176,7 @@ static void driver_exit(void)
 	for (uint32_t d = 0; d < driver.device_count; d++)
 		atomic_store(segment_cancel(&driver.place, driver.device[d].index), true);
 	handle_each(HANDLE_CONTEXT, context_end, NULL);
+	profile_end();
 }
 
 static CUresult driver_open_locked(void)
@@ -210,6 +212,7 @@ static CUresult driver_open_locked(void)
 		if ((e = device_open(&driver.device[i], index[i], i)))
 			return e;
 	driver.device_count = count;
+	profile_read();
 	atexit(driver_exit);
 	logs_begin();
 	atomic_store_explicit(&driver.state, DRIVER_READY, memory_order_release);

@@ -15,6 +15,7 @@
 #include "softdev/log.h"
 #include "softdev/mempool.h"
 #include "softdev/native.h"
+#include "softdev/profile.h"
 #include "softdev/segment_fault.h"
 #include "softdev/stream.h"
 #include "softdev/texture.h"
@@ -284,6 +285,7 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		.condition_ctx = graph_launch_of_thread(),
 		.native = native_find,
 	};
+	uint64_t begin_ns;
 	bool ended;
 	CUresult e;
 	int r;
@@ -309,7 +311,9 @@ bool launch_run(struct work *w, struct pace_kernel *pace, struct pace_kernel *af
 		mempool_mark_idle();
 	pace_begin(pace, c->device->index, after, duration_demand(&l), duration_declared(w->kernel.function));
 	l.beat_ns = pace_beat(pace);
+	begin_ns = profile_begin(&l);
 	r = ptx_launch_run(pool, &l);
+	profile_launch(&l, begin_ns, c->device->ordinal);
 	ended = pace_executed(pace, r ? 0 : duration_executed(&l));
 	if (!r)
 		return ended;

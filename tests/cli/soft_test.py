@@ -136,6 +136,71 @@ class Checking(Soft):
         self.assertIn('CUDA_ERROR_LAUNCH_TIMEOUT', done.stderr)
 
 
+class Profile(Soft):
+    """What each kernel did, beside what the program itself says."""
+    PROGRAM = [CLIENT, 'alloc', '1000', 'poke', '0', 'poke', '4', 'poke', '8']
+
+    def kernels(self, *words):
+        done = self.soft(*words, '--json', *self.PROGRAM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stderr)['profile']['kernels']
+
+    def test_table(self):
+        plain, done = self.soft(*self.PROGRAM), self.soft('--profile', *self.PROGRAM)
+        self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), 'the program says what it said')
+        head, row = done.stderr.splitlines()
+        self.assertEqual(head.split()[:4], ['TIME', 'MS', 'LAUNCHES', 'MS/LAUNCH'])
+        self.assertEqual((row.split()[0], row.split()[2], row.split()[-1]), ('100.0%', '3', 'poke'))
+        self.assertEqual(plain.stderr, '')
+
+    def test_counts(self):
+        """One thread of a warp of 32: its instructions, lane by lane, and one piece of memory a launch."""
+        kernel, = self.kernels()
+        self.assertEqual((kernel['name'], kernel['launches']), ('poke', 3))
+        self.assertEqual(kernel['warp_instructions'], kernel['lane_instructions'])
+        self.assertAlmostEqual(kernel['lanes_active_pct'], 100 / 32)
+        self.assertEqual(kernel['memory_bytes'], 3 * 32)
+        self.assertGreater(kernel['time_ns'], 0)
+        self.assertNotIn('forms', kernel)
+
+    def test_forms(self):
+        kernel, = self.kernels('--forms')
+        forms = {f['form']: f['operations'] for f in kernel['forms']}
+        self.assertEqual(forms['exit'], 3)
+        self.assertEqual(forms['%st.b32'], 3)
+        self.assertTrue(all(n % 3 == 0 for n in forms.values()), forms)
+        counts = [f['operations'] for f in kernel['forms']]
+        self.assertEqual(counts, sorted(counts, reverse=True))
+
+    def test_processes_and_trace(self):
+        """All processes of the program in one profile."""
+        words = ' '.join(self.PROGRAM)
+        done = self.soft('--trace', 'out.json', '--json', 'sh', '-c', f'cd /; {words} & {words}; wait', cwd=self.folder)
+        kernel, = json.loads(done.stderr)['profile']['kernels']
+        self.assertEqual(kernel['launches'], 6)
+        with open(self.path('out.json'), encoding='utf-8') as file:
+            events = json.load(file)['traceEvents']
+        self.assertEqual([e['name'] for e in events], ['poke'] * 6)
+        self.assertEqual(len({e['pid'] for e in events}), 2)
+        self.assertEqual(min(e['ts'] for e in events), 0)
+        self.assertAlmostEqual(sum(e['dur'] for e in events) * 1000, kernel['time_ns'], delta=10)
+        self.assertEqual(sum(e['args']['warp_instructions'] for e in events), kernel['warp_instructions'])
+
+    def test_nothing_launched(self):
+        done = self.soft('--profile', 'sh', '-c', 'exit 3')
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('no kernel was launched', done.stderr)
+        self.assertEqual(json.loads(self.soft('--json', 'true').stderr), {'profile': {'time_ns': 0, 'kernels': []}})
+
+    def test_bad_input(self):
+        self.refused(125, ['soft', 'run', '--trace', '/nonexistent/file', 'true'], '--trace /nonexistent/file')
+        done = self.soft(*self.PROGRAM, env={'METE_SOFT_PROFILE': '/nonexistent/file'})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('METE_SOFT_PROFILE=/nonexistent/file', done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(glob.glob('/tmp/mete-soft-profile-*'), [])
+
+
 class BadInput(Soft):
     def test_options(self):
         self.refused(125, ['soft', 'run'], 'the program is missing')

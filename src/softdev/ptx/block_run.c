@@ -43,6 +43,8 @@ bool block_out_of_time(struct block *b)
 
 enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, uint64_t *unchecked)
 {
+	void (*const warp_run)(struct warp *w, uint32_t quantum) = b->launch->forms ? isa->warp_run_counted
+										     : isa->warp_run;
 	uint64_t spent = 0, waited = b->waits;
 
 	while (b->live_threads) {
@@ -54,7 +56,7 @@ enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, u
 
 			if (!w->live || (!w->mask && !(w->live & ~w->wait_bar)))
 				continue;
-			isa->warp_run(w, quantum);
+			warp_run(w, quantum);
 			if (b->fault.kind)
 				return SLICE_FAULT;
 			round += w->executed - before;

@@ -342,6 +342,7 @@ struct isa {
 	exec_fn *multiply; /* of matrix.c */
 	/* Runs a warp until it waits, ends, faults or has used its quantum. */
 	void (*warp_run)(struct warp *w, uint32_t quantum);
+	void (*warp_run_counted)(struct warp *w, uint32_t quantum); /* for launches with counters of forms */
 };
 
 const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */

@@ -2,6 +2,7 @@
  * exec.c: the loop that executes operations, and the instructions that move the loop itself. Built once per instruction
  * set of the host, as are the exec_*.c files with the other instructions; isa.c chooses.
  */
+#include "softdev/ptx/count.h"
 #include "softdev/ptx/isa.h"
 #include "softdev/ptx/lane.h"
 
@@ -194,7 +195,8 @@ static void control(struct warp *w, const struct op *o)
 	}
 }
 
-static void warp_run(struct warp *w, uint32_t quantum)
+/* `counted` is a constant where this is called. */
+static inline __attribute__((always_inline)) void warp_loop(struct warp *w, uint32_t quantum, bool counted)
 {
 	const u64 until = w->executed + quantum;
 
@@ -217,6 +219,8 @@ static void warp_run(struct warp *w, uint32_t quantum)
 		if (o->control) {
 			w->executed += o->weight;
 			w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
+			if (counted)
+				count_operations(w, o, 1);
 			control(w, o);
 			if (w->block->fault.kind)
 				break;
@@ -225,6 +229,8 @@ static void warp_run(struct warp *w, uint32_t quantum)
 		w->executed += o->weight;
 		w->executed_lanes += (u64)o->weight * (u32)__builtin_popcount(w->mask);
 		w->pc += o->run;
+		if (counted)
+			count_operations(w, o, o->run);
 		/* What lanes that have ended hold is nobody's: to compute for them too is cheaper than not to. */
 		if (w->mask == w->live)
 			for (u32 n = o->run; n; n--, o++)
@@ -235,6 +241,16 @@ static void warp_run(struct warp *w, uint32_t quantum)
 		if (w->block->fault.kind)
 			break;
 	}
+}
+
+static void warp_run(struct warp *w, uint32_t quantum)
+{
+	warp_loop(w, quantum, false);
+}
+
+static void warp_run_counted(struct warp *w, uint32_t quantum)
+{
+	warp_loop(w, quantum, true);
 }
 
 extern exec_fn ISA_NAME(matrix_multiply);
@@ -248,4 +264,5 @@ const struct isa ISA_NAME(isa) = {
 	.guarded = guarded,
 	.multiply = ISA_NAME(matrix_multiply),
 	.warp_run = warp_run,
+	.warp_run_counted = warp_run_counted,
 };

@@ -209,9 +209,19 @@ struct ptx_launch {
 	void *condition_ctx;
 	/* What mete_native calls, by number (wire/soft_native.h); may be NULL. */
 	soft_native_function (*native)(uint32_t number);
+	/* May be NULL: ptx_form_count() counters, to which the operations that warps execute are added by form. */
+	_Atomic uint64_t *forms;
 	struct ptx_fault fault; /* result: the first fault, kind NONE without one */
 	struct ptx_stats stats; /* result */
 };
+
+/*
+ * The forms of instructions that ptx_launch.forms counts, by number: the rows of the instruction table, spelled as
+ * there ("add.{u32,s32}"; with % in front what the decoder makes of several spellings), then those that move control.
+ * What is counted are operations, as the decoder makes them of instructions. NULL: no such number.
+ */
+size_t ptx_form_count(const struct ptx_kernel *k);
+const char *ptx_form_name(const struct ptx_kernel *k, size_t i);
 
 /* `threads` includes the caller of ptx_launch_run(); 0: one per core. NULL: out of memory or threads. */
 struct ptx_pool *ptx_pool_new(unsigned threads);
