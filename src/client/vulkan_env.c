@@ -9,9 +9,10 @@
 
 #define FOLDERS "XDG_DATA_DIRS"
 #define USUAL "/usr/local/share/:/usr/share/"
-#define OURS "/vulkan/data"
+#define OURS "/shim/data"
 #define MANIFEST "vulkan/implicit_layer.d/mete.json"
 
+/* The shim's folder may be called by another path (tenant_env_detour()), but ends so. */
 static bool is_ours(const char *folder, size_t length)
 {
 	return length >= strlen(OURS) && !memcmp(folder + length - strlen(OURS), OURS, strlen(OURS));
@@ -40,17 +41,16 @@ static char *others(const char *list)
 
 bool vulkan_env_enter(const char *shim_dir)
 {
-	const char *old = getenv(FOLDERS), *end = strrchr(shim_dir, '/');
+	const char *old = getenv(FOLDERS);
 	_cleanup_free_ char *rest = others(old ? old : ""), *manifest = NULL, *value = NULL;
-	int parent = end ? (int)(end - shim_dir) : 0;
 
-	if (!rest || asprintf(&manifest, "%.*s%s/%s", parent, shim_dir, OURS, MANIFEST) < 0) {
+	if (!rest || asprintf(&manifest, "%s/data/%s", shim_dir, MANIFEST) < 0) {
 		manifest = NULL;
 		return false;
 	}
 	if (access(manifest, R_OK))
 		return true;
-	if (asprintf(&value, "%.*s%s:%s", parent, shim_dir, OURS, rest) < 0) {
+	if (asprintf(&value, "%s/data:%s", shim_dir, rest) < 0) {
 		value = NULL;
 		return false;
 	}

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* `shim_dir`: the shim's folder, beside which the layer's stands. Without a layer nothing is set. False: no memory. */
+/* `shim_dir`: the shim's folder, which the layer stands in. Without a layer nothing is set. False: no memory. */
 bool vulkan_env_enter(const char *shim_dir);
 /* Takes out what the above set. False: no memory. */
 bool vulkan_env_leave(void);

@@ -10,6 +10,7 @@
 #define account_attach mete_core_account_attach
 #define account_attached mete_core_account_attached
 #define account_count mete_core_account_count
+#define account_held_units mete_core_account_held_units
 #define account_info mete_core_account_info
 #define account_init mete_core_account_init
 #define account_pay mete_core_account_pay
@@ -58,6 +59,7 @@
 #define marks_ended_all mete_core_marks_ended_all
 #define marks_ended_by mete_core_marks_ended_by
 #define marks_queue_goes mete_core_marks_queue_goes
+#define measured_add mete_core_measured_add
 #define measured_begin_adopted_by mete_core_measured_begin_adopted_by
 #define measured_begin_by mete_core_measured_begin_by
 #define measured_begin_release_by mete_core_measured_begin_release_by

@@ -45,11 +45,6 @@ static void leave(void)
 {
 }
 
-static face_context context_of_default(void)
-{
-	return NULL;
-}
-
 static face_context context_of(face_queue queue, bool per_thread)
 {
 	return ((struct queue *)queue)->device;
@@ -274,10 +269,6 @@ void face_free_markers(struct device *d)
 
 /* ---- the rest ---- */
 
-static void nothing(void)
-{
-}
-
 static const char *name_of(face_function function)
 {
 	return "vkQueueSubmit";
@@ -294,21 +285,12 @@ static uint64_t kept(unsigned int device)
 	return 0;
 }
 
-static bool shrink(unsigned int device)
-{
-	return false;
-}
-
-static void undo(uint64_t address)
-{
-}
-
 static const struct face vulkan_face = {
+	.version = FACE_VERSION,
 	.here = here,
 	.device = device_in_grant,
 	.enter = enter,
 	.leave = leave,
-	.context_of_default = context_of_default,
 	.context = context_of,
 	.captured = captured,
 	.marker_new = marker_new,
@@ -317,13 +299,9 @@ static const struct face vulkan_face = {
 	.marker_look = marker_look,
 	.marker_wait = marker_wait,
 	.marker_between = marker_between,
-	.thread_begins = nothing,
-	.arm = nothing,
 	.name = name_of,
 	.figure = figure,
 	.kept = kept,
-	.shrink = shrink,
-	.undo = undo,
 	.forget = start_forget,
 };
 

@@ -3,6 +3,7 @@
 #include "base/own_note.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/faces.h"
 #include "core/fork.h"
 #include "core/log.h"
 
@@ -21,18 +22,20 @@ static enum start_state start_locked(void)
 {
 	int r;
 
-	if (!begun) {
+	if (!begun)
 		account_init();
-		if (attach_wanted())
-			fork_watch();
-		begun = true;
-	}
+	begun = true;
 	if (!attach_wanted() || open_run)
 		return START_FREE;
-	if (account_attached())
+	if (start_is_metered())
 		return START_METERED;
+	if (!faces_join(face)) {
+		log_line("libmete-vulkan.so and libmete-core.so are of different releases; install mete whole");
+		return START_FAILED;
+	}
 	r = account_attach();
 	if (r == 0) {
+		fork_watch();
 		atomic_store_explicit(&metered, true, memory_order_release);
 		return START_METERED;
 	}

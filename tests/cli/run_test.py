@@ -82,12 +82,12 @@ class Transparency(place.MeteTest):
         os.close(write)
         self.assertEqual(done.stdout, plain.stdout)
 
-    # What the fronts add to PATH and the rest is looked at in tests/fronts.
+    # What the fronts add to PATH and the rest is looked at in tests/fronts, what layers need in their own tests.
     def test_state(self):
         caught = '' if place.SANITIZED else '|Cgt'
         show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n;'
                 'ulimit -c;'
-                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|PYTHONPATH=|JAX_SKIP_|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
+                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|PYTHONPATH=|JAX_SKIP_|OPENCL_LAYERS=|XDG_DATA_DIRS=|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
 
         def prepare():
             os.umask(0o137)

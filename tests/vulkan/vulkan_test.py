@@ -23,7 +23,7 @@ if subprocess.run([CLIENT, "cost", "1", "0"], capture_output=True).returncode ==
 
 m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "4G", "METE_SOFT_CONTEXT_MEMORY": "0"})
 c = m.control()
-LAYER = {"METE_VULKAN": "1", "XDG_DATA_DIRS": os.path.join(BUILD, "src/vulkan/data") + ":/usr/local/share:/usr/share"}
+LAYER = {"METE_VULKAN": "1", "XDG_DATA_DIRS": os.path.join(BUILD, "src/shim/data") + ":/usr/local/share:/usr/share"}
 environment = {**m.env, "METE_RUNTIME_DIR": m.dir}
 
 
@@ -70,6 +70,10 @@ ok(cuda[0] == 0 and cuda[1][-1] == "PASS", "a CUDA program beside it is refused 
 same((c.share("one")["peak_bytes"], held("one")), (QUOTA, 48 * MIB), "to the byte, and gives its part back")
 vulkan.communicate()
 
+m.make("both", QUOTA)
+same(run("both", command=[os.path.join(BUILD, "tests/vulkan/both_client"), str(QUOTA)]), (0, ["good"], ""),
+     "CUDA and Vulkan in one process have one account")
+
 # ---- races and kills ----
 m.make("race", QUOTA)
 race = [start("race", "churn", 4, 60000, 12 * MIB) for _ in range(8)]
@@ -108,7 +112,7 @@ everything = run("one", command=["sh", "-c", "echo $METE_VULKAN $XDG_DATA_DIRS"]
 same(everything[0], "1", "the layer is asked for")
 ok(everything[1].endswith(":/elsewhere/share"), "and what the user has set stays behind it", everything)
 inner = run("one", command=["sh", "-c", f"{METE} run --soft --mem 32M -- sh -c 'echo $XDG_DATA_DIRS'"])[1]
-same(inner[0].count("vulkan/data"), 1, "an inner mete run has one layer")
+same(inner[0].count("shim/data"), 1, "an inner mete run has one layer")
 free = subprocess.run([CLIENT, "hold", str(MIB), "100"], env={**m.env, **LAYER}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 same(free.stdout.split()[:2], ["100", "0"], "outside a grant the layer does nothing")
 away = subprocess.run([CLIENT, "hold", str(MIB), "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
