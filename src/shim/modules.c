@@ -524,21 +524,45 @@ static void unmake_instance(struct load *l)
 		shim_real.cuLibraryUnload(l->library);
 }
 
+/* The same with `making` held, into the current context, which is `context`. */
+static CUresult instantiate_locked(CUlibrary library, face_context context, unsigned int device)
+{
+	struct load l = {
+		.make = make_instance, .unmake = unmake_instance, .library = library, .device = device, .doubtful = true
+	};
+	struct map_entry *e, found = { 0 };
+	bool there;
+	CUresult r;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
+	if (e)
+		found = *e;
+	there = map_find(&instances, instance_key(library, context));
+	pthread_mutex_unlock(&lock);
+	if (!(found.value[2] & LIBRARY_VARIABLES) || there)
+		return CUDA_SUCCESS;
+	r = load_measured(&l, (struct need){ found.value[0], found.value[1], (uint32_t)found.value[0] });
+	if (r == CUDA_SUCCESS && !add_instance(library, context, l.units, l.device)) {
+		unload(&l);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return r;
+}
+
 /*
  * Brings the library's variables into the current context, charged. CUDA_SUCCESS also where there is nothing to do. On
  * the software device nothing comes into a context that there is not, and may be there again a moment later.
  */
 static CUresult instantiate(CUlibrary library)
 {
-	struct load l = { .make = make_instance, .unmake = unmake_instance, .library = library, .doubtful = true };
-	struct map_entry *e, found = { 0 };
 	face_context context;
-	bool there;
+	unsigned int device;
 	CUresult r = CUDA_SUCCESS;
 
 	if (!start_is_metered() || !accounts[0].soft)
 		return CUDA_SUCCESS;
-	switch (charge_current(&context, &l.device)) {
+	switch (charge_current(&context, &device)) {
 	case CHARGE_HELD:
 		break;
 	case CHARGE_REFUSED:
@@ -547,16 +571,28 @@ static CUresult instantiate(CUlibrary library)
 		return contexts_lack(&r) ? r : CUDA_SUCCESS;
 	}
 	pthread_mutex_lock(&making);
-	pthread_mutex_lock(&lock);
-	e = map_find(&libraries, (uint64_t)(uintptr_t)library);
-	if (e)
-		found = *e;
-	there = map_find(&instances, instance_key(library, context));
-	pthread_mutex_unlock(&lock);
-	if (found.value[2] & LIBRARY_VARIABLES && !there) {
-		r = load_measured(&l, (struct need){ found.value[0], found.value[1], (uint32_t)found.value[0] });
-		if (r == CUDA_SUCCESS)
-			add_instance(library, context, l.units, l.device);
+	r = instantiate_locked(library, context, device);
+	pthread_mutex_unlock(&making);
+	return r;
+}
+
+/*
+ * The thread's stack of contexts is full: the context takes the place of the current one for a while. No context ends
+ * meanwhile, so that both are there. OUT_OF_MEMORY also where the current one is gone, and could not come back.
+ */
+static CUresult instantiate_instead(CUcontext context, CUlibrary library)
+{
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	CUcontext current = NULL;
+	unsigned int device, there;
+
+	pthread_mutex_lock(&making);
+	if (!contexts_device(context, &there))
+		r = CUDA_SUCCESS; /* it is gone meanwhile */
+	else if (shim_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && contexts_device(current, &device) &&
+		 shim_real.cuCtxSetCurrent(context) == CUDA_SUCCESS) {
+		r = instantiate_locked(library, context, there);
+		shim_real.cuCtxSetCurrent(current);
 	}
 	pthread_mutex_unlock(&making);
 	return r;
@@ -564,11 +600,14 @@ static CUresult instantiate(CUlibrary library)
 
 static CUresult instantiate_in(CUcontext context, CUlibrary library)
 {
-	CUcontext popped;
-	CUresult r = shim_real.cuCtxPushCurrent_v2(context);
+	CUcontext current = NULL, popped;
+	CUresult r;
 
-	if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the thread's stack is full, and a launch would come there all the same */
-		return r;
+	if (shim_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context)
+		return instantiate(library);
+	r = shim_real.cuCtxPushCurrent_v2(context);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY)
+		return instantiate_instead(context, library);
 	if (r != CUDA_SUCCESS)
 		return CUDA_SUCCESS; /* it is gone meanwhile */
 	r = instantiate(library);

@@ -473,20 +473,6 @@ static void case_graphs(void)
 	agree(60 * M);
 }
 
-static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
-static char *const changing_at = changing + sizeof ".version 8.0 .target sm_50 .address_size 64\n" - 1;
-static _Atomic bool changing_ends;
-
-static void *change(void *unused)
-{
-	for (unsigned int n = 0; !changing_ends; n++) {
-		memcpy(changing_at, n & 1 ? "//" : "  ", 2);
-		for (volatile unsigned int spin = 0; spin < 300 + n * 37 % 3000; spin++)
-			;
-	}
-	return NULL;
-}
-
 static uint64_t soft_held_of(int device)
 {
 	static const CUuuid id = { SOFT_USAGE_ID };
@@ -501,6 +487,50 @@ static uint64_t soft_held_of(int device)
 static uint64_t soft_held(void)
 {
 	return soft_held_of(0);
+}
+
+/* The thread's stack of contexts is full: kernels of a library are to be had nevertheless. The software device. */
+static void case_stack(void)
+{
+	static const char text[] = ".version 8.0 .target sm_50 .address_size 64\n"
+				   ".visible .global .align 4 .b8 v[1048576];\n.visible .entry k() { ret; }\n";
+	CUcontext c = begin(0), other, now;
+	CUlibrary library;
+	uint64_t before;
+	CUkernel kernel;
+	int n = 0;
+
+	is(cu.cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+	is(cu.cuCtxPopCurrent_v2(&now), CUDA_SUCCESS);
+	is(cu.cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	before = held();
+	while (n < 1000 && cu.cuCtxPushCurrent_v2(c) == CUDA_SUCCESS)
+		n++;
+	ok(n > 0 && n < 1000);
+	is(cu.cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	is(held() - before, 2 * M); /* in both contexts */
+	is(held(), soft_held());
+	is(cu.cuCtxGetCurrent(&now), CUDA_SUCCESS);
+	ok(now == c);
+	while (n-- > 0)
+		cu.cuCtxPopCurrent_v2(&now);
+	is(cu.cuLibraryUnload(library), CUDA_SUCCESS);
+	is(held(), before);
+	is(cu.cuCtxDestroy_v2(other), CUDA_SUCCESS);
+}
+
+static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
+static char *const changing_at = changing + sizeof ".version 8.0 .target sm_50 .address_size 64\n" - 1;
+static _Atomic bool changing_ends;
+
+static void *change(void *unused)
+{
+	for (unsigned int n = 0; !changing_ends; n++) {
+		memcpy(changing_at, n & 1 ? "//" : "  ", 2);
+		for (volatile unsigned int spin = 0; spin < 300 + n * 37 % 3000; spin++)
+			;
+	}
+	return NULL;
 }
 
 /* Managed memory that prefers no device, of pools made without a context: on the device where it is allocated. */
@@ -1177,6 +1207,7 @@ static const struct {
 	{ "sparse", case_sparse },
 	{ "primary", case_primary },
 	{ "starved", case_starved },
+	{ "stack", case_stack },
 	{ "crowd", case_crowd },
 	{ "homeless", case_homeless },
 	{ "graphs", case_graphs },
