@@ -252,7 +252,7 @@ int certificate_matches(const struct certificate *c)
 	return r;
 }
 
-static int read_text(const char *path, char **ret, struct fault *f)
+int certificate_read_text(const char *path, char **ret, struct fault *f)
 {
 	char why[256];
 	size_t size;
@@ -266,9 +266,9 @@ int certificate_read(struct certificate *ret, const char *cert, const char *key,
 	int r;
 
 	*ret = (struct certificate){ NULL, NULL };
-	r = read_text(cert, &ret->certificate, f);
+	r = certificate_read_text(cert, &ret->certificate, f);
 	if (!r)
-		r = read_text(key, &ret->key, f);
+		r = certificate_read_text(key, &ret->key, f);
 	if (!r && !certificate_matches(ret))
 		r = fault_set(f, -EINVAL, "%s and %s: no certificate and key in PEM that belong together", cert, key);
 	if (r)

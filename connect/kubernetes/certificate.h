@@ -26,6 +26,9 @@ int certificate_authority(struct certificate *ret, const char *name, int64_t sec
 int certificate_issue(struct certificate *ret, const struct certificate *authority, const char *names, int64_t seconds,
 		      struct fault *f);
 
+/* A file of some PEM; *ret is the caller's. Value: 0 or a negative errno and a fault. */
+int certificate_read_text(const char *path, char **ret, struct fault *f);
+
 /* From files. Value: 0 or a negative errno and a fault, also where they do not belong together. */
 int certificate_read(struct certificate *ret, const char *cert, const char *key, struct fault *f);
 

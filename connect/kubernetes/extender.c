@@ -35,18 +35,21 @@ static const char usage[] = "Usage: mete-extender [options]\n"
 			    "  --listen ADDR:PORT  Where it serves HTTP. Default: 127.0.0.1:8445\n"
 			    "  --cert FILE         Serve HTTPS with this certificate, in PEM.\n"
 			    "  --key FILE          The certificate's key.\n"
+			    "  --client-ca FILE    Answer only who has a client's certificate of an authority in this "
+			    "file; with --cert.\n"
 			    "  --place RULE        spread, binpack or fit (least fragmentation). Default: fit\n"
 			    "  --most N            Name at most so many of the nodes that fit, the best. Default: all\n"
 			    "  --kubeconfig FILE   How the API server is reached. Default: the pod's service account.\n"
 			    "  --help              Print this text.\n"
 			    "  --version           Print the version.\n";
 
-enum { OPT_LISTEN = 256, OPT_CERT, OPT_KEY, OPT_PLACE, OPT_MOST, OPT_KUBECONFIG, OPT_HELP, OPT_VERSION };
+enum { OPT_LISTEN = 256, OPT_CERT, OPT_KEY, OPT_CLIENT_CA, OPT_PLACE, OPT_MOST, OPT_KUBECONFIG, OPT_HELP, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "cert", required_argument, NULL, OPT_CERT },
 	{ "key", required_argument, NULL, OPT_KEY },
+	{ "client-ca", required_argument, NULL, OPT_CLIENT_CA },
 	{ "place", required_argument, NULL, OPT_PLACE },
 	{ "most", required_argument, NULL, OPT_MOST },
 	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
@@ -56,7 +59,7 @@ static const struct option long_options[] = {
 };
 
 struct extender {
-	const char *listen, *cert, *key, *kubeconfig;
+	const char *listen, *cert, *key, *client_ca, *kubeconfig;
 	enum placement_rule rule;
 	size_t most; /* 0: all */
 	struct loop loop;
@@ -388,6 +391,9 @@ static int take_option(struct extender *e, int option)
 	case OPT_KEY:
 		e->key = optarg;
 		return -1;
+	case OPT_CLIENT_CA:
+		e->client_ca = optarg;
+		return -1;
 	case OPT_KUBECONFIG:
 		e->kubeconfig = optarg;
 		return -1;
@@ -419,16 +425,23 @@ static int read_options(struct extender *e, int argc, char **argv)
 		status = wrong(argv[optind], "", "mete-extender takes options only; --help lists them");
 	if (status < 0 && !e->cert != !e->key)
 		status = wrong("--cert", "", "give --cert and --key together");
+	if (status < 0 && e->client_ca && !e->cert)
+		status = wrong("--client-ca", e->client_ca,
+			       "give --cert and --key too: without TLS nobody proves anything");
 	return status;
 }
 
 static int serve(struct extender *e, struct fault *f)
 {
 	struct certificate c = { NULL, NULL };
+	char *client_ca = NULL;
 	int r = e->cert ? certificate_read(&c, e->cert, e->key, f) : 0;
 
 	if (!r)
-		r = serve_begin(&e->serve, e->listen, e->cert ? &c : NULL, on_request, e, f);
+		r = serve_read_ca(&client_ca, e->client_ca, f);
+	if (!r)
+		r = serve_begin(&e->serve, e->listen, e->cert ? &c : NULL, client_ca, on_request, e, f);
+	free(client_ca);
 	certificate_free(&c);
 	if (!r)
 		program_log("serves at port %u", serve_port(e->serve));

@@ -7,6 +7,7 @@
 #include "connect/kubernetes/serve.h"
 
 #include "base/clock.h"
+#include "connect/kubernetes/serve_caller.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -33,6 +34,7 @@ struct old {
 
 struct serve {
 	struct MHD_Daemon *mhd;
+	atomic_bool closed; /* only who has a certificate is answered; once it is so it stays so */
 	struct old old[OLD_MOST];
 	int fd;
 	serve_handler *handler;
@@ -133,15 +135,30 @@ static void take(struct incoming *in, const char *data, size_t size)
 	in->body[in->size] = 0;
 }
 
+static const char *why_refused(unsigned int status)
+{
+	switch (status) {
+	case 403:
+		return "show a certificate of the authority that --client-ca names\n";
+	case 413:
+		return "the request is too large\n";
+	default:
+		return "too many requests: ask again\n";
+	}
+}
+
+static bool is_admitted(const struct serve *s, struct MHD_Connection *c, const char *path)
+{
+	return !s->closed || !strcmp(path, SERVE_OPEN_PATH) || serve_caller_known(c);
+}
+
 static enum MHD_Result answer(struct incoming *in, struct MHD_Connection *c, const char *method, const char *path)
 {
 	const struct serve_request request = { method, path, in->body ? in->body : "", in->size };
 	struct serve_reply reply = { .status = 500 };
 
 	if (in->refused)
-		serve_text(
-			&reply, in->refused, "text/plain",
-			strdup(in->refused == 413 ? "the request is too large\n" : "too many requests: ask again\n"));
+		serve_text(&reply, in->refused, "text/plain", strdup(why_refused(in->refused)));
 	else
 		in->serve->handler(in->serve->owner, &request, &reply);
 	drop(in);
@@ -159,6 +176,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *c, const c
 			return MHD_NO;
 		in->serve = owner;
 		in->begun_ns = clock_now_ns();
+		in->refused = is_admitted(in->serve, c, path) ? 0 : 403;
 		*state = in;
 		return MHD_YES;
 	}
@@ -187,13 +205,15 @@ static void on_log(void *owner, const char *fmt, va_list ap)
 {
 }
 
-static struct MHD_Daemon *start(struct serve *s, const struct certificate *c)
+static struct MHD_Daemon *start(struct serve *s, const struct certificate *c, const char *client_ca)
 {
-	struct MHD_OptionItem tls[] = { { MHD_OPTION_HTTPS_MEM_CERT, 0, c ? c->certificate : NULL },
-					{ MHD_OPTION_HTTPS_MEM_KEY, 0, c ? c->key : NULL },
-					{ MHD_OPTION_HTTPS_PRIORITIES, 0,
-					  (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
-					{ MHD_OPTION_END, 0, NULL } };
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, c ? c->certificate : NULL },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, c ? c->key : NULL },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, (void *)client_ca },
+		{ MHD_OPTION_END, 0, NULL }
+	};
 	struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 
 	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG | (c ? MHD_USE_TLS : 0),
@@ -258,8 +278,29 @@ static int open_socket(const char *at, struct fault *f)
 	return fd >= 0 ? fd : fault_set(f, fd, "--listen %s: %s", at, strerror(-fd));
 }
 
-int serve_begin(struct serve **ret, const char *listen, const struct certificate *certificate, serve_handler *handler,
-		void *owner, struct fault *f)
+int serve_read_ca(char **ret, const char *path, struct fault *f)
+{
+	int64_t left, whole;
+	int r = 0;
+
+	*ret = NULL;
+	if (!path)
+		return 0;
+	if (!serve_caller_can())
+		return fault_set(f, -ENOTSUP, "--client-ca %s: this build has no GnuTLS, which judges certificates",
+				 path);
+	r = certificate_read_text(path, ret, f);
+	if (!r && certificate_left(*ret, &left, &whole))
+		r = fault_set(f, -EINVAL, "--client-ca %s: there is no certificate in PEM in it", path);
+	if (r) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return r;
+}
+
+int serve_begin(struct serve **ret, const char *listen, const struct certificate *certificate, const char *client_ca,
+		serve_handler *handler, void *owner, struct fault *f)
 {
 	struct serve *s = calloc(1, sizeof(*s));
 	int fd;
@@ -272,8 +313,8 @@ int serve_begin(struct serve **ret, const char *listen, const struct certificate
 		free(s);
 		return fd;
 	}
-	*s = (struct serve){ .fd = fd, .handler = handler, .owner = owner };
-	s->mhd = start(s, certificate);
+	*s = (struct serve){ .fd = fd, .handler = handler, .owner = owner, .closed = client_ca };
+	s->mhd = start(s, certificate, client_ca);
 	if (!s->mhd) {
 		close(fd);
 		free(s);
@@ -302,7 +343,7 @@ void serve_tend(struct serve *s)
 	}
 }
 
-int serve_renew(struct serve *s, const struct certificate *certificate, struct fault *f)
+int serve_renew(struct serve *s, const struct certificate *certificate, const char *client_ca, struct fault *f)
 {
 	struct MHD_Daemon *before = s->mhd;
 	int at = 0;
@@ -311,7 +352,7 @@ int serve_renew(struct serve *s, const struct certificate *certificate, struct f
 		if (s->old[at].mhd && (!s->old[i].mhd || s->old[i].until_ns < s->old[at].until_ns))
 			at = i;
 	MHD_quiesce_daemon(before);
-	s->mhd = start(s, certificate);
+	s->mhd = start(s, certificate, client_ca);
 	if (!s->mhd) {
 		/* The old one has given its socket up: without either nobody is served. */
 		s->mhd = before;

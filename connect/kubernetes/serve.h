@@ -15,6 +15,7 @@
 
 #define SERVE_BODY_MOST (4u << 20)    /* an API server's objects have 1.5 MiB at most, and a review two of them */
 #define SERVE_BODIES_MOST (48u << 20) /* of all large ones that are being read */
+#define SERVE_OPEN_PATH "/healthz" /* kubelet's probes have no certificate */
 #define SERVE_CONNECTIONS 512u
 #define SERVE_OF_ADDRESS 256u /* of them, of one address: an API server asks up to 200 at once */
 
@@ -36,11 +37,17 @@ typedef void serve_handler(void *owner, const struct serve_request *request, str
 
 struct serve;
 
-/* listen: ADDRESS:PORT. certificate: NULL: without TLS. Value: 0 or a negative errno and a fault. */
-int serve_begin(struct serve **ret, const char *listen, const struct certificate *certificate, serve_handler *handler,
-		void *owner, struct fault *f);
-/* New connections get this certificate. */
-int serve_renew(struct serve *s, const struct certificate *certificate, struct fault *f);
+/*
+ * listen: ADDRESS:PORT. certificate: NULL: without TLS. client_ca: authorities in PEM; only who has a client's
+ * certificate of one of them is answered, but for SERVE_OPEN_PATH. NULL: whoever asks. Value: 0 or a negative errno and
+ * a fault.
+ */
+int serve_begin(struct serve **ret, const char *listen, const struct certificate *certificate, const char *client_ca,
+		serve_handler *handler, void *owner, struct fault *f);
+/* New connections get this certificate, and are judged by these authorities. */
+int serve_renew(struct serve *s, const struct certificate *certificate, const char *client_ca, struct fault *f);
+/* A file of authorities as serve_begin() takes it; NULL becomes NULL. Value: 0 or a negative errno and a fault. */
+int serve_read_ca(char **ret, const char *path, struct fault *f);
 /* Ends what of an old certificate is over; to be called now and then. */
 void serve_tend(struct serve *s);
 void serve_end(struct serve *s);

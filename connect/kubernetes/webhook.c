@@ -51,6 +51,9 @@ static const char usage[] =
 	"  --names LIST          The names of this server, with commas: SERVICE.NAMESPACE.svc. Default: localhost\n"
 	"  --cert FILE           Its certificate, in PEM, made by somebody else; read again when it changes.\n"
 	"  --key FILE            The certificate's key.\n"
+	"  --client-ca FILE      Answer /mutate only for who has a client's certificate of an authority in this file; "
+	"read\n"
+	"                        again when it changes. Default: whoever asks\n"
 	"  --cert-dir DIR        Make an authority and certificates here instead: ca.crt, ca.key.\n"
 	"  --secret NAME         The same, kept in this secret of the cluster.\n"
 	"  --namespace NAME      The secret's namespace. Default: the pod's own.\n"
@@ -69,6 +72,7 @@ enum {
 	OPT_NAMES,
 	OPT_CERT,
 	OPT_KEY,
+	OPT_CLIENT_CA,
 	OPT_CERT_DIR,
 	OPT_SECRET,
 	OPT_NAMESPACE,
@@ -88,6 +92,7 @@ static const struct option long_options[] = {
 	{ "names", required_argument, NULL, OPT_NAMES },
 	{ "cert", required_argument, NULL, OPT_CERT },
 	{ "key", required_argument, NULL, OPT_KEY },
+	{ "client-ca", required_argument, NULL, OPT_CLIENT_CA },
 	{ "cert-dir", required_argument, NULL, OPT_CERT_DIR },
 	{ "secret", required_argument, NULL, OPT_SECRET },
 	{ "namespace", required_argument, NULL, OPT_NAMESPACE },
@@ -102,7 +107,8 @@ static const struct option long_options[] = {
 enum what { RUN, HELP, SHOW_VERSION, WRONG };
 
 struct webhook {
-	const char *listen, *shares, *kubeconfig;
+	const char *listen, *shares, *kubeconfig, *client_ca_file;
+	char *client_ca; /* what the file says; NULL: no file */
 	struct authority authority;
 	struct loop loop;
 	struct api *api;
@@ -200,6 +206,8 @@ static const char **text_option(struct webhook *w, int option)
 		return &o->configuration;
 	case OPT_KUBECONFIG:
 		return &w->kubeconfig;
+	case OPT_CLIENT_CA:
+		return &w->client_ca_file;
 	default:
 		return NULL;
 	}
@@ -330,6 +338,22 @@ static int read_shares(struct webhook *w, struct fault *f)
 	return 0;
 }
 
+/* Value: 0 or a negative errno; then callers are judged as before. */
+static int read_client_ca(struct webhook *w, bool *ret_new, struct fault *f)
+{
+	char *now;
+	int r = serve_read_ca(&now, w->client_ca_file, f);
+
+	if (r || !now || (w->client_ca && !strcmp(now, w->client_ca))) {
+		free(now);
+		return r;
+	}
+	free(w->client_ca);
+	w->client_ca = now;
+	*ret_new = true;
+	return 0;
+}
+
 static void tend(struct webhook *w)
 {
 	struct fault f = { .text = "" };
@@ -338,9 +362,11 @@ static void tend(struct webhook *w)
 
 	if (!r)
 		r = authority_tend(&w->authority, &fresh, &f);
+	if (!r)
+		r = read_client_ca(w, &fresh, &f);
 	if (fresh) {
 		program_log("a new certificate");
-		r = serve_renew(w->serve, &w->authority.serving, &f);
+		r = serve_renew(w->serve, &w->authority.serving, w->client_ca, &f);
 	}
 	serve_tend(w->serve);
 	trouble(w, r ? f.text : NULL);
@@ -367,12 +393,15 @@ static int begin_authority(struct webhook *w, const bool *ended, struct fault *f
 static int serve_until_told(struct webhook *w, bool *ended, struct fault *f)
 {
 	uint64_t tick = 0, now;
+	bool first;
 	int r = read_shares(w, f);
 
 	if (!r)
+		r = read_client_ca(w, &first, f);
+	if (!r)
 		r = begin_authority(w, ended, f);
 	if (!r && !*ended)
-		r = serve_begin(&w->serve, w->listen, &w->authority.serving, on_request, w, f);
+		r = serve_begin(&w->serve, w->listen, &w->authority.serving, w->client_ca, on_request, w, f);
 	if (r)
 		return r;
 	if (w->serve)
@@ -432,6 +461,7 @@ static int run(struct webhook *w)
 		loop_remove(&w->loop, &signals);
 	loop_close(&w->loop);
 	authority_end(&w->authority);
+	free(w->client_ca);
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 

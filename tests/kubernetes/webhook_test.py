@@ -421,6 +421,76 @@ def test_files():
     shutil.rmtree(home)
 
 
+def authority(at, name, use="clientAuth"):
+    """An authority, and a certificate that it gives: files."""
+    paths = {k: os.path.join(at, f"{name}-{k}.pem") for k in ("ca", "ca-key", "key", "request", "cert", "use")}
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    with open(paths["use"], "w") as file:
+        file.write(f"extendedKeyUsage={use}\n")
+    made = os.path.exists(paths["ca"])
+    for command in (["req", "-x509", *curve, "-days", "2", "-subj", "/CN=" + name, "-keyout", paths["ca-key"], "-out", paths["ca"]],
+                    ["req", *curve, "-subj", "/CN=" + use, "-keyout", paths["key"], "-out", paths["request"]],
+                    ["x509", "-req", "-in", paths["request"], "-CA", paths["ca"], "-CAkey", paths["ca-key"], "-CAcreateserial",
+                     "-days", "2", "-extfile", paths["use"], "-out", paths["cert"]]):
+        if "-x509" in command and made:
+            continue
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    return paths
+
+
+def status_as(port, ca, path, caller=None, body=None):
+    context = ssl.create_default_context(cafile=ca)
+    if caller:
+        context.load_cert_chain(caller["cert"], caller["key"])
+    c = http.client.HTTPSConnection("localhost", port, context=context, timeout=30)
+    try:
+        c.request("POST" if body else "GET", path, body and json.dumps(body))
+        return c.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0  # closed in the handshake, or before the answer
+    finally:
+        c.close()
+
+
+def test_callers():
+    """With --client-ca only who has a certificate of that authority is answered."""
+    at = tempfile.mkdtemp(prefix="mete-w-", dir="/tmp")
+    other = authority(at, "other")
+    server = authority(at, "ours", "serverAuth")
+    for kind in ("cert", "key"):
+        shutil.copy(server[kind], os.path.join(at, "server-" + kind))
+        server[kind] = os.path.join(at, "server-" + kind)
+    ours = authority(at, "ours")
+    trusted = os.path.join(at, "trusted.pem")
+    shutil.copy(ours["ca"], trusted)
+    w = start("--client-ca", trusted)
+    asked = review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1024"}))
+    large = dict(asked, more="x" * 3_000_000)
+    same(status_as(w.port(), w.ca, "/mutate", ours, asked), 200, "the API server, with its certificate")
+    for caller, what in ((None, "without a certificate"), (other, "with another authority's"), (server, "with a server's")):
+        ok(status_as(w.port(), w.ca, "/mutate", caller, asked) in (0, 403), f"a caller {what} is refused")
+        ok(status_as(w.port(), w.ca, "/mutate", caller, large) in (0, 403), f"a caller {what} is refused with a large body")
+        ok(status_as(w.port(), w.ca, "/metrics", caller) in (0, 403), f"a caller {what} gets no metrics")
+    same(status_as(w.port(), w.ca, "/healthz"), 200, "kubelet's probe has no certificate")
+    same(status_as(w.port(), w.ca, "/metrics", ours), 200, "metrics with it")
+    shutil.copy(other["ca"], trusted)
+    ok(until(lambda: status_as(w.port(), w.ca, "/mutate", other, asked) == 200, 20), "the file is read again: the other authority is trusted")
+    ok(until(lambda: status_as(w.port(), w.ca, "/mutate", ours, asked) in (0, 403), 20), "and the first one no more")
+    with open(trusted, "w") as file:
+        file.write("nothing\n")
+    ok(until(lambda: "there is no certificate in PEM" in w.said(), 20), "a file that holds none is said")
+    same(status_as(w.port(), w.ca, "/mutate", other, asked), 200, "and callers are judged as before")
+    ok(status_as(w.port(), w.ca, "/mutate", None, asked) in (0, 403), "those without a certificate too")
+    end(w)
+    p = subprocess.run([WEBHOOK, "--listen", "127.0.0.1:0", "--cert-dir", at, "--client-ca", os.path.join(at, "none.pem")],
+                       capture_output=True, text=True, timeout=60)
+    ok(p.returncode == 1 and "none.pem" in p.stderr, "a file that is not there", p.returncode, p.stderr)
+    extender = os.path.join(harness.BUILD, "src/cli/mete-extender")
+    p = subprocess.run([extender, "--client-ca", ours["ca"]], capture_output=True, text=True, timeout=60)
+    ok(p.returncode == 2 and "--cert" in p.stderr, "the extender wants TLS with it", p.returncode, p.stderr)
+    shutil.rmtree(at)
+
+
 def test_start():
     for options, words in [((), "say where the certificate comes from"), (("--cert-dir", "/tmp/x", "--secret", "y"), "give one of"),
                            (("--cert", "/x"), "say where"), (("--cert-dir", "/tmp/x", "--whole", "some"), "give pass, share or refuse"),
@@ -454,5 +524,6 @@ test_options()
 test_renewal()
 if shutil.which("openssl"):
     test_files()
+    test_callers()
 test_start()
 finish()
