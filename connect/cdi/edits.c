@@ -139,6 +139,8 @@ json_t *edits_make(struct edits *e, const struct edits_share *s, const char *opt
 	}
 	ours = json_pack("{s:o s:[o,o]}", "mounts", inside_mounts(&e->place, s->way), "hooks",
 			 hook(e, s, "createRuntime", option, name), hook(e, s, "poststop", option, name));
+	if (!strcmp(s->choice.driver, "soft"))
+		json_object_set_new(ours, "env", inside_environment(&e->place));
 	vendor_merge(edits, ours);
 	json_decref(ours);
 	return edits;

@@ -59,6 +59,19 @@ json_t *inside_mounts(const struct place *place, enum inside_way way)
 	return mounts;
 }
 
+json_t *inside_environment(const struct place *place)
+{
+	static const char *const names[] = { "TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH" };
+	json_t *list = json_array();
+	char path[PATH_MAX];
+
+	if (!path_join(path, "%s/bin/ptxas", place->fronts_dir) || access(path, X_OK))
+		return list;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		json_array_append_new(list, json_sprintf("%s=" INSIDE_LIB "/fronts/bin/ptxas", names[i]));
+	return list;
+}
+
 const char *inside_settings(enum inside_way way)
 {
 	static const char *const texts[] = {

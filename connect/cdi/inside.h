@@ -8,7 +8,7 @@
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
  *
- * Nothing is said in environment variables. The libraries are mounted by the runtime, as the CDI file says; the rest by
+ * Nothing of this is said in environment variables, but where the assembler of the software device is. The libraries are mounted by the runtime, as the CDI file says; the rest by
  * the hook, which knows the container and its image.
  */
 #pragma once
@@ -32,6 +32,12 @@ enum inside_way {
 
 /* CDI's "mounts": the libraries. A new reference. */
 json_t *inside_mounts(const struct place *place, enum inside_way way);
+
+/*
+ * CDI's "env" for the software device: where programs that write PTX find an assembler that gives PTX back (ptxas). A
+ * new reference, of no entries where it is not installed.
+ */
+json_t *inside_environment(const struct place *place);
 
 /* The file "settings" of the grant's folder. */
 const char *inside_settings(enum inside_way way);

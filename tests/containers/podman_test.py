@@ -6,6 +6,7 @@ import subprocess
 
 import containers
 import nvidia
+import rootfs
 from containers import BUILD, ContainerTest, wait_for
 from place import MIB
 
@@ -223,6 +224,28 @@ class Podman(ContainerTest):
         self.begin_in('soft', device, '/bin/sleep', '1000')
         self.assert_hungry(self.podman('exec', 'soft', '/bin/hungry'), 64)
         self.assertIn('/usr/lib/mete/fronts/libnvrtc.so.13\n', self.podman('exec', 'soft', '/bin/cat', '/etc/ld.so.preload').stdout)
+
+    def test_fronts_work(self):
+        """NVRTC of the image, nvJitLink and ptxas give what runs, on the container's own device and behind a wall."""
+        rootfs.put_program(self.root, os.path.join(BUILD, 'tests/containers/fronts-program'), '/bin/fronts')
+        rootfs.put(self.root, os.path.join(BUILD, 'tests/fronts/libreal-nvrtc.so'), '/usr/local/cuda/lib64/libnvrtc.so.13')
+        with open(os.path.join(self.root, 'tmp/twice.ptx'), 'w') as file:
+            file.write('.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry twice(.param .u64 p)\n{\n.reg .b64 %a; .reg .f32 %f;\n'
+                       'ld.param.u64 %a, [p]; ld.global.f32 %f, [%a];\nadd.f32 %f, %f, %f; st.global.f32 [%a], %f; ret;\n}\n')
+        stand_in = ('--env', 'REAL_LOG=/tmp/log', '--env', 'REAL_PTX=/tmp/twice.ptx')
+        for words in (('--soft',), ('--soft', '--wall')):
+            device = self.create('--mem', '64M', *words)
+            done = self.run_in(device, '/bin/fronts', options=stand_in)
+            self.assertEqual((done.stdout, done.stderr, done.returncode), ('PASS\n', '', 0), words)
+            with open(os.path.join(self.root, 'tmp/log')) as log:
+                self.assertEqual(log.read(), '--gpu-architecture=compute_90\n', 'the image\'s own NVRTC is asked for PTX')
+            os.unlink(os.path.join(self.root, 'tmp/log'))
+            device = self.create('--mem', '64M', *words)
+            done = self.run_in(device, '/bin/sh', '-c', '$TRITON_PTXAS_PATH --gpu-name=sm_90 /tmp/twice.ptx -o /tmp/twice.cubin && '
+                               'cat /tmp/twice.cubin && $TRITON_PTXAS_BLACKWELL_PATH --version')
+            self.assertEqual((done.returncode, done.stderr), (0, ''), words)
+            self.assertIn('.visible .entry twice', done.stdout)
+            self.assertIn('mete', done.stdout)
 
 
 if __name__ == '__main__':

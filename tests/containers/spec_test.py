@@ -40,7 +40,9 @@ class Specs(place.MeteTest):
             self.assertLessEqual(set(spec), {'cdiVersion', 'kind', 'devices', 'containerEdits'})
             for device in spec['devices']:
                 edits = device['containerEdits']
-                self.assertEqual(set(edits), {'mounts', 'hooks'})
+                self.assertEqual(set(edits), {'mounts', 'hooks', 'env'})
+                self.assertEqual(edits['env'], [f'{name}=/usr/lib/mete/fronts/bin/ptxas' for name in
+                                                ('TRITON_PTXAS_PATH', 'TRITON_PTXAS_BLACKWELL_PATH')], 'a software device\'s assembler')
                 for mount in edits['mounts']:
                     self.assertTrue(os.path.isdir(mount['hostPath']))
                     self.assertIn('ro', mount['options'])

@@ -4,7 +4,8 @@ Frameworks as they come from their package index, on the software device, with n
 
 METE_FRAMEWORKS names the folder that fetch.py filled; what is not in it is skipped and counted. Each program of
 examples/frameworks compares its results with the processor's and says PASS; it runs without a grant, under a quota,
-behind a wall and over the network (a server on the software device, on loopback, with TLS); nothing may be left charged. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
+behind a wall and over the network (a server on the software device, on loopback, with TLS); nothing may be left charged. Some run at
+other compute capabilities than the default too. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
 """
 import json
 import os
@@ -125,6 +126,8 @@ try:
         for example in about["programs"]:
             for manner, arguments in WAYS.items():
                 run(framework, example, manner, arguments)
+            for capability in about.get("capabilities", {}).get(example, []):
+                run(framework, example, f"at compute capability {capability}", ["soft", "run", "--cc", capability, "--"])
             if about.get("together"):
                 run_together(framework, example)
 finally:
