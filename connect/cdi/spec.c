@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define GRANT_FILE_PREFIX "mete.io-grant-" /* as spec_path() has it */
+
 bool spec_own_dir(char path[PATH_MAX])
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -101,7 +103,9 @@ static int write_all(int fd, const char *text, size_t size)
 
 int spec_write(const char *path, json_t *spec, struct fault *f)
 {
-	_cleanup_free_ char *text = json_dumps(spec, JSON_INDENT(2));
+	const char *kind = json_string_value(json_object_get(spec, "kind"));
+	bool for_people = !kind || strcmp(kind, SPEC_GRANT_KIND);
+	_cleanup_free_ char *text = json_dumps(spec, for_people ? JSON_INDENT(2) : JSON_COMPACT);
 	char dir[PATH_MAX], aside[PATH_MAX];
 	_cleanup_close_ int fd = -1;
 	int r;
@@ -162,7 +166,12 @@ static void read_spec(struct spec_file *file)
 	take_names(file);
 }
 
-static int read_dir(struct spec_list *list, const char *path, unsigned int rank, struct fault *f)
+static bool is_grants(const char *name)
+{
+	return !strncmp(name, GRANT_FILE_PREFIX, strlen(GRANT_FILE_PREFIX));
+}
+
+static int read_dir(struct spec_list *list, const char *path, unsigned int rank, bool grants_too, struct fault *f)
 {
 	struct dirent **entries;
 	int n = scandir(path, &entries, NULL, alphasort), r = 0;
@@ -173,7 +182,7 @@ static int read_dir(struct spec_list *list, const char *path, unsigned int rank,
 		const char *name = entries[i]->d_name;
 		struct spec_file *more;
 
-		if (!r && *name != '.' &&
+		if (!r && *name != '.' && (grants_too || !is_grants(name)) &&
 		    (ends_with(name, ".json") || ends_with(name, ".yaml") || ends_with(name, ".yml"))) {
 			more = realloc(list->file, (list->count + 1) * sizeof(*more));
 			if (more) {
@@ -191,18 +200,27 @@ static int read_dir(struct spec_list *list, const char *path, unsigned int rank,
 	return r;
 }
 
-int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
+static int read_usual(struct spec_list *list, bool grants_too, struct fault *f)
 {
 	char own[PATH_MAX];
 	int r;
 
 	*list = (struct spec_list){ 0 };
-	if (dir)
-		return read_dir(list, dir, 0, f);
-	r = read_dir(list, SPEC_STATIC_DIR, 0, f);
+	r = read_dir(list, SPEC_STATIC_DIR, 0, grants_too, f);
 	if (!r)
-		r = read_dir(list, SPEC_DYNAMIC_DIR, 1, f);
-	return r || !spec_own_dir(own) ? r : read_dir(list, own, 2, f);
+		r = read_dir(list, SPEC_DYNAMIC_DIR, 1, grants_too, f);
+	return r || !spec_own_dir(own) ? r : read_dir(list, own, 2, grants_too, f);
+}
+
+int spec_list_read(struct spec_list *list, const char *dir, struct fault *f)
+{
+	*list = (struct spec_list){ 0 };
+	return dir ? read_dir(list, dir, 0, true, f) : read_usual(list, true, f);
+}
+
+int spec_list_read_vendors(struct spec_list *list, struct fault *f)
+{
+	return read_usual(list, false, f);
 }
 
 void spec_list_free(struct spec_list *list)

@@ -36,7 +36,10 @@ json_t *spec_new(const char *kind);
 /* Adds a device; takes the edits. */
 void spec_add(json_t *spec, const char *name, json_t *take_edits);
 
-/* What lies at the path is replaced. Makes the folder. Value: 0 or a negative errno. */
+/*
+ * What lies at the path is replaced. Makes the folder. A grant's is for no person: it is written as short as may be, for
+ * runtimes read all files again whenever one of them comes or goes. Value: 0 or a negative errno.
+ */
 int spec_write(const char *path, json_t *spec, struct fault *f);
 
 /* One file that a runtime would read. */
@@ -55,6 +58,8 @@ struct spec_list {
 
 /* Reads all of dir, or of the usual folders and the user's own when it is NULL, files that are not ours too. */
 int spec_list_read(struct spec_list *list, const char *dir, struct fault *f);
+/* The usual folders and the user's own, but for the files of grants, which are as many as containers. */
+int spec_list_read_vendors(struct spec_list *list, struct fault *f);
 void spec_list_free(struct spec_list *list);
 
 /* The file, other than `except`, from which runtimes take this device. NULL: none. */

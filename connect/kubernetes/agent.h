@@ -107,7 +107,7 @@ bool grant_taken_outside(struct agent *a, const char *share, struct fault *f);
  * meted then removes with the grant, where it may. Value: as agent_ask(), and -ENOSPC.
  */
 int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f);
-/* The CDI files of others, anew: a driver's update changes them. Value: as spec_list_read(). */
+/* The CDI files of others, anew: a driver's update changes them. Value: as spec_list_read_vendors(). */
 int grant_read_vendors(struct agent *a, struct fault *f);
 /* Ends a grant that no container has taken. */
 void grant_give_back(struct agent *a, const char *name);

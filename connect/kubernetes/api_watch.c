@@ -19,6 +19,7 @@
 #define WATCH_S 300u /* and up to as much again */
 #define WATCH_GRACE_S 30
 #define PAGE 500
+#define PAGE_UNSELECTED 100 /* of what is mostly thrown away */
 #define LINE_MOST (16u << 20)
 #define PAUSE_MOST_S 60u
 #define SECOND 1000000000ull
@@ -165,10 +166,14 @@ static void watch_done(void *owner, const struct api_answer *answer)
 static bool take_page(struct api_watch *w, json_t *body)
 {
 	const char *next = json_string_value(json_object_get(json_object_get(body, "metadata"), "continue"));
+	json_t *item;
+	size_t i;
 
 	if (!w->items)
 		w->items = json_array();
-	json_array_extend(w->items, json_object_get(body, "items"));
+	json_array_foreach (json_object_get(body, "items"), i, item)
+		if (!w->events->wants || w->events->wants(w->owner, item))
+			json_array_append(w->items, item);
 	snprintf(w->page, sizeof(w->page), "%s", next ? next : "");
 	if (*w->page)
 		return false;
@@ -217,7 +222,8 @@ static void begin(struct api_watch *w)
 			 selector, mark, seconds, w->version);
 		w->call = api_stream(w->api, path, (long)seconds + WATCH_GRACE_S, fed, watch_done, w);
 	} else {
-		snprintf(path, sizeof(path), "%s?%s%slimit=%u%s%s", w->path, selector, mark, PAGE,
+		snprintf(path, sizeof(path), "%s?%s%slimit=%u%s%s", w->path, selector, mark,
+			 w->selector_refused ? PAGE_UNSELECTED : PAGE,
 			 *w->page ? "&continue=" : "", w->page);
 		w->call = api_ask(w->api, "GET", path, NULL, list_done, w);
 	}

@@ -63,8 +63,7 @@ static void on_list(void *owner, json_t *items)
 	json_object_clear(p->known);
 	p->seen = 0;
 	json_array_foreach (items, i, slice)
-		if (is_ours(p, slice))
-			json_object_set(p->known, text_of(meta(slice), "name"), slice);
+		json_object_set(p->known, text_of(meta(slice), "name"), slice);
 	p->listed = true;
 	p->failed = 0;
 	p->next_ns = 0;
@@ -107,7 +106,12 @@ static void on_trouble(void *owner, const char *line)
 		*p->dra->version = 0;
 }
 
-static const struct api_events events = { on_list, on_event, on_trouble };
+static bool wants(void *owner, json_t *slice)
+{
+	return is_ours(owner, slice);
+}
+
+static const struct api_events events = { wants, on_list, on_event, on_trouble };
 
 static void slice_name(struct publisher *p, size_t i, char name[300])
 {

@@ -113,7 +113,7 @@ static void on_trouble(void *owner, const char *line)
 	snprintf(e->said, sizeof(e->said), "%s", line ? line : "");
 }
 
-static const struct api_events events = { on_list, on_event, on_trouble };
+static const struct api_events events = { NULL, on_list, on_event, on_trouble };
 
 /* Requests. */
 

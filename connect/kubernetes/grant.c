@@ -191,7 +191,7 @@ int grant_read_vendors(struct agent *a, struct fault *f)
 {
 	spec_list_free(&a->edits.vendors);
 	a->edits.vendors = (struct spec_list){ 0 };
-	return spec_list_read(&a->edits.vendors, NULL, f);
+	return spec_list_read_vendors(&a->edits.vendors, f);
 }
 
 static int ask_grant(struct agent *a, const struct edits_share *share, const char *name, const char *path,

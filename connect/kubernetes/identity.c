@@ -10,6 +10,7 @@
 #define SECOND 1000000000ull
 #define PAUSE (2 * SECOND)
 #define PATIENCE (10 * SECOND)
+#define BEGINS (SECOND / 2) /* by then the container has begun, and its runtime has named it: there is less to say */
 #define MISSING_S 15 /* a kubelet that has just begun lists no pods for some seconds */
 
 static const struct grpc_method list_method = { "/v1.PodResourcesLister/List", message_empty, message_pods, NULL,
@@ -103,7 +104,7 @@ static void listed(void *owner, int status, const char *line, json_t *answer)
 	size_t j, k;
 
 	i->asking = NULL;
-	i->next_ns = clock_now_ns() + PAUSE;
+	i->next_ns = clock_now_ns() + (i->wanted ? BEGINS : PAUSE);
 	if (status != GRPC_OK) {
 		if (!i->said)
 			program_log("kubelet does not say whose the grants are: %s (gRPC status %d, %s); the container "
@@ -123,7 +124,11 @@ static void listed(void *owner, int status, const char *line, json_t *answer)
 
 void identity_want(struct identity *i)
 {
+	uint64_t now = clock_now_ns();
+
 	i->wanted = true;
+	if (i->next_ns <= now || i->next_ns > now + BEGINS)
+		i->next_ns = now + BEGINS;
 }
 
 void identity_tend(struct identity *i)
@@ -136,7 +141,7 @@ void identity_tend(struct identity *i)
 		grpc_call_cancel(i->asking);
 		listed(i, GRPC_UNAVAILABLE, "no answer within 10 s", NULL);
 	}
-	if (i->asking || (!i->wanted && (now < i->next_ns || !unsettled(i->agent))))
+	if (i->asking || now < i->next_ns || (!i->wanted && !unsettled(i->agent)))
 		return;
 	i->wanted = false;
 	i->since_ns = now;

@@ -25,7 +25,7 @@ struct identity {
 	json_t *missing;	  /* grants that wait and are not listed, by name: since when, in seconds */
 };
 
-/* A container begins. */
+/* A container begins: it is asked soon, once for all that begin at about the same time. */
 void identity_want(struct identity *i);
 /* Asks, where that is to be done now. */
 void identity_tend(struct identity *i);

@@ -1,4 +1,4 @@
-"""mete-agent: what kubelet is told of the shares, and what it is given: agent_test.py BUILD_ROOT"""
+"""mete-agent: what kubelet is told of the shares, and what it is given: agent_test.py BUILD_ROOT [many_shares]"""
 import atexit
 import json
 import os
@@ -553,6 +553,9 @@ def many_shares():
     n.close()
 
 
+if "many_shares" in sys.argv[2:]:
+    many_shares()
+    finish()
 node = Node()
 command_line(node)
 node.start()

@@ -199,7 +199,6 @@ class Test:
         labels = {"namespace": "default", "pod": "known", "container": "main"}
         ok(wait("labels", lambda: self.m.grants()["k8s-small-0"]["labels"] == labels), "the grant has the labels namespace, pod and container",
            self.m.grants())
-        ok("k8s-small-0 is for default/known, container main" in self.node.log("agent"), "the agent named it", self.node.log("agent"))
         ok("known/main" in self.m.run("ps", "--wide").stdout, "mete ps shows the pod", self.m.run("ps", "--wide"))
         for words in ((), ("--compat", "dcgm")):
             text = self.m.run("metrics", *words).stdout

@@ -1,4 +1,4 @@
-"""The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT"""
+"""The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT [crowded]"""
 import copy
 import json
 import os
@@ -11,9 +11,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
 sys.path.insert(0, HERE)
 import harness  # noqa: E402
 import kubelet  # noqa: E402
-from harness import GIB, finish, ok, same  # noqa: E402
+from harness import GIB, finish, ok, same, until  # noqa: E402
 
-from dra_node import AGENT, DRIVER, Node, kubeconfig, wait  # noqa: E402
+from dra_node import AGENT, DRIVER, TRAILER, Node, kubeconfig, wait  # noqa: E402
 
 MIB = 1 << 20
 PARAMETERS = {"apiVersion": "gpu.mete.io/v1", "kind": "Share"}
@@ -456,6 +456,44 @@ def identities(n):
     ok(done.returncode == 1 and "no name of a node" in done.stderr, "a node's name that is none", done)
 
 
+def crowded():
+    """5 000 nodes of 8 cards, and an API server that cannot select slices by their node: all 40 000 devices are listed."""
+    n = Node(selectors=False)
+    n.start()
+    wait(lambda: len(n.devices()) == 2, "in an empty cluster the devices are published")
+    own = n.slices()[0]
+    n.kill()
+    n.api.delete("resourceslices", own["metadata"]["name"])
+    device = own["spec"]["devices"][0]
+    for i in range(5000):
+        n.api.put("resourceslices", {
+            "metadata": {"name": f"other-{i}-{DRIVER}-0"}, "apiVersion": own["apiVersion"], "kind": "ResourceSlice",
+            "spec": {**own["spec"], "nodeName": f"other-{i}", "pool": {**own["spec"]["pool"], "name": f"other-{i}"},
+                     "devices": [{**device, "name": f"gpu-{i}-{k}"} for k in range(8)]}})
+    began = time.monotonic()
+    n.start()
+    mine = lambda: (lambda o: o and [d["name"] for d in o["spec"]["devices"]])(n.api.objects.get(("resourceslices", own["metadata"]["name"])))  # noqa: E731
+    ok(until(mine, 4 * TRAILER), "beside 40 000 devices of others, too")
+    took = time.monotonic() - began
+    asked = len(n.api.requests)
+    n.api.put("resourceslices", {**n.api.objects["resourceslices", f"other-7-{DRIVER}-0"], "spec": {**own["spec"], "nodeName": "other-7", "devices": []}})
+    began = time.monotonic()
+    n.ask("grant_create", name="more", driver="soft", devices=[{"device": "0", "mem_bytes": GIB}])
+    ok(until(lambda: any(d["capacity"]["memory"]["value"] == "15Gi" for d in n.api.objects["resourceslices", own["metadata"]["name"]]
+                         ["spec"]["devices"]), TRAILER), "what changes is written as soon as before")
+    again = time.monotonic() - began
+    same(len(n.api.requests) - asked, 1, "by one request; what others write costs none")
+    with open(f"/proc/{n.agent.pid}/status") as file:
+        kib = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+    print(f"# 40 000 devices of 5 000 nodes: published {took:.1f} s after the agent began, a change after {again:.1f} s; agent {kib / 1024:.1f} MiB",
+          flush=True)
+    ok(harness.SANITIZED or kib <= 30 * 1024, "the agent needs 30 MiB at most", kib)
+    n.close()
+
+
+if "crowded" in sys.argv:
+    crowded()
+    finish()
 node = Node()
 node.start()
 for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
@@ -463,4 +501,5 @@ for part in (registers, publishes, prepares, many_requests, parameters, bad_clai
     part(node)
 node.close()
 older()
+crowded()
 finish()
