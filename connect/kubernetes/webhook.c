@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #define TICK_MS 1000
+#define MADE_NS UINT64_C(30000000000)
+#define MADE_MOST 10000
 #define LIFE_MOST_S 315360000L
 #define NAMESPACE_FILE API_SERVICE_ACCOUNT "/namespace"
 #define TRIES 60 /* for the authority at the start, a second apart */
@@ -48,6 +50,9 @@ static const char usage[] =
 	"(the\n"
 	"                        smallest whole share) or refuse. Default: pass\n"
 	"  --memory-alone WHAT   Memory without a number of devices: refuse, or one (one device). Default: refuse\n"
+	"  --claims              Give claims of the driver gpu.mete.io instead of shares (Kubernetes 1.34): exactly what "
+	"is\n"
+	"                        asked for. Named shares become claims too. Makes the ResourceClaimTemplates.\n"
 	"  --names LIST          The names of this server, with commas: SERVICE.NAMESPACE.svc. Default: localhost\n"
 	"  --cert FILE           Its certificate, in PEM, made by somebody else; read again when it changes.\n"
 	"  --key FILE            The certificate's key.\n"
@@ -69,6 +74,7 @@ enum {
 	OPT_CARD_MEMORY,
 	OPT_WHOLE,
 	OPT_MEMORY_ALONE,
+	OPT_CLAIMS,
 	OPT_NAMES,
 	OPT_CERT,
 	OPT_KEY,
@@ -89,6 +95,7 @@ static const struct option long_options[] = {
 	{ "card-memory", required_argument, NULL, OPT_CARD_MEMORY },
 	{ "whole", required_argument, NULL, OPT_WHOLE },
 	{ "memory-alone", required_argument, NULL, OPT_MEMORY_ALONE },
+	{ "claims", no_argument, NULL, OPT_CLAIMS },
 	{ "names", required_argument, NULL, OPT_NAMES },
 	{ "cert", required_argument, NULL, OPT_CERT },
 	{ "key", required_argument, NULL, OPT_KEY },
@@ -117,6 +124,10 @@ struct webhook {
 
 	pthread_rwlock_t lock;
 	struct words_options words; /* under the lock */
+
+	pthread_mutex_t made_lock;
+	json_t *made; /* "NAMESPACE/TEMPLATE" that are there; under the lock */
+	uint64_t made_ns; /* since when it fills */
 
 	_Atomic uint64_t outcomes[4]; /* enum review_outcome; read by /metrics */
 	char said[1024];
@@ -229,6 +240,9 @@ static enum what take_option(struct webhook *w, int option, enum what what)
 		return take_policy(w, option, what);
 	case OPT_CERT_LIFE:
 		return take_life(w, what);
+	case OPT_CLAIMS:
+		w->words.claims = true;
+		return what;
 	case OPT_HELP:
 		return HELP;
 	case OPT_VERSION:
@@ -265,14 +279,91 @@ static enum what read_options(struct webhook *w, int argc, char **argv)
 
 /* Requests, in serve.c's threads. */
 
+/* It was there a moment ago; it may have been deleted since, and then a pod waits for it no longer than that. */
+static bool is_made(struct webhook *w, const char *key)
+{
+	uint64_t now = clock_now_ns();
+	bool made = false;
+
+	pthread_mutex_lock(&w->made_lock);
+	if (now - w->made_ns > MADE_NS)
+		json_object_clear(w->made);
+	made = json_object_get(w->made, key);
+	pthread_mutex_unlock(&w->made_lock);
+	return made;
+}
+
+static void note_made(struct webhook *w, const char *key)
+{
+	pthread_mutex_lock(&w->made_lock);
+	if (!json_object_size(w->made) || json_object_size(w->made) >= MADE_MOST) {
+		json_object_clear(w->made);
+		w->made_ns = clock_now_ns();
+	}
+	json_object_set_new(w->made, key, json_true());
+	pthread_mutex_unlock(&w->made_lock);
+}
+
+/* By a client of this thread's own. 409: somebody has made the same, for its name says what is in it. */
+static int make_one(struct webhook *w, const char *path, json_t *template, struct fault *f)
+{
+	const struct api_options o = { .kubeconfig = w->kubeconfig };
+	struct loop loop = { -1 };
+	struct api *api = NULL;
+	json_t *answer = NULL;
+	int r = loop_open(&loop), status = 0;
+
+	if (!r)
+		r = api_open(&api, &loop, &o, f);
+	if (!r)
+		status = api_ask_now(api, "POST", path, template, &answer, f);
+	json_decref(answer);
+	api_close(api);
+	loop_close(&loop);
+	if (status == 200 || status == 201 || status == 409)
+		return 0;
+	return *f->text ? -EIO : fault_set(f, -EIO, "POST %s: status %d", path, status);
+}
+
+static bool make_templates(void *owner, const char *name_space, json_t *templates, char line[WORDS_LINE])
+{
+	struct webhook *w = owner;
+	char path[400], key[400];
+	struct fault f = { .text = "" };
+	const char *name;
+	json_t *template;
+
+	/* It becomes a part of a path. */
+	if (!*name_space || strlen(name_space) > 63 ||
+	    strspn(name_space, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name_space)) {
+		snprintf(line, WORDS_LINE, "the review names no namespace");
+		return false;
+	}
+	snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaimtemplates", name_space);
+	json_object_foreach (templates, name, template) {
+		snprintf(key, sizeof(key), "%s/%s", name_space, name);
+		if (is_made(w, key))
+			continue;
+		if (make_one(w, path, template, &f)) {
+			snprintf(line, WORDS_LINE, "the claim's template cannot be made: %.440s", f.text);
+			return false;
+		}
+		note_made(w, key);
+	}
+	return true;
+}
+
 static void treat_review(struct webhook *w, const struct serve_request *request, struct serve_reply *ret)
 {
+	struct words_options words;
 	enum review_outcome outcome;
 	char *text;
 
+	/* A copy: the API server may be slow, and shares change meanwhile. */
 	pthread_rwlock_rdlock(&w->lock);
-	outcome = review_answer(&w->words, request->body, request->size, &text);
+	words = w->words;
 	pthread_rwlock_unlock(&w->lock);
+	outcome = review_answer(&words, request->body, request->size, make_templates, w, &text);
 	atomic_fetch_add(&w->outcomes[outcome], 1);
 	serve_text(ret, outcome == REVIEW_MALFORMED ? 400 : 200,
 		   outcome == REVIEW_MALFORMED ? "text/plain" : "application/json", text);
@@ -444,7 +535,7 @@ static int run(struct webhook *w)
 		r = program_watch_signals(&w->loop, &signals, &ended);
 	if (r)
 		fault_set(&f, r, "no loop: %s", strerror(-r));
-	if (!r && w->authority.options.secret) {
+	if (!r && (w->authority.options.secret || w->words.claims)) {
 		const struct api_options o = { .kubeconfig = w->kubeconfig };
 
 		find_namespace(w);
@@ -462,6 +553,7 @@ static int run(struct webhook *w)
 	loop_close(&w->loop);
 	authority_end(&w->authority);
 	free(w->client_ca);
+	json_decref(w->made);
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -476,6 +568,8 @@ int main(int argc, char **argv)
 	/* Before there are threads. */
 	json_object_seed(0);
 	pthread_rwlock_init(&w.lock, NULL);
+	pthread_mutex_init(&w.made_lock, NULL);
+	w.made = json_object();
 	switch (read_options(&w, argc, argv)) {
 	case WRONG:
 		return EXIT_USAGE;

@@ -37,11 +37,15 @@ static bool is_new_pod(json_t *request)
 }
 
 /* Adds what was decided to the answer. */
-static enum review_outcome decide(const struct words_options *o, json_t *pod, json_t *response)
+static enum review_outcome decide(const struct words_options *o, json_t *request, review_make *make, void *owner,
+				  json_t *response)
 {
 	struct words_answer answer;
-	enum words_result r = words_pod(o, pod, &answer);
+	enum words_result r = words_pod(o, json_object_get(request, "object"), &answer);
 
+	if (answer.templates && !json_is_true(json_object_get(request, "dryRun")) &&
+	    (!make || !make(owner, text_of(request, "namespace"), answer.templates, answer.line)))
+		r = WORDS_REFUSED;
 	json_object_set_new(response, "allowed", json_boolean(r != WORDS_REFUSED));
 	if (r == WORDS_REFUSED)
 		json_object_set_new(response, "status",
@@ -57,7 +61,8 @@ static enum review_outcome decide(const struct words_options *o, json_t *pod, js
 	return r == WORDS_REFUSED ? REVIEW_REFUSED : r == WORDS_CHANGED ? REVIEW_CHANGED : REVIEW_PASSED;
 }
 
-enum review_outcome review_answer(const struct words_options *o, const char *text, size_t size, char **ret)
+enum review_outcome review_answer(const struct words_options *o, const char *text, size_t size, review_make *make,
+				  void *owner, char **ret)
 {
 	json_error_t why = { .text = "" };
 	json_t *review = json_loadb(text, size, 0, &why), *request = json_object_get(review, "request"), *response;
@@ -74,7 +79,7 @@ enum review_outcome review_answer(const struct words_options *o, const char *tex
 	}
 	response = json_pack("{s:s s:b}", "uid", text_of(request, "uid"), "allowed", 1);
 	if (is_new_pod(request))
-		outcome = decide(o, json_object_get(request, "object"), response);
+		outcome = decide(o, request, make, owner, response);
 	json_decref(review);
 	review = json_pack("{s:s s:s s:o}", "apiVersion", "admission.k8s.io/v1", "kind", "AdmissionReview", "response",
 			   response);

@@ -66,6 +66,7 @@ struct work {
 	json_t *pod;
 	struct words_answer *answer;
 	json_t *asked; /* texts, by container */
+	json_t *claims; /* of the pod, as they are to be; NULL: not changed */
 };
 
 __attribute__((format(printf, 2, 3))) static bool refuse(struct work *w, const char *fmt, ...)
@@ -416,27 +417,127 @@ static void change(struct work *w, json_t *container, const char *path, const st
 }
 
 /* A share that is larger than what was asked for is said. */
-static void tell(struct work *w, json_t *container, const struct ask *a, const struct words_share *s)
+static void tell(struct work *w, json_t *container, const char *asked, const char *is)
 {
 	const char *name = json_string_value(json_object_get(container, "name"));
-	char text[96];
 
-	say_share(s, text);
-	warn(w, "container %.63s: %s is share %s", name ? name : "?", a->text, text);
-	json_object_set_new(w->asked, name ? name : "?", json_string(a->text));
+	warn(w, "container %.63s: %s is %s", name ? name : "?", asked, is);
+	json_object_set_new(w->asked, name ? name : "?", json_string(asked));
+}
+
+/* Claims. */
+
+/* The container's resources without words, and with a claim of this pod's. */
+static json_t *claiming(json_t *container, const char *claim)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	json_t *resources = json_deep_copy(json_object_get(container, "resources")), *list, *value;
+	const char *name;
+	void *next;
+
+	resources = resources ? resources : json_object();
+	for (size_t i = 0; i < 2; i++) {
+		list = limits_of(container, kinds[i]);
+		list = list ? without_words(list) : NULL;
+		json_object_foreach_safe(list, next, name, value) if (!strncmp(name, OWN, strlen(OWN)))
+			json_object_del(list, name);
+		if (list)
+			json_object_set_new(resources, kinds[i], list);
+	}
+	list = json_object_get(resources, "claims");
+	list = json_is_array(list) ? json_incref(list) : json_array();
+	json_array_append_new(list, json_pack("{s:s}", "name", claim));
+	json_object_set_new(resources, "claims", list);
+	return resources;
+}
+
+static bool give_claim(struct work *w, json_t *container, const char *path, const struct claims_ask *ask,
+		       const char *asked)
+{
+	json_t *already = json_object_get(json_object_get(w->pod, "spec"), "resourceClaims"), *template;
+	char name[CLAIMS_NAME], claim[32], is[CLAIMS_NAME + 32];
+
+	template = claims_template(ask, name);
+	if (!template)
+		return refuse(w, "the webhook has no memory for a claim; try again");
+	if (!w->claims)
+		w->claims = json_is_array(already) ? json_copy(already) : json_array();
+	snprintf(claim, sizeof(claim), "mete-%zu", json_array_size(w->claims));
+	json_array_append_new(w->claims, json_pack("{s:s s:s}", "name", claim, "resourceClaimTemplateName", name));
+	if (!w->answer->templates)
+		w->answer->templates = json_object();
+	json_object_set_new(w->answer->templates, name, template);
+	if (!w->answer->patch)
+		w->answer->patch = json_array();
+	json_array_append_new(w->answer->patch,
+			      json_pack("{s:s s:o s:o}", "op", "add", "path", json_sprintf("%s/resources", path), "value",
+					claiming(container, claim)));
+	snprintf(is, sizeof(is), "a claim by template %s", name);
+	tell(w, container, asked, is);
+	return true;
+}
+
+/* Bytes of a part of a card. Value: false: refused. */
+static bool claim_bytes(struct work *w, const char *field, uint64_t bytes, double pct, uint64_t *ret)
+{
+	*ret = bytes;
+	if (bytes || pct <= 0 || pct >= 100)
+		return true;
+	if (!w->options->card_bytes)
+		return refuse(w, "%s: a claim needs a size; the operator says with --card-memory how much a card has",
+			      field);
+	*ret = (uint64_t)ceil((double)w->options->card_bytes * pct / 100);
+	return true;
+}
+
+/* Exactly what was asked for. */
+static bool claim_words(struct work *w, json_t *container, const char *path, const struct ask *a)
+{
+	struct claims_ask ask = { .cards = a->cards,
+				  .cores_pct = a->cores_pct,
+				  .parameters = a->priority == 1 ? "{\"class\":\"low\"}" : "" };
+
+	return claim_bytes(w, a->memory_field, a->bytes, a->memory_pct, &ask.bytes) &&
+	       give_claim(w, container, path, &ask, a->text);
+}
+
+/* A named share of ours. One that a claim cannot say stays for the device plugin. */
+static bool claim_share(struct work *w, json_t *container, const char *where, const char *path, const char *own)
+{
+	json_t *value = json_object_get(limits_of(container, "limits"), own);
+	const struct words_share *s = NULL;
+	char text[40], asked[96], field[160];
+	struct claims_ask ask;
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < w->options->count; i++)
+		if (!strcmp(w->options->share[i].name, own + strlen(OWN)))
+			s = &w->options->share[i];
+	if (!s || !s->claimable || !value)
+		return true;
+	snprintf(field, sizeof(field), "%s.resources.limits[%.60s]", where, own);
+	if (!read_number(value, &n, text) || n != 1)
+		return refuse(w, "%s: %s: a container gets one share: ask for 1", field, text);
+	ask = (struct claims_ask){ .cards = s->cards, .cores_pct = s->cores_pct, .parameters = s->parameters };
+	snprintf(asked, sizeof(asked), "%.60s=1", own);
+	return claim_bytes(w, field, s->bytes, s->memory_pct, &ask.bytes) && give_claim(w, container, path, &ask, asked);
 }
 
 static bool give(struct work *w, json_t *container, const char *where, const char *path, struct ask *a)
 {
 	const struct words_share *s;
+	char is[104] = "share ";
 
 	if (!judge(w, a, where))
 		return false;
+	if (w->options->claims)
+		return claim_words(w, container, path, a);
 	s = pick_share(w, a, where);
 	if (!s)
 		return false;
 	change(w, container, path, s);
-	tell(w, container, a, s);
+	say_share(s, is + strlen(is));
+	tell(w, container, a->text, is);
 	return true;
 }
 
@@ -470,7 +571,7 @@ static bool treat(struct work *w, const char *list, size_t at, json_t *container
 	if (!read_container(w, container, where, &a))
 		return false;
 	if (!a.family)
-		return true;
+		return !own || !w->options->claims || claim_share(w, container, where, path, own);
 	if (own)
 		return refuse(w, "%s.resources.limits[%s]: beside it stands %s; give one of them", where, own, a.text);
 	return a.part_said ? give(w, container, where, path, &a) : give_whole(w, container, where, path, &a);
@@ -584,6 +685,13 @@ static void annotate(struct work *w)
 					"value", value));
 }
 
+static void claim(struct work *w)
+{
+	if (w->claims)
+		json_array_append_new(w->answer->patch, json_pack("{s:s s:s s:O}", "op", "add", "path",
+								  "/spec/resourceClaims", "value", w->claims));
+}
+
 static bool treat_list(struct work *w, json_t *spec, const char *list)
 {
 	json_t *container;
@@ -602,8 +710,11 @@ enum words_result words_pod(const struct words_options *o, json_t *pod, struct w
 	*ret = (struct words_answer){ .patch = NULL };
 	good = treat_list(&w, spec, "initContainers") && treat_list(&w, spec, "containers") &&
 	       treat_annotations(&w, json_object_get(spec, "containers"));
-	if (good && ret->patch)
+	if (good && ret->patch) {
+		claim(&w);
 		annotate(&w);
+	}
+	json_decref(w.claims);
 	json_decref(w.asked);
 	if (good)
 		return ret->patch ? WORDS_CHANGED : WORDS_NOTHING;
@@ -615,7 +726,8 @@ void words_answer_free(struct words_answer *a)
 {
 	json_decref(a->patch);
 	json_decref(a->warnings);
-	a->patch = a->warnings = NULL;
+	json_decref(a->templates);
+	a->patch = a->warnings = a->templates = NULL;
 }
 
 /* Shares. */
@@ -667,6 +779,7 @@ static int read_share(const char *name, json_t *words, struct words_share *s, st
 			devices += count_devices(value);
 	}
 	s->cards = devices ? devices : 1;
+	s->claimable = claims_parameters(words, s->parameters);
 	if (!s->bytes && s->memory_pct <= 0)
 		s->memory_pct = 100;
 	return r;

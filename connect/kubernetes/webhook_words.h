@@ -10,6 +10,8 @@
 
 #include "client/fault.h"
 
+#include "connect/kubernetes/webhook_claims.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +28,8 @@ struct words_share {
 	double memory_pct; /* where bytes is 0; 100: all that is left, too */
 	double cores_pct;  /* guaranteed; 0: none */
 	bool low;	   /* of class low */
+	bool claimable;	   /* a claim can say all that it says */
+	char parameters[CLAIMS_PARAMETERS]; /* of the claim, as JSON */
 };
 
 /* What is done with a pod that asks for whole GPUs by another's name, which its own device plugin may serve. */
@@ -37,6 +41,7 @@ struct words_options {
 	uint64_t card_bytes; /* of every card of the cluster; 0: not known, then parts and bytes are not compared */
 	enum words_whole whole;
 	bool memory_alone; /* memory without a number of devices means one device */
+	bool claims; /* a claim instead of a share: exactly what was asked for, and named shares too */
 };
 
 enum words_result { WORDS_NOTHING, WORDS_CHANGED, WORDS_REFUSED };
@@ -44,6 +49,7 @@ enum words_result { WORDS_NOTHING, WORDS_CHANGED, WORDS_REFUSED };
 struct words_answer {
 	json_t *patch;	       /* a JSON patch; owned; NULL unless it is changed */
 	json_t *warnings;      /* lines; owned; NULL: none */
+	json_t *templates;     /* ResourceClaimTemplates that the pod's namespace must have, by name; owned; NULL: none */
 	char line[WORDS_LINE]; /* why it was refused */
 };
 

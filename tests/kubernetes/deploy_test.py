@@ -76,6 +76,9 @@ def test_chart():
     ok({k for k, _, _ in less} == {"PriorityClass", "ServiceAccount", "ConfigMap", "DaemonSet"}, "with the least: no role at all",
        [(k, n) for k, n, _ in less])
     ok("automountServiceAccountToken: false" in "".join(p for _, _, p in less), "and no token in the agent")
+    text = "".join(part for _, _, part in rendered("--set", "webhook.claims=true"))
+    ok("- --claims" in text and "sideEffects: NoneOnDryRun" in text and "resourceclaimtemplates" in text, "with claims the webhook may make templates")
+    ok("resourceclaimtemplates" not in "".join(part for _, _, part in whole), "and without it may not")
     roles = [part for kind, _, part in whole if kind.endswith("Role")]
     ok(len(roles) == 4 and not any('"*"' in r or "- '*'" in r or "[*]" in r for r in roles), "no role has a star", *roles)
     verbs = {"get", "list", "watch", "create", "update", "patch", "delete"}

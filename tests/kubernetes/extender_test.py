@@ -20,7 +20,7 @@ sys.path.insert(0, HERE)
 import harness  # noqa: E402
 from apiserver import ApiServer  # noqa: E402
 from harness import GIB, Meted, finish, ok, same, until  # noqa: E402
-from review import SHARES, Program, connect, patch_of, pod, post, review  # noqa: E402
+from review import SHARES, Program, applied, connect, patch_of, pod, post, review  # noqa: E402
 
 BIN = os.path.join(harness.BUILD, "src/cli")
 TRAILER = 30
@@ -297,6 +297,77 @@ def test_published():
     api.down()
 
 
+def test_claims():
+    """Where there is DRA: words and named shares become claims, by templates that the webhook makes."""
+    api = ApiServer()
+    kubeconfig(api.url)
+    file_name, pki = os.path.join(home, "c.json"), os.path.join(home, "c-pki")
+    shares = [*SHARES[:3], {"name": "walled", "mem": "25%", "policy": "burst", "weight": 200, "wall": True}, SHARES[5]]
+    with open(file_name, "w") as file:
+        json.dump({"shares": shares}, file)
+    w = Program(os.path.join(BIN, "mete-webhook"), "--claims", "--kubeconfig", config, "--shares", file_name, "--cert-dir", pki, "--card-memory", "16G")
+    ok(until(w.port, 60), "it serves", w.said())
+
+    def ask(thing, **fields):
+        c = connect(w.port(), os.path.join(pki, "ca.crt"))
+        asked = review(thing)
+        asked["request"].update(fields)
+        answer = post(c, "/mutate", asked)[1]["response"]
+        c.close()
+        return answer
+
+    def devices(name, space="default"):
+        return api.objects[f"{space}/resourceclaimtemplates", name]["spec"]["spec"]["devices"]
+    thing = pod({"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "30", "nvidia.com/priority": "1", "cpu": "1"})
+    thing["spec"]["resourceClaims"] = [{"name": "own", "resourceClaimName": "x"}]
+    thing["spec"]["containers"][0]["resources"]["claims"] = [{"name": "own"}]
+    answer = ask(thing)
+    got = applied(thing, patch_of(answer))["spec"]
+    same(got["containers"][0]["resources"], {"limits": {"cpu": "1"}, "claims": [{"name": "own"}, {"name": "mete-1"}]},
+         "the words go, a claim comes beside the pod's own")
+    name = got["resourceClaims"][1]["resourceClaimTemplateName"]
+    same(got["resourceClaims"], [{"name": "own", "resourceClaimName": "x"}, {"name": "mete-1", "resourceClaimTemplateName": name}], "and in the pod")
+    same(devices(name), {
+        "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.mete.io", "count": 2,
+                                                 "capacity": {"requests": {"memory": "3000Mi", "cores": "30"}}}}],
+        "config": [{"opaque": {"driver": "gpu.mete.io", "parameters": {"apiVersion": "gpu.mete.io/v1", "kind": "Share", "class": "low"}}}]},
+        "the template has exactly what was asked for, and is there before the pod")
+    ok(name in json.dumps(answer["warnings"]), "kubectl says which", answer)
+    asked = len(api.requests)
+    same(applied(thing, patch_of(ask(thing)))["spec"]["resourceClaims"][1]["resourceClaimTemplateName"], name, "who asks alike has the same template")
+    same(len(api.requests), asked, "which costs no request")
+    ask(thing, namespace="other")
+    ok(("other/resourceclaimtemplates", name) in api.objects, "each namespace has its own")
+    thing = pod({"mete.io/walled": "1"})
+    got = applied(thing, patch_of(ask(thing)))["spec"]
+    same(devices(got["resourceClaims"][0]["resourceClaimTemplateName"]), {
+        "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.mete.io", "capacity": {"requests": {"memory": "4096Mi"}}}}],
+        "config": [{"opaque": {"driver": "gpu.mete.io", "parameters": {"apiVersion": "gpu.mete.io/v1", "kind": "Share", "policy": "burst",
+                                                                       "wall": True, "weight": 200}}}]}, "a named share, with its words")
+    same(got["containers"][0]["resources"], {"limits": {}, "claims": [{"name": "mete-0"}]}, "is a claim, too")
+    same("patch" in ask(pod({"mete.io/pair": "1"})), False, "one of certain devices stays for the device plugin")
+    thing = pod(annotations={"gpu-fraction": "0.3"})
+    thing["spec"]["containers"].append({"name": "two", "image": "x", "resources": {"limits": {"mete.io/tiny": "1"}}})
+    got = applied(thing, patch_of(ask(thing)))["spec"]
+    same(sorted(json.dumps(devices(c["resourceClaimTemplateName"])["requests"][0]["exactly"]["capacity"], sort_keys=True) for c in got["resourceClaims"]),
+         ['{"requests": {"cores": "10", "memory": "1024Mi"}}', '{"requests": {"cores": "30", "memory": "4916Mi"}}'],
+         "each container has its own claim; a part is rounded up")
+    ok({c["resources"]["claims"][0]["name"] for c in got["containers"]} == {"mete-0", "mete-1"}, "by a name of its own", got)
+    for words, said in (({"mete.io/small": "2"}, "a container gets one share"), ({"nvidia.com/gpumem": "5"}, "nvidia.com/gpu: 1")):
+        answer = ask(pod(words))
+        ok(not answer["allowed"] and said in answer["status"]["message"], f"{words} is refused", answer)
+    asked = len(api.requests)
+    ok(ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "77"}), dryRun=True).get("patch"), "a dry run is answered")
+    same(len(api.requests), asked, "and makes nothing")
+    api.fail["POST", "resourceclaimtemplates"] = (403, 1)
+    answer = ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "78"}))
+    ok(not answer["allowed"] and "template cannot be made" in answer["status"]["message"] and "403" in answer["status"]["message"],
+       "a pod whose template cannot be made is refused, and told why", answer)
+    ok(not ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "79"}), namespace="../x")["allowed"], "a namespace is a word")
+    end(w)
+    api.down()
+
+
 def test_authority():
     """Two webhooks, one authority in a secret, and the API server is told whom to believe."""
     webhook = os.path.join(BIN, "mete-webhook")
@@ -347,7 +418,7 @@ def test_authority():
     api.down()
 
 
-for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_authority, test_scale):
+for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_claims, test_authority, test_scale):
     if not sys.argv[2:] or part.__name__.removeprefix("test_") in sys.argv[2:]:
         part()
 shutil.rmtree(home)

@@ -1,0 +1,27 @@
+/*
+ * webhook_claims.h: what a container asks for as a ResourceClaimTemplate of the driver gpu.mete.io, for clusters with
+ * dynamic resource allocation. Pure.
+ *
+ * A template's name says what is in it, so pods that ask alike share one, and who makes it twice makes the same.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLAIMS_NAME 64u
+#define CLAIMS_PARAMETERS 256u
+
+struct claims_ask {
+	unsigned int cards;
+	uint64_t bytes;	      /* of each card; 0: all of it */
+	double cores_pct;     /* guaranteed; 0: none */
+	const char *parameters; /* of the driver, as JSON: {"class":"low"}; "": none */
+};
+
+/* The template, without a namespace; owned. `name`: its own. NULL: no memory. */
+json_t *claims_template(const struct claims_ask *ask, char name[CLAIMS_NAME]);
+
+/* The words of a named share as parameters; value: false: it says what a claim cannot, a device say. */
+bool claims_parameters(json_t *words, char text[CLAIMS_PARAMETERS]);
