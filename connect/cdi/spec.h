@@ -37,8 +37,8 @@ json_t *spec_new(const char *kind);
 void spec_add(json_t *spec, const char *name, json_t *take_edits);
 
 /*
- * What lies at the path is replaced. Makes the folder. A grant's is for no person: it is written as short as may be, for
- * runtimes read all files again whenever one of them comes or goes. Value: 0 or a negative errno.
+ * What lies at the path is replaced. Makes the folder. A grant's is for no person: it is written as short as may be,
+ * for runtimes read all files again whenever one of them comes or goes. Value: 0 or a negative errno.
  */
 int spec_write(const char *path, json_t *spec, struct fault *f);
 

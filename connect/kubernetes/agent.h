@@ -64,8 +64,10 @@ enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
 /* `line` NULL: the trouble is over, `over` is said if there was one. */
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);
 
-/* One question to meted; takes the request. Connects where there is no connection. As control_ask(). `code`: 64 bytes or
- * NULL. */
+/*
+ * One question to meted; takes the request. Connects where there is no connection. As control_ask(). `code`: NULL, or
+ * its place.
+ */
 int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f);
 
 /* Asks meted what there is, and tells kubelet where that differs from what it was told. */
@@ -98,8 +100,8 @@ int grant_take_again(struct agent *a, const char *share, const char *name, bool 
 /* What was refused so can be given later, when another container has ended. */
 bool grant_comes(int r);
 /*
- * There is no room for the share: whether a grant that somebody made outside Kubernetes in the last seconds has it. Then
- * the fault names it.
+ * There is no room for the share: whether a grant that somebody made outside Kubernetes in the last seconds has it.
+ * Then the fault names it.
  */
 bool grant_taken_outside(struct agent *a, const char *share, struct fault *f);
 /*

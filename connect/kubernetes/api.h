@@ -52,7 +52,7 @@ int api_ask_now(struct api *a, const char *method, const char *path, json_t *bod
 
 /* What a watch tells; borrowed objects. */
 struct api_events {
-	/* Of the objects listed, which are to be kept; NULL: all. A server that cannot select has those of all nodes. */
+	/* Which of the objects that are listed are kept; NULL: all. A server that cannot select lists all nodes'. */
 	bool (*wants)(void *owner, json_t *object);
 	/* All there is; what it does not name is gone. After that, changes. */
 	void (*list)(void *owner, json_t *items);

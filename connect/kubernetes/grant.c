@@ -172,10 +172,12 @@ bool grant_taken_outside(struct agent *a, const char *share_name, struct fault *
 	if (!grant_share(a, share_name, NULL, &share, &other) &&
 	    !agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, &other))
 		asked = choose_request(&share.choice);
-	json_array_foreach (asked ? json_object_get(answer, "grants") : NULL, i, row)
-		if (!is_of_kubernetes(row) && json_integer_value(json_object_get(row, "created")) + MEANWHILE_S >= now &&
-		    is_in_the_way(row, &share, asked))
+	json_array_foreach (asked ? json_object_get(answer, "grants") : NULL, i, row) {
+		json_int_t age = now - json_integer_value(json_object_get(row, "created"));
+
+		if (!is_of_kubernetes(row) && age <= MEANWHILE_S && is_in_the_way(row, &share, asked))
 			taker = row;
+	}
 	if (taker) {
 		snprintf(line, sizeof(line), "%s", f->text);
 		fault_set(f, 0, "%.600s; grant %s of uid %lld, made outside Kubernetes meanwhile, has the room", line,

@@ -385,9 +385,9 @@ class Test:
 
     def storm(self):
         """Pods that begin and end at random, and SIGKILL for one of the four every few seconds."""
-        count = int(os.environ.get("METE_TEST_STORM", "0"))
+        count = int(os.environ.get("METE_TEST_STORM", "1000" if LONG and "storm" in PARTS else "0"))
         if not count:
-            harness.skip("pods and kills at random", "METE_TEST_STORM=N starts N pods")
+            harness.skip("pods and kills at random", "METE_TEST_STORM=N starts N pods; METE_TEST_LONG=1 and the part's name, 1000")
             return
         seed = int(os.environ.get("METE_TEST_SEED", time.time()))
         chance, made, killed, failed, twice = random.Random(seed), 0, {}, {}, []
@@ -396,7 +396,7 @@ class Test:
                  "containerd": (lambda: self.node.kill("containerd"), self.node.start_containerd),
                  "kubelet": (lambda: self.node.kill("kubelet"), self.node.start_kubelet)}
         next_kill = end = time.monotonic()
-        ending, kubelet_began, last = set(), time.monotonic(), None
+        ending, kubelet_began, last, new_kubelet = set(), -1000, None, set()
         while made < count or ending:
             pods = {p["metadata"]["name"]: p["status"] for p in self.c.pods()}
             ending &= set(pods)
@@ -404,8 +404,10 @@ class Test:
                 if status["phase"] == "Failed" and name not in failed and name not in ending:
                     ends = [c["state"].get("terminated", {}) for c in status.get("containerStatuses", [])]
                     failed[name] = status.get("message") or " ".join(f'{e.get("exitCode")} {e.get("message", "")}' for e in ends)
-                    print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, after {last}: {failed[name][:300]} "
-                          f"{'' if ends[0:] and ends[0] else json.dumps(status)}", flush=True)
+                    if time.monotonic() - kubelet_began < 20 * clusters.PATIENCE:
+                        new_kubelet.add(name)
+                    print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, the last kill was {last}: "
+                          f"{failed[name][:200]}", flush=True)
             over = [n for n, s in pods.items() if n not in ending and s["phase"] in ("Succeeded", "Failed")]
             over += [n for n, s in pods.items() if n not in ending and s["phase"] == "Running" and chance.random() < 0.2]
             if made >= count:
@@ -441,10 +443,11 @@ class Test:
         same(ending, set(), "all pods are gone")
         same(twice, [], "no container ever had two grants")
         ok(wait("nothing is left", self.nothing_left), "no grant, folder or CDI file is left", self.m.grants())
-        # Pods of different shares can be admitted for the same room at once: the API of device plugins has no remedy.
-        raced = [m for m in failed.values() if "not promised" in m or "has room" in m]
-        ok(len(raced) <= made // 50, f"{len(raced)} lost a race for the last room, 2 % at most", *raced)
-        same([m for m in failed.values() if "another container" in m], [], "no pod was given what another one had")
+        refused = [m for m in failed.values() if any(word in m for word in ("not promised", "has room", "another container"))]
+        same(refused, [], "no pod was refused by us what its node had offered")
+        # A scheduler knows what a node has by the node's status, which kubelet writes by its clock: kubelet's own count is ahead.
+        raced = [n for n, m in failed.items() if "requested number of devices unavailable" in m and n not in new_kubelet]
+        ok(len(raced) <= made // 50, f"{len(raced)} were bound to a node whose status was old, and refused by kubelet: 2 % at most", *raced)
 
 
 def main():
