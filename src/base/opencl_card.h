@@ -1,5 +1,6 @@
 /*
- * opencl_card.h: which card an OpenCL device is, the same for meted, which looks for devices, and for a program's layer.
+ * opencl_card.h: which card an OpenCL device is: the same for meted, which looks for devices, and for a program's
+ * layer.
  *
  * A device that tells its UUID (cl_khr_device_uuid; on NVIDIA's driver the one that CUDA tells) is that card. One that
  * does not is named by what it is called, its vendor, and its place among those of its platform that are called the

@@ -69,8 +69,8 @@ static int check_options(struct run *run, struct fault *f)
 	for (size_t i = 0; grant && i < run->line->given_count; i++) {
 		const char *option = run->line->given[i].option->name;
 
-		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") || !strcmp(option, "name") ||
-		    !strcmp(option, "place") || !strcmp(option, "wait"))
+		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
+		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
 					 "with `mete set`",

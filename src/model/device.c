@@ -10,7 +10,11 @@
 
 const char *device_kind_name(enum device_kind kind)
 {
-	static const char *const names[] = { [DEVICE_SOFT] = "soft", [DEVICE_NVIDIA] = "nvidia", [DEVICE_OPENCL] = "opencl" };
+	static const char *const names[] = {
+		[DEVICE_SOFT] = "soft",
+		[DEVICE_NVIDIA] = "nvidia",
+		[DEVICE_OPENCL] = "opencl",
+	};
 
 	return names[kind];
 }

@@ -38,8 +38,8 @@ enum device_find_result {
 const char *device_kind_name(enum device_kind kind);
 
 /*
- * The plain allocation granule of a kind of driver. Source for NVIDIA: blocks of 2 MiB, as cuMemGetInfo shows. OpenCL tells
- * no addresses: what is asked for counts.
+ * The plain allocation granule of a kind of driver. Source for NVIDIA: blocks of 2 MiB, as cuMemGetInfo shows. OpenCL
+ * tells no addresses: what is asked for counts.
  */
 uint32_t device_kind_granule(enum device_kind kind);
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps */
-static struct map known;    /* cl_device_id: grant's index + 1, or 0 */
-static struct map contexts; /* cl_context: its mask */
+static struct map known;				 /* cl_device_id: grant's index + 1, or 0 */
+static struct map contexts;				 /* cl_context: its mask */
 static _Atomic uint32_t unified, told_none;
 static char places[WIRE_MAX_DEVICES]; /* only their addresses count */
 

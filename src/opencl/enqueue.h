@@ -1,9 +1,9 @@
 /*
- * enqueue.h: what a queue is given, as the gate sees it (core/pace.h). Kernels use the compute engine, copies, fills and
- * maps the copy engine, as in CUDA.
+ * enqueue.h: what a queue is given, as the gate sees it (core/pace.h). Kernels use the compute engine; copies, fills
+ * and maps use the copy engine, as in CUDA.
  *
- * A wait list may hold work up that the queue has come to: where the gate matters, an in-order queue gets a barrier with
- * that list first, so that the marker behind it tells when the work could begin.
+ * A wait list may hold work up that the queue has come to: where the gate matters, an in-order queue gets a barrier
+ * with that list first, so that the marker behind it tells when the work could begin.
  */
 #pragma once
 

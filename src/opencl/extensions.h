@@ -1,6 +1,6 @@
 /*
- * extensions.h: calls that are not in the loader's table: the program asks a driver for their address by name, and would
- * go past a layer. It gets our body instead, where the driver has the call.
+ * extensions.h: calls that are not in the loader's table: the program asks a driver for their address by name, and
+ * would go past a layer. It gets our body instead, where the driver has the call.
  */
 #pragma once
 

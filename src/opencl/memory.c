@@ -90,7 +90,8 @@ static cl_mem hand_on(cl_mem object, uint32_t mask, uint32_t units, cl_int *errc
 	return answer(NULL, CL_OUT_OF_RESOURCES, errcode_ret);
 }
 
-/* Buffers ----------------------------------------------------------------------------------------------------------- */
+/* Buffers -----------------------------------------------------------------------------------------------------------
+ */
 
 /* Where a buffer of these flags takes memory. */
 static uint32_t mask_of(cl_context context, cl_mem_flags flags)
@@ -151,7 +152,8 @@ cl_mem CL_API_CALL face_clCreateBufferWithProperties(cl_context context, const c
 	return NULL;
 }
 
-/* Images and pipes -------------------------------------------------------------------------------------------------- */
+/* Images and pipes --------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -225,7 +227,8 @@ static uint64_t told_bytes(cl_mem object)
 {
 	size_t bytes = 0;
 
-	return opencl_real.clGetMemObjectInfo(object, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS ? bytes : 0;
+	return opencl_real.clGetMemObjectInfo(object, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS ? bytes
+													     : 0;
 }
 
 /* Settles the charge of what the driver has made at what it says of it. */
@@ -358,7 +361,8 @@ cl_mem CL_API_CALL face_clCreatePipe(cl_context context, cl_mem_flags flags, cl_
 	return NULL;
 }
 
-/* Shared virtual memory: pointers, without an object that could tell of its end ---------------------------------------- */
+/* Shared virtual memory: pointers, without an object that could tell of its end
+ * ---------------------------------------- */
 
 static bool remember(void *pointer, cl_context context, uint32_t mask, uint32_t units)
 {
@@ -484,7 +488,8 @@ cl_int CL_API_CALL face_clEnqueueSVMFree(cl_command_queue command_queue, cl_uint
 	return CL_SUCCESS;
 }
 
-/* cl_intel_unified_shared_memory ------------------------------------------------------------------------------------- */
+/* cl_intel_unified_shared_memory -------------------------------------------------------------------------------------
+ */
 
 typedef void *(CL_API_CALL *alloc_fn)(cl_context, cl_device_id, const cl_mem_properties_intel *, size_t, cl_uint,
 				      cl_int *);

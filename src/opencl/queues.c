@@ -14,6 +14,7 @@ enum queue_hides {
 	HIDES_PROFILING = 1 << 0, /* the program has not asked for it */
 	HIDES_WORDS = 1 << 1,	  /* its list of properties had no CL_QUEUE_PROPERTIES */
 	OUT_OF_ORDER = 1 << 2,
+	HIDES_LIST = 1 << 3, /* it gave no list at all */
 };
 
 /* Values of an entry of the map. */
@@ -90,7 +91,8 @@ cl_command_queue CL_API_CALL face_clCreateCommandQueue(cl_context context, cl_de
 }
 
 /* A copy of the list with profiling. False: too long, or nothing that profiling is for. */
-static bool with_profiling(const cl_queue_properties *list, cl_queue_properties copy[PROPERTIES + 2], uint64_t *ret_hides)
+static bool with_profiling(const cl_queue_properties *list, cl_queue_properties copy[PROPERTIES + 2],
+			   uint64_t *ret_hides)
 {
 	cl_queue_properties asked = 0;
 	unsigned int n = 0;
@@ -115,7 +117,7 @@ static bool with_profiling(const cl_queue_properties *list, cl_queue_properties 
 		copy[n++] = CL_QUEUE_PROFILING_ENABLE;
 	}
 	copy[n] = 0;
-	*ret_hides = hides_of(asked) | (found ? 0 : HIDES_WORDS);
+	*ret_hides = hides_of(asked) | (found ? 0 : HIDES_WORDS) | (list ? 0 : HIDES_LIST);
 	return true;
 }
 
@@ -202,10 +204,7 @@ cl_int CL_API_CALL face_clGetCommandQueueInfo(cl_command_queue command_queue, cl
 		return r;
 	if (opencl_real.clGetCommandQueueInfo(command_queue, param_name, sizeof list, list, &size) != CL_SUCCESS)
 		return r;
-	/* A list of nothing but our own is one that was not given. */
-	size = strip(list, size, is);
-	if (is & HIDES_WORDS && size == sizeof *list)
-		size = 0;
+	size = is & HIDES_LIST ? 0 : strip(list, size, is);
 	if (param_value && param_value_size < size)
 		return CL_INVALID_VALUE;
 	if (param_value)
@@ -216,8 +215,9 @@ cl_int CL_API_CALL face_clGetCommandQueueInfo(cl_command_queue command_queue, cl
 }
 
 /* Of OpenCL 1.0: profiling stays on, whatever the program thinks of it. */
-cl_int CL_API_CALL face_clSetCommandQueueProperty(cl_command_queue command_queue, cl_command_queue_properties properties,
-						  cl_bool enable, cl_command_queue_properties *old_properties)
+cl_int CL_API_CALL face_clSetCommandQueueProperty(cl_command_queue command_queue,
+						  cl_command_queue_properties properties, cl_bool enable,
+						  cl_command_queue_properties *old_properties)
 {
 	cl_command_queue_properties others = properties & ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
 	uint64_t is = hides(command_queue);

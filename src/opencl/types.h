@@ -1,6 +1,6 @@
 /*
- * types.h: OpenCL's types, from the headers of Khronos that the machine has (Debian: opencl-headers). All of its versions
- * are meant, the deprecated calls too: programs call them.
+ * types.h: OpenCL's types, from the headers of Khronos that the machine has (Debian: opencl-headers). All of its
+ * versions are meant, the deprecated calls too: programs call them.
  */
 #pragma once
 

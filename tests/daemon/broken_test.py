@@ -61,6 +61,7 @@ KEYS = {
     "log": (f"{place}/meted.log", PATH + [f"{JUNK}/log", place]),
     "exit_when_idle": ("100000", NUMBER),
     "driver.soft_only": ("true", SWITCH),
+    "driver.no_opencl": ("true", SWITCH),
     "driver.libcuda": (LIBRARY, PATH + [place]),
     "driver.libnvml": (LIBRARY, PATH + [place]),
     "http.listen": (f"127.0.0.1:{free_port()}", [

@@ -79,8 +79,8 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device, and OpenCL's last. NULL:
- * none.
+ * The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device, and OpenCL's last.
+ * NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 

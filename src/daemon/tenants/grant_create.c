@@ -160,7 +160,8 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (g->wall && driver->kind == DEVICE_OPENCL) {
-		refuse(ask, CODE_NO_DRIVER, "a wall is for CUDA: a device that has OpenCL alone has none; leave --wall away");
+		refuse(ask, CODE_NO_DRIVER,
+		       "a wall is for CUDA: a device that has OpenCL alone has none; leave --wall away");
 		return false;
 	}
 	g->kind = driver->kind;
