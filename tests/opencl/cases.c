@@ -11,6 +11,8 @@
  *	devices              what devices and contexts say
  *	spin SECONDS ITEMS STEPS   kernels one after another; prints how many
  *	sum N                a computation, its result printed
+ *	both BYTES           CUDA and OpenCL on one card, of which the program may hold BYTES: refused at the sum
+ *	cuda SECONDS         kernels of CUDA's one after another, without OpenCL; prints how many
  *	price N              what an enqueue and a create with release cost, in nanoseconds
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -19,6 +21,7 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -485,6 +488,104 @@ static int sum(size_t items)
 	return 0;
 }
 
+/* CUDA, by the names of its driver's library; -1: not there. */
+static struct {
+	int (*init)(unsigned int);
+	int (*device)(int *, int);
+	int (*retain)(void **, int);
+	int (*current)(void *);
+	int (*alloc)(uint64_t *, size_t);
+	int (*free)(uint64_t);
+	int (*total)(size_t *, int);
+	int (*info)(size_t *, size_t *);
+	int (*load)(void **, const void *);
+	int (*function)(void **, void *, const char *);
+	int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+		      unsigned int, void *, void **, void **);
+	int (*wait)(void);
+} cuda;
+
+static bool cuda_begin(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW), *primary;
+	const struct {
+		const char *name;
+		void **to;
+	} wanted[] = { { "cuInit", (void **)&cuda.init },
+		       { "cuDeviceGet", (void **)&cuda.device },
+		       { "cuDevicePrimaryCtxRetain", (void **)&cuda.retain },
+		       { "cuCtxSetCurrent", (void **)&cuda.current },
+		       { "cuMemAlloc_v2", (void **)&cuda.alloc },
+		       { "cuMemFree_v2", (void **)&cuda.free },
+		       { "cuDeviceTotalMem_v2", (void **)&cuda.total },
+		       { "cuMemGetInfo_v2", (void **)&cuda.info },
+		       { "cuModuleLoadData", (void **)&cuda.load },
+		       { "cuModuleGetFunction", (void **)&cuda.function },
+		       { "cuLaunchKernel", (void **)&cuda.launch },
+		       { "cuCtxSynchronize", (void **)&cuda.wait } };
+	int is;
+
+	for (size_t i = 0; library && i < sizeof wanted / sizeof *wanted; i++)
+		*wanted[i].to = dlsym(library, wanted[i].name);
+	return library && cuda.init && !cuda.init(0) && !cuda.device(&is, 0) && !cuda.retain(&primary, is) &&
+	       !cuda.current(primary);
+}
+
+static int cuda_spin(double seconds)
+{
+	static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n.visible .entry spin_a()\n{\n	ret;\n}\n";
+	void *module, *kernel;
+	uint64_t end;
+	long done = 0;
+
+	if (!cuda_begin() || cuda.load(&module, ptx) || cuda.function(&kernel, module, "spin_a"))
+		return 3;
+	puts("begins");
+	fflush(stdout);
+	end = now_ns() + (uint64_t)(seconds * 1e9);
+	while (now_ns() < end) {
+		for (int i = 0; i < 4; i++, done++)
+			if (cuda.launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL))
+				return 4;
+		if (cuda.wait())
+			return 5;
+	}
+	printf("%ld\n", done);
+	return 0;
+}
+
+static int both(size_t bytes)
+{
+	size_t room = 0, all = 0, rest;
+	uint64_t first = 0, second = 0;
+	cl_ulong total = 0;
+	cl_mem made;
+	cl_int r;
+
+	ok(cuda_begin(), "CUDA begins beside OpenCL");
+	ok(!cuda.total(&all, 0) && all == bytes, "CUDA shows the quota");
+	need(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL), "CL_DEVICE_GLOBAL_MEM_SIZE");
+	ok(total == bytes, "and so does OpenCL (%llu)", (unsigned long long)total);
+	ok(!cuda.alloc(&first, bytes / 2), "CUDA takes half");
+	ok(!cuda.info(&room, &all), "what is free");
+	ok(!buffer(bytes / 2 + 512, &r) && r == CL_MEM_OBJECT_ALLOCATION_FAILURE,
+	   "OpenCL is refused at the sum");
+	rest = room;
+	made = buffer(rest, &r);
+	ok(made, "and gets what is left (%d)", r);
+	ok(!cuda.info(&room, &all) && room == 0, "CUDA sees that nothing is free");
+	ok(cuda.alloc(&second, 512) == 2, "and is out of memory");
+	clReleaseMemObject(made);
+	ok(all_back(rest), "OpenCL's goes back");
+	ok(!cuda.alloc(&second, rest), "and CUDA may have it");
+	ok(!buffer(512, &r) && r == CL_MEM_OBJECT_ALLOCATION_FAILURE, "then OpenCL gets nothing");
+	ok(!cuda.free(second) && !cuda.free(first), "CUDA gives all back");
+	ok(all_back(rest + bytes / 2), "and OpenCL may have that");
+	ok(!cuda.alloc(&second, rest), "CUDA takes it again");
+	printf("1..%u\n", checks);
+	return failed ? 1 : 0;
+}
+
 static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -532,6 +633,8 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	uint64_t a = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, b = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 
+	if (!strcmp(name, "cuda"))
+		return cuda_spin(argc > 2 ? atof(argv[2]) : 1);
 	begin();
 	if (!strcmp(name, "quota"))
 		return quota(a, b);
@@ -553,6 +656,8 @@ int main(int argc, char **argv)
 		return spin(argc > 2 ? atof(argv[2]) : 1, b, argc > 4 ? atoi(argv[4]) : 1000);
 	if (!strcmp(name, "sum"))
 		return sum(a);
+	if (!strcmp(name, "both"))
+		return both(a);
 	if (!strcmp(name, "price"))
 		return price((unsigned int)a);
 	fprintf(stderr, "cases.c says which cases there are\n");

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""
+One card for several: two OpenCL tenants at 30 and 70, one with CUDA beside one with OpenCL, both APIs in one program, a
+tenant that stands still: sharing_test.py BUILD. PoCL's kernels run on the processor, so a busy machine takes from both.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from kit import CASES, METE, MIB, Meted, Place, finish, ok, same, until, verdicts
+
+SECONDS = 14
+WINDOW = 10
+
+
+def shares(place, names):
+    """The measured shares over ten seconds, in percent, when they have had work for longer than that."""
+    return [place.share(n)["share_10s"] for n in names]
+
+
+def pair(place, what, first, second, within):
+    """Two tenants, (percent, words of a program) each; their shares of the card, and of what both got."""
+    programs = []
+    for name, (percent, words) in (("a", first), ("b", second)):
+        control = place.meted.control()
+        answer = control.ask("grant_create", name=name, driver=place.driver,
+                             devices=[{"device": "0", "mem_bytes": 64 * MIB, "cores": percent, "cores_limit": percent}])
+        control.close()
+        ok(answer["ok"], f"{what}: the grant of {percent} %", answer)
+    for name, (percent, words) in (("a", first), ("b", second)):
+        programs.append(subprocess.Popen([METE, "run", "--grant", name, "--", *words], env=place.env, stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, text=True))
+    for p in programs:
+        same(p.stdout.readline(), "begins\n", f"{what}: the program begins")
+    best = None
+    end = time.monotonic() + SECONDS - 1
+    time.sleep(WINDOW + 1)
+    while time.monotonic() < end:
+        got = shares(place, ("a", "b"))
+        if None not in got and sum(got):
+            off = abs(got[0] / sum(got) * 100 - first[0])
+            best = min(best, (off, got)) if best else (off, got)
+        time.sleep(0.25)
+    for p in programs:
+        out, err = p.communicate(timeout=60)
+        ok(p.returncode == 0, f"{what}: the program ends as it should", out, err)
+    ok(best and best[0] <= within, f"{what}: {first[0]} to {second[0]} within {within} points", best)
+    ok(best and sum(best[1]) <= 101, f"{what}: the two are never charged more than the wall time", best)
+    print(f"# {what}: measured {best[1]}")
+    control = place.meted.control()
+    for name in ("a", "b"):
+        ok(control.ask("grant_delete", name=name)["ok"], f"{what}: the grant ends")
+    control.close()
+
+
+place = Place()
+place.driver = "opencl"
+spin = [CASES, "spin", str(SECONDS), "1024", "2000"]
+pair(place, "two of OpenCL", (30, spin), (70, spin), 2)
+
+# Standing still is not charged, and holds nobody up for long.
+r = place.start(CASES, "spin", "3", "256", "2000", options=["--name", "still", "-c", "50"])
+r.stdout.readline()
+control = place.meted.control()
+pid = until(lambda: [p["pid"] for p in control.grant("still")["processes"]], 10)[0]
+os.kill(pid, signal.SIGSTOP)
+other = place.run(CASES, "spin", "2", "256", "2000", options=["-c", "50"])
+ok(other.returncode == 0 and int(other.stdout.split()[-1]) > 0, "beside one that stands still the other gets on", other.stdout, other.stderr)
+os.kill(pid, signal.SIGCONT)
+out, err = r.communicate(timeout=60)
+ok(r.returncode == 0, "and the one that stood goes on", out, err)
+control.close()
+place.close()
+
+# The software device and the machine's OpenCL device as one card.
+first = Meted("--no-opencl")
+control = first.control()
+card = next(d["uuid"] for d in control.ask("devices")["devices"] if d["driver"] == "soft")
+control.close()
+first.close()
+place = Place(METE_OPENCL_CARD=card, METE_SOFT_DURATION="spin_*=2ms")
+place.driver = "soft"
+same({d["driver"] for d in place.devices["devices"]}, {"soft"}, "two APIs, one card: it is one device")
+opencl = next(d for d in place.devices["drivers"] if d["kind"] == "opencl")
+ok(not opencl["usable"] and "those of the drivers above" in opencl["status"], "and OpenCL has none of its own", opencl)
+r = subprocess.run([METE, "run", "--soft", "--mem", "256M", CASES, "both", str(256 * MIB)], env=place.env, stdout=subprocess.PIPE,
+                   stderr=subprocess.PIPE, text=True, timeout=100)
+verdicts(r.stdout)
+same(r.returncode, 0, "a program with both is refused at the sum")
+pair(place, "CUDA beside OpenCL", (30, [CASES, "cuda", str(SECONDS)]), (70, spin), 3)
+place.close()
+finish()
