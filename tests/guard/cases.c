@@ -1201,12 +1201,19 @@ static int body_full(void)
 		o = 0;
 		r = rm_alloc(s.fd, s.client, s.client, &o, 0x2080, NULL);
 	}
-	if (n >= 20000 || r != -ENOMEM)
-		return 3;
-	if (as("b", body_second) == 2) /* others have room */
-		return 4;
 	o = 0;
-	return rm_memory(s.fd, s.client, &o, MIB(1)) == -ENOMEM ? 0 : 5;
+	r = n < 20000 && r == -ENOMEM && rm_memory(s.fd, s.client, &o, MIB(1)) == -ENOMEM ? 0 : 3;
+	if (write(hold_fds[1], r ? "n" : "y", 1) != 1)
+		return 4;
+	pause();
+	return r;
+}
+
+static int body_room(void)
+{
+	struct session s;
+
+	return session_open(&s) ? 2 : expect(grab(&s, MIB(64), MIB(65536)), 2048);
 }
 
 static int body_files(void)
@@ -1220,7 +1227,22 @@ static int body_files(void)
 
 static void case_full(void)
 {
-	ok(!as("c", body_full), "a tenant with too many objects is refused, and others are not");
+	pid_t p;
+	char x = 0;
+
+	if (pipe(hold_fds))
+		exit(1);
+	p = fork();
+	if (!p) {
+		enter("c");
+		_exit(body_full());
+	}
+	ok(read(hold_fds[0], &x, 1) == 1 && x == 'y', "a tenant with too many objects is refused");
+	ok(!as("b", body_room), "... and others have room");
+	kill(p, SIGKILL);
+	waitpid(p, NULL, 0);
+	close(hold_fds[0]);
+	close(hold_fds[1]);
 	ok(!as("c", body_files), "a tenant with too many files is refused");
 	clean("full tables");
 }
@@ -1421,6 +1443,24 @@ static void case_cost(void)
 	   (unsigned long long)other, (double)other / (double)bare, (unsigned long long)tenant, (double)tenant / (double)bare);
 }
 
+static int body_info_locked(void)
+{
+	struct fb_info f = { .count = 1, .list = { { 9, 0 } } };
+	struct session s;
+
+	if (session_open(&s) || rm_control(s.fd, s.client, 3, 0x20801303, &f, sizeof f))
+		return 2;
+	return f.list[0].data == 16u << 20 ? 0 : 3;
+}
+
+/* Under lockdown the quota holds, and replies stay as they are. */
+static void case_locked(void)
+{
+	ok(!as("c", body_info_locked), "under lockdown memory information stays the device's");
+	ok(!as("c", body_grab), "... and the quota holds");
+	clean("locked down");
+}
+
 static const struct {
 	const char *name;
 	void (*body)(void);
@@ -1430,6 +1470,7 @@ static const struct {
 	{ "names", case_names },     { "full", case_full },	  { "end", case_end },
 	{ "helper", case_helper },   { "killed", case_killed },	  { "race", case_race },
 	{ "race-more", case_race_more }, { "cost", case_cost },
+	{ "locked", case_locked },
 };
 
 int main(int argc, char **argv)

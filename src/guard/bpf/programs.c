@@ -1,6 +1,8 @@
 /* programs.c: see programs.h. */
 #include "guard/bpf/programs.h"
 
+#include "guard_object.h" /* the compiled programs */
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -17,11 +19,6 @@
 
 #define BPF_MAGIC 0xcafe4a11
 #define MAPS GUARD_PINS "/maps"
-
-/* The compiled programs (guard.bpf.o) as they lie in this executable. */
-extern const char guard_object_begin[], guard_object_end[];
-__asm__(".section .rodata\n.balign 16\n"
-	"guard_object_begin:\n.incbin \"" GUARD_OBJECT "\"\nguard_object_end:\n.previous\n");
 
 static char last_line[GUARD_WHY];
 
@@ -112,8 +109,7 @@ static bool kernel_has(const char *function)
 static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
-	struct bpf_object *object =
-		bpf_object__open_mem(guard_object_begin, (size_t)(guard_object_end - guard_object_begin), &o);
+	struct bpf_object *object = bpf_object__open_mem(guard_object, sizeof guard_object, &o);
 	struct bpf_program *compat;
 	struct bpf_map *m;
 	char path[128];

@@ -15,6 +15,7 @@
 #include <linux/cdev.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -41,6 +42,7 @@ struct memory {
 
 struct object {
 	struct list_head link;
+	struct hlist_node by_name;
 	struct standin_file *file; /* of a client */
 	u32 client, handle, parent, class;
 	u64 slice;
@@ -48,6 +50,7 @@ struct object {
 };
 
 static LIST_HEAD(objects);
+static DEFINE_HASHTABLE(names, 12);
 static DEFINE_MUTEX(lock);
 static u64 used, peak;
 static atomic64_t calls;
@@ -81,7 +84,7 @@ static struct object *find(u32 client, u32 handle)
 {
 	struct object *o;
 
-	list_for_each_entry(o, &objects, link)
+	hash_for_each_possible(names, o, by_name, client ^ handle)
 		if (o->client == client && o->handle == handle)
 			return o;
 	return NULL;
@@ -94,6 +97,7 @@ static void drop(struct object *o)
 		kfree(o->memory);
 	}
 	list_del(&o->link);
+	hash_del(&o->by_name);
 	object_count--;
 	kfree(o);
 }
@@ -115,6 +119,18 @@ static void drop_tree(u32 client, u32 handle)
 	struct object *o, *next;
 	bool again;
 
+	/* Memory has nothing below it. */
+	o = find(client, handle);
+	if (o && o->memory) {
+		drop(o);
+		return;
+	}
+	if (handle == client) {
+		list_for_each_entry_safe(o, next, &objects, link)
+			if (o->client == client)
+				drop(o);
+		return;
+	}
 	do {
 		/* Leaves first: what others are below of is found through what is above. */
 		again = false;
@@ -149,6 +165,7 @@ static struct object *add(u32 client, u32 parent, u32 *handle, u32 class)
 	o->parent = parent;
 	o->class = class;
 	list_add(&o->link, &objects);
+	hash_add(names, &o->by_name, o->client ^ o->handle);
 	object_count++;
 	return o;
 }

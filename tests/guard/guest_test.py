@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The guard in a virtual machine: guest_test.py BUILD CASES [PROCESSORS [KERNEL_WORDS]]
+
+Boots Debian's kernel under emulation with the stand-in driver (standin/), mete-guard and cases.c, and passes on what they say. What is
+booted is in the folder METE_TEST_GUEST, which tests/guard/make_guest fills; every kernel in it is tried.
+"""
+import glob
+import gzip
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+build, cases = sys.argv[1], sys.argv[2]
+processors = sys.argv[3] if len(sys.argv) > 3 else "1"
+words = sys.argv[4] if len(sys.argv) > 4 else ""
+here = os.path.dirname(os.path.abspath(__file__))
+LIMIT_S = 540
+
+
+def skip(why):
+    print(f"1..0 # SKIP {why}")
+    sys.exit(0)
+
+
+def entry(name, mode, data, number):
+    """One file of a cpio archive in the form that the kernel unpacks (newc)."""
+    name = name.encode() + b"\0"
+    head = "070701" + "".join(f"{v:08X}" for v in (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0))
+    out = head.encode() + name
+    out += b"\0" * (-len(out) % 4) + data
+    return out + b"\0" * (-len(data) % 4)
+
+
+def libraries(program):
+    """What the program is linked with, and its loader: paths."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return sorted({p for line in out.splitlines() for p in re.findall(r"(/\S+)", line)})
+
+
+def pack(module, to):
+    files = {"init": os.path.join(here, "init"), "cases": os.path.join(build, "tests/guard/guard_cases"),
+             "mete-guard": os.path.join(build, "src/guard/mete-guard"), "bin/busybox": busybox, "mete_standin.ko": module}
+    files |= {p.lstrip("/"): p for p in libraries(files["mete-guard"])}
+    folders = {""} | {"/".join(n.split("/")[:i]) for n in files for i in range(1, n.count("/") + 1)}
+    parts = [entry(f, stat.S_IFDIR | 0o755, b"", i) for i, f in enumerate(sorted(folders - {""}))]
+    for i, (name, path) in enumerate(files.items()):
+        with open(path, "rb") as f:
+            parts.append(entry(name, stat.S_IFREG | 0o755, f.read(), 1000 + i))
+    parts.append(entry("TRAILER!!!", 0, b"", 0))
+    with gzip.open(to, "wb", compresslevel=1) as f:
+        f.write(b"".join(parts))
+
+
+def boot(folder):
+    """The guest's lines."""
+    with tempfile.TemporaryDirectory() as temporary:
+        image = os.path.join(temporary, "initramfs")
+        pack(os.path.join(folder, "mete_standin.ko"), image)
+        command = ["nice", qemu, "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", processors, "-m", "512", "-no-reboot",
+                   "-nodefaults", "-display", "none", "-serial", "stdio", "-kernel", os.path.join(folder, "vmlinuz"), "-initrd", image,
+                   "-append", f"console=ttyS0 panic=-1 quiet {words} cases={cases}"]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False)
+            return done.stdout.decode(errors="replace").splitlines()
+        except subprocess.TimeoutExpired as e:
+            return (e.stdout or b"").decode(errors="replace").splitlines() + ["# the guest did not end in time"]
+
+
+qemu, busybox = shutil.which("qemu-system-x86_64"), shutil.which("busybox")
+guests = sorted(os.path.dirname(p) for p in glob.glob(os.path.join(os.environ.get("METE_TEST_GUEST", "/nowhere"), "*/vmlinuz")))
+if not qemu:
+    skip("there is no qemu-system-x86_64 here")
+if not busybox or libraries(busybox):
+    skip("there is no static busybox here (busybox-static)")
+if not guests:
+    skip("METE_TEST_GUEST names no folder that tests/guard/make_guest has filled")
+
+count = bad = 0
+for guest in guests:
+    lines = boot(guest)
+    ended = False
+    for line in lines:
+        m = re.match(r"(not )?ok \d+ - (.*)", line.strip())
+        if m:
+            count += 1
+            bad += bool(m.group(1))
+            print(f"{m.group(1) or ''}ok {count} - {os.path.basename(guest)}: {m.group(2)}")
+        elif "guest: cases ended with 0" in line:
+            ended = True
+        elif line.strip():
+            print("#", line.strip())
+    count += 1
+    bad += not ended
+    print(f"{'' if ended else 'not '}ok {count} - {os.path.basename(guest)}: the guest came to its end")
+print(f"1..{count}")
+sys.exit(bad != 0)
