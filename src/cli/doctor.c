@@ -64,6 +64,30 @@ static void check_shim(struct doctor *d)
 	check_library(d, "shim", d->place.shim_dir, "libnvidia-ml.so.1", PROBE_NVML_EXPORTS);
 }
 
+/* Beside CUDA, which the shim is about. */
+static void check_layers(struct doctor *d)
+{
+	static const struct {
+		const char *name, *library, *programs, *remedy;
+	} layer[] = {
+		{ "opencl", "libmete-opencl.so", "OpenCL",
+		  "install opencl-headers and ocl-icd-opencl-dev, and build mete again, to meter them" },
+		{ "vulkan", "libmete-vulkan.so", "Vulkan", "install libvulkan-dev, and build mete again, to meter them" },
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; *d->place.shim_dir && i < sizeof(layer) / sizeof(*layer); i++) {
+		if (!path_join(path, "%s/%s", d->place.shim_dir, layer[i].library))
+			continue;
+		if (!access(path, R_OK))
+			doctor_add(d, layer[i].name, STATUS_OK, NULL, "programs that use %s are metered by %s",
+				   layer[i].programs, path);
+		else
+			doctor_add(d, layer[i].name, STATUS_NOTE, layer[i].remedy,
+				   "this mete was built without %s: programs that use it are not metered", layer[i].programs);
+	}
+}
+
 static bool read_line(const char *path, char *text, size_t size)
 {
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
@@ -527,6 +551,7 @@ VERB(doctor)
 	d.checks = json_array();
 	check_parts(&d);
 	check_shim(&d);
+	check_layers(&d);
 	check_driver(&d);
 	check_pageable(&d);
 	check_nodes(&d);

@@ -76,7 +76,7 @@ static bool slab_reserve_locked(struct slab *s)
 	return true;
 }
 
-void *handle_new(enum handle_type type)
+void *handle_make(enum handle_type type)
 {
 	struct slab *s = &slabs[type];
 	struct handle *h = NULL;
@@ -99,8 +99,23 @@ void *handle_new(enum handle_type type)
 	memset(h + 1, 0, s->stride - sizeof(*h));
 	h->type = type;
 	h->next_free = NULL;
-	atomic_store_explicit(&h->live, 1, memory_order_release); /* pairs with the acquire in handle_find() */
 	return h;
+}
+
+void handle_show(void *object)
+{
+	struct handle *h = object;
+
+	atomic_store_explicit(&h->live, 1, memory_order_release); /* pairs with the acquire in handle_find() */
+}
+
+void *handle_new(enum handle_type type)
+{
+	void *object = handle_make(type);
+
+	if (object)
+		handle_show(object);
+	return object;
 }
 
 void *handle_find(enum handle_type type, const void *p)

@@ -37,13 +37,17 @@ enum handle_type {
 };
 
 struct handle {
-	_Atomic uint32_t live; /* 1 between handle_new() and handle_retire() */
+	_Atomic uint32_t live; /* 1 between handle_show() and handle_retire() */
 	uint32_t type;	       /* enum handle_type */
 	_Atomic uint64_t generation; /* another one for each object that has had this place */
 	struct handle *next_free;
 };
 
-/* A zeroed object. NULL: no memory or too many. */
+/* A zeroed object that nobody finds before handle_show(). NULL: no memory or too many. */
+void *handle_make(enum handle_type type);
+/* It is complete: a thread that still holds the handle of a predecessor in its place may find it from now on. */
+void handle_show(void *object);
+/* Both at once. */
 void *handle_new(enum handle_type type);
 /* The object, or NULL for anything that is not a live handle of this type. */
 void *handle_find(enum handle_type type, const void *h);

@@ -44,17 +44,19 @@ static CUresult library_load(CUlibrary *ret, const void *image, size_t bytes, co
 	for (unsigned i = 0; i < option_count; i++)
 		if ((unsigned)option[i] >= CU_LIBRARY_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
-	l = handle_new(HANDLE_LIBRARY);
+	l = handle_make(HANDLE_LIBRARY);
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	l->source.max_registers = j->max_registers;
 	e = source_load(image, bytes, &l->source, &l->first, log, sizeof(log));
 	jit_report(j, e ? log : "", e ? NULL : l->first);
-	if (e)
+	if (e) {
 		handle_free(l);
-	else
-		*ret = (CUlibrary)l;
-	return e;
+		return e;
+	}
+	handle_show(l);
+	*ret = (CUlibrary)l;
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuLibraryLoadData(CUlibrary *ret, const void *code, CUjit_option *option, void **value, unsigned count,
@@ -184,6 +186,7 @@ CUresult library_module(struct library *l, struct context *c, struct module **re
 			m->library = l;
 			m->next = l->modules;
 			l->modules = m;
+			handle_show(m);
 			pthread_mutex_unlock(&module_mutex);
 		}
 	}
@@ -202,13 +205,14 @@ static struct kernel *library_kernel(struct library *l, const struct ptx_kernel 
 	pthread_mutex_lock(&module_mutex);
 	for (k = l->kernels; k && k->kernel != p; k = k->next)
 		;
-	if (!k && (k = handle_new(HANDLE_KERNEL))) {
+	if (!k && (k = handle_make(HANDLE_KERNEL))) {
 		k->library = l;
 		k->kernel = p;
 		for (uint32_t i = 0; i < SEGMENT_MAX_DEVICES; i++)
 			k->settings[i] = FUNCTION_SETTINGS_NONE;
 		k->next = l->kernels;
 		l->kernels = k;
+		handle_show(k);
 	}
 	pthread_mutex_unlock(&module_mutex);
 	return k;

@@ -278,7 +278,7 @@ void module_free(struct module *m)
 
 CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret)
 {
-	struct module *m = handle_new(HANDLE_MODULE);
+	struct module *m = handle_make(HANDLE_MODULE);
 	CUresult e;
 
 	if (!m) {
@@ -334,9 +334,14 @@ static CUresult module_here(const struct context *c, struct ptx_module *ptx, str
 
 	if (!e && now != c)
 		e = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (e)
+	if (e) {
 		ptx_module_free(ptx);
-	return e ? e : module_new(now, ptx, ret);
+		return e;
+	}
+	e = module_new(now, ptx, ret);
+	if (!e)
+		handle_show(*ret);
+	return e;
 }
 
 static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
@@ -465,12 +470,13 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 	pthread_mutex_lock(&module_mutex);
 	for (f = m->functions; f && f->kernel != k; f = f->next)
 		;
-	if (!f && (f = handle_new(HANDLE_FUNCTION))) {
+	if (!f && (f = handle_make(HANDLE_FUNCTION))) {
 		f->module = m;
 		f->kernel = k;
 		f->settings = FUNCTION_SETTINGS_NONE;
 		f->next = m->functions;
 		m->functions = f;
+		handle_show(f);
 	}
 	pthread_mutex_unlock(&module_mutex);
 	*ret = f;

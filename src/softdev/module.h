@@ -122,7 +122,7 @@ static inline void module_stay_end(const int *unused)
 /* Held while modules go: one of a library goes with it or with its context, whichever ends first. */
 extern pthread_mutex_t module_ending;
 
-/* A module in the context from a decoded one, which it takes over, also on failure. */
+/* A module in the context from a decoded one, which it takes over, also on failure. The caller shows its handle. */
 CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret);
 /* Gives back all it has; its work has been waited for. */
 void module_free(struct module *m);
