@@ -102,6 +102,14 @@ static void add_share(struct agent *a, const char *name, json_t *cards, json_t *
 	edits_share_free(&share);
 }
 
+/* A device that has OpenCL alone is no GPU of the node: often it is the processor. */
+static bool is_card(const struct agent *a, json_t *device)
+{
+	const char *driver = device_text(device, "driver");
+
+	return a->options.soft ? !strcmp(driver, "soft") : strcmp(driver, "opencl") != 0;
+}
+
 static char *compose(struct agent *a)
 {
 	json_t *cards = json_array(), *shares = json_object(), *device, *words, *all;
@@ -110,7 +118,7 @@ static char *compose(struct agent *a)
 	size_t i;
 
 	json_array_foreach(json_object_get(a->edits.machine, "devices"), i,
-			   device) if (!a->options.soft || !strcmp(device_text(device, "driver"), "soft"))
+			   device) if (is_card(a, device))
 		json_array_append_new(cards, card_json(device, tenants_of(a, device)));
 	json_object_foreach(a->shares, name, words) add_share(a, name, cards, shares);
 	all = json_pack("{s:o s:o}", "cards", cards, "shares", shares);

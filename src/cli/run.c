@@ -197,6 +197,12 @@ static int set_remote(struct run *run, struct fault *f)
 	return r;
 }
 
+/* NVIDIA's kernel module, or what stands for it in WSL. */
+static bool machine_has_cuda(void)
+{
+	return !access("/sys/module/nvidia", F_OK) || !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+}
+
 /* A driver that the user named goes before the one that meted chose; an outer mete run's does not count. */
 static int set_env(struct run *run, struct fault *f)
 {
@@ -210,7 +216,8 @@ static int set_env(struct run *run, struct fault *f)
 	run->env = (struct tenant_env){
 		.shim_dir = run->place.shim_dir,
 		.socket = device_text(run->grant, "socket"),
-		.libcuda = own ? forced : opencl ? NULL : device_text(driver, "libcuda"),
+		.libcuda = own ? forced : opencl ? "" : device_text(driver, "libcuda"),
+		.no_cuda = opencl && !own && !machine_has_cuda(),
 		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
 		.log = run->log.path,
 		.strict = option_given(run->line, "strict"),
@@ -220,7 +227,7 @@ static int set_env(struct run *run, struct fault *f)
 	if (!own && !strcmp(device_text(driver, "kind"), "soft") &&
 	    runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
-	if (!*run->env.socket || (run->env.libcuda && !*run->env.libcuda))
+	if (!*run->env.socket || (!opencl && !*run->env.libcuda))
 		return fault_set(f, -EPROTO,
 				 "meted's answer names no socket or no driver for grant %s; restart it with this "
 				 "version",
@@ -274,7 +281,7 @@ static void say_start(struct run *run)
 	say_note("grant %s from meted (process %d%s) in %s", grant_name(run), (int)run->control.daemon_pid,
 		 run->control.started ? ", started for this command" : "", run->control.dir);
 	say_note("driver %s%s%s",
-		 run->wall || !run->env.libcuda ? device_text(json_object_get(run->grant, "driver"), "libcuda")
+		 run->wall || !*run->env.libcuda ? device_text(json_object_get(run->grant, "driver"), "libcuda")
 						: run->env.libcuda,
 		 run->wall ? ", in a worker behind a wall" : "",
 		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :

@@ -147,10 +147,15 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true, NULL) : NULL;
 	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
 		rm = NULL;
-	if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
-		     runtime ? ":" : "", runtime ? runtime : "") < 0)
+	if (e->no_cuda)
+		preload = strdup("");
+	else if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
+			  runtime ? ":" : "", runtime ? runtime : "") < 0)
 		preload = NULL;
-	if (asprintf(&path, "%s%s%s", e->shim_dir, e->runtime_dir ? ":" : "", e->runtime_dir ? e->runtime_dir : "") < 0)
+	if (e->no_cuda)
+		path = strdup("");
+	else if (asprintf(&path, "%s%s%s", e->shim_dir, e->runtime_dir ? ":" : "",
+			  e->runtime_dir ? e->runtime_dir : "") < 0)
 		path = NULL;
 	if (!preload || !path || !rm || (e->runtime_dir && !runtime))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
@@ -159,7 +164,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
 	    setenv("METE_SOCKET", e->socket, 1) ||
-	    (e->libcuda ? setenv("METE_DRIVER", e->libcuda, 1) : unsetenv("METE_DRIVER")) ||
+	    (*e->libcuda ? setenv("METE_DRIVER", e->libcuda, 1) : unsetenv("METE_DRIVER")) ||
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||

@@ -23,7 +23,7 @@ json_int_t device_number(json_t *device, const char *key)
 
 static bool of_driver(json_t *device, const char *driver)
 {
-	return !strcmp(device_text(device, "driver"), driver);
+	return !driver || !strcmp(device_text(device, "driver"), driver);
 }
 
 static bool all_digits(const char *word, size_t length)
@@ -397,15 +397,16 @@ static bool is_placed(const char *rule)
 /* A device that is named by its UUID needs no word on its driver. */
 static const char *choose_driver(const struct choice *ch, bool soft, bool opencl)
 {
-	static const char *const drivers[] = { "nvidia", "soft", "opencl" };
 	const struct share *s = ch->count ? &ch->share[0] : NULL;
+	json_t *named = NULL;
 
 	if (soft || opencl)
 		return soft ? "soft" : "opencl";
-	for (size_t i = 0; s && s->device && i < sizeof(drivers) / sizeof(*drivers); i++)
-		if (strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") && !is_word(s, "all") &&
-		    device_find(ch->list, drivers[i], s->device, s->device_length))
-			return drivers[i];
+	if (s && s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
+	    !is_word(s, "all"))
+		named = device_find(ch->list, NULL, s->device, s->device_length);
+	if (named)
+		return device_text(named, "driver");
 	return driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
 }
 

@@ -52,7 +52,8 @@ class MeteTest(unittest.TestCase):
                     if not name.startswith('METE_')
                     and name not in ('CUDA_VISIBLE_DEVICES', 'LD_PRELOAD', 'LD_LIBRARY_PATH')}
         self.env.update(METE_RUNTIME_DIR=self.runtime, METE_SOFT_DIR=os.path.join(self.folder, 'soft'),
-                        METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C')
+                        METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C',
+                        OCL_ICD_VENDORS='/nonexistent')  # the machine's own OpenCL devices: tests/opencl
         os.mkdir(self.env['METE_SOFT_DIR'])
         self.started = []
 

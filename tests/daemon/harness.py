@@ -2,7 +2,8 @@
 What the tests of meted share: a meted of its own in a fresh runtime directory, a control connection, clients without a
 driver (wire_client.c), and checks that print TAP.
 
-The devices are the software device's, 2 of 16 GiB, from the build tree (or METE_LIBDIR).
+The devices are the software device's, 2 of 16 GiB, from the build tree (or METE_LIBDIR). The machine's OpenCL devices are
+hidden; tests/opencl shows them.
 """
 import atexit
 import json
@@ -111,7 +112,8 @@ class Meted:
         self.own = directory is None
         self.dir = directory or tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k == "METE_LIBDIR"}
-        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_SMS": "16", **(env or {})})
+        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_SMS": "16", "OCL_ICD_VENDORS": "/nonexistent",
+                         **(env or {})})
         self.options = list(options)
         self.wrap = list(wrap)
         self.clients = []

@@ -10,6 +10,7 @@ METE = os.path.join(BUILD, "src/cli/mete")
 CASES = os.path.join(BUILD, "tests/opencl/opencl_cases")
 LAYER = os.path.join(BUILD, "src/shim/libmete-opencl.so")
 MIB = 1 << 20
+VENDORS = os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")
 
 
 class Place:
@@ -18,7 +19,7 @@ class Place:
     def __init__(self, **env):
         # PoCL compiles kernels in time: not for each test anew.
         cache = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"mete-opencl-cache-{os.getuid()}")
-        self.meted = Meted(env={"POCL_CACHE_DIR": cache, **env})
+        self.meted = Meted(env={"POCL_CACHE_DIR": cache, "OCL_ICD_VENDORS": VENDORS, **env})
         self.env = dict(self.meted.env, METE_RUNTIME_DIR=self.meted.dir)
         control = self.meted.control()
         self.devices = control.ask("devices")
