@@ -13,7 +13,8 @@
  *	sum N                a computation, its result printed
  *	both BYTES           CUDA and OpenCL on one card, of which the program may hold BYTES: refused at the sum
  *	cuda SECONDS         kernels of CUDA's one after another, without OpenCL; prints how many
- *	price N              what an enqueue and a create with release cost, in nanoseconds
+ *	price N BATCH        what an enqueue (BATCH of them before a wait) and a create with release (beside N live buffers)
+ *                           cost: least and median of rounds, in nanoseconds
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -594,7 +595,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The median of rounds of many calls, without those in which the machine was away. */
-static int price(unsigned int live)
+static int price(unsigned int live, unsigned int batch)
 {
 	static cl_mem made[LIVE];
 	cl_kernel kernel = kernel_of("nothing");
@@ -611,9 +612,9 @@ static int price(unsigned int live)
 	need(clSetKernelArg(kernel, 0, sizeof x, &x), "clSetKernelArg");
 	for (int round = 0; round < 41; round++) {
 		from = now_ns();
-		for (int i = 0; i < 200; i++)
+		for (unsigned int i = 0; i < batch; i++)
 			clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL);
-		enqueue[round] = (double)(now_ns() - from) / 200;
+		enqueue[round] = (double)(now_ns() - from) / batch;
 		need(clFinish(queue), "clFinish");
 		from = now_ns();
 		for (int i = 0; i < 1000; i++)
@@ -659,7 +660,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "both"))
 		return both(a);
 	if (!strcmp(name, "price"))
-		return price((unsigned int)a);
+		return price((unsigned int)a, b ? (unsigned int)b : 200);
 	fprintf(stderr, "cases.c says which cases there are\n");
 	return 2;
 }

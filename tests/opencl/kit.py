@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "daemon"))
+
 from harness import BUILD, GIB, Meted, finish, ok, same, skip, until  # noqa: F401
 
 METE = os.path.join(BUILD, "src/cli/mete")
