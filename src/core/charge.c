@@ -113,6 +113,12 @@ static bool settle(struct charge *c, uint64_t pointer, uint64_t bytes)
 	return false;
 }
 
+/* Sizes are recorded in units: blocks are left by the same bytes that they were touched by. No unit ends in another. */
+static uint64_t whole(uint64_t bytes)
+{
+	return wire_units(bytes) * WIRE_UNIT_BYTES;
+}
+
 bool charge_end_by(const struct face *f, struct charge *c, bool made, uint64_t pointer, uint64_t bytes)
 {
 	struct record record = { .key = record_pointer(pointer),
@@ -124,13 +130,13 @@ bool charge_end_by(const struct face *f, struct charge *c, bool made, uint64_t p
 		charge_cancel(c);
 		return false;
 	}
-	if (!settle(c, pointer, bytes))
+	if (!settle(c, pointer, whole(bytes)))
 		goto undo;
 	record.units = c->units;
 	record.size_units = (uint32_t)wire_units(bytes);
 	if (!records_add(&record)) {
 		if (accounts[c->device].granule_units > 1)
-			blocks_leave(pointer, bytes, accounts[c->device].granule_units);
+			blocks_leave(pointer, whole(bytes), accounts[c->device].granule_units);
 		goto undo;
 	}
 	gate_leave();

@@ -1,6 +1,7 @@
 /* records.c: see records.h. */
 #include "core/records.h"
 #include "core/map.h"
+#include "core/sharing.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -97,23 +98,52 @@ bool records_find(uint64_t key, struct record *ret)
 	return e;
 }
 
-bool records_share(uint64_t key, uint32_t object)
+bool records_lift(uint64_t key, struct record *ret)
 {
 	struct shard *s = shard_of(key);
 	struct map_entry *e;
+	bool found = false;
 
 	shard_lock(s);
 	e = map_find(&s->map, key);
 	if (e) {
 		struct record r = unpack(e);
 
-		r.units = 0;
-		r.flags |= RECORD_SHARED;
-		r.extra = object;
-		*e = pack(&r);
+		found = r.kind == RECORD_PLAIN && !(r.flags & RECORD_SHARED);
+		*ret = r;
+		if (found) {
+			r.units = 0;
+			r.flags |= RECORD_SHARED;
+			r.extra = SHARING_OWN; /* no object yet */
+			*e = pack(&r);
+		}
 	}
 	shard_unlock(s);
-	return e;
+	return found;
+}
+
+bool records_share(uint64_t key, uint32_t object, uint32_t units)
+{
+	struct shard *s = shard_of(key);
+	struct map_entry *e;
+	bool found = false;
+
+	shard_lock(s);
+	e = map_find(&s->map, key);
+	if (e) {
+		struct record r = unpack(e);
+
+		found = r.flags & RECORD_SHARED && r.extra == SHARING_OWN;
+		r.extra = object;
+		if (object == SHARING_OWN) {
+			r.units = units;
+			r.flags &= (uint8_t)~RECORD_SHARED;
+		}
+		if (found)
+			*e = pack(&r);
+	}
+	shard_unlock(s);
+	return found;
 }
 
 struct sweep {

@@ -50,8 +50,13 @@ bool records_add(const struct record *r);
 /* Removes it, so that of two that free the same pointer one finds it. False: not ours. */
 bool records_take(uint64_t key, struct record *ret);
 bool records_find(uint64_t key, struct record *ret);
-/* Sets the charge's new place after an export. False: gone meanwhile. */
-bool records_share(uint64_t key, uint32_t object);
+/*
+ * An export in two steps. The charge leaves a plain record that still has it, and lies with the caller: who frees the
+ * memory from then on gives nothing back. False: there is no such record. Then its new place is set, or with
+ * SHARING_OWN for `object` the `units` are put back. False: the memory is gone meanwhile.
+ */
+bool records_lift(uint64_t key, struct record *ret);
+bool records_share(uint64_t key, uint32_t object, uint32_t units);
 /* Removes all for which drop() says so; called with one shard locked, so it only counts. */
 void records_sweep(bool (*drop)(const struct record *r, void *data), void *data);
 /* In the child of fork(). */

@@ -252,8 +252,10 @@ int sharing_import(const uint8_t *key)
 
 void sharing_drop(uint32_t id)
 {
+	if (id >= WIRE_MAX_OBJECTS)
+		return;
 	pthread_mutex_lock(&lock);
-	if (id < WIRE_MAX_OBJECTS && objects[id].holds && --objects[id].holds == 0) {
+	if (objects[id].holds && --objects[id].holds == 0) {
 		if (linger_locked(&objects[id]))
 			atomic_fetch_add_explicit(&lingering, 1, memory_order_relaxed);
 		else if (!objects[id].owed)

@@ -29,7 +29,7 @@
 int sharing_share(const uint8_t *key, unsigned int device, uint32_t units);
 /* We hold the object too. Value: an id, SHARING_NONE or SHARING_UNKNOWN. */
 int sharing_import(const uint8_t *key);
-/* One of our holds is gone; the driver has let go already. */
+/* One of our holds is gone; the driver has let go already. SHARING_OWN: nothing to let go of. */
 void sharing_drop(uint32_t id);
 /* Held while an imported pointer is closed, as while one is opened. Before the gate. */
 void sharing_openings_lock(void);

@@ -8,6 +8,30 @@
 #include "core/sharing.h"
 #include "shim/start.h"
 
+static bool can_move(CUdeviceptr base, const struct record *r)
+{
+	uint32_t granule = accounts[r->device].granule_units;
+
+	return base % ((uint64_t)granule * WIRE_UNIT_BYTES) == 0 && r->size_units % granule == 0 &&
+	       !(accounts[r->device].soft && r->size_units < SOFT_PAGE_UNITS);
+}
+
+/* The charge goes from the record to the grant's object. Another thread may free the memory meanwhile. */
+static void move(const CUipcMemHandle *handle, const struct record *r)
+{
+	uint8_t key[WIRE_KEY_BYTES];
+	int id;
+
+	sharing_key_of_bytes(handle, sizeof *handle, key);
+	id = sharing_share(key, r->device, r->units);
+	if (records_share(r->key, id == SHARING_NONE ? SHARING_OWN : (uint32_t)id, r->units))
+		return;
+	if (id == SHARING_NONE)
+		account_give(r->device, r->units);
+	else
+		sharing_drop((uint32_t)id);
+}
+
 /*
  * The handle names a whole allocation. On a driver with large blocks an allocation that shares a block with others
  * cannot move its charge; then it stays with us, and is missing after our death while the importer lives. So does the
@@ -15,28 +39,18 @@
  */
 CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
-	uint8_t key[WIRE_KEY_BYTES];
 	struct record record;
 	CUdeviceptr base;
 	size_t size;
-	uint32_t granule;
-	int id;
 	CUresult r;
 
 	gate_enter(); /* a driver may count the memory elsewhere from now on */
 	r = shim_real.cuIpcGetMemHandle(pHandle, dptr);
 	gate_leave();
-	if (r != CUDA_SUCCESS || shim_real.cuMemGetAddressRange_v2(&base, &size, dptr) != CUDA_SUCCESS ||
-	    !records_find(record_pointer(base), &record) || record.kind != RECORD_PLAIN || record.flags & RECORD_SHARED)
-		return r;
-	granule = accounts[record.device].granule_units;
-	if (base % ((uint64_t)granule * WIRE_UNIT_BYTES) || record.size_units % granule ||
-	    (accounts[record.device].soft && record.size_units < SOFT_PAGE_UNITS))
-		return r;
-	sharing_key_of_bytes(pHandle, sizeof *pHandle, key);
-	id = sharing_share(key, record.device, record.units);
-	if (id != SHARING_NONE && !records_share(record_pointer(base), (uint32_t)id))
-		sharing_drop((uint32_t)id);
+	if (r == CUDA_SUCCESS && shim_real.cuMemGetAddressRange_v2(&base, &size, dptr) == CUDA_SUCCESS &&
+	    records_find(record_pointer(base), &record) && can_move(base, &record) &&
+	    records_lift(record_pointer(base), &record))
+		move(pHandle, &record);
 	return r;
 }
 

@@ -53,7 +53,7 @@ static void context_defaults(struct context *c)
 
 struct context *context_new(struct device *device, bool primary)
 {
-	struct context *c = handle_new(HANDLE_CONTEXT);
+	struct context *c = handle_begin(HANDLE_CONTEXT);
 
 	if (!c)
 		return NULL;
@@ -61,6 +61,7 @@ struct context *context_new(struct device *device, bool primary)
 	c->primary = primary;
 	c->id = ++next_id;
 	context_defaults(c);
+	handle_publish(c);
 	return c;
 }
 
@@ -462,8 +463,10 @@ CUresult soft_cuCtxDestroy_v2(CUcontext h)
 	if (depth && stack[depth - 1].context == c && stack[depth - 1].generation == c->head.generation)
 		depth--;
 	context_close(c);
-	c->head.generation++; /* other threads that have it current see that it is gone */
+	pthread_rwlock_wrlock(&module_life); /* its place is another's only after the calls that have looked at it */
+	c->head.generation++;		     /* other threads that have it current see that it is gone */
 	handle_free(c);
+	pthread_rwlock_unlock(&module_life);
 	return CUDA_SUCCESS;
 }
 

@@ -76,7 +76,7 @@ static bool slab_reserve_locked(struct slab *s)
 	return true;
 }
 
-void *handle_make(enum handle_type type)
+void *handle_begin(enum handle_type type)
 {
 	struct slab *s = &slabs[type];
 	struct handle *h = NULL;
@@ -102,7 +102,7 @@ void *handle_make(enum handle_type type)
 	return h;
 }
 
-void handle_show(void *object)
+void handle_publish(void *object)
 {
 	struct handle *h = object;
 
@@ -111,10 +111,10 @@ void handle_show(void *object)
 
 void *handle_new(enum handle_type type)
 {
-	void *object = handle_make(type);
+	void *object = handle_begin(type);
 
 	if (object)
-		handle_show(object);
+		handle_publish(object);
 	return object;
 }
 

@@ -37,18 +37,17 @@ enum handle_type {
 };
 
 struct handle {
-	_Atomic uint32_t live; /* 1 between handle_show() and handle_retire() */
-	uint32_t type;	       /* enum handle_type */
+	_Atomic uint32_t live;	     /* 1 between handle_new() and handle_retire() */
+	uint32_t type;		     /* enum handle_type */
 	_Atomic uint64_t generation; /* another one for each object that has had this place */
 	struct handle *next_free;
 };
 
-/* A zeroed object that nobody finds before handle_show(). NULL: no memory or too many. */
-void *handle_make(enum handle_type type);
-/* It is complete: a thread that still holds the handle of a predecessor in its place may find it from now on. */
-void handle_show(void *object);
-/* Both at once. */
+/* A zeroed object. NULL: no memory or too many. */
 void *handle_new(enum handle_type type);
+/* The same, but nobody finds it before handle_publish(): also not by the handle of one that was here before. */
+void *handle_begin(enum handle_type type);
+void handle_publish(void *object);
 /* The object, or NULL for anything that is not a live handle of this type. */
 void *handle_find(enum handle_type type, const void *h);
 /* Programs can no longer name it; the object stays until handle_free(). False: somebody else retired it first. */

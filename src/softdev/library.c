@@ -44,7 +44,7 @@ static CUresult library_load(CUlibrary *ret, const void *image, size_t bytes, co
 	for (unsigned i = 0; i < option_count; i++)
 		if ((unsigned)option[i] >= CU_LIBRARY_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
-	l = handle_make(HANDLE_LIBRARY);
+	l = handle_begin(HANDLE_LIBRARY);
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	l->source.max_registers = j->max_registers;
@@ -54,9 +54,9 @@ static CUresult library_load(CUlibrary *ret, const void *image, size_t bytes, co
 		handle_free(l);
 		return e;
 	}
-	handle_show(l);
+	handle_publish(l);
 	*ret = (CUlibrary)l;
-	return CUDA_SUCCESS;
+	return e;
 }
 
 CUresult soft_cuLibraryLoadData(CUlibrary *ret, const void *code, CUjit_option *option, void **value, unsigned count,
@@ -96,10 +96,12 @@ static CUresult library_leaves(CUlibrary h, struct library **ret)
 		return e;
 	if (!handle_retire(*ret))
 		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&module_mutex); /* a context that ends beside it takes modules out */
 	for (struct kernel *k = (*ret)->kernels; k; k = k->next)
 		handle_retire(k);
 	for (struct module *m = (*ret)->modules; m; m = m->next)
 		m->leaving = true;
+	pthread_mutex_unlock(&module_mutex);
 	return CUDA_SUCCESS;
 }
 
@@ -180,13 +182,11 @@ CUresult library_module(struct library *l, struct context *c, struct module **re
 	if (!m) {
 		e = source_decode(&l->source, &ptx, log, sizeof(log));
 		if (!e)
-			e = module_new(c, ptx, &m);
+			e = module_new(c, ptx, l, &m);
 		if (!e) {
 			pthread_mutex_lock(&module_mutex);
-			m->library = l;
 			m->next = l->modules;
 			l->modules = m;
-			handle_show(m);
 			pthread_mutex_unlock(&module_mutex);
 		}
 	}
@@ -205,14 +205,14 @@ static struct kernel *library_kernel(struct library *l, const struct ptx_kernel 
 	pthread_mutex_lock(&module_mutex);
 	for (k = l->kernels; k && k->kernel != p; k = k->next)
 		;
-	if (!k && (k = handle_make(HANDLE_KERNEL))) {
+	if (!k && (k = handle_begin(HANDLE_KERNEL))) {
 		k->library = l;
 		k->kernel = p;
 		for (uint32_t i = 0; i < SEGMENT_MAX_DEVICES; i++)
 			k->settings[i] = FUNCTION_SETTINGS_NONE;
 		k->next = l->kernels;
 		l->kernels = k;
-		handle_show(k);
+		handle_publish(k);
 	}
 	pthread_mutex_unlock(&module_mutex);
 	return k;

@@ -276,9 +276,9 @@ void module_free(struct module *m)
 	handle_free(m);
 }
 
-CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret)
+CUresult module_new(struct context *c, struct ptx_module *ptx, struct library *library, struct module **ret)
 {
-	struct module *m = handle_make(HANDLE_MODULE);
+	struct module *m = handle_begin(HANDLE_MODULE);
 	CUresult e;
 
 	if (!m) {
@@ -286,12 +286,15 @@ CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **r
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	m->context = c;
+	m->library = library;
 	m->ptx = ptx;
 	e = module_variables(m);
-	if (e)
+	if (e) {
 		module_free(m);
-	else
-		*ret = m;
+		return e;
+	}
+	handle_publish(m);
+	*ret = m;
 	return e;
 }
 
@@ -325,6 +328,13 @@ static CUresult module_find(CUmodule h, struct module **ret)
 	return *ret ? (CUresult)(*ret)->context->sticky : CUDA_ERROR_INVALID_HANDLE;
 }
 
+static CUresult context_to_load_in(struct context **ret)
+{
+	MODULES_STAY;
+
+	return context_current(ret);
+}
+
 /* In the context in which loading began, which may have ended meanwhile. Takes over what was decoded. */
 static CUresult module_here(const struct context *c, struct ptx_module *ptx, struct module **ret)
 {
@@ -334,14 +344,9 @@ static CUresult module_here(const struct context *c, struct ptx_module *ptx, str
 
 	if (!e && now != c)
 		e = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (e) {
+	if (e)
 		ptx_module_free(ptx);
-		return e;
-	}
-	e = module_new(now, ptx, ret);
-	if (!e)
-		handle_show(*ret);
-	return e;
+	return e ? e : module_new(now, ptx, NULL, ret);
 }
 
 static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, const struct jit *j)
@@ -351,7 +356,7 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t bytes, cons
 	struct module *m = NULL;
 	struct context *c;
 	char log[1024];
-	CUresult e = context_current(&c);
+	CUresult e = context_to_load_in(&c);
 
 	if (e)
 		return e;
@@ -396,7 +401,7 @@ CUresult soft_cuModuleLoad(CUmodule *ret, const char *path)
 	_cleanup_free_ char *image = NULL;
 	struct context *c;
 	size_t bytes;
-	CUresult e = context_current(&c);
+	CUresult e = context_to_load_in(&c);
 
 	if (e)
 		return e;
@@ -470,13 +475,13 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 	pthread_mutex_lock(&module_mutex);
 	for (f = m->functions; f && f->kernel != k; f = f->next)
 		;
-	if (!f && (f = handle_make(HANDLE_FUNCTION))) {
+	if (!f && (f = handle_begin(HANDLE_FUNCTION))) {
 		f->module = m;
 		f->kernel = k;
 		f->settings = FUNCTION_SETTINGS_NONE;
 		f->next = m->functions;
 		m->functions = f;
-		handle_show(f);
+		handle_publish(f);
 	}
 	pthread_mutex_unlock(&module_mutex);
 	*ret = f;

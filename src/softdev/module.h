@@ -122,8 +122,9 @@ static inline void module_stay_end(const int *unused)
 /* Held while modules go: one of a library goes with it or with its context, whichever ends first. */
 extern pthread_mutex_t module_ending;
 
-/* A module in the context from a decoded one, which it takes over, also on failure. The caller shows its handle. */
-CUresult module_new(struct context *c, struct ptx_module *ptx, struct module **ret);
+/* A module in the context from a decoded one, which it takes over, also on failure. library: NULL: it is loaded by
+ * itself. */
+CUresult module_new(struct context *c, struct ptx_module *ptx, struct library *library, struct module **ret);
 /* Gives back all it has; its work has been waited for. */
 void module_free(struct module *m);
 /* All modules of the context, with their memory. */

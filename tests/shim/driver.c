@@ -66,6 +66,7 @@ struct handle {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct driver_shared *shared, own;
 static bool initialised, fail, empty;
+static uint64_t free_block; /* of an allocation that had it to itself: the next one for small ones */
 static uint64_t granule = 2ull << 20, context_bytes;
 static int visible[ORDINALS], visible_count, strangers; /* ordinals before those, of devices that nobody grants */
 static struct context primaries[DEVICES];
@@ -372,8 +373,17 @@ static uint64_t place_small(int device, uint64_t bytes)
 		}
 	for (int i = 0; i < 1024; i++)
 		if (!shared_blocks[i].users) {
+			uint64_t again = free_block;
+
 			if (!take(device, granule))
 				return 0;
+			if (again) {
+				free_block = 0;
+				shared_blocks[i].block = again / granule * 16 + (uint64_t)device;
+				shared_blocks[i].end = size;
+				shared_blocks[i].users = 1;
+				return again;
+			}
 			next_address = up(next_address, granule);
 			shared_blocks[i].block = next_address / granule * 16 + (uint64_t)device;
 			shared_blocks[i].end = size;
@@ -441,6 +451,8 @@ static void release(struct allocation *a)
 		leave_small(a->address, a->device);
 	} else {
 		give(a->device, a->taken);
+		if (a->taken == granule)
+			free_block = a->address;
 	}
 	a->bytes = 0;
 }

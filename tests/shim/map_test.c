@@ -3,6 +3,7 @@
 #include "core/blocks.h"
 #include "core/map.h"
 #include "core/records.h"
+#include "core/sharing.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -95,8 +96,15 @@ static void record_threads(void)
 	for (uint64_t i = 1; i <= 1000; i++)
 		wrong += records_find(i * 512, &r) != !(i % 2);
 	is(wrong, 0);
-	ok(records_share(1024, 5) && records_find(1024, &r) && r.extra == 5 && r.flags == RECORD_SHARED && !r.units);
-	ok(!records_share(512, 5));
+	/* an export in two steps: the units are the caller's in between */
+	ok(!records_lift(1024, &r) && !records_share(1024, 5, 0));
+	records_add(&(struct record){ .key = 1024, .kind = RECORD_PLAIN, .units = 9 });
+	ok(records_lift(1024, &r) && r.units == 9);
+	ok(records_find(1024, &r) && r.flags == RECORD_SHARED && !r.units && !records_lift(1024, &r));
+	ok(records_share(1024, SHARING_OWN, 9) && records_find(1024, &r) && !r.flags && r.units == 9);
+	ok(records_lift(1024, &r) && records_share(1024, 5, 9) && records_find(1024, &r));
+	ok(r.extra == 5 && r.flags == RECORD_SHARED && !r.units);
+	ok(!records_lift(512, &r) && !records_share(512, 5, 9));
 }
 
 #define GRANULE 4096u
