@@ -53,11 +53,15 @@ static void context_defaults(struct context *c)
 
 struct context *context_new(struct device *device, bool primary)
 {
-	struct context *c = handle_begin(HANDLE_CONTEXT);
+	struct context *c;
 
+	pthread_mutex_lock(&stream_mutex); /* who waits for a device looks at all contexts */
+	c = handle_begin(HANDLE_CONTEXT);
+	if (c)
+		c->device = device;
+	pthread_mutex_unlock(&stream_mutex);
 	if (!c)
 		return NULL;
-	c->device = device;
 	c->primary = primary;
 	c->id = ++next_id;
 	context_defaults(c);

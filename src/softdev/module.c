@@ -448,8 +448,12 @@ CUresult soft_cuModuleUnload(CUmodule h)
 	if (asked)
 		stream_wait_device(device);
 	pthread_mutex_lock(&module_ending);
-	if (m->head.generation == generation && handle_retire(m)) /* else its context has taken it along */
+	if (m->head.generation == generation && m->head.live) { /* else its context has taken it along */
+		if (asked)
+			stream_drain_context(m->context); /* one that ends is no device's any more */
+		handle_retire(m);
 		module_free(m);
+	}
 	pthread_mutex_unlock(&module_ending);
 	return e;
 }

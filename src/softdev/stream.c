@@ -599,17 +599,44 @@ CUresult stream_wait_context(struct context *c)
 	return context_sticky(c) ? context_sticky(c) : e;
 }
 
-static void drain_if_on(void *object, void *arg)
-{
-	struct context *c = object;
+struct points {
+	const struct device *device;
+	struct point *list; /* NULL: they are counted only */
+	size_t count;
+};
 
-	if (c->device == arg)
-		stream_drain_context(c);
+static void add_points_locked(void *object, void *arg)
+{
+	const struct context *c = object;
+	struct points *p = arg;
+
+	if (c->device != p->device)
+		return;
+	for (struct stream *s = c->streams; s; s = s->next) {
+		if (s->submitted <= s->completed)
+			continue;
+		if (p->list)
+			p->list[p->count] = stream_point_locked(s);
+		p->count++;
+	}
 }
 
+/* All points at once: while one of them is waited for, contexts come and go. */
 void stream_wait_device(struct device *d)
 {
-	handle_each(HANDLE_CONTEXT, drain_if_on, d);
+	struct points p = { .device = d };
+
+	pthread_mutex_lock(&stream_mutex);
+	handle_each(HANDLE_CONTEXT, add_points_locked, &p);
+	if (p.count)
+		p.list = calloc(p.count, sizeof(*p.list));
+	p.count = 0;
+	if (p.list)
+		handle_each(HANDLE_CONTEXT, add_points_locked, &p);
+	pthread_mutex_unlock(&stream_mutex);
+	for (size_t i = 0; i < p.count; i++)
+		point_wait(&p.list[i]);
+	free(p.list);
 }
 
 /* ---- life ---- */
