@@ -127,15 +127,17 @@ CUresult soft_cuLibraryUnload(CUlibrary h)
 			module_free(m);
 	}
 	pthread_mutex_unlock(&module_ending);
+	ptx_module_free(l->first);
+	source_deinit(&l->source);
+	pthread_rwlock_wrlock(&module_life); /* as in module_free() */
 	while (l->kernels) {
 		struct kernel *k = l->kernels;
 
 		l->kernels = k->next;
 		handle_free(k);
 	}
-	ptx_module_free(l->first);
-	source_deinit(&l->source);
 	handle_free(l);
+	pthread_rwlock_unlock(&module_life);
 	return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /*
  * module.c: see module.h. Loading, and the calls on modules.
  *
- * Order: module_life, module_ending, module_mutex, then what range_new() takes. The engine is called without a lock.
+ * Order: module_ending, module_life, module_mutex, then what range_new() takes. The engine is called without a lock.
  */
 #include "softdev/module.h"
 
@@ -254,7 +254,7 @@ uint64_t module_need_bytes(const void *handle)
 	return m ? variables_bytes(m->ptx) : l ? variables_bytes(l->first) : 0;
 }
 
-void module_free(struct module *m)
+static void module_drop(struct module *m)
 {
 	size_t count = ptx_module_variable_count(m->ptx);
 
@@ -265,15 +265,23 @@ void module_free(struct module *m)
 			handle_free(m->reference[i]);
 	free(m->reference);
 	free(m->variable);
+	ptx_module_free(m->ptx);
+	source_deinit(&m->source);
+}
+
+void module_free(struct module *m)
+{
+	module_drop(m);
+	pthread_rwlock_wrlock(
+		&module_life); /* their places are others' only after the calls that have looked at them */
 	while (m->functions) {
 		struct function *f = m->functions;
 
 		m->functions = f->next;
 		handle_free(f);
 	}
-	ptx_module_free(m->ptx);
-	source_deinit(&m->source);
 	handle_free(m);
+	pthread_rwlock_unlock(&module_life);
 }
 
 CUresult module_new(struct context *c, struct ptx_module *ptx, struct library *library, struct module **ret)
@@ -290,7 +298,8 @@ CUresult module_new(struct context *c, struct ptx_module *ptx, struct library *l
 	m->ptx = ptx;
 	e = module_variables(m);
 	if (e) {
-		module_free(m);
+		module_drop(m);
+		handle_free(m);
 		return e;
 	}
 	handle_publish(m);

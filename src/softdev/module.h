@@ -100,8 +100,8 @@ extern pthread_mutex_t module_mutex;
 /*
  * Held for reading by a call while it uses modules, functions and kernels, from finding the context to its last look at
  * them; for writing while a context, a library or a module ceases to be found. So what has been found stays until the
- * call is over, and what ends waits for its work after no call can give it more. Taken before everything else; a writer
- * goes before new readers, so a call takes it once, and calls nothing of the program's with it.
+ * call is over, and what ends waits for its work after no call can give it more. Taken after module_ending alone; a
+ * writer goes before new readers, so a call takes it once, and calls nothing of the program's with it.
  */
 extern pthread_rwlock_t module_life;
 

@@ -1,13 +1,13 @@
 /*
- * many_devices.c: the driver API as far as meted asks it, with 64 devices of three sizes: for a node that is larger
- * than the software device's 16. No program can use them.
+ * many_devices.c: the driver API as far as meted asks it, with 64 devices of three sizes, or as many as
+ * METE_TEST_DEVICES says: for a node that is larger than the software device's 16. No program can use them.
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define DEVICES 64
 
 EXPORT int cuInit(unsigned int flags);
 EXPORT int cuDriverGetVersion(int *version);
@@ -31,7 +31,9 @@ int cuDriverGetVersion(int *version)
 
 int cuDeviceGetCount(int *count)
 {
-	*count = DEVICES;
+	const char *devices = getenv("METE_TEST_DEVICES");
+
+	*count = devices ? atoi(devices) : 64;
 	return 0;
 }
 

@@ -38,7 +38,7 @@ struct probe {
 	struct timer *timer;
 	bool late;
 	bool spawned;
-	bool answered; /* the first line has been evaluated */
+	bool answered;	   /* the first line has been evaluated */
 	unsigned int open; /* handles that still call back */
 	int64_t exit_status;
 	int signal;
@@ -136,7 +136,7 @@ static void judge_opencl(struct machine *machine)
 static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
 {
 	json_t *devices = json_object_get(json, "devices"), *device;
-	unsigned int count = 0;
+	unsigned int count = 0, left = 0;
 	size_t i;
 
 	copy(driver->libcuda, sizeof(driver->libcuda), json_string_value(json_object_get(json, "libcuda")));
@@ -146,9 +146,19 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 		status(driver, "%s", json_string_value(json_object_get(json, "error")));
 		return;
 	}
-	json_array_foreach(devices, i, device) count += add_device(daemon, driver, device);
+	json_array_foreach(devices, i, device)
+	{
+		bool full = daemon->machine.device_count == MACHINE_MAX_DEVICES;
+
+		count += add_device(daemon, driver, device);
+		left += full;
+	}
 	driver->usable = count > 0;
-	if (count)
+	if (left)
+		status(driver,
+		       "%u devices; meted has places for %u in all, so %u more are not shared: no grant can name them",
+		       count, MACHINE_MAX_DEVICES, left);
+	else if (count)
 		status(driver, "%u device%s", count, count == 1 ? "" : "s");
 	else
 		status(driver, "the driver has no devices");
@@ -520,8 +530,8 @@ bool machine_sensors_pending(const struct daemon *daemon)
 	bool recent = true;
 
 	for (unsigned int i = 0; i < m->device_count; i++)
-		recent &= machine_is_per_user(daemon, m->device[i].kind) ||
-			  sensors_are_recent(daemon, m->device[i].uuid);
+		recent &=
+			machine_is_per_user(daemon, m->device[i].kind) || sensors_are_recent(daemon, m->device[i].uuid);
 	return m->probes && !recent;
 }
 
