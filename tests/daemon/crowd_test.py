@@ -27,7 +27,7 @@ def main():
     m = Meted("--libcuda", LIBRARY, env={"METE_SOFT_DEVICES": "0", "METE_TEST_DEVICES": str(PLACES + MORE)})
     c = m.control()
     ok(until(lambda: len(c.ask("devices")["devices"]) == PLACES, 60), "as many as there are places for")
-    status = [d["status"] for d in c.ask("devices")["drivers"] if d.get("driver", d.get("name")) == "nvidia"]
+    status = [d["status"] for d in c.ask("devices")["drivers"] if d["kind"] == "nvidia"]
     ok(status and f"{MORE} more are not shared" in status[0], "the driver's line tells of the rest", status)
     made = c.ask("grant_create", name="last", driver="nvidia", devices=[{"device": uuid(PLACES - 1), "mem_bytes": GIB}])
     ok(made["ok"], "the last one that has a place", made)

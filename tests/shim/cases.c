@@ -786,7 +786,7 @@ static void case_devices(void)
 	}
 }
 
-/* The driver shows more devices than the shim has places for: those behind them are hidden, whoever has them granted. */
+/* The driver shows more devices than the shim has places for: those behind them are hidden, granted or not. */
 static void case_crowd(void)
 {
 	int strangers = atoi(getenv("TEST_DRIVER_STRANGERS")), count = -1;

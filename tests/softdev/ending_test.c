@@ -1,7 +1,7 @@
 /*
- * ending_test.c: eight threads with the kernels, modules and variables of libraries, while their contexts and libraries
- * end. A call beside an end works or answers an error; nothing is touched that is gone (the sanitizers look), and at the
- * end all memory is back.
+ * ending_test.c: eight threads with the kernels, modules and variables of libraries, while their contexts and
+ * libraries end. A call beside an end works or answers an error; nothing is touched that is gone (the sanitizers
+ * look), and at the end all memory is back.
  */
 #include "soft.h"
 
