@@ -76,6 +76,7 @@
 #define paces mete_core_paces
 #define records_add mete_core_records_add
 #define records_find mete_core_records_find
+#define records_lift mete_core_records_lift
 #define records_share mete_core_records_share
 #define records_sweep mete_core_records_sweep
 #define records_take mete_core_records_take

@@ -4,8 +4,8 @@ Frameworks as they come from their package index, on the software device, with n
 
 METE_FRAMEWORKS names the folder that fetch.py filled; what is not in it is skipped and counted. Each program of
 examples/frameworks compares its results with the processor's and says PASS; it runs without a grant, under a quota,
-behind a wall and over the network (a server on the software device, on loopback, with TLS); nothing may be left charged. Some run at
-other compute capabilities than the default too. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
+behind a wall and over the network (a server on the software device, on loopback, with TLS); nothing may be left charged. At the points
+where a program says HELD, its account is what the device itself counts, to the byte. Some run at other compute capabilities than the default too. A name in METE_FRAMEWORKS_ONLY (numba,triton) leaves the others away.
 """
 import json
 import os
@@ -85,6 +85,47 @@ def run(name, program, way, words):
         report(not held(), f"{name}: {program} {way} leaves nothing behind")
 
 
+def device_used():
+    """What the first software device counts, by its own NVML; nobody's quota is in it."""
+    code = ("import ctypes, sys\n"
+            "class M(ctypes.Structure):\n _fields_ = [(n, ctypes.c_ulonglong) for n in ('total', 'free', 'used')]\n"
+            "l = ctypes.CDLL(sys.argv[1]); d = ctypes.c_void_p(); m = M()\n"
+            "assert not l.nvmlInit_v2() and not l.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(d))\n"
+            "assert not l.nvmlDeviceGetMemoryInfo(d, ctypes.byref(m)); print(m.used)\n")
+    done = subprocess.run([sys.executable, "-c", code, os.path.join(build, "src/softdev/libnvidia-ml.so.1")], env=env, capture_output=True,
+                          text=True, timeout=60)
+    return int(done.stdout)
+
+
+def run_counted(name, program):
+    """At each HELD: what the account holds, and has held at most so far, is the device's own count."""
+    python = os.path.join(cache, name, "bin/python")
+    if not os.path.exists(python):
+        return report(True, f"{name}: {program} is counted # SKIP not in {cache}: tests/frameworks/fetch.py {cache} {name}")
+    words = [METE, "run", "--soft", "--mem", "200M", "--", python, os.path.join(top, "examples/frameworks", program)]
+    process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    most, last = 0, ""
+    for line in process.stdout:
+        last = line.strip()
+        if not last.startswith("HELD "):
+            continue
+        used = device_used()
+        grant = json.loads(subprocess.run([METE, "ps", "--json"], env=env, capture_output=True, text=True).stdout)["grants"][0]["devices"][0]
+        _, least, what = last.split(" ", 2)
+        most = max(most, used)
+        report(grant["held_bytes"] == used and used >= int(least) and (what != "nothing" or used < 1 << 20),
+               f"{name}: {program} with {what}: the account is the device's count")
+        if what.startswith("until"):
+            report(grant["peak_bytes"] == used and 176 << 20 <= used <= 200 << 20, f"{name}: {program} {what}: the peak is the device's count, and within")
+        print(f"# account {grant['held_bytes']}, peak {grant['peak_bytes']}, device {used}")
+        process.stdin.write("\n")
+        process.stdin.flush()
+    errors = process.stderr.read()
+    done = subprocess.CompletedProcess(words, process.wait(timeout=60), last, errors)
+    report(done.returncode == 0 and last == "PASS" and not errors, f"{name}: {program} goes on after it, and nothing is said", done)
+    return report(not held(), f"{name}: {program} leaves nothing behind")
+
+
 def run_together(name, program):
     """Two tenants at once, each under its own quota: both are right, and nothing is left behind."""
     python = os.path.join(cache, name, "bin/python")
@@ -128,6 +169,9 @@ try:
                 run(framework, example, manner, arguments)
             for capability in about.get("capabilities", {}).get(example, []):
                 run(framework, example, f"at compute capability {capability}", ["soft", "run", "--cc", capability, "--"])
+        for example in about.get("counted", []):
+            run_counted(framework, example)
+        for example in about["programs"]:
             if about.get("together"):
                 run_together(framework, example)
 finally:

@@ -3,13 +3,16 @@ Tells JAX what it needs to know where its driver is mete's software device. JAX 
 
 JAX asks for CUDA devices only where one of a few nodes is in /dev, and else computes on the processor without a word: the
 software device has no node, and this file stands for it. XLA assembles with the ptxas of JAX's own package, by its path,
-unless it is shown another folder: mete's makes what the device runs. And XLA is asked for convolutions without cuDNN, where
-it knows how. What the user set in CUDA_ROOT, XLA_FLAGS and JAX_PLATFORMS stays; a JAX without CUDA is not affected.
+unless it is shown another folder: mete's makes what the device runs. XLA is asked for convolutions without cuDNN, where it
+knows how; and, on a device below 12.0, not to try several ways of a function: for that it needs kernels that its packages hold
+for 12.0 alone, and ends the program without them. What the user set in CUDA_ROOT, XLA_FLAGS and JAX_PLATFORMS stays; a JAX without CUDA is not affected.
 """
+import ctypes
 import mmap
 import os
 
 WITHOUT_LIBRARIES = "xla_gpu_experimental_disable_binary_libraries"
+TRIALS = "xla_gpu_autotune_level"
 
 
 def xla_knows(flag):
@@ -25,6 +28,21 @@ def xla_knows(flag):
     return False
 
 
+def capability():
+    """The compute capability of the first device, times ten; 0: not known."""
+    major, minor, device = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        if nvml.nvmlInit_v2():
+            return 0
+        failed = (nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) or
+                  nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)))
+        nvml.nvmlShutdown()
+    except (OSError, AttributeError):
+        return 0
+    return 0 if failed else major.value * 10 + minor.value
+
+
 def initialize():
     try:
         from jax._src import hardware_utils, lib
@@ -38,6 +56,7 @@ def initialize():
         fronts = os.path.dirname(fronts)
     if not os.environ.get("CUDA_ROOT") and os.access(os.path.join(fronts, "bin/ptxas"), os.X_OK):
         lib.cuda_path = fronts
-    flags = os.environ.get("XLA_FLAGS", "")
-    if WITHOUT_LIBRARIES not in flags and xla_knows(WITHOUT_LIBRARIES):
-        os.environ["XLA_FLAGS"] = f"{flags} --{WITHOUT_LIBRARIES}=true".strip()
+    for flag, value, wanted in ((WITHOUT_LIBRARIES, "true", True), (TRIALS, "0", 0 < capability() < 120)):
+        flags = os.environ.get("XLA_FLAGS", "")
+        if wanted and flag not in flags and xla_knows(flag):
+            os.environ["XLA_FLAGS"] = f"{flags} --{flag}={value}".strip()
