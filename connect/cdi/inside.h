@@ -8,8 +8,9 @@
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
  *
- * Nothing of this is said in environment variables, but where the assembler of the software device is. The libraries are mounted by the runtime, as the CDI file says; the rest by
- * the hook, which knows the container and its image.
+ * Nothing of this is said in environment variables, but where the assembler of the software device is (ptxas). The
+ * libraries are mounted by the runtime, as the CDI file says; the rest by the hook, which knows the container and its
+ * image.
  */
 #pragma once
 
