@@ -603,6 +603,68 @@ static void test_unpacking(void)
 	tap_ok(good, "ldmatrix of elements of 4 and 6 bits");
 }
 
+/* Matrices of bytes that are turned on their way, by the manual's figures: 16 x 16 of 8, 6 and 4 bits, and 16 x 8. */
+static void test_turned(void)
+{
+	static const char *const formats[] = { "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64" };
+	const struct ptx_options options = { .arch = 120 };
+	bool good = true;
+
+	for (unsigned k = 0; k < 12; k++) {
+		const unsigned bits = 8 - k % 3 * 2, loads = k / 6 + 1, stores = 1u << k % 3;
+		uint8_t *a, *d, *e;
+		struct ptx_module *m;
+
+		device_reset();
+		a = device_alloc(4096);
+		d = device_alloc(4096);
+		e = device_alloc(4096);
+		for (unsigned i = 0; i < 512; i++)
+			a[i] = (uint8_t)random_bits();
+		say_head();
+		say(".shared .align 16 .b8 from[512]; .shared .align 16 .b8 into[512]; .reg .b32 %%x<9>;\n"
+		    "mad.wide.u32 %%p5, %%l, 16, %%p0; ld.global.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%p5]; shl.b32 "
+		    "%%x4, %%l, 4;\n"
+		    "mov.u32 %%x5, from; add.u32 %%x5, %%x5, %%x4; st.shared.v4.b32 [%%x5], {%%x0, %%x1, %%x2, %%x3};\n"
+		    "mov.u32 %%x6, into; add.u32 %%x6, %%x6, %%x4; bar.warp.sync 0xffffffff;\n"
+		    "stmatrix.sync.aligned.m16n8.x%u.trans.shared.b8 [%%x6], ",
+		    stores);
+		say_list("%x", 0, stores);
+		say(";\nmov.b32 %%r2, 0; mov.b32 %%r3, 0;\nldmatrix.sync.aligned.m16n16.x%u.trans%s.%s ", loads,
+		    k % 2 ? ".shared::cta" : ".shared", formats[k % 3]);
+		say_list("%r", 0, loads * 2);
+		say(", [%%x5]; bar.warp.sync 0xffffffff; ld.shared.v4.b32 {%%x0, %%x1, %%x2, %%x3}, [%%x6];\n"
+		    "mad.wide.u32 %%p5, %%l, 16, %%p2; st.global.v4.b32 [%%p5], {%%x0, %%x1, %%x2, %%x3};\n");
+		say_registers("%r", 0, 4, 4, 3, true);
+		say("ret;\n}\n");
+		m = load_text(text, text_bytes, &options);
+		good = m && !launch(m, "k", DIM(1), DIM(32), ARGS(PTR(a), PTR(a), PTR(e), PTR(d))) && good;
+		ptx_module_free(m);
+		for (unsigned lane = 0; lane < 32; lane++)
+			for (unsigned i = 0; i < loads * 8; i++) {
+				/* four neighbouring columns of rows lane / 4 and 8 more, of the turned matrix */
+				const unsigned row = lane / 4 + i / 4 % 2 * 8, column = lane % 4 * 4 + i % 4;
+				const uint8_t *line = a + (i / 8 * 16 + column) * 16;
+				unsigned want = 0;
+
+				for (unsigned b = 0; b < bits; b++)
+					want |= (line[(row * bits + b) / 8] >> (row * bits + b) % 8 & 1u) << b;
+				good = good && d[lane * 16 + i] == want;
+			}
+		for (unsigned i = 0; i < stores; i++)
+			for (unsigned row = 0; row < 16; row++)
+				for (unsigned column = 0; column < 8; column++) {
+					/* bytes 0 and 1 of a register are of its row, 2 and 3 of eight more */
+					const unsigned lane = row % 8 * 4 + column / 2;
+					const unsigned byte = column % 2 + row / 8 * 2;
+
+					good = good &&
+					       e[(i * 8 + column) * 16 + row] == a[lane * 16 + i * 4 + byte];
+				}
+	}
+	tap_ok(good, "ldmatrix and stmatrix of turned bytes");
+}
+
 /* Sums that pass 32 bits clamp with .satfinite and wrap without. */
 static void test_saturation(void)
 {
@@ -689,6 +751,7 @@ int main(void)
 	test_wmma();
 	test_tiles();
 	test_unpacking();
+	test_turned();
 	test_saturation();
 	test_refusals();
 	device_close();

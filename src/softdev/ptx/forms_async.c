@@ -483,8 +483,6 @@ const char *form_refusal(struct name opcode)
 		{ "cvt.rs.", "stochastic rounding of four values (sm_100a) is not supported" },
 		{ "cvt.rn.satfinite.s2f6x2", "fixed point (s2f6) is not supported" },
 		{ "cvt.rn.bf16x2.s2f6x2", "fixed point (s2f6) is not supported" },
-		{ "ldmatrix.sync.aligned.m16n16", "matrices of 16 x 16 bytes that are turned are not supported" },
-		{ "stmatrix.sync.aligned.m16n8", "matrices of bytes that are turned are not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },
 		{ "clusterlaunchcontrol.", "work that clusters take over from one another is not supported" },
 	};

@@ -352,12 +352,15 @@ static void form_ldmatrix(struct decoder *d, const struct form_words *words, boo
 	if (!decode_count(d, 2, 2) || !taken_new(d, &t))
 		return;
 	t.use->trans = x.trans;
+	t.use->bytes = memmem(words->key.p, words->key.bytes, ".m16n", 5) != NULL;
 	t.use->unpack = memmem(words->key.p, words->key.bytes, "b4x16", 5)   ? 4
 			: memmem(words->key.p, words->key.bytes, "b6x16", 5) ? 6
 									     : 0;
 	shared.space = words->space;
 	a = form_address(d, &o[store ? 0 : 1], &shared, 0);
-	t.use->d = take_fragment(&t, &o[store ? 1 : 0], EL_b16, (uint32_t)(count[2] - '0'), !store);
+	/* a matrix of 16 x 16 bytes takes two registers */
+	t.use->d = take_fragment(&t, &o[store ? 1 : 0], EL_b16,
+				 (uint32_t)(count[2] - '0') << (t.use->bytes && !store), !store);
 	if (!d->failed)
 		take_memory(&t, matrix_step(d, store ? "%stmatrix" : "%ldmatrix", &t), &a, LOC_NONE);
 }

@@ -61,6 +61,7 @@ struct matrix_use {
 	bool bits_and; /* b1: and instead of exclusive or */
 	bool volta;    /* m8n8k4 of f16: four products at once, a layout of its own */
 	bool shared, trans;
+	bool bytes; /* ldmatrix of 16 x 16 and stmatrix of 16 x 8, turned: elements of a byte */
 	uint8_t unpack;	  /* ldmatrix: 16 elements of so many bits become a byte each; 0: as they are */
 	bool group;	  /* wgmma: this warp's rows of a product of four; B by a descriptor */
 	bool a_described; /* wgmma: A by a descriptor too */

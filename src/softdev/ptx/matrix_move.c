@@ -143,14 +143,66 @@ static void unpack_row(u8 *to, const u8 *from, u32 bits)
 }
 
 /* Lane 8 i + r names row r of matrix i. */
+/* The 16 bytes of a row whose address lane i has. NULL: a fault. */
+static u8 *row_of(struct warp *w, const struct op *o, const struct matrix_use *u, u32 i, bool write)
+{
+	return reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16, 16, write);
+}
+
+/*
+ * Matrices of 16 x 16 bytes: a lane gets four neighbours of a column, and four of the eighth column after it. All rows
+ * are read before a register is written, which may be one of an address.
+ */
+static void load_turned(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	u8 row[LANES][16], tile[8 * 16];
+
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
+		const u8 *from = row_of(w, o, u, i, false);
+
+		if (!from)
+			return;
+		if (u->unpack)
+			unpack_row(row[i], from, u->unpack);
+		else
+			memcpy(row[i], from, 16);
+	}
+	for (u32 k = 0; k < u->d.count; k++) {
+		for (u32 i = 0; i < sizeof(tile); i++)
+			tile[i] = row[k / 2 * 16 + i % 16][i / 16 + k % 2 * 8];
+		give_tile(w, o->list->loc[u->d.first + k], (const u16 *)(const void *)tile);
+	}
+}
+
+/* Matrices of 16 x 8 bytes, as accumulators lie: a lane has two neighbours of a row, and of the eighth row after it. */
+static void store_turned(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	u8 fragment[4][LANES * 4];
+
+	for (u32 i = 0; i < u->d.count; i++)
+		memcpy(fragment[i], at(w, o->list->loc[u->d.first + i]), sizeof(fragment[i]));
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
+		const u32 n = i % 8;
+		u8 *to = row_of(w, o, u, i, true);
+
+		if (!to)
+			return;
+		for (u32 m = 0; m < 16; m++)
+			to[m] = fragment[i / 8][(m % 8 * 4 + n / 2) * 4 + n % 2 + m / 8 * 2];
+	}
+}
+
 void ldmatrix(struct warp *w, const struct op *o)
 {
 	const struct matrix_use *u = o->list->what;
 	u16 tile[4][64];
 
+	if (u->bytes) {
+		load_turned(w, o, u);
+		return;
+	}
 	for (u32 i = 0; i < u->d.count * 8u; i++) {
-		const u8 *row = reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16,
-					    16, false);
+		const u8 *row = row_of(w, o, u, i, false);
 
 		if (!row)
 			return;
@@ -171,14 +223,17 @@ void stmatrix(struct warp *w, const struct op *o)
 	const struct matrix_use *u = o->list->what;
 	u16 tile[4][64];
 
+	if (u->bytes) {
+		store_turned(w, o, u);
+		return;
+	}
 	for (u32 i = 0; i < u->d.count; i++) {
 		memcpy(tile[i], at(w, o->list->loc[u->d.first + i]), sizeof(tile[i]));
 		if (u->trans)
 			transpose(tile[i]);
 	}
 	for (u32 i = 0; i < u->d.count * 8u; i++) {
-		u8 *row =
-			reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16, 16, true);
+		u8 *row = row_of(w, o, u, i, true);
 
 		if (!row)
 			return;

@@ -93,7 +93,9 @@ RF("wmma.store.d.sync{,.aligned}.{row,col}.{m16n16k8.f32,m8n8k4.f64,m8n8k32.s32,
 /* Tiles of 8 x 8 between shared memory and registers. */
 RF("ldmatrix.sync.aligned.m8n8.{x1,x2,x4}{,.trans}.b16", FORM_MATRIX, 3)
 RF("ldmatrix.sync.aligned.m8n16.{x1,x2,x4}.b8x16.{b6x16_p32,b4x16_p64}", FORM_MATRIX, 3)
+RF("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans.{b8,b8x16.b6x16_p32,b8x16.b4x16_p64}", FORM_MATRIX, 3)
 RF("stmatrix.sync.aligned.m8n8.{x1,x2,x4}{,.trans}.b16", FORM_MATRIX, 4)
+RF("stmatrix.sync.aligned.m16n8.{x1,x2,x4}.trans.b8", FORM_MATRIX, 4)
 RF("movmatrix.sync.aligned.m8n8.trans.b16", FORM_MATRIX, 5)
 
 RH("%mma", matrix_multiply, FORM_INTERNAL, 0)
