@@ -172,6 +172,40 @@ static void test_bulk(void)
 	ptx_module_free(m);
 }
 
+/* Blocks that ask for the work of others get none, all of a cluster are told, and each block's work is done once. */
+static void test_takeover(void)
+{
+	static const char text[] =
+		".version 9.0\n.target sm_100\n.address_size 64\n.visible .entry k(.param .u64 pa)\n.reqnctapercluster 2, 1, 1\n{\n"
+		".shared .align 16 .b8 s[16]; .shared .align 8 .b64 bar; .reg .b64 %p, %d; .reg .b32 %b, %x, %y, %z, %one, %rank;\n"
+		".reg .b128 %h; .reg .pred %q, %w, %t;\n"
+		"ld.param.u64 %p, [pa]; mov.u32 %b, %ctaid.x; mov.u32 %one, 1; mov.u32 %rank, %cluster_ctarank;\n"
+		"mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;\n"
+		"barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n"
+		"again: mad.wide.u32 %d, %b, 4, %p; red.global.add.u32 [%d], %one;\n"
+		"mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16; setp.ne.u32 %t, %rank, 0; @%t bra wait;\n"
+		"clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [s], [bar];\n"
+		"wait: mbarrier.try_wait.parity.shared::cta.b64 %w, [bar], 0; @!%w bra wait;\n"
+		"ld.shared.b128 %h, [s]; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %q, %h;\n"
+		"@%q clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%b, %y, _, _}, %h;\n"
+		"@%q clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %z, %h; @%q add.u32 %b, %b, %rank; @%q bra again;\n"
+		"barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned; ret; }\n";
+	const struct ptx_options options = { .arch = 100 };
+	struct ptx_module *m;
+	uint32_t *done;
+	int wrong = 0;
+
+	device_reset();
+	done = device_alloc(64);
+	memset(done, 0, 64);
+	m = load_text(text, strlen(text), &options);
+	is(m ? launch(m, "k", DIM(8), DIM(1), ARGS(PTR(done))) : -1, 0);
+	for (int i = 0; i < 8; i++)
+		wrong += done[i] != 1;
+	is(wrong, 0);
+	ptx_module_free(m);
+}
+
 static const char cluster_text[] = HEAD
 	".visible .entry fixed(.param .u64 pa, .param .u64 pb)\n.reqnctapercluster 4, 1, 1\n{\n" REGS
 	".shared .align 4 .b32 own[32]; .shared .align 4 .b32 count;\n"
@@ -319,6 +353,7 @@ int main(void)
 		test_copies();
 		test_barriers();
 		test_bulk();
+	test_takeover();
 		test_clusters(threads);
 		test_vector_atomics();
 		device_close();

@@ -24,7 +24,7 @@ static const char *const long_families[] = { "cp.async.bulk.prefetch.tensor",
 					     "wgmma.mma_async.sp" };
 
 /* What is refused, and why that is not a matter of one multiprocessor. */
-static const char *const beyond[] = { "tcgen05", "multimem", "clusterlaunchcontrol" };
+static const char *const beyond[] = { "tcgen05", "multimem" };
 
 enum { LINE = 256, FAMILIES = 256, FORMS = 8192, MISSING_SHOWN = 6 };
 
@@ -167,8 +167,8 @@ static void make_page(void)
 		   forms, done, refused, forms - done - refused);
 	write_rows(false);
 	write_page(
-		"\n## Beyond one multiprocessor\n\nTensor memory, memory of several devices at one address, work that "
-		"blocks take over from one another: no device of\nthis kind has been made of the host's cores.\n\n");
+		"\n## Beyond one multiprocessor\n\nTensor memory, and memory of several devices at one address: no device of "
+		"this kind has been made of the host's cores.\n\n");
 	write_rows(true);
 }
 

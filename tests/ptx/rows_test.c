@@ -31,7 +31,7 @@ static const struct {
 	{ " tex tld4 suld sust ", "../softdev/kernels/texture.ptx" },
 	{ " txq suq sured istypep ", "../softdev/surface_test.c" },
 	{ " mma wmma ldmatrix stmatrix movmatrix ", "matrix_test.c" },
-	{ " cp mbarrier getctarank mapa ", "async_test.c" },
+	{ " cp mbarrier getctarank mapa clusterlaunchcontrol ", "async_test.c" },
 	{ " wgmma ", "wgmma_test.c" },
 	{ " tensormap ", "tensor_test.c" },
 };

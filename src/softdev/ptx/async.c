@@ -246,6 +246,26 @@ void bulk_zero(struct warp *w, const struct op *o)
 	}
 }
 
+/* [a] where the answer goes, 16 bytes of zeroes: no; [b] the barrier; imm: to all blocks of the cluster. */
+void takeover_refuse(struct warp *w, const struct op *o)
+{
+	static const u8 no[16];
+	const struct cluster *cluster = w->block->cluster;
+	const uintptr_t own = (uintptr_t)w->block->shared;
+
+	for (u32 left = w->mask; left; left &= left - 1) {
+		const u32 i = (u32)__builtin_ctz(left), blocks = o->imm && cluster ? cluster->count : 1;
+		const u64 to = lane_value(w, o->a, i, false), barrier = lane_value(w, o->b, i, false);
+
+		for (u32 k = 0; k < blocks; k++) {
+			const u64 there = o->imm && cluster ? (uintptr_t)cluster->block[k]->shared : own;
+
+			if (!bulk_piece(w, o, i, there + (to - own), no, sizeof(no), there + (barrier - own)))
+				return;
+		}
+	}
+}
+
 /* What cp.reduce does to each element; in the order of forms_async.c's names. */
 enum reduce { REDUCE_add, REDUCE_min, REDUCE_max, REDUCE_inc, REDUCE_dec, REDUCE_and, REDUCE_or, REDUCE_xor };
 

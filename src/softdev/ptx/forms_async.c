@@ -191,6 +191,51 @@ static void form_bulk_reduce(struct decoder *d)
 			form_reduction(d->insn->opcode) | (uint64_t)type_word(d->insn->opcode) << 4;
 }
 
+/* [answer], [barrier] */
+static void form_takeover(struct decoder *d)
+{
+	uint32_t to, barrier;
+	struct step *s;
+
+	if (!decode_count(d, 2, 2))
+		return;
+	to = form_generic_address(d, &d->insn->operand[0], 's');
+	barrier = form_generic_address(d, &d->insn->operand[1], 's');
+	if (d->failed)
+		return;
+	s = decode_step(d, decode_row(d, "%takeover"));
+	step_use(s, 1, to);
+	step_use(s, 2, barrier);
+	s->imm = has_word(d->insn->opcode, "multicast::cluster::all");
+}
+
+/* {x, y, z, nothing}, answer */
+static void form_takeover_block(struct decoder *d)
+{
+	static const char *const row[] = { "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128",
+					   "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128",
+					   "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128" };
+	const struct operand *o = d->insn->operand;
+	uint32_t answer;
+
+	if (!decode_count(d, 2, 2))
+		return;
+	if (o[0].kind != OPD_VECTOR || o[0].count != 4) {
+		decode_fail(d, "%.*s gives four values", (int)d->insn->opcode.bytes, d->insn->opcode.p);
+		return;
+	}
+	answer = decode_source(d, &o[1], TY_b128);
+	for (uint32_t i = 0; i < 3 && !d->failed; i++) {
+		struct step *s;
+
+		if (o[0].item[i].kind == OPD_SINK)
+			continue;
+		s = decode_step(d, decode_row(d, row[i]));
+		step_def(s, 0, decode_dest(d, &o[0].item[i], TY_b32));
+		step_use(s, 1, answer);
+	}
+}
+
 /* [a], bytes, 0 */
 static void form_bulk_zero(struct decoder *d, const struct form_words *words)
 {
@@ -453,6 +498,12 @@ void form_async(struct decoder *d, const struct insn_match *m, const struct form
 	case 25:
 		form_tensor_publish(d);
 		break;
+	case 27:
+		form_takeover(d);
+		break;
+	case 28:
+		form_takeover_block(d);
+		break;
 	case 26:
 		form_bulk_zero(d, words);
 		break;
@@ -484,7 +535,6 @@ const char *form_refusal(struct name opcode)
 		{ "cvt.rn.satfinite.s2f6x2", "fixed point (s2f6) is not supported" },
 		{ "cvt.rn.bf16x2.s2f6x2", "fixed point (s2f6) is not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },
-		{ "clusterlaunchcontrol.", "work that clusters take over from one another is not supported" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

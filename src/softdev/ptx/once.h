@@ -7,8 +7,8 @@
 exec_fn matrix_multiply, wmma_load, wmma_store, ldmatrix, stmatrix, movmatrix;
 
 /* async.c */
-exec_fn async_copy, bulk_copy, masked_copy, bulk_zero, bulk_reduce, mbarrier_init, mbarrier_invalid, mbarrier_arrive,
-	mbarrier_expect, mbarrier_complete, mbarrier_test, mbarrier_pending, fence_all;
+exec_fn async_copy, bulk_copy, masked_copy, bulk_zero, bulk_reduce, takeover_refuse, mbarrier_init, mbarrier_invalid,
+	mbarrier_arrive, mbarrier_expect, mbarrier_complete, mbarrier_test, mbarrier_pending, fence_all;
 
 /* cluster.c */
 exec_fn cluster_map, cluster_rank_of, cluster_generic, cluster_offset, cluster_arrive, cluster_test, cluster_special,

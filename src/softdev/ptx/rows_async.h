@@ -107,6 +107,15 @@ RF("wgmma.{fence,commit_group}.sync.aligned", FORM_NOTHING, 0)
 RF("wgmma.wait_group.sync.aligned", FORM_ASYNC, 20)
 RH("%warpgroup.test", warpgroup_test, FORM_INTERNAL, 0)
 
+/*
+ * Clusters that take over the work of others which have not begun. None gets any here, and each does its own: a request
+ * may fail, and every kernel must be ready for it.
+ */
+RF("clusterlaunchcontrol.try_cancel.async{,.shared::cta}.mbarrier::complete_tx::bytes{,.multicast::cluster::all}.b128",
+   FORM_ASYNC, 27)
+RF("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", FORM_ASYNC, 28)
+RH("%takeover", takeover_refuse, FORM_INTERNAL, 0)
+
 /* Clusters of blocks. */
 RF("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}", FORM_ASYNC, 16)
 RF("barrier.cluster.wait{,.acquire}{,.aligned}", FORM_ASYNC, 17)
