@@ -4,6 +4,7 @@
  * swizzles and reductions come by chance, the same in each run.
  */
 #include "numbers.h"
+#include "softdev/ptx/tensor.h"
 
 #include <stdlib.h>
 
@@ -236,6 +237,25 @@ static void test_faults(void)
 	m = load_text(text, text_bytes, &options);
 	is(launch_with(&l, m, "k", DIM(1), DIM(32), ARGS(PTR(map), PTR(image), PTR(out), 64)), 1);
 	is(l.fault.kind, PTX_FAULT_ILLEGAL_ADDRESS);
+	ptx_module_free(m);
+	/* a map of nobody's making, whose pixels have as many bytes as there is room for, but for 2^32 */
+	*(struct tensor_map *)(void *)map = (struct tensor_map){ .address = (uintptr_t)out,
+								  .stride = { 16, 16 },
+								  .dim = { 2, 1, 1 },
+								  .box = { 12288, 43691 },
+								  .step = { 1, 1, 1 },
+								  .rank_less = 2,
+								  .type = TENSOR_u64,
+								  .im2col = 1 };
+	text_bytes = 0;
+	say(".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 pm) { .reg .b64 %%p; .reg "
+	    ".b32 %%r; .shared .align 128 .b8 sm[%u]; .shared .align 8 .b64 mb;\n"
+	    "ld.param.u64 %%p, [pm]; mov.u32 %%r, 0; cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::"
+	    "complete_tx::bytes [sm], [%%p, {%%r, %%r, %%r}], [mb], {0}; ret; }\n",
+	    SHARED);
+	m = load_text(text, text_bytes, &options);
+	is(launch_with(&l, m, "k", DIM(1), DIM(1), ARGS(PTR(map))), 1);
+	is(l.fault.kind, PTX_FAULT_ILLEGAL_INSTRUCTION);
 	ptx_module_free(m);
 	text_bytes = 0;
 	say(".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k() { .reg .b64 %%p; .reg .b32 %%r;\n"

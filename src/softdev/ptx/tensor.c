@@ -92,8 +92,11 @@ static void copy_measure(struct copy *c)
 		c->count[1] = TENSOR_ROWS;
 	c->line_bytes = c->size * c->count[0];
 	c->bytes = c->line_bytes;
-	for (u32 i = 1; i < TENSOR_RANK_MAX; i++)
-		c->bytes *= c->count[i];
+	for (u32 i = 1; i < TENSOR_RANK_MAX; i++) {
+		const u64 bytes = (u64)c->bytes * c->count[i];
+
+		c->bytes = bytes > SHARED_BYTES_MAX ? SHARED_BYTES_MAX + 1 : (u32)bytes;
+	}
 }
 
 /* False: the launch has got a fault. */
