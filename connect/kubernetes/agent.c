@@ -2,6 +2,7 @@
 #include "connect/kubernetes/agent.h"
 
 #include "base/clock.h"
+#include "connect/kubernetes/node_events.h"
 #include "connect/kubernetes/owed.h"
 #include "connect/kubernetes/plugin.h"
 
@@ -20,8 +21,11 @@
 
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
 {
+	static const char *const reasons[] = { "MetedAway", "SharesBroken", "KubeletAway" };
 	char *said = a->said[subject];
 
+	if (subject != AGENT_KUBELET)
+		node_events_trouble(publish_events(a->publish), reasons[subject], line);
 	if (line && strcmp(said, line))
 		program_log("%s", line);
 	if (!line && *said && over)
@@ -90,6 +94,7 @@ void agent_refresh(struct agent *a)
 	if (!ask_all(a, &f)) {
 		a->away_ns = 0;
 		agent_trouble(a, AGENT_METED, NULL, "meted answers again");
+		node_events_devices(publish_events(a->publish), json_object_get(a->edits.machine, "devices"));
 	} else {
 		a->away_ns = a->away_ns ? a->away_ns : now;
 		if (now - a->away_ns > AWAY_PATIENCE_NS || !a->edits.machine) {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "connect/kubernetes/agent.h"
 #include "connect/kubernetes/api.h"
+#include "connect/kubernetes/node_events.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,6 +16,7 @@ struct publish {
 	struct agent *agent;
 	struct api *api;
 	struct api_call *call; /* under way */
+	struct node_events *events;
 	char path[320];
 	char *text; /* as it was sent; NULL: not yet */
 	bool fresh; /* meted was asked since */
@@ -208,17 +210,27 @@ int publish_open(struct publish **ret, struct agent *a, const char *node, const 
 	snprintf(p->path, sizeof(p->path), "/api/v1/nodes/%s", node);
 	p->agent = a;
 	r = api_open(&p->api, &a->loop, &(struct api_options){ .kubeconfig = kubeconfig }, f);
+	if (!r) {
+		p->events = node_events_new(p->api, node);
+		r = p->events ? 0 : fault_set(f, -ENOMEM, "no memory");
+	}
 	if (r)
-		free(p);
+		publish_close(p);
 	else
 		*ret = p;
 	return r;
+}
+
+struct node_events *publish_events(struct publish *p)
+{
+	return p ? p->events : NULL;
 }
 
 void publish_close(struct publish *p)
 {
 	if (!p)
 		return;
+	node_events_free(p->events);
 	api_close(p->api);
 	free(p->text);
 	free(p);

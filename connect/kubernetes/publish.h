@@ -17,12 +17,15 @@
 #define PUBLISH_PAUSE_NS 2000000000ull
 
 struct agent;
+struct node_events;
 struct publish;
 
 /* node, kubeconfig: as dra.h has them. Value: 0 or a negative errno and a fault. */
 int publish_open(struct publish **ret, struct agent *a, const char *node, const char *kubeconfig, struct fault *f);
 /* The annotation stays: what was true last is better than nothing, and kubelet's own count says when it is gone. */
 void publish_close(struct publish *p);
+/* What happens on the node is told by these. NULL: without --publish. */
+struct node_events *publish_events(struct publish *p);
 /* meted was asked: something may have changed. NULL is taken. */
 void publish_refresh(struct publish *p);
 /* What has changed is told, now or when the pause is over. NULL is taken. */

@@ -1,5 +1,7 @@
-/* publish_none.c: see publish.h: an agent that was built without libcurl annotates no node. */
+/* publish_none.c: see publish.h: an agent that was built without libcurl annotates no node, and tells no events. */
 #include "connect/kubernetes/publish.h"
+
+#include "connect/kubernetes/node_events.h"
 
 #include <errno.h>
 
@@ -10,6 +12,19 @@ int publish_open(struct publish **ret, struct agent *a, const char *node, const 
 }
 
 void publish_close(struct publish *p)
+{
+}
+
+struct node_events *publish_events(struct publish *p)
+{
+	return NULL;
+}
+
+void node_events_devices(struct node_events *e, json_t *devices)
+{
+}
+
+void node_events_trouble(struct node_events *e, const char *reason, const char *line)
 {
 }
 

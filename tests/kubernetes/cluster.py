@@ -191,6 +191,8 @@ class Node:
             'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False},
             'maxPods': 250, 'eventRecordQPS': 0, 'kubeAPIQPS': 100, 'kubeAPIBurst': 200, 'failSwapOn': False,
             'nodeStatusUpdateFrequency': f'{self.status_s}s'}
+        settings['staticPodPath'] = os.path.join(self.work, 'manifests')
+        os.makedirs(settings['staticPodPath'], exist_ok=True)
         with open(config, 'w') as file:
             json.dump(settings, file)
         self.kubelet = self.spawn(

@@ -50,6 +50,12 @@ import harness  # noqa: E402
 import rootfs  # noqa: E402
 from harness import GIB, finish, ok, same  # noqa: E402
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+HELM = os.environ.get("METE_TEST_HELM") or shutil.which("helm")
+CHART = os.path.join(HERE, "../../deploy/chart/mete")
 MIB = 1 << 20
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 SMALL, HALF, TINY = "mete.io/small", "mete.io/half", "mete.io/tiny"
@@ -117,6 +123,10 @@ class Mete:
             same(self.kill("meted", signal.SIGTERM), 0, "meted leaves with status 0")
 
 
+def wanted(part):
+    return part == "installs" or not PARTS or part in PARTS
+
+
 class Test:
     def __init__(self):
         work = os.environ[INSIDE]
@@ -124,7 +134,10 @@ class Test:
         tools = ("sh", "cat", "sleep", "env", "true", "ls")
         app = clusters.archive(work, "app", rootfs.make(os.path.join(work, "app-root"), programs, tools=tools))
         self.nodes = int(os.environ.get("METE_TEST_NODES", "1"))
-        self.c = clusters.Cluster(os.environ["METE_CLUSTER_BIN"], work, self.nodes, [clusters.pause_image(work), app],
+        images = [clusters.pause_image(work), app]
+        if HELM and yaml and wanted("chart"):
+            images.append(clusters.archive(work, "mete", rootfs.make(os.path.join(work, "mete-root"), {"mete-agent": AGENT}, tools=())))
+        self.c = clusters.Cluster(os.environ["METE_CLUSTER_BIN"], work, self.nodes, images,
                                   status_s=int(os.environ.get("METE_TEST_STATUS_S", "1")))
         began = time.monotonic()
         self.c.start()
@@ -260,6 +273,102 @@ class Test:
         code = self.m.ask("grant_delete", name="outside")
         ok(code["ok"], "the other promise was not touched")
         self.gone("late")
+
+    def rendered(self, *options):
+        """The objects of the chart. Its image has the agent of this build, whose libraries lie in the build's folder."""
+        done = subprocess.run([HELM, "template", "mete", CHART, "--namespace", "mete-system", "--set",
+                               "image.repository=localhost/mete,image.tag=1,image.pullPolicy=Never,webhook.enabled=false,agent.soft=true,"
+                               "agent.publish=false", *options], capture_output=True, text=True, check=True)
+        return {o["kind"]: o for o in yaml.safe_load_all(done.stdout) if o}
+
+    def agent_pod(self, daemon_set):
+        """What the controller of DaemonSets makes of it; there is none in this cluster."""
+        template = daemon_set["spec"]["template"]
+        spec = {**template["spec"], "nodeName": "n1", "hostNetwork": True, "automountServiceAccountToken": False,
+                "tolerations": [{"operator": "Exists"}]}
+        main = spec["containers"][0]
+        main["command"] = [AGENT, *main["command"][1:]]
+        main["volumeMounts"].append({"name": "build", "mountPath": BUILD, "readOnly": True})
+        spec["volumes"].append({"name": "build", "hostPath": {"path": BUILD}})
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mete-agent", "namespace": "mete-system", **{
+            k: v for k, v in template["metadata"].items() if k == "labels"}}, "spec": spec}
+
+    def chart(self):
+        """The agent as a pod of the chart's DaemonSet, without a capability and with a read-only root."""
+        if not HELM or not yaml:
+            harness.skip("the agent as a pod of the chart", "helm (METE_TEST_HELM) or python3-yaml is not there")
+            return
+        self.m.kill("agent", signal.SIGTERM)
+        ok(wait("none", lambda: not self.node.allocatable(SMALL)), "without an agent the node has no shares", self.node.status())
+        shares = os.path.join(self.c.work, "values.json")
+        with open(shares, "w") as file:
+            json.dump({"shares": SHARES}, file)
+        objects, api = self.rendered("-f", shares), self.c.api
+        began = time.monotonic()
+        api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "mete-system"}})
+        api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", objects["PriorityClass"])
+        api.ask("POST", "/api/v1/namespaces/mete-system/serviceaccounts", objects["ServiceAccount"])
+        api.ask("POST", "/api/v1/namespaces/mete-system/configmaps", objects["ConfigMap"])
+        api.ask("POST", "/apis/apps/v1/namespaces/mete-system/daemonsets", objects["DaemonSet"])
+        pods = "/api/v1/namespaces/mete-system/pods"
+
+        def run():
+            api.ask("POST", pods, self.agent_pod(self.rendered("-f", shares)["DaemonSet"]))
+
+        def there():
+            return api.get(pods + "/mete-agent")
+        run()
+        done = wait("allocatable", lambda: self.node.allocatable(SMALL) and self.node.allocatable(HALF))
+        took = time.monotonic() - began
+        ok(done and took <= 15, f"shares are allocatable {took:.1f} s after the chart's objects were made (at most 15)", there())
+        self.c.create(self.app("charted", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
+        self.runs("charted")
+        ok(wait("its label", lambda: self.m.grants()["k8s-small-0"]["labels"]["pod"] == "charted"), "a pod gets its share from it", self.m.grants())
+        grant = self.m.grants()["k8s-small-0"]["id"]
+        api.ask("DELETE", pods + "/mete-agent")
+        ok(wait("gone", lambda: not there()), "the agent is taken away")
+        run()
+        ok(wait("again", lambda: self.node.allocatable(SMALL) > 0), "an upgraded one serves on", there())
+        same((self.m.grants()["k8s-small-0"]["id"], self.c.phase("charted")), (grant, "Running"), "and the pod did not notice")
+        self.gone("charted")
+        api.ask("DELETE", pods + "/mete-agent")
+        wait("gone", lambda: not there())
+        api.ask("DELETE", "/apis/apps/v1/namespaces/mete-system/daemonsets/mete-agent")
+        self.m.start_agent()
+        ok(wait("allocatable", lambda: self.node.allocatable(SMALL) > 0), "and one of the node's own takes over", self.node.status())
+
+    def truths(self):
+        """What else a node does with pods: static ones, exec, eviction, a Job's several containers one after the other."""
+        folder = os.path.join(self.node.work, "manifests")
+        static = self.c.pod("static", {"main": self.container(TINY)})
+        static["spec"].pop("nodeSelector")
+        with open(os.path.join(folder, "static.json"), "w") as file:
+            json.dump(static, file)
+        ok(wait("it runs", lambda: self.c.phase("static-n1") == "Running"), "a static pod gets its share", self.c.phase("static-n1"),
+           self.node.log("agent")[-1000:])
+        ok(wait("its label", lambda: any(g["labels"]["pod"] == "static-n1" for g in self.m.grants().values())), "under its name", self.m.grants())
+        os.unlink(os.path.join(folder, "static.json"))
+        ok(wait("nothing is left", self.nothing_left), "and gives it back when its file is gone", self.m.grants())
+        self.c.create(self.app("inside", TINY))
+        self.runs("inside")
+        done = self.c.kubectl("exec", "inside", "--", "/bin/hungry", "1")
+        ok(done.returncode == 0 and "PASS" in done.stdout and f"of {16 * MIB} bytes are free" in done.stdout,
+           "kubectl exec: a program that comes later is in the same share", done.stdout, done.stderr)
+        self.c.api.ask("POST", "/api/v1/namespaces/default/pods/inside/eviction",
+                       {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "inside", "namespace": "default"}})
+        ok(wait("nothing is left", self.nothing_left), "an evicted pod's share is free", self.m.grants())
+        wait("it is gone", lambda: not self.c.get("inside"))
+        for name, value in (("low", 10), ("high", 1000)):
+            self.c.api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value})
+        rivals = [f"rival-{i}" for i in range(4)]
+        for name in rivals:
+            self.c.create(self.app(name, HALF, priorityClassName="low"))
+        self.runs(*rivals)
+        self.c.create(self.app("first", HALF, priorityClassName="high"))
+        ok(wait("it runs", lambda: self.c.phase("first") == "Running"), "a pod of higher priority takes the share of one of lower",
+           self.c.events("first"))
+        same(sum(self.c.get(name) is not None for name in rivals), 3, "of one alone")
+        self.gone("first", *rivals)
 
     def kills(self):
         """SIGKILL for each in turn, with pods that run a program all the time."""
@@ -453,8 +562,8 @@ class Test:
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "kills", "costs", "at_once", "spreads", "storm"):
-            if part == "installs" or not PARTS or part in PARTS:
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "chart", "kills", "costs", "at_once", "spreads", "storm"):
+            if wanted(part):
                 began = time.monotonic()
                 getattr(t, part)()
                 print(f"# {part}: {time.monotonic() - began:.1f} s", flush=True)

@@ -285,6 +285,24 @@ def test_published():
         ok(until(lambda: filtered(e, SMALL, ["n1"])[0] == ["n1"], TRAILER), "and when there is room again")
         c.close()
         end(e)
+        def events():
+            return [(e["type"], e["reason"], e["message"]) for e in api.all("default/events")]
+        ok(until(lambda: any(r == "DeviceCordoned" and "GPU 1 (" in t and "takes no new shares: fan" in t for _, r, t in events()), TRAILER),
+           "a device that is taken out of service is an event of the node", events())
+        same(len(events()), 1, "once, and nothing else is")
+        event = api.all("default/events")[0]
+        same((event["involvedObject"]["kind"], event["involvedObject"]["name"], event["source"]["component"]), ("Node", "n1", "mete-agent"),
+             "which kubectl describe shows")
+        m.control().ask("device_uncordon", device="1")
+        ok(until(lambda: ("Normal", "DeviceActive") in [e[:2] for e in events()], TRAILER), "and so is its return", events())
+        with open(shares + ".new", "w") as file:
+            file.write("{")
+        os.rename(shares, shares + ".good")
+        os.rename(shares + ".new", shares)
+        ok(until(lambda: any(r == "SharesBroken" and "line 1" in t for _, r, t in events()), TRAILER), "a broken shares.json is one", events())
+        os.rename(shares + ".good", shares)
+        ok(until(lambda: ("Normal", "SharesBroken") in [e[:2] for e in events()], TRAILER), "and that it is mended", events())
+        time.sleep(3)  # the annotation has its pause
         before = len(api.asked("PATCH"))
         time.sleep(5)
         same(len(api.asked("PATCH")), before, "at rest nothing is written")
