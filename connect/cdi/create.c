@@ -156,7 +156,7 @@ static int make(struct making *m, struct fault *f)
 	static char words[EDITS_WORDS_MOST][64];
 	const char *list[EDITS_WORDS_MOST + 1], *version = NULL;
 	const struct spec_file *other;
-	json_t *spec, *edits;
+	json_t *edits;
 	char name[64];
 	int r;
 
@@ -179,19 +179,16 @@ static int make(struct making *m, struct fault *f)
 	edits = edits_make(&m->edits, &m->share, "grant", name, &version, f);
 	if (!edits)
 		return -ENOENT;
-	spec = spec_new(SPEC_GRANT_KIND);
-	if (version)
-		json_object_set_new(spec, "cdiVersion", json_string(version));
-	spec_add(spec, name, edits);
 	/* The system's meted removes files for root alone. */
 	sweep_gone(m);
 	r = ask_grant(m, name, !m->edits.control.system || !geteuid(), f);
 	if (!r) {
-		r = spec_write(m->path, spec, f);
+		r = spec_write_device(m->path, SPEC_GRANT_KIND, name, version, edits, f);
+		edits = NULL;
 		if (r)
 			take_back(m, name);
 	}
-	json_decref(spec);
+	json_decref(edits);
 	return r;
 }
 

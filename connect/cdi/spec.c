@@ -127,6 +127,20 @@ int spec_write(const char *path, json_t *spec, struct fault *f)
 	return fail(f, path, r);
 }
 
+int spec_write_device(const char *path, const char *kind, const char *name, const char *version, json_t *take_edits,
+		      struct fault *f)
+{
+	json_t *spec = spec_new(kind);
+	int r;
+
+	if (version)
+		json_object_set_new(spec, "cdiVersion", json_string(version));
+	spec_add(spec, name, take_edits);
+	r = spec_write(path, spec, f);
+	json_decref(spec);
+	return r;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);

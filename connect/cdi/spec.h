@@ -42,6 +42,10 @@ void spec_add(json_t *spec, const char *name, json_t *take_edits);
  */
 int spec_write(const char *path, json_t *spec, struct fault *f);
 
+/* A file with one device. version: NULL, or later than the usual one. Takes the edits. Value: as spec_write(). */
+int spec_write_device(const char *path, const char *kind, const char *name, const char *version, json_t *take_edits,
+		      struct fault *f);
+
 /* One file that a runtime would read. */
 struct spec_file {
 	char path[PATH_MAX];

@@ -63,20 +63,6 @@ static int read_share(struct agent *a, const struct dra_claim *claim, struct edi
 	return edits_share_read(&a->edits, ret, words, f);
 }
 
-static int write_spec(const char *path, const char *kind, const char *name, const char *version, json_t *take_edits,
-		      struct fault *f)
-{
-	json_t *spec = spec_new(kind);
-	int r;
-
-	if (version)
-		json_object_set_new(spec, "cdiVersion", json_string(version));
-	spec_add(spec, name, take_edits);
-	r = spec_write(path, spec, f);
-	json_decref(spec);
-	return r;
-}
-
 static int ask_grant(struct agent *a, const struct dra_claim *claim, const struct edits_share *share, const char *name,
 		     const char *path, json_t *labels, struct fault *f)
 {
@@ -107,7 +93,7 @@ static int make(struct dra *d, const char *name, const char *path, const struct 
 	if (!r && !there)
 		r = ask_grant(a, claim, &share, name, path, labels, f);
 	if (!r) {
-		r = write_spec(path, SPEC_GRANT_KIND, name, version, edits, f);
+		r = spec_write_device(path, SPEC_GRANT_KIND, name, version, edits, f);
 		edits = NULL;
 		if (r && !there)
 			grant_give_back(a, name);
@@ -202,7 +188,7 @@ static int take_admin(struct dra *d, const char *uid, const struct dra_claim *cl
 	if (!r && !file_path(d, ADMIN_KIND, uid, path))
 		r = fault_set(f, -ENAMETOOLONG, "--cdi-dir %s: the path is too long", d->agent->options.cdi_dir);
 	if (!r)
-		return write_spec(path, ADMIN_KIND, name, version, edits, f);
+		return spec_write_device(path, ADMIN_KIND, name, version, edits, f);
 	json_decref(edits);
 	return r;
 }

@@ -106,21 +106,6 @@ static int place_share(struct agent *a, const char *name, struct edits_share *sh
 	return r;
 }
 
-/* The CDI file's contents. NULL: a fault. */
-static json_t *make_spec(struct agent *a, const struct edits_share *share, const char *name, struct fault *f)
-{
-	const char *version = NULL;
-	json_t *spec, *edits = edits_make(&a->edits, share, "grant", name, &version, f);
-
-	if (!edits)
-		return NULL;
-	spec = spec_new(SPEC_GRANT_KIND);
-	if (version)
-		json_object_set_new(spec, "cdiVersion", json_string(version));
-	spec_add(spec, name, edits);
-	return spec;
-}
-
 int grant_create(struct agent *a, json_t *take_request, const char *path, struct fault *f)
 {
 	json_t *answer;
@@ -220,8 +205,9 @@ void grant_give_back(struct agent *a, const char *name)
 
 static int make(struct agent *a, const char *share_name, const char *name, struct fault *f)
 {
+	const char *version = NULL;
 	struct edits_share share;
-	json_t *spec = NULL;
+	json_t *edits = NULL;
 	char path[PATH_MAX];
 	int r = place_share(a, share_name, &share, f);
 
@@ -230,17 +216,18 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 	if (!r && !spec_path(path, a->options.cdi_dir, SPEC_GRANT_KIND, name))
 		r = fault_set(f, -ENAMETOOLONG, "--cdi-dir %s: the path is too long", a->options.cdi_dir);
 	if (!r) {
-		spec = make_spec(a, &share, name, f);
-		r = spec ? 0 : -ENOENT;
+		edits = edits_make(&a->edits, &share, "grant", name, &version, f);
+		r = edits ? 0 : -ENOENT;
 	}
 	if (!r)
 		r = ask_grant(a, &share, name, path, f);
 	if (!r) {
-		r = spec_write(path, spec, f);
+		r = spec_write_device(path, SPEC_GRANT_KIND, name, version, edits, f);
+		edits = NULL;
 		if (r)
 			grant_give_back(a, name);
 	}
-	json_decref(spec);
+	json_decref(edits);
 	edits_share_free(&share);
 	return r;
 }

@@ -1,6 +1,8 @@
 /* room.c: see room.h. The arithmetic is meted's own: sizes in units of 512 bytes, time in millionths. */
 #include "connect/kubernetes/room.h"
 
+#include "model/placement.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -104,19 +106,49 @@ unsigned int room_count_any(json_t *share, json_t *devices, const char *driver, 
 	return (unsigned int)less(count, most);
 }
 
+static struct placement_card card_of(json_t *device)
+{
+	uint64_t total = bytes_of(device, "total_bytes"), promised = bytes_of(device, "promised_bytes");
+	uint64_t taken = ppm_of(device, "promised_cores");
+	const char *state = json_string_value(json_object_get(device, "state"));
+	const char *native = json_string_value(json_object_get(device, "native"));
+
+	return (struct placement_card){
+		.total_bytes = total,
+		.left_bytes = total > promised ? total - promised : 0,
+		.left_ppm = taken < PLACEMENT_WHOLE_PPM ? (uint32_t)(PLACEMENT_WHOLE_PPM - taken) : 0,
+		.state = !state || strcmp(state, "active")    ? PLACEMENT_CORDONED
+			 : native && !strcmp(native, "allow") ? PLACEMENT_NATIVE
+							      : PLACEMENT_ACTIVE,
+		.name = "",
+		.uuid = "",
+		.group = -1,
+	};
+}
+
 const char *room_pick(json_t *share, json_t *devices, const char *driver, bool overcommit, bool spread)
 {
-	unsigned int count, best = 0;
-	const char *picked = NULL;
-	json_t *device;
+	struct placement_card card[PLACEMENT_CARDS];
+	const char *uuid[PLACEMENT_CARDS];
+	struct placement_node node = { .card = card, .cpu_left_milli = -1 };
+	json_t *row = json_array_get(share, 0), *device;
+	struct placement_ask ask = { .bytes = bytes_of(row, "mem_bytes"),
+				     .bytes_ppm = (uint32_t)ppm_of(row, "mem_pct"),
+				     .time_ppm = (uint32_t)ppm_of(row, "cores"),
+				     .overcommit = overcommit };
+	struct placement_choice choice;
 	size_t i;
 
 	json_array_foreach (devices, i, device) {
-		count = count_on(share, device, driver, overcommit, UINT32_MAX);
-		if (!count || (picked && (spread ? count <= best : count >= best)))
+		const char *own = json_string_value(json_object_get(device, "driver"));
+
+		if (!own || strcmp(own, driver) || node.count == PLACEMENT_CARDS)
 			continue;
-		best = count;
-		picked = json_string_value(json_object_get(device, "uuid"));
+		uuid[node.count] = json_string_value(json_object_get(device, "uuid"));
+		card[node.count++] = card_of(device);
 	}
-	return picked;
+	if (json_array_size(share) != 1 || !node.count)
+		return NULL;
+	placement_choose(&node, &ask, spread ? PLACEMENT_SPREAD : PLACEMENT_BINPACK, NULL, 0, &choice);
+	return choice.verdict.why == PLACEMENT_FITS ? uuid[choice.card[0]] : NULL;
 }

@@ -16,7 +16,7 @@ unsigned int room_count(json_t *share, json_t *devices, bool overcommit, unsigne
 unsigned int room_count_any(json_t *share, json_t *devices, const char *driver, bool overcommit, unsigned int most);
 
 /*
- * The UUID of the device that such a share should have, borrowed from `devices`: where the fewest more of them fit, so
- * that large ones find room elsewhere, or, to `spread`, the most. NULL: it fits nowhere.
+ * The UUID of the device that such a share should have, borrowed from `devices`: by the rule binpack of
+ * model/placement.h, so that large ones find room elsewhere, or to `spread`. NULL: it fits nowhere.
  */
 const char *room_pick(json_t *share, json_t *devices, const char *driver, bool overcommit, bool spread);

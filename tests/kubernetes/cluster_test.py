@@ -499,6 +499,7 @@ class Test:
             harness.skip("pods and kills at random", "METE_TEST_STORM=N starts N pods; METE_TEST_LONG=1 and the part's name, 1000")
             return
         seed = int(os.environ.get("METE_TEST_SEED", time.time()))
+        over_at = time.monotonic() + int(os.environ.get("METE_TEST_STORM_S", "3600"))
         chance, made, killed, failed, twice = random.Random(seed), 0, {}, {}, []
         kills = {"agent": (lambda: self.m.kill("agent"), self.m.start_agent),
                  "meted": (lambda: self.m.kill("meted"), self.m.start_meted),
@@ -507,6 +508,8 @@ class Test:
         next_kill = end = time.monotonic()
         ending, kubelet_began, last, new_kubelet = set(), -1000, None, set()
         while made < count or ending:
+            if time.monotonic() > over_at:
+                count = made
             pods = {p["metadata"]["name"]: p["status"] for p in self.c.pods()}
             ending &= set(pods)
             for name, status in pods.items():
