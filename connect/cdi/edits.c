@@ -90,6 +90,8 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 		add_option(words, "soft", NULL);
 	if (create && s->way == INSIDE_WALL)
 		add_option(words, "wall", NULL);
+	if (create && option_given(&s->line, "guard"))
+		add_option(words, "guard", NULL);
 	add_word(words, create ? "create" : "end");
 	row = json_pack("{s:s s:o s:o s:i}", "hookName", when, "path", json_sprintf("%s/mete", e->place.exe_dir),
 			"args", words, "timeout", EDITS_HOOK_SECONDS);

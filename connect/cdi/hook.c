@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/setting.h"
 #include "verb/choose.h"
+#include "verb/guarded.h"
 #include "client/control.h"
 #include "client/grants.h"
 #include "client/place.h"
@@ -275,6 +276,41 @@ static int ask_share(struct hook *h, struct choice *choice, struct fault *f)
 	}
 }
 
+/* Nobody but the container's first process is in it: what else is there would be the tenant's too. */
+static bool cgroup_own(const char *path, pid_t pid)
+{
+	char name[PATH_MAX + 48];
+	int is = 0, other;
+
+	snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+	_cleanup_fclose_ FILE *file = fopen(name, "re");
+
+	return file && fscanf(file, "%d", &is) == 1 && is == (int)pid && fscanf(file, "%d", &other) != 1;
+}
+
+/*
+ * The container's cgroup becomes the tenant: what the runtime starts in it later (exec) is the tenant's as well. It is forgotten
+ * when the cgroup is gone.
+ */
+static int guard(struct hook *h, struct fault *f)
+{
+	char name[64], line[PATH_MAX], path[PATH_MAX + 32] = "";
+
+	if (h->way == INSIDE_WALL)
+		return fault_set(f, -EINVAL, "--wall with --guard: behind a wall the container has no device node; leave --guard away");
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)h->state.pid);
+	_cleanup_fclose_ FILE *file = fopen(name, "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, "0::/", 4) && line[4])
+			snprintf(path, sizeof(path), "/sys/fs/cgroup%s", line + 3);
+	}
+	if (!*path || !cgroup_own(path, h->state.pid))
+		return fault_set(f, -ENOTSUP, "--guard: the container's first process %d is in no cgroup (version 2) of its own", (int)h->state.pid);
+	return guarded_begin(&h->place, h->grant, h->state.pid, path, f);
+}
+
 static int create(struct hook *h, struct fault *f)
 {
 	struct choice choice = { 0 };
@@ -288,6 +324,8 @@ static int create(struct hook *h, struct fault *f)
 	if (!r)
 		r = ask_share(h, &choice, f);
 	choose_deinit(&choice);
+	if (!r && option_given(h->line, "guard"))
+		r = guard(h, f);
 	if (r)
 		give_up(h);
 	return r ? r : mount_all(h, f);

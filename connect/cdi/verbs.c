@@ -48,6 +48,7 @@ static const struct option_spec cdi_create_options[] = {
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
+	SWITCH("guard", 0, GUARD_WORDS),
 	{ "name", 'n', "NAME", "The grant's name. Default: one is made up.", COMPLETE_NOTHING, false },
 	SWITCH("keep", 0,
 	       "The grant outlives containers, and several may use it together, until `mete cdi remove`. Default: it "
@@ -105,6 +106,7 @@ static const struct option_spec cdi_hook_options[] = {
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
+	SWITCH("guard", 0, GUARD_WORDS),
 	OPTION_END
 };
 

@@ -15,6 +15,7 @@
 #include "client/place.h"
 #include "cli/probe.h"
 #include "verb/connector.h"
+#include "verb/guarded.h"
 #include "verb/say.h"
 #include "client/tenant_env.h"
 #include "client/tier.h"
@@ -482,6 +483,14 @@ static void check_wall(struct doctor *d)
 				     : "are not root, in an empty root folder");
 }
 
+/* Whether --guard works, and if not, what the kernel lacks. */
+static void check_guard(struct doctor *d)
+{
+	char text[400];
+
+	doctor_add(d, "guard", STATUS_NOTE, guarded_state(&d->place, text, sizeof(text)) ? NULL : "docs/guard.md says what it needs", "%s", text);
+}
+
 static void say_enforcement(struct doctor *d)
 {
 	doctor_add(
@@ -564,6 +573,7 @@ VERB(doctor)
 	check_surroundings(&d);
 	check_tier(&d);
 	check_wall(&d);
+	check_guard(&d);
 	check_remote(&d);
 	for (const struct connector *const *c = connectors; *c; c++)
 		(*c)->check_machine(&d);

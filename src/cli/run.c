@@ -6,6 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "verb/choose.h"
+#include "verb/guarded.h"
 #include "client/control.h"
 #include "client/grants.h"
 #include "client/place.h"
@@ -38,6 +39,8 @@ struct run {
 	struct tenant_env env;
 	char runtime_dir[PATH_MAX];
 	bool t3; /* asked for */
+	bool guard; /* asked for */
+	bool guarded; /* begun */
 	bool wall; /* its devices are behind workers: `remote` is its environment, and not `env` */
 	struct remote_env remote;
 	int failure; /* the exit status when the program was not started */
@@ -87,6 +90,8 @@ static int check_options(struct run *run, struct fault *f)
 		return fault_set(f, -EINVAL,
 				 "--wall with --tier: behind a wall work is let through in turns (T2); leave --tier "
 				 "away");
+	if (!r && run->wall && run->guard)
+		return fault_set(f, -EINVAL, "--wall with --guard: behind a wall the program has no device node; leave --guard away");
 	if (!r && !run->wall)
 		r = tier_choose(option_value(run->line, "tier"), &run->t3, f);
 	return r ? r : choose_parse(&run->choice, run->line, f);
@@ -346,6 +351,10 @@ static int prepare(struct run *run, struct fault *f)
 		r = tenant_log_open(&run->log, run->control.dir, f);
 	if (!r)
 		r = run->wall ? set_remote(run, f) : set_env(run, f);
+	if (!r && run->guard) {
+		r = guarded_begin(&run->place, run->grant, getpid(), NULL, f);
+		run->guarded = !r;
+	}
 	if (r)
 		return r;
 	set_tier(run);
@@ -388,6 +397,7 @@ VERB(run)
 		.line = line,
 		.verbose = option_given(line, "verbose"),
 		.wall = option_given(line, "wall"),
+		.guard = option_given(line, "guard"),
 		.control = CONTROL_CLOSED,
 		.log.fd = -1,
 		.failure = EXIT_RUN_FAILED,
@@ -400,6 +410,8 @@ VERB(run)
 	r = prepare(&run, &f);
 	if (!r)
 		r = run_program(&run, &f, &status);
+	if (run.guarded)
+		guarded_end(&run.place, run.grant);
 	tenant_log_close(&run.log);
 	control_close(&run.control);
 	json_decref(run.grant);

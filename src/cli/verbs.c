@@ -81,6 +81,7 @@ static const struct option_spec run_options[] = {
 	  "T2 stays. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("wall", 0, RUN_WALL_WORDS),
+	SWITCH("guard", 0, GUARD_WORDS),
 	SWITCH("strict", 0,
 	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start "
 	       "it "

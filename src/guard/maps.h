@@ -26,16 +26,23 @@ struct guard_config {
 
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */
 
-/* What a tenant may; written by mete-guard alone. Key: the id of its cgroup (the inode number of its folder). */
+/*
+ * A tenant's key: the id of its cgroup (the inode number of its folder), or the number of its grant with this bit, for processes
+ * that were named one by one and those that they start.
+ */
+#define GUARD_BY_GRANT (1ull << 63)
+
+/* What a tenant may; written by mete-guard alone. */
 struct guard_limits {
 	uint64_t quota;	  /* bytes */
 	uint64_t devices; /* bit n: minor n; the control node goes with any */
 	uint64_t slice_most_us;
 	uint32_t flags; /* GUARD_MAY_... */
 	uint32_t groups_most;
+	uint32_t runner, unused; /* of a grant: the process that was named first */
 };
 
-/* What it has; written by the programs alone. The same key. */
+/* What it has; written by the programs alone. */
 struct guard_tenant {
 	uint64_t used, peak;		   /* bytes */
 	uint64_t groups, objects, files;   /* open now */

@@ -1290,6 +1290,15 @@ static int body_grab(void)
 	return expect(grab(&s, MIB(64), MIB(65536)), 512);
 }
 
+static int body_grab_128(void)
+{
+	struct session s;
+
+	if (session_open(&s))
+		return 2;
+	return expect(grab(&s, MIB(64), MIB(65536)), 128);
+}
+
 static int body_churn(void)
 {
 	struct session s;
@@ -1387,6 +1396,43 @@ static void case_end(void)
 	ok(!truth().used, "... and what it had is gone with it");
 }
 
+static int body_grant(void)
+{
+	struct session s;
+	char x;
+
+	if (read(waiting[0], &x, 1) != 1 || session_open(&s))
+		return 2;
+	if (grab(&s, MIB(64), MIB(128)) != MIB(128) || unshare(CLONE_NEWCGROUP))
+		return 3;
+	return as("b", body_grab_128);
+}
+
+/* A process that is named, in no cgroup of a tenant. */
+static void case_grant(void)
+{
+	char pid[16];
+	int status;
+	pid_t p;
+
+	if (pipe(waiting))
+		exit(1);
+	p = fork();
+	if (!p)
+		_exit(body_grant());
+	snprintf(pid, sizeof pid, "%d", p);
+	ok(!run((const char *[]){ "/mete-guard", "set", "grant:7", "--memory", "256M", "--process", pid, NULL }), "a process is named a grant's");
+	ok(run((const char *[]){ "/mete-guard", "set", "grant:8", "--memory", "256M", "--process", pid, NULL }) == 1, "... and cannot be another's");
+	if (write(waiting[1], "x", 1) != 1)
+		exit(1);
+	waitpid(p, &status, 0);
+	ok(!status, "it and its child have the quota together, in another tenant's cgroup too (%x)", status);
+	clean("a grant's process");
+	ok(!run((const char *[]){ "/mete-guard", "set", "/sys/fs/cgroup/d", "--memory", "512M", NULL }) &&
+		   run((const char *[]){ "/mete-guard", "drop", "grant:7", NULL }) == 1,
+	   "a grant whose process has ended is forgotten with the next tenant");
+}
+
 /* ---- cost ---- */
 
 static uint64_t cost_ns;
@@ -1467,7 +1513,7 @@ static const struct {
 } cases[] = {
 	{ "quota", case_quota },     { "granule", case_granule }, { "descriptors", case_descriptors },
 	{ "calls", case_calls },     { "devices", case_devices }, { "sibling", case_sibling },
-	{ "names", case_names },     { "full", case_full },	  { "end", case_end },
+	{ "names", case_names },     { "full", case_full },	  { "end", case_end }, { "grant", case_grant },
 	{ "helper", case_helper },   { "killed", case_killed },	  { "race", case_race },
 	{ "race-more", case_race_more }, { "cost", case_cost },
 	{ "locked", case_locked },

@@ -81,7 +81,7 @@ enum stage { IDLE, RESERVED, CALLED };
 
 /* A task's, from its first call on; the call in progress. */
 struct work {
-	uint64_t owner; /* the tenant that the task stays with; 0: none yet */
+	uint64_t owner; /* the tenant that the task stays with; 0: none yet. The first word: mete-guard writes it (tenants_join) */
 	uint64_t tenant; /* that the call is charged to */
 	uint64_t reserved;
 	uint64_t file, data; /* the manager's record of the file; the kernel's copy of the argument */
@@ -152,6 +152,8 @@ struct {
 	__type(key, uint32_t);
 	__type(value, uint64_t);
 } guard_number SEC(".maps");
+
+_Static_assert(__builtin_offsetof(struct work, owner) == 0, "where tenants_join() writes");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -28,13 +28,14 @@
 static const char help[] =
 	"Usage: mete-guard load [--strict]\n"
 	"       mete-guard unload\n"
-	"       mete-guard set CGROUP --memory SIZE [--devices 0,1,...] [--slice-us N] [--groups N] [--may-export]\n"
-	"       mete-guard drop CGROUP\n"
+	"       mete-guard set TENANT --memory SIZE [--devices 0,1,...] [--slice-us N] [--groups N] [--may-export] [--process PID]\n"
+	"       mete-guard drop TENANT\n"
 	"       mete-guard show [--json]\n"
 	"       mete-guard check\n"
 	"\n"
 	"Limits device memory at the kernel's boundary, by programs in the kernel (eBPF). See mete-guard(8).\n"
-	"CGROUP is the folder of a cgroup below /sys/fs/cgroup. --strict: who is no tenant and not root opens no device.\n";
+	"TENANT is the folder of a cgroup below /sys/fs/cgroup, or grant:NUMBER with --process: that process and what it starts.\n"
+	"--strict: who is no tenant and not root opens no device.\n";
 
 static int fail(int code, const char *fmt, const char *a, const char *b)
 {
@@ -83,6 +84,19 @@ static uint64_t cgroup_id(const char *path)
 	return st.st_ino;
 }
 
+/* 0: no tenant; the message is written. A cgroup that is gone is named by its number. */
+static uint64_t tenant_id(const char *name)
+{
+	bool grant = !strncmp(name, "grant:", 6);
+	const char *digits = grant ? name + 6 : name;
+	char *end;
+	uint64_t id = strtoull(digits, &end, 10);
+
+	if (*digits < '0' || *digits > '9' || *end || !id || id >= GUARD_BY_GRANT)
+		return grant ? (uint64_t)fail(0, "%s: not the number of a grant%s", name, "") : cgroup_id(name);
+	return grant ? id | GUARD_BY_GRANT : id;
+}
+
 /* The cgroup with an id, found by walking: there is no call for it without the right to open by handle. */
 static uint64_t sought;
 static char found[4096];
@@ -101,6 +115,26 @@ static const char *cgroup_path(uint64_t id)
 	found[0] = 0;
 	nftw("/sys/fs/cgroup", walk_one, 16, FTW_PHYS | FTW_MOUNT);
 	return found[0] ? found : NULL;
+}
+
+/* Tenants whose cgroup is gone, or whose first process is and that have no file open, are forgotten. */
+static void sweep(void)
+{
+	struct guard_limits l;
+	struct guard_tenant t;
+	char why[GUARD_WHY], path[32];
+	uint64_t id = 0, gone[GUARD_TENANTS_MOST];
+	size_t count = 0;
+
+	for (bool first = true; count < GUARD_TENANTS_MOST && tenants_next(&id, first); first = false) {
+		if (tenants_get(id, &l, &t))
+			continue;
+		snprintf(path, sizeof path, "/proc/%u", l.runner);
+		if (id & GUARD_BY_GRANT ? !t.files && access(path, F_OK) : !cgroup_path(id))
+			gone[count++] = id;
+	}
+	while (count)
+		tenants_drop(gone[--count], why);
 }
 
 static int load(bool strict)
@@ -153,7 +187,7 @@ static int set(int argc, char **argv)
 {
 	static const struct option options[] = { { "memory", 1, NULL, 'm' }, { "devices", 1, NULL, 'd' },
 						 { "slice-us", 1, NULL, 's' }, { "groups", 1, NULL, 'g' },
-						 { "may-export", 0, NULL, 'e' }, { 0 } };
+						 { "may-export", 0, NULL, 'e' }, { "process", 1, NULL, 'p' }, { 0 } };
 	struct guard_limits l = { .devices = 0, .slice_most_us = SLICE_USUAL_US, .groups_most = GROUPS_USUAL };
 	char why[GUARD_WHY] = "";
 	struct size size = { 0 };
@@ -179,6 +213,10 @@ static int set(int argc, char **argv)
 			r = parse_number("--groups", optarg, &n);
 			l.groups_most = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 			break;
+		case 'p':
+			r = parse_number("--process", optarg, &n);
+			l.runner = n > INT32_MAX ? 0 : (uint32_t)n;
+			break;
 		case 'e':
 			l.flags |= GUARD_MAY_EXPORT;
 			break;
@@ -189,24 +227,30 @@ static int set(int argc, char **argv)
 	if (r)
 		return r;
 	if (argc - optind != 1 || !size.bytes)
-		return fail(2, "set: needs a CGROUP and --memory%s%s", "", "");
+		return fail(2, "set: needs a TENANT and --memory%s%s", "", "");
 	if (!devices)
 		l.devices = UINT64_MAX;
 	l.quota = size.bytes;
-	id = cgroup_id(argv[optind]);
+	id = tenant_id(argv[optind]);
 	if (!id)
 		return 1;
-	return tenants_set(id, &l, why) ? fail(1, "set: %s%s", why, "") : 0;
+	if (id & GUARD_BY_GRANT && !l.runner)
+		return fail(2, "set %s: a grant's first process is named by --process%s", argv[optind], "");
+	sweep();
+	if (tenants_set(id, &l, why))
+		return fail(1, "set: %s%s", why, "");
+	if (l.runner && tenants_join(id, (int)l.runner, why)) {
+		tenants_drop(id, why + strlen(why));
+		return fail(1, "set: %s%s", why, "");
+	}
+	return 0;
 }
 
-static int drop(const char *path)
+static int drop(const char *name)
 {
-	char why[GUARD_WHY] = "", *end;
-	uint64_t id = strtoull(path, &end, 10);
+	uint64_t id = tenant_id(name);
+	char why[GUARD_WHY] = "";
 
-	/* By its number too: the cgroup may be gone. */
-	if (*end || !*path)
-		id = cgroup_id(path);
 	if (!id)
 		return 1;
 	return tenants_drop(id, why) ? fail(1, "drop: %s%s", why, "") : 0;
@@ -214,19 +258,25 @@ static int drop(const char *path)
 
 static void show_one(uint64_t id, const struct guard_limits *l, const struct guard_tenant *t, bool json, bool first)
 {
-	const char *path = cgroup_path(id);
+	char grant[32];
+	const char *path = grant;
+
+	if (id & GUARD_BY_GRANT)
+		snprintf(grant, sizeof grant, "grant:%llu", (unsigned long long)(id & ~GUARD_BY_GRANT));
+	else
+		path = cgroup_path(id);
 
 	if (json)
-		printf("%s{\"cgroup\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
+		printf("%s{\"id\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
 		       "\"files\":%llu,\"objects\":%llu,\"groups\":%llu,\"refused\":%llu,\"killed\":%llu,\"last_reason\":\"%s\","
 		       "\"last_pid\":%u}",
-		       first ? "" : ",", (unsigned long long)id, path ? path : "", (unsigned long long)l->quota,
+		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), path ? path : "", (unsigned long long)l->quota,
 		       (unsigned long long)t->used, (unsigned long long)t->peak, (unsigned long long)t->files,
 		       (unsigned long long)t->objects, (unsigned long long)t->groups, (unsigned long long)t->refused,
 		       (unsigned long long)t->killed, t->last_reason ? guard_reason_text(t->last_reason) : "", t->last_pid);
 	else
 		printf("%s (%llu): %llu of %llu bytes, peak %llu; %llu refused, %llu killed%s%s\n",
-		       path ? path : "a cgroup that is gone", (unsigned long long)id, (unsigned long long)t->used,
+		       path ? path : "a cgroup that is gone", (unsigned long long)(id & ~GUARD_BY_GRANT), (unsigned long long)t->used,
 		       (unsigned long long)l->quota, (unsigned long long)t->peak, (unsigned long long)t->refused,
 		       (unsigned long long)t->killed, t->last_reason ? ", the last for: " : "",
 		       t->last_reason ? guard_reason_text(t->last_reason) : "");

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -302,6 +303,29 @@ int tenants_drop(uint64_t id, char *why)
 	close(limits);
 	close(counts);
 	return r ? say(why, r, "there is no such tenant") : 0;
+}
+
+int tenants_join(uint64_t id, int pid, char *why)
+{
+	int fd = tenants_open("guard_work", why), pidfd, r;
+	struct bpf_map_info info = { 0 };
+	uint32_t length = sizeof info;
+	uint64_t work[128] = { id };
+
+	if (fd < 0)
+		return fd;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
+		close(fd);
+		return say(why, -errno, "there is no process %d", pid);
+	}
+	if (bpf_obj_get_info_by_fd(fd, &info, &length) || info.value_size > sizeof work)
+		r = -EPROTO;
+	else
+		r = bpf_map_update_elem(fd, &pidfd, work, BPF_NOEXIST) ? -errno : 0;
+	close(pidfd);
+	close(fd);
+	return r ? say(why, r, "process %d cannot become the tenant's (%s)", pid, strerror(-r)) : 0;
 }
 
 bool tenants_next(uint64_t *id, bool first)

@@ -32,6 +32,8 @@ int tenants_set(uint64_t id, const struct guard_limits *limits, char *why);
 int tenants_get(uint64_t id, struct guard_limits *ret_limits, struct guard_tenant *ret);
 /* Its processes keep what they have and get no more. */
 int tenants_drop(uint64_t id, char *why);
+/* A process, what it starts from now on, and its other threads are the tenant's. -EEXIST: it is a tenant's already. */
+int tenants_join(uint64_t id, int pid, char *why);
 /* The next id behind *id. False: there is none. */
 bool tenants_next(uint64_t *id, bool first);
 int config_get(struct guard_config *ret);
