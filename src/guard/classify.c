@@ -93,9 +93,9 @@ static void charge(struct guard_plan *p, uint64_t size, uint32_t attr, uint32_t 
 	}
 }
 
-static void alloc(const struct rm_alloc *a, uint32_t size, uint32_t branch, struct guard_plan *p)
+static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_terms *t, struct guard_plan *p)
 {
-	int status = rm_alloc_status(branch, size);
+	int status = rm_alloc_status(t->branch, size);
 
 	if (status < 0) {
 		p->reason = GUARD_UNKNOWN_SIZE;
@@ -130,6 +130,13 @@ static void alloc(const struct rm_alloc *a, uint32_t size, uint32_t branch, stru
 	case RM_CLASS_REGISTERS:
 	case RM_CLASS_FB_LIST:
 		p->reason = GUARD_CLASS;
+		break;
+	case RM_CLASS_FLA:
+	case RM_CLASS_FABRIC:
+	case RM_CLASS_FABRIC_IMPORT:
+	case RM_CLASS_FABRIC_REF:
+		if (!(t->flags & GUARD_MAY_EXPORT))
+			p->reason = GUARD_EXPORT;
 		break;
 	default:
 		break;
@@ -244,7 +251,7 @@ GUARD_API void guard_classify(const struct guard_call *call, const struct guard_
 	}
 	switch (call->number) {
 	case RM_ESC_ALLOC:
-		alloc(bytes, call->size, terms->branch, ret);
+		alloc(bytes, call->size, terms, ret);
 		break;
 	case RM_ESC_ALLOC_MEMORY:
 		alloc_memory(bytes, ret);
@@ -297,10 +304,7 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 	const struct rm_memory *m = (const void *)nested;
 
 	if (plan->nested == GUARD_NESTED_MEMORY) {
-		if (m->flags & RM_HEAP_FLAG_VIRTUAL) /* addresses alone */
-			plan->effect = GUARD_NOTHING;
-		else
-			charge(plan, m->size, m->attr, m->attr2);
+		charge(plan, m->size, m->attr, m->attr2);
 	} else if (plan->nested == GUARD_NESTED_SLICE) {
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;

@@ -97,7 +97,7 @@ static void memory(void)
 	tap_ok(judge_memory(MIB(2) + 1, 0, 0, 0).bytes == MIB(4), "the manager's choice of a page");
 	tap_ok(judge_memory(UINT64_MAX, 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps is refused");
 	tap_ok(judge_memory(UINT64_MAX - MIB(1), 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps when rounded is refused");
-	tap_ok(judge_memory(MIB(64), 0, 0, RM_HEAP_FLAG_VIRTUAL).effect == GUARD_NOTHING, "addresses alone are not charged");
+	tap_ok(judge_memory(MIB(64), 0, 0, RM_HEAP_FLAG_VIRTUAL).bytes == MIB(64), "no flag frees this class of its charge");
 	tap_ok(judge_memory(MIB(64), RM_LOCATION_PCI << 25, 0, 0).bytes == MIB(64), "a location does not free this class of its charge");
 }
 
@@ -170,7 +170,14 @@ static void controls(void)
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_EXPORT;
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &may).reason == GUARD_FINE;
 	}
-	tap_ok(exported == 8, "memory leaves and enters by descriptors only where that is allowed");
+	for (int i = 0; i < 4; i++) {
+		static const uint32_t classes[] = { RM_CLASS_FLA, RM_CLASS_FABRIC, RM_CLASS_FABRIC_IMPORT, RM_CLASS_FABRIC_REF };
+		struct rm_alloc a = { .class = classes[i] };
+
+		exported += judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_EXPORT;
+		exported += judge(RM_ESC_ALLOC, &a, 48, &may).reason == GUARD_FINE;
+	}
+	tap_ok(exported == 16, "memory leaves and enters by descriptors only where that is allowed");
 	for (uint64_t us = 1999; us < 2003; us++) {
 		struct rm_control c = { .command = RM_GROUP_SET_SLICE, .parameters = 8, .parameters_size = 8 };
 		struct guard_plan p = judge(RM_ESC_CONTROL, &c, sizeof c, &usual);

@@ -197,6 +197,10 @@ enum rm_class {
 	RM_CLASS_MEMORY = 0x40,	   /* NV01_MEMORY_LOCAL_USER */
 	RM_CLASS_CLIENT = 0x41,
 	RM_CLASS_DEVICE = 0x80,
+	RM_CLASS_FLA = 0xf3,	 /* memory of others, by addresses of the fabric */
+	RM_CLASS_FABRIC = 0xf8,
+	RM_CLASS_FABRIC_IMPORT = 0xf9,
+	RM_CLASS_FABRIC_REF = 0xfb,
 	RM_CLASS_FB_LIST = 0x82, /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
 	RM_CLASS_SUBDEVICE = 0x2080,
 	RM_CLASS_GROUP = 0xa06c, /* KEPLER_CHANNEL_GROUP_A, in use up to Blackwell */

@@ -95,11 +95,11 @@ static struct truth truth(void)
 	return t;
 }
 
-static void truth_reset(void)
+static void truth_reset(bool slow)
 {
 	int fd = open("/proc/mete_standin", O_WRONLY);
 
-	if (fd < 0 || write(fd, "0", 1) != 1)
+	if (fd < 0 || write(fd, slow ? "1" : "0", 1) != 1)
 		exit(98);
 	close(fd);
 }
@@ -1187,6 +1187,74 @@ static void case_names(void)
 	ok(!truth().used, "... and nothing is left");
 }
 
+static _Atomic uint64_t many_got;
+
+static void *many_take(void *argument)
+{
+	uint64_t most = (uintptr_t)argument;
+
+	for (int i = 0; i < 60; i++) {
+		uint32_t o = 0;
+
+		if (!rm_memory(shared_session.fd, shared_session.client, &o, MIB(4)) && ++many_got > most && !rm_free(shared_session.fd, shared_session.client, o))
+			many_got--;
+	}
+	return NULL;
+}
+
+/* More threads inside the driver at once than the kernel watches for their return. */
+static int body_many(void)
+{
+	pthread_t t[64];
+
+	if (session_open(&shared_session))
+		return 2;
+	for (int i = 0; i < 64; i++)
+		if (pthread_create(&t[i], NULL, many_take, (void *)100))
+			return 3;
+	for (int i = 0; i < 64; i++)
+		pthread_join(t[i], NULL);
+	/* The threads are gone, and what they held is not. */
+	grab(&shared_session, MIB(4), MIB(65536));
+	return truth().used > MIB(512) ? 4 : 0;
+}
+
+static int body_many_files(void)
+{
+	struct session s;
+
+	if (session_open(&s))
+		return 2;
+	grab(&s, MIB(1), MIB(4));
+	pause();
+	return 0;
+}
+
+static void case_many(void)
+{
+	pid_t pids[120];
+	int r;
+
+	truth_reset(true);
+	r = as("c", body_many);
+	truth_reset(false);
+	ok(!r, "64 threads in the driver at once: never over the quota (%d)", r);
+	clean("many threads");
+	for (int i = 0; i < 120; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			enter("a");
+			_exit(body_many_files());
+		}
+	}
+	usleep(500000);
+	for (int i = 0; i < 120; i++)
+		kill(pids[i], SIGKILL);
+	for (int i = 0; i < 120; i++)
+		waitpid(pids[i], NULL, 0);
+	clean("120 processes killed at once");
+}
+
 /* ---- tables ---- */
 
 static int body_full(void)
@@ -1513,7 +1581,7 @@ static const struct {
 } cases[] = {
 	{ "quota", case_quota },     { "granule", case_granule }, { "descriptors", case_descriptors },
 	{ "calls", case_calls },     { "devices", case_devices }, { "sibling", case_sibling },
-	{ "names", case_names },     { "full", case_full },	  { "end", case_end }, { "grant", case_grant },
+	{ "names", case_names },     { "many", case_many }, { "full", case_full },	  { "end", case_end }, { "grant", case_grant },
 	{ "helper", case_helper },   { "killed", case_killed },	  { "race", case_race },
 	{ "race-more", case_race_more }, { "cost", case_cost },
 	{ "locked", case_locked },
@@ -1539,7 +1607,7 @@ int main(int argc, char **argv)
 	tenant_set("d", "512M", "0");
 	if (!ok(!tenant_set("c", "512M", "0"), "tenants are made"))
 		return 1;
-	truth_reset();
+	truth_reset(false);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int k = 1; k < argc; k++)
 			if (!strcmp(argv[k], "all") || !strcmp(argv[k], cases[i].name)) {

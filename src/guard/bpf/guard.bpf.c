@@ -386,6 +386,35 @@ static void object_free(const struct work *w)
 	}
 }
 
+/*
+ * What the task's last call left. A call that never came to the driver gives its reservation back. One whose end the kernel did
+ * not tell of (it watches a few calls at once for their return, and counts the rest as missed) is taken to have succeeded: the
+ * memory is charged until its file is released, under the name that the program gave or, where the driver made one up, another.
+ */
+static void work_leave(struct work *w)
+{
+	struct guard_key key = { w->plan.client, w->plan.object ? w->plan.object : bpf_get_prandom_u32() | 0x80000000 };
+
+	if (w->stage == CALLED && w->plan.effect == GUARD_MEMORY && w->reserved)
+		memory_put(w, &key, w->reserved);
+	else if (w->stage != IDLE)
+		account_refund(w->tenant, w->reserved);
+	w->reserved = 0;
+	w->stage = IDLE;
+}
+
+/* The file whose release began in this task is released. */
+static void file_leave(struct work *w)
+{
+	struct sweep s = { .file = w->leaving };
+
+	if (!s.file)
+		return;
+	w->leaving = 0;
+	bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+	bpf_map_delete_elem(&guard_records, &s.file);
+}
+
 /* ---- whose process ---- */
 
 /* The nearest cgroup above the task's that is a tenant's. */
@@ -471,17 +500,13 @@ int BPF_PROG(guard_exec, struct linux_binprm *bprm)
 	return 0;
 }
 
-/* A call that never reached the driver has left its reservation. */
 SEC("raw_tp/sched_process_exit")
 int guard_exit(void *context)
 {
 	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
 
-	if (w && w->stage != IDLE) {
-		account_refund(w->tenant, w->reserved);
-		w->reserved = 0;
-		w->stage = IDLE;
-	}
+	if (w)
+		work_leave(w);
 	return 0;
 }
 
@@ -549,9 +574,14 @@ int BPF_PROG(guard_file_free, struct file *file)
 {
 	uint64_t key = (uint64_t)file, *id = bpf_map_lookup_elem(&guard_files, &key);
 	struct guard_tenant *t;
+	struct work *w;
 
 	if (!id)
 		return 0;
+	/* Where the kernel did not tell of the end of the release. */
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	if (w)
+		file_leave(w);
 	t = tenant_find(*id);
 	if (!bpf_map_delete_elem(&guard_files, &key) && t)
 		__sync_fetch_and_sub(&t->files, 1);
@@ -660,10 +690,7 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 		refused(t, GUARD_FULL);
 		return -ENOMEM;
 	}
-	if (w->stage != IDLE)
-		account_refund(w->tenant, w->reserved);
-	w->reserved = 0;
-	w->stage = IDLE;
+	work_leave(w);
 	w->tenant = id;
 	reason = judge_shown(w, t, l, c->branch, command, argument);
 	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
@@ -891,8 +918,10 @@ int guard_release(struct pt_regs *regs)
 	if (!bpf_map_lookup_elem(&guard_records, &file))
 		return 0;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (w)
+	if (w) {
+		file_leave(w);
 		w->leaving = file;
+	}
 	return 0;
 }
 
@@ -900,14 +929,8 @@ SEC("kretprobe")
 int guard_released(struct pt_regs *regs)
 {
 	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
-	struct sweep s = { 0 };
-
-	if (!w || !w->leaving)
-		return 0;
-	s.file = w->leaving;
-	w->leaving = 0;
-	bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
-	bpf_map_delete_elem(&guard_records, &s.file);
+	if (w)
+		file_leave(w);
 	return 0;
 }
 
