@@ -37,7 +37,9 @@ LIBRARIES = {
                  "CUSOLVER_VER", "cusolverStatus_t", "CUSOLVER_STATUS_SUCCESS", "CUSOLVER_STATUS_NOT_SUPPORTED"),
     "cusparse": ("cuSPARSE", ["cusparse.h"], "cusparse", "CUSPARSE_VER", "cusparseStatus_t", "CUSPARSE_STATUS_SUCCESS",
                  "CUSPARSE_STATUS_NOT_SUPPORTED"),
+    "nccl": ("NCCL", ["nccl.h"], "nccl", "NCCL", "ncclResult_t", "ncclSuccess", "ncclInvalidUsage"),
 }
+ALSO = {"nccl": "p"}  # what each name has in front as well
 WORD = re.compile(r"[A-Za-z_]\w*")
 C_WORDS = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct", "union",
            "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "FILE"}
@@ -156,7 +158,8 @@ def spec_text(name, include):
             calls += [f'returns = "{returns}"', f"otherwise = {json.dumps('' if returns == 'void' else '0')}"]
         calls.append("")
     out = [HEAD.replace("NAME", name).replace("TITLE", title).replace("VERSION", version) +
-           f'header = "{headers[0]}"\nresult = "{result}"\nsuccess = "{success}"\nnot_supported = "{refused}"\n\n'
+           f'header = "{headers[0]}"\nresult = "{result}"\nsuccess = "{success}"\nnot_supported = "{refused}"\n' +
+           (f'also = "{ALSO[name]}"\n' if name in ALSO else "") + "\n"
            '[default]\ncharge = "none"\nsync = "refused"\n']
     for section in ("handle", "typedef", "function"):
         if types.out[section]:

@@ -74,6 +74,8 @@ def soft_source(spec, implemented):
                     f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;", "}", ""]
         out += [f"EXPORT {c.prototype()};", c.prototype(), "{",
                 f"\t{ret(c)}{'soft_' if c.symbol in done else 'no_'}{c.symbol}({c.names()});", "}", ""]
+        if spec.also:
+            out += [f'EXPORT {c.prototype(spec.also + c.symbol)} __attribute__((alias("{c.symbol}")));', ""]
     out += [f"const struct {n}_table soft_table = {{"]
     out += [f"\t.{c.symbol} = {'soft_' if c.symbol in done else 'no_'}{c.symbol}," for c in spec.calls]
     return "\n".join([*out, "};", ""])

@@ -30,7 +30,7 @@ CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync",
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
             "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
-            "client", "worker", "forward", "library", "title"}
+            "client", "worker", "forward", "library", "title", "also"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
 SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "object", "body",
@@ -231,6 +231,7 @@ class Spec:
         self.per_thread_stream = api.get("per_thread_stream", "")
         self.forward = api.get("forward", "")  # a library that is forwarded at its own interface: the header of both halves
         self.library, self.title = api.get("library", False), api.get("title", self.name)  # of the software device's alone
+        self.also = api.get("also", "")  # what stands before a second name of each call
         self.client, self.worker = api.get("client", ""), api.get("worker", "")  # headers that generated bodies are made of
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.stream = api.get("stream")  # the type of a stream; calls that submit to one say whether they are gated

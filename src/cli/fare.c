@@ -32,7 +32,7 @@ static const struct library {
 	{ "libcurand", "cuRAND", COMPUTED | FORWARDED },
 	{ "libcusparse", "cuSPARSE", COMPUTED | FORWARDED },
 	{ "libcusolver", "cuSOLVER", COMPUTED | FORWARDED },
-	{ "libnccl", "NCCL", 0 },
+	{ "libnccl", "NCCL", COMPUTED | FORWARDED },
 	{ "libnvjpeg", "nvJPEG", 0 },
 	{ "libnpp", "NPP", 0 },
 	{ "libcupti", "CUPTI", 0 },

@@ -13,6 +13,8 @@
 /* Libraries of NVIDIA's whose names programs ask for. On the remote path they are those that forward. */
 #define BLAS "libs/blas"
 #define LIBRARIES "libs"
+/* Works in the program on every way. */
+#define NCCL "libs/nccl"
 
 /*
  * What goes into LD_PRELOAD, by the folder beside the shim's that it lies in. The newest first: it answers whoever asks
@@ -27,6 +29,7 @@ static const struct {
 	{ BLAS, "libcublasLt.so.13" },	    { BLAS, "libcublas.so.12" },	{ BLAS, "libcublasLt.so.12" },
 	{ LIBRARIES, "libcurand.so.10" },   { LIBRARIES, "libcufft.so.12" },	{ LIBRARIES, "libcufft.so.11" },
 	{ LIBRARIES, "libcusolver.so.12" }, { LIBRARIES, "libcusolver.so.11" }, { LIBRARIES, "libcusparse.so.12" },
+	{ NCCL, "libnccl.so.2" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
@@ -81,8 +84,8 @@ char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 	*list = 0;
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
 		bool library = !strncmp(libraries[i].folder, LIBRARIES, strlen(LIBRARIES));
-		bool front = strcmp(libraries[i].folder, "runtime");
-		const char *from = !front ? dir : library && client ? client : folder;
+		bool front = strcmp(libraries[i].folder, "runtime"), stays = !strcmp(libraries[i].folder, NCCL);
+		const char *from = !front ? dir : library && client && !stays ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */
 		if ((front && !fronts && !(library && client)) || !beside_runtime(folder, dir, libraries[i].folder) ||

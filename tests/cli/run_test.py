@@ -15,7 +15,7 @@ RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0', 'libnvJit
             'libnvrtc.so.13', 'libnvrtc.so.12', 'libcudnn.so.9',
             'libcublas.so.13', 'libcublasLt.so.13', 'libcublas.so.12', 'libcublasLt.so.12',
             'libcurand.so.10', 'libcufft.so.12', 'libcufft.so.11', 'libcusolver.so.12', 'libcusolver.so.11',
-            'libcusparse.so.12']
+            'libcusparse.so.12', 'libnccl.so.2']
 
 
 class ExitStatus(place.MeteTest):

@@ -1,0 +1,161 @@
+/*
+ * nccl_ranks.c: one rank of a small training by gradients, for nccl_test.py: RANK RANKS ID_FILE STEPS [die STEP].
+ *
+ * A line through points: each rank has every RANKS-th of the points, and the gradients are summed by NCCL. RANKS 0: one
+ * process does it all, and sums the gradients of two ranks itself. Prints the bits of the parameters; or "error N" with
+ * the communicator's error, and how long it took since the last step.
+ */
+#include "nccl_table.h"
+
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARAMETERS 512
+#define POINTS 64
+
+static struct nccl_table t;
+static float parameters[PARAMETERS];
+
+static double now(void)
+{
+	struct timespec s;
+
+	clock_gettime(CLOCK_MONOTONIC, &s);
+	return (double)s.tv_sec + (double)s.tv_nsec / 1e9;
+}
+
+static float number_of(uint32_t i)
+{
+	i = (i ^ 61) ^ (i >> 16);
+	i *= 9;
+	i = (i ^ i >> 4) * 0x27d4eb2d;
+	return (float)(i >> 8) / 8388608.0f - 1;
+}
+
+static void gradients(int rank, float *ret)
+{
+	memset(ret, 0, PARAMETERS * sizeof(*ret));
+	for (uint32_t p = (uint32_t)rank; p < POINTS; p += 2) {
+		float error = -number_of(1000000 + p);
+
+		for (uint32_t i = 0; i < PARAMETERS; i++)
+			error += parameters[i] * number_of(p * PARAMETERS + i);
+		for (uint32_t i = 0; i < PARAMETERS; i++)
+			ret[i] += error * number_of(p * PARAMETERS + i);
+	}
+}
+
+static void step(const float *sum)
+{
+	for (int i = 0; i < PARAMETERS; i++)
+		parameters[i] -= 0.002f * sum[i];
+}
+
+static void show(void)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	const uint8_t *bytes = (const uint8_t *)parameters;
+
+	for (size_t i = 0; i < sizeof(parameters); i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	printf("parameters %016llx\n", (unsigned long long)hash);
+}
+
+static int alone(int steps)
+{
+	static float g[2][PARAMETERS];
+
+	for (int s = 0; s < steps; s++) {
+		gradients(0, g[0]);
+		gradients(1, g[1]);
+		for (int i = 0; i < PARAMETERS; i++)
+			g[0][i] += g[1][i];
+		step(g[0]);
+	}
+	show();
+	return 0;
+}
+
+static void id_get(int rank, const char *path, ncclUniqueId *id)
+{
+	char other[4096];
+	FILE *f = NULL;
+
+	if (!rank) {
+		if (t.ncclGetUniqueId(id))
+			exit(3);
+		snprintf(other, sizeof(other), "%s.new", path);
+		f = fopen(other, "we");
+		if (!f || fwrite(id, sizeof(*id), 1, f) != 1 || fclose(f) || rename(other, path))
+			exit(3);
+		return;
+	}
+	for (int i = 0; i < 3000 && !(f = fopen(path, "re")); i++)
+		usleep(10000);
+	if (!f || fread(id, sizeof(*id), 1, f) != 1)
+		exit(3);
+	fclose(f);
+}
+
+static int failed(ncclComm_t comm, ncclResult_t r, double since)
+{
+	printf("error %d %.1f %s\n", (int)r, now() - since, comm ? t.ncclGetLastError(comm) : "");
+	if (comm)
+		t.ncclCommAbort(comm);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	static float g[PARAMETERS];
+	int rank = atoi(argv[1]), ranks = atoi(argv[2]), steps = atoi(argv[4]);
+	int dies = argc > 6 && !strcmp(argv[5], "die") ? atoi(argv[6]) : -1;
+	ncclResult_t r, state = ncclSuccess;
+	ncclComm_t comm = NULL;
+	ncclUniqueId id;
+	CUcontext context;
+	CUstream stream;
+	CUdeviceptr at;
+	double begin;
+
+	if (!ranks)
+		return alone(steps);
+	for (int i = 0; i < NCCL_CALL_COUNT; i++)
+		((void **)&t)[i] = dlsym(dlopen("libnccl.so.2", RTLD_NOW), nccl_call_name[i]);
+	if (!t.ncclGetVersion || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+	    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) || cuMemAlloc(&at, sizeof(g)))
+		return 2;
+	id_get(rank, argv[3], &id);
+	begin = now();
+	r = t.ncclCommInitRank(&comm, ranks, id, rank);
+	if (r)
+		return failed(NULL, r, begin);
+	for (int s = 0; s < steps; s++) {
+		if (s == dies)
+			kill(getpid(), SIGKILL);
+		gradients(rank, g);
+		begin = now();
+		if (cuMemcpyHtoDAsync(at, g, sizeof(g), stream))
+			return 2;
+		r = t.ncclAllReduce((void *)(uintptr_t)at, (void *)(uintptr_t)at, PARAMETERS, ncclFloat32, ncclSum,
+				    comm, stream);
+		if (r)
+			return failed(comm, r, begin);
+		if (cuMemcpyDtoHAsync(g, at, sizeof(g), stream) || cuStreamSynchronize(stream) ||
+		    t.ncclCommGetAsyncError(comm, &state))
+			return 2;
+		if (state)
+			return failed(comm, state, begin);
+		step(g);
+	}
+	show();
+	return t.ncclCommFinalize(comm) || t.ncclCommDestroy(comm) ? 2 : 0;
+}

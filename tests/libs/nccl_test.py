@@ -1,0 +1,158 @@
+"""
+nccl_test.py BUILD: ranks of NCCL that are processes: two train together and have the bits of one that does it alone, on the
+software device, behind walls and over two servers; a rank is killed, one never comes, one is of another version.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+build = sys.argv[1]
+METE = os.path.join(build, "src/cli/mete")
+RANKS = os.path.join(build, "tests/libs/nccl_ranks")
+folder = tempfile.mkdtemp(prefix="mete-nccl-")
+count = failed = 0
+STEPS = "40"
+
+
+def check(good, what, why=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
+    for line in str(why).splitlines() if not good else ():
+        print("#", line)
+
+
+def env_of(name, **more):
+    own = {k: v for k, v in os.environ.items() if not k.startswith("METE_") and k not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
+    own.update(METE_RUNTIME_DIR=os.path.join(folder, "run-" + name), METE_SOFT_DIR=os.path.join(folder, "soft-" + name), **more)
+    os.makedirs(own["METE_RUNTIME_DIR"], mode=0o700, exist_ok=True)
+    return own
+
+
+def start(command, env, rank, ranks, id_file, *more, steps=STEPS):
+    return subprocess.Popen([*command, RANKS, str(rank), str(ranks), id_file, steps, *more], env=env, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def end(process, seconds=90):
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        return "hangs", err
+    return out.strip(), err
+
+
+number = 0
+
+
+def id_file():
+    global number
+    number += 1
+    return os.path.join(folder, f"id-{number}")
+
+
+alone = subprocess.run([RANKS, "0", "0", "none", STEPS], env={**env_of("alone"), "LD_LIBRARY_PATH": os.path.join(build, "src/softdev")},
+                       capture_output=True, text=True, timeout=60).stdout.strip()
+check(alone.startswith("parameters "), "one process trains alone", alone)
+
+# Two processes of one machine: each its device; then two that share one; then behind walls.
+soft = env_of("soft", METE_SOFT_DEVICES="2")
+for what, commands in (("two devices", [["soft", "run"]] * 2),
+                       ("one device, shared", [["run", "--soft", "--mem", "64M", "--cores", "50"]] * 2),
+                       ("behind walls", [["run", "--soft", "--wall", "--mem", "64M"]] * 2)):
+    path = id_file()
+    ranks = [start([METE, *commands[r]], {**soft, **({"CUDA_VISIBLE_DEVICES": str(r)} if commands[r][0] == "soft" else {})}, r, 2, path)
+             for r in range(2)]
+    said = [end(p) for p in ranks]
+    check(all(out == alone for out, _ in said), f"{what}: the bits of one process", said)
+
+path = id_file()
+tcp = {**soft, "NCCL_SHM_DISABLE": "1"}
+ranks = [start([METE, "soft", "run"], tcp, r, 2, path) for r in range(2)]
+said = [end(p) for p in ranks]
+check(all(out == alone for out, _ in said), "by sockets: the bits of one process", said)
+path = id_file()
+ranks = [start([METE, "soft", "run"], tcp, r, 2, path, *(["die", "20"] if r else [])) for r in range(2)]
+said = [end(p) for p in ranks]
+check(said[0][0].split()[:2] == ["error", "6"] and float(said[0][0].split()[2]) < 10, "by sockets: a killed rank", said)
+
+# One is killed: the other has an error soon, and its stream goes on.
+path = id_file()
+ranks = [start([METE, "soft", "run"], soft, r, 2, path, *(["die", "20"] if r else [])) for r in range(2)]
+said = [end(p) for p in ranks]
+words = said[0][0].split()
+check(words[:2] == ["error", "6"] and float(words[2]) < 10, "a killed rank: ncclRemoteError of the other", said)
+check("rank 1 has ended" in said[0][0] and "NCCL: rank 1 has ended" in said[0][1], "which names it", said)
+
+# One never comes, or goes before all have come.
+path = id_file()
+out, err = end(start([METE, "soft", "run"], {**soft, "METE_NCCL_TIMEOUT": "2"}, 0, 2, path), 30)
+words = out.split()
+check(words[:2] == ["error", "6"] and 1 < float(words[2]) < 20, "a rank that never comes: an error when the time is over", out + err)
+check("1 of 2 ranks came within 2 s (METE_NCCL_TIMEOUT)" in err, "which says so", err)
+path = id_file()
+ranks = [start([METE, "soft", "run"], soft, r, 3, path) for r in range(2)]
+while not os.path.exists(path):
+    time.sleep(0.01)
+time.sleep(0.5)
+ranks[1].send_signal(signal.SIGTERM)  # mete ends what it started
+said = [end(p, 40) for p in ranks]
+check(said[0][0].split()[:2] == ["error", "6"], "a rank that is killed before all have come", said)
+
+# Two versions, and somebody who is none of ours.
+path = id_file()
+first = start([METE, "soft", "run"], soft, 0, 2, path)
+while not os.path.exists(path):
+    time.sleep(0.01)
+with open(path, "rb") as f:
+    magic, version, address, port, _, secret = struct.unpack("<QIIHH16s", f.read(36))
+at = (socket.inet_ntoa(struct.pack("<I", address)), port)
+stranger = socket.create_connection(at)
+stranger.sendall(b"x" * 100)
+try:
+    heard = stranger.recv(1)
+except ConnectionResetError:
+    heard = b""
+check(heard == b"", "a stranger is sent away")
+other = socket.create_connection(at)
+other.sendall(struct.pack("<QIIIIHH16s16s", magic, version + 1, 1, 2, address, 1, 0, secret, b"m" * 16) + bytes(4))
+answer = other.recv(200)
+out, err = end(first, 40)
+check(struct.unpack("<I", answer[:4])[0] == 5 and b"another version" in answer, "a rank of another version is told", answer)
+check(out.split()[:2] == ["error", "5"] and "of another version of mete's NCCL (2, here 1)" in err, "and so are the others", out + err)
+
+# Over two servers, each with a device of its own.
+servers, clients = [], []
+for name in ("a", "b"):
+    env = env_of(name)
+    keys = os.path.join(folder, "keys-" + name)
+    subprocess.run([METE, "key", "new", "tester", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+    server = subprocess.Popen([METE, "serve", "--soft", "--keys", keys, "--listen", "127.0.0.1:0", "--json", "--device", "0", "--mem",
+                               "128M"], env=env, stdout=subprocess.PIPE, text=True)
+    servers.append(server)
+    address = json.loads(server.stdout.readline())["listen"][0]
+    clients.append(([METE, "run", "--remote", address, "--key", os.path.join(keys, "tester.key")], env_of("client-" + name)))
+path = id_file()
+ranks = [start(clients[r][0], {**clients[r][1], "NCCL_SHM_DISABLE": "1"}, r, 2, path) for r in range(2)]
+said = [end(p) for p in ranks]
+check(all(out == alone for out, _ in said), "over two servers: the bits of one process", said)
+path = id_file()
+ranks = [start(*clients[r], r, 2, path, *(["die", "20"] if r else [])) for r in range(2)]
+said = [end(p) for p in ranks]
+check(said[0][0].split()[:2] == ["error", "6"], "over two servers: a killed rank is an error of the other", said)
+for server in servers:
+    server.terminate()
+    server.communicate(timeout=20)
+shutil.rmtree(folder, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(failed > 0)
