@@ -62,7 +62,10 @@ static double clock_of(clockid_t id)
 static struct ptx_module *module_load(const char *text, size_t bytes, const char *isa)
 {
 	struct ptx_text one = { text, bytes };
-	struct ptx_options options = { .isa = isa };
+	const char *compile = getenv("METE_SOFT_COMPILE");
+	struct ptx_options options = { .isa = isa,
+				       .compile = compile && !strcmp(compile, "always") ? PTX_COMPILE_ALWAYS
+											: PTX_COMPILE_NEVER };
 	struct ptx_module *m;
 
 	if (ptx_module_load(&one, 1, &options, &m, message, sizeof(message)) || ptx_module_bind(m, NULL)) {

@@ -1,6 +1,6 @@
 /*
  * random_test.c: random kernels (generator.c) must give the same bits on the engine, in every build and with several
- * quanta, as on the reference executor (reference/).
+ * quanta, as on the reference executor (reference/), and when they are compiled, where the compiler was built.
  *
  * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. A kernel
  * that differs is made smaller while it still differs and is written to random_<seed>.ptx in the current folder.
@@ -172,10 +172,11 @@ static enum verdict compare(const uint8_t *got, const char *isa, uint32_t quantu
 }
 
 /* One build and quantum of the engine against data.want. */
-static enum verdict run_engine(const char *text, const struct generated *g, const char *isa, uint32_t quantum)
+static enum verdict run_engine(const char *text, const struct generated *g, const char *isa, uint32_t quantum,
+			       enum ptx_compile compile)
 {
 	const struct ptx_text t = { text, strlen(text) };
-	const struct ptx_options options = { .isa = isa, .quantum = quantum };
+	const struct ptx_options options = { .isa = isa, .quantum = quantum, .compile = compile };
 	struct ptx_module *m = NULL;
 	struct ptx_launch l = { .grid = { g->grid, 1, 1 },
 				.block = { g->block, 1, 1 },
@@ -207,9 +208,13 @@ static enum verdict run_engine(const char *text, const struct generated *g, cons
 	} else {
 		v = compare(result, isa, quantum);
 	}
+	if (compile && v != SAME)
+		strncat(message, " (compiled)", sizeof(message) - strlen(message) - 1);
 	ptx_module_free(m);
 	return v;
 }
+
+static bool compiles; /* the library is there: METE_SOFT_COMPILER */
 
 static enum verdict judge(const char *text, const struct generated *g)
 {
@@ -223,10 +228,13 @@ static enum verdict judge(const char *text, const struct generated *g)
 		if (!isa_find(isas[i]))
 			continue;
 		for (int k = 0; k < 3; k++) {
-			v = run_engine(text, g, isas[i], quanta[k]);
+			v = run_engine(text, g, isas[i], quanta[k], PTX_COMPILE_NEVER);
 			if (v != SAME)
 				return v;
 		}
+		v = i && compiles ? run_engine(text, g, isas[i], 32, PTX_COMPILE_ALWAYS) : SAME;
+		if (v != SAME)
+			return v;
 	}
 	return SAME;
 }
@@ -362,6 +370,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--count"))
 			count = atoi(argv[i + 1]);
 	}
+	compiles = getenv("METE_SOFT_COMPILER");
 	tap_begin();
 	device_open(2);
 	c = generator_catalogue();

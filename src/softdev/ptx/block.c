@@ -1,4 +1,5 @@
 /* block.c: the memory of a block of threads, and how it is made ready for a launch and for each block of it. */
+#include "softdev/ptx/hot.h"
 #include "softdev/ptx/run.h"
 
 #include <stdlib.h>
@@ -133,6 +134,8 @@ static void warp_start(struct warp *w, uint32_t threads)
 	if (w->has_stack)
 		memset(w->stack_taken, 0, sizeof(w->stack_taken));
 	w->has_stack = w->group_waits = false;
+	w->machine = hot_machine(w->block->run->function, w->block->launch);
+	w->misses = 0;
 	warp_set_group(w, w->entry_frame, 0, w->live);
 }
 

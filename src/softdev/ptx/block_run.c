@@ -1,4 +1,5 @@
 /* block_run.c: one thread runs the warps of a block, until it ends, its time is over or it waits. */
+#include "softdev/ptx/hot.h"
 #include "softdev/ptx/run.h"
 
 #include "base/clock.h"
@@ -21,6 +22,21 @@ static void fault_where(struct block *b, bool waits)
 	}
 	if (first)
 		warp_where(first, &b->fault);
+}
+
+/* Warps that run for long get what has been compiled meanwhile. */
+static void block_refresh(struct block *b)
+{
+	const struct machine *m = hot_machine(b->run->function, b->launch);
+
+	for (uint32_t k = 0; m && k < b->warp_count; k++) {
+		struct warp *w = &b->warp[k];
+
+		if (w->machine)
+			break;
+		w->machine = m;
+		w->compiled = w->frame->depth ? NULL : m;
+	}
 }
 
 bool block_out_of_time(struct block *b)
@@ -69,12 +85,14 @@ enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, u
 		spent += round;
 		*unchecked += round;
 		if (*unchecked >= CHECK_OPERATIONS) {
+			hot_add(b->run->function, b->launch, *unchecked);
 			*unchecked = 0;
 			if (block_out_of_time(b))
 				return SLICE_FAULT;
 			if (b->waits - waited > CHECK_OPERATIONS / 64 && b->live_threads)
 				return SLICE_WAITS;
 			waited = b->waits;
+			block_refresh(b);
 		}
 		if (spent >= b->run->slice && b->live_threads)
 			return SLICE_OVER;

@@ -589,6 +589,7 @@ static void resolve_branches(struct decoder *d)
 
 static void mark_leaders(struct function *f)
 {
+	f->code[0].flags |= OP_LEADER; /* where compiled code begins */
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct op *o = &f->code[i];
 

@@ -56,6 +56,8 @@ enum type type_find(const char *name, size_t bytes); /* "u32"; TY_none */
 
 struct warp;
 struct op;
+struct hot;
+struct machine;
 typedef void exec_fn(struct warp *w, const struct op *o);
 
 /* What the warp's loop does at an operation; the others just run. */
@@ -144,6 +146,7 @@ struct function {
 	bool takes_stack;		 /* alloca: how much is known at run time only */
 	uint32_t text;			 /* which of the module's texts it comes from */
 	uint32_t instructions, operands; /* of the text */
+	struct hot *hot;		 /* of kernels that may be compiled; NULL: see hot.h */
 	uint32_t id;			 /* its address as a value: FUNCTION_ADDRESS(id) */
 };
 
@@ -185,6 +188,9 @@ struct warp {
 	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
 	uint32_t cluster_phase[LANES];	  /* of the cluster's barrier when the lane arrived there */
 	uint32_t stack_taken[LANES];	  /* bytes, from the end of a thread's local memory down; see has_stack */
+	const struct machine *machine;	  /* of the kernel, when the warp started; see hot.h */
+	const struct machine *compiled;	  /* the same, while the group is in the kernel itself */
+	uint32_t misses;		  /* times that it could not be entered */
 	uint8_t *base[2];		  /* registers, constants of the group's frame */
 	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
@@ -390,3 +396,4 @@ const struct function *kernel_function(const struct ptx_kernel *k);
 const struct isa *module_isa(const struct ptx_module *m);
 uint32_t module_quantum(const struct ptx_module *m);
 bool module_bound(const struct ptx_module *m);
+bool module_constant_moves(const struct ptx_module *m, uint32_t offset); /* known when the module is bound only */

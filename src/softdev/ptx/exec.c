@@ -3,8 +3,11 @@
  * set of the host, as are the exec_*.c files with the other instructions; isa.c chooses.
  */
 #include "softdev/ptx/count.h"
+#include "softdev/ptx/hot.h"
 #include "softdev/ptx/isa.h"
 #include "softdev/ptx/lane.h"
+
+#define MISSES_MAX 64u /* of a warp whose lanes do not look as they were compiled for */
 
 static u32 guard_mask(const struct warp *w, const struct op *o)
 {
@@ -195,6 +198,20 @@ static void control(struct warp *w, const struct op *o)
 	}
 }
 
+/* Runs machine code from here on, where it has an entry. False: the interpreter goes on. */
+static bool run_compiled(struct warp *w)
+{
+	const struct machine *m = w->compiled;
+
+	if (!m->entries[w->pc])
+		return false;
+	if (m->run(w, &m->env))
+		return true;
+	if (++w->misses > MISSES_MAX)
+		w->machine = w->compiled = NULL;
+	return false;
+}
+
 /* `counted` is a constant where this is called. */
 static inline __attribute__((always_inline)) void warp_loop(struct warp *w, uint32_t quantum, bool counted)
 {
@@ -215,6 +232,11 @@ static inline __attribute__((always_inline)) void warp_loop(struct warp *w, uint
 			}
 			if (w->executed >= until)
 				break;
+			if (!counted && w->compiled && w->mask == ~0u && run_compiled(w)) {
+				if (w->block->fault.kind)
+					break;
+				continue;
+			}
 		}
 		if (o->control) {
 			w->executed += o->weight;

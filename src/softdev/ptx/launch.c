@@ -8,6 +8,7 @@
  *
  * The thread that launches works too; the pool's threads help whichever launches are under way.
  */
+#include "softdev/ptx/hot.h"
 #include "softdev/ptx/run.h"
 
 #include "base/clock.h"
@@ -252,6 +253,7 @@ void run_work(struct run *run)
 		spare = b;
 	}
 	run_end_share(run, &share);
+	hot_add(run->function, run->launch, 0);
 	if (spare)
 		block_put(run, spare);
 }
@@ -349,6 +351,7 @@ int launch_grid(struct ptx_pool *pool, struct ptx_launch *l, uint32_t depth, str
 		return -EINVAL;
 	run.cluster_count = run.cluster_size[0] * run.cluster_size[1] * run.cluster_size[2];
 	run.function = kernel_function(l->kernel);
+	hot_wait(run.function, l);
 	run.total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	run.slice = l->cooperative || run.cluster_count > 1 ? SLICE_COOPERATIVE : SLICE_OPERATIONS;
 	run.resident_most = l->cooperative ? UINT32_MAX : RESIDENT_BLOCKS_MAX;

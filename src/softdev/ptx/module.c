@@ -8,6 +8,7 @@
  */
 #include "softdev/ptx/children.h"
 #include "softdev/ptx/decode.h"
+#include "softdev/ptx/hot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 	200u /* longer chains of calls are treated as recursion: they get the stack that is asked for                  \
 	      */
 #define STACK_BYTES_DEFAULT 16384u
+
+#define QUANTUM_DEFAULT 32u /* compiled code takes longer turns: who wants others gets the interpreter */
 
 struct kernel {
 	struct ptx_kernel shown; /* first: a kernel is found from it */
@@ -500,7 +503,7 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 	if (!m)
 		return -ENOMEM;
 	m->max_registers = options->max_registers;
-	m->quantum = options->quantum ? options->quantum : 32;
+	m->quantum = options->quantum ? options->quantum : QUANTUM_DEFAULT;
 	m->isa = isa_find(options->isa);
 	if (!m->isa) {
 		complain(&complaint, PTX_INVALID, 0, NULL,
@@ -517,6 +520,9 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 		ptx_module_free(m);
 		return r;
 	}
+	for (size_t i = 0; m->quantum == QUANTUM_DEFAULT && i < m->kernel_count; i++)
+		if (!m->kernel[i].function->hot)
+			m->kernel[i].function->hot = hot_new(options->compile);
 	*ret = m;
 	return 0;
 }
@@ -526,6 +532,7 @@ void ptx_module_free(struct ptx_module *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->function_count; i++) {
+		hot_unref(m->function[i].hot);
 		free(m->function[i].code);
 		free(m->function[i].line);
 		free(m->function[i].callee);
@@ -692,6 +699,14 @@ const struct isa *module_isa(const struct ptx_module *m)
 uint32_t module_quantum(const struct ptx_module *m)
 {
 	return m->quantum;
+}
+
+bool module_constant_moves(const struct ptx_module *m, uint32_t offset)
+{
+	for (size_t i = 0; i < m->constant_patch_count; i++)
+		if (m->constant_patch[i].at == offset)
+			return true;
+	return false;
 }
 
 bool module_bound(const struct ptx_module *m)

@@ -42,11 +42,18 @@ struct ptx_text {
 	size_t bytes;
 };
 
+/*
+ * Whether kernels become machine code, by a library that may not be there (hot.h): never; when they have run for some
+ * milliseconds, while the interpreter goes on; or before they run, which tests want.
+ */
+enum ptx_compile { PTX_COMPILE_NEVER, PTX_COMPILE_HOT, PTX_COMPILE_ALWAYS };
+
 /* Zero is the default of every field. */
 struct ptx_options {
 	uint32_t arch;		/* of the device, 90 for 9.0 (default 90) */
 	uint32_t quantum;	/* instructions that a warp runs before the next one's turn (default 32) */
 	uint32_t max_registers; /* that ptx_kernel.registers says at most; 0: no limit */
+	enum ptx_compile compile;
 	const char *isa;	/* "base", "avx2", "avx512": for tests; default the best of this machine */
 };
 

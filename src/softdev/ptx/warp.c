@@ -57,6 +57,7 @@ static void use_frame(struct warp *w, struct frame *f)
 	w->base[0] = f->regs;
 	w->base[1] = f->function->constants;
 	w->key_base = (uint64_t)(DEPTH_MAX - f->depth) << 32;
+	w->compiled = f->depth ? NULL : w->machine;
 	w->local = w->block->local
 			   ? w->block->local + (size_t)w->index * LANES * w->block->local_stride + f->local_offset
 			   : NULL;

@@ -1,0 +1,252 @@
+/*
+ * arith.c: the inline rows (plan.c) in LLVM's operations, which are the same for a scalar and for all lanes. What each
+ * computes stands in softdev/ptx/rows_int.h, rows_float.h and rows_cvt.h.
+ */
+#include "compile/value.h"
+
+struct arith {
+	struct emit *e;
+	LLVMBuilderRef b;
+	LLVMTypeRef narrow, wide; /* of the sources' form: 32 and 64 bits */
+	LLVMTypeRef real;	  /* of the operation's floats */
+};
+
+static LLVMValueRef number(LLVMValueRef like, uint64_t n)
+{
+	return value_number(LLVMTypeOf(like), n);
+}
+
+static LLVMTypeRef formed(bool lanes, LLVMTypeRef t)
+{
+	return lanes ? type_lanes(t) : t;
+}
+
+static uint32_t bits_of_int(LLVMValueRef v)
+{
+	LLVMTypeRef t = LLVMTypeOf(v);
+
+	return LLVMGetIntTypeWidth(value_is_lanes(v) ? LLVMGetElementType(t) : t);
+}
+
+static LLVMValueRef predicate(struct arith *a, LLVMValueRef condition)
+{
+	return LLVMBuildSExt(a->b, condition, a->narrow, "");
+}
+
+static LLVMValueRef compare(struct arith *a, LLVMIntPredicate how, LLVMValueRef *x)
+{
+	return predicate(a, LLVMBuildICmp(a->b, how, x[1], x[2], ""));
+}
+
+static LLVMValueRef pick(struct arith *a, LLVMIntPredicate how, LLVMValueRef *x)
+{
+	return LLVMBuildSelect(a->b, LLVMBuildICmp(a->b, how, x[1], x[2], ""), x[1], x[2], "");
+}
+
+/* Counts of all bits and more shift everything out; of the arithmetic shift the sign stays. */
+static LLVMValueRef shift(struct arith *a, enum code code, LLVMValueRef v, LLVMValueRef by)
+{
+	const uint32_t bits = bits_of_int(v);
+	LLVMValueRef most = LLVMBuildICmp(a->b, LLVMIntUGT, by, number(by, bits - 1), "");
+	LLVMValueRef n, r;
+
+	if (code == CODE_SHR_S)
+		by = LLVMBuildSelect(a->b, most, number(by, bits - 1), by, "");
+	else
+		by = LLVMBuildAnd(a->b, by, number(by, bits - 1), "");
+	n = bits == 64 ? LLVMBuildZExt(a->b, by, LLVMTypeOf(v), "") : by;
+	if (code == CODE_SHR_S)
+		return LLVMBuildAShr(a->b, v, n, "");
+	r = code == CODE_SHL ? LLVMBuildShl(a->b, v, n, "") : LLVMBuildLShr(a->b, v, n, "");
+	return LLVMBuildSelect(a->b, most, number(v, 0), r, "");
+}
+
+static LLVMValueRef widen(struct arith *a, LLVMValueRef v, bool is_signed)
+{
+	return is_signed ? LLVMBuildSExt(a->b, v, a->wide, "") : LLVMBuildZExt(a->b, v, a->wide, "");
+}
+
+static LLVMValueRef multiply_wide(struct arith *a, LLVMValueRef *x, bool is_signed)
+{
+	return LLVMBuildMul(a->b, widen(a, x[1], is_signed), widen(a, x[2], is_signed), "");
+}
+
+static LLVMValueRef multiply_high(struct arith *a, LLVMValueRef *x, bool is_signed)
+{
+	LLVMValueRef p = multiply_wide(a, x, is_signed);
+
+	return LLVMBuildTrunc(a->b, LLVMBuildLShr(a->b, p, number(p, 32), ""), a->narrow, "");
+}
+
+static LLVMValueRef narrow(struct arith *a, LLVMValueRef v, uint32_t bits, bool is_signed)
+{
+	if (!is_signed)
+		return LLVMBuildAnd(a->b, v, number(v, (1ull << bits) - 1), "");
+	return LLVMBuildAShr(a->b, LLVMBuildShl(a->b, v, number(v, 32 - bits), ""), number(v, 32 - bits), "");
+}
+
+static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
+{
+	LLVMBuilderRef b = a->b;
+
+	switch ((enum code)row->code) {
+	case CODE_ADD: return LLVMBuildAdd(b, x[1], x[2], "");
+	case CODE_SUB: return LLVMBuildSub(b, x[1], x[2], "");
+	case CODE_MUL: return LLVMBuildMul(b, x[1], x[2], "");
+	case CODE_MAD: return LLVMBuildAdd(b, LLVMBuildMul(b, x[1], x[2], ""), x[3], "");
+	case CODE_MUL_WIDE_S: return multiply_wide(a, x, true);
+	case CODE_MUL_WIDE_U: return multiply_wide(a, x, false);
+	case CODE_MAD_WIDE_S: return LLVMBuildAdd(b, multiply_wide(a, x, true), x[3], "");
+	case CODE_MAD_WIDE_U: return LLVMBuildAdd(b, multiply_wide(a, x, false), x[3], "");
+	case CODE_ADD_WIDE_S: return LLVMBuildAdd(b, widen(a, x[1], true), x[2], "");
+	case CODE_ADD_WIDE_U: return LLVMBuildAdd(b, widen(a, x[1], false), x[2], "");
+	case CODE_SHL_ADD: return LLVMBuildAdd(b, shift(a, CODE_SHL, x[1], x[2]), x[3], "");
+	case CODE_MUL_HI_S: return multiply_high(a, x, true);
+	case CODE_MUL_HI_U: return multiply_high(a, x, false);
+	case CODE_AND: return LLVMBuildAnd(b, x[1], x[2], "");
+	case CODE_OR: return LLVMBuildOr(b, x[1], x[2], "");
+	case CODE_XOR: return LLVMBuildXor(b, x[1], x[2], "");
+	case CODE_NOT: return LLVMBuildNot(b, x[1], "");
+	case CODE_SHL:
+	case CODE_SHR_U:
+	case CODE_SHR_S: return shift(a, (enum code)row->code, x[1], x[2]);
+	case CODE_NEG: return LLVMBuildNeg(b, x[1], "");
+	case CODE_MIN_S: return pick(a, LLVMIntSLT, x);
+	case CODE_MAX_S: return pick(a, LLVMIntSGT, x);
+	case CODE_MIN_U: return pick(a, LLVMIntULT, x);
+	case CODE_MAX_U: return pick(a, LLVMIntUGT, x);
+	case CODE_COPY: return x[1];
+	case CODE_LOW: return LLVMBuildTrunc(b, x[1], a->narrow, "");
+	case CODE_WIDEN_S: return widen(a, x[1], true);
+	case CODE_WIDEN_U: return widen(a, x[1], false);
+	case CODE_SELECT:
+		return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, x[3], number(x[3], 0), ""), x[1], x[2], "");
+	case CODE_PACK:
+		return LLVMBuildOr(b, widen(a, x[1], false),
+				   LLVMBuildShl(b, widen(a, x[2], false), value_number(a->wide, 32), ""), "");
+	case CODE_UNPACK:
+		return LLVMBuildTrunc(b, LLVMBuildLShr(b, x[1], number(x[1], o->imm & 63), ""), a->narrow, "");
+	case CODE_UNPACK_32: return LLVMBuildLShr(b, x[1], number(x[1], o->imm & 31), "");
+	case CODE_NARROW_U: return narrow(a, x[1], row->bits, false);
+	case CODE_NARROW_S: return narrow(a, x[1], row->bits, true);
+	case CODE_EQ: return compare(a, LLVMIntEQ, x);
+	case CODE_NE: return compare(a, LLVMIntNE, x);
+	case CODE_LT_S: return compare(a, LLVMIntSLT, x);
+	case CODE_LE_S: return compare(a, LLVMIntSLE, x);
+	case CODE_GT_S: return compare(a, LLVMIntSGT, x);
+	case CODE_GE_S: return compare(a, LLVMIntSGE, x);
+	case CODE_LT_U: return compare(a, LLVMIntULT, x);
+	case CODE_LE_U: return compare(a, LLVMIntULE, x);
+	case CODE_GT_U: return compare(a, LLVMIntUGT, x);
+	case CODE_GE_U: return compare(a, LLVMIntUGE, x);
+	case CODE_SHARED_GENERIC: {
+		LLVMValueRef base = LLVMBuildPtrToInt(b, a->e->shared, a->e->i64, "");
+
+		return LLVMBuildAdd(b, x[1], value_is_lanes(x[1]) ? value_spread(a->e, base) : base, "");
+	}
+	default: return NULL;
+	}
+}
+
+/* A subnormal is a zero of its sign. */
+static LLVMValueRef flush(struct arith *a, LLVMValueRef bits)
+{
+	LLVMValueRef exponent = LLVMBuildAnd(a->b, bits, number(bits, 0x7f800000u), "");
+	LLVMValueRef zero = LLVMBuildAnd(a->b, bits, number(bits, 0x80000000u), "");
+
+	return LLVMBuildSelect(a->b, LLVMBuildICmp(a->b, LLVMIntNE, exponent, number(bits, 0), ""), bits, zero, "");
+}
+
+static LLVMValueRef as_real(struct arith *a, LLVMValueRef bits)
+{
+	return LLVMBuildBitCast(a->b, bits, a->real, "");
+}
+
+/* min and max drop NaN, and -0 is below +0. */
+static LLVMValueRef extreme(struct arith *a, LLVMValueRef *x, bool min)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMValueRef p = as_real(a, x[1]), q = as_real(a, x[2]), r, both;
+
+	r = LLVMBuildSelect(b, LLVMBuildFCmp(b, min ? LLVMRealOLT : LLVMRealOGT, p, q, ""), x[1], x[2], "");
+	both = min ? LLVMBuildOr(b, x[1], x[2], "") : LLVMBuildAnd(b, x[1], x[2], "");
+	r = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOEQ, p, q, ""), both, r, "");
+	r = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, q, q, ""), x[1], r, "");
+	return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, p, p, ""), x[2], r, "");
+}
+
+static LLVMValueRef one(struct arith *a)
+{
+	LLVMTypeRef t = LLVMGetTypeKind(a->real) == LLVMVectorTypeKind ? LLVMGetElementType(a->real) : a->real;
+	LLVMValueRef each[LANES], v = LLVMConstReal(t, 1.0);
+
+	if (t == a->real)
+		return v;
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = v;
+	return LLVMConstVector(each, LANES);
+}
+
+static LLVMRealPredicate real_predicate(enum code code)
+{
+	switch (code) {
+	case CODE_FEQ: return LLVMRealOEQ;
+	case CODE_FNE: return LLVMRealONE;
+	case CODE_FLT: return LLVMRealOLT;
+	case CODE_FLE: return LLVMRealOLE;
+	case CODE_FGT: return LLVMRealOGT;
+	case CODE_FGE: return LLVMRealOGE;
+	case CODE_FEQU: return LLVMRealUEQ;
+	case CODE_FNEU: return LLVMRealUNE;
+	case CODE_FLTU: return LLVMRealULT;
+	case CODE_FLEU: return LLVMRealULE;
+	case CODE_FGTU: return LLVMRealUGT;
+	default: return LLVMRealUGE;
+	}
+}
+
+static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMValueRef args[3] = { as_real(a, x[1]), x[2] ? as_real(a, x[2]) : NULL, x[3] ? as_real(a, x[3]) : NULL };
+
+	switch (code) {
+	case CODE_FADD: return LLVMBuildFAdd(b, args[0], args[1], "");
+	case CODE_FSUB: return LLVMBuildFSub(b, args[0], args[1], "");
+	case CODE_FMUL: return LLVMBuildFMul(b, args[0], args[1], "");
+	case CODE_FMA: return value_intrinsic(a->e, "llvm.fma", a->real, args, 3);
+	case CODE_FDIV: return LLVMBuildFDiv(b, args[0], args[1], "");
+	case CODE_FRCP: return LLVMBuildFDiv(b, one(a), args[0], "");
+	case CODE_FSQRT: return value_intrinsic(a->e, "llvm.sqrt", a->real, args, 1);
+	default: return predicate(a, LLVMBuildFCmp(b, real_predicate(code), args[0], args[1], ""));
+	}
+}
+
+LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
+{
+	const bool lanes = value_is_lanes(x[1]);
+	struct arith a = { e, e->b, formed(lanes, e->i32), formed(lanes, e->i64),
+			   formed(lanes, row->flags & ROW_F64 ? e->f64 : e->f32) };
+	LLVMTypeRef result = formed(lanes, type_int(e, o->operand[0].lane));
+	LLVMValueRef r;
+
+	for (uint32_t k = 1; row->flags & ROW_FTZ && k < COMPILE_OPERANDS; k++)
+		if (x[k])
+			x[k] = flush(&a, x[k]);
+	if (row->code == CODE_FLOAT_S || row->code == CODE_FLOAT_U) {
+		a.real = formed(lanes, o->operand[0].lane == 8 ? e->f64 : e->f32);
+		r = row->code == CODE_FLOAT_S ? LLVMBuildSIToFP(e->b, x[1], a.real, "")
+					      : LLVMBuildUIToFP(e->b, x[1], a.real, "");
+		return LLVMBuildBitCast(e->b, r, result, "");
+	}
+	if (row->code == CODE_FNEG)
+		return LLVMBuildXor(e->b, x[1], number(x[1], 0x80000000u), "");
+	if (row->code == CODE_FABS)
+		return LLVMBuildAnd(e->b, x[1], number(x[1], 0x7fffffffu), "");
+	if (row->code == CODE_FMIN || row->code == CODE_FMAX)
+		return extreme(&a, x, row->code == CODE_FMIN);
+	if (!(row->flags & (ROW_F32 | ROW_F64)))
+		return integer(&a, o, row, x);
+	r = LLVMBuildBitCast(e->b, floating(&a, (enum code)row->code, x), result, "");
+	return row->flags & ROW_FTZ && row->flags & ROW_NAN ? flush(&a, r) : r;
+}

@@ -1,0 +1,322 @@
+/*
+ * flow.c: see flow.h.
+ *
+ * Shapes are found by going over the blocks until nothing changes: a register begins unknown, and where paths meet with
+ * different strides its lanes are taken to differ.
+ */
+#include "compile/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_BYTES (LANES * 4u)
+
+static int refuse(char *why, size_t why_bytes, const char *text)
+{
+	snprintf(why, why_bytes, "%s", text);
+	return -E2BIG;
+}
+
+uint32_t flow_reg(const struct flow *f, const struct compile_operand *o)
+{
+	if (o->place != COMPILE_REG || o->lane > 8 || o->at / PLACE_BYTES >= f->reg_of_count)
+		return UINT32_MAX;
+	return f->reg_of[o->at / PLACE_BYTES];
+}
+
+/* False: too many, or one place with two widths. */
+static bool reg_add(struct flow *f, const struct compile_operand *o)
+{
+	uint32_t *of;
+
+	if (o->place != COMPILE_REG || o->lane > 8)
+		return true;
+	of = &f->reg_of[o->at / PLACE_BYTES];
+	if (*of != UINT32_MAX)
+		return f->reg_lane[*of] == o->lane && f->reg_at[*of] == o->at;
+	if (f->reg_count == COMPILE_REGS_MAX)
+		return false;
+	*of = f->reg_count;
+	f->reg_at[f->reg_count] = o->at;
+	f->reg_lane[f->reg_count++] = o->lane;
+	return true;
+}
+
+static int find_registers(struct flow *f, char *why, size_t why_bytes)
+{
+	const struct compile_request *q = f->request;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < q->count; i++) {
+		const struct compile_op *o = &q->op[i];
+
+		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+			if (o->operand[k].place == COMPILE_REG && o->operand[k].at > most)
+				most = o->operand[k].at;
+		if (o->guard.place == COMPILE_REG && o->guard.at > most)
+			most = o->guard.at;
+	}
+	f->reg_of_count = most / PLACE_BYTES + 1;
+	f->reg_of = malloc(f->reg_of_count * sizeof(*f->reg_of));
+	if (!f->reg_of)
+		return -ENOMEM;
+	memset(f->reg_of, 0xff, f->reg_of_count * sizeof(*f->reg_of));
+	for (uint32_t i = 0; i < q->count; i++) {
+		const struct compile_op *o = &q->op[i];
+		bool good = reg_add(f, &o->guard);
+
+		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+			good = good && reg_add(f, &o->operand[k]);
+		if (!good)
+			return refuse(why, why_bytes, "it has more registers than are compiled");
+	}
+	return 0;
+}
+
+static bool ends_block(const struct compile_op *o)
+{
+	return o->kind != COMPILE_PLAIN;
+}
+
+static int find_blocks(struct flow *f)
+{
+	const struct compile_request *q = f->request;
+	uint8_t *leader = calloc(q->count + 1, 1);
+	uint32_t b = 0;
+
+	if (!leader)
+		return -ENOMEM;
+	leader[0] = 1;
+	for (uint32_t i = 0; i < q->count; i++) {
+		if (q->op[i].kind == COMPILE_BRANCH)
+			leader[q->op[i].to] = 1;
+		if (ends_block(&q->op[i]))
+			leader[i + 1] = 1;
+		if (q->op[i].wild)
+			leader[i] = 1;
+	}
+	for (uint32_t i = 0; i < q->count; i++)
+		f->block_count += leader[i];
+	f->block = calloc(f->block_count, sizeof(*f->block));
+	f->block_of = calloc(q->count + 1, sizeof(*f->block_of));
+	if (!f->block || !f->block_of) {
+		free(leader);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < q->count; i++) {
+		if (leader[i] && i)
+			b++;
+		if (leader[i])
+			f->block[b].begin = i;
+		f->block[b].end = i + 1;
+		f->block_of[i] = b;
+	}
+	free(leader);
+	for (b = 0; b < f->block_count; b++) {
+		f->block[b].live = calloc(f->reg_count + 1, 1);
+		f->block[b].in = calloc(f->reg_count + 1, sizeof(struct state));
+		if (!f->block[b].live || !f->block[b].in)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void find_edges(struct flow *f)
+{
+	const struct compile_request *q = f->request;
+
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		struct block_of_code *c = &f->block[b];
+		const struct compile_op *last = &q->op[c->end - 1];
+
+		if (last->kind == COMPILE_BRANCH)
+			c->next[c->next_count++] = f->block_of[last->to];
+		if ((last->kind == COMPILE_BRANCH && last->guard.place == COMPILE_NONE) || last->kind == COMPILE_END ||
+		    c->end == q->count)
+			continue;
+		c->next[c->next_count++] = b + 1;
+	}
+}
+
+/* Inside a loop, to come back at its head is soon enough, and a loop with one entry is worth more. */
+static void find_entries(struct flow *f)
+{
+	const struct compile_request *q = f->request;
+	int32_t *depth = calloc(f->block_count + 1, sizeof(*depth));
+
+	f->block[0].entry = true;
+	for (uint32_t b = 0; depth && b < f->block_count; b++)
+		for (uint32_t k = 0; k < f->block[b].next_count; k++)
+			if (f->block[b].next[k] <= b) {
+				depth[f->block[b].next[k]]++;
+				depth[b + 1]--;
+			}
+	for (uint32_t b = 0, inside = 0; b < f->block_count; b++) {
+		const struct compile_op *last = &q->op[f->block[b].end - 1];
+
+		inside += depth ? (uint32_t)depth[b] : 0;
+		for (uint32_t k = 0; k < f->block[b].next_count; k++) {
+			struct block_of_code *to = &f->block[f->block[b].next[k]];
+
+			if (f->block[b].next[k] <= b || last->kind == COMPILE_STOP || last->kind == COMPILE_BARRIER)
+				to->entry = true;
+		}
+		if (!inside && b && f->block[b - 1].end == f->block[b].begin)
+			f->block[b].entry = true;
+	}
+	free(depth);
+}
+
+void flow_live_before(const struct flow *f, uint32_t i, uint8_t *live)
+{
+	const struct compile_op *o = &f->request->op[i];
+	const bool guarded = o->guard.place != COMPILE_NONE;
+	uint32_t r;
+
+	if (o->kind == COMPILE_STOP) {
+		memset(live, 1, f->reg_count);
+		return;
+	}
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
+			live[r] = guarded;
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (!(o->defs >> k & 1) && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
+			live[r] = 1;
+	if ((r = flow_reg(f, &o->guard)) != UINT32_MAX)
+		live[r] = 1;
+}
+
+static int find_live(struct flow *f)
+{
+	uint8_t *live = malloc(f->reg_count + 1);
+	bool changed = true;
+
+	if (!live)
+		return -ENOMEM;
+	while (changed) {
+		changed = false;
+		for (uint32_t b = f->block_count; b-- > 0;) {
+			struct block_of_code *c = &f->block[b];
+
+			memset(live, 0, f->reg_count + 1);
+			for (uint32_t k = 0; k < c->next_count; k++)
+				for (uint32_t r = 0; r < f->reg_count; r++)
+					live[r] |= f->block[c->next[k]].live[r];
+			for (uint32_t i = c->end; i-- > c->begin;)
+				flow_live_before(f, i, live);
+			if (memcmp(live, c->live, f->reg_count)) {
+				memcpy(c->live, live, f->reg_count);
+				changed = true;
+			}
+		}
+	}
+	free(live);
+	return 0;
+}
+
+/* What comes from one path into what is known of the others. True: that changed. */
+static bool state_join(struct state *to, const struct state *from)
+{
+	const struct state before = *to;
+
+	if (to->shape == SHAPE_UNKNOWN) {
+		*to = *from;
+		return from->shape != SHAPE_UNKNOWN;
+	}
+	if (from->shape == SHAPE_UNKNOWN)
+		return false;
+	if (to->shape == SHAPE_LANES || from->shape == SHAPE_LANES || to->stride != from->stride) {
+		to->shape = SHAPE_LANES;
+		to->stride = 0;
+	} else if (from->shape > to->shape) {
+		to->shape = from->shape;
+	}
+	to->nan &= from->nan;
+	to->synced &= from->synced;
+	return memcmp(&before, to, sizeof(before)) != 0;
+}
+
+static bool block_pass(struct flow *f, uint32_t b, struct state *s)
+{
+	const struct block_of_code *c = &f->block[b];
+	bool changed = false;
+	struct plan p;
+
+	memcpy(s, c->in, f->reg_count * sizeof(*s));
+	for (uint32_t i = c->begin; i < c->end; i++) {
+		plan_make(f, i, s, &p);
+		plan_apply(f, i, &p, s);
+	}
+	for (uint32_t k = 0; k < c->next_count; k++) {
+		struct block_of_code *to = &f->block[c->next[k]];
+
+		changed |= !to->reached;
+		to->reached = true;
+		for (uint32_t r = 0; r < f->reg_count; r++)
+			if (to->live[r])
+				changed |= state_join(&to->in[r], &s[r]);
+	}
+	return changed;
+}
+
+static int find_shapes(struct flow *f)
+{
+	struct state *s = calloc(f->reg_count + 1, sizeof(*s));
+	bool changed = true;
+
+	if (!s)
+		return -ENOMEM;
+	/* what nothing has been written to is whatever the frame holds */
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		if (b && !f->request->op[f->block[b].begin].wild)
+			continue;
+		f->block[b].reached = f->block[b].entry = true;
+		for (uint32_t r = 0; r < f->reg_count; r++)
+			f->block[b].in[r] = (struct state){ .shape = SHAPE_LANES, .synced = true };
+	}
+	while (changed) {
+		changed = false;
+		for (uint32_t b = 0; b < f->block_count; b++)
+			if (f->block[b].reached)
+				changed |= block_pass(f, b, s);
+	}
+	free(s);
+	return 0;
+}
+
+int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
+{
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	f->request = request;
+	if (!request->count || request->count > COMPILE_OPS_MAX)
+		return refuse(why, why_bytes, "it has more instructions than are compiled");
+	r = find_registers(f, why, why_bytes);
+	if (!r && (uint64_t)request->count * f->reg_count > COMPILE_LIVE_MAX)
+		r = refuse(why, why_bytes, "it has more instructions and registers than are compiled");
+	if (!r)
+		r = find_blocks(f);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < request->count; i++)
+		f->strong |= request->op[i].name && !strcmp(request->op[i].name, "%strong");
+	find_edges(f);
+	find_entries(f);
+	r = find_live(f);
+	return r ? r : find_shapes(f);
+}
+
+void flow_deinit(struct flow *f)
+{
+	for (uint32_t b = 0; f->block && b < f->block_count; b++) {
+		free(f->block[b].live);
+		free(f->block[b].in);
+	}
+	free(f->block);
+	free(f->block_of);
+	free(f->reg_of);
+}

@@ -1,0 +1,50 @@
+/*
+ * flow.h: what the compiler knows of a function before it makes code of it: basic blocks, which registers live where,
+ * and of each register whether its lanes differ.
+ *
+ * Registers are places of the frame. One whose lanes are base + lane * stride, with a stride that is known here, is kept
+ * as the scalar base: addresses of rows, loop counters, parameters and all that is the same for a warp. Where blocks are
+ * 16 threads wide, each half of a warp is a line, with a base of its own. Such knowledge
+ * holds as long as lanes stay together, which is the only case that is compiled. Where the interpreter hands over, it is
+ * checked (emit.c).
+ */
+#pragma once
+
+#include "softdev/ptx/compile.h"
+
+enum shape { SHAPE_UNKNOWN, SHAPE_LINE, SHAPE_HALVES, SHAPE_LANES };
+
+struct state {
+	uint8_t shape; /* enum shape */
+	bool nan;      /* bits of a NaN do not matter, and may not be the device's: see plan.c */
+	bool synced;   /* the frame holds it too */
+	int64_t stride;
+};
+
+struct block_of_code {
+	uint32_t begin, end; /* operations */
+	uint32_t next[2], next_count; /* blocks; of a branch the first is where it goes when it is taken */
+	bool entry;	     /* the interpreter may hand over here */
+	bool reached;
+	uint8_t *live;	     /* of each register, at the beginning */
+	struct state *in;    /* of each register */
+};
+
+struct flow {
+	const struct compile_request *request;
+	uint32_t reg_count;
+	uint32_t reg_at[COMPILE_REGS_MAX];
+	uint8_t reg_lane[COMPILE_REGS_MAX];
+	uint32_t *reg_of; /* place / 128 -> register */
+	uint32_t reg_of_count;
+	struct block_of_code *block;
+	uint32_t block_count;
+	uint32_t *block_of; /* operation -> block */
+	bool strong;	    /* it has an access to memory that others change */
+};
+
+int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes);
+void flow_deinit(struct flow *f);
+uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UINT32_MAX: it is none that is kept */
+/* live[reg] before operation i from live[reg] behind it. */
+void flow_live_before(const struct flow *f, uint32_t i, uint8_t *live);

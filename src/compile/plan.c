@@ -1,0 +1,469 @@
+/*
+ * plan.c: see plan.h.
+ *
+ * A result of f32 that is not a number has the device's bits (docs/softdevice.md). Arithmetic does not look at them, so
+ * they are put in order where bits are seen: in memory, by integer operations, in the frame. Until then the register
+ * is marked `nan`. Others (loaded ones, say) keep their bits; where both meet, they are put in order before.
+ */
+#include "compile/plan.h"
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INT_ROWS(bits, names)                                                                                          \
+	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
+	{ "mad.lo." names, CODE_MAD, 0, 0 }, { "min.u" bits, CODE_MIN_U, 0, 0 }, { "min.s" bits, CODE_MIN_S, 0, 0 }, \
+	{ "max.u" bits, CODE_MAX_U, 0, 0 }, { "max.s" bits, CODE_MAX_S, 0, 0 }, { "neg.s" bits, CODE_NEG, 0, 0 },    \
+	{ "and.b" bits, CODE_AND, 0, 0 }, { "or.b" bits, CODE_OR, 0, 0 }, { "xor.b" bits, CODE_XOR, 0, 0 },          \
+	{ "not.b" bits, CODE_NOT, 0, 0 }, { "shl.b" bits, CODE_SHL, 0, 0 },                                           \
+	{ "shr.{b" bits ",u" bits "}", CODE_SHR_U, 0, 0 }, { "shr.s" bits, CODE_SHR_S, 0, 0 },                          \
+	{ "%mov.b" bits, CODE_COPY, ROW_PASS, 0 }, { "%shladd.b" bits, CODE_SHL_ADD, 0, 0 }
+
+#define FLOAT_COMPARES(suffix, flags)                                                                                  \
+	{ "setp.eq" suffix, CODE_FEQ, flags, 0 }, { "setp.ne" suffix, CODE_FNE, flags, 0 },                             \
+	{ "setp.lt" suffix, CODE_FLT, flags, 0 }, { "setp.le" suffix, CODE_FLE, flags, 0 },                             \
+	{ "setp.gt" suffix, CODE_FGT, flags, 0 }, { "setp.ge" suffix, CODE_FGE, flags, 0 },                             \
+	{ "setp.equ" suffix, CODE_FEQU, flags, 0 }, { "setp.neu" suffix, CODE_FNEU, flags, 0 },                         \
+	{ "setp.ltu" suffix, CODE_FLTU, flags, 0 }, { "setp.leu" suffix, CODE_FLEU, flags, 0 },                         \
+	{ "setp.gtu" suffix, CODE_FGTU, flags, 0 }, { "setp.geu" suffix, CODE_FGEU, flags, 0 }
+
+static const struct inline_row rows[] = {
+	INT_ROWS("32", "{u32,s32}"),
+	INT_ROWS("64", "{u64,s64}"),
+	FLOAT_COMPARES(".f32", ROW_F32),
+	FLOAT_COMPARES(".f64", ROW_F64),
+	FLOAT_COMPARES(".ftz.f32", ROW_F32 | ROW_FTZ),
+	{ "setp.eq.s32", CODE_EQ, 0, 0 },
+	{ "setp.eq.s64", CODE_EQ, 0, 0 },
+	{ "setp.eq.{b32,u32}", CODE_EQ, 0, 0 },
+	{ "setp.eq.{b64,u64}", CODE_EQ, 0, 0 },
+	{ "setp.ne.s32", CODE_NE, 0, 0 },
+	{ "setp.ne.s64", CODE_NE, 0, 0 },
+	{ "setp.ne.{b32,u32}", CODE_NE, 0, 0 },
+	{ "setp.ne.{b64,u64}", CODE_NE, 0, 0 },
+	{ "setp.{ge,hs}.s32", CODE_GE_S, 0, 0 },
+	{ "setp.{ge,hs}.s64", CODE_GE_S, 0, 0 },
+	{ "setp.{ge,hs}.{b32,u32}", CODE_GE_U, 0, 0 },
+	{ "setp.{ge,hs}.{b64,u64}", CODE_GE_U, 0, 0 },
+	{ "setp.{gt,hi}.s32", CODE_GT_S, 0, 0 },
+	{ "setp.{gt,hi}.s64", CODE_GT_S, 0, 0 },
+	{ "setp.{gt,hi}.{b32,u32}", CODE_GT_U, 0, 0 },
+	{ "setp.{gt,hi}.{b64,u64}", CODE_GT_U, 0, 0 },
+	{ "setp.{le,ls}.s32", CODE_LE_S, 0, 0 },
+	{ "setp.{le,ls}.s64", CODE_LE_S, 0, 0 },
+	{ "setp.{le,ls}.{b32,u32}", CODE_LE_U, 0, 0 },
+	{ "setp.{le,ls}.{b64,u64}", CODE_LE_U, 0, 0 },
+	{ "setp.{lt,lo}.s32", CODE_LT_S, 0, 0 },
+	{ "setp.{lt,lo}.s64", CODE_LT_S, 0, 0 },
+	{ "setp.{lt,lo}.{b32,u32}", CODE_LT_U, 0, 0 },
+	{ "setp.{lt,lo}.{b64,u64}", CODE_LT_U, 0, 0 },
+	{ "mul.wide.s32", CODE_MUL_WIDE_S, 0, 0 },
+	{ "mul.wide.u32", CODE_MUL_WIDE_U, 0, 0 },
+	{ "mad.wide.s32", CODE_MAD_WIDE_S, 0, 0 },
+	{ "mad.wide.u32", CODE_MAD_WIDE_U, 0, 0 },
+	{ "%addwide.s32", CODE_ADD_WIDE_S, 0, 0 },
+	{ "%addwide.u32", CODE_ADD_WIDE_U, 0, 0 },
+	{ "mul.hi.u32", CODE_MUL_HI_U, 0, 0 },
+	{ "mul.hi.s32", CODE_MUL_HI_S, 0, 0 },
+	{ "and.pred", CODE_AND, 0, 0 },
+	{ "or.pred", CODE_OR, 0, 0 },
+	{ "xor.pred", CODE_XOR, 0, 0 },
+	{ "not.pred", CODE_NOT, 0, 0 },
+	{ "%mov.pred", CODE_COPY, 0, 0 },
+	{ "%low.b32", CODE_LOW, 0, 0 },
+	{ "%pack.b64", CODE_PACK, 0, 0 },
+	{ "%unpack.b64", CODE_UNPACK, 0, 0 },
+	{ "%unpack.b32", CODE_UNPACK_32, 0, 0 },
+	{ "selp.{b32,u32,s32,f32,f16x2,bf16x2}", CODE_SELECT, ROW_PASS, 0 },
+	{ "selp.{b64,u64,s64,f64}", CODE_SELECT, 0, 0 },
+	{ "selp.pred", CODE_SELECT, 0, 0 },
+	{ "cvt.{u32,s32}.{u32,s32}", CODE_COPY, 0, 0 },
+	{ "cvt.{u64,s64}.{u64,s64}", CODE_COPY, 0, 0 },
+	{ "cvt.{u32,s32}.{u64,s64}", CODE_LOW, 0, 0 },
+	{ "cvt.{u64,s64}.u32", CODE_WIDEN_U, 0, 0 },
+	{ "cvt.{u64,s64}.s32", CODE_WIDEN_S, 0, 0 },
+	{ "cvt.{u32,s32}.u8", CODE_NARROW_U, 0, 8 },
+	{ "cvt.{u32,s32}.s8", CODE_NARROW_S, 0, 8 },
+	{ "cvt.{u32,s32}.u16", CODE_NARROW_U, 0, 16 },
+	{ "cvt.{u32,s32}.s16", CODE_NARROW_S, 0, 16 },
+	{ "cvt.u8.{u32,s32}", CODE_NARROW_U, 0, 8 },
+	{ "cvt.s8.{u32,s32}", CODE_NARROW_S, 0, 8 },
+	{ "cvt.u16.{u32,s32}", CODE_NARROW_U, 0, 16 },
+	{ "cvt.s16.{u32,s32}", CODE_NARROW_S, 0, 16 },
+	{ "cvt.u16.u8", CODE_NARROW_U, 0, 8 },
+	{ "cvt.s16.u8", CODE_NARROW_U, 0, 8 },
+	{ "cvt.s16.s8", CODE_NARROW_S, 0, 8 },
+	{ "cvt.rn.f32.s32", CODE_FLOAT_S, 0, 0 },
+	{ "cvt.rn.f32.u32", CODE_FLOAT_U, 0, 0 },
+	{ "cvt.rn.f64.s32", CODE_FLOAT_S, 0, 0 },
+	{ "cvt.rn.f64.u32", CODE_FLOAT_U, 0, 0 },
+	{ "add{,.rn}.f32", CODE_FADD, ROW_F32 | ROW_NAN, 0 },
+	{ "sub{,.rn}.f32", CODE_FSUB, ROW_F32 | ROW_NAN, 0 },
+	{ "mul{,.rn}.f32", CODE_FMUL, ROW_F32 | ROW_NAN, 0 },
+	{ "{fma,mad}{,.rn}.f32", CODE_FMA, ROW_F32 | ROW_NAN, 0 },
+	{ "div{.rn,.full,.approx}.f32", CODE_FDIV, ROW_F32 | ROW_NAN, 0 },
+	{ "rcp{.rn,.approx}.f32", CODE_FRCP, ROW_F32 | ROW_NAN, 0 },
+	{ "sqrt{.rn,.approx}.f32", CODE_FSQRT, ROW_F32 | ROW_NAN, 0 },
+	{ "add{,.rn}.ftz.f32", CODE_FADD, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
+	{ "sub{,.rn}.ftz.f32", CODE_FSUB, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
+	{ "mul{,.rn}.ftz.f32", CODE_FMUL, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
+	{ "{fma,mad}{,.rn}.ftz.f32", CODE_FMA, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
+	{ "neg.f32", CODE_FNEG, ROW_F32 | ROW_NAN, 0 },
+	{ "abs.f32", CODE_FABS, ROW_F32 | ROW_NAN, 0 },
+	{ "min.f32", CODE_FMIN, ROW_F32 | ROW_NAN, 0 },
+	{ "max.f32", CODE_FMAX, ROW_F32 | ROW_NAN, 0 },
+	{ "add{,.rn}.f64", CODE_FADD, ROW_F64, 0 },
+	{ "sub{,.rn}.f64", CODE_FSUB, ROW_F64, 0 },
+	{ "mul{,.rn}.f64", CODE_FMUL, ROW_F64, 0 },
+	{ "{fma,mad}{,.rn}.f64", CODE_FMA, ROW_F64, 0 },
+	{ "div.rn.f64", CODE_FDIV, ROW_F64, 0 },
+	{ "sqrt.rn.f64", CODE_FSQRT, ROW_F64, 0 },
+	{ "%cvta.shared.u64", CODE_SHARED_GENERIC, 0, 0 },
+};
+
+const struct inline_row *inline_row(const char *name)
+{
+	if (!name)
+		return NULL;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(rows[i].name, name))
+			return &rows[i];
+	return NULL;
+}
+
+const uint8_t element_operand[2][4] = { { 0, 2, 3, 4 }, { 2, 0, 3, 4 } };
+
+struct access_form access_form(const char *name)
+{
+	struct access_form a = { .count = 1 };
+	const char *type;
+
+	if (!name || (strncmp(name, "%ld.", 4) != 0 && strncmp(name, "%st.", 4) != 0))
+		return a;
+	a.store = name[1] == 's';
+	if (strstr(name, ".strong") || strstr(name, ".frame"))
+		return a;
+	a.shared = strstr(name, ".shared") != NULL;
+	a.param = strstr(name, ".kparam") != NULL;
+	a.count = strstr(name, ".v4.") ? 4 : strstr(name, ".v2.") ? 2 : 1;
+	type = strrchr(name, '.') + 1;
+	a.bytes = (uint8_t)(atoi(type + 1) / 8);
+	a.is_signed = type[0] == 's';
+	a.good = a.bytes <= 8;
+	return a;
+}
+
+struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s)
+{
+	const uint32_t r = flow_reg(f, o);
+
+	if (r != UINT32_MAX)
+		return s[r];
+	if (o->place == COMPILE_FIXED || o->place == COMPILE_CONSTANT)
+		return (struct state){ .shape = SHAPE_LINE,
+				       .nan = o->place == COMPILE_FIXED && o->lane == 4 &&
+					      (o->value & 0x7fffffffu) <= 0x7f800000u };
+	return (struct state){ .shape = SHAPE_LANES };
+}
+
+static bool is_uniform(struct state s)
+{
+	return s.shape == SHAPE_LINE && !s.stride;
+}
+
+/* In each half. */
+static bool is_even(struct state s)
+{
+	return s.shape != SHAPE_LANES && !s.stride;
+}
+
+static bool is_fixed(const struct compile_operand *o)
+{
+	return o->place == COMPILE_FIXED;
+}
+
+/* As the type of the operation sees a stride: modulo its width. */
+static int64_t wrapped(int64_t stride, uint32_t lane)
+{
+	return lane == 4 ? (int32_t)(uint32_t)stride : stride;
+}
+
+static int64_t times(int64_t stride, const struct compile_operand *o)
+{
+	return (int64_t)((uint64_t)stride * o->value);
+}
+
+/* The product of two sources as a line: one is fixed, or both are the same in all lanes. */
+static bool product(const struct compile_op *o, struct state a, struct state b, int64_t *ret)
+{
+	if (is_even(a) && is_even(b))
+		*ret = 0;
+	else if (is_fixed(&o->operand[2]))
+		*ret = times(a.stride, &o->operand[2]);
+	else if (is_fixed(&o->operand[1]))
+		*ret = times(b.stride, &o->operand[1]);
+	else
+		return false;
+	return true;
+}
+
+static int64_t wide_value(const struct compile_operand *o, bool is_signed)
+{
+	return is_signed ? (int64_t)(int32_t)(uint32_t)o->value : (int64_t)(uint32_t)o->value;
+}
+
+/* The same of a widening product, whose line must not wrap before it is widened. */
+static bool wide_product(const struct compile_op *o, struct state a, struct state b, bool is_signed, int64_t *ret,
+			 bool *ret_checks)
+{
+	*ret_checks = false;
+	*ret = 0;
+	if (is_even(a) && is_even(b))
+		return true;
+	*ret_checks = true;
+	if (is_fixed(&o->operand[2]))
+		*ret = a.stride * wide_value(&o->operand[2], is_signed);
+	else if (is_fixed(&o->operand[1]))
+		*ret = b.stride * wide_value(&o->operand[1], is_signed);
+	else
+		return false;
+	return true;
+}
+
+/* Whether the result is a line when its sources are, and its stride. */
+static bool line_of(const struct flow *f, const struct compile_op *o, const struct inline_row *row,
+		    const struct state *x, int64_t *ret, bool *ret_checks)
+{
+	bool uniform = true;
+	int64_t p;
+
+	*ret = 0;
+	*ret_checks = false;
+	for (uint32_t k = 1; k < COMPILE_OPERANDS; k++) {
+		if (o->operand[k].place == COMPILE_NONE)
+			continue;
+		if (x[k].shape != SHAPE_LINE && x[k].shape != SHAPE_HALVES)
+			return false;
+		uniform = uniform && !x[k].stride;
+	}
+	if (uniform)
+		return true;
+	switch ((enum code)row->code) {
+	case CODE_ADD:
+		*ret = x[1].stride + x[2].stride;
+		return true;
+	case CODE_SUB:
+		*ret = x[1].stride - x[2].stride;
+		return true;
+	case CODE_NEG:
+		*ret = -x[1].stride;
+		return true;
+	case CODE_COPY:
+	case CODE_LOW:
+	case CODE_SHARED_GENERIC:
+		*ret = x[1].stride;
+		return true;
+	case CODE_MUL:
+		return product(o, x[1], x[2], ret);
+	case CODE_MAD:
+		if (!product(o, x[1], x[2], &p))
+			return false;
+		*ret = p + x[3].stride;
+		return true;
+	case CODE_SHL:
+		if (!is_fixed(&o->operand[2]) || o->operand[2].value >= o->operand[0].lane * 8u)
+			return false;
+		*ret = (int64_t)((uint64_t)x[1].stride << o->operand[2].value);
+		return true;
+	case CODE_SHL_ADD:
+		if (!is_fixed(&o->operand[2]) || o->operand[2].value >= o->operand[0].lane * 8u)
+			return false;
+		*ret = (int64_t)(((uint64_t)x[1].stride << o->operand[2].value) + (uint64_t)x[3].stride);
+		return true;
+	case CODE_WIDEN_S:
+	case CODE_WIDEN_U:
+		*ret_checks = true;
+		*ret = x[1].stride;
+		return true;
+	case CODE_ADD_WIDE_S:
+	case CODE_ADD_WIDE_U:
+		*ret_checks = x[1].stride != 0;
+		*ret = x[1].stride + x[2].stride;
+		return true;
+	case CODE_MUL_WIDE_S:
+	case CODE_MUL_WIDE_U:
+		return wide_product(o, x[1], x[2], row->code == CODE_MUL_WIDE_S, ret, ret_checks);
+	case CODE_MAD_WIDE_S:
+	case CODE_MAD_WIDE_U:
+		if (!wide_product(o, x[1], x[2], row->code == CODE_MAD_WIDE_S, &p, ret_checks))
+			return false;
+		*ret = p + x[3].stride;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool has_wide(const struct compile_op *o)
+{
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->operand[k].place != COMPILE_NONE && o->operand[k].lane > 8)
+			return true;
+	return false;
+}
+
+/* The common shape of two; strides are the caller's. */
+static uint8_t wider(uint8_t a, uint8_t b)
+{
+	return a > b ? a : b;
+}
+
+static void plan_inline(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+{
+	struct state x[COMPILE_OPERANDS], old, guard;
+	struct state *r = &p->result[0];
+
+	p->shape = SHAPE_LINE;
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
+		x[k] = operand_state(f, &o->operand[k], s);
+		if (k && o->operand[k].place != COMPILE_NONE)
+			p->shape = wider(p->shape, x[k].shape);
+	}
+	p->how = HOW_INLINE;
+	if (!line_of(f, o, p->row, x, &r->stride, &p->checks)) {
+		p->shape = SHAPE_LANES;
+		r->stride = 0;
+		p->checks = false;
+	}
+	r->stride = wrapped(r->stride, o->operand[0].lane);
+	r->shape = p->shape;
+	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
+	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
+		r->nan &= o->operand[k].place == COMPILE_NONE || x[k].nan;
+	if (o->guard.place == COMPILE_NONE)
+		return;
+	old = operand_state(f, &o->operand[0], s);
+	guard = operand_state(f, &o->guard, s);
+	p->stride = r->stride;
+	r->shape = wider(wider(r->shape, old.shape), guard.shape);
+	if (r->shape == SHAPE_LANES || old.stride != r->stride || !is_even(guard)) {
+		r->shape = SHAPE_LANES;
+		r->stride = 0;
+	}
+	r->nan &= old.nan;
+}
+
+static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+{
+	const struct access_form a = p->access;
+	const struct state address = operand_state(f, &o->operand[1], s);
+
+	if (!a.good || o->guard.place != COMPILE_NONE)
+		return false;
+	if (a.param) {
+		p->how = HOW_PARAM;
+	} else {
+		if (address.shape == SHAPE_LANES || (address.stride && address.stride != a.bytes * a.count))
+			return false;
+		p->how = a.store ? HOW_STORE : HOW_LOAD;
+	}
+	for (uint32_t k = 0; !a.store && k < a.count; k++)
+		p->result[element_operand[0][k]] = (struct state){
+			.shape = a.param ? SHAPE_LINE : !address.stride ? address.shape : SHAPE_LANES };
+	return true;
+}
+
+static bool plan_special(const struct flow *f, const struct compile_op *o, struct plan *p)
+{
+	struct state *r = &p->result[0];
+
+	if (o->guard.place != COMPILE_NONE || o->imm > SP_laneid)
+		return false;
+	p->how = HOW_SPECIAL;
+	*r = (struct state){ .shape = SHAPE_LINE };
+	if (o->imm <= SP_tid_z && f->request->layout == COMPILE_HALVES)
+		r->shape = SHAPE_HALVES;
+	if (o->imm <= SP_tid_z && f->request->layout == COMPILE_ANY)
+		r->shape = SHAPE_LANES;
+	else if (o->imm == SP_tid_x || o->imm == SP_laneid)
+		r->stride = 1;
+	return true;
+}
+
+static void plan_call(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+{
+	bool uniform = o->lanewise && o->guard.place == COMPILE_NONE;
+
+	p->how = HOW_CALL;
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->operand[k].place != COMPILE_NONE && !(o->defs >> k & 1))
+			uniform = uniform && is_uniform(operand_state(f, &o->operand[k], s));
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		p->result[k] = (struct state){ .shape = uniform ? SHAPE_LINE : SHAPE_LANES, .synced = true };
+}
+
+void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct plan *ret)
+{
+	const struct compile_op *o = &f->request->op[i];
+
+	memset(ret, 0, sizeof(*ret));
+	if (o->kind != COMPILE_PLAIN) {
+		ret->how = o->kind == COMPILE_BRANCH ? HOW_BRANCH : HOW_LEAVE;
+		ret->result[0] = (struct state){ .shape = SHAPE_LANES, .synced = true };
+		return;
+	}
+	if (!strcmp(o->name, "%nothing"))
+		return;
+	if (!strcmp(o->name, "%strong") && o->guard.place == COMPILE_NONE) {
+		ret->how = HOW_STRONG;
+		return;
+	}
+	ret->row = has_wide(o) ? NULL : inline_row(o->name);
+	if (ret->row) {
+		plan_inline(f, o, s, ret);
+		return;
+	}
+	ret->access = access_form(o->name);
+	if ((ret->access.good && plan_access(f, o, s, ret)) ||
+	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)))
+		return;
+	plan_call(f, o, s, ret);
+}
+
+/* The frame gets what an interpreter's function reads. */
+static void sync(const struct flow *f, const struct compile_operand *o, struct state *s)
+{
+	const uint32_t r = flow_reg(f, o);
+
+	if (r == UINT32_MAX)
+		return;
+	s[r].synced = true;
+	s[r].nan = false;
+}
+
+void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s)
+{
+	const struct compile_op *o = &f->request->op[i];
+	uint32_t r;
+
+	if (o->kind == COMPILE_STOP) {
+		for (r = 0; r < f->reg_count; r++)
+			s[r] = p->result[0];
+		return;
+	}
+	if (o->kind == COMPILE_BARRIER)
+		for (r = 0; r < f->reg_count; r++) {
+			s[r].synced = true;
+			s[r].nan = false;
+		}
+	if (p->how == HOW_CALL) {
+		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+			if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE)
+				sync(f, &o->operand[k], s);
+		sync(f, &o->guard, s);
+	}
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
+			s[r] = p->result[k];
+}

@@ -1,0 +1,121 @@
+/* value.c: see value.h. */
+#include "compile/value.h"
+
+#include <string.h>
+
+LLVMTypeRef type_int(struct emit *e, uint32_t lane)
+{
+	return lane == 8 ? e->i64 : lane == 4 ? e->i32 : LLVMIntTypeInContext(e->context, lane * 8);
+}
+
+LLVMTypeRef type_lanes(LLVMTypeRef t)
+{
+	return LLVMVectorType(t, LANES);
+}
+
+bool value_is_lanes(LLVMValueRef v)
+{
+	return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+
+LLVMValueRef value_number(LLVMTypeRef t, uint64_t n)
+{
+	LLVMValueRef each[LANES];
+
+	if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+		return LLVMConstInt(t, n, false);
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(LLVMGetElementType(t), n, false);
+	return LLVMConstVector(each, LANES);
+}
+
+LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar)
+{
+	LLVMTypeRef t = type_lanes(LLVMTypeOf(scalar));
+	LLVMValueRef v = LLVMBuildInsertElement(e->b, LLVMGetUndef(t), scalar, LLVMConstInt(e->i32, 0, false), "");
+
+	return LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(t), LLVMConstNull(type_lanes(e->i32)), "");
+}
+
+LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride)
+{
+	LLVMTypeRef t = LLVMTypeOf(base);
+	LLVMValueRef each[LANES], v = value_spread(e, base);
+
+	if (!stride)
+		return v;
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(t, (uint64_t)stride * i, false);
+	return LLVMBuildAdd(e->b, v, LLVMConstVector(each, LANES), "");
+}
+
+LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride)
+{
+	LLVMTypeRef t = LLVMTypeOf(base[0]), both = LLVMVectorType(t, 2);
+	LLVMValueRef v, mask[LANES], each[LANES];
+
+	v = LLVMBuildInsertElement(e->b, LLVMGetUndef(both), base[0], LLVMConstInt(e->i32, 0, false), "");
+	v = LLVMBuildInsertElement(e->b, v, base[1], LLVMConstInt(e->i32, 1, false), "");
+	for (uint32_t i = 0; i < LANES; i++) {
+		mask[i] = LLVMConstInt(e->i32, i / (LANES / 2), false);
+		each[i] = LLVMConstInt(t, (uint64_t)stride * (i % (LANES / 2)), false);
+	}
+	v = LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(both), LLVMConstVector(mask, LANES), "");
+	return stride ? LLVMBuildAdd(e->b, v, LLVMConstVector(each, LANES), "") : v;
+}
+
+LLVMValueRef value_settle(struct emit *e, LLVMValueRef v)
+{
+	LLVMTypeRef t = LLVMTypeOf(v), real = value_is_lanes(v) ? type_lanes(e->f32) : e->f32;
+	LLVMValueRef x = LLVMBuildBitCast(e->b, v, real, "");
+
+	return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, ""), value_number(t, 0x7fffffffu), v, "");
+}
+
+LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t)
+{
+	LLVMValueRef index = LLVMConstInt(e->i64, offset, false);
+	LLVMValueRef p = offset ? LLVMBuildGEP2(e->b, e->i8, base, &index, 1, "") : base;
+
+	return LLVMBuildBitCast(e->b, p, LLVMPointerType(t, 0), "");
+}
+
+LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align)
+{
+	LLVMValueRef v = LLVMBuildLoad2(e->b, t, pointer, "");
+
+	LLVMSetAlignment(v, align);
+	return v;
+}
+
+void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align)
+{
+	LLVMSetAlignment(LLVMBuildStore(e->b, v, pointer), align);
+}
+
+LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t)
+{
+	return value_load(e, t, value_at(e, base, offset, t), 1);
+}
+
+LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count)
+{
+	const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &t, 1);
+
+	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &t, 1), f, args, count, "");
+}
+
+LLVMValueRef value_all(struct emit *e, LLVMValueRef condition)
+{
+	LLVMValueRef bits = LLVMBuildBitCast(e->b, condition, e->i32, "");
+
+	return LLVMBuildICmp(e->b, LLVMIntEQ, bits, LLVMConstInt(e->i32, 0xffffffffu, false), "");
+}
+
+LLVMValueRef value_any(struct emit *e, LLVMValueRef condition)
+{
+	LLVMValueRef bits = LLVMBuildBitCast(e->b, condition, e->i32, "");
+
+	return LLVMBuildICmp(e->b, LLVMIntNE, bits, LLVMConstInt(e->i32, 0, false), "");
+}

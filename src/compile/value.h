@@ -1,0 +1,46 @@
+/* value.h: making values of LLVM: what emit.c and arith.c share. A value is a scalar, or a vector of all 32 lanes. */
+#pragma once
+
+#include "compile/plan.h"
+
+#include <llvm-c/Core.h>
+
+struct emit {
+	const struct flow *flow;
+	LLVMContextRef context;
+	LLVMModuleRef module;
+	LLVMBuilderRef b;
+	LLVMValueRef function;
+	LLVMTypeRef i1, i8, i32, i64, f32, f64, bytes; /* bytes: a pointer to i8 */
+	LLVMValueRef warp, env, frame, constants, block, shared;
+	LLVMValueRef count, sectors;			/* places of counters */
+	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
+	LLVMValueRef lanes[COMPILE_REGS_MAX];
+	LLVMBasicBlockRef *code; /* of each block */
+	struct state *s;	 /* of each register, before the operation that is made */
+	uint8_t *live;		 /* likewise: which are needed from here on */
+	uint32_t at;		 /* the operation */
+	uint32_t in_block;	 /* the block it is in */
+	uint64_t pending;	 /* instructions since the counter was last written */
+};
+
+LLVMTypeRef type_int(struct emit *e, uint32_t lane);
+LLVMTypeRef type_lanes(LLVMTypeRef t);
+bool value_is_lanes(LLVMValueRef v);
+LLVMValueRef value_number(LLVMTypeRef t, uint64_t n); /* in all lanes of t */
+LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar);
+LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride);
+/* base[0] + i * stride in the lanes of the first half, base[1] + i * stride in those of the second. */
+LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride);
+LLVMValueRef value_settle(struct emit *e, LLVMValueRef v); /* NaN of f32, given as i32 */
+LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t); /* a pointer to t */
+LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align);
+void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);
+LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t);
+LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
+/* All lanes of a condition, a vector of i1. */
+LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
+LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);
+
+/* arith.c: the result of an inline row, as bits; sources are bits, all scalars or all vectors. */
+LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x);

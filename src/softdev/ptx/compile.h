@@ -1,0 +1,100 @@
+/*
+ * compile.h: between the PTX engine and the library that compiles kernels (src/compile, libmete-compile.so).
+ *
+ * The engine describes a function as the list of its operations, with what each reads and writes; the library makes an
+ * object file of it. The machine code works on the engine's own structures: it runs a full warp as long as its lanes
+ * stay together, and wherever something else comes (lanes part, an address is wrong, a barrier) it puts all registers
+ * back into the frame and leaves the operation where that happens to the interpreter. So every operation can be left to
+ * the interpreter, and faults, divergence and barriers have one implementation.
+ *
+ * Both sides are built from one source: COMPILE_ABI tells apart builds whose structures differ.
+ */
+#pragma once
+
+#include "softdev/ptx/engine.h"
+
+#define COMPILE_OPERANDS 6u
+#define COMPILE_OPS_MAX 3000u	/* of a function: above it the interpreter stays */
+#define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
+#define COMPILE_LIVE_MAX 600000u /* operations times places, which bound the time that it takes */
+#define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
+#define COMPILE_QUANTUM_STRONG 64 /* in a function that looks at memory which others change */
+
+#define COMPILE_RUN_SYMBOL "mete_run"	       /* compiled_fn */
+#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: 1 where mete_run may begin */
+#define COMPILE_LIBRARY "libmete-compile.so.0"
+#define COMPILE_SYMBOL "mete_compile"
+
+#define COMPILE_FORM 1u /* raised with every change of what is made of the same operations */
+#define COMPILE_ABI                                                                                                    \
+	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
+		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
+		    __builtin_offsetof(struct block, fault) * 5u + __builtin_offsetof(struct warp, executed)))
+
+enum compile_place {
+	COMPILE_NONE,
+	COMPILE_REG,	  /* at `at` of the frame */
+	COMPILE_FIXED,	  /* `value` in all lanes */
+	COMPILE_CONSTANT, /* one value in all lanes, at `at` of the constants, known when the module is bound */
+	COMPILE_LANES,	  /* different ones there */
+};
+
+struct compile_operand {
+	uint8_t place; /* enum compile_place */
+	uint8_t lane;  /* bytes */
+	uint32_t at;
+	uint64_t value;
+};
+
+enum compile_kind {
+	COMPILE_PLAIN,
+	COMPILE_BRANCH,
+	COMPILE_STOP, /* is left to the interpreter, which may change any register */
+	COMPILE_BARRIER, /* likewise, and changes its results only */
+	COMPILE_END,  /* likewise, and nothing follows */
+};
+
+struct compile_op {
+	const char *name; /* the row's pattern */
+	uint8_t kind;	  /* enum compile_kind */
+	uint8_t defs;	  /* bits: which operands are results */
+	uint8_t weight;	  /* instructions of the text */
+	bool lanewise;	  /* each lane's result depends on its own sources alone, and it cannot fault */
+	bool guard_not;
+	bool wild;	  /* an indexed branch goes here: nothing is known of registers */
+	uint32_t to;  /* of a branch */
+	uint64_t imm; /* of others */
+	struct compile_operand operand[COMPILE_OPERANDS], guard;
+};
+
+/* What is known of how threads lie in warps; each has code of its own. */
+enum compile_layout {
+	COMPILE_ANY,
+	COMPILE_ROWS,	/* blocks are a multiple of 32 threads wide: a warp is a row */
+	COMPILE_HALVES, /* 16 threads wide: each half is one */
+	COMPILE_LAYOUTS
+};
+
+struct compile_request {
+	uint32_t abi;
+	uint32_t count;
+	const struct compile_op *op;
+	const char *isa; /* "avx2", "avx512" */
+	uint32_t layout; /* enum compile_layout */
+};
+
+/* What machine code asks of the engine. */
+struct compiled_env {
+	bool (*reach)(struct warp *w, uint64_t begin, uint64_t end, bool write, uint8_t *hint);
+	uint8_t *hint; /* a byte for each operation: the number of the range that it found last */
+};
+
+/* Runs the warp from w->pc, where an entry is, with all 32 lanes. 0: it has not moved. */
+typedef uint32_t compiled_fn(struct warp *w, const struct compiled_env *env);
+
+/*
+ * Compiles. Value: 0 with an object file for free(); a negative errno with one line in `why`. Several threads may call
+ * it, one at a time.
+ */
+typedef int compile_fn(const struct compile_request *request, void **ret, size_t *ret_bytes, char *why,
+		       size_t why_bytes);

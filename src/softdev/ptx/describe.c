@@ -1,0 +1,190 @@
+/*
+ * describe.c: a function's operations as compile.h wants them: by the names of their rows, with what each reads and
+ * writes. What a row does not say of its operands is left to the interpreter.
+ */
+#include "softdev/ptx/count.h"
+#include "softdev/ptx/hot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct compile_operand operand(const struct function *f, uint32_t loc, uint32_t lane)
+{
+	struct compile_operand r = { .lane = (uint8_t)lane };
+	const uint8_t *at;
+
+	if (loc == LOC_NONE)
+		return r;
+	r.at = loc & ~LOC_CONST;
+	r.place = COMPILE_REG;
+	if (!(loc & LOC_CONST))
+		return r;
+	at = f->constants + r.at;
+	r.place = COMPILE_LANES;
+	for (uint32_t i = 1; i < LANES; i++)
+		if (memcmp(at, at + i * lane, lane) != 0)
+			return r;
+	r.place = lane > 8 ? COMPILE_LANES : COMPILE_CONSTANT;
+	if (lane > 8 || module_constant_moves(f->module, r.at))
+		return r;
+	r.place = COMPILE_FIXED;
+	memcpy(&r.value, at, lane);
+	return r;
+}
+
+static uint32_t loc_of(const struct op *o, uint32_t i)
+{
+	const uint32_t loc[COMPILE_OPERANDS] = { o->d, o->a, o->b, o->c, o->e, o->f };
+
+	return loc[i];
+}
+
+static void add(const struct function *f, const struct op *o, struct compile_op *c, uint32_t i, enum type t, bool def)
+{
+	c->operand[i] = operand(f, loc_of(o, i), type_lane_bytes(t));
+	if (def && c->operand[i].place == COMPILE_REG)
+		c->defs |= (uint8_t)(1u << i);
+}
+
+/* Result and sources in order, as decode_plain() takes them. */
+static void plain(const struct function *f, const struct op *o, const struct row *row, struct compile_op *c)
+{
+	const bool sync = row->form == FORM_SYNC;
+
+	if (row->type[0] != TY_none)
+		add(f, o, c, 0, (enum type)row->type[0], true);
+	for (uint32_t i = 1; i < row->count; i++)
+		add(f, o, c, sync && i + 1u == row->count ? 5 : i, (enum type)row->type[i], false);
+	if (sync && o->e != LOC_NONE)
+		add(f, o, c, 4, TY_pred, true);
+	c->lanewise = !sync && row->full != row->masked && row->type[0] != TY_none;
+}
+
+static enum type lane_type(const char *name)
+{
+	const char *type = strrchr(name, '.') + 1;
+
+	return strstr(type, "128") ? TY_b128 : strstr(type, "64") ? TY_b64 : TY_b32;
+}
+
+static void access_operands(const struct function *f, const struct op *o, struct compile_op *c)
+{
+	static const uint8_t element[2][4] = { { 0, 2, 3, 4 }, { 2, 0, 3, 4 } };
+	const bool store = c->name[1] == 's', narrow = strstr(c->name, ".shared") != NULL;
+	const uint32_t n = strstr(c->name, ".v4.") ? 4 : strstr(c->name, ".v2.") ? 2 : 1;
+
+	if (!strstr(c->name, ".kparam") && !strstr(c->name, ".frame"))
+		add(f, o, c, 1, narrow ? TY_b32 : TY_b64, false);
+	for (uint32_t k = 0; k < n; k++)
+		add(f, o, c, element[store][k], lane_type(c->name), !store);
+}
+
+static void atomic_operands(const struct function *f, const struct op *o, struct compile_op *c)
+{
+	const enum type t = lane_type(c->name);
+
+	add(f, o, c, 0, t, true);
+	add(f, o, c, 1, strstr(c->name, ".shared") ? TY_b32 : TY_b64, false);
+	add(f, o, c, 2, t, false);
+	add(f, o, c, 3, t, false);
+}
+
+/* Rows that the decoder chooses itself. False: their operands are not known here. */
+static bool internal(const struct function *f, const struct op *o, struct compile_op *c)
+{
+	static const struct {
+		const char *name;
+		enum type result, source;
+	} known[] = {
+		{ "%special.b32", TY_b32, TY_none },	   { "%special.b64", TY_b64, TY_none },
+		{ "%dynamic_shared.b32", TY_b32, TY_none }, { "%local_address.b64", TY_b64, TY_none },
+		{ "%param_address.b64", TY_b64, TY_none }, { "%local_offset.b32", TY_b32, TY_none },
+		{ "%isspacep", TY_pred, TY_b64 },	   { "%strong", TY_none, TY_none },
+		{ "%nothing", TY_none, TY_none },
+	};
+
+	if (!strncmp(c->name, "%ld.", 4) || !strncmp(c->name, "%st.", 4)) {
+		access_operands(f, o, c);
+		return true;
+	}
+	if (!strncmp(c->name, "%atom.", 6)) {
+		atomic_operands(f, o, c);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].name, c->name) != 0)
+			continue;
+		if (known[i].result != TY_none)
+			add(f, o, c, 0, known[i].result, true);
+		if (known[i].source != TY_none)
+			add(f, o, c, 1, known[i].source, false);
+		return true;
+	}
+	return false;
+}
+
+static void control_operands(const struct function *f, const struct op *o, struct compile_op *c)
+{
+	c->kind = COMPILE_STOP;
+	if (o->control == CTL_BRA) {
+		c->kind = COMPILE_BRANCH;
+		c->to = (uint32_t)o->imm;
+	} else if (o->control == CTL_EXIT && o->guard == LOC_NONE) {
+		c->kind = COMPILE_END;
+	} else if (o->control == CTL_EXIT || o->control == CTL_BAR) {
+		c->kind = COMPILE_BARRIER;
+		for (uint32_t i = 0; o->control == CTL_BAR && i < 4; i++)
+			add(f, o, c, i, TY_b32, i == 0);
+	}
+}
+
+static void operation(const struct function *f, uint32_t i, struct compile_op *c)
+{
+	const struct op *o = &f->code[i];
+	const struct isa *isa = module_isa(f->module);
+	const uint32_t n = count_row(isa, o);
+	const struct row *row = n == UINT32_MAX ? NULL : isa_row(isa, n);
+
+	*c = (struct compile_op){ .name = row ? row->pattern : "", .imm = o->imm };
+	c->weight = (uint8_t)(o->run > 1 ? o->weight - o[1].weight : o->weight);
+	c->guard = operand(f, o->guard, 4);
+	c->guard_not = o->flags & OP_GUARD_NOT;
+	if (o->control && o->control != CTL_SYNC) {
+		control_operands(f, o, c);
+		return;
+	}
+	if (!row || (o->control == CTL_SYNC && o->guard != LOC_NONE))
+		c->kind = COMPILE_STOP;
+	else if (row->form == FORM_PLAIN || row->form == FORM_SETP || row->form == FORM_SYNC)
+		plain(f, o, row, c);
+	else if (row->form != FORM_INTERNAL || !internal(f, o, c))
+		c->kind = COMPILE_STOP;
+	if (c->kind == COMPILE_STOP) {
+		memset(c->operand, 0, sizeof(c->operand));
+		c->defs = 0;
+		c->imm = 0;
+	}
+}
+
+static void mark_wild(const struct function *f, struct compile_op *c)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		for (uint32_t k = 1; f->code[i].control == CTL_BRX && k <= f->code[i].targets[0]; k++)
+			c[f->code[i].targets[k]].wild = true;
+}
+
+int describe(const struct function *f, struct compile_op **ret, bool *ret_good)
+{
+	struct compile_op *c = calloc(f->count + 1, sizeof(*c));
+
+	*ret_good = f->count && f->count <= COMPILE_OPS_MAX;
+	*ret = c;
+	if (!c)
+		return -ENOMEM;
+	for (uint32_t i = 0; *ret_good && i < f->count; i++)
+		operation(f, i, &c[i]);
+	if (*ret_good)
+		mark_wild(f, c);
+	return 0;
+}
