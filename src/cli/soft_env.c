@@ -34,6 +34,7 @@ static const struct {
 	{ "switch", "METE_SOFT_SWITCH" },
 	{ "sharing", "METE_SOFT_SHARING" },
 	{ "time", "METE_SOFT_TIME" },
+	{ "compile", "METE_SOFT_COMPILE" },
 };
 
 static int set(const char *name, const char *value, struct fault *f)

@@ -177,6 +177,10 @@ static const struct option_spec soft_run_options[] = {
 	{ "sharing", 0, "HOW", "slices, by turns; or together, all at once. Default: slices.", COMPLETE_NOTHING,
 	  false },
 	{ "time", 0, "HOW", "off: without a model of time. Default: on.", COMPLETE_NOTHING, false },
+	{ "compile", 0, "HOW",
+	  "off: all kernels are interpreted; always: each is compiled before its first launch. Default: on, what runs "
+	  "for long is compiled meanwhile, where the package mete-compile is installed.",
+	  COMPLETE_NOTHING, false },
 	SWITCH("profile", 'p',
 	       "When the program has ended, print on standard error what each kernel did: its time on this machine's "
 	       "cores, launches, instructions, active lanes and memory."),

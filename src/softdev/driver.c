@@ -11,6 +11,7 @@
 #include "softdev/logs.h"
 #include "softdev/mempool.h"
 #include "softdev/profile.h"
+#include "softdev/ptx/ptx.h"
 #include "softdev/segment_fault.h"
 
 #include <errno.h>
@@ -159,6 +160,23 @@ static CUresult driver_threads(void)
 	return CUDA_SUCCESS;
 }
 
+static CUresult driver_compile(void)
+{
+	static const char *const names[] = { "off", "on", "always" };
+	const char *text = getenv("METE_SOFT_COMPILE");
+
+	driver.compile = PTX_COMPILE_HOT;
+	if (!text || !text[0])
+		return CUDA_SUCCESS;
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(text, names[i])) {
+			driver.compile = i;
+			return CUDA_SUCCESS;
+		}
+	log_line("METE_SOFT_COMPILE=%s: give on, off or always", text);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 static void context_end(void *context, void *unused)
 {
 	report_leaks(context);
@@ -185,6 +203,9 @@ static CUresult driver_open_locked(void)
 	char why[512];
 	CUresult e = driver_threads();
 	int r, version;
+
+	if (!e)
+		e = driver_compile();
 
 	if (!e && config_driver_version(&version, why, sizeof(why))) {
 		log_line("%s", why);

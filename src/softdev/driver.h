@@ -42,6 +42,7 @@ struct driver {
 	uint32_t device_count;
 	struct device device[SEGMENT_MAX_DEVICES];
 	unsigned threads;     /* METE_SOFT_THREADS; 0: one per core */
+	int compile;	      /* enum ptx_compile; METE_SOFT_COMPILE */
 	struct check check;   /* see check.h */
 	atomic_bool ending;   /* the process exits: kernels under way are ended, none is begun */
 };

@@ -107,7 +107,8 @@ static const struct ptx_kernel *too_much_shared(const struct ptx_module *ptx)
 
 CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes)
 {
-	struct ptx_options options = { .arch = device_arch(), .max_registers = s->max_registers };
+	struct ptx_options options = { .arch = device_arch(), .max_registers = s->max_registers,
+				       .compile = (enum ptx_compile)driver.compile };
 	const struct ptx_kernel *k;
 	CUresult e = ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
 

@@ -230,7 +230,8 @@ class BadInput(Soft):
                             (['--duration', 'x=5'], 'METE_SOFT_DURATION=x=5'), (['--rate', 'fast'], 'METE_SOFT_RATE=fast'),
                             (['--copy-rate', '-1'], 'METE_SOFT_COPY_RATE=-1'), (['--slice', '0'], 'METE_SOFT_SLICE=0'),
                             (['--switch', '1h'], 'METE_SOFT_SWITCH=1h'), (['--time', 'no'], 'METE_SOFT_TIME=no'),
-                            (['--sharing', 'alone'], 'METE_SOFT_SHARING=alone')):
+                            (['--sharing', 'alone'], 'METE_SOFT_SHARING=alone'),
+                            (['--compile', 'maybe'], 'METE_SOFT_COMPILE=maybe')):
             done = self.soft(*words, 'touch', self.path('ran'))
             self.assertEqual(done.returncode, 125, words)
             self.assertIn(part, done.stderr)

@@ -25,7 +25,6 @@
 #define HEAT_LAUNCH 300u	  /* what a launch counts at least: a thousand of them make a kernel hot */
 #define QUEUE_MAX 256u
 #define WHY_BYTES 300u
-#define LINES_MAX 1u /* about a library that does not work */
 
 struct hot {
 	enum ptx_compile when;
@@ -101,26 +100,22 @@ static bool reach_any(struct warp *w, uint64_t begin, uint64_t end, bool write, 
 	return good;
 }
 
+/* The library beside this one, or the one that METE_SOFT_COMPILER names ("none": none). */
 static void *library_open(void)
 {
 	const char *set = getenv("METE_SOFT_COMPILER");
-	static const char *const beside[] = { "", "../compile/" };
 	char path[PATH_MAX], *slash;
-	void *library = NULL;
 	Dl_info self;
+	int n;
 
 	if (set && *set)
 		return strcmp(set, "none") ? dlopen(set, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!dladdr(&all, &self) || !self.dli_fname || !(slash = strrchr(self.dli_fname, '/')))
 		return NULL;
-	for (int i = 0; i < 2 && !library; i++) {
-		const int n = snprintf(path, sizeof(path), "%.*s%s" COMPILE_LIBRARY, (int)(slash + 1 - self.dli_fname),
-				       self.dli_fname, beside[i]);
-
-		if (n > 0 && (size_t)n < sizeof(path) && !access(path, R_OK))
-			library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	}
-	return library;
+	n = snprintf(path, sizeof(path), "%.*s" COMPILE_LIBRARY, (int)(slash + 1 - self.dli_fname), self.dli_fname);
+	if (n <= 0 || (size_t)n >= sizeof(path) || access(path, R_OK))
+		return NULL;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 static void wait_for_end(void)
@@ -323,6 +318,16 @@ void hot_wait(const struct function *f, const struct ptx_launch *l)
 	       atomic_load_explicit(&f->hot->form[layout].state, memory_order_acquire) != ASKED_DONE)
 		pthread_cond_wait(&all.done, &all.lock);
 	pthread_mutex_unlock(&all.lock);
+}
+
+bool ptx_kernel_is_compiled(const struct ptx_kernel *k)
+{
+	const struct hot *h = kernel_function(k)->hot;
+	bool any = false;
+
+	for (uint32_t i = 0; h && i < COMPILE_LAYOUTS; i++)
+		any = any || atomic_load_explicit(&h->form[i].machine, memory_order_acquire);
+	return any;
 }
 
 const struct machine *hot_machine(const struct function *f, const struct ptx_launch *l)

@@ -222,6 +222,9 @@ struct ptx_launch {
 	struct ptx_stats stats; /* result */
 };
 
+/* Whether there is machine code of it, for blocks of some shape. */
+bool ptx_kernel_is_compiled(const struct ptx_kernel *k);
+
 /*
  * The forms of instructions that ptx_launch.forms counts, by number: the rows of the instruction table, spelled as
  * there ("add.{u32,s32}"; with % in front what the decoder makes of several spellings), then those that move control.

@@ -1,0 +1,367 @@
+/*
+ * compile_test.c: compiled kernels beside interpreted ones: the same results, counters and faults, also where lanes
+ * part, blocks are odd, warps meet at barriers or a kernel must be stopped; and the files in which objects are kept,
+ * of which nothing that is damaged, or that others could have written, may run.
+ *
+ * Whoever looks for the compiler looks once in a process, so each part of the second half has a process of its own.
+ */
+#include "harness.h"
+
+#include "softdev/ptx/compile.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS 4096u
+
+static const char text[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 base;\n"
+	/* out[i] = a sum over in[i + k * step] for k < n, by twos where a bit of the input is set: lanes part */
+	".visible .entry mix(.param .u64 pin, .param .u64 po, .param .u32 n, .param .u32 step)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<20>; .reg .f32 %f<9>; .reg .b64 %d<9>; .shared .align 4 .b8 s[4096];\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;\n"
+	"\tmov.u32 %r4, %ctaid.x; mov.u32 %r5, %ntid.y; mul.lo.u32 %r6, %r3, %r5; mad.lo.u32 %r7, %r4, %r6, %r1;\n"
+	"\tld.param.u64 %d1, [pin]; ld.param.u64 %d2, [po]; ld.param.u32 %r8, [n]; ld.param.u32 %r9, [step];\n"
+	"\tmov.f32 %f1, 0f00000000; mov.u32 %r10, 0; mov.u32 %r11, %r7;\n"
+	"L1:\n\tsetp.ge.u32 %p1, %r10, %r8; @%p1 bra L3;\n"
+	"\tand.b32 %r12, %r11, 1023; mad.wide.u32 %d3, %r12, 4, %d1; ld.global.f32 %f2, [%d3]; mov.b32 %r13, %f2;\n"
+	"\tfma.rn.f32 %f1, %f2, %f2, %f1; and.b32 %r14, %r13, 64; setp.ne.u32 %p2, %r14, 0; @%p2 bra L2;\n"
+	"\tadd.f32 %f1, %f1, %f2; shr.u32 %r15, %r13, 7; mul.hi.u32 %r15, %r15, %r11; @%p1 add.u32 %r15, %r15, 1;\n"
+	"\tcvt.rn.f32.u32 %f3, %r15; add.f32 %f1, %f1, %f3;\n"
+	"L2:\n\tadd.u32 %r10, %r10, 1; add.u32 %r11, %r11, %r9; bra L1;\n"
+	"L3:\n\tmov.u32 %r16, s; shl.b32 %r17, %r1, 2; add.u32 %r18, %r16, %r17; st.shared.f32 [%r18], %f1; bar.sync 0;\n"
+	"\txor.b32 %r19, %r17, 4; add.u32 %r18, %r16, %r19; setp.lt.u32 %p3, %r19, %r6; ld.shared.f32 %f4, [%r18];\n"
+	"\t@%p3 add.f32 %f1, %f1, %f4; mad.wide.u32 %d4, %r7, 4, %d2; st.global.f32 [%d4], %f1; ret;\n}\n"
+	/* thread `who` of each block stores `far` bytes away */
+	".visible .entry stray(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far];\n"
+	"\tmul.wide.u32 %d3, %r1, 4; add.s64 %d1, %d1, %d3; setp.ne.u32 %p, %r1, %r2; @%p bra L1;\n"
+	"\tadd.s64 %d1, %d1, %d2;\nL1:\n\tst.global.u32 [%d1], %r1; ret;\n}\n"
+	/* all threads of the row, and the address wraps for none of them */
+	".visible .entry row(.param .u64 po, .param .u64 far)\n{\n"
+	"\t.reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u64 %d2, [far]; add.s64 %d1, %d1, %d2;\n"
+	"\tmad.wide.u32 %d1, %r1, 4, %d1; st.global.u32 [%d1], %r1; ret;\n}\n"
+	".visible .entry forever(.param .u64 po)\n{\n\t.reg .b32 %r<4>; .reg .b64 %d<4>; mov.u32 %r1, 0;\n"
+	"L1:\n\tadd.u32 %r1, %r1, 1; bra L1;\n}\n"
+	/* a line that wraps in 32 bits before it is widened */
+	".visible .entry wraps(.param .u64 po, .param .u32 from)\n{\n"
+	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [from];\n"
+	"\tadd.u32 %r3, %r1, %r2; cvt.u64.u32 %d2, %r3; cvt.s64.s32 %d3, %r3; mad.wide.u32 %d4, %r1, 16, %d1;\n"
+	"\tst.global.u64 [%d4], %d2; st.global.u64 [%d4+8], %d3; ret;\n}\n";
+
+struct outcome {
+	struct ptx_fault fault;
+	struct ptx_stats stats;
+	int r;
+	bool compiled;
+	uint32_t out[WORDS];
+};
+
+static struct outcome outcomes[2];
+
+/* The kernel by itself in a fresh memory: the same addresses each time. */
+static void run(enum ptx_compile how, const char *name, struct dims grid, struct dims block, const uint64_t *more,
+		struct outcome *ret)
+{
+	const struct ptx_options options = { .compile = how };
+	struct ptx_launch l = { .timeout_ns = 300000000 };
+	struct ptx_module *m;
+	uint32_t *in, *out;
+	uint64_t arg[4];
+
+	device_reset();
+	in = device_alloc(WORDS * 4);
+	out = device_alloc(WORDS * 4);
+	for (uint32_t i = 0; i < 1024; i++) {
+		const float f = (float)(i * 37 % 101) / 7 - 5;
+
+		memcpy(&in[i], &f, 4);
+	}
+	in[77] = 0xffc01234u; /* a NaN whose bits are not the device's */
+	m = load_text(text, strlen(text), &options);
+	arg[0] = !strcmp(name, "mix") ? PTR(in) : PTR(out);
+	arg[1] = !strcmp(name, "mix") ? PTR(out) : more[0];
+	arg[2] = !strcmp(name, "mix") ? more[0] : more[1];
+	arg[3] = more[1];
+	ret->r = launch_with(&l, m, name, grid, block, arg);
+	ret->fault = l.fault;
+	ret->fault.function = NULL;
+	ret->stats = l.stats;
+	ret->compiled = ptx_kernel_is_compiled(ptx_module_kernel_find(m, name));
+	memcpy(ret->out, out, sizeof(ret->out));
+	ptx_module_free(m);
+}
+
+static bool compare(const char *name, struct dims grid, struct dims block, uint64_t first, uint64_t second)
+{
+	const uint64_t more[2] = { first, second };
+
+	run(PTX_COMPILE_NEVER, name, grid, block, more, &outcomes[0]);
+	run(PTX_COMPILE_ALWAYS, name, grid, block, more, &outcomes[1]);
+	return !outcomes[0].compiled && outcomes[1].compiled && outcomes[0].r == outcomes[1].r;
+}
+
+static bool same_results(void)
+{
+	return !memcmp(outcomes[0].out, outcomes[1].out, sizeof(outcomes[0].out)) &&
+	       !memcmp(&outcomes[0].stats, &outcomes[1].stats, sizeof(outcomes[0].stats));
+}
+
+static bool same_fault(void)
+{
+	return outcomes[0].r == 1 && !memcmp(&outcomes[0].fault, &outcomes[1].fault, sizeof(outcomes[0].fault));
+}
+
+static void test_results(void)
+{
+	static const struct dims shapes[] = { { 32, 1, 1 }, { 64, 1, 1 }, { 1, 1, 1 },	{ 33, 1, 1 },  { 16, 16, 1 },
+					      { 16, 3, 1 }, { 8, 8, 1 },  { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		const struct dims block = shapes[i];
+
+		tap_ok(compare("mix", (struct dims){ 5, 1, 1 }, block, 40, 3) && same_results(),
+		       "mix in blocks of %u x %u: results and counters", block.x, block.y);
+	}
+	ok(compare("mix", (struct dims){ 3, 1, 1 }, (struct dims){ 64, 1, 1 }, 0, 1) && same_results());
+	ok(compare("mix", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5000, 0) && same_results());
+	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xfffffff0u, 0) && same_results());
+	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x7ffffff0u, 0) && same_results());
+	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5, 0) && same_results());
+}
+
+static void test_faults(void)
+{
+	const struct dims one = { 1, 1, 1 }, block = { 64, 1, 1 };
+
+	ok(compare("stray", one, block, 40, DEVICE_BYTES) && same_fault() &&
+	   outcomes[1].fault.kind == PTX_FAULT_ILLEGAL_ADDRESS && outcomes[1].fault.thread[0] == 40);
+	ok(compare("stray", one, block, 3, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+	ok(compare("stray", one, block, 70, DEVICE_BYTES) && same_results()); /* no such thread */
+	ok(compare("row", one, block, DEVICE_BYTES, 0) && same_fault() && outcomes[1].fault.thread[0] == 0);
+	ok(compare("row", one, block, 1, 0) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+	/* the last 10 threads of the second warp are beyond the end of memory */
+	ok(compare("row", one, block, DEVICE_BYTES - WORDS * 4 - 54 * 4, 0) && same_fault() &&
+	   outcomes[1].fault.thread[0] == 54);
+	ok(compare("row", one, block, 0ull - PTR(device) - WORDS * 4 - 128, 0) && same_fault());
+	ok(compare("forever", one, block, 0, 0) && outcomes[1].r == 1 && outcomes[1].fault.kind == PTX_FAULT_TIMEOUT);
+}
+
+/* ---- in a process of its own ---- */
+
+static char folder[64];
+static char library[4096];
+
+static bool compiles(void)
+{
+	const uint64_t more[2] = { 9, 5 };
+
+	run(PTX_COMPILE_NEVER, "mix", (struct dims){ 2, 1, 1 }, (struct dims){ 64, 1, 1 }, more, &outcomes[0]);
+	run(PTX_COMPILE_ALWAYS, "mix", (struct dims){ 2, 1, 1 }, (struct dims){ 64, 1, 1 }, more, &outcomes[1]);
+	return outcomes[1].compiled;
+}
+
+/* Whether `mix` is compiled in a process with this compiler and this folder; results must be right in any case. */
+static bool child_compiles(const char *compiler, const char *cache)
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		setenv("METE_SOFT_COMPILER", compiler, 1);
+		setenv("METE_SOFT_COMPILE_CACHE", cache, 1);
+		device_open(1);
+		const bool compiled = compiles();
+
+		_exit(same_results() ? compiled : 9);
+	}
+	waitpid(child, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* The only file that is kept. */
+static bool kept_file(char *ret, size_t room)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.') {
+			snprintf(ret, room, "%s/%s", folder, e->d_name);
+			n++;
+		}
+	if (d)
+		closedir(d);
+	return n == 1;
+}
+
+static void flip(const char *path, long from_end)
+{
+	FILE *f = fopen(path, "r+b");
+	int c;
+
+	fseek(f, -from_end, SEEK_END);
+	c = fgetc(f);
+	fseek(f, -from_end, SEEK_END);
+	fputc(c ^ 1, f);
+	fclose(f);
+}
+
+static void test_kept(void)
+{
+	char path[512];
+	struct stat st;
+
+	ok(!child_compiles("none", folder));
+	ok(child_compiles(library, folder));
+	ok(kept_file(path, sizeof(path)));
+	ok(!stat(path, &st) && (st.st_mode & 0777) == 0600);
+	tap_ok(child_compiles("none", folder), "what is kept needs no compiler");
+	for (long at = 1; at < st.st_size; at += st.st_size / 7) {
+		flip(path, at);
+		tap_ok(!child_compiles("none", folder), "a byte is wrong, %ld before the end: it does not run", at);
+		flip(path, at);
+	}
+	ok(child_compiles("none", folder));
+	ok(!truncate(path, st.st_size - 1) && !child_compiles("none", folder));
+	tap_ok(child_compiles(library, folder) && child_compiles("none", folder), "a damaged file is replaced");
+	ok(!chmod(path, 0620) && !child_compiles("none", folder));
+	ok(!chmod(path, 0600) && !chmod(folder, 0777) && !child_compiles("none", folder));
+	ok(!chmod(folder, 0700) && child_compiles("none", folder));
+	if (!geteuid()) {
+		ok(!chown(path, 1, 1) && !child_compiles("none", folder));
+		ok(!chown(path, 0, 0));
+	}
+	ok(!unlink(path) && !symlink("/etc/passwd", path) && !child_compiles("none", folder));
+	ok(!unlink(path));
+	tap_ok(child_compiles(library, "/proc/nowhere"), "a folder that cannot be made: compiled and not kept");
+	tap_ok(!child_compiles("/nonexistent.so", folder), "a library that is not there");
+	tap_ok(!child_compiles("/lib/x86_64-linux-gnu/libm.so.6", folder), "a library that is something else");
+}
+
+/* Two processes that compile the same at once. */
+static void test_together(void)
+{
+	pid_t child[4];
+	char path[512];
+	int status, good = 0;
+
+	fflush(NULL);
+	for (int i = 0; i < 4; i++)
+		if (!(child[i] = fork())) {
+			setenv("METE_SOFT_COMPILER", library, 1);
+			setenv("METE_SOFT_COMPILE_CACHE", folder, 1);
+			device_open(1);
+			_exit(compiles() && same_results() ? 0 : 1);
+		}
+	for (int i = 0; i < 4; i++)
+		good += waitpid(child[i], &status, 0) == child[i] && !status;
+	ok(good == 4);
+	ok(kept_file(path, sizeof(path)) && child_compiles("none", folder));
+	unlink(path);
+}
+
+/* A kernel becomes hot while it is launched again and again; nobody waits for the compiler. */
+static void test_hot(void)
+{
+	const struct ptx_options options = { .compile = PTX_COMPILE_HOT };
+	const uint64_t end = 60;
+	struct ptx_module *m;
+	uint64_t arg[4];
+	uint32_t *out;
+	time_t begin = time(NULL);
+	uint32_t launches = 0;
+
+	device_reset();
+	out = device_alloc(WORDS * 4);
+	m = load_text(text, strlen(text), &options);
+	arg[0] = PTR(device_alloc(WORDS * 4));
+	arg[1] = PTR(out);
+	arg[2] = 20;
+	arg[3] = 1;
+	ok(!launch(m, "mix", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, arg));
+	ok(!ptx_kernel_is_compiled(ptx_module_kernel_find(m, "mix")));
+	while (!ptx_kernel_is_compiled(ptx_module_kernel_find(m, "mix")) && (uint64_t)(time(NULL) - begin) < end) {
+		launch(m, "mix", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, arg);
+		launches++;
+	}
+	tap_ok(ptx_kernel_is_compiled(ptx_module_kernel_find(m, "mix")), "compiled meanwhile, after many launches");
+	ok(launches > 50);
+	ok(!launch(m, "mix", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, arg));
+	ok(!ptx_kernel_is_compiled(ptx_module_kernel_find(m, "row")));
+	ptx_module_free(m);
+	/* a module that goes while its kernel waits for the compiler */
+	for (int i = 0; i < 20; i++) {
+		m = load_text(text, strlen(text), &options);
+		for (int k = 0; k < 1200; k++)
+			launch(m, "row", (struct dims){ 1, 1, 1 }, (struct dims){ 32, 1, 1 },
+			       (uint64_t[]){ PTR(out), 0, 0, 0 });
+		ptx_module_free(m);
+	}
+	ok(true);
+}
+
+static void *large_text(size_t *ret_bytes)
+{
+	char *t = malloc(1 << 22), *p = t;
+
+	p += sprintf(p, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry large(.param .u64 po)\n{\n"
+			"\t.reg .b32 %%r<2000>; .reg .b64 %%d<4>; ld.param.u64 %%d1, [po]; mov.u32 %%r0, %%tid.x;\n");
+	for (int i = 0; i < 20000; i++)
+		p += sprintf(p, "\tmad.lo.u32 %%r%d, %%r%d, %%r%d, %d;\n", (i + 1) % 2000, i % 2000, i * 7 % 2000, i);
+	p += sprintf(p, "\tst.global.u32 [%%d1], %%r5; ret;\n}\n");
+	*ret_bytes = (size_t)(p - t);
+	return t;
+}
+
+/* What would take LLVM too long stays interpreted. */
+static void test_large(void)
+{
+	const struct ptx_options options = { .compile = PTX_COMPILE_ALWAYS };
+	size_t bytes;
+	char *t = large_text(&bytes);
+	struct ptx_module *m;
+
+	device_reset();
+	m = load_text(t, bytes, &options);
+	ok(!launch(m, "large", (struct dims){ 1, 1, 1 }, (struct dims){ 32, 1, 1 },
+		   (uint64_t[]){ PTR(device_alloc(64)), 0, 0, 0 }));
+	ok(!ptx_kernel_is_compiled(ptx_module_kernel_find(m, "large")));
+	ptx_module_free(m);
+	free(t);
+}
+
+int main(void)
+{
+	const char *compiler = getenv("METE_SOFT_COMPILER");
+
+	if (!compiler || !isa_find("avx2")) {
+		printf("1..0 # SKIP no compiler was built, or this processor has no vectors for it\n");
+		return 0;
+	}
+	tap_begin();
+	snprintf(library, sizeof(library), "%s", compiler);
+	strcpy(folder, "/tmp/mete-compile-test-XXXXXX");
+	if (!mkdtemp(folder))
+		return 1;
+	test_kept();
+	test_together();
+	device_open(2);
+	test_results();
+	test_faults();
+	test_hot();
+	test_large();
+	device_close();
+	rmdir(folder);
+	return tap_end();
+}
