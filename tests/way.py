@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote"))
@@ -41,6 +42,7 @@ def options():
     p.add_argument("--memory", default="1G,1G", help="memory of the software devices")
     p.add_argument("--grant", default="0=512M,1=256M", help="devices and their quotas, for the shim")
     p.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    p.add_argument("--spill", choices=["stays", "moves"], help="memory that may leave the device; moves: it does, all the time")
     p.add_argument("--delay", type=float, default=0, help="milliseconds, for remote")
     p.add_argument("--loss", type=float, default=0, help="percent, for remote")
     p.add_argument("--reorder", type=float, default=0, help="percent, for remote")
@@ -170,6 +172,54 @@ def end_server(server, bad):
         bad.append(f"mete serve ended with {server.returncode}")
 
 
+class Mover:
+    """Has the memory of the grant "moving" leave and return for as long as there is one."""
+
+    def __init__(self, runtime):
+        self.path, self.over, self.moves = os.path.join(runtime, "control.sock"), False, 0
+        self.thread = threading.Thread(target=self.move, daemon=True)
+        self.thread.start()
+
+    def ask(self, control, op, **fields):
+        control.write((json.dumps({"op": op, "name": "moving", **fields}) + "\n").encode())
+        control.flush()
+        answer = json.loads(control.readline())
+        return answer if answer["ok"] else None
+
+    def comes_to(self, control, *states):
+        end = time.monotonic() + 20
+        while not self.over and time.monotonic() < end:
+            answer = self.ask(control, "grants")
+            if not answer or answer["grants"][0]["suspension"]["state"] in states:
+                return
+            time.sleep(0.002)
+
+    def once(self, control):
+        if not self.ask(control, "grant_suspend", drain_s=1):
+            time.sleep(0.01)
+            return
+        self.comes_to(control, "away", "refused")
+        if self.ask(control, "grant_resume"):
+            self.comes_to(control, "none", "refused")
+        self.moves += 1
+
+    def move(self):
+        while not self.over:
+            try:
+                s = socket.socket(socket.AF_UNIX)
+                s.connect(self.path)
+                with s, s.makefile("rwb") as control:
+                    while not self.over:
+                        self.once(control)
+            except (OSError, ValueError):
+                time.sleep(0.01)
+
+    def end(self):
+        self.over = True
+        self.thread.join(30)
+        print(f"# way: memory moved {self.moves} times")
+
+
 def main():
     args = options()
     folder = tempfile.mkdtemp(prefix="mete-t-")
@@ -212,10 +262,15 @@ def main():
                 command = [os.path.join(args.build, "src/cli/mete"), "run", "--soft"]
                 if args.way == "wall":
                     command.append("--wall")
+                if args.spill:
+                    command += ["--spill", "--name", "moving"]
                 for d, q in grant:
                     command += ["--device", str(d), "--mem", str(q)]
             command += ["--"] + args.program
+        mover = Mover(runtime) if args.spill == "moves" else None
         status = subprocess.run(command, env=client_env or env).returncode
+        if mover:
+            mover.end()
         if server:
             end_server(server, bad)
         if not wait_for_end(os.path.join(runtime, "control.sock")):

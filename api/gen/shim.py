@@ -193,6 +193,8 @@ def shim_header(spec):
            "/* After shim_bind(): the driver does not export this call. */",
            f"bool shim_missing(enum {n}_call call);", ""]
     out += [f"{c.prototype('shim_' + c.symbol)};" for c in treated(spec)]
+    if spec.door:
+        out += [DOOR_HEADER.replace("$n", n)]
     for name in spec.bodies:
         out += ["", f"/* Every call with the generated body {name}. */",
                 " \\\n\t".join([f"#define {spec.upper}_TREATED_{name}(X)",
@@ -235,7 +237,25 @@ def shim_source(spec):
     if all(c.treat == "pass" for c in spec.calls):
         out += ["\t0"]
     out += ["};", "", SHIM_TAIL.replace("$n", n).replace("$UP", up).replace("$RESULT", spec.result)]
+    if spec.door:
+        out += door_source(spec)
     return "\n".join(out)
+
+
+def behind_door(spec):
+    return [c for c in spec.calls if c.treat != "refuse" and c.returns == spec.result and not spec.outside.match(c.symbol)]
+
+
+def door_source(spec):
+    """Every call once more, as one that is inside the door while it runs."""
+    calls, out = behind_door(spec), [f'#include "{spec.door}"', "", f"static struct {spec.name}_table inner;", "static bool doored;", ""]
+    for c in calls:
+        out += [c.prototype("door_" + c.symbol).replace(spec.result, f"static {spec.result}", 1), "{", f"\t{spec.result} r;", "",
+                "\tdoor_enter();", f"\tr = __atomic_load_n(&inner.{c.symbol}, __ATOMIC_ACQUIRE)({c.names()});",
+                "\tdoor_leave();", "\treturn r;", "}", ""]
+    out += [f"static void *const doors[{spec.upper}_CALL_COUNT] = {{"]
+    out += [f"\t[{spec.upper}_CALL_{c.symbol}] = (void *)door_{c.symbol}," for c in calls]
+    return [*out, "};", "", DOOR_TAIL.replace("$n", spec.name).replace("$UP", spec.upper)]
 
 
 def failing(spec, call, kinds):
@@ -324,5 +344,41 @@ void shim_refuse($RESULT why)
 	__atomic_store_n(&refusal, why, __ATOMIC_RELAXED);
 	for (i = 0; i < $UP_CALL_COUNT; i++)
 		__atomic_store_n(&table[i], otherwise[i] ? otherwise[i] : (void *)refused, __ATOMIC_RELEASE);
+}
+"""
+
+DOOR_HEADER = """
+/* After shim_bind(): from now on calls pass the door. Once. */
+void shim_use_doors(void);
+
+/* What a call goes to, behind the door where there is one. */
+void shim_put(enum $n_call call, void *function);
+
+/* What programs are to be given for the call; NULL: it passes no door. */
+void *shim_door(enum $n_call call);
+"""
+
+DOOR_TAIL = """void shim_use_doors(void)
+{
+	void **table = (void **)&shim_table;
+	unsigned int i;
+
+	inner = shim_table;
+	doored = true;
+	for (i = 0; i < $UP_CALL_COUNT; i++)
+		if (doors[i])
+			__atomic_store_n(&table[i], doors[i], __ATOMIC_RELEASE);
+}
+
+void shim_put(enum $n_call call, void *function)
+{
+	void **table = doored && doors[call] ? (void **)&inner : (void **)&shim_table;
+
+	__atomic_store_n(&table[call], function, __ATOMIC_RELEASE);
+}
+
+void *shim_door(enum $n_call call)
+{
+	return doored ? doors[call] : NULL;
 }
 """

@@ -30,7 +30,7 @@ CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync",
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
             "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
-            "client", "worker", "forward", "library", "title", "also"}
+            "client", "worker", "forward", "library", "title", "also", "door", "outside"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
 SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "object", "body",
@@ -233,6 +233,8 @@ class Spec:
         self.library, self.title = api.get("library", False), api.get("title", self.name)  # of the software device's alone
         self.also = api.get("also", "")  # what stands before a second name of each call
         self.client, self.worker = api.get("client", ""), api.get("worker", "")  # headers that generated bodies are made of
+        self.door = api.get("door", "")  # the header of door_enter() and door_leave(), through which all calls can be led
+        self.outside = re.compile(api.get("outside", "(?!)"))  # but those whose names begin so
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.stream = api.get("stream")  # the type of a stream; calls that submit to one say whether they are gated
         self.submits = re.compile(api.get("submits", r"$.^"))  # and so do calls of these names

@@ -4,6 +4,7 @@
 #include "verb/expires.h"
 #include "client/grants.h"
 #include "verb/say.h"
+#include "verb/spill.h"
 #include "verb/terms.h"
 #include "verb/verb.h"
 #include "verb/waiting.h"
@@ -30,13 +31,14 @@ static void print_grant(json_t *grant)
 static int create(struct control *control, const struct command_line *line, struct choice *ch, struct fault *f)
 {
 	json_t *answer, *request;
+	struct spill spill;
 	struct waiting w;
 	char code[64];
 	long expires_s;
 	int r;
 
 	if (grant_name_check(line->args[0], f) || choose_parse(ch, line, f) || expires_parse(line, &expires_s, f) ||
-	    waiting_parse(&w, line, f))
+	    waiting_parse(&w, line, f) || spill_parse(&spill, line, f))
 		return EXIT_USAGE;
 	ch->takes_any = true;
 	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
@@ -47,6 +49,7 @@ static int create(struct control *control, const struct command_line *line, stru
 			    "wall", option_given(line, "wall"));
 	if (ch->placement)
 		json_object_set_new(request, "placement", json_string(ch->placement));
+	spill_request(&spill, request);
 	expires_request(request, expires_s);
 	waiting_request(&w, request);
 	do {

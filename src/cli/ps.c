@@ -15,6 +15,7 @@
 #include "verb/verb.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The process is a worker that executes the calls of the named program; or the grant is for such, and has none. */
 static bool walled(json_t *grant, json_t *process)
@@ -22,10 +23,24 @@ static bool walled(json_t *grant, json_t *process)
 	return process ? json_is_true(json_object_get(process, "worker")) : *device_text(grant, "wall");
 }
 
+/* Where its memory is, unless it is all on the device. */
+static const char *moved_text(json_t *holder, char text[64])
+{
+	const char *residence = device_text(holder, "residence");
+	char away[SIZE_TEXT_BYTES];
+
+	*text = 0;
+	if (!strcmp(residence, "leaving") || !strcmp(residence, "returning"))
+		snprintf(text, 64, "%s, %lld %%", residence, (long long)device_number(holder, "moved_pct"));
+	else if (!strcmp(residence, "away"))
+		snprintf(text, 64, "%s away", size_format((uint64_t)device_number(holder, "away_bytes"), away));
+	return text;
+}
+
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
 	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], requested[48], measured[16];
-	char left[32], user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
+	char moved[64], left[32], user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
 	bool frozen = json_is_true(json_object_get(share, "frozen"));
 	json_t *holder = device ? device : share;
 
@@ -47,7 +62,10 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));
 	table_cell(t, "%s", tenant_of_container(grant, container));
-	if (!process && *expires_left(grant, left))
+	if (*moved_text(holder, moved))
+		table_cell(t, "%s%s (%s)", process ? device_text(process, "command") : "-",
+			   walled(grant, process) ? " (wall)" : "", moved);
+	else if (!process && *expires_left(grant, left))
 		table_cell(t, "- (ends in %s)", left);
 	else
 		table_cell(t, "%s%s", process ? device_text(process, "command") : "-",
@@ -109,6 +127,21 @@ static void print_waiting(json_t *waiting)
 		       duration_format((long)device_number(request, "waited_s"), since));
 }
 
+/* Memory that waits for room, or could not leave. */
+static void print_moving(json_t *grants)
+{
+	json_t *grant;
+	size_t i;
+
+	json_array_foreach(grants, i, grant)
+	{
+		const char *why = json_string_value(json_object_get(json_object_get(grant, "suspension"), "why"));
+
+		if (why)
+			printf("%s: %s\n", device_text(grant, "name"), why);
+	}
+}
+
 static int print_names(json_t *grants)
 {
 	json_t *grant;
@@ -148,6 +181,7 @@ VERB(ps)
 		table_fit(&t, ranks);
 	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
+	print_moving(grants);
 	print_waiting(waiting);
 	json_decref(waiting);
 	json_decref(grants);

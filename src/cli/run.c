@@ -14,6 +14,7 @@
 #include "cli/remote_run.h"
 #include "client/runtime_env.h"
 #include "verb/say.h"
+#include "verb/spill.h"
 #include "verb/terms.h"
 #include "cli/supervise.h"
 #include "client/tier.h"
@@ -34,6 +35,7 @@ struct run {
 	struct choice choice;
 	struct control control;
 	struct waiting waiting;
+	struct spill spill;
 	json_t *grant; /* meted's row; owned */
 	struct tenant_log log;
 	struct tenant_env env;
@@ -83,6 +85,8 @@ static int check_options(struct run *run, struct fault *f)
 	if (r)
 		return r;
 	r = waiting_parse(&run->waiting, run->line, f);
+	if (!r)
+		r = spill_parse(&run->spill, run->line, f);
 	if (r)
 		return r;
 	r = grant ? grant_name_check(grant, f) : name ? grant_name_check(name, f) : 0;
@@ -168,6 +172,8 @@ static int make_grant(struct run *run, struct fault *f)
 			    (int)getpid());
 	if (request && name)
 		json_object_set_new(request, "name", json_string(name));
+	if (request)
+		spill_request(&run->spill, request);
 	if (request && run->choice.placement)
 		json_object_set_new(request, "placement", json_string(run->choice.placement));
 	waiting_request(&run->waiting, request);
@@ -225,6 +231,7 @@ static int set_env(struct run *run, struct fault *f)
 		.no_cuda = opencl && !own && !machine_has_cuda(),
 		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
 		.log = run->log.path,
+		.spill = json_is_true(json_object_get(run->grant, "spill")),
 		.strict = option_given(run->line, "strict"),
 	};
 	if (run->env.libnvml && !*run->env.libnvml)
@@ -289,9 +296,9 @@ static void say_start(struct run *run)
 		 run->wall || !*run->env.libcuda ? device_text(json_object_get(run->grant, "driver"), "libcuda")
 						: run->env.libcuda,
 		 run->wall ? ", in a worker behind a wall" : "",
-		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? "" :
-		 option_given(run->line, "soft") ? " (the software device, as asked)" :
-						   " (the software device)");
+		 strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft") ? ""
+		 : option_given(run->line, "soft") ? " (the software device, as asked)"
+						   : " (the software device)");
 	if (run->choice.driver && !strcmp(run->choice.driver, "soft") && !option_given(run->line, "soft"))
 		say_note("no NVIDIA driver with a device was found; `mete doctor` says more");
 	json_array_foreach (json_object_get(run->grant, "devices"), i, device)

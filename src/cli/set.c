@@ -5,6 +5,7 @@
  * Without --device it is the grant's only device; a grant on several needs to be told which.
  */
 #include "base/size.h"
+#include "cli/suspend.h"
 #include "verb/choose.h"
 #include "client/grants.h"
 #include "verb/say.h"
@@ -107,7 +108,16 @@ static int set(struct control *control, const struct command_line *line, struct 
 	json_t *grants = NULL, *request, *answer, *grant;
 	int r;
 
-	if (grant_name_check(name, f) || choose_parse(ch, line, f))
+	if (grant_name_check(name, f))
+		return EXIT_USAGE;
+	if (suspend_given(line))
+		return suspend_set(control, line, f);
+	if (option_given(line, "now") || option_given(line, "drain")) {
+		fault_set(f, 0, "set %s: --now goes with --resume, --drain with --suspend; give that, or leave it away",
+			  name);
+		return EXIT_USAGE;
+	}
+	if (choose_parse(ch, line, f))
 		return EXIT_USAGE;
 	if (freeze && thaw) {
 		fault_set(f, 0, "set %s: --freeze and --thaw contradict each other; give one", name);
@@ -137,7 +147,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 VERB(set)
 {
 	struct control control = CONTROL_CLOSED;
-	struct choice choice;
+	struct choice choice = { 0 };
 	struct fault f = { .text = "" };
 	int status = set(&control, line, &choice, &f);
 

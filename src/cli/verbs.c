@@ -80,6 +80,7 @@ static const struct option_spec run_options[] = {
 	  "channels are switched off at the end of a turn. T3 is not proven on hardware; where the driver refuses it, "
 	  "T2 stays. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
+	OPTION_SPILL,
 	SWITCH("wall", 0, RUN_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
 	SWITCH("strict", 0,
@@ -362,9 +363,18 @@ static const struct option_spec set_options[] = {
 	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for "
 		   "each."),
 	OPTION_DEVICE("The device of the grant. Default: its only one."),
-	OPTION_TERMS
-	SWITCH("freeze", 'f', "Hold its work up: nothing new starts until --thaw. Memory stays."),
+	OPTION_TERMS SWITCH("freeze", 'f', "Hold its work up: nothing new starts until --thaw. Memory stays."),
 	SWITCH("thaw", 'T', "Let it go on."),
+	SWITCH("suspend", 0,
+	       "Take its memory off the device (a grant with --spill): nothing new starts, what runs ends, all is "
+	       "copied "
+	       "to the host's memory. Its programs wait until --resume."),
+	SWITCH("resume", 0,
+	       "Bring its memory back, to the same addresses. Where the device is full it waits for room."),
+	SWITCH("now", 0, "With --resume: fail where there is no room at once."),
+	{ "drain", 0, "SECONDS",
+	  "With --suspend: how long work that runs may take to end; else the grant stays as it is. Default: 10.",
+	  COMPLETE_NOTHING, false },
 	SWITCH("soon", 'S', "Shrink below what is held too; it takes effect as memory is freed."),
 	OPTION_JSON,
 	OPTION_END
@@ -393,6 +403,7 @@ static const struct option_spec create_options[] = {
 	OPTION_SOFT,
 	OPTION_OPENCL,
 	OPTION_OVERCOMMIT,
+	OPTION_SPILL,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),
 	OPTION_EXPIRES("Default: never."),
 	OPTION_WAIT,

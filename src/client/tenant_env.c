@@ -18,7 +18,8 @@
 
 #define OPENCL_LAYER "libmete-opencl.so"
 
-static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE", "METE_STRICT" };
+static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE",
+					     "METE_STRICT", "METE_SPILL" };
 
 static bool ends_with(const char *text, size_t length, const char *end)
 {
@@ -168,7 +169,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) ||
 	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||
-	    (e->strict && setenv("METE_STRICT", "1", 1)) || !put_layer(e->shim_dir))
+	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
+	    !put_layer(e->shim_dir))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }

@@ -22,6 +22,7 @@ struct tenant_env {
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program keeps its own */
 	bool t3; /* tier T3's library goes along */
+	bool spill; /* its memory may leave the device */
 	bool strict; /* variants of calls that the shim does not know are refused */
 };
 

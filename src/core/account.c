@@ -8,6 +8,7 @@
  */
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/door.h"
 #include "core/gate.h"
 #include "core/log.h"
 #include "core/others.h"
@@ -171,6 +172,7 @@ static int verdict(unsigned int device, int r)
 	return ACCOUNT_NO_ROOM;
 }
 
+/* Other tenants' memory may have to leave the device first, and ours as well. */
 static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t flags, unsigned int patience_ms)
 {
 	_Atomic uint32_t *measuring = flags & WIRE_RESERVE_ALL ? &accounts[device].wire->measuring : NULL;
@@ -180,8 +182,15 @@ static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t f
 				    .need_units = need,
 				    .want_units = want };
 	struct wire_reserved got;
+	int r;
 
-	return attach_ask_counted(&ask, &got, sizeof got, patience_ms, measuring);
+	do {
+		got.again = 0;
+		door_step_out();
+		r = attach_ask_counted(&ask, &got, sizeof got, patience_ms, measuring);
+		door_step_in();
+	} while (r == WIRE_NO_ROOM && got.again);
+	return r;
 }
 
 /* In a child of fork() the first one to need memory attaches. */

@@ -12,6 +12,7 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/blocks.h"
+#include "core/door.h"
 #include "core/faces.h"
 #include "core/gate.h"
 #include "core/measured.h"
@@ -32,6 +33,7 @@ static void in_child(void)
 	account_forget();
 	attach_forget(real);
 	gate_reset();
+	door_reset();
 	records_reset();
 	blocks_reset();
 	sharing_reset();

@@ -10,6 +10,7 @@
 #define account_attach mete_core_account_attach
 #define account_attached mete_core_account_attached
 #define account_count mete_core_account_count
+#define account_credit_units mete_core_account_credit_units
 #define account_held_units mete_core_account_held_units
 #define account_info mete_core_account_info
 #define account_init mete_core_account_init
@@ -40,6 +41,14 @@
 #define charge_more mete_core_charge_more
 #define charge_try_units mete_core_charge_try_units
 #define charge_units mete_core_charge_units
+#define door_depth mete_core_door_depth
+#define door_enter_slow mete_core_door_enter_slow
+#define door_leave_slow mete_core_door_leave_slow
+#define door_open mete_core_door_open
+#define door_passed mete_core_door_passed
+#define door_shut mete_core_door_shut
+#define door_state mete_core_door_state
+#define door_waiting mete_core_door_waiting
 #define estimate_table mete_core_estimate_table
 #define faces_join mete_core_faces_join
 #define fork_watch mete_core_fork_watch
@@ -91,3 +100,5 @@
 #define sharing_watch mete_core_sharing_watch
 #define stream_key_default mete_core_stream_key_default
 #define streams mete_core_streams
+#define thread_begin mete_core_thread_begin
+#define thread_start mete_core_thread_start

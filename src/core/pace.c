@@ -11,6 +11,7 @@
 #include "core/away.h"
 #include "core/bell.h"
 #include "core/capture.h"
+#include "core/door.h"
 #include "core/markers.h"
 #include "core/marks.h"
 #include "core/tick.h"
@@ -461,6 +462,18 @@ static void record_start(struct launch *l)
 	l->host_ns = tick_now();
 }
 
+/* Memory is about to leave, and does not until this thread is out of the way. */
+static void stand_aside(struct pace *p, struct asker *a)
+{
+	pthread_mutex_lock(&p->lock);
+	wait_ends_locked(p, a, tick_now());
+	want_locked(p, a, false);
+	a->since_ns = 0;
+	pthread_mutex_unlock(&p->lock);
+	door_step_out();
+	door_step_in();
+}
+
 void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
 {
 	uint64_t submitted = trace_on() ? tick_now() : 0;
@@ -488,7 +501,8 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 	marks_arm();
 	predict(l, &a, w);
 	while (!try(p, l, &a, &free_pass))
-		;
+		if (door_is_shut() && door_depth)
+			stand_aside(p, &a);
 	if (!free_pass) {
 		l->pace = p;
 		if (submitted)

@@ -13,6 +13,7 @@ enum record_kind {
 	RECORD_PLAIN = 1, /* cuMemAlloc and its like: charged by blocks of the driver's granule */
 	RECORD_POOL,	  /* stream-ordered: the charge lies with the pool, `extra` */
 	RECORD_ARRAY,	  /* array or mipmap: measured, or RECORD_EXACT */
+	RECORD_MOVABLE,	  /* a block of memory that moves: charged by its piece (shim/movable.h) */
 	RECORD_IMPORTED,  /* another process's: charged once, to the object `extra`; SHARING_OWN: `size_units` to us */
 	RECORD_SVM,	  /* OpenCL's shared virtual memory: `units` on each device of the mask `extra` */
 };

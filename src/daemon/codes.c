@@ -34,6 +34,7 @@ static const struct {
 	[CODE_NOT_YOURS] = { "not-yours", COULD_NOT, false },
 	[CODE_STORE] = { "store", 507, true },
 	[CODE_BUSY] = { "busy", COULD_NOT, false },
+	[CODE_NOT_MOVABLE] = { "not-movable", COULD_NOT, false },
 	[CODE_FULL] = { "full", COULD_NOT, false },
 	[CODE_MEMORY] = { "memory", COULD_NOT, false },
 	[CODE_RUNTIME] = { "runtime", 500, false },

@@ -31,6 +31,7 @@ enum code {
 	CODE_NOT_YOURS, /* this user may not */
 	CODE_STORE, /* it could not be written down */
 	CODE_BUSY, /* not at this moment */
+	CODE_NOT_MOVABLE, /* the grant's memory cannot leave its device */
 	CODE_FULL, /* no descriptors are left */
 	CODE_MEMORY, /* no memory */
 	CODE_RUNTIME, /* it could not be made */

@@ -33,6 +33,7 @@ struct journal;
 struct limits;
 struct meters;
 struct pool;
+struct residence_options;
 struct store;
 struct tenant;
 struct trace;
@@ -67,6 +68,7 @@ struct daemon {
 	bool fence_known;	    /* one has come */
 	unsigned int next_uid;	    /* fence_choose_uid() */
 	struct cgroups *cgroups;    /* NULL: not looked for yet */
+	const struct residence_options *memory; /* tenants/residence.h */
 	uint64_t images_most_bytes; /* 0: none are kept */
 	const struct limits *limits; /* of users who are no owners; NULL: none */
 	int control_fd;
@@ -86,6 +88,7 @@ struct daemon {
 	struct timer *reap;		     /* looks for grants that have ended, and for the end of an idle meted */
 	struct ending *endings;		     /* of tenants at an operator's word */
 	struct timer *end;		     /* runs while there are any; NULL: none has been */
+	struct timer *residence;	     /* runs while some tenant's memory may move: tenants/residence.h */
 	struct rounds *rounds;		     /* of the loop; NULL: they are not told apart */
 	struct round round;		     /* what users who are no owners have had of this one */
 	struct timer *sweep;		     /* runs while there are connections with too little time left */

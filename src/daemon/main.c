@@ -199,6 +199,7 @@ static int serve(const struct options *o)
 				  .placement = o->placement,
 				  .container_expires_ns = o->container_expires_ns,
 				  .images_most_bytes = o->images_bytes,
+				  .memory = &o->memory,
 				  .limits = &o->limits,
 				  .fence = o->fence,
 				  .machine.options = o->machine };

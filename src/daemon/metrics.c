@@ -181,6 +181,11 @@ VALUE(tenant_workers, worker_count(s->daemon, s->tenant->grant.id))
 VALUE(tenant_faults, state_tenant_faults(s->tenant))
 VALUE_IF(tenant_last_active, s->tenant->telemetry && s->tenant->telemetry->last_active,
 	 s->tenant->telemetry->last_active)
+VALUE_IF(tenant_moves, s->tenant->grant.spill, s->tenant->suspension.moves)
+VALUE_IF(tenant_moves_refused, s->tenant->grant.spill, s->tenant->suspension.refused)
+VALUE_IF(tenant_moved_out, s->tenant->grant.spill, s->tenant->suspension.out_bytes)
+VALUE_IF(tenant_moved_in, s->tenant->grant.spill, s->tenant->suspension.in_bytes)
+VALUE_IF(tenant_moving, s->tenant->grant.spill, s->tenant->suspension.moving_ns / 1e9)
 
 static const struct family of_tenant[] = {
 	{ "mete_tenant_clients", "Processes that are attached under the grant.", false, UNIT_COUNT, tenant_clients },
@@ -188,6 +193,16 @@ static const struct family of_tenant[] = {
 	{ "mete_tenant_faults_total", "Errors of devices that it has caused.", true, UNIT_COUNT, tenant_faults },
 	{ "mete_tenant_last_active_seconds", "When it last had a process, in seconds since 1970.", false, UNIT_COUNT,
 	  tenant_last_active },
+	{ "mete_tenant_memory_moves_total", "How often memory of its programs has left a device.", true, UNIT_COUNT,
+	  tenant_moves },
+	{ "mete_tenant_memory_moves_refused_total", "How often it was to leave, and could not.", true, UNIT_COUNT,
+	  tenant_moves_refused },
+	{ "mete_tenant_memory_moved_out_bytes_total", "Bytes that have left a device.", true, UNIT_COUNT,
+	  tenant_moved_out },
+	{ "mete_tenant_memory_moved_in_bytes_total", "Bytes that have returned to a device.", true, UNIT_COUNT,
+	  tenant_moved_in },
+	{ "mete_tenant_memory_moving_seconds_total", "Time in which its programs waited while memory moved.", true,
+	  UNIT_SECONDS, tenant_moving },
 };
 
 /* Shares. */
@@ -197,6 +212,7 @@ static const struct family of_tenant[] = {
 VALUE(share_quota, s->share->ledger.quota_units *WIRE_UNIT_BYTES)
 VALUE(share_held, account_tenant_held(s->tenant, (unsigned int)(s->share - s->tenant->grant.share)) * WIRE_UNIT_BYTES)
 VALUE(share_peak, s->share->ledger.peak_units *WIRE_UNIT_BYTES)
+VALUE_IF(share_away, s->tenant->grant.spill, residence_away(s->tenant, 0, NULL) * WIRE_UNIT_BYTES)
 VALUE(share_guarantee, s->share->compute.terms.guarantee_ppm / 1e6)
 VALUE(share_limit, s->share->compute.terms.limit_ppm / 1e6)
 VALUE_IF(share_used, TIMED, s->meter->time_ns[METER_USED] / 1e9)
@@ -207,6 +223,8 @@ static const struct family of_share[] = {
 	{ "mete_tenant_memory_quota_bytes", "What the tenant may hold.", false, UNIT_COUNT, share_quota },
 	{ "mete_tenant_memory_held_bytes", "What it holds.", false, UNIT_COUNT, share_held },
 	{ "mete_tenant_memory_peak_bytes", "The most that it has held.", false, UNIT_COUNT, share_peak },
+	{ "mete_tenant_memory_away_bytes", "What of its memory has left the device, where it may.", false, UNIT_COUNT,
+	  share_away },
 	{ "mete_tenant_compute_guaranteed_ratio", "What it is guaranteed of the device's time.", false, UNIT_RATIO,
 	  share_guarantee },
 	{ "mete_tenant_compute_limit_ratio", "The most that it may have of the device's time.", false, UNIT_RATIO,

@@ -23,6 +23,7 @@
 #include "daemon/tenants/book.h"
 #include "daemon/tenants/end.h"
 #include "daemon/tenants/remember.h"
+#include "daemon/tenants/residence.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/arbitrate.h"
 #include "daemon/turns/trace.h"
@@ -272,6 +273,7 @@ static const struct part parts[] = {
 	{ "telemetry", NULL, NULL, NULL, telemetry_stop },
 	{ "meters", NULL, NULL, NULL, stop_meters },
 	{ "book", NULL, NULL, NULL, stop_book },
+	{ "residence", NULL, NULL, NULL, residence_stop },
 	{ "tenants", NULL, restore_tenants, NULL, stop_tenants },
 	{ "measures", NULL, restore_measures, NULL, NULL },
 	{ "history", NULL, restore_history, NULL, stop_history },

@@ -225,6 +225,8 @@ static const struct field create_fields[] = {
 	{ "overcommit", FIELD_SWITCH, "", false, NULL },
 	{ "placement", FIELD_TEXT, "spread, binpack or fit", false, NULL },
 	{ "wall", FIELD_SWITCH, "", false, NULL },
+	{ "spill", FIELD_SWITCH, "", false, NULL },
+	{ "resident_bytes", FIELD_WHOLE, "bytes", false, NULL },
 	{ "wait", FIELD_SWITCH, "", false, NULL },
 	{ "known", FIELD_SWITCH, "", false, NULL },
 	{ "expires_s", FIELD_WHOLE, "s", false, NULL },
@@ -238,6 +240,16 @@ static const struct field set_fields[] = {
 	{ "name", FIELD_TEXT, "a grant", true, NULL },
 	{ "devices", FIELD_LIST, "", true, share_change },
 	{ "soon", FIELD_SWITCH, "", false, NULL },
+	FIELD_END
+};
+static const struct field suspend_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "drain_s", FIELD_WHOLE, "s", false, NULL },
+	FIELD_END
+};
+static const struct field resume_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "now", FIELD_SWITCH, "", false, NULL },
 	FIELD_END
 };
 static const struct field bind_fields[] = {
@@ -304,6 +316,8 @@ const struct request requests[] = {
 	{ "grant_create", grant_create_ask, create_fields },
 	{ "grants", grants_ask, maybe_named },
 	{ "grant_set", grant_set_ask, set_fields },
+	{ "grant_suspend", grant_suspend_ask, suspend_fields },
+	{ "grant_resume", grant_resume_ask, resume_fields },
 	{ "grant_delete", grant_delete_ask, named },
 	{ "grant_end", grant_end_ask, named },
 	{ "grant_bind", grant_bind_ask, bind_fields },

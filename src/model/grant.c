@@ -44,7 +44,9 @@ uint64_t grant_promised_bytes(const struct grant *g, const uint8_t uuid[DEVICE_U
 {
 	const struct grant_share *share = grant_find_share((struct grant *)g, uuid);
 
-	return share ? share->ledger.quota_units * WIRE_UNIT_BYTES : 0;
+	if (!share)
+		return 0;
+	return (g->spill ? g->resident_units : share->ledger.quota_units) * WIRE_UNIT_BYTES;
 }
 
 uint32_t grant_promised_ppm(const struct grant *g, const uint8_t uuid[DEVICE_UUID_BYTES])

@@ -58,6 +58,9 @@ struct grant {
 	int64_t created; /* seconds since 1970 */
 	int64_t expires; /* likewise: it ends then unless a process or a container has joined it; 0: never */
 	bool overcommit;
+	bool spill;		 /* its memory may leave the device (model/residence.h); it has one device then */
+	bool suspended;		 /* ... and is to be away */
+	uint64_t resident_units; /* ... but need not, while it holds no more: what is promised of the device */
 	bool wall; /* programs may have its devices through workers */
 	struct grant_container container;
 	char label[GRANT_LABELS][GRANT_LABEL_BYTES]; /* "": there is none */

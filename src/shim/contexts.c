@@ -12,6 +12,8 @@
 #include "core/measured.h"
 #include "shim/memory.h"
 #include "shim/modules.h"
+#include "shim/movable.h"
+#include "shim/mover.h"
 #include "shim/pools.h"
 #include "core/records.h"
 #include "core/sharing.h"
@@ -395,6 +397,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	bool gone;
 	CUresult r;
 
+	mover_let_go(l->context);
 	marks_context_leaves(l->context);
 	modules_hold();
 	measured_begin_release(&m, l->device);
@@ -413,6 +416,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	for (unsigned int i = 0; i < estate.object_count; i++)
 		sharing_drop(estate.objects[i]);
 	vmm_array_left(mapped, NULL, true);
+	movable_trim(false);
 	pools_settle(l->device);
 	return r;
 }

@@ -8,6 +8,8 @@
 #include "shim/graphs.h"
 #include "shim/launches.h"
 #include "shim/modules.h"
+#include "shim/movable.h"
+#include "shim/mover.h"
 #include "shim/pools.h"
 #include "shim/start.h"
 #include "shim/vmm.h"
@@ -174,9 +176,16 @@ static uint64_t kept(unsigned int device)
 	return pools_reserved(device) + graphs_reserved(device);
 }
 
+static bool shrink(unsigned int device)
+{
+	return movable_trim(true) || pools_shrink(device);
+}
+
 static void forget(void)
 {
 	pools_reset();
+	movable_reset();
+	mover_reset();
 	vmm_reset();
 	contexts_reset();
 	faults_reset();
@@ -206,7 +215,7 @@ static const struct face cuda_face = {
 	.name = name_of,
 	.figure = cuda_figure_read,
 	.kept = kept,
-	.shrink = pools_shrink,
+	.shrink = shrink,
 	.undo = undo,
 	.forget = forget,
 };

@@ -1,15 +1,19 @@
 /*
  * device_calls.c: calls that take or give devices in structures and lists and do nothing else that concerns us: the
  * program's numbers become the driver's on the way in, and back on the way out. Where a device stands by itself the
- * body is generated ([body.devices] of api/cuda.toml). Only reached while some device is hidden.
+ * body is generated ([body.devices] of api/cuda.toml). Only reached while some device is hidden, those of pointers also
+ * where memory may move.
  */
 #include "cuda_shim.h"
 #include "shim/devices.h"
 #include "shim/launches.h"
+#include "shim/movable.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
 
 #include <string.h>
+
+#define BLOCK_IDS (1ull << 62) /* far from the driver's own */
 
 CUresult shim_cuDeviceGetCount(int *count)
 {
@@ -61,13 +65,47 @@ CUresult shim_cuGLGetDevices_v2(unsigned int *pCudaDeviceCount, CUdevice *pCudaD
 	return keep_seen(r, pCudaDeviceCount, pCudaDevices, cudaDeviceCount);
 }
 
+/* Of memory that may move the driver knows the piece; the program is told of its allocation. False: as the driver says.
+ */
+static bool block_seen(void *data, CUpointer_attribute attribute, const struct movable_block *block)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = block->base;
+		return true;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = block->bytes;
+		return true;
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		memcpy(data, &block->context, sizeof block->context);
+		return true;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)data = BLOCK_IDS | block->serial;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the driver says of a pointer, as the program is to see it. Value: the answer. */
+static CUresult pointer_seen(CUresult r, void *data, CUpointer_attribute attribute, CUdeviceptr p)
+{
+	struct movable_block block;
+
+	if (r == CUDA_SUCCESS && movable_has(p) && !movable_find(p, &block))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+		devices_tell(r, data);
+	else if (data && movable_find(p, &block) && block_seen(data, attribute, &block))
+		return CUDA_SUCCESS;
+	return r;
+}
+
 CUresult shim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	CUresult r = shim_real.cuPointerGetAttribute(data, attribute, ptr);
 
-	if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-		devices_tell(r, data);
-	return r;
+	return pointer_seen(r, data, attribute, ptr);
 }
 
 CUresult shim_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
@@ -76,8 +114,7 @@ CUresult shim_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attri
 	CUresult r = shim_real.cuPointerGetAttributes(numAttributes, attributes, data, ptr);
 
 	for (unsigned int i = 0; r == CUDA_SUCCESS && i < numAttributes; i++)
-		if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-			devices_tell(r, data[i]);
+		pointer_seen(r, data[i], attributes[i], ptr);
 	return r;
 }
 

@@ -5,13 +5,16 @@
 #include "cuda_shim.h"
 #include "core/account.h"
 #include "core/blocks.h"
+#include "core/capture.h"
 #include "core/charge.h"
 #include "shim/contexts.h"
 #include "core/gate.h"
+#include "core/log.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
 #include "shim/memory.h"
+#include "shim/movable.h"
 #include "shim/pools.h"
 #include "core/sharing.h"
 #include "shim/start.h"
@@ -37,6 +40,8 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 
 	if (!dptr || !bytesize)
 		return shim_real.cuMemAlloc_v2(dptr, bytesize);
+	if (movable_alloc(bytesize, dptr, &r))
+		return r;
 	switch (charge_begin(&c, bytesize)) {
 	case CHARGE_HELD:
 		r = shim_real.cuMemAlloc_v2(&made, bytesize);
@@ -111,6 +116,12 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
 
 	if (!dptr || !pPitch || !WidthInBytes || !Height)
 		return shim_real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+	if ((ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16) &&
+	    movable_alloc(pitched_bytes(WidthInBytes, Height), dptr, &r)) {
+		if (r == CUDA_SUCCESS)
+			*pPitch = (WidthInBytes + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
+		return r;
+	}
 	switch (charge_begin(&c, pitched_bytes(WidthInBytes, Height))) {
 	case CHARGE_HELD:
 		r = shim_real.cuMemAllocPitch_v2(&made, &pitch, WidthInBytes, Height, ElementSizeBytes);
@@ -160,6 +171,10 @@ uint32_t memory_refund(const struct record *r)
 {
 	uint32_t granule = accounts[r->device].granule_units, units = r->units;
 
+	if (r->kind == RECORD_MOVABLE) {
+		movable_forget(r);
+		return 0;
+	}
 	/* Not in the driver's figure of this process (figure.h). */
 	if (r->kind == RECORD_IMPORTED && r->extra == SHARING_OWN)
 		account_give(r->device, r->size_units);
@@ -191,6 +206,21 @@ static CUresult ask_driver(enum free_call call, CUdeviceptr p, CUstream stream)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult free_movable(enum free_call call, const struct record *record)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	/* What a capture forbids the driver says, which does not know the block otherwise. */
+	if (capture_going() && call != FREE_IPC)
+		r = shim_real.cuMemFree_v2(record->key);
+	if (call == FREE_IPC || r != CUDA_ERROR_INVALID_VALUE) {
+		records_add(record);
+		return r;
+	}
+	movable_free(record);
+	return CUDA_SUCCESS;
+}
+
 /*
  * The record goes before the driver is asked, because from then on the same address may belong to another thread's new
  * allocation; the refund comes after. A pointer that is not ours is the driver's to judge.
@@ -203,6 +233,10 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 
 	gate_enter();
 	ours = p && records_take(record_pointer(p), &record);
+	if (ours && record.kind == RECORD_MOVABLE) {
+		gate_leave();
+		return free_movable(call, &record);
+	}
 	r = ask_driver(call, p, stream);
 	if (ours && r == CUDA_SUCCESS && record.kind == RECORD_IMPORTED && record.units) {
 		record.units--; /* opened more often than closed */
@@ -255,6 +289,34 @@ CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr)
 	return r;
 }
 
+CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct movable_block block;
+
+	if (!movable_find(dptr, &block))
+		return movable_has(dptr) ? CUDA_ERROR_NOT_FOUND : shim_real.cuMemGetAddressRange_v2(pbase, psize, dptr);
+	if (pbase)
+		*pbase = block.base;
+	if (psize)
+		*psize = block.bytes;
+	return CUDA_SUCCESS;
+}
+
+/* What has left the process could not leave the device: its plain allocations are not to be had for that. */
+CUresult shim_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
+					    CUmemRangeHandleType handleType, unsigned long long flags)
+{
+	struct movable_block block;
+
+	if (movable_find(dptr, &block)) {
+		log_line(
+			"cuMemGetHandleForAddressRange: memory that may leave the device (--spill) cannot be exported; "
+			"run without --spill");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return shim_real.cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
+}
+
 CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	CUdevice real = devices_in(dev);
@@ -295,6 +357,7 @@ CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total)
 	face_context context;
 	CUresult r;
 
+	movable_trim(true);
 	/* NULL goes down as NULL, so that the driver's own word on it is the answer. */
 	r = shim_real.cuMemGetInfo_v2(free ? &real_free : NULL, total ? &real_total : NULL);
 	if (r != CUDA_SUCCESS)

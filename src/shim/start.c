@@ -14,6 +14,8 @@
 #include "shim/faults.h"
 #include "core/fork.h"
 #include "core/log.h"
+#include "shim/movable.h"
+#include "shim/mover.h"
 #include "shim/symbols.h"
 
 #include <dlfcn.h>
@@ -54,6 +56,11 @@ static const enum cuda_call late_calls[] = {
 	CUDA_CALL_cuGraphUpload,       CUDA_CALL_cuGraphUpload_ptsz,
 };
 
+/* Calls whose bodies matter only where memory may move. */
+static const enum cuda_call movable_calls[] = { CUDA_CALL_cuMemGetAddressRange_v2,
+						CUDA_CALL_cuMemGetHandleForAddressRange,
+						CUDA_CALL_cuPointerGetAttribute, CUDA_CALL_cuPointerGetAttributes };
+
 static const char *const usual_places[] = {
 #if defined(__x86_64__)
 	"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
@@ -71,29 +78,33 @@ static const char *const usual_places[] = {
 CUresult cuInit(unsigned int Flags);
 #pragma GCC visibility pop
 
-static void **entry(struct cuda_table *table, enum cuda_call call)
+static void *real(enum cuda_call call)
 {
-	return &((void **)table)[call];
+	return ((void **)&shim_real)[call];
 }
 
 void start_treat(enum cuda_call call)
 {
-	__atomic_store_n(entry(&shim_table, call), bodies[call], __ATOMIC_RELEASE);
+	shim_put(call, bodies[call]);
 }
 
 void start_pass(enum cuda_call call)
 {
-	__atomic_store_n(entry(&shim_table, call), *entry(&shim_real, call), __ATOMIC_RELEASE);
+	shim_put(call, real(call));
 }
 
 void start_put(enum cuda_call call, void *function)
 {
-	__atomic_store_n(entry(&shim_table, call), function, __ATOMIC_RELEASE);
+	shim_put(call, function);
 }
 
 void *start_body(enum cuda_call call)
 {
-	return bodies[call] == *entry(&shim_real, call) ? NULL : bodies[call];
+	void *door = shim_door(call);
+
+	if (door)
+		return door;
+	return bodies[call] == real(call) ? NULL : bodies[call];
 }
 
 static void *try_driver(const char *path)
@@ -164,6 +175,11 @@ static void start_locked(void)
 		return;
 	}
 	fork_watch();
+	if (movable_wanted())
+		shim_use_doors();
+	else
+		for (size_t i = 0; i < 2; i++) /* the others are device_calls as well */
+			start_pass(movable_calls[i]);
 	for (size_t i = 0; i < sizeof late_calls / sizeof *late_calls; i++)
 		start_pass(late_calls[i]);
 	faults_watch();
@@ -191,7 +207,10 @@ static CUresult meter_locked(void)
 	if (devices_same())
 		for (size_t i = 0; i < sizeof device_calls / sizeof *device_calls; i++)
 			start_pass(device_calls[i]);
+	for (size_t i = 0; movable_wanted() && i < sizeof movable_calls / sizeof *movable_calls; i++)
+		start_treat(movable_calls[i]);
 	atomic_store_explicit(&start_metered, true, memory_order_release);
+	mover_start();
 	return CUDA_SUCCESS;
 }
 

@@ -17,6 +17,7 @@
 #include "core/log.h"
 #include "core/map.h"
 #include "core/records.h"
+#include "shim/movable.h"
 #include "shim/scratch.h"
 #include "core/sharing.h"
 #include "shim/start.h"
@@ -325,7 +326,10 @@ CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
 	struct taken taken = { 0 };
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	struct movable_block block;
 
+	if (movable_find(ptr, &block))
+		return CUDA_ERROR_INVALID_VALUE; /* as of any plain allocation */
 	sharing_look();
 	gate_enter();
 	pthread_mutex_lock(&calls);
@@ -357,8 +361,11 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 {
 	struct lookup l = { .address = (uint64_t)(uintptr_t)addr };
 	struct gone gone = { 0 };
+	struct movable_block block;
 	CUresult r;
 
+	if (movable_find((CUdeviceptr)(uintptr_t)addr, &block))
+		return CUDA_ERROR_INVALID_VALUE;
 	sharing_look();
 	gate_enter();
 	pthread_mutex_lock(&calls);

@@ -32,6 +32,11 @@
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_OPENCL SWITCH("opencl", 0, "Use a device that has OpenCL alone (`mete devices`: DRIVER opencl).")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
+#define OPTION_SPILL                                                                                                   \
+	SWITCH("spill", 0, SPILL_WORDS),                                                                               \
+	{                                                                                                              \
+		"resident", 0, "SIZE", RESIDENT_WORDS, COMPLETE_NOTHING, false                                         \
+	}
 #define OPTION_MEM(words)                                                                                              \
 	{                                                                                                              \
 		"mem", 'm', "SIZE", words, COMPLETE_NOTHING, true                                                      \
@@ -58,6 +63,14 @@
 #define OVERCOMMIT_WORDS                                                                                               \
 	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
 	"promised."
+
+#define SPILL_WORDS                                                                                                    \
+	"Its memory may leave the device for the host's while others need the room, and return to the same "           \
+	"addresses; its programs wait meanwhile. Then grants may hold more together than the device has. "             \
+	"One device."
+#define RESIDENT_WORDS                                                                                                 \
+	"With --spill: while it holds no more than this, its memory stays on the device. Default: nothing "            \
+	"is kept for it."
 
 #define EXPIRES_WORDS                                                                                                  \
 	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to " \

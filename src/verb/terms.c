@@ -119,7 +119,7 @@ int terms_parse(struct choice *ch, const struct command_line *c, struct fault *f
 
 bool terms_is_share(const char *option)
 {
-	static const char *const others[] = { "mem", "device", "overcommit" };
+	static const char *const others[] = { "mem", "device", "overcommit", "spill", "resident" };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strcmp(option, others[i]))

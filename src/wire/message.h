@@ -122,7 +122,8 @@ enum wire_reserve_flags {
 struct wire_reserved {
 	struct wire_header head;
 	uint32_t credit_units; /* the credit when meted answered */
-	uint32_t unused;
+	uint32_t again; /* with WIRE_NO_ROOM: 1: the quota allows it, and the device is being emptied for it: ask again
+			 */
 };
 
 struct wire_info {

@@ -65,8 +65,76 @@ struct wire_account {
 	_Atomic uint32_t others_crew;  /* another number whenever a process of the tenant has come or gone */
 	_Atomic uint32_t others_count; /* the tenant's other processes */
 	_Atomic uint32_t object_units; /* of its shared objects */
-	uint64_t reserved[2];
+	/*
+	 * Memory that moves (docs/memory.md). A client of an older release leaves `place` at 0: it cannot be asked. A
+	 * meted of one leaves `wish` at 0: it never asks. What is away is in no half of `word`.
+	 */
+	_Atomic uint32_t wish;	     /* enum wire_wish; a futex; written by meted */
+	_Atomic uint32_t place;	     /* enum wire_place; written by the client, as are the next two */
+	_Atomic uint32_t away_units; /* in the host's memory: raised before `held` falls, lowered after it has risen */
+	_Atomic uint32_t movable_units; /* of `held`: what can leave */
 };
+
+/* wire_account.wish. */
+enum wire_wish {
+	WIRE_LEAVE = 1 << 0,	   /* the memory is to leave the device, or to stay away; else it may be there */
+	WIRE_WISH_SERIAL = 1 << 1, /* another one with each wish: 15 bits from here */
+	WIRE_DRAIN_SHIFT = 16,	   /* above: how long work in flight may take to end, in units of WIRE_DRAIN_NS */
+};
+
+#define WIRE_WISH_SERIALS 0x7fffu
+#define WIRE_DRAIN_NS 10000000ull
+
+/* wire_account.place. */
+enum wire_place {
+	WIRE_RESIDENT,
+	WIRE_LEAVING,
+	WIRE_AWAY,
+	WIRE_RETURNING,
+	WIRE_PLACE_STATE = 3,	      /* mask of the above */
+	WIRE_PLACE_MOVES = 1 << 2,    /* the client can be asked */
+	WIRE_PLACE_WAITED = 1 << 3,   /* a thread of the program waits for the memory to be back */
+	WIRE_PLACE_USED = 1 << 4,     /* the program has called the driver lately, or waits in it */
+	WIRE_PLACE_REASON_SHIFT = 5,  /* enum wire_stay, 3 bits: why the last wish was not done */
+	WIRE_PLACE_PERCENT_SHIFT = 8, /* of the way, 7 bits */
+	WIRE_PLACE_SERIAL_SHIFT = 16, /* the serial of the wish that this answers, 15 bits */
+};
+
+/* Why memory stays where it is. */
+enum wire_stay {
+	WIRE_STAY_NOT,
+	WIRE_STAY_CALL,	   /* a call of the program did not return in time */
+	WIRE_STAY_WORK,	   /* its work did not end in time */
+	WIRE_STAY_CAPTURE, /* a stream was being captured all the time */
+	WIRE_STAY_FAULT,   /* a context has failed */
+	WIRE_STAY_HOST,	   /* the host has no memory for it */
+	WIRE_STAY_DEVICE,  /* the device has no room for it */
+};
+
+static inline enum wire_place wire_place_state(uint32_t place)
+{
+	return (enum wire_place)(place & WIRE_PLACE_STATE);
+}
+
+static inline enum wire_stay wire_place_reason(uint32_t place)
+{
+	return (enum wire_stay)(place >> WIRE_PLACE_REASON_SHIFT & 7);
+}
+
+static inline uint32_t wire_place_percent(uint32_t place)
+{
+	return place >> WIRE_PLACE_PERCENT_SHIFT & 127;
+}
+
+static inline uint32_t wire_place_serial(uint32_t place)
+{
+	return place >> WIRE_PLACE_SERIAL_SHIFT & WIRE_WISH_SERIALS;
+}
+
+static inline uint32_t wire_wish_serial(uint32_t wish)
+{
+	return wish / WIRE_WISH_SERIAL & WIRE_WISH_SERIALS;
+}
 
 /*
  * Device memory that several processes can hold (an exported allocation). Its charge lies with the grant, not with a

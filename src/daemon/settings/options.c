@@ -59,6 +59,7 @@ static const struct options nothing_said = { .ready_fd = -1,
 					     .exit_when_idle_ns = OPTIONS_NEVER_NS,
 					     .faults = QUARANTINE_DEFAULT,
 					     .images_bytes = IMAGES_MOST_BYTES,
+					     .memory = RESIDENCE_OPTIONS,
 					     .fence = FENCE_DEFAULT,
 					     .container_expires_ns = OPTIONS_CONTAINER_EXPIRES_NS,
 					     .limits = LIMITS_DEFAULT };

@@ -9,6 +9,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/health/probe.h"
+#include "daemon/tenants/residence.h"
 #include "daemon/workers/fence.h"
 #include "model/limits.h"
 #include "model/quarantine.h"
@@ -54,6 +55,7 @@ struct options {
 	struct http_options http;
 	struct quarantine_rule faults;
 	uint64_t images_bytes;
+	struct residence_options memory;
 	struct fence_options fence;
 	uint64_t container_expires_ns;
 	const char *placement; /* a rule of placement.h, or "first"; NULL: that */

@@ -181,6 +181,36 @@ const struct setting settings[] = {
 	  .text = "How much memory the images of kernels may take that remote and walled programs have sent, kept for "
 		  "the next programs of the same tenant. 0: none is kept." },
 
+	{ .key = "memory.spill",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(memory.spill),
+	  .reload = true,
+	  .fallback = "false",
+	  .example = "true",
+	  .text = "New grants of one device are made with --spill: their memory may leave the device while others need "
+		  "the room. Not those of containers." },
+	{ .key = "memory.pool",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(memory.pool_bytes),
+	  .reload = true,
+	  .fallback = "0",
+	  .example = "64G",
+	  .text = "How much of the host's memory what has left the devices may take, of all tenants together. What "
+		  "finds "
+		  "no room there stays on its device. 0: half of what the host has." },
+	{ .key = "memory.turn",
+	  .type = SETTING_SECONDS,
+	  .offset = FIELD(memory.turn_ns),
+	  .least = 1,
+	  .most = 30,
+	  .reload = true,
+	  .fallback = "2",
+	  .example = "5",
+	  .text = "How long the memory of a tenant that works stays on a device at least, in seconds, while others of "
+		  "its "
+		  "class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
+		  "longer." },
+
 	{ .key = "containers.expires",
 	  .type = SETTING_SECONDS,
 	  .offset = FIELD(container_expires_ns),

@@ -1,8 +1,9 @@
 /*
  * meters_keep.c: see meters_keep.h.
  *
- * An entry's key is a letter, 's' for a share, 'd' for a device, 'n' for what is the node's, and what it is of: the
- * grant's id, when it was made (another store begins with id 1 as well) and the device; or a name.
+ * An entry's key is a letter, 's' for a share, 'm' for memory of it that has moved, 'd' for a device, 'n' for what is
+ * the node's, and what it is of: the grant's id, when it was made (another store begins with id 1 as well) and the
+ * device; or a name.
  */
 #include "daemon/store/meters_keep.h"
 
@@ -76,6 +77,26 @@ static void put_share(struct meters *to, const struct tenant *t, unsigned int i)
 	e->value[UNKNOWN_CALLS] = t->telemetry->unknown_calls;
 }
 
+/* Its memory that has moved; an entry of its own. */
+enum { MOVED_OUT, MOVED_IN, MOVES, MOVES_REFUSED, MOVING_NS };
+
+static void put_moved(struct meters *to, const struct tenant *t)
+{
+	const struct suspension *s = &t->suspension;
+	uint8_t key[METERS_KEY_BYTES];
+	struct meters_entry *e;
+
+	key_of(key, 'm', &t->grant, t->grant.share[0].device.uuid);
+	e = meters_add(to, key);
+	if (!e)
+		return;
+	e->value[MOVED_OUT] = s->out_bytes;
+	e->value[MOVED_IN] = s->in_bytes;
+	e->value[MOVES] = s->moves;
+	e->value[MOVES_REFUSED] = s->refused;
+	e->value[MOVING_NS] = s->moving_ns;
+}
+
 static void put_device(struct daemon *daemon, const struct device_meter *d)
 {
 	uint8_t key[METERS_KEY_BYTES];
@@ -130,6 +151,9 @@ void meters_keep(struct daemon *daemon)
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
 			put_share(daemon->meters, t, i);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t->grant.spill)
+			put_moved(daemon->meters, t);
 	meters_end(daemon->meters, &clock);
 }
 
@@ -189,6 +213,23 @@ static void restore_share(struct daemon *daemon, struct tenant *t, unsigned int 
 		t->faults_unsaved = true;
 	take_most(&t->faults, e->value[FAULTS]);
 	take_most(&t->telemetry->unknown_calls, e->value[UNKNOWN_CALLS]);
+}
+
+static void restore_moved(struct daemon *daemon, struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	uint8_t key[METERS_KEY_BYTES];
+	const struct meters_entry *e;
+
+	key_of(key, 'm', &t->grant, t->grant.share[0].device.uuid);
+	e = meters_find(daemon->meters, key);
+	if (!e)
+		return;
+	take_most(&s->out_bytes, e->value[MOVED_OUT]);
+	take_most(&s->in_bytes, e->value[MOVED_IN]);
+	take_most(&s->moves, e->value[MOVES]);
+	take_most(&s->refused, e->value[MOVES_REFUSED]);
+	take_most(&s->moving_ns, e->value[MOVING_NS]);
 }
 
 struct restoring {
@@ -273,4 +314,7 @@ void meters_restore(struct daemon *daemon)
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < t->grant.share_count; i++)
 			restore_share(daemon, t, i, clock);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t->grant.spill)
+			restore_moved(daemon, t);
 }

@@ -50,6 +50,10 @@ const char *const store_steps[] = {
 	"ALTER TABLE grants ADD COLUMN container_id TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE grants ADD COLUMN pod TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE grants ADD COLUMN namespace TEXT NOT NULL DEFAULT '';",
+	/* 10: memory that may leave its device */
+	"ALTER TABLE grants ADD COLUMN spill INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE grants ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE grants ADD COLUMN resident_units INTEGER NOT NULL DEFAULT 0;",
 #ifdef METE_TEST_STEP
 	METE_TEST_STEP, /* what tests take for the next release has one more */
 #endif

@@ -235,8 +235,8 @@ static int write_grant(struct store *store, const struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
-			       &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(store->db, "INSERT INTO grants VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+			       -1, &s, NULL) != SQLITE_OK)
 		return -1;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)g->id);
 	sqlite3_bind_text(s, 2, g->name, -1, SQLITE_STATIC);
@@ -257,6 +257,9 @@ static int write_grant(struct store *store, const struct grant *g)
 	sqlite3_bind_int64(s, 17, g->expires);
 	for (int i = 0; i < (int)GRANT_LABELS; i++)
 		sqlite3_bind_text(s, 18 + i, g->label[i], -1, SQLITE_STATIC);
+	sqlite3_bind_int(s, 18 + (int)GRANT_LABELS, g->spill);
+	sqlite3_bind_int(s, 19 + (int)GRANT_LABELS, g->suspended);
+	sqlite3_bind_int64(s, 20 + (int)GRANT_LABELS, (sqlite3_int64)g->resident_units);
 	if (store_step_done(s))
 		return -1;
 	for (unsigned int i = 0; i < g->share_count; i++)
@@ -394,6 +397,9 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 		.container.is = sqlite3_column_int(s, 12),
 		.container.keep = sqlite3_column_int(s, 13),
 		.expires = sqlite3_column_int64(s, 16),
+		.spill = sqlite3_column_int(s, 17 + (int)GRANT_LABELS),
+		.suspended = sqlite3_column_int(s, 18 + (int)GRANT_LABELS),
+		.resident_units = (uint64_t)sqlite3_column_int64(s, 19 + (int)GRANT_LABELS),
 	};
 	store_read_text(s, 14, g->container.spec, sizeof(g->container.spec));
 	store_read_text(s, 15, g->container.files, sizeof(g->container.files));

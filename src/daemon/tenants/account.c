@@ -226,6 +226,27 @@ static void give_back(struct client *client, const struct account_request *reque
 		recall_from(client, request->device, credit - request->want_units);
 }
 
+static uint64_t less_units(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* The quota allows it; does the device have it? Comfort is given as far as it has. */
+static bool fits_device(struct client *client, const struct account_request *request, struct ledger_units *units)
+{
+	uint64_t must = less_units(request->need_units, account_credit(client, request->device)), room;
+
+	if (!units->units)
+		return true;
+	room = residence_room(client, request->device, must);
+	if (units->units > room)
+		units->units = room;
+	if (units->units < must)
+		return false;
+	residence_has(client);
+	return true;
+}
+
 enum ledger_answer account_reserve(struct client *client, const struct account_request *request)
 {
 	struct tenant *tenant = client->tenant;
@@ -238,6 +259,7 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	enum ledger_answer answer;
 	struct ledger_units units;
 	bool left_out = false;
+	uint64_t away;
 
 	check(client, request->device);
 	if (client->page.broken)
@@ -251,9 +273,14 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		account_recall(tenant, request->device, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);
 	/* Looked at only where it matters: it looks at every client. */
 	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
+	away = residence_away(tenant, request->device, client);
 	for (;;) {
+		struct ledger as_if = *ledger;
+
+		/* What is away comes back: it is nobody else's. */
+		as_if.object_units += away;
 		q.credit_units = account_credit(client, request->device);
-		answer = ledger_ask(ledger, &q, &units);
+		answer = ledger_ask(&as_if, &q, &units);
 		/*
 		 * Who was settling when credit was recalled kept all of his, and may have settled since: only once
 		 * nobody was left out is there no room.
@@ -265,6 +292,11 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
 		q.recalled = !account_recall(tenant, request->device, &units, client, &left_out);
 	}
+	if (answer == LEDGER_GRANT && !fits_device(client, request, &units))
+		return residence_wait(client, request->device,
+				      less_units(request->need_units, account_credit(client, request->device)))
+			       ? LEDGER_WAIT
+			       : LEDGER_NO_ROOM;
 	if (answer == LEDGER_GRANT) {
 		uint64_t most = WIRE_MAX_UNITS - client->granted_units[request->device];
 
@@ -737,6 +769,9 @@ void account_empty(struct client *client)
 		atomic_store_explicit(&account->word, 0, memory_order_release);
 		atomic_store_explicit(&account->measuring, 0, memory_order_relaxed);
 		atomic_store_explicit(&account->peak_units, 0, memory_order_relaxed);
+		atomic_store_explicit(&account->place, 0, memory_order_relaxed);
+		atomic_store_explicit(&account->away_units, 0, memory_order_relaxed);
+		atomic_store_explicit(&account->movable_units, 0, memory_order_relaxed);
 		ungrant(client, d, client->granted_units[d]);
 	}
 }

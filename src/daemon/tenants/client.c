@@ -172,6 +172,7 @@ int client_attach(struct tenant *tenant, const struct process *process, int *tak
 	others_change(tenant);
 	account_claim(client, hello->held_units);
 	account_publish_to(client);
+	residence_join(client, false);
 	others_publish(tenant, true);
 	trace_attach(client);
 	arbitrate_attach(client, false);
@@ -200,6 +201,7 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	others_change(tenant);
 	account_recover(client);
 	account_publish_to(client);
+	residence_join(client, true);
 	others_publish(tenant, true);
 	trace_attach(client);
 	*ret = client;
@@ -227,6 +229,7 @@ int client_recover_lost(struct tenant *tenant, const struct process *process, in
 	others_change(tenant);
 	account_recover_lost(client);
 	account_publish_to(client);
+	residence_join(client, false);
 	others_publish(tenant, true);
 	trace_attach(client);
 	return 0;

@@ -11,6 +11,7 @@
 #include "daemon/tenants/book.h"
 #include "daemon/tenants/page.h"
 #include "daemon/tenants/process.h"
+#include "daemon/tenants/residence.h"
 #include "wire/message.h"
 
 struct tenant;
@@ -33,6 +34,7 @@ struct client {
 	struct traced *traced;	/* recorder.h: the traces that follow it */
 	struct seats seats;	/* its turns; guarded by arbitrate_lock(), and the next */
 	bool process_lives;	/* its turns may be open */
+	struct residing residing; /* where its memory is */
 	bool reported;		/* a page that was tampered with is reported once */
 };
 

@@ -48,7 +48,7 @@ static bool read_quota(struct ask *ask, struct tenant *t, unsigned int i, json_t
 	/* What it has promised already it may keep, whatever others were promised on top of it. */
 	if (bytes > share->ledger.quota_units * WIRE_UNIT_BYTES &&
 	    (!limit_check_bytes(ask, &share->device, bytes, t) ||
-	     !grant_check_fit(ask, &share->device, others, bytes, t->grant.overcommit)))
+	     !grant_check_fit(ask, &share->device, t->grant.spill ? 0 : others, bytes, t->grant.overcommit)))
 		return false;
 	*ret_units = bytes / WIRE_UNIT_BYTES;
 	return true;
@@ -137,6 +137,64 @@ enum verbs_result grant_set_ask(struct ask *ask)
 		return refuse(ask, r == -EBUSY ? CODE_BUSY : CODE_STORE, "%s", error);
 	log_line("grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}
+
+/* Its memory leaves the device, or returns. What becomes of it is seen in the grant. */
+static enum verbs_result answer_moved(struct ask *ask, struct tenant *t, int r, uint64_t id, const char *error)
+{
+	operator_end(ask, id, r ? error : NULL);
+	if (r)
+		return refuse(ask,
+			      r == -ENOTSUP ? CODE_NOT_MOVABLE
+			      : r == -EBUSY ? CODE_BUSY
+					    : CODE_STORE,
+			      "%s", error);
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}
+
+enum verbs_result grant_suspend_ask(struct ask *ask)
+{
+	json_t *drain = json_object_get(ask->request, "drain_s");
+	struct tenant *t = NULL;
+	char error[512] = "";
+	uint64_t id;
+	int r;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
+		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
+		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
+			      RESIDENCE_DRAIN_MOST_S);
+	if (!operator_begin_other(ask, "suspend", t, &id))
+		return VERBS_ANSWERED;
+	r = residence_suspend(t, (uint32_t)json_integer_value(drain), error, sizeof(error));
+	if (!r)
+		log_line("grant %s: suspended by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	return answer_moved(ask, t, r, id, error);
+}
+
+enum verbs_result grant_resume_ask(struct ask *ask)
+{
+	struct tenant *t = NULL;
+	char error[512] = "";
+	uint64_t id;
+	int r;
+
+	grant_asked(ask, &t);
+	if (!t)
+		return VERBS_ANSWERED;
+	if (!grant_may_change(ask, t))
+		return grant_refuse_other(ask, t);
+	if (!operator_begin_other(ask, "resume", t, &id))
+		return VERBS_ANSWERED;
+	r = residence_resume(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
+	if (!r)
+		log_line("grant %s: resumed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	return answer_moved(ask, t, r, id, error);
 }
 
 /* A container of the grant begins. */

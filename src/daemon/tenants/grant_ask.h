@@ -37,3 +37,6 @@ enum verbs_result grant_label_ask(struct ask *ask);
 enum verbs_result grant_delete_ask(struct ask *ask);
 enum verbs_result grant_end_ask(struct ask *ask);
 enum verbs_result grant_release_ask(struct ask *ask);
+/* Its memory leaves the device, or returns. */
+enum verbs_result grant_suspend_ask(struct ask *ask);
+enum verbs_result grant_resume_ask(struct ask *ask);

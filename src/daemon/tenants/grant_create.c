@@ -33,6 +33,47 @@ static unsigned int devices_of(const struct machine *machine, enum device_kind k
 	return n;
 }
 
+/* Memory that may leave the device competes for it: of that, only what need not leave has to fit beside others. */
+static bool fits(struct ask *ask, const struct grant *g, const struct device *device, uint64_t others, uint64_t bytes)
+{
+	if (!g->spill)
+		return grant_check_fit(ask, device, others, bytes, g->overcommit);
+	if (g->resident_units > bytes / WIRE_UNIT_BYTES) {
+		refuse(ask, CODE_BAD_SIZE, "\"resident_bytes\" is more than the quota: ask for no more than that");
+		return false;
+	}
+	return grant_check_fit(ask, device, 0, bytes, false) &&
+	       (!g->resident_units ||
+		grant_check_fit(ask, device, others, g->resident_units * WIRE_UNIT_BYTES, g->overcommit));
+}
+
+static bool read_spill(struct ask *ask, struct grant *g)
+{
+	json_t *resident = json_object_get(ask->request, "resident_bytes");
+
+	g->spill = json_is_true(json_object_get(ask->request, "spill"));
+	if (!json_object_get(ask->request, "spill") && !json_object_get(ask->request, "container"))
+		g->spill = ask->daemon->memory->spill && json_array_size(json_object_get(ask->request, "devices")) == 1;
+	if (resident && (!json_is_integer(resident) || json_integer_value(resident) < 0 ||
+			 (uint64_t)json_integer_value(resident) > GRANT_MAX_BYTES)) {
+		refuse(ask, CODE_BAD_SIZE, "\"resident_bytes\" must be a number of bytes");
+		return false;
+	}
+	g->resident_units = resident ? (uint64_t)json_integer_value(resident) / WIRE_UNIT_BYTES : 0;
+	if (g->resident_units && !g->spill) {
+		refuse(ask, CODE_MALFORMED,
+		       "\"resident_bytes\" without \"spill\": all memory of the grant is resident");
+		return false;
+	}
+	if (g->spill && json_array_size(json_object_get(ask->request, "devices")) > 1) {
+		refuse(ask, CODE_MALFORMED,
+		       "memory that may leave its device (\"spill\") is of one device: name one, or leave \"spill\" "
+		       "away");
+		return false;
+	}
+	return true;
+}
+
 /* Value: false when it was refused. */
 static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const struct device *device)
 {
@@ -48,7 +89,7 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 		return false;
 	others = daemon_promised_bytes(ask->daemon, device->uuid, NULL);
 	bytes = device->total_bytes > others ? device->total_bytes - others : 0;
-	if (!bytes && g->overcommit)
+	if (!bytes && (g->overcommit || g->spill))
 		bytes = device->total_bytes;
 	if (bytes > GRANT_MAX_BYTES)
 		bytes = GRANT_MAX_BYTES;
@@ -56,7 +97,7 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 		bytes = limit_rest_bytes(ask, device, NULL);
 	bytes = bytes / WIRE_UNIT_BYTES * WIRE_UNIT_BYTES;
 	if (!grant_entry_bytes(ask, entry, device, bytes, &bytes) || !limit_check_bytes(ask, device, bytes, NULL) ||
-	    !grant_check_fit(ask, device, others, bytes, g->overcommit) ||
+	    !fits(ask, g, device, others, bytes) ||
 	    !terms_read(ask, entry, device, NULL, g->overcommit, NULL, &share->compute))
 		return false;
 	share->device = *device;
@@ -255,6 +296,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	g->created = time(NULL);
 	g->overcommit = json_is_true(json_object_get(ask->request, "overcommit"));
 	g->wall = json_is_true(json_object_get(ask->request, "wall"));
+	if (!read_spill(ask, g))
+		return VERBS_ANSWERED;
 	if (g->wall && !*worker_path())
 		return refuse(ask, CODE_RUNTIME,
 			      "a grant behind a wall needs mete-worker, which is not beside meted: "

@@ -61,7 +61,8 @@ static struct placement_ask asked(const struct ask *ask, json_t *entry)
 		.bytes = bytes > 0 ? (uint64_t)bytes : 0,
 		.bytes_ppm = ppm_of(entry, "mem_pct"),
 		.time_ppm = ppm_of(entry, "cores"),
-		.overcommit = json_is_true(json_object_get(ask->request, "overcommit")),
+		.overcommit = json_is_true(json_object_get(ask->request, "overcommit")) ||
+			      json_is_true(json_object_get(ask->request, "spill")),
 	};
 }
 

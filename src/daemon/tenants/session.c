@@ -133,14 +133,25 @@ void session_answer(struct session *session, void *message, size_t size)
 		send_with(session, message, size, NULL, 0);
 }
 
-void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status)
+static void answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status,
+			    bool again)
 {
-	struct wire_reserved answer = { 0 };
+	struct wire_reserved answer = { .again = again };
 
 	wire_head(&answer.head, WIRE_RESERVED, sizeof(answer), serial, status);
 	if (device < session->tenant->grant.share_count && session->client)
 		answer.credit_units = account_credit(session->client, device);
 	session_answer(session, &answer, sizeof(answer));
+}
+
+void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status)
+{
+	answer_reserved(session, serial, device, status, false);
+}
+
+void session_answer_again(struct session *session, uint32_t serial, unsigned int device)
+{
+	answer_reserved(session, serial, device, WIRE_NO_ROOM, true);
 }
 
 /* A message that makes no sense: one line, and the end after a few. Value: false when the session is over. */
@@ -318,7 +329,9 @@ static bool on_info(struct session *session, const void *packet)
 	wire_head(&answer.head, WIRE_INFO_IS, sizeof(answer), q->head.serial, known ? WIRE_OK : WIRE_BAD);
 	if (known) {
 		answer.quota_bytes = session->tenant->grant.share[q->device].ledger.target_units * WIRE_UNIT_BYTES;
-		answer.held_bytes = account_tenant_held(session->tenant, q->device) * WIRE_UNIT_BYTES;
+		answer.held_bytes = (account_tenant_held(session->tenant, q->device) +
+				     residence_away(session->tenant, q->device, NULL)) *
+				    WIRE_UNIT_BYTES;
 	}
 	session_answer(session, &answer, sizeof(answer));
 	return known || senseless(session, q->head.type, "no such device in the grant");

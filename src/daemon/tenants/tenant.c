@@ -31,6 +31,7 @@
 #define RETRY_MS 2
 #define SHRINK_MS 10
 #define WAIT_NS 10000000000u /* for others who are settling, at most */
+#define AGAIN_NS 500000000u  /* for others whose memory leaves: then it is told to ask again */
 #define ACCEPTS_PER_TURN 64
 
 /* A request for credit that waits for room. */
@@ -174,6 +175,7 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 	telemetry_join(tenant);
 	tenant_watch_runner(tenant);
 	begin_expiry(tenant);
+	residence_begin(tenant);
 	arbitrate_terms(tenant);
 	for (unsigned int i = 0; i < grant->share_count; i++)
 		if (ledger_shrink_pending(&grant->share[i].ledger))
@@ -373,6 +375,10 @@ static bool decide(struct session *session, uint32_t serial, const struct accoun
 
 	if (answer == LEDGER_WAIT && !last)
 		return false;
+	if (answer == LEDGER_WAIT && session->client->residing.want_units) {
+		session_answer_again(session, serial, request->device);
+		return true;
+	}
 	if (answer == LEDGER_GRANT || request->all) {
 		session_answer_reserved(session, serial, request->device, WIRE_OK);
 		return true;
@@ -409,7 +415,8 @@ void tenant_reserve(struct session *session, uint32_t serial, const struct accou
 	if (decide(session, serial, request, false))
 		return;
 	if (!limit_admits_waiting(session->tenant) ||
-	    !wait_for_room(session, serial, request, clock_now_ns() + WAIT_NS))
+	    !wait_for_room(session, serial, request,
+			   clock_now_ns() + (session->client->residing.want_units ? AGAIN_NS : WAIT_NS)))
 		decide(session, serial, request, true);
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
+#include "daemon/tenants/residence.h"
 #include "model/grant.h"
 #include "model/quarantine.h"
 #include "wire/message.h"
@@ -65,6 +66,7 @@ struct tenant {
 	uint64_t faults; /* of its programs' work, all together; faults.h */
 	bool faults_unsaved;
 	struct quarantine quarantine;
+	struct suspension suspension;
 };
 
 /* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */

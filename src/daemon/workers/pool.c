@@ -44,7 +44,8 @@ struct knock {
 
 static bool same_devices(const struct pool *pool, const struct grant *g)
 {
-	if (pool->kind != g->kind || pool->device_count != g->share_count || strcmp(pool->libcuda, g->libcuda))
+	if (pool->kind != g->kind || pool->spill != g->spill || pool->device_count != g->share_count ||
+	    strcmp(pool->libcuda, g->libcuda))
 		return false;
 	for (unsigned int i = 0; i < g->share_count; i++)
 		if (memcmp(pool->uuid[i], g->share[i].device.uuid, DEVICE_UUID_BYTES))
@@ -85,6 +86,7 @@ struct pool *pool_ref(struct daemon *daemon, const struct grant *g)
 	pool->users = 1;
 	pool->uid = subordinate_user(g->uid);
 	pool->kind = g->kind;
+	pool->spill = g->spill;
 	strcpy(pool->libcuda, g->libcuda);
 	strcpy(pool->libnvml, g->libnvml);
 	pool->device_count = g->share_count;

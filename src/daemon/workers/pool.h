@@ -43,6 +43,7 @@ struct pool {
 	bool shared;	    /* has had tenants of several users */
 	enum device_kind kind;
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
+	bool spill; /* the memory of their clients may leave the device */
 	unsigned int device_count;
 	uint8_t uuid[WIRE_MAX_DEVICES][DEVICE_UUID_BYTES]; /* in the grants' order */
 	uint64_t total_bytes[WIRE_MAX_DEVICES];		   /* of memory of each */

@@ -444,7 +444,7 @@ static bool unwanted(const char *entry)
 	static const char *const names[] = { "LD_PRELOAD=",  "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=",
 					     "METE_SOCKET=", "METE_DRIVER=",	 "METE_NVML=",
 					     "METE_LOG=",    "METE_REMOTE=",	 "METE_TIER=",
-					     "METE_OPEN=",   "NOTIFY_SOCKET=" };
+					     "METE_OPEN=",   "METE_SPILL=",	 "NOTIFY_SOCKET=" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(entry, names[i], strlen(names[i])))
@@ -453,20 +453,22 @@ static bool unwanted(const char *entry)
 }
 
 /* Ours, but for what would put a shim, or a choice of devices, into the worker. */
-static char **child_environment(char *driver, char *nvml)
+static char **child_environment(char *driver, char *nvml, bool spill)
 {
 	size_t count = 0, kept = 0;
 	char **list;
 
 	while (environ[count])
 		count++;
-	list = calloc(count + 3, sizeof(*list));
+	list = calloc(count + 4, sizeof(*list));
 	for (size_t i = 0; list && i < count; i++)
 		if (!unwanted(environ[i]))
 			list[kept++] = environ[i];
 	if (list) {
 		list[kept++] = driver;
 		list[kept++] = nvml;
+		if (spill)
+			list[kept++] = (char *)"METE_SPILL=1";
 	}
 	return list;
 }
@@ -521,7 +523,7 @@ static int spawn(struct worker *worker, int error_fd, int control_fd, int listen
 	}
 	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
 	snprintf(nvml, sizeof(nvml), "METE_NVML=%s", pool->libnvml);
-	options.env = child_environment(driver, nvml);
+	options.env = child_environment(driver, nvml, pool->spill);
 	r = options.env ? uv_spawn(worker->daemon->loop, &worker->process, &options) : UV_ENOMEM;
 	free(options.env);
 	/* A handle that failed to start must be closed all the same. */

@@ -1,0 +1,684 @@
+/*
+ * residence.c: see residence.h.
+ *
+ * A timer looks at the pages of those clients whose memory moves, while there are any. What it takes for somebody to
+ * leave is far more than its period.
+ *
+ * A wish that a client has refused is taken back, so that it is not asked again with each turn of the timer.
+ */
+#include "daemon/tenants/residence.h"
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/tenant.h"
+#include "model/residence.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOK_MS 10u
+#define CLIENTS 512u	     /* of a device, whose memory moves: those beyond stay where they are */
+#define STAYS_NS 5000000000u /* one that could not leave is left alone for so long */
+#define WANT_NS 2000000000u  /* one that waits for more asks again within this */
+#define HOPE_NS 200000000u
+
+static struct wire_account *account_of(const struct client *c, unsigned int device)
+{
+	return &c->page.map->account[device];
+}
+
+/* A grant whose memory moves has one device. */
+static bool moves(const struct tenant *t)
+{
+	return t->grant.spill;
+}
+
+static uint32_t place_of(const struct client *c)
+{
+	return c->page.map && !c->page.broken ? atomic_load_explicit(&account_of(c, 0)->place, memory_order_acquire)
+					      : 0;
+}
+
+static bool can_be_asked(const struct client *c)
+{
+	return moves(c->tenant) && place_of(c) & WIRE_PLACE_MOVES;
+}
+
+/* What the client says; it writes the page, and is believed no more than it can have. */
+static uint64_t away_of(const struct client *c)
+{
+	uint64_t units, quota = c->tenant->grant.share[0].ledger.quota_units;
+
+	if (!can_be_asked(c))
+		return 0;
+	units = atomic_load_explicit(&account_of(c, 0)->away_units, memory_order_acquire);
+	return units < quota ? units : quota;
+}
+
+static uint64_t movable_of(const struct client *c)
+{
+	uint64_t units = atomic_load_explicit(&account_of(c, 0)->movable_units, memory_order_relaxed);
+	uint64_t held = account_held(c, 0);
+
+	return units < held ? units : held;
+}
+
+uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except)
+{
+	uint64_t units = 0;
+
+	for (const struct client *c = tenant->clients; c && !device && moves(tenant); c = c->next)
+		if (c != except)
+			units += away_of(c);
+	return units;
+}
+
+__attribute__((format(printf, 3, 4))) static void note(struct tenant *t, enum journal_kind kind, const char *fmt, ...)
+{
+	const struct device *device = &t->grant.share[0].device;
+	char text[EVENT_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	event_add(&t->events, "device %u: %s", device->index, text);
+	journal_add(t->daemon, kind, t->grant.name, device->uuid, "%s", text);
+}
+
+/* A device and those on it --------------------------------------------------------------------------------------- */
+
+static struct view {
+	struct residence_device device;
+	struct residence_client list[CLIENTS];
+	struct client *client[CLIENTS];
+	unsigned int count;
+} view;
+
+static const struct residence_client *seen(const struct client *c)
+{
+	for (unsigned int i = 0; i < view.count; i++)
+		if (view.client[i] == c)
+			return &view.list[i];
+	return NULL;
+}
+
+static bool wishes_away(const struct client *c)
+{
+	return c->residing.wish & WIRE_LEAVE;
+}
+
+static bool wants(const struct client *c, uint64_t now)
+{
+	return c->residing.want_units && now - c->residing.want_ns < WANT_NS;
+}
+
+/* One whose memory stays, and that waits for more: it was promised the room, and goes before all whose memory moves. */
+static void see_waiting(struct client *c, unsigned int device)
+{
+	view.list[view.count] = (struct residence_client){ .held_units = c->granted_units[device],
+							   .want_units = c->residing.want_units,
+							   .waits_since_ns = c->residing.waits_since_ns };
+	view.client[view.count++] = c;
+}
+
+static void see_client(struct client *c, uint64_t now)
+{
+	const struct residing *r = &c->residing;
+	struct residence_client *to = &view.list[view.count];
+	const struct tenant *t = c->tenant;
+
+	*to = (struct residence_client){
+		.place = (enum residence_place)wire_place_state(r->place),
+		.held_units = c->granted_units[0],
+		.movable_units = movable_of(c),
+		.away_units = away_of(c),
+		.want_units = wants(c, now) ? r->want_units : 0,
+		.keeps_units = t->grant.resident_units,
+		.class = t->grant.share[0].compute.terms.class + 1,
+		.called = r->called || r->place & WIRE_PLACE_WAITED,
+		.suspended = t->grant.suspended,
+		.stays = now < r->stays_until_ns,
+		.since_ns = r->since_ns,
+		.idle_since_ns = r->idle_since_ns,
+		.waits_since_ns = r->waits_since_ns,
+		.wish_away = wishes_away(c),
+	};
+	view.client[view.count++] = c;
+}
+
+/* Value: some tenant's memory moves there. */
+static bool see(struct daemon *daemon, const uint8_t *uuid)
+{
+	uint64_t now = clock_now_ns(), swap = 0;
+	unsigned int device;
+	bool any = false;
+
+	view.count = 0;
+	view.device = (struct residence_device){ 0 };
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		struct grant_share *share = grant_find_share(&t->grant, uuid);
+
+		if (!share)
+			continue;
+		view.device.total_units = share->device.total_bytes / WIRE_UNIT_BYTES;
+		view.device.other_units += share->ledger.granted_units + share->ledger.object_units;
+		any |= moves(t);
+		device = (unsigned int)(share - t->grant.share);
+		for (struct client *c = t->clients; c && view.count < CLIENTS; c = c->next) {
+			if (!can_be_asked(c) && !wants(c, now))
+				continue;
+			view.device.other_units -= c->granted_units[device];
+			if (can_be_asked(c))
+				see_client(c, now);
+			else
+				see_waiting(c, device);
+			if (c->residing.swap_ns > swap)
+				swap = c->residing.swap_ns;
+		}
+	}
+	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, swap);
+	return any;
+}
+
+static void recall_all(struct daemon *daemon, const uint8_t *uuid, uint64_t units, const struct client *except)
+{
+	for (struct tenant *t = daemon->tenants; t && units; t = t->next) {
+		struct grant_share *share = grant_find_share(&t->grant, uuid);
+		uint64_t got;
+
+		if (!share)
+			continue;
+		got = account_recall(t, (unsigned int)(share - t->grant.share), &(struct ledger_units){ units, 0 },
+				     except, NULL);
+		units -= got < units ? got : units;
+	}
+}
+
+uint64_t residence_room(struct client *client, unsigned int device, uint64_t need)
+{
+	const uint8_t *uuid = client->tenant->grant.share[device].device.uuid;
+	struct daemon *daemon = client->tenant->daemon;
+	uint64_t room;
+
+	if (!see(daemon, uuid))
+		return UINT64_MAX;
+	room = residence_free(&view.device, view.list, view.count, seen(client));
+	if (room >= need)
+		return room;
+	recall_all(daemon, uuid, need - room, client);
+	see(daemon, uuid);
+	return residence_free(&view.device, view.list, view.count, seen(client));
+}
+
+bool residence_wait(struct client *client, unsigned int device, uint64_t units)
+{
+	struct residing *r = &client->residing;
+	const struct residence_client *who;
+
+	r->want_units = units;
+	r->want_ns = clock_now_ns();
+	if (!r->waits_since_ns)
+		r->waits_since_ns = r->want_ns;
+	who = see(client->tenant->daemon, client->tenant->grant.share[device].device.uuid) ? seen(client) : NULL;
+	if (who && residence_can_hold(&view.device, view.list, view.count, who, units)) {
+		r->hopeless_ns = 0;
+		return true;
+	}
+	/* Clients that take or give something just now have it counted as what cannot leave, for a moment. */
+	if (who && !r->hopeless_ns)
+		r->hopeless_ns = r->want_ns;
+	if (who && r->want_ns - r->hopeless_ns < HOPE_NS)
+		return true;
+	r->hopeless_ns = 0;
+	r->want_units = r->waits_since_ns = 0;
+	return false;
+}
+
+void residence_has(struct client *client)
+{
+	client->residing.want_units = client->residing.hopeless_ns = 0;
+	if (!moves(client->tenant))
+		client->residing.waits_since_ns = 0;
+}
+
+/* Units that the host's memory still takes. */
+static uint64_t pool_room(const struct daemon *daemon)
+{
+	uint64_t bytes = daemon->memory->pool_bytes, used = 0;
+
+	if (!bytes)
+		bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+	bytes /= WIRE_UNIT_BYTES;
+	for (const struct tenant *t = daemon->tenants; t; t = t->next)
+		for (const struct client *c = t->clients; c && moves(t); c = c->next)
+			used += away_of(c) + (wire_place_state(place_of(c)) == WIRE_LEAVING ? movable_of(c) : 0);
+	return bytes > used ? bytes - used : 0;
+}
+
+/* Wishes --------------------------------------------------------------------------------------------------------- */
+
+static void wish(struct client *c, bool away)
+{
+	struct wire_account *account = account_of(c, 0);
+	uint32_t serial = (wire_wish_serial(c->residing.wish) + 1) & WIRE_WISH_SERIALS;
+	uint32_t drain = c->tenant->suspension.drain ? c->tenant->suspension.drain
+						     : (uint32_t)(RESIDENCE_DRAIN_S * 1000000000ull / WIRE_DRAIN_NS);
+
+	if (wishes_away(c) == away)
+		return;
+	c->residing.wish = serial * WIRE_WISH_SERIAL | (away ? WIRE_LEAVE : 0) | drain << WIRE_DRAIN_SHIFT;
+	c->residing.asked_ns = clock_now_ns();
+	atomic_store_explicit(&account->wish, c->residing.wish, memory_order_release);
+	syscall(SYS_futex, &account->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static const char *const reasons[] = {
+	[WIRE_STAY_NOT] = "nothing is in its way",
+	[WIRE_STAY_CALL] = "a call of the program did not return in time",
+	[WIRE_STAY_WORK] = "its work on the device did not end in time",
+	[WIRE_STAY_CAPTURE] = "it was capturing a stream all the time",
+	[WIRE_STAY_FAULT] = "the driver answers an error: a context of the program has failed",
+	[WIRE_STAY_HOST] = "the host has no memory to take it",
+	[WIRE_STAY_DEVICE] = "the device has no room for it",
+	"a reason that this meted does not know",
+};
+
+static void left(struct client *c, uint64_t now)
+{
+	struct suspension *s = &c->tenant->suspension;
+	struct residing *r = &c->residing;
+	char text[SIZE_TEXT_BYTES];
+	uint64_t bytes = away_of(c) * WIRE_UNIT_BYTES;
+
+	r->leave_ns = now - r->asked_ns;
+	s->out_bytes += bytes;
+	s->moves++;
+	s->moving_ns += r->leave_ns;
+	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
+	note(c->tenant, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c), size_format(bytes, text),
+	     (double)r->leave_ns / 1e9);
+}
+
+static void returned(struct client *c, uint64_t now)
+{
+	struct suspension *s = &c->tenant->suspension;
+	struct residing *r = &c->residing;
+	char text[SIZE_TEXT_BYTES];
+	uint64_t bytes = movable_of(c) * WIRE_UNIT_BYTES, ns = now - r->asked_ns;
+
+	/* What the user does costs no turn. */
+	r->swap_ns = s->state == SUSPENSION_NONE ? r->leave_ns + ns : 0;
+	r->called = false;
+	s->in_bytes += bytes;
+	s->moving_ns += ns;
+	note(c->tenant, JOURNAL_ACTION, "%s: %s returned to the device in %.2f s", client_text(c),
+	     size_format(bytes, text), (double)ns / 1e9);
+}
+
+/* It was asked to leave, and has answered that it cannot. */
+static void stayed(struct client *c, uint64_t now)
+{
+	struct suspension *s = &c->tenant->suspension;
+	struct residing *r = &c->residing;
+	const char *why = reasons[wire_place_reason(r->place)];
+	char error[512];
+
+	s->refused++;
+	r->stays_until_ns = now + STAYS_NS;
+	note(c->tenant, JOURNAL_ACTION, "%s stays on the device: %s", client_text(c), why);
+	if (c->tenant->grant.suspended) {
+		snprintf(s->why, sizeof(s->why), "%s: %s", client_text(c), why);
+		s->state = SUSPENSION_REFUSED;
+		c->tenant->grant.suspended = false;
+		if (store_update(c->tenant->daemon->store, &c->tenant->grant, error, sizeof(error)))
+			log_line("grant %s: %s", c->tenant->grant.name, error);
+		for (struct client *other = c->tenant->clients; other; other = other->next)
+			other->residing.called = true;
+	}
+	wish(c, false);
+}
+
+/* What has become of what was asked. */
+static void look(struct client *c, uint64_t now)
+{
+	struct residing *r = &c->residing;
+	uint32_t was = r->place, is = place_of(c);
+	enum wire_place from = wire_place_state(was), to = wire_place_state(is);
+
+	r->place = is;
+	if (!(is & WIRE_PLACE_MOVES))
+		return;
+	if (!r->since_ns || from != to)
+		r->since_ns = now;
+	if (from != to && to == WIRE_AWAY && from != WIRE_RETURNING)
+		left(c, now);
+	if (from != to && to == WIRE_RESIDENT && from == WIRE_RETURNING)
+		returned(c, now);
+	if (to == WIRE_RESIDENT && wishes_away(c) && wire_place_reason(is) &&
+	    wire_place_serial(is) == wire_wish_serial(r->wish))
+		stayed(c, now);
+	if (to == WIRE_RESIDENT && is & WIRE_PLACE_USED)
+		r->idle_since_ns = 0;
+	else if (!r->idle_since_ns)
+		r->idle_since_ns = now;
+	if (!(is & WIRE_PLACE_WAITED) && !r->called && (!r->want_units || now - r->want_ns >= WANT_NS)) {
+		r->waits_since_ns = 0;
+		r->want_units = 0;
+	} else if (!r->waits_since_ns) {
+		r->waits_since_ns = now;
+	}
+}
+
+/* The user's word ------------------------------------------------------------------------------------------------- */
+
+/* Of the clients that can be asked: all are at this place. */
+static bool all_at(const struct tenant *t, enum wire_place place, const struct client **ret_other)
+{
+	for (const struct client *c = t->clients; c; c = c->next)
+		if (can_be_asked(c) && wire_place_state(c->residing.place) != place) {
+			*ret_other = c;
+			return false;
+		}
+	return true;
+}
+
+static void follow(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	const struct client *other = NULL;
+	enum wire_stay why;
+
+	if (s->state == SUSPENSION_LEAVING && all_at(t, WIRE_AWAY, &other)) {
+		s->state = SUSPENSION_AWAY;
+		*s->why = 0;
+	} else if (s->state == SUSPENSION_RETURNING && all_at(t, WIRE_RESIDENT, &other)) {
+		s->state = SUSPENSION_NONE;
+		*s->why = 0;
+	} else if (s->state == SUSPENSION_RETURNING) {
+		why = wire_place_reason(other->residing.place);
+		snprintf(s->why, sizeof(s->why), "%s",
+			 wire_place_state(other->residing.place) != WIRE_AWAY ? ""
+			 : wishes_away(other) || why == WIRE_STAY_DEVICE ? "waits: the device has no room for it yet"
+			 : why						 ? reasons[why]
+									 : "");
+	}
+}
+
+/* A program that loses more time by moving than it should has longer turns. */
+static void tell_turn(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	uint64_t turn = view.device.turn_ns;
+
+	if (turn <= t->daemon->memory->turn_ns || turn == s->turn_told_ns ||
+	    (s->turn_told_ns && turn < 2 * s->turn_told_ns))
+		return;
+	s->turn_told_ns = turn;
+	note(t, JOURNAL_ACTION, "to leave and to return takes more than a fifth of a turn: turns are %.1f s now",
+	     (double)turn / 1e9);
+}
+
+static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
+{
+	uint64_t pool;
+
+	see(daemon, uuid);
+	pool = pool_room(daemon);
+	for (unsigned int i = 0; i < view.count; i++)
+		if (view.list[i].place == RESIDENCE_HERE && view.list[i].movable_units > pool &&
+		    !wishes_away(view.client[i]))
+			view.list[i].stays = true;
+	residence_decide(&view.device, view.list, view.count, now);
+	for (unsigned int i = 0; i < view.count; i++)
+		if (can_be_asked(view.client[i]))
+			wish(view.client[i], view.list[i].wish_away);
+	for (unsigned int i = 0; i < view.count; i++)
+		if (view.client[i]->residing.swap_ns)
+			tell_turn(view.client[i]->tenant);
+}
+
+/* The first tenant of its device whose memory moves: the device is treated with it, once. */
+static bool is_first(const struct tenant *t)
+{
+	for (struct tenant *other = t->daemon->tenants; other && other != t; other = other->next)
+		if (moves(other) &&
+		    !memcmp(other->grant.share[0].device.uuid, t->grant.share[0].device.uuid, DEVICE_UUID_BYTES))
+			return false;
+	return true;
+}
+
+static void on_look(void *owner)
+{
+	struct daemon *daemon = owner;
+	uint64_t now = clock_now_ns();
+	bool any = false;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		if (!moves(t))
+			continue;
+		any = true;
+		for (struct client *c = t->clients; c; c = c->next)
+			if (c->page.map && !c->page.broken)
+				look(c, now);
+	}
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (moves(t) && is_first(t))
+			decide(daemon, t->grant.share[0].device.uuid, now);
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (moves(t))
+			follow(t);
+	if (!any)
+		timer_stop(daemon->residence);
+}
+
+void residence_begin(struct tenant *tenant)
+{
+	struct daemon *daemon = tenant->daemon;
+
+	if (!moves(tenant))
+		return;
+	tenant->suspension.state = tenant->grant.suspended ? SUSPENSION_LEAVING : SUSPENSION_NONE;
+	if (!daemon->residence)
+		daemon->residence = timer_new(daemon->loop, on_look, daemon);
+	if (daemon->residence && !timer_running(daemon->residence))
+		timer_start(daemon->residence, LOOK_MS, LOOK_MS);
+}
+
+void residence_join(struct client *client, bool found)
+{
+	struct residing *r = &client->residing;
+
+	if (!moves(client->tenant))
+		return;
+	if (found) {
+		r->wish = atomic_load_explicit(&account_of(client, 0)->wish, memory_order_relaxed);
+		r->place = place_of(client);
+		r->since_ns = r->asked_ns = clock_now_ns();
+	}
+	if (client->tenant->grant.suspended)
+		wish(client, true);
+}
+
+void residence_stop(struct daemon *daemon)
+{
+	timer_free(daemon->residence);
+	daemon->residence = NULL;
+}
+
+static int keep(struct tenant *t, bool suspended, char *error, size_t size)
+{
+	int r;
+
+	t->grant.suspended = suspended;
+	r = store_update(t->daemon->store, &t->grant, error, size);
+	if (r)
+		t->grant.suspended = !suspended;
+	return r;
+}
+
+int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size)
+{
+	struct suspension *s = &tenant->suspension;
+	char held[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	uint64_t units = 0;
+	int r;
+
+	if (!moves(tenant)) {
+		snprintf(error, size,
+			 "grant %s: its memory cannot leave the device: make the grant with --spill, or hold its work "
+			 "up "
+			 "with --freeze",
+			 tenant->grant.name);
+		return -ENOTSUP;
+	}
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (account_held(c, 0) && !can_be_asked(c)) {
+			snprintf(error, size,
+				 "grant %s: %s holds %s that cannot leave the device: it was started without "
+				 "METE_SPILL=1 "
+				 "in its environment, as `mete run` sets it",
+				 tenant->grant.name, client_text(c),
+				 size_format((uint64_t)account_held(c, 0) * WIRE_UNIT_BYTES, held));
+			return -EBUSY;
+		}
+	if (tenant->grant.suspended)
+		return 0;
+	for (struct client *c = tenant->clients; c; c = c->next)
+		units += can_be_asked(c) ? movable_of(c) : 0;
+	if (units > pool_room(tenant->daemon)) {
+		snprintf(error, size,
+			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "raise it "
+			 "in meted.yaml",
+			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
+			 size_format(pool_room(tenant->daemon) * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = keep(tenant, true, error, size);
+	if (r)
+		return r;
+	s->serial++;
+	s->state = SUSPENSION_LEAVING;
+	s->drain = drain_s ? (uint32_t)(drain_s * 1000000000ull / WIRE_DRAIN_NS) : 0;
+	*s->why = 0;
+	for (struct client *c = tenant->clients; c; c = c->next) {
+		c->residing.called = false;
+		c->residing.stays_until_ns = 0;
+		if (can_be_asked(c))
+			wish(c, true);
+	}
+	note(tenant, JOURNAL_ACTION, "suspended: its memory leaves the device");
+	return 0;
+}
+
+int residence_resume(struct tenant *tenant, bool now, char *error, size_t size)
+{
+	struct suspension *s = &tenant->suspension;
+	char away[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	uint64_t units, left_units;
+	int r;
+
+	if (!tenant->grant.suspended)
+		return 0;
+	units = residence_away(tenant, 0, NULL);
+	see(tenant->daemon, tenant->grant.share[0].device.uuid);
+	left_units = residence_free(&view.device, view.list, view.count, NULL);
+	if (now && units > left_units) {
+		snprintf(error, size,
+			 "grant %s: %s are away, and device %u has room for %s: ask without --now, and it returns as "
+			 "soon "
+			 "as there is room",
+			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, away),
+			 tenant->grant.share[0].device.index, size_format(left_units * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = keep(tenant, false, error, size);
+	if (r)
+		return r;
+	s->serial++;
+	s->state = SUSPENSION_RETURNING;
+	*s->why = 0;
+	for (struct client *c = tenant->clients; c; c = c->next)
+		c->residing.called = true;
+	note(tenant, JOURNAL_ACTION, "resumed: its memory returns to the device");
+	on_look(tenant->daemon);
+	return 0;
+}
+
+/* What others are told -------------------------------------------------------------------------------------------- */
+
+static const char *const place_words[] = { "resident", "leaving", "away", "returning" };
+
+void residence_grant_json(const struct tenant *t, json_t *grant)
+{
+	static const char *const words[] = { "none", "leaving", "away", "returning", "refused" };
+	const struct suspension *s = &t->suspension;
+
+	json_object_set_new(grant, "spill", json_boolean(t->grant.spill));
+	if (!moves(t))
+		return;
+	json_object_set_new(grant, "resident_bytes",
+			    json_integer((json_int_t)(t->grant.resident_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(grant, "suspended", json_boolean(t->grant.suspended));
+	json_object_set_new(grant, "suspension",
+			    json_pack("{s:I s:s s:o}", "serial", (json_int_t)s->serial, "state", words[s->state], "why",
+				      *s->why ? json_string(s->why) : json_null()));
+	json_object_set_new(grant, "moved",
+			    json_pack("{s:I s:I s:I s:I s:f}", "out_bytes", (json_int_t)s->out_bytes, "in_bytes",
+				      (json_int_t)s->in_bytes, "moves", (json_int_t)s->moves, "refused",
+				      (json_int_t)s->refused, "seconds", (double)s->moving_ns / 1e9));
+}
+
+static void place_json(json_t *to, uint64_t away_units, uint64_t movable_units, enum wire_place place, uint32_t percent)
+{
+	json_object_set_new(to, "away_bytes", json_integer((json_int_t)(away_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "movable_bytes", json_integer((json_int_t)(movable_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "residence", json_string(place_words[place]));
+	if (place == WIRE_LEAVING || place == WIRE_RETURNING)
+		json_object_set_new(to, "moved_pct", json_integer(percent));
+}
+
+void residence_client_json(const struct client *c, unsigned int device, json_t *process)
+{
+	uint32_t place = place_of(c);
+
+	if (!device && can_be_asked(c))
+		place_json(process, away_of(c), movable_of(c), wire_place_state(place), wire_place_percent(place));
+}
+
+/* Of several clients the one says it that is furthest from being there. */
+void residence_share_json(const struct tenant *t, unsigned int device, json_t *share)
+{
+	static const int order[] = { [WIRE_RESIDENT] = 0, [WIRE_RETURNING] = 1, [WIRE_LEAVING] = 2, [WIRE_AWAY] = 3 };
+	enum wire_place worst = WIRE_RESIDENT;
+	uint64_t movable = 0;
+	uint32_t percent = 0;
+
+	if (device || !moves(t))
+		return;
+	for (const struct client *c = t->clients; c; c = c->next) {
+		uint32_t place = place_of(c);
+
+		if (!can_be_asked(c))
+			continue;
+		movable += movable_of(c);
+		if (order[wire_place_state(place)] <= order[worst])
+			continue;
+		worst = wire_place_state(place);
+		percent = wire_place_percent(place);
+	}
+	place_json(share, residence_away(t, 0, NULL), movable, worst, percent);
+}

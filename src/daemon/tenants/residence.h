@@ -1,0 +1,100 @@
+/*
+ * residence.h: the memory of tenants that may leave a device (`--spill`): who is asked to leave and to return, and what
+ * may be given of a device that such tenants share.
+ *
+ * src/model/residence.h decides. Here are read what clients say on their pages, and written what is asked of them. The
+ * sum of what clients are granted on such a device, held or credit, never exceeds what it has: account.c asks
+ * residence_room() before it grants, and whoever finds no room waits while others leave.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+struct daemon;
+struct tenant;
+
+/* Settings. */
+struct residence_options {
+	bool spill;	     /* new grants are made with it */
+	uint64_t pool_bytes; /* of the host's memory; 0: half of it */
+	uint64_t turn_ns;
+};
+
+#define RESIDENCE_OPTIONS ((struct residence_options){ .turn_ns = 2000000000u })
+
+/* What meted knows of a client's memory; zero at first. */
+struct residing {
+	uint32_t wish;		/* as it stands on the page */
+	uint32_t place;		/* as it was read last */
+	uint64_t since_ns;	/* it has been at its place */
+	uint64_t idle_since_ns; /* 0: it is in use */
+	uint64_t waits_since_ns;
+	uint64_t want_units, want_ns; /* it asked for so much more, and was told to wait, then */
+	uint64_t hopeless_ns;	      /* since then others cannot make as much room; 0: they can */
+	uint64_t stays_until_ns;      /* it could not leave: not asked again until then */
+	uint64_t asked_ns;	      /* of what is under way: the wish */
+	uint64_t moving_units;
+	uint64_t swap_ns; /* the last time to leave and the last to return, together */
+	uint64_t leave_ns;
+	bool called; /* the user wants it back */
+};
+
+enum suspension_state {
+	SUSPENSION_NONE,
+	SUSPENSION_LEAVING,
+	SUSPENSION_AWAY,
+	SUSPENSION_RETURNING,
+	SUSPENSION_REFUSED, /* undone: `why` */
+};
+
+/* What the user has asked of a tenant. */
+struct suspension {
+	uint64_t serial; /* of what was asked */
+	enum suspension_state state;
+	uint32_t drain;				      /* how long work may take to end, in WIRE_DRAIN_NS */
+	char why[200];				      /* it stays, or waits */
+	uint64_t out_bytes, in_bytes, moves, refused; /* in all */
+	uint64_t moving_ns;			      /* programs stood still while memory moved */
+	uint64_t turn_told_ns;			      /* the turn that an event has spoken of */
+};
+
+#define RESIDENCE_DRAIN_S 10u /* for work in flight to end, where nothing else is asked for */
+#define RESIDENCE_DRAIN_MOST_S 600u
+
+/* A tenant is served from now on. */
+void residence_begin(struct tenant *tenant);
+/* A client has its page: what is asked of it stands there before it is told so. `found`: by this meted. */
+void residence_join(struct client *client, bool found);
+/* Frees the timer. */
+void residence_stop(struct daemon *daemon);
+
+/*
+ * Units that the client may be granted more on the device, credit included. UINT64_MAX: no tenant's memory moves there,
+ * the driver judges. Recalls others' credit where less than `need` is free.
+ */
+uint64_t residence_room(struct client *client, unsigned int device, uint64_t need);
+/*
+ * There is no room for so many units more: others are asked to leave. False: it will never be, or the device is not one
+ * of those.
+ */
+bool residence_wait(struct client *client, unsigned int device, uint64_t units);
+void residence_has(struct client *client);
+/* What is away of a tenant's clients, but for `except` (may be NULL), in units: its quota is not free for others. */
+uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except);
+
+/*
+ * Value: 0; -ENOTSUP: the grant is not for that; -EBUSY: it cannot be now. `error` says why. `drain_s` 0: as usual.
+ * What follows is seen in the grant (suspension).
+ */
+int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
+/* `now`: -EBUSY where there is no room at once. */
+int residence_resume(struct tenant *tenant, bool now, char *error, size_t size);
+
+/* Adds what there is to say of a grant, of a share, of a client. */
+void residence_grant_json(const struct tenant *tenant, json_t *grant);
+void residence_share_json(const struct tenant *tenant, unsigned int device, json_t *share);
+void residence_client_json(const struct client *client, unsigned int device, json_t *process);

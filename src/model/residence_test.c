@@ -1,0 +1,294 @@
+/*
+ * residence_test.c: who leaves for whom, as a table, and dozens of tenants in virtual time: at every step what is
+ * charged fits on the device, and everybody comes back.
+ */
+#include "base/tap.h"
+#include "model/residence.h"
+
+#include <stdbool.h>
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+#define NOW (100 * SECOND)
+
+#define WORKS .idle_since_ns = 0
+#define IDLE(s) .idle_since_ns = NOW - (s)*SECOND
+#define HERE(units) .held_units = (units), .movable_units = (units), .since_ns = NOW - SECOND
+#define AWAY(units) .place = RESIDENCE_AWAY, .away_units = (units), .wish_away = true
+#define CALLED(s) .called = true, .waits_since_ns = NOW - (s)*SECOND
+#define WANTS(units, s) .want_units = (units), .waits_since_ns = NOW - (s)*SECOND
+
+struct row {
+	const char *what;
+	struct residence_client client[5];
+	const char *leaves; /* 'l': is to leave or stay away, '.': may be there */
+	uint64_t turn_ns;
+};
+
+static const struct row rows[] = {
+	{ "nobody leaves where all fit", { { HERE(40), WORKS }, { HERE(60), IDLE(50) } }, "..", 0 },
+	{ "who is away and not called for stays away", { { AWAY(40) }, { HERE(20), WORKS } }, "l.", SECOND },
+	{ "who is called for returns where there is room",
+	  { { AWAY(40), CALLED(1) }, { HERE(60), WORKS } },
+	  "..",
+	  SECOND },
+	{ "where there is none, the idle one leaves, and it waits",
+	  { { AWAY(50), CALLED(1) }, { HERE(50), WORKS }, { HERE(50), IDLE(9) } },
+	  "l.l",
+	  9 * SECOND },
+	{ "who has been idle for longest leaves first, of those of whom one is not enough",
+	  { { AWAY(60), CALLED(1) }, { HERE(30), IDLE(5) }, { HERE(30), IDLE(9) }, { HERE(40), IDLE(1) } },
+	  "lll.",
+	  9 * SECOND },
+	{ "the smallest that is enough leaves, not who has been idle longest",
+	  { { AWAY(20), CALLED(1) }, { HERE(60), IDLE(9) }, { HERE(20), IDLE(2) }, { HERE(20), IDLE(1) } },
+	  "l.l.",
+	  9 * SECOND },
+	{ "never more than are needed: who was chosen before a larger one stays",
+	  { { AWAY(70), CALLED(1) }, { HERE(10), IDLE(9) }, { HERE(70), IDLE(1) }, { HERE(20), WORKS } },
+	  "l.l.",
+	  9 * SECOND },
+	{ "the lowest class leaves first, working or not",
+	  { { AWAY(50), CALLED(1), .class = 0 }, { HERE(50), IDLE(9), .class = 1 }, { HERE(50), WORKS, .class = 2 } },
+	  "l.l",
+	  9 * SECOND },
+	{ "a higher class does not leave for a lower one",
+	  { { AWAY(50), CALLED(1), .class = 2 }, { HERE(100), IDLE(9), .class = 1 } },
+	  "l.",
+	  0 },
+	{ "who works has its turn", { { AWAY(80), CALLED(1) }, { HERE(80), WORKS } }, "l.", 2 * SECOND },
+	{ "and leaves when it is over", { { AWAY(80), CALLED(1) }, { HERE(80), WORKS } }, "ll", SECOND },
+	{ "nobody leaves where that is not enough",
+	  { { AWAY(80), CALLED(1) }, { HERE(40), IDLE(9) }, { HERE(60), WORKS } },
+	  "l..",
+	  9 * SECOND },
+	{ "who has waited longest is first, and nobody behind it takes its room",
+	  { { AWAY(60), CALLED(5) }, { AWAY(30), CALLED(1) }, { HERE(60), WORKS } },
+	  "ll.",
+	  9 * SECOND },
+	{ "of two that wait for more the second leaves for the first",
+	  { { HERE(50), WANTS(30, 5) }, { HERE(50), WANTS(30, 1) } },
+	  ".l",
+	  9 * SECOND },
+	{ "who keeps what it has been guaranteed does not leave",
+	  { { AWAY(50), CALLED(1) }, { HERE(60), IDLE(9), .keeps_units = 60 } },
+	  "l.",
+	  0 },
+	{ "and leaves when it holds more",
+	  { { AWAY(50), CALLED(1) }, { HERE(60), IDLE(9), .keeps_units = 59 } },
+	  "ll",
+	  0 },
+	{ "who could not leave a moment ago is not asked",
+	  { { AWAY(50), CALLED(1) }, { HERE(60), IDLE(9), .stays = true } },
+	  "l.",
+	  0 },
+	{ "what the user sends away leaves, and stays away though it is called for",
+	  { { HERE(10), WORKS, .suspended = true }, { AWAY(10), CALLED(1), .suspended = true } },
+	  "ll",
+	  9 * SECOND },
+	{ "what is on its way back counts",
+	  { { .place = RESIDENCE_RETURNING, .held_units = 10, .away_units = 50 }, { AWAY(50), CALLED(1) } },
+	  ".l",
+	  0 },
+	{ "what is leaving counts: nobody else has to",
+	  { { .place = RESIDENCE_LEAVING, .held_units = 50, .movable_units = 50, .wish_away = true },
+	    { AWAY(50), CALLED(1) },
+	    { HERE(50), IDLE(9) } },
+	  "ll.",
+	  0 },
+};
+
+static void test_rows(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct row row = rows[i];
+		struct residence_device device = { .total_units = 100, .turn_ns = row.turn_ns };
+		unsigned int count = (unsigned int)strlen(row.leaves);
+		char got[8] = "";
+
+		residence_decide(&device, row.client, count, NOW);
+		for (unsigned int k = 0; k < count; k++)
+			got[k] = row.client[k].wish_away ? 'l' : '.';
+		tap_ok(!strcmp(got, row.leaves), "%s (%s)", row.what, got);
+	}
+}
+
+static void test_turn(void)
+{
+	tap_ok(residence_turn(2 * SECOND, 100 * MS) == 2 * SECOND, "a turn that is long enough stays");
+	tap_ok(residence_turn(2 * SECOND, SECOND) == 5 * SECOND,
+	       "it grows until a swap takes no more than a fifth of it");
+	tap_ok(residence_turn(2 * SECOND, 20 * SECOND) == 30 * SECOND, "to thirty seconds at most");
+	tap_ok(residence_turn(2 * SECOND, UINT64_MAX) == 30 * SECOND, "whatever the swap took");
+}
+
+/* Virtual time ---------------------------------------------------------------------------------------------------- */
+
+#define TENANTS 40u
+#define TOTAL 100000ull
+#define STEP (10 * MS)
+#define RATE 200ull /* units that are copied in a step */
+
+struct tenant {
+	uint64_t size; /* units, when it has all that it asks for */
+	uint64_t pinned;
+	uint64_t works_until, idle_until; /* by the device's clock, and by its own */
+	uint64_t worked;
+	uint64_t left; /* of a copy */
+	uint64_t waited_most;
+	bool wants;
+};
+
+static struct tenant tenants[TENANTS];
+static struct residence_client clients[TENANTS];
+static struct residence_device sim_device = { .total_units = TOTAL, .turn_ns = SECOND };
+
+static uint64_t charged(void)
+{
+	uint64_t units = sim_device.other_units;
+
+	for (unsigned int i = 0; i < TENANTS; i++)
+		units += clients[i].held_units;
+	return units;
+}
+
+/* What a client and meted do with the decision. */
+static void follow(struct tenant *t, struct residence_client *c, uint64_t now)
+{
+	uint64_t n = RATE;
+
+	switch (c->place) {
+	case RESIDENCE_HERE:
+		if (c->wish_away) {
+			c->place = RESIDENCE_LEAVING;
+			t->left = c->movable_units;
+		}
+		break;
+	case RESIDENCE_LEAVING: /* refunded when all is copied */
+		t->left -= t->left < n ? t->left : n;
+		if (t->left)
+			break;
+		c->away_units = c->movable_units;
+		c->held_units -= c->movable_units;
+		c->movable_units = 0;
+		c->place = RESIDENCE_AWAY;
+		c->since_ns = now;
+		break;
+	case RESIDENCE_AWAY:
+		if (!c->wish_away)
+			c->place = RESIDENCE_RETURNING;
+		break;
+	case RESIDENCE_RETURNING: /* charged before it is copied */
+		n = n < c->away_units ? n : c->away_units;
+		c->away_units -= n;
+		c->held_units += n;
+		c->movable_units += n;
+		if (c->away_units)
+			break;
+		c->place = RESIDENCE_HERE;
+		c->since_ns = now;
+		c->called = false;
+		break;
+	}
+}
+
+/* What its program does. */
+static void live(struct tenant *t, struct residence_client *c, uint64_t now)
+{
+	uint64_t room;
+
+	if (c->place == RESIDENCE_AWAY && !c->called && now >= t->idle_until)
+		c->called = true;
+	if (c->place == RESIDENCE_HERE && !c->wish_away && c->held_units < t->size && now >= t->idle_until) {
+		room = residence_free(&sim_device, clients, TENANTS, c);
+		c->want_units = t->size - c->held_units;
+		if (c->want_units <= room) {
+			c->held_units += c->want_units;
+			c->movable_units = c->held_units - t->pinned;
+			c->want_units = 0;
+		}
+	} else {
+		c->want_units = 0;
+	}
+	if (c->called || c->want_units) {
+		if (!c->waits_since_ns)
+			c->waits_since_ns = now;
+		if (now - c->waits_since_ns > t->waited_most)
+			t->waited_most = now - c->waits_since_ns;
+	} else {
+		c->waits_since_ns = 0;
+	}
+	if (c->place != RESIDENCE_HERE || c->held_units < t->size)
+		return;
+	if (now < t->idle_until) {
+		if (!c->idle_since_ns)
+			c->idle_since_ns = now;
+		return;
+	}
+	c->idle_since_ns = 0;
+	t->worked += STEP;
+	if (now >= t->works_until) {
+		t->idle_until = now + (uint64_t)(rand() % 3000) * MS;
+		t->works_until = t->idle_until + (uint64_t)(rand() % 4000) * MS;
+		if (rand() % 4 == 0 && t->size < TOTAL * 6 / 10)
+			t->size += (uint64_t)(rand() % 3000);
+	}
+}
+
+static void test_many(void)
+{
+	uint64_t most = 0, least_worked = UINT64_MAX, waited = 0;
+	unsigned int moving_most = 0;
+	bool fits = true;
+
+	srand(7);
+	sim_device.other_units = 5000;
+	for (unsigned int i = 0; i < TENANTS; i++) {
+		tenants[i].size = 5000 + (uint64_t)(rand() % 45000);
+		tenants[i].pinned = 300;
+		clients[i].class = i % 3 == 0;
+	}
+	/* Contexts are there from the beginning, and fit. */
+	for (unsigned int i = 0; i < TENANTS; i++)
+		clients[i].held_units = tenants[i].pinned;
+	for (uint64_t now = SECOND; now < 3000 * SECOND; now += STEP) {
+		unsigned int moving = 0;
+
+		residence_decide(&sim_device, clients, TENANTS, now);
+		for (unsigned int i = 0; i < TENANTS; i++) {
+			follow(&tenants[i], &clients[i], now);
+			live(&tenants[i], &clients[i], now);
+			moving += clients[i].place == RESIDENCE_LEAVING;
+			if (charged() > TOTAL)
+				fits = false;
+			if (charged() > most)
+				most = charged();
+		}
+		if (moving > moving_most)
+			moving_most = moving;
+	}
+	for (unsigned int i = 0; i < TENANTS; i++) {
+		if (clients[i].class) /* the less important ones get what is left */
+			continue;
+		if (tenants[i].worked < least_worked)
+			least_worked = tenants[i].worked;
+		if (tenants[i].waited_most > waited)
+			waited = tenants[i].waited_most;
+	}
+	tap_ok(fits, "40 tenants of %.1f times the device: never more charged than it has (at most %.1f %%)",
+	       40 * 27500.0 / TOTAL, (double)most * 100 / TOTAL);
+	tap_ok(least_worked > 0 && waited < 600 * SECOND,
+	       "each of the higher class had its turn (the one with least worked for %.1f s, the longest wait was %.1f "
+	       "s)",
+	       (double)least_worked / 1e9, (double)waited / 1e9);
+	tap_ok(moving_most > 0, "and memory moved");
+}
+
+int main(void)
+{
+	tap_begin();
+	test_rows();
+	test_turn();
+	test_many();
+	return tap_end();
+}

@@ -1,0 +1,70 @@
+/*
+ * movable.h: plain allocations of a tenant whose memory may leave the device: built of handles of the driver's virtual
+ * memory management, so that the addresses stay when the memory goes.
+ *
+ * Memory comes in pieces, each of one handle, mapped once over its whole reservation: large allocations have a piece
+ * each, small ones are packed into pieces of 2 to 64 MiB (core/pack.h). A piece is charged as a whole; to the program
+ * its blocks look like plain allocations. One packed piece that is empty is kept.
+ *
+ * Not movable, and counted as held without `movable_units`: managed memory, arrays, pools, graph memory, contexts,
+ * modules, what the program maps itself, and what it was exported. Blocks cannot be exported (cuIpcGetMemHandle).
+ */
+#pragma once
+
+#include "core/records.h"
+#include "cuda_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The environment says that memory of this process may move (METE_SPILL=1). */
+bool movable_wanted(void);
+
+/*
+ * An allocation of `bytes` (above 0) on the current device. False: not of ours to make, ask the driver; nothing has
+ * changed. Else *ret_r is the answer, and *ret_pointer is filled when it is CUDA_SUCCESS.
+ */
+bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r);
+
+/* A record of kind RECORD_MOVABLE has been taken: its block is free, once work in flight has ended. */
+void movable_free(const struct record *r);
+/* The same for a context that is gone; a shard of the records may be locked. Then movable_trim(). */
+void movable_forget(const struct record *r);
+/* Gives back pieces that are empty; `all`: also the one that is kept. True: there was one. Outside the gate. */
+bool movable_trim(bool all);
+
+/* The block that an address is in. */
+struct movable_block {
+	CUdeviceptr base;
+	uint64_t bytes;
+	uint32_t serial; /* of the allocation */
+	const void *context;
+};
+
+/* It is in one of our pieces, whether a block is there or not. */
+bool movable_has(CUdeviceptr p);
+/* False: no block of ours. */
+bool movable_find(CUdeviceptr p, struct movable_block *ret);
+
+/* Leaving and returning, by the mover, with the door shut and nothing in flight. */
+
+enum movable_result {
+	MOVABLE_DONE = 0,
+	MOVABLE_HOST,	/* no memory in the host */
+	MOVABLE_DEVICE, /* no room on the device */
+	MOVABLE_FAULT,	/* the driver answers an error */
+};
+
+/* Asked between two pieces; `percent`: of the way. False: stop, and undo. */
+typedef bool (*movable_fn)(unsigned int percent);
+
+/*
+ * Copies all that is resident on the device to the host, and lets go of it there. Anything but MOVABLE_DONE: nothing
+ * has moved. A context of the device is current.
+ */
+enum movable_result movable_leave(unsigned int device, movable_fn go_on);
+/* The way back. Anything but MOVABLE_DONE: all is away as before. */
+enum movable_result movable_return(unsigned int device, movable_fn go_on);
+
+/* In the child of fork(). */
+void movable_reset(void);

@@ -1,0 +1,302 @@
+/*
+ * mover.c: see mover.h.
+ *
+ * The driver has no call that waits for a context's work with a time limit. So another thread waits (drainer): it may
+ * stay in the driver for as long as a kernel runs that never ends, and is the one that is asked the next time as well.
+ */
+#include "shim/mover.h"
+#include "core/account.h"
+#include "core/capture.h"
+#include "core/door.h"
+#include "core/face.h"
+#include "core/log.h"
+#include "core/thread.h"
+#include "core/tick.h"
+#include "cuda_shim.h"
+#include "shim/contexts.h"
+#include "shim/movable.h"
+
+#include <string.h>
+
+#define NAP_NS 100000000u
+#define CONTEXTS 64u
+#define AGAIN_NS 200000000u /* after a return for which there was no room */
+
+enum drain {
+	DRAIN_NONE,
+	DRAIN_WAITS, /* a thread is in the driver */
+	DRAIN_DONE,
+	DRAIN_FAILED,
+};
+
+static _Atomic uint32_t started;
+static _Atomic uint32_t drain;		/* enum drain; a futex */
+static _Atomic(void *) drained_context; /* that the drainer is in; NULL: none */
+static _Atomic bool given_up;		/* nobody waits for the drainer any more */
+static unsigned int moving;		/* the device whose memory is on its way; the mover's own, as the rest */
+static enum wire_place state[WIRE_MAX_DEVICES];
+static enum wire_stay reason[WIRE_MAX_DEVICES];
+static uint32_t answered[WIRE_MAX_DEVICES]; /* the wish */
+static uint32_t used;			    /* WIRE_PLACE_USED or 0 */
+static uint32_t again_wish;
+static uint64_t again_ns;
+
+/* The page may have been replaced: each time anew. */
+static struct wire_account *wire_of(unsigned int device)
+{
+	return __atomic_load_n(&accounts[device].wire, __ATOMIC_ACQUIRE);
+}
+
+static void publish(unsigned int device, unsigned int percent)
+{
+	uint32_t place = (uint32_t)state[device] | WIRE_PLACE_MOVES | used;
+
+	if (atomic_load_explicit(&door_waiting, memory_order_relaxed))
+		place |= WIRE_PLACE_WAITED;
+	place |= (uint32_t)reason[device] << WIRE_PLACE_REASON_SHIFT | (uint32_t)percent << WIRE_PLACE_PERCENT_SHIFT |
+		 wire_wish_serial(answered[device]) << WIRE_PLACE_SERIAL_SHIFT;
+	atomic_store_explicit(&wire_of(device)->place, place, memory_order_release);
+}
+
+static void *drainer(void *unused)
+{
+	void *contexts[CONTEXTS];
+	unsigned int count;
+	bool good = true;
+
+	thread_begin("mete-drain");
+	face->thread_begins();
+	count = contexts_list(contexts, CONTEXTS);
+	for (unsigned int i = 0; i < count; i++) {
+		/* Sequentially consistent: pairs with mover_let_go(). */
+		atomic_store(&drained_context, contexts[i]);
+		if (atomic_load(&given_up))
+			break;
+		if (!face->enter(contexts[i]))
+			continue;
+		good = shim_real.cuCtxSynchronize() == CUDA_SUCCESS && good;
+		face->leave();
+	}
+	atomic_store(&drained_context, NULL);
+	atomic_store(&drain, good ? DRAIN_DONE : DRAIN_FAILED);
+	tick_wake(&drain);
+	return unused;
+}
+
+/* Everything that was submitted has ended. */
+static enum wire_stay drained(uint64_t until_ns)
+{
+	uint64_t now;
+	bool fresh = false;
+
+	for (;;) {
+		uint32_t is = atomic_load(&drain);
+
+		if (fresh && is == DRAIN_DONE)
+			return WIRE_STAY_NOT;
+		if (fresh && is == DRAIN_FAILED)
+			return WIRE_STAY_FAULT;
+		now = tick_now();
+		if (now >= until_ns) {
+			atomic_store(&given_up, true);
+			return WIRE_STAY_WORK;
+		}
+		if (is == DRAIN_WAITS) {
+			tick_wait(&drain, is, until_ns - now < NAP_NS ? until_ns - now : NAP_NS, false);
+			continue;
+		}
+		fresh = true;
+		atomic_store(&given_up, false);
+		atomic_store(&drain, DRAIN_WAITS);
+		if (!thread_start(drainer, NULL)) {
+			atomic_store(&drain, DRAIN_NONE);
+			return WIRE_STAY_HOST;
+		}
+	}
+}
+
+/* Nobody is in the driver, and nothing in flight. The door is shut then, and only then. */
+static enum wire_stay quiet(uint64_t until_ns)
+{
+	enum wire_stay why;
+
+	for (;;) {
+		if (!door_shut(until_ns))
+			return atomic_load(&drain) == DRAIN_WAITS ? WIRE_STAY_WORK : WIRE_STAY_CALL;
+		if (!capture_going())
+			break;
+		/* A call that waits for the context would spoil it. */
+		door_open();
+		if (tick_now() >= until_ns)
+			return WIRE_STAY_CAPTURE;
+		tick_wait(&drain, atomic_load(&drain), NAP_NS / 10, false);
+	}
+	why = drained(until_ns);
+	if (why)
+		door_open();
+	return why;
+}
+
+/* The context's work ends before it does: the driver would wait for that as well. */
+void mover_let_go(const void *context)
+{
+	while (atomic_load(&drained_context) == context)
+		tick_wait(&drain, DRAIN_WAITS, NAP_NS / 10, false);
+}
+
+static enum wire_stay why_of(enum movable_result r)
+{
+	static const enum wire_stay is[] = {
+		[MOVABLE_DONE] = WIRE_STAY_NOT,
+		[MOVABLE_HOST] = WIRE_STAY_HOST,
+		[MOVABLE_DEVICE] = WIRE_STAY_DEVICE,
+		[MOVABLE_FAULT] = WIRE_STAY_FAULT,
+	};
+
+	return is[r];
+}
+
+/* A context of the device becomes current. False: there is none. */
+static bool enter(unsigned int device)
+{
+	void *contexts[CONTEXTS];
+	unsigned int count = contexts_list(contexts, CONTEXTS), is;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (contexts_device(contexts[i], &is) && is == device && face->enter(contexts[i]))
+			return true;
+	return false;
+}
+
+static bool leaves_on(unsigned int percent)
+{
+	publish(moving, percent);
+	return true;
+}
+
+/* meted may change its mind. */
+static bool returns_on(unsigned int percent)
+{
+	publish(moving, percent);
+	return !(atomic_load_explicit(&wire_of(moving)->wish, memory_order_relaxed) & WIRE_LEAVE);
+}
+
+static void leave(unsigned int device, uint32_t wish)
+{
+	uint64_t limit = (uint64_t)(wish >> WIRE_DRAIN_SHIFT) * WIRE_DRAIN_NS;
+	enum wire_stay why;
+	bool entered;
+
+	state[device] = WIRE_LEAVING;
+	reason[device] = WIRE_STAY_NOT;
+	answered[device] = wish;
+	publish(device, 0);
+	why = quiet(tick_now() + limit);
+	if (!why) {
+		moving = device;
+		entered = enter(device);
+		why = why_of(movable_leave(device, leaves_on));
+		if (entered)
+			face->leave();
+		if (why)
+			door_open();
+	}
+	state[device] = why ? WIRE_RESIDENT : WIRE_AWAY;
+	reason[device] = why;
+	publish(device, 100);
+}
+
+static bool all_here(void)
+{
+	for (unsigned int i = 0; i < account_count; i++)
+		if (state[i] != WIRE_RESIDENT)
+			return false;
+	return true;
+}
+
+static void come_back(unsigned int device, uint32_t wish)
+{
+	enum wire_stay why;
+	bool entered;
+
+	state[device] = WIRE_RETURNING;
+	answered[device] = wish;
+	publish(device, 0);
+	moving = device;
+	entered = enter(device);
+	why = why_of(movable_return(device, returns_on));
+	if (entered)
+		face->leave();
+	state[device] = why ? WIRE_AWAY : WIRE_RESIDENT;
+	reason[device] = why;
+	again_wish = why ? wish : 0;
+	again_ns = tick_now() + AGAIN_NS;
+	publish(device, 100);
+	if (!why && all_here())
+		door_open();
+}
+
+static void look(unsigned int device)
+{
+	uint32_t wish = atomic_load_explicit(&wire_of(device)->wish, memory_order_acquire);
+	bool leaves = wish & WIRE_LEAVE;
+
+	/* A refusal answers its wish: not again until there is another one. */
+	if (leaves && state[device] == WIRE_RESIDENT && !(reason[device] && answered[device] == wish))
+		leave(device, wish);
+	else if (!leaves && state[device] == WIRE_AWAY && (wish != again_wish || tick_now() >= again_ns))
+		come_back(device, wish);
+	else if (leaves == (state[device] == WIRE_AWAY))
+		answered[device] = wish;
+}
+
+static void look_at_door(uint32_t *passed)
+{
+	uint32_t now = atomic_load_explicit(&door_passed, memory_order_relaxed);
+	bool inside = atomic_load_explicit(&door_state, memory_order_relaxed) & ~DOOR_SHUT;
+
+	used = inside || now != *passed ? WIRE_PLACE_USED : 0;
+	*passed = now;
+}
+
+static void *move(void *unused)
+{
+	uint32_t wish, passed = 0;
+
+	thread_begin("mete-mover");
+	face->thread_begins();
+	for (;;) {
+		look_at_door(&passed);
+		for (unsigned int i = 0; i < account_count; i++) {
+			look(i);
+			publish(i, 100);
+		}
+		wish = atomic_load_explicit(&wire_of(0)->wish, memory_order_acquire);
+		if (wish == answered[0])
+			tick_wait(&wire_of(0)->wish, wish, NAP_NS, true);
+		else
+			tick_wait(&drain, atomic_load(&drain), NAP_NS / 10, false);
+	}
+	return unused;
+}
+
+void mover_start(void)
+{
+	uint32_t none = 0;
+
+	if (!movable_wanted() || !atomic_compare_exchange_strong(&started, &none, 1))
+		return;
+	if (!thread_start(move, NULL)) {
+		atomic_store(&started, 0);
+		log_line("no thread for moving memory: it stays on the device");
+	}
+}
+
+void mover_reset(void)
+{
+	atomic_store(&started, 0);
+	atomic_store(&drain, DRAIN_NONE);
+	memset(state, 0, sizeof state);
+	memset(reason, 0, sizeof reason);
+	memset(answered, 0, sizeof answered);
+}

@@ -1,0 +1,109 @@
+"""
+kill -9 of the program, of its worker or of meted at any step of leaving and returning: accounts stay exact, and the memory of
+who lives is what it was. The judge is the device's own count. METE_TEST_LONG=1 does some hundreds: kill_test.py BUILD
+"""
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider  # noqa: E402
+from device import Device  # noqa: E402
+from harness import Meted, finish, ok, until  # noqa: E402
+
+SIZE, QUOTA = 20 * MIB, 32 * MIB
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
+TIMES = 300 if os.environ.get("METE_TEST_LONG") else 20
+SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
+
+
+class Killer:
+    def __init__(self):
+        self.m = Meted("--soft-only", env=ENV)
+        self.c = self.m.control()
+        self.judge = Device(self.m.env["METE_SOFT_DIR"], os.path.join(self.m.dir, "judge"), self.m.env)
+        self.where = {}
+        for wall in (False, True):
+            self.m.make(self.name(wall), QUOTA, spill=True, wall=wall)
+
+    def name(self, wall):
+        return "wall" if wall else "local"
+
+    def share(self, name):
+        return self.c.grant(name)["devices"][0]
+
+    def note(self, name):
+        """At which steps it was killed."""
+        place = self.share(name)["residence"]
+        self.where[place] = self.where.get(place, 0) + 1
+
+    def kill_meted(self):
+        self.c.close()
+        self.m.process.send_signal(signal.SIGKILL)
+        self.m.process.wait()
+        self.m.start()
+        self.c = self.m.control()
+
+    def once(self, random_):
+        wall, meted = random_.random() < 0.5, random_.random() < 0.5
+        returning = random_.random() < 0.5
+        name = self.name(wall)
+        r = Resider(self.m, name, SIZE, 3, wall=wall)
+        if not r.has("holds"):
+            return f"{name} does not begin: {r.lines}"
+        r.go_on()
+        r.done(1)
+        self.c.ask("grant_suspend", name=name)
+        if returning:
+            until(lambda: self.share(name)["residence"] == "away", 20)
+            self.c.ask("grant_resume", name=name)
+        time.sleep(random_.random() * 0.06)
+        self.note(name)
+        return self.after_meted(r, name) if meted else self.after_client(r, name)
+
+    def after_meted(self, r, name):
+        self.kill_meted()
+        if not until(lambda: self.c.grant(name)["processes"], 20):
+            return f"{name}: its process is unknown to the next meted"
+        suspended = self.c.grant(name)["suspended"]
+        state = "away" if suspended else "resident"
+        if not until(lambda: self.share(name)["residence"] == state, 20):
+            return f"{name}: {self.share(name)}, suspended {suspended}"
+        if not until(lambda: self.share(name)["held_bytes"] == self.judge.used(), 5):
+            return f"{name}: the account is {self.share(name)['held_bytes']}, the device has {self.judge.used()}"
+        self.c.ask("grant_resume", name=name)
+        for _ in range(2):
+            r.go_on()
+        wrong = r.end()
+        return None if wrong == 0 and r.stays_in_place() else f"{name}: {wrong} words are wrong: {r.lines}"
+
+    def after_client(self, r, name):
+        """Its worker, where it is behind a wall: then the program hears of it by a documented error."""
+        pid = self.c.grant(name)["processes"][0]["pid"]
+        os.kill(pid, signal.SIGKILL)
+        r.process.stdin.close()
+        try:
+            r.process.wait(30)
+        except Exception:
+            return f"{name}: its program hangs"
+        if not until(lambda: not self.c.grant(name)["processes"] and not self.judge.used(), 20):
+            return f"{name}: {self.judge.used()} bytes are left: {self.share(name)}"
+        s = self.share(name)
+        if s["held_bytes"] or s["away_bytes"] or s["granted_bytes"]:
+            return f"{name}: {s}"
+        self.c.ask("grant_resume", name=name)
+        return None
+
+
+print(f"# METE_TEST_SEED={SEED}")
+k = Killer()
+random_ = random.Random(SEED)
+faults = [f for f in (k.once(random_) for _ in range(TIMES)) if f]
+ok(not faults, f"killed {TIMES} times ({k.where}): accounts exact, the memory of who lives as it was", *faults[:5])
+ok(k.judge.most <= 64 * MIB, "never more was on the device than it has")
+k.judge.close()
+k.c.close()
+k.m.close()
+finish()

@@ -1,0 +1,64 @@
+"""What the tests of memory that moves share: a program that changes all it holds (resider.c), and mete's own words."""
+import os
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kill"))
+from harness import BUILD, until  # noqa: E402
+
+MIB = 1 << 20
+METE, RESIDER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/memory/resider")
+
+
+class Resider:
+    """`mete run` of it under a grant. Its lines are read as they come."""
+
+    def __init__(self, m, grant, size, rounds, *mode, wall=False):
+        command = [METE, "run", "--grant", grant] + (["--wall"] if wall else []) + ["--", RESIDER, str(size), str(rounds), *map(str, mode)]
+        self.process = subprocess.Popen(command, env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, bufsize=1, start_new_session=True)
+        self.lines = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def rounds(self):
+        return [line.split() for line in list(self.lines) if line.startswith("round ")]
+
+    def has(self, word, seconds=30):
+        return until(lambda: any(line.startswith(word) for line in list(self.lines)), seconds)
+
+    def done(self, rounds, seconds=30):
+        return until(lambda: len(self.rounds()) >= rounds, seconds)
+
+    def end(self, seconds=120):
+        """Value: the number of words that are wrong; None: it has not said."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        self.thread.join(5)
+        last = [line.split() for line in self.lines if line.startswith("wrong ")]
+        return int(last[0][1]) if last else None
+
+    def longest(self):
+        return [float(line.split()[3]) for line in self.lines if line.startswith("wrong ")][0]
+
+    def stays_in_place(self):
+        return len({r[2] for r in self.rounds()}) == 1
+
+
+def mete(m, *words):
+    """Value: the status, and what it printed."""
+    p = subprocess.run([METE, *words], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       timeout=120)
+    return p.returncode, (p.stdout + p.stderr).strip()

@@ -1,0 +1,213 @@
+/*
+ * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | capture]
+ *
+ * Holds BYTES in allocations of many sizes, and changes every word of them in each round by a kernel. In the end each
+ * word is compared with what it must be. A line for each round, with the addresses' sum, which must stay; the last one
+ * says how many words were wrong, and how long the longest round took.
+ *
+ * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting where
+ * that is 0. endless: after the first round a kernel runs that waits for a word of the host's, which a line sets.
+ */
+#include <cuda.h>
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry change(.param .u64 p, .param .u32 n, .param .u32 seed) {\n"
+	"	.reg .u32 %r<8>; .reg .u64 %d<3>; .reg .pred %q;\n"
+	"	ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.param.u32 %r1, [seed];\n"
+	"	mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+	"	mad.lo.u32 %r2, %r2, %r3, %r4;\n"
+	"	setp.ge.u32 %q, %r2, %r0; @%q ret;\n"
+	"	mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1;\n"
+	"	ld.global.u32 %r5, [%d0]; mul.lo.u32 %r5, %r5, 1664525; add.u32 %r5, %r5, %r2; add.u32 %r5, %r5, %r1;\n"
+	"	st.global.u32 [%d0], %r5; ret;\n}\n"
+	".visible .entry wait(.param .u64 p) {\n"
+	"	.reg .u32 %r; .reg .u64 %d; .reg .pred %q;\n"
+	"	ld.param.u64 %d, [p];\n"
+	"again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %q, %r, 0; @%q bra again; ret;\n}\n";
+
+#define MOST 4096u
+
+struct block {
+	CUdeviceptr at;
+	size_t bytes;
+	uint32_t seed;
+};
+
+static struct block blocks[MOST];
+static unsigned int count;
+static CUfunction change, wait_for;
+static unsigned int rounds_done;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void must(CUresult r, const char *what)
+{
+	if (!r)
+		return;
+	printf("%s: %d\n", what, (int)r);
+	fflush(stdout);
+	exit(1);
+}
+
+/* Some small ones, some large ones, whose ends lie anywhere. */
+static void take(size_t bytes)
+{
+	static const size_t sizes[] = { 4, 600, 4096, 100000, 3 << 20, 40 << 20, 70000, 1 << 20 };
+	size_t n;
+
+	for (unsigned int i = 0; bytes && count < MOST; i++) {
+		struct block *b = &blocks[count];
+
+		n = i % 8 == 7 ? bytes / 3 / 4 * 4 + 4 : sizes[i % 8];
+		if (n > bytes)
+			n = bytes;
+		must(cuMemAlloc(&b->at, n), "cuMemAlloc");
+		b->bytes = n;
+		b->seed = i * 77;
+		must(cuMemsetD32(b->at, b->seed, n / 4), "cuMemsetD32");
+		bytes -= n;
+		count++;
+	}
+}
+
+static void round_once(void)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		uint32_t n = (uint32_t)(blocks[i].bytes / 4), seed = rounds_done;
+		void *args[] = { &blocks[i].at, &n, &seed };
+
+		must(cuLaunchKernel(change, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
+	}
+	must(cuCtxSynchronize(), "cuCtxSynchronize");
+	rounds_done++;
+}
+
+static uint32_t expected(const struct block *b, uint32_t i)
+{
+	uint32_t word = b->seed;
+
+	for (unsigned int k = 0; k < rounds_done; k++)
+		word = word * 1664525u + i + k;
+	return word;
+}
+
+static uint64_t wrong_words(void)
+{
+	uint64_t wrong = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct block *b = &blocks[i];
+		uint32_t *host = malloc(b->bytes);
+		CUdeviceptr base;
+		size_t size;
+
+		must(cuMemcpyDtoH(host, b->at, b->bytes), "cuMemcpyDtoH");
+		for (uint32_t w = 0; w < b->bytes / 4; w++)
+			wrong += host[w] != expected(b, w);
+		free(host);
+		must(cuMemGetAddressRange(&base, &size, b->at + b->bytes / 2), "cuMemGetAddressRange");
+		wrong += base != b->at || size != b->bytes;
+	}
+	return wrong;
+}
+
+static uint64_t places(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		sum = sum * 31 + blocks[i].at;
+	return sum;
+}
+
+/* False: standard input has ended. */
+static bool next_line(int most_ms)
+{
+	struct pollfd p = { .fd = 0, .events = POLLIN };
+	char c;
+
+	if (poll(&p, 1, most_ms) <= 0)
+		return true;
+	do {
+		if (read(0, &c, 1) != 1)
+			return false;
+	} while (c != '\n');
+	return true;
+}
+
+static void hang(volatile uint32_t *word, CUdeviceptr at)
+{
+	void *args[] = { &at };
+
+	must(cuLaunchKernel(wait_for, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
+	puts("hangs");
+	fflush(stdout);
+	next_line(-1);
+	*word = 1;
+	must(cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 3 ? argv[3] : "";
+	bool endless = !strcmp(mode, "endless");
+	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
+	int pause_ms = *mode && !endless ? atoi(mode) : -1;
+	double longest = 0, began, took;
+	uint32_t *word = NULL;
+	CUdeviceptr word_at;
+	CUcontext context;
+	CUmodule module;
+
+	if (!rounds)
+		return 2;
+	must(cuInit(0), "cuInit");
+	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+	must(cuModuleLoadData(&module, ptx), "cuModuleLoadData");
+	must(cuModuleGetFunction(&change, module, "change"), "cuModuleGetFunction");
+	must(cuModuleGetFunction(&wait_for, module, "wait"), "cuModuleGetFunction");
+	if (endless) {
+		must(cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), "cuMemHostAlloc");
+		must(cuMemHostGetDevicePointer(&word_at, word, 0), "cuMemHostGetDevicePointer");
+		*word = 0;
+	}
+	began = now();
+	take(strtoull(argv[1], NULL, 10));
+	printf("holds %.3f\n", now() - began);
+	fflush(stdout);
+	while (rounds_done < rounds) {
+		if (pause_ms && !next_line(pause_ms))
+			break;
+		began = now();
+		round_once();
+		took = now() - began;
+		if (took > longest)
+			longest = took;
+		printf("round %u %llx %.3f\n", rounds_done, (unsigned long long)places(), took);
+		fflush(stdout);
+		if (endless && rounds_done == 1)
+			hang(word, word_at);
+	}
+	printf("wrong %llu longest %.3f\n", (unsigned long long)wrong_words(), longest);
+	fflush(stdout);
+	for (unsigned int i = 0; i < count; i++)
+		must(cuMemFree(blocks[i].at), "cuMemFree");
+	return 0;
+}

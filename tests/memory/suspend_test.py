@@ -1,0 +1,173 @@
+"""
+A tenant's memory leaves its device and returns, and its program has the same bits at the same addresses. What cannot leave
+is refused in one line, and stays as it was. The judge is the device's own count: suspend_test.py BUILD
+"""
+import os
+import signal
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from device import Device  # noqa: E402
+from harness import Meted, finish, ok, same, until  # noqa: E402
+
+SIZE, QUOTA = 24 * MIB, 40 * MIB
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
+
+
+def share(c, name):
+    return c.grant(name)["devices"][0]
+
+
+def comes_and_goes(m, c, judge, wall):
+    name = "wall" if wall else "local"
+    m.make(name, QUOTA, spill=True, wall=wall)
+    r = Resider(m, name, SIZE, 6, wall=wall)
+    ok(r.has("holds"), f"{name}: it runs", r.lines)
+    r.go_on()
+    r.done(1)
+    before = share(c, name)
+    ok(before["residence"] == "resident" and SIZE <= before["held_bytes"] <= SIZE * 1.1 + 2 * MIB and before["held_bytes"] == judge.used(),
+       f"{name}: it holds its memory, and what packing takes ({before['held_bytes'] / SIZE:.3f} times)", before, judge.used())
+    for turn in range(3):
+        status, text = mete(m, "set", name, "--suspend")
+        away = share(c, name)
+        ok(not status and away["residence"] == "away" and not away["held_bytes"] and not judge.used(),
+           f"{name}: suspended, nothing of it is on the device", text, away, judge.used())
+        ok(away["away_bytes"] == before["movable_bytes"], f"{name}: all that could leave is away")
+        r.go_on()
+        ok(not r.done(turn + 2, 0.3), f"{name}: its program waits")
+        status, text = mete(m, "set", name, "--resume")
+        ok(not status and share(c, name)["residence"] == "resident" and judge.used() == before["held_bytes"],
+           f"{name}: resumed", text, share(c, name))
+        ok(r.done(turn + 2), f"{name}: and its program goes on", r.lines)
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, f"{name}: every word is what it has to be")
+    ok(r.stays_in_place(), f"{name}: all addresses stayed")
+    until(lambda: not c.grant(name)["processes"])
+    ok(not judge.used(), f"{name}: nothing is left")
+
+
+def begins_suspended(m, c, judge):
+    status, text = mete(m, "set", "local", "--suspend")
+    ok(not status, "a grant without programs is suspended", text)
+    r = Resider(m, "local", SIZE, 1, 0)
+    ok(not r.has("holds", 0.5) and not judge.used(), "a program that begins under it waits", r.lines)
+    mete(m, "set", "local", "--resume")
+    same(r.end(), 0, "and goes on when it is resumed")
+
+
+def work_that_never_ends(m, c):
+    r = Resider(m, "local", SIZE, 3, "endless")
+    r.has("holds")
+    r.go_on()
+    r.has("hangs")
+    status, text = mete(m, "set", "local", "--suspend", "--drain", "1")
+    ok(status == 1 and "did not end in time" in text and text.count("\n") == 0, "work that does not end: refused in one line", status, text)
+    s = share(c, "local")
+    ok(s["residence"] == "resident" and s["held_bytes"] >= SIZE and not c.grant("local")["suspended"], "and the tenant is as it was", s)
+    r.go_on()
+    r.go_on()
+    ok(r.done(2), "its program goes on", r.lines)
+    status, text = mete(m, "set", "local", "--suspend")
+    ok(not status, "when its work has ended it can be suspended", text)
+    mete(m, "set", "local", "--resume")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def full_device(m, c, judge):
+    r = Resider(m, "local", SIZE, 2)
+    r.has("holds")
+    mete(m, "set", "local", "--suspend")
+    m.make("other", 48 * MIB)
+    other = Resider(m, "other", 46 * MIB, 1)
+    ok(other.has("holds"), "another tenant has the room now", other.lines)
+    status, text = mete(m, "set", "local", "--resume", "--now")
+    ok(status == 1 and "has room for" in text and text.count("\n") == 0, "--resume --now fails in one line", status, text)
+    ok(c.grant("local")["suspended"] and share(c, "local")["residence"] == "away", "and it stays away")
+    status, text = mete(m, "set", "local", "--resume")
+    ok(not status and "waits: the device has no room" in text, "--resume waits, and says why", status, text)
+    ok("waits" in mete(m, "ps", "--wide")[1], "mete ps says so too", mete(m, "ps", "--wide")[1])
+    other.go_on()
+    same(other.end(), 0, "the other ends")
+    ok(until(lambda: share(c, "local")["residence"] == "resident", 10), "and it returns", c.grant("local"))
+    r.go_on()
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(judge.most <= 64 * MIB, "never more was on the device than it has")
+
+
+def meted_ends(m, c):
+    r = Resider(m, "local", SIZE, 2)
+    r.has("holds")
+    mete(m, "set", "local", "--suspend")
+    c.close()
+    m.process.send_signal(signal.SIGKILL)
+    m.process.wait()
+    m.start()
+    c = m.control()
+    until(lambda: c.grant("local")["processes"])
+    ok(c.grant("local")["suspended"] and share(c, "local")["residence"] == "away" and not share(c, "local")["held_bytes"],
+       "meted was killed while it was away: the next one knows", c.grant("local"))
+    r.go_on()
+    status, text = mete(m, "set", "local", "--resume")
+    ok(not status and r.done(1), "and brings it back", text)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    return c
+
+
+def refusals(m, c):
+    m.make("plain", 8 * MIB)
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "--spill" in text and text.count("\n") == 0, "a grant without --spill: one line", status, text)
+    for words, what in ((("--suspend", "--resume"), "contradict"), (("--suspend", "--now"), "--now goes with --resume"),
+                        (("--drain", "3"), "--drain with --suspend"), (("--suspend", "--mem", "3M"), "--suspend with --mem"),
+                        (("--suspend", "--drain", "0"), "not a number of seconds")):
+        status, text = mete(m, "set", "local", *words)
+        ok(status == 2 and what in text and text.count("\n") == 0, f"set {' '.join(words)}: one line", status, text)
+    for fields, code in (({"spill": True, "resident_bytes": 50 * MIB}, "bad-size"), ({"resident_bytes": 1 * MIB}, "malformed"),
+                         ({"spill": True, "resident_bytes": -1}, "bad-size"), ({"spill": 3}, "malformed")):
+        answer = c.ask("grant_create", name="no", driver="soft", devices=[{"device": "0", "mem_bytes": QUOTA}], **fields)
+        same(answer.get("code"), code, f"grant_create {fields}")
+    same(c.ask("grant_suspend", name="plain")["code"], "not-movable", "grant_suspend of what cannot move")
+    for drain in (0, -1, 601, "5"):
+        same(c.ask("grant_suspend", name="local", drain_s=drain)["code"], "malformed", f"drain_s {drain!r}")
+
+
+def no_room_in_the_host(c):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("memory: {pool: 8M}\n")
+        f.flush()
+        small = Meted("--soft-only", env={**ENV, "METE_CONFIG": f.name})
+    small.make("local", QUOTA, spill=True)
+    r = Resider(small, "local", SIZE, 1)
+    r.has("holds")
+    status, text = mete(small, "set", "local", "--suspend")
+    ok(status == 1 and "memory.pool" in text and text.count("\n") == 0, "no room in the host: one line", status, text)
+    s = small.control()
+    ok(share(s, "local")["residence"] == "resident" and not s.grant("local")["suspended"], "and the tenant is as it was")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    s.close()
+    small.close()
+
+
+m = Meted("--soft-only", env=ENV)
+c = m.control()
+judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+comes_and_goes(m, c, judge, False)
+comes_and_goes(m, c, judge, True)
+begins_suspended(m, c, judge)
+work_that_never_ends(m, c)
+full_device(m, c, judge)
+c = meted_ends(m, c)
+refusals(m, c)
+no_room_in_the_host(c)
+judge.close()
+c.close()
+m.close()
+finish()
