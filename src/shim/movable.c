@@ -31,6 +31,7 @@
 #define PACKED_PART 8
 #define BLOCK_MOST_BYTES (32ull << 20) /* what is larger has a piece of its own */
 #define LATE 256u
+#define STAGE_BYTES (8ull << 20)
 #define COPY_BYTES (64ull << 20)
 
 struct piece {
@@ -523,6 +524,7 @@ static uint64_t bytes_in_all(unsigned int device, bool resident)
 struct way {
 	uint64_t done, all;
 	movable_fn go_on;
+	void *stage; /* STAGE_BYTES of the driver's; NULL: none yet */
 };
 
 static bool on_the_way(struct way *w)
@@ -530,17 +532,46 @@ static bool on_the_way(struct way *w)
 	return w->go_on(w->all ? (unsigned int)(w->done * 100 / w->all) : 100);
 }
 
-static enum movable_result copy_pinned(struct piece *p, bool out, struct way *w)
+/* A driver behind a fence takes no memory but its own. */
+static CUresult copy_staged(char *host, CUdeviceptr at, uint64_t bytes, bool out, struct way *w)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!w->stage)
+		r = shim_real.cuMemHostAlloc(&w->stage, STAGE_BYTES, 0);
+	for (uint64_t n, i = 0; r == CUDA_SUCCESS && i < bytes; i += n) {
+		n = bytes - i < STAGE_BYTES ? bytes - i : STAGE_BYTES;
+		if (!out)
+			memcpy(w->stage, host + i, n);
+		r = out ? shim_real.cuMemcpyDtoH_v2(w->stage, at + i, n)
+			: shim_real.cuMemcpyHtoD_v2(at + i, w->stage, n);
+		if (out && r == CUDA_SUCCESS)
+			memcpy(host + i, w->stage, n);
+	}
+	return r;
+}
+
+static CUresult copy_part(char *host, CUdeviceptr at, uint64_t bytes, bool out, struct way *w)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	if (!w->stage)
+		r = out ? shim_real.cuMemcpyDtoH_v2(host, at, bytes) : shim_real.cuMemcpyHtoD_v2(at, host, bytes);
+	return r == CUDA_ERROR_INVALID_VALUE ? copy_staged(host, at, bytes, out, w) : r;
+}
+
+static enum movable_result copy_all(struct piece *p, bool out, struct way *w)
 {
 	for (uint64_t at = 0, n; at < p->bytes; at += n) {
-		char *host = (char *)p->host + at;
 		CUresult r;
 
 		n = p->bytes - at < COPY_BYTES ? p->bytes - at : COPY_BYTES;
-		r = out ? shim_real.cuMemcpyDtoH_v2(host, p->at + at, n)
-			: shim_real.cuMemcpyHtoD_v2(p->at + at, host, n);
-		if (r != CUDA_SUCCESS)
+		r = copy_part((char *)p->host + at, p->at + at, n, out, w);
+		if (r != CUDA_SUCCESS) {
+			log_line("memory does not move: the driver answers %d to a copy of %llu bytes", (int)r,
+				 (unsigned long long)n);
 			return MOVABLE_FAULT;
+		}
 		w->done += n;
 		if (!on_the_way(w))
 			return MOVABLE_FAULT;
@@ -551,12 +582,18 @@ static enum movable_result copy_pinned(struct piece *p, bool out, struct way *w)
 /* Where it cannot be pinned, the driver goes through memory of its own. */
 static enum movable_result copy(struct piece *p, bool out, struct way *w)
 {
-	bool pinned = shim_real.cuMemHostRegister_v2(p->host, p->bytes, 0) == CUDA_SUCCESS;
-	enum movable_result r = copy_pinned(p, out, w);
+	bool pinned = !w->stage && shim_real.cuMemHostRegister_v2(p->host, p->bytes, 0) == CUDA_SUCCESS;
+	enum movable_result r = copy_all(p, out, w);
 
 	if (pinned)
 		shim_real.cuMemHostUnregister(p->host);
 	return r;
+}
+
+static void way_end(struct way *w)
+{
+	if (w->stage)
+		shim_real.cuMemFreeHost(w->stage);
 }
 
 static void free_hosts(unsigned int device, bool resident)
@@ -579,7 +616,7 @@ static void let_go(struct piece *p)
 
 enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 {
-	struct way w = { 0, bytes_in_all(device, true), go_on };
+	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on };
 	enum movable_result r = MOVABLE_DONE;
 
 	for (uint32_t i = 0; r == MOVABLE_DONE && i < piece_count; i++) {
@@ -589,6 +626,7 @@ enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 			continue;
 		r = host_new(p) ? copy(p, true, &w) : MOVABLE_HOST;
 	}
+	way_end(&w);
 	if (r != MOVABLE_DONE) {
 		free_hosts(device, true);
 		return r;
@@ -619,13 +657,14 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 
 enum movable_result movable_return(unsigned int device, movable_fn go_on)
 {
-	struct way w = { 0, bytes_in_all(device, false), go_on };
+	struct way w = { .all = bytes_in_all(device, false), .go_on = go_on };
 	enum movable_result r = MOVABLE_DONE;
 	uint32_t i;
 
 	for (i = 0; r == MOVABLE_DONE && i < piece_count; i++)
 		if (concerns(&pieces[i], device, false))
 			r = bring_back(&pieces[i], &w);
+	way_end(&w);
 	if (r == MOVABLE_DONE)
 		free_hosts(device, true);
 	/* Nothing has run meanwhile: what the host has still stands. */

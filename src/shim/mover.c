@@ -63,6 +63,7 @@ static void *drainer(void *unused)
 	void *contexts[CONTEXTS];
 	unsigned int count;
 	bool good = true;
+	CUresult r;
 
 	thread_begin("mete-drain");
 	face->thread_begins();
@@ -74,7 +75,10 @@ static void *drainer(void *unused)
 			break;
 		if (!face->enter(contexts[i]))
 			continue;
-		good = shim_real.cuCtxSynchronize() == CUDA_SUCCESS && good;
+		r = shim_real.cuCtxSynchronize();
+		if (r != CUDA_SUCCESS)
+			log_line("memory does not move: the driver answers %d to cuCtxSynchronize", (int)r);
+		good = r == CUDA_SUCCESS && good;
 		face->leave();
 	}
 	atomic_store(&drained_context, NULL);

@@ -102,6 +102,8 @@ k = Killer()
 random_ = random.Random(SEED)
 faults = [f for f in (k.once(random_) for _ in range(TIMES)) if f]
 ok(not faults, f"killed {TIMES} times ({k.where}): accounts exact, the memory of who lives as it was", *faults[:5])
+moved = {name: k.c.grant(name)["moved"] for name in ("local", "wall")}
+ok(all(m["moves"] and not m["refused"] for m in moved.values()), "memory has moved, and was never refused to", moved)
 ok(k.judge.most <= 64 * MIB, "never more was on the device than it has")
 k.judge.close()
 k.c.close()
