@@ -5,6 +5,7 @@ more on the device than it has. The judge is the device's own count: share_test.
 import os
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider  # noqa: E402
@@ -24,11 +25,14 @@ def two_of_most(m, c, judge, wall):
     names = [f"{'wall' if wall else 'local'}-{i}" for i in range(2)]
     for name in names:
         m.make(name, PART, spill=True, wall=wall)
+    began = time.monotonic()
     residers = [Resider(m, name, PART - 4 * MIB, 30, 0, wall=wall) for name in names]
     wrong = [r.end(150) for r in residers]
+    took = time.monotonic() - began
     same(wrong, [0, 0], f"two tenants of 80 % of the device each{', behind a wall' if wall else ''}: every word is what it has to be")
     ok(all(r.stays_in_place() for r in residers), "all addresses stayed")
     ok(sum(moves(c, name) for name in names) >= 1, f"memory moved {[moves(c, name) for name in names]} times")
+    ok(sum(moves(c, name) for name in names) <= took + 2, f"but not before a turn of a second was over, in {took:.1f} s")
     ok(judge.most <= TOTAL, f"never more was on the device than it has ({judge.most / TOTAL:.3f})")
     until(lambda: not judge.used(), 10)
     ok(not judge.used(), "nothing is left")

@@ -370,7 +370,8 @@ static void look(struct client *c, uint64_t now)
 	if (to == WIRE_RESIDENT && wishes_away(c) && wire_place_reason(is) &&
 	    wire_place_serial(is) == wire_wish_serial(r->wish))
 		stayed(c, now);
-	if (to == WIRE_RESIDENT && is & WIRE_PLACE_USED)
+	/* What was not there could not be used. */
+	if (to != WIRE_RESIDENT || from != to || is & WIRE_PLACE_USED)
 		r->idle_since_ns = 0;
 	else if (!r->idle_since_ns)
 		r->idle_since_ns = now;
