@@ -2,6 +2,7 @@
 #include "connect/cdi/image.h"
 
 #include "base/cleanup.h"
+#include "client/place.h"
 #include "connect/cdi/elf.h"
 #include "connect/cdi/loader.h"
 
@@ -214,13 +215,31 @@ void image_close(struct image *im)
 	im->fd = -1;
 }
 
-/* What a library of this machine needs; of one that cannot be read nothing, and then nothing is said against it. */
+static bool lies_beside(const char *library, const char *name)
+{
+	char path[PATH_MAX];
+	const char *slash = strrchr(library, '/');
+
+	return slash && path_join(path, "%.*s/%s", (int)(slash - library), library, name) && !access(path, F_OK);
+}
+
+/*
+ * What a library of this machine needs of an image: not what lies beside it, for the whole folder goes along. Of one that
+ * cannot be read nothing, and then nothing is said against it.
+ */
 static struct elf needs_of(const char *library)
 {
 	_cleanup_close_ int fd = open(library, O_RDONLY | O_CLOEXEC);
 	struct elf elf = { 0 };
+	unsigned int kept = 0;
 
-	return fd < 0 || elf_read(fd, &elf) ? (struct elf){ 0 } : elf;
+	if (fd < 0 || elf_read(fd, &elf))
+		return (struct elf){ 0 };
+	for (unsigned int i = 0; i < elf.library_count; i++)
+		if (!lies_beside(library, elf.libraries[i]))
+			memmove(elf.libraries[kept++], elf.libraries[i], ELF_NAME_BYTES);
+	elf.library_count = kept;
+	return elf;
 }
 
 static bool lies_in(const struct image *im, const char *folder, const char *library)

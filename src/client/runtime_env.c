@@ -195,7 +195,7 @@ bool runtime_env_is_entry(const char *entry, size_t length)
 		snprintf(end, sizeof(end), "/%s/%s", libraries[i].folder, libraries[i].name);
 		if (ends_with(entry, length, end))
 			return true;
-		if (strcmp(libraries[i].folder, LIBRARIES) != 0)
+		if (strncmp(libraries[i].folder, LIBRARIES, strlen(LIBRARIES)) != 0)
 			continue;
 		for (size_t k = 0; k < sizeof(clients) / sizeof(*clients); k++) {
 			snprintf(end, sizeof(end), "/%s/%s", clients[k], libraries[i].name);
