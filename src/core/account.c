@@ -181,10 +181,12 @@ static int reserve(unsigned int device, uint32_t need, uint32_t want, uint32_t f
 				    .flags = flags,
 				    .need_units = need,
 				    .want_units = want };
-	struct wire_reserved got;
+	struct wire_reserved got = { .again = 0 };
 	int r;
 
 	do {
+		if (got.again && measuring)
+			attach_uncount(measuring); /* it was answered, and is raised anew */
 		got.again = 0;
 		door_step_out();
 		r = attach_ask_counted(&ask, &got, sizeof got, patience_ms, measuring);

@@ -16,10 +16,12 @@
 #include "shim/contexts.h"
 #include "shim/movable.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NAP_NS 100000000u
 #define CONTEXTS 64u
+#define END_PATIENCE_NS 2000000000u
 #define AGAIN_NS 200000000u /* after a return for which there was no room */
 
 enum drain {
@@ -38,6 +40,9 @@ static enum wire_place state[WIRE_MAX_DEVICES];
 static enum wire_stay reason[WIRE_MAX_DEVICES];
 static uint32_t answered[WIRE_MAX_DEVICES]; /* the wish */
 static uint32_t used;			    /* WIRE_PLACE_USED or 0 */
+static _Atomic bool ending;		    /* exit() has begun */
+static _Atomic uint32_t in_driver;	    /* the mover is on the way; a futex */
+static _Atomic bool told_exit;
 static uint32_t again_wish;
 static uint64_t again_ns;
 
@@ -175,14 +180,15 @@ static bool enter(unsigned int device)
 static bool leaves_on(unsigned int percent)
 {
 	publish(moving, percent);
-	return true;
+	return !atomic_load(&ending);
 }
 
 /* meted may change its mind. */
 static bool returns_on(unsigned int percent)
 {
 	publish(moving, percent);
-	return !(atomic_load_explicit(&wire_of(moving)->wish, memory_order_relaxed) & WIRE_LEAVE);
+	return !(atomic_load_explicit(&wire_of(moving)->wish, memory_order_relaxed) & WIRE_LEAVE) &&
+	       !atomic_load(&ending);
 }
 
 static void leave(unsigned int device, uint32_t wish)
@@ -205,6 +211,8 @@ static void leave(unsigned int device, uint32_t wish)
 		if (why)
 			door_open();
 	}
+	if (why && atomic_load(&ending))
+		return;
 	state[device] = why ? WIRE_RESIDENT : WIRE_AWAY;
 	reason[device] = why;
 	publish(device, 100);
@@ -231,6 +239,8 @@ static void come_back(unsigned int device, uint32_t wish)
 	why = why_of(movable_return(device, returns_on));
 	if (entered)
 		face->leave();
+	if (why && atomic_load(&ending))
+		return;
 	state[device] = why ? WIRE_AWAY : WIRE_RESIDENT;
 	reason[device] = why;
 	again_wish = why ? wish : 0;
@@ -240,6 +250,26 @@ static void come_back(unsigned int device, uint32_t wish)
 		door_open();
 }
 
+/* Before the driver is torn down: what is on its way stops where it is, for all of it ends with the process. */
+static void stay_out(void)
+{
+	uint64_t until = tick_now() + END_PATIENCE_NS;
+
+	atomic_store(&ending, true);
+	while (atomic_load(&in_driver) && tick_now() < until)
+		tick_wait(&in_driver, 1, NAP_NS / 10, false);
+}
+
+/* Sequentially consistent: pairs with stay_out(). */
+static void go(void (*how)(unsigned int device, uint32_t wish), unsigned int device, uint32_t wish)
+{
+	atomic_store(&in_driver, 1);
+	if (!atomic_load(&ending))
+		how(device, wish);
+	atomic_store(&in_driver, 0);
+	tick_wake(&in_driver);
+}
+
 static void look(unsigned int device)
 {
 	uint32_t wish = atomic_load_explicit(&wire_of(device)->wish, memory_order_acquire);
@@ -247,9 +277,9 @@ static void look(unsigned int device)
 
 	/* A refusal answers its wish: not again until there is another one. */
 	if (leaves && state[device] == WIRE_RESIDENT && !(reason[device] && answered[device] == wish))
-		leave(device, wish);
+		go(leave, device, wish);
 	else if (!leaves && state[device] == WIRE_AWAY && (wish != again_wish || tick_now() >= again_ns))
-		come_back(device, wish);
+		go(come_back, device, wish);
 	else if (leaves == (state[device] == WIRE_AWAY))
 		answered[device] = wish;
 }
@@ -290,6 +320,8 @@ void mover_start(void)
 
 	if (!movable_wanted() || !atomic_compare_exchange_strong(&started, &none, 1))
 		return;
+	if (!atomic_exchange(&told_exit, true))
+		atexit(stay_out);
 	if (!thread_start(move, NULL)) {
 		atomic_store(&started, 0);
 		log_line("no thread for moving memory: it stays on the device");
@@ -300,6 +332,8 @@ void mover_reset(void)
 {
 	atomic_store(&started, 0);
 	atomic_store(&drain, DRAIN_NONE);
+	atomic_store(&in_driver, 0);
+	atomic_store(&drained_context, NULL);
 	memset(state, 0, sizeof state);
 	memset(reason, 0, sizeof reason);
 	memset(answered, 0, sizeof answered);

@@ -1,10 +1,11 @@
 """
-kill -9 of the program, of its worker or of meted at any step of leaving and returning: accounts stay exact, and the memory of
-who lives is what it was. The judge is the device's own count. METE_TEST_LONG=1 does some hundreds: kill_test.py BUILD
+kill -9 of the program, of its worker or of meted at any step of leaving and returning, and the program's own exit: accounts stay
+exact, and the memory of who lives is what it was. The judge is the device's own count. METE_TEST_LONG=1 does some hundreds: kill_test.py BUILD
 """
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
@@ -47,10 +48,10 @@ class Killer:
         self.c = self.m.control()
 
     def once(self, random_):
-        wall, meted = random_.random() < 0.5, random_.random() < 0.5
+        wall, what = random_.random() < 0.5, random_.choice((self.after_meted, self.after_client, self.after_exit))
         returning = random_.random() < 0.5
         name = self.name(wall)
-        r = Resider(self.m, name, SIZE, 3, wall=wall)
+        r = Resider(self.m, name, SIZE, 3, "exit", wall=wall)
         if not r.has("holds"):
             return f"{name} does not begin: {r.lines}"
         r.go_on()
@@ -61,7 +62,7 @@ class Killer:
             self.c.ask("grant_resume", name=name)
         time.sleep(random_.random() * 0.06)
         self.note(name)
-        return self.after_meted(r, name) if meted else self.after_client(r, name)
+        return what(r, name)
 
     def after_meted(self, r, name):
         self.kill_meted()
@@ -84,9 +85,17 @@ class Killer:
         pid = self.c.grant(name)["processes"][0]["pid"]
         os.kill(pid, signal.SIGKILL)
         r.process.stdin.close()
+        return self.is_over(r, name)
+
+    def after_exit(self, r, name):
+        r.process.stdin.close()
+        fault = self.is_over(r, name)
+        return fault or (f"{name}: its exit is {r.process.returncode}: {r.lines}" if r.process.returncode else None)
+
+    def is_over(self, r, name):
         try:
             r.process.wait(30)
-        except Exception:
+        except subprocess.TimeoutExpired:
             return f"{name}: its program hangs"
         if not until(lambda: not self.c.grant(name)["processes"] and not self.judge.used(), 20):
             return f"{name}: {self.judge.used()} bytes are left: {self.share(name)}"

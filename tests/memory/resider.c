@@ -1,12 +1,12 @@
 /*
- * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | capture]
+ * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | exit]
  *
  * Holds BYTES in allocations of many sizes, and changes every word of them in each round by a kernel. In the end each
  * word is compared with what it must be. A line for each round, with the addresses' sum, which must stay; the last one
  * says how many words were wrong, and how long the longest round took.
  *
  * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting where
- * that is 0. endless: after the first round a kernel runs that waits for a word of the host's, which a line sets.
+ * that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first round a kernel runs that waits for a word of the host's, which a line sets.
  */
 #include <cuda.h>
 
@@ -166,9 +166,9 @@ static void hang(volatile uint32_t *word, CUdeviceptr at)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[3] : "";
-	bool endless = !strcmp(mode, "endless");
+	bool endless = !strcmp(mode, "endless"), exits = !strcmp(mode, "exit");
 	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
-	int pause_ms = *mode && !endless ? atoi(mode) : -1;
+	int pause_ms = *mode && !endless && !exits ? atoi(mode) : -1;
 	double longest = 0, began, took;
 	uint32_t *word = NULL;
 	CUdeviceptr word_at;
@@ -193,8 +193,11 @@ int main(int argc, char **argv)
 	printf("holds %.3f\n", now() - began);
 	fflush(stdout);
 	while (rounds_done < rounds) {
-		if (pause_ms && !next_line(pause_ms))
+		if (pause_ms && !next_line(pause_ms)) {
+			if (exits)
+				exit(0);
 			break;
+		}
 		began = now();
 		round_once();
 		took = now() - began;

@@ -14,6 +14,7 @@
 
 /* A process whose socket has closed, or that has ended, is believed to leave its account for this long. */
 #define ENDING_NS 1000000000u
+#define ALL_PART 32u /* a context and its modules are expected to take no more than this part of a device */
 
 static struct ledger *ledger_of(struct tenant *tenant, unsigned int device)
 {
@@ -231,16 +232,24 @@ static uint64_t less_units(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* The quota allows it; does the device have it? Comfort is given as far as it has. */
-static bool fits_device(struct client *client, const struct account_request *request, struct ledger_units *units)
+/*
+ * The quota allows it; does the device have it? Comfort is given as far as it has. A call of unknown size goes on with
+ * what there is, but not with next to nothing where others can make room.
+ */
+static bool fits_device(struct client *client, const struct account_request *request, struct ledger_units *units,
+			uint64_t *ret_short)
 {
 	uint64_t must = less_units(request->need_units, account_credit(client, request->device)), room;
+	uint64_t total = client->tenant->grant.share[request->device].device.total_bytes / WIRE_UNIT_BYTES;
 
 	if (!units->units)
 		return true;
+	if (request->all)
+		must = units->units < total / ALL_PART ? units->units : total / ALL_PART;
 	room = residence_room(client, request->device, must);
 	if (units->units > room)
 		units->units = room;
+	*ret_short = must;
 	if (units->units < must)
 		return false;
 	residence_has(client);
@@ -259,7 +268,7 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	enum ledger_answer answer;
 	struct ledger_units units;
 	bool left_out = false;
-	uint64_t away;
+	uint64_t away, missing = 0;
 
 	check(client, request->device);
 	if (client->page.broken)
@@ -292,11 +301,12 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		/* Others may take from their credit meanwhile: once none is left, the next answer is final. */
 		q.recalled = !account_recall(tenant, request->device, &units, client, &left_out);
 	}
-	if (answer == LEDGER_GRANT && !fits_device(client, request, &units))
-		return residence_wait(client, request->device,
-				      less_units(request->need_units, account_credit(client, request->device)))
-			       ? LEDGER_WAIT
-			       : LEDGER_NO_ROOM;
+	if (answer == LEDGER_GRANT && !fits_device(client, request, &units, &missing)) {
+		if (residence_wait(client, request->device, missing))
+			return LEDGER_WAIT;
+		if (!request->all)
+			return LEDGER_NO_ROOM;
+	}
 	if (answer == LEDGER_GRANT) {
 		uint64_t most = WIRE_MAX_UNITS - client->granted_units[request->device];
 

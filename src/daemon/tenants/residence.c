@@ -213,7 +213,7 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
 	struct daemon *daemon = client->tenant->daemon;
 	uint64_t room;
 
-	if (!see(daemon, uuid))
+	if (!daemon->residence || !see(daemon, uuid)) /* of those without a tenant like that it costs nothing */
 		return UINT64_MAX;
 	room = residence_free(&view.device, view.list, view.count, seen(client));
 	if (room >= need)

@@ -529,7 +529,8 @@ static void shrink_step(struct tenant *tenant)
 static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_units, char *error, size_t size)
 {
 	struct ledger *ledger = &tenant->grant.share[share].ledger;
-	uint64_t charged = ledger->granted_units + ledger->object_units;
+	uint64_t away = residence_away(tenant, share, NULL);
+	uint64_t charged = ledger->granted_units + ledger->object_units + away;
 	char held[SIZE_TEXT_BYTES], asked[SIZE_TEXT_BYTES];
 
 	if (charged > quota_units)
@@ -539,6 +540,12 @@ static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_u
 		return 0;
 	if (account_settling(tenant, share, NULL, false))
 		return -EAGAIN;
+	if (away) {
+		snprintf(error, size, "grant %s: %s of its memory are away, which would not fit when they return: resume it "
+				      "first (mete set %s --resume)",
+			 tenant->grant.name, size_format(away * WIRE_UNIT_BYTES, held), tenant->grant.name);
+		return -ENOSPC;
+	}
 	snprintf(error, size, "grant %s holds %s on device %u, more than %s: free some first, or ask with --soon",
 		 tenant->grant.name, size_format(account_tenant_held(tenant, share) * WIRE_UNIT_BYTES, held),
 		 tenant->grant.share[share].device.index, size_format(quota_units * WIRE_UNIT_BYTES, asked));
@@ -593,8 +600,8 @@ int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 
 	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
 		r = quota_units[i] ? make_room(tenant, i, quota_units[i], error, size) : 0;
-		if (r && !soon)
-			return r;
+		if (r == -ENOSPC || (r && !soon))
+			return r == -ENOSPC ? -EBUSY : r;
 	}
 	r = keep(tenant, quota_units, compute, error, size);
 	if (r)
