@@ -133,16 +133,17 @@ static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edi
 json_t *edits_make(struct edits *e, const struct edits_share *s, const char *option, const char *name,
 		   const char **version, struct fault *f)
 {
-	json_t *edits = json_object(), *ours;
+	json_t *edits = json_object(), *ours, *environment = inside_environment(&e->place, s->way);
 
 	if (add_vendors(e, s, edits, version, f)) {
+		json_decref(environment);
 		json_decref(edits);
 		return NULL;
 	}
 	ours = json_pack("{s:o s:[o,o]}", "mounts", inside_mounts(&e->place, s->way), "hooks",
 			 hook(e, s, "createRuntime", option, name), hook(e, s, "poststop", option, name));
-	if (!strcmp(s->choice.driver, "soft"))
-		json_object_set_new(ours, "env", inside_environment(&e->place));
+	if (environment)
+		json_object_set_new(ours, "env", environment);
 	vendor_merge(edits, ours);
 	json_decref(ours);
 	return edits;

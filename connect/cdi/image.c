@@ -267,6 +267,12 @@ static bool image_has(const struct image *im, const struct image_library *l, con
 	return false;
 }
 
+/* The core lies beside the library that needs it, in mete's own folder. */
+static bool is_own(const char *library)
+{
+	return !strncmp(library, "libmete-", 8);
+}
+
 /*
  * The first of them that the image has not, put together from what some program needs; NULL: it has all. A library that
  * is to be preloaded and lacks one is left out by the loader, with a remark, and the program goes on without its share.
@@ -274,7 +280,7 @@ static bool image_has(const struct image *im, const struct image_library *l, con
 static const char *image_lacks(const struct image *im, const struct image_library *l, const struct elf *needs)
 {
 	for (unsigned int i = 0; i < needs->library_count; i++)
-		if (!image_has(im, l, needs->libraries[i]))
+		if (!is_own(needs->libraries[i]) && !image_has(im, l, needs->libraries[i]))
 			return needs->libraries[i];
 	return NULL;
 }

@@ -59,17 +59,50 @@ json_t *inside_mounts(const struct place *place, enum inside_way way)
 	return mounts;
 }
 
-json_t *inside_environment(const struct place *place)
+/* Where programs that write PTX find an assembler that gives PTX back. */
+static void add_assembler(const struct place *place, json_t *list)
 {
 	static const char *const names[] = { "TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH" };
-	json_t *list = json_array();
 	char path[PATH_MAX];
 
 	if (!path_join(path, "%s/bin/ptxas", place->fronts_dir) || access(path, X_OK))
-		return list;
+		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		json_array_append_new(list, json_sprintf("%s=" INSIDE_LIB "/fronts/bin/ptxas", names[i]));
-	return list;
+}
+
+/* Loaders of other APIs look for layers in their environment, and nowhere else that a container's image has not. */
+static void add_layers(const struct place *place, json_t *list)
+{
+	static const struct {
+		const char *library, *settings[2];
+	} layer[] = {
+		{ INSIDE_LAYER, { "OPENCL_LAYERS=" INSIDE_LIB "/shim/" INSIDE_LAYER } },
+		{ "libmete-vulkan.so",
+		  { "METE_VULKAN=1", "XDG_DATA_DIRS=" INSIDE_LIB "/shim/data:/usr/local/share:/usr/share" } },
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(layer) / sizeof(*layer); i++) {
+		if (!path_join(path, "%s/%s", place->shim_dir, layer[i].library) || access(path, R_OK))
+			continue;
+		for (size_t k = 0; k < 2 && layer[i].settings[k]; k++)
+			json_array_append_new(list, json_string(layer[i].settings[k]));
+	}
+}
+
+json_t *inside_environment(const struct place *place, enum inside_way way)
+{
+	json_t *list = json_array();
+
+	if (way == INSIDE_SOFT)
+		add_assembler(place, list);
+	if (folder_find("shim")->ways & BIT(way))
+		add_layers(place, list);
+	if (json_array_size(list))
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 const char *inside_settings(enum inside_way way)

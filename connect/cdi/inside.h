@@ -8,9 +8,9 @@
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
  *
- * Nothing of this is said in environment variables, but where the assembler of the software device is (ptxas). The
- * libraries are mounted by the runtime, as the CDI file says; the rest by the hook, which knows the container and its
- * image.
+ * Little is said in environment variables: where the assembler of the software device is (ptxas), and where the layers of
+ * OpenCL and Vulkan are, whose loaders read it nowhere else. The libraries are mounted by the runtime, as the CDI file
+ * says; the rest by the hook, which knows the container and its image.
  */
 #pragma once
 
@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #define INSIDE_LIB "/usr/lib/mete"
+#define INSIDE_LAYER "libmete-opencl.so"
 #define INSIDE_DRIVER INSIDE_LIB "/driver"
 
 /* By which way the container's programs come to their device. */
@@ -33,12 +34,8 @@ enum inside_way {
 
 /* CDI's "mounts": the libraries. A new reference. */
 json_t *inside_mounts(const struct place *place, enum inside_way way);
-
-/*
- * CDI's "env" for the software device: where programs that write PTX find an assembler that gives PTX back (ptxas). A
- * new reference, of no entries where it is not installed.
- */
-json_t *inside_environment(const struct place *place);
+/* What its programs' environment says besides; NULL: nothing. A new list. */
+json_t *inside_environment(const struct place *place, enum inside_way way);
 
 /* The file "settings" of the grant's folder. */
 const char *inside_settings(enum inside_way way);

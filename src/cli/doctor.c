@@ -65,28 +65,17 @@ static void check_shim(struct doctor *d)
 	check_library(d, "shim", d->place.shim_dir, "libnvidia-ml.so.1", PROBE_NVML_EXPORTS);
 }
 
-/* Beside CUDA, which the shim is about. */
-static void check_layers(struct doctor *d)
+static void check_vulkan(struct doctor *d)
 {
-	static const struct {
-		const char *name, *library, *programs, *remedy;
-	} layer[] = {
-		{ "opencl", "libmete-opencl.so", "OpenCL",
-		  "install opencl-headers and ocl-icd-opencl-dev, and build mete again, to meter them" },
-		{ "vulkan", "libmete-vulkan.so", "Vulkan", "install libvulkan-dev, and build mete again, to meter them" },
-	};
-	char path[PATH_MAX];
+	char layer[PATH_MAX];
 
-	for (size_t i = 0; *d->place.shim_dir && i < sizeof(layer) / sizeof(*layer); i++) {
-		if (!path_join(path, "%s/%s", d->place.shim_dir, layer[i].library))
-			continue;
-		if (!access(path, R_OK))
-			doctor_add(d, layer[i].name, STATUS_OK, NULL, "programs that use %s are metered by %s",
-				   layer[i].programs, path);
-		else
-			doctor_add(d, layer[i].name, STATUS_NOTE, layer[i].remedy,
-				   "this mete was built without %s: programs that use it are not metered", layer[i].programs);
-	}
+	if (!*d->place.shim_dir || !path_join(layer, "%s/libmete-vulkan.so", d->place.shim_dir))
+		return;
+	if (!access(layer, R_OK))
+		doctor_add(d, "vulkan", STATUS_OK, NULL, "programs that use Vulkan are metered by %s", layer);
+	else
+		doctor_add(d, "vulkan", STATUS_NOTE, "build mete where Vulkan's headers are (Debian: libvulkan-dev)",
+			   "Vulkan programs are not metered: this build has no layer (libmete-vulkan.so)");
 }
 
 static bool read_line(const char *path, char *text, size_t size)
@@ -560,7 +549,8 @@ VERB(doctor)
 	d.checks = json_array();
 	check_parts(&d);
 	check_shim(&d);
-	check_layers(&d);
+	doctor_check_opencl(&d);
+	check_vulkan(&d);
 	check_driver(&d);
 	check_pageable(&d);
 	check_nodes(&d);

@@ -7,6 +7,9 @@
 /* What whoever runs a node wants to know: service, settings, store, clock, HTTP. doctor_node.c */
 void doctor_check_node(struct doctor *d);
 
+/* Whether OpenCL programs are metered here. doctor_opencl.c */
+void doctor_check_opencl(struct doctor *d);
+
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);
 

@@ -12,6 +12,12 @@ import rootfs  # noqa: E402
 from place import BUILD, METE, alive, wait_for  # noqa: E402,F401
 
 METED = os.path.join(BUILD, 'src/daemon/meted')
+# What the environment of a share's programs says, where mete has the layers for OpenCL and Vulkan.
+LAYERS = {
+    'libmete-opencl.so': ['OPENCL_LAYERS=/usr/lib/mete/shim/libmete-opencl.so'],
+    'libmete-vulkan.so': ['METE_VULKAN=1', 'XDG_DATA_DIRS=/usr/lib/mete/shim/data:/usr/local/share:/usr/share'],
+}
+LAYER = [word for name, words in LAYERS.items() if os.path.exists(os.path.join(BUILD, 'src/shim', name)) for word in words]
 SKIP = 77
 INSIDE = 'METE_TEST_INSIDE'
 CDI = ('/etc/cdi', '/run/cdi')

@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import place  # noqa: E402
+from containers import LAYER  # noqa: E402
 
 
 def spec(version='0.5.0', kind='a/b', name='x', edits=None, devices=None):
@@ -42,7 +43,7 @@ class Specs(place.MeteTest):
                 edits = device['containerEdits']
                 self.assertEqual(set(edits), {'mounts', 'hooks', 'env'})
                 self.assertEqual(edits['env'], [f'{name}=/usr/lib/mete/fronts/bin/ptxas' for name in
-                                                ('TRITON_PTXAS_PATH', 'TRITON_PTXAS_BLACKWELL_PATH')], 'a software device\'s assembler')
+                                                ('TRITON_PTXAS_PATH', 'TRITON_PTXAS_BLACKWELL_PATH')] + LAYER)
                 for mount in edits['mounts']:
                     self.assertTrue(os.path.isdir(mount['hostPath']))
                     self.assertIn('ro', mount['options'])

@@ -9,7 +9,7 @@ import bundle
 import containers
 import nvidia
 import place
-from containers import BUILD, METED, wait_for
+from containers import BUILD, LAYER, METED, wait_for
 
 SHIM = os.path.join(BUILD, 'src/shim')
 SOFT = nvidia.folder(BUILD)
@@ -62,7 +62,7 @@ class Vendor(place.MeteTest):
         """All that is NVIDIA's, but for the two libraries in whose place the shim is."""
         vendor = nvidia.spec(SOFT, [(str(index), index)])
         common, own = vendor['containerEdits'], vendor['devices'][0]['containerEdits']
-        self.assertEqual(edits['env'], common['env'])
+        self.assertEqual(edits['env'], common['env'] + LAYER)
         self.assertEqual(edits['deviceNodes'], common['deviceNodes'] + own['deviceNodes'])
         self.assertEqual(edits['hooks'][:-2], common['hooks'] + own['hooks'])
         self.assertEqual([h['hookName'] for h in edits['hooks'][-2:]], ['createRuntime', 'poststop'])
@@ -185,7 +185,7 @@ class Vendor(place.MeteTest):
         self.assertIn(f'nvidia.com/gpu=0 is defined in {first} and in {second}', said.stderr)
         os.unlink(second)
         self.nvidia(nvidia.spec(SOFT, [('0', 0), ('1', 1)], env=['OF=run']), folder=DYNAMIC)
-        self.assertEqual(self.create()['env'], ['OF=run'])
+        self.assertEqual(self.create()['env'], ['OF=run'] + LAYER)
         self.assertEqual(self.mete('cdi', 'list').returncode, 0)
 
     def test_bundle(self):
@@ -201,7 +201,7 @@ class Vendor(place.MeteTest):
             done = self.mete('oci', folder, '--mem', '64M')
             self.assertEqual((done.returncode, done.stderr), (0, ''))
         made = bundle.read(folder)
-        self.assertEqual(made['process']['env'], ['A=1', 'NVIDIA_VISIBLE_DEVICES=void'])
+        self.assertEqual(made['process']['env'], ['A=1', 'NVIDIA_VISIBLE_DEVICES=void'] + LAYER)
         self.assertEqual(made['process']['user']['additionalGids'], [44])
         self.assertEqual([d['path'] for d in made['linux']['devices']], [*nvidia.NODES, '/dev/nvidia0', '/dev/dri/renderD128'])
         self.assertEqual([d['access'] for d in made['linux']['resources']['devices']], ['rwm'] * 4 + ['rw', 'rwm'])

@@ -55,6 +55,10 @@ ok(r.returncode and "--soft with --opencl" in r.stderr, "two kinds in one grant 
 r = subprocess.run([METE, "run", "--opencl", "--wall", "true"], env=place.env, stderr=subprocess.PIPE, text=True)
 ok(r.returncode and "a wall is for CUDA" in r.stderr, "a wall for OpenCL alone is refused", r.stderr)
 
+r = subprocess.run([METE, "doctor", "--json"], env=place.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+said = next((c for c in json.loads(r.stdout)["checks"] if c["name"] == "opencl"), None)
+ok(said and said["status"] == "ok" and LAYER in said["detail"], "`mete doctor` names the loader and the layer", said)
+
 # No meted.
 env = dict(place.env, OPENCL_LAYERS=LAYER, METE_SOCKET=os.path.join(folder, "nobody"), METE_LOG="stderr")
 r = subprocess.run([CASES, "devices"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
