@@ -10,6 +10,7 @@
 #include "core/map.h"
 #include "core/marks.h"
 #include "core/measured.h"
+#include "shim/later.h"
 #include "shim/memory.h"
 #include "shim/modules.h"
 #include "shim/movable.h"
@@ -408,6 +409,7 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	if (gone) {
 		mapped = vmm_context_leaves(l->context);
 		records_sweep(inherit, &estate);
+		estate.refunded_units += later_forget(l->context);
 		known = l->known_units + estate.known_units + modules_forget(l->context);
 		forget(l->context, l->device);
 	}

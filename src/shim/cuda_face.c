@@ -6,6 +6,7 @@
 #include "core/face.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
+#include "shim/later.h"
 #include "shim/launches.h"
 #include "shim/modules.h"
 #include "shim/movable.h"
@@ -173,7 +174,7 @@ static void undo(uint64_t address)
 
 static uint64_t kept(unsigned int device)
 {
-	return pools_reserved(device) + graphs_reserved(device);
+	return pools_reserved(device) + graphs_reserved(device) + later_units(device);
 }
 
 static bool shrink(unsigned int device)
@@ -191,6 +192,7 @@ static void forget(void)
 	faults_reset();
 	modules_reset();
 	graphs_reset();
+	later_reset();
 	cuda_figure_reset();
 	start_forget();
 }

@@ -13,6 +13,7 @@
 #include "shim/devices.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
+#include "shim/later.h"
 #include "shim/memory.h"
 #include "shim/movable.h"
 #include "shim/pools.h"
@@ -229,7 +230,7 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 {
 	struct record record;
 	CUresult r;
-	bool ours;
+	bool ours, later;
 
 	gate_enter();
 	ours = p && records_take(record_pointer(p), &record);
@@ -238,13 +239,15 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 		return free_movable(call, &record);
 	}
 	r = ask_driver(call, p, stream);
+	later = ours && (call == FREE_ASYNC || call == FREE_ASYNC_PTSZ) && record.kind == RECORD_PLAIN &&
+		!(record.flags & RECORD_SHARED) && !accounts[record.device].soft;
 	if (ours && r == CUDA_SUCCESS && record.kind == RECORD_IMPORTED && record.units) {
 		record.units--; /* opened more often than closed */
 		records_add(&record);
 		ours = false;
-	} else if (ours && r == CUDA_SUCCESS) {
+	} else if (ours && r == CUDA_SUCCESS && !later) {
 		memory_refund(&record);
-	} else if (ours) {
+	} else if (ours && r != CUDA_SUCCESS) {
 		records_add(&record);
 	}
 	gate_leave();
@@ -252,6 +255,8 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 		graphs_settle(); /* memory of a graph's node may be freed like any other */
 		return faults_see(r);
 	}
+	if (later)
+		later_free(&record, stream, call == FREE_ASYNC_PTSZ);
 	if (record.kind == RECORD_POOL)
 		pools_freed(record.extra, (uint64_t)record.size_units * WIRE_UNIT_BYTES);
 	if (record.kind == RECORD_IMPORTED || record.flags & RECORD_SHARED)

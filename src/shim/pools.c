@@ -21,6 +21,7 @@
 #include "shim/devices.h"
 #include "core/gate.h"
 #include "shim/graphs.h"
+#include "shim/later.h"
 #include "shim/launches.h"
 #include "core/records.h"
 #include "shim/scratch.h"
@@ -76,6 +77,15 @@ static struct pool *pool_find(CUmemoryPool handle)
 	return NULL;
 }
 
+void pools_arm(void)
+{
+	static _Atomic bool armed;
+
+	if (!atomic_exchange_explicit(&armed, true, memory_order_relaxed))
+		for (size_t i = 0; i < sizeof sync_calls / sizeof *sync_calls; i++)
+			start_treat(sync_calls[i]);
+}
+
 static uint32_t piece_at_first(unsigned int device)
 {
 	return accounts[device].granule_units == 1 ? 1 : PIECE_BYTES / WIRE_UNIT_BYTES;
@@ -124,8 +134,7 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool plac
 	}
 	pthread_mutex_unlock(&slots_lock);
 	if (count == 0)
-		for (i = 0; i < sizeof sync_calls / sizeof *sync_calls; i++)
-			start_treat(sync_calls[i]);
+		pools_arm();
 	return p;
 }
 
@@ -237,7 +246,7 @@ uint64_t pools_reserved(unsigned int device)
 bool pools_shrink(unsigned int device)
 {
 	uint32_t count = atomic_load_explicit(&pool_count, memory_order_acquire);
-	bool shrunk = false;
+	bool shrunk = later_look();
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct pool *p = &pools[i];
@@ -831,6 +840,7 @@ static CUresult settled(CUresult r)
 		if (pools[i].used && gate_try())
 			settle_and_leave(&pools[i]);
 	graphs_settle();
+	later_look();
 	return r;
 }
 

@@ -17,5 +17,7 @@ bool pools_shrink(unsigned int device);
 void pools_settle(unsigned int device);
 /* Units that the pools on a device have reserved, charged or not. */
 uint64_t pools_reserved(unsigned int device);
+/* From now on calls that wait for the device settle. */
+void pools_arm(void);
 /* In the child of fork(). */
 void pools_reset(void);

@@ -82,6 +82,51 @@ static void case_blocks(void)
 	}
 }
 
+/* Plain memory that is freed in the order of a stream which does not get on is there until it does. Quota 64 MiB. */
+static void case_later(void)
+{
+	CUdeviceptr p, q, base;
+	CUcontext c;
+
+	begin(0);
+	for (int round = 0; round < 3; round++) {
+		is(cu.cuMemAlloc_v2(&p, 40 * M), CUDA_SUCCESS);
+		truth->hold = 1;
+		is(cu.cuMemFreeAsync(p, NULL), CUDA_SUCCESS);
+		is(cu.cuMemAlloc_v2(&q, 40 * M), CUDA_ERROR_OUT_OF_MEMORY);
+		agree(40 * M);
+		truth->hold = 0;
+		if (round == 1)
+			is(cu.cuStreamSynchronize(NULL), CUDA_SUCCESS);
+		is(cu.cuMemAlloc_v2(&q, 40 * M), CUDA_SUCCESS);
+		agree(40 * M);
+		is(cu.cuMemFreeAsync(q, NULL), CUDA_SUCCESS);
+		is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+		agree(0);
+	}
+	/* a module that is measured meanwhile; the process is in NVML's list as long as it has something */
+	is(cu.cuMemAlloc_v2(&base, BLOCK), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 40 * M), CUDA_SUCCESS);
+	truth->hold = 1;
+	is(cu.cuMemFreeAsync(p, NULL), CUDA_SUCCESS);
+	truth->hold = 0;
+	is(cu.cuModuleLoadData((CUmodule *)&q, "bytes 6291456"), CUDA_SUCCESS);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	agree(6 * M + BLOCK);
+	is(cu.cuModuleUnload((CUmodule)(uintptr_t)q), CUDA_SUCCESS);
+	is(cu.cuMemFree_v2(base), CUDA_SUCCESS);
+	agree(0);
+	/* and one that the context takes along */
+	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 40 * M), CUDA_SUCCESS);
+	truth->hold = 1;
+	is(cu.cuMemFreeAsync(p, NULL), CUDA_SUCCESS);
+	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
+	truth->hold = 0;
+	agree(0);
+	ok(truth->peak[0] <= 64 * M);
+}
+
 /* Every allocation fails in the driver: nothing stays charged. */
 static void case_failing(void)
 {
@@ -1258,6 +1303,7 @@ static const struct {
 	{ "plain", case_plain },
 	{ "failing", case_failing },
 	{ "blocks", case_blocks },
+	{ "later", case_later },
 	{ "passed", case_passed },
 	{ "pitch", case_pitch },
 	{ "pools", case_pools },

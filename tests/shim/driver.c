@@ -459,8 +459,12 @@ static void release(struct allocation *a)
 
 static void array_unmap(CUarray array);
 
+static uint64_t held_back[16]; /* addresses that are freed in the order of a stream which does not get on */
+
 static void free_context_memory(struct context *c)
 {
+	for (int i = 0; i < 16; i++)
+		held_back[i] = 0;
 	for (int i = 0; i < 64; i++)
 		if (arrays[i] && arrays[i]->context == c) {
 			array_unmap((CUarray)arrays[i]);
@@ -617,9 +621,35 @@ EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 	return cuMemAllocFromPoolAsync(ret, bytes, (CUmemoryPool)current_pools[current->device], stream);
 }
 
+static void get_on(void)
+{
+	for (int i = 0; i < 16 && !shared->hold; i++)
+		if (held_back[i]) {
+			cuMemFree_v2(held_back[i]);
+			held_back[i] = 0;
+		}
+}
+
 EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
+	for (int i = 0; i < 16 && shared->hold; i++)
+		if (!held_back[i]) {
+			held_back[i] = address;
+			return CUDA_SUCCESS;
+		}
 	return cuMemFree_v2(address);
+}
+
+EXPORT CUresult cuEventQuery(CUevent event)
+{
+	get_on();
+	return shared->hold ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream stream)
+{
+	get_on();
+	return CUDA_SUCCESS;
 }
 
 /* ---- memory by handle ---- */

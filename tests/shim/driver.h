@@ -11,6 +11,7 @@ struct driver_shared {
 	/* Of one process: called once in the middle of the next call that has such a place, where another thread acts.
 	 */
 	void (*during)(void);
+	uint64_t hold;	 /* streams do not get on: what is freed in their order waits */
 	uint64_t opened; /* pieces of other processes' memory of which it cannot say how large they are */
 	uint64_t refuse; /* that call fails then */
 };
