@@ -651,7 +651,7 @@ static void case_changed(void)
 	begin(0);
 	is(held(), soft_held());
 	pthread_create(&thread, NULL, change, NULL);
-	for (int n = 0; n < 1500; n++) {
+	for (int n = 0; n < 800; n++) {
 		uint64_t account = held(), device = soft_held();
 		CUresult r = n & 1 ? cu.cuModuleLoadData(&m, changing)
 				   : cu.cuLibraryLoadData(&library, changing, NULL, NULL, 0, NULL, NULL, 0);
@@ -671,7 +671,7 @@ static void case_changed(void)
 	}
 	changing_ends = true;
 	pthread_join(thread, NULL);
-	ok(seen > 0 && seen < 1500);
+	ok(seen > 0 && seen < 800);
 	is(wrong, 0);
 	is(over, 0);
 	is(bad, 0);
@@ -1149,7 +1149,7 @@ static void race_one(unsigned int seed)
 	kit_truth();
 	if (cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&c, 0) || cu.cuCtxSetCurrent(c))
 		_exit(1);
-	for (int n = 0; n < 1500; n++) {
+	for (int n = 0; n < 800; n++) {
 		int i = rand_r(&seed) % 16;
 		uint64_t bytes = 1 + (uint64_t)rand_r(&seed) % (16 * M);
 
@@ -1210,7 +1210,7 @@ static void *race_thread(void *seed)
 
 	cu.cuDevicePrimaryCtxRetain(&c, 0);
 	cu.cuCtxSetCurrent(c);
-	for (int n = 0; n < 1500; n++) {
+	for (int n = 0; n < 800; n++) {
 		int i = rand_r(&s) % 9;
 
 		if (i == 8) {
