@@ -224,12 +224,12 @@ class Node:
     def allocatable(self, resource):
         return int(self.status().get('allocatable', {}).get(resource, 0))
 
-    def pod_log(self, pod, container):
+    def pod_log(self, pod, container, namespace='default'):
         """What a container printed: (seconds since 1970, text) for each line."""
         folder = self.path('/var/log/pods')
         rows = []
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if not name.startswith(f'default_{pod}_') or not os.path.isdir(os.path.join(folder, name, container)):
+            if not name.startswith(f'{namespace}_{pod}_') or not os.path.isdir(os.path.join(folder, name, container)):
                 continue
             for part in sorted(os.listdir(os.path.join(folder, name, container)), key=lambda n: int(n.split('.')[0])):
                 with open(os.path.join(folder, name, container, part), errors='replace') as file:
@@ -329,7 +329,7 @@ class Cluster:
         key = key or os.path.join(self.work, 'key.pem')
         self.spawn('kube-apiserver', '--etcd-servers=http://127.0.0.1:12379', '--bind-address=127.0.0.1',
                    f'--secure-port={PORT}', '--cert-dir', os.path.join(self.work, 'pki'), '--token-auth-file',
-                   os.path.join(self.work, 'tokens'), '--authorization-mode=AlwaysAllow', '--service-account-key-file', key,
+                   os.path.join(self.work, 'tokens'), '--authorization-mode=AlwaysAllow', '--kubelet-preferred-address-types=InternalIP', '--service-account-key-file', key,
                    '--service-account-signing-key-file', key, '--service-account-issuer=https://cluster.test',
                    '--service-cluster-ip-range=10.98.0.0/16', '--disable-admission-plugins=ServiceAccount,TaintNodesByCondition')
         until('the API server is ready', self.api.ready, 120)

@@ -320,7 +320,10 @@ class Test:
         run()
         done = wait("allocatable", lambda: self.node.allocatable(SMALL) and self.node.allocatable(HALF))
         took = time.monotonic() - began
-        ok(done and took <= 15, f"shares are allocatable {took:.1f} s after the chart's objects were made (at most 15)", there())
+        ok(done and took <= 15, f"shares are allocatable {took:.1f} s after the chart's objects were made (at most 15)",
+           there()["status"].get("containerStatuses"), *self.node.pod_log("mete-agent", "agent", "mete-system"))
+        if not done:
+            return
         self.c.create(self.app("charted", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
         self.runs("charted")
         ok(wait("its label", lambda: self.m.grants()["k8s-small-0"]["labels"]["pod"] == "charted"), "a pod gets its share from it", self.m.grants())

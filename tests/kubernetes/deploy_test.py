@@ -79,6 +79,8 @@ def test_chart():
     text = "".join(part for _, _, part in rendered("--set", "webhook.claims=true"))
     ok("- --claims" in text and "sideEffects: NoneOnDryRun" in text and "resourceclaimtemplates" in text, "with claims the webhook may make templates")
     ok("resourceclaimtemplates" not in "".join(part for _, _, part in whole), "and without it may not")
+    text = "".join(part for _, _, part in rendered("--set", "image.tag=1"))
+    ok('image: "localhost/mete:1"' in text, "a tag may be a number")
     roles = [part for kind, _, part in whole if kind.endswith("Role")]
     ok(len(roles) == 4 and not any('"*"' in r or "- '*'" in r or "[*]" in r for r in roles), "no role has a star", *roles)
     verbs = {"get", "list", "watch", "create", "update", "patch", "delete"}

@@ -6,7 +6,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "mete.image" -}}
-image: {{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
+image: {{ printf "%v:%v" .Values.image.repository .Values.image.tag | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end }}
 
