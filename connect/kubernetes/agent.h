@@ -34,6 +34,7 @@ struct agent_options {
 	long expires_s; /* -1: as meted has it */
 	struct dra_options dra;
 	bool publish;
+	bool check; /* say what there is, and end */
 };
 
 struct agent {

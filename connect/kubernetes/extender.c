@@ -7,13 +7,13 @@
  */
 #include "base/json_text.h"
 #include "base/notify.h"
+#include "base/option_table.h"
 #include "connect/kubernetes/api.h"
 #include "connect/kubernetes/extender_nodes.h"
 #include "connect/kubernetes/program.h"
 #include "connect/kubernetes/serve.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,21 +42,6 @@ static const char usage[] = "Usage: mete-extender [options]\n"
 			    "  --kubeconfig FILE   How the API server is reached. Default: the pod's service account.\n"
 			    "  --help              Print this text.\n"
 			    "  --version           Print the version.\n";
-
-enum { OPT_LISTEN = 256, OPT_CERT, OPT_KEY, OPT_CLIENT_CA, OPT_PLACE, OPT_MOST, OPT_KUBECONFIG, OPT_HELP, OPT_VERSION };
-
-static const struct option long_options[] = {
-	{ "listen", required_argument, NULL, OPT_LISTEN },
-	{ "cert", required_argument, NULL, OPT_CERT },
-	{ "key", required_argument, NULL, OPT_KEY },
-	{ "client-ca", required_argument, NULL, OPT_CLIENT_CA },
-	{ "place", required_argument, NULL, OPT_PLACE },
-	{ "most", required_argument, NULL, OPT_MOST },
-	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ 0 },
-};
 
 struct extender {
 	const char *listen, *cert, *key, *client_ca, *kubeconfig;
@@ -369,66 +354,68 @@ static void on_request(void *owner, const struct serve_request *request, struct 
 
 /* Start. */
 
-static int wrong(const char *option, const char *value, const char *remedy)
+static bool read_place(void *extender, const char *value)
 {
-	program_log("%s %s: %s", option, value, remedy);
-	return EXIT_WORDS;
+	struct extender *e = extender;
+	int rule = placement_rule_find(value);
+
+	e->rule = rule < 0 ? PLACEMENT_FIT : (enum placement_rule)rule;
+	return rule >= 0;
 }
+
+static bool read_most(void *extender, const char *value)
+{
+	struct extender *e = extender;
+	char *end;
+
+	e->most = strtoul(value, &end, 10);
+	return *value >= '0' && *value <= '9' && !*end;
+}
+
+#define AT(member) offsetof(struct extender, member)
+
+static const struct option_row option_rows[] = {
+	{ "listen", OPTION_TEXT, AT(listen), NULL, NULL, NULL },
+	{ "cert", OPTION_TEXT, AT(cert), NULL, NULL, NULL },
+	{ "key", OPTION_TEXT, AT(key), NULL, NULL, NULL },
+	{ "client-ca", OPTION_TEXT, AT(client_ca), NULL, NULL, NULL },
+	{ "place", OPTION_READ, 0, "give spread, binpack or fit", NULL, read_place },
+	{ "most", OPTION_READ, 0, "give a number", NULL, read_most },
+	{ "kubeconfig", OPTION_TEXT, AT(kubeconfig), NULL, NULL, NULL },
+	{ "help", OPTION_HELP, 0, NULL, NULL, NULL },
+	{ "version", OPTION_VERSION, 0, NULL, NULL, NULL },
+	{ 0 },
+};
 
 /* Value: -1 to go on, else the exit status. */
-static int take_option(struct extender *e, int option)
-{
-	char *end;
-	int rule;
-
-	switch (option) {
-	case OPT_LISTEN:
-		e->listen = optarg;
-		return -1;
-	case OPT_CERT:
-		e->cert = optarg;
-		return -1;
-	case OPT_KEY:
-		e->key = optarg;
-		return -1;
-	case OPT_CLIENT_CA:
-		e->client_ca = optarg;
-		return -1;
-	case OPT_KUBECONFIG:
-		e->kubeconfig = optarg;
-		return -1;
-	case OPT_PLACE:
-		rule = placement_rule_find(optarg);
-		e->rule = rule < 0 ? PLACEMENT_FIT : (enum placement_rule)rule;
-		return rule < 0 ? wrong("--place", optarg, "give spread, binpack or fit") : -1;
-	case OPT_MOST:
-		e->most = strtoul(optarg, &end, 10);
-		return *optarg < '0' || *optarg > '9' || *end ? wrong("--most", optarg, "give a number") : -1;
-	case OPT_HELP:
-		fputs(usage, stdout);
-		return EXIT_GOOD;
-	case OPT_VERSION:
-		puts("mete-extender " METE_VERSION);
-		return EXIT_GOOD;
-	}
-	program_log("`mete-extender --help` lists the options");
-	return EXIT_WORDS;
-}
-
 static int read_options(struct extender *e, int argc, char **argv)
 {
-	int option, status = -1;
+	char line[OPTION_LINE_BYTES];
+	enum option_outcome outcome = option_table_read(option_rows, e, argc, argv, 0, line);
 
-	while (status < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
-		status = take_option(e, option == 'h' ? OPT_HELP : option);
-	if (status < 0 && optind < argc)
-		status = wrong(argv[optind], "", "mete-extender takes options only; --help lists them");
-	if (status < 0 && !e->cert != !e->key)
-		status = wrong("--cert", "", "give --cert and --key together");
-	if (status < 0 && e->client_ca && !e->cert)
-		status = wrong("--client-ca", e->client_ca,
-			       "give --cert and --key too: without TLS nobody proves anything");
-	return status;
+	if (outcome == OPTIONS_GOOD && !e->cert != !e->key) {
+		snprintf(line, sizeof(line), "--cert: give --cert and --key together");
+		outcome = OPTIONS_WRONG;
+	}
+	if (outcome == OPTIONS_GOOD && e->client_ca && !e->cert) {
+		snprintf(line, sizeof(line),
+			 "--client-ca %.80s: give --cert and --key too: without TLS nobody proves anything",
+			 e->client_ca);
+		outcome = OPTIONS_WRONG;
+	}
+	switch (outcome) {
+	case OPTIONS_WRONG:
+		program_log("%s", line);
+		return EXIT_WORDS;
+	case OPTIONS_HELP:
+		fputs(usage, stdout);
+		return EXIT_GOOD;
+	case OPTIONS_VERSION:
+		puts("mete-extender " METE_VERSION);
+		return EXIT_GOOD;
+	default:
+		return -1;
+	}
 }
 
 static int serve(struct extender *e, struct fault *f)

@@ -9,11 +9,11 @@
 #include "connect/kubernetes/plugin.h"
 #include "base/clock.h"
 #include "base/notify.h"
+#include "base/option_table.h"
 #include "verb/duration.h"
 #include "verb/verb.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,129 +58,45 @@ static const char usage[] =
 	"  --help              Print this text.\n"
 	"  --version           Print the version.\n";
 
-enum {
-	OPT_KUBELET_DIR = 256,
-	OPT_PODS_SOCKET,
-	OPT_SHARES,
-	OPT_RUNTIME_DIR,
-	OPT_CDI,
-	OPT_CDI_DIR,
-	OPT_EXPIRES,
-	OPT_DRA,
-	OPT_PUBLISH,
-	OPT_NODE,
-	OPT_KUBECONFIG,
-	OPT_KUBELET_ROOT,
-	OPT_PLACEMENT,
-	OPT_SOFT,
-	OPT_CHECK,
-	OPT_HELP,
-	OPT_VERSION
-};
+static bool read_runtime_dir(void *options, const char *value)
+{
+	return !setenv("METE_RUNTIME_DIR", value, 1);
+}
 
-static const struct option long_options[] = {
-	{ "kubelet-dir", required_argument, NULL, OPT_KUBELET_DIR },
-	{ "pods-socket", required_argument, NULL, OPT_PODS_SOCKET },
-	{ "shares", required_argument, NULL, OPT_SHARES },
-	{ "runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR },
-	{ "cdi", required_argument, NULL, OPT_CDI },
-	{ "cdi-dir", required_argument, NULL, OPT_CDI_DIR },
-	{ "expires", required_argument, NULL, OPT_EXPIRES },
-	{ "dra", no_argument, NULL, OPT_DRA },
-	{ "publish", no_argument, NULL, OPT_PUBLISH },
-	{ "node", required_argument, NULL, OPT_NODE },
-	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
-	{ "kubelet-root", required_argument, NULL, OPT_KUBELET_ROOT },
-	{ "placement", required_argument, NULL, OPT_PLACEMENT },
-	{ "soft", no_argument, NULL, OPT_SOFT },
-	{ "check", no_argument, NULL, OPT_CHECK },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
+static bool read_expires(void *options, const char *value)
+{
+	struct agent_options *o = options;
+
+	o->expires_s = 0;
+	return !strcmp(value, "never") ||
+	       (duration_parse(value, EXPIRES_MOST_S, &o->expires_s) && o->expires_s > 0);
+}
+
+#define AT(member) offsetof(struct agent_options, member)
+static const char *const cdi_forms[] = { "annotation", "field", NULL }, *const placements[] = { "pack", "spread", NULL };
+
+/* clang-format off: a row is a line */
+static const struct option_row option_rows[] = {
+	{ "kubelet-dir", OPTION_PATH, AT(kubelet_dir), NULL, NULL, NULL },
+	{ "pods-socket", OPTION_PATH, AT(pods_socket), NULL, NULL, NULL },
+	{ "shares", OPTION_TEXT, AT(shares), NULL, NULL, NULL },
+	{ "runtime-dir", OPTION_READ, 0, "there is no memory for it", NULL, read_runtime_dir },
+	{ "cdi", OPTION_EITHER, AT(cdi_field), NULL, cdi_forms, NULL },
+	{ "cdi-dir", OPTION_PATH, AT(cdi_dir), "give an absolute path: meted removes the files", NULL, NULL },
+	{ "expires", OPTION_READ, 0, "give a time such as 90s, 10m or 1h, or never", NULL, read_expires },
+	{ "dra", OPTION_FLAG, AT(dra.on), NULL, NULL, NULL },
+	{ "publish", OPTION_FLAG, AT(publish), NULL, NULL, NULL },
+	{ "node", OPTION_TEXT, AT(dra.node), NULL, NULL, NULL },
+	{ "kubeconfig", OPTION_TEXT, AT(dra.kubeconfig), NULL, NULL, NULL },
+	{ "kubelet-root", OPTION_PATH, AT(dra.kubelet_root), NULL, NULL, NULL },
+	{ "placement", OPTION_EITHER, AT(spread), NULL, placements, NULL },
+	{ "soft", OPTION_FLAG, AT(soft), NULL, NULL, NULL },
+	{ "check", OPTION_FLAG, AT(check), NULL, NULL, NULL },
+	{ "help", OPTION_HELP, 0, NULL, NULL, NULL },
+	{ "version", OPTION_VERSION, 0, NULL, NULL, NULL },
 	{ 0 },
 };
-
-enum what { RUN, CHECK, HELP, SHOW_VERSION, WRONG };
-
-static enum what wrong(const char *option, const char *value, const char *remedy)
-{
-	program_log("%s %s: %s", option, value, remedy);
-	return WRONG;
-}
-
-static enum what take_option(struct agent_options *o, int option, enum what what)
-{
-	switch (option) {
-	case OPT_KUBELET_DIR:
-		o->kubelet_dir = optarg;
-		return *optarg == '/' ? what : wrong("--kubelet-dir", optarg, "give an absolute path");
-	case OPT_PODS_SOCKET:
-		o->pods_socket = optarg;
-		return *optarg == '/' ? what : wrong("--pods-socket", optarg, "give an absolute path");
-	case OPT_SHARES:
-		o->shares = optarg;
-		return what;
-	case OPT_RUNTIME_DIR:
-		setenv("METE_RUNTIME_DIR", optarg, 1);
-		return what;
-	case OPT_CDI:
-		o->cdi_field = !strcmp(optarg, "field");
-		return o->cdi_field || !strcmp(optarg, "annotation")
-			       ? what
-			       : wrong("--cdi", optarg, "give annotation or field");
-	case OPT_CDI_DIR:
-		o->cdi_dir = optarg;
-		return *optarg == '/' ? what
-				      : wrong("--cdi-dir", optarg, "give an absolute path: meted removes the files");
-	case OPT_EXPIRES:
-		o->expires_s = 0;
-		return !strcmp(optarg, "never") ||
-				       (duration_parse(optarg, EXPIRES_MOST_S, &o->expires_s) && o->expires_s > 0)
-			       ? what
-			       : wrong("--expires", optarg, "give a time such as 90s, 10m or 1h, or never");
-	case OPT_DRA:
-		o->dra.on = true;
-		return what;
-	case OPT_PUBLISH:
-		o->publish = true;
-		return what;
-	case OPT_NODE:
-		o->dra.node = optarg;
-		return what;
-	case OPT_KUBECONFIG:
-		o->dra.kubeconfig = optarg;
-		return what;
-	case OPT_KUBELET_ROOT:
-		o->dra.kubelet_root = optarg;
-		return *optarg == '/' ? what : wrong("--kubelet-root", optarg, "give an absolute path");
-	case OPT_PLACEMENT:
-		o->spread = !strcmp(optarg, "spread");
-		return o->spread || !strcmp(optarg, "pack") ? what
-							    : wrong("--placement", optarg, "give pack or spread");
-	case OPT_SOFT:
-		o->soft = true;
-		return what;
-	case OPT_CHECK:
-		return CHECK;
-	case OPT_HELP:
-		return HELP;
-	case OPT_VERSION:
-		return SHOW_VERSION;
-	}
-	program_log("`mete-agent --help` lists the options");
-	return WRONG;
-}
-
-static enum what read_options(struct agent_options *o, int argc, char **argv)
-{
-	enum what what = RUN;
-	int option;
-
-	while (what != WRONG && what != HELP && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
-		what = take_option(o, option == 'h' ? OPT_HELP : option, what);
-	if (what != WRONG && what != HELP && optind < argc)
-		return wrong(argv[optind], "", "mete-agent takes options only; --help lists them");
-	return what;
-}
+/* clang-format on */
 
 static int check_shares(struct agent *a)
 {
@@ -311,7 +227,7 @@ static void agent_close(struct agent *a)
 	json_decref(a->shares);
 }
 
-static int begin(struct agent *a, enum what what)
+static int begin(struct agent *a)
 {
 	struct fault f = { .text = "" };
 	int r = loop_open(&a->loop);
@@ -328,7 +244,7 @@ static int begin(struct agent *a, enum what what)
 		program_log("%s", f.text);
 		return EXIT_FAILED;
 	}
-	if (what == RUN)
+	if (!a->options.check)
 		return run(a);
 	agent_read_shares(a);
 	agent_refresh(a);
@@ -345,23 +261,24 @@ int main(int argc, char **argv)
 			   .edits = { .control = CONTROL_CLOSED },
 			   .news = { .control = { .fd = -1 } },
 			   .inotify = { .fd = -1 } };
-	enum what what = read_options(&a.options, argc, argv);
+	char line[OPTION_LINE_BYTES];
 	int status;
 
 	a.identity.agent = a.news.agent = &a;
-	switch (what) {
-	case WRONG:
+	switch (option_table_read(option_rows, &a.options, argc, argv, 0, line)) {
+	case OPTIONS_WRONG:
+		program_log("%s", line);
 		return EXIT_USAGE;
-	case HELP:
+	case OPTIONS_HELP:
 		fputs(usage, stdout);
 		return EXIT_DONE;
-	case SHOW_VERSION:
+	case OPTIONS_VERSION:
 		puts("mete-agent " METE_VERSION);
 		return EXIT_DONE;
 	default:
 		break;
 	}
-	status = begin(&a, what);
+	status = begin(&a);
 	agent_close(&a);
 	return status;
 }

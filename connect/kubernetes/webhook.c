@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/notify.h"
+#include "base/option_table.h"
 #include "base/size.h"
 #include "connect/cdi/connector.h"
 #include "connect/cdi/shares.h"
@@ -18,7 +19,6 @@
 #include "verb/verb.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -68,51 +68,6 @@ static const char usage[] =
 	"  --help                Print this text.\n"
 	"  --version             Print the version.\n";
 
-enum {
-	OPT_LISTEN = 256,
-	OPT_SHARES,
-	OPT_CARD_MEMORY,
-	OPT_WHOLE,
-	OPT_MEMORY_ALONE,
-	OPT_CLAIMS,
-	OPT_NAMES,
-	OPT_CERT,
-	OPT_KEY,
-	OPT_CLIENT_CA,
-	OPT_CERT_DIR,
-	OPT_SECRET,
-	OPT_NAMESPACE,
-	OPT_CONFIGURATION,
-	OPT_KUBECONFIG,
-	OPT_CERT_LIFE,
-	OPT_HELP,
-	OPT_VERSION
-};
-
-static const struct option long_options[] = {
-	{ "listen", required_argument, NULL, OPT_LISTEN },
-	{ "shares", required_argument, NULL, OPT_SHARES },
-	{ "card-memory", required_argument, NULL, OPT_CARD_MEMORY },
-	{ "whole", required_argument, NULL, OPT_WHOLE },
-	{ "memory-alone", required_argument, NULL, OPT_MEMORY_ALONE },
-	{ "claims", no_argument, NULL, OPT_CLAIMS },
-	{ "names", required_argument, NULL, OPT_NAMES },
-	{ "cert", required_argument, NULL, OPT_CERT },
-	{ "key", required_argument, NULL, OPT_KEY },
-	{ "client-ca", required_argument, NULL, OPT_CLIENT_CA },
-	{ "cert-dir", required_argument, NULL, OPT_CERT_DIR },
-	{ "secret", required_argument, NULL, OPT_SECRET },
-	{ "namespace", required_argument, NULL, OPT_NAMESPACE },
-	{ "configuration", required_argument, NULL, OPT_CONFIGURATION },
-	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
-	{ "cert-life", required_argument, NULL, OPT_CERT_LIFE },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ 0 },
-};
-
-enum what { RUN, HELP, SHOW_VERSION, WRONG };
-
 struct webhook {
 	const char *listen, *shares, *kubeconfig, *client_ca_file;
 	char *client_ca; /* what the file says; NULL: no file */
@@ -143,138 +98,82 @@ static void trouble(struct webhook *w, const char *line)
 	snprintf(w->said, sizeof(w->said), "%s", line ? line : "");
 }
 
-static enum what wrong(const char *option, const char *value, const char *remedy)
-{
-	program_log("%s %s: %s", option, value, remedy);
-	return WRONG;
-}
-
 /* Options. */
 
-static enum what take_policy(struct webhook *w, int option, enum what what)
+static bool read_size(void *webhook, const char *value)
 {
-	static const char *const whole[] = { "pass", "share", "refuse" };
-
-	if (option == OPT_MEMORY_ALONE) {
-		w->words.memory_alone = !strcmp(optarg, "one");
-		return w->words.memory_alone || !strcmp(optarg, "refuse")
-			       ? what
-			       : wrong("--memory-alone", optarg, "give refuse or one");
-	}
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(optarg, whole[i])) {
-			w->words.whole = (enum words_whole)i;
-			return what;
-		}
-	return wrong("--whole", optarg, "give pass, share or refuse");
-}
-
-static enum what take_size(struct webhook *w, enum what what)
-{
+	struct webhook *w = webhook;
 	struct size size;
 
-	if (size_parse(optarg, &size) || !size.bytes)
-		return wrong("--card-memory", optarg, "give a size such as 80G");
+	if (size_parse(value, &size) || !size.bytes)
+		return false;
 	w->words.card_bytes = size.bytes;
-	return what;
+	return true;
 }
 
-static enum what take_life(struct webhook *w, enum what what)
+static bool read_life(void *webhook, const char *value)
 {
+	struct authority_options *o = &((struct webhook *)webhook)->authority.options;
 	long s;
 
-	if (!duration_parse(optarg, LIFE_MOST_S, &s) || s < 1)
-		return wrong("--cert-life", optarg, "give a time such as 24h or 90d");
-	w->authority.options.life_s = s;
+	if (!duration_parse(value, LIFE_MOST_S, &s) || s < 1)
+		return false;
+	o->life_s = s;
 	/* A test's certificates come and go with their authority. */
-	if (s * 10 < w->authority.options.authority_life_s && s < 3600)
-		w->authority.options.authority_life_s = s * 10;
-	return what;
+	if (s * 10 < o->authority_life_s && s < 3600)
+		o->authority_life_s = s * 10;
+	return true;
 }
 
-static const char **text_option(struct webhook *w, int option)
-{
-	struct authority_options *o = &w->authority.options;
+#define AT(member) offsetof(struct webhook, member)
+#define AT_AUTHORITY(member) AT(authority.options.member)
+static const char *const wholes[] = { "pass", "share", "refuse", NULL }, *const alones[] = { "refuse", "one", NULL };
 
-	switch (option) {
-	case OPT_LISTEN:
-		return &w->listen;
-	case OPT_SHARES:
-		return &w->shares;
-	case OPT_NAMES:
-		return &o->names;
-	case OPT_CERT:
-		return &o->cert;
-	case OPT_KEY:
-		return &o->key;
-	case OPT_CERT_DIR:
-		return &o->dir;
-	case OPT_SECRET:
-		return &o->secret;
-	case OPT_NAMESPACE:
-		return &o->name_space;
-	case OPT_CONFIGURATION:
-		return &o->configuration;
-	case OPT_KUBECONFIG:
-		return &w->kubeconfig;
-	case OPT_CLIENT_CA:
-		return &w->client_ca_file;
-	default:
-		return NULL;
-	}
-}
+/* clang-format off: a row is a line */
+static const struct option_row option_rows[] = {
+	{ "listen", OPTION_TEXT, AT(listen), NULL, NULL, NULL },
+	{ "shares", OPTION_TEXT, AT(shares), NULL, NULL, NULL },
+	{ "card-memory", OPTION_READ, 0, "give a size such as 80G", NULL, read_size },
+	{ "whole", OPTION_WORD, AT(words.whole), NULL, wholes, NULL },
+	{ "memory-alone", OPTION_EITHER, AT(words.memory_alone), NULL, alones, NULL },
+	{ "claims", OPTION_FLAG, AT(words.claims), NULL, NULL, NULL },
+	{ "names", OPTION_TEXT, AT_AUTHORITY(names), NULL, NULL, NULL },
+	{ "cert", OPTION_TEXT, AT_AUTHORITY(cert), NULL, NULL, NULL },
+	{ "key", OPTION_TEXT, AT_AUTHORITY(key), NULL, NULL, NULL },
+	{ "client-ca", OPTION_TEXT, AT(client_ca_file), NULL, NULL, NULL },
+	{ "cert-dir", OPTION_TEXT, AT_AUTHORITY(dir), NULL, NULL, NULL },
+	{ "secret", OPTION_TEXT, AT_AUTHORITY(secret), NULL, NULL, NULL },
+	{ "namespace", OPTION_TEXT, AT_AUTHORITY(name_space), NULL, NULL, NULL },
+	{ "configuration", OPTION_TEXT, AT_AUTHORITY(configuration), NULL, NULL, NULL },
+	{ "kubeconfig", OPTION_TEXT, AT(kubeconfig), NULL, NULL, NULL },
+	{ "cert-life", OPTION_READ, 0, "give a time such as 24h or 90d", NULL, read_life },
+	{ "help", OPTION_HELP, 0, NULL, NULL, NULL },
+	{ "version", OPTION_VERSION, 0, NULL, NULL, NULL },
+	{ 0 },
+};
+/* clang-format on */
 
-static enum what take_option(struct webhook *w, int option, enum what what)
-{
-	const char **text = text_option(w, option);
-
-	if (text) {
-		*text = optarg;
-		return what;
-	}
-	switch (option) {
-	case OPT_CARD_MEMORY:
-		return take_size(w, what);
-	case OPT_WHOLE:
-	case OPT_MEMORY_ALONE:
-		return take_policy(w, option, what);
-	case OPT_CERT_LIFE:
-		return take_life(w, what);
-	case OPT_CLAIMS:
-		w->words.claims = true;
-		return what;
-	case OPT_HELP:
-		return HELP;
-	case OPT_VERSION:
-		return SHOW_VERSION;
-	}
-	program_log("`mete-webhook --help` lists the options");
-	return WRONG;
-}
-
-/* Exactly one source of the certificate. */
-static enum what check_sources(const struct authority_options *o)
+/* Exactly one source of the certificate. Value: NULL, or what is wrong. */
+static const char *judge_sources(const struct authority_options *o)
 {
 	int sources = (o->cert || o->key) + !!o->dir + !!o->secret;
 
 	if (sources == 1 && !o->cert == !o->key)
-		return RUN;
-	if (sources > 1)
-		return wrong("--cert-dir", "and others", "give one of --cert with --key, --cert-dir, --secret");
-	return wrong("--cert-dir", "",
-		     "say where the certificate comes from: --cert with --key, --cert-dir or --secret");
+		return NULL;
+	return sources > 1 ? "--cert-dir and others: give one of --cert with --key, --cert-dir, --secret"
+			   : "--cert-dir: say where the certificate comes from: --cert with --key, --cert-dir or "
+			     "--secret";
 }
 
-static enum what read_options(struct webhook *w, int argc, char **argv)
+static enum option_outcome read_options(struct webhook *w, int argc, char **argv)
 {
-	enum what what = RUN;
-	int option;
+	char line[OPTION_LINE_BYTES];
+	enum option_outcome outcome = option_table_read(option_rows, w, argc, argv, 0, line);
+	const char *wrong = outcome == OPTIONS_GOOD ? judge_sources(&w->authority.options) : NULL;
 
-	while (what == RUN && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
-		what = take_option(w, option == 'h' ? OPT_HELP : option, what);
-	if (what == RUN && optind < argc)
-		return wrong(argv[optind], "", "mete-webhook takes options only; --help lists them");
-	return what == RUN ? check_sources(&w->authority.options) : what;
+	if (outcome == OPTIONS_WRONG || wrong)
+		program_log("%s", wrong ? wrong : line);
+	return wrong ? OPTIONS_WRONG : outcome;
 }
 
 /* Requests, in serve.c's threads. */
@@ -571,12 +470,12 @@ int main(int argc, char **argv)
 	pthread_mutex_init(&w.made_lock, NULL);
 	w.made = json_object();
 	switch (read_options(&w, argc, argv)) {
-	case WRONG:
+	case OPTIONS_WRONG:
 		return EXIT_USAGE;
-	case HELP:
+	case OPTIONS_HELP:
 		fputs(usage, stdout);
 		return EXIT_DONE;
-	case SHOW_VERSION:
+	case OPTIONS_VERSION:
 		puts("mete-webhook " METE_VERSION);
 		return EXIT_DONE;
 	default:

@@ -509,7 +509,7 @@ class Test:
                  "containerd": (lambda: self.node.kill("containerd"), self.node.start_containerd),
                  "kubelet": (lambda: self.node.kill("kubelet"), self.node.start_kubelet)}
         next_kill = end = time.monotonic()
-        ending, kubelet_began, last, new_kubelet = set(), -1000, None, set()
+        ending, kubelet_began, agent_began, last, new_kubelet = set(), -1000, -1000, None, set()
         while made < count or ending:
             if time.monotonic() > over_at:
                 count = made
@@ -519,9 +519,11 @@ class Test:
                 if status["phase"] == "Failed" and name not in failed and name not in ending:
                     ends = [c["state"].get("terminated", {}) for c in status.get("containerStatuses", [])]
                     failed[name] = status.get("message") or " ".join(f'{e.get("exitCode")} {e.get("message", "")}' for e in ends)
-                    if time.monotonic() - kubelet_began < 20 * clusters.PATIENCE:
+                    # A kubelet that begins knows no resource yet, and one whose agent is killed takes all ids for unhealthy.
+                    if time.monotonic() - kubelet_began < 20 * clusters.PATIENCE or time.monotonic() - agent_began < 10 * clusters.PATIENCE:
                         new_kubelet.add(name)
-                    print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, the last kill was {last}: "
+                    print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, {time.monotonic() - agent_began:.1f} s "
+                          f"after an agent, the last kill was {last}: "
                           f"{failed[name][:200]}", flush=True)
             over = [n for n, s in pods.items() if n not in ending and s["phase"] in ("Succeeded", "Failed")]
             over += [n for n, s in pods.items() if n not in ending and s["phase"] == "Running" and chance.random() < 0.2]
@@ -545,6 +547,7 @@ class Test:
                     step()
                 last = what
                 kubelet_began = time.monotonic() if what == "kubelet" else kubelet_began
+                agent_began = time.monotonic() if what == "agent" else agent_began
                 killed[what] = killed.get(what, 0) + 1
                 next_kill = time.monotonic() + chance.uniform(2, 8)
             if made < count:

@@ -8,6 +8,7 @@
  * Exit status: 0; 1 it cannot be done (one line says why); 2 the command line is wrong.
  */
 #include "base/cleanup.h"
+#include "base/option_table.h"
 #include "remote/relay/line.h"
 #include "remote/relay/relay.h"
 
@@ -22,6 +23,7 @@
 #include <sys/signalfd.h>
 
 #define LIST_MOST 64u
+#define SESSIONS_MOST 65536u
 
 struct options {
 	const char *verb, *where, *socket, *server_name, *offer;
@@ -30,48 +32,6 @@ struct options {
 	unsigned int key_count, listen_count, wall_count;
 	unsigned int lanes, patience_ms, connect_ms, sessions, measure_ms;
 	bool plain, ucx, no_probe;
-};
-
-enum option_number {
-	OPTION_SOCKET = 256,
-	OPTION_KEY,
-	OPTION_CERT,
-	OPTION_CERT_KEY,
-	OPTION_CA,
-	OPTION_SERVER_NAME,
-	OPTION_OFFER,
-	OPTION_PLAIN,
-	OPTION_UCX,
-	OPTION_LANES,
-	OPTION_PATIENCE,
-	OPTION_CONNECT,
-	OPTION_NO_PROBE,
-	OPTION_LISTEN,
-	OPTION_WALL,
-	OPTION_SESSIONS,
-	OPTION_MEASURE,
-};
-
-static const struct option option_table[] = {
-	{ "socket", required_argument, NULL, OPTION_SOCKET },
-	{ "key", required_argument, NULL, OPTION_KEY },
-	{ "cert", required_argument, NULL, OPTION_CERT },
-	{ "cert-key", required_argument, NULL, OPTION_CERT_KEY },
-	{ "ca", required_argument, NULL, OPTION_CA },
-	{ "server-name", required_argument, NULL, OPTION_SERVER_NAME },
-	{ "offer", required_argument, NULL, OPTION_OFFER },
-	{ "plain", no_argument, NULL, OPTION_PLAIN },
-	{ "ucx", no_argument, NULL, OPTION_UCX },
-	{ "lanes", required_argument, NULL, OPTION_LANES },
-	{ "patience", required_argument, NULL, OPTION_PATIENCE },
-	{ "connect-timeout", required_argument, NULL, OPTION_CONNECT },
-	{ "no-probe", no_argument, NULL, OPTION_NO_PROBE },
-	{ "listen", required_argument, NULL, OPTION_LISTEN },
-	{ "wall", required_argument, NULL, OPTION_WALL },
-	{ "sessions", required_argument, NULL, OPTION_SESSIONS },
-	{ "measure", required_argument, NULL, OPTION_MEASURE },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
 };
 
 static int usage(FILE *to)
@@ -126,74 +86,98 @@ static bool add(const char **list, unsigned int *count, const char *value)
 	return true;
 }
 
-static bool take_option(struct options *o, int option, const char *value)
+static bool take_key(void *options, const char *value)
 {
-	switch (option) {
-	case OPTION_SOCKET:
-		o->socket = value;
-		return true;
-	case OPTION_KEY:
-		return add(o->keys, &o->key_count, value);
-	case OPTION_CERT:
-		o->cert.chain = value;
-		return true;
-	case OPTION_CERT_KEY:
-		o->cert.key = value;
-		return true;
-	case OPTION_CA:
-		o->cert.authority = value;
-		return true;
-	case OPTION_SERVER_NAME:
-		o->server_name = value;
-		return true;
-	case OPTION_OFFER:
-		o->offer = value;
-		return true;
-	case OPTION_PLAIN:
-		return o->plain = true;
-	case OPTION_UCX:
-		return o->ucx = true;
-	case OPTION_NO_PROBE:
-		return o->no_probe = true;
-	case OPTION_LANES:
-		return read_count(value, RELAY_LANES_MOST, &o->lanes);
-	case OPTION_PATIENCE:
-		return read_ms(value, &o->patience_ms);
-	case OPTION_CONNECT:
-		return read_ms(value, &o->connect_ms);
-	case OPTION_MEASURE:
-		return read_ms(value, &o->measure_ms);
-	case OPTION_SESSIONS:
-		return read_count(value, 65536, &o->sessions);
-	case OPTION_LISTEN:
-		return add(o->listen, &o->listen_count, value);
-	case OPTION_WALL:
-		return add(o->walls, &o->wall_count, value);
-	default:
-		return false;
-	}
+	struct options *o = options;
+
+	return add(o->keys, &o->key_count, value);
 }
+
+static bool take_listen(void *options, const char *value)
+{
+	struct options *o = options;
+
+	return add(o->listen, &o->listen_count, value);
+}
+
+static bool take_wall(void *options, const char *value)
+{
+	struct options *o = options;
+
+	return add(o->walls, &o->wall_count, value);
+}
+
+static bool take_lanes(void *options, const char *value)
+{
+	return read_count(value, RELAY_LANES_MOST, &((struct options *)options)->lanes);
+}
+
+static bool take_sessions(void *options, const char *value)
+{
+	return read_count(value, SESSIONS_MOST, &((struct options *)options)->sessions);
+}
+
+static bool take_patience(void *options, const char *value)
+{
+	return read_ms(value, &((struct options *)options)->patience_ms);
+}
+
+static bool take_connect(void *options, const char *value)
+{
+	return read_ms(value, &((struct options *)options)->connect_ms);
+}
+
+static bool take_measure(void *options, const char *value)
+{
+	return read_ms(value, &((struct options *)options)->measure_ms);
+}
+
+#define AT(member) offsetof(struct options, member)
+#define SECONDS "give seconds, 0.001 to 86400"
+
+/* clang-format off: a row is a line */
+static const struct option_row option_rows[] = {
+	{ "socket", OPTION_TEXT, AT(socket), NULL, NULL, NULL },
+	{ "key", OPTION_READ, 0, "that is more than 64 of them", NULL, take_key },
+	{ "cert", OPTION_TEXT, AT(cert.chain), NULL, NULL, NULL },
+	{ "cert-key", OPTION_TEXT, AT(cert.key), NULL, NULL, NULL },
+	{ "ca", OPTION_TEXT, AT(cert.authority), NULL, NULL, NULL },
+	{ "server-name", OPTION_TEXT, AT(server_name), NULL, NULL, NULL },
+	{ "offer", OPTION_TEXT, AT(offer), NULL, NULL, NULL },
+	{ "plain", OPTION_FLAG, AT(plain), NULL, NULL, NULL },
+	{ "ucx", OPTION_FLAG, AT(ucx), NULL, NULL, NULL },
+	{ "lanes", OPTION_READ, 0, "give a number, 1 to 8", NULL, take_lanes },
+	{ "patience", OPTION_READ, 0, SECONDS, NULL, take_patience },
+	{ "connect-timeout", OPTION_READ, 0, SECONDS, NULL, take_connect },
+	{ "no-probe", OPTION_FLAG, AT(no_probe), NULL, NULL, NULL },
+	{ "listen", OPTION_READ, 0, "that is more than 64 of them", NULL, take_listen },
+	{ "wall", OPTION_READ, 0, "that is more than 64 of them", NULL, take_wall },
+	{ "sessions", OPTION_READ, 0, "give a number, 1 to 65536", NULL, take_sessions },
+	{ "measure", OPTION_READ, 0, SECONDS, NULL, take_measure },
+	{ "help", OPTION_HELP, 0, NULL, NULL, NULL },
+	{ 0 },
+};
+/* clang-format on */
 
 /* 0; else the exit status, plus 1. */
 static int read_options(struct options *o, int argc, char **argv)
 {
-	int option, index = 0;
+	char line[OPTION_LINE_BYTES];
 
-	while ((option = getopt_long(argc, argv, "h", option_table, &index)) != -1) {
-		if (option == 'h')
-			return usage(stdout) + 1;
-		if (option == '?')
-			return usage(stderr) + 1;
-		if (!take_option(o, option, optarg))
-			return wrong(option_table[index].name, optarg ? optarg : "") + 1;
+	switch (option_table_read(option_rows, o, argc, argv, 2, line)) {
+	case OPTIONS_HELP:
+		return usage(stdout) + 1;
+	case OPTIONS_WRONG:
+		fprintf(stderr, "mete-relay: %s\n", line);
+		return 2 + 1;
+	default:
+		break;
 	}
 	if (optind >= argc)
 		return usage(stderr) + 1;
 	o->verb = argv[optind++];
 	if (optind < argc)
 		o->where = argv[optind++];
-	if (optind < argc)
-		return wrong("what is", argv[optind]) + 1;
 	if (o->cert.chain || o->cert.key || o->cert.authority) {
 		if (!o->cert.chain || !o->cert.key || !o->cert.authority)
 			return wrong("a certificate needs all of", "--cert, --cert-key and --ca") + 1;
