@@ -73,7 +73,8 @@ static bool read_expires(void *options, const char *value)
 }
 
 #define AT(member) offsetof(struct agent_options, member)
-static const char *const cdi_forms[] = { "annotation", "field", NULL }, *const placements[] = { "pack", "spread", NULL };
+static const char *const cdi_forms[] = { "annotation", "field", NULL };
+static const char *const placements[] = { "pack", "spread", NULL };
 
 /* clang-format off: a row is a line */
 static const struct option_row option_rows[] = {

@@ -61,13 +61,14 @@ bool claims_parameters(json_t *words, char text[CLAIMS_PARAMETERS])
 
 static json_t *requests(const struct claims_ask *ask)
 {
+	unsigned long long mib = (ask->bytes + MIB - 1) / MIB;
 	json_t *exactly = json_pack("{s:s}", "deviceClassName", DRIVER), *capacity = json_object();
 
 	if (ask->cards > 1)
 		json_object_set_new(exactly, "count", json_integer(ask->cards));
 	/* The driver publishes both in these steps, and rounds up. */
 	if (ask->bytes)
-		json_object_set_new(capacity, "memory", json_sprintf("%lluMi", (unsigned long long)((ask->bytes + MIB - 1) / MIB)));
+		json_object_set_new(capacity, "memory", json_sprintf("%lluMi", mib));
 	if (ask->cores_pct > 0)
 		json_object_set_new(capacity, "cores", json_sprintf("%.0f", ceil(ask->cores_pct)));
 	if (json_object_size(capacity))

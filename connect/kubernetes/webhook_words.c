@@ -470,8 +470,8 @@ static bool give_claim(struct work *w, json_t *container, const char *path, cons
 	if (!w->answer->patch)
 		w->answer->patch = json_array();
 	json_array_append_new(w->answer->patch,
-			      json_pack("{s:s s:o s:o}", "op", "add", "path", json_sprintf("%s/resources", path), "value",
-					claiming(container, claim)));
+			      json_pack("{s:s s:o s:o}", "op", "add", "path", json_sprintf("%s/resources", path),
+					"value", claiming(container, claim)));
 	snprintf(is, sizeof(is), "a claim by template %s", name);
 	tell(w, container, asked, is);
 	return true;

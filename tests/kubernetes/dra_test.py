@@ -16,6 +16,7 @@ from harness import GIB, finish, ok, same, until  # noqa: E402
 from dra_node import AGENT, DRIVER, TRAILER, Node, kubeconfig, wait  # noqa: E402
 
 MIB = 1 << 20
+AWAY = 600 if os.environ.get("METE_TEST_LONG") else 3  # seconds that an API server is away
 PARAMETERS = {"apiVersion": "gpu.mete.io/v1", "kind": "Share"}
 
 
@@ -340,6 +341,10 @@ def away(n):
     line = n.prepared(("ns", "22222222", "new"))
     ok("API server" in line, "a new one is refused, with the reason", line)
     n.ask("grant_create", name="meanwhile", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])
+    lines = n.said().count("\n")
+    time.sleep(AWAY)
+    ok(n.said().count("\n") - lines <= 3, f"for {AWAY} s: the log is not filled", n.said()[-1000:])
+    same([(d[1], d[2], d[3]) for d in n.prepared(claim)], [(d[1], d[2], d[3]) for d in expected], "and what was prepared still is")
     same(n.unprepared(claim), {claim[1]: ""}, "giving back needs no API server")
     n.kill()
     os.unlink(n.driver.registry)
@@ -350,7 +355,7 @@ def away(n):
     n.api.token = "second"
     n.write_token("second")
     n.api.up()
-    wait(lambda: "15Gi" in n.memory(), "when it is back the pool is brought up to date, with the token of now")
+    ok(until(lambda: "15Gi" in n.memory(), 90), "when it is back the pool is brought up to date, with the token of now")
     n.ask("grant_delete", name="meanwhile")
     wait(lambda: n.memory() == ["16Gi", "16Gi"], "and goes on")
 
