@@ -97,8 +97,8 @@ __attribute__((format(printf, 4, 5))) static void say(struct node_events *e, boo
 	if (json_array_size(e->queue) >= QUEUE_MOST)
 		return;
 	/* Named as kubelet names its own; a node's events are by custom in this namespace, and its UID is its name. */
-	event = json_pack("{s:s s:s s:{s:o s:s} s:{s:s s:s s:s s:s} s:s s:s s:s s:s s:s s:i s:{s:s s:s}}", "apiVersion", "v1",
-			  "kind", "Event", "metadata", "name",
+	event = json_pack("{s:s s:s s:{s:o s:s} s:{s:s s:s s:s s:s} s:s s:s s:s s:s s:s s:i s:{s:s s:s}}", "apiVersion",
+			  "v1", "kind", "Event", "metadata", "name",
 			  json_sprintf("%s.%lx%08lx", e->node, (long)now.tv_sec, (long)now.tv_nsec), "namespace",
 			  "default", "involvedObject", "apiVersion", "v1", "kind", "Node", "name", e->node, "uid",
 			  e->node, "reason", reason, "message", text, "type", warning ? "Warning" : "Normal",

@@ -520,7 +520,8 @@ static bool claim_share(struct work *w, json_t *container, const char *where, co
 		return refuse(w, "%s: %s: a container gets one share: ask for 1", field, text);
 	ask = (struct claims_ask){ .cards = s->cards, .cores_pct = s->cores_pct, .parameters = s->parameters };
 	snprintf(asked, sizeof(asked), "%.60s=1", own);
-	return claim_bytes(w, field, s->bytes, s->memory_pct, &ask.bytes) && give_claim(w, container, path, &ask, asked);
+	return claim_bytes(w, field, s->bytes, s->memory_pct, &ask.bytes) &&
+	       give_claim(w, container, path, &ask, asked);
 }
 
 static bool give(struct work *w, json_t *container, const char *where, const char *path, struct ask *a)
