@@ -201,10 +201,8 @@ static u64 page_of(u64 size, u32 attr, u32 attr2)
 /* A driver takes its time, and others wait for its lock meanwhile. */
 static void take_time(void)
 {
-	static unsigned int times;
-
-	if (slow && !(++times & 3))
-		usleep_range(200, 400);
+	if (slow)
+		usleep_range(2000, 4000);
 }
 
 static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2)
