@@ -289,15 +289,17 @@ static bool cgroup_own(const char *path, pid_t pid)
 }
 
 /*
- * The container's cgroup becomes the tenant: what the runtime starts in it later (exec) is the tenant's as well. It is forgotten
- * when the cgroup is gone.
+ * The container's cgroup becomes the tenant: what the runtime starts in it later (exec) is the tenant's as well. It is
+ * forgotten when the cgroup is gone.
  */
 static int guard(struct hook *h, struct fault *f)
 {
 	char name[64], line[PATH_MAX], path[PATH_MAX + 32] = "";
 
 	if (h->way == INSIDE_WALL)
-		return fault_set(f, -EINVAL, "--wall with --guard: behind a wall the container has no device node; leave --guard away");
+		return fault_set(
+			f, -EINVAL,
+			"--wall with --guard: behind a wall the container has no device node; leave --guard away");
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)h->state.pid);
 	_cleanup_fclose_ FILE *file = fopen(name, "re");
 
@@ -307,7 +309,9 @@ static int guard(struct hook *h, struct fault *f)
 			snprintf(path, sizeof(path), "/sys/fs/cgroup%s", line + 3);
 	}
 	if (!*path || !cgroup_own(path, h->state.pid))
-		return fault_set(f, -ENOTSUP, "--guard: the container's first process %d is in no cgroup (version 2) of its own", (int)h->state.pid);
+		return fault_set(f, -ENOTSUP,
+				 "--guard: the container's first process %d is in no cgroup (version 2) of its own",
+				 (int)h->state.pid);
 	return guarded_begin(&h->place, h->grant, h->state.pid, path, f);
 }
 

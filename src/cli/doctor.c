@@ -477,7 +477,9 @@ static void check_guard(struct doctor *d)
 {
 	char text[400];
 
-	doctor_add(d, "guard", STATUS_NOTE, guarded_state(&d->place, text, sizeof(text)) ? NULL : "docs/guard.md says what it needs", "%s", text);
+	doctor_add(d, "guard", STATUS_NOTE,
+		   guarded_state(&d->place, text, sizeof(text)) ? NULL : "docs/guard.md says what it needs", "%s",
+		   text);
 }
 
 static void say_enforcement(struct doctor *d)

@@ -41,7 +41,7 @@ struct run {
 	struct tenant_env env;
 	char runtime_dir[PATH_MAX];
 	bool t3; /* asked for */
-	bool guard; /* asked for */
+	bool guard;   /* asked for */
 	bool guarded; /* begun */
 	bool wall; /* its devices are behind workers: `remote` is its environment, and not `env` */
 	struct remote_env remote;
@@ -95,7 +95,9 @@ static int check_options(struct run *run, struct fault *f)
 				 "--wall with --tier: behind a wall work is let through in turns (T2); leave --tier "
 				 "away");
 	if (!r && run->wall && run->guard)
-		return fault_set(f, -EINVAL, "--wall with --guard: behind a wall the program has no device node; leave --guard away");
+		return fault_set(
+			f, -EINVAL,
+			"--wall with --guard: behind a wall the program has no device node; leave --guard away");
 	if (!r && !run->wall)
 		r = tier_choose(option_value(run->line, "tier"), &run->t3, f);
 	return r ? r : choose_parse(&run->choice, run->line, f);

@@ -2,8 +2,8 @@
  * classify.c: see classify.h. Tables by number of the call, class of the object, number of the control; numbers and
  * layouts with their sources in rm/interface.h.
  *
- * Compiled twice, the second time for the kernel's virtual machine: no loops without a constant end, no recursion, no calls of
- * libraries, and every offset a constant.
+ * Compiled twice, the second time for the kernel's virtual machine: no loops without a constant end, no recursion, no
+ * calls of libraries, and every offset a constant.
  */
 #include "guard/classify.h"
 #include "rm/interface.h"

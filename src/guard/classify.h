@@ -1,13 +1,13 @@
 /*
  * classify.h: what a call of NVIDIA's kernel interface means for a tenant. Pure.
  *
- * Every front end of the guard asks here: number, size and bytes of a call go in; a verdict, a charge, a refund and what is
- * to be rewritten come out. It reads no memory but what it is given, and is compiled into the kernel's programs (bpf/) as
- * well as into tests and a fuzzer.
+ * Every front end of the guard asks here: number, size and bytes of a call go in; a verdict, a charge, a refund and
+ * what is to be rewritten come out. It reads no memory but what it is given, and is compiled into the kernel's programs
+ * (bpf/) as well as into tests and a fuzzer.
  *
  * A call may carry a pointer to more (`nested`). Then guard_classify() says how many bytes to read from where, and
- * guard_classify_nested() judges those. Both are asked twice: of what the program shows before the call, to refuse, and of
- * what the kernel has copied, to account. The program can change the former at any time, the latter never.
+ * guard_classify_nested() judges those. Both are asked twice: of what the program shows before the call, to refuse, and
+ * of what the kernel has copied, to account. The program can change the former at any time, the latter never.
  *
  * Anything that is not known is refused: a number, a size, a function of the heap.
  */

@@ -32,8 +32,8 @@ static struct guard_plan judge_memory(uint64_t size, uint32_t attr, uint32_t att
 
 static void numbers(void)
 {
-	static const uint32_t plain[] = { 0x35, 0x41, 0x4e, 0x4f, 0x52, 0x54, 0x57, 0x58, 0x5e, 200, 201, 206, 207, 210, 212, 214, 215,
-					  218 };
+	static const uint32_t plain[] = { 0x35, 0x41, 0x4e, 0x4f, 0x52, 0x54, 0x57, 0x58, 0x5e,
+					  200,	201,  206,  207,  210,	212,  214,  215,  218 };
 	uint8_t bytes[GUARD_ARGUMENT_BYTES] = { 0 };
 	int passed = 0, expected = (int)(sizeof plain / sizeof *plain);
 
@@ -46,7 +46,8 @@ static void numbers(void)
 	/* The plain ones, and FREE, whose size is 16. */
 	tap_ok(passed == expected + 1, "no other number passes by itself (%d do)", passed);
 	tap_ok(judge(211, bytes, 16, &usual).reason == GUARD_TRANSFER, "a call within a call is refused");
-	tap_ok(judge(0x4d, bytes, 16, &usual).reason == GUARD_ESCAPE && judge(0x39, bytes, 16, &usual).reason == GUARD_ESCAPE,
+	tap_ok(judge(0x4d, bytes, 16, &usual).reason == GUARD_ESCAPE &&
+		       judge(0x39, bytes, 16, &usual).reason == GUARD_ESCAPE,
 	       "registry and I2C are refused");
 	tap_ok(judge(217, bytes, 16, &usual).reason == GUARD_EXPORT, "memory does not leave as a dma-buf");
 }
@@ -55,7 +56,8 @@ static void sizes(void)
 {
 	static const struct {
 		uint32_t branch, size, status_at;
-	} rows[] = { { 515, 32, 24 }, { 525, 40, 32 }, { 530, 40, 36 }, { 535, 32, 28 }, { 535, 48, 40 }, { 595, 48, 40 } };
+	} rows[] = { { 515, 32, 24 }, { 525, 40, 32 }, { 530, 40, 36 },
+		     { 535, 32, 28 }, { 535, 48, 40 }, { 595, 48, 40 } };
 	static const uint32_t strange[][2] = { { 535, 40 }, { 525, 48 }, { 570, 31 }, { 570, 0 }, { 570, 184 } };
 	struct rm_alloc a = { .class = RM_CLASS_DEVICE };
 	int good = 0;
@@ -64,7 +66,8 @@ static void sizes(void)
 		struct guard_terms t = { .branch = rows[i].branch };
 		struct guard_plan p = judge(RM_ESC_ALLOC, &a, rows[i].size, &t);
 
-		good += p.reason == GUARD_FINE && p.effect == GUARD_PARENT && p.status_at == rows[i].status_at && p.object_at == 8;
+		good += p.reason == GUARD_FINE && p.effect == GUARD_PARENT && p.status_at == rows[i].status_at &&
+			p.object_at == 8;
 	}
 	tap_ok(good == 6, "the layouts of an allocation by branch");
 	good = 0;
@@ -93,12 +96,16 @@ static void memory(void)
 	tap_ok(judge_memory(4097, RM_PAGE_4K << 23, 0, 0).bytes == 8192, "4097 bytes in pages of 4 KiB");
 	tap_ok(judge_memory(1, RM_PAGE_BIG << 23, 0, 0).bytes == 65536, "one byte in big pages");
 	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, 0, 0).bytes == MIB(2), "one byte in huge pages");
-	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_512M << 20, 0).bytes == MIB(512), "one byte in pages of 512 MiB");
+	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_512M << 20, 0).bytes == MIB(512),
+	       "one byte in pages of 512 MiB");
 	tap_ok(judge_memory(MIB(2) + 1, 0, 0, 0).bytes == MIB(4), "the manager's choice of a page");
 	tap_ok(judge_memory(UINT64_MAX, 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps is refused");
-	tap_ok(judge_memory(UINT64_MAX - MIB(1), 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps when rounded is refused");
-	tap_ok(judge_memory(MIB(64), 0, 0, RM_HEAP_FLAG_VIRTUAL).bytes == MIB(64), "no flag frees this class of its charge");
-	tap_ok(judge_memory(MIB(64), RM_LOCATION_PCI << 25, 0, 0).bytes == MIB(64), "a location does not free this class of its charge");
+	tap_ok(judge_memory(UINT64_MAX - MIB(1), 0, 0, 0).reason == GUARD_ABSURD,
+	       "a size that wraps when rounded is refused");
+	tap_ok(judge_memory(MIB(64), 0, 0, RM_HEAP_FLAG_VIRTUAL).bytes == MIB(64),
+	       "no flag frees this class of its charge");
+	tap_ok(judge_memory(MIB(64), RM_LOCATION_PCI << 25, 0, 0).bytes == MIB(64),
+	       "a location does not free this class of its charge");
 }
 
 static void old_memory(void)
@@ -108,11 +115,14 @@ static void old_memory(void)
 
 	tap_ok(p.effect == GUARD_MEMORY && p.bytes == MIB(64) && p.status_at == 40, "ALLOC_MEMORY is charged");
 	a.class = RM_CLASS_SYSTEM_MEMORY;
-	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).effect == GUARD_NOTHING, "... of the host's memory not");
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).effect == GUARD_NOTHING,
+	       "... of the host's memory not");
 	a.flags = RM_MEMORY_VIDEO << 8;
-	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).bytes == MIB(64), "... unless its flags say the device's");
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).bytes == MIB(64),
+	       "... unless its flags say the device's");
 	a.limit = UINT64_MAX;
-	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_ABSURD, "a limit that wraps is refused");
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_ABSURD,
+	       "a limit that wraps is refused");
 	a.class = RM_CLASS_REGISTERS;
 	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_CLASS, "registers are refused");
 }
@@ -144,16 +154,19 @@ static void heap(void)
 	tap_ok(refused == 64 - 7, "every other function is refused (%d)", refused);
 	h->function = RM_HEAP_FREE;
 	h->object = 9;
-	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).effect == GUARD_FREE && judge(RM_ESC_HEAP, bytes, 184, &usual).object == 9,
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).effect == GUARD_FREE &&
+		       judge(RM_ESC_HEAP, bytes, 184, &usual).object == 9,
 	       "the heap's free gives back");
 	tap_ok(judge(RM_ESC_HEAP, bytes, 176, &usual).reason == GUARD_UNKNOWN_SIZE, "a shorter form is refused");
 }
 
 static void controls(void)
 {
-	static const uint32_t bad[] = { RM_GROUP_PREEMPT,     RM_GROUP_SET_INTERLEAVE,	 RM_GROUP_REALTIME,   RM_CHANNEL_SET_INTERLEAVE,
-					RM_SUBDEVICE_DISABLE, RM_CHANNEL_RESTART_RUNLIST, RM_SUBDEVICE_SCHED_POLICY };
-	static const uint32_t exports[] = { RM_CLIENT_EXPORT, RM_CLIENT_IMPORT, RM_CLIENT_EXPORT_MANY, RM_CLIENT_IMPORT_MANY };
+	static const uint32_t bad[] = { RM_GROUP_PREEMPT,	   RM_GROUP_SET_INTERLEAVE, RM_GROUP_REALTIME,
+					RM_CHANNEL_SET_INTERLEAVE, RM_SUBDEVICE_DISABLE,    RM_CHANNEL_RESTART_RUNLIST,
+					RM_SUBDEVICE_SCHED_POLICY };
+	static const uint32_t exports[] = { RM_CLIENT_EXPORT, RM_CLIENT_IMPORT, RM_CLIENT_EXPORT_MANY,
+					    RM_CLIENT_IMPORT_MANY };
 	struct guard_terms may = usual;
 	int refused = 0, exported = 0;
 
@@ -171,7 +184,8 @@ static void controls(void)
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &may).reason == GUARD_FINE;
 	}
 	for (int i = 0; i < 4; i++) {
-		static const uint32_t classes[] = { RM_CLASS_FLA, RM_CLASS_FABRIC, RM_CLASS_FABRIC_IMPORT, RM_CLASS_FABRIC_REF };
+		static const uint32_t classes[] = { RM_CLASS_FLA, RM_CLASS_FABRIC, RM_CLASS_FABRIC_IMPORT,
+						    RM_CLASS_FABRIC_REF };
 		struct rm_alloc a = { .class = classes[i] };
 
 		exported += judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_EXPORT;
@@ -192,9 +206,11 @@ static void replies(void)
 {
 	uint32_t kib = 16u << 20;
 
-	tap_ok(guard_rewrite(RM_FB_HEAP_SIZE, &kib, MIB(1024), MIB(256)) && kib == 1u << 20, "the total becomes the quota");
+	tap_ok(guard_rewrite(RM_FB_HEAP_SIZE, &kib, MIB(1024), MIB(256)) && kib == 1u << 20,
+	       "the total becomes the quota");
 	kib = 16u << 20;
-	tap_ok(guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1024), MIB(256)) && kib == 768u << 10, "free becomes what is left of it");
+	tap_ok(guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1024), MIB(256)) && kib == 768u << 10,
+	       "free becomes what is left of it");
 	kib = 100;
 	tap_ok(!guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1024), 0) && kib == 100, "never more than the device has");
 	tap_ok(guard_rewrite(RM_FB_HEAP_FREE, &kib, MIB(1), MIB(2)) && kib == 0, "over the quota nothing is free");

@@ -140,11 +140,14 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 		bool bad;
 		const char *why;
 	} rows[] = {
-		{ !k->btf, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one that is built with CONFIG_DEBUG_INFO_BTF" },
-		{ !k->lsm, "bpf is not among this kernel's security modules (/sys/kernel/security/lsm): boot with lsm=...,bpf" },
+		{ !k->btf, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one that is built with "
+			   "CONFIG_DEBUG_INFO_BTF" },
+		{ !k->lsm,
+		  "bpf is not among this kernel's security modules (/sys/kernel/security/lsm): boot with lsm=...,bpf" },
 		{ !k->kprobes, "this kernel has no kprobes: use one that is built with CONFIG_KPROBES" },
 		{ !k->cgroup2, "cgroup version 2 is not mounted at /sys/fs/cgroup" },
-		{ k->locked_more, "this kernel is locked down (confidentiality): its programs may not read what the driver has copied" },
+		{ k->locked_more, "this kernel is locked down (confidentiality): its programs may not read what the "
+				  "driver has copied" },
 		{ !k->driver, "NVIDIA's kernel module is not loaded" },
 	};
 
@@ -157,7 +160,8 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", k->branch,
 			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
 	else if (!k->functions)
-		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module, k->missing_function);
+		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module,
+			 k->missing_function);
 	else if (!k->major)
 		snprintf(text, size, "the driver %s has no devices in /proc/devices", k->driver->module);
 	else

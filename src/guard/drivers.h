@@ -1,9 +1,10 @@
 /*
  * drivers.h: the drivers that the guard knows, and what a kernel has for it.
  *
- * A driver is named by its kernel module. The functions are of the interface between NVIDIA's Linux layer and its core (kernel-open/
- * nvidia/nv.c calls rm_ioctl and rm_cleanup_file_private; the core's copies come back by os_memcpy_to_user of os-interface.c), so
- * they have the same names in the open and in the proprietary flavour, in the branches 515 to 595.
+ * A driver is named by its kernel module. The functions are of the interface between NVIDIA's Linux layer and its core
+ * (kernel-open/ nvidia/nv.c calls rm_ioctl and rm_cleanup_file_private; the core's copies come back by
+ * os_memcpy_to_user of os-interface.c), so they have the same names in the open and in the proprietary flavour, in the
+ * branches 515 to 595.
  */
 #pragma once
 
@@ -24,9 +25,9 @@ const struct guard_driver *guard_driver_loaded(void);
 
 struct guard_kernel {
 	bool btf, lsm, cgroup2, kprobes;
-	bool locked;	 /* lockdown: replies cannot be rewritten */
+	bool locked;	  /* lockdown: replies cannot be rewritten */
 	bool locked_more; /* lockdown=confidentiality: no program may read the kernel's memory */
-	bool dmem;	 /* the kernel has device memory in cgroups */
+	bool dmem;	  /* the kernel has device memory in cgroups */
 	const struct guard_driver *driver;
 	unsigned int branch, major, uvm_major;
 	bool branch_known, functions;

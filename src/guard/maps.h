@@ -1,7 +1,8 @@
 /*
  * maps.h: what the guard's programs in the kernel and mete-guard share: the values of the maps that are pinned.
  *
- * GUARD_MAPS_VERSION counts changes of any of these; a helper that finds another version pinned replaces all of it, and says so.
+ * GUARD_MAPS_VERSION counts changes of any of these; a helper that finds another version pinned replaces all of it, and
+ * says so.
  */
 #pragma once
 
@@ -27,8 +28,8 @@ struct guard_config {
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */
 
 /*
- * A tenant's key: the id of its cgroup (the inode number of its folder), or the number of its grant with this bit, for processes
- * that were named one by one and those that they start.
+ * A tenant's key: the id of its cgroup (the inode number of its folder), or the number of its grant with this bit, for
+ * processes that were named one by one and those that they start.
  */
 #define GUARD_BY_GRANT (1ull << 63)
 
@@ -44,9 +45,9 @@ struct guard_limits {
 
 /* What it has; written by the programs alone. */
 struct guard_tenant {
-	uint64_t used, peak;		   /* bytes */
-	uint64_t groups, objects, files;   /* open now */
-	uint64_t refused, killed;	   /* calls, ever */
+	uint64_t used, peak;		 /* bytes */
+	uint64_t groups, objects, files; /* open now */
+	uint64_t refused, killed;	 /* calls, ever */
 	uint32_t last_reason, last_pid;
 };
 

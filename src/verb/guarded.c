@@ -38,8 +38,10 @@ static int ask_helper(const char *helper, char *const argv[], struct fault *f)
 	while (waitpid(p, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return fault_set(f, -EPERM, "--guard: the program is not started, for the guard cannot limit it (%s %s, see above)", helper,
-				 argv[1]);
+		return fault_set(
+			f, -EPERM,
+			"--guard: the program is not started, for the guard cannot limit it (%s %s, see above)", helper,
+			argv[1]);
 	return 0;
 }
 
@@ -96,7 +98,7 @@ static int set(const char *helper, const char *tenant, json_t *grant, pid_t pid,
 	uint64_t sum = 0;
 	size_t i, n = 5;
 
-	json_array_foreach(devices, i, device)
+	json_array_foreach (devices, i, device)
 		sum += (uint64_t)device_number(device, "quota_bytes") + GUARDED_RESERVE_BYTES;
 	snprintf(bytes, sizeof bytes, "%" PRIu64, sum);
 	list_minors(devices, minors, sizeof minors);
@@ -123,11 +125,16 @@ int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const cha
 	struct guard_kernel k;
 
 	if (!strcmp(device_text(json_object_get(grant, "driver"), "kind"), "soft"))
-		return fault_set(f, -ENODEV, "--guard: the software device is in the program and has no kernel driver; leave --guard away");
+		return fault_set(
+			f, -ENODEV,
+			"--guard: the software device is in the program and has no kernel driver; leave --guard away");
 	if (!find_helper(place, helper))
-		return fault_set(f, -ENOENT, "--guard: mete-guard is not installed beside mete; install the package that has it");
+		return fault_set(f, -ENOENT,
+				 "--guard: mete-guard is not beside mete; build mete where libbpf and clang are");
 	if (geteuid())
-		return fault_set(f, -EPERM, "--guard: only root may have the kernel limit a program; in a container the runtime's hook is root");
+		return fault_set(f, -EPERM,
+				 "--guard: only root may have the kernel limit a program; in a container the runtime's "
+				 "hook is root");
 	guard_kernel_look(&k);
 	if (guard_kernel_doubt(&k, why, sizeof why))
 		return fault_set(f, -ENOTSUP, "--guard: %s", why);
@@ -153,14 +160,20 @@ bool guarded_state(const struct place *place, char *text, size_t size)
 
 	guard_kernel_look(&k);
 	if (guard_kernel_doubt(&k, why, sizeof why)) {
-		snprintf(text, size, "none: %s%s", why, k.dmem ? "; this kernel limits device memory of cgroups itself (dmem.max), which mete does not set yet" : "");
+		snprintf(text, size, "none: %s%s", why,
+			 k.dmem ? "; this kernel limits device memory of cgroups itself (dmem.max), which mete does "
+				  "not set yet"
+				: "");
 		return false;
 	}
 	if (!find_helper(place, helper)) {
 		snprintf(text, size, "none: mete-guard is not installed beside mete");
 		return false;
 	}
-	snprintf(text, size, "eBPF can hold a quota against any program here (driver %s, branch %u)%s; `mete run --guard` asks for it; not proven on hardware",
-		 k.driver->module, k.branch, k.locked ? ", and cannot rewrite what a program is told of memory (the kernel is locked down)" : "");
+	snprintf(text, size,
+		 "eBPF can hold a quota against any program here (driver %s, branch %u)%s; `mete run --guard` asks for "
+		 "it; not proven on hardware",
+		 k.driver->module, k.branch,
+		 k.locked ? ", and cannot rewrite what a program is told of memory (the kernel is locked down)" : "");
 	return true;
 }

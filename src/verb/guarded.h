@@ -1,8 +1,9 @@
 /*
- * guarded.h: a grant whose memory the guard limits too, at the kernel's boundary (--guard): asked of mete-guard, as root.
+ * guarded.h: a grant whose memory the guard limits too, at the kernel's boundary (--guard): asked of mete-guard, as
+ * root.
  *
- * The quota of the guard is the sum of the grant's over its devices, and a reserve for each for what the driver takes for a
- * context, which the shim charges in another way.
+ * The quota of the guard is the sum of the grant's over its devices, and a reserve for each for what the driver takes
+ * for a context, which the shim charges in another way.
  */
 #pragma once
 
@@ -15,8 +16,9 @@
 #define GUARDED_RESERVE_BYTES (UINT64_C(512) << 20)
 
 /*
- * Limits the process and what it starts; `cgroup` (NULL: not) is the container's, whose later processes are the tenant's too.
- * `grant` is meted's row. Value: 0, or a negative errno with a fault: then nothing may be started under this grant.
+ * Limits the process and what it starts; `cgroup` (NULL: not) is the container's, whose later processes are the
+ * tenant's too. `grant` is meted's row. Value: 0, or a negative errno with a fault: then nothing may be started under
+ * this grant.
  */
 int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const char *cgroup, struct fault *f);
 /* The grant has ended; its processes get nothing more. */

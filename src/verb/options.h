@@ -16,8 +16,9 @@
 		NULL, NULL                                                                                             \
 	}
 #define GUARD_WORDS                                                                                                    \
-	"Have the kernel limit device memory as well, whatever the program calls by itself (eBPF, by mete-guard). Needs " \
-	"root, and a kernel that can; where it cannot, nothing is started, and `mete doctor` says why. Not proven on "   \
+	"Have the kernel limit device memory as well, whatever the program calls by itself (eBPF, by mete-guard). "    \
+	"Needs "                                                                                                       \
+	"root, and a kernel that can; where it cannot, nothing is started, and `mete doctor` says why. Not proven on " \
 	"hardware."
 #define SWITCH(name, letter, words)                                                                                    \
 	{                                                                                                              \

@@ -3,8 +3,8 @@
  *
  *	cases all | NAME...
  *
- * TAP. Each way is a process of a tenant; what the stand-in says is taken (/proc/mete_standin) is the truth that the guard's account
- * and the quotas are held against.
+ * TAP. Each way is a process of a tenant; what the stand-in says is taken (/proc/mete_standin) is the truth that the
+ *guard's account and the quotas are held against.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +126,11 @@ struct alloc {
 /* 0, a status, or -errno. */
 static int rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object, uint32_t class, void *parameters)
 {
-	struct alloc a = { .client = client, .parent = parent, .object = *object, .class = class, .parameters = (uintptr_t)parameters };
+	struct alloc a = { .client = client,
+			   .parent = parent,
+			   .object = *object,
+			   .class = class,
+			   .parameters = (uintptr_t)parameters };
 
 	if (ioctl(fd, REQUEST(0x2b, sizeof a), &a))
 		return -errno;
@@ -232,8 +236,8 @@ static int tenant_set(const char *name, const char *memory, const char *devices)
 
 	cgroup(path, name);
 	mkdir(path, 0755);
-	return run((const char *[]){ "/mete-guard", "set", path, "--memory", memory, "--devices", devices, "--slice-us", "2000", "--groups", "3",
-				     NULL });
+	return run((const char *[]){ "/mete-guard", "set", path, "--memory", memory, "--devices", devices, "--slice-us",
+				     "2000", "--groups", "3", NULL });
 }
 
 /* Figures of a tenant as mete-guard shows them. */
@@ -299,8 +303,8 @@ static bool clean(const char *what)
 	struct truth t = truth();
 
 	return ok(!t.used && !shown("a", "used_bytes") && !shown("b", "used_bytes") && !shown("c", "used_bytes"),
-		  "%s: nothing is left, and the account says so (%llu, %lld, %lld, %lld)", what, t.used, shown("a", "used_bytes"),
-		  shown("b", "used_bytes"), shown("c", "used_bytes"));
+		  "%s: nothing is left, and the account says so (%llu, %lld, %lld, %lld)", what, t.used,
+		  shown("a", "used_bytes"), shown("b", "used_bytes"), shown("c", "used_bytes"));
 }
 
 /* ---- quotas ---- */
@@ -321,10 +325,22 @@ static int hold(uint64_t mib, uint64_t most)
 	return r;
 }
 
-static int hold_a(void) { return hold(1024, 65536); }
-static int hold_b(void) { return hold(2048, 65536); }
-static int hold_c(void) { return hold(512, 65536); }
-static int hold_free(void) { return hold(4096, 4096); }
+static int hold_a(void)
+{
+	return hold(1024, 65536);
+}
+static int hold_b(void)
+{
+	return hold(2048, 65536);
+}
+static int hold_c(void)
+{
+	return hold(512, 65536);
+}
+static int hold_free(void)
+{
+	return hold(4096, 4096);
+}
 
 static void case_quota(void)
 {
@@ -348,8 +364,11 @@ static void case_quota(void)
 	for (int i = 0; i < 4; i++)
 		if (read(hold_fds[0], &x, 1) != 1)
 			break;
-	ok(truth().used == MIB(1024 + 2048 + 512 + 4096), "three tenants have exactly their quotas beside one without (%llu MiB)", truth().used >> 20);
-	ok(shown("a", "used_bytes") == MIB(1024) && shown("b", "used_bytes") == MIB(2048) && shown("c", "used_bytes") == MIB(512), "... as the account has it");
+	ok(truth().used == MIB(1024 + 2048 + 512 + 4096),
+	   "three tenants have exactly their quotas beside one without (%llu MiB)", truth().used >> 20);
+	ok(shown("a", "used_bytes") == MIB(1024) && shown("b", "used_bytes") == MIB(2048) &&
+		   shown("c", "used_bytes") == MIB(512),
+	   "... as the account has it");
 	for (int i = 0; i < 4; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
@@ -682,9 +701,21 @@ static int body_heap_free(void)
 	return 0;
 }
 
-static int body_heap_2(void) { struct session s; return session_open(&s) ? 2 : expect(heap_grab(&s, 2, 88), 512); }
-static int body_heap_6(void) { struct session s; return session_open(&s) ? 2 : expect(heap_grab(&s, 6, 88), 512); }
-static int body_heap_14(void) { struct session s; return session_open(&s) ? 2 : expect(heap_grab(&s, 14, 80), 512); }
+static int body_heap_2(void)
+{
+	struct session s;
+	return session_open(&s) ? 2 : expect(heap_grab(&s, 2, 88), 512);
+}
+static int body_heap_6(void)
+{
+	struct session s;
+	return session_open(&s) ? 2 : expect(heap_grab(&s, 6, 88), 512);
+}
+static int body_heap_14(void)
+{
+	struct session s;
+	return session_open(&s) ? 2 : expect(heap_grab(&s, 14, 80), 512);
+}
 
 static int body_heap_bad(void)
 {
@@ -735,7 +766,10 @@ static long int80(long number, long a, long b, long c)
 {
 	long r;
 
-	__asm__ volatile("int $0x80" : "=a"(r) : "a"(number), "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
+	__asm__ volatile("int $0x80"
+			 : "=a"(r)
+			 : "a"(number), "b"(a), "c"(b), "d"(c)
+			 : "memory", "r8", "r9", "r10", "r11");
 	return r;
 }
 
@@ -770,7 +804,8 @@ static int body_reply_lost(void)
 	mprotect(m, 4096, PROT_READ);
 	for (int i = 0; i < 32; i++) {
 		o = 0;
-		rm_alloc(s.fd, s.client, 2, &o, 0x40, m); /* its reply cannot be written: the memory is taken all the same */
+		rm_alloc(s.fd, s.client, 2, &o, 0x40,
+			 m); /* its reply cannot be written: the memory is taken all the same */
 	}
 	return truth().used == MIB(512) ? 0 : 3;
 }
@@ -868,7 +903,10 @@ static int body_info(void)
 		return 2;
 	if (rm_control(s.fd, s.client, 3, 0x20801303, &f, sizeof f))
 		return 3;
-	return f.list[0].data == 512 << 10 && f.list[1].data == 320 << 10 && f.list[2].data == 512 << 10 && f.list[3].data == 384 ? 0 : 4;
+	return f.list[0].data == 512 << 10 && f.list[1].data == 320 << 10 && f.list[2].data == 512 << 10 &&
+			       f.list[3].data == 384
+		       ? 0
+		       : 4;
 }
 
 static void case_calls(void)
@@ -931,9 +969,12 @@ static int uring_one(const struct io_uring_sqe *e)
 {
 	struct io_uring_params p;
 	int fd = uring(&p);
-	char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
-	struct io_uring_sqe *sqes = mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			IORING_OFF_SQ_RING);
+	char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	struct io_uring_sqe *sqes =
+		mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
 
 	if (fd < 0 || sq == MAP_FAILED || cq == MAP_FAILED || sqes == MAP_FAILED)
 		return -1000;
@@ -948,8 +989,14 @@ static int uring_one(const struct io_uring_sqe *e)
 static int body_uring(void)
 {
 	struct io_uring_sqe command = { .opcode = 46 /* URING_CMD */, .fd = node(CONTROL) };
-	struct io_uring_sqe refused = { .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)"/dev/standin1", .open_flags = O_RDWR };
-	struct io_uring_sqe opened = { .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .flags = IOSQE_ASYNC, .addr = (uintptr_t)"/dev/standin255", .open_flags = O_RDWR };
+	struct io_uring_sqe refused = {
+		.opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t) "/dev/standin1", .open_flags = O_RDWR
+	};
+	struct io_uring_sqe opened = { .opcode = IORING_OP_OPENAT,
+				       .fd = AT_FDCWD,
+				       .flags = IOSQE_ASYNC,
+				       .addr = (uintptr_t) "/dev/standin255",
+				       .open_flags = O_RDWR };
 	struct session s;
 	int r = uring_one(&command), fd;
 
@@ -1044,7 +1091,10 @@ static int body_race(void)
 	if (session_open(&s) || pthread_create(&t, NULL, flipper, NULL))
 		return 2;
 	while (race->tries < most) {
-		race->a = (struct alloc){ .client = s.client, .parent = 2, .class = race_kind == 1 ? 0x3e : 0x40, .parameters = (uintptr_t)&race->m };
+		race->a = (struct alloc){ .client = s.client,
+					  .parent = 2,
+					  .class = race_kind == 1 ? 0x3e : 0x40,
+					  .parameters = (uintptr_t)&race->m };
 		race->m.size = race_kind == 1 ? MIB(4096) : MIB(1);
 		race->tries++;
 		if (ioctl(s.fd, REQUEST(0x2b, sizeof race->a), &race->a) || race->a.status || !race->a.object)
@@ -1075,8 +1125,9 @@ static void race_all(int kind, const char *what, uint64_t limit_ns)
 		left += truth().used != 0;
 	}
 	ok(race->tries >= 100000 && !race->wins && !left && (r == 0 || r == -SIGKILL),
-	   "%s: %llu tries, %llu times ended for it, 0 bytes over for the program (%llu), 0 left (%llu)", what, (unsigned long long)race->tries,
-	   (unsigned long long)killed, (unsigned long long)race->wins, (unsigned long long)left);
+	   "%s: %llu tries, %llu times ended for it, 0 bytes over for the program (%llu), 0 left (%llu)", what,
+	   (unsigned long long)race->tries, (unsigned long long)killed, (unsigned long long)race->wins,
+	   (unsigned long long)left);
 	munmap(race, 4096);
 	clean(what);
 }
@@ -1168,7 +1219,8 @@ static int body_names(void)
 		uint32_t o = shared_object, d = 0;
 
 		rm_memory(shared_session.fd, shared_session.client, &o, MIB(64));
-		if (i % 3 == 0 && !rm_dup(shared_session.fd, shared_session.client, &d, shared_session.client, shared_object))
+		if (i % 3 == 0 &&
+		    !rm_dup(shared_session.fd, shared_session.client, &d, shared_session.client, shared_object))
 			rm_free(shared_session.fd, shared_session.client, d);
 		if (truth().used > MIB(512))
 			return 3;
@@ -1342,7 +1394,8 @@ static void case_killed(void)
 		waitpid(p, NULL, 0);
 	}
 	clean("1000 processes killed at random");
-	ok(!shown("a", "files") && !shown("b", "files") && !shown("c", "files") && !shown("a", "objects") && !shown("b", "objects"),
+	ok(!shown("a", "files") && !shown("b", "files") && !shown("c", "files") && !shown("a", "objects") &&
+		   !shown("b", "objects"),
 	   "... and no file or object is counted");
 }
 
@@ -1412,7 +1465,8 @@ static void case_helper(void)
 	for (loads = 0; loads < 3 && !guard_load(); loads++)
 		;
 	waitpid(churn, &status, 0);
-	ok(loads == 3 && WIFEXITED(status) && !WEXITSTATUS(status), "programs replaced %d times under load: no call passes between (%d)", loads, status);
+	ok(loads == 3 && WIFEXITED(status) && !WEXITSTATUS(status),
+	   "programs replaced %d times under load: no call passes between (%d)", loads, status);
 	clean("replaced");
 }
 
@@ -1432,7 +1486,8 @@ static int body_ended(void)
 	uint32_t o = 0;
 	char x;
 
-	if (session_open(&s) || grab(&s, MIB(64), MIB(64)) != MIB(64) || write(hold_fds[1], "x", 1) != 1 || read(waiting[0], &x, 1) != 1)
+	if (session_open(&s) || grab(&s, MIB(64), MIB(64)) != MIB(64) || write(hold_fds[1], "x", 1) != 1 ||
+	    read(waiting[0], &x, 1) != 1)
 		return 2;
 	return rm_memory(s.fd, s.client, &o, MIB(1)) == -EPERM ? body_refused() : 3;
 }
@@ -1486,8 +1541,10 @@ static void case_grant(void)
 	if (!p)
 		_exit(body_grant());
 	snprintf(pid, sizeof pid, "%d", p);
-	ok(!run((const char *[]){ "/mete-guard", "set", "grant:7", "--memory", "256M", "--process", pid, NULL }), "a process is named a grant's");
-	ok(run((const char *[]){ "/mete-guard", "set", "grant:8", "--memory", "256M", "--process", pid, NULL }) == 1, "... and cannot be another's");
+	ok(!run((const char *[]){ "/mete-guard", "set", "grant:7", "--memory", "256M", "--process", pid, NULL }),
+	   "a process is named a grant's");
+	ok(run((const char *[]){ "/mete-guard", "set", "grant:8", "--memory", "256M", "--process", pid, NULL }) == 1,
+	   "... and cannot be another's");
 	if (write(waiting[1], "x", 1) != 1)
 		exit(1);
 	waitpid(p, &status, 0);
@@ -1550,8 +1607,10 @@ static void case_cost(void)
 	tenant_set("a", "1G", "0");
 	tenant_set("b", "2G", "0");
 	tenant_set("c", "512M", "0");
-	ok(bare && other && tenant, "a call in this guest, emulated: bare %llu ns, others %llu ns (%.2f), a tenant's %llu ns (%.2f)", (unsigned long long)bare,
-	   (unsigned long long)other, (double)other / (double)bare, (unsigned long long)tenant, (double)tenant / (double)bare);
+	ok(bare && other && tenant,
+	   "a call in this guest, emulated: bare %llu ns, others %llu ns (%.2f), a tenant's %llu ns (%.2f)",
+	   (unsigned long long)bare, (unsigned long long)other, (double)other / (double)bare,
+	   (unsigned long long)tenant, (double)tenant / (double)bare);
 }
 
 static int body_info_locked(void)
@@ -1576,12 +1635,12 @@ static const struct {
 	const char *name;
 	void (*body)(void);
 } cases[] = {
-	{ "quota", case_quota },     { "granule", case_granule }, { "descriptors", case_descriptors },
-	{ "calls", case_calls },     { "devices", case_devices }, { "sibling", case_sibling },
-	{ "names", case_names },     { "many", case_many }, { "full", case_full },	  { "end", case_end }, { "grant", case_grant },
-	{ "helper", case_helper },   { "killed", case_killed },	  { "race", case_race },
-	{ "race-more", case_race_more }, { "cost", case_cost },
-	{ "locked", case_locked },
+	{ "quota", case_quota },   { "granule", case_granule }, { "descriptors", case_descriptors },
+	{ "calls", case_calls },   { "devices", case_devices }, { "sibling", case_sibling },
+	{ "names", case_names },   { "many", case_many },	{ "full", case_full },
+	{ "end", case_end },	   { "grant", case_grant },	{ "helper", case_helper },
+	{ "killed", case_killed }, { "race", case_race },	{ "race-more", case_race_more },
+	{ "cost", case_cost },	   { "locked", case_locked },
 };
 
 int main(int argc, char **argv)

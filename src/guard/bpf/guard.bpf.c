@@ -4,21 +4,21 @@
  *
  *	lsm file_open		whose file it is, and may he
  *	lsm file_ioctl		the call as the program shows it: refused, or its charge is reserved
- *	kprobe call		the same as the kernel has copied it: judged again. What was changed meanwhile ends its process
- *	kprobe copy_out		the reply of an allocation, still in the kernel: what was really taken. The reservation is set to it
- *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back; replies are rewritten
- *	kretprobe cleanup	the manager has freed all that a file had
- *	cgroup_attach_task, lsm task_alloc, bprm_committed_creds   whose process: a tenant's stays the tenant's, whatever
- *				cgroup it moves to
+ *	kprobe call		the same as the kernel has copied it: judged again. What was changed meanwhile ends its
+ *process kprobe copy_out		the reply of an allocation, still in the kernel: what was really taken. The
+ *reservation is set to it kretprobe call		the manager's answer: the reservation becomes an object, or goes
+ *back; replies are rewritten kretprobe cleanup	the manager has freed all that a file had cgroup_attach_task, lsm
+ *task_alloc, bprm_committed_creds   whose process: a tenant's stays the tenant's, whatever cgroup it moves to
  *
  * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
  *
- * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved, with no
- * room for the difference, keeps its charge, and its process is killed before it returns to its own code.
+ * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved,
+ *with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
  *
- * The charge is taken in file_ioctl by compare and swap, so that it is never above the quota at any time; every other step
- * moves it by the difference. An object's record holds one reference of its memory. Who changes `memory` of a record from its
- * number to 0, by compare and swap, gives the reference back: so it is given back once, whoever frees the same name at once.
+ * The charge is taken in file_ioctl by compare and swap, so that it is never above the quota at any time; every other
+ *step moves it by the difference. An object's record holds one reference of its memory. Who changes `memory` of a
+ *record from its number to 0, by compare and swap, gives the reference back: so it is given back once, whoever frees
+ *the same name at once.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,7 +81,8 @@ enum stage { IDLE, RESERVED, CALLED };
 
 /* A task's, from its first call on; the call in progress. */
 struct work {
-	uint64_t owner; /* the tenant that the task stays with; 0: none yet. The first word: mete-guard writes it (tenants_join) */
+	uint64_t owner;	 /* the tenant that the task stays with; 0: none yet. The first word: mete-guard writes it
+			    (tenants_join) */
 	uint64_t tenant; /* that the call is charged to */
 	uint64_t reserved;
 	uint64_t file, data; /* the manager's record of the file; the kernel's copy of the argument */
@@ -286,11 +287,16 @@ static bool object_give_back(struct guard_object *o, uint64_t number)
 	return true;
 }
 
-static void object_put(const struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class, uint64_t number)
+static void object_put(const struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
+		       uint64_t number)
 {
 	struct guard_key client = { key->client, key->client };
 	struct guard_object *old = bpf_map_lookup_elem(&guard_objects, key), *c;
-	struct guard_object o = { .memory = number, .file = w->file, .tenant = w->tenant, .parent = parent, .class = class };
+	struct guard_object o = { .memory = number,
+				  .file = w->file,
+				  .tenant = w->tenant,
+				  .parent = parent,
+				  .class = class };
 	struct guard_tenant *t = tenant_find(w->tenant);
 
 	c = bpf_map_lookup_elem(&guard_objects, &client);
@@ -387,9 +393,10 @@ static void object_free(const struct work *w)
 }
 
 /*
- * What the task's last call left. A call that never came to the driver gives its reservation back. One whose end the kernel did
- * not tell of (it watches a few calls at once for their return, and counts the rest as missed) is taken to have succeeded: the
- * memory is charged until its file is released, under the name that the program gave or, where the driver made one up, another.
+ * What the task's last call left. A call that never came to the driver gives its reservation back. One whose end the
+ * kernel did not tell of (it watches a few calls at once for their return, and counts the rest as missed) is taken to
+ * have succeeded: the memory is charged until its file is released, under the name that the program gave or, where the
+ * driver made one up, another.
  */
 static void work_leave(struct work *w)
 {
@@ -711,8 +718,9 @@ int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long
 }
 
 /*
- * Calls of 32-bit programs, on kernels that tell them apart (6.8, and 6.1 of late). The hook cannot wait for a page, and the
- * driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are judged like others.
+ * Calls of 32-bit programs, on kernels that tell them apart (6.8, and 6.1 of late). The hook cannot wait for a page,
+ * and the driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are
+ * judged like others.
  */
 SEC("?lsm/file_ioctl_compat")
 int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)

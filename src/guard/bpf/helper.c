@@ -1,8 +1,9 @@
 /*
  * helper.c: mete-guard, the one program that loads and changes the guard.
  *
- * It does one thing and ends; what it did stays, pinned below /sys/fs/bpf. It keeps only the capabilities that loading needs
- * (CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN for bpf's file system and programs that write to processes), before it reads an argument.
+ * It does one thing and ends; what it did stays, pinned below /sys/fs/bpf. It keeps only the capabilities that loading
+ * needs (CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN for bpf's file system and programs that write to processes), before it
+ * reads an argument.
  */
 #include "base/cleanup.h"
 #include "base/size.h"
@@ -28,13 +29,15 @@
 static const char help[] =
 	"Usage: mete-guard load [--strict]\n"
 	"       mete-guard unload\n"
-	"       mete-guard set TENANT --memory SIZE [--devices 0,1,...] [--slice-us N] [--groups N] [--may-export] [--process PID]\n"
+	"       mete-guard set TENANT --memory SIZE [--devices 0,1,...] [--slice-us N] [--groups N] [--may-export] "
+	"[--process PID]\n"
 	"       mete-guard drop TENANT\n"
 	"       mete-guard show [--json]\n"
 	"       mete-guard check\n"
 	"\n"
 	"Limits device memory at the kernel's boundary, by programs in the kernel (eBPF). See mete-guard(8).\n"
-	"TENANT is the folder of a cgroup below /sys/fs/cgroup, or grant:NUMBER with --process: that process and what it starts.\n"
+	"TENANT is the folder of a cgroup below /sys/fs/cgroup, or grant:NUMBER with --process: that process and what "
+	"it starts.\n"
 	"--strict: who is no tenant and not root opens no device.\n";
 
 static int fail(int code, const char *fmt, const char *a, const char *b)
@@ -152,7 +155,8 @@ static int load(bool strict)
 	r = programs_load(&k, strict ? GUARD_STRICT : 0, &loaded, why);
 	if (r)
 		return fail(1, "load: %s%s", why, "");
-	printf("the guard is loaded for %s, branch %u%s\n", k.driver->module, k.branch, loaded.replaced ? "; it took over" : "");
+	printf("the guard is loaded for %s, branch %u%s\n", k.driver->module, k.branch,
+	       loaded.replaced ? "; it took over" : "");
 	if (!loaded.rewrites)
 		printf("replies of memory information are not rewritten: this kernel is locked down\n");
 	return 0;
@@ -185,9 +189,13 @@ static int parse_number(const char *option, const char *text, uint64_t *ret)
 
 static int set(int argc, char **argv)
 {
-	static const struct option options[] = { { "memory", 1, NULL, 'm' }, { "devices", 1, NULL, 'd' },
-						 { "slice-us", 1, NULL, 's' }, { "groups", 1, NULL, 'g' },
-						 { "may-export", 0, NULL, 'e' }, { "process", 1, NULL, 'p' }, { 0 } };
+	static const struct option options[] = { { "memory", 1, NULL, 'm' },
+						 { "devices", 1, NULL, 'd' },
+						 { "slice-us", 1, NULL, 's' },
+						 { "groups", 1, NULL, 'g' },
+						 { "may-export", 0, NULL, 'e' },
+						 { "process", 1, NULL, 'p' },
+						 { 0 } };
 	struct guard_limits l = { .devices = 0, .slice_most_us = SLICE_USUAL_US, .groups_most = GROUPS_USUAL };
 	char why[GUARD_WHY] = "";
 	struct size size = { 0 };
@@ -200,7 +208,8 @@ static int set(int argc, char **argv)
 		case 'm':
 			r = size_parse(optarg, &size);
 			if (r || size.pct)
-				return fail(2, "--memory: %s%s", r ? size_fault_text(r) : "a percentage is of no device here", "");
+				return fail(2, "--memory: %s%s",
+					    r ? size_fault_text(r) : "a percentage is of no device here", "");
 			break;
 		case 'd':
 			devices = true;
@@ -268,17 +277,20 @@ static void show_one(uint64_t id, const struct guard_limits *l, const struct gua
 
 	if (json)
 		printf("%s{\"id\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
-		       "\"files\":%llu,\"objects\":%llu,\"groups\":%llu,\"refused\":%llu,\"killed\":%llu,\"last_reason\":\"%s\","
+		       "\"files\":%llu,\"objects\":%llu,\"groups\":%llu,\"refused\":%llu,\"killed\":%llu,\"last_"
+		       "reason\":\"%s\","
 		       "\"last_pid\":%u}",
-		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), path ? path : "", (unsigned long long)l->quota,
-		       (unsigned long long)t->used, (unsigned long long)t->peak, (unsigned long long)t->files,
-		       (unsigned long long)t->objects, (unsigned long long)t->groups, (unsigned long long)t->refused,
-		       (unsigned long long)t->killed, t->last_reason ? guard_reason_text(t->last_reason) : "", t->last_pid);
+		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), path ? path : "",
+		       (unsigned long long)l->quota, (unsigned long long)t->used, (unsigned long long)t->peak,
+		       (unsigned long long)t->files, (unsigned long long)t->objects, (unsigned long long)t->groups,
+		       (unsigned long long)t->refused, (unsigned long long)t->killed,
+		       t->last_reason ? guard_reason_text(t->last_reason) : "", t->last_pid);
 	else
 		printf("%s (%llu): %llu of %llu bytes, peak %llu; %llu refused, %llu killed%s%s\n",
-		       path ? path : "a cgroup that is gone", (unsigned long long)(id & ~GUARD_BY_GRANT), (unsigned long long)t->used,
-		       (unsigned long long)l->quota, (unsigned long long)t->peak, (unsigned long long)t->refused,
-		       (unsigned long long)t->killed, t->last_reason ? ", the last for: " : "",
+		       path ? path : "a cgroup that is gone", (unsigned long long)(id & ~GUARD_BY_GRANT),
+		       (unsigned long long)t->used, (unsigned long long)l->quota, (unsigned long long)t->peak,
+		       (unsigned long long)t->refused, (unsigned long long)t->killed,
+		       t->last_reason ? ", the last for: " : "",
 		       t->last_reason ? guard_reason_text(t->last_reason) : "");
 }
 

@@ -51,7 +51,8 @@ static int pins_make(char *why)
 {
 	struct statfs s;
 
-	if (!statfs("/sys/fs/bpf", &s) && (unsigned int)s.f_type != BPF_MAGIC && mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700"))
+	if (!statfs("/sys/fs/bpf", &s) && (unsigned int)s.f_type != BPF_MAGIC &&
+	    mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700"))
 		return say(why, -errno, "/sys/fs/bpf cannot be mounted (%s)", strerror(errno));
 	if ((mkdir(GUARD_PINS, 0700) && errno != EEXIST) || (mkdir(MAPS, 0700) && errno != EEXIST))
 		return say(why, -errno, GUARD_PINS " cannot be made (%s)", strerror(errno));
@@ -120,7 +121,8 @@ static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
 		say(why, 0, "the programs cannot be read (%s)", last_line);
 		return NULL;
 	}
-	bpf_object__for_each_map(m, object) {
+	bpf_object__for_each_map(m, object)
+	{
 		const char *name = bpf_map__name(m);
 
 		/* By the whole name; what libbpf makes of sections has a dot in it. */
@@ -147,8 +149,11 @@ static struct bpf_link *attach(struct bpf_program *p, const struct guard_driver 
 	static const struct {
 		const char *name;
 		bool at_return;
-	} probes[] = { { "guard_call", false }, { "guard_answer", true }, { "guard_copy_out", false },
-		       { "guard_release", false }, { "guard_released", true } };
+	} probes[] = { { "guard_call", false },
+		       { "guard_answer", true },
+		       { "guard_copy_out", false },
+		       { "guard_release", false },
+		       { "guard_released", true } };
 	const char *functions[] = { d->call, d->call, d->copy_out, d->cleanup, d->cleanup };
 
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
@@ -158,8 +163,8 @@ static struct bpf_link *attach(struct bpf_program *p, const struct guard_driver 
 }
 
 /*
- * In the order in which they stand in the file, but for the calls last: when the first call is judged, whose file and whose
- * process it is has been noted.
+ * In the order in which they stand in the file, but for the calls last: when the first call is judged, whose file and
+ * whose process it is has been noted.
  */
 static int attach_all(struct bpf_object *object, const struct guard_driver *d, const char *folder, char *why)
 {
@@ -169,7 +174,8 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 	if (mkdir(folder, 0700))
 		return say(why, -errno, "%s cannot be made (%s)", folder, strerror(errno));
 	for (int calls = 0; calls < 2; calls++)
-		bpf_object__for_each_program(p, object) {
+		bpf_object__for_each_program(p, object)
+		{
 			bool is_call = !strncmp(bpf_program__name(p), "guard_ioctl", 11);
 			struct bpf_link *link;
 			int r;
@@ -178,8 +184,8 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 				continue;
 			link = attach(p, d);
 			if (!link)
-				return say(why, -errno, "%s cannot be attached (%s): %s", bpf_program__name(p), strerror(errno),
-					   last_line);
+				return say(why, -errno, "%s cannot be attached (%s): %s", bpf_program__name(p),
+					   strerror(errno), last_line);
 			snprintf(path, sizeof path, "%s/%s", folder, bpf_program__name(p));
 			r = bpf_link__pin(link, path);
 			if (r)
@@ -218,7 +224,9 @@ int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loa
 	if (r)
 		return r;
 	if (ret->replaced && (config_get(&was) || was.version != GUARD_MAPS_VERSION))
-		return say(why, -EPROTO, "the programs that are loaded are of another version: unload them first (mete-guard unload)");
+		return say(
+			why, -EPROTO,
+			"the programs that are loaded are of another version: unload them first (mete-guard unload)");
 	folder_remove(new); /* of a helper that was killed */
 	object = object_load(ret->rewrites, why, &r);
 	if (!object && ret->rewrites) {

@@ -1,6 +1,6 @@
 /*
- * programs.h: the guard's programs and maps in the kernel: loaded, attached, and pinned below /sys/fs/bpf, so that they hold when
- * the process that loaded them has ended.
+ * programs.h: the guard's programs and maps in the kernel: loaded, attached, and pinned below /sys/fs/bpf, so that they
+ * hold when the process that loaded them has ended.
  *
  * Functions return 0, or -errno and a line for the user in `why`.
  */
@@ -18,8 +18,8 @@ struct guard_loaded {
 };
 
 /*
- * Loads and attaches. Where programs are loaded already the new ones take over with the same maps: both are attached for a
- * moment, and no call passes between. -EPROTO: the pinned maps are another version's.
+ * Loads and attaches. Where programs are loaded already the new ones take over with the same maps: both are attached
+ * for a moment, and no call passes between. -EPROTO: the pinned maps are another version's.
  */
 int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loaded *ret, char *why);
 /* Detaches and forgets everything; no tenant is held any more. */

@@ -1,9 +1,10 @@
 /*
  * guard_fuzz.c: fuzz target for the guard's reading of kernel calls.
  *
- * An input is a branch, a number, a size, the argument and what it points to. What must hold: a call that passes and takes
- * memory is charged at least the bytes that it asks for, whichever way it asks; nothing that is refused is charged; a plan
- * names only places within the argument; the same call gives the same plan whatever letter or rest it has.
+ * An input is a branch, a number, a size, the argument and what it points to. What must hold: a call that passes and
+ * takes memory is charged at least the bytes that it asks for, whichever way it asks; nothing that is refused is
+ * charged; a plan names only places within the argument; the same call gives the same plan whatever letter or rest it
+ * has.
  */
 #include "guard/classify.h"
 #include "rm/interface.h"
@@ -15,7 +16,8 @@
 #define check(cond)                                                                                                    \
 	do {                                                                                                           \
 		if (!(cond)) {                                                                                         \
-			fprintf(stderr, "guard_fuzz: number %#x size %u: %s is false\n", call.number, call.size, #cond); \
+			fprintf(stderr, "guard_fuzz: number %#x size %u: %s is false\n", call.number, call.size,       \
+				#cond);                                                                                \
 			abort();                                                                                       \
 		}                                                                                                      \
 	} while (0)
@@ -80,7 +82,8 @@ int main(void)
 {
 	static const uint8_t numbers[] = { 0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 211, 217 };
 	static const uint32_t sizes[] = { 16, 28, 32, 40, 48, 56, 184 };
-	static const uint32_t words[] = { 0, 1, 2, 6, 14, 0x3e, 0x3f, 0x40, 0x41, 0x80, 0xa06c, 0xa06c0103, 0x20801303, ~0u, 1u << 20 };
+	static const uint32_t words[] = { 0,	1,    2,      6,	  14,	      0x3e, 0x3f,    0x40,
+					  0x41, 0x80, 0xa06c, 0xa06c0103, 0x20801303, ~0u,  1u << 20 };
 
 	for (int i = 0; i < 400000; i++) {
 		struct input in;

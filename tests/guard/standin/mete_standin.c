@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mete_standin.c: a stand-in for a GPU's kernel driver, for tests of the guard in a virtual machine. It is no driver of any
- * device: it counts.
+ * mete_standin.c: a stand-in for a GPU's kernel driver, for tests of the guard in a virtual machine. It is no driver of
+ * any device: it counts.
  *
- * Two nodes under a major number of its own (255: control, 0 to 7: devices), one memory of 16 GiB (a number), and the handful of
- * calls that the guard judges, with the numbers and layouts of NVIDIA's resource manager: clients, devices, memory by its three
- * calls, free, dup, memory information, slices, the call within a call. What matters for the guard is as in the published
- * driver: the argument is copied once and then handed to one function; what it points to is copied later, by another function,
- * at a moment when the program can have changed it; a reply is copied back by a third; a client belongs to the control file that
- * made it, and all goes when that file is released. A reply that cannot be copied back leaves the object that was made.
+ * Nodes under a major number of its own (255: control, 0 to 7: devices), one memory of 16 GiB (a number), and the
+ * handful of calls that the guard judges, with the numbers and layouts of NVIDIA's resource manager: clients, devices,
+ * memory by its three calls, free, dup, memory information, slices, the call within a call. What matters for the guard
+ * is as in the published driver: the argument is copied once and then handed to one function; what it points to is
+ * copied later, by another function, at a moment when the program can have changed it; a reply is copied back by a
+ * third; a client belongs to the control file that made it, and all goes when that file is released. A reply that cannot
+ * be copied back leaves the object that was made.
  *
- * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow, anything else
- * fast again.
+ * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow,
+ * anything else fast again.
  */
 #include <linux/cdev.h>
 #include <linux/file.h>
@@ -258,7 +259,9 @@ static u32 alloc(struct standin_file *f, u32 *d)
 	if (!owns(f, client))
 		return NO_RIGHT;
 	if (class != 0x40)
-		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ? OK : INVALID;
+		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ?
+			       OK :
+			       INVALID;
 	if (standin_copy_from_user(&p, from, 120))
 		return INVALID;
 	status = take(client, parent, &d[2], &p.size, p.words[6], p.words[7]);
@@ -511,7 +514,8 @@ static ssize_t show(struct file *file, char __user *to, size_t n, loff_t *at)
 	int length;
 
 	mutex_lock(&lock);
-	length = scnprintf(text, sizeof text, "%llu %llu %u %lld\n", used, peak, object_count, (long long)atomic64_read(&calls));
+	length = scnprintf(text, sizeof text, "%llu %llu %u %lld\n", used, peak, object_count,
+			   (long long)atomic64_read(&calls));
 	mutex_unlock(&lock);
 	return simple_read_from_buffer(to, n, at, text, length);
 }
