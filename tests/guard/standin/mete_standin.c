@@ -8,8 +8,8 @@
  * memory by its three calls, free, dup, memory information, slices, the call within a call. What matters for the guard
  * is as in the published driver: the argument is copied once and then handed to one function; what it points to is
  * copied later, by another function, at a moment when the program can have changed it; a reply is copied back by a
- * third; a client belongs to the control file that made it, and all goes when that file is released. A reply that cannot
- * be copied back leaves the object that was made.
+ * third; a client belongs to the control file that made it, and all goes when that file is released. A reply that
+ * cannot be copied back leaves the object that was made.
  *
  * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow,
  * anything else fast again.
