@@ -64,6 +64,29 @@ struct arbiter_reading {
 	uint64_t turns;
 };
 
+/* What the turns of a tenant on other devices ask of its turns here (gang.h). Zeros: nothing. */
+struct arbiter_gang {
+	bool held;	  /* it is not opened: elsewhere it is not its turn yet */
+	bool called;	  /* it has its turn elsewhere, or will have it: it goes before others, whose turns end */
+	uint64_t from_ns; /* of one that is called: then */
+	bool stays; /* its turn does not end because nothing of it is in flight: it may be waiting for elsewhere */
+	bool wants;	   /* it waits elsewhere, and would use this engine as well: what it is owed counts */
+	uint64_t until_ns; /* its turn ends then; 0: as it would */
+};
+
+/* How a tenant stands, for gang.h. */
+struct arbiter_view {
+	bool wants;	    /* it has work waiting or in flight */
+	bool holds;	    /* it has the turn */
+	bool may;	    /* it is owed time and its limit allows it */
+	bool beside;	    /* somebody else wants the engine */
+	bool waits;	   /* it stands at the gate */
+	bool free;	   /* nobody has the turn, and nothing of others is in flight */
+	bool next;	   /* it would have the next turn */
+	uint64_t from_ns;   /* when that is to be: the end of the present turn; 0: not known, or at once */
+	uint64_t flight_ns; /* what others have in flight should have ended then */
+};
+
 struct arbiter;
 
 /* How the arbiter behaves; zeros stand for the defaults, which arbiter.c explains. */
@@ -95,6 +118,10 @@ void arbiter_begins(struct arbiter *a, int tenant, uint64_t at_ns);
 void arbiter_ends(struct arbiter *a, int tenant, uint64_t at_ns);
 /* What it wants now. */
 void arbiter_demands(struct arbiter *a, int tenant, const struct arbiter_demand *demand, uint64_t now_ns);
+
+/* Until the next such call. Counts with the next step. Value: something else is asked than before. */
+bool arbiter_gang(struct arbiter *a, int tenant, const struct arbiter_gang *gang);
+struct arbiter_view arbiter_view(const struct arbiter *a, int tenant);
 
 /* Takes up what a predecessor wrote down (after a restart of meted). */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);

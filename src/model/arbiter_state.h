@@ -61,6 +61,7 @@ struct tenant {
 	uint64_t left_ns; /* when the place became free */
 	struct arbiter_terms terms;
 	struct arbiter_demand demand;
+	struct arbiter_gang gang;
 	uint64_t heard_ns;     /* the demand is from then */
 	uint64_t busy_from_ns; /* something has been in flight since */
 	uint64_t idle_from_ns; /* nothing has */
@@ -145,6 +146,7 @@ void turns_set(const struct arbiter *a, struct tenant *t, bool open, uint64_t un
 void turns_close(struct arbiter *a, int i);
 void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns);
 void turns_serve(struct arbiter *a, enum pool p);
+uint64_t turns_drained_at(const struct arbiter *a, int c, uint64_t patient_ns);
 
 /* classes.c */
 bool classes_main_at_work(struct arbiter *a);

@@ -144,7 +144,8 @@ void rights_take_wants(struct arbiter *a)
 		int i = a->list[n];
 		struct tenant *t = &a->tenant[i];
 		struct lags *l = &a->lags[pool_of(t)];
-		bool active = t->demand.waiting || (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
+		bool active = t->demand.waiting || t->gang.wants ||
+			      (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
 		bool wants = rights_competes(t) && !rights_absent(a, t) && (active || is_holder(a, i));
 
 		if (wants == l->of[i].wants)
@@ -223,13 +224,15 @@ bool rights_candidate(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 
-	return rights_competes(t) && t->demand.waiting && !t->turn.open && !rights_absent(a, t) &&
-	       rights_has_tokens(a, i);
+	return rights_competes(t) && (t->demand.waiting || t->gang.called) && !t->turn.open && !t->gang.held &&
+	       !rights_absent(a, t) && rights_has_tokens(a, i);
 }
 
 bool rights_eligible(const struct arbiter *a, int i)
 {
-	return rights_lag(a, i) >= -EPSILON_NS;
+	double most = a->tenant[i].gang.called ? (double)a->params.lag_bound_ns / 4 : EPSILON_NS;
+
+	return rights_lag(a, i) >= -most;
 }
 
 static double deadline(const struct arbiter *a, int i)
@@ -247,6 +250,8 @@ bool rights_before(const struct arbiter *a, int i, int j)
 		return may;
 	if (may && t->terms.class != u->terms.class)
 		return t->terms.class < u->terms.class;
+	if (t->gang.called != u->gang.called)
+		return t->gang.called;
 	/* Who was away and has a guarantee finds it at once. */
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
 		return t->fresh && t->terms.guarantee_ppm;

@@ -186,7 +186,11 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 
 	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns)
 		end = t->quantum_from_ns + a->params.quantum_min_ns;
-	if (t->least_until_ns > end)
+	if (u->gang.called && !t->gang.stays && rights_eligible(a, c) && u->gang.from_ns < end)
+		end = u->gang.from_ns > a->now_ns ? u->gang.from_ns : a->now_ns;
+	else if (t->gang.until_ns)
+		end = t->gang.until_ns > a->now_ns ? t->gang.until_ns : a->now_ns;
+	else if (t->least_until_ns > end)
 		end = t->least_until_ns;
 	return tokens < end ? tokens : end;
 }
@@ -227,10 +231,12 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 	if (u->terms.class < t->terms.class && rights_eligible(a, c))
 		return a->now_ns;
 	if (!t->demand.busy && !t->demand.waiting) {
+		if (t->gang.stays)
+			return end;
 		idle = idle_from(t) + grace(a, t);
 		return idle < end ? idle : end;
 	}
-	if (does_nothing(a, t)) {
+	if (does_nothing(a, t) && !t->gang.stays) {
 		idle = t->quantum_from_ns + patience(t);
 		return idle < end ? idle : end;
 	}
@@ -251,6 +257,9 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 	const struct tenant *u = &a->tenant[c];
 	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
 
+	if (u->gang.called && u->gang.from_ns > at)
+		at = u->gang.from_ns;
+
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 		const struct tenant *t = &a->tenant[i];
@@ -262,6 +271,21 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 			most = t->closed_ns + a->params.bound_ns;
 		done = done && done < most ? done : most;
 		at = done > at ? done : at;
+	}
+	return at;
+}
+
+/* The same of all that others have in flight, whoever's gate is open. */
+uint64_t turns_drained_at(const struct arbiter *a, int c, uint64_t patient_ns)
+{
+	uint64_t at = a->now_ns;
+
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+		uint64_t done = t->demand.busy && a->list[n] != c && rights_competes(t) ? t->demand.done_by_ns : 0;
+
+		if (done > at && done < a->now_ns + patient_ns)
+			at = done;
 	}
 	return at;
 }
@@ -333,7 +357,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 	if (a->now_ns + lead >= end) {
 		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
 
-		if (!more || !rights_before(a, h, c)) {
+		if (!more || t->gang.until_ns || !rights_before(a, h, c)) {
 			turns_close(a, h);
 			return;
 		}

@@ -33,6 +33,7 @@
 #define GRID_NS 100000000ull /* of moments for what is far off */
 #define WORK_NS 4000000ull   /* half of which the thread may be at work */
 #define NO_WAIT_NS 5000ull
+#define GANG_ROUNDS 3
 
 /* What epoll says has happened: these, or the id of the grant whose doorbell was rung. */
 enum { EVENT_TIMER, EVENT_POKE, EVENT_END, EVENT_GRANT };
@@ -49,6 +50,7 @@ struct bell {
 	unsigned int rings; /* since `from_ns` */
 	uint64_t from_ns;
 	bool muted;
+	struct gang gang; /* of the tenant's devices */
 };
 
 static struct {
@@ -202,11 +204,10 @@ static uint64_t together(uint64_t at_ns, uint64_t now_ns)
 	return at_ns != UINT64_MAX && at_ns > now_ns + 2 * GRID_NS ? at_ns - at_ns % GRID_NS : at_ns;
 }
 
-static void run_engines(void)
+static uint64_t run_due(void)
 {
-	uint64_t next_ns;
+	uint64_t next_ns = UINT64_MAX;
 
-	next_ns = hear_again(clock_now_ns());
 	for (struct due *d = arb.engines; d; d = d->next) {
 		uint64_t now_ns = clock_now_ns();
 
@@ -215,7 +216,53 @@ static void run_engines(void)
 		if (d->at_ns < next_ns)
 			next_ns = d->at_ns;
 	}
-	arm(next_ns);
+	return next_ns;
+}
+
+/* Turns of a tenant with several devices. Value: engines are to be run again. */
+static bool run_gang(struct bell *b, bool give, uint64_t now_ns)
+{
+	struct gang_member members[GANG_MOST] = { { NULL, 0 } };
+	const struct tenant *t = b->tenant;
+	unsigned int count = t->grant.share_count < GANG_MOST ? t->grant.share_count : GANG_MOST;
+	uint32_t changed;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (t->places.at[i][WIRE_COMPUTE])
+			members[i] = place_member(t->places.at[i][WIRE_COMPUTE]);
+	changed = gang_decide(&b->gang, members, count, give, now_ns);
+	for (unsigned int i = 0; i < count; i++)
+		if (changed & 1u << i)
+			run_soon(engine_of(t->places.at[i][WIRE_COMPUTE]));
+	return changed;
+}
+
+static bool run_gangs(uint64_t now_ns)
+{
+	bool given = false, again = false;
+
+	for (struct bell *b = arb.bells; b; b = b->next) {
+		if (b->tenant->grant.share_count < 2)
+			continue;
+		again |= run_gang(b, !given, now_ns);
+		given |= gang_in_step(&b->gang, now_ns);
+	}
+	return again;
+}
+
+static void run_engines(void)
+{
+	uint64_t next_ns = hear_again(clock_now_ns()), due_ns = UINT64_MAX;
+
+	for (int round = 0; round < GANG_ROUNDS; round++) {
+		due_ns = run_due();
+		if (!run_gangs(clock_now_ns()))
+			break;
+	}
+	for (struct due *d = arb.engines; d; d = d->next)
+		due_ns = d->at_ns < due_ns ? d->at_ns : due_ns;
+	next_ns = due_ns < next_ns ? due_ns : next_ns;
+	arm(next_ns ? next_ns : 1); /* at once */
 }
 
 /*

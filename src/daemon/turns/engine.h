@@ -11,6 +11,7 @@
 
 #include "model/arbiter.h"
 #include "model/device.h"
+#include "model/gang.h"
 #include "model/window.h"
 #include "wire/turn.h"
 
@@ -43,6 +44,8 @@ void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t 
 /* Without seats. */
 void engine_leave(struct place *p, uint64_t now_ns);
 struct engine *engine_of(const struct place *p);
+/* The place, as one of the turns that are given together. */
+struct gang_member place_member(const struct place *p);
 
 /*
  * A client takes a seat. `found`: its page is from before, and so is what stands on it: a turn that was open stays so

@@ -17,6 +17,11 @@
 #define SIT_NS 50000000ull   /* a client has its tenant's turn so long at most while others of it wait */
 #define ASLEEP_NS 1000000ull /* one that waits and does not move: stopped, perhaps */
 
+struct gang_member place_member(const struct place *p)
+{
+	return (struct gang_member){ p->engine->arbiter, p->at };
+}
+
 struct engine *engine_of(const struct place *p)
 {
 	return p->engine;
