@@ -289,16 +289,18 @@ struct arbiter_view arbiter_view(const struct arbiter *a, int i)
 	const struct tenant *t = &a->tenant[i];
 	int h = a->holder[pool_of(t)];
 
-	return (struct arbiter_view){ .wants = rights_competes(t) && (t->demand.waiting || t->demand.busy),
-				      .holds = a->holder[pool_of(t)] == i,
-				      .may = rights_eligible(a, i) && rights_has_tokens(a, i),
-				      .beside = a->lags[MAIN].count + a->lags[REST].count > 1,
-				      .waits = rights_competes(t) && t->demand.waiting,
-				      .free = h < 0 &&
-					      turns_drained_at(a, i, DRAIN_NS) <= a->now_ns + a->params.early_ns,
-				      .next = rights_pick(a, pool_of(t)) == i,
-				      .from_ns = h >= 0 ? a->tenant[h].turn.until_ns : 0,
-				      .flight_ns = turns_drained_at(a, i, DRAIN_NS) };
+	return (struct arbiter_view){
+		.wants = rights_competes(t) && (t->demand.waiting || t->demand.busy),
+		.holds = a->holder[pool_of(t)] == i,
+		.may = rights_eligible(a, i) && rights_has_tokens(a, i),
+		.beside = a->lags[MAIN].count + a->lags[REST].count > 1,
+		.waits = rights_competes(t) && t->demand.waiting,
+		.soon = rights_lag(a, i) >= -(double)a->params.lag_bound_ns / 4 && rights_has_tokens(a, i),
+		.free = h < 0 && turns_drained_at(a, i, DRAIN_NS) <= a->now_ns + a->params.early_ns,
+		.next = rights_pick(a, pool_of(t)) == i,
+		.from_ns = h >= 0 ? a->tenant[h].turn.until_ns : 0,
+		.flight_ns = turns_drained_at(a, i, DRAIN_NS)
+	};
 }
 
 /* ---- the step ---- */

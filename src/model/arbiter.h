@@ -79,7 +79,8 @@ struct arbiter_view {
 	bool wants;	    /* it has work waiting or in flight */
 	bool holds;	    /* it has the turn */
 	bool may;	    /* it is owed time and its limit allows it */
-	bool beside;	    /* somebody else wants the engine */
+	bool soon;	   /* it is owed time, or nearly so, and its limit allows it */
+	bool beside;	   /* somebody else wants the engine */
 	bool waits;	   /* it stands at the gate */
 	bool free;	   /* nobody has the turn, and nothing of others is in flight */
 	bool next;	   /* it would have the next turn */

@@ -10,7 +10,7 @@
 
 struct look {
 	struct arbiter_view view[GANG_MOST];
-	uint32_t active, holds, may, wants, waits, idle, free;
+	uint32_t active, holds, may, soon, wants, waits, idle, free;
 	uint64_t from_ns;   /* when the first of its turns is to begin; 0: not known */
 	uint64_t flight_ns; /* when all engines could be free of others */
 	unsigned int count;
@@ -40,6 +40,7 @@ static struct look look_at(struct gang *g, const struct gang_member *members, un
 		l.holds |= v.holds ? 1u << i : 0;
 		l.free |= v.free ? 1u << i : 0;
 		l.may |= v.may ? 1u << i : 0;
+		l.soon |= v.soon ? 1u << i : 0;
 		if (v.flight_ns > l.flight_ns)
 			l.flight_ns = v.flight_ns;
 		if (v.next && v.from_ns && (!l.from_ns || v.from_ns < l.from_ns))
@@ -68,7 +69,7 @@ static void move_on(struct gang *g, const struct look *l, uint64_t now_ns)
 	else if (g->from_ns > now_ns && !(l->active & ~l->free))
 		g->from_ns = now_ns;
 	/* Once it is known it stays: who is told another end of his turn takes it for a new turn. */
-	if (!g->open && !g->from_ns && l->from_ns && !(l->waits & l->active & ~l->may))
+	if (!g->open && !g->from_ns && l->from_ns && !(l->active & ~l->soon))
 		g->from_ns = l->from_ns > l->flight_ns ? l->from_ns : l->flight_ns;
 }
 
