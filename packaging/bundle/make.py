@@ -88,7 +88,7 @@ def compile_all():
     env.pop("MESONINTROSPECT", None)
     meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
     options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
-               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp_tls=false", "-Dlibmete=false", "-Dkubernetes=disabled", "-Dguard=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
+               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp_tls=false", "-Dlibmete=false", "-Dkubernetes=disabled", "-Dguard=disabled", "-Dllvm=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
     if os.path.exists(os.path.join(tree, "build.ninja")):
         subprocess.run([meson, "setup", "--reconfigure", tree, source, *options], env=env, check=True)
     else:

@@ -85,6 +85,31 @@ static LLVMValueRef narrow(struct arith *a, LLVMValueRef v, uint32_t bits, bool 
 	return LLVMBuildAShr(a->b, LLVMBuildShl(a->b, v, number(v, 32 - bits), ""), number(v, 32 - bits), "");
 }
 
+/* Any function of three bits, as its table says. */
+static LLVMValueRef logic(struct arith *a, LLVMValueRef *x, uint32_t table)
+{
+	LLVMValueRef r = number(x[1], 0), term, bit;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		if (!(table >> i & 1))
+			continue;
+		term = number(x[1], ~0ull);
+		for (uint32_t k = 1; k <= 3; k++) {
+			bit = i >> (3 - k) & 1 ? x[k] : LLVMBuildNot(a->b, x[k], "");
+			term = LLVMBuildAnd(a->b, term, bit, "");
+		}
+		r = LLVMBuildOr(a->b, r, term, "");
+	}
+	return r;
+}
+
+static LLVMValueRef funnel(struct arith *a, LLVMValueRef *x, const char *name)
+{
+	LLVMValueRef args[3] = { x[2], x[1], x[3] };
+
+	return value_intrinsic(a->e, name, LLVMTypeOf(x[1]), args, 3);
+}
+
 static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
 {
 	LLVMBuilderRef b = a->b;
@@ -129,6 +154,10 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 	case CODE_UNPACK_32: return LLVMBuildLShr(b, x[1], number(x[1], o->imm & 31), "");
 	case CODE_NARROW_U: return narrow(a, x[1], row->bits, false);
 	case CODE_NARROW_S: return narrow(a, x[1], row->bits, true);
+	case CODE_FUNNEL_L: return funnel(a, x, "llvm.fshl");
+	case CODE_FUNNEL_R: return funnel(a, x, "llvm.fshr");
+	case CODE_LOGIC: return logic(a, x, (uint32_t)o->operand[4].value);
+	case CODE_COUNT_BITS: return value_intrinsic(a->e, "llvm.ctpop", LLVMTypeOf(x[1]), &x[1], 1);
 	case CODE_EQ: return compare(a, LLVMIntEQ, x);
 	case CODE_NE: return compare(a, LLVMIntNE, x);
 	case CODE_LT_S: return compare(a, LLVMIntSLT, x);

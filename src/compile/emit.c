@@ -124,12 +124,19 @@ static void reg_store(struct emit *e, uint32_t r, const struct value *x)
 		value_store(e, x->v[1], e->second[r], 8);
 }
 
-static void result(struct emit *e, const struct compile_operand *o, struct value x)
+/* `nan`: its bits may have to be put in order. */
+static void result(struct emit *e, const struct compile_operand *o, struct value x, bool nan)
 {
 	const uint32_t r = flow_reg(e->flow, o);
 
-	if (r != UINT32_MAX)
-		reg_store(e, r, &x);
+	if (r == UINT32_MAX)
+		return;
+	if (e->flow->through && x.shape == SHAPE_LANES) {
+		if (nan)
+			x.v[0] = value_settle(e, x.v[0]);
+		value_store(e, x.v[0], value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(x.v[0])), VECTOR_ALIGN);
+	}
+	reg_store(e, r, &x);
 }
 
 static struct value scalar(LLVMValueRef v)
@@ -270,7 +277,7 @@ static void make_inline(struct emit *e, const struct plan *p)
 	}
 	if (o->guard.place != COMPILE_NONE)
 		made = under_guard(e, o, made, p);
-	result(e, &o->operand[0], made);
+	result(e, &o->operand[0], made, p->result[0].nan);
 }
 
 /* The frame holds what the interpreter's function reads. */
@@ -324,7 +331,8 @@ static void make_call(struct emit *e, const struct plan *p)
 		result(e, &o->operand[k],
 		       (struct value){ .shape = p->result[k].shape,
 				       .v = { value_load(e, lane, value_at(e, e->frame, e->flow->reg_at[r], lane),
-							 VECTOR_ALIGN) } });
+							 VECTOR_ALIGN) } },
+		       false);
 	}
 }
 
@@ -485,7 +493,7 @@ static void make_load(struct emit *e, const struct access_form *a)
 										    shuffle_mask(e, LANES, k, a->count),
 										    ""),
 					     a));
-		result(e, &o->operand[element_operand[0][k]], v);
+		result(e, &o->operand[element_operand[0][k]], v, false);
 	}
 }
 
@@ -499,7 +507,8 @@ static void make_param(struct emit *e, const struct access_form *a)
 
 	for (uint32_t k = 0; k < a->count; k++)
 		result(e, &o->operand[element_operand[0][k]],
-		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)), a)));
+		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)), a)),
+		       false);
 }
 
 static LLVMValueRef shortened(struct emit *e, LLVMValueRef v, const struct access_form *a)
@@ -611,17 +620,18 @@ static void make_special(struct emit *e, const struct plan *p)
 	uint64_t at;
 
 	if (which <= SP_tid_z) {
-		result(e, &o->operand[0], thread_index(e, which, p->result[0].shape));
+		result(e, &o->operand[0], thread_index(e, which, p->result[0].shape), false);
 	} else if (which == SP_laneid) {
-		result(e, &o->operand[0], scalar(LLVMConstInt(e->i32, 0, false)));
+		result(e, &o->operand[0], scalar(LLVMConstInt(e->i32, 0, false)), false);
 	} else if (which >= SP_ctaid_x && which <= SP_ctaid_z) {
 		result(e, &o->operand[0],
-		       scalar(value_field(e, e->block, offsetof(struct block, id) + (which - SP_ctaid_x) * 4, e->i32)));
+		       scalar(value_field(e, e->block, offsetof(struct block, id) + (which - SP_ctaid_x) * 4, e->i32)),
+		       false);
 	} else {
 		launch = value_field(e, e->block, offsetof(struct block, launch), e->bytes);
 		at = which <= SP_ntid_z ? offsetof(struct ptx_launch, block) + (which - SP_ntid_x) * 4
 					: offsetof(struct ptx_launch, grid) + (which - SP_nctaid_x) * 4;
-		result(e, &o->operand[0], scalar(value_field(e, launch, at, e->i32)));
+		result(e, &o->operand[0], scalar(value_field(e, launch, at, e->i32)), false);
 	}
 }
 
@@ -737,20 +747,13 @@ static bool make_operation(struct emit *e, const struct plan *p)
 static bool make_code(struct emit *e, uint32_t b)
 {
 	const struct block_of_code *n = &e->flow->block[b];
-	const size_t regs = e->flow->reg_count + 1, ops = n->end - n->begin;
-	uint8_t *live = calloc(ops + 1, regs);
+	const size_t regs = e->flow->reg_count + 1;
+	uint8_t *live = flow_live(e->flow, b);
 	bool on = true;
 	struct plan p;
 
 	if (!live)
 		return false;
-	for (uint32_t k = 0; k < n->next_count; k++)
-		for (uint32_t r = 0; r < e->flow->reg_count; r++)
-			live[ops * regs + r] |= e->flow->block[n->next[k]].live[r];
-	for (size_t i = ops; i-- > 0;) {
-		memcpy(live + i * regs, live + (i + 1) * regs, regs);
-		flow_live_before(e->flow, n->begin + (uint32_t)i, live + i * regs);
-	}
 	LLVMPositionBuilderAtEnd(e->b, e->code[b]);
 	memcpy(e->s, n->in, e->flow->reg_count * sizeof(*e->s));
 	e->pending = 0;

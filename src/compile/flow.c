@@ -12,6 +12,15 @@
 #include <string.h>
 
 #define PLACE_BYTES (LANES * 4u)
+#define SPILLS_FEW 2000u /* that many cost a fast loop less than to write all that it computes */
+#define SPILLS_MAX 6000u
+
+/* Whether the interpreter may have to take over at the operation. */
+static bool plan_leaves(const struct plan *p)
+{
+	return p->how == HOW_LOAD || p->how == HOW_STORE || p->how == HOW_LEAVE || p->how == HOW_BRANCH || p->checks ||
+	       p->how == HOW_SPECIAL;
+}
 
 static int refuse(char *why, size_t why_bytes, const char *text)
 {
@@ -262,6 +271,59 @@ static bool block_pass(struct flow *f, uint32_t b, struct state *s)
 	return changed;
 }
 
+/* How many registers are put into the frame by all places together where compiled code is left. */
+static int count_spills(const struct flow *f, uint64_t *ret)
+{
+	struct state *s = calloc(f->reg_count + 1, sizeof(*s));
+	uint8_t *live = NULL;
+	int r = s ? 0 : -ENOMEM;
+
+	*ret = 0;
+	for (uint32_t b = 0; !r && b < f->block_count; b++) {
+		const struct block_of_code *c = &f->block[b];
+		const size_t ops = c->end - c->begin, regs = f->reg_count + 1;
+		struct plan p;
+
+		if (!c->reached)
+			continue;
+		free(live);
+		live = flow_live(f, b);
+		if (!live) {
+			r = -ENOMEM;
+			break;
+		}
+		memcpy(s, c->in, f->reg_count * sizeof(*s));
+		for (size_t i = 0; i < ops; i++) {
+			plan_make(f, c->begin + (uint32_t)i, s, &p);
+			if (plan_leaves(&p))
+				for (uint32_t k = 0; k < f->reg_count; k++)
+					*ret += live[i * regs + k] && !s[k].synced;
+			plan_apply(f, c->begin + (uint32_t)i, &p, s);
+		}
+	}
+	free(live);
+	free(s);
+	return r;
+}
+
+uint8_t *flow_live(const struct flow *f, uint32_t b)
+{
+	const struct block_of_code *n = &f->block[b];
+	const size_t regs = f->reg_count + 1, ops = n->end - n->begin;
+	uint8_t *live = calloc(ops + 1, regs);
+
+	if (!live)
+		return NULL;
+	for (uint32_t k = 0; k < n->next_count; k++)
+		for (uint32_t r = 0; r < f->reg_count; r++)
+			live[ops * regs + r] |= f->block[n->next[k]].live[r];
+	for (size_t i = ops; i-- > 0;) {
+		memcpy(live + i * regs, live + (i + 1) * regs, regs);
+		flow_live_before(f, n->begin + (uint32_t)i, live + i * regs);
+	}
+	return live;
+}
+
 static int find_shapes(struct flow *f)
 {
 	struct state *s = calloc(f->reg_count + 1, sizeof(*s));
@@ -271,6 +333,8 @@ static int find_shapes(struct flow *f)
 		return -ENOMEM;
 	/* what nothing has been written to is whatever the frame holds */
 	for (uint32_t b = 0; b < f->block_count; b++) {
+		f->block[b].reached = false;
+		memset(f->block[b].in, 0, f->reg_count * sizeof(*s));
 		if (b && !f->request->op[f->block[b].begin].wild)
 			continue;
 		f->block[b].reached = f->block[b].entry = true;
@@ -289,6 +353,7 @@ static int find_shapes(struct flow *f)
 
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
 {
+	uint64_t spills = 0;
 	int r;
 
 	memset(f, 0, sizeof(*f));
@@ -307,7 +372,17 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	find_edges(f);
 	find_entries(f);
 	r = find_live(f);
-	return r ? r : find_shapes(f);
+	if (!r)
+		r = find_shapes(f);
+	if (!r)
+		r = count_spills(f, &spills);
+	if (r || spills <= SPILLS_FEW)
+		return r;
+	f->through = true;
+	r = find_shapes(f);
+	if (!r)
+		r = count_spills(f, &spills);
+	return !r && spills > SPILLS_MAX ? refuse(why, why_bytes, "it is left in more ways than are compiled") : r;
 }
 
 void flow_deinit(struct flow *f)

@@ -40,11 +40,14 @@ struct flow {
 	struct block_of_code *block;
 	uint32_t block_count;
 	uint32_t *block_of; /* operation -> block */
+	bool through;	    /* lanes go to the frame as soon as they are computed, so that leaving is short */
 	bool strong;	    /* it has an access to memory that others change */
 };
 
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes);
 void flow_deinit(struct flow *f);
 uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UINT32_MAX: it is none that is kept */
+/* Of block b: which registers are needed before each operation and behind the last, reg_count + 1 bytes each; for free(). */
+uint8_t *flow_live(const struct flow *f, uint32_t b);
 /* live[reg] before operation i from live[reg] behind it. */
 void flow_live_before(const struct flow *f, uint32_t i, uint8_t *live);

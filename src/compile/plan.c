@@ -119,6 +119,10 @@ static const struct inline_row rows[] = {
 	{ "{fma,mad}{,.rn}.f64", CODE_FMA, ROW_F64, 0 },
 	{ "div.rn.f64", CODE_FDIV, ROW_F64, 0 },
 	{ "sqrt.rn.f64", CODE_FSQRT, ROW_F64, 0 },
+	{ "shf.l.wrap.b32", CODE_FUNNEL_L, 0, 0 },
+	{ "shf.r.wrap.b32", CODE_FUNNEL_R, 0, 0 },
+	{ "lop3.b32", CODE_LOGIC, 0, 0 },
+	{ "popc.b32", CODE_COUNT_BITS, 0, 0 },
 	{ "%cvta.shared.u64", CODE_SHARED_GENERIC, 0, 0 },
 };
 
@@ -420,6 +424,8 @@ void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct p
 		return;
 	}
 	ret->row = has_wide(o) ? NULL : inline_row(o->name);
+	if (ret->row && ret->row->code == CODE_LOGIC && !is_fixed(&o->operand[4]))
+		ret->row = NULL; /* its table is not known */
 	if (ret->row) {
 		plan_inline(f, o, s, ret);
 		return;
@@ -464,6 +470,11 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 		sync(f, &o->guard, s);
 	}
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
-		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
+		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX) {
 			s[r] = p->result[k];
+			if (f->through && s[r].shape == SHAPE_LANES) {
+				s[r].synced = true;
+				s[r].nan = false;
+			}
+		}
 }

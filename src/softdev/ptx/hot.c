@@ -100,7 +100,7 @@ static bool reach_any(struct warp *w, uint64_t begin, uint64_t end, bool write, 
 	return good;
 }
 
-/* The library beside this one, or the one that METE_SOFT_COMPILER names ("none": none). */
+/* The library in the folder beside the software device's, or the one that METE_SOFT_COMPILER names ("none": none). */
 static void *library_open(void)
 {
 	const char *set = getenv("METE_SOFT_COMPILER");
@@ -112,7 +112,8 @@ static void *library_open(void)
 		return strcmp(set, "none") ? dlopen(set, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!dladdr(&all, &self) || !self.dli_fname || !(slash = strrchr(self.dli_fname, '/')))
 		return NULL;
-	n = snprintf(path, sizeof(path), "%.*s" COMPILE_LIBRARY, (int)(slash + 1 - self.dli_fname), self.dli_fname);
+	n = snprintf(path, sizeof(path), "%.*s../compiler/" COMPILE_LIBRARY, (int)(slash + 1 - self.dli_fname),
+		     self.dli_fname);
 	if (n <= 0 || (size_t)n >= sizeof(path) || access(path, R_OK))
 		return NULL;
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
