@@ -224,9 +224,9 @@ static void print_table(const struct profile *p)
 static json_t *kernel_json(const struct kernel *k)
 {
 	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:I}", "name", k->name, "launches",
-			      (json_int_t)k->launches, "time_ns", (json_int_t)k->ns, "warp_instructions", (json_int_t)k->warp,
-			      "lane_instructions", (json_int_t)k->lane, "lanes_active_pct", lanes_active(k),
-			      "memory_bytes", (json_int_t)(k->pieces * PIECE_BYTES));
+			      (json_int_t)k->launches, "time_ns", (json_int_t)k->ns, "warp_instructions",
+			      (json_int_t)k->warp, "lane_instructions", (json_int_t)k->lane, "lanes_active_pct",
+			      lanes_active(k), "memory_bytes", (json_int_t)(k->pieces * PIECE_BYTES));
 	json_t *forms = k->form_count ? json_array() : NULL;
 
 	for (size_t i = 0; forms && i < k->form_count; i++)

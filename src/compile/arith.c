@@ -115,35 +115,62 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 	LLVMBuilderRef b = a->b;
 
 	switch ((enum code)row->code) {
-	case CODE_ADD: return LLVMBuildAdd(b, x[1], x[2], "");
-	case CODE_SUB: return LLVMBuildSub(b, x[1], x[2], "");
-	case CODE_MUL: return LLVMBuildMul(b, x[1], x[2], "");
-	case CODE_MAD: return LLVMBuildAdd(b, LLVMBuildMul(b, x[1], x[2], ""), x[3], "");
-	case CODE_MUL_WIDE_S: return multiply_wide(a, x, true);
-	case CODE_MUL_WIDE_U: return multiply_wide(a, x, false);
-	case CODE_MAD_WIDE_S: return LLVMBuildAdd(b, multiply_wide(a, x, true), x[3], "");
-	case CODE_MAD_WIDE_U: return LLVMBuildAdd(b, multiply_wide(a, x, false), x[3], "");
-	case CODE_ADD_WIDE_S: return LLVMBuildAdd(b, widen(a, x[1], true), x[2], "");
-	case CODE_ADD_WIDE_U: return LLVMBuildAdd(b, widen(a, x[1], false), x[2], "");
-	case CODE_SHL_ADD: return LLVMBuildAdd(b, shift(a, CODE_SHL, x[1], x[2]), x[3], "");
-	case CODE_MUL_HI_S: return multiply_high(a, x, true);
-	case CODE_MUL_HI_U: return multiply_high(a, x, false);
-	case CODE_AND: return LLVMBuildAnd(b, x[1], x[2], "");
-	case CODE_OR: return LLVMBuildOr(b, x[1], x[2], "");
-	case CODE_XOR: return LLVMBuildXor(b, x[1], x[2], "");
-	case CODE_NOT: return LLVMBuildNot(b, x[1], "");
+	case CODE_ADD:
+		return LLVMBuildAdd(b, x[1], x[2], "");
+	case CODE_SUB:
+		return LLVMBuildSub(b, x[1], x[2], "");
+	case CODE_MUL:
+		return LLVMBuildMul(b, x[1], x[2], "");
+	case CODE_MAD:
+		return LLVMBuildAdd(b, LLVMBuildMul(b, x[1], x[2], ""), x[3], "");
+	case CODE_MUL_WIDE_S:
+		return multiply_wide(a, x, true);
+	case CODE_MUL_WIDE_U:
+		return multiply_wide(a, x, false);
+	case CODE_MAD_WIDE_S:
+		return LLVMBuildAdd(b, multiply_wide(a, x, true), x[3], "");
+	case CODE_MAD_WIDE_U:
+		return LLVMBuildAdd(b, multiply_wide(a, x, false), x[3], "");
+	case CODE_ADD_WIDE_S:
+		return LLVMBuildAdd(b, widen(a, x[1], true), x[2], "");
+	case CODE_ADD_WIDE_U:
+		return LLVMBuildAdd(b, widen(a, x[1], false), x[2], "");
+	case CODE_SHL_ADD:
+		return LLVMBuildAdd(b, shift(a, CODE_SHL, x[1], x[2]), x[3], "");
+	case CODE_MUL_HI_S:
+		return multiply_high(a, x, true);
+	case CODE_MUL_HI_U:
+		return multiply_high(a, x, false);
+	case CODE_AND:
+		return LLVMBuildAnd(b, x[1], x[2], "");
+	case CODE_OR:
+		return LLVMBuildOr(b, x[1], x[2], "");
+	case CODE_XOR:
+		return LLVMBuildXor(b, x[1], x[2], "");
+	case CODE_NOT:
+		return LLVMBuildNot(b, x[1], "");
 	case CODE_SHL:
 	case CODE_SHR_U:
-	case CODE_SHR_S: return shift(a, (enum code)row->code, x[1], x[2]);
-	case CODE_NEG: return LLVMBuildNeg(b, x[1], "");
-	case CODE_MIN_S: return pick(a, LLVMIntSLT, x);
-	case CODE_MAX_S: return pick(a, LLVMIntSGT, x);
-	case CODE_MIN_U: return pick(a, LLVMIntULT, x);
-	case CODE_MAX_U: return pick(a, LLVMIntUGT, x);
-	case CODE_COPY: return x[1];
-	case CODE_LOW: return LLVMBuildTrunc(b, x[1], a->narrow, "");
-	case CODE_WIDEN_S: return widen(a, x[1], true);
-	case CODE_WIDEN_U: return widen(a, x[1], false);
+	case CODE_SHR_S:
+		return shift(a, (enum code)row->code, x[1], x[2]);
+	case CODE_NEG:
+		return LLVMBuildNeg(b, x[1], "");
+	case CODE_MIN_S:
+		return pick(a, LLVMIntSLT, x);
+	case CODE_MAX_S:
+		return pick(a, LLVMIntSGT, x);
+	case CODE_MIN_U:
+		return pick(a, LLVMIntULT, x);
+	case CODE_MAX_U:
+		return pick(a, LLVMIntUGT, x);
+	case CODE_COPY:
+		return x[1];
+	case CODE_LOW:
+		return LLVMBuildTrunc(b, x[1], a->narrow, "");
+	case CODE_WIDEN_S:
+		return widen(a, x[1], true);
+	case CODE_WIDEN_U:
+		return widen(a, x[1], false);
 	case CODE_SELECT:
 		return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, x[3], number(x[3], 0), ""), x[1], x[2], "");
 	case CODE_PACK:
@@ -151,29 +178,47 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 				   LLVMBuildShl(b, widen(a, x[2], false), value_number(a->wide, 32), ""), "");
 	case CODE_UNPACK:
 		return LLVMBuildTrunc(b, LLVMBuildLShr(b, x[1], number(x[1], o->imm & 63), ""), a->narrow, "");
-	case CODE_UNPACK_32: return LLVMBuildLShr(b, x[1], number(x[1], o->imm & 31), "");
-	case CODE_NARROW_U: return narrow(a, x[1], row->bits, false);
-	case CODE_NARROW_S: return narrow(a, x[1], row->bits, true);
-	case CODE_FUNNEL_L: return funnel(a, x, "llvm.fshl");
-	case CODE_FUNNEL_R: return funnel(a, x, "llvm.fshr");
-	case CODE_LOGIC: return logic(a, x, (uint32_t)o->operand[4].value);
-	case CODE_COUNT_BITS: return value_intrinsic(a->e, "llvm.ctpop", LLVMTypeOf(x[1]), &x[1], 1);
-	case CODE_EQ: return compare(a, LLVMIntEQ, x);
-	case CODE_NE: return compare(a, LLVMIntNE, x);
-	case CODE_LT_S: return compare(a, LLVMIntSLT, x);
-	case CODE_LE_S: return compare(a, LLVMIntSLE, x);
-	case CODE_GT_S: return compare(a, LLVMIntSGT, x);
-	case CODE_GE_S: return compare(a, LLVMIntSGE, x);
-	case CODE_LT_U: return compare(a, LLVMIntULT, x);
-	case CODE_LE_U: return compare(a, LLVMIntULE, x);
-	case CODE_GT_U: return compare(a, LLVMIntUGT, x);
-	case CODE_GE_U: return compare(a, LLVMIntUGE, x);
+	case CODE_UNPACK_32:
+		return LLVMBuildLShr(b, x[1], number(x[1], o->imm & 31), "");
+	case CODE_NARROW_U:
+		return narrow(a, x[1], row->bits, false);
+	case CODE_NARROW_S:
+		return narrow(a, x[1], row->bits, true);
+	case CODE_FUNNEL_L:
+		return funnel(a, x, "llvm.fshl");
+	case CODE_FUNNEL_R:
+		return funnel(a, x, "llvm.fshr");
+	case CODE_LOGIC:
+		return logic(a, x, (uint32_t)o->operand[4].value);
+	case CODE_COUNT_BITS:
+		return value_intrinsic(a->e, "llvm.ctpop", LLVMTypeOf(x[1]), &x[1], 1);
+	case CODE_EQ:
+		return compare(a, LLVMIntEQ, x);
+	case CODE_NE:
+		return compare(a, LLVMIntNE, x);
+	case CODE_LT_S:
+		return compare(a, LLVMIntSLT, x);
+	case CODE_LE_S:
+		return compare(a, LLVMIntSLE, x);
+	case CODE_GT_S:
+		return compare(a, LLVMIntSGT, x);
+	case CODE_GE_S:
+		return compare(a, LLVMIntSGE, x);
+	case CODE_LT_U:
+		return compare(a, LLVMIntULT, x);
+	case CODE_LE_U:
+		return compare(a, LLVMIntULE, x);
+	case CODE_GT_U:
+		return compare(a, LLVMIntUGT, x);
+	case CODE_GE_U:
+		return compare(a, LLVMIntUGE, x);
 	case CODE_SHARED_GENERIC: {
 		LLVMValueRef base = LLVMBuildPtrToInt(b, a->e->shared, a->e->i64, "");
 
 		return LLVMBuildAdd(b, x[1], value_is_lanes(x[1]) ? value_spread(a->e, base) : base, "");
 	}
-	default: return NULL;
+	default:
+		return NULL;
 	}
 }
 
@@ -219,18 +264,30 @@ static LLVMValueRef one(struct arith *a)
 static LLVMRealPredicate real_predicate(enum code code)
 {
 	switch (code) {
-	case CODE_FEQ: return LLVMRealOEQ;
-	case CODE_FNE: return LLVMRealONE;
-	case CODE_FLT: return LLVMRealOLT;
-	case CODE_FLE: return LLVMRealOLE;
-	case CODE_FGT: return LLVMRealOGT;
-	case CODE_FGE: return LLVMRealOGE;
-	case CODE_FEQU: return LLVMRealUEQ;
-	case CODE_FNEU: return LLVMRealUNE;
-	case CODE_FLTU: return LLVMRealULT;
-	case CODE_FLEU: return LLVMRealULE;
-	case CODE_FGTU: return LLVMRealUGT;
-	default: return LLVMRealUGE;
+	case CODE_FEQ:
+		return LLVMRealOEQ;
+	case CODE_FNE:
+		return LLVMRealONE;
+	case CODE_FLT:
+		return LLVMRealOLT;
+	case CODE_FLE:
+		return LLVMRealOLE;
+	case CODE_FGT:
+		return LLVMRealOGT;
+	case CODE_FGE:
+		return LLVMRealOGE;
+	case CODE_FEQU:
+		return LLVMRealUEQ;
+	case CODE_FNEU:
+		return LLVMRealUNE;
+	case CODE_FLTU:
+		return LLVMRealULT;
+	case CODE_FLEU:
+		return LLVMRealULE;
+	case CODE_FGTU:
+		return LLVMRealUGT;
+	default:
+		return LLVMRealUGE;
 	}
 }
 
@@ -240,14 +297,22 @@ static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 	LLVMValueRef args[3] = { as_real(a, x[1]), x[2] ? as_real(a, x[2]) : NULL, x[3] ? as_real(a, x[3]) : NULL };
 
 	switch (code) {
-	case CODE_FADD: return LLVMBuildFAdd(b, args[0], args[1], "");
-	case CODE_FSUB: return LLVMBuildFSub(b, args[0], args[1], "");
-	case CODE_FMUL: return LLVMBuildFMul(b, args[0], args[1], "");
-	case CODE_FMA: return value_intrinsic(a->e, "llvm.fma", a->real, args, 3);
-	case CODE_FDIV: return LLVMBuildFDiv(b, args[0], args[1], "");
-	case CODE_FRCP: return LLVMBuildFDiv(b, one(a), args[0], "");
-	case CODE_FSQRT: return value_intrinsic(a->e, "llvm.sqrt", a->real, args, 1);
-	default: return predicate(a, LLVMBuildFCmp(b, real_predicate(code), args[0], args[1], ""));
+	case CODE_FADD:
+		return LLVMBuildFAdd(b, args[0], args[1], "");
+	case CODE_FSUB:
+		return LLVMBuildFSub(b, args[0], args[1], "");
+	case CODE_FMUL:
+		return LLVMBuildFMul(b, args[0], args[1], "");
+	case CODE_FMA:
+		return value_intrinsic(a->e, "llvm.fma", a->real, args, 3);
+	case CODE_FDIV:
+		return LLVMBuildFDiv(b, args[0], args[1], "");
+	case CODE_FRCP:
+		return LLVMBuildFDiv(b, one(a), args[0], "");
+	case CODE_FSQRT:
+		return value_intrinsic(a->e, "llvm.sqrt", a->real, args, 1);
+	default:
+		return predicate(a, LLVMBuildFCmp(b, real_predicate(code), args[0], args[1], ""));
 	}
 }
 

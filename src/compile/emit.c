@@ -161,7 +161,8 @@ static void add_to(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMValue
 /* Adds to the engine's counters. Value: how many instructions have been executed since the beginning. */
 static LLVMValueRef settle_counters(struct emit *e, uint64_t pending)
 {
-	LLVMValueRef n = LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), LLVMConstInt(e->i64, pending, false), "");
+	LLVMValueRef n =
+		LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), LLVMConstInt(e->i64, pending, false), "");
 
 	add_to(e, e->warp, offsetof(struct warp, executed), n);
 	add_to(e, e->warp, offsetof(struct warp, executed_lanes),
@@ -301,19 +302,20 @@ static void make_call(struct emit *e, const struct plan *p)
 		if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE)
 			sync_operand(e, &o->operand[k]);
 	sync_operand(e, &o->guard);
-	op = value_at(e, value_field(e, e->warp, offsetof(struct warp, code), e->bytes), (uint64_t)e->at * sizeof(struct op),
-		      e->i8);
+	op = value_at(e, value_field(e, e->warp, offsetof(struct warp, code), e->bytes),
+		      (uint64_t)e->at * sizeof(struct op), e->i8);
 	full = value_field(e, op, offsetof(struct op, full), LLVMPointerType(t, 0));
 	given[0] = e->warp;
 	given[1] = op;
 	LLVMBuildCall2(e->b, t, full, given, 2, "");
 	if (!o->lanewise) {
-		fault = value_field(e, e->block, offsetof(struct block, fault) + offsetof(struct ptx_fault, kind), e->i32);
+		fault = value_field(e, e->block, offsetof(struct block, fault) + offsetof(struct ptx_fault, kind),
+				    e->i32);
 		on = new_block(e);
 		out = new_block(e);
 		LLVMBuildCondBr(e->b,
-				expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, fault, LLVMConstInt(e->i32, 0, false), "")), on,
-				out);
+				expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, fault, LLVMConstInt(e->i32, 0, false), "")),
+				on, out);
 		LLVMPositionBuilderAtEnd(e->b, out);
 		settle_counters(e, e->pending + o->weight);
 		LLVMBuildRet(e->b, LLVMConstInt(e->i32, 1, false));
@@ -353,7 +355,8 @@ static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t spa
 	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
 	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
 	LLVMValueRef hint = value_at(e, hints, e->at, e->i8), n = LLVMConstInt(e->i64, span, false);
-	LLVMValueRef index = LLVMBuildZExt(e->b, value_load(e, e->i8, hint, 1), e->i64, ""), range, begin, bytes, good, slow;
+	LLVMValueRef index = LLVMBuildZExt(e->b, value_load(e, e->i8, hint, 1), e->i64, ""), range, begin, bytes, good,
+		     slow;
 	LLVMBasicBlockRef first, ask = new_block(e), on = new_block(e);
 	LLVMValueRef args[5], phi, from[2];
 	LLVMBasicBlockRef blocks[2];
@@ -380,8 +383,9 @@ static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t spa
 	args[2] = LLVMBuildAdd(e->b, address, n, "");
 	args[3] = LLVMConstInt(e->i8, write, false);
 	args[4] = hint;
-	slow = LLVMBuildCall2(e->b, t, value_field(e, e->env, offsetof(struct compiled_env, reach), LLVMPointerType(t, 0)),
-			      args, 5, "");
+	slow = LLVMBuildCall2(e->b, t,
+			      value_field(e, e->env, offsetof(struct compiled_env, reach), LLVMPointerType(t, 0)), args,
+			      5, "");
 	slow = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, slow, LLVMConstInt(e->i8, 1, false), ""),
 			     LLVMConstInt(e->i8, 0, false), "");
 	LLVMBuildBr(e->b, on);
@@ -405,10 +409,10 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 	if (a->shared) {
 		x = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i32, o->imm, false), "");
 		at = LLVMBuildZExt(e->b, x, e->i64, "");
-		size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32), e->i64,
-				     "");
-		good = LLVMBuildICmp(e->b, LLVMIntULE,
-				     LLVMBuildAdd(e->b, at, LLVMConstInt(e->i64, span, false), ""), size, "");
+		size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32),
+				     e->i64, "");
+		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, LLVMConstInt(e->i64, span, false), ""),
+				     size, "");
 	} else {
 		at = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i64, o->imm, false), "");
 	}
@@ -444,10 +448,10 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 	if (!a->shared) {
 		n = LLVMConstInt(e->i64, p.row ? bytes : 1, false);
 		if (!p.row && p.count == 2)
-			n = LLVMBuildAdd(e->b, n,
-					 LLVMBuildZExt(e->b, LLVMBuildICmp(e->b, LLVMIntNE, p.at[0], p.at[1], ""), e->i64,
-						       ""),
-					 "");
+			n = LLVMBuildAdd(
+				e->b, n,
+				LLVMBuildZExt(e->b, LLVMBuildICmp(e->b, LLVMIntNE, p.at[0], p.at[1], ""), e->i64, ""),
+				"");
 		add_to(e, e->sectors, 0, n);
 	}
 	for (uint32_t k = 0; k < p.count; k++)
@@ -488,10 +492,10 @@ static void make_load(struct emit *e, const struct access_form *a)
 			v.v[half] = extend(e, value_field(e, p.at[half], (uint64_t)k * a->bytes, t), a);
 		if (p.row)
 			v = all_lanes(extend(e,
-					     a->count == 1 ? all
-							   : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
-										    shuffle_mask(e, LANES, k, a->count),
-										    ""),
+					     a->count == 1
+						     ? all
+						     : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
+									      shuffle_mask(e, LANES, k, a->count), ""),
 					     a));
 		result(e, &o->operand[element_operand[0][k]], v, false);
 	}
@@ -507,7 +511,8 @@ static void make_param(struct emit *e, const struct access_form *a)
 
 	for (uint32_t k = 0; k < a->count; k++)
 		result(e, &o->operand[element_operand[0][k]],
-		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)), a)),
+		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)),
+				     a)),
 		       false);
 }
 
@@ -607,8 +612,8 @@ static struct value thread_index(struct emit *e, uint32_t which, uint8_t shape)
 		return x;
 	}
 	last = LLVMBuildSub(e->b, value_field(e, e->warp, at + (LANES - 1) * 4, e->i32), x.v[0], "");
-	leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, last, LLVMConstInt(e->i32, which == SP_tid_x ? LANES - 1 : 0, false),
-				      ""));
+	leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, last,
+				      LLVMConstInt(e->i32, which == SP_tid_x ? LANES - 1 : 0, false), ""));
 	return x;
 }
 
@@ -702,7 +707,8 @@ static void make_branch(struct emit *e)
 	x = source(e, &o->guard, false);
 	if (x.shape == SHAPE_HALVES)
 		leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, x.v[0], x.v[1], ""));
-	guard = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, x.v[0], value_number(LLVMTypeOf(x.v[0]), 0), "");
+	guard = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, x.v[0], value_number(LLVMTypeOf(x.v[0]), 0),
+			      "");
 	if (value_is_lanes(guard)) {
 		LLVMValueRef all = value_all(e, guard);
 
@@ -726,20 +732,36 @@ static void make_branch(struct emit *e)
 static bool make_operation(struct emit *e, const struct plan *p)
 {
 	switch ((enum how)p->how) {
-	case HOW_INLINE: make_inline(e, p); break;
-	case HOW_CALL: make_call(e, p); break;
-	case HOW_LOAD: make_load(e, &p->access); break;
-	case HOW_STORE: make_store(e, &p->access); break;
-	case HOW_PARAM: make_param(e, &p->access); break;
-	case HOW_SPECIAL: make_special(e, p); break;
+	case HOW_INLINE:
+		make_inline(e, p);
+		break;
+	case HOW_CALL:
+		make_call(e, p);
+		break;
+	case HOW_LOAD:
+		make_load(e, &p->access);
+		break;
+	case HOW_STORE:
+		make_store(e, &p->access);
+		break;
+	case HOW_PARAM:
+		make_param(e, &p->access);
+		break;
+	case HOW_SPECIAL:
+		make_special(e, p);
+		break;
 	case HOW_STRONG:
-		value_store(e, LLVMConstInt(e->i8, 1, false), value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
+		value_store(e, LLVMConstInt(e->i8, 1, false),
+			    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 		break;
 	case HOW_LEAVE:
 		leave(e, e->at, e->live, e->s, e->pending);
 		return false;
-	case HOW_BRANCH: make_branch(e); return false;
-	case HOW_NOTHING: break;
+	case HOW_BRANCH:
+		make_branch(e);
+		return false;
+	case HOW_NOTHING:
+		break;
 	}
 	return true;
 }
@@ -801,7 +823,8 @@ static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 		reg_store(e, r, &x);
 		on = new_block(e);
 		LLVMBuildCondBr(e->b,
-				expected(e, value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, v, value_lanes(e, &x), ""))), on, no);
+				expected(e, value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, v, value_lanes(e, &x), ""))),
+				on, no);
 		LLVMPositionBuilderAtEnd(e->b, on);
 	}
 	LLVMBuildBr(e->b, e->code[b]);
@@ -873,9 +896,9 @@ static void make_entries(struct emit *e)
 
 static void set_attribute(struct emit *e, const char *name, const char *value)
 {
-	LLVMAddAttributeAtIndex(e->function, LLVMAttributeFunctionIndex,
-				LLVMCreateStringAttribute(e->context, name, (unsigned)strlen(name), value,
-							  (unsigned)strlen(value)));
+	LLVMAddAttributeAtIndex(
+		e->function, LLVMAttributeFunctionIndex,
+		LLVMCreateStringAttribute(e->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value)));
 }
 
 LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)

@@ -2,11 +2,11 @@
  * flow.h: what the compiler knows of a function before it makes code of it: basic blocks, which registers live where,
  * and of each register whether its lanes differ.
  *
- * Registers are places of the frame. One whose lanes are base + lane * stride, with a stride that is known here, is kept
- * as the scalar base: addresses of rows, loop counters, parameters and all that is the same for a warp. Where blocks are
- * 16 threads wide, each half of a warp is a line, with a base of its own. Such knowledge
- * holds as long as lanes stay together, which is the only case that is compiled. Where the interpreter hands over, it is
- * checked (emit.c).
+ * Registers are places of the frame. One whose lanes are base + lane * stride, with a stride that is known here, is
+ * kept as the scalar base: addresses of rows, loop counters, parameters and all that is the same for a warp. Where
+ * blocks are 16 threads wide, each half of a warp is a line, with a base of its own. Such knowledge holds as long as
+ * lanes stay together, which is the only case that is compiled. Where the interpreter hands over, it is checked
+ * (emit.c).
  */
 #pragma once
 
@@ -22,12 +22,12 @@ struct state {
 };
 
 struct block_of_code {
-	uint32_t begin, end; /* operations */
+	uint32_t begin, end;	      /* operations */
 	uint32_t next[2], next_count; /* blocks; of a branch the first is where it goes when it is taken */
-	bool entry;	     /* the interpreter may hand over here */
+	bool entry;		      /* the interpreter may hand over here */
 	bool reached;
-	uint8_t *live;	     /* of each register, at the beginning */
-	struct state *in;    /* of each register */
+	uint8_t *live;	  /* of each register, at the beginning */
+	struct state *in; /* of each register */
 };
 
 struct flow {
@@ -47,7 +47,8 @@ struct flow {
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes);
 void flow_deinit(struct flow *f);
 uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UINT32_MAX: it is none that is kept */
-/* Of block b: which registers are needed before each operation and behind the last, reg_count + 1 bytes each; for free(). */
+/* Of block b: which registers are needed before each operation and behind the last, reg_count + 1 bytes each; for
+ * free(). */
 uint8_t *flow_live(const struct flow *f, uint32_t b);
 /* live[reg] before operation i from live[reg] behind it. */
 void flow_live_before(const struct flow *f, uint32_t i, uint8_t *live);

@@ -7,26 +7,32 @@
  */
 #include "compile/plan.h"
 
-
 #include <stdlib.h>
 #include <string.h>
 
 #define INT_ROWS(bits, names)                                                                                          \
 	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
-	{ "mad.lo." names, CODE_MAD, 0, 0 }, { "min.u" bits, CODE_MIN_U, 0, 0 }, { "min.s" bits, CODE_MIN_S, 0, 0 }, \
-	{ "max.u" bits, CODE_MAX_U, 0, 0 }, { "max.s" bits, CODE_MAX_S, 0, 0 }, { "neg.s" bits, CODE_NEG, 0, 0 },    \
-	{ "and.b" bits, CODE_AND, 0, 0 }, { "or.b" bits, CODE_OR, 0, 0 }, { "xor.b" bits, CODE_XOR, 0, 0 },          \
-	{ "not.b" bits, CODE_NOT, 0, 0 }, { "shl.b" bits, CODE_SHL, 0, 0 },                                           \
-	{ "shr.{b" bits ",u" bits "}", CODE_SHR_U, 0, 0 }, { "shr.s" bits, CODE_SHR_S, 0, 0 },                          \
-	{ "%mov.b" bits, CODE_COPY, ROW_PASS, 0 }, { "%shladd.b" bits, CODE_SHL_ADD, 0, 0 }
+		{ "mad.lo." names, CODE_MAD, 0, 0 }, { "min.u" bits, CODE_MIN_U, 0, 0 },                               \
+		{ "min.s" bits, CODE_MIN_S, 0, 0 }, { "max.u" bits, CODE_MAX_U, 0, 0 },                                \
+		{ "max.s" bits, CODE_MAX_S, 0, 0 }, { "neg.s" bits, CODE_NEG, 0, 0 },                                  \
+		{ "and.b" bits, CODE_AND, 0, 0 }, { "or.b" bits, CODE_OR, 0, 0 }, { "xor.b" bits, CODE_XOR, 0, 0 },    \
+		{ "not.b" bits, CODE_NOT, 0, 0 }, { "shl.b" bits, CODE_SHL, 0, 0 },                                    \
+		{ "shr.{b" bits ",u" bits "}", CODE_SHR_U, 0, 0 }, { "shr.s" bits, CODE_SHR_S, 0, 0 },                 \
+		{ "%mov.b" bits, CODE_COPY, ROW_PASS, 0 },                                                             \
+	{                                                                                                              \
+		"%shladd.b" bits, CODE_SHL_ADD, 0, 0                                                                   \
+	}
 
 #define FLOAT_COMPARES(suffix, flags)                                                                                  \
-	{ "setp.eq" suffix, CODE_FEQ, flags, 0 }, { "setp.ne" suffix, CODE_FNE, flags, 0 },                             \
-	{ "setp.lt" suffix, CODE_FLT, flags, 0 }, { "setp.le" suffix, CODE_FLE, flags, 0 },                             \
-	{ "setp.gt" suffix, CODE_FGT, flags, 0 }, { "setp.ge" suffix, CODE_FGE, flags, 0 },                             \
-	{ "setp.equ" suffix, CODE_FEQU, flags, 0 }, { "setp.neu" suffix, CODE_FNEU, flags, 0 },                         \
-	{ "setp.ltu" suffix, CODE_FLTU, flags, 0 }, { "setp.leu" suffix, CODE_FLEU, flags, 0 },                         \
-	{ "setp.gtu" suffix, CODE_FGTU, flags, 0 }, { "setp.geu" suffix, CODE_FGEU, flags, 0 }
+	{ "setp.eq" suffix, CODE_FEQ, flags, 0 }, { "setp.ne" suffix, CODE_FNE, flags, 0 },                            \
+		{ "setp.lt" suffix, CODE_FLT, flags, 0 }, { "setp.le" suffix, CODE_FLE, flags, 0 },                    \
+		{ "setp.gt" suffix, CODE_FGT, flags, 0 }, { "setp.ge" suffix, CODE_FGE, flags, 0 },                    \
+		{ "setp.equ" suffix, CODE_FEQU, flags, 0 }, { "setp.neu" suffix, CODE_FNEU, flags, 0 },                \
+		{ "setp.ltu" suffix, CODE_FLTU, flags, 0 }, { "setp.leu" suffix, CODE_FLEU, flags, 0 },                \
+		{ "setp.gtu" suffix, CODE_FGTU, flags, 0 },                                                            \
+	{                                                                                                              \
+		"setp.geu" suffix, CODE_FGEU, flags, 0                                                                 \
+	}
 
 static const struct inline_row rows[] = {
 	INT_ROWS("32", "{u32,s32}"),
@@ -373,8 +379,9 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}
 	for (uint32_t k = 0; !a.store && k < a.count; k++)
-		p->result[element_operand[0][k]] = (struct state){
-			.shape = a.param ? SHAPE_LINE : !address.stride ? address.shape : SHAPE_LANES };
+		p->result[element_operand[0][k]] = (struct state){ .shape = a.param	      ? SHAPE_LINE
+									    : !address.stride ? address.shape
+											      : SHAPE_LANES };
 	return true;
 }
 

@@ -7,23 +7,88 @@
 /* What an operation computes, lane by lane. */
 enum code {
 	CODE_NONE,
-	CODE_ADD, CODE_SUB, CODE_MUL, CODE_MAD, CODE_MUL_WIDE_S, CODE_MUL_WIDE_U, CODE_MAD_WIDE_S, CODE_MAD_WIDE_U,
-	CODE_ADD_WIDE_S, CODE_ADD_WIDE_U, CODE_SHL_ADD, CODE_MUL_HI_S, CODE_MUL_HI_U,
-	CODE_AND, CODE_OR, CODE_XOR, CODE_NOT, CODE_SHL, CODE_SHR_U, CODE_SHR_S, CODE_NEG,
-	CODE_MIN_S, CODE_MAX_S, CODE_MIN_U, CODE_MAX_U,
-	CODE_COPY, CODE_LOW, CODE_WIDEN_S, CODE_WIDEN_U, CODE_SELECT, CODE_PACK, CODE_UNPACK, CODE_UNPACK_32,
-	CODE_NARROW_U, CODE_NARROW_S,
-	CODE_EQ, CODE_NE, CODE_LT_S, CODE_LE_S, CODE_GT_S, CODE_GE_S, CODE_LT_U, CODE_LE_U, CODE_GT_U, CODE_GE_U,
-	CODE_FADD, CODE_FSUB, CODE_FMUL, CODE_FMA, CODE_FDIV, CODE_FRCP, CODE_FSQRT, CODE_FNEG, CODE_FABS, CODE_FMIN,
-	CODE_FMAX, CODE_FEQ, CODE_FNE, CODE_FLT, CODE_FLE, CODE_FGT, CODE_FGE, CODE_FEQU, CODE_FNEU, CODE_FLTU,
-	CODE_FLEU, CODE_FGTU, CODE_FGEU, CODE_FUNNEL_L, CODE_FUNNEL_R, CODE_LOGIC, CODE_COUNT_BITS, CODE_FLOAT_S, CODE_FLOAT_U, CODE_SHARED_GENERIC,
+	CODE_ADD,
+	CODE_SUB,
+	CODE_MUL,
+	CODE_MAD,
+	CODE_MUL_WIDE_S,
+	CODE_MUL_WIDE_U,
+	CODE_MAD_WIDE_S,
+	CODE_MAD_WIDE_U,
+	CODE_ADD_WIDE_S,
+	CODE_ADD_WIDE_U,
+	CODE_SHL_ADD,
+	CODE_MUL_HI_S,
+	CODE_MUL_HI_U,
+	CODE_AND,
+	CODE_OR,
+	CODE_XOR,
+	CODE_NOT,
+	CODE_SHL,
+	CODE_SHR_U,
+	CODE_SHR_S,
+	CODE_NEG,
+	CODE_MIN_S,
+	CODE_MAX_S,
+	CODE_MIN_U,
+	CODE_MAX_U,
+	CODE_COPY,
+	CODE_LOW,
+	CODE_WIDEN_S,
+	CODE_WIDEN_U,
+	CODE_SELECT,
+	CODE_PACK,
+	CODE_UNPACK,
+	CODE_UNPACK_32,
+	CODE_NARROW_U,
+	CODE_NARROW_S,
+	CODE_EQ,
+	CODE_NE,
+	CODE_LT_S,
+	CODE_LE_S,
+	CODE_GT_S,
+	CODE_GE_S,
+	CODE_LT_U,
+	CODE_LE_U,
+	CODE_GT_U,
+	CODE_GE_U,
+	CODE_FADD,
+	CODE_FSUB,
+	CODE_FMUL,
+	CODE_FMA,
+	CODE_FDIV,
+	CODE_FRCP,
+	CODE_FSQRT,
+	CODE_FNEG,
+	CODE_FABS,
+	CODE_FMIN,
+	CODE_FMAX,
+	CODE_FEQ,
+	CODE_FNE,
+	CODE_FLT,
+	CODE_FLE,
+	CODE_FGT,
+	CODE_FGE,
+	CODE_FEQU,
+	CODE_FNEU,
+	CODE_FLTU,
+	CODE_FLEU,
+	CODE_FGTU,
+	CODE_FGEU,
+	CODE_FUNNEL_L,
+	CODE_FUNNEL_R,
+	CODE_LOGIC,
+	CODE_COUNT_BITS,
+	CODE_FLOAT_S,
+	CODE_FLOAT_U,
+	CODE_SHARED_GENERIC,
 };
 
-#define ROW_F32 1u     /* sources are f32 whose NaN bits do not matter */
-#define ROW_NAN 2u     /* the result is one, as N1, N2, N3 of rows.h make it */
+#define ROW_F32 1u /* sources are f32 whose NaN bits do not matter */
+#define ROW_NAN 2u /* the result is one, as N1, N2, N3 of rows.h make it */
 #define ROW_F64 4u
-#define ROW_PASS 8u    /* passes its sources' bits on */
-#define ROW_FTZ 16u    /* subnormals are zeroes, of the sources and of an f32 result */
+#define ROW_PASS 8u /* passes its sources' bits on */
+#define ROW_FTZ 16u /* subnormals are zeroes, of the sources and of an f32 result */
 
 struct inline_row {
 	const char *name;
@@ -35,14 +100,14 @@ const struct inline_row *inline_row(const char *name); /* NULL: it is left to th
 
 enum how {
 	HOW_NOTHING,
-	HOW_INLINE,	/* an inline_row */
-	HOW_CALL,	/* the interpreter's function for the operation */
-	HOW_LOAD,	/* all lanes at one address, or one behind the other */
+	HOW_INLINE, /* an inline_row */
+	HOW_CALL,   /* the interpreter's function for the operation */
+	HOW_LOAD,   /* all lanes at one address, or one behind the other */
 	HOW_STORE,
-	HOW_PARAM,	/* a load of kernel parameters */
-	HOW_SPECIAL,	/* a special register */
+	HOW_PARAM,   /* a load of kernel parameters */
+	HOW_SPECIAL, /* a special register */
 	HOW_STRONG,
-	HOW_LEAVE,	/* ends the compiled stretch */
+	HOW_LEAVE, /* ends the compiled stretch */
 	HOW_BRANCH,
 };
 

@@ -13,7 +13,7 @@ struct emit {
 	LLVMValueRef function;
 	LLVMTypeRef i1, i8, i32, i64, f32, f64, bytes; /* bytes: a pointer to i8 */
 	LLVMValueRef warp, env, frame, constants, block, shared;
-	LLVMValueRef count, sectors;			/* places of counters */
+	LLVMValueRef count, sectors;				       /* places of counters */
 	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
 	LLVMBasicBlockRef *code; /* of each block */
@@ -32,7 +32,7 @@ LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar);
 LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride);
 /* base[0] + i * stride in the lanes of the first half, base[1] + i * stride in those of the second. */
 LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride);
-LLVMValueRef value_settle(struct emit *e, LLVMValueRef v); /* NaN of f32, given as i32 */
+LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);				  /* NaN of f32, given as i32 */
 LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t); /* a pointer to t */
 LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align);
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);

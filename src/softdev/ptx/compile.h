@@ -20,7 +20,7 @@
 #define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
 #define COMPILE_QUANTUM_STRONG 64 /* in a function that looks at memory which others change */
 
-#define COMPILE_RUN_SYMBOL "mete_run"	       /* compiled_fn */
+#define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
 #define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: 1 where mete_run may begin */
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
@@ -49,9 +49,9 @@ struct compile_operand {
 enum compile_kind {
 	COMPILE_PLAIN,
 	COMPILE_BRANCH,
-	COMPILE_STOP, /* is left to the interpreter, which may change any register */
+	COMPILE_STOP,	 /* is left to the interpreter, which may change any register */
 	COMPILE_BARRIER, /* likewise, and changes its results only */
-	COMPILE_END,  /* likewise, and nothing follows */
+	COMPILE_END,	 /* likewise, and nothing follows */
 };
 
 struct compile_op {
@@ -61,7 +61,7 @@ struct compile_op {
 	uint8_t weight;	  /* instructions of the text */
 	bool lanewise;	  /* each lane's result depends on its own sources alone, and it cannot fault */
 	bool guard_not;
-	bool wild;	  /* an indexed branch goes here: nothing is known of registers */
+	bool wild;    /* an indexed branch goes here: nothing is known of registers */
 	uint32_t to;  /* of a branch */
 	uint64_t imm; /* of others */
 	struct compile_operand operand[COMPILE_OPERANDS], guard;

@@ -97,10 +97,10 @@ static bool internal(const struct function *f, const struct op *o, struct compil
 		const char *name;
 		enum type result, source;
 	} known[] = {
-		{ "%special.b32", TY_b32, TY_none },	   { "%special.b64", TY_b64, TY_none },
+		{ "%special.b32", TY_b32, TY_none },	    { "%special.b64", TY_b64, TY_none },
 		{ "%dynamic_shared.b32", TY_b32, TY_none }, { "%local_address.b64", TY_b64, TY_none },
-		{ "%param_address.b64", TY_b64, TY_none }, { "%local_offset.b32", TY_b32, TY_none },
-		{ "%isspacep", TY_pred, TY_b64 },	   { "%strong", TY_none, TY_none },
+		{ "%param_address.b64", TY_b64, TY_none },  { "%local_offset.b32", TY_b32, TY_none },
+		{ "%isspacep", TY_pred, TY_b64 },	    { "%strong", TY_none, TY_none },
 		{ "%nothing", TY_none, TY_none },
 	};
 

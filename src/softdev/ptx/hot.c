@@ -48,12 +48,12 @@ struct job {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
-	struct job *first, **end; /* under lock */
-	uint32_t count;		  /* under lock */
+	struct job *first, **end;   /* under lock */
+	uint32_t count;		    /* under lock */
 	bool started, ending, busy; /* under lock */
-	pid_t pid;		  /* of the process that the thread is in */
-	compile_fn *compile;	  /* of the thread */
-	bool looked;		  /* of the thread: for the library */
+	pid_t pid;		    /* of the process that the thread is in */
+	compile_fn *compile;	    /* of the thread */
+	bool looked;		    /* of the thread: for the library */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
 
 struct hot *hot_new(enum ptx_compile when)
@@ -260,11 +260,9 @@ static struct job *job_new(const struct function *f, uint32_t layout)
 		return NULL;
 	}
 	j->hot = f->hot;
-	j->request = (struct compile_request){ .abi = COMPILE_ABI,
-					       .count = f->count,
-					       .op = j->op,
-					       .isa = module_isa(f->module)->name,
-					       .layout = layout };
+	j->request = (struct compile_request){
+		.abi = COMPILE_ABI, .count = f->count, .op = j->op, .isa = module_isa(f->module)->name, .layout = layout
+	};
 	return j;
 }
 

@@ -94,7 +94,8 @@ static struct key key_of(const struct compile_request *q)
 
 		put_text(&k, o->name);
 		put_number(&k, o->kind | (uint64_t)o->defs << 8 | (uint64_t)o->weight << 16 |
-				       (uint64_t)o->lanewise << 24 | (uint64_t)o->guard_not << 32 | (uint64_t)o->wild << 40);
+				       (uint64_t)o->lanewise << 24 | (uint64_t)o->guard_not << 32 |
+				       (uint64_t)o->wild << 40);
 		put_number(&k, o->to);
 		put_number(&k, o->imm);
 		for (uint32_t n = 0; n < COMPILE_OPERANDS; n++)
