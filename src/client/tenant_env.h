@@ -16,8 +16,8 @@
 struct tenant_env {
 	const char *shim_dir;
 	const char *socket;
-	const char *libcuda; /* the driver's, absolute; "": the grant's devices have no CUDA, but the machine may have */
-	bool no_cuda; /* nor has the machine: programs find no libcuda.so.1, as without mete */
+	const char *libcuda; /* the driver's, absolute; "": the grant's devices have no CUDA */
+	bool no_cuda;	     /* nor has the machine: programs find no libcuda.so.1, as without mete */
 	const char *libnvml; /* NULL: none */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program keeps its own */

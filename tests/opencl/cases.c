@@ -2,8 +2,8 @@
  * cases.c: OpenCL programs in small, each a case by name; the tests run them under a grant and without one.
  *
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
- *	exact BYTES          the quota to the unit: all of it in one buffer, then one unit more, by every call that takes memory
- *	refund               what is released comes back when the driver lets go, not before: behind a queue that waits
+ *	exact BYTES          all of the quota, then one unit more, by every call that takes memory
+ *	refund BYTES         what is released comes back when the driver lets go: behind a queue that waits
  *	objects N            N live buffers, made and released
  *	hold BYTES           takes one buffer, says so, and waits for a line on its input
  *	race BYTES STEP N    N times: takes what it gets, and gives it back
@@ -11,10 +11,10 @@
  *	devices              what devices and contexts say
  *	spin SECONDS ITEMS STEPS   kernels one after another; prints how many
  *	sum N                a computation, its result printed
- *	both BYTES           CUDA and OpenCL on one card, of which the program may hold BYTES: refused at the sum
+ *	both BYTES           CUDA and OpenCL on one card: refused at the sum
  *	cuda SECONDS         kernels of CUDA's one after another, without OpenCL; prints how many
- *	price N BATCH        what an enqueue (BATCH of them before a wait) and a create with release (beside N live buffers)
- *                           cost: least and median of rounds, in nanoseconds
+ *	price N BATCH        what an enqueue (BATCH of them before a wait), and a create and release (beside N
+ *	                     live buffers) cost: least and median of rounds, in nanoseconds
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -371,8 +371,8 @@ static void queue_case(const cl_queue_properties *properties, const char *what, 
 	need(clEnqueueMarkerWithWaitList(q, 0, NULL, &done), "a marker");
 	need(clFinish(q), "clFinish");
 	r = clGetEventProfilingInfo(done, CL_PROFILING_COMMAND_END, sizeof at, &at, NULL);
-	ok(r == (profiling ? CL_SUCCESS : CL_PROFILING_INFO_NOT_AVAILABLE), "%s: times are told as asked for (%d)", what,
-	   r);
+	ok(r == (profiling ? CL_SUCCESS : CL_PROFILING_INFO_NOT_AVAILABLE), "%s: times are told as asked for (%d)",
+	   what, r);
 	clReleaseEvent(done);
 	clRetainCommandQueue(q);
 	clReleaseCommandQueue(q);
@@ -412,8 +412,10 @@ static int devices(void)
 	cl_int r;
 
 	need(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count), "clGetDeviceIDs");
-	need(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL), "CL_DEVICE_GLOBAL_MEM_SIZE");
-	need(clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL), "CL_DEVICE_MAX_MEM_ALLOC_SIZE");
+	need(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL),
+	     "CL_DEVICE_GLOBAL_MEM_SIZE");
+	need(clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL),
+	     "CL_DEVICE_MAX_MEM_ALLOC_SIZE");
 	other = clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, NULL, NULL, &r);
 	need(r, "clCreateContextFromType");
 	clReleaseContext(other);
@@ -534,7 +536,8 @@ static bool cuda_begin(void)
 
 static int cuda_spin(double seconds)
 {
-	static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n.visible .entry spin_a()\n{\n	ret;\n}\n";
+	static const char ptx[] =
+		".version 7.5\n.target sm_75\n.address_size 64\n.visible .entry spin_a()\n{\n	ret;\n}\n";
 	void *module, *kernel;
 	uint64_t end;
 	long done = 0;
@@ -565,12 +568,12 @@ static int both(size_t bytes)
 
 	ok(cuda_begin(), "CUDA begins beside OpenCL");
 	ok(!cuda.total(&all, 0) && all == bytes, "CUDA shows the quota");
-	need(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL), "CL_DEVICE_GLOBAL_MEM_SIZE");
+	need(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL),
+	     "CL_DEVICE_GLOBAL_MEM_SIZE");
 	ok(total == bytes, "and so does OpenCL (%llu)", (unsigned long long)total);
 	ok(!cuda.alloc(&first, bytes / 2), "CUDA takes half");
 	ok(!cuda.info(&room, &all), "what is free");
-	ok(!buffer(bytes / 2 + 512, &r) && r == CL_MEM_OBJECT_ALLOCATION_FAILURE,
-	   "OpenCL is refused at the sum");
+	ok(!buffer(bytes / 2 + 512, &r) && r == CL_MEM_OBJECT_ALLOCATION_FAILURE, "OpenCL is refused at the sum");
 	rest = room;
 	made = buffer(rest, &r);
 	ok(made, "and gets what is left (%d)", r);

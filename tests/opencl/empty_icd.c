@@ -1,6 +1,7 @@
 /*
- * empty_icd.c: an OpenCL driver that does nothing, for what the layer adds: everything is done when it is asked for. One
- * device of 16 GiB, with a UUID of its own and memory apart from the host's. What the price case needs, and no more.
+ * empty_icd.c: an OpenCL driver that does nothing, for what the layer adds: everything is done when it is asked for.
+ * One device of 16 GiB, with a UUID of its own and memory apart from the host's. What the price case needs, and no
+ * more.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -22,7 +23,8 @@ struct object {
 };
 
 static struct _cl_icd_dispatch table;
-static struct object platform = { .dispatch = &table }, device = { .dispatch = &table }, context = { .dispatch = &table };
+static struct object platform = { .dispatch = &table }, device = { .dispatch = &table },
+		     context = { .dispatch = &table };
 static struct object queue = { .dispatch = &table }, program = { .dispatch = &table }, kernel = { .dispatch = &table };
 
 static cl_int tell(const void *value, size_t size, size_t room, void *ret, size_t *ret_size)
@@ -50,16 +52,18 @@ static cl_int CL_API_CALL get_platforms(cl_uint most, cl_platform_id *ret, cl_ui
 	return CL_SUCCESS;
 }
 
-static cl_int CL_API_CALL platform_info(cl_platform_id p, cl_platform_info what, size_t room, void *ret, size_t *ret_size)
+static cl_int CL_API_CALL platform_info(cl_platform_id p, cl_platform_info what, size_t room, void *ret,
+					size_t *ret_size)
 {
-	return tell_text(what == CL_PLATFORM_VERSION	     ? "OpenCL 3.0 empty" :
-			 what == CL_PLATFORM_EXTENSIONS	     ? "cl_khr_icd" :
-			 what == CL_PLATFORM_ICD_SUFFIX_KHR ? "EMPTY" :
-							       "empty",
+	return tell_text(what == CL_PLATFORM_VERSION	      ? "OpenCL 3.0 empty"
+			 : what == CL_PLATFORM_EXTENSIONS     ? "cl_khr_icd"
+			 : what == CL_PLATFORM_ICD_SUFFIX_KHR ? "EMPTY"
+							      : "empty",
 			 room, ret, ret_size);
 }
 
-static cl_int CL_API_CALL get_devices(cl_platform_id p, cl_device_type type, cl_uint most, cl_device_id *ret, cl_uint *count)
+static cl_int CL_API_CALL get_devices(cl_platform_id p, cl_device_type type, cl_uint most, cl_device_id *ret,
+				      cl_uint *count)
 {
 	if (ret && most)
 		*ret = (cl_device_id)&device;
@@ -100,7 +104,8 @@ static cl_int CL_API_CALL device_info(cl_device_id d, cl_device_info what, size_
 }
 
 static cl_context CL_API_CALL create_context(const cl_context_properties *p, cl_uint n, const cl_device_id *d,
-					     void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u, cl_int *r)
+					     void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u,
+					     cl_int *r)
 {
 	*r = CL_SUCCESS;
 	return (cl_context)&context;
@@ -112,7 +117,8 @@ static cl_command_queue CL_API_CALL create_queue(cl_context c, cl_device_id d, c
 	return (cl_command_queue)&queue;
 }
 
-static cl_int CL_API_CALL queue_info(cl_command_queue q, cl_command_queue_info what, size_t room, void *ret, size_t *ret_size)
+static cl_int CL_API_CALL queue_info(cl_command_queue q, cl_command_queue_info what, size_t room, void *ret,
+				     size_t *ret_size)
 {
 	cl_device_id of = (cl_device_id)&device;
 
@@ -147,7 +153,8 @@ static cl_int CL_API_CALL release_mem(cl_mem mem)
 	return CL_SUCCESS;
 }
 
-static cl_program CL_API_CALL create_program(cl_context c, cl_uint n, const char **text, const size_t *lengths, cl_int *r)
+static cl_program CL_API_CALL create_program(cl_context c, cl_uint n, const char **text, const size_t *lengths,
+					     cl_int *r)
 {
 	*r = CL_SUCCESS;
 	return (cl_program)&program;
@@ -170,8 +177,9 @@ static cl_int CL_API_CALL set_arg(cl_kernel k, cl_uint at, size_t size, const vo
 	return CL_SUCCESS;
 }
 
-static cl_int CL_API_CALL enqueue(cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset, const size_t *global,
-				  const size_t *local, cl_uint n, const cl_event *list, cl_event *event)
+static cl_int CL_API_CALL enqueue(cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+				  const size_t *global, const size_t *local, cl_uint n, const cl_event *list,
+				  cl_event *event)
 {
 	return CL_SUCCESS;
 }
@@ -264,9 +272,9 @@ cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint most, cl_platform_id *ret, cl_
 
 static void *CL_API_CALL by_name(const char *name)
 {
-	return !strcmp(name, "clIcdGetPlatformIDsKHR") ? (void *)clIcdGetPlatformIDsKHR :
-	       !strcmp(name, "clGetPlatformInfo")      ? (void *)platform_info :
-							 NULL;
+	return !strcmp(name, "clIcdGetPlatformIDsKHR") ? (void *)clIcdGetPlatformIDsKHR
+	       : !strcmp(name, "clGetPlatformInfo")    ? (void *)platform_info
+						       : NULL;
 }
 
 void *CL_API_CALL clGetExtensionFunctionAddress(const char *name)
