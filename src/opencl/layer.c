@@ -30,6 +30,11 @@ cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_value_s
 				  size_t *param_value_size_ret);
 cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatch *target_dispatch,
 			       cl_uint *num_entries_ret, const struct _cl_icd_dispatch **layer_dispatch_ret);
+cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries, const struct _cl_icd_dispatch *target_dispatch,
+					     cl_uint *num_entries_ret,
+					     const struct _cl_icd_dispatch **layer_dispatch_ret,
+					     const cl_properties *properties);
+cl_int CL_API_CALL clDeinitLayer(void);
 #pragma GCC visibility pop
 
 static cl_int tell(const void *value, size_t size, size_t room, void *ret, size_t *ret_size)
@@ -77,6 +82,24 @@ cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatc
 	pthread_mutex_unlock(&lock);
 	if (attach_wanted())
 		*layer_dispatch_ret = &ours;
+	return CL_SUCCESS;
+}
+
+/*
+ * Khronos' loaders since 2025 ask for this one alone. What their properties say is when the layer ends, and it ends with
+ * the process: a driver may let go of memory after the loader has said that it is over.
+ */
+cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries, const struct _cl_icd_dispatch *target_dispatch,
+					     cl_uint *num_entries_ret,
+					     const struct _cl_icd_dispatch **layer_dispatch_ret,
+					     const cl_properties *properties)
+{
+	(void)properties;
+	return clInitLayer(num_entries, target_dispatch, num_entries_ret, layer_dispatch_ret);
+}
+
+cl_int CL_API_CALL clDeinitLayer(void)
+{
 	return CL_SUCCESS;
 }
 
