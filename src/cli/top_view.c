@@ -14,7 +14,7 @@ const struct top_head top_heads[TOP_COLUMNS] = {
 	[TOP_NAME] = { "NAME", "the grant; below it, when expanded, its processes by their pids", false, 0 },
 	[TOP_DEVICE] = { "DEV", "the device's number", false, 0 },
 	[TOP_POLICY] = { "POLICY", "how the device's time is shared (mete policy)", false, 7 },
-	[TOP_CLASS] = { "CLASS", "high, normal or low; or \"frozen\"", false, 2 },
+	[TOP_CLASS] = { "CLASS", "high, normal or low; or \"frozen\"; or where its memory is: leaving, away, returning", false, 2 },
 	[TOP_REQUESTED] = { "REQUESTED", "requested share in percent: guarantee, or guarantee-limit; wN: weight", true,
 			    0 },
 	[TOP_1S] = { "1S", "measured share of the last second, in percent of the device's time", true, 6 },
@@ -112,6 +112,16 @@ static void clear(struct top_row *row)
 		row->value[c] = NAN;
 }
 
+/* What keeps it from working comes first. */
+static const char *class_text(json_t *share)
+{
+	const char *residence = device_text(share, "residence");
+
+	if (json_is_true(json_object_get(share, "frozen")))
+		return "frozen";
+	return *residence && strcmp(residence, "resident") ? residence : word_or_dash(share, "class");
+}
+
 static void fill_tenant(struct top_row *row, json_t *grant, json_t *share)
 {
 	json_t *processes = json_object_get(grant, "processes");
@@ -124,8 +134,7 @@ static void fill_tenant(struct top_row *row, json_t *grant, json_t *share)
 	row->value[TOP_DEVICE] = -top_figure(share, "index"); /* numbers go down, devices up */
 	snprintf(row->text[TOP_DEVICE], TOP_TEXT, "%lld", (long long)device_number(share, "index"));
 	put_text(row, TOP_POLICY, word_or_dash(share, "policy"));
-	put_text(row, TOP_CLASS,
-		 json_is_true(json_object_get(share, "frozen")) ? "frozen" : word_or_dash(share, "class"));
+	put_text(row, TOP_CLASS, class_text(share));
 	put_requested(row, share);
 	put_percent(row, TOP_1S, top_figure(share, "share_1s"));
 	put_percent(row, TOP_10S, top_figure(share, "share_10s"));

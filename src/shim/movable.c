@@ -29,7 +29,7 @@
 #define PACKED_LEAST_BYTES (2ull << 20)
 #define PACKED_MOST_BYTES (64ull << 20)
 #define PACKED_PART 8
-#define BLOCK_MOST_BYTES (32ull << 20) /* what is larger has a piece of its own */
+#define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own */
 #define LATE 256u
 #define STAGE_BYTES (8ull << 20)
 #define COPY_BYTES (64ull << 20)
