@@ -120,6 +120,28 @@ def meted_ends(m, c):
     return c
 
 
+def upgraded(m, c):
+    """In the middle of the way out, and while it is away."""
+    for away in (False, True):
+        r = Resider(m, "local", SIZE, 2)
+        r.has("holds")
+        c.ask("grant_suspend", name="local")
+        if away:
+            until(lambda: share(c, "local")["residence"] == "away", 20)
+        answer = c.ask("upgrade")
+        ok(answer and answer["ok"], f"meted is upgraded while memory is {'away' if away else 'leaving'}", answer)
+        c.close()
+        c = m.control()
+        ok(until(lambda: share(c, "local")["residence"] == "away", 20) and not share(c, "local")["held_bytes"],
+           "the next one sees it away", c.grant("local"))
+        r.go_on()
+        status, text = mete(m, "set", "local", "--resume")
+        ok(not status and r.done(1), "and brings it back", text)
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+    return c
+
+
 def refusals(m, c):
     m.make("plain", 8 * MIB)
     status, text = mete(m, "set", "plain", "--suspend")
@@ -165,6 +187,7 @@ begins_suspended(m, c, judge)
 work_that_never_ends(m, c)
 full_device(m, c, judge)
 c = meted_ends(m, c)
+c = upgraded(m, c)
 refusals(m, c)
 no_room_in_the_host(c)
 judge.close()
