@@ -160,17 +160,38 @@ def refusals(m, c):
         same(c.ask("grant_suspend", name="local", drain_s=drain)["code"], "malformed", f"drain_s {drain!r}")
 
 
+def promises(m, c):
+    """A quota of memory that may leave is not promised of the device; what is to stay is."""
+    status, text = mete(m, "create", "no", "--soft", "--mem", "8M", "--resident", "2M")
+    ok(status == 2 and "--resident 2M without --spill" in text and text.count("\n") == 0, "--resident without --spill: one line", status, text)
+    status, text = mete(m, "create", "no", "--soft", "--spill", "--mem", "8M", "--resident", "2X")
+    ok(status == 2 and "--resident 2X" in text and text.count("\n") == 0, "--resident 2X: one line", status, text)
+    before = c.ask("devices", known=True)["devices"][0]["promised_bytes"]
+    names = ["stays-a", "stays-b"]
+    left = 64 * MIB - before
+    for name, resident, good in (("stays-a", left, True), ("stays-b", 1 * MIB, False)):
+        status, text = mete(m, "create", name, "--soft", "--spill", "--mem", "64M", "--resident", str(resident))
+        ok((status == 0) == good, f"{name}: --resident of {resident} bytes is {'promised' if good else 'more than is left'}", status, text)
+    status, text = mete(m, "create", "stays-b", "--soft", "--spill", "--mem", "64M")
+    ok(not status, "a quota beside it is not promised", text)
+    ok(c.grant("stays-a")["resident_bytes"] == left and not c.grant("stays-b")["resident_bytes"], "the grants say so")
+    for name in names:
+        mete(m, "delete", name)
+
+
 def no_room_in_the_host(c):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
-        f.write("memory: {pool: 8M}\n")
+        f.write("memory: {pool: 8M, spill: true}\n")
         f.flush()
         small = Meted("--soft-only", env={**ENV, "METE_CONFIG": f.name})
-    small.make("local", QUOTA, spill=True)
+    small.make("local", QUOTA)
+    small.make("plain", 8 * MIB, spill=False)
+    s = small.control()
+    same([s.grant(name)["spill"] for name in ("local", "plain")], [True, False], "memory.spill: new grants are made with it, unless they say no")
     r = Resider(small, "local", SIZE, 1)
     r.has("holds")
     status, text = mete(small, "set", "local", "--suspend")
     ok(status == 1 and "memory.pool" in text and text.count("\n") == 0, "no room in the host: one line", status, text)
-    s = small.control()
     ok(share(s, "local")["residence"] == "resident" and not s.grant("local")["suspended"], "and the tenant is as it was")
     r.go_on()
     same(r.end(), 0, "every word is what it has to be")
@@ -189,6 +210,7 @@ full_device(m, c, judge)
 c = meted_ends(m, c)
 c = upgraded(m, c)
 refusals(m, c)
+promises(m, c)
 no_room_in_the_host(c)
 judge.close()
 c.close()
