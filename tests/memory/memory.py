@@ -6,7 +6,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kill"))
-from harness import BUILD, until  # noqa: E402
+from harness import BUILD, PATIENCE, until  # noqa: E402
 
 MIB = 1 << 20
 METE, RESIDER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/memory/resider")
@@ -43,7 +43,7 @@ class Resider:
     def end(self, seconds=120):
         """Value: the number of words that are wrong; None: it has not said."""
         try:
-            self.process.wait(seconds)
+            self.process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             return None
         self.thread.join(5)
