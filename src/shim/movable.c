@@ -266,15 +266,16 @@ static bool is_empty(const struct piece *p)
 /* Takes one empty piece out. */
 static bool take_empty(bool all, struct piece *ret)
 {
-	uint32_t kept = PIECES, i;
+	uint64_t kept = 0;
+	uint32_t i;
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < piece_count; i++) {
 		if (!is_empty(&pieces[i]))
 			continue;
-		if (all || !pieces[i].packed || kept < PIECES)
+		if (all || !pieces[i].packed || kept + pieces[i].bytes > PACKED_MOST_BYTES)
 			break;
-		kept = i;
+		kept += pieces[i].bytes;
 	}
 	if (i < piece_count) {
 		*ret = pieces[i];

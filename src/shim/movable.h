@@ -4,7 +4,7 @@
  *
  * Memory comes in pieces, each of one handle, mapped once over its whole reservation: large allocations have a piece
  * each, small ones are packed into pieces of 2 to 64 MiB (core/pack.h). A piece is charged as a whole; to the program
- * its blocks look like plain allocations. One packed piece that is empty is kept.
+ * its blocks look like plain allocations. Packed pieces that are empty are kept, of 64 MiB together at most.
  *
  * Not movable, and counted as held without `movable_units`: managed memory, arrays, pools, graph memory, contexts,
  * modules, what the program maps itself, and what it was exported. Blocks cannot be exported (cuIpcGetMemHandle).
@@ -30,7 +30,7 @@ bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r);
 void movable_free(const struct record *r);
 /* The same for a context that is gone; a shard of the records may be locked. Then movable_trim(). */
 void movable_forget(const struct record *r);
-/* Gives back pieces that are empty; `all`: also the one that is kept. True: there was one. Outside the gate. */
+/* Gives back pieces that are empty; `all`: also those that are kept. True: there was one. Outside the gate. */
 bool movable_trim(bool all);
 
 /* The block that an address is in. */
