@@ -122,7 +122,7 @@ uint64_t later_units(unsigned int device)
 	return units;
 }
 
-/* The driver has ended the marker along with the context. */
+/* The driver has ended a marker of the context along with it. */
 uint64_t later_forget(const void *context)
 {
 	uint64_t units = 0;
@@ -133,6 +133,8 @@ uint64_t later_forget(const void *context)
 	for (struct later *l = list; l < list + LATER_MOST; l++)
 		if (l->marker && (l->context == context || l->record.context == context)) {
 			units += memory_refund(&l->record);
+			if (l->context != context)
+				face->marker_free(l->marker);
 			l->marker = NULL;
 			atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 		}
