@@ -1137,10 +1137,14 @@ static void case_race(void)
 	race_all(0, "a thread races the size", 400000000000u);
 }
 
-static void case_race_more(void)
+static void case_race_class(void)
 {
-	race_all(1, "a thread races the class", 300000000000u);
-	race_all(2, "a thread races the pointer", 300000000000u);
+	race_all(1, "a thread races the class", 400000000000u);
+}
+
+static void case_race_pointer(void)
+{
+	race_all(2, "a thread races the pointer", 400000000000u);
 }
 
 /* A sibling writes into the process while it calls. */
@@ -1639,7 +1643,8 @@ static const struct {
 	{ "calls", case_calls },   { "devices", case_devices }, { "sibling", case_sibling },
 	{ "names", case_names },   { "many", case_many },	{ "full", case_full },
 	{ "end", case_end },	   { "grant", case_grant },	{ "helper", case_helper },
-	{ "killed", case_killed }, { "race", case_race },	{ "race-more", case_race_more },
+	{ "killed", case_killed }, { "race", case_race },	{ "race-class", case_race_class },
+	{ "race-pointer", case_race_pointer },
 	{ "cost", case_cost },	   { "locked", case_locked },
 };
 

@@ -393,16 +393,16 @@ static void object_free(const struct work *w)
 }
 
 /*
- * What the task's last call left. A call that never came to the driver gives its reservation back. One whose end the
- * kernel did not tell of (it watches a few calls at once for their return, and counts the rest as missed) is taken to
- * have succeeded: the memory is charged until its file is released, under the name that the program gave or, where the
- * driver made one up, another.
+ * What the task's last call left. One that the programs were not told the end of is taken to have succeeded: the kernel
+ * watches a few calls at once for their return and counts the rest as missed, and it skips a program while another
+ * operation on maps is in progress on the same processor. The memory is charged until its file is released, under the
+ * name that the program gave or, where the driver made one up, another.
  */
 static void work_leave(struct work *w)
 {
 	struct guard_key key = { w->plan.client, w->plan.object ? w->plan.object : bpf_get_prandom_u32() | 0x80000000 };
 
-	if (w->stage == CALLED && w->plan.effect == GUARD_MEMORY && w->reserved)
+	if (w->stage != IDLE && w->plan.effect == GUARD_MEMORY && w->reserved)
 		memory_put(w, &key, w->reserved);
 	else if (w->stage != IDLE)
 		account_refund(w->tenant, w->reserved);
