@@ -144,7 +144,8 @@ const char *soft_ncclGetLastError(ncclComm_t comm)
 {
 	struct ncclComm *c = nccl_comm_find(comm);
 
-	return c ? c->error : "";
+	/* written before the state is */
+	return c && c->state != ncclSuccess && c->state != ncclInProgress ? c->error : "";
 }
 
 void soft_ncclResetDebugInit(void)
