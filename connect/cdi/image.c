@@ -224,8 +224,8 @@ static bool lies_beside(const char *library, const char *name)
 }
 
 /*
- * What a library of this machine needs of an image: not what lies beside it, for the whole folder goes along. Of one that
- * cannot be read nothing, and then nothing is said against it.
+ * What a library of this machine needs of an image: not what lies beside it, for the whole folder goes along. Of one
+ * that cannot be read nothing, and then nothing is said against it.
  */
 static struct elf needs_of(const char *library)
 {

@@ -8,9 +8,9 @@
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
  *
- * Little is said in environment variables: where the assembler of the software device is (ptxas), and where the layers of
- * OpenCL and Vulkan are, whose loaders read it nowhere else. The libraries are mounted by the runtime, as the CDI file
- * says; the rest by the hook, which knows the container and its image.
+ * Little is said in environment variables: where the assembler of the software device is (ptxas), and where the layers
+ * of OpenCL and Vulkan are, whose loaders read it nowhere else. The libraries are mounted by the runtime, as the CDI
+ * file says; the rest by the hook, which knows the container and its image.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ enum words_result { WORDS_NOTHING, WORDS_CHANGED, WORDS_REFUSED };
 struct words_answer {
 	json_t *patch;	       /* a JSON patch; owned; NULL unless it is changed */
 	json_t *warnings;      /* lines; owned; NULL: none */
-	json_t *templates;     /* ResourceClaimTemplates that the pod's namespace must have, by name; owned; NULL: none */
+	json_t *templates; /* ResourceClaimTemplates that the pod's namespace must have, by name; owned; NULL: none */
 	char line[WORDS_LINE]; /* why it was refused */
 };
 

@@ -79,7 +79,7 @@ int main(void)
 	tap_ok(read_line("-h", 0, &t, line) == OPTIONS_HELP, "-h too");
 	tap_ok(read_line("--version", 0, &t, line) == OPTIONS_VERSION, "--version");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		tap_ok(read_line(wrong[i].words, 0, &t, line) == OPTIONS_WRONG && !strcmp(line, wrong[i].said), "%s: %s",
-		       wrong[i].words, line);
+		tap_ok(read_line(wrong[i].words, 0, &t, line) == OPTIONS_WRONG && !strcmp(line, wrong[i].said),
+		       "%s: %s", wrong[i].words, line);
 	return tap_end();
 }

@@ -86,8 +86,8 @@ cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatc
 }
 
 /*
- * Khronos' loaders since 2025 ask for this one alone. What their properties say is when the layer ends, and it ends with
- * the process: a driver may let go of memory after the loader has said that it is over.
+ * Khronos' loaders since 2025 ask for this one alone. What their properties say is when the layer ends, and it ends
+ * with the process: a driver may let go of memory after the loader has said that it is over.
  */
 cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries, const struct _cl_icd_dispatch *target_dispatch,
 					     cl_uint *num_entries_ret,

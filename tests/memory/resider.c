@@ -5,8 +5,9 @@
  * word is compared with what it must be. A line for each round, with the addresses' sum, which must stay; the last one
  * says how many words were wrong, and how long the longest round took.
  *
- * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting where
- * that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first round a kernel runs that waits for a word of the host's, which a line sets.
+ * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting
+ * where that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first
+ * round a kernel runs that waits for a word of the host's, which a line sets.
  */
 #include <cuda.h>
 

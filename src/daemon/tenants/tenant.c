@@ -541,8 +541,9 @@ static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_u
 	if (account_settling(tenant, share, NULL, false))
 		return -EAGAIN;
 	if (away) {
-		snprintf(error, size, "grant %s: %s of its memory are away, which would not fit when they return: resume it "
-				      "first (mete set %s --resume)",
+		snprintf(error, size,
+			 "grant %s: %s of its memory are away, which would not fit when they return: resume it "
+			 "first (mete set %s --resume)",
 			 tenant->grant.name, size_format(away * WIRE_UNIT_BYTES, held), tenant->grant.name);
 		return -ENOSPC;
 	}
