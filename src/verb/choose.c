@@ -403,8 +403,11 @@ static const char *choose_driver(const struct choice *ch, bool soft, bool opencl
 	if (soft || opencl)
 		return soft ? "soft" : "opencl";
 	if (s && s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
-	    !is_word(s, "all"))
-		named = device_find(ch->list, NULL, s->device, s->device_length);
+	    !is_word(s, "all")) {
+		named = device_find(ch->list, "nvidia", s->device, s->device_length);
+		if (!named)
+			named = device_find(ch->list, NULL, s->device, s->device_length);
+	}
 	if (named)
 		return device_text(named, "driver");
 	return driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";

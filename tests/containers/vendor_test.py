@@ -173,7 +173,8 @@ class Vendor(place.MeteTest):
         at = [m['containerPath'] for m in self.create('--wall')['mounts']]
         self.assertEqual(at, ['/usr/lib/mete/runtime', '/usr/lib/mete/fronts', '/usr/lib/mete/remote'], 'behind a wall nothing of NVIDIA is needed')
         self.assertNotIn('deviceNodes', self.create('--soft'))
-        self.assertEqual([n.split('=')[0] for n in self.create('--soft')['env']], ['TRITON_PTXAS_PATH', 'TRITON_PTXAS_BLACKWELL_PATH'])
+        self.assertEqual([n.split('=')[0] for n in self.create('--soft')['env']], ['TRITON_PTXAS_PATH', 'TRITON_PTXAS_BLACKWELL_PATH'] +
+                         [n.split('=')[0] for n in LAYER])
         self.assertNotIn('env', self.create('--wall'), 'a GPU\'s programs have NVIDIA\'s assembler')
 
     def test_conflicts(self):
