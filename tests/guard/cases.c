@@ -1053,6 +1053,7 @@ struct race {
 
 static struct race *race;
 static int race_kind;
+static uint64_t race_tries;
 
 static void flip(void)
 {
@@ -1084,13 +1085,12 @@ static void *flipper(void *unused)
 /* Tries until it is killed, or enough have been made. 0: never more than the quota, to its own knowledge. */
 static int body_race(void)
 {
-	uint64_t most = 100000;
 	struct session s;
 	pthread_t t;
 
 	if (session_open(&s) || pthread_create(&t, NULL, flipper, NULL))
 		return 2;
-	while (race->tries < most) {
+	while (race->tries < race_tries) {
 		race->a = (struct alloc){ .client = s.client,
 					  .parent = 2,
 					  .class = race_kind == 1 ? 0x3e : 0x40,
@@ -1109,14 +1109,15 @@ static int body_race(void)
 	return 0;
 }
 
-static void race_all(int kind, const char *what, uint64_t limit_ns)
+static void race_all(int kind, const char *what, uint64_t tries, uint64_t limit_ns)
 {
 	uint64_t until = now_ns() + limit_ns, killed = 0, left = 0;
 	int r = -1;
 
 	race = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	race_kind = kind;
-	while (race->tries < 100000 && now_ns() < until) {
+	race_tries = tries;
+	while (race->tries < tries && now_ns() < until) {
 		race->stop = false;
 		r = as("c", body_race);
 		killed += r == -SIGKILL;
@@ -1124,7 +1125,7 @@ static void race_all(int kind, const char *what, uint64_t limit_ns)
 			break;
 		left += truth().used != 0;
 	}
-	ok(race->tries >= 100000 && !race->wins && !left && (r == 0 || r == -SIGKILL),
+	ok(race->tries >= tries && !race->wins && !left && (r == 0 || r == -SIGKILL),
 	   "%s: %llu tries, %llu times ended for it, 0 bytes over for the program (%llu), 0 left (%llu)", what,
 	   (unsigned long long)race->tries, (unsigned long long)killed, (unsigned long long)race->wins,
 	   (unsigned long long)left);
@@ -1134,17 +1135,17 @@ static void race_all(int kind, const char *what, uint64_t limit_ns)
 
 static void case_race(void)
 {
-	race_all(0, "a thread races the size", 400000000000u);
+	race_all(0, "a thread races the size", 100000, 400000000000u);
 }
 
 static void case_race_class(void)
 {
-	race_all(1, "a thread races the class", 400000000000u);
+	race_all(1, "a thread races the class", 10000, 400000000000u);
 }
 
 static void case_race_pointer(void)
 {
-	race_all(2, "a thread races the pointer", 400000000000u);
+	race_all(2, "a thread races the pointer", 10000, 400000000000u);
 }
 
 /* A sibling writes into the process while it calls. */
