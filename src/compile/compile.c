@@ -109,8 +109,6 @@ static int module_compile(LLVMModuleRef module, const char *isa, void **ret, siz
 	LLVMSetModuleDataLayout(module, layout);
 	LLVMDisposeTargetData(layout);
 	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
-	if (getenv("METE_COMPILE_DUMP"))
-		LLVMDumpModule(module);
 	if (LLVMVerifyModule(module, LLVMReturnStatusAction, &text))
 		failed(why, why_bytes, "a fault of mete's own", text);
 	else
