@@ -56,6 +56,13 @@ static inline void account_give(unsigned int device, uint32_t units)
 		wire_give(accounts[device].wire, units);
 }
 
+/* The figure of the software device does not know of another API's memory on the same card (measured.c). */
+static inline void account_apart(unsigned int device, int64_t units)
+{
+	if (accounts[device].soft)
+		atomic_fetch_add_explicit(&accounts[device].apart_units, units, memory_order_relaxed);
+}
+
 enum account_answer {
 	ACCOUNT_GRANTED = 0,
 	ACCOUNT_NO_ROOM = 1, /* the quota, or nobody to ask: what it means has been logged */

@@ -26,19 +26,12 @@ static void *pack(uint32_t mask, uint32_t units)
 	return (void *)(uintptr_t)((uint64_t)units << 32 | (forks & 0xffff) << MASK_BITS | mask);
 }
 
-/* The figure of the software device knows nothing of OpenCL's memory (measured.c). */
-static void count_apart(unsigned int device, int64_t units)
-{
-	if (accounts[device].soft)
-		atomic_fetch_add_explicit(&accounts[device].apart_units, units, memory_order_relaxed);
-}
-
 static void give(uint32_t mask, uint32_t units)
 {
 	for (unsigned int d = 0; mask; d++, mask >>= 1) {
 		if (!(mask & 1))
 			continue;
-		count_apart(d, -(int64_t)units);
+		account_apart(d, -(int64_t)units);
 		account_give(d, units);
 	}
 }
@@ -55,7 +48,7 @@ static bool take(uint32_t mask, uint64_t units)
 			give(mask & ((1u << d) - 1), (uint32_t)units);
 			return false;
 		}
-		count_apart(d, (int64_t)units);
+		account_apart(d, (int64_t)units);
 		gate_leave();
 	}
 	return true;

@@ -32,7 +32,19 @@ static bool keep(struct device *d, uint64_t handle, uint32_t units)
 				 .flags = RECORD_EXACT,
 				 .device = (uint8_t)d->index };
 
-	return records_add(&record);
+	if (!records_add(&record))
+		return false;
+	account_apart(d->index, units);
+	return true;
+}
+
+/* The object is gone, or about to go. False: it was not charged. */
+static bool let_go(struct device *d, uint64_t handle, struct record *ret)
+{
+	if (!records_take(key_of(d, handle), ret))
+		return false;
+	account_apart(ret->device, -(int64_t)ret->units);
+	return true;
 }
 
 /* ---- vkAllocateMemory ---- */
@@ -85,7 +97,7 @@ VKAPI_ATTR void VKAPI_CALL layer_vkFreeMemory(VkDevice device, VkDeviceMemory me
 		return;
 	}
 	gate_enter();
-	ours = records_take(key_of(d, (uint64_t)memory), &record);
+	ours = let_go(d, (uint64_t)memory, &record);
 	d->next.vkFreeMemory(device, memory, pAllocator);
 	if (ours)
 		account_give(record.device, record.units);
@@ -158,7 +170,7 @@ static VkResult charged(struct device *d, uint32_t count, const VkSwapchainCreat
 	for (uint32_t i = 0; i < count; i++) {
 		struct record record;
 
-		records_take(key_of(d, (uint64_t)ret[i]), &record);
+		let_go(d, (uint64_t)ret[i], &record);
 		d->next.vkDestroySwapchainKHR(d->handle, ret[i], allocator);
 		ret[i] = VK_NULL_HANDLE;
 	}
@@ -200,7 +212,7 @@ VKAPI_ATTR void VKAPI_CALL layer_vkDestroySwapchainKHR(VkDevice device, VkSwapch
 		return;
 	}
 	gate_enter();
-	ours = records_take(key_of(d, (uint64_t)swapchain), &record);
+	ours = let_go(d, (uint64_t)swapchain, &record);
 	d->next.vkDestroySwapchainKHR(device, swapchain, pAllocator);
 	if (ours)
 		account_give(record.device, record.units);
@@ -232,6 +244,7 @@ void memory_device_gone(struct device *d)
 		return;
 	gate_enter();
 	records_sweep(is_of, &estate);
+	account_apart(d->index, -(int64_t)estate.units);
 	account_give(d->index, (uint32_t)estate.units);
 	gate_leave();
 }

@@ -51,7 +51,9 @@ int main(int argc, char **argv)
 	VkDevice device = vulkan_device();
 	VkDeviceMemory memory, more;
 	CUdeviceptr p, q;
+	static const char empty[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
 	CUcontext context;
+	CUmodule module;
 	size_t left, total;
 
 	must(cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
@@ -60,6 +62,9 @@ int main(int argc, char **argv)
 	must(take(device, half, &memory) == VK_SUCCESS, "half by Vulkan");
 	must(cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == half && total == 2 * half,
 	     "CUDA sees what Vulkan has");
+	/* Calls whose size the device's figure tells: it knows nothing of what Vulkan has. */
+	must(cuModuleLoadData(&module, empty) == CUDA_SUCCESS && cuModuleUnload(module) == CUDA_SUCCESS, "a module");
+	must(cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == half, "which changes nothing of it");
 	must(cuMemAlloc(&p, half) == CUDA_SUCCESS, "half by CUDA");
 	must(cuMemAlloc(&q, 1) == CUDA_ERROR_OUT_OF_MEMORY, "one byte more by CUDA");
 	must(take(device, 1, &more) == VK_ERROR_OUT_OF_DEVICE_MEMORY, "one byte more by Vulkan");
