@@ -1,7 +1,10 @@
 /* instances.c: instances, and the physical devices that a program under a grant sees. */
 #include "vulkan/chain.h"
 #include "vulkan/start.h"
+#include "core/attach.h"
+#include "core/log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,12 +122,24 @@ static uint32_t keep_granted(const struct instance *i, VkPhysicalDevice *list, u
 	return kept;
 }
 
+/* Once: the program will say that there is no device, and its user wants to know why. */
+static void tell_hidden(uint32_t there, uint32_t kept)
+{
+	static _Atomic bool told;
+
+	if (there && !kept && !atomic_exchange(&told, true))
+		log_line("none of the %u Vulkan devices of this machine is a device of the grant '%s'; ask for another "
+			 "device, or "
+			 "install the Vulkan driver of that one",
+			 there, attach_welcome()->grant_name);
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL layer_vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *pPhysicalDeviceCount,
 								VkPhysicalDevice *pPhysicalDevices)
 {
 	struct instance *i = instance_of(instance);
 	VkPhysicalDevice all[MOST_PHYSICAL];
-	uint32_t count = MOST_PHYSICAL, room = *pPhysicalDeviceCount;
+	uint32_t count = MOST_PHYSICAL, room = *pPhysicalDeviceCount, there;
 	VkResult r;
 
 	if (!start_is_metered())
@@ -132,7 +147,9 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkEnumeratePhysicalDevices(VkInstance insta
 	r = i->next.vkEnumeratePhysicalDevices(instance, &count, all);
 	if (r != VK_SUCCESS && r != VK_INCOMPLETE)
 		return r;
+	there = count;
 	count = keep_granted(i, all, count);
+	tell_hidden(there, count);
 	*pPhysicalDeviceCount = count;
 	if (!pPhysicalDevices)
 		return VK_SUCCESS;
