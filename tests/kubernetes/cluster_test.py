@@ -391,8 +391,12 @@ class Test:
                                   ("meted", lambda: self.m.kill("meted"), self.m.start_meted),
                                   ("containerd", lambda: self.node.kill("containerd"), self.node.start_containerd),
                                   ("kubelet", lambda: self.node.kill("kubelet"), self.node.start_kubelet)):
+            registered = lambda: self.node.log("agent").count("registered with kubelet")  # noqa: E731
+            before_kill = registered()
             kill()
             begin()
+            if what in ("the agent", "kubelet"):  # until then the node's status is of before
+                ok(wait("registered", lambda: registered() >= before_kill + len(SHARES)), f"{what} is killed: the shares are registered again")
             ok(wait(what, lambda: self.node.ready() and self.node.allocatable(SMALL) > 0 and self.node.allocatable(HALF) > 0),
                f"{what} is killed: the node is ready again, and offers shares", self.node.status())
             same(state(), before, f"{what} is killed: the pods run on, with the same grants")
