@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 
 from kit import CASES, GIB, LAYER, METE, MIB, Meted, Place, finish, ok, same
 
@@ -81,6 +82,14 @@ answer = asked(OCL_ICD_VENDORS=folder)
 said = {d["kind"]: d for d in answer["drivers"]}
 ok(not said["opencl"]["usable"] and "signal 6" in said["opencl"]["status"], "a driver that crashes is one line", said["opencl"])
 ok(said["soft"]["usable"] and any(d["driver"] == "soft" for d in answer["devices"]), "and the other kinds are there")
+with open(os.path.join(folder, "crash.icd"), "w", encoding="utf-8") as f:
+    f.write(os.path.join(os.path.dirname(CASES), "libhang_icd.so") + "\n")
+begun = time.monotonic()
+answer = asked(OCL_ICD_VENDORS=folder)
+said = {d["kind"]: d for d in answer["drivers"]}
+ok("did not answer within 10 s" in said["opencl"]["status"] and said["soft"]["usable"],
+   "a driver that hangs, and has started a process that holds on, is one line", said["opencl"])
+ok(time.monotonic() - begun < 40, "and meted does not wait for that process", time.monotonic() - begun)
 m = Meted("--no-opencl")
 control = m.control()
 said = {d["kind"]: d for d in control.ask("devices")["drivers"]}

@@ -320,12 +320,21 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		uv_close((uv_handle_t *)stream, on_closed);
 }
 
+/* The pipe too: what the driver has started may hold its other end for ever. */
+static void probe_break(struct probe *probe)
+{
+	if (uv_is_active((uv_handle_t *)&probe->process))
+		uv_process_kill(&probe->process, SIGKILL);
+	if (!uv_is_closing((uv_handle_t *)&probe->pipe))
+		uv_close((uv_handle_t *)&probe->pipe, on_closed);
+}
+
 static void on_late(void *owner)
 {
 	struct probe *probe = owner;
 
-	probe->late = true;
-	uv_process_kill(&probe->process, SIGKILL);
+	probe->late = uv_is_active((uv_handle_t *)&probe->process);
+	probe_break(probe);
 }
 
 static bool unwanted(const char *entry)
@@ -413,8 +422,8 @@ static int probe_start(struct daemon *daemon, enum device_kind kind, const char 
 void machine_stop(struct daemon *daemon)
 {
 	for (struct probe *p = daemon->machine.probes; p; p = p->next)
-		if (p->spawned && uv_is_active((uv_handle_t *)&p->process))
-			uv_process_kill(&p->process, SIGKILL);
+		if (p->spawned)
+			probe_break(p);
 	for (struct machine_wait *w = daemon->machine.waiting, *next; w; w = next) {
 		next = w->next;
 		free(w);
