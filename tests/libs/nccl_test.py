@@ -125,11 +125,58 @@ except ConnectionResetError:
     heard = b""
 check(heard == b"", "a stranger is sent away")
 other = socket.create_connection(at)
-other.sendall(struct.pack("<QIIIIHH16s16s", magic, version + 1, 1, 2, address, 1, 0, secret, b"m" * 16) + bytes(4))
+other.sendall(struct.pack("<QIIIIHH16s16s", magic, version + 1, 1, 2, address, 1, 0, secret, b"m" * 16) + bytes(20))
 answer = other.recv(200)
 out, err = end(first, 40)
 check(struct.unpack("<I", answer[:4])[0] == 5 and b"another version" in answer, "a rank of another version is told", answer)
-check(out.split()[:2] == ["error", "5"] and "of another version of mete's NCCL (2, here 1)" in err, "and so are the others", out + err)
+check(out.split()[:2] == ["error", "5"] and "of another version of mete's NCCL (3, here 2)" in err, "and so are the others", out + err)
+
+# Strangers who connect to all sockets of a rank and say nothing hold nobody up; and what everybody on the machine can read is no secret.
+def sockets(pid):
+    """Inodes of the process's and its children's."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found.add(os.readlink(f"/proc/{pid}/fd/{fd}").removeprefix("socket:[").rstrip("]"))
+        except OSError:
+            pass
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return found.union(*(sockets(child) for child in f.read().split()))
+
+
+def listening(pid):
+    """Addresses of its sockets that listen: of TCP, and abstract names."""
+    own = sockets(pid)
+    with open("/proc/net/tcp") as f:
+        lines = [line.split() for line in f]
+    tcp = [(socket.inet_ntoa(struct.pack("<I", int(w[1].split(":")[0], 16))), int(w[1].split(":")[1], 16)) for w in lines
+           if w[3] == "0A" and w[9] in own]
+    with open("/proc/net/unix") as f:
+        lines = [line.split() for line in f]
+    return tcp, [b"\0" + w[7][1:].encode() for w in lines if len(w) > 7 and w[6] in own and w[7].startswith("@mete-nccl-")]
+
+
+path = id_file()
+first = start([METE, "soft", "run"], soft, 0, 2, path)
+end_of_wait, tcp_at, names_at = time.monotonic() + 30, [], []
+while time.monotonic() < end_of_wait and (len(tcp_at) < 2 or not names_at):  # who made the id, and the rank
+    tcp_at, names_at = listening(first.pid)
+    time.sleep(0.01)
+strangers = [socket.create_connection(at) for at in tcp_at for _ in range(3)]
+for name in names_at:
+    strangers.append(socket.socket(socket.AF_UNIX))
+    strangers[-1].connect(name)
+with open(path, "rb") as f:
+    secret = struct.unpack("<QIIHH16s", f.read(36))[5]
+check(len(tcp_at) == 2 and len(names_at) == 1 and secret.hex().encode() not in names_at[0], "a socket's name does not hold the secret",
+      f"{tcp_at} {names_at}")
+began = time.monotonic()
+second = start([METE, "soft", "run"], soft, 1, 2, path)
+said = [end(p, 60) for p in (first, second)]
+took = time.monotonic() - began
+check(all(out == alone for out, _ in said) and took < 14, "strangers who say nothing hold nobody up", f"{said}, {took:.1f} s")
+for s in strangers:
+    s.close()
 
 # Over two servers, each with a device of its own.
 servers, clients = [], []

@@ -3,8 +3,11 @@
  *
  * Who makes the id listens, and its address stands in the id with a secret of 16 bytes. Every rank tells it who it is
  * and where it listens itself; when all have come, or the time is over, each is told of all the others, or why not.
- * Then each connects to the ranks before it: by a socket of the machine with shared memory where both are on one, else
- * by TCP.
+ * Then each connects to the ranks before it: by a socket of the machine with shared memory where both are on one and of
+ * one user, else by TCP.
+ *
+ * Anybody can connect. Who has not said the secret is not waited for, and everybody on a machine can read the names of
+ * its sockets (/proc/net/unix): they are numbers drawn for this, and the secret is told to processes of this user alone.
  *
  * NCCL_SHM_DISABLE=1: by TCP on one machine as well. METE_NCCL_TIMEOUT: seconds until a rank that has not come is an
  * error of the others (120). NCCL_SOCKET_IFNAME: the interface of which the address is, by the beginning of its name.
@@ -32,8 +35,11 @@
 #include <unistd.h>
 
 #define MEET_MAGIC UINT64_C(0x31636e656d657465)
-#define MEET_VERSION 1u
+#define MEET_VERSION 2u
 #define SECRET 16
+#define NAME 16
+#define CALLERS 64
+#define HELLO_MS 5000
 #define TEXT 160
 
 struct address {
@@ -58,6 +64,7 @@ struct hello {
 	struct address listens;
 	uint8_t secret[SECRET];
 	uint8_t machine[16]; /* the same: sockets of the machine reach */
+	uint8_t name[NAME];  /* of its own there; zeros: it has none */
 };
 
 struct answer {
@@ -68,6 +75,7 @@ struct answer {
 struct other {
 	struct address listens;
 	uint8_t machine[16];
+	uint8_t name[NAME];
 };
 
 /* ---- time and sockets ---- */
@@ -195,51 +203,168 @@ static int connect_tcp(struct ncclComm *c, const struct address *to, int64_t end
 	return fd;
 }
 
-/* An abstract name, of the secret and the rank. */
-static socklen_t name_of(struct sockaddr_un *ret, const uint8_t secret[SECRET], int rank)
+/* An abstract name. */
+static socklen_t name_of(struct sockaddr_un *ret, const uint8_t name[NAME])
 {
-	int n = 1 + snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "mete-nccl-%d-", rank);
+	int n = 1 + snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "mete-nccl-");
 
 	ret->sun_family = AF_UNIX;
 	ret->sun_path[0] = 0;
-	for (int i = 0; i < SECRET; i++)
-		n += snprintf(ret->sun_path + n, sizeof(ret->sun_path) - (size_t)n, "%02x", secret[i]);
+	for (int i = 0; i < NAME; i++)
+		n += snprintf(ret->sun_path + n, sizeof(ret->sun_path) - (size_t)n, "%02x", name[i]);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
 }
 
-static int local_socket(const uint8_t secret[SECRET], int rank, bool listens)
+static bool same_user(int fd)
+{
+	struct ucred other;
+	socklen_t bytes = sizeof(other);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &bytes) && other.uid == geteuid();
+}
+
+static int local_socket(const uint8_t name[NAME], bool listens)
 {
 	struct sockaddr_un a = { 0 };
-	socklen_t bytes = name_of(&a, secret, rank);
+	socklen_t bytes = name_of(&a, name);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -1;
 	if (listens ? bind(fd, (struct sockaddr *)&a, bytes) || listen(fd, NCCL_RANKS_MOST)
-		    : connect(fd, (struct sockaddr *)&a, bytes)) {
+		    : connect(fd, (struct sockaddr *)&a, bytes) || !same_user(fd)) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-/* Ranks with the same boot and the same network namespace. */
+/* With a name that is drawn. */
+static int local_listen(uint8_t ret_name[NAME])
+{
+	int fd = getrandom(ret_name, NAME, 0) == NAME ? local_socket(ret_name, true) : -1;
+
+	if (fd < 0)
+		memset(ret_name, 0, NAME);
+	return fd;
+}
+
+static uint64_t hash_of(const void *from, size_t bytes)
+{
+	const uint8_t *p = from;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Ranks with the same boot, the same network namespace and the same user. */
 static void machine_of(uint8_t ret[16])
 {
 	char text[64] = "";
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	uint64_t hash[2] = { UINT64_C(0xcbf29ce484222325), 0 };
+	uint64_t place[3] = { 0, 0, geteuid() }, hash[2];
 	struct stat st;
 
 	if (f && !fgets(text, sizeof(text), f))
 		*text = 0;
 	if (f)
 		fclose(f);
-	for (const char *p = text; *p; p++)
-		hash[0] = (hash[0] ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
 	if (!stat("/proc/self/ns/net", &st))
-		hash[1] = st.st_ino;
+		place[0] = st.st_ino;
+	if (!stat("/proc/self/ns/user", &st))
+		place[1] = st.st_ino;
+	hash[0] = hash_of(text, strlen(text));
+	hash[1] = hash_of(place, sizeof(place));
 	memcpy(ret, hash, sizeof(hash));
+}
+
+/* ---- who connects ---- */
+
+struct caller {
+	int fd;
+	bool local;
+	size_t got; /* of the hello */
+	struct hello hello;
+	int64_t end;
+};
+
+/* Callers that have not said who they are, the oldest first. */
+struct door {
+	int listeners[2]; /* TCP, and of the machine or -1 */
+	const uint8_t *secret;
+	struct caller callers[CALLERS];
+	uint32_t count;
+};
+
+static void door_remove(struct door *d, uint32_t i)
+{
+	d->count--;
+	memmove(&d->callers[i], &d->callers[i + 1], (d->count - i) * sizeof(*d->callers));
+}
+
+static void door_accept(struct door *d, bool local)
+{
+	int fd = accept4(d->listeners[local], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (local && !same_user(fd)) {
+		close(fd);
+		return;
+	}
+	if (d->count == CALLERS) {
+		close(d->callers[0].fd);
+		door_remove(d, 0);
+	}
+	d->callers[d->count++] = (struct caller){ .fd = fd, .local = local, .end = now_ms() + HELLO_MS };
+}
+
+/* 1: it is one of ours; 0: it has not said all; -1: it is none, or too slow. */
+static int caller_hear(struct caller *k, const uint8_t secret[SECRET])
+{
+	ssize_t n = recv(k->fd, (char *)&k->hello + k->got, sizeof(k->hello) - k->got, MSG_DONTWAIT);
+
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		return -1;
+	k->got += n > 0 ? (size_t)n : 0;
+	if (k->got < sizeof(k->hello))
+		return now_ms() < k->end ? 0 : -1;
+	return k->hello.magic == MEET_MAGIC && !memcmp(k->hello.secret, secret, SECRET) ? 1 : -1;
+}
+
+/* Waits a little. True: one of ours, whose socket is the caller's from then on. */
+static bool door_next(struct door *d, struct ncclComm *c, struct caller *ret)
+{
+	struct pollfd p[2 + CALLERS] = { { d->listeners[0], POLLIN, 0 }, { d->listeners[1], POLLIN, 0 } };
+
+	for (uint32_t i = 0; i < d->count; i++)
+		p[2 + i] = (struct pollfd){ d->callers[i].fd, POLLIN, 0 };
+	wait_for(c, p, 2 + d->count, now_ms() + 200);
+	for (int k = 0; k < 2; k++)
+		if (p[k].revents)
+			door_accept(d, k);
+	for (uint32_t i = 0; i < d->count;) {
+		int r = caller_hear(&d->callers[i], d->secret);
+
+		if (!r) {
+			i++;
+			continue;
+		}
+		*ret = d->callers[i];
+		door_remove(d, i);
+		if (r > 0)
+			return true;
+		close(ret->fd);
+	}
+	return false;
+}
+
+static void door_end(struct door *d)
+{
+	for (uint32_t i = 0; i < d->count; i++)
+		close(d->callers[i].fd);
 }
 
 /* ---- the root ---- */
@@ -264,17 +389,13 @@ static void gathering_fail(struct gathering *g, ncclResult_t status, const char 
 	}
 }
 
-/* Somebody has connected: a rank, or nobody of ours. */
-static void gathering_take(struct gathering *g, const struct id *id, int fd)
+/* A rank has said who it is. */
+static void gathering_take(struct gathering *g, const struct caller *k)
 {
-	struct hello h;
+	const struct hello h = k->hello;
 	char text[TEXT];
+	int fd = k->fd;
 
-	if (!move(NULL, fd, &h, sizeof(h), false, now_ms() + 5000) || h.magic != MEET_MAGIC ||
-	    memcmp(h.secret, id->secret, SECRET)) {
-		close(fd);
-		return;
-	}
 	if (!g->ranks && h.ranks && h.ranks <= NCCL_RANKS_MOST) {
 		g->fds = calloc(h.ranks, sizeof(*g->fds));
 		g->others = calloc(h.ranks, sizeof(*g->others));
@@ -300,6 +421,7 @@ static void gathering_take(struct gathering *g, const struct id *id, int fd)
 	g->fds[h.rank] = fd;
 	g->others[h.rank] = (struct other){ .listens = h.listens };
 	memcpy(g->others[h.rank].machine, h.machine, sizeof(h.machine));
+	memcpy(g->others[h.rank].name, h.name, NAME);
 	g->come++;
 }
 
@@ -333,19 +455,17 @@ static void *root_thread(void *given)
 {
 	struct root *r = given;
 	struct gathering g = { 0 };
+	struct door d = { .listeners = { r->listener, -1 }, .secret = r->id.secret };
 	int64_t end = now_ms() + 24 * 3600 * 1000;
 	char text[TEXT];
 
 	while (!g.answer.status && (!g.ranks || g.come < g.ranks)) {
-		struct pollfd p = { r->listener, POLLIN, 0 };
-		int fd;
+		struct caller k;
 
-		wait_for(NULL, &p, 1, now_ms() + 200);
-		fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
+		if (door_next(&d, NULL, &k)) {
 			bool first = !g.ranks;
 
-			gathering_take(&g, &r->id, fd);
+			gathering_take(&g, &k);
 			if (first && g.ranks)
 				end = now_ms() + timeout_ms();
 		}
@@ -359,6 +479,7 @@ static void *root_thread(void *given)
 		gathering_fail(&g, ncclRemoteError, text);
 	}
 	gathering_end(&g);
+	door_end(&d);
 	close(r->listener);
 	free(r);
 	return NULL;
@@ -439,13 +560,16 @@ static ncclResult_t ask_root(struct meeting *m)
 
 static bool is_here(const struct meeting *m, int rank)
 {
-	return m->local >= 0 && !memcmp(m->others[rank].machine, m->hello.machine, sizeof(m->hello.machine));
+	static const uint8_t none[NAME];
+
+	return memcmp(m->others[rank].name, none, NAME) &&
+	       !memcmp(m->others[rank].machine, m->hello.machine, sizeof(m->hello.machine));
 }
 
 static bool line_to(struct meeting *m, int rank)
 {
 	bool here = is_here(m, rank);
-	int fd = here ? local_socket(m->id.secret, rank, false) : connect_tcp(m->c, &m->others[rank].listens, m->end);
+	int fd = here ? local_socket(m->others[rank].name, false) : connect_tcp(m->c, &m->others[rank].listens, m->end);
 
 	if (fd < 0 || !move(m->c, fd, &m->hello, sizeof(m->hello), true, m->end)) {
 		if (fd >= 0)
@@ -476,19 +600,18 @@ static int memory_take(struct meeting *m, int fd)
 	return memory;
 }
 
-/* False: nobody of ours. */
-static bool line_from(struct meeting *m, int fd, bool local)
+/* False: no rank that is waited for. */
+static bool line_from(struct meeting *m, const struct caller *k)
 {
-	struct hello h;
-	int memory;
+	const struct hello h = k->hello;
+	int memory, fd = k->fd;
 
-	if (!move(m->c, fd, &h, sizeof(h), false, m->end) || h.magic != MEET_MAGIC ||
-	    h.ranks != (uint32_t)m->c->ranks || memcmp(h.secret, m->id.secret, SECRET) ||
-	    h.rank <= (uint32_t)m->c->rank || h.rank >= h.ranks || m->c->lines[h.rank]) {
+	if (h.ranks != (uint32_t)m->c->ranks || h.rank <= (uint32_t)m->c->rank || h.rank >= h.ranks ||
+	    m->c->lines[h.rank]) {
 		close(fd);
 		return false;
 	}
-	if (!local) {
+	if (!k->local) {
 		socket_set(fd);
 		m->c->lines[h.rank] = line_new(fd);
 	} else {
@@ -503,6 +626,20 @@ static bool line_from(struct meeting *m, int fd, bool local)
 	return m->c->lines[h.rank];
 }
 
+static bool lines_take(struct meeting *m)
+{
+	struct door d = { .listeners = { m->tcp, m->local }, .secret = m->id.secret };
+	int left = m->c->ranks - m->c->rank - 1;
+	struct caller k;
+
+	while (left && now_ms() < m->end && !m->c->abort)
+		left -= door_next(&d, m->c, &k) && line_from(m, &k);
+	door_end(&d);
+	if (left)
+		nccl_fail(m->c, ncclRemoteError, "rank %d: %d ranks have not connected in time", m->c->rank, left);
+	return !left;
+}
+
 static bool lines_make(struct meeting *m)
 {
 	for (int i = 0; i < m->c->rank; i++)
@@ -511,22 +648,7 @@ static bool lines_make(struct meeting *m)
 				  strerror(errno));
 			return false;
 		}
-	for (int left = m->c->ranks - m->c->rank - 1; left;) {
-		struct pollfd p[2] = { { m->tcp, POLLIN, 0 }, { m->local, POLLIN, 0 } };
-		bool good = wait_for(m->c, p, 2, m->end);
-
-		for (int k = 0; good && k < 2; k++) {
-			int fd = p[k].revents ? accept4(p[k].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-
-			left -= fd >= 0 && line_from(m, fd, k);
-		}
-		if (!good) {
-			nccl_fail(m->c, ncclRemoteError, "rank %d: %d ranks have not connected in time", m->c->rank,
-				  left);
-			return false;
-		}
-	}
-	return true;
+	return lines_take(m);
 }
 
 ncclResult_t meet_all(struct ncclComm *c, const ncclUniqueId *id)
@@ -552,7 +674,7 @@ ncclResult_t meet_all(struct ncclComm *c, const ncclUniqueId *id)
 		return ncclSystemError;
 	m.others = calloc((size_t)c->ranks, sizeof(*m.others));
 	m.tcp = listen_tcp(&m.hello.listens);
-	m.local = local_socket(m.id.secret, c->rank, true);
+	m.local = local_listen(m.hello.name);
 	if (m.others && m.tcp >= 0)
 		r = ask_root(&m);
 	else
