@@ -20,7 +20,7 @@ uint64_t residence_free(const struct residence_device *device, const struct resi
 	uint64_t taken = device->other_units;
 
 	for (unsigned int i = 0; i < count; i++)
-		taken += client[i].held_units + (&client[i] == but ? 0 : promised(&client[i]));
+		taken += client[i].held_units + (&client[i] == but ? but->barred_units : promised(&client[i]));
 	return less(device->total_units, taken);
 }
 
@@ -175,6 +175,9 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 			c->wish_away = false;
 			continue;
 		}
+		/* For what can never be nobody behind it has to wait. */
+		if (!residence_can_hold(device, client, count, c, c->want_units))
+			continue;
 		/* Nobody behind it gets what it waits for. */
 		if (needs(c) > room + coming(client, count))
 			make_room(device, client, count, c, needs(c) - room - coming(client, count), now_ns);
@@ -191,7 +194,7 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 		const struct residence_client *c = &client[i];
 
 		if (c == who)
-			stays += c->held_units + c->away_units;
+			stays += c->held_units + c->away_units + c->barred_units;
 		else if (c->class < who->class || c->held_units <= c->keeps_units)
 			stays += c->held_units;
 		else

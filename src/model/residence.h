@@ -27,6 +27,7 @@ struct residence_client {
 	uint64_t away_units;
 	uint64_t want_units;	 /* more that it has asked for, and waits for */
 	uint64_t keeps_units;	 /* as long as its tenant holds no more, it need not leave */
+	uint64_t barred_units;	 /* free, and promised to others: not to be lent to this one */
 	unsigned int class;	 /* larger: less important */
 	bool called;		 /* a thread of the program waits for its memory, or the user has asked for it */
 	bool suspended;		 /* the user has sent it away */
@@ -48,7 +49,10 @@ struct residence_device {
 #define RESIDENCE_TURN_MOST_NS 30000000000ull
 #define RESIDENCE_SWAP_PART 5 /* a turn is at least so many times as long as a swap */
 
-/* What nobody has, nor is promised to one that returns. `but`: of this one what is promised is not taken off. */
+/*
+ * What nobody has, nor is promised to one that returns. `but`: of this one what is promised is not taken off, and what
+ * it is barred from is.
+ */
 uint64_t residence_free(const struct residence_device *device, const struct residence_client *client,
 			unsigned int count, const struct residence_client *but);
 

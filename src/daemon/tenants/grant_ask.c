@@ -41,7 +41,8 @@ enum verbs_result grants_ask(struct ask *ask)
 static bool read_quota(struct ask *ask, struct tenant *t, unsigned int i, json_t *entry, uint64_t *ret_units)
 {
 	const struct grant_share *share = &t->grant.share[i];
-	uint64_t bytes, others = daemon_promised_bytes(ask->daemon, share->device.uuid, t);
+	uint64_t bytes, others = daemon_promised_bytes(ask->daemon, share->device.uuid, t) +
+				 residence_occupied_bytes(ask->daemon, share->device.uuid, t->grant.uid);
 
 	if (!grant_entry_bytes(ask, entry, &share->device, 0, &bytes))
 		return false;

@@ -87,7 +87,8 @@ static bool add_share(struct ask *ask, struct grant *g, json_t *entry, const str
 	}
 	if (!waiting_lets_pass(ask, device))
 		return false;
-	others = daemon_promised_bytes(ask->daemon, device->uuid, NULL);
+	others = daemon_promised_bytes(ask->daemon, device->uuid, NULL) +
+		 residence_occupied_bytes(ask->daemon, device->uuid, ask->asker->uid);
 	bytes = device->total_bytes > others ? device->total_bytes - others : 0;
 	if (!bytes && (g->overcommit || g->spill))
 		bytes = device->total_bytes;

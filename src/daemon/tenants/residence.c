@@ -13,7 +13,9 @@
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/store/store.h"
+#include "daemon/subordinate.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/tenant.h"
@@ -105,6 +107,7 @@ static struct view {
 	struct residence_client list[CLIENTS];
 	struct client *client[CLIENTS];
 	unsigned int count;
+	uint64_t unused_units; /* promised to somebody, and not taken */
 } view;
 
 static const struct residence_client *seen(const struct client *c)
@@ -125,11 +128,54 @@ static bool wants(const struct client *c, uint64_t now)
 	return c->residing.want_units && now - c->residing.want_ns < WANT_NS;
 }
 
+/* Its memory may keep from others what they are promised: that of programs that do not let it leave does. */
+static bool is_bounded(const struct tenant *t)
+{
+	return moves(t) && t->daemon->runtime.system && !owner_is(t->grant.uid);
+}
+
+static bool same_user(uid_t a, uid_t b)
+{
+	return subordinate_user(a) == subordinate_user(b);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t promised_units(const struct tenant *t, const struct grant_share *share)
+{
+	return t->grant.overcommit ? 0 : t->grant.spill ? t->grant.resident_units : share->ledger.quota_units;
+}
+
+static uint64_t unused_units(const struct tenant *t, const struct grant_share *share)
+{
+	return less(promised_units(t, share), share->ledger.granted_units + share->ledger.object_units);
+}
+
+/* What others were promised of the device, and have not taken. */
+static uint64_t barred_units(const struct tenant *t)
+{
+	return is_bounded(t) ? view.unused_units - unused_units(t, &t->grant.share[0]) : 0;
+}
+
+uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid)
+{
+	uint64_t units = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (is_bounded(t) && !same_user(t->grant.uid, uid) && grant_find_share(&t->grant, uuid))
+			units += less(account_tenant_held(t, 0), promised_units(t, &t->grant.share[0]));
+	return units * WIRE_UNIT_BYTES;
+}
+
 /* One whose memory stays, and that waits for more: it was promised the room, and goes before all whose memory moves. */
 static void see_waiting(struct client *c, unsigned int device)
 {
 	view.list[view.count] = (struct residence_client){ .held_units = c->granted_units[device],
 							   .want_units = c->residing.want_units,
+							   .barred_units = barred_units(c->tenant),
 							   .waits_since_ns = c->residing.waits_since_ns };
 	view.client[view.count++] = c;
 }
@@ -147,6 +193,7 @@ static void see_client(struct client *c, uint64_t now)
 		.away_units = away_of(c),
 		.want_units = wants(c, now) ? r->want_units : 0,
 		.keeps_units = t->grant.resident_units,
+		.barred_units = barred_units(t),
 		.class = t->grant.share[0].compute.terms.class + 1,
 		.called = r->called || r->place & WIRE_PLACE_WAITED,
 		.suspended = t->grant.suspended,
@@ -159,6 +206,18 @@ static void see_client(struct client *c, uint64_t now)
 	view.client[view.count++] = c;
 }
 
+static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
+{
+	uint64_t units = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		const struct grant_share *share = grant_find_share(&t->grant, uuid);
+
+		units += share ? unused_units(t, share) : 0;
+	}
+	return units;
+}
+
 /* Value: some tenant's memory moves there. */
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
@@ -168,6 +227,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 
 	view.count = 0;
 	view.device = (struct residence_device){ 0 };
+	view.unused_units = all_unused_units(daemon, uuid);
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		struct grant_share *share = grant_find_share(&t->grant, uuid);
 
@@ -207,6 +267,15 @@ static void recall_all(struct daemon *daemon, const uint8_t *uuid, uint64_t unit
 	}
 }
 
+/* Of the device that was seen last. */
+static uint64_t room_for(const struct client *client)
+{
+	const struct residence_client *who = seen(client);
+	uint64_t room = residence_free(&view.device, view.list, view.count, who);
+
+	return who ? room : less(room, barred_units(client->tenant));
+}
+
 uint64_t residence_room(struct client *client, unsigned int device, uint64_t need)
 {
 	const uint8_t *uuid = client->tenant->grant.share[device].device.uuid;
@@ -215,12 +284,12 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
 
 	if (!daemon->residence || !see(daemon, uuid)) /* of those without a tenant like that it costs nothing */
 		return UINT64_MAX;
-	room = residence_free(&view.device, view.list, view.count, seen(client));
+	room = room_for(client);
 	if (room >= need)
 		return room;
 	recall_all(daemon, uuid, need - room, client);
 	see(daemon, uuid);
-	return residence_free(&view.device, view.list, view.count, seen(client));
+	return room_for(client);
 }
 
 bool residence_wait(struct client *client, unsigned int device, uint64_t units)

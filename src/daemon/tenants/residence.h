@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct client;
 struct daemon;
@@ -83,6 +84,11 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
  */
 bool residence_wait(struct client *client, unsigned int device, uint64_t units);
 void residence_has(struct client *client);
+/*
+ * Bytes of the device that grants of others than the user hold without a promise, and that they could keep from whom it
+ * is promised to: where meted serves all users, only owners' grants are lent what is promised to others.
+ */
+uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid);
 /* What is away of a tenant's clients, but for `except` (may be NULL), in units: its quota is not free for others. */
 uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except);
 

@@ -1,0 +1,39 @@
+"""A local user holds memory that may leave the device (`--spill`), and never lets it leave: what others were promised is not lent to him."""
+from ground import *
+
+root_only("a grant with --spill")
+s = system(env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
+HALF = (512 << 20) // 512  # units of the account
+
+
+def joined(name):
+    client = s.client()
+    client.hello(os.path.join(s.dir, "grants", name + ".sock"))
+    return client
+
+
+answer = ask_as(VICTIM, s.dir, soft("512M", "promised"))[0]
+ok(answer["ok"], "a user is promised half of the device, and has taken nothing yet", answer)
+answer = ask_as(UID, s.dir, soft("1G", "taker", spill=True))[0]
+ok(answer["ok"], "another makes a grant with --spill of the whole device", answer)
+taker, victim = joined("taker"), joined("promised")
+ok(not taker.hold(0, HALF + 1), "which is not lent what was promised")
+ok(taker.hold(0, HALF), "but holds the rest")
+ok(not taker.hold(0, 1), "and nothing more")
+ok(victim.hold(0, HALF), "the other user has what he was promised, at once")
+
+victim.kill()
+same(ask_as(VICTIM, s.dir, {"op": "grant_delete", "name": "promised"})[0].get("ok"), True, "his grant ends")
+ok(until(lambda: taker.hold(0, HALF), 10), "then the device is the first one's")
+answer = ask_as(VICTIM, s.dir, soft("512M", "late"))[0]
+same((answer["ok"], answer.get("code")), (False, "over-promised"), "nothing of it is promised while he holds it")
+taker.kill()
+ok(until(lambda: ask_as(VICTIM, s.dir, soft("512M", "late"))[0]["ok"], 10), "and it is when his program is gone")
+
+c = s.control()
+answer = c.ask(**soft("1G", "roots", spill=True))
+ok(answer["ok"], "root makes a grant with --spill", answer)
+ok(joined("roots").hold(0, 2 * HALF), "which is lent what others do not use")
+c.close()
+s.close()
+finish()
