@@ -133,7 +133,8 @@ static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edi
 json_t *edits_make(struct edits *e, const struct edits_share *s, const char *option, const char *name,
 		   const char **version, struct fault *f)
 {
-	json_t *edits = json_object(), *ours, *environment = inside_environment(&e->place, s->way);
+	json_t *edits = json_object(), *ours;
+	json_t *environment = inside_environment(&e->place, s->way, !strcmp(s->choice.driver, "soft"));
 
 	if (add_vendors(e, s, edits, version, f)) {
 		json_decref(environment);

@@ -26,6 +26,7 @@ static const struct folder {
 static const struct library {
 	const char *folder, *name;
 } libraries[] = {
+	{ "shim", "libmete-core.so" }, /* where an image's own libcuda.so.1 is: the shim that stands there finds it so */
 	{ "shim", "libcuda.so.1" },	    { "shim", "libnvidia-ml.so.1" },	{ "remote", "libcuda.so.1" },
 	{ "remote", "libnvidia-ml.so.1" },  { "runtime", "libcudart.so.13" },	{ "runtime", "libcudart.so.12" },
 	{ "runtime", "libcudart.so.11.0" }, { "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" },
@@ -91,11 +92,11 @@ static void add_layers(const struct place *place, json_t *list)
 	}
 }
 
-json_t *inside_environment(const struct place *place, enum inside_way way)
+json_t *inside_environment(const struct place *place, enum inside_way way, bool soft)
 {
 	json_t *list = json_array();
 
-	if (way == INSIDE_SOFT)
+	if (soft)
 		add_assembler(place, list);
 	if (folder_find("shim")->ways & BIT(way))
 		add_layers(place, list);

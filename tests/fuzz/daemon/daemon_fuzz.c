@@ -9,6 +9,7 @@
  * hold after every step: the ledger is the sum of the pages, nothing is granted above the quota, nothing crashes.
  */
 #include "base/cleanup.h"
+#include "daemon/tenants/residence.h"
 #include "daemon/tenants/account.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -351,6 +352,7 @@ static void add_device(unsigned int index)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	static const struct residence_options memory = { .turn_ns = 2000000000u };
 	struct daemon *d = &daemon_under_test;
 	char error[512] = "";
 	int pair[2];
@@ -372,6 +374,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	uv_loop_init(&loop);
 	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
 	page_guard();
+	d->memory = &memory;
 	if (runtime_open(&d->runtime, NULL, directory, false, error, sizeof(error)) ||
 	    store_open(":memory:", false, &d->store, error, sizeof(error))) {
 		fprintf(stderr, "daemon_fuzz: %s\n", error);

@@ -8,6 +8,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/tenants/residence.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/health/faults.h"
@@ -368,8 +369,10 @@ static void add_device(unsigned int index)
 
 static int start(struct daemon *d, char *error, size_t size)
 {
+	static const struct residence_options memory = { .turn_ns = 2000000000u };
 	struct http_options http = { 0 };
 
+	d->memory = &memory;
 	if (runtime_open(&d->runtime, NULL, directory, false, error, size) ||
 	    store_open(":memory:", false, &d->store, error, size))
 		return -1;
