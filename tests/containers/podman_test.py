@@ -58,7 +58,7 @@ class Podman(ContainerTest):
         device = self.create('--mem', '64M')
         done = self.run_in(device, '/bin/cat', '/etc/ld.so.preload')
         self.assertIn('/lib/mine.so', done.stdout)
-        self.assertTrue(done.stdout.startswith('/usr/lib/mete/shim/libcuda.so.1\n'), done.stdout)
+        self.assertTrue(done.stdout.startswith('/usr/lib/mete/shim/libmete-core.so\n/usr/lib/mete/shim/libcuda.so.1\n'), done.stdout)
         with open(os.path.join(self.root, 'etc/ld.so.preload')) as file:
             self.assertEqual(file.read(), '# mine\n/lib/mine.so')
 
