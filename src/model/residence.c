@@ -8,9 +8,14 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What will be charged to it besides: its memory is on its way, or may come at any moment. */
+/*
+ * What will be charged to it besides: its memory is on its way, or may come at any moment. For one that does not answer
+ * nothing is kept.
+ */
 static uint64_t promised(const struct residence_client *c)
 {
+	if (c->stays)
+		return 0;
 	return c->place == RESIDENCE_RETURNING || (c->place == RESIDENCE_AWAY && !c->wish_away) ? c->away_units : 0;
 }
 
@@ -34,7 +39,7 @@ static bool demands(const struct residence_client *c)
 {
 	if (c->suspended || c->place == RESIDENCE_LEAVING || c->place == RESIDENCE_RETURNING)
 		return false;
-	return c->place == RESIDENCE_AWAY ? c->called : c->want_units > 0;
+	return c->place == RESIDENCE_AWAY ? c->called && !c->stays : c->want_units > 0;
 }
 
 /* Of those who demand and are not satisfied yet: the most important, then who has waited longest. */
@@ -145,7 +150,8 @@ static uint64_t coming(const struct residence_client *client, unsigned int count
 	uint64_t units = 0;
 
 	for (unsigned int i = 0; i < count; i++)
-		if (client[i].place == RESIDENCE_LEAVING || (client[i].place == RESIDENCE_HERE && client[i].wish_away))
+		if (!client[i].stays && (client[i].place == RESIDENCE_LEAVING ||
+					 (client[i].place == RESIDENCE_HERE && client[i].wish_away)))
 			units += client[i].movable_units;
 	return units;
 }
@@ -164,7 +170,7 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 		else if (c->place == RESIDENCE_AWAY)
 			c->wish_away = c->suspended || c->wish_away || !c->called;
 		else
-			c->wish_away = c->place == RESIDENCE_LEAVING || c->suspended;
+			c->wish_away = (c->place == RESIDENCE_LEAVING && !c->stays) || c->suspended;
 	}
 	while ((c = first(client, count))) {
 		c->decided = true;

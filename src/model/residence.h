@@ -31,7 +31,7 @@ struct residence_client {
 	unsigned int class;	 /* larger: less important */
 	bool called;		 /* a thread of the program waits for its memory, or the user has asked for it */
 	bool suspended;		 /* the user has sent it away */
-	bool stays;		 /* it could not leave a moment ago */
+	bool stays;		 /* it could not leave a moment ago, or does not answer: nobody counts on it */
 	uint64_t since_ns;	 /* it is at its place */
 	uint64_t idle_since_ns;	 /* 0: it works */
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */

@@ -104,6 +104,18 @@ static const struct row rows[] = {
 	    { HERE(50), IDLE(9) } },
 	  "ll.",
 	  0 },
+	{ "who is leaving and does not answer does not count: another one has to",
+	  { { .place = RESIDENCE_LEAVING, .held_units = 50, .movable_units = 50, .wish_away = true, .stays = true },
+	    { AWAY(50), CALLED(1) },
+	    { HERE(50), IDLE(9) } },
+	  ".ll",
+	  0 },
+	{ "nor has one who does not come back room that others wait for",
+	  { { .place = RESIDENCE_RETURNING, .away_units = 80, .stays = true },
+	    { AWAY(50), CALLED(1) },
+	    { .place = RESIDENCE_AWAY, .away_units = 80, .called = true, .waits_since_ns = 1, .stays = true } },
+	  "...",
+	  0 },
 };
 
 static void test_rows(void)

@@ -57,8 +57,8 @@ class Resider:
         return len({r[2] for r in self.rounds()}) == 1
 
 
-def mete(m, *words):
+def mete(m, *words, patience=120):
     """Value: the status, and what it printed."""
     p = subprocess.run([METE, *words], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                       timeout=120)
+                       timeout=patience)
     return p.returncode, (p.stdout + p.stderr).strip()

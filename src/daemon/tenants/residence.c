@@ -31,9 +31,13 @@
 #include <unistd.h>
 
 #define LOOK_MS 10u
-#define CLIENTS 512u	     /* of a device, whose memory moves: those beyond stay where they are */
-#define STAYS_NS 5000000000u /* one that could not leave is left alone for so long */
-#define WANT_NS 2000000000u  /* one that waits for more asks again within this */
+#define CLIENTS 512u	      /* of a device, whose memory moves: those beyond stay where they are */
+#define CLIENTS_OF_ONE 64u    /* of a tenant: the processes of one leave places for those of others */
+#define STAYS_NS 5000000000u  /* one that could not leave is left alone for so long */
+#define SILENT_NS 5000000000u /* one that does not begin to leave within it does not answer */
+#define STUCK_NS 10000000000u /* nor does one that comes no further on its way */
+#define SILENCES 6u	      /* each in a row is believed half as often as the one before, so many times */
+#define WANT_NS 2000000000u   /* one that waits for more asks again within this */
 #define HOPE_NS 200000000u
 
 static struct wire_account *account_of(const struct client *c, unsigned int device)
@@ -74,17 +78,19 @@ static uint64_t movable_of(const struct client *c)
 	uint64_t units = atomic_load_explicit(&account_of(c, 0)->movable_units, memory_order_relaxed);
 	uint64_t held = account_held(c, 0);
 
+	if (held > c->granted_units[0])
+		held = c->granted_units[0];
 	return units < held ? units : held;
 }
 
 uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except)
 {
-	uint64_t units = 0;
+	uint64_t units = 0, quota = tenant->grant.share[device].ledger.quota_units;
 
 	for (const struct client *c = tenant->clients; c && !device && moves(tenant); c = c->next)
 		if (c != except)
 			units += away_of(c);
-	return units;
+	return units < quota ? units : quota; /* all of them together have no more either */
 }
 
 __attribute__((format(printf, 3, 4))) static void note(struct tenant *t, enum journal_kind kind, const char *fmt, ...)
@@ -222,7 +228,7 @@ static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
 	uint64_t now = clock_now_ns(), swap = 0;
-	unsigned int device;
+	unsigned int device, of_one;
 	bool any = false;
 
 	view.count = 0;
@@ -237,9 +243,11 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 		view.device.other_units += share->ledger.granted_units + share->ledger.object_units;
 		any |= moves(t);
 		device = (unsigned int)(share - t->grant.share);
-		for (struct client *c = t->clients; c && view.count < CLIENTS; c = c->next) {
+		of_one = 0;
+		for (struct client *c = t->clients; c && view.count < CLIENTS && of_one < CLIENTS_OF_ONE; c = c->next) {
 			if (!can_be_asked(c) && !wants(c, now))
 				continue;
+			of_one++;
 			view.device.other_units -= c->granted_units[device];
 			if (can_be_asked(c))
 				see_client(c, now);
@@ -302,7 +310,9 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 	if (!r->waits_since_ns)
 		r->waits_since_ns = r->want_ns;
 	who = see(client->tenant->daemon, client->tenant->grant.share[device].device.uuid) ? seen(client) : NULL;
-	if (who && residence_can_hold(&view.device, view.list, view.count, who, units)) {
+	/* One on its way back is not waited for: without room it goes back to where it was, and is called again. */
+	if (who && who->place != RESIDENCE_RETURNING &&
+	    residence_can_hold(&view.device, view.list, view.count, who, units)) {
 		r->hopeless_ns = 0;
 		return true;
 	}
@@ -323,6 +333,15 @@ void residence_has(struct client *client)
 		client->residing.waits_since_ns = 0;
 }
 
+/* Its memory has not left, and may at any moment. */
+static bool is_to_leave(const struct client *c)
+{
+	uint32_t place = place_of(c);
+
+	return wire_place_state(place) == WIRE_LEAVING ||
+	       (place & WIRE_PLACE_MOVES && wire_place_state(place) == WIRE_RESIDENT && wishes_away(c));
+}
+
 /* Units that the host's memory still takes. */
 static uint64_t pool_room(const struct daemon *daemon)
 {
@@ -331,9 +350,11 @@ static uint64_t pool_room(const struct daemon *daemon)
 	if (!bytes)
 		bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
 	bytes /= WIRE_UNIT_BYTES;
-	for (const struct tenant *t = daemon->tenants; t; t = t->next)
+	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
+		used += residence_away(t, 0, NULL);
 		for (const struct client *c = t->clients; c && moves(t); c = c->next)
-			used += away_of(c) + (wire_place_state(place_of(c)) == WIRE_LEAVING ? movable_of(c) : 0);
+			used += is_to_leave(c) ? movable_of(c) : 0;
+	}
 	return bytes > used ? bytes - used : 0;
 }
 
@@ -343,13 +364,20 @@ static void wish(struct client *c, bool away)
 {
 	struct wire_account *account = account_of(c, 0);
 	uint32_t serial = (wire_wish_serial(c->residing.wish) + 1) & WIRE_WISH_SERIALS;
-	uint32_t drain = c->tenant->suspension.drain ? c->tenant->suspension.drain
-						     : (uint32_t)(RESIDENCE_DRAIN_S * 1000000000ull / WIRE_DRAIN_NS);
+	uint32_t drain = c->tenant->grant.suspended && c->tenant->suspension.drain
+				 ? c->tenant->suspension.drain
+				 : (uint32_t)(RESIDENCE_DRAIN_S * 1000000000ull / WIRE_DRAIN_NS);
+	enum wire_place place;
 
 	if (wishes_away(c) == away)
 		return;
 	c->residing.wish = serial * WIRE_WISH_SERIAL | (away ? WIRE_LEAVE : 0) | drain << WIRE_DRAIN_SHIFT;
-	c->residing.asked_ns = clock_now_ns();
+	c->residing.asked_ns = c->residing.came_ns = clock_now_ns();
+	c->residing.came_percent = 0;
+	/* It is there, or goes there without having been asked. */
+	place = wire_place_state(c->residing.place);
+	if (away ? place == WIRE_AWAY : place != WIRE_AWAY && place != WIRE_LEAVING)
+		c->residing.counted = c->residing.wish;
 	atomic_store_explicit(&account->wish, c->residing.wish, memory_order_release);
 	syscall(SYS_futex, &account->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -397,16 +425,15 @@ static void returned(struct client *c, uint64_t now)
 	     size_format(bytes, text), (double)ns / 1e9);
 }
 
-/* It was asked to leave, and has answered that it cannot. */
-static void stayed(struct client *c, uint64_t now)
+/* It was asked to leave, and has answered that it cannot, or not at all. */
+static void stayed(struct client *c, uint64_t now, const char *why, uint64_t for_ns)
 {
 	struct suspension *s = &c->tenant->suspension;
 	struct residing *r = &c->residing;
-	const char *why = reasons[wire_place_reason(r->place)];
 	char error[512];
 
 	s->refused++;
-	r->stays_until_ns = now + STAYS_NS;
+	r->stays_until_ns = now + for_ns;
 	note(c->tenant, JOURNAL_ACTION, "%s stays on the device: %s", client_text(c), why);
 	if (c->tenant->grant.suspended) {
 		snprintf(s->why, sizeof(s->why), "%s: %s", client_text(c), why);
@@ -418,6 +445,39 @@ static void stayed(struct client *c, uint64_t now)
 			other->residing.called = true;
 	}
 	wish(c, false);
+}
+
+/* What is asked is done, or so the client says. */
+static bool is_done(const struct client *c)
+{
+	return wire_place_state(c->residing.place) == (wishes_away(c) ? WIRE_AWAY : WIRE_RESIDENT);
+}
+
+/* It is on no way that anybody may wait for: it is stopped, or what it says is not true. */
+static void look_whether_silent(struct client *c, uint64_t now)
+{
+	struct residing *r = &c->residing;
+	enum wire_place place = wire_place_state(r->place);
+	uint64_t patience = place == WIRE_RESIDENT ? SILENT_NS : STUCK_NS, for_ns;
+	uint32_t percent = place == WIRE_LEAVING || place == WIRE_RETURNING ? wire_place_percent(r->place) : 0;
+
+	if (percent > r->came_percent && percent <= 100) {
+		r->came_percent = percent;
+		r->came_ns = now;
+	}
+	if (place == WIRE_LEAVING && !r->came_percent)
+		patience += (r->wish >> WIRE_DRAIN_SHIFT) * WIRE_DRAIN_NS;
+	if (is_done(c) || now < r->stays_until_ns || now - r->came_ns < patience)
+		return;
+	for_ns = (uint64_t)STAYS_NS << (r->silences < SILENCES ? r->silences++ : SILENCES);
+	if (wishes_away(c) && place != WIRE_RETURNING) {
+		stayed(c, now, "it does not answer: its process is stopped, perhaps", for_ns);
+		return;
+	}
+	r->stays_until_ns = now + for_ns;
+	r->came_ns = now + for_ns;
+	note(c->tenant, JOURNAL_ACTION, "%s does not come back to the device: others do not wait for it",
+	     client_text(c));
 }
 
 /* What has become of what was asked. */
@@ -432,13 +492,20 @@ static void look(struct client *c, uint64_t now)
 		return;
 	if (!r->since_ns || from != to)
 		r->since_ns = now;
-	if (from != to && to == WIRE_AWAY && from != WIRE_RETURNING)
-		left(c, now);
-	if (from != to && to == WIRE_RESIDENT && from == WIRE_RETURNING)
-		returned(c, now);
+	/* Once for each wish: what the page says besides is not counted. */
+	if (from != to && is_done(c) && r->counted != r->wish) {
+		r->counted = r->wish;
+		r->silences = 0;
+		if (to == WIRE_AWAY && from != WIRE_RETURNING)
+			left(c, now);
+		if (to == WIRE_RESIDENT && from != WIRE_LEAVING)
+			returned(c, now);
+	}
 	if (to == WIRE_RESIDENT && wishes_away(c) && wire_place_reason(is) &&
 	    wire_place_serial(is) == wire_wish_serial(r->wish))
-		stayed(c, now);
+		stayed(c, now, reasons[wire_place_reason(is)], STAYS_NS);
+	else
+		look_whether_silent(c, now);
 	/* What was not there could not be used. */
 	if (to != WIRE_RESIDENT || from != to || is & WIRE_PLACE_USED)
 		r->idle_since_ns = 0;
@@ -501,17 +568,35 @@ static void tell_turn(struct tenant *t)
 	     (double)turn / 1e9);
 }
 
+/* Of those who are to leave now, those whom the host takes no more stay. Value: there was one: it is decided anew. */
+static bool beyond_pool(uint64_t room)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < view.count; i++) {
+		struct residence_client *c = &view.list[i];
+
+		if (c->place != RESIDENCE_HERE || !c->wish_away || wishes_away(view.client[i]))
+			continue;
+		if (c->movable_units > room)
+			c->stays = any = true;
+		else
+			room -= c->movable_units;
+	}
+	return any;
+}
+
 static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 {
 	uint64_t pool;
 
 	see(daemon, uuid);
 	pool = pool_room(daemon);
-	for (unsigned int i = 0; i < view.count; i++)
-		if (view.list[i].place == RESIDENCE_HERE && view.list[i].movable_units > pool &&
-		    !wishes_away(view.client[i]))
-			view.list[i].stays = true;
-	residence_decide(&view.device, view.list, view.count, now);
+	do {
+		for (unsigned int i = 0; i < view.count; i++)
+			view.list[i].wish_away = view.client[i]->residing.wish & WIRE_LEAVE;
+		residence_decide(&view.device, view.list, view.count, now);
+	} while (beyond_pool(pool));
 	for (unsigned int i = 0; i < view.count; i++)
 		if (can_be_asked(view.client[i]))
 			wish(view.client[i], view.list[i].wish_away);
@@ -576,7 +661,7 @@ void residence_join(struct client *client, bool found)
 	if (found) {
 		r->wish = atomic_load_explicit(&account_of(client, 0)->wish, memory_order_relaxed);
 		r->place = place_of(client);
-		r->since_ns = r->asked_ns = clock_now_ns();
+		r->since_ns = r->asked_ns = r->came_ns = clock_now_ns();
 	}
 	if (client->tenant->grant.suspended)
 		wish(client, true);

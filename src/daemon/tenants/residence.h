@@ -38,6 +38,10 @@ struct residing {
 	uint64_t hopeless_ns;	      /* since then others cannot make as much room; 0: they can */
 	uint64_t stays_until_ns;      /* it could not leave: not asked again until then */
 	uint64_t asked_ns;	      /* of what is under way: the wish */
+	uint64_t came_ns;	      /* it has come further on its way, or was asked, then */
+	uint32_t came_percent;	      /* the furthest */
+	uint32_t silences;	      /* that it has not answered in time; since it has done what was asked */
+	uint32_t counted;	      /* the wish whose move is counted */
 	uint64_t moving_units;
 	uint64_t swap_ns; /* the last time to leave and the last to return, together */
 	uint64_t leave_ns;

@@ -1,0 +1,132 @@
+"""
+A tenant that lies on its page about its memory, or does not answer, keeps nothing from others: hostile_test.py BUILD
+"""
+import mmap
+import os
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from device import Device  # noqa: E402
+from harness import Meted, finish, ok, same, until  # noqa: E402
+
+TOTAL, UNIT = 64 * MIB, 512
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
+PLACE = 64 + 52  # in the page: place, away_units and movable_units of the first device (wire/page.h)
+LEAVING, AWAY, RETURNING, MOVES, WAITED = 1, 2, 3, 1 << 2, 1 << 3
+
+
+class Liar:
+    """A process of a tenant that speaks to meted itself."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(path)
+        self.socket.send(struct.pack("4I2I32s16IQ", 1, 16 + 8 + 32 + 64 + 8, 1, 0, 3, 1, b"liar", *[0] * 16, 1))
+        _, fds, _, _ = socket.recv_fds(self.socket, 4096, 4)
+        self.page = mmap.mmap(fds[0], os.fstat(fds[0]).st_size)
+        for fd in fds:
+            os.close(fd)
+
+    def says(self, place, away=0, movable=0):
+        struct.pack_into("3I", self.page, PLACE, place, away, movable)
+
+    def close(self):
+        self.page.close()
+        self.socket.close()
+
+
+def lies(m, c):
+    quota = 52 * MIB
+    liar = Liar(m.make("liar", quota, spill=True))
+    m.make("sure", quota)
+    for what, *said in (("is on its way back, for ever", RETURNING | MOVES, 0xffffffff, 0),
+                        ("is away, and called for", AWAY | MOVES | WAITED, 0xffffffff, 0),
+                        ("is leaving, with more than it has", LEAVING | MOVES, 0, 0xffffffff),
+                        ("is here, with more than it has", MOVES, 0xffffffff, 0xffffffff)):
+        liar.says(*said)
+        until(lambda: c.share("liar")["residence"] == ("resident", "leaving", "away", "returning")[said[0] & 3])
+        ok(c.share("liar")["away_bytes"] <= quota, f"a tenant says that it {what}: meted believes no more than its quota")
+        r = Resider(m, "sure", 48 * MIB, 1, 0)
+        same(r.end(20), 0, "and another has what it was promised")
+        r.process.kill()
+    until(lambda: not c.grant("sure")["processes"])
+    before = len(c.ask("events", limit=1000)["events"])
+    began = time.monotonic()
+    while time.monotonic() - began < 1:
+        for place in (MOVES, AWAY | MOVES, RETURNING | MOVES):
+            liar.says(place, 8)
+            time.sleep(0.015)
+    after = c.ask("events", limit=1000)["events"]
+    ok(len(after) + sum(e.get("count", 1) - 1 for e in after) <= before + 8, "one that says something else all the time fills no journal", before, len(after))
+    liar.close()
+    for name in ("liar", "sure"):
+        c.ask("grant_delete", name=name)
+
+
+def is_stopped(m, c, judge):
+    """It holds what another needs, and does not hear that it is to leave: who is asked next leaves instead."""
+    for name, quota in (("stopped", 24 * MIB), ("other", 24 * MIB)):
+        m.make(name, quota, spill=True)
+    m.make("sure", 40 * MIB)
+    stopped = Resider(m, "stopped", 20 * MIB, 2)
+    stopped.has("holds")
+    other = Resider(m, "other", 20 * MIB, 2)
+    other.has("holds")
+    pid = c.grant("stopped")["processes"][0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    sure = Resider(m, "sure", 34 * MIB, 1, 0)
+    same(sure.end(30), 0, "a stopped tenant does not leave: another one does, and who waits has its memory")
+    sure.process.kill()
+    status, text = mete(m, "set", "stopped", "--suspend", patience=30)
+    ok(status == 1 and "does not answer" in text and text.count("\n") == 0, "a stopped program is not suspended: one line says why", status, text)
+    ok(not c.grant("stopped")["suspended"] and judge.most <= TOTAL, "and it is as it was")
+    os.kill(pid, signal.SIGCONT)
+    for r in (stopped, other):
+        r.go_on()
+        r.go_on()
+        same(r.end(60), 0, "all go on, and every word is what it has to be")
+    for name in ("stopped", "other", "sure"):
+        c.ask("grant_delete", name=name)
+
+
+def pool(names_mib=("a", "b")):
+    """Several are asked to leave at once: together no more than memory.pool."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("memory: {pool: 30M}\n")
+        f.flush()
+        m = Meted("--soft-only", env={**ENV, "METE_CONFIG": f.name})
+    c = m.control()
+    residers = []
+    for name in names_mib:
+        m.make(name, 28 * MIB, spill=True)
+        residers.append(Resider(m, name, 24 * MIB, 1))
+        residers[-1].has("holds")
+    m.make("sure", 64 * MIB)
+    sure = Resider(m, "sure", 50 * MIB, 1, 0)
+    most, began = 0, time.monotonic()
+    while time.monotonic() - began < 3:
+        most = max(most, sum(c.share(name)["away_bytes"] for name in names_mib))
+        time.sleep(0.01)
+    ok(most <= 30 * MIB, f"two are to leave, and the host has room for one: {most / MIB:.0f} MiB are away")
+    for r in [sure, *residers]:
+        os.killpg(r.process.pid, signal.SIGKILL)
+    c.close()
+    m.close()
+
+
+m = Meted("--soft-only", env=ENV)
+c = m.control()
+judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+lies(m, c)
+is_stopped(m, c, judge)
+judge.close()
+c.close()
+m.close()
+pool()
+finish()
