@@ -226,9 +226,12 @@ static bool host_new(struct piece *p)
 	int saved = errno;
 
 	p->host = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	errno = saved;
 	if (p->host == MAP_FAILED)
 		p->host = NULL;
+	/* A child of fork() has no use for it, and would keep it for as long as it lives. */
+	if (p->host)
+		madvise(p->host, p->bytes, MADV_DONTFORK);
+	errno = saved;
 	return p->host;
 }
 
@@ -618,7 +621,7 @@ static void let_go(struct piece *p)
 enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 {
 	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on };
-	enum movable_result r = MOVABLE_DONE;
+	enum movable_result r = on_the_way(&w) ? MOVABLE_DONE : MOVABLE_FAULT;
 
 	for (uint32_t i = 0; r == MOVABLE_DONE && i < piece_count; i++) {
 		struct piece *p = &pieces[i];

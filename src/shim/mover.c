@@ -250,7 +250,10 @@ static void come_back(unsigned int device, uint32_t wish)
 		door_open();
 }
 
-/* Before the driver is torn down: what is on its way stops where it is, for all of it ends with the process. */
+/*
+ * Before the driver is torn down: what is on its way stops where it is, for all of it ends with the process. This
+ * thread waits at no door from now on, because nobody opens it any more: what the program's destructors free is freed.
+ */
 static void stay_out(void)
 {
 	uint64_t until = tick_now() + END_PATIENCE_NS;
@@ -258,6 +261,7 @@ static void stay_out(void)
 	atomic_store(&ending, true);
 	while (atomic_load(&in_driver) && tick_now() < until)
 		tick_wait(&in_driver, 1, NAP_NS / 10, false);
+	door_depth++;
 }
 
 /* Sequentially consistent: pairs with stay_out(). */

@@ -138,6 +138,18 @@ static uint64_t places(void)
 }
 
 /* False: standard input has ended. */
+/* Neither the parent's connection nor its pipes are used. */
+static void fork_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	printf("child %d\n", (int)pid);
+	fflush(stdout);
+}
+
 static bool next_line(int most_ms)
 {
 	struct pollfd p = { .fd = 0, .events = POLLIN };
@@ -148,6 +160,8 @@ static bool next_line(int most_ms)
 	do {
 		if (read(0, &c, 1) != 1)
 			return false;
+		if (c == 'f')
+			fork_child();
 	} while (c != '\n');
 	return true;
 }
@@ -164,10 +178,21 @@ static void hang(volatile uint32_t *word, CUdeviceptr at)
 	must(cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
+/* As a destructor of a static object of C++ does. */
+static void free_at_exit(void)
+{
+	unsigned int freed = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		freed += cuMemFree(blocks[i].at) == CUDA_SUCCESS;
+	printf("freed %u of %u\n", freed, count);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[3] : "";
-	bool endless = !strcmp(mode, "endless"), exits = !strcmp(mode, "exit");
+	bool endless = !strcmp(mode, "endless"), late = !strcmp(mode, "late"), exits = late || !strcmp(mode, "exit");
 	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 	int pause_ms = *mode && !endless && !exits ? atoi(mode) : -1;
 	double longest = 0, began, took;
@@ -178,6 +203,8 @@ int main(int argc, char **argv)
 
 	if (!rounds)
 		return 2;
+	if (late)
+		atexit(free_at_exit);
 	must(cuInit(0), "cuInit");
 	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");

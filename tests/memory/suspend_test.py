@@ -142,6 +142,38 @@ def upgraded(m, c):
     return c
 
 
+def ends_while_away(m, c):
+    """Its destructors free what is away."""
+    r = Resider(m, "local", SIZE, 3, "late")
+    r.has("holds")
+    mete(m, "set", "local", "--suspend")
+    r.process.stdin.close()
+    ok(r.has("freed", 15), "a program that ends while its memory is away frees it, and does not wait for it", r.lines)
+    ok(until(lambda: r.process.poll() is not None, 15) and any(line.split()[1] == line.split()[3] for line in r.lines if line.startswith("freed")),
+       "all of it", r.lines)
+    r.process.kill()
+    until(lambda: not c.grant("local")["processes"], 10)
+    mete(m, "set", "local", "--resume")
+
+
+def forks_while_away(m, c):
+    """The host's memory that takes it is no child's."""
+    r = Resider(m, "local", SIZE, 1)
+    r.has("holds")
+    mete(m, "set", "local", "--suspend")
+    r.process.stdin.write("f")
+    r.process.stdin.flush()
+    r.has("child")
+    child = int([line.split()[1] for line in r.lines if line.startswith("child")][0])
+    with open(f"/proc/{child}/status", encoding="ascii") as f:
+        kib = int([line.split()[1] for line in f if line.startswith("RssAnon")][0])
+    ok(kib * 1024 < SIZE, f"a child of fork() holds none of the memory that is away ({kib} KiB)")
+    os.kill(child, signal.SIGKILL)
+    mete(m, "set", "local", "--resume")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
 def refusals(m, c):
     m.make("plain", 8 * MIB)
     status, text = mete(m, "set", "plain", "--suspend")
@@ -209,6 +241,8 @@ work_that_never_ends(m, c)
 full_device(m, c, judge)
 c = meted_ends(m, c)
 c = upgraded(m, c)
+ends_while_away(m, c)
+forks_while_away(m, c)
 refusals(m, c)
 promises(m, c)
 no_room_in_the_host(c)
