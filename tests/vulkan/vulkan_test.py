@@ -28,7 +28,8 @@ environment = {**m.env, "METE_RUNTIME_DIR": m.dir}
 
 
 def start(grant, *words, command=None, env=None):
-    return subprocess.Popen([METE, "run", "--grant", grant, "--"] + (command or [CLIENT, *map(str, words)]), text=True,
+    # vulkaninfo leaves a file where it is called.
+    return subprocess.Popen([METE, "run", "--grant", grant, "--"] + (command or [CLIENT, *map(str, words)]), text=True, cwd=m.dir,
                             env={**environment, **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
