@@ -255,7 +255,7 @@ def worker_source(way):
 
 
 def handler(way, c):
-    head, body, after, passed = [], [], [], {}
+    head, body, ready, after, passed = [], [], [], [], {}
     creates = c.symbol in way.create
     about = None if creates else next(iter(way.objects(c)), None)
     if creates:
@@ -290,7 +290,10 @@ def handler(way, c):
             passed[a.name] = f"&{a.name}_value_"
             after.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
         elif role == "scratch":
-            passed[a.name] = f"forward_scratch(w_, {way.length('scratch', c, a)})"
+            head.append(f"\tvoid *{a.name};")
+            ready += [f"\t{a.name} = forward_scratch(w_, {way.length('scratch', c, a)});",
+                      f"\tif ({way.length('scratch', c, a)} && !{a.name}) {{", "\t\tw_->status = w_->library->status.alloc_failed;",
+                      "\t\treturn 0;", "\t}"]
     for a in c.args:  # behind what tells their type
         if way.role(c, a) == "scalar":
             head.append(f"\tstruct forward_scalar {a.name};")
@@ -298,10 +301,10 @@ def handler(way, c):
                         "FORWARD_IN);")
             passed[a.name] = f"{a.name}.at"
     pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
-    checks = list_checks(way, c)
+    checks = list_checks(way, c) + (["\tw_->ends = true;"] if way.ends(c) else [])
     call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"
     out = [f"static int run_{c.symbol}(struct forward_work *w_)", "{", *head, "", *body, *checks, "\tif (!forward_ready(w_))",
-           "\t\treturn forward_refuse(w_);", f"\tw_->status = (int){call};"]
+           "\t\treturn forward_refuse(w_);", *ready, f"\tw_->status = (int){call};"]
     if creates:
         made = next(a for a in c.args if way.role(c, a) == "made")
         end = way.destroy[way.same.get(made.target, made.target)]

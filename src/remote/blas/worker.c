@@ -48,6 +48,9 @@ static int destroy(struct forward_work *w)
 {
 	if (w->work->in.bad || w->work->in.used != w->work->in.size)
 		return -EPROTO;
+	w->ends = true;
+	if (w->function && !forward_ready(w))
+		return forward_refuse(w);
 	w->status =
 		w->function ? (int)((cublasStatus_t(*)(void *))w->function)(w->handle) : CUBLAS_STATUS_NOT_SUPPORTED;
 	forward_gone(w);

@@ -173,17 +173,28 @@ void forward_check_list(struct forward_work *w, const struct forward_list *l, ui
 		w->unsound = true;
 }
 
+/* An object of the session's is in this call. */
+static void use(struct forward_work *w, struct forward_named *named)
+{
+	if (w->used_count < FORWARD_USED_MOST)
+		w->used[w->used_count++] = named;
+	else
+		w->unsound = true;
+}
+
 void *forward_get_object(struct forward_work *w, unsigned int type)
 {
-	const struct forward_named *named;
+	struct forward_named *named;
 	uint64_t id = 0;
 
 	remote_get(&w->work->in, &id, sizeof(id));
 	if (!id || w->work->in.bad)
 		return NULL;
 	named = worker_kept(w->work, KIND_FORWARDED, id);
-	if (named && named->library == w->library && named->type == type)
+	if (named && named->library == w->library && named->type == type) {
+		use(w, named);
 		return named->handle;
+	}
 	w->unsound = true;
 	return NULL;
 }
@@ -195,6 +206,8 @@ void *forward_scratch(struct forward_work *w, uint64_t bytes)
 
 	if (!bytes || !named)
 		return NULL;
+	if (named->busy > w->waits)
+		return w->scratch ? NULL : (w->scratch = malloc(bytes));
 	if (bytes <= named->scratch_bytes)
 		return named->scratch;
 	more = realloc(named->scratch, bytes);
@@ -223,7 +236,7 @@ static bool mode_set(struct forward_work *w)
 
 	if (!w->place || !w->library->pointer_mode || w->named->pointer_mode == mode)
 		return true;
-	if (!set || set(w->handle, mode))
+	if (w->named->busy || !set || set(w->handle, mode))
 		return false;
 	w->named->pointer_mode = mode;
 	return true;
@@ -233,10 +246,24 @@ bool forward_ready(struct forward_work *w)
 {
 	if (w->work->in.bad || w->work->in.used != w->work->in.size || w->unsound || !w->function || !mode_set(w))
 		return false;
+	if (w->ends)
+		return !w->named->busy;
 	/* A result in the client's memory is waited for by the library. */
-	if (w->work->head.flags & CALL_WAITS)
+	if (w->work->head.flags & CALL_WAITS) {
+		for (unsigned int i = 0; i < w->used_count; i++)
+			w->used[i]->busy++;
+		w->waits = true;
 		worker_yield(w->work);
+	}
 	return true;
+}
+
+/* What it took is for others again. */
+static void leave(struct forward_work *w)
+{
+	for (unsigned int i = 0; w->waits && i < w->used_count; i++)
+		w->used[i]->busy--;
+	free(w->scratch);
 }
 
 int forward_refuse(struct forward_work *w)
@@ -274,7 +301,9 @@ int forward_made(struct forward_work *w, uint64_t id, unsigned int type, void *h
 		w->status = w->library->status.alloc_failed;
 		return r == -ENOSPC ? 0 : r;
 	}
-	*named = (struct forward_named){ w->library, type, handle, POINTER_MODE_UNKNOWN, NULL, 0 };
+	*named = (struct forward_named){
+		.library = w->library, .type = type, .handle = handle, .pointer_mode = POINTER_MODE_UNKNOWN
+	};
 	worker_keep(w->work, id, named, named_free);
 	return 0;
 }
@@ -323,6 +352,7 @@ static bool object_find(struct forward_work *w)
 	if (!w->named || w->named->library != w->library)
 		return false;
 	w->handle = w->named->handle;
+	use(w, w->named);
 	return type == FORWARD_ANY || w->named->type == type;
 }
 
@@ -348,6 +378,7 @@ int worker_other_library(struct work *work)
 	fence_lift(true);
 	r = run(&w);
 	fence_lift(false);
+	leave(&w);
 	if (r)
 		return r;
 	if (work->out.bad)

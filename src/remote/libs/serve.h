@@ -11,7 +11,8 @@
 #include "remote/libs/forward.h"
 #include "remote/worker/worker.h"
 
-#define FORWARD_ANY 255 /* a call may be about objects of any type */
+#define FORWARD_ANY 255	    /* a call may be about objects of any type */
+#define FORWARD_USED_MOST 8 /* objects in one call */
 
 struct forward_work;
 
@@ -47,6 +48,7 @@ struct forward_named {
 	int pointer_mode; /* as the library has it */
 	void *scratch;	  /* host workspace of its calls */
 	size_t scratch_bytes;
+	_Atomic unsigned int busy; /* calls that wait in the library with it; raised by the executor alone */
 };
 
 struct forward_work {
@@ -60,7 +62,12 @@ struct forward_work {
 	uint64_t place; /* where the scalars stand: enum forward_place; 0: there are none */
 	bool unsound;	/* some stand here, others there, or have no size; an object is none */
 	bool strange;	/* an address is not the session's; as kernels would have found out */
+	bool ends;	/* the call ends the object that it is about */
+	bool waits;	/* others are executed beside it: its objects are busy */
 	int status;	/* of the library */
+	void *scratch;	/* of this call alone */
+	struct forward_named *used[FORWARD_USED_MOST];
+	unsigned int used_count;
 };
 
 struct forward_scalar {
@@ -94,11 +101,14 @@ void forward_get_list(struct forward_work *w, struct forward_list *l);
 void forward_check_list(struct forward_work *w, const struct forward_list *l, uint64_t count, size_t each);
 /* An object of this type, or NULL. */
 void *forward_get_object(struct forward_work *w, unsigned int type);
-/* So many bytes of this process's memory, until the object's next call asks for more. NULL: 0 bytes, or no memory. */
+/*
+ * So many bytes of this process's memory, until the object's next call asks for more; beside another call with the
+ * object, until this one ends. NULL: 0 bytes, or no memory.
+ */
 void *forward_scratch(struct forward_work *w, uint64_t bytes);
 void forward_put(struct forward_work *w, const void *value, size_t bytes);
 void forward_put_scalar(struct forward_work *w, const struct forward_scalar *s);
-/* All was read and is sound, and the library knows where scalars stand. */
+/* All was read and is sound, the library knows where scalars stand, and no call is at work with what is ended. */
 bool forward_ready(struct forward_work *w);
 /* What a handler answers when it is not. */
 int forward_refuse(struct forward_work *w);
