@@ -187,6 +187,7 @@ int main(void)
 {
 	uint8_t *first;
 
+	tap_begin();
 	functions[CALL_MAKE] = functions[CALL_WORK] = functions[CALL_LOOK] = (void *)work;
 	functions[CALL_END] = (void *)end;
 	functions[CALL_MODE] = (void *)mode_set;
