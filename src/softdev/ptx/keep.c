@@ -102,7 +102,7 @@ static struct key key_of(const struct compile_request *q)
 			put_operand(&k, &o->operand[n]);
 		put_operand(&k, &o->guard);
 	}
-	while (k.count % 8)
+	while (!k.failed && k.count % 8)
 		put(&k, "", 1);
 	return k;
 }
