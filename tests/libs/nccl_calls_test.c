@@ -416,6 +416,43 @@ static void test_graph(void)
 	}
 }
 
+/* As many captured calls as a communicator's 4 KiB have words for. */
+static void test_captured_most(void)
+{
+	ncclUniqueId id;
+	ncclComm_t c = NULL;
+	CUgraph graph;
+	int most = 0;
+
+	CU(cuCtxSetCurrent(contexts[0]));
+	GOOD(t.ncclGetUniqueId(&id));
+	GOOD(t.ncclCommInitRank(&c, 1, id, 0));
+	CU(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	while (most < 2000 && !t.ncclAllReduce(at(from[0]), at(from[0]), 1, ncclFloat32, ncclSum, c, streams[0]))
+		most++;
+	CU(cuStreamEndCapture(streams[0], &graph));
+	CU(cuGraphDestroy(graph));
+	tap_ok(most == 1023, "1023 calls can be captured: %d", most);
+	GOOD(t.ncclCommAbort(c));
+}
+
+/* What is only simulated is not done. */
+static void test_simulated(void)
+{
+	ncclSimInfo_t info = { 0 };
+	float room[8] = { 0 };
+
+	fill(ncclFloat32, 8);
+	CU(cuCtxSetCurrent(contexts[0]));
+	CU(cuMemsetD8(to[0], 0, sizeof(room)));
+	GOOD(t.ncclGroupStart());
+	GOOD(t.ncclSend(at(from[0]), 8, ncclFloat32, 0, comms[0], streams[0]));
+	GOOD(t.ncclRecv(at(to[0]), 8, ncclFloat32, 0, comms[0], streams[0]));
+	GOOD(t.ncclGroupSimulateEnd(&info));
+	get(0, room, sizeof(room));
+	tap_ok(room[0] == 0 && room[7] == 0, "a group that is only simulated: %g", (double)room[0]);
+}
+
 /* Ranks that call different things find it out, and nothing hangs. */
 static void test_wrong(void)
 {
@@ -485,6 +522,8 @@ int main(void)
 	test_scalars();
 	test_split();
 	test_graph();
+	test_captured_most();
+	test_simulated();
 	test_wrong();
 	for (int r = 0; r < RANKS; r++)
 		GOOD(t.ncclCommFinalize(comms[r]));

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_BYTES 4096u
-
 /* ---- the driver ---- */
 
 static const struct {
@@ -185,9 +183,9 @@ static ncclResult_t device_begin(struct ncclComm *c)
 	if (!e)
 		e = d->device(&c->device);
 	if (!e)
-		e = d->alloc(&c->words, WORDS_BYTES);
+		e = d->alloc(&c->words, NCCL_WORDS_BYTES);
 	if (!e)
-		e = d->set(c->words, 0, WORDS_BYTES);
+		e = d->set(c->words, 0, NCCL_WORDS_BYTES);
 	if (!e)
 		e = d->stream_create(&c->stream, CU_STREAM_NON_BLOCKING);
 	if (!e)

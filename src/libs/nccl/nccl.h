@@ -26,6 +26,7 @@
 
 #define NCCL_VERSION_TOLD 22809
 #define NCCL_RANKS_MOST 1024
+#define NCCL_WORDS_BYTES 4096u
 #define NCCL_MAGIC UINT64_C(0x6d6574652d6e6363)
 
 /* The calls of the driver that are needed; what the program's libcuda.so.1 has of them. */

@@ -41,7 +41,7 @@ static void CUDA_CB give(void *data)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-#define WORDS_CAPTURED 1024u
+#define WORDS_CAPTURED (NCCL_WORDS_BYTES / 4 - 1) /* beside the first, which all others wait for */
 
 /* A captured operation has a word of its own, which each launch of the graph sets back first. */
 static CUdeviceptr word_captured(struct ncclComm *c)
@@ -226,7 +226,7 @@ ncclResult_t soft_ncclGroupStart(void)
 	return ncclSuccess;
 }
 
-ncclResult_t soft_ncclGroupEnd(void)
+static ncclResult_t group_end(bool simulated)
 {
 	ncclResult_t r, made;
 
@@ -235,7 +235,7 @@ ncclResult_t soft_ncclGroupEnd(void)
 	if (--group.depth)
 		return ncclSuccess;
 	made = made_wait();
-	r = group.failed ? group.failed : leave_all();
+	r = group.failed || simulated ? group.failed : leave_all();
 	free(group.kept);
 	group.kept = NULL;
 	group.count = group.room = 0;
@@ -243,12 +243,17 @@ ncclResult_t soft_ncclGroupEnd(void)
 	return made ? made : r;
 }
 
+ncclResult_t soft_ncclGroupEnd(void)
+{
+	return group_end(false);
+}
+
 ncclResult_t soft_ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
 {
 	if (!simInfo)
 		return ncclInvalidArgument;
 	simInfo->estimatedTime = -1; /* unknown */
-	return soft_ncclGroupEnd();
+	return group_end(true);
 }
 
 /* ---- calls ---- */

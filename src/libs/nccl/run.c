@@ -521,6 +521,8 @@ static void run(struct ncclComm *c, struct nccl_op *given)
 /* The stream that waits goes on, with an error as well: nothing hangs. */
 static void release(struct ncclComm *c, struct nccl_op *op)
 {
+	bool stays = op->captured || op->done; /* one of the host is gone once it is done */
+
 	if (op->word)
 		c->driver->write_value(c->stream, op->word, op->value, 0);
 	pthread_mutex_lock(&c->mutex);
@@ -529,7 +531,7 @@ static void release(struct ncclComm *c, struct nccl_op *op)
 		*op->done = true;
 	pthread_cond_broadcast(&c->cond);
 	pthread_mutex_unlock(&c->mutex);
-	if (op->captured || op->done)
+	if (stays)
 		return;
 	free(op->parts);
 	free(op);
