@@ -7,9 +7,11 @@
  */
 #include "harness.h"
 
-#include "softdev/ptx/compile.h"
+#include "softdev/ptx/hot.h"
 
 #include <dirent.h>
+#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -217,6 +219,44 @@ static void flip(const char *path, long from_end)
 	fclose(f);
 }
 
+/* The object of a file that is kept: 32 bytes, the key, whose size stands at 20, and the object. */
+static uint8_t *object_of(const char *path, size_t *ret_bytes)
+{
+	FILE *f = fopen(path, "rb");
+	uint32_t head[8];
+	uint8_t *object;
+
+	if (!f || fread(head, sizeof(head), 1, f) != 1 || fseek(f, head[5], SEEK_CUR))
+		exit(1);
+	object = malloc(head[6]);
+	if (!object || fread(object, head[6], 1, f) != 1)
+		exit(1);
+	fclose(f);
+	*ret_bytes = head[6];
+	return object;
+}
+
+/* Names that are said to lie where the file has nothing. */
+static void test_object(const char *path)
+{
+	struct machine m;
+	size_t bytes;
+	uint8_t *object = object_of(path, &bytes);
+	const Elf64_Ehdr *head = (const void *)object;
+	Elf64_Shdr *section = (void *)(object + head->e_shoff), *names = NULL;
+
+	ok(!object_load(object, bytes, 1, &m));
+	object_unload(&m);
+	for (uint32_t i = 0; i < head->e_shnum; i++)
+		if (section[i].sh_type == SHT_SYMTAB)
+			names = &section[section[i].sh_link];
+	names->sh_offset = 1ull << 40;
+	ok(object_load(object, bytes, 1, &m) == -EINVAL);
+	names->sh_type = SHT_NOBITS;
+	ok(object_load(object, bytes, 1, &m) == -EINVAL);
+	free(object);
+}
+
 static void test_kept(void)
 {
 	char path[512];
@@ -227,6 +267,7 @@ static void test_kept(void)
 	ok(kept_file(path, sizeof(path)));
 	ok(!stat(path, &st) && (st.st_mode & 0777) == 0600);
 	tap_ok(child_compiles("none", folder), "what is kept needs no compiler");
+	test_object(path);
 	for (long at = 1; at < st.st_size; at += st.st_size / 7) {
 		flip(path, at);
 		tap_ok(!child_compiles("none", folder), "a byte is wrong, %ld before the end: it does not run", at);

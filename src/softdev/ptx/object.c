@@ -68,7 +68,8 @@ static bool sections_place(struct object *o)
 		if (s->sh_type != SHT_NOBITS && s->sh_type != SHT_NULL && !within(o, s->sh_offset, s->sh_size))
 			return false;
 		if (s->sh_type == SHT_SYMTAB) {
-			if (s->sh_offset % 8 || s->sh_link >= o->head->e_shnum || o->symbol)
+			if (s->sh_offset % 8 || s->sh_link >= o->head->e_shnum || o->symbol ||
+			    !within(o, o->section[s->sh_link].sh_offset, o->section[s->sh_link].sh_size))
 				return false;
 			o->symbol = (const Elf64_Sym *)(const void *)(o->bytes + s->sh_offset);
 			o->symbols = s->sh_size / sizeof(Elf64_Sym);
