@@ -420,6 +420,25 @@ static void test_alone(void)
 	end(w);
 }
 
+/*
+ * One who pretends: in each step it works on one device and does next to nothing on the other, where its turn keeps
+ * others waiting. What they lose is bounded; it is not nothing (docs/performance.md).
+ */
+static void test_pretender(double there, double here, double wanted)
+{
+	struct world *w = begin(2, 3, true);
+
+	add(w, 0, 0, true, 5, there, 100);
+	add(w, 1, 0, true, 0.01, here, 100);
+	add(w, 0, 1, false, 1, 100 - there, 100);
+	add(w, 1, 2, false, 1, 100 - here, 100);
+	run(w, 20);
+	tap_ok(served(w, 0, 1, 20) > 99 - there && served(w, 1, 2, 20) > wanted,
+	       "beside a pretender of %g and %g %%: %.1f and %.1f %%", there, here, served(w, 0, 1, 20),
+	       served(w, 1, 2, 20));
+	end(w);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -431,5 +450,8 @@ int main(void)
 	test_two_gangs();
 	test_no_lock_step();
 	test_alone();
+	test_pretender(10, 10, 80);
+	test_pretender(50, 1, 97);
+	test_pretender(50, 50, 49);
 	return tap_end();
 }
