@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RANKS 4
 #define MOST 3000 /* elements of a rank */
@@ -436,6 +437,54 @@ static void test_captured_most(void)
 	GOOD(t.ncclCommAbort(c));
 }
 
+struct splitting {
+	ncclComm_t comm;
+	_Atomic pid_t thread;
+	ncclResult_t result;
+};
+
+static void *split_alone(void *given)
+{
+	struct splitting *s = given;
+	ncclComm_t got;
+
+	s->thread = gettid();
+	s->result = t.ncclCommSplit(s->comm, 0, 0, &got, NULL);
+	return NULL;
+}
+
+static bool thread_sleeps(pid_t thread)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+/* A split in which the other rank takes no part ends with an error when the communicator is aborted. */
+static void test_abort_split(void)
+{
+	struct splitting s = { 0 };
+	ncclComm_t pair[2];
+	pthread_t thread;
+
+	GOOD(t.ncclCommInitAll(pair, 2, NULL));
+	s.comm = pair[0];
+	pthread_create(&thread, NULL, split_alone, &s);
+	for (int seen = 0; seen < 20; usleep(1000))
+		seen = s.thread && thread_sleeps(s.thread) ? seen + 1 : 0;
+	GOOD(t.ncclCommAbort(pair[0]));
+	pthread_join(thread, NULL);
+	tap_ok(s.result != ncclSuccess, "a split whose communicator is aborted: %d", (int)s.result);
+	GOOD(t.ncclCommAbort(pair[1]));
+}
+
 /* What is only simulated is not done. */
 static void test_simulated(void)
 {
@@ -524,6 +573,7 @@ int main(void)
 	test_graph();
 	test_captured_most();
 	test_simulated();
+	test_abort_split();
 	test_wrong();
 	for (int r = 0; r < RANKS; r++)
 		GOOD(t.ncclCommFinalize(comms[r]));

@@ -461,6 +461,8 @@ static ncclResult_t end(struct ncclComm *c)
 	if (c->has_thread)
 		pthread_join(c->thread, NULL);
 	pthread_mutex_lock(&c->mutex);
+	while (c->callers)
+		pthread_cond_wait(&c->cond, &c->mutex);
 	pending = c->pending || c->captured_count;
 	pthread_mutex_unlock(&c->mutex);
 	if (!pending) {

@@ -139,6 +139,7 @@ struct ncclComm {
 	/* mutex guards the following */
 	struct nccl_op *first, **last;
 	uint32_t pending; /* calls whose operation has not ended */
+	uint32_t callers; /* threads that wait in nccl_words() */
 	bool ending, finalized;
 	struct nccl_scalar *scalars;
 	uint32_t scalars_count;

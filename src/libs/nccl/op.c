@@ -424,17 +424,25 @@ ncclResult_t soft_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype
 ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64_t bytes)
 {
 	bool done = false;
+	ncclResult_t r;
 	struct nccl_op op = {
 		.comm = c, .kind = NCCL_WORDS, .count = bytes, .words = words, .ret_words = ret, .done = &done
 	};
 
 	pthread_mutex_lock(&c->mutex);
-	*c->last = &op;
-	c->last = &op.next;
-	c->pending++;
+	c->callers++;
+	if (!c->abort && !c->ending) {
+		*c->last = &op;
+		c->last = &op.next;
+		c->pending++;
+		pthread_cond_broadcast(&c->cond);
+		while (!done)
+			pthread_cond_wait(&c->cond, &c->mutex);
+	}
+	/* Another thread may abort it: then nothing of it is looked at behind this. */
+	r = c->abort || c->ending ? ncclInvalidUsage : (ncclResult_t)c->state;
+	c->callers--;
 	pthread_cond_broadcast(&c->cond);
-	while (!done)
-		pthread_cond_wait(&c->cond, &c->mutex);
 	pthread_mutex_unlock(&c->mutex);
-	return (ncclResult_t)c->state;
+	return r;
 }
