@@ -28,6 +28,10 @@
 #define TICK_MS 1000
 #define MADE_NS UINT64_C(30000000000)
 #define MADE_MOST 10000
+/* Nobody deletes templates, and who asks is mostly not known: a cluster's store must not be filled with them. */
+#define NEW_NS UINT64_C(3600000000000)
+#define NEW_OF_NAMESPACE 64u
+#define NEW_OF_ALL 2048u
 #define LIFE_MOST_S 315360000L
 #define NAMESPACE_FILE API_SERVICE_ACCOUNT "/namespace"
 #define TRIES 60 /* for the authority at the start, a second apart */
@@ -81,6 +85,9 @@ struct webhook {
 	pthread_mutex_t made_lock;
 	json_t *made; /* "NAMESPACE/TEMPLATE" that are there; under the lock */
 	uint64_t made_ns; /* since when it fills */
+	json_t *fresh; /* how many were new, by namespace; under the lock */
+	unsigned int fresh_all;
+	uint64_t fresh_ns; /* since when they are counted */
 
 	_Atomic uint64_t outcomes[4]; /* enum review_outcome; read by /metrics */
 	char said[1024];
@@ -201,8 +208,45 @@ static void note_made(struct webhook *w, const char *key)
 	pthread_mutex_unlock(&w->made_lock);
 }
 
+static json_int_t fresh_of(const struct webhook *w, const char *name_space)
+{
+	return json_integer_value(json_object_get(w->fresh, name_space));
+}
+
+/* One more may be made: it is counted. */
+static bool may_make(struct webhook *w, const char *name_space)
+{
+	uint64_t now = clock_now_ns();
+	bool may;
+
+	pthread_mutex_lock(&w->made_lock);
+	if (!w->fresh_all || now - w->fresh_ns > NEW_NS) {
+		json_object_clear(w->fresh);
+		w->fresh_all = 0;
+		w->fresh_ns = now;
+	}
+	may = w->fresh_all < NEW_OF_ALL && fresh_of(w, name_space) < NEW_OF_NAMESPACE;
+	if (may) {
+		w->fresh_all++;
+		json_object_set_new(w->fresh, name_space, json_integer(fresh_of(w, name_space) + 1));
+	}
+	pthread_mutex_unlock(&w->made_lock);
+	return may;
+}
+
+/* It was not new after all. */
+static void note_known(struct webhook *w, const char *name_space)
+{
+	pthread_mutex_lock(&w->made_lock);
+	if (fresh_of(w, name_space)) {
+		w->fresh_all--;
+		json_object_set_new(w->fresh, name_space, json_integer(fresh_of(w, name_space) - 1));
+	}
+	pthread_mutex_unlock(&w->made_lock);
+}
+
 /* By a client of this thread's own. 409: somebody has made the same, for its name says what is in it. */
-static int make_one(struct webhook *w, const char *path, json_t *template, struct fault *f)
+static int make_one(struct webhook *w, const char *path, json_t *template, bool *ret_new, struct fault *f)
 {
 	const struct api_options o = { .kubeconfig = w->kubeconfig };
 	struct loop loop = { -1 };
@@ -217,6 +261,7 @@ static int make_one(struct webhook *w, const char *path, json_t *template, struc
 	json_decref(answer);
 	api_close(api);
 	loop_close(&loop);
+	*ret_new = status == 200 || status == 201;
 	if (status == 200 || status == 201 || status == 409)
 		return 0;
 	return *f->text ? -EIO : fault_set(f, -EIO, "POST %s: status %d", path, status);
@@ -229,6 +274,8 @@ static bool make_templates(void *owner, const char *name_space, json_t *template
 	struct fault f = { .text = "" };
 	const char *name;
 	json_t *template;
+	bool fresh;
+	int r;
 
 	/* It becomes a part of a path. */
 	if (!*name_space || strlen(name_space) > 63 ||
@@ -241,7 +288,17 @@ static bool make_templates(void *owner, const char *name_space, json_t *template
 		snprintf(key, sizeof(key), "%s/%s", name_space, name);
 		if (is_made(w, key))
 			continue;
-		if (make_one(w, path, template, &f)) {
+		if (!may_make(w, name_space)) {
+			snprintf(line, WORDS_LINE,
+				 "namespace %s: %u new claim templates were made within an hour, or %u in all "
+				 "namespaces: ask for what other pods have, or wait",
+				 name_space, NEW_OF_NAMESPACE, NEW_OF_ALL);
+			return false;
+		}
+		r = make_one(w, path, template, &fresh, &f);
+		if (!fresh)
+			note_known(w, name_space);
+		if (r) {
 			snprintf(line, WORDS_LINE, "the claim's template cannot be made: %.440s", f.text);
 			return false;
 		}
@@ -451,6 +508,7 @@ static int run(struct webhook *w)
 	authority_end(&w->authority);
 	free(w->client_ca);
 	json_decref(w->made);
+	json_decref(w->fresh);
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -467,6 +525,7 @@ int main(int argc, char **argv)
 	pthread_rwlock_init(&w.lock, NULL);
 	pthread_mutex_init(&w.made_lock, NULL);
 	w.made = json_object();
+	w.fresh = json_object();
 	switch (read_options(&w, argc, argv)) {
 	case OPTIONS_WRONG:
 		return EXIT_USAGE;

@@ -383,6 +383,21 @@ def test_claims():
     ok(not answer["allowed"] and "template cannot be made" in answer["status"]["message"] and "403" in answer["status"]["message"],
        "a pod whose template cannot be made is refused, and told why", answer)
     ok(not ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "79"}), namespace="../x")["allowed"], "a namespace is a word")
+
+    def many(mib, count=40, space="many"):
+        thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": str(mib)})
+        more = [{"name": f"c{i}", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": str(mib + i)}}} for i in range(1, count)]
+        thing["spec"]["containers"] += more
+        return ask(thing, namespace=space)
+
+    def there(space="many"):
+        return len([kind for kind, _ in api.objects if kind == f"{space}/resourceclaimtemplates"])
+    ok(many(100)["allowed"], "a pod of forty different shares", there())
+    answer = many(200)
+    ok(not answer["allowed"] and "64 new claim templates" in answer["status"]["message"], "one who asks for ever new ones is refused", answer.get("status"))
+    same([there(), many(300)["allowed"], there()], [64, False, 64], "so the cluster's store is not filled with what nobody deletes")
+    ok(many(100)["allowed"] and many(210, 1)["allowed"], "what is there can be asked for")
+    ok(many(400, 1, "quiet")["allowed"], "and another namespace has its own")
     end(w)
     api.down()
 
