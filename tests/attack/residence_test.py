@@ -1,8 +1,13 @@
 """A local user holds memory that may leave the device (`--spill`), and never lets it leave: what others were promised is not lent to him."""
+import tempfile
+
 from ground import *
 
 root_only("a grant with --spill")
-s = system(env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
+settings = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+settings.write("memory: {pool: 6G}\n")
+settings.flush()
+s = system("--config", settings.name, env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
 HALF = (512 << 20) // 512  # units of the account
 
 
@@ -33,7 +38,16 @@ ok(until(lambda: ask_as(VICTIM, s.dir, soft("512M", "late"))[0]["ok"], 10), "and
 c = s.control()
 answer = c.ask(**soft("1G", "roots", spill=True))
 ok(answer["ok"], "root makes a grant with --spill", answer)
-ok(joined("roots").hold(0, 2 * HALF), "which is lent what others do not use")
+roots = joined("roots")
+ok(roots.hold(0, 2 * HALF), "which is lent what others do not use")
+roots.ask("place", 0, 0, 0, 2 * HALF)
+answers = ask_as(UID, s.dir, *[soft("1G", f"liar{i}", spill=True) for i in range(8)])
+ok(all(a["ok"] for a in answers), "a user makes many grants with --spill")
+for i in range(8):
+    joined(f"liar{i}").ask("place", 0, 2, 2 * HALF, 0)
+late = joined("late")
+ok(not late.hold(0, HALF), "whose programs say that all of their memory is in the host's, which has no room for so much")
+ok(until(lambda: late.hold(0, 1) or roots.ask("wish", 0)[0], 10), "root's program is asked to leave for whom the memory is promised to")
 c.close()
 s.close()
 finish()

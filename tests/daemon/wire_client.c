@@ -243,6 +243,24 @@ static void do_forge(char *rest)
 	say("0");
 }
 
+/* As a program whose memory may leave the device: where it is (enum wire_place), what is away, what can leave. */
+static void do_place(char *rest)
+{
+	struct wire_account *a = &page->account[number(&rest)];
+	uint32_t state = (uint32_t)number(&rest);
+
+	atomic_store(&a->away_units, (uint32_t)number(&rest));
+	atomic_store(&a->movable_units, (uint32_t)number(&rest));
+	atomic_store(&a->place, WIRE_PLACE_MOVES | state);
+	say("0");
+}
+
+/* Whether it is asked to leave. */
+static void do_wish(char *rest)
+{
+	say("%d", (atomic_load(&page->account[number(&rest)].wish) & WIRE_LEAVE) != 0);
+}
+
 static void do_info(char *rest)
 {
 	struct wire_info q = { .device = (uint32_t)number(&rest) };
@@ -421,7 +439,7 @@ static const struct {
 	{ "import", do_import },       { "drop", do_drop },   { "event", do_event }, { "processes", do_processes },
 	{ "image", do_image },	       { "claim", do_claim }, { "raw", do_raw },     { "cut", do_cut },
 	{ "exec", do_exec },	       { "record", do_record }, { "tracing", do_tracing }, { "head", do_head },
-	{ "stand", do_stand },
+	{ "stand", do_stand },	       { "place", do_place },	{ "wish", do_wish },
 };
 
 static void obey(char *line)

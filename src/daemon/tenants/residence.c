@@ -39,6 +39,7 @@
 #define SILENCES 6u	      /* each in a row is believed half as often as the one before, so many times */
 #define WANT_NS 2000000000u   /* one that waits for more asks again within this */
 #define HOPE_NS 200000000u
+#define POOL_KEPT_PART 4u /* of the host's memory, for owners' grants, where others have some as well */
 
 static struct wire_account *account_of(const struct client *c, unsigned int device)
 {
@@ -342,20 +343,42 @@ static bool is_to_leave(const struct client *c)
 	       (place & WIRE_PLACE_MOVES && wire_place_state(place) == WIRE_RESIDENT && wishes_away(c));
 }
 
-/* Units that the host's memory still takes. */
-static uint64_t pool_room(const struct daemon *daemon)
-{
-	uint64_t bytes = daemon->memory->pool_bytes, used = 0;
+/* The host's memory for what has left devices, and what is taken of it, in units. */
+struct pool_state {
+	uint64_t units;
+	uint64_t owners, others; /* by grants of owners, and of all others */
+};
 
-	if (!bytes)
-		bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-	bytes /= WIRE_UNIT_BYTES;
+static uint64_t *pool_part(struct pool_state *pool, const struct tenant *t)
+{
+	return is_bounded(t) ? &pool->others : &pool->owners;
+}
+
+static struct pool_state pool_now(const struct daemon *daemon)
+{
+	struct pool_state pool = { .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
+
+	if (!pool.units)
+		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
-		used += residence_away(t, 0, NULL);
+		*pool_part(&pool, t) += residence_away(t, 0, NULL);
 		for (const struct client *c = t->clients; c && moves(t); c = c->next)
-			used += is_to_leave(c) ? movable_of(c) : 0;
+			*pool_part(&pool, t) += is_to_leave(c) ? movable_of(c) : 0;
 	}
-	return bytes > used ? bytes - used : 0;
+	return pool;
+}
+
+/*
+ * Units that it still takes of the tenant. A part is kept for owners' grants, which are lent what others are promised and
+ * must be able to leave, whatever other users' programs say that they have away.
+ */
+static uint64_t pool_room(const struct pool_state *pool, const struct tenant *tenant)
+{
+	uint64_t most = pool->units - pool->units / POOL_KEPT_PART, left = less(pool->units, pool->owners);
+
+	if (is_bounded(tenant))
+		return less(left < most ? left : most, pool->others);
+	return less(left, pool->others < most ? pool->others : most);
 }
 
 /* Wishes --------------------------------------------------------------------------------------------------------- */
@@ -569,7 +592,7 @@ static void tell_turn(struct tenant *t)
 }
 
 /* Of those who are to leave now, those whom the host takes no more stay. Value: there was one: it is decided anew. */
-static bool beyond_pool(uint64_t room)
+static bool beyond_pool(struct pool_state pool)
 {
 	bool any = false;
 
@@ -578,20 +601,19 @@ static bool beyond_pool(uint64_t room)
 
 		if (c->place != RESIDENCE_HERE || !c->wish_away || wishes_away(view.client[i]))
 			continue;
-		if (c->movable_units > room)
+		if (c->movable_units > pool_room(&pool, view.client[i]->tenant))
 			c->stays = any = true;
 		else
-			room -= c->movable_units;
+			*pool_part(&pool, view.client[i]->tenant) += c->movable_units;
 	}
 	return any;
 }
 
 static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 {
-	uint64_t pool;
+	const struct pool_state pool = pool_now(daemon);
 
 	see(daemon, uuid);
-	pool = pool_room(daemon);
 	do {
 		for (unsigned int i = 0; i < view.count; i++)
 			view.list[i].wish_away = view.client[i]->residing.wish & WIRE_LEAVE;
@@ -688,6 +710,7 @@ int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size
 {
 	struct suspension *s = &tenant->suspension;
 	char held[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	struct pool_state pool;
 	uint64_t units = 0;
 	int r;
 
@@ -713,13 +736,14 @@ int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size
 		return 0;
 	for (struct client *c = tenant->clients; c; c = c->next)
 		units += can_be_asked(c) ? movable_of(c) : 0;
-	if (units > pool_room(tenant->daemon)) {
+	pool = pool_now(tenant->daemon);
+	if (units > pool_room(&pool, tenant)) {
 		snprintf(error, size,
 			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
 			 "raise it "
 			 "in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
-			 size_format(pool_room(tenant->daemon) * WIRE_UNIT_BYTES, room));
+			 size_format(pool_room(&pool, tenant) * WIRE_UNIT_BYTES, room));
 		return -EBUSY;
 	}
 	r = keep(tenant, true, error, size);
