@@ -359,7 +359,8 @@ static struct pool_state pool_now(const struct daemon *daemon)
 	struct pool_state pool = { .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
 
 	if (!pool.units)
-		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
+		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) /
+			     WIRE_UNIT_BYTES;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
 		*pool_part(&pool, t) += residence_away(t, 0, NULL);
 		for (const struct client *c = t->clients; c && moves(t); c = c->next)
