@@ -246,6 +246,10 @@ static void unclaim(struct pace *p, struct chunk *c, uint64_t begun_ns)
 	if (begun_ns)
 		c->begun_ns = begun_ns;
 	c->claimed = false;
+	/* Its stream has been written off. Another context has the lane soon, and its markers are not this one's. */
+	if (c->gone)
+		c->stream = NULL;
+	drop_done_locked(p);
 	pthread_mutex_unlock(&p->lock);
 	lane_part(l);
 }
@@ -483,7 +487,10 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
 		struct chunk *c = chunk_at(p, i), ended;
 
-		if (!c->stream || c->stream->lane != l || c->claimed)
+		if (!c->stream || c->stream->lane != l)
+			continue;
+		c->gone = c->claimed;
+		if (c->gone)
 			continue;
 		ended = *c;
 		c->stream = NULL;

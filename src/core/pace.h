@@ -35,6 +35,7 @@ struct chunk {
 	bool first;		   /* of a turn: it may have waited for the end of another process's work */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
+	bool gone; /* its context is, since it was claimed: who claimed it drops it */
 };
 
 struct pace {
