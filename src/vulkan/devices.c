@@ -50,11 +50,18 @@ static void describe(struct device *d)
 	}
 }
 
+/* Before the driver's call: from then on a handle may be that of another thread's new device, or of its queue. */
+static void forget_handles(const struct device *d, const void *key)
+{
+	for (const struct queue *q = d->queues; q; q = q->next)
+		handles_remove(q->handle);
+	handles_remove(key);
+}
+
 static void end(struct device *d)
 {
 	for (struct queue *q = d->queues, *next; q; q = next) {
 		next = q->next;
-		handles_remove(q->handle);
 		free(q);
 	}
 	free(d);
@@ -116,7 +123,7 @@ VKAPI_ATTR void VKAPI_CALL layer_vkDestroyDevice(VkDevice device, const VkAlloca
 		return;
 	marks_context_leaves(d);
 	face_end_markers(d);
-	handles_remove(key);
+	forget_handles(d, key);
 	d->next.vkDestroyDevice(device, pAllocator);
 	marks_context_left(d, true);
 	memory_device_gone(d);

@@ -7,6 +7,7 @@
  *   churn THREADS MS BYTES    allocates and frees blocks of up to BYTES; says how many calls succeeded and were refused
  *   work MS MIB DEPTH         fills MIB of device memory again and again, DEPTH submissions at a time; says how often
  *   chain                     semaphores between submissions, both kinds, both versions of the call; says "good"
+ *   devices THREADS COUNT     makes devices, has each do a little, and destroys them; says "good"
  *   cost COUNT LIVE           ns of an allocation with its release, of a submission of nothing, and of one of a command
  *                             buffer without commands, with LIVE allocations beside
  *
@@ -44,11 +45,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void begin(void)
+static VkDevice device_new(void)
 {
 	static const float priority = 1;
-	VkApplicationInfo app = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
-	VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app };
 	VkDeviceQueueCreateInfo queues = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
 					   .queueCount = 1,
 					   .pQueuePriorities = &priority };
@@ -61,6 +60,16 @@ static void begin(void)
 				    .pNext = &features2,
 				    .queueCreateInfoCount = 1,
 				    .pQueueCreateInfos = &queues };
+	VkDevice made;
+
+	CHECK(vkCreateDevice(physical, &make, NULL, &made));
+	return made;
+}
+
+static void begin(void)
+{
+	VkApplicationInfo app = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3 };
+	VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app };
 	VkPhysicalDeviceMemoryProperties memory;
 	uint32_t count = 1;
 	VkResult r;
@@ -72,7 +81,7 @@ static void begin(void)
 	r = vkEnumeratePhysicalDevices(instance, &count, &physical);
 	if ((r != VK_SUCCESS && r != VK_INCOMPLETE) || !count)
 		exit(77);
-	CHECK(vkCreateDevice(physical, &make, NULL, &device));
+	device = device_new();
 	vkGetDeviceQueue(device, 0, 0, &queue);
 	vkGetPhysicalDeviceMemoryProperties(physical, &memory);
 	for (uint32_t i = memory.memoryTypeCount; i--;)
@@ -321,6 +330,61 @@ static void chain(void)
 	vkDestroySemaphore(device, timeline, NULL);
 }
 
+/* ---- devices ---- */
+
+static VkCommandBuffer empty_of(VkDevice d, VkCommandPool *ret_pool)
+{
+	VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO };
+	VkCommandBufferAllocateInfo one = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+					    .commandBufferCount = 1 };
+	VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+					  .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT };
+	VkCommandBuffer commands;
+
+	CHECK(vkCreateCommandPool(d, &pool, NULL, ret_pool));
+	one.commandPool = *ret_pool;
+	CHECK(vkAllocateCommandBuffers(d, &one, &commands));
+	CHECK(vkBeginCommandBuffer(commands, &info));
+	CHECK(vkEndCommandBuffer(commands));
+	return commands;
+}
+
+static unsigned int device_count;
+
+static void *devices_thread(void *data)
+{
+	(void)data;
+	for (unsigned int i = 0; i < device_count; i++) {
+		VkDevice d = device_new();
+		VkCommandPool pool;
+		VkCommandBuffer commands = empty_of(d, &pool);
+		VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+					.commandBufferCount = 1,
+					.pCommandBuffers = &commands };
+		VkQueue q;
+
+		vkGetDeviceQueue(d, 0, 0, &q);
+		for (int k = 0; k < 4; k++)
+			CHECK(vkQueueSubmit(q, 1, &submit, VK_NULL_HANDLE));
+		CHECK(vkQueueWaitIdle(q));
+		vkDestroyCommandPool(d, pool, NULL);
+		vkDestroyDevice(d, NULL);
+	}
+	return NULL;
+}
+
+static void devices(unsigned int threads, unsigned int count)
+{
+	pthread_t thread[64];
+
+	device_count = count;
+	for (unsigned int i = 0; i < threads && i < 64; i++)
+		pthread_create(&thread[i], NULL, devices_thread, NULL);
+	for (unsigned int i = 0; i < threads && i < 64; i++)
+		pthread_join(thread[i], NULL);
+	puts("good");
+}
+
 /* ---- cost ---- */
 
 static double least_ns(void (*f)(void *), void *data, unsigned int count)
@@ -395,6 +459,8 @@ int main(int argc, char **argv)
 		work((unsigned int)a[0], a[1], (unsigned int)a[2]);
 	else if (!strcmp(verb, "chain"))
 		chain();
+	else if (!strcmp(verb, "devices"))
+		devices((unsigned int)a[0], (unsigned int)a[1]);
 	else if (!strcmp(verb, "cost"))
 		cost((unsigned int)a[0], (unsigned int)a[1]);
 	finish();

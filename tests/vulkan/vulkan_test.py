@@ -100,6 +100,7 @@ same(held("race"), 0, "and gives everything back")
 same(run("one", "chain")[:2], (0, ["good"]), "semaphores of both kinds in both submissions")
 m.make("limited", devices=[{"device": "0", "mem_bytes": 256 * MIB, "cores": 50, "policy": "fixed"}])
 same(run("limited", "chain")[:2], (0, ["good"]), "and with a limit on time, where what waits goes in a batch of its own")
+same(run("limited", "devices", 8, 150)[:2], (0, ["good"]), "threads make and destroy devices beside each other")
 c.ask("grant_delete", name="limited")
 for name, percent in (("minor", 30), ("major", 70)):
     m.make(name, devices=[{"device": "0", "mem_bytes": 128 * MIB, "cores": percent, "policy": "fixed"}])
