@@ -26,14 +26,17 @@ static void *pack(uint32_t mask, uint32_t units)
 	return (void *)(uintptr_t)((uint64_t)units << 32 | (forks & 0xffff) << MASK_BITS | mask);
 }
 
+/* Inside the gate: a word that is given back while the page is replaced (attach.h) would be lost. */
 static void give(uint32_t mask, uint32_t units)
 {
+	gate_enter();
 	for (unsigned int d = 0; mask; d++, mask >>= 1) {
 		if (!(mask & 1))
 			continue;
 		account_apart(d, -(int64_t)units);
 		account_give(d, units);
 	}
+	gate_leave();
 }
 
 /* On each device of the mask. False: one has no room, and nothing is taken. Outside the gate. */

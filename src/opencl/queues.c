@@ -87,7 +87,10 @@ cl_command_queue CL_API_CALL face_clCreateCommandQueue(cl_context context, cl_de
 		add(made, hides_of(properties));
 		return made;
 	}
-	return opencl_real.clCreateCommandQueue(context, device, properties, errcode_ret);
+	made = opencl_real.clCreateCommandQueue(context, device, properties, errcode_ret);
+	if (made && layer_is_metered())
+		add(made, hides_of(properties) & OUT_OF_ORDER);
+	return made;
 }
 
 /* A copy of the list with profiling. False: too long, or nothing that profiling is for. */
@@ -135,7 +138,11 @@ cl_command_queue CL_API_CALL face_clCreateCommandQueueWithProperties(cl_context 
 		add(made, is);
 		return made;
 	}
-	return opencl_real.clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
+	made = opencl_real.clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
+	/* Known all the same: nobody touches it after its release. */
+	if (made && layer_is_metered())
+		add(made, 0);
+	return made;
 }
 
 cl_int CL_API_CALL face_clRetainCommandQueue(cl_command_queue command_queue)
