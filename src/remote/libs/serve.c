@@ -176,6 +176,9 @@ void forward_check_list(struct forward_work *w, const struct forward_list *l, ui
 /* An object of the session's is in this call. */
 static void use(struct forward_work *w, struct forward_named *named)
 {
+	for (unsigned int i = 0; i < w->used_count; i++)
+		if (w->used[i] == named)
+			return;
 	if (w->used_count < FORWARD_USED_MOST)
 		w->used[w->used_count++] = named;
 	else
