@@ -3,7 +3,7 @@
  * softdev/ptx/compile.h.
  *
  * LLVM cannot be stopped once it has begun, so what it is given is bounded (COMPILE_OPS_MAX and the rest): the largest
- * functions take about a second and some 100 MiB.
+ * functions take some seconds and more than 100 MiB.
  */
 #include "compile/emit.h"
 

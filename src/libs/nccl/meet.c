@@ -7,7 +7,8 @@
  * one user, else by TCP.
  *
  * Anybody can connect. Who has not said the secret is not waited for, and everybody on a machine can read the names of
- * its sockets (/proc/net/unix): they are numbers drawn for this, and the secret is told to processes of this user alone.
+ * its sockets (/proc/net/unix): they are numbers drawn for this, and by them the secret is told to processes of this
+ * user alone.
  *
  * NCCL_SHM_DISABLE=1: by TCP on one machine as well. METE_NCCL_TIMEOUT: seconds until a rank that has not come is an
  * error of the others (120). NCCL_SOCKET_IFNAME: the interface of which the address is, by the beginning of its name.
