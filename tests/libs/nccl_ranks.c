@@ -1,5 +1,6 @@
 /*
- * nccl_ranks.c: one rank of a small training by gradients, for nccl_test.py: RANK RANKS ID_FILE STEPS [die STEP].
+ * nccl_ranks.c: one rank of a small training by gradients, for nccl_test.py: RANK RANKS ID_FILE STEPS
+ * [die|orphan STEP]; `orphan` leaves a process behind that was made by fork().
  *
  * A line through points: each rank has every RANKS-th of the points, and the gradients are summed by NCCL. RANKS 0: one
  * process does it all, and sums the gradients of two ranks itself. Prints the bits of the parameters; or "error N" with
@@ -11,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +119,8 @@ int main(int argc, char **argv)
 {
 	static float g[PARAMETERS];
 	int rank = atoi(argv[1]), ranks = atoi(argv[2]), steps = atoi(argv[4]);
-	int dies = argc > 6 && !strcmp(argv[5], "die") ? atoi(argv[6]) : -1;
+	int dies = argc > 6 ? atoi(argv[6]) : -1;
+	bool forks = argc > 6 && !strcmp(argv[5], "orphan");
 	ncclResult_t r, state = ncclSuccess;
 	ncclComm_t comm = NULL;
 	ncclUniqueId id;
@@ -139,6 +142,12 @@ int main(int argc, char **argv)
 	if (r)
 		return failed(NULL, r, begin);
 	for (int s = 0; s < steps; s++) {
+		if (s == dies && forks && !fork()) {
+			for (int fd = 0; fd < 3; fd++)
+				close(fd);
+			sleep(30);
+			_exit(0);
+		}
 		if (s == dies)
 			kill(getpid(), SIGKILL);
 		gradients(rank, g);

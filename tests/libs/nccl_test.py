@@ -94,6 +94,14 @@ words = said[0][0].split()
 check(words[:2] == ["error", "6"] and float(words[2]) < 10, "a killed rank: ncclRemoteError of the other", said)
 check("rank 1 has ended" in said[0][0] and "NCCL: rank 1 has ended" in said[0][1], "which names it", said)
 
+# It leaves a child behind, which has what its parent had open: by shared memory and by sockets.
+for what, env in (("shared memory", soft), ("sockets", tcp)):
+    path = id_file()
+    ranks = [start([METE, "soft", "run"], env, r, 2, path, *(["orphan", "20"] if r else [])) for r in range(2)]
+    said = [end(p, 25) for p in ranks]
+    words = said[0][0].split()
+    check(words[:2] == ["error", "6"] and float(words[2]) < 10, f"by {what}: a killed rank whose child lives on", said)
+
 # One never comes, or goes before all have come.
 path = id_file()
 out, err = end(start([METE, "soft", "run"], {**soft, "METE_NCCL_TIMEOUT": "2"}, 0, 2, path), 30)

@@ -3,12 +3,14 @@
  *
  * Shared memory holds a ring for each direction; each side writes its own counters alone, and trusts none of the
  * other's. The socket beside it tells that the other process has ended. A goodbye is a byte on that socket; on a line
- * without shared memory it is what the thread sends last (run.c), so that the end of the stream alone is a loss.
+ * without shared memory it is what the thread sends last (run.c), so that the end of the stream alone is a loss. A
+ * child made by fork() would keep the sockets open when this process ends, so it closes them.
  */
 #include "libs/nccl/line.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +33,63 @@ struct line {
 	int fd;
 	struct ring *memory; /* NULL: the socket; else two rings */
 	struct ring *in, *out;
+	struct line *next;
 };
+
+static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct line *lines; /* of this process; lines_lock guards it */
+
+static void fork_begin(void)
+{
+	pthread_mutex_lock(&lines_lock);
+}
+
+static void fork_end(void)
+{
+	pthread_mutex_unlock(&lines_lock);
+}
+
+static void fork_child(void)
+{
+	for (struct line *l = lines; l; l = l->next) {
+		close(l->fd);
+		l->fd = -1;
+	}
+	pthread_mutex_unlock(&lines_lock);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_begin, fork_end, fork_child);
+}
 
 struct line *line_new(int fd)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct line *l = calloc(1, sizeof(*l));
 
-	if (l)
-		l->fd = fd;
-	else
+	if (!l) {
 		close(fd);
+		return NULL;
+	}
+	pthread_once(&once, fork_watch);
+	l->fd = fd;
+	pthread_mutex_lock(&lines_lock);
+	l->next = lines;
+	lines = l;
+	pthread_mutex_unlock(&lines_lock);
 	return l;
+}
+
+static void line_forget(const struct line *l)
+{
+	struct line **at = &lines;
+
+	pthread_mutex_lock(&lines_lock);
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
+	pthread_mutex_unlock(&lines_lock);
 }
 
 static struct line *line_shared(int fd, int memory, bool first)
@@ -112,6 +160,7 @@ void line_free(struct line *l, bool lost)
 			send(l->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		munmap(l->memory, 2 * sizeof(struct ring));
 	}
+	line_forget(l);
 	close(l->fd);
 	free(l);
 }
