@@ -147,6 +147,9 @@ static bool work_sound(const struct sparse_work *w)
 		if (!size_sound(dense[i]->rows) || !size_sound(dense[i]->columns) || !size_sound(dense[i]->down) ||
 		    !size_sound(dense[i]->across) || !size_sound(dense[i]->apart))
 			return false;
+	/* Where there are rows and columns, an index that is none can be taken for 0; elsewhere there is no such place. */
+	if (w->a.nnz && (!w->a.rows || !w->a.columns))
+		return false;
 	switch ((enum sparse_kernel)w->kernel) {
 	case SPARSE_SPMM:
 		return w->c.rows == rows && w->b.rows == columns && w->c.columns == w->b.columns;
@@ -155,6 +158,8 @@ static bool work_sound(const struct sparse_work *w)
 	case SPARSE_SPSV:
 		return rows == columns && w->b.rows == rows && w->c.rows == rows && w->b.columns == w->c.columns &&
 		       !w->a.coordinates;
+	case SPARSE_COUNT:
+		return w->c.rows == rows && w->c.columns == columns && !w->a.coordinates;
 	default:
 		return w->c.rows == rows && w->c.columns == columns;
 	}

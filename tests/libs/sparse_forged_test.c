@@ -1,0 +1,123 @@
+/*
+ * sparse_forged_test.c: parameters that anybody can launch cuSPARSE's kernels with: whatever they say, nothing is read or
+ * written but what the device allows. Here it allows one list, and beside it lies what must stay as it is.
+ */
+#include "base/tap.h"
+#include "libs/cusparse/sparse.h"
+
+#include <string.h>
+
+#define ALLOWED 64
+#define CANARY 0x5a5a5a5a
+
+static struct {
+	int32_t before[ALLOWED], allowed[ALLOWED], after[ALLOWED];
+} place;
+static bool faulted;
+
+uint32_t device_threads(void)
+{
+	return 4;
+}
+
+static bool reach(struct soft_native *n, uint64_t address, uint64_t bytes, bool write)
+{
+	uint64_t from = (uint64_t)(uintptr_t)place.allowed;
+	bool good = address >= from && address - from <= sizeof(place.allowed) &&
+		    bytes <= sizeof(place.allowed) - (address - from);
+
+	faulted |= !good;
+	return good;
+}
+
+static bool go_on(struct soft_native *n, uint64_t instructions)
+{
+	return true;
+}
+
+static void refuse(struct soft_native *n)
+{
+	faulted = true;
+}
+
+static uint64_t at(const int32_t *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+static bool untouched(void)
+{
+	for (int i = 0; i < ALLOWED; i++)
+		if (place.before[i] != CANARY || place.after[i] != CANARY)
+			return false;
+	return true;
+}
+
+/* Value: it has its fault, and what lies beside is as it was. */
+static bool is_held(struct sparse_work *w)
+{
+	_Alignas(16) char params[DEVICE_PARAM_BYTES] = { 0 };
+	struct soft_native n = { .params = params, .bytes = sizeof(params), .blocks = 1, .reach = reach, .go_on = go_on,
+				 .refuse = refuse };
+
+	memset(&place, 0x5a, sizeof(place));
+	memset(place.allowed, 0, sizeof(place.allowed));
+	place.allowed[1] = 1;	     /* the second offset */
+	place.allowed[16] = 0x3f800000; /* the number: 1.0f */
+	faulted = false;
+	w->batch = 1;
+	memcpy(params, w, sizeof(*w));
+	sparse_run(&n);
+	return faulted && untouched();
+}
+
+/* A matrix of one number, at the beginning of what is allowed. */
+static struct sparse_matrix one(bool coordinates)
+{
+	return (struct sparse_matrix){ .rows_at = at(place.allowed),
+				       .columns_at = at(place.allowed + 8),
+				       .values_at = at(place.allowed + 16),
+				       .nnz = 1,
+				       .coordinates = coordinates };
+}
+
+static void test_empty(void)
+{
+	struct sparse_work w = { .kernel = SPARSE_TO_DENSE, .a = one(true), .c = { .at = at(place.after) } };
+
+	tap_ok(is_held(&w), "a number of a matrix without rows is written nowhere");
+	w = (struct sparse_work){ .kernel = SPARSE_SPMM,
+				  .a = one(true),
+				  .b = { .at = at(place.before), .columns = 1 },
+				  .c = { .at = at(place.after), .columns = 1 },
+				  .alpha.value = { 1, 0 } };
+	tap_ok(is_held(&w), "nor is a product with it");
+	w.a.turned = true;
+	tap_ok(is_held(&w), "nor with its transpose");
+	w = (struct sparse_work){ .kernel = SPARSE_SPMM,
+				  .a = one(false),
+				  .b = { .at = at(place.before), .columns = 1 },
+				  .c = { .at = at(place.allowed + 32), .rows = 1, .columns = 1 },
+				  .alpha.value = { 1, 0 } };
+	w.a.rows = 1;
+	tap_ok(is_held(&w), "a matrix without columns is multiplied by nothing that lies elsewhere");
+	tap_ok(!place.allowed[32], "of which nothing is in the result");
+}
+
+static void test_count(void)
+{
+	struct sparse_work w = { .kernel = SPARSE_COUNT, .a = one(true), .c = { .at = at(place.allowed + 32) } };
+
+	w.a.rows = w.c.rows = 2 * ALLOWED;
+	w.a.columns = w.c.columns = 1;
+	w.a.base = 1;
+	tap_ok(is_held(&w), "rows are counted in a list that is as long as there are rows");
+}
+
+int main(void)
+{
+	tap_begin();
+	test_empty();
+	test_count();
+	return tap_end();
+}
