@@ -1,6 +1,6 @@
 /*
- * sparse_forged_test.c: parameters that anybody can launch cuSPARSE's kernels with: whatever they say, nothing is read or
- * written but what the device allows. Here it allows one list, and beside it lies what must stay as it is.
+ * sparse_forged_test.c: parameters that anybody can launch cuSPARSE's kernels with: whatever they say, nothing is read
+ * or written but what the device allows. Here it allows one list, and beside it lies what must stay as it is.
  */
 #include "base/tap.h"
 #include "libs/cusparse/sparse.h"

@@ -370,8 +370,8 @@ static struct pool_state pool_now(const struct daemon *daemon)
 }
 
 /*
- * Units that it still takes of the tenant. A part is kept for owners' grants, which are lent what others are promised and
- * must be able to leave, whatever other users' programs say that they have away.
+ * Units that it still takes of the tenant. A part is kept for owners' grants, which are lent what others are promised
+ * and must be able to leave, whatever other users' programs say that they have away.
  */
 static uint64_t pool_room(const struct pool_state *pool, const struct tenant *tenant)
 {

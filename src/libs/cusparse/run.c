@@ -147,7 +147,7 @@ static bool work_sound(const struct sparse_work *w)
 		if (!size_sound(dense[i]->rows) || !size_sound(dense[i]->columns) || !size_sound(dense[i]->down) ||
 		    !size_sound(dense[i]->across) || !size_sound(dense[i]->apart))
 			return false;
-	/* Where there are rows and columns, an index that is none can be taken for 0; elsewhere there is no such place. */
+	/* An index that is none is taken for 0: a place that there is where there are rows and columns. */
 	if (w->a.nnz && (!w->a.rows || !w->a.columns))
 		return false;
 	switch ((enum sparse_kernel)w->kernel) {
