@@ -113,8 +113,8 @@ static void expect(const struct copy *c, enum way way, unsigned first)
 static void write_kernel(char *text, size_t room, const struct copy *c, enum way way)
 {
 	static const char *const head[] = {
-		"mbarrier.init.shared::cta.b64 [mb], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [mb], %u;\n"
-		"cp.async.bulk.tensor.%ud.shared::cta.global.%s.mbarrier::complete_tx::bytes [%%s], ",
+		("mbarrier.init.shared::cta.b64 [mb], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [mb], %u;\n"
+		 "cp.async.bulk.tensor.%ud.shared::cta.global.%s.mbarrier::complete_tx::bytes [%%s], "),
 		"cp.async.bulk.tensor.%ud.global.shared::cta.%s.bulk_group ",
 		"cp.reduce.async.bulk.tensor.%ud.global.shared::cta.add.%s.bulk_group "
 	};

@@ -125,10 +125,10 @@ static unsigned int file_of(const char *name)
 	return !strncmp(name, "cublasLt", 8);
 }
 
-/* What each call is about: filled before the first request. */
+/* What each call is about. */
 static unsigned char about[CUBLAS_CALL_COUNT];
 
-__attribute__((constructor)) static void about_fill(void)
+static void about_fill(void)
 {
 	for (unsigned int i = 0; i < CUBLAS_CALL_COUNT; i++)
 		about[i] = file_of(cublas_call_name[i]) ? FORWARD_ANY : BLAS_IS_HANDLE;
@@ -144,6 +144,7 @@ const struct forward_served blas_served = {
 	.handlers = cublas_forward_handlers,
 	.by_hand = run,
 	.about = about,
+	.begin = about_fill,
 	.files = { { "METE_FORWARD_CUBLAS", "blas/libcublas.so.13", { "libcublas.so.13", "libcublas.so.12" } },
 		   { "METE_FORWARD_CUBLASLT",
 		     "blas/libcublasLt.so.13",

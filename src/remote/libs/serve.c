@@ -87,8 +87,11 @@ void forward_libraries_open(const struct cuda_table *driver, const char *driver_
 
 	if (soft)
 		setenv("OPENBLAS_NUM_THREADS", "1", 1); /* the device's threads share products among themselves */
-	for (size_t i = 0; i < LIBRARIES; i++)
+	for (size_t i = 0; i < LIBRARIES; i++) {
+		if (forward_served[i]->begin)
+			forward_served[i]->begin();
 		open_served(forward_served[i], soft, driver_path);
+	}
 }
 
 /* Values. */

@@ -33,6 +33,7 @@ struct forward_served {
 	const forward_run *handlers;
 	forward_run by_hand;	    /* for calls without one; or NULL */
 	const unsigned char *about; /* by call: the type of the object that it is about; 0: none */
+	void (*begin)(void);	    /* fills what is not constant, before the library is opened; NULL: nothing */
 	struct forward_file files[2];
 	unsigned int (*file_of)(const char *name); /* NULL: there is one file */
 	unsigned int pointer_mode;		   /* the call that sets it; 0: scalars are always here */
