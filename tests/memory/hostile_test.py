@@ -95,6 +95,29 @@ def is_stopped(m, c, judge):
         c.ask("grant_delete", name=name)
 
 
+def without_spill(m, c):
+    """A program that cannot leave, under a grant that promises nothing, gets nothing of what is promised to others."""
+    m.make("stays", 52 * MIB, spill=True)
+    m.make("sure", 40 * MIB)
+    stays = Resider(m, "stays", 36 * MIB, 1, spill=False)
+    ok(stays.has("cuMemAlloc: 2", 20), "a program that cannot leave, and asks for what is promised to another: out of memory", stays.lines)
+    sure = Resider(m, "sure", 36 * MIB, 1, 0)
+    same(sure.end(20), 0, "who has it")
+    until(lambda: not c.grant("sure")["processes"] and not c.grant("stays")["processes"])
+    stays = Resider(m, "stays", 16 * MIB, 1, 0, spill=False)
+    same(stays.end(20), 0, "it has what is promised to nobody")
+    c.ask("grant_delete", name="sure")
+    m.make("important", 52 * MIB, spill=True, devices=[{"device": "0", "mem_bytes": 52 * MIB, "class": "high"}])
+    important = Resider(m, "important", 40 * MIB, 1)
+    important.has("holds")
+    stays = Resider(m, "stays", 40 * MIB, 1, 0, spill=False)
+    ok(stays.has("cuMemAlloc: 2", 20) and not c.grant("important")["moved"]["moves"], "and nobody of a higher class leaves for it", stays.lines)
+    important.go_on()
+    same(important.end(20), 0, "which has every word as it has to be")
+    for name in ("stays", "important"):
+        c.ask("grant_delete", name=name)
+
+
 def pool(names_mib=("a", "b")):
     """Several are asked to leave at once: together no more than memory.pool."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
@@ -125,6 +148,7 @@ c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
 lies(m, c)
 is_stopped(m, c, judge)
+without_spill(m, c)
 judge.close()
 c.close()
 m.close()

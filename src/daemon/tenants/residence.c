@@ -161,10 +161,13 @@ static uint64_t unused_units(const struct tenant *t, const struct grant_share *s
 	return less(promised_units(t, share), share->ledger.granted_units + share->ledger.object_units);
 }
 
-/* What others were promised of the device, and have not taken. */
-static uint64_t barred_units(const struct tenant *t)
+/* What others were promised of the device, and have not taken: what cannot leave gets nothing of it either. */
+static uint64_t barred_units(const struct client *c)
 {
-	return is_bounded(t) ? view.unused_units - unused_units(t, &t->grant.share[0]) : 0;
+	const struct tenant *t = c->tenant;
+
+	return is_bounded(t) || (moves(t) && !can_be_asked(c)) ? view.unused_units - unused_units(t, &t->grant.share[0])
+							       : 0;
 }
 
 uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid)
@@ -177,13 +180,20 @@ uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uu
 	return units * WIRE_UNIT_BYTES;
 }
 
-/* One whose memory stays, and that waits for more: it was promised the room, and goes before all whose memory moves. */
+/*
+ * One whose memory stays, and that waits for more: it was promised the room, and goes before all whose memory moves.
+ * But not one of a grant whose memory is to move (it was started without METE_SPILL=1): nothing is promised to that.
+ */
 static void see_waiting(struct client *c, unsigned int device)
 {
-	view.list[view.count] = (struct residence_client){ .held_units = c->granted_units[device],
-							   .want_units = c->residing.want_units,
-							   .barred_units = barred_units(c->tenant),
-							   .waits_since_ns = c->residing.waits_since_ns };
+	const struct tenant *t = c->tenant;
+
+	view.list[view.count] =
+		(struct residence_client){ .held_units = c->granted_units[device],
+					   .want_units = c->residing.want_units,
+					   .barred_units = barred_units(c),
+					   .class = moves(t) ? t->grant.share[0].compute.terms.class + 1 : 0,
+					   .waits_since_ns = c->residing.waits_since_ns };
 	view.client[view.count++] = c;
 }
 
@@ -200,7 +210,7 @@ static void see_client(struct client *c, uint64_t now)
 		.away_units = away_of(c),
 		.want_units = wants(c, now) ? r->want_units : 0,
 		.keeps_units = t->grant.resident_units,
-		.barred_units = barred_units(t),
+		.barred_units = barred_units(c),
 		.class = t->grant.share[0].compute.terms.class + 1,
 		.called = r->called || r->place & WIRE_PLACE_WAITED,
 		.suspended = t->grant.suspended,
@@ -282,7 +292,7 @@ static uint64_t room_for(const struct client *client)
 	const struct residence_client *who = seen(client);
 	uint64_t room = residence_free(&view.device, view.list, view.count, who);
 
-	return who ? room : less(room, barred_units(client->tenant));
+	return who ? room : less(room, barred_units(client));
 }
 
 uint64_t residence_room(struct client *client, unsigned int device, uint64_t need)
@@ -359,8 +369,7 @@ static struct pool_state pool_now(const struct daemon *daemon)
 	struct pool_state pool = { .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
 
 	if (!pool.units)
-		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) /
-			     WIRE_UNIT_BYTES;
+		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
 		*pool_part(&pool, t) += residence_away(t, 0, NULL);
 		for (const struct client *c = t->clients; c && moves(t); c = c->next)
