@@ -26,6 +26,7 @@
 #define attach_unknown mete_core_attach_unknown
 #define attach_wanted mete_core_attach_wanted
 #define attach_welcome mete_core_attach_welcome
+#define away_keep mete_core_away_keep
 #define blocks_leave mete_core_blocks_leave
 #define capture_begins mete_core_capture_begins
 #define capture_count mete_core_capture_count

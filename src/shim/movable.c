@@ -53,8 +53,9 @@ static uint32_t piece_count; /* places that have ever been used are below */
 static uint32_t serial;
 static struct record late[LATE]; /* blocks that were freed while a stream was being captured */
 static uint32_t late_count;
-static _Atomic int wanted;    /* 0: not known yet */
-static uint64_t packed_bytes; /* of all packed pieces */
+static _Atomic int wanted;			      /* 0: not known yet */
+static uint64_t packed_bytes;			      /* of all packed pieces */
+static _Atomic uint32_t away_units[WIRE_MAX_DEVICES]; /* what the page says: it may be replaced */
 
 bool movable_wanted(void)
 {
@@ -90,6 +91,20 @@ static void publish(unsigned int device)
 	pthread_mutex_lock(&lock);
 	publish_locked(device);
 	pthread_mutex_unlock(&lock);
+}
+
+/* More are away, or less (a difference modulo 2^32). */
+static void away_add(unsigned int device, uint32_t units)
+{
+	uint32_t now = atomic_fetch_add_explicit(&away_units[device], units, memory_order_relaxed) + units;
+
+	atomic_store_explicit(&accounts[device].wire->away_units, now, memory_order_release);
+}
+
+void movable_tell(unsigned int device)
+{
+	away_add(device, 0);
+	publish(device);
 }
 
 /* The driver's side of a piece ---------------------------------------------------------------------------------- */
@@ -254,7 +269,7 @@ static void piece_end(struct piece *p)
 		account_give(p->device, units_of(p));
 		gate_leave();
 	} else {
-		atomic_fetch_sub_explicit(&accounts[p->device].wire->away_units, units_of(p), memory_order_relaxed);
+		away_add(p->device, -units_of(p));
 	}
 	shim_real.cuMemAddressFree(p->at, p->bytes);
 	host_free(p);
@@ -613,7 +628,7 @@ static void let_go(struct piece *p)
 	gate_enter();
 	unback(p);
 	p->resident = false;
-	atomic_fetch_add_explicit(&accounts[p->device].wire->away_units, units_of(p), memory_order_release);
+	away_add(p->device, units_of(p));
 	account_give(p->device, units_of(p));
 	gate_leave();
 }
@@ -654,7 +669,7 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 		return MOVABLE_DEVICE;
 	}
 	p->resident = true;
-	atomic_fetch_sub_explicit(&accounts[p->device].wire->away_units, units_of(p), memory_order_release);
+	away_add(p->device, -units_of(p));
 	gate_leave();
 	return copy(p, false, w);
 }
@@ -686,5 +701,6 @@ void movable_reset(void)
 	lock = unlocked;
 	memset(pieces, 0, piece_count * sizeof *pieces);
 	piece_count = late_count = 0;
+	memset(away_units, 0, sizeof away_units);
 	packed_bytes = 0;
 }

@@ -66,5 +66,8 @@ enum movable_result movable_leave(unsigned int device, movable_fn go_on);
 /* The way back. Anything but MOVABLE_DONE: all is away as before. */
 enum movable_result movable_return(unsigned int device, movable_fn go_on);
 
+/* Writes again what is away, and what can leave: the page may have been replaced. By the mover. */
+void movable_tell(unsigned int device);
+
 /* In the child of fork(). */
 void movable_reset(void);

@@ -6,6 +6,7 @@
  */
 #include "shim/mover.h"
 #include "core/account.h"
+#include "core/away.h"
 #include "core/capture.h"
 #include "core/door.h"
 #include "core/face.h"
@@ -308,6 +309,7 @@ static void *move(void *unused)
 		for (unsigned int i = 0; i < account_count; i++) {
 			look(i);
 			publish(i, 100);
+			movable_tell(i);
 		}
 		wish = atomic_load_explicit(&wire_of(0)->wish, memory_order_acquire);
 		if (wish == answered[0])
@@ -326,6 +328,7 @@ void mover_start(void)
 		return;
 	if (!atomic_exchange(&told_exit, true))
 		atexit(stay_out);
+	away_keep(); /* a program that waits for its memory asks nobody: a meted that comes back has to know of it */
 	if (!thread_start(move, NULL)) {
 		atomic_store(&started, 0);
 		log_line("no thread for moving memory: it stays on the device");

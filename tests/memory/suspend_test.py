@@ -120,6 +120,30 @@ def meted_ends(m, c):
     return c
 
 
+def page_is_lost(m, c):
+    """It goes with meted: the program's next page says what is away, all the same."""
+    r = Resider(m, "local", SIZE, 2)
+    r.has("holds")
+    before = share(c, "local")
+    mete(m, "set", "local", "--suspend")
+    c.close()
+    os.kill(m.process.pid, signal.SIGKILL)
+    m.process.wait()
+    for page in m.pages():
+        os.unlink(os.path.join(m.dir, "pages", page))
+    m.start()
+    c = m.control()
+    ok(until(lambda: c.grant("local")["processes"] and share(c, "local")["away_bytes"] == before["movable_bytes"], 10),
+       "meted was killed while it was away, and its pages are lost: the next one knows how much", share(c, "local"))
+    mete(m, "set", "local", "--resume")
+    ok(until(lambda: share(c, "local")["movable_bytes"] == before["movable_bytes"] and not share(c, "local")["away_bytes"], 10),
+       "and that nothing is away any more", share(c, "local"))
+    r.go_on()
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    return c
+
+
 def upgraded(m, c):
     """In the middle of the way out, and while it is away."""
     for away in (False, True):
@@ -240,6 +264,7 @@ begins_suspended(m, c, judge)
 work_that_never_ends(m, c)
 full_device(m, c, judge)
 c = meted_ends(m, c)
+c = page_is_lost(m, c)
 c = upgraded(m, c)
 ends_while_away(m, c)
 forks_while_away(m, c)

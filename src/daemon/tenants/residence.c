@@ -837,7 +837,7 @@ static void place_json(json_t *to, uint64_t away_units, uint64_t movable_units, 
 	json_object_set_new(to, "movable_bytes", json_integer((json_int_t)(movable_units * WIRE_UNIT_BYTES)));
 	json_object_set_new(to, "residence", json_string(place_words[place]));
 	if (place == WIRE_LEAVING || place == WIRE_RETURNING)
-		json_object_set_new(to, "moved_pct", json_integer(percent));
+		json_object_set_new(to, "moved_pct", json_integer(percent < 100 ? percent : 100));
 }
 
 void residence_client_json(const struct client *c, unsigned int device, json_t *process)
