@@ -26,7 +26,8 @@ static const struct folder {
 static const struct library {
 	const char *folder, *name;
 } libraries[] = {
-	{ "shim", "libmete-core.so" }, /* where an image's own libcuda.so.1 is: the shim that stands there finds it so */
+	{ "shim", "libmete-core.so" }, /* where an image's own libcuda.so.1 is: the shim that stands there finds it so
+					*/
 	{ "shim", "libcuda.so.1" },	    { "shim", "libnvidia-ml.so.1" },	{ "remote", "libcuda.so.1" },
 	{ "remote", "libnvidia-ml.so.1" },  { "runtime", "libcudart.so.13" },	{ "runtime", "libcudart.so.12" },
 	{ "runtime", "libcudart.so.11.0" }, { "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" },

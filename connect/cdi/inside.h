@@ -34,8 +34,8 @@ enum inside_way {
 
 /* CDI's "mounts": the libraries. A new reference. */
 json_t *inside_mounts(const struct place *place, enum inside_way way);
-/* What its programs' environment says besides; NULL: nothing. `soft`: the device is in software, behind a wall or not. A
- * new list. */
+/* What its programs' environment says besides; NULL: nothing. `soft`: the device is in software, behind a wall or not.
+ * A new list. */
 json_t *inside_environment(const struct place *place, enum inside_way way, bool soft);
 
 /* The file "settings" of the grant's folder. */
