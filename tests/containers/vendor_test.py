@@ -29,8 +29,9 @@ class Vendor(place.MeteTest):
         self.started.append(subprocess.Popen(
             [METED, '--runtime-dir', self.runtime, '--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1',
              '--config', ''], env=self.env, start_new_session=True))
-        devices = wait_for(lambda: self.mete('ps').returncode == 0 and self.json('devices')['devices'], 'meted serves')
-        self.uuids = [d['uuid'] for d in devices if d['driver'] == 'nvidia']
+        # The drivers are asked side by side, and the first to answer is shown first.
+        self.uuids = wait_for(lambda: self.mete('ps').returncode == 0 and
+                              [d['uuid'] for d in self.json('devices')['devices'] if d['driver'] == 'nvidia'], 'meted serves')
         self.assertEqual(len(self.uuids), self.GPUS)
 
     def tearDown(self):
