@@ -21,7 +21,7 @@ class Driver:
     def register(self, good=True, error=""):
         """The fields of PluginInfo."""
         channel = grpc.insecure_channel("unix:" + self.registry)
-        info = fields(channel.unary_unary(REGISTRATION + "GetInfo")(b"", timeout=20))
+        info = fields(channel.unary_unary(REGISTRATION + "GetInfo")(b"", timeout=20, wait_for_ready=True))
         request = (field(1, 1) if good else b"") + field(2, error)
         channel.unary_unary(REGISTRATION + "NotifyRegistrationStatus")(request, timeout=20)
         channel.close()
