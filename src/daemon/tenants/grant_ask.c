@@ -93,6 +93,17 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 	return true;
 }
 
+/* The grant that is asked for, where the asker may change it. False: answered. */
+static bool asked_to_change(struct ask *ask, struct tenant **ret)
+{
+	grant_asked(ask, ret);
+	if (*ret && !grant_may_change(ask, *ret)) {
+		grant_refuse_other(ask, *ret);
+		return false;
+	}
+	return *ret;
+}
+
 /* Written down once, also when it is tried several times. */
 static bool set_noted(struct ask *ask, const struct tenant *t, uint64_t *ret_id)
 {
@@ -116,11 +127,8 @@ enum verbs_result grant_set_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		compute[i] = t->grant.share[i].compute;
 	if (!read_changes(ask, t, quota_units, compute) || !set_noted(ask, t, &id))
@@ -161,11 +169,8 @@ enum verbs_result grant_suspend_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
 		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
 		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
@@ -185,11 +190,8 @@ enum verbs_result grant_resume_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	if (!operator_begin_other(ask, "resume", t, &id))
 		return VERBS_ANSWERED;
 	r = residence_resume(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
@@ -203,11 +205,8 @@ enum verbs_result grant_bind_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	return container_bind(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
 }
 
@@ -216,11 +215,8 @@ enum verbs_result grant_label_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	if (!json_is_object(json_object_get(ask->request, "labels")))
 		return refuse(ask, CODE_MALFORMED, "\"labels\" must be an object: container, pod and namespace");
 	return container_label(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
@@ -232,11 +228,8 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	char error[512];
 	uint64_t id;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	if (t->clients || t->sessions)
 		return refuse(ask, CODE_BUSY,
 			      "grant %s has running programs (%s is one): end them first", t->grant.name,
@@ -266,11 +259,8 @@ enum verbs_result grant_end_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	grant_asked(ask, &t);
-	if (!t)
+	if (!asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
-	if (!grant_may_change(ask, t))
-		return grant_refuse_other(ask, t);
 	if (ask->asker->who)
 		ask_who(ask, who);
 	else
