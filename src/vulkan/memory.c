@@ -38,13 +38,14 @@ static bool keep(struct device *d, uint64_t handle, uint32_t units)
 	return true;
 }
 
-/* The object is gone, or about to go. False: it was not charged. */
-static bool let_go(struct device *d, uint64_t handle, struct record *ret)
+/* The object is gone, or about to go. Value: what was charged for it and is to be given back when it has gone. */
+static uint32_t let_go(struct device *d, uint64_t handle)
 {
-	if (!records_take(key_of(d, handle), ret))
-		return false;
-	account_apart(ret->device, -(int64_t)ret->units);
-	return true;
+	struct record record = { 0 };
+
+	if (records_take(key_of(d, handle), &record))
+		account_apart(record.device, -(int64_t)record.units);
+	return record.units;
 }
 
 /* ---- vkAllocateMemory ---- */
@@ -89,18 +90,16 @@ VKAPI_ATTR void VKAPI_CALL layer_vkFreeMemory(VkDevice device, VkDeviceMemory me
 					      const VkAllocationCallbacks *pAllocator)
 {
 	struct device *d = device_of(device);
-	struct record record;
-	bool ours;
+	uint32_t units;
 
 	if (!d->metered || !memory) {
 		d->next.vkFreeMemory(device, memory, pAllocator);
 		return;
 	}
 	gate_enter();
-	ours = let_go(d, (uint64_t)memory, &record);
+	units = let_go(d, (uint64_t)memory);
 	d->next.vkFreeMemory(device, memory, pAllocator);
-	if (ours)
-		account_give(record.device, record.units);
+	account_give(d->index, units);
 	gate_leave();
 }
 
@@ -168,9 +167,7 @@ static VkResult charged(struct device *d, uint32_t count, const VkSwapchainCreat
 		return r;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		struct record record;
-
-		let_go(d, (uint64_t)ret[i], &record);
+		let_go(d, (uint64_t)ret[i]);
 		d->next.vkDestroySwapchainKHR(d->handle, ret[i], allocator);
 		ret[i] = VK_NULL_HANDLE;
 	}
@@ -204,18 +201,16 @@ VKAPI_ATTR void VKAPI_CALL layer_vkDestroySwapchainKHR(VkDevice device, VkSwapch
 						       const VkAllocationCallbacks *pAllocator)
 {
 	struct device *d = device_of(device);
-	struct record record;
-	bool ours;
+	uint32_t units;
 
 	if (!d->metered || !swapchain) {
 		d->next.vkDestroySwapchainKHR(device, swapchain, pAllocator);
 		return;
 	}
 	gate_enter();
-	ours = let_go(d, (uint64_t)swapchain, &record);
+	units = let_go(d, (uint64_t)swapchain);
 	d->next.vkDestroySwapchainKHR(device, swapchain, pAllocator);
-	if (ours)
-		account_give(record.device, record.units);
+	account_give(d->index, units);
 	gate_leave();
 }
 
