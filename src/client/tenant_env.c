@@ -32,8 +32,9 @@ static bool is_shim_entry(const char *entry, size_t length)
 {
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
-	       ends_with(entry, length, "/mete/shim") || ends_with(entry, length, "/src/shim") ||
-	       remote_env_is_entry(entry, length) || runtime_env_is_entry(entry, length);
+	       ends_with(entry, length, "/shim" VULKAN_ENV_FOLDER) || ends_with(entry, length, "/mete/shim") ||
+	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
+	       runtime_env_is_entry(entry, length);
 }
 
 /* A copy of a list without the entries of a shim; entries end at any of `ends`, and ":" joins them again. */

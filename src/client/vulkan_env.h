@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* Below the shim's folder, which may be called by another path (tenant_env_detour()), but ends so. */
+#define VULKAN_ENV_FOLDER "/data"
+
 /* `shim_dir`: the shim's folder, which the layer stands in. Without a layer nothing is set. False: no memory. */
 bool vulkan_env_enter(const char *shim_dir);
 /* Takes out what the above set. False: no memory. */
