@@ -22,7 +22,8 @@ static void plain(void)
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemAlloc(NULL, 512));
 	answers(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, kit.total + 1));
 	answers(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, (size_t)1 << 46));
-	is(p, 4711);
+	if (kit.soft) /* NVIDIA's driver 580 puts 0 there */
+		is(p, 4711);
 	is(kit_free(), before);
 }
 

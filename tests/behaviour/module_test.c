@@ -126,6 +126,8 @@ static void bad_text(void)
 	answers(CUDA_ERROR_INVALID_PTX, cuModuleLoadData(&m, bad));
 	answers(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&m, bad, 4, options, values));
 	tap_ok(log[0] != 0, "the error log says something: %.60s", strtok(log, "\n"));
+	values[1] = (void *)(uintptr_t)sizeof log; /* the driver put there how much it wrote */
+	values[3] = (void *)(uintptr_t)sizeof info;
 	works(cuModuleLoadDataEx(&m, basic_ptx, 4, options, values));
 	works(cuModuleUnload(m));
 	answers(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&m, NULL));
@@ -182,7 +184,8 @@ static void libraries(CUdeviceptr p)
 	needs(load(&library, globals_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	works(global(&v, &size, library, "large"));
 	is(size, LARGE);
-	ok(before - kit_free() >= LARGE);
+	if (kit.soft) /* NVIDIA's may have room for it in what it took before */
+		ok(before - kit_free() >= LARGE);
 	works(unload(library));
 	if (kit.soft)
 		is(kit_free(), before);

@@ -353,9 +353,11 @@ static void capture_modes(void)
 	mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 	works(cuThreadExchangeStreamCaptureMode(&mode));
 	is(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
-	mode = (CUstreamCaptureMode)3;
-	answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
-	answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
+	if (kit.soft) { /* NVIDIA's driver 580 takes the first, and crashes with the second */
+		mode = (CUstreamCaptureMode)3;
+		answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
+		answers(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
+	}
 	mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 	works(cuThreadExchangeStreamCaptureMode(&mode));
 	is(mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);

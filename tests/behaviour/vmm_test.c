@@ -123,10 +123,12 @@ static void refused(void)
 	answers(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&p, 1000, 0, 0, 0));
 	needs(cuMemAddressReserve(&p, 4 * MIB, 0, 0, 0));
 	needs(cuMemCreate(&h, 2 * MIB, &prop, 0));
-	answers(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, 4 * MIB, 0, h, 0));
+	/* NVIDIA's driver 580 calls that not supported. */
+	ok(cuMemMap(p, 4 * MIB, 0, h, 0) != CUDA_SUCCESS);
 	works(cuMemMap(p, 2 * MIB, 0, h, 0));
 	ok(cuMemMap(p, 2 * MIB, 0, h, 0) != CUDA_SUCCESS);
-	ok(cuMemUnmap(p + 2 * MIB, 2 * MIB) != CUDA_SUCCESS);
+	if (kit.soft) /* NVIDIA's driver 580 takes it */
+		ok(cuMemUnmap(p + 2 * MIB, 2 * MIB) != CUDA_SUCCESS);
 	works(cuMemUnmap(p, 2 * MIB));
 	works(cuMemRelease(h));
 	works(cuMemAddressFree(p, 4 * MIB));

@@ -23,7 +23,7 @@ def image(ptx):
     text += b"\0" * (-len(text) % 8)
     major, minor = (int(n) for n in re.search(r"^\.version (\d+)\.(\d+)", ptx, re.M).groups())
     arch = int(re.search(r"^\.target sm_(\d+)", ptx, re.M).group(1))
-    entry = struct.pack("<HHIQIIHHIIIQQQ", KIND_PTX, 0x101, 64, len(text), 0, 0, minor, major, arch, 0, 0, 0x11, 0, 0)
+    entry = struct.pack("<HHIQIIHHIIIQQQQQ", KIND_PTX, 0x101, 80, len(text), 0, 64, minor, major, arch, 0, 0, 0x11, 0, 0, 72, 0)
     return struct.pack("<IHHQ", IMAGE_MAGIC, 1, 16, len(entry) + len(text)) + entry + text
 
 

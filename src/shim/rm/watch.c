@@ -46,15 +46,40 @@ static ioctl_call *find_real(void)
 	return f;
 }
 
-void watch_init(bool on)
-{
-	find_real();
-	atomic_store_explicit(&watching, on, memory_order_release);
-}
-
 unsigned int watch_branch(void)
 {
 	return atomic_load_explicit(&branch, memory_order_relaxed);
+}
+
+static void note_version(const struct rm_version *v)
+{
+	uint32_t n = 0;
+
+	for (const char *p = v->text; *p >= '0' && *p <= '9' && n < 10000; p++)
+		n = n * 10 + (uint32_t)(*p - '0');
+	if (n)
+		atomic_store_explicit(&branch, n, memory_order_relaxed);
+}
+
+/* Newer libraries of NVIDIA's compare no versions (580 does not): then the kernel module says which branch it is. */
+static void branch_read(void)
+{
+	struct rm_version v = { 0 };
+	int saved = errno, fd = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, v.text, sizeof(v.text) - 1) > 0)
+		note_version(&v);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+}
+
+void watch_init(bool on)
+{
+	find_real();
+	if (on)
+		branch_read();
+	atomic_store_explicit(&watching, on, memory_order_release);
 }
 
 int watch_call(int fd, unsigned long request, void *argument)
@@ -114,16 +139,6 @@ static bool peek(uint64_t from, void *to, size_t size)
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = size };
 
 	return from && syscall(SYS_process_vm_readv, (long)getpid(), &local, 1ul, &remote, 1ul, 0ul) == (long)size;
-}
-
-static void note_version(const struct rm_version *v)
-{
-	uint32_t n = 0;
-
-	for (const char *p = v->text; *p >= '0' && *p <= '9' && n < 10000; p++)
-		n = n * 10 + (uint32_t)(*p - '0');
-	if (n)
-		atomic_store_explicit(&branch, n, memory_order_relaxed);
 }
 
 static bool of_interest(uint32_t class)

@@ -4,7 +4,7 @@ Writes the fat binaries that image_test loads: images/make.py, with the commands
 
 Each holds the PTX of kernels/basic.cu in one of the ways in which compilers store it (as it is, as an LZ4 block, as a
 zstd frame), in the container that drivers read: a header of 16 bytes {u32 magic, u16 version, u16 own size, u64 size
-of the rest}, then entries, each with a header of 64 bytes and a payload padded to 8. The fields that matter stand in
+of the rest}, then entries, each with a header of 80 bytes and a payload padded to 8. The fields that matter stand in
 entry(). The results are committed: loading them must not depend on what is installed.
 """
 import os
@@ -36,9 +36,13 @@ def zstd_frame(data):
 
 def entry(kind, arch, payload, flags=0, plain_size=0):
     padded = payload + b"\0" * (-len(payload) % 8)
-    head = bytearray(64)
-    struct.pack_into("<HHIQ", head, 0, kind, 0x101, 64, len(padded))
+    head = bytearray(80)
+    struct.pack_into("<HHIQ", head, 0, kind, 0x101, len(head), len(padded))
     struct.pack_into("<I", head, 16, len(payload) if plain_size else 0)
+    # Where the place of the assembler's options stands, and there the place: an empty text. Without them NVIDIA's driver 580
+    # reads at a wild address.
+    struct.pack_into("<I", head, 20, 64)
+    struct.pack_into("<QQ", head, 64, 72, 0)
     struct.pack_into("<HHI", head, 24, 0, 8, arch)
     struct.pack_into("<Q", head, 40, LINUX_64 | flags)
     struct.pack_into("<Q", head, 56, plain_size)

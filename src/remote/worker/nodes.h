@@ -1,0 +1,22 @@
+/*
+ * nodes.h: the device nodes that a driver has open, and opens again behind the fence.
+ *
+ * NVIDIA's driver opens its nodes anew for contexts, pools and memory that it maps. So the worker's empty root has these nodes in
+ * cuCtxCreate answers CUDA_ERROR_NOT_PERMITTED, and cuMemAllocAsync CUDA_ERROR_OUT_OF_MEMORY. So the worker's empty
+ * root has these nodes in it, and nothing else but two lists of the kernel's that the driver reads beside them.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum { NODES_MOST = 40, NODE_BYTES = 48 };
+
+struct nodes {
+	unsigned int count;
+	char path[NODES_MOST][NODE_BYTES]; /* /dev/nvidia... */
+};
+
+/* Those that this process has open now: no other card's, unless the driver opened that too. */
+void nodes_find(struct nodes *nodes);
+/* Makes them, by mounts, in the empty folder `root`. False: one of them is not there; then none is of use. */
+bool nodes_put(const struct nodes *nodes, const char *root);
