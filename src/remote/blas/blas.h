@@ -12,6 +12,10 @@
 #include "remote/blas/forward.h"
 #include "remote/libs/request.h"
 
+/* Of cuBLAS, whose calls are forwarded: 13.0.0. What the worker's own library is, cublasGetVersion_v2() tells of a
+ * handle. */
+#define BLAS_INTERFACE_VERSION 130000
+
 extern const struct forward_library blas_library;
 
 enum forward_wait {

@@ -131,4 +131,15 @@ GET(pointer_mode, cublasPointerMode_t, cublasGetPointerMode_v2, mode)
 GET(math_mode, cublasMath_t, cublasGetMathMode, mode)
 GET(atomics_mode, cublasAtomicsMode_t, cublasGetAtomicsMode, mode)
 GET(sm_count, int, cublasGetSmCountTarget, smCountTarget)
-GET(version, int, cublasGetVersion_v2, version)
+static GET(version, int, handle_version, version)
+
+/* Programs ask before they have a handle (JAX does): then it is the version of the interface that is forwarded. */
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
+{
+	if (handle)
+		return handle_version(handle, version);
+	if (!version)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*version = BLAS_INTERFACE_VERSION;
+	return CUBLAS_STATUS_SUCCESS;
+}

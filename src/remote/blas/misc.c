@@ -2,9 +2,7 @@
 #include "libs/blas/copies.h"
 #include "remote/blas/blas.h"
 
-/* The library that programs are built against; the worker's own is told by cublasGetVersion_v2. */
-#define VERSION 130000
-#define RUNTIME_VERSION 13000
+#define RUNTIME_VERSION (BLAS_INTERFACE_VERSION / 10)
 
 size_t cublasGetCudartVersion(void)
 {
@@ -13,7 +11,7 @@ size_t cublasGetCudartVersion(void)
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
-	return blas_property(VERSION, type, value);
+	return blas_property(BLAS_INTERFACE_VERSION, type, value);
 }
 
 bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *ret)

@@ -79,6 +79,9 @@ static void test_handle(cublasHandle_t handle, CUstream stream)
 
 	is(cublasGetVersion_v2(handle, &version), CUBLAS_STATUS_SUCCESS);
 	is(version, 1); /* the stand-in says so */
+	is(cublasGetVersion_v2(NULL, &version), CUBLAS_STATUS_SUCCESS);
+	is(version, 130000); /* of the interface */
+	is(cublasGetVersion_v2(NULL, NULL), CUBLAS_STATUS_INVALID_VALUE);
 	is(cublasSetStream_v2(handle, (cudaStream_t)stream), CUBLAS_STATUS_SUCCESS);
 	is(cublasGetStream_v2(handle, &got), CUBLAS_STATUS_SUCCESS);
 	ok((CUstream)got == stream);
