@@ -94,6 +94,7 @@
 #define sharing_import mete_core_sharing_import
 #define sharing_key_of_bytes mete_core_sharing_key_of_bytes
 #define sharing_key_of_fd mete_core_sharing_key_of_fd
+#define sharing_mark mete_core_sharing_mark
 #define sharing_look mete_core_sharing_look
 #define sharing_openings_lock mete_core_sharing_openings_lock
 #define sharing_openings_unlock mete_core_sharing_openings_unlock

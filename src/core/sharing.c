@@ -31,6 +31,7 @@ struct object {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object objects[WIRE_MAX_OBJECTS]; /* guarded by lock */
 static _Atomic unsigned int lingering;		/* or owed; changed with the lock held */
+static _Atomic uint64_t mark_seed; /* of this process: in each one allocations are numbered alike */
 
 /*
  * A driver answers further openings of a handle with the same address and counts them. Held over an opening and over a
@@ -321,6 +322,7 @@ void sharing_reset(void)
 	for (struct object *o = objects; o < objects + WIRE_MAX_OBJECTS; o++)
 		unwatch(o);
 	atomic_store_explicit(&lingering, 0, memory_order_relaxed);
+	atomic_store_explicit(&mark_seed, 0, memory_order_relaxed);
 	memset(objects, 0, sizeof objects);
 }
 
@@ -348,24 +350,101 @@ static uint64_t file_number(int fd)
 	return number;
 }
 
+/* ---- what is exported through a device node, whose inode tells no allocation from another ---- */
+
+/*
+ * The one-byte lock of an open file, from what the kernel says of the file; 0: none. The lock belongs to the open file,
+ * not to a process: whoever is sent the descriptor finds it, and it ends with the last descriptor.
+ */
+static uint64_t mark_of_text(const char *text)
+{
+	for (const char *line = text; (line = strstr(line, "OFDLCK")); line++) {
+		const char *p = strchrnul(line, '\n');
+		uint64_t bound[2] = { 0 };
+
+		for (unsigned int i = 0; i < 2; i++) {
+			uint64_t place = 1;
+
+			while (p > line && (p[-1] < '0' || p[-1] > '9'))
+				p--;
+			for (; p > line && p[-1] >= '0' && p[-1] <= '9'; p--, place *= 10)
+				bound[i] += (uint64_t)(p[-1] - '0') * place;
+		}
+		if (bound[0] && bound[0] == bound[1])
+			return bound[0];
+	}
+	return 0;
+}
+
+static uint64_t mark_of_fd(int fd)
+{
+	char path[40], text[1024];
+	long info, n;
+
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+	info = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (info < 0)
+		return 0;
+	n = syscall(SYS_read, (int)info, text, sizeof text - 1);
+	syscall(SYS_close, (int)info);
+	text[n > 0 ? n : 0] = 0;
+	return mark_of_text(text);
+}
+
+/* The same one for each descriptor of the allocation. An offset in a file: it has 62 bits. 0: the kernel gives no
+ * random bits. */
+static uint64_t mark_of_allocation(uint64_t allocation)
+{
+	uint64_t seed = atomic_load_explicit(&mark_seed, memory_order_relaxed), made = 0;
+
+	if (!seed && syscall(SYS_getrandom, &made, sizeof made, 0) == sizeof made && made) {
+		if (atomic_compare_exchange_strong_explicit(&mark_seed, &seed, made, memory_order_relaxed,
+							    memory_order_relaxed))
+			seed = made;
+	}
+	return seed ? (seed ^ allocation * 0x9e3779b97f4a7c15u) >> 2 | 1 : 0;
+}
+
+bool sharing_mark(int fd, uint64_t allocation)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	int saved = errno;
+	struct stat st;
+	bool good;
+
+	if (syscall(SYS_fstat, fd, &st) < 0 || (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode))) {
+		errno = saved;
+		return true;
+	}
+	l.l_start = (off_t)mark_of_allocation(allocation);
+	good = l.l_start && syscall(SYS_fcntl, fd, F_OFD_SETLK, &l) == 0;
+	l.l_type = F_RDLCK; /* of a descriptor that cannot be written */
+	good = good || (l.l_start && syscall(SYS_fcntl, fd, F_OFD_SETLK, &l) == 0);
+	good = good && mark_of_fd(fd) == (uint64_t)l.l_start;
+	errno = saved;
+	return good;
+}
+
 bool sharing_key_of_fd(int fd, uint8_t *ret_key)
 {
 	struct stat st;
 	int saved = errno;
 	uint64_t name[3];
+	bool node;
 
 	memset(ret_key, 0, WIRE_KEY_BYTES);
 	if (syscall(SYS_fstat, fd, &st) < 0) {
 		errno = saved;
 		return false;
 	}
-	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-		return false;
-	name[0] = st.st_dev;
-	name[1] = st.st_ino;
-	name[2] = file_number(fd);
+	node = S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
+	name[0] = node ? st.st_rdev : st.st_dev;
+	name[1] = node ? mark_of_fd(fd) : st.st_ino;
+	name[2] = node ? 0 : file_number(fd);
 	errno = saved;
-	memcpy(ret_key, "fd", 2);
+	if (!name[1])
+		return false;
+	memcpy(ret_key, node ? "node" : "fd", node ? 4 : 2);
 	memcpy(ret_key + 8, name, sizeof name);
 	return true;
 }

@@ -40,9 +40,13 @@ void sharing_watch(uint32_t id, int fd);
 bool sharing_look(void);
 
 /*
- * The key of what an exported descriptor names. False: its inode does not tell one allocation from another (a device
- * node's), so the charge stays with the exporter.
+ * A descriptor of what is exported as this allocation of ours. NVIDIA's driver exports through its device node, whose
+ * inode tells no allocation from another: then the open file gets a lock of one byte, at an offset that is this
+ * allocation's alone. False: it cannot be marked, and must not be exported: what is imported outlives the exporter's
+ * handle, and nobody would be charged for it.
  */
+bool sharing_mark(int fd, uint64_t allocation);
+/* The key of what an exported descriptor names. False: a device node's without a mark: exported outside of mete. */
 bool sharing_key_of_fd(int fd, uint8_t *ret_key);
 /* The key of a handle's bytes. */
 void sharing_key_of_bytes(const void *bytes, size_t size, uint8_t *ret_key);

@@ -436,7 +436,8 @@ static bool share_exported(uint64_t id, void *shareable, CUmemAllocationHandleTy
 	uint8_t key[WIRE_KEY_BYTES];
 
 	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-		return !sharing_key_of_fd(*(int *)shareable, key) || share(id, key, *(int *)shareable);
+		return sharing_mark(*(int *)shareable, id) && sharing_key_of_fd(*(int *)shareable, key) &&
+		       share(id, key, *(int *)shareable);
 	if (type != CU_MEM_HANDLE_TYPE_FABRIC)
 		return true;
 	sharing_key_of_bytes(shareable, sizeof(CUmemFabricHandle), key);
@@ -447,8 +448,8 @@ static void withdraw(void *shareable, CUmemAllocationHandleType type)
 {
 	int saved = errno;
 
-	log_line("memory is not exported: meted is away, or this process shares %u allocations, and can share no more: "
-		 "one that nobody is charged for could outlive its handle",
+	log_line("memory is not exported: meted is away, or this process shares %u allocations, and can share no more, "
+		 "or its descriptor takes no mark (a lock): one that nobody is charged for could outlive its handle",
 		 WIRE_MAX_OBJECTS);
 	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		syscall(SYS_close, *(int *)shareable);

@@ -1010,12 +1010,13 @@ static void case_passed(void)
 	agree(10 * M);
 }
 
-/* What is exported through a device node has no name of its own: the exporter stays charged. */
+/* What is exported through a device node, as NVIDIA's driver does: the inode tells nothing, a mark on the open file
+ * does. */
 static void case_node(void)
 {
 	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
 	CUmemGenericAllocationHandle h, i;
-	int fd;
+	int fd, other;
 
 	begin(0);
 	is(cu.cuMemCreate(&h, 8 * M, &prop, 0), CUDA_SUCCESS);
@@ -1027,7 +1028,19 @@ static void case_node(void)
 	agree(8 * M);
 	is(cu.cuMemRelease(h), CUDA_SUCCESS);
 	agree(0);
+	/* Each allocation has a mark of its own, and no descriptor of another's. */
+	is(cu.cuMemCreate(&h, 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuMemCreate(&i, 8 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuMemExportToShareableHandle(&other, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
 	close(fd);
+	is(cu.cuMemExportToShareableHandle(&fd, i, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+	agree(16 * M);
+	is(cu.cuMemRelease(i), CUDA_SUCCESS);
+	agree(8 * M);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	agree(0);
+	close(fd);
+	close(other);
 }
 
 /* A program that closes every descriptor, and one that puts its own in the place. */
