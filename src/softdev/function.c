@@ -37,6 +37,8 @@ CUresult function_find(CUfunction h, struct context *c, struct function **ret)
 	e = library_module(k->library, c, &m);
 	if (!e)
 		e = module_function(m, k->kernel->name, ret);
+	if (!e)
+		atomic_store(&(*ret)->loaded, true);
 	if (!e && k->settings_made[c->device->ordinal])
 		(*ret)->settings = k->settings[c->device->ordinal];
 	return e;
@@ -49,6 +51,17 @@ static CUresult function_here(CUfunction h, struct function **ret)
 	CUresult e = context_current(&c);
 
 	return e ? e : function_find(h, c, ret);
+}
+
+/*
+ * The same, for calls that NVIDIA's driver refuses for a function that a module listed and that it has not loaded yet
+ * (seen with driver 580).
+ */
+static CUresult function_loaded_here(CUfunction h, struct function **ret)
+{
+	CUresult e = function_here(h, ret);
+
+	return e || atomic_load(&(*ret)->loaded) ? e : CUDA_ERROR_FUNCTION_NOT_LOADED;
 }
 
 uint32_t function_shared_most(const struct ptx_kernel *k, int set)
@@ -162,7 +175,7 @@ CUresult soft_cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfun
 {
 	MODULES_STAY;
 	struct function *f;
-	CUresult e = function_here(h, &f);
+	CUresult e = function_loaded_here(h, &f);
 
 	if (e)
 		return e;
@@ -175,7 +188,7 @@ CUresult soft_cuFuncSetAttribute(CUfunction h, CUfunction_attribute attribute, i
 {
 	MODULES_STAY;
 	struct function *f;
-	CUresult e = function_here(h, &f);
+	CUresult e = function_loaded_here(h, &f);
 
 	if (e)
 		return e;
@@ -281,7 +294,7 @@ CUresult soft_cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction h)
 		return e;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	*ret = CU_FUNCTION_LOADING_STATE_LOADED;
+	*ret = atomic_load(&f->loaded) ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return CUDA_SUCCESS;
 }
 
@@ -289,8 +302,11 @@ CUresult soft_cuFuncLoad(CUfunction h)
 {
 	MODULES_STAY;
 	struct function *f;
+	CUresult e = function_here(h, &f);
 
-	return function_here(h, &f);
+	if (!e)
+		atomic_store(&f->loaded, true);
+	return e;
 }
 
 /* ---- occupancy: of the declared SM ---- */

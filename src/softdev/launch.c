@@ -114,6 +114,7 @@ CUresult launch_describe(const struct launch *l, struct context *c, struct work 
 		return e;
 	if (f->module->context != c)
 		return CUDA_ERROR_INVALID_HANDLE;
+	atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
 	e = shape_check(l, f, c->device);
 	if (e)
 		return e;

@@ -493,6 +493,7 @@ CUresult module_function(struct module *m, const char *name, struct function **r
 		f->module = m;
 		f->kernel = k;
 		f->settings = FUNCTION_SETTINGS_NONE;
+		atomic_store(&f->loaded, false);
 		f->next = m->functions;
 		m->functions = f;
 		handle_publish(f);
@@ -514,9 +515,11 @@ CUresult soft_cuModuleGetFunction(CUfunction *ret, CUmodule h, const char *name)
 	if (!ret || !name || !name[0])
 		return CUDA_ERROR_INVALID_VALUE;
 	e = module_function(m, name, &f);
-	if (!e)
-		*ret = (CUfunction)f;
-	return e;
+	if (e)
+		return e;
+	atomic_store(&f->loaded, true);
+	*ret = (CUfunction)f;
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuModuleGetFunctionCount(unsigned *ret, CUmodule h)

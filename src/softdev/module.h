@@ -55,6 +55,7 @@ struct function {
 	struct function *next;
 	struct function_settings settings;
 	CUfunc_cache cache;
+	_Atomic bool loaded; /* somebody asked for it by its name, or used it; one that was only listed is not */
 	_Atomic uint64_t declared; /* its declared duration in ns and 1; 0: not looked up; DURATION_OPEN: none */
 	/* of the oldest way to launch */
 	uint32_t block[3];

@@ -13,15 +13,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Nothing fits in it, and it cannot be written. */
-static bool mount_somewhere(void)
+#define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+/* Where something can be mounted. Nothing fits in what is mounted, and it cannot be written. */
+static const char *mount_somewhere(void)
 {
 	static const char *const places[] = { "/tmp", "/proc" };
-	const unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (!mount("none", places[i], "tmpfs", flags, "size=4k,nr_inodes=1,mode=0555"))
-			return !chdir(places[i]);
+		if (!mount("none", places[i], "tmpfs", FLAGS | MS_RDONLY, "size=4k,nr_inodes=1,mode=0555"))
+			return chdir(places[i]) ? NULL : places[i];
+	return NULL;
+}
+
+/* The same with these nodes in it. */
+static bool mount_with(const struct nodes *nodes)
+{
+	static const char place[] = "/tmp";
+
+	if (!nodes->count || mount("none", place, "tmpfs", FLAGS, "size=64k,nr_inodes=64,mode=0755"))
+		return false;
+	if (nodes_put(nodes, place) && !mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) &&
+	    !chdir(place))
+		return true;
+	umount2(place, MNT_DETACH);
 	return false;
 }
 
@@ -44,10 +59,11 @@ static bool change_root(void)
 	return !fchdir(fd) && !chroot(".");
 }
 
-bool empty_root_enter(bool mounts)
+bool empty_root_enter(bool mounts, const struct nodes *nodes, bool *ret_nodes)
 {
+	*ret_nodes = mounts && mount_with(nodes);
 	/* Where "/" is what the machine was started from it cannot be taken away, but left. */
-	if (mounts && mount_somewhere())
+	if (*ret_nodes || (mounts && mount_somewhere()))
 		return change_mounts() || !chroot(".");
 	return change_root();
 }

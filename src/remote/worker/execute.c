@@ -112,6 +112,24 @@ struct call_reply worker_reply_head(struct work *work)
 	return head;
 }
 
+/*
+ * The client's functions come from the list of a module, which loads none of them, and it has got one by its name
+ * without asking here: so the driver is asked to load it when it says that it has not.
+ */
+static int call(struct work *work, worker_handler handler)
+{
+	uint64_t begin = work->in.used;
+	int r = handler(work);
+
+	if (r || work->result != CUDA_ERROR_FUNCTION_NOT_LOADED || !work->function || work->answered ||
+	    work->driver->cuFuncLoad(work->function) != CUDA_SUCCESS)
+		return r;
+	work->in.used = begin;
+	work->out.used = 0;
+	work->result = CUDA_SUCCESS;
+	return handler(work);
+}
+
 /* The handler, between its context and what follows from its result. */
 static int handle(struct work *work)
 {
@@ -125,7 +143,7 @@ static int handle(struct work *work)
 		work->result = CUDA_ERROR_NOT_SUPPORTED;
 		return 0;
 	}
-	r = handler(work);
+	r = call(work, handler);
 	if (contexts_disturbs(work->head.call))
 		contexts_settle(work);
 	if (r && r != -EMSGSIZE) {

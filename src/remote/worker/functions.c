@@ -134,6 +134,18 @@ bool functions_tell(struct work *work, enum remote_kind kind, void *handle, cons
 
 /* ---- all of a module or library ---- */
 
+/*
+ * What a driver that loads lazily has only listed has no attributes yet. Those of a module with few functions are
+ * loaded with it, so that their attributes go along; others when the client asks for them (execute.c).
+ */
+#define LOADED_AT_ONCE 16
+
+static void load_few(struct work *work, void **list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && count <= LOADED_AT_ONCE; i++)
+		work->driver->cuFuncLoad(list[i]);
+}
+
 static uint32_t function_count(struct work *work, bool library, void *handle)
 {
 	unsigned int n = 0;
@@ -164,12 +176,15 @@ void functions_list(struct work *work, uint64_t id, void *handle, uint32_t from,
 	if (loaded->count == CODE_COUNT_UNKNOWN || from >= loaded->count)
 		return;
 	list = calloc(loaded->count, sizeof(*list));
-	if (list && function_list(work, library, handle, list, loaded->count) == CUDA_SUCCESS)
+	if (list && function_list(work, library, handle, list, loaded->count) == CUDA_SUCCESS) {
+		if (!library)
+			load_few(work, list, loaded->count);
 		for (; from < loaded->count; from++, loaded->told++)
 			if (function_name(work, library, list[from], &name) != CUDA_SUCCESS ||
 			    strlen(name) >= CODE_NAME_MOST ||
 			    !functions_tell(work, library ? KIND_KERNEL : KIND_FUNCTION, list[from], name, id))
 				break;
+	}
 	free(list);
 	work->result = CUDA_SUCCESS;
 }

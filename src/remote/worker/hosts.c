@@ -200,6 +200,16 @@ static int launch_read(struct work *work, struct host_launch *l, CUstream *ret)
 	return 0;
 }
 
+/*
+ * While a function of the client's holds up a stream, NVIDIA's driver does not return from registering memory: so what
+ * copies need is registered before the first function is put into a stream.
+ */
+static struct host *function_new(struct work *work, uint64_t token)
+{
+	payload_register(work);
+	return hosts_new(work, token);
+}
+
 int worker_cuLaunchHostFunc(struct work *work)
 {
 	struct host none = { .worker = work->worker }, *h = NULL;
@@ -211,7 +221,7 @@ int worker_cuLaunchHostFunc(struct work *work)
 	if (r)
 		return r;
 	if (work->result == CUDA_SUCCESS)
-		h = hosts_new(work, l.token);
+		h = function_new(work, l.token);
 	if (h) {
 		graph = capture_of(work, stream);
 		h->kind = graph ? HOST_RUN : HOST_RUN_ONCE;
@@ -238,7 +248,7 @@ int worker_cuStreamAddCallback(struct work *work)
 	if (r)
 		return r;
 	if (work->result == CUDA_SUCCESS)
-		h = hosts_new(work, l.token);
+		h = function_new(work, l.token);
 	if (!h)
 		return 0;
 	h->kind = HOST_CALLBACK;

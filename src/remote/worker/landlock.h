@@ -12,7 +12,8 @@
  */
 bool landlock_scope(void);
 /*
- * No path leads anywhere. For this thread and those that it will start; for all threads where the kernel can (rules of
- * version 8). What is open stays open. False: the kernel has no such rules.
+ * No path leads anywhere; with `nodes`, those in /dev may be used, and those in /proc be read. For this thread and
+ * those that it will start; for all threads where the kernel can (rules of version 8). What is open stays open. False:
+ * the kernel has no such rules.
  */
-bool landlock_files(void);
+bool landlock_files(bool nodes);

@@ -92,7 +92,7 @@ static bool scope(void)
 
 static bool files(void)
 {
-	return landlock_files();
+	return landlock_files(false);
 }
 
 static const struct {

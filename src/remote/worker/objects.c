@@ -40,8 +40,11 @@ void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *k
 	handle = e ? atomic_load_explicit(&e->handle, memory_order_relaxed) : NULL;
 	/* Looked at again: the slot may have gone to another object in between. */
 	atomic_thread_fence(memory_order_acquire);
-	if (e && atomic_load_explicit(&e->id, memory_order_relaxed) == id)
+	if (e && atomic_load_explicit(&e->id, memory_order_relaxed) == id) {
+		if (kind == KIND_FUNCTION)
+			work->function = handle;
 		return handle;
+	}
 	*known = false;
 	work->result = error_of(kind);
 	return NULL;

@@ -1,6 +1,8 @@
 /* pageable.c: see pageable.h. */
 #include "remote/worker/pageable.h"
 
+#include "remote/worker/refused.h"
+
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -35,6 +37,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	ioctl_call *call = next;
 	void *argument;
 	va_list ap;
+	int r;
 
 	va_start(ap, request);
 	argument = va_arg(ap, void *);
@@ -44,7 +47,9 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 		*(void **)&call = dlsym(RTLD_NEXT, "ioctl");
 		next = call;
 	}
-	return call ? call(fd, request, argument) : (int)syscall(SYS_ioctl, fd, request, argument);
+	r = call ? call(fd, request, argument) : (int)syscall(SYS_ioctl, fd, request, argument);
+	refused_note(request, argument, r);
+	return r;
 }
 
 bool pageable_reached(const struct cuda_table *driver, CUdevice device)

@@ -6,7 +6,8 @@
  * names them, tgkill() reaches ourselves, fcntl() changes no descriptor's mode. What only a driver with device nodes
  * may want is left to such a one.
  *
- * No path is ever let through, so sockets need none either: connections come as descriptors over those that are there.
+ * Paths are let through in one case, where the root folder holds the driver's device nodes and nothing else (nodes.h).
+ * Sockets need none: connections come as descriptors over those that are there.
  */
 #include "remote/worker/sandbox.h"
 
@@ -14,6 +15,7 @@
 #include "remote/worker/device_filter.h"
 #include "remote/worker/empty_root.h"
 #include "remote/worker/landlock.h"
+#include "remote/worker/refused.h"
 #include "remote/worker/rights.h"
 #include "remote/worker/spaces.h"
 #include "wire/worker.h"
@@ -114,6 +116,13 @@ static const int allowed_driver[] = {
 	SCMP_SYS(getppid),	   SCMP_SYS(ioctl),
 };
 
+/* Of a driver whose nodes are in its root folder: looking for them. They are opened by openat() of a whole path alone.
+ */
+static const int allowed_paths[] = {
+	SCMP_SYS(open),	  SCMP_SYS(newfstatat), SCMP_SYS(stat),	      SCMP_SYS(lstat),	  SCMP_SYS(statx),
+	SCMP_SYS(access), SCMP_SYS(faccessat),	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+};
+
 /* What fcntl() may be asked: about a descriptor, and its copies; locks of open files, by which the software device and
  * the shim see who lives; the seals of memory. */
 static const int fcntl_commands[] = { F_DUPFD,	   F_DUPFD_CLOEXEC, F_GETFD,	 F_SETFD,    F_GETFL,
@@ -145,6 +154,15 @@ static int allow_driver(scmp_filter_ctx filter)
 	if (!r)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 1, SCMP_A0(SCMP_CMP_EQ, 0));
 	return r;
+}
+
+static int allow_paths(scmp_filter_ctx filter)
+{
+	int r = allow_all(filter, allowed_paths, sizeof(allowed_paths) / sizeof(*allowed_paths));
+
+	return r ? r
+		 : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+				    SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (scmp_datum_t)(uint32_t)AT_FDCWD));
 }
 
 static int allow_some(scmp_filter_ctx filter)
@@ -189,6 +207,11 @@ static int filter_calls(const struct sandbox *sandbox)
 		r = allow_some(filter);
 	if (!r && sandbox->devices)
 		r = allow_driver(filter);
+	if (!r && sandbox->reopens)
+		r = allow_paths(filter);
+	/* What is refused stands in the kernel's log, where it keeps one (audit). */
+	if (!r && sandbox->devices == SANDBOX_OBSERVED)
+		seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
 	if (!r && sandbox->devices)
 		r = device_filter_set(sandbox->branch, sandbox->devices == SANDBOX_OBSERVED);
 	if (!r)
@@ -232,9 +255,11 @@ void sandbox_begin(struct sandbox *sandbox, enum sandbox_devices devices, bool s
 		rights_keep();
 }
 
-static bool leave_files(void *mounts)
+static bool leave_files(void *arg)
 {
-	return empty_root_enter(mounts);
+	struct sandbox *sandbox = arg;
+
+	return empty_root_enter(sandbox->fence & WORKER_FENCE_MOUNTS, &sandbox->nodes, &sandbox->reopens);
 }
 
 static bool leave_user(struct sandbox *sandbox)
@@ -248,6 +273,15 @@ static bool leave_user(struct sandbox *sandbox)
 	return true;
 }
 
+/* For whoever looks for the reason of a driver's error behind the fence. */
+static void observe(const struct sandbox *sandbox)
+{
+	for (unsigned int i = 0; i < sandbox->nodes.count; i++)
+		fprintf(stderr, "the driver has %s open, and may %sopen it again\n", sandbox->nodes.path[i],
+			sandbox->reopens ? "" : "not ");
+	refused_begin();
+}
+
 bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes)
 {
 	int r;
@@ -257,8 +291,12 @@ bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes)
 	limit(RLIMIT_NICE, 0);
 	limit(RLIMIT_NOFILE, DESCRIPTORS);
 	/* After the last file that we read. */
-	if (rights_use(leave_files, sandbox->fence & WORKER_FENCE_MOUNTS ? sandbox : NULL))
+	if (sandbox->devices)
+		nodes_find(&sandbox->nodes);
+	if (rights_use(leave_files, sandbox))
 		sandbox->fence |= WORKER_FENCE_FILES;
+	if (sandbox->devices == SANDBOX_OBSERVED)
+		observe(sandbox);
 	if (!leave_user(sandbox)) {
 		snprintf(why, why_bytes, "the worker cannot give up root: %s", strerror(errno));
 		return false;
@@ -267,7 +305,7 @@ bool sandbox_enter(struct sandbox *sandbox, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "the worker cannot give up privileges: %s", strerror(errno));
 		return false;
 	}
-	if (landlock_files())
+	if (landlock_files(sandbox->reopens))
 		sandbox->fence |= WORKER_FENCE_RULES;
 	r = filter_calls(sandbox);
 	if (!r)

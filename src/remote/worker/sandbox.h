@@ -9,6 +9,7 @@
 #pragma once
 
 #include "remote/worker/identity.h"
+#include "remote/worker/nodes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ struct sandbox {
 	enum sandbox_devices devices;
 	unsigned int branch; /* of NVIDIA's driver; 0: not known */
 	struct identity identity;
+	struct nodes nodes;
+	bool reopens;	/* the driver may open its nodes again: they are all that there is */
 	uint32_t fence; /* what holds: WORKER_FENCE_* (wire/worker.h) */
 };
 

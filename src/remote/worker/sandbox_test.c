@@ -1,6 +1,7 @@
 /* sandbox_test.c: what the filter leaves to a worker, on a driver without and with device nodes. */
 #include "base/tap.h"
 #include "remote/worker/sandbox.h"
+#include "wire/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,10 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +214,95 @@ static void check(int column)
 	}
 }
 
+/* A /dev of this process's own, in which there is one node of NVIDIA's name, that gives zeros. */
+static bool make_dev(void)
+{
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/dev", "tmpfs", 0, "mode=0755") && !mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3)) &&
+	       !mknod("/dev/nvidia-uvm", S_IFCHR | 0666, makedev(1, 5)) && !chmod("/dev/null", 0666) &&
+	       !chmod("/dev/nvidia-uvm", 0666);
+}
+
+static bool opens(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+enum {
+	NODES_LEFT = 1,
+	NODE_OPENS = 2,
+	OTHERS_SHUT = 4,
+	LIST_READ = 8,
+	NOTHING_MADE = 16,
+	NOT_FROM_FOLDER = 32,
+	NODES_ALL = 63
+};
+
+/* In a child; value: what held, or -1 where this user cannot make a /dev. */
+static long reopen(void)
+{
+	struct sandbox sandbox;
+	char why[256], zero = 1;
+	long held = 0;
+	int fd;
+
+	if (!make_dev())
+		return -1;
+	sandbox_begin(&sandbox, SANDBOX_LISTED, true, 0);
+	if (!(sandbox.fence & WORKER_FENCE_MOUNTS) || open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC) < 0)
+		return -1;
+	if (!sandbox_enter(&sandbox, why, sizeof(why)))
+		return 0;
+	held |= sandbox.reopens ? NODES_LEFT : 0;
+	fd = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
+	held |= fd >= 0 && read(fd, &zero, 1) == 1 && !zero ? NODE_OPENS : 0;
+	held |= !opens("/dev/null", O_RDONLY) && !opens("/etc/passwd", O_RDONLY) &&
+				!opens("/proc/self/maps", O_RDONLY) && !opens("/dev/../etc/passwd", O_RDONLY)
+			? OTHERS_SHUT
+			: 0;
+	held |= opens("/proc/devices", O_RDONLY) && !opens("/proc/devices", O_RDWR) ? LIST_READ : 0;
+	held |= !opens("/new", O_RDWR | O_CREAT) && !opens("/dev/new", O_RDWR | O_CREAT) &&
+				!opens("/tmp", O_RDWR | O_TMPFILE)
+			? NOTHING_MADE
+			: 0;
+	held |= openat(stream, "dev", O_RDONLY) < 0 && errno == EPERM ? NOT_FROM_FOLDER : 0;
+	return held;
+}
+
+static void check_nodes(void)
+{
+	static const char *const said[] = {
+		"the driver's nodes stay",	"a node opens again",
+		"no other path leads anywhere", "the kernel's lists are read, and not written",
+		"nothing can be made",		"a path begins at no descriptor"
+	};
+	long held = -1;
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends))
+		exit(1);
+	child = fork();
+	if (!child) {
+		held = reopen();
+		_exit(write(ends[1], &held, sizeof(held)) != sizeof(held));
+	}
+	close(ends[1]);
+	if (read(ends[0], &held, sizeof(held)) != sizeof(held))
+		held = 0;
+	waitpid(child, NULL, 0);
+	close(ends[0]);
+	for (unsigned int i = 0; i < sizeof(said) / sizeof(*said); i++)
+		if (held < 0)
+			tap_ok(true, "%s # SKIP here no device node can be made, or no namespace of mounts", said[i]);
+		else
+			tap_ok(held & 1l << i, "%s", said[i]);
+}
+
 int main(void)
 {
 	int ends[2];
@@ -218,6 +311,7 @@ int main(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		return 1;
 	stream = ends[0];
+	check_nodes();
 	parent = getpid();
 	check(SANDBOX_NONE);
 	check(SANDBOX_LISTED);

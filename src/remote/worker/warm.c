@@ -5,6 +5,8 @@
 #include "remote/worker/occupied.h"
 #include "remote/worker/pageable.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,36 @@ static bool find_device(const struct cuda_table *driver, const uint8_t wanted[16
 	return false;
 }
 
+/*
+ * What NVIDIA's driver opens when it first needs it, which a worker behind its fence can no longer do: the compiler of
+ * PTX, by compiling and by linking. Seen with driver 580: without it a load of PTX ends in
+ * CUDA_ERROR_JIT_COMPILER_NOT_FOUND.
+ */
+static void compile_once(const struct cuda_table *driver, CUdevice device)
+{
+	char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry warm() { ret; }\n";
+	CUlinkState link;
+	CUcontext context;
+	CUmodule module;
+	size_t bytes;
+	void *cubin;
+
+	if (driver->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+		return;
+	if (driver->cuCtxSetCurrent(context) == CUDA_SUCCESS) {
+		if (driver->cuModuleLoadData(&module, ptx) == CUDA_SUCCESS)
+			driver->cuModuleUnload(module);
+		if (driver->cuLinkCreate_v2(0, NULL, NULL, &link) == CUDA_SUCCESS) {
+			if (driver->cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, ptx, sizeof(ptx), "warm", 0, NULL,
+						     NULL) == CUDA_SUCCESS)
+				driver->cuLinkComplete(link, &cubin, &bytes);
+			driver->cuLinkDestroy(link);
+		}
+		driver->cuCtxSetCurrent(NULL);
+	}
+	driver->cuDevicePrimaryCtxRelease_v2(device);
+}
+
 static bool make_contexts(struct warm *warm, const char *devices, char *why, size_t why_bytes)
 {
 	CUcontext context;
@@ -72,6 +104,8 @@ static bool make_contexts(struct warm *warm, const char *devices, char *why, siz
 				 (int)r);
 			return false;
 		}
+		if (!warm->count)
+			compile_once(&warm->driver, warm->device[0]);
 		if (pageable_reached(&warm->driver, warm->device[warm->count]))
 			fprintf(stderr,
 				"device %.*s reaches this worker's own memory (HMM or shared page tables), so its wall "
@@ -81,6 +115,25 @@ static bool make_contexts(struct warm *warm, const char *devices, char *why, siz
 		p += length;
 	}
 	return true;
+}
+
+/* The driver's compilers for intermediate code (NVVM), which lie beside it; it finds them by name once they are open.
+ */
+static void open_compilers(const char *driver)
+{
+	static const char *const names[] = { "libnvidia-nvvm.so.4", "libnvidia-nvvm70.so.4" };
+	char real[PATH_MAX], path[PATH_MAX + 32], *slash;
+
+	if (!realpath(driver, real))
+		return;
+	slash = strrchr(real, '/');
+	if (!slash)
+		return;
+	*slash = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", real, names[i]);
+		dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	}
 }
 
 bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why, size_t why_bytes)
@@ -96,6 +149,7 @@ bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why
 	}
 	if (!driver_open(shim, &warm->shim, why, why_bytes))
 		return false;
+	setenv("CUDA_CACHE_DISABLE", "1", 1); /* there is nowhere to keep what NVIDIA's driver compiles */
 	setenv("METE_SOFT_SEALED", "1", 1); /* the software device keeps open what it needs later */
 	r = warm->driver.cuInit(0);
 	if (r != CUDA_SUCCESS) {
@@ -103,6 +157,7 @@ bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why
 		return false;
 	}
 	occupied_open();
+	open_compilers(path);
 	return make_contexts(warm, devices, why, why_bytes);
 }
 

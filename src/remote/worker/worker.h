@@ -38,6 +38,7 @@ struct work {
 	struct call_payload reply_payload; /* bytes > 0: goes along with the reply */
 	uint32_t fence;			   /* of the reply */
 	int32_t result;			   /* CUresult */
+	CUfunction function;		   /* the last that was found for it */
 	/* the client learns of something new by this reply (an id, memory): no older call's error takes its place; set
 	 * by worker_add() and worker_range_add() */
 	bool created;
