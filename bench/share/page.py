@@ -44,7 +44,7 @@ def tier(rows):
 
 def lengths(m, rows):
     """How long rows were measured; those that differ are marked in the table."""
-    others = sorted({r["seconds"] for r in rows if r["row"] == "share"} - {m["seconds"]})
+    others = sorted({r["seconds"] for r in rows if r["row"] == "share" and "seconds" in r} - {m["seconds"]})
     return f"One run of {m['seconds']:g} s per row" + "".join(f", {s:g} s where the number of processes has a *" for s in others) + "."
 
 

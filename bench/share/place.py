@@ -304,7 +304,7 @@ class Place:
                             METE_SOFT_THREADS="1")
         # One grant that stays: its daemon does as well, so that no trial pays for starting it.
         where = ["--device", "0"] if self.gpu else ["--soft", "--device", "0"]
-        self.control("create", "keep", *where, "--mem", "16M")
+        self.control("create", "keep", *where, "--mem", "1G" if self.gpu else "16M")
         self.rounds = float(self.control("run", *where, "--", self.path("bench/share_load"), "calibrate")) if self.gpu else 0
         help_text = self.control("run", "--help")
         self.has_shares = "--cores" in help_text
@@ -346,8 +346,9 @@ class Place:
         tenant.grant = name
         if trial.system == "mete":
             words = tenant.words if self.has_shares else []
-            return [self.mete, "run", *([] if self.gpu else ["--soft"]), "--device", str(trial.device), "--mem", "128M", "--name", name,
-                    *words, "--"], env
+            # A context takes some 520 MiB on a GPU.
+            return [self.mete, "run", *([] if self.gpu else ["--soft"]), "--device", str(trial.device), "--mem", "2G" if self.gpu else "128M",
+                    "--name", name, *words, "--"], env
         if not self.gpu:
             env["LD_LIBRARY_PATH"] = self.path("src/softdev/libcuda.so.1")[:-len("/libcuda.so.1")]
         env["CUDA_VISIBLE_DEVICES"] = str(trial.device)

@@ -3,7 +3,8 @@
  *
  * Source of every fact: NVIDIA's published open kernel modules (github.com/NVIDIA/open-gpu-kernel-modules), by file;
  * read in the branches 515 to 595. "since" names the branch in which a layout changed. The list of sizes agrees with
- * what gVisor's nvproxy (pkg/abi/nvgpu) writes down for the same branches. Nothing here has met hardware yet.
+ * what gVisor's nvproxy (pkg/abi/nvgpu) writes down for the same branches, and for branch 580 with what libcuda was
+ * seen to call on an H200.
  *
  *   kernel-open/common/inc/nv-chardev-numbers.h   the device nodes' major number, the control node's minor
  *   kernel-open/common/inc/nv-ioctl-numbers.h     magic, NV_ESC_CHECK_VERSION_STR, NV_ESC_IOCTL_XFER_CMD
