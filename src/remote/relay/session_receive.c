@@ -70,6 +70,7 @@ static uint64_t waits_for(struct session *s, const struct frame_message *m)
 static int deliver_locked(struct session *s, const void *at, const struct frame_message *m)
 {
 	uint64_t serial = waits_for(s, m);
+	int r;
 
 	while (serial > arrival_serial(&s->arrival)) {
 		if (held_has_room(&s->held, m->size))
@@ -79,7 +80,12 @@ static int deliver_locked(struct session *s, const void *at, const struct frame_
 		if (session_ended(s))
 			return -EPIPE;
 	}
-	return into_ring_locked(s, at, m->size);
+	/*
+	 * A payload that comes in the middle of a frame releases what waits for it only after the frame: what was held
+	 * back for it, or for one before it, goes first.
+	 */
+	r = serial ? release_held_locked(s) : 0;
+	return r ? r : into_ring_locked(s, at, m->size);
 }
 
 static int deliver_frame_locked(struct session *s, const uint8_t *at, size_t bytes)
