@@ -20,19 +20,21 @@ def crowd(connections):
     return asked
 
 
-def wanted_ns():
-    """How long meted's loop has run, or has wanted to: what else the machine does is not in it."""
+def worked_ns():
+    """How long meted's loop has run, and how long it has waited for a processor that others had."""
     with open(f"/proc/{s.process.pid}/task/{s.process.pid}/schedstat") as f:
-        return sum(map(int, f.read().split()[:2]))
+        return tuple(map(int, f.read().split()[:2]))
 
 
 def attack(*uids):
     """The part of its time that meted's loop is busy with these users, and what they are answered."""
     many = [Child(uid, crowd, 40) for uid in uids]
     time.sleep(0.5)
-    began, before = time.monotonic_ns(), wanted_ns()
+    began, (ran_before, waited_before) = time.monotonic_ns(), worked_ns()
     time.sleep(SECONDS - 1)
-    part = (wanted_ns() - before) / (time.monotonic_ns() - began)
+    ran, waited = worked_ns()
+    # While something else has the processor the loop neither works nor rests.
+    part = (ran - ran_before) / max(time.monotonic_ns() - began - (waited - waited_before), 1)
     return part, [child.value() for child in many]
 
 
