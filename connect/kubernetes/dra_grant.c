@@ -166,7 +166,7 @@ static int take_admin(struct dra *d, const char *uid, const struct dra_claim *cl
 	size_t i;
 
 	json_array_foreach (claim->admin, i, one) {
-		device = device_find(json_object_get(e->machine, "devices"), "nvidia", json_string_value(one),
+		device = device_listed(json_object_get(e->machine, "devices"), "nvidia", json_string_value(one),
 				     json_string_length(one));
 		if (r || !device)
 			continue;

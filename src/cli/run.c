@@ -276,7 +276,7 @@ static void warn_hidden(struct run *run)
 	json_array_foreach(json_object_get(run->grant, "devices"), i, share)
 	{
 		const char *uuid = device_text(share, "uuid");
-		json_t *device = device_find(run->choice.list, run->choice.driver, uuid, strlen(uuid));
+		json_t *device = device_listed(run->choice.list, run->choice.driver, uuid, strlen(uuid));
 		bool set;
 
 		if (device && !visible_shows(run->choice.list, run->choice.driver, device, &set))

@@ -36,7 +36,7 @@ static json_t *find_share(json_t *grant, const struct share *s)
 
 	json_array_foreach (devices, i, device)
 		json_object_set_new(device, "driver", json_string("of the grant"));
-	found = device_find(devices, "of the grant", s->device, s->device_length);
+	found = device_listed(devices, "of the grant", s->device, s->device_length);
 	json_array_foreach (devices, i, device)
 		json_object_del(device, "driver");
 	return found;

@@ -294,9 +294,9 @@ static int choose_device(const struct recording *r, const char *word, int *ret, 
 	*ret = -1;
 	if (!word)
 		return 0;
-	device = device_find(r->devices, "nvidia", word, strlen(word));
+	device = device_listed(r->devices, "nvidia", word, strlen(word));
 	if (!device)
-		device = device_find(r->devices, "soft", word, strlen(word));
+		device = device_listed(r->devices, "soft", word, strlen(word));
 	if (!device)
 		return fault_set(f, -ENODEV,
 				 "--device %s: no traced grant is on such a device; `mete top` shows who is where",

@@ -57,7 +57,7 @@ static bool device_matches(json_t *device, const char *word, size_t length, bool
 	return length > 0 && !strncasecmp(uuid, word, length);
 }
 
-json_t *device_find(json_t *list, const char *driver, const char *word, size_t length)
+json_t *device_listed(json_t *list, const char *driver, const char *word, size_t length)
 {
 	json_t *device, *found = NULL;
 	unsigned int matches = 0;
@@ -77,11 +77,11 @@ json_t *device_find(json_t *list, const char *driver, const char *word, size_t l
 
 json_t *device_named(json_t *list, const char *word, bool soft)
 {
-	json_t *found = soft ? NULL : device_find(list, "nvidia", word, strlen(word));
+	json_t *found = soft ? NULL : device_listed(list, "nvidia", word, strlen(word));
 
 	if (!found)
-		found = device_find(list, "soft", word, strlen(word));
-	return found || soft ? found : device_find(list, "opencl", word, strlen(word));
+		found = device_listed(list, "soft", word, strlen(word));
+	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
 }
 
 /* "0 (name), 1 (name)" */
@@ -248,7 +248,7 @@ static size_t visible_list(json_t *list, const char *driver, const char *text, j
 			letters--;
 		/* Here, unlike in --device, a UUID begins as the driver writes it. */
 		device = all_digits(word, letters) || (letters > 4 && !strncasecmp(word, "GPU-", 4)) ?
-				 device_find(list, driver, word, letters) :
+				 device_listed(list, driver, word, letters) :
 				 NULL;
 		for (size_t i = 0; device && i < count; i++)
 			if (ret[i] == device)
@@ -294,7 +294,7 @@ static int first_visible(struct choice *ch, json_t **ret, struct fault *f)
 			text, known);
 	if (text)
 		return 0;
-	*ret = device_find(ch->list, ch->driver, "0", 1);
+	*ret = device_listed(ch->list, ch->driver, "0", 1);
 	return *ret ? 0 :
 		      fault_set(f, -ENODEV, "the %s driver has no device 0; `mete doctor` says what is missing",
 				ch->driver);
@@ -370,7 +370,7 @@ static int choose_one(struct choice *ch, size_t at, struct fault *f)
 		if (r)
 			return r;
 	} else {
-		s->chosen = device_find(ch->list, ch->driver, s->device, s->device_length);
+		s->chosen = device_listed(ch->list, ch->driver, s->device, s->device_length);
 	}
 	list_devices(ch->list, ch->driver, known, sizeof(known));
 	if (!s->chosen)
@@ -404,9 +404,9 @@ static const char *choose_driver(const struct choice *ch, bool soft, bool opencl
 		return soft ? "soft" : "opencl";
 	if (s && s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
 	    !is_word(s, "all")) {
-		named = device_find(ch->list, "nvidia", s->device, s->device_length);
+		named = device_listed(ch->list, "nvidia", s->device, s->device_length);
 		if (!named)
-			named = device_find(ch->list, NULL, s->device, s->device_length);
+			named = device_listed(ch->list, NULL, s->device, s->device_length);
 	}
 	if (named)
 		return device_text(named, "driver");

@@ -55,7 +55,7 @@ bool visible_shows(json_t *list, const char *driver, json_t *device, bool *ret_s
  * The device of that driver that a word names: its index, its UUID, or the beginning of its UUID that no other device
  * has. Value: a borrowed row, or NULL.
  */
-json_t *device_find(json_t *list, const char *driver, const char *word, size_t length);
+json_t *device_listed(json_t *list, const char *driver, const char *word, size_t length);
 
 /* The device that a word names: of the driver that `mete run` would take. */
 json_t *device_named(json_t *list, const char *word, bool soft);
